@@ -1,0 +1,126 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// The folder tree is the import rule. A module imports from the folders above its own, and from siblings named here:
+// CLibraries → Wire → Media → Calls → Platform → Runtime → Trunkline; Client stands beside Calls and sees Wire and Media only.
+// `swift build --explicit-target-dependency-import-check error` enforces this table; Tests/ImportRule holds it.
+
+let strict: [SwiftSetting] = Context.environment["TRUNKLINE_STRICT"] == nil ? [] : [.treatAllWarnings(as: .error)]
+let swift: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes")] + strict
+
+func library(_ path: String, _ name: String, pkgConfig: String, apt: String) -> Target {
+  .systemLibrary(name: name, path: "Sources/CLibraries/\(path)", pkgConfig: pkgConfig, providers: [.apt([apt])])
+}
+func module(_ folder: String, _ name: String, _ uses: [String], _ products: [Target.Dependency] = []) -> Target {
+  let path = folder.isEmpty ? "Sources/\(name)" : "Sources/\(folder)/\(name)"
+  return .target(name: name, dependencies: uses.map { .byName(name: $0) } + products, path: path, swiftSettings: swift)
+}
+func tests(_ name: String, _ uses: [String], _ products: [Target.Dependency] = []) -> Target {
+  .testTarget(name: name + "Tests", dependencies: uses.map { .byName(name: $0) } + products, path: "Tests/\(name)",
+    swiftSettings: swift)
+}
+
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let yams = Target.Dependency.product(name: "Yams", package: "Yams")
+let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+
+let cLibraries: [Target] = [
+  library("COpenSSL", "COpenSSL", pkgConfig: "openssl", apt: "libssl-dev"),
+  library("COpus", "COpus", pkgConfig: "opus", apt: "libopus-dev"),
+  library("CWebSockets", "CWebSockets", pkgConfig: "libwebsockets", apt: "libwebsockets-dev"),
+  library("CSRTP", "CSRTP", pkgConfig: "libsrtp2", apt: "libsrtp2-dev"),  // the oracle: Tests and Bench only
+  .target(name: "CLinux", path: "Sources/CLibraries/CLinux"),
+]
+
+let wire: [Target] = [
+  module("Wire", "Bytes", []),
+  module("Wire", "STUN", ["Bytes", "COpenSSL"]),
+  module("Wire", "RTP", ["Bytes"]),
+  module("Wire", "SDP", ["Bytes"]),
+  module("Wire", "SIP", ["Bytes"]),
+  module("Wire", "AppProtocol", ["Bytes"]),
+  module("Wire", "JSONWebToken", ["Bytes", "COpenSSL"]),
+]
+
+let media: [Target] = [
+  module("Media", "SRTP", ["Bytes", "RTP", "COpenSSL"]),
+  module("Media", "DTLS", ["Bytes", "SRTP", "COpenSSL"]),
+  module("Media", "ICE", ["Bytes", "STUN"]),
+  module("Media", "JitterBuffer", ["Bytes", "RTP"]),
+  module("Media", "AudioCodecs", ["Bytes", "COpus"]),
+  module("Media", "MediaSession", ["Bytes", "RTP", "STUN", "SRTP", "ICE", "JitterBuffer", "AudioCodecs"]),
+]
+
+let calls: [Target] = [
+  module("Calls", "SIPDialogs", ["Bytes", "SIP", "COpenSSL"]),
+  module("Calls", "AppSessions", ["Bytes", "AppProtocol", "JSONWebToken"]),
+  module("Calls", "CallFlow", ["Bytes", "SDP", "SIP", "AppProtocol", "MediaSession", "SIPDialogs", "AppSessions"]),
+]
+
+let platform: [Target] = [module("", "Platform", ["Bytes", "CLinux"], [logging])]
+
+let runtime: [Target] = [
+  module("Runtime", "SIPTransport", ["Bytes", "SIP", "SIPDialogs", "Platform", "CLinux"], [logging]),
+  module("Runtime", "MediaThreads",
+    ["Bytes", "RTP", "STUN", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession", "Platform", "CLinux"], [logging]),
+  module("Runtime", "AppServer", ["Bytes", "AppProtocol", "AppSessions", "Platform", "CWebSockets"], [logging]),
+  module("Runtime", "Store", ["Bytes", "CallFlow", "Platform"], [logging, grdb]),
+  module("Runtime", "Telemetry", ["Bytes", "Platform"], [logging]),
+  module("Runtime", "Control", ["Bytes", "SIP", "SDP", "AppProtocol", "MediaSession", "SIPDialogs", "AppSessions", "CallFlow", "Platform"],
+    [logging]),
+]
+
+let client: [Target] = [
+  module("Client", "TrunklineClient",
+    ["Bytes", "RTP", "STUN", "SDP", "AppProtocol", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession"])
+]
+
+let executable: [Target] = [
+  .executableTarget(
+    name: "trunkline",
+    dependencies: ["COpenSSL", "CLinux"].map { .byName(name: $0) }
+      + (wire + media + calls + platform + runtime + client).map { .byName(name: $0.name) } + [logging, argumentParser, yams],
+    path: "Sources/Trunkline", swiftSettings: swift)
+]
+
+let testTargets: [Target] = [
+  tests("Bytes", ["Bytes"])
+]
+
+var targets = cLibraries + wire + media + calls + platform + runtime + client + executable + testTargets
+var packages: [Package.Dependency] = [
+  .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+  .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+  .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+  .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+]
+
+// One module's tests without building the rest: `TRUNKLINE_ONLY=SIPTests swift test` (several: separate with commas).
+if let only = Context.environment["TRUNKLINE_ONLY"] {
+  var wanted = Set(only.split(separator: ",").map(String.init))
+  var size = 0
+  while size != wanted.count {
+    size = wanted.count
+    for target in targets where wanted.contains(target.name) {
+      for dependency in target.dependencies {
+        if case .byNameItem(let name, _) = dependency { wanted.insert(name) }
+        if case .targetItem(let name, _) = dependency { wanted.insert(name) }
+        if case .productItem(_, let package, _, _) = dependency, let package { wanted.insert("package:" + package) }
+      }
+    }
+  }
+  targets = targets.filter { wanted.contains($0.name) }
+  packages = packages.filter { package in
+    guard case .sourceControl(_, let location, _) = package.kind else { return true }
+    return wanted.contains("package:" + (location.split(separator: "/").last.map(String.init) ?? ""))
+  }
+}
+
+let package = Package(
+  name: "trunkline",
+  platforms: [.macOS(.v15), .iOS(.v18)],
+  products: targets.contains { $0.name == "TrunklineClient" } ? [.library(name: "TrunklineClient", targets: ["TrunklineClient"])] : [],
+  dependencies: packages,
+  targets: targets,
+  swiftLanguageModes: [.v6])

@@ -1,0 +1,22 @@
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "CLinux.h"
+
+_Static_assert(sizeof(struct clx_mmsg) == sizeof(struct mmsghdr), "clx_mmsg must match mmsghdr");
+_Static_assert(offsetof(struct clx_mmsg, len) == offsetof(struct mmsghdr, msg_len), "clx_mmsg must match mmsghdr");
+
+int clx_recvmmsg(int fd, struct clx_mmsg *m, unsigned n, int flags) { return recvmmsg(fd, (struct mmsghdr *)m, n, flags, 0); }
+int clx_sendmmsg(int fd, struct clx_mmsg *m, unsigned n, int flags) { return sendmmsg(fd, (struct mmsghdr *)m, n, flags); }
+int clx_set_thread_name(const char *name) { return pthread_setname_np(pthread_self(), name); }
+int clx_set_affinity(int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  return pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+int clx_thread_id(void) { return (int)syscall(SYS_gettid); }

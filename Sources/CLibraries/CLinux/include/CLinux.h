@@ -1,0 +1,18 @@
+#pragma once
+// What SwiftGlibc lacks: epoll, eventfd, timerfd, batch UDP, thread names and affinity.
+// _GNU_SOURCE must stay out of this header (it changes fd_set under Glibc's module): it is defined in the .c only.
+#include <netinet/in.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+
+/// Same layout as the kernel's struct mmsghdr; a static assertion in CLinux.c holds it.
+struct clx_mmsg { struct msghdr hdr; unsigned len; };
+
+int clx_recvmmsg(int fd, struct clx_mmsg *messages, unsigned count, int flags);
+int clx_sendmmsg(int fd, struct clx_mmsg *messages, unsigned count, int flags);
+int clx_set_thread_name(const char *name);
+int clx_set_affinity(int cpu);
+int clx_thread_id(void);

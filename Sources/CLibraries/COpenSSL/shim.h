@@ -1,0 +1,35 @@
+#pragma once
+// SHA1_Init and its kin are deprecated in 3.0 but allocate nothing per packet (docs/decisions): no warning wanted.
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/ssl.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
+#include <openssl/sha.h>
+#include <openssl/md5.h>
+#include <openssl/x509.h>
+#include <openssl/x509v3.h>
+#include <openssl/ec.h>
+#include <openssl/ecdsa.h>
+#include <openssl/bn.h>
+#include <openssl/pem.h>
+#include <openssl/srtp.h>
+#include <openssl/core_names.h>
+#include <openssl/param_build.h>
+#include <openssl/crypto.h>
+#include <sys/time.h>
+// Macros and variadic functions, which Swift does not import.
+static inline EVP_PKEY *cossl_ec_p256_generate(void) { return EVP_EC_gen("P-256"); }
+static inline long cossl_set_mtu(SSL *s, long mtu) { return SSL_set_mtu(s, mtu); }
+static inline long cossl_dtls_get_timeout(SSL *s, struct timeval *tv) { return DTLSv1_get_timeout(s, tv); }
+static inline long cossl_dtls_handle_timeout(SSL *s) { return DTLSv1_handle_timeout(s); }
+static inline long cossl_set_min_proto_version(SSL_CTX *c, int v) { return SSL_CTX_set_min_proto_version(c, v); }
+static inline long cossl_set1_groups_list(SSL_CTX *c, const char *l) { return SSL_CTX_set1_groups_list(c, l); }
+static inline void cossl_set_read_ahead(SSL_CTX *c, int on) { SSL_CTX_set_read_ahead(c, on); }
+static inline uint64_t cossl_op_no_query_mtu(void) { return SSL_OP_NO_QUERY_MTU; }
+static inline uint64_t cossl_op_no_renegotiation(void) { return SSL_OP_NO_RENEGOTIATION; }
+static inline uint64_t cossl_op_no_ticket(void) { return SSL_OP_NO_TICKET; }
+static inline uint64_t cossl_op_cookie_exchange(void) { return SSL_OP_COOKIE_EXCHANGE; }
+static inline long cossl_bio_set_mem_eof_return(BIO *b, long v) { return BIO_set_mem_eof_return(b, (int)v); }
+static inline size_t cossl_bio_pending(BIO *b) { return (size_t)BIO_pending(b); }

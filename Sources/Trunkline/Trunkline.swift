@@ -1,0 +1,7 @@
+import ArgumentParser
+
+@main
+struct Trunkline: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "trunkline", abstract: "Bridges telephone trunks to app calls.")
+}

@@ -1,0 +1,147 @@
+/// An IPv4 or IPv6 address as a value, without sockets. IPv4 is held in the low 32 bits. 17 bytes of state.
+public struct IPAddress: Hashable, Sendable, CustomStringConvertible {
+  public enum Family: UInt8, Sendable { case v4 = 4, v6 = 6 }
+
+  public let family: Family
+  /// The first eight bytes of an IPv6 address, zero for IPv4; network order as a number.
+  public let high: UInt64
+  /// The last eight bytes of an IPv6 address, or the IPv4 address in the low 32 bits.
+  public let low: UInt64
+
+  public init(v4 value: UInt32) { (family, high, low) = (.v4, 0, UInt64(value)) }
+  public init(v6High high: UInt64, low: UInt64) { (family, self.high, self.low) = (.v6, high, low) }
+  public init(_ a: UInt8, _ b: UInt8, _ c: UInt8, _ d: UInt8) {
+    self.init(v4: UInt32(a) << 24 | UInt32(b) << 16 | UInt32(c) << 8 | UInt32(d))
+  }
+
+  public static let loopback = IPAddress(127, 0, 0, 1)
+  public static let any = IPAddress(0, 0, 0, 0)
+  public static let any6 = IPAddress(v6High: 0, low: 0)
+
+  /// 4 or 16 bytes in network order; nil for any other count.
+  public init?(bytes: some Collection<UInt8>) {
+    switch bytes.count {
+    case 4: self.init(v4: bytes.reduce(0) { $0 << 8 | UInt32($1) })
+    case 16:
+      self.init(v6High: bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }, low: bytes.dropFirst(8).reduce(0) { $0 << 8 | UInt64($1) })
+    default: return nil
+    }
+  }
+
+  /// The address in network order, 4 or 16 bytes.
+  public var bytes: [UInt8] {
+    func eight(_ v: UInt64) -> [UInt8] { (0..<8).map { UInt8(truncatingIfNeeded: v >> UInt64(56 - 8 * $0)) } }
+    return family == .v4 ? Array(eight(low).suffix(4)) : eight(high) + eight(low)
+  }
+
+  /// An IPv4 address written as IPv4-mapped IPv6 (`::ffff:a.b.c.d`) becomes IPv4, everything else stays.
+  public var unmapped: IPAddress {
+    family == .v6 && high == 0 && low >> 32 == 0xffff ? IPAddress(v4: UInt32(truncatingIfNeeded: low)) : self
+  }
+
+  public var isLoopback: Bool { family == .v4 ? low >> 24 == 127 : high == 0 && low == 1 }
+  public var isUnspecified: Bool { high == 0 && low == 0 }
+  public var isMulticast: Bool { family == .v4 ? low >> 28 == 0xe : high >> 56 == 0xff }
+  public var isLinkLocal: Bool { family == .v4 ? low >> 16 == 0xa9fe : high >> 54 == 0xfe80 >> 6 }
+
+  /// Dotted IPv4, or IPv6 in the form of RFC 5952 (lower case, longest run of zeros shortened).
+  public var description: String {
+    if family == .v4 { return bytes.map(String.init).joined(separator: ".") }
+    let groups = (0..<8).map { i in UInt16(truncatingIfNeeded: (i < 4 ? high : low) >> UInt64(48 - 16 * (i % 4))) }
+    var best = 0..<0
+    var start = 0
+    while start < 8 {
+      var end = start
+      while end < 8, groups[end] == 0 { end += 1 }
+      if end - start > best.count, end - start > 1 { best = start..<end }
+      start = max(end, start + 1)
+    }
+    func text(_ part: ArraySlice<UInt16>) -> String { part.map { String($0, radix: 16) }.joined(separator: ":") }
+    return best.isEmpty ? text(groups[...]) : text(groups[..<best.lowerBound]) + "::" + text(groups[best.upperBound...])
+  }
+}
+
+extension IPAddress {
+  /// Parses dotted IPv4 or IPv6 text (no brackets, no zone); nil for anything else.
+  public init?(_ text: some StringProtocol) {
+    guard text.utf8.count <= 45 else { return nil }
+    if text.contains(":") {
+      guard let value = Self.parse6(String(text)) else { return nil }
+      self = value
+    } else {
+      guard let value = Self.parse4(text) else { return nil }
+      self.init(v4: value)
+    }
+  }
+
+  private static func parse4(_ text: some StringProtocol) -> UInt32? {
+    let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count == 4 else { return nil }
+    var value: UInt32 = 0
+    for part in parts {
+      guard (1...3).contains(part.utf8.count), part.utf8.allSatisfy({ (48...57).contains($0) }), let n = UInt8(part) else { return nil }
+      value = value << 8 | UInt32(n)
+    }
+    return value
+  }
+
+  private static func parse6(_ text: String) -> IPAddress? {
+    func groups(_ part: Substring) -> [UInt16]? {
+      guard !part.isEmpty else { return [] }
+      var out: [UInt16] = []
+      let pieces = part.split(separator: ":", omittingEmptySubsequences: false)
+      for (index, piece) in pieces.enumerated() {
+        if piece.contains(".") {
+          guard index == pieces.count - 1, let v4 = parse4(piece) else { return nil }
+          out += [UInt16(truncatingIfNeeded: v4 >> 16), UInt16(truncatingIfNeeded: v4)]
+        } else {
+          guard (1...4).contains(piece.utf8.count), piece.utf8.allSatisfy({ hexDigit($0) != nil }), let n = UInt16(piece, radix: 16)
+          else { return nil }
+          out.append(n)
+        }
+      }
+      return out
+    }
+    var all: [UInt16]
+    if let gap = text.firstRange(of: "::") {
+      guard let head = groups(text[..<gap.lowerBound]), let tail = groups(text[gap.upperBound...]), head.count + tail.count < 8
+      else { return nil }
+      all = head + Array(repeating: 0, count: 8 - head.count - tail.count) + tail
+    } else {
+      guard let whole = groups(text[...]), whole.count == 8 else { return nil }
+      all = whole
+    }
+    func word(_ part: ArraySlice<UInt16>) -> UInt64 { part.reduce(0) { $0 << 16 | UInt64($1) } }
+    return IPAddress(v6High: word(all[0..<4]), low: word(all[4..<8]))
+  }
+}
+
+/// A network and its prefix length, such as `127.0.0.0/8`; a bare address is a network of one.
+public struct IPNetwork: Hashable, Sendable, CustomStringConvertible {
+  public let address: IPAddress
+  public let prefixLength: Int
+
+  public init?(_ text: some StringProtocol) {
+    let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+    guard let first = parts.first, let address = IPAddress(first) else { return nil }
+    let width = address.family == .v4 ? 32 : 128
+    var length = width
+    if parts.count == 2 {
+      guard let n = Int(parts[1]), (0...width).contains(n) else { return nil }
+      length = n
+    }
+    (self.address, prefixLength) = (address, length)
+  }
+
+  public func contains(_ other: IPAddress) -> Bool {
+    let other = other.unmapped
+    guard other.family == address.family else { return false }
+    func same(_ a: UInt64, _ b: UInt64, _ bits: Int, of width: Int) -> Bool {
+      bits <= 0 || (a ^ b) >> UInt64(max(0, width - bits)) == 0
+    }
+    if address.family == .v4 { return same(address.low, other.low, prefixLength, of: 32) }
+    return same(address.high, other.high, min(64, prefixLength), of: 64) && same(address.low, other.low, prefixLength - 64, of: 64)
+  }
+
+  public var description: String { "\(address)/\(prefixLength)" }
+}
