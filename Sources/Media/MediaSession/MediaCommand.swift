@@ -1,0 +1,135 @@
+import Bytes
+
+/// One bridged call's media: a trunk leg and the app legs of every device that rings. Chosen by control, never reused in a process.
+public struct MediaSessionID: Hashable, Sendable {
+  public let raw: UInt64
+  public init(raw: UInt64) { self.raw = raw }
+}
+
+/// One device's app leg within a media session; a restart or a new `sid` that prepares again replaces the remote description, not the id.
+public struct AppLegID: Hashable, Sendable {
+  public let raw: UInt32
+  public init(raw: UInt32) { self.raw = raw }
+}
+
+/// What an audio stream is coded in on one leg.
+public enum AudioEncoding: UInt8, Sendable, CaseIterable {
+  case opus, pcmu, pcma
+  /// The encoding name of the RTP payload format registry.
+  public var name: String {
+    switch self {
+    case .opus: "opus"
+    case .pcmu: "PCMU"
+    case .pcma: "PCMA"
+    }
+  }
+  /// RTP clock rate in Hz: always 48000 for Opus (RFC 7587 §4.1).
+  public var clockRateHz: UInt32 { self == .opus ? 48_000 : 8_000 }
+}
+
+/// Which RTP sources a trunk leg takes (design.md, Limits and safety).
+public enum SourcePolicy: Sendable { case signalledIP, strict, symmetric }
+
+/// The trunk leg as offer/answer settled it.
+public struct TrunkLegParameters: Sendable {
+  /// Where our RTP goes: the address of the peer's SDP. RTCP goes to port + 1.
+  public var remote: SocketAddress
+  public var encoding: AudioEncoding
+  public var payloadType: UInt8
+  /// telephone-event/8000, if negotiated.
+  public var telephoneEventPayloadType: UInt8?
+  public var packetTimeMilliseconds: Int
+  /// False while the peer holds us (`sendonly`, `inactive`, 0.0.0.0): nothing is sent.
+  public var sends: Bool
+  /// False while the peer does not send: its silence is no loss.
+  public var receives: Bool
+  public var sourcePolicy: SourcePolicy
+  /// Further networks whose RTP is the trunk's (`media_peers`).
+  public var mediaPeers: [IPNetwork]
+
+  public init(
+    remote: SocketAddress, encoding: AudioEncoding, payloadType: UInt8, telephoneEventPayloadType: UInt8? = nil,
+    packetTimeMilliseconds: Int = 20, sends: Bool = true, receives: Bool = true, sourcePolicy: SourcePolicy = .signalledIP,
+    mediaPeers: [IPNetwork] = []
+  ) {
+    (self.remote, self.encoding, self.payloadType) = (remote, encoding, payloadType)
+    (self.telephoneEventPayloadType, self.packetTimeMilliseconds) = (telephoneEventPayloadType, packetTimeMilliseconds)
+    (self.sends, self.receives, self.sourcePolicy, self.mediaPeers) = (sends, receives, sourcePolicy, mediaPeers)
+  }
+}
+
+/// Our half of an app leg, fixed when the offer (or the answer to `call.start`) is made.
+public struct AppLegLocal: Sendable {
+  public var ufrag: String
+  public var password: String
+  /// Of what we send to this device.
+  public var ssrc: UInt32
+  /// `ice-lite` gateway legs are DTLS servers; our own phone is a DTLS client.
+  public init(ufrag: String, password: String, ssrc: UInt32) {
+    (self.ufrag, self.password, self.ssrc) = (ufrag, password, ssrc)
+  }
+}
+
+/// The device's half, from its SDP. A higher `generation` is an ICE restart: the old pair is received for 5 s more.
+public struct AppLegRemote: Sendable {
+  public var generation: Int
+  public var ufrag: String
+  public var password: String
+  /// `sha-256`, `sha-384` or `sha-512`, lower case, and its bytes.
+  public var fingerprintAlgorithm: String
+  public var fingerprint: [UInt8]
+  public var encoding: AudioEncoding
+  public var payloadType: UInt8
+  /// telephone-event payload types at 48000 and at 8000 Hz, if negotiated.
+  public var telephoneEvent48: UInt8?
+  public var telephoneEvent8: UInt8?
+
+  public init(
+    generation: Int, ufrag: String, password: String, fingerprintAlgorithm: String, fingerprint: [UInt8], encoding: AudioEncoding,
+    payloadType: UInt8, telephoneEvent48: UInt8? = nil, telephoneEvent8: UInt8? = nil
+  ) {
+    (self.generation, self.ufrag, self.password) = (generation, ufrag, password)
+    (self.fingerprintAlgorithm, self.fingerprint) = (fingerprintAlgorithm, fingerprint)
+    (self.encoding, self.payloadType) = (encoding, payloadType)
+    (self.telephoneEvent48, self.telephoneEvent8) = (telephoneEvent48, telephoneEvent8)
+  }
+}
+
+/// Digits to play to the trunk as telephone-event (RFC 4733).
+public struct DigitRequest: Sendable {
+  /// `0-9 A-D * #`, at most 64.
+  public var digits: String
+  public var durationMilliseconds: Int
+  public var gapMilliseconds: Int
+  public init(digits: String, durationMilliseconds: Int = 160, gapMilliseconds: Int = 80) {
+    (self.digits, self.durationMilliseconds, self.gapMilliseconds) = (digits, durationMilliseconds, gapMilliseconds)
+  }
+}
+
+/// Control → media thread. Commands for one session arrive in order; one for an unknown session is counted and ignored.
+public enum MediaCommand: Sendable {
+  /// A device's leg: STUN to `local.ufrag` is answered from now on.
+  case addAppLeg(MediaSessionID, AppLegID, AppLegLocal)
+  /// The device's description, first or by restart; `newAssociation` asks for a fresh DTLS handshake (another fingerprint, a new `sid`).
+  /// A restart with the same fingerprint keeps keys and association.
+  case setAppRemote(MediaSessionID, AppLegID, AppLegRemote, newLocal: AppLegLocal?, newAssociation: Bool)
+  case removeAppLeg(MediaSessionID, AppLegID)
+  /// The trunk leg as negotiated, first or by re-INVITE. Until then trunk RTP is dropped.
+  case setTrunk(MediaSessionID, TrunkLegParameters)
+  /// This device has the call (`ok{won}`): its audio is kept for the trunk from now on (incoming), never before (privacy).
+  case lockWinner(MediaSessionID, AppLegID)
+  /// Trunk audio may go to the app leg before the 200: early media of an outgoing call.
+  case openEarly(MediaSessionID, AppLegID)
+  /// The 200 went out or came in: kept app audio is played, audio flows both ways. Trunk audio is kept (≤ 1.5 s) until `.playoutActive`
+  /// when `keepsFirstWords`.
+  case connect(MediaSessionID, AppLegID, keepsFirstWords: Bool)
+  /// `media.active{playout}`: kept trunk audio is played at ≤ 1.25 × speed, then live.
+  case playoutActive(MediaSessionID)
+  /// App → trunk is silenced (comfort noise or silence goes out); consent and RTCP go on.
+  case mute(MediaSessionID, Bool)
+  /// Local hold: neither side hears the other; trunk hears silence.
+  case hold(MediaSessionID, Bool)
+  case sendDigits(MediaSessionID, DigitRequest)
+  /// Ends the session: sockets and state are freed, `.closed` with the final statistics follows, once.
+  case close(MediaSessionID)
+}

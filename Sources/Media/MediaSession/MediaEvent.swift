@@ -1,0 +1,85 @@
+import Bytes
+
+/// What a media session needs before it exists; answered at once by the runtime.
+public struct MediaReservation: Sendable {
+  public let session: MediaSessionID
+  /// Where the trunk sends its RTP; RTCP at port + 1.
+  public let trunkAddress: SocketAddress
+  /// Host candidates of the app leg: every advertised address with the UDP port of the user's media thread.
+  public let appCandidates: [SocketAddress]
+  /// SHA-256 of the gateway's DTLS certificate.
+  public let fingerprint: [UInt8]
+
+  public init(session: MediaSessionID, trunkAddress: SocketAddress, appCandidates: [SocketAddress], fingerprint: [UInt8]) {
+    (self.session, self.trunkAddress, self.appCandidates, self.fingerprint) = (session, trunkAddress, appCandidates, fingerprint)
+  }
+}
+
+public enum AudioDirection: UInt8, Sendable, CaseIterable { case trunkToApp, appToTrunk }
+
+/// Why an app leg's media cannot come up; the text is for the log and the record.
+public enum AppLegFailure: Error, Sendable, Equatable {
+  case fingerprintMismatch
+  case dtls(String)
+  case noCommonProfile
+}
+
+/// Media thread → control. Few per call; never one per packet.
+public enum MediaEvent: Sendable {
+  /// A pair was nominated (again): remote address and smoothed round trip if known.
+  case nominated(MediaSessionID, AppLegID, generation: Int, remote: SocketAddress)
+  /// The fingerprint matched and keys are installed.
+  case keysInstalled(MediaSessionID, AppLegID, generation: Int, profile: String)
+  case appLegFailed(MediaSessionID, AppLegID, AppLegFailure)
+  /// 15 s without authenticated STUN, SRTP or SRTCP on the winner's leg; and its return.
+  case appLegSilent(MediaSessionID, AppLegID)
+  case appLegBack(MediaSessionID, AppLegID)
+  /// RTP was seen and then absent for 20 s on an unheld trunk leg; and its return.
+  case trunkSilent(MediaSessionID)
+  case trunkBack(MediaSessionID)
+  /// The first non-silent frame was forwarded in a direction, with the time since `.connect` (negative before).
+  case firstAudio(MediaSessionID, AudioDirection, at: Instant)
+  /// A whole digit from the trunk (telephone-event or in-band), or from the app's RTP.
+  case digit(MediaSessionID, from: AudioDirection, digit: Character, durationMilliseconds: Int)
+  /// Every 5 s for a connected session.
+  case quality(MediaSessionID, MediaStatistics)
+  /// The answer to `.close`, or the end by a fault of ours (`unexpected`).
+  case closed(MediaSessionID, MediaStatistics)
+}
+
+/// Counts of one direction of a session, as received.
+public struct StreamStatistics: Sendable, Equatable {
+  public var packets: UInt64 = 0
+  public var bytes: UInt64 = 0
+  public var lost: UInt64 = 0
+  public var late: UInt64 = 0
+  public var duplicate: UInt64 = 0
+  public var reordered: UInt64 = 0
+  /// RFC 3550 §6.4.1 interarrival jitter in milliseconds.
+  public var jitterMilliseconds: Double = 0
+  /// Audio made up or repaired, in milliseconds of play-out.
+  public var concealedMilliseconds: UInt64 = 0
+  public var repairedByFECMilliseconds: UInt64 = 0
+  /// Mean of what packets waited in the jitter buffer.
+  public var bufferDelayMilliseconds: Double = 0
+  /// Dropped: wrong source, bad tag, unknown payload type, before the trunk was set.
+  public var dropped: UInt64 = 0
+  public var sentPackets: UInt64 = 0
+  public var sentBytes: UInt64 = 0
+  /// From the peer's receiver reports, if any came.
+  public var roundTripMilliseconds: Double?
+  public var reportedLossFraction: Double?
+  /// ITU-T G.107 estimate, 1…4.5; nil without audio.
+  public var meanOpinionScore: Double?
+  public init() {}
+}
+
+/// A session's statistics: `fromTrunk` is what the trunk sent us (towards the app), `fromApp` what the winner sent.
+public struct MediaStatistics: Sendable, Equatable {
+  public var fromTrunk = StreamStatistics()
+  public var fromApp = StreamStatistics()
+  public var trunkEncoding: AudioEncoding?
+  public var appEncoding: AudioEncoding?
+  public var srtpProfile: String?
+  public init() {}
+}
