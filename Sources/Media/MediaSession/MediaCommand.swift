@@ -116,7 +116,8 @@ public enum MediaCommand: Sendable {
   case removeAppLeg(MediaSessionID, AppLegID)
   /// The trunk leg as negotiated, first or by re-INVITE. Until then trunk RTP is dropped.
   case setTrunk(MediaSessionID, TrunkLegParameters)
-  /// This device has the call (`ok{won}`): its audio is kept for the trunk from now on (incoming), never before (privacy).
+  /// This device has the call (`ok{won}`): its audio is kept for the trunk from now on, never before (privacy). Incoming calls only:
+  /// on an outgoing call nothing is kept app → trunk and `connect` alone names the leg.
   case lockWinner(MediaSessionID, AppLegID)
   /// Trunk audio may go to the app leg before the 200: early media of an outgoing call.
   case openEarly(MediaSessionID, AppLegID)

@@ -39,6 +39,9 @@ public enum MediaEvent: Sendable {
   case trunkBack(MediaSessionID)
   /// The first non-silent frame was forwarded in a direction, with the time since `.connect` (negative before).
   case firstAudio(MediaSessionID, AudioDirection, at: Instant)
+  /// RTP came from an address the trunk's `rtp_source` does not allow: told once per session, with the setting that would take it
+  /// (`rtp_source: symmetric`, `media_peers: …`); every such packet is counted in `dropped`.
+  case trunkSourceRejected(MediaSessionID, from: SocketAddress, allowedBy: String)
   /// A whole digit from the trunk (telephone-event or in-band), or from the app's RTP.
   case digit(MediaSessionID, from: AudioDirection, digit: Character, durationMilliseconds: Int)
   /// Every 5 s for a connected session.
