@@ -49,6 +49,7 @@ let media: [Target] = [
   module("Media", "ICE", ["Bytes", "STUN"]),
   module("Media", "JitterBuffer", ["Bytes", "RTP"]),
   module("Media", "AudioCodecs", ["Bytes", "COpus"]),
+  module("Media", "SpeechScore", ["Bytes"]),
   module("Media", "MediaSession", ["Bytes", "RTP", "STUN", "SRTP", "ICE", "JitterBuffer", "AudioCodecs"]),
 ]
 
@@ -88,6 +89,7 @@ let executable: [Target] = [
 ]
 
 let testTargets: [Target] = [
+  tests("SpeechScore", ["Bytes", "SpeechScore"]),
   tests("Bytes", ["Bytes"])
 ]
 

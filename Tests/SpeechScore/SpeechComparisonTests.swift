@@ -1,0 +1,50 @@
+import Bytes
+import SpeechScore
+import Testing
+
+/// Bursts of noise with a moving tone: an envelope and a waveform that cannot be mistaken for a shifted copy of themselves.
+private func speechLike(seconds: Double, seed: UInt64) -> [Int16] {
+  var random = SplitMix64(seed: seed)
+  var (phase, step, loudness, left) = (0.0, 0.0, 0.0, 0)
+  return (0..<Int(seconds * 8000)).map { _ in
+    if left == 0 {
+      left = Int.random(in: 600...2400, using: &random)
+      loudness = Bool.random(using: &random) ? Double.random(in: 3000...9000, using: &random) : 0
+      step = Double.random(in: 0.05...0.4, using: &random)
+    }
+    left -= 1
+    phase += step
+    let wave = phase.truncatingRemainder(dividingBy: 2) - 1
+    return Int16(loudness * (0.7 * wave + 0.3 * Double.random(in: -1...1, using: &random)))
+  }
+}
+
+@Suite struct SpeechComparisonTests {
+  @Test(arguments: [0, 37, 240, 1300])
+  func `delay and level of an unharmed copy are found`(_ delay: Int) throws {
+    let played = speechLike(seconds: 4, seed: 7)
+    let heard = [Int16](repeating: 0, count: delay * 8) + played.map { $0 / 2 } + [Int16](repeating: 0, count: 4000)
+    let result = try #require(SpeechComparison(played: played, heard: heard))
+    #expect(abs(result.delayMilliseconds - Double(delay)) < 0.5)
+    #expect(abs(result.levelDifferenceDecibels + 6) < 0.2)
+    #expect(result.heardShare > 0.99 && result.clippedStartMilliseconds == 0 && result.similarity > 0.98)
+  }
+
+  @Test func `a clipped start and a gap are measured`() throws {
+    let played = speechLike(seconds: 4, seed: 7).drop { $0 == 0 }.map { $0 }
+    var heard = played
+    for index in 0..<1600 { heard[index] = 0 }
+    let result = try #require(SpeechComparison(played: played, heard: heard))
+    #expect((160...220).contains(result.clippedStartMilliseconds))
+    #expect(result.longestGapMilliseconds >= 150)
+  }
+
+  @Test func `other speech and silence are not taken for the speech`() throws {
+    let played = speechLike(seconds: 4, seed: 7)
+    let other = try #require(SpeechComparison(played: played, heard: speechLike(seconds: 4, seed: 8)))
+    #expect(!other.heardSpeech)
+    let silence = try #require(SpeechComparison(played: played, heard: [Int16](repeating: 0, count: 32000)))
+    #expect(!silence.heardSpeech && silence.heardShare == 0)
+    #expect(SpeechComparison(played: [Int16](repeating: 0, count: 8000), heard: played) == nil)
+  }
+}
