@@ -50,9 +50,7 @@ let media: [Target] = [
   module("Media", "JitterBuffer", ["Bytes", "RTP"]),
   module("Media", "AudioCodecs", ["Bytes", "COpus"]),
   module("Media", "SpeechScore", ["Bytes"]),
-  .target(
-    name: "DemoSpeech", path: "Sources/Media/DemoSpeech",
-    resources: ["telephone.ulaw", "app.ulaw"].map { .embedInCode($0) }, swiftSettings: swift),
+  module("Media", "DemoSpeech", []),
   module("Media", "MediaSession", ["Bytes", "RTP", "STUN", "SRTP", "ICE", "JitterBuffer", "AudioCodecs"]),
 ]
 
