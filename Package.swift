@@ -91,7 +91,8 @@ let executable: [Target] = [
 
 let testTargets: [Target] = [
   tests("SpeechScore", ["Bytes", "SpeechScore"]),
-  tests("Bytes", ["Bytes"])
+  tests("Bytes", ["Bytes"]),
+  tests("Platform", ["Bytes", "Platform"]),
 ]
 
 var targets = cLibraries + wire + media + calls + platform + runtime + client + executable + testTargets

@@ -1,1 +1,21 @@
 // The named limits of this module; every bound on a queue, table or message stands here.
+enum Limits {
+  /// The kernel keeps 15 bytes of a thread's name.
+  static let threadNameBytes = 15
+  /// Events taken from epoll in one turn of a loop.
+  static let eventsPerTurn = 128
+  /// Closures waiting for a loop; a post beyond that is refused and counted.
+  static let postedClosures = 8_192
+  /// Elements taken from a loop's own mailbox in one turn, so that sockets and timers are not starved.
+  static let postedPerTurn = 512
+  /// Pending connections of a listening TCP socket.
+  static let listenBacklog = 256
+  /// Label sets of one metric table; what comes beyond that is counted under `other`.
+  static let labelSets = 512
+  /// Upper bounds of one histogram.
+  static let histogramBuckets = 64
+  /// Addresses reported by one look at the machine's interfaces.
+  static let localAddresses = 64
+  /// Components on the readiness board.
+  static let readinessComponents = 64
+}

@@ -12,6 +12,9 @@ _Static_assert(offsetof(struct clx_mmsg, len) == offsetof(struct mmsghdr, msg_le
 
 int clx_recvmmsg(int fd, struct clx_mmsg *m, unsigned n, int flags) { return recvmmsg(fd, (struct mmsghdr *)m, n, flags, 0); }
 int clx_sendmmsg(int fd, struct clx_mmsg *m, unsigned n, int flags) { return sendmmsg(fd, (struct mmsghdr *)m, n, flags); }
+int clx_accept(int fd, struct sockaddr *address, socklen_t *length) {
+  return accept4(fd, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
 int clx_set_thread_name(const char *name) { return pthread_setname_np(pthread_self(), name); }
 int clx_set_affinity(int cpu) {
   cpu_set_t set;

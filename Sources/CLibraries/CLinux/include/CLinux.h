@@ -13,6 +13,8 @@ struct clx_mmsg { struct msghdr hdr; unsigned len; };
 
 int clx_recvmmsg(int fd, struct clx_mmsg *messages, unsigned count, int flags);
 int clx_sendmmsg(int fd, struct clx_mmsg *messages, unsigned count, int flags);
+/// accept4 with a non-blocking, close-on-exec result.
+int clx_accept(int fd, struct sockaddr *address, socklen_t *length);
 int clx_set_thread_name(const char *name);
 int clx_set_affinity(int cpu);
 int clx_thread_id(void);

@@ -1,0 +1,129 @@
+import Bytes
+import Synchronization
+
+/// A bounded queue from many threads to one.
+///
+/// Policy: a post to a full box is refused and counted; the sender decides what that means (drop, end the call, try later).
+/// Nothing is ever overwritten and nobody waits. The reader is woken once per batch: only a post that finds the box idle (the
+/// last `drain` emptied it) calls `wake`, by default an eventfd.
+///
+///     let box = try Mailbox<Input>(capacity: 4096)
+///     box.post(.packet)                       // any thread; false when full
+///     loop.register(box.event.fd, .readable) { _ in box.drain(into: &batch) }   // the reader
+///
+/// A post costs an uncontended lock and no allocation by the box.
+public final class Mailbox<Element: Sendable>: Sendable {
+  private struct Ring {
+    var slots: [Element?]
+    var head = 0
+    var count = 0
+    var idle = true
+  }
+
+  /// What the reader sleeps on, unless it gave its own `wake`.
+  public let event: EventDescriptor
+  public let capacity: Int
+  /// Posts refused because the box was full.
+  public let refused = Counter()
+  /// The most elements that were ever waiting.
+  public let highWater = Gauge()
+  private let ring: Mutex<Ring>
+  private let wake: (@Sendable () -> Void)?
+
+  /// `wake` replaces the eventfd for a reader that sleeps elsewhere (`lws_cancel_service`); it is called outside the lock.
+  public init(capacity: Int, wake: (@Sendable () -> Void)? = nil) throws(SystemError) {
+    precondition(capacity > 0)
+    self.capacity = capacity
+    self.wake = wake
+    event = try EventDescriptor()
+    ring = Mutex(Ring(slots: Array(repeating: nil, count: capacity)))
+  }
+
+  /// Any thread. False when the box is full: the element was not taken.
+  @discardableResult public func post(_ element: Element) -> Bool {
+    let (taken, count, wasIdle) = ring.withLock { ring -> (Bool, Int, Bool) in
+      guard ring.count < capacity else { return (false, ring.count, false) }
+      var index = ring.head &+ ring.count
+      if index >= capacity { index &-= capacity }
+      ring.slots[index] = element
+      ring.count &+= 1
+      let wasIdle = ring.idle
+      ring.idle = false
+      return (true, ring.count, wasIdle)
+    }
+    guard taken else {
+      refused.increment()
+      return false
+    }
+    highWater.raise(to: Int64(count))
+    if wasIdle { signal() }
+    return true
+  }
+
+  /// The reader's thread: appends up to `limit` elements in the order of their posts and returns how many. What stays in the
+  /// box wakes the reader again.
+  @discardableResult public func drain(into batch: inout [Element], limit: Int = .max) -> Int {
+    event.clear()
+    let (taken, left) = ring.withLock { ring -> (Int, Int) in
+      let taking = min(ring.count, limit)
+      for _ in 0..<taking {
+        if let element = ring.slots[ring.head] { batch.append(element) }
+        ring.slots[ring.head] = nil
+        ring.head &+= 1
+        if ring.head == capacity { ring.head = 0 }
+      }
+      ring.count &-= taking
+      ring.idle = ring.count == 0
+      return (taking, ring.count)
+    }
+    if left > 0 { signal() }
+    return taken
+  }
+
+  /// For a reader without a loop: sleeps until there is something or `timeout` has passed, then drains.
+  @discardableResult public func wait(into batch: inout [Element], timeout: Duration? = nil, limit: Int = .max) -> Int {
+    let milliseconds = timeout.map { Int32(clamping: max(0, ($0.nanoseconds + 999_999) / 1_000_000)) } ?? -1
+    _ = event.wait(milliseconds: milliseconds)
+    return drain(into: &batch, limit: limit)
+  }
+
+  /// Elements waiting now; for gauges.
+  public var depth: Int { ring.withLock { $0.count } }
+
+  private func signal() {
+    if let wake { wake() } else { event.signal() }
+  }
+}
+
+extension Mailbox {
+  /// What this box tells about itself; see `MailboxReading.families`.
+  public func reading(_ name: String) -> MailboxReading {
+    MailboxReading(name: name, depth: { self.depth }, highWater: highWater, refused: refused)
+  }
+}
+
+/// What a mailbox tells about itself, without its element type.
+public struct MailboxReading: Sendable {
+  public let name: String
+  public let depth: @Sendable () -> Int
+  public let highWater: Gauge
+  public let refused: Counter
+
+  /// Depth, high-water mark and refusals over all boxes of the process, with the label `mailbox`.
+  public static func families(_ boxes: [MailboxReading]) -> [MetricFamily] {
+    func family(_ name: String, _ help: String, _ kind: MetricFamily.Kind, _ value: @escaping @Sendable (MailboxReading) -> Int64)
+      -> MetricFamily
+    {
+      MetricFamily(name: name, help: help, kind: kind, labelNames: ["mailbox"]) {
+        boxes.map { MetricSample([$0.name], .integer(value($0))) }
+      }
+    }
+    return [
+      family("trunkline_mailbox_depth", "Messages waiting in a queue between two threads.", .gauge) { Int64($0.depth()) },
+      family("trunkline_mailbox_high_water", "The most messages that ever waited in a queue.", .gauge) { $0.highWater.value },
+      family("trunkline_mailbox_refused_total", "Messages refused because a queue was full.", .counter) {
+        Int64(clamping: $0.refused.value)
+      },
+    ]
+  }
+}

@@ -1,0 +1,114 @@
+import Bytes
+import CLinux
+import Glibc
+import Logging
+import Synchronization
+
+/// A POSIX thread with a name, counted while it lives.
+///
+///     let thread = try NamedThread.start(name: "media-0", nice: -5) { loop.run() }
+///     …
+///     thread.join()
+///
+/// The body runs nonisolated: write it in an ordinary function, never in `main.swift` or a `@main` type, whose closures
+/// are bound to the main actor and trap on another thread. Asynchronous signals are blocked in every such thread, so that
+/// they reach the one that waits for them (`ProcessSignals`).
+public final class NamedThread: Sendable {
+  /// Threads started here whose body has not returned, in the whole process. Zero after a clean shutdown.
+  public static let live = Gauge()
+
+  public let name: String
+  private let handle: Mutex<pthread_t?>
+
+  private init(name: String, handle: pthread_t) {
+    self.name = name
+    self.handle = Mutex(handle)
+  }
+
+  /// Starts `body` on a new thread. `nice` and `cpu` are tried in the thread and a refusal is logged, not thrown.
+  public static func start(
+    name: String, nice: Int32? = nil, cpu: Int32? = nil, logger: Logger? = nil, body: @escaping @Sendable () -> Void
+  ) throws(SystemError) -> NamedThread {
+    let start = Start(name: String(name.prefix(Limits.threadNameBytes)), nice: nice, cpu: cpu, logger: logger, body: body)
+    let box = Unmanaged.passRetained(start)
+    var thread = pthread_t()
+    live.add(1)
+    let result = pthread_create(
+      &thread, nil,
+      { argument in
+        guard let argument else { return nil }
+        Unmanaged<Start>.fromOpaque(argument).takeRetainedValue().run()
+        NamedThread.live.add(-1)
+        return nil
+      }, box.toOpaque())
+    guard result == 0 else {
+      live.add(-1)
+      box.release()
+      throw SystemError("start thread \(name)", code: result)
+    }
+    return NamedThread(name: name, handle: thread)
+  }
+
+  /// Waits until the body has returned. A second call returns at once. Never from the thread itself.
+  public func join() {
+    let thread = handle.withLock { handle in
+      defer { handle = nil }
+      return handle
+    }
+    guard let thread else { return }
+    precondition(pthread_equal(thread, pthread_self()) == 0, "a thread cannot wait for itself")
+    pthread_join(thread, nil)
+  }
+
+  deinit {
+    if let thread = handle.withLock({ $0 }) { pthread_detach(thread) }
+  }
+}
+
+private final class Start: Sendable {
+  let name: String
+  let nice: Int32?
+  let cpu: Int32?
+  let logger: Logger?
+  let body: @Sendable () -> Void
+
+  init(name: String, nice: Int32?, cpu: Int32?, logger: Logger?, body: @escaping @Sendable () -> Void) {
+    (self.name, self.nice, self.cpu, self.logger, self.body) = (name, nice, cpu, logger, body)
+  }
+
+  func run() {
+    _ = clx_set_thread_name(name)
+    ProcessSignals.blockAsynchronous()
+    if let nice, setpriority(__priority_which_t(PRIO_PROCESS.rawValue), id_t(clx_thread_id()), nice) != 0 {
+      logger?.notice("thread priority refused", metadata: ["thread": "\(name)", "nice": "\(nice)", "errno": "\(errno)"])
+    }
+    if let cpu, clx_set_affinity(cpu) != 0 {
+      logger?.notice("thread affinity refused", metadata: ["thread": "\(name)", "cpu": "\(cpu)"])
+    }
+    body()
+  }
+}
+
+/// Signals as values that one thread waits for.
+public enum ProcessSignals {
+  /// Blocks every signal but the synchronous faults in the calling thread; threads it starts inherit that.
+  public static func blockAsynchronous() {
+    var set = sigset_t()
+    sigfillset(&set)
+    for signal in [SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGFPE, SIGABRT, SIGSYS] { sigdelset(&set, signal) }
+    pthread_sigmask(SIG_BLOCK, &set, nil)
+  }
+
+  /// Waits for one of `signals`, which must be blocked in every thread (`blockAsynchronous` first, then start threads).
+  public static func wait(for signals: [Int32]) -> Int32 {
+    var set = sigset_t()
+    sigemptyset(&set)
+    for signal in signals { sigaddset(&set, signal) }
+    var got: Int32 = 0
+    while sigwait(&set, &got) != 0 {}
+    return got
+  }
+
+  /// A write to a closed socket returns EPIPE instead of ending the process.
+  public static func ignoreBrokenPipes() { _ = signal(SIGPIPE, SIG_IGN) }
+}

@@ -1,0 +1,39 @@
+import Synchronization
+
+/// Which parts of the process are ready to take calls, and if not, why. Components report here; `Telemetry` renders `/readyz`.
+/// Any thread.
+public final class Readiness: Sendable {
+  public struct Condition: Hashable, Sendable {
+    public let component: String
+    /// nil when ready.
+    public let reason: String?
+    public init(component: String, reason: String?) { (self.component, self.reason) = (component, reason) }
+  }
+
+  private let conditions = Mutex<[String: String?]>([:])
+
+  public init() {}
+
+  /// Reports a component as ready, or as not ready with a reason an operator can act on.
+  public func set(_ component: String, ready: Bool, why: @autoclosure () -> String = "not ready") {
+    let reason = ready ? nil : why()
+    conditions.withLock { table in
+      guard table[component] != nil || table.count < Limits.readinessComponents else { return }
+      table.updateValue(reason, forKey: component)
+    }
+  }
+
+  /// Takes a component off the board.
+  public func remove(_ component: String) { _ = conditions.withLock { $0.removeValue(forKey: component) } }
+
+  /// All components by name.
+  public var report: [Condition] {
+    conditions.withLock { table in table.map { Condition(component: $0.key, reason: $0.value) } }
+      .sorted { $0.component < $1.component }
+  }
+
+  /// True when there is a component and every one is ready.
+  public var isReady: Bool {
+    conditions.withLock { table in !table.isEmpty && table.values.allSatisfy { $0 == nil } }
+  }
+}

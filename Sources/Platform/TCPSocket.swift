@@ -1,0 +1,113 @@
+import Bytes
+import CLinux
+import Glibc
+
+/// A connected or connecting TCP socket, non-blocking, without Nagle's delay; closed when the object goes.
+public final class TCPSocket: Sendable {
+  /// What one read gave.
+  public enum ReadResult: Hashable, Sendable {
+    case bytes(Int)
+    /// Nothing now; wait for readable.
+    case wait
+    /// The peer has closed its side.
+    case closed
+  }
+
+  public let fd: Int32
+  public let remoteAddress: SocketAddress
+
+  /// Starts to connect; writable means done: then ask `connectionError`.
+  public init(connect remote: SocketAddress, from local: IPAddress? = nil) throws(SystemError) {
+    let fd = try openSocket(SOCK_STREAM, remote, "open tcp to", nil)
+    do throws(SystemError) {
+      if let local, local.family == remote.ip.family, !local.isUnspecified {
+        guard SocketAddress(local, 0).withSockaddr({ bind(fd, $0, $1) }) == 0 else {
+          throw SystemError("bind tcp", address: SocketAddress(local, 0))
+        }
+      }
+      setOption(fd, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+      let result = remote.withSockaddr { Glibc.connect(fd, $0, $1) }
+      guard result == 0 || errno == EINPROGRESS else { throw SystemError("connect tcp to", address: remote) }
+    } catch {
+      close(fd)
+      throw error
+    }
+    (self.fd, remoteAddress) = (fd, remote)
+  }
+
+  fileprivate init(accepted fd: Int32, from remote: SocketAddress) {
+    setOption(fd, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+    (self.fd, remoteAddress) = (fd, remote)
+  }
+
+  deinit { close(fd) }
+
+  /// The address this end uses, known once connected.
+  public var localAddress: SocketAddress? { try? boundAddress(fd) }
+
+  /// Takes the pending error: nil once the connection stands.
+  public func connectionError() -> SystemError? {
+    var code: Int32 = 0
+    var length = socklen_t(MemoryLayout<Int32>.size)
+    guard getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &length) == 0 else { return SystemError("ask tcp", address: remoteAddress) }
+    return code == 0 ? nil : SystemError("connect tcp to", address: remoteAddress, code: code)
+  }
+
+  public func read(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> ReadResult {
+    let count = recv(fd, buffer.baseAddress, buffer.count, 0)
+    if count > 0 { return .bytes(count) }
+    if count == 0 { return .closed }
+    let error = SystemError("read tcp from", address: remoteAddress)
+    if error.isRetry { return .wait }
+    throw error
+  }
+
+  /// Writes what the kernel takes now and returns how much that was.
+  public func write(_ bytes: UnsafeRawBufferPointer) throws(SystemError) -> Int {
+    let count = Glibc.send(fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+    if count >= 0 { return count }
+    let error = SystemError("write tcp to", address: remoteAddress)
+    if error.isRetry { return 0 }
+    throw error
+  }
+}
+
+/// A listening TCP socket, non-blocking; closed when the object goes.
+public final class TCPListener: Sendable {
+  public let fd: Int32
+  /// With the real port, also when port 0 was asked for.
+  public let localAddress: SocketAddress
+
+  /// SO_REUSEADDR is on: on Linux it only lets a restart bind while old connections linger; two listeners still collide.
+  public init(bind address: SocketAddress, setting: String? = nil) throws(SystemError) {
+    let fd = try openSocket(SOCK_STREAM, address, "open tcp", setting)
+    do throws(SystemError) {
+      setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1)
+      guard address.withSockaddr({ bind(fd, $0, $1) }) == 0, listen(fd, Int32(Limits.listenBacklog)) == 0 else {
+        throw SystemError("listen tcp", address: address, setting: setting)
+      }
+      localAddress = try boundAddress(fd)
+    } catch {
+      close(fd)
+      throw error
+    }
+    self.fd = fd
+  }
+
+  deinit { close(fd) }
+
+  /// The next connection; nil when there is none. Out of descriptors is thrown: the connection stays in the backlog.
+  public func accept() throws(SystemError) -> TCPSocket? {
+    let (fd, remote) = SocketAddress.read { clx_accept(self.fd, $0, $1) }
+    guard fd >= 0 else {
+      let error = SystemError("accept tcp on", address: localAddress)
+      if error.isRetry || error.code == ECONNABORTED { return nil }
+      throw error
+    }
+    guard let remote else {
+      close(fd)
+      return nil
+    }
+    return TCPSocket(accepted: fd, from: remote)
+  }
+}

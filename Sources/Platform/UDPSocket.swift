@@ -1,0 +1,87 @@
+import Bytes
+import CLinux
+import Glibc
+
+/// A bound, non-blocking UDP socket; closed when the object goes. Sends and receives of single datagrams for control traffic;
+/// media threads use `fd` with their own batches.
+public final class UDPSocket: Sendable {
+  public let fd: Int32
+  /// With the real port, also when port 0 was asked for.
+  public let localAddress: SocketAddress
+
+  /// Binds without SO_REUSEADDR: a second process on the same address gets an error that says so. IPv6 sockets take IPv6 only.
+  /// Buffer sizes are asked of the kernel, which may give less (`net.core.rmem_max`).
+  public init(
+    bind address: SocketAddress, receiveBufferBytes: Int32? = nil, sendBufferBytes: Int32? = nil, setting: String? = nil
+  ) throws(SystemError) {
+    let fd = try openSocket(SOCK_DGRAM, address, "open udp", setting)
+    do throws(SystemError) {
+      if let receiveBufferBytes { setOption(fd, SOL_SOCKET, SO_RCVBUF, receiveBufferBytes) }
+      if let sendBufferBytes { setOption(fd, SOL_SOCKET, SO_SNDBUF, sendBufferBytes) }
+      guard address.withSockaddr({ bind(fd, $0, $1) }) == 0 else {
+        throw SystemError("bind udp", address: address, setting: setting)
+      }
+      localAddress = try boundAddress(fd)
+    } catch {
+      close(fd)
+      throw error
+    }
+    self.fd = fd
+  }
+
+  deinit { close(fd) }
+
+  /// Sends one datagram. False if the kernel's buffer is full (the datagram is gone); an error if the peer is known to be
+  /// unreachable.
+  @discardableResult public func send(_ bytes: UnsafeRawBufferPointer, to address: SocketAddress) throws(SystemError) -> Bool {
+    let sent = address.withSockaddr { sendto(fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL), $0, $1) }
+    if sent >= 0 { return true }
+    let error = SystemError("send udp to", address: address)
+    if error.isRetry || error.code == ENOBUFS { return false }
+    throw error
+  }
+
+  @discardableResult public func send(_ bytes: [UInt8], to address: SocketAddress) throws(SystemError) -> Bool {
+    var result: Result<Bool, SystemError> = .success(false)
+    bytes.withUnsafeBytes { raw in result = Result { () throws(SystemError) in try send(raw, to: address) } }
+    return try result.get()
+  }
+
+  /// One datagram into `buffer`; nil when there is none. A datagram that does not fit is cut. A pending ICMP error is thrown.
+  public func receive(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> (count: Int, from: SocketAddress)? {
+    var count = 0
+    let (_, from) = SocketAddress.read { address, length in
+      count = recvfrom(fd, buffer.baseAddress, buffer.count, 0, address, length)
+      return count < 0 ? -1 : 0
+    }
+    if count < 0 {
+      let error = SystemError("receive udp on", address: localAddress)
+      if error.isRetry { return nil }
+      throw error
+    }
+    guard let from else { return nil }
+    return (count, from)
+  }
+}
+
+/// A non-blocking, close-on-exec socket of the address's family.
+func openSocket(_ type: __socket_type, _ address: SocketAddress, _ operation: String, _ setting: String?) throws(SystemError)
+  -> Int32
+{
+  let flags = Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+  let fd = socket(address.ip.family == .v4 ? AF_INET : AF_INET6, Int32(type.rawValue) | flags, 0)
+  guard fd >= 0 else { throw SystemError(operation, address: address, setting: setting) }
+  if address.ip.family == .v6 { setOption(fd, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
+  return fd
+}
+
+func setOption(_ fd: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {
+  var value = value
+  setsockopt(fd, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
+}
+
+func boundAddress(_ fd: Int32) throws(SystemError) -> SocketAddress {
+  let (result, address) = SocketAddress.read { getsockname(fd, $0, $1) }
+  guard result == 0, let address else { throw SystemError("read a socket's address") }
+  return address
+}
