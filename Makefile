@@ -1,0 +1,29 @@
+# Two commands: `make run` from a fresh machine to a bridged call, `make test` for everything that is checked.
+# What each target needs is installed by Scripts/install; a stamp makes the second time quick.
+.PHONY: run test bench soak fuzz clean
+
+JOBS ?= 2
+
+run:
+	Scripts/install run
+	Scripts/run
+
+test:
+	Scripts/install test
+	Scripts/test
+
+bench:
+	Scripts/install test
+	Scripts/bench
+
+soak:
+	Scripts/install test
+	Scripts/soak
+
+# Runs each fuzz target for SECONDS (default 60).
+fuzz:
+	Scripts/install run
+	Scripts/fuzz
+
+clean:
+	rm -rf .build .venv run Bench/.build

@@ -1,0 +1,1 @@
+// The named limits of this module.

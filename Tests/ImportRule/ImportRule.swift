@@ -1,0 +1,49 @@
+/// The table of design.md's house: folders from the top down, and the siblings that may know each other.
+enum ImportRule {
+  static let order = ["CLibraries", "Wire", "Media", "Calls", "Platform", "Runtime", "Trunkline"]
+
+  /// Siblings by importing module. `Bytes` is the ground of Wire. Runtime has no row: its modules never import each other.
+  static let siblings: [String: Set<String>] = [
+    "STUN": ["Bytes"], "RTP": ["Bytes"], "SDP": ["Bytes"], "SIP": ["Bytes"], "AppProtocol": ["Bytes"], "JSONWebToken": ["Bytes"],
+    "DTLS": ["SRTP"],
+    "MediaSession": ["SRTP", "ICE", "JitterBuffer", "AudioCodecs"],
+    "CallFlow": ["SIPDialogs", "AppSessions"],
+  ]
+
+  /// What is not ours, by folder or `folder/module` that may import it; `*` is everywhere.
+  static let outside: [String: Set<String>] = [
+    "Synchronization": ["*"],
+    "Logging": ["Platform", "Runtime", "Trunkline"],
+    "GRDB": ["Runtime/Store"],
+    "Yams": ["Trunkline"],
+    "ArgumentParser": ["Trunkline"],
+    // JSON only; the rest of the machines live without Foundation.
+    "FoundationEssentials": [
+      "Wire/AppProtocol", "Wire/JSONWebToken", "Calls/AppSessions", "Calls/CallFlow", "Platform", "Runtime", "Client", "Trunkline",
+    ],
+    "Foundation": ["Platform", "Runtime", "Trunkline", "Client"],
+    // The C library: files, sockets, clocks, mathematics. Media uses its mathematics only.
+    "Glibc": ["Media", "Platform", "Runtime", "Client", "Trunkline"],
+    "Darwin": ["Media", "Platform", "Client"],
+    "Dispatch": ["Trunkline"],
+  ]
+
+  /// Why `module` in `folder` must not import `name`; nil if it may, or if `name` is not ours.
+  static func offence(module: String, folder: String, imports name: String, folders: [String: String]) -> String? {
+    guard name != module, let other = folders[name] else { return nil }
+    if name == "CSRTP" { return "\(module) imports CSRTP: the oracle is for Tests and Bench only" }
+    if folder == "Client" || other == "Client" {
+      let allowed = folder == "Client" ? ["CLibraries", "Wire", "Media"].contains(other) : folder == "Trunkline"
+      return allowed ? nil : "\(module) (\(folder)) imports \(name) (\(other)): Client sees CLibraries, Wire and Media only"
+    }
+    if folder == other {
+      let allowed = siblings[module]?.contains(name) == true
+      return allowed ? nil : "\(module) imports its sibling \(name): no row of ImportRule.siblings allows it"
+    }
+    guard let mine = order.firstIndex(of: folder), let theirs = order.firstIndex(of: other) else {
+      return "\(module) (\(folder)) imports \(name) (\(other)): one of the folders is not in ImportRule.order"
+    }
+    if theirs > mine { return "\(module) (\(folder)) imports \(name) (\(other)): \(folder) is above \(other) and must not know it" }
+    return nil
+  }
+}
