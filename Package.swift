@@ -129,6 +129,8 @@ let testTargets: [Target] = [
   tests("Fuzzing", callStack + mediaStack.filter { !callStack.contains($0) } + ["JSONWebToken"]),
   tests("Interop", ["trunkline", "Bytes", "SpeechScore", "Platform"]),
 ].filter { FileManager.default.fileExists(atPath: Context.packageDirectory + "/" + ($0.path ?? "")) }
+  tests("RTP", ["Bytes", "RTP"]),
+]
 
 var targets = cLibraries + wire + media + calls + platform + runtime + client + executable + testTargets
 var packages: [Package.Dependency] = [
