@@ -1,1 +1,12 @@
 // The named limits of this module; every bound on a queue, table or message stands here.
+enum Limits {
+  /// SSRCs whose packet index one sender or receiver follows. A leg has one; a peer that restarts its encoder gets a second.
+  static let sources = 4
+  /// Packet indices behind the highest one that are told apart from replays (RFC 3711 §3.3.2 asks for at least 64).
+  static let replayWindow: UInt64 = 128
+  /// The largest UDP payload; nothing longer can be a packet.
+  static let packetBytes = 65_535
+  /// Packets under one key: 2^48 for SRTP, 2^31 for SRTCP (RFC 3711 §9.2).
+  static let packetIndex: UInt64 = 1 << 48 - 1
+  static let controlIndex: UInt64 = 1 << 31 - 1
+}

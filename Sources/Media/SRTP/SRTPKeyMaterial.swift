@@ -1,0 +1,57 @@
+/// One direction's master key and salt. Prints as a mask: it must not reach a log.
+public struct SRTPMasterKey: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
+  public let key: [UInt8]
+  public let salt: [UInt8]
+
+  public init(key: [UInt8], salt: [UInt8]) {
+    self.key = key
+    self.salt = salt
+  }
+  public var description: String { "‹redacted›" }
+  public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// What a DTLS handshake yields: the profile and the keys of both directions (RFC 5764 §4.2). `client` protects what the DTLS client sends.
+public struct SRTPKeyMaterial: Sendable, Equatable {
+  public let profile: SRTPProfile
+  public let client: SRTPMasterKey
+  public let server: SRTPMasterKey
+
+  public init(profile: SRTPProfile, client: SRTPMasterKey, server: SRTPMasterKey) {
+    (self.profile, self.client, self.server) = (profile, client, server)
+  }
+
+  /// Splits the block exported under `EXTRACTOR-dtls_srtp`: client key, server key, client salt, server salt; nil if its length is wrong.
+  public init?(profile: SRTPProfile, exported block: [UInt8]) {
+    let (key, salt) = (profile.keyBytes, profile.saltBytes)
+    guard block.count == 2 * (key + salt) else { return nil }
+    self.init(
+      profile: profile,
+      client: SRTPMasterKey(key: Array(block[..<key]), salt: Array(block[(2 * key)..<(2 * key + salt)])),
+      server: SRTPMasterKey(key: Array(block[key..<(2 * key)]), salt: Array(block[(2 * key + salt)...])))
+  }
+}
+
+/// Why a packet was refused, or keys could not be taken. Nothing was learnt from a refused packet.
+public enum SRTPError: Error, Sendable, Equatable {
+  /// The key or salt has another length than the profile asks for.
+  case keyLength
+  /// OpenSSL refused an operation that cannot fail but for memory.
+  case cryptoFailed
+  /// Not version 2, or shorter than its header, tag or index says.
+  case malformed
+  /// The caller's buffer has no room for tag and index.
+  case noRoom
+  /// The index was seen before.
+  case replayed
+  /// The index is further behind than the replay window reaches.
+  case tooOld
+  /// The tag does not match: forged, damaged, or of other keys.
+  case authenticationFailed
+  /// SRTCP without encryption (E bit clear), which none of our profiles allows.
+  case notEncrypted
+  /// A further SSRC than `Limits.sources`.
+  case tooManySources
+  /// 2^48 packets or 2^31 RTCP packets went out under this key.
+  case keyExhausted
+}
