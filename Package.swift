@@ -49,7 +49,7 @@ let media: [Target] = [
   module("Media", "DTLS", ["Bytes", "SRTP", "COpenSSL"]),
   module("Media", "ICE", ["Bytes", "STUN"]),
   module("Media", "JitterBuffer", ["Bytes", "RTP"]),
-  module("Media", "AudioCodecs", ["Bytes", "COpus"]),
+  module("Media", "AudioCodecs", ["Bytes", "RTP", "COpus"]),
   module("Media", "SpeechScore", ["Bytes"]),
   module("Media", "DemoSpeech", []),
   module("Media", "MediaSession", ["Bytes", "RTP", "STUN", "SRTP", "ICE", "JitterBuffer", "AudioCodecs"]),
@@ -108,7 +108,7 @@ let testTargets: [Target] = [
   tests("DTLS", ["Bytes", "SRTP", "DTLS", "COpenSSL"]),
   tests("ICE", ["Bytes", "STUN", "ICE"]),
   tests("JitterBuffer", ["Bytes", "RTP", "JitterBuffer"]),
-  tests("AudioCodecs", ["Bytes", "AudioCodecs"]),
+  tests("AudioCodecs", ["Bytes", "RTP", "AudioCodecs"]),
   tests("SpeechScore", ["Bytes", "SpeechScore"]),
   tests("MediaSession", mediaStack),
   tests("SIPDialogs", sipStack + ["SIPDialogs", "COpenSSL"]),
@@ -129,8 +129,6 @@ let testTargets: [Target] = [
   tests("Fuzzing", callStack + mediaStack.filter { !callStack.contains($0) } + ["JSONWebToken"]),
   tests("Interop", ["trunkline", "Bytes", "SpeechScore", "Platform"]),
 ].filter { FileManager.default.fileExists(atPath: Context.packageDirectory + "/" + ($0.path ?? "")) }
-  tests("RTP", ["Bytes", "RTP"]),
-]
 
 var targets = cLibraries + wire + media + calls + platform + runtime + client + executable + testTargets
 var packages: [Package.Dependency] = [
