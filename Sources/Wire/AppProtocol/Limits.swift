@@ -1,1 +1,25 @@
-// The named limits of this module; every bound on a queue, table or message stands here.
+/// The named limits of this module; every bound on a message stands here.
+public enum Limits {
+  /// Bytes of one text frame (protocol.md, Frames).
+  public static let frameBytes = 65_536
+  /// Objects and arrays inside one another (protocol.md, Frames).
+  public static let jsonDepth = 16
+  /// Characters of a display name, handle, device text or account.
+  public static let textCharacters = 256
+  /// Characters of a JWT, wake or resume token.
+  public static let tokenCharacters = 8_192
+  /// Entries of `caps` and `acct`.
+  public static let listEntries = 64
+  /// Characters of a candidate line.
+  public static let candidateCharacters = 1_024
+  /// The longest `ageMs`, `timeoutMs` a client may state.
+  public static let spanMilliseconds = 86_400_000
+  /// Digits of one `call.dtmf`.
+  public static let digits = 1...64
+  public static let digitMilliseconds = 40...6_000
+  public static let digitGapMilliseconds = 40...1_000
+  /// The highest `seq` and `ack`: what every JSON reader holds exactly.
+  public static let sequence = 1...9_007_199_254_740_991
+  /// The highest `gen`.
+  public static let generation = 1...1_000_000
+}

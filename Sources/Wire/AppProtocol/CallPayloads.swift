@@ -1,0 +1,238 @@
+import Bytes
+
+public struct CallOffer: Hashable, Sendable, Codable {
+  public struct PSTN: Hashable, Sendable, Codable {
+    public var trunk: String
+    public var privacy: Bool
+    public var attest: String?
+    public init(trunk: String, privacy: Bool = false, attest: String? = nil) {
+      (self.trunk, self.privacy, self.attest) = (trunk, privacy, attest)
+    }
+  }
+  public struct Media: Hashable, Sendable, Codable {
+    public var warmup: Bool
+    public var relayOnly: Bool
+    public init(warmup: Bool = true, relayOnly: Bool = false) { (self.warmup, self.relayOnly) = (warmup, relayOnly) }
+  }
+  public var from: Handle
+  public var to: Handle
+  public var acct: String
+  public var video: Bool
+  /// The gateway's offer.
+  public var sdp: String
+  public var gen: Int
+  /// Until when it rings, milliseconds since 1970; a hint.
+  public var exp: Int64
+  public var pstn: PSTN?
+  public var media: Media?
+  public init(
+    from: Handle, to: Handle, acct: String, video: Bool = false, sdp: String, gen: Int, exp: Int64, pstn: PSTN? = nil,
+    media: Media? = nil
+  ) {
+    (self.from, self.to, self.acct, self.video, self.sdp) = (from, to, acct, video, sdp)
+    (self.gen, self.exp, self.pstn, self.media) = (gen, exp, pstn, media)
+  }
+}
+
+/// One call of the snapshot in `welcome`: what `call.offer` carries plus the state.
+public struct CallSnapshot: Hashable, Sendable, Codable {
+  public enum Direction: String, Sendable, Codable {
+    case incoming = "in"
+    case outgoing = "out"
+  }
+  public enum State: String, Sendable, Codable, CaseIterable {
+    case ringing, answering, starting, ready, progress, connected, held
+  }
+  public var call: Identifier
+  public var dir: Direction
+  public var state: State
+  public var from: Handle
+  public var to: Handle
+  public var acct: String
+  public var video: Bool
+  /// The gateway's offer (incoming) or its answer (outgoing).
+  public var sdp: String?
+  public var gen: Int
+  /// When the call reached this state, milliseconds since 1970.
+  public var at: Int64
+  public var exp: Int64?
+  public init(
+    call: Identifier, dir: Direction, state: State, from: Handle, to: Handle, acct: String, video: Bool = false, sdp: String?,
+    gen: Int,
+    at: Int64, exp: Int64? = nil
+  ) {
+    (self.call, self.dir, self.state, self.from, self.to, self.acct) = (call, dir, state, from, to, acct)
+    (self.video, self.sdp, self.gen, self.at, self.exp) = (video, sdp, gen, at, exp)
+  }
+}
+
+public struct CallUnavailable: Hashable, Sendable, Codable {
+  public enum Why: String, Sendable, Codable { case dnd, blocked, filtered, busyOther, noPermission }
+  public var why: Why?
+  public init(why: Why? = nil) { self.why = why }
+}
+
+/// `call.prepare`: the app's answer to the offer `gen`, sent while ringing.
+public struct CallPrepare: Hashable, Sendable, Codable {
+  public var sdp: String
+  public var gen: Int
+  public init(sdp: String, gen: Int = 1) { (self.sdp, self.gen) = (sdp, gen) }
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    sdp = try values.decode(String.self, forKey: .sdp)
+    gen = try values.generation(.gen) ?? 1
+  }
+}
+
+public struct CallAnswer: Hashable, Sendable, Codable {
+  /// Only if nothing was prepared.
+  public var sdp: String?
+  public var gen: Int?
+  /// Milliseconds since the tap.
+  public var ageMs: Int?
+  /// Milliseconds left on the system's answer action.
+  public var timeoutMs: Int?
+  public init(sdp: String? = nil, gen: Int? = nil, ageMs: Int? = nil, timeoutMs: Int? = nil) {
+    (self.sdp, self.gen, self.ageMs, self.timeoutMs) = (sdp, gen, ageMs, timeoutMs)
+  }
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    sdp = try values.decodeIfPresent(String.self, forKey: .sdp)
+    gen = try values.generation(.gen)
+    ageMs = try values.optionalNumber(.ageMs, in: 0...Limits.spanMilliseconds)
+    timeoutMs = try values.optionalNumber(.timeoutMs, in: 0...Limits.spanMilliseconds)
+  }
+}
+
+public struct CallReject: Hashable, Sendable, Codable {
+  public enum Scope: String, Sendable, Codable { case all, device }
+  public enum Reason: String, Sendable, Codable { case busy, declined }
+  public var scope: Scope
+  public var reason: Reason
+  public init(scope: Scope = .all, reason: Reason = .declined) { (self.scope, self.reason) = (scope, reason) }
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    scope = try values.decodeIfPresent(Scope.self, forKey: .scope) ?? .all
+    reason = try values.decodeIfPresent(Reason.self, forKey: .reason) ?? .declined
+  }
+}
+
+public struct CallEnd: Hashable, Sendable, Codable {
+  public enum Reason: String, Sendable, Codable { case localEnd, mediaFailed }
+  public var reason: Reason
+  public init(reason: Reason = .localEnd) { self.reason = reason }
+  public init(from decoder: any Decoder) throws {
+    reason = try decoder.container(keyedBy: CodingKeys.self).decodeIfPresent(Reason.self, forKey: .reason) ?? .localEnd
+  }
+}
+
+public struct CallStart: Hashable, Sendable, Codable {
+  /// One of the user's numbers; absent = the first.
+  public var from: Handle?
+  public var to: Handle
+  public var acct: String?
+  public var video: Bool?
+  /// The app's offer.
+  public var sdp: String
+  public var gen: Int?
+  public init(from: Handle? = nil, to: Handle, acct: String? = nil, video: Bool? = nil, sdp: String, gen: Int? = 1) {
+    (self.from, self.to, self.acct, self.video, self.sdp, self.gen) = (from, to, acct, video, sdp, gen)
+  }
+}
+
+public struct CallConnected: Hashable, Sendable, Codable {
+  public var at: Int64
+  public var codec: String
+  public init(at: Int64, codec: String) { (self.at, self.codec) = (at, codec) }
+}
+
+public struct CallUpdate: Hashable, Sendable, Codable {
+  public struct Capabilities: Hashable, Sendable, Codable {
+    public var hold: Bool?
+    public var group: Bool?
+    public var dtmf: Bool?
+    public var transfer: Bool?
+    public init(hold: Bool? = nil, group: Bool? = nil, dtmf: Bool? = nil, transfer: Bool? = nil) {
+      (self.hold, self.group, self.dtmf, self.transfer) = (hold, group, dtmf, transfer)
+    }
+  }
+  public var from: Handle?
+  public var video: Bool?
+  public var caps: Capabilities?
+  public init(from: Handle? = nil, video: Bool? = nil, caps: Capabilities? = nil) {
+    (self.from, self.video, self.caps) = (from, video, caps)
+  }
+}
+
+/// The `d` of `call.cancel`, `call.ended` and `call.gone`.
+public struct CallOver: Hashable, Sendable, Codable {
+  public enum Side: String, Sendable, Codable { case trunk, app, gateway }
+  public var reason: EndReason
+  public var by: Side?
+  /// Milliseconds since 1970.
+  public var at: Int64?
+  public var sip: Int?
+  public var stats: StreamStats?
+  public init(_ reason: EndReason, by: Side? = nil, at: Int64? = nil, sip: Int? = nil, stats: StreamStats? = nil) {
+    (self.reason, self.by, self.at, self.sip, self.stats) = (reason, by, at, sip, stats)
+  }
+}
+
+public struct CallProgress: Hashable, Sendable, Codable {
+  public enum Stage: String, Sendable, Codable { case trying, ringing, early, queued, divertedPstn }
+  public var stage: Stage
+  public var at: Int64
+  public init(_ stage: Stage, at: Int64) { (self.stage, self.at) = (stage, at) }
+}
+
+public struct CallHold: Hashable, Sendable, Codable {
+  public var on: Bool
+  public init(on: Bool) { self.on = on }
+}
+
+public struct CallHeld: Hashable, Sendable, Codable {
+  public enum Side: String, Sendable, Codable { case remote, local }
+  public var by: Side
+  public var on: Bool
+  public init(by: Side, on: Bool) { (self.by, self.on) = (by, on) }
+}
+
+public struct CallMute: Hashable, Sendable, Codable {
+  public enum Mode: String, Sendable, Codable { case input, track }
+  public var on: Bool
+  public var mode: Mode?
+  public init(on: Bool, mode: Mode? = nil) { (self.on, self.mode) = (on, mode) }
+}
+
+/// `call.dtmf`: digits to send as telephone events (RFC 4733).
+public struct CallDTMF: Hashable, Sendable, Codable {
+  public enum Kind: String, Sendable, Codable { case tone, softPause, hardPause }
+  public var digits: String
+  public var durMs: Int
+  public var gapMs: Int
+  public var kind: Kind
+  /// Ends a hard pause.
+  public var `continue`: Bool?
+  public init(digits: String, durMs: Int = 160, gapMs: Int = 80, kind: Kind = .tone) {
+    (self.digits, self.durMs, self.gapMs, self.kind) = (digits, durMs, gapMs, kind)
+  }
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    `continue` = try values.decodeIfPresent(Bool.self, forKey: .continue)
+    kind = try values.decodeIfPresent(Kind.self, forKey: .kind) ?? .tone
+    digits = try values.decodeIfPresent(String.self, forKey: .digits) ?? ""
+    let legal = digits.utf8.allSatisfy { "0123456789ABCD*#".utf8.contains($0) }
+    guard legal, Limits.digits.contains(digits.utf8.count) || (digits.isEmpty && `continue` == true) else {
+      throw values.problem(.digits, "1 to 64 of 0-9, A-D, * and #")
+    }
+    durMs = try values.optionalNumber(.durMs, in: Limits.digitMilliseconds) ?? 160
+    gapMs = try values.optionalNumber(.gapMs, in: Limits.digitGapMilliseconds) ?? 80
+  }
+}
+
+/// `call.digit`: one digit heard from the trunk.
+public struct CallDigit: Hashable, Sendable, Codable {
+  public var digit: String
+  public var durMs: Int
+  public init(digit: String, durMs: Int) { (self.digit, self.durMs) = (digit, durMs) }
+}

@@ -1,0 +1,205 @@
+/// A party: `k` is `phone` (E.164 with +), `email` or `generic`; `h` the handle, `n` a display name.
+public struct Handle: Hashable, Sendable, Codable {
+  public enum Kind: String, Sendable, Codable { case phone, email, generic }
+  public var k: Kind
+  public var h: String
+  public var n: String?
+
+  public init(k: Kind, h: String, n: String? = nil) {
+    (self.k, self.h, self.n) = (k, h, n)
+  }
+
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    k = try values.decode(Kind.self, forKey: .k)
+    h = try values.text(.h)
+    n = try values.optionalText(.n)
+  }
+}
+
+/// `fg` or `bg`: whether the app is in the foreground.
+public enum AppState: String, Sendable, Codable { case fg, bg }
+
+public struct Hello: Hashable, Sendable, Codable {
+  public struct Resume: Hashable, Sendable, Codable {
+    public var sid: String
+    public var token: String
+    /// The highest S→C `seq` received in order; acks like `ack`. 0 if none.
+    public var lastSeq: Int
+    public init(sid: String, token: String, lastSeq: Int) { (self.sid, self.token, self.lastSeq) = (sid, token, lastSeq) }
+  }
+  public struct Device: Hashable, Sendable, Codable {
+    public var id: String
+    public var platform: String?
+    public var model: String?
+    public var os: String?
+    public var sdk: String?
+    public init(id: String, platform: String? = nil, model: String? = nil, os: String? = nil, sdk: String? = nil) {
+      (self.id, self.platform, self.model, self.os, self.sdk) = (id, platform, model, os, sdk)
+    }
+    public init(from decoder: any Decoder) throws {
+      let values = try decoder.container(keyedBy: CodingKeys.self)
+      id = try values.text(.id)
+      platform = try values.optionalText(.platform)
+      model = try values.optionalText(.model)
+      os = try values.optionalText(.os)
+      sdk = try values.optionalText(.sdk)
+    }
+  }
+  /// Exactly one of these three is present.
+  public enum Proof: Hashable, Sendable {
+    case auth(String)
+    case wake(String)
+    case resume(Resume)
+  }
+
+  public var proof: Proof
+  public var device: Device
+  public var caps: [String]
+  public var state: AppState
+
+  public init(_ proof: Proof, device: Device, caps: [String] = [], state: AppState = .fg) {
+    (self.proof, self.device, self.caps, self.state) = (proof, device, caps, state)
+  }
+
+  private enum CodingKeys: String, CodingKey { case auth, wake, resume, device, caps, state }
+
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    let auth = try values.optionalText(.auth, limit: Limits.tokenCharacters)
+    let wake = try values.optionalText(.wake, limit: Limits.tokenCharacters)
+    let resume = try values.decodeIfPresent(Resume.self, forKey: .resume)
+    switch (auth, wake, resume) {
+    case (let auth?, nil, nil) where !auth.isEmpty: proof = .auth(auth)
+    case (nil, let wake?, nil) where !wake.isEmpty: proof = .wake(wake)
+    case (nil, nil, let resume?): proof = .resume(resume)
+    default: throw values.problem(.auth, "exactly one of auth, wake, resume")
+    }
+    device = try values.decode(Device.self, forKey: .device)
+    caps = try values.optionalList(.caps) ?? []
+    state = try values.decodeIfPresent(AppState.self, forKey: .state) ?? .fg
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    switch proof {
+    case .auth(let token): try values.encode(token, forKey: .auth)
+    case .wake(let token): try values.encode(token, forKey: .wake)
+    case .resume(let resume): try values.encode(resume, forKey: .resume)
+    }
+    try values.encode(device, forKey: .device)
+    try values.encode(caps, forKey: .caps)
+    try values.encode(state, forKey: .state)
+  }
+}
+
+/// One STUN or TURN server for the client (RFC 8489, 8656); `ttlMs` is the life of its credential.
+public struct ICEServer: Hashable, Sendable, Codable {
+  public var urls: [String]
+  public var username: String?
+  public var credential: String?
+  public var ttlMs: Int?
+  public init(urls: [String], username: String? = nil, credential: String? = nil, ttlMs: Int? = nil) {
+    (self.urls, self.username, self.credential, self.ttlMs) = (urls, username, credential, ttlMs)
+  }
+}
+
+public struct Welcome: Hashable, Sendable, Codable {
+  public var sid: String
+  public var resumeToken: String
+  public var resumed: Bool
+  /// The first C→S `seq` that the server lacks.
+  public var replayFrom: Int
+  /// Milliseconds since 1970.
+  public var time: Int64
+  /// The heartbeat, in milliseconds.
+  public var hb: Int
+  public var ice: [ICEServer]
+  /// The snapshot; absent when resumed.
+  public var calls: [CallSnapshot]?
+  public var dirVersion: Int
+  public var caps: [String]
+  public init(
+    sid: String, resumeToken: String, resumed: Bool, replayFrom: Int, time: Int64, hb: Int, ice: [ICEServer],
+    calls: [CallSnapshot]?,
+    dirVersion: Int = 0, caps: [String] = []
+  ) {
+    (self.sid, self.resumeToken, self.resumed, self.replayFrom, self.time) = (sid, resumeToken, resumed, replayFrom, time)
+    (self.hb, self.ice, self.calls, self.dirVersion, self.caps) = (hb, ice, calls, dirVersion, caps)
+  }
+}
+
+/// `auth.refresh`: a new JWT for the same `sub` and `dev`.
+public struct AuthRefresh: Hashable, Sendable, Codable {
+  public var auth: String
+  public init(auth: String) { self.auth = auth }
+  public init(from decoder: any Decoder) throws {
+    auth = try decoder.container(keyedBy: CodingKeys.self).text(.auth, limit: Limits.tokenCharacters)
+  }
+}
+
+/// `auth.expiring`: when the token expires, milliseconds since 1970.
+public struct AuthExpiring: Hashable, Sendable, Codable {
+  public var at: Int64
+  public init(at: Int64) { self.at = at }
+}
+
+/// `device.put`: where to push to, and what the user prefers.
+public struct DevicePut: Hashable, Sendable, Codable {
+  public struct Push: Hashable, Sendable, Codable {
+    public enum Kind: String, Sendable, Codable {
+      case apnsVoIP = "apns-voip"
+      case fcm, webpush
+    }
+    public var kind: Kind
+    public var token: String
+    public var env: String?
+    public var topic: String?
+    public init(kind: Kind, token: String, env: String? = nil, topic: String? = nil) {
+      (self.kind, self.token, self.env, self.topic) = (kind, token, env, topic)
+    }
+  }
+  public struct Preferences: Hashable, Sendable, Codable {
+    public var ring: Bool?
+    public var dnd: Bool?
+    public init(ring: Bool? = nil, dnd: Bool? = nil) { (self.ring, self.dnd) = (ring, dnd) }
+  }
+  public var push: Push?
+  public var prefs: Preferences?
+  public init(push: Push? = nil, prefs: Preferences? = nil) { (self.push, self.prefs) = (push, prefs) }
+}
+
+public struct DeviceState: Hashable, Sendable, Codable {
+  public var state: AppState
+  public init(state: AppState) { self.state = state }
+}
+
+public struct Bye: Hashable, Sendable, Codable {
+  public var code: Int?
+  public init(code: Int? = nil) { self.code = code }
+}
+
+/// `err`. `reason` is what the tombstone knows, beside `gone`.
+public struct Failure: Error, Hashable, Sendable, Codable {
+  public var code: ErrorCode
+  public var reason: EndReason?
+  public var sip: Int?
+  public var msg: String?
+  public var retryMs: Int?
+  public var fatal: Bool?
+  public init(
+    _ code: ErrorCode, reason: EndReason? = nil, sip: Int? = nil, msg: String? = nil, retryMs: Int? = nil, fatal: Bool? = nil
+  ) {
+    (self.code, self.reason, self.sip, self.msg, self.retryMs, self.fatal) = (code, reason, sip, msg, retryMs, fatal)
+  }
+}
+
+/// The `d` of an `ok`: what each request promises; empty for most.
+public struct Success: Hashable, Sendable, Codable {
+  public var won: Bool?
+  public var sdp: String?
+  public init(won: Bool? = nil, sdp: String? = nil) { (self.won, self.sdp) = (won, sdp) }
+}
+
+/// The `d` of a message that has none.
+public struct Empty: Hashable, Sendable, Codable { public init() {} }
