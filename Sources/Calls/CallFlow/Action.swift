@@ -1,0 +1,63 @@
+public import Bytes
+public import MediaSession
+public import SIPDialogs
+
+/// What a `handle` call caused, in order. Owned by the caller and reused: take what is there, then `removeAll()`.
+public struct Output: Sendable {
+  public var actions: [Action] = []
+  public init() {}
+  /// Empties the list and keeps its storage.
+  public mutating func removeAll() { actions.removeAll(keepingCapacity: true) }
+}
+
+/// What the call machine asks of its surroundings. Only `reserveMedia` is answered in the same turn.
+public enum Action: Sendable {
+  case sip(SIPDialogs.Command)
+  case media(MediaCommand)
+  /// Sockets and a thread for a new call; answer with `mediaReserved` or `mediaRefused` before any other input. `toward` is the trunk's
+  /// media or signalling address: it chooses the local address of the trunk leg. A reserved session is freed by `MediaCommand.close`.
+  case reserveMedia(CallID, session: MediaSessionID, user: String, toward: IPAddress?)
+  /// To the store before the first 180 or INVITE; answer with `journalled`.
+  case journal(StartLine)
+  /// Exactly one per call, at most `Timers.finalStatistics` after its end.
+  case record(CallRecord)
+  /// A step of a call's timeline; `detail` is a short text such as a SIP code, a codec or a reason, without numbers of subscribers.
+  case trace(CallID, CallStage, at: Instant, detail: String?)
+  /// A sample for a histogram.
+  case measured(Measurement)
+  /// A trunk's INVITE or an app's `call.start` that became no call.
+  case refused(Refusal)
+}
+
+/// Durations that the machine measures (goals.md).
+public enum Measurement: Sendable, Equatable {
+  /// From INVITE to our 180.
+  case inviteToRinging(Duration)
+  /// From `call.answer` (incoming) or `call.start` (outgoing) to the open gate.
+  case gate(CallDirection, Duration)
+  /// From `call.answer` to the first frame that is not silent, less what trunk (200 → ACK) and client (connected → `media.active`) took.
+  case answerToAudio(AudioDirection, Duration)
+  /// What was taken off `answerToAudio`.
+  case answerToACK(Duration), connectedToActive(Duration)
+  /// From start to end, and from 200 to end (zero if never connected).
+  case callLength(CallDirection, connected: Duration)
+}
+
+/// Why an INVITE or `call.start` became no call. INVITEs received = incoming calls + refusals of direction `incoming`; accepted
+/// `call.start` = outgoing calls.
+public struct Refusal: Sendable, Hashable {
+  public enum Reason: String, Sendable, CaseIterable {
+    case draining, overload, trunkLimit, userLimit, mediaPorts, diversions, unknownTrunk
+    case notFound, forbidden, emergency, codec
+    /// Refused by the SIP user agent before the call machine saw it; `detail` has its reason.
+    case signalling
+  }
+  public var reason: Reason
+  public var direction: CallDirection
+  /// Empty if not known.
+  public var trunk: String
+  public var detail: String?
+  public init(_ reason: Reason, _ direction: CallDirection, trunk: String = "", detail: String? = nil) {
+    (self.reason, self.direction, self.trunk, self.detail) = (reason, direction, trunk, detail)
+  }
+}

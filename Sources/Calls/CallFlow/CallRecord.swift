@@ -1,0 +1,106 @@
+public import AppProtocol
+public import Bytes
+
+public enum CallDirection: String, Sendable, Codable, CaseIterable { case incoming = "in", outgoing = "out" }
+
+/// Whose act or fault ended a call.
+public typealias CallSide = CallOver.Side
+
+/// What the store keeps of a call from before its first 180 or INVITE until its record: a killed process leaves these behind, and the next
+/// start turns each into a record `gatewayRestart`.
+public struct StartLine: Sendable, Codable, Equatable {
+  public var call: CallID
+  public var sipCallId: String?
+  public var direction: CallDirection
+  public var trunk: String
+  public var from: String
+  public var to: String
+  public var user: String?
+  /// Milliseconds since 1970.
+  public var start: Int64
+
+  public init(
+    call: CallID, sipCallId: String?, direction: CallDirection, trunk: String, from: String, to: String, user: String?, start: Int64
+  ) {
+    (self.call, self.sipCallId, self.direction, self.trunk) = (call, sipCallId, direction, trunk)
+    (self.from, self.to, self.user, self.start) = (from, to, user, start)
+  }
+}
+
+/// The one line that says how a call went. Times are milliseconds since 1970.
+public struct CallRecord: Sendable, Codable, Equatable {
+  public struct End: Sendable, Codable, Equatable {
+    public var reason: EndReason
+    public var by: CallSide
+    /// The final SIP status that was sent or received for the INVITE; 200 for a call that was connected; nil if no INVITE was sent.
+    public var sip: Int?
+    /// A short text for people: what exactly failed.
+    public var detail: String?
+    public init(_ reason: EndReason, by: CallSide, sip: Int? = nil, detail: String? = nil) {
+      (self.reason, self.by, self.sip, self.detail) = (reason, by, sip, detail)
+    }
+  }
+  /// What came in from one side.
+  public struct Stream: Sendable, Codable, Equatable {
+    public var packets: UInt64
+    public var sent: UInt64
+    public var lost: UInt64
+    /// 0 to 1.
+    public var loss: Double
+    public var late: UInt64
+    public var dropped: UInt64
+    public var jitterMs: Double
+    public var bufferMs: Double
+    public var concealedMs: UInt64
+    public var repairedMs: UInt64
+    public var rttMs: Double?
+    /// ITU-T G.107 estimate, 1 to 4.5.
+    public var mos: Double?
+  }
+  public struct Codecs: Sendable, Codable, Equatable {
+    public var trunk: String?
+    public var app: String?
+  }
+
+  public var call: CallID
+  /// Call-ID of the trunk leg.
+  public var sipCallId: String?
+  public var direction: CallDirection
+  public var trunk: String
+  public var from: String
+  public var to: String
+  public var user: String?
+  /// The device that answered, or that started the call.
+  public var device: String?
+  /// How many devices were offered the call.
+  public var devices: Int
+  /// When the call reached each stage for the first time.
+  public var times: [String: Int64]
+  public var end: End
+  /// Milliseconds from 200 to the end; 0 if never connected.
+  public var connectedMs: Int64
+  public var codecs: Codecs
+  /// DTLS-SRTP profile of the app leg.
+  public var srtp: String?
+  public var fromTrunk: Stream?
+  public var fromApp: Stream?
+
+  /// The record of a call whose process died: all that its start line knows.
+  public init(orphan line: StartLine, at now: Int64) {
+    self.init(
+      call: line.call, sipCallId: line.sipCallId, direction: line.direction, trunk: line.trunk, from: line.from, to: line.to,
+      user: line.user, device: nil, devices: 0, times: [CallStage.start.rawValue: line.start, CallStage.ended.rawValue: now],
+      end: End(.gatewayRestart, by: .gateway), connectedMs: 0, codecs: Codecs())
+  }
+
+  init(
+    call: CallID, sipCallId: String?, direction: CallDirection, trunk: String, from: String, to: String, user: String?, device: String?,
+    devices: Int, times: [String: Int64], end: End, connectedMs: Int64, codecs: Codecs, srtp: String? = nil, fromTrunk: Stream? = nil,
+    fromApp: Stream? = nil
+  ) {
+    (self.call, self.sipCallId, self.direction, self.trunk) = (call, sipCallId, direction, trunk)
+    (self.from, self.to, self.user, self.device, self.devices) = (from, to, user, device, devices)
+    (self.times, self.end, self.connectedMs, self.codecs) = (times, end, connectedMs, codecs)
+    (self.srtp, self.fromTrunk, self.fromApp) = (srtp, fromTrunk, fromApp)
+  }
+}

@@ -1,0 +1,43 @@
+/// A step of a call, for timelines, logs and the times of its record. In the order in which a warm incoming call takes them.
+public enum CallStage: String, Sendable, CaseIterable, Codable {
+  /// INVITE received (incoming) or `call.start` accepted (outgoing).
+  case start
+  /// `call.offer` handed to the first device.
+  case offered
+  /// First `call.ringing` of a device.
+  case deviceRinging
+  /// 180 sent, or received on an outgoing call.
+  case ringing
+  /// `call.prepare` applied.
+  case prepared
+  /// The user's tap: receipt of `call.answer` less its `ageMs`.
+  case tap
+  /// `call.answer` took the lock.
+  case answered
+  /// A pair is nominated on the winner's leg.
+  case ice
+  /// Fingerprint matched, keys installed.
+  case dtls
+  /// `media.ready` of the current generation.
+  case mediaReady
+  /// All conditions of the media gate hold.
+  case gateOpen
+  /// Our INVITE left (outgoing).
+  case inviteSent
+  /// 100 and 183 or another provisional response of the trunk.
+  case trying, progress
+  /// 200 sent (incoming) or received (outgoing).
+  case connected
+  /// ACK received (incoming).
+  case acknowledged
+  /// `media.active{playout}`.
+  case mediaActive
+  /// The first frame that is not silent, each way.
+  case firstAudioToApp, firstAudioToTrunk
+  case heldByTrunk, resumedByTrunk, heldByApp, resumedByApp
+  /// `media.restart` applied; app leg silent and back; trunk silent and back.
+  case restarted, appSilent, appBack, trunkSilent, trunkBack
+  /// CANCEL or BYE, received or sent.
+  case cancel, bye
+  case ended
+}

@@ -1,0 +1,53 @@
+public import AppProtocol
+
+/// One live call for the admin endpoint.
+public struct CallSummary: Sendable, Codable, Equatable {
+  public struct Device: Sendable, Codable, Equatable {
+    public var device: String
+    /// offered, ringing, prepared, out or winner.
+    public var state: String
+    public var ice: Bool
+    public var dtls: Bool
+    public var ready: Bool
+  }
+  public var call: CallID
+  public var sipCallId: String?
+  public var direction: CallDirection
+  public var state: CallState
+  public var trunk: String
+  public var from: String
+  public var to: String
+  public var user: String
+  /// Milliseconds since 1970 of each stage reached.
+  public var times: [String: Int64]
+  public var devices: [Device]
+  /// Held by the app, held by the trunk, muted by the app.
+  public var held: Bool
+  public var heldByTrunk: Bool
+  public var muted: Bool
+}
+
+/// protocol.md, Call states at the gateway. Incoming: parked, ringing, answering, connected. Outgoing: starting, ready, progress, connected.
+public enum CallState: String, Sendable, Codable, CaseIterable {
+  case parked, ringing, answering, starting, ready, progress, connected
+  /// Over for everybody; its record waits for the final statistics.
+  case ended
+}
+
+/// Counters and gauges; counters only grow.
+public struct CallStatistics: Sendable, Equatable {
+  /// Calls by state now.
+  public var states: [CallState: Int] = [:]
+  public var incoming = 0
+  public var outgoing = 0
+  /// Records by end reason and side.
+  public var ended: [EndReason: [CallSide: Int]] = [:]
+  /// Trunk legs that were answered before the media gate was open: 0 by construction.
+  public var answeredWithoutMedia = 0
+  /// 180s and INVITEs sent without the journal's confirmation.
+  public var journalLate = 0
+  /// Records written without the final statistics of the media thread.
+  public var recordsWithoutMedia = 0
+  public var tombstones = 0
+  public init() {}
+}

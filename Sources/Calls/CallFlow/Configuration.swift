@@ -1,0 +1,49 @@
+/// Settings of the call machine that hold for the process.
+public struct Configuration: Sendable {
+  /// protocol.md names each of these.
+  public struct Timers: Sendable {
+    /// How long an incoming call rings.
+    public var ring: Duration = .seconds(45)
+    /// How long an outgoing call may ring before it is given up (RFC 3261 §16.6 Timer C).
+    public var outgoingRing: Duration = .seconds(180)
+    /// 180 at the latest this long after the first accepted push; nil: only at the first `call.ringing`.
+    public var early180: Duration? = .seconds(2)
+    public var mediaGateWarm: Duration = .seconds(10)
+    public var mediaGateCold: Duration = .seconds(20)
+    /// From `call.start` to an open gate.
+    public var mediaGateOutgoing: Duration = .seconds(5)
+    /// What is left of the device's own answer timeout for its own work.
+    public var answerMargin: Duration = .seconds(5)
+    /// How long 180 or INVITE wait for the journal.
+    public var journal: Duration = .milliseconds(100)
+    /// `media.active` is taken as sent this long after `call.connected`.
+    public var mediaActive: Duration = .seconds(10)
+    /// From a silent app leg to `networkLost`.
+    public var appLegGrace: Duration = .seconds(30)
+    /// OPTIONS to a silent trunk: given up after this, repeated at this interval while it stays silent and answers.
+    public var trunkPing: Duration = .seconds(20)
+    public var longestCall: Duration = .seconds(4 * 3600)
+    /// How long an ended call's reason is known.
+    public var tombstone: Duration = .seconds(120)
+    /// How long the record waits for the final statistics of the media thread.
+    public var finalStatistics: Duration = .milliseconds(800)
+    /// `call.dtmf{kind: softPause}`.
+    public var softPause: Duration = .seconds(2)
+    public init() {}
+  }
+  public struct Bounds: Sendable {
+    /// Calls at a time; more are refused with 503 or `overload`.
+    public var calls = 5_000
+    public var callsPerUser = 8
+    public init() {}
+  }
+
+  public var timers = Timers()
+  public var bounds = Bounds()
+  /// The final response once every device declined; a 6xx ends forking upstream.
+  public var declineCode = 486
+  /// Seconds in Retry-After of a 503.
+  public var retryAfterSeconds = 30
+
+  public init() {}
+}

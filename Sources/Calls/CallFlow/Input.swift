@@ -1,0 +1,29 @@
+public import Bytes
+public import MediaSession
+public import SIPDialogs
+
+/// A call's UUID: the same value in `call.offer`, CallKit, journal and record.
+public typealias CallID = Identifier
+
+/// What can happen to a `CallMachine`.
+public enum Input: Sendable {
+  /// An event of the SIP user agent.
+  case sip(SIPDialogs.Event)
+  case media(MediaEvent)
+  /// The answer to `Action.reserveMedia`, given before any other input.
+  case mediaReserved(CallID, MediaReservation)
+  /// The other answer: no port, no session, no thread is free. The text is for the log.
+  case mediaRefused(CallID, reason: String)
+  /// The start line of `Action.journal` is on disk. Without it the machine goes on after `Timers.journal`.
+  case journalled(CallID)
+  /// Trunks, users and routes as of now; calls that run keep what they began with.
+  case routing(Routing)
+  /// Wall clock in milliseconds since 1970 = monotonic milliseconds + offset.
+  case wallClock(offsetMilliseconds: Int64)
+  /// From now on new calls are refused; those that live go on.
+  case draining
+  /// An operator ends a call.
+  case hangUp(CallID)
+  /// `now` has reached `nextDeadline` (early or late calls do no harm).
+  case timer
+}
