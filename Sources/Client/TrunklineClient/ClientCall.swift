@@ -1,0 +1,211 @@
+public import AppProtocol
+public import Bytes
+
+/// One call of an app, without sockets or audio: says what to send, what the media has to do, and what the user sees.
+///
+/// | state | offer | tap / dial | media connected | `call.connected` | terminal message | hang up |
+/// |---|---|---|---|---|---|---|
+/// | ringing | prepare again (new gen) | answer → answering | `media.ready` | ignored | → ended | reject → ended |
+/// | answering | ignored | ignored | `media.ready` | → connected | → ended | end → ended |
+/// | starting, ready, progress | ignored | ignored | `media.ready` | → connected | → ended | end → ended |
+/// | connected | ignored | ignored | `media.ready` (restart) | ignored | → ended | end → ended |
+/// | ended | ignored | ignored | ignored | ignored | ignored | ignored |
+public struct ClientCall: Sendable {
+  public enum State: String, Sendable { case ringing, answering, starting, ready, progress, connected, ended }
+
+  public enum Input: Sendable {
+    /// The offer of an incoming call, first or again.
+    case offered(sdp: String, generation: Int)
+    case answer(ageMilliseconds: Int)
+    case reject(CallReject.Reason)
+    case hangUp
+    case mute(Bool)
+    case digits(String)
+    /// The network path changed: new ICE credentials.
+    case restart(MediaRestart.Cause)
+    case media(MediaReport)
+    case message(ServerMessage)
+    /// The answer to the request with this tag.
+    case answered(RequestTag, Result<Success, Failure>)
+    case restarted(MediaAnswer)
+    /// The session's snapshot lacks this call.
+    case lostByGateway
+  }
+
+  /// Which request an answer belongs to.
+  public enum RequestTag: Sendable { case prepare, answer, reject, end, start, mute, digits, restart }
+
+  /// What the media tells.
+  public enum MediaReport: Sendable {
+    /// Our description for the generation asked for.
+    case described(sdp: String, generation: Int)
+    case connected(generation: Int, pair: MediaReady.Pair?, roundTripMilliseconds: Double?, profile: String)
+    case failed(MediaFail.Stage, String)
+  }
+
+  public enum Action: Sendable {
+    case request(ClientMessage, RequestTag)
+    case notify(ClientMessage)
+    case media(MediaOrder)
+    case stateChanged(State)
+    case digit(Character)
+    case quality(Quality)
+  }
+
+  public enum MediaOrder: Sendable {
+    /// Describe ourselves as the answer to this offer: `described` follows, ICE and DTLS start.
+    case answer(offer: String, generation: Int)
+    /// Make an offer (a first one or a restart): `described` follows.
+    case offer(generation: Int)
+    case apply(answer: String, generation: Int)
+    /// Audio may flow: the microphone and the loudspeaker run.
+    case activate
+    case mute(Bool)
+    case close
+  }
+
+  public let id: Identifier
+  public let direction: CallSnapshot.Direction
+  public let peer: Handle
+  public private(set) var state: State
+  /// Why it ended; nil before.
+  public private(set) var reason: EndReason?
+  public private(set) var codec: String?
+  private var generation = 1
+  private var readyGeneration = 0
+  private let caller: Handle?
+  private var restartCause: MediaRestart.Cause?
+
+  /// An incoming call; hand its offer in next.
+  public init(incoming id: Identifier, from: Handle) {
+    (self.id, direction, peer, state, caller) = (id, .incoming, from, .ringing, nil)
+  }
+
+  /// An outgoing call; `dial` starts it.
+  public init(outgoing id: Identifier, to: Handle, from: Handle?) {
+    (self.id, direction, peer, state, caller) = (id, .outgoing, to, .starting, from)
+  }
+
+  /// Starts an outgoing call.
+  public mutating func dial(into actions: inout [Action]) {
+    guard direction == .outgoing, state == .starting else { return }
+    actions.append(.media(.offer(generation: 1)))
+  }
+
+  public mutating func handle(_ input: Input, into actions: inout [Action]) {
+    guard state != .ended else { return }
+    switch input {
+    case .offered(let sdp, let gen): offered(sdp, gen, &actions)
+    case .answer(let age):
+      guard state == .ringing else { return }
+      move(to: .answering, &actions)
+      actions.append(.request(.callAnswer(CallAnswer(ageMs: age)), .answer))
+    case .reject(let why):
+      guard state == .ringing else { return }
+      actions.append(.request(.callReject(CallReject(reason: why)), .reject))
+      end(.declined, &actions)
+    case .hangUp:
+      actions.append(.request(.callEnd(CallEnd(reason: .localEnd)), .end))
+      end(.localEnd, &actions)
+    case .mute(let on):
+      actions.append(.media(.mute(on)))
+      actions.append(.request(.callMute(CallMute(on: on, mode: .input)), .mute))
+    case .digits(let digits): actions.append(.request(.callDTMF(CallDTMF(digits: digits)), .digits))
+    case .restart(let cause): restart(generation + 1, cause, &actions)
+    case .media(let report): media(report, &actions)
+    case .message(let message): received(message, &actions)
+    case .answered(let tag, let result): answered(tag, result, &actions)
+    case .restarted(let answer): actions.append(.media(.apply(answer: answer.sdp, generation: answer.gen)))
+    case .lostByGateway: end(.unknown, &actions)
+    }
+  }
+
+  private mutating func move(to next: State, _ actions: inout [Action]) {
+    guard state != next else { return }
+    state = next
+    actions.append(.stateChanged(next))
+  }
+
+  private mutating func end(_ why: EndReason, _ actions: inout [Action]) {
+    reason = why
+    actions.append(.media(.close))
+    move(to: .ended, &actions)
+  }
+
+  private mutating func offered(_ sdp: String, _ gen: Int, _ actions: inout [Action]) {
+    guard direction == .incoming, state == .ringing else { return }
+    generation = gen
+    actions.append(.notify(.callRinging))
+    actions.append(.media(.answer(offer: sdp, generation: gen)))
+  }
+
+  private mutating func restart(_ next: Int, _ cause: MediaRestart.Cause, _ actions: inout [Action]) {
+    guard state != .ringing, next == generation + 1, restartCause == nil else { return }
+    restartCause = cause
+    generation = next
+    actions.append(.media(.offer(generation: next)))
+  }
+
+  private mutating func media(_ report: MediaReport, _ actions: inout [Action]) {
+    switch report {
+    case .described(let sdp, let gen) where restartCause != nil:
+      actions.append(.request(.mediaRestart(MediaRestart(sdp: sdp, gen: gen, cause: restartCause)), .restart))
+      restartCause = nil
+    case .described(let sdp, let gen) where direction == .incoming:
+      actions.append(.request(.callPrepare(CallPrepare(sdp: sdp, gen: gen)), .prepare))
+    case .described(let sdp, let gen):
+      actions.append(.request(.callStart(CallStart(from: caller, to: peer, sdp: sdp, gen: gen)), .start))
+    case .connected(let gen, let pair, let roundTrip, let profile):
+      guard gen == generation, readyGeneration != gen else { return }
+      readyGeneration = gen
+      actions.append(.notify(.mediaReady(MediaReady(gen: gen, pair: pair, rttMs: roundTrip, dtls: profile))))
+    case .failed(let stage, let detail):
+      actions.append(.notify(.mediaFail(MediaFail(gen: generation, stage: stage, detail: detail))))
+    }
+  }
+
+  private mutating func received(_ message: ServerMessage, _ actions: inout [Action]) {
+    switch message {
+    case .callConnected(let d):
+      guard state != .ringing, state != .connected else { return }
+      codec = d.codec
+      move(to: .connected, &actions)
+      actions.append(.media(.activate))
+      actions.append(.notify(.mediaActive(MediaActive(capture: true, playout: true))))
+    case .callCancel(let d), .callEnded(let d), .callGone(let d): end(d.reason, &actions)
+    case .callProgress(let d): if state != .connected { move(to: d.stage == .trying ? .ready : .progress, &actions) }
+    case .callDigit(let d): if let digit = d.digit.first { actions.append(.digit(digit)) }
+    case .quality(let d): actions.append(.quality(d))
+    case .mediaRestart(let d): restart(d.gen, d.cause ?? .timeout, &actions)
+    default: break
+    }
+  }
+
+  private mutating func answered(_ tag: RequestTag, _ result: Result<Success, Failure>, _ actions: inout [Action]) {
+    switch (tag, result) {
+    case (.start, .success(let success)):
+      if let sdp = success.sdp { actions.append(.media(.apply(answer: sdp, generation: 1))) }
+    case (.answer, .failure(let failure)), (.start, .failure(let failure)):
+      end(failure.reason ?? EndReason(failure.code), &actions)
+    default: break
+    }
+  }
+}
+
+extension EndReason {
+  /// What a refused `call.answer` or `call.start` means for the call.
+  init(_ code: ErrorCode) {
+    self =
+      switch code {
+      case .answeredElsewhere: .answeredElsewhere
+      case .notFound: .notFound
+      case .forbidden, .emergency: .forbidden
+      case .codec: .codec
+      case .auth, .revoked: .auth
+      case .busy: .busy
+      case .overload, .tooMany: .overload
+      case .server: .server
+      case .badRequest, .unsupported, .badState, .gone, .staleGen: .unknown
+      }
+  }
+}

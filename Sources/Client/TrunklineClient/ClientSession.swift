@@ -1,0 +1,285 @@
+public import AppProtocol
+public import Bytes
+
+/// One device's session with the gateway: numbering, acks, replay, resume, heartbeat and reconnect of `trunkline.v1`, client side.
+/// No socket, clock or randomness of its own: the shell connects and writes what `Action` says, and hands every event in.
+///
+/// | phase | opened | closed | frame | timer |
+/// |---|---|---|---|---|
+/// | offline | ignored | ignored | ignored | connect |
+/// | connecting | hello → greeting | back off → offline | ignored | – |
+/// | greeting | ignored | back off → offline | welcome → online, other ignored | give up after 10 s |
+/// | online | ignored | back off → offline | handled | ping, ack, dead after 2 × hb |
+/// | ended | ignored | ignored | ignored | – |
+public struct ClientSession: Sendable {
+  public struct Configuration: Sendable {
+    public var token: Redacted<String>
+    public var device: Hello.Device
+    public var capabilities: [String]
+    public init(token: String, device: Hello.Device, capabilities: [String] = ["media.active", "quality"]) {
+      (self.token, self.device, self.capabilities) = (Redacted(token), device, capabilities)
+    }
+  }
+
+  public enum Input: Sendable {
+    case start, socketOpened
+    /// The code is 1006 when no close frame came.
+    case socketClosed(UInt16)
+    case frame([UInt8])
+    case timer
+    /// The network path changed: reconnect at once.
+    case networkChanged
+    /// Ends the session for good.
+    case finish
+  }
+
+  public enum Action: Sendable {
+    case connect
+    case write([UInt8])
+    case close(UInt16)
+    case event(Event)
+  }
+
+  public enum Event: Sendable {
+    /// `calls` is the snapshot; nil when the session was resumed.
+    case online(Welcome, calls: [CallSnapshot]?)
+    case offline
+    /// The gateway refuses this device: a new token is needed (4001), it was revoked (4003) or replaced (4009).
+    case refused(code: UInt16)
+    case message(ServerMessage, call: Identifier?)
+    case answered(Identifier, call: Identifier?, Result<Success, Failure>)
+    /// The answer to a `media.restart`.
+    case mediaAnswer(Identifier, call: Identifier?, MediaAnswer)
+  }
+
+  private enum Phase { case offline, connecting, greeting, online, ended }
+  struct Outgoing: Sendable {
+    var message: ClientMessage
+    var id: Identifier?
+    var call: Identifier?
+    var seq: Int
+  }
+
+  private let configuration: Configuration
+  private let random: RandomSource
+  private var phase = Phase.offline
+  private var resume: (sid: String, token: String)?
+  private var attempt = 0
+  private var heartbeat = Duration.seconds(15)
+  private var lastHeard = Instant.zero
+  private var deadlines = Deadlines()
+  private var lastSent = 0
+  private var lastSeen = 0
+  private var outbox: [Outgoing] = []
+  private var open: [Outgoing] = []
+
+  private struct Deadlines {
+    var connect: Instant?, welcome: Instant?, ping: Instant?, ack: Instant?
+    var next: Instant? { [connect, welcome, ping, ack].compactMap { $0 }.min() }
+  }
+
+  public init(configuration: Configuration, random: RandomSource) {
+    (self.configuration, self.random) = (configuration, random)
+  }
+
+  /// When `.timer` is due.
+  public var nextDeadline: Instant? { deadlines.next }
+  public var isOnline: Bool { phase == .online }
+
+  /// Takes one event and appends what it causes to `actions`. Any bytes are survived.
+  public mutating func handle(_ input: Input, at now: Instant, into actions: inout [Action]) {
+    switch input {
+    case .start: if phase == .offline { connect(&actions) }
+    case .socketOpened: opened(now, &actions)
+    case .socketClosed(let code): closed(code, now, &actions)
+    case .frame(let bytes): received(bytes, now, &actions)
+    case .timer: timers(now, &actions)
+    case .networkChanged:
+      attempt = 0
+      if phase == .offline { connect(&actions) }
+    case .finish:
+      guard phase != .ended else { return }
+      if phase == .greeting || phase == .online { actions.append(.close(CloseCode.normal.rawValue)) }
+      phase = .ended
+      deadlines = Deadlines()
+    }
+  }
+
+  /// Sends a request, now or after the next welcome; its answer comes as `.answered` (or `.mediaAnswer`) with the id returned here.
+  public mutating func request(_ message: ClientMessage, call: Identifier?, at now: Instant, into actions: inout [Action]) -> Identifier {
+    let id = Identifier(random: random)
+    guard open.count < Limits.openRequests else {
+      actions.append(.event(.answered(id, call: call, .failure(Failure(.tooMany)))))
+      return id
+    }
+    open.append(Outgoing(message: message, id: id, call: call, seq: 0))
+    post(message, id: id, call: call, &actions)
+    return id
+  }
+
+  /// Sends a message that has no answer.
+  public mutating func notify(_ message: ClientMessage, call: Identifier?, at now: Instant, into actions: inout [Action]) {
+    post(message, id: nil, call: call, &actions)
+  }
+
+  private mutating func post(_ message: ClientMessage, id: Identifier?, call: Identifier?, _ actions: inout [Action]) {
+    guard message.type.isNumbered else {
+      if phase == .online { write(ClientFrame(message, id: id, call: call), &actions) }
+      return
+    }
+    guard outbox.count < Limits.outboxMessages else { return startAfresh(&actions) }
+    lastSent += 1
+    let entry = Outgoing(message: message, id: id, call: call, seq: lastSent)
+    outbox.append(entry)
+    if phase == .online { write(entry, &actions) }
+  }
+
+  private mutating func write(_ entry: Outgoing, _ actions: inout [Action]) {
+    deadlines.ack = nil
+    let ack = lastSeen > 0 ? lastSeen : nil
+    write(ClientFrame(entry.message, id: entry.id, seq: entry.seq, ack: ack, call: entry.call), &actions)
+  }
+
+  private func write(_ frame: ClientFrame, _ actions: inout [Action]) { actions.append(.write(frame.encoded())) }
+
+  /// A gap or an overflow: the next hello is a fresh one.
+  private mutating func startAfresh(_ actions: inout [Action]) {
+    resume = nil
+    if phase == .online || phase == .greeting { actions.append(.close(CloseCode.sequenceGap.rawValue)) }
+  }
+}
+
+extension ClientSession {
+  private mutating func connect(_ actions: inout [Action]) {
+    phase = .connecting
+    deadlines = Deadlines()
+    actions.append(.connect)
+  }
+
+  private mutating func opened(_ now: Instant, _ actions: inout [Action]) {
+    guard phase == .connecting else { return }
+    phase = .greeting
+    deadlines.welcome = now + Limits.welcomeDeadline
+    let proof: Hello.Proof =
+      if let resume {
+        .resume(Hello.Resume(sid: resume.sid, token: resume.token, lastSeq: lastSeen))
+      } else {
+        .auth(configuration.token.exposed)
+      }
+    let hello = Hello(proof, device: configuration.device, caps: configuration.capabilities, state: .fg)
+    write(ClientFrame(.hello(hello), id: Identifier(random: random)), &actions)
+  }
+
+  private mutating func closed(_ code: UInt16, _ now: Instant, _ actions: inout [Action]) {
+    guard phase != .ended, phase != .offline else { return }
+    let wasOnline = phase == .online
+    phase = .offline
+    deadlines = Deadlines()
+    if wasOnline { actions.append(.event(.offline)) }
+    switch code {
+    case CloseCode.authFailed.rawValue where resume != nil:
+      resume = nil
+      attempt = 0
+      return connect(&actions)
+    case CloseCode.authFailed.rawValue, CloseCode.revoked.rawValue, CloseCode.replaced.rawValue:
+      phase = .ended
+      return actions.append(.event(.refused(code: code)))
+    case CloseCode.sequenceGap.rawValue, CloseCode.overflow.rawValue:
+      resume = nil
+    default: break
+    }
+    let step = Limits.reconnectFirst * Int(1 << UInt64(min(attempt, 5)))
+    let wait = min(step, Limits.reconnectLongest)
+    attempt += 1
+    let jitter = Duration.nanoseconds(Int64(random.next() % UInt64(max(1, wait.nanoseconds / 4))))
+    deadlines.connect = now + wait + jitter
+  }
+
+  private mutating func timers(_ now: Instant, _ actions: inout [Action]) {
+    func due(_ deadline: Instant?) -> Bool { deadline.map { $0 <= now } ?? false }
+    if due(deadlines.connect) { connect(&actions) }
+    if due(deadlines.welcome) {
+      deadlines.welcome = nil
+      actions.append(.close(CloseCode.goingAway.rawValue))
+    }
+    if due(deadlines.ack) {
+      deadlines.ack = nil
+      write(ClientFrame(.ack, ack: lastSeen), &actions)
+    }
+    if due(deadlines.ping) {
+      if now - lastHeard >= heartbeat * 2 {
+        deadlines.ping = nil
+        actions.append(.close(CloseCode.goingAway.rawValue))
+        closed(CloseCode.abnormal.rawValue, now, &actions)
+      } else {
+        deadlines.ping = now + heartbeat
+        write(ClientFrame(.ping), &actions)
+      }
+    }
+  }
+
+  private mutating func received(_ bytes: [UInt8], _ now: Instant, _ actions: inout [Action]) {
+    guard phase == .greeting || phase == .online, bytes.count <= Limits.frameBytes else { return }
+    lastHeard = now
+    guard let frame = try? ServerFrame(decoding: bytes) else { return startAfresh(&actions) }
+    if let ack = frame.ack { outbox.removeAll { $0.seq <= ack } }
+    if let seq = frame.seq {
+      guard seq > lastSeen else { return }
+      guard seq == lastSeen + 1 else { return startAfresh(&actions) }
+      lastSeen = seq
+      if deadlines.ack == nil { deadlines.ack = now + Limits.ackDelay }
+    }
+    guard case .message(let message) = frame.body else { return }
+    switch message {
+    case .welcome(let welcome): welcomed(welcome, now, &actions)
+    case .ok(let success): settle(frame.re, .success(success), &actions)
+    case .err(let failure) where frame.re != nil: settle(frame.re, .failure(failure), &actions)
+    case .mediaAnswer(let answer):
+      guard let index = open.firstIndex(where: { $0.id == frame.re }), let id = frame.re else { return }
+      actions.append(.event(.mediaAnswer(id, call: open.remove(at: index).call, answer)))
+    case .ping: write(ClientFrame(.pong), &actions)
+    default: actions.append(.event(.message(message, call: frame.call)))
+    }
+  }
+
+  private mutating func settle(_ id: Identifier?, _ result: Result<Success, Failure>, _ actions: inout [Action]) {
+    guard let id, let index = open.firstIndex(where: { $0.id == id }) else { return }
+    actions.append(.event(.answered(id, call: open.remove(at: index).call, result)))
+  }
+
+  private mutating func welcomed(_ welcome: Welcome, _ now: Instant, _ actions: inout [Action]) {
+    guard phase == .greeting else { return }
+    phase = .online
+    attempt = 0
+    resume = (welcome.sid, welcome.resumeToken)
+    heartbeat = .milliseconds(max(1000, welcome.hb))
+    deadlines = Deadlines()
+    deadlines.ping = now + heartbeat
+    if welcome.resumed {
+      outbox.removeAll { $0.seq < welcome.replayFrom }
+      for entry in outbox { write(entry, &actions) }
+      let queued = Set(outbox.compactMap(\.id))
+      for entry in open where !queued.contains(entry.id ?? Identifier(high: 0, low: 0)) {
+        post(entry.message, id: entry.id, call: entry.call, &actions)
+      }
+    } else {
+      renumber(live: Set((welcome.calls ?? []).map(\.call)), &actions)
+    }
+    write(ClientFrame(.ping), &actions)
+    actions.append(.event(.online(welcome, calls: welcome.resumed ? nil : welcome.calls ?? [])))
+  }
+
+  /// After `resumed: false` the old numbers are void (protocol.md, Session): open requests and what the snapshot's calls still need go again.
+  private mutating func renumber(live: Set<Identifier>, _ actions: inout [Action]) {
+    let pending = outbox.filter { entry in
+      guard entry.id == nil, let call = entry.call, live.contains(call) else { return false }
+      switch entry.message {
+      case .callRinging, .callUnavailable, .mediaReady, .mediaFail, .mediaActive: return true
+      default: return false
+      }
+    }
+    (outbox, lastSent, lastSeen) = ([], 0, 0)
+    for entry in open { post(entry.message, id: entry.id, call: entry.call, &actions) }
+    for entry in pending { post(entry.message, id: nil, call: entry.call, &actions) }
+  }
+}

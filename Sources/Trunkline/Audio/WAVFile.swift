@@ -1,0 +1,94 @@
+import Bytes
+
+/// Reads and writes RIFF WAVE as 8 kHz mono samples, the rate of a telephone call.
+enum WAVFile {
+  /// Longest file taken, in bytes: 10 minutes of 48 kHz stereo.
+  static let sizeLimit = 120_000_000
+
+  struct FormatError: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  private struct Format {
+    var tag = 0, channels = 0, rateHz = 0, bits = 0
+  }
+
+  /// The samples of a WAV file at 8 kHz: PCM 16 bit, G.711 µ-law or A-law; any whole multiple of 8 kHz up to 48 kHz; the first channel.
+  static func samples(of bytes: [UInt8]) throws(FormatError) -> [Int16] {
+    func word(_ at: Int) -> Int { at + 1 < bytes.count ? Int(bytes[at]) | Int(bytes[at + 1]) << 8 : 0 }
+    func long(_ at: Int) -> Int { word(at) | word(at + 2) << 16 }
+    func tag(_ at: Int) -> String { at + 4 <= bytes.count ? String(decoding: bytes[at..<at + 4], as: UTF8.self) : "" }
+    guard bytes.count <= sizeLimit, tag(0) == "RIFF", tag(8) == "WAVE" else {
+      throw FormatError(description: "not a RIFF WAVE file (or over \(sizeLimit / 1_000_000) MB)")
+    }
+    var format = Format()
+    var offset = 12
+    while offset + 8 <= bytes.count {
+      let size = long(offset + 4)
+      let body = offset + 8
+      switch tag(offset) {
+      case "fmt ":
+        format = Format(tag: word(body), channels: word(body + 2), rateHz: long(body + 4), bits: word(body + 14))
+        if format.tag == 0xfffe { format.tag = word(body + 24) }
+      case "data":
+        return try decode(bytes[body..<min(bytes.count, body + max(0, size))], format)
+      default: break
+      }
+      offset = body + size + size % 2
+    }
+    throw FormatError(description: "no data chunk")
+  }
+
+  private static func decode(_ data: ArraySlice<UInt8>, _ format: Format) throws(FormatError) -> [Int16] {
+    guard (1...2).contains(format.channels), [8000, 16000, 24000, 32000, 40000, 48000].contains(format.rateHz) else {
+      throw FormatError(
+        description: "\(format.channels) channels at \(format.rateHz) Hz: mono or stereo at a multiple of 8000 Hz is wanted; "
+          + "convert with: sox in.wav -r 8000 -c 1 -b 16 out.wav")
+    }
+    var samples: [Int16]
+    switch (format.tag, format.bits) {
+    case (1, 16):
+      let step = 2 * format.channels
+      samples = stride(from: data.startIndex, to: data.endIndex - step + 1, by: step).map {
+        Int16(bitPattern: UInt16(data[$0]) | UInt16(data[$0 + 1]) << 8)
+      }
+    case (6, 8), (7, 8):
+      samples = stride(from: data.startIndex, to: data.endIndex, by: format.channels).map {
+        format.tag == 7 ? G711Samples.muLaw(data[$0]) : G711Samples.aLaw(data[$0])
+      }
+    default:
+      throw FormatError(description: "format \(format.tag) with \(format.bits) bits: PCM 16, µ-law or A-law is wanted")
+    }
+    return format.rateHz == 8000 ? samples : decimated(samples, by: format.rateHz / 8000)
+  }
+
+  /// Low-pass (windowed sinc, 3.4 kHz) and keep every `factor`-th sample.
+  private static func decimated(_ samples: [Int16], by factor: Int) -> [Int16] {
+    let reach = 16 * factor
+    let cutoff = 0.425 / Double(factor)
+    let taps = (-reach...reach).map { n -> Double in
+      let x = Double(n)
+      let sinc = n == 0 ? 2 * cutoff : sine(2 * .pi * cutoff * x) / (.pi * x)
+      return sinc * (0.5 + 0.5 * cosine(.pi * x / Double(reach)))
+    }
+    return stride(from: 0, to: samples.count, by: factor).map { centre in
+      var sum = 0.0
+      for (index, tap) in taps.enumerated() {
+        let at = centre + index - reach
+        if samples.indices.contains(at) { sum += tap * Double(samples[at]) }
+      }
+      return Int16(max(-32768, min(32767, sum.rounded())))
+    }
+  }
+
+  /// A PCM 16-bit mono WAV file at 8 kHz.
+  static func bytes(of samples: [Int16]) -> [UInt8] {
+    func little(_ value: Int, _ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) } }
+    var out: [UInt8] = Array("RIFF".utf8) + little(36 + samples.count * 2, 4) + Array("WAVEfmt ".utf8)
+    out += little(16, 4) + little(1, 2) + little(1, 2) + little(8000, 4) + little(16000, 4) + little(2, 2) + little(16, 2)
+    out += Array("data".utf8) + little(samples.count * 2, 4)
+    out.reserveCapacity(out.count + samples.count * 2)
+    for sample in samples { out += little(Int(sample), 2) }
+    return out
+  }
+}

@@ -1,0 +1,71 @@
+import AppProtocol
+import Bytes
+import Testing
+import TrunklineClient
+
+private func types(_ actions: [ClientCall.Action]) -> [String] {
+  actions.map { action in
+    switch action {
+    case .request(let message, _), .notify(let message): message.type.rawValue
+    case .media(let order): "media:" + String(describing: order).prefix { $0 != "(" }
+    case .stateChanged(let state): "→" + state.rawValue
+    case .digit(let digit): "digit:\(digit)"
+    case .quality: "quality"
+    }
+  }
+}
+
+@Suite struct ClientCallTests {
+  var call = ClientCall(incoming: Identifier(random: .seeded(1)), from: Handle(k: .phone, h: "+15550001"))
+  var actions: [ClientCall.Action] = []
+
+  mutating func give(_ input: ClientCall.Input) -> [String] {
+    actions.removeAll()
+    call.handle(input, into: &actions)
+    return types(actions)
+  }
+
+  @Test mutating func `an incoming call prepares while it rings and opens audio only when connected`() {
+    #expect(give(.offered(sdp: "o", generation: 1)) == ["call.ringing", "media:answer"])
+    #expect(give(.media(.described(sdp: "a", generation: 1))) == ["call.prepare"])
+    let up = ClientCall.Input.media(.connected(generation: 1, pair: nil, roundTripMilliseconds: 1, profile: "x"))
+    #expect(give(up) == ["media.ready"])
+    #expect(give(up).isEmpty)
+    #expect(give(.answer(ageMilliseconds: 5)) == ["→answering", "call.answer"])
+    #expect(give(.message(.callConnected(CallConnected(at: 1, codec: "opus")))) == ["→connected", "media:activate", "media.active"])
+    #expect(give(.hangUp) == ["call.end", "media:close", "→ended"])
+    #expect(give(.hangUp).isEmpty)
+  }
+
+  @Test mutating func `a lost race for the answer ends the call as answered elsewhere`() {
+    _ = give(.offered(sdp: "o", generation: 1))
+    _ = give(.answer(ageMilliseconds: 0))
+    #expect(give(.answered(.answer, .failure(Failure(.answeredElsewhere)))) == ["media:close", "→ended"])
+    #expect(call.reason == .answeredElsewhere)
+  }
+
+  @Test mutating func `a restart offers the next generation and a stale one is ignored`() {
+    _ = give(.offered(sdp: "o", generation: 1))
+    _ = give(.answer(ageMilliseconds: 0))
+    _ = give(.message(.callConnected(CallConnected(at: 1, codec: "opus"))))
+    #expect(give(.message(.mediaRestart(MediaRestart(gen: 3)))).isEmpty)
+    #expect(give(.message(.mediaRestart(MediaRestart(gen: 2, cause: .timeout)))) == ["media:offer"])
+    #expect(give(.media(.described(sdp: "n", generation: 2))) == ["media.restart"])
+    #expect(give(.restarted(MediaAnswer(sdp: "a", gen: 2))) == ["media:apply"])
+    #expect(give(.media(.connected(generation: 1, pair: nil, roundTripMilliseconds: nil, profile: "x"))).isEmpty)
+    #expect(give(.media(.connected(generation: 2, pair: nil, roundTripMilliseconds: nil, profile: "x"))) == ["media.ready"])
+  }
+
+  @Test mutating func `an outgoing call offers, applies the answer and follows the progress`() {
+    call = ClientCall(outgoing: Identifier(random: .seeded(1)), to: Handle(k: .phone, h: "+15550002"), from: nil)
+    actions.removeAll()
+    call.dial(into: &actions)
+    #expect(types(actions) == ["media:offer"])
+    #expect(give(.media(.described(sdp: "o", generation: 1))) == ["call.start"])
+    #expect(give(.answered(.start, .success(Success(sdp: "a")))) == ["media:apply"])
+    #expect(give(.message(.callProgress(CallProgress(.trying, at: 1)))) == ["→ready"])
+    #expect(give(.message(.callProgress(CallProgress(.ringing, at: 1)))) == ["→progress"])
+    #expect(give(.message(.callEnded(CallOver(.busy)))) == ["media:close", "→ended"])
+    #expect(call.reason == .busy)
+  }
+}

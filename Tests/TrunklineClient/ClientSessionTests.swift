@@ -1,0 +1,180 @@
+import AppProtocol
+import Bytes
+import Testing
+import TrunklineClient
+
+/// A session on virtual time with the gateway's side played by hand.
+private struct Harness {
+  var session = ClientSession(
+    configuration: .init(token: "t", device: Hello.Device(id: "d1", platform: "test")), random: .seeded(3))
+  var now = Instant.zero
+  var actions: [ClientSession.Action] = []
+
+  mutating func give(_ input: ClientSession.Input) -> [ClientSession.Action] {
+    actions.removeAll()
+    session.handle(input, at: now, into: &actions)
+    return actions
+  }
+  mutating func give(_ frame: ServerFrame) -> [ClientSession.Action] { give(.frame(frame.encoded())) }
+  mutating func request(_ message: ClientMessage, _ call: Identifier) -> (Identifier, [ClientSession.Action]) {
+    actions.removeAll()
+    return (session.request(message, call: call, at: now, into: &actions), actions)
+  }
+  mutating func notify(_ message: ClientMessage, _ call: Identifier) -> [ClientSession.Action] {
+    actions.removeAll()
+    session.notify(message, call: call, at: now, into: &actions)
+    return actions
+  }
+  mutating func goOnline(resumed: Bool = false, replayFrom: Int = 1, calls: [CallSnapshot] = []) -> [ClientSession.Action] {
+    _ = give(.start)
+    _ = give(.socketOpened)
+    return give(welcome(resumed: resumed, replayFrom: replayFrom, calls: calls))
+  }
+  func welcome(resumed: Bool, replayFrom: Int = 1, calls: [CallSnapshot] = []) -> ServerFrame {
+    ServerFrame(
+      .welcome(
+        Welcome(
+          sid: "s", resumeToken: "r", resumed: resumed, replayFrom: replayFrom, time: 0, hb: 15_000, ice: [], calls: resumed ? nil : calls)))
+  }
+}
+
+private func frames(_ actions: [ClientSession.Action]) -> [ClientFrame] {
+  actions.compactMap { if case .write(let bytes) = $0 { try? ClientFrame(decoding: bytes) } else { nil } }
+}
+private func closes(_ actions: [ClientSession.Action]) -> [UInt16] {
+  actions.compactMap { if case .close(let code) = $0 { code } else { nil } }
+}
+private func numbered(_ actions: [ClientSession.Action]) -> [Int] { frames(actions).compactMap(\.seq) }
+
+@Suite struct ClientSessionTests {
+  let call = Identifier(random: .seeded(9))
+
+  @Test func `hello carries the token first and the resume after a lost socket`() throws {
+    var harness = Harness()
+    _ = harness.give(.start)
+    let first = try #require(frames(harness.give(.socketOpened)).first)
+    guard case .message(.hello(let hello)) = first.body else { return #expect(Bool(false)) }
+    #expect(hello.proof == .auth("t"))
+    _ = harness.give(harness.welcome(resumed: false))
+    _ = harness.give(.socketClosed(1006))
+    harness.now = try #require(harness.session.nextDeadline)
+    _ = harness.give(.timer)
+    let second = try #require(frames(harness.give(.socketOpened)).first)
+    guard case .message(.hello(let again)) = second.body else { return #expect(Bool(false)) }
+    #expect(again.proof == .resume(Hello.Resume(sid: "s", token: "r", lastSeq: 0)))
+  }
+
+  @Test func `received messages are acked within the delay, once`() throws {
+    var harness = Harness()
+    _ = harness.goOnline()
+    _ = harness.give(ServerFrame(.callConnected(CallConnected(at: 1, codec: "opus")), seq: 1, call: call))
+    harness.now = try #require(harness.session.nextDeadline)
+    #expect(harness.now <= Instant.zero + .milliseconds(200))
+    #expect(frames(harness.give(.timer)).map(\.ack) == [1])
+    #expect(frames(harness.give(.timer)).isEmpty)
+  }
+
+  @Test func `a repeated number is dropped and a gap closes with 4002 for a fresh hello`() throws {
+    var harness = Harness()
+    _ = harness.goOnline()
+    let progress = ServerMessage.callProgress(CallProgress(.ringing, at: 1))
+    #expect(harness.give(ServerFrame(progress, seq: 1, call: call)).count == 1)
+    #expect(harness.give(ServerFrame(progress, seq: 1, call: call)).isEmpty)
+    #expect(closes(harness.give(ServerFrame(progress, seq: 3, call: call))) == [4002])
+    _ = harness.give(.socketClosed(4002))
+    harness.now = try #require(harness.session.nextDeadline)
+    _ = harness.give(.timer)
+    guard case .message(.hello(let hello)) = frames(harness.give(.socketOpened))[0].body else { return #expect(Bool(false)) }
+    #expect(hello.proof == .auth("t"))
+  }
+
+  @Test func `a resumed session replays what the gateway lacks and repeats open requests with their id`() throws {
+    var harness = Harness()
+    _ = harness.goOnline()
+    _ = harness.notify(.callRinging, call)
+    let (id, _) = harness.request(.callAnswer(CallAnswer(ageMs: 1)), call)
+    _ = harness.give(.socketClosed(1006))
+    #expect(harness.notify(.mediaReady(MediaReady(gen: 1)), call).isEmpty)
+    harness.now = try #require(harness.session.nextDeadline)
+    let replay = harness.goOnlineAgain(replayFrom: 2)
+    #expect(numbered(replay) == [2, 3])
+    #expect(frames(replay).first?.id == id)
+    // The gateway has everything, but its answer was lost: the same id goes again under a new number.
+    _ = harness.give(.socketClosed(1006))
+    harness.now = try #require(harness.session.nextDeadline)
+    let repeated = frames(harness.goOnlineAgain(replayFrom: 4)).filter { $0.seq != nil }
+    #expect(repeated.map(\.id) == [id] && repeated.map(\.seq) == [4])
+  }
+
+  @Test func `after a fresh welcome numbers start at one and only what the snapshot's calls need goes again`() throws {
+    var harness = Harness()
+    _ = harness.goOnline()
+    let other = Identifier(random: .seeded(10))
+    _ = harness.notify(.callRinging, call)
+    _ = harness.notify(.callRinging, other)
+    let (id, _) = harness.request(.callMute(CallMute(on: true)), call)
+    _ = harness.give(.socketClosed(4008))
+    harness.now = try #require(harness.session.nextDeadline)
+    _ = harness.give(.timer)
+    _ = harness.give(.socketOpened)
+    let snapshot = CallSnapshot(
+      call: call, dir: .incoming, state: .ringing, from: Handle(k: .phone, h: "+1"), to: Handle(k: .phone, h: "+2"), acct: "default", sdp: nil, gen: 1,
+      at: 0)
+    let sent = frames(harness.give(harness.welcome(resumed: false, calls: [snapshot]))).filter { $0.seq != nil }
+    #expect(sent.map(\.seq) == [1, 2])
+    #expect(sent.map(\.id) == [id, nil])
+    #expect(sent.allSatisfy { $0.call == call })
+  }
+
+  @Test func `silence of two heartbeats loses the socket, and waits grow to five seconds`() throws {
+    var harness = Harness()
+    _ = harness.goOnline()
+    var lost = false
+    for _ in 0..<4 where !lost {
+      harness.now = try #require(harness.session.nextDeadline)
+      lost = !closes(harness.give(.timer)).isEmpty
+    }
+    #expect(lost && harness.now - .zero <= .seconds(46))
+    var waits: [Duration] = []
+    for _ in 0..<8 {
+      let due = try #require(harness.session.nextDeadline)
+      waits.append(due - harness.now)
+      harness.now = due
+      _ = harness.give(.timer)
+      _ = harness.give(.socketClosed(1006))
+    }
+    #expect(waits[0] < .milliseconds(260) && waits[7] >= .seconds(5) && waits[7] <= .milliseconds(6250))
+  }
+
+  @Test(arguments: [4001, 4003, 4009] as [UInt16])
+  func `a refusal is final and told`(_ code: UInt16) {
+    var harness = Harness()
+    _ = harness.give(.start)
+    _ = harness.give(.socketOpened)
+    let actions = harness.give(.socketClosed(code))
+    guard case .event(.refused(let told)) = actions.first else { return #expect(Bool(false)) }
+    #expect(told == code && harness.session.nextDeadline == nil)
+  }
+
+  @Test func `any bytes from the gateway are survived`() {
+    var harness = Harness()
+    var random = SplitMix64(seed: 5)
+    for _ in 0..<2000 {
+      _ = harness.goOnline()
+      let bytes = (0..<Int.random(in: 0...80, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
+      _ = harness.give(.frame(bytes))
+      _ = harness.give(.socketClosed(1006))
+      harness.now = harness.session.nextDeadline ?? harness.now
+      _ = harness.give(.timer)
+    }
+    #expect(!harness.session.isOnline)
+  }
+}
+
+extension Harness {
+  fileprivate mutating func goOnlineAgain(replayFrom: Int) -> [ClientSession.Action] {
+    _ = give(.timer)
+    _ = give(.socketOpened)
+    return give(welcome(resumed: true, replayFrom: replayFrom))
+  }
+}
