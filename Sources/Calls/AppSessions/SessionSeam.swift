@@ -1,0 +1,98 @@
+import AppProtocol
+import Bytes
+
+/// A device of a user: the `sub` and `dev` of its token. Calls are offered to devices; a device has at most one session.
+public struct DeviceKey: Hashable, Sendable {
+  public var user: String
+  public var device: String
+  public init(user: String, device: String) { (self.user, self.device) = (user, device) }
+}
+
+/// The `sid` of a session.
+public struct SessionID: Hashable, Sendable, CustomStringConvertible {
+  public var text: String
+  public init(_ text: String) { self.text = text }
+  public var description: String { text }
+}
+
+/// Which request an answer belongs to. Valid over the death of the session: the answer is kept for a repeat on the next one.
+public struct RequestToken: Hashable, Sendable {
+  public var device: DeviceKey
+  public var request: Identifier
+  public init(device: DeviceKey, request: Identifier) { (self.device, self.request) = (device, request) }
+}
+
+/// What a device said of itself in `hello`, and the accounts of its token (`default` if the token names none).
+public struct DeviceInfo: Hashable, Sendable {
+  public var platform: String?
+  public var model: String?
+  public var os: String?
+  public var sdk: String?
+  public var caps: Set<String>
+  public var state: AppState
+  public var accounts: [String]
+  public init(
+    platform: String? = nil, model: String? = nil, os: String? = nil, sdk: String? = nil, caps: Set<String> = [],
+    state: AppState = .fg, accounts: [String] = ["default"]
+  ) {
+    (self.platform, self.model, self.os, self.sdk) = (platform, model, os, sdk)
+    (self.caps, self.state, self.accounts) = (caps, state, accounts)
+  }
+}
+
+/// App thread → control. Events of one device arrive in the order in which they happened.
+public enum SessionEvent: Hashable, Sendable {
+  /// A device is connected. Not resumed: control must send `.welcome` for this session, and nothing else goes out before it;
+  /// a `.send` to the device that was posted earlier is dropped, because the snapshot stands for it.
+  /// Resumed: the session goes on, on a new socket; nothing is asked of control.
+  case connected(DeviceKey, SessionID, DeviceInfo, resumed: Bool)
+  /// The socket is gone and the device counts as not connected; the session may be resumed. Also sent right before
+  /// `.connected(resumed: true)` when a new socket takes the session over.
+  case disconnected(DeviceKey, SessionID)
+  /// The session is dead for good (after `.disconnected`, if it was connected).
+  case ended(DeviceKey, SessionID)
+  case stateChanged(DeviceKey, AppState)
+  /// A request that sessions do not answer themselves (all of "Calls" that this version reads, and `device.put`,
+  /// `device.del`).
+  /// Exactly one `.answer` must follow. Repeats of the same id never reach control.
+  case request(DeviceKey, SessionID, RequestToken, ClientMessage, call: Identifier?)
+  /// A message that is never answered: `call.ringing`, `call.unavailable`, `media.ready|fail|active`, `ice.cand|end`,
+  /// `stats`.
+  case notification(DeviceKey, SessionID, ClientMessage, call: Identifier?)
+  /// The numbered `call.offer` of this call was acked: on a live socket, so the device is warm.
+  case offerAcked(DeviceKey, SessionID, call: Identifier)
+}
+
+/// How a request is answered.
+public enum RequestAnswer: Hashable, Sendable {
+  case ok(Success)
+  case err(Failure)
+  /// Takes the place of `ok` for `media.restart`: numbered, and kept like a `.send`.
+  case mediaAnswer(MediaAnswer)
+
+  /// `ok` without content.
+  public static let ok = RequestAnswer.ok(Success())
+}
+
+/// One `call.gone` right after a `welcome`: a call that this device may still show.
+public struct GoneCall: Hashable, Sendable {
+  public var call: Identifier
+  public var over: CallOver
+  public init(call: Identifier, over: CallOver) { (self.call, self.over) = (call, over) }
+}
+
+/// Control → app thread.
+public enum SessionCommand: Hashable, Sendable {
+  /// Completes `hello` of a session that was not resumed. `live`: the calls that hold the session open from the start.
+  case welcome(SessionID, calls: [CallSnapshot], gone: [GoneCall], live: Set<Identifier>)
+  /// Numbered types are kept while the session can be resumed; the others go out only if the device is connected.
+  case send(DeviceKey, ServerMessage, call: Identifier)
+  case answer(RequestToken, RequestAnswer)
+  /// From the offer or the accepted `call.start` on, this call holds the device's session open: its requests work after the
+  /// token
+  /// expired, the session can be resumed, a drain waits. `callDead` comes with the terminal message of the (call, device).
+  case callLive(DeviceKey, Identifier)
+  case callDead(DeviceKey, Identifier)
+  /// No new sessions; those without a live call are closed with 1012, the others when their last call is dead.
+  case drain
+}
