@@ -1,1 +1,13 @@
-// The named limits of this module.
+/// The named limits of this module: how big a configuration may be, and the ranges of its numbers.
+enum Limits {
+  /// Bytes of a configuration file, and of a key or password file.
+  static let fileBytes = 4 << 20
+  static let secretBytes = 64 << 10
+  static let trunks = 1_000
+  static let users = 100_000
+  static let numbersPerUser = 100
+  static let routes = 10_000
+  static let mediaThreads = 1...64
+  static let calls = 1...100_000
+  static let trunkPorts = 2
+}

@@ -1,0 +1,52 @@
+import Foundation
+import Yams
+
+/// Reads a configuration from YAML. Blocks on files and on names in trunk URIs: not for the control thread.
+public enum ConfigurationFile {
+  /// The file at `path`; relative paths in it start at its directory.
+  public static func load(_ path: String) throws(ConfigurationProblems) -> Configuration {
+    func unreadable(_ why: String) -> ConfigurationProblems {
+      ConfigurationProblems(problems: [Problem(file: path, line: 0, column: 0, path: "", message: "cannot read: \(why)")])
+    }
+    guard access(path, R_OK) == 0 else { throw unreadable(String(cString: strerror(errno))) }
+    guard let data = FileManager.default.contents(atPath: path) else { throw unreadable("not a file") }
+    guard data.count <= Limits.fileBytes else { throw unreadable("more than \(Limits.fileBytes) bytes") }
+    guard let text = String(data: data, encoding: .utf8) else { throw unreadable("not UTF-8") }
+    let directory = URL(fileURLWithPath: path).standardizedFileURL.deletingLastPathComponent().path
+    return try parse(text, file: path, directory: directory)
+  }
+
+  /// `file` is what problems name; `directory`, absolute, is where relative paths start.
+  public static func parse(_ text: String, file: String, directory: String) throws(ConfigurationProblems) -> Configuration {
+    let walk = Walk(file: file, directory: directory)
+    let root: Node?
+    do {
+      root = try Yams.compose(yaml: text)
+    } catch {
+      throw ConfigurationProblems(problems: [syntaxProblem(error, file: file)])
+    }
+    let configuration = walk.configuration(root)
+    guard walk.problems.isEmpty else {
+      let sorted = walk.problems.enumerated().sorted {
+        ($0.element.line, $0.element.column, $0.offset) < ($1.element.line, $1.element.column, $1.offset)
+      }
+      throw ConfigurationProblems(problems: sorted.map(\.element))
+    }
+    return configuration
+  }
+
+  private static func syntaxProblem(_ error: any Error, file: String) -> Problem {
+    func problem(_ mark: Mark?, _ message: String) -> Problem {
+      Problem(file: file, line: mark?.line ?? 1, column: mark?.column ?? 1, path: "", message: message)
+    }
+    guard let error = error as? YamlError else { return problem(nil, "\(error)") }
+    switch error {
+    case .scanner(_, let text, let mark, _), .parser(_, let text, let mark, _), .composer(_, let text, let mark, _):
+      return problem(mark, "not YAML: \(text)")
+    case .duplicatedKeysInMapping(let names, let context):
+      return problem(context.mark, "key given twice: \(names.joined(separator: ", "))")
+    case .reader(let text, _, _, _): return problem(nil, "not YAML: \(text)")
+    default: return problem(nil, "not YAML: \(error)")
+    }
+  }
+}

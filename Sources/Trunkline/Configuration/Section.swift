@@ -1,0 +1,143 @@
+import Bytes
+import Yams
+
+/// One mapping of the file: its known keys by name. Every reader gives the default when the key is absent or wrong, and reports the latter.
+struct Section {
+  let walk: Walk
+  let path: String
+  private var nodes: [String: Node] = [:]
+
+  /// Reports what is not a mapping and every key not in `keys`.
+  init(_ node: Node?, _ path: String, _ walk: Walk, keys: [String]) {
+    self.walk = walk
+    self.path = path
+    guard let node, !node.isNull else { return }
+    if !path.isEmpty { walk.visit(path, node) }
+    guard case .mapping(let mapping) = node else {
+      walk.problem(path, "expected a mapping with \(keys.joined(separator: ", ")), got \(shown(node))")
+      return
+    }
+    for (key, value) in mapping {
+      let name = key.text ?? shown(key)
+      guard keys.contains(name) else {
+        let own = self.path(name)
+        walk.visit(own, key)
+        walk.problem(own, "unknown key; known here: \(keys.joined(separator: ", "))")
+        continue
+      }
+      if !value.isNull {
+        nodes[name] = value
+        walk.visit(self.path(name), value)
+      }
+    }
+  }
+
+  func path(_ key: String) -> String { path.isEmpty ? key : path + "." + key }
+  func node(_ key: String) -> Node? { nodes[key] }
+  func has(_ key: String) -> Bool { nodes[key] != nil }
+
+  /// A mapping inside this one.
+  func section(_ key: String, keys: [String]) -> Section { Section(nodes[key], path(key), walk, keys: keys) }
+
+  /// Items with their paths; a single value stands for a list of one.
+  func items(_ key: String, limit: Int) -> [(node: Node, path: String)] {
+    guard let node = nodes[key] else { return [] }
+    guard case .sequence(let sequence) = node else {
+      walk.visit(path(key) + "[0]", node)
+      return [(node, path(key) + "[0]")]
+    }
+    if sequence.count > limit { walk.problem(path(key), "\(sequence.count) items are more than the limit of \(limit)") }
+    return sequence.prefix(limit).enumerated().map { index, item in
+      let own = path(key) + "[\(index)]"
+      walk.visit(own, item)
+      return (item, own)
+    }
+  }
+
+  /// The scalar parsed by `parse`; `expected` completes "expected …, got …".
+  func value<Value>(_ key: String, _ expected: String, _ parse: (String) -> Value?) -> Value? {
+    guard let node = nodes[key] else { return nil }
+    return Self.value(node, path(key), walk, expected, parse)
+  }
+
+  static func value<Value>(_ node: Node, _ path: String, _ walk: Walk, _ expected: String, _ parse: (String) -> Value?) -> Value? {
+    if let text = node.text, let value = parse(text) { return value }
+    walk.problem(path, "expected \(expected), got \(shown(node))")
+    return nil
+  }
+
+  func list<Value>(_ key: String, limit: Int, _ expected: String, _ parse: (String) -> Value?) -> [Value] {
+    items(key, limit: limit).compactMap { Self.value($0.node, $0.path, walk, expected, parse) }
+  }
+
+  func string(_ key: String) -> String? { value(key, "a text") { $0.isEmpty ? nil : $0 } }
+
+  /// A text that must be there.
+  func required(_ key: String) -> String? {
+    guard has(key) else {
+      walk.problem(path, "\(key) is missing")
+      return nil
+    }
+    return string(key)
+  }
+
+  func integer(_ key: String, in range: ClosedRange<Int>, default fallback: Int) -> Int {
+    guard let number = value(key, "an integer", { Int($0) }) else { return fallback }
+    guard range.contains(number) else {
+      walk.problem(path(key), "\(number) is outside \(range.lowerBound)...\(range.upperBound)")
+      return fallback
+    }
+    return number
+  }
+
+  func flag(_ key: String, default fallback: Bool) -> Bool {
+    value(key, "true or false") { ["true": true, "yes": true, "on": true, "false": false, "no": false, "off": false][$0] } ?? fallback
+  }
+
+  func choice<Choice: RawRepresentable & CaseIterable>(_ key: String, default fallback: Choice) -> Choice
+  where Choice.RawValue == String {
+    let names = Choice.allCases.map(\.rawValue)
+    let expected = names.count == 1 ? names[0] : names.dropLast().joined(separator: ", ") + " or " + names[names.count - 1]
+    return value(key, expected) { Choice(rawValue: $0) } ?? fallback
+  }
+
+  func duration(_ key: String, in range: ClosedRange<Duration>, default fallback: Duration) -> Duration {
+    guard let value = value(key, "a duration such as 45s or 500ms", durationValue) else { return fallback }
+    guard range.contains(value) else {
+      walk.problem(path(key), "\(durationText(value)) is outside \(durationText(range.lowerBound))...\(durationText(range.upperBound))")
+      return fallback
+    }
+    return value
+  }
+
+  func socketAddress(_ key: String) -> SocketAddress? {
+    guard let address = value(key, "an address with a port, such as 127.0.0.1:5060 or [::1]:5060", { SocketAddress($0) }) else { return nil }
+    guard address.port != 0 else {
+      walk.problem(path(key), "port 0 is outside 1...65535")
+      return nil
+    }
+    return address
+  }
+}
+
+/// `500ms`, `45s`, `1m`, `4h`.
+func durationValue(_ text: String) -> Duration? {
+  let digits = text.prefix { ("0"..."9").contains($0) }
+  guard !digits.isEmpty, digits.count <= 9, let number = Int64(digits) else { return nil }
+  switch text.dropFirst(digits.count) {
+  case "ms": return .milliseconds(number)
+  case "s": return .seconds(number)
+  case "m": return .seconds(number * 60)
+  case "h": return .seconds(number * 3600)
+  default: return nil
+  }
+}
+
+/// The shortest form that `durationValue` reads back.
+func durationText(_ value: Duration) -> String {
+  let milliseconds = value.milliseconds
+  if milliseconds % 1000 != 0 || milliseconds == 0 { return "\(milliseconds)ms" }
+  let seconds = milliseconds / 1000
+  if seconds % 3600 == 0 { return "\(seconds / 3600)h" }
+  return seconds % 60 == 0 ? "\(seconds / 60)m" : "\(seconds)s"
+}

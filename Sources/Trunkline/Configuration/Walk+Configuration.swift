@@ -1,0 +1,164 @@
+import Bytes
+import Yams
+
+extension Walk {
+  /// The whole file; absent parts take their defaults.
+  func configuration(_ root: Node?) -> Configuration {
+    var out = Configuration()
+    let top = Section(
+      root, "", self,
+      keys: ["listen", "media", "auth", "trunks", "users", "routes", "timers", "limits", "store", "records", "log"])
+    out.listen = listen(top)
+    out.media = media(top)
+    out.auth = auth(top)
+    out.trunks = top.items("trunks", limit: Limits.trunks).compactMap { trunk($0.node, $0.path) }
+    out.users = top.items("users", limit: Limits.users).compactMap { user($0.node, $0.path) }
+    out.routes = routes(top)
+    out.timers = timers(top)
+    let limits = top.section("limits", keys: ["calls", "sessions_per_address"])
+    out.limits.calls = limits.integer("calls", in: Limits.calls, default: out.limits.calls)
+    out.limits.sessionsPerAddress = limits.integer("sessions_per_address", in: 1...100_000, default: out.limits.sessionsPerAddress)
+    out.store = resolve(top.section("store", keys: ["sqlite"]).string("sqlite") ?? out.store)
+    out.records = resolve(top.section("records", keys: ["file"]).string("file") ?? out.records)
+    let log = top.section("log", keys: ["level", "format"])
+    out.log.level = log.choice("level", default: out.log.level)
+    out.log.format = log.choice("format", default: out.log.format)
+    checkTogether(out)
+    return out
+  }
+
+  private func listen(_ top: Section) -> Configuration.Listen {
+    var out = Configuration.Listen()
+    let listen = top.section("listen", keys: ["sip", "app", "admin"])
+    if listen.has("sip") {
+      let sip = listen.section("sip", keys: ["udp", "tcp"])
+      out.sipUDP = sip.socketAddress("udp")
+      out.sipTCP = sip.socketAddress("tcp")
+      if !sip.has("udp"), !sip.has("tcp") { problem("listen.sip", "needs udp, tcp or both") }
+    }
+    // Short form: the address alone.
+    if listen.node("app")?.text != nil {
+      out.app = listen.socketAddress("app") ?? out.app
+    } else {
+      let app = listen.section("app", keys: ["address", "tls"])
+      out.app = app.socketAddress("address") ?? out.app
+      if app.has("tls") {
+        let tls = app.section("tls", keys: ["cert", "key"])
+        for key in ["cert", "key"] where !tls.has(key) { problem("listen.app.tls", "\(key) is missing") }
+        if let certificate = tls.readableFile("cert"), let key = tls.readableFile("key") {
+          out.appTLS = .init(certificate: certificate, key: key)
+        }
+      }
+    }
+    if listen.node("admin")?.text != nil {
+      out.admin = listen.socketAddress("admin") ?? out.admin
+    } else {
+      let admin = listen.section("admin", keys: ["address", "token_file"])
+      out.admin = admin.socketAddress("address") ?? out.admin
+      out.adminToken = admin.secret("token_file").map { Redacted(String(decoding: $0, as: UTF8.self)) }
+    }
+    return out
+  }
+
+  private func media(_ top: Section) -> Configuration.Media {
+    var out = Configuration.Media()
+    let media = top.section("media", keys: ["addresses", "threads", "app_port", "trunk_ports", "prefer"])
+    if media.has("addresses") {
+      let items = media.items("addresses", limit: 16)
+      out.addresses = items.compactMap { mediaAddress($0.node, $0.path) }
+      if items.isEmpty { problem("media.addresses", "is empty; write auto for the machine's own addresses") }
+    }
+    out.threads = media.integer("threads", in: Limits.mediaThreads, default: out.threads)
+    out.appPort = UInt16(media.integer("app_port", in: 1024...65535, default: Int(out.appPort)))
+    if let ports = media.value("trunk_ports", "a port range such as 41000-41999", portRange) { out.trunkPorts = ports }
+    if let prefer = media.value("prefer", "relay or transcode", { ["relay": true, "transcode": false][$0] }) { out.preferRelay = prefer }
+    return out
+  }
+
+  private func mediaAddress(_ node: Node, _ path: String) -> Configuration.MediaAddress? {
+    if let text = node.text {
+      if text == "auto" { return .automatic }
+      guard let address = IPAddress(text) else {
+        problem(path, "expected auto, an address, or { bind: ADDRESS, advertise: ADDRESS }, got \(shown(node))")
+        return nil
+      }
+      return .fixed(bind: address, advertise: address)
+    }
+    let pair = Section(node, path, self, keys: ["bind", "advertise"])
+    guard case .mapping = node else { return nil }
+    guard pair.has("bind") else {
+      problem(path, "bind is missing")
+      return nil
+    }
+    guard let bind = pair.value("bind", "an IPv4 or IPv6 address", { IPAddress($0) }) else { return nil }
+    let advertise = pair.has("advertise") ? pair.value("advertise", "an IPv4 or IPv6 address", { IPAddress($0) }) : bind
+    guard let advertise else { return nil }
+    if advertise.isUnspecified { problem(path, "advertise must be an address that peers can reach, not \(advertise)") }
+    if advertise.family != bind.family { problem(path, "bind and advertise must be of one family") }
+    return .fixed(bind: bind, advertise: advertise)
+  }
+
+  private func auth(_ top: Section) -> Configuration.Auth {
+    var out = Configuration.Auth()
+    let auth = top.section("auth", keys: ["jwt", "origins"])
+    let jwt = auth.section("jwt", keys: ["algorithm", "key_file", "jwks_file", "audience"])
+    out.algorithm = jwt.choice("algorithm", default: out.algorithm)
+    out.audience = jwt.string("audience") ?? out.audience
+    out.origins = auth.list("origins", limit: 1_000, "an origin such as https://phone.example.com") { text in
+      let ok = text.hasPrefix("https://") || text.hasPrefix("http://")
+      return ok && !text.dropFirst(8).contains("/") ? text : nil
+    }
+    if jwt.has("key_file"), jwt.has("jwks_file") { problem("auth.jwt", "key_file and jwks_file exclude each other") }
+    switch out.algorithm {
+    case .HS256:
+      if jwt.has("jwks_file") { problem("auth.jwt.jwks_file", "is for RS256 and ES256; HS256 takes key_file") }
+      if !jwt.has("key_file"), !jwt.has("jwks_file") { problem("auth.jwt", "key_file is missing") }
+      if let secret = jwt.secret("key_file") { out.key = .secret(Redacted(secret)) }
+    case .RS256, .ES256:
+      if !jwt.has("key_file"), !jwt.has("jwks_file") { problem("auth.jwt", "key_file or jwks_file is missing") }
+      if let bytes = jwt.fileContent("key_file") {
+        let text = String(decoding: bytes, as: UTF8.self)
+        if !text.contains("-----BEGIN PUBLIC KEY-----") { problem("auth.jwt.key_file", "is not a PEM public key (BEGIN PUBLIC KEY)") }
+        out.key = .pem(text)
+      } else if let bytes = jwt.fileContent("jwks_file", limit: Limits.fileBytes) {
+        out.key = .keySet(String(decoding: bytes, as: UTF8.self))
+      }
+    }
+    return out
+  }
+
+  private func timers(_ top: Section) -> Configuration.Timers {
+    var out = Configuration.Timers()
+    let timers = top.section(
+      "timers",
+      keys: [
+        "ring", "early180", "media_gate_warm", "media_gate_cold", "media_gate_outgoing", "longest_call", "trunk_silence", "app_silence",
+        "app_grace", "drain",
+      ])
+    func read(_ key: String, _ field: WritableKeyPath<Configuration.Timers, Duration>, _ range: ClosedRange<Duration>) {
+      out[keyPath: field] = timers.duration(key, in: range, default: out[keyPath: field])
+    }
+    read("ring", \.ring, .seconds(1) ... .seconds(600))
+    if timers.node("early180")?.text == "off" {
+      out.early180 = nil
+    } else {
+      out.early180 = timers.duration("early180", in: .zero ... .seconds(60), default: .seconds(2))
+    }
+    read("media_gate_warm", \.mediaGateWarm, .milliseconds(500) ... .seconds(60))
+    read("media_gate_cold", \.mediaGateCold, .milliseconds(500) ... .seconds(60))
+    read("media_gate_outgoing", \.mediaGateOutgoing, .milliseconds(500) ... .seconds(60))
+    read("longest_call", \.longestCall, .seconds(1) ... .seconds(7 * 24 * 3600))
+    read("trunk_silence", \.trunkSilence, .seconds(1) ... .seconds(3600))
+    read("app_silence", \.appSilence, .seconds(1) ... .seconds(600))
+    read("app_grace", \.appGrace, .zero ... .seconds(600))
+    read("drain", \.drain, .zero ... .seconds(24 * 3600))
+    return out
+  }
+}
+
+/// `41000-41999`, both ends within 1024…65535.
+func portRange(_ text: String) -> ClosedRange<UInt16>? {
+  let ends = text.split(separator: "-", omittingEmptySubsequences: false)
+  guard ends.count == 2, let first = UInt16(ends[0]), let last = UInt16(ends[1]), first >= 1024, first <= last else { return nil }
+  return first...last
+}

@@ -1,0 +1,106 @@
+import Bytes
+
+/// What no single key can tell: names that must exist, things that must not meet.
+extension Walk {
+  func checkTogether(_ configuration: Configuration) {
+    checkExposure(configuration.listen)
+    checkPorts(configuration)
+    checkTrunks(configuration.trunks)
+    checkUsers(configuration.users)
+    checkRoutes(configuration)
+  }
+
+  private func checkExposure(_ listen: Configuration.Listen) {
+    if !listen.app.ip.isLoopback, listen.appTLS == nil, !isWritten("listen.app.tls") {
+      let path = isWritten("listen.app.address") ? "listen.app.address" : "listen.app"
+      problem(path, "\(listen.app) is not a loopback address, so tls: { cert: FILE, key: FILE } is required")
+    }
+    if !listen.admin.ip.isLoopback, listen.adminToken == nil, !isWritten("listen.admin.token_file") {
+      let path = isWritten("listen.admin.address") ? "listen.admin.address" : "listen.admin"
+      problem(path, "\(listen.admin) is not a loopback address, so token_file is required")
+    }
+  }
+
+  /// Two TCP listeners on one address, or UDP ports used twice.
+  private func checkPorts(_ configuration: Configuration) {
+    let listen = configuration.listen
+    func meet(_ a: SocketAddress, _ b: SocketAddress) -> Bool {
+      a.port == b.port && (a.ip == b.ip || a.ip.isUnspecified || b.ip.isUnspecified)
+    }
+    if meet(listen.app, listen.admin) { problem("listen.admin", "\(listen.admin) is also listen.app's address") }
+    if let tcp = listen.sipTCP {
+      if meet(tcp, listen.app) { problem("listen.sip.tcp", "\(tcp) is also listen.app's address") }
+      if meet(tcp, listen.admin) { problem("listen.sip.tcp", "\(tcp) is also listen.admin's address") }
+    }
+    let media = configuration.media
+    let last = Int(media.appPort) + media.threads - 1
+    guard last <= 65535 else {
+      problem("media.app_port", "\(media.threads) threads need ports \(media.appPort)...\(last), beyond 65535")
+      return
+    }
+    let appPorts = media.appPort...UInt16(last)
+    if appPorts.overlaps(media.trunkPorts) {
+      problem(
+        "media.trunk_ports",
+        "\(portText(media.trunkPorts)) meets the app ports \(portText(appPorts)) (app_port, one for each of \(media.threads) threads)")
+    }
+    if media.trunkPorts.count < Limits.trunkPorts { problem("media.trunk_ports", "needs at least \(Limits.trunkPorts) ports") }
+    if let udp = listen.sipUDP {
+      if appPorts.contains(udp.port) { problem("media.app_port", "\(portText(appPorts)) meets listen.sip.udp \(udp)") }
+      if media.trunkPorts.contains(udp.port) { problem("media.trunk_ports", "\(portText(media.trunkPorts)) meets listen.sip.udp \(udp)") }
+    }
+  }
+
+  private func portText(_ range: ClosedRange<UInt16>) -> String { "\(range.lowerBound)-\(range.upperBound)" }
+
+  private func checkTrunks(_ trunks: [Configuration.Trunk]) {
+    var names: Set<String> = []
+    var peers: [IPNetwork: String] = [:]
+    for (index, trunk) in trunks.enumerated() {
+      if !names.insert(trunk.name).inserted { problem("trunks[\(index)].name", "\"\(trunk.name)\" is given twice") }
+      for (row, peer) in trunk.peers.enumerated() {
+        if let other = peers[peer] {
+          problem("trunks[\(index)].peers[\(row)]", "\(peer) already belongs to trunk \"\(other)\"")
+        } else {
+          peers[peer] = trunk.name
+        }
+      }
+    }
+  }
+
+  private func checkUsers(_ users: [Configuration.User]) {
+    var ids: Set<String> = []
+    var numbers: [String: String] = [:]
+    for (index, user) in users.enumerated() {
+      if !ids.insert(user.id).inserted { problem("users[\(index)].id", "\"\(user.id)\" is given twice") }
+      for (row, number) in user.numbers.enumerated() {
+        if let other = numbers[number] {
+          problem("users[\(index)].numbers[\(row)]", "\(number) already belongs to user \"\(other)\"")
+        } else {
+          numbers[number] = user.id
+        }
+      }
+    }
+  }
+
+  private func checkRoutes(_ configuration: Configuration) {
+    let trunks = Dictionary(configuration.trunks.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    let users = Set(configuration.users.map(\.id))
+    for (index, row) in configuration.routes.inbound.enumerated() {
+      if trunks[row.trunk] == nil { problem("routes.inbound[\(index)].trunk", "there is no trunk \"\(row.trunk)\"") }
+      if case .user(let id) = row.target, !users.contains(id) {
+        problem("routes.inbound[\(index)].user", "there is no user \"\(id)\"")
+      }
+    }
+    var prefixes: Set<String> = []
+    for (index, row) in configuration.routes.outbound.enumerated() {
+      let path = "routes.outbound[\(index)]"
+      if !prefixes.insert(row.prefix).inserted { problem(path + ".prefix", "\"\(row.prefix)\" is given twice") }
+      guard let trunk = trunks[row.trunk] else {
+        problem(path + ".trunk", "there is no trunk \"\(row.trunk)\"")
+        continue
+      }
+      if trunk.uri == nil { problem(path + ".trunk", "trunk \"\(row.trunk)\" has no uri to call") }
+    }
+  }
+}

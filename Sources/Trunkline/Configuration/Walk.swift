@@ -1,0 +1,61 @@
+import Yams
+
+/// A walk through the node tree that goes on after a problem, so that one run reports them all.
+final class Walk {
+  let file: String
+  /// Relative paths in the file start here.
+  let directory: String
+  private(set) var problems: [Problem] = []
+  private var marks: [String: Mark] = [:]
+
+  init(file: String, directory: String) {
+    self.file = file
+    self.directory = directory
+  }
+
+  /// Remembers where `path` stands, for this problem and for cross-checks that come later.
+  func visit(_ path: String, _ node: Node) {
+    if let mark = node.mark { marks[path] = mark }
+  }
+
+  /// At the mark of `path`, or of the nearest key above it that is in the file.
+  func problem(_ path: String, _ message: String) {
+    var key = path
+    while marks[key] == nil, !key.isEmpty {
+      let end = key.lastIndex { $0 == "." || $0 == "[" } ?? key.startIndex
+      key = String(key[..<end])
+    }
+    let mark = marks[key]
+    problems.append(Problem(file: file, line: mark?.line ?? 1, column: mark?.column ?? 1, path: path, message: message))
+  }
+
+  func isWritten(_ path: String) -> Bool { marks[path] != nil }
+
+  /// `text` as an absolute path.
+  func resolve(_ text: String) -> String {
+    text.hasPrefix("/") ? text : directory + "/" + text
+  }
+}
+
+/// How a node reads in a message.
+func shown(_ node: Node) -> String {
+  switch node {
+  case .scalar(let scalar): "\"\(scalar.string.prefix(60))\""
+  case .mapping: "a mapping"
+  case .sequence: "a list"
+  case .alias: "an alias"
+  }
+}
+
+extension Node {
+  /// The text of a scalar as written; nil for null, a mapping or a list.
+  var text: String? {
+    guard case .scalar(let scalar) = self, !isNull else { return nil }
+    return scalar.string
+  }
+  /// `key:` with nothing behind it counts as absent.
+  var isNull: Bool {
+    guard case .scalar(let scalar) = self else { return false }
+    return scalar.style == .plain && ["", "~", "null"].contains(scalar.string)
+  }
+}
