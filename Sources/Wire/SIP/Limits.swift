@@ -1,1 +1,19 @@
-// The named limits of this module; every bound on a queue, table or message stands here.
+/// The named limits of this module; every bound on a message, list or table stands here.
+public enum Limits {
+  /// Longest message, head and body, that is parsed; also the largest that fits a UDP datagram.
+  public static let messageBytes = 65_535
+  /// Longest head (start line and header fields); a stream that has none this far is broken.
+  public static let headBytes = 32_768
+  /// Most header fields in one message.
+  public static let fields = 256
+  /// Longest single field value after unfolding.
+  public static let fieldBytes = 8_192
+  /// Most values that `Message.values(of:)` gives for one header, over all its fields.
+  public static let listValues = 128
+  /// Most parameters of one value.
+  public static let parameters = 64
+  /// Most body parts looked at in a multipart body.
+  public static let bodyParts = 16
+  /// CSeq numbers are below 2^31 (RFC 3261 §8.1.1.5).
+  public static let sequenceNumber: UInt32 = 0x7fff_ffff
+}

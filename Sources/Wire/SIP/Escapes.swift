@@ -1,0 +1,57 @@
+import Bytes
+
+/// Undoes the backslashes of a quoted string.
+func unescapeQuoted(_ text: ArraySlice<UInt8>) -> String {
+  guard text.contains(.backslash) else { return String(decoding: text, as: UTF8.self) }
+  var out: [UInt8] = []
+  var escaped = false
+  for byte in text {
+    if byte == .backslash, !escaped {
+      escaped = true
+    } else {
+      out.append(byte)
+      escaped = false
+    }
+  }
+  return String(decoding: out, as: UTF8.self)
+}
+
+/// Undoes `%HH` once (RFC 3986 §2.1); what is no escape stays.
+public func percentDecoded(_ text: some Sequence<UInt8>) -> [UInt8] {
+  var out: [UInt8] = []
+  var pending: [UInt8] = []
+  for byte in text {
+    pending.append(byte)
+    if pending[0] != .percent || (pending.count == 2 && hexDigit(byte) == nil) {
+      out += pending
+      pending.removeAll(keepingCapacity: true)
+    } else if pending.count == 3 {
+      if let high = hexDigit(pending[1]), let low = hexDigit(byte) { out.append(high << 4 | low) } else { out += pending }
+      pending.removeAll(keepingCapacity: true)
+    }
+  }
+  return out + pending
+}
+
+/// The text as `user` of a SIP URI: what may not stand there is escaped. Also escapes `;`, which some peers split at.
+public func percentEncodedUser(_ text: String) -> String {
+  var out = ""
+  for byte in text.utf8 {
+    if CharacterClass.user.contains(byte), byte != .percent, byte != .semicolon, byte != .question, byte != .comma {
+      out.unicodeScalars.append(Unicode.Scalar(byte))
+    } else {
+      out += "%" + hexString([byte]).uppercased()
+    }
+  }
+  return out
+}
+
+/// The text as a quoted string, quotes included; control characters are left out.
+public func quotedString(_ text: String) -> String {
+  var out = "\""
+  for character in text.unicodeScalars where character.value >= 32 && character.value != 127 {
+    if character == "\"" || character == "\\" { out += "\\" }
+    out.unicodeScalars.append(character)
+  }
+  return out + "\""
+}
