@@ -66,7 +66,7 @@ import Testing
     ("auth: { origins: [ phone.example.com ] }",
       "1:20: auth.origins[0]: expected an origin such as https://phone.example.com, got \"phone.example.com\""),
     ("timers: { rang: 4s }", "1:11: timers.rang: unknown key; known here: ring, early180, media_gate_warm, media_gate_cold, "
-      + "media_gate_outgoing, longest_call, trunk_silence, app_silence, app_grace, drain"),
+      + "media_gate_outgoing, longest_call, app_grace, drain"),
     ("trunks: [ { name: a, peers: [ 10.0.0.0/8 ] }, { name: b, peers: [ 10.0.0.0/8 ] } ]",
       "1:67: trunks[1].peers[0]: 10.0.0.0/8 already belongs to trunk \"a\""),
     ("users: [ { numbers: [] } ]", "1:10: users[0]: id is missing"),

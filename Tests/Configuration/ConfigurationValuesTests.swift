@@ -7,7 +7,7 @@ import Testing
 
   @Test func `the printed example is valid`() throws {
     let folder = try TemporaryFolder()
-    let configuration = try folder.parse(Configuration.example)
+    let configuration = try folder.parse(Settings.example)
     #expect(configuration.listen.sipUDP == SocketAddress("127.0.0.1:5060"))
     #expect(configuration.listen.admin == SocketAddress("127.0.0.1:9090"))
     #expect(configuration.media.addresses == [.automatic])
@@ -23,7 +23,7 @@ import Testing
 
   @Test func `a file that only names the key takes every default`() throws {
     let configuration = try TemporaryFolder().parse(key)
-    var expected = Configuration()
+    var expected = Settings()
     expected.auth.key = configuration.auth.key
     expected.store = configuration.store
     expected.records = configuration.records

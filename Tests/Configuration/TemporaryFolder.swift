@@ -13,7 +13,7 @@ final class TemporaryFolder {
 
   deinit { try? FileManager.default.removeItem(atPath: path) }
 
-  func parse(_ text: String) throws -> Configuration {
+  func parse(_ text: String) throws -> Settings {
     try ConfigurationFile.parse(text, file: "gateway.yaml", directory: path)
   }
 

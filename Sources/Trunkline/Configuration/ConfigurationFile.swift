@@ -4,7 +4,7 @@ import Yams
 /// Reads a configuration from YAML. Blocks on files and on names in trunk URIs: not for the control thread.
 public enum ConfigurationFile {
   /// The file at `path`; relative paths in it start at its directory.
-  public static func load(_ path: String) throws(ConfigurationProblems) -> Configuration {
+  public static func load(_ path: String) throws(ConfigurationProblems) -> Settings {
     func unreadable(_ why: String) -> ConfigurationProblems {
       ConfigurationProblems(problems: [Problem(file: path, line: 0, column: 0, path: "", message: "cannot read: \(why)")])
     }
@@ -17,7 +17,7 @@ public enum ConfigurationFile {
   }
 
   /// `file` is what problems name; `directory`, absolute, is where relative paths start.
-  public static func parse(_ text: String, file: String, directory: String) throws(ConfigurationProblems) -> Configuration {
+  public static func parse(_ text: String, file: String, directory: String) throws(ConfigurationProblems) -> Settings {
     let walk = Walk(file: file, directory: directory)
     let root: Node?
     do {

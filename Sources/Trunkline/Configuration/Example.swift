@@ -1,4 +1,4 @@
-extension Configuration {
+extension Settings {
   /// What `trunkline config example` prints, and what `serve` without a file starts with. It is valid as it stands, given a `jwt.key`.
   public static let example = """
     # Trunkline configuration. Relative paths start at this file's directory; durations are 500ms, 45s, 1m or 4h.
@@ -17,7 +17,6 @@ extension Configuration {
       threads: 2
       app_port: 40000                # one UDP port for each thread: here 40000 and 40001
       trunk_ports: 41000-41999       # one for each call
-      # prefer: transcode            # relay: PCMU or PCMA straight through when the app lists it
 
     auth:
       jwt: { algorithm: HS256, key_file: jwt.key, audience: trunkline }   # or RS256, ES256 with key_file (PEM) or jwks_file
@@ -31,8 +30,8 @@ extension Configuration {
         # auth: { username: u, password_file: p }
         rtp_source: signalled_ip     # symmetric: send to where RTP comes from; strict: the signalled address and port only
         # media_peers: [ 192.0.2.0/24 ]
-        # hold: local                # signal: re-INVITE when the app holds
-        # decline_code: 486          # 603 when every device declined
+        # prefer: relay              # apps are offered PCMU and PCMA first, so that nothing is transcoded
+        # max_calls: 100
 
     users:
       - { id: alice, numbers: [ "+15551230001" ] }
@@ -40,9 +39,11 @@ extension Configuration {
 
     routes:
       inbound:
-        - { trunk: carrier, to: users }          # the user who has the called number; or user: ID, with prefix: for some numbers only
+        - { trunk: carrier, to: users }          # the user who has the called number; or user: ID
       outbound:
         - { prefix: "+", trunk: carrier }        # longest prefix wins
+      # emergency: [ "112", "911" ]              # refused: the device must dial these itself
+      # decline_code: 486                        # or 603 when every device declined
 
     timers:
       ring: 45s
@@ -51,12 +52,10 @@ extension Configuration {
       media_gate_cold: 20s
       # media_gate_outgoing: 5s
       # longest_call: 4h
-      # trunk_silence: 20s
-      # app_silence: 15s
       # app_grace: 30s
       # drain: 10m                   # how long SIGTERM waits for calls
 
-    # limits: { calls: 1000, sessions_per_address: 200 }
+    # limits: { calls: 1000, calls_per_user: 8, sessions_per_address: 200 }
     store: { sqlite: trunkline.db }
     records: { file: calls.jsonl }
     log: { level: info, format: text }   # or json

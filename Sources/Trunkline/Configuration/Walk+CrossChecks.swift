@@ -2,7 +2,7 @@ import Bytes
 
 /// What no single key can tell: names that must exist, things that must not meet.
 extension Walk {
-  func checkTogether(_ configuration: Configuration) {
+  func checkTogether(_ configuration: Settings) {
     checkExposure(configuration.listen)
     checkPorts(configuration)
     checkTrunks(configuration.trunks)
@@ -10,7 +10,7 @@ extension Walk {
     checkRoutes(configuration)
   }
 
-  private func checkExposure(_ listen: Configuration.Listen) {
+  private func checkExposure(_ listen: Settings.Listen) {
     if !listen.app.ip.isLoopback, listen.appTLS == nil, !isWritten("listen.app.tls") {
       let path = isWritten("listen.app.address") ? "listen.app.address" : "listen.app"
       problem(path, "\(listen.app) is not a loopback address, so tls: { cert: FILE, key: FILE } is required")
@@ -22,7 +22,7 @@ extension Walk {
   }
 
   /// Two TCP listeners on one address, or UDP ports used twice.
-  private func checkPorts(_ configuration: Configuration) {
+  private func checkPorts(_ configuration: Settings) {
     let listen = configuration.listen
     func meet(_ a: SocketAddress, _ b: SocketAddress) -> Bool {
       a.port == b.port && (a.ip == b.ip || a.ip.isUnspecified || b.ip.isUnspecified)
@@ -53,7 +53,7 @@ extension Walk {
 
   private func portText(_ range: ClosedRange<UInt16>) -> String { "\(range.lowerBound)-\(range.upperBound)" }
 
-  private func checkTrunks(_ trunks: [Configuration.Trunk]) {
+  private func checkTrunks(_ trunks: [Settings.Trunk]) {
     var names: Set<String> = []
     var peers: [IPNetwork: String] = [:]
     for (index, trunk) in trunks.enumerated() {
@@ -68,7 +68,7 @@ extension Walk {
     }
   }
 
-  private func checkUsers(_ users: [Configuration.User]) {
+  private func checkUsers(_ users: [Settings.User]) {
     var ids: Set<String> = []
     var numbers: [String: String] = [:]
     for (index, user) in users.enumerated() {
@@ -83,7 +83,7 @@ extension Walk {
     }
   }
 
-  private func checkRoutes(_ configuration: Configuration) {
+  private func checkRoutes(_ configuration: Settings) {
     let trunks = Dictionary(configuration.trunks.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     let users = Set(configuration.users.map(\.id))
     for (index, row) in configuration.routes.inbound.enumerated() {

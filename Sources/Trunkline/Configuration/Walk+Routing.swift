@@ -4,12 +4,12 @@ import Yams
 
 /// Trunks, users and routes: the parts that SIGHUP reads again.
 extension Walk {
-  func trunk(_ node: Node, _ path: String) -> Configuration.Trunk? {
+  func trunk(_ node: Node, _ path: String) -> Settings.Trunk? {
     let trunk = Section(
-      node, path, self, keys: ["name", "peers", "uri", "codecs", "auth", "rtp_source", "media_peers", "hold", "decline_code"])
+      node, path, self, keys: ["name", "peers", "uri", "codecs", "auth", "rtp_source", "media_peers", "prefer", "max_calls"])
     guard case .mapping = node else { return nil }
     let name = trunk.required("name")
-    var out = Configuration.Trunk(name: name ?? "", peers: [])
+    var out = Settings.Trunk(name: name ?? "", peers: [])
     out.peers = networks(trunk, "peers")
     if !trunk.has("peers") { problem(path, "peers is missing") }
     out.mediaPeers = networks(trunk, "media_peers")
@@ -20,8 +20,8 @@ extension Walk {
       if trunk.items("codecs", limit: 8).isEmpty { problem(path + ".codecs", "is empty") }
     }
     out.rtpSource = trunk.choice("rtp_source", default: out.rtpSource)
-    out.hold = trunk.choice("hold", default: out.hold)
-    out.declineCode = trunk.value("decline_code", "486 or 603") { ["486": 486, "603": 603][$0] } ?? out.declineCode
+    out.prefersRelay = trunk.value("prefer", "relay or transcode") { ["relay": true, "transcode": false][$0] } ?? false
+    if trunk.has("max_calls") { out.maximumCalls = trunk.integer("max_calls", in: Limits.calls, default: 1) }
     if trunk.has("auth") {
       let auth = trunk.section("auth", keys: ["username", "password_file"])
       out.username = auth.required("username")
@@ -35,15 +35,15 @@ extension Walk {
     section.list(key, limit: 1_000, "an address or a network such as 192.0.2.0/24") { IPNetwork($0) }
   }
 
-  private func trunkURI(_ text: String, _ path: String) -> Configuration.TrunkURI? {
-    func refuse(_ why: String) -> Configuration.TrunkURI? {
+  private func trunkURI(_ text: String, _ path: String) -> Settings.TrunkURI? {
+    func refuse(_ why: String) -> Settings.TrunkURI? {
       problem(path, why)
       return nil
     }
     guard text.hasPrefix("sip:") else { return refuse("expected a SIP URI such as sip:192.0.2.1:5060;transport=tcp, got \"\(text)\"") }
     let parts = text.dropFirst(4).split(separator: ";", omittingEmptySubsequences: false)
     let domain = String(parts.first ?? "")
-    var transport = Configuration.TrunkURI.Transport.udp
+    var transport = Settings.TrunkURI.Transport.udp
     for parameter in parts.dropFirst() {
       switch parameter.lowercased() {
       case "transport=udp": transport = .udp
@@ -68,7 +68,7 @@ extension Walk {
     return .init(domain: domain, address: SocketAddress(ip, port), transport: transport)
   }
 
-  func user(_ node: Node, _ path: String) -> Configuration.User? {
+  func user(_ node: Node, _ path: String) -> Settings.User? {
     let user = Section(node, path, self, keys: ["id", "numbers", "name"])
     guard case .mapping = node else { return nil }
     let numbers = user.list("numbers", limit: Limits.numbersPerUser, "a number such as \"+15551230001\"", number)
@@ -76,19 +76,20 @@ extension Walk {
     return .init(id: id, numbers: numbers, name: user.string("name"))
   }
 
-  func routes(_ top: Section) -> Configuration.Routes {
-    var out = Configuration.Routes()
-    let routes = top.section("routes", keys: ["inbound", "outbound"])
+  func routes(_ top: Section) -> Settings.Routes {
+    var out = Settings.Routes()
+    let routes = top.section("routes", keys: ["inbound", "outbound", "emergency", "decline_code"])
+    if routes.has("emergency") { out.emergencyNumbers = routes.list("emergency", limit: 100, "a number such as 112", number) }
+    out.declineCode = routes.value("decline_code", "486 or 603") { ["486": 486, "603": 603][$0] } ?? out.declineCode
     for item in routes.items("inbound", limit: Limits.routes) {
-      let row = Section(item.node, item.path, self, keys: ["trunk", "prefix", "to", "user"])
+      let row = Section(item.node, item.path, self, keys: ["trunk", "to", "user"])
       guard case .mapping = item.node else { continue }
       if row.has("to") == row.has("user") { problem(item.path, "needs exactly one of to: users, user: ID") }
-      var target = Configuration.Routes.Inbound.Target.users
+      var target = Settings.Routes.Inbound.Target.users
       if row.has("to") { _ = row.value("to", "users") { $0 == "users" ? true : nil } }
       if let id = row.string("user") { target = .user(id) }
-      let prefix = row.value("prefix", "the beginning of a number", prefix) ?? ""
       guard let trunk = row.required("trunk") else { continue }
-      out.inbound.append(.init(trunk: trunk, prefix: prefix, target: target))
+      out.inbound.append(.init(trunk: trunk, target: target))
     }
     for item in routes.items("outbound", limit: Limits.routes) {
       let row = Section(item.node, item.path, self, keys: ["prefix", "trunk"])

@@ -1,7 +1,7 @@
 public import Bytes
 
 /// Everything a gateway is told, checked: a value of this type can be served. Made by `ConfigurationFile`; names follow the file's keys.
-public struct Configuration: Sendable, Equatable {
+public struct Settings: Sendable, Equatable {
   public var listen = Listen()
   public var media = Media()
   public var auth = Auth()
@@ -38,8 +38,6 @@ public struct Configuration: Sendable, Equatable {
     public var appPort: UInt16 = 40000
     /// One port per call on the trunk side.
     public var trunkPorts: ClosedRange<UInt16> = 41000...41999
-    /// Relay G.711 to an app that lists it, whatever it prefers.
-    public var preferRelay = false
   }
 
   public enum MediaAddress: Sendable, Equatable {
@@ -68,7 +66,6 @@ public struct Configuration: Sendable, Equatable {
   public struct Trunk: Sendable, Equatable {
     public enum Codec: String, Sendable, CaseIterable { case PCMU, PCMA }
     public enum RTPSource: String, Sendable, CaseIterable { case signalledIP = "signalled_ip", symmetric, strict }
-    public enum Hold: String, Sendable, CaseIterable { case local, signal }
 
     public var name: String
     /// Who may send SIP as this trunk.
@@ -81,9 +78,10 @@ public struct Configuration: Sendable, Equatable {
     public var rtpSource = RTPSource.signalledIP
     /// Further addresses that RTP may come from.
     public var mediaPeers: [IPNetwork] = []
-    public var hold = Hold.local
-    /// The final response when every device declined: 486, or 603 by choice.
-    public var declineCode = 486
+    /// `prefer: relay`: apps are offered the trunk's codec first, so that nothing is transcoded.
+    public var prefersRelay = false
+    /// Calls at a time in both directions; nil is no limit of its own.
+    public var maximumCalls: Int?
   }
 
   /// `sip:host[:port][;transport=udp|tcp]` with the address it resolved to.
@@ -109,8 +107,6 @@ public struct Configuration: Sendable, Equatable {
         case user(String)
       }
       public var trunk: String
-      /// Called numbers this row is for; empty is all.
-      public var prefix: String
       public var target: Target
     }
     public struct Outbound: Sendable, Equatable {
@@ -121,6 +117,10 @@ public struct Configuration: Sendable, Equatable {
     public var inbound: [Inbound] = []
     /// Longest prefix wins.
     public var outbound: [Outbound] = []
+    /// Numbers that an app must dial over the device's own telephone; nil takes the built-in list.
+    public var emergencyNumbers: [String]?
+    /// The final response when every device declined: 486, or 603 by choice (a 6xx ends forking upstream).
+    public var declineCode = 486
   }
 
   public struct Timers: Sendable, Equatable {
@@ -131,8 +131,6 @@ public struct Configuration: Sendable, Equatable {
     public var mediaGateCold = Duration.seconds(20)
     public var mediaGateOutgoing = Duration.seconds(5)
     public var longestCall = Duration.seconds(4 * 3600)
-    public var trunkSilence = Duration.seconds(20)
-    public var appSilence = Duration.seconds(15)
     public var appGrace = Duration.seconds(30)
     /// How long SIGTERM waits for calls before it ends them.
     public var drain = Duration.seconds(600)
@@ -140,6 +138,7 @@ public struct Configuration: Sendable, Equatable {
 
   public struct CallLimits: Sendable, Equatable {
     public var calls = 1_000
+    public var callsPerUser = 8
     public var sessionsPerAddress = 200
   }
 

@@ -3,8 +3,8 @@ import Yams
 
 extension Walk {
   /// The whole file; absent parts take their defaults.
-  func configuration(_ root: Node?) -> Configuration {
-    var out = Configuration()
+  func configuration(_ root: Node?) -> Settings {
+    var out = Settings()
     let top = Section(
       root, "", self,
       keys: ["listen", "media", "auth", "trunks", "users", "routes", "timers", "limits", "store", "records", "log"])
@@ -15,7 +15,8 @@ extension Walk {
     out.users = top.items("users", limit: Limits.users).compactMap { user($0.node, $0.path) }
     out.routes = routes(top)
     out.timers = timers(top)
-    let limits = top.section("limits", keys: ["calls", "sessions_per_address"])
+    let limits = top.section("limits", keys: ["calls", "calls_per_user", "sessions_per_address"])
+    out.limits.callsPerUser = limits.integer("calls_per_user", in: 1...1_000, default: out.limits.callsPerUser)
     out.limits.calls = limits.integer("calls", in: Limits.calls, default: out.limits.calls)
     out.limits.sessionsPerAddress = limits.integer("sessions_per_address", in: 1...100_000, default: out.limits.sessionsPerAddress)
     out.store = resolve(top.section("store", keys: ["sqlite"]).string("sqlite") ?? out.store)
@@ -27,8 +28,8 @@ extension Walk {
     return out
   }
 
-  private func listen(_ top: Section) -> Configuration.Listen {
-    var out = Configuration.Listen()
+  private func listen(_ top: Section) -> Settings.Listen {
+    var out = Settings.Listen()
     let listen = top.section("listen", keys: ["sip", "app", "admin"])
     if listen.has("sip") {
       let sip = listen.section("sip", keys: ["udp", "tcp"])
@@ -60,9 +61,9 @@ extension Walk {
     return out
   }
 
-  private func media(_ top: Section) -> Configuration.Media {
-    var out = Configuration.Media()
-    let media = top.section("media", keys: ["addresses", "threads", "app_port", "trunk_ports", "prefer"])
+  private func media(_ top: Section) -> Settings.Media {
+    var out = Settings.Media()
+    let media = top.section("media", keys: ["addresses", "threads", "app_port", "trunk_ports"])
     if media.has("addresses") {
       let items = media.items("addresses", limit: 16)
       out.addresses = items.compactMap { mediaAddress($0.node, $0.path) }
@@ -71,11 +72,10 @@ extension Walk {
     out.threads = media.integer("threads", in: Limits.mediaThreads, default: out.threads)
     out.appPort = UInt16(media.integer("app_port", in: 1024...65535, default: Int(out.appPort)))
     if let ports = media.value("trunk_ports", "a port range such as 41000-41999", portRange) { out.trunkPorts = ports }
-    if let prefer = media.value("prefer", "relay or transcode", { ["relay": true, "transcode": false][$0] }) { out.preferRelay = prefer }
     return out
   }
 
-  private func mediaAddress(_ node: Node, _ path: String) -> Configuration.MediaAddress? {
+  private func mediaAddress(_ node: Node, _ path: String) -> Settings.MediaAddress? {
     if let text = node.text {
       if text == "auto" { return .automatic }
       guard let address = IPAddress(text) else {
@@ -98,8 +98,8 @@ extension Walk {
     return .fixed(bind: bind, advertise: advertise)
   }
 
-  private func auth(_ top: Section) -> Configuration.Auth {
-    var out = Configuration.Auth()
+  private func auth(_ top: Section) -> Settings.Auth {
+    var out = Settings.Auth()
     let auth = top.section("auth", keys: ["jwt", "origins"])
     let jwt = auth.section("jwt", keys: ["algorithm", "key_file", "jwks_file", "audience"])
     out.algorithm = jwt.choice("algorithm", default: out.algorithm)
@@ -127,15 +127,14 @@ extension Walk {
     return out
   }
 
-  private func timers(_ top: Section) -> Configuration.Timers {
-    var out = Configuration.Timers()
+  private func timers(_ top: Section) -> Settings.Timers {
+    var out = Settings.Timers()
     let timers = top.section(
       "timers",
       keys: [
-        "ring", "early180", "media_gate_warm", "media_gate_cold", "media_gate_outgoing", "longest_call", "trunk_silence", "app_silence",
-        "app_grace", "drain",
+        "ring", "early180", "media_gate_warm", "media_gate_cold", "media_gate_outgoing", "longest_call", "app_grace", "drain",
       ])
-    func read(_ key: String, _ field: WritableKeyPath<Configuration.Timers, Duration>, _ range: ClosedRange<Duration>) {
+    func read(_ key: String, _ field: WritableKeyPath<Settings.Timers, Duration>, _ range: ClosedRange<Duration>) {
       out[keyPath: field] = timers.duration(key, in: range, default: out[keyPath: field])
     }
     read("ring", \.ring, .seconds(1) ... .seconds(600))
@@ -148,8 +147,6 @@ extension Walk {
     read("media_gate_cold", \.mediaGateCold, .milliseconds(500) ... .seconds(60))
     read("media_gate_outgoing", \.mediaGateOutgoing, .milliseconds(500) ... .seconds(60))
     read("longest_call", \.longestCall, .seconds(1) ... .seconds(7 * 24 * 3600))
-    read("trunk_silence", \.trunkSilence, .seconds(1) ... .seconds(3600))
-    read("app_silence", \.appSilence, .seconds(1) ... .seconds(600))
     read("app_grace", \.appGrace, .zero ... .seconds(600))
     read("drain", \.drain, .zero ... .seconds(24 * 3600))
     return out
