@@ -1,0 +1,68 @@
+import Bytes
+
+/// The gateway's side of an app leg's offer and answer: ICE-lite, DTLS server, one audio section (protocol.md, "Media on the app
+/// leg").
+///
+/// A value per device and call. For an ICE restart set `endpoint` with the new ufrag and password, then answer the client's new
+/// offer. A failed call leaves it as it was.
+///
+///     var leg = AppNegotiation(endpoint: endpoint, sessionID: random.next())
+///     offer.sdp = leg.makeOffer()                                // call.offer
+///     let media = try leg.apply(answer: prepare.sdp)             // call.prepare, call.answer
+///     let (sdp, media) = try leg.answer(to: start.sdp)           // call.start, media.restart
+public struct AppNegotiation: Sendable {
+  public var endpoint: SecureEndpoint
+  /// What the last completed exchange settled.
+  public private(set) var settled: AppMedia?
+  private var history: DescriptionHistory
+  private var hasOffered = false
+
+  /// `sessionID` is random.
+  public init(endpoint: SecureEndpoint, sessionID: UInt64) {
+    self.endpoint = endpoint
+    history = DescriptionHistory(sessionID: sessionID)
+  }
+
+  private var reader: SecureAudioReader { SecureAudioReader(peerRole: .active, acceptsLite: false, codecs: endpoint.codecs) }
+
+  /// Our offer: `a=setup:actpass`, all codecs, mid `0`.
+  public mutating func makeOffer() -> String {
+    hasOffered = true
+    let writer = SecureAudioWriter(
+      endpoint: endpoint, isLite: true, setup: .actpass,
+      formats: endpoint.codecs.map { .init(codec: $0, payloadType: $0.offeredPayloadType) }, event48: SecureAudioWriter.event48,
+      event8: SecureAudioWriter.event8, mid: "0")
+    return history.write(writer.description([writer.section()], bundled: true, sessionID: history.sessionID))
+  }
+
+  /// Takes the app's answer to our offer. An app that is unusable by its answer gets `err{codec}`.
+  public mutating func apply(answer text: String) throws(NegotiationError) -> AppMedia {
+    guard hasOffered else { throw .noOffer }
+    let media = try reader.read(.answer, SecureAudioReader.parse(text), at: 0)
+    settled = media
+    return media
+  }
+
+  /// Answers the app's offer as DTLS server, with one codec: the app's first that we have. Other sections are refused in their
+  /// place, header extensions and feedback are not taken up.
+  public mutating func answer(to text: String) throws(NegotiationError) -> (sdp: String, media: AppMedia) {
+    let description = try SecureAudioReader.parse(text)
+    let index = try reader.chooseSection(description)
+    let media = try reader.read(.offer, description, at: index)
+    settled = media
+    let writer = SecureAudioWriter(
+      endpoint: endpoint, isLite: true, setup: .passive, formats: [.init(codec: media.codec, payloadType: media.payloadType)],
+      event48: media.codec == .opus ? media.telephoneEvent48 : nil, event8: media.telephoneEvent8, mid: media.mid,
+      transport: description.media[index].transport, direction: media.direction)
+    return (history.write(writer.answer(to: description, at: index, history.sessionID)), media)
+  }
+}
+
+extension SecureAudioWriter {
+  /// The section in its place among the refused others; the bundle names it if the offer's bundle did (RFC 9143 §7.3).
+  func answer(to offer: SessionDescription, at index: Int, _ sessionID: UInt64) -> SessionDescription {
+    let sections = offer.media.enumerated().map { $0.offset == index ? section() : $0.element.refusal }
+    let bundled = mid.map { offer.bundle?.contains($0) ?? false } ?? false
+    return description(sections, bundled: bundled, sessionID: sessionID)
+  }
+}

@@ -1,0 +1,108 @@
+import Bytes
+
+/// The audio codings a leg can settle on.
+public enum AudioCodecName: String, Hashable, Sendable, CaseIterable {
+  case opus
+  case pcmu = "PCMU"
+  case pcma = "PCMA"
+
+  /// On the wire; always 48000 for Opus, whatever it carries (RFC 7587 §4.1).
+  public var clockRateHz: UInt32 { self == .opus ? 48_000 : 8_000 }
+  /// The payload type we offer: static for G.711 (RFC 3551 §6).
+  public var offeredPayloadType: UInt8 {
+    switch self {
+    case .opus: 111
+    case .pcmu: 0
+    case .pcma: 8
+    }
+  }
+  var rtpmap: String { self == .opus ? "opus/48000/2" : "\(rawValue)/8000" }
+}
+
+/// One payload type of a section with its `rtpmap` (or the static assignment of RFC 3551 §6) and `fmtp`.
+public struct AudioFormat: Hashable, Sendable {
+  public let payloadType: UInt8
+  /// In lower case.
+  public let encoding: String
+  public let clockRateHz: UInt32
+  public let channels: Int
+  public let parameters: String?
+
+  /// The codec, if it is one of ours. Opus is always 48000/2 (RFC 7587 §7); G.711 8000/1.
+  public var codec: AudioCodecName? {
+    switch (encoding, clockRateHz, channels) {
+    case ("opus", 48_000, 2): .opus
+    case ("pcmu", 8_000, 1): .pcmu
+    case ("pcma", 8_000, 1): .pcma
+    default: nil
+    }
+  }
+  public var isTelephoneEvent: Bool { encoding == "telephone-event" && channels == 1 }
+
+  /// A `name=value` parameter of the fmtp line; names are compared without case.
+  public func parameter(_ name: String) -> String? {
+    guard let parameters else { return nil }
+    for part in parameters.split(separator: ";", maxSplits: Limits.formatParameters) {
+      let pair = part.split(separator: "=", maxSplits: 1)
+      guard pair.count == 2, trimmed(pair[0]).lowercased() == name else { continue }
+      return String(trimmed(pair[1]))
+    }
+    return nil
+  }
+}
+
+extension MediaDescription {
+  /// The section's RTP formats in its order of preference. What is no payload type, or described by nothing, is left out.
+  public var audioFormats: [AudioFormat] {
+    var maps: [UInt8: Substring] = [:]
+    for value in attributes.values("rtpmap") {
+      let parts = value.split(separator: " ", maxSplits: 1)
+      guard parts.count == 2, let payloadType: UInt8 = number(parts[0]), maps[payloadType] == nil else { continue }
+      maps[payloadType] = trimmed(parts[1])
+    }
+    var parameters: [UInt8: String] = [:]
+    for value in attributes.values("fmtp") {
+      let parts = value.split(separator: " ", maxSplits: 1)
+      guard parts.count == 2, let payloadType: UInt8 = number(parts[0]), parameters[payloadType] == nil else { continue }
+      parameters[payloadType] = String(trimmed(parts[1]))
+    }
+    var seen: Set<UInt8> = []
+    return formats.compactMap { format in
+      guard let payloadType: UInt8 = number(format), payloadType < 128, seen.insert(payloadType).inserted else { return nil }
+      guard let map = maps[payloadType] ?? Self.staticTypes[payloadType] else { return nil }
+      let parts = map.split(separator: "/", omittingEmptySubsequences: false)
+      guard parts.count == 2 || parts.count == 3, let clock: UInt32 = number(parts[1]), clock > 0 else { return nil }
+      let channels: Int? = parts.count == 3 ? number(parts[2]) : 1
+      guard let channels else { return nil }
+      return AudioFormat(
+        payloadType: payloadType, encoding: parts[0].lowercased(), clockRateHz: clock, channels: channels,
+        parameters: parameters[payloadType])
+    }
+  }
+
+  /// RFC 3551 §6, as far as telephone systems leave the rtpmap out. G722's clock is 8000 there by an old mistake.
+  private static let staticTypes: [UInt8: Substring] = [
+    0: "PCMU/8000", 3: "GSM/8000", 4: "G723/8000", 8: "PCMA/8000", 9: "G722/8000", 13: "CN/8000", 15: "G728/8000",
+    18: "G729/8000",
+  ]
+
+  /// The packet time the author wants to receive: `ptime` within `maxptime`, rounded down to 10 ms; 20 if absent or unusable.
+  public var packetTimeMilliseconds: Int {
+    func milliseconds(_ name: String) -> Int? {
+      // "20.0" is written by some; the part after the point does not matter
+      attributes.value(name).flatMap { trimmed($0[...]).split(separator: ".").first.flatMap { number($0, as: Int.self) } }
+    }
+    var value = milliseconds("ptime") ?? 20
+    if let most = milliseconds("maxptime"), most >= Limits.packetTimes.lowerBound { value = min(value, most) }
+    value -= value % 10
+    return Limits.packetTimes.contains(value) ? value : 20
+  }
+}
+
+/// Without spaces and tabs at both ends.
+func trimmed(_ text: Substring) -> Substring {
+  var text = text
+  while let first = text.utf8.first, first == 32 || first == 9 { text = text.dropFirst() }
+  while let last = text.utf8.last, last == 32 || last == 9 { text = text.dropLast() }
+  return text
+}

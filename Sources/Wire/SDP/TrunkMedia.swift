@@ -1,0 +1,24 @@
+import Bytes
+
+/// The trunk leg's audio as offer and answer settled it.
+public struct TrunkMedia: Hashable, Sendable {
+  /// Where our RTP goes. Unspecified while the peer holds us in the old way (0.0.0.0): then `direction` does not send.
+  public var remote: SocketAddress
+  public var codec: AudioCodecName
+  public var payloadType: UInt8
+  /// telephone-event/8000 (RFC 4733), if both have it.
+  public var telephoneEventPayloadType: UInt8?
+  /// What the peer wants to receive.
+  public var packetTimeMilliseconds: Int
+  /// Ours: `sends` is false while the peer holds us, `receives` is false while it sends nothing.
+  public var direction: MediaDirection
+
+  public init(
+    remote: SocketAddress, codec: AudioCodecName, payloadType: UInt8, telephoneEventPayloadType: UInt8?,
+    packetTimeMilliseconds: Int = 20, direction: MediaDirection = .sendReceive
+  ) {
+    (self.remote, self.codec, self.payloadType) = (remote, codec, payloadType)
+    (self.telephoneEventPayloadType, self.packetTimeMilliseconds) = (telephoneEventPayloadType, packetTimeMilliseconds)
+    self.direction = direction
+  }
+}
