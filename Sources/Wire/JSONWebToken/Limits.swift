@@ -1,1 +1,19 @@
-// The named limits of this module; every bound on a queue, table or message stands here.
+/// The named limits of this module.
+public enum Limits {
+  /// Bytes of a whole token.
+  public static let tokenBytes = 8_192
+  /// Bytes of one claim or of `kid`.
+  public static let claimBytes = 256
+  /// Entries of `aud` and `acct`.
+  public static let listEntries = 64
+  /// Bytes of a key file or JWKS file.
+  public static let keyFileBytes = 262_144
+  /// Keys of a JWKS file.
+  public static let keys = 64
+  /// The smallest RSA key (RFC 7518 §3.3).
+  public static let rsaBits = 2_048
+  /// How far the clocks of issuer and gateway may differ, in seconds.
+  public static let leewaySeconds: Int64 = 30
+  /// HMAC keys below this are weak (RFC 7518 §3.2).
+  public static let strongSecretBytes = 32
+}

@@ -1,0 +1,65 @@
+/// What a login token says (RFC 7519; protocol.md, Session): who (`sub`), which device (`dev`), for whom (`aud`), until when.
+public struct Claims: Hashable, Sendable {
+  /// The user's id.
+  public var sub: String
+  /// The device's id.
+  public var dev: String
+  public var aud: [String]
+  /// Seconds since 1970.
+  public var exp: Int64
+  public var nbf: Int64?
+  /// Accounts of the device; absent means `default`.
+  public var acct: [String]?
+
+  public init(sub: String, dev: String, aud: [String], exp: Int64, nbf: Int64? = nil, acct: [String]? = nil) {
+    (self.sub, self.dev, self.aud, self.exp, self.nbf, self.acct) = (sub, dev, aud, exp, nbf, acct)
+  }
+}
+
+extension Claims: Codable {
+  private enum CodingKeys: String, CodingKey { case sub, dev, aud, exp, nbf, acct }
+
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    func problem(_ key: CodingKeys) -> DecodingError {
+      .dataCorruptedError(forKey: key, in: values, debugDescription: "outside its limits")
+    }
+    func text(_ key: CodingKeys) throws -> String {
+      let value = try values.decode(String.self, forKey: key)
+      guard !value.isEmpty, value.utf8.count <= Limits.claimBytes else { throw problem(key) }
+      return value
+    }
+    // A NumericDate may have a fraction (RFC 7519 §2).
+    func date(_ key: CodingKeys) throws -> Int64? {
+      guard let value = try values.decodeIfPresent(Double.self, forKey: key) else { return nil }
+      guard value.isFinite, let seconds = Int64(exactly: value.rounded(.down)), (0..<1 << 53).contains(seconds) else {
+        throw problem(key)
+      }
+      return seconds
+    }
+    func list(_ key: CodingKeys) throws -> [String] {
+      let value = try values.decode([String].self, forKey: key)
+      guard value.count <= Limits.listEntries, value.allSatisfy({ $0.utf8.count <= Limits.claimBytes }) else {
+        throw problem(key)
+      }
+      return value
+    }
+    sub = try text(.sub)
+    dev = try text(.dev)
+    guard let exp = try date(.exp) else { throw problem(.exp) }
+    self.exp = exp
+    nbf = try date(.nbf)
+    if let one = try? text(.aud) { aud = [one] } else { aud = values.contains(.aud) ? try list(.aud) : [] }
+    acct = values.contains(.acct) ? try list(.acct) : nil
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encode(sub, forKey: .sub)
+    try values.encode(dev, forKey: .dev)
+    if aud.count == 1 { try values.encode(aud[0], forKey: .aud) } else { try values.encode(aud, forKey: .aud) }
+    try values.encode(exp, forKey: .exp)
+    try values.encodeIfPresent(nbf, forKey: .nbf)
+    try values.encodeIfPresent(acct, forKey: .acct)
+  }
+}

@@ -1,0 +1,93 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The keys that tokens are checked with, read from the bytes of a file.
+public struct KeySet: Sendable {
+  enum Material: Sendable {
+    case secret([UInt8])
+    /// By `kid`; a key without one serves every token that the set has no better key for.
+    case keys([(kid: String?, key: SigningKey)])
+  }
+  public let algorithm: Algorithm
+  let material: Material
+
+  /// `key_file`: for HS256 the bytes without trailing white space are the secret, otherwise a PEM.
+  public init(_ algorithm: Algorithm, keyFile bytes: [UInt8]) throws(KeyError) {
+    guard bytes.count <= Limits.keyFileBytes else { throw .tooBig }
+    self.algorithm = algorithm
+    if algorithm == .HS256 {
+      var secret = bytes
+      while let last = secret.last, last == 0x20 || (0x09...0x0d).contains(last) { secret.removeLast() }
+      guard !secret.isEmpty else { throw .empty }
+      material = .secret(secret)
+    } else {
+      guard !bytes.isEmpty else { throw .empty }
+      material = .keys([(nil, try SigningKey.pem(bytes, for: algorithm))])
+    }
+  }
+
+  /// `jwks_file` (RFC 7517 §5). Keys of another algorithm or use are passed over; at least one must remain.
+  public init(_ algorithm: Algorithm, jwksFile bytes: [UInt8]) throws(KeyError) {
+    guard bytes.count <= Limits.keyFileBytes else { throw .tooBig }
+    guard algorithm != .HS256 else { throw .jwks("HS256 takes key_file") }
+    guard let file = try? JSONDecoder().decode(JWKS.self, from: Data(bytes)) else {
+      throw .jwks("no object with a list `keys`")
+    }
+    guard file.keys.count <= Limits.keys else { throw .jwks("more than \(Limits.keys) keys") }
+    var found: [(kid: String?, key: SigningKey)] = []
+    for entry in file.keys where entry.serves(algorithm) {
+      if let kid = entry.kid, kid.utf8.count > Limits.claimBytes { throw .jwks("a kid above \(Limits.claimBytes) bytes") }
+      found.append((entry.kid, try entry.key(algorithm)))
+    }
+    guard !found.isEmpty else { throw .jwks("no key for \(algorithm.rawValue)") }
+    self.algorithm = algorithm
+    material = .keys(found)
+  }
+
+  /// An HMAC secret shorter than the hash can be found by trying (RFC 7518 §3.2): worth a warning at start.
+  public var isWeak: Bool {
+    if case .secret(let secret) = material { secret.count < Limits.strongSecretBytes } else { false }
+  }
+
+  func key(_ kid: String?) -> SigningKey? {
+    guard case .keys(let keys) = material else { return nil }
+    if let kid, let named = keys.first(where: { $0.kid == kid }) { return named.key }
+    if let unnamed = keys.first(where: { $0.kid == nil }) { return unnamed.key }
+    return kid == nil && keys.count == 1 ? keys[0].key : nil
+  }
+}
+
+private struct JWKS: Decodable {
+  var keys: [Entry]
+
+  struct Entry: Decodable {
+    var kty: String?
+    var kid: String?
+    var use: String?
+    var alg: String?
+    var crv: String?
+    var n: String?
+    var e: String?
+    var x: String?
+    var y: String?
+
+    func serves(_ algorithm: Algorithm) -> Bool {
+      guard use == nil || use == "sig", alg == nil || alg == algorithm.rawValue else { return false }
+      return algorithm == .RS256 ? kty == "RSA" : kty == "EC" && crv == "P-256"
+    }
+
+    func key(_ algorithm: Algorithm) throws(KeyError) -> SigningKey {
+      func number(_ text: String?, _ name: String) throws(KeyError) -> [UInt8] {
+        guard let text, let bytes = Base64URL.decode(text.utf8), !bytes.isEmpty, bytes.count <= 1_024 else {
+          throw .jwks("\(kid ?? "a key"): \(name) is no base64url number")
+        }
+        return bytes
+      }
+      if algorithm == .RS256 { return try SigningKey.rsa(modulus: number(n, "n"), exponent: number(e, "e")) }
+      return try SigningKey.p256(x: number(x, "x"), y: number(y, "y"))
+    }
+  }
+}
