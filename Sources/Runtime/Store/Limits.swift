@@ -1,1 +1,13 @@
-// The named limits of this module; every bound on a queue, table or message stands here.
+/// The named limits of this module; every bound on a queue, table or message stands here.
+public enum Limits {
+  /// Records kept in memory while the file cannot be written; beyond that the newest are lost and counted.
+  public static let waitingRecords = 10_000
+  /// Start lines kept in memory while the journal cannot be written.
+  public static let waitingLines = 10_000
+  /// Commands waiting for the store thread.
+  static let mailbox = 32_768
+  /// How long a failed write waits for its next try.
+  static let retry = Duration.seconds(1)
+  /// How much of the end of the records file a start searches for the orphans' records.
+  static let searchedBytes = 16 << 20
+}

@@ -1,0 +1,86 @@
+public import CallFlow
+import Foundation
+
+/// Records as JSON lines in a file that only grows. When the file was moved away (log rotation) the next append makes a new one.
+public final class RecordFile: RecordSink, @unchecked Sendable {
+  // The descriptor is touched by the thread that calls only, as `RecordSink` says.
+  private let path: String
+  private var fd: Int32 = -1
+
+  /// Opens or creates the file, and cuts off a last line that a dying process left without its end.
+  public init(path: String) throws {
+    self.path = path
+    try open()
+    try cutTornLine()
+  }
+
+  deinit { if fd >= 0 { close(fd) } }
+
+  public func append(_ records: [CallRecord]) throws {
+    try reopenIfMoved()
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    encoder.nonConformingFloatEncodingStrategy = .convertToString(positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
+    var data = Data()
+    for record in records {
+      data.append(try encoder.encode(record))
+      data.append(0x0a)
+    }
+    let before = lseek(fd, 0, SEEK_END)
+    var written = 0
+    while written < data.count {
+      let count = data.withUnsafeBytes { write(fd, $0.baseAddress! + written, $0.count - written) }
+      if count > 0 {
+        written += count
+        continue
+      }
+      if count < 0, errno == EINTR { continue }
+      let error = fault("cannot write")
+      // Half a line must not stay: the next append would be glued to it.
+      if before >= 0 { _ = ftruncate(fd, before) }
+      throw error
+    }
+  }
+
+  public func recorded(among calls: Set<CallID>) throws -> Set<CallID> {
+    guard !calls.isEmpty else { return [] }
+    let size = lseek(fd, 0, SEEK_END)
+    let start = max(0, Int(size) - Limits.searchedBytes)
+    var bytes = [UInt8](repeating: 0, count: Int(size) - start)
+    var have = 0
+    while have < bytes.count {
+      let count = bytes.withUnsafeMutableBytes { pread(fd, $0.baseAddress! + have, $0.count - have, off_t(start + have)) }
+      guard count > 0 else { throw fault("cannot read") }
+      have += count
+    }
+    var found: Set<CallID> = []
+    struct Line: Decodable { var call: CallID }
+    for line in bytes.split(separator: 0x0a) {
+      if let line = try? JSONDecoder().decode(Line.self, from: Data(line)), calls.contains(line.call) { found.insert(line.call) }
+    }
+    return found
+  }
+
+  private func open() throws {
+    fd = Glibc.open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0o640)
+    guard fd >= 0 else { throw fault("cannot open") }
+  }
+
+  private func cutTornLine() throws {
+    var size = lseek(fd, 0, SEEK_END)
+    let whole = size
+    var byte: UInt8 = 0
+    while size > 0, pread(fd, &byte, 1, size - 1) == 1, byte != 0x0a { size -= 1 }
+    if size != whole, ftruncate(fd, size) != 0 { throw fault("cannot repair") }
+  }
+
+  private func reopenIfMoved() throws {
+    var ours = stat()
+    var there = stat()
+    if fd >= 0, fstat(fd, &ours) == 0, stat(path, &there) == 0, ours.st_ino == there.st_ino, ours.st_dev == there.st_dev { return }
+    if fd >= 0 { close(fd) }
+    try open()
+  }
+
+  private func fault(_ what: String) -> StoreError { StoreError("\(what) the records file \(path): \(String(cString: strerror(errno)))") }
+}

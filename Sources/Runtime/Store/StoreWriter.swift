@@ -1,0 +1,101 @@
+import CallFlow
+
+/// What the store thread does, without the thread: start lines in, records out, and both kept while a disk is full or locked.
+///
+/// A call's record is appended before its start line is removed. If the process dies between the two, the next start finds the record and
+/// only removes the line: one record per call, whatever happens.
+struct StoreWriter {
+  enum Command: Sendable {
+    case started(StartLine, confirm: @Sendable (CallID) -> Void)
+    case ended(CallRecord)
+  }
+
+  private let journal: any Journal
+  private let records: any RecordSink
+  private var lines: [(line: StartLine, confirm: @Sendable (CallID) -> Void)] = []
+  private var waiting: [CallRecord] = []
+  private var removals: [CallID] = []
+  /// Why the last flush left something undone; nil when all is on disk.
+  private(set) var problem: String?
+  private(set) var written = 0
+  private var lost = 0
+  private(set) var failures = 0
+
+  var waitingRecords: Int { waiting.count }
+
+  init(journal: any Journal, records: any RecordSink) {
+    (self.journal, self.records) = (journal, records)
+  }
+
+  /// Before the first call: every line of a process that died becomes a record `gatewayRestart`. Returns how many.
+  mutating func recover(nowMilliseconds: Int64) throws -> Int {
+    let orphans = try journal.lines()
+    let done = try records.recorded(among: Set(orphans.map(\.call)))
+    let missing = orphans.filter { !done.contains($0.call) }.map { CallRecord(orphan: $0, at: nowMilliseconds) }
+    if !missing.isEmpty { try records.append(missing) }
+    if !orphans.isEmpty { try journal.remove(orphans.map(\.call)) }
+    written += missing.count
+    return missing.count
+  }
+
+  mutating func take(_ command: Command) {
+    switch command {
+    case .started(let line, let confirm):
+      // Beyond the bound the call goes on without a line, as it does when the journal is late.
+      if lines.count < Limits.waitingLines { lines.append((line, confirm)) }
+    case .ended(let record):
+      guard waiting.count < Limits.waitingRecords else {
+        lost += 1
+        return
+      }
+      waiting.append(record)
+    }
+  }
+
+  /// Records that found no room since the last call.
+  mutating func takeLost() -> Int {
+    defer { lost = 0 }
+    return lost
+  }
+
+  /// Puts what waits on disk, as far as it goes.
+  mutating func flush() {
+    problem = nil
+    attempt { me throws in try me.flushLines() }
+    attempt { me throws in try me.flushRecords() }
+    attempt { me throws in try me.flushRemovals() }
+  }
+
+  private mutating func flushLines() throws {
+    guard !lines.isEmpty else { return }
+    try journal.add(lines.map(\.line))
+    for (line, confirm) in lines { confirm(line.call) }
+    lines.removeAll(keepingCapacity: true)
+  }
+
+  private mutating func flushRecords() throws {
+    guard !waiting.isEmpty else { return }
+    try records.append(waiting)
+    written += waiting.count
+    let ended = Set(waiting.map(\.call))
+    // A line that still waits for a broken journal is of no use once its call has a record.
+    lines.removeAll { ended.contains($0.line.call) }
+    removals += waiting.map(\.call)
+    waiting.removeAll(keepingCapacity: true)
+  }
+
+  private mutating func flushRemovals() throws {
+    guard !removals.isEmpty else { return }
+    try journal.remove(removals)
+    removals.removeAll(keepingCapacity: true)
+  }
+
+  private mutating func attempt(_ body: (inout Self) throws -> Void) {
+    do {
+      try body(&self)
+    } catch {
+      failures += 1
+      problem = problem ?? "\(error)"
+    }
+  }
+}

@@ -1,0 +1,53 @@
+import AppProtocol
+import Bytes
+import CallFlow
+import Foundation
+@testable import Store
+import Synchronization
+
+func startLine(_ number: UInt64, start: Int64? = nil) -> StartLine {
+  StartLine(
+    call: CallID(high: 1, low: number), sipCallId: "call-\(number)@carrier", direction: .incoming, trunk: "carrier", from: "+15550000001",
+    to: "+15551230001", user: "alice", start: start ?? Int64(number))
+}
+
+func record(_ number: UInt64) -> CallRecord { CallRecord(orphan: startLine(number), at: 1_000) }
+
+/// A folder for one test, removed at the end.
+final class Folder {
+  let path = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-\(UUID().uuidString)").path
+  init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+  func read(_ name: String) throws -> String { try String(contentsOfFile: path + "/" + name, encoding: .utf8) }
+}
+
+/// A sink or journal that fails while told to.
+final class Faulty: Journal, RecordSink {
+  let journal = MemoryJournal()
+  let sink = MemoryRecords()
+  let broken = Mutex<(journal: Bool, records: Bool)>((false, false))
+  private func check(_ part: (journal: Bool, records: Bool), _ isJournal: Bool) throws {
+    if isJournal ? part.journal : part.records { throw StoreError(isJournal ? "journal is broken" : "the disk is full") }
+  }
+  func add(_ lines: [StartLine]) throws {
+    try check(broken.withLock { $0 }, true)
+    journal.add(lines)
+  }
+  func remove(_ calls: [CallID]) throws {
+    try check(broken.withLock { $0 }, true)
+    journal.remove(calls)
+  }
+  func lines() -> [StartLine] { journal.lines() }
+  func append(_ records: [CallRecord]) throws {
+    try check(broken.withLock { $0 }, false)
+    sink.append(records)
+  }
+  func recorded(among calls: Set<CallID>) -> Set<CallID> { sink.recorded(among: calls) }
+}
+
+/// Collects confirmations from the store thread.
+final class Confirmations: Sendable {
+  private let list = Mutex<[CallID]>([])
+  var calls: [CallID] { list.withLock { $0 } }
+  func note(_ call: CallID) { list.withLock { $0.append(call) } }
+}

@@ -1,0 +1,64 @@
+import CallFlow
+import Foundation
+@testable import Store
+import Testing
+
+@Suite struct StoreFilesTests {
+  @Test func `lines survive the process`() throws {
+    let folder = try Folder()
+    try SQLiteJournal(path: folder.path + "/a.db").add([startLine(1)])
+    #expect(try SQLiteJournal(path: folder.path + "/a.db").lines() == [startLine(1)])
+  }
+
+  @Test func `a second process on the same store is told so`() throws {
+    let folder = try Folder()
+    let first = try SQLiteJournal(path: folder.path + "/a.db")
+    let error = #expect(throws: StoreError.self) { try SQLiteJournal(path: folder.path + "/a.db") }
+    #expect(
+      error?.description == "the store is in use by another process with process id \(getpid()) (lock \(folder.path)/a.db.lock); "
+        + "each gateway needs its own store.sqlite")
+    _ = first
+  }
+
+  @Test func `a store that cannot be opened says why`() throws {
+    let folder = try Folder()
+    let missing = #expect(throws: StoreError.self) { try SQLiteJournal(path: folder.path + "/no/a.db") }
+    #expect(missing?.description == "cannot open \(folder.path)/no/a.db.lock: No such file or directory")
+    try "this is no database, however long one looks at it, and it is long enough for a header".write(
+      toFile: folder.path + "/b.db", atomically: true, encoding: .utf8)
+    let strange = #expect(throws: StoreError.self) { try SQLiteJournal(path: folder.path + "/b.db") }
+    #expect(strange?.description == "cannot open the store \(folder.path)/b.db: the file is not a SQLite database")
+  }
+
+  @Test func `a record is one line of JSON that reads back`() throws {
+    let folder = try Folder()
+    try RecordFile(path: folder.path + "/calls.jsonl").append([record(1), record(2)])
+    let lines = try folder.read("calls.jsonl").split(separator: "\n")
+    #expect(try lines.map { try JSONDecoder().decode(CallRecord.self, from: Data($0.utf8)) } == [record(1), record(2)])
+    #expect(lines.first?.contains("\"reason\":\"gatewayRestart\"") == true)
+    #expect(lines.first?.contains("\"sipCallId\":\"call-1@carrier\"") == true)
+  }
+
+  @Test func `half a line that a dying process left is cut off`() throws {
+    let folder = try Folder()
+    try "{\"call\":1}\n{\"call\":".write(toFile: folder.path + "/calls.jsonl", atomically: true, encoding: .utf8)
+    _ = try RecordFile(path: folder.path + "/calls.jsonl")
+    #expect(try folder.read("calls.jsonl") == "{\"call\":1}\n")
+  }
+
+  @Test func `a file that was moved away is made anew`() throws {
+    let folder = try Folder()
+    let file = try RecordFile(path: folder.path + "/calls.jsonl")
+    try file.append([record(1)])
+    try FileManager.default.moveItem(atPath: folder.path + "/calls.jsonl", toPath: folder.path + "/calls.1")
+    try file.append([record(2)])
+    #expect(try folder.read("calls.1").split(separator: "\n").count == 1)
+    #expect(try folder.read("calls.jsonl").split(separator: "\n").count == 1)
+  }
+
+  @Test(.enabled(if: FileManager.default.fileExists(atPath: "/dev/full"))) func `a full disk is an error that leaves nothing behind`() throws {
+    let file = try RecordFile(path: "/dev/full")
+    let error = #expect(throws: StoreError.self) { try file.append([record(1)]) }
+    #expect(error?.description == "cannot write the records file /dev/full: No space left on device")
+  }
+}

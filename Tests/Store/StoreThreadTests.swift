@@ -1,0 +1,48 @@
+import CallFlow
+import Glibc
+import Logging
+import Platform
+@testable import Store
+import Testing
+
+@Suite struct StoreThreadTests {
+  @Test func `what was given before the stop is on disk after it`() throws {
+    let folder = try Folder()
+    let readiness = Readiness()
+    let store = try CallStore(
+      sqlite: folder.path + "/a.db", records: folder.path + "/calls.jsonl", readiness: readiness, logger: Logger(label: "test"))
+    let confirmed = Confirmations()
+    for number in 1...20 as ClosedRange<UInt64> {
+      store.start(startLine(number)) { confirmed.note($0) }
+      if number <= 15 { store.end(record(number)) }
+    }
+    store.stop()
+    #expect(confirmed.calls.count == 20)
+    #expect(store.written.value == 15)
+    #expect(readiness.isReady)
+    #expect(try folder.read("calls.jsonl").split(separator: "\n").count == 15)
+
+    let next = try CallStore(
+      journal: MemoryJournal(), records: MemoryRecords(), readiness: readiness, logger: Logger(label: "test"))
+    next.stop()
+    next.stop()
+  }
+
+  @Test func `a full disk shows in readiness and heals by itself`() throws {
+    let faulty = Faulty()
+    let readiness = Readiness()
+    faulty.broken.withLock { $0.records = true }
+    var pace = CallStore.Pace()
+    pace.retry = .milliseconds(1)
+    let store = try CallStore(journal: faulty, records: faulty, readiness: readiness, logger: Logger(label: "test"), pace: pace)
+    store.end(record(1))
+    while store.failures.value < 3 { sched_yield() }
+    #expect(readiness.report.first?.reason == "the disk is full; 1 records wait in memory")
+    #expect(store.waiting.value == 1)
+    faulty.broken.withLock { $0.records = false }
+    while store.written.value < 1 { sched_yield() }
+    store.stop()
+    #expect(readiness.isReady)
+    #expect(faulty.sink.all == [record(1)])
+  }
+}

@@ -1,0 +1,82 @@
+import CallFlow
+@testable import Store
+import Testing
+
+@Suite struct StoreWriterTests {
+  let store = Faulty()
+  let confirmed = Confirmations()
+
+  func started(_ number: UInt64) -> StoreWriter.Command { .started(startLine(number)) { [confirmed] in confirmed.note($0) } }
+
+  @Test func `a line is confirmed once it is stored, and gone once its call has a record`() {
+    var writer = StoreWriter(journal: store, records: store)
+    writer.take(started(1))
+    writer.take(started(2))
+    #expect(confirmed.calls.isEmpty)
+    writer.flush()
+    #expect(confirmed.calls == [startLine(1).call, startLine(2).call])
+    writer.take(.ended(record(1)))
+    writer.flush()
+    #expect(store.sink.all == [record(1)])
+    #expect(store.lines() == [startLine(2)])
+    #expect(writer.problem == nil)
+  }
+
+  @Test func `orphans of a killed process get one record gatewayRestart`() throws {
+    try store.add([startLine(1), startLine(2)])
+    try store.append([record(2)])  // died between record and removal
+    var writer = StoreWriter(journal: store, records: store)
+    #expect(try writer.recover(nowMilliseconds: 5_000) == 1)
+    #expect(store.sink.all.map(\.call) == [record(2).call, record(1).call])
+    #expect(store.sink.all.last?.end.reason == .gatewayRestart)
+    #expect(store.sink.all.last?.times["ended"] == 5_000)
+    #expect(store.lines().isEmpty)
+    #expect(try writer.recover(nowMilliseconds: 6_000) == 0)
+  }
+
+  @Test func `records wait while the file is full and all go out when it is not`() {
+    var writer = StoreWriter(journal: store, records: store)
+    store.broken.withLock { $0.records = true }
+    for number in 1...3 as ClosedRange<UInt64> {
+      writer.take(started(number))
+      writer.take(.ended(record(number)))
+      writer.flush()
+      #expect(writer.problem == "the disk is full")
+    }
+    #expect(writer.waitingRecords == 3)
+    #expect(store.lines().count == 3, "the journal keeps the calls: a kill now loses none")
+    store.broken.withLock { $0.records = false }
+    writer.flush()
+    #expect(writer.problem == nil)
+    #expect(store.sink.all.map(\.call) == (1...3).map { record($0).call })
+    #expect(store.lines().isEmpty)
+  }
+
+  @Test func `a broken journal holds up no record and confirms nothing`() {
+    var writer = StoreWriter(journal: store, records: store)
+    store.broken.withLock { $0.journal = true }
+    writer.take(started(1))
+    writer.take(started(2))
+    writer.take(.ended(record(1)))
+    writer.flush()
+    #expect(writer.problem == "journal is broken")
+    #expect(store.sink.all == [record(1)])
+    #expect(confirmed.calls.isEmpty)
+    store.broken.withLock { $0.journal = false }
+    writer.flush()
+    #expect(confirmed.calls == [startLine(2).call])
+    #expect(store.lines() == [startLine(2)])
+  }
+
+  @Test func `ten thousand records wait, the next are counted as lost`() {
+    var writer = StoreWriter(journal: store, records: store)
+    store.broken.withLock { $0.records = true }
+    for number in 0..<UInt64(Limits.waitingRecords + 5) { writer.take(.ended(record(number))) }
+    #expect(writer.waitingRecords == 10_000)
+    #expect(writer.takeLost() == 5)
+    #expect(writer.takeLost() == 0)
+    store.broken.withLock { $0.records = false }
+    writer.flush()
+    #expect(store.sink.all.count == 10_000)
+  }
+}
