@@ -22,10 +22,11 @@ enum ImportRule {
     "FoundationEssentials": [
       "Wire/AppProtocol", "Wire/JSONWebToken", "Calls/AppSessions", "Calls/CallFlow", "Platform", "Runtime", "Client", "Trunkline",
     ],
-    "Foundation": ["Platform", "Runtime", "Trunkline", "Client"],
-    // The C library: files, sockets, clocks, mathematics. Media uses its mathematics only.
-    "Glibc": ["Media", "Platform", "Runtime", "Client", "Trunkline"],
-    "Darwin": ["Media", "Platform", "Client"],
+    // In Wire and Calls only where FoundationEssentials is not there (Apple systems).
+    "Foundation": ["Platform", "Runtime", "Trunkline", "Client", "Wire/AppProtocol", "Wire/JSONWebToken", "Calls/AppSessions"],
+    // The C library: files, sockets, clocks, mathematics. Wire and Media use its mathematics only.
+    "Glibc": ["Wire/RTP", "Media", "Platform", "Runtime", "Client", "Trunkline"],
+    "Darwin": ["Wire/RTP", "Media", "Platform", "Client"],
     "Dispatch": ["Trunkline"],
   ]
 
