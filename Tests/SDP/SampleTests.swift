@@ -83,7 +83,10 @@ extension SecureEndpoint {
     SecureEndpoint(
       ufrag: "uf\(number)x", password: "password-\(number)-0123456789abcdef".replacing("-", with: "+"),
       fingerprint: FingerprintAttribute(.sha256, Array(repeating: number, count: 32)) ?? { fatalError("a hash of 32 bytes") }(),
-      candidates: [SocketAddress(IPAddress(192, 0, 2, number), 40_000), SocketAddress(IPAddress(v6High: 0x2001_0db8 << 32, low: 1), 40_000)],
+      candidates: [
+        SocketAddress(IPAddress(192, 0, 2, number), 40_000),
+        SocketAddress(IPAddress(v6High: 0x2001_0db8 << 32, low: 1), 40_000),
+      ],
       ssrc: UInt32(number) * 1_000)
   }
 }

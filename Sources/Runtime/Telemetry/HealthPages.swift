@@ -1,0 +1,57 @@
+import Platform
+
+/// What the admin endpoints answer, as bytes; a server elsewhere sends them. Any thread.
+public struct HealthPages: Sendable {
+  public struct Page: Hashable, Sendable {
+    public let status: Int
+    public let contentType: String
+    public let body: [UInt8]
+    public init(status: Int, contentType: String, body: [UInt8]) {
+      (self.status, self.contentType, self.body) = (status, contentType, body)
+    }
+  }
+
+  private let registry: MetricRegistry
+  private let readiness: Readiness
+  private let version: String
+
+  public init(registry: MetricRegistry, readiness: Readiness, version: String) {
+    (self.registry, self.readiness, self.version) = (registry, readiness, version)
+  }
+
+  /// The page for `/healthz`, `/readyz` or `/metrics`; nil for any other path.
+  public func page(_ path: String) -> Page? {
+    switch path {
+    case "/healthz": healthz()
+    case "/readyz": readyz()
+    case "/metrics": Page(status: 200, contentType: MetricRegistry.contentType, body: registry.render())
+    default: nil
+    }
+  }
+
+  /// 200 whenever somebody answers at all.
+  private func healthz() -> Page {
+    var out = JSONText()
+    out.field("status", "ok")
+    out.field("version", version)
+    return Page(status: 200, contentType: JSONText.contentType, body: out.object)
+  }
+
+  /// 200 if every component is ready, else 503; with each component and why it is not.
+  ///
+  ///     {"ready":false,"components":[{"name":"store","ready":false,"reason":"disk full"},…]}
+  private func readyz() -> Page {
+    let report = readiness.report
+    let ready = !report.isEmpty && report.allSatisfy { $0.reason == nil }
+    var out = JSONText()
+    out.field("ready", ready)
+    out.field("components", objects: report.map { condition in
+      var entry = JSONText()
+      entry.field("name", condition.component)
+      entry.field("ready", condition.reason == nil)
+      if let reason = condition.reason { entry.field("reason", reason) }
+      return entry
+    })
+    return Page(status: ready ? 200 : 503, contentType: JSONText.contentType, body: out.object)
+  }
+}

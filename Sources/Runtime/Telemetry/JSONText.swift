@@ -1,0 +1,57 @@
+/// A flat JSON object in the making: enough for health pages and log lines, without Foundation.
+struct JSONText {
+  static let contentType = "application/json; charset=utf-8"
+  private var bytes: [UInt8] = []
+
+  /// The object as UTF-8.
+  var object: [UInt8] { [UInt8(ascii: "{")] + bytes + [UInt8(ascii: "}")] }
+
+  mutating func field(_ name: String, _ value: String, limit: Int = .max) {
+    key(name)
+    string(value, limit)
+  }
+  mutating func field(_ name: String, _ value: Bool) {
+    key(name)
+    bytes += Array((value ? "true" : "false").utf8)
+  }
+  mutating func field(_ name: String, objects: [JSONText]) {
+    key(name)
+    bytes.append(UInt8(ascii: "["))
+    for (index, object) in objects.enumerated() {
+      if index > 0 { bytes.append(UInt8(ascii: ",")) }
+      bytes += object.object
+    }
+    bytes.append(UInt8(ascii: "]"))
+  }
+
+  private mutating func key(_ name: String) {
+    if !bytes.isEmpty { bytes.append(UInt8(ascii: ",")) }
+    string(name, 128)
+    bytes.append(UInt8(ascii: ":"))
+  }
+
+  /// A JSON string of at most about `limit` bytes of the text; what is cut ends in `…`.
+  private mutating func string(_ text: String, _ limit: Int) {
+    bytes.append(UInt8(ascii: "\""))
+    var used = 0
+    for scalar in text.unicodeScalars {
+      used += 1
+      if used > limit {
+        bytes += Array("…".utf8)
+        break
+      }
+      switch scalar {
+      case "\"": bytes += Array("\\\"".utf8)
+      case "\\": bytes += Array("\\\\".utf8)
+      case "\n": bytes += Array("\\n".utf8)
+      case "\r": bytes += Array("\\r".utf8)
+      case "\t": bytes += Array("\\t".utf8)
+      case _ where scalar.value < 0x20 || scalar.value == 0x7f || scalar.value == 0x2028 || scalar.value == 0x2029:
+        let digits = String(scalar.value, radix: 16)
+        bytes += Array(("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8)
+      default: bytes += Array(UTF8.encode(scalar).map { Array($0) } ?? [])
+      }
+    }
+    bytes.append(UInt8(ascii: "\""))
+  }
+}

@@ -1,0 +1,40 @@
+import Foundation
+import Platform
+import Telemetry
+import Testing
+
+@Suite struct HealthTests {
+  private let readiness = Readiness()
+  private var pages: HealthPages { HealthPages(registry: MetricRegistry(), readiness: readiness, version: "1.2.3") }
+
+  private func object(_ page: HealthPages.Page?) throws -> [String: Any] {
+    let body = try #require(page).body
+    return try #require(JSONSerialization.jsonObject(with: Data(body)) as? [String: Any])
+  }
+
+  @Test func `healthz answers while the process lives`() throws {
+    let page = pages.page("/healthz")
+    #expect(page?.status == 200)
+    #expect(try object(page)["status"] as? String == "ok")
+  }
+
+  @Test func `readyz fails with the reason until every component is ready`() throws {
+    #expect(pages.page("/readyz")?.status == 503)
+    readiness.set("sip", ready: true)
+    readiness.set("store", ready: false, why: "disk \"full\":\n/var")
+    let page = pages.page("/readyz")
+    #expect(page?.status == 503)
+    let root = try object(page)
+    #expect(root["ready"] as? Bool == false)
+    let components = try #require(root["components"] as? [[String: Any]])
+    #expect(components.map { $0["name"] as? String } == ["sip", "store"])
+    #expect(components.map { $0["reason"] as? String } == [nil, "disk \"full\":\n/var"])
+    readiness.set("store", ready: true)
+    #expect(pages.page("/readyz")?.status == 200)
+  }
+
+  @Test func `metrics come in the text format, other paths are nobody's`() {
+    #expect(pages.page("/metrics")?.contentType == "text/plain; version=0.0.4; charset=utf-8")
+    #expect(pages.page("/") == nil)
+  }
+}

@@ -1,0 +1,80 @@
+import Bytes
+import Foundation
+import Logging
+import Platform
+import Synchronization
+import Telemetry
+import Testing
+
+@Suite struct LogTests {
+  /// What a logger writes through a sink into a pipe.
+  private func lines(_ body: (Logger) -> Void) throws -> [[String: Any]] {
+    let pipe = Pipe()
+    let sink = try LogSink(fd: pipe.fileHandleForWriting.fileDescriptor)
+    let logger = Logger(label: "test") { JSONLogHandler(label: $0, sink: sink, level: .debug) }
+    body(logger)
+    sink.stop()
+    try pipe.fileHandleForWriting.close()
+    let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    return try text.split(separator: "\n").map { line in
+      try #require(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+    }
+  }
+
+  @Test func `a line is one JSON object with its metadata`() throws {
+    let out = try lines { logger in
+      var logger = logger
+      logger[metadataKey: "call"] = "c-1"
+      logger.info("call \"parked\"\n\u{1b}[0m", metadata: ["trunk": "carrier", "level": "9"])
+      logger.trace("below the level")
+    }
+    #expect(out.count == 1)
+    let line = try #require(out.first)
+    #expect(line["msg"] as? String == "call \"parked\"\n\u{1b}[0m")
+    #expect(line["level"] as? String == "info" && line["level_"] as? String == "9")
+    #expect(line["call"] as? String == "c-1" && line["trunk"] as? String == "carrier" && line["label"] as? String == "test")
+    let stamp = try #require(line["ts"] as? String)
+    let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+    let parsed = try style.parse(stamp)
+    #expect(abs(parsed.timeIntervalSinceNow) < 60)
+  }
+
+  @Test func `secrets are masked`() throws {
+    let out = try lines { logger in
+      logger.info("x", metadata: ["token": "abc", "Authorization": "Bearer abc", "number": "\(Redacted("+15551230001"))"])
+    }
+    let line = try #require(out.first)
+    #expect(line["token"] as? String == "‹redacted›" && line["Authorization"] as? String == "‹redacted›")
+    #expect(line["number"] as? String == "‹redacted›")
+  }
+
+  @Test func `long messages and many fields are cut`() throws {
+    let out = try lines { logger in
+      var metadata: Logger.Metadata = [:]
+      for index in 0..<100 { metadata["k\(index)"] = "\(String(repeating: "v", count: 5_000))" }
+      logger.info("\(String(repeating: "m", count: 100_000))", metadata: metadata)
+    }
+    let line = try #require(out.first)
+    #expect(line.count == 4 + 32)
+    #expect((line["msg"] as? String)?.count == 2_049)
+    #expect((line["k0"] as? String)?.count == 513)
+  }
+
+  @Test func `a pipe nobody reads does not stop the caller: lines are dropped, counted and told`() throws {
+    let pipe = Pipe()
+    let sink = try LogSink(fd: pipe.fileHandleForWriting.fileDescriptor)
+    let logger = Logger(label: "test") { JSONLogHandler(label: $0, sink: sink) }
+    // 64 KiB fit the pipe and 8,192 lines the box: many more than both
+    for _ in 0..<12_000 { logger.info("\(String(repeating: "m", count: 100))") }
+    #expect(sink.dropped.value > 1_000)
+    let heard = Mutex(Data())
+    let reader = try NamedThread.start(name: "reader") {
+      let data = pipe.fileHandleForReading.readDataToEndOfFile()
+      heard.withLock { $0 = data }
+    }
+    sink.stop()
+    try pipe.fileHandleForWriting.close()
+    reader.join()
+    #expect(heard.withLock { String(decoding: $0, as: UTF8.self) }.contains("log lines were dropped"))
+  }
+}
