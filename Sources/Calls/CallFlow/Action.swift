@@ -1,3 +1,4 @@
+public import AppSessions
 public import Bytes
 public import MediaSession
 public import SIPDialogs
@@ -13,6 +14,7 @@ public struct Output: Sendable {
 /// What the call machine asks of its surroundings. Only `reserveMedia` is answered in the same turn.
 public enum Action: Sendable {
   case sip(SIPDialogs.Command)
+  case app(SessionCommand)
   case media(MediaCommand)
   /// Sockets and a thread for a new call; answer with `mediaReserved` or `mediaRefused` before any other input. `toward` is the trunk's
   /// media or signalling address: it chooses the local address of the trunk leg. A reserved session is freed by `MediaCommand.close`.

@@ -1,3 +1,4 @@
+public import AppSessions
 public import Bytes
 public import MediaSession
 public import SIPDialogs
@@ -9,6 +10,8 @@ public typealias CallID = Identifier
 public enum Input: Sendable {
   /// An event of the SIP user agent.
   case sip(SIPDialogs.Event)
+  /// An event of an app session. Every `request` gets exactly one `SessionCommand.answer`, every new session one `welcome`.
+  case app(SessionEvent)
   case media(MediaEvent)
   /// The answer to `Action.reserveMedia`, given before any other input.
   case mediaReserved(CallID, MediaReservation)

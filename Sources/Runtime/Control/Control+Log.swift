@@ -1,0 +1,32 @@
+import Bytes
+import CallFlow
+import Logging
+
+/// What control tells an operator. Numbers are masked.
+extension Control {
+  func log(_ record: CallRecord) {
+    var metadata: Logger.Metadata = [
+      "call": "\(record.call)", "direction": "\(record.direction.rawValue)", "trunk": "\(record.trunk)", "from": "\(masked(record.from))",
+      "to": "\(masked(record.to))", "reason": "\(record.end.reason.rawValue)", "by": "\(record.end.by.rawValue)",
+      "connected_ms": "\(record.connectedMs)",
+    ]
+    if let user = record.user { metadata["user"] = "\(user)" }
+    if let sip = record.end.sip { metadata["sip"] = "\(sip)" }
+    if let detail = record.end.detail { metadata["detail"] = "\(detail)" }
+    logger.info("call ended", metadata: metadata)
+  }
+
+  func log(_ call: CallID, _ stage: CallStage, _ at: Instant, _ detail: String?) {
+    guard logger.logLevel <= .debug else { return }
+    logger.debug("call stage", metadata: ["call": "\(call)", "stage": "\(stage.rawValue)", "detail": "\(detail ?? "")"])
+  }
+
+  func log(_ refusal: Refusal) {
+    logger.notice(
+      "call refused",
+      metadata: [
+        "reason": "\(refusal.reason.rawValue)", "direction": "\(refusal.direction.rawValue)", "trunk": "\(refusal.trunk)",
+        "detail": "\(refusal.detail ?? "")",
+      ])
+  }
+}

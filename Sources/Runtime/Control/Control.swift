@@ -1,0 +1,167 @@
+import Bytes
+public import CallFlow
+public import Logging
+import MediaSession
+public import Platform
+public import SIPDialogs
+
+/// The control thread's work: the SIP user agent and the call machine, each one's output pumped into the other until nothing is left.
+///
+/// Set up on one thread before the loop runs; from then on everything here happens on the loop's thread, except `inbox`, which takes inputs
+/// from any thread. Nothing here waits for disk, network, media or an app.
+public final class Control: @unchecked Sendable {
+  /// What other threads hand to control.
+  public let inbox: Inbox
+  public let metrics: ControlMetrics
+  let loop: EventLoop
+  let outlets: Outlets
+  let logger: Logger
+  private var userAgent: UserAgent
+  private var machine: CallMachine
+  private var signalling = SIPDialogs.Output()
+  private var calls = CallFlow.Output()
+  /// Inputs that the present turn caused, first in first out, from `next` on.
+  private var pending: [CallFlow.Input] = []
+  private var next = 0
+  private var drained: (() -> Void)?
+  private var timer: EventLoop.TimerID?
+  private var clock: EventLoop.TimerID?
+  private var clockDue: Instant
+
+  public init(
+    loop: EventLoop, userAgent: UserAgent, machine: CallMachine, outlets: Outlets, metrics: ControlMetrics, inbox: Inbox, logger: Logger
+  ) throws(SystemError) {
+    (self.loop, self.userAgent, self.machine, self.outlets) = (loop, userAgent, machine, outlets)
+    (self.metrics, self.inbox, self.logger) = (metrics, inbox, logger)
+    clockDue = loop.now
+    try loop.register(inbox.mailbox.event.fd, .readable) { [unowned self] _ in takeInbox() }
+    timer = loop.addTimer { [unowned self] in runTimers() }
+    clock = loop.addTimer { [unowned self] in checkClock() }
+    loop.addFlush { [unowned self] in endTurn() }
+    checkClock()
+  }
+
+  // MARK: inputs, on the loop's thread
+
+  /// A SIP message from a trunk's address.
+  public func received(_ bytes: [UInt8], _ flow: Flow, trunk: String) {
+    metrics.count(message: bytes, inbound: true)
+    signal(.received(bytes, flow, trunk: trunk))
+    pump()
+  }
+
+  /// The transport lost a flow.
+  public func transportFailed(_ flow: Flow) {
+    signal(.transportFailed(flow))
+    pump()
+  }
+
+  private func takeInbox() {
+    var batch: [Inbound] = []
+    inbox.mailbox.drain(into: &batch, limit: Limits.inboxPerTurn)
+    for inbound in batch {
+      switch inbound {
+      case .input(let input): pending.append(input)
+      case .calls(let answer): answer(machine.summaries)
+      case .drain(let whenDone): drain(whenDone)
+      case .hangUpAll: pending += machine.summaries.map { .hangUp($0.call) }
+      }
+      pump()
+    }
+  }
+
+  private func drain(_ whenDone: @escaping @Sendable () -> Void) {
+    guard drained == nil else { return }
+    drained = whenDone
+    signal(.draining(true))
+    outlets.sendApp(.drain)
+    pending.append(.draining)
+  }
+
+  private func runTimers() {
+    if let due = userAgent.nextDeadline, due <= loop.now { signal(.timer) }
+    if let due = machine.nextDeadline, due <= loop.now { pending.append(.timer) }
+    pump()
+  }
+
+  private func checkClock() {
+    metrics.delay.set(max(0, (loop.now - clockDue).nanoseconds / 1_000))
+    pending.append(.wallClock(offsetMilliseconds: WallClock.nowMilliseconds() - loop.now.nanoseconds / 1_000_000))
+    pump()
+    clockDue = loop.now + Limits.clockCheck
+    if let clock { loop.setTimer(clock, at: clockDue) }
+  }
+
+  // MARK: the pump
+
+  /// One input of the user agent: its messages go out, its events wait for the call machine.
+  private func signal(_ input: SIPDialogs.Input) {
+    userAgent.handle(input, at: loop.now, into: &signalling)
+    for message in signalling.messages {
+      metrics.count(message: message.bytes, inbound: false)
+      outlets.sendSIP(message.bytes, message.flow)
+    }
+    for event in signalling.events { pending.append(.sip(event)) }
+    signalling.removeAll()
+  }
+
+  /// Feeds the call machine until neither machine has anything more to say.
+  private func pump() {
+    while next < pending.count {
+      let input = pending[next]
+      next += 1
+      machine.handle(input, at: loop.now, into: &calls)
+      var index = 0
+      // `reserveMedia` is answered at once, and what the answer causes is performed in its place, before any other input.
+      while index < calls.actions.count {
+        let action = calls.actions[index]
+        index += 1
+        perform(action)
+      }
+      calls.removeAll()
+    }
+    pending.removeAll(keepingCapacity: true)
+    next = 0
+  }
+
+  private func perform(_ action: Action) {
+    switch action {
+    case .sip(let command): signal(.command(command))
+    case .app(let command): outlets.sendApp(command)
+    case .media(let command): outlets.sendMedia(command)
+    case .reserveMedia(let call, let session, let user, let toward):
+      machine.handle(reservation(call, session, user, toward), at: loop.now, into: &calls)
+    case .journal(let line):
+      outlets.journal(line) { [inbox] call in inbox.post(.journalled(call)) }
+    case .record(let record):
+      metrics.count(record)
+      log(record)
+      outlets.record(record)
+    case .trace(let call, let stage, let at, let detail): log(call, stage, at, detail)
+    case .measured(let measurement): metrics.count(measurement)
+    case .refused(let refusal):
+      metrics.count(refusal)
+      log(refusal)
+    }
+  }
+
+  private func reservation(_ call: CallID, _ session: MediaSessionID, _ user: String, _ toward: IPAddress?) -> CallFlow.Input {
+    do {
+      return .mediaReserved(call, try outlets.reserveMedia(session, user, toward))
+    } catch {
+      logger.warning("no media for a call", metadata: ["call": "\(call)", "why": "\(error)"])
+      return .mediaRefused(call, reason: "\(error)")
+    }
+  }
+
+  private func endTurn() {
+    let due = [userAgent.nextDeadline, machine.nextDeadline].compactMap(\.self).min()
+    if let timer { loop.setTimer(timer, at: due) }
+    let statistics = machine.statistics
+    metrics.publish(statistics)
+    if let done = drained, metrics.liveCalls == 0 {
+      drained = {}
+      done()
+    }
+  }
+}

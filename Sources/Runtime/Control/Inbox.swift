@@ -1,0 +1,32 @@
+public import CallFlow
+public import Platform
+
+/// Control's door for other threads. Inputs of one thread arrive in order.
+///
+/// A post to a full box is refused (false) and counted: the app thread then closes the session, media repeats itself, a confirmation that is
+/// lost makes control go on after its 100 ms.
+public final class Inbox: Sendable {
+  let mailbox: Mailbox<Inbound>
+
+  public init() throws(SystemError) { mailbox = try Mailbox(capacity: Limits.inbox) }
+
+  @discardableResult public func post(_ input: CallFlow.Input) -> Bool { mailbox.post(.input(input)) }
+
+  /// `answer` runs on the control thread with the live calls, oldest first.
+  @discardableResult public func calls(_ answer: @escaping @Sendable ([CallSummary]) -> Void) -> Bool { mailbox.post(.calls(answer)) }
+
+  /// No new calls from now on; `whenDone` runs once, on the control thread, when the last call is over.
+  @discardableResult public func drain(_ whenDone: @escaping @Sendable () -> Void) -> Bool { mailbox.post(.drain(whenDone)) }
+
+  /// Ends every call.
+  @discardableResult public func hangUpAll() -> Bool { mailbox.post(.hangUpAll) }
+
+  public var queue: MailboxReading { mailbox.reading("control") }
+}
+
+enum Inbound: Sendable {
+  case input(CallFlow.Input)
+  case calls(@Sendable ([CallSummary]) -> Void)
+  case drain(@Sendable () -> Void)
+  case hangUpAll
+}

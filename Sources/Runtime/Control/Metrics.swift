@@ -1,0 +1,119 @@
+import AppProtocol
+import CallFlow
+import MediaSession
+public import Platform
+
+/// What control counts. Written on the control thread, read by the thread that renders.
+public final class ControlMetrics: Sendable {
+  let states = LabelledGauges<CallState>()
+  let started = LabelledCounters<CallDirection>()
+  let ended = CounterTable(labelNames: ["direction", "reason", "by"])
+  let refused = CounterTable(labelNames: ["direction", "reason"])
+  let answeredWithoutMedia = Gauge()
+  let journalLate = Gauge()
+  let recordsWithoutMedia = Gauge()
+  let tombstones = Gauge()
+  let inviteToRinging = Histogram(bounds: Histogram.secondsBounds)
+  let gate = CallDirection.allCases.map { ($0, Histogram(bounds: Histogram.secondsBounds)) }
+  let answerToAudio = AudioDirection.allCases.map { ($0, Histogram(bounds: Histogram.secondsBounds)) }
+  let answerToACK = Histogram(bounds: Histogram.secondsBounds)
+  let connectedToActive = Histogram(bounds: Histogram.secondsBounds)
+  let callLength = CallDirection.allCases.map { ($0, Histogram(bounds: ControlMetrics.lengthBounds)) }
+  let requests = CounterTable(labelNames: ["direction", "method"])
+  let responses = CounterTable(labelNames: ["direction", "method", "code"])
+  /// Microseconds that the last clock check was late.
+  let delay = Gauge()
+  private let turns: Histogram
+  private let live = Gauge()
+
+  static let lengthBounds: [Double] = [1, 5, 10, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 14_400]
+
+  public init(turns: Histogram) { self.turns = turns }
+
+  /// Calls that are not over, as of the last turn.
+  public var liveCalls: Int64 { live.value }
+
+  func publish(_ statistics: CallStatistics) {
+    var sum = 0
+    for state in CallState.allCases {
+      let count = statistics.states[state] ?? 0
+      states[state].set(Int64(count))
+      sum += count
+    }
+    live.set(Int64(sum))
+    for (direction, count) in [(CallDirection.incoming, statistics.incoming), (.outgoing, statistics.outgoing)] {
+      let counter = started[direction]
+      counter.increment(by: UInt64(clamping: count) &- counter.value)
+    }
+    answeredWithoutMedia.set(Int64(statistics.answeredWithoutMedia))
+    journalLate.set(Int64(statistics.journalLate))
+    recordsWithoutMedia.set(Int64(statistics.recordsWithoutMedia))
+    tombstones.set(Int64(statistics.tombstones))
+  }
+
+  func count(_ record: CallRecord) {
+    ended.counter(record.direction.rawValue, record.end.reason.rawValue, record.end.by.rawValue).increment()
+  }
+
+  func count(_ refusal: Refusal) { refused.counter(refusal.direction.rawValue, refusal.reason.rawValue).increment() }
+
+  func count(_ measurement: Measurement) {
+    switch measurement {
+    case .inviteToRinging(let time): inviteToRinging.record(time)
+    case .gate(let direction, let time): gate.first { $0.0 == direction }?.1.record(time)
+    case .answerToAudio(let direction, let time): answerToAudio.first { $0.0 == direction }?.1.record(time)
+    case .answerToACK(let time): answerToACK.record(time)
+    case .connectedToActive(let time): connectedToActive.record(time)
+    case .callLength(let direction, let time): callLength.first { $0.0 == direction }?.1.record(time)
+    }
+  }
+
+  func count(message bytes: [UInt8], inbound: Bool) {
+    guard let line = MessageLine(bytes) else { return }
+    let direction = inbound ? "in" : "out"
+    switch line {
+    case .request(let method): requests.counter(direction, method).increment()
+    case .response(let method, let code): responses.counter(direction, method, String(code)).increment()
+    }
+  }
+}
+
+extension ControlMetrics {
+  public var families: [MetricFamily] {
+    func grown(_ name: String, _ help: String, _ value: Gauge) -> MetricFamily {
+      MetricFamily(name: name, help: help, kind: .counter) { [MetricSample([], .integer(value.value))] }
+    }
+    func histograms<Label: Sendable>(
+      _ name: String, _ help: String, _ rows: [(Label, Histogram)], _ text: @escaping @Sendable (Label) -> String
+    ) -> MetricFamily {
+      MetricFamily(name: name, help: help, kind: .histogram, labelNames: ["direction"]) {
+        rows.map { MetricSample([text($0.0)], .histogram($0.1.snapshot)) }
+      }
+    }
+    return [
+      .gauges("trunkline_calls", "Calls by state now.", label: "state", states),
+      .counters("trunkline_calls_started_total", "Calls since the start, each of which gets one record.", label: "direction", started),
+      .counters("trunkline_calls_ended_total", "Call records by end reason and side.", ended),
+      .counters("trunkline_calls_refused_total", "INVITEs and call.starts that became no call, by reason.", refused),
+      grown("trunkline_answered_without_media_total", "Trunk legs answered before the media gate was open; stays 0.", answeredWithoutMedia),
+      grown("trunkline_journal_late_total", "180s and INVITEs sent before the journal confirmed the call.", journalLate),
+      grown("trunkline_records_without_media_total", "Records written without the media thread's final statistics.", recordsWithoutMedia),
+      .gauge("trunkline_call_tombstones", "Ended calls whose reason is still known.", tombstones),
+      .histogram("trunkline_invite_to_ringing_seconds", "From INVITE to our 180.", inviteToRinging),
+      histograms("trunkline_media_gate_seconds", "From the tap, or call.start, to the open media gate.", gate) { $0.rawValue },
+      histograms(
+        "trunkline_answer_to_audio_seconds",
+        "From call.answer to the first frame with sound, less the trunk's ACK time and the client's activation time.", answerToAudio
+      ) { $0 == .trunkToApp ? "trunk_to_app" : "app_to_trunk" },
+      .histogram("trunkline_answer_to_ack_seconds", "From our 200 to the trunk's ACK.", answerToACK),
+      .histogram("trunkline_connected_to_active_seconds", "From call.connected to media.active.", connectedToActive),
+      histograms("trunkline_call_connected_seconds", "Length of calls from 200 to end.", callLength) { $0.rawValue },
+      .counters("trunkline_sip_requests_total", "SIP requests by direction and method.", requests),
+      .counters("trunkline_sip_responses_total", "SIP responses by direction, method and code.", responses),
+      .histogram("trunkline_control_turn_seconds", "Length of the control loop's turns.", turns),
+      MetricFamily(
+        name: "trunkline_control_delay_seconds", help: "How late the control loop's last clock check was.", kind: .gauge
+      ) { [delay] in [MetricSample([], .number(Double(delay.value) / 1e6))] },
+    ]
+  }
+}

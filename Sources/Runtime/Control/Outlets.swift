@@ -1,0 +1,30 @@
+public import AppSessions
+public import Bytes
+public import CallFlow
+public import MediaSession
+public import SIPDialogs
+
+/// Where control's actions go: the other runtimes, given by who puts the gateway together. All are called on the control thread and must
+/// not wait.
+public struct Outlets {
+  /// Queues one message; sent at the end of the turn.
+  public var sendSIP: ([UInt8], Flow) -> Void
+  public var sendApp: (SessionCommand) -> Void
+  public var sendMedia: (MediaCommand) -> Void
+  /// Sockets and a thread for a call: the session, the user, and the address its trunk's media goes toward.
+  public var reserveMedia: (MediaSessionID, String, IPAddress?) throws -> MediaReservation
+  /// Start line; `confirm` from any thread once it is on disk.
+  public var journal: (StartLine, _ confirm: @escaping @Sendable (CallID) -> Void) -> Void
+  public var record: (CallRecord) -> Void
+
+  public init(
+    sendSIP: @escaping ([UInt8], Flow) -> Void, sendApp: @escaping (SessionCommand) -> Void,
+    sendMedia: @escaping (MediaCommand) -> Void,
+    reserveMedia: @escaping (MediaSessionID, String, IPAddress?) throws -> MediaReservation,
+    journal: @escaping (StartLine, _ confirm: @escaping @Sendable (CallID) -> Void) -> Void,
+    record: @escaping (CallRecord) -> Void
+  ) {
+    (self.sendSIP, self.sendApp, self.sendMedia) = (sendSIP, sendApp, sendMedia)
+    (self.reserveMedia, self.journal, self.record) = (reserveMedia, journal, record)
+  }
+}
