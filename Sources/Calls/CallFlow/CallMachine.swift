@@ -1,23 +1,148 @@
+import AppProtocol
+import AppSessions
 public import Bytes
+import MediaSession
+import SIPDialogs
 
 /// The call machine: trunk legs, app legs, media gate, routing, reasons and records, without clock, socket, thread or randomness of its own.
 ///
 /// Belongs to the control thread. Every input is one call of `handle`; everything it causes is in `output` when the call returns.
+/// The life of one call stands in `Call`; here is who is called: events find their call, and new calls are admitted.
+///
+///     var output = Output()
+///     machine.handle(.sip(.inviteReceived(leg, invite)), at: now, into: &output)
+///     // output.actions: reserveMedia → handle(.mediaReserved), then journal, call.offer to each device …
 public struct CallMachine {
-  private let configuration: Configuration
-  private var routing: Routing
-  private let random: RandomSource
+  /// A call between `reserveMedia` and its answer, which comes in the same turn.
+  enum Pending {
+    case incoming(Call, InboundInvite)
+    case outgoing(Call, CallStart, DevicePresence, RequestToken)
+  }
+
+  let configuration: Configuration
+  var routing: Routing
+  let random: RandomSource
+  var wallOffset: Int64 = 0
+  var isDraining = false
+
+  var calls: [CallID: Call] = [:]
+  var pending: [CallID: Pending] = [:]
+  var legs: [LegID: CallID] = [:]
+  var sessions: [MediaSessionID: CallID] = [:]
+  var callsOfUser: [String: [CallID]] = [:]
+  var callsOfTrunk: [String: Int] = [:]
+  /// Devices with a session that lives, connected or not, by user.
+  var presences: [String: [DevicePresence]] = [:]
+  var tombstones = Tombstones()
+  var deadlines = DeadlineQueue()
+  var counters = CallStatistics()
+  var nextNumber: UInt64 = 1
 
   public init(configuration: Configuration = Configuration(), routing: Routing, random: RandomSource) {
     (self.configuration, self.routing, self.random) = (configuration, routing, random)
   }
 
   /// When `handle(.timer)` is due; nil if nothing waits.
-  public var nextDeadline: Instant? { nil }
-  /// Live calls, oldest first.
-  public var summaries: [CallSummary] { [] }
-  public var statistics: CallStatistics { CallStatistics() }
+  public var nextDeadline: Instant? {
+    switch (deadlines.next, tombstones.nextExpiry) {
+    case (let a?, let b?): min(a, b)
+    case (let a, let b): a ?? b
+    }
+  }
 
   /// Takes one input and appends what it causes to `output`.
-  public mutating func handle(_ input: Input, at now: Instant, into output: inout Output) {}
+  public mutating func handle(_ input: Input, at now: Instant, into output: inout Output) {
+    var turn = Turn(now: now, configuration: configuration, random: random, wallOffset: wallOffset, statistics: counters)
+    swap(&turn.output, &output)
+    dispatch(input, &turn)
+    swap(&turn.output, &output)
+    counters = turn.statistics
+  }
+
+  private mutating func dispatch(_ input: Input, _ turn: inout Turn) {
+    switch input {
+    case .sip(let event): handle(event, &turn)
+    case .app(let event): handle(event, &turn)
+    case .media(let event): handle(event, &turn)
+    case .mediaReserved(let id, let reservation): reserved(id, reservation, &turn)
+    case .mediaRefused(let id, let reason): reservationRefused(id, reason, &turn)
+    case .journalled(let id): change(id, &turn) { $0.journalled(&$1) }
+    case .routing(let routing): self.routing = routing
+    case .wallClock(let offset): wallOffset = offset
+    case .draining: isDraining = true
+    case .hangUp(let id): change(id, &turn) { $0.end(.server, by: .gateway, detail: "hung up by an operator", &$1) }
+    case .timer: fire(&turn)
+    }
+  }
+
+  private mutating func fire(_ turn: inout Turn) {
+    tombstones.removeExpired(at: turn.now)
+    while let id = deadlines.takeDue(at: turn.now) {
+      calls[id]?.scheduled = .distantFuture
+      while let timer = calls[id]?.timers.takeDue(at: turn.now) {
+        if timer == .finalStatistics { finish(id, nil, &turn) } else { calls[id]?.expired(timer, &turn) }
+      }
+      settle(id, &turn)
+    }
+  }
+
+  /// Applies an event to a call, if it is there, and whatever follows from the new state.
+  mutating func change(_ id: CallID?, _ turn: inout Turn, _ body: (inout Call, inout Turn) -> Void) {
+    guard let id, calls[id]?.apply(body, &turn) != nil else { return }
+    settle(id, &turn)
+  }
+
+  /// A call that has just ended leaves a tombstone; its next deadline is noted.
+  private mutating func settle(_ id: CallID, _ turn: inout Turn) {
+    guard let call = calls[id] else { return }
+    if !call.isLive, tombstones[id] == nil { bury(call, turn) }
+    if !call.isLive, call.reservation == nil { return finish(id, nil, &turn) }
+    let next = call.timers.next
+    guard next < call.scheduled else { return }
+    calls[id]?.scheduled = next
+    deadlines.insert(id, due: next)
+  }
+
+  private mutating func bury(_ call: Call, _ turn: Turn) {
+    let end = call.end ?? .init(.unknown, by: .gateway)
+    let isElsewhere = call.direction == .incoming && call.winner != nil
+    let over = CallOver(isElsewhere ? .answeredElsewhere : end.reason, by: end.by, at: turn.wallNow, sip: end.sip)
+    tombstones.insert(
+      Tombstone(
+        user: call.user, direction: call.direction, owner: call.direction == .outgoing ? call.winner : nil, over: over,
+        terminals: call.terminals, expires: turn.now + configuration.timers.tombstone),
+      for: call.id)
+  }
+
+  /// Writes the record and forgets the call; its SIP leg is forgotten with `legClosed`.
+  mutating func finish(_ id: CallID, _ statistics: MediaStatistics?, _ turn: inout Turn) {
+    guard let call = calls.removeValue(forKey: id) else { return }
+    if call.reservation != nil, statistics == nil { turn.statistics.recordsWithoutMedia += 1 }
+    turn.statistics.states[call.state, default: 0] -= 1
+    let record = call.record(statistics, turn)
+    turn.statistics.ended[record.end.reason, default: [:]][record.end.by, default: 0] += 1
+    turn.output.actions.append(.record(record))
+    sessions[call.session] = nil
+    if call.direction == .outgoing, call.times[.inviteSent] == nil { legs[call.trunkLeg.leg] = nil }
+    callsOfUser[call.user]?.removeAll { $0 == id }
+    if callsOfUser[call.user]?.isEmpty ?? false { callsOfUser[call.user] = nil }
+    callsOfTrunk[call.trunk.name, default: 0] -= 1
+    if callsOfTrunk[call.trunk.name] == 0 { callsOfTrunk[call.trunk.name] = nil }
+  }
+
+  /// A call exists from here on, and has one record.
+  mutating func admit(_ call: Call, _ turn: inout Turn) {
+    if call.direction == .incoming { turn.statistics.incoming += 1 } else { turn.statistics.outgoing += 1 }
+    turn.statistics.states[call.state, default: 0] += 1
+    calls[call.id] = call
+    legs[call.trunkLeg.leg] = call.id
+    sessions[call.session] = call.id
+    callsOfUser[call.user, default: []].append(call.id)
+    callsOfTrunk[call.trunk.name, default: 0] += 1
+  }
+
+  mutating func takeNumber() -> UInt64 {
+    defer { nextNumber += 1 }
+    return nextNumber
+  }
 }

@@ -1,1 +1,21 @@
 // The named limits of this module; every bound on a queue, table or message stands here.
+enum Limits {
+  /// Devices of one user that ring together; later ones are told that the call is gone.
+  static let devicesPerCall = 16
+  /// Ended calls that are remembered; the oldest are forgotten first.
+  static let tombstones = 20_000
+  /// Devices whose last connection is remembered; those without a live call are forgotten first.
+  static let devices = 50_000
+  /// Digits that wait behind a pause.
+  static let pendingDigits = 256
+  /// Diversion values of an INVITE (design.md, Limits and safety).
+  static let diversions = 3
+  /// Characters of a number or name that go into messages and records.
+  static let textCharacters = 128
+  /// A number that an app may dial.
+  static let dialledCharacters = 2...32
+  /// The longest believable time between a tap and its `call.answer`.
+  static let answerAgeMilliseconds = 0...60_000
+  /// `timeoutMs` beyond this is no bound.
+  static let answerTimeoutMilliseconds = 0...600_000
+}

@@ -1,0 +1,85 @@
+import AppProtocol
+import AppSessions
+import Bytes
+
+/// Devices that come, go and come back while a call lives.
+extension Call {
+  /// What a new session is told of this call in or after its `welcome`.
+  enum Greeting {
+    case snapshot(CallSnapshot)
+    case gone(CallOver)
+  }
+
+  /// A session that was not resumed: the snapshot stands for everything sent before. A device that may still show a call which is over for it
+  /// is told so, as its terminal message.
+  mutating func greet(_ device: DevicePresence, _ turn: inout Turn) -> Greeting? {
+    guard isLive else { return nil }
+    if terminals[device.key] != nil { return terminals[device.key]?.takeUnseen(at: turn.now).map { .gone($0) } }
+    if let index = index(of: device.key) {
+      devices[index].session = device.session
+      devices[index].isConnected = true
+      devices[index].announcesActive = device.announcesActive
+      // offered by the snapshot: not warm
+      devices[index].ackedOn = nil
+      return .snapshot(snapshot(devices[index], turn))
+    }
+    guard direction == .incoming else { return nil }
+    if isUndecided {
+      guard let index = addDevice(device, &turn) else { return nil }
+      reachOnce(.offered, &turn)
+      return .snapshot(snapshot(devices[index], turn))
+    }
+    // it may have been woken for this call: a late one learns who has it
+    guard winner != nil, terminals.count < Limits.devicesPerCall else { return nil }
+    let over = CallOver(.answeredElsewhere, by: .app, at: turn.wallNow)
+    terminals[device.key] = Terminal(over: over, isOwnDoing: false, at: turn.now, isUnseen: false)
+    return .gone(over)
+  }
+
+  func snapshot(_ leg: DeviceLeg, _ turn: Turn) -> CallSnapshot {
+    CallSnapshot(
+      call: id, dir: direction == .incoming ? .incoming : .outgoing, state: snapshotState, from: from, to: to, acct: account, sdp: leg.sdp,
+      gen: leg.gen, at: turn.wall(stateSince), exp: timers[.ring].map { turn.wall($0) })
+  }
+
+  private var snapshotState: CallSnapshot.State {
+    switch state {
+    case .parked, .ringing, .ended: .ringing
+    case .answering: .answering
+    case .starting: .starting
+    case .ready: .ready
+    case .progress: .progress
+    case .connected: isHeldByApp ? .held : .connected
+    }
+  }
+
+  mutating func deviceResumed(_ key: DeviceKey, _ session: SessionID, _ turn: Turn) {
+    terminals[key]?.resumed(at: turn.now)
+    guard let index = index(of: key) else { return }
+    (devices[index].session, devices[index].isConnected) = (session, true)
+  }
+
+  mutating func deviceDisconnected(_ key: DeviceKey, _ turn: Turn) {
+    terminals[key]?.socketLost(at: turn.now)
+    guard let index = index(of: key) else { return }
+    devices[index].isConnected = false
+  }
+
+  /// Its session cannot come back, though a new one may follow at once. A call that rings then loses the device; a call that it has goes on
+  /// while its media does.
+  mutating func deviceVanished(_ key: DeviceKey, _ turn: inout Turn) {
+    guard let index = index(of: key) else { return }
+    devices[index].isConnected = false
+    guard isUndecided, direction == .incoming, terminals[key] == nil else { return }
+    devices[index].phase = .offered
+    timers[.vanished] = turn.now + Self.returnTime
+  }
+
+  /// A page that is loaded again closes its session and opens the next within this time.
+  private static let returnTime = Duration.seconds(2)
+
+  mutating func offerAcked(_ key: DeviceKey, on session: SessionID) {
+    guard let index = index(of: key) else { return }
+    devices[index].ackedOn = session
+  }
+}

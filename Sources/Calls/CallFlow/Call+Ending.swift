@@ -1,0 +1,150 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import MediaSession
+import SIP
+import SIPDialogs
+
+/// How a call ends: once, with one final response, one terminal message per device, and one record.
+extension Call {
+  /// What the trunk is told.
+  enum TrunkEnding {
+    /// What the reason asks for: a refusal before the 200, CANCEL or BYE.
+    case byReason
+    /// The trunk ended it, or the user agent has said it already.
+    case alreadyOver
+  }
+
+  /// The only door to `ended`. `others` is what devices that did not win are told, if it differs; `sip` the status for the record.
+  mutating func end(
+    _ reason: EndReason, by side: CallSide, others: EndReason? = nil, sip: Int? = nil, q850: Int? = nil,
+    trunk: TrunkEnding = .byReason, detail: String? = nil, _ turn: inout Turn
+  ) {
+    guard isLive else { return }
+    timers.clear()
+    if trunk == .byReason { endTrunk(reason, q850: q850, &turn) }
+    trunkLeg.phase = .over
+    let status = sip ?? (times[.connected] == nil ? trunkLeg.finalStatus : nil)
+    for device in devices where terminals[device.key] == nil {
+      let isWinner = device.key == winner
+      terminate(device.key, isWinner ? reason : others ?? reason, by: side, sip: status, isWinner: isWinner, &turn)
+    }
+    if reservation != nil { turn.media(.close(session)) }
+    end = CallRecord.End(reason, by: side, sip: status ?? trunkLeg.finalStatus, detail: detail)
+    enter(.ended, &turn)
+    reach(.ended, detail: "\(reason.rawValue) by \(side.rawValue)", &turn)
+    timers[.finalStatistics] = reservation == nil ? turn.now : turn.now + turn.configuration.timers.finalStatistics
+    let connected = times[.connected].map { turn.now - $0 } ?? .zero
+    turn.measure(.callLength(direction, connected: connected))
+  }
+
+  /// One final response, CANCEL or BYE, whichever the leg's phase allows.
+  private mutating func endTrunk(_ reason: EndReason, q850: Int?, _ turn: inout Turn) {
+    let leg = trunkLeg.leg
+    switch (direction, trunkLeg.phase) {
+    case (_, .idle), (_, .over): break
+    case (.incoming, .invited):
+      let refusal = reason.refusal(declineCode: turn.configuration.declineCode) ?? .init(status: 480)
+      trunkLeg.finalStatus = refusal.status
+      let retry = refusal.status == 503 ? turn.configuration.retryAfterSeconds : nil
+      turn.sip(
+        .refuse(leg, code: refusal.status, reason: nil, cause: (q850 ?? refusal.q850).map { .q850($0) }, retryAfter: retry))
+    case (.outgoing, .invited):
+      reach(.cancel, detail: "sent", &turn)
+      turn.sip(.cancel(leg, Self.causeSent(reason)))
+    case (_, .answered), (_, .confirmed):
+      reach(.bye, detail: "sent", &turn)
+      turn.sip(.bye(leg, Self.causeSent(reason)))
+    }
+  }
+
+  /// `Reason` of our CANCEL or BYE: 16 is a normal end (Q.850 §2.2.5).
+  private static func causeSent(_ reason: EndReason) -> ReasonValue? {
+    switch reason {
+    case .localEnd: .q850(16)
+    case .unanswered: .q850(19)
+    default: reason.refusal()?.q850.map { .q850($0) }
+    }
+  }
+
+  /// The terminal message of one device; never a second one.
+  mutating func terminate(
+    _ key: DeviceKey, _ reason: EndReason, by side: CallSide, sip: Int? = nil, isWinner: Bool, _ turn: inout Turn
+  ) {
+    guard terminals[key] == nil, let index = index(of: key) else { return }
+    var over = CallOver(reason, by: side, at: turn.wallNow, sip: sip)
+    if isWinner { over.stats = lastStatistics.map(StreamStats.init) }
+    terminals[key] = Terminal(over: over, isOwnDoing: false, at: turn.now, isUnseen: !devices[index].isConnected)
+    turn.send(isWinner ? .callEnded(over) : .callCancel(over), to: key, call: id)
+    turn.app(.callDead(key, id))
+  }
+
+  /// The device itself said that it is out: its `ok`, or the receipt, is its terminal message. Its leg is freed.
+  mutating func leave(_ key: DeviceKey, _ reason: EndReason, _ turn: inout Turn) {
+    guard terminals[key] == nil, let index = index(of: key) else { return }
+    let over = CallOver(reason, by: .app, at: turn.wallNow)
+    terminals[key] = Terminal(over: over, isOwnDoing: true, at: turn.now, isUnseen: false)
+    turn.app(.callDead(key, id))
+    removeLeg(index, &turn)
+  }
+
+  mutating func removeLeg(_ index: Int, _ turn: inout Turn) {
+    turn.media(.removeAppLeg(session, devices[index].id))
+    devices.remove(at: index)
+  }
+
+  /// Nobody is left who could answer: the final response follows from what the devices said.
+  mutating func endIfNobodyRings(_ turn: inout Turn) {
+    guard isUndecided, direction == .incoming else { return }
+    // a device that was never reached, or lost its socket before it rang, holds nothing up
+    guard !devices.contains(where: { terminals[$0.key] == nil && ($0.isConnected || $0.phase == .ringing) }) else { return }
+    let said = declines
+    if said.busy > 0, said.declined == 0 { return end(.busy, by: .app, others: .busyElsewhere, &turn) }
+    if said.declined > 0 { return end(.declined, by: .app, others: .declinedElsewhere, &turn) }
+    if said.unusable > 0 { return end(.codec, by: .app, detail: "no device's SDP was usable", &turn) }
+    if said.blocked > 0, said.filtered == 0 { return end(.blocked, by: .app, &turn) }
+    if said.filtered > 0 { return end(.dnd, by: .app, &turn) }
+    end(.unanswered, by: .app, q850: 20, detail: "no device left", &turn)
+  }
+
+  /// The final statistics are here, or late: the record.
+  func record(_ final: MediaStatistics?, _ turn: Turn) -> CallRecord {
+    let statistics = final ?? lastStatistics
+    let ended = times[.ended] ?? turn.now
+    let leg = winnerIndex.map { devices[$0] }
+    return CallRecord(
+      call: id, sipCallId: sipCallID, direction: direction, trunk: trunk.name, from: callerNumber, to: calledNumber, user: user.isEmpty ? nil : user,
+      device: winner?.device, devices: offeredDevices,
+      times: Dictionary(uniqueKeysWithValues: times.map { ($0.rawValue, turn.wall($1)) }), end: end ?? .init(.unknown, by: .gateway),
+      connectedMs: times[.connected].map { (ended - $0).milliseconds } ?? 0,
+      codecs: .init(
+        trunk: (trunkLeg.media.map { AudioEncoding($0.codec) } ?? statistics?.trunkEncoding)?.name,
+        app: (leg?.negotiation.settled.map { AudioEncoding($0.codec) } ?? statistics?.appEncoding)?.name),
+      srtp: leg?.srtpProfile ?? statistics?.srtpProfile, fromTrunk: statistics.map { .init($0.fromTrunk) },
+      fromApp: statistics.map { .init($0.fromApp) })
+  }
+}
+
+extension CallRecord.Stream {
+  init(_ stream: StreamStatistics) {
+    let expected = stream.packets &+ stream.lost
+    self.init(
+      packets: stream.packets, sent: stream.sentPackets, lost: stream.lost,
+      loss: expected == 0 ? 0 : (Double(stream.lost) / Double(expected) * 1e5).rounded() / 1e5, late: stream.late, dropped: stream.dropped,
+      jitterMs: (stream.jitterMilliseconds * 100).rounded() / 100, bufferMs: (stream.bufferDelayMilliseconds * 100).rounded() / 100,
+      concealedMs: stream.concealedMilliseconds, repairedMs: stream.repairedByFECMilliseconds, rttMs: stream.roundTripMilliseconds,
+      mos: stream.meanOpinionScore.map { ($0 * 100).rounded() / 100 })
+  }
+}
+
+extension StreamStats {
+  /// What the device needs to know: the stream it heard.
+  init(_ statistics: MediaStatistics) {
+    let heard = statistics.fromTrunk
+    let expected = heard.packets &+ heard.lost
+    self.init(
+      rttMs: statistics.fromApp.roundTripMilliseconds, jitterMs: heard.jitterMilliseconds,
+      loss: expected == 0 ? 0 : Double(heard.lost) / Double(expected), bytes: Int64(clamping: heard.bytes),
+      plc: Double(heard.concealedMilliseconds), codec: statistics.appEncoding?.name, mos: heard.meanOpinionScore)
+  }
+}

@@ -1,0 +1,151 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import MediaSession
+import SIPDialogs
+
+/// The media gate (protocol.md): nobody is made to talk, and pay, into silence.
+extension Call {
+  /// Says that the device which has the call also has media. Only the gate makes one, and only with one can the trunk be answered or called.
+  struct GateProof {
+    let winner: Int
+    fileprivate init(winner: Int) { self.winner = winner }
+  }
+
+  /// Opens the gate if all of its conditions hold: winner locked, its SDP applied, a nominated pair, keys after the right fingerprint,
+  /// `media.ready` of this generation. We send no reliable provisional response, so none can wait for its PRACK.
+  mutating func tryGate(_ turn: inout Turn) {
+    guard state == .answering || state == .starting, let winner = winnerIndex else { return }
+    let leg = devices[winner]
+    if leg.hasPair { reachOnce(.ice, &turn) }
+    if leg.hasKeys { reachOnce(.dtls, detail: leg.srtpProfile, &turn) }
+    if leg.saidReady { reachOnce(.mediaReady, &turn) }
+    guard leg.hasMedia else { return }
+    let proof = GateProof(winner: winner)
+    switch direction {
+    case .incoming: answerTrunk(proof, &turn)
+    case .outgoing where isJournalled: inviteTrunk(proof, &turn)
+    case .outgoing: break  // the start line is on its way to disk
+    }
+  }
+
+  mutating func noteGateOpen(since: CallStage, _ turn: inout Turn) {
+    reachOnce(.gateOpen, &turn)
+    if let began = times[since] { turn.measure(.gate(direction, turn.now - began)) }
+    timers[.gate] = nil
+    timers[.restart] = nil
+  }
+
+  /// The one place that sends a trunk its 200.
+  private mutating func answerTrunk(_ proof: GateProof, _ turn: inout Turn) {
+    guard trunkLeg.phase == .invited else { return }
+    if !devices[proof.winner].hasMedia { turn.statistics.answeredWithoutMedia += 1 }
+    noteGateOpen(since: .answered, &turn)
+    var offer: String?
+    if trunkLeg.isLateOffer { offer = trunkLeg.negotiation?.makeOffer() }
+    guard let sdp = offer ?? trunkLeg.answer else { return end(.server, by: .gateway, detail: "no SDP for the 200", &turn) }
+    trunkLeg.phase = .answered
+    trunkLeg.finalStatus = 200
+    enter(.connected, &turn)
+    reach(.connected, &turn)
+    timers[.longestCall] = turn.now + turn.configuration.timers.longestCall
+    // media first: the media thread is told before the trunk can send
+    if !trunkLeg.isLateOffer { join(proof.winner, &turn) }
+    turn.sip(.answer(trunkLeg.leg, sdp: sdp))
+    if !trunkLeg.isLateOffer { announceConnected(&turn) }
+  }
+
+  /// Audio flows; the first words are kept until the device plays.
+  mutating func join(_ winner: Int, _ turn: inout Turn) {
+    let leg = devices[winner]
+    let keeps = leg.announcesActive && !leg.isPlaying
+    turn.media(.connect(session, leg.id, keepsFirstWords: keeps))
+    if isMuted { turn.media(.mute(session, true)) }
+    if keeps { timers[.mediaActive] = turn.now + turn.configuration.timers.mediaActive }
+  }
+
+  mutating func announceConnected(_ turn: inout Turn) {
+    guard let winner, let index = winnerIndex else { return }
+    let codec = devices[index].negotiation.settled.map { AudioEncoding($0.codec).name } ?? "opus"
+    turn.send(.callConnected(CallConnected(at: turn.wall(times[.connected] ?? turn.now), codec: codec)), to: winner, call: id)
+  }
+
+  /// `call.answer` starts the deadline: from the tap, and never beyond what the device's own action allows.
+  mutating func startGateDeadline(_ answer: CallAnswer, isWarm: Bool, _ turn: inout Turn) {
+    let settings = turn.configuration.timers
+    let age = min(max(answer.ageMs ?? 0, Limits.answerAgeMilliseconds.lowerBound), Limits.answerAgeMilliseconds.upperBound)
+    let tap = turn.now - .milliseconds(age)
+    reach(.tap, at: tap, &turn)
+    var deadline = tap + (isWarm ? settings.mediaGateWarm : settings.mediaGateCold)
+    if let timeout = answer.timeoutMs, Limits.answerTimeoutMilliseconds.contains(timeout) {
+      deadline = min(deadline, turn.now + .milliseconds(timeout) - settings.answerMargin)
+    }
+    timers[.gate] = max(deadline, turn.now)
+  }
+
+  mutating func gateTimedOut(_ turn: inout Turn) {
+    guard state == .answering || state == .starting else { return }
+    let missing = winnerIndex.map { devices[$0].missingMedia } ?? "no device"
+    // protocol.md, Outgoing: 5 s without media is mediaFailed; Incoming: the deadline is mediaTimeout
+    end(direction == .incoming ? .mediaTimeout : .mediaFailed, by: .gateway, detail: missing, &turn)
+  }
+
+  // MARK: what the gate hears
+
+  mutating func mediaReady(_ ready: MediaReady, from key: DeviceKey, _ turn: inout Turn) {
+    guard let index = index(of: key) else { return }
+    devices[index].ready(gen: ready.gen)
+    tryGate(&turn)
+  }
+
+  /// Before the tap a failure only switches warm-up off; of the device that has the call it is final.
+  mutating func mediaFailed(_ failure: MediaFail, from key: DeviceKey, _ turn: inout Turn) {
+    guard winner == key, let index = index(of: key), failure.gen ?? devices[index].gen == devices[index].gen else { return }
+    end(.mediaFailed, by: .app, detail: "\(failure.stage.rawValue) \(failure.detail ?? "")".trimmingSuffixSpace, &turn)
+  }
+
+  mutating func nominated(_ leg: AppLegID, epoch: Int, _ turn: inout Turn) {
+    guard let index = index(of: leg) else { return }
+    devices[index].nominated(epoch: epoch)
+    tryGate(&turn)
+  }
+
+  mutating func keysInstalled(_ leg: AppLegID, epoch: Int, profile: String, _ turn: inout Turn) {
+    guard let index = index(of: leg) else { return }
+    devices[index].keysInstalled(epoch: epoch, profile: profile)
+    tryGate(&turn)
+  }
+
+  /// Our side of the handshake failed. A wrong fingerprint is final; otherwise the device may still restart, if time is left.
+  mutating func appLegFailed(_ leg: AppLegID, _ failure: AppLegFailure, _ turn: inout Turn) {
+    guard let index = index(of: leg) else { return }
+    devices[index].failed(failure)
+    failIfHopeless(index, &turn)
+  }
+
+  mutating func failIfHopeless(_ index: Int, _ turn: inout Turn) {
+    guard winner == devices[index].key, state == .answering || state == .starting, let failure = devices[index].failure else { return }
+    switch failure {
+    case .fingerprintMismatch: end(.mediaFailed, by: .app, detail: "wrong fingerprint", &turn)
+    case .noCommonProfile: end(.mediaFailed, by: .app, detail: "no common SRTP profile", &turn)
+    case .dtls: timers[.restart] = turn.now + Self.restartPatience
+    }
+  }
+
+  /// After a failed handshake the device has this long to send `media.restart` instead of `media.fail`.
+  private static let restartPatience = Duration.seconds(3)
+}
+
+extension DeviceLeg {
+  /// What the gate still waited for, for the record.
+  var missingMedia: String {
+    if !isDescribed { return "no SDP" }
+    if !hasPair { return "no ICE pair" }
+    if !hasKeys { return failure.map { "DTLS: \($0)" } ?? "no DTLS keys" }
+    return saidReady ? "nothing missing" : "no media.ready"
+  }
+}
+
+extension String {
+  fileprivate var trimmingSuffixSpace: String { hasSuffix(" ") ? String(dropLast()) : self }
+}

@@ -1,0 +1,201 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import MediaSession
+import SDP
+import SIPDialogs
+
+/// An incoming call until somebody has it: ringing, preparing, answering, refusing.
+extension Call {
+  /// Media is reserved: the trunk's description is answered, the devices are offered the call. False if the trunk's offer does not fit
+  /// after all.
+  mutating func offer(to present: [DevicePresence], _ reservation: MediaReservation, _ invite: InboundInvite, _ turn: inout Turn) {
+    self.reservation = reservation
+    var negotiation = TrunkNegotiation(
+      local: reservation.trunkAddress, codecs: trunk.codecs.map { AudioCodecName($0) }, sessionID: turn.random.next())
+    if let sdp = invite.sdp {
+      do {
+        let (answer, media) = try negotiation.answer(to: sdp)
+        trunkLeg.answer = answer
+        setTrunk(media, &turn)
+      } catch {
+        return end(.codec, by: .trunk, detail: String(describing: error), &turn)
+      }
+    }
+    trunkLeg.negotiation = negotiation
+    turn.output.actions.append(.journal(startLine(turn)))
+    timers[.journal] = turn.now + turn.configuration.timers.journal
+    timers[.ring] = turn.now + turn.configuration.timers.ring
+    for device in present.prefix(Limits.devicesPerCall) {
+      guard let index = addDevice(device, &turn) else { continue }
+      reachOnce(.offered, &turn)
+      turn.send(.callOffer(callOffer(devices[index], turn)), to: device.key, call: id)
+      turn.app(.callLive(device.key, id))
+    }
+  }
+
+  func startLine(_ turn: Turn) -> StartLine {
+    StartLine(
+      call: id, sipCallId: sipCallID, direction: direction, trunk: trunk.name, from: callerNumber, to: calledNumber,
+      user: user.isEmpty ? nil : user, start: turn.wall(times[.start] ?? turn.now))
+  }
+
+  /// A leg with its own ufrag, password and SSRC; nil if the call rings on as many devices as it may.
+  mutating func addDevice(_ device: DevicePresence, _ turn: inout Turn) -> Int? {
+    guard let reservation, devices.count < Limits.devicesPerCall, let endpoint = endpoint(reservation, turn) else { return nil }
+    var leg = DeviceLeg(
+      key: device.key, id: AppLegID(raw: nextAppLeg), session: device.session, isConnected: device.isConnected,
+      announcesActive: device.announcesActive, negotiation: AppNegotiation(endpoint: endpoint, sessionID: turn.random.next()))
+    nextAppLeg += 1
+    offeredDevices += 1
+    if direction == .incoming { leg.sdp = leg.negotiation.makeOffer() }
+    turn.media(.addAppLeg(session, leg.id, leg.local))
+    devices.append(leg)
+    return devices.count - 1
+  }
+
+  private func endpoint(_ reservation: MediaReservation, _ turn: Turn) -> SecureEndpoint? {
+    guard let fingerprint = FingerprintAttribute(.sha256, reservation.fingerprint) else { return nil }
+    var codecs: [AudioCodecName] = [.opus, .pcmu, .pcma]
+    if trunk.prefersRelay {
+      // the trunk's codec first: nothing is transcoded
+      let relayed = trunkLeg.media.map { [$0.codec] } ?? trunk.codecs.map { AudioCodecName($0) }
+      codecs = relayed + codecs.filter { !relayed.contains($0) }
+    }
+    return SecureEndpoint(
+      ufrag: turn.random.text(DeviceLeg.ufragLength), password: turn.random.text(DeviceLeg.passwordLength), fingerprint: fingerprint,
+      candidates: reservation.appCandidates, ssrc: UInt32(truncatingIfNeeded: turn.random.next()) | 1, codecs: codecs)
+  }
+
+  func callOffer(_ leg: DeviceLeg, _ turn: Turn) -> CallOffer {
+    CallOffer(
+      from: from, to: to, acct: account, sdp: leg.sdp, gen: leg.gen, exp: turn.wall(timers[.ring] ?? turn.now),
+      pstn: .init(trunk: trunk.name, privacy: from.h == Self.anonymous.h), media: .init())
+  }
+
+  /// What is shown of a caller who withholds the number.
+  static let anonymous = Handle(k: .generic, h: "anonymous")
+
+  // MARK: ringing
+
+  mutating func deviceRinging(_ key: DeviceKey, _ turn: inout Turn) {
+    guard isUndecided, let index = index(of: key), terminals[key] == nil else { return }
+    if devices[index].phase == .offered { devices[index].phase = .ringing }
+    reachOnce(.deviceRinging, &turn)
+    enter(.ringing, &turn)
+    trunkLeg.wantsRinging = true
+    ringTrunk(&turn)
+  }
+
+  /// 180 once, and not before the start line is on disk.
+  private mutating func ringTrunk(_ turn: inout Turn) {
+    guard trunkLeg.wantsRinging, !trunkLeg.sentRinging, isJournalled, trunkLeg.phase == .invited, isUndecided else { return }
+    trunkLeg.sentRinging = true
+    reach(.ringing, &turn)
+    if let start = times[.start] { turn.measure(.inviteToRinging(turn.now - start)) }
+    turn.sip(.respondProvisional(trunkLeg.leg, code: 180, reason: nil, sdp: nil))
+  }
+
+  /// The journal has the call, or took too long.
+  mutating func journalled(_ turn: inout Turn) {
+    timers[.journal] = nil
+    guard isLive, !isJournalled else { return }
+    isJournalled = true
+    if direction == .incoming { ringTrunk(&turn) } else { tryGate(&turn) }
+  }
+
+  mutating func deviceUnavailable(_ key: DeviceKey, _ why: CallUnavailable.Why?, _ turn: inout Turn) {
+    guard isUndecided, terminals[key] == nil, index(of: key) != nil else { return }
+    if why == .blocked { declines.blocked += 1 } else { declines.filtered += 1 }
+    leave(key, why == .blocked ? .blocked : .dnd, &turn)
+    endIfNobodyRings(&turn)
+  }
+
+  mutating func ringTimedOut(_ turn: inout Turn) {
+    switch direction {
+    case .incoming where isUndecided: end(.unanswered, by: .gateway, &turn)
+    case .outgoing where state == .ready || state == .progress: end(.unanswered, by: .trunk, &turn)
+    default: break
+    }
+  }
+
+  // MARK: requests
+
+  mutating func prepare(_ prepare: CallPrepare, from key: DeviceKey, on session: SessionID, _ turn: inout Turn) -> RequestAnswer {
+    guard direction == .incoming, isUndecided, let index = index(of: key) else { return .err(Failure(.badState)) }
+    if let refusal = describe(index, prepare.sdp, gen: prepare.gen, on: session, &turn) { return .err(refusal) }
+    reachOnce(.prepared, &turn)
+    return .ok
+  }
+
+  /// Applies a device's answer to our offer. A second one of the same generation is taken only from a new session, and starts ICE and DTLS
+  /// anew.
+  private mutating func describe(_ index: Int, _ sdp: String, gen: Int, on session: SessionID, _ turn: inout Turn) -> Failure? {
+    guard gen == devices[index].gen else { return Failure(.staleGen) }
+    guard devices[index].describedOn != session else { return Failure(.badState, msg: "already prepared") }
+    do {
+      let media = try devices[index].negotiation.apply(answer: sdp)
+      let remote = devices[index].describe(media, on: session, newAssociation: true)
+      turn.media(.setAppRemote(self.session, devices[index].id, remote, newLocal: nil, newAssociation: true))
+      return nil
+    } catch {
+      return Failure(.codec, msg: String(describing: error))
+    }
+  }
+
+  /// `call.answer`: the one lock. The first whose description can be used has the call.
+  mutating func answer(_ answer: CallAnswer, from key: DeviceKey, on session: SessionID, _ turn: inout Turn) -> RequestAnswer {
+    if winner == key { return .ok(Success(won: true)) }
+    guard isUndecided, direction == .incoming, let index = index(of: key) else {
+      return .err(Failure(winner == nil ? .badState : .answeredElsewhere, reason: winner == nil ? nil : .answeredElsewhere))
+    }
+    if let gen = answer.gen, gen != devices[index].gen { return .err(Failure(.staleGen)) }
+    if !devices[index].isDescribed {
+      guard let sdp = answer.sdp else { return .err(Failure(.badRequest, msg: "nothing prepared: sdp is missing")) }
+      if let refusal = describe(index, sdp, gen: devices[index].gen, on: session, &turn) {
+        declines.unusable += 1
+        leave(key, .codec, &turn)
+        endIfNobodyRings(&turn)
+        return .err(refusal)
+      }
+    }
+    lock(index, answer, isWarm: devices[index].ackedOn == session, &turn)
+    return .ok(Success(won: true))
+  }
+
+  private mutating func lock(_ index: Int, _ answer: CallAnswer, isWarm: Bool, _ turn: inout Turn) {
+    let key = devices[index].key
+    winner = key
+    devices[index].phase = .winner
+    enter(.answering, &turn)
+    reachOnce(.deviceRinging, &turn)
+    startGateDeadline(answer, isWarm: isWarm, &turn)
+    reach(.answered, detail: isWarm ? "warm" : "cold", &turn)
+    timers[.ring] = nil
+    turn.media(.lockWinner(session, devices[index].id))
+    for other in devices where other.key != key {
+      terminate(other.key, .answeredElsewhere, by: .app, isWinner: false, &turn)
+      turn.media(.removeAppLeg(session, other.id))
+    }
+    devices.removeAll { $0.key != key }
+  }
+
+  /// After `ok{won}` is on its way: the gate may be open already.
+  mutating func answerAccepted(_ turn: inout Turn) {
+    guard let index = winnerIndex, state == .answering else { return }
+    failIfHopeless(index, &turn)
+    tryGate(&turn)
+  }
+
+  mutating func reject(_ reject: CallReject, from key: DeviceKey, _ turn: inout Turn) -> RequestAnswer {
+    guard direction == .incoming, isUndecided, index(of: key) != nil else { return .err(Failure(.badState)) }
+    let isBusy = reject.reason == .busy
+    if isBusy { declines.busy += 1 } else { declines.declined += 1 }
+    leave(key, isBusy ? .busy : .declined, &turn)
+    switch reject.scope {
+    case .all: end(isBusy ? .busy : .declined, by: .app, others: isBusy ? .busyElsewhere : .declinedElsewhere, &turn)
+    case .device: endIfNobodyRings(&turn)
+    }
+    return .ok
+  }
+}

@@ -1,0 +1,170 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import MediaSession
+import SDP
+
+/// What an app asks for in a call that it has, and what it is told.
+extension Call {
+  // MARK: first words
+
+  mutating func mediaActive(_ active: MediaActive, from key: DeviceKey, _ turn: inout Turn) {
+    guard winner == key || isUndecided, let index = index(of: key), active.playout, !devices[index].isPlaying else { return }
+    devices[index].isPlaying = true
+    guard winner == key else { return }
+    reachOnce(.mediaActive, &turn)
+    if let connected = times[.connected] { turn.measure(.connectedToActive(turn.now - connected)) }
+    if state == .connected { startPlayout(&turn) }
+  }
+
+  /// The device plays, or 10 s have passed without a word.
+  mutating func startPlayout(_ turn: inout Turn) {
+    timers[.mediaActive] = nil
+    guard state == .connected, let index = winnerIndex else { return }
+    devices[index].isPlaying = true
+    turn.media(.playoutActive(session))
+  }
+
+  // MARK: requests
+
+  mutating func mute(_ mute: CallMute, _ turn: inout Turn) -> RequestAnswer {
+    isMuted = mute.on
+    if state == .connected { turn.media(.mute(session, mute.on)) }
+    return .ok
+  }
+
+  /// `ok` at once, comfort noise locally; the trunk is not asked (`hold: signal` is not served yet).
+  mutating func hold(_ hold: CallHold, from key: DeviceKey, _ turn: inout Turn) -> RequestAnswer {
+    guard state == .connected else { return .err(Failure(.badState)) }
+    if isHeldByApp != hold.on {
+      isHeldByApp = hold.on
+      reach(hold.on ? .heldByApp : .resumedByApp, &turn)
+      if hold.on { stopTrunkWatch() }
+      turn.media(.hold(session, hold.on))
+    }
+    return .ok
+  }
+
+  mutating func sendDigits(_ request: CallDTMF, _ turn: inout Turn) -> RequestAnswer {
+    guard state == .connected || (state == .progress && trunkLeg.media != nil) else { return .err(Failure(.badState)) }
+    if request.continue == true, pendingDigits.first?.kind == .hardPause {
+      pendingDigits[0].kind = .tone
+      playPendingDigits(&turn)
+    }
+    guard !request.digits.isEmpty else { return .ok }
+    guard pendingDigits.reduce(0, { $0 + $1.digits.utf8.count }) + request.digits.utf8.count <= Limits.pendingDigits else {
+      return .err(Failure(.tooMany))
+    }
+    pendingDigits.append(request)
+    if pendingDigits.count == 1 { startPendingDigits(&turn) }
+    return .ok
+  }
+
+  /// The first in the line: a tone plays, a soft pause waits, a hard pause waits for `continue`.
+  private mutating func startPendingDigits(_ turn: inout Turn) {
+    switch pendingDigits.first?.kind {
+    case .tone: playPendingDigits(&turn)
+    case .softPause: timers[.softPause] = turn.now + turn.configuration.timers.softPause
+    case .hardPause, nil: break
+    }
+  }
+
+  mutating func playPendingDigits(_ turn: inout Turn) {
+    timers[.softPause] = nil
+    guard !pendingDigits.isEmpty else { return }
+    let next = pendingDigits.removeFirst()
+    turn.media(
+      .sendDigits(session, DigitRequest(digits: next.digits, durationMilliseconds: next.durMs, gapMilliseconds: next.gapMs)))
+    startPendingDigits(&turn)
+  }
+
+  /// A new generation of the app leg: the client's offer, our answer. The old pair is received until the new one is nominated.
+  mutating func restart(_ restart: MediaRestart, from key: DeviceKey, on session: SessionID, _ turn: inout Turn) -> RequestAnswer {
+    guard let index = index(of: key), isUndecided || winner == key else { return .err(Failure(.badState)) }
+    guard let sdp = restart.sdp else { return .err(Failure(.badRequest, msg: "sdp is missing")) }
+    guard restart.gen == devices[index].gen + 1 else { return .err(Failure(.staleGen)) }
+    var leg = devices[index]
+    let fingerprint = leg.negotiation.settled?.fingerprint
+    leg.renewCredentials(turn.random)
+    do {
+      let (answer, media) = try leg.negotiation.answer(to: sdp)
+      let isNew = media.fingerprint != fingerprint || leg.failure != nil
+      (leg.gen, leg.sdp) = (restart.gen, answer)
+      let remote = leg.describe(media, on: session, newAssociation: isNew)
+      devices[index] = leg
+      timers[.restart] = nil
+      turn.media(.setAppRemote(self.session, leg.id, remote, newLocal: leg.local, newAssociation: isNew))
+      reach(.restarted, detail: restart.cause?.rawValue, &turn)
+      return .mediaAnswer(MediaAnswer(sdp: answer, gen: restart.gen))
+    } catch {
+      return .err(Failure(.codec, msg: String(describing: error)))
+    }
+  }
+
+  /// `call.end`. Before the lock it rejects for all; afterwards the call is over for everybody.
+  mutating func endByApp(_ request: CallEnd, from key: DeviceKey, _ turn: inout Turn) {
+    if isUndecided, direction == .incoming {
+      _ = reject(CallReject(), from: key, &turn)
+    } else if winner == key {
+      end(request.reason == .mediaFailed ? .mediaFailed : .localEnd, by: .app, &turn)
+    }
+  }
+
+  // MARK: what media reports
+
+  mutating func appLegSilent(_ leg: AppLegID, _ turn: inout Turn) {
+    guard let index = index(of: leg), winner == devices[index].key, state == .connected || state == .ready || state == .progress else { return }
+    reach(.appSilent, &turn)
+    timers[.appGrace] = turn.now + turn.configuration.timers.appLegGrace
+    // we are ICE-lite: only the client can offer
+    guard devices[index].isConnected else { return }
+    turn.send(.mediaRestart(MediaRestart(gen: devices[index].gen + 1, cause: .timeout)), to: devices[index].key, call: id)
+  }
+
+  mutating func appLegBack(_ leg: AppLegID, _ turn: inout Turn) {
+    guard timers[.appGrace] != nil, let index = index(of: leg), winner == devices[index].key else { return }
+    reach(.appBack, &turn)
+    timers[.appGrace] = nil
+  }
+
+  mutating func digitHeard(_ digit: Character, _ durationMilliseconds: Int, _ turn: inout Turn) {
+    guard isLive, let winner else { return }
+    turn.send(.callDigit(CallDigit(digit: String(digit), durMs: durationMilliseconds)), to: winner, call: id)
+  }
+
+  mutating func measured(_ statistics: MediaStatistics, _ turn: inout Turn) {
+    guard isLive else { return }
+    lastStatistics = statistics
+    guard state == .connected, let winner else { return }
+    turn.send(.quality(Quality(statistics)), to: winner, call: id)
+  }
+
+  /// Answer to audio (goals.md), less what only trunk and client can shorten: 200 → ACK and connected → `media.active` run side by side,
+  /// so the longer of the two is taken off.
+  mutating func firstAudio(_ audio: AudioDirection, at instant: Instant, _ turn: inout Turn) {
+    let stage: CallStage = audio == .trunkToApp ? .firstAudioToApp : .firstAudioToTrunk
+    guard isLive, times[stage] == nil else { return }
+    reach(stage, at: instant, &turn)
+    guard direction == .incoming, let answered = times[.answered], let connected = times[.connected] else { return }
+    let acknowledged = times[.acknowledged].map { $0 - connected } ?? .zero
+    let active = times[.mediaActive].map { $0 - connected } ?? .zero
+    turn.measure(.answerToAudio(audio, max(.zero, instant - answered - max(acknowledged, active))))
+  }
+}
+
+extension Quality {
+  /// From the lower opinion score of the two directions: 3.6 and 3.1 are the borders of G.109's medium and low quality.
+  init(_ statistics: MediaStatistics) {
+    let scores = [statistics.fromTrunk.meanOpinionScore, statistics.fromApp.meanOpinionScore].compactMap { $0 }
+    guard let worst = scores.min() else {
+      self.init(level: "good")
+      return
+    }
+    let side = worst == statistics.fromTrunk.meanOpinionScore ? statistics.fromTrunk : statistics.fromApp
+    let expected = side.packets &+ side.lost
+    let isLossy = expected > 0 && Double(side.lost) / Double(expected) > 0.01
+    self.init(
+      level: worst >= 3.6 ? "good" : worst >= 3.1 ? "fair" : "poor",
+      cause: worst >= 3.6 ? nil : isLossy ? "loss" : side.jitterMilliseconds > 30 ? "jitter" : "delay")
+  }
+}

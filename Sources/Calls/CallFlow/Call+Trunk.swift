@@ -1,0 +1,149 @@
+import AppProtocol
+import Bytes
+import MediaSession
+import SDP
+import SIP
+import SIPDialogs
+
+/// What the trunk does to a call: CANCEL, ACK, BYE, re-INVITE, silence.
+extension Call {
+  /// The trunk leg's media as negotiated, for the media thread.
+  mutating func setTrunk(_ media: TrunkMedia, _ turn: inout Turn) {
+    trunkLeg.media = media
+    turn.media(
+      .setTrunk(
+        session,
+        TrunkLegParameters(
+          remote: media.remote, encoding: AudioEncoding(media.codec), payloadType: media.payloadType,
+          telephoneEventPayloadType: media.telephoneEventPayloadType, packetTimeMilliseconds: media.packetTimeMilliseconds,
+          sends: media.direction.sends, receives: media.direction.receives, sourcePolicy: trunk.sourcePolicy, mediaPeers: trunk.mediaPeers)))
+  }
+
+  /// CANCEL before our 200. `Reason: SIP;cause=200` says that another fork answered (RFC 3326 §2).
+  mutating func cancelled(_ cause: ReasonValue?, _ turn: inout Turn) {
+    trunkLeg.finalStatus = 487
+    reach(.cancel, detail: "received", &turn)
+    let elsewhere = cause.map { $0.protocolName.uppercased() == "SIP" && $0.cause == 200 } ?? false
+    end(elsewhere ? .answeredElsewhere : .callerCancelled, by: .trunk, sip: 487, trunk: .alreadyOver, &turn)
+  }
+
+  mutating func acknowledged(_ sdp: String?, _ turn: inout Turn) {
+    guard isLive else { return }
+    if trunkLeg.phase == .answered {
+      trunkLeg.phase = .confirmed
+      reachOnce(.acknowledged, &turn)
+      if let since = times[.connected] { turn.measure(.answerToACK(turn.now - since)) }
+      if trunkLeg.isLateOffer { lateAnswer(sdp, &turn) }
+    } else if trunkLeg.awaitsReinviteAnswer {
+      trunkLeg.awaitsReinviteAnswer = false
+      guard let sdp, let media = try? trunkLeg.negotiation?.apply(answer: sdp) else {
+        return end(.codec, by: .trunk, detail: "no usable answer in the ACK", &turn)
+      }
+      moveTrunk(media, &turn)
+    }
+  }
+
+  /// The answer to the offer that our 200 carried: from here on audio flows.
+  private mutating func lateAnswer(_ sdp: String?, _ turn: inout Turn) {
+    guard let winner = winnerIndex, state == .connected else { return }
+    do {
+      guard let sdp, let media = try trunkLeg.negotiation?.apply(answer: sdp) else {
+        return end(.codec, by: .trunk, detail: "no SDP in the ACK", &turn)
+      }
+      setTrunk(media, &turn)
+      join(winner, &turn)
+      announceConnected(&turn)
+    } catch {
+      end(.codec, by: .trunk, detail: String(describing: error), &turn)
+    }
+  }
+
+  /// The user agent has sent the BYE.
+  mutating func ackTimedOut(_ turn: inout Turn) {
+    reach(.bye, detail: "no ACK", &turn)
+    end(.server, by: .trunk, trunk: .alreadyOver, detail: "no ACK", &turn)
+  }
+
+  mutating func byeReceived(_ turn: inout Turn) {
+    reach(.bye, detail: "received", &turn)
+    end(.remoteHangup, by: .trunk, trunk: .alreadyOver, &turn)
+  }
+
+  /// The leg is gone without a word that ended it.
+  mutating func legClosed(_ turn: inout Turn) {
+    end(.trunkLost, by: .trunk, trunk: .alreadyOver, detail: "leg closed", &turn)
+  }
+
+  // MARK: re-INVITE
+
+  /// Keeps or moves media, or holds; what cannot be used is refused and changes nothing (RFC 3261 §14.2).
+  mutating func reinvited(_ sdp: String?, _ turn: inout Turn) {
+    guard state == .connected, trunkLeg.phase == .confirmed, trunkLeg.negotiation != nil else {
+      return turn.sip(.refuseReinvite(trunkLeg.leg, code: 491))
+    }
+    guard let sdp else {
+      guard let offer = trunkLeg.negotiation?.makeOffer() else { return }
+      trunkLeg.awaitsReinviteAnswer = true
+      return turn.sip(.answerReinvite(trunkLeg.leg, sdp: offer))
+    }
+    do {
+      guard let (answer, media) = try trunkLeg.negotiation?.answer(to: sdp) else { return }
+      moveTrunk(media, &turn)
+      turn.sip(.answerReinvite(trunkLeg.leg, sdp: answer))
+    } catch {
+      turn.sip(.refuseReinvite(trunkLeg.leg, code: error.sipStatus))
+    }
+  }
+
+  private mutating func moveTrunk(_ media: TrunkMedia, _ turn: inout Turn) {
+    let changed = media != trunkLeg.media
+    if changed { setTrunk(media, &turn) }
+    // held: the peer takes nothing from us (RFC 3264 §8.4)
+    let isHeld = !media.direction.sends
+    guard isHeld != isHeldByTrunk, let winner else { return }
+    isHeldByTrunk = isHeld
+    reach(isHeld ? .heldByTrunk : .resumedByTrunk, &turn)
+    if isHeld { stopTrunkWatch() }
+    turn.send(.callHeld(CallHeld(by: .remote, on: isHeld)), to: winner, call: id)
+  }
+
+  // MARK: silence
+
+  /// RTP came and then not for 20 s: is anybody there? Never asked while held.
+  mutating func trunkSilent(_ turn: inout Turn) {
+    guard state == .connected, trunkLeg.phase == .confirmed, !isHeldByApp, !isHeldByTrunk else { return }
+    reach(.trunkSilent, &turn)
+    trunkLeg.isSilent = true
+    pingTrunk(&turn)
+  }
+
+  private mutating func pingTrunk(_ turn: inout Turn) {
+    trunkLeg.isPinging = true
+    turn.sip(.ping(trunkLeg.leg))
+    timers[.trunkPing] = turn.now + turn.configuration.timers.trunkPing
+  }
+
+  mutating func trunkBack(_ turn: inout Turn) {
+    guard trunkLeg.isSilent else { return }
+    reach(.trunkBack, &turn)
+    stopTrunkWatch()
+  }
+
+  mutating func stopTrunkWatch() {
+    (trunkLeg.isSilent, trunkLeg.isPinging) = (false, false)
+    timers[.trunkPing] = nil
+  }
+
+  mutating func pingAnswered(alive: Bool, _ turn: inout Turn) {
+    guard isLive, trunkLeg.isPinging else { return }
+    guard alive else { return end(.trunkLost, by: .trunk, detail: "OPTIONS not answered", &turn) }
+    // alive: asked again while it stays silent
+    trunkLeg.isPinging = false
+  }
+
+  mutating func trunkPingDue(_ turn: inout Turn) {
+    guard isLive, trunkLeg.isSilent else { return }
+    if trunkLeg.isPinging { return end(.trunkLost, by: .trunk, detail: "no answer to OPTIONS", &turn) }
+    pingTrunk(&turn)
+  }
+}

@@ -1,0 +1,169 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import MediaSession
+import SDP
+import SIPDialogs
+
+/// One call: a trunk leg, the app legs of the devices that ring, and what joins them. Its rules stand in the extensions, one file a subject.
+///
+/// Incoming:
+///
+///     state      event                                    → state       actions
+///     parked     first call.ringing                       → ringing     180
+///     parked     call.answer (the lock)                   → answering   ok{won}, cancel to the others, lockWinner, gate deadline
+///     ringing    call.answer (the lock)                   → answering   the same
+///     both       CANCEL, 45 s, all devices out, reject    → ended       final response (not after CANCEL), call.cancel to each
+///     answering  gate opens                               → connected   connect, 200, call.connected
+///     answering  deadline, media.fail, wrong fingerprint  → ended       480 Q.850;cause=41, call.ended
+///     answering  CANCEL, call.end                         → ended       call.ended
+///     connected  BYE, call.end, legs lost, 4 h, no ACK    → ended       BYE (not after BYE), call.ended
+///
+/// Outgoing:
+///
+///     starting   gate opens and start line on disk        → ready       INVITE
+///     starting   5 s, media.fail, call.end                → ended       call.ended, no INVITE
+///     ready      100, 18x                                 → progress    call.progress, early media
+///     both       200                                      → connected   connect, call.connected
+///     both       300…699, call.end, 180 s                 → ended       CANCEL (not after a final response), call.ended
+///     connected  as incoming
+///
+/// `ended` takes no input but the final statistics; then the record is written and only the tombstone is left. What does not fit the state
+/// crossed something on its way: a request gets `err{gone}` or `err{badState}`, everything else is ignored.
+struct Call {
+  let id: CallID
+  let direction: CallDirection
+  let user: String
+  let trunk: Routing.Trunk
+  let session: MediaSessionID
+  let account: String
+  /// As the app sees the parties.
+  var from: Handle
+  var to: Handle
+  /// As the record holds them.
+  let callerNumber: String
+  let calledNumber: String
+  var sipCallID: String?
+
+  /// The deadline under which the machine has noted this call.
+  var scheduled = Instant.distantFuture
+
+  private(set) var state: CallState
+  private(set) var stateSince: Instant
+  var timers = CallTimers()
+  /// When each stage was first reached.
+  private(set) var times: [CallStage: Instant] = [:]
+
+  var trunkLeg: TrunkLeg
+  var devices: [DeviceLeg] = []
+  /// Exactly one entry for each device that was ever told of the call and for which it is over.
+  var terminals: [DeviceKey: Terminal] = [:]
+  /// The device that has the call.
+  var winner: DeviceKey?
+  var offeredDevices = 0
+  var nextAppLeg: UInt32 = 1
+  var reservation: MediaReservation?
+
+  var isJournalled = false
+  var isHeldByApp = false
+  var isHeldByTrunk = false
+  var isMuted = false
+  var pendingDigits: [CallDTMF] = []
+  /// How the devices' refusals add up: the final response follows from it.
+  var declines = Declines()
+  var end: CallRecord.End?
+  var lastStatistics: MediaStatistics?
+
+  struct Declines { var declined = 0, busy = 0, blocked = 0, filtered = 0, unusable = 0 }
+
+  init(
+    id: CallID, direction: CallDirection, user: String, trunk: Routing.Trunk, session: MediaSessionID, account: String, from: Handle,
+    to: Handle, callerNumber: String, calledNumber: String, trunkLeg: TrunkLeg, at now: Instant
+  ) {
+    (self.id, self.direction, self.user, self.trunk, self.session) = (id, direction, user, trunk, session)
+    (self.account, self.from, self.to, self.trunkLeg) = (account, from, to, trunkLeg)
+    (self.callerNumber, self.calledNumber) = (String(callerNumber.prefix(Limits.textCharacters)), String(calledNumber.prefix(Limits.textCharacters)))
+    state = direction == .incoming ? .parked : .starting
+    stateSince = now
+  }
+
+  /// Nobody has the call yet: the lock is free.
+  var isUndecided: Bool { state == .parked || state == .ringing }
+  var isLive: Bool { state != .ended }
+
+  /// Runs a change in place.
+  mutating func apply(_ body: (inout Call, inout Turn) -> Void, _ turn: inout Turn) { body(&self, &turn) }
+
+  mutating func enter(_ next: CallState, _ turn: inout Turn) {
+    guard state != next else { return }
+    turn.statistics.states[state, default: 0] -= 1
+    turn.statistics.states[next, default: 0] += 1
+    (state, stateSince) = (next, turn.now)
+  }
+
+  /// Notes a stage in timeline and trace; its first time counts for the record.
+  mutating func reach(_ stage: CallStage, at instant: Instant? = nil, detail: String? = nil, _ turn: inout Turn) {
+    let at = instant ?? turn.now
+    if times[stage] == nil { times[stage] = at }
+    turn.output.actions.append(.trace(id, stage, at: at, detail: detail))
+  }
+
+  /// The same, but only the first time.
+  mutating func reachOnce(_ stage: CallStage, at instant: Instant? = nil, detail: String? = nil, _ turn: inout Turn) {
+    if times[stage] == nil { reach(stage, at: instant, detail: detail, &turn) }
+  }
+
+  func index(of key: DeviceKey) -> Int? { devices.firstIndex { $0.key == key } }
+  func index(of leg: AppLegID) -> Int? { devices.firstIndex { $0.id == leg } }
+  var winnerIndex: Int? { winner.flatMap { index(of: $0) } }
+
+  /// A deadline passed.
+  mutating func expired(_ timer: CallTimer, _ turn: inout Turn) {
+    switch timer {
+    case .journal:
+      turn.statistics.journalLate += 1
+      journalled(&turn)
+    case .ring: ringTimedOut(&turn)
+    case .gate: gateTimedOut(&turn)
+    case .restart: end(.mediaFailed, by: .app, detail: "DTLS failed", &turn)
+    case .mediaActive: startPlayout(&turn)
+    case .appGrace: end(.networkLost, by: .app, &turn)
+    case .trunkPing: trunkPingDue(&turn)
+    case .longestCall: end(.server, by: .gateway, detail: "longest call", &turn)
+    case .softPause: playPendingDigits(&turn)
+    case .vanished: endIfNobodyRings(&turn)
+    case .finalStatistics: break  // the machine writes the record
+    }
+  }
+}
+
+/// The trunk's side of a call.
+struct TrunkLeg {
+  enum Phase {
+    /// Outgoing, no INVITE sent.
+    case idle
+    /// INVITE without a final response.
+    case invited
+    /// Our 200 waits for its ACK.
+    case answered
+    case confirmed
+    /// A final response, BYE or CANCEL is sent or received: nothing more goes out.
+    case over
+  }
+  let leg: LegID
+  var phase: Phase
+  var negotiation: TrunkNegotiation?
+  var media: TrunkMedia?
+  /// Our answer to the INVITE's offer, for the 200.
+  var answer: String?
+  /// The INVITE had no offer: ours goes in the 200.
+  var isLateOffer = false
+  /// Our offer went in the answer to a re-INVITE without one; the ACK brings the peer's answer.
+  var awaitsReinviteAnswer = false
+  var wantsRinging = false
+  var isPinging = false
+  var isSilent = false
+  var sentRinging = false
+  /// Of the INVITE; nil before.
+  var finalStatus: Int?
+}

@@ -1,0 +1,216 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import MediaSession
+import SDP
+import SIPDialogs
+
+/// Events of the app side: devices that come and go, their requests and notices.
+extension CallMachine {
+  mutating func handle(_ event: SessionEvent, _ turn: inout Turn) {
+    switch event {
+    case .connected(let key, let session, let info, let resumed): connected(key, session, info, resumed: resumed, &turn)
+    case .disconnected(let key, let session): disconnected(key, session, &turn)
+    case .ended(let key, let session): sessionEnded(key, session, &turn)
+    case .stateChanged: break  // only pushes depend on it
+    case .offerAcked(let key, let session, let call): change(call, &turn) { call, _ in call.offerAcked(key, on: session) }
+    case .request(let key, let session, let token, let message, let call): request(key, session, token, message, call, &turn)
+    case .notification(let key, _, let message, let call): notice(key, message, call, &turn)
+    }
+  }
+
+  // MARK: presence
+
+  private mutating func connected(_ key: DeviceKey, _ session: SessionID, _ info: DeviceInfo, resumed: Bool, _ turn: inout Turn) {
+    let device = DevicePresence(key: key, session: session, info: info)
+    presences[key.user, default: []].removeAll { $0.key == key }
+    presences[key.user, default: []].append(device)
+    if resumed {
+      for id in callsOfUser[key.user] ?? [] { calls[id]?.deviceResumed(key, session, turn) }
+      for id in tombstones.calls(of: key.user) { tombstones.update(id, key) { $0.resumed(at: turn.now) } }
+    } else {
+      welcome(device, &turn)
+    }
+  }
+
+  /// The snapshot: every call that this device may show, and `call.gone` for each that it may still show though it is over.
+  private mutating func welcome(_ device: DevicePresence, _ turn: inout Turn) {
+    var snapshots: [CallSnapshot] = []
+    var gone: [GoneCall] = []
+    for id in callsOfUser[device.key.user] ?? [] {
+      change(id, &turn) { call, turn in
+        switch call.greet(device, &turn) {
+        case .snapshot(let snapshot): snapshots.append(snapshot)
+        case .gone(let over): gone.append(GoneCall(call: id, over: over))
+        case nil: break
+        }
+      }
+    }
+    for id in tombstones.calls(of: device.key.user) {
+      tombstones.update(id, device.key) { terminal in
+        if let over = terminal.takeUnseen(at: turn.now) { gone.append(GoneCall(call: id, over: over)) }
+      }
+    }
+    turn.app(.welcome(device.session, calls: snapshots, gone: gone, live: Set(snapshots.map(\.call))))
+  }
+
+  private mutating func disconnected(_ key: DeviceKey, _ session: SessionID, _ turn: inout Turn) {
+    guard let index = presences[key.user]?.firstIndex(where: { $0.key == key && $0.session == session }) else { return }
+    presences[key.user]?[index].isConnected = false
+    for id in callsOfUser[key.user] ?? [] { calls[id]?.deviceDisconnected(key, turn) }
+    for id in tombstones.calls(of: key.user) { tombstones.update(id, key) { $0.socketLost(at: turn.now) } }
+  }
+
+  private mutating func sessionEnded(_ key: DeviceKey, _ session: SessionID, _ turn: inout Turn) {
+    guard let index = presences[key.user]?.firstIndex(where: { $0.key == key && $0.session == session }) else { return }
+    if presences[key.user]?[index].isConnected == true { disconnected(key, session, &turn) }
+    presences[key.user]?.remove(at: index)
+    if presences[key.user]?.isEmpty ?? false { presences[key.user] = nil }
+    for id in callsOfUser[key.user] ?? [] { change(id, &turn) { $0.deviceVanished(key, &$1) } }
+  }
+
+  private func presence(_ key: DeviceKey) -> DevicePresence? { presences[key.user]?.first { $0.key == key } }
+
+  // MARK: requests
+
+  private mutating func request(
+    _ key: DeviceKey, _ session: SessionID, _ token: RequestToken, _ message: ClientMessage, _ call: CallID?, _ turn: inout Turn
+  ) {
+    switch message {
+    case .devicePut, .deviceDel: return turn.answer(token, .ok)
+    case .later: return turn.refuse(token, .unsupported)
+    case .callStart(let start): return self.start(start, key, token, call, &turn)
+    default: break
+    }
+    guard let id = call else { return turn.refuse(token, .badRequest, "call is missing") }
+    guard let live = calls[id], live.isLive, live.user == key.user, live.terminals[key] == nil, live.index(of: key) != nil else {
+      return refuseGone(id, key, token, message, &turn)
+    }
+    var accepted: RequestAnswer?
+    change(id, &turn) { call, turn in
+      switch message {
+      case .callPrepare(let prepare): accepted = call.prepare(prepare, from: key, on: session, &turn)
+      case .callAnswer(let answer):
+        // the answer goes out before what the open gate causes
+        turn.answer(token, call.answer(answer, from: key, on: session, &turn))
+        call.answerAccepted(&turn)
+      case .callReject(let reject): accepted = call.reject(reject, from: key, &turn)
+      case .callEnd(let end):
+        turn.answer(token, .ok)
+        call.endByApp(end, from: key, &turn)
+      case .mediaRestart(let restart): accepted = call.restart(restart, from: key, on: session, &turn)
+      case .callHold(let hold):
+        let answer = call.winner == key ? call.hold(hold, from: key, &turn) : .err(Failure(.badState))
+        turn.answer(token, answer)
+        if case .ok = answer { turn.send(.callHeld(CallHeld(by: .local, on: hold.on)), to: key, call: id) }
+      case .callMute(let mute): accepted = call.winner == key ? call.mute(mute, &turn) : .err(Failure(.badState))
+      case .callDTMF(let digits): accepted = call.winner == key ? call.sendDigits(digits, &turn) : .err(Failure(.badState))
+      default: accepted = .err(Failure(.unsupported))
+      }
+    }
+    if let accepted { turn.answer(token, accepted) }
+  }
+
+  /// The call is over for this device, or was never its own: `call.end` is safe to repeat, everything else is told why.
+  private func refuseGone(_ id: CallID, _ key: DeviceKey, _ token: RequestToken, _ message: ClientMessage, _ turn: inout Turn) {
+    if case .callEnd = message { return turn.answer(token, .ok) }
+    var reason: EndReason?
+    if let call = calls[id], call.user == key.user {
+      reason = call.terminals[key]?.over.reason ?? (call.direction == .incoming && call.winner != nil ? .answeredElsewhere : nil)
+    } else if let tombstone = tombstones[id], tombstone.user == key.user {
+      reason = tombstone.terminals[key]?.over.reason ?? (tombstone.direction == .incoming ? tombstone.over.reason : nil)
+    }
+    if case .callAnswer = message, reason == .answeredElsewhere { return turn.refuse(token, .answeredElsewhere, reason: reason) }
+    turn.refuse(token, .gone, reason: reason)
+  }
+
+  private mutating func notice(_ key: DeviceKey, _ message: ClientMessage, _ id: CallID?, _ turn: inout Turn) {
+    guard let id, calls[id]?.user == key.user, calls[id]?.terminals[key] == nil else { return }
+    change(id, &turn) { call, turn in
+      guard call.isLive else { return }
+      switch message {
+      case .callRinging: call.deviceRinging(key, &turn)
+      case .callUnavailable(let unavailable): call.deviceUnavailable(key, unavailable.why, &turn)
+      case .mediaReady(let ready): call.mediaReady(ready, from: key, &turn)
+      case .mediaFail(let failure): call.mediaFailed(failure, from: key, &turn)
+      case .mediaActive(let active): call.mediaActive(active, from: key, &turn)
+      default: break  // candidates are never resolved or probed; `stats` are the device's own view
+      }
+    }
+  }
+
+  // MARK: call.start
+
+  private mutating func start(_ start: CallStart, _ key: DeviceKey, _ token: RequestToken, _ id: CallID?, _ turn: inout Turn) {
+    guard let id else { return turn.refuse(token, .badRequest, "call is missing") }
+    if let running = calls[id] {
+      guard running.direction == .outgoing, running.winner == key else { return refuse(token, .forbidden, .forbidden, nil, &turn) }
+      guard running.isLive, let leg = running.devices.first else { return turn.refuse(token, .gone, reason: running.end?.reason) }
+      return turn.answer(token, .ok(Success(sdp: leg.sdp)))
+    }
+    if let tombstone = tombstones[id] {
+      guard tombstone.owner == key else { return refuse(token, .forbidden, .forbidden, nil, &turn) }
+      return turn.refuse(token, .gone, reason: tombstone.over.reason)
+    }
+    guard let device = presence(key) else { return refuse(token, .server, .forbidden, "no session", &turn) }
+    if isDraining { return refuse(token, .overload, .draining, nil, &turn) }
+    if calls.count >= configuration.bounds.calls { return refuse(token, .overload, .overload, nil, &turn) }
+    if callsOfUser[key.user]?.count ?? 0 >= configuration.bounds.callsPerUser { return refuse(token, .tooMany, .userLimit, nil, &turn) }
+    let account = start.acct ?? device.accounts.first ?? Self.defaultAccount
+    guard device.accounts.contains(account) else { return refuse(token, .forbidden, .forbidden, "acct", &turn) }
+    guard let caller = routing.callerNumber(of: key.user, wanted: start.from?.h) else {
+      return refuse(token, .forbidden, .forbidden, "from is not a number of this user", &turn)
+    }
+    guard start.to.k == .phone, let number = Routing.dialled(start.to.h) else { return refuse(token, .notFound, .notFound, "to", &turn) }
+    if routing.emergencyNumbers.contains(number) { return refuse(token, .emergency, .emergency, nil, &turn) }
+    guard let trunk = routing.trunk(dialling: number) else { return refuse(token, .notFound, .notFound, "no route", &turn) }
+    if let most = trunk.maximumCalls, callsOfTrunk[trunk.name, default: 0] >= most {
+      return refuse(token, .overload, .trunkLimit, trunk: trunk.name, nil, &turn)
+    }
+    if let problem = Self.problem(of: start.sdp) { return refuse(token, .codec, .codec, trunk: trunk.name, problem, &turn) }
+    var call = Call(
+      id: id, direction: .outgoing, user: key.user, trunk: trunk, session: MediaSessionID(raw: takeNumber()), account: account,
+      from: Handle(k: .phone, h: caller, n: start.from?.n), to: Handle(k: .phone, h: number, n: start.to.n), callerNumber: caller,
+      calledNumber: number, trunkLeg: TrunkLeg(leg: .outbound(takeNumber()), phase: .idle), at: turn.now)
+    call.sipCallID = CallID(random: random).description
+    pending[id] = .outgoing(call, start, device, token)
+    turn.output.actions.append(.reserveMedia(id, session: call.session, user: key.user, toward: trunk.peer?.flow.remote.ip))
+  }
+
+  func refuse(
+    _ token: RequestToken, _ code: ErrorCode, _ reason: Refusal.Reason, trunk: String = "", _ text: String?, _ turn: inout Turn
+  ) {
+    turn.refuse(token, code, text)
+    turn.output.actions.append(.refused(Refusal(reason, .outgoing, trunk: trunk, detail: text)))
+  }
+
+  /// Why the app's offer cannot be used; asked before anything is reserved.
+  private static func problem(of sdp: String) -> String? {
+    guard let fingerprint = FingerprintAttribute(.sha256, [UInt8](repeating: 0, count: 32)) else { return nil }
+    var negotiation = AppNegotiation(
+      endpoint: SecureEndpoint(ufrag: "probe", password: "probe", fingerprint: fingerprint, candidates: [], ssrc: 1), sessionID: 0)
+    do {
+      _ = try negotiation.answer(to: sdp)
+      return nil
+    } catch {
+      return String(describing: error)
+    }
+  }
+
+  /// Media is reserved for a `call.start`.
+  mutating func started(
+    _ call: Call, _ start: CallStart, _ device: DevicePresence, _ request: RequestToken, _ reservation: MediaReservation,
+    _ turn: inout Turn
+  ) {
+    var call = call
+    call.reach(.start, detail: call.trunk.name, &turn)
+    let answer = call.start(start, from: device, reservation, &turn)
+    turn.answer(request, answer)
+    guard case .ok = answer else {
+      turn.media(.close(reservation.session))
+      return turn.output.actions.append(.refused(Refusal(.codec, .outgoing, trunk: call.trunk.name)))
+    }
+    admit(call, &turn)
+    change(call.id, &turn) { _, _ in }
+  }
+}

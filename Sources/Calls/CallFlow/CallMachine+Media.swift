@@ -1,0 +1,58 @@
+import AppProtocol
+import Bytes
+import MediaSession
+
+/// Events of the media threads.
+extension CallMachine {
+  mutating func handle(_ event: MediaEvent, _ turn: inout Turn) {
+    switch event {
+    case .nominated(let session, let leg, let generation, _):
+      change(sessions[session], &turn) { $0.nominated(leg, epoch: generation, &$1) }
+    case .keysInstalled(let session, let leg, let generation, let profile):
+      change(sessions[session], &turn) { $0.keysInstalled(leg, epoch: generation, profile: profile, &$1) }
+    case .appLegFailed(let session, let leg, let failure): change(sessions[session], &turn) { $0.appLegFailed(leg, failure, &$1) }
+    case .appLegSilent(let session, let leg): change(sessions[session], &turn) { $0.appLegSilent(leg, &$1) }
+    case .appLegBack(let session, let leg): change(sessions[session], &turn) { $0.appLegBack(leg, &$1) }
+    case .trunkSilent(let session): change(sessions[session], &turn) { $0.trunkSilent(&$1) }
+    case .trunkBack(let session): change(sessions[session], &turn) { $0.trunkBack(&$1) }
+    case .firstAudio(let session, let direction, let at): change(sessions[session], &turn) { $0.firstAudio(direction, at: at, &$1) }
+    case .trunkSourceRejected: break  // for the log of whoever carries this event
+    case .digit(let session, .trunkToApp, let digit, let milliseconds):
+      change(sessions[session], &turn) { $0.digitHeard(digit, milliseconds, &$1) }
+    case .digit: break  // an app's own telephone-event goes to the trunk on the media thread
+    case .quality(let session, let statistics): change(sessions[session], &turn) { $0.measured(statistics, &$1) }
+    case .closed(let session, let statistics):
+      guard let id = sessions[session] else { return }
+      change(id, &turn) { call, turn in
+        if call.isLive { call.end(.server, by: .gateway, detail: "media ended", &turn) }
+      }
+      finish(id, statistics, &turn)
+    }
+  }
+
+  /// Live calls, oldest first.
+  public var summaries: [CallSummary] {
+    let turn = Turn(now: .zero, configuration: configuration, random: random, wallOffset: wallOffset, statistics: counters)
+    return calls.values.sorted { ($0.times[.start] ?? .zero, $0.session.raw) < ($1.times[.start] ?? .zero, $1.session.raw) }
+      .map { $0.summary(turn) }
+  }
+
+  /// Counters, and gauges as of now.
+  public var statistics: CallStatistics {
+    var result = counters
+    result.tombstones = tombstones.count
+    return result
+  }
+}
+
+extension Call {
+  func summary(_ turn: Turn) -> CallSummary {
+    CallSummary(
+      call: id, sipCallId: sipCallID, direction: direction, state: state, trunk: trunk.name, from: callerNumber, to: calledNumber, user: user,
+      times: Dictionary(uniqueKeysWithValues: times.map { ($0.rawValue, turn.wall($1)) }),
+      devices: devices.map {
+        let phase = $0.isDescribed && $0.phase != .winner ? "prepared" : "\($0.phase)"
+        return .init(device: $0.key.device, state: phase, ice: $0.hasPair, dtls: $0.hasKeys, ready: $0.saidReady)
+      }, held: isHeldByApp, heldByTrunk: isHeldByTrunk, muted: isMuted)
+  }
+}

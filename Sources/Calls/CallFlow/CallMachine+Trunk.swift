@@ -1,0 +1,135 @@
+import AppProtocol
+import Bytes
+import MediaSession
+import SDP
+import SIPDialogs
+
+/// Events of the trunk side, and the admission of incoming calls.
+extension CallMachine {
+  mutating func handle(_ event: SIPDialogs.Event, _ turn: inout Turn) {
+    switch event {
+    case .inviteReceived(let leg, let invite): invited(leg, invite, &turn)
+    case .cancelled(let leg, let cause): change(legs[leg], &turn) { $0.cancelled(cause, &$1) }
+    case .acknowledged(let leg, let sdp): change(legs[leg], &turn) { $0.acknowledged(sdp, &$1) }
+    case .ackTimedOut(let leg): change(legs[leg], &turn) { $0.ackTimedOut(&$1) }
+    case .progress(let leg, let code, let sdp): change(legs[leg], &turn) { $0.progressed(code, sdp, &$1) }
+    case .answered(let leg, let sdp): change(legs[leg], &turn) { $0.trunkAnswered(sdp, &$1) }
+    case .failed(let leg, let code, let cause, let byTransport):
+      change(legs[leg], &turn) { $0.trunkRefused(code, cause, byTransport: byTransport, &$1) }
+    case .reinviteReceived(let leg, let sdp):
+      guard let id = legs[leg], calls[id]?.isLive ?? false else { return turn.sip(.refuseReinvite(leg, code: 481)) }
+      change(id, &turn) { $0.reinvited(sdp, &$1) }
+    case .byeReceived(let leg, _): change(legs[leg], &turn) { $0.byeReceived(&$1) }
+    case .pingAnswered(let leg, let alive): change(legs[leg], &turn) { $0.pingAnswered(alive: alive, &$1) }
+    case .legClosed(let leg):
+      change(legs[leg], &turn) { $0.legClosed(&$1) }
+      legs[leg] = nil
+    case .refused(let reason, let isInvite, let trunk):
+      if isInvite { turn.output.actions.append(.refused(Refusal(.signalling, .incoming, trunk: trunk, detail: reason.rawValue))) }
+    }
+  }
+
+  /// An INVITE becomes a call, with a record whatever comes, or a counted refusal.
+  private mutating func invited(_ leg: LegID, _ invite: InboundInvite, _ turn: inout Turn) {
+    guard let trunk = routing.trunk(invite.trunk) else { return refuse(leg, invite, .unknownTrunk, code: 403, &turn) }
+    if isDraining { return refuse(leg, invite, .draining, code: 503, &turn) }
+    if invite.diversions > Limits.diversions { return refuse(leg, invite, .diversions, code: 482, &turn) }
+    if calls.count >= configuration.bounds.calls { return refuse(leg, invite, .overload, code: 503, &turn) }
+    if let most = trunk.maximumCalls, callsOfTrunk[trunk.name, default: 0] >= most {
+      return refuse(leg, invite, .trunkLimit, code: 503, &turn)
+    }
+    let route = routing.route(called: invite.to.number, trunk: trunk.name)
+    if let route, callsOfUser[route.user]?.count ?? 0 >= configuration.bounds.callsPerUser {
+      return refuse(leg, invite, .userLimit, code: 503, &turn)
+    }
+    var call = makeIncoming(leg, invite, trunk, route, &turn)
+    guard let route else { return reject(call, .notFound, by: .gateway, q850: 1, &turn) }
+    var toward = invite.source.remote.ip
+    if let sdp = invite.sdp {
+      do {
+        toward = try probe(sdp, trunk)
+      } catch {
+        return reject(call, .codec, by: .trunk, sip: error.sipStatus, detail: String(describing: error), &turn)
+      }
+    } else {
+      call.trunkLeg.isLateOffer = true
+    }
+    guard (presences[route.user] ?? []).contains(where: \.isConnected) else {
+      return reject(call, .unanswered, by: .app, q850: 20, detail: "no device connected", &turn)
+    }
+    pending[call.id] = .incoming(call, invite)
+    turn.output.actions.append(.reserveMedia(call.id, session: call.session, user: route.user, toward: toward))
+  }
+
+  private mutating func refuse(_ leg: LegID, _ invite: InboundInvite, _ reason: Refusal.Reason, code: Int, _ turn: inout Turn) {
+    let retry = code == 503 ? configuration.retryAfterSeconds : nil
+    turn.sip(.refuse(leg, code: code, reason: nil, cause: nil, retryAfter: retry))
+    turn.output.actions.append(.refused(Refusal(reason, .incoming, trunk: invite.trunk)))
+  }
+
+  private mutating func makeIncoming(
+    _ leg: LegID, _ invite: InboundInvite, _ trunk: Routing.Trunk, _ route: Routing.InboundRoute?, _ turn: inout Turn
+  ) -> Call {
+    let caller = invite.assertedIdentity ?? invite.from
+    var call = Call(
+      id: CallID(random: random), direction: .incoming, user: route?.user ?? "", trunk: trunk, session: MediaSessionID(raw: takeNumber()),
+      account: Self.defaultAccount, from: invite.isPrivate ? Call.anonymous : Handle(number: caller.number, name: caller.displayName),
+      to: Handle(number: route?.number ?? invite.to.number, name: nil), callerNumber: caller.number,
+      calledNumber: route?.number ?? invite.to.number, trunkLeg: TrunkLeg(leg: leg, phase: .invited), at: turn.now)
+    call.sipCallID = invite.callID
+    call.reach(.start, detail: trunk.name, &turn)
+    return call
+  }
+
+  static var defaultAccount: String { "default" }
+
+  /// Whether the offer can be answered at all, before anything is reserved; where its media lives.
+  private func probe(_ sdp: String, _ trunk: Routing.Trunk) throws(NegotiationError) -> IPAddress {
+    let isV6: Bool
+    do {
+      let description = try SessionDescription(parsing: sdp)
+      let connection = description.media.first { $0.kind == "audio" }.flatMap { description.connection(of: $0) } ?? description.connection
+      isV6 = connection?.address?.unmapped.family == .v6
+    } catch {
+      throw .malformed(error)
+    }
+    var negotiation = TrunkNegotiation(
+      local: SocketAddress(isV6 ? .any6 : .any, 9), codecs: trunk.codecs.map { AudioCodecName($0) }, sessionID: 0)
+    return try negotiation.answer(to: sdp).media.remote.ip
+  }
+
+  /// A call that ends as it begins: one final response, one record.
+  private mutating func reject(
+    _ call: Call, _ reason: EndReason, by side: CallSide, sip: Int? = nil, q850: Int? = nil, detail: String? = nil, _ turn: inout Turn
+  ) {
+    admit(call, &turn)
+    change(call.id, &turn) { call, turn in
+      guard let sip, sip != reason.refusal()?.status else { return call.end(reason, by: side, q850: q850, detail: detail, &turn) }
+      call.trunkLeg.finalStatus = sip
+      turn.sip(.refuse(call.trunkLeg.leg, code: sip, reason: nil, cause: nil, retryAfter: nil))
+      call.end(reason, by: side, sip: sip, trunk: .alreadyOver, detail: detail, &turn)
+    }
+  }
+
+  // MARK: reservation
+
+  mutating func reserved(_ id: CallID, _ reservation: MediaReservation, _ turn: inout Turn) {
+    switch pending.removeValue(forKey: id) {
+    case .incoming(let call, let invite):
+      admit(call, &turn)
+      let present = presences[call.user] ?? []
+      change(id, &turn) { $0.offer(to: present, reservation, invite, &$1) }
+    case .outgoing(let call, let start, let device, let request):
+      started(call, start, device, request, reservation, &turn)
+    case nil: turn.media(.close(reservation.session))
+    }
+  }
+
+  mutating func reservationRefused(_ id: CallID, _ reason: String, _ turn: inout Turn) {
+    switch pending.removeValue(forKey: id) {
+    case .incoming(let call, let invite): refuse(call.trunkLeg.leg, invite, .mediaPorts, code: 503, &turn)
+    case .outgoing(let call, _, _, let request): refuse(request, .overload, .mediaPorts, trunk: call.trunk.name, reason, &turn)
+    case nil: break
+    }
+  }
+}

@@ -1,0 +1,135 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import MediaSession
+import SDP
+
+/// One device's part in a call: what it was offered, what it prepared, and how far its media is.
+///
+/// A device's `gen` is the number of the SDP exchange that the app sees. `epoch` counts what the media thread was given: a second `prepare`
+/// of the same `gen` on a new session is a new epoch, so that news of the old association cannot open the gate.
+struct DeviceLeg {
+  enum Phase { case offered, ringing, winner }
+
+  let key: DeviceKey
+  let id: AppLegID
+  var phase = Phase.offered
+  /// Where the device is now, or was last.
+  var session: SessionID
+  var isConnected: Bool
+  /// `media.active` is in its caps: the first words are kept until it comes.
+  var announcesActive: Bool
+  var negotiation: AppNegotiation
+  /// Our newest description.
+  var sdp = ""
+  var gen = 1
+  /// The session on which the current generation's description came; nil: none came.
+  var describedOn: SessionID?
+  /// The session on which `call.offer` was acked: there the device is warm.
+  var ackedOn: SessionID?
+  var isPlaying = false
+
+  private(set) var epoch = 0
+  private var associationEpoch = 0
+  private var nominatedEpoch = 0
+  private var keysEpoch = 0
+  private var isReady = false
+  private(set) var failure: AppLegFailure?
+  private(set) var srtpProfile: String?
+
+  init(key: DeviceKey, id: AppLegID, session: SessionID, isConnected: Bool, announcesActive: Bool, negotiation: AppNegotiation) {
+    (self.key, self.id, self.session, self.isConnected) = (key, id, session, isConnected)
+    (self.announcesActive, self.negotiation) = (announcesActive, negotiation)
+  }
+
+  var local: AppLegLocal {
+    AppLegLocal(ufrag: negotiation.endpoint.ufrag, password: negotiation.endpoint.password, ssrc: negotiation.endpoint.ssrc)
+  }
+  var isDescribed: Bool { describedOn != nil }
+  var hasPair: Bool { epoch > 0 && nominatedEpoch == epoch }
+  var hasKeys: Bool { epoch > 0 && keysEpoch >= associationEpoch && associationEpoch > 0 }
+  /// `media.ready` of this generation came.
+  var saidReady: Bool { isReady && isDescribed }
+  /// Pair, keys and the device's own word, all of the current description.
+  var hasMedia: Bool { isDescribed && hasPair && hasKeys && saidReady }
+
+  /// A description is applied: what was known of the media before no longer counts. Returns what the media thread is told.
+  mutating func describe(_ media: AppMedia, on session: SessionID, newAssociation: Bool) -> AppLegRemote {
+    epoch += 1
+    if newAssociation || associationEpoch == 0 { (associationEpoch, failure) = (epoch, nil) }
+    (describedOn, isReady) = (session, false)
+    return AppLegRemote(
+      generation: epoch, ufrag: media.credentials.ufrag, password: media.credentials.password,
+      fingerprintAlgorithm: media.fingerprint.algorithm.rawValue, fingerprint: media.fingerprint.bytes,
+      encoding: AudioEncoding(media.codec), payloadType: media.payloadType, telephoneEvent48: media.telephoneEvent48,
+      telephoneEvent8: media.telephoneEvent8)
+  }
+
+  mutating func nominated(epoch: Int) { nominatedEpoch = max(nominatedEpoch, epoch) }
+  mutating func keysInstalled(epoch: Int, profile: String) {
+    guard epoch >= associationEpoch else { return }
+    (keysEpoch, srtpProfile, failure) = (epoch, profile, nil)
+  }
+  mutating func ready(gen: Int) { if gen == self.gen, isDescribed { isReady = true } }
+  mutating func failed(_ failure: AppLegFailure) { self.failure = failure }
+
+  /// A new ufrag and password of ours for an ICE restart (RFC 8445 §9); the stream's SSRC stays.
+  mutating func renewCredentials(_ random: RandomSource) {
+    negotiation.endpoint.ufrag = random.text(Self.ufragLength)
+    negotiation.endpoint.password = random.text(Self.passwordLength)
+  }
+
+  /// Above the 24 and 128 bits that RFC 8839 §5.4 asks for.
+  static let ufragLength = 8
+  static let passwordLength = 24
+}
+
+/// The message, or the answer in its place, that ended the call for a device.
+struct Terminal {
+  var over: CallOver
+  /// The device's own word ended it (`call.reject`, `call.unavailable`): it knows.
+  var isOwnDoing: Bool
+  var at: Instant
+  /// The device was not connected, or lost its socket right after: a new session gets `call.gone` in its place.
+  var isUnseen: Bool
+
+  /// The socket is gone; what was sent just before may have gone with it.
+  mutating func socketLost(at now: Instant) {
+    if now - at < Self.ackTime { isUnseen = true }
+  }
+
+  /// The session goes on and replays what was not acked.
+  mutating func resumed(at now: Instant) {
+    if isUnseen { (isUnseen, at) = (false, now) }
+  }
+
+  /// What a new session is told, once.
+  mutating func takeUnseen(at now: Instant) -> CallOver? {
+    guard isUnseen, !isOwnDoing else { return nil }
+    (isUnseen, at) = (false, now)
+    return over
+  }
+
+  /// A bare ack comes within 200 ms (protocol.md, Frames); the rest is round trip.
+  private static let ackTime = Duration.seconds(1)
+}
+
+extension AudioEncoding {
+  init(_ codec: AudioCodecName) {
+    switch codec {
+    case .opus: self = .opus
+    case .pcmu: self = .pcmu
+    case .pcma: self = .pcma
+    }
+  }
+}
+
+extension AudioCodecName {
+  init(_ encoding: AudioEncoding) {
+    switch encoding {
+    case .opus: self = .opus
+    case .pcmu: self = .pcmu
+    case .pcma: self = .pcma
+    }
+  }
+}

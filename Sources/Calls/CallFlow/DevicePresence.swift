@@ -1,0 +1,18 @@
+import AppSessions
+import Bytes
+
+/// A device as its session reports it.
+struct DevicePresence {
+  let key: DeviceKey
+  var session: SessionID
+  var isConnected: Bool
+  /// When the last socket was lost.
+  var lostAt: Instant?
+  var announcesActive: Bool
+  var accounts: [String]
+
+  init(key: DeviceKey, session: SessionID, info: DeviceInfo) {
+    (self.key, self.session, isConnected) = (key, session, true)
+    (announcesActive, accounts) = (info.caps.contains("media.active"), info.accounts)
+  }
+}

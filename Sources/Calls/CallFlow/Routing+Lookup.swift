@@ -1,0 +1,72 @@
+import AppProtocol
+import Bytes
+
+extension Routing {
+  /// Whom an incoming call is for.
+  struct InboundRoute: Equatable {
+    var user: String
+    /// The user's number as configured, or the called one.
+    var number: String
+  }
+
+  func trunk(_ name: String) -> Trunk? { trunks.first { $0.name == name } }
+  func user(_ id: String) -> User? { users.first { $0.id == id } }
+
+  /// The user for a called number; nil: nobody has it.
+  func route(called number: String, trunk: String) -> InboundRoute? {
+    let wanted = Self.canonical(number)
+    for rule in inbound where rule.trunk == trunk {
+      switch rule.target {
+      case .user(let id) where user(id) != nil: return InboundRoute(user: id, number: number)
+      case .user: continue
+      case .users:
+        for user in users {
+          if let own = user.numbers.first(where: { Self.canonical($0) == wanted }) { return InboundRoute(user: user.id, number: own) }
+        }
+      }
+    }
+    return nil
+  }
+
+  /// The trunk for a dialled number.
+  func trunk(dialling number: String) -> Trunk? {
+    var best: OutboundRule?
+    for rule in outbound where number.hasPrefix(rule.prefix) && trunk(rule.trunk)?.peer != nil {
+      if rule.prefix.utf8.count > best?.prefix.utf8.count ?? -1 { best = rule }
+    }
+    return best.flatMap { trunk($0.trunk) }
+  }
+
+  /// The number to call from: the wanted one if it is the user's, else nil; the first if none is wanted.
+  func callerNumber(of user: String, wanted: String?) -> String? {
+    guard let numbers = self.user(user)?.numbers else { return nil }
+    guard let wanted else { return numbers.first }
+    let canonical = Self.canonical(wanted)
+    return numbers.first { Self.canonical($0) == canonical }
+  }
+
+  /// Carriers write the same number as `+1555`, `001555` or `1555`.
+  static func canonical(_ number: String) -> Substring {
+    if number.hasPrefix("+") { return number.dropFirst() }
+    if number.hasPrefix("00") { return number.dropFirst(2) }
+    return number[...]
+  }
+
+  /// A dialled text without separators; nil if something else than a number remains.
+  static func dialled(_ text: String) -> String? {
+    let kept = text.filter { !" -.()/\u{a0}".contains($0) }
+    let digits = kept.hasPrefix("+") ? kept.dropFirst() : kept[...]
+    guard Limits.dialledCharacters.contains(kept.utf8.count), digits.utf8.allSatisfy({ (48...57).contains($0) || $0 == 42 || $0 == 35 })
+    else { return nil }
+    return kept
+  }
+}
+
+extension Handle {
+  /// A number from a trunk: `phone` is E.164 with `+`, everything else `generic`.
+  init(number: String, name: String?) {
+    let number = String(number.prefix(Limits.textCharacters))
+    let isE164 = number.hasPrefix("+") && number.utf8.count > 2 && number.dropFirst().utf8.allSatisfy { (48...57).contains($0) }
+    self.init(k: isE164 ? .phone : .generic, h: number.isEmpty ? "anonymous" : number, n: name.map { String($0.prefix(Limits.textCharacters)) })
+  }
+}

@@ -1,0 +1,61 @@
+import AppProtocol
+import AppSessions
+import Bytes
+
+/// What is left of an ended call for two minutes: why it ended, for each device.
+struct Tombstone {
+  let user: String
+  let direction: CallDirection
+  /// The device that started an outgoing call.
+  let owner: DeviceKey?
+  /// What a device hears that had no part in the call.
+  let over: CallOver
+  var terminals: [DeviceKey: Terminal]
+  let expires: Instant
+}
+
+/// The tombstones, oldest first, with a bound.
+struct Tombstones {
+  private var entries: [CallID: Tombstone] = [:]
+  private var byUser: [String: [CallID]] = [:]
+  private var queue: [CallID] = []
+  private var head = 0
+
+  var count: Int { entries.count }
+  var nextExpiry: Instant? { head < queue.count ? entries[queue[head]]?.expires : nil }
+
+  subscript(call: CallID) -> Tombstone? { entries[call] }
+  func calls(of user: String) -> [CallID] { byUser[user] ?? [] }
+
+  mutating func insert(_ tombstone: Tombstone, for call: CallID) {
+    guard entries[call] == nil else { return }
+    entries[call] = tombstone
+    byUser[tombstone.user, default: []].append(call)
+    queue.append(call)
+    if entries.count > Limits.tombstones { removeOldest() }
+  }
+
+  mutating func update(_ call: CallID, _ device: DeviceKey, _ change: (inout Terminal) -> Void) {
+    guard var terminal = entries[call]?.terminals[device] else { return }
+    change(&terminal)
+    entries[call]?.terminals[device] = terminal
+  }
+
+  mutating func removeExpired(at now: Instant) {
+    while let expires = nextExpiry, expires <= now { removeOldest() }
+  }
+
+  private mutating func removeOldest() {
+    guard head < queue.count else { return }
+    let call = queue[head]
+    head += 1
+    if let user = entries.removeValue(forKey: call)?.user {
+      byUser[user]?.removeAll { $0 == call }
+      if byUser[user]?.isEmpty ?? false { byUser[user] = nil }
+    }
+    if head > 1_024, head * 2 > queue.count {
+      queue.removeFirst(head)
+      head = 0
+    }
+  }
+}

@@ -1,0 +1,29 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import MediaSession
+import SIPDialogs
+
+/// One call of `CallMachine.handle`: the time, the settings and where the actions go.
+struct Turn {
+  let now: Instant
+  let configuration: Configuration
+  let random: RandomSource
+  let wallOffset: Int64
+  var output = Output()
+  var statistics: CallStatistics
+
+  /// Milliseconds since 1970.
+  func wall(_ instant: Instant) -> Int64 { instant.nanoseconds / 1_000_000 &+ wallOffset }
+  var wallNow: Int64 { wall(now) }
+
+  mutating func sip(_ command: SIPDialogs.Command) { output.actions.append(.sip(command)) }
+  mutating func media(_ command: MediaCommand) { output.actions.append(.media(command)) }
+  mutating func app(_ command: SessionCommand) { output.actions.append(.app(command)) }
+  mutating func send(_ message: ServerMessage, to device: DeviceKey, call: CallID) { app(.send(device, message, call: call)) }
+  mutating func answer(_ request: RequestToken, _ answer: RequestAnswer) { app(.answer(request, answer)) }
+  mutating func refuse(_ request: RequestToken, _ code: ErrorCode, reason: EndReason? = nil, _ text: String? = nil) {
+    app(.answer(request, .err(Failure(code, reason: reason, msg: text))))
+  }
+  mutating func measure(_ sample: Measurement) { output.actions.append(.measured(sample)) }
+}
