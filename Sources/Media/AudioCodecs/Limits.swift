@@ -1,1 +1,17 @@
-// The named limits of this module; every bound on a queue, table or message stands here.
+/// The named limits of this module; every bound on a queue, table or message stands here.
+public enum Limits {
+  /// Every codec's audio enters and leaves at this rate: telephone band.
+  public static let sampleRateHz = 8000
+  /// One media tick: 20 ms at 8 kHz.
+  public static let samplesPerTick = 160
+  /// The longest Opus packet (RFC 6716 §2.1.4) at 8 kHz: 120 ms.
+  public static let samplesPerPacket = 960
+  /// An Opus frame is at most 1275 octets (RFC 6716 §3.2.1).
+  public static let opusFrameLength = 1275
+  /// Digits waiting to be played to one leg (protocol.md: 64 per request).
+  public static let queuedDigits = 128
+  /// RFC 4733 §2.5.1.4: the end of an event is sent three times.
+  static let endPackets = 3
+  /// Lost audio is extrapolated this long at full strength and fade, then silence: 60 ms (G.711 Appendix I).
+  static let concealedSamples = 480
+}

@@ -1,1 +1,18 @@
-// The named limits of this module; every bound on a queue, table or message stands here.
+/// The named limits of this module; every bound on a queue, table or message stands here.
+public enum Limits {
+  /// Packets kept at a time, a power of two: 1.28 s at 20 ms. The oldest are dropped beyond it.
+  public static let packets = 64
+  /// Octets of a slot: 20 ms of G.711 or any 20 ms Opus packet of speech fits.
+  public static let slotLength = 256
+  /// Larger payloads, up to a datagram, kept at a time: 0.6 s of 60 ms G.711.
+  public static let largePackets = 12
+  public static let largeLength = 1504
+  /// A sequence number further back than this is another stream, not reordering.
+  static let misorder = 100
+  /// Milliseconds queued beyond what the delay policy wants, from which audio is dropped instead of played faster: after a stall.
+  static let excessMilliseconds = 400
+  /// A timestamp step of more than this that time does not explain is a new timeline.
+  static let timestampStepMilliseconds = 1000
+  /// The delay policy never asks for more than this.
+  static let delayMilliseconds = 500
+}

@@ -1,3 +1,4 @@
+import AudioCodecs
 import Bytes
 
 /// One bridged call's media: a trunk leg and the app legs of every device that rings. Chosen by control, never reused in a process.
@@ -12,20 +13,8 @@ public struct AppLegID: Hashable, Sendable {
   public init(raw: UInt32) { self.raw = raw }
 }
 
-/// What an audio stream is coded in on one leg.
-public enum AudioEncoding: UInt8, Sendable, CaseIterable {
-  case opus, pcmu, pcma
-  /// The encoding name of the RTP payload format registry.
-  public var name: String {
-    switch self {
-    case .opus: "opus"
-    case .pcmu: "PCMU"
-    case .pcma: "PCMA"
-    }
-  }
-  /// RTP clock rate in Hz: always 48000 for Opus (RFC 7587 §4.1).
-  public var clockRateHz: UInt32 { self == .opus ? 48_000 : 8_000 }
-}
+/// What an audio stream is coded in on one leg: AudioCodecs' own type, under this module's roof for those who only speak in commands.
+public typealias AudioEncoding = AudioCodecs.AudioEncoding
 
 /// Which RTP sources a trunk leg takes (design.md, Limits and safety).
 public enum SourcePolicy: Sendable { case signalledIP, strict, symmetric }

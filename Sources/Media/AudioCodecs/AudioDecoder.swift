@@ -1,0 +1,52 @@
+/// One received stream of any codec of the catalog to 8 kHz samples: real, repaired or made up, joined without clicks. The caller says which,
+/// in the order of play-out. No allocation after `init`; one thread at a time.
+public struct AudioDecoder: ~Copyable {
+  public let encoding: AudioEncoding
+  private var opus: OpusDecoder?
+  private var concealer: PitchConcealer?
+
+  /// Throws only if libopus refuses its parameters.
+  public init(encoding: AudioEncoding) throws(OpusError) {
+    self.encoding = encoding
+    opus = nil
+    concealer = nil
+    if encoding == .opus { opus = try OpusDecoder() } else { concealer = PitchConcealer() }
+  }
+
+  /// RTP clock units a payload lasts; nil for what the codec cannot have made: empty, or longer than 120 ms.
+  // HOT
+  public static func duration(_ payload: Span<UInt8>, encoding: AudioEncoding) -> Int? {
+    if encoding == .opus { return OpusPacket.duration(payload) }
+    return payload.isEmpty || payload.count > Limits.samplesPerPacket ? nil : payload.count
+  }
+
+  /// Decodes a payload and returns its samples; 0 for a damaged one, which the caller treats as lost.
+  // HOT
+  public mutating func decode(_ payload: Span<UInt8>, into samples: inout MutableSpan<Int16>) -> Int {
+    if encoding == .opus { return (try? opus?.decode(payload, into: &samples)) ?? 0 }
+    let count = G711.decode(payload, law: encoding == .pcmu ? .mu : .a, into: &samples)
+    concealer?.received(&samples, count: count)
+    return count
+  }
+
+  /// Fills `count` lost samples from the copy in the next packet's payload (Opus FEC); made up where there is none.
+  public mutating func repair(_ count: Int, from next: Span<UInt8>, into samples: inout MutableSpan<Int16>) -> Int {
+    guard encoding == .opus else { return conceal(count, into: &samples) }
+    return (try? opus?.repair(count, from: next, into: &samples)) ?? 0
+  }
+
+  /// Makes up `count` samples, for Opus rounded down to 2.5 ms steps (20 samples), and returns how many.
+  public mutating func conceal(_ count: Int, into samples: inout MutableSpan<Int16>) -> Int {
+    let count = min(count, samples.count, Limits.samplesPerPacket)
+    guard encoding == .opus else {
+      concealer?.conceal(count, into: &samples)
+      return count
+    }
+    return (try? opus?.conceal(count / 20 * 20, into: &samples)) ?? 0
+  }
+
+  public mutating func reset() {
+    opus?.reset()
+    concealer?.reset()
+  }
+}

@@ -1,0 +1,44 @@
+import COpus
+
+/// What can be read off an Opus packet without decoding it (RFC 6716 §3).
+public enum OpusPacket {
+  /// Duration in samples at 48 kHz, which is also RTP clock units; nil for what is no Opus packet (empty, more than 120 ms, bad code).
+  public static func duration(_ packet: Span<UInt8>) -> Int? {
+    guard !packet.isEmpty else { return nil }
+    let count = packet.withUnsafeBufferPointer { source in
+      guard let base = source.baseAddress else { return OPUS_BAD_ARG }
+      return opus_packet_get_nb_samples(base, Int32(clamping: source.count), 48_000)
+    }
+    return count > 0 ? Int(count) : nil
+  }
+
+  /// True when the packet carries a copy of the frame before it (LBRR, RFC 6716 §4.2.4): only then can FEC repair a loss.
+  public static func carriesRepair(_ packet: Span<UInt8>) -> Bool {
+    // CELT-only packets (configurations 16…31) have no SILK layer.
+    guard packet.count >= 2, packet[0] & 0x80 == 0 else { return false }
+    guard let first = firstFrameOctet(packet) else { return false }
+    // The SILK header: one VAD flag per 20 ms (one in a 10 ms frame), then the LBRR flag.
+    let configuration = packet[0] >> 3
+    let frames: UInt8 = configuration < 12 ? max(1, configuration & 3) : 1
+    return first & (0x80 >> frames) != 0
+  }
+
+  /// The first octet of the first frame, behind the table of contents and frame lengths (§3.2).
+  private static func firstFrameOctet(_ packet: Span<UInt8>) -> UInt8? {
+    func lengthSize(_ offset: Int) -> Int { offset < packet.count && packet[offset] >= 252 ? 2 : 1 }
+    var offset = 1
+    switch packet[0] & 3 {
+    case 0, 1: break
+    case 2: offset &+= lengthSize(1)
+    default:
+      let frames = Int(packet[1] & 0x3f)
+      offset = 2
+      if packet[1] & 0x40 != 0 {
+        while offset < packet.count, packet[offset] == 255 { offset &+= 1 }
+        offset &+= 1
+      }
+      if packet[1] & 0x80 != 0 { for _ in 1..<max(1, frames) { offset &+= lengthSize(offset) } }
+    }
+    return offset < packet.count ? packet[offset] : nil
+  }
+}

@@ -1,0 +1,103 @@
+/// Measure: how late packets come, relative to the fastest around them.
+///
+/// A packet's transit is arrival minus timestamp: its delay plus an unknown constant. The constant cancels, since play-out is timed on the same
+/// clock: a packet played at `now` waited `now − timestamp − transit`. What must be known is how far transits spread above the fastest ones.
+///
+/// The fastest changes: routes change by a step, clocks drift. So a packet is judged against the larger of two minima, over the 25 packets
+/// before and the 25 after it. A lasting step of +180 ms is then no jitter at all, while a single late burst is. That verdict comes half a second
+/// late; until then `recentMaximum` keeps the policy from shortening the delay.
+struct ArrivalDelay: ~Copyable {
+  private static let bucketSize = 5
+  private static let bucketsInWindow = 5
+  private static let buckets = 16
+  private static let ring = 128
+
+  private let transits: UnsafeMutablePointer<Int64>
+  private let minima: UnsafeMutablePointer<Int64>
+  private let maxima: UnsafeMutablePointer<Int64>
+  private var histogram: DelayHistogram
+  private let unitsPerMillisecond: Int64
+  private var packets = 0
+  /// Over the last 25…29 packets; kept, not computed, as it is read every tick.
+  private(set) var recentMinimum: Int64 = 0
+  private(set) var recentMaximum: Int64 = 0
+
+  init(clockRateHz: UInt32, memoryPackets: Float, quantile: Float) {
+    transits = .allocate(capacity: Self.ring)
+    transits.initialize(repeating: 0, count: Self.ring)
+    minima = .allocate(capacity: Self.buckets)
+    minima.initialize(repeating: 0, count: Self.buckets)
+    maxima = .allocate(capacity: Self.buckets)
+    maxima.initialize(repeating: 0, count: Self.buckets)
+    histogram = DelayHistogram(memoryPackets: memoryPackets, quantile: quantile)
+    unitsPerMillisecond = Int64(max(1000, clockRateHz) / 1000)
+  }
+
+  deinit {
+    transits.deallocate()
+    minima.deallocate()
+    maxima.deallocate()
+  }
+
+  /// Units above `recentMinimum` that the wanted share of packets keeps to.
+  var spread: Int64 {
+    let long = Int64(histogram.milliseconds) &* unitsPerMillisecond
+    // Before the histogram knows much, what was seen is the best guess.
+    return packets < 4 * Self.bucketSize * Self.bucketsInWindow ? max(long, recentMaximum &- recentMinimum) : long
+  }
+
+  // HOT
+  mutating func arrived(transit: Int64) {
+    transits[packets & (Self.ring &- 1)] = transit
+    let bucket = packets / Self.bucketSize & (Self.buckets &- 1)
+    if packets % Self.bucketSize == 0 {
+      minima[bucket] = transit
+      maxima[bucket] = transit
+      refreshWindow(through: packets / Self.bucketSize)
+    } else {
+      minima[bucket] = min(minima[bucket], transit)
+      maxima[bucket] = max(maxima[bucket], transit)
+    }
+    recentMinimum = min(recentMinimum, transit)
+    recentMaximum = max(recentMaximum, transit)
+    packets &+= 1
+    if packets % Self.bucketSize == 0 { judge(bucket: packets / Self.bucketSize &- 1 &- Self.bucketsInWindow) }
+  }
+
+  /// A packet that never came but could be repaired from its successor: as if it had come with it, so that the wanted delay covers repair.
+  mutating func repairable(transit: Int64, times: Float) {
+    histogram.add(milliseconds: Int(clamping: max(0, transit &- recentMinimum) / unitsPerMillisecond), times: times)
+  }
+
+  private mutating func refreshWindow(through newest: Int) {
+    let oldest = max(0, newest &- Self.bucketsInWindow)
+    (recentMinimum, recentMaximum) = (.max, .min)
+    for bucket in oldest...newest {
+      recentMinimum = min(recentMinimum, minima[bucket & (Self.buckets &- 1)])
+      recentMaximum = max(recentMaximum, maxima[bucket & (Self.buckets &- 1)])
+    }
+  }
+
+  /// Enters a bucket whose following window is complete.
+  private mutating func judge(bucket: Int) {
+    guard bucket >= 0 else { return }
+    var (before, after) = (Int64.max, Int64.max)
+    for offset in 0...Self.bucketsInWindow {
+      if bucket >= offset { before = min(before, minima[(bucket &- offset) & (Self.buckets &- 1)]) }
+      after = min(after, minima[(bucket &+ offset) & (Self.buckets &- 1)])
+    }
+    let fastest = max(before, after)
+    for index in 0..<Self.bucketSize {
+      let transit = transits[(bucket &* Self.bucketSize &+ index) & (Self.ring &- 1)]
+      histogram.add(milliseconds: Int(clamping: max(0, transit &- fastest) / unitsPerMillisecond))
+    }
+  }
+
+  /// The timeline jumped: what is known about spread stays, the minima do not.
+  mutating func timelineChanged() { packets = 0 }
+
+  mutating func removeAll() {
+    packets = 0
+    histogram.removeAll()
+  }
+}

@@ -1,0 +1,104 @@
+/// What is known of a stored packet. Times are in RTP clock units on the stream's extended timeline.
+struct StoredPacket {
+  /// Extended sequence number, −1 for a free slot.
+  var sequence: Int64 = -1
+  var timestamp: Int64 = 0
+  /// Arrival minus timestamp: the packet's delay plus a constant.
+  var transit: Int64 = 0
+  var duration: Int32 = 0
+  var length: Int32 = 0
+  /// Index in the pool of large payloads, −1 for the slot's own octets.
+  var large: Int16 = -1
+  var carriesRepair = false
+  /// Not audio (telephone-event, comfort noise): only its place in the sequence counts.
+  var isPlaceholder = false
+}
+
+/// Store: a ring of `Limits.packets` slots found by extended sequence number, in one slab allocated at set-up (22 KB + 18 KB for large payloads).
+/// Two numbers never share a slot as long as all lie within `Limits.packets` of each other, which the buffer above keeps true.
+struct PacketStore: ~Copyable {
+  private let slots: UnsafeMutablePointer<StoredPacket>
+  private let octets: UnsafeMutablePointer<UInt8>
+  private static let largeOffset = Limits.packets * Limits.slotLength
+  private static let octetCount = largeOffset + Limits.largePackets * Limits.largeLength
+  private var largeInUse: UInt32 = 0
+  /// Slots in use.
+  private(set) var count = 0
+
+  init() {
+    slots = .allocate(capacity: Limits.packets)
+    slots.initialize(repeating: StoredPacket(), count: Limits.packets)
+    octets = .allocate(capacity: Self.octetCount)
+  }
+
+  deinit {
+    slots.deallocate()
+    octets.deallocate()
+  }
+
+  @inline(__always) private func index(_ sequence: Int64) -> Int { Int(truncatingIfNeeded: sequence) & (Limits.packets &- 1) }
+
+  /// The packet of this number, if stored.
+  // HOT
+  func packet(_ sequence: Int64) -> StoredPacket? {
+    let packet = slots[index(sequence)]
+    return packet.sequence == sequence ? packet : nil
+  }
+
+  /// Copies a payload in. False when it is too large or the pool of large ones is used up. The number's slot must be free.
+  // HOT
+  mutating func put(_ packet: StoredPacket, payload: Span<UInt8>) -> Bool {
+    var packet = packet
+    packet.length = Int32(truncatingIfNeeded: payload.count)
+    packet.large = -1
+    if payload.count > Limits.slotLength {
+      let free = (~largeInUse).trailingZeroBitCount
+      guard payload.count <= Limits.largeLength, free < Limits.largePackets else { return false }
+      largeInUse |= 1 << UInt32(free)
+      packet.large = Int16(truncatingIfNeeded: free)
+    }
+    let target = octets + offset(packet)
+    payload.withUnsafeBufferPointer { source in
+      if let base = source.baseAddress { target.update(from: base, count: source.count) }
+    }
+    slots[index(packet.sequence)] = packet
+    count &+= 1
+    return true
+  }
+
+  @inline(__always) private func offset(_ packet: StoredPacket) -> Int {
+    packet.large >= 0 ? Self.largeOffset &+ Int(packet.large) &* Limits.largeLength : index(packet.sequence) &* Limits.slotLength
+  }
+
+  /// Frees a slot. Its octets stay readable until the next `put`.
+  // HOT
+  mutating func remove(_ sequence: Int64) {
+    let position = index(sequence)
+    guard slots[position].sequence == sequence else { return }
+    if slots[position].large >= 0 { largeInUse &= ~(1 << UInt32(slots[position].large)) }
+    slots[position].sequence = -1
+    count &-= 1
+  }
+
+  mutating func removeAll() {
+    for position in 0..<Limits.packets { slots[position].sequence = -1 }
+    largeInUse = 0
+    count = 0
+  }
+
+  /// The payload of a packet that is stored, or was removed since the last `put`.
+  func payload(_ packet: StoredPacket) -> UnsafeBufferPointer<UInt8> {
+    // Invariant: offset and length come from a StoredPacket this store filled, so the range lies in the slab.
+    UnsafeBufferPointer(start: octets + offset(packet), count: Int(packet.length))
+  }
+
+  /// The lowest stored number above `sequence` and up to `last`.
+  // HOT
+  func first(after sequence: Int64, through last: Int64) -> StoredPacket? {
+    guard count > 0, last > sequence else { return nil }
+    for candidate in (sequence &+ 1)...last {
+      if let packet = packet(candidate) { return packet }
+    }
+    return nil
+  }
+}

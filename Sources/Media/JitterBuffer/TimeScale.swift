@@ -1,0 +1,74 @@
+/// Stretch: plays speech faster or slower without changing its pitch, by taking out or repeating whole pitch periods with a cross-fade
+/// (pitch-aware overlap-add, as in WSOLA and NetEQ), 8 kHz, in place. Noise and silence have no pitch: there any lag does, and the fade hides it.
+///
+/// Pure functions on the caller's memory. About 10 µs per call of 320 samples; called on few ticks.
+public enum TimeScale {
+  /// 2.5 ms … 15 ms: 400 Hz … 66 Hz.
+  public static let shortestLag = 20
+  public static let longestLag = 120
+  /// Below this mean square (−60 dBov) content does not matter.
+  static let quiet = 1000
+
+  /// Takes up to `limit` samples out of `samples[0..<count]`, one pitch period or several, and returns how many went: 0 when no cut is clean.
+  /// - Parameter urgent: accept a cut that is heard a little.
+  // HOT
+  public static func shrink(_ samples: UnsafeMutablePointer<Int16>, count: Int, limit: Int, urgent: Bool) -> Int {
+    let longest = min(longestLag, limit, count / 2)
+    guard longest >= shortestLag, let match = bestLag(samples, count: count, longest: longest) else { return 0 }
+    guard match.isQuiet || match.likeness >= (urgent ? 0.5 : 0.85) else { return 0 }
+    let lag = match.lag
+    // x[0..<lag] fades into x[lag..<2·lag]; what follows moves down.
+    for index in 0..<lag {
+      let mixed = Int32(samples[index]) * Int32(lag - index) + Int32(samples[lag + index]) * Int32(index)
+      samples[index] = Int16(truncatingIfNeeded: mixed / Int32(lag))
+    }
+    (samples + lag).update(from: samples + 2 * lag, count: count - 2 * lag)
+    return lag
+  }
+
+  /// Repeats one pitch period in `samples[0..<count]`, whose memory holds `capacity` samples, and returns how many samples were added.
+  // HOT
+  public static func grow(_ samples: UnsafeMutablePointer<Int16>, count: Int, capacity: Int, limit: Int, urgent: Bool) -> Int {
+    let longest = min(longestLag, limit, count / 2, capacity - count)
+    guard longest >= shortestLag, let match = bestLag(samples, count: count, longest: longest) else { return 0 }
+    guard match.isQuiet || match.likeness >= (urgent ? 0.5 : 0.85) else { return 0 }
+    let lag = match.lag
+    // x[0..<lag], then x[lag..<2·lag] fading into x[0..<lag], then x[lag...] again.
+    (samples + 2 * lag).update(from: samples + lag, count: count - lag)
+    for index in 0..<lag {
+      let mixed = Int32(samples[2 * lag + index]) * Int32(lag - index) + Int32(samples[index]) * Int32(index)
+      samples[lag + index] = Int16(truncatingIfNeeded: mixed / Int32(lag))
+    }
+    return lag
+  }
+
+  /// The lag at which the audio resembles itself most, by normalised correlation of `x[0..<n]` with `x[lag..<lag + n]`; every second sample.
+  private static func bestLag(_ samples: UnsafeMutablePointer<Int16>, count: Int, longest: Int) -> (lag: Int, likeness: Float, isQuiet: Bool)? {
+    let window = min(longestLag, count - longest)
+    guard window >= shortestLag else { return nil }
+    func product(_ a: UnsafeMutablePointer<Int16>, _ b: UnsafeMutablePointer<Int16>) -> Float {
+      var sum: Int64 = 0
+      for index in 0..<window { sum &+= Int64(Int32(a[index]) &* Int32(b[index])) }
+      return Float(sum)
+    }
+    let energy = product(samples, samples)
+    if energy <= Float(quiet * window) {
+      let end = samples + (count - window)
+      // The longest cut, if the far end is quiet as well.
+      if product(end, end) <= Float(quiet * window) { return (longest, 1, true) }
+    }
+    var best = (lag: shortestLag, likeness: Float(-1))
+    func consider(_ lag: Int) {
+      let shifted = samples + lag
+      let dot = product(samples, shifted)
+      guard dot > 0 else { return }
+      let likeness = dot / max(1, (energy * product(shifted, shifted)).squareRoot())
+      if likeness > best.likeness { best = (lag, likeness) }
+    }
+    for lag in stride(from: shortestLag, through: longest, by: 2) { consider(lag) }
+    let coarse = best.lag
+    if coarse > shortestLag { consider(coarse - 1) }
+    if coarse < longest { consider(coarse + 1) }
+    return best.likeness > 0 ? (best.lag, best.likeness, false) : nil
+  }
+}
