@@ -17,16 +17,88 @@ public struct UserAgent {
     }
   }
 
-  private let configuration: Configuration
-  private let random: RandomSource
+  let configuration: Configuration
+  let random: RandomSource
+  /// Marks our branches, so that a request of ours that comes back is known.
+  let instanceKey: String
+
+  // What the current input is handled with; `output` is the caller's while `handle` runs.
+  var now = Instant.zero
+  var output = Output()
+
+  var isDraining = false
+  var counters = Statistics()
+  var timers = TimerTable<TimerKey>()
+  var lastNumber: UInt64 = 0
+
+  var servers: [UInt64: ServerTransaction] = [:]
+  var serverIndex: [ServerKey: UInt64] = [:]
+  var merges: [MergeKey: UInt64] = [:]
+  var clients: [UInt64: ClientTransaction] = [:]
+  var clientIndex: [ClientKey: UInt64] = [:]
+  var legs: [LegID: Leg] = [:]
+  var dialogs: [DialogKey: LegID] = [:]
 
   public init(configuration: Configuration = Configuration(), random: RandomSource) {
     (self.configuration, self.random) = (configuration, random)
+    instanceKey = random.text(8, alphabet: identifierAlphabet)
   }
 
   /// When `handle(.timer)` is due; nil if nothing waits.
-  public var nextDeadline: Instant? { nil }
+  public var nextDeadline: Instant? { timers.next }
+
+  /// Counters since the start, and how full the tables are now.
+  public var statistics: Statistics {
+    var out = counters
+    (out.serverTransactions, out.clientTransactions, out.legs) = (servers.count, clients.count, legs.count)
+    return out
+  }
 
   /// Takes one input and appends what it causes to `output`. Malformed messages are answered or dropped, and counted; nothing traps or throws.
-  public mutating func handle(_ input: Input, at now: Instant, into output: inout Output) {}
+  public mutating func handle(_ input: Input, at now: Instant, into output: inout Output) {
+    self.now = now
+    swap(&self.output, &output)
+    switch input {
+    case .received(let bytes, let flow, let trunk): received(bytes, flow, trunk)
+    case .transportFailed(let flow): transportFailed(flow)
+    case .timer: break
+    case .command(let command): perform(command)
+    case .draining(let isDraining): self.isDraining = isDraining
+    }
+    fireTimers()
+    swap(&self.output, &output)
+  }
+
+  private mutating func fireTimers() {
+    while let key = timers.popDue(now) {
+      switch key {
+      case .server(let id, let timer): serverTimer(id, timer)
+      case .client(let id, let timer): clientTimer(id, timer)
+      case .leg(let id, let timer): legTimer(id, timer)
+      }
+    }
+  }
+
+  private mutating func received(_ bytes: [UInt8], _ flow: Flow, _ trunk: String) {
+    let message: Message
+    do throws(ParseError) {
+      message = try Message(bytes, onStream: flow.transport == .tcp)
+    } catch {
+      return counters.drop(.unreadable)
+    }
+    if message.isRequest {
+      counters.requestsReceived[message.method ?? .other, default: 0] += 1
+      received(request: message, flow, trunk)
+    } else {
+      received(response: message, flow, trunk)
+    }
+  }
+
+  mutating func send(_ bytes: [UInt8], _ flow: Flow) { output.messages.append(Output.Message(bytes: bytes, flow: flow)) }
+  mutating func emit(_ event: Event) { output.events.append(event) }
+
+  mutating func nextNumber() -> UInt64 {
+    lastNumber += 1
+    return lastNumber
+  }
 }

@@ -28,3 +28,8 @@ extension [UInt8] {
   /// The bytes of a range as text; invalid UTF-8 is repaired.
   public func text(_ range: ByteRange) -> String { String(decoding: slice(range), as: UTF8.self) }
 }
+
+extension ByteRange {
+  /// From one offset to another; empty if they are in the wrong order.
+  public init(joining start: Int, _ end: Int) { self.init(max(0, start), max(0, end)) }
+}

@@ -42,7 +42,7 @@ public struct MessageWriter: Sendable {
   }
 
   /// One field of another message, under its canonical name if it has one.
-  public mutating func copy(_ field: HeaderField, of message: borrowing Message, adding suffix: String = "") {
+  public mutating func copy(_ field: HeaderField, of message: borrowing Message) {
     if field.name == .other {
       append(message.bytes.slice(field.nameRange))
     } else {
@@ -50,7 +50,6 @@ public struct MessageWriter: Sendable {
     }
     separator()
     append(message.bytes.slice(field.value))
-    append(suffix)
     newLine()
   }
 

@@ -11,6 +11,8 @@ public struct Via: Hashable, Sendable {
   /// `rport` is there, with or without a value.
   public var wantsRport: Bool
   public var rport: UInt16?
+  /// The parameter name `rport`, behind which a server writes the port; nil if absent.
+  public var rportName: ByteRange?
   /// The whole value as written.
   public var whole: ByteRange
 
@@ -45,6 +47,7 @@ public struct Via: Hashable, Sendable {
       branch = parameter.value
     } else if scanner.equals(parameter.name, "rport") {
       wantsRport = true
+      rportName = parameter.name
       if let value = parameter.value {
         var digits = Scanner(scanner.bytes, value)
         rport = UInt16(truncatingIfNeeded: try digits.number(upTo: 65_535, .via))

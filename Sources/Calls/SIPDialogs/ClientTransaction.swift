@@ -1,0 +1,38 @@
+import Bytes
+import SIP
+
+struct ClientKey: Hashable {
+  var branch: String
+  var method: Method
+}
+
+/// The INVITE and non-INVITE client machines of RFC 3261 §17.1 with RFC 6026.
+///
+/// | phase | 1xx | 2xx | 3xx–6xx | retransmission | end |
+/// |---|---|---|---|---|---|
+/// | calling | proceeding | accepted, M (others: completed, K) | completed, D (K) | A: again, doubled (E: up to T2) | B (F): 408 |
+/// | proceeding | to the leg | as above | as above | E: again each T2 | F: 408 |
+/// | accepted | ignored | ACK again, or a fork ended | ignored | – | M |
+/// | completed | ignored | ignored | INVITE: ACK again | – | D (K) |
+struct ClientTransaction {
+  enum Phase { case calling, proceeding, accepted, completed }
+  /// What its end means.
+  enum Purpose: Equatable { case invite, cancel, bye, ping, forkEnd }
+
+  let key: ClientKey
+  let purpose: Purpose
+  let leg: LegID?
+  /// Responses from another trunk are not ours.
+  let trunk: String
+  let flow: Flow
+  let isReliable: Bool
+  let request: [UInt8]
+  var phase = Phase.calling
+  var interval = Interval.t1
+  /// The ACK of a non-2xx final response.
+  var acknowledgement: [UInt8]?
+  /// The ACK of each 2xx by its To tag.
+  var acknowledgements: [String: (bytes: [UInt8], flow: Flow)] = [:]
+
+  var isInvite: Bool { purpose == .invite }
+}

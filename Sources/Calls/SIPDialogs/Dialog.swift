@@ -1,0 +1,81 @@
+import Bytes
+import SIP
+
+/// How legs are found by a request inside their dialog. Our tag is random and unique, so the peer's need not be part of the key; it is
+/// compared afterwards. A spiral, our own outbound call coming back, has the same Call-ID and another local tag.
+struct DialogKey: Hashable {
+  let callID: String
+  let localTag: String
+}
+
+/// The state of RFC 3261 §12: what our requests inside the dialog are made of.
+struct Dialog {
+  var callID: String
+  var localTag: String
+  /// Empty until the peer has given one, and for RFC 2543 peers.
+  var remoteTag = ""
+  /// From of our requests, with our tag.
+  var localParty: String
+  /// To of our requests, with the peer's tag once known.
+  var remoteParty: String
+  /// Request-URI of our requests: the peer's Contact.
+  var remoteTarget: String
+  /// The routes in the order of our Route field, as written.
+  var routeSet: [String] = []
+  /// CSeq of our last request.
+  var localSequence: UInt32
+  /// CSeq of the peer's last request.
+  var remoteSequence: UInt32?
+
+  var key: DialogKey { DialogKey(callID: callID, localTag: localTag) }
+}
+
+extension Message {
+  /// The first Contact's URI; nil if there is none, or it is not one we can reach.
+  var contactTarget: String? {
+    guard let contact = try? contacts.first, contact.uri.scheme == .sip || contact.uri.scheme == .sips,
+      contact.uri.whole.count <= Limits.identifierBytes
+    else { return nil }
+    return text(contact.uri.whole)
+  }
+
+  /// Record-Route values in the order they stand.
+  var recordRouteSet: [String] {
+    get throws(ParseError) {
+      let routes = try recordRoutes
+      guard routes.count <= Limits.routes else { throw ParseError(.listTooLong, at: 0) }
+      return routes.map { text($0.whole) }
+    }
+  }
+}
+
+/// Where a request goes first (RFC 3261 §8.1.2, §12.2.1.1): the topmost route, else the target. A host name, which only the transport could
+/// resolve, means the way the dialog has come. A connection to the same address is used again.
+func nextHop(target: String, routes: [String], base: Flow) -> Flow {
+  var text = routes.first.map(uriText) ?? target
+  if text.isEmpty { text = target }
+  let bytes = Array(text.utf8)
+  guard let uri = try? URI(bytes) else { return base }
+  var host = bytes.text(uri.host)
+  if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
+  guard let ip = IPAddress(host) else { return base }
+  if base.transport == .tcp, ip == base.remote.ip { return base }
+  var flow = base
+  flow.remote = SocketAddress(ip, uri.port ?? 5060)
+  if let transport = uri.parameter("transport", in: bytes) {
+    flow.transport = bytes.text(transport).lowercased() == "tcp" ? .tcp : .udp
+  }
+  return flow
+}
+
+/// The URI inside a name-addr as written, angle brackets removed.
+func uriText(_ route: String) -> String {
+  guard let open = route.lastIndex(of: "<"), let close = route[open...].firstIndex(of: ">") else { return route }
+  return String(route[route.index(after: open)..<close])
+}
+
+/// Whether a route is a loose one (`;lr`).
+func isLoose(_ route: String) -> Bool {
+  let bytes = Array(uriText(route).utf8)
+  return (try? URI(bytes))?.isLooseRoute ?? true
+}

@@ -1,0 +1,40 @@
+import Bytes
+import SIP
+
+/// Letters and digits: legal in tags, branches and Call-IDs.
+let identifierAlphabet: StaticString = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+/// What every branch of RFC 3261 begins with.
+let magicCookie = "z9hG4bK"
+
+extension UserAgent {
+  /// A tag of 95 random bits.
+  func newTag() -> String { random.text(16, alphabet: identifierAlphabet) }
+
+  func newCallID() -> String { random.text(24, alphabet: identifierAlphabet) }
+
+  /// Cookie, our mark, chance, and a hash of whom the request is for: our mark with the same hash on a request that comes in is a loop, with
+  /// another it is a spiral (as RFC 3261 §16.6 step 8 does it).
+  func newBranch(for user: String) -> String {
+    magicCookie + instanceKey + random.text(12, alphabet: identifierAlphabet) + "." + hexString(fnv(plainNumber(user)))
+  }
+
+  /// Whether a request has been ours before and is for the same user.
+  func isLoop(_ message: Message, user: String) -> Bool {
+    guard let vias = try? message.vias else { return false }
+    let hash = hexString(fnv(plainNumber(user)))
+    return vias.contains { via in
+      guard let branch = via.branch.map(message.text) else { return false }
+      return branch.hasPrefix(magicCookie + instanceKey) && branch.hasSuffix("." + hash)
+    }
+  }
+
+  /// The To tag of a response without state: the same for every retransmission of the request.
+  func statelessTag(_ message: Message) -> String {
+    let branch = (try? message.topVia)?.branch.map(message.text) ?? ""
+    return hexString(fnv(instanceKey + branch + message.callID))
+  }
+
+  private func fnv(_ text: String) -> UInt64 {
+    text.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+  }
+}

@@ -1,0 +1,12 @@
+/// The timer values of RFC 3261 §17 and RFC 6026.
+enum Interval {
+  static let t1: Duration = .milliseconds(500)
+  static let t2: Duration = .seconds(4)
+  static let t4: Duration = .seconds(5)
+  /// Timers B, F, H, J, L and M, and how long a 2xx waits for its ACK.
+  static let transaction: Duration = .milliseconds(64 * 500)
+  /// Timer D on unreliable transports: more than 32 s.
+  static let d: Duration = .seconds(33)
+  /// How often a provisional response is sent again, so that no proxy on the way gives up (RFC 3261 §13.3.1.1).
+  static let provisional: Duration = .seconds(60)
+}

@@ -1,0 +1,37 @@
+import Bytes
+import SIP
+
+extension InboundInvite {
+  /// Reads an INVITE that has passed all checks.
+  init(_ message: Message, _ envelope: Envelope, trunk: String, flow: Flow, sdp: String?) {
+    let from = Party(message, envelope.from)
+    let uri = envelope.requestURI ?? envelope.to.uri
+    let asserted = ((try? message.assertedIdentities) ?? []).map { Party(message, $0) }
+    let privacy = message.privacy
+    let isAnonymous = from.number.lowercased() == "anonymous" || from.host.lowercased().hasSuffix("anonymous.invalid")
+    self.init(
+      trunk: trunk, source: flow, callID: message.callID, from: from, to: Party(message, uri: uri, displayName: nil),
+      assertedIdentity: asserted.first { !$0.number.isEmpty },
+      isPrivate: isAnonymous || privacy.contains("id") || privacy.contains("user") || privacy.contains("header"), sdp: sdp,
+      diversions: ((try? message.values(of: .diversion)) ?? []).count, maxForwards: envelope.maxForwards ?? 70,
+      alertInfo: message.field(.alertInfo).map { message.text($0.value) })
+  }
+}
+
+extension InboundInvite.Party {
+  init(_ message: Message, _ address: NameAddress) {
+    self.init(message, uri: address.uri, displayName: message.displayName(of: address))
+  }
+
+  init(_ message: Message, uri: URI, displayName: String?) {
+    let user = String(decoding: percentDecoded(message.bytes.slice(uri.user)), as: UTF8.self)
+    self.init(number: plainNumber(user), displayName: displayName, host: message.text(uri.host).lowercased())
+  }
+}
+
+/// A telephone number without parameters and visual separators (RFC 3966 §5.1.1); other user names stay as they are.
+func plainNumber(_ user: String) -> String {
+  let name = user.prefix { $0 != ";" }
+  let isNumber = name.utf8.contains { (48...57).contains($0) } && name.allSatisfy { "+0123456789-.()*# ".contains($0) }
+  return isNumber ? name.filter { !"-.() ".contains($0) } : String(name)
+}

@@ -1,0 +1,45 @@
+public import SIP
+
+/// What a user agent has seen and done since it was made. Counters only grow; the gauges are its tables now.
+public struct Statistics: Sendable {
+  public struct Response: Hashable, Sendable {
+    public let method: Method
+    public let code: Int
+  }
+
+  public internal(set) var requestsReceived: [Method: UInt64] = [:]
+  public internal(set) var requestsSent: [Method: UInt64] = [:]
+  /// By the method of CSeq and the status code.
+  public internal(set) var responsesReceived: [Response: UInt64] = [:]
+  public internal(set) var responsesSent: [Response: UInt64] = [:]
+  /// Requests received again that a transaction absorbed.
+  public internal(set) var retransmissionsReceived: UInt64 = 0
+  /// Requests and responses that we sent again.
+  public internal(set) var retransmissionsSent: UInt64 = 0
+  /// As in `Event.refused`.
+  public internal(set) var refused: [RefusalReason: UInt64] = [:]
+  /// Messages that were dropped without an answer.
+  public internal(set) var dropped: [DropReason: UInt64] = [:]
+  /// Gauges.
+  public internal(set) var serverTransactions = 0
+  public internal(set) var clientTransactions = 0
+  public internal(set) var legs = 0
+
+  public init() {}
+
+  /// Why a message was dropped without an answer; the raw value is the metric label.
+  public enum DropReason: String, Sendable, CaseIterable {
+    /// No start line, no end, or no Via to answer to.
+    case unreadable
+    /// A response that no client transaction waits for, or from another trunk than the request went to.
+    case strayResponse
+    /// An ACK that belongs to no INVITE of ours.
+    case strayAcknowledgement
+    /// A malformed response.
+    case malformedResponse
+  }
+
+  mutating func sent(_ method: Method, _ code: Int) { responsesSent[Response(method: method, code: code), default: 0] += 1 }
+  mutating func received(_ method: Method, _ code: Int) { responsesReceived[Response(method: method, code: code), default: 0] += 1 }
+  mutating func drop(_ reason: DropReason) { dropped[reason, default: 0] += 1 }
+}

@@ -1,0 +1,130 @@
+import Bytes
+import SIP
+
+extension UserAgent {
+  /// Sends a request and starts its machine; false if the table is full.
+  mutating func beginClient(
+    _ purpose: ClientTransaction.Purpose, _ method: Method, branch: String, leg: LegID?, trunk: String, _ flow: Flow, _ bytes: [UInt8]
+  ) -> UInt64? {
+    guard clients.count < Limits.clientTransactions else { return nil }
+    let id = nextNumber()
+    let key = ClientKey(branch: branch, method: method)
+    clients[id] = ClientTransaction(
+      key: key, purpose: purpose, leg: leg, trunk: trunk, flow: flow, isReliable: flow.transport == .tcp, request: bytes)
+    clientIndex[key] = id
+    counters.requestsSent[method, default: 0] += 1
+    send(bytes, flow)
+    if flow.transport == .udp { timers.set(.client(id, .retransmission), at: now + Interval.t1) }
+    timers.set(.client(id, .end), at: now + Interval.transaction)
+    return id
+  }
+
+  mutating func clientTimer(_ id: UInt64, _ timer: ClientTimer) {
+    guard let client = clients[id] else { return }
+    switch timer {
+    case .retransmission:
+      guard client.phase == .calling || (client.phase == .proceeding && !client.isInvite) else { return }
+      counters.retransmissionsSent += 1
+      send(client.request, client.flow)
+      // A doubles without bound (RFC 3261 §17.1.1.2), E up to T2 and is T2 once there was a provisional (§17.1.2.2).
+      var interval = client.interval * 2
+      if !client.isInvite { interval = client.phase == .proceeding ? Interval.t2 : min(interval, Interval.t2) }
+      clients[id]?.interval = interval
+      timers.set(.client(id, .retransmission), at: now + interval)
+    case .end:
+      let isUnanswered = client.phase == .calling || client.phase == .proceeding
+      endClient(id)
+      if isUnanswered { clientFailed(client, code: 408, byTransport: false) }
+    }
+  }
+
+  /// ICMP or a lost connection. What has had an answer already waits for the rest of it: it may come on a new connection.
+  mutating func transportFailed(_ flow: Flow) {
+    let failed = clients.filter { _, client in
+      client.flow.transport == flow.transport && client.flow.remote == flow.remote
+        && (client.phase == .calling || (client.phase == .proceeding && !client.isInvite))
+    }
+    for id in failed.keys.sorted() {
+      guard let client = clients[id] else { continue }
+      endClient(id)
+      clientFailed(client, code: 503, byTransport: true)
+    }
+  }
+
+  mutating func endClient(_ id: UInt64) {
+    guard let client = clients.removeValue(forKey: id) else { return }
+    if clientIndex[client.key] == id { clientIndex[client.key] = nil }
+    timers.cancel(.client(id, .retransmission))
+    timers.cancel(.client(id, .end))
+  }
+
+  /// The final response is here: no more retransmissions, and the state stays for those of the peer.
+  private mutating func completeClient(_ id: UInt64, _ phase: ClientTransaction.Phase) {
+    guard let client = clients[id] else { return }
+    clients[id]?.phase = phase
+    timers.cancel(.client(id, .retransmission))
+    if phase == .accepted {
+      timers.set(.client(id, .end), at: now + Interval.transaction)
+    } else if client.isReliable {
+      endClient(id)
+    } else {
+      timers.set(.client(id, .end), at: now + (client.isInvite ? Interval.d : Interval.t4))
+    }
+  }
+
+  /// A response from the network, matched by RFC 3261 §17.1.3.
+  mutating func received(response message: Message, _ flow: Flow, _ trunk: String) {
+    let envelope: Envelope
+    do throws(ParseError) { envelope = try message.checked() } catch { return counters.drop(.malformedResponse) }
+    guard let code = message.statusCode, let branch = envelope.via.branch,
+      let id = clientIndex[ClientKey(branch: message.text(branch), method: envelope.cseq.method)], let client = clients[id],
+      client.trunk == trunk, (try? message.vias.count) == 1
+    else { return counters.drop(.strayResponse) }
+    counters.received(envelope.cseq.method, code)
+    if client.isInvite { return received(inviteResponse: message, envelope, code, flow, id, client) }
+    guard client.phase == .calling || client.phase == .proceeding else { return }
+    if code < 200 {
+      clients[id]?.phase = .proceeding
+      return
+    }
+    completeClient(id, .completed)
+    if code == 401 || code == 407, retryInDialog(client, message, flow) { return }
+    finished(client, code)
+  }
+
+  private mutating func received(
+    inviteResponse message: Message, _ envelope: Envelope, _ code: Int, _ flow: Flow, _ id: UInt64, _ client: ClientTransaction
+  ) {
+    switch (client.phase, code) {
+    case (.calling, 100..<200), (.proceeding, 100..<200):
+      clients[id]?.phase = .proceeding
+      timers.cancel(.client(id, .retransmission))
+      timers.cancel(.client(id, .end))
+      inviteProgressed(client, message, code)
+    case (.calling, 200..<300), (.proceeding, 200..<300):
+      completeClient(id, .accepted)
+      inviteAccepted(id, message, envelope)
+    case (.accepted, 200..<300):
+      let tag = envelope.to.tag.map(message.text) ?? ""
+      if let known = client.acknowledgements[tag] {
+        counters.retransmissionsSent += 1
+        send(known.bytes, known.flow)
+      } else {
+        endFork(id, message, envelope)
+      }
+    case (.calling, 300...), (.proceeding, 300...):
+      let bytes = acknowledgement(of: client, message)
+      clients[id]?.acknowledgement = bytes
+      counters.requestsSent[.ack, default: 0] += 1
+      send(bytes, client.flow)
+      completeClient(id, .completed)
+      inviteRefused(client, message, code, flow)
+    case (.completed, 300...):
+      if let bytes = client.acknowledgement {
+        counters.retransmissionsSent += 1
+        send(bytes, client.flow)
+      }
+    default: break
+    }
+  }
+}

@@ -1,0 +1,120 @@
+import Bytes
+import SIP
+
+extension UserAgent {
+  /// A request with the tag of one of our legs (RFC 3261 §12.2.2).
+  mutating func received(inDialog request: Request, _ id: LegID) {
+    guard let leg = legs[id], leg.trunk == request.trunk, isPeer(request, of: leg) else { return refuse(request, .noDialog, code: 481) }
+    guard servers.count < Limits.serverTransactions else {
+      return respondStateless(request.reply, ResponseContent(code: 503, fields: [(.retryAfter, "1")]))
+    }
+    let sequence = request.envelope.cseq.number
+    if let last = leg.dialog.remoteSequence, sequence <= last {
+      return respondOnce(request, ResponseContent(code: 500, reason: "CSeq Out Of Order"))
+    }
+    legs[id]?.dialog.remoteSequence = sequence
+    switch request.method {
+    case .bye: receivedBye(request, leg)
+    case .invite: receivedReinvite(request, leg)
+    case .options:
+      respondOnce(request, ResponseContent(code: 200, fields: [(.allow, allowedMethods), (.accept, "application/sdp")]))
+    case .other: respondOnce(request, ResponseContent(code: 501, fields: [(.allow, allowedMethods)]))
+    default: respondOnce(request, ResponseContent(code: 405, fields: [(.allow, allowedMethods)]))
+    }
+  }
+
+  /// The From tag is the dialog's. An outbound leg before its 2xx has early dialogs with any tag.
+  private func isPeer(_ request: Request, of leg: Leg) -> Bool {
+    leg.phase == .calling || leg.dialog.remoteTag == (request.envelope.from.tag.map(request.message.text) ?? "")
+  }
+
+  /// Answers a request at once, through a transaction that absorbs its retransmissions.
+  private mutating func respondOnce(_ request: Request, _ content: ResponseContent) {
+    respond(beginServer(request.key, request.method, request.reply), content)
+  }
+
+  private mutating func receivedBye(_ request: Request, _ leg: Leg) {
+    // An early dialog is the caller's to end with CANCEL; a callee may not send BYE in it (RFC 3261 §15).
+    guard leg.phase != .calling else { return respondOnce(request, ResponseContent(code: 481)) }
+    respondOnce(request, ResponseContent(code: 200))
+    let reason = request.message.reasons.first
+    if let reinvite = leg.reinvite { respond(reinvite.transaction, ResponseContent(code: 487)) }
+    switch leg.phase {
+    case .ringing:
+      if let transaction = leg.inviteTransaction { respond(transaction, ResponseContent(code: 487, tag: leg.dialog.localTag)) }
+      emit(.cancelled(leg.id, reason))
+      close(leg.id)
+    case .answered, .confirmed:
+      emit(.byeReceived(leg.id, reason))
+      close(leg.id)
+    case .ending, .calling: break
+    }
+  }
+
+  private mutating func receivedReinvite(_ request: Request, _ leg: Leg) {
+    switch leg.phase {
+    case .ringing: return respondOnce(request, ResponseContent(code: 500, fields: [(.retryAfter, String(random.next() % 10))]))
+    // Our 2xx has no ACK yet, or our own INVITE no final response: RFC 3261 §14.2, RFC 5407 §3.1.
+    case .answered, .calling: return respondOnce(request, ResponseContent(code: 491))
+    case .ending: return respondOnce(request, ResponseContent(code: 481))
+    case .confirmed: break
+    }
+    if leg.reinvite != nil || leg.answer != nil {
+      return respondOnce(request, ResponseContent(code: 500, fields: [(.retryAfter, String(random.next() % 10))]))
+    }
+    if let unsupported = unsupportedOptions(request.message) {
+      return respondOnce(request, ResponseContent(code: 420, fields: [(.unsupported, unsupported)]))
+    }
+    let sdp: String?
+    switch try? request.message.sessionBody {
+    case .some(.none): sdp = nil
+    case .sdp(let text): sdp = text
+    case .other: return respondOnce(request, ResponseContent(code: 415, fields: [(.accept, "application/sdp")]))
+    case nil: return respondOnce(request, ResponseContent(code: 400))
+    }
+    let transaction = beginServer(request.key, .invite, merge: mergeKey(request), request.reply, leg: leg.id)
+    respond(transaction, ResponseContent(code: 100))
+    legs[leg.id]?.reinvite = Leg.Reinvite(
+      transaction: transaction, sequence: request.envelope.cseq.number, isLateOffer: sdp == nil, target: request.message.contactTarget)
+    emit(.reinviteReceived(leg.id, sdp: sdp))
+  }
+}
+
+extension UserAgent {
+  /// ACK: of a non-2xx it belongs to the INVITE's transaction, of a 2xx to the leg.
+  mutating func received(ack request: Request) {
+    if let id = serverIndex[request.key], serverReceivedAck(id) { return }
+    guard let tag = request.envelope.to.tag,
+      let id = dialogs[DialogKey(callID: request.message.callID, localTag: request.message.text(tag))], let leg = legs[id],
+      leg.trunk == request.trunk, leg.dialog.remoteTag == (request.envelope.from.tag.map(request.message.text) ?? ""),
+      let answer = leg.answer, answer.sequence == request.envelope.cseq.number
+    else { return counters.drop(.strayAcknowledgement) }
+    settleAnswer(id)
+    var sdp: String?
+    if answer.wantsAnswer, case .sdp(let text)? = try? request.message.sessionBody { sdp = text }
+    if !answer.isReinvite {
+      legs[id]?.phase = .confirmed
+      emit(.acknowledged(id, sdp: sdp))
+    } else if answer.wantsAnswer {
+      emit(.acknowledged(id, sdp: sdp))
+    }
+    if let bye = leg.pendingBye { sendBye(id, bye.reason) }
+  }
+
+  /// CANCEL finds its INVITE by branch (RFC 3261 §9.2). Answered without state: the answer is the same each time.
+  mutating func received(cancel request: Request) {
+    guard let transaction = serverIndex[request.key], let server = servers[transaction], server.method == .invite else {
+      return respondStateless(request.reply, ResponseContent(code: 481))
+    }
+    let leg = server.leg.flatMap { legs[$0] }
+    respondStateless(request.reply, ResponseContent(code: 200, tag: leg?.dialog.localTag))
+    guard let leg, server.phase == .proceeding else { return }
+    respond(transaction, ResponseContent(code: 487, tag: leg.dialog.localTag))
+    if leg.inviteTransaction == transaction {
+      emit(.cancelled(leg.id, request.message.reasons.first))
+      close(leg.id)
+    } else {
+      legs[leg.id]?.reinvite = nil
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import Bytes
+import SIP
+
+extension UserAgent {
+  /// Our Via on a flow.
+  func via(_ flow: Flow, branch: String) -> String {
+    "SIP/2.0/\(flow.transport == .tcp ? "TCP" : "UDP") \(flow.local);branch=\(branch);rport"
+  }
+
+  /// A request inside a dialog (RFC 3261 §12.2.1.1), with strict routers served as §12.2.1.1 asks.
+  func request(
+    _ method: Method, in dialog: Dialog, sequence: UInt32, branch: String, base: Flow, fields: [(HeaderName, String)] = []
+  ) -> (bytes: [UInt8], flow: Flow) {
+    var uri = dialog.remoteTarget
+    var routes = dialog.routeSet
+    if let first = routes.first, !isLoose(first) {
+      routes.removeFirst()
+      routes.append("<\(uri)>")
+      uri = uriText(first)
+    }
+    let flow = nextHop(target: dialog.remoteTarget, routes: dialog.routeSet, base: base)
+    var writer = MessageWriter(method: method.name, uri: uri)
+    writer.field(.via, via(flow, branch: branch))
+    for route in routes { writer.field(.route, route) }
+    writer.field(.maxForwards, "70")
+    writer.field(.from, dialog.localParty)
+    writer.field(.to, dialog.remoteParty)
+    writer.field(.callID, dialog.callID)
+    writer.field(.cseq, "\(sequence) \(method.name)")
+    for (name, value) in fields { writer.field(name, value) }
+    writer.field(.userAgent, configuration.product)
+    return (writer.finish(), flow)
+  }
+
+  /// The first INVITE of a leg (RFC 3261 §8.1.1, §13.2.1).
+  func inviteBytes(_ leg: Leg, _ invite: OutboundInvite, branch: String, authorization: (HeaderName, String)?) -> [UInt8] {
+    var writer = MessageWriter(method: "INVITE", uri: leg.dialog.remoteTarget)
+    writer.field(.via, via(leg.flow, branch: branch))
+    writer.field(.maxForwards, String(min(max(invite.maxForwards, 0), 255)))
+    writer.field(.from, leg.dialog.localParty)
+    writer.field(.to, leg.dialog.remoteParty)
+    writer.field(.callID, leg.dialog.callID)
+    writer.field(.cseq, "\(leg.inviteSequence) INVITE")
+    writer.field(.contact, contact(leg.flow))
+    writer.field(.allow, allowedMethods)
+    if let authorization { writer.field(authorization.0, authorization.1) }
+    if let identity = invite.assertedIdentity {
+      let name = invite.displayName.map { quotedString($0) + " " } ?? ""
+      writer.field(.pAssertedIdentity, "\(name)<sip:\(percentEncodedUser(identity))@\(invite.trunk.domain)>")
+    }
+    if invite.isPrivate { writer.field(.privacy, "id") }
+    for (name, value) in invite.extraHeaders.prefix(Limits.extraHeaders) { writer.field(named: name, value) }
+    writer.field(.userAgent, configuration.product)
+    return writer.finish(body: invite.sdp)
+  }
+
+  /// From of an outbound leg.
+  func fromParty(_ invite: OutboundInvite, tag: String) -> String {
+    if invite.isPrivate { return "\"Anonymous\" <sip:anonymous@anonymous.invalid>;tag=\(tag)" }
+    let name = invite.displayName.map { quotedString($0) + " " } ?? ""
+    return "\(name)<sip:\(percentEncodedUser(invite.from))@\(invite.trunk.domain)>;tag=\(tag)"
+  }
+
+  /// The ACK of a non-2xx: the INVITE's own Via, Route and CSeq number, To from the response (RFC 3261 §17.1.1.3).
+  func acknowledgement(of client: ClientTransaction, _ response: Message) -> [UInt8] {
+    derived(.ack, from: client, to: response)
+  }
+
+  /// The CANCEL of an INVITE (RFC 3261 §9.1).
+  func cancellation(of client: ClientTransaction, _ reason: ReasonValue?) -> [UInt8] {
+    derived(.cancel, from: client, to: nil, fields: reason.map { [(.reason, $0.description)] } ?? [])
+  }
+
+  private func derived(
+    _ method: Method, from client: ClientTransaction, to response: Message?, fields: [(HeaderName, String)] = []
+  ) -> [UInt8] {
+    // Our own INVITE reads back; were it not to, there would be nothing to acknowledge.
+    guard let invite = try? Message(client.request), case .request(_, _, let uri) = invite.startLine else { return [] }
+    var writer = MessageWriter(method: method.name, uri: invite.text(uri))
+    writer.copy(.via, of: invite)
+    writer.copy(.route, of: invite)
+    writer.field(.maxForwards, "70")
+    writer.copy(.from, of: invite)
+    if let response, let to = response.field(.to) { writer.copy(to, of: response) } else { writer.copy(.to, of: invite) }
+    writer.copy(.callID, of: invite)
+    let number = (try? invite.cseq)?.number ?? 1
+    writer.field(.cseq, "\(number) \(method.name)")
+    for (name, value) in fields { writer.field(name, value) }
+    writer.field(.userAgent, configuration.product)
+    return writer.finish()
+  }
+}

@@ -1,0 +1,136 @@
+import Bytes
+import Foundation
+import SIP
+
+@testable import SIPDialogs
+
+let gatewayAddress = SocketAddress("198.51.100.9:5060")!
+let carrierAddress = SocketAddress("203.0.113.7:5060")!
+let udp = Flow(transport: .udp, local: gatewayAddress, remote: carrierAddress)
+let tcp = Flow(transport: .tcp, local: gatewayAddress, remote: SocketAddress("203.0.113.7:33000")!)
+let offer = "v=0\r\no=- 1 1 IN IP4 203.0.113.7\r\ns=-\r\nm=audio 4000 RTP/AVP 0\r\n"
+let answer = "v=0\r\no=- 2 2 IN IP4 198.51.100.9\r\ns=-\r\nm=audio 6000 RTP/AVP 0\r\n"
+
+extension Duration {
+  static func ms(_ value: Int) -> Duration { .milliseconds(value) }
+}
+
+/// One user agent, and a carrier of plain text that the test plays itself.
+struct Wire {
+  var agent: UserAgent
+  var now = Instant(nanoseconds: 1_000_000_000)
+  var output = Output()
+  var flow = udp
+
+  init(seed: UInt64 = 1) { agent = UserAgent(random: .seeded(seed)) }
+
+  /// Hands a message to the agent; gives what it sent, parsed.
+  @discardableResult
+  mutating func receive(_ text: String, on flow: Flow? = nil, trunk: String = "carrier") -> [Message] {
+    input(.received(Array(text.utf8), flow ?? self.flow, trunk: trunk))
+  }
+
+  @discardableResult
+  mutating func input(_ input: Input) -> [Message] {
+    output.messages.removeAll()
+    agent.handle(input, at: now, into: &output)
+    return output.messages.compactMap { try? Message($0.bytes) }
+  }
+
+  @discardableResult
+  mutating func command(_ command: Command) -> [Message] { input(.command(command)) }
+
+  /// Lets time pass, timer by timer; gives what was sent with its time in milliseconds from here.
+  mutating func advance(_ duration: Duration) -> [(ms: Int64, message: Message)] {
+    let (start, end) = (now, now + duration)
+    var sent: [(ms: Int64, message: Message)] = []
+    while let deadline = agent.nextDeadline, deadline <= end {
+      now = max(now, deadline)
+      sent += input(.timer).map { ((now - start).milliseconds, $0) }
+    }
+    now = end
+    return sent
+  }
+
+  /// The events since the last call.
+  mutating func events() -> [Event] {
+    defer { output.events.removeAll() }
+    return output.events
+  }
+
+  var isEmpty: Bool {
+    let s = agent.statistics
+    return s.legs == 0 && s.serverTransactions == 0 && s.clientTransactions == 0 && agent.nextDeadline == nil && agent.dialogs.isEmpty
+      && agent.merges.isEmpty && agent.serverIndex.isEmpty && agent.clientIndex.isEmpty
+  }
+}
+
+/// A request as a carrier writes it.
+func request(
+  _ method: String, uri: String = "sip:+15551230001@198.51.100.9", branch: String = "z9hG4bKc1", callID: String = "call-1", from: String = "77",
+  toTag: String? = nil, cseq: Int = 1, via: String = "SIP/2.0/UDP 203.0.113.7:5060;rport", extra: [String] = [], sdp: String? = nil
+) -> String {
+  var lines = ["\(method) \(uri) SIP/2.0", "Via: \(via);branch=\(branch)"]
+  lines.append("From: \"Bob\" <sip:+15557654321@203.0.113.7>;tag=\(from)")
+  lines.append("To: <sip:+15551230001@198.51.100.9>\(toTag.map { ";tag=" + $0 } ?? "")")
+  lines += ["Call-ID: \(callID)", "CSeq: \(cseq) \(method)"]
+  if method == "INVITE" { lines.append("Contact: <sip:bob@203.0.113.7:5060>") }
+  lines += extra
+  if sdp != nil { lines.append("Content-Type: application/sdp") }
+  lines.append("Content-Length: \(sdp?.utf8.count ?? 0)")
+  return lines.map { $0 + "\r\n" }.joined() + "\r\n" + (sdp ?? "")
+}
+
+/// A response to a request of the agent.
+func reply(_ request: Message, _ code: Int, tag: String? = "peer", extra: [String] = [], sdp: String? = nil) -> String {
+  var lines = ["SIP/2.0 \(code) \(reasonPhrase(code))"]
+  for field in request.fields where [.via, .from, .callID, .cseq].contains(field.name) { lines.append("\(field.name.text): \(request.text(field.value))") }
+  let hasTag = (try? request.to)??.tag != nil
+  lines.append("To: \(request.field(.to).map { request.text($0.value) } ?? "")\(hasTag || tag == nil ? "" : ";tag=" + (tag ?? ""))")
+  lines += extra
+  if sdp != nil { lines.append("Content-Type: application/sdp") }
+  lines.append("Content-Length: \(sdp?.utf8.count ?? 0)")
+  return lines.map { $0 + "\r\n" }.joined() + "\r\n" + (sdp ?? "")
+}
+
+extension Message {
+  func value(_ name: HeaderName) -> String? { field(name).map { text($0.value) } }
+  var toTag: String? { (try? to)??.tag.map(text) }
+  var fromTag: String? { (try? from)??.tag.map(text) }
+  var branch: String? { (try? topVia)?.branch.map(text) }
+  var uri: String { if case .request(_, _, let uri) = startLine { text(uri) } else { "" } }
+}
+
+extension Event {
+  /// A short text for comparisons.
+  var name: String {
+    switch self {
+    case .inviteReceived: "invite"
+    case .cancelled: "cancelled"
+    case .acknowledged(_, let sdp): sdp == nil ? "ack" : "ack+sdp"
+    case .ackTimedOut: "ackTimedOut"
+    case .progress(_, let code, _): "progress \(code)"
+    case .answered: "answered"
+    case .failed(_, let code, _, let byTransport): "failed \(code)\(byTransport ? " transport" : "")"
+    case .reinviteReceived(_, let sdp): sdp == nil ? "reinvite-" : "reinvite"
+    case .byeReceived: "bye"
+    case .pingAnswered(_, let alive): "ping \(alive)"
+    case .legClosed: "closed"
+    case .refused(let reason, let isInvite, _): "refused \(reason)\(isInvite ? " invite" : "")"
+    }
+  }
+  var leg: LegID? {
+    switch self {
+    case .inviteReceived(let leg, _), .cancelled(let leg, _), .acknowledged(let leg, _), .ackTimedOut(let leg), .progress(let leg, _, _),
+      .answered(let leg, _), .failed(let leg, _, _, _), .reinviteReceived(let leg, _), .byeReceived(let leg, _), .pingAnswered(let leg, _),
+      .legClosed(let leg):
+      leg
+    case .refused: nil
+    }
+  }
+}
+
+func torture(_ name: String) throws -> [UInt8] {
+  let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().appending(path: "Vectors/sip-rfc4475")
+  return Array(try Data(contentsOf: folder.appending(path: name + ".dat")))
+}
