@@ -33,3 +33,7 @@ static inline uint64_t cossl_op_no_ticket(void) { return SSL_OP_NO_TICKET; }
 static inline uint64_t cossl_op_cookie_exchange(void) { return SSL_OP_COOKIE_EXCHANGE; }
 static inline long cossl_bio_set_mem_eof_return(BIO *b, long v) { return BIO_set_mem_eof_return(b, (int)v); }
 static inline size_t cossl_bio_pending(BIO *b) { return (size_t)BIO_pending(b); }
+static inline long cossl_set_session_cache_off(SSL_CTX *c) { return SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF); }
+static inline long cossl_set_release_buffers(SSL_CTX *c) { return SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS); }
+static inline long cossl_bio_reset(BIO *b) { return BIO_reset(b); }
+static inline long cossl_bio_memory(BIO *b, char **p) { return BIO_get_mem_data(b, p); }

@@ -1,0 +1,31 @@
+import COpenSSL
+
+/// Why an association cannot carry media.
+public enum DTLSFailure: Error, Sendable, Equatable, CustomStringConvertible {
+  /// OpenSSL's reason, for instance "peer did not return a certificate".
+  case openSSL(String)
+  /// The peer's certificate is not the one its description names.
+  case fingerprintMismatch
+  /// The handshake ended without an SRTP profile: the peer offers none of ours, or no `use_srtp` at all.
+  case noSRTPProfile
+  /// OpenSSL could not make an object: out of memory, or a library without what we need.
+  case unavailable
+
+  public var description: String {
+    switch self {
+    case .openSSL(let reason): reason
+    case .fingerprintMismatch: "the certificate's fingerprint is not the one in the description"
+    case .noSRTPProfile: "no SRTP profile in common"
+    case .unavailable: "OpenSSL could not set the handshake up"
+    }
+  }
+
+  /// The first error of the thread's queue, which is left empty: it is sticky and would be taken for the next call's.
+  static func takeQueue() -> DTLSFailure {
+    let code = ERR_get_error()
+    ERR_clear_error()
+    guard code != 0 else { return .openSSL("the handshake was cut off") }
+    guard let text = ERR_reason_error_string(code) else { return .openSSL("error \(code)") }
+    return .openSSL(String(cString: text))
+  }
+}
