@@ -1,1 +1,35 @@
-// The named limits of this module; every bound on a queue, table or message stands here.
+/// The named limits and times of this module (protocol.md, Frames, Session and Details).
+public enum Limits {
+  /// A connection without `hello` for this long is closed with 4001.
+  public static let helloWait = Duration.seconds(5)
+  /// `welcome.hb`; either side is dead after twice this of silence.
+  public static let heartbeat = Duration.seconds(15)
+  /// A numbered message is acked within this time, if nothing else goes out.
+  public static let ackDelay = Duration.milliseconds(150)
+  /// Numbered messages kept until acked, and their bytes; beyond either the session is closed with 4008.
+  public static let outboxMessages = 256
+  public static let outboxBytes = 256 * 1_024
+  /// An answer is kept until both have passed.
+  public static let answerLaterRequests = 64
+  public static let answerAge = Duration.seconds(600)
+  /// Answers kept for one device; beyond that new requests get `err{tooMany}`.
+  public static let answersPerDevice = 1_024
+  /// The answers of a device without a session are forgotten after this time.
+  public static let answersWithoutSession = Duration.seconds(3_600)
+  /// A session without calls can be resumed for this long after its socket closed, one with calls for this long after the
+  /// last.
+  public static let resumeWindow = Duration.seconds(120)
+  /// `auth.expiring` is sent this long before the token expires.
+  public static let expiryNotice = Duration.seconds(60)
+  /// A token counts as valid this long after `exp`, as when it was verified.
+  public static let expiryLeewayMilliseconds: Int64 = 30_000
+  /// Sessions in all, and of one user.
+  public static let sessions = 20_000
+  public static let sessionsPerUser = 32
+  /// Messages a second on one connection, and how many at once (a replay is up to 256); beyond that it is closed with 1008.
+  public static let messagesPerSecond = 100.0
+  public static let messageBurst = 600.0
+  /// Bytes a second on one connection, and how many at once.
+  public static let bytesPerSecond = 262_144.0
+  public static let byteBurst = 1_048_576.0
+}

@@ -1,0 +1,67 @@
+import Bytes
+
+/// The answers to one device's requests, so that a repeat has no second effect. Outlives its sessions.
+struct AnswerStore {
+  enum Lookup: Equatable {
+    /// Never seen: it is now pending.
+    case new
+    /// Seen, without an answer yet; the answer will go to the latest arrival.
+    case pending
+    case answered(RequestAnswer)
+    /// The store is full.
+    case full
+  }
+  struct Waiter: Equatable {
+    var session: SessionID
+    var connection: ConnectionID
+  }
+  private struct Entry {
+    var serial: Int
+    var at: Instant
+    var waiter: Waiter
+    var call: Identifier?
+    var answer: RequestAnswer?
+  }
+  private var entries: [Identifier: Entry] = [:]
+  private var order: [Identifier] = []
+  private var head = 0
+  private var serial = 0
+
+  var count: Int { entries.count }
+
+  mutating func arrived(_ request: Identifier, of call: Identifier?, from waiter: Waiter, at now: Instant) -> Lookup {
+    if let entry = entries[request] {
+      entries[request]?.waiter = waiter
+      return entry.answer.map(Lookup.answered) ?? .pending
+    }
+    forgetOld(now)
+    guard entries.count < Limits.answersPerDevice else { return .full }
+    serial += 1
+    entries[request] = Entry(serial: serial, at: now, waiter: waiter, call: call, answer: nil)
+    order.append(request)
+    return .new
+  }
+
+  /// Where the answer goes now; nil if nothing waits for one.
+  mutating func answered(_ request: Identifier, _ answer: RequestAnswer) -> Waiter? {
+    guard let entry = entries[request], entry.answer == nil else { return nil }
+    entries[request]?.answer = answer
+    return entry.waiter
+  }
+
+  /// The call that the request named.
+  func call(_ request: Identifier) -> Identifier? { entries[request]?.call }
+
+  private mutating func forgetOld(_ now: Instant) {
+    while head < order.count, let entry = entries[order[head]], serial - entry.serial >= Limits.answerLaterRequests,
+      now - entry.at >= Limits.answerAge
+    {
+      entries[order[head]] = nil
+      head += 1
+    }
+    if head > Limits.answersPerDevice {
+      order.removeFirst(head)
+      head = 0
+    }
+  }
+}

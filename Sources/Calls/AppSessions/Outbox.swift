@@ -1,0 +1,46 @@
+import AppProtocol
+import Bytes
+
+/// The numbered messages that the peer has not acked, oldest first.
+struct Outbox {
+  private struct Entry {
+    var frame: ServerFrame
+    var bytes: Int
+  }
+  private var entries: [Entry] = []
+  private var bytes = 0
+  /// The highest `seq` given out, and the highest acked.
+  private(set) var lastSeq = 0
+  private(set) var ackedSeq = 0
+
+  /// Gives the message the next `seq`; nil if the bounds are passed, which ends the session.
+  mutating func append(_ message: ServerMessage, re: Identifier?, call: Identifier) -> ServerFrame? {
+    let frame = ServerFrame(message, re: re, seq: lastSeq + 1, call: call)
+    let size = frame.encoded().count
+    guard entries.count < Limits.outboxMessages, bytes + size <= Limits.outboxBytes else { return nil }
+    lastSeq += 1
+    bytes += size
+    entries.append(Entry(frame: frame, bytes: size))
+    return frame
+  }
+
+  /// Forgets what is acked and returns the calls whose offers are among it. An ack of something never sent is nil.
+  mutating func ack(_ seq: Int) -> [Identifier]? {
+    guard seq <= lastSeq else { return nil }
+    guard seq > ackedSeq else { return [] }
+    let count = min(seq - ackedSeq, entries.count)
+    var offers: [Identifier] = []
+    for entry in entries.prefix(count) {
+      bytes -= entry.bytes
+      if case .message(.callOffer) = entry.frame.body, let call = entry.frame.call { offers.append(call) }
+    }
+    entries.removeFirst(count)
+    ackedSeq = seq
+    return offers
+  }
+
+  /// What a resumed client still lacks, unchanged.
+  var unacked: [ServerFrame] { entries.map(\.frame) }
+
+  func holdsAnswer(to request: Identifier) -> Bool { entries.contains { $0.frame.re == request } }
+}

@@ -1,0 +1,55 @@
+import AppProtocol
+import Bytes
+
+/// A socket, from its upgrade to its end.
+struct Connection {
+  enum Phase: Equatable {
+    case awaitingHello(until: Instant)
+    case bound(SessionID)
+    /// A close was ordered; what still arrives is ignored.
+    case closing
+  }
+  let address: IPAddress
+  var phase: Phase
+  var lastHeard: Instant
+  /// A ping went out since the peer was last heard.
+  var isPinged = false
+  var messages: RateLimit
+  var bytes: RateLimit
+
+  init(address: IPAddress, at now: Instant) {
+    self.address = address
+    phase = .awaitingHello(until: now + Limits.helloWait)
+    lastHeard = now
+    messages = RateLimit(perSecond: Limits.messagesPerSecond, burst: Limits.messageBurst, at: now)
+    bytes = RateLimit(perSecond: Limits.bytesPerSecond, burst: Limits.byteBurst, at: now)
+  }
+}
+
+/// One `sid`: numbering both ways, over the sockets that carry it one after the other.
+struct Session {
+  let id: SessionID
+  let device: DeviceKey
+  let resumeToken: [UInt8]
+  var info: DeviceInfo
+  /// nil while the socket is gone and the session can be resumed.
+  var connection: ConnectionID?
+  /// The `id` of the `hello` that control has not welcomed yet.
+  var awaitsWelcome: Identifier?
+  var outbox = Outbox()
+  /// The highest `seq` received in order, and the highest of those acked.
+  var receivedSeq = 0
+  var ackSentSeq = 0
+  var ackDue: Instant?
+  /// Calls that hold this session open.
+  var live: Set<Identifier> = []
+  /// When the token stops counting, leeway included; milliseconds since 1970.
+  var expiresAt: Int64
+  var isExpiryAnnounced = false
+  /// Why this session is closed as soon as no call holds it open.
+  var closesAfterCalls: CloseCode?
+  /// Set while disconnected and without live calls.
+  var resumableUntil: Instant?
+
+  func isExpired(unixMilliseconds now: Int64) -> Bool { now >= expiresAt }
+}

@@ -1,0 +1,79 @@
+import AppProtocol
+import Bytes
+
+extension SessionMachine {
+  mutating func obey(_ command: SessionCommand, _ now: Instant, _ output: inout SessionOutput) {
+    switch command {
+    case .welcome(let id, let calls, let gone, let live): welcomed(id, calls, gone, live, now, &output)
+    case .send(let device, let message, let call):
+      guard let id = sessionOfDevice[device], sessions[id]?.awaitsWelcome == nil else {
+        stats.strayCommands += 1
+        return
+      }
+      if message.type.isNumbered {
+        writeNumbered(message, call: call, on: id, now, &output)
+      } else {
+        write(message, call: call, on: id, &output)
+      }
+    case .answer(let token, let answer): self.answer(token, answer, now, &output)
+    case .callLive(let device, let call):
+      guard let id = sessionOfDevice[device] else { return }
+      sessions[id]?.live.insert(call)
+      sessions[id]?.resumableUntil = nil
+    case .callDead(let device, let call):
+      guard let id = sessionOfDevice[device], sessions[id]?.live.remove(call) != nil, sessions[id]?.live.isEmpty == true
+      else { return }
+      if sessions[id]?.connection == nil { sessions[id]?.resumableUntil = now + Limits.resumeWindow }
+      endIfDue(id, now, &output)
+      rearm(session: id, now)
+    case .drain:
+      isDraining = true
+      for id in Array(sessions.keys) { closeAfterCalls(id, .draining, now, &output) }
+    }
+  }
+
+  private mutating func welcomed(
+    _ id: SessionID, _ calls: [CallSnapshot], _ gone: [GoneCall], _ live: Set<Identifier>, _ now: Instant,
+    _ output: inout SessionOutput
+  ) {
+    guard var session = sessions[id], let request = session.awaitsWelcome, let connection = session.connection else {
+      stats.strayCommands += 1
+      return
+    }
+    session.awaitsWelcome = nil
+    session.live = live
+    sessions[id] = session
+    let frame = ServerFrame(.welcome(welcome(session, resumed: false, calls: calls, now)), re: request)
+    output.actions.append(.send(connection, frame.encoded()))
+    stats.messagesSent += 1
+    for entry in gone { writeNumbered(.callGone(entry.over), call: entry.call, on: id, now, &output) }
+    endIfDue(id, now, &output)
+    rearm(session: id, now)
+  }
+
+  /// Stores the answer and sends it where the request arrived last, if that socket still is there.
+  mutating func answer(_ token: RequestToken, _ answer: RequestAnswer, _ now: Instant, _ output: inout SessionOutput) {
+    guard let waiter = answers[token.device]?.answered(token.request, answer) else {
+      stats.strayCommands += 1
+      return
+    }
+    deliver(answer, to: token.request, waiter, now, &output)
+  }
+
+  mutating func deliver(
+    _ answer: RequestAnswer, to request: Identifier, _ waiter: AnswerStore.Waiter, _ now: Instant,
+    _ output: inout SessionOutput
+  ) {
+    guard let session = sessions[waiter.session] else { return }
+    switch answer {
+    // Never replayed: a client without the answer repeats the request.
+    case .ok(let success):
+      if session.connection == waiter.connection { write(.ok(success), re: request, on: waiter.session, &output) }
+    case .err(let failure):
+      if session.connection == waiter.connection { write(.err(failure), re: request, on: waiter.session, &output) }
+    case .mediaAnswer(let media):
+      guard let call = answers[session.device]?.call(request), !session.outbox.holdsAnswer(to: request) else { return }
+      writeNumbered(.mediaAnswer(media), re: request, call: call, on: waiter.session, now, &output)
+    }
+  }
+}

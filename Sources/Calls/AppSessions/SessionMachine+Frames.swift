@@ -1,0 +1,145 @@
+import AppProtocol
+import Bytes
+
+extension SessionMachine {
+  mutating func heard(_ id: ConnectionID, _ now: Instant) {
+    connections[id]?.lastHeard = now
+    connections[id]?.isPinged = false
+  }
+
+  mutating func frameReceived(_ bytes: [UInt8], on id: ConnectionID, _ now: Instant, _ output: inout SessionOutput) {
+    guard let phase = connections[id]?.phase, phase != .closing else { return }
+    heard(id, now)
+    stats.messagesReceived += 1
+    let allowed = connections[id]?.messages.take(1, at: now) ?? false
+    guard allowed, connections[id]?.bytes.take(Double(bytes.count), at: now) ?? false else {
+      stats.rateLimited += 1
+      return close(id, .policy, now, &output)
+    }
+    let frame: ClientFrame
+    do {
+      frame = try ClientFrame(decoding: bytes)
+    } catch {
+      return close(id, error.closeCode, now, &output)
+    }
+    guard case .bound(let session) = phase else { return helloReceived(frame, on: id, now, &output) }
+    if let ack = frame.ack { acked(ack, by: session, &output) }
+    guard isNext(frame, of: session, now, &output) else { return }
+    switch frame.body {
+    case .message(let message): messageReceived(message, frame, session, now, &output)
+    case .malformed(let type, let rule):
+      stats.malformed += 1
+      if type.isRequest { write(.err(Failure(.badRequest, msg: rule)), re: frame.id, on: session, &output) }
+    case .unknown:
+      stats.unknown += 1
+      write(.err(Failure(.unsupported)), re: frame.id, on: session, &output)
+    }
+  }
+
+  mutating func acked(_ seq: Int, by id: SessionID, _ output: inout SessionOutput) {
+    guard let device = sessions[id]?.device, let offers = sessions[id]?.outbox.ack(seq) else {
+      stats.malformed += 1
+      return
+    }
+    for call in offers { output.events.append(.offerAcked(device, id, call: call)) }
+  }
+
+  /// Numbering: false if the message is one seen before, or one too far.
+  private mutating func isNext(_ frame: ClientFrame, of id: SessionID, _ now: Instant, _ output: inout SessionOutput) -> Bool
+  {
+    let isNumbered =
+      switch frame.body {
+      case .message(let message): message.type.isNumbered
+      case .malformed(let type, _): type.isNumbered
+      case .unknown: true  // of a later version: if it carries a number, the number counts
+      }
+    guard isNumbered, let seq = frame.seq, let received = sessions[id]?.receivedSeq, let acked = sessions[id]?.ackSentSeq
+    else { return true }
+    guard seq <= received + 1 else {
+      end(id, .sequenceGap, now, &output)
+      return false
+    }
+    if seq <= received {
+      stats.duplicates += 1
+      sessions[id]?.ackSentSeq = min(acked, received - 1)  // its sender lacks our ack
+    } else {
+      sessions[id]?.receivedSeq = seq
+    }
+    if sessions[id]?.ackDue == nil {
+      sessions[id]?.ackDue = now + Limits.ackDelay
+      rearm(session: id, now)
+    }
+    return seq > received
+  }
+
+  private mutating func messageReceived(
+    _ message: ClientMessage, _ frame: ClientFrame, _ id: SessionID, _ now: Instant, _ output: inout SessionOutput
+  ) {
+    switch message {
+    case .ping: write(.pong, on: id, &output)
+    case .pong, .ack, .err, .bye: break
+    case .hello: write(.err(Failure(.badRequest, msg: "hello comes once")), re: frame.id, on: id, &output)
+    default:
+      if message.type.isRequest, let request = frame.id {
+        requestReceived(message, request, frame.call, id, now, &output)
+      } else if let session = sessions[id], refusal(message, frame.call, session, now) == nil {
+        output.events.append(.notification(session.device, id, message, call: frame.call))
+      }
+    }
+  }
+
+  /// Why a message of this session is not acted on: its token has expired or its user is gone, and no live call covers it.
+  private func refusal(_ message: ClientMessage, _ call: Identifier?, _ session: Session, _ now: Instant) -> Failure? {
+    if let call, session.live.contains(call) { return nil }
+    if session.closesAfterCalls == .revoked { return Failure(.revoked) }
+    if message.type != .authRefresh, session.isExpired(unixMilliseconds: unixMilliseconds(now)) {
+      return Failure(.auth, msg: "the token has expired")
+    }
+    return nil
+  }
+
+  private mutating func requestReceived(
+    _ message: ClientMessage, _ request: Identifier, _ call: Identifier?, _ id: SessionID, _ now: Instant,
+    _ output: inout SessionOutput
+  ) {
+    guard let session = sessions[id], let connection = session.connection else { return }
+    let waiter = AnswerStore.Waiter(session: id, connection: connection)
+    switch answers[session.device, default: AnswerStore()].arrived(request, of: call, from: waiter, at: now) {
+    case .full: return write(.err(Failure(.tooMany)), re: request, on: id, &output)
+    case .pending:
+      stats.repeats += 1
+      return
+    case .answered(let answer):
+      stats.repeats += 1
+      return deliver(answer, to: request, waiter, now, &output)
+    case .new: break
+    }
+    let token = RequestToken(device: session.device, request: request)
+    if let refusal = refusal(message, call, session, now) { return answer(token, .err(refusal), now, &output) }
+    switch message {
+    case .authRefresh(let refresh): answer(token, refreshed(refresh, id, now), now, &output)
+    case .deviceState(let d):
+      sessions[id]?.info.state = d.state
+      if session.info.state != d.state { output.events.append(.stateChanged(session.device, d.state)) }
+      answer(token, .ok, now, &output)
+    case .later: answer(token, .err(Failure(.unsupported)), now, &output)
+    default: output.events.append(.request(session.device, id, token, message, call: call))
+    }
+  }
+
+  private mutating func refreshed(_ refresh: AuthRefresh, _ id: SessionID, _ now: Instant) -> RequestAnswer {
+    guard let session = sessions[id] else { return .err(Failure(.server)) }
+    do {
+      let claims = try verify(refresh.auth, device: session.device.device, now)
+      guard claims.sub == session.device.user else { return .err(Failure(.auth, msg: "another user")) }
+      sessions[id]?.expiresAt = claims.exp * 1_000 + Limits.expiryLeewayMilliseconds
+      sessions[id]?.isExpiryAnnounced = false
+      if let accounts = claims.acct, !accounts.isEmpty { sessions[id]?.info.accounts = accounts }
+      rearm(session: id, now)
+      return .ok
+    } catch {
+      stats.refusals[error.refusal, default: 0] += 1
+      return .err(Failure(.auth, msg: error.message))
+    }
+  }
+}

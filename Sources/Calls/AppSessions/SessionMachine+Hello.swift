@@ -1,0 +1,172 @@
+import AppProtocol
+import Bytes
+import JSONWebToken
+
+extension SessionMachine {
+  func verify(_ token: String, device: String, _ now: Instant) throws(RefusedHello) -> Claims {
+    let claims: Claims
+    do {
+      claims = try settings.verifier.verify(token, unixSeconds: unixMilliseconds(now) / 1_000)
+    } catch {
+      throw RefusedHello(error.refusal, "token: \(error.rawValue)")
+    }
+    guard claims.dev == device else { throw RefusedHello(.deviceMismatch, "dev is not device.id") }
+    guard settings.users.contains(claims.sub) else { throw RefusedHello(.unknownUser, "unknown sub") }
+    return claims
+  }
+
+  /// The first message of a connection.
+  mutating func helloReceived(_ frame: ClientFrame, on id: ConnectionID, _ now: Instant, _ output: inout SessionOutput) {
+    do throws(RefusedHello) {
+      switch frame.body {
+      case .message(.hello(let hello)):
+        guard let request = frame.id else { throw RefusedHello(.helloMalformed, "id: missing") }
+        try accept(hello, request, on: id, now, &output)
+      case .malformed(.hello, let rule): throw RefusedHello(.helloMalformed, rule)
+      default:
+        stats.refusals[.helloMissing, default: 0] += 1
+        close(id, .authFailed, now, &output)
+      }
+    } catch {
+      stats.refusals[error.refusal, default: 0] += 1
+      let failure = Failure(error.code, msg: error.message, fatal: true)
+      output.actions.append(.send(id, ServerFrame(.err(failure), re: frame.id).encoded()))
+      stats.messagesSent += 1
+      close(id, error.close, now, &output)
+    }
+  }
+
+  private mutating func accept(
+    _ hello: Hello, _ request: Identifier, on id: ConnectionID, _ now: Instant, _ output: inout SessionOutput
+  ) throws(RefusedHello) {
+    var info = DeviceInfo(
+      platform: hello.device.platform, model: hello.device.model, os: hello.device.os, sdk: hello.device.sdk,
+      caps: Set(hello.caps),
+      state: hello.state)
+    switch hello.proof {
+    case .resume(let resume): try self.resume(resume, hello, request, on: id, now, &output)
+    case .auth(let token):
+      let claims = try verify(token, device: hello.device.id, now)
+      info.accounts = claims.acct.flatMap { $0.isEmpty ? nil : $0 } ?? ["default"]
+      let expiresAt = claims.exp * 1_000 + Limits.expiryLeewayMilliseconds
+      let device = DeviceKey(user: claims.sub, device: claims.dev)
+      try begin(device, info, expiresAt: expiresAt, request, on: id, now, &output)
+    case .wake(let token):
+      guard let device = settings.wakeVerifier?(token, hello.device.id, unixMilliseconds(now)),
+        settings.users.contains(device.user)
+      else { throw RefusedHello(.wakeToken, "wake token") }
+      try begin(device, info, expiresAt: .max, request, on: id, now, &output)
+    }
+  }
+
+  private mutating func begin(
+    _ device: DeviceKey, _ info: DeviceInfo, expiresAt: Int64, _ request: Identifier, on id: ConnectionID, _ now: Instant,
+    _ output: inout SessionOutput
+  ) throws(RefusedHello) {
+    let old = sessionOfDevice[device]
+    // While draining, only a device that still has a call may come back.
+    if isDraining, old.flatMap({ sessions[$0]?.live.isEmpty }) ?? true { throw RefusedHello(.draining, "draining") }
+    if old == nil {
+      guard sessions.count < Limits.sessions else { throw RefusedHello(.overload, "too many sessions") }
+      guard sessionsOfUser[device.user, default: 0] < Limits.sessionsPerUser else {
+        throw RefusedHello(.tooManySessions, "too many devices of this user")
+      }
+    }
+    if let old { end(old, .replaced, now, &output) }
+    var session = Session(
+      id: SessionID(hexString(random.bytes(16))), device: device, resumeToken: Array(hexString(random.bytes(32)).utf8),
+      info: info,
+      connection: id, expiresAt: expiresAt)
+    session.awaitsWelcome = request
+    if isDraining { session.closesAfterCalls = .draining }
+    sessions[session.id] = session
+    sessionOfDevice[device] = session.id
+    sessionsOfUser[device.user, default: 0] += 1
+    timers.cancel(.answers(device))
+    connections[id]?.phase = .bound(session.id)
+    output.events.append(.connected(device, session.id, info, resumed: false))
+    rearm(connection: id)
+    rearm(session: session.id, now)
+  }
+
+  private mutating func resume(
+    _ resume: Hello.Resume, _ hello: Hello, _ request: Identifier, on id: ConnectionID, _ now: Instant,
+    _ output: inout SessionOutput
+  ) throws(RefusedHello) {
+    let sid = SessionID(resume.sid)
+    guard var session = sessions[sid], session.awaitsWelcome == nil,
+      constantTimeEqual(session.resumeToken, Array(resume.token.utf8)), session.device.device == hello.device.id,
+      // What was acked before is not kept: a client that has lost it needs the snapshot.
+      resume.lastSeq >= session.outbox.ackedSeq, resume.lastSeq <= session.outbox.lastSeq,
+      !session.live.isEmpty || !session.isExpired(unixMilliseconds: unixMilliseconds(now))
+    else { throw RefusedHello(.resumeUnknown, "cannot be resumed") }
+    if let old = session.connection {
+      close(old, .replaced, now, &output)
+      session = sessions[sid] ?? session
+    }
+    session.connection = id
+    session.resumableUntil = nil
+    session.isExpiryAnnounced = false
+    session.info.state = hello.state
+    session.info.caps = Set(hello.caps)
+    session.ackSentSeq = session.receivedSeq  // replayFrom says it
+    sessions[sid] = session
+    connections[id]?.phase = .bound(sid)
+    stats.resumed += 1
+    output.events.append(.connected(session.device, sid, session.info, resumed: true))
+    acked(resume.lastSeq, by: sid, &output)
+    let welcome = self.welcome(session, resumed: true, calls: nil, now)
+    output.actions.append(.send(id, ServerFrame(.welcome(welcome), re: request).encoded()))
+    let replay = sessions[sid]?.outbox.unacked ?? []
+    for frame in replay { output.actions.append(.send(id, frame.encoded())) }
+    stats.messagesSent += UInt64(1 + replay.count)
+    rearm(connection: id)
+    rearm(session: sid, now)
+  }
+
+  func welcome(_ session: Session, resumed: Bool, calls: [CallSnapshot]?, _ now: Instant) -> Welcome {
+    Welcome(
+      sid: session.id.text, resumeToken: String(decoding: session.resumeToken, as: UTF8.self), resumed: resumed,
+      replayFrom: session.receivedSeq + 1, time: unixMilliseconds(now), hb: Int(settings.heartbeat.milliseconds),
+      ice: settings.ice,
+      calls: calls, caps: settings.caps)
+  }
+}
+
+/// A `hello` that is answered `err{…, fatal}` and a close.
+struct RefusedHello: Error {
+  var refusal: SessionRefusal
+  var message: String
+
+  init(_ refusal: SessionRefusal, _ message: String) { (self.refusal, self.message) = (refusal, message) }
+
+  var code: ErrorCode {
+    switch refusal {
+    case .draining, .overload: .overload
+    case .tooManySessions: .tooMany
+    default: .auth
+    }
+  }
+  var close: CloseCode {
+    switch refusal {
+    case .draining: .draining
+    case .overload, .tooManySessions: .tryAgainLater
+    default: .authFailed
+    }
+  }
+}
+
+extension TokenError {
+  var refusal: SessionRefusal {
+    switch self {
+    case .malformed: .tokenMalformed
+    case .algorithm: .tokenAlgorithm
+    case .signature: .tokenSignature
+    case .expired: .tokenExpired
+    case .notYetValid: .tokenNotYetValid
+    case .audience: .tokenAudience
+    case .claims: .tokenClaims
+    case .critical: .tokenCritical
+    }
+  }
+}

@@ -1,0 +1,72 @@
+import AppProtocol
+import Bytes
+
+extension SessionMachine {
+  mutating func rearm(connection id: ConnectionID) {
+    guard let connection = connections[id] else { return }
+    switch connection.phase {
+    case .awaitingHello(let until): timers.schedule(.connection(id), at: until)
+    case .bound:
+      timers.schedule(.connection(id), at: connection.lastHeard + settings.heartbeat * (connection.isPinged ? 2 : 1))
+    case .closing: break
+    }
+  }
+
+  mutating func rearm(session id: SessionID, _ now: Instant) {
+    guard let session = sessions[id] else { return }
+    var next = session.ackDue ?? .distantFuture
+    if let until = session.resumableUntil { next = min(next, until) }
+    if session.connection != nil, session.awaitsWelcome == nil {
+      let notice = session.isExpiryAnnounced ? 0 : Limits.expiryNotice.milliseconds + Limits.expiryLeewayMilliseconds
+      let left = session.expiresAt.subtractingReportingOverflow(unixMilliseconds(now)).partialValue - notice
+      // An expired session with live calls waits for `callDead`, not for the clock.
+      if left > 0 || !session.isExpiryAnnounced || session.live.isEmpty {
+        next = min(next, now + .milliseconds(min(max(left, 0), 86_400_000)))
+      }
+    }
+    if next != .distantFuture { timers.schedule(.session(id), at: next) }
+  }
+
+  mutating func timerFired(_ key: TimerKey, _ now: Instant, _ output: inout SessionOutput) {
+    switch key {
+    case .connection(let id): connectionTimerFired(id, now, &output)
+    case .session(let id): sessionTimerFired(id, now, &output)
+    case .answers(let device): if sessionOfDevice[device] == nil { answers[device] = nil }
+    }
+  }
+
+  private mutating func connectionTimerFired(_ id: ConnectionID, _ now: Instant, _ output: inout SessionOutput) {
+    guard let connection = connections[id] else { return }
+    switch connection.phase {
+    case .awaitingHello(let until) where now >= until:
+      stats.refusals[.helloMissing, default: 0] += 1
+      close(id, .authFailed, now, &output)
+    case .bound where now - connection.lastHeard >= settings.heartbeat * 2:
+      close(id, .goingAway, now, &output)
+    case .bound where now - connection.lastHeard >= settings.heartbeat && !connection.isPinged:
+      connections[id]?.isPinged = true
+      output.actions.append(.ping(id))
+    default: break
+    }
+    rearm(connection: id)
+  }
+
+  private mutating func sessionTimerFired(_ id: SessionID, _ now: Instant, _ output: inout SessionOutput) {
+    guard let session = sessions[id] else { return }
+    if let until = session.resumableUntil, now >= until { return end(id, nil, now, &output) }
+    if let due = session.ackDue, now >= due {
+      sessions[id]?.ackDue = nil
+      write(.ack, on: id, &output)
+    }
+    if session.connection != nil, session.awaitsWelcome == nil {
+      let unix = unixMilliseconds(now)
+      let expiry = session.expiresAt - Limits.expiryLeewayMilliseconds
+      if !session.isExpiryAnnounced, unix >= expiry - Limits.expiryNotice.milliseconds {
+        sessions[id]?.isExpiryAnnounced = true
+        write(.authExpiring(AuthExpiring(at: expiry)), on: id, &output)
+      }
+      endIfDue(id, now, &output)
+    }
+    rearm(session: id, now)
+  }
+}

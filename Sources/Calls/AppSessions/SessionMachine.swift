@@ -1,0 +1,187 @@
+import AppProtocol
+import Bytes
+import JSONWebToken
+
+/// Every WebSocket session of one app thread: hello, welcome, numbering, replay, answers, heartbeat and expiry (protocol.md).
+/// Without sockets and without calls: frames come in as bytes, calls are known by id only. One thread.
+///
+/// A connection:
+///
+/// | phase | input | → | what happens |
+/// |---|---|---|---|
+/// | awaitingHello | `hello{auth}`, good | bound | old session of the device ends (4009), `.connected`, waits for `.welcome`
+/// |
+/// | awaitingHello | `hello{resume}`, good | bound | old socket closed (4009), `welcome{resumed}`, replay |
+/// | awaitingHello | `hello`, refused | closing | `err{auth, fatal}`, 4001 (draining 1012, overload 1013) |
+/// | awaitingHello | other message, 5 s | closing | 4001 |
+/// | bound | silence of hb; 2 × hb | bound; closing | WebSocket ping; 1001 |
+/// | bound | gap in `seq`, outbox over its bound | closing | 4002, 4008; the session is dead |
+/// | any | not JSON, too deep, too big, too fast | closing | 1007, 1009, 1008; the session can be resumed |
+/// | closing | anything but `.closed` | closing | ignored |
+///
+/// A session: connected ⇄ disconnected (resumable) → ended. It ends by the client's close 1000, a new `hello{auth}` of its
+/// device,
+/// 4001, 4002, 4003, 4008, 1012, or 2 minutes without socket and live call.
+public struct SessionMachine {
+  enum TimerKey: Hashable {
+    case connection(ConnectionID)
+    case session(SessionID)
+    /// The answers of a device without a session.
+    case answers(DeviceKey)
+  }
+
+  var settings: SessionSettings
+  let random: RandomSource
+  var connections: [ConnectionID: Connection] = [:]
+  var sessions: [SessionID: Session] = [:]
+  var sessionOfDevice: [DeviceKey: SessionID] = [:]
+  var sessionsOfUser: [String: Int] = [:]
+  var answers: [DeviceKey: AnswerStore] = [:]
+  var timers = DeadlineQueue<TimerKey>()
+  var isDraining = false
+  /// Wall clock minus monotonic clock, in milliseconds.
+  var wallOffset: Int64 = 0
+  public internal(set) var stats = SessionStats()
+
+  public init(settings: SessionSettings, random: RandomSource) { (self.settings, self.random) = (settings, random) }
+
+  /// When `.timer` is due next; it may find nothing to do.
+  public var nextDeadline: Instant? { timers.next }
+  /// Sessions with a socket, and those that could be resumed.
+  public var connectedCount: Int { sessions.values.count { $0.connection != nil } }
+  public var resumableCount: Int { sessions.count - connectedCount }
+  /// Sockets, those not yet bound included.
+  public var connectionCount: Int { connections.count }
+
+  /// Tells the wall clock, on which token expiry and `welcome.time` depend. Call it again when the clock was set.
+  public mutating func setWallClock(unixMilliseconds: Int64, at now: Instant) {
+    wallOffset = unixMilliseconds - now.nanoseconds / 1_000_000
+  }
+
+  /// New settings, for sessions to come. Sessions of users that are gone are closed with 4003, after their calls.
+  public mutating func reconfigure(_ settings: SessionSettings, at now: Instant, into output: inout SessionOutput) {
+    self.settings = settings
+    for (id, session) in sessions where !settings.users.contains(session.device.user) {
+      closeAfterCalls(id, .revoked, now, &output)
+    }
+  }
+
+  public mutating func handle(_ input: SessionInput, at now: Instant, into output: inout SessionOutput) {
+    switch input {
+    case .opened(let id, let address):
+      connections[id] = Connection(address: address, at: now)
+      rearm(connection: id)
+    case .frame(let id, let bytes): frameReceived(bytes, on: id, now, &output)
+    case .alive(let id): heard(id, now)
+    case .congested(let id):
+      if case .bound(let session) = connections[id]?.phase {
+        end(session, .overflow, now, &output)
+      } else {
+        close(id, .overflow, now, &output)
+      }
+    case .closed(let id, let code): socketClosed(id, code, now, &output)
+    case .command(let command): obey(command, now, &output)
+    case .timer: while let key = timers.due(now) { timerFired(key, now, &output) }
+    }
+  }
+
+  func unixMilliseconds(_ now: Instant) -> Int64 { now.nanoseconds / 1_000_000 &+ wallOffset }
+}
+
+// Endings.
+extension SessionMachine {
+  /// Closes the socket. Its session, if any, is disconnected and can be resumed.
+  mutating func close(_ id: ConnectionID, _ code: CloseCode, _ now: Instant, _ output: inout SessionOutput) {
+    guard let phase = connections[id]?.phase, phase != .closing else { return }
+    connections[id]?.phase = .closing
+    timers.cancel(.connection(id))
+    output.actions.append(.close(id, code))
+    stats.closes[code, default: 0] += 1
+    if case .bound(let session) = phase { disconnected(session, now, &output) }
+  }
+
+  mutating func socketClosed(_ id: ConnectionID, _ code: CloseCode?, _ now: Instant, _ output: inout SessionOutput) {
+    guard let connection = connections.removeValue(forKey: id) else { return }
+    timers.cancel(.connection(id))
+    guard case .bound(let session) = connection.phase else { return }
+    disconnected(session, now, &output)
+    if code == .normal { end(session, nil, now, &output) }
+  }
+
+  mutating func disconnected(_ id: SessionID, _ now: Instant, _ output: inout SessionOutput) {
+    guard var session = sessions[id], session.connection != nil else { return }
+    session.connection = nil
+    session.ackDue = nil
+    session.resumableUntil = session.live.isEmpty ? now + Limits.resumeWindow : nil
+    sessions[id] = session
+    output.events.append(.disconnected(session.device, id))
+    if session.awaitsWelcome != nil { return end(id, nil, now, &output) }  // the client never learnt the sid
+    rearm(session: id, now)
+  }
+
+  /// The session is dead; its socket, if any, is closed with `code`.
+  mutating func end(_ id: SessionID, _ code: CloseCode?, _ now: Instant, _ output: inout SessionOutput) {
+    if let connection = sessions[id]?.connection, let code {
+      if code == .draining { write(.bye(Bye(code: Int(code.rawValue))), on: id, &output) }
+      close(connection, code, now, &output)
+    }
+    guard let session = sessions.removeValue(forKey: id) else { return }
+    timers.cancel(.session(id))
+    let user = session.device.user
+    sessionsOfUser[user] = sessionsOfUser[user].flatMap { $0 > 1 ? $0 - 1 : nil }
+    if sessionOfDevice[session.device] == id {
+      sessionOfDevice[session.device] = nil
+      if answers[session.device] != nil { timers.schedule(.answers(session.device), at: now + Limits.answersWithoutSession) }
+    }
+    output.events.append(.ended(session.device, id))
+  }
+
+  mutating func closeAfterCalls(_ id: SessionID, _ code: CloseCode, _ now: Instant, _ output: inout SessionOutput) {
+    sessions[id]?.closesAfterCalls = code
+    endIfDue(id, now, &output)
+  }
+
+  /// Ends a session that nothing holds open any more.
+  mutating func endIfDue(_ id: SessionID, _ now: Instant, _ output: inout SessionOutput) {
+    guard let session = sessions[id], session.live.isEmpty, session.awaitsWelcome == nil else { return }
+    if let code = session.closesAfterCalls {
+      end(id, code, now, &output)
+    } else if session.isExpired(unixMilliseconds: unixMilliseconds(now)) {
+      end(id, .authFailed, now, &output)
+    }
+  }
+}
+
+// Writing.
+extension SessionMachine {
+  /// Sends a message that is not numbered, with the ack that is due.
+  mutating func write(
+    _ message: ServerMessage, re: Identifier? = nil, call: Identifier? = nil, on id: SessionID, _ output: inout SessionOutput
+  ) {
+    write(ServerFrame(message, re: re, call: call), on: id, &output)
+  }
+
+  mutating func write(_ frame: ServerFrame, on id: SessionID, _ output: inout SessionOutput) {
+    guard var session = sessions[id], let connection = session.connection else { return }
+    var frame = frame
+    if session.receivedSeq > session.ackSentSeq {
+      frame.ack = session.receivedSeq
+      session.ackSentSeq = session.receivedSeq
+      session.ackDue = nil
+      sessions[id] = session
+    }
+    output.actions.append(.send(connection, frame.encoded()))
+    stats.messagesSent += 1
+  }
+
+  /// Numbers a message, keeps it and sends it; the session dies of a full outbox.
+  mutating func writeNumbered(
+    _ message: ServerMessage, re: Identifier? = nil, call: Identifier, on id: SessionID, _ now: Instant,
+    _ output: inout SessionOutput
+  ) {
+    guard let frame = sessions[id]?.outbox.append(message, re: re, call: call) else {
+      return end(id, .overflow, now, &output)
+    }
+    write(frame, on: id, &output)
+  }
+}

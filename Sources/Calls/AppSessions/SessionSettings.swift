@@ -1,0 +1,27 @@
+import AppProtocol
+import JSONWebToken
+
+/// What configuration says about sessions. Replaced as a whole by `SessionMachine.reconfigure`.
+public struct SessionSettings: Sendable {
+  /// What a wake token stands for; nil refuses it.
+  public typealias WakeVerifier = @Sendable (_ token: String, _ device: String, _ unixMilliseconds: Int64) -> DeviceKey?
+
+  public var verifier: TokenVerifier
+  /// Ids of the users that may connect.
+  public var users: Set<String>
+  public var heartbeat: Duration
+  /// `welcome.ice`.
+  public var ice: [ICEServer]
+  /// `welcome.caps`.
+  public var caps: [String]
+  /// Without one, `hello{wake}` gets `err{auth}`.
+  public var wakeVerifier: WakeVerifier?
+
+  public init(
+    verifier: TokenVerifier, users: Set<String>, heartbeat: Duration = Limits.heartbeat, ice: [ICEServer] = [],
+    caps: [String] = ["media.active"], wakeVerifier: WakeVerifier? = nil
+  ) {
+    (self.verifier, self.users, self.heartbeat, self.ice, self.caps) = (verifier, users, heartbeat, ice, caps)
+    self.wakeVerifier = wakeVerifier
+  }
+}

@@ -1,0 +1,144 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import Testing
+
+@Suite struct AnswerTests {
+  let end = ClientMessage.callEnd(CallEnd())
+  let won = RequestAnswer.ok(Success(won: true))
+
+  @Test func `a request reaches control once and its answer is sent with re`() throws {
+    var bench = Bench()
+    let client = try bench.login()
+    bench.send(.callAnswer(CallAnswer(ageMs: 5)), on: client.connection, id: number(50), seq: 1, call: callA)
+    let token = RequestToken(device: client.device, request: number(50))
+    #expect(
+      bench.takeEvents() == [.request(client.device, client.session, token, .callAnswer(CallAnswer(ageMs: 5)), call: callA)])
+    bench.obey(.answer(token, won))
+    #expect(bench.frames(client.connection) == [ServerFrame(.ok(Success(won: true)), re: number(50), ack: 1)])
+    // Twice is a fault of control: not sent again.
+    bench.obey(.answer(token, .err(Failure(.server))))
+    #expect(bench.frames(client.connection).isEmpty)
+    #expect(bench.machine.stats.strayCommands == 1)
+  }
+
+  @Test func `a repeat gets the stored answer, a repeat before the answer gets it once`() throws {
+    var bench = Bench()
+    let client = try bench.login()
+    bench.send(end, on: client.connection, id: number(50), seq: 1, call: callA)
+    bench.send(end, on: client.connection, id: number(50), seq: 2, call: callA)
+    #expect(bench.takeEvents().count == 1)
+    bench.obey(.answer(RequestToken(device: client.device, request: number(50)), .err(Failure(.gone, reason: .busy))))
+    #expect(bench.frames(client.connection).map(\.re) == [number(50)])
+    bench.send(end, on: client.connection, id: number(50), seq: 3, call: callA)
+    #expect(bench.takeEvents().isEmpty)
+    #expect(bench.frames(client.connection).map(\.body) == [.message(.err(Failure(.gone, reason: .busy)))])
+    #expect(bench.machine.stats.repeats == 2)
+  }
+
+  @Test func `an answer made while the socket was gone is given to the repeat, on a resumed or a new session`() throws {
+    var bench = Bench()
+    var client = try bench.login(live: [callA])
+    let token = RequestToken(device: client.device, request: number(50))
+    bench.send(end, on: client.connection, id: number(50), seq: 1, call: callA)
+    bench.give(.closed(client.connection, nil))
+    bench.obey(.answer(token, .ok))
+    let resumed = bench.resume(client, lastSeq: 0)
+    #expect(bench.frames(resumed).count == 1, "ok and err are not replayed")
+    bench.send(end, on: resumed, id: number(50), seq: 2, call: callA)
+    #expect(bench.frames(resumed).map(\.re) == [number(50)])
+    bench.give(.closed(resumed, .normal))
+    client = try bench.login()
+    bench.send(end, on: client.connection, id: number(50), seq: 1, call: callA)
+    #expect(bench.frames(client.connection).map(\.body) == [.message(.ok(Success()))])
+    #expect(bench.takeEvents().isEmpty)
+  }
+
+  @Test func `a repeat on a new socket before the answer moves the answer there`() throws {
+    var bench = Bench()
+    let client = try bench.login(live: [callA])
+    bench.send(end, on: client.connection, id: number(50), seq: 1, call: callA)
+    bench.give(.closed(client.connection, nil))
+    let resumed = bench.resume(client, lastSeq: 0)
+    _ = bench.frames(resumed)
+    bench.send(end, on: resumed, id: number(50), seq: 2, call: callA)
+    bench.obey(.answer(RequestToken(device: client.device, request: number(50)), .ok))
+    #expect(bench.frames(resumed).map(\.re) == [number(50)])
+  }
+
+  @Test func `an answer is forgotten only after 64 later requests and 10 minutes`() throws {
+    var bench = Bench()
+    let client = try bench.login(lives: 36_000)
+    var seq = 0
+    func ask(_ n: UInt64, _ bench: inout Bench) -> Int {
+      seq += 1
+      bench.send(end, on: client.connection, id: number(n), seq: seq, call: callA)
+      let requests = bench.takeEvents()
+      for case .request(_, _, let token, _, _) in requests { bench.obey(.answer(token, .ok)) }
+      _ = bench.frames(client.connection)
+      return requests.count
+    }
+    #expect(ask(100, &bench) == 1)
+    for n in 0..<70 { _ = ask(200 + UInt64(n), &bench) }
+    #expect(ask(100, &bench) == 0, "64 later requests, but no 10 minutes")
+    for _ in 0..<61 {
+      bench.pass(.seconds(10))
+      bench.send(.ping, on: client.connection)
+    }
+    #expect(ask(269, &bench) == 0, "10 minutes, but no 64 later requests")
+    #expect(ask(100, &bench) == 0, "not before a new request comes")
+    #expect(ask(300, &bench) == 1)
+    #expect(ask(100, &bench) == 1)
+  }
+
+  @Test func `beyond 1024 answers new requests get tooMany, known ones their answer`() throws {
+    var bench = Bench()
+    let client = try bench.login()
+    for n in 1...1_024 {
+      bench.send(.deviceState(DeviceState(state: .fg)), on: client.connection, id: number(UInt64(1_000 + n)))
+      bench.pass(.milliseconds(10))
+    }
+    #expect(bench.frames(client.connection).filter { $0.body == .message(.ok(Success())) }.count == 1_024)
+    bench.send(end, on: client.connection, id: number(5_000), seq: 1, call: callA)
+    #expect(bench.frames(client.connection).map(\.body) == [.message(.err(Failure(.tooMany)))])
+    bench.send(.deviceState(DeviceState(state: .fg)), on: client.connection, id: number(1_001))
+    #expect(bench.frames(client.connection).map(\.body) == [.message(.ok(Success()))])
+    #expect(bench.takeEvents().isEmpty)
+  }
+
+  @Test func `the answer of media.restart is numbered, carries re and is kept`() throws {
+    var bench = Bench()
+    let client = try bench.login(live: [callA])
+    bench.send(.mediaRestart(MediaRestart(sdp: "v", gen: 2)), on: client.connection, id: number(50), seq: 1, call: callA)
+    bench.give(.closed(client.connection, nil))
+    bench.obey(.answer(RequestToken(device: client.device, request: number(50)), .mediaAnswer(MediaAnswer(sdp: "w", gen: 2))))
+    let resumed = bench.resume(client, lastSeq: 0)
+    let answer = ServerFrame(.mediaAnswer(MediaAnswer(sdp: "w", gen: 2)), re: number(50), seq: 1, call: callA)
+    #expect(bench.frames(resumed).dropFirst().map { $0 } == [answer])
+    bench.send(.mediaRestart(MediaRestart(sdp: "v", gen: 2)), on: resumed, id: number(50), seq: 2, call: callA)
+    #expect(bench.frames(resumed).isEmpty, "it is on its way already")
+  }
+
+  @Test func `device.state is answered here and told to control when it changes`() throws {
+    var bench = Bench()
+    let client = try bench.login()
+    bench.send(.deviceState(DeviceState(state: .bg)), on: client.connection, id: number(50))
+    bench.send(.deviceState(DeviceState(state: .bg)), on: client.connection, id: number(51))
+    #expect(bench.takeEvents() == [.stateChanged(client.device, .bg)])
+    #expect(bench.frames(client.connection).map(\.re) == [number(50), number(51)])
+  }
+
+  @Test func `answers of a device without a session are forgotten after an hour`() throws {
+    var bench = Bench()
+    let client = try bench.login(lives: 36_000)
+    bench.send(end, on: client.connection, id: number(50), seq: 1, call: callA)
+    bench.obey(.answer(RequestToken(device: client.device, request: number(50)), .ok))
+    bench.give(.closed(client.connection, .normal))
+    bench.pass(.seconds(3_601))
+    #expect(bench.machine.nextDeadline == nil)
+    _ = bench.takeEvents()
+    let again = try bench.login(lives: 36_000)
+    bench.send(end, on: again.connection, id: number(50), seq: 1, call: callA)
+    #expect(bench.takeEvents().count == 1)
+  }
+}

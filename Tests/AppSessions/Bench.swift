@@ -1,0 +1,143 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import JSONWebToken
+import Testing
+
+/// A session machine on virtual time with scripted clients. Wall clock: 1,700,000,000 s at the start.
+struct Bench {
+  static let epoch: Int64 = 1_700_000_000
+  static let keys = { try! KeySet(.HS256, keyFile: Array("a secret of at least thirty-two bytes".utf8)) }()
+  static let signer = { try! TokenSigner(keys: keys) }()
+
+  var machine: SessionMachine
+  var now = Instant.zero + .seconds(1)
+  /// Everything the machine ordered, oldest first; emptied by `take…`.
+  var actions: [SessionAction] = []
+  var events: [SessionEvent] = []
+  private var nextConnection: UInt64 = 1
+
+  init(users: Set<String> = ["alice", "bob"], ice: [ICEServer] = []) {
+    let settings = SessionSettings(verifier: TokenVerifier(keys: Self.keys, audience: "trunkline"), users: users, ice: ice)
+    machine = SessionMachine(settings: settings, random: .seeded(7))
+    machine.setWallClock(unixMilliseconds: Self.epoch * 1_000, at: now)
+  }
+
+  static func token(_ user: String = "alice", _ device: String = "d1", lives: Int64 = 3_600, from: Int64 = epoch) -> String {
+    try! signer.sign(Claims(sub: user, dev: device, aud: ["trunkline"], exp: from + lives))
+  }
+
+  mutating func give(_ input: SessionInput) {
+    var output = SessionOutput()
+    machine.handle(input, at: now, into: &output)
+    actions += output.actions
+    events += output.events
+  }
+
+  mutating func obey(_ command: SessionCommand) { give(.command(command)) }
+
+  /// Lets time pass, firing every deadline on its way.
+  mutating func pass(_ duration: Duration) {
+    let end = now + duration
+    var turns = 0
+    while let next = machine.nextDeadline, next <= end {
+      now = max(now, next)
+      give(.timer)
+      turns += 1
+      if turns > 100_000 {
+        Issue.record("the machine's deadline does not move")
+        return
+      }
+    }
+    now = end
+  }
+
+  mutating func open(_ address: IPAddress = .loopback) -> ConnectionID {
+    let id = ConnectionID(nextConnection)
+    nextConnection += 1
+    give(.opened(id, address))
+    return id
+  }
+
+  mutating func send(
+    _ message: ClientMessage, on id: ConnectionID, id request: Identifier? = nil, seq: Int? = nil, ack: Int? = nil,
+    call: Identifier? = nil
+  ) {
+    give(.frame(id, ClientFrame(message, id: request, seq: seq, ack: ack, call: call).encoded()))
+  }
+
+  mutating func text(_ json: String, on id: ConnectionID) { give(.frame(id, Array(json.utf8))) }
+
+  mutating func takeEvents() -> [SessionEvent] {
+    defer { events = [] }
+    return events
+  }
+
+  /// What was sent to `id` since the last call.
+  mutating func frames(_ id: ConnectionID) -> [ServerFrame] {
+    var out: [ServerFrame] = []
+    actions.removeAll { action in
+      guard case .send(id, let bytes) = action else { return false }
+      if let frame = try? ServerFrame(decoding: bytes) { out.append(frame) }
+      return true
+    }
+    return out
+  }
+
+  /// The code `id` was closed with, if it was.
+  func closed(_ id: ConnectionID) -> CloseCode? {
+    for case .close(id, let code) in actions { return code }
+    return nil
+  }
+
+  /// A new connection with an accepted `hello{auth}` and a `welcome` without calls.
+  mutating func login(
+    _ user: String = "alice", _ device: String = "d1", lives: Int64 = 3_600, calls: [CallSnapshot] = [],
+    gone: [GoneCall] = [],
+    live: Set<Identifier> = []
+  ) throws -> Client {
+    let id = open()
+    send(.hello(Hello(.auth(Self.token(user, device, lives: lives)), device: .init(id: device))), on: id, id: number(1))
+    guard case .connected(let key, let session, _, resumed: false)? = events.last else { throw Trouble("no .connected") }
+    obey(.welcome(session, calls: calls, gone: gone, live: live))
+    guard case .message(.welcome(let welcome))? = frames(id).first?.body else { throw Trouble("no welcome") }
+    events = []
+    return Client(connection: id, device: key, session: session, welcome: welcome)
+  }
+
+  /// A new connection with `hello{resume}`.
+  mutating func resume(_ client: Client, lastSeq: Int, token: String? = nil) -> ConnectionID {
+    let id = open()
+    let proof = Hello.Proof.resume(
+      .init(sid: client.welcome.sid, token: token ?? client.welcome.resumeToken, lastSeq: lastSeq))
+    send(.hello(Hello(proof, device: .init(id: client.device.device))), on: id, id: number(2))
+    return id
+  }
+}
+
+extension Bench {
+  /// The close code that answers a `hello{resume}`; nil if it is welcome.
+  mutating func resumeCode(_ client: Client, lastSeq: Int) -> CloseCode? {
+    let id = resume(client, lastSeq: lastSeq)
+    return closed(id)
+  }
+}
+
+struct Client {
+  var connection: ConnectionID
+  var device: DeviceKey
+  var session: SessionID
+  var welcome: Welcome
+}
+
+struct Trouble: Error {
+  var text: String
+  init(_ text: String) { self.text = text }
+}
+
+func number(_ n: UInt64) -> Identifier { Identifier(high: 0, low: n) }
+let callA = Identifier(high: 0xa, low: 1)
+let callB = Identifier(high: 0xb, low: 1)
+let offer = ServerMessage.callOffer(
+  CallOffer(from: Handle(k: .phone, h: "+1"), to: Handle(k: .phone, h: "+2"), acct: "default", sdp: "v=0", gen: 1, exp: 0))
+func progress(_ at: Int64) -> ServerMessage { .callProgress(CallProgress(.ringing, at: at)) }
