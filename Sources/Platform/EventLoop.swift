@@ -96,7 +96,7 @@ public final class EventLoop: @unchecked Sendable {
 
   /// Calls `handler` while one of `events` holds (level-triggered). The descriptor stays the caller's: `unregister`, then close.
   public func register(_ fd: Int32, _ events: IOEvents, handler: @escaping (IOEvents) -> Void) throws(SystemError) {
-    checkThread()
+    preconditionOnThread()
     precondition(registrations[fd] == nil, "descriptor \(fd) is registered already")
     generation &+= 1
     try control(EPOLL_CTL_ADD, fd, events, generation)
@@ -105,34 +105,34 @@ public final class EventLoop: @unchecked Sendable {
 
   /// Changes what a registered descriptor is watched for.
   public func modify(_ fd: Int32, _ events: IOEvents) throws(SystemError) {
-    checkThread()
+    preconditionOnThread()
     guard let registration = registrations[fd] else { return }
     try control(EPOLL_CTL_MOD, fd, events, registration.generation)
   }
 
   /// After this no event of the descriptor is delivered, also none of the present turn. Unknown descriptors are ignored.
   public func unregister(_ fd: Int32) {
-    checkThread()
+    preconditionOnThread()
     guard registrations.removeValue(forKey: fd) != nil else { return }
     _ = epoll_ctl(epoll, EPOLL_CTL_DEL, fd, nil)
   }
 
   /// A timer, not yet set. Timers live as long as the loop: one per machine, not one per event.
   public func addTimer(_ handler: @escaping () -> Void) -> TimerID {
-    checkThread()
+    preconditionOnThread()
     timers.append(Timer(handler: handler))
     return TimerID(index: timers.count - 1)
   }
 
   /// Sets or moves a timer, or with nil puts it off. It fires once, in the first turn at or after `deadline`.
   public func setTimer(_ id: TimerID, at deadline: Instant?) {
-    checkThread()
+    preconditionOnThread()
     timers[id.index].deadline = deadline ?? .distantFuture
   }
 
   /// Called at the end of every turn: for sending what the turn's handlers gathered.
   public func addFlush(_ handler: @escaping () -> Void) {
-    checkThread()
+    preconditionOnThread()
     flushes.append(handler)
   }
 
@@ -210,7 +210,8 @@ public final class EventLoop: @unchecked Sendable {
     guard epoll_ctl(epoll, operation, fd, &event) == 0 else { throw SystemError("watch descriptor \(fd)") }
   }
 
-  private func checkThread() {
+  /// Ends the process unless the caller is the loop's thread, or the loop does not run.
+  public func preconditionOnThread() {
     owner.withLock { owner in
       precondition(owner.map { pthread_equal($0, pthread_self()) != 0 } ?? true, "a running loop belongs to its thread")
     }

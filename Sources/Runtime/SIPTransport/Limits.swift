@@ -1,1 +1,41 @@
 // The named limits of this module; every bound on a queue, table or message stands here.
+enum Limits {
+  /// Networks over all trunks.
+  static let networks = 4_096
+  /// Datagrams taken from one socket in one turn, so that timers and other sockets are not starved.
+  static let datagramsPerTurn = 128
+  static let datagramBytes = 65_536
+  /// Datagrams and bytes gathered for one `sendmmsg`.
+  static let batchDatagrams = 64
+  static let batchBytes = 262_144
+  /// Entries read from a socket's error queue in one go.
+  static let errorsPerTurn = 64
+  /// Kernel buffers of a UDP socket: 30 % loss of a burst starts with a full buffer.
+  static let socketBufferBytes: Int32 = 1 << 20
+  static let connections = 1_024
+  static let connectionsPerTrunk = 64
+  /// Bytes read from one connection in one turn.
+  static let readBytes = 65_536
+  static let readsPerTurn = 4
+  /// Bytes waiting to be written to one connection; beyond that it is closed as dead.
+  static let waitingBytes = 524_288
+  /// New connections accepted in one turn.
+  static let acceptsPerTurn = 32
+  static let connectTime = Duration.seconds(10)
+  /// From the first byte of a message to its last.
+  static let messageTime = Duration.seconds(20)
+  /// From accept to the first whole message.
+  static let firstMessageTime = Duration.seconds(32)
+  /// Longer than the longest call (4 h), whose BYE must find its connection; dead peers are found by TCP keep-alives.
+  static let idleTime = Duration.seconds(5 * 3_600)
+  static let keepAliveIdleSeconds: Int32 = 60
+  static let keepAliveIntervalSeconds: Int32 = 15
+  static let keepAliveProbes: Int32 = 4
+  /// How often the log names strangers.
+  static let strangerLogInterval = Duration.seconds(10)
+  /// Remembered routes of wildcard listeners, and for how long.
+  static let routes = 1_024
+  static let routeTime = Duration.seconds(10)
+  /// Failures told in one turn.
+  static let failuresPerTurn = 1_024
+}

@@ -1,0 +1,338 @@
+import Bytes
+import Glibc
+import Logging
+import Platform
+import SIP
+import SIPDialogs
+
+/// The SIP sockets of the gateway: UDP and TCP listeners, and connections to trunks. Carries messages between them and a
+/// `UserAgent`.
+///
+/// Belongs to the thread of its loop: make it before `run`, use it only there afterwards (the loop checks). Only addresses on the
+/// allow-list are heard; what others send is dropped unread and counted, and their connections are closed at once. `deliver` gets
+/// whole messages (`.received`) and `.transportFailed`, never from within `send`.
+///
+///     let sockets = try SIPSockets(loop: loop, udp: [a], tcp: [a], trunks: list, logger: log) { input in control.handle(input) }
+///     sockets.send(message)                       // from output.messages; UDP leaves at the end of the turn, in one system call
+///     let flow = sockets.flow(.udp, toward: remote)
+///
+/// Limits: 64 connections a trunk and 1,024 in all; 512 KiB waiting per connection; 10 s to connect, 20 s for a message.
+public final class SIPSockets: @unchecked Sendable {
+  private let loop: EventLoop
+  private let logger: Logger
+  private let deliver: (Input) -> Void
+  private let counts = TransportMetrics()
+  private var trunks: AllowList
+  private var udp: [UDPPort] = []
+  private var tcp: [TCPListener] = []
+  private var connections: [Flow: TCPConnection] = [:]
+  private var failures: [Flow] = []
+  private var routes: [IPAddress: (local: IPAddress, until: Instant)] = [:]
+  private var strangersTold = Instant.zero
+  private var reserve: Int32
+  private let buffer: UnsafeMutableRawBufferPointer  // owned; for reads from connections
+  private var armed = Instant.distantFuture
+  private var deadlineTimer: EventLoop.TimerID?
+  private var failureTimer: EventLoop.TimerID?
+  private var isClosed = false
+
+  /// Binds all listeners or none. `settings` name the configuration's keys in errors.
+  public init(
+    loop: EventLoop, udp udpAddresses: [SocketAddress], tcp tcpAddresses: [SocketAddress], trunks: AllowList, logger: Logger,
+    settings: (udp: String, tcp: String) = ("listen.sip.udp", "listen.sip.tcp"), deliver: @escaping (Input) -> Void
+  ) throws(SystemError) {
+    (self.loop, self.trunks, self.logger, self.deliver) = (loop, trunks, logger, deliver)
+    buffer = .allocate(byteCount: Limits.readBytes, alignment: 16)
+    reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)
+    for address in udpAddresses { udp.append(try UDPPort(address, setting: settings.udp)) }
+    for address in tcpAddresses { tcp.append(try TCPListener(bind: address, setting: settings.tcp)) }
+    for port in udp {
+      try loop.register(port.socket.fd, .readable) { [weak self] events in self?.udpReady(port, events) }
+    }
+    for listener in tcp {
+      try loop.register(listener.fd, .readable) { [weak self] _ in self?.accept(listener) }
+    }
+    deadlineTimer = loop.addTimer { [weak self] in self?.closeLate() }
+    failureTimer = loop.addTimer { [weak self] in self?.tellFailures() }
+    loop.addFlush { [weak self] in self?.flush() }
+  }
+
+  deinit {
+    if reserve >= 0 { Glibc.close(reserve) }
+    buffer.deallocate()
+  }
+
+  /// What the listeners are really bound to, also when port 0 was asked for.
+  public var udpAddresses: [SocketAddress] { udp.map(\.socket.localAddress) }
+  public var tcpAddresses: [SocketAddress] { tcp.map(\.localAddress) }
+  public var metrics: [MetricFamily] { counts.families }
+
+  /// Puts a new allow-list in the old one's place (SIGHUP). Open connections stay: a call may still live on them.
+  public func replaceTrunks(_ trunks: AllowList) {
+    loop.preconditionOnThread()
+    self.trunks = trunks
+  }
+
+  /// How a request to `remote` would go: from the listener of that protocol and family, with a local address the peer can reach.
+  /// nil without such a listener or route.
+  public func flow(_ transport: TransportProtocol, toward remote: SocketAddress) -> Flow? {
+    loop.preconditionOnThread()
+    let bound = transport == .udp ? udpAddresses : tcpAddresses
+    let fitting = bound.filter { $0.ip.family == remote.ip.family }
+    guard let first = fitting.first else { return nil }
+    let route = reachable(first, from: remote)?.ip
+    let listener = fitting.first { $0.ip == route } ?? first
+    return reachable(listener, from: remote).map { Flow(transport: transport, local: $0, remote: remote) }
+  }
+
+  /// Sends a message on its flow. What cannot be sent comes back as `.transportFailed` in a later turn.
+  public func send(_ message: Output.Message) {
+    loop.preconditionOnThread()
+    guard !isClosed else { return }
+    switch message.flow.transport {
+    case .udp:
+      guard let port = udp.first(where: { Self.serves($0.socket.localAddress, message.flow.local) }) else {
+        counts.drops[.noListener].increment()
+        return fail(message.flow)
+      }
+      counts.count("out", .udp, message.bytes)
+      port.send(message.bytes, message.flow, unreachable: { unreachable(port, $0, $1) }, failed: { sendFailed($0, $1) })
+    case .tcp:
+      counts.count("out", .tcp, message.bytes)
+      sendTCP(message)
+    }
+  }
+
+  /// Closes everything; nothing is delivered afterwards.
+  public func close() {
+    loop.preconditionOnThread()
+    guard !isClosed else { return }
+    flush()
+    isClosed = true
+    for port in udp { loop.unregister(port.socket.fd) }
+    for listener in tcp { loop.unregister(listener.fd) }
+    for flow in Array(connections.keys) { remove(flow) }
+    if let deadlineTimer { loop.setTimer(deadlineTimer, at: nil) }
+    if let failureTimer { loop.setTimer(failureTimer, at: nil) }
+    (udp, tcp, failures) = ([], [], [])
+  }
+
+  // MARK: UDP
+
+  private func udpReady(_ port: UDPPort, _ events: IOEvents) {
+    if events.hasFailure { port.takeErrors { unreachable(port, $0, $1) } }
+    guard events.contains(.readable) else { return }
+    port.receive(
+      allowed: { source in trunkOrStranger(source, .udp) },
+      take: { bytes, from, trunk in
+        // CRLF keep-alives (RFC 5626 §3.5.1 uses STUN on UDP, but these are what comes) and empty datagrams
+        guard bytes.count > 4 else { return counts.drops[.keepAlive].increment() }
+        guard let local = reachable(port.socket.localAddress, from: from) else { return }
+        counts.count("in", .udp, bytes)
+        deliver(.received(bytes, Flow(transport: .udp, local: local, remote: from), trunk: trunk))
+      },
+      unreachable: { unreachable(port, $0, $1) })
+  }
+
+  /// An ICMP error about a datagram of ours (RFC 3261 §18.4). Told only for trunks: we send to nobody else.
+  private func unreachable(_ port: UDPPort, _ remote: SocketAddress, _ code: Int32) {
+    guard trunks.trunk(of: remote.ip) != nil, let local = reachable(port.socket.localAddress, from: remote) else { return }
+    counts.failures[.udp].increment()
+    fail(Flow(transport: .udp, local: local, remote: remote))
+  }
+
+  private func sendFailed(_ flow: Flow, _ code: Int32) {
+    // a full buffer is loss like any other on UDP: retransmission is the transaction's
+    if code == EAGAIN || code == ENOBUFS { return counts.drops[.sendBuffer].increment() }
+    counts.failures[.udp].increment()
+    logger.notice("SIP message not sent", metadata: ["flow": "\(flow)", "error": "\(SystemError("send udp to", code: code))"])
+    fail(flow)
+  }
+
+  // MARK: TCP
+
+  private func accept(_ listener: TCPListener) {
+    for _ in 0..<Limits.acceptsPerTurn {
+      let socket: TCPSocket
+      do throws(SystemError) {
+        guard let next = try listener.accept() else { return }
+        socket = next
+      } catch {
+        return shed(listener, error)
+      }
+      guard let trunk = trunkOrStranger(socket.remoteAddress, .tcp) else { continue }  // closed as `socket` goes
+      guard let local = socket.localAddress, hasRoom(trunk) else {
+        counts.drops[.connectionLimit].increment()
+        continue
+      }
+      add(TCPConnection(
+        accepted: socket, flow: Flow(transport: .tcp, local: local, remote: socket.remoteAddress), trunk: trunk, at: loop.now))
+    }
+  }
+
+  /// Without descriptors the connection would stay in the backlog and wake the loop for ever: the reserve takes it and closes it.
+  private func shed(_ listener: TCPListener, _ error: SystemError) {
+    guard error.isOutOfDescriptors else { return logger.error("\(error)") }
+    counts.drops[.descriptors].increment()
+    if reserve >= 0 { Glibc.close(reserve) }
+    _ = try? listener.accept()
+    reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)
+    logger.error("SIP connection refused: \(error)")
+  }
+
+  private func hasRoom(_ trunk: String) -> Bool {
+    connections.count < Limits.connections
+      && connections.values.reduce(0) { $0 + ($1.trunk == trunk ? 1 : 0) } < Limits.connectionsPerTrunk
+  }
+
+  private func sendTCP(_ message: Output.Message) {
+    // the flow's own connection, else any other with that peer, else a new one
+    var flow = message.flow
+    if connections[flow] == nil, let other = connections.first(where: { $0.key.remote == flow.remote })?.key { flow = other }
+    if connections[flow] == nil {
+      guard connect(flow) else { return fail(flow) }
+    }
+    guard connections[flow]?.append(message.bytes) == true else {
+      counts.drops[.slowReader].increment()
+      return end(flow, .failed)
+    }
+    guard connections[flow]?.isConnecting == false else { return }
+    step(flow) { $0.write(at: loop.now) }
+  }
+
+  private func connect(_ flow: Flow) -> Bool {
+    guard let trunk = trunks.trunk(of: flow.remote.ip), hasRoom(trunk) else {
+      counts.drops[.connectionLimit].increment()
+      return false
+    }
+    do throws(SystemError) {
+      let socket = try TCPSocket(connect: flow.remote, from: flow.local.ip)
+      return add(TCPConnection(connecting: socket, flow: flow, trunk: trunk, at: loop.now))
+    } catch {
+      counts.failures[.tcp].increment()
+      logger.notice("SIP connection failed", metadata: ["flow": "\(flow)", "error": "\(error)"])
+      return false
+    }
+  }
+
+  @discardableResult private func add(_ connection: TCPConnection) -> Bool {
+    let flow = connection.flow
+    guard connections[flow] == nil else { return false }
+    do throws(SystemError) {
+      try loop.register(connection.socket.fd, connection.interest) { [weak self] events in
+        self?.connectionReady(flow, events)
+      }
+    } catch {
+      logger.error("\(error)")
+      return false
+    }
+    connections[flow] = connection
+    counts.connections.set(Int64(connections.count))
+    armDeadline(connection.deadline)
+    return true
+  }
+
+  private func connectionReady(_ flow: Flow, _ events: IOEvents) {
+    if events.contains(.writable) || connections[flow]?.isConnecting == true {
+      step(flow) { $0.write(at: loop.now) }
+    }
+    guard let trunk = connections[flow]?.trunk, events.contains(.readable) || events.hasFailure else { return }
+    var messages: [[UInt8]] = []
+    step(flow) { connection in
+      connection.read(
+        into: buffer, at: loop.now, message: { messages.append($0) },
+        broken: { bytes in
+          counts.drops[.framing].increment()
+          messages.append(bytes)
+        })
+    }
+    for bytes in messages {
+      counts.count("in", .tcp, bytes)
+      deliver(.received(bytes, flow, trunk: trunk))
+    }
+  }
+
+  /// One step of a connection, and what follows from it.
+  private func step(_ flow: Flow, _ body: (inout TCPConnection) -> TCPConnection.Outcome) {
+    guard var connection = connections.removeValue(forKey: flow) else { return }  // not copied while it is changed
+    let before = connection.interest
+    var outcome = body(&connection)
+    if outcome == .goesOn, connection.hasUnsent, !connection.isConnecting { outcome = connection.write(at: loop.now) }
+    connections[flow] = connection
+    if outcome != .goesOn { return end(flow, outcome) }
+    if connection.interest != before { try? loop.modify(connection.socket.fd, connection.interest) }
+    armDeadline(connection.deadline)
+  }
+
+  private func end(_ flow: Flow, _ outcome: TCPConnection.Outcome) {
+    remove(flow)
+    counts.failures[.tcp].increment(by: outcome == .failed ? 1 : 0)
+    fail(flow)  // also an orderly close: transactions on it must not wait for an answer that cannot come
+  }
+
+  private func remove(_ flow: Flow) {
+    guard let connection = connections.removeValue(forKey: flow) else { return }
+    loop.unregister(connection.socket.fd)
+    counts.connections.set(Int64(connections.count))
+  }
+
+  private func closeLate() {
+    for (flow, connection) in connections where connection.deadline <= loop.now {
+      if connection.isLate { counts.drops[.framing].increment() }
+      end(flow, connection.isConnecting ? .failed : .ended)
+    }
+    armed = .distantFuture
+    armDeadline(connections.values.map(\.deadline).min() ?? .distantFuture)
+  }
+
+  /// Brings the timer forward if need be; one that fires early looks at all connections and sets itself anew.
+  private func armDeadline(_ deadline: Instant) {
+    guard let deadlineTimer, deadline < armed else { return }
+    armed = deadline
+    loop.setTimer(deadlineTimer, at: deadline)
+  }
+
+  // MARK: both
+
+  private func flush() {
+    for port in udp { port.flush(unreachable: { unreachable(port, $0, $1) }, failed: { sendFailed($0, $1) }) }
+  }
+
+  /// Tells of a failure in the next turn: never from within `send`.
+  private func fail(_ flow: Flow) {
+    guard !isClosed, failures.count < Limits.failuresPerTurn, !failures.contains(flow) else { return }
+    failures.append(flow)
+    if let failureTimer { loop.setTimer(failureTimer, at: loop.now) }
+  }
+
+  private func tellFailures() {
+    let told = failures
+    failures.removeAll(keepingCapacity: true)
+    for flow in told where !isClosed { deliver(.transportFailed(flow)) }
+  }
+
+  private func trunkOrStranger(_ source: SocketAddress, _ transport: TransportProtocol) -> String? {
+    if let trunk = trunks.trunk(of: source.ip) { return trunk }
+    counts.drops[.stranger].increment()
+    if loop.now >= strangersTold {
+      strangersTold = loop.now + Limits.strangerLogInterval
+      logger.notice("SIP from a stranger dropped: no trunk lists this address in peers", metadata: ["from": "\(source.ip)"])
+    }
+    return nil
+  }
+
+  private static func serves(_ listener: SocketAddress, _ local: SocketAddress) -> Bool {
+    guard listener.port == local.port else { return false }
+    return listener.ip == local.ip || (listener.ip.isUnspecified && listener.ip.family == local.ip.family)
+  }
+
+  /// A listener's address as `remote` sees it: for a wildcard one the address on the route.
+  private func reachable(_ listener: SocketAddress, from remote: SocketAddress) -> SocketAddress? {
+    guard listener.ip.isUnspecified else { return listener }
+    if let known = routes[remote.ip], known.until > loop.now { return SocketAddress(known.local, listener.port) }
+    guard let local = routeAddress(toward: remote) else { return nil }
+    if routes.count >= Limits.routes { routes.removeAll(keepingCapacity: true) }
+    routes[remote.ip] = (local, loop.now + Limits.routeTime)
+    return SocketAddress(local, listener.port)
+  }
+}

@@ -1,0 +1,139 @@
+import Bytes
+import Glibc
+import Platform
+import SIP
+import SIPDialogs
+
+/// One TCP connection with a trunk, accepted or made by us: framing inwards, a bounded queue outwards, one deadline at a time.
+///
+/// | phase | deadline | then |
+/// |---|---|---|
+/// | connecting | 10 s | failed |
+/// | accepted, no whole message yet | 32 s | closed |
+/// | in the middle of a message | 20 s from its first byte | closed |
+/// | open | 5 h without a byte | closed |
+struct TCPConnection {
+  /// What a step of the connection means for its owner.
+  enum Outcome: Hashable {
+    case goesOn
+    /// The peer closed, or broke a rule; nothing of ours is lost.
+    case ended
+    /// The connection failed while it carried, or was to carry, our messages.
+    case failed
+  }
+
+  let socket: TCPSocket
+  let flow: Flow
+  let trunk: String
+  private(set) var isConnecting: Bool
+  private(set) var deadline: Instant
+  private var framer = StreamFramer()
+  private var waiting: [UInt8] = []
+  private var written = 0
+  private var messageDeadline: Instant?
+  private var hasHadMessage = false
+
+  init(accepted socket: TCPSocket, flow: Flow, trunk: String, at now: Instant) {
+    (self.socket, self.flow, self.trunk, isConnecting) = (socket, flow, trunk, false)
+    deadline = now + Limits.firstMessageTime
+    keepAlive()
+  }
+
+  init(connecting socket: TCPSocket, flow: Flow, trunk: String, at now: Instant) {
+    (self.socket, self.flow, self.trunk, isConnecting) = (socket, flow, trunk, true)
+    (deadline, hasHadMessage) = (now + Limits.connectTime, true)
+    keepAlive()
+  }
+
+  /// What epoll is to watch for.
+  var interest: IOEvents { isConnecting || written < waiting.count ? [.readable, .writable] : .readable }
+  var hasUnsent: Bool { written < waiting.count }
+  /// The deadline that passed was that of a half-received message, or of the first one.
+  var isLate: Bool { messageDeadline != nil || !hasHadMessage }
+
+  /// Adds a message to the queue; false if the peer has stopped reading and the queue is full.
+  mutating func append(_ bytes: [UInt8]) -> Bool {
+    guard waiting.count - written + bytes.count <= Limits.waitingBytes else { return false }
+    if written == waiting.count {
+      waiting.removeAll(keepingCapacity: true)
+      written = 0
+    }
+    waiting += bytes
+    return true
+  }
+
+  /// Writes what the kernel takes; settles the connection first if it is being made.
+  mutating func write(at now: Instant) -> Outcome {
+    if isConnecting {
+      guard socket.connectionError() == nil else { return .failed }
+      isConnecting = false
+      touch(now)
+    }
+    while written < waiting.count {
+      var step: Result<Int, SystemError> = .success(0)
+      waiting.withUnsafeBytes { raw in
+        step = Result { () throws(SystemError) in try socket.write(UnsafeRawBufferPointer(rebasing: raw[written...])) }
+      }
+      guard case .success(let count) = step else { return .failed }
+      if count == 0 { return .goesOn }
+      written += count
+      touch(now)
+    }
+    waiting.removeAll(keepingCapacity: waiting.count <= Limits.readBytes)
+    written = 0
+    return .goesOn
+  }
+
+  /// Reads what is there and hands out whole messages, and what comes before a break of framing (the user agent answers that with
+  /// 400).
+  mutating func read(
+    into buffer: UnsafeMutableRawBufferPointer, at now: Instant, message: ([UInt8]) -> Void, broken: ([UInt8]) -> Void
+  ) -> Outcome {
+    for _ in 0..<Limits.readsPerTurn {
+      do throws(SystemError) {
+        switch try socket.read(into: buffer) {
+        case .wait: return .goesOn
+        case .closed: return hasUnsent ? .failed : .ended
+        case .bytes(let count): framer.append(buffer[..<min(count, buffer.count)])
+        }
+      } catch {
+        return .failed
+      }
+      while let frame = framer.next() {
+        switch frame {
+        case .message(let bytes):
+          (hasHadMessage, messageDeadline) = (true, nil)
+          message(bytes)
+        case .ping: _ = append([13, 10])
+        case .broken(let bytes, _):
+          broken(bytes)
+          return .ended
+        }
+      }
+      if framer.isMidMessage {
+        if messageDeadline == nil { messageDeadline = now + Limits.messageTime }
+      } else {
+        messageDeadline = nil
+      }
+      touch(now)
+    }
+    return .goesOn
+  }
+
+  private mutating func touch(_ now: Instant) {
+    guard hasHadMessage else { return }  // the time for the first message does not grow
+    deadline = messageDeadline ?? now + Limits.idleTime
+  }
+
+  /// A peer that vanished without a word is found after two minutes, also in the middle of a quiet call.
+  private func keepAlive() {
+    func set(_ level: Int32, _ option: Int32, _ value: Int32) {
+      var value = value
+      setsockopt(socket.fd, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
+    }
+    set(SOL_SOCKET, SO_KEEPALIVE, 1)
+    set(Int32(IPPROTO_TCP), TCP_KEEPIDLE, Limits.keepAliveIdleSeconds)
+    set(Int32(IPPROTO_TCP), TCP_KEEPINTVL, Limits.keepAliveIntervalSeconds)
+    set(Int32(IPPROTO_TCP), TCP_KEEPCNT, Limits.keepAliveProbes)
+  }
+}

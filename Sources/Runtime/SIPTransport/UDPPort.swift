@@ -1,0 +1,52 @@
+import Bytes
+import Glibc
+import Platform
+import SIPDialogs
+
+/// One UDP listener: takes datagrams of allowed sources, gathers what is sent in a turn.
+final class UDPPort {
+  let socket: UDPSocket
+  private var batch = DatagramBatch()
+  private let buffer: UnsafeMutableRawBufferPointer  // owned, as large as the largest datagram
+
+  init(_ address: SocketAddress, setting: String?) throws(SystemError) {
+    socket = try UDPSocket(
+      bind: address, receiveBufferBytes: Limits.socketBufferBytes, sendBufferBytes: Limits.socketBufferBytes, setting: setting)
+    ErrorQueue.enable(socket.fd, address.ip.family)
+    buffer = .allocate(byteCount: Limits.datagramBytes, alignment: 16)
+  }
+
+  deinit { buffer.deallocate() }
+
+  /// Reads what is there, up to a turn's share. `allowed` decides by the source alone; `take` gets the bytes of those.
+  func receive(
+    allowed: (SocketAddress) -> String?, take: ([UInt8], SocketAddress, String) -> Void,
+    unreachable: (SocketAddress, Int32) -> Void
+  ) {
+    for _ in 0..<Limits.datagramsPerTurn {
+      do throws(SystemError) {
+        guard let (count, from) = try socket.receive(into: buffer) else { return }
+        guard let trunk = allowed(from) else { continue }
+        take(Array(buffer[..<min(count, buffer.count)]), from, trunk)
+      } catch {
+        // the error of an earlier datagram, told once here; the queue says which one it was
+        ErrorQueue.take(socket.fd, unreachable: unreachable)
+      }
+    }
+  }
+
+  func takeErrors(unreachable: (SocketAddress, Int32) -> Void) { ErrorQueue.take(socket.fd, unreachable: unreachable) }
+
+  /// Adds to the turn's batch; sends at once when it is full.
+  func send(
+    _ bytes: [UInt8], _ flow: Flow, unreachable: (SocketAddress, Int32) -> Void, failed: (Flow, Int32) -> Void
+  ) {
+    if batch.isFull { flush(unreachable: unreachable, failed: failed) }
+    batch.append(bytes, flow)
+  }
+
+  func flush(unreachable: (SocketAddress, Int32) -> Void, failed: (Flow, Int32) -> Void) {
+    guard !batch.isEmpty else { return }
+    batch.send(socket.fd, absorb: { ErrorQueue.take(socket.fd, unreachable: unreachable) }, failed: failed)
+  }
+}
