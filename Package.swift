@@ -58,7 +58,7 @@ let media: [Target] = [
 let calls: [Target] = [
   module("Calls", "SIPDialogs", ["Bytes", "SIP", "COpenSSL"]),
   module("Calls", "AppSessions", ["Bytes", "AppProtocol", "JSONWebToken"]),
-  module("Calls", "CallFlow", ["Bytes", "SDP", "SIP", "AppProtocol", "MediaSession", "SIPDialogs", "AppSessions"]),
+  module("Calls", "CallFlow", ["Bytes", "SDP", "SIP", "AppProtocol", "AudioCodecs", "MediaSession", "SIPDialogs", "AppSessions"]),
 ]
 
 let platform: [Target] = [module("", "Platform", ["Bytes", "CLinux"], [logging])]

@@ -1,3 +1,4 @@
+public import AudioCodecs
 public import Bytes
 public import MediaSession
 public import SIPDialogs

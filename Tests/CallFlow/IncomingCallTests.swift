@@ -1,0 +1,281 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import CallFlow
+import MediaSession
+import Testing
+
+private let phone = Surroundings.phone
+private let tablet = Surroundings.tablet
+
+@Suite struct IncomingCallTests {
+  @Test func `a warm call is answered when media is ready (sequence 1, INC-7, ANS-5)`() throws {
+    let world = Surroundings()
+    let (leg, call) = try world.ringing()
+    #expect(world.heard[phone] == ["call.offer"])
+    #expect(world.trunkHeard == ["180"])
+    world.warm(phone, call)
+    #expect(world.trunkHeard == ["180"])
+    let answer = world.request(phone, .callAnswer(CallAnswer(ageMs: 20)), call: call)
+    #expect(answer == .ok(Success(won: true)))
+    #expect(world.trunkHeard == ["180", "200"])
+    #expect(world.heard[phone] == ["call.offer", "call.connected"])
+    world.feed(.sip(.acknowledged(leg, sdp: nil)))
+    world.notify(phone, .mediaActive(MediaActive(capture: true, playout: true)), call: call)
+    world.pass(.seconds(12))
+    world.feed(.sip(.byeReceived(leg, nil)))
+    #expect(world.heard[phone]?.last == "call.ended remoteHangup")
+    world.expectRecord(.remoteHangup, by: .trunk, sip: 200)
+    let record = try #require(world.records.first)
+    #expect(record.connectedMs == 12_000)
+    #expect(record.device == "phone" && record.user == "alice" && record.trunk == "carrier")
+    #expect(record.sipCallId == "call-2@carrier")
+    #expect(record.codecs.trunk == "PCMU" && record.codecs.app == "opus")
+    #expect(record.srtp == "AEAD_AES_128_GCM")
+    #expect(record.times["tap"].map { record.times["answered", default: 0] - $0 } == 20)
+  }
+
+  @Test func `no 200 before pair, keys and media-ready all hold, in any order (ANS-5)`() throws {
+    let steps = ["answer", "pair", "keys", "ready"]
+    for order in permutations(steps) {
+      let world = Surroundings()
+      let (_, call) = try world.ringing()
+      _ = world.prepare(phone, call)
+      for (index, step) in order.enumerated() {
+        #expect(!world.trunkHeard.contains("200"), "\(order) after \(index) steps")
+        switch step {
+        case "answer": world.request(phone, .callAnswer(CallAnswer()), call: call)
+        case "pair": world.pair(phone)
+        case "keys": world.keys(phone)
+        default: world.ready(phone, call)
+        }
+      }
+      #expect(world.trunkHeard == ["180", "200"], "\(order)")
+    }
+  }
+
+  @Test func `180 waits for the start line, at most 100 ms (SRV-6)`() throws {
+    let world = Surroundings()
+    world.journals = false
+    let (_, call) = try world.ringing()
+    #expect(world.trunkHeard == [])
+    world.pass(.milliseconds(99))
+    #expect(world.trunkHeard == [])
+    world.pass(.milliseconds(1))
+    #expect(world.trunkHeard == ["180"])
+    #expect(world.machine.statistics.journalLate == 1)
+    world.feed(.journalled(call))
+    #expect(world.trunkHeard == ["180"])
+  }
+
+  @Test func `two devices answer: one wins, the other is told (sequence 8)`() throws {
+    let world = Surroundings()
+    let (_, call) = try world.ringing([phone, tablet])
+    #expect(world.request(phone, .callAnswer(CallAnswer(sdp: Surroundings.appSDP())), call: call) == .ok(Success(won: true)))
+    let late = world.request(tablet, .callAnswer(CallAnswer(sdp: Surroundings.appSDP())), call: call)
+    #expect(world.code(late) == .answeredElsewhere)
+    #expect(world.heard[tablet] == ["call.offer", "call.cancel answeredElsewhere"])
+    let rejected = world.request(tablet, .callReject(CallReject()), call: call)
+    #expect(world.code(rejected) == .gone && world.reason(rejected) == .answeredElsewhere)
+    // a third comes late
+    world.connect(Surroundings.browser)
+    let welcome = try #require(world.welcomes[SessionID("browser")])
+    #expect(welcome.calls.isEmpty)
+    #expect(welcome.gone.map(\.over.reason) == [.answeredElsewhere])
+    // and is told once
+    world.connect(Surroundings.browser, "again")
+    #expect(world.welcomes[SessionID("again")]?.gone.isEmpty == true)
+  }
+
+  @Test func `CANCEL ends the call for every device (END-2)`() throws {
+    let world = Surroundings()
+    let (leg, call) = try world.ringing([phone, tablet])
+    world.feed(.sip(.cancelled(leg, nil)))
+    #expect(world.heard[phone] == ["call.offer", "call.cancel callerCancelled"])
+    #expect(world.heard[tablet] == ["call.offer", "call.cancel callerCancelled"])
+    #expect(world.trunkHeard == ["180"])
+    let late = world.request(phone, .callAnswer(CallAnswer(sdp: Surroundings.appSDP())), call: call)
+    #expect(world.code(late) == .gone && world.reason(late) == .callerCancelled)
+    world.expectRecord(.callerCancelled, by: .trunk, sip: 487)
+  }
+
+  @Test func `CANCEL between lock and 200 is call-ended`() throws {
+    let world = Surroundings()
+    let (leg, call) = try world.ringing()
+    world.request(phone, .callAnswer(CallAnswer(sdp: Surroundings.appSDP())), call: call)
+    world.feed(.sip(.cancelled(leg, .sip(200, "Call completed elsewhere"))))
+    #expect(world.heard[phone] == ["call.offer", "call.ended answeredElsewhere"])
+    world.expectRecord(.answeredElsewhere, by: .trunk)
+  }
+
+  @Test func `nobody answers in 45 s`() throws {
+    let world = Surroundings()
+    _ = try world.ringing([phone, tablet])
+    world.pass(.milliseconds(44_999))
+    #expect(world.trunkHeard == ["180"])
+    world.pass(.milliseconds(1))
+    #expect(world.trunkHeard == ["180", "480 Q.850;cause=19"])
+    #expect(world.heard[tablet] == ["call.offer", "call.cancel unanswered"])
+    world.expectRecord(.unanswered, sip: 480)
+  }
+
+  @Test func `no device: 480 with cause 20`() throws {
+    let world = Surroundings()
+    world.invite()
+    #expect(world.trunkHeard == ["480 Q.850;cause=20"])
+    world.expectRecord(.unanswered, sip: 480)
+  }
+
+  @Test func `unknown number: 404 and a record`() throws {
+    let world = Surroundings()
+    world.connect(phone)
+    world.invite(to: "+15559999999")
+    #expect(world.trunkHeard == ["404 Q.850;cause=1"])
+    world.expectRecord(.notFound, sip: 404)
+    #expect(world.records.first?.user == nil)
+  }
+
+  @Test func `no codec in common: 488 and a record; no SDP at all: 400`() throws {
+    let world = Surroundings()
+    world.connect(phone)
+    world.invite(sdp: Surroundings.trunkSDP(formats: "18"))
+    #expect(world.trunkHeard == ["488"])
+    world.expectRecord(.codec, by: .trunk, sip: 488)
+    world.invite(sdp: "nonsense")
+    #expect(world.trunkHeard == ["488", "400"])
+    #expect(world.records.count == 2)
+  }
+
+  @Test func `a device that is unavailable is out, the other rings on (INC-6)`() throws {
+    let world = Surroundings()
+    let (_, call) = try world.ringing([phone, tablet])
+    world.notify(phone, .callUnavailable(CallUnavailable(why: .dnd)), call: call)
+    #expect(world.trunkHeard == ["180"])
+    world.notify(tablet, .callUnavailable(CallUnavailable(why: .blocked)), call: call)
+    #expect(world.trunkHeard == ["180", "480"])
+    // receipt of call.unavailable was the terminal message
+    #expect(world.heard[phone] == ["call.offer"])
+    world.expectRecord(.dnd)
+  }
+
+  @Test func `all devices block the caller: decline code`() throws {
+    let world = Surroundings()
+    let (_, call) = try world.ringing()
+    world.notify(phone, .callUnavailable(CallUnavailable(why: .blocked)), call: call)
+    #expect(world.trunkHeard == ["180", "486"])
+    world.expectRecord(.blocked, sip: 486)
+  }
+
+  @Test(arguments: [CallReject.Reason.busy, .declined])
+  func `reject for all ends the call for the others`(reason: CallReject.Reason) throws {
+    let world = Surroundings()
+    let (_, call) = try world.ringing([phone, tablet])
+    #expect(world.isOK(world.request(phone, .callReject(CallReject(reason: reason)), call: call)))
+    #expect(world.trunkHeard == ["180", "486"])
+    #expect(world.heard[phone] == ["call.offer"])
+    #expect(world.heard[tablet] == ["call.offer", "call.cancel \(reason.rawValue)Elsewhere"])
+    world.expectRecord(reason == .busy ? .busy : .declined, by: .app, sip: 486)
+  }
+
+  @Test func `reject for the device: the last one gives 486`() throws {
+    let world = Surroundings()
+    let (_, call) = try world.ringing([phone, tablet])
+    world.request(phone, .callReject(CallReject(scope: .device)), call: call)
+    #expect(world.trunkHeard == ["180"])
+    world.request(tablet, .callReject(CallReject(scope: .device, reason: .busy)), call: call)
+    #expect(world.trunkHeard == ["180", "486"])
+    #expect(world.heard[tablet] == ["call.offer"])
+    world.expectRecord(.declined)
+  }
+
+  @Test func `an unusable description in call-answer does not take the lock; the last one out gives 488`() throws {
+    let world = Surroundings()
+    let (_, call) = try world.ringing([phone, tablet])
+    let passive = Surroundings.appSDP(setup: "passive")
+    #expect(world.code(world.request(phone, .callAnswer(CallAnswer(sdp: passive)), call: call)) == .codec)
+    #expect(world.trunkHeard == ["180"])
+    #expect(world.code(world.request(tablet, .callAnswer(CallAnswer(sdp: "v=0")), call: call)) == .codec)
+    #expect(world.trunkHeard == ["180", "488"])
+    // the refusing err was the terminal message of each
+    #expect(world.heard[phone] == ["call.offer"] && world.heard[tablet] == ["call.offer"])
+    world.expectRecord(.codec, by: .app, sip: 488)
+  }
+
+  @Test func `call-end before the lock rejects for all, and is ok at any time`() throws {
+    let world = Surroundings()
+    let (_, call) = try world.ringing([phone, tablet])
+    #expect(world.isOK(world.request(phone, .callEnd(CallEnd()), call: call)))
+    #expect(world.trunkHeard == ["180", "486"])
+    #expect(world.heard[tablet]?.last == "call.cancel declinedElsewhere")
+    #expect(world.isOK(world.request(phone, .callEnd(CallEnd()), call: call)))
+    #expect(world.isOK(world.request(phone, .callEnd(CallEnd()), call: Identifier(high: 9, low: 9))))
+    world.expectRecord(.declined)
+  }
+
+  @Test func `two-minute tombstone, then nothing is known`() throws {
+    let world = Surroundings()
+    let (leg, call) = try world.ringing()
+    world.feed(.sip(.cancelled(leg, nil)))
+    world.pass(.seconds(119))
+    #expect(world.reason(world.request(phone, .callAnswer(CallAnswer()), call: call)) == .callerCancelled)
+    world.pass(.seconds(1))
+    let late = world.request(phone, .callAnswer(CallAnswer()), call: call)
+    #expect(world.code(late) == .gone && world.reason(late) == nil)
+    #expect(world.machine.statistics.tombstones == 0)
+  }
+
+  @Test func `what is refused before a call exists is counted and has no record`() throws {
+    let world = Surroundings { configuration, routing in
+      configuration.bounds.calls = 2
+      configuration.bounds.callsPerUser = 1
+      routing.trunks[0].maximumCalls = 2
+    }
+    world.connect(phone)
+    world.connect(DeviceKey(user: "bob", device: "b"))
+    world.invite(trunk: "stranger")
+    world.invite(diversions: 4)
+    world.invite()
+    world.invite()
+    world.invite(to: "+15551230009")
+    world.invite(to: "+15551230009")
+    world.mediaRefusal = "no ports"
+    world.feed(.hangUp(try #require(world.offeredCall(DeviceKey(user: "bob", device: "b")))))
+    world.invite(to: "+15551230009")
+    world.feed(.draining)
+    world.invite()
+    #expect(world.refusals.map(\.reason) == [.unknownTrunk, .diversions, .userLimit, .overload, .mediaPorts, .draining])
+    #expect(world.trunkHeard.filter { $0 == "503" }.count == 4)
+    #expect(world.machine.statistics.incoming == 2)
+  }
+
+  @Test func `numbers are found however the carrier writes them`() {
+    let routing = Surroundings.routing
+    var world = 0
+    for number in ["+15551230001", "15551230001", "0015551230001"] {
+      let surroundings = Surroundings()
+      surroundings.connect(phone)
+      surroundings.invite(to: number)
+      if surroundings.heard[phone] == ["call.offer"] { world += 1 }
+    }
+    #expect(world == 3 && routing.users.count == 2)
+  }
+
+  @Test func `a caller who withholds the number stays unknown to the app`() throws {
+    let world = Surroundings()
+    world.connect(phone)
+    world.invite(isPrivate: true)
+    guard case .callOffer(let offer) = world.messages[phone]?.first else { return #expect(Bool(false)) }
+    #expect(offer.from == Handle(k: .generic, h: "anonymous") && offer.pstn?.privacy == true)
+    #expect(offer.gen == 1 && offer.sdp.contains("a=ice-lite") && offer.to.h == "+15551230001")
+  }
+}
+
+/// All orders of a few things.
+func permutations<T>(_ items: [T]) -> [[T]] {
+  guard items.count > 1 else { return [items] }
+  return items.indices.flatMap { index -> [[T]] in
+    var rest = items
+    let first = rest.remove(at: index)
+    return permutations(rest).map { [first] + $0 }
+  }
+}

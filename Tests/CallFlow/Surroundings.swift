@@ -1,0 +1,305 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import CallFlow
+import MediaSession
+import SDP
+import SIP
+import SIPDialogs
+import Testing
+
+/// Everything around the call machine, scripted at its seam: trunk, devices, media threads and journal.
+final class Surroundings {
+  var machine: CallMachine
+  var now = Instant(nanoseconds: 1_000_000_000)
+  /// Everything asked for since the last `take`.
+  var actions: [Action] = []
+  var records: [CallRecord] = []
+  var refusals: [Refusal] = []
+  var measurements: [Measurement] = []
+  /// Messages to each device, in order, as `type` or `type reason`.
+  var heard: [DeviceKey: [String]] = [:]
+  var messages: [DeviceKey: [ServerMessage]] = [:]
+  var trunkHeard: [String] = []
+  var answers: [RequestToken: RequestAnswer] = [:]
+  /// Numbered requests of this test.
+  var nextRequest: UInt64 = 1
+  var nextLeg: UInt64 = 1
+  var journals = true
+  var mediaRefusal: String?
+  /// False: the media threads never report the end.
+  var closesMedia = true
+  var statistics = MediaStatistics()
+  private var waiting: [CallFlow.Input] = []
+  var legs: [DeviceKey: (AppLegID, AppLegRemote)] = [:]
+  var addedLegs: Set<AppLegID> = []
+  var session: MediaSessionID?
+  var welcomes: [SessionID: (calls: [CallSnapshot], gone: [GoneCall], live: Set<CallID>)] = [:]
+
+  static let alice = "alice"
+  static let phone = DeviceKey(user: alice, device: "phone")
+  static let tablet = DeviceKey(user: alice, device: "tablet")
+  static let browser = DeviceKey(user: alice, device: "browser")
+  static let peer = TrunkPeer(
+    name: "carrier", domain: "127.0.0.1:5080",
+    flow: Flow(transport: .udp, local: SocketAddress(.loopback, 5060), remote: SocketAddress(.loopback, 5080)))
+  static var routing: Routing {
+    Routing(
+      trunks: [.init(name: "carrier", peer: peer)],
+      users: [.init(id: alice, numbers: ["+15551230001", "+15551230002"]), .init(id: "bob", numbers: ["+15551230009"])],
+      inbound: [.init(trunk: "carrier", target: .users)], outbound: [.init(prefix: "+", trunk: "carrier")])
+  }
+
+  init(_ configure: (inout CallFlow.Configuration, inout Routing) -> Void = { _, _ in }) {
+    var configuration = CallFlow.Configuration()
+    var routing = Self.routing
+    configure(&configuration, &routing)
+    machine = CallMachine(configuration: configuration, routing: routing, random: .seeded(7))
+    feed(.wallClock(offsetMilliseconds: 1_700_000_000_000))
+  }
+
+  // MARK: time
+
+  func feed(_ input: CallFlow.Input) {
+    waiting.append(input)
+    while !waiting.isEmpty {
+      var output = CallFlow.Output()
+      machine.handle(waiting.removeFirst(), at: now, into: &output)
+      var index = 0
+      while index < output.actions.count {
+        perform(output.actions[index], &output)
+        index += 1
+      }
+      actions += output.actions
+    }
+  }
+
+  /// Time passes; every timer on the way fires at its own instant.
+  func pass(_ duration: Duration) {
+    let end = now + duration
+    while let due = machine.nextDeadline, due <= end {
+      now = max(now, due)
+      feed(.timer)
+    }
+    now = end
+  }
+
+  private func perform(_ action: Action, _ output: inout CallFlow.Output) {
+    switch action {
+    case .sip(let command): note(command)
+    case .app(let command): note(command)
+    case .media(let command): note(command)
+    case .reserveMedia(let call, let session, _, _):
+      if let mediaRefusal { return machine.handle(.mediaRefused(call, reason: mediaRefusal), at: now, into: &output) }
+      self.session = session
+      let reservation = MediaReservation(
+        session: session, trunkAddress: SocketAddress(.loopback, 41_000), appCandidates: [SocketAddress(IPAddress(192, 0, 2, 1), 40_000)],
+        fingerprint: [UInt8](repeating: 0xab, count: 32))
+      machine.handle(.mediaReserved(call, reservation), at: now, into: &output)
+    case .journal(let line): if journals { waiting.append(.journalled(line.call)) }
+    case .record(let record): records.append(record)
+    case .refused(let refusal): refusals.append(refusal)
+    case .measured(let measurement): measurements.append(measurement)
+    case .trace: break
+    }
+  }
+
+  private func note(_ command: Command) {
+    switch command {
+    case .respondProvisional(_, let code, _, _): trunkHeard.append("\(code)")
+    case .answer: trunkHeard.append("200")
+    case .refuse(_, let code, _, let cause, _): trunkHeard.append("\(code)" + (cause.map { " \($0)" } ?? ""))
+    case .invite(_, let invite): trunkHeard.append("INVITE \(invite.to)")
+    case .cancel: trunkHeard.append("CANCEL")
+    case .bye: trunkHeard.append("BYE")
+    case .answerReinvite: trunkHeard.append("200 re-INVITE")
+    case .refuseReinvite(_, let code): trunkHeard.append("\(code) re-INVITE")
+    case .ping: trunkHeard.append("OPTIONS")
+    }
+  }
+
+  private func note(_ command: SessionCommand) {
+    switch command {
+    case .send(let key, let message, _):
+      var text = message.type.rawValue
+      switch message {
+      case .callCancel(let over), .callEnded(let over), .callGone(let over): text += " \(over.reason.rawValue)"
+      case .callProgress(let progress): text += " \(progress.stage.rawValue)"
+      case .callHeld(let held): text += " \(held.by.rawValue) \(held.on)"
+      default: break
+      }
+      heard[key, default: []].append(text)
+      messages[key, default: []].append(message)
+    case .answer(let token, let answer):
+      #expect(answers[token] == nil, "a request was answered twice")
+      answers[token] = answer
+    case .welcome(let session, let calls, let gone, let live): welcomes[session] = (calls, gone, live)
+    case .callLive, .callDead, .drain: break
+    }
+  }
+
+  private func note(_ command: MediaCommand) {
+    switch command {
+    case .addAppLeg(_, let leg, _): addedLegs.insert(leg)
+    case .setAppRemote(_, let leg, let remote, _, _):
+      if let key = keyOf[leg] { legs[key] = (leg, remote) }
+      lastRemote = (leg, remote)
+    case .close(let session): if closesMedia { waiting.append(.media(.closed(session, statistics))) }
+    default: break
+    }
+  }
+  private var keyOf: [AppLegID: DeviceKey] = [:]
+  var lastRemote: (AppLegID, AppLegRemote)?
+
+  // MARK: devices
+
+  func connect(_ key: DeviceKey, _ session: String? = nil, caps: Set<String> = ["media.active"], resumed: Bool = false) {
+    feed(.app(.connected(key, SessionID(session ?? key.device), DeviceInfo(caps: caps), resumed: resumed)))
+  }
+
+  @discardableResult
+  func request(_ key: DeviceKey, _ message: ClientMessage, call: CallID?, on session: String? = nil) -> RequestAnswer? {
+    let token = RequestToken(device: key, request: Identifier(high: 1, low: nextRequest))
+    nextRequest += 1
+    feed(.app(.request(key, SessionID(session ?? key.device), token, message, call: call)))
+    return answers[token]
+  }
+
+  func notify(_ key: DeviceKey, _ message: ClientMessage, call: CallID, on session: String? = nil) {
+    feed(.app(.notification(key, SessionID(session ?? key.device), message, call: call)))
+  }
+
+  /// The device's SDP and, with media, everything that opens the gate but the lock.
+  static func appSDP(codecs: [AudioCodecName] = [.opus], setup: String = "active", fingerprint: UInt8 = 1) -> String {
+    let print = (0..<32).map { _ in hexString(CollectionOfOne(fingerprint)).uppercased() }.joined(separator: ":")
+    let formats = codecs.map { "\($0.offeredPayloadType)" }.joined(separator: " ")
+    let maps = codecs.map { "a=rtpmap:\($0.offeredPayloadType) \($0 == .opus ? "opus/48000/2" : "\($0.rawValue)/8000")" }
+    return
+      (["v=0", "o=- 1 1 IN IP4 127.0.0.1", "s=-", "t=0 0", "a=group:BUNDLE 0", "m=audio 9 UDP/TLS/RTP/SAVPF \(formats)",
+        "c=IN IP4 0.0.0.0", "a=mid:0", "a=ice-ufrag:abcd", "a=ice-pwd:abcdefghijklmnopqrstuv", "a=fingerprint:sha-256 \(print)",
+        "a=setup:\(setup)", "a=rtcp-mux", "a=sendrecv"] + maps).joined(separator: "\r\n") + "\r\n"
+  }
+
+  func prepare(_ key: DeviceKey, _ call: CallID, gen: Int = 1, on session: String? = nil) -> RequestAnswer? {
+    let answer = request(key, .callPrepare(CallPrepare(sdp: Self.appSDP(), gen: gen)), call: call, on: session)
+    if let lastRemote { legs[key] = lastRemote }
+    return answer
+  }
+
+  func pair(_ key: DeviceKey) {
+    guard let session, let (leg, remote) = legs[key] else { return }
+    feed(.media(.nominated(session, leg, generation: remote.generation, remote: SocketAddress(.loopback, 1))))
+  }
+  func keys(_ key: DeviceKey) {
+    guard let session, let (leg, remote) = legs[key] else { return }
+    feed(.media(.keysInstalled(session, leg, generation: remote.generation, profile: "AEAD_AES_128_GCM")))
+  }
+  func ready(_ key: DeviceKey, _ call: CallID, gen: Int = 1) { notify(key, .mediaReady(MediaReady(gen: gen)), call: call) }
+
+  /// Prepared, with a pair, keys and `media.ready`.
+  func warm(_ key: DeviceKey, _ call: CallID) {
+    _ = prepare(key, call)
+    pair(key)
+    keys(key)
+    ready(key, call)
+  }
+
+  // MARK: trunk
+
+  static func trunkSDP(port: UInt16 = 6_000, formats: String = "0 8 101", direction: String = "sendrecv") -> String {
+    ["v=0", "o=- 1 1 IN IP4 127.0.0.1", "s=-", "c=IN IP4 127.0.0.1", "t=0 0", "m=audio \(port) RTP/AVP \(formats)",
+      "a=rtpmap:101 telephone-event/8000", "a=\(direction)"].joined(separator: "\r\n") + "\r\n"
+  }
+
+  @discardableResult
+  func invite(
+    to number: String = "+15551230001", sdp: String? = trunkSDP(), isPrivate: Bool = false, trunk: String = "carrier", diversions: Int = 0
+  ) -> LegID {
+    let leg = LegID.inbound(nextLeg)
+    nextLeg += 1
+    let invite = InboundInvite(
+      trunk: trunk, source: Self.peer.flow, callID: "call-\(nextLeg)@carrier", from: .init(number: "+15550000042", displayName: "Carol"),
+      to: .init(number: number), isPrivate: isPrivate, sdp: sdp, diversions: diversions)
+    feed(.sip(.inviteReceived(leg, invite)))
+    return leg
+  }
+
+  /// The call of the newest offer to a device.
+  func offeredCall(_ key: DeviceKey = phone) -> CallID? {
+    for action in actions.reversed() {
+      if case .app(.send(key, .callOffer, let call)) = action { return call }
+    }
+    return nil
+  }
+
+  /// INVITE, offer, ringing and 180 to connected devices.
+  func ringing(_ devices: [DeviceKey] = [phone], sdp: String? = trunkSDP()) throws -> (LegID, CallID) {
+    for device in devices { connect(device) }
+    let leg = invite(sdp: sdp)
+    let call = try #require(offeredCall(devices[0]))
+    for device in devices {
+      feed(.app(.offerAcked(device, SessionID(device.device), call: call)))
+      notify(device, .callRinging, call: call)
+    }
+    return (leg, call)
+  }
+
+  /// A connected incoming call.
+  func connected() throws -> (LegID, CallID) {
+    let (leg, call) = try ringing()
+    warm(Self.phone, call)
+    request(Self.phone, .callAnswer(CallAnswer()), call: call)
+    feed(.sip(.acknowledged(leg, sdp: nil)))
+    return (leg, call)
+  }
+
+  /// `call.start` up to the open gate.
+  func started(_ call: CallID, number: String = "+15557654321") throws {
+    connect(Self.phone)
+    let answer = request(Self.phone, .callStart(CallStart(to: Handle(k: .phone, h: number), sdp: Self.appSDP(setup: "actpass"))), call: call)
+    guard case .ok(let success) = answer else { throw Wrong(answer) }
+    #expect(success.sdp != nil)
+    if let lastRemote { legs[Self.phone] = lastRemote }
+  }
+
+  struct Wrong: Error {
+    var answer: RequestAnswer?
+    init(_ answer: RequestAnswer?) { self.answer = answer }
+  }
+
+  func openOutgoingGate(_ call: CallID) {
+    pair(Self.phone)
+    keys(Self.phone)
+    ready(Self.phone, call)
+  }
+
+  var outgoingLeg: LegID? {
+    for action in actions.reversed() {
+      if case .sip(.invite(let leg, _)) = action { return leg }
+    }
+    return nil
+  }
+
+  func code(_ answer: RequestAnswer?) -> ErrorCode? {
+    if case .err(let failure) = answer { return failure.code }
+    return nil
+  }
+  func reason(_ answer: RequestAnswer?) -> EndReason? {
+    if case .err(let failure) = answer { return failure.reason }
+    return nil
+  }
+  func isOK(_ answer: RequestAnswer?) -> Bool {
+    if case .ok = answer { return true }
+    return false
+  }
+
+  /// One record, and it says this.
+  func expectRecord(_ reason: EndReason, by side: CallSide? = nil, sip: Int? = nil, _ location: SourceLocation = #_sourceLocation) {
+    #expect(records.count == 1, sourceLocation: location)
+    #expect(records.first?.end.reason == reason, sourceLocation: location)
+    if let side { #expect(records.first?.end.by == side, sourceLocation: location) }
+    if let sip { #expect(records.first?.end.sip == sip, sourceLocation: location) }
+    #expect(machine.summaries.isEmpty, sourceLocation: location)
+    #expect(machine.statistics.answeredWithoutMedia == 0, sourceLocation: location)
+  }
+}
