@@ -84,11 +84,17 @@ let client: [Target] = [
 
 let executable: [Target] = [
   .target(name: "Configuration", dependencies: ["Bytes", yams], path: "Sources/Trunkline/Configuration", swiftSettings: swift),
+  .target(
+    name: "Peers",
+    dependencies: [
+      "Bytes", "RTP", "STUN", "SDP", "SIP", "AppProtocol", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession", "DemoSpeech",
+      "SIPDialogs", "SIPTransport", "Platform", "TrunklineClient", "CWebSockets", logging,
+    ], path: "Sources/Trunkline/Peers", swiftSettings: swift),
   .executableTarget(
     name: "trunkline",
     dependencies: ["COpenSSL", "CLinux"].map { .byName(name: $0) }
-      + (wire + media + calls + platform + runtime + client).map { .byName(name: $0.name) } + ["Configuration", logging, argumentParser],
-    path: "Sources/Trunkline", exclude: ["Configuration"], swiftSettings: swift),
+      + (wire + media + calls + platform + runtime + client).map { .byName(name: $0.name) } + ["Configuration", "Peers", logging, argumentParser],
+    path: "Sources/Trunkline", exclude: ["Configuration", "Peers"], swiftSettings: swift),
 ]
 
 // One row for every folder under Tests; a row whose folder is not there yet has no effect.

@@ -1,5 +1,11 @@
 import Bytes
 
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
 /// Reads and writes RIFF WAVE as 8 kHz mono samples, the rate of a telephone call.
 enum WAVFile {
   /// Longest file taken, in bytes: 10 minutes of 48 kHz stereo.
@@ -68,8 +74,8 @@ enum WAVFile {
     let cutoff = 0.425 / Double(factor)
     let taps = (-reach...reach).map { n -> Double in
       let x = Double(n)
-      let sinc = n == 0 ? 2 * cutoff : sine(2 * .pi * cutoff * x) / (.pi * x)
-      return sinc * (0.5 + 0.5 * cosine(.pi * x / Double(reach)))
+      let sinc = n == 0 ? 2 * cutoff : sin(2 * .pi * cutoff * x) / (.pi * x)
+      return sinc * (0.5 + 0.5 * cos(.pi * x / Double(reach)))
     }
     return stride(from: 0, to: samples.count, by: factor).map { centre in
       var sum = 0.0

@@ -1,0 +1,180 @@
+"""Headless Chromium on the web phone: logs in by link, answers or calls, speaks from a WAV file, records what it hears.
+
+Prints one JSON object a line: {"event": ..., "at": unix milliseconds, ...}; ends when the call has ended or after --seconds.
+"""
+import argparse, base64, json, os, re, shutil, signal, struct, subprocess, sys, tempfile, time, urllib.request, wave
+from websockets.sync.client import connect
+
+PAGE_HOOK = r"""
+(() => {
+  const log = window.__log = [];
+  const say = (event, more) => log.push({ event, at: Date.now(), ...more });
+  window.__pcm = [];
+  const watch = (call) => {
+    say("call", { direction: call.direction, peer: call.peer.h });
+    call.addEventListener("digit", (e) => say("digit", { digit: e.digit }));
+    call.addEventListener("state", () => {
+      say("state", { state: call.state, reason: call.reason, codec: call.codec });
+      if (call.state === "connected") record(call);
+    });
+  };
+  const record = (call) => {
+    const context = new AudioContext({ sampleRate: 8000 });
+    const tap = context.createScriptProcessor(1024, 1, 1);
+    tap.onaudioprocess = (e) => {
+      const input = e.inputBuffer.getChannelData(0);
+      for (const x of input) window.__pcm.push(Math.max(-32768, Math.min(32767, Math.round(x * 32767))));
+    };
+    context.createMediaStreamSource(call.remoteStream).connect(tap);
+    tap.connect(context.destination);
+    window.__record = say("record", { state: context.state });
+  };
+  const wait = setInterval(() => {
+    if (!window.trunkline) return;
+    clearInterval(wait);
+    const line = window.trunkline;
+    const tell = () => say("line", { state: line.state });
+    line.addEventListener("state", tell);
+    line.addEventListener("error", (e) => say("refused", { message: e.message }));
+    tell();
+    let last = null;
+    setInterval(() => { if (window.call && window.call !== last) watch(last = window.call); }, 10);
+  }, 10);
+})();
+"""
+
+
+class Page:
+    def __init__(self, socket):
+        self.socket = socket
+        self.number = 0
+
+    def call(self, method, **params):
+        self.number += 1
+        self.socket.send(json.dumps({"id": self.number, "method": method, "params": params}))
+        while True:
+            reply = json.loads(self.socket.recv(timeout=20))
+            if reply.get("id") == self.number:
+                if "error" in reply:
+                    raise RuntimeError(reply["error"])
+                return reply["result"]
+
+    def evaluate(self, expression):
+        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in result:
+            raise RuntimeError(result["exceptionDetails"].get("exception", {}).get("description", "page error"))
+        return result["result"].get("value")
+
+
+def say(event, **more):
+    print(json.dumps({"event": event, "at": int(time.time() * 1000), **more}), flush=True)
+
+
+def start_browser(options, profile):
+    binary = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if not binary:
+        sys.exit("chromium is not installed: apt-get install chromium")
+    arguments = [
+        binary, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--mute-audio",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-default-apps",
+        "--autoplay-policy=no-user-gesture-required", "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream",
+        "--remote-debugging-port=0", f"--user-data-dir={profile}"]
+    if options.play:
+        arguments.append(f"--use-file-for-fake-audio-capture={os.path.abspath(options.play)}%noloop")
+    return subprocess.Popen(arguments + ["about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                            start_new_session=True)
+
+
+def debugging_port(browser):
+    for line in browser.stderr:
+        found = re.search(r"DevTools listening on ws://127\.0\.0\.1:(\d+)/", line)
+        if found:
+            return int(found.group(1))
+    sys.exit("chromium ended before it listened")
+
+
+def debugger_url(port):
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/json/new?about:blank", method="PUT")
+    return json.load(urllib.request.urlopen(request, timeout=20))["webSocketDebuggerUrl"]
+
+
+def open_page(socket, url):
+    page = Page(socket)
+    page.call("Page.enable")
+    page.call("Page.addScriptToEvaluateOnNewDocument", source=PAGE_HOOK)
+    page.call("Page.navigate", url=url)
+    return page
+
+
+def follow(page, options):
+    deadline = time.monotonic() + options.seconds
+    seen, dialled, answered, connected, muted = 0, False, False, None, False
+    while time.monotonic() < deadline:
+        for entry in page.evaluate(f"(window.__log ?? []).slice({seen})") or []:
+            seen += 1
+            print(json.dumps(entry), flush=True)
+            if entry["event"] == "line" and entry["state"] == "online" and options.call and not dialled:
+                dialled = True
+                page.evaluate(f"document.getElementById('number').value = {json.dumps(options.call)};"
+                              "document.getElementById('dial').click()")
+            if entry["event"] == "call" and entry["direction"] == "incoming" and options.answer and not answered:
+                answered = True
+                page.evaluate("document.getElementById('answer').click()")
+            if entry["event"] == "state" and entry["state"] == "connected":
+                connected = time.monotonic()
+                if options.screenshot:
+                    time.sleep(1)
+                    shot = page.call("Page.captureScreenshot")["data"]
+                    open(options.screenshot, "wb").write(base64.b64decode(shot))
+                for digit in options.digits:
+                    page.evaluate(f"[...document.querySelectorAll('#keypad button')].find(b => b.textContent === '{digit}').click()")
+            if entry["event"] == "state" and entry["state"] == "ended":
+                return
+            if entry["event"] == "refused":
+                return
+        if connected and options.hangup_after and time.monotonic() - connected > options.hangup_after:
+            say("hangup")
+            page.evaluate("document.getElementById('hangup').click()")
+            options.hangup_after = None
+        time.sleep(0.03)
+    say("timeout")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--url", required=True, help="login link of the web phone")
+    parser.add_argument("--answer", action="store_true")
+    parser.add_argument("--call", metavar="NUMBER")
+    parser.add_argument("--play", metavar="WAV")
+    parser.add_argument("--record", metavar="WAV")
+    parser.add_argument("--digits", default="")
+    parser.add_argument("--screenshot", metavar="PNG")
+    parser.add_argument("--hangup-after", type=float, metavar="SECONDS")
+    parser.add_argument("--seconds", type=float, default=60)
+    options = parser.parse_args()
+    profile = tempfile.mkdtemp(prefix="trunkline-chromium-")
+    browser = start_browser(options, profile)
+    try:
+        with connect(debugger_url(debugging_port(browser)), max_size=64 << 20) as socket:
+            page = open_page(socket, options.url)
+            follow(page, options)
+            if options.record:
+                samples = page.evaluate("window.__pcm") or []
+                with wave.open(options.record, "wb") as out:
+                    out.setnchannels(1)
+                    out.setsampwidth(2)
+                    out.setframerate(8000)
+                    out.writeframes(struct.pack(f"<{len(samples)}h", *samples))
+            say("done", meters=page.evaluate("window.meters?.peaks ?? null"))
+    finally:
+        os.killpg(browser.pid, signal.SIGTERM)
+        try:
+            browser.wait(10)
+        except subprocess.TimeoutExpired:
+            os.killpg(browser.pid, signal.SIGKILL)
+            browser.wait()
+        shutil.rmtree(profile, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
