@@ -85,6 +85,18 @@ def start_browser(options, profile):
                             start_new_session=True)
 
 
+def end_group(browser):
+    """Ends the browser with all its helpers and waits until none is left."""
+    deadline = time.monotonic() + 15
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(browser.pid, signal.SIGTERM if deadline - time.monotonic() > 10 else signal.SIGKILL)
+        except ProcessLookupError:
+            return
+        browser.poll()
+        time.sleep(0.05)
+
+
 def debugging_port(browser):
     for line in browser.stderr:
         found = re.search(r"DevTools listening on ws://127\.0\.0\.1:(\d+)/", line)
@@ -167,12 +179,7 @@ def main():
                     out.writeframes(struct.pack(f"<{len(samples)}h", *samples))
             say("done", meters=page.evaluate("window.meters?.peaks ?? null"))
     finally:
-        os.killpg(browser.pid, signal.SIGTERM)
-        try:
-            browser.wait(10)
-        except subprocess.TimeoutExpired:
-            os.killpg(browser.pid, signal.SIGKILL)
-            browser.wait()
+        end_group(browser)
         shutil.rmtree(profile, ignore_errors=True)
 
 
