@@ -132,7 +132,6 @@ let testTargets: [Target] = [
   tests("Configuration", ["Bytes", "Configuration"]),
   tests("Commands", ["trunkline"]),
   tests("ImportRule", []),
-  tests("Fuzzing", callStack + mediaStack.filter { !callStack.contains($0) } + ["JSONWebToken"]),
   tests("Interop", ["trunkline", "Bytes", "SpeechScore", "Platform"]),
 ].filter { FileManager.default.fileExists(atPath: Context.packageDirectory + "/" + ($0.path ?? "")) }
 
@@ -165,10 +164,16 @@ if let only = Context.environment["TRUNKLINE_ONLY"] {
   }
 }
 
+// TrunklineClient is what an app depends on. TrunklineCore is for the nested packages Bench and Tests/Fuzzing: everything sans-I/O.
+let core = (wire + media + calls).map(\.name).filter { name in targets.contains { $0.name == name } }
+let products: [Product] = [
+  .library(name: "TrunklineClient", targets: ["TrunklineClient"])
+] + (core.isEmpty ? [] : [.library(name: "TrunklineCore", targets: core)])
+
 let package = Package(
   name: "trunkline",
   platforms: [.macOS(.v15), .iOS(.v18)],
-  products: targets.contains { $0.name == "TrunklineClient" } ? [.library(name: "TrunklineClient", targets: ["TrunklineClient"])] : [],
+  products: products.filter { product in targets.contains { $0.name == product.name } || product.name == "TrunklineCore" },
   dependencies: packages,
   targets: targets,
   swiftLanguageModes: [.v6])

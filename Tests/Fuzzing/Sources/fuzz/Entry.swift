@@ -1,0 +1,33 @@
+import Glibc
+
+/// What libFuzzer calls for every input. A trap is a finding: bytes from the network must never stop the process.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzzOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+  chosen(Array(UnsafeBufferPointer(start: bytes, count: count)))
+  return 0
+}
+
+typealias FuzzTarget = @Sendable ([UInt8]) -> Void
+
+/// One row per parser that reads the network; Scripts/fuzz reads the names here.
+let targets: [String: FuzzTarget] = [
+  "sip": fuzzSIP,
+  "sip-stream": fuzzSIPStream,
+  "sip-agent": fuzzUserAgent,
+  "sdp": fuzzSDP,
+  "stun": fuzzSTUN,
+  "rtp": fuzzRTP,
+  "rtcp": fuzzRTCP,
+  "srtp": fuzzSRTP,
+  "app-json": fuzzAppJSON,
+  "jwt": fuzzJWT,
+]
+
+private let chosen: FuzzTarget = {
+  let name = getenv("TRUNKLINE_FUZZ").map { String(cString: $0) } ?? ""
+  guard let target = targets[name] else {
+    fputs("TRUNKLINE_FUZZ must name one of: \(targets.keys.sorted().joined(separator: " "))\n", stderr)
+    exit(2)
+  }
+  return target
+}()

@@ -1,0 +1,59 @@
+import Bytes
+import RTP
+import SDP
+import SRTP
+import STUN
+
+@Sendable func fuzzSDP(_ bytes: [UInt8]) {
+  guard let description = try? SessionDescription(parsing: bytes) else { return }
+  let written = description.text
+  precondition((try? SessionDescription(parsing: written)) != nil, "what we write must be readable")
+}
+
+private let integrity = IntegrityKey(password: "VOkJxbRl1RmTxUk/WvJxBt")
+
+@Sendable func fuzzSTUN(_ bytes: [UInt8]) {
+  bytes.withUnsafeBytes { datagram in
+    guard let message = try? STUNMessage(datagram) else { return }
+    _ = message.hasIntegrity(integrity)
+    _ = message.username?.count
+    _ = message.recipientUfrag?.count
+  }
+}
+
+@Sendable func fuzzRTP(_ bytes: [UInt8]) {
+  let packet = bytes.span
+  _ = PacketKind(packet)
+  guard let header = try? RTPHeader(parsing: packet) else { return }
+  let payload = header.payload(of: packet)
+  precondition(payload.count <= bytes.count, "a payload is never larger than its packet")
+  for index in 0..<header.csrcCount { _ = header.contributingSource(index, of: packet) }
+  _ = TelephoneEvent(parsing: payload)
+}
+
+@Sendable func fuzzRTCP(_ bytes: [UInt8]) {
+  var reader = RTCPReader()
+  let datagram = bytes.span
+  while let packet = try? reader.next(in: datagram) {
+    switch packet {
+    case .senderReport(_, _, let blocks), .receiverReport(_, let blocks):
+      for index in 0..<blocks.count { _ = blocks.block(index, in: datagram) }
+    default: break
+    }
+  }
+}
+
+/// The first byte chooses the profile and RTP or RTCP; random bytes must neither pass the tag nor be learnt from.
+@Sendable func fuzzSRTP(_ bytes: [UInt8]) {
+  guard let first = bytes.first else { return }
+  let profile = SRTPProfile.allCases[Int(first >> 1) % SRTPProfile.allCases.count]
+  let master = SRTPMasterKey(
+    key: [UInt8](repeating: 7, count: profile.keyBytes), salt: [UInt8](repeating: 9, count: profile.saltBytes))
+  guard var receiver = try? SRTPReceiver(profile, master) else { return }
+  var packet = Array(bytes.dropFirst())
+  packet.withUnsafeMutableBytes { buffer in
+    var count = buffer.count
+    if first & 1 == 0 { _ = try? receiver.unprotect(buffer, count: &count) } else { try? receiver.unprotectRTCP(buffer, count: &count) }
+    precondition(count <= buffer.count, "unprotect never grows a packet")
+  }
+}
