@@ -26,7 +26,7 @@ let targets: [String: FuzzTarget] = [
 private let chosen: FuzzTarget = {
   let name = getenv("TRUNKLINE_FUZZ").map { String(cString: $0) } ?? ""
   guard let target = targets[name] else {
-    fputs("TRUNKLINE_FUZZ must name one of: \(targets.keys.sorted().joined(separator: " "))\n", stderr)
+    print("TRUNKLINE_FUZZ must name one of: \(targets.keys.sorted().joined(separator: " "))")
     exit(2)
   }
   return target
