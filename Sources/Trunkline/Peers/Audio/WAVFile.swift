@@ -1,3 +1,4 @@
+import AudioCodecs
 import Bytes
 
 #if canImport(Glibc)
@@ -60,12 +61,22 @@ enum WAVFile {
       }
     case (6, 8), (7, 8):
       samples = stride(from: data.startIndex, to: data.endIndex, by: format.channels).map {
-        format.tag == 7 ? G711Samples.muLaw(data[$0]) : G711Samples.aLaw(data[$0])
+        decoded(data[$0], format.tag == 7 ? .mu : .a)
       }
     default:
       throw FormatError(description: "format \(format.tag) with \(format.bits) bits: PCM 16, µ-law or A-law is wanted")
     }
     return format.rateHz == 8000 ? samples : decimated(samples, by: format.rateHz / 8000)
+  }
+
+  private static func decoded(_ octet: UInt8, _ law: G711.Law) -> Int16 { samples(ofG711: [octet], law: law).first ?? 0 }
+
+  /// G.711 octets as samples.
+  static func samples(ofG711 octets: [UInt8], law: G711.Law) -> [Int16] {
+    var out = [Int16](repeating: 0, count: octets.count)
+    var room = out.mutableSpan
+    _ = G711.decode(octets.span, law: law, into: &room)
+    return out
   }
 
   /// Low-pass (windowed sinc, 3.4 kHz) and keep every `factor`-th sample.

@@ -1,0 +1,183 @@
+import AudioCodecs
+import Bytes
+import Platform
+import RTP
+import SDP
+
+/// One RTP leg of the simulated carrier: speaks from a source, records what it hears by RTP time, plays and hears telephone events.
+///
+/// What is heard is placed by RTP timestamp on the fastest packet's delay: an ideal receiver without a jitter buffer, so that the figures
+/// show the gateway and not this peer.
+final class CarrierAudio {
+  struct Report: Sendable {
+    var sent: UInt64 = 0
+    var received: UInt64 = 0
+    var lost: UInt64 = 0
+    var jitterMilliseconds = 0.0
+    var heard: [Int16] = []
+    var spokenSince: Instant?
+    var heardSince: Instant?
+    var digits = ""
+  }
+
+  let socket: UDPSocket
+  private let control: UDPSocket
+  private let loop: EventLoop
+  private let encoding: AudioEncoding
+  private var media: TrunkMedia?
+  private var source: SpeechSource
+  private var impairment: Impairment
+  private var delayed: [(at: Instant, packet: [UInt8])] = []
+  private var sequence: UInt16
+  private var timestamp: UInt32
+  private let ssrc: UInt32
+  private var digitSender = DigitSender()
+  private var digitReceiver = DigitReceiver(clockRateHz: 8000)
+  private var statistics = ReceiverStatistics(clockRateHz: 8000)
+  private var arrived: [(timestamp: RTPTimestamp, at: Instant, frame: [Int16])] = []
+  private var isFirst = true
+  private(set) var report = Report()
+  /// Told once, when the first frame above −50 dBov is heard.
+  var onFirstAudio: ((Instant) -> Void)?
+  var onDigit: ((Character) -> Void)?
+
+  /// Most frames kept: ten minutes.
+  private static let frameLimit = 30_000
+
+  /// Binds an even port and the odd one above it on `address`.
+  init(loop: EventLoop, address: IPAddress, encoding: AudioEncoding, source: SpeechSource, impairment: Impairment, random: RandomSource)
+    throws(SystemError)
+  {
+    (self.loop, self.encoding, self.source, self.impairment) = (loop, encoding, source, impairment)
+    (socket, control) = try Self.bindPair(address, random)
+    sequence = UInt16(truncatingIfNeeded: random.next())
+    timestamp = UInt32(truncatingIfNeeded: random.next())
+    ssrc = UInt32(truncatingIfNeeded: random.next())
+    try loop.register(socket.fd, .readable) { [unowned self] _ in receive() }
+    try loop.register(control.fd, .readable) { [unowned self] _ in discardControl() }
+  }
+
+  private static func bindPair(_ address: IPAddress, _ random: RandomSource) throws(SystemError) -> (UDPSocket, UDPSocket) {
+    for attempt in 0... {
+      let port = UInt16(20_000 + 2 * (random.next() % 10_000))
+      do {
+        let socket = try UDPSocket(bind: SocketAddress(address, port))
+        return (socket, try UDPSocket(bind: SocketAddress(address, port + 1)))
+      } catch {
+        if attempt == 50 || !error.isAddressInUse { throw error }
+      }
+    }
+    throw SystemError("bind udp")
+  }
+
+  /// Sending may begin.
+  func start(_ media: TrunkMedia) { self.media = media }
+
+  func play(_ digits: String) { for digit in digits.utf8 { _ = digitSender.enqueue(digit) } }
+
+  func close() {
+    loop.unregister(socket.fd)
+    loop.unregister(control.fd)
+    media = nil
+  }
+
+  /// The next 20 ms.
+  func tick(at now: Instant) {
+    flushDelayed(now)
+    guard let media, media.direction.sends else { return }
+    if let digit = digitSender.tick(), let payloadType = media.telephoneEventPayloadType {
+      var payload = [UInt8](repeating: 0, count: TelephoneEvent.length)
+      var room = payload.mutableSpan
+      _ = digit.event.write(into: &room)
+      send(payload, payloadType, marker: digit.marker, lag: digit.timestampLag, now)
+    } else {
+      if report.spokenSince == nil { report.spokenSince = now }
+      var payload = [UInt8](repeating: 0, count: 160)
+      var room = payload.mutableSpan
+      _ = G711.encode(source.next().span, law: encoding == .pcma ? .a : .mu, into: &room)
+      send(payload, media.payloadType, marker: isFirst, lag: 0, now)
+      isFirst = false
+    }
+    timestamp &+= 160
+  }
+
+  private func send(_ payload: [UInt8], _ payloadType: UInt8, marker: Bool, lag: Int, _ now: Instant) {
+    var packet = [UInt8](repeating: 0, count: 12 + payload.count)
+    let header = RTPHeader(
+      payloadType: payloadType, marker: marker, sequence: SequenceNumber(raw: sequence),
+      timestamp: RTPTimestamp(raw: timestamp).advanced(by: -lag), ssrc: SSRC(raw: ssrc))
+    var room = packet.mutableSpan
+    _ = header.write(into: &room)
+    packet.replaceSubrange(12..., with: payload)
+    sequence &+= 1
+    report.sent += 1
+    guard let wait = impairment.next() else { return }
+    if wait <= .zero { transmit(packet) } else { delayed.append((now + wait, packet)) }
+  }
+
+  private func transmit(_ packet: [UInt8]) {
+    guard let media else { return }
+    // An unreachable port shows as one-way audio in the report; the SIP side ends the call.
+    _ = try? socket.send(packet, to: media.remote)
+  }
+
+  /// Held-back packets go at the next 5 ms step; returns when the next is due.
+  func flushDelayed(_ now: Instant) {
+    guard !delayed.isEmpty else { return }
+    for entry in delayed.filter({ $0.at <= now }).sorted(by: { $0.at < $1.at }) { transmit(entry.packet) }
+    delayed.removeAll { $0.at <= now }
+  }
+
+  private func receive() {
+    var buffer = [UInt8](repeating: 0, count: 2048)
+    while let count = buffer.withUnsafeMutableBytes({ (try? socket.receive(into: $0))?.count }) {
+      received(Array(buffer[..<min(count, buffer.count)]), MonotonicClock.now())
+    }
+  }
+
+  private func discardControl() {
+    var buffer = [UInt8](repeating: 0, count: 2048)
+    while buffer.withUnsafeMutableBytes({ (try? control.receive(into: $0))?.count }) != nil {}
+  }
+
+  private func received(_ packet: [UInt8], _ now: Instant) {
+    guard let header = try? RTPHeader(parsing: packet.span) else { return }
+    _ = statistics.receive(header, at: now)
+    let payload = header.payload(of: packet.span)
+    if header.payloadType == media?.telephoneEventPayloadType {
+      guard let event = TelephoneEvent(parsing: payload) else { return }
+      if let digit = digitReceiver.receive(event, timestamp: header.timestamp, at: now) {
+        report.digits.append(Character(Unicode.Scalar(digit.digit)))
+        onDigit?(Character(Unicode.Scalar(digit.digit)))
+      }
+      return
+    }
+    guard payload.count > 0, arrived.count < Self.frameLimit else { return }
+    var frame = [Int16](repeating: 0, count: payload.count)
+    var room = frame.mutableSpan
+    _ = G711.decode(payload, law: encoding == .pcma ? .a : .mu, into: &room)
+    if let onFirstAudio, LevelMeter.decibels(LevelMeter.meanSquare(frame.span)) > -50 {
+      self.onFirstAudio = nil
+      onFirstAudio(now)
+    }
+    arrived.append((header.timestamp, now, frame))
+  }
+
+  /// The figures, and what was heard on the ideal time line.
+  func finish() -> Report {
+    (report.received, report.lost) = (statistics.received, statistics.lost)
+    report.jitterMilliseconds = statistics.jitterMilliseconds
+    guard let first = arrived.first else { return report }
+    func offset(_ timestamp: RTPTimestamp) -> Int64 { Int64(timestamp.distance(from: first.timestamp)) * 125_000 }
+    let fastest = arrived.map { ($0.at - first.at).nanoseconds - offset($0.timestamp) }.min() ?? 0
+    // A frame is heard when its last sample has arrived: the packet's instant is the end of its 20 ms at the sender.
+    let origin = first.at + .nanoseconds(fastest)
+    var recording = Recording()
+    let earliest = arrived.map { offset($0.timestamp) }.min() ?? 0
+    recording.write([], at: origin + .nanoseconds(earliest))
+    for entry in arrived { recording.write(entry.frame, at: origin + .nanoseconds(offset(entry.timestamp))) }
+    report.heard = recording.samples
+    report.heardSince = recording.origin
+    return report
+  }
+}

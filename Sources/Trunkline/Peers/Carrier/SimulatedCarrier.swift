@@ -1,0 +1,278 @@
+import AudioCodecs
+import Bytes
+import Logging
+import Platform
+import SDP
+import SIP
+import SIPDialogs
+import SIPTransport
+
+/// A carrier for developers: places calls into a gateway or answers the calls it sends, speaks, records, plays digits, on a bad network if
+/// asked. One event loop thread; `run` returns when its calls are over.
+public final class SimulatedCarrier {
+  public struct Options: Sendable {
+    public var listen = SocketAddress(.loopback, 5080)
+    public var gateway = SocketAddress(.loopback, 5060)
+    public var transport = TransportProtocol.udp
+    public var codecs: [AudioCodecName] = [.pcmu, .pcma]
+    /// Places one call to this number; nil waits for calls.
+    public var call: String?
+    public var from = "+15557770001"
+    public var credentials: Credentials?
+    /// Seconds it rings before it answers.
+    public var answerAfter = Duration.zero
+    /// Refuses with this code instead of answering.
+    public var refuse: Int?
+    /// Hangs up this long after the answer; nil waits for the other side.
+    public var talk: Duration?
+    public var digits = ""
+    public var samples: [Int16]?
+    public var repeats = false
+    public var lossPercent = 0.0, jitterMilliseconds = 0.0, reorderPercent = 0.0
+    /// Ends after this many calls; nil goes on.
+    public var calls: Int?
+    public init() {}
+  }
+
+  /// What one call came to.
+  public struct CallReport: Sendable {
+    public var leg: String
+    public var wasAnswered = false
+    public var code: Int?
+    public var spoken: [Int16] = []
+    public var heard: [Int16] = []
+    /// Milliseconds from the first sample spoken to the first sample of `heard`, for aligning with the other side.
+    public var spokenSince: Instant?
+    public var heardSince: Instant?
+    public var sent: UInt64 = 0, received: UInt64 = 0, lost: UInt64 = 0
+    public var jitterMilliseconds = 0.0
+    public var digits = ""
+  }
+
+  final class Call {
+    let leg: LegID
+    var audio: CarrierAudio
+    var negotiation: TrunkNegotiation
+    var answered = false
+    var code: Int?
+    var answerAt: Instant?
+    var hangUpAt: Instant?
+    init(leg: LegID, audio: CarrierAudio, negotiation: TrunkNegotiation) {
+      (self.leg, self.audio, self.negotiation) = (leg, audio, negotiation)
+    }
+  }
+
+  private let options: Options
+  private let loop: EventLoop
+  private let random: RandomSource
+  private let emit: (PeerEvent) -> Void
+  private var agent: UserAgent
+  private var sockets: SIPSockets?
+  private var calls: [LegID: Call] = [:]
+  private var finished = 0
+  private var placed: UInt64 = 0
+  private var agentTimer: EventLoop.TimerID?
+  private var tickTimer: EventLoop.TimerID?
+  private var nextTick = Instant.zero
+  private var output = Output()
+  public private(set) var reports: [CallReport] = []
+
+  /// Binds its sockets; throws with the address that is in use.
+  public init(_ options: Options, random: RandomSource = .system, emit: @escaping (PeerEvent) -> Void) throws {
+    (self.options, self.random, self.emit) = (options, random, emit)
+    loop = try EventLoop(name: "carrier")
+    agent = UserAgent(configuration: .init(product: "Trunkline-carrier"), random: random)
+    let allowed = AllowList([(name: "gateway", peers: [IPNetwork(options.gateway.ip.description)].compactMap { $0 })])
+    sockets = try SIPSockets(
+      loop: loop, udp: [options.listen], tcp: [options.listen], trunks: allowed, logger: Logger(label: "carrier"),
+      settings: ("--listen", "--listen")) { [unowned self] in feed($0) }
+    agentTimer = loop.addTimer { [unowned self] in feed(.timer) }
+    tickTimer = loop.addTimer { [unowned self] in tick() }
+  }
+
+  /// May be called from any thread: hangs up, then `run` returns.
+  public func stop() { loop.post { [unowned self] in stopping() } }
+
+  /// Runs on the calling thread until its calls are over or `stop`.
+  public func run() {
+    loop.post { [unowned self] in
+      emit(PeerEvent("listening", ["address": "\(options.listen)"]))
+      if options.call != nil { place() }
+    }
+    loop.run()
+    sockets?.close()
+  }
+
+  private var isStopping = false
+  private func stopping() {
+    isStopping = true
+    for call in calls.values { feed(.command(call.answered ? .bye(call.leg, nil) : .cancel(call.leg, nil))) }
+    endIfDone()
+  }
+
+  private func endIfDone() {
+    let done = isStopping || options.calls.map { finished >= $0 } ?? false
+    if done, calls.isEmpty { loop.stop() }
+  }
+
+  // MARK: the user agent
+
+  private func feed(_ input: Input) {
+    agent.handle(input, at: loop.now, into: &output)
+    for message in output.messages { sockets?.send(message) }
+    let events = output.events
+    output.removeAll()
+    for event in events { happened(event) }
+    if let agentTimer { loop.setTimer(agentTimer, at: agent.nextDeadline) }
+  }
+
+  private func happened(_ event: Event) {
+    switch event {
+    case .inviteReceived(let leg, let invite): incoming(leg, invite)
+    case .progress(let leg, let code, let sdp):
+      emit(PeerEvent("progress", ["code": "\(code)"]))
+      if let sdp, let call = calls[leg], !call.answered { settle(call, sdp) }
+    case .answered(let leg, let sdp):
+      guard let call = calls[leg] else { return }
+      emit(PeerEvent("answered", ["code": "200"]))
+      call.answered = true
+      if let sdp { settle(call, sdp) }
+      connected(call)
+    case .acknowledged(let leg, let sdp):
+      guard let call = calls[leg] else { return }
+      if let sdp { settle(call, sdp) }
+      emit(PeerEvent("acknowledged"))
+      connected(call)
+    case .failed(let leg, let code, _, _):
+      calls[leg]?.code = code
+      emit(PeerEvent("failed", ["code": "\(code)"]))
+    case .cancelled: emit(PeerEvent("cancelled"))
+    case .byeReceived: emit(PeerEvent("bye", ["by": "gateway"]))
+    case .reinviteReceived(let leg, let sdp):
+      guard let call = calls[leg], let sdp, let (answer, media) = try? call.negotiation.answer(to: sdp) else {
+        return feed(.command(.refuseReinvite(leg, code: 488)))
+      }
+      call.audio.start(media)
+      feed(.command(.answerReinvite(leg, sdp: answer)))
+    case .legClosed(let leg): closed(leg)
+    case .ackTimedOut: emit(PeerEvent("noAck"))
+    case .pingAnswered, .refused: break
+    }
+  }
+
+  private func settle(_ call: Call, _ sdp: String) {
+    do {
+      call.audio.start(try call.negotiation.apply(answer: sdp))
+    } catch {
+      emit(PeerEvent("badAnswer", ["error": "\(error)"]))
+    }
+  }
+
+  private func connected(_ call: Call) {
+    if let talk = options.talk { call.hangUpAt = loop.now + talk }
+    call.audio.play(options.digits)
+  }
+
+  private func makeCall(_ leg: LegID, toward remote: SocketAddress) throws -> Call {
+    let source = SpeechSource(samples: options.samples ?? SpeechSource.telephone, repeats: options.repeats)
+    let encoding: AudioEncoding = options.codecs.first == .pcma ? .pcma : .pcmu
+    let impairment = Impairment(
+      lossPercent: options.lossPercent, jitterMilliseconds: options.jitterMilliseconds, reorderPercent: options.reorderPercent)
+    let audio = try CarrierAudio(
+      loop: loop, address: options.listen.ip, encoding: encoding, source: source, impairment: impairment, random: random)
+    audio.onFirstAudio = { [emit] in emit(PeerEvent("firstAudio", at: $0)) }
+    audio.onDigit = { [emit] in emit(PeerEvent("digit", ["digit": String($0)])) }
+    let call = Call(
+      leg: leg, audio: audio,
+      negotiation: TrunkNegotiation(local: audio.socket.localAddress, codecs: options.codecs, sessionID: random.next() >> 2))
+    calls[leg] = call
+    if nextTick < loop.now { nextTick = loop.now }
+    if let tickTimer { loop.setTimer(tickTimer, at: nextTick) }
+    return call
+  }
+
+  private func place() {
+    guard let number = options.call else { return }
+    placed += 1
+    let leg = LegID.outbound(placed)
+    guard let flow = sockets?.flow(options.transport, toward: options.gateway), let call = try? makeCall(leg, toward: options.gateway) else {
+      emit(PeerEvent("noRoute", ["gateway": "\(options.gateway)"]))
+      return loop.stop()
+    }
+    let peer = TrunkPeer(name: "gateway", domain: "\(options.gateway)", flow: flow, credentials: options.credentials)
+    emit(PeerEvent("invite", ["to": number]))
+    feed(.command(.invite(leg, OutboundInvite(trunk: peer, to: number, from: options.from, sdp: call.negotiation.makeOffer()))))
+  }
+
+  private func incoming(_ leg: LegID, _ invite: InboundInvite) {
+    emit(PeerEvent("invited", ["from": invite.from.number, "to": invite.to.number]))
+    if let code = options.refuse { return feed(.command(.refuse(leg, code: code, reason: nil, cause: nil, retryAfter: nil))) }
+    guard let offer = invite.sdp, let call = try? makeCall(leg, toward: invite.source.remote) else {
+      return feed(.command(.refuse(leg, code: 503, reason: nil, cause: nil, retryAfter: nil)))
+    }
+    do {
+      let (answer, media) = try call.negotiation.answer(to: offer)
+      feed(.command(.respondProvisional(leg, code: 180, reason: nil, sdp: nil)))
+      call.answerAt = loop.now + options.answerAfter
+      pendingAnswers[leg] = (answer, media)
+    } catch {
+      feed(.command(.refuse(leg, code: 488, reason: nil, cause: nil, retryAfter: nil)))
+    }
+  }
+  private var pendingAnswers: [LegID: (sdp: String, media: TrunkMedia)] = [:]
+
+  private func closed(_ leg: LegID) {
+    pendingAnswers[leg] = nil
+    guard let call = calls.removeValue(forKey: leg) else { return endIfDone() }
+    call.audio.close()
+    let heard = call.audio.finish()
+    var report = CallReport(leg: "\(leg)", wasAnswered: call.answered, code: call.code)
+    (report.sent, report.received, report.lost) = (heard.sent, heard.received, heard.lost)
+    (report.heard, report.heardSince, report.spokenSince) = (heard.heard, heard.heardSince, heard.spokenSince)
+    (report.jitterMilliseconds, report.digits) = (heard.jitterMilliseconds, heard.digits)
+    report.spoken = options.samples ?? SpeechSource.telephone
+    if reports.count < 1000 { reports.append(report) }
+    finished += 1
+    emit(
+      PeerEvent(
+        "ended",
+        [
+          "answered": "\(call.answered)", "sent": "\(heard.sent)", "received": "\(heard.received)", "lost": "\(heard.lost)",
+          "digits": heard.digits,
+        ]))
+    if options.call != nil, options.calls == nil { isStopping = true }
+    endIfDone()
+  }
+
+  // MARK: every 20 ms, and every 5 ms while packets are held back
+
+  private func tick() {
+    let now = loop.now
+    if now >= nextTick {
+      for call in calls.values {
+        if let due = call.answerAt, due <= now { answer(call) }
+        if let due = call.hangUpAt, due <= now {
+          call.hangUpAt = nil
+          emit(PeerEvent("bye", ["by": "carrier"]))
+          feed(.command(.bye(call.leg, nil)))
+        }
+        call.audio.tick(at: now)
+      }
+      nextTick = nextTick + .milliseconds(20)
+      if now - nextTick > .milliseconds(200) { nextTick = now + .milliseconds(20) }
+    }
+    for call in calls.values { call.audio.flushDelayed(now) }
+    guard !calls.isEmpty, let tickTimer else { return }
+    let impaired = options.jitterMilliseconds > 0 || options.reorderPercent > 0
+    loop.setTimer(tickTimer, at: impaired ? min(nextTick, now + .milliseconds(5)) : nextTick)
+  }
+
+  private func answer(_ call: Call) {
+    call.answerAt = nil
+    guard let (sdp, media) = pendingAnswers.removeValue(forKey: call.leg) else { return }
+    call.answered = true
+    emit(PeerEvent("answer", ["code": "200"]))
+    call.audio.start(media)
+    feed(.command(.answer(call.leg, sdp: sdp)))
+  }
+}
