@@ -131,6 +131,7 @@ let testTargets: [Target] = [
   tests("TrunklineClient", mediaStack + ["AppProtocol", "TrunklineClient"]),
   tests("Configuration", ["Bytes", "Configuration"]),
   tests("Commands", ["trunkline"]),
+  tests("Peers", ["Bytes", "SIPDialogs", "Platform", "SpeechScore", "Peers"]),
   tests("ImportRule", []),
   tests("Interop", ["trunkline", "Bytes", "SpeechScore", "Platform"]),
 ].filter { FileManager.default.fileExists(atPath: Context.packageDirectory + "/" + ($0.path ?? "")) }

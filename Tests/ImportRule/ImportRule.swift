@@ -8,7 +8,7 @@ enum ImportRule {
     "DTLS": ["SRTP"],
     "MediaSession": ["SRTP", "ICE", "JitterBuffer", "AudioCodecs"],
     "CallFlow": ["SIPDialogs", "AppSessions"],
-    "Trunkline": ["Configuration"],
+    "Trunkline": ["Configuration", "Peers"],
   ]
 
   /// What is not ours, by folder or `folder/module` that may import it; `*` is everywhere.

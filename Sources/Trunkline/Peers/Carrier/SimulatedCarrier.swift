@@ -9,7 +9,9 @@ import SIPTransport
 
 /// A carrier for developers: places calls into a gateway or answers the calls it sends, speaks, records, plays digits, on a bad network if
 /// asked. One event loop thread; `run` returns when its calls are over.
-public final class SimulatedCarrier {
+///
+/// Unchecked: everything but `stop` belongs to the thread that is in `run`.
+public final class SimulatedCarrier: @unchecked Sendable {
   public struct Options: Sendable {
     public var listen = SocketAddress(.loopback, 5080)
     public var gateway = SocketAddress(.loopback, 5060)

@@ -1,0 +1,70 @@
+import Bytes
+import Platform
+import SIPDialogs
+import SpeechScore
+import Synchronization
+import Testing
+
+@testable import Peers
+
+/// Two simulated carriers against each other: what one says the other hears.
+@Suite(.serialized) struct CarrierTests {
+  private func pair(_ port: UInt16, _ change: (inout SimulatedCarrier.Options) -> Void = { _ in }) -> (
+    SimulatedCarrier.Options, SimulatedCarrier.Options
+  ) {
+    var caller = SimulatedCarrier.Options()
+    (caller.listen, caller.gateway) = (SocketAddress(.loopback, port), SocketAddress(.loopback, port + 2))
+    (caller.call, caller.talk) = ("+15551230001", .seconds(3))
+    var callee = SimulatedCarrier.Options()
+    (callee.listen, callee.gateway, callee.calls) = (caller.gateway, caller.listen, 1)
+    callee.samples = SpeechSource.app
+    change(&caller)
+    return (caller, callee)
+  }
+
+  private func run(_ options: (SimulatedCarrier.Options, SimulatedCarrier.Options)) throws -> (
+    SimulatedCarrier.CallReport?, SimulatedCarrier.CallReport?
+  ) {
+    let callee = try SimulatedCarrier(options.1) { _ in }
+    let caller = try SimulatedCarrier(options.0) { _ in }
+    let thread = try NamedThread.start(name: "callee") { callee.run() }
+    caller.run()
+    callee.stop()
+    thread.join()
+    return (caller.reports.first, callee.reports.first)
+  }
+
+  @Test(arguments: [TransportProtocol.udp, .tcp]) func `both ends hear each other from the first word`(_ transport: TransportProtocol) throws {
+    let (caller, callee) = try run(pair(17_080) { $0.transport = transport })
+    let first = try #require(caller)
+    let second = try #require(callee)
+    #expect(first.wasAnswered && second.wasAnswered && first.lost == 0 && second.lost == 0)
+    for (spoken, heard) in [(first.spoken, second.heard), (second.spoken, first.heard)] {
+      // Three seconds are spoken before the call ends.
+      let comparison = try #require(SpeechComparison(played: Array(spoken.prefix(20_000)), heard: heard))
+      #expect(comparison.heardSpeech && comparison.clippedStartMilliseconds == 0)
+      #expect(comparison.similarity > 0.97 && abs(comparison.levelDifferenceDecibels) < 0.2)
+    }
+  }
+
+  @Test func `digits arrive as telephone events and losses are counted`() throws {
+    let (caller, callee) = try run(pair(17_090) {
+      $0.digits = "12#*0"
+      $0.lossPercent = 5
+      $0.jitterMilliseconds = 20
+    })
+    #expect(try #require(callee).digits == "12#*0")
+    let heard = try #require(callee)
+    let sent = try #require(caller).sent
+    #expect(heard.lost > 0 && heard.received < sent && heard.jitterMilliseconds > 1)
+  }
+
+  @Test func `a refusing carrier ends the call with its code`() throws {
+    let (caller, _) = try run({
+      var options = pair(17_100)
+      options.1.refuse = 486
+      return options
+    }())
+    #expect(caller?.code == 486 && caller?.wasAnswered == false)
+  }
+}
