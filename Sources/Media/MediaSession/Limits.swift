@@ -1,1 +1,37 @@
 // The named limits of this module; every bound on a queue, table or message stands here.
+enum Limits {
+  /// Devices that ring for one call at a time.
+  static let appLegs = 16
+  /// The largest packet we build; what is larger is dropped and counted.
+  static let packetBytes = 1_500
+  /// Kept first words (protocol.md, First words): 1.5 s at 8 kHz.
+  static let keptSamples = 12_000
+  /// Play-out of kept audio at most 1.25 times as fast, and for at most this long.
+  static let catchUp: Duration = .seconds(3)
+  /// Silence of an authenticated app leg before it counts as lost (protocol.md, Reconnect and handover).
+  static let appSilence: Duration = .seconds(15)
+  /// Absence of trunk RTP before it counts as silent.
+  static let trunkSilence: Duration = .seconds(20)
+  /// ICE generations of one leg whose names are kept.
+  static let generations = 4
+  /// Without `media.active` this long after the connect, play-out is taken as running.
+  static let playoutAssumed: Duration = .seconds(10)
+  /// Source learning: packets that must agree, and the window they must fall in (design.md, Limits and safety).
+  static let agreeingPackets = 5
+  static let learningWindow: Duration = .seconds(1)
+  /// Mean time between RTCP reports of one leg (RFC 3550 §6.2), and between `quality` events.
+  static let reportInterval: Duration = .seconds(5)
+  /// An event whose end packets were all lost ends this long after its last update.
+  static let eventTimeout: Duration = .milliseconds(250)
+  /// A relayed app that is quiet for this long is filled in with silence, so that the trunk's stream goes on.
+  static let relaySilence: Duration = .milliseconds(200)
+  /// Trunk packet times we can send.
+  static let packetTimeMilliseconds = 10...60
+}
+
+/// Numbers that follow from the 20 ms tick at the 8 kHz rate every session runs on.
+enum Frame {
+  static let samples = 160
+  static let milliseconds = 20
+  static let duration: Duration = .milliseconds(20)
+}

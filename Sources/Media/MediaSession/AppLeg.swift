@@ -1,0 +1,110 @@
+import Bytes
+import ICE
+import RTP
+import SRTP
+
+/// The SRTP contexts of one DTLS association, both directions.
+struct LegSecurity: ~Copyable {
+  var sender: SRTPSender
+  var receiver: SRTPReceiver
+
+  /// The gateway is the DTLS server: it protects with the server's keys.
+  init(_ keys: SRTPKeyMaterial) throws(SRTPError) {
+    let (server, client) = (keys.server, keys.client)
+    let sender = try SRTPSender(keys.profile, server)
+    let receiver = try SRTPReceiver(keys.profile, client)
+    self.sender = sender
+    self.receiver = receiver
+  }
+}
+
+/// One device's leg: ICE, the keys, and the numbers of both streams. The audio itself is the session's, for the winner only.
+///
+/// | event | pair | keys |
+/// |---|---|---|
+/// | authenticated STUN | the address may send DTLS and SRTP | – |
+/// | … with USE-CANDIDATE | sent to from now on | – |
+/// | handshake complete | – | wait for the fingerprint |
+/// | fingerprint matches | – | installed; beside present keys: pending until their first valid packet |
+/// | fingerprint differs | – | the leg failed |
+/// | restart, same fingerprint | new credentials; the old pair is received 5 s more | stay |
+struct AppLeg: ~Copyable {
+  let id: AppLegID
+  var local: AppLegLocal
+  var remote: AppLegRemote?
+
+  // ICE. The agent also answers the checks of the old pair after a restart.
+  var agent: LiteAgent
+  /// Local names of all generations that may still be checked.
+  private(set) var ufrags: [String]
+  /// Where our packets go: the nominated pair, before one the last validated address.
+  var route = PacketRoute(raw: -1)
+  var address: SocketAddress?
+  var isNominated = false
+  /// Where the last DTLS datagram came from, for the answer.
+  var handshakeRoute = PacketRoute(raw: -1)
+  var handshakeAddress: SocketAddress?
+
+  // DTLS
+  var association: UInt32 = 0
+  var security: LegSecurity?
+  var pending: LegSecurity?
+  /// Of the keys installed last.
+  var profileName: String?
+  var failed = false
+
+  // Streams
+  var stream: OutgoingStream
+  var reception = ReceiverStatistics(clockRateHz: 48_000)
+  var encoding = AudioEncoding.opus
+  /// 255 until the remote description is known.
+  var payloadType: UInt8 = 255
+  var telephoneEvent48: UInt8 = 255
+  var telephoneEvent8: UInt8 = 255
+  var bytesReceived: UInt64 = 0
+  var dropped: UInt64 = 0
+  var reports = ReportState()
+
+  var lastAuthenticated: Instant?
+  var isSilent = false
+
+  init(_ id: AppLegID, _ local: AppLegLocal, sequence: UInt16, timestamp: UInt32) {
+    self.id = id
+    self.local = local
+    agent = LiteAgent(ufrag: local.ufrag, password: local.password)
+    ufrags = [local.ufrag]
+    stream = OutgoingStream(ssrc: local.ssrc, sequence: sequence, timestamp: timestamp, clockRateHz: 48_000)
+  }
+
+  var isReady: Bool { security != nil && address != nil && payloadType != 255 }
+
+  /// Takes the remote description's payload types into the fields that packets are compared with.
+  mutating func take(_ remote: AppLegRemote) {
+    self.remote = remote
+    if encoding != remote.encoding || payloadType == 255 {
+      reception = ReceiverStatistics(clockRateHz: remote.encoding.clockRateHz)
+      stream.unitsPerFrame = remote.encoding.clockRateHz / 50
+    }
+    (encoding, payloadType) = (remote.encoding, remote.payloadType)
+    (telephoneEvent48, telephoneEvent8) = (remote.telephoneEvent48 ?? 255, remote.telephoneEvent8 ?? 255)
+  }
+
+  /// ICE credentials of the description: the first one, a restart with new local ones, or another session's that starts over.
+  mutating func takeCredentials(_ remote: AppLegRemote, newLocal: AppLegLocal?, startsOver: Bool) {
+    if startsOver {
+      agent.forgetPairs()
+      isNominated = false
+    }
+    if let newLocal {
+      local = newLocal
+      ufrags = ufrags.suffix(Limits.generations - 1) + [newLocal.ufrag]
+      agent.restart(
+        ufrag: newLocal.ufrag, password: newLocal.password, remoteUfrag: remote.ufrag, generation: remote.generation)
+    } else {
+      agent.setRemote(ufrag: remote.ufrag, generation: agent.generation)
+    }
+  }
+
+  /// The telephone-event payload type on the clock of our audio (RFC 4733 §2.1), 255 without one.
+  var telephoneEventOnAudioClock: UInt8 { encoding == .opus ? telephoneEvent48 : telephoneEvent8 }
+}

@@ -1,0 +1,60 @@
+import AudioCodecs
+import Bytes
+import RTP
+
+/// One tick of a receiver's audio into `frame`; false if there is none to be heard. HOT
+@inline(__always)
+func pull(_ receiver: inout AudioReceiver?, into frame: UnsafeMutablePointer<Int16>, at now: Instant) -> Bool {
+  var samples = MutableSpan<Int16>(_unsafeStart: frame, count: Frame.samples)
+  guard let result = receiver?.pull(into: &samples, at: now) else { return false }
+  return result != .silent
+}
+
+/// HOT
+@inline(__always)
+func insert(_ header: RTPHeader, _ payload: UnsafeRawBufferPointer, into receiver: inout AudioReceiver?, at now: Instant) {
+  _ = receiver?.insert(header, payload: Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self)), at: now)
+}
+
+/// Trunk → app: how the winner gets the trunk's audio.
+struct Downlink: ~Copyable {
+  /// Packets are forwarded as they come; else they go through the receiver and the encoder.
+  var relays = false
+  var receiver: AudioReceiver?
+  /// Something lies in the receiver, or may.
+  var isPrimed = false
+  var encoder: AudioEncoder?
+  /// First words, between the 200 and the device's play-out.
+  var kept: KeptAudio?
+  var event = EventForward()
+  var firstAudioTold = false
+}
+
+/// Digits of the app's telephone-events, on either clock it may use.
+struct AppDigits {
+  private var at48 = DigitReceiver(clockRateHz: 48_000)
+  private var at8 = DigitReceiver(clockRateHz: 8_000)
+
+  mutating func receive(_ event: TelephoneEvent, _ timestamp: RTPTimestamp, clockRateHz: UInt32, at now: Instant) -> ReceivedDigit? {
+    clockRateHz == 48_000 ? at48.receive(event, timestamp: timestamp, at: now) : at8.receive(event, timestamp: timestamp, at: now)
+  }
+  mutating func expire(at now: Instant) -> ReceivedDigit? { at48.expire(at: now) ?? at8.expire(at: now) }
+}
+
+/// App → trunk: how the trunk gets the winner's audio.
+struct Uplink: ~Copyable {
+  var relays = false
+  var receiver: AudioReceiver?
+  /// Something lies in the receiver, or may.
+  var isPrimed = false
+  var encoder: AudioEncoder?
+  /// First words, between `ok{won}` and the 200.
+  var kept: KeptAudio?
+  var packetizer = Packetizer()
+  var sender = DigitSender()
+  var digits = AppDigits()
+  var event = EventForward()
+  /// The last packet that was relayed, or when relaying began.
+  var lastForwarded = Instant.zero
+  var firstAudioTold = false
+}

@@ -1,0 +1,100 @@
+import Bytes
+import SRTP
+
+/// One DTLS association: a leg has a new one when its fingerprint or session changed.
+public struct HandshakeKey: Hashable, Sendable {
+  public let session: MediaSessionID
+  public let leg: AppLegID
+  public let association: UInt32
+  public init(session: MediaSessionID, leg: AppLegID, association: UInt32) {
+    (self.session, self.leg, self.association) = (session, leg, association)
+  }
+}
+
+/// What a session asks of whoever runs its DTLS handshakes: the `dtls` thread, or a script in tests.
+public enum HandshakeRequest: Sendable {
+  /// The certificate that the peer's description names; it may come before or after the handshake.
+  case expect(HandshakeKey, algorithm: String, fingerprint: [UInt8])
+  /// One datagram from an address that ICE validated. The first one of a key begins the association, as server.
+  case datagram(HandshakeKey, [UInt8])
+  /// The association is of no use any more.
+  case end(HandshakeKey)
+
+  public var key: HandshakeKey {
+    switch self {
+    case .expect(let key, _, _), .datagram(let key, _), .end(let key): key
+    }
+  }
+}
+
+/// What comes back from a handshake.
+public enum HandshakeResult: Sendable {
+  /// Datagrams to send to the leg.
+  case flight(HandshakeKey, [[UInt8]])
+  /// The handshake is complete **and** the certificate is the expected one.
+  case completed(HandshakeKey, SRTPKeyMaterial)
+  case failed(HandshakeKey, AppLegFailure)
+
+  public var key: HandshakeKey {
+    switch self {
+    case .flight(let key, _), .completed(let key, _), .failed(let key, _): key
+    }
+  }
+}
+
+/// An address of a leg that passed an authenticated check: packets from it belong to this leg from now on, whoever had it before.
+public struct AppBinding: Sendable {
+  public var leg: AppLegID
+  public var route: PacketRoute
+  public var address: SocketAddress
+}
+
+/// Why a session dropped a packet; the raw value is the metric's label.
+public enum MediaDrop: UInt8, Sendable, CaseIterable {
+  case malformed, unexpectedSource, unknownPayloadType, beforeTrunk, beforeLock, noKeys, badTag, replayed, badIntegrity, unvalidatedAddress
+  case duplicate, tooLarge, batchFull, held
+
+  public var name: String {
+    switch self {
+    case .malformed: "malformed"
+    case .unexpectedSource: "unexpected_source"
+    case .unknownPayloadType: "unknown_payload_type"
+    case .beforeTrunk: "before_trunk"
+    case .beforeLock: "before_lock"
+    case .noKeys: "no_keys"
+    case .badTag: "bad_tag"
+    case .replayed: "replayed"
+    case .badIntegrity: "bad_integrity"
+    case .unvalidatedAddress: "unvalidated_address"
+    case .duplicate: "duplicate"
+    case .tooLarge: "too_large"
+    case .batchFull: "batch_full"
+    case .held: "held"
+    }
+  }
+}
+
+/// What a call into a session caused; the caller owns it, empties it, and uses it for all sessions of a thread.
+public struct MediaOutput: ~Copyable {
+  public var packets: OutgoingBatch
+  public var events: [MediaEvent] = []
+  public var handshakes: [HandshakeRequest] = []
+  public var bindings: [AppBinding] = []
+  // `MediaDrop.allCases.count` counts since the caller last took them; freed in deinit.
+  private let drops: UnsafeMutablePointer<UInt64>
+
+  public init(packetCapacity: Int = 256) {
+    packets = OutgoingBatch(capacity: packetCapacity)
+    drops = .allocate(capacity: MediaDrop.allCases.count)
+    drops.initialize(repeating: 0, count: MediaDrop.allCases.count)
+  }
+  deinit { drops.deallocate() }
+
+  @inline(__always) mutating func drop(_ reason: MediaDrop) { drops[Int(reason.rawValue)] &+= 1 }
+
+  /// Packets dropped for `reason` since the last call.
+  public mutating func takeDrops(_ reason: MediaDrop) -> UInt64 {
+    defer { drops[Int(reason.rawValue)] = 0 }
+    return drops[Int(reason.rawValue)]
+  }
+}

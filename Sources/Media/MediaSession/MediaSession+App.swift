@@ -1,0 +1,254 @@
+import AudioCodecs
+import Bytes
+import RTP
+import SRTP
+
+extension MediaSession {
+  /// A datagram for the leg in slot `index`, found by the ufrag of its STUN or by its address. It is decrypted where it lies. HOT
+  public mutating func handleApp(
+    _ packet: UnsafeMutableRawBufferPointer, leg index: Int, from source: SocketAddress, route: PacketRoute, at now: Instant,
+    into output: inout MediaOutput
+  ) {
+    guard hasLeg(index), !isClosed else { return output.drop(.unvalidatedAddress) }
+    switch PacketKind(Span<UInt8>(_unsafeElements: UnsafeRawBufferPointer(packet).bindMemory(to: UInt8.self))) {
+    case .rtp: appRTP(packet, index, at: now, into: &output)
+    case .rtcp: appRTCP(packet, index, at: now, into: &output)
+    case .stun: appCheck(packet, index, from: source, route: route, at: now, into: &output)
+    case .dtls: appDTLS(packet, index, from: source, route: route, at: now, into: &output)
+    case .zrtp, .turnChannel, .unknown: output.drop(.malformed)
+    }
+  }
+
+  // MARK: ICE
+
+  private mutating func appCheck(
+    _ packet: UnsafeMutableRawBufferPointer, _ index: Int, from source: SocketAddress, route: PacketRoute, at now: Instant,
+    into output: inout MediaOutput
+  ) {
+    let outcome = legs[index].agent.handle(UnsafeRawBufferPointer(packet), from: source, at: now, reply: output.packets.room)
+    output.packets.commit(outcome.replyCount, to: source, route: route)
+    switch outcome.verdict {
+    case .ignored(.malformed): return output.drop(.malformed)
+    case .ignored: return output.drop(.badIntegrity)
+    case .roleConflict, .unknownAttribute: return
+    case .validated:
+      if !legs[index].isNominated { (legs[index].address, legs[index].route) = (source, route) }
+    case .nominated(let nomination, let isNew):
+      (legs[index].address, legs[index].route, legs[index].isNominated) = (source, route, true)
+      if isNew {
+        output.events.append(.nominated(id, legs[index].id, generation: nomination.generation, remote: nomination.remote))
+      }
+    }
+    output.bindings.append(AppBinding(leg: legs[index].id, route: route, address: source))
+    authenticated(index, at: now, into: &output)
+  }
+
+  // MARK: DTLS
+
+  private mutating func appDTLS(
+    _ packet: UnsafeMutableRawBufferPointer, _ index: Int, from source: SocketAddress, route: PacketRoute, at now: Instant,
+    into output: inout MediaOutput
+  ) {
+    guard legs[index].agent.isValidated(source, at: now) else { return output.drop(.unvalidatedAddress) }
+    legs[index].handshakeAddress = source
+    legs[index].handshakeRoute = route
+    output.handshakes.append(.datagram(handshakeKey(index), Array(packet)))
+  }
+
+  /// What the handshake's runner says about one of this session's legs. What concerns an earlier association is ignored.
+  public mutating func handle(_ result: HandshakeResult, at now: Instant, into output: inout MediaOutput) {
+    let key = result.key
+    guard !isClosed, let index = index(of: key.leg), legs[index].association == key.association else { return }
+    switch result {
+    case .flight(_, let datagrams):
+      guard let address = legs[index].handshakeAddress else { return }
+      for datagram in datagrams where datagram.count <= OutgoingBatch.slotBytes {
+        datagram.withUnsafeBytes { output.packets.room.copyMemory(from: $0) }
+        output.packets.commit(datagram.count, to: address, route: legs[index].handshakeRoute)
+      }
+    case .completed(_, let keys): install(keys, index, into: &output)
+    case .failed(_, let failure): fail(index, failure, into: &output)
+    }
+  }
+
+  /// The first keys serve at once; later ones from their first valid packet on (protocol.md, Reconnect and handover).
+  private mutating func install(_ keys: SRTPKeyMaterial, _ index: Int, into output: inout MediaOutput) {
+    do throws(SRTPError) {
+      let security = try LegSecurity(keys)
+      if legs[index].security == nil { legs[index].security = consume security } else { legs[index].pending = consume security }
+    } catch { return fail(index, .dtls("\(error)"), into: &output) }
+    legs[index].profileName = keys.profile.name
+    output.events.append(
+      .keysInstalled(id, legs[index].id, generation: legs[index].remote?.generation ?? 1, profile: keys.profile.name))
+  }
+
+  private mutating func fail(_ index: Int, _ failure: AppLegFailure, into output: inout MediaOutput) {
+    guard !legs[index].failed else { return }
+    legs[index].failed = true
+    output.events.append(.appLegFailed(id, legs[index].id, failure))
+  }
+
+  // MARK: SRTP
+
+  /// HOT
+  private mutating func appRTP(
+    _ packet: UnsafeMutableRawBufferPointer, _ index: Int, at now: Instant, into output: inout MediaOutput
+  ) {
+    var count = packet.count
+    guard unprotect(packet, index, isControl: false, count: &count, into: &output) else { return }
+    authenticated(index, at: now, into: &output)
+    let clear = UnsafeRawBufferPointer(rebasing: packet[..<count])
+    let header: RTPHeader
+    do throws(RTPParseError) {
+      header = try RTPHeader(parsing: Span<UInt8>(_unsafeElements: clear.bindMemory(to: UInt8.self)))
+    } catch { return output.drop(.malformed) }
+    let payloadType = header.payloadType
+    let isAudio = payloadType == legs[index].payloadType
+    let isEvent = !isAudio && (payloadType == legs[index].telephoneEvent48 || payloadType == legs[index].telephoneEvent8)
+    guard isAudio || isEvent else {
+      legs[index].dropped &+= 1
+      return output.drop(.unknownPayloadType)
+    }
+    let verdict = legs[index].reception.receive(header, at: now, measuresJitter: isAudio)
+    legs[index].bytesReceived &+= UInt64(header.payloadLength)
+    guard verdict != .outOfRange, header.payloadLength > 0 else { return }
+    guard index == winner, connectedAt != nil || isLocked else { return output.drop(.beforeLock) }
+    let payload = UnsafeRawBufferPointer(rebasing: clear[header.length..<(header.length &+ header.payloadLength)])
+    if isAudio {
+      appAudio(header, payload, at: now, into: &output)
+    } else if connectedAt != nil {
+      appEvent(header, payload, at: now, into: &output)
+    }
+  }
+
+  private mutating func appRTCP(
+    _ packet: UnsafeMutableRawBufferPointer, _ index: Int, at now: Instant, into output: inout MediaOutput
+  ) {
+    var count = packet.count
+    guard unprotect(packet, index, isControl: true, count: &count, into: &output) else { return }
+    authenticated(index, at: now, into: &output)
+    let clear = UnsafeRawBufferPointer(rebasing: packet[..<count])
+    let bytes = Span<UInt8>(_unsafeElements: clear.bindMemory(to: UInt8.self))
+    let clock = wallClock(now)
+    do throws(RTCPParseError) {
+      try legs[index].reports.receive(
+        bytes, about: legs[index].stream.ssrc, reception: &legs[index].reception, at: now, wallClock: clock)
+    } catch { output.drop(.malformed) }
+  }
+
+  /// With the present keys, or with pending ones that then take over. A refused packet's bytes are left as they came. HOT
+  private mutating func unprotect(
+    _ packet: UnsafeMutableRawBufferPointer, _ index: Int, isControl: Bool, count: inout Int, into output: inout MediaOutput
+  ) -> Bool {
+    if legs[index].pending != nil, openPending(packet, index, isControl: isControl, count: &count) { return true }
+    guard legs[index].security != nil else {
+      legs[index].dropped &+= 1
+      output.drop(.noKeys)
+      return false
+    }
+    do throws(SRTPError) {
+      if isControl {
+        try legs[index].security?.receiver.unprotectRTCP(packet, count: &count)
+      } else {
+        try legs[index].security?.receiver.unprotect(packet, count: &count)
+      }
+      return true
+    } catch {
+      legs[index].dropped &+= 1
+      switch error {
+      case .replayed, .tooOld: output.drop(.replayed)
+      case .malformed: output.drop(.malformed)
+      default: output.drop(.badTag)
+      }
+      return false
+    }
+  }
+
+  private mutating func openPending(
+    _ packet: UnsafeMutableRawBufferPointer, _ index: Int, isControl: Bool, count: inout Int
+  ) -> Bool {
+    do throws(SRTPError) {
+      if isControl {
+        try legs[index].pending?.receiver.unprotectRTCP(packet, count: &count)
+      } else {
+        try legs[index].pending?.receiver.unprotect(packet, count: &count)
+      }
+    } catch { return false }
+    legs[index].security = legs[index].pending.take()
+    return true
+  }
+
+  /// STUN, SRTP or SRTCP with a good tag: the leg lives.
+  @inline(__always) mutating func authenticated(_ index: Int, at now: Instant, into output: inout MediaOutput) {
+    legs[index].lastAuthenticated = now
+    guard legs[index].isSilent else { return }
+    legs[index].isSilent = false
+    output.events.append(.appLegBack(id, legs[index].id))
+  }
+
+  // MARK: Audio
+
+  /// HOT
+  private mutating func appAudio(
+    _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput
+  ) {
+    guard uplink.relays, uplink.sender.isIdle else {
+      insert(header, payload, into: &uplink.receiver, at: now)
+      uplink.isPrimed = true
+      return
+    }
+    guard trunk.sends, let destination = trunk.destination else { return }
+    guard payload.count <= Limits.packetBytes else { return output.drop(.tooLarge) }
+    uplink.lastForwarded = now
+    let units = trunk.encoding == .opus ? 960 : UInt32(truncatingIfNeeded: payload.count)
+    let stamp = trunk.stream.forward(
+      header.ssrc.raw, sequence: header.sequence.raw, timestamp: header.timestamp.raw, marker: header.marker, units: units, at: now)
+    let count = writeRTP(output.packets.room, payloadType: trunk.payloadType, stamp, ssrc: trunk.stream.ssrc, payload: payload)
+    output.packets.commit(count, to: destination, route: setup.trunkRoute)
+    trunk.stream.sent(payloadBytes: payload.count, timestamp: stamp.timestamp, at: now)
+    if !uplink.firstAudioTold, isAudible(payload, trunk.encoding) { tellFirstAudio(.appToTrunk, at: now, into: &output) }
+  }
+
+  /// A telephone-event of the app: a digit for control, and packet by packet to the trunk if it negotiated the format.
+  private mutating func appEvent(
+    _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput
+  ) {
+    guard let event = TelephoneEvent(parsing: Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self))) else { return }
+    let clock: UInt32 = header.payloadType == legs[winner].telephoneEvent48 ? 48_000 : 8_000
+    if let digit = uplink.digits.receive(event, header.timestamp, clockRateHz: clock, at: now) {
+      tell(digit, from: .appToTrunk, into: &output)
+    }
+    if !uplink.relays { uplink.receiver?.skip(header, at: now) }
+    guard trunk.sends, !isHeld, trunk.telephoneEvent != 255, let destination = trunk.destination else { return }
+    var next = trunk.stream.nextTimestamp
+    if !uplink.relays, !uplink.event.isActive(at: now) { next &+= UInt32(truncatingIfNeeded: uplink.packetizer.clear()) }
+    let isFirst = uplink.event.begin(header.timestamp.raw, isEnd: event.isEnd, next: next, at: now)
+    var stamp: OutgoingStream.Stamp
+    if uplink.relays, clock == 8_000 {
+      stamp = trunk.stream.forward(
+        header.ssrc.raw, sequence: header.sequence.raw, timestamp: header.timestamp.raw, marker: header.marker, units: 0, at: now)
+    } else {
+      stamp = trunk.stream.stamp(units: 0, at: now)
+      stamp.timestamp = uplink.event.timestamp
+    }
+    stamp.marker = isFirst
+    var scaled = event
+    if clock == 48_000 { scaled.duration = event.duration / 6 }
+    let count = writeEvent(output.packets.room, payloadType: trunk.telephoneEvent, stamp, ssrc: trunk.stream.ssrc, scaled)
+    output.packets.commit(count, to: destination, route: setup.trunkRoute)
+    trunk.stream.sent(payloadBytes: TelephoneEvent.length, timestamp: stamp.timestamp, at: now)
+  }
+
+  /// Protects what lies in the batch's next slot and sends it to the leg. HOT
+  mutating func sendToApp(
+    _ index: Int, _ count: Int, payloadBytes: Int, timestamp: UInt32, at now: Instant, into output: inout MediaOutput
+  ) {
+    guard count > 0, let address = legs[index].address, legs[index].security != nil else { return }
+    var total = count
+    do throws(SRTPError) {
+      try legs[index].security?.sender.protect(output.packets.room, count: &total)
+    } catch { return output.drop(error == .replayed ? .duplicate : .badTag) }
+    output.packets.commit(total, to: address, route: legs[index].route)
+    legs[index].stream.sent(payloadBytes: payloadBytes, timestamp: timestamp, at: now)
+  }
+}

@@ -1,0 +1,205 @@
+import AudioCodecs
+import Bytes
+import ICE
+import SRTP
+
+extension MediaSession {
+  /// One command of control. Those for legs that are gone are ignored: they crossed the leg's end.
+  public mutating func handle(_ command: MediaCommand, at now: Instant, into output: inout MediaOutput) {
+    guard !isClosed else { return }
+    switch command {
+    case .addAppLeg(_, let leg, let local): addLeg(leg, local)
+    case .setAppRemote(_, let leg, let remote, let newLocal, let newAssociation):
+      guard let index = index(of: leg) else { return }
+      setRemote(index, remote, newLocal: newLocal, newAssociation: newAssociation, at: now, into: &output)
+    case .removeAppLeg(_, let leg):
+      guard let index = index(of: leg) else { return }
+      removeLeg(index, at: now, into: &output)
+    case .setTrunk(_, let parameters): setTrunk(parameters)
+    case .lockWinner(_, let leg):
+      guard !isLocked, connectedAt == nil, let index = index(of: leg) else { return }
+      choose(index)
+      isLocked = true
+      if !isEarly { uplink.kept = KeptAudio() }
+    case .openEarly(_, let leg):
+      guard connectedAt == nil, let index = index(of: leg) else { return }
+      choose(index)
+      isEarly = true
+      updateRelay()
+    case .connect(_, let leg, let keeps): connect(leg, keepsFirstWords: keeps, at: now)
+    case .playoutActive: releaseDownlink(at: now)
+    case .mute(_, let on):
+      isMuted = on
+      updateRelay()
+    case .hold(_, let on): hold(on)
+    case .sendDigits(_, let request):
+      for digit in request.digits.utf8 {
+        _ = uplink.sender.enqueue(
+          digit, durationMilliseconds: request.durationMilliseconds, gapMilliseconds: request.gapMilliseconds)
+      }
+    case .close: close(at: now, into: &output)
+    }
+  }
+
+  /// Local ufrags of this session's legs, for the runtime's table: whose STUN belongs here.
+  public func localUfrags(of leg: AppLegID) -> [String] {
+    guard let index = index(of: leg) else { return [] }
+    return legs[index].ufrags
+  }
+
+  // MARK: Legs
+
+  private mutating func addLeg(_ id: AppLegID, _ local: AppLegLocal) {
+    guard index(of: id) == nil, let free = (0..<Limits.appLegs).first(where: { !hasLeg($0) }) else { return }
+    let numbers = random.next()
+    let leg = AppLeg(
+      id, local, sequence: UInt16(truncatingIfNeeded: numbers), timestamp: UInt32(truncatingIfNeeded: numbers >> 16))
+    (legs + free).initialize(to: leg)
+    legsUsed |= 1 << UInt32(free)
+  }
+
+  private mutating func removeLeg(_ index: Int, at now: Instant, into output: inout MediaOutput) {
+    sendGoodbye(index, at: now, into: &output)
+    endAssociation(index, into: &output)
+    (legs + index).deinitialize(count: 1)
+    legsUsed &= ~(1 << UInt32(index))
+    if winner == index {
+      winner = -1
+      (isLocked, isEarly) = (false, false)
+      downlink.encoder = nil
+      uplink.receiver = nil
+      uplink.kept = nil
+      updateRelay()
+    }
+  }
+
+  private mutating func setRemote(
+    _ index: Int, _ remote: AppLegRemote, newLocal: AppLegLocal?, newAssociation: Bool, at now: Instant, into output: inout MediaOutput
+  ) {
+    let isFirst = legs[index].remote == nil
+    let encodingBefore = legs[index].encoding
+    legs[index].take(remote)
+    legs[index].takeCredentials(remote, newLocal: newLocal, startsOver: newAssociation && !isFirst && newLocal == nil)
+    if newAssociation, !isFirst {
+      endAssociation(index, into: &output)
+      legs[index].association &+= 1
+      legs[index].pending = nil
+      legs[index].failed = false
+    }
+    if isFirst || newAssociation {
+      output.handshakes.append(
+        .expect(handshakeKey(index), algorithm: remote.fingerprintAlgorithm, fingerprint: remote.fingerprint))
+    }
+    if index == winner, encodingBefore != remote.encoding || uplink.receiver == nil { choose(index) }
+    if !newAssociation, !isFirst, let profile = legs[index].profileName {
+      output.events.append(.keysInstalled(id, legs[index].id, generation: remote.generation, profile: profile))
+    }
+    updateRelay()
+  }
+
+  func endAssociation(_ index: Int, into output: inout MediaOutput) {
+    output.handshakes.append(.end(handshakeKey(index)))
+  }
+
+  func handshakeKey(_ index: Int) -> HandshakeKey {
+    HandshakeKey(session: id, leg: legs[index].id, association: legs[index].association)
+  }
+
+  // MARK: The trunk
+
+  private mutating func setTrunk(_ parameters: TrunkLegParameters) {
+    let changed = trunk.take(parameters)
+    if changed || downlink.receiver == nil {
+      downlink.receiver = makeReceiver(parameters.encoding)
+      uplink.encoder = makeEncoder(parameters.encoding)
+      _ = uplink.packetizer.clear()
+    }
+    uplink.packetizer.packetBytes = trunk.packetTimeMilliseconds * 8
+    updateRelay()
+  }
+
+  /// libopus refuses nothing but parameters, and ours are constant.
+  private func makeEncoder(_ encoding: AudioEncoding) -> AudioEncoder? {
+    do throws(OpusError) { return try AudioEncoder(encoding: encoding, complexity: setup.opusComplexity) } catch { return nil }
+  }
+
+  private func makeReceiver(_ encoding: AudioEncoding) -> AudioReceiver? {
+    do throws(OpusError) { return try AudioReceiver(encoding: encoding) } catch { return nil }
+  }
+
+  // MARK: Who hears whom
+
+  /// Makes a leg the one whose audio flows; what coding needs is allocated here, not per packet.
+  private mutating func choose(_ index: Int) {
+    let changed = winner != index
+    winner = index
+    guard legs[index].payloadType != 255 else { return }
+    let encoding = legs[index].encoding
+    if changed || uplink.receiver == nil || uplink.receiver?.encoding != encoding {
+      uplink.receiver = makeReceiver(encoding)
+      uplink.isPrimed = false
+    }
+    if changed || downlink.encoder == nil || downlink.encoder?.encoding != encoding {
+      downlink.encoder = makeEncoder(encoding)
+    }
+  }
+
+  private mutating func connect(_ leg: AppLegID, keepsFirstWords: Bool, at now: Instant) {
+    guard connectedAt == nil, let index = index(of: leg) else { return }
+    if winner != index { uplink.kept = nil }
+    choose(index)
+    connectedAt = now
+    nextQuality = now + Limits.reportInterval
+    uplink.kept?.release(at: now)
+    if uplink.kept?.isFinished == true { uplink.kept = nil }
+    if keepsFirstWords {
+      downlink.kept = KeptAudio()
+      playoutAssumedAt = now + Limits.playoutAssumed
+    }
+    updateRelay()
+  }
+
+  /// The device plays: what was kept goes out, hurrying, then live audio.
+  mutating func releaseDownlink(at now: Instant) {
+    playoutAssumedAt = .distantFuture
+    downlink.kept?.release(at: now)
+    if downlink.kept?.isFinished == true { downlink.kept = nil }
+    updateRelay()
+  }
+
+  private mutating func hold(_ on: Bool) {
+    guard isHeld != on else { return }
+    isHeld = on
+    if !on {
+      downlink.receiver?.reset()
+      downlink.isPrimed = false
+    }
+    updateRelay()
+  }
+
+  /// Relaying begins at once only where nothing lies in the receiver; the tick switches over in a pause (`settleRelay`).
+  mutating func updateRelay() {
+    if !canRelayDownlink { downlink.relays = false } else if !downlink.isPrimed { downlink.relays = true }
+    if !canRelayUplink { uplink.relays = false } else if !uplink.isPrimed { uplink.relays = true }
+  }
+
+  var sameEncoding: Bool {
+    hasLeg(winner) && trunk.isSet && legs[winner].payloadType != 255 && trunk.encoding == legs[winner].encoding
+  }
+  var canRelayDownlink: Bool { sameEncoding && isDownlinkOpen && !isHeld && downlink.kept == nil }
+  var canRelayUplink: Bool {
+    sameEncoding && connectedAt != nil && !isHeld && !isMuted && uplink.kept == nil && trunk.packetTimeMilliseconds == 20
+  }
+
+  // MARK: The end
+
+  private mutating func close(at now: Instant, into output: inout MediaOutput) {
+    isClosed = true
+    sendTrunkReport(goodbye: true, at: now, into: &output)
+    for index in 0..<Limits.appLegs where hasLeg(index) {
+      sendGoodbye(index, at: now, into: &output)
+      endAssociation(index, into: &output)
+    }
+    output.events.append(.closed(id, statistics()))
+  }
+}

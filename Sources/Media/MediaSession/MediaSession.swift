@@ -1,0 +1,120 @@
+import AudioCodecs
+import Bytes
+import ICE
+import RTP
+import SRTP
+
+/// What the runtime gives a session at its start.
+public struct MediaSessionSetup: Sendable {
+  /// The sockets of this call's trunk ports.
+  public var trunkRoute: PacketRoute
+  public var trunkControlRoute: PacketRoute
+  /// Where SSRCs, first sequence numbers and timestamps come from.
+  public var random: RandomSource
+  /// Wall clock minus the clock of `Instant`, for the NTP times of sender reports.
+  public var wallClockOffset: Duration
+  /// Opus complexity 0…10; 5 is what capacity is counted with.
+  public var opusComplexity: Int
+
+  public init(
+    trunkRoute: PacketRoute, trunkControlRoute: PacketRoute, random: RandomSource, wallClockOffset: Duration = .zero,
+    opusComplexity: Int = 5
+  ) {
+    (self.trunkRoute, self.trunkControlRoute, self.random) = (trunkRoute, trunkControlRoute, random)
+    (self.wallClockOffset, self.opusComplexity) = (wallClockOffset, opusComplexity)
+  }
+}
+
+/// One bridged call's two legs, joined: sans I/O, without clock, threads or allocation per packet.
+///
+/// The owner calls `handle…` for every packet and command, `tick` every 20 ms, and sends what lies in `output.packets`.
+///
+/// | state | trunk → app | app → trunk |
+/// |---|---|---|
+/// | before `lockWinner` / `openEarly` | dropped | dropped: nobody listens in (protocol.md, During the call) |
+/// | `openEarly` | played | dropped |
+/// | `lockWinner` | dropped | kept |
+/// | `connect` | kept until `playoutActive`, or played | kept audio first, at most 1.25 × as fast, then live |
+/// | `hold` | dropped | silence |
+///
+/// Equal encodings are relayed packet by packet; else, and while audio is kept, muted or replaced by digits, it goes through an
+/// `AudioReceiver` and an encoder on the tick.
+public struct MediaSession: ~Copyable {
+  public let id: MediaSessionID
+  let setup: MediaSessionSetup
+  var random: SplitMix64
+  let cname: [UInt8]
+
+  // `Limits.appLegs` slots, initialised where the bit in `legsUsed` is set; freed in deinit.
+  let legs: UnsafeMutablePointer<AppLeg>
+  var legsUsed: UInt32 = 0
+  /// Index of the leg that has the call, or −1.
+  var winner = -1
+  var trunk: TrunkLeg
+  var downlink = Downlink()
+  var uplink = Uplink()
+  // Two frames of scratch; freed in deinit.
+  let frame: UnsafeMutablePointer<Int16>
+
+  var isLocked = false
+  var isEarly = false
+  var connectedAt: Instant?
+  var isMuted = false
+  var isHeld = false
+  var isClosed = false
+  var playoutAssumedAt = Instant.distantFuture
+  var nextQuality = Instant.distantFuture
+
+  public init(id: MediaSessionID, setup: MediaSessionSetup) {
+    self.id = id
+    self.setup = setup
+    random = SplitMix64(seed: setup.random.next())
+    cname = Array(setup.random.text(16, alphabet: "abcdefghijklmnopqrstuvwxyz234567").utf8)
+    legs = .allocate(capacity: Limits.appLegs)
+    frame = .allocate(capacity: 2 * Frame.samples)
+    frame.initialize(repeating: 0, count: 2 * Frame.samples)
+    let numbers = setup.random.next()
+    trunk = TrunkLeg(
+      ssrc: UInt32(truncatingIfNeeded: numbers), sequence: UInt16(truncatingIfNeeded: numbers >> 32),
+      timestamp: UInt32(truncatingIfNeeded: setup.random.next()))
+  }
+
+  deinit {
+    for index in 0..<Limits.appLegs where legsUsed & 1 << UInt32(index) != 0 { (legs + index).deinitialize(count: 1) }
+    legs.deallocate()
+    frame.deallocate()
+  }
+
+  /// The slot of a leg, to be given back with its packets; nil for an unknown one.
+  public func index(of leg: AppLegID) -> Int? {
+    for index in 0..<Limits.appLegs where hasLeg(index) && legs[index].id == leg { return index }
+    return nil
+  }
+
+  @inline(__always) func hasLeg(_ index: Int) -> Bool {
+    index >= 0 && index < Limits.appLegs && legsUsed & 1 << UInt32(truncatingIfNeeded: index) != 0
+  }
+
+  /// Trunk audio reaches the winner.
+  var isDownlinkOpen: Bool { connectedAt != nil || isEarly }
+
+  /// NTP time of `now` (RFC 3550 §4).
+  func wallClock(_ now: Instant) -> NTPTimestamp { NTPTimestamp(unixNanoseconds: (now + setup.wallClockOffset).nanoseconds) }
+
+  /// Statistics as they stand; also in `quality` and `closed` events.
+  public func statistics() -> MediaStatistics {
+    var out = MediaStatistics()
+    out.trunkEncoding = trunk.isSet ? trunk.encoding : nil
+    trunkStatistics(&out.fromTrunk)
+    out.fromApp.sentPackets = trunk.stream.packets
+    out.fromApp.sentBytes = trunk.stream.bytes
+    if hasLeg(winner) {
+      out.appEncoding = legs[winner].payloadType == 255 ? nil : legs[winner].encoding
+      out.srtpProfile = legs[winner].profileName
+      appStatistics(&out.fromApp, legs[winner])
+      out.fromTrunk.sentPackets = legs[winner].stream.packets
+      out.fromTrunk.sentBytes = legs[winner].stream.bytes
+    }
+    return out
+  }
+}

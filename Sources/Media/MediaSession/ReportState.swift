@@ -1,0 +1,68 @@
+import Bytes
+import RTP
+
+/// When a leg's next RTCP report is due and what the peer's reports said (RFC 3550 §6).
+struct ReportState {
+  private(set) var nextDue: Instant?
+  private(set) var roundTripMilliseconds: Double?
+  private(set) var reportedLossFraction: Double?
+
+  /// True when a report is due; sets the next time, 2.5…7.5 s from now (§6.3.1), the first within half of that.
+  mutating func isDue(at now: Instant, random: inout SplitMix64) -> Bool {
+    let base = Limits.reportInterval.nanoseconds
+    let spread = Int64(random.next() % UInt64(base))
+    guard let due = nextDue else {
+      nextDue = now + .nanoseconds(base / 4 + spread / 4)
+      return false
+    }
+    guard now >= due else { return false }
+    nextDue = now + .nanoseconds(base / 2 + spread)
+    return true
+  }
+
+  /// Reads a compound datagram in the clear: sender reports into `reception`, blocks about `ssrc` into the round trip.
+  mutating func receive(
+    _ datagram: Span<UInt8>, about ssrc: UInt32, reception: inout ReceiverStatistics, at now: Instant, wallClock: NTPTimestamp
+  ) throws(RTCPParseError) {
+    var reader = RTCPReader()
+    while let packet = try reader.next(in: datagram) {
+      switch packet {
+      case .senderReport(let source, let info, let blocks):
+        reception.senderReportReceived(info.ntp, from: source, at: now)
+        take(blocks, of: datagram, about: ssrc, at: wallClock)
+      case .receiverReport(_, let blocks): take(blocks, of: datagram, about: ssrc, at: wallClock)
+      case .sourceDescription, .goodbye, .feedback, .other: break
+      }
+    }
+  }
+
+  private mutating func take(_ blocks: ReportBlocks, of datagram: Span<UInt8>, about ssrc: UInt32, at wallClock: NTPTimestamp) {
+    for index in 0..<blocks.count {
+      guard let block = blocks.block(index, in: datagram), block.source.raw == ssrc else { continue }
+      reportedLossFraction = Double(block.fractionLost) / 256
+      if let units = block.roundTrip(receivedAt: wallClock) {
+        let milliseconds = Double(units) * 1_000 / 65_536
+        roundTripMilliseconds = roundTripMilliseconds.map { $0 * 0.75 + milliseconds * 0.25 } ?? milliseconds
+      }
+    }
+  }
+}
+
+/// Writes an SR (or, when nothing was sent, an RR) with SDES, and BYE at the end, into `room`; the octets written.
+func writeReport(
+  stream: OutgoingStream, reception: inout ReceiverStatistics, cname: [UInt8], goodbye: Bool, at now: Instant, wallClock: NTPTimestamp,
+  into room: UnsafeMutableRawBufferPointer
+) -> Int {
+  let bytes = room.bindMemory(to: UInt8.self)
+  var datagram = MutableSpan(_unsafeElements: UnsafeMutableBufferPointer(rebasing: bytes.prefix(Limits.packetBytes)))
+  let source = SSRC(raw: stream.ssrc)
+  let sender = stream.packets == 0 ? nil : SenderInfo(
+    ntp: wallClock, timestamp: RTPTimestamp(raw: stream.timestamp(at: now)), packets: UInt32(truncatingIfNeeded: stream.packets),
+    octets: UInt32(truncatingIfNeeded: stream.bytes))
+  var writer = RTCPWriter()
+  guard writer.report(from: source, sender: sender, block: reception.report(at: now), into: &datagram),
+    writer.description(of: source, cname: cname.span, into: &datagram)
+  else { return 0 }
+  if goodbye { _ = writer.goodbye(from: source, into: &datagram) }
+  return writer.count
+}
