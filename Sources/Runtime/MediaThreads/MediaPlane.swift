@@ -1,0 +1,177 @@
+import Bytes
+import DTLS
+import Logging
+import MediaSession
+import Platform
+import Synchronization
+
+/// All media of the process: `media-0`… with their sockets and sessions, and `dtls-0`. Used by the control thread; safe from any.
+///
+///     let plane = try MediaPlane(configuration: …, identity: certificate) { event in controlMailbox.post(.media(event)) }
+///     let reservation = try plane.reserve(session: id, user: "alice", toward: trunkAddress)
+///     plane.send(.addAppLeg(id, leg, local))
+///     …
+///     plane.send(.close(id))          // → .closed(id, statistics)
+///     plane.stop()                    // ends all sessions, joins all threads
+///
+/// The event handler is called on media threads: it must only post to a mailbox.
+public final class MediaPlane: Sendable {
+  public let metrics: MediaMetrics
+  /// Queue depths, for `MailboxReading.families`.
+  public let mailboxes: [MailboxReading]
+  private let configuration: MediaPlaneConfiguration
+  private let fingerprint: [UInt8]
+  private let workers: [MediaWorkerShared]
+  private let handshakes: Mailbox<HandshakeWork>
+  private let ports: TrunkPorts
+  private struct State {
+    var threads: [NamedThread] = []
+    var threadOf: [MediaSessionID: Int] = [:]
+    var undelivered: [MediaCommand] = []
+    var isStopped = false
+  }
+  private let state = Mutex(State())
+
+  /// Binds the app sockets and starts the threads. Throws with the address and the setting when a port is taken.
+  public init(
+    configuration: MediaPlaneConfiguration, identity: DTLSIdentity, logger: Logger? = nil,
+    eventHandler: @escaping @Sendable (MediaEvent) -> Void
+  ) throws(SystemError) {
+    precondition(!configuration.addresses.isEmpty && (1...Limits.threads).contains(configuration.threads))
+    self.configuration = configuration
+    fingerprint = identity.fingerprint.bytes
+    let metrics = MediaMetrics(threads: configuration.threads)
+    self.metrics = metrics
+    ports = TrunkPorts(configuration.trunkPorts)
+    handshakes = try Mailbox(capacity: Limits.handshakeMailbox)
+    let offset: Duration = .nanoseconds(WallClock.nowMicroseconds() * 1_000 - MonotonicClock.now().nanoseconds)
+    var workers: [MediaWorkerShared] = []
+    for index in 0..<configuration.threads {
+      var sockets: [UDPSocket] = []
+      for address in configuration.addresses {
+        let port = configuration.appPort == 0 ? 0 : configuration.appPort &+ UInt16(index)
+        sockets.append(
+          try UDPSocket(
+            bind: SocketAddress(address.bind, port), receiveBufferBytes: Limits.appSocketBuffer,
+            sendBufferBytes: Limits.appSocketBuffer, setting: "media.app_port"))
+      }
+      workers.append(
+        MediaWorkerShared(
+          index: index, appSockets: sockets, mailbox: try Mailbox(capacity: Limits.threadMailbox), handshakes: handshakes,
+          metrics: metrics, wallClockOffset: offset, opusComplexity: configuration.opusComplexity, eventHandler: eventHandler))
+    }
+    self.workers = workers
+    mailboxes =
+      workers.map { $0.mailbox.reading("media-\($0.index)") } + [handshakes.reading("dtls-0")]
+    try start(identity, logger)
+  }
+
+  private func start(_ identity: DTLSIdentity, _ logger: Logger?) throws(SystemError) {
+    do throws(SystemError) {
+      for worker in workers {
+        let thread = try NamedThread.start(name: "media-\(worker.index)", nice: -10, logger: logger) {
+          do throws(SystemError) {
+            var run = try MediaWorker(worker)
+            run.run()
+          } catch { logger?.critical("a media thread could not start", metadata: ["error": "\(error)"]) }
+        }
+        state.withLock { $0.threads.append(thread) }
+      }
+      let (mailbox, metrics) = (handshakes, metrics)
+      let thread = try NamedThread.start(name: "dtls-0", logger: logger) {
+        var run = HandshakeWorker(identity: identity, mailbox: mailbox, metrics: metrics)
+        run.run()
+      }
+      state.withLock { $0.threads.append(thread) }
+    } catch {
+      stop()
+      throw error
+    }
+  }
+
+  /// Everything a call needs of media before its SDP is written: a thread (all calls of one user on one), a trunk port pair on the address
+  /// that routes toward the trunk, and the candidates of the app leg. `close` gives it back.
+  public func reserve(session: MediaSessionID, user: String, toward trunk: IPAddress?) throws(MediaReservationError) -> MediaReservation {
+    let worker = workers[thread(of: user)]
+    guard !state.withLock({ $0.isStopped }) else { throw .stopped }
+    guard worker.sessions.value < Int64(Limits.sessionsPerThread) else { throw .threadFull }
+    let address = trunkAddress(toward: trunk)
+    let sockets = try ports.reserve(on: address.bind)
+    worker.sessions.add(1)
+    guard worker.mailbox.post(.open(session, sockets)) else {
+      worker.sessions.add(-1)
+      metrics.undelivered.increment()
+      throw .threadFull
+    }
+    state.withLock { $0.threadOf[session] = worker.index }
+    let candidates = zip(configuration.addresses, worker.appSockets).map { SocketAddress($0.advertise, $1.localAddress.port) }
+    return MediaReservation(
+      session: session, trunkAddress: SocketAddress(address.advertise, sockets.rtp.localAddress.port), appCandidates: candidates,
+      fingerprint: fingerprint)
+  }
+
+  /// Hands a command to its session's thread. False if that thread's mailbox is full: the command is lost, counted, and the caller should end
+  /// the call; only `close` is kept and sent again with the next command.
+  @discardableResult public func send(_ command: MediaCommand) -> Bool {
+    let session = command.session
+    var isClose = false
+    if case .close = command { isClose = true }
+    let (index, waiting) = state.withLock { state -> (Int?, [MediaCommand]) in
+      defer { state.undelivered.removeAll() }
+      return (isClose ? state.threadOf.removeValue(forKey: session) : state.threadOf[session], state.undelivered)
+    }
+    for (position, earlier) in waiting.enumerated() where !post(earlier, of: earlier.session, thread: nil) {
+      state.withLock { $0.undelivered.append(contentsOf: waiting[position...].dropFirst()) }
+      break
+    }
+    guard let index else {
+      metrics.unknownSession.increment()
+      return false
+    }
+    return post(command, of: session, thread: index)
+  }
+
+  private func post(_ command: MediaCommand, of session: MediaSessionID, thread: Int?) -> Bool {
+    if let thread {
+      if workers[thread].mailbox.post(.command(command)) { return true }
+      metrics.undelivered.increment()
+      if case .close = command {
+        state.withLock { state in
+          guard state.undelivered.count < Limits.undelivered else { return }
+          state.undelivered.append(command)
+          state.threadOf[session] = thread
+        }
+      }
+      return false
+    }
+    guard let index = state.withLock({ $0.threadOf.removeValue(forKey: session) }) else { return true }
+    return post(command, of: session, thread: index)
+  }
+
+  /// Ends every session (each with `closed`), then the threads; returns when they are gone. May be called twice.
+  public func stop() {
+    let threads = state.withLock { state -> [NamedThread] in
+      defer { (state.isStopped, state.threads) = (true, []) }
+      return state.threads
+    }
+    for worker in workers {
+      while !threads.isEmpty, !worker.mailbox.post(.stop) { _ = worker.mailbox.event.wait(milliseconds: 1) }
+    }
+    for thread in threads.dropLast() { thread.join() }
+    while !threads.isEmpty, !handshakes.post(.stop) { _ = handshakes.event.wait(milliseconds: 1) }
+    threads.last?.join()
+  }
+
+  /// The address our trunk RTP comes from: the one the route to the peer uses, else the first of its family, else the first.
+  private func trunkAddress(toward peer: IPAddress?) -> MediaPlaneConfiguration.Address {
+    let all = configuration.addresses
+    guard let peer else { return all[0] }
+    let family = all.first { $0.bind.family == peer.family }
+    guard let route = routeAddress(toward: SocketAddress(peer, 0)) else { return family ?? all[0] }
+    return all.first { $0.bind == route } ?? all.first { $0.bind.isUnspecified && $0.bind.family == route.family } ?? family ?? all[0]
+  }
+
+  private func thread(of user: String) -> Int {
+    Int(UfragKey(user.utf8).hash % UInt64(configuration.threads))
+  }
+}

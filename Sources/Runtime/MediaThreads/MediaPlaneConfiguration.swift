@@ -1,0 +1,47 @@
+import Bytes
+
+/// Where media is received and sent; from `media:` of the configuration.
+public struct MediaPlaneConfiguration: Sendable {
+  /// One address of the machine: what sockets bind to, and what SDP and candidates say.
+  public struct Address: Sendable, Equatable {
+    public var bind: IPAddress
+    public var advertise: IPAddress
+    public init(bind: IPAddress, advertise: IPAddress? = nil) { (self.bind, self.advertise) = (bind, advertise ?? bind) }
+  }
+  /// At least one. App legs offer all of them; a trunk leg uses the one on the route to its peer, else the first of its family.
+  public var addresses: [Address]
+  public var threads: Int
+  /// UDP port of app legs: thread k has `appPort` + k.
+  public var appPort: UInt16
+  /// RTP on the even ports, RTCP on the next odd one.
+  public var trunkPorts: ClosedRange<UInt16>
+  public var opusComplexity: Int
+
+  public init(
+    addresses: [Address], threads: Int = 2, appPort: UInt16 = 40_000, trunkPorts: ClosedRange<UInt16> = 41_000...41_999,
+    opusComplexity: Int = 5
+  ) {
+    (self.addresses, self.threads, self.appPort) = (addresses, threads, appPort)
+    (self.trunkPorts, self.opusComplexity) = (trunkPorts, opusComplexity)
+  }
+}
+
+/// Why no media could be reserved for a call; the call is refused with 503 `overload`.
+public enum MediaReservationError: Error, Sendable, Equatable, CustomStringConvertible {
+  /// Every pair of `media.trunk_ports` is in use.
+  case portsExhausted
+  /// The user's media thread has as many calls as it may have, or does not keep up with its commands.
+  case threadFull
+  /// A socket could not be made for another reason; the text is the system's.
+  case socket(String)
+  case stopped
+
+  public var description: String {
+    switch self {
+    case .portsExhausted: "every port of media.trunk_ports is in use: widen the range"
+    case .threadFull: "the media thread of this user is full: raise media.threads"
+    case .socket(let text): text
+    case .stopped: "the media plane has stopped"
+    }
+  }
+}

@@ -1,0 +1,163 @@
+import Bytes
+import CLinux
+import Glibc
+import MediaSession
+import Platform
+import RTP
+import STUN
+
+extension MediaWorker {
+  // MARK: Commands
+
+  mutating func takeWork() {
+    work.removeAll(keepingCapacity: true)
+    shared.mailbox.drain(into: &work, limit: Limits.commandsPerTurn)
+    let batch = work
+    work.removeAll(keepingCapacity: true)
+    for item in batch {
+      switch item {
+      case .open(let id, let sockets): open(id, sockets)
+      case .command(let command): self.command(command)
+      case .handshake(let result): handshake(result)
+      case .stop: isRunning = false
+      }
+    }
+  }
+
+  private mutating func open(_ id: MediaSessionID, _ sockets: TrunkSockets) {
+    guard slotOf[id] == nil, let slot = freeSlots.popLast() else {
+      shared.eventHandler(.closed(id, MediaStatistics()))
+      return
+    }
+    let setup = MediaSessionSetup(
+      trunkRoute: PacketRoute(raw: sockets.rtp.fd), trunkControlRoute: PacketRoute(raw: sockets.rtcp.fd), random: .system,
+      wallClockOffset: shared.wallClockOffset, opusComplexity: shared.opusComplexity)
+    let entry = UnsafeMutablePointer<SessionEntry>.allocate(capacity: 1)
+    entry.initialize(
+      to: SessionEntry(session: MediaSession(id: id, setup: setup), sockets: sockets, tickSlot: ticks.add(slot, at: now)))
+    entries[slot] = entry
+    slotOf[id] = slot
+    shared.metrics.sessions.add(1)
+    do throws(SystemError) {
+      try watch(sockets.rtp.fd, .trunk, slot)
+      try watch(sockets.rtcp.fd, .trunkControl, slot)
+    } catch {
+      remove(slot)
+      shared.eventHandler(.closed(id, MediaStatistics()))
+    }
+  }
+
+  mutating func command(_ command: MediaCommand) {
+    guard let slot = slotOf[command.session], let entry = entries[slot] else { return shared.metrics.unknownSession.increment() }
+    entry.pointee.session.handle(command, at: now, into: &output)
+    switch command {
+    case .addAppLeg(_, let leg, _), .setAppRemote(_, let leg, _, _, _): refreshUfrags(slot, leg)
+    case .removeAppLeg: pruneUfrags(slot)
+    default: break
+    }
+    afterSession(slot)
+  }
+
+  private mutating func handshake(_ result: HandshakeResult) {
+    guard let slot = slotOf[result.key.session], let entry = entries[slot] else { return }
+    entry.pointee.session.handle(result, at: now, into: &output)
+    afterSession(slot)
+  }
+
+  private mutating func refreshUfrags(_ slot: Int, _ leg: AppLegID) {
+    guard let entry = entries[slot] else { return }
+    for ufrag in entry.pointee.session.localUfrags(of: leg) {
+      let key = UfragKey(ufrag.utf8)
+      if legOfUfrag.updateValue((slot, leg), forKey: key) == nil { entry.pointee.ufrags.append(key) }
+    }
+  }
+
+  private mutating func pruneUfrags(_ slot: Int) {
+    guard let entry = entries[slot] else { return }
+    for key in entry.pointee.ufrags {
+      guard let place = legOfUfrag[key], place.slot == slot, entry.pointee.session.index(of: place.leg) == nil else { continue }
+      legOfUfrag[key] = nil
+    }
+    entry.pointee.ufrags.removeAll { legOfUfrag[$0]?.slot != slot }
+  }
+
+  /// Frees a session: its sockets, its names, its addresses.
+  mutating func remove(_ slot: Int) {
+    guard let entry = entries[slot] else { return }
+    flush()
+    let sockets = entry.pointee.sockets
+    _ = epoll_ctl(epoll, EPOLL_CTL_DEL, sockets.rtp.fd, nil)
+    _ = epoll_ctl(epoll, EPOLL_CTL_DEL, sockets.rtcp.fd, nil)
+    for key in entry.pointee.ufrags where legOfUfrag[key]?.slot == slot { legOfUfrag[key] = nil }
+    for (route, address) in entry.pointee.addresses { addresses.remove(address, route, of: Int32(slot)) }
+    ticks.remove(slot, from: entry.pointee.tickSlot)
+    slotOf[entry.pointee.session.id] = nil
+    entries[slot] = nil
+    entry.deinitialize(count: 1)
+    entry.deallocate()
+    freeSlots.append(slot)
+    shared.sessions.add(-1)
+    shared.metrics.sessions.add(-1)
+    shared.metrics.appAddresses.set(Int64(addresses.count))
+  }
+
+  // MARK: Datagrams
+
+  /// HOT
+  mutating func receiveTrunk(_ slot: Int, isControl: Bool) {
+    guard slot < Limits.sessionsPerThread, let entry = entries[slot] else { return }
+    let fd = isControl ? entry.pointee.sockets.rtcp.fd : entry.pointee.sockets.rtp.fd
+    for _ in 0..<Limits.batchesPerTurn {
+      guard receiving.receive(on: fd) else { return }
+      shared.metrics.packets[.trunkReceived].increment(by: UInt64(receiving.count))
+      for index in 0..<receiving.count {
+        guard let bytes = receiving.bytes(index), let source = receiving.source(index) else { continue }
+        let packet = UnsafeRawBufferPointer(bytes)
+        if isControl {
+          entry.pointee.session.handleTrunkControl(packet, from: source, at: now, into: &output)
+        } else {
+          entry.pointee.session.handleTrunk(packet, from: source, at: now, into: &output)
+        }
+        afterSession(slot)
+      }
+      flush()
+      guard receiving.isFull else { return }
+    }
+  }
+
+  /// HOT
+  mutating func receiveApp(_ socket: Int) {
+    guard socket < shared.appSockets.count else { return }
+    let fd = shared.appSockets[socket].fd
+    for _ in 0..<Limits.batchesPerTurn {
+      guard receiving.receive(on: fd) else { return }
+      shared.metrics.packets[.appReceived].increment(by: UInt64(receiving.count))
+      for index in 0..<receiving.count {
+        guard let bytes = receiving.bytes(index), let source = receiving.source(index) else { continue }
+        guard let place = place(of: bytes, source, fd), let entry = entries[place.slot] else {
+          shared.metrics.packets[.stranger].increment()
+          continue
+        }
+        entry.pointee.session.handleApp(
+          bytes, leg: place.leg, from: source, route: PacketRoute(raw: fd), at: now, into: &output)
+        afterSession(place.slot)
+      }
+      flush()
+      guard receiving.isFull else { return }
+    }
+  }
+
+  /// STUN requests belong to the leg whose ufrag they name, everything else to whoever validated the address.
+  @inline(__always)
+  private func place(of bytes: UnsafeMutableRawBufferPointer, _ source: SocketAddress, _ route: Int32) -> (slot: Int, leg: Int)? {
+    let packet = UnsafeRawBufferPointer(bytes)
+    if STUNMessage.isSTUN(packet) { return place(ofCheck: packet) }
+    return addresses.find(source, route).map { (Int($0.session), Int($0.leg)) }
+  }
+
+  private func place(ofCheck packet: UnsafeRawBufferPointer) -> (slot: Int, leg: Int)? {
+    guard let message = try? STUNMessage(packet), let ufrag = message.recipientUfrag else { return nil }
+    guard let (slot, leg) = legOfUfrag[UfragKey(ufrag)], let entry = entries[slot] else { return nil }
+    return entry.pointee.session.index(of: leg).map { (slot, $0) }
+  }
+}

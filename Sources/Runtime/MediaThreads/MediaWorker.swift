@@ -1,0 +1,234 @@
+import Bytes
+import CLinux
+import Glibc
+import MediaSession
+import Platform
+import STUN
+
+/// What one media thread runs: its sockets, its sessions, their ticks. Made inside the thread and never leaves it.
+///
+/// A turn: one `epoll_wait`, one clock read, then sockets in batches, commands, ticks that are due; what sessions wrote is sent after every
+/// batch, so a relayed packet does not wait for another.
+struct MediaWorker: ~Copyable {
+  enum Kind: UInt64 { case mailbox = 1, timer, app, trunk, trunkControl }
+
+  let shared: MediaWorkerShared
+  let epoll: Int32
+  let timer: Int32
+  var output: MediaOutput
+  var receiving = ReceiveBatch()
+  var sending: SendBatch
+  // `Limits.sessionsPerThread` pointers; the entries are allocated and freed with their session.
+  let entries: UnsafeMutablePointer<UnsafeMutablePointer<SessionEntry>?>
+  var freeSlots: [Int]
+  var slotOf: [MediaSessionID: Int] = [:]
+  var legOfUfrag: [UfragKey: (slot: Int, leg: AppLegID)] = [:]
+  var addresses = AddressTable(limit: Limits.appAddresses)
+  var ticks = TickWheel()
+  var work: [MediaWork] = []
+  var isRunning = true
+  var now = MonotonicClock.now()
+  private var nextCPU = Instant.zero
+  private var armedFor = Instant.distantFuture
+
+  init(_ shared: MediaWorkerShared) throws(SystemError) {
+    self.shared = shared
+    output = MediaOutput(packetCapacity: 512)
+    sending = SendBatch(capacity: 512)
+    entries = .allocate(capacity: Limits.sessionsPerThread)
+    entries.initialize(repeating: nil, count: Limits.sessionsPerThread)
+    freeSlots = Array((0..<Limits.sessionsPerThread).reversed())
+    epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
+    timer = timerfd_create(CLOCK_MONOTONIC, Int32(TFD_NONBLOCK) | Int32(TFD_CLOEXEC))
+    // From here on deinit closes what was opened, also when this throws.
+    guard epoll >= 0, timer >= 0 else { throw SystemError("make an epoll instance and a timer for media") }
+    try watch(shared.mailbox.event.fd, .mailbox, 0)
+    try watch(timer, .timer, 0)
+    for (index, socket) in shared.appSockets.enumerated() { try watch(socket.fd, .app, index) }
+  }
+
+  deinit {
+    for slot in 0..<Limits.sessionsPerThread {
+      guard let entry = entries[slot] else { continue }
+      entry.deinitialize(count: 1)
+      entry.deallocate()
+    }
+    entries.deallocate()
+    if epoll >= 0 { close(epoll) }
+    if timer >= 0 { close(timer) }
+  }
+
+  func watch(_ fd: Int32, _ kind: Kind, _ index: Int) throws(SystemError) {
+    var event = epoll_event()
+    event.events = EPOLLIN.rawValue
+    event.data.u64 = kind.rawValue << 56 | UInt64(index)
+    guard epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0 else { throw SystemError("watch a media socket") }
+  }
+
+  // MARK: The loop
+
+  mutating func run() {
+    withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: 128) { events in
+      while isRunning {
+        arm()
+        let count = epoll_wait(epoll, events.baseAddress, Int32(events.count), -1)
+        now = MonotonicClock.now()
+        for index in 0..<max(0, Int(count)) { ready(events[index].data.u64) }
+        runTicks()
+        finishTurn()
+      }
+    }
+    closeAll()
+  }
+
+  private mutating func ready(_ data: UInt64) {
+    let index = Int(data & 0x00ff_ffff_ffff_ffff)
+    switch Kind(rawValue: data >> 56) {
+    case .mailbox: takeWork()
+    case .timer:
+      var expirations: UInt64 = 0
+      _ = read(timer, &expirations, 8)
+      armedFor = .distantFuture
+    case .app: receiveApp(index)
+    case .trunk: receiveTrunk(index, isControl: false)
+    case .trunkControl: receiveTrunk(index, isControl: true)
+    case nil: break
+    }
+  }
+
+  /// Sleeps until the next occupied slot; without sessions until something comes in.
+  private mutating func arm() {
+    let due = ticks.nextDue ?? .distantFuture
+    guard due != armedFor else { return }
+    armedFor = due
+    var setting = itimerspec()
+    if due != .distantFuture {
+      let nanoseconds = max(1, due.nanoseconds)
+      setting.it_value = timespec(tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
+    }
+    timerfd_settime(timer, Int32(TFD_TIMER_ABSTIME), &setting, nil)
+  }
+
+  private mutating func runTicks() {
+    while let due = ticks.nextDue, due <= now {
+      if now - due > Limits.ticksBehind {
+        shared.metrics.ticksLeftOut.increment(by: UInt64(ticks.skip(to: now)))
+        continue
+      }
+      shared.metrics.tickLateness.record(now - due)
+      for slot in ticks.take() {
+        guard let entry = entries[slot] else { continue }
+        entry.pointee.session.tick(at: now, into: &output)
+        afterSession(slot)
+      }
+      flush()
+    }
+  }
+
+  private mutating func finishTurn() {
+    flush()
+    guard now >= nextCPU else { return }
+    nextCPU = now + .seconds(1)
+    shared.cpu.set(MonotonicClock.threadCPU().nanoseconds)
+    countDrops()
+  }
+
+  private mutating func countDrops() {
+    for reason in MediaDrop.allCases {
+      let count = output.takeDrops(reason)
+      if count > 0 { shared.metrics.drops.counter(reason.name).increment(by: count) }
+    }
+  }
+
+  private mutating func closeAll() {
+    for slot in 0..<Limits.sessionsPerThread where entries[slot] != nil {
+      guard let id = entries[slot]?.pointee.session.id else { continue }
+      command(.close(id))
+    }
+    flush()
+    countDrops()
+  }
+
+  // MARK: What sessions wrote
+
+  /// To be called after each call into the session of `slot`.
+  mutating func afterSession(_ slot: Int) {
+    if output.packets.isNearlyFull { flush() }
+    if !output.bindings.isEmpty { bindAddresses(slot) }
+    if !output.handshakes.isEmpty {
+      for request in output.handshakes where !shared.handshakes.post(.session(request, shared.mailbox)) {
+        shared.metrics.handshakes[.refused].increment()
+      }
+      output.handshakes.removeAll(keepingCapacity: true)
+    }
+    if !output.events.isEmpty { deliverEvents(slot) }
+  }
+
+  private mutating func deliverEvents(_ slot: Int) {
+    let events = output.events
+    output.events.removeAll(keepingCapacity: true)
+    for event in events {
+      if case .quality(_, let statistics) = event { count(statistics, slot) }
+      if case .closed(_, let statistics) = event {
+        count(statistics, slot)
+        remove(slot)
+      }
+      shared.eventHandler(event)
+    }
+  }
+
+  private func count(_ statistics: MediaStatistics, _ slot: Int) {
+    guard let entry = entries[slot] else { return }
+    shared.metrics.add(statistics, since: entry.pointee.counted)
+    entry.pointee.counted = statistics
+  }
+
+  private mutating func bindAddresses(_ slot: Int) {
+    defer { output.bindings.removeAll(keepingCapacity: true) }
+    guard let entry = entries[slot] else { return }
+    for binding in output.bindings {
+      guard let leg = entry.pointee.session.index(of: binding.leg) else { continue }
+      let place = AddressTable.Place(session: Int32(slot), leg: Int32(leg))
+      if addresses.find(binding.address, binding.route.raw) == place { continue }
+      guard addresses.bind(binding.address, binding.route.raw, to: place) else { continue }
+      entry.pointee.addresses.append((binding.route.raw, binding.address))
+      if entry.pointee.addresses.count > Limits.addressesPerSession {
+        let oldest = entry.pointee.addresses.removeFirst()
+        addresses.remove(oldest.address, oldest.route, of: Int32(slot))
+      }
+    }
+    shared.metrics.appAddresses.set(Int64(addresses.count))
+  }
+
+  mutating func flush() {
+    guard output.packets.count > 0 else { return }
+    let outcome = sending.send(&output.packets)
+    shared.metrics.packets[.sent].increment(by: UInt64(outcome.packets))
+    if outcome.refused > 0 { shared.metrics.packets[.sendRefused].increment(by: UInt64(outcome.refused)) }
+  }
+}
+
+/// What a worker shares with the façade and the DTLS thread.
+final class MediaWorkerShared: Sendable {
+  let index: Int
+  let appSockets: [UDPSocket]
+  let mailbox: Mailbox<MediaWork>
+  let handshakes: Mailbox<HandshakeWork>
+  let metrics: MediaMetrics
+  let cpu: Gauge
+  /// Sessions reserved on this thread, counted by the façade and the worker.
+  let sessions = Gauge()
+  let wallClockOffset: Duration
+  let opusComplexity: Int
+  let eventHandler: @Sendable (MediaEvent) -> Void
+
+  init(
+    index: Int, appSockets: [UDPSocket], mailbox: Mailbox<MediaWork>, handshakes: Mailbox<HandshakeWork>, metrics: MediaMetrics,
+    wallClockOffset: Duration, opusComplexity: Int, eventHandler: @escaping @Sendable (MediaEvent) -> Void
+  ) {
+    (self.index, self.appSockets, self.mailbox, self.handshakes) = (index, appSockets, mailbox, handshakes)
+    (self.metrics, self.wallClockOffset, self.opusComplexity) = (metrics, wallClockOffset, opusComplexity)
+    self.eventHandler = eventHandler
+    cpu = metrics.threadCPU[index].nanoseconds
+  }
+}

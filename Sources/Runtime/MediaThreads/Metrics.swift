@@ -1,0 +1,79 @@
+import Bytes
+import MediaSession
+import Platform
+
+/// What the media threads count, readable from any thread.
+public final class MediaMetrics: Sendable {
+  enum HandshakeOutcome: String, CaseIterable, Sendable { case completed, failed, timedOut = "timed_out", refused }
+  enum Way: String, CaseIterable, Sendable {
+    case trunkReceived = "trunk_received", appReceived = "app_received", sent, sendRefused = "send_refused", stranger
+  }
+  enum Stream: String, CaseIterable, Sendable { case trunk, app }
+
+  let packets = LabelledCounters<Way>()
+  let lost = LabelledCounters<Stream>()
+  let late = LabelledCounters<Stream>()
+  let concealedMilliseconds = LabelledCounters<Stream>()
+  let repairedMilliseconds = LabelledCounters<Stream>()
+  /// One counter per `MediaDrop`.
+  let drops = CounterTable(labelNames: ["reason"])
+  let jitterBufferDelay = Histogram(bounds: [0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, 1])
+  let jitter = Histogram(bounds: [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5])
+  let tickLateness = Histogram(bounds: Histogram.tickBounds)
+  let ticksLeftOut = Counter()
+  let sessions = Gauge()
+  let appAddresses = Gauge()
+  let associations = Gauge()
+  let handshakes = LabelledCounters<HandshakeOutcome>()
+  let handshakeSeconds = Histogram(bounds: Histogram.secondsBounds)
+  let unknownSession = Counter()
+  let undelivered = Counter()
+  /// CPU nanoseconds by thread, `media-0`…, then `dtls-0`.
+  let threadCPU: [(name: String, nanoseconds: Gauge)]
+
+  init(threads: Int) {
+    threadCPU = (0..<threads).map { ("media-\($0)", Gauge()) } + [("dtls-0", Gauge())]
+  }
+
+  /// All families, for `Telemetry`.
+  public var families: [MetricFamily] {
+    [
+      .counters("trunkline_media_packets_total", "Datagrams by way; stranger: for no leg we know.", label: "way", packets),
+      .counters("trunkline_media_lost_total", "RTP packets that never came, by leg.", label: "leg", lost),
+      .counters("trunkline_media_late_total", "RTP packets too late for play-out, by leg.", label: "leg", late),
+      .counters("trunkline_media_concealed_milliseconds_total", "Audio made up for lost packets.", label: "leg", concealedMilliseconds),
+      .counters("trunkline_media_repaired_milliseconds_total", "Audio repaired by Opus FEC.", label: "leg", repairedMilliseconds),
+      .counters("trunkline_media_drops_total", "Packets dropped by reason.", drops),
+      .histogram("trunkline_media_jitter_buffer_seconds", "Mean delay of the jitter buffer, once per call and 5 s.", jitterBufferDelay),
+      .histogram("trunkline_media_jitter_seconds", "Interarrival jitter, once per call and 5 s.", jitter),
+      .histogram("trunkline_media_tick_lateness_seconds", "How long after its due time a 20 ms tick ran.", tickLateness),
+      .counter("trunkline_media_ticks_left_out_total", "Ticks left out because a thread was far behind.", ticksLeftOut),
+      .gauge("trunkline_media_sessions", "Media sessions that exist now.", sessions),
+      .gauge("trunkline_media_app_addresses", "Remote addresses bound to app legs.", appAddresses),
+      .gauge("trunkline_dtls_associations", "DTLS associations in memory.", associations),
+      .counters("trunkline_dtls_handshakes_total", "DTLS handshakes by result.", label: "result", handshakes),
+      .histogram("trunkline_dtls_handshake_seconds", "First datagram to keys.", handshakeSeconds),
+      .counter("trunkline_media_unknown_session_total", "Commands for a session that does not exist.", unknownSession),
+      .counter("trunkline_media_undelivered_total", "Commands refused by a full mailbox.", undelivered),
+      MetricFamily(
+        name: "trunkline_media_thread_cpu_seconds_total", help: "CPU time of each media thread.", kind: .counter, labelNames: ["thread"]
+      ) { [threadCPU] in threadCPU.map { MetricSample([$0.name], .number(Double($0.nanoseconds.value) / 1e9)) } },
+    ]
+  }
+
+  /// Adds what a session counted since it was last looked at.
+  func add(_ now: MediaStatistics, since before: MediaStatistics) {
+    func add(_ a: StreamStatistics, _ b: StreamStatistics, _ stream: Stream) {
+      func grown(_ x: UInt64, _ y: UInt64) -> UInt64 { x > y ? x - y : 0 }
+      lost[stream].increment(by: grown(a.lost, b.lost))
+      late[stream].increment(by: grown(a.late, b.late))
+      concealedMilliseconds[stream].increment(by: grown(a.concealedMilliseconds, b.concealedMilliseconds))
+      repairedMilliseconds[stream].increment(by: grown(a.repairedByFECMilliseconds, b.repairedByFECMilliseconds))
+      guard a.packets > b.packets else { return }
+      jitter.record(a.jitterMilliseconds / 1_000)
+      if a.bufferDelayMilliseconds > 0 { jitterBufferDelay.record(a.bufferDelayMilliseconds / 1_000) }
+    }
+    add(now.fromTrunk, before.fromTrunk, .trunk)
+    add(now.fromApp, before.fromApp, .app)
+  }
+}

@@ -1,0 +1,42 @@
+import Bytes
+import MediaSession
+
+/// A session with what the thread keeps beside it. Lives behind a pointer in the thread's table.
+struct SessionEntry: ~Copyable {
+  var session: MediaSession
+  let sockets: TrunkSockets
+  let tickSlot: Int
+  var ufrags: [UfragKey] = []
+  var addresses: [(route: Int32, address: SocketAddress)] = []
+  var counted = MediaStatistics()
+}
+
+/// A local ufrag as a number: STUN finds its leg by it, and the leg's agent then checks name and integrity.
+struct UfragKey: Hashable, Sendable {
+  let hash: UInt64
+  init(_ bytes: some Sequence<UInt8>) {
+    var value: UInt64 = 0xcbf2_9ce4_8422_2325
+    for byte in bytes { value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
+    hash = value
+  }
+}
+
+/// What reaches a media thread from others.
+enum MediaWork: Sendable {
+  case open(MediaSessionID, TrunkSockets)
+  case command(MediaCommand)
+  case handshake(HandshakeResult)
+  case stop
+}
+
+extension MediaCommand {
+  /// The session a command is for.
+  var session: MediaSessionID {
+    switch self {
+    case .addAppLeg(let id, _, _), .setAppRemote(let id, _, _, _, _), .removeAppLeg(let id, _), .setTrunk(let id, _), .lockWinner(let id, _),
+      .openEarly(let id, _), .connect(let id, _, _), .playoutActive(let id), .mute(let id, _), .hold(let id, _), .sendDigits(let id, _),
+      .close(let id):
+      id
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import Bytes
+import Testing
+
+@testable import MediaThreads
+
+@Suite struct AddressTableTests {
+  @Test func `the table agrees with a dictionary over random binding and removal`() {
+    struct Key: Hashable { var address: SocketAddress, route: Int32 }
+    var random = SplitMix64(seed: 11)
+    var table = AddressTable(limit: 200)
+    var model: [Key: AddressTable.Place] = [:]
+    for step in 0..<20_000 {
+      let word = random.next()
+      let address = SocketAddress(IPAddress(10, 0, 0, UInt8(word % 7)), UInt16(word >> 8 % 60))
+      let key = Key(address: address, route: Int32(word >> 20 % 2))
+      let place = AddressTable.Place(session: Int32(word >> 24 % 9), leg: 0)
+      if word >> 40 % 3 == 0 {
+        table.remove(key.address, key.route, of: place.session)
+        if model[key]?.session == place.session { model[key] = nil }
+      } else {
+        let fits = table.bind(key.address, key.route, to: place)
+        #expect(fits == (model[key] != nil || model.count < 200), "step \(step)")
+        if fits { model[key] = place }
+      }
+      let found = table.find(key.address, key.route)
+      #expect(found == model[key], "step \(step)")
+    }
+    let count = table.count
+    #expect(count == model.count)
+    for (key, place) in model {
+      let found = table.find(key.address, key.route)
+      #expect(found == place)
+    }
+  }
+}
+
+@Suite struct TickWheelTests {
+  @Test func `every session ticks once in 20 ms, spread over the slots`() {
+    var wheel = TickWheel()
+    let start = Instant(nanoseconds: 5_000_000)
+    for session in 0..<60 { _ = wheel.add(session, at: start) }
+    var ticks = [Int](repeating: 0, count: 60)
+    var most = 0
+    for _ in 0..<100 {
+      let sessions = wheel.take()
+      most = max(most, sessions.count)
+      for session in sessions { ticks[session] += 1 }
+    }
+    #expect(ticks.allSatisfy { $0 == 5 })
+    #expect(most == 3)
+    #expect(wheel.nextDue == start + .milliseconds(100))
+  }
+
+  @Test func `a thread that is far behind leaves ticks out and goes on at the present`() {
+    var wheel = TickWheel()
+    let slot = wheel.add(1, at: .zero)
+    let late = Instant(nanoseconds: 1_000_000_000)
+    #expect(wheel.skip(to: late) == 50)
+    #expect(wheel.nextDue.map { $0 >= late } == true)
+    wheel.remove(1, from: slot)
+    #expect(wheel.nextDue == nil)
+  }
+}
