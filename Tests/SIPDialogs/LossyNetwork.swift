@@ -1,0 +1,92 @@
+import Bytes
+import SIP
+
+@testable import SIPDialogs
+
+/// Two user agents with a network between them that loses, delays, doubles and reorders, on virtual time. One seed is one run.
+struct LossyNetwork {
+  struct Packet {
+    var at: Instant
+    var order: Int
+    var to: Int
+    var bytes: [UInt8]
+  }
+
+  var agents: [UserAgent]
+  var now = Instant(nanoseconds: 1_000_000_000)
+  var log: [[(at: Int64, event: Event)]] = [[], []]
+  /// Chance of loss in percent, and the one-way delay in milliseconds.
+  var loss: Int
+  var delay: ClosedRange<Int>
+  private var random: SplitMix64
+  private var packets: [Packet] = []
+  private var actions: [(at: Instant, order: Int, agent: Int, command: Command)] = []
+  private var order = 0
+  private let addresses = [gatewayAddress, carrierAddress]
+  /// What an agent does when something happens: commands with a delay in milliseconds.
+  var react: (Int, Event) -> [(afterMs: Int, command: Command)] = { _, _ in [] }
+
+  init(seed: UInt64, loss: Int = 30, delay: ClosedRange<Int> = 5...60) {
+    agents = [UserAgent(random: .seeded(seed)), UserAgent(random: .seeded(seed &+ 1_000_003))]
+    random = SplitMix64(seed: seed ^ 0x5eed)
+    (self.loss, self.delay) = (loss, delay)
+  }
+
+  func flow(of agent: Int) -> Flow { Flow(transport: .udp, local: addresses[agent], remote: addresses[1 - agent]) }
+
+  mutating func schedule(_ agent: Int, afterMs: Int, _ command: Command) {
+    order += 1
+    actions.append((now + .milliseconds(afterMs), order, agent, command))
+  }
+
+  /// Runs until nothing is on its way, no timer waits and no action is left, or until the time limit; true if all came to rest.
+  mutating func run(limit: Duration = .seconds(600)) -> Bool {
+    let end = now + limit
+    while true {
+      let packet = packets.indices.min { (packets[$0].at, packets[$0].order) < (packets[$1].at, packets[$1].order) }
+      let action = actions.indices.min { (actions[$0].at, actions[$0].order) < (actions[$1].at, actions[$1].order) }
+      let times = [packet.map { packets[$0].at }, action.map { actions[$0].at }, agents[0].nextDeadline, agents[1].nextDeadline]
+      guard let next = times.compactMap({ $0 }).min() else { return true }
+      guard next <= end else { return false }
+      now = max(now, next)
+      if let packet, packets[packet].at == next {
+        let arrived = packets.remove(at: packet)
+        handle(arrived.to, .received(arrived.bytes, flow(of: arrived.to), trunk: "peer"))
+      } else if let action, actions[action].at == next {
+        let due = actions.remove(at: action)
+        handle(due.agent, .command(due.command))
+      } else {
+        handle(agents[0].nextDeadline == next ? 0 : 1, .timer)
+      }
+    }
+  }
+
+  private mutating func handle(_ agent: Int, _ input: Input) {
+    var output = Output()
+    agents[agent].handle(input, at: now, into: &output)
+    for message in output.messages { transmit(message.bytes, from: agent) }
+    for event in output.events {
+      log[agent].append((now.nanoseconds / 1_000_000, event))
+      for (after, command) in react(agent, event) { schedule(agent, afterMs: after, command) }
+    }
+  }
+
+  private mutating func transmit(_ bytes: [UInt8], from agent: Int) {
+    let copies = random.next() % 100 < 5 ? 2 : 1
+    for _ in 0..<copies where random.next() % 100 >= UInt64(loss) {
+      order += 1
+      let ms = delay.lowerBound + Int(random.next() % UInt64(delay.count))
+      packets.append(Packet(at: now + .milliseconds(ms), order: order, to: 1 - agent, bytes: bytes))
+    }
+  }
+
+  func names(_ agent: Int) -> [String] { log[agent].map { $0.event.name } }
+
+  /// Every table of an agent.
+  func isEmpty(_ agent: Int) -> Bool {
+    let a = agents[agent]
+    let s = a.statistics
+    return s.legs == 0 && s.serverTransactions == 0 && s.clientTransactions == 0 && a.dialogs.isEmpty && a.merges.isEmpty
+      && a.serverIndex.isEmpty && a.clientIndex.isEmpty && a.timers.count == 0
+  }
+}
