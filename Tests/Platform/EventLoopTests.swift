@@ -11,10 +11,11 @@ import Testing
     let names = Mutex<Set<String>>([])
     let thread = try NamedThread.start(name: "loop-test") { loop.run() }
     for number in 0..<100 {
-      #expect(loop.post {
-        seen.withLock { $0.append(number) }
-        names.withLock { _ = $0.insert(currentThreadName()) }
-      })
+      #expect(
+        loop.post {
+          seen.withLock { $0.append(number) }
+          names.withLock { _ = $0.insert(currentThreadName()) }
+        })
     }
     loop.stop()
     thread.join()

@@ -33,8 +33,10 @@ import Testing
     let text = try Self.text(name)
     var negotiation = trunk()
     let (sdp, media) = try negotiation.answer(to: text)
-    #expect(media == TrunkMedia(
-      remote: try #require(SocketAddress(remote)), codec: .pcmu, payloadType: 0, telephoneEventPayloadType: 101))
+    #expect(
+      media
+        == TrunkMedia(
+          remote: try #require(SocketAddress(remote)), codec: .pcmu, payloadType: 0, telephoneEventPayloadType: 101))
     let answer = try SessionDescription(parsing: sdp)
     #expect(answer.media.map(\.formats) == [["0", "101"]])
     #expect(answer.direction(of: answer.media[0]) == .sendReceive)

@@ -1,0 +1,227 @@
+import Bytes
+import SDP
+import Testing
+
+@Suite struct AppNegotiationTests {
+  private func gateway() -> AppNegotiation { AppNegotiation(endpoint: .sample(1), sessionID: 14) }
+  private func phone() -> AppClientNegotiation {
+    var endpoint = SecureEndpoint.sample(2)
+    endpoint.opusPlaybackRateHz = nil
+    return AppClientNegotiation(endpoint: endpoint, sessionID: 16)
+  }
+
+  @Test func `the gateway's offer is what protocol.md asks for`() throws {
+    var gateway = gateway()
+    let hash = Array(repeating: "01", count: 32).joined(separator: ":")
+    #expect(
+      gateway.makeOffer() == """
+        v=0\r
+        o=- 7 1 IN IP4 192.0.2.1\r
+        s=-\r
+        t=0 0\r
+        a=group:BUNDLE 0\r
+        a=ice-lite\r
+        a=msid-semantic: WMS *\r
+        m=audio 40000 UDP/TLS/RTP/SAVPF 111 0 8 110 126\r
+        c=IN IP4 192.0.2.1\r
+        a=candidate:1 1 udp 2130706431 192.0.2.1 40000 typ host\r
+        a=candidate:2 1 udp 2130706175 2001:db8::1 40000 typ host\r
+        a=end-of-candidates\r
+        a=ice-ufrag:uf1x\r
+        a=ice-pwd:password+1+0123456789abcdef\r
+        a=ice-options:trickle\r
+        a=fingerprint:sha-256 \(hash)\r
+        a=setup:actpass\r
+        a=mid:0\r
+        a=sendrecv\r
+        a=rtcp-mux\r
+        a=rtpmap:111 opus/48000/2\r
+        a=fmtp:111 minptime=10;useinbandfec=1;maxplaybackrate=8000;stereo=0\r
+        a=rtpmap:0 PCMU/8000\r
+        a=rtpmap:8 PCMA/8000\r
+        a=rtpmap:110 telephone-event/48000\r
+        a=fmtp:110 0-15\r
+        a=rtpmap:126 telephone-event/8000\r
+        a=fmtp:126 0-15\r
+        a=ptime:20\r
+        a=msid:trunkline audio0\r
+        a=ssrc:1000 cname:trunkline\r
+        a=ssrc:1000 msid:trunkline audio0\r
+
+        """)
+  }
+
+  @Test func `incoming: the phone answers the gateway's offer as DTLS client, both see each other`() throws {
+    var (gateway, phone) = (gateway(), phone())
+    let (sdp, atPhone) = try phone.answer(to: gateway.makeOffer())
+    let atGateway = try gateway.apply(answer: sdp)
+    check(atGateway: atGateway, atPhone: atPhone)
+    #expect(atGateway.candidates == phone.endpoint.candidates.enumerated().map { CandidateAttribute(host: $1, index: $0) })
+    #expect(atPhone.opus.maxPlaybackRateHz == 8_000 && atGateway.opus.maxPlaybackRateHz == nil)
+    #expect(sdp.contains("a=setup:active\r\n") && !sdp.contains("ice-lite"))
+  }
+
+  @Test func `outgoing: the gateway answers the phone's offer as DTLS server`() throws {
+    var (gateway, phone) = (gateway(), phone())
+    let (sdp, atGateway) = try gateway.answer(to: phone.makeOffer())
+    let atPhone = try phone.apply(answer: sdp)
+    check(atGateway: atGateway, atPhone: atPhone)
+    #expect(sdp.contains("a=setup:passive\r\n") && sdp.contains("a=ice-lite\r\n") && sdp.contains("a=group:BUNDLE 0\r\n"))
+    #expect(sdp.contains("m=audio 40000 UDP/TLS/RTP/SAVPF 111 110 126\r\n"), "one codec, so that nobody switches")
+  }
+
+  private func check(atGateway: AppMedia, atPhone: AppMedia) {
+    for (media, number) in [(atGateway, UInt8(2)), (atPhone, UInt8(1))] {
+      #expect(media.credentials.ufrag == "uf\(number)x" && media.credentials.password.hasPrefix("password+\(number)"))
+      #expect(media.fingerprint == SecureEndpoint.sample(number).fingerprint)
+      #expect(media.codec == .opus && media.payloadType == 111 && media.telephoneEvent48 == 110 && media.telephoneEvent8 == 126)
+      #expect(media.mid == "0" && media.direction == .sendReceive && media.opus.usesInbandFEC)
+    }
+    #expect(atGateway.setup == .active && atPhone.setup == .passive)
+    #expect(!atGateway.isLite && atPhone.isLite)
+  }
+
+  @Test func `an app that prefers G.711 gets it, with telephone-event at its clock`() throws {
+    var (gateway, phone) = (gateway(), phone())
+    phone.endpoint.codecs = [.pcma, .opus]
+    let (sdp, media) = try gateway.answer(to: phone.makeOffer())
+    #expect(media.codec == .pcma && media.payloadType == 8)
+    #expect(sdp.contains("SAVPF 8 126\r\n"))
+  }
+
+  @Test func `a restart keeps the description's number and raises its version`() throws {
+    var (gateway, phone) = (gateway(), phone())
+    _ = try phone.answer(to: gateway.makeOffer())
+    gateway.endpoint.ufrag = "next"
+    phone.endpoint.ufrag = "other"
+    let (sdp, media) = try gateway.answer(to: phone.makeOffer())
+    #expect(media.credentials.ufrag == "other")
+    let origin = try SessionDescription(parsing: sdp).origin
+    #expect(origin.sessionID == 7 && origin.version == 2)
+    #expect(try phone.apply(answer: sdp).credentials.ufrag == "next")
+  }
+
+  // MARK: what is refused
+
+  /// An app's description with one thing changed.
+  private func app(_ kind: String, _ changes: [(String, String)] = []) throws -> String {
+    var (gateway, phone) = (gateway(), phone())
+    var text = kind == "offer" ? phone.makeOffer() : try phone.answer(to: gateway.makeOffer()).sdp
+    for (old, new) in changes {
+      #expect(text.contains(old), "\(old) is not in the text to change")
+      text = text.replacing(old, with: new)
+    }
+    return text
+  }
+  private static let hash = "a=fingerprint:sha-256 " + Array(repeating: "02", count: 32).joined(separator: ":")
+
+  @Test(arguments: [
+    ([("UDP/TLS/RTP/SAVPF", "RTP/AVP")], NegotiationError.transportProfile("RTP/AVP")),
+    ([("UDP/TLS/RTP/SAVPF", "RTP/AVPF")], .transportProfile("RTP/AVPF")),
+    ([(hash, "a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:x")], .keysInDescription), ([(hash, "a=x")], .noFingerprint),
+    ([("sha-256", "sha-1")], .unusableFingerprint("sha-1")), ([("02:02:02", "02:02")], .unusableFingerprint("sha-256")),
+    ([("v=0\r\n", "v=0\r\na=ice-lite\r\n")], .iceLite), ([("a=rtcp-mux\r\n", "")], .noRTCPMultiplexing),
+    ([("a=ice-ufrag", "a=x")], .noICECredentials), ([("uf2x", "u:")], .noICECredentials),
+    ([("a=ice-pwd", "a=x")], .noICECredentials),
+    ([("opus/48000", "speex/48000")], .noCommonCodec), ([("m=audio", "m=video")], .noAudio),
+  ])
+  func `an app's answer or offer that is not safe, or not usable, is refused`(
+    _ changes: [(String, String)], _ expected: NegotiationError
+  )
+    throws
+  {
+    var answered = gateway()
+    answered.endpoint.codecs = [.opus]
+    _ = answered.makeOffer()
+    #expect(throws: expected) { try answered.apply(answer: app("answer", changes)) }
+    #expect(answered.settled == nil)
+    var offered = gateway()
+    offered.endpoint.codecs = [.opus]
+    #expect(throws: expected) { try offered.answer(to: app("offer", changes)) }
+  }
+
+  @Test(arguments: [
+    ("offer", "a=setup:actpass\r\n", true), ("offer", "a=setup:active\r\n", true), ("offer", "", true),
+    ("offer", "a=setup:passive\r\n", false),
+    ("offer", "a=setup:holdconn\r\n", false), ("offer", "a=setup:nonsense\r\n", false), ("answer", "a=setup:active\r\n", true),
+    ("answer", "a=setup:passive\r\n", false), ("answer", "a=setup:actpass\r\n", false), ("answer", "", false),
+  ])
+  func `the app is the DTLS client or is refused`(_ kind: String, _ line: String, _ accepted: Bool) throws {
+    let text = try app(kind, [(kind == "offer" ? "a=setup:actpass\r\n" : "a=setup:active\r\n", line)])
+    var gateway = gateway()
+    _ = gateway.makeOffer()
+    let media = kind == "offer" ? try? gateway.answer(to: text).media : try? gateway.apply(answer: text)
+    #expect((media != nil) == accepted)
+    #expect(media == nil || media?.setup == .active)
+  }
+
+  @Test func `the phone refuses a gateway that wants to be the DTLS client`() throws {
+    var (gateway, phone) = (gateway(), phone())
+    let offer = gateway.makeOffer().replacing("a=setup:actpass", with: "a=setup:active")
+    #expect(throws: NegotiationError.setupRole("active")) { try phone.answer(to: offer) }
+    let answer = try gateway.answer(to: phone.makeOffer()).sdp.replacing("a=setup:passive", with: "a=setup:active")
+    #expect(throws: NegotiationError.setupRole("active")) { try phone.apply(answer: answer) }
+  }
+
+  @Test func `an answer before any offer, and a refused audio section, are told apart`() throws {
+    var gateway = gateway()
+    let answer = try app("answer")
+    #expect(throws: NegotiationError.noOffer) { try gateway.apply(answer: answer) }
+    _ = gateway.makeOffer()
+    #expect(throws: NegotiationError.audioRefused) { try gateway.apply(answer: app("answer", [("m=audio 40000", "m=audio 0")])) }
+    let error = #expect(throws: NegotiationError.self) { try gateway.apply(answer: "{}") }
+    #expect(error?.sipStatus == 400)
+  }
+
+  // MARK: the shapes of other peers
+
+  @Test func `transport attributes count at session level too, the section's own go first`() throws {
+    let moved = [
+      "a=ice-ufrag:uf2x\r\n", "a=ice-pwd:password+2+0123456789abcdef\r\n", Self.hash + "\r\n", "a=setup:actpass\r\n",
+      "a=rtcp-mux\r\n",
+    ]
+    let text = try app("offer", moved.map { ($0, "") } + [("s=-\r\n", "s=-\r\n" + moved.joined())])
+    var gateway = gateway()
+    #expect(try gateway.answer(to: text).media.credentials.ufrag == "uf2x")
+    let both = text.replacing("a=mid:0", with: "a=mid:0\r\na=ice-ufrag:mine")
+    #expect(try gateway.answer(to: both).media.credentials.ufrag == "mine")
+  }
+
+  @Test func `a bundle-only section takes its transport from the section that carries the bundle`() throws {
+    let transport =
+      "a=ice-ufrag:uf2x\r\na=ice-pwd:password+2+0123456789abcdef\r\na=setup:actpass\r\n\(Self.hash)\r\na=rtcp-mux\r\n"
+    let text =
+      "v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\na=group:BUNDLE d a\r\n"
+      + "m=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\nc=IN IP4 0.0.0.0\r\n\(transport)a=mid:d\r\n"
+      + "m=audio 0 UDP/TLS/RTP/SAVPF 111\r\nc=IN IP4 0.0.0.0\r\na=bundle-only\r\na=mid:a\r\na=rtpmap:111 opus/48000/2\r\n"
+    var gateway = gateway()
+    let (sdp, media) = try gateway.answer(to: text)
+    #expect(media.credentials.ufrag == "uf2x" && media.mid == "a")
+    let answer = try SessionDescription(parsing: sdp)
+    #expect(answer.bundle == ["a"] && answer.media.map(\.port) == [0, 40_000])
+  }
+
+  @Test func `a hash that we can check is chosen among several, SHA-256 first`() throws {
+    let hash512 = "a=fingerprint:sha-512 " + Array(repeating: "AA", count: 64).joined(separator: ":")
+    let hash1 = "a=fingerprint:sha-1 " + Array(repeating: "BB", count: 20).joined(separator: ":")
+    var gateway = gateway()
+    let several = try app("offer", [(Self.hash, "\(hash1)\r\n\(hash512)\r\n\(Self.hash)")])
+    #expect(try gateway.answer(to: several).media.fingerprint.algorithm == .sha256)
+    let strong = try app("offer", [(Self.hash, "\(hash1)\r\n\(hash512)")])
+    #expect(try gateway.answer(to: strong).media.fingerprint.algorithm == .sha512)
+  }
+
+  @Test func `an offer without a bundle gets none, and SDES beside a fingerprint is ignored`() throws {
+    let text = try app("offer", [("a=group:BUNDLE 0\r\n", ""), ("a=mid:0", "a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:x")])
+    var gateway = gateway()
+    let (sdp, media) = try gateway.answer(to: text)
+    #expect(media.mid == nil && !sdp.contains("BUNDLE") && !sdp.contains("crypto") && !sdp.contains("a=mid"))
+  }
+
+  @Test func `at most 64 candidates are read`() throws {
+    let many = (0..<100).map { "a=candidate:1 1 udp 1 192.0.2.9 \($0 + 1) typ host\r\n" }.joined()
+    var gateway = gateway()
+    let media = try gateway.answer(to: app("offer", [("a=end-of-candidates\r\n", many)])).media
+    #expect(media.candidates.count == 64)
+  }
+}

@@ -1,0 +1,187 @@
+import Bytes
+import SDP
+import Testing
+
+@Suite struct TrunkNegotiationTests {
+  private let local = SocketAddress(IPAddress(192, 0, 2, 1), 41_000)
+  private func leg(_ codecs: [AudioCodecName] = [.pcmu, .pcma]) -> TrunkNegotiation {
+    TrunkNegotiation(local: local, codecs: codecs, sessionID: 14)
+  }
+  private func body(_ section: String, session: String = "c=IN IP4 198.51.100.7\r\n") -> String {
+    "v=0\r\no=- 1 1 IN IP4 198.51.100.7\r\ns=-\r\n\(session)t=0 0\r\n\(section)"
+  }
+  private let both = "m=audio 5000 RTP/AVP 0 8 101\r\na=rtpmap:101 telephone-event/8000\r\n"
+
+  @Test func `our offer has every codec, telephone-event and 20 ms`() {
+    var leg = leg()
+    #expect(
+      leg.makeOffer() == """
+        v=0\r
+        o=- 7 1 IN IP4 192.0.2.1\r
+        s=-\r
+        c=IN IP4 192.0.2.1\r
+        t=0 0\r
+        m=audio 41000 RTP/AVP 0 8 101\r
+        a=rtpmap:0 PCMU/8000\r
+        a=rtpmap:8 PCMA/8000\r
+        a=rtpmap:101 telephone-event/8000\r
+        a=fmtp:101 0-15\r
+        a=ptime:20\r
+        a=sendrecv\r
+
+        """)
+  }
+
+  @Test func `the answer has one codec: the first of ours that the offer has`() throws {
+    var first = leg([.pcma, .pcmu])
+    let (sdp, media) = try first.answer(to: body(both))
+    #expect(
+      media
+        == TrunkMedia(
+          remote: SocketAddress(IPAddress(198, 51, 100, 7), 5_000), codec: .pcma, payloadType: 8, telephoneEventPayloadType: 101))
+    #expect(sdp.contains("m=audio 41000 RTP/AVP 8 101\r\n") && !sdp.contains("PCMU"))
+    #expect(first.settled == media)
+  }
+
+  @Test func `payload types are the offer's, also dynamic ones`() throws {
+    var leg = leg()
+    let (sdp, media) = try leg.answer(
+      to: body(
+        "m=audio 5000 RTP/AVP 98 97 96\r\na=rtpmap:98 telephone-event/16000\r\na=rtpmap:97 telephone-event/8000\r\na=rtpmap:96 PCMA/8000\r\na=ptime:30\r\n"
+      ))
+    #expect(media.codec == .pcma && media.payloadType == 96 && media.telephoneEventPayloadType == 97)
+    #expect(media.packetTimeMilliseconds == 30)
+    #expect(sdp.contains("m=audio 41000 RTP/AVP 96 97\r\n") && sdp.contains("a=rtpmap:96 PCMA/8000\r\n"))
+  }
+
+  @Test func `without telephone-event in the offer there is none in the answer`() throws {
+    var leg = leg()
+    let (sdp, media) = try leg.answer(to: body("m=audio 5000 RTP/AVP 0\r\n"))
+    #expect(media.telephoneEventPayloadType == nil && !sdp.contains("telephone-event"))
+  }
+
+  @Test(arguments: [
+    ("sendrecv", "sendrecv"), ("sendonly", "recvonly"), ("recvonly", "sendonly"), ("inactive", "inactive"),
+  ])
+  func `the direction is mirrored`(_ theirs: String, _ ours: String) throws {
+    for text in [body(both + "a=\(theirs)\r\n"), body(both, session: "c=IN IP4 198.51.100.7\r\na=\(theirs)\r\n")] {
+      var leg = leg()
+      let (sdp, media) = try leg.answer(to: text)
+      #expect(media.direction.rawValue == ours)
+      #expect(sdp.contains("a=\(ours)\r\n"))
+    }
+  }
+
+  @Test func `an unspecified address is hold: nothing is sent`() throws {
+    var leg = leg()
+    let (sdp, media) = try leg.answer(to: body(both, session: "c=IN IP4 0.0.0.0\r\n"))
+    #expect(media.direction == .receiveOnly && sdp.contains("a=recvonly"))
+    let back = try leg.answer(to: body(both)).media
+    #expect(back.direction == .sendReceive)
+  }
+
+  @Test func `a leg that we hold stays held through the peer's offer`() throws {
+    var leg = leg()
+    #expect(try leg.answer(to: body(both), direction: .sendOnly).media.direction == .sendOnly)
+    #expect(try leg.answer(to: body(both + "a=sendonly\r\n"), direction: .sendOnly).media.direction == .inactive)
+  }
+
+  @Test func `other sections are refused in their place, and stay there in our next offer`() throws {
+    var leg = leg()
+    let offer = body(
+      "m=video 6000 RTP/AVP 31 34\r\na=mid:v\r\n" + both + "a=mid:a\r\nm=audio 7000 RTP/AVP 0\r\nm=image 8000 udptl t38\r\n")
+    let answer = try SessionDescription(parsing: leg.answer(to: offer).sdp)
+    #expect(answer.media.map(\.kind) == ["video", "audio", "audio", "image"])
+    #expect(answer.media.map(\.port) == [0, 41_000, 0, 0])
+    #expect(answer.media.map(\.transport) == ["RTP/AVP", "RTP/AVP", "RTP/AVP", "udptl"])
+    #expect(answer.media.map(\.mid) == ["v", "a", nil, nil])
+    let next = try SessionDescription(parsing: leg.makeOffer(direction: .sendOnly))
+    #expect(next.media.map(\.port) == [0, 41_000, 0, 0])
+    #expect(next.direction(of: next.media[1]) == .sendOnly)
+  }
+
+  @Test func `a secure section beside a plain one is passed over`() throws {
+    var leg = leg()
+    let (sdp, media) = try leg.answer(
+      to: body("m=audio 6000 RTP/SAVP 0\r\na=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:x\r\n" + both))
+    #expect(media.remote.port == 5_000)
+    #expect(sdp.contains("m=audio 0 RTP/SAVP 0\r\n") && !sdp.contains("crypto"))
+  }
+
+  @Test(arguments: [
+    ("m=audio 5000 RTP/AVP 18 9\r\n", NegotiationError.noCommonCodec),
+    ("m=audio 5000 RTP/AVP 96\r\na=rtpmap:96 PCMU/16000\r\n", .noCommonCodec),
+    ("m=audio 5000 RTP/SAVP 0\r\n", .transportProfile("RTP/SAVP")), ("m=audio 0 RTP/AVP 0\r\n", .noAudio),
+    ("m=video 5000 RTP/AVP 31\r\n", .noAudio), ("", .noAudio),
+    ("m=audio 5000 RTP/AVP 0\r\nc=IN IP4 media.example.com\r\n", .unusableAddress("media.example.com")),
+    ("m=audio 5000 RTP/AVP 0\r\nc=IN IP4 224.2.1.1/127\r\n", .unusableAddress("224.2.1.1")),
+    ("m=audio 5000 RTP/AVP 0\r\nc=IN IP6 2001:db8::1\r\n", .unusableAddress("2001:db8::1")),
+  ])
+  func `what cannot be bridged is refused with 488 and leaves the leg as it was`(_ section: String, _ expected: NegotiationError)
+    throws
+  {
+    var leg = leg()
+    #expect(throws: expected) { try leg.answer(to: body(section)) }
+    #expect(expected.sipStatus == 488)
+    #expect(leg.settled == nil)
+    #expect(try leg.answer(to: body(both)).sdp.contains("o=- 7 1 "))
+  }
+
+  @Test func `what is not SDP is refused with 400, no address with 488`() {
+    var leg = leg()
+    let error = #expect(throws: NegotiationError.self) { try leg.answer(to: "hello") }
+    #expect(error?.sipStatus == 400)
+    #expect(throws: NegotiationError.unusableAddress("(no c= line)")) { try leg.answer(to: body(both, session: "")) }
+  }
+
+  @Test func `the peer's answer settles the first codec it lists that we offered`() throws {
+    var leg = leg()
+    #expect(throws: NegotiationError.noOffer) { try leg.apply(answer: body(both)) }
+    _ = leg.makeOffer()
+    let media = try leg.apply(answer: body("m=audio 5000 RTP/AVP 18 8 0 100\r\na=rtpmap:100 telephone-event/8000\r\n"))
+    #expect(media.codec == .pcma && media.payloadType == 8 && media.telephoneEventPayloadType == 100)
+    #expect(throws: NegotiationError.noOffer, "an offer has one answer") { try leg.apply(answer: body(both)) }
+  }
+
+  @Test func `an answer that refuses, or has no codec of ours, can be followed by a good one`() throws {
+    var leg = leg([.pcma])
+    _ = leg.makeOffer()
+    #expect(throws: NegotiationError.audioRefused) { try leg.apply(answer: body("m=audio 0 RTP/AVP 0\r\n")) }
+    #expect(throws: NegotiationError.noCommonCodec) { try leg.apply(answer: body("m=audio 5000 RTP/AVP 0\r\n")) }
+    #expect(throws: NegotiationError.transportProfile("RTP/SAVP")) { try leg.apply(answer: body("m=audio 5000 RTP/SAVP 8\r\n")) }
+    #expect(throws: NegotiationError.noAudio) { try leg.apply(answer: body("m=video 5000 RTP/AVP 8\r\n")) }
+    #expect(try leg.apply(answer: body("m=audio 5000 RTP/AVP 8\r\n")).codec == .pcma)
+  }
+
+  @Test func `holding offers the settled codec first under its payload type, and our hold limits the answer`() throws {
+    var leg = leg()
+    _ = try leg.answer(to: body("m=audio 5000 RTP/AVP 96 97\r\na=rtpmap:96 PCMA/8000\r\na=rtpmap:97 telephone-event/8000\r\n"))
+    let offer = try SessionDescription(parsing: leg.makeOffer(direction: .sendOnly))
+    #expect(offer.media[0].formats == ["96", "0", "97"])
+    #expect(offer.origin.version == 2)
+    let media = try leg.apply(answer: body("m=audio 5000 RTP/AVP 96 97\r\na=rtpmap:96 PCMA/8000\r\n"))
+    #expect(media.direction == .sendOnly, "the peer answered sendrecv to sendonly")
+  }
+
+  @Test func `the version grows when the text changes, and only then`() throws {
+    var leg = leg()
+    func version(_ sdp: String) throws -> UInt64 { try SessionDescription(parsing: sdp).origin.version }
+    #expect(try version(leg.makeOffer()) == 1)
+    #expect(try version(leg.makeOffer()) == 1)
+    #expect(try version(leg.makeOffer(direction: .inactive)) == 2)
+    leg.local = SocketAddress(IPAddress(192, 0, 2, 1), 41_002)
+    #expect(try version(leg.makeOffer(direction: .inactive)) == 3)
+  }
+
+  @Test func `two legs of ours agree, on IPv6 too`() throws {
+    for ip in [IPAddress(192, 0, 2, 1), try #require(IPAddress("2001:db8::5"))] {
+      var a = TrunkNegotiation(local: SocketAddress(ip, 1_000), codecs: [.pcma, .pcmu], sessionID: 1)
+      var b = TrunkNegotiation(local: SocketAddress(ip, 2_000), codecs: [.pcmu], sessionID: 2)
+      let (answer, atB) = try b.answer(to: a.makeOffer())
+      let atA = try a.apply(answer: answer)
+      #expect(atA.codec == .pcmu && atB.codec == .pcmu)
+      #expect(atA.remote == b.local && atB.remote == a.local)
+      #expect(atA.telephoneEventPayloadType == 101 && atB.telephoneEventPayloadType == 101)
+    }
+  }
+}
