@@ -56,7 +56,8 @@ extension Call {
   mutating func deviceResumed(_ key: DeviceKey, _ session: SessionID, _ turn: Turn) {
     terminals[key]?.resumed(at: turn.now)
     guard let index = index(of: key) else { return }
-    (devices[index].session, devices[index].isConnected) = (session, true)
+    // another socket than the one on which the offer was acked: not warm
+    (devices[index].session, devices[index].isConnected, devices[index].ackedOn) = (session, true, nil)
   }
 
   mutating func deviceDisconnected(_ key: DeviceKey, _ turn: Turn) {

@@ -59,6 +59,7 @@ extension Call {
   mutating func join(_ winner: Int, _ turn: inout Turn) {
     let leg = devices[winner]
     let keeps = leg.announcesActive && !leg.isPlaying
+    devices[winner].isPlaying = !keeps
     turn.media(.connect(session, leg.id, keepsFirstWords: keeps))
     if isMuted { turn.media(.mute(session, true)) }
     if keeps { timers[.mediaActive] = turn.now + turn.configuration.timers.mediaActive }

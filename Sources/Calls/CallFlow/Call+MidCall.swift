@@ -9,12 +9,14 @@ extension Call {
   // MARK: first words
 
   mutating func mediaActive(_ active: MediaActive, from key: DeviceKey, _ turn: inout Turn) {
-    guard winner == key || isUndecided, let index = index(of: key), active.playout, !devices[index].isPlaying else { return }
+    guard winner == key || isUndecided, let index = index(of: key), active.playout else { return }
+    if winner == key, times[.mediaActive] == nil {
+      reach(.mediaActive, &turn)
+      if let connected = times[.connected] { turn.measure(.connectedToActive(turn.now - connected)) }
+    }
+    guard !devices[index].isPlaying else { return }
     devices[index].isPlaying = true
-    guard winner == key else { return }
-    reachOnce(.mediaActive, &turn)
-    if let connected = times[.connected] { turn.measure(.connectedToActive(turn.now - connected)) }
-    if state == .connected { startPlayout(&turn) }
+    if winner == key { startPlayout(&turn) }
   }
 
   /// The device plays, or 10 s have passed without a word.

@@ -43,7 +43,8 @@ extension Call {
     enter(.ready, &turn)
     reach(.inviteSent, &turn)
     timers[.ring] = turn.now + turn.configuration.timers.outgoingRing
-    turn.sip(.invite(trunkLeg.leg, OutboundInvite(trunk: peer, to: calledNumber, from: callerNumber, displayName: from.n, sdp: offer)))
+    let invite = OutboundInvite(trunk: peer, to: calledNumber, from: callerNumber, displayName: from.n, sdp: offer, callID: sipCallID)
+    turn.sip(.invite(trunkLeg.leg, invite))
   }
 
   /// 100…199. The app hears of each stage once; SDP opens early media.

@@ -47,15 +47,18 @@ public struct OutboundInvite: Sendable {
   /// User part of P-Asserted-Identity (RFC 3325); nil leaves the header out.
   public var assertedIdentity: String?
   public var sdp: String
+  /// Call-ID, so that the caller's records can name it before the INVITE leaves; nil: one is made.
+  public var callID: String?
   public var maxForwards: Int
   /// Further headers, name and value, written as they are (line breaks are removed).
   public var extraHeaders: [(name: String, value: String)]
 
   public init(
     trunk: TrunkPeer, to: String, from: String, displayName: String? = nil, isPrivate: Bool = false, assertedIdentity: String? = nil,
-    sdp: String, maxForwards: Int = 70, extraHeaders: [(name: String, value: String)] = []
+    sdp: String, callID: String? = nil, maxForwards: Int = 70, extraHeaders: [(name: String, value: String)] = []
   ) {
     (self.trunk, self.to, self.from, self.displayName, self.isPrivate) = (trunk, to, from, displayName, isPrivate)
-    (self.assertedIdentity, self.sdp, self.maxForwards, self.extraHeaders) = (assertedIdentity, sdp, maxForwards, extraHeaders)
+    (self.assertedIdentity, self.sdp, self.callID) = (assertedIdentity, sdp, callID)
+    (self.maxForwards, self.extraHeaders) = (maxForwards, extraHeaders)
   }
 }

@@ -14,7 +14,7 @@ extension UserAgent {
     let user = percentEncodedUser(invite.to)
     let target = "sip:\(user)@\(invite.trunk.domain)"
     let dialog = Dialog(
-      callID: newCallID(), localTag: tag, localParty: fromParty(invite, tag: tag), remoteParty: "<\(target)>",
+      callID: invite.callID ?? newCallID(), localTag: tag, localParty: fromParty(invite, tag: tag), remoteParty: "<\(target)>",
       remoteTarget: target + (flow.transport == .tcp ? ";transport=tcp" : ""),
       localSequence: UInt32(truncatingIfNeeded: random.next() & 0xffff) + 1)
     var leg = Leg(

@@ -1,0 +1,179 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import CallFlow
+import MediaSession
+import SIPDialogs
+import Testing
+
+private let phone = Surroundings.phone
+private let call = Identifier(high: 5, low: 5)
+
+@Suite struct OutgoingCallTests {
+  @Test func `the INVITE leaves when the app's media is ready (sequence 6, OUT-3, OUT-4)`() throws {
+    let world = Surroundings()
+    try world.started(call)
+    #expect(world.trunkHeard == [])
+    world.pair(phone)
+    world.keys(phone)
+    #expect(world.trunkHeard == [])
+    world.ready(phone, call)
+    #expect(world.trunkHeard == ["INVITE +15557654321"])
+    let leg = try #require(world.outgoingLeg)
+    world.feed(.sip(.progress(leg, code: 100, sdp: nil)))
+    world.feed(.sip(.progress(leg, code: 180, sdp: nil)))
+    world.feed(.sip(.progress(leg, code: 180, sdp: nil)))
+    world.feed(.sip(.progress(leg, code: 183, sdp: Surroundings.trunkSDP(formats: "8 101"))))
+    #expect(world.heard[phone] == ["call.progress trying", "call.progress ringing", "call.progress early"])
+    world.feed(.sip(.answered(leg, sdp: Surroundings.trunkSDP(formats: "8 101"))))
+    #expect(world.heard[phone]?.last == "call.connected")
+    world.pass(.seconds(5))
+    #expect(world.isOK(world.request(phone, .callEnd(CallEnd()), call: call)))
+    #expect(world.trunkHeard.last == "BYE")
+    #expect(world.heard[phone]?.last == "call.ended localEnd")
+    world.expectRecord(.localEnd, by: .app, sip: 200)
+    let record = try #require(world.records.first)
+    #expect(record.direction == .outgoing && record.from == "+15551230001" && record.to == "+15557654321")
+    #expect(record.connectedMs == 5_000 && record.codecs.trunk == "PCMA")
+    // the record names the Call-ID of the INVITE
+    for action in world.actions { if case .sip(.invite(_, let invite)) = action { #expect(invite.callID == record.sipCallId) } }
+  }
+
+  @Test func `no media in 5 s: mediaFailed, and nobody is called`() throws {
+    let world = Surroundings()
+    try world.started(call)
+    world.pair(phone)
+    world.pass(.milliseconds(4_999))
+    #expect(world.heard[phone] == nil)
+    world.pass(.milliseconds(1))
+    #expect(world.heard[phone] == ["call.ended mediaFailed"])
+    #expect(world.trunkHeard == [])
+    world.expectRecord(.mediaFailed)
+    #expect(world.records.first?.end.sip == nil)
+  }
+
+  @Test func `call-end before the INVITE sends none; after it, CANCEL`() throws {
+    for sent in [false, true] {
+      let world = Surroundings()
+      try world.started(call)
+      if sent { world.openOutgoingGate(call) }
+      world.request(phone, .callEnd(CallEnd()), call: call)
+      #expect(world.trunkHeard == (sent ? ["INVITE +15557654321", "CANCEL"] : []))
+      #expect(world.heard[phone] == ["call.ended localEnd"])
+      // a late 2xx or 487 changes nothing
+      if let leg = world.outgoingLeg {
+        world.feed(.sip(.failed(leg, code: 487, cause: nil, byTransport: false)))
+        world.feed(.sip(.legClosed(leg)))
+      }
+      world.expectRecord(.localEnd, by: .app)
+    }
+  }
+
+  @Test(arguments: [
+    (486, EndReason.busy), (600, .busy), (603, .declined), (404, .notFound), (484, .notFound), (403, .forbidden), (488, .codec),
+    (407, .auth), (408, .unanswered), (480, .unanswered), (503, .overload), (500, .server), (487, .unanswered), (499, .unknown),
+  ])
+  func `the trunk's refusal is the reason`(code: Int, reason: EndReason) throws {
+    let world = Surroundings()
+    try world.started(call)
+    world.openOutgoingGate(call)
+    let leg = try #require(world.outgoingLeg)
+    world.feed(.sip(.failed(leg, code: code, cause: nil, byTransport: false)))
+    #expect(world.heard[phone] == ["call.ended \(reason.rawValue)"])
+    guard case .callEnded(let over) = world.messages[phone]?.last else { return #expect(Bool(false)) }
+    #expect(over.sip == code && over.by == .trunk)
+    world.expectRecord(reason, by: .trunk, sip: code)
+    #expect(world.trunkHeard == ["INVITE +15557654321"])
+  }
+
+  @Test func `a dead transport is trunkLost`() throws {
+    let world = Surroundings()
+    try world.started(call)
+    world.openOutgoingGate(call)
+    world.feed(.sip(.failed(try #require(world.outgoingLeg), code: 503, cause: nil, byTransport: true)))
+    world.expectRecord(.trunkLost, by: .trunk, sip: 503)
+  }
+
+  @Test func `a trunk that rings for ever is given up after 180 s`() throws {
+    let world = Surroundings()
+    try world.started(call)
+    world.openOutgoingGate(call)
+    world.feed(.sip(.progress(try #require(world.outgoingLeg), code: 180, sdp: nil)))
+    world.pass(.seconds(180))
+    #expect(world.trunkHeard.last == "CANCEL")
+    world.expectRecord(.unanswered)
+  }
+
+  @Test func `200 without a usable description: BYE and codec`() throws {
+    for sdp in [nil, "v=0", Surroundings.trunkSDP(formats: "18")] {
+      let world = Surroundings()
+      try world.started(call)
+      world.openOutgoingGate(call)
+      world.feed(.sip(.answered(try #require(world.outgoingLeg), sdp: sdp)))
+      #expect(world.trunkHeard.last == "BYE")
+      #expect(world.heard[phone] == ["call.ended codec"])
+      world.expectRecord(.codec, by: .trunk, sip: 200)
+    }
+  }
+
+  @Test func `the same call from the same device is the same call, from another forbidden`() throws {
+    let world = Surroundings()
+    try world.started(call)
+    let again = CallStart(to: Handle(k: .phone, h: "+15557654321"), sdp: Surroundings.appSDP(setup: "actpass"))
+    guard case .ok(let success) = world.request(phone, .callStart(again), call: call) else { return #expect(Bool(false)) }
+    #expect(success.sdp?.contains("a=ice-lite") == true)
+    world.connect(Surroundings.tablet)
+    #expect(world.code(world.request(Surroundings.tablet, .callStart(again), call: call)) == .forbidden)
+    world.request(phone, .callEnd(CallEnd()), call: call)
+    #expect(world.code(world.request(phone, .callStart(again), call: call)) == .gone)
+    #expect(world.code(world.request(Surroundings.tablet, .callStart(again), call: call)) == .forbidden)
+    #expect(world.records.count == 1 && world.machine.statistics.outgoing == 1)
+  }
+
+  @Test func `what cannot be called is refused and counted`() throws {
+    let world = Surroundings { configuration, _ in configuration.bounds.callsPerUser = 1 }
+    world.connect(phone)
+    func start(_ to: String, from: String? = nil, kind: Handle.Kind = .phone, acct: String? = nil, sdp: String? = nil) -> ErrorCode? {
+      let start = CallStart(
+        from: from.map { Handle(k: .phone, h: $0) }, to: Handle(k: kind, h: to), acct: acct,
+        sdp: sdp ?? Surroundings.appSDP(setup: "actpass"))
+      return world.code(world.request(phone, .callStart(start), call: Identifier(high: 6, low: world.nextRequest)))
+    }
+    #expect(start("5551234") == .notFound)
+    #expect(start("+1555x") == .notFound)
+    #expect(start("a@b", kind: .email) == .notFound)
+    #expect(start("112") == .emergency)
+    #expect(start("+15557654321", from: "+15551230009") == .forbidden)
+    #expect(start("+15557654321", acct: "other") == .forbidden)
+    #expect(start("+15557654321", sdp: "v=0") == .codec)
+    #expect(start("+15557654321", sdp: Surroundings.appSDP(setup: "passive")) == .codec)
+    world.mediaRefusal = "no ports"
+    #expect(start("+15557654321") == .overload)
+    world.mediaRefusal = nil
+    #expect(start("+1 (555) 765-4321", from: "+15551230002") == nil)
+    #expect(start("+15557654321") == .tooMany)
+    world.feed(.draining)
+    #expect(start("+15557654321") == .overload)
+    #expect(world.refusals.count == 11 && world.refusals.allSatisfy { $0.direction == .outgoing })
+    #expect(world.machine.statistics.outgoing == 1 && world.records.isEmpty)
+    #expect(world.machine.summaries.first?.from == "+15551230002")
+  }
+
+  @Test func `the INVITE waits for the start line, at most 100 ms`() throws {
+    let world = Surroundings()
+    world.journals = false
+    try world.started(call)
+    world.openOutgoingGate(call)
+    #expect(world.trunkHeard == [])
+    world.pass(.milliseconds(100))
+    #expect(world.trunkHeard == ["INVITE +15557654321"])
+  }
+
+  @Test func `media-fail before the INVITE ends the call`() throws {
+    let world = Surroundings()
+    try world.started(call)
+    world.notify(phone, .mediaFail(MediaFail(gen: 1, stage: .ice)), call: call)
+    #expect(world.heard[phone] == ["call.ended mediaFailed"] && world.trunkHeard == [])
+    world.expectRecord(.mediaFailed, by: .app)
+  }
+}
