@@ -80,7 +80,7 @@ import Testing
       var pair = try pair(size)
       var held: [Bool: [[UInt8]]] = [:]
       pair.network = { serial, datagram, isFromClient in
-        if serial < 25, random.next() % 3 == 0 {
+        if serial < 12, random.next() % 3 == 0 {
           held[isFromClient, default: []].append(datagram)
           return []
         }
