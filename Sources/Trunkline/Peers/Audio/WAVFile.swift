@@ -1,19 +1,14 @@
 import AudioCodecs
 import Bytes
-
-#if canImport(Glibc)
-  import Glibc
-#else
-  import Darwin
-#endif
+import Glibc
 
 /// Reads and writes RIFF WAVE as 8 kHz mono samples, the rate of a telephone call.
-enum WAVFile {
+public enum WAVFile {
   /// Longest file taken, in bytes: 10 minutes of 48 kHz stereo.
   static let sizeLimit = 120_000_000
 
-  struct FormatError: Error, CustomStringConvertible {
-    let description: String
+  public struct FormatError: Error, CustomStringConvertible {
+    public let description: String
   }
 
   private struct Format {
@@ -21,7 +16,7 @@ enum WAVFile {
   }
 
   /// The samples of a WAV file at 8 kHz: PCM 16 bit, G.711 µ-law or A-law; any whole multiple of 8 kHz up to 48 kHz; the first channel.
-  static func samples(of bytes: [UInt8]) throws(FormatError) -> [Int16] {
+  public static func samples(of bytes: [UInt8]) throws(FormatError) -> [Int16] {
     func word(_ at: Int) -> Int { at + 1 < bytes.count ? Int(bytes[at]) | Int(bytes[at + 1]) << 8 : 0 }
     func long(_ at: Int) -> Int { word(at) | word(at + 2) << 16 }
     func tag(_ at: Int) -> String { at + 4 <= bytes.count ? String(decoding: bytes[at..<at + 4], as: UTF8.self) : "" }
@@ -99,7 +94,7 @@ enum WAVFile {
   }
 
   /// A PCM 16-bit mono WAV file at 8 kHz.
-  static func bytes(of samples: [Int16]) -> [UInt8] {
+  public static func bytes(of samples: [Int16]) -> [UInt8] {
     func little(_ value: Int, _ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) } }
     var out: [UInt8] = Array("RIFF".utf8) + little(36 + samples.count * 2, 4) + Array("WAVEfmt ".utf8)
     out += little(16, 4) + little(1, 2) + little(1, 2) + little(8000, 4) + little(16000, 4) + little(2, 2) + little(16, 2)

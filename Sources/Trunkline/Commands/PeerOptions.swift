@@ -1,0 +1,77 @@
+import ArgumentParser
+import Bytes
+import Dispatch
+import Glibc
+import Peers
+import Platform
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// What `trunk` and `phone` share: what they say, what they keep of what they hear, and how they report.
+struct PeerOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("Plays this file instead of the built-in sentence (PCM 16 bit, µ-law or A-law).", valueName: "wav"))
+  var play: String?
+  @Option(help: ArgumentHelp("Writes what was heard here; with several calls a number is put before the extension.", valueName: "wav"))
+  var record: String?
+  @Flag(name: .customLong("repeat"), help: "Plays over and over.") var repeats = false
+  @Flag(help: "Prints one JSON object a line instead of text.") var events = false
+
+  func samples() throws -> [Int16]? {
+    guard let play else { return nil }
+    do {
+      return try WAVFile.samples(of: [UInt8](Data(contentsOf: URL(fileURLWithPath: play))))
+    } catch {
+      throw ValidationError("--play \(play): \(error)")
+    }
+  }
+
+  func write(_ samples: [Int16], number: Int) throws {
+    guard let record else { return }
+    var path = record
+    if number > 0 {
+      let stem = path.hasSuffix(".wav") ? String(path.dropLast(4)) : path
+      path = "\(stem)-\(number).wav"
+    }
+    try Data(WAVFile.bytes(of: samples)).write(to: URL(fileURLWithPath: path))
+  }
+
+  func report(_ event: PeerEvent) { Console.line(events ? event.line : event.text) }
+}
+
+/// Standard output a line at a time, also when it is a pipe.
+enum Console {
+  static func line(_ text: String) {
+    let bytes = Array((text + "\n").utf8)
+    var start = 0
+    while start < bytes.count {
+      let written = bytes[start...].withUnsafeBytes { Glibc.write(1, $0.baseAddress, $0.count) }
+      guard written > 0 || errno == EINTR else { return }
+      start += max(0, written)
+    }
+  }
+}
+
+/// Calls `stop` at SIGINT and SIGTERM, on a thread of its own, as long as the object lives.
+final class StopSignal {
+  private let sources: [any DispatchSourceSignal]
+
+  init(_ stop: @escaping @Sendable () -> Void) {
+    sources = [SIGINT, SIGTERM].map { number in
+      signal(number, SIG_IGN)
+      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+      source.setEventHandler(handler: DispatchWorkItem(block: stop))
+      source.resume()
+      return source
+    }
+  }
+
+  deinit { for source in sources { source.cancel() } }
+}
+
+extension SocketAddress: ExpressibleByArgument {
+  public init?(argument: String) { self.init(argument) }
+}
