@@ -24,8 +24,8 @@ struct SourceTree {
         let name = module.lastPathComponent
         modules[name] = folder.lastPathComponent
         for path in Self.swiftFiles(module) {
-          // Configuration is a module of its own inside Trunkline, so that it is tested without the runtime.
-          let inner = path.path.contains("/Trunkline/Configuration/") ? "Configuration" : name
+          // Configuration and Peers are modules of their own inside Trunkline, so that they are tested without the runtime.
+          let inner = ["Configuration", "Peers"].first { path.path.contains("/Trunkline/\($0)/") } ?? name
           modules[inner] = folder.lastPathComponent
           let text = (try? String(contentsOf: path, encoding: .utf8)) ?? ""
           files.append(
