@@ -75,7 +75,7 @@ public struct Gain: Sendable {
     let step = (target &- current)
     for index in 0..<samples.count {
       let factor = current &+ Int32(clamping: Int64(step) * Int64(index &+ 1) / Int64(max(1, count)))
-      let scaled = Int64(samples[index]) * Int64(factor) >> 12
+      let scaled = (Int64(samples[index]) * Int64(factor)) >> 12
       samples[index] = Int16(clamping: scaled)
     }
     current = target

@@ -88,8 +88,8 @@ public struct DigitSender: Sendable {
         return packet(isEnd: true, marker: false)
       }
       sent &+= 1
-      // The end's repetitions have used two ticks of the gap.
-      let left = Int(current.gapTicks) - Limits.endPackets + 1
+      // The three ends were sent in ticks of the gap.
+      let left = Int(current.gapTicks) - Limits.endPackets
       phase = left > 1 ? .gap(ticksLeft: left - 1) : .idle
       return left > 0 ? nil : begin()
     case .gap(let left):

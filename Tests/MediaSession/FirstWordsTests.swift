@@ -1,0 +1,100 @@
+import AudioCodecs
+import MediaSession
+import Testing
+
+@Suite struct FirstWordsTests {
+  /// Ticks of a voice-like signal, numbered by their strength so that the order can be seen; `quiet` ticks are pauses.
+  static func tick(_ number: Int, quiet: Bool = false) -> [Int16] {
+    (0..<160).map { sample in
+      let index = number * 160 + sample
+      let phase = Double(index % 40) / 40
+      return quiet ? Int16(index % 3) : Int16(9000 * (1 - 2 * phase) * (1 - phase))
+    }
+  }
+
+  final class Store {
+    var words = FirstWords()
+    func keep(_ tick: [Int16]) { words.keep(tick.span) }
+    func exchange(_ tick: [Int16]) -> (samples: [Int16], behind: Bool) {
+      var samples = tick
+      var span = samples.mutableSpan
+      let behind = words.exchange(&span)
+      return (samples, behind)
+    }
+    var backlog: Int { words.backlogMilliseconds }
+  }
+
+  @Test func `nothing kept, nothing changed`() {
+    let store = Store()
+    let out = store.exchange(Self.tick(3))
+    #expect(!out.behind && out.samples == Self.tick(3))
+  }
+
+  @Test func `the first kept tick is the first heard`() {
+    let store = Store()
+    for number in 0..<10 { store.keep(Self.tick(number)) }
+    #expect(store.backlog == 200)
+    let out = store.exchange(Self.tick(10))
+    #expect(out.behind)
+    #expect(Array(out.samples[..<80]) == Array(Self.tick(0)[..<80]))
+  }
+
+  @Test(arguments: [5, 20, 37])
+  func `speech kept is caught up at no more than 1.25 times speed, without leaving anything out`(_ kept: Int) {
+    let store = Store()
+    for number in 0..<kept { store.keep(Self.tick(number)) }
+    var live = kept
+    var ticks = 0
+    while true {
+      let out = store.exchange(Self.tick(live))
+      ticks += 1
+      live += 1
+      #expect(LevelMeter.decibels(LevelMeter.meanSquare(out.samples.span)) > -25)
+      guard out.behind, ticks < 400 else { break }
+    }
+    // 20 ms are gained in 80 ms at best; periods of 5 ms make it a little slower.
+    #expect(ticks >= kept * 4 - 4)
+    #expect(ticks <= 151)
+    #expect(store.words.omittedTicks == 0)
+  }
+
+  @Test func `a full store of speech is caught up within 3 s all the same`() {
+    let store = Store()
+    for number in 0..<200 { store.keep(Self.tick(number)) }
+    #expect(store.backlog == 1500)
+    var ticks = 0
+    while store.exchange(Self.tick(200 + ticks)).behind, ticks < 400 { ticks += 1 }
+    #expect(ticks <= 151)
+    #expect(store.backlog == 0)
+  }
+
+  @Test func `pauses go before words when the store is full`() {
+    let store = Store()
+    // 0.4 s of speech, a second of pause, 1 s of speech: 2.4 s.
+    for number in 0..<20 { store.keep(Self.tick(number)) }
+    for number in 20..<70 { store.keep(Self.tick(number, quiet: true)) }
+    for number in 70..<120 { store.keep(Self.tick(number)) }
+    #expect(store.backlog == 1500)
+    let out = store.exchange(Self.tick(120))
+    #expect(Array(out.samples[..<80]) == Array(Self.tick(0)[..<80]))
+  }
+
+  @Test func `silence before the first word is not kept`() {
+    let store = Store()
+    for number in 0..<60 { store.keep(Self.tick(number, quiet: true)) }
+    #expect(store.backlog <= 40)
+    store.keep(Self.tick(60))
+    #expect(store.backlog <= 60)
+  }
+
+  @Test func `a pause in what was kept is cut, so that catching up is quick`() {
+    let store = Store()
+    for number in 0..<10 { store.keep(Self.tick(number)) }
+    for number in 10..<40 { store.keep(Self.tick(number, quiet: true)) }
+    for number in 40..<50 { store.keep(Self.tick(number)) }
+    var ticks = 0
+    while store.exchange(Self.tick(50 + ticks)).behind, ticks < 400 { ticks += 1 }
+    // 0.4 s of words at 0.25 per second of gain, the pause for nothing.
+    #expect(ticks <= 110)
+  }
+}
