@@ -46,7 +46,7 @@ public struct AudioReceiver: ~Copyable {
   public let encoding: AudioEncoding
   public private(set) var statistics = AudioReceiverStatistics()
 
-  private var buffer: JitterBuffer
+  private var buffer: PlayoutBuffer
   private var decoder: AudioDecoder
   private var decoded: DecodedAudio
   private let unitsPerSample: Int
@@ -65,7 +65,7 @@ public struct AudioReceiver: ~Copyable {
   public init(encoding: AudioEncoding, policy: DelayPolicy = DelayPolicy()) throws(OpusError) {
     self.encoding = encoding
     unitsPerSample = Int(encoding.clockRateHz) / AudioCodecs.Limits.sampleRateHz
-    buffer = JitterBuffer(clockRateHz: encoding.clockRateHz, carriesRepair: CodecCatalog.row(of: encoding).carriesRepair, policy: policy)
+    buffer = PlayoutBuffer(clockRateHz: encoding.clockRateHz, carriesRepair: CodecCatalog.row(of: encoding).carriesRepair, policy: policy)
     decoded = DecodedAudio(capacity: Self.capacity)
     decoder = try AudioDecoder(encoding: encoding)
   }

@@ -38,7 +38,7 @@ public enum Fetch: Sendable {
 ///
 /// 45 KB, allocated at set-up; `insert`, `fetch` and `adjustment` allocate nothing. One thread at a time. Memory and delay are bounded by
 /// `Limits`; bytes from the network cannot make it trap.
-public struct JitterBuffer: ~Copyable {
+public struct PlayoutBuffer: ~Copyable {
   public let clockRateHz: UInt32
   public var policy: DelayPolicy
   public private(set) var statistics = JitterStatistics()
@@ -90,7 +90,7 @@ public struct JitterBuffer: ~Copyable {
   ) -> Insertion {
     statistics.inserted &+= 1
     let arrival = units(now)
-    guard let source, let sequence = place(header, source: source, at: now) else {
+    guard let source, let sequence = place(header, source: source) else {
       return resynchronise(header, payload, duration, carriesRepair, now, arrival)
     }
     if started, sequence < next { return tooLate(header, sequence, arrival) }
@@ -127,10 +127,16 @@ public struct JitterBuffer: ~Copyable {
   }
 
   /// The packet's extended number, nil if it is not of this stream's range.
-  private func place(_ header: RTPHeader, source: SSRC, at now: Instant) -> Int64? {
+  private func place(_ header: RTPHeader, source: SSRC) -> Int64? {
     guard header.ssrc == source else { return nil }
     let distance = header.sequence.distance(from: SequenceNumber(raw: UInt16(truncatingIfNeeded: highest)))
-    guard distance < Limits.packets &* 4, distance > -Limits.misorder else { return nil }
+    guard distance < Limits.packets &* 4 else { return nil }
+    if distance <= -Limits.misorder {
+      // So far back it is a restart of the sender, unless number and timestamp agree that it is only very late.
+      let units = Int64(header.timestamp.distance(from: RTPTimestamp(raw: UInt32(truncatingIfNeeded: lastTimestamp))))
+      let expected = Int64(distance) &* packetDuration
+      guard started, abs(units &- expected) < abs(expected) / 4 else { return nil }
+    }
     return highest &+ Int64(distance)
   }
 

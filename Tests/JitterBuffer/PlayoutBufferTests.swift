@@ -1,0 +1,208 @@
+import Bytes
+import JitterBuffer
+import RTP
+import Testing
+
+/// A buffer with 20 ms of units per packet whose payload is the packet's number, driven on virtual time.
+final class Buffer {
+  var buffer: PlayoutBuffer
+  let packetUnits: Int
+  /// Numbers handed out, in order; repaired ones negative.
+  var fetched: [Int] = []
+  init(clockRateHz: UInt32 = 8000, packetMilliseconds: Int = 20, carriesRepair: Bool = false) {
+    buffer = PlayoutBuffer(clockRateHz: clockRateHz, carriesRepair: carriesRepair)
+    packetUnits = Int(clockRateHz) / 1000 * packetMilliseconds
+  }
+
+  @discardableResult func insert(
+    _ number: Int, at milliseconds: Int, ssrc: UInt32 = 1, timestamp: Int? = nil, length: Int = 8, repair: Bool = false, audio: Bool = true
+  ) -> Insertion {
+    let header = RTPHeader(
+      payloadType: 0, marker: false, sequence: SequenceNumber(raw: UInt16(truncatingIfNeeded: 65_530 + number)),
+      timestamp: RTPTimestamp(raw: UInt32(truncatingIfNeeded: timestamp ?? 0xffff_ff00 + number * packetUnits)), ssrc: SSRC(raw: ssrc))
+    var payload = (0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
+    if length > 8 { payload += [UInt8](repeating: 0xee, count: length - 8) }
+    return buffer.insert(
+      header, payload: payload.span, duration: audio ? packetUnits : 0, carriesRepair: repair, at: .zero + .milliseconds(milliseconds))
+  }
+
+  enum Piece: Equatable { case packet(Int), repair(Int, after: Int), lost(Int), pause, empty }
+
+  @discardableResult func fetch(at milliseconds: Int) -> Piece {
+    switch buffer.fetch(at: .zero + .milliseconds(milliseconds)) {
+    case .packet(let packet):
+      let number = number(packet)
+      fetched.append(number)
+      return .packet(number)
+    case .repair(let units, let packet): return .repair(units, after: number(packet))
+    case .lost(let units): return .lost(units)
+    case .pause:
+      buffer.madeUp(packetUnits)
+      return .pause
+    case .empty:
+      buffer.madeUp(packetUnits)
+      return .empty
+    }
+  }
+
+  private func number(_ packet: FetchedPacket) -> Int {
+    buffer.payload(of: packet).prefix(8).enumerated().reduce(0) { $0 | Int($1.element) << ($1.offset * 8) }
+  }
+  var statistics: JitterStatistics { buffer.statistics }
+}
+
+@Suite struct PlayoutBufferTests {
+  @Test func `packets come out in order across the wrap, whatever order they came in`() {
+    let buffer = Buffer()
+    for number in [0, 2, 1, 5, 4, 3, 7, 6] { #expect(buffer.insert(number, at: 10) == .stored) }
+    for number in 0..<8 { #expect(buffer.fetch(at: 20 + number * 20) == .packet(number)) }
+    #expect(buffer.fetch(at: 200) == .empty)
+  }
+
+  @Test func `one that overtakes the very first packet still comes first`() {
+    let buffer = Buffer()
+    buffer.insert(1, at: 0)
+    buffer.insert(0, at: 1)
+    #expect(buffer.fetch(at: 5) == .packet(0))
+    #expect(buffer.fetch(at: 25) == .packet(1))
+  }
+
+  @Test func `duplicates and late packets are counted apart and never played`() {
+    let buffer = Buffer()
+    for number in 0..<4 where number != 2 { buffer.insert(number, at: number * 20) }
+    #expect(buffer.insert(0, at: 61) == .duplicate)
+    #expect(buffer.fetch(at: 62) == .packet(0))
+    #expect(buffer.insert(0, at: 63) == .duplicate)
+    #expect(buffer.fetch(at: 82) == .packet(1))
+    #expect(buffer.fetch(at: 102) == .lost(160))
+    #expect(buffer.fetch(at: 102) == .packet(3))
+    #expect(buffer.insert(2, at: 103) == .late)
+    #expect(buffer.insert(2, at: 104) == .duplicate)
+    #expect(buffer.statistics.late == 1 && buffer.statistics.duplicate == 3 && buffer.statistics.missing == 1)
+  }
+
+  @Test func `audio that is missing with nothing newer there is waited for`() {
+    let buffer = Buffer()
+    buffer.insert(0, at: 0)
+    #expect(buffer.fetch(at: 5) == .packet(0))
+    #expect(buffer.fetch(at: 25) == .empty)
+    buffer.insert(1, at: 30)
+    #expect(buffer.fetch(at: 45) == .packet(1))
+  }
+
+  @Test func `what was made up while waiting stands for a packet that turns out lost`() {
+    let buffer = Buffer()
+    for number in 0..<20 {
+      buffer.insert(number, at: number * 20)
+      buffer.fetch(at: number * 20 + 5)
+    }
+    #expect(buffer.fetch(at: 405) == .empty)
+    buffer.insert(21, at: 420)
+    #expect(buffer.fetch(at: 425) == .packet(21))
+  }
+
+  @Test func `a lost packet is repaired from its successor, more lost ones are made up before it`() {
+    let buffer = Buffer(clockRateHz: 48_000, carriesRepair: true)
+    for number in [0, 2, 6] { buffer.insert(number, at: 100, repair: true) }
+    #expect(buffer.fetch(at: 101) == .packet(0))
+    #expect(buffer.fetch(at: 121) == .repair(960, after: 2))
+    #expect(buffer.fetch(at: 141) == .packet(2))
+    #expect(buffer.fetch(at: 161) == .lost(1920))
+    #expect(buffer.fetch(at: 201) == .repair(960, after: 6))
+    #expect(buffer.fetch(at: 221) == .packet(6))
+    #expect(buffer.fetched == [0, 2, 6])
+  }
+
+  @Test func `a packet without a copy repairs nothing`() {
+    let buffer = Buffer(clockRateHz: 48_000, carriesRepair: true)
+    for number in [0, 2] { buffer.insert(number, at: 100, repair: false) }
+    buffer.fetch(at: 101)
+    #expect(buffer.fetch(at: 121) == .lost(960))
+  }
+
+  @Test func `a packet of another kind in the sequence is no loss`() {
+    let buffer = Buffer()
+    buffer.insert(0, at: 0)
+    buffer.insert(1, at: 20, length: 8, audio: false)
+    buffer.insert(2, at: 20)
+    #expect(buffer.fetch(at: 25) == .packet(0))
+    #expect(buffer.fetch(at: 45) == .pause || buffer.fetched.last == 2)
+    while buffer.fetched.last != 2 { _ = buffer.fetch(at: 65) }
+    #expect(buffer.statistics.missing == 0)
+  }
+
+  @Test func `after a pause of the talker the next spurt is played at once when it is due`() {
+    let buffer = Buffer()
+    for number in 0..<30 {
+      buffer.insert(number, at: number * 20)
+      buffer.fetch(at: number * 20 + 5)
+    }
+    for tick in 30..<80 { #expect(buffer.fetch(at: tick * 20 + 5) == .empty) }
+    // The number goes on, the timestamp jumps by the pause (DTX).
+    buffer.insert(30, at: 1600, timestamp: 0xffff_ff00 + 80 * 160)
+    #expect(buffer.fetch(at: 1605) == .packet(30))
+    #expect(buffer.statistics.missing == 0)
+  }
+
+  @Test func `large payloads have a pool of their own, beyond which they are refused`() {
+    let buffer = Buffer(packetMilliseconds: 60)
+    for number in 0..<20 { buffer.insert(number, at: number, length: 480) }
+    #expect(buffer.statistics.refused == 20 - UInt64(JitterBuffer.Limits.largePackets))
+    for number in 0..<JitterBuffer.Limits.largePackets { #expect(buffer.fetch(at: 20 + number * 60) == .packet(number)) }
+    for number in 20..<25 { #expect(buffer.insert(number, at: 1300, length: 480) == .stored) }
+    #expect(buffer.insert(26, at: 1301, length: 4000) == .refused)
+  }
+
+  @Test func `beyond its size the oldest packets are dropped and counted`() {
+    let buffer = Buffer()
+    for number in 0..<100 { buffer.insert(number, at: 0) }
+    #expect(buffer.buffer.depth <= JitterBuffer.Limits.packets)
+    #expect(buffer.statistics.overflowed >= 36)
+    guard case .packet(let first) = buffer.fetch(at: 10) else {
+      Issue.record("no packet")
+      return
+    }
+    #expect(first >= 36)
+  }
+
+  @Test func `another source begins anew with its second packet, one stray packet changes nothing`() {
+    let buffer = Buffer()
+    for number in 0..<5 { buffer.insert(number, at: number * 20) }
+    #expect(buffer.insert(500, at: 85, ssrc: 2) == .outOfRange)
+    #expect(buffer.insert(5, at: 100) == .stored)
+    #expect(buffer.insert(700, at: 105, ssrc: 3) == .outOfRange)
+    #expect(buffer.insert(701, at: 110, ssrc: 3) == .resynchronised)
+    #expect(buffer.fetch(at: 115) == .packet(701))
+  }
+
+  @Test func `another source after 100 ms of silence is taken at once`() {
+    let buffer = Buffer()
+    buffer.insert(0, at: 0)
+    buffer.fetch(at: 5)
+    #expect(buffer.insert(9000, at: 120, ssrc: 2) == .resynchronised)
+    #expect(buffer.fetch(at: 125) == .packet(9000))
+  }
+
+  @Test(arguments: [-90_000, 90_000, 1_000_000])
+  func `a timestamp jump is followed within a packet`(_ jump: Int) {
+    let buffer = Buffer()
+    for number in 0..<10 {
+      buffer.insert(number, at: number * 20)
+      #expect(buffer.fetch(at: number * 20 + 5) == .packet(number))
+    }
+    for number in 10..<20 {
+      buffer.insert(number, at: number * 20, timestamp: 0xffff_ff00 + number * 160 + jump)
+      #expect(buffer.fetch(at: number * 20 + 5) == .packet(number))
+    }
+    #expect(buffer.statistics.resynchronised == 1)
+  }
+
+  @Test func `a reset forgets the stream`() {
+    let buffer = Buffer()
+    for number in 0..<5 { buffer.insert(number, at: 0) }
+    buffer.buffer.reset()
+    #expect(buffer.fetch(at: 5) == .empty)
+    #expect(buffer.insert(30_000, at: 10, ssrc: 9) == .stored)
+    #expect(buffer.fetch(at: 15) == .packet(30_000))
+  }
+}
