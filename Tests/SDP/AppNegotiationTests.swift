@@ -201,6 +201,17 @@ import Testing
     #expect(answer.bundle == ["a"] && answer.media.map(\.port) == [0, 40_000])
   }
 
+  @Test func `a refused section repeats the transport, because aiortc takes no description without it`() throws {
+    let video = "m=video 9 UDP/TLS/RTP/SAVPF 96\r\na=mid:1\r\na=rtcp-mux\r\na=rtpmap:96 VP8/90000\r\n"
+    var gateway = gateway()
+    let answer = try SessionDescription(parsing: gateway.answer(to: app("offer") + video).sdp)
+    let refused = answer.media[1]
+    #expect(refused.port == 0 && refused.mid == "1" && refused.formats == ["96"])
+    #expect(refused.attributes.value("ice-ufrag") == "uf1x" && refused.attributes.value("setup") == "passive")
+    #expect(refused.attributes.has("rtcp-mux") && refused.attributes.has("inactive"))
+    #expect(answer.bundle == ["0"])
+  }
+
   @Test func `a hash that we can check is chosen among several, SHA-256 first`() throws {
     let hash512 = "a=fingerprint:sha-512 " + Array(repeating: "AA", count: 64).joined(separator: ":")
     let hash1 = "a=fingerprint:sha-1 " + Array(repeating: "BB", count: 20).joined(separator: ":")

@@ -83,7 +83,7 @@ import Testing
       "a=candidate:", "a=fingerprint:sha-256 ", "a=setup:", "a=mid:", "ü", "255", "a=group:BUNDLE ",
     ].map { Array($0.utf8) }
     var read = 0
-    for round in 0..<4_000 {
+    for round in 0..<1_500 {
       var bytes = samples[Int(random.next() % UInt64(samples.count))]
       for _ in 0..<1 + random.next() % 8 where !bytes.isEmpty {
         let place = Int(random.next() % UInt64(bytes.count))
@@ -100,7 +100,7 @@ import Testing
       let again = try? SessionDescription(parsing: description.text)
       #expect(again?.media == description.media && again?.attributes == description.attributes, "seed \(seed), round \(round)")
     }
-    #expect(read > 1_000)
+    #expect(read > 400)
   }
 
   /// Every door at once; only the absence of a trap counts.

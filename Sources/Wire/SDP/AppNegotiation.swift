@@ -60,8 +60,18 @@ public struct AppNegotiation: Sendable {
 
 extension SecureAudioWriter {
   /// The section in its place among the refused others; the bundle names it if the offer's bundle did (RFC 9143 §7.3).
+  /// Refused sections repeat the transport: nothing asks for that, but aiortc takes no description with a section without it.
   func answer(to offer: SessionDescription, at index: Int, _ sessionID: UInt64) -> SessionDescription {
-    let sections = offer.media.enumerated().map { $0.offset == index ? section() : $0.element.refusal }
+    let transport = [
+      Attribute("ice-ufrag", endpoint.ufrag), Attribute("ice-pwd", endpoint.password),
+      Attribute("fingerprint", endpoint.fingerprint.text), Attribute("setup", setup.rawValue),
+    ]
+    let sections = offer.media.enumerated().map { place, other -> MediaDescription in
+      guard place != index else { return section() }
+      var refused = other.refusal
+      refused.attributes += transport + (other.attributes.has("rtcp-mux") ? [Attribute("rtcp-mux")] : [])
+      return refused
+    }
     let bundled = mid.map { offer.bundle?.contains($0) ?? false } ?? false
     return description(sections, bundled: bundled, sessionID: sessionID)
   }

@@ -1,0 +1,90 @@
+import Bytes
+import Glibc
+import Platform
+import SIPDialogs
+import Testing
+
+@testable import SIPTransport
+
+/// A connection's deadlines on virtual time: the sockets are real, the clock is an argument.
+@Suite struct DeadlineTests {
+  private let start = Instant(nanoseconds: 1_000_000_000)
+  private let listener: TCPListener
+  private let peer: TCPSocket
+  private let socket: TCPSocket
+
+  init() throws {
+    listener = try TCPListener(bind: SocketAddress(.loopback, 0))
+    peer = try TCPSocket(connect: listener.localAddress)
+    #expect(ready(listener.fd))
+    let accepted = try listener.accept()
+    socket = try #require(accepted)
+  }
+
+  private func connection() -> TCPConnection {
+    let flow = Flow(transport: .tcp, local: listener.localAddress, remote: socket.remoteAddress)
+    return TCPConnection(accepted: socket, flow: flow, trunk: "carrier", at: start)
+  }
+
+  /// Has the peer say something and reads it at `now`.
+  private func hear(_ connection: inout TCPConnection, _ text: String, at now: Instant) throws -> [String] {
+    try peer.say(text)
+    #expect(ready(socket.fd))
+    var heard: [String] = []
+    var buffer = [UInt8](repeating: 0, count: 4_096)
+    let outcome = buffer.withUnsafeMutableBytes { raw in
+      connection.read(into: raw, at: now, message: { heard.append(String(decoding: $0, as: UTF8.self)) }, broken: { _ in })
+    }
+    #expect(outcome == .goesOn)
+    return heard
+  }
+
+  @Test func `a peer that connects and trickles has 32 s for its first message`() throws {
+    var connection = connection()
+    #expect(connection.deadline == start + .seconds(32))
+    #expect(try hear(&connection, String(options.prefix(10)), at: start + .seconds(30)).isEmpty)
+    #expect(connection.deadline == start + .seconds(32), "bytes do not lengthen it")
+    #expect(connection.isLate)
+  }
+
+  @Test func `a message has 20 s from its first byte, then the connection may idle for hours`() throws {
+    var connection = connection()
+    #expect(try hear(&connection, options, at: start).count == 1)
+    #expect(connection.deadline == start + .seconds(5 * 3_600))
+    #expect(!connection.isLate)
+    let later = start + .seconds(100)
+    #expect(try hear(&connection, String(options.prefix(10)), at: later).isEmpty)
+    #expect(connection.deadline == later + .seconds(20))
+    #expect(try hear(&connection, String(options.dropFirst(10).prefix(5)), at: later + .seconds(19)).isEmpty)
+    #expect(connection.deadline == later + .seconds(20), "the clock runs from the first byte")
+    #expect(try hear(&connection, String(options.dropFirst(15)), at: later + .seconds(19)) == [options])
+    #expect(connection.deadline == later + .seconds(19 + 5 * 3_600))
+  }
+
+  @Test func `a connection being made has 10 s`() throws {
+    let flow = Flow(transport: .tcp, local: socket.remoteAddress, remote: listener.localAddress)
+    var connection = TCPConnection(connecting: peer, flow: flow, trunk: "carrier", at: start)
+    #expect(connection.deadline == start + .seconds(10) && connection.isConnecting)
+    #expect(connection.interest == [.readable, .writable])
+    #expect(ready(peer.fd, POLLOUT))
+    let outcome = connection.write(at: start + .seconds(1))
+    #expect(outcome == .goesOn)
+    #expect(!connection.isConnecting && connection.interest == .readable)
+    #expect(connection.deadline == start + .seconds(1 + 5 * 3_600))
+  }
+
+  @Test func `512 KiB wait for a peer, not a byte more`() {
+    var connection = connection()
+    let half = [UInt8](repeating: 1, count: 262_144)
+    let taken = [connection.append(half), connection.append(half), connection.append([1])]
+    #expect(taken == [true, true, false])
+  }
+
+  @Test(arguments: [
+    ("INVITE sip:a SIP/2.0", "INVITE"), ("SIP/2.0 486 Busy", "486"), ("SIP/2.0 4", "other"), ("SIP/2.0 abc", "other"),
+    ("SIP/2.0 099 x", "other"), ("invite sip:a", "other"), ("FOO sip:a", "other"), ("", "other"), ("\u{0}\u{1}", "other"),
+  ])
+  func `messages are counted by method or code, whatever they are`(_ text: String, _ kind: String) {
+    #expect(TransportMetrics.kind(Array(text.utf8)) == kind)
+  }
+}
