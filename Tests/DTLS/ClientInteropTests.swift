@@ -26,7 +26,8 @@ import Testing
     process.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
     process.arguments = [
       "s_client", "-dtls1_2", "-connect", "127.0.0.1:\(socket.port)", "-use_srtp", profile.openSSLName, "-keymatexport",
-      "EXTRACTOR-dtls_srtp", "-keymatexportlen", "\(2 * (profile.keyBytes + profile.saltBytes))", "-cert", certificate, "-key", key,
+      "EXTRACTOR-dtls_srtp", "-keymatexportlen", "\(2 * (profile.keyBytes + profile.saltBytes))", "-cert", certificate, "-key",
+      key,
     ]
     let (input, output) = (Pipe(), Pipe())
     process.standardInput = input

@@ -9,11 +9,13 @@ struct Pair: ~Copyable {
   var client: DTLSAssociation
   var server: DTLSAssociation
   var sizes: [Int] = []
-  /// Called per datagram: its serial number, its bytes, whether the client sent it. The datagrams to deliver instead, in the same direction.
+  /// Called per datagram: its serial number, its bytes, whether the client sent it. The datagrams to deliver instead, in the same
+  /// direction.
   var network: (Int, [UInt8], Bool) -> [[UInt8]] = { _, datagram, _ in [datagram] }
 
   init(
-    client clientIdentity: DTLSIdentity, server serverIdentity: DTLSIdentity, clientExpects: DTLSFingerprint?, serverExpects: DTLSFingerprint?,
+    client clientIdentity: DTLSIdentity, server serverIdentity: DTLSIdentity, clientExpects: DTLSFingerprint?,
+    serverExpects: DTLSFingerprint?,
     datagramBytes: Int = 1200
   ) throws {
     let a = try DTLSAssociation(.client, identity: clientIdentity, remoteFingerprint: clientExpects, datagramBytes: datagramBytes)

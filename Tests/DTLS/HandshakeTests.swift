@@ -14,7 +14,8 @@ import Testing
   }
 
   private func pair(_ size: Int = 1200) throws -> Pair {
-    try Pair(client: theirs, server: ours, clientExpects: ours.fingerprint, serverExpects: theirs.fingerprint, datagramBytes: size)
+    try Pair(
+      client: theirs, server: ours, clientExpects: ours.fingerprint, serverExpects: theirs.fingerprint, datagramBytes: size)
   }
 
   @Test func `both sides get the same keys of the preferred profile, in few datagrams`() throws {
@@ -165,7 +166,8 @@ import Testing
   }
 }
 
-/// A ClientHello datagram as records with a handshake fragment each (RFC 6347 §4.2.3), as a client with a post-quantum key share sends it.
+/// A ClientHello datagram as records with a handshake fragment each (RFC 6347 §4.2.3), as a client with a post-quantum key share
+/// sends it.
 private func split(_ datagram: [UInt8], into parts: Int) -> [[UInt8]] {
   let (record, handshake, body) = (Array(datagram[..<13]), Array(datagram[13..<25]), Array(datagram[25...]))
   let size = (body.count + parts - 1) / parts

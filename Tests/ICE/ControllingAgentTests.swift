@@ -10,7 +10,8 @@ let (phonePassword, gatePassword) = ("phonepasswordphonepassword", "gatepassword
 
 /// Our phone with its peer's description given.
 func phone(
-  _ mode: ControllingAgent.NominationMode = .regular, remotes: [SocketAddress] = [gateAddress], seed: UInt64 = 1, from: [SocketAddress] = [phoneAddress]
+  _ mode: ControllingAgent.NominationMode = .regular, remotes: [SocketAddress] = [gateAddress], seed: UInt64 = 1,
+  from: [SocketAddress] = [phoneAddress]
 ) -> ControllingAgent {
   var agent = ControllingAgent(ufrag: "phon", password: phonePassword, mode: mode, random: .seeded(seed))
   for (index, local) in from.enumerated() { agent.addLocal(Candidate(local, preference: 60_000 - UInt16(index))) }
@@ -166,9 +167,11 @@ func gateway() -> LiteAgent {
 
   @Test func `loopback and other addresses, IPv4 and IPv6 are never paired`() {
     let six = SocketAddress(IPAddress(v6High: 0x2001_0db8_0000_0000, low: 9), 9)
-    let agent = phone(remotes: [SocketAddress(.loopback, 4), six, gateAddress], from: [phoneAddress, SocketAddress(.loopback, 5)])
+    let agent = phone(
+      remotes: [SocketAddress(.loopback, 4), six, gateAddress], from: [phoneAddress, SocketAddress(.loopback, 5)])
     let expected = [
-      CandidatePair(local: SocketAddress(.loopback, 5), remote: SocketAddress(.loopback, 4)), CandidatePair(local: phoneAddress, remote: gateAddress),
+      CandidatePair(local: SocketAddress(.loopback, 5), remote: SocketAddress(.loopback, 4)),
+      CandidatePair(local: phoneAddress, remote: gateAddress),
     ]
     #expect(agent.pairs.map(\.pair) == expected)
   }
@@ -193,7 +196,10 @@ func gateway() -> LiteAgent {
         bytes[Int(random.next() % UInt64(bytes.count))] ^= UInt8(truncatingIfNeeded: random.next() % 255 + 1)
       }
       bytes.removeLast(random.next() % 4 == 0 ? 8 : 0)
-      if random.next() % 2 == 0 { bytes[2] = 0; bytes[3] = UInt8(truncatingIfNeeded: bytes.count - 20) }
+      if random.next() % 2 == 0 {
+        bytes[2] = 0
+        bytes[3] = UInt8(truncatingIfNeeded: bytes.count - 20)
+      }
       bytes.withUnsafeBytes { agent.handle($0, from: gateAddress, to: phoneAddress, at: .zero, into: &output) }
     }
     #expect(output.events.isEmpty)

@@ -36,7 +36,8 @@ import Testing
   }
 
   @Test(arguments: [
-    (Check(recipient: "gatf"), LiteAgent.Refusal.unknownUfrag), (Check(recipient: ""), .unknownUfrag), (Check(sender: "appm"), .wrongRemoteUfrag),
+    (Check(recipient: "gatf"), LiteAgent.Refusal.unknownUfrag), (Check(recipient: ""), .unknownUfrag),
+    (Check(sender: "appm"), .wrongRemoteUfrag),
     (Check(password: "gatewaypasswordgatewaz", nominates: true), .wrongIntegrity),
   ])
   mutating func `a stranger is ignored in silence and nothing is learnt`(_ check: Check, _ reason: LiteAgent.Refusal) {
@@ -94,9 +95,13 @@ import Testing
     agent.restart(ufrag: "next", password: "anotherpasswordanother", remoteUfrag: "app2", generation: 2)
     #expect(agent.generation == 2)
     #expect(agent.nomination == LiteAgent.Nomination(remote: address(1), generation: 1))
-    #expect(agent.take(old, from: address(1), at: seconds(60)).verdict == .nominated(.init(remote: address(1), generation: 1), isNew: false))
+    #expect(
+      agent.take(old, from: address(1), at: seconds(60)).verdict
+        == .nominated(.init(remote: address(1), generation: 1), isNew: false))
 
-    #expect(agent.take(new.bytes(), from: address(9), at: seconds(100)).verdict == .nominated(.init(remote: address(9), generation: 2), isNew: true))
+    #expect(
+      agent.take(new.bytes(), from: address(9), at: seconds(100)).verdict
+        == .nominated(.init(remote: address(9), generation: 2), isNew: true))
     // A late check of the old generation is answered but takes nothing back.
     #expect(agent.take(old, from: address(1), at: seconds(104)).verdict == .validated(isNew: false))
     #expect(agent.nomination?.remote == address(9))
@@ -109,7 +114,9 @@ import Testing
     _ = agent.take(Check(nominates: true).bytes(), from: address(1))
     for number in 2...9 {
       agent.restart(ufrag: "gen\(number)", password: "pwd\(number)", remoteUfrag: nil, generation: number)
-      #expect(agent.take(Check(nominates: true).bytes(), from: address(1)).verdict == .nominated(.init(remote: address(1), generation: 1), isNew: false))
+      #expect(
+        agent.take(Check(nominates: true).bytes(), from: address(1)).verdict
+          == .nominated(.init(remote: address(1), generation: 1), isNew: false))
       let check = Check(recipient: "gen\(number)", password: "pwd\(number)").bytes()
       #expect(agent.take(check, from: address(UInt8(number))).verdict == .validated(isNew: true))
     }
@@ -121,7 +128,9 @@ import Testing
     _ = agent.take(Check(nominates: true).bytes(), from: address(1))
     agent.restart(ufrag: "next", password: "anotherpasswordanother", remoteUfrag: nil, generation: 2)
     let new = Check(recipient: "next", password: "anotherpasswordanother", nominates: true).bytes()
-    #expect(agent.take(new, from: address(1), at: seconds(1)).verdict == .nominated(.init(remote: address(1), generation: 2), isNew: true))
+    #expect(
+      agent.take(new, from: address(1), at: seconds(1)).verdict
+        == .nominated(.init(remote: address(1), generation: 2), isNew: true))
     #expect(agent.isValidated(address(1), at: seconds(60)))
   }
 
@@ -137,7 +146,9 @@ import Testing
     _ = agent.take(Check(nominates: true).bytes(), from: address(1))
     agent.forgetPairs()
     #expect(agent.nomination == nil && !agent.isValidated(address(1), at: .zero))
-    #expect(agent.take(Check(nominates: true).bytes(), from: address(1)).verdict == .nominated(.init(remote: address(1), generation: 1), isNew: true))
+    #expect(
+      agent.take(Check(nominates: true).bytes(), from: address(1)).verdict
+        == .nominated(.init(remote: address(1), generation: 1), isNew: true))
   }
 
   @Test mutating func `a reply buffer that is too small gives no reply`() {
@@ -154,9 +165,16 @@ import Testing
       var bytes = seed
       for _ in 0...(random.next() % 4) {
         let at = Int(random.next() % UInt64(bytes.count))
-        if random.next() % 8 == 0, bytes.count > 24 { bytes.removeLast(4) } else { bytes[at] = UInt8(truncatingIfNeeded: random.next()) }
+        if random.next() % 8 == 0, bytes.count > 24 {
+          bytes.removeLast(4)
+        } else {
+          bytes[at] = UInt8(truncatingIfNeeded: random.next())
+        }
       }
-      if random.next() % 2 == 0 { bytes[2] = 0; bytes[3] = UInt8(truncatingIfNeeded: bytes.count - 20) }
+      if random.next() % 2 == 0 {
+        bytes[2] = 0
+        bytes[3] = UInt8(truncatingIfNeeded: bytes.count - 20)
+      }
       _ = agent.take(bytes, from: address(1))
     }
     #expect(agent.nomination == nil && agent.lastAuthenticatedAt == nil)

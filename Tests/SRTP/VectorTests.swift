@@ -83,7 +83,9 @@ import Testing
       key: try vectors("rfc7714", profile == .aeadAES128GCM ? "key128" : "key256"), salt: try vectors("rfc7714", "session_salt"))
   }
 
-  @Test(arguments: [(SRTPProfile.aeadAES128GCM, "srtp_aead_aes_128_gcm_16.1.1"), (.aeadAES256GCM, "srtp_aead_aes_256_gcm_16.2.1")])
+  @Test(arguments: [
+    (SRTPProfile.aeadAES128GCM, "srtp_aead_aes_128_gcm_16.1.1"), (.aeadAES256GCM, "srtp_aead_aes_256_gcm_16.2.1"),
+  ])
   func `RFC 7714 §16 SRTP, both ways`(_ profile: SRTPProfile, _ name: String) throws {
     let (plain, sealed) = (try vectors("rfc7714", "rtp_plain"), try vectors("rfc7714", name))
     var sender = try SRTPSender(profile, rtp: try gcmKeys(profile), rtcp: try gcmKeys(profile))

@@ -12,14 +12,17 @@ import Testing
       return copy
     }
     let faults = [
-      [], Array(good[..<19]), broken { $0[0] = 0x80 }, broken { $0[4] = 0 }, broken { $0[3] &+= 4 }, broken { $0.removeLast() }, good + [0],
+      [], Array(good[..<19]), broken { $0[0] = 0x80 }, broken { $0[4] = 0 }, broken { $0[3] &+= 4 }, broken { $0.removeLast() },
+      good + [0],
     ]
     for fault in faults { #expect(throws: STUNError.notSTUN) { try withMessage(fault) { _ in } } }
   }
 
   @Test func `an attribute beyond the end names its offset`() {
     let header: [UInt8] = [0, 1, 0, 8, 0x21, 0x12, 0xa4, 0x42] + Array(repeating: 0, count: 12)
-    #expect(throws: STUNError.truncatedAttribute(offset: 20)) { try withMessage(header + [0x80, 0x22, 0, 5, 1, 2, 3, 4]) { _ in } }
+    #expect(throws: STUNError.truncatedAttribute(offset: 20)) {
+      try withMessage(header + [0x80, 0x22, 0, 5, 1, 2, 3, 4]) { _ in }
+    }
     #expect(throws: STUNError.badAttribute(offset: 20)) { try withMessage(header + [0, 0x24, 0, 3, 1, 2, 3, 4]) { _ in } }
     #expect(throws: STUNError.wrongFingerprint) { try withMessage(header + [0x80, 0x28, 0, 4, 1, 2, 3, 4]) { _ in } }
   }
@@ -27,11 +30,14 @@ import Testing
   @Test func `more attributes or bytes than the limits are refused`() {
     func message(_ attributes: Int, _ each: [UInt8]) -> [UInt8] {
       let body = Array(repeatElement(each, count: attributes).joined())
-      return [0, 1, UInt8(body.count >> 8), UInt8(body.count & 255), 0x21, 0x12, 0xa4, 0x42] + Array(repeating: 0, count: 12) + body
+      return [0, 1, UInt8(body.count >> 8), UInt8(body.count & 255), 0x21, 0x12, 0xa4, 0x42] + Array(repeating: 0, count: 12)
+        + body
     }
     #expect(throws: Never.self) { try withMessage(message(32, [0x80, 0x22, 0, 0])) { _ in } }
     #expect(throws: STUNError.tooLong) { try withMessage(message(33, [0x80, 0x22, 0, 0])) { _ in } }
-    #expect(throws: STUNError.tooLong) { try withMessage(message(2, [0x80, 0x22, 4, 0] + Array(repeating: 0, count: 1024))) { _ in } }
+    #expect(throws: STUNError.tooLong) {
+      try withMessage(message(2, [0x80, 0x22, 4, 0] + Array(repeating: 0, count: 1024))) { _ in }
+    }
   }
 
   @Test func `attributes behind MESSAGE-INTEGRITY do not count`() throws {
@@ -80,7 +86,8 @@ import Testing
       }
       if bytes.count >= 20, round % 2 == 0 {  // past the header checks, into the attributes
         while bytes.count % 4 != 0 { bytes.removeLast() }
-        bytes.replaceSubrange(0..<8, with: [0, 1, UInt8((bytes.count - 20) >> 8), UInt8((bytes.count - 20) & 255), 0x21, 0x12, 0xa4, 0x42])
+        bytes.replaceSubrange(
+          0..<8, with: [0, 1, UInt8((bytes.count - 20) >> 8), UInt8((bytes.count - 20) & 255), 0x21, 0x12, 0xa4, 0x42])
       }
       _ = try? withMessage(bytes) { message in
         _ = message.hasIntegrity(key)

@@ -1,7 +1,8 @@
 import COpenSSL
 import SRTP
 
-/// One DTLS-SRTP handshake (RFC 5764) without I/O: datagrams go in, datagrams come out, keys come out last. For one thread at a time.
+/// One DTLS-SRTP handshake (RFC 5764) without I/O: datagrams go in, datagrams come out, keys come out last. For one thread at a
+/// time.
 ///
 /// | state | event | next |
 /// |---|---|---|
@@ -71,7 +72,8 @@ public struct DTLSAssociation: ~Copyable {
     step()
   }
 
-  /// Tells whose certificate is right; checks at once if the handshake is done. A second call with another value fails the association.
+  /// Tells whose certificate is right; checks at once if the handshake is done. A second call with another value fails the
+  /// association.
   public mutating func setRemoteFingerprint(_ fingerprint: DTLSFingerprint) {
     guard isAlive else { return }
     if state == .established, fingerprint != expected {

@@ -31,7 +31,9 @@ public final class DTLSIdentity: Sendable {
   deinit { SSL_CTX_free(context) }
 }
 
-private func configure(_ context: OpaquePointer, _ key: OpaquePointer, _ certificate: OpaquePointer, _ profiles: [SRTPProfile]) -> Bool {
+private func configure(_ context: OpaquePointer, _ key: OpaquePointer, _ certificate: OpaquePointer, _ profiles: [SRTPProfile])
+  -> Bool
+{
   SSL_CTX_set_options(context, cossl_op_no_query_mtu() | cossl_op_no_renegotiation() | cossl_op_no_ticket())
   _ = cossl_set_session_cache_off(context)
   _ = cossl_set_release_buffers(context)

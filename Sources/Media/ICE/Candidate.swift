@@ -3,7 +3,10 @@ import STUN
 
 /// The type of a candidate (RFC 8445 §5.1.2.1), with its recommended type preference.
 public enum CandidateKind: String, Sendable {
-  case host, peerReflexive = "prflx", serverReflexive = "srflx", relayed = "relay"
+  case host
+  case peerReflexive = "prflx"
+  case serverReflexive = "srflx"
+  case relayed = "relay"
 
   public var typePreference: UInt32 {
     switch self {

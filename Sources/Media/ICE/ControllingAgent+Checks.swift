@@ -33,7 +33,9 @@ extension ControllingAgent {
   /// One first transmission per Ta: triggered checks, then by priority (RFC 8445 §6.1.4.2).
   private mutating func pace(_ now: Instant, _ output: inout Output) {
     guard nextPaceAt <= now else { return }
-    guard let index = pairs.firstIndex(where: { $0.isWaiting && $0.isTriggered }) ?? pairs.firstIndex(where: \.isWaiting) else { return }
+    guard let index = pairs.firstIndex(where: { $0.isWaiting && $0.isTriggered }) ?? pairs.firstIndex(where: \.isWaiting) else {
+      return
+    }
     begin(index, nominates: isControlling && (mode == .aggressive || pairs[index].isValid), now)
     send(index, now, &output)
     nextPaceAt = now + Limits.pacing

@@ -48,7 +48,9 @@ extension ControllingAgent {
 
   /// True if the message answers a consent check.
   mutating func takeConsent(_ message: STUNMessage, _ pair: CandidatePair, _ now: Instant, _ output: inout Output) -> Bool {
-    guard var kept = consent, let index = kept.transactions.firstIndex(where: { $0.id == message.transaction }) else { return false }
+    guard var kept = consent, let index = kept.transactions.firstIndex(where: { $0.id == message.transaction }) else {
+      return false
+    }
     guard let key = kept.credentials.remoteKey, message.hasIntegrity(key), pair == kept.pair else { return true }
     let sentAt = kept.transactions[index].sentAt
     kept.transactions.remove(at: index)

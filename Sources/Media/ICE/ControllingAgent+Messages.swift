@@ -4,7 +4,8 @@ import STUN
 extension ControllingAgent {
   /// Takes a STUN datagram that came from `source` to our address `local`. Anything that is not the peer's is ignored in silence.
   public mutating func handle(
-    _ datagram: UnsafeRawBufferPointer, from source: SocketAddress, to local: SocketAddress, at now: Instant, into output: inout Output
+    _ datagram: UnsafeRawBufferPointer, from source: SocketAddress, to local: SocketAddress, at now: Instant,
+    into output: inout Output
   ) {
     guard let message = try? STUNMessage(datagram), message.method == .binding else { return }
     let pair = CandidatePair(local: local, remote: source)
@@ -54,7 +55,8 @@ extension ControllingAgent {
     return true
   }
 
-  /// RFC 8445 §7.3.1.3–5: learns a peer-reflexive candidate, checks the same pair soon, takes the peer's nomination while controlled.
+  /// RFC 8445 §7.3.1.3–5: learns a peer-reflexive candidate, checks the same pair soon, takes the peer's nomination while
+  /// controlled.
   private mutating func trigger(_ pair: CandidatePair, _ message: STUNMessage, _ now: Instant, _ output: inout Output) {
     if !remotes.contains(where: { $0.address == pair.remote }) {
       addRemote(Candidate(pair.remote, .peerReflexive, priority: message.priority ?? 0))

@@ -1,8 +1,9 @@
 import Bytes
 import STUN
 
-/// The full agent of our own phone (RFC 8445), which starts as controlling: it checks pairs, nominates one and keeps consent (RFC 7675).
-/// One component, so that nothing is ever frozen. No clock, no I/O: datagrams and times go in, datagrams and events come out.
+/// The full agent of our own phone (RFC 8445), which starts as controlling: it checks pairs, nominates one and keeps consent (RFC
+/// 7675). One component, so that nothing is ever frozen. No clock, no I/O: datagrams and times go in, datagrams and events come
+/// out.
 ///
 /// | state | event | next |
 /// |---|---|---|

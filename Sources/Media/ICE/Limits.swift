@@ -22,7 +22,8 @@ enum Limits {
   static let firstRetransmission: Duration = .milliseconds(200)
   /// Then doubling up to this.
   static let longestRetransmission: Duration = .milliseconds(500)
-  /// Transmissions of one check before its pair has failed, after about 6.6 s: at 30 % loss each way one in 10,000 finds no answer.
+  /// Transmissions of one check before its pair has failed, after about 6.6 s: at 30 % loss each way one in 10,000 finds no
+  /// answer.
   static let transmissions = 14
   /// How long better pairs may still succeed before the best valid one is nominated.
   static let nominationPatience: Duration = .milliseconds(100)

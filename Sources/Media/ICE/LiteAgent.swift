@@ -1,19 +1,21 @@
 import Bytes
 import STUN
 
-/// The gateway's end of ICE for one app leg: a lite agent (RFC 8445 §2.5), always controlled. It answers checks and never sends any.
+/// The gateway's end of ICE for one app leg: a lite agent (RFC 8445 §2.5), always controlled. It answers checks and never sends
+/// any.
 ///
 /// | event | before | after |
 /// |---|---|---|
 /// | authenticated check | – | address validated, success sent |
-/// | authenticated check with USE-CANDIDATE | any | address nominated: the latest wins, also mid-call; older generations live 5 s more |
+/// | authenticated check with USE-CANDIDATE | any | nominated: the latest wins, also mid-call; older generations live 5 s more |
 /// | the same from a generation older than the nominated one | nominated | address validated only |
 /// | check with ICE-CONTROLLED | any | 487 sent, nothing validated |
 /// | check with an attribute it must understand and does not | any | 420 sent, nothing validated |
 /// | wrong ufrag, no or wrong integrity, response, garbage | any | ignored, in silence |
 /// | `restart` | any | one more generation is answered; the nominated pair stays |
 ///
-/// Checks are answered as soon as the agent exists, before the remote description is known. No clock, no I/O, no allocation in `handle`.
+/// Checks are answered as soon as the agent exists, before the remote description is known. No clock, no I/O, no allocation in
+/// `handle`.
 public struct LiteAgent: Sendable {
   /// The pair that the peer chose last.
   public struct Nomination: Sendable, Equatable {
@@ -51,9 +53,12 @@ public struct LiteAgent: Sendable {
     validated.reserveCapacity(Limits.validatedAddresses)
   }
 
-  /// The peer's ufrag, from its description: checks of that generation must name it from now on. Ignored for an unknown generation.
+  /// The peer's ufrag, from its description: checks of that generation must name it from now on. Ignored for an unknown
+  /// generation.
   public mutating func setRemote(ufrag: String, generation: Int) {
-    for index in generations.indices where generations[index].number == generation { generations[index].remoteUfrag = Array(ufrag.utf8) }
+    for index in generations.indices where generations[index].number == generation {
+      generations[index].remoteUfrag = Array(ufrag.utf8)
+    }
   }
 
   /// ICE restart (RFC 8445 §9): answers the new ufrag too. The old pair serves until the new generation is nominated.
@@ -66,10 +71,12 @@ public struct LiteAgent: Sendable {
     }
     generations.append(
       Generation(
-        number: generation, ufrag: Array(ufrag.utf8), key: IntegrityKey(password: password), remoteUfrag: remoteUfrag.map { Array($0.utf8) }))
+        number: generation, ufrag: Array(ufrag.utf8), key: IntegrityKey(password: password),
+        remoteUfrag: remoteUfrag.map { Array($0.utf8) }))
   }
 
-  /// Forgets the nomination and all validated addresses: the device prepares again from a new session, its old checks no longer count.
+  /// Forgets the nomination and all validated addresses: the device prepares again from a new session, its old checks no longer
+  /// count.
   public mutating func forgetPairs() {
     nomination = nil
     validated.removeAll(keepingCapacity: true)
@@ -179,7 +186,9 @@ extension LiteAgent {
     if validated.count == Limits.validatedAddresses {
       var oldest = 0
       for index in validated.indices where validated[index].address != nomination?.remote {
-        if validated[index].checkedAt < validated[oldest].checkedAt || validated[oldest].address == nomination?.remote { oldest = index }
+        if validated[index].checkedAt < validated[oldest].checkedAt || validated[oldest].address == nomination?.remote {
+          oldest = index
+        }
       }
       validated.remove(at: oldest)
     }

@@ -8,7 +8,10 @@ struct SessionKeys {
   var authentication: [UInt8]
 
   /// The labels of RFC 3711 §4.3.2.
-  enum Purpose: UInt8 { case rtp = 0x00, rtcp = 0x03 }
+  enum Purpose: UInt8 {
+    case rtp = 0x00
+    case rtcp = 0x03
+  }
 
   init(key: [UInt8], salt: [UInt8], authentication: [UInt8] = []) {
     (self.key, self.salt, self.authentication) = (key, salt, authentication)

@@ -8,7 +8,8 @@ struct IndexWindow {
 
   init() {}
 
-  /// The index a 16-bit sequence number stands for (RFC 3711 §3.3.1 and appendix A); nil if it lies before the first roll-over count.
+  /// The index a 16-bit sequence number stands for (RFC 3711 §3.3.1 and appendix A); nil if it lies before the first roll-over
+  /// count.
   @inline(__always) func estimate(_ sequence: UInt16) -> UInt64? {
     if isEmpty { return UInt64(sequence) }
     let low = UInt16(truncatingIfNeeded: highest)

@@ -11,7 +11,8 @@ public struct SRTPMasterKey: Sendable, Equatable, CustomStringConvertible, Custo
   public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// What a DTLS handshake yields: the profile and the keys of both directions (RFC 5764 §4.2). `client` protects what the DTLS client sends.
+/// What a DTLS handshake yields: the profile and the keys of both directions (RFC 5764 §4.2). `client` protects what the DTLS
+/// client sends.
 public struct SRTPKeyMaterial: Sendable, Equatable {
   public let profile: SRTPProfile
   public let client: SRTPMasterKey
@@ -21,7 +22,8 @@ public struct SRTPKeyMaterial: Sendable, Equatable {
     (self.profile, self.client, self.server) = (profile, client, server)
   }
 
-  /// Splits the block exported under `EXTRACTOR-dtls_srtp`: client key, server key, client salt, server salt; nil if its length is wrong.
+  /// Splits the block exported under `EXTRACTOR-dtls_srtp`: client key, server key, client salt, server salt; nil if its length
+  /// is wrong.
   public init?(profile: SRTPProfile, exported block: [UInt8]) {
     let (key, salt) = (profile.keyBytes, profile.saltBytes)
     guard block.count == 2 * (key + salt) else { return nil }

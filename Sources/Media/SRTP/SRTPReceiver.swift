@@ -2,8 +2,8 @@ import COpenSSL
 
 /// Verifies and decrypts what one side of a leg receives: RTP and RTCP, in place, without allocation (RFC 3711, RFC 7714).
 ///
-/// A noncopyable value for one thread, kept like `SRTPSender`. Nothing is learnt (SSRC, roll-over counter, replay window) from a packet
-/// whose tag does not match, and a refused packet's bytes are left as they came, so that other keys can be tried on them.
+/// A noncopyable value for one thread, kept like `SRTPSender`. Nothing is learnt (SSRC, roll-over counter, replay window) from a
+/// packet whose tag does not match, and a refused packet's bytes are left as they came, so that other keys can be tried on them.
 public struct SRTPReceiver: ~Copyable {
   public let profile: SRTPProfile
   private let rtp: SessionCipher
@@ -60,7 +60,8 @@ public struct SRTPReceiver: ~Copyable {
     return index
   }
 
-  /// Verifies and decrypts an SRTCP packet where it lies. `count` is the datagram's length before, the compound packet's after. HOT
+  /// Verifies and decrypts an SRTCP packet where it lies. `count` is the datagram's length before, the compound packet's after.
+  /// HOT
   public mutating func unprotectRTCP(_ packet: UnsafeMutableRawBufferPointer, count: inout Int) throws(SRTPError) {
     let (header, tagBytes) = (PacketShape.controlHeaderBytes, profile.rtcpTagBytes)
     let inner = count - tagBytes - 4

@@ -1,6 +1,7 @@
 import COpenSSL
 
-/// The keyed cipher of one direction and one protocol: an EVP context that is given a new IV per packet, and for counter mode the HMAC pads.
+/// The keyed cipher of one direction and one protocol: an EVP context that is given a new IV per packet, and for counter mode the
+/// HMAC pads.
 ///
 /// Not a packet's shape nor its replay state: those are in `SRTPSender` and `SRTPReceiver`. No allocation after `init`.
 /// Measured against EVP_MAC and libsrtp2 in docs/decisions/0001-srtp-over-evp.md.
@@ -93,7 +94,8 @@ struct SessionCipher: ~Copyable {
       && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, 16, tagAt) == 1
   }
 
-  /// Decrypts `count` bytes in place and compares the tag, in constant time, inside OpenSSL. If it does not match, the bytes are put back. HOT
+  /// Decrypts `count` bytes in place and compares the tag, in constant time, inside OpenSSL. If it does not match, the bytes are
+  /// put back. HOT
   @inline(__always)
   borrowing func open(
     ssrc: UInt32, index: UInt64, header: UnsafeMutablePointer<UInt8>, headerCount: Int, indexWord: UInt32? = nil,
@@ -144,7 +146,8 @@ struct SessionCipher: ~Copyable {
       && EVP_EncryptUpdate(context, text, &written, text, Int32(truncatingIfNeeded: count)) == 1
   }
 
-  /// HMAC-SHA1 over the bytes and, for SRTP, the roll-over counter; the result's first bytes are the tag. Valid until the next call. HOT
+  /// HMAC-SHA1 over the bytes and, for SRTP, the roll-over counter; the result's first bytes are the tag. Valid until the next
+  /// call. HOT
   @inline(__always)
   borrowing func authenticate(_ bytes: UnsafeMutablePointer<UInt8>, _ count: Int, rolloverCounter: UInt32?)
     -> UnsafeMutablePointer<UInt8>

@@ -1,4 +1,5 @@
-/// CRC-32 as in ITU V.42, by half bytes: FINGERPRINT's checksum (RFC 8489 §14.7). 16 table entries suffice for a few checks a second.
+/// CRC-32 as in ITU V.42, by half bytes: FINGERPRINT's checksum (RFC 8489 §14.7). 16 table entries suffice for a few checks a
+/// second.
 struct Checksum {
   private var state: UInt32 = 0xffff_ffff
   private static let table: InlineArray<16, UInt32> = [

@@ -1,5 +1,10 @@
 /// The class of a message (RFC 8489 §5).
-public enum STUNClass: UInt8, Sendable { case request = 0, indication = 1, success = 2, error = 3 }
+public enum STUNClass: UInt8, Sendable {
+  case request = 0
+  case indication = 1
+  case success = 2
+  case error = 3
+}
 
 /// The method of a message; ICE uses Binding only.
 public struct STUNMethod: RawRepresentable, Hashable, Sendable {

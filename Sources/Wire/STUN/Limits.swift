@@ -1,6 +1,7 @@
 // The named limits of this module; every bound on a queue, table or message stands here.
 enum Limits {
-  /// The longest message read or written. RFC 8489 §6.1 wants requests below the path MTU; a connectivity check has about 100 bytes.
+  /// The longest message read or written. RFC 8489 §6.1 wants requests below the path MTU; a connectivity check has about 100
+  /// bytes.
   static let messageBytes = 1500
   /// Attributes in one message; more is no connectivity check.
   static let attributes = 32

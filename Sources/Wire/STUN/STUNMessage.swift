@@ -30,7 +30,8 @@ public struct STUNMessage {
 
   /// Whether a datagram is STUN rather than DTLS or SRTP: first byte 0…3 (RFC 7983 §7) and the magic cookie. HOT
   @inline(__always) public static func isSTUN(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    bytes.count >= headerBytes && bytes[0] < 4 && UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self)) == magicCookie
+    bytes.count >= headerBytes && bytes[0] < 4
+      && UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self)) == magicCookie
   }
 
   /// Reads a whole datagram. Throws for anything that is not one well-formed message.
@@ -75,7 +76,9 @@ public struct STUNMessage {
     case Attribute.fingerprint:
       guard length == 4, value + 4 == bytes.count else { throw .wrongFingerprint }
       let covered = UnsafeRawBufferPointer(rebasing: bytes[0..<offset])
-      guard bytes.bigEndian32(value) == Checksum.fingerprint(covered, lengthField: bytes.bigEndian16(2)) else { throw .wrongFingerprint }
+      guard bytes.bigEndian32(value) == Checksum.fingerprint(covered, lengthField: bytes.bigEndian16(2)) else {
+        throw .wrongFingerprint
+      }
       hasFingerprint = true
     case Attribute.priority:
       try require(length == 4)
@@ -169,7 +172,13 @@ public struct UnknownAttributes: Sendable {
 
 extension UnsafeRawBufferPointer {
   // Callers have checked the offset against `count`.
-  @inline(__always) func bigEndian16(_ offset: Int) -> UInt16 { UInt16(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt16.self)) }
-  @inline(__always) func bigEndian32(_ offset: Int) -> UInt32 { UInt32(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt32.self)) }
-  @inline(__always) func bigEndian64(_ offset: Int) -> UInt64 { UInt64(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt64.self)) }
+  @inline(__always) func bigEndian16(_ offset: Int) -> UInt16 {
+    UInt16(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt16.self))
+  }
+  @inline(__always) func bigEndian32(_ offset: Int) -> UInt32 {
+    UInt32(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+  }
+  @inline(__always) func bigEndian64(_ offset: Int) -> UInt64 {
+    UInt64(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+  }
 }

@@ -11,7 +11,8 @@ public struct STUNWriter {
   private var hasFailed = false
 
   public init(
-    _ messageClass: STUNClass, method: STUNMethod = .binding, transaction: TransactionID, into buffer: UnsafeMutableRawBufferPointer
+    _ messageClass: STUNClass, method: STUNMethod = .binding, transaction: TransactionID,
+    into buffer: UnsafeMutableRawBufferPointer
   ) {
     self.buffer = buffer
     self.transaction = transaction
