@@ -26,7 +26,8 @@ import Testing
 
   @Test func `compact names, odd case and folding name the same headers`() throws {
     let bytes = message([
-      "OPTIONS sip:a@b SIP/2.0", "v: SIP/2.0/TCP [2001:db8::1]:5070;branch=z9hG4bKx;received=2001:db8::2;rport=99", "F: <sip:c@d>;tag=1",
+      "OPTIONS sip:a@b SIP/2.0", "v: SIP/2.0/TCP [2001:db8::1]:5070;branch=z9hG4bKx;received=2001:db8::2;rport=99",
+      "F: <sip:c@d>;tag=1",
       "T: <sip:a@b>", "i: x", "cSEQ:", "\t7", "  OPTIONS", "L: 0", "k: a,b", "K:  c",
     ])
     let message = try Message(bytes, onStream: true)
@@ -61,25 +62,31 @@ import Testing
     #expect(tel.uri.scheme == .tel && m3.text(tel.uri.user) == "+1-555-1234")
     let (hostOnly, m4) = try read("<sip:example.com>;tag=\"q\"")
     #expect(hostOnly.uri.user.isEmpty && m4.text(hostOnly.uri.host) == "example.com")
-    for bad in ["\"open <sip:a@b>", "<sip:a@b", "<sip:@b>", "sip:a@b,sip:c@d", "<>", "sip:", "<sip:a@b>;tag=", "<sip:a@b:99999>", "<sip:a@[::1>"] {
+    for bad in [
+      "\"open <sip:a@b>", "<sip:a@b", "<sip:@b>", "sip:a@b,sip:c@d", "<>", "sip:", "<sip:a@b>;tag=", "<sip:a@b:99999>",
+      "<sip:a@[::1>",
+    ] {
       #expect(throws: ParseError.self, "\(bad)") { try read(bad) }
     }
   }
 
   @Test func `reasons are read with quotes and survive faults`() throws {
-    let message = try Message(message([
-      "BYE sip:a@b SIP/2.0", "Reason: Q.850 ;cause=16 ;text=\"Normal, \\\"clear\\\"\", SIP;cause=200", "Reason: =;=",
-    ]))
+    let message = try Message(
+      message([
+        "BYE sip:a@b SIP/2.0", "Reason: Q.850 ;cause=16 ;text=\"Normal, \\\"clear\\\"\", SIP;cause=200", "Reason: =;=",
+      ]))
     #expect(message.reasons == [.q850(16, "Normal, \"clear\""), .sip(200)])
     #expect(message.reasons.first?.description == "Q.850;cause=16;text=\"Normal, \\\"clear\\\"\"")
   }
 
   @Test func `challenges are read in one field or several`() throws {
-    let message = try Message(message([
-      "SIP/2.0 401 Unauthorized",
-      "WWW-Authenticate: Digest realm=\"a, b\", nonce=\"n\\\"1\", algorithm=SHA-256, qop=\"auth,auth-int\", Digest realm=r,nonce=x==,stale=TRUE",
-      "WWW-Authenticate: Basic realm=\"z\"",
-    ]))
+    let message = try Message(
+      message([
+        "SIP/2.0 401 Unauthorized",
+        "WWW-Authenticate: Digest realm=\"a, b\", nonce=\"n\\\"1\", algorithm=SHA-256, qop=\"auth,auth-int\", "
+          + "Digest realm=r,nonce=x==,stale=TRUE",
+        "WWW-Authenticate: Basic realm=\"z\"",
+      ]))
     let values = try message.authentication(.wwwAuthenticate)
     #expect(values.map(\.scheme) == ["Digest", "Digest", "Basic"])
     #expect(values[0]["realm"] == "a, b" && values[0]["nonce"] == "n\"1" && values[0]["qop"] == "auth,auth-int")
@@ -99,11 +106,16 @@ import Testing
   }
 
   @Test func `SDP is found in a multipart body`() throws {
-    let body = "--b1\r\nContent-Type: application/isup\r\n\r\n\u{1}\u{2}\r\n--b1\r\nContent-Disposition: session\r\ncontent-type : application/sdp\r\n\r\nv=0\r\ns=-\r\n\r\n--b1--\r\n"
-    let message = try Message(message(
-      ["INVITE sip:a@b SIP/2.0", "Content-Type: multipart/mixed;boundary=\"b1\"", "Content-Length: \(body.utf8.count)"], body: body))
+    let body =
+      "--b1\r\nContent-Type: application/isup\r\n\r\n\u{1}\u{2}\r\n--b1\r\n"
+      + "Content-Disposition: session\r\ncontent-type : application/sdp\r\n\r\nv=0\r\ns=-\r\n\r\n--b1--\r\n"
+    let message = try Message(
+      message(
+        ["INVITE sip:a@b SIP/2.0", "Content-Type: multipart/mixed;boundary=\"b1\"", "Content-Length: \(body.utf8.count)"],
+        body: body))
     #expect(try message.sessionBody == .sdp("v=0\r\ns=-\r\n"))
-    let open = try Message(SIPTests.message(["INVITE sip:a@b SIP/2.0", "Content-Type: multipart/mixed;boundary=b1"], body: "--b1\r\n"))
+    let open = try Message(
+      SIPTests.message(["INVITE sip:a@b SIP/2.0", "Content-Type: multipart/mixed;boundary=b1"], body: "--b1\r\n"))
     #expect(throws: ParseError.self) { try open.sessionBody }
   }
 
@@ -115,7 +127,8 @@ import Testing
   }
 
   @Test(arguments: [
-    "", "\r\n\r\n", "INVITE", "INVITE sip:a@b\r\n\r\n", "SIP/2.0 99 x\r\n\r\n", "SIP/2.0 2000 x\r\n\r\n", "INVITE sip:a@b SIP/2.0\r\nTo: x",
+    "", "\r\n\r\n", "INVITE", "INVITE sip:a@b\r\n\r\n", "SIP/2.0 99 x\r\n\r\n", "SIP/2.0 2000 x\r\n\r\n",
+    "INVITE sip:a@b SIP/2.0\r\nTo: x",
     "<<< >>> SIP/2.0\r\n\r\n",
   ])
   func `what is no message at all throws at once`(text: String) {
@@ -124,7 +137,8 @@ import Testing
 
   @Test func `a lone line feed or a line without colon is a defect that leaves Via readable`() throws {
     for line in ["To: a\nVia: smuggled", "no colon here", ": empty name"] {
-      let message = try Message(message(["INVITE sip:a@b SIP/2.0", "Via: SIP/2.0/UDP h;branch=z9hG4bK1", line, "CSeq: 1 INVITE"]))
+      let message = try Message(
+        message(["INVITE sip:a@b SIP/2.0", "Via: SIP/2.0/UDP h;branch=z9hG4bK1", line, "CSeq: 1 INVITE"]))
       #expect(message.defect?.status == 400, "\(line)")
       #expect(try message.vias.count == 1)
     }
@@ -136,7 +150,8 @@ import Testing
     let long = message(["OPTIONS sip:a@b SIP/2.0", "X: " + String(repeating: "a", count: Limits.fieldBytes + 1)])
     #expect(try Message(long).defect?.rule == .fieldTooLong)
     #expect(throws: ParseError.self) { try Message([UInt8](repeating: 65, count: Limits.messageBytes + 1)) }
-    let routes = try Message(message(["OPTIONS sip:a@b SIP/2.0", "Route: " + Array(repeating: "<sip:a;lr>", count: 200).joined(separator: ",")]))
+    let routes = try Message(
+      message(["OPTIONS sip:a@b SIP/2.0", "Route: " + Array(repeating: "<sip:a;lr>", count: 200).joined(separator: ",")]))
     #expect(throws: ParseError.self) { try routes.routes }
     #expect(throws: ParseError.self) { try routes.values(of: .route) }
   }

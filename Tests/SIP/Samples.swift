@@ -2,7 +2,8 @@ import Foundation
 
 /// A file of Tests/Vectors/sip-rfc4475 (source in SOURCE.md there).
 func torture(_ name: String) throws -> [UInt8] {
-  let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().appending(path: "Vectors/sip-rfc4475")
+  let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().appending(
+    path: "Vectors/sip-rfc4475")
   return Array(try Data(contentsOf: folder.appending(path: name + ".dat")))
 }
 

@@ -31,7 +31,9 @@ import Testing
     for split in 1..<stream.count { #expect(frames([stream[..<split], stream[split...]]) == expected, "split at \(split)") }
   }
 
-  @Test(arguments: ["Content-Length: -1", "Content-Length: 5x", "X: 1", "Content-Length: 99999999999", "Content-Length: 70000", "l: 1\r\nl: 1"])
+  @Test(arguments: [
+    "Content-Length: -1", "Content-Length: 5x", "X: 1", "Content-Length: 99999999999", "Content-Length: 70000", "l: 1\r\nl: 1",
+  ])
   func `bad framing ends the stream with the head for a 400`(line: String) {
     var framer = StreamFramer()
     framer.append(message(["OPTIONS sip:a@b SIP/2.0", line]) + second)
@@ -46,7 +48,13 @@ import Testing
   @Test func `a head without end breaks the stream at its limit`() {
     var framer = StreamFramer()
     var broken = false
-    for _ in 0..<Limits.headBytes { framer.append("XX".utf8); if case .broken = framer.next() { broken = true; break } }
+    for _ in 0..<Limits.headBytes {
+      framer.append("XX".utf8)
+      if case .broken = framer.next() {
+        broken = true
+        break
+      }
+    }
     #expect(broken)
   }
 

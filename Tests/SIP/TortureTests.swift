@@ -1,7 +1,8 @@
 import SIP
 import Testing
 
-/// The RFC 4475 messages at the parser: accepted, or the status code they owe. What the user agent does with them is in Tests/SIPDialogs.
+/// The RFC 4475 messages at the parser: accepted, or the status code they owe. What the user agent does with them is in
+/// Tests/SIPDialogs.
 @Suite struct TortureTests {
   @Test(arguments: ["esc01", "intmeth", "inv2543", "longreq", "lwsdisp", "semiuri", "wsinv", "noreason", "bext01", "sdp01"])
   func `a legal message is read`(name: String) throws {
@@ -30,11 +31,13 @@ import Testing
     let vias = try message.vias
     #expect(vias.map { message.text($0.host) } == ["192.0.2.2", "spindle.example.com", "192.168.255.111"])
     #expect(vias.map { $0.branch.map(message.text) } == ["390skdjuw", "z9hG4bK9ikj8", "z9hG4bK30239"])
-    #expect(try message.routes.map { message.text($0.uri.whole) } == ["sip:services.example.com;lr;unknownwith=value;unknown-no-value"])
+    #expect(
+      try message.routes.map { message.text($0.uri.whole) } == ["sip:services.example.com;lr;unknownwith=value;unknown-no-value"])
     let contact = try #require(try message.contacts.first)
     #expect(message.displayName(of: contact) == "Quoted string \"\"")
     #expect(message.parameter("q", of: contact).map(message.text) == "0.33")
-    #expect(message.unknownField("newfangledheader").map { message.text($0.value) } == "newfangled value   continued newfangled value")
+    #expect(
+      message.unknownField("newfangledheader").map { message.text($0.value) } == "newfangled value   continued newfangled value")
   }
 
   @Test func `odd characters stay what they are`() throws {

@@ -4,7 +4,8 @@ import Testing
 
 @testable import SIPDialogs
 
-/// A user agent with live calls that gets mutated messages of its own dialogs: nothing traps, tables stay bounded, all comes to rest.
+/// A user agent with live calls that gets mutated messages of its own dialogs: nothing traps, tables stay bounded, all comes
+/// to rest.
 @Suite struct HostileInputTests {
   @Test func `mutated traffic of live calls neither traps nor leaves anything behind`() throws {
     #if DEBUG
@@ -17,7 +18,8 @@ import Testing
     var corpus: [[UInt8]] = []
     var inbound: [LegID] = []
     var outbound: [LegID] = []
-    let trunk = TrunkPeer(name: "carrier", domain: "203.0.113.7", flow: udp, credentials: Credentials(username: "u", password: "p"))
+    let trunk = TrunkPeer(
+      name: "carrier", domain: "203.0.113.7", flow: udp, credentials: Credentials(username: "u", password: "p"))
     for round in 0..<rounds {
       wire.now = wire.now + .milliseconds(Int(random.next() % 700))
       wire.input(.timer)
@@ -28,14 +30,20 @@ import Testing
         wire.command(.invite(leg, OutboundInvite(trunk: trunk, to: "+1555", from: "+1556", sdp: offer)))
         outbound.append(leg)
       case 2: if let leg = inbound.randomElement(using: &random) { wire.command(.answer(leg, sdp: answer)) }
-      case 3: if let leg = inbound.randomElement(using: &random) { wire.command(.refuse(leg, code: 486, reason: nil, cause: nil, retryAfter: nil)) }
+      case 3:
+        if let leg = inbound.randomElement(using: &random) {
+          wire.command(.refuse(leg, code: 486, reason: nil, cause: nil, retryAfter: nil))
+        }
       case 4: if let leg = (inbound + outbound).randomElement(using: &random) { wire.command(.bye(leg, nil)) }
       case 5: if let leg = outbound.randomElement(using: &random) { wire.command(.cancel(leg, nil)) }
       case 6: if let leg = (inbound + outbound).randomElement(using: &random) { wire.command(.ping(leg)) }
       case 7: if let leg = inbound.randomElement(using: &random) { wire.command(.answerReinvite(leg, sdp: answer)) }
       case 8...11: respond(&wire, corpus, &random)
       case 12...14: inDialog(&wire, corpus, &random)
-      default: if let bytes = corpus.randomElement(using: &random) { wire.input(.received(mutated(bytes, &random), udp, trunk: "carrier")) }
+      default:
+        if let bytes = corpus.randomElement(using: &random) {
+          wire.input(.received(mutated(bytes, &random), udp, trunk: "carrier"))
+        }
       }
       for message in wire.output.messages { corpus.append(message.bytes) }
       if corpus.count > 200 { corpus.removeFirst(corpus.count - 200) }
@@ -55,7 +63,8 @@ import Testing
 
   /// A response of any code to a request the agent has sent.
   private func respond(_ wire: inout Wire, _ corpus: [[UInt8]], _ random: inout SplitMix64) {
-    guard let bytes = corpus.randomElement(using: &random), let sent = try? Message(bytes), sent.isRequest, sent.method != .ack else { return }
+    guard let bytes = corpus.randomElement(using: &random), let sent = try? Message(bytes), sent.isRequest, sent.method != .ack
+    else { return }
     let code = [100, 180, 183, 200, 200, 302, 401, 407, 481, 486, 503].randomElement(using: &random) ?? 200
     let extra = code == 401 ? ["WWW-Authenticate: Digest realm=\"r\", nonce=\"\(random.next())\", stale=true"] : []
     let tag = ["a", "b"].randomElement(using: &random)
@@ -69,7 +78,8 @@ import Testing
     let theirs = (sent.isRequest ? sent.toTag : sent.fromTag) ?? "a"
     let method = ["ACK", "BYE", "INVITE", "OPTIONS", "CANCEL", "INFO"].randomElement(using: &random) ?? "BYE"
     let cseq = Int(random.next() % 4) + 1
-    wire.receive(request(method, branch: "z9hG4bKd\(random.next())", callID: sent.callID, from: theirs, toTag: ours, cseq: cseq, sdp: offer))
+    wire.receive(
+      request(method, branch: "z9hG4bKd\(random.next())", callID: sent.callID, from: theirs, toTag: ours, cseq: cseq, sdp: offer))
   }
 
   private func mutated(_ bytes: [UInt8], _ random: inout SplitMix64) -> [UInt8] {

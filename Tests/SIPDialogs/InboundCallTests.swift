@@ -25,10 +25,14 @@ import Testing
 
   @Test func `a call is offered with what the INVITE says, after 100`() throws {
     var wire = Wire()
-    let replies = wire.receive(request("INVITE", uri: "sip:+1-555-123-0001;npdi@198.51.100.9", extra: [
-      "Max-Forwards: 12", "P-Asserted-Identity: \"Bob B\" <sip:+15557654321;verstat=ok@x>", "Privacy: id", "Diversion: <sip:1@a>, <sip:2@b>",
-      "Alert-Info: <urn:alert:x>",
-    ], sdp: offer))
+    let replies = wire.receive(
+      request(
+        "INVITE", uri: "sip:+1-555-123-0001;npdi@198.51.100.9",
+        extra: [
+          "Max-Forwards: 12", "P-Asserted-Identity: \"Bob B\" <sip:+15557654321;verstat=ok@x>", "Privacy: id",
+          "Diversion: <sip:1@a>, <sip:2@b>",
+          "Alert-Info: <urn:alert:x>",
+        ], sdp: offer))
     #expect(replies.map(\.statusCode) == [100])
     #expect(replies[0].toTag == nil)
     guard case .inviteReceived(_, let invite) = try #require(wire.events().first) else { throw Missing() }
@@ -126,6 +130,20 @@ import Testing
     #expect(wire.isEmpty)
   }
 
+  @Test func `when a peer's connection is lost, answers go to the port in Via and requests to the one in Contact`() throws {
+    var wire = Wire()
+    wire.flow = tcp
+    wire.receive(request("INVITE", via: "SIP/2.0/TCP 203.0.113.7:5088", sdp: offer))
+    guard case .inviteReceived(let leg, _) = try #require(wire.events().first) else { throw Missing() }
+    wire.input(.transportFailed(tcp))
+    let tag = wire.command(.answer(leg, sdp: answer)).first?.toTag
+    #expect(wire.output.messages[0].flow.remote == SocketAddress("203.0.113.7:5088"))
+    wire.receive(request("ACK", branch: "z9hG4bKack", toTag: tag))
+    wire.command(.bye(leg, nil))
+    #expect(wire.output.messages[0].flow.remote == SocketAddress("203.0.113.7:5060"))
+    #expect(wire.output.messages[0].flow.transport == .tcp)
+  }
+
   @Test func `BYE during set-up ends the call like CANCEL`() throws {
     var (wire, leg) = try ringing()
     let tag = try #require(wire.command(.respondProvisional(leg, code: 180, reason: nil, sdp: nil)).first?.toTag)
@@ -153,7 +171,9 @@ import Testing
   @Test func `BYE instead of the lost ACK stops the 200 and ends the call`() throws {
     var (wire, leg) = try ringing()
     let tag = wire.command(.answer(leg, sdp: answer)).first?.toTag
-    #expect(wire.receive(request("BYE", branch: "z9hG4bKbye", toTag: tag, cseq: 2, extra: ["Reason: Q.850;cause=16"])).map(\.statusCode) == [200])
+    #expect(
+      wire.receive(request("BYE", branch: "z9hG4bKbye", toTag: tag, cseq: 2, extra: ["Reason: Q.850;cause=16"])).map(\.statusCode)
+        == [200])
     #expect(wire.events().map(\.name) == ["bye", "closed"])
     #expect(wire.advance(.seconds(40)).isEmpty)
     #expect(wire.isEmpty)
@@ -169,7 +189,8 @@ import Testing
 
   @Test func `a re-INVITE refreshes the target and is answered until its ACK`() throws {
     var (wire, leg, tag) = try confirmed()
-    let again = request("INVITE", branch: "z9hG4bKre", toTag: tag, cseq: 2, extra: [], sdp: offer).replacing("bob@203.0.113.7:5060", with: "new@203.0.113.8:5070")
+    let again = request("INVITE", branch: "z9hG4bKre", toTag: tag, cseq: 2, extra: [], sdp: offer).replacing(
+      "bob@203.0.113.7:5060", with: "new@203.0.113.8:5070")
     #expect(wire.receive(again).map(\.statusCode) == [100])
     #expect(wire.events().map(\.name) == ["reinvite"])
     #expect(wire.receive(request("INVITE", branch: "z9hG4bKre2", toTag: tag, cseq: 3, sdp: offer)).map(\.statusCode) == [500])
@@ -209,7 +230,10 @@ import Testing
 
   @Test func `routes of the INVITE are the way of our BYE, loose and strict`() throws {
     for (route, uri, header) in [
-      ("<sip:203.0.113.50;lr>, <sip:203.0.113.51:5071;lr>", "sip:bob@203.0.113.7:5060", ["<sip:203.0.113.50;lr>", "<sip:203.0.113.51:5071;lr>"]),
+      (
+        "<sip:203.0.113.50;lr>, <sip:203.0.113.51:5071;lr>", "sip:bob@203.0.113.7:5060",
+        ["<sip:203.0.113.50;lr>", "<sip:203.0.113.51:5071;lr>"]
+      ),
       ("<sip:203.0.113.50>, <sip:203.0.113.51;lr>", "sip:203.0.113.50", ["<sip:203.0.113.51;lr>", "<sip:bob@203.0.113.7:5060>"]),
     ] {
       var (wire, leg) = try ringing(extra: ["Record-Route: \(route)"])

@@ -76,7 +76,8 @@ import Testing
         let callee = network.names(1).first { ["cancelled", "bye", "ackTimedOut"].contains($0) } ?? "none"
         if loss == 0 { outcomes.insert("\(caller)/\(callee)") }
         #expect(caller != "none")
-        #expect(callee != "none" || !network.names(1).contains("invite"), "step \(step) loss \(loss): the callee's call has no end")
+        #expect(
+          callee != "none" || !network.names(1).contains("invite"), "step \(step) loss \(loss): the callee's call has no end")
       }
     }
     #expect(outcomes == ["failed 487/cancelled", "failed 487/bye", "answered/bye"], "\(outcomes)")

@@ -14,7 +14,8 @@ import Testing
   /// A wire with an INVITE on its way.
   private func calling(_ credentials: Credentials? = nil, flow: Flow = udp) throws -> (Wire, Message) {
     var wire = Wire()
-    let invite = OutboundInvite(trunk: trunk(credentials, flow: flow), to: "+15559990000", from: "+15551230001", displayName: "A \"B\"", sdp: offer)
+    let invite = OutboundInvite(
+      trunk: trunk(credentials, flow: flow), to: "+15559990000", from: "+15551230001", displayName: "A \"B\"", sdp: offer)
     let sent = try #require(wire.command(.invite(leg, invite)).first)
     return (wire, sent)
   }
@@ -28,13 +29,15 @@ import Testing
     #expect(invite.value(.via)?.hasPrefix("SIP/2.0/UDP 198.51.100.9:5060;branch=z9hG4bK") == true && envelope.via.wantsRport)
     #expect(wire.output.messages[0].flow == udp)
     var hidden = OutboundInvite(
-      trunk: trunk(flow: tcp), to: "+1 x;y", from: "+15551230001", displayName: "Alice", isPrivate: true, assertedIdentity: "+15551230001",
+      trunk: trunk(flow: tcp), to: "+1 x;y", from: "+15551230001", displayName: "Alice", isPrivate: true,
+      assertedIdentity: "+15551230001",
       sdp: offer, maxForwards: 12)
     hidden.extraHeaders = [("X-A", "1\r\nVia: evil"), ("bad name", "x")]
     var other = Wire(seed: 2)
     let anonymous = try #require(other.command(.invite(leg, hidden)).first)
     #expect(anonymous.value(.from)?.hasPrefix("\"Anonymous\" <sip:anonymous@anonymous.invalid>;tag=") == true)
-    #expect(anonymous.value(.pAssertedIdentity) == "\"Alice\" <sip:+15551230001@carrier.example>" && anonymous.value(.privacy) == "id")
+    #expect(
+      anonymous.value(.pAssertedIdentity) == "\"Alice\" <sip:+15551230001@carrier.example>" && anonymous.value(.privacy) == "id")
     #expect(anonymous.uri == "sip:+1%20x%3By@carrier.example;transport=tcp" && anonymous.value(.maxForwards) == "12")
     #expect(anonymous.count(.via) == 1 && anonymous.value(.via)?.hasPrefix("SIP/2.0/TCP") == true)
   }
@@ -63,7 +66,9 @@ import Testing
     wire.receive(reply(invite, 100, tag: nil))
     #expect(wire.advance(.seconds(20)).isEmpty)
     wire.receive(reply(invite, 183, sdp: answer))
-    let ok = reply(invite, 200, extra: ["Contact: <sip:c@203.0.113.7:5080>", "Record-Route: <sip:203.0.113.1;lr>, <sip:203.0.113.2;lr>"], sdp: answer)
+    let ok = reply(
+      invite, 200, extra: ["Contact: <sip:c@203.0.113.7:5080>", "Record-Route: <sip:203.0.113.1;lr>, <sip:203.0.113.2;lr>"],
+      sdp: answer)
     let ack = try #require(wire.receive(ok).first)
     #expect(ack.method == .ack && ack.uri == "sip:c@203.0.113.7:5080" && ack.toTag == "peer" && ack.branch != invite.branch)
     #expect(ack.fields(.route).map { ack.text($0.value) } == ["<sip:203.0.113.2;lr>", "<sip:203.0.113.1;lr>"])
@@ -85,7 +90,9 @@ import Testing
     wire.receive(reply(invite, 200, tag: "one", extra: ["Contact: <sip:one@203.0.113.7>"], sdp: answer))
     let other = reply(invite, 200, tag: "two", extra: ["Contact: <sip:two@203.0.113.8>"], sdp: answer)
     let sent = wire.receive(other)
-    #expect(sent.map(\.method) == [.ack, .bye] && sent.map(\.toTag) == ["two", "two"] && sent.map(\.uri) == Array(repeating: "sip:two@203.0.113.8", count: 2))
+    #expect(
+      sent.map(\.method) == [.ack, .bye] && sent.map(\.toTag) == ["two", "two"]
+        && sent.map(\.uri) == Array(repeating: "sip:two@203.0.113.8", count: 2))
     #expect(wire.receive(other).map(\.method) == [.ack])
     #expect(wire.events().map(\.name) == ["answered"])
     wire.receive(reply(sent[1], 200))
@@ -205,7 +212,9 @@ import Testing
     let again = sent[1]
     let credentials = try #require(try again.authentication(.authorization).first)
     #expect(credentials["nonce"] == "n2" && credentials["algorithm"] == "SHA-256" && credentials["nc"] == "00000001")
-    #expect(credentials["qop"] == "auth" && credentials["opaque"] == "o" && credentials["uri"] == again.uri && credentials["response"]?.count == 64)
+    #expect(
+      credentials["qop"] == "auth" && credentials["opaque"] == "o" && credentials["uri"] == again.uri
+        && credentials["response"]?.count == 64)
     #expect(again.callID == invite.callID && again.fromTag == invite.fromTag && again.branch != invite.branch)
     let number = try #require(try invite.cseq).number
     #expect(try again.cseq?.number == number + 1)
@@ -230,7 +239,8 @@ import Testing
   }
 
   @Test(arguments: [
-    "WWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth-int\"", "WWW-Authenticate: Digest realm=\"r\", nonce=\"n\", algorithm=MD5-sess",
+    "WWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth-int\"",
+    "WWW-Authenticate: Digest realm=\"r\", nonce=\"n\", algorithm=MD5-sess",
     "WWW-Authenticate: Basic realm=\"r\"", "WWW-Authenticate: Digest realm=\"r\"", "X: y",
   ])
   func `a challenge we can not answer ends the call`(header: String) throws {

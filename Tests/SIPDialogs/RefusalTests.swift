@@ -47,8 +47,10 @@ import Testing
     var wire = Wire()
     let isup = request("INVITE", sdp: offer).replacing("application/sdp", with: "application/isup")
     #expect(try first(isup, &wire).statusCode == 415)
-    let body = "--b\r\nContent-Type: application/isup\r\n\r\nx\r\n--b\r\nContent-Type: application/sdp\r\n\r\n\(offer)\r\n--b--\r\n"
-    let mixed = request("INVITE", branch: "z9hG4bKm", callID: "m", sdp: body).replacing("application/sdp\r\nContent-L", with: "multipart/mixed;boundary=b\r\nContent-L")
+    let body =
+      "--b\r\nContent-Type: application/isup\r\n\r\nx\r\n--b\r\nContent-Type: application/sdp\r\n\r\n\(offer)\r\n--b--\r\n"
+    let mixed = request("INVITE", branch: "z9hG4bKm", callID: "m", sdp: body).replacing(
+      "application/sdp\r\nContent-L", with: "multipart/mixed;boundary=b\r\nContent-L")
     #expect(try first(mixed, &wire).statusCode == 100)
     guard case .inviteReceived(_, let invite) = try #require(wire.events().last) else { throw InboundCallTests.Missing() }
     #expect(invite.sdp == offer)
@@ -65,10 +67,12 @@ import Testing
     var wire = Wire()
     let trunk = TrunkPeer(name: "carrier", domain: "203.0.113.7", flow: udp)
     let out = LegID.outbound(1)
-    let sent = try #require(wire.command(.invite(out, OutboundInvite(trunk: trunk, to: "+15559990000", from: "+1555", sdp: offer))).first)
+    let sent = try #require(
+      wire.command(.invite(out, OutboundInvite(trunk: trunk, to: "+15559990000", from: "+1555", sdp: offer))).first)
     func back(_ uri: String) -> String {
       let via = "Via: SIP/2.0/UDP 203.0.113.7:5060;branch=z9hG4bKp\(uri.count)\r\nVia: \(sent.value(.via) ?? "")"
-      return String(decoding: sent.bytes, as: UTF8.self).replacing("Via: \(sent.value(.via) ?? "")", with: via).replacing(sent.uri, with: uri)
+      return String(decoding: sent.bytes, as: UTF8.self).replacing("Via: \(sent.value(.via) ?? "")", with: via).replacing(
+        sent.uri, with: uri)
     }
     let loop = wire.receive(back(sent.uri))
     #expect(loop.map(\.statusCode) == [482])
@@ -114,7 +118,9 @@ import Testing
     wire.flow = Flow(transport: .udp, local: gatewayAddress, remote: SocketAddress("203.0.113.99:40000")!)
     wire.receive(request("OPTIONS", via: "SIP/2.0/UDP 10.0.0.1:5066;rport"))
     #expect(wire.output.messages[0].flow.remote == SocketAddress("203.0.113.99:40000"))
-    #expect(try Message(wire.output.messages[0].bytes).value(.via) == "SIP/2.0/UDP 10.0.0.1:5066;rport=40000;branch=z9hG4bKc1;received=203.0.113.99")
+    #expect(
+      try Message(wire.output.messages[0].bytes).value(.via)
+        == "SIP/2.0/UDP 10.0.0.1:5066;rport=40000;branch=z9hG4bKc1;received=203.0.113.99")
     wire.receive(request("OPTIONS", via: "SIP/2.0/UDP 10.0.0.1:5066"))
     #expect(wire.output.messages[0].flow.remote == SocketAddress("203.0.113.99:5066"))
     wire.receive(request("OPTIONS", via: "SIP/2.0/UDP 203.0.113.99"))
@@ -123,9 +129,11 @@ import Testing
   }
 
   @Test(arguments: [
-    ("badbranch", [100, 200, 400, 405, 501]), ("badinv01", [400]), ("badvers", [505]), ("bext01", [420]), ("clerr", [400]), ("esc01", [100]),
+    ("badbranch", [100, 200, 400, 405, 501]), ("badinv01", [400]), ("badvers", [505]), ("bext01", [420]), ("clerr", [400]),
+    ("esc01", [100]),
     ("intmeth", [501]), ("inv2543", [100]), ("longreq", [100]), ("ltgtruri", [400]), ("lwsdisp", [100, 200]), ("mcl01", [400]),
-    ("multi01", [400]), ("ncl", [400]), ("scalar02", [400, 405]), ("sdp01", [406]), ("semiuri", [100, 200]), ("trws", [400]), ("wsinv", [481]),
+    ("multi01", [400]), ("ncl", [400]), ("scalar02", [400, 405]), ("sdp01", [406]), ("semiuri", [100, 200]), ("trws", [400]),
+    ("wsinv", [481]),
   ])
   func `an RFC 4475 message gets the verdict it is owed`(name: String, codes: [Int]) throws {
     var wire = Wire()

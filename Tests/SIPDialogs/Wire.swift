@@ -60,15 +60,18 @@ struct Wire {
 
   var isEmpty: Bool {
     let s = agent.statistics
-    return s.legs == 0 && s.serverTransactions == 0 && s.clientTransactions == 0 && agent.nextDeadline == nil && agent.dialogs.isEmpty
+    return s.legs == 0 && s.serverTransactions == 0 && s.clientTransactions == 0 && agent.nextDeadline == nil
+      && agent.dialogs.isEmpty
       && agent.merges.isEmpty && agent.serverIndex.isEmpty && agent.clientIndex.isEmpty
   }
 }
 
 /// A request as a carrier writes it.
 func request(
-  _ method: String, uri: String = "sip:+15551230001@198.51.100.9", branch: String = "z9hG4bKc1", callID: String = "call-1", from: String = "77",
-  toTag: String? = nil, cseq: Int = 1, via: String = "SIP/2.0/UDP 203.0.113.7:5060;rport", extra: [String] = [], sdp: String? = nil
+  _ method: String, uri: String = "sip:+15551230001@198.51.100.9", branch: String = "z9hG4bKc1", callID: String = "call-1",
+  from: String = "77",
+  toTag: String? = nil, cseq: Int = 1, via: String = "SIP/2.0/UDP 203.0.113.7:5060;rport", extra: [String] = [],
+  sdp: String? = nil
 ) -> String {
   var lines = ["\(method) \(uri) SIP/2.0", "Via: \(via);branch=\(branch)"]
   lines.append("From: \"Bob\" <sip:+15557654321@203.0.113.7>;tag=\(from)")
@@ -84,9 +87,12 @@ func request(
 /// A response to a request of the agent.
 func reply(_ request: Message, _ code: Int, tag: String? = "peer", extra: [String] = [], sdp: String? = nil) -> String {
   var lines = ["SIP/2.0 \(code) \(reasonPhrase(code))"]
-  for field in request.fields where [.via, .from, .callID, .cseq].contains(field.name) { lines.append("\(field.name.text): \(request.text(field.value))") }
+  for field in request.fields where [.via, .from, .callID, .cseq].contains(field.name) {
+    lines.append("\(field.name.text): \(request.text(field.value))")
+  }
   let hasTag = (try? request.to)??.tag != nil
-  lines.append("To: \(request.field(.to).map { request.text($0.value) } ?? "")\(hasTag || tag == nil ? "" : ";tag=" + (tag ?? ""))")
+  lines.append(
+    "To: \(request.field(.to).map { request.text($0.value) } ?? "")\(hasTag || tag == nil ? "" : ";tag=" + (tag ?? ""))")
   lines += extra
   if sdp != nil { lines.append("Content-Type: application/sdp") }
   lines.append("Content-Length: \(sdp?.utf8.count ?? 0)")
@@ -121,8 +127,10 @@ extension Event {
   }
   var leg: LegID? {
     switch self {
-    case .inviteReceived(let leg, _), .cancelled(let leg, _), .acknowledged(let leg, _), .ackTimedOut(let leg), .progress(let leg, _, _),
-      .answered(let leg, _), .failed(let leg, _, _, _), .reinviteReceived(let leg, _), .byeReceived(let leg, _), .pingAnswered(let leg, _),
+    case .inviteReceived(let leg, _), .cancelled(let leg, _), .acknowledged(let leg, _), .ackTimedOut(let leg),
+      .progress(let leg, _, _),
+      .answered(let leg, _), .failed(let leg, _, _, _), .reinviteReceived(let leg, _), .byeReceived(let leg, _),
+      .pingAnswered(let leg, _),
       .legClosed(let leg):
       leg
     case .refused: nil
@@ -131,6 +139,7 @@ extension Event {
 }
 
 func torture(_ name: String) throws -> [UInt8] {
-  let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().appending(path: "Vectors/sip-rfc4475")
+  let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().appending(
+    path: "Vectors/sip-rfc4475")
   return Array(try Data(contentsOf: folder.appending(path: name + ".dat")))
 }

@@ -10,7 +10,7 @@ struct ClientKey: Hashable {
 ///
 /// | phase | 1xx | 2xx | 3xx–6xx | retransmission | end |
 /// |---|---|---|---|---|---|
-/// | calling | proceeding | accepted, M (others: completed, K) | completed, D (K) | A: again, doubled (E: up to T2) | B (F): 408 |
+/// | calling | proceeding | accepted, M (others: completed, K) | completed, D (K) | A, doubled (E: up to T2) | B (F): 408 |
 /// | proceeding | to the leg | as above | as above | E: again each T2 | F: 408 |
 /// | accepted | ignored | ACK again, or a fork ended | ignored | – | M |
 /// | completed | ignored | ignored | INVITE: ACK again | – | D (K) |

@@ -1,8 +1,8 @@
 import Bytes
 import SIP
 
-/// How legs are found by a request inside their dialog. Our tag is random and unique, so the peer's need not be part of the key; it is
-/// compared afterwards. A spiral, our own outbound call coming back, has the same Call-ID and another local tag.
+/// How legs are found by a request inside their dialog. Our tag is random and unique, so the peer's need not be part of the key;
+/// it is compared afterwards. A spiral, our own outbound call coming back, has the same Call-ID and another local tag.
 struct DialogKey: Hashable {
   let callID: String
   let localTag: String
@@ -34,7 +34,7 @@ extension Message {
   /// The first Contact's URI; nil if there is none, or it is not one we can reach.
   var contactTarget: String? {
     guard let contact = try? contacts.first, contact.uri.scheme == .sip || contact.uri.scheme == .sips,
-      contact.uri.whole.count <= Limits.identifierBytes
+      contact.uri.whole.count <= Limits.targetBytes
     else { return nil }
     return text(contact.uri.whole)
   }
@@ -49,23 +49,28 @@ extension Message {
   }
 }
 
-/// Where a request goes first (RFC 3261 §8.1.2, §12.2.1.1): the topmost route, else the target. A host name, which only the transport could
-/// resolve, means the way the dialog has come. A connection to the same address is used again.
+/// Where a request goes first (RFC 3261 §8.1.2, §12.2.1.1): the topmost route, else the target. A host name, which only the
+/// transport could resolve, means the way the dialog has come. A connection to the same address is used again.
 func nextHop(target: String, routes: [String], base: Flow) -> Flow {
   var text = routes.first.map(uriText) ?? target
   if text.isEmpty { text = target }
-  let bytes = Array(text.utf8)
-  guard let uri = try? URI(bytes) else { return base }
-  var host = bytes.text(uri.host)
-  if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
-  guard let ip = IPAddress(host) else { return base }
-  if base.transport == .tcp, ip == base.remote.ip { return base }
+  guard let hop = address(of: text) else { return base }
+  if base.transport == .tcp, hop.ip == base.remote.ip { return base }
   var flow = base
-  flow.remote = SocketAddress(ip, uri.port ?? 5060)
-  if let transport = uri.parameter("transport", in: bytes) {
+  flow.remote = hop
+  let bytes = Array(text.utf8)
+  if let transport = (try? URI(bytes))?.parameter("transport", in: bytes) {
     flow.transport = bytes.text(transport).lowercased() == "tcp" ? .tcp : .udp
   }
   return flow
+}
+
+/// The address in a SIP URI; nil if it has a host name.
+func address(of uriText: String) -> SocketAddress? {
+  let bytes = Array(uriText.utf8)
+  guard let uri = try? URI(bytes) else { return nil }
+  let host = bytes.text(uri.host).filter { $0 != "[" && $0 != "]" }
+  return IPAddress(host).map { SocketAddress($0, uri.port ?? 5060) }
 }
 
 /// The URI inside a name-addr as written, angle brackets removed.

@@ -43,7 +43,8 @@ struct DigestClient {
     challenge = next
   }
 
-  /// The best challenge of a 401 or 407: SHA-256 before MD5. Schemes, algorithms and qop that we lack (`auth-int` alone) are passed over.
+  /// The best challenge of a 401 or 407: SHA-256 before MD5. Schemes, algorithms and qop that we lack (`auth-int` alone) are
+  /// passed over.
   static func challenge(in response: Message) -> Challenge? {
     let isProxy = response.statusCode == 407
     guard let values = try? response.authentication(isProxy ? .proxyAuthenticate : .wwwAuthenticate) else { return nil }
@@ -74,7 +75,8 @@ struct DigestClient {
     let digits = String(nonceCount, radix: 16)
     let count = String(repeating: "0", count: max(0, 8 - digits.count)) + digits
     let response = Self.response(
-      challenge, username: credentials.username, password: credentials.password.exposed, method: method.name, uri: uri, cnonce: cnonce,
+      challenge, username: credentials.username, password: credentials.password.exposed, method: method.name, uri: uri,
+      cnonce: cnonce,
       nonceCount: count)
     var value = "Digest username=\(quotedString(credentials.username)), realm=\(quotedString(challenge.realm))"
     value += ", nonce=\(quotedString(challenge.nonce)), uri=\(quotedString(uri)), response=\"\(response)\""

@@ -2,15 +2,16 @@ public import SIP
 
 /// What the user agent tells the call machine.
 ///
-/// Order on an inbound leg: `inviteReceived`, then at most one of `cancelled` / (after `answer`) `acknowledged` or `ackTimedOut`, any number of
-/// `reinviteReceived` and `pingAnswered`, at most one `byeReceived`, and as the last of all, always, `legClosed`.
+/// Order on an inbound leg: `inviteReceived`, then at most one of `cancelled` / (after `answer`) `acknowledged` or `ackTimedOut`,
+/// any number of `reinviteReceived` and `pingAnswered`, at most one `byeReceived`, and as the last of all, always, `legClosed`.
 /// On an outbound leg: any number of `progress`, one of `answered` / `failed`, … , `legClosed`.
 public enum Event: Sendable {
   /// A new call; 100 is already sent.
   case inviteReceived(LegID, InboundInvite)
   /// CANCEL before a final response; 200 and 487 are already sent.
   case cancelled(LegID, ReasonValue?)
-  /// The ACK of our 200 arrived; `sdp` is the answer when the INVITE had no offer, nil otherwise.
+  /// The ACK of our 200 arrived; `sdp` is the answer when the INVITE had no offer, nil otherwise. Comes again for a re-INVITE only if
+  /// that had no offer.
   case acknowledged(LegID, sdp: String?)
   /// No ACK within 64·T1 of our 200: the BYE that RFC 3261 §13.3.1.4 asks for is already sent.
   case ackTimedOut(LegID)
@@ -26,15 +27,18 @@ public enum Event: Sendable {
   case byeReceived(LegID, ReasonValue?)
   /// `alive` unless 408, 481, a time-out or a transport failure answered the `ping`.
   case pingAnswered(LegID, alive: Bool)
-  /// Nothing of the leg is left that could cause an event; its LegID is dead. Retransmissions are still absorbed for a while inside.
+  /// Nothing of the leg is left that could cause an event; its LegID is dead. Retransmissions are still absorbed for a while
+  /// inside.
   case legClosed(LegID)
-  /// A request was refused before a call existed. INVITEs received = `inviteReceived` + `refused` with `isInvite` (retransmissions apart).
+  /// A request was refused before a call existed. INVITEs received = `inviteReceived` + `refused` with `isInvite`
+  /// (retransmissions apart).
   case refused(RefusalReason, isInvite: Bool, trunk: String)
 }
 
 /// Why a request outside any leg was refused; the raw value is the metric label.
 public enum RefusalReason: String, Sendable, CaseIterable {
-  case malformed, version, uriScheme, method, extensionRequired, loop, merged, tooManyHops, notAcceptable, mediaType, noDialog, draining, overload
+  case malformed, version, uriScheme, method, extensionRequired, loop, merged, tooManyHops, notAcceptable, mediaType, noDialog,
+    draining, overload
 }
 
 /// An INVITE that opens a call.

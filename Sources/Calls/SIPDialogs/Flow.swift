@@ -4,8 +4,8 @@ public enum TransportProtocol: Hashable, Sendable { case udp, tcp }
 
 /// How a message came or is to go.
 ///
-/// `local` is a concrete address that the peer can reach (never 0.0.0.0): it is written into Via and Contact. For TCP `remote` names the
-/// connection to reuse; the transport opens one if none is left.
+/// `local` is a concrete address that the peer can reach (never 0.0.0.0): it is written into Via and Contact. For TCP `remote`
+/// names the connection to reuse; the transport opens one if none is left.
 public struct Flow: Hashable, Sendable, CustomStringConvertible {
   public var transport: TransportProtocol
   public var local: SocketAddress

@@ -2,7 +2,8 @@ public import SIP
 
 /// What can happen to a `UserAgent`.
 public enum Input: Sendable {
-  /// A datagram, or one message framed by `StreamFramer`, with the trunk its source belongs to. The transport drops strangers unparsed.
+  /// A datagram, or one message framed by `StreamFramer`, with the trunk its source belongs to. The transport drops strangers
+  /// unparsed.
   case received([UInt8], Flow, trunk: String)
   /// ICMP error, connection refused or lost.
   case transportFailed(Flow)
@@ -13,8 +14,8 @@ public enum Input: Sendable {
   case draining(Bool)
 }
 
-/// What the call machine asks of the user agent. A command for a leg that is gone, or that does not fit the leg's phase, has no effect:
-/// it crossed an event on its way.
+/// What the call machine asks of the user agent. A command for a leg that is gone, or that does not fit the leg's phase, has no
+/// effect: it crossed an event on its way.
 public enum Command: Sendable {
   /// 101…199 on an inbound leg, such as 180 or 183; `sdp` as body.
   case respondProvisional(LegID, code: Int, reason: String?, sdp: String?)
@@ -24,8 +25,8 @@ public enum Command: Sendable {
   case refuse(LegID, code: Int, reason: String?, cause: ReasonValue?, retryAfter: Int?)
   /// A new outbound leg; the `LegID` is the caller's (`LegID.outbound`).
   case invite(LegID, OutboundInvite)
-  /// Gives an outbound INVITE up. CANCEL waits for the first provisional response (RFC 3261 §9.1); a 2xx that crosses it gets ACK and BYE.
-  /// Ends in `failed` (487 as a rule) and `legClosed`.
+  /// Gives an outbound INVITE up. CANCEL waits for the first provisional response (RFC 3261 §9.1); a 2xx that crosses it gets ACK
+  /// and BYE. Ends in `failed` (487 as a rule) and `legClosed`.
   case cancel(LegID, ReasonValue?)
   /// Ends an answered leg. On an inbound leg whose 200 has no ACK yet the BYE waits for the ACK or its time-out (RFC 3261 §15).
   case bye(LegID, ReasonValue?)
@@ -40,7 +41,8 @@ public struct OutboundInvite: Sendable {
   public var trunk: TrunkPeer
   /// User part of Request-URI and To.
   public var to: String
-  /// User part of From; with `isPrivate` From becomes `anonymous@anonymous.invalid` (RFC 3323) and this goes into P-Asserted-Identity only.
+  /// User part of From; with `isPrivate` From becomes `anonymous@anonymous.invalid` (RFC 3323) and this goes into
+  /// P-Asserted-Identity only.
   public var from: String
   public var displayName: String?
   public var isPrivate: Bool
@@ -54,8 +56,9 @@ public struct OutboundInvite: Sendable {
   public var extraHeaders: [(name: String, value: String)]
 
   public init(
-    trunk: TrunkPeer, to: String, from: String, displayName: String? = nil, isPrivate: Bool = false, assertedIdentity: String? = nil,
-    sdp: String, callID: String? = nil, maxForwards: Int = 70, extraHeaders: [(name: String, value: String)] = []
+    trunk: TrunkPeer, to: String, from: String, displayName: String? = nil, isPrivate: Bool = false,
+    assertedIdentity: String? = nil, sdp: String, callID: String? = nil, maxForwards: Int = 70,
+    extraHeaders: [(name: String, value: String)] = []
   ) {
     (self.trunk, self.to, self.from, self.displayName, self.isPrivate) = (trunk, to, from, displayName, isPrivate)
     (self.assertedIdentity, self.sdp, self.callID) = (assertedIdentity, sdp, callID)

@@ -3,7 +3,8 @@ import SIP
 
 /// One INVITE usage.
 ///
-/// Inbound: ringing → answered (2xx without ACK) → confirmed → ending (our BYE is out). Outbound: calling → confirmed → ending.
+/// Inbound: ringing → answered (2xx without ACK) → confirmed → ending (our BYE is out).
+/// Outbound: calling → confirmed → ending.
 struct Leg {
   enum Phase { case ringing, calling, answered, confirmed, ending }
 
@@ -18,7 +19,11 @@ struct Leg {
     var isReinvite: Bool
   }
 
-  enum Cancel: Equatable { case none, waiting(ReasonValue?), sent }
+  enum Cancel: Equatable {
+    case none
+    case waiting(ReasonValue?)
+    case sent
+  }
 
   let id: LegID
   let trunk: String

@@ -10,8 +10,8 @@ enum Limits {
   static let forks = 8
   /// Routes taken over from Record-Route; a dialog with more is not made.
   static let routes = 16
-  /// Longest Call-ID, tag, branch or URI that is kept.
-  static let identifierBytes = 512
+  /// Longest Contact URI that becomes the target of our requests.
+  static let targetBytes = 512
   /// Extra headers of one outbound INVITE.
   static let extraHeaders = 32
 }

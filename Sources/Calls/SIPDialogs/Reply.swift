@@ -6,7 +6,9 @@ struct Reply {
   let message: Message
   /// The first Via field with `received` and `rport` filled in.
   let topVia: String
-  let flow: Flow
+  var flow: Flow
+  /// Where they go once the connection the request came on is lost: the source address with the port of Via (RFC 3261 §18.2.2).
+  let fallback: SocketAddress
   /// The request asked for rport (RFC 3581).
   let isSymmetric: Bool
 
@@ -17,6 +19,7 @@ struct Reply {
     guard let via = try? message.topVia else {
       topVia = message.text(field.value)
       flow = source
+      fallback = source.remote
       isSymmetric = false
       return
     }
@@ -29,14 +32,17 @@ struct Reply {
     }
     let ip = source.remote.ip.unmapped
     let sentBy = message.text(via.host)
-    if via.received == nil, via.wantsRport || IPAddress(sentBy.filter { $0 != "[" && $0 != "]" }) != ip { text += ";received=\(ip)" }
+    if via.received == nil, via.wantsRport || IPAddress(sentBy.filter { $0 != "[" && $0 != "]" }) != ip {
+      text += ";received=\(ip)"
+    }
     topVia = text + message.text(ByteRange(joining: via.whole.upper, field.value.upper))
     flow = Reply.destination(via, source)
+    fallback = SocketAddress(source.remote.ip, via.port ?? 5060)
     isSymmetric = via.wantsRport
   }
 
-  /// A connection is answered on itself. A datagram is answered to its source address; to the source port with rport, else to the port in
-  /// Via. `maddr` is passed over on purpose: answers go only where requests came from.
+  /// A connection is answered on itself. A datagram is answered to its source address; to the source port with rport, else to the
+  /// port in Via. `maddr` is passed over on purpose: answers go only where requests came from.
   private static func destination(_ via: Via, _ source: Flow) -> Flow {
     guard source.transport == .udp, !via.wantsRport else { return source }
     var flow = source

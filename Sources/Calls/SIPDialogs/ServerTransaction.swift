@@ -1,7 +1,8 @@
 import Bytes
 import SIP
 
-/// RFC 3261 §17.2.3: branch, sent-by and method, and the trunk, so that no trunk can touch another's. The source port is not part of it.
+/// RFC 3261 §17.2.3: branch, sent-by and method, and the trunk, so that no trunk can touch another's. The source port is not
+/// part of it.
 struct ServerKey: Hashable {
   var trunk: String
   /// The branch, or for RFC 2543 peers what stands in for it.

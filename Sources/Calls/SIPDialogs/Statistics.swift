@@ -40,6 +40,8 @@ public struct Statistics: Sendable {
   }
 
   mutating func sent(_ method: Method, _ code: Int) { responsesSent[Response(method: method, code: code), default: 0] += 1 }
-  mutating func received(_ method: Method, _ code: Int) { responsesReceived[Response(method: method, code: code), default: 0] += 1 }
+  mutating func received(_ method: Method, _ code: Int) {
+    responsesReceived[Response(method: method, code: code), default: 0] += 1
+  }
   mutating func drop(_ reason: DropReason) { dropped[reason, default: 0] += 1 }
 }

@@ -4,7 +4,8 @@ import SIP
 extension UserAgent {
   /// Sends a request and starts its machine; false if the table is full.
   mutating func beginClient(
-    _ purpose: ClientTransaction.Purpose, _ method: Method, branch: String, leg: LegID?, trunk: String, _ flow: Flow, _ bytes: [UInt8]
+    _ purpose: ClientTransaction.Purpose, _ method: Method, branch: String, leg: LegID?, trunk: String, _ flow: Flow,
+    _ bytes: [UInt8]
   ) -> UInt64? {
     guard clients.count < Limits.clientTransactions else { return nil }
     let id = nextNumber()
@@ -48,6 +49,21 @@ extension UserAgent {
       guard let client = clients[id] else { continue }
       endClient(id)
       clientFailed(client, code: 503, byTransport: true)
+    }
+    if flow.transport == .tcp { connectionLost(flow.remote) }
+  }
+
+  /// A connection that a peer had opened to us is gone; its port can not be connected to. Responses go to the port in Via, requests to
+  /// the one in Contact, on new connections.
+  private mutating func connectionLost(_ remote: SocketAddress) {
+    for id in servers.keys {
+      guard let reply = servers[id]?.reply, reply.flow.transport == .tcp, reply.flow.remote == remote else { continue }
+      servers[id]?.reply?.flow.remote = reply.fallback
+    }
+    for (id, leg) in legs where !id.isOutbound && leg.flow.transport == .tcp && leg.flow.remote == remote {
+      guard let target = address(of: leg.dialog.remoteTarget), target.ip == remote.ip else { continue }
+      legs[id]?.flow.remote = target
+      legs[id]?.answer?.flow.remote = target
     }
   }
 

@@ -4,7 +4,9 @@ import SIP
 extension UserAgent {
   /// A request with the tag of one of our legs (RFC 3261 §12.2.2).
   mutating func received(inDialog request: Request, _ id: LegID) {
-    guard let leg = legs[id], leg.trunk == request.trunk, isPeer(request, of: leg) else { return refuse(request, .noDialog, code: 481) }
+    guard let leg = legs[id], leg.trunk == request.trunk, isPeer(request, of: leg) else {
+      return refuse(request, .noDialog, code: 481)
+    }
     guard servers.count < Limits.serverTransactions else {
       return respondStateless(request.reply, ResponseContent(code: 503, fields: [(.retryAfter, "1")]))
     }
@@ -75,7 +77,8 @@ extension UserAgent {
     let transaction = beginServer(request.key, .invite, merge: mergeKey(request), request.reply, leg: leg.id)
     respond(transaction, ResponseContent(code: 100))
     legs[leg.id]?.reinvite = Leg.Reinvite(
-      transaction: transaction, sequence: request.envelope.cseq.number, isLateOffer: sdp == nil, target: request.message.contactTarget)
+      transaction: transaction, sequence: request.envelope.cseq.number, isLateOffer: sdp == nil,
+      target: request.message.contactTarget)
     emit(.reinviteReceived(leg.id, sdp: sdp))
   }
 }

@@ -9,7 +9,8 @@ extension UserAgent {
     let tag = newTag()
     let to = message.field(.to).map { message.text($0.value) } ?? ""
     let dialog = Dialog(
-      callID: message.callID, localTag: tag, remoteTag: request.envelope.from.tag.map(message.text) ?? "", localParty: to + ";tag=" + tag,
+      callID: message.callID, localTag: tag, remoteTag: request.envelope.from.tag.map(message.text) ?? "",
+      localParty: to + ";tag=" + tag,
       remoteParty: message.field(.from).map { message.text($0.value) } ?? "",
       remoteTarget: message.contactTarget ?? "sip:\(request.flow.remote)", routeSet: routes,
       localSequence: UInt32(truncatingIfNeeded: random.next() & 0xffff) + 1, remoteSequence: request.envelope.cseq.number)
@@ -47,7 +48,9 @@ extension UserAgent {
   }
 
   private mutating func respondProvisional(_ id: LegID, _ code: Int, _ reason: String?, _ sdp: String?) {
-    guard let leg = legs[id], leg.phase == .ringing, let transaction = leg.inviteTransaction, (101..<200).contains(code) else { return }
+    guard let leg = legs[id], leg.phase == .ringing, let transaction = leg.inviteTransaction, (101..<200).contains(code) else {
+      return
+    }
     let content = ResponseContent(code: code, reason: reason, tag: leg.dialog.localTag, sdp: sdp, isDialogForming: true)
     respond(transaction, content)
     legs[id]?.lastProvisional = (code, reason, sdp)
@@ -80,7 +83,9 @@ extension UserAgent {
   }
 
   private mutating func refuse(_ id: LegID, _ code: Int, _ reason: String?, _ cause: ReasonValue?, _ retryAfter: Int?) {
-    guard let leg = legs[id], leg.phase == .ringing, let transaction = leg.inviteTransaction, (300..<700).contains(code) else { return }
+    guard let leg = legs[id], leg.phase == .ringing, let transaction = leg.inviteTransaction, (300..<700).contains(code) else {
+      return
+    }
     var content = ResponseContent(code: code, reason: reason, tag: leg.dialog.localTag)
     if let cause { content.fields.append((.reason, cause.description)) }
     if let retryAfter { content.fields.append((.retryAfter, String(max(0, retryAfter)))) }
@@ -89,7 +94,8 @@ extension UserAgent {
   }
 
   private mutating func answerReinvite(_ id: LegID, _ sdp: String) {
-    guard let leg = legs[id], leg.phase == .confirmed, let reinvite = leg.reinvite, let flow = servers[reinvite.transaction]?.reply?.flow,
+    guard let leg = legs[id], leg.phase == .confirmed, let reinvite = leg.reinvite,
+      let flow = servers[reinvite.transaction]?.reply?.flow,
       let bytes = respond(reinvite.transaction, ResponseContent(code: 200, sdp: sdp, isDialogForming: true))
     else { return }
     legs[id]?.reinvite = nil

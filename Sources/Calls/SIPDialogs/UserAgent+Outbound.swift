@@ -153,9 +153,12 @@ extension UserAgent {
     fail(id, code: code, cause: message.reasons.first, byTransport: false)
   }
 
-  /// Whether a challenge can be answered: by the configured trunk from the address that was asked, one try, and one more if only stale.
+  /// Whether a challenge can be answered: by the configured trunk from the address that was asked, one try, and one more if
+  /// only stale.
   private mutating func takeChallenge(_ id: LegID, _ message: Message, from flow: Flow, sentTo target: Flow) -> Bool {
-    guard let leg = legs[id], flow.remote.ip == target.remote.ip, let challenge = DigestClient.challenge(in: message) else { return false }
+    guard let leg = legs[id], flow.remote.ip == target.remote.ip, let challenge = DigestClient.challenge(in: message) else {
+      return false
+    }
     if legs[id]?.digest != nil { return legs[id]?.digest?.renew(challenge) ?? false }
     guard let credentials = leg.invite?.trunk.credentials else { return false }
     legs[id]?.digest = DigestClient(credentials, challenge)
@@ -169,7 +172,8 @@ extension UserAgent {
       flow.remote.ip == client.flow.remote.ip, let challenge = DigestClient.challenge(in: message)
     else { return false }
     legs[id]?.digest?.answer(challenge)
-    sendInDialog(client.purpose, client.key.method, id, fields: sent.reasons.first.map { [(.reason, $0.description)] } ?? [], isRetry: true)
+    sendInDialog(
+      client.purpose, client.key.method, id, fields: sent.reasons.first.map { [(.reason, $0.description)] } ?? [], isRetry: true)
     return true
   }
 
@@ -199,7 +203,8 @@ extension UserAgent {
       }
     }
     let branch = newBranch(for: "")
-    let (bytes, flow) = request(method, in: leg.dialog, sequence: leg.dialog.localSequence, branch: branch, base: leg.flow, fields: fields)
+    let (bytes, flow) = request(
+      method, in: leg.dialog, sequence: leg.dialog.localSequence, branch: branch, base: leg.flow, fields: fields)
     legs[id] = leg
     if beginClient(purpose, method, branch: branch, leg: id, trunk: leg.trunk, flow, bytes) == nil {
       if purpose == .bye { close(id) } else { emit(.pingAnswered(id, alive: true)) }

@@ -22,11 +22,13 @@ extension UserAgent {
       envelope = try message.checked()
     } catch {
       guard method != .ack else { return counters.drop(.strayAcknowledgement) }
-      refuseStateless(reply, error.status == 505 ? .version : error.status == 416 ? .uriScheme : .malformed, trunk, code: error.status)
+      refuseStateless(
+        reply, error.status == 505 ? .version : error.status == 416 ? .uriScheme : .malformed, trunk, code: error.status)
       return
     }
     let request = Request(
-      message: message, envelope: envelope, method: method, flow: flow, trunk: trunk, key: serverKey(message, envelope, trunk), reply: reply)
+      message: message, envelope: envelope, method: method, flow: flow, trunk: trunk, key: serverKey(message, envelope, trunk),
+      reply: reply)
     switch method {
     case .ack: return received(ack: request)
     case .cancel: return received(cancel: request)
@@ -41,8 +43,8 @@ extension UserAgent {
     receivedOutside(request)
   }
 
-  /// RFC 3261 §17.2.3. A branch without the magic cookie, or with nothing behind it, is of an RFC 2543 peer: the whole of what may not change
-  /// stands in for it.
+  /// RFC 3261 §17.2.3. A branch without the magic cookie, or with nothing behind it, is of an RFC 2543 peer: the whole of what
+  /// may not change stands in for it.
   private func serverKey(_ message: Message, _ envelope: Envelope, _ trunk: String) -> ServerKey {
     let branch = envelope.via.branch.map(message.text) ?? ""
     var sentBy = message.text(envelope.via.host).lowercased()
@@ -78,7 +80,9 @@ extension UserAgent {
 
   /// A new call, after the last checks of the body.
   private mutating func open(_ request: Request) {
-    if isDraining { return refuse(request, .draining, code: 503, fields: [(.retryAfter, String(configuration.retryAfterSeconds))]) }
+    if isDraining {
+      return refuse(request, .draining, code: 503, fields: [(.retryAfter, String(configuration.retryAfterSeconds))])
+    }
     guard legs.count < Limits.legs, servers.count < Limits.serverTransactions else {
       return refuseStateless(request.reply, .overload, request.trunk, code: 503)
     }
@@ -88,13 +92,18 @@ extension UserAgent {
     case .sdp(let text): sdp = text
     }
     let routes: [String]
-    do throws(ParseError) { routes = try request.message.recordRouteSet } catch { return refuse(request, .malformed, code: error.status) }
+    do throws(ParseError) { routes = try request.message.recordRouteSet } catch {
+      return refuse(request, .malformed, code: error.status)
+    }
     let invite = InboundInvite(request.message, request.envelope, trunk: request.trunk, flow: request.flow, sdp: sdp)
     let leg = openLeg(request, routes, isLateOffer: sdp == nil)
     emit(.inviteReceived(leg, invite))
   }
 
-  private enum Offer { case sdp(String?), refused }
+  private enum Offer {
+    case sdp(String?)
+    case refused
+  }
 
   /// The offer of an INVITE; refuses what we can not read or answer.
   private mutating func offer(of request: Request) -> Offer {

@@ -17,10 +17,13 @@ let allowedMethods = "INVITE, ACK, CANCEL, BYE, OPTIONS"
 
 extension UserAgent {
   /// Starts the machine of a request; the caller has looked that the table has room.
-  mutating func beginServer(_ key: ServerKey, _ method: Method, merge: MergeKey? = nil, _ reply: Reply, leg: LegID? = nil) -> UInt64 {
+  mutating func beginServer(_ key: ServerKey, _ method: Method, merge: MergeKey? = nil, _ reply: Reply, leg: LegID? = nil)
+    -> UInt64
+  {
     let id = nextNumber()
     servers[id] = ServerTransaction(
-      key: key, method: method, mergeKey: merge, isReliable: reply.flow.transport == .tcp, isSymmetric: reply.isSymmetric, leg: leg,
+      key: key, method: method, mergeKey: merge, isReliable: reply.flow.transport == .tcp, isSymmetric: reply.isSymmetric,
+      leg: leg,
       reply: reply, flow: reply.flow)
     serverIndex[key] = id
     if let merge { merges[merge] = id }

@@ -1,7 +1,8 @@
 public import Bytes
 import SIP
 
-/// The SIP user agent core of the gateway: transactions, dialogs and INVITE usages of RFC 3261, without sockets, clock or randomness of its own.
+/// The SIP user agent core of the gateway: transactions, dialogs and INVITE usages of RFC 3261, without sockets, clock or
+/// randomness of its own.
 ///
 /// Belongs to one thread. Every input is one call of `handle`; everything it causes is in `output` when the call returns.
 public struct UserAgent {
@@ -54,7 +55,8 @@ public struct UserAgent {
     return out
   }
 
-  /// Takes one input and appends what it causes to `output`. Malformed messages are answered or dropped, and counted; nothing traps or throws.
+  /// Takes one input and appends what it causes to `output`. Malformed messages are answered or dropped, and counted; nothing
+  /// traps or throws.
   public mutating func handle(_ input: Input, at now: Instant, into output: inout Output) {
     self.now = now
     swap(&self.output, &output)

@@ -14,8 +14,8 @@ public struct Envelope: Sendable {
 extension Message {
   /// Reads the headers that the handling of a message rests on, and checks the structure of the whole.
   ///
-  /// Throws the first fault: a structural one from `init`, a required header that is missing or repeated, a value against its grammar.
-  /// `ParseError.status` is what answers a request: 505 for another version, 416 for a URI scheme, 400 else.
+  /// Throws the first fault: a structural one from `init`, a required header that is missing or repeated, a value against its
+  /// grammar. `ParseError.status` is what answers a request: 505 for another version, 416 for a URI scheme, 400 else.
   public func checked() throws(ParseError) -> Envelope {
     if let defect { throw defect }
     let span = bytes.span

@@ -44,7 +44,8 @@ struct HeadReader {
     throw ParseError(.lineEnd, at: count)
   }
 
-  private mutating func readField(_ bytes: Span<UInt8>, from start: Int, _ index: borrowing HeaderIndex) throws(ParseError) -> Int {
+  private mutating func readField(_ bytes: Span<UInt8>, from start: Int, _ index: borrowing HeaderIndex) throws(ParseError) -> Int
+  {
     var scanner = Scanner(bytes, ByteRange(start, bytes.count))
     let name = scanner.run(.token)
     scanner.skipBlanks()
@@ -109,7 +110,8 @@ extension HeadReader {
 
   private func isVersion(_ bytes: Span<UInt8>, _ range: ByteRange) -> Bool {
     guard range.count > 4, bytes.equals(ByteRange(range.lower, range.lower + 4), "sip/") else { return false }
-    for index in range.lower + 4..<min(range.upper, bytes.count) where !bytes[index].isDigit && bytes[index] != UInt8(ascii: ".") {
+    for index in range.lower + 4..<min(range.upper, bytes.count) where !bytes[index].isDigit && bytes[index] != UInt8(ascii: ".")
+    {
       return false
     }
     return true

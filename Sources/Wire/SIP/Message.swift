@@ -1,8 +1,8 @@
 /// A SIP message as it was received: its bytes and a table of where its fields stand. Headers are parsed when they are asked for.
 ///
-/// Parsing is in two steps, so that a request with a fault can still be answered: `init` finds start line, fields and body and throws only if
-/// there is nothing to answer; `checked()` reads everything a user agent relies on and throws the first fault with the status code for it.
-/// Costs one array (the fields) besides the bytes handed in; about 1 µs per kilobyte.
+/// Parsing is in two steps, so that a request with a fault can still be answered: `init` finds start line, fields and body and
+/// throws only if there is nothing to answer; `checked()` reads everything a user agent relies on and throws the first fault with
+/// the status code for it. Costs one array (the fields) besides the bytes handed in; about 1 µs per kilobyte.
 public struct Message: Sendable {
   /// The bytes as received, but for folded lines, whose line ends have become spaces.
   public let bytes: [UInt8]

@@ -83,7 +83,8 @@ public struct MessageWriter: Sendable {
 }
 
 extension Message {
-  /// The message written again: every field in its place with its own value, known names in canonical spelling, folded lines unfolded.
+  /// The message written again: every field in its place with its own value, known names in canonical spelling, folded lines
+  /// unfolded.
   public func written() -> [UInt8] {
     var out: [UInt8] = []
     out.reserveCapacity(bytes.count + 64)

@@ -20,7 +20,8 @@ public struct NameAddress: Hashable, Sendable {
       scanner.skipBlanks()
       guard scanner.next == .less else { throw ParseError(.address, at: scanner.position) }
     } else {
-      // A display name without quotes is tokens and blanks up to `<`; a bare URI has its colon first. UTF-8 is seen and let through.
+      // A display name without quotes is tokens and blanks up to `<`; a bare URI has its colon first. UTF-8 is seen and let
+      // through.
       while !scanner.atEnd, CharacterClass.token.contains(scanner.next) || scanner.next.isBlank || scanner.next >= 128 {
         scanner.position &+= 1
       }

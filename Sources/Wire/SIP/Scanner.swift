@@ -45,7 +45,9 @@ struct Scanner: ~Escapable {
   }
 
   /// A decimal number of at most `limit`; leading zeros are legal.
-  @_lifetime(self: copy self) mutating func number(upTo limit: UInt32, _ rule: ParseError.Rule = .number) throws(ParseError) -> UInt32 {
+  @_lifetime(self: copy self) mutating func number(upTo limit: UInt32, _ rule: ParseError.Rule = .number) throws(ParseError)
+    -> UInt32
+  {
     let start = position
     var value: UInt64 = 0
     while position < end, bytes[position].isDigit {

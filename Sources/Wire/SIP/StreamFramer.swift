@@ -1,14 +1,15 @@
 /// Cuts the bytes of a TCP connection into messages (RFC 3261 §18.3), wherever the segments split them.
 ///
-/// One per connection. Holds at most one message and one segment; a peer that stays in the middle of a message is the transport's to time
-/// out (`isMidMessage`).
+/// One per connection. Holds at most one message and one segment; a peer that stays in the middle of a message is the transport's
+/// to time out (`isMidMessage`).
 public struct StreamFramer: Sendable {
   public enum Frame: Sendable {
     /// One whole message.
     case message([UInt8])
     /// CRLF CRLF between messages: answer with one CRLF (RFC 5626 §3.5.1).
     case ping
-    /// Framing is lost. Hand the bytes to the user agent, which answers 400 if it can, then close the connection. Nothing comes after this.
+    /// Framing is lost. Hand the bytes to the user agent, which answers 400 if it can, then close the connection. Nothing
+    /// comes after this.
     case broken([UInt8], ParseError)
   }
 

@@ -50,7 +50,9 @@ extension Scanner {
     return URI.make(.other, ByteRange(start, position))
   }
 
-  @_lifetime(self: copy self) private mutating func sipURI(_ scheme: URI.Scheme, from start: Int, _ bare: Bool) throws(ParseError) -> URI {
+  @_lifetime(self: copy self) private mutating func sipURI(_ scheme: URI.Scheme, from start: Int, _ bare: Bool) throws(ParseError)
+    -> URI
+  {
     let afterScheme = position
     var user = run(.user)
     var password = ByteRange.empty

@@ -1,6 +1,6 @@
 extension Message {
-  /// The values of a comma-separated header over all its fields, without blanks around them (RFC 3261 §7.3.1). Commas inside quotes and
-  /// angle brackets do not separate; empty values are left out.
+  /// The values of a comma-separated header over all its fields, without blanks around them (RFC 3261 §7.3.1). Commas inside
+  /// quotes and angle brackets do not separate; empty values are left out.
   public func values(of name: HeaderName) throws(ParseError) -> [ByteRange] {
     var out: [ByteRange] = []
     for field in fields where field.name == name {

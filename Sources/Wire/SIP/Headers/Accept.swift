@@ -1,6 +1,6 @@
 extension Message {
-  /// Whether a response with this media type is welcome (RFC 3261 §20.1). Without an Accept field everything we send is; an empty one
-  /// accepts nothing. `mediaType` in lower case, as `application/sdp`.
+  /// Whether a response with this media type is welcome (RFC 3261 §20.1). Without an Accept field everything we send is; an empty
+  /// one accepts nothing. `mediaType` in lower case, as `application/sdp`.
   public func accepts(_ mediaType: String) throws(ParseError) -> Bool {
     guard field(.accept) != nil else { return true }
     let kind = String(mediaType.prefix { $0 != "/" })

@@ -1,5 +1,5 @@
-/// A challenge (WWW-Authenticate, Proxy-Authenticate) or credentials (Authorization, Proxy-Authorization): a scheme and its parameters
-/// (RFC 3261 §20.44, RFC 8760).
+/// A challenge (WWW-Authenticate, Proxy-Authenticate) or credentials (Authorization, Proxy-Authorization): a scheme and its
+/// parameters (RFC 3261 §20.44, RFC 8760).
 public struct AuthenticationValue: Hashable, Sendable {
   /// `Digest`, as written.
   public var scheme: String

@@ -10,6 +10,8 @@ enum MaxForwards {
 
 extension Message {
   public var maxForwards: Int? {
-    get throws(ParseError) { try field(.maxForwards).map { field throws(ParseError) in try MaxForwards.parse(bytes.span, field.value) } }
+    get throws(ParseError) {
+      try field(.maxForwards).map { field throws(ParseError) in try MaxForwards.parse(bytes.span, field.value) }
+    }
   }
 }

@@ -1,5 +1,6 @@
 extension Message {
-  /// The values of Reason (RFC 3326 §2). Values against the grammar are left out: a reason is information, no message fails for it.
+  /// The values of Reason (RFC 3326 §2). Values against the grammar are left out: a reason is information, no message fails
+  /// for it.
   public var reasons: [ReasonValue] {
     guard field(.reason) != nil, let ranges = try? values(of: .reason) else { return [] }
     return ranges.compactMap { range in
