@@ -120,6 +120,24 @@ import Testing
     #expect(window.estimate(sequence) == expected)
   }
 
+  @Test(arguments: SRTPProfile.allCases)
+  func `a sender that began just below the first roll-over is read though its first packets were lost`(_ profile: SRTPProfile) throws {
+    var sender = try SRTPSender(profile, masterKey(profile))
+    var receiver = try SRTPReceiver(profile, masterKey(profile))
+    _ = try sender.protected(rtpPacket(65_530))
+    let late = try sender.protected(rtpPacket(65_535))
+    let sealed = try sender.protected(rtpPacket(3))
+    #expect(try receiver.unprotected(sealed) == rtpPacket(3))
+    #expect(try receiver.unprotected(late) == rtpPacket(65_535))
+    #expect(throws: SRTPError.replayed) { try receiver.unprotected(sealed) }
+    // A forged first packet leaves the way open for both.
+    var other = try SRTPReceiver(profile, masterKey(profile))
+    var forged = sealed
+    forged[20] ^= 1
+    #expect(throws: SRTPError.authenticationFailed) { try other.unprotected(forged) }
+    #expect(try other.unprotected(sealed) == rtpPacket(3))
+  }
+
   @Test func `an index before the first roll-over is no index`() {
     var window = IndexWindow()
     window.record(5)

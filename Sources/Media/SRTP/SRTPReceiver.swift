@@ -41,18 +41,14 @@ public struct SRTPReceiver: ~Copyable {
     let known = sources.find(ssrc)
     guard let slot = known ?? sources.vacancy() else { throw .tooManySources }
     let sequence = p.loadBigEndian16(2)
-    guard let index = known == nil ? UInt64(sequence) : sources[slot].rtp.estimate(sequence) else { throw .tooOld }
+    guard var index = known == nil ? UInt64(sequence) : sources[slot].rtp.estimate(sequence) else { throw .tooOld }
     guard index <= Limits.packetIndex else { throw .keyExhausted }
     if known != nil, let refusal = sources[slot].rtp.refusal(index) { throw refusal }
-    if rtp.isAEAD {
-      guard
-        rtp.open(
-          ssrc: ssrc, index: index, header: p, headerCount: header, text: p + header, count: inner - header, tagAt: p + inner)
-      else { throw .authenticationFailed }
-    } else {
-      let tag = rtp.authenticate(p, inner, rolloverCounter: UInt32(truncatingIfNeeded: index >> 16))
-      guard CRYPTO_memcmp(tag, p + inner, tagBytes) == 0 else { throw .authenticationFailed }
-      guard rtp.applyKeyStream(ssrc: ssrc, index: index, text: p + header, count: inner - header) else { throw .cryptoFailed }
+    if !open(p, count, header: header, ssrc: ssrc, index: index) {
+      // An unknown sender may have begun just below 2^16, its first packets lost: then this is the next roll-over's packet.
+      guard known == nil, sequence < Limits.missedBeforeFirst else { throw .authenticationFailed }
+      index += 1 << 16
+      guard open(p, count, header: header, ssrc: ssrc, index: index) else { throw .authenticationFailed }
     }
     if known == nil { sources.claim(slot, ssrc) }
     sources[slot].rtp.record(index)
@@ -87,5 +83,18 @@ public struct SRTPReceiver: ~Copyable {
     if known == nil { sources.claim(slot, ssrc) }
     sources[slot].rtcp.record(index)
     count = inner
+  }
+
+  /// Verifies the tag of an RTP packet under an index and, if it matches, decrypts; else the bytes stay. HOT
+  @inline(__always)
+  private func open(_ p: UnsafeMutablePointer<UInt8>, _ count: Int, header: Int, ssrc: UInt32, index: UInt64) -> Bool {
+    let inner = count - profile.rtpTagBytes
+    if rtp.isAEAD {
+      return rtp.open(
+        ssrc: ssrc, index: index, header: p, headerCount: header, text: p + header, count: inner - header, tagAt: p + inner)
+    }
+    let tag = rtp.authenticate(p, inner, rolloverCounter: UInt32(truncatingIfNeeded: index >> 16))
+    return CRYPTO_memcmp(tag, p + inner, profile.rtpTagBytes) == 0
+      && rtp.applyKeyStream(ssrc: ssrc, index: index, text: p + header, count: inner - header)
   }
 }
