@@ -31,8 +31,8 @@ enum Limits {
   static let keepAliveIdleSeconds: Int32 = 60
   static let keepAliveIntervalSeconds: Int32 = 15
   static let keepAliveProbes: Int32 = 4
-  /// How often the log names strangers.
-  static let strangerLogInterval = Duration.seconds(10)
+  /// How often the log names strangers, and connections refused for want of descriptors.
+  static let logInterval = Duration.seconds(10)
   /// Remembered routes of wildcard listeners, and for how long.
   static let routes = 1_024
   static let routeTime = Duration.seconds(10)

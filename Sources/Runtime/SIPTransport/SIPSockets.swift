@@ -18,21 +18,22 @@ import SIPDialogs
 ///
 /// Limits: 64 connections a trunk and 1,024 in all; 512 KiB waiting per connection; 10 s to connect, 20 s for a message.
 public final class SIPSockets: @unchecked Sendable {
-  private let loop: EventLoop
-  private let logger: Logger
+  let loop: EventLoop
+  let logger: Logger
   private let deliver: (Input) -> Void
-  private let counts = TransportMetrics()
-  private var trunks: AllowList
+  let counts = TransportMetrics()
+  var trunks: AllowList
   private var udp: [UDPPort] = []
   private var tcp: [TCPListener] = []
-  private var connections: [Flow: TCPConnection] = [:]
+  var connections: [Flow: TCPConnection] = [:]
   private var failures: [Flow] = []
   private var routes: [IPAddress: (local: IPAddress, until: Instant)] = [:]
   private var strangersTold = Instant.zero
-  private var reserve: Int32
-  private let buffer: UnsafeMutableRawBufferPointer  // owned; for reads from connections
-  private var armed = Instant.distantFuture
-  private var deadlineTimer: EventLoop.TimerID?
+  var shedTold = Instant.zero
+  var reserve: Int32
+  let buffer: UnsafeMutableRawBufferPointer  // owned; for reads from connections
+  var armed = Instant.distantFuture
+  var deadlineTimer: EventLoop.TimerID?
   private var failureTimer: EventLoop.TimerID?
   private var isClosed = false
 
@@ -149,149 +150,6 @@ public final class SIPSockets: @unchecked Sendable {
     fail(flow)
   }
 
-  // MARK: TCP
-
-  private func accept(_ listener: TCPListener) {
-    for _ in 0..<Limits.acceptsPerTurn {
-      let socket: TCPSocket
-      do throws(SystemError) {
-        guard let next = try listener.accept() else { return }
-        socket = next
-      } catch {
-        return shed(listener, error)
-      }
-      guard let trunk = trunkOrStranger(socket.remoteAddress, .tcp) else { continue }  // closed as `socket` goes
-      guard let local = socket.localAddress, hasRoom(trunk) else {
-        counts.drops[.connectionLimit].increment()
-        continue
-      }
-      add(TCPConnection(
-        accepted: socket, flow: Flow(transport: .tcp, local: local, remote: socket.remoteAddress), trunk: trunk, at: loop.now))
-    }
-  }
-
-  /// Without descriptors the connection would stay in the backlog and wake the loop for ever: the reserve takes it and closes it.
-  private func shed(_ listener: TCPListener, _ error: SystemError) {
-    guard error.isOutOfDescriptors else { return logger.error("\(error)") }
-    counts.drops[.descriptors].increment()
-    if reserve >= 0 { Glibc.close(reserve) }
-    _ = try? listener.accept()
-    reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)
-    logger.error("SIP connection refused: \(error)")
-  }
-
-  private func hasRoom(_ trunk: String) -> Bool {
-    connections.count < Limits.connections
-      && connections.values.reduce(0) { $0 + ($1.trunk == trunk ? 1 : 0) } < Limits.connectionsPerTrunk
-  }
-
-  private func sendTCP(_ message: Output.Message) {
-    // the flow's own connection, else any other with that peer, else a new one
-    var flow = message.flow
-    if connections[flow] == nil, let other = connections.first(where: { $0.key.remote == flow.remote })?.key { flow = other }
-    if connections[flow] == nil {
-      guard connect(flow) else { return fail(flow) }
-    }
-    guard connections[flow]?.append(message.bytes) == true else {
-      counts.drops[.slowReader].increment()
-      return end(flow, .failed)
-    }
-    guard connections[flow]?.isConnecting == false else { return }
-    step(flow) { $0.write(at: loop.now) }
-  }
-
-  private func connect(_ flow: Flow) -> Bool {
-    guard let trunk = trunks.trunk(of: flow.remote.ip), hasRoom(trunk) else {
-      counts.drops[.connectionLimit].increment()
-      return false
-    }
-    do throws(SystemError) {
-      let socket = try TCPSocket(connect: flow.remote, from: flow.local.ip)
-      return add(TCPConnection(connecting: socket, flow: flow, trunk: trunk, at: loop.now))
-    } catch {
-      counts.failures[.tcp].increment()
-      logger.notice("SIP connection failed", metadata: ["flow": "\(flow)", "error": "\(error)"])
-      return false
-    }
-  }
-
-  @discardableResult private func add(_ connection: TCPConnection) -> Bool {
-    let flow = connection.flow
-    guard connections[flow] == nil else { return false }
-    do throws(SystemError) {
-      try loop.register(connection.socket.fd, connection.interest) { [weak self] events in
-        self?.connectionReady(flow, events)
-      }
-    } catch {
-      logger.error("\(error)")
-      return false
-    }
-    connections[flow] = connection
-    counts.connections.set(Int64(connections.count))
-    armDeadline(connection.deadline)
-    return true
-  }
-
-  private func connectionReady(_ flow: Flow, _ events: IOEvents) {
-    if events.contains(.writable) || connections[flow]?.isConnecting == true {
-      step(flow) { $0.write(at: loop.now) }
-    }
-    guard let trunk = connections[flow]?.trunk, events.contains(.readable) || events.hasFailure else { return }
-    var messages: [[UInt8]] = []
-    step(flow) { connection in
-      connection.read(
-        into: buffer, at: loop.now, message: { messages.append($0) },
-        broken: { bytes in
-          counts.drops[.framing].increment()
-          messages.append(bytes)
-        })
-    }
-    for bytes in messages {
-      counts.count("in", .tcp, bytes)
-      deliver(.received(bytes, flow, trunk: trunk))
-    }
-  }
-
-  /// One step of a connection, and what follows from it.
-  private func step(_ flow: Flow, _ body: (inout TCPConnection) -> TCPConnection.Outcome) {
-    guard var connection = connections.removeValue(forKey: flow) else { return }  // not copied while it is changed
-    let before = connection.interest
-    var outcome = body(&connection)
-    if outcome == .goesOn, connection.hasUnsent, !connection.isConnecting { outcome = connection.write(at: loop.now) }
-    connections[flow] = connection
-    if outcome != .goesOn { return end(flow, outcome) }
-    if connection.interest != before { try? loop.modify(connection.socket.fd, connection.interest) }
-    armDeadline(connection.deadline)
-  }
-
-  private func end(_ flow: Flow, _ outcome: TCPConnection.Outcome) {
-    remove(flow)
-    counts.failures[.tcp].increment(by: outcome == .failed ? 1 : 0)
-    fail(flow)  // also an orderly close: transactions on it must not wait for an answer that cannot come
-  }
-
-  private func remove(_ flow: Flow) {
-    guard let connection = connections.removeValue(forKey: flow) else { return }
-    loop.unregister(connection.socket.fd)
-    counts.connections.set(Int64(connections.count))
-  }
-
-  private func closeLate() {
-    for (flow, connection) in connections where connection.deadline <= loop.now {
-      if connection.isLate { counts.drops[.framing].increment() }
-      end(flow, connection.isConnecting ? .failed : .ended)
-    }
-    armed = .distantFuture
-    armDeadline(connections.values.map(\.deadline).min() ?? .distantFuture)
-  }
-
-  /// Brings the timer forward if need be; one that fires early looks at all connections and sets itself anew.
-  private func armDeadline(_ deadline: Instant) {
-    guard let deadlineTimer, deadline < armed else { return }
-    armed = deadline
-    loop.setTimer(deadlineTimer, at: deadline)
-  }
-
   // MARK: both
 
   private func flush() {
@@ -299,7 +157,7 @@ public final class SIPSockets: @unchecked Sendable {
   }
 
   /// Tells of a failure in the next turn: never from within `send`.
-  private func fail(_ flow: Flow) {
+  func fail(_ flow: Flow) {
     guard !isClosed, failures.count < Limits.failuresPerTurn, !failures.contains(flow) else { return }
     failures.append(flow)
     if let failureTimer { loop.setTimer(failureTimer, at: loop.now) }
@@ -311,14 +169,20 @@ public final class SIPSockets: @unchecked Sendable {
     for flow in told where !isClosed { deliver(.transportFailed(flow)) }
   }
 
-  private func trunkOrStranger(_ source: SocketAddress, _ transport: TransportProtocol) -> String? {
+  func trunkOrStranger(_ source: SocketAddress, _ transport: TransportProtocol) -> String? {
     if let trunk = trunks.trunk(of: source.ip) { return trunk }
     counts.drops[.stranger].increment()
-    if loop.now >= strangersTold {
-      strangersTold = loop.now + Limits.strangerLogInterval
+    if mayTell(&strangersTold) {
       logger.notice("SIP from a stranger dropped: no trunk lists this address in peers", metadata: ["from": "\(source.ip)"])
     }
     return nil
+  }
+
+  /// True once per interval: strangers must not be able to fill the log.
+  func mayTell(_ next: inout Instant) -> Bool {
+    guard loop.now >= next else { return false }
+    next = loop.now + Limits.logInterval
+    return true
   }
 
   private static func serves(_ listener: SocketAddress, _ local: SocketAddress) -> Bool {
