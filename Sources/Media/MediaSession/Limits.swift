@@ -25,6 +25,8 @@ enum Limits {
   static let eventTimeout: Duration = .milliseconds(250)
   /// A relayed app that is quiet for this long is filled in with silence, so that the trunk's stream goes on.
   static let relaySilence: Duration = .milliseconds(200)
+  /// What the Opus encoder is told to expect at least, in per cent: enough that packets carry repair.
+  static let leastExpectedLoss = 5
   /// Trunk packet times we can send.
   static let packetTimeMilliseconds = 10...60
 }

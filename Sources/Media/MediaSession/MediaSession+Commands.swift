@@ -15,7 +15,7 @@ extension MediaSession {
     case .removeAppLeg(_, let leg):
       guard let index = index(of: leg) else { return }
       removeLeg(index, at: now, into: &output)
-    case .setTrunk(_, let parameters): setTrunk(parameters)
+    case .setTrunk(_, let parameters): setTrunk(parameters, at: now)
     case .lockWinner(_, let leg):
       guard !isLocked, connectedAt == nil, let index = index(of: leg) else { return }
       choose(index)
@@ -31,7 +31,7 @@ extension MediaSession {
     case .mute(_, let on):
       isMuted = on
       updateRelay()
-    case .hold(_, let on): hold(on)
+    case .hold(_, let on): hold(on, at: now)
     case .sendDigits(_, let request):
       for digit in request.digits.utf8 {
         _ = uplink.sender.enqueue(
@@ -107,8 +107,10 @@ extension MediaSession {
 
   // MARK: The trunk
 
-  private mutating func setTrunk(_ parameters: TrunkLegParameters) {
+  private mutating func setTrunk(_ parameters: TrunkLegParameters, at now: Instant) {
+    let wasReceiving = trunk.receives
     let changed = trunk.take(parameters)
+    if trunk.receives, !wasReceiving { trunk.restartSilence(at: now) }
     if changed || downlink.receiver == nil {
       downlink.receiver = makeReceiver(parameters.encoding)
       uplink.encoder = makeEncoder(parameters.encoding)
@@ -167,10 +169,11 @@ extension MediaSession {
     updateRelay()
   }
 
-  private mutating func hold(_ on: Bool) {
+  private mutating func hold(_ on: Bool, at now: Instant) {
     guard isHeld != on else { return }
     isHeld = on
     if !on {
+      trunk.restartSilence(at: now)
       downlink.receiver?.reset()
       downlink.isPrimed = false
     }

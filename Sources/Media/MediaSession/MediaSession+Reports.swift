@@ -33,6 +33,10 @@ extension MediaSession {
     if trunk.isSet, trunk.reports.isDue(at: now, random: &random) { sendTrunkReport(goodbye: false, at: now, into: &output) }
     if hasLeg(winner), legs[winner].isReady, legs[winner].reports.isDue(at: now, random: &random) {
       sendAppReport(winner, goodbye: false, at: now, into: &output)
+      // The repair that our packets carry follows the loss that the app reports.
+      if let loss = legs[winner].reports.reportedLossFraction {
+        downlink.encoder?.setExpectedLoss(percent: max(Limits.leastExpectedLoss, Int(loss * 100)))
+      }
     }
   }
 

@@ -43,6 +43,11 @@ struct TrunkLeg: ~Copyable {
     return changed
   }
 
+  /// The time without packets during a hold was no silence of the trunk.
+  mutating func restartSilence(at now: Instant) {
+    if lastReceived != nil { lastReceived = now }
+  }
+
   /// Where RTP goes; nil before the leg is set.
   var destination: SocketAddress? { source?.destination }
   /// RTCP goes one port higher (RFC 3550 §11).

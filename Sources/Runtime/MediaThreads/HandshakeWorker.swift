@@ -72,7 +72,8 @@ struct HandshakeWorker: ~Copyable {
   private mutating func handshake(_ key: HandshakeKey, _ reply: Mailbox<MediaWork>) -> Handshake {
     if let known = handshakes[key] { return known }
     let new = Handshake(key, reply)
-    handshakes[key] = new
+    // A key beyond the limit is served once and not remembered: its leg fails at the media gate.
+    if handshakes.count < Limits.handshakes { handshakes[key] = new }
     return new
   }
 

@@ -14,6 +14,8 @@ enum Limits {
   static let handshakeMailbox = 4_096
   /// Associations at a time, the lingering ones included.
   static let associations = 8_192
+  /// Legs that the DTLS thread remembers, finished ones included.
+  static let handshakes = 65_536
   /// How long a finished association answers retransmissions (then its 74 KB are freed).
   static let associationLinger: Duration = .seconds(30)
   /// A handshake that has not finished by then is given up.

@@ -109,7 +109,7 @@ extension MediaWorker {
     let fd = isControl ? entry.pointee.sockets.rtcp.fd : entry.pointee.sockets.rtp.fd
     for _ in 0..<Limits.batchesPerTurn {
       guard receiving.receive(on: fd) else { return }
-      shared.metrics.packets[.trunkReceived].increment(by: UInt64(receiving.count))
+      counters.trunkReceived.increment(by: UInt64(receiving.count))
       for index in 0..<receiving.count {
         guard let bytes = receiving.bytes(index), let source = receiving.source(index) else { continue }
         let packet = UnsafeRawBufferPointer(bytes)
@@ -131,11 +131,11 @@ extension MediaWorker {
     let fd = shared.appSockets[socket].fd
     for _ in 0..<Limits.batchesPerTurn {
       guard receiving.receive(on: fd) else { return }
-      shared.metrics.packets[.appReceived].increment(by: UInt64(receiving.count))
+      counters.appReceived.increment(by: UInt64(receiving.count))
       for index in 0..<receiving.count {
         guard let bytes = receiving.bytes(index), let source = receiving.source(index) else { continue }
         guard let place = place(of: bytes, source, fd), let entry = entries[place.slot] else {
-          shared.metrics.packets[.stranger].increment()
+          counters.stranger.increment()
           continue
         }
         entry.pointee.session.handleApp(

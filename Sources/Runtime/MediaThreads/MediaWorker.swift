@@ -28,11 +28,13 @@ struct MediaWorker: ~Copyable {
   var work: [MediaWork] = []
   var isRunning = true
   var now = MonotonicClock.now()
+  let counters: WorkerCounters
   private var nextCPU = Instant.zero
   private var armedFor = Instant.distantFuture
 
   init(_ shared: MediaWorkerShared) throws(SystemError) {
     self.shared = shared
+    counters = WorkerCounters(shared.metrics)
     output = MediaOutput(packetCapacity: 512)
     sending = SendBatch(capacity: 512)
     entries = .allocate(capacity: Limits.sessionsPerThread)
@@ -203,8 +205,17 @@ struct MediaWorker: ~Copyable {
   mutating func flush() {
     guard output.packets.count > 0 else { return }
     let outcome = sending.send(&output.packets)
-    shared.metrics.packets[.sent].increment(by: UInt64(outcome.packets))
-    if outcome.refused > 0 { shared.metrics.packets[.sendRefused].increment(by: UInt64(outcome.refused)) }
+    counters.sent.increment(by: UInt64(outcome.packets))
+    if outcome.refused > 0 { counters.sendRefused.increment(by: UInt64(outcome.refused)) }
+  }
+}
+
+/// The counters of every batch, looked up once.
+struct WorkerCounters {
+  let trunkReceived, appReceived, sent, sendRefused, stranger: Counter
+  init(_ metrics: MediaMetrics) {
+    (trunkReceived, appReceived) = (metrics.packets[.trunkReceived], metrics.packets[.appReceived])
+    (sent, sendRefused, stranger) = (metrics.packets[.sent], metrics.packets[.sendRefused], metrics.packets[.stranger])
   }
 }
 
