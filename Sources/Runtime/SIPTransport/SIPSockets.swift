@@ -20,7 +20,7 @@ import SIPDialogs
 public final class SIPSockets: @unchecked Sendable {
   let loop: EventLoop
   let logger: Logger
-  private let deliver: (Input) -> Void
+  let deliver: (Input) -> Void
   let counts = TransportMetrics()
   var trunks: AllowList
   private var udp: [UDPPort] = []
