@@ -1,0 +1,80 @@
+import AudioCodecs
+public import Bytes
+import ICE
+import JitterBuffer
+import MediaSession
+import RTP
+import SDP
+import SRTP
+
+extension ClientMedia {
+  mutating func receiveAudio(_ bytes: [UInt8], _ now: Instant) {
+    var packet = bytes
+    var count = packet.count
+    let isAuthentic = packet.withUnsafeMutableBytes { buffer -> Bool in
+      do throws(SRTPError) { return try receiver?.unprotect(buffer, count: &count) != nil } catch { return false }
+    }
+    guard isAuthentic, count <= packet.count else {
+      statistics.refusedPackets += 1
+      return
+    }
+    packet.removeLast(packet.count - count)
+    guard let header = try? RTPHeader(parsing: packet.span), let remote else { return }
+    _ = reception.receive(header, at: now)
+    let payload = header.payload(of: packet.span)
+    if header.payloadType == remote.payloadType {
+      _ = audioReceiver?.insert(header, payload: payload, at: now)
+    } else if header.payloadType == remote.telephoneEvent48 || header.payloadType == remote.telephoneEvent8 {
+      audioReceiver?.skip(header, at: now)
+      if let event = TelephoneEvent(parsing: payload), let digit = digitReceiver.receive(event, timestamp: header.timestamp, at: now) {
+        statistics.digits.append(Character(Unicode.Scalar(digit.digit)))
+      }
+    }
+    statistics.receivedPackets = reception.received
+    statistics.lostPackets = reception.lost
+    statistics.jitterMilliseconds = reception.jitterMilliseconds
+  }
+
+  /// Every 20 ms: sends `captured` (160 samples at 8 kHz) if audio runs, and returns the 160 samples to play.
+  /// Once active nothing heard means silence; before that nothing is played or sent.
+  public mutating func tick(captured: [Int16], at now: Instant, into output: inout Output) -> [Int16] {
+    var played = [Int16](repeating: 0, count: 160)
+    guard isActive, let remote else { return played }
+    var room = played.mutableSpan
+    _ = audioReceiver?.pull(into: &room, at: now)
+    if let receiver = audioReceiver?.statistics {
+      statistics.concealedMilliseconds = receiver.concealedSamples / 8
+      statistics.bufferDelayMilliseconds = receiver.meanDelayMilliseconds
+    }
+    send(isMuted ? [Int16](repeating: 0, count: 160) : captured, remote, &output)
+    return played
+  }
+
+  private mutating func send(_ captured: [Int16], _ remote: AppMedia, _ output: inout Output) {
+    let units = encoder?.units(ofSamples: 160) ?? 160
+    defer { timestamp &+= UInt32(truncatingIfNeeded: units) }
+    guard let pair = agent.nominatedPair, captured.count == 160 else { return }
+    var packet = [UInt8](repeating: 0, count: 12 + AudioCodecs.Limits.opusFrameLength + 64)
+    let header = RTPHeader(
+      payloadType: remote.payloadType, marker: ticks == 0, sequence: SequenceNumber(raw: sequence), timestamp: RTPTimestamp(raw: timestamp),
+      ssrc: SSRC(raw: negotiation.endpoint.ssrc))
+    var payload = [UInt8](repeating: 0, count: AudioCodecs.Limits.opusFrameLength)
+    var room = payload.mutableSpan
+    guard let length = try? encoder?.encode(captured.span, into: &room), length > 0 else { return }
+    var whole = packet.mutableSpan
+    _ = header.write(into: &whole)
+    packet.replaceSubrange(12..<12 + length, with: payload[..<length])
+    var count = 12 + length
+    let isProtected = packet.withUnsafeMutableBytes { buffer -> Bool in
+      do throws(SRTPError) {
+        try sender?.protect(buffer, count: &count)
+        return true
+      } catch { return false }
+    }
+    guard isProtected, keys != nil else { return }
+    sequence &+= 1
+    ticks += 1
+    statistics.sentPackets += 1
+    output.datagrams.append(.init(bytes: Array(packet[..<count]), local: pair.local, remote: pair.remote))
+  }
+}

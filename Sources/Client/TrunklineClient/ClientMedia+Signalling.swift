@@ -1,0 +1,82 @@
+import AppProtocol
+import AudioCodecs
+public import Bytes
+import DTLS
+import ICE
+import MediaSession
+import RTP
+import SDP
+import SRTP
+
+extension ClientMedia {
+  /// Does what the call asks; descriptions and failures come as reports.
+  public mutating func handle(_ order: ClientCall.MediaOrder, at now: Instant, into output: inout Output) {
+    switch order {
+    case .answer(let offer, let generation):
+      self.generation = generation
+      do throws(NegotiationError) {
+        let (sdp, media) = try negotiation.answer(to: offer)
+        use(media, now, &output)
+        output.reports.append(.described(sdp: sdp, generation: generation))
+      } catch {
+        output.reports.append(.failed(.ice, "offer: \(error)"))
+      }
+    case .offer(let generation):
+      if generation > 1 { restartICE() }
+      self.generation = generation
+      output.reports.append(.described(sdp: negotiation.makeOffer(), generation: generation))
+    case .apply(let answer, let generation):
+      guard generation == self.generation else { return }
+      do throws(NegotiationError) { use(try negotiation.apply(answer: answer), now, &output) } catch {
+        output.reports.append(.failed(.ice, "answer: \(error)"))
+      }
+    case .activate: isActive = true
+    case .mute(let on): isMuted = on
+    case .close: close(&output)
+    }
+  }
+
+  private mutating func restartICE() {
+    let (ufrag, password) = (random.text(8), random.text(24))
+    agent.restart(ufrag: ufrag, password: password)
+    for (index, address) in configuration.localAddresses.enumerated() {
+      agent.addLocal(Candidate(address, .host, preference: .max - UInt16(clamping: index)))
+    }
+    let ssrc = negotiation.endpoint.ssrc
+    negotiation.endpoint = Self.endpoint(configuration, ufrag, password, random)
+    negotiation.endpoint.ssrc = ssrc
+  }
+
+  /// The gateway's half: candidates to check, whose certificate is right, and the codec.
+  private mutating func use(_ media: AppMedia, _ now: Instant, _ output: inout Output) {
+    remote = media
+    agent.setRemote(ufrag: media.credentials.ufrag, password: media.credentials.password)
+    for candidate in media.candidates {
+      guard let address = candidate.address, candidate.transport.lowercased() == "udp" else { continue }
+      agent.addRemote(Candidate(SocketAddress(address, candidate.port), .host, priority: candidate.priority))
+    }
+    agent.endOfCandidates()
+    let encoding: AudioEncoding =
+      switch media.codec {
+      case .pcmu: .pcmu
+      case .pcma: .pcma
+      default: .opus
+      }
+    if audioReceiver?.encoding != encoding {
+      audioReceiver = try? AudioReceiver(encoding: encoding)
+      encoder = try? AudioEncoder(encoding: encoding)
+      reception = ReceiverStatistics(clockRateHz: encoding.clockRateHz)
+      digitReceiver = DigitReceiver(clockRateHz: encoding.clockRateHz)
+    }
+    if audioReceiver == nil || encoder == nil { output.reports.append(.failed(.device, "the \(encoding.name) codec did not start")) }
+    handleTimeout(at: now, into: &output)
+  }
+
+  private mutating func close(_ output: inout Output) {
+    isActive = false
+    guard association != nil else { return }
+    association?.close()
+    drainHandshake(&output)
+    association = nil
+  }
+}

@@ -1,0 +1,102 @@
+import AudioCodecs
+public import Bytes
+public import DTLS
+import ICE
+import MediaSession
+import RTP
+public import SDP
+import SRTP
+import STUN
+
+/// The media of one app call: full ICE, DTLS in the client's role, SRTP, a jitter buffer and a codec, without sockets or a clock.
+/// Give it datagrams and a tick every 20 ms; it writes datagrams to `Output`. One thread. OpenSSL alone keeps its own time (retransmission).
+public struct ClientMedia: ~Copyable {
+  public struct Configuration: Sendable {
+    /// Addresses of our sockets; each is a host candidate.
+    public var localAddresses: [SocketAddress]
+    public var codecs: [AudioCodecName]
+    public var identity: DTLSIdentity
+    let fingerprint: FingerprintAttribute
+
+    /// nil only if the identity's fingerprint is of an algorithm that SDP does not carry, which OpenSSL cannot give us.
+    public init?(localAddresses: [SocketAddress], identity: DTLSIdentity, codecs: [AudioCodecName] = [.opus, .pcmu, .pcma]) {
+      guard let algorithm = FingerprintAttribute.Algorithm(rawValue: identity.fingerprint.algorithm.rawValue),
+        let fingerprint = FingerprintAttribute(algorithm, identity.fingerprint.bytes)
+      else { return nil }
+      (self.localAddresses, self.codecs, self.identity, self.fingerprint) = (localAddresses, codecs, identity, fingerprint)
+    }
+  }
+
+  /// What a call of this machine causes.
+  public struct Output: Sendable {
+    public struct Datagram: Sendable {
+      public var bytes: [UInt8]
+      public var local: SocketAddress
+      public var remote: SocketAddress
+    }
+    public var datagrams: [Datagram] = []
+    public var reports: [ClientCall.MediaReport] = []
+    public init() {}
+  }
+
+  public struct Statistics: Sendable, Equatable {
+    public var sentPackets: UInt64 = 0
+    public var receivedPackets: UInt64 = 0
+    public var lostPackets: UInt64 = 0
+    public var jitterMilliseconds = 0.0
+    public var concealedMilliseconds: UInt64 = 0
+    /// SRTP packets refused: bad tag or replay.
+    public var refusedPackets: UInt64 = 0
+    public var bufferDelayMilliseconds = 0.0
+    public var roundTripMilliseconds: Double?
+    public var digits = ""
+  }
+
+  let configuration: Configuration
+  let random: RandomSource
+  var negotiation: AppClientNegotiation
+  var agent: ControllingAgent
+  var iceOutput = ControllingAgent.Output()
+  var generation = 1
+  var remote: AppMedia?
+  var association: DTLSAssociation?
+  var handshakeDeadline: Instant?
+  var keys: SRTPKeyMaterial?
+  var sender: SRTPSender?
+  var receiver: SRTPReceiver?
+  var isConnectedTold = 0
+  var audioReceiver: AudioReceiver?
+  var encoder: AudioEncoder?
+  var reception: ReceiverStatistics
+  var digitReceiver: DigitReceiver
+  var sequence: UInt16
+  var timestamp: UInt32
+  var ticks = 0
+  var isActive = false
+  var isMuted = false
+  public internal(set) var statistics = Statistics()
+
+  public init(configuration: Configuration, random: RandomSource) {
+    (self.configuration, self.random) = (configuration, random)
+    let (ufrag, password) = (random.text(8), random.text(24))
+    agent = ControllingAgent(ufrag: ufrag, password: password, random: random)
+    for (index, address) in configuration.localAddresses.enumerated() {
+      agent.addLocal(Candidate(address, .host, preference: .max - UInt16(clamping: index)))
+    }
+    negotiation = AppClientNegotiation(
+      endpoint: Self.endpoint(configuration, ufrag, password, random), sessionID: random.next() >> 2)
+    sequence = UInt16(truncatingIfNeeded: random.next()) & 0x7fff
+    timestamp = UInt32(truncatingIfNeeded: random.next())
+    reception = ReceiverStatistics(clockRateHz: 48_000)
+    digitReceiver = DigitReceiver(clockRateHz: 48_000)
+  }
+
+  static func endpoint(_ configuration: Configuration, _ ufrag: String, _ password: String, _ random: RandomSource) -> SecureEndpoint {
+    SecureEndpoint(
+      ufrag: ufrag, password: password, fingerprint: configuration.fingerprint, candidates: configuration.localAddresses,
+      ssrc: UInt32(truncatingIfNeeded: random.next()), cname: "trunkline-client", codecs: configuration.codecs, opusPlaybackRateHz: nil)
+  }
+
+  /// The encoding in use once negotiated.
+  public var codecName: String? { remote?.codec.rawValue }
+}
