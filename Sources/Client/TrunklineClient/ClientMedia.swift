@@ -50,6 +50,7 @@ public struct ClientMedia: ~Copyable {
     public var bufferDelayMilliseconds = 0.0
     public var roundTripMilliseconds: Double?
     public var digits = ""
+    public init() {}
   }
 
   let configuration: Configuration

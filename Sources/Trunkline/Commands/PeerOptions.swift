@@ -39,6 +39,16 @@ struct PeerOptions: ParsableArguments {
     try Data(WAVFile.bytes(of: samples)).write(to: URL(fileURLWithPath: path))
   }
 
+  /// A file's text without white space around it.
+  func text(ofFile path: String, option: String) throws -> String {
+    do {
+      let text = try String(contentsOf: URL(fileURLWithPath: path), encoding: .utf8)
+      return String(text.drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
+    } catch {
+      throw ValidationError("\(option) \(path): cannot be read")
+    }
+  }
+
   func report(_ event: PeerEvent) { Console.line(events ? event.line : event.text) }
 }
 

@@ -21,10 +21,10 @@ final class WebSocketClient: Sendable {
     var isSecure: Bool
     var subprotocol: String
     /// Takes self-signed certificates: for tests.
-    var isInsecure = false
+    var isInsecure: Bool
 
     /// Parses `ws://host:port/path` or `wss://…`; nil for anything else.
-    init?(url: String, subprotocol: String) {
+    init?(url: String, subprotocol: String, isInsecure: Bool = false) {
       let isSecure = url.hasPrefix("wss://")
       guard isSecure || url.hasPrefix("ws://") else { return nil }
       let rest = url.dropFirst(isSecure ? 6 : 5)
@@ -39,7 +39,7 @@ final class WebSocketClient: Sendable {
       host = host.trimming("[", "]")
       guard !host.isEmpty else { return nil }
       (self.host, self.port, self.path) = (host, port, path.isEmpty ? "/" : String(path))
-      (self.isSecure, self.subprotocol) = (isSecure, subprotocol)
+      (self.isSecure, self.subprotocol, self.isInsecure) = (isSecure, subprotocol, isInsecure)
     }
   }
 
