@@ -115,8 +115,8 @@ final class WebSocketClient: Sendable {
         var info = lws_context_creation_info()
         info.port = CONTEXT_PORT_NO_LISTEN
         info.protocols = UnsafePointer(table.baseAddress)
-        info.gid = .max
-        info.uid = .max
+        info.gid = -1
+        info.uid = -1
         info.user = Unmanaged.passUnretained(self).toOpaque()
         if endpoint.isSecure { info.options = UInt64(LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT) }
         guard let context = lws_create_context(&info) else { return owner.handler(.closed(1006, "libwebsockets did not start")) }
