@@ -45,9 +45,6 @@ struct Call {
   let calledNumber: String
   var sipCallID: String?
 
-  /// The deadline under which the machine has noted this call.
-  var scheduled = Instant.distantFuture
-
   private(set) var state: CallState
   private(set) var stateSince: Instant
   var timers = CallTimers()

@@ -78,7 +78,6 @@ public struct CallMachine {
   private mutating func fire(_ turn: inout Turn) {
     tombstones.removeExpired(at: turn.now)
     while let id = deadlines.takeDue(at: turn.now) {
-      calls[id]?.scheduled = .distantFuture
       while let timer = calls[id]?.timers.takeDue(at: turn.now) {
         if timer == .finalStatistics { finish(id, nil, &turn) } else { calls[id]?.expired(timer, &turn) }
       }
@@ -97,10 +96,7 @@ public struct CallMachine {
     guard let call = calls[id] else { return }
     if !call.isLive, tombstones[id] == nil { bury(call, turn) }
     if !call.isLive, call.reservation == nil { return finish(id, nil, &turn) }
-    let next = call.timers.next
-    guard next < call.scheduled else { return }
-    calls[id]?.scheduled = next
-    deadlines.insert(id, due: next)
+    deadlines.schedule(id, at: call.timers.next)
   }
 
   private mutating func bury(_ call: Call, _ turn: Turn) {
@@ -123,6 +119,7 @@ public struct CallMachine {
     turn.statistics.ended[record.end.reason, default: [:]][record.end.by, default: 0] += 1
     turn.output.actions.append(.record(record))
     sessions[call.session] = nil
+    deadlines.schedule(id, at: nil)
     if call.direction == .outgoing, call.times[.inviteSent] == nil { legs[call.trunkLeg.leg] = nil }
     callsOfUser[call.user]?.removeAll { $0 == id }
     if callsOfUser[call.user]?.isEmpty ?? false { callsOfUser[call.user] = nil }

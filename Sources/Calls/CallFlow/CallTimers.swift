@@ -33,8 +33,8 @@ struct CallTimers {
     set { due[timer.rawValue] = newValue ?? .distantFuture }
   }
 
-  /// The earliest deadline; `distantFuture` if nothing waits.
-  var next: Instant { due.min() ?? .distantFuture }
+  /// The earliest deadline; nil if nothing waits.
+  var next: Instant? { due.min().flatMap { $0 == .distantFuture ? nil : $0 } }
 
   mutating func clear() { for index in due.indices { due[index] = .distantFuture } }
 
@@ -45,45 +45,5 @@ struct CallTimers {
     }
     due[earliest] = .distantFuture
     return CallTimer(rawValue: earliest)
-  }
-}
-
-/// When which call is due next: a binary heap in which a call may stand more than once. An entry that comes too early does no harm.
-struct DeadlineQueue {
-  private var heap: [(due: Instant, call: CallID)] = []
-
-  var next: Instant? { heap.first?.due }
-  var count: Int { heap.count }
-
-  mutating func insert(_ call: CallID, due: Instant) {
-    heap.append((due, call))
-    var child = heap.count - 1
-    while child > 0 {
-      let parent = (child - 1) / 2
-      guard heap[child].due < heap[parent].due else { break }
-      heap.swapAt(child, parent)
-      child = parent
-    }
-  }
-
-  mutating func takeDue(at now: Instant) -> CallID? {
-    guard let first = heap.first, first.due <= now else { return nil }
-    let last = heap.removeLast()
-    if !heap.isEmpty {
-      heap[0] = last
-      sink()
-    }
-    return first.call
-  }
-
-  private mutating func sink() {
-    var parent = 0
-    while true {
-      var least = parent
-      for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count && heap[child].due < heap[least].due { least = child }
-      if least == parent { return }
-      heap.swapAt(parent, least)
-      parent = least
-    }
   }
 }

@@ -1,0 +1,88 @@
+import Bytes
+import SIP
+import SIPDialogs
+
+/// The trunk's far end: a user agent of its own, driven by the test.
+final class Carrier {
+  unowned let world: World
+  var agent = UserAgent(random: .seeded(99))
+  var events: [Event] = []
+  /// What an INVITE of the gateway gets: codes with their delays; 200 and 183 carry SDP.
+  var answers: [(after: Duration, code: Int)] = [(.milliseconds(20), 180), (.milliseconds(500), 200)]
+  /// Messages of the carrier that get lost on the way.
+  var loses: ([UInt8]) -> Bool = { _ in false }
+  private var nextLeg: UInt64 = 1
+
+  init(_ world: World) { self.world = world }
+
+  static func sdp(_ formats: String = "0 8 101", direction: String = "sendrecv", port: Int = 6_000) -> String {
+    ["v=0", "o=- 1 1 IN IP4 203.0.113.7", "s=-", "c=IN IP4 203.0.113.7", "t=0 0", "m=audio \(port) RTP/AVP \(formats)",
+      "a=rtpmap:101 telephone-event/8000", "a=\(direction)"].joined(separator: "\r\n") + "\r\n"
+  }
+
+  /// Calls the gateway; the leg to hang up, cancel or re-invite.
+  @discardableResult
+  func call(_ number: String = World.number, sdp: String = sdp()) -> LegID {
+    let leg = LegID.outbound(nextLeg)
+    nextLeg += 1
+    let flow = Flow(transport: .udp, local: World.carrierAddress, remote: World.gatewayAddress)
+    let peer = TrunkPeer(name: "gateway", domain: World.gatewayAddress.description, flow: flow)
+    handle(.command(.invite(leg, OutboundInvite(trunk: peer, to: number, from: "+15550000042", sdp: sdp))))
+    return leg
+  }
+
+  func hangUp(_ leg: LegID) { handle(.command(.bye(leg, nil))) }
+  func cancel(_ leg: LegID) { handle(.command(.cancel(leg, nil))) }
+
+  func receive(_ bytes: [UInt8]) {
+    handle(.received(bytes, Flow(transport: .udp, local: World.carrierAddress, remote: World.gatewayAddress), trunk: "gateway"))
+  }
+
+  func handle(_ input: SIPDialogs.Input) {
+    var output = SIPDialogs.Output()
+    agent.handle(input, at: world.now, into: &output)
+    for message in output.messages where !loses(message.bytes) {
+      let bytes = message.bytes
+      world.after(world.sipDelay) { [world] in
+        Invariants.look(at: bytes, fromGateway: false, world)
+        let flow = Flow(transport: .udp, local: World.gatewayAddress, remote: World.carrierAddress)
+        world.signal(.received(bytes, flow, trunk: "carrier"))
+      }
+    }
+    events += output.events
+    for event in output.events {
+      if case .inviteReceived(let leg, _) = event { answer(leg) }
+    }
+  }
+
+  private func answer(_ leg: LegID) {
+    for (delay, code) in answers {
+      world.after(delay) { [self] in
+        switch code {
+        case ..<200: handle(.command(.respondProvisional(leg, code: code, reason: nil, sdp: code == 183 ? Self.sdp() : nil)))
+        case 200: handle(.command(.answer(leg, sdp: Self.sdp())))
+        default: handle(.command(.refuse(leg, code: code, reason: nil, cause: nil, retryAfter: nil)))
+        }
+      }
+    }
+  }
+
+  /// The final response to a call of the carrier; nil if none came.
+  func final(_ leg: LegID) -> Int? {
+    for event in events {
+      if case .answered(leg, _) = event { return 200 }
+      if case .failed(leg, let code, _, _) = event { return code }
+    }
+    return nil
+  }
+  func cause(_ leg: LegID) -> String? {
+    for event in events { if case .failed(leg, _, let cause, _) = event { return cause?.description } }
+    return nil
+  }
+  var inboundLeg: LegID? {
+    for event in events.reversed() { if case .inviteReceived(let leg, _) = event { return leg } }
+    return nil
+  }
+  func heardBye(_ leg: LegID) -> Bool { events.contains { if case .byeReceived(leg, _) = $0 { true } else { false } } }
+  func wasCancelled(_ leg: LegID) -> Bool { events.contains { if case .cancelled(leg, _) = $0 { true } else { false } } }
+}
