@@ -55,7 +55,7 @@ public struct PlayoutBuffer: ~Copyable {
   private var lastArrival: Int64 = 0
   /// The next number to hand out and where its audio should begin.
   private var next: Int64 = 0
-  private var nextTimestamp: Int64 = 0
+  private var position: Int64 = 0
   private var started = false
   private var packetDuration: Int64
   /// Which of the last 64 handed-out places had their packet: tells duplicates from late ones.
@@ -117,7 +117,7 @@ public struct PlayoutBuffer: ~Copyable {
       return .refused
     }
     if sequence > highest { highest = sequence }
-    if !started, sequence < next { (next, nextTimestamp) = (sequence, timestamp) }
+    if !started, sequence < next { (next, position) = (sequence, timestamp) }
     if duration > 0 {
       delay.arrived(transit: packet.transit)
       packetDuration = Int64(packet.duration)
@@ -187,7 +187,7 @@ public struct PlayoutBuffer: ~Copyable {
     packet.transit = arrival &- packet.timestamp
     packet.duration = Int32(clamping: duration)
     packet.carriesRepair = carriesRepair
-    (next, nextTimestamp) = (highest, packet.timestamp)
+    (next, position) = (highest, packet.timestamp)
     (lastTimestamp, lastArrival, lastPacketAt) = (packet.timestamp, arrival, now)
     started = false
     played = 0
@@ -208,12 +208,12 @@ public struct PlayoutBuffer: ~Copyable {
     while next < first {
       if let packet = store.packet(next) {
         statistics.overflowed &+= 1
-        nextTimestamp = packet.timestamp &+ Int64(packet.duration)
+        position = packet.timestamp &+ Int64(packet.duration)
         store.remove(next)
       }
       advance(played: false)
     }
-    if let packet = store.first(after: next &- 1, through: highest) { nextTimestamp = packet.timestamp }
+    if let packet = store.first(after: next &- 1, through: highest) { position = packet.timestamp }
     waited = 0
   }
 
@@ -235,7 +235,7 @@ public struct PlayoutBuffer: ~Copyable {
         continue
       }
       // A timestamp ahead of the line without a missing number: the talker paused. Go on when the wanted delay is reached.
-      if started, packet.timestamp &- nextTimestamp >= unitsPerMillisecond, !isDue(packet.timestamp, at: now) { return .pause }
+      if started, packet.timestamp &- position >= unitsPerMillisecond, !isDue(packet.timestamp, at: now) { return .pause }
       return hand(packet)
     }
     return .empty
@@ -247,7 +247,7 @@ public struct PlayoutBuffer: ~Copyable {
   private mutating func hand(_ packet: StoredPacket) -> Fetch {
     store.remove(packet.sequence)
     advance(played: true)
-    nextTimestamp = packet.timestamp &+ Int64(packet.duration)
+    position = packet.timestamp &+ Int64(packet.duration)
     started = true
     waited = 0
     statistics.fetched &+= 1
@@ -263,7 +263,7 @@ public struct PlayoutBuffer: ~Copyable {
   private mutating func fetchAcrossGap(at now: Instant) -> Fetch {
     guard let after = store.first(after: next, through: highest) else { return .empty }
     let missing = after.sequence &- next
-    let gap = after.isPlaceholder ? 0 : after.timestamp &- nextTimestamp
+    let gap = after.isPlaceholder ? 0 : after.timestamp &- position
     let longest = Int64(Limits.timestampStepMilliseconds) &* unitsPerMillisecond
     // What was made up while waiting stands for the lost audio; a repaired copy is played all the same when more delay is wanted.
     let isDue = isDue(after.timestamp, at: now)
@@ -272,7 +272,7 @@ public struct PlayoutBuffer: ~Copyable {
     if repairs { delay.repairable(transit: after.transit &+ Int64(after.duration), times: policy.repairWeight * Float(missing)) }
     if gap <= 0 || gap > longest || !started || (uncovered <= 0 && (isDue || !repairs)) {
       skip(missing)
-      if !after.isPlaceholder { nextTimestamp = after.timestamp }
+      if !after.isPlaceholder { position = after.timestamp }
       waited = 0
       return fetch(at: now)
     }
@@ -280,17 +280,17 @@ public struct PlayoutBuffer: ~Copyable {
       let lost = uncovered &- Int64(after.duration)
       if missing > 1, lost > 0 {
         skip(missing &- 1)
-        nextTimestamp = after.timestamp &- Int64(after.duration)
+        position = after.timestamp &- Int64(after.duration)
         waited = 0
         return .lost(Int(lost))
       }
       skip(missing)
-      nextTimestamp = after.timestamp
+      position = after.timestamp
       waited = 0
       return .repair(Int(min(gap, Int64(after.duration))), from: FetchedPacket(packet: after))
     }
     skip(missing)
-    nextTimestamp = after.timestamp
+    position = after.timestamp
     waited = 0
     return .lost(Int(uncovered))
   }
@@ -310,13 +310,13 @@ public struct PlayoutBuffer: ~Copyable {
   /// After a stall the stale part goes at once: what is queued beyond the wanted delay and `Limits.excessMilliseconds`.
   private mutating func dropExcess() {
     guard store.count > 8 else { return }
-    let queued = lastTimestamp &- nextTimestamp
+    let queued = lastTimestamp &- position
     let wanted = boundedSpread &+ packetDuration
     guard queued > wanted &+ Int64(Limits.excessMilliseconds) &* unitsPerMillisecond else { return }
-    while store.count > 1, lastTimestamp &- nextTimestamp > wanted {
+    while store.count > 1, lastTimestamp &- position > wanted {
       if let packet = store.packet(next) {
         statistics.overflowed &+= 1
-        nextTimestamp = packet.timestamp &+ Int64(packet.duration)
+        position = packet.timestamp &+ Int64(packet.duration)
         store.remove(next)
       }
       advance(played: false)
@@ -335,7 +335,7 @@ public struct PlayoutBuffer: ~Copyable {
   public func adjustment(at now: Instant, pending: Int, tick: Int) -> Adjustment {
     guard started else { return .none }
     let status = PlayoutStatus(
-      nextTick: units(now) &+ Int64(tick), nextTimestamp: nextTimestamp, pending: Int64(pending), packetDuration: packetDuration,
+      nextTick: units(now) &+ Int64(tick), nextTimestamp: position, pending: Int64(pending), packetDuration: packetDuration,
       tick: Int64(tick), fastest: delay.recentMinimum, slowest: delay.recentMaximum, spread: boundedSpread)
     return policy.adjustment(status, unitsPerMillisecond: unitsPerMillisecond)
   }
@@ -343,11 +343,13 @@ public struct PlayoutBuffer: ~Copyable {
   /// How long audio of `nextTimestamp − pending` has waited beyond the fastest packet's delay, in milliseconds; what listeners feel.
   public func playoutDelayMilliseconds(at now: Instant, pending: Int) -> Double {
     guard started else { return 0 }
-    return Double(units(now) &- nextTimestamp &+ Int64(pending) &- delay.recentMinimum) / Double(unitsPerMillisecond)
+    return Double(units(now) &- position &+ Int64(pending) &- delay.recentMinimum) / Double(unitsPerMillisecond)
   }
 
   /// The delay the policy wants now, in milliseconds above the fastest packet.
   public var wantedDelayMilliseconds: Double { Double(boundedSpread) / Double(unitsPerMillisecond) }
+  /// The RTP timestamp where the next piece begins.
+  public var nextTimestamp: RTPTimestamp { RTPTimestamp(raw: UInt32(truncatingIfNeeded: position)) }
   /// The packet of the next number is there: `fetch` will not have to give up on it.
   public var nextIsReady: Bool { store.packet(next).map { !$0.isPlaceholder } ?? false }
   /// Packets stored.

@@ -195,6 +195,10 @@ public struct AudioReceiver: ~Copyable {
   public func delayMilliseconds(at now: Instant) -> Double {
     hasAudio ? max(0, buffer.playoutDelayMilliseconds(at: now, pending: decoded.count &* unitsPerSample)) : 0
   }
+  /// The RTP timestamp of the sample that is played next.
+  public var nextTimestamp: RTPTimestamp {
+    RTPTimestamp(raw: buffer.nextTimestamp.raw &- UInt32(truncatingIfNeeded: decoded.count &* unitsPerSample))
+  }
   /// Packets waiting.
   public var depth: Int { buffer.depth }
 

@@ -1,0 +1,31 @@
+import AudioCodecs
+import DemoSpeech
+
+/// The demo call's speech as 8 kHz samples, in ticks of 160.
+public enum Speech {
+  public static func samples() -> [Int16] {
+    let octets = DemoSpeech.telephone
+    var samples = [Int16](repeating: 0, count: octets.count)
+    var span = samples.mutableSpan
+    _ = G711.decode(octets.span, law: .mu, into: &span)
+    return samples
+  }
+
+  public static func ticks() -> [[Int16]] {
+    let all = samples()
+    return stride(from: 0, to: all.count - 159, by: 160).map { Array(all[$0..<$0 + 160]) }
+  }
+
+  /// The speech again and again as packets of one codec, `count` of them.
+  public static func packets(_ encoding: AudioEncoding, count: Int, expectedLossPercent: Int = 10) throws -> [[UInt8]] {
+    let ticks = ticks()
+    var encoder = try AudioEncoder(encoding: encoding, expectedLossPercent: expectedLossPercent)
+    return try (0..<count).map { index in
+      var payload = [UInt8](repeating: 0, count: 1275)
+      var span = payload.mutableSpan
+      let tick = ticks[index % ticks.count]
+      let length = try encoder.encode(tick.span, into: &span)
+      return Array(payload[..<length])
+    }
+  }
+}
