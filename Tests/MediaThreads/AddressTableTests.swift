@@ -61,3 +61,21 @@ import Testing
     #expect(wheel.nextDue == nil)
   }
 }
+
+extension TickWheelTests {
+  @Test func `a session moves to the phase it asks for, unless that slot is crowded`() {
+    var wheel = TickWheel()
+    let start = Instant(nanoseconds: 5_000_000)
+    let slots = (0..<20).map { wheel.add($0, at: start) }
+    let moved = wheel.move(0, from: slots[0], toPhase: 12)
+    #expect(wheel.phase(of: moved) == 12)
+    var places: [Int: Int] = [:]
+    for session in 1..<20 {
+      places[wheel.phase(of: wheel.move(session, from: slots[session], toPhase: 12)), default: 0] += 1
+    }
+    #expect((places.values.max() ?? 99) <= 4, "\(places)")
+    var ticks = [Int](repeating: 0, count: 20)
+    while let due = wheel.nextDue, due < start + .milliseconds(200) { for session in wheel.take() { ticks[session] += 1 } }
+    #expect(ticks.allSatisfy { $0 == 10 })
+  }
+}

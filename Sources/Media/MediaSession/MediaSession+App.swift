@@ -192,7 +192,8 @@ extension MediaSession {
   private mutating func appAudio(
     _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput
   ) {
-    guard uplink.relays, uplink.sender.isIdle else {
+    if uplink.relays, !uplink.sender.isIdle { return }  // digits take the audio's place
+    guard uplink.relays else {
       insert(header, payload, into: &uplink.receiver, at: now)
       uplink.isPrimed = true
       return

@@ -21,6 +21,7 @@ extension MediaSession {
       choose(index)
       isLocked = true
       if !isEarly { uplink.kept = KeptAudio() }
+      updateRelay()
     case .openEarly(_, let leg):
       guard connectedAt == nil, let index = index(of: leg) else { return }
       choose(index)
@@ -90,7 +91,7 @@ extension MediaSession {
       output.handshakes.append(
         .expect(handshakeKey(index), algorithm: remote.fingerprintAlgorithm, fingerprint: remote.fingerprint))
     }
-    if index == winner, encodingBefore != remote.encoding || uplink.receiver == nil { choose(index) }
+    if index == winner, encodingBefore != remote.encoding { choose(index) }
     if !newAssociation, !isFirst, let profile = legs[index].profileName {
       output.events.append(.keysInstalled(id, legs[index].id, generation: remote.generation, profile: profile))
     }
@@ -111,9 +112,10 @@ extension MediaSession {
     let wasReceiving = trunk.receives
     let changed = trunk.take(parameters)
     if trunk.receives, !wasReceiving { trunk.restartSilence(at: now) }
-    if changed || downlink.receiver == nil {
-      downlink.receiver = makeReceiver(parameters.encoding)
-      uplink.encoder = makeEncoder(parameters.encoding)
+    if changed {
+      downlink.receiver = nil
+      downlink.isPrimed = false
+      uplink.encoder = nil
       _ = uplink.packetizer.clear()
     }
     uplink.packetizer.packetBytes = trunk.packetTimeMilliseconds * 8
@@ -131,19 +133,30 @@ extension MediaSession {
 
   // MARK: Who hears whom
 
-  /// Makes a leg the one whose audio flows; what coding needs is allocated here, not per packet.
+  /// Makes a leg the one whose audio flows.
   private mutating func choose(_ index: Int) {
     let changed = winner != index
     winner = index
-    guard legs[index].payloadType != 255 else { return }
     let encoding = legs[index].encoding
-    if changed || uplink.receiver == nil || uplink.receiver?.encoding != encoding {
-      uplink.receiver = makeReceiver(encoding)
+    if changed || uplink.receiver?.encoding != encoding {
+      uplink.receiver = nil
       uplink.isPrimed = false
     }
-    if changed || downlink.encoder == nil || downlink.encoder?.encoding != encoding {
-      downlink.encoder = makeEncoder(encoding)
+    if changed || downlink.encoder?.encoding != encoding { downlink.encoder = nil }
+    updateRelay()
+  }
+
+  /// Allocates what coding needs when a direction is not relayed: at commands, never per packet. A relayed call does without, as long as
+  /// nothing was ever coded.
+  private mutating func equip() {
+    if trunk.isSet {
+      if isDownlinkOpen, !downlink.relays, downlink.receiver == nil { downlink.receiver = makeReceiver(trunk.encoding) }
+      if uplink.encoder == nil { uplink.encoder = makeEncoder(trunk.encoding) }
     }
+    guard hasLeg(winner), legs[winner].payloadType != 255 else { return }
+    let encoding = legs[winner].encoding
+    if !uplink.relays, uplink.receiver == nil, isLocked || connectedAt != nil { uplink.receiver = makeReceiver(encoding) }
+    if isDownlinkOpen, !downlink.relays, downlink.encoder == nil { downlink.encoder = makeEncoder(encoding) }
   }
 
   private mutating func connect(_ leg: AppLegID, keepsFirstWords: Bool, at now: Instant) {
@@ -184,6 +197,7 @@ extension MediaSession {
   mutating func updateRelay() {
     if !canRelayDownlink { downlink.relays = false } else if !downlink.isPrimed { downlink.relays = true }
     if !canRelayUplink { uplink.relays = false } else if !uplink.isPrimed { uplink.relays = true }
+    equip()
   }
 
   var sameEncoding: Bool {

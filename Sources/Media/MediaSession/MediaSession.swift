@@ -51,6 +51,7 @@ public struct MediaSession: ~Copyable {
   /// Index of the leg that has the call, or −1.
   var winner = -1
   var trunk: TrunkLeg
+  var arrivals = ArrivalPhase()
   var downlink = Downlink()
   var uplink = Uplink()
   // Two frames of scratch; freed in deinit.
@@ -84,6 +85,10 @@ public struct MediaSession: ~Copyable {
     legs.deallocate()
     frame.deallocate()
   }
+
+  /// Where in the 20 ms period of the caller's clock this session's tick should lie, if elsewhere than `current` (0…19 ms): asked after
+  /// ticks. Just after the trunk's packets, so that what is transcoded does not wait.
+  public mutating func preferredPhase(current: Int) -> Int? { arrivals.verdict(current: current) }
 
   /// The slot of a leg, to be given back with its packets; nil for an unknown one.
   public func index(of leg: AppLegID) -> Int? {

@@ -73,7 +73,7 @@ struct HandshakeWorker: ~Copyable {
     if let known = handshakes[key] { return known }
     let new = Handshake(key, reply)
     // A key beyond the limit is served once and not remembered: its leg fails at the media gate.
-    if handshakes.count < Limits.handshakes { handshakes[key] = new }
+    if handshakes.count < Limits.handshakes { handshakes[key] = new } else { metrics.handshakes[.refused].increment() }
     return new
   }
 

@@ -121,6 +121,9 @@ struct MediaWorker: ~Copyable {
       for slot in ticks.take() {
         guard let entry = entries[slot] else { continue }
         entry.pointee.session.tick(at: now, into: &output)
+        if let phase = entry.pointee.session.preferredPhase(current: ticks.phase(of: entry.pointee.tickSlot)) {
+          entry.pointee.tickSlot = ticks.move(slot, from: entry.pointee.tickSlot, toPhase: phase)
+        }
         afterSession(slot)
       }
       flush()
@@ -140,6 +143,8 @@ struct MediaWorker: ~Copyable {
       let count = output.takeDrops(reason)
       if count > 0 { shared.metrics.drops.counter(reason.name).increment(by: count) }
     }
+    let overflowed = output.packets.takeOverflowed()
+    if overflowed > 0 { shared.metrics.drops.counter(MediaDrop.batchFull.name).increment(by: overflowed) }
   }
 
   private mutating func closeAll() {
@@ -192,7 +197,10 @@ struct MediaWorker: ~Copyable {
       guard let leg = entry.pointee.session.index(of: binding.leg) else { continue }
       let place = AddressTable.Place(session: Int32(slot), leg: Int32(leg))
       if addresses.find(binding.address, binding.route.raw) == place { continue }
-      guard addresses.bind(binding.address, binding.route.raw, to: place) else { continue }
+      guard addresses.bind(binding.address, binding.route.raw, to: place) else {
+        shared.metrics.appAddressesRefused.increment()
+        continue
+      }
       entry.pointee.addresses.append((binding.route.raw, binding.address))
       if entry.pointee.addresses.count > Limits.addressesPerSession {
         let oldest = entry.pointee.addresses.removeFirst()

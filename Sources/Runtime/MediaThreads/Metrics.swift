@@ -23,6 +23,7 @@ public final class MediaMetrics: Sendable {
   let ticksLeftOut = Counter()
   let sessions = Gauge()
   let appAddresses = Gauge()
+  let appAddressesRefused = Counter()
   let associations = Gauge()
   let handshakes = LabelledCounters<HandshakeOutcome>()
   let handshakeSeconds = Histogram(bounds: Histogram.secondsBounds)
@@ -50,6 +51,8 @@ public final class MediaMetrics: Sendable {
       .counter("trunkline_media_ticks_left_out_total", "Ticks left out because a thread was far behind.", ticksLeftOut),
       .gauge("trunkline_media_sessions", "Media sessions that exist now.", sessions),
       .gauge("trunkline_media_app_addresses", "Remote addresses bound to app legs.", appAddresses),
+      .counter(
+        "trunkline_media_app_addresses_refused_total", "Validated addresses that found the table full.", appAddressesRefused),
       .gauge("trunkline_dtls_associations", "DTLS associations in memory.", associations),
       .counters("trunkline_dtls_handshakes_total", "DTLS handshakes by result.", label: "result", handshakes),
       .histogram("trunkline_dtls_handshake_seconds", "First datagram to keys.", handshakeSeconds),

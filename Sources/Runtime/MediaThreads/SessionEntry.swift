@@ -5,7 +5,7 @@ import MediaSession
 struct SessionEntry: ~Copyable {
   var session: MediaSession
   let sockets: TrunkSockets
-  let tickSlot: Int
+  var tickSlot: Int
   var ufrags: [UfragKey] = []
   var addresses: [(route: Int32, address: SocketAddress)] = []
   var counted = MediaStatistics()

@@ -24,6 +24,25 @@ struct TickWheel {
     count -= 1
   }
 
+  /// The millisecond of the 20 ms period that a slot's ticks lie in.
+  func phase(of slot: Int) -> Int { Int((origin.nanoseconds / Self.step + Int64(slot)) % Int64(Limits.tickSlots)) }
+
+  /// Moves a session's tick to `phase`, or to the next slot after it that is not crowded, and returns the slot.
+  mutating func move(_ session: Int, from slot: Int, toPhase phase: Int) -> Int {
+    guard let index = slots[slot].firstIndex(of: session) else { return slot }
+    let crowded = 2 * (count / Limits.tickSlots) + 2
+    let home = phase - self.phase(of: 0) + Limits.tickSlots
+    for later in 0..<Limits.tickSlots {
+      let candidate = (home + later) % Limits.tickSlots
+      if candidate == slot { return slot }
+      guard slots[candidate].count < crowded else { continue }
+      slots[slot].remove(at: index)
+      slots[candidate].append(session)
+      return candidate
+    }
+    return slot
+  }
+
   /// When the next occupied slot is due; nil without sessions.
   var nextDue: Instant? {
     guard count > 0 else { return nil }

@@ -1,0 +1,57 @@
+import Bytes
+
+/// When in the 20 ms period a leg's packets arrive, so that the tick can come just after them instead of up to 20 ms later.
+///
+/// A verdict after the first second, then every 10 s, because two clocks drift apart by a period in minutes. Counts in 20 bins of 1 ms;
+/// no allocation.
+struct ArrivalPhase: ~Copyable {
+  private static let bins = 20
+  private static let firstVerdict = 50
+  private static let nextVerdict = 500
+  /// A mean wait shorter by less than this is not worth a shifted tick.
+  private static let worthwhileMilliseconds = 3
+  // `bins` initialised counts; freed in deinit.
+  private let counts: UnsafeMutablePointer<Int>
+  private var total = 0
+  private var wanted = ArrivalPhase.firstVerdict
+
+  init() {
+    counts = .allocate(capacity: Self.bins)
+    counts.initialize(repeating: 0, count: Self.bins)
+  }
+  deinit { counts.deallocate() }
+
+  /// HOT
+  mutating func arrived(at now: Instant) {
+    counts[Self.phase(now)] &+= 1
+    total &+= 1
+  }
+
+  /// The best phase for a tick that now runs at `current`, when there is a verdict and it is worth moving.
+  mutating func verdict(current: Int) -> Int? {
+    guard total >= wanted else { return nil }
+    var best = (phase: 0, wait: Int.max)
+    for phase in 0..<Self.bins {
+      let wait = wait(for: phase)
+      if wait < best.wait { best = (phase, wait) }
+    }
+    let gain = wait(for: current) - best.wait
+    let isWorthwhile = gain > Self.worthwhileMilliseconds * total
+    for bin in 0..<Self.bins { counts[bin] = 0 }
+    (total, wanted) = (0, Self.nextVerdict)
+    return isWorthwhile ? best.phase : nil
+  }
+
+  /// Sum of what packets would wait for a tick at `phase`: those of its own millisecond are taken as a whole period late.
+  private func wait(for phase: Int) -> Int {
+    var sum = 0
+    for back in 1...Self.bins { sum += counts[(phase - back + 2 * Self.bins) % Self.bins] * back }
+    return sum
+  }
+
+  /// Which millisecond of the 20 ms period an instant lies in.
+  static func phase(_ instant: Instant) -> Int {
+    let milliseconds = instant.nanoseconds / 1_000_000
+    return Int((milliseconds % 20 + 20) % 20)
+  }
+}
