@@ -1,7 +1,7 @@
 import Bytes
 
 /// Deadlines by key in a binary heap that knows where each key stands, so that a cancelled timer leaves nothing behind. O(log n).
-struct TimerTable<Key: Hashable> {
+struct TimerTable<Key: Hashable & Sendable>: Sendable {
   private struct Entry {
     var deadline: Instant
     /// Equal deadlines fire in the order they were set.

@@ -96,20 +96,22 @@ extension UserAgent {
       let id = clientIndex[ClientKey(branch: message.text(branch), method: envelope.cseq.method)], let client = clients[id],
       client.trunk == trunk, (try? message.vias.count) == 1
     else { return counters.drop(.strayResponse) }
+    // Who asks for a password must be whom we asked for the call; another member of the trunk can not end the request with it either.
+    guard (code != 401 && code != 407) || flow.remote.ip == client.flow.remote.ip else { return counters.drop(.strayResponse) }
     counters.received(envelope.cseq.method, code)
-    if client.isInvite { return received(inviteResponse: message, envelope, code, flow, id, client) }
+    if client.isInvite { return received(inviteResponse: message, envelope, code, id, client) }
     guard client.phase == .calling || client.phase == .proceeding else { return }
     if code < 200 {
       clients[id]?.phase = .proceeding
       return
     }
     completeClient(id, .completed)
-    if code == 401 || code == 407, retryInDialog(client, message, flow) { return }
+    if code == 401 || code == 407, retryInDialog(client, message) { return }
     finished(client, code)
   }
 
   private mutating func received(
-    inviteResponse message: Message, _ envelope: Envelope, _ code: Int, _ flow: Flow, _ id: UInt64, _ client: ClientTransaction
+    inviteResponse message: Message, _ envelope: Envelope, _ code: Int, _ id: UInt64, _ client: ClientTransaction
   ) {
     switch (client.phase, code) {
     case (.calling, 100..<200), (.proceeding, 100..<200):
@@ -134,7 +136,7 @@ extension UserAgent {
       counters.requestsSent[.ack, default: 0] += 1
       send(bytes, client.flow)
       completeClient(id, .completed)
-      inviteRefused(client, message, code, flow)
+      inviteRefused(client, message, code)
     case (.completed, 300...):
       if let bytes = client.acknowledgement {
         counters.retransmissionsSent += 1

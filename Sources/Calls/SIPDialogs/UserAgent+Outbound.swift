@@ -142,9 +142,9 @@ extension UserAgent {
   }
 
   /// A final non-2xx: another try with credentials, or the end of the leg.
-  mutating func inviteRefused(_ client: ClientTransaction, _ message: Message, _ code: Int, _ flow: Flow) {
+  mutating func inviteRefused(_ client: ClientTransaction, _ message: Message, _ code: Int) {
     guard let id = client.leg, let leg = legs[id], leg.phase == .calling else { return }
-    if code == 401 || code == 407, leg.cancel == .none, takeChallenge(id, message, from: flow, sentTo: client.flow) {
+    if code == 401 || code == 407, leg.cancel == .none, takeChallenge(id, message) {
       legs[id]?.dialog.localSequence += 1
       legs[id]?.inviteSequence += 1
       return sendInvite(id)
@@ -153,10 +153,9 @@ extension UserAgent {
     fail(id, code: code, cause: message.reasons.first, byTransport: false)
   }
 
-  /// Whether a challenge can be answered: by the configured trunk from the address that was asked, one try, and one more if
-  /// only stale.
-  private mutating func takeChallenge(_ id: LegID, _ message: Message, from flow: Flow, sentTo target: Flow) -> Bool {
-    guard let leg = legs[id], flow.remote.ip == target.remote.ip, let challenge = DigestClient.challenge(in: message) else {
+  /// Whether a challenge can be answered: the trunk has credentials, one try, and one more if only stale.
+  private mutating func takeChallenge(_ id: LegID, _ message: Message) -> Bool {
+    guard let leg = legs[id], let challenge = DigestClient.challenge(in: message) else {
       return false
     }
     if legs[id]?.digest != nil { return legs[id]?.digest?.renew(challenge) ?? false }
@@ -166,10 +165,10 @@ extension UserAgent {
   }
 
   /// A challenged BYE or OPTIONS of an outbound leg.
-  mutating func retryInDialog(_ client: ClientTransaction, _ message: Message, _ flow: Flow) -> Bool {
+  mutating func retryInDialog(_ client: ClientTransaction, _ message: Message) -> Bool {
     guard client.purpose == .bye || client.purpose == .ping, let id = client.leg, legs[id]?.digest != nil,
       let sent = try? Message(client.request), sent.field(.authorization) == nil, sent.field(.proxyAuthorization) == nil,
-      flow.remote.ip == client.flow.remote.ip, let challenge = DigestClient.challenge(in: message)
+      let challenge = DigestClient.challenge(in: message)
     else { return false }
     legs[id]?.digest?.answer(challenge)
     sendInDialog(

@@ -5,7 +5,7 @@ import SIP
 /// randomness of its own.
 ///
 /// Belongs to one thread. Every input is one call of `handle`; everything it causes is in `output` when the call returns.
-public struct UserAgent {
+public struct UserAgent: Sendable {
   /// Settings that hold for the process.
   public struct Configuration: Sendable {
     /// Server and User-Agent header.
