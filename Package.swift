@@ -67,7 +67,7 @@ let runtime: [Target] = [
   module("Runtime", "SIPTransport", ["Bytes", "SIP", "SIPDialogs", "Platform", "CLinux"], [logging]),
   module("Runtime", "MediaThreads",
     ["Bytes", "RTP", "STUN", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession", "Platform", "CLinux"], [logging]),
-  module("Runtime", "AppServer", ["Bytes", "AppProtocol", "AppSessions", "Platform", "CWebSockets"], [logging]),
+  module("Runtime", "AppServer", ["Bytes", "AppProtocol", "JSONWebToken", "AppSessions", "Platform", "COpenSSL", "CWebSockets"], [logging]),
   module("Runtime", "Store", ["Bytes", "CallFlow", "Platform"], [logging, grdb]),
   module("Runtime", "Telemetry", ["Bytes", "Platform"], [logging]),
   module("Runtime", "Control", ["Bytes", "SIP", "SDP", "AppProtocol", "MediaSession", "SIPDialogs", "AppSessions", "CallFlow", "Platform"],

@@ -20,6 +20,11 @@ public enum SessionInput: Sendable {
   /// The socket is gone; with the code of the client's close frame, if there was one.
   case closed(ConnectionID, CloseCode?)
   case command(SessionCommand)
+  /// A command for this device, or the welcome of this session, did not fit the queue from control: the session ends, so that
+  /// the
+  /// client's next `hello` gets the truth as a snapshot.
+  case commandLost(DeviceKey)
+  case welcomeLost(SessionID)
   /// `nextDeadline` has come.
   case timer
 }

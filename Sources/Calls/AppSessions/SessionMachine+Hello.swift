@@ -80,6 +80,7 @@ extension SessionMachine {
     session.awaitsWelcome = request
     if isDraining { session.closesAfterCalls = .draining }
     sessions[session.id] = session
+    connectedCount += 1
     sessionOfDevice[device] = session.id
     sessionsOfUser[device.user, default: 0] += 1
     timers.cancel(.answers(device))
@@ -105,6 +106,7 @@ extension SessionMachine {
       session = sessions[sid] ?? session
     }
     session.connection = id
+    connectedCount += 1
     session.resumableUntil = nil
     session.isExpiryAnnounced = false
     session.info.state = hello.state

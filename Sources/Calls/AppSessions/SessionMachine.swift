@@ -48,7 +48,7 @@ public struct SessionMachine {
   /// When `.timer` is due next; it may find nothing to do.
   public var nextDeadline: Instant? { timers.next }
   /// Sessions with a socket, and those that could be resumed.
-  public var connectedCount: Int { sessions.values.count { $0.connection != nil } }
+  public internal(set) var connectedCount = 0
   public var resumableCount: Int { sessions.count - connectedCount }
   /// Sockets, those not yet bound included.
   public var connectionCount: Int { connections.count }
@@ -79,6 +79,8 @@ public struct SessionMachine {
       } else {
         close(id, .overflow, now, &output)
       }
+    case .commandLost(let device): if let id = sessionOfDevice[device] { end(id, .overflow, now, &output) }
+    case .welcomeLost(let id): end(id, .tryAgainLater, now, &output)
     case .closed(let id, let code): socketClosed(id, code, now, &output)
     case .command(let command): obey(command, now, &output)
     case .timer: while let key = timers.due(now) { timerFired(key, now, &output) }
@@ -111,6 +113,7 @@ extension SessionMachine {
   mutating func disconnected(_ id: SessionID, _ now: Instant, _ output: inout SessionOutput) {
     guard var session = sessions[id], session.connection != nil else { return }
     session.connection = nil
+    connectedCount -= 1
     session.ackDue = nil
     session.resumableUntil = session.live.isEmpty ? now + Limits.resumeWindow : nil
     sessions[id] = session

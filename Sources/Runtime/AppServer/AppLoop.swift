@@ -1,0 +1,137 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import Logging
+import Platform
+import Synchronization
+
+/// What runs on the app thread: feeds the session machine and does what it orders.
+///
+/// Unchecked: all but `published`, `lostCommands` and the constants belong to the server's thread.
+final class AppLoop: TransportDelegate, @unchecked Sendable {
+  /// The machine's figures as the last turn left them.
+  struct Published {
+    var stats = SessionStats()
+    var connected = 0
+    var resumable = 0
+    var waitingEvents = 0
+  }
+  private struct Lost {
+    var devices: Set<DeviceKey> = []
+    var welcomes: Set<SessionID> = []
+    var drains = false
+  }
+
+  private let events: AppServer.EventSink
+  private let logger: Logger
+  private let pages: StaticPages
+  private var origins: Set<String>
+  private var machine: SessionMachine
+  private var output = SessionOutput()
+  private var batch: [AppOrder] = []
+  /// Events that control did not take yet, oldest first.
+  private var waiting: [SessionEvent] = []
+  private unowned var transport: (any Transport)!
+  private var orders: Mailbox<AppOrder>?
+  private let lostCommands = Mutex(Lost())
+  let published = Mutex(Published())
+
+  init(_ settings: AppServer.Settings, logger: Logger, events: @escaping AppServer.EventSink) {
+    (self.events, self.logger, origins) = (events, logger, settings.origins)
+    pages = StaticPages(pages: settings.pages, isSecure: settings.tls != nil)
+    machine = SessionMachine(settings: settings.sessions, random: .system)
+  }
+
+  /// Before the thread starts.
+  func attach(_ transport: any Transport, _ orders: Mailbox<AppOrder>) { (self.transport, self.orders) = (transport, orders) }
+
+  /// Any thread: this command did not fit the queue.
+  func lost(_ command: SessionCommand) {
+    lostCommands.withLock { lost in
+      switch command {
+      case .welcome(let id, _, _, _): lost.welcomes.insert(id)
+      case .send(let device, _, _), .callLive(let device, _), .callDead(let device, _): lost.devices.insert(device)
+      case .answer(let token, _): lost.devices.insert(token.device)
+      case .drain: lost.drains = true
+      }
+    }
+  }
+
+  func turn(_ now: Instant) -> Instant? {
+    machine.setWallClock(unixMilliseconds: WallClock.nowMilliseconds(), at: now)
+    orders?.drain(into: &batch)
+    for order in batch {
+      switch order {
+      case .command(let command): feed(.command(command), now)
+      case .reconfigure(let settings, let origins):
+        self.origins = origins
+        machine.reconfigure(settings, at: now, into: &output)
+        obey()
+      }
+    }
+    batch.removeAll(keepingCapacity: true)
+    let lost = lostCommands.withLock { lost in
+      defer { lost = Lost() }
+      return lost
+    }
+    for device in lost.devices { feed(.commandLost(device), now) }
+    for id in lost.welcomes { feed(.welcomeLost(id), now) }
+    if lost.drains { feed(.command(.drain), now) }
+    if let next = machine.nextDeadline, next <= now { feed(.timer, now) }
+    offerWaiting()
+    publish()
+    let next = machine.nextDeadline
+    return waiting.isEmpty ? next : min(next ?? .distantFuture, now + .milliseconds(Limits.retryMilliseconds))
+  }
+
+  private func feed(_ input: SessionInput, _ now: Instant = MonotonicClock.now()) {
+    machine.handle(input, at: now, into: &output)
+    obey()
+  }
+
+  /// Sends, pings and closes; the machine may be called again from here (congestion), so the output is taken first.
+  private func obey() {
+    while !output.actions.isEmpty || !output.events.isEmpty {
+      let now = output
+      output.removeAll()
+      for action in now.actions {
+        switch action {
+        case .send(let id, let bytes): transport.send(id, bytes)
+        case .ping(let id): transport.ping(id)
+        case .close(let id, let code): transport.close(id, code)
+        }
+      }
+      for event in now.events { if !waiting.isEmpty || !events(event) { waiting.append(event) } }
+    }
+  }
+
+  private func offerWaiting() {
+    var taken = 0
+    while taken < waiting.count, events(waiting[taken]) { taken += 1 }
+    waiting.removeFirst(taken)
+  }
+
+  private func publish() {
+    let (connected, resumable, waiting) = (machine.connectedCount, machine.resumableCount, waiting.count)
+    published.withLock {
+      $0 = Published(stats: machine.stats, connected: connected, resumable: resumable, waitingEvents: waiting)
+    }
+  }
+
+  func webSocketOpened(_ id: ConnectionID, from address: IPAddress) { feed(.opened(id, address)) }
+  func webSocketAlive(_ id: ConnectionID) { feed(.alive(id)) }
+  func webSocketClosed(_ id: ConnectionID, _ code: CloseCode?) { feed(.closed(id, code)) }
+  func webSocketReceived(_ id: ConnectionID, _ bytes: [UInt8]) {
+    // Control is far behind: what would add to it goes, its clients come back later.
+    if waiting.count >= Limits.waitingEvents { return feed(.congested(id)) }
+    feed(.frame(id, bytes))
+  }
+  func webSocketCongested(_ id: ConnectionID) {
+    // Called from `send`, inside `obey`: its loop takes what this adds.
+    machine.handle(.congested(id), at: MonotonicClock.now(), into: &output)
+  }
+  func requestReceived(_ request: HTTPRequest, answer: @escaping @Sendable (HTTPResponse) -> Void) {
+    answer(pages.answer(request))
+  }
+  func allows(origin: String) -> Bool { origins.contains(origin) }
+}

@@ -1,0 +1,85 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import Logging
+import Platform
+
+/// The app port: WebSocket sessions on `/v1/connect` and the web phone's pages, on the thread `app-0`.
+///
+///     let app = try AppServer.start(settings, logger: logger) { control.post(.session($0)) }
+///     app.post(.send(device, offer, call: id))       // control's thread, or any other
+///     app.stop()
+public final class AppServer: Sendable {
+  public struct Settings: Sendable {
+    public var address: SocketAddress
+    public var tls: TLSFiles?
+    /// Origins whose pages may connect, beside the gateway's own (`https://phone.example`).
+    public var origins: Set<String>
+    /// By path.
+    public var pages: [String: Page]
+    public var sessions: SessionSettings
+    public var connections = Limits.connections
+    public var connectionsPerAddress = Limits.connectionsPerAddress
+    public init(
+      address: SocketAddress, tls: TLSFiles? = nil, origins: Set<String> = [], pages: [String: Page] = [:],
+      sessions: SessionSettings
+    ) {
+      (self.address, self.tls, self.origins, self.pages, self.sessions) = (address, tls, origins, pages, sessions)
+    }
+  }
+  /// Called on the app thread. False: control's inbox is full, and the event will be offered again.
+  public typealias EventSink = @Sendable (SessionEvent) -> Bool
+
+  private let server: LWSServer
+  private let loop: AppLoop
+  private let orders: Mailbox<AppOrder>
+
+  /// Throws `SystemError` with the setting's name if the address cannot be bound, `TLSError` if the files do not fit.
+  public static func start(_ settings: Settings, logger: Logger, events: @escaping EventSink) throws -> AppServer {
+    let loop = AppLoop(settings, logger: logger, events: events)
+    let server = LWSServer(
+      .init(
+        name: "app-0", address: settings.address, setting: "listen.app", tls: settings.tls, webSocketPath: "/v1/connect",
+        connections: settings.connections, connectionsPerAddress: settings.connectionsPerAddress), delegate: loop,
+      logger: logger)
+    let orders = try Mailbox<AppOrder>(capacity: Limits.commands) { [unowned server] in server.wake() }
+    loop.attach(server, orders)
+    try server.start()
+    return AppServer(server, loop, orders)
+  }
+
+  private init(_ server: LWSServer, _ loop: AppLoop, _ orders: Mailbox<AppOrder>) {
+    (self.server, self.loop, self.orders) = (server, loop, orders)
+  }
+
+  /// The bound address.
+  public var address: SocketAddress { server.address }
+
+  /// Any thread; in order. False: the queue is full, and the session concerned ends, so that its client comes back for a
+  /// snapshot.
+  @discardableResult public func post(_ command: SessionCommand) -> Bool {
+    if orders.post(.command(command)) { return true }
+    loop.lost(command)
+    server.wake()
+    return false
+  }
+
+  /// New users, keys, ICE servers and origins, for connections to come; sessions of users that are gone end with 4003.
+  @discardableResult public func reconfigure(_ sessions: SessionSettings, origins: Set<String>) -> Bool {
+    orders.post(.reconfigure(sessions, origins))
+  }
+
+  /// Reads the TLS files again. `done` gets what is wrong with them, in which case the old ones stay in use.
+  public func reloadCertificates(_ done: @escaping @Sendable (TLSError?) -> Void) { server.reload(done) }
+
+  /// Closes every socket (1012), ends the thread and waits for it.
+  public func stop() { server.stop() }
+
+  public var metrics: [MetricFamily] { loop.families(server.metrics) }
+  public var queue: MailboxReading { orders.reading("app") }
+}
+
+enum AppOrder: Sendable {
+  case command(SessionCommand)
+  case reconfigure(SessionSettings, Set<String>)
+}

@@ -1,0 +1,62 @@
+import AppProtocol
+import AppSessions
+import Platform
+
+extension AppLoop {
+  /// What the app port tells about itself.
+  func families(_ transport: TransportMetrics) -> [MetricFamily] {
+    func stat(_ name: String, _ help: String, _ read: @escaping @Sendable (SessionStats) -> UInt64) -> MetricFamily {
+      MetricFamily(name: name, help: help, kind: .counter) { [self] in
+        [MetricSample([], .integer(Int64(clamping: published.withLock { read($0.stats) })))]
+      }
+    }
+    return [
+      MetricFamily(name: "trunkline_app_sessions", help: "App sessions by state.", kind: .gauge, labelNames: ["state"]) {
+        [self] in
+        let now = published.withLock { $0 }
+        return [
+          MetricSample(["connected"], .integer(Int64(now.connected))),
+          MetricSample(["resumable"], .integer(Int64(now.resumable))),
+        ]
+      },
+      .gauge("trunkline_app_connections", "Sockets of the app port, HTTP included.", transport.connections),
+      .gauge("trunkline_app_websockets", "WebSockets of the app port.", transport.webSockets),
+      .gauge("trunkline_app_events_waiting", "Events that control has not taken yet.") { [self] in
+        Int64(published.withLock { $0.waitingEvents })
+      },
+      MetricFamily(
+        name: "trunkline_app_messages_total", help: "Messages by direction.", kind: .counter, labelNames: ["direction"]
+      ) {
+        [self] in
+        let stats = published.withLock { $0.stats }
+        return [
+          MetricSample(["received"], .integer(Int64(clamping: stats.messagesReceived))),
+          MetricSample(["sent"], .integer(Int64(clamping: stats.messagesSent))),
+        ]
+      },
+      .counter("trunkline_app_received_bytes_total", "Bytes of WebSocket messages received.", transport.bytesReceived),
+      .counter("trunkline_app_sent_bytes_total", "Bytes of WebSocket messages and pages sent.", transport.bytesSent),
+      .counters("trunkline_app_closes_total", "Closed WebSockets by code and the side that closed.", transport.closes),
+      .counters(
+        "trunkline_app_connections_refused_total", "Sockets and upgrades refused.", label: "reason", transport.refused),
+      .counters("trunkline_app_http_responses_total", "HTTP responses of the app port.", transport.requests),
+      MetricFamily(
+        name: "trunkline_app_hello_refused_total", help: "Logins refused by reason.", kind: .counter, labelNames: ["reason"]
+      ) { [self] in
+        let refusals = published.withLock { $0.stats.refusals }
+        return SessionRefusal.allCases.map {
+          MetricSample([$0.rawValue], .integer(Int64(clamping: refusals[$0, default: 0])))
+        }
+      },
+      stat("trunkline_app_resumed_total", "Sessions resumed on a new socket.") { $0.resumed },
+      stat("trunkline_app_duplicates_total", "Numbered messages seen before and dropped.") { $0.duplicates },
+      stat("trunkline_app_repeats_total", "Requests repeated and answered from the store.") { $0.repeats },
+      stat("trunkline_app_malformed_total", "Messages with a bad field.") { $0.malformed },
+      stat("trunkline_app_unknown_total", "Messages of an unknown type.") { $0.unknown },
+      stat("trunkline_app_rate_limited_total", "Connections closed for too many messages or bytes a second.") {
+        $0.rateLimited
+      },
+      stat("trunkline_app_stray_commands_total", "Commands for a device or request that was gone.") { $0.strayCommands },
+    ]
+  }
+}

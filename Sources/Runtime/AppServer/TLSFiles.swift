@@ -1,0 +1,26 @@
+import COpenSSL
+
+/// Certificate chain and key of the app port, PEM.
+public struct TLSFiles: Hashable, Sendable {
+  public var certificate: String
+  public var key: String
+  public init(certificate: String, key: String) { (self.certificate, self.key) = (certificate, key) }
+
+  /// Whether OpenSSL can read both and they belong together; the text says what is wrong.
+  public func check() throws(TLSError) {
+    defer { ERR_clear_error() }
+    guard let context = SSL_CTX_new(TLS_server_method()) else { throw TLSError("OpenSSL has no TLS server") }
+    defer { SSL_CTX_free(context) }
+    guard SSL_CTX_use_certificate_chain_file(context, certificate) == 1 else {
+      throw TLSError("\(certificate): no certificate chain in PEM can be read from it")
+    }
+    guard SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) == 1, SSL_CTX_check_private_key(context) == 1 else {
+      throw TLSError("\(key): no private key in PEM that fits \(certificate)")
+    }
+  }
+}
+
+public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
+  public let description: String
+  init(_ text: String) { description = text }
+}

@@ -1,0 +1,81 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import Platform
+
+/// A server of WebSockets and HTTP on a thread of its own. What stands behind it (libwebsockets today) can be replaced.
+/// `send`, `ping`, `close` belong to the server's thread: they are called from the delegate's methods only.
+protocol Transport: AnyObject {
+  func send(_ id: ConnectionID, _ bytes: [UInt8])
+  func ping(_ id: ConnectionID)
+  /// Sends what is queued (nothing more after an overflow), then the close frame; cuts the socket if that takes too long.
+  func close(_ id: ConnectionID, _ code: CloseCode)
+  /// Any thread: makes `turn` come soon.
+  func wake()
+  /// Any thread: closes every socket, ends the thread and waits for it.
+  func stop()
+  /// The bound address.
+  var address: SocketAddress { get }
+}
+
+/// All on the server's thread.
+protocol TransportDelegate: AnyObject {
+  func webSocketOpened(_ id: ConnectionID, from address: IPAddress)
+  func webSocketReceived(_ id: ConnectionID, _ bytes: [UInt8])
+  func webSocketAlive(_ id: ConnectionID)
+  func webSocketCongested(_ id: ConnectionID)
+  /// Once for each opened one; nothing follows for this id.
+  func webSocketClosed(_ id: ConnectionID, _ code: CloseCode?)
+  /// Exactly one answer must follow, from any thread.
+  func requestReceived(_ request: HTTPRequest, answer: @escaping @Sendable (HTTPResponse) -> Void)
+  /// Whether a page of this origin may open a WebSocket.
+  func allows(origin: String) -> Bool
+  /// After each round of socket work, and after `wake`. Returns when it wants to be called at the latest.
+  func turn(_ now: Instant) -> Instant?
+}
+
+/// One HTTP request, whole.
+public struct HTTPRequest: Sendable {
+  public var method: String
+  /// Percent-decoded, without the query.
+  public var path: String
+  /// After the `?`, as it came.
+  public var query: String
+  public var host: String
+  public var origin: String?
+  public var authorization: Redacted<String>?
+  public var body: [UInt8]
+  public var peer: IPAddress
+}
+
+public struct HTTPResponse: Sendable {
+  public var status: Int
+  public var contentType: String
+  public var headers: [(name: String, value: String)]
+  public var body: [UInt8]
+
+  public init(_ status: Int, contentType: String, headers: [(name: String, value: String)] = [], body: [UInt8]) {
+    (self.status, self.contentType, self.headers, self.body) = (status, contentType, headers, body)
+  }
+
+  /// A short answer in plain text.
+  public static func text(_ status: Int, _ text: String) -> HTTPResponse {
+    HTTPResponse(status, contentType: "text/plain; charset=utf-8", body: Array((text + "\n").utf8))
+  }
+}
+
+/// Why a socket or upgrade was refused; for counting.
+enum ConnectionRefusal: String, CaseIterable, Sendable {
+  case tooMany, tooManyFromAddress, path, origin, subprotocol
+}
+
+/// Counts of one server, written on its thread.
+final class TransportMetrics: Sendable {
+  let connections = Gauge()
+  let webSockets = Gauge()
+  let bytesReceived = Counter()
+  let bytesSent = Counter()
+  let refused = LabelledCounters<ConnectionRefusal>()
+  let closes = CounterTable(labelNames: ["code", "by"])
+  let requests = CounterTable(labelNames: ["status"])
+}

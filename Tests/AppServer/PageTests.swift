@@ -1,0 +1,144 @@
+import AppServer
+import Bytes
+import Foundation
+import Platform
+import Testing
+
+@Suite(.serialized) struct PageTests {
+  func fixture() throws -> Fixture {
+    try Fixture {
+      $0.pages = [
+        "/": Page(contentType: "text/html; charset=utf-8", bytes: Array("<html>".utf8)),
+        "/big.js": Page(contentType: "text/javascript", bytes: [UInt8](repeating: 0x61, count: 300_000)),
+      ]
+    }
+  }
+  func get(_ socket: TestSocket, _ path: String, method: String = "GET", extra: String = "") -> (head: String, body: [UInt8])?
+  {
+    socket.write("\(method) \(path) HTTP/1.1\r\nHost: gateway.test:8080\r\n\(extra)\r\n")
+    return socket.response()
+  }
+
+  @Test func `a page is served with the headers that keep it to itself`() throws {
+    let fixture = try fixture()
+    let socket = try TestSocket(fixture.app.address)
+    let (head, body) = try #require(get(socket, "/"))
+    #expect(head.hasPrefix("HTTP/1.1 200"))
+    #expect(String(decoding: body, as: UTF8.self) == "<html>")
+    let lines = head.lowercased()
+    #expect(lines.contains("content-type: text/html; charset=utf-8"))
+    #expect(lines.contains("script-src 'self';") && lines.contains("connect-src 'self' ws://gateway.test:8080;"))
+    #expect(lines.contains("x-content-type-options: nosniff") && lines.contains("frame-ancestors 'none'"))
+    #expect(!lines.contains("unsafe-inline") && !lines.contains("strict-transport-security"))
+  }
+
+  @Test(arguments: ["::1", "::", "0.0.0.0"]) func `any kind of address can be listened on`(text: String) throws {
+    let ip = try #require(IPAddress(text))
+    let fixture = try Fixture {
+      $0.address = SocketAddress(ip, 0)
+      $0.pages = ["/": Page(contentType: "text/plain", bytes: [0x61])]
+    }
+    let six = SocketAddress(try #require(IPAddress("::1")), fixture.app.address.port)
+    let four = SocketAddress(.loopback, fixture.app.address.port)
+    for address in text == "0.0.0.0" ? [four] : text == "::1" ? [six] : [six, four] {
+      #expect(try get(TestSocket(address), "/")?.body == [0x61], "\(address)")
+    }
+  }
+
+  @Test func `large pages come whole, several on one connection`() throws {
+    let fixture = try fixture()
+    let socket = try TestSocket(fixture.app.address)
+    for _ in 0..<3 { #expect(get(socket, "/big.js")?.body == [UInt8](repeating: 0x61, count: 300_000)) }
+    #expect(get(socket, "/")?.body.count == 6)
+  }
+
+  @Test func `what is not there is 404, also outside the table by any spelling`() throws {
+    let fixture = try fixture()
+    for path in ["/nothing", "/../etc/passwd", "/%2e%2e/etc/passwd", "/index.html", "/big.js/", "/..%2f..%2fetc/passwd"] {
+      let head = try get(TestSocket(fixture.app.address), path)?.head ?? "closed"
+      #expect(head == "closed" || head.contains(" 404 ") || head.contains(" 403 "), "\(path) \(head)")
+    }
+    #expect(try get(TestSocket(fixture.app.address), "/?login=abc")?.head.contains(" 200 ") == true)
+  }
+
+  @Test func `HEAD gives the headers only, other methods 405`() throws {
+    let fixture = try fixture()
+    let socket = try TestSocket(fixture.app.address)
+    socket.write("HEAD /big.js HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    var head = ""
+    while case let next = socket.nextBytes(), !next.isEmpty { head += String(decoding: next, as: UTF8.self) }
+    #expect(head.hasPrefix("HTTP/1.1 200") && head.hasSuffix("\r\n\r\n"))
+    #expect(
+      try get(TestSocket(fixture.app.address), "/", method: "POST", extra: "Content-Length: 0\r\n")?.head.contains(" 405 ")
+        == true)
+  }
+
+  @Test func `files that do not fit are refused at start, good ones serve TLS and are read again on request`() throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-tls-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let (certificate, key) = (folder.appendingPathComponent("c.pem").path, folder.appendingPathComponent("k.pem").path)
+    func make(_ name: String) throws {
+      _ = try run(
+        "openssl",
+        [
+          "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+          "/CN=\(name)",
+          "-keyout", key, "-out", certificate,
+        ])
+    }
+    let files = TLSFiles(certificate: certificate, key: key)
+    #expect(throws: TLSError.self) { try Fixture { $0.tls = files } }
+    try make("first")
+    let fixture = try Fixture { settings in
+      settings.tls = files
+      settings.pages = ["/": Page(contentType: "text/plain", bytes: Array("over TLS".utf8))]
+    }
+    func subject() throws -> String {
+      try run("openssl", ["s_client", "-connect", "\(fixture.app.address)", "-alpn", "h2,http/1.1"])
+    }
+    #expect(try subject().contains("CN = first"))
+    #expect(try subject().contains("ALPN protocol: http/1.1"))
+    #expect(try run("curl", ["-sk", "https://\(fixture.app.address)/"]) == "over TLS")
+    try make("second")
+    #expect(reload(fixture) == nil)
+    #expect(try subject().contains("CN = second"))
+    try Data("rubbish".utf8).write(to: URL(fileURLWithPath: certificate))
+    #expect(reload(fixture) != nil)
+    #expect(try subject().contains("CN = second"))
+  }
+
+  private func reload(_ fixture: Fixture) -> TLSError? {
+    nonisolated(unsafe) var result: TLSError?
+    let done = DispatchSemaphore(value: 0)
+    fixture.app.reloadCertificates { error in
+      result = error
+      done.signal()
+    }
+    done.wait()
+    return result
+  }
+
+  private func run(_ tool: String, _ arguments: [String]) throws -> String {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = [tool] + arguments
+    let output = Pipe()
+    process.standardOutput = output
+    process.standardError = FileHandle.nullDevice
+    process.standardInput = FileHandle.nullDevice
+    try process.run()
+    let data = output.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    return String(decoding: data, as: UTF8.self)
+  }
+}
+
+extension TestSocket {
+  /// What comes, empty at the end.
+  func nextBytes() -> [UInt8] {
+    var chunk = [UInt8](repeating: 0, count: 65_536)
+    let count = recv(fd, &chunk, chunk.count, 0)
+    return count > 0 ? Array(chunk.prefix(count)) : []
+  }
+}
