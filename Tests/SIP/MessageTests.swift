@@ -155,4 +155,17 @@ import Testing
     #expect(throws: ParseError.self) { try routes.routes }
     #expect(throws: ParseError.self) { try routes.values(of: .route) }
   }
+
+  @Test func `body parts and challenge parameters have their limits`() throws {
+    let part = "--b\r\n\r\nx\r\n"
+    func parts(_ count: Int) throws -> SessionBody {
+      let body = String(repeating: part, count: count) + "--b--\r\n"
+      return try Message(message(["INVITE sip:a@b SIP/2.0", "Content-Type: multipart/mixed;boundary=b"], body: body)).sessionBody
+    }
+    #expect(try parts(Limits.bodyParts) == .other("multipart/mixed"))
+    #expect(throws: ParseError.self) { try parts(Limits.bodyParts + 1) }
+    let long = (0...Limits.parameters).map { "p\($0)=1" }.joined(separator: ",")
+    let challenge = try Message(message(["SIP/2.0 401 x", "WWW-Authenticate: Digest \(long)"]))
+    #expect(throws: ParseError.self) { try challenge.authentication(.wwwAuthenticate) }
+  }
 }

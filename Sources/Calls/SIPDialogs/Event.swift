@@ -10,8 +10,8 @@ public enum Event: Sendable {
   case inviteReceived(LegID, InboundInvite)
   /// CANCEL before a final response; 200 and 487 are already sent.
   case cancelled(LegID, ReasonValue?)
-  /// The ACK of our 200 arrived; `sdp` is the answer when the INVITE had no offer, nil otherwise. Comes again for a re-INVITE only if
-  /// that had no offer.
+  /// The ACK of our 200 arrived; `sdp` is the answer when the INVITE had no offer, nil otherwise. Comes again for a re-INVITE
+  /// only if that had no offer.
   case acknowledged(LegID, sdp: String?)
   /// No ACK within 64·T1 of our 200: the BYE that RFC 3261 §13.3.1.4 asks for is already sent.
   case ackTimedOut(LegID)

@@ -53,8 +53,8 @@ extension UserAgent {
     if flow.transport == .tcp { connectionLost(flow.remote) }
   }
 
-  /// A connection that a peer had opened to us is gone; its port can not be connected to. Responses go to the port in Via, requests to
-  /// the one in Contact, on new connections.
+  /// A connection that a peer had opened to us is gone; its port can not be connected to. Responses go to the port in Via,
+  /// requests to the one in Contact, on new connections.
   private mutating func connectionLost(_ remote: SocketAddress) {
     for id in servers.keys {
       guard let reply = servers[id]?.reply, reply.flow.transport == .tcp, reply.flow.remote == remote else { continue }
@@ -96,7 +96,8 @@ extension UserAgent {
       let id = clientIndex[ClientKey(branch: message.text(branch), method: envelope.cseq.method)], let client = clients[id],
       client.trunk == trunk, (try? message.vias.count) == 1
     else { return counters.drop(.strayResponse) }
-    // Who asks for a password must be whom we asked for the call; another member of the trunk can not end the request with it either.
+    // Who asks for a password must be whom we asked for the call; another member of the trunk can not end the request with it
+    // either.
     guard (code != 401 && code != 407) || flow.remote.ip == client.flow.remote.ip else { return counters.drop(.strayResponse) }
     counters.received(envelope.cseq.method, code)
     if client.isInvite { return received(inviteResponse: message, envelope, code, id, client) }

@@ -1,0 +1,94 @@
+import Bytes
+import SIP
+import Testing
+
+@testable import SIPDialogs
+
+private typealias Bound = SIPDialogs.Limits
+
+@Suite struct LimitTests {
+  private let trunk = TrunkPeer(name: "carrier", domain: "carrier.example", flow: udp)
+
+  private func invite() -> OutboundInvite { OutboundInvite(trunk: trunk, to: "+15559990000", from: "+1555", sdp: offer) }
+
+  @Test func `one leg too many fails at once and leaves nothing`() {
+    var wire = Wire()
+    for n in 0..<Bound.legs { wire.command(.invite(.outbound(UInt64(n)), invite())) }
+    #expect(wire.events().isEmpty)
+    #expect(wire.command(.invite(.outbound(UInt64(Bound.legs)), invite())).isEmpty)
+    #expect(wire.events().map(\.name) == ["failed 503", "closed"])
+    #expect(wire.agent.statistics.legs == Bound.legs)
+  }
+
+  @Test func `server transactions are bounded, and what comes beyond is answered without state`() {
+    var wire = Wire()
+    for n in 0..<Bound.serverTransactions {
+      wire.receive(request("INVITE", branch: "z9hG4bKl\(n)", callID: "l\(n)", extra: ["Require: x"], sdp: offer))
+    }
+    _ = wire.events()
+    #expect(wire.agent.statistics.serverTransactions == Bound.serverTransactions)
+    let refused = wire.receive(request("INVITE", branch: "z9hG4bKm", callID: "m", extra: ["Require: x"], sdp: offer))
+    #expect(refused.map(\.statusCode) == [420])
+    #expect(wire.receive(request("INVITE", branch: "z9hG4bKn", callID: "n", sdp: offer)).map(\.statusCode) == [503])
+    #expect(wire.events().map(\.name) == ["refused extensionRequired invite", "refused overload invite"])
+    #expect(wire.agent.statistics.serverTransactions == Bound.serverTransactions)
+  }
+
+  @Test func `further forks of one INVITE are ignored`() throws {
+    var wire = Wire()
+    let sent = try #require(wire.command(.invite(.outbound(1), invite())).first)
+    for n in 0..<Bound.forks { #expect(!wire.receive(reply(sent, 200, tag: "f\(n)", sdp: answer)).isEmpty, "fork \(n)") }
+    #expect(wire.receive(reply(sent, 200, tag: "last", sdp: answer)).isEmpty)
+  }
+
+  @Test func `an INVITE with too many routes is refused`() throws {
+    var wire = Wire()
+    func routes(_ count: Int) -> String {
+      "Record-Route: " + (0..<count).map { "<sip:203.0.113.\($0);lr>" }.joined(separator: ",")
+    }
+    let good = wire.receive(request("INVITE", extra: [routes(Bound.routes)], sdp: offer))
+    #expect(good.map(\.statusCode) == [100])
+    let bad = wire.receive(request("INVITE", branch: "z9hG4bKr", callID: "r", extra: [routes(Bound.routes + 1)], sdp: offer))
+    #expect(bad.map(\.statusCode) == [400])
+  }
+
+  @Test func `a Contact too long to keep means the source`() throws {
+    var wire = Wire()
+    let long = String(repeating: "b", count: Bound.targetBytes)
+    wire.receive(request("INVITE", sdp: offer).replacing("sip:bob@", with: "sip:\(long)@"))
+    guard case .inviteReceived(let leg, _) = try #require(wire.events().first) else { throw InboundCallTests.Missing() }
+    let tag = wire.command(.answer(leg, sdp: answer)).first?.toTag
+    wire.receive(request("ACK", branch: "z9hG4bKa", toTag: tag))
+    #expect(wire.command(.bye(leg, nil)).first?.uri == "sip:203.0.113.7:5060")
+  }
+
+  @Test func `extra headers are cut at their limit`() throws {
+    var wire = Wire()
+    var many = invite()
+    many.extraHeaders = (0..<100).map { ("X-\($0)", "v") }
+    let sent = try #require(wire.command(.invite(.outbound(1), many)).first)
+    #expect(sent.fields.filter { $0.name == .other }.count == Bound.extraHeaders)
+  }
+
+  @Test func `timers fire in order, can be moved and leave nothing when cancelled`() {
+    var timers = TimerTable<Int>()
+    var random = SplitMix64(seed: 5)
+    var model: [Int: (at: Int64, order: Int)] = [:]
+    for order in 0..<4_000 {
+      let key = Int(random.next() % 300)
+      if random.next() % 3 == 0 {
+        timers.cancel(key)
+        model[key] = nil
+      } else {
+        let at = Int64(random.next() % 1_000)
+        timers.set(key, at: Instant(nanoseconds: at))
+        model[key] = (at, order)
+      }
+      #expect(timers.next?.nanoseconds == model.values.map(\.at).min())
+    }
+    var fired: [Int] = []
+    while let key = timers.popDue(Instant(nanoseconds: 1_000)) { fired.append(key) }
+    #expect(fired == model.sorted { ($0.value.at, $0.value.order) < ($1.value.at, $1.value.order) }.map(\.key))
+    #expect(timers.count == 0 && timers.next == nil)
+  }
+}
