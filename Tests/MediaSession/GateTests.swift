@@ -66,6 +66,16 @@ import Testing
     #expect(!bench.toApp.isEmpty)
   }
 
+  @Test func `a device that plays before the connect waits for nothing`() throws {
+    var bench = try Bench()
+    bench.prepare()
+    bench.command(.lockWinner(Bench.id, Bench.leg))
+    bench.command(.playoutActive(Bench.id))
+    bench.command(.connect(Bench.id, Bench.leg, keepsFirstWords: true))
+    try bench.run(frames: 20, trunk: { tone($0) })
+    #expect(bench.toApp.count >= 15)
+  }
+
   @Test func `early media is heard by the app and the app is not heard`() throws {
     var bench = try Bench()
     bench.prepare()

@@ -118,6 +118,23 @@ import Testing
     #expect(generations == [1, 2])
   }
 
+  @Test func `a device that prepares again before the call starts over: pair and keys`() throws {
+    var bench = try Bench()
+    bench.prepare()
+    bench.command(.setAppRemote(Bench.id, Bench.leg, bench.app, newLocal: nil, newAssociation: true))
+    bench.command(.lockWinner(Bench.id, Bench.leg))
+    bench.command(.connect(Bench.id, Bench.leg, keepsFirstWords: false))
+    try bench.run(frames: 10, trunk: { tone($0) })
+    #expect(bench.toApp.isEmpty, "no pair, no keys")
+    bench.check(nominate: true)
+    let fresh = Bench.keyMaterial(77)
+    bench.complete(fresh, association: 1)
+    bench.appReceiver = try SRTPReceiver(fresh.profile, fresh.server)
+    try bench.run(frames: 10, trunk: { tone($0) })
+    #expect(bench.toApp.count >= 9, "the new keys serve at once")
+    #expect(names(bench).filter { $0 == "nominated" }.count == 2)
+  }
+
   @Test func `a failed handshake is told once`() throws {
     var bench = try Bench()
     bench.prepare()

@@ -93,7 +93,10 @@ struct AppLeg: ~Copyable {
   mutating func takeCredentials(_ remote: AppLegRemote, newLocal: AppLegLocal?, startsOver: Bool) {
     if startsOver {
       agent.forgetPairs()
-      isNominated = false
+      (address, isNominated) = (nil, false)
+      security = nil
+      pending = nil
+      profileName = nil
     }
     if let newLocal {
       local = newLocal

@@ -111,6 +111,7 @@ extension MediaSession {
     }
     let verdict = legs[index].reception.receive(header, at: now, measuresJitter: isAudio)
     legs[index].bytesReceived &+= UInt64(header.payloadLength)
+    if verdict == .restarted, index == winner { uplink.digits = AppDigits() }
     guard verdict != .outOfRange, header.payloadLength > 0 else { return }
     guard index == winner, connectedAt != nil || isLocked else { return output.drop(.beforeLock) }
     let payload = UnsafeRawBufferPointer(rebasing: clear[header.length..<(header.length &+ header.payloadLength)])

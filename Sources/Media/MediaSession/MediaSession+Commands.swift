@@ -28,7 +28,9 @@ extension MediaSession {
       isEarly = true
       updateRelay()
     case .connect(_, let leg, let keeps): connect(leg, keepsFirstWords: keeps, at: now)
-    case .playoutActive: releaseDownlink(at: now)
+    case .playoutActive:
+      isPlaying = true
+      releaseDownlink(at: now)
     case .mute(_, let on):
       isMuted = on
       updateRelay()
@@ -80,7 +82,9 @@ extension MediaSession {
     let isFirst = legs[index].remote == nil
     let encodingBefore = legs[index].encoding
     legs[index].take(remote)
-    legs[index].takeCredentials(remote, newLocal: newLocal, startsOver: newAssociation && !isFirst && newLocal == nil)
+    // Before the connect it is a device that prepares again from another session; later the old pair and keys serve on.
+    let startsOver = newAssociation && !isFirst && newLocal == nil && connectedAt == nil
+    legs[index].takeCredentials(remote, newLocal: newLocal, startsOver: startsOver)
     if newAssociation, !isFirst {
       endAssociation(index, into: &output)
       legs[index].association &+= 1
@@ -167,7 +171,7 @@ extension MediaSession {
     nextQuality = now + Limits.reportInterval
     uplink.kept?.release(at: now)
     if uplink.kept?.isFinished == true { uplink.kept = nil }
-    if keepsFirstWords {
+    if keepsFirstWords, !isPlaying {
       downlink.kept = KeptAudio()
       playoutAssumedAt = now + Limits.playoutAssumed
     }

@@ -23,6 +23,9 @@ extension MediaSession {
       trunk.isSilent = false
       output.events.append(.trunkBack(id))
     }
+    if verdict == .restarted, let digit = trunk.digits.sourceChanged(), connectedAt != nil {
+      tell(digit, from: .trunkToApp, into: &output)
+    }
     guard verdict != .outOfRange, header.payloadLength > 0 else { return }
     let payload = UnsafeRawBufferPointer(rebasing: packet[header.length..<(header.length &+ header.payloadLength)])
     if header.payloadType == trunk.payloadType {

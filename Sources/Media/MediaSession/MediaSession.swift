@@ -63,6 +63,8 @@ public struct MediaSession: ~Copyable {
   var isMuted = false
   var isHeld = false
   var isClosed = false
+  /// `playoutActive` came, maybe before the connect.
+  var isPlaying = false
   var playoutAssumedAt = Instant.distantFuture
   var nextQuality = Instant.distantFuture
 

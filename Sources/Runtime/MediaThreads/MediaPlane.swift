@@ -56,7 +56,7 @@ public final class MediaPlane: Sendable {
             sendBufferBytes: Limits.appSocketBuffer, setting: "media.app_port"))
       }
       workers.append(
-        MediaWorkerShared(
+        try MediaWorkerShared(
           index: index, appSockets: sockets, mailbox: try Mailbox(capacity: Limits.threadMailbox), handshakes: handshakes,
           metrics: metrics, wallClockOffset: offset, opusComplexity: configuration.opusComplexity, eventHandler: eventHandler))
     }

@@ -40,10 +40,7 @@ struct MediaWorker: ~Copyable {
     entries = .allocate(capacity: Limits.sessionsPerThread)
     entries.initialize(repeating: nil, count: Limits.sessionsPerThread)
     freeSlots = Array((0..<Limits.sessionsPerThread).reversed())
-    epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
-    timer = timerfd_create(CLOCK_MONOTONIC, Int32(TFD_NONBLOCK) | Int32(TFD_CLOEXEC))
-    // From here on deinit closes what was opened, also when this throws.
-    guard epoll >= 0, timer >= 0 else { throw SystemError("make an epoll instance and a timer for media") }
+    (epoll, timer) = (shared.epoll, shared.timer)
     try watch(shared.mailbox.event.fd, .mailbox, 0)
     try watch(timer, .timer, 0)
     for (index, socket) in shared.appSockets.enumerated() { try watch(socket.fd, .app, index) }
@@ -56,8 +53,6 @@ struct MediaWorker: ~Copyable {
       entry.deallocate()
     }
     entries.deallocate()
-    if epoll >= 0 { close(epoll) }
-    if timer >= 0 { close(timer) }
   }
 
   func watch(_ fd: Int32, _ kind: Kind, _ index: Int) throws(SystemError) {
@@ -240,14 +235,26 @@ final class MediaWorkerShared: Sendable {
   let wallClockOffset: Duration
   let opusComplexity: Int
   let eventHandler: @Sendable (MediaEvent) -> Void
+  /// Made before the thread, so that a process without descriptors fails at its start. Closed in deinit.
+  let epoll: Int32
+  let timer: Int32
 
   init(
     index: Int, appSockets: [UDPSocket], mailbox: Mailbox<MediaWork>, handshakes: Mailbox<HandshakeWork>, metrics: MediaMetrics,
     wallClockOffset: Duration, opusComplexity: Int, eventHandler: @escaping @Sendable (MediaEvent) -> Void
-  ) {
+  ) throws(SystemError) {
     (self.index, self.appSockets, self.mailbox, self.handshakes) = (index, appSockets, mailbox, handshakes)
     (self.metrics, self.wallClockOffset, self.opusComplexity) = (metrics, wallClockOffset, opusComplexity)
     self.eventHandler = eventHandler
     cpu = metrics.threadCPU[index].nanoseconds
+    epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
+    timer = timerfd_create(CLOCK_MONOTONIC, Int32(TFD_NONBLOCK) | Int32(TFD_CLOEXEC))
+    // From here on deinit closes what was opened, also when this throws.
+    guard epoll >= 0, timer >= 0 else { throw SystemError("make an epoll instance and a timer for media") }
+  }
+
+  deinit {
+    if epoll >= 0 { close(epoll) }
+    if timer >= 0 { close(timer) }
   }
 }

@@ -42,8 +42,8 @@ public final class MediaMetrics: Sendable {
       .counters("trunkline_media_packets_total", "Datagrams by way; stranger: for no leg we know.", label: "way", packets),
       .counters("trunkline_media_lost_total", "RTP packets that never came, by leg.", label: "leg", lost),
       .counters("trunkline_media_late_total", "RTP packets too late for play-out, by leg.", label: "leg", late),
-      .counters("trunkline_media_concealed_milliseconds_total", "Audio made up for lost packets.", label: "leg", concealedMilliseconds),
-      .counters("trunkline_media_repaired_milliseconds_total", "Audio repaired by Opus FEC.", label: "leg", repairedMilliseconds),
+      seconds("trunkline_media_concealed_seconds_total", "Audio made up for lost packets, by leg.", concealedMilliseconds),
+      seconds("trunkline_media_repaired_seconds_total", "Audio repaired by Opus FEC, by leg.", repairedMilliseconds),
       .counters("trunkline_media_drops_total", "Packets dropped by reason.", drops),
       .histogram("trunkline_media_jitter_buffer_seconds", "Mean delay of the jitter buffer, once per call and 5 s.", jitterBufferDelay),
       .histogram("trunkline_media_jitter_seconds", "Interarrival jitter, once per call and 5 s.", jitter),
@@ -62,6 +62,12 @@ public final class MediaMetrics: Sendable {
         name: "trunkline_media_thread_cpu_seconds_total", help: "CPU time of each media thread.", kind: .counter, labelNames: ["thread"]
       ) { [threadCPU] in threadCPU.map { MetricSample([$0.name], .number(Double($0.nanoseconds.value) / 1e9)) } },
     ]
+  }
+
+  private func seconds(_ name: String, _ help: String, _ milliseconds: LabelledCounters<Stream>) -> MetricFamily {
+    MetricFamily(name: name, help: help, kind: .counter, labelNames: ["leg"]) {
+      Stream.allCases.map { MetricSample([$0.rawValue], .number(Double(milliseconds[$0].value) / 1_000)) }
+    }
   }
 
   /// Adds what a session counted since it was last looked at.
