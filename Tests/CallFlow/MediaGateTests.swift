@@ -8,11 +8,12 @@ import Testing
 private let phone = Surroundings.phone
 
 @Suite struct MediaGateTests {
-  @Test(arguments: [
-    // warm, ageMs, timeoutMs, expected milliseconds from receipt
-    (true, nil, nil, 10_000), (false, nil, nil, 20_000), (true, 4_000, nil, 6_000), (false, 4_000, nil, 16_000),
-    (true, 0, 9_000, 4_000), (true, 0, 60_000, 10_000), (true, 0, 3_000, 0), (true, 30_000, nil, 0),
-  ] as [(Bool, Int?, Int?, Int)])
+  @Test(
+    arguments: [
+      // warm, ageMs, timeoutMs, expected milliseconds from receipt
+      (true, nil, nil, 10_000), (false, nil, nil, 20_000), (true, 4_000, nil, 6_000), (false, 4_000, nil, 16_000),
+      (true, 0, 9_000, 4_000), (true, 0, 60_000, 10_000), (true, 0, 3_000, 0), (true, 30_000, nil, 0),
+    ] as [(Bool, Int?, Int?, Int)])
   func `the deadline counts from the tap (ANS-1, ANS-5)`(isWarm: Bool, age: Int?, timeout: Int?, expected: Int) throws {
     let world = Surroundings()
     world.connect(phone)

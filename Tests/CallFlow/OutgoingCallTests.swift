@@ -133,7 +133,9 @@ private let call = Identifier(high: 5, low: 5)
   @Test func `what cannot be called is refused and counted`() throws {
     let world = Surroundings { configuration, _ in configuration.bounds.callsPerUser = 1 }
     world.connect(phone)
-    func start(_ to: String, from: String? = nil, kind: Handle.Kind = .phone, acct: String? = nil, sdp: String? = nil) -> ErrorCode? {
+    func start(_ to: String, from: String? = nil, kind: Handle.Kind = .phone, acct: String? = nil, sdp: String? = nil)
+      -> ErrorCode?
+    {
       let start = CallStart(
         from: from.map { Handle(k: .phone, h: $0) }, to: Handle(k: kind, h: to), acct: acct,
         sdp: sdp ?? Surroundings.appSDP(setup: "actpass"))

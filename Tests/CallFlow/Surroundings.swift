@@ -1,12 +1,13 @@
 import AppProtocol
 import AppSessions
 import Bytes
-import CallFlow
 import MediaSession
 import SDP
 import SIP
 import SIPDialogs
 import Testing
+
+@testable import CallFlow
 
 /// Everything around the call machine, scripted at its seam: trunk, devices, media threads and journal.
 final class Surroundings {
@@ -93,7 +94,8 @@ final class Surroundings {
       if let mediaRefusal { return machine.handle(.mediaRefused(call, reason: mediaRefusal), at: now, into: &output) }
       self.session = session
       let reservation = MediaReservation(
-        session: session, trunkAddress: SocketAddress(.loopback, 41_000), appCandidates: [SocketAddress(IPAddress(192, 0, 2, 1), 40_000)],
+        session: session, trunkAddress: SocketAddress(.loopback, 41_000),
+        appCandidates: [SocketAddress(IPAddress(192, 0, 2, 1), 40_000)],
         fingerprint: [UInt8](repeating: 0xab, count: 32))
       machine.handle(.mediaReserved(call, reservation), at: now, into: &output)
     case .journal(let line): if journals { waiting.append(.journalled(line.call)) }
@@ -175,9 +177,11 @@ final class Surroundings {
     let formats = codecs.map { "\($0.offeredPayloadType)" }.joined(separator: " ")
     let maps = codecs.map { "a=rtpmap:\($0.offeredPayloadType) \($0 == .opus ? "opus/48000/2" : "\($0.rawValue)/8000")" }
     return
-      (["v=0", "o=- 1 1 IN IP4 127.0.0.1", "s=-", "t=0 0", "a=group:BUNDLE 0", "m=audio 9 UDP/TLS/RTP/SAVPF \(formats)",
+      ([
+        "v=0", "o=- 1 1 IN IP4 127.0.0.1", "s=-", "t=0 0", "a=group:BUNDLE 0", "m=audio 9 UDP/TLS/RTP/SAVPF \(formats)",
         "c=IN IP4 0.0.0.0", "a=mid:0", "a=ice-ufrag:abcd", "a=ice-pwd:abcdefghijklmnopqrstuv", "a=fingerprint:sha-256 \(print)",
-        "a=setup:\(setup)", "a=rtcp-mux", "a=sendrecv"] + maps).joined(separator: "\r\n") + "\r\n"
+        "a=setup:\(setup)", "a=rtcp-mux", "a=sendrecv",
+      ] + maps).joined(separator: "\r\n") + "\r\n"
   }
 
   func prepare(_ key: DeviceKey, _ call: CallID, gen: Int = 1, on session: String? = nil) -> RequestAnswer? {
@@ -207,18 +211,22 @@ final class Surroundings {
   // MARK: trunk
 
   static func trunkSDP(port: UInt16 = 6_000, formats: String = "0 8 101", direction: String = "sendrecv") -> String {
-    ["v=0", "o=- 1 1 IN IP4 127.0.0.1", "s=-", "c=IN IP4 127.0.0.1", "t=0 0", "m=audio \(port) RTP/AVP \(formats)",
-      "a=rtpmap:101 telephone-event/8000", "a=\(direction)"].joined(separator: "\r\n") + "\r\n"
+    [
+      "v=0", "o=- 1 1 IN IP4 127.0.0.1", "s=-", "c=IN IP4 127.0.0.1", "t=0 0", "m=audio \(port) RTP/AVP \(formats)",
+      "a=rtpmap:101 telephone-event/8000", "a=\(direction)",
+    ].joined(separator: "\r\n") + "\r\n"
   }
 
   @discardableResult
   func invite(
-    to number: String = "+15551230001", sdp: String? = trunkSDP(), isPrivate: Bool = false, trunk: String = "carrier", diversions: Int = 0
+    to number: String = "+15551230001", sdp: String? = trunkSDP(), isPrivate: Bool = false, trunk: String = "carrier",
+    diversions: Int = 0
   ) -> LegID {
     let leg = LegID.inbound(nextLeg)
     nextLeg += 1
     let invite = InboundInvite(
-      trunk: trunk, source: Self.peer.flow, callID: "call-\(nextLeg)@carrier", from: .init(number: "+15550000042", displayName: "Carol"),
+      trunk: trunk, source: Self.peer.flow, callID: "call-\(nextLeg)@carrier",
+      from: .init(number: "+15550000042", displayName: "Carol"),
       to: .init(number: number), isPrivate: isPrivate, sdp: sdp, diversions: diversions)
     feed(.sip(.inviteReceived(leg, invite)))
     return leg
@@ -256,9 +264,10 @@ final class Surroundings {
   /// `call.start` up to the open gate.
   func started(_ call: CallID, number: String = "+15557654321") throws {
     connect(Self.phone)
-    let answer = request(Self.phone, .callStart(CallStart(to: Handle(k: .phone, h: number), sdp: Self.appSDP(setup: "actpass"))), call: call)
+    let answer = request(
+      Self.phone, .callStart(CallStart(to: Handle(k: .phone, h: number), sdp: Self.appSDP(setup: "actpass"))), call: call)
     guard case .ok(let success) = answer else { throw Wrong(answer) }
-    #expect(success.sdp != nil)
+    #expect(success.sdp != nil && success.call == call)
     if let lastRemote { legs[Self.phone] = lastRemote }
   }
 
@@ -294,12 +303,17 @@ final class Surroundings {
   }
 
   /// One record, and it says this.
-  func expectRecord(_ reason: EndReason, by side: CallSide? = nil, sip: Int? = nil, _ location: SourceLocation = #_sourceLocation) {
+  func expectRecord(_ reason: EndReason, by side: CallSide? = nil, sip: Int? = nil, _ location: SourceLocation = #_sourceLocation)
+  {
     #expect(records.count == 1, sourceLocation: location)
     #expect(records.first?.end.reason == reason, sourceLocation: location)
     if let side { #expect(records.first?.end.by == side, sourceLocation: location) }
     if let sip { #expect(records.first?.end.sip == sip, sourceLocation: location) }
     #expect(machine.summaries.isEmpty, sourceLocation: location)
     #expect(machine.statistics.answeredWithoutMedia == 0, sourceLocation: location)
+    #expect(
+      machine.sessions.isEmpty && machine.pending.isEmpty && machine.deadlines.count == 0, "keys are left",
+      sourceLocation: location)
+    #expect(machine.callsOfUser.isEmpty && machine.callsOfTrunk.isEmpty, "keys are left", sourceLocation: location)
   }
 }

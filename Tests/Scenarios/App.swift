@@ -129,15 +129,21 @@ final class App {
     let print = (0..<32).map { _ in "01" }.joined(separator: ":")
     // the ufrag names the device to the media script
     return
-      ["v=0", "o=- 1 1 IN IP4 127.0.0.1", "s=-", "t=0 0", "a=group:BUNDLE 0", "m=audio 9 UDP/TLS/RTP/SAVPF 111 0", "c=IN IP4 0.0.0.0",
-        "a=mid:0", "a=ice-ufrag:\(device)", "a=ice-pwd:abcdefghijklmnopqrstuv", "a=fingerprint:sha-256 \(print)", "a=setup:\(setup)",
-        "a=rtcp-mux", "a=sendrecv", "a=rtpmap:111 opus/48000/2"].joined(separator: "\r\n") + "\r\n"
+      [
+        "v=0", "o=- 1 1 IN IP4 127.0.0.1", "s=-", "t=0 0", "a=group:BUNDLE 0", "m=audio 9 UDP/TLS/RTP/SAVPF 111 0",
+        "c=IN IP4 0.0.0.0",
+        "a=mid:0", "a=ice-ufrag:\(device)", "a=ice-pwd:abcdefghijklmnopqrstuv", "a=fingerprint:sha-256 \(print)",
+        "a=setup:\(setup)",
+        "a=rtcp-mux", "a=sendrecv", "a=rtpmap:111 opus/48000/2",
+      ].joined(separator: "\r\n") + "\r\n"
   }
 
   // MARK: receiving
 
   func receive(_ bytes: [UInt8], on id: ConnectionID) {
-    guard isOpen, id == connection, let frame = try? ServerFrame(decoding: bytes), case .message(let message) = frame.body else { return }
+    guard isOpen, id == connection, let frame = try? ServerFrame(decoding: bytes), case .message(let message) = frame.body else {
+      return
+    }
     if let seq = frame.seq {
       guard seq > seenSeq else { return }
       #expect(seq == seenSeq + 1, "a gap in seq")

@@ -16,8 +16,10 @@ final class Carrier {
   init(_ world: World) { self.world = world }
 
   static func sdp(_ formats: String = "0 8 101", direction: String = "sendrecv", port: Int = 6_000) -> String {
-    ["v=0", "o=- 1 1 IN IP4 203.0.113.7", "s=-", "c=IN IP4 203.0.113.7", "t=0 0", "m=audio \(port) RTP/AVP \(formats)",
-      "a=rtpmap:101 telephone-event/8000", "a=\(direction)"].joined(separator: "\r\n") + "\r\n"
+    [
+      "v=0", "o=- 1 1 IN IP4 203.0.113.7", "s=-", "c=IN IP4 203.0.113.7", "t=0 0", "m=audio \(port) RTP/AVP \(formats)",
+      "a=rtpmap:101 telephone-event/8000", "a=\(direction)",
+    ].joined(separator: "\r\n") + "\r\n"
   }
 
   /// Calls the gateway; the leg to hang up, cancel or re-invite.

@@ -78,7 +78,8 @@ import Testing
   @Test func `sequence 5: media fails after the tap: failed, 480 with cause 41 (ANS-2)`() throws {
     for (plan, saysFail, reason) in [
       (MediaPlan(ice: nil), true, "mediaFailed"), (MediaPlan(ice: nil), false, "mediaTimeout"),
-      (MediaPlan(failure: .fingerprintMismatch), false, "mediaFailed"), (MediaPlan(failure: .dtls("alert")), false, "mediaFailed"),
+      (MediaPlan(failure: .fingerprintMismatch), false, "mediaFailed"),
+      (MediaPlan(failure: .dtls("alert")), false, "mediaFailed"),
     ] {
       let world = World()
       let phone = world.app("phone") {

@@ -1,10 +1,11 @@
 import AppProtocol
 import Bytes
-import CallFlow
 import MediaSession
 import SIP
 import SIPDialogs
 import Testing
+
+@testable import CallFlow
 
 /// What holds after every run, whatever happened.
 enum Invariants {
@@ -25,12 +26,14 @@ enum Invariants {
   /// No 200 before the gate: the winner is locked and its media is up.
   private static func answered(_ callID: String, _ world: World) {
     guard let summary = world.machine.summaries.first(where: { $0.sipCallId == callID }) else { return }
-    guard let session = world.media.calls.first(where: { $0.value == summary.call })?.key, let winner = world.media.locked[session],
+    guard let session = world.media.calls.first(where: { $0.value == summary.call })?.key,
+      let winner = world.media.locked[session],
       world.media.up[session]?.contains(winner) == true, summary.devices.first?.ready == true
     else { return broken("200 before the media gate") }
   }
 
-  /// After the last call: let everything run out, then nothing may be left. `abandoned`: devices that never came back need not have heard.
+  /// After the last call: let everything run out, then nothing may be left. `abandoned`: devices that never came back need
+  /// not have heard.
   static func check(_ world: World, abandoned: Set<String> = [], _ location: SourceLocation = #_sourceLocation) {
     world.run(.seconds(3))
     #expect(world.machine.summaries.isEmpty, "calls are left", sourceLocation: location)
@@ -41,12 +44,19 @@ enum Invariants {
     world.run(.seconds(3_700))
     #expect(world.machine.nextDeadline == nil, "timers are left", sourceLocation: location)
     #expect(world.machine.statistics.tombstones == 0, sourceLocation: location)
-    #expect(world.machine.statistics.states.values.allSatisfy { $0 == 0 }, "a gauge is not back at zero", sourceLocation: location)
+    let machine = world.machine
+    #expect(
+      machine.sessions.isEmpty && machine.legs.isEmpty && machine.pending.isEmpty, "keys are left", sourceLocation: location)
+    #expect(machine.callsOfUser.isEmpty && machine.callsOfTrunk.isEmpty && machine.presences.isEmpty, sourceLocation: location)
+    #expect(
+      world.machine.statistics.states.values.allSatisfy { $0 == 0 }, "a gauge is not back at zero", sourceLocation: location)
     let sip = world.userAgent.statistics
-    #expect(sip.legs == 0 && sip.serverTransactions == 0 && sip.clientTransactions == 0, "SIP state is left", sourceLocation: location)
+    #expect(
+      sip.legs == 0 && sip.serverTransactions == 0 && sip.clientTransactions == 0, "SIP state is left", sourceLocation: location)
     #expect(world.userAgent.nextDeadline == nil, sourceLocation: location)
     #expect(world.media.open.isEmpty, "media sessions are left", sourceLocation: location)
-    #expect(world.sessions.resumableCount == 0 && world.sessions.nextDeadline == nil, "sessions are left", sourceLocation: location)
+    #expect(
+      world.sessions.resumableCount == 0 && world.sessions.nextDeadline == nil, "sessions are left", sourceLocation: location)
   }
 
   /// INVITEs = calls + counted refusals, one record per call, one final response each, nothing answered without media.
@@ -54,7 +64,8 @@ enum Invariants {
     let statistics = world.machine.statistics
     let refused = world.refusals.count { $0.direction == .incoming }
     #expect(world.receivedINVITEs.count == statistics.incoming + refused, "an INVITE is in no book", sourceLocation: location)
-    #expect(world.records.count == statistics.incoming + statistics.outgoing, "records do not match calls", sourceLocation: location)
+    #expect(
+      world.records.count == statistics.incoming + statistics.outgoing, "records do not match calls", sourceLocation: location)
     #expect(Set(world.records.map(\.call)).count == world.records.count, "two records of one call", sourceLocation: location)
     #expect(world.finals.values.allSatisfy { $0.count == 1 }, "two final responses: \(world.finals)", sourceLocation: location)
     #expect(Set(world.finals.keys) == world.receivedINVITEs, "an INVITE has no final response", sourceLocation: location)

@@ -9,8 +9,9 @@ import SIP
 import SIPDialogs
 import Testing
 
-/// The whole gateway on virtual time: the real SIP user agent, session machine and call machine, wired as the runtime wires them. Around it a
-/// carrier (a second user agent), apps that speak frames, and media threads that follow a script. One seed is one run.
+/// The whole gateway on virtual time: the real SIP user agent, session machine and call machine, wired as the runtime wires
+/// them. Around it a carrier (a second user agent), apps that speak frames, and media threads that follow a script. One seed
+/// is one run.
 final class World {
   static let keys = try! KeySet(.HS256, keyFile: Array("a secret of at least thirty-two bytes".utf8))
   static let signer = try! TokenSigner(keys: keys)
@@ -96,7 +97,9 @@ final class World {
   }
 
   private func step() {
-    if let index = queue.indices.min(by: { (queue[$0].at, queue[$0].order) < (queue[$1].at, queue[$1].order) }), queue[index].at <= now {
+    if let index = queue.indices.min(by: { (queue[$0].at, queue[$0].order) < (queue[$1].at, queue[$1].order) }),
+      queue[index].at <= now
+    {
       queue.remove(at: index).run()
     } else if let due = userAgent.nextDeadline, due <= now {
       signal(.timer)

@@ -16,14 +16,16 @@ public enum Action: Sendable {
   case sip(SIPDialogs.Command)
   case app(SessionCommand)
   case media(MediaCommand)
-  /// Sockets and a thread for a new call; answer with `mediaReserved` or `mediaRefused` before any other input. `toward` is the trunk's
-  /// media or signalling address: it chooses the local address of the trunk leg. A reserved session is freed by `MediaCommand.close`.
+  /// Sockets and a thread for a new call; answer with `mediaReserved` or `mediaRefused` before any other input. `toward` is
+  /// the trunk's media or signalling address: it chooses the local address of the trunk leg. A reserved session is freed by
+  /// `MediaCommand.close`.
   case reserveMedia(CallID, session: MediaSessionID, user: String, toward: IPAddress?)
   /// To the store before the first 180 or INVITE; answer with `journalled`.
   case journal(StartLine)
   /// Exactly one per call, at most `Timers.finalStatistics` after its end.
   case record(CallRecord)
-  /// A step of a call's timeline; `detail` is a short text such as a SIP code, a codec or a reason, without numbers of subscribers.
+  /// A step of a call's timeline; `detail` is a short text such as a SIP code, a codec or a reason, without numbers of
+  /// subscribers.
   case trace(CallID, CallStage, at: Instant, detail: String?)
   /// A sample for a histogram.
   case measured(Measurement)
@@ -37,10 +39,12 @@ public enum Measurement: Sendable, Equatable {
   case inviteToRinging(Duration)
   /// From `call.answer` (incoming) or `call.start` (outgoing) to the open gate.
   case gate(CallDirection, Duration)
-  /// From `call.answer` to the first frame that is not silent, less what trunk (200 → ACK) and client (connected → `media.active`) took.
+  /// From `call.answer` to the first frame that is not silent, less what trunk (200 → ACK) and client (connected →
+  /// `media.active`) took.
   case answerToAudio(AudioDirection, Duration)
   /// What was taken off `answerToAudio`.
-  case answerToACK(Duration), connectedToActive(Duration)
+  case answerToACK(Duration)
+  case connectedToActive(Duration)
   /// From start to end, and from 200 to end (zero if never connected).
   case callLength(CallDirection, connected: Duration)
 }

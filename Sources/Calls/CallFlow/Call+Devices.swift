@@ -10,8 +10,8 @@ extension Call {
     case gone(CallOver)
   }
 
-  /// A session that was not resumed: the snapshot stands for everything sent before. A device that may still show a call which is over for it
-  /// is told so, as its terminal message.
+  /// A session that was not resumed: the snapshot stands for everything sent before. A device that may still show a call
+  /// which is over for it is told so, as its terminal message.
   mutating func greet(_ device: DevicePresence, _ turn: inout Turn) -> Greeting? {
     guard isLive else { return nil }
     if terminals[device.key] != nil { return terminals[device.key]?.takeUnseen(at: turn.now).map { .gone($0) } }
@@ -38,7 +38,8 @@ extension Call {
 
   func snapshot(_ leg: DeviceLeg, _ turn: Turn) -> CallSnapshot {
     CallSnapshot(
-      call: id, dir: direction == .incoming ? .incoming : .outgoing, state: snapshotState, from: from, to: to, acct: account, sdp: leg.sdp,
+      call: id, dir: direction == .incoming ? .incoming : .outgoing, state: snapshotState, from: from, to: to, acct: account,
+      sdp: leg.sdp,
       gen: leg.gen, at: turn.wall(stateSince), exp: timers[.ring].map { turn.wall($0) })
   }
 
@@ -66,8 +67,8 @@ extension Call {
     devices[index].isConnected = false
   }
 
-  /// Its session cannot come back, though a new one may follow at once. A call that rings then loses the device; a call that it has goes on
-  /// while its media does.
+  /// Its session cannot come back, though a new one may follow at once. A call that rings then loses the device; a call that
+  /// it has goes on while its media does.
   mutating func deviceVanished(_ key: DeviceKey, _ turn: inout Turn) {
     guard let index = index(of: key) else { return }
     devices[index].isConnected = false

@@ -15,7 +15,8 @@ extension Call {
     case alreadyOver
   }
 
-  /// The only door to `ended`. `others` is what devices that did not win are told, if it differs; `sip` the status for the record.
+  /// The only door to `ended`. `others` is what devices that did not win are told, if it differs; `sip` the status for the
+  /// record.
   mutating func end(
     _ reason: EndReason, by side: CallSide, others: EndReason? = nil, sip: Int? = nil, q850: Int? = nil,
     trunk: TrunkEnding = .byReason, detail: String? = nil, _ turn: inout Turn
@@ -113,9 +114,11 @@ extension Call {
     let ended = times[.ended] ?? turn.now
     let leg = winnerIndex.map { devices[$0] }
     return CallRecord(
-      call: id, sipCallId: sipCallID, direction: direction, trunk: trunk.name, from: callerNumber, to: calledNumber, user: user.isEmpty ? nil : user,
+      call: id, sipCallId: sipCallID, direction: direction, trunk: trunk.name, from: callerNumber, to: calledNumber,
+      user: user.isEmpty ? nil : user,
       device: winner?.device, devices: offeredDevices,
-      times: Dictionary(uniqueKeysWithValues: times.map { ($0.rawValue, turn.wall($1)) }), end: end ?? .init(.unknown, by: .gateway),
+      times: Dictionary(uniqueKeysWithValues: times.map { ($0.rawValue, turn.wall($1)) }),
+      end: end ?? .init(.unknown, by: .gateway),
       connectedMs: times[.connected].map { (ended - $0).milliseconds } ?? 0,
       codecs: .init(
         trunk: (trunkLeg.media.map { AudioEncoding($0.codec) } ?? statistics?.trunkEncoding)?.name,
@@ -130,9 +133,12 @@ extension CallRecord.Stream {
     let expected = stream.packets &+ stream.lost
     self.init(
       packets: stream.packets, sent: stream.sentPackets, lost: stream.lost,
-      loss: expected == 0 ? 0 : (Double(stream.lost) / Double(expected) * 1e5).rounded() / 1e5, late: stream.late, dropped: stream.dropped,
-      jitterMs: (stream.jitterMilliseconds * 100).rounded() / 100, bufferMs: (stream.bufferDelayMilliseconds * 100).rounded() / 100,
-      concealedMs: stream.concealedMilliseconds, repairedMs: stream.repairedByFECMilliseconds, rttMs: stream.roundTripMilliseconds,
+      loss: expected == 0 ? 0 : (Double(stream.lost) / Double(expected) * 1e5).rounded() / 1e5, late: stream.late,
+      dropped: stream.dropped,
+      jitterMs: (stream.jitterMilliseconds * 100).rounded() / 100,
+      bufferMs: (stream.bufferDelayMilliseconds * 100).rounded() / 100,
+      concealedMs: stream.concealedMilliseconds, repairedMs: stream.repairedByFECMilliseconds,
+      rttMs: stream.roundTripMilliseconds,
       mos: stream.meanOpinionScore.map { ($0 * 100).rounded() / 100 })
   }
 }

@@ -6,14 +6,15 @@ import SIPDialogs
 
 /// The media gate (protocol.md): nobody is made to talk, and pay, into silence.
 extension Call {
-  /// Says that the device which has the call also has media. Only the gate makes one, and only with one can the trunk be answered or called.
+  /// Says that the device which has the call also has media. Only the gate makes one, and only with one can the trunk be
+  /// answered or called.
   struct GateProof {
     let winner: Int
     fileprivate init(winner: Int) { self.winner = winner }
   }
 
-  /// Opens the gate if all of its conditions hold: winner locked, its SDP applied, a nominated pair, keys after the right fingerprint,
-  /// `media.ready` of this generation. We send no reliable provisional response, so none can wait for its PRACK.
+  /// Opens the gate if all of its conditions hold: winner locked, its SDP applied, a nominated pair, keys after the right
+  /// fingerprint, `media.ready` of this generation. We send no reliable provisional response, so none can wait for its PRACK.
   mutating func tryGate(_ turn: inout Turn) {
     guard state == .answering || state == .starting, let winner = winnerIndex else { return }
     let leg = devices[winner]
@@ -125,7 +126,9 @@ extension Call {
   }
 
   mutating func failIfHopeless(_ index: Int, _ turn: inout Turn) {
-    guard winner == devices[index].key, state == .answering || state == .starting, let failure = devices[index].failure else { return }
+    guard winner == devices[index].key, state == .answering || state == .starting, let failure = devices[index].failure else {
+      return
+    }
     switch failure {
     case .fingerprintMismatch: end(.mediaFailed, by: .app, detail: "wrong fingerprint", &turn)
     case .noCommonProfile: end(.mediaFailed, by: .app, detail: "no common SRTP profile", &turn)

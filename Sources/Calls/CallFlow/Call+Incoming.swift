@@ -7,9 +7,10 @@ import SIPDialogs
 
 /// An incoming call until somebody has it: ringing, preparing, answering, refusing.
 extension Call {
-  /// Media is reserved: the trunk's description is answered, the devices are offered the call. False if the trunk's offer does not fit
-  /// after all.
-  mutating func offer(to present: [DevicePresence], _ reservation: MediaReservation, _ invite: InboundInvite, _ turn: inout Turn) {
+  /// Media is reserved: the trunk's description is answered, the devices are offered the call. False if the trunk's offer
+  /// does not fit after all.
+  mutating func offer(to present: [DevicePresence], _ reservation: MediaReservation, _ invite: InboundInvite, _ turn: inout Turn)
+  {
     self.reservation = reservation
     var negotiation = TrunkNegotiation(
       local: reservation.trunkAddress, codecs: trunk.codecs.map { AudioCodecName($0) }, sessionID: turn.random.next())
@@ -63,7 +64,8 @@ extension Call {
       codecs = relayed + codecs.filter { !relayed.contains($0) }
     }
     return SecureEndpoint(
-      ufrag: turn.random.text(DeviceLeg.ufragLength), password: turn.random.text(DeviceLeg.passwordLength), fingerprint: fingerprint,
+      ufrag: turn.random.text(DeviceLeg.ufragLength), password: turn.random.text(DeviceLeg.passwordLength),
+      fingerprint: fingerprint,
       candidates: reservation.appCandidates, ssrc: UInt32(truncatingIfNeeded: turn.random.next()) | 1, codecs: codecs)
   }
 
@@ -128,8 +130,8 @@ extension Call {
     return .ok
   }
 
-  /// Applies a device's answer to our offer. A second one of the same generation is taken only from a new session, and starts ICE and DTLS
-  /// anew.
+  /// Applies a device's answer to our offer. A second one of the same generation is taken only from a new session, and starts
+  /// ICE and DTLS anew.
   private mutating func describe(_ index: Int, _ sdp: String, gen: Int, on session: SessionID, _ turn: inout Turn) -> Failure? {
     guard gen == devices[index].gen else { return Failure(.staleGen) }
     guard devices[index].describedOn != session else { return Failure(.badState, msg: "already prepared") }

@@ -81,7 +81,8 @@ extension Call {
   }
 
   /// A new generation of the app leg: the client's offer, our answer. The old pair is received until the new one is nominated.
-  mutating func restart(_ restart: MediaRestart, from key: DeviceKey, on session: SessionID, _ turn: inout Turn) -> RequestAnswer {
+  mutating func restart(_ restart: MediaRestart, from key: DeviceKey, on session: SessionID, _ turn: inout Turn) -> RequestAnswer
+  {
     guard let index = index(of: key), isUndecided || winner == key else { return .err(Failure(.badState)) }
     guard let sdp = restart.sdp else { return .err(Failure(.badRequest, msg: "sdp is missing")) }
     guard restart.gen == devices[index].gen + 1 else { return .err(Failure(.staleGen)) }
@@ -115,7 +116,8 @@ extension Call {
   // MARK: what media reports
 
   mutating func appLegSilent(_ leg: AppLegID, _ turn: inout Turn) {
-    guard let index = index(of: leg), winner == devices[index].key, state == .connected || state == .ready || state == .progress else { return }
+    guard let index = index(of: leg), winner == devices[index].key, state == .connected || state == .ready || state == .progress
+    else { return }
     reach(.appSilent, &turn)
     timers[.appGrace] = turn.now + turn.configuration.timers.appLegGrace
     // we are ICE-lite: only the client can offer
@@ -141,8 +143,8 @@ extension Call {
     turn.send(.quality(Quality(statistics)), to: winner, call: id)
   }
 
-  /// Answer to audio (goals.md), less what only trunk and client can shorten: 200 → ACK and connected → `media.active` run side by side,
-  /// so the longer of the two is taken off.
+  /// Answer to audio (goals.md), less what only trunk and client can shorten: 200 → ACK and connected → `media.active` run
+  /// side by side, so the longer of the two is taken off.
   mutating func firstAudio(_ audio: AudioDirection, at instant: Instant, _ turn: inout Turn) {
     let stage: CallStage = audio == .trunkToApp ? .firstAudioToApp : .firstAudioToTrunk
     guard isLive, times[stage] == nil else { return }

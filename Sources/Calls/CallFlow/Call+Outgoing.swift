@@ -30,7 +30,7 @@ extension Call {
     timers[.journal] = turn.now + turn.configuration.timers.journal
     timers[.gate] = turn.now + turn.configuration.timers.mediaGateOutgoing
     turn.app(.callLive(device.key, id))
-    return .ok(Success(sdp: devices[index].sdp))
+    return .ok(Success(sdp: devices[index].sdp, call: id))
   }
 
   /// The one place that sends an INVITE.
@@ -43,7 +43,8 @@ extension Call {
     enter(.ready, &turn)
     reach(.inviteSent, &turn)
     timers[.ring] = turn.now + turn.configuration.timers.outgoingRing
-    let invite = OutboundInvite(trunk: peer, to: calledNumber, from: callerNumber, displayName: from.n, sdp: offer, callID: sipCallID)
+    let invite = OutboundInvite(
+      trunk: peer, to: calledNumber, from: callerNumber, displayName: from.n, sdp: offer, callID: sipCallID)
     turn.sip(.invite(trunkLeg.leg, invite))
   }
 
@@ -76,7 +77,8 @@ extension Call {
     }
   }
 
-  /// An answer in a provisional response is not the last word without 100rel (RFC 3261 §13.2.1): a copy takes it, so that the 200's counts.
+  /// An answer in a provisional response is not the last word without 100rel (RFC 3261 §13.2.1): a copy takes it, so that the
+  /// 200's counts.
   private func earlyMedia(_ sdp: String) throws(NegotiationError) -> TrunkMedia? {
     var copy = trunkLeg.negotiation
     return try copy?.apply(answer: sdp)

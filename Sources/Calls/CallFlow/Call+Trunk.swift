@@ -16,7 +16,8 @@ extension Call {
         TrunkLegParameters(
           remote: media.remote, encoding: AudioEncoding(media.codec), payloadType: media.payloadType,
           telephoneEventPayloadType: media.telephoneEventPayloadType, packetTimeMilliseconds: media.packetTimeMilliseconds,
-          sends: media.direction.sends, receives: media.direction.receives, sourcePolicy: trunk.sourcePolicy, mediaPeers: trunk.mediaPeers)))
+          sends: media.direction.sends, receives: media.direction.receives, sourcePolicy: trunk.sourcePolicy,
+          mediaPeers: trunk.mediaPeers)))
   }
 
   /// CANCEL before our 200. `Reason: SIP;cause=200` says that another fork answered (RFC 3326 §2).

@@ -5,13 +5,14 @@ import MediaSession
 import SDP
 import SIPDialogs
 
-/// One call: a trunk leg, the app legs of the devices that ring, and what joins them. Its rules stand in the extensions, one file a subject.
+/// One call: a trunk leg, the app legs of the devices that ring, and what joins them. Its rules stand in the extensions, one
+/// file a subject.
 ///
 /// Incoming:
 ///
 ///     state      event                                    → state       actions
 ///     parked     first call.ringing                       → ringing     180
-///     parked     call.answer (the lock)                   → answering   ok{won}, cancel to the others, lockWinner, gate deadline
+///     parked     call.answer (the lock)                   → answering   ok{won}, cancel to the others, gate deadline
 ///     ringing    call.answer (the lock)                   → answering   the same
 ///     both       CANCEL, 45 s, all devices out, reject    → ended       final response (not after CANCEL), call.cancel to each
 ///     answering  gate opens                               → connected   connect, 200, call.connected
@@ -28,8 +29,8 @@ import SIPDialogs
 ///     both       300…699, call.end, 180 s                 → ended       CANCEL (not after a final response), call.ended
 ///     connected  as incoming
 ///
-/// `ended` takes no input but the final statistics; then the record is written and only the tombstone is left. What does not fit the state
-/// crossed something on its way: a request gets `err{gone}` or `err{badState}`, everything else is ignored.
+/// `ended` takes no input but the final statistics; then the record is written and only the tombstone is left. What does not
+/// fit the state crossed something on its way: a request gets `err{gone}` or `err{badState}`, everything else is ignored.
 struct Call {
   let id: CallID
   let direction: CallDirection
@@ -74,12 +75,15 @@ struct Call {
   struct Declines { var declined = 0, busy = 0, blocked = 0, filtered = 0, unusable = 0 }
 
   init(
-    id: CallID, direction: CallDirection, user: String, trunk: Routing.Trunk, session: MediaSessionID, account: String, from: Handle,
+    id: CallID, direction: CallDirection, user: String, trunk: Routing.Trunk, session: MediaSessionID, account: String,
+    from: Handle,
     to: Handle, callerNumber: String, calledNumber: String, trunkLeg: TrunkLeg, at now: Instant
   ) {
     (self.id, self.direction, self.user, self.trunk, self.session) = (id, direction, user, trunk, session)
     (self.account, self.from, self.to, self.trunkLeg) = (account, from, to, trunkLeg)
-    (self.callerNumber, self.calledNumber) = (String(callerNumber.prefix(Limits.textCharacters)), String(calledNumber.prefix(Limits.textCharacters)))
+    (self.callerNumber, self.calledNumber) = (
+      String(callerNumber.prefix(Limits.textCharacters)), String(calledNumber.prefix(Limits.textCharacters))
+    )
     state = direction == .incoming ? .parked : .starting
     stateSince = now
   }

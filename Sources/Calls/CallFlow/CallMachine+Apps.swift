@@ -144,9 +144,11 @@ extension CallMachine {
   private mutating func start(_ start: CallStart, _ key: DeviceKey, _ token: RequestToken, _ id: CallID?, _ turn: inout Turn) {
     guard let id else { return turn.refuse(token, .badRequest, "call is missing") }
     if let running = calls[id] {
-      guard running.direction == .outgoing, running.winner == key else { return refuse(token, .forbidden, .forbidden, nil, &turn) }
+      guard running.direction == .outgoing, running.winner == key else {
+        return refuse(token, .forbidden, .forbidden, nil, &turn)
+      }
       guard running.isLive, let leg = running.devices.first else { return turn.refuse(token, .gone, reason: running.end?.reason) }
-      return turn.answer(token, .ok(Success(sdp: leg.sdp)))
+      return turn.answer(token, .ok(Success(sdp: leg.sdp, call: id)))
     }
     if let tombstone = tombstones[id] {
       guard tombstone.owner == key else { return refuse(token, .forbidden, .forbidden, nil, &turn) }
@@ -155,13 +157,17 @@ extension CallMachine {
     guard let device = presence(key) else { return refuse(token, .server, .forbidden, "no session", &turn) }
     if isDraining { return refuse(token, .overload, .draining, nil, &turn) }
     if calls.count >= configuration.bounds.calls { return refuse(token, .overload, .overload, nil, &turn) }
-    if callsOfUser[key.user]?.count ?? 0 >= configuration.bounds.callsPerUser { return refuse(token, .tooMany, .userLimit, nil, &turn) }
+    if callsOfUser[key.user]?.count ?? 0 >= configuration.bounds.callsPerUser {
+      return refuse(token, .tooMany, .userLimit, nil, &turn)
+    }
     let account = start.acct ?? device.accounts.first ?? Self.defaultAccount
     guard device.accounts.contains(account) else { return refuse(token, .forbidden, .forbidden, "acct", &turn) }
     guard let caller = routing.callerNumber(of: key.user, wanted: start.from?.h) else {
       return refuse(token, .forbidden, .forbidden, "from is not a number of this user", &turn)
     }
-    guard start.to.k == .phone, let number = Routing.dialled(start.to.h) else { return refuse(token, .notFound, .notFound, "to", &turn) }
+    guard start.to.k == .phone, let number = Routing.dialled(start.to.h) else {
+      return refuse(token, .notFound, .notFound, "to", &turn)
+    }
     if routing.emergencyNumbers.contains(number) { return refuse(token, .emergency, .emergency, nil, &turn) }
     guard let trunk = routing.trunk(dialling: number) else { return refuse(token, .notFound, .notFound, "no route", &turn) }
     if let most = trunk.maximumCalls, callsOfTrunk[trunk.name, default: 0] >= most {
@@ -188,7 +194,8 @@ extension CallMachine {
   private static func problem(of sdp: String) -> String? {
     guard let fingerprint = FingerprintAttribute(.sha256, [UInt8](repeating: 0, count: 32)) else { return nil }
     var negotiation = AppNegotiation(
-      endpoint: SecureEndpoint(ufrag: "probe", password: "probe", fingerprint: fingerprint, candidates: [], ssrc: 1), sessionID: 0)
+      endpoint: SecureEndpoint(ufrag: "probe", password: "probe", fingerprint: fingerprint, candidates: [], ssrc: 1), sessionID: 0
+    )
     do {
       _ = try negotiation.answer(to: sdp)
       return nil

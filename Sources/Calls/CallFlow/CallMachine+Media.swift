@@ -15,7 +15,8 @@ extension CallMachine {
     case .appLegBack(let session, let leg): change(sessions[session], &turn) { $0.appLegBack(leg, &$1) }
     case .trunkSilent(let session): change(sessions[session], &turn) { $0.trunkSilent(&$1) }
     case .trunkBack(let session): change(sessions[session], &turn) { $0.trunkBack(&$1) }
-    case .firstAudio(let session, let direction, let at): change(sessions[session], &turn) { $0.firstAudio(direction, at: at, &$1) }
+    case .firstAudio(let session, let direction, let at):
+      change(sessions[session], &turn) { $0.firstAudio(direction, at: at, &$1) }
     case .trunkSourceRejected: break  // for the log of whoever carries this event
     case .digit(let session, .trunkToApp, let digit, let milliseconds):
       change(sessions[session], &turn) { $0.digitHeard(digit, milliseconds, &$1) }
@@ -48,7 +49,8 @@ extension CallMachine {
 extension Call {
   func summary(_ turn: Turn) -> CallSummary {
     CallSummary(
-      call: id, sipCallId: sipCallID, direction: direction, state: state, trunk: trunk.name, from: callerNumber, to: calledNumber, user: user,
+      call: id, sipCallId: sipCallID, direction: direction, state: state, trunk: trunk.name, from: callerNumber, to: calledNumber,
+      user: user,
       times: Dictionary(uniqueKeysWithValues: times.map { ($0.rawValue, turn.wall($1)) }),
       devices: devices.map {
         let phase = $0.isDescribed && $0.phase != .winner ? "prepared" : "\($0.phase)"

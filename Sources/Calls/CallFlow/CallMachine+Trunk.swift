@@ -72,8 +72,10 @@ extension CallMachine {
   ) -> Call {
     let caller = invite.assertedIdentity ?? invite.from
     var call = Call(
-      id: CallID(random: random), direction: .incoming, user: route?.user ?? "", trunk: trunk, session: MediaSessionID(raw: takeNumber()),
-      account: Self.defaultAccount, from: invite.isPrivate ? Call.anonymous : Handle(number: caller.number, name: caller.displayName),
+      id: CallID(random: random), direction: .incoming, user: route?.user ?? "", trunk: trunk,
+      session: MediaSessionID(raw: takeNumber()),
+      account: Self.defaultAccount,
+      from: invite.isPrivate ? Call.anonymous : Handle(number: caller.number, name: caller.displayName),
       to: Handle(number: route?.number ?? invite.to.number, name: nil), callerNumber: caller.number,
       calledNumber: route?.number ?? invite.to.number, trunkLeg: TrunkLeg(leg: leg, phase: .invited), at: turn.now)
     call.sipCallID = invite.callID
@@ -88,7 +90,8 @@ extension CallMachine {
     let isV6: Bool
     do {
       let description = try SessionDescription(parsing: sdp)
-      let connection = description.media.first { $0.kind == "audio" }.flatMap { description.connection(of: $0) } ?? description.connection
+      let connection =
+        description.media.first { $0.kind == "audio" }.flatMap { description.connection(of: $0) } ?? description.connection
       isV6 = connection?.address?.unmapped.family == .v6
     } catch {
       throw .malformed(error)
@@ -100,7 +103,8 @@ extension CallMachine {
 
   /// A call that ends as it begins: one final response, one record.
   private mutating func reject(
-    _ call: Call, _ reason: EndReason, by side: CallSide, sip: Int? = nil, q850: Int? = nil, detail: String? = nil, _ turn: inout Turn
+    _ call: Call, _ reason: EndReason, by side: CallSide, sip: Int? = nil, q850: Int? = nil, detail: String? = nil,
+    _ turn: inout Turn
   ) {
     admit(call, &turn)
     change(call.id, &turn) { call, turn in

@@ -4,7 +4,8 @@ public import Bytes
 import MediaSession
 import SIPDialogs
 
-/// The call machine: trunk legs, app legs, media gate, routing, reasons and records, without clock, socket, thread or randomness of its own.
+/// The call machine: trunk legs, app legs, media gate, routing, reasons and records, without clock, socket, thread or
+/// randomness of its own.
 ///
 /// Belongs to the control thread. Every input is one call of `handle`; everything it causes is in `output` when the call returns.
 /// The life of one call stands in `Call`; here is who is called: events find their call, and new calls are admitted.

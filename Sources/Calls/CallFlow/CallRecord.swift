@@ -1,13 +1,16 @@
 public import AppProtocol
 public import Bytes
 
-public enum CallDirection: String, Sendable, Codable, CaseIterable { case incoming = "in", outgoing = "out" }
+public enum CallDirection: String, Sendable, Codable, CaseIterable {
+  case incoming = "in"
+  case outgoing = "out"
+}
 
 /// Whose act or fault ended a call.
 public typealias CallSide = CallOver.Side
 
-/// What the store keeps of a call from before its first 180 or INVITE until its record: a killed process leaves these behind, and the next
-/// start turns each into a record `gatewayRestart`.
+/// What the store keeps of a call from before its first 180 or INVITE until its record: a killed process leaves these behind,
+/// and the next start turns each into a record `gatewayRestart`.
 public struct StartLine: Sendable, Codable, Equatable {
   public var call: CallID
   public var sipCallId: String?
@@ -20,7 +23,8 @@ public struct StartLine: Sendable, Codable, Equatable {
   public var start: Int64
 
   public init(
-    call: CallID, sipCallId: String?, direction: CallDirection, trunk: String, from: String, to: String, user: String?, start: Int64
+    call: CallID, sipCallId: String?, direction: CallDirection, trunk: String, from: String, to: String, user: String?,
+    start: Int64
   ) {
     (self.call, self.sipCallId, self.direction, self.trunk) = (call, sipCallId, direction, trunk)
     (self.from, self.to, self.user, self.start) = (from, to, user, start)
@@ -32,7 +36,8 @@ public struct CallRecord: Sendable, Codable, Equatable {
   public struct End: Sendable, Codable, Equatable {
     public var reason: EndReason
     public var by: CallSide
-    /// The final SIP status that was sent or received for the INVITE; 200 for a call that was connected; nil if no INVITE was sent.
+    /// The final SIP status that was sent or received for the INVITE; 200 for a call that was connected; nil if no INVITE was
+    /// sent.
     public var sip: Int?
     /// A short text for people: what exactly failed.
     public var detail: String?
@@ -94,8 +99,10 @@ public struct CallRecord: Sendable, Codable, Equatable {
   }
 
   init(
-    call: CallID, sipCallId: String?, direction: CallDirection, trunk: String, from: String, to: String, user: String?, device: String?,
-    devices: Int, times: [String: Int64], end: End, connectedMs: Int64, codecs: Codecs, srtp: String? = nil, fromTrunk: Stream? = nil,
+    call: CallID, sipCallId: String?, direction: CallDirection, trunk: String, from: String, to: String, user: String?,
+    device: String?,
+    devices: Int, times: [String: Int64], end: End, connectedMs: Int64, codecs: Codecs, srtp: String? = nil,
+    fromTrunk: Stream? = nil,
     fromApp: Stream? = nil
   ) {
     (self.call, self.sipCallId, self.direction, self.trunk) = (call, sipCallId, direction, trunk)

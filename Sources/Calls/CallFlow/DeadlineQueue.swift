@@ -57,7 +57,9 @@ struct DeadlineQueue {
     var parent = place
     while true {
       var least = parent
-      for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count && heap[child].due < heap[least].due { least = child }
+      for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count && heap[child].due < heap[least].due {
+        least = child
+      }
       if least == parent { return }
       swap(parent, least)
       parent = least

@@ -6,8 +6,9 @@ import SDP
 
 /// One device's part in a call: what it was offered, what it prepared, and how far its media is.
 ///
-/// A device's `gen` is the number of the SDP exchange that the app sees. `epoch` counts what the media thread was given: a second `prepare`
-/// of the same `gen` on a new session is a new epoch, so that news of the old association cannot open the gate.
+/// A device's `gen` is the number of the SDP exchange that the app sees. `epoch` counts what the media thread was given: a
+/// second `prepare` of the same `gen` on a new session is a new epoch, so that news of the old association cannot open the
+/// gate.
 struct DeviceLeg {
   enum Phase { case offered, ringing, winner }
 

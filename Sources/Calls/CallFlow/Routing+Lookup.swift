@@ -21,7 +21,9 @@ extension Routing {
       case .user: continue
       case .users:
         for user in users {
-          if let own = user.numbers.first(where: { Self.canonical($0) == wanted }) { return InboundRoute(user: user.id, number: own) }
+          if let own = user.numbers.first(where: { Self.canonical($0) == wanted }) {
+            return InboundRoute(user: user.id, number: own)
+          }
         }
       }
     }
@@ -56,7 +58,8 @@ extension Routing {
   static func dialled(_ text: String) -> String? {
     let kept = text.filter { !" -.()/\u{a0}".contains($0) }
     let digits = kept.hasPrefix("+") ? kept.dropFirst() : kept[...]
-    guard Limits.dialledCharacters.contains(kept.utf8.count), digits.utf8.allSatisfy({ (48...57).contains($0) || $0 == 42 || $0 == 35 })
+    guard Limits.dialledCharacters.contains(kept.utf8.count),
+      digits.utf8.allSatisfy({ (48...57).contains($0) || $0 == 42 || $0 == 35 })
     else { return nil }
     return kept
   }
@@ -67,6 +70,8 @@ extension Handle {
   init(number: String, name: String?) {
     let number = String(number.prefix(Limits.textCharacters))
     let isE164 = number.hasPrefix("+") && number.utf8.count > 2 && number.dropFirst().utf8.allSatisfy { (48...57).contains($0) }
-    self.init(k: isE164 ? .phone : .generic, h: number.isEmpty ? "anonymous" : number, n: name.map { String($0.prefix(Limits.textCharacters)) })
+    self.init(
+      k: isE164 ? .phone : .generic, h: number.isEmpty ? "anonymous" : number,
+      n: name.map { String($0.prefix(Limits.textCharacters)) })
   }
 }

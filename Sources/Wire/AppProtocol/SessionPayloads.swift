@@ -1,3 +1,5 @@
+import Bytes
+
 /// A party: `k` is `phone` (E.164 with +), `email` or `generic`; `h` the handle, `n` a display name.
 public struct Handle: Hashable, Sendable, Codable {
   public enum Kind: String, Sendable, Codable { case phone, email, generic }
@@ -198,7 +200,9 @@ public struct Failure: Error, Hashable, Sendable, Codable {
 public struct Success: Hashable, Sendable, Codable {
   public var won: Bool?
   public var sdp: String?
-  public init(won: Bool? = nil, sdp: String? = nil) { (self.won, self.sdp) = (won, sdp) }
+  /// Of `call.start`: the call it names.
+  public var call: Identifier?
+  public init(won: Bool? = nil, sdp: String? = nil, call: Identifier? = nil) { (self.won, self.sdp, self.call) = (won, sdp, call) }
 }
 
 /// The `d` of a message that has none.

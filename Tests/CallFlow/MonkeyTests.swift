@@ -1,0 +1,122 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import MediaSession
+import SIPDialogs
+import Testing
+
+@testable import CallFlow
+
+/// Anything at any time, from every side, with calls, legs and sessions mixed up. Prints its seed when it fails.
+@Suite struct MonkeyTests {
+  @Test func `whatever comes in whatever order, the books balance`() throws {
+    var opened = 0
+    for seed in 1...60 { opened += try run(seed: UInt64(seed)) }
+    #expect(opened > 60, "the gate hardly ever opens: the monkey tests little")
+  }
+
+  /// How many calls got through the gate.
+  private func run(seed: UInt64) throws -> Int {
+    var random = SplitMix64(seed: seed)
+    let world = Surroundings { configuration, routing in
+      configuration.bounds.callsPerUser = 4
+      routing.trunks[0].maximumCalls = 6
+    }
+    world.closesMedia = seed % 3 != 0
+    world.journals = seed % 5 != 0
+    let devices = [Surroundings.phone, Surroundings.tablet, DeviceKey(user: "bob", device: "b")]
+    var invites = 0
+    var inboundLegs: [LegID] = []
+    for _ in 0..<400 {
+      func pick<T>(_ items: [T]) -> T? { items.isEmpty ? nil : items[Int(random.next() % UInt64(items.count))] }
+      let calls = Array(world.machine.calls.keys.sorted { $0.description < $1.description }) + world.records.suffix(2).map(\.call)
+      let call = pick(calls) ?? Identifier(high: 1, low: 1)
+      let device = pick(devices) ?? Surroundings.phone
+      let session = MediaSessionID(raw: random.next() % (world.machine.nextNumber + 1))
+      let leg = AppLegID(raw: UInt32(random.next() % 4))
+      let legs = Array(world.machine.legs.keys.sorted { $0.raw < $1.raw })
+      let trunk = pick(legs + inboundLegs.suffix(2)) ?? .inbound(0)
+      switch random.next() % 28 {
+      case 0, 1:
+        invites += 1
+        let number = pick(["+15551230001", "+15551230009", "+1555"]) ?? ""
+        let sdp = pick([Surroundings.trunkSDP(), nil, Surroundings.trunkSDP(formats: "18")]) ?? nil
+        inboundLegs.append(world.invite(to: number, sdp: sdp))
+      case 2: world.connect(device, "\(device.device)\(random.next() % 2)", resumed: random.next() % 2 == 0)
+      case 3: world.feed(.app(.disconnected(device, SessionID("\(device.device)\(random.next() % 2)"))))
+      case 4: world.feed(.app(.ended(device, SessionID("\(device.device)\(random.next() % 2)"))))
+      case 5: world.notify(device, .callRinging, call: call)
+      case 6: _ = world.request(device, .callPrepare(CallPrepare(sdp: Surroundings.appSDP())), call: call)
+      case 7: _ = world.request(device, .callAnswer(CallAnswer(sdp: Surroundings.appSDP())), call: call)
+      case 8: world.notify(device, .mediaReady(MediaReady(gen: 1 + Int(random.next() % 2))), call: call)
+      case 9:
+        world.feed(.media(.nominated(session, leg, generation: Int(random.next() % 3), remote: SocketAddress(.loopback, 1))))
+      case 10: world.feed(.media(.keysInstalled(session, leg, generation: Int(random.next() % 3), profile: "x")))
+      case 11:
+        world.feed(.media(.appLegFailed(session, leg, pick([.dtls("x"), .fingerprintMismatch, .noCommonProfile]) ?? .dtls(""))))
+      case 12: _ = world.request(device, .callReject(CallReject(scope: random.next() % 2 == 0 ? .all : .device)), call: call)
+      case 13: _ = world.request(device, .callEnd(CallEnd()), call: call)
+      case 14:
+        let start = CallStart(to: Handle(k: .phone, h: "+15557654321"), sdp: Surroundings.appSDP(setup: "actpass"))
+        _ = world.request(
+          device, .callStart(start), call: random.next() % 3 == 0 ? call : Identifier(high: seed, low: random.next()))
+      case 15:
+        let ends: [SIPDialogs.Event] = [.cancelled(trunk, nil), .byeReceived(trunk, nil), .ackTimedOut(trunk), .legClosed(trunk)]
+        world.feed(.sip(pick(ends) ?? .legClosed(trunk)))
+      case 16: world.feed(.sip(.acknowledged(trunk, sdp: random.next() % 2 == 0 ? nil : Surroundings.trunkSDP())))
+      case 17:
+        let sdp = random.next() % 2 == 0 ? nil : Surroundings.trunkSDP()
+        world.feed(.sip(.progress(trunk, code: pick([100, 180, 182, 183]) ?? 180, sdp: sdp)))
+      case 18:
+        let refusal = SIPDialogs.Event.failed(trunk, code: 486, cause: nil, byTransport: false)
+        world.feed(.sip(random.next() % 2 == 0 ? .answered(trunk, sdp: Surroundings.trunkSDP()) : refusal))
+      case 19: world.feed(.sip(.reinviteReceived(trunk, sdp: random.next() % 2 == 0 ? nil : Surroundings.trunkSDP())))
+      case 20:
+        let events: [MediaEvent] = [
+          .appLegSilent(session, leg), .appLegBack(session, leg), .trunkSilent(session), .trunkBack(session),
+        ]
+        world.feed(.media(pick(events) ?? .trunkBack(session)))
+      case 21:
+        let sdp = Surroundings.appSDP(setup: "actpass", fingerprint: UInt8(random.next() % 3))
+        _ = world.request(device, .mediaRestart(MediaRestart(sdp: sdp, gen: 1 + Int(random.next() % 4))), call: call)
+      case 22:
+        world.feed(.media(random.next() % 4 == 0 ? .closed(session, MediaStatistics()) : .quality(session, MediaStatistics())))
+      case 23, 24, 25, 26:
+        // a helping hand: without it the gate hardly ever opens
+        guard let live = world.machine.calls[call], let winner = live.winnerIndex else { continue }
+        let device = live.devices[winner]
+        let address = SocketAddress(.loopback, 1)
+        world.feed(.media(.nominated(live.session, device.id, generation: device.epoch, remote: address)))
+        world.feed(.media(.keysInstalled(live.session, device.id, generation: device.epoch, profile: "x")))
+        world.notify(device.key, .mediaReady(MediaReady(gen: device.gen)), call: call)
+      default: world.pass(.milliseconds(Int(random.next() % 20_000)))
+      }
+    }
+    for call in world.machine.calls.keys { world.feed(.hangUp(call)) }
+    for leg in world.machine.legs.keys { world.feed(.sip(.legClosed(leg))) }
+    world.pass(.seconds(130))
+    let statistics = world.machine.statistics
+    #expect(invites == statistics.incoming + world.refusals.count { $0.direction == .incoming }, "seed \(seed)")
+    #expect(world.records.count == statistics.incoming + statistics.outgoing, "seed \(seed)")
+    #expect(Set(world.records.map(\.call)).count == world.records.count, "seed \(seed)")
+    #expect(statistics.answeredWithoutMedia == 0 && statistics.tombstones == 0, "seed \(seed)")
+    #expect(statistics.states.values.allSatisfy { $0 == 0 }, "seed \(seed)")
+    #expect(world.machine.calls.isEmpty && world.machine.legs.isEmpty && world.machine.sessions.isEmpty, "seed \(seed)")
+    #expect(
+      world.machine.callsOfUser.isEmpty && world.machine.callsOfTrunk.isEmpty && world.machine.nextDeadline == nil, "seed \(seed)"
+    )
+    // one terminal message per (call, device) at most, one final response per INVITE
+    var terminals: [String: Int] = [:]
+    var finals: [LegID: Int] = [:]
+    for action in world.actions {
+      switch action {
+      case .app(.send(let key, let message, let call)) where message.type.isTerminal: terminals["\(key) \(call)", default: 0] += 1
+      case .sip(.answer(let leg, _)), .sip(.refuse(let leg, _, _, _, _)): finals[leg, default: 0] += 1
+      default: break
+      }
+    }
+    #expect(terminals.values.allSatisfy { $0 == 1 }, "seed \(seed)")
+    #expect(finals.values.allSatisfy { $0 == 1 }, "seed \(seed)")
+    return world.records.count { $0.times[CallStage.gateOpen.rawValue] != nil }
+  }
+}
