@@ -103,6 +103,34 @@ let call = Identifier(high: 0x6f96_19ff_8b86_d011, low: 0xb42d_00cf_4fc9_64ff)
     if case .message = read.body { #expect(legal) } else { #expect(!legal) }
   }
 
+  @Test func `every bound on a field makes the message malformed one step beyond it`() throws {
+    func isRead(_ type: String, _ d: String) throws -> Bool {
+      let read = try frame(#"{"t":"\#(type)","id":"\#(callText)","seq":1,"call":"\#(callText)","d":{\#(d)}}"#)
+      if case .message = read.body { return true }
+      return false
+    }
+    func a(_ n: Int) -> String { String(repeating: "a", count: n) }
+    func list(_ n: Int) -> String { "[" + Array(repeating: #""c""#, count: n).joined(separator: ",") + "]" }
+    let rows: [(String, String, String)] = [
+      ("hello", #""auth":"\#(a(8_192))","device":{"id":"d"}"#, #""auth":"\#(a(8_193))","device":{"id":"d"}"#),
+      ("hello", #""auth":"x","device":{"id":"\#(a(256))"}"#, #""auth":"x","device":{"id":"\#(a(257))"}"#),
+      (
+        "hello", #""auth":"x","device":{"id":"d"},"caps":\#(list(64))"#,
+        #""auth":"x","device":{"id":"d"},"caps":\#(list(65))"#
+      ),
+      ("auth.refresh", #""auth":"\#(a(8_192))""#, #""auth":"\#(a(8_193))""#),
+      ("ice.cand", #""cand":"\#(a(1_024))""#, #""cand":"\#(a(1_025))""#),
+      ("call.answer", #""ageMs":86400000,"timeoutMs":0"#, #""ageMs":86400001"#), ("call.answer", #""gen":1"#, #""gen":0"#),
+      ("call.prepare", #""sdp":"v","gen":1000000"#, #""sdp":"v","gen":1000001"#),
+      ("call.start", #""sdp":"v","to":{"k":"phone","h":"\#(a(256))"}"#, #""sdp":"v","to":{"k":"phone","h":"\#(a(257))"}"#),
+      ("call.start", #""sdp":"v","to":{"k":"email","h":"a"}"#, #""sdp":"v","to":{"k":"fax","h":"a"}"#),
+    ]
+    for (type, within, beyond) in rows {
+      #expect(try isRead(type, within), "\(type) \(within.prefix(40))")
+      #expect(try !isRead(type, beyond), "\(type) \(beyond.prefix(40))")
+    }
+  }
+
   @Test func `a server frame is written with sorted keys and read back`() throws {
     let out = ServerFrame(.callEnded(CallOver(.unanswered, by: .trunk, at: 12, sip: 480)), seq: 4, ack: 2, call: call)
     let json =

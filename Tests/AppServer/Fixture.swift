@@ -14,18 +14,28 @@ final class Ears: @unchecked Sendable {
   private let condition = NSCondition()
   private var events: [SessionEvent] = []
   private var refusing = false
+  private var hold: DispatchSemaphore?
 
   func heard(_ event: SessionEvent) -> Bool {
     condition.lock()
-    defer { condition.unlock() }
-    guard !refusing else { return false }
+    guard !refusing else {
+      condition.unlock()
+      return false
+    }
     events.append(event)
+    let hold = hold
+    self.hold = nil
     condition.broadcast()
     if case .connected(_, let session, _, resumed: false) = event {
       app?.post(.welcome(session, calls: [], gone: [], live: []))
     }
+    condition.unlock()
+    hold?.wait()
     return true
   }
+
+  /// The next event keeps the app thread until the semaphore is signalled.
+  func holdThread(with semaphore: DispatchSemaphore) { condition.withLock { hold = semaphore } }
 
   func refuseEvents(_ on: Bool) { condition.withLock { refusing = on } }
 

@@ -156,6 +156,29 @@ import Testing
     #expect(status == 101)
   }
 
+  @Test func `more connections in all than allowed are closed`() throws {
+    let fixture = try Fixture { $0.connections = 2 }
+    let sockets = try (0..<2).map { _ in try fixture.connect() }
+    #expect(try TestSocket(fixture.app.address).upgrade() == nil)
+    #expect(sockets.count == 2)
+  }
+
+  @Test func `commands beyond the queue are refused and the device's session ends with 4008`() throws {
+    let fixture = try Fixture()
+    let socket = try fixture.login()
+    let other = try fixture.login("bob", "d1")
+    let stuck = DispatchSemaphore(value: 0)
+    fixture.ears.holdThread(with: stuck)
+    socket.send(ClientFrame(.callRinging, seq: 1, call: someCall))
+    #expect(fixture.waitFor { if case .notification = $0 { true } else { false } } != nil)
+    var refused = 0
+    for _ in 0..<70_000 where !fixture.app.post(.send(alice, .quality(Quality(level: "x")), call: someCall)) { refused += 1 }
+    #expect(refused >= 70_000 - 65_536)
+    stuck.signal()
+    #expect(fixture.waitFor { if case .ended(alice, _) = $0 { true } else { false } } != nil)
+    #expect(fixture.answersPing(other))
+  }
+
   @Test func `a client's close with 1000 ends the session, a lost connection does not`() throws {
     let fixture = try Fixture()
     let first = try fixture.login("alice", "d1")

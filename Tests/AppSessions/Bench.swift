@@ -23,6 +23,16 @@ struct Bench {
     machine.setWallClock(unixMilliseconds: Self.epoch * 1_000, at: now)
   }
 
+  mutating func reconfigure(_ change: (inout SessionSettings) -> Void) {
+    var settings = SessionSettings(
+      verifier: TokenVerifier(keys: Self.keys, audience: "trunkline"), users: ["alice", "bob"])
+    change(&settings)
+    var output = SessionOutput()
+    machine.reconfigure(settings, at: now, into: &output)
+    actions += output.actions
+    events += output.events
+  }
+
   static func token(_ user: String = "alice", _ device: String = "d1", lives: Int64 = 3_600, from: Int64 = epoch) -> String {
     try! signer.sign(Claims(sub: user, dev: device, aud: ["trunkline"], exp: from + lives))
   }

@@ -159,6 +159,39 @@ import Testing
     _ = try bench.login("alice", "d31")
   }
 
+  @Test func `beyond the most sessions in all hello gets overload and 1013, until one has ended`() throws {
+    var bench = Bench()
+    bench.reconfigure { $0.sessions = 2 }
+    let first = try bench.login("alice", "d1")
+    _ = try bench.login("alice", "d2")
+    let id = bench.open()
+    bench.send(hello(.auth(Bench.token("alice", "d3")), device: "d3"), on: id, id: number(4))
+    guard case .message(.err(let failure))? = bench.frames(id).first?.body else {
+      Issue.record("no err")
+      return
+    }
+    #expect(failure.code == .overload)
+    #expect(bench.closed(id) == .tryAgainLater)
+    bench.give(.closed(first.connection, .normal))
+    _ = try bench.login("alice", "d3")
+  }
+
+  @Test func `a command that did not fit the queue ends the device's session`() throws {
+    var bench = Bench()
+    let client = try bench.login()
+    bench.give(.commandLost(client.device))
+    #expect(bench.closed(client.connection) == .overflow)
+    let id = bench.open()
+    bench.send(hello(.auth(Bench.token())), on: id, id: number(4))
+    guard case .connected(_, let session, _, _)? = bench.takeEvents().last else {
+      Issue.record("no .connected")
+      return
+    }
+    bench.give(.welcomeLost(session))
+    #expect(bench.closed(id) == .tryAgainLater)
+    #expect(bench.takeEvents() == [.disconnected(client.device, session), .ended(client.device, session)])
+  }
+
   @Test func `a socket that closes before control's welcome leaves nothing`() {
     var bench = Bench()
     let id = bench.open()

@@ -67,7 +67,7 @@ extension SessionMachine {
     // While draining, only a device that still has a call may come back.
     if isDraining, old.flatMap({ sessions[$0]?.live.isEmpty }) ?? true { throw RefusedHello(.draining, "draining") }
     if old == nil {
-      guard sessions.count < Limits.sessions else { throw RefusedHello(.overload, "too many sessions") }
+      guard sessions.count < settings.sessions else { throw RefusedHello(.overload, "too many sessions") }
       guard sessionsOfUser[device.user, default: 0] < Limits.sessionsPerUser else {
         throw RefusedHello(.tooManySessions, "too many devices of this user")
       }

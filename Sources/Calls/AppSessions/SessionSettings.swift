@@ -14,6 +14,8 @@ public struct SessionSettings: Sendable {
   public var ice: [ICEServer]
   /// `welcome.caps`.
   public var caps: [String]
+  /// Sessions in all, resumable ones included; beyond it `hello` gets `err{overload}`.
+  public var sessions = Limits.sessions
   /// Without one, `hello{wake}` gets `err{auth}`.
   public var wakeVerifier: WakeVerifier?
 

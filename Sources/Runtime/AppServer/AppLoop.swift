@@ -1,7 +1,6 @@
 import AppProtocol
 import AppSessions
 import Bytes
-import Logging
 import Platform
 import Synchronization
 
@@ -23,7 +22,6 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   }
 
   private let events: AppServer.EventSink
-  private let logger: Logger
   private let pages: StaticPages
   private var origins: Set<String>
   private var machine: SessionMachine
@@ -36,8 +34,8 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   private let lostCommands = Mutex(Lost())
   let published = Mutex(Published())
 
-  init(_ settings: AppServer.Settings, logger: Logger, events: @escaping AppServer.EventSink) {
-    (self.events, self.logger, origins) = (events, logger, settings.origins)
+  init(_ settings: AppServer.Settings, events: @escaping AppServer.EventSink) {
+    (self.events, origins) = (events, settings.origins)
     pages = StaticPages(pages: settings.pages, isSecure: settings.tls != nil)
     machine = SessionMachine(settings: settings.sessions, random: .system)
   }

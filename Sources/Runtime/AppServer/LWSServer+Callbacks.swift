@@ -69,7 +69,12 @@ extension LWSServer {
     if let origin = header(wsi, WSI_TOKEN_ORIGIN) {
       let host = header(wsi, WSI_TOKEN_HOST) ?? ""
       let scheme = settings.tls == nil ? "http" : "https"
-      guard origin == "\(scheme)://\(host)" || delegate.allows(origin: origin) else { return refuse(.origin, 403) }
+      guard origin == "\(scheme)://\(host)" || delegate.allows(origin: origin) else {
+        logger.notice(
+          "a page of another origin was refused; auth.origins lists those allowed",
+          metadata: ["origin": "\(origin.prefix(100))"])
+        return refuse(.origin, 403)
+      }
     }
     return 0
   }
