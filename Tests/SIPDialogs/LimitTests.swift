@@ -20,18 +20,30 @@ private typealias Bound = SIPDialogs.Limits
     #expect(wire.agent.statistics.legs == Bound.legs)
   }
 
-  @Test func `server transactions are bounded, and what comes beyond is answered without state`() {
+  @Test func `server transactions are bounded, and what comes beyond is answered without state`() throws {
     var wire = Wire()
-    for n in 0..<Bound.serverTransactions {
-      wire.receive(request("INVITE", branch: "z9hG4bKl\(n)", callID: "l\(n)", extra: ["Require: x"], sdp: offer))
-    }
+    wire.receive(request("INVITE", extra: ["Require: x"], sdp: offer))
     _ = wire.events()
+    let one = try #require(wire.agent.servers.first?.value)
+    for n in 1..<UInt64(Bound.serverTransactions) { wire.agent.servers[1_000_000 + n] = one }
     #expect(wire.agent.statistics.serverTransactions == Bound.serverTransactions)
     let refused = wire.receive(request("INVITE", branch: "z9hG4bKm", callID: "m", extra: ["Require: x"], sdp: offer))
     #expect(refused.map(\.statusCode) == [420])
     #expect(wire.receive(request("INVITE", branch: "z9hG4bKn", callID: "n", sdp: offer)).map(\.statusCode) == [503])
     #expect(wire.events().map(\.name) == ["refused extensionRequired invite", "refused overload invite"])
     #expect(wire.agent.statistics.serverTransactions == Bound.serverTransactions)
+  }
+
+  @Test func `client transactions are bounded: an INVITE beyond fails, a BYE beyond ends its leg`() throws {
+    var wire = Wire()
+    let sent = try #require(wire.command(.invite(.outbound(1), invite())).first)
+    wire.receive(reply(sent, 200, sdp: answer))
+    let one = try #require(wire.agent.clients.first?.value)
+    for n in 1..<UInt64(Bound.clientTransactions) { wire.agent.clients[1_000_000 + n] = one }
+    #expect(wire.command(.invite(.outbound(2), invite())).isEmpty)
+    #expect(wire.command(.ping(.outbound(1))).isEmpty)
+    #expect(wire.command(.bye(.outbound(1), nil)).isEmpty)
+    #expect(wire.events().map(\.name) == ["answered", "failed 503", "closed", "ping true", "closed"])
   }
 
   @Test func `further forks of one INVITE are ignored`() throws {
