@@ -18,6 +18,10 @@ struct ArrivalDelay: ~Copyable {
   private var histogram: DelayHistogram
   private let unitsPerMillisecond: Int64
   private var packets = 0
+  private var previous: Int64 = 0
+  private var inStall = false
+  /// Marks a packet that does not count.
+  private static let stalled = Int64.max
   /// Over the last 25…29 packets; kept, not computed, as it is read every tick.
   private(set) var recentMinimum: Int64 = 0
   private(set) var recentMaximum: Int64 = 0
@@ -43,23 +47,25 @@ struct ArrivalDelay: ~Copyable {
   var spread: Int64 {
     let long = Int64(histogram.milliseconds) &* unitsPerMillisecond
     // Before the histogram knows much, what was seen is the best guess.
-    return packets < 4 * Self.bucketSize * Self.bucketsInWindow ? max(long, recentMaximum &- recentMinimum) : long
+    guard packets < 4 * Self.bucketSize * Self.bucketsInWindow, recentMaximum > recentMinimum else { return long }
+    return max(long, recentMaximum &- recentMinimum)
   }
 
   // HOT
   mutating func arrived(transit: Int64) {
-    transits[packets & (Self.ring &- 1)] = transit
+    let counts = !isStalled(transit)
+    transits[packets & (Self.ring &- 1)] = counts ? transit : Self.stalled
     let bucket = packets / Self.bucketSize & (Self.buckets &- 1)
     if packets % Self.bucketSize == 0 {
-      minima[bucket] = transit
-      maxima[bucket] = transit
+      (minima[bucket], maxima[bucket]) = (.max, .min)
       refreshWindow(through: packets / Self.bucketSize)
-    } else {
-      minima[bucket] = min(minima[bucket], transit)
-      maxima[bucket] = max(maxima[bucket], transit)
     }
+    minima[bucket] = min(minima[bucket], transit)
     recentMinimum = min(recentMinimum, transit)
-    recentMaximum = max(recentMaximum, transit)
+    if counts {
+      maxima[bucket] = max(maxima[bucket], transit)
+      recentMaximum = max(recentMaximum, transit)
+    }
     packets &+= 1
     if packets % Self.bucketSize == 0 { judge(bucket: packets / Self.bucketSize &- 1 &- Self.bucketsInWindow) }
   }
@@ -89,8 +95,17 @@ struct ArrivalDelay: ~Copyable {
     let fastest = max(before, after)
     for index in 0..<Self.bucketSize {
       let transit = transits[(bucket &* Self.bucketSize &+ index) & (Self.ring &- 1)]
-      histogram.add(milliseconds: Int(clamping: max(0, transit &- fastest) / unitsPerMillisecond))
+      if transit != Self.stalled { histogram.add(milliseconds: Int(clamping: max(0, transit &- fastest) / unitsPerMillisecond)) }
     }
+  }
+
+  /// No delay worth having covers a stall, so its packets do not count: the one that waited and those that came with it, each less late than the
+  /// one before.
+  private mutating func isStalled(_ transit: Int64) -> Bool {
+    defer { previous = transit }
+    guard packets > 0 else { return false }
+    inStall = transit &- previous >= Int64(Limits.stallMilliseconds) &* unitsPerMillisecond || (inStall && transit < previous)
+    return inStall
   }
 
   /// The timeline jumped: what is known about spread stays, the minima do not.

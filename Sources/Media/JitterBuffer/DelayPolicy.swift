@@ -1,14 +1,13 @@
 /// What the policy knows when a tick's audio is ready. All in RTP clock units; transits as in `ArrivalDelay`.
 public struct PlayoutStatus: Sendable, Equatable {
-  /// The next tick's time on the arrival clock.
-  public var nextTick: Int64
+  /// The tick's time on the arrival clock.
+  public var now: Int64
   /// Where the next packet to be fetched begins.
   public var nextTimestamp: Int64
   /// Decoded units that remain after this tick.
   public var pending: Int64
-  /// Of the packets this stream sends.
-  public var packetDuration: Int64
-  public var tick: Int64
+  /// The greatest common divisor of a packet's and a tick's length: the steps in which packets and ticks can lie to each other.
+  public var grain: Int64
   /// Recent transits and the spread that covers the wanted share of packets.
   public var fastest: Int64
   public var slowest: Int64
@@ -26,9 +25,8 @@ public enum Adjustment: Sendable, Equatable {
 
 /// Decide: pure functions from status to operation, so that a replay or a unit test can ask the same questions.
 ///
-/// A packet is in time if it has arrived when the tick that needs its first unit comes. The delay worth having is therefore not that of a sample
-/// but that of packets at ticks: the newest packet the next tick needs, fetched then, has `nextTick − timestamp` behind it, and that should be
-/// `fastest + spread`. Units decoded beyond the tick that no packet's timeliness depends on are pure delay, and go.
+/// A packet is in time if it has arrived when the tick that needs its first unit comes. So it is not a sample's delay that matters but a
+/// packet's at that tick: it should be `fastest + spread`. Units decoded ahead that no packet's timeliness depends on are pure delay, and go.
 public struct DelayPolicy: Sendable {
   /// Share of packets that shall be in time.
   public var quantile: Float = 0.97
@@ -54,14 +52,15 @@ public struct DelayPolicy: Sendable {
     return .none
   }
 
-  /// Units that could be taken out now while the newest packet the next tick needs still has `lag`; negative when it already has less.
+  /// Units that could be taken out now while every packet to come still has `lag` at the tick that needs it; negative when some has less.
   ///
-  /// Packets begin at `nextTimestamp + j · packetDuration`; those up to `j = ⌊(nextTick − nextTimestamp − lag) / packetDuration⌋` have it. The
-  /// next tick needs `tick − pending` units from them.
+  /// With `r` units decoded ahead, packet `j` begins at `nextTimestamp + j · length` and is needed by tick `⌊(r + j · length) / tick⌋ + 1` from
+  /// now. Over all `j` the tightest of them leaves `⌊r / grain⌋ · grain + grain` from now until its packet is needed, which must reach
+  /// `nextTimestamp + lag`.
   static func surplus(_ status: PlayoutStatus, lag: Int64) -> Int64 {
-    let length = max(1, status.packetDuration)
-    let slack = status.nextTick &- status.nextTimestamp &- lag
-    let packets = slack >= 0 ? slack / length : (slack &- length &+ 1) / length
-    return (packets &+ 1) &* length &- status.tick &+ status.pending
+    let grain = max(1, status.grain)
+    let until = status.nextTimestamp &+ lag &- status.now
+    let steps = until >= 0 ? (until &+ grain &- 1) / grain : until / grain
+    return status.pending &- (steps &- 1) &* grain
   }
 }

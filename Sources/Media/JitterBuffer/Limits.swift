@@ -13,6 +13,8 @@ public enum Limits {
   static let excessMilliseconds = 400
   /// A timestamp step of more than this that time does not explain is a new timeline.
   static let timestampStepMilliseconds = 1000
+  /// A packet this late is part of a stall, which no delay can cover.
+  static let stallMilliseconds = 400
   /// The delay policy never asks for more than this.
   static let delayMilliseconds = 500
 }

@@ -101,7 +101,7 @@ public struct PlayoutBuffer: ~Copyable {
     let timestamp = lastTimestamp &+ Int64(header.timestamp.distance(from: RTPTimestamp(raw: UInt32(truncatingIfNeeded: lastTimestamp))))
     let step = timestamp &- lastTimestamp
     let limit = Int64(Limits.timestampStepMilliseconds) &* unitsPerMillisecond
-    if abs(step) > limit, abs(step &- (arrival &- lastArrival)) > limit, duration > 0 {
+    if step.magnitude > limit, (step &- (arrival &- lastArrival)).magnitude > limit, duration > 0 {
       return begin(header, payload, duration, carriesRepair, now, arrival)
     }
     makeRoom(for: sequence)
@@ -135,7 +135,7 @@ public struct PlayoutBuffer: ~Copyable {
       // So far back it is a restart of the sender, unless number and timestamp agree that it is only very late.
       let units = Int64(header.timestamp.distance(from: RTPTimestamp(raw: UInt32(truncatingIfNeeded: lastTimestamp))))
       let expected = Int64(distance) &* packetDuration
-      guard started, abs(units &- expected) < abs(expected) / 4 else { return nil }
+      guard started, (units &- expected).magnitude < expected.magnitude / 4 else { return nil }
     }
     return highest &+ Int64(distance)
   }
@@ -334,9 +334,11 @@ public struct PlayoutBuffer: ~Copyable {
   // HOT
   public func adjustment(at now: Instant, pending: Int, tick: Int) -> Adjustment {
     guard started else { return .none }
+    var (grain, other) = (packetDuration, Int64(tick))
+    while other > 0 { (grain, other) = (other, grain % other) }
     let status = PlayoutStatus(
-      nextTick: units(now) &+ Int64(tick), nextTimestamp: position, pending: Int64(pending), packetDuration: packetDuration,
-      tick: Int64(tick), fastest: delay.recentMinimum, slowest: delay.recentMaximum, spread: boundedSpread)
+      now: units(now), nextTimestamp: position, pending: Int64(pending), grain: grain, fastest: delay.recentMinimum,
+      slowest: delay.recentMaximum, spread: boundedSpread)
     return policy.adjustment(status, unitsPerMillisecond: unitsPerMillisecond)
   }
 
