@@ -83,7 +83,7 @@ let client: [Target] = [
 ]
 
 let executable: [Target] = [
-  .target(name: "Configuration", dependencies: ["Bytes", yams], path: "Sources/Trunkline/Configuration", swiftSettings: swift),
+  .target(name: "Configuration", dependencies: ["Bytes", "JSONWebToken", yams], path: "Sources/Trunkline/Configuration", swiftSettings: swift),
   .target(
     name: "Peers",
     dependencies: [
@@ -129,11 +129,11 @@ let testTargets: [Target] = [
   tests("Telemetry", ["Bytes", "Platform", "Telemetry"], [logging]),
   tests("Control", callStack + ["Platform", "Control"], [logging]),
   tests("TrunklineClient", mediaStack + ["AppProtocol", "TrunklineClient"]),
-  tests("Configuration", ["Bytes", "Configuration"]),
+  tests("Configuration", ["Bytes", "JSONWebToken", "Configuration"]),
   tests("Commands", ["trunkline"]),
   tests("Peers", ["Bytes", "SIPDialogs", "Platform", "SpeechScore", "Peers"]),
   tests("ImportRule", []),
-  tests("Interop", ["trunkline", "Bytes", "SpeechScore", "Platform"]),
+  tests("Interop", ["trunkline", "Bytes", "SpeechScore", "DemoSpeech", "AudioCodecs", "Platform"]),
 ].filter { FileManager.default.fileExists(atPath: Context.packageDirectory + "/" + ($0.path ?? "")) }
 
 var targets = cLibraries + wire + media + calls + platform + runtime + client + executable + testTargets

@@ -3,5 +3,29 @@ import ArgumentParser
 @main
 struct Trunkline: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "trunkline", abstract: "Bridges telephone trunks to app calls.", subcommands: [TrunkCommand.self, PhoneCommand.self])
+    commandName: "trunkline", abstract: "Bridges telephone trunks to app calls.",
+    discussion: """
+      EXAMPLES:
+        trunkline config example > gateway.yaml
+        trunkline serve --check --config gateway.yaml
+        trunkline serve --config gateway.yaml
+        trunkline token --user alice --device laptop --config gateway.yaml
+        trunkline calls list
+      """,
+    version: Version.text,
+    subcommands: [
+      Serve.self, Calls.self, Token.self, Config.self,
+      TrunkCommand.self, PhoneCommand.self,
+      PrintVersion.self,
+    ])
+}
+
+enum Version {
+  static let number = "0.1.0"
+  static let text = "trunkline \(number)"
+}
+
+struct PrintVersion: ParsableCommand {
+  static let configuration = CommandConfiguration(commandName: "version", abstract: "Prints the version.")
+  func run() { print(Version.text) }
 }

@@ -99,8 +99,14 @@ import Testing
     }
   }
 
+  @Test func `a key that does not fit the algorithm is refused`() throws {
+    let folder = try TemporaryFolder(["jwt.key": "secret", "set.json": "{\"keys\":[]}"])
+    #expect(folder.problems("auth: { jwt: { algorithm: RS256, key_file: jwt.key } }") == ["gateway.yaml:1:44: auth.jwt.key_file: DIR/jwt.key: no usable key: no PEM of a private key, public key or certificate"])
+    #expect(folder.problems("auth: { jwt: { jwks_file: set.json } }") == ["gateway.yaml:1:27: auth.jwt.jwks_file: DIR/set.json: not a JWKS file: HS256 takes key_file"])
+  }
+
   @Test func `an empty key file is refused`() throws {
     let folder = try TemporaryFolder(["jwt.key": " \n"])
-    #expect(folder.problems(key) == ["gateway.yaml:1:26: auth.jwt.key_file: DIR/jwt.key is empty"])
+    #expect(folder.problems(key) == ["gateway.yaml:1:26: auth.jwt.key_file: DIR/jwt.key: the key file is empty"])
   }
 }

@@ -12,7 +12,7 @@ import Testing
     #expect(configuration.listen.admin == SocketAddress("127.0.0.1:9090"))
     #expect(configuration.media.addresses == [.automatic])
     #expect(configuration.media.trunkPorts == 41000...41999)
-    #expect(configuration.auth.key == .secret(Redacted(Array("0123456789abcdef0123456789abcdef".utf8))))
+    #expect(configuration.auth.key == .keyFile(Redacted(Array("0123456789abcdef0123456789abcdef\n".utf8))))
     #expect(configuration.trunks.map(\.name) == ["carrier"])
     #expect(configuration.trunks.first?.uri?.address == SocketAddress("127.0.0.1:5080"))
     #expect(configuration.users.first?.numbers == ["+15551230001"])
@@ -82,15 +82,5 @@ import Testing
     #expect(trunk.password == Redacted("s3cret"))
     #expect(trunk.rtpSource == .strict)
     #expect(!"\(configuration)".contains("s3cret"))
-  }
-
-  @Test func `RS256 takes a PEM key or a key set`() throws {
-    let folder = try TemporaryFolder(["k.pem": "-----BEGIN PUBLIC KEY-----\nx\n-----END PUBLIC KEY-----\n", "k.json": "{\"keys\":[]}"])
-    #expect(
-      try folder.parse("auth: { jwt: { algorithm: RS256, jwks_file: k.json } }").auth.key == .keySet("{\"keys\":[]}"))
-    guard case .pem = try folder.parse("auth: { jwt: { algorithm: ES256, key_file: k.pem } }").auth.key else {
-      Issue.record("expected a PEM key")
-      return
-    }
   }
 }

@@ -43,16 +43,9 @@ public final class Control: @unchecked Sendable {
 
   // MARK: inputs, on the loop's thread
 
-  /// A SIP message from a trunk's address.
-  public func received(_ bytes: [UInt8], _ flow: Flow, trunk: String) {
-    metrics.count(message: bytes, inbound: true)
-    signal(.received(bytes, flow, trunk: trunk))
-    pump()
-  }
-
-  /// The transport lost a flow.
-  public func transportFailed(_ flow: Flow) {
-    signal(.transportFailed(flow))
+  /// What the SIP transport has: a message of a trunk, or the loss of a flow.
+  public func handle(_ input: SIPDialogs.Input) {
+    signal(input)
     pump()
   }
 
@@ -88,6 +81,7 @@ public final class Control: @unchecked Sendable {
     metrics.delay.set(max(0, (loop.now - clockDue).nanoseconds / 1_000))
     pending.append(.wallClock(offsetMilliseconds: WallClock.nowMilliseconds() - loop.now.nanoseconds / 1_000_000))
     pump()
+    metrics.publish(userAgent.statistics)
     clockDue = loop.now + Limits.clockCheck
     if let clock { loop.setTimer(clock, at: clockDue) }
   }
@@ -97,10 +91,7 @@ public final class Control: @unchecked Sendable {
   /// One input of the user agent: its messages go out, its events wait for the call machine.
   private func signal(_ input: SIPDialogs.Input) {
     userAgent.handle(input, at: loop.now, into: &signalling)
-    for message in signalling.messages {
-      metrics.count(message: message.bytes, inbound: false)
-      outlets.sendSIP(message.bytes, message.flow)
-    }
+    for message in signalling.messages { outlets.sendSIP(message) }
     for event in signalling.events { pending.append(.sip(event)) }
     signalling.removeAll()
   }

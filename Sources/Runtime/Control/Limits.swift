@@ -6,6 +6,4 @@ enum Limits {
   static let inboxPerTurn = 512
   /// How often the wall clock is compared with the monotonic one, and the loop's delay measured.
   static let clockCheck = Duration.seconds(1)
-  /// Bytes of a SIP message searched for its method and CSeq, for the counters.
-  static let peekedBytes = 4_096
 }

@@ -2,6 +2,8 @@ import AppProtocol
 import CallFlow
 import MediaSession
 public import Platform
+import SIPDialogs
+import Synchronization
 
 /// What control counts. Written on the control thread, read by the thread that renders.
 public final class ControlMetrics: Sendable {
@@ -19,8 +21,8 @@ public final class ControlMetrics: Sendable {
   let answerToACK = Histogram(bounds: Histogram.secondsBounds)
   let connectedToActive = Histogram(bounds: Histogram.secondsBounds)
   let callLength = CallDirection.allCases.map { ($0, Histogram(bounds: ControlMetrics.lengthBounds)) }
-  let requests = CounterTable(labelNames: ["direction", "method"])
-  let responses = CounterTable(labelNames: ["direction", "method", "code"])
+  /// The user agent's counts, once a second.
+  private let signalling = Mutex(Statistics())
   /// Microseconds that the last clock check was late.
   let delay = Gauge()
   private let turns: Histogram
@@ -68,13 +70,43 @@ public final class ControlMetrics: Sendable {
     }
   }
 
-  func count(message bytes: [UInt8], inbound: Bool) {
-    guard let line = MessageLine(bytes) else { return }
-    let direction = inbound ? "in" : "out"
-    switch line {
-    case .request(let method): requests.counter(direction, method).increment()
-    case .response(let method, let code): responses.counter(direction, method, String(code)).increment()
+  func publish(_ statistics: Statistics) { signalling.withLock { $0 = statistics } }
+
+  var signallingFamilies: [MetricFamily] {
+    func rows(_ read: @escaping @Sendable (Statistics) -> [([String], UInt64)]) -> @Sendable () -> [MetricSample] {
+      { [self] in
+        let rows = read(signalling.withLock { $0 })
+        return rows.sorted { $0.0.lexicographicallyPrecedes($1.0) }.map { MetricSample($0.0, .integer(Int64(clamping: $0.1))) }
+      }
     }
+    func counter(
+      _ name: String, _ help: String, _ labels: [String], _ read: @escaping @Sendable (Statistics) -> [([String], UInt64)]
+    ) -> MetricFamily {
+      MetricFamily(name: name, help: help, kind: .counter, labelNames: labels, snapshot: rows(read))
+    }
+    return [
+      counter("trunkline_sip_requests_total", "SIP requests by direction and method.", ["direction", "method"]) {
+        $0.requestsReceived.map { (["in", $0.key.name], $0.value) } + $0.requestsSent.map { (["out", $0.key.name], $0.value) }
+      },
+      counter("trunkline_sip_responses_total", "SIP responses by direction, method and code.", ["direction", "method", "code"]) {
+        $0.responsesReceived.map { (["in", $0.key.method.name, "\($0.key.code)"], $0.value) }
+          + $0.responsesSent.map { (["out", $0.key.method.name, "\($0.key.code)"], $0.value) }
+      },
+      counter("trunkline_sip_retransmissions_total", "SIP messages sent or received again.", ["direction"]) {
+        [(["in"], $0.retransmissionsReceived), (["out"], $0.retransmissionsSent)]
+      },
+      counter("trunkline_sip_refused_total", "SIP requests refused before a call existed.", ["reason"]) { statistics in
+        RefusalReason.allCases.map { ([$0.rawValue], statistics.refused[$0] ?? 0) }
+      },
+      counter("trunkline_sip_unanswered_total", "SIP messages dropped without an answer.", ["reason"]) { statistics in
+        Statistics.DropReason.allCases.map { ([$0.rawValue], statistics.dropped[$0] ?? 0) }
+      },
+      MetricFamily(
+        name: "trunkline_sip_transactions", help: "SIP transactions alive.", kind: .gauge, labelNames: ["side"],
+        snapshot: rows { [(["client"], UInt64($0.clientTransactions)), (["server"], UInt64($0.serverTransactions))] }),
+      MetricFamily(
+        name: "trunkline_sip_legs", help: "SIP call legs alive.", kind: .gauge, snapshot: rows { [([], UInt64($0.legs))] }),
+    ]
   }
 }
 
@@ -108,12 +140,10 @@ extension ControlMetrics {
       .histogram("trunkline_answer_to_ack_seconds", "From our 200 to the trunk's ACK.", answerToACK),
       .histogram("trunkline_connected_to_active_seconds", "From call.connected to media.active.", connectedToActive),
       histograms("trunkline_call_connected_seconds", "Length of calls from 200 to end.", callLength) { $0.rawValue },
-      .counters("trunkline_sip_requests_total", "SIP requests by direction and method.", requests),
-      .counters("trunkline_sip_responses_total", "SIP responses by direction, method and code.", responses),
       .histogram("trunkline_control_turn_seconds", "Length of the control loop's turns.", turns),
       MetricFamily(
         name: "trunkline_control_delay_seconds", help: "How late the control loop's last clock check was.", kind: .gauge
       ) { [delay] in [MetricSample([], .number(Double(delay.value) / 1e6))] },
-    ]
+    ] + signallingFamilies
   }
 }

@@ -8,7 +8,7 @@ public import SIPDialogs
 /// not wait.
 public struct Outlets {
   /// Queues one message; sent at the end of the turn.
-  public var sendSIP: ([UInt8], Flow) -> Void
+  public var sendSIP: (SIPDialogs.Output.Message) -> Void
   public var sendApp: (SessionCommand) -> Void
   public var sendMedia: (MediaCommand) -> Void
   /// Sockets and a thread for a call: the session, the user, and the address its trunk's media goes toward.
@@ -18,7 +18,7 @@ public struct Outlets {
   public var record: (CallRecord) -> Void
 
   public init(
-    sendSIP: @escaping ([UInt8], Flow) -> Void, sendApp: @escaping (SessionCommand) -> Void,
+    sendSIP: @escaping (SIPDialogs.Output.Message) -> Void, sendApp: @escaping (SessionCommand) -> Void,
     sendMedia: @escaping (MediaCommand) -> Void,
     reserveMedia: @escaping (MediaSessionID, String, IPAddress?) throws -> MediaReservation,
     journal: @escaping (StartLine, _ confirm: @escaping @Sendable (CallID) -> Void) -> Void,

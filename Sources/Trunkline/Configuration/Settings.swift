@@ -1,4 +1,5 @@
 public import Bytes
+public import JSONWebToken
 
 /// Everything a gateway is told, checked: a value of this type can be served. Made by `ConfigurationFile`; names follow the file's keys.
 public struct Settings: Sendable, Equatable {
@@ -49,18 +50,25 @@ public struct Settings: Sendable, Equatable {
   public struct Auth: Sendable, Equatable {
     public enum Algorithm: String, Sendable, CaseIterable { case HS256, RS256, ES256 }
     public enum Key: Sendable, Equatable {
-      /// HS256: the file's bytes without trailing white space.
-      case secret(Redacted<[UInt8]>)
-      /// RS256, ES256: a PEM public key.
-      case pem(String)
-      /// RS256, ES256: a JSON Web Key Set (RFC 7517).
-      case keySet(String)
+      /// `key_file`: for HS256 the secret itself, otherwise a PEM.
+      case keyFile(Redacted<[UInt8]>)
+      /// `jwks_file`: a JSON Web Key Set (RFC 7517).
+      case keySetFile(Redacted<[UInt8]>)
     }
     public var algorithm = Algorithm.HS256
-    public var key = Key.secret(Redacted([]))
+    public var key = Key.keyFile(Redacted([]))
     public var audience = "trunkline"
     /// Values of the Origin header that may connect; empty allows pages of the gateway itself and clients without one.
     public var origins: [String] = []
+
+    /// The keys that tokens are checked with; checked when the file was read.
+    public func keys() throws(KeyError) -> KeySet {
+      let pinned = JSONWebToken.Algorithm(rawValue: algorithm.rawValue) ?? .HS256
+      switch key {
+      case .keyFile(let bytes): return try KeySet(pinned, keyFile: bytes.exposed)
+      case .keySetFile(let bytes): return try KeySet(pinned, jwksFile: bytes.exposed)
+      }
+    }
   }
 
   public struct Trunk: Sendable, Equatable {

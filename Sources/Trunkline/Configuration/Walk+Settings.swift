@@ -109,20 +109,15 @@ extension Walk {
       return ok && !text.dropFirst(8).contains("/") ? text : nil
     }
     if jwt.has("key_file"), jwt.has("jwks_file") { problem("auth.jwt", "key_file and jwks_file exclude each other") }
-    switch out.algorithm {
-    case .HS256:
-      if jwt.has("jwks_file") { problem("auth.jwt.jwks_file", "is for RS256 and ES256; HS256 takes key_file") }
-      if !jwt.has("key_file"), !jwt.has("jwks_file") { problem("auth.jwt", "key_file is missing") }
-      if let secret = jwt.secret("key_file") { out.key = .secret(Redacted(secret)) }
-    case .RS256, .ES256:
-      if !jwt.has("key_file"), !jwt.has("jwks_file") { problem("auth.jwt", "key_file or jwks_file is missing") }
-      if let bytes = jwt.fileContent("key_file") {
-        let text = String(decoding: bytes, as: UTF8.self)
-        if !text.contains("-----BEGIN PUBLIC KEY-----") { problem("auth.jwt.key_file", "is not a PEM public key (BEGIN PUBLIC KEY)") }
-        out.key = .pem(text)
-      } else if let bytes = jwt.fileContent("jwks_file", limit: Limits.fileBytes) {
-        out.key = .keySet(String(decoding: bytes, as: UTF8.self))
-      }
+    let isSet = jwt.has("jwks_file")
+    if !jwt.has("key_file"), !isSet { problem("auth.jwt", out.algorithm == .HS256 ? "key_file is missing" : "key_file or jwks_file is missing") }
+    let key = isSet ? "jwks_file" : "key_file"
+    guard let bytes = jwt.fileContent(key) else { return out }
+    out.key = isSet ? .keySetFile(Redacted(bytes)) : .keyFile(Redacted(bytes))
+    do {
+      _ = try out.keys()
+    } catch {
+      problem("auth.jwt." + key, "\(resolve(jwt.string(key) ?? "")): \(error)")
     }
     return out
   }

@@ -1,0 +1,42 @@
+import Bytes
+public import Logging
+import Platform
+
+/// One line for people: time, level, label, message, then `name=value`. Bounds and masks are those of `JSONLogHandler`.
+public struct TextLogHandler: LogHandler {
+  public var metadata: Logger.Metadata = [:]
+  public var logLevel: Logger.Level
+  public var metadataProvider: Logger.MetadataProvider?
+  private let label: String
+  private let sink: LogSink
+
+  public init(label: String, sink: LogSink, level: Logger.Level = .info) {
+    (self.label, self.sink, logLevel) = (label, sink, level)
+  }
+
+  public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+
+  public func log(event: LogEvent) {
+    let level = event.level.rawValue
+    var line = JSONLogHandler.timestamp(WallClock.nowMicroseconds() / 1_000) + " " + level
+    line += String(repeating: " ", count: max(1, 9 - level.count)) + label + ": " + Self.clean(event.message.description, Limits.logMessageBytes)
+    var fields = metadata
+    if let provided = metadataProvider?.get() { fields.merge(provided) { $1 } }
+    if let given = event.metadata { fields.merge(given) { $1 } }
+    for (name, value) in fields.sorted(by: { $0.key < $1.key }).prefix(Limits.logFields) {
+      let shown = JSONLogHandler.secretNames.contains(name.lowercased()) ? "‹redacted›" : value.description
+      let text = Self.clean(shown, Limits.logValueBytes)
+      line += " \(name)=" + (text.contains(" ") || text.isEmpty ? "\"\(text)\"" : text)
+    }
+    if let error = event.error { line += " error=\"" + Self.clean("\(error)", Limits.logValueBytes) + "\"" }
+    sink.write(Array((line + "\n").utf8))
+  }
+
+  /// Cut, and without control characters: a peer's words must not look like lines of ours.
+  private static func clean(_ text: String, _ limit: Int) -> String {
+    String(String.UnicodeScalarView(text.unicodeScalars.prefix(limit).map { $0.value < 0x20 || $0.value == 0x7f ? " " : $0 }))
+  }
+}

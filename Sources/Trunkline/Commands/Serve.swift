@@ -1,0 +1,33 @@
+import ArgumentParser
+import Configuration
+
+struct Serve: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Runs the gateway.",
+    discussion: """
+      SIGHUP reads trunks, users, routes and certificates again without touching calls. SIGTERM drains: no new calls, and the process ends
+      with the last one; a second SIGTERM ends them all. Exit codes: 0 drained, 1 could not start, 2 the configuration is wrong.
+
+      EXAMPLES:
+        trunkline serve --config gateway.yaml
+        trunkline serve --check --config gateway.yaml
+        trunkline serve                                  # embedded defaults, on loopback, state in this directory
+      """)
+
+  @OptionGroup var source: SettingsSource
+  @Flag(help: "Only check the configuration.") var check = false
+
+  func run() throws {
+    let settings = try source.load()
+    if check {
+      print("\(source.config ?? "embedded defaults"): ok")
+      return
+    }
+    do {
+      try ServeProcess.run(settings, config: source.config)
+    } catch {
+      complain("trunkline: \(error)")
+      throw ExitCode(1)
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import ArgumentParser
+import Configuration
+import JSONWebToken
+import Platform
+
+struct Token: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Prints a login token for a device, valid for one day.",
+    discussion: """
+      The key comes from the configuration's auth.jwt.key_file, which for RS256 and ES256 must hold the private key.
+
+      EXAMPLES:
+        trunkline token --user alice --device laptop --config gateway.yaml
+        xdg-open "http://127.0.0.1:8080/#token=$(trunkline token --user alice --device browser)"
+      """)
+
+  @Option(help: "The user's id: the token's sub.") var user: String
+  @Option(help: "The device's id: the token's dev.") var device: String
+  @OptionGroup var source: SettingsSource
+
+  static let validSeconds: Int64 = 86_400
+
+  func run() throws {
+    let settings = try source.load()
+    guard settings.users.contains(where: { $0.id == user }) else {
+      complain("there is no user \"\(user)\" in \(source.config ?? "the embedded defaults")")
+      throw ExitCode(2)
+    }
+    let now = WallClock.nowMilliseconds() / 1_000
+    let claims = Claims(sub: user, dev: device, aud: [settings.auth.audience], exp: now + Self.validSeconds)
+    do {
+      print(try TokenSigner(keys: settings.auth.keys()).sign(claims))
+    } catch {
+      complain("auth.jwt: \(error)")
+      throw ExitCode(2)
+    }
+  }
+}

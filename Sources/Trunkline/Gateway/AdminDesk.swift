@@ -1,0 +1,60 @@
+import AppServer
+import Bytes
+import CallFlow
+import Control
+import Foundation
+import Telemetry
+
+/// What the admin port answers: health, metrics, and live calls.
+///
+///     GET  /v1/calls               {"calls":[…]}, oldest first
+///     GET  /v1/calls/ID            one call
+///     POST /v1/calls/ID/hangup     ends it
+struct AdminDesk: Sendable {
+  let pages: HealthPages
+  let inbox: Inbox
+
+  func handle(_ request: AdminRequest, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
+    if let page = pages.page(request.path) {
+      return answer(AdminResponse(page.status, contentType: page.contentType, body: page.body))
+    }
+    let parts = request.path.split(separator: "/").map(String.init)
+    guard parts.starts(with: ["v1", "calls"]) else { return answer(.text(404, "no such page: /healthz /readyz /metrics /v1/calls")) }
+    switch (request.method, parts.count) {
+    case ("GET", 2):
+      struct Body: Encodable { var calls: [CallSummary] }
+      ask(answer) { .json(200, Body(calls: $0)) }
+    case ("GET", 3):
+      ask(answer) { calls in
+        calls.first { $0.call.description == parts[2].lowercased() }.map { .json(200, $0) } ?? .text(404, "no such call")
+      }
+    case ("POST", 4) where parts[3] == "hangup": hangUp(parts[2], answer)
+    default: answer(.text(405, "GET /v1/calls, GET /v1/calls/ID, POST /v1/calls/ID/hangup"))
+    }
+  }
+
+  private func ask(
+    _ answer: @escaping @Sendable (AdminResponse) -> Void, _ render: @escaping @Sendable ([CallSummary]) -> AdminResponse
+  ) {
+    if !inbox.calls({ answer(render($0)) }) { answer(.text(503, "busy")) }
+  }
+
+  private func hangUp(_ text: String, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
+    guard let id = Identifier(text) else { return answer(.text(400, "not a call's id")) }
+    let inbox = inbox
+    ask(answer) { calls in
+      guard calls.contains(where: { $0.call == id }) else { return .text(404, "no such call") }
+      inbox.post(.hangUp(id))
+      return .text(202, "ending")
+    }
+  }
+}
+
+extension AdminResponse {
+  fileprivate static func json(_ status: Int, _ value: some Encodable) -> AdminResponse {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    guard let data = try? encoder.encode(value) else { return .text(500, "cannot encode") }
+    return AdminResponse(status, contentType: "application/json", body: [UInt8](data))
+  }
+}

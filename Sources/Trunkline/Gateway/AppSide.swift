@@ -1,0 +1,78 @@
+import AppServer
+import AppSessions
+import Bytes
+import Configuration
+import Control
+import JSONWebToken
+import Platform
+import Synchronization
+import Telemetry
+import WebPhone
+
+/// The two HTTP servers: the app port with sessions and the web phone, and the admin port.
+final class AppSide: Sendable {
+  private let settings: Settings
+  private let inbox: Inbox
+  private let logs: Logs
+  private let pages: HealthPages
+  private let registry: MetricRegistry
+  private let servers = Mutex<(app: AppServer?, admin: AdminServer?)>((nil, nil))
+
+  init(_ settings: Settings, readiness: Readiness, registry: MetricRegistry, inbox: Inbox, logs: Logs) {
+    (self.settings, self.inbox, self.logs, self.registry) = (settings, inbox, logs, registry)
+    pages = HealthPages(registry: registry, readiness: readiness, version: Version.number)
+  }
+
+  /// Binds both ports; throws with the address that is taken.
+  func start() throws {
+    let keys = try settings.auth.keys()
+    if keys.isWeak {
+      logs.logger("app").warning("auth.jwt.key_file is short: 32 random bytes or more keep it from being guessed")
+    }
+    var app = AppServer.Settings(
+      address: settings.listen.app, tls: settings.listen.appTLS.map { TLSFiles(certificate: $0.certificate, key: $0.key) },
+      origins: Set(settings.auth.origins), pages: Self.phone, sessions: try settings.sessions())
+    app.connectionsPerAddress = settings.limits.sessionsPerAddress
+    let server = try AppServer.start(app, logger: logs.logger("app")) { [inbox] event in inbox.post(.app(event)) }
+    servers.withLock { $0.app = server }
+    registry.register(server.metrics)
+    let desk = AdminDesk(pages: pages, inbox: inbox)
+    let admin = try AdminServer.start(
+      .init(address: settings.listen.admin, token: settings.listen.adminToken.map { Redacted(Array($0.exposed.utf8)) }),
+      logger: logs.logger("admin")
+    ) { request, answer in desk.handle(request, answer) }
+    servers.withLock { $0.admin = admin }
+  }
+
+  func post(_ command: SessionCommand) { servers.withLock { $0.app }?.post(command) }
+
+  /// Users and certificates of a new configuration.
+  func reload(_ new: Settings) throws {
+    let server = servers.withLock { $0.app }
+    server?.reconfigure(try new.sessions(), origins: Set(new.auth.origins))
+    let logger = logs.logger("app")
+    server?.reloadCertificates { problem in
+      if let problem { logger.error("certificates not taken, the old ones stay", metadata: ["why": "\(problem)"]) }
+    }
+  }
+
+  func stop() {
+    let (app, admin) = servers.withLock { servers in
+      defer { servers = (nil, nil) }
+      return servers
+    }
+    app?.stop()
+    admin?.stop()
+  }
+
+  var queues: [MailboxReading] { [servers.withLock { $0.app }?.queue].compactMap(\.self) }
+
+  private static let phone = Dictionary(
+    WebPhone.assets.map { ($0.path, Page(contentType: $0.contentType, bytes: $0.bytes)) }, uniquingKeysWith: { first, _ in first })
+}
+
+extension Settings {
+  func sessions() throws -> SessionSettings {
+    SessionSettings(verifier: TokenVerifier(keys: try auth.keys(), audience: auth.audience), users: Set(users.map(\.id)))
+  }
+}

@@ -1,0 +1,133 @@
+import AppSessions
+import Bytes
+import CallFlow
+import Configuration
+import Control
+import DTLS
+import Logging
+import MediaThreads
+import Platform
+import SIPDialogs
+import SIPTransport
+import Store
+import Synchronization
+import Telemetry
+
+/// A gateway put together: the only place that makes Runtime types and joins them.
+///
+///     trunks ⇄ SIPSockets ⇄ Control ⇄ AppServer ⇄ apps
+///                             ⇅  ↓
+///                       MediaPlane  CallStore
+final class Gateway: @unchecked Sendable {
+  // Everything is made in `init` and only used through thread-safe doors afterwards; what belongs to the control thread is touched by
+  // closures posted to its loop.
+  private let settings: Settings
+  private let logs: Logs
+  private let loop: EventLoop
+  private let readiness = Readiness()
+  private let registry = MetricRegistry()
+  private let inbox: Inbox
+  private let store: CallStore
+  private let media: MediaPlane
+  private let app: AppSide
+  private let sockets: SIPSockets
+  private let control: Control
+  private var thread: NamedThread?
+  private let state = Mutex((drained: false, ending: false))
+
+  /// Opens every file and socket and starts the threads of store, media and apps; throws with the address or file that is in the way.
+  init(_ settings: Settings, logs: Logs) throws {
+    self.settings = settings
+    self.logs = logs
+    loop = try EventLoop(name: "control")
+    let inbox = try Inbox()
+    self.inbox = inbox
+    let door = ControlDoor()
+    let sockets = try SIPSockets(
+      loop: loop, udp: [settings.listen.sipUDP].compactMap(\.self), tcp: [settings.listen.sipTCP].compactMap(\.self),
+      trunks: settings.allowList, logger: logs.logger("sip")
+    ) { [door] input in door.control?.handle(input) }
+    self.sockets = sockets
+    app = AppSide(settings, readiness: readiness, registry: registry, inbox: inbox, logs: logs)
+    store = try CallStore(sqlite: settings.store, records: settings.records, readiness: readiness, logger: logs.logger("store"))
+    let identity = try DTLSIdentity()
+    media = try MediaPlane(configuration: settings.mediaPlane(), identity: identity, logger: logs.logger("media")) { [inbox] event in
+      inbox.post(.media(event))
+    }
+    let (app, media, store) = (app, media, store)
+    let outlets = Outlets(
+      sendSIP: { sockets.send($0) },
+      sendApp: { app.post($0) },
+      sendMedia: { media.send($0) },
+      reserveMedia: { try media.reserve(session: $0, user: $1, toward: $2) },
+      journal: { store.start($0, confirm: $1) },
+      record: { store.end($0) })
+    let routing = settings.routing { sockets.flow($0, toward: $1) }
+    control = try Control(
+      loop: loop, userAgent: UserAgent(configuration: .init(product: "Trunkline/\(Version.number)"), random: .system),
+      machine: CallMachine(configuration: settings.callConfiguration, routing: routing, random: .system), outlets: outlets,
+      metrics: ControlMetrics(turns: loop.turns), inbox: inbox, logger: logs.logger("control"))
+    door.control = control
+    registerMetrics()
+  }
+
+  private func registerMetrics() {
+    registry.register(control.metrics.families)
+    registry.register(sockets.metrics)
+    registry.register(media.metrics.families)
+    registry.register(store.metrics)
+    registry.register(logs.metrics)
+    registry.register(ProcessMetrics.families(version: Version.number))
+  }
+
+  /// From here on calls are taken.
+  func start() throws {
+    let loop = loop
+    thread = try NamedThread.start(name: "control", nice: -5, logger: logs.logger("control")) { loop.run() }
+    try app.start()
+    registry.register(MailboxReading.families([inbox.queue, loop.posted, store.queue] + media.mailboxes + app.queues))
+    readiness.set("calls", ready: true)
+  }
+
+  /// Takes trunks, users, routes and certificates of a new configuration; calls go on.
+  func reload(_ new: Settings) throws {
+    try app.reload(new)
+    loop.post { [sockets, inbox] in
+      sockets.replaceTrunks(new.allowList)
+      inbox.post(.routing(new.routing { sockets.flow($0, toward: $1) }))
+    }
+  }
+
+  /// Refuses new calls; `whenDone` runs on the control thread once the last one is over.
+  func drain(_ whenDone: @escaping @Sendable () -> Void) {
+    readiness.set("calls", ready: false, why: "draining: no new calls, the process ends with the last one")
+    inbox.drain { [self] in
+      state.withLock { $0.drained = true }
+      whenDone()
+    }
+  }
+
+  var isDrained: Bool { state.withLock { $0.drained } }
+  var isEnding: Bool { state.withLock { $0.ending } }
+
+  /// Ends every call; their records follow within a second.
+  func endCalls() {
+    state.withLock { $0.ending = true }
+    inbox.hangUpAll()
+  }
+
+  /// Ends all threads in the order in which they need each other; the store last, so that every record is written.
+  func stop() {
+    app.stop()
+    loop.post { [sockets] in sockets.close() }
+    loop.stop()
+    thread?.join()
+    media.stop()
+    store.stop()
+  }
+}
+
+/// The way from the sockets, which are made first, to control, which needs them.
+private final class ControlDoor {
+  weak var control: Control?
+}

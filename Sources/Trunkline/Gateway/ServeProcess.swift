@@ -1,0 +1,102 @@
+import Configuration
+import Glibc
+import Logging
+import Platform
+import Telemetry
+
+/// The life of a `serve` process: start, signals, drain, end. The main thread spends it waiting for signals.
+enum ServeProcess {
+  /// How long records and farewells of calls that were ended by the second signal may take.
+  static let farewell: UInt32 = 3
+
+  static func run(_ settings: Settings, config: String?) throws {
+    ProcessSignals.ignoreBrokenPipes()
+    // Every thread started from here on inherits this: signals come to `wait` below and nowhere else.
+    ProcessSignals.blockAsynchronous()
+    let logs = try Logs(settings.log)
+    defer { logs.stop() }
+    let logger = logs.logger("trunkline")
+    let gateway = try Gateway(settings, logs: logs)
+    defer { gateway.stop() }
+    try gateway.start()
+    logger.notice(
+      "ready",
+      metadata: [
+        "version": "\(Version.number)", "app": "\(settings.listen.app)", "admin": "\(settings.listen.admin)",
+        "sip": "\([settings.listen.sipUDP.map { "udp \($0)" }, settings.listen.sipTCP.map { "tcp \($0)" }].compactMap(\.self).joined(separator: ", "))",
+      ])
+    if config == nil { logger.notice("embedded defaults: state is kept in the working directory; see trunkline config example") }
+
+    var running = settings
+    var draining = false
+    while true {
+      switch ProcessSignals.wait(for: [SIGHUP, SIGTERM, SIGINT, SIGUSR1, SIGALRM]) {
+      case SIGHUP: running = reload(running, config, gateway, logger)
+      case SIGUSR1:
+        guard gateway.isDrained else { continue }
+        logger.notice("drained: the last call is over")
+        return
+      case SIGALRM:
+        guard draining else { continue }
+        if gateway.isEnding { return }
+        logger.warning("drain time is over: ending the calls that are left")
+        gateway.endCalls()
+        alarm(farewell)
+      default:
+        if draining {
+          logger.notice("second signal: ending all calls")
+          gateway.endCalls()
+          alarm(farewell)
+        } else {
+          draining = true
+          logger.notice("draining: no new calls; a second signal ends those that live")
+          alarm(UInt32(clamping: max(1, settings.timers.drain.components.seconds)))
+          gateway.drain { kill(getpid(), SIGUSR1) }
+        }
+      }
+    }
+  }
+
+  private static func reload(_ running: Settings, _ config: String?, _ gateway: Gateway, _ logger: Logger) -> Settings {
+    guard let config else {
+      logger.notice("nothing to read again: the embedded defaults are in use")
+      return running
+    }
+    do {
+      let new = try ConfigurationFile.load(config)
+      try gateway.reload(new)
+      logger.notice("configuration read again", metadata: ["trunks": "\(new.trunks.count)", "users": "\(new.users.count)"])
+      for part in new.partsThatNeedRestart(comparedWith: running) {
+        logger.warning("a changed setting waits for a restart", metadata: ["setting": "\(part)"])
+      }
+      return running.reloaded(from: new)
+    } catch let problems as ConfigurationProblems {
+      for problem in problems.problems { logger.error("configuration refused, the old one stays", metadata: ["problem": "\(problem)"]) }
+    } catch {
+      logger.error("configuration refused, the old one stays", metadata: ["problem": "\(error)"])
+    }
+    return running
+  }
+}
+
+extension Settings {
+  /// The parts that SIGHUP takes over.
+  func reloaded(from new: Settings) -> Settings {
+    var out = self
+    (out.trunks, out.users, out.routes) = (new.trunks, new.users, new.routes)
+    return out
+  }
+
+  func partsThatNeedRestart(comparedWith old: Settings) -> [String] {
+    var out: [String] = []
+    if listen != old.listen { out.append("listen") }
+    if media != old.media { out.append("media") }
+    if auth != old.auth { out.append("auth") }
+    if timers != old.timers { out.append("timers") }
+    if limits != old.limits { out.append("limits") }
+    if store != old.store { out.append("store") }
+    if records != old.records { out.append("records") }
+    if log != old.log { out.append("log") }
+    return out
+  }
+}

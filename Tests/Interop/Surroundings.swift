@@ -1,0 +1,109 @@
+import AudioCodecs
+import Bytes
+import DemoSpeech
+import Foundation
+import Glibc
+import Platform
+import Testing
+
+/// All interop tests run one after the other: they share a machine of two cores with real-time audio.
+@Suite(.serialized) enum Interop {}
+
+/// Programs and files that the tests stand on.
+enum Surroundings {
+  static let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().path
+  static let package = URL(fileURLWithPath: sources).deletingLastPathComponent().deletingLastPathComponent().path
+  /// The gateway that was built beside the tests.
+  static let trunkline = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("trunkline").path
+  static let python = first([ProcessInfo.processInfo.environment["TRUNKLINE_PYTHON"] ?? "", package + "/.venv/bin/python"])
+  static let sipp = first(["/usr/bin/sipp", "/usr/local/bin/sipp", "/opt/homebrew/bin/sipp"])
+
+  /// Why interop tests cannot run here; nil if they can. `Scripts/install test` installs what is missing.
+  static let missing: String? =
+    if python == nil { "no .venv with aiortc: run Scripts/install test" } else if sipp == nil { "no sipp: run Scripts/install test" } else { nil }
+
+  private static func first(_ paths: [String]) -> String? {
+    paths.first { FileManager.default.isExecutableFile(atPath: $0) }
+  }
+}
+
+/// Loopback ports that nobody had a moment ago.
+enum FreePorts {
+  static func udp() throws -> UInt16 { try port(SOCK_DGRAM) }
+  static func tcp() throws -> UInt16 { try port(SOCK_STREAM) }
+
+  /// The first of `count` UDP ports in a row, even.
+  static func row(_ count: UInt16) throws -> UInt16 {
+    for _ in 0..<200 {
+      let start = UInt16.random(in: 20_000...60_000) & ~1
+      let all = (start..<start + count).allSatisfy { bound(SOCK_DGRAM, $0) != nil }
+      if all { return start }
+    }
+    throw Spawned.Failure(description: "no \(count) free ports in a row")
+  }
+
+  private static func port(_ kind: __socket_type) throws -> UInt16 {
+    for _ in 0..<200 {
+      guard let port = bound(kind, 0) else { continue }
+      return port
+    }
+    throw Spawned.Failure(description: "no free port")
+  }
+
+  private static func bound(_ kind: __socket_type, _ port: UInt16) -> UInt16? {
+    let fd = socket(AF_INET, Int32(kind.rawValue), 0)
+    guard fd >= 0 else { return nil }
+    defer { close(fd) }
+    let done = SocketAddress(.loopback, port).withSockaddr { bind(fd, $0, $1) }
+    guard done == 0 else { return nil }
+    var address = sockaddr_in()
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let named = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(fd, $0, &length) }
+    }
+    return named == 0 ? UInt16(bigEndian: address.sin_port) : nil
+  }
+}
+
+/// Speech at 8 kHz as WAV files.
+enum Speech {
+  /// What the telephone side says.
+  static let telephone = samples(DemoSpeech.telephone)
+  /// What the app side says.
+  static let app = samples(DemoSpeech.app)
+
+  private static func samples(_ coded: [UInt8]) -> [Int16] { coded.map { ulaw($0) } }
+
+  /// ITU-T G.711 µ-law expansion.
+  private static func ulaw(_ code: UInt8) -> Int16 {
+    let value = Int32(~code)
+    let magnitude = ((value & 0x0f) << 3 + 0x84) << ((value & 0x70) >> 4) - 0x84
+    return Int16(truncatingIfNeeded: value & 0x80 != 0 ? -magnitude : magnitude)
+  }
+
+  static func write(_ samples: [Int16], _ path: String) throws {
+    var data = Data("RIFF".utf8)
+    func number(_ value: UInt32) { withUnsafeBytes(of: value.littleEndian) { data.append(contentsOf: $0) } }
+    func short(_ value: UInt16) { withUnsafeBytes(of: value.littleEndian) { data.append(contentsOf: $0) } }
+    let size = UInt32(samples.count * 2)
+    number(36 + size)
+    data.append(Data("WAVEfmt ".utf8))
+    number(16)
+    short(1)
+    short(1)
+    number(8_000)
+    number(16_000)
+    short(2)
+    short(16)
+    data.append(Data("data".utf8))
+    number(size)
+    for sample in samples { short(UInt16(bitPattern: sample)) }
+    try data.write(to: URL(fileURLWithPath: path))
+  }
+
+  /// Samples of a file that a peer wrote: 8 kHz, mono, 16 bit, 44 bytes of header.
+  static func read(_ path: String) throws -> [Int16] {
+    let data = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)).dropFirst(44))
+    return stride(from: 0, to: data.count - 1, by: 2).map { Int16(bitPattern: UInt16(data[$0]) | UInt16(data[$0 + 1]) << 8) }
+  }
+}

@@ -1,0 +1,374 @@
+"""An app client of trunkline.v1 on aiortc: answers or places one call at a time, plays a WAV file, records what it hears.
+
+Prints one JSON object a line: {"event": ..., "at": unix milliseconds, ...}. Commands come as lines on standard input:
+answer, reject, end, mute, unmute, dtmf DIGITS, call NUMBER, drop (the socket), vanish (no farewell), quit.
+"""
+import argparse, asyncio, fractions, json, os, re, sys, time, uuid
+import av
+import numpy as np
+import aioice.ice
+import websockets
+from aiortc import MediaStreamTrack, RTCPeerConnection, RTCSessionDescription
+from aiortc.mediastreams import MediaStreamError
+import audio
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--url", required=True)
+parser.add_argument("--token", required=True)
+parser.add_argument("--device", required=True)
+parser.add_argument("--play")
+parser.add_argument("--record", help="each call overwrites it; %%d is the call's number from 1")
+parser.add_argument("--play-at", choices=["won", "connected"], default="connected")
+parser.add_argument("--answer-after", type=float, help="seconds after the offer; without it the answer command does it")
+parser.add_argument("--end-after", type=float, help="seconds after call.connected")
+parser.add_argument("--no-prepare", action="store_true", help="the SDP goes with call.answer")
+parser.add_argument("--no-ice", action="store_true", help="never answers with candidates that work")
+parser.add_argument("--bad-fingerprint", action="store_true")
+parser.add_argument("--no-active", action="store_true", help="without media.active in caps")
+parser.add_argument("--silent", action="store_true", help="no call.ringing")
+parser.add_argument("--call", help="place a call to this number at once")
+parser.add_argument("--rtt", type=float, default=0, help="milliseconds of round trip, on socket and media")
+parser.add_argument("--host", help="use this address alone for ICE, also 127.0.0.1")
+parser.add_argument("--seconds", type=float, default=120)
+parser.add_argument("--calls", type=int, help="quit after so many calls")
+options = parser.parse_args()
+if options.host:
+    aioice.ice.get_host_addresses = lambda use_ipv4, use_ipv6: [options.host]
+
+
+def say(event, **more):
+    print(json.dumps({"event": event, "at": int(time.time() * 1000), **more}), flush=True)
+
+
+class Speech(MediaStreamTrack):
+    """48 kHz frames of 20 ms: silence until `start`, then the speech once, then silence."""
+
+    kind = "audio"
+
+    def __init__(self, samples):
+        super().__init__()
+        self.samples = np.repeat(samples, 6)
+        self.at = None
+        self.begin = None
+        self.count = 0
+        self.muted = False
+
+    def start(self):
+        if self.at is None:
+            self.at = 0
+            say("playing")
+
+    async def recv(self):
+        if self.readyState != "live":
+            raise MediaStreamError
+        if self.begin is None:
+            self.begin = time.monotonic()
+        wait = self.begin + self.count * 0.02 - time.monotonic()
+        if wait > 0:
+            await asyncio.sleep(wait)
+        block = np.zeros(960, dtype=np.int16)
+        if self.at is not None:
+            part = self.samples[self.at : self.at + 960]
+            block[: len(part)] = part
+            self.at += 960
+        frame = av.AudioFrame.from_ndarray(block.reshape(1, -1), format="s16", layout="mono")
+        frame.sample_rate = 48000
+        frame.pts = self.count * 960
+        frame.time_base = fractions.Fraction(1, 48000)
+        self.count += 1
+        return frame
+
+
+class DelayLine(asyncio.DatagramProtocol):
+    """One direction's socket of a path with delay between app and gateway."""
+
+    def __init__(self, delay):
+        self.delay = delay
+        self.other = None
+        self.target = None
+        self.transport = None
+
+    def connection_made(self, transport):
+        self.transport = transport
+
+    def datagram_received(self, data, address):
+        if self.other.target is None or self.is_outer:
+            self.target = address if self.is_outer else self.target
+        asyncio.get_running_loop().call_later(self.delay, self.other.send, data)
+
+    def send(self, data):
+        if self.target and not self.transport.is_closing():
+            self.transport.sendto(data, self.target)
+
+
+async def delayed_path(host, port, delay):
+    loop = asyncio.get_running_loop()
+    _, outer = await loop.create_datagram_endpoint(lambda: DelayLine(delay), local_addr=(options.host or "127.0.0.1", 0))
+    _, inner = await loop.create_datagram_endpoint(lambda: DelayLine(delay), local_addr=(options.host or "127.0.0.1", 0))
+    outer.is_outer, inner.is_outer = True, False
+    outer.other, inner.other = inner, outer
+    inner.target = (host, port)
+    return outer.transport.get_extra_info("sockname")
+
+
+class Call:
+    number = 0
+
+    def __init__(self, phone, identifier):
+        Call.number += 1
+        self.phone, self.id, self.index = phone, identifier, Call.number
+        self.gen = 1
+        self.heard = []
+        self.won = self.connected = self.ended = False
+        self.ready_sent = False
+        self.speech = Speech(audio.read_wav(options.play) if options.play else np.zeros(0, dtype=np.int16))
+        self.pc = RTCPeerConnection()
+        self.pc.addTrack(self.speech)
+        self.pc.on("track", self.on_track)
+        self.pc.on("connectionstatechange", self.on_state)
+        self.task = None
+
+    def on_track(self, track):
+        async def pull():
+            while True:
+                try:
+                    frame = await track.recv()
+                except MediaStreamError:
+                    return
+                block = frame.to_ndarray().reshape(-1, len(frame.layout.channels)).mean(axis=1)
+                step = frame.sample_rate // 8000
+                block = block[: len(block) // step * step].reshape(-1, step).mean(axis=1)
+                if not self.heard:
+                    say("first_frame", call=self.id)
+                if not getattr(self, "loud", False) and np.abs(block).max() > 500:
+                    self.loud = True
+                    say("first_sound", call=self.id)
+                self.heard.append(block)
+
+        self.task = asyncio.ensure_future(pull())
+
+    async def on_state(self):
+        say("media", call=self.id, state=self.pc.connectionState)
+        if self.pc.connectionState == "connected" and not self.ready_sent:
+            self.ready_sent = True
+            await self.phone.send("media.ready", {"gen": self.gen, "pair": {"local": "host", "remote": "host"}, "rttMs": 1, "dtls": "aiortc"}, self.id)
+        elif self.pc.connectionState == "failed" and not self.ended:
+            await self.phone.send("media.fail", {"gen": self.gen, "stage": "ice", "detail": "aiortc failed"}, self.id)
+
+    async def remote(self, sdp):
+        if options.rtt:
+            found = re.search(r"a=candidate:\S+ 1 udp \d+ (\S+) (\d+) typ host", sdp, re.I)
+            host, port = await delayed_path(found.group(1), int(found.group(2)), options.rtt / 2000)
+            sdp = re.sub(r"(a=candidate:\S+ 1 udp \d+) \S+ \d+ typ host", rf"\1 {host} {port} typ host", sdp, flags=re.I)
+        if options.no_ice:
+            sdp = re.sub(r"(a=candidate:\S+ 1 udp \d+) (\S+) \d+ typ host", r"\1 \2 9 typ host", sdp, flags=re.I)
+        return sdp
+
+    def local(self):
+        sdp = self.pc.localDescription.sdp
+        if options.bad_fingerprint:
+            sdp = re.sub(r"(a=fingerprint:\S+ )..", r"\g<1>00", sdp)
+        return sdp
+
+    async def answer_sdp(self, offer):
+        await self.pc.setRemoteDescription(RTCSessionDescription(sdp=await self.remote(offer), type="offer"))
+        await self.pc.setLocalDescription(await self.pc.createAnswer())
+        return self.local()
+
+    async def close(self, why):
+        if self.ended:
+            return
+        self.ended = True
+        if options.record and self.heard:
+            path = options.record % self.index if "%d" in options.record else options.record
+            audio.write_wav(path, np.clip(np.concatenate(self.heard), -32768, 32767))
+        level = float(np.sqrt(np.mean(np.concatenate(self.heard) ** 2))) if self.heard else 0
+        say("ended", call=self.id, heardMs=sum(map(len, self.heard)) // 8, level=round(level, 1), **why)
+        await self.pc.close()
+        if options.calls and Call.number >= options.calls:
+            await self.phone.quit()
+
+
+class Phone:
+    def __init__(self):
+        self.calls = {}
+        self.requests = {}
+        self.seq = 0
+        self.seen = 0
+        self.socket = None
+        self.outbox = asyncio.Queue()
+        self.done = asyncio.Event()
+
+    async def raw(self, message):
+        text = json.dumps(message)
+        if options.rtt:
+            await self.outbox.put((time.monotonic() + options.rtt / 2000, text))
+        else:
+            await self.socket.send(text)
+
+    async def deliver(self):
+        while True:
+            at, text = await self.outbox.get()
+            await asyncio.sleep(max(0, at - time.monotonic()))
+            await self.socket.send(text)
+
+    async def send(self, kind, body=None, call=None, request=False, numbered=True):
+        message = {"t": kind, "d": body or {}}
+        if call:
+            message["call"] = call
+        if numbered:
+            self.seq += 1
+            message["seq"] = self.seq
+            message["ack"] = self.seen
+        if not request:
+            return await self.raw(message)
+        message["id"] = str(uuid.uuid4())
+        future = asyncio.get_running_loop().create_future()
+        self.requests[message["id"]] = future
+        await self.raw(message)
+        return await asyncio.wait_for(future, 30)
+
+    async def run(self):
+        async with websockets.connect(options.url, subprotocols=["trunkline.v1"], ping_interval=None) as socket:
+            self.socket = socket
+            helpers = [asyncio.ensure_future(self.deliver()), asyncio.ensure_future(self.heartbeat()), asyncio.ensure_future(self.commands())]
+            caps = [] if options.no_active else ["media.active"]
+            hello = {"auth": options.token, "device": {"id": options.device, "platform": "linux", "sdk": "aiortc"}, "caps": caps, "state": "fg"}
+            await self.raw({"t": "hello", "id": str(uuid.uuid4()), "d": hello})
+            try:
+                async for text in socket:
+                    asyncio.ensure_future(self.later(text)) if options.rtt else await self.receive(json.loads(text))
+            except websockets.ConnectionClosed:
+                pass
+            say("closed", code=socket.close_code, reason=socket.close_reason)
+            for helper in helpers:
+                helper.cancel()
+            for call in list(self.calls.values()):
+                await call.close({"reason": "socket"})
+            self.done.set()
+
+    async def later(self, text):
+        await asyncio.sleep(options.rtt / 2000)
+        await self.receive(json.loads(text))
+
+    async def heartbeat(self):
+        while True:
+            await asyncio.sleep(10)
+            await self.raw({"t": "ping"})
+
+    async def commands(self):
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader()
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        while line := (await reader.readline()).decode().split():
+            await self.command(line[0], line[1:])
+
+    async def command(self, word, rest):
+        live = [call for call in self.calls.values() if not call.ended]
+        call = live[-1] if live else None
+        if word == "call":
+            asyncio.ensure_future(self.place(rest[0]))
+        elif word == "quit":
+            await self.quit()
+        elif word == "drop":
+            self.socket.transport.abort()
+        elif word == "vanish":
+            os._exit(0)
+        elif call is None:
+            say("nocall", command=word)
+        elif word == "answer":
+            asyncio.ensure_future(self.answer(call))
+        elif word == "reject":
+            reply = await self.send("call.reject", {"scope": "all", "reason": rest[0] if rest else "declined"}, call.id, request=True)
+            await call.close({"reason": "rejected", "ok": reply["t"] == "ok"})
+        elif word == "end":
+            asyncio.ensure_future(self.send("call.end", {"reason": "localEnd"}, call.id, request=True))
+        elif word in ("mute", "unmute"):
+            asyncio.ensure_future(self.send("call.mute", {"on": word == "mute", "mode": "track"}, call.id, request=True))
+        elif word == "dtmf":
+            asyncio.ensure_future(self.send("call.dtmf", {"digits": rest[0], "kind": "tone"}, call.id, request=True))
+
+    async def quit(self):
+        await self.socket.close()
+
+    async def receive(self, m):
+        kind, body = m["t"], m.get("d", {})
+        if "seq" in m:
+            if m["seq"] <= self.seen:
+                return
+            self.seen = m["seq"]
+            await self.raw({"t": "ack", "ack": self.seen})
+        if kind in ("ok", "err") and m.get("re") in self.requests:
+            if kind == "err":
+                say("err", **body)
+            self.requests.pop(m["re"]).set_result(m)
+            return
+        say(kind, call=m.get("call"), **{k: v for k, v in body.items() if k not in ("sdp", "ice", "resumeToken")})
+        if kind == "welcome":
+            for entry in body.get("calls", []):
+                if entry.get("state") == "ringing":
+                    asyncio.ensure_future(self.offered(entry["call"], entry))
+            if options.call:
+                asyncio.ensure_future(self.place(options.call))
+        elif kind == "call.offer":
+            asyncio.ensure_future(self.offered(m["call"], body))
+        elif kind == "call.connected":
+            call = self.calls[m["call"]]
+            call.connected = True
+            call.speech.start()
+            if not options.no_active:
+                await self.send("media.active", {"capture": True, "playout": True}, call.id)
+            if options.end_after is not None:
+                asyncio.get_running_loop().call_later(options.end_after, lambda: asyncio.ensure_future(self.command("end", [])))
+        elif kind in ("call.ended", "call.cancel", "call.gone"):
+            if m["call"] in self.calls:
+                await self.calls[m["call"]].close({"kind": kind, "reason": body.get("reason"), "by": body.get("by")})
+
+    async def offered(self, identifier, body):
+        call = self.calls[identifier] = Call(self, identifier)
+        call.gen = body.get("gen", 1)
+        call.offer = body["sdp"]
+        if not options.silent:
+            await self.send("call.ringing", {}, identifier)
+        if not options.no_prepare:
+            reply = await self.send("call.prepare", {"sdp": await call.answer_sdp(call.offer), "gen": call.gen}, identifier, request=True)
+            say("prepared", ok=reply["t"] == "ok")
+        if options.answer_after is not None:
+            await asyncio.sleep(options.answer_after)
+            await self.answer(call)
+
+    async def answer(self, call):
+        if call.ended:
+            return
+        body = {"ageMs": 0, "gen": call.gen}
+        if options.no_prepare:
+            body["sdp"] = await call.answer_sdp(call.offer)
+        say("answering", call=call.id)
+        reply = await self.send("call.answer", body, call.id, request=True)
+        call.won = reply["t"] == "ok"
+        say("answered", call=call.id, won=call.won, code=reply.get("d", {}).get("code"))
+        if call.won and options.play_at == "won":
+            call.speech.start()
+
+    async def place(self, number):
+        identifier = str(uuid.uuid4())
+        call = self.calls[identifier] = Call(self, identifier)
+        await call.pc.setLocalDescription(await call.pc.createOffer())
+        say("starting", call=identifier)
+        reply = await self.send("call.start", {"to": {"k": "phone", "h": number}, "sdp": call.local(), "gen": 1, "video": False}, identifier, request=True)
+        if reply["t"] != "ok":
+            return await call.close({"reason": "refused", "code": reply["d"].get("code")})
+        say("started", call=identifier)
+        await call.pc.setRemoteDescription(RTCSessionDescription(sdp=await call.remote(reply["d"]["sdp"]), type="answer"))
+
+
+async def main():
+    phone = Phone()
+    try:
+        await asyncio.wait_for(phone.run(), options.seconds)
+    except (asyncio.TimeoutError, OSError, websockets.WebSocketException) as error:
+        say("failed", why=type(error).__name__ + ": " + str(error))
+        sys.exit(1)
+
+
+asyncio.run(main())

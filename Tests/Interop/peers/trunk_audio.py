@@ -1,0 +1,124 @@
+"""The media of a carrier whose signalling is sipp's: RTP on one port, G.711, plays a WAV file and records what it hears.
+
+It learns where to send from the first packet it gets, and starts to play then. Prints one JSON object a line; ends after --silence seconds
+without a packet, or after --seconds.
+"""
+import argparse, json, random, socket, struct, sys, time
+import numpy as np
+import audio
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--port", type=int, required=True)
+parser.add_argument("--address", default="127.0.0.1")
+parser.add_argument("--play")
+parser.add_argument("--record")
+parser.add_argument("--codec", type=int, default=0, help="0 PCMU, 8 PCMA")
+parser.add_argument("--seconds", type=float, default=60)
+parser.add_argument("--silence", type=float, default=2)
+parser.add_argument("--events", type=int, default=101, help="telephone-event payload type")
+parser.add_argument("--digits", default="", help="sent one second after the first packet")
+parser.add_argument("--loss", type=float, default=0)
+parser.add_argument("--seed", type=int, default=1)
+options = parser.parse_args()
+chance = random.Random(options.seed)
+
+
+def say(event, **more):
+    print(json.dumps({"event": event, "at": int(time.time() * 1000), **more}), flush=True)
+
+
+sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sock.bind((options.address, options.port))
+say("listening", port=options.port)
+speech = audio.read_wav(options.play) if options.play else np.zeros(0, dtype=np.int16)
+peer = None
+heard = {}
+first_stamp = None
+digits = {}
+begin = time.monotonic()
+last = None
+sequence, stamp, ssrc = 1000, 160000, 0x7261746B
+played = 0
+next_send = None
+counts = {"received": 0, "sent": 0, "dropped": 0, "strange": 0}
+digit_queue = []
+
+
+def digit_packets(text):
+    codes = "0123456789*#ABCD"
+    for letter in text:
+        code = codes.index(letter)
+        for step in range(1, 11):
+            end = step >= 8
+            yield code, end, min(step, 8) * 160, step == 1
+        for _ in range(5):
+            yield None
+
+
+def send(payload_type, body, marker=False, when=None):
+    global sequence
+    head = struct.pack("!BBHII", 0x80, payload_type | (0x80 if marker else 0), sequence & 0xFFFF, (stamp if when is None else when) & 0xFFFFFFFF, ssrc)
+    sequence += 1
+    if chance.random() < options.loss:
+        counts["dropped"] += 1
+        return
+    sock.sendto(head + body, peer)
+    counts["sent"] += 1
+
+
+event_stamp = 0
+while time.monotonic() - begin < options.seconds:
+    now = time.monotonic()
+    if last is not None and now - last > options.silence:
+        break
+    wait = 0.1 if next_send is None else max(0, next_send - now)
+    sock.settimeout(max(wait, 0.0005))
+    try:
+        packet, source = sock.recvfrom(2048)
+    except (TimeoutError, ConnectionRefusedError):
+        packet = None
+    now = time.monotonic()
+    if packet and len(packet) >= 12 and packet[0] >> 6 == 2:
+        payload_type, arrived_stamp = packet[1] & 0x7F, struct.unpack("!I", packet[4:8])[0]
+        last = now
+        if peer is None:
+            peer = source
+            next_send = now
+            digit_queue = [None] * 50 + list(digit_packets(options.digits))
+            say("first_packet", source="%s:%d" % source, payload_type=payload_type)
+        if payload_type in audio.DECODE:
+            counts["received"] += 1
+            if first_stamp is None:
+                first_stamp = arrived_stamp
+            heard[(arrived_stamp - first_stamp) & 0xFFFFFFFF] = audio.DECODE[payload_type][np.frombuffer(packet[12:], dtype=np.uint8)]
+        elif payload_type == options.events and len(packet) >= 16:
+            code, flags, duration = struct.unpack("!BBH", packet[12:16])
+            if flags & 0x80 and arrived_stamp not in digits:
+                digits[arrived_stamp] = "0123456789*#ABCD"[code]
+                say("digit", digit=digits[arrived_stamp], durMs=duration // 8)
+        else:
+            counts["strange"] += 1
+    if next_send is not None and now >= next_send:
+        item = digit_queue.pop(0) if digit_queue else None
+        if item:
+            code, end, duration, fresh = item
+            if fresh:
+                event_stamp = stamp
+            send(options.events, struct.pack("!BBH", code, (0x80 if end else 0) | 10, duration), fresh, event_stamp)
+        else:
+            chunk = speech[played : played + 160]
+            if len(chunk) < 160:
+                chunk = np.concatenate([chunk, np.zeros(160 - len(chunk), dtype=np.int16)])
+            send(options.codec, audio.ENCODE[options.codec](chunk).tobytes(), marker=played == 0)
+            played += 160
+        stamp += 160
+        next_send += 0.02
+
+if options.record:
+    end = max((at + len(part) for at, part in heard.items() if at < 8000 * 600), default=0)
+    line = np.zeros(end, dtype=np.int16)
+    for at, part in heard.items():
+        if at < 8000 * 600:
+            line[at : at + len(part)] = part
+    audio.write_wav(options.record, line)
+say("done", **counts, digits="".join(digits[key] for key in sorted(digits)), heardMs=len(heard) * 20)
