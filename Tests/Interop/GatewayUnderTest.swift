@@ -85,7 +85,7 @@ final class GatewayUnderTest: @unchecked Sendable {
 
   /// The sum of all samples of a family, or of those that contain `part`.
   func sum(_ family: String, _ part: String = "") throws -> Double {
-    try get("/metrics").body.split(separator: "\n").filter { ($0.hasPrefix(family + "{") || $0.hasPrefix(family + " ")) && $0.contains(part) }
+    try get("/metrics").body.split(separator: "\n").filter { ($0.hasPrefix(family + "{") || $0.hasPrefix(family + " ")) && (part.isEmpty || $0.contains(part)) }
       .compactMap { Double($0.split(separator: " ").last ?? "") }.reduce(0, +)
   }
 

@@ -1,4 +1,3 @@
-import AudioCodecs
 import Bytes
 import DemoSpeech
 import Foundation

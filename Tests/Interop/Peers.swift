@@ -1,0 +1,86 @@
+import Foundation
+import SpeechScore
+import Testing
+
+/// The real peers of a test, each a process of its own.
+enum Peers {
+  /// An aiortc client of `trunkline.v1`.
+  static func phone(_ gateway: GatewayUnderTest, user: String = "alice", device: String = "d1", seconds: Int = 60, _ more: [String] = [])
+    async throws -> Spawned
+  {
+    let token = try await gateway.token(user, device)
+    let phone = try python(
+      "phone-\(device)", "app_phone.py",
+      [
+        "--url", "ws://127.0.0.1:\(gateway.app)/v1/connect", "--token", token, "--device", device, "--host", "127.0.0.1", "--seconds",
+        "\(seconds)",
+      ] + more, gateway)
+    _ = try await phone.event("welcome", within: 15)
+    return phone
+  }
+
+  /// The audio of a carrier whose signalling is sipp's. Gives the port for `-key audio_port`.
+  static func trunkAudio(_ gateway: GatewayUnderTest, _ more: [String] = []) async throws -> (peer: Spawned, port: UInt16) {
+    let port = try FreePorts.row(2)
+    let peer = try python("audio-\(port)", "trunk_audio.py", ["--port", "\(port)"] + more, gateway)
+    _ = try await peer.event("listening", within: 15)
+    return (peer, port)
+  }
+
+  /// A UDP path toward the gateway's SIP port that loses packets.
+  static func lossyPath(_ gateway: GatewayUnderTest, loss: Double, seed: Int) async throws -> (peer: Spawned, port: UInt16) {
+    let port = try FreePorts.udp()
+    let peer = try python(
+      "path", "lossy_udp.py",
+      ["--listen", "\(port)", "--to", "127.0.0.1:\(gateway.sip)", "--loss", "\(loss)", "--seed", "\(seed)"], gateway)
+    _ = try await peer.event("listening", within: 15)
+    return (peer, port)
+  }
+
+  static func python(_ name: String, _ script: String, _ arguments: [String], _ gateway: GatewayUnderTest) throws -> Spawned {
+    guard let python = Surroundings.python else { throw Spawned.Failure(description: Surroundings.missing ?? "") }
+    return try Spawned(
+      name, python, ["-B", Surroundings.sources + "/peers/" + script] + arguments, in: gateway.folder,
+      environment: ["PYTHONUNBUFFERED": "1", "OPENBLAS_NUM_THREADS": "1"])
+  }
+
+  /// sipp with one of our scenarios, calling `number` through the gateway; one call unless `more` says otherwise.
+  static func caller(
+    _ gateway: GatewayUnderTest, _ scenario: String, to number: String = "+15551230001", audio: UInt16 = 9, toward port: UInt16? = nil,
+    _ more: [String] = []
+  ) throws -> Spawned {
+    try sipp(
+      gateway, scenario,
+      ["127.0.0.1:\(port ?? gateway.sip)", "-s", number, "-p", "\(try FreePorts.udp())", "-key", "audio_port", "\(audio)"] + more)
+  }
+
+  /// sipp as the carrier that the gateway calls.
+  static func callee(_ gateway: GatewayUnderTest, _ scenario: String, audio: UInt16 = 9, _ more: [String] = []) async throws -> Spawned {
+    let peer = try sipp(gateway, scenario, ["-p", "\(gateway.carrier)", "-key", "audio_port", "\(audio)"] + more)
+    try await Task.sleep(for: .milliseconds(300))
+    return peer
+  }
+
+  private static func sipp(_ gateway: GatewayUnderTest, _ scenario: String, _ arguments: [String]) throws -> Spawned {
+    guard let sipp = Surroundings.sipp else { throw Spawned.Failure(description: Surroundings.missing ?? "") }
+    let media = try FreePorts.row(4)
+    return try Spawned(
+      "sipp-\(scenario)", sipp,
+      [
+        "-sf", Surroundings.sources + "/sipp/\(scenario).xml", "-i", "127.0.0.1", "-mi", "127.0.0.1", "-mp", "\(media)", "-nostdin",
+        "-trace_err", "-error_file", gateway.folder + "/sipp-errors.log", "-timeout", "60s", "-timeout_error",
+      ] + (arguments.contains("-m") ? [] : ["-m", "1"]) + arguments, in: gateway.folder, environment: ["TERM": "dumb"])
+  }
+}
+
+/// What one side said and the other heard.
+func expectSpeech(
+  _ played: [Int16], heardIn path: String, delayAtMost: Double = 400, clippedAtMost: Int = 20, _ what: String,
+  _ location: SourceLocation = #_sourceLocation
+) throws {
+  let heard = try Speech.read(path)
+  let comparison = try #require(SpeechComparison(played: played, heard: heard), "\(what): nothing to compare", sourceLocation: location)
+  #expect(comparison.heardSpeech, "\(what): \(comparison)", sourceLocation: location)
+  #expect(comparison.delayMilliseconds <= delayAtMost, "\(what): \(comparison)", sourceLocation: location)
+  #expect(comparison.clippedStartMilliseconds <= clippedAtMost, "\(what): \(comparison)", sourceLocation: location)
+}
