@@ -10,8 +10,8 @@ let call = Identifier(high: 0x6f96_19ff_8b86_d011, low: 0xb42d_00cf_4fc9_64ff)
 @Suite struct FrameTests {
   @Test func `an answer is read with its envelope`() throws {
     let read = try frame(
-      #"{"t":"call.answer","id":"\#(callText.uppercased())","seq":3,"ack":7,"call":"\#(callText)","d":{"ageMs":120,"x":{"y":1}},"z":[]}"#
-    )
+      #"{"t":"call.answer","id":"\#(callText.uppercased())","seq":3,"ack":7,"call":"\#(callText)","#
+        + #""d":{"ageMs":120,"x":{"y":1}},"z":[]}"#)
     #expect(read == ClientFrame(.callAnswer(CallAnswer(ageMs: 120)), id: call, seq: 3, ack: 7, call: call))
   }
 

@@ -55,8 +55,7 @@ import Testing
   }
 
   @Test func `an upgrade is refused and a stop leaves no thread and no descriptor`() throws {
-    let (threads, open) = (NamedThread.live.value, descriptors())
-    do {
+    let clean = try leavesNothing {
       let server = try start()
       let socket = try TestSocket(server.address)
       #expect(socket.upgrade() != 101)
@@ -64,7 +63,6 @@ import Testing
       server.stop()
       #expect(waiting.next() == .end)
     }
-    #expect(NamedThread.live.value == threads)
-    #expect(descriptors() == open)
+    #expect(clean)
   }
 }
