@@ -17,7 +17,6 @@ import RTP
       table.add(try receiverRow("receive path \(encoding.name), clean", encoding, Network.clean))
       table.add(try receiverRow("receive path \(encoding.name), 3 % loss, jitter", encoding, Network.lossy))
     }
-    table.add(firstWordsRow())
     exit(table.finish())
   }
 
@@ -113,23 +112,6 @@ import RTP
       let result = receiver.pull(into: &span, at: Instant(nanoseconds: Int64(number) * 20_000_000 + 16_000_000))
       number += 1
       return UInt64(result.rawValue) &+ UInt64(bitPattern: Int64(output[80]))
-    }
-  }
-
-  static func firstWordsRow() -> Measurement {
-    let ticks = Speech.ticks()
-    var words = FirstWords()
-    for tick in ticks.prefix(75) { words.keep(tick.span) }
-    var output = [Int16](repeating: 0, count: 160)
-    return Measurement.run("first words, keep and exchange", operations: 5000) { index in
-      let tick = ticks[index % ticks.count]
-      for sample in 0..<160 { output[sample] = tick[sample] }
-      if index % 400 < 60 {
-        words.keep(output.span)
-        return 0
-      }
-      var span = output.mutableSpan
-      return words.exchange(&span) ? 1 : 0
     }
   }
 }

@@ -1,164 +1,203 @@
+import AudioCodecs
 import Bytes
+import JitterBuffer
 
 /// First words (protocol.md): audio that is kept while the other side cannot hear it yet, then played faster until it is live again.
 ///
 /// | phase | `push` | `pull` |
 /// |---|---|---|
 /// | holding | keeps the frame; when 1.5 s are full a pause goes first, else the oldest frame | – |
-/// | catching up (`release`) | appends, or drops a frame of a pause | 160 samples, of at most 200 kept ones |
-/// | live | – | – : the caller passes frames through |
+/// | catching up (`release`) | appends | 160 samples, at most 1.25 × as fast, pauses cut |
+/// | finished | – | – : the caller passes frames through |
 ///
-/// Speed comes from leaving out whole pitch periods, cross-faded, so that the voice keeps its height. After 3 s what is left is skipped.
-/// One slab of 12,480 samples, allocated when made; nothing after that.
+/// Speed comes from leaving out whole pitch periods, cross-faded, so that the voice keeps its height. Speed alone catches up 0.75 s within the
+/// 3 s; of more than that the quietest frames are left out, evenly over the time. One slab of 25 KB, allocated when made; nothing after that.
 struct KeptAudio: ~Copyable {
+  private static let kept = Limits.keptSamples / Frame.samples
+  private static let capacity = kept + 2
+  /// Samples faded when frames are left out: 5 ms.
+  private static let fade = 40
+  /// Mean square of −50 dB of full scale; a frame 30 dB below the loudest kept is a pause as well.
+  private static let quiet = 1e-5
+  private static let quietBelowLoudest = 1e-3
+
   private(set) var isHolding = true
-  /// Samples kept now.
-  private(set) var count = 0
   /// Samples that were dropped unheard: pauses and what overflowed.
   private(set) var dropped = 0
   private var deadline = Instant.distantFuture
-  /// How many samples may be left out now, so that speed stays at most 1.25.
-  private var credit = 0
-  private var lastWasPause = false
-  private static let capacity = Limits.keptSamples + 3 * Frame.samples
-  private static let shortestPeriod = 20  // 400 Hz
-  private static let longestPeriod = 120  // 67 Hz
-  private static let overlap = 64
-  // `capacity` initialised samples of which `count` are valid, oldest first; freed in deinit.
-  private let samples: UnsafeMutablePointer<Int16>
+
+  /// A ring of frames and their mean squares. Invariant: 0 ≤ length ≤ capacity; frames below `length` are in order of time.
+  private let frames: UnsafeMutablePointer<Int16>
+  private let powers: UnsafeMutablePointer<Double>
+  private var head = 0
+  private var length = 0
+  /// What is being played: at most a frame and two pitch periods ahead.
+  private var work = DecodedAudio(capacity: 4 * Frame.samples)
+  /// The beginning of the first frame left out: what would have followed the audio played.
+  private let omitted: UnsafeMutablePointer<Int16>
+  private var hasOmitted = false
+  private var lastWasQuiet = true
+  /// Samples that may be left out now, so that speed stays at most 1.25.
+  private var allowance = 0
 
   init() {
-    samples = .allocate(capacity: Self.capacity)
-    samples.initialize(repeating: 0, count: Self.capacity)
+    frames = .allocate(capacity: Self.capacity * Frame.samples)
+    frames.initialize(repeating: 0, count: Self.capacity * Frame.samples)
+    powers = .allocate(capacity: Self.capacity)
+    powers.initialize(repeating: 0, count: Self.capacity)
+    omitted = .allocate(capacity: Self.fade)
+    omitted.initialize(repeating: 0, count: Self.fade)
   }
-  deinit { samples.deallocate() }
 
+  deinit {
+    frames.deallocate()
+    powers.deallocate()
+    omitted.deallocate()
+  }
+
+  /// Samples kept now.
+  var count: Int { length * Frame.samples + work.count }
   /// Live: nothing is kept and nothing more need be.
   var isFinished: Bool { !isHolding && count == 0 }
 
   /// Appends one frame.
   mutating func push(_ frame: UnsafePointer<Int16>) {
-    let pause = Self.isPause(frame)
-    if isHolding {
-      if pause, count == 0 { return }  // what comes before the first word is not worth keeping
-      if count + Frame.samples > Limits.keptSamples { makeRoom() }
-    } else if pause, lastWasPause, count >= Frame.samples {
-      dropped += Frame.samples
-      return
-    }
-    lastWasPause = pause
-    guard count + Frame.samples <= Self.capacity else { return }
-    (samples + count).update(from: frame, count: Frame.samples)
-    count += Frame.samples
+    if isHolding, length >= Self.kept { makeRoom() }
+    if length == Self.capacity { dropFirst() }
+    let target = frames + slot(length) * Frame.samples
+    target.update(from: frame, count: Frame.samples)
+    powers[slot(length)] = LevelMeter.meanSquare(Span(_unsafeStart: frame, count: Frame.samples))
+    length += 1
+    // Silence before the first word is not worth keeping, but for two frames of its onset.
+    while isHolding, length > 2, (0..<length).allSatisfy({ isQuiet($0) }) { dropFirst() }
   }
 
-  /// The other side hears now: long pauses are shortened and the rest is played.
+  /// The other side hears now: what is kept is played.
   mutating func release(at now: Instant) {
     guard isHolding else { return }
     isHolding = false
     deadline = now + Limits.catchUp
-    shortenPauses()
   }
 
-  /// One frame of play-out into `out` after the live frame was pushed; false if there is less than a frame.
+  /// One frame of play-out into `out`, after the live frame was pushed; false if there is less than a frame.
   mutating func pull(into out: UnsafeMutablePointer<Int16>, at now: Instant) -> Bool {
-    guard !isHolding, count >= Frame.samples else {
-      if !isHolding { count = 0 }
+    guard !isHolding else { return false }
+    allowance = min(allowance + Frame.samples / 4, 2 * TimeScale.longestLag)
+    refill(upTo: Frame.samples + 2 * TimeScale.longestLag, at: now)
+    guard work.count >= Frame.samples else {
+      work.removeAll()
       return false
     }
-    if now >= deadline, count > Frame.samples { leaveOut(count - Frame.samples) }
-    credit = min(credit + Frame.samples / 4, Self.longestPeriod)
-    let spare = count - Frame.samples
-    if spare > 0 { hasten(spare: spare) }
-    out.update(from: samples, count: Frame.samples)
-    remove(Frame.samples, at: 0)
+    hasten()
+    if length == 0, work.count < Frame.samples + TimeScale.shortestLag { endWithFade() }
+    var samples = MutableSpan(_unsafeStart: out, count: Frame.samples)
+    work.take(into: &samples)
     return true
-  }
-
-  // MARK: Speed
-
-  /// Leaves out one period if the budget allows a good one.
-  private mutating func hasten(spare: Int) {
-    if spare <= min(credit, Self.shortestPeriod) {
-      leaveOut(spare)
-      credit -= spare
-      return
-    }
-    let longest = min(credit, spare, Self.longestPeriod)
-    guard longest >= Self.shortestPeriod, count >= longest + Self.overlap else { return }
-    var best = (period: 0, score: 0.0)
-    var period = Self.shortestPeriod
-    while period <= longest {
-      let score = similarity(period)
-      if score > best.score { best = (period, score) }
-      period += 1
-    }
-    // In a bad spot wait for a better one, but not for ever: with a full budget any cut is taken.
-    guard best.score > 0.6 || credit >= Self.longestPeriod else { return }
-    let cut = best.score > 0.3 ? best.period : longest
-    leaveOut(cut)
-    credit -= cut
-  }
-
-  /// Normalised correlation of the start with itself `period` later, 0…1.
-  private func similarity(_ period: Int) -> Double {
-    var (cross, energy, shifted) = (Int64(0), Int64(1), Int64(1))
-    for k in 0..<Self.overlap {
-      let (a, b) = (Int64(samples[k]), Int64(samples[k + period]))
-      cross &+= a &* b
-      energy &+= a &* a
-      shifted &+= b &* b
-    }
-    guard cross > 0 else { return 0 }
-    return Double(cross) / (Double(energy) * Double(shifted)).squareRoot()
-  }
-
-  /// Removes `length` samples at the start, fading from before the cut to after it. `length` < `count`.
-  private mutating func leaveOut(_ length: Int) {
-    let fade = min(Self.overlap, count - length)
-    for k in 0..<max(0, fade) {
-      let mixed = (Int(samples[k]) * (fade - k) + Int(samples[k + length]) * k) / fade
-      samples[k + length] = Int16(truncatingIfNeeded: mixed)
-    }
-    dropped += length
-    remove(length, at: 0)
-  }
-
-  // MARK: Pauses
-
-  private mutating func makeRoom() {
-    var start = 0
-    while start + Frame.samples <= count {
-      if Self.isPause(samples + start) { break }
-      start += Frame.samples
-    }
-    remove(Frame.samples, at: start + Frame.samples <= count ? start : 0)
-    dropped += Frame.samples
-  }
-
-  /// Of every pause two frames stay, none at the end.
-  private mutating func shortenPauses() {
-    var (start, run) = (0, 0)
-    while start + Frame.samples <= count {
-      run = Self.isPause(samples + start) ? run + 1 : 0
-      if run > 2 {
-        remove(Frame.samples, at: start)
-        dropped += Frame.samples
-      } else {
-        start += Frame.samples
-      }
-    }
-  }
-
-  private mutating func remove(_ length: Int, at start: Int) {
-    (samples + start).update(from: samples + start + length, count: count - start - length)
-    count -= length
   }
 
   /// Below −50 dB of full scale on the mean.
   static func isPause(_ frame: UnsafePointer<Int16>) -> Bool {
-    var sum = 0
-    for k in 0..<Frame.samples { sum &+= Int(frame[k]) &* Int(frame[k]) }
-    return sum < Frame.samples * 100 * 100
+    LevelMeter.meanSquare(Span(_unsafeStart: frame, count: Frame.samples)) < quiet
+  }
+
+  // MARK: Ring
+
+  private func slot(_ index: Int) -> Int { (head + index) % Self.capacity }
+
+  private mutating func dropFirst() {
+    guard length > 0 else { return }
+    dropped += Frame.samples
+    head = (head + 1) % Self.capacity
+    length -= 1
+  }
+
+  private func isQuiet(_ index: Int) -> Bool {
+    let power = powers[slot(index)]
+    if power < Self.quiet { return true }
+    var loudest = 0.0
+    for other in 0..<length { loudest = max(loudest, powers[slot(other)]) }
+    return power < loudest * Self.quietBelowLoudest
+  }
+
+  /// Drops a frame inside a pause if there is one (its neighbours stay, so that words keep their edges), else any quiet one, else the oldest.
+  private mutating func makeRoom() {
+    var victim = 0
+    for index in 1..<max(2, length - 1) where isQuiet(index) {
+      if isQuiet(index - 1), isQuiet(index + 1) {
+        victim = index
+        break
+      }
+      if victim == 0 { victim = index }
+    }
+    guard victim > 0 else { return dropFirst() }
+    for later in victim..<(length - 1) {
+      (frames + slot(later) * Frame.samples).update(from: frames + slot(later + 1) * Frame.samples, count: Frame.samples)
+      powers[slot(later)] = powers[slot(later + 1)]
+    }
+    length -= 1
+    dropped += Frame.samples
+  }
+
+  // MARK: Play-out
+
+  private mutating func refill(upTo wanted: Int, at now: Instant) {
+    while length > 0, work.count < wanted {
+      let source = frames + head * Frame.samples
+      if shouldOmit(at: now) {
+        if !hasOmitted { omitted.update(from: source, count: Self.fade) }
+        hasOmitted = true
+        dropFirst()
+        continue
+      }
+      if hasOmitted { Self.crossFade(from: omitted, to: source, into: source, count: Self.fade) }
+      hasOmitted = false
+      lastWasQuiet = isQuiet(0)
+      let free = work.free
+      for index in 0..<min(Frame.samples, free.count) { free[index] = source[index] }
+      work.append(Frame.samples)
+      head = (head + 1) % Self.capacity
+      length -= 1
+    }
+  }
+
+  /// Inside a pause; or among the quietest when speed alone would not catch up in time.
+  private func shouldOmit(at now: Instant) -> Bool {
+    guard length > 1 else { return false }
+    if lastWasQuiet, isQuiet(0), isQuiet(1) { return true }
+    let left = Int(max(0, (deadline - now).milliseconds)) / Frame.milliseconds
+    // The live frame just pushed is no backlog.
+    let excess = (length - 1) * Frame.samples + work.count - left * Frame.samples / 4
+    guard excess > 0 else { return false }
+    var quieter = 0
+    for index in 1..<length where powers[slot(index)] < powers[slot(0)] { quieter += 1 }
+    return quieter * Frame.samples < excess
+  }
+
+  /// Leaves out one period if the allowance covers it.
+  private mutating func hasten() {
+    guard allowance >= TimeScale.shortestLag else { return }
+    let limit = min(allowance, work.count - Frame.samples)
+    let before = work.count
+    work.modify { samples, count in count - TimeScale.shrink(samples, count: count, limit: limit, urgent: true) }
+    allowance -= before - work.count
+  }
+
+  /// The last samples of delay, less than a period, go by a fade over the whole frame.
+  private mutating func endWithFade() {
+    let ahead = work.count - Frame.samples
+    guard ahead > 0 else { return }
+    work.modify { samples, _ in
+      Self.crossFade(from: samples, to: samples + ahead, into: samples, count: Frame.samples)
+      return Frame.samples
+    }
+  }
+
+  private static func crossFade(
+    from a: UnsafePointer<Int16>, to b: UnsafePointer<Int16>, into out: UnsafeMutablePointer<Int16>, count: Int
+  ) {
+    for index in 0..<count {
+      let mixed = Int32(a[index]) * Int32(count - index) + Int32(b[index]) * Int32(index)
+      out[index] = Int16(truncatingIfNeeded: mixed / Int32(count))
+    }
   }
 }
