@@ -72,8 +72,11 @@ final class Carrier {
   /// The final response to a call of the carrier; nil if none came.
   func final(_ leg: LegID) -> Int? {
     for event in events {
-      if case .answered(leg, _) = event { return 200 }
-      if case .failed(leg, let code, _, _) = event { return code }
+      switch event {
+      case .answered(leg, _): return 200
+      case .failed(leg, let code, _, _): return code
+      default: continue
+      }
     }
     return nil
   }

@@ -14,7 +14,7 @@ import Testing
     }
   }
 
-  @Test func `answer and answer: one winner`() throws {
+  @Test func `answer and answer: one winner (INV)`() throws {
     try races(["phone", "tablet", "browser"]) { order in
       let world = World()
       let apps = ["phone", "tablet", "browser"].map { world.app($0) }

@@ -33,7 +33,7 @@ extension CallMachine {
 
   /// Live calls, oldest first.
   public var summaries: [CallSummary] {
-    let turn = Turn(now: .zero, configuration: configuration, random: random, wallOffset: wallOffset, statistics: counters)
+    let turn = Turn(now: .zero, configuration: configuration, random: random, wallOffset: wallOffset)
     return calls.values.sorted { ($0.times[.start] ?? .zero, $0.session.raw) < ($1.times[.start] ?? .zero, $1.session.raw) }
       .map { $0.summary(turn) }
   }

@@ -53,11 +53,12 @@ public struct CallMachine {
 
   /// Takes one input and appends what it causes to `output`.
   public mutating func handle(_ input: Input, at now: Instant, into output: inout Output) {
-    var turn = Turn(now: now, configuration: configuration, random: random, wallOffset: wallOffset, statistics: counters)
+    var turn = Turn(now: now, configuration: configuration, random: random, wallOffset: wallOffset)
     swap(&turn.output, &output)
+    swap(&turn.statistics, &counters)
     dispatch(input, &turn)
     swap(&turn.output, &output)
-    counters = turn.statistics
+    swap(&turn.statistics, &counters)
   }
 
   private mutating func dispatch(_ input: Input, _ turn: inout Turn) {

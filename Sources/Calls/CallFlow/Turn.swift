@@ -11,7 +11,7 @@ struct Turn {
   let random: RandomSource
   let wallOffset: Int64
   var output = Output()
-  var statistics: CallStatistics
+  var statistics = CallStatistics()
 
   /// Milliseconds since 1970.
   func wall(_ instant: Instant) -> Int64 { instant.nanoseconds / 1_000_000 &+ wallOffset }
