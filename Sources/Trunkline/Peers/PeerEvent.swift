@@ -21,6 +21,16 @@ public struct PeerEvent: Codable, Sendable {
     self.fields = fields
   }
 
+  /// An instant as milliseconds since 1970; empty for nil.
+  static func wall(_ instant: Instant?) -> String { instant.map { number(PeerEvent("", at: $0).at) } ?? "" }
+
+  /// Two decimals.
+  static func number(_ value: Double) -> String {
+    let hundredths = Int64((value * 100).rounded())
+    let fraction = abs(hundredths % 100)
+    return "\(hundredths / 100).\(fraction < 10 ? "0" : "")\(fraction)"
+  }
+
   /// One JSON object without line breaks.
   public var line: String {
     let encoder = JSONEncoder()

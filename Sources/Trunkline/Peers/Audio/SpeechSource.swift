@@ -29,3 +29,9 @@ struct SpeechSource: Sendable {
     return frame
   }
 }
+
+/// What the peers say when no file is given, for comparing with what was heard.
+public enum PeerSpeech {
+  public static var telephone: [Int16] { SpeechSource.telephone }
+  public static var app: [Int16] { SpeechSource.app }
+}

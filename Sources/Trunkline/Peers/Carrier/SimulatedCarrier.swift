@@ -240,7 +240,8 @@ public final class SimulatedCarrier: @unchecked Sendable {
         "ended",
         [
           "answered": "\(call.answered)", "sent": "\(heard.sent)", "received": "\(heard.received)", "lost": "\(heard.lost)",
-          "digits": heard.digits,
+          "digits": heard.digits, "jitterMs": PeerEvent.number(heard.jitterMilliseconds),
+          "spokenAt": PeerEvent.wall(heard.spokenSince), "heardAt": PeerEvent.wall(heard.heardSince),
         ]))
     if options.call != nil, options.calls == nil { isStopping = true }
     endIfDone()

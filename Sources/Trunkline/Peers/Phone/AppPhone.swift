@@ -273,6 +273,8 @@ public final class AppPhone: @unchecked Sendable {
           "reason": report.reason, "connected": "\(over.wasConnected)", "sent": "\(statistics.sentPackets)",
           "received": "\(statistics.receivedPackets)", "lost": "\(statistics.lostPackets)",
           "concealedMs": "\(statistics.concealedMilliseconds)", "refused": "\(statistics.refusedPackets)", "digits": statistics.digits,
+          "jitterMs": PeerEvent.number(statistics.jitterMilliseconds), "bufferMs": PeerEvent.number(statistics.bufferDelayMilliseconds),
+          "spokenAt": PeerEvent.wall(report.spokenSince), "heardAt": PeerEvent.wall(report.heardSince),
         ]))
     let limit = options.calls ?? (options.call != nil ? 1 : nil)
     // The last request must leave before the socket is closed: the session's close follows it on the same queue.
