@@ -16,7 +16,7 @@ struct Trunkline: ParsableCommand {
     subcommands: [
       Serve.self, Calls.self, Token.self, Config.self,
       TrunkCommand.self, PhoneCommand.self,
-      PrintVersion.self,
+      DemoCommand.self, PrintVersion.self,
     ])
 }
 

@@ -26,13 +26,18 @@ struct Token: ParsableCommand {
       complain("there is no user \"\(user)\" in \(source.config ?? "the embedded defaults")")
       throw ExitCode(2)
     }
-    let now = WallClock.nowMilliseconds() / 1_000
-    let claims = Claims(sub: user, dev: device, aud: [settings.auth.audience], exp: now + Self.validSeconds)
     do {
-      print(try TokenSigner(keys: settings.auth.keys()).sign(claims))
+      print(try Self.make(settings, user: user, device: device))
     } catch {
       complain("auth.jwt: \(error)")
       throw ExitCode(2)
     }
+  }
+
+  /// A token for `user` on `device`, valid for one day.
+  static func make(_ settings: Settings, user: String, device: String) throws -> String {
+    let now = WallClock.nowMilliseconds() / 1_000
+    let claims = Claims(sub: user, dev: device, aud: [settings.auth.audience], exp: now + validSeconds)
+    return try TokenSigner(keys: settings.auth.keys()).sign(claims)
   }
 }

@@ -10,7 +10,7 @@ final class ChildProcess: Sendable {
     var isOver = false
   }
 
-  private nonisolated(unsafe) let process = Process()  // configured before it runs; afterwards only its thread-safe calls are used
+  private let process = Process()
   private let state = Mutex(State())
   private let changed = DispatchSemaphore(value: 0)
   let name: String
@@ -22,7 +22,7 @@ final class ChildProcess: Sendable {
     process.arguments = arguments
     process.currentDirectoryURL = directory
     let file = directory.appendingPathComponent(log)
-    FileManager.default.createFile(atPath: file.path, contents: nil)
+    _ = FileManager.default.createFile(atPath: file.path, contents: nil)
     process.standardError = try FileHandle(forWritingTo: file)
     process.standardInput = FileHandle.nullDevice
     let pipe = Pipe()
