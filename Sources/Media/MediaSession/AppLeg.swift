@@ -94,9 +94,6 @@ struct AppLeg: ~Copyable {
     if startsOver {
       agent.forgetPairs()
       (address, isNominated) = (nil, false)
-      security = nil
-      pending = nil
-      profileName = nil
     }
     if let newLocal {
       local = newLocal

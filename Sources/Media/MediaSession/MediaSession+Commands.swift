@@ -89,6 +89,7 @@ extension MediaSession {
       endAssociation(index, into: &output)
       legs[index].association &+= 1
       legs[index].pending = nil
+      if connectedAt == nil { legs[index].security = nil }
       legs[index].failed = false
     }
     if isFirst || newAssociation {
