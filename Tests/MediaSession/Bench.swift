@@ -9,7 +9,8 @@ import Testing
 
 @testable import MediaSession
 
-/// One session on virtual time with both far ends played by the test: a trunk that sends G.711 and an app with its own SRTP contexts.
+/// One session on virtual time with both far ends played by the test: a trunk that sends G.711 and an app with its own SRTP
+/// contexts.
 struct Bench: ~Copyable {
   static let id = MediaSessionID(raw: 7)
   static let leg = AppLegID(raw: 1)
@@ -68,7 +69,8 @@ struct Bench: ~Copyable {
   ) throws {
     trunk = TrunkLegParameters(
       remote: Self.trunkAddress, encoding: trunkEncoding, payloadType: trunkEncoding == .pcma ? 8 : 0,
-      telephoneEventPayloadType: telephoneEvents ? 101 : nil, packetTimeMilliseconds: packetTime, sourcePolicy: policy, mediaPeers: peers)
+      telephoneEventPayloadType: telephoneEvents ? 101 : nil, packetTimeMilliseconds: packetTime, sourcePolicy: policy,
+      mediaPeers: peers)
     app = AppLegRemote(
       generation: 1, ufrag: "appu", password: "apppasswordapppassword", fingerprintAlgorithm: "sha-256",
       fingerprint: [UInt8](repeating: 9, count: 32), encoding: appEncoding, payloadType: appEncoding == .opus ? 111 : 0,
@@ -169,7 +171,9 @@ struct Bench: ~Copyable {
     appTimestamp &+= UInt32(appEncoder.units(ofSamples: samples.count))
   }
 
-  mutating func appSends(_ payload: [UInt8], payloadType: UInt8, timestamp: UInt32? = nil, from: SocketAddress = Bench.appAddress) throws {
+  mutating func appSends(_ payload: [UInt8], payloadType: UInt8, timestamp: UInt32? = nil, from: SocketAddress = Bench.appAddress)
+    throws
+  {
     let packet = rtp(payload, payloadType, appSequence, timestamp ?? appTimestamp, 0x9999, false)
     appSequence &+= 1
     let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 1_600, alignment: 8)
@@ -180,7 +184,9 @@ struct Bench: ~Copyable {
     appDatagram(UnsafeMutableRawBufferPointer(rebasing: room[..<count]), from: from)
   }
 
-  private func rtp(_ payload: [UInt8], _ type: UInt8, _ sequence: UInt16, _ timestamp: UInt32, _ ssrc: UInt32, _ marker: Bool) -> [UInt8] {
+  private func rtp(_ payload: [UInt8], _ type: UInt8, _ sequence: UInt16, _ timestamp: UInt32, _ ssrc: UInt32, _ marker: Bool)
+    -> [UInt8]
+  {
     let header = RTPHeader(
       payloadType: type, marker: marker, sequence: SequenceNumber(raw: sequence), timestamp: RTPTimestamp(raw: timestamp),
       ssrc: SSRC(raw: ssrc))
@@ -227,7 +233,7 @@ struct Bench: ~Copyable {
   }
 
   private mutating func takeTrunk(_ bytes: [UInt8], _ destination: SocketAddress) {
-    guard let header = try? RTPHeader(parsing: bytes.span) else { 
+    guard let header = try? RTPHeader(parsing: bytes.span) else {
       Issue.record("no RTP went to the trunk")
       return
     }
@@ -251,7 +257,7 @@ struct Bench: ~Copyable {
     default: return toAppOther.append(Array(bytes))
     }
     let clear = Array(bytes[..<count])
-    guard let header = try? RTPHeader(parsing: clear.span) else { 
+    guard let header = try? RTPHeader(parsing: clear.span) else {
       Issue.record("no RTP went to the app")
       return
     }

@@ -88,7 +88,9 @@ import Testing
     bench.connect()
     for end in [false, true] { bench.trunkSends(event(5, 800, end: end), payloadType: 101, timestamp: 0x6000_0000) }
     bench.trunkSequence = 40_000
-    for index in 0..<4 { bench.trunkSends([UInt8](repeating: 0xff, count: 160), payloadType: 0, timestamp: UInt32(index) * 160, ssrc: 0x77) }
+    for index in 0..<4 {
+      bench.trunkSends([UInt8](repeating: 0xff, count: 160), payloadType: 0, timestamp: UInt32(index) * 160, ssrc: 0x77)
+    }
     for end in [false, true] { bench.trunkSends(event(6, 800, end: end), payloadType: 101, timestamp: 640, ssrc: 0x77) }
     #expect(digits(bench) == ["trunkToApp 5 100", "trunkToApp 6 100"])
   }

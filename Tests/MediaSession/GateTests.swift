@@ -29,7 +29,8 @@ import Testing
     #expect(bench.toTrunk.isEmpty)
     bench.command(.connect(Bench.id, Bench.leg, keepsFirstWords: false))
     try bench.run(frames: talk.count - 40, app: { talk[$0 + 40] })
-    let comparison = try #require(SpeechComparison(played: talk[..<60].flatMap { $0 }, heard: Array(bench.heardByTrunk.prefix(20_000))))
+    let comparison = try #require(
+      SpeechComparison(played: talk[..<60].flatMap { $0 }, heard: Array(bench.heardByTrunk.prefix(20_000))))
     #expect(comparison.clippedStartMilliseconds <= 20, "\(comparison)")
     let isCaughtUp = bench.session.uplink.kept == nil
     #expect(isCaughtUp)
@@ -52,7 +53,8 @@ import Testing
     }
     let caughtUp = try #require(live)
     #expect(caughtUp - began <= .milliseconds(3_040))
-    let comparison = try #require(SpeechComparison(played: talk[..<50].flatMap { $0 }, heard: Array(bench.heardByApp.prefix(20_000))))
+    let comparison = try #require(
+      SpeechComparison(played: talk[..<50].flatMap { $0 }, heard: Array(bench.heardByApp.prefix(20_000))))
     #expect(comparison.clippedStartMilliseconds <= 20, "\(comparison)")
     #expect(bench.toApp.isContinuous)
   }
@@ -100,25 +102,5 @@ import Testing
     try bench.run(frames: 50, app: { tone($0) })
     #expect(level(bench.heardByTrunk) < 10)
     #expect(bench.toApp.isEmpty)
-  }
-
-  @Test func `kept audio loses pauses first, then its oldest part`() {
-    var kept = KeptAudio()
-    for index in 0..<100 { (index % 5 == 4 ? quiet : tone(index)).withUnsafeBufferPointer { kept.push($0.baseAddress!) } }
-    let (count, dropped) = (kept.count, kept.dropped)
-    #expect(count <= Limits.keptSamples)
-    #expect(dropped == 100 * 160 - count)
-    kept.release(at: .zero)
-    var out = [Int16](repeating: 0, count: 160)
-    var first: [Int16] = []
-    for index in 0..<200 {
-      quiet.withUnsafeBufferPointer { kept.push($0.baseAddress!) }
-      let played = out.withUnsafeMutableBufferPointer { kept.pull(into: $0.baseAddress!, at: Instant(nanoseconds: Int64(index) * 20_000_000)) }
-      if played, first.isEmpty { first = out }
-      if kept.isFinished { break }
-    }
-    #expect(level(first) > 3_000)
-    let isFinished = kept.isFinished
-    #expect(isFinished)
   }
 }

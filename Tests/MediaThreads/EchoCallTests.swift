@@ -135,7 +135,9 @@ import Testing
 
   @Test func `an exhausted port range is refused, and a closed call gives its pair back`() throws {
     let log = EventLog()
-    let plane = try MediaPlane(configuration: configuration(ports: 45_200...45_203), identity: try DTLSIdentity()) { log.append($0) }
+    let plane = try MediaPlane(configuration: configuration(ports: 45_200...45_203), identity: try DTLSIdentity()) {
+      log.append($0)
+    }
     defer { plane.stop() }
     for raw in 1...2 { _ = try plane.reserve(session: MediaSessionID(raw: UInt64(raw)), user: "alice", toward: nil) }
     #expect(throws: MediaReservationError.portsExhausted) {
@@ -171,6 +173,8 @@ import Testing
     plane.stop()
     plane.stop()
     #expect(log.all.filter { if case .closed = $0 { true } else { false } }.count == 6)
-    #expect(throws: MediaReservationError.stopped) { _ = try plane.reserve(session: MediaSessionID(raw: 9), user: "alice", toward: nil) }
+    #expect(throws: MediaReservationError.stopped) {
+      _ = try plane.reserve(session: MediaSessionID(raw: 9), user: "alice", toward: nil)
+    }
   }
 }

@@ -31,7 +31,9 @@ final class TestApp {
   private var timestamp: UInt32 = 0
   private let payloadType: UInt8
 
-  init(encoding: AudioEncoding, gateway: SocketAddress, gatewayUfrag: String, gatewayPassword: String, fingerprint: [UInt8]) throws {
+  init(encoding: AudioEncoding, gateway: SocketAddress, gatewayUfrag: String, gatewayPassword: String, fingerprint: [UInt8])
+    throws
+  {
     socket = try UDPSocket(bind: SocketAddress(.loopback, 0))
     identity = try DTLSIdentity()
     agent = ControllingAgent(ufrag: ufrag, password: password, random: .system)

@@ -2,7 +2,8 @@ import Bytes
 
 /// When in the 20 ms period a leg's packets arrive, so that the tick can come just after them instead of up to 20 ms later.
 ///
-/// A verdict after the first second, then every 10 s, because two clocks drift apart by a period in minutes. Counts in 20 bins of 1 ms;
+/// A verdict after the first second, then every 10 s, because two clocks drift apart by a period in minutes. Counts in 20 bins of
+/// 1 ms;
 /// no allocation.
 struct ArrivalPhase: ~Copyable {
   private static let bins = 20

@@ -4,13 +4,15 @@
   import Glibc
 #endif
 
-/// One frame of a DTMF tone (ITU-T Q.23) at 8 kHz, `offset` samples into it: two sines, each −9 dB of full scale with 2 dB of twist.
+/// One frame of a DTMF tone (ITU-T Q.23) at 8 kHz, `offset` samples into it: two sines, each −9 dB of full scale with 2 dB of
+/// twist.
 func writeTone(_ code: UInt8, at offset: Int, into frame: UnsafeMutablePointer<Int16>) {
   let rows: [Double] = [697, 770, 852, 941]
   let columns: [Double] = [1_209, 1_336, 1_477, 1_633]
   // Events 0–9, *, #, A–D on the keypad (RFC 4733 table 3).
   let places: [(row: Int, column: Int)] = [
-    (3, 1), (0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (2, 2), (3, 0), (3, 2), (0, 3), (1, 3), (2, 3), (3, 3),
+    (3, 1), (0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (2, 2), (3, 0), (3, 2), (0, 3), (1, 3), (2, 3),
+    (3, 3),
   ]
   guard Int(code) < places.count else { return }
   let (low, high) = (rows[places[Int(code)].row], columns[places[Int(code)].column])

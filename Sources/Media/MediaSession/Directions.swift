@@ -35,7 +35,9 @@ struct AppDigits {
   private var at48 = DigitReceiver(clockRateHz: 48_000)
   private var at8 = DigitReceiver(clockRateHz: 8_000)
 
-  mutating func receive(_ event: TelephoneEvent, _ timestamp: RTPTimestamp, clockRateHz: UInt32, at now: Instant) -> ReceivedDigit? {
+  mutating func receive(_ event: TelephoneEvent, _ timestamp: RTPTimestamp, clockRateHz: UInt32, at now: Instant)
+    -> ReceivedDigit?
+  {
     clockRateHz == 48_000 ? at48.receive(event, timestamp: timestamp, at: now) : at8.receive(event, timestamp: timestamp, at: now)
   }
   mutating func expire(at now: Instant) -> ReceivedDigit? { at48.expire(at: now) ?? at8.expire(at: now) }

@@ -1,19 +1,22 @@
 import AudioCodecs
 import Bytes
 
-/// One bridged call's media: a trunk leg and the app legs of every device that rings. Chosen by control, never reused in a process.
+/// One bridged call's media: a trunk leg and the app legs of every device that rings. Chosen by control, never reused in a
+/// process.
 public struct MediaSessionID: Hashable, Sendable {
   public let raw: UInt64
   public init(raw: UInt64) { self.raw = raw }
 }
 
-/// One device's app leg within a media session; a restart or a new `sid` that prepares again replaces the remote description, not the id.
+/// One device's app leg within a media session; a restart or a new `sid` that prepares again replaces the remote description, not
+/// the id.
 public struct AppLegID: Hashable, Sendable {
   public let raw: UInt32
   public init(raw: UInt32) { self.raw = raw }
 }
 
-/// What an audio stream is coded in on one leg: AudioCodecs' own type, under this module's roof for those who only speak in commands.
+/// What an audio stream is coded in on one leg: AudioCodecs' own type, under this module's roof for those who only speak in
+/// commands.
 public typealias AudioEncoding = AudioCodecs.AudioEncoding
 
 /// Which RTP sources a trunk leg takes (design.md, Limits and safety).
@@ -99,18 +102,21 @@ public struct DigitRequest: Sendable {
 public enum MediaCommand: Sendable {
   /// A device's leg: STUN to `local.ufrag` is answered from now on.
   case addAppLeg(MediaSessionID, AppLegID, AppLegLocal)
-  /// The device's description, first or by restart; `newAssociation` asks for a fresh DTLS handshake (another fingerprint, a new `sid`).
+  /// The device's description, first or by restart; `newAssociation` asks for a fresh DTLS handshake (another fingerprint, a new
+  /// `sid`).
   /// A restart with the same fingerprint keeps keys and association.
   case setAppRemote(MediaSessionID, AppLegID, AppLegRemote, newLocal: AppLegLocal?, newAssociation: Bool)
   case removeAppLeg(MediaSessionID, AppLegID)
   /// The trunk leg as negotiated, first or by re-INVITE. Until then trunk RTP is dropped.
   case setTrunk(MediaSessionID, TrunkLegParameters)
-  /// This device has the call (`ok{won}`): its audio is kept for the trunk from now on, never before (privacy). Incoming calls only:
+  /// This device has the call (`ok{won}`): its audio is kept for the trunk from now on, never before (privacy). Incoming calls
+  /// only:
   /// on an outgoing call nothing is kept app → trunk and `connect` alone names the leg.
   case lockWinner(MediaSessionID, AppLegID)
   /// Trunk audio may go to the app leg before the 200: early media of an outgoing call.
   case openEarly(MediaSessionID, AppLegID)
-  /// The 200 went out or came in: kept app audio is played, audio flows both ways. Trunk audio is kept (≤ 1.5 s) until `.playoutActive`
+  /// The 200 went out or came in: kept app audio is played, audio flows both ways. Trunk audio is kept (≤ 1.5 s) until
+  /// `.playoutActive`
   /// when `keepsFirstWords`.
   case connect(MediaSessionID, AppLegID, keepsFirstWords: Bool)
   /// `media.active{playout}`: kept trunk audio is played at ≤ 1.25 × speed, then live.

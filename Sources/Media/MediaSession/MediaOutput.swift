@@ -51,7 +51,8 @@ public struct AppBinding: Sendable {
 
 /// Why a session dropped a packet; the raw value is the metric's label.
 public enum MediaDrop: UInt8, Sendable, CaseIterable {
-  case malformed, unexpectedSource, unknownPayloadType, beforeTrunk, beforeLock, noKeys, badTag, replayed, badIntegrity, unvalidatedAddress
+  case malformed, unexpectedSource, unknownPayloadType, beforeTrunk, beforeLock, noKeys, badTag, replayed, badIntegrity,
+    unvalidatedAddress
   case duplicate, tooLarge, batchFull, held
 
   public var name: String {

@@ -204,7 +204,8 @@ extension MediaSession {
     uplink.lastForwarded = now
     let units = trunk.encoding == .opus ? 960 : UInt32(truncatingIfNeeded: payload.count)
     let stamp = trunk.stream.forward(
-      header.ssrc.raw, sequence: header.sequence.raw, timestamp: header.timestamp.raw, marker: header.marker, units: units, at: now)
+      header.ssrc.raw, sequence: header.sequence.raw, timestamp: header.timestamp.raw, marker: header.marker, units: units,
+      at: now)
     let count = writeRTP(output.packets.room, payloadType: trunk.payloadType, stamp, ssrc: trunk.stream.ssrc, payload: payload)
     output.packets.commit(count, to: destination, route: setup.trunkRoute)
     trunk.stream.sent(payloadBytes: payload.count, timestamp: stamp.timestamp, at: now)

@@ -77,7 +77,8 @@ extension MediaSession {
   }
 
   private mutating func setRemote(
-    _ index: Int, _ remote: AppLegRemote, newLocal: AppLegLocal?, newAssociation: Bool, at now: Instant, into output: inout MediaOutput
+    _ index: Int, _ remote: AppLegRemote, newLocal: AppLegLocal?, newAssociation: Bool, at now: Instant,
+    into output: inout MediaOutput
   ) {
     let isFirst = legs[index].remote == nil
     let encodingBefore = legs[index].encoding
@@ -151,7 +152,8 @@ extension MediaSession {
     updateRelay()
   }
 
-  /// Allocates what coding needs when a direction is not relayed: at commands, never per packet. A relayed call does without, as long as
+  /// Allocates what coding needs when a direction is not relayed: at commands, never per packet. A relayed call does without, as
+  /// long as
   /// nothing was ever coded.
   private mutating func equip() {
     if trunk.isSet {

@@ -41,7 +41,9 @@ extension MediaSession {
   }
 
   mutating func sendTrunkReport(goodbye: Bool, at now: Instant, into output: inout MediaOutput) {
-    guard trunk.isSet, let destination = trunk.controlDestination, trunk.stream.packets > 0 || trunk.reception.received > 0 else { return }
+    guard trunk.isSet, let destination = trunk.controlDestination, trunk.stream.packets > 0 || trunk.reception.received > 0 else {
+      return
+    }
     let count = writeReport(
       stream: trunk.stream, reception: &trunk.reception, cname: cname, goodbye: goodbye, at: now, wallClock: wallClock(now),
       into: output.packets.room)
@@ -103,8 +105,10 @@ extension MediaSession {
   private func opinion(_ stream: StreamStatistics, _ encoding: AudioEncoding, otherRoundTrip: Double?) -> Double? {
     guard stream.packets > 0 else { return nil }
     let expected = Double(stream.packets + stream.lost) * Double(Frame.milliseconds)
-    let missing = max(Double(stream.concealedMilliseconds), Double(stream.lost + stream.late) * Double(Frame.milliseconds)
-      - Double(stream.repairedByFECMilliseconds))
+    let missing = max(
+      Double(stream.concealedMilliseconds),
+      Double(stream.lost + stream.late) * Double(Frame.milliseconds)
+        - Double(stream.repairedByFECMilliseconds))
     let delay = stream.bufferDelayMilliseconds + (stream.roundTripMilliseconds ?? 0) / 2 + (encoding == .opus ? 26.5 : 20)
     return OpinionScore(
       codec: encoding == .opus ? .opus : .g711, lossFraction: max(0, missing) / max(1, expected), oneWayDelayMilliseconds: delay

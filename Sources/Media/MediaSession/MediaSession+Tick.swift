@@ -36,9 +36,9 @@ extension MediaSession {
     let stamp = legs[winner].stream.stamp(units: units, at: now)
     writeHeader(base, legs[winner].payloadType, stamp, legs[winner].stream.ssrc)
     sendToApp(winner, headerBytes + bytes, payloadBytes: bytes, timestamp: stamp.timestamp, at: now, into: &output)
-    let isPause = !downlink.firstAudioTold || canRelayDownlink ? KeptAudio.isPause(frame) : true
-    if !downlink.firstAudioTold, !isPause { tellFirstAudio(.trunkToApp, at: now, into: &output) }
-    if canRelayDownlink, isPause {
+    let pausing = !downlink.firstAudioTold || canRelayDownlink ? KeptAudio.isPause(frame) : true
+    if !downlink.firstAudioTold, !pausing { tellFirstAudio(.trunkToApp, at: now, into: &output) }
+    if canRelayDownlink, pausing {
       downlink.receiver?.reset()
       (downlink.relays, downlink.isPrimed) = (true, false)
     }
@@ -91,10 +91,11 @@ extension MediaSession {
   private mutating func pullUplink(at now: Instant) {
     var hasAudio = pull(&uplink.receiver, into: frame, at: now)
     if isMuted || isHeld { hasAudio = false }
+    if isMuted || isHeld { uplink.kept = nil }
     if uplink.kept != nil {
       if hasAudio { uplink.kept?.push(frame) }
       hasAudio = uplink.kept?.pull(into: frame, at: now) ?? false
-      if uplink.kept?.isFinished == true || isMuted || isHeld { uplink.kept = nil }
+      if uplink.kept?.isFinished == true { uplink.kept = nil }
     }
     if !hasAudio { silence() }
   }
@@ -151,7 +152,9 @@ extension MediaSession {
 
 /// The frame's payload; 0 octets when there is no encoder. HOT
 @inline(__always)
-private func encode(_ frame: UnsafeMutablePointer<Int16>, _ encoder: inout AudioEncoder?, into room: UnsafeMutableRawBufferPointer) -> Int {
+private func encode(
+  _ frame: UnsafeMutablePointer<Int16>, _ encoder: inout AudioEncoder?, into room: UnsafeMutableRawBufferPointer
+) -> Int {
   var payload = MutableSpan<UInt8>(_unsafeElements: room.bindMemory(to: UInt8.self))
   let samples = Span<Int16>(_unsafeStart: frame, count: Frame.samples)
   do throws(OpusError) { return try encoder?.encode(samples, into: &payload) ?? 0 } catch { return 0 }

@@ -78,7 +78,8 @@ extension MediaSession {
     guard legs[winner].isReady, payload.count <= Limits.packetBytes else { return output.drop(.tooLarge) }
     let units = trunk.encoding == .opus ? 960 : UInt32(truncatingIfNeeded: payload.count)
     let stamp = legs[winner].stream.forward(
-      header.ssrc.raw, sequence: header.sequence.raw, timestamp: header.timestamp.raw, marker: header.marker, units: units, at: now)
+      header.ssrc.raw, sequence: header.sequence.raw, timestamp: header.timestamp.raw, marker: header.marker, units: units,
+      at: now)
     let room = output.packets.room
     let count = writeRTP(room, payloadType: legs[winner].payloadType, stamp, ssrc: legs[winner].stream.ssrc, payload: payload)
     sendToApp(winner, count, payloadBytes: payload.count, timestamp: stamp.timestamp, at: now, into: &output)

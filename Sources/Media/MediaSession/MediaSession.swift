@@ -88,7 +88,8 @@ public struct MediaSession: ~Copyable {
     frame.deallocate()
   }
 
-  /// Where in the 20 ms period of the caller's clock this session's tick should lie, if elsewhere than `current` (0…19 ms): asked after
+  /// Where in the 20 ms period of the caller's clock this session's tick should lie, if elsewhere than `current` (0…19 ms): asked
+  /// after
   /// ticks. Just after the trunk's packets, so that what is transcoded does not wait.
   public mutating func preferredPhase(current: Int) -> Int? { arrivals.verdict(current: current) }
 

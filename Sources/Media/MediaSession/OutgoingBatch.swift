@@ -6,13 +6,15 @@ public struct PacketRoute: Hashable, Sendable {
   @inlinable public init(raw: Int32) { self.raw = raw }
 }
 
-/// Packets to send, written by sessions into memory that the caller owns: a slab of fixed slots, filled and emptied by one thread.
+/// Packets to send, written by sessions into memory that the caller owns: a slab of fixed slots, filled and emptied by one
+/// thread.
 ///
 ///     let room = batch.room            // 1,600 bytes of the next slot
 ///     … write `count` bytes …
 ///     batch.commit(count, to: address, route: route)
 ///
-/// The runtime empties it before fewer than `OutgoingBatch.reserve` slots are left; what comes when it is full is dropped and counted.
+/// The runtime empties it before fewer than `OutgoingBatch.reserve` slots are left; what comes when it is full is dropped and
+/// counted.
 public struct OutgoingBatch: ~Copyable {
   /// Where the packet in a slot goes.
   public struct Entry: Sendable {
@@ -39,7 +41,8 @@ public struct OutgoingBatch: ~Copyable {
     slab = .allocate(capacity: (capacity + 1) * Self.slotBytes)
     slab.initialize(repeating: 0, count: (capacity + 1) * Self.slotBytes)
     entries = .allocate(capacity: capacity)
-    entries.initialize(repeating: Entry(destination: SocketAddress(.any, 0), route: PacketRoute(raw: -1), count: 0), count: capacity)
+    entries.initialize(
+      repeating: Entry(destination: SocketAddress(.any, 0), route: PacketRoute(raw: -1), count: 0), count: capacity)
   }
   deinit {
     slab.deallocate()

@@ -1,7 +1,9 @@
 import Bytes
 
-/// SSRC, sequence number and timestamp of one stream we send: the only place they are chosen, so that a leg can switch between relay,
-/// transcoding, digits and silence without a jump (design.md, A packet). Sequence numbers are continuous over what we send ourselves;
+/// SSRC, sequence number and timestamp of one stream we send: the only place they are chosen, so that a leg can switch between
+/// relay,
+/// transcoding, digits and silence without a jump (design.md, A packet). Sequence numbers are continuous over what we send
+/// ourselves;
 /// in relay they keep the gaps of the source, so that the receiver sees its loss.
 struct OutgoingStream {
   let ssrc: UInt32
@@ -53,7 +55,9 @@ struct OutgoingStream {
 
   /// The numbers of a forwarded packet of the source. A new source, a jump of it, or what we sent in between starts a new mapping
   /// right behind our last packet. HOT
-  mutating func forward(_ ssrc: UInt32, sequence: UInt16, timestamp: UInt32, marker: Bool, units: UInt32, at now: Instant) -> Stamp {
+  mutating func forward(_ ssrc: UInt32, sequence: UInt16, timestamp: UInt32, marker: Bool, units: UInt32, at now: Instant)
+    -> Stamp
+  {
     if !maps || ssrc != sourceSSRC || abs(Int(Int16(bitPattern: sequence &+ sequenceOffset &- nextSequence))) > 3_000 {
       catchUpClock(at: now)
       (maps, sourceSSRC) = (true, ssrc)
@@ -61,7 +65,8 @@ struct OutgoingStream {
       timestampOffset = nextTimestamp &- timestamp
       markerPending = true
     }
-    let stamp = Stamp(sequence: sequence &+ sequenceOffset, timestamp: timestamp &+ timestampOffset, marker: marker || markerPending)
+    let stamp = Stamp(
+      sequence: sequence &+ sequenceOffset, timestamp: timestamp &+ timestampOffset, marker: marker || markerPending)
     markerPending = false
     if Int16(bitPattern: stamp.sequence &- nextSequence) >= 0 {
       nextSequence = stamp.sequence &+ 1
@@ -90,6 +95,7 @@ struct OutgoingStream {
   /// The timestamp that belongs to `now`, for a sender report (RFC 3550 §6.4.1).
   func timestamp(at now: Instant) -> UInt32 {
     guard let lastSent else { return nextTimestamp }
-    return lastTimestamp &+ UInt32(truncatingIfNeeded: (now - lastSent).nanoseconds &* Int64(unitsPerFrame) / Frame.duration.nanoseconds)
+    return lastTimestamp
+      &+ UInt32(truncatingIfNeeded: (now - lastSent).nanoseconds &* Int64(unitsPerFrame) / Frame.duration.nanoseconds)
   }
 }

@@ -1,7 +1,8 @@
 import Bytes
 import RTP
 
-// The one file that writes packets into a batch's slots. Invariant: `room` has `OutgoingBatch.slotBytes` bytes, and a payload at most
+// The one file that writes packets into a batch's slots. Invariant: `room` has `OutgoingBatch.slotBytes` bytes, and a payload at
+// most
 // `Limits.packetBytes`, so that header, payload and tag always fit.
 
 /// Header and payload; the packet's length. HOT

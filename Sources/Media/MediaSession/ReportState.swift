@@ -50,15 +50,20 @@ struct ReportState {
 
 /// Writes an SR (or, when nothing was sent, an RR) with SDES, and BYE at the end, into `room`; the octets written.
 func writeReport(
-  stream: OutgoingStream, reception: inout ReceiverStatistics, cname: [UInt8], goodbye: Bool, at now: Instant, wallClock: NTPTimestamp,
+  stream: OutgoingStream, reception: inout ReceiverStatistics, cname: [UInt8], goodbye: Bool, at now: Instant,
+  wallClock: NTPTimestamp,
   into room: UnsafeMutableRawBufferPointer
 ) -> Int {
   let bytes = room.bindMemory(to: UInt8.self)
   var datagram = MutableSpan(_unsafeElements: UnsafeMutableBufferPointer(rebasing: bytes.prefix(Limits.packetBytes)))
   let source = SSRC(raw: stream.ssrc)
-  let sender = stream.packets == 0 ? nil : SenderInfo(
-    ntp: wallClock, timestamp: RTPTimestamp(raw: stream.timestamp(at: now)), packets: UInt32(truncatingIfNeeded: stream.packets),
-    octets: UInt32(truncatingIfNeeded: stream.bytes))
+  let sender =
+    stream.packets == 0
+    ? nil
+    : SenderInfo(
+      ntp: wallClock, timestamp: RTPTimestamp(raw: stream.timestamp(at: now)),
+      packets: UInt32(truncatingIfNeeded: stream.packets),
+      octets: UInt32(truncatingIfNeeded: stream.bytes))
   var writer = RTCPWriter()
   guard writer.report(from: source, sender: sender, block: reception.report(at: now), into: &datagram),
     writer.description(of: source, cname: cname.span, into: &datagram)

@@ -4,11 +4,12 @@ import Bytes
 ///
 /// | policy | taken | sent to |
 /// |---|---|---|
-/// | `signalledIP` | one port of the signalled address or of `media_peers`, learnt once from 5 agreeing packets within 1 s | the SDP address |
+/// | `signalledIP` | one port of the signalled address or of `media_peers`, learnt from 5 agreeing packets in 1 s | the SDP address |
 /// | `strict` | the signalled address and port | the SDP address |
 /// | `symmetric` | one source, learnt as above from any address | the learnt source |
 ///
-/// Until a source is learnt, the first allowed one is a candidate and its packets are taken, so that no word is lost while learning.
+/// Until a source is learnt, the first allowed one is a candidate and its packets are taken, so that no word is lost while
+/// learning.
 struct SourcePolicyState {
   enum Verdict { case accepted, rejected }
 
@@ -71,7 +72,9 @@ struct SourcePolicyState {
     return .accepted
   }
 
-  private mutating func begin(_ source: SocketAddress, at now: Instant) { (candidate, candidateSince, agreeing) = (source, now, 0) }
+  private mutating func begin(_ source: SocketAddress, at now: Instant) {
+    (candidate, candidateSince, agreeing) = (source, now, 0)
+  }
 
   private func isAllowed(_ source: SocketAddress) -> Bool {
     switch policy {

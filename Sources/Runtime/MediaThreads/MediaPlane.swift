@@ -89,9 +89,12 @@ public final class MediaPlane: Sendable {
     }
   }
 
-  /// Everything a call needs of media before its SDP is written: a thread (all calls of one user on one), a trunk port pair on the address
+  /// Everything a call needs of media before its SDP is written: a thread (all calls of one user on one), a trunk port pair on
+  /// the address
   /// that routes toward the trunk, and the candidates of the app leg. `close` gives it back.
-  public func reserve(session: MediaSessionID, user: String, toward trunk: IPAddress?) throws(MediaReservationError) -> MediaReservation {
+  public func reserve(session: MediaSessionID, user: String, toward trunk: IPAddress?) throws(MediaReservationError)
+    -> MediaReservation
+  {
     let worker = workers[thread(of: user)]
     guard !state.withLock({ $0.isStopped }) else { throw .stopped }
     guard worker.sessions.value < Int64(Limits.sessionsPerThread) else { throw .threadFull }
@@ -110,7 +113,8 @@ public final class MediaPlane: Sendable {
       fingerprint: fingerprint)
   }
 
-  /// Hands a command to its session's thread. False if that thread's mailbox is full: the command is lost, counted, and the caller should end
+  /// Hands a command to its session's thread. False if that thread's mailbox is full: the command is lost, counted, and the
+  /// caller should end
   /// the call; only `close` is kept and sent again with the next command.
   @discardableResult public func send(_ command: MediaCommand) -> Bool {
     let session = command.session
@@ -168,7 +172,8 @@ public final class MediaPlane: Sendable {
     guard let peer else { return all[0] }
     let family = all.first { $0.bind.family == peer.family }
     guard let route = routeAddress(toward: SocketAddress(peer, 0)) else { return family ?? all[0] }
-    return all.first { $0.bind == route } ?? all.first { $0.bind.isUnspecified && $0.bind.family == route.family } ?? family ?? all[0]
+    return all.first { $0.bind == route } ?? all.first { $0.bind.isUnspecified && $0.bind.family == route.family } ?? family
+      ?? all[0]
   }
 
   private func thread(of user: String) -> Int {

@@ -7,10 +7,14 @@ import STUN
 
 /// What one media thread runs: its sockets, its sessions, their ticks. Made inside the thread and never leaves it.
 ///
-/// A turn: one `epoll_wait`, one clock read, then sockets in batches, commands, ticks that are due; what sessions wrote is sent after every
+/// A turn: one `epoll_wait`, one clock read, then sockets in batches, commands, ticks that are due; what sessions wrote is sent
+/// after every
 /// batch, so a relayed packet does not wait for another.
 struct MediaWorker: ~Copyable {
-  enum Kind: UInt64 { case mailbox = 1, timer, app, trunk, trunkControl }
+  enum Kind: UInt64 {
+    case mailbox = 1
+    case timer, app, trunk, trunkControl
+  }
 
   let shared: MediaWorkerShared
   let epoll: Int32

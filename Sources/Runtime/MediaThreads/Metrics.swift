@@ -4,9 +4,17 @@ import Platform
 
 /// What the media threads count, readable from any thread.
 public final class MediaMetrics: Sendable {
-  enum HandshakeOutcome: String, CaseIterable, Sendable { case completed, failed, timedOut = "timed_out", refused }
+  enum HandshakeOutcome: String, CaseIterable, Sendable {
+    case completed, failed
+    case timedOut = "timed_out"
+    case refused
+  }
   enum Way: String, CaseIterable, Sendable {
-    case trunkReceived = "trunk_received", appReceived = "app_received", sent, sendRefused = "send_refused", stranger
+    case trunkReceived = "trunk_received"
+    case appReceived = "app_received"
+    case sent
+    case sendRefused = "send_refused"
+    case stranger
   }
   enum Stream: String, CaseIterable, Sendable { case trunk, app }
 
@@ -45,7 +53,8 @@ public final class MediaMetrics: Sendable {
       seconds("trunkline_media_concealed_seconds_total", "Audio made up for lost packets, by leg.", concealedMilliseconds),
       seconds("trunkline_media_repaired_seconds_total", "Audio repaired by Opus FEC, by leg.", repairedMilliseconds),
       .counters("trunkline_media_drops_total", "Packets dropped by reason.", drops),
-      .histogram("trunkline_media_jitter_buffer_seconds", "Mean delay of the jitter buffer, once per call and 5 s.", jitterBufferDelay),
+      .histogram(
+        "trunkline_media_jitter_buffer_seconds", "Mean delay of the jitter buffer, once per call and 5 s.", jitterBufferDelay),
       .histogram("trunkline_media_jitter_seconds", "Interarrival jitter, once per call and 5 s.", jitter),
       .histogram("trunkline_media_tick_lateness_seconds", "How long after its due time a 20 ms tick ran.", tickLateness),
       .counter("trunkline_media_ticks_left_out_total", "Ticks left out because a thread was far behind.", ticksLeftOut),
@@ -59,7 +68,8 @@ public final class MediaMetrics: Sendable {
       .counter("trunkline_media_unknown_session_total", "Commands for a session that does not exist.", unknownSession),
       .counter("trunkline_media_undelivered_total", "Commands refused by a full mailbox.", undelivered),
       MetricFamily(
-        name: "trunkline_media_thread_cpu_seconds_total", help: "CPU time of each media thread.", kind: .counter, labelNames: ["thread"]
+        name: "trunkline_media_thread_cpu_seconds_total", help: "CPU time of each media thread.", kind: .counter,
+        labelNames: ["thread"]
       ) { [threadCPU] in threadCPU.map { MetricSample([$0.name], .number(Double($0.nanoseconds.value) / 1e9)) } },
     ]
   }
