@@ -122,6 +122,17 @@ private let phone = Surroundings.phone
     #expect(world.records.isEmpty)
   }
 
+  @Test func `a call that begins on hold says so, and when it ends`() throws {
+    let world = Surroundings()
+    let (leg, call) = try world.ringing(sdp: Surroundings.trunkSDP(direction: "sendonly"))
+    world.warm(phone, call)
+    world.request(phone, .callAnswer(CallAnswer()), call: call)
+    world.feed(.sip(.acknowledged(leg, sdp: nil)))
+    #expect(world.heard[phone] == ["call.offer", "call.connected", "call.held remote true"])
+    world.feed(.sip(.reinviteReceived(leg, sdp: Surroundings.trunkSDP())))
+    #expect(world.heard[phone]?.last == "call.held remote false")
+  }
+
   @Test func `a vanished app: 30 s grace, then networkLost`() throws {
     for returns in [true, false] {
       let world = Surroundings()

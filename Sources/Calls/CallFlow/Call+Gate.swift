@@ -70,6 +70,7 @@ extension Call {
     guard let winner, let index = winnerIndex else { return }
     let codec = devices[index].negotiation.settled.map { AudioEncoding($0.codec).name } ?? "opus"
     turn.send(.callConnected(CallConnected(at: turn.wall(times[.connected] ?? turn.now), codec: codec)), to: winner, call: id)
+    noteTrunkHold(&turn)
   }
 
   /// `call.answer` starts the deadline: from the tap, and never beyond what the device's own action allows.

@@ -97,10 +97,13 @@ extension Call {
   }
 
   private mutating func moveTrunk(_ media: TrunkMedia, _ turn: inout Turn) {
-    let changed = media != trunkLeg.media
-    if changed { setTrunk(media, &turn) }
-    // held: the peer takes nothing from us (RFC 3264 §8.4)
-    let isHeld = !media.direction.sends
+    if media != trunkLeg.media { setTrunk(media, &turn) }
+    noteTrunkHold(&turn)
+  }
+
+  /// Held: the peer takes nothing from us (RFC 3264 §8.4). The app hears of each change, and of a call that begins so.
+  mutating func noteTrunkHold(_ turn: inout Turn) {
+    let isHeld = trunkLeg.media.map { !$0.direction.sends } ?? false
     guard isHeld != isHeldByTrunk, let winner else { return }
     isHeldByTrunk = isHeld
     reach(isHeld ? .heldByTrunk : .resumedByTrunk, &turn)

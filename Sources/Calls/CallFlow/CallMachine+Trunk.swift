@@ -47,7 +47,9 @@ extension CallMachine {
     var toward = invite.source.remote.ip
     if let sdp = invite.sdp {
       do {
-        toward = try probe(sdp, trunk)
+        let media = try probe(sdp, trunk)
+        // 0.0.0.0 is a caller that holds us already: its signalling says where it is
+        if !media.isUnspecified { toward = media }
       } catch {
         return reject(call, .codec, by: .trunk, sip: error.sipStatus, detail: String(describing: error), &turn)
       }
