@@ -52,7 +52,9 @@ import Testing
       let now = Instant.zero + .milliseconds(20 * tick)
       if let packet {
         let timestamp = RTPTimestamp(raw: UInt32(truncatingIfNeeded: 0xffff_fe00 + tick * 160 - packet.timestampLag))
-        for _ in 0..<deliver(tick) { if let digit = receiver.receive(packet.event, timestamp: timestamp, at: now) { heard.append(digit) } }
+        for _ in 0..<deliver(tick) {
+          if let digit = receiver.receive(packet.event, timestamp: timestamp, at: now) { heard.append(digit) }
+        }
       }
       if let digit = receiver.expire(at: now) { heard.append(digit) }
     }
@@ -85,7 +87,8 @@ import Testing
     var told = 0
     for _ in 0..<20_000 {
       let event = TelephoneEvent(
-        event: UInt8(random.next() % 20), isEnd: random.next() % 3 == 0, volume: 0, duration: UInt16(truncatingIfNeeded: random.next()))
+        event: UInt8(random.next() % 20), isEnd: random.next() % 3 == 0, volume: 0,
+        duration: UInt16(truncatingIfNeeded: random.next()))
       let now = Instant(nanoseconds: Int64(random.next() % 1_000_000_000_000))
       if receiver.receive(event, timestamp: RTPTimestamp(raw: UInt32(random.next() % 100) * 800), at: now) != nil { told += 1 }
       if receiver.expire(at: now) != nil { told += 1 }

@@ -1,8 +1,8 @@
 import AudioCodecs
 import Testing
 
-/// ITU-T G.191's `ulaw_compress`, `ulaw_expand`, `alaw_compress` and `alaw_expand`, transcribed with their loops: the reference our branch-free
-/// forms and tables are compared with, over all values.
+/// ITU-T G.191's `ulaw_compress`, `ulaw_expand`, `alaw_compress` and `alaw_expand`, transcribed with their loops: the reference
+/// our branch-free forms and tables are compared with, over all values.
 enum G191 {
   static func muCompress(_ sample: Int16) -> UInt8 {
     let linear = Int(sample)

@@ -2,8 +2,8 @@ import AudioCodecs
 import Bytes
 import Testing
 
-/// A voice-like test signal at 8 kHz: glottal-like periods with some vibrato in syllables of 200 ms with pauses of 100 ms between, so that codecs
-/// take it for speech: of every 15 ticks the first ten speak.
+/// A voice-like test signal at 8 kHz: glottal-like periods with some vibrato in syllables of 200 ms with pauses of 100 ms
+/// between, so that codecs take it for speech: of every 15 ticks the first ten speak.
 func voice(_ count: Int, period: Int = 50, from start: Int = 0, pauses: Bool = true) -> [Int16] {
   (start..<start + count).map { index in
     let phase = Double(index % period) / Double(period)

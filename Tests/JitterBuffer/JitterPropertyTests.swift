@@ -9,7 +9,8 @@ import Testing
   func `on any network no packet is played twice, order is kept and delay is bounded`(_ seed: UInt64) {
     var random = SplitMix64(seed: seed)
     let milliseconds = [10, 20, 20, 30, 40, 60][Int(seed % 6)]
-    let buffer = Buffer(clockRateHz: seed % 2 == 0 ? 8000 : 48_000, packetMilliseconds: milliseconds, carriesRepair: seed % 2 == 1)
+    let buffer = Buffer(
+      clockRateHz: seed % 2 == 0 ? 8000 : 48_000, packetMilliseconds: milliseconds, carriesRepair: seed % 2 == 1)
     var arrivals: [(at: Int, number: Int)] = []
     let (loss, spread, duplicates) = (random.next() % 20, random.next() % 200 + 1, random.next() % 10)
     var stall = 0
@@ -49,7 +50,9 @@ import Testing
     #expect(zip(buffer.fetched, buffer.fetched.dropFirst()).allSatisfy { $0 < $1 })
     let statistics = buffer.statistics
     #expect(statistics.inserted == UInt64(arrivals.count))
-    let accounted = statistics.fetched + statistics.late + statistics.duplicate + statistics.refused + statistics.outOfRange + statistics.overflowed
+    let accounted =
+      statistics.fetched + statistics.late + statistics.duplicate + statistics.refused + statistics.outOfRange
+      + statistics.overflowed
     #expect(accounted + UInt64(buffer.buffer.depth) == statistics.inserted)
     #expect(!buffer.fetched.isEmpty)
   }
@@ -65,13 +68,17 @@ import Testing
         payloadType: 0, marker: false, sequence: SequenceNumber(raw: UInt16(truncatingIfNeeded: base + Int(random.next() % 130))),
         timestamp: RTPTimestamp(raw: UInt32(truncatingIfNeeded: random.next() % 3 == 0 ? random.next() : UInt64(base * 160))),
         ssrc: SSRC(raw: UInt32(random.next() % 40 == 0 ? 2 : 1)))
-      let now = Instant(nanoseconds: random.next() % 50 == 0 ? Int64(bitPattern: random.next()) : Int64(random.next() % 1_000_000_000_000))
+      let now = Instant(
+        nanoseconds: random.next() % 50 == 0 ? Int64(bitPattern: random.next()) : Int64(random.next() % 1_000_000_000_000))
       let length = Int(random.next() % 2000)
       let duration = Int(random.next() % 5000) - 100
       switch random.next() % 4 {
       case 0: _ = buffer.fetch(at: now)
       case 1: _ = buffer.adjustment(at: now, pending: Int(random.next() % 2000), tick: 160)
-      default: _ = buffer.insert(header, payload: payload.span.extracting(0..<length), duration: duration, carriesRepair: random.next() % 2 == 0, at: now)
+      default:
+        _ = buffer.insert(
+          header, payload: payload.span.extracting(0..<length), duration: duration, carriesRepair: random.next() % 2 == 0, at: now
+        )
       }
       if random.next() % 10_000 == 0 { buffer.madeUp(Int(random.next() % 10_000)) }
       let depth = buffer.depth

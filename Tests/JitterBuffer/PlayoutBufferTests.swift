@@ -15,18 +15,26 @@ final class Buffer {
   }
 
   @discardableResult func insert(
-    _ number: Int, at milliseconds: Int, ssrc: UInt32 = 1, timestamp: Int? = nil, length: Int = 8, repair: Bool = false, audio: Bool = true
+    _ number: Int, at milliseconds: Int, ssrc: UInt32 = 1, timestamp: Int? = nil, length: Int = 8, repair: Bool = false,
+    audio: Bool = true
   ) -> Insertion {
     let header = RTPHeader(
       payloadType: 0, marker: false, sequence: SequenceNumber(raw: UInt16(truncatingIfNeeded: 65_530 + number)),
-      timestamp: RTPTimestamp(raw: UInt32(truncatingIfNeeded: timestamp ?? 0xffff_ff00 + number * packetUnits)), ssrc: SSRC(raw: ssrc))
+      timestamp: RTPTimestamp(raw: UInt32(truncatingIfNeeded: timestamp ?? 0xffff_ff00 + number * packetUnits)),
+      ssrc: SSRC(raw: ssrc))
     var payload = (0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
     if length > 8 { payload += [UInt8](repeating: 0xee, count: length - 8) }
     return buffer.insert(
-      header, payload: payload.span, duration: audio ? packetUnits : 0, carriesRepair: repair, at: .zero + .milliseconds(milliseconds))
+      header, payload: payload.span, duration: audio ? packetUnits : 0, carriesRepair: repair,
+      at: .zero + .milliseconds(milliseconds))
   }
 
-  enum Piece: Equatable { case packet(Int), repair(Int, after: Int), lost(Int), pause, empty }
+  enum Piece: Equatable {
+    case packet(Int)
+    case repair(Int, after: Int)
+    case lost(Int)
+    case pause, empty
+  }
 
   @discardableResult func fetch(at milliseconds: Int) -> Piece {
     switch buffer.fetch(at: .zero + .milliseconds(milliseconds)) {

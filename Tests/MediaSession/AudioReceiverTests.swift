@@ -8,8 +8,8 @@ import Testing
 /// Two modules show the name; a macro cannot choose.
 typealias Encoding = AudioCodecs.AudioEncoding
 
-/// A talker, a network and a receiver on virtual time: a 200 Hz tone with harmonics in 20 ms packets, each sent at `20 n` ms and delivered after a
-/// delay the test chooses (nil: lost).
+/// A talker, a network and a receiver on virtual time: a 200 Hz tone with harmonics in 20 ms packets, each sent at `20 n` ms and
+/// delivered after a delay the test chooses (nil: lost).
 final class ReceiverSimulation {
   var receiver: AudioReceiver
   var encoder: AudioEncoder
@@ -39,7 +39,8 @@ final class ReceiverSimulation {
   ///   - sourceOf: SSRC by packet number.
   ///   - delay: in milliseconds by packet number; nil: lost.
   func run(
-    packets: Int, packetMilliseconds: Int = 20, tickPhase: Int = 5, firstSequence: Int = 65_500, sourceOf: (Int) -> UInt32 = { _ in 9 },
+    packets: Int, packetMilliseconds: Int = 20, tickPhase: Int = 5, firstSequence: Int = 65_500,
+    sourceOf: (Int) -> UInt32 = { _ in 9 },
     isEvent: (Int) -> Bool = { _ in false }, delay: (Int) -> Int?
   ) throws {
     var arrivals: [(at: Int, number: Int, payload: [UInt8])] = []
@@ -62,7 +63,8 @@ final class ReceiverSimulation {
         let units = length * Int(receiver.encoding.clockRateHz) / 8000
         let header = RTPHeader(
           payloadType: 0, marker: false, sequence: SequenceNumber(raw: UInt16(truncatingIfNeeded: firstSequence + packet.number)),
-          timestamp: RTPTimestamp(raw: UInt32(truncatingIfNeeded: 0xffff_f000 + packet.number * units)), ssrc: SSRC(raw: sourceOf(packet.number)))
+          timestamp: RTPTimestamp(raw: UInt32(truncatingIfNeeded: 0xffff_f000 + packet.number * units)),
+          ssrc: SSRC(raw: sourceOf(packet.number)))
         let time = Instant.zero + .milliseconds(packet.at)
         if isEvent(packet.number) {
           receiver.skip(header, at: time)
@@ -124,7 +126,9 @@ final class ReceiverSimulation {
       try simulation.run(packets: 6000 / milliseconds, packetMilliseconds: milliseconds) { _ in 3 }
       #expect(simulation.heard.count == 48_000)
       #expect(simulation.results[5...].allSatisfy { $0 == .played })
-      #expect(abs(simulation.level(50..<250) - LevelMeter.decibels(LevelMeter.meanSquare(Array(simulation.sent[8000..<40_000]).span))) < 1.5)
+      #expect(
+        abs(simulation.level(50..<250) - LevelMeter.decibels(LevelMeter.meanSquare(Array(simulation.sent[8000..<40_000]).span)))
+          < 1.5)
     }
   }
 
@@ -207,7 +211,8 @@ final class ReceiverSimulation {
       let payload = (0..<Int(random.next() % 300)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
       let header = RTPHeader(
         payloadType: 0, marker: false, sequence: SequenceNumber(raw: UInt16(truncatingIfNeeded: random.next() % 50)),
-        timestamp: RTPTimestamp(raw: UInt32(truncatingIfNeeded: random.next() % 3 == 0 ? random.next() : random.next() % 9000)), ssrc: SSRC(raw: 1))
+        timestamp: RTPTimestamp(raw: UInt32(truncatingIfNeeded: random.next() % 3 == 0 ? random.next() : random.next() % 9000)),
+        ssrc: SSRC(raw: 1))
       let time = Instant.zero + .milliseconds(Int64(random.next() % 100_000))
       if random.next() % 10 == 0 {
         simulation.receiver.skip(header, at: time)

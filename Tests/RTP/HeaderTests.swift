@@ -64,8 +64,10 @@ import Testing
     var random = SplitMix64(seed: 1)
     for _ in 0..<500 {
       let header = RTPHeader(
-        payloadType: UInt8(random.next() & 0x7f), marker: random.next() & 1 == 1, sequence: SequenceNumber(raw: UInt16(truncatingIfNeeded: random.next())),
-        timestamp: RTPTimestamp(raw: UInt32(truncatingIfNeeded: random.next())), ssrc: SSRC(raw: UInt32(truncatingIfNeeded: random.next())))
+        payloadType: UInt8(random.next() & 0x7f), marker: random.next() & 1 == 1,
+        sequence: SequenceNumber(raw: UInt16(truncatingIfNeeded: random.next())),
+        timestamp: RTPTimestamp(raw: UInt32(truncatingIfNeeded: random.next())),
+        ssrc: SSRC(raw: UInt32(truncatingIfNeeded: random.next())))
       var packet = [UInt8](repeating: 0xaa, count: 12)
       var span = packet.mutableSpan
       #expect(header.write(into: &span) == 12)
@@ -90,11 +92,14 @@ import Testing
     }
   }
 
-  @Test(arguments: [
-    ([0x00, 0x01], PacketKind.stun), ([0x03], .stun), ([0x10], .zrtp), ([0x16, 0xfe], .dtls), ([0x3f], .dtls), ([0x40], .turnChannel),
-    ([0x80, 0x60], .rtp), ([0xbf, 0xe0], .rtp), ([0x80, 200], .rtcp), ([0x81, 223], .rtcp), ([0x80, 191], .rtp), ([0x80, 224], .rtp),
-    ([0x80], .rtp), ([], .unknown), ([0x04], .unknown), ([0xc0], .unknown), ([0x50], .unknown),
-  ] as [([UInt8], PacketKind)])
+  @Test(
+    arguments: [
+      ([0x00, 0x01], PacketKind.stun), ([0x03], .stun), ([0x10], .zrtp), ([0x16, 0xfe], .dtls), ([0x3f], .dtls),
+      ([0x40], .turnChannel),
+      ([0x80, 0x60], .rtp), ([0xbf, 0xe0], .rtp), ([0x80, 200], .rtcp), ([0x81, 223], .rtcp), ([0x80, 191], .rtp),
+      ([0x80, 224], .rtp),
+      ([0x80], .rtp), ([], .unknown), ([0x04], .unknown), ([0xc0], .unknown), ([0x50], .unknown),
+    ] as [([UInt8], PacketKind)])
   func `the first bytes tell the protocol`(_ bytes: [UInt8], _ kind: PacketKind) {
     #expect(PacketKind(bytes.span) == kind)
   }

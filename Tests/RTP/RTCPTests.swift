@@ -4,7 +4,8 @@ import Testing
 
 @Suite struct RTCPTests {
   static let block = ReportBlock(
-    source: SSRC(raw: 7), fractionLost: 12, cumulativeLost: -3, highestSequence: 70_000, jitter: 33, lastSenderReport: 0x1234_5678,
+    source: SSRC(raw: 7), fractionLost: 12, cumulativeLost: -3, highestSequence: 70_000, jitter: 33,
+    lastSenderReport: 0x1234_5678,
     delaySinceLastSenderReport: 65_536)
   static let sender = SenderInfo(
     ntp: NTPTimestamp(raw: 0x0102_0304_0506_0708), timestamp: RTPTimestamp(raw: 9), packets: 10, octets: 11)
@@ -61,13 +62,16 @@ import Testing
     #expect(source.raw == 5 && blocks.count == 0)
   }
 
-  @Test(arguments: [
-    ([0x80, 201, 0, 2, 0, 0, 0, 5], RTCPParseError.truncated), ([0x81, 201, 0, 1, 0, 0, 0, 5], .badLength),
-    ([0x80, 200, 0, 1, 0, 0, 0, 5], .badLength), ([0x40, 201, 0, 1, 0, 0, 0, 5], .badVersion), ([0x80, 210, 0, 0], .badFirstPacket),
-    ([0xa0, 201, 0, 1, 0, 0, 0, 0], .badPadding), ([0xa0, 201, 0, 1, 0, 0, 0, 12], .badPadding), ([0x80, 201, 0], .truncated), ([], .truncated),
-    ([0x81, 202, 0, 2, 0, 0, 0, 1, 1, 9, 65, 66], .badLength), ([0x82, 203, 0, 1, 0, 0, 0, 1], .badLength),
-    ([0x81, 203, 0, 2, 0, 0, 0, 1, 4, 65, 66, 67], .badLength),
-  ] as [([UInt8], RTCPParseError)])
+  @Test(
+    arguments: [
+      ([0x80, 201, 0, 2, 0, 0, 0, 5], RTCPParseError.truncated), ([0x81, 201, 0, 1, 0, 0, 0, 5], .badLength),
+      ([0x80, 200, 0, 1, 0, 0, 0, 5], .badLength), ([0x40, 201, 0, 1, 0, 0, 0, 5], .badVersion),
+      ([0x80, 210, 0, 0], .badFirstPacket),
+      ([0xa0, 201, 0, 1, 0, 0, 0, 0], .badPadding), ([0xa0, 201, 0, 1, 0, 0, 0, 12], .badPadding), ([0x80, 201, 0], .truncated),
+      ([], .truncated),
+      ([0x81, 202, 0, 2, 0, 0, 0, 1, 1, 9, 65, 66], .badLength), ([0x82, 203, 0, 1, 0, 0, 0, 1], .badLength),
+      ([0x81, 203, 0, 2, 0, 0, 0, 1, 4, 65, 66, 67], .badLength),
+    ] as [([UInt8], RTCPParseError)])
   func `a lying length or count is refused`(_ bytes: [UInt8], _ error: RTCPParseError) {
     var reader = RTCPReader()
     #expect(throws: error) { try reader.next(in: bytes.span) }
@@ -77,13 +81,17 @@ import Testing
     var random = SplitMix64(seed: 4)
     for _ in 0..<20_000 {
       var bytes = Self.compound()
-      for _ in 0..<Int(random.next() % 6) { bytes[Int(random.next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: random.next()) }
+      for _ in 0..<Int(random.next() % 6) {
+        bytes[Int(random.next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: random.next())
+      }
       bytes.removeLast(Int(random.next() % 8))
       var reader = RTCPReader()
       var packets = 0
       while let packet = try? reader.next(in: bytes.span) {
         packets += 1
-        if case .senderReport(_, _, let blocks) = packet { for index in 0..<blocks.count { #expect(blocks.block(index, in: bytes.span) != nil) } }
+        if case .senderReport(_, _, let blocks) = packet {
+          for index in 0..<blocks.count { #expect(blocks.block(index, in: bytes.span) != nil) }
+        }
         if case .goodbye(_, _, let reason?) = packet { #expect(reason.upperBound <= bytes.count) }
         if case .sourceDescription(_, let name?) = packet { #expect(name.upperBound <= bytes.count) }
       }

@@ -105,7 +105,9 @@ import Testing
     var random = SplitMix64(seed: 5)
     var statistics = ReceiverStatistics(clockRateHz: 48_000)
     for _ in 0..<50_000 {
-      let header = packet(Int(random.next() % 70_000), ssrc: UInt32(random.next() % 50 == 0 ? 2 : 1), timestamp: Int(truncatingIfNeeded: random.next()))
+      let header = packet(
+        Int(random.next() % 70_000), ssrc: UInt32(random.next() % 50 == 0 ? 2 : 1),
+        timestamp: Int(truncatingIfNeeded: random.next()))
       _ = statistics.receive(header, at: Instant(nanoseconds: Int64(truncatingIfNeeded: random.next())))
       if random.next() % 64 == 0 { _ = statistics.report(at: Instant(nanoseconds: Int64(truncatingIfNeeded: random.next()))) }
     }

@@ -63,12 +63,15 @@ public struct Table {
   }
 
   public mutating func add(_ row: Measurement) {
-    if row.mallocs > 0, !row.mayAllocate { failures.append("\(row.name): \(row.mallocs) allocations in \(row.operations) operations") }
+    if row.mallocs > 0, !row.mayAllocate {
+      failures.append("\(row.name): \(row.mallocs) allocations in \(row.operations) operations")
+    }
     let nanoseconds = Self.fixed(row.nanoseconds, 1)
     let mallocs = Self.fixed(row.mallocsPerOperation, 3)
     let hash = String(row.hash, radix: 16)
     if json {
-      print(#"{"row":"\#(row.name)","nanoseconds":\#(nanoseconds),"mallocs":\#(mallocs),"operations":\#(row.operations),"hash":"\#(hash)"}"#)
+      let cost = #""nanoseconds":\#(nanoseconds),"mallocs":\#(mallocs)"#
+      print(#"{"row":"\#(row.name)",\#(cost),"operations":\#(row.operations),"hash":"\#(hash)"}"#)
     } else {
       print(Self.left(row.name, 46) + Self.right(nanoseconds, 12) + Self.right(mallocs, 12) + "  " + hash)
     }

@@ -3,8 +3,8 @@ import BenchKit
 import Glibc
 import JitterBuffer
 
-/// `bench-jitter [--trace FILE.csv]… [--json]`: replays networks through the whole receive path and prints late packets, concealed audio, delay
-/// and cost. Without a trace it uses networks made here from fixed seeds.
+/// `bench-jitter [--trace FILE.csv]… [--json]`: replays networks through the whole receive path and prints late packets,
+/// concealed audio, delay and cost. Without a trace it uses networks made here from fixed seeds.
 @main struct BenchJitter {
   nonisolated static func main() throws {
     let arguments = Array(CommandLine.arguments.dropFirst())
@@ -33,7 +33,9 @@ import JitterBuffer
     if let value = number("--grow-margin") { policy.growMarginMilliseconds = Int64(value) }
     if !json { print(heading) }
     for trace in traces {
-      for encoding in [AudioEncoding.pcmu, .opus] { show(trace, encoding, try Replay.run(trace, encoding: encoding, policy: policy), json: json) }
+      for encoding in [AudioEncoding.pcmu, .opus] {
+        show(trace, encoding, try Replay.run(trace, encoding: encoding, policy: policy), json: json)
+      }
     }
   }
 
@@ -45,16 +47,21 @@ import JitterBuffer
   static func show(_ trace: Trace, _ encoding: AudioEncoding, _ result: ReplayResult, json: Bool) {
     let count = Double(max(1, result.packets))
     let values = [
-      100 * Double(result.lost) / count, 100 * Double(result.late) / count, 100 * result.concealedShare, 100 * result.repairedShare,
+      100 * Double(result.lost) / count, 100 * Double(result.late) / count, 100 * result.concealedShare,
+      100 * result.repairedShare,
       result.meanDelay, result.delay95, result.fixedDelay, 100 * result.stretchedShare, result.nanosecondsPerTick,
     ]
     if json {
-      let keys = ["lostPercent", "latePercent", "concealedPercent", "repairedPercent", "meanDelayMs", "p95DelayMs", "fixedDelayMs", "stretchedPercent",
-        "nanosecondsPerTick"]
+      let keys = [
+        "lostPercent", "latePercent", "concealedPercent", "repairedPercent", "meanDelayMs", "p95DelayMs", "fixedDelayMs",
+        "stretchedPercent",
+        "nanosecondsPerTick",
+      ]
       let fields = zip(keys, values).map { #""\#($0)":\#(Table.fixed($1, 3))"# }.joined(separator: ",")
       print(#"{"trace":"\#(trace.name)","codec":"\#(encoding.name)",\#(fields),"hash":"\#(String(result.hash, radix: 16))"}"#)
     } else {
-      print(Table.left(trace.name, 40) + Table.left(encoding.name, 6) + values.map { Table.right(Table.fixed($0, 2), 11) }.joined())
+      print(
+        Table.left(trace.name, 40) + Table.left(encoding.name, 6) + values.map { Table.right(Table.fixed($0, 2), 11) }.joined())
     }
   }
 }

@@ -25,11 +25,15 @@ struct ReplayResult {
 
 enum Replay {
   /// - Parameter phase: milliseconds of the ticks after the send times' grid.
-  static func run(_ trace: Trace, encoding: AudioEncoding, phase: Double = 7, policy: DelayPolicy = DelayPolicy()) throws -> ReplayResult {
+  static func run(_ trace: Trace, encoding: AudioEncoding, phase: Double = 7, policy: DelayPolicy = DelayPolicy()) throws
+    -> ReplayResult
+  {
     let payloads = try Speech.packets(encoding, count: 400)
     let units = Int(encoding.clockRateHz) / 50
-    let arrivals = trace.packets.enumerated().compactMap { number, packet in packet.arrived.map { (at: $0, number: number, sent: packet.sent) } }
-      .sorted { ($0.at, $0.number) < ($1.at, $1.number) }
+    let arrivals = trace.packets.enumerated().compactMap { number, packet in
+      packet.arrived.map { (at: $0, number: number, sent: packet.sent) }
+    }
+    .sorted { ($0.at, $0.number) < ($1.at, $1.number) }
     let fastest = arrivals.map { $0.at - $0.sent }.min() ?? 0
     var receiver = try AudioReceiver(encoding: encoding, policy: policy)
     var output = [Int16](repeating: 0, count: 160)
@@ -73,7 +77,8 @@ enum Replay {
     summary.delay95 = delays.sorted().dropFirst(delays.count * 95 / 100).first ?? 0
     summary.nanosecondsPerTick = Double(spent) / Double(max(1, ticks))
     summary.hash = hash.value
-    summary.fixedDelay = fixedDelay(arrivals.map { $0.at - $0.sent - fastest }, packets: trace.packets.count, missing: summary.concealedShare)
+    summary.fixedDelay = fixedDelay(
+      arrivals.map { $0.at - $0.sent - fastest }, packets: trace.packets.count, missing: summary.concealedShare)
     return summary
   }
 

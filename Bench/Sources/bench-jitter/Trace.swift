@@ -34,7 +34,9 @@ struct Trace {
   }
 
   /// Made here: `seconds` of packets with a share lost, a share swapped, exponential jitter and now and then a spike.
-  static func made(_ name: String, seconds: Int, loss: Double, jitter: Double, spikeEvery: Int, spike: Double, seed: UInt64) -> Trace {
+  static func made(_ name: String, seconds: Int, loss: Double, jitter: Double, spikeEvery: Int, spike: Double, seed: UInt64)
+    -> Trace
+  {
     var random = SplitMix64(seed: seed)
     func unit() -> Double { Double(random.next() >> 11) / Double(1 << 53) }
     var spikeUntil = -1.0

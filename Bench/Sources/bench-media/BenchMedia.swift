@@ -6,7 +6,8 @@ import JitterBuffer
 import MediaSession
 import RTP
 
-/// `bench-media [--json]`: CPU time and allocations per packet of the parts a media thread runs. Status 1 if a row that must not allocate does.
+/// `bench-media [--json]`: CPU time and allocations per packet of the parts a media thread runs. Status 1 if a row that must not
+/// allocate does.
 @main struct BenchMedia {
   nonisolated static func main() throws {
     var table = Table(json: CommandLine.arguments.contains("--json"))

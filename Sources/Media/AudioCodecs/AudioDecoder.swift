@@ -1,5 +1,5 @@
-/// One received stream of any codec of the catalog to 8 kHz samples: real, repaired or made up, joined without clicks. The caller says which,
-/// in the order of play-out. No allocation after `init`; one thread at a time.
+/// One received stream of any codec of the catalog to 8 kHz samples: real, repaired or made up, joined without clicks. The caller
+/// says which, in the order of play-out. No allocation after `init`; one thread at a time.
 public struct AudioDecoder: ~Copyable {
   public let encoding: AudioEncoding
   private var opus: OpusDecoder?

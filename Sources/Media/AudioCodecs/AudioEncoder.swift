@@ -1,14 +1,17 @@
-/// One stream of 8 kHz samples to any codec of the catalog: what a sending leg owns. G.711 costs nothing until a switch to Opus allocates its
-/// encoder, so switching is for set-up and re-INVITE, not per packet.
+/// One stream of 8 kHz samples to any codec of the catalog: what a sending leg owns. G.711 costs nothing until a switch to Opus
+/// allocates its encoder, so switching is for set-up and re-INVITE, not per packet.
 public struct AudioEncoder: ~Copyable {
   public let encoding: AudioEncoding
   private var opus: OpusEncoder?
 
   /// Throws only if libopus refuses its parameters.
-  public init(encoding: AudioEncoding, bitrate: Int = 24_000, complexity: Int = 5, expectedLossPercent: Int = 5) throws(OpusError) {
+  public init(encoding: AudioEncoding, bitrate: Int = 24_000, complexity: Int = 5, expectedLossPercent: Int = 5) throws(OpusError)
+  {
     self.encoding = encoding
     opus = nil
-    if encoding == .opus { opus = try OpusEncoder(bitrate: bitrate, complexity: complexity, expectedLossPercent: expectedLossPercent) }
+    if encoding == .opus {
+      opus = try OpusEncoder(bitrate: bitrate, complexity: complexity, expectedLossPercent: expectedLossPercent)
+    }
   }
 
   /// Encodes one tick (160 samples; other legal frame lengths too) and returns the payload's length in octets.

@@ -33,10 +33,12 @@ public struct CodecCatalog: Sendable {
       formatParameters: "minptime=10;useinbandfec=1;maxplaybackrate=8000;sprop-maxcapturerate=8000", carriesRepair: true,
       algorithmicDelay: 52),
     Row(
-      encoding: .pcmu, name: "PCMU", clockRateHz: 8000, channels: 1, staticPayloadType: 0, formatParameters: nil, carriesRepair: false,
+      encoding: .pcmu, name: "PCMU", clockRateHz: 8000, channels: 1, staticPayloadType: 0, formatParameters: nil,
+      carriesRepair: false,
       algorithmicDelay: 0),
     Row(
-      encoding: .pcma, name: "PCMA", clockRateHz: 8000, channels: 1, staticPayloadType: 8, formatParameters: nil, carriesRepair: false,
+      encoding: .pcma, name: "PCMA", clockRateHz: 8000, channels: 1, staticPayloadType: 8, formatParameters: nil,
+      carriesRepair: false,
       algorithmicDelay: 0),
   ]
 

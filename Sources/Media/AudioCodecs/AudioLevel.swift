@@ -36,8 +36,8 @@ public struct LevelMeter: Sendable {
   /// dBov of a mean square, −127 at least.
   public static func decibels(_ meanSquare: Double) -> Double { meanSquare > 2e-13 ? max(-127, 10 * log10(meanSquare)) : -127 }
 
-  /// Mean power over the parts of at least −50 dB below the loudest 20 ms, a plain form of ITU-T P.56's active level, in dBov. For tests and
-  /// reports; −127 for silence.
+  /// Mean power over the parts of at least −50 dB below the loudest 20 ms, a plain form of ITU-T P.56's active level, in dBov.
+  /// For tests and reports; −127 for silence.
   public static func activeLevel(_ samples: Span<Int16>) -> Double {
     var loudest = 0.0
     for start in stride(from: 0, to: samples.count - 159, by: 160) {

@@ -8,8 +8,8 @@ public struct ReceivedDigit: Sendable, Equatable {
   public var durationMilliseconds: Int
 }
 
-/// Turns telephone-event packets into digits, each told once, whatever is lost, repeated or reordered (RFC 4733 §2.5.2): events are told apart by
-/// timestamp, not by marker bit, which real peers forget.
+/// Turns telephone-event packets into digits, each told once, whatever is lost, repeated or reordered (RFC 4733 §2.5.2): events
+/// are told apart by timestamp, not by marker bit, which real peers forget.
 ///
 /// | state | input | result |
 /// |---|---|---|

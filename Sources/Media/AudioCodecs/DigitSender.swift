@@ -5,8 +5,8 @@ public struct DigitPacket: Sendable, Equatable {
   public var event: TelephoneEvent
   /// Set on the first packet of each event only (RFC 4733 §2.5.1.1).
   public var marker: Bool
-  /// RTP clock units from the tick's own timestamp back to the event's start: the packet's timestamp is `tick − timestampLag`, so all packets
-  /// of one event carry the same one.
+  /// RTP clock units from the tick's own timestamp back to the event's start: the packet's timestamp is `tick − timestampLag`, so
+  /// all packets of one event carry the same one.
   public var timestampLag: Int
 }
 
@@ -48,8 +48,8 @@ public struct DigitSender: Sendable {
     queue = [Digit](repeating: Digit(), count: Limits.queuedDigits)
   }
 
-  /// Queues one digit (`0-9 * # A-D` as ASCII). False, and nothing is queued, for another character or a full queue. Times are rounded up to
-  /// ticks: 40…5100 ms and 40…5100 ms.
+  /// Queues one digit (`0-9 * # A-D` as ASCII). False, and nothing is queued, for another character or a full queue. Times are
+  /// rounded up to ticks: 40…5100 ms and 40…5100 ms.
   public mutating func enqueue(_ digit: UInt8, durationMilliseconds: Int = 160, gapMilliseconds: Int = 80) -> Bool {
     guard let code = TelephoneEvent.code(of: digit), count < queue.count else { return false }
     func ticks(_ milliseconds: Int) -> UInt8 { UInt8(clamping: (max(40, min(5100, milliseconds)) + 19) / 20) }

@@ -1,4 +1,5 @@
-/// ITU-T G.711 at 8 kHz: one octet a sample, bit exact to ITU-T G.191's reference. Stateless; about 4 instructions a sample to decode.
+/// ITU-T G.711 at 8 kHz: one octet a sample, bit exact to ITU-T G.191's reference. Stateless; about 4 instructions a sample to
+/// decode.
 public enum G711 {
   public enum Law: UInt8, Sendable { case mu, a }
 

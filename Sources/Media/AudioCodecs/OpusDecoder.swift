@@ -1,7 +1,7 @@
 import COpus
 
-/// One voice stream from Opus at the 8 kHz API rate, mono (stereo packets are mixed down), in its own 18 KB: no allocation after `init`.
-/// About 8 µs of CPU per 20 ms frame of narrow band. One thread at a time.
+/// One voice stream from Opus at the 8 kHz API rate, mono (stereo packets are mixed down), in its own 18 KB: no allocation after
+/// `init`. About 8 µs of CPU per 20 ms frame of narrow band. One thread at a time.
 public struct OpusDecoder: ~Copyable {
   private let state: UnsafeMutableRawPointer
   private var decoder: OpaquePointer { OpaquePointer(state) }
@@ -21,9 +21,11 @@ public struct OpusDecoder: ~Copyable {
     return try run(packet, Int32(clamping: samples.count), repair: false, into: &samples)
   }
 
-  /// Decodes the copy of the lost `duration` samples (a multiple of 20) that the packet after the loss carries; where it carries none,
-  /// libopus conceals.
-  public mutating func repair(_ duration: Int, from next: Span<UInt8>, into samples: inout MutableSpan<Int16>) throws(OpusError) -> Int {
+  /// Decodes the copy of the lost `duration` samples (a multiple of 20) that the packet after the loss carries; where it carries
+  /// none, libopus conceals.
+  public mutating func repair(_ duration: Int, from next: Span<UInt8>, into samples: inout MutableSpan<Int16>) throws(OpusError)
+    -> Int
+  {
     guard !next.isEmpty else { throw OpusError(code: OPUS_INVALID_PACKET) }
     guard duration > 0, duration % 20 == 0, duration <= samples.count else { throw OpusError(code: OPUS_BAD_ARG) }
     return try run(next, Int32(clamping: duration), repair: true, into: &samples)
@@ -40,7 +42,8 @@ public struct OpusDecoder: ~Copyable {
     return Int(result)
   }
 
-  private func run(_ packet: Span<UInt8>, _ capacity: Int32, repair: Bool, into samples: inout MutableSpan<Int16>) throws(OpusError)
+  private func run(_ packet: Span<UInt8>, _ capacity: Int32, repair: Bool, into samples: inout MutableSpan<Int16>)
+    throws(OpusError)
     -> Int
   {
     let result = packet.withUnsafeBufferPointer { source in

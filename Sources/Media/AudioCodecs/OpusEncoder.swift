@@ -8,8 +8,8 @@ public struct OpusError: Error, Sendable, Equatable {
 
 /// One voice stream to Opus at the 8 kHz API rate, mono, in its own 43 KB of memory: no allocation after `init`.
 ///
-/// In-band FEC is on: with `expectedLoss` above zero each packet carries a coarse copy of the previous frame. DTX is off. About 142 µs of CPU
-/// per 20 ms frame at complexity 5. One thread at a time.
+/// In-band FEC is on: with `expectedLoss` above zero each packet carries a coarse copy of the previous frame. DTX is off. About
+/// 142 µs of CPU per 20 ms frame at complexity 5. One thread at a time.
 public struct OpusEncoder: ~Copyable {
   private let state: UnsafeMutableRawPointer
   private var encoder: OpaquePointer { OpaquePointer(state) }

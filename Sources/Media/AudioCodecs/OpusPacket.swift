@@ -2,7 +2,8 @@ import COpus
 
 /// What can be read off an Opus packet without decoding it (RFC 6716 §3).
 public enum OpusPacket {
-  /// Duration in samples at 48 kHz, which is also RTP clock units; nil for what is no Opus packet (empty, more than 120 ms, bad code).
+  /// Duration in samples at 48 kHz, which is also RTP clock units; nil for what is no Opus packet (empty, more than 120 ms, bad
+  /// code).
   public static func duration(_ packet: Span<UInt8>) -> Int? {
     guard !packet.isEmpty else { return nil }
     let count = packet.withUnsafeBufferPointer { source in

@@ -1,9 +1,10 @@
-/// Fills lost G.711 audio by repeating the last pitch periods, in the manner of ITU-T G.711 Appendix I: the period from the last 20 ms, one
-/// period for the first 10 ms, then two and three so that it does not buzz, fading from 10 ms on, silence after 60 ms; then a cross-fade
-/// into the audio that follows.
+/// Fills lost G.711 audio by repeating the last pitch periods, in the manner of ITU-T G.711 Appendix I: the period from the last
+/// 20 ms, one period for the first 10 ms, then two and three so that it does not buzz, fading from 10 ms on, silence after 60 ms;
+/// then a cross-fade into the audio that follows.
 ///
-/// Deviation: the appendix delays all audio by 3.75 ms so that it can blend into the loss; here the step at the beginning is faded out over
-/// 2 ms instead, and good audio passes without delay. Own memory, 3 KB; about 15 µs per loss, a copy of 320 octets per good tick.
+/// Deviation: the appendix delays all audio by 3.75 ms so that it can blend into the loss; here the step at the beginning is
+/// faded out over 2 ms instead, and good audio passes without delay. Own memory, 3 KB; about 15 µs per loss, a copy of 320 octets
+/// per good tick.
 public struct PitchConcealer: ~Copyable {
   static let shortestPeriod = 40
   static let longestPeriod = 120
@@ -52,7 +53,8 @@ public struct PitchConcealer: ~Copyable {
       for index in 0..<length {
         let weight = Int32(index + 1)
         let made = Int32(next())
-        samples[index] = Int16(clamping: (Int32(samples[index]) * weight + made * (Int32(length) + 1 - weight)) / (Int32(length) + 1))
+        samples[index] = Int16(
+          clamping: (Int32(samples[index]) * weight + made * (Int32(length) + 1 - weight)) / (Int32(length) + 1))
       }
       concealed = 0
     }
@@ -84,8 +86,8 @@ public struct PitchConcealer: ~Copyable {
     stepLeft = 16
   }
 
-  /// The lag of the highest normalised correlation of the last 20 ms with what came before: every second lag and sample first, then around
-  /// the best.
+  /// The lag of the highest normalised correlation of the last 20 ms with what came before: every second lag and sample first,
+  /// then around the best.
   private func findPeriod() -> Int {
     let end = history + (Self.historyLength - Self.correlated)
     var best = (lag: Self.longestPeriod, score: -1.0)

@@ -1,11 +1,12 @@
 /// Measure: how late packets come, relative to the fastest around them.
 ///
-/// A packet's transit is arrival minus timestamp: its delay plus an unknown constant. The constant cancels, since play-out is timed on the same
-/// clock: a packet played at `now` waited `now − timestamp − transit`. What must be known is how far transits spread above the fastest ones.
+/// A packet's transit is arrival minus timestamp: its delay plus an unknown constant. The constant cancels, since play-out is
+/// timed on the same clock: a packet played at `now` waited `now − timestamp − transit`. What must be known is how far transits
+/// spread above the fastest ones.
 ///
-/// The fastest changes: routes change by a step, clocks drift. So a packet is judged against the larger of two minima, over the 25 packets
-/// before and the 25 after it. A lasting step of +180 ms is then no jitter at all, while a single late burst is. That verdict comes half a second
-/// late; until then `recentMaximum` keeps the policy from shortening the delay.
+/// The fastest changes: routes change by a step, clocks drift. So a packet is judged against the larger of two minima, over the
+/// 25 packets before and the 25 after it. A lasting step of +180 ms is then no jitter at all, while a single late burst is. That
+/// verdict comes half a second late; until then `recentMaximum` keeps the policy from shortening the delay.
 struct ArrivalDelay: ~Copyable {
   private static let bucketSize = 5
   private static let bucketsInWindow = 5
@@ -70,7 +71,8 @@ struct ArrivalDelay: ~Copyable {
     if packets % Self.bucketSize == 0 { judge(bucket: packets / Self.bucketSize &- 1 &- Self.bucketsInWindow) }
   }
 
-  /// A packet that never came but could be repaired from its successor: as if it had come with it, so that the wanted delay covers repair.
+  /// A packet that never came but could be repaired from its successor: as if it had come with it, so that the wanted delay
+  /// covers repair.
   mutating func repairable(transit: Int64, times: Float) {
     histogram.add(milliseconds: Int(clamping: max(0, transit &- recentMinimum) / unitsPerMillisecond), times: times)
   }
@@ -99,8 +101,8 @@ struct ArrivalDelay: ~Copyable {
     }
   }
 
-  /// No delay worth having covers a stall, so its packets do not count: the one that waited and those that came with it, each less late than the
-  /// one before.
+  /// No delay worth having covers a stall, so its packets do not count: the one that waited and those that came with it, each
+  /// less late than the one before.
   private mutating func isStalled(_ transit: Int64) -> Bool {
     defer { previous = transit }
     guard packets > 0 else { return false }

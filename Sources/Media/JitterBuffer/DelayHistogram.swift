@@ -1,7 +1,9 @@
-/// How much packets are delayed beyond the fastest: a histogram in 1 ms bins whose entries fade, and one quantile of it kept up to date.
+/// How much packets are delayed beyond the fastest: a histogram in 1 ms bins whose entries fade, and one quantile of it kept up
+/// to date.
 ///
-/// Instead of fading 512 bins at every packet, each new entry weighs a little more than the one before; when weights get large all are scaled
-/// down at once, every 20,000 packets or so. The quantile's bin moves by steps as mass changes, so an addition costs about 20 instructions.
+/// Instead of fading 512 bins at every packet, each new entry weighs a little more than the one before; when weights get large
+/// all are scaled down at once, every 20,000 packets or so. The quantile's bin moves by steps as mass changes, so an addition
+/// costs about 20 instructions.
 struct DelayHistogram: ~Copyable {
   static let bins = 512
   private let mass: UnsafeMutablePointer<Float>

@@ -25,8 +25,9 @@ public enum Adjustment: Sendable, Equatable {
 
 /// Decide: pure functions from status to operation, so that a replay or a unit test can ask the same questions.
 ///
-/// A packet is in time if it has arrived when the tick that needs its first unit comes. So it is not a sample's delay that matters but a
-/// packet's at that tick: it should be `fastest + spread`. Units decoded ahead that no packet's timeliness depends on are pure delay, and go.
+/// A packet is in time if it has arrived when the tick that needs its first unit comes. So it is not a sample's delay that
+/// matters but a packet's at that tick: it should be `fastest + spread`. Units decoded ahead that no packet's timeliness depends
+/// on are pure delay, and go.
 public struct DelayPolicy: Sendable {
   /// Share of packets that shall be in time.
   public var quantile: Float = 0.97
@@ -52,11 +53,12 @@ public struct DelayPolicy: Sendable {
     return .none
   }
 
-  /// Units that could be taken out now while every packet to come still has `lag` at the tick that needs it; negative when some has less.
+  /// Units that could be taken out now while every packet to come still has `lag` at the tick that needs it; negative when some
+  /// has less.
   ///
-  /// With `r` units decoded ahead, packet `j` begins at `nextTimestamp + j · length` and is needed by tick `⌊(r + j · length) / tick⌋ + 1` from
-  /// now. Over all `j` the tightest of them leaves `⌊r / grain⌋ · grain + grain` from now until its packet is needed, which must reach
-  /// `nextTimestamp + lag`.
+  /// With `r` units decoded ahead, packet `j` begins at `nextTimestamp + j · length` and is needed by tick `⌊(r + j · length) /
+  /// tick⌋ + 1` from now. Over all `j` the tightest of them leaves `⌊r / grain⌋ · grain + grain` from now until its packet is
+  /// needed, which must reach `nextTimestamp + lag`.
   static func surplus(_ status: PlayoutStatus, lag: Int64) -> Int64 {
     let grain = max(1, status.grain)
     let until = status.nextTimestamp &+ lag &- status.now

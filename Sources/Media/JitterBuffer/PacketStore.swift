@@ -14,8 +14,9 @@ struct StoredPacket {
   var isPlaceholder = false
 }
 
-/// Store: a ring of `Limits.packets` slots found by extended sequence number, in one slab allocated at set-up (22 KB + 18 KB for large payloads).
-/// Two numbers never share a slot as long as all lie within `Limits.packets` of each other, which the buffer above keeps true.
+/// Store: a ring of `Limits.packets` slots found by extended sequence number, in one slab allocated at set-up (22 KB + 18 KB for
+/// large payloads). Two numbers never share a slot as long as all lie within `Limits.packets` of each other, which the buffer
+/// above keeps true.
 struct PacketStore: ~Copyable {
   private let slots: UnsafeMutablePointer<StoredPacket>
   private let octets: UnsafeMutablePointer<UInt8>

@@ -1,5 +1,6 @@
-/// Stretch: plays speech faster or slower without changing its pitch, by taking out or repeating whole pitch periods with a cross-fade
-/// (pitch-aware overlap-add, as in WSOLA and NetEQ), 8 kHz, in place. Noise and silence have no pitch: there any lag does, and the fade hides it.
+/// Stretch: plays speech faster or slower without changing its pitch, by taking out or repeating whole pitch periods with a
+/// cross-fade (pitch-aware overlap-add, as in WSOLA and NetEQ), 8 kHz, in place. Noise and silence have no pitch: there any lag
+/// does, and the fade hides it.
 ///
 /// Pure functions on the caller's memory. About 10 µs per call of 320 samples; called on few ticks.
 public enum TimeScale {
@@ -9,7 +10,8 @@ public enum TimeScale {
   /// Below this mean square (−60 dBov) content does not matter.
   static let quiet = 1000
 
-  /// Takes up to `limit` samples out of `samples[0..<count]`, one pitch period or several, and returns how many went: 0 when no cut is clean.
+  /// Takes up to `limit` samples out of `samples[0..<count]`, one pitch period or several, and returns how many went: 0 when no
+  /// cut is clean.
   /// - Parameter urgent: accept a cut that is heard a little.
   // HOT
   public static func shrink(_ samples: UnsafeMutablePointer<Int16>, count: Int, limit: Int, urgent: Bool) -> Int {
@@ -26,7 +28,8 @@ public enum TimeScale {
     return lag
   }
 
-  /// Repeats one pitch period in `samples[0..<count]`, whose memory holds `capacity` samples, and returns how many samples were added.
+  /// Repeats one pitch period in `samples[0..<count]`, whose memory holds `capacity` samples, and returns how many samples were
+  /// added.
   // HOT
   public static func grow(_ samples: UnsafeMutablePointer<Int16>, count: Int, capacity: Int, limit: Int, urgent: Bool) -> Int {
     let longest = min(longestLag, limit, count / 2, capacity - count)
@@ -42,8 +45,11 @@ public enum TimeScale {
     return lag
   }
 
-  /// The lag at which the audio resembles itself most, by normalised correlation of `x[0..<n]` with `x[lag..<lag + n]`; every second sample.
-  private static func bestLag(_ samples: UnsafeMutablePointer<Int16>, count: Int, longest: Int) -> (lag: Int, likeness: Float, isQuiet: Bool)? {
+  /// The lag at which the audio resembles itself most, by normalised correlation of `x[0..<n]` with `x[lag..<lag + n]`; every
+  /// second sample.
+  private static func bestLag(_ samples: UnsafeMutablePointer<Int16>, count: Int, longest: Int) -> (
+    lag: Int, likeness: Float, isQuiet: Bool
+  )? {
     let window = min(longestLag, count - longest)
     guard window >= shortestLag else { return nil }
     func product(_ a: UnsafeMutablePointer<Int16>, _ b: UnsafeMutablePointer<Int16>) -> Float {

@@ -34,8 +34,8 @@ public struct AudioReceiverStatistics: Sendable, Equatable {
   public init() {}
 }
 
-/// The receiving half of an audio leg: packets of one codec in, exactly 160 samples of 8 kHz audio per 20 ms tick out, whatever the network did.
-/// Jitter buffer, decoder, FEC repair, concealment, and time-scale modification joined.
+/// The receiving half of an audio leg: packets of one codec in, exactly 160 samples of 8 kHz audio per 20 ms tick out, whatever
+/// the network did. Jitter buffer, decoder, FEC repair, concealment, and time-scale modification joined.
 ///
 ///     var receiver = try AudioReceiver(encoding: .opus)
 ///     _ = receiver.insert(header, payload: payload, at: now)         // as packets come
@@ -65,7 +65,8 @@ public struct AudioReceiver: ~Copyable {
   public init(encoding: AudioEncoding, policy: DelayPolicy = DelayPolicy()) throws(OpusError) {
     self.encoding = encoding
     unitsPerSample = Int(encoding.clockRateHz) / AudioCodecs.Limits.sampleRateHz
-    buffer = PlayoutBuffer(clockRateHz: encoding.clockRateHz, carriesRepair: CodecCatalog.row(of: encoding).carriesRepair, policy: policy)
+    buffer = PlayoutBuffer(
+      clockRateHz: encoding.clockRateHz, carriesRepair: CodecCatalog.row(of: encoding).carriesRepair, policy: policy)
     decoded = DecodedAudio(capacity: Self.capacity)
     decoder = try AudioDecoder(encoding: encoding)
   }
@@ -187,7 +188,9 @@ public struct AudioReceiver: ~Copyable {
     while decoded.count < Self.tick &+ min(surplus, Self.tick), buffer.nextIsReady { fetch(into: &result, at: now) }
     let limit = min(surplus, decoded.count &- Self.tick)
     let before = decoded.count
-    decoded.modify { samples, count in count - TimeScale.shrink(samples, count: count, limit: limit, urgent: surplus > Self.urgent) }
+    decoded.modify { samples, count in
+      count - TimeScale.shrink(samples, count: count, limit: limit, urgent: surplus > Self.urgent)
+    }
     statistics.shrunkSamples &+= UInt64(before &- decoded.count)
   }
 

@@ -1,5 +1,6 @@
-/// Samples on their way from decoder to tick: a first-in first-out of fixed capacity that always begins at its memory's beginning, so that
-/// time-scale modification can work on it in place. Moving the rest down costs a copy of at most a packet per tick.
+/// Samples on their way from decoder to tick: a first-in first-out of fixed capacity that always begins at its memory's
+/// beginning, so that time-scale modification can work on it in place. Moving the rest down costs a copy of at most a packet per
+/// tick.
 struct DecodedAudio: ~Copyable {
   let capacity: Int
   private(set) var count = 0
@@ -15,8 +16,8 @@ struct DecodedAudio: ~Copyable {
 
   // Invariant of this file: 0 ≤ count ≤ capacity, and every access below stays in 0..<capacity.
 
-  /// The unused part, to be written and then taken in by `append`. Valid while this value lives; a pointer, as a span of it could not be
-  /// held while another property of the owner is mutated.
+  /// The unused part, to be written and then taken in by `append`. Valid while this value lives; a pointer, as a span of it could
+  /// not be held while another property of the owner is mutated.
   var free: UnsafeMutableBufferPointer<Int16> { UnsafeMutableBufferPointer(start: samples + count, count: capacity &- count) }
 
   /// Takes in what was written to `free`.

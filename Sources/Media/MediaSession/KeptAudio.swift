@@ -2,7 +2,8 @@ import AudioCodecs
 import Bytes
 import JitterBuffer
 
-/// First words (protocol.md): audio that is kept while the other side cannot hear it yet, then played faster until it is live again.
+/// First words (protocol.md): audio that is kept while the other side cannot hear it yet, then played faster until it is live
+/// again.
 ///
 /// | phase | `push` | `pull` |
 /// |---|---|---|
@@ -10,8 +11,9 @@ import JitterBuffer
 /// | catching up (`release`) | appends | 160 samples, at most 1.25 × as fast, pauses cut |
 /// | finished | – | – : the caller passes frames through |
 ///
-/// Speed comes from leaving out whole pitch periods, cross-faded, so that the voice keeps its height. Speed alone catches up 0.75 s within the
-/// 3 s; of more than that the quietest frames are left out, evenly over the time. One slab of 25 KB, allocated when made; nothing after that.
+/// Speed comes from leaving out whole pitch periods, cross-faded, so that the voice keeps its height. Speed alone catches up 0.75
+/// s within the 3 s; of more than that the quietest frames are left out, evenly over the time. One slab of 25 KB, allocated when
+/// made; nothing after that.
 struct KeptAudio: ~Copyable {
   private static let kept = Limits.keptSamples / Frame.samples
   private static let capacity = kept + 2
@@ -119,7 +121,8 @@ struct KeptAudio: ~Copyable {
     return power < loudest * Self.quietBelowLoudest
   }
 
-  /// Drops a frame inside a pause if there is one (its neighbours stay, so that words keep their edges), else any quiet one, else the oldest.
+  /// Drops a frame inside a pause if there is one (its neighbours stay, so that words keep their edges), else any quiet one, else
+  /// the oldest.
   private mutating func makeRoom() {
     var victim = 0
     for index in 1..<max(2, length - 1) where isQuiet(index) {

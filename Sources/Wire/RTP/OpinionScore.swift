@@ -14,12 +14,13 @@ public struct CodecImpairment: Sendable, Equatable {
 
   /// G.711 with concealment of Appendix I's class (G.113 Appendix I).
   public static let g711 = CodecImpairment(base: 0, lossRobustness: 25.1)
-  /// Opus has no row in G.113; these are GSM-EFR's, a CELP codec of narrow band with built-in concealment: rather too low than too high.
+  /// Opus has no row in G.113; these are GSM-EFR's, a CELP codec of narrow band with built-in concealment: rather too low than
+  /// too high.
   public static let opus = CodecImpairment(base: 5, lossRobustness: 10)
 }
 
-/// The transmission rating of ITU-T G.107 (the E-model) for one direction of a call, with the standard's default values for everything a
-/// gateway cannot see (levels, noise, echo), which give R = 93.2 without impairment.
+/// The transmission rating of ITU-T G.107 (the E-model) for one direction of a call, with the standard's default values for
+/// everything a gateway cannot see (levels, noise, echo), which give R = 93.2 without impairment.
 ///
 ///     R = 93.2 − Idd(delay) − Ie,eff(codec, loss, burst ratio)
 ///
@@ -30,7 +31,8 @@ public struct OpinionScore: Sendable, Equatable {
 
   /// - Parameters:
   ///   - lossFraction: audio neither received in time nor repaired, 0…1.
-  ///   - burstRatio: mean length of loss runs over that of random loss; 1 is random. G.107 is valid for 1…2, larger values are taken as 2.
+  ///   - burstRatio: mean length of loss runs over that of random loss; 1 is random. G.107 is valid for 1…2, larger values are
+  ///     taken as 2.
   ///   - oneWayDelayMilliseconds: mouth to ear.
   public init(codec: CodecImpairment, lossFraction: Double, burstRatio: Double = 1, oneWayDelayMilliseconds: Double) {
     let loss = 100 * min(1, max(0, lossFraction.isFinite ? lossFraction : 1))

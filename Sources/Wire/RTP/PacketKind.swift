@@ -1,4 +1,5 @@
-/// What a datagram on a multiplexed socket is, by its first byte (RFC 7983 §7) and, between RTP and RTCP, the second (RFC 5761 §4).
+/// What a datagram on a multiplexed socket is, by its first byte (RFC 7983 §7) and, between RTP and RTCP, the second (RFC 5761
+/// §4).
 public enum PacketKind: UInt8, Sendable {
   case stun, zrtp, dtls, turnChannel, rtp, rtcp, unknown
 

@@ -26,7 +26,8 @@ public struct ReportBlock: Sendable, Equatable {
   public var delaySinceLastSenderReport: UInt32
 
   public init(
-    source: SSRC, fractionLost: UInt8, cumulativeLost: Int32, highestSequence: UInt32, jitter: UInt32, lastSenderReport: UInt32 = 0,
+    source: SSRC, fractionLost: UInt8, cumulativeLost: Int32, highestSequence: UInt32, jitter: UInt32,
+    lastSenderReport: UInt32 = 0,
     delaySinceLastSenderReport: UInt32 = 0
   ) {
     (self.source, self.fractionLost, self.cumulativeLost) = (source, fractionLost, cumulativeLost)
@@ -48,8 +49,8 @@ public struct ReportBlock: Sendable, Equatable {
     delaySinceLastSenderReport = bytes.bigEndian32(at: offset &+ 20)
   }
 
-  /// Round trip seen by the sender of the reported stream, in 1/65536 s (§6.4.1, LSR and DLSR); nil without an SR or if the sum is
-  /// negative or beyond a minute, which only a lying report gives.
+  /// Round trip seen by the sender of the reported stream, in 1/65536 s (§6.4.1, LSR and DLSR); nil without an SR or if the sum
+  /// is negative or beyond a minute, which only a lying report gives.
   public func roundTrip(receivedAt now: NTPTimestamp) -> UInt32? {
     guard lastSenderReport != 0 else { return nil }
     let elapsed = now.middle &- lastSenderReport &- delaySinceLastSenderReport

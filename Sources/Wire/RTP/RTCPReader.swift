@@ -58,7 +58,8 @@ public struct RTCPReader: Sendable {
     case 200:
       guard body.count >= 24 &+ itemCount &* ReportBlock.length else { throw .badLength }
       let info = SenderInfo(
-        ntp: NTPTimestamp(raw: bytes.bigEndian64(at: start &+ 4)), timestamp: RTPTimestamp(raw: bytes.bigEndian32(at: start &+ 12)),
+        ntp: NTPTimestamp(raw: bytes.bigEndian64(at: start &+ 4)),
+        timestamp: RTPTimestamp(raw: bytes.bigEndian32(at: start &+ 12)),
         packets: bytes.bigEndian32(at: start &+ 16), octets: bytes.bigEndian32(at: start &+ 20))
       let blocks = ReportBlocks(offset: start &+ 24, count: itemCount)
       return .senderReport(SSRC(raw: bytes.bigEndian32(at: start)), info, blocks)
@@ -82,7 +83,8 @@ public struct RTCPReader: Sendable {
     }
   }
 
-  private static func goodbyeReason(from offset: Int, to end: Int, in datagram: Span<UInt8>) throws(RTCPParseError) -> Range<Int>? {
+  private static func goodbyeReason(from offset: Int, to end: Int, in datagram: Span<UInt8>) throws(RTCPParseError) -> Range<Int>?
+  {
     guard offset < end else { return nil }
     let length = Int(datagram[offset])
     guard offset &+ 1 &+ length <= end else { throw .badLength }

@@ -1,5 +1,5 @@
-/// Builds a compound RTCP datagram (RFC 3550 §6.1) in the caller's buffer: report first, then SDES, then BYE. Each method returns false,
-/// and writes nothing, when the packet does not fit. `count` octets are to be sent.
+/// Builds a compound RTCP datagram (RFC 3550 §6.1) in the caller's buffer: report first, then SDES, then BYE. Each method returns
+/// false, and writes nothing, when the packet does not fit. `count` octets are to be sent.
 public struct RTCPWriter: Sendable {
   /// Octets written so far, a multiple of 4.
   public private(set) var count = 0
@@ -11,7 +11,9 @@ public struct RTCPWriter: Sendable {
     from source: SSRC, sender: SenderInfo?, block: ReportBlock?, into datagram: inout MutableSpan<UInt8>
   ) -> Bool {
     let length = 8 &+ (sender == nil ? 0 : 20) &+ (block == nil ? 0 : ReportBlock.length)
-    guard begin(type: sender == nil ? 201 : 200, items: block == nil ? 0 : 1, length: length, into: &datagram) else { return false }
+    guard begin(type: sender == nil ? 201 : 200, items: block == nil ? 0 : 1, length: length, into: &datagram) else {
+      return false
+    }
     put(source.raw, into: &datagram)
     if let sender {
       put(UInt32(truncatingIfNeeded: sender.ntp.raw >> 32), into: &datagram)

@@ -11,7 +11,8 @@ public enum RTPParseError: Error, Sendable, Equatable {
   case tooLong
 }
 
-/// The header of one RTP packet (RFC 3550 §5.1) as values, and where its parts lie in the datagram. Copies nothing, allocates nothing.
+/// The header of one RTP packet (RFC 3550 §5.1) as values, and where its parts lie in the datagram. Copies nothing, allocates
+/// nothing.
 @frozen public struct RTPHeader: Sendable, Equatable {
   public var marker: Bool
   /// 0…127.

@@ -12,8 +12,8 @@ public enum ReceptionVerdict: Sendable, Equatable {
   case restarted
 }
 
-/// Reception statistics of one RTP source as RFC 3550 A.1 (validation), A.3 (loss) and A.8 (jitter) define them, for report blocks,
-/// metrics and the call record. A value type of about 100 octets; `receive` is allocation-free.
+/// Reception statistics of one RTP source as RFC 3550 A.1 (validation), A.3 (loss) and A.8 (jitter) define them, for report
+/// blocks, metrics and the call record. A value type of about 100 octets; `receive` is allocation-free.
 ///
 /// Totals (`lost`, `received`) span the whole life over SSRC changes; report blocks cover the current source only.
 public struct ReceiverStatistics: Sendable {
@@ -44,7 +44,8 @@ public struct ReceiverStatistics: Sendable {
   /// - Parameter clockRateHz: of the payload: 8000 for G.711, 48000 for Opus.
   public init(clockRateHz: UInt32) { self.clockRateHz = max(1, clockRateHz) }
 
-  /// Counts one packet. `measuresJitter` is false for packets whose timestamp is not their sampling time (telephone-event, RFC 4733 §2.6).
+  /// Counts one packet. `measuresJitter` is false for packets whose timestamp is not their sampling time (telephone-event, RFC
+  /// 4733 §2.6).
   // HOT
   public mutating func receive(_ header: RTPHeader, at now: Instant, measuresJitter: Bool = true) -> ReceptionVerdict {
     received &+= 1
@@ -153,7 +154,8 @@ public struct ReceiverStatistics: Sendable {
     }
     return ReportBlock(
       source: source, fractionLost: UInt8(truncatingIfNeeded: fraction), cumulativeLost: Int32(truncatingIfNeeded: cumulative),
-      highestSequence: highestSequence, jitter: jitter, lastSenderReport: lastReport?.middle ?? 0, delaySinceLastSenderReport: delay)
+      highestSequence: highestSequence, jitter: jitter, lastSenderReport: lastReport?.middle ?? 0,
+      delaySinceLastSenderReport: delay)
   }
 }
 

@@ -24,7 +24,8 @@
   @inlinable public var sequence: SequenceNumber { SequenceNumber(raw: UInt16(truncatingIfNeeded: raw)) }
 }
 
-/// Counts the wraps of one stream. Takes each number as the nearest one to the highest seen, so reordering across a wrap is right.
+/// Counts the wraps of one stream. Takes each number as the nearest one to the highest seen, so reordering across a wrap is
+/// right.
 @frozen public struct SequenceExtender: Sendable {
   @usableFromInline var highest: ExtendedSequence?
 

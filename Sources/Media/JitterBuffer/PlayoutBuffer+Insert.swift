@@ -1,0 +1,145 @@
+import Bytes
+import RTP
+
+extension PlayoutBuffer {
+  /// Stores one packet.
+  /// - Parameters:
+  ///   - duration: of its audio in RTP clock units; 0 for a packet of another kind in the same sequence (telephone-event), whose
+  ///     place is kept.
+  ///   - carriesRepair: it holds a copy of the packet before.
+  // HOT
+  public mutating func insert(
+    _ header: RTPHeader, payload: Span<UInt8>, duration: Int, carriesRepair: Bool = false, at now: Instant
+  ) -> Insertion {
+    statistics.inserted &+= 1
+    let arrival = units(now)
+    guard let source, let sequence = place(header, source: source) else {
+      return resynchronise(header, payload, duration, carriesRepair, now, arrival)
+    }
+    if started, sequence < next { return tooLate(header, sequence, arrival) }
+    guard store.packet(sequence) == nil else {
+      statistics.duplicate &+= 1
+      return .duplicate
+    }
+    let timestamp =
+      lastTimestamp &+ Int64(header.timestamp.distance(from: RTPTimestamp(raw: UInt32(truncatingIfNeeded: lastTimestamp))))
+    let step = timestamp &- lastTimestamp
+    let limit = Int64(Limits.timestampStepMilliseconds) &* unitsPerMillisecond
+    if step.magnitude > limit, (step &- (arrival &- lastArrival)).magnitude > limit, duration > 0 {
+      return begin(header, payload, duration, carriesRepair, now, arrival)
+    }
+    makeRoom(for: sequence)
+    var packet = StoredPacket()
+    packet.sequence = sequence
+    packet.timestamp = timestamp
+    packet.transit = arrival &- timestamp
+    packet.duration = Int32(clamping: max(0, duration))
+    packet.carriesRepair = carriesRepair
+    packet.isPlaceholder = duration <= 0
+    guard store.put(packet, payload: payload) else {
+      statistics.refused &+= 1
+      return .refused
+    }
+    if sequence > highest { highest = sequence }
+    if !started, sequence < next { (next, position) = (sequence, timestamp) }
+    if duration > 0 {
+      delay.arrived(transit: packet.transit)
+      packetDuration = Int64(packet.duration)
+      (lastTimestamp, lastArrival, lastPacketAt) = (timestamp, arrival, now)
+    }
+    return .stored
+  }
+
+  /// The packet's extended number, nil if it is not of this stream's range.
+  private func place(_ header: RTPHeader, source: SSRC) -> Int64? {
+    guard header.ssrc == source else { return nil }
+    let distance = header.sequence.distance(from: SequenceNumber(raw: UInt16(truncatingIfNeeded: highest)))
+    guard distance < Limits.packets &* 4 else { return nil }
+    if distance <= -Limits.misorder {
+      // So far back it is a restart of the sender, unless number and timestamp agree that it is only very late.
+      let units = Int64(header.timestamp.distance(from: RTPTimestamp(raw: UInt32(truncatingIfNeeded: lastTimestamp))))
+      let expected = Int64(distance) &* packetDuration
+      guard started, (units &- expected).magnitude < expected.magnitude / 4 else { return nil }
+    }
+    return highest &+ Int64(distance)
+  }
+
+  private mutating func tooLate(_ header: RTPHeader, _ sequence: Int64, _ arrival: Int64) -> Insertion {
+    let behind = next &- 1 &- sequence
+    if behind < 64, played >> UInt64(behind) & 1 == 1 {
+      statistics.duplicate &+= 1
+      return .duplicate
+    }
+    statistics.late &+= 1
+    if behind < 64 { played |= 1 << UInt64(behind) }
+    let timestamp =
+      lastTimestamp &+ Int64(header.timestamp.distance(from: RTPTimestamp(raw: UInt32(truncatingIfNeeded: lastTimestamp))))
+    delay.arrived(transit: arrival &- timestamp)
+    return .late
+  }
+
+  /// A number far away or another source: believed when it is the first, when the stream was silent for 100 ms, or when its
+  /// successor follows.
+  private mutating func resynchronise(
+    _ header: RTPHeader, _ payload: Span<UInt8>, _ duration: Int, _ carriesRepair: Bool, _ now: Instant, _ arrival: Int64
+  ) -> Insertion {
+    let confirmed = candidate.map { $0.source == header.ssrc && $0.sequence.next == header.sequence } ?? false
+    guard source == nil || confirmed || now - lastPacketAt >= .milliseconds(100) else {
+      candidate = (header.ssrc, header.sequence)
+      statistics.outOfRange &+= 1
+      return .outOfRange
+    }
+    guard duration > 0 else {
+      statistics.outOfRange &+= 1
+      return .outOfRange
+    }
+    return begin(header, payload, duration, carriesRepair, now, arrival)
+  }
+
+  private mutating func begin(
+    _ header: RTPHeader, _ payload: Span<UInt8>, _ duration: Int, _ carriesRepair: Bool, _ now: Instant, _ arrival: Int64
+  ) -> Insertion {
+    let isFirst = source == nil
+    if !isFirst { statistics.resynchronised &+= 1 }
+    statistics.overflowed &+= UInt64(store.count)
+    store.removeAll()
+    candidate = nil
+    source = header.ssrc
+    // Room below for packets that overtook: numbers stay positive.
+    highest = 65_536 &+ Int64(header.sequence.raw)
+    var packet = StoredPacket()
+    packet.sequence = highest
+    packet.timestamp = Int64(header.timestamp.raw)
+    packet.transit = arrival &- packet.timestamp
+    packet.duration = Int32(clamping: duration)
+    packet.carriesRepair = carriesRepair
+    (next, position) = (highest, packet.timestamp)
+    (lastTimestamp, lastArrival, lastPacketAt) = (packet.timestamp, arrival, now)
+    started = false
+    played = 0
+    packetDuration = Int64(packet.duration)
+    delay.timelineChanged()
+    delay.arrived(transit: packet.transit)
+    guard store.put(packet, payload: payload) else {
+      statistics.refused &+= 1
+      return .refused
+    }
+    return isFirst ? .stored : .resynchronised
+  }
+
+  /// All stored numbers lie within `Limits.packets`: the oldest go when a new one is too far ahead.
+  private mutating func makeRoom(for sequence: Int64) {
+    guard sequence &- next >= Int64(Limits.packets) else { return }
+    let first = sequence &- Int64(Limits.packets) &+ 1
+    while next < first {
+      if let packet = store.packet(next) {
+        statistics.overflowed &+= 1
+        position = packet.timestamp &+ Int64(packet.duration)
+        store.remove(next)
+      }
+      advance(played: false)
+    }
+    if let packet = store.first(after: next &- 1, through: highest) { position = packet.timestamp }
+    waited = 0
+  }
+}
