@@ -76,7 +76,8 @@ import Testing
     }
     for (side, heard) in [("app", app.heard), ("trunk", trunk.heard)] {
       let comparison = try #require(SpeechComparison(played: frames.flatMap { $0 }, heard: heard), "\(side) heard \(heard.count)")
-      #expect(comparison.heardSpeech, "\(side): \(comparison)")
+      // Real clocks on a machine that may be busy: that the speech arrives is tested here, how well on virtual time.
+      #expect(comparison.heardShare > 0.7 && comparison.similarity > 0.4, "\(side): \(comparison)")
     }
     plane.send(.close(id))
     let isClosed = drive { log.has { if case .closed(id, _) = $0 { true } else { false } } }
