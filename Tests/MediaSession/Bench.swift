@@ -65,11 +65,13 @@ struct Bench: ~Copyable {
 
   init(
     app appEncoding: AudioEncoding = .opus, trunk trunkEncoding: AudioEncoding = .pcmu, telephoneEvents: Bool = true,
+    trunkTakesEvents: Bool? = nil,
     packetTime: Int = 20, policy: SourcePolicy = .signalledIP, peers: [IPNetwork] = []
   ) throws {
     trunk = TrunkLegParameters(
       remote: Self.trunkAddress, encoding: trunkEncoding, payloadType: trunkEncoding == .pcma ? 8 : 0,
-      telephoneEventPayloadType: telephoneEvents ? 101 : nil, packetTimeMilliseconds: packetTime, sourcePolicy: policy,
+      telephoneEventPayloadType: trunkTakesEvents ?? telephoneEvents ? 101 : nil, packetTimeMilliseconds: packetTime,
+      sourcePolicy: policy,
       mediaPeers: peers)
     app = AppLegRemote(
       generation: 1, ufrag: "appu", password: "apppasswordapppassword", fingerprintAlgorithm: "sha-256",

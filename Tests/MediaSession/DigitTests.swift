@@ -95,6 +95,24 @@ import Testing
     #expect(digits(bench) == ["trunkToApp 5 100", "trunkToApp 6 100"])
   }
 
+  @Test func `a digit of the app's RTP becomes a tone for a trunk without the format`() throws {
+    var bench = try Bench(app: .pcmu, telephoneEvents: true, trunkTakesEvents: false)
+    bench.connect()
+    try bench.run(frames: 10, app: { _ in quiet })
+    let start = bench.appTimestamp
+    for index in 1...5 {
+      try bench.appSends(event(3, index * 160, end: index == 5), payloadType: 126, timestamp: start)
+      bench.tick()
+    }
+    bench.appTimestamp &+= 5 * 160
+    try bench.run(frames: 20, app: { _ in quiet })
+    #expect(bench.toTrunk.allSatisfy { $0.header.payloadType == 0 })
+    #expect(bench.toTrunk.isContinuous)
+    #expect(
+      stride(from: 0, to: bench.heardByTrunk.count - 160, by: 160).count { level(bench.heardByTrunk[$0..<$0 + 160]) > 5_000 } == 5
+    )
+  }
+
   @Test func `digits in a relayed call keep one sequence`() throws {
     var bench = try Bench(app: .pcmu)
     bench.connect()

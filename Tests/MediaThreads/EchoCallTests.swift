@@ -134,6 +134,51 @@ import Testing
     #expect(installed)
   }
 
+  @Test func `strangers and a second DTLS client at the app's address disturb nothing`() throws {
+    let log = EventLog()
+    let plane = try MediaPlane(configuration: configuration(), identity: try DTLSIdentity()) { log.append($0) }
+    defer { plane.stop() }
+    let (id, leg) = (MediaSessionID(raw: 1), AppLegID(raw: 1))
+    let reservation = try plane.reserve(session: id, user: "alice", toward: nil)
+    let local = AppLegLocal(ufrag: "gwufrag1", password: "gatewaypasswordgateway", ssrc: 99)
+    plane.send(.addAppLeg(id, leg, local))
+    let gateway = reservation.appCandidates[0]
+    let app = try TestApp(
+      encoding: .opus, gateway: gateway, gatewayUfrag: local.ufrag, gatewayPassword: local.password,
+      fingerprint: reservation.fingerprint)
+    plane.send(.setAppRemote(id, leg, app.remote(encoding: .opus), newLocal: nil, newAssociation: true))
+    let isReady = try drive {
+      try app.step()
+      return app.isReady && log.has { if case .keysInstalled = $0 { true } else { false } }
+    }
+    #expect(isReady)
+    var other = try DTLSAssociation(.client, identity: try DTLSIdentity())
+    other.start()
+    var hello: [[UInt8]] = []
+    other.drain { hello.append(Array($0)) }
+    let stranger = try UDPSocket(bind: SocketAddress(.loopback, 0))
+    for datagram in hello {
+      try app.socket.send(datagram, to: gateway)
+      try stranger.send(datagram, to: gateway)
+    }
+    var random = SplitMix64(seed: 4)
+    for _ in 0..<200 {
+      try stranger.send((0..<100).map { _ in UInt8(truncatingIfNeeded: random.next()) }, to: gateway)
+    }
+    let isCounted = drive { plane.metrics.packets[.stranger].value >= 200 }
+    #expect(isCounted)
+    plane.send(.setTrunk(id, try TestTrunk().parameters))
+    plane.send(.lockWinner(id, leg))
+    plane.send(.connect(id, leg, keepsFirstWords: false))
+    for _ in 0..<10 { try app.say(Array(repeating: 0, count: 160)) }
+    plane.send(.close(id))
+    let isClosed = drive {
+      log.has { if case .closed(_, let statistics) = $0 { statistics.fromApp.packets == 10 } else { false } }
+    }
+    #expect(isClosed, "\(log.all)")
+    #expect(plane.metrics.handshakes[.completed].value == 1 && plane.metrics.handshakes[.failed].value == 0)
+  }
+
   @Test func `an exhausted port range is refused, and a closed call gives its pair back`() throws {
     let log = EventLog()
     let plane = try MediaPlane(configuration: configuration(ports: 45_200...45_203), identity: try DTLSIdentity()) {

@@ -220,8 +220,16 @@ extension MediaSession {
     let clock: UInt32 = header.payloadType == legs[winner].telephoneEvent48 ? 48_000 : 8_000
     if let digit = uplink.digits.receive(event, header.timestamp, clockRateHz: clock, at: now) {
       tell(digit, from: .appToTrunk, into: &output)
+      // A trunk without the format gets the digit as a tone.
+      if trunk.telephoneEvent == 255 {
+        _ = uplink.sender.enqueue(digit.digit, durationMilliseconds: min(max(digit.durationMilliseconds, 80), 500))
+      }
     }
-    if !uplink.relays { uplink.receiver?.skip(header, at: now) }
+    if uplink.relays {
+      if trunk.telephoneEvent == 255 { trunk.stream.withhold() }
+    } else {
+      uplink.receiver?.skip(header, at: now)
+    }
     guard trunk.sends, !isHeld, trunk.telephoneEvent != 255, let destination = trunk.destination else { return }
     var next = trunk.stream.nextTimestamp
     if !uplink.relays, !uplink.event.isActive(at: now) { next &+= UInt32(truncatingIfNeeded: uplink.packetizer.clear()) }
