@@ -18,9 +18,9 @@ extension Call {
   mutating func tryGate(_ turn: inout Turn) {
     guard state == .answering || state == .starting, let winner = winnerIndex else { return }
     let leg = devices[winner]
-    if leg.hasPair { reachOnce(.ice, &turn) }
-    if leg.hasKeys { reachOnce(.dtls, detail: leg.srtpProfile, &turn) }
-    if leg.saidReady { reachOnce(.mediaReady, &turn) }
+    if leg.hasPair { reachOnce(.ice, at: leg.nominatedAt, &turn) }
+    if leg.hasKeys { reachOnce(.dtls, at: leg.keysAt, detail: leg.srtpProfile, &turn) }
+    if leg.saidReady { reachOnce(.mediaReady, at: leg.readyAt, &turn) }
     guard leg.hasMedia else { return }
     let proof = GateProof(winner: winner)
     switch direction {
@@ -97,7 +97,7 @@ extension Call {
 
   mutating func mediaReady(_ ready: MediaReady, from key: DeviceKey, _ turn: inout Turn) {
     guard let index = index(of: key) else { return }
-    devices[index].ready(gen: ready.gen)
+    devices[index].ready(gen: ready.gen, at: turn.now)
     tryGate(&turn)
   }
 
@@ -109,13 +109,13 @@ extension Call {
 
   mutating func nominated(_ leg: AppLegID, epoch: Int, _ turn: inout Turn) {
     guard let index = index(of: leg) else { return }
-    devices[index].nominated(epoch: epoch)
+    devices[index].nominated(epoch: epoch, at: turn.now)
     tryGate(&turn)
   }
 
   mutating func keysInstalled(_ leg: AppLegID, epoch: Int, profile: String, _ turn: inout Turn) {
     guard let index = index(of: leg) else { return }
-    devices[index].keysInstalled(epoch: epoch, profile: profile)
+    devices[index].keysInstalled(epoch: epoch, profile: profile, at: turn.now)
     tryGate(&turn)
   }
 

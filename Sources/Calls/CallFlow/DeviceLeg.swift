@@ -37,6 +37,10 @@ struct DeviceLeg {
   private var isReady = false
   private(set) var failure: AppLegFailure?
   private(set) var srtpProfile: String?
+  /// When the current description's media came that far, also while it still rang: what the record tells of the winner.
+  private(set) var nominatedAt: Instant?
+  private(set) var keysAt: Instant?
+  private(set) var readyAt: Instant?
 
   init(key: DeviceKey, id: AppLegID, session: SessionID, isConnected: Bool, announcesActive: Bool, negotiation: AppNegotiation) {
     (self.key, self.id, self.session, self.isConnected) = (key, id, session, isConnected)
@@ -66,12 +70,16 @@ struct DeviceLeg {
       telephoneEvent8: media.telephoneEvent8)
   }
 
-  mutating func nominated(epoch: Int) { nominatedEpoch = max(nominatedEpoch, epoch) }
-  mutating func keysInstalled(epoch: Int, profile: String) {
-    guard epoch >= associationEpoch else { return }
-    (keysEpoch, srtpProfile, failure) = (epoch, profile, nil)
+  mutating func nominated(epoch: Int, at now: Instant) {
+    if epoch > nominatedEpoch { (nominatedEpoch, nominatedAt) = (epoch, now) }
   }
-  mutating func ready(gen: Int) { if gen == self.gen, isDescribed { isReady = true } }
+  mutating func keysInstalled(epoch: Int, profile: String, at now: Instant) {
+    guard epoch >= associationEpoch else { return }
+    (keysEpoch, srtpProfile, failure, keysAt) = (epoch, profile, nil, now)
+  }
+  mutating func ready(gen: Int, at now: Instant) {
+    if gen == self.gen, isDescribed, !isReady { (isReady, readyAt) = (true, now) }
+  }
   mutating func failed(_ failure: AppLegFailure) { self.failure = failure }
 
   /// A new ufrag and password of ours for an ICE restart (RFC 8445 §9); the stream's SSRC stays.
