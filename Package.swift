@@ -88,7 +88,7 @@ let executable: [Target] = [
     name: "Peers",
     dependencies: [
       "Bytes", "RTP", "STUN", "SDP", "SIP", "AppProtocol", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession", "DemoSpeech",
-      "SIPDialogs", "SIPTransport", "Platform", "TrunklineClient", "CWebSockets", logging,
+      "SpeechScore", "SIPDialogs", "SIPTransport", "Platform", "TrunklineClient", "CWebSockets", logging,
     ], path: "Sources/Trunkline/Peers", swiftSettings: swift),
   .executableTarget(
     name: "trunkline",

@@ -8,7 +8,7 @@ import SDP
 import SRTP
 
 extension ClientMedia {
-  mutating func receiveAudio(_ bytes: [UInt8], _ now: Instant) {
+  mutating func receiveAudio(_ bytes: [UInt8], _ now: Instant, _ output: inout Output) {
     var packet = bytes
     var count = packet.count
     let isAuthentic = packet.withUnsafeMutableBytes { buffer -> Bool in
@@ -23,7 +23,11 @@ extension ClientMedia {
     _ = reception.receive(header, at: now)
     let payload = header.payload(of: packet.span)
     if header.payloadType == remote.payloadType {
-      _ = audioReceiver?.insert(header, payload: payload, at: now)
+      if configuration.codesAudio {
+        _ = audioReceiver?.insert(header, payload: payload, at: now)
+      } else {
+        output.frames.append(.init(header: header, payload: payload.withUnsafeBufferPointer { Array($0) }))
+      }
     } else if header.payloadType == remote.telephoneEvent48 || header.payloadType == remote.telephoneEvent8 {
       audioReceiver?.skip(header, at: now)
       if let event = TelephoneEvent(parsing: payload), let digit = digitReceiver.receive(event, timestamp: header.timestamp, at: now) {
@@ -51,30 +55,44 @@ extension ClientMedia {
   }
 
   private mutating func send(_ captured: [Int16], _ remote: AppMedia, _ output: inout Output) {
-    let units = encoder?.units(ofSamples: 160) ?? 160
-    defer { timestamp &+= UInt32(truncatingIfNeeded: units) }
-    guard let pair = agent.nominatedPair, captured.count == 160 else { return }
-    var packet = [UInt8](repeating: 0, count: 12 + AudioCodecs.Limits.opusFrameLength + 64)
+    var payload = [UInt8](repeating: 0, count: AudioCodecs.Limits.opusFrameLength)
+    var room = payload.mutableSpan
+    guard captured.count == 160, let length = try? encoder?.encode(captured.span, into: &room), length > 0 else {
+      timestamp &+= UInt32(truncatingIfNeeded: encoder?.units(ofSamples: 160) ?? 160)
+      return
+    }
+    transmit(payload[..<length], remote, &output)
+  }
+
+  /// Sends 20 ms of audio that is coded already, in the negotiated codec; nothing before audio may run. For owners that code audio
+  /// themselves: call it every 20 ms.
+  public mutating func send(encoded payload: [UInt8], into output: inout Output) {
+    guard isActive, let remote, !payload.isEmpty, payload.count <= AudioCodecs.Limits.opusFrameLength else { return }
+    transmit(payload[...], remote, &output)
+  }
+
+  private mutating func transmit(_ payload: ArraySlice<UInt8>, _ remote: AppMedia, _ output: inout Output) {
+    defer { timestamp &+= encoding == .opus ? 960 : 160 }
+    guard keys != nil, let pair = agent.nominatedPair else { return }
+    var packet = [UInt8](repeating: 0, count: 12 + payload.count + 64)
     let header = RTPHeader(
       payloadType: remote.payloadType, marker: ticks == 0, sequence: SequenceNumber(raw: sequence), timestamp: RTPTimestamp(raw: timestamp),
       ssrc: SSRC(raw: negotiation.endpoint.ssrc))
-    var payload = [UInt8](repeating: 0, count: AudioCodecs.Limits.opusFrameLength)
-    var room = payload.mutableSpan
-    guard let length = try? encoder?.encode(captured.span, into: &room), length > 0 else { return }
     var whole = packet.mutableSpan
     _ = header.write(into: &whole)
-    packet.replaceSubrange(12..<12 + length, with: payload[..<length])
-    var count = 12 + length
+    packet.replaceSubrange(12..<12 + payload.count, with: payload)
+    var count = 12 + payload.count
     let isProtected = packet.withUnsafeMutableBytes { buffer -> Bool in
       do throws(SRTPError) {
         try sender?.protect(buffer, count: &count)
         return true
       } catch { return false }
     }
-    guard isProtected, keys != nil else { return }
+    guard isProtected else { return }
     sequence &+= 1
     ticks += 1
     statistics.sentPackets += 1
-    output.datagrams.append(.init(bytes: Array(packet[..<count]), local: pair.local, remote: pair.remote))
+    packet.removeLast(packet.count - count)
+    output.datagrams.append(.init(bytes: packet, local: pair.local, remote: pair.remote))
   }
 }

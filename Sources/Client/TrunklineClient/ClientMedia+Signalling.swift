@@ -62,13 +62,16 @@ extension ClientMedia {
       case .pcma: .pcma
       default: .opus
       }
-    if audioReceiver?.encoding != encoding {
-      audioReceiver = try? AudioReceiver(encoding: encoding)
-      encoder = try? AudioEncoder(encoding: encoding)
+    if self.encoding != encoding {
+      self.encoding = encoding
       reception = ReceiverStatistics(clockRateHz: encoding.clockRateHz)
       digitReceiver = DigitReceiver(clockRateHz: encoding.clockRateHz)
     }
-    if audioReceiver == nil || encoder == nil { output.reports.append(.failed(.device, "the \(encoding.name) codec did not start")) }
+    if configuration.codesAudio, audioReceiver?.encoding != encoding {
+      audioReceiver = try? AudioReceiver(encoding: encoding)
+      encoder = try? AudioEncoder(encoding: encoding)
+    }
+    if configuration.codesAudio, audioReceiver == nil || encoder == nil { output.reports.append(.failed(.device, "the \(encoding.name) codec did not start")) }
     handleTimeout(at: now, into: &output)
   }
 

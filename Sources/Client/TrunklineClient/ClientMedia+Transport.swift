@@ -34,7 +34,7 @@ extension ClientMedia {
       guard association != nil else { return }
       bytes.withUnsafeBytes { association?.receive($0) }
       advanceHandshake(now, &output)
-    case .rtp: receiveAudio(bytes, now)
+    case .rtp: receiveAudio(bytes, now, &output)
     case .rtcp:
       var packet = bytes
       var count = packet.count

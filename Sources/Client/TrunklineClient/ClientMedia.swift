@@ -3,7 +3,7 @@ public import Bytes
 public import DTLS
 import ICE
 import MediaSession
-import RTP
+public import RTP
 public import SDP
 import SRTP
 import STUN
@@ -16,6 +16,9 @@ public struct ClientMedia: ~Copyable {
     public var localAddresses: [SocketAddress]
     public var codecs: [AudioCodecName]
     public var identity: DTLSIdentity
+    /// False for an owner that codes audio itself: what comes in is left in `Output.frames` as it came, what goes out is given to
+    /// `send(encoded:)`, and `tick` is not used.
+    public var codesAudio = true
     let fingerprint: FingerprintAttribute
 
     /// nil only if the identity's fingerprint is of an algorithm that SDP does not carry, which OpenSSL cannot give us.
@@ -34,7 +37,14 @@ public struct ClientMedia: ~Copyable {
       public var local: SocketAddress
       public var remote: SocketAddress
     }
+    /// The payload of an authentic RTP packet.
+    public struct Frame: Sendable {
+      public var header: RTPHeader
+      public var payload: [UInt8]
+    }
     public var datagrams: [Datagram] = []
+    /// Only while `Configuration.codesAudio` is false.
+    public var frames: [Frame] = []
     public var reports: [ClientCall.MediaReport] = []
     public init() {}
   }
@@ -66,6 +76,7 @@ public struct ClientMedia: ~Copyable {
   var sender: SRTPSender?
   var receiver: SRTPReceiver?
   var isConnectedTold = 0
+  var encoding: AudioEncoding?
   var audioReceiver: AudioReceiver?
   var encoder: AudioEncoder?
   var reception: ReceiverStatistics

@@ -1,0 +1,34 @@
+import AudioCodecs
+import DemoSpeech
+
+/// The two sentences, coded once in frames of 20 ms and replayed by every call.
+struct CodedSpeech {
+  let telephone: [Int16]
+  let app: [Int16]
+  /// G.711 µ-law of the telephone's sentence.
+  let telephoneFrames: [[UInt8]]
+  /// Opus of the app's sentence.
+  let appFrames: [[UInt8]]
+
+  init() throws(OpusError) {
+    let frames = DemoSpeech.telephone.count / 160
+    telephoneFrames = (0..<frames).map { Array(DemoSpeech.telephone[$0 * 160..<($0 + 1) * 160]) }
+    telephone = Array(SpeechSource.telephone.prefix(frames * 160))
+    let speech = SpeechSource.app
+    app = Array(speech.prefix(speech.count / 160 * 160))
+    appFrames = try Self.opus(app)
+  }
+
+  private static func opus(_ samples: [Int16]) throws(OpusError) -> [[UInt8]] {
+    var encoder = try OpusEncoder()
+    var frames: [[UInt8]] = []
+    var payload = [UInt8](repeating: 0, count: AudioCodecs.Limits.opusFrameLength)
+    for start in stride(from: 0, to: samples.count, by: 160) {
+      let frame = Array(samples[start..<start + 160])
+      var room = payload.mutableSpan
+      let length = try encoder.encode(frame.span, into: &room)
+      frames.append(Array(payload[..<length]))
+    }
+    return frames
+  }
+}

@@ -1,0 +1,166 @@
+import AppProtocol
+import Bytes
+import Platform
+import RTP
+import TrunklineClient
+
+extension LoadGenerator {
+  // MARK: session
+
+  func happened(_ call: LoadCall, _ event: WebSocketClient.Event) {
+    switch event {
+    case .opened: give(call, .socketOpened)
+    case .received(let bytes): give(call, .frame(bytes))
+    case .closed(let code, let why):
+      if stage != .over { result.problems.append("app \(call.number): socket closed with \(code) \(why ?? "")") }
+      give(call, .socketClosed(code))
+    }
+  }
+
+  func give(_ call: LoadCall, _ input: ClientSession.Input) {
+    var actions: [ClientSession.Action] = []
+    call.app.session.handle(input, at: loop.now, into: &actions)
+    perform(actions, call)
+  }
+
+  private func perform(_ actions: [ClientSession.Action], _ call: LoadCall) {
+    for action in actions {
+      switch action {
+      case .connect: webSockets?.connect(call.number)
+      case .write(let bytes): webSockets?.send(call.number, bytes)
+      case .close(let code): webSockets?.close(call.number, code)
+      case .event(let event): told(call, event)
+      }
+    }
+  }
+
+  private func told(_ call: LoadCall, _ event: ClientSession.Event) {
+    switch event {
+    case .online: call.app.isOnline = true
+    case .offline: call.app.isOnline = false
+    case .refused(let code): result.problems.append("app \(call.number): the session was refused with \(code)")
+    case .message(.callOffer(let offer), let id?):
+      guard call.app.call == nil, !call.isOutgoing else { return }
+      call.app.call = ClientCall(incoming: id, from: offer.from)
+      call.app.answerAt = loop.now + Self.answerAfter
+      act(call, .offered(sdp: offer.sdp, generation: offer.gen))
+    case .message(let message, let id): if id != nil, id == call.app.call?.id { act(call, .message(message)) }
+    case .answered(let id, _, let answer): if let tag = call.app.tags.removeValue(forKey: id) { act(call, .answered(tag, answer)) }
+    case .mediaAnswer: break
+    }
+  }
+
+  // MARK: call
+
+  func dial(_ call: LoadCall) {
+    var made = ClientCall(outgoing: Identifier(random: random), to: Handle(k: .phone, h: call.dialled), from: nil)
+    var actions: [ClientCall.Action] = []
+    made.dial(into: &actions)
+    call.app.call = made
+    perform(actions, call)
+  }
+
+  func act(_ call: LoadCall, _ input: ClientCall.Input) {
+    var actions: [ClientCall.Action] = []
+    call.app.call?.handle(input, into: &actions)
+    perform(actions, call)
+  }
+
+  private func perform(_ actions: [ClientCall.Action], _ call: LoadCall) {
+    guard let id = call.app.call?.id else { return }
+    var output = ClientMedia.Output()
+    var toSession: [ClientSession.Action] = []
+    for action in actions {
+      switch action {
+      case .request(let message, let tag):
+        call.app.tags[call.app.session.request(message, call: id, at: loop.now, into: &toSession)] = tag
+      case .notify(let message): call.app.session.notify(message, call: id, at: loop.now, into: &toSession)
+      case .media(let order): call.app.media.handle(order, at: loop.now, into: &output)
+      case .stateChanged(let state): changed(call, state)
+      case .digit, .quality: break
+      }
+    }
+    perform(toSession, call)
+    take(output, call)
+  }
+
+  private func changed(_ call: LoadCall, _ state: ClientCall.State) {
+    switch state {
+    case .connected:
+      call.app.isConnected = true
+      checkUp(call)
+    case .ended:
+      let reason = call.app.call?.reason?.rawValue ?? "?"
+      if call.phase != .ending { fail(call, "ended for the app: \(reason)") }
+      call.app.isConnected = false
+      checkOver(call)
+    default: break
+    }
+  }
+
+  // MARK: both sides
+
+  func checkUp(_ call: LoadCall) {
+    guard call.phase == .settingUp, call.app.isConnected, call.trunk.isAnswered, call.trunk.media != nil else { return }
+    (call.phase, call.setUp) = (.up, loop.now - call.startedAt)
+  }
+
+  /// Hangs up on the side whose turn it is.
+  func end(_ call: LoadCall) {
+    guard call.phase == .up, let id = call.app.call?.id, let leg = call.trunk.leg else { return }
+    call.phase = .ending
+    result.expectedEnds["\(id)"] = call.endedByTrunk ? "remoteHangup trunk" : "localEnd app"
+    if call.endedByTrunk { feed(.command(.bye(leg, nil))) } else { act(call, .hangUp) }
+  }
+
+  func checkOver(_ call: LoadCall) {
+    guard call.phase == .ending, call.trunk.isOver, call.app.call?.state == .ended else { return }
+    call.phase = .over
+    result.ended += 1
+  }
+
+  func fail(_ call: LoadCall, _ why: String) {
+    guard call.phase != .over, call.phase != .ending else { return }
+    call.phase = .over
+    if result.problems.count < 100 { result.problems.append("call \(call.number): \(why)") }
+  }
+
+  // MARK: media
+
+  private func take(_ output: ClientMedia.Output, _ call: LoadCall) {
+    call.app.transmit(output)
+    for frame in output.frames { heard(frame, call) }
+    for report in output.reports { act(call, .media(report)) }
+  }
+
+  private func heard(_ frame: ClientMedia.Output.Frame, _ call: LoadCall) {
+    let now = MonotonicClock.now()
+    call.app.heard.receive(
+      sequence: frame.header.sequence.raw, timestamp: frame.header.timestamp.raw, at: now, counted: stage == .held)
+    if call.isSampled, !call.heardByApp.isFull { call.heardByApp.heard(frame.header.timestamp, frame.payload, at: now) }
+  }
+
+  func advanceApp(_ call: LoadCall, _ now: Instant) {
+    if let due = call.app.session.nextDeadline, due <= now { give(call, .timer) }
+    if let due = call.app.media.nextDeadline, due <= now {
+      var output = ClientMedia.Output()
+      call.app.media.handleTimeout(at: now, into: &output)
+      take(output, call)
+    }
+    if let due = call.app.answerAt, due <= now {
+      call.app.answerAt = nil
+      act(call, .answer(ageMilliseconds: 0))
+    }
+  }
+
+  func receiveApp(_ call: LoadCall) {
+    withUnsafeTemporaryAllocation(byteCount: 2048, alignment: 8) { buffer in
+      while let (count, source) = (try? call.app.socket.receive(into: buffer)) ?? nil {
+        var output = ClientMedia.Output()
+        call.app.media.receive(
+          Array(buffer[..<min(count, buffer.count)]), from: source, to: call.app.socket.localAddress, at: MonotonicClock.now(), into: &output)
+        take(output, call)
+      }
+    }
+  }
+}

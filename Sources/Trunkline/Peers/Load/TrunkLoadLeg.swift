@@ -1,0 +1,88 @@
+import Bytes
+import Platform
+import RTP
+import SDP
+import SIPDialogs
+
+/// The carrier's half of one call: a pair of sockets, what is sent and what is counted.
+final class TrunkLoadLeg {
+  let socket: UDPSocket
+  let control: UDPSocket
+  var leg: LegID?
+  var negotiation: TrunkNegotiation
+  /// The peer's media once settled.
+  var media: TrunkMedia?
+  var isAnswered = false
+  var isOver = false
+  private(set) var sent: UInt64 = 0, withheld: UInt64 = 0, unsent: UInt64 = 0
+  var heard = StreamCount(clockRateHz: 8000)
+  private var position: Int
+  private var sequence: UInt16
+  private var timestamp: UInt32
+  private let ssrc: UInt32
+  private var held: [(at: Instant, packet: [UInt8])] = []
+  private var impairment = Impairment()
+
+  init(address: IPAddress, number: Int, random: RandomSource) throws(SystemError) {
+    (socket, control) = try Self.bindPair(address, random)
+    negotiation = TrunkNegotiation(local: socket.localAddress, codecs: [.pcmu, .pcma], sessionID: random.next() >> 2)
+    sequence = UInt16(truncatingIfNeeded: random.next())
+    timestamp = UInt32(truncatingIfNeeded: random.next())
+    ssrc = UInt32(truncatingIfNeeded: random.next())
+    position = number * 37
+  }
+
+  private static func bindPair(_ address: IPAddress, _ random: RandomSource) throws(SystemError) -> (UDPSocket, UDPSocket) {
+    for attempt in 0... {
+      let port = UInt16(20_000 + 2 * (random.next() % 10_000))
+      do {
+        let socket = try UDPSocket(bind: SocketAddress(address, port))
+        return (socket, try UDPSocket(bind: SocketAddress(address, port + 1)))
+      } catch {
+        if attempt == 200 || !error.isAddressInUse { throw error }
+      }
+    }
+    throw SystemError("bind udp")
+  }
+
+  func use(_ network: LoadOptions.Network, seed: UInt64) {
+    impairment = Impairment(
+      lossPercent: network.lossPercent, jitterMilliseconds: network.jitterMilliseconds, reorderPercent: network.reorderPercent, seed: seed)
+  }
+
+  /// Sends the next 20 ms; returns which frame of the sentence it was, nil if nothing may be sent.
+  func speak(_ frames: [[UInt8]], at now: Instant) -> Int? {
+    guard let media, media.direction.sends, !isOver, !frames.isEmpty else { return nil }
+    let frame = position % frames.count
+    var packet = [UInt8](repeating: 0, count: 12 + frames[frame].count)
+    let header = RTPHeader(
+      payloadType: media.payloadType, marker: sent == 0, sequence: SequenceNumber(raw: sequence), timestamp: RTPTimestamp(raw: timestamp),
+      ssrc: SSRC(raw: ssrc))
+    var room = packet.mutableSpan
+    _ = header.write(into: &room)
+    packet.replaceSubrange(12..., with: frames[frame])
+    sequence &+= 1
+    timestamp &+= 160
+    position += 1
+    sent += 1
+    if impairment.isNone {
+      transmit(packet, media.remote)
+    } else if let wait = impairment.next() {
+      if wait <= .zero { transmit(packet, media.remote) } else { held.append((now + wait, packet)) }
+    } else {
+      withheld += 1
+    }
+    return frame
+  }
+
+  private func transmit(_ packet: [UInt8], _ remote: SocketAddress) {
+    if (try? socket.send(packet, to: remote)) != true { unsent += 1 }
+  }
+
+  /// Sends what a bad network held back until now.
+  func release(at now: Instant) {
+    guard !held.isEmpty, let media else { return }
+    for entry in held where entry.at <= now { transmit(entry.packet, media.remote) }
+    held.removeAll { $0.at <= now }
+  }
+}
