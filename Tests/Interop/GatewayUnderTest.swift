@@ -13,11 +13,15 @@ final class GatewayUnderTest: @unchecked Sendable {
   let carrier: UInt16
   let trunkPorts: UInt16
   private(set) var process: Spawned
+  private let binary: String
 
   /// `more` replaces or adds top-level lines of the configuration by key: "timers: …".
-  init(_ more: [String] = [], users: [String: String] = ["alice": "+15551230001", "bob": "+15551230002"], trunk: String = "", media: String = "[ 127.0.0.1 ]")
-    async throws
-  {
+  /// `binary`: another build of the gateway than the one beside the tests.
+  init(
+    _ more: [String] = [], users: [String: String] = ["alice": "+15551230001", "bob": "+15551230002"], trunk: String = "",
+    media: String = "[ 127.0.0.1 ]", binary: String = Surroundings.trunkline
+  ) async throws {
+    self.binary = binary
     folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-\(UUID().uuidString.prefix(8))").path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     sip = try FreePorts.udp()
@@ -42,15 +46,15 @@ final class GatewayUnderTest: @unchecked Sendable {
       lines.append(line)
     }
     try (lines.joined(separator: "\n") + "\n").write(toFile: folder + "/gateway.yaml", atomically: true, encoding: .utf8)
-    process = try Self.spawn(folder)
+    process = try Self.spawn(folder, binary)
     try await waitUntilReady()
   }
 
   deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-  private static func spawn(_ folder: String) throws -> Spawned {
+  private static func spawn(_ folder: String, _ binary: String) throws -> Spawned {
     try Spawned(
-      "gateway", Surroundings.trunkline, ["serve", "--config", folder + "/gateway.yaml"], in: folder,
+      "gateway", binary, ["serve", "--config", folder + "/gateway.yaml"], in: folder,
       environment: ["SWIFT_BACKTRACE": "enable=no"])
   }
 
@@ -61,7 +65,7 @@ final class GatewayUnderTest: @unchecked Sendable {
 
   /// Starts it again in the same folder, after it was killed.
   func restart() async throws {
-    process = try Self.spawn(folder)
+    process = try Self.spawn(folder, binary)
     try await waitUntilReady()
   }
 

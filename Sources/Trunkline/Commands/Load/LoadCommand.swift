@@ -1,0 +1,121 @@
+import ArgumentParser
+import Bytes
+import CallFlow
+import Configuration
+import Foundation
+import JSONWebToken
+import Peers
+import Platform
+
+/// `trunkline load`: many calls at once against a running gateway.
+struct LoadCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "load", abstract: "Plays many calls at once through a running gateway and measures them.",
+    discussion: """
+      Reads the gateway's own configuration: its addresses, its key, and as many users as there are to be calls, each with a number. One
+      process plays the carrier and all apps; half of the calls are placed by apps. Ends with status 0 only if every call was set up, lost
+      nothing, ended as planned, has its record, and every gauge of the gateway is back where it was.
+
+      EXAMPLES:
+        trunkline load --config load.yaml --calls 50 --seconds 60 --pid $(pidof trunkline)
+        trunkline load --config load.yaml --calls 100 --seconds 600 --network 0,0,0 --network 2,30,1 --json
+      """)
+
+  @Option(help: "The gateway's configuration file.") var config: String
+  @Option(help: "Calls at once.") var calls = 50
+  @Option(help: "How long all of them stay up.") var seconds = 60.0
+  @Option(help: ArgumentHelp("Calls begun a second.", valueName: "n")) var rate = 10.0
+  @Option(help: ArgumentHelp("Share of calls that apps place.", valueName: "percent")) var outgoing = 50
+  @Option(help: "Calls whose speech is scored.") var sampled = 4
+  @Option(help: ArgumentHelp("A state of the carrier's network; several are gone through in turn.", valueName: "loss %,jitter ms,reorder %"))
+  var network: [String] = []
+  @Option(help: "The gateway's process, for its memory and CPU.") var pid: Int32?
+  @Flag(help: "Prints the figures as JSON.") var json = false
+
+  /// How long after the last call records and gauges may take: DTLS memory is freed 30 s after its handshake.
+  static let afterwards = Duration.seconds(40)
+
+  func validate() throws {
+    guard calls > 0, seconds > 0, rate > 0, (0...100).contains(outgoing) else { throw ValidationError("numbers above zero are wanted") }
+    if let bad = network.first(where: { LoadOptions.Network($0) == nil }) { throw ValidationError("--network \(bad): as in 2,30,1") }
+  }
+
+  func run() throws {
+    let settings = try SettingsSource.load(config)
+    let options = try loadOptions(settings)
+    let watch = try GatewayWatch(AdminClient(address: settings.listen.admin, token: settings.listen.adminToken?.exposed), pid: pid)
+    defer { watch.stop() }
+    let before = try watch.metrics()
+    let old = Set(Self.records(settings.records).map(\.call))
+    let generator: LoadGenerator
+    do {
+      generator = try LoadGenerator(options) { complain($0) }
+    } catch {
+      throw ValidationError("\(error)")
+    }
+    generator.onHold = { watch.watch($0) }
+    let signals = StopSignal { generator.stop() }
+    let result = generator.run()
+    withExtendedLifetime(signals) {}
+    let report = try conclude(result, watch, before, settings, old)
+    print(json ? try Self.encoded(report) : report.table)
+    if !report.failures.isEmpty { throw ExitCode(1) }
+  }
+
+  private func loadOptions(_ settings: Settings) throws -> LoadOptions {
+    var options = LoadOptions()
+    let users = settings.users.filter { !$0.numbers.isEmpty }
+    guard users.count >= calls else { throw ValidationError("\(config) has \(users.count) users with a number, \(calls) are needed") }
+    guard let sip = settings.listen.sipUDP, let trunk = settings.trunks.first(where: { $0.uri != nil })?.uri else {
+      throw ValidationError("\(config) needs listen.sip.udp and a trunk with a uri, where the load's carrier listens")
+    }
+    let signer = try TokenSigner(keys: settings.auth.keys())
+    let expiry = WallClock.nowMilliseconds() / 1000 + 86_400
+    options.clients = try users.prefix(calls).map { user in
+      let claims = Claims(sub: user.id, dev: "load", aud: [settings.auth.audience], exp: expiry)
+      return .init(token: try signer.sign(claims), device: "load", number: user.numbers[0])
+    }
+    options.url = "\(settings.listen.appTLS == nil ? "ws" : "wss")://\(settings.listen.app)/v1/connect"
+    (options.gateway, options.listen) = (sip, trunk.address)
+    if !sip.ip.isLoopback { options.mediaAddress = routeAddress(toward: sip) ?? .loopback }
+    (options.hold, options.callsPerSecond) = (.seconds(seconds), rate)
+    (options.outgoingPercent, options.sampled) = (outgoing, sampled)
+    options.networks = network.compactMap { LoadOptions.Network($0) }
+    return options
+  }
+
+  /// Waits for records and gauges, then puts all figures together.
+  private func conclude(
+    _ result: LoadResult, _ watch: GatewayWatch, _ before: GatewayWatch.Metrics, _ settings: Settings, _ old: Set<CallID>
+  ) throws -> LoadReport {
+    let end = MonotonicClock.now() + Self.afterwards
+    var after = try watch.metrics()
+    var records: [CallRecord] = []
+    repeat {
+      records = Self.records(settings.records).filter { !old.contains($0.call) }
+      after = try watch.metrics()
+      if records.count >= result.asked, LoadReport.unreturned(before, after).isEmpty { break }
+      usleep(250_000)
+    } while MonotonicClock.now() < end
+    var report = LoadReport(result)
+    report.process = watch.figures(calls: result.connected)
+    report.take(before, watch.atHold, after)
+    report.take(records)
+    var limits = LoadReport.Limits()
+    limits.isGoodNetwork = network.isEmpty
+    report.judge(limits)
+    return report
+  }
+
+  private static func records(_ path: String) -> [CallRecord] {
+    let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
+    let decoder = JSONDecoder()
+    return text.split(separator: "\n").compactMap { try? decoder.decode(CallRecord.self, from: Data($0.utf8)) }
+  }
+
+  private static func encoded(_ report: LoadReport) throws -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return String(decoding: try encoder.encode(report), as: UTF8.self)
+  }
+}

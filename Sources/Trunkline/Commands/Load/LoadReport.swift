@@ -1,0 +1,153 @@
+import CallFlow
+import Foundation
+import Peers
+
+/// A load run in figures, from both sides.
+struct LoadReport: Codable {
+  var run: LoadResult
+  var gateway = Gateway()
+  var process: GatewayWatch.Figures?
+  /// What was not as it should be; empty when the run is good.
+  var failures: [String] = []
+
+  struct Gateway: Codable {
+    var records = 0
+    var packetsFromTrunk: UInt64 = 0, packetsFromApp: UInt64 = 0
+    var lostFromTrunk: UInt64 = 0, lostFromApp: UInt64 = 0
+    var late: UInt64 = 0, dropped: UInt64 = 0, concealedMilliseconds: UInt64 = 0
+    var ticksLeftOut = 0.0
+    var sendRefused = 0.0
+    /// Upper bound of the bucket, in milliseconds, while all calls were up.
+    var tickLatenessP50 = 0.0, tickLatenessP99 = 0.0
+    var answeredWithoutMedia = 0.0
+    /// Gauges that did not come back: name → before and after.
+    var gauges: [String: [Double]] = [:]
+  }
+
+  /// The limits of a good run; loss is always zero on a good network.
+  struct Limits {
+    var slopeKilobytesPerMinute = 512.0
+    var isGoodNetwork = true
+  }
+
+  /// Gauges that need not be back at once: what a process is, and what is kept for a time after a call on purpose.
+  static let changing: Set<String> = [
+    "trunkline_call_tombstones", "trunkline_control_delay_seconds", "trunkline_mailbox_high_water", "process_resident_memory_bytes",
+    "process_open_fds", "process_start_time_seconds",
+  ]
+
+  init(_ run: LoadResult) { self.run = run }
+
+  mutating func take(_ before: GatewayWatch.Metrics, _ held: GatewayWatch.Metrics?, _ after: GatewayWatch.Metrics) {
+    func grown(_ name: String) -> Double { after.sum(name) - before.sum(name) }
+    gateway.ticksLeftOut = grown("trunkline_media_ticks_left_out_total")
+    let refused = "way=\"send_refused\""
+    gateway.sendRefused =
+      after.value("trunkline_media_packets_total", refused) - before.value("trunkline_media_packets_total", refused)
+    gateway.answeredWithoutMedia = after.sum("trunkline_answered_without_media_total")
+    let lateness = "trunkline_media_tick_lateness_seconds"
+    gateway.tickLatenessP50 = after.quantile(0.5, of: lateness, since: held ?? before) * 1000
+    gateway.tickLatenessP99 = after.quantile(0.99, of: lateness, since: held ?? before) * 1000
+    gateway.gauges = Self.unreturned(before, after)
+  }
+
+  static func unreturned(_ before: GatewayWatch.Metrics, _ after: GatewayWatch.Metrics) -> [String: [Double]] {
+    var out: [String: [Double]] = [:]
+    for (name, value) in after.gauges where !changing.contains(after.family(name)) {
+      let old = before.values[name] ?? 0
+      if value != old { out[name] = [old, value] }
+    }
+    return out
+  }
+
+  mutating func take(_ records: [CallRecord]) {
+    gateway.records = records.count
+    for record in records {
+      for stream in [record.fromTrunk, record.fromApp].compactMap(\.self) {
+        gateway.late += stream.late
+        gateway.dropped += stream.dropped
+        gateway.concealedMilliseconds += stream.concealedMs
+      }
+      gateway.packetsFromTrunk += record.fromTrunk?.packets ?? 0
+      gateway.packetsFromApp += record.fromApp?.packets ?? 0
+      gateway.lostFromTrunk += record.fromTrunk?.lost ?? 0
+      gateway.lostFromApp += record.fromApp?.lost ?? 0
+      guard let expected = run.expectedEnds["\(record.call)"] else {
+        failures.append("the record of call \(record.call) is of no call that was held: \(record.end.reason.rawValue)")
+        continue
+      }
+      let found = "\(record.end.reason.rawValue) \(record.end.by.rawValue)"
+      if found != expected { failures.append("call \(record.call) ended with \(found) instead of \(expected)") }
+    }
+  }
+
+  mutating func judge(_ limits: Limits) {
+    func check(_ isGood: Bool, _ text: String) { if !isGood { failures.append(text) } }
+    failures += run.problems
+    check(run.connected == run.asked, "\(run.connected) of \(run.asked) calls were connected")
+    check(run.ended == run.connected, "\(run.ended) of \(run.connected) calls ended on both sides as planned")
+    check(gateway.records == run.asked, "\(gateway.records) records for \(run.asked) calls")
+    check(gateway.answeredWithoutMedia == 0, "answered without media: \(gateway.answeredWithoutMedia)")
+    check(gateway.gauges.isEmpty, "gauges are not back: \(gateway.gauges.map { "\($0.key) \($0.value)" }.sorted().joined(separator: ", "))")
+    check(run.appToTrunk.refused + run.trunkToApp.refused == 0, "SRTP packets did not verify: \(run.trunkToApp.refused)")
+    check(run.trunkToApp.unsent + run.appToTrunk.unsent == 0, "this process could not send all: the figures are void")
+    if let process {
+      check(
+        process.residentSlopeKilobytesPerMinute < limits.slopeKilobytesPerMinute,
+        "memory grows by \(Int(process.residentSlopeKilobytesPerMinute)) KB a minute")
+    }
+    // What the apps hear is sent over a good network also when the carrier's is bad.
+    check(run.trunkToApp.lost == 0, "\(run.trunkToApp.lost) packets to the apps were lost")
+    check(run.appToTrunk.lost == 0, "\(run.appToTrunk.lost) packets to the trunk were lost")
+    check(gateway.lostFromApp == 0, "\(gateway.lostFromApp) packets from the apps did not reach a call")
+    check(gateway.sendRefused == 0, "the gateway's kernel refused \(Int(gateway.sendRefused)) packets")
+    guard limits.isGoodNetwork else { return }
+    check(gateway.lostFromTrunk == 0, "\(gateway.lostFromTrunk) packets from the trunk did not reach a call")
+    check(run.scores.allSatisfy(\.heardSpeech), "speech was not heard well: \(run.scores.filter { !$0.heardSpeech })")
+  }
+
+  var table: String {
+    func row(_ name: String, _ d: LoadResult.Direction) -> String {
+      "\(name.padded(15))\(d.sent.right(9))\(d.received.right(10))\(d.lost.right(7))\(d.withheld.right(10))\(d.reordered.right(11))"
+        + "\(d.latenessP50.right(8)) / \(d.latenessP99.right(5)) / \(d.latenessMax.right(5))"
+    }
+    var lines = [
+      "calls          \(run.connected) of \(run.asked) connected, \(run.ended) ended as planned, \(gateway.records) records, "
+        + "held \(run.heldSeconds.one) s, set-up p50 \(run.setUpP50.one) ms, p99 \(run.setUpP99.one) ms",
+      "direction           sent  received   lost  withheld  reordered   lateness ms p50 / p99 / max",
+      row("trunk to app", run.trunkToApp), row("app to trunk", run.appToTrunk),
+      "gateway        \(gateway.packetsFromTrunk) packets from trunks, \(gateway.packetsFromApp) from apps, lost \(gateway.lostFromTrunk) and "
+        + "\(gateway.lostFromApp), late \(gateway.late), dropped \(gateway.dropped), concealed \(gateway.concealedMilliseconds) ms",
+      "ticks          late p50 ≤ \(gateway.tickLatenessP50) ms, p99 ≤ \(gateway.tickLatenessP99) ms, left out \(Int(gateway.ticksLeftOut))",
+      "this process   late p50 \(run.ownLatenessP50.one) ms, p99 \(run.ownLatenessP99.one) ms, max \(run.ownLatenessMax.one) ms"
+        + (run.isVoid ? " — VOID: it could not keep time" : ""),
+    ]
+    for score in run.scores {
+      lines.append(
+        "speech         \(score.direction): delay \(score.delayMilliseconds.one) ms, level \(score.levelDecibels.one) dB, heard "
+          + "\((score.heardShare * 100).one) %, similarity \((score.similarity * 100).one) %")
+    }
+    if let process {
+      lines.append(
+        "memory         \(process.residentBeforeMegabytes.one) MB before, \(process.residentFirstMegabytes.one) MB at first, "
+          + "\(process.residentLastMegabytes.one) MB at last, slope \(process.residentSlopeKilobytesPerMinute.one) KB/min")
+      lines.append("cpu            \((process.cpuCores * 100).one) % of a core, \(process.cpuPercentPerCall.two) % per call")
+    }
+    return (lines + failures.map { "FAILED         \($0)" }).joined(separator: "\n")
+  }
+}
+
+extension String {
+  fileprivate func padded(_ width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
+  fileprivate func right(_ width: Int) -> String { String(repeating: " ", count: max(0, width - count)) + self }
+}
+
+extension UInt64 {
+  fileprivate func right(_ width: Int) -> String { String(self).right(width) }
+}
+
+extension Double {
+  fileprivate var one: String { String(format: "%.1f", self) }
+  fileprivate var two: String { String(format: "%.2f", self) }
+  fileprivate func right(_ width: Int) -> String { one.right(width) }
+}

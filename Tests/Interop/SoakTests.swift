@@ -1,0 +1,32 @@
+import Foundation
+import Testing
+
+extension Interop {
+  /// Many calls at once through a release build, measured by `trunkline load` (Scripts/test runs this alone on the machine).
+  @Suite(.serialized) struct SoakTests {
+    static let calls = 50
+    /// A debug build transcodes too slowly for 50 calls: Scripts/test builds the release binary and names it here.
+    static let binary = ProcessInfo.processInfo.environment["TRUNKLINE_BINARY"]
+
+    @Test(.enabled(if: binary != nil, "TRUNKLINE_BINARY names no release build of trunkline; Scripts/test makes one"))
+    func `50 concurrent bridged calls for 60 s: no packet lost by us, flat memory, every gauge back to zero`() async throws {
+      let users = Dictionary(uniqueKeysWithValues: (0..<Self.calls).map { ("user\($0)", "+1555\(2_000_000 + $0)") })
+      let ports = try FreePorts.row(UInt16(4 * Self.calls + 2))
+      let gateway = try await GatewayUnderTest(
+        [
+          "media: { addresses: [ 127.0.0.1 ], threads: 2, app_port: \(ports), trunk_ports: \(ports + 2)-\(ports + UInt16(4 * Self.calls) + 1) }",
+          "log: { level: notice }",
+        ], users: users, binary: try #require(Self.binary))
+      let seconds = ProcessInfo.processInfo.environment["TRUNKLINE_SOAK_SECONDS"] ?? "60"
+      let load = try Spawned(
+        "load", try #require(Self.binary),
+        ["load", "--config", gateway.folder + "/gateway.yaml", "--calls", "\(Self.calls)", "--seconds", seconds, "--pid", "\(gateway.process.pid)"],
+        in: gateway.folder)
+      let status = try await load.finish(within: 240)
+      print(load.text)
+      #expect(status == 0, "\(load.text)\n\(gateway.process.text.suffix(4_000))")
+      #expect(!load.text.contains("VOID"), "the machine was too busy to measure on: run it again alone")
+      try await gateway.finish()
+    }
+  }
+}
