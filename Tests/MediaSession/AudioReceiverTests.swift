@@ -1,5 +1,6 @@
 import AudioCodecs
 import Bytes
+import DemoSpeech
 import JitterBuffer
 import MediaSession
 import RTP
@@ -24,6 +25,10 @@ final class ReceiverSimulation {
     encoder = try AudioEncoder(encoding: encoding, expectedLossPercent: expectedLossPercent)
   }
 
+  /// Speech instead of the made voice, when set.
+  var speech: [Int16]?
+  private func talk(_ index: Int) -> Int16 { speech.map { $0[index % $0.count] } ?? Self.voice(index) }
+
   static func voice(_ index: Int) -> Int16 {
     // A sawtooth-like period of 40 samples whose strength changes over syllables of 250 ms.
     let phase = Double(index % 40) / 40
@@ -46,7 +51,7 @@ final class ReceiverSimulation {
     var arrivals: [(at: Int, number: Int, payload: [UInt8])] = []
     let length = packetMilliseconds * 8
     for number in 0..<packets {
-      let samples = (0..<length).map { Self.voice(number * length + $0) }
+      let samples = (0..<length).map { talk(number * length + $0) }
       sent += samples
       var payload = [UInt8](repeating: 0, count: 1275)
       var span = payload.mutableSpan
@@ -222,5 +227,27 @@ final class ReceiverSimulation {
       if random.next() % 2 == 0 { simulation.pull(at: time) }
     }
     #expect(simulation.heard.count == simulation.results.count * 160)
+  }
+
+  @Test(arguments: [5, 7, 11])
+  func `what is made up for lost speech is nearer to it than silence, and as loud`(_ every: Int) throws {
+    let octets = DemoSpeech.telephone
+    var speech = [Int16](repeating: 0, count: octets.count)
+    var span = speech.mutableSpan
+    _ = G711.decode(octets.span, law: .mu, into: &span)
+    let simulation = try ReceiverSimulation(.pcmu)
+    simulation.speech = speech
+    let lost = Array(stride(from: 10, to: 380, by: every))
+    try simulation.run(packets: 380) { lost.contains($0) ? nil : 3 }
+    // Ticks and packets coincide here: tick n plays packet n.
+    var (energy, made, error) = (0.0, 0.0, 0.0)
+    for index in lost.flatMap({ $0 * 160..<($0 + 1) * 160 }) {
+      let (a, b) = (Double(simulation.sent[index]), Double(simulation.heard[index]))
+      energy += a * a
+      made += b * b
+      error += (a - b) * (a - b)
+    }
+    #expect(error < 0.8 * energy)
+    #expect(made > 0.5 * energy && made < 2 * energy)
   }
 }

