@@ -30,7 +30,13 @@ public final class ControlMetrics: Sendable {
 
   static let lengthBounds: [Double] = [1, 5, 10, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 14_400]
 
-  public init(turns: Histogram) { self.turns = turns }
+  public init(turns: Histogram) {
+    self.turns = turns
+    // Every refusal has its row from the start: a first refusal is then seen as a step from 0.
+    for direction in CallDirection.allCases {
+      for reason in Refusal.Reason.allCases { _ = refused.counter(direction.rawValue, reason.rawValue) }
+    }
+  }
 
   /// Calls that are not over, as of the last turn.
   public var liveCalls: Int64 { live.value }

@@ -1,0 +1,116 @@
+import Bytes
+import Foundation
+import Glibc
+import Platform
+
+/// A trunk that sends whatever bytes a test wants: one UDP socket on any loopback address. It answers nothing by itself.
+final class RawTrunk {
+  let address: SocketAddress
+  private let fd: Int32
+  private let gateway: SocketAddress
+  private var count = 0
+
+  init(_ gateway: GatewayUnderTest, from ip: IPAddress = .loopback) throws {
+    let fd = socket(AF_INET, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    guard fd >= 0 else { throw Spawned.Failure(description: "no socket") }
+    var own = SocketAddress(ip, 0)
+    guard own.withSockaddr({ bind(fd, $0, $1) }) == 0 else { throw Spawned.Failure(description: "cannot bind \(ip)") }
+    var name = sockaddr_in()
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    _ = withUnsafeMutablePointer(to: &name) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(fd, $0, &length) }
+    }
+    own.port = UInt16(bigEndian: name.sin_port)
+    address = own
+    self.fd = fd
+    self.gateway = SocketAddress(.loopback, gateway.sip)
+  }
+
+  deinit { close(fd) }
+
+  func send(_ bytes: [UInt8], to other: SocketAddress? = nil) {
+    _ = (other ?? gateway).withSockaddr { sendto(fd, bytes, bytes.count, 0, $0, $1) }
+  }
+  func send(_ text: String) { send(Array(text.utf8)) }
+
+  /// The next datagram as text; nil if none came.
+  func receive(within milliseconds: Int) -> String? {
+    var limit = timeval(tv_sec: milliseconds / 1_000, tv_usec: milliseconds % 1_000 * 1_000)
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    var bytes = [UInt8](repeating: 0, count: 65_536)
+    let count = recv(fd, &bytes, bytes.count, 0)
+    return count > 0 ? String(decoding: bytes[..<count], as: UTF8.self) : nil
+  }
+
+  struct Answer {
+    var code: Int
+    var text: String
+    func header(_ name: String) -> String? {
+      text.split(separator: "\r\n").first { $0.lowercased().hasPrefix(name.lowercased() + ":") }
+        .map { $0.dropFirst(name.count + 1).trimmingCharacters(in: .whitespaces) }
+    }
+  }
+
+  /// Sends a request and gives its final response, acknowledged if it was an INVITE; nil if none came.
+  func ask(_ request: Request, within seconds: Double = 10) -> Answer? {
+    send(request.text)
+    let end = ContinuousClock.now + .seconds(seconds)
+    while ContinuousClock.now < end {
+      guard let text = receive(within: 200), text.hasPrefix("SIP/2.0 ") else { continue }
+      guard let code = Int(text.dropFirst(8).prefix(3)), code >= 200 else { continue }
+      guard text.contains("Call-ID: \(request.callID)") else { continue }
+      let answer = Answer(code: code, text: text)
+      if request.method == "INVITE" { send(request.acknowledgement(of: answer)) }
+      return answer
+    }
+    return nil
+  }
+
+  /// A request as text: change what should be wrong.
+  struct Request {
+    var method: String
+    var callID: String
+    var branch: String
+    var lines: [String]
+    var body: String
+
+    var text: String { (lines + ["Content-Length: \(body.utf8.count)", "", body]).joined(separator: "\r\n") }
+
+    /// Takes the line of a header out, or puts another in its place.
+    func with(_ header: String, _ value: String?) -> Request {
+      var out = self
+      out.lines.removeAll { $0.lowercased().hasPrefix(header.lowercased() + ":") }
+      if let value { out.lines.append("\(header): \(value)") }
+      return out
+    }
+
+    fileprivate func acknowledgement(of answer: Answer) -> String {
+      let uri = lines[0].split(separator: " ")[1]
+      let same = ["Via:", "From:", "Call-ID:", "Max-Forwards:"]
+      let kept = lines.dropFirst().filter { line in same.contains { line.hasPrefix($0) } }
+      let own = ["ACK \(uri) SIP/2.0"] + kept + ["To: \(answer.header("To") ?? "")", "CSeq: 1 ACK", "Content-Length: 0", "", ""]
+      return own.joined(separator: "\r\n")
+    }
+  }
+
+  func request(_ method: String, to number: String = "+15551230001", sdp: String? = nil) -> Request {
+    count += 1
+    let branch = "z9hG4bKraw\(address.port)x\(count)"
+    let callID = "raw-\(address.port)-\(count)@127.0.0.1"
+    let lines = [
+      "\(method) sip:\(number)@\(gateway) SIP/2.0", "Via: SIP/2.0/UDP \(address);branch=\(branch);rport",
+      "From: <sip:15550009999@\(address)>;tag=raw\(count)", "To: <sip:\(number)@\(gateway)>", "Call-ID: \(callID)",
+      "CSeq: 1 \(method)", "Contact: <sip:raw@\(address)>", "Max-Forwards: 70",
+    ]
+    return Request(
+      method: method, callID: callID, branch: branch, lines: lines + (sdp == nil ? [] : ["Content-Type: application/sdp"]),
+      body: sdp ?? "")
+  }
+
+  /// An offer with these payload types on a port that nobody listens on.
+  static func offer(_ formats: String = "0 8", more: [String] = []) -> String {
+    ([
+      "v=0", "o=raw 1 1 IN IP4 127.0.0.1", "s=-", "c=IN IP4 127.0.0.1", "t=0 0", "m=audio 9 RTP/AVP \(formats)",
+    ] + more).map { $0 + "\r\n" }.joined()
+  }
+}

@@ -1,0 +1,105 @@
+import Foundation
+import Testing
+
+extension Interop {
+  /// Exactly one record per call, whatever happens to the process or its disk.
+  @Suite(.enabled(if: Surroundings.missing == nil, "\(Surroundings.missing ?? "")"), .serialized) struct RecordTests {
+    @Test func `kill -9 with a ringing and a connected call: each has one record, finished calls keep theirs`() async throws {
+      let gateway = try await GatewayUnderTest()
+      let trunk = try RawTrunk(gateway)
+      let finished = trunk.request("INVITE", to: "+19990000000", sdp: RawTrunk.offer())
+      #expect(trunk.ask(finished)?.code == 404)
+      let alice = try await Peers.phone(gateway, ["--answer-after", "0.1"])
+      let bob = try await Peers.phone(gateway, user: "bob", device: "d2")
+      let connected = try Peers.caller(gateway, "call", ["-d", "30000"])
+      let ringing = try Peers.caller(gateway, "call", to: "+15551230002", ["-d", "30000"])
+      _ = try await alice.event("call.connected")
+      _ = try await bob.event("prepared")
+      gateway.process.signal(SIGKILL)
+      try await gateway.process.finish(within: 5)
+      for peer in [connected, ringing, alice, bob] {
+        peer.signal(SIGKILL)
+        try await peer.finish(within: 5)
+      }
+      #expect(gateway.endReasons == ["notFound"], "a record before its time")
+      // A line that the dying process did not finish.
+      let file = try #require(FileHandle(forWritingAtPath: gateway.folder + "/calls.jsonl"))
+      try file.seekToEnd()
+      try file.write(contentsOf: Data(#"{"call":"half"#.utf8))
+      try file.close()
+
+      for _ in 0..<2 {
+        try await gateway.restart()
+        let records = try await gateway.records(3)
+        #expect(gateway.endReasons.sorted() == ["gatewayRestart", "gatewayRestart", "notFound"])
+        #expect(records.count == 3)
+        #expect(Set(records.compactMap { $0["sipCallId"] as? String }) == [finished.callID, connected.callID, ringing.callID])
+        gateway.process.signal(SIGTERM)
+        #expect(try await gateway.process.finish(within: 10) == 0)
+      }
+      try await gateway.restart()
+      let next = try RawTrunk(gateway)
+      let request = next.request("INVITE", to: "+19990000000", sdp: RawTrunk.offer())
+      #expect(next.ask(request)?.code == 404)
+      #expect(try await gateway.records(4).count == 4)
+      gateway.process.signal(SIGTERM)
+      #expect(try await gateway.process.finish(within: 10) == 0)
+    }
+
+    enum Disk: String, CaseIterable { case full, folder }
+
+    /// A full disk (a device that says so) and a path that cannot be a file: calls go on, their records wait, nothing is lost or
+    /// doubled.
+    @Test(arguments: Disk.allCases)
+    func `a records file that cannot be written: records wait, readyz says why, all are written later`(disk: Disk) async throws {
+      let gateway = try await GatewayUnderTest()
+      let path = gateway.folder + "/calls.jsonl"
+      let trunk = try RawTrunk(gateway)
+      var calls: [String] = []
+      func call() {
+        let request = trunk.request("INVITE", to: "+19990000000", sdp: RawTrunk.offer())
+        #expect(trunk.ask(request)?.code == 404)
+        calls.append(request.callID)
+      }
+      call()
+      _ = try await gateway.records(1)
+      try FileManager.default.moveItem(atPath: path, toPath: path + ".kept")
+      switch disk {
+      case .full: try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "/dev/full")
+      case .folder: try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+      }
+      for _ in 0..<5 { call() }
+      #expect(await eventually(within: 5) { try gateway.get("/readyz").status == 503 })
+      let page = try gateway.get("/readyz").body
+      #expect(page.contains("calls.jsonl"), "\(page)")
+      #expect(page.contains(disk == .full ? "No space left" : "Is a directory"), "\(page)")
+      #expect(await eventually(within: 5) { try gateway.metric("trunkline_records_waiting") == 5 })
+      #expect(try gateway.get("/healthz").status == 200)
+      #expect(trunk.ask(trunk.request("OPTIONS"))?.code == 200, "calls go on")
+
+      try FileManager.default.removeItem(atPath: path)
+      try FileManager.default.moveItem(atPath: path + ".kept", toPath: path)
+      #expect(await eventually(within: 5) { try gateway.get("/readyz").status == 200 })
+      #expect(try gateway.metric("trunkline_records_waiting") == 0)
+      #expect(try gateway.metric("trunkline_records_lost_total") == 0)
+      call()
+      try await gateway.finish(calls: calls)
+    }
+
+    @Test func `a records file that was moved away by log rotation is made anew`() async throws {
+      let gateway = try await GatewayUnderTest()
+      let path = gateway.folder + "/calls.jsonl"
+      let trunk = try RawTrunk(gateway)
+      let before = trunk.request("INVITE", to: "+19990000000", sdp: RawTrunk.offer())
+      #expect(trunk.ask(before)?.code == 404)
+      _ = try await gateway.records(1)
+      try FileManager.default.moveItem(atPath: path, toPath: path + ".1")
+      let after = trunk.request("INVITE", to: "+19990000000", sdp: RawTrunk.offer())
+      #expect(trunk.ask(after)?.code == 404)
+      #expect(try await gateway.records(1).first?["sipCallId"] as? String == after.callID)
+      try (try String(contentsOfFile: path + ".1", encoding: .utf8) + String(contentsOfFile: path, encoding: .utf8))
+        .write(toFile: path, atomically: false, encoding: .utf8)
+      try await gateway.finish(calls: [before.callID, after.callID])
+    }
+  }
+}
