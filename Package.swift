@@ -130,7 +130,7 @@ let testTargets: [Target] = [
   tests("Control", callStack + ["Platform", "Control"], [logging]),
   tests("TrunklineClient", mediaStack + ["AppProtocol", "TrunklineClient"]),
   tests("Configuration", ["Bytes", "JSONWebToken", "Configuration"]),
-  tests("Commands", ["trunkline"]),
+  tests("Commands", ["Bytes", "Configuration", "trunkline"]),
   tests("Peers", ["Bytes", "SIPDialogs", "Platform", "SpeechScore", "Peers"]),
   tests("ImportRule", []),
   tests("Interop", ["trunkline", "Bytes", "SpeechScore", "DemoSpeech", "Platform"], exclude: ["peers", "sipp"]),

@@ -33,12 +33,15 @@ final class Gateway: @unchecked Sendable {
   private let sockets: SIPSockets
   private let control: Control
   private var thread: NamedThread?
+  private var retired: RetiredTrunks
+  private var retirement: EventLoop.TimerID?
   private let state = Mutex((drained: false, ending: false))
 
   /// Opens every file and socket and starts the threads of store, media and apps; throws with the address or file that is in the way.
   init(_ settings: Settings, logs: Logs) throws {
     self.settings = settings
     self.logs = logs
+    retired = RetiredTrunks(settings.trunks)
     loop = try EventLoop(name: "control")
     let inbox = try Inbox()
     self.inbox = inbox
@@ -92,10 +95,29 @@ final class Gateway: @unchecked Sendable {
   /// Takes trunks, users, routes and certificates of a new configuration; calls go on.
   func reload(_ new: Settings) throws {
     try app.reload(new)
-    loop.post { [sockets, inbox] in
-      sockets.replaceTrunks(new.allowList)
-      inbox.post(.routing(new.routing { sockets.flow($0, toward: $1) }))
+    loop.post { [self] in
+      inbox.post(.routing(new.routing { [sockets] in sockets.flow($0, toward: $1) }))
+      retired.replace(with: new.trunks)
+      // A trunk that is gone from the file is heard until its last call has ended: its BYE must not be a stranger's.
+      admitTrunks()
     }
+  }
+
+  /// On the control thread: who may send SIP, and a look at the retired trunks' calls while there are any.
+  private func admitTrunks() {
+    sockets.replaceTrunks(AllowList(retired.admitted.map { ($0.name, $0.peers) }))
+    guard retired.hasRetired else { return }
+    inbox.calls { [self] summaries in
+      let live = Set(summaries.map(\.trunk))
+      loop.post { [self] in dropRetired(except: live) }
+    }
+  }
+
+  private func dropRetired(except live: Set<String>) {
+    if retired.drop(except: live) { sockets.replaceTrunks(AllowList(retired.admitted.map { ($0.name, $0.peers) })) }
+    guard retired.hasRetired else { return }
+    if retirement == nil { retirement = loop.addTimer { [weak self] in self?.admitTrunks() } }
+    if let retirement { loop.setTimer(retirement, at: loop.now + RetiredTrunks.interval) }
   }
 
   /// Refuses new calls; `whenDone` runs on the control thread once the last one is over.

@@ -1,0 +1,40 @@
+import Bytes
+import Configuration
+import Foundation
+import Testing
+
+@testable import trunkline
+
+@Suite struct RetiredTrunksTests {
+  private func trunks(_ names: [String]) throws -> [Settings.Trunk] {
+    let rows = names.map { "{ name: \($0), peers: [192.0.2.1], uri: \"sip:192.0.2.1:5060\" }" }.joined(separator: ", ")
+    let text = "auth: { jwt: { key_file: jwt.key } }\ntrunks: [ \(rows) ]\n"
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try "0123456789abcdef0123456789abcdef".write(to: folder.appendingPathComponent("jwt.key"), atomically: true, encoding: .utf8)
+    return try ConfigurationFile.parse(text, file: "test", directory: folder.path).trunks
+  }
+
+  @Test func `a trunk that left the configuration is heard until its last call has ended`() throws {
+    var retired = RetiredTrunks(try trunks(["a", "b"]))
+    retired.replace(with: try trunks(["a"]))
+    #expect(retired.admitted.map(\.name) == ["a", "b"] && retired.hasRetired)
+    let keeps = retired.drop(except: ["a", "b"])
+    let drops = retired.drop(except: ["a"])
+    #expect(!keeps && drops)
+    #expect(retired.admitted.map(\.name) == ["a"] && !retired.hasRetired)
+  }
+
+  @Test func `a trunk that comes back is not admitted twice, and a second reload forgets nobody`() throws {
+    var retired = RetiredTrunks(try trunks(["a", "b", "c"]))
+    retired.replace(with: try trunks(["a", "b"]))
+    retired.replace(with: try trunks(["a"]))
+    #expect(retired.admitted.map(\.name).sorted() == ["a", "b", "c"])
+    retired.replace(with: try trunks(["a", "c"]))
+    #expect(retired.admitted.map(\.name).sorted() == ["a", "b", "c"])
+    let drops = retired.drop(except: [])
+    #expect(drops)
+    #expect(retired.admitted.map(\.name) == ["a", "c"])
+  }
+}
