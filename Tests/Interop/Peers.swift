@@ -68,8 +68,8 @@ enum Peers {
       "sipp-\(scenario)", sipp,
       [
         "-sf", Surroundings.sources + "/sipp/\(scenario).xml", "-i", "127.0.0.1", "-mi", "127.0.0.1", "-mp", "\(media)", "-nostdin",
-        "-trace_err", "-error_file", gateway.folder + "/sipp-errors.log", "-timeout", "60s", "-timeout_error",
-      ] + (arguments.contains("-m") ? [] : ["-m", "1"]) + arguments, in: gateway.folder, environment: ["TERM": "dumb"])
+        "-trace_err", "-error_file", gateway.folder + "/sipp-errors.log", "-timeout_error",
+      ] + (arguments.contains("-m") ? [] : ["-m", "1"]) + (arguments.contains("-timeout") ? [] : ["-timeout", "60s"]) + arguments, in: gateway.folder, environment: ["TERM": "dumb"])
   }
 }
 

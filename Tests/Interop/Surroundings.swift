@@ -18,6 +18,8 @@ enum Surroundings {
   static let sipp = first(["/usr/bin/sipp", "/usr/local/bin/sipp", "/opt/homebrew/bin/sipp"])
 
   /// Why interop tests cannot run here; nil if they can. `Scripts/install test` installs what is missing.
+  /// In CI nothing is skipped: what is missing fails there.
+  static let isRequired = ProcessInfo.processInfo.environment["CI"] != nil
   static let missing: String? =
     if python == nil { "no .venv with aiortc: run Scripts/install test" } else if sipp == nil { "no sipp: run Scripts/install test" } else { nil }
 

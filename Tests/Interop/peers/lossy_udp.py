@@ -28,6 +28,7 @@ def stop(*_):
 
 
 signal.signal(signal.SIGTERM, stop)
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])  # whoever started us may have blocked it
 print(json.dumps({"event": "listening", "port": options.listen}), flush=True)
 waiting = []
 while running:
