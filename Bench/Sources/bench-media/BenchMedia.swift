@@ -18,6 +18,7 @@ import RTP
       table.add(try receiverRow("receive path \(encoding.name), clean", encoding, Network.clean))
       table.add(try receiverRow("receive path \(encoding.name), 3 % loss, jitter", encoding, Network.lossy))
     }
+    for row in try SessionBench.rows() { table.add(row) }
     exit(table.finish())
   }
 

@@ -1,0 +1,158 @@
+import AudioCodecs
+import BenchKit
+import Bytes
+import ICE
+import MediaSession
+import RTP
+import SRTP
+import STUN
+
+/// A whole connected call on virtual time, as a media thread runs it, without sockets: one packet from each side and one tick per
+/// operation.
+struct SessionBench: ~Copyable {
+  static let id = MediaSessionID(raw: 7)
+  static let leg = AppLegID(raw: 1)
+  static let trunkAddress = SocketAddress(IPAddress(192, 0, 2, 1), 30_000)
+  static let appAddress = SocketAddress(IPAddress(198, 51, 100, 9), 50_000)
+  static let appRoute = PacketRoute(raw: 12)
+
+  private var session: MediaSession
+  private var output = MediaOutput()
+  private var now = Instant(nanoseconds: 1_000_000_000)
+  private let trunkPackets: [[UInt8]]
+  private let appPackets: [[UInt8]]
+  private let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 1600, alignment: 8)
+  private var number = 0
+  /// Packets that went out, to either side.
+  private(set) var sent = 0
+
+  deinit { room.deallocate() }
+
+  /// - Parameter packets: prepared, of each side; an SRTP packet can be used only once.
+  static func make(app: AudioEncoding, trunk: AudioEncoding, profile: SRTPProfile, packets: Int) throws -> SessionBench {
+    func master(_ base: UInt8) -> SRTPMasterKey {
+      SRTPMasterKey(
+        key: (0..<profile.keyBytes).map { base &+ UInt8($0) }, salt: (0..<profile.saltBytes).map { base &+ 100 &+ UInt8($0) })
+    }
+    let keys = SRTPKeyMaterial(profile: profile, client: master(1), server: master(51))
+    let payloadType: UInt8 = app == .opus ? 111 : 0
+    let fromTrunk = stream(try Speech.packets(trunk, count: 500), trunk, payloadType: 0, ssrc: 0x1234, count: packets)
+    var sender = try SRTPSender(profile, keys.client)
+    let clear = stream(try Speech.packets(app, count: 500), app, payloadType: payloadType, ssrc: 0x9999, count: packets)
+    let fromApp = try protect(clear, by: &sender)
+    return SessionBench(app: app, payloadType: payloadType, trunk: trunk, keys: keys, fromTrunk: fromTrunk, fromApp: fromApp)
+  }
+
+  private init(
+    app: AudioEncoding, payloadType: UInt8, trunk: AudioEncoding, keys: SRTPKeyMaterial, fromTrunk: [[UInt8]], fromApp: [[UInt8]]
+  ) {
+    trunkPackets = fromTrunk
+    appPackets = fromApp
+    let setup = MediaSessionSetup(trunkRoute: PacketRoute(raw: 10), trunkControlRoute: PacketRoute(raw: 11), random: .seeded(42))
+    session = MediaSession(id: Self.id, setup: setup)
+    let local = AppLegLocal(ufrag: "gwuf", password: "gatewaypasswordgateway", ssrc: 0xabcd_0001)
+    let remote = AppLegRemote(
+      generation: 1, ufrag: "appu", password: "apppasswordapppassword", fingerprintAlgorithm: "sha-256",
+      fingerprint: [UInt8](repeating: 9, count: 32), encoding: app, payloadType: payloadType)
+    command(.addAppLeg(Self.id, Self.leg, local))
+    command(.setAppRemote(Self.id, Self.leg, remote, newLocal: nil, newAssociation: true))
+    nominate()
+    let key = HandshakeKey(session: Self.id, leg: Self.leg, association: 0)
+    session.handle(.completed(key, keys), at: now, into: &output)
+    command(.setTrunk(Self.id, TrunkLegParameters(remote: Self.trunkAddress, encoding: trunk, payloadType: 0)))
+    command(.lockWinner(Self.id, Self.leg))
+    command(.connect(Self.id, Self.leg, keepsFirstWords: false))
+    drain()
+    sent = 0
+  }
+
+  private static func stream(_ payloads: [[UInt8]], _ encoding: AudioEncoding, payloadType: UInt8, ssrc: UInt32, count: Int)
+    -> [[UInt8]]
+  {
+    (0..<count).map { number in
+      let header = RTPHeader(
+        payloadType: payloadType, marker: false, sequence: SequenceNumber(raw: UInt16(truncatingIfNeeded: number)),
+        timestamp: RTPTimestamp(raw: UInt32(truncatingIfNeeded: number * Int(encoding.clockRateHz) / 50)), ssrc: SSRC(raw: ssrc))
+      var packet = [UInt8](repeating: 0, count: 12)
+      var span = packet.mutableSpan
+      _ = header.write(into: &span)
+      return packet + payloads[number % payloads.count]
+    }
+  }
+
+  private static func protect(_ packets: [[UInt8]], by sender: inout SRTPSender) throws -> [[UInt8]] {
+    let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 1600, alignment: 8)
+    defer { room.deallocate() }
+    var protected: [[UInt8]] = []
+    for packet in packets {
+      room.copyBytes(from: packet)
+      var count = packet.count
+      try sender.protect(room, count: &count)
+      protected.append(Array(room[..<count]))
+    }
+    return protected
+  }
+
+  private mutating func command(_ command: MediaCommand) { session.handle(command, at: now, into: &output) }
+
+  private mutating func nominate() {
+    var writer = STUNWriter(.request, transaction: TransactionID(high: 1, low: 2), into: room)
+    writer.addUsername(recipient: Array("gwuf".utf8), sender: Array("appu".utf8))
+    writer.addPriority(100)
+    writer.addControlling(tieBreaker: 5)
+    writer.addUseCandidate()
+    writer.addIntegrity(IntegrityKey(password: "gatewaypasswordgateway"))
+    writer.addFingerprint()
+    let count = writer.finish() ?? 0
+    fromApp(UnsafeMutableRawBufferPointer(rebasing: room[..<count]))
+  }
+
+  private mutating func fromApp(_ packet: UnsafeMutableRawBufferPointer) {
+    let index = session.index(of: Self.leg) ?? -1
+    session.handleApp(packet, leg: index, from: Self.appAddress, route: Self.appRoute, at: now, into: &output)
+  }
+
+  private mutating func drain() {
+    sent += output.packets.count
+    output.packets.removeAll()
+    output.events.removeAll(keepingCapacity: true)
+    output.handshakes.removeAll(keepingCapacity: true)
+    output.bindings.removeAll(keepingCapacity: true)
+  }
+
+  /// 20 ms of the call; how many packets went out.
+  mutating func step() -> UInt64 {
+    let before = sent
+    if number < trunkPackets.count {
+      trunkPackets[number].withUnsafeBytes { session.handleTrunk($0, from: Self.trunkAddress, at: now, into: &output) }
+      let count = appPackets[number].count
+      appPackets[number].withUnsafeBytes { room.copyMemory(from: $0) }
+      fromApp(UnsafeMutableRawBufferPointer(rebasing: room[..<count]))
+    }
+    session.tick(at: now, into: &output)
+    drain()
+    now = now + .milliseconds(20)
+    number += 1
+    return UInt64(sent - before)
+  }
+
+  static func rows() throws -> [Measurement] {
+    let cases: [(String, AudioEncoding, SRTPProfile, Int)] = [
+      ("call, 20 ms both ways: PCMU ↔ opus GCM-128", .opus, .aeadAES128GCM, 600),
+      ("call, 20 ms both ways: PCMU ↔ opus CM-SHA1-80", .opus, .aes128CM_HMAC_SHA1_80, 600),
+      ("call, 20 ms both ways: PCMU ↔ PCMU relay GCM-128", .pcmu, .aeadAES128GCM, 2000),
+    ]
+    return try cases.map { name, encoding, profile, operations in
+      var bench = try SessionBench.make(app: encoding, trunk: .pcmu, profile: profile, packets: 4 * operations)
+      let row = Measurement.run(name, operations: operations) { _ in bench.step() }
+      // Both directions flowed, or the numbers mean nothing.
+      guard bench.sent >= 4 * operations * 2 - 8 else { throw NoAudio(row: name, packets: bench.sent) }
+      return row
+    }
+  }
+}
+
+struct NoAudio: Error {
+  var row: String
+  var packets: Int
+}
