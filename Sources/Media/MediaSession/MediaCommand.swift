@@ -129,3 +129,17 @@ public enum MediaCommand: Sendable {
   /// Ends the session: sockets and state are freed, `.closed` with the final statistics follows, once.
   case close(MediaSessionID)
 }
+
+extension MediaCommand {
+  /// The session a command is for.
+  public var session: MediaSessionID {
+    switch self {
+    case .addAppLeg(let id, _, _), .setAppRemote(let id, _, _, _, _), .removeAppLeg(let id, _), .setTrunk(let id, _),
+      .lockWinner(let id, _),
+      .openEarly(let id, _), .connect(let id, _, _), .playoutActive(let id), .mute(let id, _), .hold(let id, _),
+      .sendDigits(let id, _),
+      .close(let id):
+      id
+    }
+  }
+}

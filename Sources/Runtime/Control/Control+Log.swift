@@ -1,6 +1,7 @@
 import Bytes
 import CallFlow
 import Logging
+import MediaSession
 
 /// What control tells an operator. Numbers are masked.
 extension Control {
@@ -14,6 +15,14 @@ extension Control {
     if let sip = record.end.sip { metadata["sip"] = "\(sip)" }
     if let detail = record.end.detail { metadata["detail"] = "\(detail)" }
     logger.info("call ended", metadata: metadata)
+  }
+
+  /// What the call machine has no use for and an operator has.
+  func log(_ input: CallFlow.Input) {
+    guard case .media(.trunkSourceRejected(let session, let source, let setting)) = input else { return }
+    logger.warning(
+      "RTP from an address that the trunk did not name is dropped",
+      metadata: ["session": "\(session.raw)", "from": "\(source)", "allowed by": "\(setting)"])
   }
 
   func log(_ call: CallID, _ stage: CallStage, _ at: Instant, _ detail: String?) {

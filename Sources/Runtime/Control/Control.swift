@@ -54,7 +54,9 @@ public final class Control: @unchecked Sendable {
     inbox.mailbox.drain(into: &batch, limit: Limits.inboxPerTurn)
     for inbound in batch {
       switch inbound {
-      case .input(let input): pending.append(input)
+      case .input(let input):
+        log(input)
+        pending.append(input)
       case .calls(let answer): answer(machine.summaries)
       case .drain(let whenDone): drain(whenDone)
       case .hangUpAll: pending += machine.summaries.map { .hangUp($0.call) }
@@ -119,7 +121,7 @@ public final class Control: @unchecked Sendable {
     switch action {
     case .sip(let command): signal(.command(command))
     case .app(let command): outlets.sendApp(command)
-    case .media(let command): outlets.sendMedia(command)
+    case .media(let command): send(command)
     case .reserveMedia(let call, let session, let user, let toward):
       machine.handle(reservation(call, session, user, toward), at: loop.now, into: &calls)
     case .journal(let line):
@@ -134,6 +136,15 @@ public final class Control: @unchecked Sendable {
       metrics.count(refusal)
       log(refusal)
     }
+  }
+
+  /// A session that missed a command is of no use: it is closed, and its call hears that it ended by a fault of ours.
+  private func send(_ command: MediaCommand) {
+    guard !outlets.sendMedia(command) else { return }
+    logger.error("a media thread does not keep up: the call is given up", metadata: ["session": "\(command.session.raw)"])
+    if case .close = command { return }
+    _ = outlets.sendMedia(.close(command.session))
+    pending.append(.media(.closed(command.session, MediaStatistics())))
   }
 
   private func reservation(_ call: CallID, _ session: MediaSessionID, _ user: String, _ toward: IPAddress?) -> CallFlow.Input {

@@ -10,7 +10,8 @@ public struct Outlets {
   /// Queues one message; sent at the end of the turn.
   public var sendSIP: (SIPDialogs.Output.Message) -> Void
   public var sendApp: (SessionCommand) -> Void
-  public var sendMedia: (MediaCommand) -> Void
+  /// False if the command was lost (its thread's queue is full): the session is then given up.
+  public var sendMedia: (MediaCommand) -> Bool
   /// Sockets and a thread for a call: the session, the user, and the address its trunk's media goes toward.
   public var reserveMedia: (MediaSessionID, String, IPAddress?) throws -> MediaReservation
   /// Start line; `confirm` from any thread once it is on disk.
@@ -19,7 +20,7 @@ public struct Outlets {
 
   public init(
     sendSIP: @escaping (SIPDialogs.Output.Message) -> Void, sendApp: @escaping (SessionCommand) -> Void,
-    sendMedia: @escaping (MediaCommand) -> Void,
+    sendMedia: @escaping (MediaCommand) -> Bool,
     reserveMedia: @escaping (MediaSessionID, String, IPAddress?) throws -> MediaReservation,
     journal: @escaping (StartLine, _ confirm: @escaping @Sendable (CallID) -> Void) -> Void,
     record: @escaping (CallRecord) -> Void

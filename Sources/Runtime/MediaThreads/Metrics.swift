@@ -36,7 +36,7 @@ public final class MediaMetrics: Sendable {
   let handshakes = LabelledCounters<HandshakeOutcome>()
   let handshakeSeconds = Histogram(bounds: Histogram.secondsBounds)
   let unknownSession = Counter()
-  let undelivered = Counter()
+  public let undelivered = Counter()
   /// CPU nanoseconds by thread, `media-0`…, then `dtls-0`.
   let threadCPU: [(name: String, nanoseconds: Gauge)]
 

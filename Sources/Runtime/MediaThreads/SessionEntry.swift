@@ -28,17 +28,3 @@ enum MediaWork: Sendable {
   case handshake(HandshakeResult)
   case stop
 }
-
-extension MediaCommand {
-  /// The session a command is for.
-  var session: MediaSessionID {
-    switch self {
-    case .addAppLeg(let id, _, _), .setAppRemote(let id, _, _, _, _), .removeAppLeg(let id, _), .setTrunk(let id, _),
-      .lockWinner(let id, _),
-      .openEarly(let id, _), .connect(let id, _, _), .playoutActive(let id), .mute(let id, _), .hold(let id, _),
-      .sendDigits(let id, _),
-      .close(let id):
-      id
-    }
-  }
-}

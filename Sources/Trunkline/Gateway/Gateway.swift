@@ -61,7 +61,11 @@ final class Gateway: @unchecked Sendable {
     let outlets = Outlets(
       sendSIP: { sockets.send($0) },
       sendApp: { app.post($0) },
-      sendMedia: { media.send($0) },
+      sendMedia: { command in
+        // `send` is also false for a session that is gone already, which is no loss. Only control sends, so the count tells.
+        let lost = media.metrics.undelivered.value
+        return media.send(command) || media.metrics.undelivered.value == lost
+      },
       reserveMedia: { try media.reserve(session: $0, user: $1, toward: $2) },
       journal: { store.start($0, confirm: $1) },
       record: { store.end($0) })

@@ -1,0 +1,94 @@
+import AppSessions
+import Bytes
+import CallFlow
+import Control
+import Glibc
+import MediaSession
+import Synchronization
+import Testing
+
+@Suite struct ControlTests {
+  let alice = DeviceKey(user: "alice", device: "phone")
+
+  func connect(_ surroundings: Surroundings) {
+    surroundings.inbox.post(.app(.connected(alice, SessionID("s"), DeviceInfo(), resumed: false)))
+  }
+
+  @Test func `an INVITE for nobody's number leaves one 404 and one record`() throws {
+    let surroundings = try Surroundings()
+    surroundings.receive(Surroundings.invite(to: "+19990000000"))
+    #expect(surroundings.eventually { $0.records.count == 1 })
+    surroundings.stop()
+    let seen = surroundings.seen.withLock { $0 }
+    #expect(seen.sip.map { $0.prefix(11) } == ["SIP/2.0 100", "SIP/2.0 404"])
+    #expect(seen.records.map(\.end.reason) == [.notFound])
+    #expect(surroundings.metrics.liveCalls == 0)
+  }
+
+  @Test func `an INVITE is offered to the device, journalled and parked, and can be seen and ended by an operator`() throws {
+    let surroundings = try Surroundings()
+    connect(surroundings)
+    surroundings.receive(Surroundings.invite(to: "+15551230001"))
+    #expect(surroundings.eventually { $0.lines.count == 1 && $0.app.contains { if case .send = $0 { true } else { false } } })
+    let calls = Mutex<[CallSummary]>([])
+    surroundings.inbox.calls { answer in calls.withLock { $0 = answer } }
+    #expect(surroundings.eventually { _ in calls.withLock { $0.count == 1 } })
+    let call = try #require(calls.withLock { $0.first })
+    #expect(call.state == .parked)
+    surroundings.inbox.post(.hangUp(call.call))
+    #expect(surroundings.eventually { $0.sip.contains { $0.hasPrefix("SIP/2.0 5") || $0.hasPrefix("SIP/2.0 4") } })
+    surroundings.inbox.post(.media(.closed(MediaSessionID(raw: 1), MediaStatistics())))
+    #expect(surroundings.eventually { $0.records.count == 1 })
+    surroundings.stop()
+    #expect(surroundings.seen.withLock { $0.records.first?.end.by } == .gateway)
+  }
+
+  @Test func `without a free port the call is refused with 503, and it is no call`() throws {
+    let surroundings = try Surroundings(hasPorts: false)
+    connect(surroundings)
+    surroundings.receive(Surroundings.invite(to: "+15551230001"))
+    #expect(surroundings.eventually { $0.sip.contains { $0.hasPrefix("SIP/2.0 503") } })
+    surroundings.stop()
+    #expect(surroundings.seen.withLock { $0.lines.isEmpty && $0.media.isEmpty })
+  }
+
+  @Test func `a media thread that loses a command ends the call, once`() throws {
+    let surroundings = try Surroundings(losesMedia: true)
+    connect(surroundings)
+    surroundings.receive(Surroundings.invite(to: "+15551230001"))
+    #expect(surroundings.eventually { $0.records.count == 1 })
+    surroundings.stop()
+    let seen = surroundings.seen.withLock { $0 }
+    #expect(seen.records.map(\.end.reason) == [.server])
+    #expect(seen.sip.filter { $0.hasPrefix("SIP/2.0 5") || $0.hasPrefix("SIP/2.0 4") }.count == 1)
+  }
+
+  @Test func `a drain refuses new calls and tells when the last one is over`() throws {
+    let surroundings = try Surroundings()
+    connect(surroundings)
+    surroundings.receive(Surroundings.invite(to: "+15551230001"))
+    #expect(surroundings.eventually { $0.lines.count == 1 })
+    let done = Atomic<Int>(0)
+    surroundings.inbox.drain { done.add(1, ordering: .relaxed) }
+    surroundings.receive(Surroundings.invite(to: "+15551230001", call: "b"))
+    #expect(surroundings.eventually { $0.sip.contains { $0.hasPrefix("SIP/2.0 503") } })
+    #expect(done.load(ordering: .relaxed) == 0)
+    surroundings.inbox.hangUpAll()
+    surroundings.inbox.post(.media(.closed(MediaSessionID(raw: 1), MediaStatistics())))
+    #expect(surroundings.eventually { _ in done.load(ordering: .relaxed) == 1 })
+    surroundings.stop()
+    #expect(surroundings.seen.withLock { $0.records.count } == 1)
+    #expect(surroundings.seen.withLock { $0.app.contains { if case .drain = $0 { true } else { false } } })
+  }
+
+  @Test func `every family has samples that its labels fit`() throws {
+    let surroundings = try Surroundings()
+    surroundings.receive(Surroundings.invite(to: "+19990000000"))
+    #expect(surroundings.eventually { $0.records.count == 1 })
+    surroundings.stop()
+    for family in surroundings.metrics.families {
+      for sample in family.snapshot() { #expect(sample.labels.count == family.labelNames.count, "\(family.name)") }
+    }
+    #expect(Set(surroundings.metrics.families.map(\.name)).count == surroundings.metrics.families.count)
+  }
+}

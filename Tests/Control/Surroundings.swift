@@ -1,0 +1,110 @@
+import AppSessions
+import Bytes
+import CallFlow
+import Glibc
+import Control
+import Logging
+import MediaSession
+import Platform
+import SIPDialogs
+import Synchronization
+
+/// Control on a loop of its own, with everything around it scripted; what it asks for is kept under a lock.
+final class Surroundings: @unchecked Sendable {
+  struct Seen: Sendable {
+    var sip: [String] = []
+    var app: [SessionCommand] = []
+    var media: [MediaCommand] = []
+    var lines: [StartLine] = []
+    var records: [CallRecord] = []
+  }
+  struct NoPorts: Error {}
+
+  let seen = Mutex(Seen())
+  let inbox: Inbox
+  let metrics: ControlMetrics
+  private let loop: EventLoop
+  private let control: Control
+  private var thread: NamedThread?
+  static let flow = Flow(transport: .udp, local: SocketAddress(.loopback, 5060), remote: SocketAddress(.loopback, 5080))
+
+  init(hasPorts: Bool = true, losesMedia: Bool = false) throws {
+    loop = try EventLoop(name: "test")
+    inbox = try Inbox()
+    metrics = ControlMetrics(turns: loop.turns)
+    let routing = Routing(
+      trunks: [.init(name: "carrier", peer: TrunkPeer(name: "carrier", domain: "127.0.0.1:5080", flow: Self.flow))],
+      users: [.init(id: "alice", numbers: ["+15551230001"])], inbound: [.init(trunk: "carrier", target: .users)])
+    let door = Door()
+    let outlets = Outlets(
+      sendSIP: { message in door.owner?.note { $0.sip.append(String(decoding: message.bytes, as: UTF8.self)) } },
+      sendApp: { command in door.owner?.note { $0.app.append(command) } },
+      sendMedia: { command in
+        door.owner?.note { $0.media.append(command) }
+        return !losesMedia
+      },
+      reserveMedia: { session, _, _ in
+        guard hasPorts else { throw NoPorts() }
+        return MediaReservation(
+          session: session, trunkAddress: SocketAddress(.loopback, 41000), appCandidates: [SocketAddress(.loopback, 40000)],
+          fingerprint: Array(repeating: 7, count: 32))
+      },
+      journal: { line, confirm in
+        door.owner?.note { $0.lines.append(line) }
+        confirm(line.call)
+      },
+      record: { record in door.owner?.note { $0.records.append(record) } })
+    control = try Control(
+      loop: loop, userAgent: UserAgent(random: .seeded(1)), machine: CallMachine(routing: routing, random: .seeded(2)), outlets: outlets,
+      metrics: metrics, inbox: inbox, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    door.owner = self
+    let loop = loop
+    thread = try NamedThread.start(name: "test") { loop.run() }
+  }
+
+  /// Ends the loop; what was posted before is handled.
+  func stop() {
+    loop.stop()
+    thread?.join()
+    thread = nil
+  }
+
+  func note(_ change: (inout Seen) -> Void) { seen.withLock { change(&$0) } }
+
+  /// A message of the trunk.
+  func receive(_ text: String) {
+    let bytes = Array(text.replacing("\n", with: "\r\n").utf8)
+    loop.post { [control] in control.handle(.received(bytes, Self.flow, trunk: "carrier")) }
+  }
+
+  /// Waits, by the clock, until what control did satisfies `condition`; false after 5 s.
+  func eventually(_ condition: (Seen) -> Bool) -> Bool {
+    let end = MonotonicClock.now() + .seconds(5)
+    while MonotonicClock.now() < end {
+      let now = seen.withLock { $0 }
+      if condition(now) { return true }
+      sched_yield()
+    }
+    return false
+  }
+
+  static func invite(to number: String, call: String = "a") -> String {
+    let sdp = "v=0\no=- 1 1 IN IP4 127.0.0.1\ns=-\nc=IN IP4 127.0.0.1\nt=0 0\nm=audio 6000 RTP/AVP 0\n"
+    return """
+      INVITE sip:\(number)@127.0.0.1:5060 SIP/2.0
+      Via: SIP/2.0/UDP 127.0.0.1:5080;branch=z9hG4bK\(call)
+      From: <sip:+15550001111@127.0.0.1>;tag=f\(call)
+      To: <sip:\(number)@127.0.0.1>
+      Call-ID: \(call)@127.0.0.1
+      CSeq: 1 INVITE
+      Contact: <sip:carrier@127.0.0.1:5080>
+      Max-Forwards: 70
+      Content-Type: application/sdp
+      Content-Length: \(sdp.utf8.count + sdp.count { $0 == "\n" })
+
+      \(sdp)
+      """.replacing("      ", with: "")
+  }
+}
+
+private final class Door { weak var owner: Surroundings? }
