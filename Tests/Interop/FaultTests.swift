@@ -114,28 +114,6 @@ extension Interop {
       try await gateway.finish(calls: [toAlice, toBob, toCarol].map(\.callID))
     }
 
-    @Test func `a BYE that comes before the ACK ends the call like any other`() async throws {
-      let gateway = try await GatewayUnderTest()
-      let phone = try await Peers.phone(gateway, ["--answer-after", "0.1", "--calls", "1"])
-      let trunk = try RawTrunk(gateway)
-      let request = trunk.request("INVITE", sdp: RawTrunk.offer())
-      trunk.send(request.text)
-      _ = try await phone.event("call.connected")
-      var answered: String?
-      while let text = trunk.receive(within: 1_500) {
-        if text.hasPrefix("SIP/2.0 200"), text.contains("CSeq: 1 INVITE") { answered = text; break }
-      }
-      let answer = try #require(answered.map { RawTrunk.Answer(code: 200, text: $0) })
-      let bye = trunk.request("BYE").with("Call-ID", request.callID).with("To", answer.header("To"))
-        .with("From", answer.header("From")).with("CSeq", "2 BYE")
-      trunk.send(bye.text)
-      _ = try await phone.event("call.ended") { $0["reason"] as? String == "remoteHangup" }
-      try await phone.finish(within: 10)
-      _ = try await gateway.records(1)
-      #expect(gateway.endReasons == ["remoteHangup"])
-      try await gateway.finish(calls: [request.callID])
-    }
-
     @Test func `ports run out: 503 and a counted refusal, and the call that has them goes on`() async throws {
       let first = try FreePorts.row(4)
       let gateway = try await GatewayUnderTest([

@@ -10,10 +10,10 @@ final class RawTrunk {
   private let gateway: SocketAddress
   private var count = 0
 
-  init(_ gateway: GatewayUnderTest, from ip: IPAddress = .loopback) throws {
+  init(_ gateway: GatewayUnderTest, from ip: IPAddress = .loopback, port: UInt16 = 0) throws {
     let fd = socket(AF_INET, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     guard fd >= 0 else { throw Spawned.Failure(description: "no socket") }
-    var own = SocketAddress(ip, 0)
+    var own = SocketAddress(ip, port)
     guard own.withSockaddr({ bind(fd, $0, $1) }) == 0 else { throw Spawned.Failure(description: "cannot bind \(ip)") }
     var name = sockaddr_in()
     var length = socklen_t(MemoryLayout<sockaddr_in>.size)
@@ -58,7 +58,7 @@ final class RawTrunk {
     while ContinuousClock.now < end {
       guard let text = receive(within: 200), text.hasPrefix("SIP/2.0 ") else { continue }
       guard let code = Int(text.dropFirst(8).prefix(3)), code >= 200 else { continue }
-      guard text.contains("Call-ID: \(request.callID)") else { continue }
+      guard text.contains(request.branch), text.contains("Call-ID: \(request.callID)") else { continue }
       let answer = Answer(code: code, text: text)
       if request.method == "INVITE" { send(request.acknowledgement(of: answer)) }
       return answer
@@ -86,10 +86,11 @@ final class RawTrunk {
 
     fileprivate func acknowledgement(of answer: Answer) -> String {
       let uri = lines[0].split(separator: " ")[1]
+      let sequence = lines.first { $0.hasPrefix("CSeq:") }?.split(separator: " ").dropFirst().first ?? "1"
       let same = ["Via:", "From:", "Call-ID:", "Max-Forwards:"]
       let kept = lines.dropFirst().filter { line in same.contains { line.hasPrefix($0) } }
-      let own = ["ACK \(uri) SIP/2.0"] + kept + ["To: \(answer.header("To") ?? "")", "CSeq: 1 ACK", "Content-Length: 0", "", ""]
-      return own.joined(separator: "\r\n")
+      let own = ["To: \(answer.header("To") ?? "")", "CSeq: \(sequence) ACK", "Content-Length: 0", "", ""]
+      return (["ACK \(uri) SIP/2.0"] + kept + own).joined(separator: "\r\n")
     }
   }
 
@@ -105,6 +106,39 @@ final class RawTrunk {
     return Request(
       method: method, callID: callID, branch: branch, lines: lines + (sdp == nil ? [] : ["Content-Type: application/sdp"]),
       body: sdp ?? "")
+  }
+
+  /// A further request in the dialog that `first` opened and `answer` confirmed.
+  func request(_ method: String, sequence: Int, in first: Request, _ answer: Answer, sdp: String? = nil) -> Request {
+    var out = request(method, sdp: sdp).with("Call-ID", first.callID).with("CSeq", "\(sequence) \(method)")
+    out = out.with("To", answer.header("To"))
+    out.lines.removeAll { $0.hasPrefix("From:") }
+    out.lines += first.lines.filter { $0.hasPrefix("From:") }
+    out.callID = first.callID
+    return out
+  }
+
+  /// The next request of a method that the gateway sends; others are left unanswered.
+  func awaited(_ method: String, within seconds: Double = 10) -> String? {
+    let end = ContinuousClock.now + .seconds(seconds)
+    while ContinuousClock.now < end {
+      if let text = receive(within: 200), text.hasPrefix(method + " ") { return text }
+    }
+    return nil
+  }
+
+  /// Answers a request of the gateway's.
+  func reply(to request: String, _ status: String, sdp: String? = nil) {
+    let kept = ["via:", "from:", "call-id:", "cseq:", "record-route:"]
+    var lines = ["SIP/2.0 \(status)"]
+    for line in request.split(separator: "\r\n", omittingEmptySubsequences: false).dropFirst().prefix(while: { !$0.isEmpty }) {
+      let name = line.lowercased()
+      if kept.contains(where: name.hasPrefix) { lines.append(String(line)) }
+      if name.hasPrefix("to:") { lines.append(name.contains("tag=") ? String(line) : line + ";tag=raw") }
+    }
+    lines.append("Contact: <sip:raw@\(address)>")
+    if sdp != nil { lines.append("Content-Type: application/sdp") }
+    send((lines + ["Content-Length: \((sdp ?? "").utf8.count)", "", sdp ?? ""]).joined(separator: "\r\n"))
   }
 
   /// An offer with these payload types on a port that nobody listens on.

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Testing
 
 extension Interop {
@@ -84,6 +85,36 @@ extension Interop {
       #expect(try gateway.metric("trunkline_records_lost_total") == 0)
       call()
       try await gateway.finish(calls: calls)
+    }
+
+    /// A file system of 256 KB that is really full, the journal's database on it too. Only root can mount one.
+    @Test(.enabled(if: geteuid() == 0 && FileManager.default.isExecutableFile(atPath: "/bin/mount")))
+    func `a disk that is full for journal and records: calls go on, and later every record is there`() async throws {
+      let disk = NSTemporaryDirectory() + "/trunkline-disk-\(UUID().uuidString.prefix(8))"
+      try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
+      defer { try? FileManager.default.removeItem(atPath: disk) }
+      let mount = try Spawned("mount", "/bin/mount", ["-t", "tmpfs", "-o", "size=256k", "none", disk], in: NSTemporaryDirectory())
+      guard try await mount.finish(within: 5) == 0 else { return }  // a container that may not mount
+      defer { umount2(disk, Int32(MNT_DETACH)) }
+      let gateway = try await GatewayUnderTest(["store: { sqlite: \(disk)/t.db }", "records: { file: \(disk)/calls.jsonl }"])
+      let link = gateway.folder + "/calls.jsonl"
+      try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: disk + "/calls.jsonl")
+      let phone = try await Peers.phone(gateway, ["--answer-after", "0.1", "--calls", "1"])
+      let fill = open(disk + "/fill", O_WRONLY | O_CREAT, 0o600)
+      let zeros = [UInt8](repeating: 0, count: 1_024)
+      while write(fill, zeros, zeros.count) == zeros.count {}
+      close(fill)
+      let caller = try Peers.caller(gateway, "call", ["-d", "500"])
+      #expect(try await caller.finish(within: 20) == 0, "a call needs no disk: \(caller.text.suffix(2_000))")
+      #expect(try await phone.finish(within: 10) == 0)
+      let trunk = try RawTrunk(gateway)
+      let calls = (0..<20).map { _ in trunk.request("INVITE", to: "+19990000000", sdp: RawTrunk.offer()) }
+      for request in calls { #expect(trunk.ask(request)?.code == 404) }
+      #expect(await eventually(within: 5) { try gateway.get("/readyz").status == 503 })
+      #expect(try gateway.metric("trunkline_records_waiting") == 21)
+      unlink(disk + "/fill")
+      #expect(await eventually(within: 5) { try gateway.get("/readyz").status == 200 })
+      try await gateway.finish(calls: [caller.callID] + calls.map(\.callID))
     }
 
     @Test func `a records file that was moved away by log rotation is made anew`() async throws {
