@@ -30,7 +30,7 @@ public enum Adjustment: Sendable, Equatable {
 /// on are pure delay, and go.
 public struct DelayPolicy: Sendable {
   /// Share of packets that shall be in time.
-  public var quantile: Float = 0.97
+  public var quantile: Float = 0.98
   /// Packets after which an observation counts 1/e: about 30 s.
   public var memoryPackets: Float = 1500
   /// How much a repairable loss counts as a late packet: FEC is used from about 1 % loss.
