@@ -13,11 +13,41 @@ import Synchronization
 ///
 /// A post costs an uncontended lock and no allocation by the box.
 public final class Mailbox<Element: Sendable>: Sendable {
-  private struct Ring {
-    var slots: [Element?]
+  /// Memory for `capacity` elements, of which the `count` from `head` on, round the end, are initialized. It is never cleared as a whole and
+  /// an emptied ring starts at its beginning again: pages beyond the high-water mark are never touched, so a large bound costs no memory.
+  private struct Ring: ~Copyable {
+    let slots: UnsafeMutablePointer<Element>
+    let capacity: Int
     var head = 0
     var count = 0
     var idle = true
+
+    init(capacity: Int) {
+      self.capacity = capacity
+      slots = .allocate(capacity: capacity)
+    }
+
+    deinit {
+      for offset in 0..<count { (slots + (head + offset) % capacity).deinitialize(count: 1) }
+      slots.deallocate()
+    }
+
+    mutating func append(_ element: Element) {
+      precondition(count < capacity)
+      var index = head &+ count
+      if index >= capacity { index &-= capacity }
+      (slots + index).initialize(to: element)
+      count &+= 1
+    }
+
+    mutating func removeFirst() -> Element {
+      precondition(count > 0)
+      let element = (slots + head).move()
+      head &+= 1
+      count &-= 1
+      if head == capacity || count == 0 { head = 0 }
+      return element
+    }
   }
 
   /// What the reader sleeps on, unless it gave its own `wake`.
@@ -36,17 +66,14 @@ public final class Mailbox<Element: Sendable>: Sendable {
     self.capacity = capacity
     self.wake = wake
     event = try EventDescriptor()
-    ring = Mutex(Ring(slots: Array(repeating: nil, count: capacity)))
+    ring = Mutex(Ring(capacity: capacity))
   }
 
   /// Any thread. False when the box is full: the element was not taken.
   @discardableResult public func post(_ element: Element) -> Bool {
     let (taken, count, wasIdle) = ring.withLock { ring -> (Bool, Int, Bool) in
       guard ring.count < capacity else { return (false, ring.count, false) }
-      var index = ring.head &+ ring.count
-      if index >= capacity { index &-= capacity }
-      ring.slots[index] = element
-      ring.count &+= 1
+      ring.append(element)
       let wasIdle = ring.idle
       ring.idle = false
       return (true, ring.count, wasIdle)
@@ -66,13 +93,7 @@ public final class Mailbox<Element: Sendable>: Sendable {
     event.clear()
     let (taken, left) = ring.withLock { ring -> (Int, Int) in
       let taking = min(ring.count, limit)
-      for _ in 0..<taking {
-        if let element = ring.slots[ring.head] { batch.append(element) }
-        ring.slots[ring.head] = nil
-        ring.head &+= 1
-        if ring.head == capacity { ring.head = 0 }
-      }
-      ring.count &-= taking
+      for _ in 0..<taking { batch.append(ring.removeFirst()) }
       ring.idle = ring.count == 0
       return (taking, ring.count)
     }
