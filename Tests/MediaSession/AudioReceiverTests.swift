@@ -197,6 +197,22 @@ final class ReceiverSimulation {
     #expect(simulation.results[112...].allSatisfy { $0 == .played })
   }
 
+  @Test func `a talker's pause that begins while audio is shortened holds nothing up`() throws {
+    let simulation = try ReceiverSimulation(.pcmu)
+    let payload = [UInt8](repeating: 0x40, count: 160)
+    // 200 ms queued at once, so that there is audio to take out; behind each packet the timestamp leaves out 40 ms, as with DTX.
+    var now = Instant.zero
+    for number in 0..<400 {
+      if number % 10 == 0 { now = now + .milliseconds(600) }
+      let header = RTPHeader(
+        payloadType: 0, marker: false, sequence: SequenceNumber(raw: UInt16(number)), timestamp: RTPTimestamp(raw: UInt32(number * 480)),
+        ssrc: SSRC(raw: 1))
+      _ = simulation.receiver.insert(header, payload: payload.span, at: now)
+      if number % 10 == 9 { for tick in 0..<30 { simulation.pull(at: now + .milliseconds(tick * 20)) } }
+    }
+    #expect(simulation.results.count == 1200)
+  }
+
   @Test func `nothing received is silence, and a stream that ends becomes silence`() throws {
     let simulation = try ReceiverSimulation(.pcmu)
     simulation.pull(at: .zero)

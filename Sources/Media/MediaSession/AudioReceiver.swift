@@ -185,7 +185,12 @@ public struct AudioReceiver: ~Copyable {
     guard surplus >= TimeScale.shortestLag else { return }
     // A cut of a whole period needs two of them, and a tick must remain.
     var result = PullResult.played
-    while decoded.count < Self.tick &+ min(surplus, Self.tick), buffer.nextIsReady { fetch(into: &result, at: now) }
+    while decoded.count < Self.tick &+ min(surplus, Self.tick), buffer.nextIsReady {
+      let had = decoded.count
+      fetch(into: &result, at: now)
+      // A pause of the talker is not to be filled ahead of time.
+      guard decoded.count > had else { break }
+    }
     let limit = min(surplus, decoded.count &- Self.tick)
     let before = decoded.count
     decoded.modify { samples, count in

@@ -18,6 +18,7 @@ let targets: [String: FuzzTarget] = [
   "stun": fuzzSTUN,
   "rtp": fuzzRTP,
   "rtcp": fuzzRTCP,
+  "receiver": fuzzReceiver,
   "srtp": fuzzSRTP,
   "app-json": fuzzAppJSON,
   "jwt": fuzzJWT,
