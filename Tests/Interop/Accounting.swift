@@ -10,6 +10,7 @@ extension GatewayUnderTest {
   ) async throws {
     _ = await eventually(within: 6) { try self.sum("trunkline_calls") == 0 }
     try await account(calls: calls, refused: refused, outgoing: outgoing, location)
+    invites.withLock { $0 = [] }  // joined by name just now
     try await finish(location)
   }
 
@@ -39,11 +40,28 @@ extension GatewayUnderTest {
     #expect(try metric("trunkline_answered_without_media_total") == 0, sourceLocation: location)
   }
 
+  func note(invites calls: [String]) { invites.withLock { $0.formUnion(calls) } }
+
+  /// Joins the INVITEs of all callers of `Peers` with the records and the counted refusals: none is missing, none is double. A test
+  /// whose INVITEs come from elsewhere too names them in `finish(calls:)`.
+  func joinInvites(_ location: SourceLocation) throws {
+    let sent = invites.withLock { $0 }
+    guard !sent.isEmpty else { return }
+    let recorded = records.filter { $0["direction"] as? String == "in" }.compactMap { $0["sipCallId"] as? String }
+    #expect(Set(recorded).count == recorded.count, "an INVITE with two records", sourceLocation: location)
+    #expect(sent.isSuperset(of: recorded), "a record without an INVITE", sourceLocation: location)
+    // Strangers get silence: what they send is counted by the transport, and may be sent again.
+    guard try sum("trunkline_sip_dropped_total", #"reason="stranger""#) == 0 else { return }
+    let refusals = try sum("trunkline_calls_refused_total", #"direction="in""#)
+    #expect(Double(sent.subtracting(recorded).count) == refusals, "an INVITE without record or refusal", sourceLocation: location)
+  }
+
   /// How the calls in the records ended, in their order.
   var endReasons: [String] { records.map { ($0["end"] as? [String: Any])?["reason"] as? String ?? "none" } }
 }
 
 extension Spawned {
   /// The Call-ID that sipp gives its first call: number, process id, address.
-  var callID: String { "1-\(pid)@127.0.0.1" }
+  var callID: String { callIDs(1)[0] }
+  func callIDs(_ count: Int) -> [String] { (1...max(1, count)).map { "\($0)-\(pid)@127.0.0.1" } }
 }

@@ -20,6 +20,7 @@ extension Interop {
       let known = trunk.request("INVITE", to: "+19990000000", sdp: RawTrunk.offer())
       #expect(trunk.ask(known)?.code == 404)
       #expect(trunk.ask(trunk.request("OPTIONS"))?.code == 200)
+      _ = try await gateway.records(1)
       #expect(gateway.endReasons == ["notFound"])
       try await gateway.finish(calls: [known.callID])
     }

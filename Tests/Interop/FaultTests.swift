@@ -64,6 +64,7 @@ extension Interop {
       phone.signal(SIGKILL)
       try await phone.finish(within: 5)
       #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      _ = try await gateway.records(1)
       #expect(gateway.endReasons == ["unanswered"])
       try await gateway.finish(calls: [caller.callID])
     }
@@ -76,6 +77,7 @@ extension Interop {
       phone.signal(SIGKILL)
       try await phone.finish(within: 5)
       #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      _ = try await gateway.records(1)
       #expect(gateway.endReasons == ["mediaTimeout"], "\(gateway.endReasons)")
       try await gateway.finish(calls: [caller.callID])
     }

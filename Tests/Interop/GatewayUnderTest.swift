@@ -2,6 +2,7 @@ import Bytes
 import Foundation
 import Glibc
 import Platform
+import Synchronization
 import Testing
 
 /// A real gateway, `trunkline serve`, on free loopback ports with its own folder, and what it wrote.
@@ -14,6 +15,8 @@ final class GatewayUnderTest: @unchecked Sendable {
   let trunkPorts: UInt16
   private(set) var process: Spawned
   private let binary: String
+  /// Call-IDs of the INVITEs that `Peers.caller` sent, for `Accounting`.
+  let invites = Mutex<Set<String>>([])
 
   /// `more` replaces or adds top-level lines of the configuration by key: "timers: …".
   /// `binary`: another build of the gateway than the one beside the tests.
@@ -119,6 +122,8 @@ final class GatewayUnderTest: @unchecked Sendable {
     #expect(Set(records.compactMap { $0["call"] as? String }).count == records.count, "no call twice", sourceLocation: location)
     #expect(try metric("trunkline_answered_without_media_total") == 0, sourceLocation: location)
     #expect(try sum("trunkline_calls") == 0, "every call is over", sourceLocation: location)
+    #expect(try sum("trunkline_media_sessions") == 0, "every media session is closed", sourceLocation: location)
+    try joinInvites(location)
     process.signal(SIGTERM)
     let status = try await process.finish(within: 10)
     #expect(status == 0, "the gateway drained: \(process.text.suffix(3_000))", sourceLocation: location)

@@ -49,9 +49,12 @@ enum Peers {
     _ gateway: GatewayUnderTest, _ scenario: String, to number: String = "+15551230001", audio: UInt16 = 9, toward port: UInt16? = nil,
     _ more: [String] = []
   ) throws -> Spawned {
-    try sipp(
+    let caller = try sipp(
       gateway, scenario,
       ["127.0.0.1:\(port ?? gateway.sip)", "-s", number, "-p", "\(try FreePorts.udp())", "-key", "audio_port", "\(audio)"] + more)
+    let count = more.firstIndex(of: "-m").flatMap { more.indices.contains($0 + 1) ? Int(more[$0 + 1]) : nil }
+    gateway.note(invites: caller.callIDs(count ?? 1))
+    return caller
   }
 
   /// sipp as the carrier that the gateway calls.

@@ -10,6 +10,7 @@ extension Interop {
       let trunk = try RawTrunk(gateway)
       let finished = trunk.request("INVITE", to: "+19990000000", sdp: RawTrunk.offer())
       #expect(trunk.ask(finished)?.code == 404)
+      _ = try await gateway.records(1)
       let alice = try await Peers.phone(gateway, ["--answer-after", "0.1"])
       let bob = try await Peers.phone(gateway, user: "bob", device: "d2")
       let connected = try Peers.caller(gateway, "call", ["-d", "30000"])
