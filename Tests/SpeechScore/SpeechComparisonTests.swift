@@ -39,6 +39,27 @@ private func speechLike(seconds: Double, seed: UInt64) -> [Int16] {
     #expect(result.longestGapMilliseconds >= 150)
   }
 
+  /// What kept first words do: the trunk's pauses are dropped until the listener has caught up.
+  @Test(arguments: [(1, 90), (3, 200), (2, 290)])
+  func `speech whose pauses were shortened is heard all the same`(_ cuts: Int, _ milliseconds: Int) throws {
+    let played = speechLike(seconds: 8, seed: 7).map { $0 }
+    var heard = played
+    var done = 0
+    var at = 4000
+    while done < cuts, at + milliseconds * 8 < heard.count {
+      let end = at + milliseconds * 8
+      if heard[at..<end].allSatisfy({ $0 == 0 }) {
+        heard.removeSubrange(at..<end)
+        (done, at) = (done + 1, at + 8_000)
+      } else {
+        at += 80
+      }
+    }
+    #expect(done == cuts)
+    let result = try #require(SpeechComparison(played: played, heard: heard))
+    #expect(result.heardSpeech && result.heardShare > 0.97 && result.similarity > 0.9, "\(result)")
+  }
+
   @Test func `other speech and silence are not taken for the speech`() throws {
     let played = speechLike(seconds: 4, seed: 7)
     let other = try #require(SpeechComparison(played: played, heard: speechLike(seconds: 4, seed: 8)))

@@ -96,30 +96,64 @@ extension SpeechComparison {
     var typicalLag = 0
   }
 
-  /// Follows the delay in samples frame by frame: each active frame looks ±10 ms around the last lag, the first ±40 ms.
+  /// Follows the delay in samples frame by frame: each active frame looks ±10 ms around the last lag, the first ±40 ms. Where that
+  /// fails for 50 ms the delay may have jumped, as when a listener's pauses are dropped: the envelopes say where to look on.
   static func track(_ played: [Int16], _ heard: [Int16], _ active: [Int], startLag: Int) -> Track {
-    var out = Track()
+    let envelopes = (played: levels(played), heard: levels(heard))
+    var matches = [Match?](repeating: nil, count: active.count)
+    var lost: [Int] = []
     var lag = startLag
     var radius = 320
-    var (sum, count, powerPlayed, powerHeard) = (0.0, 0, 0.0, 0.0)
-    for index in active {
+    for (position, index) in active.enumerated() {
       let start = index * frame / 2
-      guard let found = bestLag(played, heard, start, around: lag, radius: radius) else {
-        count += 1
-        continue
+      var found = bestLag(played, heard, start, around: lag, radius: radius)
+      if found.map({ $0.correlation <= 0.6 }) ?? true {
+        lost.append(position)
+        if lost.count % 5 == 0, let jump = jump(envelopes.played, envelopes.heard, from: active[lost[0]], lag: lag),
+          let there = bestLag(played, heard, start, around: jump, radius: 160), there.correlation > 0.6
+        {
+          for missed in lost {
+            let other = bestLag(played, heard, active[missed] * frame / 2, around: there.lag, radius: 80)
+            if let other, other.correlation > matches[missed]?.correlation ?? -1 { matches[missed] = other }
+          }
+          found = there
+        }
       }
-      if found.correlation > 0.6 { (lag, radius) = (found.lag, 80) }
-      out.lags[index] = lag
-      sum += max(0, found.correlation)
-      count += 1
-      powerPlayed += found.powerPlayed
-      powerHeard += found.powerHeard
+      matches[position] = found
+      if let found, found.correlation > 0.6 { (lag, radius, lost) = (found.lag, 80, []) }
     }
-    out.similarity = count > 0 ? sum / Double(count) : 0
+    return summary(matches, active, startLag)
+  }
+
+  private static func summary(_ matches: [Match?], _ active: [Int], _ startLag: Int) -> Track {
+    var out = Track()
+    var lag = startLag
+    var (sum, powerPlayed, powerHeard) = (0.0, 0.0, 0.0)
+    for (index, match) in zip(active, matches) {
+      guard let match else { continue }
+      if match.correlation > 0.6 { lag = match.lag }
+      out.lags[index] = lag
+      sum += max(0, match.correlation)
+      powerPlayed += match.powerPlayed
+      powerHeard += match.powerHeard
+    }
+    out.similarity = active.isEmpty ? 0 : sum / Double(active.count)
     out.levelDifference = powerPlayed > 0 && powerHeard > 0 ? decibels(powerHeard / powerPlayed) : -90
     let sorted = out.lags.values.sorted()
     out.typicalLag = sorted.isEmpty ? startLag : sorted[sorted.count / 2]
     return out
+  }
+
+  /// The lag in samples, at most 1.5 s (all that first words may keep) from the last, at which the envelopes of the next 400 ms agree best.
+  private static func jump(_ a: [Double], _ b: [Double], from start: Int, lag: Int) -> Int? {
+    let window = start..<min(a.count, start + 40)
+    let around = lag / (frame / 2)
+    var best: (difference: Double, lag: Int)?
+    for step in around - 150...around + 150 where start + step >= 0 && window.upperBound + step <= b.count {
+      let difference = window.reduce(0.0) { $0 + abs(max(-60, a[$1]) - max(-60, b[$1 + step])) }
+      if difference < best?.difference ?? .infinity { best = (difference, step) }
+    }
+    return best.map { $0.lag * frame / 2 }
   }
 
   struct Match { var lag = 0, correlation = -1.0, powerPlayed = 0.0, powerHeard = 0.0 }
