@@ -13,8 +13,9 @@ import Synchronization
 ///
 /// A post costs an uncontended lock and no allocation by the box.
 public final class Mailbox<Element: Sendable>: Sendable {
-  /// Memory for `capacity` elements, of which the `count` from `head` on, round the end, are initialized. It is never cleared as a whole and
-  /// an emptied ring starts at its beginning again: pages beyond the high-water mark are never touched, so a large bound costs no memory.
+  /// Memory for `capacity` elements, of which the `count` from `head` on, round the end, are initialized. It is never cleared as
+  /// a whole and an emptied ring starts at its beginning again: pages beyond the high-water mark are never touched, so a large
+  /// bound costs no memory.
   private struct Ring: ~Copyable {
     let slots: UnsafeMutablePointer<Element>
     let capacity: Int

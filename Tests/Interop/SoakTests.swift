@@ -12,15 +12,19 @@ extension Interop {
     func `50 concurrent bridged calls for 60 s: no packet lost by us, flat memory, every gauge back to zero`() async throws {
       let users = Dictionary(uniqueKeysWithValues: (0..<Self.calls).map { ("user\($0)", "+1555\(2_000_000 + $0)") })
       let ports = try FreePorts.row(UInt16(4 * Self.calls + 2))
+      let trunkPorts = "\(ports + 2)-\(ports + UInt16(4 * Self.calls) + 1)"
       let gateway = try await GatewayUnderTest(
         [
-          "media: { addresses: [ 127.0.0.1 ], threads: 2, app_port: \(ports), trunk_ports: \(ports + 2)-\(ports + UInt16(4 * Self.calls) + 1) }",
+          "media: { addresses: [ 127.0.0.1 ], threads: 2, app_port: \(ports), trunk_ports: \(trunkPorts) }",
           "log: { level: notice }",
         ], users: users, binary: try #require(Self.binary))
       let seconds = ProcessInfo.processInfo.environment["TRUNKLINE_SOAK_SECONDS"] ?? "60"
       let load = try Spawned(
         "load", try #require(Self.binary),
-        ["load", "--config", gateway.folder + "/gateway.yaml", "--calls", "\(Self.calls)", "--seconds", seconds, "--pid", "\(gateway.process.pid)"],
+        [
+          "load", "--config", gateway.folder + "/gateway.yaml", "--calls", "\(Self.calls)", "--seconds", seconds, "--pid",
+          "\(gateway.process.pid)",
+        ],
         in: gateway.folder)
       let status = try await load.finish(within: 240)
       print(load.text)

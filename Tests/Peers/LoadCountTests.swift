@@ -48,7 +48,9 @@ import Testing
 
   @Test func `a call is known again by the number that was dialled, other numbers are nobody's`() throws {
     #expect(LoadCall.number(dialled: "+17771000042") == 42)
-    for bad in ["+1777", "+17770000042", "+15551000042", "x", "+1777100004x"] { #expect(LoadCall.number(dialled: bad) == nil, "\(bad)") }
+    for bad in ["+1777", "+17770000042", "+15551000042", "x", "+1777100004x"] {
+      #expect(LoadCall.number(dialled: bad) == nil, "\(bad)")
+    }
   }
 
   @Test func `speech is coded in whole frames of 20 ms, which decode to the sentence`() throws {

@@ -3,7 +3,8 @@ import Glibc
 import Platform
 import Synchronization
 
-/// What a load run sees of the gateway from outside: its metrics, and its process's memory and CPU once a second while calls are held.
+/// What a load run sees of the gateway from outside: its metrics, and its process's memory and CPU once a second while calls are
+/// held.
 final class GatewayWatch: Sendable {
   struct Sample: Sendable {
     var at: Double
@@ -18,7 +19,8 @@ final class GatewayWatch: Sendable {
     var residentBeforeMegabytes = 0.0
     var residentFirstMegabytes = 0.0
     var residentLastMegabytes = 0.0
-    /// Least squares over the second half of the held time, which begins after the jitter buffers, pools and the DTLS memory have settled.
+    /// Least squares over the second half of the held time, which begins after the jitter buffers, pools and the DTLS memory have
+    /// settled.
     var residentSlopeKilobytesPerMinute = 0.0
   }
 

@@ -12,9 +12,9 @@ struct LoadCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "load", abstract: "Plays many calls at once through a running gateway and measures them.",
     discussion: """
-      Reads the gateway's own configuration: its addresses, its key, and as many users as there are to be calls, each with a number. One
-      process plays the carrier and all apps; half of the calls are placed by apps. Ends with status 0 only if every call was set up, lost
-      nothing, ended as planned, has its record, and every gauge of the gateway is back where it was.
+      Reads the gateway's own configuration: its addresses, its key, and as many users as there are to be calls, each with a
+      number. One process plays the carrier and all apps; half of the calls are placed by apps. Ends with status 0 only if every
+      call was set up, lost nothing, ended as planned, has its record, and every gauge of the gateway is back where it was.
 
       EXAMPLES:
         trunkline load --config load.yaml --calls 50 --seconds 60 --pid $(pidof trunkline)
@@ -27,7 +27,9 @@ struct LoadCommand: ParsableCommand {
   @Option(help: ArgumentHelp("Calls begun a second.", valueName: "n")) var rate = 10.0
   @Option(help: ArgumentHelp("Share of calls that apps place.", valueName: "percent")) var outgoing = 50
   @Option(help: "Calls whose speech is scored.") var sampled = 4
-  @Option(help: ArgumentHelp("A state of the carrier's network; several are gone through in turn.", valueName: "loss %,jitter ms,reorder %"))
+  @Option(
+    help: ArgumentHelp(
+      "A state of the carrier's network; several are gone through in turn.", valueName: "loss %,jitter ms,reorder %"))
   var network: [String] = []
   @Option(help: "The gateway's process, for its memory and CPU.") var pid: Int32?
   @Flag(help: "Prints the figures as JSON.") var json = false
@@ -36,14 +38,19 @@ struct LoadCommand: ParsableCommand {
   static let afterwards = Duration.seconds(40)
 
   func validate() throws {
-    guard calls > 0, seconds > 0, rate > 0, (0...100).contains(outgoing) else { throw ValidationError("numbers above zero are wanted") }
-    if let bad = network.first(where: { LoadOptions.Network($0) == nil }) { throw ValidationError("--network \(bad): as in 2,30,1") }
+    guard calls > 0, seconds > 0, rate > 0, (0...100).contains(outgoing) else {
+      throw ValidationError("numbers above zero are wanted")
+    }
+    if let bad = network.first(where: { LoadOptions.Network($0) == nil }) {
+      throw ValidationError("--network \(bad): as in 2,30,1")
+    }
   }
 
   func run() throws {
     let settings = try SettingsSource.load(config)
     let options = try loadOptions(settings)
-    let watch = try GatewayWatch(AdminClient(address: settings.listen.admin, token: settings.listen.adminToken?.exposed), pid: pid)
+    let watch = try GatewayWatch(
+      AdminClient(address: settings.listen.admin, token: settings.listen.adminToken?.exposed), pid: pid)
     defer { watch.stop() }
     let before = try watch.metrics()
     let old = Set(Self.records(settings.records).map(\.call))
@@ -65,7 +72,9 @@ struct LoadCommand: ParsableCommand {
   private func loadOptions(_ settings: Settings) throws -> LoadOptions {
     var options = LoadOptions()
     let users = settings.users.filter { !$0.numbers.isEmpty }
-    guard users.count >= calls else { throw ValidationError("\(config) has \(users.count) users with a number, \(calls) are needed") }
+    guard users.count >= calls else {
+      throw ValidationError("\(config) has \(users.count) users with a number, \(calls) are needed")
+    }
     guard let sip = settings.listen.sipUDP, let trunk = settings.trunks.first(where: { $0.uri != nil })?.uri else {
       throw ValidationError("\(config) needs listen.sip.udp and a trunk with a uri, where the load's carrier listens")
     }

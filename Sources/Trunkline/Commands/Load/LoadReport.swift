@@ -32,7 +32,8 @@ struct LoadReport: Codable {
 
   /// Gauges that need not be back at once: what a process is, and what is kept for a time after a call on purpose.
   static let changing: Set<String> = [
-    "trunkline_call_tombstones", "trunkline_control_delay_seconds", "trunkline_mailbox_high_water", "process_resident_memory_bytes",
+    "trunkline_call_tombstones", "trunkline_control_delay_seconds", "trunkline_mailbox_high_water",
+    "process_resident_memory_bytes",
     "process_open_fds", "process_start_time_seconds",
   ]
 
@@ -88,7 +89,9 @@ struct LoadReport: Codable {
     check(run.ended == run.connected, "\(run.ended) of \(run.connected) calls ended on both sides as planned")
     check(gateway.records == run.asked, "\(gateway.records) records for \(run.asked) calls")
     check(gateway.answeredWithoutMedia == 0, "answered without media: \(gateway.answeredWithoutMedia)")
-    check(gateway.gauges.isEmpty, "gauges are not back: \(gateway.gauges.map { "\($0.key) \($0.value)" }.sorted().joined(separator: ", "))")
+    check(
+      gateway.gauges.isEmpty,
+      "gauges are not back: \(gateway.gauges.map { "\($0.key) \($0.value)" }.sorted().joined(separator: ", "))")
     check(run.appToTrunk.refused + run.trunkToApp.refused == 0, "SRTP packets did not verify: \(run.trunkToApp.refused)")
     check(run.trunkToApp.unsent + run.appToTrunk.unsent == 0, "this process could not send all: the figures are void")
     if let process {
@@ -106,12 +109,14 @@ struct LoadReport: Codable {
       gateway.lostFromTrunk <= run.trunkToApp.withheld,
       "\(gateway.lostFromTrunk) packets from the trunk did not reach a call, \(run.trunkToApp.withheld) were withheld")
     guard limits.isGoodNetwork else { return }
-    check(run.isVoid || run.scores.allSatisfy(\.heardSpeech), "speech was not heard well: \(run.scores.filter { !$0.heardSpeech })")
+    check(
+      run.isVoid || run.scores.allSatisfy(\.heardSpeech), "speech was not heard well: \(run.scores.filter { !$0.heardSpeech })")
   }
 
   var table: String {
     func row(_ name: String, _ d: LoadResult.Direction) -> String {
-      "\(name.padded(15))\(d.sent.right(9))\(d.received.right(10))\(d.lost.right(7))\(d.withheld.right(10))\(d.reordered.right(11))"
+      "\(name.padded(15))\(d.sent.right(9))\(d.received.right(10))\(d.lost.right(7))"
+        + "\(d.withheld.right(10))\(d.reordered.right(11))"
         + "\(d.latenessP50.right(8)) / \(d.latenessP99.right(5)) / \(d.latenessMax.right(5))"
     }
     var lines = [
@@ -119,9 +124,11 @@ struct LoadReport: Codable {
         + "held \(run.heldSeconds.one) s, set-up p50 \(run.setUpP50.one) ms, p99 \(run.setUpP99.one) ms",
       "direction           sent  received   lost  withheld  reordered   lateness ms p50 / p99 / max",
       row("trunk to app", run.trunkToApp), row("app to trunk", run.appToTrunk),
-      "gateway        \(gateway.packetsFromTrunk) packets from trunks, \(gateway.packetsFromApp) from apps, lost \(gateway.lostFromTrunk) and "
-        + "\(gateway.lostFromApp), late \(gateway.late), dropped \(gateway.dropped), concealed \(gateway.concealedMilliseconds) ms",
-      "ticks          late p50 ≤ \(gateway.tickLatenessP50) ms, p99 ≤ \(gateway.tickLatenessP99) ms, left out \(Int(gateway.ticksLeftOut))",
+      "gateway        \(gateway.packetsFromTrunk) packets from trunks, \(gateway.packetsFromApp) from apps, "
+        + "lost \(gateway.lostFromTrunk) and \(gateway.lostFromApp), late \(gateway.late), dropped \(gateway.dropped), "
+        + "concealed \(gateway.concealedMilliseconds) ms",
+      "ticks          late p50 ≤ \(gateway.tickLatenessP50) ms, p99 ≤ \(gateway.tickLatenessP99) ms, "
+        + "left out \(Int(gateway.ticksLeftOut))",
       "this process   late p50 \(run.ownLatenessP50.one) ms, p99 \(run.ownLatenessP99.one) ms, max \(run.ownLatenessMax.one) ms"
         + (run.isVoid ? " — VOID: it could not keep time" : ""),
     ]

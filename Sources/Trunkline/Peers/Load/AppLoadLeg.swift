@@ -20,12 +20,15 @@ final class AppLoadLeg {
 
   init(_ client: LoadOptions.Client, number: Int, address: IPAddress, identity: DTLSIdentity, random: RandomSource) throws {
     socket = try UDPSocket(bind: SocketAddress(address, 0))
-    guard var configuration = ClientMedia.Configuration(localAddresses: [socket.localAddress], identity: identity, codecs: [.opus]) else {
+    guard
+      var configuration = ClientMedia.Configuration(localAddresses: [socket.localAddress], identity: identity, codecs: [.opus])
+    else {
       throw AppPhone.SetupError(description: "no usable certificate")
     }
     configuration.codesAudio = false
     session = ClientSession(
-      configuration: .init(token: client.token, device: Hello.Device(id: client.device, platform: "linux", sdk: "trunkline-load")),
+      configuration: .init(
+        token: client.token, device: Hello.Device(id: client.device, platform: "linux", sdk: "trunkline-load")),
       random: random)
     media = ClientMedia(configuration: configuration, random: random)
     position = number * 53

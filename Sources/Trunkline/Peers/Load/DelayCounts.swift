@@ -57,7 +57,10 @@ struct StreamCount: Sendable {
     if extended < highest { reordered += 1 }
     highest = max(highest, extended)
     guard counted else { return }
-    guard let origin else { return self.origin = (now, timestamp) }
+    guard let origin else {
+      self.origin = (now, timestamp)
+      return
+    }
     let units = Int64(Int32(bitPattern: timestamp &- origin.timestamp))
     delays.count((now - origin.at) - .nanoseconds(units * 1_000_000_000 / clockRateHz))
     if units > 1 << 24 { self.origin = nil }

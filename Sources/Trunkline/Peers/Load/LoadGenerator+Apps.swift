@@ -45,7 +45,8 @@ extension LoadGenerator {
       call.app.answerAt = loop.now + Self.answerAfter
       act(call, .offered(sdp: offer.sdp, generation: offer.gen))
     case .message(let message, let id): if id != nil, id == call.app.call?.id { act(call, .message(message)) }
-    case .answered(let id, _, let answer): if let tag = call.app.tags.removeValue(forKey: id) { act(call, .answered(tag, answer)) }
+    case .answered(let id, _, let answer):
+      if let tag = call.app.tags.removeValue(forKey: id) { act(call, .answered(tag, answer)) }
     case .mediaAnswer: break
     }
   }
@@ -158,7 +159,8 @@ extension LoadGenerator {
       while let (count, source) = (try? call.app.socket.receive(into: buffer)) ?? nil {
         var output = ClientMedia.Output()
         call.app.media.receive(
-          Array(buffer[..<min(count, buffer.count)]), from: source, to: call.app.socket.localAddress, at: MonotonicClock.now(), into: &output)
+          Array(buffer[..<min(count, buffer.count)]), from: source, to: call.app.socket.localAddress, at: MonotonicClock.now(),
+          into: &output)
         take(output, call)
       }
     }

@@ -15,7 +15,9 @@ extension LoadGenerator {
     byLeg[leg] = call
     let peer = TrunkPeer(name: "gateway", domain: "\(options.gateway)", flow: flow, credentials: nil)
     let number = options.clients[call.number].number
-    feed(.command(.invite(leg, OutboundInvite(trunk: peer, to: number, from: call.dialled, sdp: call.trunk.negotiation.makeOffer()))))
+    feed(
+      .command(.invite(leg, OutboundInvite(trunk: peer, to: number, from: call.dialled, sdp: call.trunk.negotiation.makeOffer())))
+    )
   }
 
   func happened(_ event: SIPDialogs.Event) {

@@ -7,9 +7,9 @@ import RTP
 import SIPDialogs
 import SIPTransport
 
-/// Plays many calls through a gateway at once: a carrier with SIP and RTP on one side, apps with WebSocket, ICE, DTLS-SRTP and Opus on the
-/// other. Speech is coded once and replayed. One event loop thread with a step of 1 ms in which a twentieth of the calls speak, and one
-/// WebSocket thread for all apps.
+/// Plays many calls through a gateway at once: a carrier with SIP and RTP on one side, apps with WebSocket, ICE, DTLS-SRTP and
+/// Opus on the other. Speech is coded once and replayed. One event loop thread with a step of 1 ms in which a twentieth of the
+/// calls speak, and one WebSocket thread for all apps.
 ///
 /// Unchecked: everything but `stop` belongs to the thread that is in `run`.
 public final class LoadGenerator: @unchecked Sendable {
@@ -55,7 +55,8 @@ public final class LoadGenerator: @unchecked Sendable {
     agent = UserAgent(configuration: .init(product: "Trunkline-load"), random: random)
     let allowed = AllowList([(name: "gateway", peers: [IPNetwork(options.gateway.ip.description)].compactMap { $0 })])
     sockets = try SIPSockets(
-      loop: loop, udp: [options.listen], tcp: [], trunks: allowed, logger: Logger(label: "load"), settings: ("--listen", "--listen")
+      loop: loop, udp: [options.listen], tcp: [], trunks: allowed, logger: Logger(label: "load"),
+      settings: ("--listen", "--listen")
     ) { [unowned self] in feed($0) }
     guard let endpoint = WebSocketClient.Endpoint(url: options.url, subprotocol: "trunkline.v1", isInsecure: true) else {
       throw AppPhone.SetupError(description: "\(options.url): a ws:// or wss:// address is wanted")
@@ -129,7 +130,9 @@ public final class LoadGenerator: @unchecked Sendable {
   /// 20 ms of one call.
   private func advance(_ call: LoadCall, _ now: Instant) {
     advanceApp(call, now)
-    if let frame = call.trunk.speak(speech.telephoneFrames, at: now), call.isSampled { call.heardByApp.spoke(frame: frame, at: now) }
+    if let frame = call.trunk.speak(speech.telephoneFrames, at: now), call.isSampled {
+      call.heardByApp.spoke(frame: frame, at: now)
+    }
     if let frame = call.app.speak(speech.appFrames), call.isSampled { call.heardByTrunk.spoke(frame: frame, at: now) }
   }
 
@@ -254,7 +257,9 @@ public final class LoadGenerator: @unchecked Sendable {
     ]
     for (direction, found) in rows {
       guard let found else {
-        if call.setUp != nil, result.heldSeconds > 20 { result.problems.append("call \(call.number), \(direction): nothing was heard") }
+        if call.setUp != nil, result.heldSeconds > 20 {
+          result.problems.append("call \(call.number), \(direction): nothing was heard")
+        }
         continue
       }
       result.scores.append(

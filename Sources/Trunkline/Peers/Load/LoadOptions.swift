@@ -6,7 +6,9 @@ public struct LoadOptions: Sendable {
     public var token: String
     public var device: String
     public var number: String
-    public init(token: String, device: String, number: String) { (self.token, self.device, self.number) = (token, device, number) }
+    public init(token: String, device: String, number: String) {
+      (self.token, self.device, self.number) = (token, device, number)
+    }
   }
 
   /// A state of the carrier's network, for what it sends.
@@ -81,7 +83,8 @@ public struct LoadResult: Codable, Sendable {
   public var setUpP50 = 0.0, setUpP99 = 0.0
   public var trunkToApp = Direction()
   public var appToTrunk = Direction()
-  /// How late this process's own 1 ms steps were while all calls were up; beyond 2 ms at p99 the figures say little about the gateway.
+  /// How late this process's own 1 ms steps were while all calls were up; beyond 2 ms at p99 the figures say little about the
+  /// gateway.
   public var ownLatenessP50 = 0.0, ownLatenessP99 = 0.0, ownLatenessMax = 0.0
   public var ownCPUSeconds = 0.0
   public var scores: [Score] = []

@@ -3,7 +3,8 @@ import Bytes
 import RTP
 import SpeechScore
 
-/// Audio of one direction of a sampled call, kept coded while the call runs; decoded and compared afterwards, so that it costs nothing then.
+/// Audio of one direction of a sampled call, kept coded while the call runs; decoded and compared afterwards, so that it costs
+/// nothing then.
 struct SampledAudio {
   /// What is compared: one sentence, after the jitter buffers have settled.
   static let frames = 600

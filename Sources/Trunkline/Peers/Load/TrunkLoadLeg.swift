@@ -47,7 +47,8 @@ final class TrunkLoadLeg {
 
   func use(_ network: LoadOptions.Network, seed: UInt64) {
     impairment = Impairment(
-      lossPercent: network.lossPercent, jitterMilliseconds: network.jitterMilliseconds, reorderPercent: network.reorderPercent, seed: seed)
+      lossPercent: network.lossPercent, jitterMilliseconds: network.jitterMilliseconds, reorderPercent: network.reorderPercent,
+      seed: seed)
   }
 
   /// Sends the next 20 ms; returns which frame of the sentence it was, nil if nothing may be sent.
@@ -56,7 +57,8 @@ final class TrunkLoadLeg {
     let frame = position % frames.count
     var packet = [UInt8](repeating: 0, count: 12 + frames[frame].count)
     let header = RTPHeader(
-      payloadType: media.payloadType, marker: sent == 0, sequence: SequenceNumber(raw: sequence), timestamp: RTPTimestamp(raw: timestamp),
+      payloadType: media.payloadType, marker: sent == 0, sequence: SequenceNumber(raw: sequence),
+      timestamp: RTPTimestamp(raw: timestamp),
       ssrc: SSRC(raw: ssrc))
     var room = packet.mutableSpan
     _ = header.write(into: &room)

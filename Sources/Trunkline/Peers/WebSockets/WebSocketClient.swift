@@ -1,5 +1,5 @@
-/// One WebSocket to the gateway, with a thread of its own: a pool of one. Events arrive on that thread, in order; `connect`, `send` and
-/// `close` may be called from any.
+/// One WebSocket to the gateway, with a thread of its own: a pool of one. Events arrive on that thread, in order; `connect`,
+/// `send` and `close` may be called from any.
 final class WebSocketClient: Sendable {
   enum Event: Sendable {
     case opened

@@ -157,7 +157,9 @@ final class WebSocketPool: Sendable {
       // A refused connection has been told by CLIENT_CONNECTION_ERROR already.
     }
 
-    private func happened(_ wsi: OpaquePointer?, _ reason: lws_callback_reasons, _ bytes: UnsafeMutableRawPointer?, _ count: Int) -> Int32 {
+    private func happened(_ wsi: OpaquePointer?, _ reason: lws_callback_reasons, _ bytes: UnsafeMutableRawPointer?, _ count: Int)
+      -> Int32
+    {
       if reason == LWS_CALLBACK_EVENT_WAIT_CANCELLED {
         if let context = lws_get_context(wsi) { takeOrders(context) }
         return 0
