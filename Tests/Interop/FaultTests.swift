@@ -93,7 +93,7 @@ extension Interop {
       let toAlice = try Peers.caller(gateway, "call_until_bye")
       let audio = try await Peers.trunkAudio(gateway)
       let toBob = try Peers.caller(gateway, "call", to: "+15551230002", audio: audio.port, ["-d", "60000"])
-      let toCarol = try Peers.caller(gateway, "call", to: "+15551230003", ["-d", "24000"])
+      let toCarol = try Peers.caller(gateway, "call", to: "+15551230003", ["-d", "21500"])
       for phone in [alice, bob, carol] { _ = try await phone.event("call.connected") }
       _ = try await audio.peer.event("first_packet")
       try await Task.sleep(for: .milliseconds(300))
@@ -123,7 +123,7 @@ extension Interop {
       ])
       let phone = try await Peers.phone(gateway, ["--answer-after", "0.1"])
       let other = try await Peers.phone(gateway, user: "bob", device: "d2")
-      let caller = try Peers.caller(gateway, "call", ["-d", "2500"])
+      let caller = try Peers.caller(gateway, "call", ["-d", "1500"])
       _ = try await phone.event("call.connected")
       let trunk = try RawTrunk(gateway)
       var refused: [String] = []
