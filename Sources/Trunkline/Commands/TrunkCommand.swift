@@ -16,6 +16,7 @@ struct TrunkCommand: ParsableCommand {
         trunkline trunk --call +15551230001 --talk 5 --record heard.wav
         trunkline trunk --listen 127.0.0.1:5080 --calls 1 --answer-after 2
         trunkline trunk --call +15551230001 --loss 3 --jitter 40 --digits 12#
+        trunkline trunk --call +15551230001 --calls 20 --gap 0.3 --talk 1
         trunkline trunk --refuse 486
       """)
 
@@ -32,7 +33,8 @@ struct TrunkCommand: ParsableCommand {
   @Option(help: ArgumentHelp("Rings so long before it answers.", valueName: "seconds")) var answerAfter = 0.0
   @Option(help: ArgumentHelp("Refuses calls with this SIP code.", valueName: "code")) var refuse: Int?
   @Option(help: "Digits to play once connected.") var digits = ""
-  @Option(help: ArgumentHelp("Ends after so many calls.", valueName: "n")) var calls: Int?
+  @Option(help: ArgumentHelp("Ends after so many calls; those it places follow each other.", valueName: "n")) var calls: Int?
+  @Option(help: ArgumentHelp("Waits so long between the calls it places.", valueName: "seconds")) var gap = 0.0
   @Option(help: ArgumentHelp("Loses so much of the RTP it sends.", valueName: "percent")) var loss = 0.0
   @Option(help: ArgumentHelp("Delays each RTP packet by 0 to so much.", valueName: "ms")) var jitter = 0.0
   @Option(help: ArgumentHelp("Sends so many RTP packets after the next one.", valueName: "percent")) var reorder = 0.0
@@ -51,6 +53,7 @@ struct TrunkCommand: ParsableCommand {
     (options.listen, options.gateway, options.call, options.from) = (listen, gateway, call, from)
     options.transport = transport == .udp ? .udp : .tcp
     options.codecs = codec.map { $0 == .PCMU ? .pcmu : .pcma }
+    options.gap = .seconds(gap)
     (options.talk, options.answerAfter) = (talk.map { .seconds($0) }, .seconds(answerAfter))
     (options.refuse, options.digits, options.calls) = (refuse, digits, calls)
     (options.lossPercent, options.jitterMilliseconds, options.reorderPercent) = (loss, jitter, reorder)

@@ -17,8 +17,10 @@ public final class SimulatedCarrier: @unchecked Sendable {
     public var gateway = SocketAddress(.loopback, 5060)
     public var transport = TransportProtocol.udp
     public var codecs: [AudioCodecName] = [.pcmu, .pcma]
-    /// Places one call to this number; nil waits for calls.
+    /// Places calls to this number, one after the other, `calls` of them or one; nil waits for calls.
     public var call: String?
+    /// From the end of a placed call to the next one.
+    public var gap = Duration.zero
     public var from = "+15557770001"
     public var credentials: Credentials?
     /// Seconds it rings before it answers.
@@ -75,6 +77,7 @@ public final class SimulatedCarrier: @unchecked Sendable {
   private var placed: UInt64 = 0
   private var agentTimer: EventLoop.TimerID?
   private var tickTimer: EventLoop.TimerID?
+  private var placeTimer: EventLoop.TimerID?
   private var nextTick = Instant.zero
   private var output = Output()
   public private(set) var reports: [CallReport] = []
@@ -90,6 +93,7 @@ public final class SimulatedCarrier: @unchecked Sendable {
       settings: ("--listen", "--listen")) { [unowned self] in feed($0) }
     agentTimer = loop.addTimer { [unowned self] in feed(.timer) }
     tickTimer = loop.addTimer { [unowned self] in tick() }
+    placeTimer = loop.addTimer { [unowned self] in place() }
   }
 
   /// May be called from any thread: hangs up, then `run` returns.
@@ -194,7 +198,7 @@ public final class SimulatedCarrier: @unchecked Sendable {
   }
 
   private func place() {
-    guard let number = options.call else { return }
+    guard let number = options.call, !isStopping else { return }
     placed += 1
     let leg = LegID.outbound(placed)
     guard let flow = sockets?.flow(options.transport, toward: options.gateway), let call = try? makeCall(leg, toward: options.gateway) else {
@@ -243,7 +247,10 @@ public final class SimulatedCarrier: @unchecked Sendable {
           "digits": heard.digits, "jitterMs": PeerEvent.number(heard.jitterMilliseconds),
           "spokenAt": PeerEvent.wall(heard.spokenSince), "heardAt": PeerEvent.wall(heard.heardSince),
         ]))
-    if options.call != nil, options.calls == nil { isStopping = true }
+    if options.call != nil {
+      if placed >= UInt64(max(1, options.calls ?? 1)) { isStopping = true }
+      if !isStopping, let placeTimer { loop.setTimer(placeTimer, at: loop.now + options.gap) }
+    }
     endIfDone()
   }
 

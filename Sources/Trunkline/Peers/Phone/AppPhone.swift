@@ -85,10 +85,12 @@ public final class AppPhone: @unchecked Sendable {
   public init(_ options: Options, random: RandomSource = .system, emit: @escaping (PeerEvent) -> Void) throws {
     (self.options, self.random, self.emit) = (options, random, emit)
     loop = try EventLoop(name: "phone")
-    for address in try localAddresses(loopback: nil) { sockets.append(try UDPSocket(bind: SocketAddress(address, 0))) }
     guard let endpoint = WebSocketClient.Endpoint(url: options.url, subprotocol: "trunkline.v1", isInsecure: options.isInsecure) else {
       throw SetupError(description: "\(options.url): a ws:// or wss:// address is wanted")
     }
+    // A gateway on loopback may offer its media there too.
+    let isNear = endpoint.host == "localhost" || IPAddress(endpoint.host)?.isLoopback == true
+    for address in try localAddresses(loopback: isNear ? true : nil) { sockets.append(try UDPSocket(bind: SocketAddress(address, 0))) }
     guard let configuration = ClientMedia.Configuration(localAddresses: sockets.map(\.localAddress), identity: try DTLSIdentity()) else {
       throw SetupError(description: "no usable certificate")
     }
