@@ -71,9 +71,15 @@ function phase() {
     case "starting": return "setting up audio…";
     case "ready": return "calling…";
     case "progress": return call.progress === "ringing" ? "ringing…" : "calling…";
-    case "connected": return "connected";
+    case "connected": return `connected · ${duration(performance.now() - call.times.connected)}`;
     default: return REASONS[call.reason] ?? call.reason ?? "ended";
   }
+}
+
+/** Milliseconds as minutes and seconds. */
+function duration(elapsed) {
+  const seconds = Math.floor(elapsed / 1000);
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
 }
 
 function showCall() {
@@ -138,6 +144,7 @@ function startMeters(of) {
   }, 100);
   const numbers = setInterval(async () => {
     if (of.state !== "connected") return;
+    $("phase").textContent = phase();
     const stats = [...(await of.pc.getStats()).values()];
     const inbound = stats.find((s) => s.type === "inbound-rtp");
     const pair = stats.find((s) => s.type === "candidate-pair" && s.nominated);
