@@ -27,10 +27,10 @@ final class GatewayUnderTest: @unchecked Sendable {
     self.binary = binary
     folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-\(UUID().uuidString.prefix(8))").path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    sip = try FreePorts.udp()
+    sip = try FreePorts.both()
     app = try FreePorts.tcp()
     admin = try FreePorts.tcp()
-    carrier = try FreePorts.udp()
+    carrier = try FreePorts.both()
     trunkPorts = try FreePorts.row(60)
     try "0123456789abcdef0123456789abcdef\n".write(toFile: folder + "/jwt.key", atomically: true, encoding: .utf8)
     try "s3cret\n".write(toFile: folder + "/password", atomically: true, encoding: .utf8)

@@ -33,6 +33,15 @@ enum FreePorts {
   static func udp() throws -> UInt16 { try port(SOCK_DGRAM) }
   static func tcp() throws -> UInt16 { try port(SOCK_STREAM) }
 
+  /// Free for UDP and for TCP.
+  static func both() throws -> UInt16 {
+    for _ in 0..<200 {
+      let port = try udp()
+      if bound(SOCK_STREAM, port) != nil { return port }
+    }
+    throw Spawned.Failure(description: "no free port")
+  }
+
   /// The first of `count` UDP ports in a row, even.
   static func row(_ count: UInt16) throws -> UInt16 {
     for _ in 0..<200 {

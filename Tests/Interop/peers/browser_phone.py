@@ -8,6 +8,10 @@ from websockets.sync.client import connect
 PAGE_HOOK = r"""
 (() => {
   const log = window.__log = [];
+  // The fake microphone's speech is compared at the other end: nothing may clean it up on the way.
+  const open = navigator.mediaDevices?.getUserMedia.bind(navigator.mediaDevices);
+  if (open) navigator.mediaDevices.getUserMedia = () => open({
+    audio: { echoCancellation: false, noiseSuppression: false, autoGainControl: false } });
   const say = (event, more) => log.push({ event, at: Date.now(), ...more });
   window.__pcm = [];
   const watch = (call) => {
@@ -15,10 +19,11 @@ PAGE_HOOK = r"""
     call.addEventListener("digit", (e) => say("digit", { digit: e.digit }));
     call.addEventListener("state", () => {
       say("state", { state: call.state, reason: call.reason, codec: call.codec });
-      if (call.state === "connected") record(call);
+      if (call.state === "connected" && !call.recorded) record(call); // muting tells the same state again
     });
   };
   const record = (call) => {
+    call.recorded = true;
     const context = new AudioContext({ sampleRate: 8000 });
     const tap = context.createScriptProcessor(1024, 1, 1);
     tap.onaudioprocess = (e) => {
@@ -27,7 +32,7 @@ PAGE_HOOK = r"""
     };
     context.createMediaStreamSource(call.remoteStream).connect(tap);
     tap.connect(context.destination);
-    window.__record = say("record", { state: context.state });
+    say("record", { state: context.state });
   };
   const wait = setInterval(() => {
     if (!window.trunkline) return;
@@ -78,9 +83,9 @@ def start_browser(options, profile):
         binary, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--mute-audio",
         "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-default-apps",
         "--autoplay-policy=no-user-gesture-required", "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream",
-        "--remote-debugging-port=0", f"--user-data-dir={profile}"]
+        "--window-size=480,900", "--remote-debugging-port=0", f"--user-data-dir={profile}"]
     if options.play:
-        arguments.append(f"--use-file-for-fake-audio-capture={os.path.abspath(options.play)}%noloop")
+        arguments.append(f"--use-file-for-fake-audio-capture={os.path.abspath(options.play)}" + ("" if options.loop else "%noloop"))
     return subprocess.Popen(arguments + ["about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                             start_new_session=True)
 
@@ -120,7 +125,7 @@ def open_page(socket, url):
 
 def follow(page, options):
     deadline = time.monotonic() + options.seconds
-    seen, dialled, answered, connected, muted = 0, False, False, None, False
+    seen, dialled, answered, connected = 0, False, False, None
     while time.monotonic() < deadline:
         for entry in page.evaluate(f"(window.__log ?? []).slice({seen})") or []:
             seen += 1
@@ -144,6 +149,10 @@ def follow(page, options):
                 return
             if entry["event"] == "refused":
                 return
+        if connected and options.mute_after and time.monotonic() - connected > options.mute_after:
+            say("mute")
+            page.evaluate("document.getElementById('mute').click()")
+            options.mute_after = None
         if connected and options.hangup_after and time.monotonic() - connected > options.hangup_after:
             say("hangup")
             page.evaluate("document.getElementById('hangup').click()")
@@ -158,9 +167,11 @@ def main():
     parser.add_argument("--answer", action="store_true")
     parser.add_argument("--call", metavar="NUMBER")
     parser.add_argument("--play", metavar="WAV")
+    parser.add_argument("--loop", action="store_true", help="speaks over and over")
     parser.add_argument("--record", metavar="WAV")
     parser.add_argument("--digits", default="")
     parser.add_argument("--screenshot", metavar="PNG")
+    parser.add_argument("--mute-after", type=float, metavar="SECONDS")
     parser.add_argument("--hangup-after", type=float, metavar="SECONDS")
     parser.add_argument("--seconds", type=float, default=60)
     options = parser.parse_args()

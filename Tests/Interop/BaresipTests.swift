@@ -1,0 +1,124 @@
+import Foundation
+import Testing
+
+extension Interop {
+  /// baresip as the carrier, our phone as the app. baresip hangs up when its file has ended.
+  @Suite(
+    .enabled(
+      if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.baresip != nil),
+      "no baresip: run Scripts/install test"), .serialized)
+  struct BaresipTests {
+    @Test func `baresip calls the app and both hear each other (INC-7, ANS-5)`() async throws {
+      try await expectGoodAudio { try await incoming() }
+    }
+
+    private func incoming() async throws -> [String] {
+      let gateway = try await GatewayUnderTest()
+      try Speech.write(Speech.app, gateway.folder + "/app.wav")
+      let phone = try await Peers.ownPhone(
+        gateway, ["--answer", "--answer-after", "0.2", "--calls", "1", "--play", "app.wav", "--record", "app-heard.wav"])
+      let carrier = try Baresip(
+        gateway, user: "+15557770001", codec: "PCMU", ["-e", "/dial sip:+15551230001@127.0.0.1:\(gateway.sip)"])
+      try await carrier.expectReady()
+      #expect(try await phone.finish(within: 30) == 0, "\(phone.text)\n\(carrier.text)")
+      try await carrier.quit()
+
+      let faults =
+        try Speech.faults("baresip → app", said: Speech.telephone, heardIn: gateway.folder + "/app-heard.wav")
+        + Speech.faults("app → baresip", said: Speech.app, heardIn: try carrier.heard())
+      let end = try #require(try await gateway.records(1).first?["end"] as? [String: Any])
+      #expect(end["reason"] as? String == "remoteHangup")
+      try await gateway.finish()
+      return faults
+    }
+
+    @Test func `the app calls baresip with A-law and both hear each other (OUT-4)`() async throws {
+      try await expectGoodAudio { try await outgoing() }
+    }
+
+    private func outgoing() async throws -> [String] {
+      let gateway = try await GatewayUnderTest()
+      try Speech.write(Speech.app, gateway.folder + "/app.wav")
+      let carrier = try Baresip(gateway, user: "+15559990001", codec: "PCMA", [])
+      try await carrier.expectReady()
+      let phone = try await Peers.ownPhone(
+        gateway, ["--call", "+15559990001", "--play", "app.wav", "--record", "app-heard.wav"])
+      #expect(try await phone.finish(within: 30) == 0, "\(phone.text)\n\(carrier.text)")
+      try await carrier.quit()
+
+      let faults =
+        try Speech.faults("baresip → app", said: Speech.telephone, heardIn: gateway.folder + "/app-heard.wav")
+        + Speech.faults("app → baresip", said: Speech.app, heardIn: try carrier.heard())
+      let record = try #require(try await gateway.records(1).first)
+      #expect((record["codecs"] as? [String: Any])?["trunk"] as? String == "PCMA")
+      #expect(record["direction"] as? String == "out")
+      #expect((record["end"] as? [String: Any])?["reason"] as? String == "remoteHangup")
+      try await gateway.finish()
+      return faults
+    }
+  }
+}
+
+/// A baresip with its own configuration: one account that answers by itself, speech from a file, everything heard into a file.
+private struct Baresip {
+  let process: Spawned
+  let folder: String
+  var text: String { process.text }
+
+  init(_ gateway: GatewayUnderTest, user: String, codec: String, _ arguments: [String]) throws {
+    folder = gateway.folder + "/baresip"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    // As long as the longer side speaks, and a second more.
+    let silence = max(0, Speech.app.count - Speech.telephone.count) + 8_000
+    try Speech.write(Speech.telephone + [Int16](repeating: 0, count: silence), folder + "/telephone.wav")
+    let rtp = try FreePorts.row(4)
+    let configuration = """
+      poll_method epoll
+      sip_listen 127.0.0.1:\(gateway.carrier)
+      net_interface 127.0.0.1
+      rtp_ports \(rtp)-\(rtp + 3)
+      audio_source aufile,\(folder)/telephone.wav
+      audio_player aubridge,heard
+      audio_alert aubridge,alert
+      module_path \(Self.modules)
+      module g711.so
+      module aufile.so
+      module aubridge.so
+      module sndfile.so
+      snd_path \(folder)
+      module_app account.so
+      module_app menu.so
+
+      """
+    try configuration.write(toFile: folder + "/config", atomically: true, encoding: .utf8)
+    try "<sip:\(user)@127.0.0.1;transport=udp>;regint=0;answermode=auto;audio_codecs=\(codec)\n".write(
+      toFile: folder + "/accounts", atomically: true, encoding: .utf8)
+    process = try Spawned("baresip", Surroundings.baresip ?? "", ["-f", folder] + arguments, in: folder)
+  }
+
+  /// Debian's multiarch or plain module folder.
+  private static var modules: String {
+    ["/usr/lib/baresip/modules", "/usr/local/lib/baresip/modules"]
+      .first { FileManager.default.fileExists(atPath: $0) } ?? "/usr/lib/baresip/modules"
+  }
+
+  func expectReady() async throws {
+    let isReady = await eventually(within: 10) { self.process.text.contains("baresip is ready") }
+    guard isReady else { throw Spawned.Failure(description: text) }
+  }
+
+  /// Its call is over and its files are closed. A test runner may have blocked the gentler signals for its children.
+  func quit() async throws {
+    process.signal(SIGKILL)
+    try await process.finish(within: 10)
+  }
+
+  /// What its decoder gave.
+  func heard() throws -> String {
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+    guard let name = names.first(where: { $0.hasSuffix("-dec.wav") }) else {
+      throw Spawned.Failure(description: "heard nothing:\n\(text)")
+    }
+    return folder + "/" + name
+  }
+}

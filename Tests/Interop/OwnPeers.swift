@@ -1,0 +1,95 @@
+import Foundation
+import SpeechScore
+import Testing
+
+/// Our own ends of a call, `trunkline trunk` and `trunkline phone`, and a browser on the web phone, each a process of its own.
+extension Peers {
+  /// A simulated carrier on the address that the gateway's trunk calls.
+  static func trunk(_ gateway: GatewayUnderTest, _ arguments: [String]) async throws -> Spawned {
+    let trunk = try Spawned(
+      "trunk", Surroundings.trunkline,
+      ["trunk", "--gateway", "127.0.0.1:\(gateway.sip)", "--listen", "127.0.0.1:\(gateway.carrier)", "--events"] + arguments,
+      in: gateway.folder)
+    _ = try await trunk.event("listening")
+    return trunk
+  }
+
+  /// Our app client, online.
+  static func ownPhone(
+    _ gateway: GatewayUnderTest, user: String = "alice", device: String = "own", through port: UInt16? = nil,
+    _ arguments: [String]
+  ) async throws -> Spawned {
+    let token = try await gateway.token(user, device)
+    let phone = try Spawned(
+      "own-\(device)", Surroundings.trunkline,
+      ["phone", "--url", "ws://127.0.0.1:\(port ?? gateway.app)/v1/connect", "--token", token, "--device", device, "--events"]
+        + arguments, in: gateway.folder)
+    _ = try await phone.event("online")
+    return phone
+  }
+
+  /// Headless Chromium on the web phone that the gateway serves, logged in by link.
+  static func browser(_ gateway: GatewayUnderTest, user: String = "alice", _ arguments: [String]) async throws -> Spawned {
+    let token = try await gateway.token(user, "web")
+    let browser = try python(
+      "browser", "browser_phone.py",
+      ["--url", "http://127.0.0.1:\(gateway.app)/#token=\(token)", "--seconds", "40"] + arguments, gateway)
+    _ = try await browser.event("line", within: 30) { $0["state"] as? String == "online" }
+    return browser
+  }
+}
+
+extension Spawned {
+  /// A field of an event of `trunkline trunk` or `trunkline phone`.
+  func field(_ name: String, of event: String, within seconds: Double = 10) async throws -> String? {
+    (try await self.event(event, within: seconds)["fields"] as? [String: String])?[name]
+  }
+
+  /// All values of a field, in the order they were said.
+  func fields(_ name: String, of event: String) -> [String] {
+    events.filter { $0["event"] as? String == event }.compactMap { ($0["fields"] as? [String: String])?[name] }
+  }
+}
+
+extension Surroundings {
+  static let chromium = program("chromium", "chromium-browser", "google-chrome")
+  static let baresip = program("baresip")
+
+  /// The path of the first of these programs that is installed.
+  private static func program(_ names: String...) -> String? {
+    for name in names {
+      let paths = ["/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"].map { "\($0)/\(name)" }
+      if let path = paths.first(where: FileManager.default.isExecutableFile) { return path }
+    }
+    return nil
+  }
+}
+
+/// Runs a call that gives what was wrong with its audio, and once more if something was. Audio is in real time and every process
+/// here shares two cores: a stall of any of them is heard, but what is wrong twice is no stall.
+func expectGoodAudio(_ location: SourceLocation = #_sourceLocation, _ call: () async throws -> [String]) async throws {
+  var wrong = try await call()
+  if !wrong.isEmpty {
+    print("again, because of \(wrong)")
+    wrong = try await call()
+  }
+  #expect(wrong.isEmpty, sourceLocation: location)
+}
+
+extension Speech {
+  /// What is wrong with what was heard of what was said; empty if nothing is.
+  static func faults(
+    _ what: String, said: [Int16], heardIn path: String, clippedAtMost: Int = 20, delayWithin: ClosedRange<Double> = -2_000...400
+  ) throws -> [String] {
+    guard let comparison = SpeechComparison(played: said, heard: try read(path)) else { return ["\(what): nothing to compare"] }
+    let isGood = comparison.heardSpeech && comparison.clippedStartMilliseconds <= clippedAtMost
+    return isGood && delayWithin.contains(comparison.delayMilliseconds) ? [] : ["\(what): \(comparison)"]
+  }
+
+  /// Root mean square between two times of a recording at 8 kHz, in sample steps; 0 outside of it.
+  static func level(_ samples: [Int16], from: Double, to: Double) -> Double {
+    let part = samples[min(samples.count, Int(from * 8_000))..<min(samples.count, Int(to * 8_000))]
+    guard !part.isEmpty else { return 0 }
+    return (part.reduce(0.0) { $0 + Double($1) * Double($1) } / Double(part.count)).squareRoot()
+  }
+}
