@@ -2,7 +2,7 @@
 
 Prints one JSON object a line: {"event": ..., "at": unix milliseconds, ...}; ends when the call has ended or after --seconds.
 """
-import argparse, base64, json, os, re, shutil, signal, struct, subprocess, sys, tempfile, time, urllib.request, wave
+import argparse, base64, ctypes, json, os, re, shutil, signal, struct, subprocess, sys, tempfile, time, urllib.request, wave
 from websockets.sync.client import connect
 
 PAGE_HOOK = r"""
@@ -75,6 +75,12 @@ def say(event, **more):
     print(json.dumps({"event": event, "at": int(time.time() * 1000), **more}), flush=True)
 
 
+def end_with_parent():
+    """Linux: the browser does not outlive this script, also when it is killed."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
 def start_browser(options, profile):
     binary = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if not binary:
@@ -87,7 +93,7 @@ def start_browser(options, profile):
     if options.play:
         arguments.append(f"--use-file-for-fake-audio-capture={os.path.abspath(options.play)}" + ("" if options.loop else "%noloop"))
     return subprocess.Popen(arguments + ["about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                            start_new_session=True)
+                            start_new_session=True, preexec_fn=end_with_parent)
 
 
 def end_group(browser):
