@@ -22,6 +22,8 @@ final class GatewayWatch: Sendable {
     /// Least squares over the second half of the held time, which begins after the jitter buffers, pools and the DTLS memory have
     /// settled.
     var residentSlopeKilobytesPerMinute = 0.0
+    /// From the first to the last sample of that half.
+    var residentGrowthMegabytes = 0.0
   }
 
   private let admin: AdminClient
@@ -81,7 +83,9 @@ final class GatewayWatch: Sendable {
     out.cpuPercentPerCall = calls > 0 ? out.cpuCores * 100 / Double(calls) : 0
     out.residentBeforeMegabytes = (before?.residentKilobytes ?? 0) / 1024
     (out.residentFirstMegabytes, out.residentLastMegabytes) = (first.residentKilobytes / 1024, last.residentKilobytes / 1024)
-    out.residentSlopeKilobytesPerMinute = Self.slope(Array(taken[(taken.count / 2)...])) * 60
+    let settled = Array(taken[(taken.count / 2)...])
+    out.residentSlopeKilobytesPerMinute = Self.slope(settled) * 60
+    out.residentGrowthMegabytes = (last.residentKilobytes - (settled.first ?? last).residentKilobytes) / 1024
     return out
   }
 

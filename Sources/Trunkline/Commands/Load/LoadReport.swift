@@ -26,7 +26,8 @@ struct LoadReport: Codable {
 
   /// The limits of a good run; loss is always zero on a good network.
   struct Limits {
-    var slopeKilobytesPerMinute = 512.0
+    /// Over the second half of the held time. A slope alone would judge one page of the allocator in a short run.
+    var growthMegabytes = 1.0
     var isGoodNetwork = true
   }
 
@@ -96,8 +97,9 @@ struct LoadReport: Codable {
     check(run.trunkToApp.unsent + run.appToTrunk.unsent == 0, "this process could not send all: the figures are void")
     if let process {
       check(
-        process.residentSlopeKilobytesPerMinute < limits.slopeKilobytesPerMinute,
-        "memory grows by \(Int(process.residentSlopeKilobytesPerMinute)) KB a minute")
+        process.residentGrowthMegabytes < limits.growthMegabytes,
+        "memory grew by \(process.residentGrowthMegabytes.one) MB in the second half, "
+          + "\(Int(process.residentSlopeKilobytesPerMinute)) KB a minute")
     }
     // What the apps hear is sent over a good network also when the carrier's is bad.
     check(run.trunkToApp.lost == 0, "\(run.trunkToApp.lost) packets to the apps were lost")
