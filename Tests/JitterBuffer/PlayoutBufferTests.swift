@@ -75,6 +75,16 @@ final class Buffer {
     #expect(buffer.fetch(at: 25) == .packet(1))
   }
 
+  @Test func `before play-out packets further back than the buffer is long are late, not stored over others`() {
+    let buffer = Buffer()
+    for number in [100, 99, 140, 60, 65, 101] { buffer.insert(number, at: 0) }
+    #expect(buffer.statistics.late == 2)
+    #expect(buffer.buffer.depth == 4)
+    for _ in 0..<10 { buffer.fetch(at: 2000) }
+    #expect(buffer.fetched == [99, 100, 101, 140])
+    #expect(buffer.buffer.depth == 0)
+  }
+
   @Test func `duplicates and late packets are counted apart and never played`() {
     let buffer = Buffer()
     for number in 0..<4 where number != 2 { buffer.insert(number, at: number * 20) }

@@ -205,7 +205,8 @@ final class ReceiverSimulation {
     for number in 0..<400 {
       if number % 10 == 0 { now = now + .milliseconds(600) }
       let header = RTPHeader(
-        payloadType: 0, marker: false, sequence: SequenceNumber(raw: UInt16(number)), timestamp: RTPTimestamp(raw: UInt32(number * 480)),
+        payloadType: 0, marker: false, sequence: SequenceNumber(raw: UInt16(number)),
+        timestamp: RTPTimestamp(raw: UInt32(number * 480)),
         ssrc: SSRC(raw: 1))
       _ = simulation.receiver.insert(header, payload: payload.span, at: now)
       if number % 10 == 9 { for tick in 0..<30 { simulation.pull(at: now + .milliseconds(tick * 20)) } }

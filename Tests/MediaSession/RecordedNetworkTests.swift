@@ -7,8 +7,8 @@ import MediaSession
 import RTP
 import Testing
 
-/// Networks from Tests/Vectors/jitter through the whole receive path. The bounds are a little above what it reaches; `Scripts/bench --trace`
-/// shows the numbers.
+/// Networks from Tests/Vectors/jitter through the whole receive path. The bounds are a little above what it reaches;
+/// `Scripts/bench --trace` shows the numbers.
 @Suite struct RecordedNetworkTests {
   struct Outcome {
     /// Came, but were not played, of all packets.
@@ -20,7 +20,8 @@ import Testing
   }
 
   static func packets(_ name: String) throws -> [(sent: Double, arrived: Double?)] {
-    let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().appending(path: "Vectors/jitter/\(name)")
+    let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().appending(
+      path: "Vectors/jitter/\(name)")
     return try String(contentsOf: file, encoding: .utf8).split(whereSeparator: \.isNewline).dropFirst().map { line in
       let fields = line.split(separator: ",")
       return (try #require(Double(fields[0])), Double(fields[1]))
@@ -57,7 +58,8 @@ import Testing
     let statistics = receiver.statistics
     return Outcome(
       latePercent: 100 * Double(statistics.packets.late + statistics.packets.overflowed) / Double(packets.count),
-      concealedPercent: 100 * Double(statistics.concealedSamples) / Double(160 * ticks), meanDelayMilliseconds: delay / Double(ticks))
+      concealedPercent: 100 * Double(statistics.concealedSamples) / Double(160 * ticks),
+      meanDelayMilliseconds: delay / Double(ticks))
   }
 
   @Test(arguments: [2.0, 7, 12])

@@ -50,6 +50,8 @@ struct PacketStore: ~Copyable {
   // HOT
   mutating func put(_ packet: StoredPacket, payload: Span<UInt8>) -> Bool {
     var packet = packet
+    // The buffer above keeps numbers closer together than the ring is long; if it did not, nothing stored may be lost track of.
+    guard slots[index(packet.sequence)].sequence < 0 else { return false }
     packet.length = Int32(truncatingIfNeeded: payload.count)
     packet.large = -1
     if payload.count > Limits.slotLength {

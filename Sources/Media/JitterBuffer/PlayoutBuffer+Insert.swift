@@ -16,7 +16,8 @@ extension PlayoutBuffer {
     guard let source, let sequence = place(header, source: source) else {
       return resynchronise(header, payload, duration, carriesRepair, now, arrival)
     }
-    if started, sequence < next { return tooLate(header, sequence, arrival) }
+    // Before play-out an overtaken packet still becomes the first, as long as all stored ones lie within the store's size.
+    if sequence < next, started || highest &- sequence >= Int64(Limits.packets) { return tooLate(header, sequence, arrival) }
     guard store.packet(sequence) == nil else {
       statistics.duplicate &+= 1
       return .duplicate

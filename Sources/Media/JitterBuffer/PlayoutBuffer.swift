@@ -104,8 +104,6 @@ public struct PlayoutBuffer: ~Copyable {
     return Double(units(now) &- position &+ Int64(pending) &- delay.recentMinimum) / Double(unitsPerMillisecond)
   }
 
-  /// The delay the policy wants now, in milliseconds above the fastest packet.
-  public var wantedDelayMilliseconds: Double { Double(boundedSpread) / Double(unitsPerMillisecond) }
   /// The RTP timestamp where the next piece begins.
   public var nextTimestamp: RTPTimestamp { RTPTimestamp(raw: UInt32(truncatingIfNeeded: position)) }
   /// The packet of the next number is there: `fetch` will not have to give up on it.

@@ -207,8 +207,6 @@ public struct AudioReceiver: ~Copyable {
   public var nextTimestamp: RTPTimestamp {
     RTPTimestamp(raw: buffer.nextTimestamp.raw &- UInt32(truncatingIfNeeded: decoded.count &* unitsPerSample))
   }
-  /// The delay the policy wants now beyond the fastest packet, in milliseconds.
-  public var wantedDelayMilliseconds: Double { buffer.wantedDelayMilliseconds }
   /// Packets waiting.
   public var depth: Int { buffer.depth }
 

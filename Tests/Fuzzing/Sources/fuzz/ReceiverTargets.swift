@@ -4,8 +4,8 @@ import JitterBuffer
 import MediaSession
 import RTP
 
-/// Bytes as a network: packets with any number, time and payload into a receive path, ticks in between. The first byte chooses the codec; then each
-/// step takes one byte of what to do and what it needs.
+/// Bytes as a network: packets with any number, time and payload into a receive path, ticks in between. The first byte chooses
+/// the codec; then each step takes one byte of what to do and what it needs.
 @Sendable func fuzzReceiver(_ bytes: [UInt8]) {
   guard let first = bytes.first else { return }
   let encoding = AudioEncoding.allCases[Int(first) % AudioEncoding.allCases.count]
