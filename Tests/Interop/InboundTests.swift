@@ -5,36 +5,40 @@ extension Interop {
   /// sipp → gateway → aiortc.
   @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized) struct InboundTests {
     @Test func `a call reaches the app, both hear each other from the first word, and one record says how it ended`() async throws {
-      let gateway = try await GatewayUnderTest()
-      try Speech.write(Speech.telephone, gateway.folder + "/telephone.wav")
-      try Speech.write(Speech.app, gateway.folder + "/app.wav")
-      let phone = try await Peers.phone(
-        gateway, ["--play", "app.wav", "--record", "app-heard.wav", "--answer-after", "0.5", "--calls", "1"])
-      let audio = try await Peers.trunkAudio(gateway, ["--play", "telephone.wav", "--record", "trunk-heard.wav"])
-      let caller = try Peers.caller(gateway, "call", audio: audio.port, ["-d", "10000"])
-      #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(2_000))")
-      #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
-      #expect(try await audio.peer.finish(within: 10) == 0)
-      try expectSpeech(Speech.telephone, heardIn: gateway.folder + "/app-heard.wav", "telephone → app")
-      try expectSpeech(Speech.app, heardIn: gateway.folder + "/trunk-heard.wav", "app → telephone")
+      try await expectGoodAudio {
+        let gateway = try await GatewayUnderTest()
+        try Speech.write(Speech.telephone, gateway.folder + "/telephone.wav")
+        try Speech.write(Speech.app, gateway.folder + "/app.wav")
+        let phone = try await Peers.phone(
+          gateway, ["--play", "app.wav", "--record", "app-heard.wav", "--answer-after", "0.5", "--calls", "1"])
+        let audio = try await Peers.trunkAudio(gateway, ["--play", "telephone.wav", "--record", "trunk-heard.wav"])
+        let caller = try Peers.caller(gateway, "call", audio: audio.port, ["-d", "10000"])
+        #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(2_000))")
+        #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
+        #expect(try await audio.peer.finish(within: 10) == 0)
+        let faults =
+          try Speech.faults("telephone → app", said: Speech.telephone, heardIn: gateway.folder + "/app-heard.wav")
+          + Speech.faults("app → telephone", said: Speech.app, heardIn: gateway.folder + "/trunk-heard.wav")
 
-      let record = try #require(try await gateway.records(1).first)
-      let end = try #require(record["end"] as? [String: Any])
-      #expect(end["reason"] as? String == "remoteHangup")
-      #expect(end["by"] as? String == "trunk")
-      #expect(end["sip"] as? Int == 200)
-      #expect(record["direction"] as? String == "in")
-      #expect(record["user"] as? String == "alice")
-      #expect(record["device"] as? String == "d1")
-      #expect((record["sipCallId"] as? String)?.hasSuffix("@127.0.0.1") == true)
-      let times = try #require(record["times"] as? [String: Int])
-      // The gate: nothing that must come before the 200 came after it.
-      for stage in ["answered", "ice", "dtls", "mediaReady", "gateOpen"] {
-        #expect(try #require(times[stage]) <= (try #require(times["connected"])), "\(stage)")
+        let record = try #require(try await gateway.records(1).first)
+        let end = try #require(record["end"] as? [String: Any])
+        #expect(end["reason"] as? String == "remoteHangup")
+        #expect(end["by"] as? String == "trunk")
+        #expect(end["sip"] as? Int == 200)
+        #expect(record["direction"] as? String == "in")
+        #expect(record["user"] as? String == "alice")
+        #expect(record["device"] as? String == "d1")
+        #expect((record["sipCallId"] as? String)?.hasSuffix("@127.0.0.1") == true)
+        let times = try #require(record["times"] as? [String: Int])
+        // The gate: nothing that must come before the 200 came after it.
+        for stage in ["answered", "ice", "dtls", "mediaReady", "gateOpen"] {
+          #expect(try #require(times[stage]) <= (try #require(times["connected"])), "\(stage)")
+        }
+        #expect(try gateway.sum("trunkline_invite_to_ringing_seconds_count") == 1)
+        #expect(try gateway.sum("trunkline_answer_to_audio_seconds_count") == 2)
+        try await gateway.finish()
+        return faults
       }
-      #expect(try gateway.sum("trunkline_invite_to_ringing_seconds_count") == 1)
-      #expect(try gateway.sum("trunkline_answer_to_audio_seconds_count") == 2)
-      try await gateway.finish()
     }
 
     @Test func `the app hangs up: the trunk gets BYE at once`() async throws {

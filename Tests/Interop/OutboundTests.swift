@@ -5,26 +5,30 @@ extension Interop {
   /// aiortc → gateway → sipp.
   @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized) struct OutboundTests {
     @Test func `the app calls out: the INVITE leaves after the media is ready, and both hear each other`() async throws {
-      let gateway = try await GatewayUnderTest()
-      try Speech.write(Speech.telephone, gateway.folder + "/telephone.wav")
-      try Speech.write(Speech.app, gateway.folder + "/app.wav")
-      let audio = try await Peers.trunkAudio(gateway, ["--play", "telephone.wav", "--record", "trunk-heard.wav"])
-      let carrier = try await Peers.callee(gateway, "answer", audio: audio.port)
-      let phone = try await Peers.phone(
-        gateway, ["--call", "+15557654321", "--play", "app.wav", "--record", "app-heard.wav", "--end-after", "10", "--calls", "1"])
-      #expect(try await phone.finish(within: 25) == 0, "\(phone.text)")
-      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
-      #expect(try await audio.peer.finish(within: 10) == 0)
-      try expectSpeech(Speech.telephone, heardIn: gateway.folder + "/app-heard.wav", "telephone → app")
-      try expectSpeech(Speech.app, heardIn: gateway.folder + "/trunk-heard.wav", "app → telephone")
-      let record = try #require(try await gateway.records(1).first)
-      let times = try #require(record["times"] as? [String: Int])
-      for stage in ["ice", "dtls", "mediaReady", "gateOpen"] {
-        #expect(try #require(times[stage]) <= (try #require(times["inviteSent"])), "\(stage)")
+      try await expectGoodAudio {
+        let gateway = try await GatewayUnderTest()
+        try Speech.write(Speech.telephone, gateway.folder + "/telephone.wav")
+        try Speech.write(Speech.app, gateway.folder + "/app.wav")
+        let audio = try await Peers.trunkAudio(gateway, ["--play", "telephone.wav", "--record", "trunk-heard.wav"])
+        let carrier = try await Peers.callee(gateway, "answer", audio: audio.port)
+        let phone = try await Peers.phone(
+          gateway, ["--call", "+15557654321", "--play", "app.wav", "--record", "app-heard.wav", "--end-after", "10", "--calls", "1"])
+        #expect(try await phone.finish(within: 25) == 0, "\(phone.text)")
+        #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
+        #expect(try await audio.peer.finish(within: 10) == 0)
+        let faults =
+          try Speech.faults("telephone → app", said: Speech.telephone, heardIn: gateway.folder + "/app-heard.wav")
+          + Speech.faults("app → telephone", said: Speech.app, heardIn: gateway.folder + "/trunk-heard.wav")
+        let record = try #require(try await gateway.records(1).first)
+        let times = try #require(record["times"] as? [String: Int])
+        for stage in ["ice", "dtls", "mediaReady", "gateOpen"] {
+          #expect(try #require(times[stage]) <= (try #require(times["inviteSent"])), "\(stage)")
+        }
+        #expect(record["direction"] as? String == "out")
+        #expect((record["end"] as? [String: Any])?["reason"] as? String == "localEnd")
+        try await gateway.finish()
+        return faults
       }
-      #expect(record["direction"] as? String == "out")
-      #expect((record["end"] as? [String: Any])?["reason"] as? String == "localEnd")
-      try await gateway.finish()
     }
 
     @Test func `a challenge is answered, to the configured trunk, with its password`() async throws {

@@ -75,15 +75,3 @@ enum Peers {
       ] + (arguments.contains("-m") ? [] : ["-m", "1"]) + (arguments.contains("-timeout") ? [] : ["-timeout", "60s"]) + arguments, in: gateway.folder, environment: ["TERM": "dumb"])
   }
 }
-
-/// What one side said and the other heard.
-func expectSpeech(
-  _ played: [Int16], heardIn path: String, delayAtMost: Double = 400, clippedAtMost: Int = 20, _ what: String,
-  _ location: SourceLocation = #_sourceLocation
-) throws {
-  let heard = try Speech.read(path)
-  let comparison = try #require(SpeechComparison(played: played, heard: heard), "\(what): nothing to compare", sourceLocation: location)
-  #expect(comparison.heardSpeech, "\(what): \(comparison)", sourceLocation: location)
-  #expect(comparison.delayMilliseconds <= delayAtMost, "\(what): \(comparison)", sourceLocation: location)
-  #expect(comparison.clippedStartMilliseconds <= clippedAtMost, "\(what): \(comparison)", sourceLocation: location)
-}
