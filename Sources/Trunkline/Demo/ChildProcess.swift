@@ -15,10 +15,13 @@ final class ChildProcess: Sendable {
   private let changed = DispatchSemaphore(value: 0)
   let name: String
 
+  /// The file that this process runs.
+  static var binary: URL { URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath() }
+
   /// Starts `trunkline arguments…` in `directory`; standard error goes to `log` there.
   init(_ name: String, _ arguments: [String], directory: URL, log: String, onEvent: @escaping @Sendable (PeerEvent) -> Void) throws {
     self.name = name
-    process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+    process.executableURL = Self.binary
     process.arguments = arguments
     process.currentDirectoryURL = directory
     let file = directory.appendingPathComponent(log)

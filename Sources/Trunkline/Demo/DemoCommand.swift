@@ -62,8 +62,8 @@ struct DemoCommand: ParsableCommand {
       The gateway stays up. Web phone: http://\(address)/
       Log in with:
         http://\(address)/#token=\(token)
-      Then call it from another terminal, in this folder (\(directory)):
-        trunkline trunk --call \(settings.users.first?.numbers.first ?? "NUMBER") --talk 20
+      Then call it from another terminal:
+        \(ChildProcess.binary.path) trunk --call \(settings.users.first?.numbers.first ?? "NUMBER") --talk 20
       Health: http://\(settings.listen.admin)/metrics · /readyz        Ctrl-C ends.
       """)
     let stopped = DispatchSemaphore(value: 0)
