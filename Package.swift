@@ -165,16 +165,22 @@ if let only = Context.environment["TRUNKLINE_ONLY"] {
   }
 }
 
-// TrunklineClient is what an app depends on. TrunklineCore is for the nested packages Bench and Tests/Fuzzing: everything sans-I/O.
-let core = (wire + media + calls).map(\.name).filter { name in targets.contains { $0.name == name } }
-let products: [Product] = [
-  .library(name: "TrunklineClient", targets: ["TrunklineClient"])
-] + (core.isEmpty ? [] : [.library(name: "TrunklineCore", targets: core)])
+// TrunklineClient is what an app depends on. The others are for the nested packages Bench and Tests/Fuzzing: everything sans-I/O,
+// the media half of it, and that half with its threads.
+let present = Set(targets.map(\.name))
+func products(_ name: String, _ parts: [Target]) -> [Product] {
+  let names = parts.map(\.name).filter(present.contains)
+  return names.isEmpty ? [] : [.library(name: name, targets: names)]
+}
+let threads = (platform + runtime).filter { ["Platform", "MediaThreads"].contains($0.name) }
+let products: [Product] =
+  [.library(name: "TrunklineClient", targets: ["TrunklineClient"])] + products("TrunklineCore", wire + media + calls)
+  + products("TrunklineMedia", wire + media) + products("TrunklineMediaThreads", wire + media + threads)
 
 let package = Package(
   name: "trunkline",
   platforms: [.macOS(.v15), .iOS(.v18)],
-  products: products.filter { product in targets.contains { $0.name == product.name } || product.name == "TrunklineCore" },
+  products: products.filter { product in targets.contains { $0.name == product.name } || product.name != "TrunklineClient" },
   dependencies: packages,
   targets: targets,
   swiftLanguageModes: [.v6])

@@ -1,9 +1,25 @@
 // swift-tools-version: 6.2
+import Foundation
 import PackageDescription
 
-// A package of its own: peers' libraries and the counted malloc must not reach the product. `swift build -c release --package-path Bench`.
-let core = Target.Dependency.product(name: "TrunklineCore", package: "trunkline")
+// A package of its own: peers' libraries and the counted malloc must not reach the product. See README.md.
+let media = Target.Dependency.product(name: "TrunklineMedia", package: "trunkline")
+let mediaThreads = Target.Dependency.product(name: "TrunklineMediaThreads", package: "trunkline")
+
+/// Where Debian and others keep what is linked; a peer is built in if its files are there, and left out with a note if not.
+let libraryFolders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib", "/usr/lib64", "/usr/local/lib"]
+func library(_ file: String) -> String? {
+  libraryFolders.map { "\($0)/\(file)" }.first { FileManager.default.fileExists(atPath: $0) }
+}
+func header(_ file: String) -> Bool {
+  ["/usr/include", "/usr/local/include"].contains { FileManager.default.fileExists(atPath: "\($0)/\(file)") }
+}
+
 let settings: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes")]
+/// A bench `NAME` lives in Sources/bench-NAME, is run by Scripts/bench, and small by the test suite.
+func bench(_ name: String, _ uses: [Target.Dependency] = [media], _ more: [SwiftSetting] = []) -> Target {
+  .executableTarget(name: "bench-" + name, dependencies: ["BenchKit"] + uses, swiftSettings: settings + more)
+}
 
 let package = Package(
   name: "bench",
@@ -11,8 +27,8 @@ let package = Package(
   dependencies: [.package(name: "trunkline", path: "..")],
   targets: [
     .target(name: "CMallocCount"),
-    .target(name: "BenchKit", dependencies: ["CMallocCount", core], swiftSettings: settings),
-    .executableTarget(name: "bench-media", dependencies: ["BenchKit", core], swiftSettings: settings),
-    .executableTarget(name: "bench-jitter", dependencies: ["BenchKit", core], swiftSettings: settings),
+    .target(name: "BenchKit", dependencies: ["CMallocCount", media], swiftSettings: settings),
+    bench("media"),
+    bench("jitter"),
   ],
   swiftLanguageModes: [.v6])

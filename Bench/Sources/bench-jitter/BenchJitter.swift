@@ -41,7 +41,7 @@ import JitterBuffer
 
   static let columns = ["lost %", "late %", "conceal %", "repair %", "mean ms", "p95 ms", "fixed ms", "stretch %", "ns/tick"]
   static var heading: String {
-    Table.left("trace", 40) + Table.left("codec", 6) + columns.map { Table.right($0, 11) }.joined()
+    Text.left("trace", 40) + Text.left("codec", 6) + columns.map { Text.right($0, 11) }.joined()
   }
 
   static func show(_ trace: Trace, _ encoding: AudioEncoding, _ result: ReplayResult, json: Bool) {
@@ -57,11 +57,16 @@ import JitterBuffer
         "stretchedPercent",
         "nanosecondsPerTick",
       ]
-      let fields = zip(keys, values).map { #""\#($0)":\#(Table.fixed($1, 3))"# }.joined(separator: ",")
+      let fields = zip(keys, values).map { #""\#($0)":\#(fixed($1, 3))"# }.joined(separator: ",")
       print(#"{"trace":"\#(trace.name)","codec":"\#(encoding.name)",\#(fields),"hash":"\#(String(result.hash, radix: 16))"}"#)
     } else {
       print(
-        Table.left(trace.name, 40) + Table.left(encoding.name, 6) + values.map { Table.right(Table.fixed($0, 2), 11) }.joined())
+        Text.left(trace.name, 40) + Text.left(encoding.name, 6) + values.map { Text.right(fixed($0, 2), 11) }.joined())
     }
   }
+}
+
+enum Text {
+  static func left(_ text: String, _ width: Int) -> String { text + String(repeating: " ", count: max(0, width - text.count)) }
+  static func right(_ text: String, _ width: Int) -> String { String(repeating: " ", count: max(0, width - text.count)) + text }
 }

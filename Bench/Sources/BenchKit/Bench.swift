@@ -1,0 +1,141 @@
+import Glibc
+
+/// One run of one bench: its options, its rows, its files. Every bench's `main` is
+///
+///     @main struct BenchSRTP {
+///       nonisolated static func main() { Bench.main("srtp") { bench in try rows(bench) } }
+///     }
+///
+/// Options every bench understands:
+/// `--small` (≤ 5 s, no callgrind), `--json` (JSON lines instead of the table), `--results FOLDER` (also writes `FOLDER/NAME.jsonl`
+/// and the bench's plots there), `--only TEXT` (rows whose name contains it). Progress goes to standard error.
+public final class Bench {
+  public let name: String
+  public let isSmall: Bool
+  /// What follows the options understood here.
+  public let arguments: [String]
+  public private(set) var failures: [String] = []
+
+  let isJSON: Bool
+  let results: String?
+  let only: String?
+  /// Set in the child that runs under callgrind: the one work to run, and how often.
+  let counted: (work: String, operations: Int)?
+  private var printedHeading = false
+
+  init(_ name: String, _ arguments: [String]) {
+    self.name = name
+    var rest: [String] = []
+    var (small, json) = (false, false)
+    var values: [String: String] = [:]
+    var index = 0
+    while index < arguments.count {
+      let argument = arguments[index]
+      if argument == "--small" {
+        small = true
+      } else if argument == "--json" {
+        json = true
+      } else if ["--results", "--only", "--count", "--operations"].contains(argument), index + 1 < arguments.count {
+        values[argument] = arguments[index + 1]
+        index += 1
+      } else {
+        rest.append(argument)
+      }
+      index += 1
+    }
+    (isSmall, isJSON, self.arguments) = (small, json, rest)
+    (results, only) = (values["--results"], values["--only"])
+    counted = values["--count"].map { ($0, Int(values["--operations"] ?? "") ?? 1) }
+  }
+
+  /// Runs a bench and ends the process: status 0, or 1 after an error or a failed requirement.
+  public static func main(_ name: String, _ body: (Bench) throws -> Void) -> Never {
+    let bench = Bench(name, Array(CommandLine.arguments.dropFirst()))
+    if bench.counted == nil { bench.emptyResults() }
+    do {
+      try body(bench)
+    } catch {
+      bench.progress("failed: \(error)")
+      exit(1)
+    }
+    if bench.counted != nil { exit(3) }
+    for failure in bench.failures { print("\(name): \(failure)") }
+    exit(bench.failures.isEmpty ? 0 : 1)
+  }
+
+  /// A line on standard error.
+  public func progress(_ text: String) {
+    guard counted == nil else { return }
+    writeError("\(name): \(text)\n")
+  }
+
+  /// A requirement that is no matter of speed (a row that must not allocate): the bench ends with status 1.
+  public func require(_ holds: Bool, _ failure: @autoclosure () -> String) {
+    if !holds, counted == nil { failures.append(failure()) }
+  }
+
+  public func wants(_ row: String) -> Bool { only.map { row.contains($0) } ?? true }
+
+  /// Prints a row and writes it to the results file.
+  public func add(_ row: BenchRow) {
+    guard counted == nil, wants(row.name) else { return }
+    let line = row.json(bench: name)
+    if isJSON {
+      print(line)
+    } else {
+      if !printedHeading { print(BenchTable.heading) }
+      printedHeading = true
+      for line in BenchTable.lines(row) { print(line) }
+    }
+    fflush(nil)
+    append(line)
+  }
+
+  /// Writes a picture into the results folder; it becomes part of the report with its caption.
+  public func save(_ svg: String, as file: String, caption: String) {
+    guard counted == nil, let results else { return }
+    guard write(svg, to: "\(results)/\(file).svg", mode: "w") else { return }
+    append(#"{"bench":\#(jsonQuoted(name)),"picture":\#(jsonQuoted(file + ".svg")),"caption":\#(jsonQuoted(caption))}"#)
+  }
+
+  private func append(_ line: String) {
+    guard let results else { return }
+    _ = write(line + "\n", to: "\(results)/\(name).jsonl", mode: "a")
+  }
+
+  private func emptyResults() {
+    guard let results else { return }
+    mkdir(results, 0o755)
+    _ = write("", to: "\(results)/\(name).jsonl", mode: "w")
+  }
+
+  private func write(_ text: String, to path: String, mode: String) -> Bool {
+    guard let file = fopen(path, mode) else {
+      failures.append("\(path) cannot be written")
+      return false
+    }
+    fputs(text, file)
+    return fclose(file) == 0
+  }
+}
+
+/// Standard error, without the C library's global, which Swift 6 does not let through.
+public func writeError(_ text: String) {
+  let octets = Array(text.utf8)
+  _ = octets.withUnsafeBytes { Glibc.write(2, $0.baseAddress, $0.count) }
+}
+
+/// A JSON string literal.
+public func jsonQuoted(_ text: String) -> String {
+  var out = "\""
+  for scalar in text.unicodeScalars {
+    switch scalar {
+    case "\"": out += "\\\""
+    case "\\": out += "\\\\"
+    case "\n": out += "\\n"
+    case "\t": out += "\\t"
+    default: out += scalar.value < 32 ? " " : String(scalar)
+    }
+  }
+  return out + "\""
+}

@@ -1,0 +1,90 @@
+/// What one implementation reached in a row: ours, a peer, or the limit (what the parts cost when nothing else is done).
+public struct BenchFigure: Sendable, Codable {
+  /// "ours", or the peer's name with its version where known.
+  public var name: String
+  /// In the row's unit.
+  public var value: Double
+  /// CPU time of one operation.
+  public var nanoseconds: Double?
+  /// Of one operation, counted by callgrind; nil where valgrind is not installed or the run is a small one.
+  public var instructions: Double?
+  /// Heap allocations of one operation.
+  public var mallocs: Double?
+  /// Folded over what the operations produced, in hexadecimal: the same on every machine, or the results changed.
+  public var hash: String?
+
+  public init(
+    _ name: String, _ value: Double, nanoseconds: Double? = nil, instructions: Double? = nil, mallocs: Double? = nil,
+    hash: UInt64? = nil
+  ) {
+    self.name = name
+    self.value = value
+    self.nanoseconds = nanoseconds
+    self.instructions = instructions
+    self.mallocs = mallocs
+    self.hash = hash.map { String($0, radix: 16) }
+  }
+}
+
+/// What a row has to reach, as a bound on our value or on its ratio to another's.
+public struct BenchGoal: Sendable, Codable {
+  public enum Subject: String, Sendable, Codable { case value, peer, limit }
+  public var subject: Subject
+  /// At most the bound if true, at least it otherwise.
+  public var isUpper: Bool
+  public var bound: Double
+
+  public static func atMost(_ bound: Double, of subject: Subject = .value) -> BenchGoal {
+    BenchGoal(subject: subject, isUpper: true, bound: bound)
+  }
+  public static func atLeast(_ bound: Double, of subject: Subject = .value) -> BenchGoal {
+    BenchGoal(subject: subject, isUpper: false, bound: bound)
+  }
+}
+
+/// One line of a bench's answer: ours beside the peers and the limit, all from the same run.
+public struct BenchRow: Sendable, Codable {
+  public var name: String
+  /// Of every figure's value: "ns", "calls/core", "ms", "%".
+  public var unit: String
+  public var ours: BenchFigure
+  /// The first is the one the ratio is taken to.
+  public var peers: [BenchFigure]
+  public var limit: BenchFigure?
+  public var goal: BenchGoal?
+  public var note: String
+
+  public init(
+    _ name: String, unit: String, ours: BenchFigure, peers: [BenchFigure] = [], limit: BenchFigure? = nil, goal: BenchGoal? = nil,
+    note: String = ""
+  ) {
+    self.name = name
+    self.unit = unit
+    self.ours = ours
+    self.peers = peers
+    self.limit = limit
+    self.goal = goal
+    self.note = note
+  }
+
+  /// Ours by the limit if the goal is about the limit, else ours by the first peer, else ours by the limit.
+  public var ratio: (to: String, value: Double)? {
+    let other = goal?.subject == .limit ? limit ?? peers.first : peers.first ?? limit
+    guard let other, other.value != 0 else { return nil }
+    return (other.name, ours.value / other.value)
+  }
+
+  /// Whether the goal is reached; nil without a goal or without the one it compares to.
+  public var isMet: Bool? {
+    guard let goal else { return nil }
+    let other: BenchFigure?
+    switch goal.subject {
+    case .value: return goal.isUpper ? ours.value <= goal.bound : ours.value >= goal.bound
+    case .peer: other = peers.first
+    case .limit: other = limit
+    }
+    guard let other, other.value != 0 else { return nil }
+    let ratio = ours.value / other.value
+    return goal.isUpper ? ratio <= goal.bound : ratio >= goal.bound
+  }
+}
