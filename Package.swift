@@ -58,6 +58,7 @@ let media: [Target] = [
 let calls: [Target] = [
   module("Calls", "SIPDialogs", ["Bytes", "SIP", "COpenSSL"]),
   module("Calls", "AppSessions", ["Bytes", "AppProtocol", "JSONWebToken"]),
+  module("Calls", "PushPolicy", ["Bytes", "JSONWebToken", "COpenSSL"]),
   module("Calls", "CallFlow", ["Bytes", "SDP", "SIP", "AppProtocol", "AudioCodecs", "MediaSession", "SIPDialogs", "AppSessions"]),
 ]
 
@@ -120,6 +121,7 @@ let testTargets: [Target] = [
   tests("SIPDialogs", sipStack + ["SIPDialogs", "COpenSSL"]),
   tests("AppSessions", appStack + ["COpenSSL"]),
   tests("CallFlow", callStack),
+  tests("PushPolicy", ["Bytes", "JSONWebToken", "PushPolicy", "COpenSSL"]),
   tests("Scenarios", callStack + ["JSONWebToken", "COpenSSL"]),
   tests("Platform", ["Bytes", "Platform"], [logging]),
   tests("SIPTransport", sipStack + ["SIPDialogs", "Platform", "SIPTransport"], [logging]),

@@ -20,10 +20,12 @@ enum ImportRule {
     "ArgumentParser": ["Trunkline"],
     // JSON only; the rest of the machines live without Foundation.
     "FoundationEssentials": [
-      "Wire/AppProtocol", "Wire/JSONWebToken", "Calls/AppSessions", "Calls/CallFlow", "Platform", "Runtime", "Client", "Trunkline",
+      "Wire/AppProtocol", "Wire/JSONWebToken", "Calls/AppSessions", "Calls/CallFlow", "Calls/PushPolicy", "Platform", "Runtime", "Client", "Trunkline",
     ],
     // In Wire and Calls only where FoundationEssentials is not there (Apple systems).
-    "Foundation": ["Platform", "Runtime", "Trunkline", "Client", "Wire/AppProtocol", "Wire/JSONWebToken", "Calls/AppSessions"],
+    "Foundation": [
+      "Platform", "Runtime", "Trunkline", "Client", "Wire/AppProtocol", "Wire/JSONWebToken", "Calls/AppSessions", "Calls/PushPolicy",
+    ],
     // The C library: files, sockets, clocks, mathematics. Wire and Media use its mathematics only.
     "Glibc": ["Wire/RTP", "Media", "Platform", "Runtime", "Client", "Trunkline"],
     "Darwin": ["Wire/RTP", "Media", "Platform", "Client"],

@@ -1,8 +1,8 @@
 /// Base64 with the URL alphabet and without padding (RFC 7515 §2).
-enum Base64URL {
+public enum Base64URL {
   private static let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
-  static func encode(_ bytes: some Sequence<UInt8>) -> String {
+  public static func encode(_ bytes: some Sequence<UInt8>) -> String {
     var out: [UInt8] = []
     var bits: UInt32 = 0
     var count = 0
@@ -21,7 +21,7 @@ enum Base64URL {
   /// Nil for padding, white space, another alphabet, an impossible length, or bits left over that are not zero (so that one
   /// value
   /// has one text).
-  static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
+  public static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
     var out: [UInt8] = []
     var bits: UInt32 = 0
     var count = 0

@@ -17,6 +17,17 @@ public struct TokenVerifier: Sendable {
   /// The claims, if the token is signed with the pinned algorithm and key, is for us, and `unixSeconds` is in its time (± 30
   /// s).
   public func verify(_ token: String, unixSeconds now: Int64) throws(TokenError) -> Claims {
+    let claims = try keys.claims(of: token, as: Claims.self)
+    guard now < claims.exp + Limits.leewaySeconds else { throw .expired }
+    if let nbf = claims.nbf, now + Limits.leewaySeconds < nbf { throw .notYetValid }
+    guard claims.aud.contains(audience) else { throw .audience }
+    return claims
+  }
+}
+
+extension KeySet {
+  /// What a token says, if it is signed with one of these keys. Time and audience are the caller's to check.
+  public func claims<Content: Decodable>(of token: String, as _: Content.Type) throws(TokenError) -> Content {
     let text = Array(token.utf8)
     guard text.count <= Limits.tokenBytes else { throw .malformed }
     let parts = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
@@ -25,22 +36,19 @@ public struct TokenVerifier: Sendable {
       !header.contains(0), !body.contains(0),
       let head = try? JSONDecoder().decode(Header.self, from: Data(header))
     else { throw .malformed }
-    guard head.alg == keys.algorithm.rawValue else { throw .algorithm }
+    guard head.alg == algorithm.rawValue else { throw .algorithm }
     guard !head.isCritical else { throw .critical }
     guard isSigned(Array(text[..<parts[1].endIndex]), signature, kid: head.kid) else { throw .signature }
-    guard let claims = try? JSONDecoder().decode(Claims.self, from: Data(body)) else { throw .claims }
-    guard now < claims.exp + Limits.leewaySeconds else { throw .expired }
-    if let nbf = claims.nbf, now + Limits.leewaySeconds < nbf { throw .notYetValid }
-    guard claims.aud.contains(audience) else { throw .audience }
+    guard let claims = try? JSONDecoder().decode(Content.self, from: Data(body)) else { throw .claims }
     return claims
   }
 
   private func isSigned(_ message: [UInt8], _ signature: [UInt8], kid: String?) -> Bool {
-    if case .secret(let secret) = keys.material {
+    if case .secret(let secret) = material {
       let expected = hmacSHA256(message, key: secret)
       return expected.count == 32 && constantTimeEqual(expected, signature)
     }
-    return keys.key(kid)?.verify(signature, of: message) ?? false
+    return key(kid)?.verify(signature, of: message) ?? false
   }
 }
 
@@ -80,7 +88,8 @@ public struct TokenSigner: Sendable {
     (self.keys, self.kid) = (keys, kid)
   }
 
-  public func sign(_ claims: Claims) throws(KeyError) -> String {
+  /// The token for any claims: a login's, an APNs provider's, a service account's.
+  public func sign(_ claims: some Encodable) throws(KeyError) -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     guard let header = try? encoder.encode(Header(alg: keys.algorithm.rawValue, kid: kid)),

@@ -1,0 +1,22 @@
+/// The named limits of this module.
+public enum Limits {
+  /// Bytes of a VoIP push's body (APNs); other kinds of push stop at 4096.
+  public static let voipBodyBytes = 5_120
+  /// Bytes of the data of one FCM message, and of a Web Push record before encryption.
+  public static let dataBytes = 4_096
+  /// Bytes of a push service's answer that are read.
+  public static let answerBytes = 16_384
+  /// Bytes of a token as an app registers it: 32 to 100 for APNs, some 200 for FCM, a subscription's JSON for Web Push.
+  public static let tokenBytes = 2_048
+  /// Characters of the caller's name and number in a payload.
+  public static let nameCharacters = 128
+  public static let handleCharacters = 256
+  /// Pushes that wait for an answer or a retry at one time; above it the push fails at once, counted.
+  public static let pushesInFlight = 20_000
+  /// Sends of one push, the first included.
+  public static let attempts = 2
+  /// How long before the ring deadline a retry is still worth its while.
+  public static let retryMargin = Duration.seconds(2)
+  /// How long one attempt may take before it counts as lost.
+  public static let attemptTime = Duration.seconds(10)
+}

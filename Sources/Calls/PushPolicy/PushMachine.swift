@@ -1,0 +1,106 @@
+public import Bytes
+import COpenSSL
+import JSONWebToken
+
+/// Every push that is under way: what is sent, what an answer means, what is tried again. No clock, no socket.
+///
+/// | a push is | wake | answer | broke | callOver | timer |
+/// |---|---|---|---|---|---|
+/// | new | sent, or waits for FCM's access token, or ends | – | – | – | – |
+/// | waiting for a token | ignored (same key) | – | – | ends | ends when too late |
+/// | under way | ignored (same key) | ends, or retry | retry, or ends | goes on, without a retry | ends when too late |
+/// | waiting to retry | ignored (same key) | – | – | ends | sent, or ends when too late |
+///
+/// Cost: a dictionary look-up per input, a signature per APNs team and 50 minutes. Owned by one thread.
+public struct PushMachine: Sendable {
+  struct Push {
+    enum Phase { case waitingForToken, underWay(AttemptID), waiting(until: Instant) }
+    var target: PushTarget
+    var content: CallPush
+    var deadline: Instant
+    var began: Instant
+    var attempts = 0
+    var phase: Phase
+    var withCaller = true
+    var isCallOver = false
+    var lastReason = ""
+  }
+
+  var pushes: [PushKey: Push] = [:]
+  var attempts: [AttemptID: Attempt] = [:]
+  enum Attempt { case push(PushKey), accessToken }
+  var providers: PushProviders
+  var tokens: [String: ProviderToken] = [:]
+  var access = AccessToken()
+  var breakers: [PushService: CircuitBreaker] = [:]
+  private var nextAttempt: UInt64 = 1
+  let random: RandomSource
+  /// Seconds since 1970 at `Instant.zero`, moved by whoever watches the wall clock.
+  public var unixSecondsAtZero: Int64
+
+  public init(providers: PushProviders, random: RandomSource, unixSecondsAtZero: Int64) {
+    (self.providers, self.random, self.unixSecondsAtZero) = (providers, random, unixSecondsAtZero)
+  }
+
+  /// Pushes without a report yet.
+  public var pending: Int { pushes.count }
+  /// The services that are left alone for now, for an alarm metric.
+  public var openCircuits: [PushService] { PushService.allCases.filter { breakers[$0]?.isOpen == true } }
+
+  public mutating func handle(_ input: PushInput, at now: Instant, into output: inout [PushAction]) {
+    switch input {
+    case .wake(let key, let target, let content, let deadline):
+      guard pushes[key] == nil else { return }
+      wake(key, Push(target: target, content: content, deadline: deadline, began: now, phase: .waitingForToken), at: now, &output)
+    case .answered(let attempt, let answer): answered(attempt, answer, at: now, &output)
+    case .broke(let attempt, let reason): broke(attempt, reason, at: now, &output)
+    case .callOver(let call): callOver(call, at: now, &output)
+    case .providers(let providers): replace(providers, &output)
+    case .timer: timer(at: now, &output)
+    }
+  }
+
+  /// When `timer` is due; nil if nothing waits.
+  public var nextDeadline: Instant? {
+    pushes.values.lazy.map { push in
+      if case .waiting(let until) = push.phase { min(until, push.deadline) } else { push.deadline }
+    }.min()
+  }
+
+  func unixSeconds(_ now: Instant) -> Int64 { unixSecondsAtZero + now.nanoseconds / 1_000_000_000 }
+
+  mutating func newAttempt(_ attempt: Attempt) -> AttemptID {
+    let id = AttemptID(raw: nextAttempt)
+    nextAttempt += 1
+    attempts[id] = attempt
+    return id
+  }
+
+  mutating func finish(
+    _ key: PushKey, _ outcome: PushReport.Outcome, _ reason: String, isFault: Bool = false, at now: Instant, _ output: inout [PushAction]
+  ) {
+    guard let push = pushes.removeValue(forKey: key) else { return }
+    if case .underWay(let attempt) = push.phase { attempts[attempt] = nil }
+    output.append(
+      .finished(
+        PushReport(
+          key: key, target: push.target, outcome: outcome, reason: reason, isFault: isFault, attempts: push.attempts,
+          took: now - push.began)))
+  }
+
+  private mutating func wake(_ key: PushKey, _ push: Push, at now: Instant, _ output: inout [PushAction]) {
+    let isRoomLeft = pushes.count < Limits.pushesInFlight
+    pushes[key] = push
+    guard isRoomLeft else { return finish(key, .failed, "tooMany", at: now, &output) }
+    send(key, at: now, &output)
+  }
+
+  /// `apns-id`: the same for every attempt at one (call, device), without telling either.
+  static func identifier(of key: PushKey) -> Identifier {
+    let text = Array("\(key.call)/\(key.user)/\(key.device)".utf8)
+    var hash = [UInt8](repeating: 0, count: 32)
+    SHA256(text, text.count, &hash)
+    let words = [hash[0..<8], hash[8..<16]].map { $0.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }
+    return Identifier(high: words[0] & 0xffff_ffff_ffff_0fff | 0x8000, low: words[1] & 0x3fff_ffff_ffff_ffff | 0x8000_0000_0000_0000)
+  }
+}

@@ -1,0 +1,67 @@
+public import Bytes
+
+/// One push of one call to one device: at most one of them is ever accepted.
+public struct PushKey: Hashable, Sendable {
+  public var call: Identifier
+  public var user: String
+  public var device: String
+  public init(call: Identifier, user: String, device: String) { (self.call, self.user, self.device) = (call, user, device) }
+}
+
+/// Numbers the sends of this process; an answer to one that is over is ignored.
+public struct AttemptID: Hashable, Sendable {
+  public var raw: UInt64
+  public init(raw: UInt64) { self.raw = raw }
+}
+
+public enum PushInput: Sendable {
+  /// - Parameter deadline: the end of the ring window; no attempt starts less than two seconds before it.
+  case wake(PushKey, PushTarget, CallPush, deadline: Instant)
+  case answered(AttemptID, PushAnswer)
+  /// No answer: the connection broke, could not be made, or took too long.
+  case broke(AttemptID, reason: String)
+  /// The call is over: no retry. What is on its way cannot be called back.
+  case callOver(Identifier)
+  /// The newest keys; what is under way keeps its connection.
+  case providers(PushProviders)
+  case timer
+}
+
+public enum PushAction: Sendable {
+  case send(AttemptID, PushRequest)
+  /// Its keys are no longer valid, or it is broken: no further request goes over it.
+  case retire(connection: String)
+  case finished(PushReport)
+}
+
+/// How a push ended; exactly one for each `wake`.
+public struct PushReport: Sendable, Hashable {
+  public enum Outcome: Sendable, Hashable {
+    case accepted
+    /// The registration is to be deleted, if it is older than `before` (milliseconds since 1970).
+    case unregistered(before: Int64?)
+    /// No push to this registration until the app renews it.
+    case wrongPlace
+    case failed
+  }
+  public var key: PushKey
+  public var target: PushTarget
+  public var outcome: Outcome
+  /// The service's word, or ours: `noProvider`, `circuitOpen`, `tooMany`, `unusable`, `callOver`, `tooLate`, `broke: …`.
+  public var reason: String
+  /// Configuration or program is wrong: somebody must look.
+  public var isFault: Bool
+  public var attempts: Int
+  /// From `wake` to this.
+  public var took: Duration
+}
+
+/// Whose keys are used. A service without a provider cannot be pushed to.
+public struct PushProviders: Sendable {
+  public var apns: APNsProvider?
+  public var fcm: FCMProvider?
+  public var webPush: WebPushProvider?
+  public init(apns: APNsProvider? = nil, fcm: FCMProvider? = nil, webPush: WebPushProvider? = nil) {
+    (self.apns, self.fcm, self.webPush) = (apns, fcm, webPush)
+  }
+}

@@ -1,0 +1,33 @@
+/// What an answer means for the push, its device and its sender. The tables are Apple's *handling notification responses*,
+/// Firebase's *error codes* and RFC 8030 §5.
+public enum PushVerdict: Hashable, Sendable {
+  /// The service took it.
+  case accepted
+  /// Worth one more attempt inside the ring window, with the same id.
+  case retry(Retry, reason: String)
+  /// The registration is gone. `before`: only one that is older than this, in milliseconds since 1970; nil: whatever its age.
+  case unregistered(before: Int64?, reason: String)
+  /// The token belongs to another environment or topic: no more pushes until the app registers again.
+  case wrongPlace(reason: String)
+  /// This call's push is lost; the device stays. `isFault`: configuration or program is wrong, somebody must look.
+  case refused(reason: String, isFault: Bool)
+
+  public enum Retry: Hashable, Sendable {
+    /// On a new connection: this one is closing or broken.
+    case otherConnection
+    /// With a newly signed provider token.
+    case newToken
+    /// Without the caller's name and number: the payload was too large.
+    case withoutCaller
+    /// After this many seconds.
+    case after(seconds: Int)
+  }
+
+  /// For metrics and traces: the service's own word where there is one.
+  public var reason: String {
+    switch self {
+    case .accepted: "accepted"
+    case .retry(_, let reason), .unregistered(_, let reason), .wrongPlace(let reason), .refused(let reason, _): reason
+    }
+  }
+}

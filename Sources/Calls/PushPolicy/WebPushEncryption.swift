@@ -1,0 +1,76 @@
+import COpenSSL
+
+/// RFC 8291: a message that only the browser can read. Stateless; about 0.15 ms (two multiplications on P-256).
+enum WebPushEncryption {
+  /// `aes128gcm` content (RFC 8188) of one record.
+  /// - Parameters:
+  ///   - receiver: the subscription's `p256dh`, an uncompressed point of 65 bytes.
+  ///   - secret: the subscription's `auth`, 16 bytes.
+  ///   - salt: 16 fresh random bytes.
+  ///   - scalar: 32 fresh random bytes, the sender's one-time private key.
+  /// - Returns: nil if `receiver` is no point of the curve, or `scalar` no private key.
+  static func encrypt(_ text: [UInt8], receiver: [UInt8], secret: [UInt8], salt: [UInt8], scalar: [UInt8]) -> [UInt8]? {
+    guard receiver.count == 65, secret.count == 16, salt.count == 16, scalar.count == 32,
+      let exchange = exchange(receiver: receiver, scalar: scalar)
+    else { return nil }
+    let keyInfo = Array("WebPush: info".utf8) + [0] + receiver + exchange.publicKey
+    let input = hmac(key: hmac(key: secret, exchange.shared), keyInfo + [1])
+    let pseudoRandom = hmac(key: salt, input)
+    let key = Array(hmac(key: pseudoRandom, Array("Content-Encoding: aes128gcm".utf8) + [0, 1]).prefix(16))
+    let nonce = Array(hmac(key: pseudoRandom, Array("Content-Encoding: nonce".utf8) + [0, 1]).prefix(12))
+    // 2 marks the last record (RFC 8188 §2); nothing is padded, the length says no more than that a call came.
+    guard let sealed = seal(text + [2], key: key, nonce: nonce) else { return nil }
+    let recordSize: [UInt8] = [0, 0, 0x10, 0]
+    return salt + recordSize + [UInt8(exchange.publicKey.count)] + exchange.publicKey + sealed
+  }
+
+  private static func exchange(receiver: [UInt8], scalar: [UInt8]) -> (publicKey: [UInt8], shared: [UInt8])? {
+    defer { ERR_clear_error() }
+    guard let group = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1) else { return nil }
+    defer { EC_GROUP_free(group) }
+    guard let number = BN_bin2bn(scalar, 32, nil) else { return nil }
+    defer { BN_clear_free(number) }
+    guard let order = EC_GROUP_get0_order(group), BN_is_zero(number) == 0, BN_cmp(number, order) < 0,
+      let own = EC_POINT_new(group)
+    else { return nil }
+    defer { EC_POINT_free(own) }
+    guard let peer = EC_POINT_new(group) else { return nil }
+    defer { EC_POINT_free(peer) }
+    guard let product = EC_POINT_new(group) else { return nil }
+    defer { EC_POINT_clear_free(product) }
+    // oct2point refuses what is not on the curve.
+    guard EC_POINT_oct2point(group, peer, receiver, receiver.count, nil) == 1, EC_POINT_is_at_infinity(group, peer) == 0,
+      EC_POINT_mul(group, own, number, nil, nil, nil) == 1, EC_POINT_mul(group, product, nil, peer, number, nil) == 1
+    else { return nil }
+    var publicKey = [UInt8](repeating: 0, count: 65)
+    var point = [UInt8](repeating: 0, count: 65)
+    guard EC_POINT_point2oct(group, own, POINT_CONVERSION_UNCOMPRESSED, &publicKey, 65, nil) == 65,
+      EC_POINT_point2oct(group, product, POINT_CONVERSION_UNCOMPRESSED, &point, 65, nil) == 65
+    else { return nil }
+    return (publicKey, Array(point[1...32]))
+  }
+
+  private static func hmac(key: [UInt8], _ message: [UInt8]) -> [UInt8] {
+    var out = [UInt8](repeating: 0, count: 32)
+    var length: UInt32 = 0
+    _ = HMAC(EVP_sha256(), key, Int32(key.count), message, message.count, &out, &length)
+    return out
+  }
+
+  private static func seal(_ text: [UInt8], key: [UInt8], nonce: [UInt8]) -> [UInt8]? {
+    guard let context = EVP_CIPHER_CTX_new() else { return nil }
+    defer { EVP_CIPHER_CTX_free(context) }
+    var out = [UInt8](repeating: 0, count: text.count + 16)
+    var written: Int32 = 0
+    var finished: Int32 = 0
+    guard EVP_EncryptInit_ex(context, EVP_aes_128_gcm(), nil, key, nonce) == 1,
+      EVP_EncryptUpdate(context, &out, &written, text, Int32(text.count)) == 1, written == Int32(text.count)
+    else { return nil }
+    let isSealed = out.withUnsafeMutableBufferPointer { bytes -> Bool in
+      guard let base = bytes.baseAddress else { return false }
+      return EVP_EncryptFinal_ex(context, base + text.count, &finished) == 1
+        && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, 16, base + text.count) == 1
+    }
+    return isSealed ? out : nil
+  }
+}

@@ -1,0 +1,131 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+import Bytes
+public import JSONWebToken
+
+/// How browsers' push services are spoken to: RFC 8030 with VAPID (RFC 8292) and encryption (RFC 8291).
+public struct WebPushProvider: Sendable {
+  /// ES256, with the key whose public half the page subscribes with.
+  public var signer: TokenSigner
+  /// The public half, base64url of the uncompressed point.
+  public var publicKey: String
+  /// `mailto:` or `https:` contact for the push service's operator.
+  public var subject: String
+  /// Endpoints of other hosts are refused: a subscription is an app's word, and must not make us ask our own network.
+  /// `*.` at the start stands for any name below.
+  public var hosts: [String]
+
+  public init(signer: TokenSigner, publicKey: String, subject: String, hosts: [String] = WebPushProvider.browsers) {
+    (self.signer, self.publicKey, self.subject, self.hosts) = (signer, publicKey, subject, hosts)
+  }
+
+  /// The services behind Chrome, Edge, Firefox and Safari.
+  public static let browsers = [
+    "fcm.googleapis.com", "updates.push.services.mozilla.com", "*.push.apple.com", "*.notify.windows.com",
+  ]
+
+  private func allows(_ host: String) -> Bool {
+    hosts.contains { $0.hasPrefix("*.") ? host.hasSuffix($0.dropFirst()) : host == $0 }
+  }
+
+  private struct Subscription: Decodable {
+    struct Keys: Decodable { var p256dh, auth: String }
+    var endpoint: String
+    var keys: Keys
+  }
+
+  private struct Content: Encodable {
+    var aud: String
+    var exp: Int64
+    var sub: String
+  }
+
+  /// Nil if the subscription cannot be used; an endpoint must be `https`.
+  /// - Parameters:
+  ///   - now: seconds since 1970.
+  ///   - seconds: what is left of the ring window, the service keeps the message no longer.
+  func request(
+    _ push: CallPush, to target: PushTarget, withCaller: Bool, at now: Int64, seconds: Int64, random: RandomSource
+  ) throws(KeyError) -> PushRequest? {
+    guard target.token.exposed.utf8.count <= Limits.tokenBytes,
+      let subscription = try? JSONDecoder().decode(Subscription.self, from: Data(target.token.exposed.utf8)),
+      let endpoint = Endpoint(subscription.endpoint), allows(endpoint.host), let receiver = Base64URL.decode(Self.unpadded(subscription.keys.p256dh)),
+      let secret = Base64URL.decode(Self.unpadded(subscription.keys.auth)),
+      let text = Payload.fitting(Self.textBytes, push, withCaller: withCaller, { $0.json() }),
+      let body = WebPushEncryption.encrypt(
+        text, receiver: receiver, secret: secret, salt: random.bytes(16), scalar: random.bytes(32))
+    else { return nil }
+    let token = try signer.sign(Content(aud: endpoint.origin, exp: now + Self.tokenSeconds, sub: subject))
+    return PushRequest(
+      connection: "webpush/\(endpoint.host):\(endpoint.port)", host: endpoint.host, port: endpoint.port, path: endpoint.path,
+      headers: [
+        ("ttl", "\(min(max(seconds, 0), 30))"), ("urgency", "high"), ("topic", Self.topic(push.call)),
+        ("content-encoding", "aes128gcm"), ("content-type", "application/octet-stream"),
+        ("authorization", "vapid t=\(token), k=\(publicKey)"),
+      ], body: body)
+  }
+
+  /// At most 32 characters of base64url (RFC 8030 §5.4): a retry replaces the message, should the first wait somewhere.
+  private static func topic(_ call: Identifier) -> String { String(call.description.filter { $0 != "-" }) }
+  private static func unpadded(_ text: String) -> [UInt8] { Array(text.utf8.filter { $0 != UInt8(ascii: "=") }) }
+
+  private static let tokenSeconds: Int64 = 12 * 3600
+  /// What services must take is 4096 bytes encrypted (RFC 8030 §7.2), of which the header takes 86 and the tag 17.
+  private static let textBytes = Limits.dataBytes - 103
+}
+
+/// The parts of a push resource's URL.
+struct Endpoint {
+  var host: String
+  var port: UInt16
+  var path: String
+  var origin: String
+
+  init?(_ text: String) {
+    let scheme = "https://"
+    guard text.lowercased().hasPrefix(scheme), text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else { return nil }
+    let rest = text.dropFirst(scheme.count)
+    let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+    guard !authority.isEmpty, !authority.contains("@"), !authority.contains("[") else { return nil }
+    let parts = authority.split(separator: ":", omittingEmptySubsequences: false)
+    guard parts.count <= 2, let name = parts.first, !name.isEmpty,
+      name.utf8.allSatisfy({ isHostByte($0) })
+    else { return nil }
+    if parts.count == 2 {
+      guard let port = UInt16(parts[1]), port > 0 else { return nil }
+      self.port = port
+    } else {
+      port = 443
+    }
+    host = name.lowercased()
+    let path = rest.dropFirst(authority.count).prefix { $0 != "#" }
+    self.path = path.hasPrefix("/") ? String(path) : "/" + path
+    origin = scheme + host + (port == 443 ? "" : ":\(port)")
+  }
+}
+
+private func isHostByte(_ byte: UInt8) -> Bool {
+  switch byte {
+  case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+    UInt8(ascii: "-"), UInt8(ascii: "."):
+    true
+  default: false
+  }
+}
+
+/// RFC 8030 §5 and §8: what a browser's push service answers.
+enum WebPushAnswer {
+  static func verdict(_ answer: PushAnswer) -> PushVerdict {
+    let reason = "status \(answer.status)"
+    switch answer.status {
+    case 200...299: return .accepted
+    case 404, 410: return .unregistered(before: nil, reason: reason)
+    case 413: return .retry(.withoutCaller, reason: reason)
+    case 429, 500...: return .retry(.after(seconds: answer.retryAfter ?? 1), reason: reason)
+    default: return .refused(reason: reason, isFault: true)
+    }
+  }
+}
