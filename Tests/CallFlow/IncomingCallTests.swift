@@ -241,10 +241,12 @@ private let tablet = Surroundings.tablet
     world.mediaRefusal = "no ports"
     world.feed(.hangUp(try #require(world.offeredCall(DeviceKey(user: "bob", device: "b")))))
     world.invite(to: "+15551230009")
+    world.isMediaOverloaded = true
+    world.invite(to: "+15551230009")
     world.feed(.draining)
     world.invite()
-    #expect(world.refusals.map(\.reason) == [.unknownTrunk, .diversions, .userLimit, .overload, .mediaPorts, .draining])
-    #expect(world.trunkHeard.filter { $0 == "503" }.count == 4)
+    #expect(world.refusals.map(\.reason) == [.unknownTrunk, .diversions, .userLimit, .overload, .mediaPorts, .mediaOverload, .draining])
+    #expect(world.trunkHeard.filter { $0 == "503" }.count == 5)
     #expect(world.machine.statistics.incoming == 2)
   }
 

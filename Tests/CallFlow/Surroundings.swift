@@ -28,6 +28,7 @@ final class Surroundings {
   var nextLeg: UInt64 = 1
   var journals = true
   var mediaRefusal: String?
+  var isMediaOverloaded = false
   /// False: the media threads never report the end.
   var closesMedia = true
   var statistics = MediaStatistics()
@@ -91,7 +92,9 @@ final class Surroundings {
     case .app(let command): note(command)
     case .media(let command): note(command)
     case .reserveMedia(let call, let session, _, _):
-      if let mediaRefusal { return machine.handle(.mediaRefused(call, reason: mediaRefusal), at: now, into: &output) }
+      if let mediaRefusal { 
+        return machine.handle(.mediaRefused(call, reason: mediaRefusal, isOverload: isMediaOverloaded), at: now, into: &output)
+      }
       self.session = session
       let reservation = MediaReservation(
         session: session, trunkAddress: SocketAddress(.loopback, 41_000),

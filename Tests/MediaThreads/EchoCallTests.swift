@@ -196,6 +196,28 @@ import Testing
     #expect(isFree)
   }
 
+  @Test func `a call beyond what the threads can carry is refused, one that ends makes room again`() throws {
+    let log = EventLog()
+    var configuration = configuration()
+    (configuration.loadLimit, configuration.assumedCallCost) = (0.05, 0.02)
+    let plane = try MediaPlane(configuration: configuration, identity: try DTLSIdentity()) { log.append($0) }
+    defer { plane.stop() }
+    // At full complexity there is room for two; lower complexity makes room for a third and a fourth.
+    var taken = 0
+    for raw in 1...40 {
+      do throws(MediaReservationError) {
+        _ = try plane.reserve(session: MediaSessionID(raw: UInt64(raw)), user: "user\(raw)", toward: nil)
+        taken += 1
+      } catch {
+        #expect(error == .overloaded)
+      }
+    }
+    #expect((2...5).contains(taken), "\(taken)")
+    for raw in 1...40 { plane.send(.close(MediaSessionID(raw: UInt64(raw)))) }
+    let isFree = drive { (try? plane.reserve(session: MediaSessionID(raw: 50), user: "bob", toward: nil)) != nil }
+    #expect(isFree)
+  }
+
   @Test func `an app port that another process holds is an error that names the setting`() throws {
     let taken = try UDPSocket(bind: SocketAddress(.loopback, 0))
     let configuration = MediaPlaneConfiguration(

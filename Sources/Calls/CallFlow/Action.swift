@@ -53,7 +53,7 @@ public enum Measurement: Sendable, Equatable {
 /// `call.start` = outgoing calls.
 public struct Refusal: Sendable, Hashable {
   public enum Reason: String, Sendable, CaseIterable {
-    case draining, overload, trunkLimit, userLimit, mediaPorts, diversions, unknownTrunk
+    case draining, overload, trunkLimit, userLimit, mediaPorts, mediaOverload, diversions, unknownTrunk
     case notFound, forbidden, emergency, codec
     /// Refused by the SIP user agent before the call machine saw it; `detail` has its reason.
     case signalling

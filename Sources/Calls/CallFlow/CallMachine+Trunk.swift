@@ -131,10 +131,10 @@ extension CallMachine {
     }
   }
 
-  mutating func reservationRefused(_ id: CallID, _ reason: String, _ turn: inout Turn) {
+  mutating func reservationRefused(_ id: CallID, _ reason: Refusal.Reason, _ text: String, _ turn: inout Turn) {
     switch pending.removeValue(forKey: id) {
-    case .incoming(let call, let invite): refuse(call.trunkLeg.leg, invite, .mediaPorts, code: 503, &turn)
-    case .outgoing(let call, _, _, let request): refuse(request, .overload, .mediaPorts, trunk: call.trunk.name, reason, &turn)
+    case .incoming(let call, let invite): refuse(call.trunkLeg.leg, invite, reason, code: 503, &turn)
+    case .outgoing(let call, _, _, let request): refuse(request, .overload, reason, trunk: call.trunk.name, text, &turn)
     case nil: break
     }
   }

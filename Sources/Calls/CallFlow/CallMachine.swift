@@ -67,7 +67,8 @@ public struct CallMachine {
     case .app(let event): handle(event, &turn)
     case .media(let event): handle(event, &turn)
     case .mediaReserved(let id, let reservation): reserved(id, reservation, &turn)
-    case .mediaRefused(let id, let reason): reservationRefused(id, reason, &turn)
+    case .mediaRefused(let id, let reason, let isOverload):
+      reservationRefused(id, isOverload ? .mediaOverload : .mediaPorts, reason, &turn)
     case .journalled(let id): change(id, &turn) { $0.journalled(&$1) }
     case .routing(let routing): self.routing = routing
     case .wallClock(let offset): wallOffset = offset

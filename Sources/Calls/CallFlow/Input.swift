@@ -15,8 +15,9 @@ public enum Input: Sendable {
   case media(MediaEvent)
   /// The answer to `Action.reserveMedia`, given before any other input.
   case mediaReserved(CallID, MediaReservation)
-  /// The other answer: no port, no session, no thread is free. The text is for the log.
-  case mediaRefused(CallID, reason: String)
+  /// The other answer: no port, no session, no thread is free; or, with `isOverload`, those that are there are busy enough. The
+  /// text is for the log.
+  case mediaRefused(CallID, reason: String, isOverload: Bool = false)
   /// The start line of `Action.journal` is on disk. Without it the machine goes on after `Timers.journal`.
   case journalled(CallID)
   /// Trunks, users and routes as of now; calls that run keep what they began with.

@@ -150,6 +150,9 @@ public final class Control: @unchecked Sendable {
   private func reservation(_ call: CallID, _ session: MediaSessionID, _ user: String, _ toward: IPAddress?) -> CallFlow.Input {
     do {
       return .mediaReserved(call, try outlets.reserveMedia(session, user, toward))
+    } catch let overload as MediaOverload {
+      // Counted and logged as a refusal, which under overload is many a second: nothing more is said here.
+      return .mediaRefused(call, reason: overload.description, isOverload: true)
     } catch {
       logger.warning("no media for a call", metadata: ["call": "\(call)", "why": "\(error)"])
       return .mediaRefused(call, reason: "\(error)")

@@ -4,6 +4,12 @@ public import CallFlow
 public import MediaSession
 public import SIPDialogs
 
+/// No further call fits beside those that are there.
+public struct MediaOverload: Error, CustomStringConvertible {
+  public let description: String
+  public init(_ description: String) { self.description = description }
+}
+
 /// Where control's actions go: the other runtimes, given by who puts the gateway together. All are called on the control thread and must
 /// not wait.
 public struct Outlets {
@@ -12,7 +18,8 @@ public struct Outlets {
   public var sendApp: (SessionCommand) -> Void
   /// False if the command was lost (its thread's queue is full): the session is then given up.
   public var sendMedia: (MediaCommand) -> Bool
-  /// Sockets and a thread for a call: the session, the user, and the address its trunk's media goes toward.
+  /// Sockets and a thread for a call: the session, the user, and the address its trunk's media goes toward. Throws
+  /// `MediaOverload` when the threads have as many calls as they can carry, anything else when there is no room of another kind.
   public var reserveMedia: (MediaSessionID, String, IPAddress?) throws -> MediaReservation
   /// Start line; `confirm` from any thread once it is on disk.
   public var journal: (StartLine, _ confirm: @escaping @Sendable (CallID) -> Void) -> Void

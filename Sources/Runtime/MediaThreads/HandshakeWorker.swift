@@ -14,10 +14,11 @@ enum HandshakeWork: Sendable {
 /// | state of a key | event | after |
 /// |---|---|---|
 /// | – | `expect` | fingerprint kept |
-/// | – or expected | `datagram` | handshake begun as server |
-/// | handshaking | done, fingerprint matches | keys told; answers retransmissions for 30 s, then OpenSSL's memory is freed |
+/// | – or expected | `datagram` | handshake begun as server; refused while too much waits, the client asks again |
+/// | handshaking | done, fingerprint matches | keys told, OpenSSL's memory freed; the last flight is kept for 30 s |
 /// | handshaking | failed, or 30 s passed | failure told, memory freed |
-/// | finished | `datagram` after the 30 s | ignored |
+/// | finished | the peer's Finished again, within the 30 s | the last flight is sent again, at most 12 times |
+/// | finished | any other `datagram` | ignored |
 /// | any | `end` | forgotten |
 struct HandshakeWorker: ~Copyable {
   private let identity: DTLSIdentity
@@ -25,7 +26,8 @@ struct HandshakeWorker: ~Copyable {
   private let metrics: MediaMetrics
   private let cpu: Gauge
   private var handshakes: [HandshakeKey: Handshake] = [:]
-  private var associations = 0
+  /// Those with an association: what timers have to look at, however many calls there are.
+  private var running: [HandshakeKey: Handshake] = [:]
   private var now = MonotonicClock.now()
 
   init(identity: DTLSIdentity, mailbox: Mailbox<HandshakeWork>, metrics: MediaMetrics) {
@@ -37,7 +39,7 @@ struct HandshakeWorker: ~Copyable {
     var batch: [HandshakeWork] = []
     while true {
       batch.removeAll(keepingCapacity: true)
-      mailbox.wait(into: &batch, timeout: sleepTime(), limit: 64)
+      mailbox.wait(into: &batch, timeout: sleepTime(), limit: Limits.handshakesPerTurn)
       now = MonotonicClock.now()
       for work in batch {
         guard case .session(let request, let reply) = work else { return freeAll() }
@@ -52,7 +54,7 @@ struct HandshakeWorker: ~Copyable {
     let key = request.key
     switch request {
     case .end:
-      if let handshake = handshakes.removeValue(forKey: key), handshake.association != nil { freed() }
+      if let handshake = handshakes.removeValue(forKey: key) { free(handshake) }
     case .expect(_, let algorithm, let bytes):
       let handshake = self.handshake(key, reply)
       guard let fingerprint = DTLSFingerprint(algorithm: algorithm, bytes: bytes) else {
@@ -63,6 +65,7 @@ struct HandshakeWorker: ~Copyable {
       settle(handshake)
     case .datagram(_, let bytes):
       let handshake = self.handshake(key, reply)
+      if handshake.isFinished { return repeatFlight(handshake, bytes) }
       guard begin(handshake) else { return }
       bytes.withUnsafeBytes { handshake.association?.receive($0) }
       settle(handshake)
@@ -80,8 +83,7 @@ struct HandshakeWorker: ~Copyable {
   /// True if the handshake has an association, made now if it never had one.
   private mutating func begin(_ handshake: Handshake) -> Bool {
     if handshake.association != nil { return true }
-    guard !handshake.isFinished else { return false }
-    guard associations < Limits.associations else {
+    guard running.count < Limits.associations, mailbox.depth <= Limits.handshakeBacklog else {
       metrics.handshakes[.refused].increment()
       return false
     }
@@ -92,8 +94,8 @@ struct HandshakeWorker: ~Copyable {
       return false
     }
     handshake.startedAt = now
-    associations += 1
-    metrics.associations.set(Int64(associations))
+    running[handshake.key] = handshake
+    metrics.associations.set(Int64(running.count))
     return true
   }
 
@@ -102,26 +104,46 @@ struct HandshakeWorker: ~Copyable {
     guard handshake.association != nil else { return }
     var flight: [[UInt8]] = []
     handshake.association?.drain { flight.append(Array($0)) }
-    if !flight.isEmpty { handshake.reply.post(.handshake(.flight(handshake.key, flight))) }
-    guard !handshake.isFinished else { return }
+    if !flight.isEmpty {
+      handshake.flight = flight
+      handshake.reply.post(.handshake(.flight(handshake.key, flight)))
+    }
     if let failure = handshake.failure {
       fail(handshake, failure)
     } else if let keys = handshake.association?.keyMaterial {
       handshake.isFinished = true
-      handshake.freeAt = now + Limits.associationLinger
+      handshake.flightKeptUntil = now + Limits.flightKept
       metrics.handshakes[.completed].increment()
       metrics.handshakeSeconds.record(now - handshake.startedAt)
+      free(handshake)
       handshake.reply.post(.handshake(.completed(handshake.key, keys)))
     }
+  }
+
+  /// Our last flight got lost if the peer sends its Finished again (RFC 6347 §4.2.4). The same bytes do: what the peer never got
+  /// is no replay to it, and nothing else of the association is needed.
+  private func repeatFlight(_ handshake: Handshake, _ datagram: [UInt8]) {
+    guard now < handshake.flightKeptUntil, handshake.repeats < Limits.flightRepeats, !handshake.flight.isEmpty,
+      Self.holdsFinished(datagram)
+    else { return }
+    handshake.repeats += 1
+    handshake.reply.post(.handshake(.flight(handshake.key, handshake.flight)))
+  }
+
+  /// Whether a record of type handshake (22) is under the negotiated keys: epoch 1.
+  static func holdsFinished(_ datagram: [UInt8]) -> Bool {
+    var start = 0
+    while start + 13 <= datagram.count {
+      if datagram[start] == 22, datagram[start + 3] == 0, datagram[start + 4] == 1 { return true }
+      start += 13 + Int(datagram[start + 11]) << 8 + Int(datagram[start + 12])
+    }
+    return false
   }
 
   private mutating func fail(_ handshake: Handshake, _ failure: AppLegFailure, timedOut: Bool = false) {
     guard !handshake.isFinished else { return }
     handshake.isFinished = true
-    if handshake.association != nil {
-      handshake.association = nil
-      freed()
-    }
+    free(handshake)
     metrics.handshakes[timedOut ? .timedOut : .failed].increment()
     handshake.reply.post(.handshake(.failed(handshake.key, failure)))
   }
@@ -131,19 +153,15 @@ struct HandshakeWorker: ~Copyable {
   /// Until the next retransmission or the next thing to free.
   private func sleepTime() -> Duration {
     var shortest = Duration.seconds(1)
-    for (_, handshake) in handshakes where !handshake.isFinished {
+    for (_, handshake) in running {
       if let timeout = handshake.association?.timeout { shortest = min(shortest, timeout) }
     }
     return max(shortest, .milliseconds(1))
   }
 
   private mutating func runTimers() {
-    for (_, handshake) in handshakes where handshake.association != nil {
-      if handshake.isFinished {
-        guard now >= handshake.freeAt else { continue }
-        handshake.association = nil
-        freed()
-      } else if now - handshake.startedAt >= Limits.handshakeDeadline {
+    for (_, handshake) in running {
+      if now - handshake.startedAt >= Limits.handshakeDeadline {
         fail(handshake, .dtls("the handshake did not finish"), timedOut: true)
       } else {
         handshake.association?.handleTimeout()
@@ -152,14 +170,14 @@ struct HandshakeWorker: ~Copyable {
     }
   }
 
-  private mutating func freed() {
-    associations -= 1
-    metrics.associations.set(Int64(associations))
+  private mutating func free(_ handshake: Handshake) {
+    handshake.association = nil
+    if running.removeValue(forKey: handshake.key) != nil { metrics.associations.set(Int64(running.count)) }
   }
 
   private mutating func freeAll() {
     handshakes.removeAll()
-    associations = 0
+    running.removeAll()
     metrics.associations.set(0)
   }
 }
@@ -172,7 +190,10 @@ private final class Handshake {
   var association: DTLSAssociation?
   var startedAt = Instant.zero
   var isFinished = false
-  var freeAt = Instant.distantFuture
+  /// What was sent last.
+  var flight: [[UInt8]] = []
+  var flightKeptUntil = Instant.zero
+  var repeats = 0
 
   init(_ key: HandshakeKey, _ reply: Mailbox<MediaWork>) { (self.key, self.reply) = (key, reply) }
 

@@ -12,12 +12,18 @@ enum Limits {
   static let threadMailbox = 16_384
   /// Datagrams waiting for the DTLS thread; beyond that they are dropped, and the client's timer sends them again.
   static let handshakeMailbox = 4_096
-  /// Associations at a time, the lingering ones included.
-  static let associations = 8_192
+  /// With more datagrams than this waiting (about 0.3 s of work) no new handshake begins: those that run are to finish.
+  static let handshakeBacklog = 512
+  /// Datagrams taken from the mailbox in one turn of the DTLS thread.
+  static let handshakesPerTurn = 16
+  /// Handshakes that run at a time, 74 KB each.
+  static let associations = 2_048
   /// Legs that the DTLS thread remembers, finished ones included.
   static let handshakes = 65_536
-  /// How long a finished association answers retransmissions (then its 74 KB are freed).
-  static let associationLinger: Duration = .seconds(30)
+  /// How long after a handshake its last flight is kept, to answer a peer that did not get it.
+  static let flightKept: Duration = .seconds(30)
+  /// How often that flight is sent again.
+  static let flightRepeats = 12
   /// A handshake that has not finished by then is given up.
   static let handshakeDeadline: Duration = .seconds(30)
   /// Datagrams in one `recvmmsg` or `sendmmsg`.
@@ -30,6 +36,25 @@ enum Limits {
   static let tickSlots = 20
   /// A thread further behind than this leaves ticks out, counted.
   static let ticksBehind: Duration = .milliseconds(200)
+  /// A thread looks at its own load this often.
+  static let loadSamplesPerSecond = 10
+  static let loadInterval: Duration = .milliseconds(100)
+  /// Ticks later than the first are strain, which lowers the encoders' complexity; later than the second, overload.
+  static let tickStrain: Duration = .milliseconds(2)
+  static let tickOverload: Duration = .milliseconds(10)
+  /// Share of a core one media thread may fill with calls; the rest is for bursts and for what comes with a call's end.
+  static let loadLimit = 0.85
+  /// Parts of that limit: complexity falls above, rises below, and new calls are taken again below.
+  static let lowerAt = 0.7
+  static let raiseBelow = 0.5
+  static let admitAgainAt = 0.9
+  /// Ticks of a thread that uses less than this part of its limit are not late by its own fault.
+  static let lateByOwnFault = 0.25
+  static let calmBeforeRaise: Duration = .seconds(5)
+  /// Bounds of what a call is taken to cost, as a share of a core, and for how many calls the assumption counts.
+  static let leastCallCost = 0.000_1
+  static let mostCallCost = 0.1
+  static let assumedCalls = 4.0
   /// Commands taken from the mailbox in one turn.
   static let commandsPerTurn = 256
   /// Receive and send buffers asked of the kernel for the app socket.

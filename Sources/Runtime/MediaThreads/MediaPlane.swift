@@ -27,8 +27,17 @@ public final class MediaPlane: Sendable {
   private struct State {
     var threads: [NamedThread] = []
     var threadOf: [MediaSessionID: Int] = [:]
+    /// The thread of every user with calls, and how many.
+    var users: [String: (thread: Int, calls: Int)] = [:]
+    var userOf: [MediaSessionID: String] = [:]
     var undelivered: [MediaCommand] = []
     var isStopped = false
+
+    /// The session no longer binds its user to a thread.
+    mutating func forget(_ session: MediaSessionID) {
+      guard let user = userOf.removeValue(forKey: session), let entry = users[user] else { return }
+      users[user] = entry.calls > 1 ? (entry.thread, entry.calls - 1) : nil
+    }
   }
   private let state = Mutex(State())
 
@@ -44,6 +53,9 @@ public final class MediaPlane: Sendable {
     self.metrics = metrics
     ports = TrunkPorts(configuration.trunkPorts)
     handshakes = try Mailbox(capacity: Limits.handshakeMailbox)
+    let governor = LoadGovernor(
+      limit: configuration.loadLimit, complexity: configuration.opusComplexity,
+      assumedCost: configuration.assumedCallCost ?? CallCost.estimate(complexity: configuration.opusComplexity))
     let offset: Duration = .nanoseconds(WallClock.nowMicroseconds() * 1_000 - MonotonicClock.now().nanoseconds)
     var workers: [MediaWorkerShared] = []
     for index in 0..<configuration.threads {
@@ -58,8 +70,10 @@ public final class MediaPlane: Sendable {
       workers.append(
         try MediaWorkerShared(
           index: index, appSockets: sockets, mailbox: try Mailbox(capacity: Limits.threadMailbox), handshakes: handshakes,
-          metrics: metrics, wallClockOffset: offset, opusComplexity: configuration.opusComplexity, eventHandler: eventHandler))
+          metrics: metrics, wallClockOffset: offset, opusComplexity: configuration.opusComplexity, governor: governor,
+          eventHandler: eventHandler))
     }
+    metrics.watch(workers.map { ("media-\($0.index)", $0.load) })
     self.workers = workers
     mailboxes =
       workers.map { $0.mailbox.reading("media-\($0.index)") } + [handshakes.reading("dtls-0")]
@@ -95,22 +109,35 @@ public final class MediaPlane: Sendable {
   public func reserve(session: MediaSessionID, user: String, toward trunk: IPAddress?) throws(MediaReservationError)
     -> MediaReservation
   {
-    let worker = workers[thread(of: user)]
     guard !state.withLock({ $0.isStopped }) else { throw .stopped }
+    let worker = workers[thread(of: user)]
+    guard worker.load.room.value > 0 else { throw .overloaded }
     guard worker.sessions.value < Int64(Limits.sessionsPerThread) else { throw .threadFull }
     let address = trunkAddress(toward: trunk)
     let sockets = try ports.reserve(on: address.bind)
     worker.sessions.add(1)
+    worker.load.room.add(-1)
     guard worker.mailbox.post(.open(session, sockets)) else {
       worker.sessions.add(-1)
       metrics.undelivered.increment()
       throw .threadFull
     }
-    state.withLock { $0.threadOf[session] = worker.index }
+    state.withLock { state in
+      state.threadOf[session] = worker.index
+      state.userOf[session] = user
+      state.users[user, default: (worker.index, 0)].calls += 1
+    }
     let candidates = zip(configuration.addresses, worker.appSockets).map { SocketAddress($0.advertise, $1.localAddress.port) }
     return MediaReservation(
       session: session, trunkAddress: SocketAddress(address.advertise, sockets.rtp.localAddress.port), appCandidates: candidates,
       fingerprint: fingerprint)
+  }
+
+  /// The user's thread while the user has calls, else the one with the most room.
+  private func thread(of user: String) -> Int {
+    if let known = state.withLock({ $0.users[user]?.thread }) { return known }
+    func room(_ worker: MediaWorkerShared) -> (Int64, Int64) { (worker.load.room.value, -worker.sessions.value) }
+    return workers.max { room($0) < room($1) }?.index ?? 0
   }
 
   /// Hands a command to its session's thread. False if that thread's mailbox is full: the command is lost, counted, and the
@@ -122,6 +149,7 @@ public final class MediaPlane: Sendable {
     if case .close = command { isClose = true }
     let (index, waiting) = state.withLock { state -> (Int?, [MediaCommand]) in
       defer { state.undelivered.removeAll() }
+      if isClose { state.forget(session) }
       return (isClose ? state.threadOf.removeValue(forKey: session) : state.threadOf[session], state.undelivered)
     }
     for (position, earlier) in waiting.enumerated() where !post(earlier, of: earlier.session, thread: nil) {
@@ -174,9 +202,5 @@ public final class MediaPlane: Sendable {
     guard let route = routeAddress(toward: SocketAddress(peer, 0)) else { return family ?? all[0] }
     return all.first { $0.bind == route } ?? all.first { $0.bind.isUnspecified && $0.bind.family == route.family } ?? family
       ?? all[0]
-  }
-
-  private func thread(of user: String) -> Int {
-    Int(UfragKey(user.utf8).hash % UInt64(configuration.threads))
   }
 }

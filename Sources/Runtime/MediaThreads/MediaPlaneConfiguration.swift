@@ -16,6 +16,10 @@ public struct MediaPlaneConfiguration: Sendable {
   /// RTP on the even ports, RTCP on the next odd one.
   public var trunkPorts: ClosedRange<UInt16>
   public var opusComplexity: Int
+  /// Share of a core that one media thread may fill with calls, 0…1; beyond it calls are refused (`LoadGovernor`).
+  public var loadLimit: Double = Limits.loadLimit
+  /// What a call is taken to cost until calls have been measured, as a share of a core; nil: an encoder is timed at the start.
+  public var assumedCallCost: Double?
 
   public init(
     addresses: [Address], threads: Int = 2, appPort: UInt16 = 40_000, trunkPorts: ClosedRange<UInt16> = 41_000...41_999,
@@ -32,6 +36,8 @@ public enum MediaReservationError: Error, Sendable, Equatable, CustomStringConve
   case portsExhausted
   /// The user's media thread has as many calls as it may have, or does not keep up with its commands.
   case threadFull
+  /// One more call would make those that are there break up: their threads are as busy as they may be.
+  case overloaded
   /// A socket could not be made for another reason; the text is the system's.
   case socket(String)
   case stopped
@@ -40,6 +46,7 @@ public enum MediaReservationError: Error, Sendable, Equatable, CustomStringConve
     switch self {
     case .portsExhausted: "every port of media.trunk_ports is in use: widen the range"
     case .threadFull: "the media thread of this user is full: raise media.threads"
+    case .overloaded: "the media threads have as many calls as they can carry"
     case .socket(let text): text
     case .stopped: "the media plane has stopped"
     }

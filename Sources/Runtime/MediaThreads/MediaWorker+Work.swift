@@ -53,6 +53,7 @@ extension MediaWorker {
     switch command {
     case .addAppLeg(_, let leg, _), .setAppRemote(_, let leg, _, _, _): refreshUfrags(slot, leg)
     case .removeAppLeg: pruneUfrags(slot)
+    case .connect, .openEarly: countRunning(slot)
     default: break
     }
     afterSession(slot)
@@ -93,10 +94,13 @@ extension MediaWorker {
     ticks.remove(slot, from: entry.pointee.tickSlot)
     slotOf[entry.pointee.session.id] = nil
     entries[slot] = nil
+    if entry.pointee.isRunning { running -= 1 }
     entry.deinitialize(count: 1)
     entry.deallocate()
     freeSlots.append(slot)
     shared.sessions.add(-1)
+    // An idle thread sleeps: nobody else would tell that there is room again.
+    if slotOf.isEmpty { judgeLoad() }
     shared.metrics.sessions.add(-1)
     shared.metrics.appAddresses.set(Int64(addresses.count))
   }

@@ -33,11 +33,18 @@ struct MediaWorker: ~Copyable {
   var isRunning = true
   var now = MonotonicClock.now()
   let counters: WorkerCounters
+  var governor: LoadGovernor
+  var meter = LoadMeter()
+  /// Sessions whose audio flows.
+  var running = 0
+  var ceiling: Int
   private var nextCPU = Instant.zero
   private var armedFor = Instant.distantFuture
 
   init(_ shared: MediaWorkerShared) throws(SystemError) {
     self.shared = shared
+    governor = shared.governor
+    ceiling = shared.governor.initial.ceiling
     counters = WorkerCounters(shared.metrics)
     output = MediaOutput(packetCapacity: 512)
     sending = SendBatch(capacity: 512)
@@ -113,12 +120,17 @@ struct MediaWorker: ~Copyable {
   private mutating func runTicks() {
     while let due = ticks.nextDue, due <= now {
       if now - due > Limits.ticksBehind {
-        shared.metrics.ticksLeftOut.increment(by: UInt64(ticks.skip(to: now)))
+        let skipped = ticks.skip(to: now)
+        meter.skipped(skipped)
+        shared.metrics.ticksLeftOut.increment(by: UInt64(skipped))
         continue
       }
-      shared.metrics.tickLateness.record(now - due)
       for slot in ticks.take() {
         guard let entry = entries[slot] else { continue }
+        // Each on its own: what runs before it in the slot makes a tick late, too.
+        let late = MonotonicClock.now() - due
+        shared.metrics.tickLateness.record(late)
+        meter.ticked(late: late)
         entry.pointee.session.tick(at: now, into: &output)
         if let phase = entry.pointee.session.preferredPhase(current: ticks.phase(of: entry.pointee.tickSlot)) {
           entry.pointee.tickSlot = ticks.move(slot, from: entry.pointee.tickSlot, toPhase: phase)
@@ -131,6 +143,7 @@ struct MediaWorker: ~Copyable {
 
   private mutating func finishTurn() {
     flush()
+    if now >= meter.due { judgeLoad() }
     guard now >= nextCPU else { return }
     nextCPU = now + .seconds(1)
     shared.cpu.set(MonotonicClock.threadCPU().nanoseconds)
@@ -238,6 +251,9 @@ final class MediaWorkerShared: Sendable {
   let sessions = Gauge()
   let wallClockOffset: Duration
   let opusComplexity: Int
+  let load = ThreadLoad()
+  /// As it is before the first call.
+  let governor: LoadGovernor
   let eventHandler: @Sendable (MediaEvent) -> Void
   /// Made before the thread, so that a process without descriptors fails at its start. Closed in deinit.
   let epoll: Int32
@@ -245,11 +261,12 @@ final class MediaWorkerShared: Sendable {
 
   init(
     index: Int, appSockets: [UDPSocket], mailbox: Mailbox<MediaWork>, handshakes: Mailbox<HandshakeWork>, metrics: MediaMetrics,
-    wallClockOffset: Duration, opusComplexity: Int, eventHandler: @escaping @Sendable (MediaEvent) -> Void
+    wallClockOffset: Duration, opusComplexity: Int, governor: LoadGovernor, eventHandler: @escaping @Sendable (MediaEvent) -> Void
   ) throws(SystemError) {
     (self.index, self.appSockets, self.mailbox, self.handshakes) = (index, appSockets, mailbox, handshakes)
     (self.metrics, self.wallClockOffset, self.opusComplexity) = (metrics, wallClockOffset, opusComplexity)
-    self.eventHandler = eventHandler
+    (self.governor, self.eventHandler) = (governor, eventHandler)
+    load.set(governor.initial, load: 0)
     cpu = metrics.threadCPU[index].nanoseconds
     epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     timer = timerfd_create(CLOCK_MONOTONIC, Int32(TFD_NONBLOCK) | Int32(TFD_CLOEXEC))

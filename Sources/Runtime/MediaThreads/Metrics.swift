@@ -1,6 +1,7 @@
 import Bytes
 import MediaSession
 import Platform
+import Synchronization
 
 /// What the media threads count, readable from any thread.
 public final class MediaMetrics: Sendable {
@@ -39,10 +40,14 @@ public final class MediaMetrics: Sendable {
   public let undelivered = Counter()
   /// CPU nanoseconds by thread, `media-0`…, then `dtls-0`.
   let threadCPU: [(name: String, nanoseconds: Gauge)]
+  /// By media thread; set once, before the threads start.
+  private let loads = Mutex<[(name: String, load: ThreadLoad)]>([])
 
   init(threads: Int) {
     threadCPU = (0..<threads).map { ("media-\($0)", Gauge()) } + [("dtls-0", Gauge())]
   }
+
+  func watch(_ threads: [(name: String, load: ThreadLoad)]) { loads.withLock { $0 = threads } }
 
   /// All families, for `Telemetry`.
   public var families: [MetricFamily] {
@@ -71,7 +76,22 @@ public final class MediaMetrics: Sendable {
         name: "trunkline_media_thread_cpu_seconds_total", help: "CPU time of each media thread.", kind: .counter,
         labelNames: ["thread"]
       ) { [threadCPU] in threadCPU.map { MetricSample([$0.name], .number(Double($0.nanoseconds.value) / 1e9)) } },
+      thread("trunkline_media_load", "Share of a core that a media thread uses for calls, smoothed.") {
+        .number(Double($0.permille.value) / 1_000)
+      },
+      thread("trunkline_media_complexity_ceiling", "Opus complexity that no encoder of a thread exceeds.") {
+        .integer($0.ceiling.value)
+      },
+      thread("trunkline_media_refusing", "1 while a media thread takes no further calls.") { .integer($0.isRefusing.value) },
     ]
+  }
+
+  private func thread(_ name: String, _ help: String, _ value: @escaping @Sendable (ThreadLoad) -> MetricSample.Value)
+    -> MetricFamily
+  {
+    MetricFamily(name: name, help: help, kind: .gauge, labelNames: ["thread"]) { [self] in
+      loads.withLock { $0 }.map { MetricSample([$0.name], value($0.load)) }
+    }
   }
 
   private func seconds(_ name: String, _ help: String, _ milliseconds: LabelledCounters<Stream>) -> MetricFamily {

@@ -6,6 +6,8 @@ struct SessionEntry: ~Copyable {
   var session: MediaSession
   let sockets: TrunkSockets
   var tickSlot: Int
+  /// Audio flows: it counts in the load.
+  var isRunning = false
   var ufrags: [UfragKey] = []
   var addresses: [(route: Int32, address: SocketAddress)] = []
   var counted = MediaStatistics()

@@ -66,7 +66,13 @@ final class Gateway: @unchecked Sendable {
         let lost = media.metrics.undelivered.value
         return media.send(command) || media.metrics.undelivered.value == lost
       },
-      reserveMedia: { try media.reserve(session: $0, user: $1, toward: $2) },
+      reserveMedia: { session, user, toward in
+        do {
+          return try media.reserve(session: session, user: user, toward: toward)
+        } catch MediaReservationError.overloaded {
+          throw MediaOverload("\(MediaReservationError.overloaded)")
+        }
+      },
       journal: { store.start($0, confirm: $1) },
       record: { store.end($0) })
     let routing = settings.routing { sockets.flow($0, toward: $1) }

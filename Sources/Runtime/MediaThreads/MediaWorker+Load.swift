@@ -1,0 +1,66 @@
+import Bytes
+import Platform
+
+/// What a media thread tells about its load, and what the façade takes from it. Any thread.
+final class ThreadLoad: Sendable {
+  /// Calls that may still be reserved until the thread looks again.
+  let room = Gauge()
+  /// CPU in use in thousandths of a core, and the ceiling of the encoders' complexity.
+  let permille = Gauge()
+  let ceiling = Gauge()
+  let isRefusing = Gauge()
+
+  func set(_ verdict: LoadGovernor.Verdict, load: Double) {
+    room.set(Int64(verdict.room))
+    permille.set(Int64(load * 1_000))
+    ceiling.set(Int64(verdict.ceiling))
+    isRefusing.set(verdict.isRefusing ? 1 : 0)
+  }
+}
+
+/// What a thread counts between two looks at its load. One thread.
+struct LoadMeter {
+  private var since = MonotonicClock.now()
+  private var usedUntil = MonotonicClock.threadCPU()
+  private var ticks = 0, strained = 0, overdue = 0, leftOut = 0
+  private(set) var due = Instant.zero
+
+  /// HOT
+  @inline(__always) mutating func ticked(late: Duration) {
+    ticks &+= 1
+    if late > Limits.tickStrain { strained &+= 1 }
+    if late > Limits.tickOverload { overdue &+= 1 }
+  }
+
+  mutating func skipped(_ count: Int) { leftOut += count }
+
+  /// What happened since the last call.
+  mutating func take(at now: Instant, running: Int, reserved: Int) -> LoadGovernor.Sample {
+    let used = MonotonicClock.threadCPU()
+    defer {
+      (since, usedUntil, due) = (now, used, now + Limits.loadInterval)
+      (ticks, strained, overdue, leftOut) = (0, 0, 0, 0)
+    }
+    return LoadGovernor.Sample(
+      elapsed: now - since, used: used - usedUntil, ticks: ticks, strained: strained, overdue: overdue, leftOut: leftOut,
+      running: running, reserved: reserved)
+  }
+}
+
+extension MediaWorker {
+  /// Looks at the thread's load; a new ceiling reaches every session in the same turn.
+  mutating func judgeLoad() {
+    let sample = meter.take(at: now, running: running, reserved: Int(clamping: shared.sessions.value))
+    let verdict = governor.take(sample)
+    shared.load.set(verdict, load: governor.load)
+    guard verdict.ceiling != ceiling else { return }
+    ceiling = verdict.ceiling
+  }
+
+  /// A call of this slot is heard from now on.
+  mutating func countRunning(_ slot: Int) {
+    guard let entry = entries[slot], !entry.pointee.isRunning else { return }
+    entry.pointee.isRunning = true
+    running += 1
+  }
+}
