@@ -15,6 +15,21 @@ func header(_ file: String) -> Bool {
   ["/usr/include", "/usr/local/include"].contains { FileManager.default.fileExists(atPath: "\($0)/\(file)") }
 }
 
+// NetEQ: a static library of all of WebRTC in C++; only what is used is linked.
+let hasNetEQ = header("tg_owt/api/neteq/neteq.h") && library("libtg_owt.a") != nil && library("libabsl_strings.so") != nil
+let webrtcDefines = ["WEBRTC_POSIX", "WEBRTC_LINUX", "RTC_DISABLE_TRACE_EVENTS"]
+let netEQ = Target.target(
+  name: "CNetEQ",
+  cxxSettings: hasNetEQ ? webrtcDefines.map { .define($0) } + [.define("HAVE_NETEQ"), .unsafeFlags(["-I/usr/include/tg_owt"])] : [],
+  linkerSettings: hasNetEQ ? ["tg_owt", "absl_strings", "absl_throw_delegate", "opus", "stdc++"].map { .linkedLibrary($0) } : [])
+let hasSpeex = header("speex/speex_jitter.h") && library("libspeexdsp.so") != nil
+let hasLibre = header("re/re_jbuf.h") && library("libre.so") != nil
+let jitterPeers = Target.target(
+  name: "CJitterPeers",
+  cSettings: (hasSpeex ? [.define("HAVE_SPEEXDSP")] : [])
+    + (hasLibre ? [.define("HAVE_LIBRE"), .unsafeFlags(["-I/usr/include/re"])] : []),
+  linkerSettings: (hasSpeex ? [.linkedLibrary("speexdsp")] : []) + (hasLibre ? [.linkedLibrary("re")] : []))
+
 let settings: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes")]
 /// A bench `NAME` lives in Sources/bench-NAME, is run by Scripts/bench, and small by the test suite.
 func bench(_ name: String, _ uses: [Target.Dependency] = [media], _ more: [SwiftSetting] = []) -> Target {
@@ -28,7 +43,10 @@ let package = Package(
   targets: [
     .target(name: "CMallocCount"),
     .target(name: "BenchKit", dependencies: ["CMallocCount", media], swiftSettings: settings),
+    netEQ,
+    jitterPeers,
+    .target(name: "JitterPeers", dependencies: ["CNetEQ", "CJitterPeers", media], swiftSettings: settings),
     bench("media"),
-    bench("jitter"),
+    bench("jitter", [media, "JitterPeers"]),
   ],
-  swiftLanguageModes: [.v6])
+  swiftLanguageModes: [.v6], cxxLanguageStandard: .cxx20)

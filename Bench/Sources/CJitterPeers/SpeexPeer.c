@@ -1,0 +1,43 @@
+#include "CJitterPeers.h"
+
+#if HAVE_SPEEXDSP
+#include <speex/speex_jitter.h>
+#include <string.h>
+
+// The library's own type is its own allocation: the peer is that pointer.
+speex_peer *speex_peer_make(void) { return (speex_peer *)jitter_buffer_init(160); }
+void speex_peer_free(speex_peer *self) { jitter_buffer_destroy((JitterBuffer *)self); }
+
+void speex_peer_put(speex_peer *self, uint16_t sequence, uint32_t timestamp, const uint8_t *payload, size_t length) {
+  JitterBufferPacket packet = {0};
+  packet.data = (char *)payload;
+  packet.len = (spx_uint32_t)length;
+  packet.timestamp = timestamp;
+  packet.span = 160;
+  packet.sequence = sequence;
+  jitter_buffer_put((JitterBuffer *)self, &packet);
+}
+
+int speex_peer_get(speex_peer *self, uint8_t *payload, size_t capacity, uint32_t *timestamp) {
+  JitterBufferPacket packet = {0};
+  packet.data = (char *)payload;
+  packet.len = (spx_uint32_t)capacity;
+  spx_int32_t offset = 0;
+  const int result = jitter_buffer_get((JitterBuffer *)self, &packet, 160, &offset);
+  jitter_buffer_tick((JitterBuffer *)self);
+  if (result == JITTER_BUFFER_INSERTION) return -1;
+  if (result != JITTER_BUFFER_OK) return 0;
+  *timestamp = packet.timestamp;
+  return (int)packet.len;
+}
+#else
+speex_peer *speex_peer_make(void) { return NULL; }
+void speex_peer_free(speex_peer *self) { (void)self; }
+void speex_peer_put(speex_peer *self, uint16_t sequence, uint32_t timestamp, const uint8_t *payload, size_t length) {
+  (void)self, (void)sequence, (void)timestamp, (void)payload, (void)length;
+}
+int speex_peer_get(speex_peer *self, uint8_t *payload, size_t capacity, uint32_t *timestamp) {
+  (void)self, (void)payload, (void)capacity, (void)timestamp;
+  return 0;
+}
+#endif

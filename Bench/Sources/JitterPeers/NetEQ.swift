@@ -1,0 +1,46 @@
+import Bytes
+import CNetEQ
+
+/// WebRTC's NetEQ, as Debian's libtgowt-dev carries it, with its own decoders.
+public struct NetEQ: ~Copyable {
+  public enum Codec: Sendable { case pcmu, opus }
+
+  private let engine: OpaquePointer
+  private let payloadType: Int32
+  /// 8000 for PCMU, 48000 for Opus.
+  public let sampleRateHz: Int
+  /// Samples of one pull: 10 ms.
+  public var samplesPerPull: Int { sampleRateHz / 100 }
+
+  public static var isInstalled: Bool { neteq_available() == 1 }
+
+  /// nil where NetEQ is not installed.
+  public init?(_ codec: Codec) {
+    payloadType = codec == .pcmu ? 0 : 111
+    sampleRateHz = codec == .pcmu ? 8000 : 48000
+    guard let engine = neteq_make(Int32(sampleRateHz)) else { return nil }
+    self.engine = engine
+  }
+  deinit { neteq_free(engine) }
+
+  /// False if NetEQ refused the packet.
+  @discardableResult public func insert(sequence: UInt16, timestamp: UInt32, payload: [UInt8], at now: Instant) -> Bool {
+    payload.withUnsafeBufferPointer {
+      neteq_insert(engine, payloadType, sequence, timestamp, $0.baseAddress, $0.count, now.nanoseconds / 1000) == 0
+    }
+  }
+
+  /// The next 10 ms; how many samples were written.
+  public func pull(into samples: UnsafeMutableBufferPointer<Int16>, at now: Instant) -> Int {
+    Int(neteq_pull(engine, samples.baseAddress, Int32(samples.count), now.nanoseconds / 1000))
+  }
+
+  /// In samples at the output rate, except `fec_packets`.
+  public var totals: neteq_totals { neteq_statistics(engine) }
+
+  /// Of the last sample pulled.
+  public var playoutTimestamp: UInt32? {
+    var timestamp: UInt32 = 0
+    return neteq_playout_timestamp(engine, &timestamp) == 1 ? timestamp : nil
+  }
+}
