@@ -30,6 +30,7 @@ let cLibraries: [Target] = [
   library("COpenSSL", "COpenSSL", pkgConfig: "openssl", apt: "libssl-dev"),
   library("COpus", "COpus", pkgConfig: "opus", apt: "libopus-dev"),
   library("CWebSockets", "CWebSockets", pkgConfig: "libwebsockets", apt: "libwebsockets-dev"),
+  library("CCurl", "CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
   library("CSRTP", "CSRTP", pkgConfig: "libsrtp2", apt: "libsrtp2-dev"),  // the oracle: Tests and Bench only
   .target(name: "CLinux", path: "Sources/CLibraries/CLinux"),
 ]
@@ -70,6 +71,7 @@ let runtime: [Target] = [
     ["Bytes", "RTP", "STUN", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession", "Platform", "CLinux"], [logging]),
   module("Runtime", "AppServer", ["Bytes", "AppProtocol", "JSONWebToken", "AppSessions", "Platform", "COpenSSL", "CWebSockets"], [logging]),
   module("Runtime", "Store", ["Bytes", "CallFlow", "Platform"], [logging, grdb]),
+  module("Runtime", "PushSender", ["Bytes", "PushPolicy", "Platform", "CCurl"], [logging]),
   module("Runtime", "Telemetry", ["Bytes", "Platform"], [logging]),
   module("Runtime", "Control", ["Bytes", "SIP", "SDP", "AppProtocol", "MediaSession", "SIPDialogs", "AppSessions", "CallFlow", "Platform"],
     [logging]),
@@ -128,6 +130,7 @@ let testTargets: [Target] = [
   tests("MediaThreads", mediaStack + ["Platform", "MediaThreads", "DemoSpeech", "SpeechScore"], [logging]),
   tests("AppServer", appStack + ["Platform", "AppServer"], [logging]),
   tests("Store", callStack + ["Platform", "Store"], [logging]),
+  tests("PushSender", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender"], [logging], exclude: ["push_peer.py"]),
   tests("Telemetry", ["Bytes", "Platform", "Telemetry"], [logging]),
   tests("Control", callStack + ["Platform", "Control"], [logging]),
   tests("TrunklineClient", mediaStack + ["AppProtocol", "TrunklineClient"]),

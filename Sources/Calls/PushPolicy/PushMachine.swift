@@ -60,6 +60,11 @@ public struct PushMachine: Sendable {
     }
   }
 
+  /// The process ends: every push is reported.
+  public mutating func abandon(at now: Instant, into output: inout [PushAction]) {
+    for key in Array(pushes.keys) { finish(key, .failed, "stopped", at: now, &output) }
+  }
+
   /// When `timer` is due; nil if nothing waits.
   public var nextDeadline: Instant? {
     pushes.values.lazy.map { push in

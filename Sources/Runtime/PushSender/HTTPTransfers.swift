@@ -1,0 +1,117 @@
+import Bytes
+import CCurl
+import Platform
+
+/// One HTTPS request. Requests of one `group` share HTTP/2 connections, another group has its own.
+struct HTTPRequest {
+  var group: String
+  var method = "POST"
+  var url: String
+  /// Names and values without line breaks; checked.
+  var headers: [(name: String, value: String)]
+  var body: [UInt8]
+  var timeout: Duration
+}
+
+struct HTTPAnswer: Sendable {
+  var status: Int
+  var retryAfter: Int?
+  var body: [UInt8]
+}
+
+/// How TLS trusts and presents itself; nil: the system's certificates, none of ours.
+public struct TLSFiles: Sendable, Hashable {
+  /// PEM of the authorities trusted instead of the system's.
+  public var authorities: String?
+  /// PEM of our certificate and of its key (APNs' certificate mode).
+  public var certificate: String?
+  public var key: String?
+  public init(authorities: String? = nil, certificate: String? = nil, key: String? = nil) {
+    (self.authorities, self.certificate, self.key) = (authorities, certificate, key)
+  }
+}
+
+/// libcurl's multi interface on an event loop: HTTP/2 over TLS 1.2 or newer, many streams a connection, no thread of its own but
+/// the resolver's. One thread (the loop's). About 130 µs CPU a request.
+final class HTTPTransfers {
+  typealias Completion = (Result<HTTPAnswer, HTTPFailure>) -> Void
+  private let loop: EventLoop
+  private let tls: TLSFiles
+  private var timer: EventLoop.TimerID?
+  private var groups: [String: ConnectionGroup] = [:]
+  /// No new requests; closed when the last of theirs has ended.
+  private var retired: [ConnectionGroup] = []
+
+  init(loop: EventLoop, tls: TLSFiles) {
+    (self.loop, self.tls) = (loop, tls)
+    timer = loop.addTimer { [unowned self] in onTimer() }
+  }
+
+  /// `completion` is called exactly once, later, on the loop's thread, unless `close` comes first.
+  func start(_ request: HTTPRequest, completion: @escaping Completion) {
+    let group: ConnectionGroup
+    if let known = groups[request.group] {
+      group = known
+    } else {
+      if groups.count >= Limits.groups { closeIdlest() }
+      guard let made = ConnectionGroup(loop: loop, timerMoved: { [unowned self] in arm() }) else {
+        return completion(.failure(HTTPFailure(text: "out of memory")))
+      }
+      groups[request.group] = made
+      group = made
+    }
+    group.start(request, tls: tls, completion: completion)
+    arm()
+  }
+
+  /// The next request of this group opens a new connection; those under way end on the old.
+  func retire(_ name: String) {
+    guard let group = groups.removeValue(forKey: name) else { return }
+    retired.append(group)
+    sweep()
+  }
+
+  /// Ends everything without completions.
+  func close() {
+    for group in groups.values { group.close() }
+    for group in retired { group.close() }
+    groups.removeAll()
+    retired.removeAll()
+    if let timer { loop.setTimer(timer, at: nil) }
+  }
+
+  var transfers: Int { groups.values.reduce(0) { $0 + $1.count } + retired.reduce(0) { $0 + $1.count } }
+
+  private func closeIdlest() {
+    let idle = groups.filter { $0.value.count == 0 }.min { $0.value.usedAt < $1.value.usedAt }
+    if let name = (idle ?? groups.min { $0.value.usedAt < $1.value.usedAt })?.key { retire(name) }
+  }
+
+  private func onTimer() {
+    let now = loop.now
+    for group in groups.values where group.deadline <= now { group.timedOut() }
+    for group in retired where group.deadline <= now { group.timedOut() }
+    for (name, group) in groups where group.count == 0 && now - group.usedAt > Limits.idleGroup { retire(name) }
+    sweep()
+    arm()
+  }
+
+  private func sweep() {
+    for group in retired where group.count == 0 { group.close() }
+    retired.removeAll { $0.count == 0 }
+  }
+
+  private func arm() {
+    guard let timer else { return }
+    var next = Instant.distantFuture
+    for group in groups.values { next = min(next, group.deadline) }
+    for group in retired { next = min(next, group.deadline) }
+    // Retired groups are swept here too, so look again soon while there are any.
+    if !retired.isEmpty { next = min(next, loop.now + .seconds(1)) }
+    loop.setTimer(timer, at: next == .distantFuture ? nil : next)
+  }
+}
+
+struct HTTPFailure: Error, Sendable {
+  var text: String
+}

@@ -1,0 +1,17 @@
+// The named limits of this module; every bound on a queue, table or message stands here.
+enum Limits {
+  /// Groups of connections kept at one time; the one unused the longest is closed for a new one.
+  static let groups = 64
+  /// Bytes of an answer's body that are kept.
+  static let answerBytes = 65_536
+  /// TCP connections of one group: a second one carries what the first cannot (its streams are all taken, or it is closing).
+  static let connectionsPerGroup = 4
+  /// Streams of one connection, if the server allows as many.
+  static let streams = 1_000
+  static let connectTime = Duration.seconds(5)
+  /// A group without transfers is closed after this long; push services want connections kept open for hours.
+  static let idleGroup = Duration.seconds(6 * 3600)
+  /// Messages waiting for the push thread.
+  static let mailbox = 32_768
+  static let messagesPerTurn = 512
+}

@@ -1,0 +1,39 @@
+import Platform
+import PushPolicy
+
+/// What the push thread counts. Any thread reads.
+public final class PushStatistics: Sendable {
+  /// By service and outcome: accepted, unregistered, wrongPlace, failed.
+  let outcomes = CounterTable(labelNames: ["service", "outcome"])
+  /// By service and the service's word: what an operator searches for.
+  let failures = CounterTable(labelNames: ["service", "reason"])
+  let requests = Counter()
+  let underWay = Gauge()
+  let open = LabelledGauges<PushService>()
+  let answerTime = Histogram(bounds: Histogram.secondsBounds)
+  let took = Histogram(bounds: Histogram.secondsBounds)
+
+  func count(_ report: PushReport) {
+    let service = report.target.service.rawValue
+    took.record(report.took)
+    switch report.outcome {
+    case .accepted: outcomes.counter(service, "accepted").increment()
+    case .unregistered: outcomes.counter(service, "unregistered").increment()
+    case .wrongPlace: outcomes.counter(service, "wrongPlace").increment()
+    case .failed: outcomes.counter(service, "failed").increment()
+    }
+    if report.outcome != .accepted { failures.counter(service, report.reason).increment() }
+  }
+
+  var families: [MetricFamily] {
+    [
+      .counters("trunkline_pushes_total", "Pushes by service and how they ended.", outcomes),
+      .counters("trunkline_push_failures_total", "Pushes that were not accepted, by the service's word.", failures),
+      .counter("trunkline_push_requests_total", "Requests to push services, retries and access tokens included.", requests),
+      .gauge("trunkline_pushes_under_way", "Pushes without an outcome yet.", underWay),
+      .gauges("trunkline_push_circuit_open", "1 while a push service is left alone because it fails.", label: "service", open),
+      .histogram("trunkline_push_answer_seconds", "From a request to its answer.", answerTime),
+      .histogram("trunkline_push_seconds", "From the wish to wake a device to the outcome.", took),
+    ]
+  }
+}

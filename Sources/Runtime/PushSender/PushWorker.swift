@@ -1,0 +1,121 @@
+import Bytes
+import Logging
+import Platform
+import PushPolicy
+
+/// What runs on the push thread: mailbox → machine → transfers → machine.
+final class PushWorker {
+  enum Message: Sendable {
+    case input(PushInput)
+    case stop
+  }
+
+  private let loop: EventLoop
+  private let mailbox: Mailbox<Message>
+  private let transfers: HTTPTransfers
+  private let logger: Logger
+  private let statistics: PushStatistics
+  private let report: @Sendable (PushReport) -> Void
+  private var machine: PushMachine
+  private var timer: EventLoop.TimerID?
+  private var batch: [Message] = []
+  private var actions: [PushAction] = []
+  private var alarms: Set<PushService> = []
+
+  init(
+    loop: EventLoop, mailbox: Mailbox<Message>, providers: PushProviders, tls: TLSFiles, random: RandomSource, logger: Logger,
+    statistics: PushStatistics, report: @escaping @Sendable (PushReport) -> Void
+  ) {
+    (self.loop, self.mailbox, self.logger, self.statistics, self.report) = (loop, mailbox, logger, statistics, report)
+    transfers = HTTPTransfers(loop: loop, tls: tls)
+    machine = PushMachine(providers: providers, random: random, unixSecondsAtZero: Self.unixSecondsAtZero())
+  }
+
+  func run() {
+    timer = loop.addTimer { [unowned self] in feed(.timer) }
+    do {
+      try loop.register(mailbox.event.fd, .readable) { [unowned self] _ in drain() }
+    } catch {
+      logger.error("pushes cannot be sent", metadata: ["why": "\(error)"])
+    }
+    loop.run()
+    loop.unregister(mailbox.event.fd)
+    transfers.close()
+    machine.abandon(at: loop.now, into: &actions)
+    runActions()
+  }
+
+  /// Read again at every batch: the wall clock may be stepped while pushes wait.
+  private static func unixSecondsAtZero() -> Int64 {
+    WallClock.nowMilliseconds() / 1_000 - MonotonicClock.now().nanoseconds / 1_000_000_000
+  }
+
+  private func drain() {
+    batch.removeAll(keepingCapacity: true)
+    mailbox.drain(into: &batch, limit: Limits.messagesPerTurn)
+    machine.unixSecondsAtZero = Self.unixSecondsAtZero()
+    for message in batch {
+      switch message {
+      case .input(let input): feed(input)
+      case .stop: loop.stop()
+      }
+    }
+  }
+
+  private func feed(_ input: PushInput) {
+    machine.handle(input, at: loop.now, into: &actions)
+    runActions()
+  }
+
+  private func runActions() {
+    // A transfer that cannot even start answers at once, from inside this loop.
+    while !actions.isEmpty {
+      let now = actions
+      actions.removeAll(keepingCapacity: true)
+      for action in now { perform(action) }
+    }
+    statistics.underWay.set(Int64(machine.pending))
+    if let timer { loop.setTimer(timer, at: machine.pending == 0 ? nil : machine.nextDeadline.map { max($0, loop.now + Self.coarse) }) }
+    tellAlarms()
+  }
+
+  private func perform(_ action: PushAction) {
+    switch action {
+    case .send(let attempt, let request):
+      statistics.requests.increment()
+      let began = loop.now
+      transfers.start(
+        HTTPRequest(
+          group: request.connection, url: "https://\(request.host):\(request.port)\(request.path)", headers: request.headers,
+          body: request.body, timeout: PushPolicy.Limits.attemptTime)
+      ) { [unowned self] result in
+        statistics.answerTime.record(loop.now - began)
+        switch result {
+        case .success(let answer):
+          feed(.answered(attempt, PushAnswer(status: answer.status, retryAfter: answer.retryAfter, body: answer.body)))
+        case .failure(let failure): feed(.broke(attempt, reason: failure.text))
+        }
+      }
+    case .retire(let connection): transfers.retire(connection)
+    case .finished(let outcome):
+      statistics.count(outcome)
+      if outcome.isFault {
+        logger.error(
+          "push refused", metadata: ["service": "\(outcome.target.service.rawValue)", "why": "\(outcome.reason)", "call": "\(outcome.key.call)"])
+      }
+      report(outcome)
+    }
+  }
+
+  private func tellAlarms() {
+    let open = Set(machine.openCircuits)
+    guard open != alarms else { return }
+    for service in PushService.allCases { statistics.open[service].set(open.contains(service) ? 1 : 0) }
+    for service in open.subtracting(alarms) { logger.error("push service does not answer", metadata: ["service": "\(service.rawValue)"]) }
+    for service in alarms.subtracting(open) { logger.notice("push service answers again", metadata: ["service": "\(service.rawValue)"]) }
+    alarms = open
+  }
+
+  /// Deadlines of thousands of pushes are looked at no more often than this.
+  private static let coarse = Duration.milliseconds(20)
+}
