@@ -12,15 +12,16 @@ import Glibc
 public final class Bench {
   public let name: String
   public let isSmall: Bool
+  /// JSON lines on standard output instead of a table.
+  public let isJSON: Bool
   /// What follows the options understood here.
   public let arguments: [String]
   public private(set) var failures: [String] = []
 
-  let isJSON: Bool
   let results: String?
   let only: String?
   /// Set in the child that runs under callgrind: the one work to run, and how often.
-  let counted: (work: String, operations: Int)?
+  public let counted: (work: String, operations: Int)?
   private var printedHeading = false
 
   init(_ name: String, _ arguments: [String]) {

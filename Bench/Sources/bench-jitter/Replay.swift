@@ -2,93 +2,120 @@ import AudioCodecs
 import BenchKit
 import Bytes
 import JitterBuffer
+import JitterPeers
 import MediaSession
-import RTP
 
-/// What a receive path made of a trace.
+/// What a receiver made of a trace. Every figure is defined in README.md.
 struct ReplayResult {
+  var name: String
   var packets = 0
   var lost = 0
-  /// Came, but were not played.
   var late = 0
-  var concealedShare = 0.0
-  var repairedShare = 0.0
-  /// Of play-out behind the fastest packet of the whole trace, in milliseconds.
+  /// Shares of the output.
+  var concealed = 0.0
+  var repaired = 0.0
+  var stretched = 0.0
+  var altered = 0.0
+  var stretches = 0
   var meanDelay = 0.0
-  var delay95 = 0.0
-  var stretchedShare = 0.0
-  var nanosecondsPerTick = 0.0
-  var hash: UInt64 = 0
-  /// The best constant play-out delay chosen with hindsight at the same share of missing audio, without repair.
+  var p95Delay = 0.0
+  var maxGap = 0.0
+  var fastest = 0.0
+  /// The best constant delay with hindsight at the same share of missing audio.
   var fixedDelay = 0.0
+  var hash: UInt64 = 0
+
+  var aboveFastest: Double { meanDelay - fastest }
+  var ratioToFixed: Double { fixedDelay > fastest ? aboveFastest / (fixedDelay - fastest) : 0 }
 }
 
-enum Replay {
-  /// - Parameter phase: milliseconds of the ticks after the send times' grid.
-  static func run(_ trace: Trace, encoding: AudioEncoding, phase: Double = 7, policy: DelayPolicy = DelayPolicy()) throws
-    -> ReplayResult
-  {
-    let payloads = try Speech.packets(encoding, count: 400)
-    let units = Int(encoding.clockRateHz) / 50
-    let arrivals = trace.packets.enumerated().compactMap { number, packet in
-      packet.arrived.map { (at: $0, number: number, sent: packet.sent) }
-    }
-    .sorted { ($0.at, $0.number) < ($1.at, $1.number) }
-    let fastest = arrivals.map { $0.at - $0.sent }.min() ?? 0
-    var receiver = try AudioReceiver(encoding: encoding, policy: policy)
-    var output = [Int16](repeating: 0, count: 160)
-    var delays: [Double] = []
-    var hash = ResultHash()
+/// One trace with its speech and its ticks, to be replayed through several receivers.
+struct Replay {
+  let trace: Trace
+  let encoding: AudioEncoding
+  private let speech: TracedSpeech
+  private let tracer: PlayoutTracer?
+  private let opus: [[UInt8]]
+  private let arrivals: [(at: Double, number: Int)]
+  private let ticks: [Double]
+  private let fastest: Double
+  /// Added to the trace's times: virtual time begins here.
+  private let origin: Double
+
+  init(_ trace: Trace, encoding: AudioEncoding) throws {
+    self.trace = trace
+    self.encoding = encoding
+    speech = TracedSpeech(packets: encoding == .opus ? 0 : trace.packets.count)
+    tracer = encoding == .opus ? nil : PlayoutTracer(source: speech.samples)
+    opus = encoding == .opus ? try Speech.packets(.opus, count: 400) : []
+    var arrivals = trace.packets.enumerated().compactMap { number, packet in packet.arrived.map { (at: $0, number: number) } }
+    arrivals.sort { ($0.at, $0.number) < ($1.at, $1.number) }
+    fastest = arrivals.map { $0.at - trace.packets[$0.number].sent }.min() ?? 0
+    let origin = 1000 - (arrivals.first?.at ?? 0).rounded(.down)
+    self.origin = origin
+    self.arrivals = arrivals
+    ticks = Self.ticks(arrivals.map { $0.at + origin }, end: (trace.packets.last?.sent ?? 0) + fastest + origin)
+  }
+
+  /// When a session's ticks come: from 7 ms after the first packet, then where the packets' phase wants them, as on a media thread.
+  private static func ticks(_ arrivals: [Double], end: Double) -> [Double] {
+    guard let first = arrivals.first else { return [] }
+    var phases = ArrivalPhase()
+    var ticks: [Double] = []
     var next = 0
-    var now = (arrivals.first?.at ?? 0) + phase
-    let end = (trace.packets.last?.sent ?? 0) + fastest
-    let start = cpuNanoseconds()
-    var ticks = 0
+    var now = first.rounded(.down) + 7
     while now < end {
-      while next < arrivals.count, arrivals[next].at <= now {
-        let packet = arrivals[next]
-        let header = RTPHeader(
-          payloadType: 0, marker: false, sequence: SequenceNumber(raw: UInt16(truncatingIfNeeded: packet.number)),
-          timestamp: RTPTimestamp(raw: UInt32(truncatingIfNeeded: packet.number * units)), ssrc: SSRC(raw: 1))
-        let payload = payloads[packet.number % payloads.count]
-        _ = receiver.insert(header, payload: payload.span, at: instant(packet.at))
+      while next < arrivals.count, arrivals[next] <= now {
+        phases.arrived(at: instant(arrivals[next]))
         next += 1
       }
-      var span = output.mutableSpan
-      let result = receiver.pull(into: &span, at: instant(now))
-      hash.add(UInt64(result.rawValue) &+ UInt64(bitPattern: Int64(output[17])))
-      // The tick just played began 160 samples before what comes next.
-      let played = Double(Int32(bitPattern: receiver.nextTimestamp.raw)) / Double(units) * 20 - 20
-      delays.append(now - played - fastest)
-      now += 20
-      ticks += 1
+      ticks.append(now)
+      let current = ArrivalPhase.phase(instant(now))
+      let wanted = phases.verdict(current: current) ?? current
+      let ahead = (wanted - current + 20) % 20
+      now += Double(ahead == 0 ? 20 : ahead)
     }
-    let spent = cpuNanoseconds() - start
-    let statistics = receiver.statistics
-    let total = Double(max(1, ticks * 160))
-    var summary = ReplayResult()
-    summary.packets = trace.packets.count
-    summary.lost = trace.packets.count - arrivals.count
-    summary.late = Int(statistics.packets.late + statistics.packets.overflowed)
-    summary.concealedShare = Double(statistics.concealedSamples) / total
-    summary.repairedShare = Double(statistics.repairedSamples) / total
-    summary.stretchedShare = Double(statistics.shrunkSamples + statistics.grownSamples) / total
-    summary.meanDelay = delays.reduce(0, +) / Double(max(1, delays.count))
-    summary.delay95 = delays.sorted().dropFirst(delays.count * 95 / 100).first ?? 0
-    summary.nanosecondsPerTick = Double(spent) / Double(max(1, ticks))
-    summary.hash = hash.value
-    summary.fixedDelay = fixedDelay(
-      arrivals.map { $0.at - $0.sent - fastest }, packets: trace.packets.count, missing: summary.concealedShare)
-    return summary
+    return ticks
   }
 
   private static func instant(_ milliseconds: Double) -> Instant { Instant(nanoseconds: Int64(milliseconds * 1_000_000)) }
 
-  /// The delay that leaves no more than the given share of packets missing, lost ones included.
-  private static func fixedDelay(_ delays: [Double], packets: Int, missing: Double) -> Double {
-    let sorted = delays.sorted()
-    let wanted = Int((Double(packets) * (1 - missing)).rounded(.up))
-    guard wanted > 0, !sorted.isEmpty else { return 0 }
-    return sorted[min(wanted, sorted.count) - 1]
+  private func payload(_ number: Int) -> [UInt8] {
+    encoding == .opus ? opus[number % opus.count] : speech.payload(number)
+  }
+
+  func run(_ receiver: some ReplayReceiver) -> ReplayResult {
+    var played = Playout(pullMilliseconds: receiver.pullMilliseconds)
+    var samples = [Int16](repeating: 0, count: 8 * receiver.pullMilliseconds)
+    var (next, newest) = (0, -1)
+    for tick in ticks {
+      for part in stride(from: 0, to: 20, by: receiver.pullMilliseconds) {
+        let now = tick + Double(part)
+        while next < arrivals.count, arrivals[next].at + origin <= now {
+          let number = arrivals[next].number
+          receiver.insert(number, payload(number), at: Self.instant(arrivals[next].at + origin))
+          newest = max(newest, number)
+          next += 1
+        }
+        receiver.pull(into: &samples, at: Self.instant(now))
+        played.add(samples, receiver.counts, at: now - origin, newest: newest)
+      }
+    }
+    var result = played.result(receiver.name, trace: trace, tracer: tracer, fastest: fastest)
+    let reached = arrivals.map { $0.at - trace.packets[$0.number].sent }.sorted()
+    let wanted = Int((Double(trace.packets.count) * (1 - result.concealed)).rounded(.up))
+    if wanted > 0, !reached.isEmpty { result.fixedDelay = reached[min(wanted, reached.count) - 1] }
+    return result
+  }
+
+  /// Ours, then the peers that are installed.
+  func all(policy: DelayPolicy, peers: Bool) throws -> [ReplayResult] {
+    var results = [run(try OurReceiver(encoding, policy: policy))]
+    guard peers else { return results }
+    if let receiver = NetEQReceiver(encoding) { results.append(run(receiver)) }
+    guard encoding != .opus else { return results }
+    if let buffer = SpeexJitterBuffer() { results.append(run(PacketReceiver("speexdsp", buffer))) }
+    if let buffer = LibreJitterBuffer() { results.append(run(PacketReceiver("libre", buffer))) }
+    return results
   }
 }

@@ -5,7 +5,7 @@ import Bytes
 /// A verdict after the first second, then every 10 s, because two clocks drift apart by a period in minutes. Counts in 20 bins of
 /// 1 ms;
 /// no allocation.
-struct ArrivalPhase: ~Copyable {
+public struct ArrivalPhase: ~Copyable {
   private static let bins = 20
   private static let firstVerdict = 50
   private static let nextVerdict = 500
@@ -16,20 +16,21 @@ struct ArrivalPhase: ~Copyable {
   private var total = 0
   private var wanted = ArrivalPhase.firstVerdict
 
-  init() {
+  public init() {
     counts = .allocate(capacity: Self.bins)
     counts.initialize(repeating: 0, count: Self.bins)
   }
   deinit { counts.deallocate() }
 
-  /// HOT
-  mutating func arrived(at now: Instant) {
+  /// Counts a packet.
+  // HOT
+  public mutating func arrived(at now: Instant) {
     counts[Self.phase(now)] &+= 1
     total &+= 1
   }
 
   /// The best phase for a tick that now runs at `current`, when there is a verdict and it is worth moving.
-  mutating func verdict(current: Int) -> Int? {
+  public mutating func verdict(current: Int) -> Int? {
     guard total >= wanted else { return nil }
     var best = (phase: 0, wait: Int.max)
     for phase in 0..<Self.bins {
@@ -51,7 +52,7 @@ struct ArrivalPhase: ~Copyable {
   }
 
   /// Which millisecond of the 20 ms period an instant lies in.
-  static func phase(_ instant: Instant) -> Int {
+  public static func phase(_ instant: Instant) -> Int {
     let milliseconds = instant.nanoseconds / 1_000_000
     return Int((milliseconds % 20 + 20) % 20)
   }

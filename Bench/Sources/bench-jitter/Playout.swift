@@ -1,0 +1,159 @@
+import BenchKit
+
+/// What a receiver put out over a trace, pull by pull, and the figures made of it.
+struct Playout {
+  private struct Pull {
+    var at: Double
+    /// Newest packet that had arrived.
+    var newest: Int
+    var concealed: Int
+    var isSilent: Bool
+    var position: Double?
+  }
+  private let samplesPerPull: Int
+  private var output: [Int16] = []
+  private var pulls: [Pull] = []
+  private var last = ReceiverCounts()
+  private var stretches = 0
+  private var hash = ResultHash()
+
+  init(pullMilliseconds: Int) { samplesPerPull = 8 * pullMilliseconds }
+
+  mutating func add(_ samples: [Int16], _ counts: ReceiverCounts, at now: Double, newest: Int) {
+    output += samples
+    pulls.append(
+      Pull(
+        at: now, newest: newest, concealed: Int(counts.concealed - min(counts.concealed, last.concealed)),
+        isSilent: counts.isSilent, position: counts.position))
+    if counts.shrunk != last.shrunk || counts.grown != last.grown { stretches += 1 }
+    last = counts
+    hash.add(UInt64(bitPattern: Int64(samples[17])) &+ counts.concealed << 16)
+  }
+
+  func result(_ name: String, trace: Trace, tracer: PlayoutTracer?, fastest: Double) -> ReplayResult {
+    var result = ReplayResult(name: name)
+    result.packets = trace.packets.count
+    result.lost = trace.packets.count { $0.arrived == nil }
+    result.fastest = fastest
+    result.stretches = stretches
+    result.hash = hash.value
+    if let tracer {
+      let perPull = samplesPerPull
+      let runs = tracer.runs(of: output) { (pulls[$0 / perPull].newest + 1) * TracedSpeech.samplesPerPacket }
+      measure(runs, trace, into: &result)
+    } else {
+      measureByClock(trace, into: &result)
+    }
+    return result
+  }
+
+  /// When an output sample is heard.
+  private func time(_ index: Int) -> Double {
+    pulls[index / samplesPerPull].at + Double(index % samplesPerPull) / 8
+  }
+
+  private func measure(_ runs: [PlayedRun], _ trace: Trace, into result: inout ReplayResult) {
+    guard let first = runs.first, let final = runs.last else {
+      (result.concealed, result.late) = (1, result.packets - result.lost)
+      return
+    }
+    let begin = first.output
+    let total = Double(output.count - begin)
+    result.altered = 1 - Double(runs.reduce(0) { $0 + $1.count }) / total
+    var delays: [Double] = []
+    for run in runs {
+      for offset in stride(from: 0, to: run.count, by: 8) {
+        let source = run.source + offset
+        let sent = trace.packets[source / 160].sent + Double(source % 160) / 8
+        delays.append(time(run.output + offset) - sent)
+      }
+    }
+    summarise(&delays, into: &result)
+    measureGaps(runs, from: begin, total: total, into: &result)
+    countLate(runs, until: final.source / 160, trace, into: &result)
+  }
+
+  private func summarise(_ delays: inout [Double], into result: inout ReplayResult) {
+    guard !delays.isEmpty else { return }
+    delays.sort()
+    result.meanDelay = delays.reduce(0, +) / Double(delays.count)
+    result.p95Delay = delays[min(delays.count - 1, delays.count * 95 / 100)]
+  }
+
+  /// Concealed audio as the receiver counts it, and what it left silent; the longest stretch without a sample of the source in which
+  /// something was concealed.
+  private func measureGaps(_ runs: [PlayedRun], from begin: Int, total: Double, into result: inout ReplayResult) {
+    var covered = [Int](repeating: 0, count: pulls.count)
+    for run in runs {
+      var index = run.output
+      while index < run.outputEnd {
+        let end = min(run.outputEnd, (index / samplesPerPull + 1) * samplesPerPull)
+        covered[index / samplesPerPull] += end - index
+        index = end
+      }
+    }
+    var concealed = 0
+    for (index, pull) in pulls.enumerated() where index >= begin / samplesPerPull {
+      concealed += pull.isSilent ? max(pull.concealed, samplesPerPull - covered[index]) : pull.concealed
+    }
+    result.concealed = min(1, Double(concealed) / total)
+    result.repaired = Double(last.repaired) / total
+    result.stretched = Double(last.shrunk + last.grown) / total
+    let ends = runs.dropFirst().map(\.output) + [output.count]
+    for (run, end) in zip(runs, ends) where end > run.outputEnd {
+      let among = pulls[run.outputEnd / samplesPerPull...(end - 1) / samplesPerPull]
+      guard among.contains(where: { $0.concealed > 0 || $0.isSilent }) else { continue }
+      result.maxGap = max(result.maxGap, time(end - 1) - time(run.outputEnd) + 0.125)
+    }
+  }
+
+  /// Late is a packet that came, but only after something newer had been heard, or of which nothing was heard.
+  private func countLate(_ runs: [PlayedRun], until end: Int, _ trace: Trace, into result: inout ReplayResult) {
+    var passed = [Double](repeating: .infinity, count: end + 1)
+    var skipped = [Bool](repeating: false, count: end + 1)
+    var next = 0
+    var before: PlayedRun?
+    for run in runs {
+      while next <= end, (next + 1) * 160 <= run.source {
+        passed[next] = time(run.output)
+        // More went than a time-scale modification can take out: these packets were thrown away.
+        let isHeard = (before?.sourceEnd ?? 0) > next * 160
+        let gap = run.source - (before?.sourceEnd ?? 0)
+        skipped[next] = !isHeard && run.output - (before?.outputEnd ?? 0) < gap / 2
+        next += 1
+      }
+      // Packets that lie wholly in this run, or begin in it.
+      while next <= end, (next + 1) * 160 <= run.sourceEnd {
+        next += 1
+      }
+      before = run
+    }
+    for number in 0...end {
+      guard let arrived = trace.packets[number].arrived else { continue }
+      if arrived > passed[number] || skipped[number] { result.late += 1 }
+    }
+  }
+
+  /// Where the audio cannot be recognised (Opus): by the receivers' own clocks and counters.
+  private func measureByClock(_ trace: Trace, into result: inout ReplayResult) {
+    let milliseconds = Double(samplesPerPull) / 8
+    guard let begin = pulls.firstIndex(where: { $0.position != nil && $0.newest >= 0 }) else { return }
+    var delays: [Double] = []
+    var (concealed, gap) = (0, 0.0)
+    for pull in pulls[begin...] {
+      let made = pull.isSilent ? samplesPerPull : pull.concealed
+      concealed += made
+      gap = made > 0 ? gap + min(milliseconds, Double(made) / 8) : 0
+      result.maxGap = max(result.maxGap, gap)
+      guard made == 0, let position = pull.position, position >= 0 else { continue }
+      let number = min(Int(position) / 160, trace.packets.count - 1)
+      delays.append(pull.at - trace.packets[number].sent - (position - Double(number * 160)) / 8)
+    }
+    let total = Double((pulls.count - begin) * samplesPerPull)
+    result.concealed = min(1, Double(concealed) / total)
+    result.repaired = Double(last.repaired) / total
+    result.stretched = Double(last.shrunk + last.grown) / total
+    result.late = Int(last.discarded)
+    summarise(&delays, into: &result)
+  }
+}

@@ -1,0 +1,139 @@
+import AudioCodecs
+import BenchKit
+import Bytes
+import JitterBuffer
+import JitterPeers
+import MediaSession
+import RTP
+
+/// What a receiver says of itself after a pull.
+struct ReceiverCounts {
+  /// Made up since the start, in samples at 8 kHz.
+  var concealed: UInt64 = 0
+  /// Taken from a copy in a later packet.
+  var repaired: UInt64 = 0
+  var shrunk: UInt64 = 0
+  var grown: UInt64 = 0
+  /// Packets that came and were not played.
+  var discarded: UInt64 = 0
+  /// This pull had no audio and no concealment any more.
+  var isSilent = false
+  /// Where the pull's first sample lies in the source, in samples at 8 kHz, as far as the receiver knows.
+  var position: Double?
+}
+
+/// A receive path under replay: packets of speech in, audio at 8 kHz out (48 kHz from NetEQ's Opus, of which only the clock is used).
+protocol ReplayReceiver: AnyObject {
+  var name: String { get }
+  /// 20, or 10 for NetEQ.
+  var pullMilliseconds: Int { get }
+  func insert(_ number: Int, _ payload: [UInt8], at now: Instant)
+  func pull(into samples: inout [Int16], at now: Instant)
+  var counts: ReceiverCounts { get }
+}
+
+final class OurReceiver: ReplayReceiver {
+  let name = "ours"
+  let pullMilliseconds = 20
+  private(set) var counts = ReceiverCounts()
+  private var receiver: AudioReceiver
+  private let units: Int
+
+  init(_ encoding: AudioEncoding, policy: DelayPolicy) throws {
+    receiver = try AudioReceiver(encoding: encoding, policy: policy)
+    units = Int(encoding.clockRateHz) / 50
+  }
+
+  func insert(_ number: Int, _ payload: [UInt8], at now: Instant) {
+    let header = RTPHeader(
+      payloadType: 0, marker: false, sequence: SequenceNumber(raw: UInt16(truncatingIfNeeded: number)),
+      timestamp: RTPTimestamp(raw: UInt32(truncatingIfNeeded: number * units)), ssrc: SSRC(raw: 1))
+    _ = receiver.insert(header, payload: payload.span, at: now)
+  }
+
+  func pull(into samples: inout [Int16], at now: Instant) {
+    var span = samples.mutableSpan
+    let result = receiver.pull(into: &span, at: now)
+    let statistics = receiver.statistics
+    counts.concealed = statistics.concealedSamples
+    counts.repaired = statistics.repairedSamples
+    (counts.shrunk, counts.grown) = (statistics.shrunkSamples, statistics.grownSamples)
+    counts.discarded = statistics.packets.late + statistics.packets.overflowed
+    counts.isSilent = result == .silent
+    // What comes next, less the 160 samples just played.
+    counts.position = Double(Int32(bitPattern: receiver.nextTimestamp.raw)) * 160 / Double(units) - 160
+  }
+}
+
+final class NetEQReceiver: ReplayReceiver {
+  let name = "NetEQ"
+  let pullMilliseconds = 10
+  private(set) var counts = ReceiverCounts()
+  private let engine: NetEQ
+  private let units: Int
+  private var room: [Int16]
+
+  init?(_ encoding: AudioEncoding) {
+    guard let engine = NetEQ(encoding == .opus ? .opus : .pcmu) else { return nil }
+    room = [Int16](repeating: 0, count: engine.samplesPerPull)
+    self.engine = engine
+    units = Int(encoding.clockRateHz) / 50
+  }
+
+  func insert(_ number: Int, _ payload: [UInt8], at now: Instant) {
+    engine.insert(
+      sequence: UInt16(truncatingIfNeeded: number), timestamp: UInt32(truncatingIfNeeded: number * units), payload: payload, at: now)
+  }
+
+  func pull(into samples: inout [Int16], at now: Instant) {
+    _ = room.withUnsafeMutableBufferPointer { engine.pull(into: $0, at: now) }
+    let ratio = engine.sampleRateHz / 8000
+    for index in samples.indices { samples[index] = room[index * ratio] }
+    let totals = engine.totals
+    let scale = UInt64(ratio)
+    counts.concealed = totals.concealed / scale
+    (counts.shrunk, counts.grown) = (totals.removed / scale, totals.inserted / scale)
+    counts.discarded = totals.packets_discarded
+    counts.position = engine.playoutTimestamp.map { Double(Int32(bitPattern: $0)) * 160 / Double(units) - 80 }
+  }
+}
+
+/// A buffer of packets with the least around it: PCMU is decoded, and what is missing is silence.
+final class PacketReceiver<Buffer: PacketBuffer & ~Copyable>: ReplayReceiver {
+  let name: String
+  let pullMilliseconds = 20
+  private(set) var counts = ReceiverCounts()
+  private var buffer: Buffer
+  private var payload = [UInt8](repeating: 0, count: 1500)
+
+  init(_ name: String, _ buffer: consuming Buffer) {
+    self.name = name
+    self.buffer = buffer
+  }
+
+  func insert(_ number: Int, _ payload: [UInt8], at now: Instant) {
+    payload.withUnsafeBufferPointer {
+      buffer.put(
+        sequence: UInt16(truncatingIfNeeded: number), timestamp: UInt32(truncatingIfNeeded: number * 160), payload: $0)
+    }
+  }
+
+  func pull(into samples: inout [Int16], at now: Instant) {
+    let found = payload.withUnsafeMutableBufferPointer { buffer.get(into: $0) }
+    guard let found, found.length == 160 else {
+      counts.concealed += 160
+      for index in samples.indices { samples[index] = 0 }
+      return
+    }
+    var span = samples.mutableSpan
+    _ = G711.decode(payload.span.extracting(0..<160), law: .mu, into: &span)
+    counts.position = Double(found.timestamp)
+  }
+}
+
+protocol PacketBuffer: ~Copyable {
+  mutating func put(sequence: UInt16, timestamp: UInt32, payload: UnsafeBufferPointer<UInt8>)
+  mutating func get(into payload: UnsafeMutableBufferPointer<UInt8>) -> (timestamp: UInt32, length: Int)?
+}
+extension SpeexJitterBuffer: PacketBuffer {}
+extension LibreJitterBuffer: PacketBuffer {}
