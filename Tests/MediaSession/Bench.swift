@@ -66,17 +66,22 @@ struct Bench: ~Copyable {
   init(
     app appEncoding: AudioEncoding = .opus, trunk trunkEncoding: AudioEncoding = .pcmu, telephoneEvents: Bool = true,
     trunkTakesEvents: Bool? = nil,
-    packetTime: Int = 20, policy: SourcePolicy = .signalledIP, peers: [IPNetwork] = []
+    packetTime: Int = 20, policy: SourcePolicy = .signalledIP, peers: [IPNetwork] = [], comfortNoise: UInt8? = nil,
+    wishes: OpusWishes = OpusWishes(), adjust: (inout TrunkLegParameters) -> Void = { _ in }
   ) throws {
-    trunk = TrunkLegParameters(
+    var trunk = TrunkLegParameters(
       remote: Self.trunkAddress, encoding: trunkEncoding, payloadType: trunkEncoding == .pcma ? 8 : 0,
       telephoneEventPayloadType: trunkTakesEvents ?? telephoneEvents ? 101 : nil, packetTimeMilliseconds: packetTime,
       sourcePolicy: policy,
-      mediaPeers: peers)
-    app = AppLegRemote(
+      mediaPeers: peers, comfortNoisePayloadType: comfortNoise)
+    adjust(&trunk)
+    self.trunk = trunk
+    var app = AppLegRemote(
       generation: 1, ufrag: "appu", password: "apppasswordapppassword", fingerprintAlgorithm: "sha-256",
       fingerprint: [UInt8](repeating: 9, count: 32), encoding: appEncoding, payloadType: appEncoding == .opus ? 111 : 0,
       telephoneEvent48: telephoneEvents ? 110 : nil, telephoneEvent8: telephoneEvents ? 126 : nil)
+    app.opus = wishes
+    self.app = app
     keys = Self.keyMaterial()
     let keys = self.keys
     let sender = try SRTPSender(keys.profile, keys.client)

@@ -1,16 +1,27 @@
+import Bytes
+
 /// One stream of 8 kHz samples to any codec of the catalog: what a sending leg owns. G.711 costs nothing until a switch to Opus
 /// allocates its encoder, so switching is for set-up and re-INVITE, not per packet.
 public struct AudioEncoder: ~Copyable {
   public let encoding: AudioEncoding
+  /// What is asked for when nothing presses; the ceiling may be lower.
+  public let complexity: Int
+  /// 0…10: what is used is the lower of this and `complexity`. A thread that is short of time lowers it for all its sessions.
+  public private(set) var complexityCeiling = 10
+  /// How the stream follows its receiver; no effect on G.711.
+  public private(set) var control: EncoderControl
   private var opus: OpusEncoder?
 
   /// Throws only if libopus refuses its parameters.
-  public init(encoding: AudioEncoding, bitrate: Int = 24_000, complexity: Int = 5, expectedLossPercent: Int = 5) throws(OpusError)
-  {
-    self.encoding = encoding
+  public init(
+    encoding: AudioEncoding, bitrate: Int = 24_000, complexity: Int = 5, expectedLossPercent: Int = 5, mayRepair: Bool = true
+  ) throws(OpusError) {
+    (self.encoding, self.complexity) = (encoding, complexity)
+    control = EncoderControl(bitrate: bitrate, expectedLossPercent: expectedLossPercent, mayRepair: mayRepair)
     opus = nil
     if encoding == .opus {
       opus = try OpusEncoder(bitrate: bitrate, complexity: complexity, expectedLossPercent: expectedLossPercent)
+      if !mayRepair { opus?.setRepair(false) }
     }
   }
 
@@ -27,8 +38,22 @@ public struct AudioEncoder: ~Copyable {
   /// RTP clock units of `samples` samples at 8 kHz.
   @inlinable public func units(ofSamples samples: Int) -> Int { encoding == .opus ? samples &* 6 : samples }
 
-  /// From the receiver's reports; no effect on G.711.
-  public mutating func setExpectedLoss(percent: Int) { opus?.setExpectedLoss(percent: percent) }
+  /// Follows one report of the receiver: loss that packets must cover, FEC, bitrate.
+  public mutating func reported(lossFraction: Double, roundTripMilliseconds: Double?, at now: Instant) {
+    let before = control
+    control.reported(lossFraction: lossFraction, roundTripMilliseconds: roundTripMilliseconds, at: now)
+    if control.expectedLossPercent != before.expectedLossPercent { opus?.setExpectedLoss(percent: control.expectedLossPercent) }
+    if control.repairs != before.repairs { opus?.setRepair(control.repairs) }
+    if control.bitrate != before.bitrate { opus?.setBitrate(control.bitrate) }
+  }
+
+  /// The most complexity there is time for, 0…10.
+  public mutating func limitComplexity(to ceiling: Int) {
+    let ceiling = max(0, min(10, ceiling))
+    guard ceiling != complexityCeiling else { return }
+    complexityCeiling = ceiling
+    opus?.setComplexity(min(complexity, ceiling))
+  }
 
   public mutating func reset() { opus?.reset() }
 }

@@ -27,6 +27,7 @@ struct Downlink: ~Copyable {
   /// First words, between the 200 and the device's play-out.
   var kept: KeptAudio?
   var event = EventForward()
+  var gate = SilenceGate()
   var firstAudioTold = false
 }
 
@@ -53,6 +54,8 @@ struct Uplink: ~Copyable {
   /// First words, between `ok{won}` and the 200.
   var kept: KeptAudio?
   var packetizer = Packetizer()
+  var gathered = GatheredSamples()
+  var gate = SilenceGate()
   var sender = DigitSender()
   var digits = AppDigits()
   var event = EventForward()

@@ -25,8 +25,13 @@ enum Limits {
   static let eventTimeout: Duration = .milliseconds(250)
   /// A relayed app that is quiet for this long is filled in with silence, so that the trunk's stream goes on.
   static let relaySilence: Duration = .milliseconds(200)
-  /// What the Opus encoder is told to expect at least, in per cent: enough that packets carry repair.
-  static let leastExpectedLoss = 5
+  /// Frames before a beginning of speech that are fetched back from the pause: 40 ms.
+  static let lookBackFrames = 2
+  /// A pause is described again after this many frames (400 ms, as libopus's own DTX does).
+  static let noiseRefreshFrames = 20
+  /// Comfort noise in dBov: what a listener takes for a live line, and the most we would make.
+  static let quietestNoise = -73.0
+  static let loudestNoise = -50.0
   /// Trunk packet times we can send.
   static let packetTimeMilliseconds = 10...60
 }

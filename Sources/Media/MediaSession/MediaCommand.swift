@@ -38,12 +38,20 @@ public struct TrunkLegParameters: Sendable {
   public var sourcePolicy: SourcePolicy
   /// Further networks whose RTP is the trunk's (`media_peers`).
   public var mediaPeers: [IPNetwork]
+  /// RFC 3389 comfort noise at the audio's clock rate, if negotiated: pauses are told by it, else they are sent as samples.
+  public var comfortNoisePayloadType: UInt8?
+  public var digits: DigitTransport = .auto
+  /// Where our RTCP goes if not to port + 1 (RFC 3605).
+  public var remoteControl: SocketAddress?
+  /// The peer asked for VoIP metrics blocks (RFC 3611 §5, `a=rtcp-xr:voip-metrics`).
+  public var wantsVoIPMetrics = false
 
   public init(
     remote: SocketAddress, encoding: AudioEncoding, payloadType: UInt8, telephoneEventPayloadType: UInt8? = nil,
     packetTimeMilliseconds: Int = 20, sends: Bool = true, receives: Bool = true, sourcePolicy: SourcePolicy = .signalledIP,
-    mediaPeers: [IPNetwork] = []
+    mediaPeers: [IPNetwork] = [], comfortNoisePayloadType: UInt8? = nil
   ) {
+    self.comfortNoisePayloadType = comfortNoisePayloadType
     (self.remote, self.encoding, self.payloadType) = (remote, encoding, payloadType)
     (self.telephoneEventPayloadType, self.packetTimeMilliseconds) = (telephoneEventPayloadType, packetTimeMilliseconds)
     (self.sends, self.receives, self.sourcePolicy, self.mediaPeers) = (sends, receives, sourcePolicy, mediaPeers)
@@ -75,6 +83,7 @@ public struct AppLegRemote: Sendable {
   /// telephone-event payload types at 48000 and at 8000 Hz, if negotiated.
   public var telephoneEvent48: UInt8?
   public var telephoneEvent8: UInt8?
+  public var opus = OpusWishes()
 
   public init(
     generation: Int, ufrag: String, password: String, fingerprintAlgorithm: String, fingerprint: [UInt8], encoding: AudioEncoding,
@@ -85,6 +94,33 @@ public struct AppLegRemote: Sendable {
     (self.encoding, self.payloadType) = (encoding, payloadType)
     (self.telephoneEvent48, self.telephoneEvent8) = (telephoneEvent48, telephoneEvent8)
   }
+}
+
+/// What the receiver of our Opus asked for (RFC 7587 §6.1).
+public struct OpusWishes: Sendable, Equatable {
+  /// Silence may be left out; only `usedtx=0` forbids it.
+  public var takesPauses: Bool
+  /// Packets may carry FEC; only `useinbandfec=0` forbids it.
+  public var takesRepair: Bool
+  /// `maxaveragebitrate` in bit/s.
+  public var maximumBitrate: Int?
+
+  public init(takesPauses: Bool = true, takesRepair: Bool = true, maximumBitrate: Int? = nil) {
+    (self.takesPauses, self.takesRepair, self.maximumBitrate) = (takesPauses, takesRepair, maximumBitrate)
+  }
+
+  /// Narrow-band speech is transparent at 24 kbit/s; more would be wasted.
+  var bitrate: Int { max(6_000, min(24_000, maximumBitrate ?? 24_000)) }
+}
+
+/// Where digits of a trunk are looked for, and how they go to it.
+public enum DigitTransport: String, Sendable, CaseIterable {
+  /// telephone-event where it was negotiated, else tones.
+  case auto
+  /// telephone-event only; tones are what they sound like.
+  case rfc4733
+  /// Tones only, whatever was negotiated.
+  case inband
 }
 
 /// Digits to play to the trunk as telephone-event (RFC 4733).

@@ -122,15 +122,22 @@ extension MediaSession {
       downlink.receiver = nil
       downlink.isPrimed = false
       uplink.encoder = nil
-      _ = uplink.packetizer.clear()
+      _ = (uplink.packetizer.clear(), uplink.gathered.clear())
+      uplink.sender = DigitSender(clockRateHz: parameters.encoding.clockRateHz)
     }
     uplink.packetizer.packetBytes = trunk.packetTimeMilliseconds * 8
+    uplink.gathered.setPacketTime(milliseconds: trunk.packetTimeMilliseconds)
     updateRelay()
   }
 
   /// libopus refuses nothing but parameters, and ours are constant.
-  private func makeEncoder(_ encoding: AudioEncoding) -> AudioEncoder? {
-    do throws(OpusError) { return try AudioEncoder(encoding: encoding, complexity: setup.opusComplexity) } catch { return nil }
+  private func makeEncoder(_ encoding: AudioEncoding, _ wishes: OpusWishes = OpusWishes()) -> AudioEncoder? {
+    do throws(OpusError) {
+      var encoder = try AudioEncoder(
+        encoding: encoding, bitrate: wishes.bitrate, complexity: setup.opusComplexity, mayRepair: wishes.takesRepair)
+      encoder.limitComplexity(to: complexityCeiling)
+      return encoder
+    } catch { return nil }
   }
 
   private func makeReceiver(_ encoding: AudioEncoding) -> AudioReceiver? {
@@ -163,7 +170,9 @@ extension MediaSession {
     guard hasLeg(winner), legs[winner].payloadType != 255 else { return }
     let encoding = legs[winner].encoding
     if !uplink.relays, uplink.receiver == nil, isLocked || connectedAt != nil { uplink.receiver = makeReceiver(encoding) }
-    if isDownlinkOpen, !downlink.relays, downlink.encoder == nil { downlink.encoder = makeEncoder(encoding) }
+    if isDownlinkOpen, !downlink.relays, downlink.encoder == nil {
+      downlink.encoder = makeEncoder(encoding, legs[winner].remote?.opus ?? OpusWishes())
+    }
   }
 
   private mutating func connect(_ leg: AppLegID, keepsFirstWords: Bool, at now: Instant) {

@@ -29,14 +29,22 @@ extension MediaSession {
       nextQuality = nextQuality + Limits.reportInterval
       output.events.append(.quality(id, statistics()))
     }
+    followReports(at: now)
     guard isDownlinkOpen else { return }
     if trunk.isSet, trunk.reports.isDue(at: now, random: &random) { sendTrunkReport(goodbye: false, at: now, into: &output) }
     if hasLeg(winner), legs[winner].isReady, legs[winner].reports.isDue(at: now, random: &random) {
       sendAppReport(winner, goodbye: false, at: now, into: &output)
-      // The repair that our packets carry follows the loss that the app reports.
-      if let loss = legs[winner].reports.reportedLossFraction {
-        downlink.encoder?.setExpectedLoss(percent: max(Limits.leastExpectedLoss, Int(loss * 100)))
-      }
+    }
+  }
+
+  /// What our packets carry follows the reports of those who hear them.
+  private mutating func followReports(at now: Instant) {
+    if hasLeg(winner), let loss = legs[winner].reports.takeNews() {
+      downlink.encoder?.reported(
+        lossFraction: loss, roundTripMilliseconds: legs[winner].reports.roundTripMilliseconds, at: now)
+    }
+    if let loss = trunk.reports.takeNews() {
+      uplink.encoder?.reported(lossFraction: loss, roundTripMilliseconds: trunk.reports.roundTripMilliseconds, at: now)
     }
   }
 

@@ -23,25 +23,44 @@ extension MediaSession {
 
   private mutating func tickDownlink(at now: Instant, into output: inout MediaOutput) {
     guard isDownlinkOpen, hasLeg(winner), legs[winner].isReady else { return }
-    let units = legs[winner].stream.unitsPerFrame
     var hasAudio = false
     if !isHeld { hasAudio = pull(&downlink.receiver, into: frame, at: now) }
     if downlink.kept != nil { hasAudio = throughKeptDownlink(hasAudio, at: now) }
-    guard hasAudio, !downlink.event.isActive(at: now) else { return legs[winner].stream.skip(units: units) }
-    let room = output.packets.room
-    guard let base = room.baseAddress, downlink.encoder != nil else { return }
-    let payloadRoom = UnsafeMutableRawBufferPointer(start: base + headerBytes, count: Limits.packetBytes - headerBytes)
-    let bytes = encode(frame, &downlink.encoder, into: payloadRoom)
-    guard bytes > 0 else { return legs[winner].stream.skip(units: units) }
-    let stamp = legs[winner].stream.stamp(units: units, at: now)
-    writeHeader(base, legs[winner].payloadType, stamp, legs[winner].stream.ssrc)
-    sendToApp(winner, headerBytes + bytes, payloadBytes: bytes, timestamp: stamp.timestamp, at: now, into: &output)
+    guard !isHeld, downlink.kept == nil || hasAudio, !downlink.event.isActive(at: now) else { return skipDownlink() }
+    switch judgeDownlink(hasAudio) {
+    case .skip: legs[winner].stream.skip(units: legs[winner].stream.unitsPerFrame)
+    case .describe: sendFrameToApp(frame, startsTalk: false, at: now, into: &output)
+    case .send(let lookBack):
+      if lookBack > 0 {
+        legs[winner].stream.rewind(units: UInt32(lookBack) &* legs[winner].stream.unitsPerFrame)
+        for back in stride(from: lookBack, to: 0, by: -1) {
+          sendFrameToApp(downlink.gate.frame(back: back), startsTalk: true, at: now, into: &output)
+        }
+      }
+      sendFrameToApp(frame, startsTalk: true, at: now, into: &output)
+    }
     let pausing = !downlink.firstAudioTold || canRelayDownlink ? KeptAudio.isPause(frame) : true
     if !downlink.firstAudioTold, !pausing { tellFirstAudio(.trunkToApp, at: now, into: &output) }
     if canRelayDownlink, pausing {
       downlink.receiver?.reset()
+      downlink.gate.interrupt()
       (downlink.relays, downlink.isPrimed) = (true, false)
     }
+  }
+
+  /// Without audio the app still hears that the line is there: noise, described as in any pause.
+  private mutating func judgeDownlink(_ hasAudio: Bool) -> SilenceGate.Step {
+    guard hasAudio else {
+      downlink.gate.fillNoise(frame)
+      return downlink.gate.absent(frame)
+    }
+    let step = downlink.gate.judge(frame)
+    return legs[winner].leavesSilenceOut ? step : .send(lookBack: 0)
+  }
+
+  private mutating func skipDownlink() {
+    downlink.gate.interrupt()
+    legs[winner].stream.skip(units: legs[winner].stream.unitsPerFrame)
   }
 
   /// First words towards the app: keeps the frame, or replaces it by the next kept one. False: nothing to play.
@@ -67,95 +86,93 @@ extension MediaSession {
     }
     if !uplink.sender.isIdle { return tickDigits(to: destination, at: now, into: &output) }
     if uplink.event.isActive(at: now) {
+      uplink.gate.interrupt()
       if !uplink.relays { trunk.stream.skip(units: trunk.stream.unitsPerFrame) }
       return
     }
+    var step = SilenceGate.Step.send(lookBack: 0)
     if uplink.relays {
       // The app is quiet (DTX, or gone): the trunk still gets its stream, so that no carrier's RTP watchdog ends the call.
       guard now - max(uplink.lastForwarded, connectedAt ?? now) >= Limits.relaySilence else { return }
-      silence()
+      step = absentUplink()
     } else {
-      pullUplink(at: now)
+      step = pullUplink(at: now)
     }
     let audible = !uplink.firstAudioTold || canRelayUplink ? !KeptAudio.isPause(frame) : true
-    sendFrame(to: destination, at: now, into: &output)
+    send(step, to: destination, at: now, into: &output)
     if !uplink.firstAudioTold, audible { tellFirstAudio(.appToTrunk, at: now, into: &output) }
     if canRelayUplink, !uplink.relays, !audible {
       uplink.receiver?.reset()
-      _ = uplink.packetizer.clear()
+      uplink.gate.interrupt()
+      clearPacketizer()
       (uplink.relays, uplink.isPrimed, uplink.lastForwarded) = (true, false, now)
     }
   }
 
-  /// The next frame of the app's audio: kept first, then live; silence when muted, held or absent.
-  private mutating func pullUplink(at now: Instant) {
+  /// The next frame of the app's audio: kept first, then live; silence when muted or held, comfort noise when absent.
+  private mutating func pullUplink(at now: Instant) -> SilenceGate.Step {
     var hasAudio = pull(&uplink.receiver, into: frame, at: now)
-    if isMuted || isHeld { hasAudio = false }
-    if isMuted || isHeld { uplink.kept = nil }
+    if isMuted || isHeld {
+      uplink.kept = nil
+      silence()
+      return uplink.gate.absent(frame)
+    }
     if uplink.kept != nil {
       if hasAudio { uplink.kept?.push(frame) }
       hasAudio = uplink.kept?.pull(into: frame, at: now) ?? false
       if uplink.kept?.isFinished == true { uplink.kept = nil }
     }
-    if !hasAudio { silence() }
+    return hasAudio ? uplink.gate.judge(frame) : absentUplink()
+  }
+
+  private mutating func absentUplink() -> SilenceGate.Step {
+    uplink.gate.fillNoise(frame)
+    return uplink.gate.absent(frame)
   }
 
   private func silence() { frame.update(repeating: 0, count: Frame.samples) }
 
-  /// Encodes the frame and sends what makes up whole packets.
-  private mutating func sendFrame(to destination: SocketAddress, at now: Instant, into output: inout MediaOutput) {
-    if trunk.encoding == .opus { return sendOpusFrame(to: destination, at: now, into: &output) }
-    guard let octets = uplink.packetizer.room else { return }
-    let bytes = encode(frame, &uplink.encoder, into: UnsafeMutableRawBufferPointer(start: octets, count: Frame.samples))
-    uplink.packetizer.added(bytes)
-    let packetBytes = uplink.packetizer.packetBytes
-    while uplink.packetizer.count >= packetBytes {
-      guard let base = output.packets.room.baseAddress, uplink.packetizer.take(into: base + headerBytes) else { return }
-      let stamp = trunk.stream.stamp(units: UInt32(truncatingIfNeeded: packetBytes), at: now)
-      writeHeader(base, trunk.payloadType, stamp, trunk.stream.ssrc)
-      output.packets.commit(headerBytes + packetBytes, to: destination, route: setup.trunkRoute)
-      trunk.stream.sent(payloadBytes: packetBytes, timestamp: stamp.timestamp, at: now)
+  /// A trunk that took comfort noise (RFC 3389) is told of a pause; any other gets every frame of it, never a gap.
+  private mutating func send(
+    _ step: SilenceGate.Step, to destination: SocketAddress, at now: Instant, into output: inout MediaOutput
+  ) {
+    guard trunk.comfortNoise != 255, step != .send(lookBack: 0) else {
+      return sendFrame(frame, to: destination, at: now, into: &output)
     }
-  }
-
-  private mutating func sendOpusFrame(to destination: SocketAddress, at now: Instant, into output: inout MediaOutput) {
-    guard let base = output.packets.room.baseAddress else { return }
-    let room = UnsafeMutableRawBufferPointer(start: base + headerBytes, count: Limits.packetBytes - headerBytes)
-    let bytes = encode(frame, &uplink.encoder, into: room)
-    guard bytes > 0 else { return trunk.stream.skip(units: trunk.stream.unitsPerFrame) }
-    let stamp = trunk.stream.stamp(units: trunk.stream.unitsPerFrame, at: now)
-    writeHeader(base, trunk.payloadType, stamp, trunk.stream.ssrc)
-    output.packets.commit(headerBytes + bytes, to: destination, route: setup.trunkRoute)
-    trunk.stream.sent(payloadBytes: bytes, timestamp: stamp.timestamp, at: now)
+    guard case .send(let lookBack) = step else {
+      // What was gathered of the hang-over makes no packet any more; its time goes by.
+      clearPacketizer()
+      if step == .describe {
+        let level = isMuted || isHeld ? Limits.quietestNoise : uplink.gate.noiseLevel
+        sendComfortNoise(level, to: destination, at: now, into: &output)
+      }
+      return trunk.stream.skip(units: trunk.stream.unitsPerFrame)
+    }
+    trunk.stream.rewind(units: UInt32(lookBack) &* trunk.stream.unitsPerFrame)
+    for back in stride(from: lookBack, to: 0, by: -1) {
+      sendFrame(uplink.gate.frame(back: back), to: destination, at: now, into: &output)
+    }
+    sendFrame(frame, to: destination, at: now, into: &output)
   }
 
   /// Digits of control: telephone-events where the trunk took the format, else tones in the audio. The app's audio is withheld.
   private mutating func tickDigits(to destination: SocketAddress, at now: Instant, into output: inout MediaOutput) {
     if !uplink.relays { _ = pull(&uplink.receiver, into: frame, at: now) }
+    uplink.gate.interrupt()
     silence()
-    let units = trunk.stream.unitsPerFrame
-    guard let digit = uplink.sender.tick() else { return sendFrame(to: destination, at: now, into: &output) }
+    guard let digit = uplink.sender.tick() else { return sendFrame(frame, to: destination, at: now, into: &output) }
     guard trunk.telephoneEvent != 255 else {
-      if !digit.event.isEnd { writeTone(digit.event.event, at: digit.timestampLag, into: frame) }
-      return sendFrame(to: destination, at: now, into: &output)
+      let lag = digit.timestampLag * 8_000 / Int(uplink.sender.clockRateHz)
+      if !digit.event.isEnd { writeTone(digit.event.event, at: lag, into: frame) }
+      return sendFrame(frame, to: destination, at: now, into: &output)
     }
-    if digit.marker { trunk.stream.skip(units: UInt32(truncatingIfNeeded: uplink.packetizer.clear())) }
+    if digit.marker { clearPacketizer() }
     let start = trunk.stream.nextTimestamp &- UInt32(truncatingIfNeeded: digit.timestampLag)
     var stamp = trunk.stream.stamp(units: 0, at: now)
     (stamp.timestamp, stamp.marker) = (start, digit.marker)
     let count = writeEvent(output.packets.room, payloadType: trunk.telephoneEvent, stamp, ssrc: trunk.stream.ssrc, digit.event)
     output.packets.commit(count, to: destination, route: setup.trunkRoute)
     trunk.stream.sent(payloadBytes: TelephoneEvent.length, timestamp: stamp.timestamp, at: now)
-    trunk.stream.skip(units: units)
+    trunk.stream.skip(units: trunk.stream.unitsPerFrame)
   }
-}
-
-/// The frame's payload; 0 octets when there is no encoder. HOT
-@inline(__always)
-private func encode(
-  _ frame: UnsafeMutablePointer<Int16>, _ encoder: inout AudioEncoder?, into room: UnsafeMutableRawBufferPointer
-) -> Int {
-  var payload = MutableSpan<UInt8>(_unsafeElements: room.bindMemory(to: UInt8.self))
-  let samples = Span<Int16>(_unsafeStart: frame, count: Frame.samples)
-  do throws(OpusError) { return try encoder?.encode(samples, into: &payload) ?? 0 } catch { return 0 }
 }

@@ -67,6 +67,8 @@ public struct MediaSession: ~Copyable {
   var isPlaying = false
   var playoutAssumedAt = Instant.distantFuture
   var nextQuality = Instant.distantFuture
+  /// The most Opus complexity there is time for.
+  private(set) var complexityCeiling = 10
 
   public init(id: MediaSessionID, setup: MediaSessionSetup) {
     self.id = id
@@ -92,6 +94,15 @@ public struct MediaSession: ~Copyable {
   /// after
   /// ticks. Just after the trunk's packets, so that what is transcoded does not wait.
   public mutating func preferredPhase(current: Int) -> Int? { arrivals.verdict(current: current) }
+
+  /// The most Opus complexity that this session's thread has time for, 0…10; it holds from the next frame on, also for encoders made
+  /// later, until it is set again. Costs nothing when it has not changed; the configured complexity is never exceeded.
+  public mutating func limitComplexity(to ceiling: Int) {
+    guard ceiling != complexityCeiling else { return }
+    complexityCeiling = ceiling
+    downlink.encoder?.limitComplexity(to: ceiling)
+    uplink.encoder?.limitComplexity(to: ceiling)
+  }
 
   /// The slot of a leg, to be given back with its packets; nil for an unknown one.
   public func index(of leg: AppLegID) -> Int? {

@@ -36,15 +36,19 @@ struct OutgoingStream {
     unitsPerFrame = clockRateHz / 50
   }
 
-  /// The numbers of a packet we made ourselves, `units` long (0 for a telephone-event, which has its own timestamp).
-  mutating func stamp(units: UInt32, at now: Instant) -> Stamp {
+  /// The numbers of a packet we made ourselves, `units` long (0 for a telephone-event, which has its own timestamp). A packet that
+  /// only describes a pause does not start a talkspurt.
+  mutating func stamp(units: UInt32, startsTalk: Bool = true, at now: Instant) -> Stamp {
     maps = false
-    let stamp = Stamp(sequence: nextSequence, timestamp: nextTimestamp, marker: markerPending)
+    let stamp = Stamp(sequence: nextSequence, timestamp: nextTimestamp, marker: markerPending && startsTalk)
     nextSequence &+= 1
     nextTimestamp &+= units
-    if units > 0 { markerPending = false }
+    if units > 0, startsTalk { markerPending = false }
     return stamp
   }
+
+  /// Goes back over time that was skipped: what lies there is sent after all.
+  mutating func rewind(units: UInt32) { nextTimestamp &-= units }
 
   /// Time passes without a packet: the timestamp runs on, the sequence does not (RFC 3550 §5.1).
   mutating func skip(units: UInt32) {

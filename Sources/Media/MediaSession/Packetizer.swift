@@ -31,3 +31,45 @@ struct Packetizer: ~Copyable {
     return count
   }
 }
+
+/// Gathers frames into what one Opus packet holds: 10, 20, 40 or 60 ms. 30 ms and 50 ms are no Opus frames (RFC 6716 §2.1.4).
+struct GatheredSamples: ~Copyable {
+  private static let capacity = 4 * Frame.samples
+  private(set) var count = 0
+  private(set) var packetSamples = Frame.samples
+  // `capacity` initialised samples of which `count` are waiting; freed in deinit.
+  private let memory: UnsafeMutablePointer<Int16>
+
+  init() {
+    memory = .allocate(capacity: Self.capacity)
+    memory.initialize(repeating: 0, count: Self.capacity)
+  }
+  deinit { memory.deallocate() }
+
+  /// What waits; `count` samples.
+  var samples: UnsafePointer<Int16> { UnsafePointer(memory) }
+
+  /// The longest packet that is no longer than asked for.
+  mutating func setPacketTime(milliseconds: Int) {
+    let legal = [60, 40, 20].first { $0 <= milliseconds } ?? 10
+    packetSamples = legal * Frame.samples / Frame.milliseconds
+  }
+
+  mutating func append(_ frame: UnsafePointer<Int16>) {
+    guard count + Frame.samples <= Self.capacity else { return }
+    (memory + count).update(from: frame, count: Frame.samples)
+    count += Frame.samples
+  }
+
+  mutating func remove(_ length: Int) {
+    let length = min(count, length)
+    count -= length
+    if count > 0 { memory.update(from: memory + length, count: count) }
+  }
+
+  /// Drops what waits and returns how much it was.
+  mutating func clear() -> Int {
+    defer { count = 0 }
+    return count
+  }
+}

@@ -6,6 +6,8 @@ struct ReportState {
   private(set) var nextDue: Instant?
   private(set) var roundTripMilliseconds: Double?
   private(set) var reportedLossFraction: Double?
+  /// A block about our stream came since `takeNews`.
+  private var hasNews = false
 
   /// True when a report is due; sets the next time, 2.5…7.5 s from now (§6.3.1), the first within half of that.
   mutating func isDue(at now: Instant, random: inout SplitMix64) -> Bool {
@@ -18,6 +20,13 @@ struct ReportState {
     guard now >= due else { return false }
     nextDue = now + .nanoseconds(base / 2 + spread)
     return true
+  }
+
+  /// The loss of a report that came since the last call.
+  mutating func takeNews() -> Double? {
+    guard hasNews else { return nil }
+    hasNews = false
+    return reportedLossFraction
   }
 
   /// Reads a compound datagram in the clear: sender reports into `reception`, blocks about `ssrc` into the round trip.
@@ -40,6 +49,7 @@ struct ReportState {
     for index in 0..<blocks.count {
       guard let block = blocks.block(index, in: datagram), block.source.raw == ssrc else { continue }
       reportedLossFraction = Double(block.fractionLost) / 256
+      hasNews = true
       if let units = block.roundTrip(receivedAt: wallClock) {
         let milliseconds = Double(units) * 1_000 / 65_536
         roundTripMilliseconds = roundTripMilliseconds.map { $0 * 0.75 + milliseconds * 0.25 } ?? milliseconds

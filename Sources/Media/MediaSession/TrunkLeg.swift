@@ -8,6 +8,7 @@ struct TrunkLeg: ~Copyable {
   private(set) var encoding = AudioEncoding.pcmu
   private(set) var payloadType: UInt8 = 255
   private(set) var telephoneEvent: UInt8 = 255
+  private(set) var comfortNoise: UInt8 = 255
   private(set) var packetTimeMilliseconds = 20
   private(set) var sends = false
   private(set) var receives = false
@@ -36,6 +37,7 @@ struct TrunkLeg: ~Copyable {
     }
     (isSet, encoding, payloadType) = (true, parameters.encoding, parameters.payloadType)
     telephoneEvent = parameters.telephoneEventPayloadType ?? 255
+    comfortNoise = parameters.comfortNoisePayloadType ?? 255
     let range = Limits.packetTimeMilliseconds
     packetTimeMilliseconds = min(max(parameters.packetTimeMilliseconds, range.lowerBound), range.upperBound)
     (sends, receives) = (parameters.sends, parameters.receives)

@@ -1,0 +1,92 @@
+/// Tells speech from the pauses between, a tick at a time and ahead of an encoder: what is silence need not be encoded. About 0.2 µs
+/// a tick, no allocation, one stream.
+///
+/// A tick is silence when it is near nothing at all, or when neither its energy nor the energy of its high frequencies (an "s" has
+/// little else) stands out from the least of the last two seconds. Anything at or above −45 dBov is never silence: music, tones and
+/// loud surroundings are what the caller is meant to hear. After speech the verdict stays for a hang-over, so that the end of a word
+/// is whole; whoever leaves silence out looks back two ticks at a beginning, for the same reason.
+///
+///     if detector.isSilence(samples) { … }
+public struct SilenceDetector: Sendable {
+  /// Mean squares of raw samples; 2³⁰ is 0 dBov.
+  private static let fullScale = 1_073_741_824.0
+  /// −45 dBov.
+  private static let alwaysHeard = fullScale * 3.162e-5
+  /// −66 dBov.
+  private static let neverHeard = fullScale * 2.512e-7
+  /// 6 dB above the least of two seconds, so about 4.5 above the mean of steady noise.
+  private static let ratio = 4.0
+  private static let windowTicks = 25
+  private static let windows = 4
+  private static let hangOver = 12
+  /// After less than three ticks of "speech", which may have been a click.
+  private static let shortHangOver = 4
+
+  /// The least of each half second, the present one first: what noise there is under the speech. At first as in a quiet room.
+  private var least = SIMD4<Double>(repeating: neverHeard)
+  private var leastHigh = SIMD4<Double>(repeating: neverHeard)
+  private var ticksInWindow = 0
+  /// The same without the assumption; infinite before the first tick.
+  private var measured = SIMD4<Double>(repeating: .infinity)
+  private var talking = 0
+  private var hang = 0
+  private var speechSum = 0.0
+  private var speechTicks = 0
+
+  public init() {}
+
+  /// Judges 20 ms; true: nobody speaks.
+  // HOT
+  public mutating func isSilence(_ samples: Span<Int16>) -> Bool {
+    guard samples.count > 1 else { return true }
+    var (sum, high): (Int64, Int64) = (0, 0)
+    var last = Int32(samples[0])
+    for index in 0..<samples.count {
+      let sample = Int32(samples[index])
+      let step = sample &- last
+      sum &+= Int64(sample &* sample)
+      high &+= Int64(step) &* Int64(step)
+      last = sample
+    }
+    let (energy, highEnergy) = (Double(sum) / Double(samples.count), Double(high) / Double(samples.count))
+    follow(energy, highEnergy)
+    guard stands(energy, highEnergy) else {
+      talking = 0
+      hang = max(0, hang &- 1)
+      return hang == 0
+    }
+    talking &+= 1
+    (speechSum, speechTicks) = (speechSum + energy, speechTicks &+ 1)
+    hang = max(hang, talking >= 3 ? Self.hangOver : Self.shortHangOver)
+    return false
+  }
+
+  private func stands(_ energy: Double, _ high: Double) -> Bool {
+    if energy >= Self.alwaysHeard { return true }
+    if energy <= Self.neverHeard { return false }
+    return energy > least.min() * Self.ratio || high > leastHigh.min() * Self.ratio
+  }
+
+  private mutating func follow(_ energy: Double, _ high: Double) {
+    if ticksInWindow == Self.windowTicks {
+      least = SIMD4(energy, least.x, least.y, least.z)
+      leastHigh = SIMD4(high, leastHigh.x, leastHigh.y, leastHigh.z)
+      measured = SIMD4(energy, measured.x, measured.y, measured.z)
+      ticksInWindow = 0
+    }
+    measured.x = min(measured.x, energy)
+    least.x = min(least.x, energy)
+    leastHigh.x = min(leastHigh.x, high)
+    ticksInWindow &+= 1
+  }
+
+  /// The noise between the words in dBov, −127 at least and before anything was heard.
+  public var noiseLevel: Double {
+    let energy = measured.min()
+    return energy.isFinite ? LevelMeter.decibels(energy / Self.fullScale) : -127
+  }
+  /// The mean level of what was judged speech, hang-over left out, in dBov; nil before any.
+  public var speechLevel: Double? {
+    speechTicks == 0 ? nil : LevelMeter.decibels(speechSum / Double(speechTicks) / Self.fullScale)
+  }
+}

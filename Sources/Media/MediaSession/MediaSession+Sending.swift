@@ -1,0 +1,89 @@
+import AudioCodecs
+import Bytes
+import RTP
+
+// From frames to packets: encoding, packet times, comfort noise.
+
+extension MediaSession {
+  /// Encodes 20 ms for the winner and sends them. HOT
+  mutating func sendFrameToApp(
+    _ samples: UnsafePointer<Int16>, startsTalk: Bool, at now: Instant, into output: inout MediaOutput
+  ) {
+    let units = legs[winner].stream.unitsPerFrame
+    guard let base = output.packets.room.baseAddress, downlink.encoder != nil else { return }
+    let room = UnsafeMutableRawBufferPointer(start: base + headerBytes, count: Limits.packetBytes - headerBytes)
+    let bytes = encode(samples, Frame.samples, &downlink.encoder, into: room)
+    guard bytes > 0 else { return legs[winner].stream.skip(units: units) }
+    let stamp = legs[winner].stream.stamp(units: units, startsTalk: startsTalk, at: now)
+    writeHeader(base, legs[winner].payloadType, stamp, legs[winner].stream.ssrc)
+    sendToApp(winner, headerBytes + bytes, payloadBytes: bytes, timestamp: stamp.timestamp, at: now, into: &output)
+  }
+
+  /// Encodes a frame for the trunk and sends what makes up whole packets. HOT
+  mutating func sendFrame(
+    _ samples: UnsafePointer<Int16>, to destination: SocketAddress, at now: Instant, into output: inout MediaOutput
+  ) {
+    if trunk.encoding == .opus { return sendOpusFrame(samples, to: destination, at: now, into: &output) }
+    guard let octets = uplink.packetizer.room else { return }
+    let room = UnsafeMutableRawBufferPointer(start: octets, count: Frame.samples)
+    uplink.packetizer.added(encode(samples, Frame.samples, &uplink.encoder, into: room))
+    let packetBytes = uplink.packetizer.packetBytes
+    while uplink.packetizer.count >= packetBytes {
+      guard let base = output.packets.room.baseAddress, uplink.packetizer.take(into: base + headerBytes) else { return }
+      let stamp = trunk.stream.stamp(units: UInt32(truncatingIfNeeded: packetBytes), at: now)
+      writeHeader(base, trunk.payloadType, stamp, trunk.stream.ssrc)
+      output.packets.commit(headerBytes + packetBytes, to: destination, route: setup.trunkRoute)
+      trunk.stream.sent(payloadBytes: packetBytes, timestamp: stamp.timestamp, at: now)
+    }
+  }
+
+  private mutating func sendOpusFrame(
+    _ samples: UnsafePointer<Int16>, to destination: SocketAddress, at now: Instant, into output: inout MediaOutput
+  ) {
+    uplink.gathered.append(samples)
+    let wanted = uplink.gathered.packetSamples
+    while uplink.gathered.count >= wanted {
+      guard let base = output.packets.room.baseAddress else { return }
+      let room = UnsafeMutableRawBufferPointer(start: base + headerBytes, count: Limits.packetBytes - headerBytes)
+      let bytes = encode(uplink.gathered.samples, wanted, &uplink.encoder, into: room)
+      uplink.gathered.remove(wanted)
+      let units = trunk.stream.unitsPerFrame &* UInt32(truncatingIfNeeded: wanted) / UInt32(Frame.samples)
+      guard bytes > 0 else {
+        trunk.stream.skip(units: units)
+        continue
+      }
+      let stamp = trunk.stream.stamp(units: units, at: now)
+      writeHeader(base, trunk.payloadType, stamp, trunk.stream.ssrc)
+      output.packets.commit(headerBytes + bytes, to: destination, route: setup.trunkRoute)
+      trunk.stream.sent(payloadBytes: bytes, timestamp: stamp.timestamp, at: now)
+    }
+  }
+
+  /// Drops what waits to make up a packet; the timestamp passes over it.
+  mutating func clearPacketizer() {
+    let units = uplink.packetizer.clear() + uplink.gathered.clear() * Int(trunk.stream.unitsPerFrame) / Frame.samples
+    if units > 0 { trunk.stream.skip(units: UInt32(truncatingIfNeeded: units)) }
+  }
+
+  /// One comfort noise packet (RFC 3389 §4): in the stream's numbers, at the time of the frame it stands for.
+  mutating func sendComfortNoise(
+    _ level: Double, to destination: SocketAddress, at now: Instant, into output: inout MediaOutput
+  ) {
+    guard let base = output.packets.room.baseAddress else { return }
+    let stamp = trunk.stream.stamp(units: 0, startsTalk: false, at: now)
+    writeHeader(base, trunk.comfortNoise, stamp, trunk.stream.ssrc)
+    base.storeBytes(of: ComfortNoise.octet(level: level), toByteOffset: headerBytes, as: UInt8.self)
+    output.packets.commit(headerBytes + 1, to: destination, route: setup.trunkRoute)
+    trunk.stream.sent(payloadBytes: 1, timestamp: stamp.timestamp, at: now)
+  }
+}
+
+/// The payload of `count` samples; 0 octets when there is no encoder. HOT
+@inline(__always)
+private func encode(
+  _ samples: UnsafePointer<Int16>, _ count: Int, _ encoder: inout AudioEncoder?, into room: UnsafeMutableRawBufferPointer
+) -> Int {
+  var payload = MutableSpan<UInt8>(_unsafeElements: room.bindMemory(to: UInt8.self))
+  let samples = Span<Int16>(_unsafeStart: samples, count: count)
+  do throws(OpusError) { return try encoder?.encode(samples, into: &payload) ?? 0 } catch { return 0 }
+}
