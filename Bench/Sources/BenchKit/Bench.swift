@@ -126,6 +126,19 @@ public func writeError(_ text: String) {
   _ = octets.withUnsafeBytes { Glibc.write(2, $0.baseAddress, $0.count) }
 }
 
+/// Runs a peer that talks on standard error, without hearing it.
+public func withoutStandardError<Result>(_ body: () throws -> Result) rethrows -> Result {
+  let saved = dup(2)
+  let nowhere = Glibc.open("/dev/null", O_WRONLY)
+  if nowhere >= 0 { dup2(nowhere, 2) }
+  defer {
+    if saved >= 0 { dup2(saved, 2) }
+    if saved >= 0 { close(saved) }
+    if nowhere >= 0 { close(nowhere) }
+  }
+  return try body()
+}
+
 /// A JSON string literal.
 public func jsonQuoted(_ text: String) -> String {
   var out = "\""

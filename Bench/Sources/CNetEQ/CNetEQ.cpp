@@ -5,7 +5,9 @@
 #include <memory>
 
 #include "api/audio/audio_frame.h"
-#include "api/audio_codecs/builtin_audio_decoder_factory.h"
+#include "api/audio_codecs/audio_decoder_factory_template.h"
+#include "api/audio_codecs/g711/audio_decoder_g711.h"
+#include "api/audio_codecs/opus/audio_decoder_opus.h"
 #include "api/neteq/neteq.h"
 #include "modules/audio_coding/neteq/default_neteq_factory.h"
 #include "rtc_base/logging.h"
@@ -34,7 +36,9 @@ neteq *neteq_make(int sample_rate_hz) {
   auto *self = new neteq;
   webrtc::NetEq::Config config;
   config.sample_rate_hz = sample_rate_hz;
-  self->engine = webrtc::DefaultNetEqFactory().CreateNetEq(config, webrtc::CreateBuiltinAudioDecoderFactory(), &self->clock);
+  // Debian's library was built without Opus in the built-in factory; the decoder itself is there.
+  const auto decoders = webrtc::CreateAudioDecoderFactory<webrtc::AudioDecoderG711, webrtc::AudioDecoderOpus>();
+  self->engine = webrtc::DefaultNetEqFactory().CreateNetEq(config, decoders, &self->clock);
   self->engine->RegisterPayloadType(0, webrtc::SdpAudioFormat("pcmu", 8000, 1));
   self->engine->RegisterPayloadType(111, webrtc::SdpAudioFormat("opus", 48000, 2));
   return self;

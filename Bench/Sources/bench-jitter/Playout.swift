@@ -54,7 +54,9 @@ struct Playout {
 
   private func measure(_ runs: [PlayedRun], _ trace: Trace, into result: inout ReplayResult) {
     guard let first = runs.first, let final = runs.last else {
-      (result.concealed, result.late) = (1, result.packets - result.lost)
+      // Too short a trace for a single tick, or nothing came of it.
+      result.concealed = output.isEmpty && result.lost < result.packets ? 0 : 1
+      result.late = output.isEmpty ? 0 : trace.packets.count { ($0.arrived ?? .infinity) < pulls[pulls.count - 1].at }
       return
     }
     let begin = first.output

@@ -25,7 +25,8 @@ struct ReplayResult {
   var fixedDelay = 0.0
   var hash: UInt64 = 0
 
-  var aboveFastest: Double { meanDelay - fastest }
+  /// 0 if nothing was heard.
+  var aboveFastest: Double { p95Delay == 0 ? 0 : meanDelay - fastest }
   var ratioToFixed: Double { fixedDelay > fastest ? aboveFastest / (fixedDelay - fastest) : 0 }
 }
 
@@ -64,7 +65,7 @@ struct Replay {
     var ticks: [Double] = []
     var next = 0
     var now = first.rounded(.down) + 7
-    while now < end {
+    while now <= end {
       while next < arrivals.count, arrivals[next] <= now {
         phases.arrived(at: instant(arrivals[next]))
         next += 1
@@ -114,7 +115,11 @@ struct Replay {
     guard peers else { return results }
     if let receiver = NetEQReceiver(encoding) { results.append(run(receiver)) }
     guard encoding != .opus else { return results }
-    if let buffer = SpeexJitterBuffer() { results.append(run(PacketReceiver("speexdsp", buffer))) }
+    // speexdsp prints a line for every packet it finds odd.
+    if let buffer = SpeexJitterBuffer() {
+      let receiver = PacketReceiver("speexdsp", buffer)
+      results.append(withoutStandardError { run(receiver) })
+    }
     if let buffer = LibreJitterBuffer() { results.append(run(PacketReceiver("libre", buffer))) }
     return results
   }
