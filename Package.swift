@@ -58,9 +58,10 @@ let media: [Target] = [
 
 let calls: [Target] = [
   module("Calls", "SIPDialogs", ["Bytes", "SIP", "COpenSSL"]),
+  module("Calls", "Trunking", ["Bytes", "SIP", "SIPDialogs"]),
   module("Calls", "AppSessions", ["Bytes", "AppProtocol", "JSONWebToken"]),
   module("Calls", "PushPolicy", ["Bytes", "JSONWebToken", "COpenSSL"]),
-  module("Calls", "CallFlow", ["Bytes", "SDP", "SIP", "AppProtocol", "AudioCodecs", "MediaSession", "SIPDialogs", "AppSessions"]),
+  module("Calls", "CallFlow", ["Bytes", "SDP", "SIP", "AppProtocol", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "AppSessions"]),
 ]
 
 let platform: [Target] = [module("", "Platform", ["Bytes", "CLinux"], [logging])]
@@ -104,7 +105,7 @@ let executable: [Target] = [
 let sipStack = ["Bytes", "SIP", "SDP"]
 let mediaStack = ["Bytes", "RTP", "STUN", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession", "SDP"]
 let appStack = ["Bytes", "AppProtocol", "JSONWebToken", "AppSessions"]
-let callStack = ["Bytes", "SIP", "SDP", "AppProtocol", "MediaSession", "SIPDialogs", "AppSessions", "CallFlow"]
+let callStack = ["Bytes", "SIP", "SDP", "AppProtocol", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "CallFlow"]
 let testTargets: [Target] = [
   tests("Bytes", ["Bytes"]),
   tests("STUN", ["Bytes", "STUN"]),
@@ -121,6 +122,7 @@ let testTargets: [Target] = [
   tests("SpeechScore", ["Bytes", "SpeechScore"]),
   tests("MediaSession", mediaStack + ["DemoSpeech", "SpeechScore"]),
   tests("SIPDialogs", sipStack + ["SIPDialogs", "COpenSSL"]),
+  tests("Trunking", ["Bytes", "SIP", "SIPDialogs", "Trunking"]),
   tests("AppSessions", appStack + ["COpenSSL"]),
   tests("CallFlow", callStack),
   tests("PushPolicy", ["Bytes", "JSONWebToken", "PushPolicy", "COpenSSL"]),

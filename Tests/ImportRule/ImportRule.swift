@@ -7,7 +7,8 @@ enum ImportRule {
     "STUN": ["Bytes"], "RTP": ["Bytes"], "SDP": ["Bytes"], "SIP": ["Bytes"], "AppProtocol": ["Bytes"], "JSONWebToken": ["Bytes"],
     "DTLS": ["SRTP"],
     "MediaSession": ["SRTP", "ICE", "JitterBuffer", "AudioCodecs"],
-    "CallFlow": ["SIPDialogs", "AppSessions"],
+    "Trunking": ["SIPDialogs"],
+    "CallFlow": ["SIPDialogs", "Trunking", "AppSessions"],
     "Trunkline": ["Configuration", "Peers"],
   ]
 

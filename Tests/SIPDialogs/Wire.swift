@@ -122,6 +122,8 @@ extension Event {
     case .byeReceived: "bye"
     case .pingAnswered(_, let alive): "ping \(alive)"
     case .legClosed: "closed"
+    case .targetFailed(_, let flow, let code, _): "next after \(flow.remote) \(code)"
+    case .requestAnswered(_, let outcome): "outcome \(outcome.code)\(outcome.byTransport ? " transport" : "")"
     case .refused(let reason, let isInvite, _): "refused \(reason)\(isInvite ? " invite" : "")"
     }
   }
@@ -133,7 +135,8 @@ extension Event {
       .pingAnswered(let leg, _),
       .legClosed(let leg):
       leg
-    case .refused: nil
+    case .targetFailed(let leg, _, _, _): leg
+    case .refused, .requestAnswered: nil
     }
   }
 }

@@ -24,6 +24,7 @@ extension CallMachine {
     case .legClosed(let leg):
       change(legs[leg], &turn) { $0.legClosed(&$1) }
       legs[leg] = nil
+    case .targetFailed, .requestAnswered: break
     case .refused(let reason, let isInvite, let trunk):
       if isInvite { turn.output.actions.append(.refused(Refusal(.signalling, .incoming, trunk: trunk, detail: reason.rawValue))) }
     }

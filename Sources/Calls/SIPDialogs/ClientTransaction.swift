@@ -17,11 +17,16 @@ struct ClientKey: Hashable {
 struct ClientTransaction {
   enum Phase { case calling, proceeding, accepted, completed }
   /// What its end means.
-  enum Purpose: Equatable { case invite, cancel, bye, ping, forkEnd }
+  enum Purpose: Equatable {
+    case invite, cancel, bye, ping, forkEnd
+    /// An INVITE that was given up for another server: cancelled at its first provisional response, ended if it is answered.
+    case abandoned
+    case standalone(RequestID)
+  }
 
   let key: ClientKey
-  let purpose: Purpose
-  let leg: LegID?
+  var purpose: Purpose
+  var leg: LegID?
   /// Responses from another trunk are not ours.
   let trunk: String
   let flow: Flow
@@ -34,5 +39,5 @@ struct ClientTransaction {
   /// The ACK of each 2xx by its To tag.
   var acknowledgements: [String: (bytes: [UInt8], flow: Flow)] = [:]
 
-  var isInvite: Bool { purpose == .invite }
+  var isInvite: Bool { purpose == .invite || purpose == .abandoned }
 }

@@ -55,12 +55,13 @@ func nextHop(target: String, routes: [String], base: Flow) -> Flow {
   var text = routes.first.map(uriText) ?? target
   if text.isEmpty { text = target }
   guard let hop = address(of: text) else { return base }
-  if base.transport == .tcp, hop.ip == base.remote.ip { return base }
+  if base.transport.isReliable, hop.ip == base.remote.ip { return base }
   var flow = base
   flow.remote = hop
   let bytes = Array(text.utf8)
   if let transport = (try? URI(bytes))?.parameter("transport", in: bytes) {
-    flow.transport = bytes.text(transport).lowercased() == "tcp" ? .tcp : .udp
+    // what came over TLS does not go on in the clear
+    if base.transport != .tls { flow.transport = TransportProtocol(rawValue: bytes.text(transport).lowercased()) ?? .udp }
   }
   return flow
 }

@@ -27,6 +27,11 @@ public enum Event: Sendable {
   case byeReceived(LegID, ReasonValue?)
   /// `alive` unless 408, 481, a time-out or a transport failure answered the `ping`.
   case pingAnswered(LegID, alive: Bool)
+  /// A server of an outbound leg has answered 503 (with its Retry-After), could not be reached or is silent, and the leg goes on
+  /// with the next one.
+  case targetFailed(LegID, Flow, code: Int, retryAfter: Int?)
+  /// The outcome of `Command.request`.
+  case requestAnswered(RequestID, RequestOutcome)
   /// Nothing of the leg is left that could cause an event; its LegID is dead. Retransmissions are still absorbed for a while
   /// inside.
   case legClosed(LegID)

@@ -1,6 +1,15 @@
 public import Bytes
 
-public enum TransportProtocol: Hashable, Sendable { case udp, tcp }
+public enum TransportProtocol: String, Hashable, Sendable, CaseIterable {
+  case udp, tcp, tls
+
+  /// A stream: no retransmissions, messages framed by Content-Length.
+  public var isReliable: Bool { self != .udp }
+  /// As written in Via (RFC 3261 §20.42).
+  public var viaName: String { rawValue.uppercased() }
+  /// The parameter that names it in our URIs; UDP goes without.
+  public var uriParameter: String { self == .udp ? "" : ";transport=\(rawValue)" }
+}
 
 /// How a message came or is to go.
 ///

@@ -34,6 +34,8 @@ public enum Command: Sendable {
   case refuseReinvite(LegID, code: Int)
   /// An OPTIONS inside the dialog; gives `pingAnswered`.
   case ping(LegID)
+  /// A request outside any dialog; gives one `requestAnswered`.
+  case request(RequestID, OutboundRequest)
 }
 
 /// An INVITE that we send.
@@ -52,6 +54,8 @@ public struct OutboundInvite: Sendable {
   /// Call-ID, so that the caller's records can name it before the INVITE leaves; nil: one is made.
   public var callID: String?
   public var maxForwards: Int
+  /// There is another trunk to try: the last server, too, is given up when it is silent for `Interval.silence`.
+  public var givesUpSilence = false
   /// Further headers, name and value, written as they are (line breaks are removed).
   public var extraHeaders: [(name: String, value: String)]
 

@@ -7,6 +7,8 @@ enum Interval {
   static let transaction: Duration = .milliseconds(64 * 500)
   /// Timer D on unreliable transports: more than 32 s.
   static let d: Duration = .seconds(33)
+  /// How long a server of an outbound INVITE may say nothing while there is another to try.
+  static let silence: Duration = .milliseconds(3_500)
   /// How often a provisional response is sent again, so that no proxy on the way gives up (RFC 3261 §13.3.1.1).
   static let provisional: Duration = .seconds(60)
 }

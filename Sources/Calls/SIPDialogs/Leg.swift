@@ -56,4 +56,10 @@ struct Leg {
   var cancel = Cancel.none
   var invite: OutboundInvite?
   var digest: DigestClient?
+  /// The server that is tried now, and those that are left.
+  var target: TrunkTarget?
+  var further: ArraySlice<TrunkTarget> = []
+  /// This try goes by `target.large`; `isSmallOnly`: that one was refused.
+  var isLarge = false
+  var isSmallOnly = false
 }

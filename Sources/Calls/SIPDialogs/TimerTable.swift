@@ -92,4 +92,6 @@ enum LegTimer: Hashable {
   case provisional
   /// A cancelled INVITE has had no final response (RFC 3261 §9.1).
   case cancelled
+  /// The server of an outbound INVITE has said nothing.
+  case silence
 }

@@ -10,18 +10,39 @@ public struct Credentials: Hashable, Sendable {
   }
 }
 
-/// A trunk as the target of outbound INVITEs.
+/// One server of a trunk, as RFC 3263 located it.
+public struct TrunkTarget: Hashable, Sendable {
+  public var flow: Flow
+  /// The way of requests over 1,300 bytes that would go by UDP (RFC 3261 §18.1.1); nil: they go by `flow` too. Where this one
+  /// is refused or silent, `flow` is tried after all.
+  public var large: Flow?
+
+  public init(_ flow: Flow, large: Flow? = nil) { (self.flow, self.large) = (flow, large) }
+}
+
+/// A trunk as the target of outbound requests.
 public struct TrunkPeer: Hashable, Sendable {
   /// The trunk's name in the configuration; messages that came from another trunk never match a leg of this one.
   public var name: String
   /// `host` or `host:port` of the trunk's URI, as written in Request-URI and To: `sip:NUMBER@domain`.
   public var domain: String
-  /// Where the INVITE goes. The transport resolves names before this is made.
-  public var flow: Flow
+  /// Where the request goes first. The transport resolves names before this is made.
+  public var target: TrunkTarget
+  /// Where it goes when the server before has answered 503, can not be reached, or is silent (RFC 3263 §4.3), in this order.
+  public var further: [TrunkTarget]
   /// Given only to challenges that come from the address the request was sent to.
   public var credentials: Credentials?
 
+  public var flow: Flow {
+    get { target.flow }
+    set { target.flow = newValue }
+  }
+
   public init(name: String, domain: String, flow: Flow, credentials: Credentials? = nil) {
-    (self.name, self.domain, self.flow, self.credentials) = (name, domain, flow, credentials)
+    self.init(name: name, domain: domain, target: TrunkTarget(flow), credentials: credentials)
+  }
+
+  public init(name: String, domain: String, target: TrunkTarget, further: [TrunkTarget] = [], credentials: Credentials? = nil) {
+    (self.name, self.domain, self.target, self.further, self.credentials) = (name, domain, target, further, credentials)
   }
 }

@@ -11,7 +11,7 @@ extension UserAgent {
     let id = nextNumber()
     let key = ClientKey(branch: branch, method: method)
     clients[id] = ClientTransaction(
-      key: key, purpose: purpose, leg: leg, trunk: trunk, flow: flow, isReliable: flow.transport == .tcp, request: bytes)
+      key: key, purpose: purpose, leg: leg, trunk: trunk, flow: flow, isReliable: flow.transport.isReliable, request: bytes)
     clientIndex[key] = id
     counters.requestsSent[method, default: 0] += 1
     send(bytes, flow)
@@ -50,17 +50,17 @@ extension UserAgent {
       endClient(id)
       clientFailed(client, code: 503, byTransport: true)
     }
-    if flow.transport == .tcp { connectionLost(flow.remote) }
+    if flow.transport.isReliable { connectionLost(flow.remote) }
   }
 
   /// A connection that a peer had opened to us is gone; its port can not be connected to. Responses go to the port in Via,
   /// requests to the one in Contact, on new connections.
   private mutating func connectionLost(_ remote: SocketAddress) {
     for id in servers.keys {
-      guard let reply = servers[id]?.reply, reply.flow.transport == .tcp, reply.flow.remote == remote else { continue }
+      guard let reply = servers[id]?.reply, reply.flow.transport.isReliable, reply.flow.remote == remote else { continue }
       servers[id]?.reply?.flow.remote = reply.fallback
     }
-    for (id, leg) in legs where !id.isOutbound && leg.flow.transport == .tcp && leg.flow.remote == remote {
+    for (id, leg) in legs where !id.isOutbound && leg.flow.transport.isReliable && leg.flow.remote == remote {
       guard let target = address(of: leg.dialog.remoteTarget), target.ip == remote.ip else { continue }
       legs[id]?.flow.remote = target
       legs[id]?.answer?.flow.remote = target
@@ -108,7 +108,7 @@ extension UserAgent {
     }
     completeClient(id, .completed)
     if code == 401 || code == 407, retryInDialog(client, message) { return }
-    finished(client, code)
+    finished(client, code, message)
   }
 
   private mutating func received(

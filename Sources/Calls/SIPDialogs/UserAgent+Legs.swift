@@ -29,7 +29,7 @@ extension UserAgent {
   mutating func close(_ id: LegID) {
     guard let leg = legs.removeValue(forKey: id) else { return }
     if dialogs[leg.dialog.key] == id { dialogs[leg.dialog.key] = nil }
-    for timer in [LegTimer.answer, .acknowledgement, .provisional, .cancelled] { timers.cancel(.leg(id, timer)) }
+    for timer in [LegTimer.answer, .acknowledgement, .provisional, .cancelled, .silence] { timers.cancel(.leg(id, timer)) }
     emit(.legClosed(id))
   }
 
@@ -44,6 +44,7 @@ extension UserAgent {
     case .answerReinvite(let id, let sdp): answerReinvite(id, sdp)
     case .refuseReinvite(let id, let code): refuseReinvite(id, code)
     case .ping(let id): ping(id)
+    case .request(let id, let request): startRequest(id, request)
     }
   }
 
@@ -138,6 +139,7 @@ extension UserAgent {
       guard let last = leg.lastProvisional else { return }
       respondProvisional(id, last.code, last.reason, last.sdp)
     case .cancelled: cancelTimedOut(id)
+    case .silence: targetSilent(id)
     }
   }
 }

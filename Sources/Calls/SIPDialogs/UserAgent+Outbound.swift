@@ -11,32 +11,40 @@ extension UserAgent {
     }
     let tag = newTag()
     let flow = invite.trunk.flow
-    let user = percentEncodedUser(invite.to)
-    let target = "sip:\(user)@\(invite.trunk.domain)"
+    let target = "sip:\(percentEncodedUser(invite.to))@\(invite.trunk.domain)"
     let dialog = Dialog(
       callID: invite.callID ?? newCallID(), localTag: tag, localParty: fromParty(invite, tag: tag), remoteParty: "<\(target)>",
-      remoteTarget: target + (flow.transport == .tcp ? ";transport=tcp" : ""),
+      remoteTarget: target + flow.transport.uriParameter,
       localSequence: UInt32(truncatingIfNeeded: random.next() & 0xffff) + 1)
     var leg = Leg(
       id: id, trunk: invite.trunk.name, phase: .calling, flow: flow, dialog: dialog, inviteTransaction: nil,
       inviteSequence: dialog.localSequence)
     leg.invite = invite
+    leg.target = invite.trunk.target
+    leg.further = invite.trunk.further.prefix(Limits.targets)
     legs[id] = leg
     dialogs[dialog.key] = id
     sendInvite(id)
   }
 
   /// The INVITE with its next branch; with credentials once there is a challenge.
-  private mutating func sendInvite(_ id: LegID) {
-    guard let leg = legs[id], let invite = leg.invite else { return }
+  mutating func sendInvite(_ id: LegID) {
+    guard var leg = legs[id], let invite = leg.invite else { return }
     let branch = newBranch(for: invite.to)
     let cnonce = newTag()
     let authorization = legs[id]?.digest?.authorization(method: .invite, uri: leg.dialog.remoteTarget, cnonce: cnonce)
-    let bytes = inviteBytes(leg, invite, branch: branch, authorization: authorization.map { ($0.name, $0.value) })
+    var bytes = inviteBytes(leg, invite, branch: branch, authorization: authorization.map { ($0.name, $0.value) })
+    if bytes.count > Limits.datagramRequestBytes, leg.flow.transport == .udp, !leg.isSmallOnly, let large = leg.target?.large {
+      (leg.flow, leg.isLarge) = (large, true)
+      legs[id]?.flow = large
+      legs[id]?.isLarge = true
+      bytes = inviteBytes(leg, invite, branch: branch, authorization: authorization.map { ($0.name, $0.value) })
+    }
     guard let transaction = beginClient(.invite, .invite, branch: branch, leg: id, trunk: leg.trunk, leg.flow, bytes) else {
       return fail(id, code: 503, cause: nil, byTransport: false)
     }
     legs[id]?.inviteTransaction = transaction
+    if hasAnotherTarget(leg) { timers.set(.leg(id, .silence), at: now + Interval.silence) }
   }
 
   /// CANCEL at once, or as soon as there is a provisional response.
@@ -65,12 +73,13 @@ extension UserAgent {
     fail(id, code: 408, cause: nil, byTransport: false)
   }
 
-  private mutating func fail(_ id: LegID, code: Int, cause: ReasonValue?, byTransport: Bool) {
+  mutating func fail(_ id: LegID, code: Int, cause: ReasonValue?, byTransport: Bool) {
     emit(.failed(id, code: code, cause: cause, byTransport: byTransport))
     close(id)
   }
 
   mutating func inviteProgressed(_ client: ClientTransaction, _ message: Message, _ code: Int) {
+    if client.purpose == .abandoned { return cancelAbandoned(client) }
     guard let id = client.leg, let leg = legs[id], leg.phase == .calling else { return }
     if case .waiting = leg.cancel { sendCancel(id) }
     guard leg.cancel == .none else { return }
@@ -150,6 +159,7 @@ extension UserAgent {
       return sendInvite(id)
     }
     timers.cancel(.leg(id, .cancelled))
+    if code == 503, tryNext(id, code: code, answered: true, retryAfter: message.retryAfterSeconds) { return }
     fail(id, code: code, cause: message.reasons.first, byTransport: false)
   }
 
@@ -211,23 +221,27 @@ extension UserAgent {
   }
 
   /// A non-INVITE request has its final response.
-  mutating func finished(_ client: ClientTransaction, _ code: Int) {
+  mutating func finished(_ client: ClientTransaction, _ code: Int, _ message: Message) {
+    if case .standalone(let id) = client.purpose { return standaloneFinished(id, client, code, message) }
     guard let id = client.leg, legs[id] != nil else { return }
     switch client.purpose {
     case .bye: close(id)
     case .ping: if legs[id]?.phase == .confirmed { emit(.pingAnswered(id, alive: code != 481 && code != 408)) }
-    case .invite, .cancel, .forkEnd: break
+    case .invite, .cancel, .forkEnd, .abandoned, .standalone: break
     }
   }
 
   /// A request had no answer (408), or could not be sent (503).
   mutating func clientFailed(_ client: ClientTransaction, code: Int, byTransport: Bool) {
+    if case .standalone(let id) = client.purpose { return standaloneFailed(id, code: code, byTransport: byTransport) }
     guard let id = client.leg, let leg = legs[id] else { return }
     switch client.purpose {
-    case .invite: if leg.phase == .calling { fail(id, code: code, cause: nil, byTransport: byTransport) }
+    case .invite:
+      guard leg.phase == .calling, !tryNext(id, code: code) else { return }
+      fail(id, code: code, cause: nil, byTransport: byTransport)
     case .bye: close(id)
     case .ping: if leg.phase == .confirmed { emit(.pingAnswered(id, alive: false)) }
-    case .cancel, .forkEnd: break
+    case .cancel, .forkEnd, .abandoned, .standalone: break
     }
   }
 }

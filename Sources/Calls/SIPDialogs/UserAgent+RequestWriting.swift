@@ -4,7 +4,7 @@ import SIP
 extension UserAgent {
   /// Our Via on a flow.
   func via(_ flow: Flow, branch: String) -> String {
-    "SIP/2.0/\(flow.transport == .tcp ? "TCP" : "UDP") \(flow.local);branch=\(branch);rport"
+    "SIP/2.0/\(flow.transport.viaName) \(flow.local);branch=\(branch);rport"
   }
 
   /// A request inside a dialog (RFC 3261 §12.2.1.1), with strict routers served as §12.2.1.1 asks.

@@ -22,7 +22,7 @@ extension UserAgent {
   {
     let id = nextNumber()
     servers[id] = ServerTransaction(
-      key: key, method: method, mergeKey: merge, isReliable: reply.flow.transport == .tcp, isSymmetric: reply.isSymmetric,
+      key: key, method: method, mergeKey: merge, isReliable: reply.flow.transport.isReliable, isSymmetric: reply.isSymmetric,
       leg: leg,
       reply: reply, flow: reply.flow)
     serverIndex[key] = id
@@ -76,8 +76,8 @@ extension UserAgent {
   }
 
   /// Our Contact on a flow.
-  func contact(_ flow: Flow) -> String {
-    "<sip:trunkline@\(flow.local)\(flow.transport == .tcp ? ";transport=tcp" : "")>"
+  func contact(_ flow: Flow, user: String = "trunkline") -> String {
+    "<sip:\(percentEncodedUser(user))@\(flow.local)\(flow.transport.uriParameter)>"
   }
 
   /// The request of a transaction came again, maybe from another port.

@@ -39,6 +39,7 @@ public struct UserAgent: Sendable {
   var clientIndex: [ClientKey: UInt64] = [:]
   var legs: [LegID: Leg] = [:]
   var dialogs: [DialogKey: LegID] = [:]
+  var standalones: [RequestID: Standalone] = [:]
 
   public init(configuration: Configuration = Configuration(), random: RandomSource) {
     (self.configuration, self.random) = (configuration, random)
@@ -84,7 +85,7 @@ public struct UserAgent: Sendable {
   private mutating func received(_ bytes: [UInt8], _ flow: Flow, _ trunk: String) {
     let message: Message
     do throws(ParseError) {
-      message = try Message(bytes, onStream: flow.transport == .tcp)
+      message = try Message(bytes, onStream: flow.transport.isReliable)
     } catch {
       return counters.drop(.unreadable)
     }

@@ -31,7 +31,7 @@ final class TransportMetrics: Sendable {
   let messages = CounterTable(labelNames: ["direction", "transport", "kind"])
 
   func count(_ direction: String, _ transport: TransportProtocol, _ bytes: [UInt8]) {
-    messages.counter(direction, transport == .udp ? "udp" : "tcp", Self.kind(bytes)).increment()
+    messages.counter(direction, transport.rawValue, Self.kind(bytes)).increment()
   }
 
   /// The method or the status code of a message, from its first line alone; `other` for what is neither.

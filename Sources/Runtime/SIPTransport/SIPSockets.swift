@@ -98,7 +98,7 @@ public final class SIPSockets: @unchecked Sendable {
       }
       counts.count("out", .udp, message.bytes)
       port.send(message.bytes, message.flow, unreachable: { unreachable(port, $0, $1) }, failed: { sendFailed($0, $1) })
-    case .tcp:
+    case .tcp, .tls:
       counts.count("out", .tcp, message.bytes)
       sendTCP(message)
     }

@@ -6,7 +6,7 @@ public enum HeaderName: UInt8, Hashable, Sendable, CaseIterable {
     contentDisposition, require, proxyRequire, supported, unsupported, allow, accept, reason, wwwAuthenticate,
     proxyAuthenticate, authorization, proxyAuthorization, pAssertedIdentity, privacy, diversion, retryAfter, expires,
     server, userAgent, replaces, alertInfo, warning, timestamp, sessionExpires, minSE, referTo, subject, event, allowEvents,
-    other
+    minExpires, identity, other
 
   /// Canonical spelling and compact form (RFC 3261 §7.3.3).
   var row: (name: StaticString, compact: UInt8?) {
@@ -52,6 +52,8 @@ public enum HeaderName: UInt8, Hashable, Sendable, CaseIterable {
     case .subject: ("Subject", UInt8(ascii: "s"))
     case .event: ("Event", UInt8(ascii: "o"))
     case .allowEvents: ("Allow-Events", UInt8(ascii: "u"))
+    case .minExpires: ("Min-Expires", nil)
+    case .identity: ("Identity", UInt8(ascii: "y"))
     case .other: ("", nil)
     }
   }

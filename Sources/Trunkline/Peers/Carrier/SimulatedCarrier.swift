@@ -162,7 +162,7 @@ public final class SimulatedCarrier: @unchecked Sendable {
       feed(.command(.answerReinvite(leg, sdp: answer)))
     case .legClosed(let leg): closed(leg)
     case .ackTimedOut: emit(PeerEvent("noAck"))
-    case .pingAnswered, .refused: break
+    case .pingAnswered, .refused, .targetFailed, .requestAnswered: break
     }
   }
 

@@ -1,0 +1,50 @@
+public import SIP
+
+/// A request outside any dialog that the caller asked for, by the caller's own running number.
+public struct RequestID: Hashable, Sendable, CustomStringConvertible {
+  public let raw: UInt64
+  public init(_ raw: UInt64) { self.raw = raw }
+  public var description: String { "request-\(raw)" }
+}
+
+/// REGISTER or OPTIONS toward a trunk. It goes to `trunk.target` alone: who asks chooses the next one.
+public struct OutboundRequest: Sendable {
+  public var trunk: TrunkPeer
+  public var method: Method
+  /// Request-URI.
+  public var uri: String
+  /// The URIs of From and To.
+  public var from: String
+  public var to: String
+  public var callID: String
+  /// CSeq of the first try; each challenge that is answered takes one more.
+  public var sequence: UInt32
+  /// The user part of our Contact; nil leaves the header out.
+  public var contactUser: String?
+  /// `Expires` of a REGISTER.
+  public var expires: Int?
+
+  public init(
+    trunk: TrunkPeer, method: Method, uri: String, from: String, to: String, callID: String, sequence: UInt32 = 1,
+    contactUser: String? = nil, expires: Int? = nil
+  ) {
+    (self.trunk, self.method, self.uri, self.from, self.to) = (trunk, method, uri, from, to)
+    (self.callID, self.sequence, self.contactUser, self.expires) = (callID, sequence, contactUser, expires)
+  }
+}
+
+/// The final response to an `OutboundRequest`, or why there is none.
+public struct RequestOutcome: Sendable, Equatable {
+  /// 408 after a time-out, 503 with `byTransport` when it could not be sent.
+  public var code: Int
+  public var byTransport = false
+  /// What the registrar granted our Contact (RFC 3261 §10.2.4): its `expires`, else the Expires header; nil if it names neither.
+  public var expires: Int?
+  /// Min-Expires of a 423.
+  public var minimumExpires: Int?
+  public var retryAfter: Int?
+  /// The CSeq of the last try.
+  public var sequence: UInt32
+
+  public init(code: Int, sequence: UInt32 = 1) { (self.code, self.sequence) = (code, sequence) }
+}

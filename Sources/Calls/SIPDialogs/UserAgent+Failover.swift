@@ -1,0 +1,53 @@
+import Bytes
+import SIP
+
+/// The servers of one trunk, one after the other (RFC 3263 §4.3): on 503 and transport failure at once, on silence after
+/// `Interval.silence`. Each try is a client transaction of its own with the same Call-ID, CSeq and From tag, so that a server that
+/// got two of them takes the second for merged (RFC 3261 §8.2.2.2) and rings once.
+extension UserAgent {
+  /// Whether silence is worth acting on before timer B.
+  func hasAnotherTarget(_ leg: Leg) -> Bool {
+    !leg.further.isEmpty || leg.isLarge || leg.invite?.givesUpSilence == true
+  }
+
+  /// The present server is of no use; true if another one is asked now.
+  mutating func tryNext(_ id: LegID, code: Int, answered: Bool = false, retryAfter: Int? = nil) -> Bool {
+    guard var leg = legs[id], leg.phase == .calling, leg.cancel == .none, let target = leg.target, let invite = leg.invite
+    else { return false }
+    let failed = leg.flow
+    if leg.isLarge, !answered {
+      leg.isSmallOnly = true
+      leg.flow = target.flow
+    } else if let next = leg.further.popFirst() {
+      (leg.target, leg.flow, leg.isSmallOnly) = (next, next.flow, false)
+    } else {
+      return false
+    }
+    leg.isLarge = false
+    leg.digest = nil
+    leg.dialog.remoteTarget = "sip:\(percentEncodedUser(invite.to))@\(invite.trunk.domain)\(leg.flow.transport.uriParameter)"
+    legs[id] = leg
+    emit(.targetFailed(id, failed, code: code, retryAfter: retryAfter))
+    sendInvite(id)
+    return legs[id] != nil
+  }
+
+  /// No response at all. The transaction lives on without the leg, for what may still come of it.
+  mutating func targetSilent(_ id: LegID) {
+    guard let leg = legs[id], leg.phase == .calling, leg.cancel == .none, let transaction = leg.inviteTransaction,
+      clients[transaction]?.phase == .calling
+    else { return }
+    clients[transaction]?.purpose = .abandoned
+    clients[transaction]?.leg = nil
+    timers.cancel(.client(transaction, .retransmission))
+    if !tryNext(id, code: 408) { fail(id, code: 408, cause: nil, byTransport: true) }
+  }
+
+  /// The first sign of life of an INVITE that was given up.
+  mutating func cancelAbandoned(_ client: ClientTransaction) {
+    guard let id = clientIndex[client.key], client.phase == .calling else { return }
+    timers.set(.client(id, .end), at: now + Interval.transaction)
+    _ = beginClient(
+      .cancel, .cancel, branch: client.key.branch, leg: nil, trunk: client.trunk, client.flow, cancellation(of: client, nil))
+  }
+}

@@ -1,0 +1,88 @@
+import Bytes
+import SIP
+
+/// A request outside any dialog that waits for its outcome.
+struct Standalone {
+  var request: OutboundRequest
+  var sequence: UInt32
+  let tag: String
+  var digest: DigestClient?
+}
+
+/// REGISTER and OPTIONS of our own: a transaction, and one answer to a challenge (RFC 3261 §22.2), one more if only the nonce was
+/// stale.
+extension UserAgent {
+  mutating func startRequest(_ id: RequestID, _ request: OutboundRequest) {
+    guard standalones[id] == nil else { return }
+    guard standalones.count < Limits.standaloneRequests else {
+      return emit(.requestAnswered(id, RequestOutcome(code: 503, sequence: request.sequence)))
+    }
+    standalones[id] = Standalone(request: request, sequence: request.sequence, tag: newTag())
+    sendStandalone(id)
+  }
+
+  private mutating func sendStandalone(_ id: RequestID) {
+    guard let entry = standalones[id] else { return }
+    let request = entry.request
+    let flow = request.trunk.flow
+    let branch = newBranch(for: "")
+    let cnonce = newTag()
+    let authorization = standalones[id]?.digest?.authorization(method: request.method, uri: request.uri, cnonce: cnonce)
+    var writer = MessageWriter(method: request.method.name, uri: request.uri)
+    writer.field(.via, via(flow, branch: branch))
+    writer.field(.maxForwards, "70")
+    writer.field(.from, "<\(request.from)>;tag=\(entry.tag)")
+    writer.field(.to, "<\(request.to)>")
+    writer.field(.callID, request.callID)
+    writer.field(.cseq, "\(entry.sequence) \(request.method.name)")
+    if let user = request.contactUser { writer.field(.contact, contact(flow, user: user)) }
+    if let expires = request.expires { writer.field(.expires, String(expires)) }
+    if let authorization { writer.field(authorization.name, authorization.value) }
+    if request.method == .options { writer.field(.accept, "application/sdp") }
+    writer.field(.allow, allowedMethods)
+    writer.field(.userAgent, configuration.product)
+    let started = beginClient(
+      .standalone(id), request.method, branch: branch, leg: nil, trunk: request.trunk.name, flow, writer.finish())
+    if started == nil { standaloneFailed(id, code: 503, byTransport: false) }
+  }
+
+  mutating func standaloneFailed(_ id: RequestID, code: Int, byTransport: Bool) {
+    guard let entry = standalones.removeValue(forKey: id) else { return }
+    var outcome = RequestOutcome(code: code, sequence: entry.sequence)
+    outcome.byTransport = byTransport
+    emit(.requestAnswered(id, outcome))
+  }
+
+  mutating func standaloneFinished(_ id: RequestID, _ client: ClientTransaction, _ code: Int, _ message: Message) {
+    guard let entry = standalones[id] else { return }
+    if code == 401 || code == 407, takeChallenge(id, message) {
+      standalones[id]?.sequence += 1
+      return sendStandalone(id)
+    }
+    standalones[id] = nil
+    var outcome = RequestOutcome(code: code, sequence: entry.sequence)
+    outcome.retryAfter = message.retryAfterSeconds
+    outcome.minimumExpires = message.minimumExpiresSeconds
+    if entry.request.method == .register, (200..<300).contains(code) {
+      outcome.expires = granted(message, contact(entry.request.trunk.flow, user: entry.request.contactUser ?? ""))
+    }
+    emit(.requestAnswered(id, outcome))
+  }
+
+  private mutating func takeChallenge(_ id: RequestID, _ message: Message) -> Bool {
+    guard let challenge = DigestClient.challenge(in: message), let entry = standalones[id] else { return false }
+    if entry.digest != nil { return standalones[id]?.digest?.renew(challenge) ?? false }
+    guard let credentials = entry.request.trunk.credentials else { return false }
+    standalones[id]?.digest = DigestClient(credentials, challenge)
+    return true
+  }
+
+  /// The `expires` of our own Contact among those the registrar lists (RFC 3261 §10.2.4), else the header's.
+  private func granted(_ message: Message, _ own: String) -> Int? {
+    let wanted = uriText(own).split(separator: ";").first.map(String.init) ?? ""
+    let contacts = (try? message.contacts) ?? []
+    let mine = contacts.first { message.text($0.uri.whole).hasPrefix(wanted) } ?? (contacts.count == 1 ? contacts.first : nil)
+    if let mine, let value = message.parameter("expires", of: mine) { return Int(message.text(value)) ?? message.expiresSeconds }
+    return message.expiresSeconds
+  }
+}

@@ -1,0 +1,30 @@
+// The named limits of this module; every bound on a queue, table or message stands here.
+enum Limits {
+  /// Questions about the names of one trunk; further SRV targets are not asked for.
+  static let questionsPerTrunk = 64
+  /// Records of one answer that count.
+  static let records = 64
+  /// Servers of one trunk that a call may try.
+  static let targets = 16
+  /// Bounds of a record's time to live.
+  static let timeToLive: ClosedRange<Duration> = .seconds(1) ... .seconds(3_600)
+  /// How long "there is no such record" counts.
+  static let negativeTime: ClosedRange<Duration> = .seconds(5) ... .seconds(60)
+  /// Between two questions while the name servers do not answer, doubled from the first to the second.
+  static let failedLookUp: ClosedRange<Duration> = .seconds(2) ... .seconds(60)
+  /// How long an answer may be under way before it is given up.
+  static let lookUpTime: Duration = .seconds(20)
+  /// A server that failed comes last for this long, or for the Retry-After of its 503 within these bounds (RFC 3263 §4.3).
+  static let penalty: ClosedRange<Duration> = .seconds(5) ... .seconds(300)
+  static let usualPenalty: Duration = .seconds(30)
+  static let penalties = 1_024
+  /// What a registrar may grant, and the pause after a failure, doubled from the first to the second.
+  static let registrationSeconds = 10...86_400
+  static let registrationPause: ClosedRange<Duration> = .seconds(5) ... .seconds(300)
+  static let longestRetryAfter: Duration = .seconds(3_600)
+  /// Calls in a row that failed by the trunk's fault before it is left alone, and for how long, doubled.
+  static let breakerFailures = 5
+  static let breakerPause: ClosedRange<Duration> = .seconds(10) ... .seconds(300)
+  /// Users whose calls of the last hour are remembered.
+  static let quotaUsers = 100_000
+}

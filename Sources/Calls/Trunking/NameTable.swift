@@ -1,0 +1,66 @@
+import Bytes
+
+/// The answers of the name servers: asked for again as their time to live ends, the last good one kept while that fails.
+struct NameTable {
+  private struct Entry {
+    /// nil until the first answer.
+    var answer: DNSAnswer?
+    /// When it is asked for again; while a question is under way, when that is given up.
+    var due: Instant
+    var isAsking = true
+    var pause = Limits.failedLookUp.lowerBound
+  }
+
+  private var entries: [DNSQuestion: Entry] = [:]
+
+  var count: Int { entries.count }
+  var nextDeadline: Instant? { entries.values.map(\.due).min() }
+
+  /// The last good answer, however old.
+  func answer(_ question: DNSQuestion) -> DNSAnswer? { entries[question]?.answer }
+
+  /// The questions among these that are to be asked now; they count as under way.
+  mutating func due(_ questions: Set<DNSQuestion>, at now: Instant) -> [DNSQuestion] {
+    var out: [DNSQuestion] = []
+    for question in questions {
+      if let entry = entries[question] {
+        guard entry.due <= now else { continue }
+        if entry.isAsking { answered(question, .failed, at: now) }
+        guard entries[question].map({ $0.due <= now }) ?? false else { continue }
+        entries[question]?.isAsking = true
+        entries[question]?.due = now + Limits.lookUpTime
+      } else {
+        entries[question] = Entry(due: now + Limits.lookUpTime)
+      }
+      out.append(question)
+    }
+    return out.sorted { ($0.name, $0.kind.rawValue) < ($1.name, $1.kind.rawValue) }
+  }
+
+  /// False if nobody waits for it.
+  @discardableResult mutating func answered(_ question: DNSQuestion, _ answer: DNSAnswer, at now: Instant) -> Bool {
+    guard var entry = entries[question], entry.isAsking else { return false }
+    entry.isAsking = false
+    switch answer {
+    case .failed:
+      entry.due = now + entry.pause
+      entry.pause = min(entry.pause * 2, Limits.failedLookUp.upperBound)
+    case .none:
+      entry.answer = answer
+      entry.due = now + Limits.negativeTime.lowerBound
+      entry.pause = Limits.failedLookUp.lowerBound
+    case .naptr(_, let time), .srv(_, let time), .addresses(_, let time):
+      entry.answer = answer
+      entry.due = now + min(max(time, Limits.timeToLive.lowerBound), Limits.timeToLive.upperBound)
+      entry.pause = Limits.failedLookUp.lowerBound
+    }
+    entries[question] = entry
+    return true
+  }
+
+  /// Forgets what no trunk needs any more.
+  mutating func keep(only questions: Set<DNSQuestion>) {
+    guard entries.count != questions.count || !entries.keys.allSatisfy(questions.contains) else { return }
+    entries = entries.filter { questions.contains($0.key) }
+  }
+}

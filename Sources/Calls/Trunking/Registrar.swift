@@ -1,0 +1,64 @@
+import Bytes
+import SIPDialogs
+
+/// One registration of ours at a trunk (RFC 3261 §10.2).
+///
+/// | phase | 200 | 423 | other, time-out | time | connection lost |
+/// |---|---|---|---|---|---|
+/// | waiting | – | – | – | asking | asking |
+/// | asking | waiting till before its end | asking, Min-Expires | waiting, pause doubled | – | – |
+struct Registrar: Equatable {
+  let settings: TrunkSettings.Registration
+  let callID: String
+  /// CSeq of the last REGISTER.
+  var sequence: UInt32
+  /// When the next REGISTER goes out; nil while one is under way.
+  private(set) var due: Instant?
+  private(set) var isRegistered = false
+  private var expires: Int
+  private var pause = Limits.registrationPause.lowerBound
+  private var wasBrief = false
+  private var endsAt = Instant.zero
+
+  init(_ settings: TrunkSettings.Registration, callID: String, sequence: UInt32, at now: Instant) {
+    (self.settings, self.callID, self.sequence, due) = (settings, callID, sequence, now)
+    expires = settings.expires
+  }
+
+  /// What the next REGISTER asks for.
+  var wanted: Int { expires }
+
+  mutating func sent() { due = nil }
+  /// Ask at once: the connection that the registrar knows is gone, or another server is to be tried.
+  mutating func hurry(at now: Instant) { if due != nil { due = now } }
+
+  /// What to tell of it.
+  mutating func answered(_ outcome: RequestOutcome, _ trunk: String, random: RandomSource, at now: Instant) -> TrunkNews? {
+    sequence = outcome.sequence
+    switch outcome.code {
+    case 200..<300:
+      let granted = min(max(outcome.expires ?? expires, Limits.registrationSeconds.lowerBound), Limits.registrationSeconds.upperBound)
+      pause = Limits.registrationPause.lowerBound
+      (isRegistered, wasBrief, endsAt) = (true, false, now + .seconds(granted))
+      // between 75 and 85 % of the time: what registers together does not refresh together
+      due = now + .milliseconds(granted * 750 + Int(random.next() % 101) * granted)
+      return .registered(trunk: trunk, seconds: granted)
+    case 423 where !wasBrief:
+      if let least = outcome.minimumExpires, Limits.registrationSeconds.contains(least), least > expires {
+        (expires, wasBrief, due) = (least, true, now)
+        return nil
+      }
+    default: break
+    }
+    if now >= endsAt { isRegistered = false }
+    wasBrief = false
+    var wait = pause
+    // a password that is wrong now is wrong in five seconds too
+    if outcome.code == 401 || outcome.code == 403 || outcome.code == 407 { wait = max(wait, .seconds(60)) }
+    if let retry = outcome.retryAfter { wait = max(wait, min(.seconds(retry), Limits.longestRetryAfter)) }
+    wait += .milliseconds(Int(random.next() % UInt64(max(1, wait.milliseconds / 4))))
+    pause = min(pause * 2, Limits.registrationPause.upperBound)
+    due = now + wait
+    return .registrationFailed(trunk: trunk, code: outcome.code, retry: wait)
+  }
+}

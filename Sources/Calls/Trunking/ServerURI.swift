@@ -1,0 +1,27 @@
+public import Bytes
+public import SIPDialogs
+
+/// The next hop that a trunk's `uri` names.
+///
+///     ServerURI("sip:carrier.example;transport=tcp")
+///     ServerURI("sips:192.0.2.1:5061")
+public struct ServerURI: Hashable, Sendable {
+  /// Without brackets, lower case.
+  public var host: String
+  public var port: UInt16?
+  /// As `;transport=` says; nil if it leaves the choice to DNS.
+  public var transport: TransportProtocol?
+  /// `sips:`, or `;transport=tls`: nothing but TLS will do.
+  public var isSecure: Bool
+
+  public init(host: String, port: UInt16? = nil, transport: TransportProtocol? = nil, isSecure: Bool = false) {
+    (self.host, self.port, self.transport) = (host.lowercased(), port, transport)
+    self.isSecure = isSecure || transport == .tls
+  }
+
+  /// The address, if the host is one.
+  public var address: IPAddress? { IPAddress(host) }
+
+  /// Default ports of RFC 3261 §19.1.2.
+  static func port(of transport: TransportProtocol) -> UInt16 { transport == .tls ? 5061 : 5060 }
+}

@@ -1,0 +1,69 @@
+import Bytes
+import SIPDialogs
+
+/// The servers of a trunk as DNS has them. Each call draws its own order from it (RFC 2782).
+struct TargetPlan: Equatable {
+  struct Row: Equatable {
+    /// The place of its service among the NAPTR records.
+    var order = 0
+    var priority = 0
+    var weight: UInt64 = 0
+    var transport: TransportProtocol
+    /// The SRV target; nil without SRV.
+    var host: String?
+    var addresses: [SocketAddress]
+  }
+  struct Server: Hashable {
+    var transport: TransportProtocol
+    var address: SocketAddress
+  }
+
+  var rows: [Row] = []
+  /// SRV says that there is no such service: no fall-back to A and AAAA.
+  var isRefused = false
+
+  var servers: Set<Server> {
+    Set(rows.flatMap { row in row.addresses.map { Server(transport: row.transport, address: $0) } })
+  }
+
+  /// An order of all servers: by service, priority, and at random by weight within one priority.
+  func draw(_ random: RandomSource) -> [Server] {
+    var out: [Server] = []
+    let groups = Dictionary(grouping: rows.indices) { [rows[$0].order, rows[$0].priority] }
+    for key in groups.keys.sorted(by: { ($0[0], $0[1]) < ($1[0], $1[1]) }) {
+      let members = (groups[key] ?? []).sorted()
+      for place in weightedOrder(members.map { rows[$0].weight }, random) {
+        let row = rows[members[place]]
+        for address in row.addresses {
+          let server = Server(transport: row.transport, address: address)
+          if !out.contains(server) { out.append(server) }
+        }
+      }
+    }
+    return out
+  }
+}
+
+/// RFC 2782's algorithm: the places of `weights` in the order they are to be used. A weight of 0 has a very small chance to come
+/// before others; among zeros alone chance decides.
+func weightedOrder(_ weights: [UInt64], _ random: RandomSource) -> [Int] {
+  var left = weights.indices.sorted { (weights[$0] == 0 ? 0 : 1, $0) < (weights[$1] == 0 ? 0 : 1, $1) }
+  var out: [Int] = []
+  while let first = left.first {
+    let sum = left.reduce(UInt64(0)) { $0 &+ weights[$1] }
+    guard sum > 0 else {
+      out.append(left.remove(at: Int(random.next() % UInt64(left.count))))
+      continue
+    }
+    // from 1, so that the first of several has no more than its share, but for the chance of a zero
+    let mark = weights[first] == 0 ? random.next() % (sum &+ 1) : random.next() % sum &+ 1
+    var running: UInt64 = 0
+    let pick =
+      left.firstIndex { place in
+        running &+= weights[place]
+        return running >= mark
+      } ?? 0
+    out.append(left.remove(at: pick))
+  }
+  return out
+}

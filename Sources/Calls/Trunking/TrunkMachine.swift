@@ -1,0 +1,266 @@
+public import Bytes
+public import SIPDialogs
+
+/// Where the trunks are and how they do: names resolved ahead of calls, registrations, probes, breakers.
+///
+/// A value without clock, I/O or randomness of its own; belongs to the control thread. Calls ask `peer` and `isUsable` and find what is
+/// known by then: nobody waits for DNS.
+///
+///     machine.handle(.configure(settings), at: now, into: &output)   // output.questions, output.requests: carry them out
+///     machine.handle(.resolved(question, answer), at: now, into: &output)
+///     let peer = machine.peer("carrier", at: now)                    // servers in this call's order
+public struct TrunkMachine: Sendable {
+  public enum Input: Sendable {
+    /// Replaces all; what stays as it was keeps its state.
+    case configure([TrunkSettings])
+    case resolved(DNSQuestion, DNSAnswer)
+    case requestAnswered(RequestID, RequestOutcome)
+    /// A connection is gone.
+    case flowLost(Flow)
+    case timer
+  }
+
+  /// What a `handle` call caused.
+  public struct Output: Sendable {
+    public var questions: [DNSQuestion] = []
+    public var requests: [(id: RequestID, request: OutboundRequest)] = []
+    public var news: [TrunkNews] = []
+    public init() {}
+    public mutating func removeAll() {
+      questions.removeAll(keepingCapacity: true)
+      requests.removeAll(keepingCapacity: true)
+      news.removeAll(keepingCapacity: true)
+    }
+  }
+
+  /// How the gateway reaches others.
+  public struct Reach: Sendable {
+    public var transports: Set<TransportProtocol>
+    public var families: Set<IPAddress.Family>
+    /// The listener and the local address toward a server; nil where there is none.
+    public var flow: @Sendable (TransportProtocol, SocketAddress) -> Flow?
+    public init(
+      transports: Set<TransportProtocol>, families: Set<IPAddress.Family>,
+      flow: @escaping @Sendable (TransportProtocol, SocketAddress) -> Flow?
+    ) {
+      (self.transports, self.families, self.flow) = (transports, families, flow)
+    }
+  }
+
+  struct Trunk: Sendable {
+    var settings: TrunkSettings
+    var plan = TargetPlan()
+    var questions: Set<DNSQuestion> = []
+    var registrar: Registrar?
+    var prober: Prober?
+    var breaker = Breaker()
+    /// The servers that the request under way has not tried.
+    var unasked: [TrunkTarget] = []
+    var registeredFlow: Flow?
+    var toldLost = false
+  }
+  private enum Asking { case registration, probe }
+
+  let reach: Reach
+  let random: RandomSource
+  var trunks: [String: Trunk] = [:]
+  private var names = NameTable()
+  private var penalties: [SocketAddress: Instant] = [:]
+  private var asking: [RequestID: (trunk: String, what: Asking, flow: Flow)] = [:]
+  private var lastRequest: UInt64 = 0
+
+  public init(reach: Reach, random: RandomSource) { (self.reach, self.random) = (reach, random) }
+
+  public var nextDeadline: Instant? {
+    let requests = trunks.values.flatMap { [$0.registrar?.due, $0.prober?.due] }.compactMap(\.self)
+    return ([names.nextDeadline].compactMap(\.self) + requests).min()
+  }
+
+  public mutating func handle(_ input: Input, at now: Instant, into output: inout Output) {
+    switch input {
+    case .configure(let settings): configure(settings, at: now)
+    case .resolved(let question, let answer): names.answered(question, answer, at: now)
+    case .requestAnswered(let id, let outcome): answered(id, outcome, at: now, &output)
+    case .flowLost(let flow):
+      for (name, trunk) in trunks where trunk.registeredFlow == flow {
+        trunks[name]?.registeredFlow = nil
+        trunks[name]?.registrar?.hurry(at: now)
+      }
+    case .timer: break
+    }
+    locate(at: now, &output)
+    sendDue(at: now, &output)
+  }
+
+  private mutating func configure(_ settings: [TrunkSettings], at now: Instant) {
+    var next: [String: Trunk] = [:]
+    for one in settings {
+      var trunk = trunks[one.name] ?? Trunk(settings: one)
+      if trunk.settings.server != one.server { (trunk.plan, trunk.toldLost) = (TargetPlan(), false) }
+      if trunk.registrar?.settings != one.registration || trunk.settings.server != one.server
+        || trunk.settings.credentials != one.credentials
+      {
+        trunk.registrar = one.registration.map {
+          Registrar($0, callID: random.text(24, alphabet: Self.letters), sequence: UInt32(random.next() % 65_536) + 1, at: now)
+        }
+      }
+      if trunk.prober?.settings != one.probe { trunk.prober = one.probe.map { Prober($0, at: now) } }
+      trunk.settings = one
+      next[one.name] = trunk
+    }
+    trunks = next
+    asking = asking.filter { trunks[$0.value.trunk] != nil }
+  }
+  private static let letters: StaticString = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+  // MARK: names
+
+  private mutating func locate(at now: Instant, _ output: inout Output) {
+    var all: Set<DNSQuestion> = []
+    for name in trunks.keys.sorted() {
+      guard let trunk = trunks[name] else { continue }
+      var locator = ServerLocator(transports: reach.transports, families: reach.families) { [names] in names.answer($0) }
+      let plan = locator.locate(trunk.settings.server)
+      trunks[name]?.questions = locator.used
+      all.formUnion(locator.used)
+      guard locator.missing.isEmpty, plan != trunk.plan else { continue }
+      let servers = plan.servers
+      // an answer that leaves nothing does not take the last good servers away
+      guard !servers.isEmpty else {
+        if !trunk.toldLost { output.news.append(.notLocated(trunk: name)) }
+        trunks[name]?.toldLost = true
+        continue
+      }
+      trunks[name]?.plan = plan
+      trunks[name]?.toldLost = false
+      if servers != trunk.plan.servers {
+        output.news.append(.located(trunk: name, Set(servers.map(\.address.ip)).sorted { $0.description < $1.description }))
+      }
+    }
+    names.keep(only: all)
+    output.questions += names.due(all, at: now)
+  }
+
+  // MARK: what calls ask
+
+  /// A trunk with its servers in an order drawn for one call; those that failed lately come last. Nil before it is located, and for
+  /// one that no listener reaches.
+  public func peer(_ name: String, at now: Instant) -> TrunkPeer? {
+    guard let trunk = trunks[name] else { return nil }
+    let targets = targets(trunk, at: now)
+    guard let first = targets.first else { return nil }
+    let settings = trunk.settings
+    return TrunkPeer(
+      name: name, domain: settings.domain, target: first, further: Array(targets.dropFirst()), credentials: settings.credentials)
+  }
+
+  private func targets(_ trunk: Trunk, at now: Instant) -> [TrunkTarget] {
+    let servers = trunk.plan.draw(random)
+    let good = servers.filter { (penalties[$0.address] ?? .zero) <= now }
+    let bad = servers.filter { (penalties[$0.address] ?? .zero) > now }
+    var out: [TrunkTarget] = []
+    for server in (good + bad).prefix(Limits.targets) {
+      guard let flow = reach.flow(server.transport, server.address) else { continue }
+      // `;transport=udp` is the operator's word: never another
+      let large = server.transport == .udp && trunk.settings.server.transport == nil ? reach.flow(.tcp, server.address) : nil
+      out.append(TrunkTarget(flow, large: large))
+    }
+    return out
+  }
+
+  /// Whether calls should try the trunk: probes are answered and the breaker lets them.
+  public func isUsable(_ name: String, at now: Instant) -> Bool {
+    guard let trunk = trunks[name] else { return false }
+    return trunk.prober?.isUp ?? true && trunk.breaker.admits(at: now)
+  }
+
+  /// Registered, or not asked to.
+  public func isRegistered(_ name: String) -> Bool { trunks[name]?.registrar?.isRegistered ?? true }
+
+  // MARK: what calls tell
+
+  public mutating func callStarted(_ name: String, at now: Instant) { trunks[name]?.breaker.tried(at: now) }
+
+  /// A server failed a call, which went on to the next.
+  public mutating func serverFailed(_ address: SocketAddress, retryAfter: Int?, at now: Instant) {
+    if penalties.count >= Limits.penalties { penalties = penalties.filter { $0.value > now } }
+    guard penalties.count < Limits.penalties else { return }
+    let wanted = retryAfter.map { Duration.seconds($0) } ?? Limits.usualPenalty
+    penalties[address] = now + min(max(wanted, Limits.penalty.lowerBound), Limits.penalty.upperBound)
+  }
+
+  /// A call got an answer of any kind from the far side, or failed by the trunk's fault.
+  public mutating func callSettled(_ name: String, byFault: Bool, at now: Instant, into output: inout Output) {
+    let wasOpen = trunks[name]?.breaker.isOpen ?? false
+    let flipped = byFault ? trunks[name]?.breaker.failed(at: now) : trunks[name]?.breaker.succeeded()
+    guard flipped == true, byFault != wasOpen else { return }
+    output.news.append(.breaker(trunk: name, isOpen: byFault))
+  }
+
+  /// A call ended before anything was learnt.
+  public mutating func callUndecided(_ name: String, at now: Instant) { trunks[name]?.breaker.undecided(at: now) }
+
+  // MARK: REGISTER and OPTIONS
+
+  private mutating func sendDue(at now: Instant, _ output: inout Output) {
+    for name in trunks.keys.sorted() {
+      guard let trunk = trunks[name], !trunk.plan.rows.isEmpty else { continue }
+      if let due = trunk.registrar?.due, due <= now { ask(name, .registration, targets(trunk, at: now), &output) }
+      if let due = trunk.prober?.due, due <= now { ask(name, .probe, targets(trunk, at: now), &output) }
+    }
+  }
+
+  private mutating func ask(_ name: String, _ what: Asking, _ targets: [TrunkTarget], _ output: inout Output) {
+    guard let trunk = trunks[name], let target = targets.first else { return }
+    let settings = trunk.settings
+    let server = "sip:\(settings.domain)\(target.flow.transport.uriParameter)"
+    let peer = TrunkPeer(name: name, domain: settings.domain, target: target, credentials: settings.credentials)
+    lastRequest += 1
+    let id = RequestID(lastRequest)
+    asking[id] = (name, what, target.flow)
+    switch what {
+    case .registration:
+      guard let registrar = trunk.registrar else { return }
+      let own = "sip:\(registrar.settings.user)@\(settings.domain)"
+      trunks[name]?.registrar?.sent()
+      trunks[name]?.unasked = Array(targets.dropFirst())
+      output.requests.append(
+        (
+          id,
+          OutboundRequest(
+            trunk: peer, method: .register, uri: server, from: own, to: own, callID: registrar.callID,
+            sequence: registrar.sequence &+ 1, contactUser: registrar.settings.user, expires: registrar.wanted)
+        ))
+    case .probe:
+      trunks[name]?.prober?.sent()
+      output.requests.append(
+        (
+          id,
+          OutboundRequest(
+            trunk: peer, method: .options, uri: server, from: "sip:trunkline@\(target.flow.local)", to: server,
+            callID: random.text(24, alphabet: Self.letters), contactUser: "trunkline")
+        ))
+    }
+  }
+
+  private mutating func answered(_ id: RequestID, _ outcome: RequestOutcome, at now: Instant, _ output: inout Output) {
+    guard let asked = asking.removeValue(forKey: id), let trunk = trunks[asked.trunk] else { return }
+    let isFault = outcome.byTransport || outcome.code == 408 || outcome.code == 503
+    if isFault { serverFailed(asked.flow.remote, retryAfter: outcome.retryAfter, at: now) }
+    switch asked.what {
+    case .probe:
+      if !isFault { penalties[asked.flow.remote] = nil }
+      if trunks[asked.trunk]?.prober?.answered(alive: !isFault, at: now) == true {
+        output.news.append(.probed(trunk: asked.trunk, isUp: !isFault))
+      }
+    case .registration:
+      if isFault, !trunk.unasked.isEmpty, outcome.retryAfter == nil || outcome.code == 503 {
+        trunks[asked.trunk]?.registrar?.sequence = outcome.sequence
+        return ask(asked.trunk, .registration, trunk.unasked, &output)
+      }
+      trunks[asked.trunk]?.registeredFlow = (200..<300).contains(outcome.code) ? asked.flow : nil
+      let news = trunks[asked.trunk]?.registrar?.answered(outcome, asked.trunk, random: random, at: now)
+      if let news = news ?? nil { output.news.append(news) }
+    }
+  }
+}

@@ -1,0 +1,51 @@
+public import Bytes
+public import SIPDialogs
+
+/// A trunk as the configuration describes it, as far as reaching it goes.
+public struct TrunkSettings: Sendable, Equatable {
+  public struct Registration: Sendable, Equatable {
+    /// The user part of the address of record and of our Contact.
+    public var user: String
+    /// What we ask for; the registrar decides.
+    public var expires: Int
+    public init(user: String, expires: Int = 600) { (self.user, self.expires) = (user, expires) }
+  }
+  public struct Probe: Sendable, Equatable {
+    public var interval: Duration
+    /// Probes in a row without an answer before the trunk is down, and with one before it is up again.
+    public var downAfter: Int
+    public var upAfter: Int
+    public init(interval: Duration = .seconds(30), downAfter: Int = 3, upAfter: Int = 2) {
+      (self.interval, self.downAfter, self.upAfter) = (interval, downAfter, upAfter)
+    }
+  }
+
+  public var name: String
+  /// `host` or `host:port` as written in Request-URI, From and To.
+  public var domain: String
+  public var server: ServerURI
+  public var credentials: Credentials?
+  public var registration: Registration?
+  public var probe: Probe?
+
+  public init(
+    name: String, domain: String, server: ServerURI, credentials: Credentials? = nil, registration: Registration? = nil,
+    probe: Probe? = nil
+  ) {
+    (self.name, self.domain, self.server, self.credentials) = (name, domain, server, credentials)
+    (self.registration, self.probe) = (registration, probe)
+  }
+}
+
+/// What changed about a trunk: for log, metrics and the transport's allow-list.
+public enum TrunkNews: Sendable, Equatable {
+  /// All addresses its servers have now.
+  case located(trunk: String, [IPAddress])
+  case notLocated(trunk: String)
+  case registered(trunk: String, seconds: Int)
+  case registrationFailed(trunk: String, code: Int, retry: Duration)
+  /// OPTIONS probes are answered again, or no longer.
+  case probed(trunk: String, isUp: Bool)
+  /// Calls failed in a row by the trunk's fault: it is left alone for a while; or it is tried again.
+  case breaker(trunk: String, isOpen: Bool)
+}

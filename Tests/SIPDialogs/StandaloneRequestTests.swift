@@ -1,0 +1,85 @@
+import Bytes
+import SIP
+import Testing
+
+@testable import SIPDialogs
+
+/// REGISTER and OPTIONS of our own, outside any dialog.
+@Suite struct StandaloneRequestTests {
+  private let id = RequestID(3)
+
+  private func sent(_ method: Method, _ credentials: Credentials? = nil) throws -> (Wire, Message) {
+    var wire = Wire()
+    let request = OutboundRequest(
+      trunk: TrunkPeer(name: "carrier", domain: "carrier.example", flow: udp, credentials: credentials), method: method,
+      uri: "sip:carrier.example", from: "sip:u@carrier.example", to: "sip:u@carrier.example", callID: "reg-1", sequence: 5,
+      contactUser: method == .register ? "u" : nil, expires: method == .register ? 600 : nil)
+    let message = try #require(wire.command(.request(id, request)).first)
+    return (wire, message)
+  }
+
+  private func outcome(_ wire: inout Wire) -> RequestOutcome? {
+    for case .requestAnswered(id, let outcome) in wire.events() { return outcome }
+    return nil
+  }
+
+  @Test func `a REGISTER names our address and how long`() throws {
+    let (_, register) = try sent(.register)
+    _ = try register.checked()
+    #expect(register.uri == "sip:carrier.example" && register.value(.contact) == "<sip:u@198.51.100.9:5060>")
+    #expect(register.value(.expires) == "600" && register.value(.to) == "<sip:u@carrier.example>")
+    #expect(register.value(.cseq) == "5 REGISTER" && register.value(.callID) == "reg-1")
+  }
+
+  @Test func `the time granted is that of our own contact`() throws {
+    var (wire, register) = try sent(.register)
+    wire.receive(
+      reply(register, 200, extra: ["Contact: <sip:other@192.0.2.1>;expires=9, <sip:u@198.51.100.9:5060>;expires=77", "Expires: 5"]))
+    #expect(outcome(&wire)?.expires == 77)
+    var (plain, other) = try sent(.register)
+    plain.receive(reply(other, 200, extra: ["Expires: 300"]))
+    #expect(outcome(&plain)?.expires == 300)
+  }
+
+  @Test(arguments: ["MD5", "SHA-256"]) func `a challenge is answered once, a stale nonce once more`(algorithm: String) throws {
+    func challenge(_ nonce: String, _ more: String = "") -> [String] {
+      ["WWW-Authenticate: Digest realm=\"r\", nonce=\"\(nonce)\", qop=\"auth\", algorithm=\(algorithm)\(more)"]
+    }
+    var (wire, register) = try sent(.register, Credentials(username: "u", password: "p"))
+    let answered = try #require(wire.receive(reply(register, 401, extra: challenge("a"))).first)
+    #expect(answered.value(.authorization)?.contains("algorithm=\(algorithm)") == true && answered.value(.cseq) == "6 REGISTER")
+    let renewed = try #require(wire.receive(reply(answered, 401, extra: challenge("b", ", stale=true"))).first)
+    #expect(renewed.value(.authorization)?.contains("nonce=\"b\"") == true)
+    #expect(wire.receive(reply(renewed, 401, extra: challenge("c", ", stale=true"))).isEmpty)
+    let end = outcome(&wire)
+    #expect(end?.code == 401 && end?.sequence == 7)
+  }
+
+  @Test func `auth-int alone, another scheme, and a challenge from elsewhere are not answered`() throws {
+    let credentials = Credentials(username: "u", password: "p")
+    for challenge in ["Digest realm=\"r\", nonce=\"a\", qop=\"auth-int\"", "Basic realm=\"r\"", "Digest realm=\"r\", nonce=\"a\", algorithm=MD5-sess"] {
+      var (wire, register) = try sent(.register, credentials)
+      #expect(wire.receive(reply(register, 401, extra: ["WWW-Authenticate: \(challenge)"])).isEmpty)
+      #expect(outcome(&wire)?.code == 401)
+    }
+    var (wire, register) = try sent(.register, credentials)
+    let elsewhere = Flow(transport: .udp, local: gatewayAddress, remote: SocketAddress("203.0.113.99:5060")!)
+    #expect(wire.receive(reply(register, 401, extra: ["WWW-Authenticate: Digest realm=\"r\", nonce=\"a\""]), on: elsewhere).isEmpty)
+    #expect(outcome(&wire) == nil)
+  }
+
+  @Test func `423, silence and a dead way are told as they are`() throws {
+    var (brief, register) = try sent(.register)
+    brief.receive(reply(register, 423, extra: ["Min-Expires: 1800"]))
+    let outcome423 = outcome(&brief)
+    #expect(outcome423?.code == 423 && outcome423?.minimumExpires == 1800)
+    var (silent, _) = try sent(.options)
+    _ = silent.advance(.seconds(33))
+    #expect(outcome(&silent)?.code == 408)
+    #expect(silent.isEmpty)
+    var (dead, _) = try sent(.options)
+    dead.input(.transportFailed(udp))
+    let failed = outcome(&dead)
+    #expect(failed?.code == 503 && failed?.byTransport == true)
+  }
+}

@@ -1,0 +1,106 @@
+import Bytes
+import SIPDialogs
+import Testing
+
+@testable import Trunking
+
+@Suite struct HealthTests {
+  private func probed() -> World { World([trunk("192.0.2.1", probe: .init(interval: .seconds(30), downAfter: 3, upAfter: 2))]) }
+
+  /// Lets the next probe go out and answers it.
+  private func probe(_ world: inout World, _ code: Int) {
+    let before = world.requests.count
+    while world.requests.count == before { world.advance(.seconds(1)) }
+    world.answer(code)
+  }
+
+  @Test func `a trunk is down after three silent probes and up after two answers`() {
+    var world = probed()
+    #expect(world.requests.map(\.request.method) == [.options])
+    world.answer(200)
+    #expect(world.machine.isUsable("carrier", at: world.now))
+    probe(&world, 408)
+    probe(&world, 408)
+    #expect(world.machine.isUsable("carrier", at: world.now))
+    probe(&world, 405)  // any answer is a sign of life
+    probe(&world, 408)
+    probe(&world, 408)
+    probe(&world, 503)
+    #expect(!world.machine.isUsable("carrier", at: world.now) && world.news.last == .probed(trunk: "carrier", isUp: false))
+    probe(&world, 200)
+    #expect(!world.machine.isUsable("carrier", at: world.now))
+    probe(&world, 200)
+    #expect(world.machine.isUsable("carrier", at: world.now) && world.news.last == .probed(trunk: "carrier", isUp: true))
+  }
+
+  @Test func `a trunk without probes is up`() {
+    #expect(World([trunk("192.0.2.1")]).machine.isUsable("carrier", at: .s(1)))
+    #expect(!World([trunk("192.0.2.1")]).machine.isUsable("other", at: .s(1)))
+  }
+
+  @Test func `the breaker opens at the fifth failure in a row, tries one call, and waits twice as long`() {
+    var breaker = Breaker()
+    func failed(_ second: Int) -> Bool { breaker.failed(at: .s(second)) }
+    func succeeded() -> Bool { breaker.succeeded() }
+    #expect([failed(1), failed(1), failed(1), failed(1), succeeded()] == [false, false, false, false, false])
+    #expect([failed(1), failed(1), failed(1), failed(1), failed(1)] == [false, false, false, false, true])
+    #expect(!breaker.admits(at: .s(10)))
+    #expect(breaker.admits(at: .s(12)))
+    breaker.tried(at: .s(12))
+    #expect(!breaker.admits(at: .s(12)), "one call tries it")
+    #expect(failed(13))
+    #expect(!breaker.admits(at: .s(32)) && breaker.admits(at: .s(33)))
+    breaker.tried(at: .s(33))
+    breaker.undecided(at: .s(34))
+    #expect(breaker.admits(at: .s(34)))
+    breaker.tried(at: .s(34))
+    #expect(succeeded())
+    #expect(breaker.admits(at: .s(34)))
+  }
+
+  @Test func `a breaker's changes are told once`() {
+    var world = World([trunk("192.0.2.1")])
+    var output = TrunkMachine.Output()
+    for _ in 0..<9 { world.machine.callSettled("carrier", byFault: true, at: world.now, into: &output) }
+    #expect(output.news == [.breaker(trunk: "carrier", isOpen: true)])
+    for _ in 0..<2 { world.machine.callSettled("carrier", byFault: false, at: world.now, into: &output) }
+    #expect(output.news == [.breaker(trunk: "carrier", isOpen: true), .breaker(trunk: "carrier", isOpen: false)])
+  }
+
+  @Test func `calls per second are a bucket of one second`() {
+    var bucket = RateBucket(perSecond: 3, at: .s(1))
+    func five(_ now: Instant) -> [Bool] { (0..<5).map { _ in bucket.take(at: now) } }
+    #expect(five(.s(1)) == [true, true, true, false, false])
+    let later = bucket.take(at: .s(1) + .milliseconds(334))
+    #expect(later && !bucket.has(at: .s(1) + .milliseconds(340)))
+    #expect(five(.s(100)) == [true, true, true, false, false])
+  }
+}
+
+@Suite struct AllowanceTests {
+  @Test func `numbers are stripped, extended and made E 164`() {
+    let rules = NumberRules(
+      incoming: [.init(prefix: "9", strip: 1)], outgoing: [.init(prefix: "+49", strip: 3, add: "0"), .init(prefix: "+", strip: 1, add: "00")],
+      caller: [.init(prefix: "+", strip: 1)], country: .init(code: "49"))
+    #expect(rules.called("+4930123456") == "030123456" && rules.called("+1555") == "001555" && rules.called("110") == "110")
+    #expect(rules.calling("+4930123456") == "4930123456")
+    for text in ["004930123456", "030123456", "4930123456", "+4930123456", "9004930123456"] {
+      #expect(rules.received(text) == "+4930123456", "\(text)")
+    }
+    #expect(rules.received("110") == "110" && rules.received("anonymous") == "anonymous" && NumberRules().received("030123456") == "030123456")
+    let america = NumberRules(country: .init(code: "1", international: "011", national: "1"))
+    #expect(america.received("5551230001") == "+15551230001" && america.received("15551230001") == "+15551230001")
+    #expect(america.received("011493012345") == "+493012345")
+    #expect(NumberRules(outgoing: [.init(prefix: "", strip: 99)]).called("12") == "")
+  }
+
+  @Test func `a user calls allowed beginnings, and so often an hour`() {
+    #expect(UserAllowance(prefixes: ["+49", "+1555"]).allows("+15551") && !UserAllowance(prefixes: ["+49"]).allows("+1900"))
+    #expect(UserAllowance().allows("+1900") && !UserAllowance(prefixes: []).allows("+1"))
+    var quota = UserQuota()
+    func take(_ user: String, _ most: Int?, _ second: Int) -> Bool { quota.take(user, most: most, at: .s(second)) }
+    #expect([take("a", 2, 0), take("a", 2, 1), take("a", 2, 2)] == [true, true, false])
+    #expect([take("b", 2, 3), take("a", nil, 3)] == [true, true])
+    #expect([take("a", 2, 3_601), take("a", 0, 9_999)] == [true, false], "the first is an hour ago")
+  }
+}

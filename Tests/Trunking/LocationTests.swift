@@ -1,0 +1,145 @@
+import Bytes
+import SIPDialogs
+import Testing
+
+@testable import Trunking
+
+/// RFC 3263 §4 and RFC 2782.
+@Suite struct LocationTests {
+  private func naptr(_ order: UInt16, _ preference: UInt16, _ service: String, _ replacement: String) -> NAPTRRecord {
+    NAPTRRecord(order: order, preference: preference, flags: "s", service: service, replacement: replacement)
+  }
+  private func srv(_ priority: UInt16, _ weight: UInt16, _ port: UInt16, _ target: String) -> SRVRecord {
+    SRVRecord(priority: priority, weight: weight, port: port, target: target)
+  }
+
+  @Test func `an address asks nothing; its port and transport are as written or usual`() {
+    let plain = World([trunk("192.0.2.1")])
+    #expect(plain.targets() == ["udp 192.0.2.1:5060"] && plain.asked.isEmpty)
+    #expect(World([trunk("192.0.2.1", port: 5070, transport: .tcp)]).targets() == ["tcp 192.0.2.1:5070"])
+    #expect(World([trunk("2001:db8::1", isSecure: true)]).targets() == ["tls [2001:db8::1]:5061"])
+  }
+
+  @Test func `a port asks for addresses alone`() {
+    let world = World([trunk(port: 5080)], Zone(a: ["carrier.example": ["192.0.2.1", "192.0.2.2"]], aaaa: ["carrier.example": ["2001:db8::1"]]))
+    #expect(world.targets() == ["udp 192.0.2.1:5080", "udp 192.0.2.2:5080", "udp [2001:db8::1]:5080"])
+    #expect(world.asked.map(\.kind) == [.a, .aaaa])
+  }
+
+  @Test func `a transport asks for its SRV, and for addresses where there is none`() {
+    let zone = Zone(srv: ["_sip._tcp.carrier.example": [srv(1, 1, 5066, "a.example")]], a: ["a.example": ["192.0.2.1"], "carrier.example": ["192.0.2.9"]])
+    let world = World([trunk(transport: .tcp)], zone)
+    #expect(world.targets() == ["tcp 192.0.2.1:5066"] && !world.asked.contains { $0.kind == .naptr })
+    #expect(World([trunk(transport: .udp)], zone).targets() == ["udp 192.0.2.9:5060"])
+  }
+
+  @Test func `NAPTR chooses the services in its order, of those that we and the URI can speak`() {
+    let zone = Zone(
+      naptr: [
+        "carrier.example": [
+          naptr(50, 50, "SIPS+D2T", "_sips._tcp.carrier.example"), naptr(20, 50, "SIP+D2U", "_sip._udp.carrier.example"),
+          naptr(20, 10, "SIP+D2T", "_sip._tcp.carrier.example"), naptr(1, 1, "E2U+sip", "x"),
+        ]
+      ],
+      srv: [
+        "_sip._udp.carrier.example": [srv(1, 1, 5060, "a.example")], "_sip._tcp.carrier.example": [srv(1, 1, 5060, "a.example")],
+        "_sips._tcp.carrier.example": [srv(1, 1, 5061, "a.example")],
+      ], a: ["a.example": ["192.0.2.1"]])
+    #expect(World([trunk()], zone).targets() == ["tcp 192.0.2.1:5060", "udp 192.0.2.1:5060", "tls 192.0.2.1:5061"])
+    #expect(World([trunk()], zone, transports: [.udp]).targets() == ["udp 192.0.2.1:5060"])
+    #expect(World([trunk(isSecure: true)], zone).targets() == ["tls 192.0.2.1:5061"])
+  }
+
+  @Test func `without NAPTR the SRV of what we speak, UDP first; without those addresses by UDP`() {
+    let zone = Zone(
+      srv: ["_sip._udp.carrier.example": [srv(1, 1, 5070, "a.example")], "_sips._tcp.carrier.example": [srv(1, 1, 5061, "a.example")]],
+      a: ["a.example": ["192.0.2.1"]])
+    #expect(World([trunk()], zone).targets() == ["udp 192.0.2.1:5070", "tls 192.0.2.1:5061"])
+    #expect(World([trunk()], Zone(a: ["carrier.example": ["192.0.2.5"]])).targets() == ["udp 192.0.2.5:5060"])
+    // "." : decidedly not
+    let refused = Zone(srv: ["_sip._udp.carrier.example": [srv(0, 0, 0, ".")]], a: ["carrier.example": ["192.0.2.5"]])
+    #expect(World([trunk(transport: .udp)], refused).targets().isEmpty)
+  }
+
+  @Test func `priorities go first, weights share within one priority`() {
+    let zone = Zone(
+      srv: ["_sip._udp.carrier.example": [srv(20, 100, 5060, "c.example"), srv(10, 60, 5060, "a.example"), srv(10, 20, 5060, "b.example"), srv(10, 0, 5060, "z.example")]],
+      a: ["a.example": ["192.0.2.1"], "b.example": ["192.0.2.2"], "c.example": ["192.0.2.3"], "z.example": ["192.0.2.4"]])
+    let world = World([trunk(transport: .udp)], zone, seed: 7)
+    var first: [String: Int] = [:]
+    for _ in 0..<4_000 {
+      let order = world.targets()
+      #expect(order.count == 4 && order[3] == "udp 192.0.2.3:5060")
+      first[order[0], default: 0] += 1
+    }
+    let share = Double(first["udp 192.0.2.1:5060"] ?? 0) / 4_000
+    #expect((0.70...0.78).contains(share), "seed 7: \(first)")
+    #expect((1...160).contains(first["udp 192.0.2.4:5060"] ?? 0), "weight 0 has a very small chance: \(first)")
+    // equal weights share equally, zeros alone by chance
+    for weights in [[UInt64](repeating: 1, count: 2), [0, 0]] {
+      let random = RandomSource.seeded(3)
+      let count = (0..<2_000).filter { _ in weightedOrder(weights, random)[0] == 0 }.count
+      #expect((900...1_100).contains(count), "\(weights): \(count)")
+    }
+  }
+
+  @Test func `the last good answers are kept while DNS fails, and its news are taken`() {
+    var world = World([trunk(port: 5060)], Zone(a: ["carrier.example": ["192.0.2.1"]], timeToLive: .seconds(5)))
+    #expect(world.news == [.located(trunk: "carrier", [IPAddress("192.0.2.1")!])])
+    world.zone.isDead = true
+    world.advance(.seconds(3_600))
+    #expect(world.targets() == ["udp 192.0.2.1:5060"])
+    #expect(world.asked.count < 300, "asked \(world.asked.count) times in an hour")
+    world.zone.isDead = false
+    world.zone.a["carrier.example"] = ["192.0.2.2"]
+    world.advance(.seconds(120))
+    #expect(world.targets() == ["udp 192.0.2.2:5060"])
+    #expect(world.news.last == .located(trunk: "carrier", [IPAddress("192.0.2.2")!]))
+    // nothing at all is no answer that takes servers away
+    world.zone.a = [:]
+    world.advance(.seconds(120))
+    #expect(world.targets() == ["udp 192.0.2.2:5060"])
+  }
+
+  @Test func `answers are asked for again when their time ends, within bounds`() {
+    var world = World([trunk(port: 5060)], Zone(a: ["carrier.example": ["192.0.2.1"]], timeToLive: .seconds(30)))
+    let first = world.asked.filter { $0.kind == .a }.count
+    world.advance(.seconds(29))
+    #expect(world.asked.filter { $0.kind == .a }.count == first)
+    world.advance(.seconds(2))
+    #expect(world.asked.filter { $0.kind == .a }.count == first + 1)
+    var long = World([trunk(port: 5060)], Zone(a: ["carrier.example": ["192.0.2.1"]], timeToLive: .seconds(864_000)))
+    let before = long.asked.filter { $0.kind == .a }.count
+    long.advance(.seconds(3_601))
+    #expect(long.asked.filter { $0.kind == .a }.count == before + 1)
+    var zero = World([trunk(port: 5060)], Zone(a: ["carrier.example": ["192.0.2.1"]], timeToLive: .zero))
+    zero.advance(.seconds(10))
+    #expect((9...11).contains(zero.asked.filter { $0.kind == .a }.count))
+  }
+
+  @Test func `a server that failed comes last for a while`() {
+    let zone = Zone(srv: ["_sip._udp.carrier.example": [srv(1, 1, 5060, "a.example"), srv(2, 1, 5060, "b.example")]], a: ["a.example": ["192.0.2.1"], "b.example": ["192.0.2.2"]])
+    var world = World([trunk(transport: .udp)], zone)
+    #expect(world.targets() == ["udp 192.0.2.1:5060", "udp 192.0.2.2:5060"])
+    world.machine.serverFailed(SocketAddress("192.0.2.1:5060")!, retryAfter: 40, at: world.now)
+    #expect(world.targets() == ["udp 192.0.2.2:5060", "udp 192.0.2.1:5060"])
+    world.advance(.seconds(41))
+    #expect(world.targets() == ["udp 192.0.2.1:5060", "udp 192.0.2.2:5060"])
+  }
+
+  @Test func `only a trunk without a stated transport sends large requests by TCP`() {
+    let open = World([trunk("192.0.2.1")])
+    #expect(open.machine.peer("carrier", at: open.now)?.target.large?.transport == .tcp)
+    let stated = World([trunk("192.0.2.1", transport: .udp)])
+    #expect(stated.machine.peer("carrier", at: stated.now)?.target.large == nil)
+  }
+
+  @Test func `hostile answers stay within bounds`() {
+    let many = (0..<2_000).map { srv(UInt16($0 % 3), UInt16.max, 5060, "h\($0).example") }
+    let zone = Zone(srv: ["_sip._udp.carrier.example": many], a: Dictionary(uniqueKeysWithValues: (0..<2_000).map { ("h\($0).example", ["192.0.2.\($0 % 250)"]) }))
+    let world = World([trunk(transport: .udp)], zone)
+    #expect(world.targets().count <= 16 && world.asked.count <= 64)
+    let loop = World([trunk()], Zone(naptr: ["carrier.example": [naptr(1, 1, "SIP+D2U", "carrier.example")]], srv: ["carrier.example": [srv(1, 1, 5060, "carrier.example")]]))
+    #expect(loop.targets().isEmpty)
+  }
+}

@@ -1,0 +1,97 @@
+import Bytes
+import SIPDialogs
+import Testing
+
+@testable import Trunking
+
+@Suite struct RegistrationTests {
+  private func world(_ zone: Zone = Zone(), host: String = "192.0.2.1") -> World {
+    World([trunk(host, registration: .init(user: "gw", expires: 600))], zone)
+  }
+
+  @Test func `it registers at once, and again before the granted time ends`() {
+    var world = world()
+    #expect(world.requests.map(\.request.method) == [.register])
+    #expect(world.requests[0].request.to == "sip:gw@192.0.2.1" && world.requests[0].request.expires == 600)
+    #expect(!world.machine.isRegistered("carrier"))
+    world.answer(200, expires: 100)
+    #expect(world.machine.isRegistered("carrier") && world.news.last == .registered(trunk: "carrier", seconds: 100))
+    world.advance(.seconds(74))
+    #expect(world.requests.count == 1)
+    world.advance(.seconds(12))
+    #expect(world.requests.count == 2)
+    let (first, second) = (world.requests[0].request, world.requests[1].request)
+    #expect(first.callID == second.callID && second.sequence == first.sequence + 1)
+  }
+
+  @Test func `423 asks at once for as long as the registrar wants, once`() {
+    var world = world()
+    world.answer(423, minimum: 1_800)
+    #expect(world.requests.count == 2 && world.requests[1].request.expires == 1_800)
+    world.answer(423, minimum: 3_600)
+    #expect(world.requests.count == 2)
+  }
+
+  @Test func `failures are repeated with growing pauses, and Retry-After is kept`() {
+    var world = world()
+    var pauses: [Int64] = []
+    for _ in 0..<6 {
+      world.answer(500)
+      guard case .registrationFailed(_, 500, let pause)? = world.news.last else { continue }
+      pauses.append(pause.milliseconds / 1_000)
+      world.advance(pause)
+    }
+    #expect(pauses.count == 6 && pauses == pauses.sorted() && pauses[0] < 8 && pauses[5] >= 150, "\(pauses)")
+    world.answer(503, retry: 1_000)
+    guard case .registrationFailed(_, 503, let pause)? = world.news.last else {
+      Issue.record("no news")
+      return
+    }
+    #expect(pause >= .seconds(1_000))
+  }
+
+  @Test func `a refused password is not tried every few seconds`() {
+    var world = world()
+    world.answer(403)
+    world.advance(.seconds(59))
+    #expect(world.requests.count == 1)
+  }
+
+  @Test func `a registration outlives a failed refresh until its time is over`() {
+    var world = world()
+    world.answer(200, expires: 100)
+    world.advance(.seconds(86))
+    world.answer(503)
+    #expect(world.machine.isRegistered("carrier"))
+    world.advance(.seconds(30))
+    world.answer(503)
+    #expect(!world.machine.isRegistered("carrier"))
+  }
+
+  @Test func `a silent registrar makes way for the next server at once`() {
+    let zone = Zone(a: ["carrier.example": ["192.0.2.1", "192.0.2.2"]])
+    var world = World([trunk(port: 5060, registration: .init(user: "gw"))], zone)
+    let first = world.requests[0].request.trunk.flow.remote
+    world.answer(408)
+    #expect(world.requests.count == 2 && world.requests[1].request.trunk.flow.remote != first)
+    world.answer(200, expires: 60)
+    #expect(world.machine.isRegistered("carrier"))
+  }
+
+  @Test func `when its connection is gone it registers again at once`() {
+    var world = World([trunk("192.0.2.1", transport: .tcp, registration: .init(user: "gw"))])
+    world.answer(200, expires: 600)
+    world.feed(.flowLost(world.requests[0].request.trunk.flow))
+    #expect(world.requests.count == 2)
+  }
+
+  @Test func `a trunk that is gone from the configuration is not refreshed; one that stays is not asked again`() {
+    var world = world()
+    world.answer(200, expires: 100)
+    world.feed(.configure([trunk("192.0.2.1", registration: .init(user: "gw", expires: 600))]))
+    #expect(world.requests.count == 1)
+    world.feed(.configure([]))
+    world.advance(.seconds(1_000))
+    #expect(world.requests.count == 1 && world.machine.nextDeadline == nil)
+  }
+}
