@@ -48,5 +48,6 @@ let package = Package(
     .target(name: "JitterPeers", dependencies: ["CNetEQ", "CJitterPeers", media], swiftSettings: settings),
     bench("media"),
     bench("jitter", [media, "JitterPeers"]),
+    bench("quality", [media, "JitterPeers"]),
   ],
   swiftLanguageModes: [.v6], cxxLanguageStandard: .cxx20)

@@ -1,0 +1,66 @@
+import Bytes
+import Glibc
+
+/// What a network does to a stream of 20 ms packets: the delay of each in milliseconds, nil for a lost one.
+struct Impairment {
+  var name: String
+  /// What an encoder is told to expect by the receiver's reports, in per cent.
+  var expectedLossPercent: Int
+  var delays: @Sendable (_ packets: Int, _ seed: UInt64) -> [Double?]
+  /// Seeds make a difference.
+  var isRandom = true
+
+  static func loss(_ percent: Int) -> Impairment {
+    Impairment(
+      name: "\(percent) % loss", expectedLossPercent: percent,
+      delays: { packets, seed in
+        var random = SplitMix64(seed: seed &* 7919 &+ UInt64(percent))
+        return (0..<packets).map { _ in unit(&random) * 100 < Double(percent) ? nil : 0 }
+      }, isRandom: percent > 0)
+  }
+
+  /// Gilbert: lost packets come in runs of `mean` packets on average.
+  static func bursts(_ percent: Int, mean: Double) -> Impairment {
+    Impairment(
+      name: "\(percent) % loss in runs of \(Int(mean))", expectedLossPercent: percent,
+      delays: { packets, seed in
+        var random = SplitMix64(seed: seed &* 104_729 &+ UInt64(percent))
+        let leave = 1 / mean
+        let enter = leave * Double(percent) / Double(100 - percent)
+        var isBad = false
+        return (0..<packets).map { _ in
+          isBad = isBad ? unit(&random) >= leave : unit(&random) < enter
+          return isBad ? nil : 0
+        }
+      })
+  }
+
+  /// Exponential delay of the given mean, and loss.
+  static func jitter(_ mean: Double, lossPercent: Int) -> Impairment {
+    Impairment(
+      name: "jitter \(Int(mean)) ms, \(lossPercent) % loss", expectedLossPercent: lossPercent,
+      delays: { packets, seed in
+        var random = SplitMix64(seed: seed &* 15_485_863 &+ UInt64(mean))
+        return (0..<packets).map { _ in
+          unit(&random) * 100 < Double(lossPercent) ? nil : -log(1 - unit(&random) * 0.9999) * mean
+        }
+      })
+  }
+
+  /// A part of a recorded network, another with each seed.
+  static func trace(_ name: String, _ delays: [Double?]) -> Impairment {
+    let lost = delays.count { $0 == nil }
+    return Impairment(
+      name: name, expectedLossPercent: (100 * lost + delays.count / 2) / max(1, delays.count),
+      delays: { packets, seed in
+        guard delays.count > packets else { return delays }
+        let start = Int(seed &* 2_654_435_761 % UInt64(delays.count - packets))
+        return Array(delays[start..<start + packets])
+      })
+  }
+
+  private static func unit(_ random: inout SplitMix64) -> Double { Double(random.next() >> 11) / Double(1 << 53) }
+
+  static let standard: [Impairment] =
+    [0, 1, 3, 5, 10, 20].map { .loss($0) } + [.bursts(5, mean: 3), .bursts(10, mean: 4), .jitter(10, lossPercent: 1), .jitter(30, lossPercent: 0)]
+}
