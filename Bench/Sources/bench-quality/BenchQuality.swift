@@ -1,63 +1,144 @@
 import AudioCodecs
 import BenchKit
 import Glibc
+import JitterPeers
 
-/// `bench-quality --out FOLDER [--small] [--seeds N] [--speech FILE.wav]… [--trace FILE.csv]…`: speech through impaired networks
-/// and the real receivers, as WAV files, and `runs.tsv` that says what each is: path, impairment, passage, seed, who, reference,
-/// file. `Bench/score.py FOLDER` scores them.
+/// `bench-quality`: what people hear on a bad network. Speech goes as packets through impaired networks and the real receivers,
+/// ours and NetEQ on the same packets, and is scored by PESQ. Beyond the options of every bench:
+///
+/// - `--speech FILE.wav`: another passage, 16 bit mono at 8 kHz or a multiple; several times.
+/// - `--trace FILE.csv`: another network, lines `send_ms,arrival_ms` or `send_ms,lost`; several times.
+/// - `--seeds N`: how often each network is played to each passage with other random numbers (3).
+/// - `--paths a,b`, `--networks a,b`: only these.
+/// - `--keep FOLDER`: the WAV files stay there.
 @main struct BenchQuality {
-  nonisolated static func main() throws {
-    let arguments = Array(CommandLine.arguments.dropFirst())
+  nonisolated static func main() { Bench.main("quality") { bench in try Quality(bench).run() } }
+}
+
+struct Quality {
+  private struct Point: Hashable {
+    var path: Path
+    var network: String
+    var passage: String
+    var who: String
+  }
+  private let bench: Bench
+  private let folder: String
+  private let passages: [Passage]
+  private let networks: [Impairment]
+  private let paths: [Path]
+  private let seeds: UInt64
+  private let keeps: Bool
+
+  init(_ bench: Bench) throws {
+    self.bench = bench
+    let arguments = bench.arguments
     func values(_ name: String) -> [String] {
       arguments.indices.filter { arguments[$0] == name && $0 + 1 < arguments.count }.map { arguments[$0 + 1] }
     }
-    guard let folder = values("--out").last else { throw WAVFile.Failure(description: "--out FOLDER is missing") }
-    mkdir(folder, 0o755)
-    let isSmall = arguments.contains("--small")
-    var passages = Passages.own()
-    for file in values("--speech") { passages.append(Passage(name: baseName(file), samples: try WAVFile.read(file))) }
-    var impairments = Impairment.standard
-    for file in values("--trace") { impairments.append(.trace(baseName(file), try Trace.delays(file))) }
-    if isSmall { (passages, impairments) = (Array(passages.prefix(1)), [.loss(0), .loss(5)]) }
-    if let only = values("--only").last { impairments = impairments.filter { only.split(separator: ",").contains(Substring($0.name)) } }
-    let seeds = isSmall ? 1 : values("--seeds").last.flatMap { UInt64($0) } ?? 3
-    var lines: [String] = []
+    func name(_ path: String) -> String { path.split(separator: "/").last.map(String.init) ?? path }
+    func chosen<Item>(_ all: [Item], _ option: String, _ name: (Item) -> String) -> [Item] {
+      guard let wanted = values(option).last?.split(separator: ",").map(String.init) else { return all }
+      return all.filter { wanted.contains(name($0)) }
+    }
+    if let kept = values("--keep").last {
+      folder = kept
+      mkdir(kept, 0o755)
+    } else {
+      var template = Array("/tmp/bench-quality-XXXXXX".utf8CString)
+      guard let made = mkdtemp(&template) else { throw WAVFile.Failure(description: "no temporary folder") }
+      folder = String(cString: made)
+    }
+    let all = try Passages.own() + values("--speech").map { Passage(name: name($0), samples: try WAVFile.read($0)) }
+    let traces = try values("--trace").map { Impairment.trace(name($0), try TraceFile.delays($0)) }
+    passages = bench.isSmall ? Array(all.prefix(1)) : all
+    networks = chosen(bench.isSmall ? [.loss(0), .loss(5)] : Impairment.standard + traces, "--networks", \.name)
+    paths = chosen(Path.allCases, "--paths", \.rawValue)
+    seeds = bench.isSmall ? 1 : values("--seeds").last.flatMap { UInt64($0) } ?? 3
+    keeps = !values("--keep").isEmpty
+  }
+
+  func run() throws {
+    if !NetEQ.isInstalled { bench.progress("NetEQ (libtgowt-dev) is not installed: ours only") }
+    var pairs: [(reference: String, heard: String)] = []
+    var points: [Point] = []
     for (index, passage) in passages.enumerated() {
-      let reference = "reference-\(index).wav"
-      try WAVFile.write(passage.samples, to: folder + "/" + reference)
-      for impairment in impairments {
-        for seed in 1...(impairment.isRandom ? seeds : 1) {
-          for path in Path.allCases {
-            let payloads = try Stream.encode(passage.samples, path.encoding, expectedLossPercent: max(5, impairment.expectedLossPercent))
-            let delays = impairment.delays(payloads.count, seed)
-            let ours = try path.outward(Stream.play(payloads, path.encoding, delays).heard)
-            let file = "\(lines.count).wav"
-            try WAVFile.write(ours, to: folder + "/" + file)
-            lines.append([path.rawValue, impairment.name, passage.name, "\(seed)", "ours", reference, file].joined(separator: "\t"))
+      try WAVFile.write(passage.samples, to: "\(folder)/reference-\(index).wav")
+      for network in networks {
+        for path in paths {
+          for seed in 1...(network.isRandom ? seeds : 1) {
+            for (who, heard) in try hear(passage, network, path, seed) {
+              let file = "\(pairs.count).wav"
+              try WAVFile.write(heard, to: "\(folder)/\(file)")
+              pairs.append(("reference-\(index).wav", file))
+              points.append(Point(path: path, network: network.name, passage: passage.name, who: who))
+            }
           }
         }
       }
+      bench.progress("\(passage.name) played \(pairs.count) times in all")
     }
-    guard let list = fopen(folder + "/runs.tsv", "w") else { throw WAVFile.Failure(description: "\(folder): cannot be written") }
-    fputs(lines.joined(separator: "\n") + "\n", list)
-    fclose(list)
+    let scores = Scorer.scores(pairs, in: folder)
+    if scores == nil { bench.progress("PESQ (Scripts/install test) is not installed: nothing is scored") }
+    if let scores { report(points, scores) }
+    if !keeps { removeFolder(pairs.count) }
   }
 
-  private static func baseName(_ path: String) -> String { path.split(separator: "/").last.map(String.init) ?? path }
-}
+  private func removeFolder(_ files: Int) {
+    for index in passages.indices { unlink("\(folder)/reference-\(index).wav") }
+    for index in 0..<files { unlink("\(folder)/\(index).wav") }
+    unlink(folder + "/pairs.tsv")
+    rmdir(folder)
+  }
 
-enum Trace {
-  /// Delays of a file with lines `send_ms,arrival_ms` or `send_ms,lost`.
-  static func delays(_ path: String) throws -> [Double?] {
-    guard let file = fopen(path, "r") else { throw WAVFile.Failure(description: "\(path): cannot be opened") }
-    defer { fclose(file) }
-    var line = [CChar](repeating: 0, count: 256)
-    var out: [Double?] = []
-    while fgets(&line, 256, file) != nil {
-      let fields = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self).split { $0 == "," || $0.isWhitespace }
-      guard fields.count == 2, let sent = Double(fields[0]) else { continue }
-      out.append(Double(fields[1]).map { $0 - sent })
+  private func hear(_ passage: Passage, _ network: Impairment, _ path: Path, _ seed: UInt64) throws
+    -> [(who: String, heard: [Int16])]
+  {
+    let payloads = try Stream.encode(passage.samples, path.encoding, expectedLossPercent: max(5, network.expectedLossPercent))
+    let delays = network.delays(payloads.count, seed)
+    var heard = [(who: "ours", heard: try path.outward(Stream.play(payloads, path.encoding, delays).heard))]
+    if let theirs = Stream.playByNetEQ(payloads, path.encoding, delays) {
+      heard.append((who: "NetEQ", heard: try path.outward(theirs)))
     }
-    return out
+    return heard
+  }
+
+  private func report(_ points: [Point], _ scores: [Double]) {
+    for path in paths {
+      let clean = mean(points, scores, path, "0 % loss")
+      for network in networks.map(\.name) {
+        let score = mean(points, scores, path, network)
+        guard let ours = score["ours"] else { continue }
+        let name = "\(path.title), \(network)"
+        let peers = score["NetEQ"].map { [BenchFigure("NetEQ", $0)] } ?? []
+        var note = "\(passages.count) passages × \(seeds) seeds"
+        if let whole = clean["ours"] { note += "; drop \(Self.two(whole - ours))" }
+        if let whole = clean["NetEQ"], let theirs = score["NetEQ"] { note += ", NetEQ \(Self.two(whole - theirs))" }
+        bench.add(
+          BenchRow(
+            "PESQ: " + name, unit: "MOS", ours: BenchFigure("ours", ours), peers: peers, goal: path.leastScore(network), note: note))
+        if let whole = clean["ours"], let goal = path.mostDrop(network) {
+          var theirs: [BenchFigure] = []
+          if let whole = clean["NetEQ"], let score = score["NetEQ"] { theirs = [BenchFigure("NetEQ", whole - score)] }
+          let drop = BenchFigure("ours", whole - ours)
+          bench.add(BenchRow("drop: " + name, unit: "MOS", ours: drop, peers: theirs, goal: goal))
+        }
+      }
+    }
+  }
+
+  private func mean(_ points: [Point], _ scores: [Double], _ path: Path, _ network: String) -> [String: Double] {
+    var sums: [String: (sum: Double, count: Double)] = [:]
+    for (point, score) in zip(points, scores) where point.path == path && point.network == network {
+      sums[point.who, default: (0, 0)].sum += score
+      sums[point.who, default: (0, 0)].count += 1
+    }
+    return sums.mapValues { $0.sum / $0.count }
+  }
+
+  private static func two(_ value: Double) -> String {
+    let hundredths = Int((abs(value) * 100).rounded())
+    let sign = value < 0 && hundredths > 0 ? "−" : ""
+    return sign + "\(hundredths / 100).\(hundredths % 100 < 10 ? "0" : "")\(hundredths % 100)"
   }
 }

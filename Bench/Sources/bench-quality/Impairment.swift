@@ -38,7 +38,7 @@ struct Impairment {
   /// Exponential delay of the given mean, and loss.
   static func jitter(_ mean: Double, lossPercent: Int) -> Impairment {
     Impairment(
-      name: "jitter \(Int(mean)) ms, \(lossPercent) % loss", expectedLossPercent: lossPercent,
+      name: "jitter \(Int(mean)) ms and \(lossPercent) % loss", expectedLossPercent: lossPercent,
       delays: { packets, seed in
         var random = SplitMix64(seed: seed &* 15_485_863 &+ UInt64(mean))
         return (0..<packets).map { _ in
@@ -62,5 +62,23 @@ struct Impairment {
   private static func unit(_ random: inout SplitMix64) -> Double { Double(random.next() >> 11) / Double(1 << 53) }
 
   static let standard: [Impairment] =
-    [0, 1, 3, 5, 10, 20].map { .loss($0) } + [.bursts(5, mean: 3), .bursts(10, mean: 4), .jitter(10, lossPercent: 1), .jitter(30, lossPercent: 0)]
+    [0, 1, 3, 5, 10, 20].map { .loss($0) }
+    + [.bursts(5, mean: 3), .bursts(10, mean: 4), .jitter(10, lossPercent: 1), .jitter(30, lossPercent: 0)]
+}
+
+enum TraceFile {
+  /// Delays of a file with lines `send_ms,arrival_ms` or `send_ms,lost`.
+  static func delays(_ path: String) throws -> [Double?] {
+    guard let file = fopen(path, "r") else { throw WAVFile.Failure(description: "\(path): cannot be opened") }
+    defer { fclose(file) }
+    var line = [CChar](repeating: 0, count: 256)
+    var out: [Double?] = []
+    while fgets(&line, 256, file) != nil {
+      let text = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+      let fields = text.split { $0 == "," || $0.isWhitespace }
+      guard fields.count == 2, let sent = Double(fields[0]) else { continue }
+      out.append(Double(fields[1]).map { $0 - sent })
+    }
+    return out
+  }
 }

@@ -51,7 +51,9 @@ enum WAVFile {
     guard let file = fopen(path, "wb") else { throw Failure(description: "\(path): cannot be written") }
     defer { fclose(file) }
     var header = [UInt8]()
-    func word(_ value: Int, _ bytes: Int) { for byte in 0..<bytes { header.append(UInt8(truncatingIfNeeded: value >> (8 * byte))) } }
+    func word(_ value: Int, _ bytes: Int) {
+      for byte in 0..<bytes { header.append(UInt8(truncatingIfNeeded: value >> (8 * byte))) }
+    }
     header += Array("RIFF".utf8)
     word(36 + 2 * samples.count, 4)
     header += Array("WAVEfmt ".utf8)

@@ -1,5 +1,6 @@
 import AudioCodecs
 import Bytes
+import JitterPeers
 import MediaSession
 import RTP
 
@@ -8,9 +9,9 @@ enum Path: String, CaseIterable {
   /// PCMU in, the receiver's output as it is.
   case pcmu
   /// PCMU in, the receiver's output to the app by Opus, without loss there.
-  case trunkToApp = "trunk to app"
+  case trunkToApp = "trunk-app"
   /// Opus with in-band FEC in, the receiver's output to the trunk by PCMU.
-  case appToTrunk = "app to trunk"
+  case appToTrunk = "app-trunk"
 
   var encoding: AudioEncoding { self == .appToTrunk ? .opus : .pcmu }
 
@@ -73,5 +74,29 @@ enum Stream {
       heard += samples
     }
     return (heard, receiver.statistics)
+  }
+
+  /// Through NetEQ, two pulls of 10 ms where ours has a tick.
+  static func playByNetEQ(_ payloads: [[UInt8]], _ encoding: AudioEncoding, _ delays: [Double?], phase: Double = 7) -> [Int16]? {
+    guard let engine = NetEQ(encoding == .opus ? .opus : .pcmu) else { return nil }
+    let arrivals = arrivals(delays)
+    let fastest = delays.compactMap(\.self).min() ?? 0
+    let units = Int(encoding.clockRateHz) / 50
+    var heard: [Int16] = []
+    var samples = [Int16](repeating: 0, count: engine.samplesPerPull)
+    var next = 0
+    for pull in 0..<2 * (payloads.count + 25) {
+      let now = Double(pull) * 10 + phase + fastest
+      while next < arrivals.count, arrivals[next].at <= now {
+        let (at, number) = arrivals[next]
+        next += 1
+        engine.insert(
+          sequence: UInt16(truncatingIfNeeded: number), timestamp: UInt32(truncatingIfNeeded: number * units),
+          payload: payloads[number], at: Instant(nanoseconds: Int64(at * 1e6)))
+      }
+      let count = samples.withUnsafeMutableBufferPointer { engine.pull(into: $0, at: Instant(nanoseconds: Int64(now * 1e6))) }
+      heard += samples.prefix(max(0, count))
+    }
+    return engine.sampleRateHz == 8000 ? heard : Passages.resampled(heard, speed: Double(engine.sampleRateHz) / 8000)
   }
 }
