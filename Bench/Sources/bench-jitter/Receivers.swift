@@ -29,7 +29,22 @@ protocol ReplayReceiver: AnyObject {
   var pullMilliseconds: Int { get }
   func insert(_ number: Int, _ payload: [UInt8], at now: Instant)
   func pull(into samples: inout [Int16], at now: Instant)
+  /// Asked after each pull.
+  func millisecondsToNextPull(after now: Instant) -> Double
   var counts: ReceiverCounts { get }
+}
+
+/// Ticks of 20 ms that follow the packets' phase, as a media thread moves a session's.
+struct FollowingTicks: ~Copyable {
+  private var phases = ArrivalPhase()
+
+  mutating func arrived(at now: Instant) { phases.arrived(at: now) }
+
+  mutating func millisecondsToNext(after now: Instant) -> Double {
+    let current = ArrivalPhase.phase(now)
+    let ahead = ((phases.verdict(current: current) ?? current) - current + 20) % 20
+    return Double(ahead == 0 ? 20 : ahead)
+  }
 }
 
 final class OurReceiver: ReplayReceiver {
@@ -37,6 +52,7 @@ final class OurReceiver: ReplayReceiver {
   let pullMilliseconds = 20
   private(set) var counts = ReceiverCounts()
   private var receiver: AudioReceiver
+  private var ticks = FollowingTicks()
   private let units: Int
 
   init(_ encoding: AudioEncoding, policy: DelayPolicy) throws {
@@ -49,7 +65,10 @@ final class OurReceiver: ReplayReceiver {
       payloadType: 0, marker: false, sequence: SequenceNumber(raw: UInt16(truncatingIfNeeded: number)),
       timestamp: RTPTimestamp(raw: UInt32(truncatingIfNeeded: number * units)), ssrc: SSRC(raw: 1))
     _ = receiver.insert(header, payload: payload.span, at: now)
+    ticks.arrived(at: now)
   }
+
+  func millisecondsToNextPull(after now: Instant) -> Double { ticks.millisecondsToNext(after: now) }
 
   func pull(into samples: inout [Int16], at now: Instant) {
     var span = samples.mutableSpan
@@ -85,6 +104,8 @@ final class NetEQReceiver: ReplayReceiver {
       sequence: UInt16(truncatingIfNeeded: number), timestamp: UInt32(truncatingIfNeeded: number * units), payload: payload, at: now)
   }
 
+  func millisecondsToNextPull(after now: Instant) -> Double { 10 }
+
   func pull(into samples: inout [Int16], at now: Instant) {
     _ = room.withUnsafeMutableBufferPointer { engine.pull(into: $0, at: now) }
     let ratio = engine.sampleRateHz / 8000
@@ -104,6 +125,7 @@ final class PacketReceiver<Buffer: PacketBuffer & ~Copyable>: ReplayReceiver {
   let pullMilliseconds = 20
   private(set) var counts = ReceiverCounts()
   private var buffer: Buffer
+  private var ticks = FollowingTicks()
   private var payload = [UInt8](repeating: 0, count: 1500)
 
   init(_ name: String, _ buffer: consuming Buffer) {
@@ -116,7 +138,10 @@ final class PacketReceiver<Buffer: PacketBuffer & ~Copyable>: ReplayReceiver {
       buffer.put(
         sequence: UInt16(truncatingIfNeeded: number), timestamp: UInt32(truncatingIfNeeded: number * 160), payload: $0)
     }
+    ticks.arrived(at: now)
   }
+
+  func millisecondsToNextPull(after now: Instant) -> Double { ticks.millisecondsToNext(after: now) }
 
   func pull(into samples: inout [Int16], at now: Instant) {
     let found = payload.withUnsafeMutableBufferPointer { buffer.get(into: $0) }

@@ -38,7 +38,6 @@ struct Replay {
   private let tracer: PlayoutTracer?
   private let opus: [[UInt8]]
   private let arrivals: [(at: Double, number: Int)]
-  private let ticks: [Double]
   private let fastest: Double
   /// Added to the trace's times: virtual time begins here.
   private let origin: Double
@@ -52,31 +51,8 @@ struct Replay {
     var arrivals = trace.packets.enumerated().compactMap { number, packet in packet.arrived.map { (at: $0, number: number) } }
     arrivals.sort { ($0.at, $0.number) < ($1.at, $1.number) }
     fastest = arrivals.map { $0.at - trace.packets[$0.number].sent }.min() ?? 0
-    let origin = 1000 - (arrivals.first?.at ?? 0).rounded(.down)
-    self.origin = origin
+    origin = 1000 - (arrivals.first?.at ?? 0).rounded(.down)
     self.arrivals = arrivals
-    ticks = Self.ticks(arrivals.map { $0.at + origin }, end: (trace.packets.last?.sent ?? 0) + fastest + origin)
-  }
-
-  /// When a session's ticks come: from 7 ms after the first packet, then where the packets' phase wants them, as on a media thread.
-  private static func ticks(_ arrivals: [Double], end: Double) -> [Double] {
-    guard let first = arrivals.first else { return [] }
-    var phases = ArrivalPhase()
-    var ticks: [Double] = []
-    var next = 0
-    var now = first.rounded(.down) + 7
-    while now <= end {
-      while next < arrivals.count, arrivals[next] <= now {
-        phases.arrived(at: instant(arrivals[next]))
-        next += 1
-      }
-      ticks.append(now)
-      let current = ArrivalPhase.phase(instant(now))
-      let wanted = phases.verdict(current: current) ?? current
-      let ahead = (wanted - current + 20) % 20
-      now += Double(ahead == 0 ? 20 : ahead)
-    }
-    return ticks
   }
 
   private static func instant(_ milliseconds: Double) -> Instant { Instant(nanoseconds: Int64(milliseconds * 1_000_000)) }
@@ -89,18 +65,19 @@ struct Replay {
     var played = Playout(pullMilliseconds: receiver.pullMilliseconds)
     var samples = [Int16](repeating: 0, count: 8 * receiver.pullMilliseconds)
     var (next, newest) = (0, -1)
-    for tick in ticks {
-      for part in stride(from: 0, to: 20, by: receiver.pullMilliseconds) {
-        let now = tick + Double(part)
-        while next < arrivals.count, arrivals[next].at + origin <= now {
-          let number = arrivals[next].number
-          receiver.insert(number, payload(number), at: Self.instant(arrivals[next].at + origin))
-          newest = max(newest, number)
-          next += 1
-        }
-        receiver.pull(into: &samples, at: Self.instant(now))
-        played.add(samples, receiver.counts, at: now - origin, newest: newest)
+    // From 7 ms after the first packet, until the fastest network had brought the last one.
+    let end = (trace.packets.last?.sent ?? 0) + fastest + origin
+    var now = ((arrivals.first?.at ?? end) + origin).rounded(.down) + 7
+    while now <= end {
+      while next < arrivals.count, arrivals[next].at + origin <= now {
+        let number = arrivals[next].number
+        receiver.insert(number, payload(number), at: Self.instant(arrivals[next].at + origin))
+        newest = max(newest, number)
+        next += 1
       }
+      receiver.pull(into: &samples, at: Self.instant(now))
+      played.add(samples, receiver.counts, at: now - origin, newest: newest)
+      now += receiver.millisecondsToNextPull(after: Self.instant(now))
     }
     var result = played.result(receiver.name, trace: trace, tracer: tracer, fastest: fastest)
     let reached = arrivals.map { $0.at - trace.packets[$0.number].sent }.sorted()
