@@ -1,6 +1,6 @@
 /// Rows as aligned text and as JSON.
 enum BenchTable {
-  private static let nameWidth = 50
+  private static let nameWidth = 66
 
   static var heading: String {
     left("row", nameWidth) + right("value", 12) + "  " + left("unit", 12) + right("ratio", 8) + right("ns", 11)

@@ -5,7 +5,12 @@
 #include <string.h>
 
 // The library's own type is its own allocation: the peer is that pointer.
-speex_peer *speex_peer_make(void) { return (speex_peer *)jitter_buffer_init(160); }
+speex_peer *speex_peer_make(int margin) {
+  JitterBuffer *buffer = jitter_buffer_init(160);
+  spx_int32_t value = margin;
+  jitter_buffer_ctl(buffer, JITTER_BUFFER_SET_MARGIN, &value);
+  return (speex_peer *)buffer;
+}
 void speex_peer_free(speex_peer *self) { jitter_buffer_destroy((JitterBuffer *)self); }
 
 void speex_peer_put(speex_peer *self, uint16_t sequence, uint32_t timestamp, const uint8_t *payload, size_t length) {
@@ -31,7 +36,10 @@ int speex_peer_get(speex_peer *self, uint8_t *payload, size_t capacity, uint32_t
   return (int)packet.len;
 }
 #else
-speex_peer *speex_peer_make(void) { return NULL; }
+speex_peer *speex_peer_make(int margin) {
+  (void)margin;
+  return NULL;
+}
 void speex_peer_free(speex_peer *self) { (void)self; }
 void speex_peer_put(speex_peer *self, uint16_t sequence, uint32_t timestamp, const uint8_t *payload, size_t length) {
   (void)self, (void)sequence, (void)timestamp, (void)payload, (void)length;

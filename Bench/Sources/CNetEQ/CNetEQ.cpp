@@ -30,12 +30,13 @@ struct neteq {
 
 int neteq_available(void) { return 1; }
 
-neteq *neteq_make(int sample_rate_hz) {
+neteq *neteq_make(int sample_rate_hz, int minimum_delay_ms) {
   rtc::LogMessage::LogToDebug(rtc::LS_NONE);
   rtc::LogMessage::SetLogToStderr(false);
   auto *self = new neteq;
   webrtc::NetEq::Config config;
   config.sample_rate_hz = sample_rate_hz;
+  config.min_delay_ms = minimum_delay_ms;
   // Debian's library was built without Opus in the built-in factory; the decoder itself is there.
   const auto decoders = webrtc::CreateAudioDecoderFactory<webrtc::AudioDecoderG711, webrtc::AudioDecoderOpus>();
   self->engine = webrtc::DefaultNetEqFactory().CreateNetEq(config, decoders, &self->clock);
@@ -93,7 +94,7 @@ int neteq_playout_timestamp(const neteq *self, uint32_t *timestamp) {
 
 struct neteq {};
 int neteq_available(void) { return 0; }
-neteq *neteq_make(int) { return nullptr; }
+neteq *neteq_make(int, int) { return nullptr; }
 void neteq_free(neteq *) {}
 int neteq_insert(neteq *, int, uint16_t, uint32_t, const uint8_t *, size_t, int64_t) { return -1; }
 int neteq_pull(neteq *, int16_t *, int, int64_t) { return -1; }

@@ -15,10 +15,10 @@ public struct NetEQ: ~Copyable {
   public static var isInstalled: Bool { neteq_available() == 1 }
 
   /// nil where NetEQ is not installed.
-  public init?(_ codec: Codec) {
+  public init?(_ codec: Codec, minimumDelayMilliseconds: Int = 0) {
     payloadType = codec == .pcmu ? 0 : 111
     sampleRateHz = codec == .pcmu ? 8000 : 48000
-    guard let engine = neteq_make(Int32(sampleRateHz)) else { return nil }
+    guard let engine = neteq_make(Int32(sampleRateHz), Int32(minimumDelayMilliseconds)) else { return nil }
     self.engine = engine
   }
   deinit { neteq_free(engine) }

@@ -4,8 +4,8 @@ import CJitterPeers
 public struct SpeexJitterBuffer: ~Copyable {
   private let engine: OpaquePointer
   /// nil where speexdsp is not installed.
-  public init?() {
-    guard let engine = speex_peer_make() else { return nil }
+  public init?(marginMilliseconds: Int = 0) {
+    guard let engine = speex_peer_make(Int32(marginMilliseconds * 8)) else { return nil }
     self.engine = engine
   }
   deinit { speex_peer_free(engine) }

@@ -2,6 +2,7 @@ import AudioCodecs
 import BenchKit
 import Glibc
 import JitterBuffer
+import JitterPeers
 
 /// `bench-jitter`: see `help`.
 @main struct BenchJitter {
@@ -10,6 +11,12 @@ import JitterBuffer
       let options = try JitterOptions(bench.arguments)
       if options.wantsHelp { return print(JitterOptions.help) }
       guard options.traces.isEmpty else { return try replay(options, bench) }
+      for (name, isThere) in [
+        ("NetEQ (libtgowt-dev)", NetEQ.isInstalled), ("speexdsp (libspeexdsp-dev)", SpeexJitterBuffer() != nil),
+        ("libre (libre-dev)", LibreJitterBuffer() != nil),
+      ] where !isThere { bench.progress("without \(name): not installed") }
+      try CostRows.add(to: bench)
+      if bench.counted == nil { try TradeOff.add(to: bench, policy: options.policy) }
     }
   }
 

@@ -36,6 +36,13 @@ struct JitterOptions {
     }
   }
 
+  /// Points of our curve in the trade-off's pictures.
+  static let policies: [DelayPolicy] = ([0.9, 0.95, 0.98, 0.99, 0.995] as [Float]).map { quantile in
+    var policy = DelayPolicy()
+    policy.quantile = quantile
+    return policy
+  }
+
   static let help = """
     bench-jitter: the jitter buffer's cost, and its trade-off of delay against missing audio, beside other people's.
 

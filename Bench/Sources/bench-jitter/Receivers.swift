@@ -85,15 +85,18 @@ final class OurReceiver: ReplayReceiver {
 }
 
 final class NetEQReceiver: ReplayReceiver {
-  let name = "NetEQ"
+  let name: String
   let pullMilliseconds = 10
   private(set) var counts = ReceiverCounts()
   private let engine: NetEQ
   private let units: Int
   private var room: [Int16]
 
-  init?(_ encoding: AudioEncoding) {
-    guard let engine = NetEQ(encoding == .opus ? .opus : .pcmu) else { return nil }
+  init?(_ encoding: AudioEncoding, minimumDelayMilliseconds: Int = 0) {
+    guard let engine = NetEQ(encoding == .opus ? .opus : .pcmu, minimumDelayMilliseconds: minimumDelayMilliseconds) else {
+      return nil
+    }
+    name = "NetEQ"
     room = [Int16](repeating: 0, count: engine.samplesPerPull)
     self.engine = engine
     units = Int(encoding.clockRateHz) / 50

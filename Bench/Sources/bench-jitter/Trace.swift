@@ -58,31 +58,4 @@ struct Trace {
       throw BenchError(text: "\(path): send times span \(fixed(last.sent - first.sent, 0)) ms: these are no 20 ms packets")
     }
   }
-
-  /// Made here: `seconds` of packets with a share lost, exponential jitter and now and then a spike.
-  static func made(_ name: String, seconds: Int, loss: Double, jitter: Double, spikeEvery: Int, spike: Double, seed: UInt64)
-    -> Trace
-  {
-    var random = SplitMix64(seed: seed)
-    func unit() -> Double { Double(random.next() >> 11) / Double(1 << 53) }
-    var spikeUntil = -1.0
-    let packets: [(sent: Double, arrived: Double?)] = (0..<seconds * 50).map { number in
-      let sent = Double(number) * 20
-      if spikeEvery > 0, Int(random.next() % UInt64(spikeEvery)) == 0 { spikeUntil = sent + spike * (0.5 + unit()) }
-      let delay = -log(1 - unit() * 0.9999) * jitter
-      return (sent, unit() < loss ? nil : 30 + max(sent + delay, spikeUntil))
-    }
-    return Trace(name: name, packets: packets)
-  }
-
-  /// Networks of several kinds from fixed seeds: the same for everybody.
-  static func bundled(seconds: Int) -> [Trace] {
-    [
-      made("quiet, jitter 0.5 ms", seconds: seconds, loss: 0, jitter: 0.5, spikeEvery: 0, spike: 0, seed: 1),
-      made("3 % loss, jitter 5 ms", seconds: seconds, loss: 0.03, jitter: 5, spikeEvery: 0, spike: 0, seed: 2),
-      made("3 % loss, jitter 5 ms, spikes 120 ms", seconds: seconds, loss: 0.03, jitter: 5, spikeEvery: 250, spike: 120, seed: 3),
-      made("jitter 20 ms", seconds: seconds, loss: 0.005, jitter: 20, spikeEvery: 0, spike: 0, seed: 4),
-      made("stalls of 1.5…4.5 s", seconds: seconds, loss: 0, jitter: 2, spikeEvery: 2000, spike: 3000, seed: 5),
-    ]
-  }
 }

@@ -8,8 +8,8 @@
 typedef struct speex_peer speex_peer;
 typedef struct libre_peer libre_peer;
 
-/// speexdsp's JitterBuffer, in units of samples at 8 kHz, 20 ms packets.
-speex_peer *speex_peer_make(void);
+/// speexdsp's JitterBuffer, in units of samples at 8 kHz, 20 ms packets. `margin` samples are always waited for (its default is 0).
+speex_peer *speex_peer_make(int margin);
 void speex_peer_free(speex_peer *self);
 void speex_peer_put(speex_peer *self, uint16_t sequence, uint32_t timestamp, const uint8_t *payload, size_t length);
 /// One tick of 160 samples: the payload's length if there is a packet, 0 to conceal a loss, -1 to insert audio (more delay is wanted).

@@ -18,8 +18,8 @@ typedef struct {
 
 /// 1 if NetEQ was built in.
 int neteq_available(void);
-/// Payload type 0 is PCMU, 111 Opus mono.
-neteq *neteq_make(int sample_rate_hz);
+/// Payload type 0 is PCMU, 111 Opus mono. The delay never falls below the minimum (0: as NetEQ likes).
+neteq *neteq_make(int sample_rate_hz, int minimum_delay_ms);
 void neteq_free(neteq *self);
 /// 0, or -1 if refused.
 int neteq_insert(neteq *self, int payload_type, uint16_t sequence, uint32_t timestamp, const uint8_t *payload, size_t length,

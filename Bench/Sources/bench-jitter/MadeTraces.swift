@@ -1,0 +1,68 @@
+import BenchKit
+import Bytes
+import Glibc
+
+/// What a made network does to packets.
+struct Impairments {
+  /// Share of packets lost.
+  var loss = 0.0
+  /// Mean of the exponential delay of each packet, in milliseconds.
+  var jitter = 0.0
+  /// Share of packets that come 25…65 ms later than they should, behind others.
+  var reorder = 0.0
+  /// On average every so many packets the network holds everything back for about so many milliseconds.
+  var holdEvery = 0
+  var hold = 0.0
+  /// Added and taken away again every 10 s.
+  var step = 0.0
+  /// How much slower the sender's clock is.
+  var skew = 0.0
+}
+
+extension Trace {
+  /// Made from a fixed seed: the same for everybody.
+  static func made(_ name: String, seconds: Int, _ network: Impairments, seed: UInt64) -> Trace {
+    var random = SplitMix64(seed: seed)
+    func unit() -> Double { Double(random.next() >> 11) / Double(1 << 53) }
+    var heldUntil = -1.0
+    let packets: [(sent: Double, arrived: Double?)] = (0..<seconds * 50).map { number in
+      let sent = Double(number) * 20
+      let leaves = sent * (1 + network.skew)
+      if network.holdEvery > 0, number > 50, unit() * Double(network.holdEvery) < 1, heldUntil < leaves {
+        heldUntil = leaves + network.hold * (0.5 + unit())
+      }
+      var delay = -log(1 - unit() * 0.9999) * network.jitter
+      if unit() < network.reorder { delay += 25 + 40 * unit() }
+      if (number / 500) % 2 == 1 { delay += network.step }
+      return (sent, unit() < network.loss ? nil : 30 + max(leaves + delay, heldUntil))
+    }
+    return Trace(name: name, packets: packets)
+  }
+
+  static func tradeOff(seconds: Int) -> Trace {
+    made(
+      "3 % loss, 2 % reorder, spikes", seconds: seconds,
+      Impairments(loss: 0.03, jitter: 6, reorder: 0.02, holdEvery: 250, hold: 100), seed: 3)
+  }
+  static func quiet(seconds: Int) -> Trace { made("quiet", seconds: seconds, Impairments(jitter: 2), seed: 1) }
+  static func jittery(seconds: Int) -> Trace { made("jitter 20 ms", seconds: seconds, Impairments(loss: 0.005, jitter: 20), seed: 4) }
+  static func steps(seconds: Int) -> Trace { made("steps of 180 ms", seconds: seconds, Impairments(jitter: 3, step: 180), seed: 6) }
+  /// 3 s of nothing, twice a minute.
+  static func stalls(seconds: Int) -> Trace {
+    var trace = made("stalls of 3 s", seconds: seconds, Impairments(jitter: 2), seed: 5)
+    for number in trace.packets.indices {
+      let into = trace.packets[number].sent.truncatingRemainder(dividingBy: 30_000) - 15_000
+      guard into >= 0, into < 3000, let arrived = trace.packets[number].arrived else { continue }
+      trace.packets[number].arrived = arrived + 3000 - into
+    }
+    return trace
+  }
+
+  /// The recorded networks of the repository's tests; none where the sources are not at hand.
+  static func recorded() -> [Trace] {
+    var folder = #filePath.split(separator: "/", omittingEmptySubsequences: false)
+    folder.removeLast(4)
+    let names = ["5g-urban_n8_v40_run03", "syn-loss03-burst1", "syn-delay-steps-180ms"]
+    return names.compactMap { try? Trace.read(folder.joined(separator: "/") + "/Tests/Vectors/jitter/\($0).csv") }
+  }
+}
