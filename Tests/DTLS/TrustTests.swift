@@ -92,9 +92,20 @@ import Testing
       case .oldVersion: #expect(server.state == .failed(.openSSL("unsupported protocol")))
       }
       #expect(server.keyMaterial == nil)
-      #expect((sent + server.drained()).contains { datagram in datagram.first == 21 || flaw == .noSRTP }, "an alert is sent")
+      let types = (sent + server.drained()).flatMap(recordTypes)
+      #expect(types.contains(21) || flaw == .noSRTP, "an alert is sent")
     }
   }
+}
+
+/// The content types of a datagram's records (RFC 6347 §4.1): a slow machine's alert shares its datagram with a retransmission.
+private func recordTypes(_ datagram: [UInt8]) -> [UInt8] {
+  var (types, at): ([UInt8], Int) = ([], 0)
+  while at + 13 <= datagram.count {
+    types.append(datagram[at])
+    at += 13 + Int(datagram[at + 11]) << 8 + Int(datagram[at + 12])
+  }
+  return types
 }
 
 private enum Flaw: CaseIterable { case noCertificate, noSRTP, oldVersion }

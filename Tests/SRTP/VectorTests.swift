@@ -10,7 +10,7 @@ import Testing
     var iv = try vectors("rfc3711", "B.2_aes_cm", "iv_counter0")
     let master = SRTPMasterKey(key: try vectors("rfc3711", "B.2_aes_cm", "session_key"), salt: Array(iv[..<14]))
     // The derivation PRF is the key stream at salt · 2^16; label 0 leaves the IV as it is.
-    let stream = try deriveKey(master, label: 0, count: 16 * 0xff02)
+    let stream = try deriveKey(master, label: 0, count: 16 * 0xff02).array
     for (block, at) in [("0x0", 0), ("0x1", 1), ("0x2", 2), ("0xfeff", 0xfeff), ("0xff00", 0xff00), ("0xff01", 0xff01)] {
       let expected = try vectors("rfc3711", "B.2_aes_cm", "keystream_at_block", block)
       #expect(Array(stream[(16 * at)..<(16 * at + 16)]) == expected)
@@ -22,11 +22,11 @@ import Testing
     let at = ("rfc3711", "B.3_key_derivation")
     let master = SRTPMasterKey(key: try vectors(at.0, at.1, "master_key"), salt: try vectors(at.0, at.1, "master_salt"))
     let keys = try SessionKeys(.aes128CM_HMAC_SHA1_80, master, .rtp)
-    #expect(keys.key == (try vectors(at.0, at.1, "cipher_key")))
-    #expect(keys.salt == (try vectors(at.0, at.1, "cipher_salt")))
+    #expect(keys.key.array == (try vectors(at.0, at.1, "cipher_key")))
+    #expect(keys.salt.array == (try vectors(at.0, at.1, "cipher_salt")))
     let authentication = try vectors(at.0, at.1, "auth_key_94_octets")
-    #expect(keys.authentication == Array(authentication[..<20]))
-    #expect(try deriveKey(master, label: 1, count: 94) == authentication)
+    #expect(keys.authentication.array == Array(authentication[..<20]))
+    #expect(try deriveKey(master, label: 1, count: 94).array == authentication)
   }
 
   private func counterModeMaster() throws -> SRTPMasterKey {

@@ -91,7 +91,10 @@ public struct MediaOutput: ~Copyable {
   }
   deinit { drops.deallocate() }
 
-  @inline(__always) mutating func drop(_ reason: MediaDrop) { drops[Int(reason.rawValue)] &+= 1 }
+  @inline(__always) mutating func drop(_ reason: MediaDrop) {
+    let drops = drops  // docs/decisions/0081
+    drops[Int(reason.rawValue)] &+= 1
+  }
 
   /// Packets dropped for `reason` since the last call.
   public mutating func takeDrops(_ reason: MediaDrop) -> UInt64 {

@@ -25,6 +25,7 @@ extension MediaSession {
     _ packet: UnsafeMutableRawBufferPointer, _ index: Int, from source: SocketAddress, route: PacketRoute, at now: Instant,
     into output: inout MediaOutput
   ) {
+    let legs = legs  // docs/decisions/0081
     let outcome = legs[index].agent.handle(UnsafeRawBufferPointer(packet), from: source, at: now, reply: output.packets.room)
     output.packets.commit(outcome.replyCount, to: source, route: route)
     switch outcome.verdict {
@@ -94,6 +95,7 @@ extension MediaSession {
   private mutating func appRTP(
     _ packet: UnsafeMutableRawBufferPointer, _ index: Int, at now: Instant, into output: inout MediaOutput
   ) {
+    let legs = legs  // docs/decisions/0081
     var count = packet.count
     guard unprotect(packet, index, isControl: false, count: &count, into: &output) else { return }
     authenticated(index, at: now, into: &output)
@@ -125,6 +127,7 @@ extension MediaSession {
   private mutating func appRTCP(
     _ packet: UnsafeMutableRawBufferPointer, _ index: Int, at now: Instant, into output: inout MediaOutput
   ) {
+    let legs = legs  // docs/decisions/0081
     var count = packet.count
     guard unprotect(packet, index, isControl: true, count: &count, into: &output) else { return }
     authenticated(index, at: now, into: &output)
@@ -141,6 +144,7 @@ extension MediaSession {
   private mutating func unprotect(
     _ packet: UnsafeMutableRawBufferPointer, _ index: Int, isControl: Bool, count: inout Int, into output: inout MediaOutput
   ) -> Bool {
+    let legs = legs  // docs/decisions/0081
     if legs[index].pending != nil, openPending(packet, index, isControl: isControl, count: &count) { return true }
     guard legs[index].security != nil else {
       legs[index].dropped &+= 1
@@ -168,6 +172,7 @@ extension MediaSession {
   private mutating func openPending(
     _ packet: UnsafeMutableRawBufferPointer, _ index: Int, isControl: Bool, count: inout Int
   ) -> Bool {
+    let legs = legs  // docs/decisions/0081
     do throws(SRTPError) {
       if isControl {
         try legs[index].pending?.receiver.unprotectRTCP(packet, count: &count)
@@ -254,6 +259,7 @@ extension MediaSession {
   mutating func sendToApp(
     _ index: Int, _ count: Int, payloadBytes: Int, timestamp: UInt32, at now: Instant, into output: inout MediaOutput
   ) {
+    let legs = legs  // docs/decisions/0081
     guard count > 0, let address = legs[index].address, legs[index].security != nil else { return }
     var total = count
     do throws(SRTPError) {

@@ -25,6 +25,7 @@ extension MediaSession {
   // MARK: RTCP and quality
 
   mutating func report(at now: Instant, into output: inout MediaOutput) {
+    let legs = legs  // docs/decisions/0081
     if now >= nextQuality {
       nextQuality = nextQuality + Limits.reportInterval
       output.events.append(.quality(id, statistics()))
@@ -59,6 +60,7 @@ extension MediaSession {
   }
 
   private mutating func sendAppReport(_ index: Int, goodbye: Bool, at now: Instant, into output: inout MediaOutput) {
+    let legs = legs  // docs/decisions/0081
     guard let address = legs[index].address, legs[index].security != nil else { return }
     let clock = wallClock(now)
     var count = writeReport(

@@ -22,6 +22,7 @@ extension MediaSession {
   // MARK: Trunk → app
 
   private mutating func tickDownlink(at now: Instant, into output: inout MediaOutput) {
+    let legs = legs  // docs/decisions/0081
     guard isDownlinkOpen, hasLeg(winner), legs[winner].isReady else { return }
     var hasAudio = false
     if !isHeld { hasAudio = pull(&downlink.receiver, into: frame, at: now) }

@@ -7,6 +7,7 @@ extension MediaSession {
   public mutating func handleTrunk(
     _ packet: UnsafeRawBufferPointer, from source: SocketAddress, at now: Instant, into output: inout MediaOutput
   ) {
+    let legs = legs  // docs/decisions/0081
     guard trunk.isSet, !isClosed else { return output.drop(.beforeTrunk) }
     let bytes = Span<UInt8>(_unsafeElements: packet.bindMemory(to: UInt8.self))
     let header: RTPHeader
@@ -67,6 +68,7 @@ extension MediaSession {
   private mutating func trunkAudio(
     _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput
   ) {
+    let legs = legs  // docs/decisions/0081
     guard isDownlinkOpen, hasLeg(winner) else { return }
     guard !isHeld else { return }
     guard downlink.relays else {
@@ -90,6 +92,7 @@ extension MediaSession {
   private mutating func trunkEvent(
     _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput
   ) {
+    let legs = legs  // docs/decisions/0081
     guard let event = TelephoneEvent(parsing: Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self))) else { return }
     if let digit = trunk.digits.receive(event, timestamp: header.timestamp, at: now), connectedAt != nil {
       tell(digit, from: .trunkToApp, into: &output)

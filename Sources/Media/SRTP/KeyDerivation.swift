@@ -2,10 +2,10 @@ import COpenSSL
 
 /// The session keys of one direction and one protocol (RTP or RTCP), derived with rate zero: once per master key.
 struct SessionKeys {
-  var key: [UInt8]
-  var salt: [UInt8]
+  let key: SecretBytes
+  let salt: SecretBytes
   /// 20 bytes for HMAC-SHA1, empty for an AEAD profile.
-  var authentication: [UInt8]
+  let authentication: SecretBytes
 
   /// The labels of RFC 3711 §4.3.2.
   enum Purpose: UInt8 {
@@ -14,37 +14,33 @@ struct SessionKeys {
   }
 
   init(key: [UInt8], salt: [UInt8], authentication: [UInt8] = []) {
-    (self.key, self.salt, self.authentication) = (key, salt, authentication)
+    (self.key, self.salt, self.authentication) = (SecretBytes(key), SecretBytes(salt), SecretBytes(authentication))
   }
 
   /// Derives from a master key (RFC 3711 §4.3; for GCM, RFC 7714 §11 with the salt padded by two zero bytes).
   init(_ profile: SRTPProfile, _ master: SRTPMasterKey, _ purpose: Purpose) throws(SRTPError) {
-    guard master.key.count == profile.keyBytes, master.salt.count == profile.saltBytes else { throw .keyLength }
+    guard master.fits(profile) else { throw .keyLength }
     let label = purpose.rawValue
     key = try deriveKey(master, label: label, count: profile.keyBytes)
-    authentication = profile.isAEAD ? [] : try deriveKey(master, label: label + 1, count: 20)
+    authentication = try deriveKey(master, label: label + 1, count: profile.isAEAD ? 0 : 20)
     salt = try deriveKey(master, label: label + 2, count: profile.saltBytes)
-  }
-
-  /// Overwrites the key bytes, so that they do not stay in freed memory.
-  mutating func wipe() {
-    func clear(_ bytes: inout [UInt8]) { bytes.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) } }
-    clear(&key)
-    clear(&authentication)
   }
 }
 
 /// The AES counter-mode PRF of RFC 3711 §4.3.3 (RFC 6188 for 256 bits): `count` bytes of key stream at the counter label ⊕ salt.
-func deriveKey(_ master: SRTPMasterKey, label: UInt8, count: Int) throws(SRTPError) -> [UInt8] {
-  var iv = master.salt + Array(repeating: 0, count: 16 - min(16, master.salt.count))
-  iv[7] ^= label
-  var out = [UInt8](repeating: 0, count: count)
+func deriveKey(_ master: SRTPMasterKey, label: UInt8, count: Int) throws(SRTPError) -> SecretBytes {
+  let iv = SecretBytes(count: 16) { iv in
+    for k in 0..<min(16, master.secretSalt.count) { iv[k] = master.secretSalt[k] }
+    iv[7] ^= label
+  }
   guard let context = EVP_CIPHER_CTX_new() else { throw .cryptoFailed }
   defer { EVP_CIPHER_CTX_free(context) }
-  let cipher = master.key.count == 32 ? EVP_aes_256_ctr() : EVP_aes_128_ctr()
-  var written: Int32 = 0
-  guard EVP_EncryptInit_ex(context, cipher, nil, master.key, iv) == 1,
-    EVP_EncryptUpdate(context, &out, &written, out, Int32(truncatingIfNeeded: count)) == 1, Int(written) == count
-  else { throw .cryptoFailed }
-  return out
+  let cipher = master.secretKey.count == 32 ? EVP_aes_256_ctr() : EVP_aes_128_ctr()
+  guard EVP_EncryptInit_ex(context, cipher, nil, master.secretKey.base, iv.base) == 1 else { throw .cryptoFailed }
+  return try SecretBytes(count: count) { (out) throws(SRTPError) in
+    guard count > 0, let base = out.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
+    var written: Int32 = 0
+    guard EVP_EncryptUpdate(context, base, &written, base, Int32(truncatingIfNeeded: count)) == 1, Int(written) == count
+    else { throw .cryptoFailed }
+  }
 }

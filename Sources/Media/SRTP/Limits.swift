@@ -1,7 +1,10 @@
 // The named limits of this module; every bound on a queue, table or message stands here.
 enum Limits {
-  /// SSRCs whose packet index one sender or receiver follows. A leg has one; a peer that restarts its encoder gets a second.
-  static let sources = 4
+  /// SSRCs whose packet index one sender follows: a leg has one.
+  static let sourcesSent = 4
+  /// … and one receiver. A peer that restarts its encoder gets another; none is ever forgotten, since its packets could then be
+  /// replayed.
+  static let sourcesReceived = 16
   /// Packet indices behind the highest one that are told apart from replays (RFC 3711 §3.3.2 asks for at least 64).
   static let replayWindow: UInt64 = 128
   /// The largest UDP payload; nothing longer can be a packet.

@@ -1,11 +1,25 @@
-/// One direction's master key and salt. Prints as a mask: it must not reach a log.
+/// One direction's master key and salt. Prints as a mask, compares in constant time, and is overwritten in memory when its last
+/// copy goes: it must not reach a log nor a core dump.
 public struct SRTPMasterKey: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
-  public let key: [UInt8]
-  public let salt: [UInt8]
+  let secretKey: SecretBytes
+  let secretSalt: SecretBytes
 
-  public init(key: [UInt8], salt: [UInt8]) {
-    self.key = key
-    self.salt = salt
+  public init(key: some Collection<UInt8>, salt: some Collection<UInt8>) {
+    (secretKey, secretSalt) = (SecretBytes(key), SecretBytes(salt))
+  }
+
+  /// Copies for whoever must write them out (SDES, RFC 4568); nobody wipes those.
+  public var key: [UInt8] { secretKey.array }
+  public var salt: [UInt8] { secretSalt.array }
+
+  /// Whether the lengths are the profile's.
+  public func fits(_ profile: SRTPProfile) -> Bool {
+    secretKey.count == profile.keyBytes && secretSalt.count == profile.saltBytes
+  }
+
+  public static func == (left: SRTPMasterKey, right: SRTPMasterKey) -> Bool {
+    let (key, salt) = (left.secretKey.isEqual(to: right.secretKey), left.secretSalt.isEqual(to: right.secretSalt))
+    return key && salt
   }
   public var description: String { "‹redacted›" }
   public var customMirror: Mirror { Mirror(self, children: []) }
@@ -28,9 +42,8 @@ public struct SRTPKeyMaterial: Sendable, Equatable {
     let (key, salt) = (profile.keyBytes, profile.saltBytes)
     guard block.count == 2 * (key + salt) else { return nil }
     self.init(
-      profile: profile,
-      client: SRTPMasterKey(key: Array(block[..<key]), salt: Array(block[(2 * key)..<(2 * key + salt)])),
-      server: SRTPMasterKey(key: Array(block[key..<(2 * key)]), salt: Array(block[(2 * key + salt)...])))
+      profile: profile, client: SRTPMasterKey(key: block[..<key], salt: block[(2 * key)..<(2 * key + salt)]),
+      server: SRTPMasterKey(key: block[key..<(2 * key)], salt: block[(2 * key + salt)...]))
   }
 }
 
@@ -52,7 +65,7 @@ public enum SRTPError: Error, Sendable, Equatable {
   case authenticationFailed
   /// SRTCP without encryption (E bit clear), which none of our profiles allows.
   case notEncrypted
-  /// A further SSRC than `Limits.sources`.
+  /// A further SSRC than `Limits.sourcesSent` or `Limits.sourcesReceived`.
   case tooManySources
   /// 2^48 packets or 2^31 RTCP packets went out under this key.
   case keyExhausted

@@ -8,16 +8,12 @@ public struct SRTPReceiver: ~Copyable {
   public let profile: SRTPProfile
   private let rtp: SessionCipher
   private let rtcp: SessionCipher
-  private let sources: SourceTable
+  let sources: SourceTable
 
   /// Derives the session keys. Throws `keyLength` or `cryptoFailed`. About 5 µs and a dozen allocations.
   public init(_ profile: SRTPProfile, _ master: SRTPMasterKey) throws(SRTPError) {
-    var rtpKeys = try SessionKeys(profile, master, .rtp)
-    var rtcpKeys = try SessionKeys(profile, master, .rtcp)
-    defer {
-      rtpKeys.wipe()
-      rtcpKeys.wipe()
-    }
+    let rtpKeys = try SessionKeys(profile, master, .rtp)
+    let rtcpKeys = try SessionKeys(profile, master, .rtcp)
     try self.init(profile, rtp: rtpKeys, rtcp: rtcpKeys)
   }
 
@@ -27,7 +23,7 @@ public struct SRTPReceiver: ~Copyable {
     self.profile = profile
     self.rtp = rtpCipher
     self.rtcp = rtcpCipher
-    sources = SourceTable()
+    sources = SourceTable(capacity: Limits.sourcesReceived)
   }
 
   /// Verifies and decrypts an SRTP packet where it lies. `count` is the datagram's length before, the RTP packet's after.
@@ -41,9 +37,9 @@ public struct SRTPReceiver: ~Copyable {
     let known = sources.find(ssrc)
     guard let slot = known ?? sources.vacancy() else { throw .tooManySources }
     let sequence = p.loadBigEndian16(2)
-    guard var index = known == nil ? UInt64(sequence) : sources[slot].rtp.estimate(sequence) else { throw .tooOld }
+    guard var index = known == nil ? UInt64(sequence) : sources.at(slot).pointee.rtp.estimate(sequence) else { throw .tooOld }
     guard index <= Limits.packetIndex else { throw .keyExhausted }
-    if known != nil, let refusal = sources[slot].rtp.refusal(index) { throw refusal }
+    if known != nil, let refusal = sources.at(slot).pointee.rtp.refusal(index) { throw refusal }
     if !open(p, count, header: header, ssrc: ssrc, index: index) {
       // An unknown sender may have begun just below 2^16, its first packets lost: then this is the next roll-over's packet.
       guard known == nil, sequence < Limits.missedBeforeFirst else { throw .authenticationFailed }
@@ -51,7 +47,7 @@ public struct SRTPReceiver: ~Copyable {
       guard open(p, count, header: header, ssrc: ssrc, index: index) else { throw .authenticationFailed }
     }
     if known == nil { sources.claim(slot, ssrc) }
-    sources[slot].rtp.record(index)
+    sources.at(slot).pointee.rtp.record(index)
     count = inner
     return index
   }
@@ -68,7 +64,7 @@ public struct SRTPReceiver: ~Copyable {
     let ssrc = p.loadBigEndian32(4)
     let known = sources.find(ssrc)
     guard let slot = known ?? sources.vacancy() else { throw .tooManySources }
-    if known != nil, let refusal = sources[slot].rtcp.refusal(index) { throw refusal }
+    if known != nil, let refusal = sources.at(slot).pointee.rtcp.refusal(index) { throw refusal }
     if rtcp.isAEAD {
       guard
         rtcp.open(
@@ -81,7 +77,7 @@ public struct SRTPReceiver: ~Copyable {
       guard rtcp.applyKeyStream(ssrc: ssrc, index: index, text: p + header, count: inner - header) else { throw .cryptoFailed }
     }
     if known == nil { sources.claim(slot, ssrc) }
-    sources[slot].rtcp.record(index)
+    sources.at(slot).pointee.rtcp.record(index)
     count = inner
   }
 

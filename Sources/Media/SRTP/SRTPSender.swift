@@ -8,17 +8,13 @@ public struct SRTPSender: ~Copyable {
   public let profile: SRTPProfile
   private let rtp: SessionCipher
   private let rtcp: SessionCipher
-  private let sources: SourceTable
-  private var nextControlIndex: UInt64 = 0
+  let sources: SourceTable
+  var nextControlIndex: UInt64 = 0
 
   /// Derives the session keys. Throws `keyLength` or `cryptoFailed`. About 5 µs and a dozen allocations.
   public init(_ profile: SRTPProfile, _ master: SRTPMasterKey) throws(SRTPError) {
-    var rtpKeys = try SessionKeys(profile, master, .rtp)
-    var rtcpKeys = try SessionKeys(profile, master, .rtcp)
-    defer {
-      rtpKeys.wipe()
-      rtcpKeys.wipe()
-    }
+    let rtpKeys = try SessionKeys(profile, master, .rtp)
+    let rtcpKeys = try SessionKeys(profile, master, .rtcp)
     try self.init(profile, rtp: rtpKeys, rtcp: rtcpKeys)
   }
 
@@ -28,7 +24,7 @@ public struct SRTPSender: ~Copyable {
     self.profile = profile
     self.rtp = rtpCipher
     self.rtcp = rtcpCipher
-    sources = SourceTable()
+    sources = SourceTable(capacity: Limits.sourcesSent)
   }
 
   /// Encrypts an RTP packet where it lies and appends the tag. `count` is the packet's length before and after;
@@ -39,11 +35,11 @@ public struct SRTPSender: ~Copyable {
     guard packet.count - count >= tagBytes else { throw .noRoom }
     let ssrc = p.loadBigEndian32(8)
     guard let slot = sources.find(ssrc) ?? sources.vacancy() else { throw .tooManySources }
-    if !sources[slot].isUsed { sources.claim(slot, ssrc) }
-    guard let index = sources[slot].rtp.estimate(p.loadBigEndian16(2)) else { throw .tooOld }
-    if let refusal = sources[slot].rtp.refusal(index) { throw refusal }
+    if !sources.at(slot).pointee.isUsed { sources.claim(slot, ssrc) }
+    guard let index = sources.at(slot).pointee.rtp.estimate(p.loadBigEndian16(2)) else { throw .tooOld }
+    if let refusal = sources.at(slot).pointee.rtp.refusal(index) { throw refusal }
     guard index <= Limits.packetIndex else { throw .keyExhausted }
-    sources[slot].rtp.record(index)
+    sources.at(slot).pointee.rtp.record(index)
     if rtp.isAEAD {
       guard
         rtp.seal(

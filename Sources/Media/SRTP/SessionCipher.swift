@@ -33,7 +33,8 @@ struct SessionCipher: ~Copyable {
       }
     let ready =
       encrypts || !profile.isAEAD
-      ? EVP_EncryptInit_ex(context, cipher, nil, keys.key, nil) : EVP_DecryptInit_ex(context, cipher, nil, keys.key, nil)
+      ? EVP_EncryptInit_ex(context, cipher, nil, keys.key.base, nil)
+      : EVP_DecryptInit_ex(context, cipher, nil, keys.key.base, nil)
     guard ready == 1 else {
       EVP_CIPHER_CTX_free(context)
       throw .cryptoFailed
@@ -55,11 +56,12 @@ struct SessionCipher: ~Copyable {
     EVP_CIPHER_CTX_free(context)
     OPENSSL_cleanse(hash, 3 * MemoryLayout<SHA_CTX>.stride)
     hash.deallocate()
+    OPENSSL_cleanse(scratch, 64)
     scratch.deallocate()
   }
 
   /// HMAC (RFC 2104): the two pads are hashed once, each packet starts from copies of the states.
-  private func setPads(_ key: [UInt8]) {
+  private func setPads(_ key: SecretBytes) {
     var pad = [UInt8](repeating: 0x36, count: 64)
     for k in 0..<min(64, key.count) { pad[k] = key[k] ^ 0x36 }
     SHA1_Init(hash)
