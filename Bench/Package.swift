@@ -46,6 +46,7 @@ let package = Package(
     netEQ,
     jitterPeers,
     .target(name: "JitterPeers", dependencies: ["CNetEQ", "CJitterPeers", media], swiftSettings: settings),
+    .executableTarget(name: "report"),
     bench("media"),
     bench("jitter", [media, "JitterPeers"]),
     bench("quality", [media, "JitterPeers"]),

@@ -55,7 +55,8 @@ public struct Plot {
     out += SVG.text(x.label, x: (Self.left + Self.width - Self.right) / 2, y: Self.height - 12, style: "middle")
     let middle = (Self.top + Self.height - Self.bottom) / 2
     out += #"<text class="middle" transform="translate(18 \#(fixed(middle, 1))) rotate(-90)">\#(SVG.escaped(y.label))</text>"#
-    for (index, series) in series.enumerated() { out += draw(series, index, across, upward) }
+    // The first curves lie on top.
+    for (index, series) in series.enumerated().reversed() { out += draw(series, index, across, upward) }
     return out + "</svg>\n"
   }
 

@@ -101,14 +101,13 @@ struct Replay {
     return results
   }
 
-  /// Constant delays with the share of packets that come too late for them, lost ones counted or not, in percent.
-  func fixedCurve(countsLost: Bool) -> [(Double, Double)] {
+  /// Constant delays with the share of packets that come too late for them, in percent.
+  func fixedCurve() -> [(Double, Double)] {
     let delays = arrivals.map { $0.at - trace.packets[$0.number].sent }.sorted()
     guard let highest = delays.last else { return [] }
-    let lost = countsLost ? trace.packets.count - arrivals.count : 0
     return (0...60).map { step in
       let delay = fastest + (highest - fastest) * Double(step) / 60
-      let missing = delays.count { $0 > delay } + lost
+      let missing = delays.count { $0 > delay }
       return (delay, 100 * Double(missing) / Double(trace.packets.count))
     }
   }

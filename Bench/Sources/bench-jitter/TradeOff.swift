@@ -88,16 +88,16 @@ enum TradeOff {
     let words = name.lowercased().split { !$0.isASCII || !($0.isLetter || $0.isNumber) }
     let file = "jitter-" + words.joined(separator: "-")
     for (what, value) in [
-      ("late", { 100 * Double($0.late) / Double(max(1, $0.packets)) }), ("concealed", { 100 * $0.concealed }),
+      ("late", { 100 * Double($0.late) / Double(max(1, $0.packets)) }), ("missing", { max(0, 100 * $0.concealed - 100 * Double($0.lost) / Double(max(1, $0.packets))) }),
     ] as [(String, (ReplayResult) -> Double)] {
-      let label = what == "late" ? "packets that came and were not played, %" : "audio missing when needed, %"
+      let label = what == "late" ? "packets that came and were not played, %" : "audio missing beyond what was lost, %"
       var plot = Plot(
         "\(name): \(what)", x: .init("mean delay from send to play-out, ms"), y: .init(label, scale: .logarithmic, range: 0.01...20))
       if let ours = results.first { plot.add("ours", [(ours.meanDelay, value(ours))]) }
       for (curve, points) in curves where !points.isEmpty {
         plot.add(curve, points.map { ($0.meanDelay, value($0)) }.sorted { $0.0 < $1.0 })
       }
-      plot.add("fixed, with hindsight", replay.fixedCurve(countsLost: what == "concealed"))
+      plot.add("fixed, with hindsight", replay.fixedCurve())
       bench.save(
         plot.svg, as: "\(file)-\(what)",
         caption: "\(name): \(label) against mean delay. On the lower edge: 0.01 % or less. Left and low is better.")

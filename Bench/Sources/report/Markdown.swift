@@ -1,0 +1,74 @@
+import Foundation
+
+/// docs/benchmarks.md, with its pictures in a folder beside it.
+enum Markdown {
+  static func page(_ results: [BenchResults], _ machine: Machine, pictures: String) -> String {
+    var out = """
+      # Benchmarks
+
+      Made by `make bench`; do not edit. Absolute times move from machine to machine, ratios of one run hold. What the columns mean and
+      how to run one bench alone: [Bench/README.md](../Bench/README.md).
+
+      | | |
+      |---|---|
+
+      """
+    for fact in machine.facts { out += "| \(fact.key) | \(escaped(fact.value)) |\n" }
+    out += "\n" + goals(results)
+    for bench in results {
+      out += "\n## \(bench.name)\n`swift run -c release --package-path Bench bench-\(bench.name)`\n\n"
+      out += table(bench)
+      for picture in bench.pictures {
+        out += "\n![\(escaped(picture.caption))](\(pictures)/\(picture.picture))\n\n*\(picture.caption)*\n"
+      }
+    }
+    return out
+  }
+
+  private static func goals(_ results: [BenchResults]) -> String {
+    let judged = results.flatMap(\.rows).filter { $0.met != nil }
+    guard !judged.isEmpty else { return "" }
+    let missed = judged.filter { $0.met == false }
+    var out = "## Goals\n\(judged.count - missed.count) of \(judged.count) rows with a goal reach it."
+    guard !missed.isEmpty else { return out + "\n" }
+    out += " These do not:\n\n| bench | row | ours | ratio | goal |\n|---|---|---:|---:|---|\n"
+    for row in missed {
+      out += "| \(row.bench) | \(escaped(row.row)) | \(Number.text(row.ours)) \(row.unit) | \(ratio(row)) | \(row.goal ?? "") |\n"
+    }
+    return out
+  }
+
+  private static func table(_ bench: BenchResults) -> String {
+    guard !bench.rows.isEmpty else { return "" }
+    var out = "| row | | value | ratio | ns | instructions | mallocs | result | goal, note |\n"
+    out += "|---|---|---:|---:|---:|---:|---:|---|---|\n"
+    for row in bench.rows {
+      let goal = [row.goal.map { $0 + (row.met.map { $0 ? " ✓" : " **missed**" } ?? "") } ?? "", escaped(row.note)]
+      let remark = goal.filter { !$0.isEmpty }.joined(separator: "; ")
+      let ours = Row.Figure(
+        name: "ours", value: row.ours, ns: row.ns, instructions: row.instructions, mallocs: row.mallocs, hash: row.hash)
+      out += "| \(escaped(row.row)) " + cells(ours, row.unit, ratio: ratio(row)) + "| \(remark) |\n"
+      for other in row.others {
+        var other = other
+        if other.name == row.limitName { other.name = "limit: " + other.name }
+        out += "| " + cells(other, row.unit, ratio: "") + "| |\n"
+      }
+    }
+    return out
+  }
+
+  private static func ratio(_ row: Row) -> String {
+    guard let ratio = row.ratio, let to = row.ratioTo else { return "" }
+    return "\(String(format: "%.3f", ratio)) × \(escaped(to))"
+  }
+
+  private static func cells(_ figure: Row.Figure, _ unit: String, ratio: String) -> String {
+    let name = figure.name == "ours" ? "**ours**" : escaped(figure.name)
+    // A value in nanoseconds is the time itself.
+    let time = unit == "ns" ? "" : Number.text(figure.ns)
+    return "| \(name) | \(Number.text(figure.value)) \(unit) | \(ratio) | \(time) | \(Number.text(figure.instructions)) "
+      + "| \(Number.mallocs(figure.mallocs)) | \(figure.hash.map { "`\($0.prefix(8))`" } ?? "") "
+  }
+
+  private static func escaped(_ text: String) -> String { text.replacingOccurrences(of: "|", with: "\\|") }
+}

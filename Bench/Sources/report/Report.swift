@@ -1,0 +1,38 @@
+import Foundation
+
+/// `report FOLDER [--docs DOCS] [--order NAME,…]`: makes `FOLDER/index.html` of what the benches left in the folder, and with --docs
+/// `DOCS/benchmarks.md` with its pictures under `DOCS/benchmarks/`.
+@main struct Report {
+  static func main() {
+    do {
+      try run(Array(CommandLine.arguments.dropFirst()))
+    } catch {
+      FileHandle.standardError.write(Data("report: \(error)\n".utf8))
+      exit(1)
+    }
+  }
+
+  private static func run(_ arguments: [String]) throws {
+    func value(_ name: String) -> String? {
+      arguments.firstIndex(of: name).flatMap { $0 + 1 < arguments.count ? arguments[$0 + 1] : nil }
+    }
+    guard let path = arguments.first, !path.hasPrefix("--") else { throw CocoaError(.fileNoSuchFile) }
+    let folder = URL(fileURLWithPath: path)
+    let order = (value("--order") ?? "").split { $0 == "," || $0 == " " }.map(String.init)
+    let results = try BenchResults.read(folder, order: order)
+    let machine = Machine(folder.appendingPathComponent("machine.txt"))
+    let html = Page.html(results, machine) { try? String(contentsOf: folder.appendingPathComponent($0), encoding: .utf8) }
+    try html.write(to: folder.appendingPathComponent("index.html"), atomically: true, encoding: .utf8)
+    guard let docs = value("--docs").map({ URL(fileURLWithPath: $0) }) else { return }
+    let pictures = docs.appendingPathComponent("benchmarks")
+    try? FileManager.default.removeItem(at: pictures)
+    try FileManager.default.createDirectory(at: pictures, withIntermediateDirectories: true)
+    for picture in results.flatMap(\.pictures) {
+      let from = folder.appendingPathComponent(picture.picture)
+      guard FileManager.default.fileExists(atPath: from.path) else { continue }
+      try FileManager.default.copyItem(at: from, to: pictures.appendingPathComponent(picture.picture))
+    }
+    let page = Markdown.page(results, machine, pictures: "benchmarks")
+    try page.write(to: docs.appendingPathComponent("benchmarks.md"), atomically: true, encoding: .utf8)
+  }
+}
