@@ -44,7 +44,7 @@ import Testing
       }
       #expect(pieces < 200)
       decoded = max(0, decoded - units)
-      _ = buffer.buffer.adjustment(at: .zero + .milliseconds(now), pending: decoded, tick: units)
+      _ = buffer.buffer.decide(at: .zero + .milliseconds(now), pending: decoded, tick: units)
       #expect(buffer.buffer.depth <= JitterBuffer.Limits.packets)
     }
     #expect(zip(buffer.fetched, buffer.fetched.dropFirst()).allSatisfy { $0 < $1 })
@@ -74,7 +74,7 @@ import Testing
       let duration = Int(random.next() % 5000) - 100
       switch random.next() % 4 {
       case 0: _ = buffer.fetch(at: now)
-      case 1: _ = buffer.adjustment(at: now, pending: Int(random.next() % 2000), tick: 160)
+      case 1: _ = buffer.decide(at: now, pending: Int(random.next() % 2000), tick: 160)
       default:
         _ = buffer.insert(
           header, payload: payload.span.extracting(0..<length), duration: duration, carriesRepair: random.next() % 2 == 0, at: now

@@ -10,6 +10,7 @@ import JitterPeers
     Bench.main("jitter") { bench in
       let options = try JitterOptions(bench.arguments)
       if options.wantsHelp { return print(JitterOptions.help) }
+      if options.kinds > 0 { return try KindsTable.show(options) }
       guard options.traces.isEmpty else { return try replay(options, bench) }
       for (name, isThere) in [
         ("NetEQ (libtgowt-dev)", NetEQ.isInstalled), ("speexdsp (libspeexdsp-dev)", SpeexJitterBuffer() != nil),

@@ -8,6 +8,9 @@ struct JitterOptions {
   var policy = DelayPolicy()
   var peers = true
   var wantsHelp = false
+  /// Seeds of each kind of network made here.
+  var kinds = 0
+  var directory: String?
 
   init(_ arguments: [String]) throws {
     var rest = arguments[...]
@@ -26,11 +29,12 @@ struct JitterOptions {
       case "--opus-fec": encoding = .opus
       case "--no-peers": peers = false
       case "--help", "-h": wantsHelp = true
-      case "--quantile": policy.quantile = Float(try number(argument))
+      case "--kinds": kinds = Int(min(1000, max(1, try number(argument))))
+      case "--write": directory = try value(argument)
+      case "--loss-cost": policy.lossCost = Float(try number(argument))
       case "--memory": policy.memoryPackets = Float(try number(argument))
-      case "--repair-weight": policy.repairWeight = Float(try number(argument))
+      case "--patience": policy.patienceMilliseconds = Int64(try number(argument))
       case "--shrink-margin": policy.shrinkMarginMilliseconds = Int64(try number(argument))
-      case "--grow-margin": policy.growMarginMilliseconds = Int64(try number(argument))
       default: throw BenchError(text: "unknown option \(argument); see --help")
       }
     }
@@ -49,10 +53,12 @@ struct JitterOptions {
       bench-jitter                           cost, and the trade-off on networks made here
       bench-jitter --trace FILE.csv          replays a network through ours and the peers
       bench-jitter --trace FILE.csv --json   prints one JSON object and nothing else
+      bench-jitter --kinds 8                 ten kinds of networks made here, eight of each, through ours and NetEQ; --write DIR keeps
+                                             them as traces
 
     A trace has a row `send_ms,arrival_ms` per 20 ms packet, `send_ms,lost` for a lost one. Speech is sent as PCMU (or with
     --opus-fec as Opus with in-band FEC at 8 kHz); ours is pulled every 20 ms at the phase that a media thread would choose, NetEQ every
-    10 ms. --no-peers leaves the peers out. Policy: --quantile, --memory, --repair-weight, --shrink-margin, --grow-margin.
+    10 ms. --no-peers leaves the peers out. Policy: --loss-cost, --memory, --patience, --shrink-margin.
 
     lost_pct        packets of the trace that never came, of all packets
     late_pct        packets that came but were not played: they came after newer audio had been heard, or were thrown away; of all

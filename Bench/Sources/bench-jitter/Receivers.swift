@@ -34,7 +34,7 @@ protocol ReplayReceiver: AnyObject {
   var counts: ReceiverCounts { get }
 }
 
-/// Ticks of 20 ms that follow the packets' phase, as a media thread moves a session's.
+/// Ticks of 20 ms that follow the packets' phase.
 struct FollowingTicks: ~Copyable {
   private var phases = ArrivalPhase()
 
@@ -52,7 +52,7 @@ final class OurReceiver: ReplayReceiver {
   let pullMilliseconds = 20
   private(set) var counts = ReceiverCounts()
   private var receiver: AudioReceiver
-  private var ticks = FollowingTicks()
+  private var phase = TickPhase()
   private let units: Int
 
   init(_ encoding: AudioEncoding, policy: DelayPolicy) throws {
@@ -65,10 +65,11 @@ final class OurReceiver: ReplayReceiver {
       payloadType: 0, marker: false, sequence: SequenceNumber(raw: UInt16(truncatingIfNeeded: number)),
       timestamp: RTPTimestamp(raw: UInt32(truncatingIfNeeded: number * units)), ssrc: SSRC(raw: 1))
     _ = receiver.insert(header, payload: payload.span, at: now)
-    ticks.arrived(at: now)
   }
 
-  func millisecondsToNextPull(after now: Instant) -> Double { ticks.millisecondsToNext(after: now) }
+  func millisecondsToNextPull(after now: Instant) -> Double {
+    20 + Double(phase.step(receiver.tickShift))
+  }
 
   func pull(into samples: inout [Int16], at now: Instant) {
     var span = samples.mutableSpan

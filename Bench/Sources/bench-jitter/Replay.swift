@@ -86,11 +86,16 @@ struct Replay {
     return result
   }
 
+  func oursAndNetEQ(policy: DelayPolicy, peers: Bool) throws -> [ReplayResult] {
+    var results = [run(try OurReceiver(encoding, policy: policy))]
+    if peers, let receiver = NetEQReceiver(encoding) { results.append(run(receiver)) }
+    return results
+  }
+
   /// Ours, then the peers that are installed.
   func all(policy: DelayPolicy, peers: Bool) throws -> [ReplayResult] {
-    var results = [run(try OurReceiver(encoding, policy: policy))]
+    var results = try oursAndNetEQ(policy: policy, peers: peers)
     guard peers else { return results }
-    if let receiver = NetEQReceiver(encoding) { results.append(run(receiver)) }
     guard encoding != .opus else { return results }
     // speexdsp prints a line for every packet it finds odd.
     if let buffer = SpeexJitterBuffer() {

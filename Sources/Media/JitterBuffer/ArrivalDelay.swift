@@ -25,20 +25,29 @@ struct ArrivalDelay: ~Copyable {
   private static let stalled = Int64.max
   /// Over the last 25…29 packets; kept, not computed, as it is read every tick.
   private(set) var recentMinimum: Int64 = 0
-  private(set) var recentMaximum: Int64 = 0
+  private var windowMaximum: Int64 = 0
+  /// Of packets that could still be played: one that came too late tells nothing about those to come.
+  private let latest: UnsafeMutablePointer<Int64>
+  private var inTime = 0
+  private static let hold = 4
+  /// The slowest of the last four that could be played: the delay is not shortened below it.
+  var recentMaximum: Int64 { max(max(latest[0], latest[1]), max(latest[2], latest[3])) }
 
-  init(clockRateHz: UInt32, memoryPackets: Float, quantile: Float) {
+  init(clockRateHz: UInt32, memoryPackets: Float, lossCost: Float) {
+    latest = .allocate(capacity: Self.hold)
+    latest.initialize(repeating: .min, count: Self.hold)
     transits = .allocate(capacity: Self.ring)
     transits.initialize(repeating: 0, count: Self.ring)
     minima = .allocate(capacity: Self.buckets)
     minima.initialize(repeating: 0, count: Self.buckets)
     maxima = .allocate(capacity: Self.buckets)
     maxima.initialize(repeating: 0, count: Self.buckets)
-    histogram = DelayHistogram(memoryPackets: memoryPackets, quantile: quantile)
+    histogram = DelayHistogram(memoryPackets: memoryPackets, lossCost: lossCost)
     unitsPerMillisecond = Int64(max(1000, clockRateHz) / 1000)
   }
 
   deinit {
+    latest.deallocate()
     transits.deallocate()
     minima.deallocate()
     maxima.deallocate()
@@ -48,12 +57,12 @@ struct ArrivalDelay: ~Copyable {
   var spread: Int64 {
     let long = Int64(histogram.milliseconds) &* unitsPerMillisecond
     // Before the histogram knows much, what was seen is the best guess.
-    guard packets < 4 * Self.bucketSize * Self.bucketsInWindow, recentMaximum > recentMinimum else { return long }
-    return max(long, recentMaximum &- recentMinimum)
+    guard packets < Limits.startPackets, windowMaximum > recentMinimum else { return long }
+    return max(long, min(windowMaximum &- recentMinimum, Int64(Limits.startMilliseconds) &* unitsPerMillisecond))
   }
 
   // HOT
-  mutating func arrived(transit: Int64) {
+  mutating func arrived(transit: Int64, inTime isInTime: Bool) {
     let counts = !isStalled(transit)
     transits[packets & (Self.ring &- 1)] = counts ? transit : Self.stalled
     let bucket = packets / Self.bucketSize & (Self.buckets &- 1)
@@ -64,8 +73,12 @@ struct ArrivalDelay: ~Copyable {
     minima[bucket] = min(minima[bucket], transit)
     recentMinimum = min(recentMinimum, transit)
     if counts {
-      maxima[bucket] = max(maxima[bucket], transit)
-      recentMaximum = max(recentMaximum, transit)
+      if isInTime {
+        maxima[bucket] = max(maxima[bucket], transit)
+        windowMaximum = max(windowMaximum, transit)
+        latest[inTime & (Self.hold &- 1)] = transit
+        inTime &+= 1
+      }
     }
     packets &+= 1
     if packets % Self.bucketSize == 0 { judge(bucket: packets / Self.bucketSize &- 1 &- Self.bucketsInWindow) }
@@ -73,16 +86,16 @@ struct ArrivalDelay: ~Copyable {
 
   /// A packet that never came but could be repaired from its successor: as if it had come with it, so that the wanted delay
   /// covers repair.
-  mutating func repairable(transit: Int64, times: Float) {
-    histogram.add(milliseconds: Int(clamping: max(0, transit &- recentMinimum) / unitsPerMillisecond), times: times)
+  mutating func repairable(transit: Int64) {
+    histogram.add(milliseconds: Int(clamping: max(0, transit &- recentMinimum) / unitsPerMillisecond))
   }
 
   private mutating func refreshWindow(through newest: Int) {
     let oldest = max(0, newest &- Self.bucketsInWindow)
-    (recentMinimum, recentMaximum) = (.max, .min)
+    (recentMinimum, windowMaximum) = (.max, .min)
     for bucket in oldest...newest {
       recentMinimum = min(recentMinimum, minima[bucket & (Self.buckets &- 1)])
-      recentMaximum = max(recentMaximum, maxima[bucket & (Self.buckets &- 1)])
+      windowMaximum = max(windowMaximum, maxima[bucket & (Self.buckets &- 1)])
     }
   }
 
@@ -111,10 +124,13 @@ struct ArrivalDelay: ~Copyable {
   }
 
   /// The timeline jumped: what is known about spread stays, the minima do not.
-  mutating func timelineChanged() { packets = 0 }
+  mutating func timelineChanged() {
+    packets = 0
+    latest.update(repeating: .min, count: Self.hold)
+  }
 
   mutating func removeAll() {
-    packets = 0
+    timelineChanged()
     histogram.removeAll()
   }
 }

@@ -15,6 +15,13 @@ public enum Limits {
   static let timestampStepMilliseconds = 1000
   /// A packet this late is part of a stall, which no delay can cover.
   static let stallMilliseconds = 400
+  /// Packets until the histogram alone tells the spread, and the most that is believed before.
+  static let startPackets = 100
+  static let startMilliseconds = 80
+  /// Made up to join the ends where a lost packet is left out to shorten the delay.
+  static let joinMilliseconds = 5
+  /// The consumer's period.
+  static let tickMilliseconds = 20
   /// The delay policy never asks for more than this.
   static let delayMilliseconds = 500
 }

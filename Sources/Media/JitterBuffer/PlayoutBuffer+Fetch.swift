@@ -10,7 +10,10 @@ extension PlayoutBuffer {
   public mutating func fetch(at now: Instant) -> Fetch {
     dropExcess()
     while store.count > 0 {
-      guard let packet = store.packet(next) else { return fetchAcrossGap(at: now) }
+      guard let packet = store.packet(next) else {
+        if let piece = fetchAcrossGap(at: now) { return piece }
+        continue
+      }
       if packet.isPlaceholder {
         store.remove(next)
         advance(played: true)
@@ -41,50 +44,57 @@ extension PlayoutBuffer {
     played = played << 1 | (wasPlayed ? 1 : 0)
   }
 
-  /// The packet of the next number is missing and a later one is there.
-  private mutating func fetchAcrossGap(at now: Instant) -> Fetch {
+  /// The packet of the next number is missing and a later one is there. One missing packet is settled at a time; nil when that
+  /// needed no audio.
+  private mutating func fetchAcrossGap(at now: Instant) -> Fetch? {
     guard let after = store.first(after: next, through: highest) else { return .empty }
     let missing = after.sequence &- next
     let gap = after.isPlaceholder ? 0 : after.timestamp &- position
-    let longest = Int64(Limits.timestampStepMilliseconds) &* unitsPerMillisecond
-    // What was made up while waiting stands for the lost audio; a repaired copy is played all the same when more delay is wanted.
-    let isDue = isDue(after.timestamp, at: now)
-    let uncovered = gap &- waited
-    let repairs = carriesRepair && after.carriesRepair && !after.isPlaceholder
-    if repairs { delay.repairable(transit: after.transit &+ Int64(after.duration), times: policy.repairWeight * Float(missing)) }
-    if gap <= 0 || gap > longest || !started || (uncovered <= 0 && (isDue || !repairs)) {
-      skip(missing)
-      if !after.isPlaceholder { position = after.timestamp }
+    guard started, gap > 0, gap <= Int64(Limits.timestampStepMilliseconds) &* unitsPerMillisecond else {
+      skip(missing, to: after.isPlaceholder ? position : after.timestamp)
       waited = 0
-      return fetch(at: now)
+      return nil
     }
-    if repairs {
-      let lost = uncovered &- Int64(after.duration)
-      if missing > 1, lost > 0 {
-        skip(missing &- 1)
-        position = after.timestamp &- Int64(after.duration)
-        waited = 0
-        return .lost(Int(lost))
-      }
-      skip(missing)
-      position = after.timestamp
+    let length = gap / missing
+    let end = position &+ length
+    if missing == 1, carriesRepair, after.carriesRepair {
+      delay.repairable(transit: after.transit &+ Int64(after.duration))
+      // What was made up while waiting stands for it, unless more delay is wanted.
+      let isCovered = waited >= length && isDue(after.timestamp, at: now)
+      skip(1, to: end)
       waited = 0
-      return .repair(Int(min(gap, Int64(after.duration))), from: FetchedPacket(packet: after))
+      return isCovered ? nil : .repair(Int(min(length, Int64(after.duration))), from: FetchedPacket(packet: after))
     }
-    skip(missing)
-    position = after.timestamp
+    if waited >= length {
+      skip(1, to: end)
+      waited &-= length
+      return nil
+    }
+    let uncovered = length &- waited
+    if excess >= policy.patienceMilliseconds &* unitsPerMillisecond {
+      // A loss is the best place to shorten the delay: nothing that came has to go. A little is made up to join the ends.
+      let kept = min(uncovered, Int64(Limits.joinMilliseconds) &* unitsPerMillisecond)
+      excess = max(0, excess &- (uncovered &- kept))
+      skip(1, to: end)
+      waited = 0
+      return .lost(Int(kept))
+    }
+    // Making a tick's audio up without giving up the packet costs nothing, and if it was only overtaken it is played after all.
+    if waited == 0, length >= Int64(Limits.tickMilliseconds) &* unitsPerMillisecond { return .empty }
+    skip(1, to: end)
     waited = 0
     return .lost(Int(uncovered))
   }
 
-  private mutating func skip(_ count: Int64) {
+  private mutating func skip(_ count: Int64, to timestamp: Int64) {
     for _ in 0..<count { advance(played: false) }
+    position = timestamp
     statistics.missing &+= UInt64(count)
   }
 
   /// Would a packet of this timestamp, played now, have the wanted delay?
   private func isDue(_ timestamp: Int64, at now: Instant) -> Bool {
-    units(now) &- timestamp >= delay.recentMinimum &+ boundedSpread &- policy.growMarginMilliseconds &* unitsPerMillisecond
+    units(now) &- timestamp >= delay.recentMinimum &+ boundedSpread &- 2 &* unitsPerMillisecond
   }
 
   /// After a stall the stale part goes at once: what is queued beyond the wanted delay and `Limits.excessMilliseconds`.

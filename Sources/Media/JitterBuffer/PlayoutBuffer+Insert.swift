@@ -44,7 +44,7 @@ extension PlayoutBuffer {
     if sequence > highest { highest = sequence }
     if !started, sequence < next { (next, position) = (sequence, timestamp) }
     if duration > 0 {
-      delay.arrived(transit: packet.transit)
+      delay.arrived(transit: packet.transit, inTime: true)
       packetDuration = Int64(packet.duration)
       (lastTimestamp, lastArrival, lastPacketAt) = (timestamp, arrival, now)
     }
@@ -75,7 +75,7 @@ extension PlayoutBuffer {
     if behind < 64 { played |= 1 << UInt64(behind) }
     let timestamp =
       lastTimestamp &+ Int64(header.timestamp.distance(from: RTPTimestamp(raw: UInt32(truncatingIfNeeded: lastTimestamp))))
-    delay.arrived(transit: arrival &- timestamp)
+    delay.arrived(transit: arrival &- timestamp, inTime: false)
     return .late
   }
 
@@ -120,7 +120,7 @@ extension PlayoutBuffer {
     played = 0
     packetDuration = Int64(packet.duration)
     delay.timelineChanged()
-    delay.arrived(transit: packet.transit)
+    delay.arrived(transit: packet.transit, inTime: true)
     guard store.put(packet, payload: payload) else {
       statistics.refused &+= 1
       return .refused

@@ -33,18 +33,22 @@ public enum Fetch: Sendable {
 /// Packets in, in any order; a timeline out, in order, each packet at most once (RFC 3550 streams, any codec, 10…60 ms per
 /// packet).
 ///
-/// `insert` stores and measures. `fetch` is called as often as a tick needs audio, whatever the packets' length, and `adjustment`
+/// `insert` stores and measures. `fetch` is called as often as a tick needs audio, whatever the packets' length, and `decide`
 /// once per tick tells whether to play faster or slower. The consumer's tick is the clock. Audio that is missing when needed is
 /// waited for as long as nothing newer is there: the delay then grows by what was made up meanwhile, and shrinks again when the
 /// policy finds it too long.
 ///
-/// 45 KB, allocated at set-up; `insert`, `fetch` and `adjustment` allocate nothing. One thread at a time. Memory and delay are
+/// 45 KB, allocated at set-up; `insert`, `fetch` and `decide` allocate nothing. One thread at a time. Memory and delay are
 /// bounded by `Limits`; bytes from the network cannot make it trap.
 public struct PlayoutBuffer: ~Copyable {
   public let clockRateHz: UInt32
   public var policy: DelayPolicy
   public internal(set) var statistics = JitterStatistics()
 
+  /// As of the last `decide`: units of delay that no packet needs.
+  var excess: Int64 = 0
+  /// The greatest common divisor of packet and tick, and what it was computed for.
+  private var grain: (packet: Int64, tick: Int64, common: Int64) = (0, 0, 1)
   var store = PacketStore()
   var delay: ArrivalDelay
   let unitsPerMillisecond: Int64
@@ -77,7 +81,7 @@ public struct PlayoutBuffer: ~Copyable {
     self.policy = policy
     unitsPerMillisecond = Int64(rate / 1000)
     packetDuration = 20 * Int64(rate / 1000)
-    delay = ArrivalDelay(clockRateHz: rate, memoryPackets: policy.memoryPackets, quantile: policy.quantile)
+    delay = ArrivalDelay(clockRateHz: rate, memoryPackets: policy.memoryPackets, lossCost: policy.lossCost)
   }
 
   // MARK: Delay
@@ -87,14 +91,21 @@ public struct PlayoutBuffer: ~Copyable {
   ///   - pending: decoded units that will remain after this tick.
   ///   - tick: units of one tick.
   // HOT
-  public func adjustment(at now: Instant, pending: Int, tick: Int) -> Adjustment {
-    guard started else { return .none }
-    var (grain, other) = (packetDuration, Int64(tick))
-    while other > 0 { (grain, other) = (other, grain % other) }
+  public mutating func decide(at now: Instant, pending: Int, tick: Int) -> DelayDecision {
+    guard started else { return DelayDecision(adjustment: .none, tickShift: 0) }
+    if grain.packet != packetDuration || grain.tick != Int64(tick) { updateGrain(Int64(tick)) }
     let status = PlayoutStatus(
-      now: units(now), nextTimestamp: position, pending: Int64(pending), grain: grain, fastest: delay.recentMinimum,
+      now: units(now), nextTimestamp: position, pending: Int64(pending), grain: grain.common, fastest: delay.recentMinimum,
       slowest: delay.recentMaximum, spread: boundedSpread)
-    return policy.adjustment(status, unitsPerMillisecond: unitsPerMillisecond)
+    let decision = policy.decide(status, unitsPerMillisecond: unitsPerMillisecond)
+    excess = max(0, 0 &- decision.tickShift)
+    return decision
+  }
+
+  private mutating func updateGrain(_ tick: Int64) {
+    var (common, other) = (packetDuration, tick)
+    while other > 0 { (common, other) = (other, common % other) }
+    grain = (packetDuration, tick, common)
   }
 
   /// How long audio of `nextTimestamp − pending` has waited beyond the fastest packet's delay, in milliseconds; what listeners
@@ -118,7 +129,7 @@ public struct PlayoutBuffer: ~Copyable {
     source = nil
     candidate = nil
     started = false
-    waited = 0
+    (waited, excess) = (0, 0)
   }
 
   var boundedSpread: Int64 { min(delay.spread, Int64(Limits.delayMilliseconds) &* unitsPerMillisecond) }

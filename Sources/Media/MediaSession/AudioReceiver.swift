@@ -46,6 +46,10 @@ public struct AudioReceiver: ~Copyable {
   public let encoding: AudioEncoding
   public private(set) var statistics = AudioReceiverStatistics()
 
+  /// As of the last `pull`: the next ticks had better come later (1) or earlier (−1) than every 20 ms, so that neither packets wait
+  /// nor audio is stretched for it; 0 when they come just right.
+  public private(set) var tickShift = 0
+
   private var buffer: PlayoutBuffer
   private var decoder: AudioDecoder
   private var decoded: DecodedAudio
@@ -162,9 +166,12 @@ public struct AudioReceiver: ~Copyable {
 
   /// Makes the buffered delay what the policy wants, a pitch period at a time.
   private mutating func adjust(at now: Instant) {
+    tickShift = 0
     guard hasAudio, madeUp == 0 else { return }
     let pending = (decoded.count &- Self.tick) &* unitsPerSample
-    switch buffer.adjustment(at: now, pending: pending, tick: Self.tick &* unitsPerSample) {
+    let decision = buffer.decide(at: now, pending: pending, tick: Self.tick &* unitsPerSample)
+    tickShift = Int(decision.tickShift.signum())
+    switch decision.adjustment {
     case .none: break
     case .shrink(let units): shrink(upTo: units / unitsPerSample, at: now)
     case .grow(let units): grow(units / unitsPerSample)

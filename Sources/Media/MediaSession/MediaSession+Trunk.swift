@@ -74,7 +74,6 @@ extension MediaSession {
     guard downlink.relays else {
       insert(header, payload, into: &downlink.receiver, at: now)
       downlink.isPrimed = true
-      arrivals.arrived(at: now)
       return
     }
     guard legs[winner].isReady, payload.count <= Limits.packetBytes else { return output.drop(.tooLarge) }

@@ -51,7 +51,7 @@ public struct MediaSession: ~Copyable {
   /// Index of the leg that has the call, or −1.
   var winner = -1
   var trunk: TrunkLeg
-  var arrivals = ArrivalPhase()
+  private var phase = TickPhase()
   var downlink = Downlink()
   var uplink = Uplink()
   // Two frames of scratch; freed in deinit.
@@ -91,9 +91,11 @@ public struct MediaSession: ~Copyable {
   }
 
   /// Where in the 20 ms period of the caller's clock this session's tick should lie, if elsewhere than `current` (0…19 ms): asked
-  /// after
-  /// ticks. Just after the trunk's packets, so that what is transcoded does not wait.
-  public mutating func preferredPhase(current: Int) -> Int? { arrivals.verdict(current: current) }
+  /// once after each tick. As the trunk's jitter buffer wishes; the app's packets wait for the same tick.
+  public mutating func preferredPhase(current: Int) -> Int? {
+    let step = phase.step(downlink.relays ? 0 : downlink.receiver?.tickShift ?? 0)
+    return step == 0 ? nil : (current &+ step &+ 20) % 20
+  }
 
   /// The most Opus complexity that this session's thread has time for, 0…10; it holds from the next frame on, also for encoders made
   /// later, until it is set again. Costs nothing when it has not changed; the configured complexity is never exceeded.

@@ -3,6 +3,8 @@ import Bytes
 /// When each session's 20 ms tick is due: 20 slots of 1 ms, so that a thread's load is even. One thread.
 struct TickWheel {
   private var slots: [[Int]] = Array(repeating: [], count: Limits.tickSlots)
+  /// Moved to a slot that comes up before a period has nearly passed since their last tick: they wait for the round after.
+  private var moved: [(session: Int, slot: Int)] = []
   private var origin = Instant.zero
   /// Milliseconds since `origin` that have been run.
   private var position: Int64 = 0
@@ -19,8 +21,13 @@ struct TickWheel {
   }
 
   mutating func remove(_ session: Int, from slot: Int) {
-    guard let index = slots[slot].firstIndex(of: session) else { return }
-    slots[slot].remove(at: index)
+    if let index = slots[slot].firstIndex(of: session) {
+      slots[slot].remove(at: index)
+    } else if let index = moved.firstIndex(where: { $0.session == session }) {
+      moved.remove(at: index)
+    } else {
+      return
+    }
     count -= 1
   }
 
@@ -35,28 +42,55 @@ struct TickWheel {
     for later in 0..<Limits.tickSlots {
       let candidate = (home + later) % Limits.tickSlots
       if candidate == slot { return slot }
-      guard slots[candidate].count < crowded else { continue }
+      guard slots[candidate].count + moved.count(where: { $0.slot == candidate }) < crowded else { continue }
       slots[slot].remove(at: index)
-      slots[candidate].append(session)
+      // Its next tick comes up to half a period later or earlier than it would have; a slot's turn before that is not its.
+      let half = Limits.tickSlots / 2
+      let shift = (candidate - slot + half + Limits.tickSlots) % Limits.tickSlots - half
+      if ahead(slot) + shift >= Limits.tickSlots {
+        moved.append((session, candidate))
+      } else {
+        slots[candidate].append(session)
+      }
       return candidate
     }
     return slot
+  }
+
+  /// Slots until `slot` has its turn.
+  private func ahead(_ slot: Int) -> Int {
+    (slot - Int(position % Int64(Limits.tickSlots)) + Limits.tickSlots) % Limits.tickSlots
+  }
+
+  private func isOccupied(_ position: Int64) -> Bool {
+    let slot = Int(position % Int64(Limits.tickSlots))
+    return !slots[slot].isEmpty || (!moved.isEmpty && moved.contains { $0.slot == slot })
+  }
+
+  /// The slot at `position` has had its turn: who was moved there takes part from the next round on.
+  private mutating func pass() {
+    let slot = Int(position % Int64(Limits.tickSlots))
+    position += 1
+    guard !moved.isEmpty else { return }
+    for entry in moved where entry.slot == slot { slots[slot].append(entry.session) }
+    moved.removeAll { $0.slot == slot }
   }
 
   /// When the next occupied slot is due; nil without sessions.
   var nextDue: Instant? {
     guard count > 0 else { return nil }
     var ahead: Int64 = 0
-    while slots[Int((position + ahead) % Int64(Limits.tickSlots))].isEmpty { ahead += 1 }
+    while !isOccupied(position + ahead) { ahead += 1 }
     return Instant(nanoseconds: origin.nanoseconds + (position + ahead) * Self.step)
   }
 
-  /// The sessions of the next occupied slot, which counts as run.
+  /// The sessions of the next occupied slot, which counts as run; none if only moved ones wait there.
   mutating func take() -> [Int] {
     guard count > 0 else { return [] }
-    while slots[Int(position % Int64(Limits.tickSlots))].isEmpty { position += 1 }
-    defer { position += 1 }
-    return slots[Int(position % Int64(Limits.tickSlots))]
+    while !isOccupied(position) { pass() }
+    let due = slots[Int(position % Int64(Limits.tickSlots))]
+    pass()
+    return due
   }
 
   /// Leaves out all ticks before `now`; how many there were.
@@ -65,7 +99,7 @@ struct TickWheel {
     let target = (now - origin).nanoseconds / Self.step
     while position < target {
       left += slots[Int(position % Int64(Limits.tickSlots))].count
-      position += 1
+      pass()
     }
     return left
   }

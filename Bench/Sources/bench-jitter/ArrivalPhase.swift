@@ -1,11 +1,12 @@
 import Bytes
 
-/// When in the 20 ms period a leg's packets arrive, so that the tick can come just after them instead of up to 20 ms later.
+/// When in the 20 ms period packets arrive, so that the tick can come just after them instead of up to 20 ms later: what a thread
+/// around a peer that has no wish of its own would do.
 ///
 /// A verdict after the first second, then every 10 s, because two clocks drift apart by a period in minutes. Counts in 20 bins of
 /// 1 ms;
 /// no allocation.
-public struct ArrivalPhase: ~Copyable {
+struct ArrivalPhase: ~Copyable {
   private static let bins = 20
   private static let firstVerdict = 50
   private static let nextVerdict = 500
@@ -16,7 +17,7 @@ public struct ArrivalPhase: ~Copyable {
   private var total = 0
   private var wanted = ArrivalPhase.firstVerdict
 
-  public init() {
+  init() {
     counts = .allocate(capacity: Self.bins)
     counts.initialize(repeating: 0, count: Self.bins)
   }
@@ -24,13 +25,13 @@ public struct ArrivalPhase: ~Copyable {
 
   /// Counts a packet.
   // HOT
-  public mutating func arrived(at now: Instant) {
+  mutating func arrived(at now: Instant) {
     counts[Self.phase(now)] &+= 1
     total &+= 1
   }
 
   /// The best phase for a tick that now runs at `current`, when there is a verdict and it is worth moving.
-  public mutating func verdict(current: Int) -> Int? {
+  mutating func verdict(current: Int) -> Int? {
     guard total >= wanted else { return nil }
     var best = (phase: 0, wait: Int.max)
     for phase in 0..<Self.bins {
@@ -52,7 +53,7 @@ public struct ArrivalPhase: ~Copyable {
   }
 
   /// Which millisecond of the 20 ms period an instant lies in.
-  public static func phase(_ instant: Instant) -> Int {
+  static func phase(_ instant: Instant) -> Int {
     let milliseconds = instant.nanoseconds / 1_000_000
     return Int((milliseconds % 20 + 20) % 20)
   }

@@ -1,0 +1,1 @@
+../../../Tests/JitterBuffer/NetworkTraces.swift

@@ -1,0 +1,48 @@
+import Bytes
+import Testing
+
+@testable import MediaThreads
+
+@Suite struct TickMoveTests {
+  /// The times in milliseconds of the next ticks of a lone session; after the first it is moved by `step`.
+  private func ticks(movedBy step: Int, count: Int) -> [Int64] {
+    var wheel = TickWheel()
+    var slot = wheel.add(4, at: .zero)
+    var times: [Int64] = []
+    while times.count < count, let due = wheel.nextDue {
+      guard wheel.take() == [4] else { continue }
+      times.append(due.nanoseconds / 1_000_000)
+      if times.count == 1 { slot = wheel.move(4, from: slot, toPhase: (wheel.phase(of: slot) + step + 20) % 20) }
+    }
+    return times
+  }
+
+  @Test func `a session ticks every 20 ms`() { #expect(ticks(movedBy: 0, count: 4) == [0, 20, 40, 60]) }
+
+  @Test func `moved a millisecond later, the next tick comes after 21 ms, not after one`() {
+    #expect(ticks(movedBy: 1, count: 4) == [0, 21, 41, 61])
+  }
+
+  @Test func `moved a millisecond earlier, the next tick comes after 19 ms`() {
+    #expect(ticks(movedBy: -1, count: 4) == [0, 19, 39, 59])
+  }
+
+  @Test func `one that waits for its new slot can be removed`() {
+    var wheel = TickWheel()
+    let slot = wheel.add(4, at: .zero)
+    _ = wheel.take()
+    let moved = wheel.move(4, from: slot, toPhase: 3)
+    wheel.remove(4, from: moved)
+    #expect(wheel.nextDue == nil)
+    #expect(wheel.take().isEmpty)
+  }
+
+  @Test func `skipped time lets moved ones in`() {
+    var wheel = TickWheel()
+    let slot = wheel.add(4, at: .zero)
+    _ = wheel.take()
+    _ = wheel.move(4, from: slot, toPhase: 3)
+    #expect(wheel.skip(to: .zero + .milliseconds(30)) == 1)
+    #expect(wheel.nextDue == .zero + .milliseconds(43))
+  }
+}
