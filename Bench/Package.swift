@@ -42,6 +42,7 @@ let package = Package(
   dependencies: [.package(name: "trunkline", path: "..")],
   targets: [
     .target(name: "CMallocCount"),
+    .target(name: "CBenchNet"),
     .target(name: "BenchKit", dependencies: ["CMallocCount", media], swiftSettings: settings),
     netEQ,
     jitterPeers,
@@ -50,5 +51,6 @@ let package = Package(
     bench("media"),
     bench("jitter", [media, "JitterPeers"]),
     bench("quality", [media, "JitterPeers"]),
+    bench("threads", [mediaThreads, "CBenchNet"]),
   ],
   swiftLanguageModes: [.v6], cxxLanguageStandard: .cxx20)

@@ -53,8 +53,10 @@ extension MediaWorker {
     let sample = meter.take(at: now, running: running, reserved: Int(clamping: shared.sessions.value))
     let verdict = governor.take(sample)
     shared.load.set(verdict, load: governor.load)
+    shared.cpu.set(MonotonicClock.threadCPU().nanoseconds)
     guard verdict.ceiling != ceiling else { return }
     ceiling = verdict.ceiling
+    for slot in 0..<Limits.sessionsPerThread { entries[slot]?.pointee.session.limitComplexity(to: ceiling) }
   }
 
   /// A call of this slot is heard from now on.

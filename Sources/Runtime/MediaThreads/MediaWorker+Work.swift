@@ -35,6 +35,7 @@ extension MediaWorker {
     let entry = UnsafeMutablePointer<SessionEntry>.allocate(capacity: 1)
     entry.initialize(
       to: SessionEntry(session: MediaSession(id: id, setup: setup), sockets: sockets, tickSlot: ticks.add(slot, at: now)))
+    entry.pointee.session.limitComplexity(to: ceiling)
     entries[slot] = entry
     slotOf[id] = slot
     shared.metrics.sessions.add(1)

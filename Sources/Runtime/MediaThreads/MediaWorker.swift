@@ -38,7 +38,7 @@ struct MediaWorker: ~Copyable {
   /// Sessions whose audio flows.
   var running = 0
   var ceiling: Int
-  private var nextCPU = Instant.zero
+  private var nextDrops = Instant.zero
   private var armedFor = Instant.distantFuture
 
   init(_ shared: MediaWorkerShared) throws(SystemError) {
@@ -144,9 +144,8 @@ struct MediaWorker: ~Copyable {
   private mutating func finishTurn() {
     flush()
     if now >= meter.due { judgeLoad() }
-    guard now >= nextCPU else { return }
-    nextCPU = now + .seconds(1)
-    shared.cpu.set(MonotonicClock.threadCPU().nanoseconds)
+    guard now >= nextDrops else { return }
+    nextDrops = now + .seconds(1)
     countDrops()
   }
 

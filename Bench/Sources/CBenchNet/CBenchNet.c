@@ -1,0 +1,162 @@
+#define _GNU_SOURCE
+#include "CBenchNet.h"
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct sockaddr_in loopback(uint16_t port) {
+  struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port)};
+  a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return a;
+}
+
+int bn_udp(uint16_t *port) {
+  int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1, size = 1 << 20;
+  if (fd < 0) return -errno;
+  struct sockaddr_in a = loopback(0);
+  socklen_t length = sizeof a;
+  setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
+  setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+  if (bind(fd, (struct sockaddr *)&a, sizeof a) || getsockname(fd, (struct sockaddr *)&a, &length)) {
+    int error = errno;
+    close(fd);
+    return -error;
+  }
+  *port = ntohs(a.sin_port);
+  return fd;
+}
+
+long bn_receive(int fd, void *buffer, long room, int64_t *stamp, uint16_t *from) {
+  struct iovec v = {buffer, (size_t)room};
+  struct sockaddr_in a;
+  union { char bytes[128]; struct cmsghdr align; } control;
+  struct msghdr m = {.msg_name = &a, .msg_namelen = sizeof a, .msg_iov = &v, .msg_iovlen = 1,
+                     .msg_control = &control, .msg_controllen = sizeof control};
+  long n = recvmsg(fd, &m, MSG_DONTWAIT);
+  if (n < 0) return -1;
+  *from = ntohs(a.sin_port);
+  *stamp = 0;
+  for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c))
+    if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPNS) {
+      struct timespec t;
+      memcpy(&t, CMSG_DATA(c), sizeof t);
+      *stamp = t.tv_sec * 1000000000LL + t.tv_nsec;
+    }
+  return n;
+}
+
+long bn_send(int fd, const void *bytes, long count, uint16_t port) {
+  struct sockaddr_in a = loopback(port);
+  return sendto(fd, bytes, (size_t)count, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&a, sizeof a);
+}
+
+void bn_close(int fd) { close(fd); }
+int bn_exists(const char *path) { return access(path, X_OK) == 0; }
+void bn_pause(int64_t nanoseconds) { usleep((useconds_t)(nanoseconds / 1000)); }
+
+static int64_t clock_ns(clockid_t id) {
+  struct timespec t;
+  clock_gettime(id, &t);
+  return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+int64_t bn_realtime(void) { return clock_ns(CLOCK_REALTIME); }
+int64_t bn_monotonic(void) { return clock_ns(CLOCK_MONOTONIC); }
+
+int bn_poller(void) { return epoll_create1(EPOLL_CLOEXEC); }
+int bn_watch(int poller, int fd, uint32_t index) {
+  struct epoll_event e = {.events = EPOLLIN, .data.u32 = index};
+  return epoll_ctl(poller, EPOLL_CTL_ADD, fd, &e);
+}
+int bn_wait(int poller, uint32_t *indexes, int most, int64_t nanoseconds) {
+  struct epoll_event events[128];
+  if (most > 128) most = 128;
+  if (nanoseconds < 0) nanoseconds = 0;
+  struct timespec t = {nanoseconds / 1000000000, nanoseconds % 1000000000};
+  int n = epoll_pwait2(poller, events, most, &t, NULL);
+  for (int i = 0; i < n; i++) indexes[i] = events[i].data.u32;
+  return n;
+}
+
+int bn_pin(pid_t pid, int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  return sched_setaffinity(pid, sizeof set, &set);
+}
+int bn_cores(int *cpus, int most) {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set)) return 0;
+  int n = 0;
+  for (int i = 0; i < CPU_SETSIZE && n < most; i++)
+    if (CPU_ISSET(i, &set)) cpus[n++] = i;
+  return n;
+}
+
+int64_t bn_process_cpu(pid_t pid) {
+  char path[96];
+  snprintf(path, sizeof path, "/proc/%d/task", pid);
+  DIR *tasks = opendir(path);
+  if (!tasks) return 0;
+  int64_t sum = 0;
+  for (struct dirent *e; (e = readdir(tasks));) {
+    if (e->d_name[0] == '.') continue;
+    snprintf(path, sizeof path, "/proc/%d/task/%.20s/schedstat", pid, e->d_name);
+    FILE *f = fopen(path, "r");
+    long long used;
+    if (!f) continue;
+    if (fscanf(f, "%lld", &used) == 1) sum += used;
+    fclose(f);
+  }
+  closedir(tasks);
+  return sum;
+}
+
+long bn_process_resident(pid_t pid) {
+  char path[64];
+  long size, resident = 0;
+  snprintf(path, sizeof path, "/proc/%d/statm", pid);
+  FILE *f = fopen(path, "r");
+  if (!f) return 0;
+  if (fscanf(f, "%ld %ld", &size, &resident) != 2) resident = 0;
+  fclose(f);
+  return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+pid_t bn_spawn(const char *const *arguments, int cpu) {
+  pid_t pid = fork();
+  if (pid) return pid;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (cpu >= 0) bn_pin(0, cpu);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+  int null = open("/dev/null", O_RDWR);
+  dup2(null, 0);
+  dup2(null, 1);
+  dup2(null, 2);
+  execvp(arguments[0], (char *const *)arguments);
+  _exit(127);
+}
+
+void bn_end(pid_t pid) {
+  if (pid <= 0) return;
+  kill(pid, SIGTERM);
+  for (int i = 0; i < 200; i++) {
+    if (waitpid(pid, NULL, WNOHANG) == pid) return;
+    usleep(10000);
+  }
+  kill(pid, SIGKILL);
+  waitpid(pid, NULL, 0);
+}

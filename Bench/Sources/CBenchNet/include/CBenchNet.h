@@ -1,0 +1,34 @@
+#pragma once
+// Datagrams on loopback with the kernel's time of arrival, and what a process costs: for generators of calls.
+#include <stdint.h>
+#include <sys/types.h>
+
+/// A non-blocking UDP socket on 127.0.0.1 with arrival stamps; its port in *port. Below 0: -errno.
+int bn_udp(uint16_t *port);
+/// One datagram; its length, or -1 if there is none. *stamp: CLOCK_REALTIME in ns when the kernel took it.
+long bn_receive(int fd, void *buffer, long room, int64_t *stamp, uint16_t *from);
+/// To 127.0.0.1; the length, or -1.
+long bn_send(int fd, const void *bytes, long count, uint16_t port);
+void bn_close(int fd);
+int bn_exists(const char *path);
+void bn_pause(int64_t nanoseconds);
+int64_t bn_realtime(void);
+int64_t bn_monotonic(void);
+
+int bn_poller(void);
+int bn_watch(int poller, int fd, uint32_t index);
+/// Indexes of the sockets with something to read, at most `most`, after at most `nanoseconds`.
+int bn_wait(int poller, uint32_t *indexes, int most, int64_t nanoseconds);
+
+/// Binds the calling thread (pid 0) or a process to a core. 0 on success.
+int bn_pin(pid_t pid, int cpu);
+/// Cores this process may use.
+int bn_cores(int *cpus, int most);
+
+/// CPU time of all threads of a process in ns; 0 if it is gone. Its resident memory in KB.
+int64_t bn_process_cpu(pid_t pid);
+long bn_process_resident(pid_t pid);
+/// Starts a program with its output thrown away, bound to `cpu` if that is not negative; its pid, or below 0.
+pid_t bn_spawn(const char *const *arguments, int cpu);
+/// Ends a process by its pid and waits for it.
+void bn_end(pid_t pid);

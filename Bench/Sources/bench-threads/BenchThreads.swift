@@ -1,0 +1,78 @@
+import AudioCodecs
+import BenchKit
+import Bytes
+import CBenchNet
+import Glibc
+import SRTP
+
+/// `bench-threads [--small] [--only relay|bridge|handshakes] [--json]`: calls per core of the real media thread, beside rtpengine
+/// where it is installed and bare libopus, and what handshakes do to running calls.
+@main struct BenchThreads {
+  nonisolated static func main() {
+    Bench.main("threads") { bench in
+      let cores = Cores()
+      if cores.measured == nil { bench.progress("one core only: generator and media thread share it, times of packets say little") }
+      try RelayRows(bench, cores).run()
+      try BridgeRows(bench, cores).run()
+      try HandshakeRows(bench, cores).run()
+    }
+  }
+}
+
+/// A core for what is measured and one for who generates.
+struct Cores {
+  var measured: Int32?
+  var generator: Int32?
+  init() {
+    var cpus = [Int32](repeating: 0, count: 256)
+    guard bn_cores(&cpus, 256) >= 2 else { return }
+    (measured, generator) = (cpus[1], cpus[0])
+  }
+}
+
+/// What the calls say.
+enum Material {
+  /// 160 octets that begin with the time of sending.
+  static var relayed: CallMaterial {
+    let frames = [[UInt8]](repeating: [UInt8](repeating: 0x55, count: 160), count: 50)
+    return CallMaterial(trunk: frames, app: frames, stamps: true)
+  }
+
+  /// Talking without a pause: the frames of the demo speech that are no silence.
+  static func talk() -> [[Int16]] {
+    Speech.ticks().filter { tick in tick.reduce(0.0) { $0 + Double($1) * Double($1) } / 160 > 40_000 }
+  }
+
+  /// The same both ways, G.711 and Opus.
+  static func spoken(_ ticks: [[Int16]]) throws -> CallMaterial {
+    var opus = try AudioEncoder(encoding: .opus)
+    var ulaw = try AudioEncoder(encoding: .pcmu)
+    func frames(_ encoder: inout AudioEncoder) throws -> [[UInt8]] {
+      try ticks.map { tick in
+        var room = [UInt8](repeating: 0, count: 1_275)
+        var span = room.mutableSpan
+        return Array(room[..<(try encoder.encode(tick.span, into: &span))])
+      }
+    }
+    return CallMaterial(trunk: try frames(&ulaw), app: try frames(&opus), stamps: false)
+  }
+
+  /// CPU nanoseconds of one 20 ms frame through a bare encoder and a bare decoder: what nobody can go below.
+  static func bareOpus(_ ticks: [[Int16]], _ material: CallMaterial, rounds: Int) throws -> Double {
+    var encoder = try OpusEncoder()
+    var decoder = try OpusDecoder()
+    var packet = [UInt8](repeating: 0, count: 1_275)
+    var samples = [Int16](repeating: 0, count: 960)
+    let start = cpuNanoseconds()
+    for _ in 0..<rounds {
+      for index in ticks.indices {
+        var room = packet.mutableSpan
+        let (tick, coded) = (ticks[index], material.app[index])
+        _ = try encoder.encode(tick.span, into: &room)
+        var heard = samples.mutableSpan
+        _ = try decoder.decode(coded.span, into: &heard)
+      }
+    }
+    return Double(cpuNanoseconds() - start) / Double(rounds * ticks.count)
+  }
+}

@@ -1,0 +1,95 @@
+import BenchKit
+import CBenchNet
+
+/// Runs many calls from one thread: a step of 1 ms in which a twentieth of them speak, and receiving between the steps.
+struct CallGenerator {
+  struct Figures {
+    var sent = 0, received = 0
+    /// The call that lost most, each direction on its own: received of sent.
+    var worstShare = 1.0
+    /// Relayed: from sending to the peer's kernel. Else: behind the fastest packet of the same stream. In µs.
+    var transits: [Double] = []
+    /// How late this thread began its steps, in µs.
+    var ownLateness: [Double] = []
+    var seconds = 0.0
+    /// It could not keep its own time: the figures say little about who is measured.
+    var isVoid: Bool { quantile(ownLateness, 0.99) > 1_000 }
+  }
+
+  var calls: [CallPair]
+  var material: CallMaterial
+  /// Asked before every step while it measures; it may do work of its own, in small pieces.
+  var meanwhile: (() -> Void)?
+
+  /// - Parameters:
+  ///   - settle: seconds that are not counted.
+  ///   - atStart: called when counting begins, `atEnd` when it ends.
+  func run(seconds: Double, settle: Double, atStart: () -> Void, atEnd: () -> Void) throws -> Figures {
+    let poller = bn_poller()
+    defer { bn_close(poller) }
+    for (index, call) in calls.enumerated() {
+      bn_watch(poller, call.trunk, UInt32(2 * index))
+      bn_watch(poller, call.app, UInt32(2 * index + 1))
+    }
+    var figures = Figures()
+    let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 2_048, alignment: 16)
+    defer { room.deallocate() }
+    var ready = [UInt32](repeating: 0, count: 128)
+    let begin = bn_monotonic()
+    let (countFrom, end) = (begin + Int64(settle * 1e9), begin + Int64((settle + seconds) * 1e9))
+    var (step, due, counting) = (0, begin, false)
+    while due < end {
+      var now = bn_monotonic()
+      while now < due {
+        let count = bn_wait(poller, &ready, 128, due - now)
+        for index in ready.prefix(Int(max(0, count))) {
+          calls[Int(index / 2)].hear(atApp: index % 2 == 1, material, counting: counting, room)
+        }
+        now = bn_monotonic()
+      }
+      if !counting, due >= countFrom {
+        counting = true
+        for call in calls { (call.sentByTrunk, call.sentByApp) = (0, 0) }
+        atStart()
+      }
+      if counting { figures.ownLateness.append(Double(now - due) / 1_000) }
+      for index in stride(from: step % 20, to: calls.count, by: 20) { calls[index].speak(material, room) }
+      meanwhile?()
+      step += 1
+      due += 1_000_000
+      if bn_monotonic() - due > 500_000_000 { throw BenchError(text: "the generator cannot keep up with \(calls.count) calls") }
+    }
+    atEnd()
+    // What is still on its way.
+    let last = bn_monotonic() + 100_000_000
+    while bn_monotonic() < last {
+      let count = bn_wait(poller, &ready, 128, 10_000_000)
+      for index in ready.prefix(Int(max(0, count))) {
+        calls[Int(index / 2)].hear(atApp: index % 2 == 1, material, counting: true, room)
+      }
+    }
+    figures.seconds = seconds
+    gather(&figures)
+    return figures
+  }
+
+  private func gather(_ figures: inout Figures) {
+    for call in calls {
+      for (sent, heard) in [(call.sentByTrunk, call.toApp), (call.sentByApp, call.toTrunk)] {
+        figures.sent += sent
+        figures.received += min(sent, heard.count)
+        figures.worstShare = min(figures.worstShare, Double(heard.count) / Double(max(1, sent)))
+        let fastest = material.stamps ? 0 : heard.transits.min() ?? 0
+        figures.transits += heard.transits.map { Double($0 - fastest) / 1_000 }
+      }
+    }
+    figures.transits.sort()
+    figures.ownLateness.sort()
+  }
+}
+
+/// Of sorted values.
+func quantile(_ sorted: [Double], _ share: Double) -> Double {
+  guard !sorted.isEmpty else { return 0 }
+  return sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))]
+}

@@ -1,0 +1,99 @@
+import AudioCodecs
+import BenchKit
+import Bytes
+import CBenchNet
+import DTLS
+import MediaSession
+import MediaThreads
+import Platform
+import STUN
+import SRTP
+
+/// Our media threads in this process: one media thread and the DTLS thread, on a core of their own if there are two.
+final class PlaneUnderTest {
+  let plane: MediaPlane
+  private let identity: DTLSIdentity
+  private var next: UInt64 = 1
+  private var calls: [MediaSessionID] = []
+
+  init(cpu: Int32?, callers: Int32?, trunkPorts: ClosedRange<UInt16> = 20_000...31_999) throws {
+    identity = try DTLSIdentity()
+    var configuration = MediaPlaneConfiguration(
+      addresses: [.init(bind: .loopback)], threads: 1, appPort: 0, trunkPorts: trunkPorts)
+    // Nothing is refused and no encoder is held back: what a call costs is what is measured.
+    configuration.loadLimit = 16
+    // Threads begin on the core of who starts them.
+    if let cpu { _ = bn_pin(0, cpu) }
+    plane = try MediaPlane(configuration: configuration, identity: try DTLSIdentity()) { _ in }
+    if let callers { _ = bn_pin(0, callers) }
+  }
+
+  deinit { plane.stop() }
+
+  func endCalls() {
+    for id in calls { plane.send(.close(id)) }
+    calls = []
+  }
+
+  /// Connects calls, many at a time, as apps do: a check that nominates, a handshake, then the connect.
+  func connect(_ pairs: [CallPair], app encoding: AudioEncoding) throws {
+    let dialling = try pairs.map { try Dialling(self, $0, encoding) }
+    let end = MonotonicClock.now() + .seconds(30)
+    while dialling.contains(where: { !$0.isDone }) {
+      for call in dialling { try call.advance() }
+      guard MonotonicClock.now() < end else { throw BenchError(text: "calls were not connected within 30 s") }
+      bn_pause(200_000)
+    }
+    for call in dialling { call.open() }
+    calls += dialling.map(\.session)
+  }
+
+  /// A new call's reservation and identity.
+  func reserve() throws -> (MediaSessionID, MediaReservation) {
+    let id = MediaSessionID(raw: next)
+    next += 1
+    return (id, try plane.reserve(session: id, user: "user\(id.raw)", toward: nil))
+  }
+
+  var client: DTLSIdentity { identity }
+
+  // MARK: what the plane counts
+
+  private func family(_ name: String) -> [MetricSample] { plane.metrics.families.first { $0.name == name }?.snapshot() ?? [] }
+
+  /// CPU seconds of a thread, as of its last look at itself (100 ms).
+  func cpuSeconds(of thread: String) -> Double {
+    for sample in family("trunkline_media_thread_cpu_seconds_total") where sample.labels == [thread] {
+      if case .number(let value) = sample.value { return value }
+    }
+    return 0
+  }
+
+  func count(_ name: String, _ label: String) -> Int {
+    for sample in family(name) where sample.labels == [label] { if case .integer(let value) = sample.value { return Int(value) } }
+    return 0
+  }
+
+  var tickLateness: HistogramSnapshot? {
+    for sample in family("trunkline_media_tick_lateness_seconds") { if case .histogram(let snapshot) = sample.value { return snapshot } }
+    return nil
+  }
+}
+
+extension HistogramSnapshot {
+  /// The quantile of what came after `before`, between the bounds of its bucket, in µs.
+  func quantileMicroseconds(_ share: Double, since before: HistogramSnapshot) -> Double {
+    let grown = zip(counts, before.counts).map { Double($0 &- $1) }
+    let wanted = grown.reduce(0, +) * share
+    var sum = 0.0
+    for (index, count) in grown.enumerated() where count > 0 {
+      if sum + count >= wanted {
+        let low = index > 0 ? bounds[index - 1] : 0
+        let high = index < bounds.count ? bounds[index] : bounds[bounds.count - 1] * 2
+        return (low + (high - low) * (wanted - sum) / count) * 1e6
+      }
+      sum += count
+    }
+    return 0
+  }
+}

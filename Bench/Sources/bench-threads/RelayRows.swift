@@ -1,0 +1,78 @@
+import AudioCodecs
+import BenchKit
+import CBenchNet
+
+/// RTP ↔ SRTP without transcoding: calls per core, packets per core, and the delay a packet gets.
+struct RelayRows {
+  let bench: Bench
+  let cores: Cores
+  init(_ bench: Bench, _ cores: Cores) { (self.bench, self.cores) = (bench, cores) }
+
+  func run() throws {
+    guard ["relay: calls per core", "relay: packets per second and core", "relay: added delay p50, 100 calls", "relay: added delay p99, 100 calls"]
+      .contains(where: bench.wants)
+    else { return }
+    try capacity()
+    try delay()
+  }
+
+  private func capacity() throws {
+    let calls = bench.isSmall ? 40 : 800
+    bench.progress("relay: \(calls) calls through our media thread")
+    let ours = try Ours(cores).measure(calls, .pcmu, Material.relayed, seconds: bench.isSmall ? 0.6 : 5)
+    let theirs = try Theirs.measure(bench, cores, bench.isSmall ? 20 : 200, transcodes: false, Material.relayed)
+    let note = ours.note
+    bench.add(
+      BenchRow(
+        "relay: calls per core", unit: "calls/core", ours: BenchFigure("ours", ours.callsPerCore), peers: theirs.map { [BenchFigure("rtpengine", $0.callsPerCore)] } ?? [],
+        goal: .atLeast(2_700), note: note))
+    bench.add(
+      BenchRow(
+        "relay: packets per second and core", unit: "packets/s", ours: BenchFigure("ours", ours.callsPerCore * 100),
+        peers: theirs.map { [BenchFigure("rtpengine", $0.callsPerCore * 100)] } ?? [], note: note))
+  }
+
+  private func delay() throws {
+    let calls = bench.isSmall ? 20 : 100
+    bench.progress("relay: added delay at \(calls) calls")
+    let ours = try Ours(cores).measure(calls, .pcmu, Material.relayed, seconds: bench.isSmall ? 0.6 : 5)
+    let theirs = try Theirs.measure(bench, cores, calls, transcodes: false, Material.relayed)
+    for (name, share, goal) in [("p50", 0.5, 25.0), ("p99", 0.99, 100.0)] {
+      bench.add(
+        BenchRow(
+          "relay: added delay \(name), 100 calls", unit: "µs", ours: BenchFigure("ours", quantile(ours.figures.transits, share)),
+          peers: theirs.map { [BenchFigure("rtpengine", quantile($0.figures.transits, share))] } ?? [], goal: .atMost(goal),
+          note: ours.note))
+    }
+  }
+}
+
+/// A run through whoever is measured.
+struct Measured {
+  var figures: CallGenerator.Figures
+  var callsPerCore: Double
+  var note: String {
+    let kept = "\(fixed(figures.worstShare * 100, 2)) % of the worst call's packets"
+    let late = "generator late p99 \(fixed(quantile(figures.ownLateness, 0.99), 0)) µs"
+    return kept + ", " + late + (figures.isVoid ? ": VOID" : "")
+  }
+}
+
+/// Our media threads.
+struct Ours {
+  let cores: Cores
+  init(_ cores: Cores) { self.cores = cores }
+
+  func measure(_ calls: Int, _ encoding: AudioEncoding, _ material: CallMaterial, seconds: Double) throws -> Measured {
+    let test = try PlaneUnderTest(cpu: cores.measured, callers: cores.generator)
+    let pairs = try (0..<calls).map { try CallPair($0) }
+    try test.connect(pairs, app: encoding)
+    let generator = CallGenerator(calls: pairs, material: material)
+    var used = (0.0, 0.0)
+    let figures = try generator.run(
+      seconds: seconds, settle: 1.3, atStart: { used.0 = test.cpuSeconds(of: "media-0") },
+      atEnd: { used.1 = test.cpuSeconds(of: "media-0") })
+    test.endCalls()
+    return Measured(figures: figures, callsPerCore: Double(calls) * seconds / max(1e-9, used.1 - used.0))
+  }
+}
