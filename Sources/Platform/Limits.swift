@@ -2,6 +2,8 @@
 enum Limits {
   /// The kernel keeps 15 bytes of a thread's name.
   static let threadNameBytes = 15
+  /// Of threads that must run as soon as they wake; the lowest there is, below the kernel's own.
+  static let realtimePriority: Int32 = 1
   /// Events taken from epoll in one turn of a loop.
   static let eventsPerTurn = 128
   /// Closures waiting for a loop; a post beyond that is refused and counted.

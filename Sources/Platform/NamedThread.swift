@@ -25,11 +25,23 @@ public final class NamedThread: Sendable {
     self.handle = Mutex(handle)
   }
 
-  /// Starts `body` on a new thread. `nice` and `cpu` are tried in the thread and a refusal is logged, not thrown.
+  /// How the kernel is to treat a thread beside others.
+  public enum Scheduling: Sendable {
+    case usual
+    /// Runs as soon as it wakes, before every thread of the usual kind, also those of other sessions, where `nice` says nothing
+    /// (sched(7), autogroup). Only for threads that sleep often. Where it is not permitted, `nice` remains.
+    case realtime
+    /// Never takes a core from a thread that has just woken up.
+    case batch
+  }
+
+  /// Starts `body` on a new thread. `scheduling`, `nice` and `cpu` are tried in the thread and a refusal is logged, not thrown.
   public static func start(
-    name: String, nice: Int32? = nil, cpu: Int32? = nil, logger: Logger? = nil, body: @escaping @Sendable () -> Void
+    name: String, scheduling: Scheduling = .usual, nice: Int32? = nil, cpu: Int32? = nil, logger: Logger? = nil,
+    body: @escaping @Sendable () -> Void
   ) throws(SystemError) -> NamedThread {
-    let start = Start(name: String(name.prefix(Limits.threadNameBytes)), nice: nice, cpu: cpu, logger: logger, body: body)
+    let start = Start(
+      name: String(name.prefix(Limits.threadNameBytes)), scheduling: scheduling, nice: nice, cpu: cpu, logger: logger, body: body)
     let box = Unmanaged.passRetained(start)
     var thread = pthread_t()
     live.add(1)
@@ -67,18 +79,24 @@ public final class NamedThread: Sendable {
 
 private final class Start: Sendable {
   let name: String
+  let scheduling: NamedThread.Scheduling
   let nice: Int32?
   let cpu: Int32?
   let logger: Logger?
   let body: @Sendable () -> Void
 
-  init(name: String, nice: Int32?, cpu: Int32?, logger: Logger?, body: @escaping @Sendable () -> Void) {
-    (self.name, self.nice, self.cpu, self.logger, self.body) = (name, nice, cpu, logger, body)
+  init(
+    name: String, scheduling: NamedThread.Scheduling, nice: Int32?, cpu: Int32?, logger: Logger?,
+    body: @escaping @Sendable () -> Void
+  ) {
+    (self.name, self.scheduling, self.nice, self.cpu, self.logger) = (name, scheduling, nice, cpu, logger)
+    self.body = body
   }
 
   func run() {
     _ = clx_set_thread_name(name)
     ProcessSignals.blockAsynchronous()
+    schedule()
     if let nice, setpriority(__priority_which_t(PRIO_PROCESS.rawValue), id_t(clx_thread_id()), nice) != 0 {
       logger?.notice("thread priority refused", metadata: ["thread": "\(name)", "nice": "\(nice)", "errno": "\(errno)"])
     }
@@ -86,6 +104,19 @@ private final class Start: Sendable {
       logger?.notice("thread affinity refused", metadata: ["thread": "\(name)", "cpu": "\(cpu)"])
     }
     body()
+  }
+
+  private func schedule() {
+    let result: Int32 =
+      switch scheduling {
+      case .usual: 0
+      case .realtime: clx_set_realtime(Limits.realtimePriority)
+      case .batch: clx_set_batch()
+      }
+    guard result != 0 else { return }
+    let code = errno
+    logger?.notice(
+      "thread scheduling refused", metadata: ["thread": "\(name)", "wanted": "\(scheduling)", "errno": "\(code)"])
   }
 }
 

@@ -95,6 +95,10 @@ int bn_pin(pid_t pid, int cpu) {
   CPU_SET(cpu, &set);
   return sched_setaffinity(pid, sizeof set, &set);
 }
+int bn_hurry(void) {
+  struct sched_param parameter = {.sched_priority = 1};
+  return sched_setscheduler(0, SCHED_FIFO, &parameter);
+}
 int bn_cores(int *cpus, int most) {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set)) return 0;
@@ -139,6 +143,7 @@ pid_t bn_spawn(const char *const *arguments, int cpu) {
   if (pid) return pid;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (cpu >= 0) bn_pin(0, cpu);
+  bn_hurry();
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);

@@ -11,6 +11,8 @@ import SRTP
   nonisolated static func main() {
     Bench.main("threads") { bench in
       let cores = Cores()
+      // On a machine that others use, too, times are those of the scheduler otherwise.
+      if bn_hurry() != 0 { bench.progress("no permission for real-time scheduling: what else runs here is in the times") }
       if cores.measured == nil { bench.progress("one core only: generator and media thread share it, times of packets say little") }
       try RelayRows(bench, cores).run()
       try BridgeRows(bench, cores).run()

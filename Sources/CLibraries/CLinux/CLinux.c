@@ -23,3 +23,11 @@ int clx_set_affinity(int cpu) {
   return pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
 int clx_thread_id(void) { return (int)syscall(SYS_gettid); }
+int clx_set_realtime(int priority) {
+  struct sched_param parameter = {.sched_priority = priority};
+  return sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &parameter);
+}
+int clx_set_batch(void) {
+  struct sched_param parameter = {.sched_priority = 0};
+  return sched_setscheduler(0, SCHED_BATCH, &parameter);
+}

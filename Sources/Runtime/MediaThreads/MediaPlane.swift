@@ -83,7 +83,9 @@ public final class MediaPlane: Sendable {
   private func start(_ identity: DTLSIdentity, _ logger: Logger?) throws(SystemError) {
     do throws(SystemError) {
       for worker in workers {
-        let thread = try NamedThread.start(name: "media-\(worker.index)", nice: -10, logger: logger) {
+        let thread = try NamedThread.start(
+          name: "media-\(worker.index)", scheduling: configuration.isRealtime ? .realtime : .usual, nice: -10, logger: logger
+        ) {
           do throws(SystemError) {
             var run = try MediaWorker(worker)
             run.run()
@@ -92,7 +94,7 @@ public final class MediaPlane: Sendable {
         state.withLock { $0.threads.append(thread) }
       }
       let (mailbox, metrics) = (handshakes, metrics)
-      let thread = try NamedThread.start(name: "dtls-0", logger: logger) {
+      let thread = try NamedThread.start(name: "dtls-0", scheduling: .batch, nice: 5, logger: logger) {
         var run = HandshakeWorker(identity: identity, mailbox: mailbox, metrics: metrics)
         run.run()
       }

@@ -16,6 +16,9 @@ public struct MediaPlaneConfiguration: Sendable {
   /// RTP on the even ports, RTCP on the next odd one.
   public var trunkPorts: ClosedRange<UInt16>
   public var opusComplexity: Int
+  /// Media threads run before all others of the machine where that is permitted (SCHED_FIFO). They never use more of their core
+  /// than `loadLimit`, so others are not starved.
+  public var isRealtime = true
   /// Share of a core that one media thread may fill with calls, 0…1; beyond it calls are refused (`LoadGovernor`).
   public var loadLimit: Double = Limits.loadLimit
   /// What a call is taken to cost until calls have been measured, as a share of a core; nil: an encoder is timed at the start.
