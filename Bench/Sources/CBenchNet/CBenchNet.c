@@ -74,6 +74,11 @@ static int64_t clock_ns(clockid_t id) {
 int64_t bn_realtime(void) { return clock_ns(CLOCK_REALTIME); }
 int64_t bn_monotonic(void) { return clock_ns(CLOCK_MONOTONIC); }
 
+void bn_sleep(int64_t until) {
+  struct timespec t = {until / 1000000000, until % 1000000000};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR) {}
+}
+
 int bn_poller(void) { return epoll_create1(EPOLL_CLOEXEC); }
 int bn_watch(int poller, int fd, uint32_t index) {
   struct epoll_event e = {.events = EPOLLIN, .data.u32 = index};
@@ -95,8 +100,8 @@ int bn_pin(pid_t pid, int cpu) {
   CPU_SET(cpu, &set);
   return sched_setaffinity(pid, sizeof set, &set);
 }
-int bn_hurry(void) {
-  struct sched_param parameter = {.sched_priority = 1};
+int bn_hurry(int priority) {
+  struct sched_param parameter = {.sched_priority = priority};
   return sched_setscheduler(0, SCHED_FIFO, &parameter);
 }
 int bn_cores(int *cpus, int most) {
@@ -143,7 +148,7 @@ pid_t bn_spawn(const char *const *arguments, int cpu) {
   if (pid) return pid;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (cpu >= 0) bn_pin(0, cpu);
-  bn_hurry();
+  bn_hurry(1);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);

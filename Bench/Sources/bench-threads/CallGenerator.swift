@@ -39,14 +39,10 @@ struct CallGenerator {
     let (countFrom, end) = (begin + Int64(settle * 1e9), begin + Int64((settle + seconds) * 1e9))
     var (step, due, counting) = (0, begin, false)
     while due < end {
-      var now = bn_monotonic()
-      while now < due {
-        let count = bn_wait(poller, &ready, 128, due - now)
-        for index in ready.prefix(Int(max(0, count))) {
-          calls[Int(index / 2)].hear(atApp: index % 2 == 1, material, counting: counting, room)
-        }
-        now = bn_monotonic()
-      }
+      // Asleep until the step: the kernel stamps what arrives, and whoever sends to a sleeper that waits for it pays for the waking.
+      bn_sleep(due)
+      let now = bn_monotonic()
+      hear(poller, &ready, counting, room)
       if !counting, due >= countFrom {
         counting = true
         for call in calls { (call.sentByTrunk, call.sentByApp) = (0, 0) }
@@ -63,14 +59,23 @@ struct CallGenerator {
     // What is still on its way.
     let last = bn_monotonic() + 100_000_000
     while bn_monotonic() < last {
-      let count = bn_wait(poller, &ready, 128, 10_000_000)
-      for index in ready.prefix(Int(max(0, count))) {
-        calls[Int(index / 2)].hear(atApp: index % 2 == 1, material, counting: true, room)
-      }
+      bn_pause(1_000_000)
+      hear(poller, &ready, true, room)
     }
     figures.seconds = seconds
     gather(&figures)
     return figures
+  }
+
+  /// All that has come.
+  private func hear(_ poller: Int32, _ ready: inout [UInt32], _ counting: Bool, _ room: UnsafeMutableRawBufferPointer) {
+    while true {
+      let count = Int(max(0, bn_wait(poller, &ready, 128, 0)))
+      for index in ready.prefix(count) {
+        calls[Int(index / 2)].hear(atApp: index % 2 == 1, material, counting: counting, room)
+      }
+      if count < 128 { return }
+    }
   }
 
   private func gather(_ figures: inout Figures) {

@@ -16,7 +16,7 @@ struct HandshakeRows {
     let names = ["handshakes: tick lateness p99 of running calls", "handshakes: completed per second", "handshakes: calls' lateness p99"]
     guard names.contains(where: bench.wants) else { return }
     let seconds = bench.isSmall ? 1.0 : 6.0
-    let test = try PlaneUnderTest(cpu: cores.measured, callers: cores.generator)
+    let test = try PlaneUnderTest(cores)
     let pairs = try (0..<(bench.isSmall ? 10 : 50)).map { try CallPair($0) }
     try test.connect(pairs, app: .opus)
     bench.progress("handshakes: \(Self.perSecond) a second beside \(pairs.count) transcoded calls")

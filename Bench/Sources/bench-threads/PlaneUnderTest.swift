@@ -16,16 +16,16 @@ final class PlaneUnderTest {
   private var next: UInt64 = 1
   private var calls: [MediaSessionID] = []
 
-  init(cpu: Int32?, callers: Int32?, trunkPorts: ClosedRange<UInt16> = 20_000...31_999) throws {
+  init(_ cores: Cores) throws {
     identity = try DTLSIdentity()
     var configuration = MediaPlaneConfiguration(
-      addresses: [.init(bind: .loopback)], threads: 1, appPort: 0, trunkPorts: trunkPorts)
+      addresses: [.init(bind: .loopback)], threads: 1, appPort: 0, trunkPorts: 20_000...31_999)
     // Nothing is refused and no encoder is held back: what a call costs is what is measured.
-    configuration.loadLimit = 16
+    configuration.loadLimit = 1_000
     // Threads begin on the core of who starts them.
-    if let cpu { _ = bn_pin(0, cpu) }
+    if let cpu = cores.measured { _ = bn_pin(0, cpu) }
     plane = try MediaPlane(configuration: configuration, identity: try DTLSIdentity()) { _ in }
-    if let callers { _ = bn_pin(0, callers) }
+    if let cpu = cores.generator { _ = bn_pin(0, cpu) }
   }
 
   deinit { plane.stop() }

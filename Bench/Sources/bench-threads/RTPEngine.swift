@@ -13,7 +13,7 @@ final class RTPEngine {
   static let path = "/usr/bin/rtpengine"
   static var isInstalled: Bool { bn_exists(path) != 0 }
 
-  init(cpu: Int32?) throws {
+  init(_ cores: Cores) throws {
     var own: UInt16 = 0
     control = bn_udp(&own)
     var free: UInt16 = 0
@@ -34,7 +34,7 @@ final class RTPEngine {
       pointers.append(UnsafePointer(copy))
     }
     pointers.append(nil)
-    pid = bn_spawn(&pointers, cpu ?? -1)
+    pid = bn_spawn(&pointers, cores.measured ?? -1)
     for copy in copies { copy.deallocate() }
     guard pid > 0 else { throw BenchError(text: "rtpengine could not be started") }
     for _ in 0..<50 { if (try? ask(["command": "ping"])) != nil { return } }
@@ -200,7 +200,8 @@ enum Theirs {
       return nil
     }
     bench.progress("rtpengine: \(calls) calls, \(transcodes ? "transcoded" : "relayed")")
-    let engine = try RTPEngine(cpu: cores.measured)
+    let engine = try RTPEngine(cores)
+    if let cpu = cores.generator { _ = bn_pin(0, cpu) }
     let pairs = try (0..<calls).map { try CallPair($0) }
     for (number, pair) in pairs.enumerated() { try engine.connect(pair, number, transcodes: transcodes) }
     let seconds = bench.isSmall ? 0.6 : 4.0

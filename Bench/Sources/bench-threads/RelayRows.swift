@@ -17,10 +17,10 @@ struct RelayRows {
   }
 
   private func capacity() throws {
-    let calls = bench.isSmall ? 40 : 800
+    let calls = bench.isSmall ? 40 : 400
     bench.progress("relay: \(calls) calls through our media thread")
-    let ours = try Ours(cores).measure(calls, .pcmu, Material.relayed, seconds: bench.isSmall ? 0.6 : 5)
-    let theirs = try Theirs.measure(bench, cores, bench.isSmall ? 20 : 200, transcodes: false, Material.relayed)
+    let ours = try Ours(cores.inBatches).measure(calls, .pcmu, Material.relayed, seconds: bench.isSmall ? 0.6 : 5)
+    let theirs = try Theirs.measure(bench, cores.inBatches, bench.isSmall ? 20 : 100, transcodes: false, Material.relayed)
     let note = ours.note
     bench.add(
       BenchRow(
@@ -64,7 +64,7 @@ struct Ours {
   init(_ cores: Cores) { self.cores = cores }
 
   func measure(_ calls: Int, _ encoding: AudioEncoding, _ material: CallMaterial, seconds: Double) throws -> Measured {
-    let test = try PlaneUnderTest(cpu: cores.measured, callers: cores.generator)
+    let test = try PlaneUnderTest(cores)
     let pairs = try (0..<calls).map { try CallPair($0) }
     try test.connect(pairs, app: encoding)
     let generator = CallGenerator(calls: pairs, material: material)
