@@ -31,8 +31,6 @@ public final class NamedThread: Sendable {
     /// Runs as soon as it wakes, before every thread of the usual kind, also those of other sessions, where `nice` says nothing
     /// (sched(7), autogroup). Only for threads that sleep often. Where it is not permitted, `nice` remains.
     case realtime
-    /// Never takes a core from a thread that has just woken up.
-    case batch
   }
 
   /// Starts `body` on a new thread. `scheduling`, `nice` and `cpu` are tried in the thread and a refusal is logged, not thrown.
@@ -111,7 +109,6 @@ private final class Start: Sendable {
       switch scheduling {
       case .usual: 0
       case .realtime: clx_set_realtime(Limits.realtimePriority)
-      case .batch: clx_set_batch()
       }
     guard result != 0 else { return }
     let code = errno

@@ -100,9 +100,12 @@ int bn_pin(pid_t pid, int cpu) {
   CPU_SET(cpu, &set);
   return sched_setaffinity(pid, sizeof set, &set);
 }
-int bn_hurry(int priority) {
+static int hurry(int priority, int flags) {
   struct sched_param parameter = {.sched_priority = priority};
-  return sched_setscheduler(0, SCHED_FIFO, &parameter);
+  return sched_setscheduler(0, SCHED_FIFO | flags, &parameter);
+}
+int bn_hurry(int priority) {
+  return hurry(priority, SCHED_RESET_ON_FORK);
 }
 int bn_cores(int *cpus, int most) {
   cpu_set_t set;
@@ -148,7 +151,7 @@ pid_t bn_spawn(const char *const *arguments, int cpu) {
   if (pid) return pid;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (cpu >= 0) bn_pin(0, cpu);
-  bn_hurry(1);
+  hurry(1, 0);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);

@@ -3,6 +3,7 @@ import BenchKit
 import Bytes
 import CBenchNet
 import Platform
+import Synchronization
 
 /// 400 handshakes a second beside running calls, media thread and DTLS thread on one core: how late are the calls' ticks, and are
 /// the handshakes done?
@@ -20,10 +21,11 @@ struct HandshakeRows {
     let pairs = try (0..<(bench.isSmall ? 10 : 50)).map { try CallPair($0) }
     try test.connect(pairs, app: .opus)
     bench.progress("handshakes: \(Self.perSecond) a second beside \(pairs.count) transcoded calls")
-    let quiet = try measure(test, pairs, seconds: bench.isSmall ? 0.5 : 3, storm: nil)
-    let storm = Storm(test, perSecond: Self.perSecond)
+    let quiet = try measure(test, pairs, seconds: bench.isSmall ? 0.5 : 3)
+    let storm = try Storm(test, perSecond: Self.perSecond)
     let done = test.count("trunkline_dtls_handshakes_total", "completed")
-    let stormy = try measure(test, pairs, seconds: seconds, storm: storm)
+    let stormy = try measure(test, pairs, seconds: seconds)
+    storm.end()
     let completed = Double(test.count("trunkline_dtls_handshakes_total", "completed") - done) / (seconds + 1)
     let note = "\(fixed(quiet.tick, 0)) µs without handshakes; " + stormy.note
     bench.add(BenchRow(names[0], unit: "µs", ours: BenchFigure("ours", stormy.tick), goal: .atMost(1_000), note: note))
@@ -34,7 +36,6 @@ struct HandshakeRows {
     bench.add(
       BenchRow(
         names[2], unit: "µs", ours: BenchFigure("ours", stormy.lateness), note: "\(fixed(quiet.lateness, 0)) µs without handshakes"))
-    storm.end()
     test.endCalls()
   }
 
@@ -43,10 +44,9 @@ struct HandshakeRows {
     var note = ""
   }
 
-  private func measure(_ test: PlaneUnderTest, _ pairs: [CallPair], seconds: Double, storm: Storm?) throws -> Outcome {
+  private func measure(_ test: PlaneUnderTest, _ pairs: [CallPair], seconds: Double) throws -> Outcome {
     for pair in pairs { (pair.toApp, pair.toTrunk) = (.init(), .init()) }
-    var generator = CallGenerator(calls: pairs, material: try Material.spoken(Material.talk()))
-    generator.meanwhile = storm.map { storm in { storm.advance() } }
+    let generator = CallGenerator(calls: pairs, material: try Material.spoken(Material.talk()))
     var (ticks, used) = (test.tickLateness, 0.0)
     var out = Outcome()
     let figures = try generator.run(
@@ -62,17 +62,31 @@ struct HandshakeRows {
   }
 }
 
-/// Apps that come and go: each makes one handshake and its call is closed.
-final class Storm {
+/// Apps that come and go, on a thread of their own beside the generator: each makes one handshake and its call is closed.
+///
+/// Unchecked: `begun` and `failed` are read after `end`, everything else belongs to the thread.
+final class Storm: @unchecked Sendable {
   private(set) var begun = 0, failed = 0
   private let test: PlaneUnderTest
   private let perSecond: Int
   private let start = MonotonicClock.now()
+  private let isOver = Atomic<Bool>(false)
   private var running: [(dialling: Dialling, since: Instant)] = []
+  private var thread: NamedThread?
 
-  init(_ test: PlaneUnderTest, perSecond: Int) { (self.test, self.perSecond) = (test, perSecond) }
+  init(_ test: PlaneUnderTest, perSecond: Int) throws {
+    (self.test, self.perSecond) = (test, perSecond)
+    // Begins where it is started, beside the generator; real-time scheduling is not inherited.
+    thread = try NamedThread.start(name: "storm", scheduling: .realtime) { [self] in
+      while !isOver.load(ordering: .relaxed) {
+        advance()
+        bn_pause(500_000)
+      }
+      for entry in running { entry.dialling.close() }
+    }
+  }
 
-  func advance() {
+  private func advance() {
     let now = MonotonicClock.now()
     let due = Int((now - start).inSeconds * Double(perSecond))
     while begun < due {
@@ -85,12 +99,15 @@ final class Storm {
     }
     for (dialling, _) in running { try? dialling.advance() }
     running.removeAll { entry in
-      let isOver = now - entry.since > .seconds(3)
-      if isOver { failed += 1 }
-      if entry.dialling.isDone || isOver { entry.dialling.close() }
-      return entry.dialling.isDone || isOver
+      let isLate = now - entry.since > .seconds(3)
+      if isLate { failed += 1 }
+      if entry.dialling.isDone || isLate { entry.dialling.close() }
+      return entry.dialling.isDone || isLate
     }
   }
 
-  func end() { for entry in running { entry.dialling.close() } }
+  func end() {
+    isOver.store(true, ordering: .relaxed)
+    thread?.join()
+  }
 }

@@ -10,7 +10,9 @@ import STUN
 import SRTP
 
 /// Our media threads in this process: one media thread and the DTLS thread, on a core of their own if there are two.
-final class PlaneUnderTest {
+///
+/// Unchecked: one thread at a time reserves; `plane` may be used from any.
+final class PlaneUnderTest: @unchecked Sendable {
   let plane: MediaPlane
   private let identity: DTLSIdentity
   private var next: UInt64 = 1

@@ -27,7 +27,3 @@ int clx_set_realtime(int priority) {
   struct sched_param parameter = {.sched_priority = priority};
   return sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &parameter);
 }
-int clx_set_batch(void) {
-  struct sched_param parameter = {.sched_priority = 0};
-  return sched_setscheduler(0, SCHED_BATCH, &parameter);
-}

@@ -94,7 +94,7 @@ public final class MediaPlane: Sendable {
         state.withLock { $0.threads.append(thread) }
       }
       let (mailbox, metrics) = (handshakes, metrics)
-      let thread = try NamedThread.start(name: "dtls-0", scheduling: .batch, nice: 5, logger: logger) {
+      let thread = try NamedThread.start(name: "dtls-0", logger: logger) {
         var run = HandshakeWorker(identity: identity, mailbox: mailbox, metrics: metrics)
         run.run()
       }

@@ -24,7 +24,8 @@ int bn_wait(int poller, uint32_t *indexes, int most, int64_t nanoseconds);
 
 /// Binds the calling thread (pid 0) or a process to a core. 0 on success.
 int bn_pin(pid_t pid, int cpu);
-/// Runs the calling thread before all usual ones, and before those of a lower priority, if permitted. 0 on success.
+/// Runs the calling thread before all usual ones, and before those of a lower priority, if permitted; threads and
+/// processes that it starts later as usual. 0 on success.
 int bn_hurry(int priority);
 /// Cores this process may use.
 int bn_cores(int *cpus, int most);
@@ -32,7 +33,7 @@ int bn_cores(int *cpus, int most);
 /// CPU time of all threads of a process in ns; 0 if it is gone. Its resident memory in KB.
 int64_t bn_process_cpu(pid_t pid);
 long bn_process_resident(pid_t pid);
-/// Starts a program with its output thrown away, bound to `cpu` if that is not negative, as bn_hurry(1) does; its pid, or below 0.
+/// Starts a program with its output thrown away, bound to `cpu` if that is not negative, before all usual ones; its pid, or below 0.
 pid_t bn_spawn(const char *const *arguments, int cpu);
 /// Ends a process by its pid and waits for it.
 void bn_end(pid_t pid);

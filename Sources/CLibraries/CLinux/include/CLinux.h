@@ -20,5 +20,3 @@ int clx_set_affinity(int cpu);
 int clx_thread_id(void);
 /// Schedules the calling thread by SCHED_FIFO at `priority`, threads that it starts later as usual. 0, or -1 with errno.
 int clx_set_realtime(int priority);
-/// SCHED_BATCH: never takes a core from a thread that has just woken up. 0, or -1 with errno.
-int clx_set_batch(void);
