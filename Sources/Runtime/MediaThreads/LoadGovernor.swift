@@ -102,8 +102,9 @@ struct LoadGovernor {
 
   private mutating func measure(_ sample: Sample) {
     let share = Double(sample.used.nanoseconds) / Double(max(1, sample.elapsed.nanoseconds))
-    // Quick to rise, slow to fall: a pause in the talk is not room for a call.
-    busy += (share - busy) * (share > busy ? 0.5 : 0.1)
+    // Quick to rise, slow to fall: a pause in the talk is not room for a call. A short sample says little.
+    let weight = min(1, sample.elapsed.inSeconds / Limits.loadInterval.inSeconds)
+    busy += (share - busy) * weight * (share > busy ? 0.5 : 0.1)
     sinceStep = sinceStep + sample.elapsed
     recent.add(sample)
     calm = calm + sample.elapsed

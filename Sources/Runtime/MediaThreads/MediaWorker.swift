@@ -76,6 +76,8 @@ struct MediaWorker: ~Copyable {
   // MARK: The loop
 
   mutating func run() {
+    // What the start took is no call's.
+    meter = LoadMeter()
     withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: 128) { events in
       while isRunning {
         arm()
