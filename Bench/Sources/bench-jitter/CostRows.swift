@@ -33,7 +33,7 @@ enum CostRows {
         while let number = schedule.due(&next, at: now) {
           _ = buffer.insert(header(number), payload: payload.span, duration: 160, at: schedule.arrival(next - 1))
         }
-        _ = buffer.adjustment(at: now, pending: 0, tick: 160)
+        _ = buffer.decide(at: now, pending: 0, tick: 160)
         guard case .packet(let packet) = buffer.fetch(at: now) else { return 0 }
         return UInt64(packet.duration) &+ UInt64(buffer.payload(of: packet)[0])
       }
