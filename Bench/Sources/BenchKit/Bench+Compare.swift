@@ -27,10 +27,12 @@ extension Bench {
   /// - Parameters:
   ///   - operations: per turn; choose them so that a turn takes some 20…50 ms. A small run takes a tenth.
   ///   - rounds: turns of each; a small run takes 3.
+  ///   - counted: operations whose instructions are counted, at a fiftieth of the speed; a quarter of them otherwise.
   ///   - oursMayAllocate: otherwise a single allocation of ours makes the bench fail.
   ///   - sameResult: all produce the same, so different hashes make the bench fail.
   @discardableResult public func compare(
-    _ row: String, as value: BenchValue = .nanoseconds, operations: Int, rounds: Int = 9, ours: BenchWork, peers: [BenchWork] = [],
+    _ row: String, as value: BenchValue = .nanoseconds, operations: Int, rounds: Int = 9, counted countedOperations: Int? = nil,
+    ours: BenchWork, peers: [BenchWork] = [],
     limit: BenchWork? = nil, goal: BenchGoal? = nil, oursMayAllocate: Bool = false, sameResult: Bool = false, note: String = ""
   ) throws -> BenchRow? {
     guard wants(row) else { return nil }
@@ -52,7 +54,7 @@ extension Bench {
       figures.append(
         BenchFigure(
           work.name, value.value(nanoseconds), nanoseconds: nanoseconds,
-          instructions: instructions(of: "\(row)/\(work.name)", operations: max(1, operations / 4)), mallocs: fewest,
+          instructions: instructions(of: "\(row)/\(work.name)", operations: countedOperations ?? max(1, operations / 4)), mallocs: fewest,
           hash: samples.first?.hash))
       require(Set(samples.map(\.hash)).count == 1, "\(row): \(work.name) gives other results each time")
     }

@@ -93,7 +93,7 @@ public struct BarPlot {
   public var svg: String {
     let height = 84 + Double(bars.count) * 28
     let axis = ScaledAxis(
-      Plot.Axis(label, scale: scale), bars.map(\.value) + (scale == .linear ? [0] : []), from: 210, to: Self.width - 90)
+      Plot.Axis(label, scale: scale), bars.map(\.value) + (scale == .linear ? [0] : []), from: 250, to: Self.width - 90)
     var out = SVG.open(width: Self.width, height: height, title: title)
     out += SVG.text(title, x: 20, y: 22, style: "title")
     for tick in axis.ticks {
@@ -101,13 +101,13 @@ public struct BarPlot {
       out += SVG.line(at, 36, at, height - 44, style: "grid")
       out += SVG.text(SVG.number(tick), x: at, y: height - 26, style: "middle")
     }
-    out += SVG.text(label, x: (210 + Self.width - 90) / 2, y: height - 8, style: "middle")
+    out += SVG.text(label, x: (250 + Self.width - 90) / 2, y: height - 8, style: "middle")
     for (index, bar) in bars.enumerated() {
       let y = 42 + Double(index) * 28
-      let length = max(1, axis.position(bar.value) - 210)
-      out += SVG.text(bar.name, x: 200, y: y + 14, style: bar.name.hasPrefix("ours") ? "end bold" : "end")
-      out += #"<rect class="\#(SVG.colour(index)) fill" x="210" y="\#(fixed(y, 1))" width="\#(fixed(length, 1))" height="19" rx="3"/>"#
-      out += SVG.text(BenchTable.number(bar.value), x: 210 + length + 6, y: y + 14, style: "")
+      let length = max(1, axis.position(bar.value) - 250)
+      out += SVG.text(bar.name, x: 240, y: y + 14, style: bar.name.hasPrefix("ours") ? "end bold" : "end")
+      out += #"<rect class="\#(SVG.colour(index)) fill" x="250" y="\#(fixed(y, 1))" width="\#(fixed(length, 1))" height="19" rx="3"/>"#
+      out += SVG.text(BenchTable.number(bar.value), x: 250 + length + 6, y: y + 14, style: "")
     }
     return out + "</svg>\n"
   }

@@ -1,4 +1,5 @@
 import AudioCodecs
+import Bytes
 import DemoSpeech
 
 /// The demo call's speech as 8 kHz samples, in ticks of 160.
@@ -26,6 +27,18 @@ public enum Speech {
       let tick = ticks[index % ticks.count]
       let length = try encoder.encode(tick.span, into: &span)
       return Array(payload[..<length])
+    }
+  }
+
+  /// Faint noise (about −72 dB of full scale) as µ-law, packets of 20 ms: a quiet line.
+  public static func noise(count: Int) throws -> [[UInt8]] {
+    var random = SplitMix64(seed: 77)
+    return (0..<count).map { _ in
+      let samples = (0..<160).map { _ in Int16(random.next() % 17) - 8 }
+      var octets = [UInt8](repeating: 0, count: 160)
+      var span = octets.mutableSpan
+      _ = G711.encode(samples.span, law: .mu, into: &span)
+      return octets
     }
   }
 }

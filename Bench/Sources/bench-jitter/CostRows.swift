@@ -44,7 +44,15 @@ enum CostRows {
     let row = try bench.compare(
       name, as: .perSecond(unit: "packets/s"), operations: 30_000, ours: ours, peers: peers, limit: ring(schedule, payload),
       goal: .atLeast(1, of: .peer), note: "one core; the limit is a bare ring")
-    guard let row, let instructions = row.ours.instructions else { return }
+    guard let row else { return }
+    if isHeadline {
+      var bars = BarPlot("Jitter buffer: put + decide + get of 160 octets", label: "packets per second and core", scale: .logarithmic)
+      for figure in [row.ours] + row.peers + [row.limit].compactMap({ $0 }) {
+        bars.add(figure.name == "ring" ? "limit: bare ring" : figure.name, figure.value)
+      }
+      bench.save(bars.svg, as: "jitter-throughput", caption: "Jitter buffer throughput: packets per second of one core, logarithmic.")
+    }
+    guard let instructions = row.ours.instructions else { return }
     bench.add(
       BenchRow(
         name + ": instructions", unit: "instructions", ours: BenchFigure("ours", instructions),

@@ -41,9 +41,9 @@ struct JitterOptions {
   }
 
   /// Points of our curve in the trade-off's pictures.
-  static let policies: [DelayPolicy] = ([0.9, 0.95, 0.98, 0.99, 0.995] as [Float]).map { quantile in
+  static let policies: [DelayPolicy] = ([5, 10, 20, 40, 80, 160] as [Float]).map { cost in
     var policy = DelayPolicy()
-    policy.quantile = quantile
+    policy.lossCost = cost
     return policy
   }
 

@@ -65,7 +65,7 @@ enum TradeOff {
   private static func pictures(_ bench: Bench, _ replay: Replay, _ results: [ReplayResult]) throws {
     let name = replay.trace.name
     var curves: [(String, [ReplayResult])] = []
-    curves.append(("ours, other quantiles", try JitterOptions.policies.map { replay.run(try OurReceiver(.pcmu, policy: $0)) }))
+    curves.append(("ours, other loss costs", try JitterOptions.policies.map { replay.run(try OurReceiver(.pcmu, policy: $0)) }))
     curves.append(
       ("NetEQ, minimum delays", [0, 40, 80, 120].compactMap { NetEQReceiver(.pcmu, minimumDelayMilliseconds: $0) }.map(replay.run)))
     curves.append(

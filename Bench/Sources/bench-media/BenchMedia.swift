@@ -15,7 +15,7 @@ import RTP
         try receiverRow(bench, "receive path \(encoding.name), clean", encoding, .clean)
         try receiverRow(bench, "receive path \(encoding.name), 3 % loss, jitter", encoding, .lossy)
       }
-      try SessionBench.rows(bench)
+      try CallRows.add(to: bench)
     }
   }
 

@@ -28,55 +28,72 @@ struct SessionBench: ~Copyable {
 
   deinit { room.deallocate() }
 
-  /// - Parameter packets: prepared, of each side; an SRTP packet can be used only once.
-  static func make(app: AudioEncoding, trunk: AudioEncoding, profile: SRTPProfile, packets: Int) throws -> SessionBench {
-    func master(_ base: UInt8) -> SRTPMasterKey {
-      SRTPMasterKey(
-        key: (0..<profile.keyBytes).map { base &+ UInt8($0) }, salt: (0..<profile.saltBytes).map { base &+ 100 &+ UInt8($0) })
-    }
-    let keys = SRTPKeyMaterial(profile: profile, client: master(1), server: master(51))
-    let payloadType: UInt8 = app == .opus ? 111 : 0
-    let fromTrunk = stream(try Speech.packets(trunk, count: 500), trunk, payloadType: 0, ssrc: 0x1234, count: packets)
-    var sender = try SRTPSender(profile, keys.client)
-    let clear = stream(try Speech.packets(app, count: 500), app, payloadType: payloadType, ssrc: 0x9999, count: packets)
-    let fromApp = try protect(clear, by: &sender)
-    return SessionBench(app: app, payloadType: payloadType, trunk: trunk, keys: keys, fromTrunk: fromTrunk, fromApp: fromApp)
+  /// What the two sides send and what the app asked for.
+  struct Plan {
+    var app = AudioEncoding.opus
+    var trunk = AudioEncoding.pcmu
+    var profile = SRTPProfile.aeadAES128GCM
+    /// 20 ms each, over and over; nil while the side is silent and does not send.
+    var fromTrunk: [[UInt8]?]
+    var fromApp: [[UInt8]?]
+    var opus = OpusWishes()
+    var complexity = 5
   }
 
-  private init(
-    app: AudioEncoding, payloadType: UInt8, trunk: AudioEncoding, keys: SRTPKeyMaterial, fromTrunk: [[UInt8]], fromApp: [[UInt8]]
-  ) {
+  /// - Parameter packets: prepared, of each side; an SRTP packet can be used only once.
+  static func make(_ plan: Plan, packets: Int) throws -> SessionBench {
+    func master(_ base: UInt8) -> SRTPMasterKey {
+      SRTPMasterKey(
+        key: (0..<plan.profile.keyBytes).map { base &+ UInt8($0) },
+        salt: (0..<plan.profile.saltBytes).map { base &+ 100 &+ UInt8($0) })
+    }
+    let keys = SRTPKeyMaterial(profile: plan.profile, client: master(1), server: master(51))
+    let payloadType: UInt8 = plan.app == .opus ? 111 : 0
+    let fromTrunk = stream(plan.fromTrunk, plan.trunk, payloadType: 0, ssrc: 0x1234, count: packets)
+    var sender = try SRTPSender(plan.profile, keys.client)
+    let clear = stream(plan.fromApp, plan.app, payloadType: payloadType, ssrc: 0x9999, count: packets)
+    let fromApp = try protect(clear, by: &sender)
+    return SessionBench(plan, payloadType: payloadType, keys: keys, fromTrunk: fromTrunk, fromApp: fromApp)
+  }
+
+  private init(_ plan: Plan, payloadType: UInt8, keys: SRTPKeyMaterial, fromTrunk: [[UInt8]], fromApp: [[UInt8]]) {
     trunkPackets = fromTrunk
     appPackets = fromApp
-    let setup = MediaSessionSetup(trunkRoute: PacketRoute(raw: 10), trunkControlRoute: PacketRoute(raw: 11), random: .seeded(42))
+    var setup = MediaSessionSetup(trunkRoute: PacketRoute(raw: 10), trunkControlRoute: PacketRoute(raw: 11), random: .seeded(42))
+    setup.opusComplexity = plan.complexity
     session = MediaSession(id: Self.id, setup: setup)
     let local = AppLegLocal(ufrag: "gwuf", password: "gatewaypasswordgateway", ssrc: 0xabcd_0001)
-    let remote = AppLegRemote(
+    var remote = AppLegRemote(
       generation: 1, ufrag: "appu", password: "apppasswordapppassword", fingerprintAlgorithm: "sha-256",
-      fingerprint: [UInt8](repeating: 9, count: 32), encoding: app, payloadType: payloadType)
+      fingerprint: [UInt8](repeating: 9, count: 32), encoding: plan.app, payloadType: payloadType)
+    remote.opus = plan.opus
     command(.addAppLeg(Self.id, Self.leg, local))
     command(.setAppRemote(Self.id, Self.leg, remote, newLocal: nil, newAssociation: true))
     nominate()
     let key = HandshakeKey(session: Self.id, leg: Self.leg, association: 0)
     session.handle(.completed(key, keys), at: now, into: &output)
-    command(.setTrunk(Self.id, TrunkLegParameters(remote: Self.trunkAddress, encoding: trunk, payloadType: 0)))
+    command(.setTrunk(Self.id, TrunkLegParameters(remote: Self.trunkAddress, encoding: plan.trunk, payloadType: 0)))
     command(.lockWinner(Self.id, Self.leg))
     command(.connect(Self.id, Self.leg, keepsFirstWords: false))
     drain()
     sent = 0
   }
 
-  private static func stream(_ payloads: [[UInt8]], _ encoding: AudioEncoding, payloadType: UInt8, ssrc: UInt32, count: Int)
+  /// Empty where nothing is sent: the number stays, the timestamp goes on (RFC 3551 §4.1).
+  private static func stream(_ payloads: [[UInt8]?], _ encoding: AudioEncoding, payloadType: UInt8, ssrc: UInt32, count: Int)
     -> [[UInt8]]
   {
-    (0..<count).map { number in
+    var sequence = 0
+    return (0..<count).map { number in
+      guard let payload = payloads[number % payloads.count] else { return [] }
       let header = RTPHeader(
-        payloadType: payloadType, marker: false, sequence: SequenceNumber(raw: UInt16(truncatingIfNeeded: number)),
+        payloadType: payloadType, marker: false, sequence: SequenceNumber(raw: UInt16(truncatingIfNeeded: sequence)),
         timestamp: RTPTimestamp(raw: UInt32(truncatingIfNeeded: number * Int(encoding.clockRateHz) / 50)), ssrc: SSRC(raw: ssrc))
+      sequence += 1
       var packet = [UInt8](repeating: 0, count: 12)
       var span = packet.mutableSpan
       _ = header.write(into: &span)
-      return packet + payloads[number % payloads.count]
+      return packet + payload
     }
   }
 
@@ -87,7 +104,7 @@ struct SessionBench: ~Copyable {
     for packet in packets {
       room.copyBytes(from: packet)
       var count = packet.count
-      try sender.protect(room, count: &count)
+      if count > 0 { try sender.protect(room, count: &count) }
       protected.append(Array(room[..<count]))
     }
     return protected
@@ -124,32 +141,19 @@ struct SessionBench: ~Copyable {
   mutating func step() -> UInt64 {
     let before = sent
     if number < trunkPackets.count {
-      trunkPackets[number].withUnsafeBytes { session.handleTrunk($0, from: Self.trunkAddress, at: now, into: &output) }
+      if !trunkPackets[number].isEmpty {
+        trunkPackets[number].withUnsafeBytes { session.handleTrunk($0, from: Self.trunkAddress, at: now, into: &output) }
+      }
       let count = appPackets[number].count
-      appPackets[number].withUnsafeBytes { room.copyMemory(from: $0) }
-      fromApp(UnsafeMutableRawBufferPointer(rebasing: room[..<count]))
+      if count > 0 {
+        appPackets[number].withUnsafeBytes { room.copyMemory(from: $0) }
+        fromApp(UnsafeMutableRawBufferPointer(rebasing: room[..<count]))
+      }
     }
     session.tick(at: now, into: &output)
     drain()
     now = now + .milliseconds(20)
     number += 1
     return UInt64(sent - before)
-  }
-
-  static func rows(_ bench: Bench) throws {
-    let cases: [(String, AudioEncoding, SRTPProfile, Int)] = [
-      ("call, 20 ms both ways: PCMU ↔ opus GCM-128", .opus, .aeadAES128GCM, 300),
-      ("call, 20 ms both ways: PCMU ↔ opus CM-SHA1-80", .opus, .aes128CM_HMAC_SHA1_80, 300),
-      ("call, 20 ms both ways: PCMU ↔ PCMU relay GCM-128", .pcmu, .aeadAES128GCM, 2000),
-    ]
-    for (name, encoding, profile, operations) in cases {
-      let work = BenchWork("ours") { loop in
-        var call = try SessionBench.make(app: encoding, trunk: .pcmu, profile: profile, packets: loop.total)
-        loop.run { _ in call.step() }
-        // Both directions flowed, or the numbers mean nothing.
-        guard call.sent >= loop.total * 2 - 8 else { throw BenchError(text: "\(name): \(call.sent) packets only") }
-      }
-      try bench.compare(name, operations: operations, ours: work)
-    }
   }
 }

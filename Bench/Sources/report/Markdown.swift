@@ -38,23 +38,38 @@ enum Markdown {
     return out
   }
 
-  private static func table(_ bench: BenchResults) -> String {
-    guard !bench.rows.isEmpty else { return "" }
+  private static func table(_ bench: BenchResults) -> String { timed(bench.rows.filter(\.isTimed)) + plain(bench.rows.filter { !$0.isTimed }) }
+
+  /// A line for each implementation: its time, instructions and allocations.
+  private static func timed(_ rows: [Row]) -> String {
+    guard !rows.isEmpty else { return "" }
     var out = "| row | | value | ratio | ns | instructions | mallocs | result | goal, note |\n"
     out += "|---|---|---:|---:|---:|---:|---:|---|---|\n"
-    for row in bench.rows {
-      let goal = [row.goal.map { $0 + (row.met.map { $0 ? " ✓" : " **missed**" } ?? "") } ?? "", escaped(row.note)]
-      let remark = goal.filter { !$0.isEmpty }.joined(separator: "; ")
+    for row in rows {
       let ours = Row.Figure(
         name: "ours", value: row.ours, ns: row.ns, instructions: row.instructions, mallocs: row.mallocs, hash: row.hash)
-      out += "| \(escaped(row.row)) " + cells(ours, row.unit, ratio: ratio(row)) + "| \(remark) |\n"
-      for other in row.others {
-        var other = other
-        if other.name == row.limitName { other.name = "limit: " + other.name }
-        out += "| " + cells(other, row.unit, ratio: "") + "| |\n"
-      }
+      out += "| \(escaped(row.row)) " + cells(ours, row.unit, ratio: ratio(row)) + "| \(remark(row)) |\n"
+      for other in row.named { out += "| " + cells(other, row.unit, ratio: "") + "| |\n" }
+    }
+    return out + "\n"
+  }
+
+  /// A column for each implementation: one figure each.
+  private static func plain(_ rows: [Row]) -> String {
+    guard !rows.isEmpty else { return "" }
+    let names = Row.names(rows)
+    var out = "| row | ours | \(names.map { escaped($0) + " | " }.joined())ratio | goal, note |\n"
+    out += "|---|---:|\(names.map { _ in "---:|" }.joined())---:|---|\n"
+    for row in rows {
+      let others = names.map { name in Number.text(row.named.first { $0.name == name }?.value) + " | " }.joined()
+      out += "| \(escaped(row.row)), \(row.unit) | **\(Number.text(row.ours))** | \(others)\(ratio(row)) | \(remark(row)) |\n"
     }
     return out
+  }
+
+  private static func remark(_ row: Row) -> String {
+    let goal = [row.goal.map { $0 + (row.met.map { $0 ? " ✓" : " **missed**" } ?? "") } ?? "", escaped(row.note)]
+    return goal.filter { !$0.isEmpty }.joined(separator: "; ")
   }
 
   private static func ratio(_ row: Row) -> String {

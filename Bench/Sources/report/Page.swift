@@ -28,23 +28,38 @@ enum Page {
     return out + "</html>\n"
   }
 
-  private static func table(_ bench: BenchResults) -> String {
+  private static func table(_ bench: BenchResults) -> String { timed(bench.rows.filter(\.isTimed)) + plain(bench.rows.filter { !$0.isTimed }) }
+
+  private static func timed(_ rows: [Row]) -> String {
+    guard !rows.isEmpty else { return "" }
     var out = "<div class=wide><table><tr><th>row<th>value<th>unit<th>ratio<th>ns<th>instructions<th>mallocs<th>result<th>goal, note"
-    for row in bench.rows {
+    for row in rows {
       let ours = Row.Figure(
         name: row.row, value: row.ours, ns: row.ns, instructions: row.instructions, mallocs: row.mallocs, hash: row.hash)
-      let ratio = row.ratio.map { String(format: "%.3f × ", $0) + (row.ratioTo ?? "") } ?? ""
-      out += "<tr>" + cells(ours, row.unit, ratio)
-      let verdict = row.met.map { $0 ? " class=\"left met\"" : " class=\"left missed\"" } ?? " class=left"
-      let goal = row.goal.map { $0 + (row.met.map { $0 ? ", met" : ", missed" } ?? "") } ?? ""
-      out += "<td\(verdict)>\(escaped([goal, row.note].filter { !$0.isEmpty }.joined(separator: "; ")))"
-      for other in row.others {
-        var other = other
-        if other.name == row.limitName { other.name = "limit: " + other.name }
-        out += "<tr class=other>" + cells(other, row.unit, "") + "<td>"
-      }
+      out += "<tr>" + cells(ours, row.unit, ratio(row)) + remark(row)
+      for other in row.named { out += "<tr class=other>" + cells(other, row.unit, "") + "<td>" }
     }
     return out + "</table></div>"
+  }
+
+  private static func plain(_ rows: [Row]) -> String {
+    guard !rows.isEmpty else { return "" }
+    let names = Row.names(rows)
+    var out = "<div class=wide><table><tr><th>row<th>unit<th>ours" + names.map { "<th>" + escaped($0) }.joined() + "<th>ratio<th>goal, note"
+    for row in rows {
+      out += "<tr><td>\(escaped(row.row))<td>\(escaped(row.unit))<td>\(Number.text(row.ours))"
+      for name in names { out += "<td>" + Number.text(row.named.first { $0.name == name }?.value) }
+      out += "<td>\(escaped(ratio(row)))" + remark(row)
+    }
+    return out + "</table></div>"
+  }
+
+  private static func ratio(_ row: Row) -> String { row.ratio.map { String(format: "%.3f × ", $0) + (row.ratioTo ?? "") } ?? "" }
+
+  private static func remark(_ row: Row) -> String {
+    let verdict = row.met.map { $0 ? " class=\"left met\"" : " class=\"left missed\"" } ?? " class=left"
+    let goal = row.goal.map { $0 + (row.met.map { $0 ? ", met" : ", missed" } ?? "") } ?? ""
+    return "<td\(verdict)>\(escaped([goal, row.note].filter { !$0.isEmpty }.joined(separator: "; ")))"
   }
 
   private static func cells(_ figure: Row.Figure, _ unit: String, _ ratio: String) -> String {

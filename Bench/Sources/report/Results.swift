@@ -25,6 +25,22 @@ struct Row: Decodable {
   var hash: String?
   var others: [Figure]
   var note: String
+
+  var isTimed: Bool { ns != nil }
+  /// The others, the limit called so.
+  var named: [Figure] {
+    others.map { other in
+      var other = other
+      if other.name == limitName { other.name = "limit: " + other.name }
+      return other
+    }
+  }
+  /// Everybody beside ours in these rows, in the order of appearance.
+  static func names(_ rows: [Row]) -> [String] {
+    rows.flatMap { $0.named.map(\.name) }.reduce(into: []) { names, name in
+      if !names.contains(name) { names.append(name) }
+    }
+  }
 }
 
 struct Picture: Decodable {

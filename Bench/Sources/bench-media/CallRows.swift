@@ -1,0 +1,90 @@
+import AudioCodecs
+import BenchKit
+import MediaSession
+import SRTP
+
+/// Bridged calls per core: a whole connected call on virtual time beside what libopus alone takes for the same frames. Sockets and
+/// threads are the benches relay's, bridge's and load's.
+enum CallRows {
+  private static let calls = BenchValue.perSecond(unit: "calls/core", times: 0.02)
+
+  static func add(to bench: Bench) throws {
+    let trunk = try Speech.packets(.pcmu, count: 500)
+    let app = try Speech.packets(.opus, count: 500)
+    let spoken = OpusWishes(takesPauses: false)
+    var plan = SessionBench.Plan(fromTrunk: trunk, fromApp: app, opus: spoken)
+    let narrow = BareOpus(fromTrunk: trunk, fromApp: app)
+    let first = try row(bench, "call PCMU ↔ Opus, speech, complexity 5, FEC, GCM-128", plan, narrow, goal: .atLeast(0.87, of: .limit))
+    if let figure = first?.ours {
+      bench.add(
+        BenchRow("calls per core for the stream our SDP asks for", unit: "calls/core", ours: figure, goal: .atLeast(155), note: "the row above"))
+    }
+    plan.profile = .aes128CM_HMAC_SHA1_80
+    try row(bench, "call PCMU ↔ Opus, speech, complexity 5, FEC, CM-SHA1-80", plan, narrow, goal: .atLeast(0.87, of: .limit))
+    plan.profile = .aeadAES128GCM
+
+    var bars: [(String, BenchRow?)] = [("speech, complexity 5, FEC", first)]
+    let hybrid = try HybridSpeech.packets(count: 500)
+    plan.fromApp = hybrid
+    let wide = try row(
+      bench, "call PCMU ↔ Opus, app sends 32 kbit/s hybrid", plan, BareOpus(fromTrunk: trunk, fromApp: hybrid),
+      goal: .atLeast(0.87, of: .limit))
+
+    plan.fromApp = app
+    plan.complexity = 10
+    plan.opus = OpusWishes(takesPauses: false, takesRepair: false)
+    var bare = narrow
+    (bare.complexity, bare.repairs) = (10, false)
+    let best = try row(bench, "call PCMU ↔ Opus, speech, complexity 10, no FEC", plan, bare, goal: .atLeast(120))
+
+    let conversation = try row(
+      bench, "call PCMU ↔ Opus, conversation, silence not encoded", conversationPlan(trunk, app), nil, goal: .atLeast(250),
+      note: "each side silent half the time, in turns of 2 s", operations: 600, counted: 400)
+
+    bars += [("32 kbit/s hybrid from the app", wide), ("complexity 10, no FEC", best), ("conversation", conversation)]
+    picture(bench, bars)
+
+    plan = SessionBench.Plan(app: .pcmu, fromTrunk: trunk, fromApp: trunk)
+    try row(bench, "call PCMU ↔ PCMU, relayed, GCM-128", plan, nil, goal: .atLeast(2700), note: "without sockets", operations: 2000)
+  }
+
+  private static func picture(_ bench: Bench, _ rows: [(name: String, row: BenchRow?)]) {
+    var plot = BarPlot("Bridged calls per core, PCMU ↔ Opus + SRTP, without sockets", label: "calls per core")
+    for (name, row) in rows {
+      guard let row else { continue }
+      plot.add("ours: " + name, row.ours.value)
+      if let limit = row.limit { plot.add("bare libopus", limit.value) }
+    }
+    bench.save(plot.svg, as: "media-calls", caption: "Bridged calls per core, beside what libopus alone takes for the same frames.")
+  }
+
+  /// The trunk sends faint noise while silent, as telephones do; the app says so once in 400 ms (RFC 7587 §3.1.3).
+  private static func conversationPlan(_ trunk: [[UInt8]], _ app: [[UInt8]]) throws -> SessionBench.Plan {
+    let turn = 100
+    let quiet = try Speech.noise(count: turn)
+    var fromTrunk: [[UInt8]?] = []
+    var fromApp: [[UInt8]?] = []
+    for number in 0..<2 * turn {
+      let trunkTalks = number < turn
+      fromTrunk.append(trunkTalks ? trunk[number % trunk.count] : quiet[number % turn])
+      fromApp.append(!trunkTalks ? app[number % app.count] : number % 20 == 0 ? app[number % app.count] : nil)
+    }
+    return SessionBench.Plan(fromTrunk: fromTrunk, fromApp: fromApp)
+  }
+
+  @discardableResult private static func row(
+    _ bench: Bench, _ name: String, _ plan: SessionBench.Plan, _ bare: BareOpus?, goal: BenchGoal, note: String = "",
+    operations: Int = 500, counted: Int? = nil
+  ) throws -> BenchRow? {
+    let ours = BenchWork("ours") { loop in
+      var call = try SessionBench.make(plan, packets: loop.total)
+      loop.run { _ in call.step() }
+      // Both directions flowed, or the numbers mean nothing; in a conversation one at a time.
+      let least = plan.fromApp.contains { $0 == nil } ? loop.total : loop.total * 2 - 8
+      guard call.sent >= least else { throw BenchError(text: "\(name): \(call.sent) packets only") }
+    }
+    return try bench.compare(
+      name, as: calls, operations: operations, rounds: 7, counted: counted, ours: ours, limit: bare.map { $0.work }, goal: goal,
+      note: note)
+  }
+}
