@@ -120,7 +120,20 @@ final class Surroundings {
     case .answerReinvite: trunkHeard.append("200 re-INVITE")
     case .refuseReinvite(_, let code): trunkHeard.append("\(code) re-INVITE")
     case .ping: trunkHeard.append("OPTIONS")
+    case .request(_, let request): trunkHeard.append(request.method.name)
+    case .modify: trunkHeard.append("modify")
+    case .offer(_, let sdp): trunkHeard.append("re-INVITE \(Self.direction(of: sdp))")
+    case .acknowledge: trunkHeard.append("ACK with SDP")
+    case .sendDigit(_, let digit, _): trunkHeard.append("INFO \(digit)")
+    case .refer(_, let to, let replaces): trunkHeard.append("REFER \(to)" + (replaces == nil ? "" : " Replaces"))
+    case .acceptRefer: trunkHeard.append("202 REFER")
+    case .refuseRefer(_, let code): trunkHeard.append("\(code) REFER")
+    case .notifyRefer(_, let code): trunkHeard.append("NOTIFY \(code)")
     }
+  }
+
+  static func direction(of sdp: String) -> String {
+    ["sendonly", "recvonly", "inactive", "sendrecv"].first { sdp.contains("a=\($0)\r\n") } ?? "sendrecv"
   }
 
   private func note(_ command: SessionCommand) {

@@ -25,6 +25,7 @@ import Testing
 
   @Test func `a call is offered with what the INVITE says, after 100`() throws {
     var wire = Wire()
+    wire.input(.rules(["carrier": TrunkRules(trustsIdentity: true)]))
     let replies = wire.receive(
       request(
         "INVITE", uri: "sip:+1-555-123-0001;npdi@198.51.100.9",
@@ -221,7 +222,7 @@ import Testing
     #expect(wire.receive(request("BYE", branch: "z9hG4bKo3", from: "78", toTag: tag, cseq: 6)).map(\.statusCode) == [481])
     #expect(wire.receive(request("BYE", branch: "z9hG4bKo4", toTag: tag, cseq: 6), trunk: "other").map(\.statusCode) == [481])
     #expect(wire.receive(request("BYE", branch: "z9hG4bKo5", toTag: tag + "x", cseq: 6)).map(\.statusCode) == [481])
-    #expect(wire.receive(request("INFO", branch: "z9hG4bKo6", toTag: tag, cseq: 6)).map(\.statusCode) == [405])
+    #expect(wire.receive(request("SUBSCRIBE", branch: "z9hG4bKo6", toTag: tag, cseq: 6)).map(\.statusCode) == [405])
     #expect(wire.receive(request("NEW", branch: "z9hG4bKo7", toTag: tag, cseq: 7)).map(\.statusCode) == [501])
     #expect(wire.events().map(\.name) == ["refused noDialog", "refused noDialog", "refused noDialog"])
     #expect(wire.receive(request("BYE", branch: "z9hG4bKo8", toTag: tag, cseq: 8)).map(\.statusCode) == [200])

@@ -34,6 +34,9 @@ import Testing
       sdp: offer, maxForwards: 12)
     hidden.extraHeaders = [("X-A", "1\r\nVia: evil"), ("bad name", "x")]
     var other = Wire(seed: 2)
+    let withheld = try #require(other.command(.invite(LegID.outbound(8), hidden)).first)
+    #expect(withheld.field(.pAssertedIdentity) == nil && withheld.value(.privacy) == "id", "an untrusted trunk is told who calls")
+    other.input(.rules(["carrier": TrunkRules(trustsIdentity: true)]))
     let anonymous = try #require(other.command(.invite(leg, hidden)).first)
     #expect(anonymous.value(.from)?.hasPrefix("\"Anonymous\" <sip:anonymous@anonymous.invalid>;tag=") == true)
     #expect(

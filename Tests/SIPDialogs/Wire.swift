@@ -124,6 +124,18 @@ extension Event {
     case .legClosed: "closed"
     case .targetFailed(_, let flow, let code, _): "next after \(flow.remote) \(code)"
     case .requestAnswered(_, let outcome): "outcome \(outcome.code)\(outcome.byTransport ? " transport" : "")"
+    case .provisionallyAnswered(_, let sdp): sdp == nil ? "prack" : "prack+sdp"
+    case .provisionalTimedOut: "provisionalTimedOut"
+    case .offerWanted: "offerWanted"
+    case .offerAnswered(_, let sdp): sdp == nil ? "offerAnswered" : "offerAnswered+sdp"
+    case .offerRefused(_, let code): "offerRefused \(code)"
+    case .sessionLost(_, .expired): "expired"
+    case .sessionLost(_, .refreshFailed(let code)): "refreshFailed \(code)"
+    case .digit(_, let digit, let milliseconds): "digit \(digit) \(milliseconds)"
+    case .digitSent(_, let code): "digitSent \(code)"
+    case .referReceived: "refer"
+    case .referAnswered(_, let code): "referAnswered \(code)"
+    case .referProgress(_, let code, let isFinal): "referProgress \(code)\(isFinal ? " final" : "")"
     case .refused(let reason, let isInvite, _): "refused \(reason)\(isInvite ? " invite" : "")"
     }
   }
@@ -133,7 +145,9 @@ extension Event {
       .progress(let leg, _, _),
       .answered(let leg, _), .failed(let leg, _, _, _), .reinviteReceived(let leg, _), .byeReceived(let leg, _),
       .pingAnswered(let leg, _),
-      .legClosed(let leg):
+      .legClosed(let leg), .provisionallyAnswered(let leg, _), .provisionalTimedOut(let leg), .offerWanted(let leg),
+      .offerAnswered(let leg, _), .offerRefused(let leg, _), .sessionLost(let leg, _), .digit(let leg, _, _),
+      .digitSent(let leg, _), .referReceived(let leg, _), .referAnswered(let leg, _), .referProgress(let leg, _, _):
       leg
     case .targetFailed(let leg, _, _, _): leg
     case .refused, .requestAnswered: nil

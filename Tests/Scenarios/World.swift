@@ -64,6 +64,8 @@ final class World {
       inbound: [.init(trunk: "carrier", target: .users)], outbound: [.init(prefix: "+", trunk: "carrier")])
     configure(&configuration, &routing)
     machine = CallMachine(configuration: configuration, routing: routing, random: .seeded(seed &+ 2))
+    var unused = SIPDialogs.Output()
+    userAgent.handle(.rules(machine.trunkRules), at: now, into: &unused)
     sessions.setWallClock(unixMilliseconds: Self.epoch * 1_000, at: now)
     give(.wallClock(offsetMilliseconds: Self.epoch * 1_000 - 1_000))
   }

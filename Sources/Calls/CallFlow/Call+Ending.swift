@@ -39,6 +39,16 @@ extension Call {
     turn.measure(.callLength(direction, connected: connected))
   }
 
+  /// An operator ends the call: nothing is wrong with this server, so a caller that still waits hears 480 with cause 31.
+  mutating func hangUp(_ turn: inout Turn) {
+    if direction == .incoming, trunkLeg.phase == .invited {
+      trunkLeg.finalStatus = 480
+      turn.sip(.refuse(trunkLeg.leg, code: 480, reason: nil, cause: .q850(31), retryAfter: nil))
+      return end(.server, by: .gateway, sip: 480, trunk: .alreadyOver, detail: "hung up by an operator", &turn)
+    }
+    end(.server, by: .gateway, detail: "hung up by an operator", &turn)
+  }
+
   /// One final response, CANCEL or BYE, whichever the leg's phase allows.
   private mutating func endTrunk(_ reason: EndReason, q850: Int?, _ turn: inout Turn) {
     let leg = trunkLeg.leg

@@ -14,7 +14,8 @@ extension Call {
   }
 
   /// Opens the gate if all of its conditions hold: winner locked, its SDP applied, a nominated pair, keys after the right
-  /// fingerprint, `media.ready` of this generation. We send no reliable provisional response, so none can wait for its PRACK.
+  /// fingerprint, `media.ready` of this generation. A reliable provisional response with SDP that waits for its PRACK holds the
+  /// 200 up in the user agent.
   mutating func tryGate(_ turn: inout Turn) {
     guard state == .answering || state == .starting, let winner = winnerIndex else { return }
     let leg = devices[winner]
@@ -42,18 +43,21 @@ extension Call {
     guard trunkLeg.phase == .invited else { return }
     if !devices[proof.winner].hasMedia { turn.statistics.answeredWithoutMedia += 1 }
     noteGateOpen(since: .answered, &turn)
+    let isAnswered = !trunkLeg.isLateOffer || trunkLeg.isProvisionallyAnswered
+    // a reliable 180 has taken our offer: the user agent sends the 200 after its PRACK
+    let isOffered = trunkLeg.isLateOffer && trunkLeg.isReliable && trunkLeg.sentRinging
     var offer: String?
-    if trunkLeg.isLateOffer { offer = trunkLeg.negotiation?.makeOffer() }
-    guard let sdp = offer ?? trunkLeg.answer else { return end(.server, by: .gateway, detail: "no SDP for the 200", &turn) }
+    if trunkLeg.isLateOffer, !isOffered { offer = trunkLeg.negotiation?.makeOffer() }
+    guard isOffered || (offer ?? trunkLeg.answer) != nil else { return end(.server, by: .gateway, detail: "no SDP for the 200", &turn) }
     trunkLeg.phase = .answered
     trunkLeg.finalStatus = 200
     enter(.connected, &turn)
     reach(.connected, &turn)
     timers[.longestCall] = turn.now + turn.configuration.timers.longestCall
     // media first: the media thread is told before the trunk can send
-    if !trunkLeg.isLateOffer { join(proof.winner, &turn) }
-    turn.sip(.answer(trunkLeg.leg, sdp: sdp))
-    if !trunkLeg.isLateOffer { announceConnected(&turn) }
+    if isAnswered { join(proof.winner, &turn) }
+    turn.sip(.answer(trunkLeg.leg, sdp: isOffered ? nil : offer ?? trunkLeg.answer))
+    if isAnswered { announceConnected(&turn) }
   }
 
   /// Audio flows; the first words are kept until the device plays.

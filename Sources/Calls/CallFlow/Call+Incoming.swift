@@ -72,7 +72,7 @@ extension Call {
   func callOffer(_ leg: DeviceLeg, _ turn: Turn) -> CallOffer {
     CallOffer(
       from: from, to: to, acct: account, sdp: leg.sdp, gen: leg.gen, exp: turn.wall(timers[.ring] ?? turn.now),
-      pstn: .init(trunk: trunk.name, privacy: from.h == Self.anonymous.h), media: .init())
+      pstn: .init(trunk: trunk.name, privacy: from.h == Self.anonymous.h, diverted: divertedFrom.isEmpty ? nil : divertedFrom), media: .init())
   }
 
   /// What is shown of a caller who withholds the number.
@@ -95,7 +95,10 @@ extension Call {
     trunkLeg.sentRinging = true
     reach(.ringing, &turn)
     if let start = times[.start] { turn.measure(.inviteToRinging(turn.now - start)) }
-    turn.sip(.respondProvisional(trunkLeg.leg, code: 180, reason: nil, sdp: nil))
+    // RFC 3262 §5: without an offer in the INVITE the first reliable response must hold ours
+    var offer: String?
+    if trunkLeg.isLateOffer, trunkLeg.isReliable { offer = trunkLeg.negotiation?.makeOffer() }
+    turn.sip(.respondProvisional(trunkLeg.leg, code: 180, reason: nil, sdp: offer))
   }
 
   /// The journal has the call, or took too long.

@@ -35,7 +35,7 @@ extension Call {
     return .ok
   }
 
-  /// `ok` at once, comfort noise locally; the trunk is not asked (`hold: signal` is not served yet).
+  /// `ok` at once and silence locally; with `hold: signal` the trunk is told as well, and what it says changes nothing here.
   mutating func hold(_ hold: CallHold, from key: DeviceKey, _ turn: inout Turn) -> RequestAnswer {
     guard state == .connected else { return .err(Failure(.badState)) }
     if isHeldByApp != hold.on {
@@ -43,6 +43,7 @@ extension Call {
       reach(hold.on ? .heldByApp : .resumedByApp, &turn)
       if hold.on { stopTrunkWatch() }
       turn.media(.hold(session, hold.on))
+      signalHold(&turn)
     }
     return .ok
   }
@@ -75,6 +76,10 @@ extension Call {
     timers[.softPause] = nil
     guard !pendingDigits.isEmpty else { return }
     let next = pendingDigits.removeFirst()
+    if trunk.sendsDigitsByInfo {
+      sendByInfo(next.digits, &turn)
+      return startPendingDigits(&turn)
+    }
     turn.media(
       .sendDigits(session, DigitRequest(digits: next.digits, durationMilliseconds: next.durMs, gapMilliseconds: next.gapMs)))
     startPendingDigits(&turn)

@@ -37,14 +37,15 @@ extension Call {
   mutating func inviteTrunk(_ proof: GateProof, _ turn: inout Turn) {
     guard trunkLeg.phase == .idle, let peer = trunk.peer, var negotiation = trunkLeg.negotiation else { return }
     noteGateOpen(since: .start, &turn)
-    let offer = negotiation.makeOffer()
+    let offer = trunk.offersLate ? nil : negotiation.makeOffer()
     trunkLeg.negotiation = negotiation
     trunkLeg.phase = .invited
     enter(.ready, &turn)
     reach(.inviteSent, &turn)
     timers[.ring] = turn.now + turn.configuration.timers.outgoingRing
     let invite = OutboundInvite(
-      trunk: peer, to: calledNumber, from: callerNumber, displayName: from.n, sdp: offer, callID: sipCallID)
+      trunk: peer, to: calledNumber, from: callerNumber, displayName: from.n, assertedIdentity: callerNumber, sdp: offer,
+      callID: sipCallID)
     turn.sip(.invite(trunkLeg.leg, invite))
   }
 
@@ -69,6 +70,7 @@ extension Call {
     }
     enter(.progress, &turn)
     guard let sdp, let media = try? earlyMedia(sdp) else { return }
+    trunkLeg.earlyAnswer = sdp
     let isFirst = trunkLeg.media == nil
     if media != trunkLeg.media { setTrunk(media, &turn) }
     if isFirst {
@@ -94,12 +96,17 @@ extension Call {
     trunkLeg.phase = .confirmed
     trunkLeg.finalStatus = 200
     timers[.ring] = nil
-    if let sdp {
-      do {
+    do {
+      if trunk.offersLate {
+        if let sdp, let (answer, media) = try trunkLeg.negotiation?.answer(to: sdp) {
+          turn.sip(.acknowledge(trunkLeg.leg, sdp: answer))
+          setTrunk(media, &turn)
+        }
+      } else if !trunkLeg.wasUpdatedEarly, let sdp = sdp ?? trunkLeg.earlyAnswer {
         if let media = try trunkLeg.negotiation?.apply(answer: sdp), media != trunkLeg.media { setTrunk(media, &turn) }
-      } catch {
-        return end(.codec, by: .trunk, detail: String(describing: error), &turn)
       }
+    } catch {
+      return end(.codec, by: .trunk, detail: String(describing: error), &turn)
     }
     guard trunkLeg.media != nil else { return end(.codec, by: .trunk, detail: "200 without SDP", &turn) }
     enter(.connected, &turn)

@@ -34,7 +34,7 @@ extension Call {
       trunkLeg.phase = .confirmed
       reachOnce(.acknowledged, &turn)
       if let since = times[.connected] { turn.measure(.answerToACK(turn.now - since)) }
-      if trunkLeg.isLateOffer { lateAnswer(sdp, &turn) }
+      if trunkLeg.isLateOffer, !trunkLeg.isProvisionallyAnswered { lateAnswer(sdp, &turn) }
     } else if trunkLeg.awaitsReinviteAnswer {
       trunkLeg.awaitsReinviteAnswer = false
       guard let sdp, let media = try? trunkLeg.negotiation?.apply(answer: sdp) else {
@@ -59,56 +59,53 @@ extension Call {
     }
   }
 
+  /// The PRACK brought the answer to the offer of our 180: the call can be answered, or is already, behind this PRACK.
+  mutating func provisionallyAnswered(_ sdp: String?, _ turn: inout Turn) {
+    guard isLive, trunkLeg.isLateOffer, !trunkLeg.isProvisionallyAnswered else { return }
+    do {
+      guard let sdp, let media = try trunkLeg.negotiation?.apply(answer: sdp) else {
+        return end(.codec, by: .trunk, detail: "no SDP in the PRACK", &turn)
+      }
+      trunkLeg.isProvisionallyAnswered = true
+      setTrunk(media, &turn)
+      guard state == .connected, let winner = winnerIndex else { return }
+      join(winner, &turn)
+      announceConnected(&turn)
+    } catch {
+      end(.codec, by: .trunk, detail: String(describing: error), &turn)
+    }
+  }
+
+  mutating func provisionalTimedOut(_ turn: inout Turn) {
+    trunkLeg.finalStatus = 504
+    end(.server, by: .trunk, sip: 504, trunk: .alreadyOver, detail: "no PRACK", &turn)
+  }
+
+  /// The session timer ran out, or the dialog was gone when we refreshed it; the user agent has sent the BYE.
+  mutating func sessionLost(_ loss: SessionLoss, _ turn: inout Turn) {
+    let detail =
+      switch loss {
+      case .expired: "session expired"
+      case .refreshFailed(let code): "session refresh failed with \(code)"
+      }
+    reach(.bye, detail: detail, &turn)
+    end(.trunkLost, by: .trunk, trunk: .alreadyOver, detail: detail, &turn)
+  }
+
   /// The user agent has sent the BYE.
   mutating func ackTimedOut(_ turn: inout Turn) {
     reach(.bye, detail: "no ACK", &turn)
     end(.server, by: .trunk, trunk: .alreadyOver, detail: "no ACK", &turn)
   }
 
-  mutating func byeReceived(_ turn: inout Turn) {
+  mutating func byeReceived(_ reason: ReasonValue?, _ turn: inout Turn) {
     reach(.bye, detail: "received", &turn)
-    end(.remoteHangup, by: .trunk, trunk: .alreadyOver, &turn)
+    end(.remoteHangup, by: .trunk, trunk: .alreadyOver, detail: reason?.description, &turn)
   }
 
   /// The leg is gone without a word that ended it.
   mutating func legClosed(_ turn: inout Turn) {
     end(.trunkLost, by: .trunk, trunk: .alreadyOver, detail: "leg closed", &turn)
-  }
-
-  // MARK: re-INVITE
-
-  /// Keeps or moves media, or holds; what cannot be used is refused and changes nothing (RFC 3261 §14.2).
-  mutating func reinvited(_ sdp: String?, _ turn: inout Turn) {
-    guard state == .connected, trunkLeg.phase == .confirmed, trunkLeg.negotiation != nil else {
-      return turn.sip(.refuseReinvite(trunkLeg.leg, code: 491))
-    }
-    guard let sdp else {
-      guard let offer = trunkLeg.negotiation?.makeOffer() else { return }
-      trunkLeg.awaitsReinviteAnswer = true
-      return turn.sip(.answerReinvite(trunkLeg.leg, sdp: offer))
-    }
-    do {
-      guard let (answer, media) = try trunkLeg.negotiation?.answer(to: sdp) else { return }
-      moveTrunk(media, &turn)
-      turn.sip(.answerReinvite(trunkLeg.leg, sdp: answer))
-    } catch {
-      turn.sip(.refuseReinvite(trunkLeg.leg, code: error.sipStatus))
-    }
-  }
-
-  private mutating func moveTrunk(_ media: TrunkMedia, _ turn: inout Turn) {
-    if media != trunkLeg.media { setTrunk(media, &turn) }
-    noteTrunkHold(&turn)
-  }
-
-  /// Held: the peer takes nothing from us (RFC 3264 §8.4). The app hears of each change, and of a call that begins so.
-  mutating func noteTrunkHold(_ turn: inout Turn) {
-    let isHeld = trunkLeg.media.map { !$0.direction.sends } ?? false
-    guard isHeld != isHeldByTrunk, let winner else { return }
-    isHeldByTrunk = isHeld
-    reach(isHeld ? .heldByTrunk : .resumedByTrunk, &turn)
-    if isHeld { stopTrunkWatch() }
-    turn.send(.callHeld(CallHeld(by: .remote, on: isHeld)), to: winner, call: id)
   }
 
   // MARK: silence

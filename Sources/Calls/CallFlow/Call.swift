@@ -44,6 +44,8 @@ struct Call {
   /// As the record holds them.
   let callerNumber: String
   let calledNumber: String
+  /// Whom the call was for before it was diverted to us, the latest first.
+  var divertedFrom: [Handle] = []
   var sipCallID: String?
 
   private(set) var state: CallState
@@ -159,8 +161,21 @@ struct TrunkLeg {
   var answer: String?
   /// The INVITE had no offer: ours goes in the 200.
   var isLateOffer = false
+  /// 18x go reliably; for a late offer the first holds our offer.
+  var isReliable = false
+  /// The answer to it came in the PRACK.
+  var isProvisionallyAnswered = false
+  /// The last description of a provisional response: early media, and the answer should the 200 repeat none.
+  var earlyAnswer: String?
+  /// An UPDATE before the 200 has changed the session: the 200's description says nothing new.
+  var wasUpdatedEarly = false
+  /// What our open re-INVITE offered.
+  var offeredDirection: MediaDirection?
   /// Our offer went in the answer to a re-INVITE without one; the ACK brings the peer's answer.
   var awaitsReinviteAnswer = false
+  /// A digit is on its way by INFO; these wait behind it.
+  var isSendingDigit = false
+  var waitingDigits: [Character] = []
   var wantsRinging = false
   var isPinging = false
   var isSilent = false

@@ -19,7 +19,17 @@ extension CallMachine {
     case .reinviteReceived(let leg, let sdp):
       guard let id = legs[leg], calls[id]?.isLive ?? false else { return turn.sip(.refuseReinvite(leg, code: 481)) }
       change(id, &turn) { $0.reinvited(sdp, &$1) }
-    case .byeReceived(let leg, _): change(legs[leg], &turn) { $0.byeReceived(&$1) }
+    case .provisionallyAnswered(let leg, let sdp): change(legs[leg], &turn) { $0.provisionallyAnswered(sdp, &$1) }
+    case .provisionalTimedOut(let leg): change(legs[leg], &turn) { $0.provisionalTimedOut(&$1) }
+    case .offerWanted(let leg): change(legs[leg], &turn) { $0.offerWanted(&$1) }
+    case .offerAnswered(let leg, let sdp): change(legs[leg], &turn) { $0.offerAnswered(sdp, &$1) }
+    case .offerRefused(let leg, let code): change(legs[leg], &turn) { $0.offerRefused(code, &$1) }
+    case .sessionLost(let leg, let loss): change(legs[leg], &turn) { $0.sessionLost(loss, &$1) }
+    case .digit(let leg, let digit, let milliseconds): change(legs[leg], &turn) { $0.digitInfo(digit, milliseconds, &$1) }
+    case .digitSent(let leg, let code): change(legs[leg], &turn) { $0.digitSent(code, &$1) }
+    case .referReceived(let leg, _): turn.sip(.refuseRefer(leg, code: 603))
+    case .referAnswered, .referProgress: break
+    case .byeReceived(let leg, let reason): change(legs[leg], &turn) { $0.byeReceived(reason, &$1) }
     case .pingAnswered(let leg, let alive): change(legs[leg], &turn) { $0.pingAnswered(alive: alive, &$1) }
     case .legClosed(let leg):
       change(legs[leg], &turn) { $0.legClosed(&$1) }
@@ -82,6 +92,8 @@ extension CallMachine {
       to: Handle(number: route?.number ?? invite.to.number, name: nil), callerNumber: caller.number,
       calledNumber: route?.number ?? invite.to.number, trunkLeg: TrunkLeg(leg: leg, phase: .invited), at: turn.now)
     call.sipCallID = invite.callID
+    call.trunkLeg.isReliable = invite.isReliable
+    call.divertedFrom = invite.divertedFrom.prefix(Limits.diversions).map { Handle(number: $0.number, name: $0.displayName) }
     call.reach(.start, detail: trunk.name, &turn)
     return call
   }

@@ -2,7 +2,7 @@ import AppProtocol
 import AppSessions
 public import Bytes
 import MediaSession
-import SIPDialogs
+public import SIPDialogs
 
 /// The call machine: trunk legs, app legs, media gate, routing, reasons and records, without clock, socket, thread or
 /// randomness of its own.
@@ -51,6 +51,9 @@ public struct CallMachine {
     }
   }
 
+  /// What the SIP user agent is to be told of each trunk, now and after each `Input.routing`.
+  public var trunkRules: [String: TrunkRules] { routing.rules }
+
   /// Takes one input and appends what it causes to `output`.
   public mutating func handle(_ input: Input, at now: Instant, into output: inout Output) {
     var turn = Turn(now: now, configuration: configuration, random: random, wallOffset: wallOffset)
@@ -73,7 +76,7 @@ public struct CallMachine {
     case .routing(let routing): self.routing = routing
     case .wallClock(let offset): wallOffset = offset
     case .draining: isDraining = true
-    case .hangUp(let id): change(id, &turn) { $0.end(.server, by: .gateway, detail: "hung up by an operator", &$1) }
+    case .hangUp(let id): change(id, &turn) { $0.hangUp(&$1) }
     case .timer: fire(&turn)
     }
   }

@@ -34,6 +34,8 @@ public enum CallStage: String, Sendable, CaseIterable, Codable {
   case mediaActive
   /// The first frame that is not silent, each way.
   case firstAudioToApp, firstAudioToTrunk
+  /// The trunk refused our re-INVITE, or a digit by INFO.
+  case offerRefused, digitRefused
   case heldByTrunk, resumedByTrunk, heldByApp, resumedByApp
   /// `media.restart` applied; app leg silent and back; trunk silent and back.
   case restarted, appSilent, appBack, trunkSilent, trunkBack

@@ -1,5 +1,6 @@
 import AppProtocol
 import Bytes
+public import SIPDialogs
 
 extension Routing {
   /// Whom an incoming call is for.
@@ -8,6 +9,9 @@ extension Routing {
     /// The user's number as configured, or the called one.
     var number: String
   }
+
+  /// What the SIP user agent is told of each trunk.
+  public var rules: [String: TrunkRules] { Dictionary(trunks.map { ($0.name, $0.rules) }) { first, _ in first } }
 
   func trunk(_ name: String) -> Trunk? { trunks.first { $0.name == name } }
   func user(_ id: String) -> User? { users.first { $0.id == id } }

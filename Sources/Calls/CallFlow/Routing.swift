@@ -17,13 +17,24 @@ public struct Routing: Sendable {
     public var prefersRelay: Bool
     /// Calls at a time, both directions; nil: no limit of its own.
     public var maximumCalls: Int?
+    /// What the SIP side offers, demands and allows.
+    public var rules: TrunkRules
+    /// `hold: signal`: an app's hold is a re-INVITE `sendonly`; else it is local.
+    public var signalsHold: Bool
+    /// `dtmf: info`: digits go and come by INFO, whatever the descriptions say.
+    public var sendsDigitsByInfo: Bool
+    /// INVITEs go without an offer; it comes in the 200.
+    public var offersLate: Bool
 
     public init(
       name: String, peer: TrunkPeer? = nil, codecs: [AudioEncoding] = [.pcmu, .pcma], sourcePolicy: SourcePolicy = .signalledIP,
-      mediaPeers: [IPNetwork] = [], prefersRelay: Bool = false, maximumCalls: Int? = nil
+      mediaPeers: [IPNetwork] = [], prefersRelay: Bool = false, maximumCalls: Int? = nil, rules: TrunkRules = TrunkRules(),
+      signalsHold: Bool = false, sendsDigitsByInfo: Bool = false, offersLate: Bool = false
     ) {
       (self.name, self.peer, self.codecs, self.sourcePolicy) = (name, peer, codecs, sourcePolicy)
       (self.mediaPeers, self.prefersRelay, self.maximumCalls) = (mediaPeers, prefersRelay, maximumCalls)
+      (self.rules, self.signalsHold, self.sendsDigitsByInfo) = (rules, signalsHold, sendsDigitsByInfo)
+      self.offersLate = offersLate
     }
   }
   public struct User: Sendable {

@@ -18,7 +18,7 @@ struct ClientTransaction {
   enum Phase { case calling, proceeding, accepted, completed }
   /// What its end means.
   enum Purpose: Equatable {
-    case invite, cancel, bye, ping, forkEnd
+    case invite, cancel, bye, ping, forkEnd, prack, reinvite, update, info, refer, notify
     /// An INVITE that was given up for another server: cancelled at its first provisional response, ended if it is answered.
     case abandoned
     case standalone(RequestID)
@@ -39,5 +39,12 @@ struct ClientTransaction {
   /// The ACK of each 2xx by its To tag.
   var acknowledgements: [String: (bytes: [UInt8], flow: Flow)] = [:]
 
-  var isInvite: Bool { purpose == .invite || purpose == .abandoned }
+  /// What the request held besides what its dialog gives; nil for INVITE, CANCEL and the end of a fork.
+  var content: RequestContent?
+  /// Sent again with credentials: another challenge is the end of it.
+  var isRetry = false
+  /// The dialog of a re-INVITE, for the ACK of a 2xx that comes after the leg.
+  var dialog: Dialog?
+
+  var isInvite: Bool { purpose == .invite || purpose == .reinvite || purpose == .abandoned }
 }

@@ -21,8 +21,32 @@ public enum Event: Sendable {
   case answered(LegID, sdp: String?)
   /// Final non-2xx, time-out (408) or transport failure (503, `byTransport`) of an outbound INVITE.
   case failed(LegID, code: Int, cause: ReasonValue?, byTransport: Bool)
-  /// A re-INVITE; reply with `answerReinvite` or `refuseReinvite`. `sdp` is nil if it holds no offer.
+  /// The answer to the offer that a reliable provisional response carried (RFC 3262 §5): the 200 holds no description.
+  case provisionallyAnswered(LegID, sdp: String?)
+  /// No PRACK within 64·T1 of a reliable provisional response; 504 is already sent.
+  case provisionalTimedOut(LegID)
+  /// A re-INVITE, or an UPDATE or PRACK with an offer; reply with `answerReinvite` or `refuseReinvite`. `sdp` is nil if it holds
+  /// no offer. Also comes before the final response, once the first offer has been answered.
   case reinviteReceived(LegID, sdp: String?)
+  /// An offer may go out now: because of `modify`, of a glare that is over, or because the session is to be refreshed. Reply
+  /// with `offer`, or not at all.
+  case offerWanted(LegID)
+  /// 2xx to our `offer`; `sdp` is the answer.
+  case offerAnswered(LegID, sdp: String?)
+  /// Our `offer` was refused; the session stays as it was (RFC 3261 §14.1).
+  case offerRefused(LegID, code: Int)
+  /// The dialog is gone; BYE is already sent.
+  case sessionLost(LegID, SessionLoss)
+  /// A digit by INFO.
+  case digit(LegID, Character, milliseconds: Int)
+  /// The final response to `sendDigit`; 408 if there was none.
+  case digitSent(LegID, code: Int)
+  /// A REFER (RFC 3515); reply with `acceptRefer` or `refuseRefer`.
+  case referReceived(LegID, Referral)
+  /// The final response to our `refer`; after a 2xx `referProgress` tells more.
+  case referAnswered(LegID, code: Int)
+  /// A NOTIFY of our `refer`: the status line in its body. `isFinal`: there will be no more.
+  case referProgress(LegID, code: Int, isFinal: Bool)
   /// The peer ended the leg; 200 is already sent.
   case byeReceived(LegID, ReasonValue?)
   /// `alive` unless 408, 481, a time-out or a transport failure answered the `ping`.
@@ -40,9 +64,28 @@ public enum Event: Sendable {
   case refused(RefusalReason, isInvite: Bool, trunk: String)
 }
 
+/// Why a dialog ended without a BYE of the peer.
+public enum SessionLoss: Sendable, Equatable {
+  /// No session refresh in time (RFC 4028 §10).
+  case expired
+  /// Our re-INVITE or UPDATE got 408, 481 or nothing (RFC 3261 §12.2.1.2).
+  case refreshFailed(Int)
+}
+
+/// Where a REFER points.
+public struct Referral: Sendable {
+  public var target: InboundInvite.Party
+  /// The Refer-To URI as written, without its headers.
+  public var uri: String
+  /// The dialog that the new call replaces: an attended transfer.
+  public var replaces: Replaces?
+  /// Referred-By as received (RFC 3892); nil if absent.
+  public var referredBy: String?
+}
+
 /// Why a request outside any leg was refused; the raw value is the metric label.
 public enum RefusalReason: String, Sendable, CaseIterable {
-  case malformed, version, uriScheme, method, extensionRequired, loop, merged, tooManyHops, notAcceptable, mediaType, noDialog,
+  case malformed, version, uriScheme, method, extensionRequired, sessionInterval, replaces, loop, merged, tooManyHops, notAcceptable, mediaType, noDialog,
     draining, overload
 }
 
@@ -67,14 +110,21 @@ public struct InboundInvite: Sendable {
   public var from: Party
   /// The called number, from the Request-URI.
   public var to: Party
-  /// First P-Asserted-Identity (RFC 3325); nil if absent.
+  /// First P-Asserted-Identity (RFC 3325); nil if absent, or if the trunk is not trusted with it.
   public var assertedIdentity: Party?
   /// Privacy `id`, `user` or `header` (RFC 3323), or an anonymous From.
   public var isPrivate: Bool
   /// The offer; nil for a late offer: then `answer` carries our offer and `acknowledged` the peer's answer.
   public var sdp: String?
-  /// Number of Diversion (RFC 5806) values.
+  /// Number of Diversion (RFC 5806) values, or of History-Info entries behind the first if there are more.
   public var diversions: Int
+  /// Whom the call was for before, the latest first: Diversion (RFC 5806), else History-Info (RFC 7044). Empty unless the trunk
+  /// is trusted with it.
+  public var divertedFrom: [Party] = []
+  /// 18x go reliably: for a late offer the first must hold our offer.
+  public var isReliable = false
+  /// The leg that this call takes the place of (RFC 3891).
+  public var replaces: LegID?
   /// As received (70 if absent); a leg made for this call sends one less.
   public var maxForwards: Int
   /// Alert-Info as received; nil if absent.

@@ -12,6 +12,8 @@ public enum Input: Sendable {
   case command(Command)
   /// While true, OPTIONS and new INVITEs get 503 with Retry-After; existing legs go on.
   case draining(Bool)
+  /// How each trunk's calls behave, by trunk name; those left out have the defaults.
+  case rules([String: TrunkRules])
 }
 
 /// What the call machine asks of the user agent. A command for a leg that is gone, or that does not fit the leg's phase, has no
@@ -20,7 +22,8 @@ public enum Command: Sendable {
   /// 101…199 on an inbound leg, such as 180 or 183; `sdp` as body.
   case respondProvisional(LegID, code: Int, reason: String?, sdp: String?)
   /// 200 to the INVITE, sent again until its ACK; `ackTimedOut` after 64·T1 without one.
-  case answer(LegID, sdp: String)
+  /// `sdp` is nil after `provisionallyAnswered`. Waits for the PRACK of a reliable provisional response with SDP.
+  case answer(LegID, sdp: String?)
   /// A final response of 300…699 to the INVITE, with `Reason` and `Retry-After` (seconds) if given.
   case refuse(LegID, code: Int, reason: String?, cause: ReasonValue?, retryAfter: Int?)
   /// A new outbound leg; the `LegID` is the caller's (`LegID.outbound`).
@@ -32,6 +35,21 @@ public enum Command: Sendable {
   case bye(LegID, ReasonValue?)
   case answerReinvite(LegID, sdp: String)
   case refuseReinvite(LegID, code: Int)
+  /// The session is to be changed: `offerWanted` follows as soon as an offer may go out.
+  case modify(LegID)
+  /// The offer that `offerWanted` asked for, in a re-INVITE.
+  case offer(LegID, sdp: String)
+  /// Our answer to the offer in the 2xx of an INVITE without one, in its ACK.
+  case acknowledge(LegID, sdp: String)
+  /// A digit by INFO with `application/dtmf-relay`; gives `digitSent`.
+  case sendDigit(LegID, Character, milliseconds: Int)
+  /// A REFER (RFC 3515); `to` is a URI, `replaces` makes it an attended transfer. Gives `referAnswered`.
+  case refer(LegID, to: String, replaces: Replaces?)
+  /// 202, and a NOTIFY with 100.
+  case acceptRefer(LegID)
+  case refuseRefer(LegID, code: Int)
+  /// How the referred call goes, in a NOTIFY; a final code ends the subscription.
+  case notifyRefer(LegID, code: Int)
   /// An OPTIONS inside the dialog; gives `pingAnswered`.
   case ping(LegID)
   /// A request outside any dialog; gives one `requestAnswered`.
@@ -50,7 +68,8 @@ public struct OutboundInvite: Sendable {
   public var isPrivate: Bool
   /// User part of P-Asserted-Identity (RFC 3325); nil leaves the header out.
   public var assertedIdentity: String?
-  public var sdp: String
+  /// Our offer; nil: the 2xx brings the peer's (`answered`), and `acknowledge` our answer.
+  public var sdp: String?
   /// Call-ID, so that the caller's records can name it before the INVITE leaves; nil: one is made.
   public var callID: String?
   public var maxForwards: Int
@@ -61,7 +80,7 @@ public struct OutboundInvite: Sendable {
 
   public init(
     trunk: TrunkPeer, to: String, from: String, displayName: String? = nil, isPrivate: Bool = false,
-    assertedIdentity: String? = nil, sdp: String, callID: String? = nil, maxForwards: Int = 70,
+    assertedIdentity: String? = nil, sdp: String?, callID: String? = nil, maxForwards: Int = 70,
     extraHeaders: [(name: String, value: String)] = []
   ) {
     (self.trunk, self.to, self.from, self.displayName, self.isPrivate) = (trunk, to, from, displayName, isPrivate)

@@ -11,4 +11,8 @@ enum Interval {
   static let silence: Duration = .milliseconds(3_500)
   /// How often a provisional response is sent again, so that no proxy on the way gives up (RFC 3261 §13.3.1.1).
   static let provisional: Duration = .seconds(60)
+  /// How long a re-INVITE that has had a provisional response may take.
+  static let reinvite: Duration = .seconds(60)
+  /// How long after a refresh that failed the next is tried.
+  static let refreshRetry: Duration = .seconds(10)
 }

@@ -3,18 +3,22 @@ import SIP
 
 extension InboundInvite {
   /// Reads an INVITE that has passed all checks.
-  init(_ message: Message, _ envelope: Envelope, trunk: String, flow: Flow, sdp: String?) {
+  init(_ message: Message, _ envelope: Envelope, trunk: String, flow: Flow, sdp: String?, isTrusted: Bool) {
     let from = Party(message, envelope.from)
     let uri = envelope.requestURI ?? envelope.to.uri
-    let asserted = ((try? message.assertedIdentities) ?? []).map { Party(message, $0) }
+    let asserted = isTrusted ? ((try? message.assertedIdentities) ?? []).map { Party(message, $0) } : []
+    let diversions = ((try? message.diversions) ?? []).map { Party(message, $0) }
+    // The last entry is whom the call is for now, the others whom it was for before.
+    let history = ((try? message.history) ?? []).dropLast().reversed().map { Party(message, $0) }
     let privacy = message.privacy
     let isAnonymous = from.number.lowercased() == "anonymous" || from.host.lowercased().hasSuffix("anonymous.invalid")
     self.init(
       trunk: trunk, source: flow, callID: message.callID, from: from, to: Party(message, uri: uri, displayName: nil),
       assertedIdentity: asserted.first { !$0.number.isEmpty },
       isPrivate: isAnonymous || privacy.contains("id") || privacy.contains("user") || privacy.contains("header"), sdp: sdp,
-      diversions: ((try? message.values(of: .diversion)) ?? []).count, maxForwards: envelope.maxForwards ?? 70,
+      diversions: max(((try? message.values(of: .diversion)) ?? []).count, history.count), maxForwards: envelope.maxForwards ?? 70,
       alertInfo: message.field(.alertInfo).map { message.text($0.value) })
+    if isTrusted { divertedFrom = diversions.isEmpty ? history : diversions }
   }
 }
 

@@ -41,16 +41,44 @@ struct Leg {
   /// A BYE that waits for the ACK of our 2xx.
   struct PendingBye { var reason: ReasonValue? }
   var pendingBye: PendingBye?
-  var lastProvisional: (code: Int, reason: String?, sdp: String?)?
+  var lastProvisional: Provisional?
 
-  /// A re-INVITE that waits for `answerReinvite`.
-  var reinvite: Reinvite?
-  struct Reinvite {
-    var transaction: UInt64
-    var sequence: UInt32
-    var isLateOffer: Bool
-    var target: String?
-  }
+  // Reliable provisional responses of ours.
+  /// As the INVITE and the trunk's rules settle it.
+  var reliability = TrunkRules.Reliability.off
+  /// RSeq of the last one; 0 before the first.
+  var lastReliable: UInt32 = 0
+  var reliable: ReliableResponse?
+  var waitingProvisionals: [Provisional] = []
+  /// Our offer in a provisional response has had its answer: the 200 holds none.
+  var isProvisionallyAnswered = false
+  /// A description of ours has gone out in a reliable provisional response and is acknowledged: the peer may offer again.
+  var isExchangeComplete = false
+  /// The 200 waits for a PRACK (RFC 3262 §3).
+  struct PendingAnswer { var sdp: String? }
+  var pendingAnswer: PendingAnswer?
+
+  // Offers inside the dialog.
+  /// An offer of the peer that waits for `answerReinvite`.
+  var peerOffer: PeerOffer?
+  var ourOffer: OurOffer?
+  var wantsOffer = false
+  var wantsRefresh = false
+  var isWaitingOutGlare = false
+  var offerTries = 0
+
+  // The session timer.
+  /// What the 2xx to the peer's INVITE will say.
+  var agreement = SessionAgreement()
+  var session: SessionTimer?
+  /// The Min-SE of our requests.
+  var minimumSession = Limits.sessionSeconds
+  /// The peer's Allow holds UPDATE.
+  var peerAllowsUpdate = false
+
+  /// The subscription of a REFER that we were sent, and of one that we sent (RFC 3515).
+  var referIn: ReferIn?
+  var referOut: ReferOut?
 
   // Outbound only.
   var cancel = Cancel.none
@@ -62,4 +90,10 @@ struct Leg {
   /// This try goes by `target.large`; `isSmallOnly`: that one was refused.
   var isLarge = false
   var isSmallOnly = false
+  var credentials: Credentials?
+  /// By To tag.
+  var early: [String: EarlyDialog] = [:]
+  var redirects = 0
+  /// The 2xx to an INVITE without offer: its ACK waits for our answer.
+  var awaitsAcknowledgement = false
 }

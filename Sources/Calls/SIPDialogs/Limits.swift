@@ -20,4 +20,22 @@ enum Limits {
   static let standaloneRequests = 4_096
   /// Extra headers of one outbound INVITE.
   static let extraHeaders = 32
+  /// The smallest session interval of RFC 4028 §5, in seconds, and the largest that we go up to for a peer's Min-SE.
+  static let sessionSeconds = 90
+  static let sessionSecondsMaximum = 86_400
+  /// Provisional responses that wait behind one without PRACK; later ones are left out.
+  static let waitingProvisionals = 8
+  /// How often an offer inside a dialog is tried again after 491, 422 or 500.
+  static let offerTries = 6
+  /// The longest Retry-After of a re-INVITE's 500 that is waited out.
+  static let offerRetrySeconds = 10
+  /// 3xx responses that one call follows, and contacts that are looked at in each.
+  static let redirects = 3
+  static let redirectContacts = 8
+  /// Times that an INVITE is sent again because of 422.
+  static let sessionRaises = 2
+  /// Longest body of a sipfrag or of INFO digits that is read.
+  static let smallBodyBytes = 2_048
+  /// Longest Refer-To that is sent or taken.
+  static let referBytes = 1_024
 }

@@ -4,6 +4,7 @@ import SIP
 /// What the responses to one request are made of (RFC 3261 §8.2.6), and where they go (§18.2.2, RFC 3581).
 struct Reply {
   let message: Message
+  let trunk: String
   /// The first Via field with `received` and `rport` filled in.
   let topVia: String
   var flow: Flow
@@ -13,9 +14,9 @@ struct Reply {
   let isSymmetric: Bool
 
   /// Nil if there is no Via at all. With one we cannot read, the answer goes where the request came from.
-  init?(_ message: Message, source: Flow) {
+  init?(_ message: Message, source: Flow, trunk: String) {
     guard let field = message.field(.via) else { return nil }
-    self.message = message
+    (self.message, self.trunk) = (message, trunk)
     guard let via = try? message.topVia else {
       topVia = message.text(field.value)
       flow = source

@@ -83,7 +83,7 @@ enum ServerTimer: Hashable { case g, end }
 /// Retransmission: A and E. End: B, D, F, K and M, of which a transaction has one at a time.
 enum ClientTimer: Hashable { case retransmission, end }
 
-enum LegTimer: Hashable {
+enum LegTimer: Hashable, CaseIterable {
   /// Our 2xx is sent again.
   case answer
   /// Our 2xx has had no ACK.
@@ -94,4 +94,10 @@ enum LegTimer: Hashable {
   case cancelled
   /// The server of an outbound INVITE has said nothing.
   case silence
+  /// The reliable provisional response again, and its 64·T1 (RFC 3262 §3).
+  case reliable, unacknowledged
+  /// A session refresh is due; the session has had none (RFC 4028).
+  case refresh, sessionEnd
+  /// A glare is waited out (RFC 3261 §14.1).
+  case glare
 }

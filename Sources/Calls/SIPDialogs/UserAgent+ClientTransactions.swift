@@ -5,13 +5,15 @@ extension UserAgent {
   /// Sends a request and starts its machine; false if the table is full.
   mutating func beginClient(
     _ purpose: ClientTransaction.Purpose, _ method: Method, branch: String, leg: LegID?, trunk: String, _ flow: Flow,
-    _ bytes: [UInt8]
+    _ bytes: [UInt8], content: RequestContent? = nil, dialog: Dialog? = nil
   ) -> UInt64? {
     guard clients.count < Limits.clientTransactions else { return nil }
     let id = nextNumber()
     let key = ClientKey(branch: branch, method: method)
     clients[id] = ClientTransaction(
       key: key, purpose: purpose, leg: leg, trunk: trunk, flow: flow, isReliable: flow.transport.isReliable, request: bytes)
+    clients[id]?.content = content
+    clients[id]?.dialog = dialog
     clientIndex[key] = id
     counters.requestsSent[method, default: 0] += 1
     send(bytes, flow)
@@ -118,18 +120,19 @@ extension UserAgent {
     case (.calling, 100..<200), (.proceeding, 100..<200):
       clients[id]?.phase = .proceeding
       timers.cancel(.client(id, .retransmission))
+      if client.purpose == .reinvite { return timers.set(.client(id, .end), at: now + Interval.reinvite) }
       timers.cancel(.client(id, .end))
-      inviteProgressed(client, message, code)
+      inviteProgressed(client, message, envelope, code)
     case (.calling, 200..<300), (.proceeding, 200..<300):
       completeClient(id, .accepted)
-      inviteAccepted(id, message, envelope)
+      if client.purpose == .reinvite { reinviteAccepted(id, message, envelope) } else { inviteAccepted(id, message, envelope) }
     case (.accepted, 200..<300):
       let tag = envelope.to.tag.map(message.text) ?? ""
       if let known = client.acknowledgements[tag] {
         counters.retransmissionsSent += 1
         send(known.bytes, known.flow)
       } else {
-        endFork(id, message, envelope)
+        if client.purpose == .invite { endFork(id, message, envelope) }
       }
     case (.calling, 300...), (.proceeding, 300...):
       let bytes = acknowledgement(of: client, message)
@@ -137,7 +140,7 @@ extension UserAgent {
       counters.requestsSent[.ack, default: 0] += 1
       send(bytes, client.flow)
       completeClient(id, .completed)
-      inviteRefused(client, message, code)
+      if client.purpose == .reinvite { finished(client, code, message) } else { inviteRefused(client, message, code) }
     case (.completed, 300...):
       if let bytes = client.acknowledgement {
         counters.retransmissionsSent += 1

@@ -11,27 +11,34 @@ extension UserAgent {
       return respondStateless(request.reply, ResponseContent(code: 503, fields: [(.retryAfter, "1")]))
     }
     let sequence = request.envelope.cseq.number
-    if let last = leg.dialog.remoteSequence, sequence <= last {
+    let isEarly = leg.phase == .calling
+    if let last = isEarly ? leg.early[request.fromTag]?.dialog.remoteSequence : leg.dialog.remoteSequence, sequence <= last {
       return respondOnce(request, ResponseContent(code: 500, reason: "CSeq Out Of Order"))
     }
-    legs[id]?.dialog.remoteSequence = sequence
+    if isEarly { legs[id]?.early[request.fromTag]?.dialog.remoteSequence = sequence } else { legs[id]?.dialog.remoteSequence = sequence }
+    let rules = rules(leg.trunk)
     switch request.method {
     case .bye: receivedBye(request, leg)
     case .invite: receivedReinvite(request, leg)
+    case .update: receivedUpdate(request, leg)
+    case .prack where rules.reliability != .off: receivedAcknowledgement(request, leg)
+    case .info: receivedInfo(request, leg)
+    case .refer where rules.allowsTransfer: receivedRefer(request, leg)
+    case .notify: receivedNotify(request, leg)
     case .options:
-      respondOnce(request, ResponseContent(code: 200, fields: [(.allow, allowedMethods), (.accept, "application/sdp")]))
-    case .other: respondOnce(request, ResponseContent(code: 501, fields: [(.allow, allowedMethods)]))
-    default: respondOnce(request, ResponseContent(code: 405, fields: [(.allow, allowedMethods)]))
+      respondOnce(request, ResponseContent(code: 200, fields: capabilities(leg.trunk)))
+    case .other: respondOnce(request, ResponseContent(code: 501, fields: [(.allow, rules.methods)]))
+    default: respondOnce(request, ResponseContent(code: 405, fields: [(.allow, rules.methods)]))
     }
   }
 
   /// The From tag is the dialog's. An outbound leg before its 2xx has early dialogs with any tag.
   private func isPeer(_ request: Request, of leg: Leg) -> Bool {
-    leg.phase == .calling || leg.dialog.remoteTag == (request.envelope.from.tag.map(request.message.text) ?? "")
+    leg.phase == .calling || leg.dialog.remoteTag == request.fromTag
   }
 
   /// Answers a request at once, through a transaction that absorbs its retransmissions.
-  private mutating func respondOnce(_ request: Request, _ content: ResponseContent) {
+  mutating func respondOnce(_ request: Request, _ content: ResponseContent) {
     respond(beginServer(request.key, request.method, request.reply), content)
   }
 
@@ -40,7 +47,7 @@ extension UserAgent {
     guard leg.phase != .calling else { return respondOnce(request, ResponseContent(code: 481)) }
     respondOnce(request, ResponseContent(code: 200))
     let reason = request.message.reasons.first
-    if let reinvite = leg.reinvite { respond(reinvite.transaction, ResponseContent(code: 487)) }
+    if let offer = leg.peerOffer { respond(offer.transaction, ResponseContent(code: 487)) }
     switch leg.phase {
     case .ringing:
       if let transaction = leg.inviteTransaction { respond(transaction, ResponseContent(code: 487, tag: leg.dialog.localTag)) }
@@ -52,35 +59,6 @@ extension UserAgent {
     case .ending, .calling: break
     }
   }
-
-  private mutating func receivedReinvite(_ request: Request, _ leg: Leg) {
-    switch leg.phase {
-    case .ringing: return respondOnce(request, ResponseContent(code: 500, fields: [(.retryAfter, String(random.next() % 10))]))
-    // Our 2xx has no ACK yet, or our own INVITE no final response: RFC 3261 §14.2, RFC 5407 §3.1.
-    case .answered, .calling: return respondOnce(request, ResponseContent(code: 491))
-    case .ending: return respondOnce(request, ResponseContent(code: 481))
-    case .confirmed: break
-    }
-    if leg.reinvite != nil || leg.answer != nil {
-      return respondOnce(request, ResponseContent(code: 500, fields: [(.retryAfter, String(random.next() % 10))]))
-    }
-    if let unsupported = unsupportedOptions(request.message) {
-      return respondOnce(request, ResponseContent(code: 420, fields: [(.unsupported, unsupported)]))
-    }
-    let sdp: String?
-    switch try? request.message.sessionBody {
-    case .some(.none): sdp = nil
-    case .sdp(let text): sdp = text
-    case .other: return respondOnce(request, ResponseContent(code: 415, fields: [(.accept, "application/sdp")]))
-    case nil: return respondOnce(request, ResponseContent(code: 400))
-    }
-    let transaction = beginServer(request.key, .invite, merge: mergeKey(request), request.reply, leg: leg.id)
-    respond(transaction, ResponseContent(code: 100))
-    legs[leg.id]?.reinvite = Leg.Reinvite(
-      transaction: transaction, sequence: request.envelope.cseq.number, isLateOffer: sdp == nil,
-      target: request.message.contactTarget)
-    emit(.reinviteReceived(leg.id, sdp: sdp))
-  }
 }
 
 extension UserAgent {
@@ -89,7 +67,7 @@ extension UserAgent {
     if let id = serverIndex[request.key], serverReceivedAck(id) { return }
     guard let tag = request.envelope.to.tag,
       let id = dialogs[DialogKey(callID: request.message.callID, localTag: request.message.text(tag))], let leg = legs[id],
-      leg.trunk == request.trunk, leg.dialog.remoteTag == (request.envelope.from.tag.map(request.message.text) ?? ""),
+      leg.trunk == request.trunk, leg.dialog.remoteTag == request.fromTag,
       let answer = leg.answer, answer.sequence == request.envelope.cseq.number
     else { return counters.drop(.strayAcknowledgement) }
     settleAnswer(id)
@@ -101,7 +79,8 @@ extension UserAgent {
     } else if answer.wantsAnswer {
       emit(.acknowledged(id, sdp: sdp))
     }
-    if let bye = leg.pendingBye { sendBye(id, bye.reason) }
+    if let bye = leg.pendingBye { return sendBye(id, bye.reason) }
+    offerIfFree(id)
   }
 
   /// CANCEL finds its INVITE by branch (RFC 3261 §9.2). Answered without state: the answer is the same each time.
@@ -117,7 +96,7 @@ extension UserAgent {
       emit(.cancelled(leg.id, request.message.reasons.first))
       close(leg.id)
     } else {
-      legs[leg.id]?.reinvite = nil
+      legs[leg.id]?.peerOffer = nil
     }
   }
 }

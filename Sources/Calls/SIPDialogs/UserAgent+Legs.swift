@@ -3,13 +3,15 @@ import SIP
 
 extension UserAgent {
   /// Makes the leg of a new INVITE and says 100.
-  mutating func openLeg(_ request: Request, _ routes: [String], isLateOffer: Bool) -> LegID {
+  mutating func openLeg(
+    _ request: Request, _ routes: [String], isLateOffer: Bool, _ reliability: TrunkRules.Reliability, _ session: SessionAgreement
+  ) -> LegID {
     let message = request.message
     let id = LegID.inbound(nextNumber())
     let tag = newTag()
     let to = message.field(.to).map { message.text($0.value) } ?? ""
     let dialog = Dialog(
-      callID: message.callID, localTag: tag, remoteTag: request.envelope.from.tag.map(message.text) ?? "",
+      callID: message.callID, localTag: tag, remoteTag: request.fromTag,
       localParty: to + ";tag=" + tag,
       remoteParty: message.field(.from).map { message.text($0.value) } ?? "",
       remoteTarget: message.contactTarget ?? "sip:\(request.flow.remote)", routeSet: routes,
@@ -18,7 +20,9 @@ extension UserAgent {
     var leg = Leg(
       id: id, trunk: request.trunk, phase: .ringing, flow: request.flow, dialog: dialog, inviteTransaction: transaction,
       inviteSequence: request.envelope.cseq.number)
-    leg.isLateOffer = isLateOffer
+    (leg.isLateOffer, leg.reliability, leg.agreement) = (isLateOffer, reliability, session)
+    leg.peerAllowsUpdate = message.lists("UPDATE", in: .allow)
+    leg.minimumSession = max(Limits.sessionSeconds, ((try? message.minimumSessionSeconds) ?? nil) ?? 0)
     legs[id] = leg
     dialogs[dialog.key] = id
     respond(transaction, ResponseContent(code: 100))
@@ -29,7 +33,7 @@ extension UserAgent {
   mutating func close(_ id: LegID) {
     guard let leg = legs.removeValue(forKey: id) else { return }
     if dialogs[leg.dialog.key] == id { dialogs[leg.dialog.key] = nil }
-    for timer in [LegTimer.answer, .acknowledgement, .provisional, .cancelled, .silence] { timers.cancel(.leg(id, timer)) }
+    for timer in LegTimer.allCases { timers.cancel(.leg(id, timer)) }
     emit(.legClosed(id))
   }
 
@@ -41,37 +45,49 @@ extension UserAgent {
     case .invite(let id, let invite): startInvite(id, invite)
     case .cancel(let id, let reason): cancel(id, reason)
     case .bye(let id, let reason): bye(id, reason)
-    case .answerReinvite(let id, let sdp): answerReinvite(id, sdp)
-    case .refuseReinvite(let id, let code): refuseReinvite(id, code)
+    case .answerReinvite(let id, let sdp): answerOffer(id, sdp)
+    case .refuseReinvite(let id, let code): refuseOffer(id, code)
+    case .modify(let id): wantOffer(id)
+    case .offer(let id, let sdp): offer(id, sdp)
+    case .acknowledge(let id, let sdp): acknowledge(id, sdp)
+    case .sendDigit(let id, let digit, let milliseconds): sendDigit(id, digit, milliseconds)
+    case .refer(let id, let to, let replaces): refer(id, to, replaces)
+    case .acceptRefer(let id): acceptRefer(id)
+    case .refuseRefer(let id, let code): refuseRefer(id, code)
+    case .notifyRefer(let id, let code): notifyRefer(id, code)
     case .ping(let id): ping(id)
     case .request(let id, let request): startRequest(id, request)
     }
   }
 
-  private mutating func respondProvisional(_ id: LegID, _ code: Int, _ reason: String?, _ sdp: String?) {
-    guard let leg = legs[id], leg.phase == .ringing, let transaction = leg.inviteTransaction, (101..<200).contains(code) else {
+  /// 200, unless a reliable provisional response with SDP has had no PRACK: then once it has (RFC 3262 §3).
+  mutating func answer(_ id: LegID, _ sdp: String?) {
+    guard let leg = legs[id], leg.phase == .ringing, let transaction = leg.inviteTransaction,
+      let flow = servers[transaction]?.reply?.flow
+    else { return }
+    if let reliable = leg.reliable, reliable.hasSDP {
+      legs[id]?.pendingAnswer = Leg.PendingAnswer(sdp: sdp)
       return
     }
-    let content = ResponseContent(code: code, reason: reason, tag: leg.dialog.localTag, sdp: sdp, isDialogForming: true)
-    respond(transaction, content)
-    legs[id]?.lastProvisional = (code, reason, sdp)
-    timers.set(.leg(id, .provisional), at: now + Interval.provisional)
-  }
-
-  private mutating func answer(_ id: LegID, _ sdp: String) {
-    guard let leg = legs[id], leg.phase == .ringing, let transaction = leg.inviteTransaction,
-      let flow = servers[transaction]?.reply?.flow,
-      let bytes = respond(transaction, ResponseContent(code: 200, tag: leg.dialog.localTag, sdp: sdp, isDialogForming: true))
-    else { return }
-    timers.cancel(.leg(id, .provisional))
+    let content = ResponseContent(
+      code: 200, tag: leg.dialog.localTag, sdp: leg.isProvisionallyAnswered ? nil : sdp, fields: leg.agreement.fields,
+      isDialogForming: true)
+    guard let bytes = respond(transaction, content) else { return }
+    for timer in [LegTimer.provisional, .reliable, .unacknowledged] { timers.cancel(.leg(id, timer)) }
     legs[id]?.phase = .answered
     legs[id]?.lastProvisional = nil
+    legs[id]?.waitingProvisionals = []
+    legs[id]?.reliable?.isOver = true
+    startSession(id, leg.agreement.timer)
     startAnswer(
-      id, Leg.Answer(bytes: bytes, flow: flow, sequence: leg.inviteSequence, wantsAnswer: leg.isLateOffer, isReinvite: false))
+      id,
+      Leg.Answer(
+        bytes: bytes, flow: flow, sequence: leg.inviteSequence, wantsAnswer: leg.isLateOffer && !leg.isProvisionallyAnswered,
+        isReinvite: false))
   }
 
   /// A 2xx is sent again by the leg, not by the transaction, until its ACK (RFC 3261 §13.3.1.4), also on TCP.
-  private mutating func startAnswer(_ id: LegID, _ answer: Leg.Answer) {
+  mutating func startAnswer(_ id: LegID, _ answer: Leg.Answer) {
     legs[id]?.answer = answer
     timers.set(.leg(id, .answer), at: now + answer.interval)
     timers.set(.leg(id, .acknowledgement), at: now + Interval.transaction)
@@ -94,29 +110,12 @@ extension UserAgent {
     close(id)
   }
 
-  private mutating func answerReinvite(_ id: LegID, _ sdp: String) {
-    guard let leg = legs[id], leg.phase == .confirmed, let reinvite = leg.reinvite,
-      let flow = servers[reinvite.transaction]?.reply?.flow,
-      let bytes = respond(reinvite.transaction, ResponseContent(code: 200, sdp: sdp, isDialogForming: true))
-    else { return }
-    legs[id]?.reinvite = nil
-    // The target is refreshed by a request that succeeds (RFC 3261 §12.2.2); the route set stays.
-    if let target = reinvite.target { legs[id]?.dialog.remoteTarget = target }
-    startAnswer(
-      id, Leg.Answer(bytes: bytes, flow: flow, sequence: reinvite.sequence, wantsAnswer: reinvite.isLateOffer, isReinvite: true))
-  }
-
-  private mutating func refuseReinvite(_ id: LegID, _ code: Int) {
-    guard let reinvite = legs[id]?.reinvite, (300..<700).contains(code) else { return }
-    respond(reinvite.transaction, ResponseContent(code: code))
-    legs[id]?.reinvite = nil
-  }
-
   private mutating func bye(_ id: LegID, _ reason: ReasonValue?) {
     guard let leg = legs[id] else { return }
     switch leg.phase {
     case .confirmed: sendBye(id, reason)
     case .answered: legs[id]?.pendingBye = Leg.PendingBye(reason: reason)
+    case .ringing where leg.pendingAnswer != nil: refuse(id, 480, nil, reason, nil)
     case .ringing, .calling, .ending: break
     }
   }
@@ -140,6 +139,11 @@ extension UserAgent {
       respondProvisional(id, last.code, last.reason, last.sdp)
     case .cancelled: cancelTimedOut(id)
     case .silence: targetSilent(id)
+    case .reliable: reliableTimer(id)
+    case .unacknowledged: reliableTimedOut(id)
+    case .refresh: refresh(id)
+    case .sessionEnd: sessionEnded(id)
+    case .glare: glareOver(id)
     }
   }
 }

@@ -19,7 +19,7 @@ extension UserAgent {
     var leg = Leg(
       id: id, trunk: invite.trunk.name, phase: .calling, flow: flow, dialog: dialog, inviteTransaction: nil,
       inviteSequence: dialog.localSequence)
-    leg.invite = invite
+    (leg.invite, leg.credentials) = (invite, invite.trunk.credentials)
     leg.target = invite.trunk.target
     leg.further = invite.trunk.further.prefix(Limits.targets)
     legs[id] = leg
@@ -78,35 +78,66 @@ extension UserAgent {
     close(id)
   }
 
-  mutating func inviteProgressed(_ client: ClientTransaction, _ message: Message, _ code: Int) {
+  mutating func inviteProgressed(_ client: ClientTransaction, _ message: Message, _ envelope: Envelope, _ code: Int) {
     if client.purpose == .abandoned { return cancelAbandoned(client) }
     guard let id = client.leg, let leg = legs[id], leg.phase == .calling else { return }
     if case .waiting = leg.cancel { sendCancel(id) }
     guard leg.cancel == .none else { return }
     var sdp: String?
     if case .sdp(let text)? = try? message.sessionBody { sdp = text }
+    guard code == 100 || takeProvisional(id, message, envelope, sdp: sdp) else { return }
     emit(.progress(id, code: code, sdp: sdp))
   }
 
-  /// The first 2xx makes the dialog (RFC 3261 §12.1.2, §13.2.2.4).
+  /// The first 2xx makes the dialog (RFC 3261 §12.1.2, §13.2.2.4); the other early ones are over with it.
   mutating func inviteAccepted(_ transaction: UInt64, _ message: Message, _ envelope: Envelope) {
     guard let client = clients[transaction], let id = client.leg, let leg = legs[id], leg.phase == .calling else {
       return endFork(transaction, message, envelope)
     }
-    let dialog = confirmed(leg.dialog, message, envelope)
-    acknowledge(transaction, dialog, sequence: leg.inviteSequence, base: leg.flow)
+    var dialog = confirmed(leg.dialog, message, envelope)
+    let early = leg.early[dialog.remoteTag]
+    if let early {
+      (dialog.localSequence, dialog.remoteSequence) = (early.dialog.localSequence, early.dialog.remoteSequence)
+    }
     timers.cancel(.leg(id, .cancelled))
     legs[id]?.dialog = dialog
     legs[id]?.phase = .confirmed
     legs[id]?.invite = nil
+    legs[id]?.early = [:]
+    if let offer = leg.peerOffer { respond(offer.transaction, ResponseContent(code: 487)) }
+    legs[id]?.peerOffer = nil
+    var sdp: String?
+    if case .sdp(let text)? = try? message.sessionBody { sdp = text }
     if leg.cancel != .none {
       // The 2xx has crossed our CANCEL, or came before anything it could have been sent after.
+      acknowledge(transaction, dialog, sequence: leg.inviteSequence, base: leg.flow)
       emit(.failed(id, code: 487, cause: nil, byTransport: false))
       return sendBye(id, nil)
     }
-    var sdp: String?
-    if case .sdp(let text)? = try? message.sessionBody { sdp = text }
-    emit(.answered(id, sdp: sdp))
+    if leg.invite?.sdp == nil, sdp != nil {
+      // The 2xx holds the peer's offer: its ACK waits for our answer.
+      legs[id]?.awaitsAcknowledgement = true
+    } else {
+      acknowledge(transaction, dialog, sequence: leg.inviteSequence, base: leg.flow)
+    }
+    takeSession(id, response: message)
+    emit(.answered(id, sdp: sdp ?? early?.sdp))
+  }
+
+  /// Our answer to the offer in a 2xx.
+  mutating func acknowledge(_ id: LegID, _ sdp: String?) {
+    guard let leg = legs[id], leg.awaitsAcknowledgement, let transaction = leg.inviteTransaction else { return }
+    legs[id]?.awaitsAcknowledgement = false
+    acknowledge(transaction, leg.dialog, sequence: leg.inviteSequence, base: leg.flow, sdp: sdp)
+    offerIfFree(id)
+  }
+
+  /// The 2xx of a re-INVITE: acknowledged also when its leg is on its way out.
+  mutating func reinviteAccepted(_ transaction: UInt64, _ message: Message, _ envelope: Envelope) {
+    guard let client = clients[transaction], var dialog = client.leg.flatMap({ legs[$0]?.dialog }) ?? client.dialog else { return }
+    if let target = message.contactTarget { dialog.remoteTarget = target }
+    acknowledge(transaction, dialog, sequence: envelope.cseq.number, base: client.flow)
+    if let id = client.leg { offerAccepted(id, .reinvite, message) }
   }
 
   /// A 2xx of another fork, or of a leg that is gone: acknowledged and ended.
@@ -126,7 +157,7 @@ extension UserAgent {
     _ = beginClient(.forkEnd, .bye, branch: branch, leg: nil, trunk: client.trunk, flow, bytes)
   }
 
-  private func confirmed(_ early: Dialog, _ message: Message, _ envelope: Envelope) -> Dialog {
+  func confirmed(_ early: Dialog, _ message: Message, _ envelope: Envelope) -> Dialog {
     var dialog = early
     dialog.remoteTag = envelope.to.tag.map(message.text) ?? ""
     dialog.remoteParty = message.field(.to).map { message.text($0.value) } ?? ""
@@ -136,7 +167,9 @@ extension UserAgent {
   }
 
   /// The ACK of a 2xx, kept to be sent again for each retransmission of it.
-  private mutating func acknowledge(_ transaction: UInt64, _ dialog: Dialog, sequence: UInt32, base: Flow) {
+  private mutating func acknowledge(
+    _ transaction: UInt64, _ dialog: Dialog, sequence: UInt32, base: Flow, sdp: String? = nil
+  ) {
     var fields: [(HeaderName, String)] = []
     // The credentials of the INVITE stand in its ACK too (RFC 3261 §22.1).
     if let client = clients[transaction], let invite = try? Message(client.request) {
@@ -144,7 +177,7 @@ extension UserAgent {
         if let field = invite.field(name) { fields.append((name, invite.text(field.value))) }
       }
     }
-    let (bytes, flow) = request(.ack, in: dialog, sequence: sequence, branch: newBranch(for: ""), base: base, fields: fields)
+    let (bytes, flow) = request(.ack, in: dialog, sequence: sequence, branch: newBranch(for: ""), base: base, RequestContent(fields: fields, body: sdp))
     counters.requestsSent[.ack, default: 0] += 1
     send(bytes, flow)
     clients[transaction]?.acknowledgements[dialog.remoteTag] = (bytes, flow)
@@ -153,6 +186,16 @@ extension UserAgent {
   /// A final non-2xx: another try with credentials, or the end of the leg.
   mutating func inviteRefused(_ client: ClientTransaction, _ message: Message, _ code: Int) {
     guard let id = client.leg, let leg = legs[id], leg.phase == .calling else { return }
+    if let offer = leg.peerOffer { respond(offer.transaction, ResponseContent(code: 487)) }
+    legs[id]?.peerOffer = nil
+    legs[id]?.early = [:]
+    if leg.cancel == .none, (300..<400).contains(code), redirect(id, message) { return }
+    if code == 422, leg.cancel == .none, leg.offerTries < Limits.sessionRaises, raiseSession(id, message) {
+      legs[id]?.offerTries += 1
+      legs[id]?.dialog.localSequence += 1
+      legs[id]?.inviteSequence += 1
+      return sendInvite(id)
+    }
     if code == 401 || code == 407, leg.cancel == .none, takeChallenge(id, message) {
       legs[id]?.dialog.localSequence += 1
       legs[id]?.inviteSequence += 1
@@ -161,6 +204,33 @@ extension UserAgent {
     timers.cancel(.leg(id, .cancelled))
     if code == 503, tryNext(id, code: code, answered: true, retryAfter: message.retryAfterSeconds) { return }
     fail(id, code: code, cause: message.reasons.first, byTransport: false)
+  }
+
+  /// A 3xx: the next contact that the trunk's rules allow (RFC 3261 §8.1.3.4). False if there is none.
+  private mutating func redirect(_ id: LegID, _ message: Message) -> Bool {
+    guard let leg = legs[id], let invite = leg.invite, leg.redirects < Limits.redirects,
+      case .follow(let hosts) = rules(leg.trunk).redirects, let contacts = try? message.contacts
+    else { return false }
+    var own = hosts
+    own.insert(invite.trunk.domain.split(separator: ":").first.map(String.init)?.lowercased() ?? "")
+    own.insert(invite.trunk.flow.remote.ip.description)
+    let weighed = contacts.prefix(Limits.redirectContacts).map { contact in
+      (contact, message.parameter("q", of: contact).flatMap { Double(message.text($0)) } ?? 1)
+    }
+    let best = weighed.filter { contact, _ in
+      contact.uri.scheme == .sip && own.contains(message.text(contact.uri.host).lowercased())
+        && !contact.uri.user.isEmpty && contact.uri.whole.count <= Limits.targetBytes
+        && message.text(contact.uri.whole) != leg.dialog.remoteTarget
+    }.max { $0.1 < $1.1 }
+    guard let best else { return false }
+    legs[id]?.redirects += 1
+    legs[id]?.dialog.remoteTarget = message.text(best.0.uri.whole)
+    legs[id]?.dialog.localSequence += 1
+    legs[id]?.inviteSequence += 1
+    // An address is where the next INVITE goes; a name of the trunk means the way to the trunk.
+    legs[id]?.flow = nextHop(target: message.text(best.0.uri.whole), routes: [], base: leg.flow)
+    sendInvite(id)
+    return true
   }
 
   /// Whether a challenge can be answered: the trunk has credentials, one try, and one more if only stale.
@@ -174,60 +244,89 @@ extension UserAgent {
     return true
   }
 
-  /// A challenged BYE or OPTIONS of an outbound leg.
+  /// A challenged request inside the dialog of an outbound leg goes once more, with credentials.
   mutating func retryInDialog(_ client: ClientTransaction, _ message: Message) -> Bool {
-    guard client.purpose == .bye || client.purpose == .ping, let id = client.leg, legs[id]?.digest != nil,
-      let sent = try? Message(client.request), sent.field(.authorization) == nil, sent.field(.proxyAuthorization) == nil,
+    guard let content = client.content, !client.isRetry, let id = client.leg, let credentials = legs[id]?.credentials,
       let challenge = DigestClient.challenge(in: message)
     else { return false }
-    legs[id]?.digest?.answer(challenge)
-    sendInDialog(
-      client.purpose, client.key.method, id, fields: sent.reasons.first.map { [(.reason, $0.description)] } ?? [], isRetry: true)
+    if legs[id]?.digest == nil { legs[id]?.digest = DigestClient(credentials, challenge) } else { legs[id]?.digest?.answer(challenge) }
+    sendInDialog(client.purpose, client.key.method, id, content, isRetry: true)
     return true
   }
 
   mutating func sendBye(_ id: LegID, _ reason: ReasonValue?) {
+    if legs[id]?.awaitsAcknowledgement == true { acknowledge(id, nil) }
     legs[id]?.phase = .ending
     legs[id]?.pendingBye = nil
-    if let reinvite = legs[id]?.reinvite { respond(reinvite.transaction, ResponseContent(code: 487)) }
-    legs[id]?.reinvite = nil
+    if let offer = legs[id]?.peerOffer { respond(offer.transaction, ResponseContent(code: 487)) }
+    legs[id]?.peerOffer = nil
+    legs[id]?.wantsOffer = false
     settleAnswer(id)
-    sendInDialog(.bye, .bye, id, fields: reason.map { [(.reason, $0.description)] } ?? [])
+    for timer in [LegTimer.refresh, .sessionEnd, .glare] { timers.cancel(.leg(id, timer)) }
+    sendInDialog(.bye, .bye, id, RequestContent(fields: reason.map { [(.reason, $0.description)] } ?? []))
   }
 
   mutating func ping(_ id: LegID) {
     guard legs[id]?.phase == .confirmed else { return }
-    sendInDialog(.ping, .options, id, fields: [(.accept, "application/sdp")])
+    sendInDialog(.ping, .options, id, RequestContent(fields: [(.accept, "application/sdp")]))
   }
 
-  private mutating func sendInDialog(
-    _ purpose: ClientTransaction.Purpose, _ method: Method, _ id: LegID, fields: [(HeaderName, String)], isRetry: Bool = false
+  mutating func sendInDialog(
+    _ purpose: ClientTransaction.Purpose, _ method: Method, _ id: LegID, _ content: RequestContent, isRetry: Bool = false
   ) {
     guard var leg = legs[id] else { return }
-    leg.dialog.localSequence += 1
-    var fields = fields
-    if isRetry, let uri = leg.digest.map({ _ in leg.dialog.remoteTarget }) {
-      if let authorization = leg.digest?.authorization(method: method, uri: uri, cnonce: newTag()) {
-        fields.append((authorization.name, authorization.value))
-      }
+    var dialog = leg.dialog
+    if let fork = content.fork, let early = leg.early[fork] { dialog = early.dialog }
+    dialog.localSequence += 1
+    if let fork = content.fork, leg.early[fork] != nil {
+      leg.early[fork]?.dialog.localSequence = dialog.localSequence
+    } else {
+      leg.dialog.localSequence = dialog.localSequence
+    }
+    var sent = content
+    if isRetry, let authorization = leg.digest?.authorization(method: method, uri: dialog.remoteTarget, cnonce: newTag()) {
+      sent.fields.append((authorization.name, authorization.value))
     }
     let branch = newBranch(for: "")
     let (bytes, flow) = request(
-      method, in: leg.dialog, sequence: leg.dialog.localSequence, branch: branch, base: leg.flow, fields: fields)
+      method, in: dialog, sequence: dialog.localSequence, branch: branch, base: leg.flow, sent, trunk: leg.trunk)
     legs[id] = leg
-    if beginClient(purpose, method, branch: branch, leg: id, trunk: leg.trunk, flow, bytes) == nil {
-      if purpose == .bye { close(id) } else { emit(.pingAnswered(id, alive: true)) }
+    let transaction = beginClient(
+      purpose, method, branch: branch, leg: id, trunk: leg.trunk, flow, bytes, content: content,
+      dialog: purpose == .reinvite ? dialog : nil)
+    guard let transaction else { return unsent(purpose, id) }
+    clients[transaction]?.isRetry = isRetry
+  }
+
+  /// The table of client transactions is full.
+  private mutating func unsent(_ purpose: ClientTransaction.Purpose, _ id: LegID) {
+    switch purpose {
+    case .bye: close(id)
+    case .ping: emit(.pingAnswered(id, alive: true))
+    case .reinvite, .update: offerRefused(id, purpose, 503, nil)
+    case .info: emit(.digitSent(id, code: 503))
+    case .refer: referRefused(id, 503)
+    case .invite, .cancel, .forkEnd, .prack, .notify, .abandoned, .standalone: break
     }
   }
 
-  /// A non-INVITE request has its final response.
-  mutating func finished(_ client: ClientTransaction, _ code: Int, _ message: Message) {
-    if case .standalone(let id) = client.purpose { return standaloneFinished(id, client, code, message) }
+  /// A request inside a dialog has its final response: a non-INVITE any, a re-INVITE a refusal.
+  mutating func finished(_ client: ClientTransaction, _ code: Int, _ message: Message?) {
+    if case .standalone(let id) = client.purpose { return message.map { standaloneFinished(id, client, code, $0) } ?? () }
     guard let id = client.leg, legs[id] != nil else { return }
     switch client.purpose {
     case .bye: close(id)
     case .ping: if legs[id]?.phase == .confirmed { emit(.pingAnswered(id, alive: code != 481 && code != 408)) }
-    case .invite, .cancel, .forkEnd, .abandoned, .standalone: break
+    case .update, .reinvite:
+      if let message, code < 300 {
+        offerAccepted(id, client.purpose, message)
+      } else if client.purpose == .update || code != 401 && code != 407 || message.map({ !retryInDialog(client, $0) }) ?? true {
+        offerRefused(id, client.purpose, code, message)
+      }
+    case .info: emit(.digitSent(id, code: code))
+    case .refer: if code < 300 { referAccepted(id, code) } else { referRefused(id, code) }
+    case .notify: if code == 481 { legs[id]?.referIn = nil }
+    case .invite, .cancel, .forkEnd, .prack, .abandoned, .standalone: break
     }
   }
 
@@ -241,7 +340,11 @@ extension UserAgent {
       fail(id, code: code, cause: nil, byTransport: byTransport)
     case .bye: close(id)
     case .ping: if leg.phase == .confirmed { emit(.pingAnswered(id, alive: false)) }
-    case .cancel, .forkEnd, .abandoned, .standalone: break
+    // A re-INVITE that somebody works on, or that a connection lost: the call itself may be well.
+    case .reinvite, .update: offerRefused(id, client.purpose, client.phase == .proceeding ? 504 : code, nil)
+    case .info: emit(.digitSent(id, code: code))
+    case .refer: referRefused(id, code)
+    case .cancel, .forkEnd, .prack, .notify, .abandoned, .standalone: break
     }
   }
 }

@@ -9,7 +9,8 @@ extension UserAgent {
 
   /// A request inside a dialog (RFC 3261 §12.2.1.1), with strict routers served as §12.2.1.1 asks.
   func request(
-    _ method: Method, in dialog: Dialog, sequence: UInt32, branch: String, base: Flow, fields: [(HeaderName, String)] = []
+    _ method: Method, in dialog: Dialog, sequence: UInt32, branch: String, base: Flow, _ content: RequestContent = RequestContent(),
+    trunk: String = ""
   ) -> (bytes: [UInt8], flow: Flow) {
     var uri = dialog.remoteTarget
     var routes = dialog.routeSet
@@ -27,9 +28,15 @@ extension UserAgent {
     writer.field(.to, dialog.remoteParty)
     writer.field(.callID, dialog.callID)
     writer.field(.cseq, "\(sequence) \(method.name)")
-    for (name, value) in fields { writer.field(name, value) }
+    if content.refreshesTarget {
+      writer.field(.contact, contact(flow))
+      writer.field(.allow, rules(trunk).methods)
+      let options = rules(trunk).options
+      if !options.isEmpty { writer.field(.supported, options.joined(separator: ", ")) }
+    }
+    for (name, value) in content.fields { writer.field(name, value) }
     writer.field(.userAgent, configuration.product)
-    return (writer.finish(), flow)
+    return (writer.finish(body: content.body, contentType: content.contentType), flow)
   }
 
   /// The first INVITE of a leg (RFC 3261 §8.1.1, §13.2.1).
@@ -42,9 +49,20 @@ extension UserAgent {
     writer.field(.callID, leg.dialog.callID)
     writer.field(.cseq, "\(leg.inviteSequence) INVITE")
     writer.field(.contact, contact(leg.flow))
-    writer.field(.allow, allowedMethods)
+    let rules = rules(leg.trunk)
+    writer.field(.allow, rules.methods)
+    // An INVITE without offer would have to answer one in a PRACK; it does without.
+    let reliability = invite.sdp == nil ? .off : rules.reliability
+    let options = rules.options.filter { $0 != "100rel" || reliability == .supported }
+    if !options.isEmpty { writer.field(.supported, options.joined(separator: ", ")) }
+    if reliability == .required { writer.field(.require, "100rel") }
+    if let timer = rules.sessionTimer {
+      let minimum = max(timer.minimumSeconds, leg.minimumSession)
+      writer.field(.sessionExpires, String(max(timer.seconds, minimum)))
+      writer.field(.minSE, String(minimum))
+    }
     if let authorization { writer.field(authorization.0, authorization.1) }
-    if let identity = invite.assertedIdentity {
+    if let identity = invite.assertedIdentity, rules.trustsIdentity {
       let name = invite.displayName.map { quotedString($0) + " " } ?? ""
       writer.field(.pAssertedIdentity, "\(name)<sip:\(percentEncodedUser(identity))@\(invite.trunk.domain)>")
     }

@@ -10,12 +10,15 @@ struct Request {
   let trunk: String
   let key: ServerKey
   let reply: Reply
+
+  /// Empty for RFC 2543 peers.
+  var fromTag: String { envelope.from.tag.map(message.text) ?? "" }
 }
 
 extension UserAgent {
   /// A request from the network: RFC 3261 §8.2 and §9.2, in their order.
   mutating func received(request message: Message, _ flow: Flow, _ trunk: String) {
-    guard let reply = Reply(message, source: flow) else { return counters.drop(.unreadable) }
+    guard let reply = Reply(message, source: flow, trunk: trunk) else { return counters.drop(.unreadable) }
     let method = message.method ?? .other
     let envelope: Envelope
     do throws(ParseError) {
@@ -63,11 +66,11 @@ extension UserAgent {
   private mutating func receivedOutside(_ request: Request) {
     switch request.method {
     case .invite, .options: break
-    case .bye: return refuse(request, .noDialog, code: 481)
-    case .other: return refuse(request, .method, code: 501, fields: [(.allow, allowedMethods)])
-    default: return refuse(request, .method, code: 405, fields: [(.allow, allowedMethods)])
+    case .bye, .prack, .update, .info, .notify: return refuse(request, .noDialog, code: 481)
+    case .other: return refuse(request, .method, code: 501, fields: [(.allow, rules(request.trunk).methods)])
+    default: return refuse(request, .method, code: 405, fields: [(.allow, rules(request.trunk).methods)])
     }
-    if let unsupported = unsupportedOptions(request.message) {
+    if let unsupported = unsupportedOptions(request.message, request.trunk) {
       return refuse(request, .extensionRequired, code: 420, fields: [(.unsupported, unsupported)])
     }
     if request.method == .options { return answerOptions(request) }
@@ -95,9 +98,53 @@ extension UserAgent {
     do throws(ParseError) { routes = try request.message.recordRouteSet } catch {
       return refuse(request, .malformed, code: error.status)
     }
-    let invite = InboundInvite(request.message, request.envelope, trunk: request.trunk, flow: request.flow, sdp: sdp)
-    let leg = openLeg(request, routes, isLateOffer: sdp == nil)
+    let (reliability, session, replaces): (TrunkRules.Reliability, SessionAgreement, LegID?)
+    do throws(Refused) {
+      reliability = try self.reliability(request)
+      session = try agreement(request.message, nil, request.trunk)
+      replaces = try replaced(request)
+    } catch {
+      let reason: RefusalReason =
+        switch error.content.code {
+        case 421: .extensionRequired
+        case 422: .sessionInterval
+        default: .replaces
+        }
+      return refuse(request, reason, code: error.content.code, fields: error.content.fields)
+    }
+    var invite = InboundInvite(
+      request.message, request.envelope, trunk: request.trunk, flow: request.flow, sdp: sdp,
+      isTrusted: rules(request.trunk).trustsIdentity)
+    (invite.isReliable, invite.replaces) = (reliability == .required, replaces)
+    let leg = openLeg(request, routes, isLateOffer: sdp == nil, reliability, session)
     emit(.inviteReceived(leg, invite))
+  }
+
+  /// How our provisional responses go (RFC 3262 §3). Throws 421 where the trunk must have 100rel and the INVITE has not.
+  private func reliability(_ request: Request) throws(Refused) -> TrunkRules.Reliability {
+    let rule = rules(request.trunk).reliability
+    if request.message.lists("100rel", in: .require) { return .required }
+    let supports = request.message.lists("100rel", in: .supported)
+    if rule == .required, !supports { throw Refused(421, [(.require, "100rel")]) }
+    return supports ? rule : .off
+  }
+
+  /// The leg that Replaces names (RFC 3891 §3); nil without the header, or where transfers are not served. Throws what §3 says
+  /// of a dialog that is not there, over, or already answered.
+  private func replaced(_ request: Request) throws(Refused) -> LegID? {
+    guard rules(request.trunk).allowsTransfer else { return nil }
+    let value: Replaces?
+    do { value = try request.message.replaces } catch { throw Refused(400) }
+    guard let value else { return nil }
+    guard let id = dialogs[DialogKey(callID: value.callID, localTag: value.toTag)], let leg = legs[id],
+      leg.trunk == request.trunk, leg.dialog.remoteTag == value.fromTag
+    else { throw Refused(481) }
+    switch leg.phase {
+    case .confirmed where value.isEarlyOnly: throw Refused(486)
+    case .confirmed: return id
+    case .ending: throw Refused(603)
+    case .ringing, .calling, .answered: throw Refused(481)
+    }
   }
 
   private enum Offer {
@@ -130,16 +177,18 @@ extension UserAgent {
     }
   }
 
-  /// The options of Require that we lack, which is all of them; nil if there are none. A malformed list counts as it stands.
-  func unsupportedOptions(_ message: Message) -> String? {
+  /// The options of Require that we lack; nil if there are none. A malformed list counts as it stands.
+  func unsupportedOptions(_ message: Message, _ trunk: String) -> String? {
     guard let field = message.field(.require) else { return nil }
     guard let options = try? message.tokens(.require) else { return message.text(field.value) }
-    return options.isEmpty ? nil : options.joined(separator: ", ")
+    let known = rules(trunk).options
+    let unknown = options.filter { !known.contains($0.lowercased()) }
+    return unknown.isEmpty ? nil : unknown.joined(separator: ", ")
   }
 
   func mergeKey(_ request: Request) -> MergeKey {
     MergeKey(
-      callID: request.message.callID, fromTag: request.envelope.from.tag.map(request.message.text) ?? "",
+      callID: request.message.callID, fromTag: request.fromTag,
       sequence: request.envelope.cseq.number)
   }
 
@@ -149,7 +198,15 @@ extension UserAgent {
       let retry = String(configuration.retryAfterSeconds)
       return respondStateless(request.reply, ResponseContent(code: 503, fields: [(.retryAfter, retry)]))
     }
-    respondStateless(request.reply, ResponseContent(code: 200, fields: [(.allow, allowedMethods), (.accept, "application/sdp")]))
+    respondStateless(request.reply, ResponseContent(code: 200, fields: capabilities(request.trunk)))
+  }
+
+  /// What OPTIONS tells (RFC 3261 §11.2).
+  func capabilities(_ trunk: String) -> [(HeaderName, String)] {
+    let rules = rules(trunk)
+    var fields: [(HeaderName, String)] = [(.allow, rules.methods), (.accept, "application/sdp")]
+    if !rules.options.isEmpty { fields.append((.supported, rules.options.joined(separator: ", "))) }
+    return fields
   }
 
   /// Refuses a request that no leg exists for. An INVITE goes through its transaction, so that retransmissions count once.

@@ -13,8 +13,6 @@ struct ResponseContent {
   var isDialogForming = false
 }
 
-let allowedMethods = "INVITE, ACK, CANCEL, BYE, OPTIONS"
-
 extension UserAgent {
   /// Starts the machine of a request; the caller has looked that the table has room.
   mutating func beginServer(_ key: ServerKey, _ method: Method, merge: MergeKey? = nil, _ reply: Reply, leg: LegID? = nil)
@@ -68,7 +66,9 @@ extension UserAgent {
     if content.isDialogForming {
       writer.copy(.recordRoute, of: reply.message)
       writer.field(.contact, contact(reply.flow))
-      writer.field(.allow, allowedMethods)
+      writer.field(.allow, rules(reply.trunk).methods)
+      let options = rules(reply.trunk).options
+      if !options.isEmpty { writer.field(.supported, options.joined(separator: ", ")) }
     }
     for (name, value) in content.fields { writer.field(name, value) }
     writer.field(.server, configuration.product)

@@ -39,7 +39,7 @@ extension UserAgent {
     if let expires = request.expires { writer.field(.expires, String(expires)) }
     if let authorization { writer.field(authorization.name, authorization.value) }
     if request.method == .options { writer.field(.accept, "application/sdp") }
-    writer.field(.allow, allowedMethods)
+    writer.field(.allow, rules(request.trunk.name).methods)
     writer.field(.userAgent, configuration.product)
     let started = beginClient(
       .standalone(id), request.method, branch: branch, leg: nil, trunk: request.trunk.name, flow, writer.finish())

@@ -28,6 +28,7 @@ public struct UserAgent: Sendable {
   var output = Output()
 
   var isDraining = false
+  private var trunkRules: [String: TrunkRules] = [:]
   var counters = Statistics()
   var timers = TimerTable<TimerKey>()
   var lastNumber: UInt64 = 0
@@ -67,6 +68,7 @@ public struct UserAgent: Sendable {
     case .timer: break
     case .command(let command): perform(command)
     case .draining(let isDraining): self.isDraining = isDraining
+    case .rules(let rules): trunkRules = rules
     }
     fireTimers()
     swap(&self.output, &output)
@@ -96,6 +98,8 @@ public struct UserAgent: Sendable {
       received(response: message, flow, trunk)
     }
   }
+
+  func rules(_ trunk: String) -> TrunkRules { trunkRules[trunk] ?? TrunkRules() }
 
   mutating func send(_ bytes: [UInt8], _ flow: Flow) { output.messages.append(Output.Message(bytes: bytes, flow: flow)) }
   mutating func emit(_ event: Event) { output.events.append(event) }

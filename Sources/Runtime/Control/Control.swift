@@ -38,6 +38,7 @@ public final class Control: @unchecked Sendable {
     timer = loop.addTimer { [unowned self] in runTimers() }
     clock = loop.addTimer { [unowned self] in checkClock() }
     loop.addFlush { [unowned self] in endTurn() }
+    signal(.rules(machine.trunkRules))
     checkClock()
   }
 
@@ -55,6 +56,7 @@ public final class Control: @unchecked Sendable {
     for inbound in batch {
       switch inbound {
       case .input(let input):
+        if case .routing(let routing) = input { signal(.rules(routing.rules)) }
         log(input)
         pending.append(input)
       case .calls(let answer): answer(machine.summaries)

@@ -90,6 +90,8 @@ public struct Settings: Sendable, Equatable {
     public var prefersRelay = false
     /// Calls at a time in both directions; nil is no limit of its own.
     public var maximumCalls: Int?
+    /// How its calls behave.
+    public var calls = Calls()
   }
 
   /// `sip:host[:port][;transport=udp|tcp]` with the address it resolved to.

@@ -6,7 +6,8 @@ import Yams
 extension Walk {
   func trunk(_ node: Node, _ path: String) -> Settings.Trunk? {
     let trunk = Section(
-      node, path, self, keys: ["name", "peers", "uri", "codecs", "auth", "rtp_source", "media_peers", "prefer", "max_calls"])
+      node, path, self, keys: ["name", "peers", "uri", "codecs", "auth", "rtp_source", "media_peers", "prefer", "max_calls"]
+        + Settings.Trunk.Calls.keys)
     guard case .mapping = node else { return nil }
     let name = trunk.required("name")
     var out = Settings.Trunk(name: name ?? "", peers: [])
@@ -28,6 +29,7 @@ extension Walk {
       if !auth.has("password_file") { problem(path + ".auth", "password_file is missing") }
       out.password = auth.secret("password_file").map { Redacted(String(decoding: $0, as: UTF8.self)) }
     }
+    out.calls = calls(trunk, path)
     return name == nil ? nil : out
   }
 

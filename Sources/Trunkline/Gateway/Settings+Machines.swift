@@ -54,7 +54,22 @@ extension Settings.Trunk {
       }
     return Routing.Trunk(
       name: name, peer: peer(flow), codecs: codecs.map { $0 == .PCMU ? .pcmu : .pcma }, sourcePolicy: policy,
-      mediaPeers: mediaPeers, prefersRelay: prefersRelay, maximumCalls: maximumCalls)
+      mediaPeers: mediaPeers, prefersRelay: prefersRelay, maximumCalls: maximumCalls, rules: rules, signalsHold: calls.hold == .signal,
+      sendsDigitsByInfo: calls.digits == .info, offersLate: calls.offersLate)
+  }
+
+  private var rules: TrunkRules {
+    let reliability: TrunkRules.Reliability =
+      switch calls.reliability {
+      case .off: .off
+      case .supported: .supported
+      case .required: .required
+      }
+    return TrunkRules(
+      reliability: reliability,
+      sessionTimer: calls.sessionSeconds.map { .init(seconds: $0, minimumSeconds: calls.sessionMinimum) },
+      redirects: calls.redirects == .follow ? .follow(hosts: Set(calls.redirectHosts)) : .refuse,
+      trustsIdentity: calls.trustsIdentity, allowsTransfer: calls.allowsTransfer)
   }
 
   private func peer(_ flow: (TransportProtocol, SocketAddress) -> Flow?) -> TrunkPeer? {

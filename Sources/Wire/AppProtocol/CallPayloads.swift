@@ -5,8 +5,10 @@ public struct CallOffer: Hashable, Sendable, Codable {
     public var trunk: String
     public var privacy: Bool
     public var attest: String?
-    public init(trunk: String, privacy: Bool = false, attest: String? = nil) {
-      (self.trunk, self.privacy, self.attest) = (trunk, privacy, attest)
+    /// Whom the call was for before it was diverted to this user, the latest first.
+    public var diverted: [Handle]?
+    public init(trunk: String, privacy: Bool = false, attest: String? = nil, diverted: [Handle]? = nil) {
+      (self.trunk, self.privacy, self.attest, self.diverted) = (trunk, privacy, attest, diverted)
     }
   }
   public struct Media: Hashable, Sendable, Codable {

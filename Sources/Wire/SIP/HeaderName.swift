@@ -6,7 +6,7 @@ public enum HeaderName: UInt8, Hashable, Sendable, CaseIterable {
     contentDisposition, require, proxyRequire, supported, unsupported, allow, accept, reason, wwwAuthenticate,
     proxyAuthenticate, authorization, proxyAuthorization, pAssertedIdentity, privacy, diversion, retryAfter, expires,
     server, userAgent, replaces, alertInfo, warning, timestamp, sessionExpires, minSE, referTo, subject, event, allowEvents,
-    minExpires, identity, other
+    minExpires, identity, rseq, rack, historyInfo, referredBy, subscriptionState, infoPackage, other
 
   /// Canonical spelling and compact form (RFC 3261 §7.3.3).
   var row: (name: StaticString, compact: UInt8?) {
@@ -54,6 +54,12 @@ public enum HeaderName: UInt8, Hashable, Sendable, CaseIterable {
     case .allowEvents: ("Allow-Events", UInt8(ascii: "u"))
     case .minExpires: ("Min-Expires", nil)
     case .identity: ("Identity", UInt8(ascii: "y"))
+    case .rseq: ("RSeq", nil)
+    case .rack: ("RAck", nil)
+    case .historyInfo: ("History-Info", nil)
+    case .referredBy: ("Referred-By", UInt8(ascii: "b"))
+    case .subscriptionState: ("Subscription-State", nil)
+    case .infoPackage: ("Info-Package", nil)
     case .other: ("", nil)
     }
   }
@@ -64,7 +70,9 @@ public enum HeaderName: UInt8, Hashable, Sendable, CaseIterable {
   /// Whether a message may hold this field only once, with one value (RFC 3261 §7.3.1, §20).
   public var isSingle: Bool {
     switch self {
-    case .from, .to, .callID, .cseq, .maxForwards, .contentLength, .contentType, .expires, .replaces, .retryAfter: true
+    case .from, .to, .callID, .cseq, .maxForwards, .contentLength, .contentType, .expires, .replaces, .retryAfter, .sessionExpires,
+      .minSE, .rseq, .rack:
+      true
     default: false
     }
   }

@@ -162,7 +162,8 @@ public final class SimulatedCarrier: @unchecked Sendable {
       feed(.command(.answerReinvite(leg, sdp: answer)))
     case .legClosed(let leg): closed(leg)
     case .ackTimedOut: emit(PeerEvent("noAck"))
-    case .pingAnswered, .refused, .targetFailed, .requestAnswered: break
+    case .digit(_, let digit, _): emit(PeerEvent("digit", ["digit": String(digit), "by": "info"]))
+    default: break
     }
   }
 

@@ -35,7 +35,7 @@ extension LoadGenerator {
     case .reinviteReceived(let leg, _): feed(.command(.refuseReinvite(leg, code: 488)))
     case .legClosed(let leg): closed(leg)
     case .ackTimedOut(let leg): if let call = byLeg[leg] { fail(call, "no ACK") }
-    case .progress, .cancelled, .pingAnswered, .refused, .targetFailed, .requestAnswered: break
+    default: break
     }
   }
 

@@ -1,0 +1,61 @@
+/// How calls of one trunk behave: what is offered to it, demanded of it, and taken from it. Given with `Input.rules`; a trunk
+/// without rules has the defaults. Calls that run keep what they agreed on.
+public struct TrunkRules: Hashable, Sendable {
+  /// Reliable provisional responses (RFC 3262).
+  public enum Reliability: String, Hashable, Sendable, CaseIterable {
+    /// Neither offered nor accepted: `Require: 100rel` is 420.
+    case off
+    /// Offered; ours are reliable if the peer demands it, or supports it and they carry SDP.
+    case supported
+    /// Demanded: a peer without it gets 421.
+    case required
+  }
+
+  /// Session timers (RFC 4028).
+  public struct SessionTimer: Hashable, Sendable {
+    /// What we ask for, and the most that we grant.
+    public var seconds: Int
+    /// The least that we take; smaller is 422. RFC 4028 §5 forbids less than 90.
+    public var minimumSeconds: Int
+    public init(seconds: Int = 1_800, minimumSeconds: Int = 90) {
+      self.minimumSeconds = max(minimumSeconds, Limits.sessionSeconds)
+      self.seconds = max(seconds, self.minimumSeconds)
+    }
+  }
+
+  /// What becomes of a 3xx.
+  public enum Redirects: Hashable, Sendable {
+    /// The call fails with it.
+    case refuse
+    /// Followed, at most `Limits.redirects` times, to the trunk's own host and to these.
+    case follow(hosts: Set<String>)
+  }
+
+  public var reliability: Reliability
+  /// Nil: no session timers.
+  public var sessionTimer: SessionTimer?
+  public var redirects: Redirects
+  /// P-Asserted-Identity, Diversion and History-Info of this trunk are believed, and it is given ours (RFC 3325 §5).
+  public var trustsIdentity: Bool
+  /// REFER and INVITE with Replaces are taken from this trunk.
+  public var allowsTransfer: Bool
+
+  public init(
+    reliability: Reliability = .supported, sessionTimer: SessionTimer? = SessionTimer(), redirects: Redirects = .refuse,
+    trustsIdentity: Bool = false, allowsTransfer: Bool = false
+  ) {
+    (self.reliability, self.sessionTimer, self.redirects) = (reliability, sessionTimer, redirects)
+    (self.trustsIdentity, self.allowsTransfer) = (trustsIdentity, allowsTransfer)
+  }
+
+  /// Allow (RFC 3261 §20.5).
+  var methods: String {
+    "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE"
+      + (reliability == .off ? "" : ", PRACK") + (allowsTransfer ? ", REFER, NOTIFY" : "")
+  }
+
+  /// The option tags that we understand, all of which `Require` may hold.
+  var options: [String] {
+    (reliability == .off ? [] : ["100rel"]) + (sessionTimer == nil ? [] : ["timer"]) + (allowsTransfer ? ["replaces"] : [])
+  }
+}

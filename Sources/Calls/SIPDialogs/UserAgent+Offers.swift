@@ -1,0 +1,105 @@
+import Bytes
+import SIP
+
+/// Offers and refreshes of ours inside a dialog: re-INVITE (RFC 3261 §14) and UPDATE (RFC 3311).
+extension UserAgent {
+  /// Asks for an offer as soon as one may go out: not while another exchange runs, nor while a glare is waited out.
+  mutating func wantOffer(_ id: LegID) {
+    guard legs[id] != nil else { return }
+    legs[id]?.wantsOffer = true
+    offerIfFree(id)
+  }
+
+  mutating func offerIfFree(_ id: LegID) {
+    guard let leg = legs[id], leg.wantsOffer, leg.isFreeForOffer, !leg.isWaitingOutGlare else { return }
+    legs[id]?.wantsOffer = false
+    emit(.offerWanted(id))
+  }
+
+  /// The re-INVITE with the call machine's offer.
+  mutating func offer(_ id: LegID, _ sdp: String) {
+    guard let leg = legs[id] else { return }
+    guard leg.isFreeForOffer, !leg.isWaitingOutGlare else {
+      // something came between the question and the answer
+      legs[id]?.wantsOffer = true
+      return
+    }
+    legs[id]?.ourOffer = OurOffer(kind: .reinvite)
+    sendInDialog(
+      .reinvite, .invite, id, RequestContent(fields: sessionFields(leg), body: sdp, refreshesTarget: true))
+  }
+
+  /// The 2xx of our re-INVITE or UPDATE.
+  mutating func offerAccepted(_ id: LegID, _ purpose: ClientTransaction.Purpose, _ message: Message) {
+    guard let leg = legs[id], leg.phase == .confirmed else { return }
+    legs[id]?.ourOffer = nil
+    legs[id]?.offerTries = 0
+    if let target = message.contactTarget { legs[id]?.dialog.remoteTarget = target }
+    takeSession(id, response: message)
+    if purpose == .reinvite {
+      var sdp: String?
+      if case .sdp(let text)? = try? message.sessionBody { sdp = text }
+      emit(.offerAnswered(id, sdp: sdp))
+    }
+    offerIfFree(id)
+  }
+
+  /// A final non-2xx, or none at all.
+  mutating func offerRefused(_ id: LegID, _ purpose: ClientTransaction.Purpose, _ code: Int, _ message: Message?) {
+    guard let leg = legs[id], leg.phase == .confirmed else { return }
+    legs[id]?.ourOffer = nil
+    switch code {
+    case 408, 481:
+      // RFC 3261 §12.2.1.2, §14.1: the dialog is gone.
+      emit(.sessionLost(id, .refreshFailed(code)))
+      return sendBye(id, .sip(code))
+    case 491: return retryOffer(id, purpose, after: glareDelay(id))
+    case 422: if raiseSession(id, message) { return retryOffer(id, purpose, after: .zero) }
+    case 500:
+      if let seconds = message?.retryAfterSeconds, seconds <= Limits.offerRetrySeconds {
+        return retryOffer(id, purpose, after: .seconds(seconds))
+      }
+    case 405, 501:
+      if purpose == .update {
+        legs[id]?.peerAllowsUpdate = false
+        return wantOffer(id)
+      }
+    default: break
+    }
+    if purpose == .reinvite { emit(.offerRefused(id, code: code)) }
+    if leg.session?.isRefresher == true { timers.set(.leg(id, .refresh), at: now + Interval.refreshRetry) }
+    offerIfFree(id)
+  }
+
+  private mutating func retryOffer(_ id: LegID, _ purpose: ClientTransaction.Purpose, after delay: Duration) {
+    guard let leg = legs[id], leg.offerTries < Limits.offerTries else {
+      legs[id]?.offerTries = 0
+      if purpose == .reinvite { emit(.offerRefused(id, code: 491)) }
+      return
+    }
+    legs[id]?.offerTries += 1
+    if purpose == .reinvite { legs[id]?.wantsOffer = true } else { legs[id]?.wantsRefresh = true }
+    legs[id]?.isWaitingOutGlare = true
+    timers.set(.leg(id, .glare), at: now + delay)
+  }
+
+  /// RFC 3261 §14.1: who made the Call-ID waits 2.1 to 4 s, the other up to 2 s, in steps of 10 ms.
+  private func glareDelay(_ id: LegID) -> Duration {
+    id.isOutbound ? .milliseconds(2_100 + Int(random.next() % 191) * 10) : .milliseconds(Int(random.next() % 201) * 10)
+  }
+
+  mutating func glareOver(_ id: LegID) {
+    guard let leg = legs[id], leg.isWaitingOutGlare else { return }
+    legs[id]?.isWaitingOutGlare = false
+    if leg.wantsRefresh {
+      legs[id]?.wantsRefresh = false
+      refresh(id)
+    }
+    offerIfFree(id)
+  }
+}
+
+extension Leg {
+  /// No offer of either side is open (RFC 3261 §14.1).
+  var isFreeForOffer: Bool { phase == .confirmed && answer == nil && peerOffer == nil && ourOffer == nil && !awaitsAcknowledgement }
+}

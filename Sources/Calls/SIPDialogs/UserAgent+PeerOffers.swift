@@ -1,0 +1,108 @@
+import Bytes
+import SIP
+
+/// Why a request is answered with an error.
+struct Refused: Error {
+  var content: ResponseContent
+  init(_ code: Int, _ fields: [(HeaderName, String)] = []) { content = ResponseContent(code: code, fields: fields) }
+}
+
+/// Offers and refreshes of the peer inside a dialog: re-INVITE (RFC 3261 §14.2) and UPDATE (RFC 3311 §5.2).
+extension UserAgent {
+  /// The session description of a request; throws what answers a body that we cannot read.
+  func description(of request: Request) throws(Refused) -> String? {
+    let body: SessionBody
+    do { body = try request.message.sessionBody } catch { throw Refused(error.status) }
+    switch body {
+    case .none: return nil
+    case .sdp(let text): return text
+    case .other: throw Refused(415, [(.accept, "application/sdp")])
+    }
+  }
+
+  /// 500 with a Retry-After of up to 10 s: the peer's own earlier offer is still open (RFC 3261 §14.2, RFC 3311 §5.2).
+  private func busy() -> ResponseContent {
+    ResponseContent(code: 500, fields: [(.retryAfter, String(random.next() % 10))])
+  }
+
+  mutating func receivedReinvite(_ request: Request, _ leg: Leg) {
+    switch leg.phase {
+    case .ringing: return respondOnce(request, busy())
+    // Our 2xx has no ACK yet, or our own INVITE no final response: RFC 3261 §14.2, RFC 5407 §3.1.
+    case .answered, .calling: return respondOnce(request, ResponseContent(code: 491))
+    case .ending: return respondOnce(request, ResponseContent(code: 481))
+    case .confirmed: break
+    }
+    if leg.peerOffer != nil || leg.answer != nil { return respondOnce(request, busy()) }
+    if leg.ourOffer != nil || leg.awaitsAcknowledgement { return respondOnce(request, ResponseContent(code: 491)) }
+    takeOffer(request, leg)
+  }
+
+  /// UPDATE with an offer is answered like a re-INVITE, but without ACK; one without only refreshes.
+  mutating func receivedUpdate(_ request: Request, _ leg: Leg) {
+    guard leg.phase != .ending, let hasOffer = (try? request.message.sessionBody).map({ $0 != .none }) else {
+      return respondOnce(request, ResponseContent(code: leg.phase == .ending ? 481 : 400))
+    }
+    if leg.phase == .calling {
+      // A dialog that no provisional response has made is none; an offer in it must follow the answer to ours.
+      guard let early = leg.early[request.fromTag] else { return respondOnce(request, ResponseContent(code: 481)) }
+      if hasOffer, early.sdp == nil { return respondOnce(request, ResponseContent(code: 491)) }
+    } else if hasOffer {
+      if leg.phase == .ringing, !leg.isExchangeComplete { return respondOnce(request, busy()) }
+      if leg.phase == .answered || leg.ourOffer != nil || leg.awaitsAcknowledgement || leg.answer != nil {
+        return respondOnce(request, ResponseContent(code: 491))
+      }
+    }
+    if leg.peerOffer != nil { return respondOnce(request, busy()) }
+    takeOffer(request, leg)
+  }
+
+  /// What both have in common once the offer may come.
+  private mutating func takeOffer(_ request: Request, _ leg: Leg) {
+    let (sdp, session): (String?, SessionAgreement)
+    do throws(Refused) {
+      if let unsupported = unsupportedOptions(request.message, request.trunk) { throw Refused(420, [(.unsupported, unsupported)]) }
+      sdp = try description(of: request)
+      session = try agreement(request.message, leg.session, request.trunk)
+    } catch {
+      return respondOnce(request, error.content)
+    }
+    if request.message.field(.allow) != nil { legs[leg.id]?.peerAllowsUpdate = request.message.lists("UPDATE", in: .allow) }
+    let isUpdate = request.method == .update
+    let offer = PeerOffer(
+      transaction: beginServer(
+        request.key, request.method, merge: isUpdate ? nil : mergeKey(request), request.reply, leg: leg.id),
+      method: request.method, sequence: request.envelope.cseq.number, isLateOffer: sdp == nil,
+      target: request.message.contactTarget, session: leg.phase == .confirmed ? session : nil)
+    if !isUpdate { respond(offer.transaction, ResponseContent(code: 100)) }
+    legs[leg.id]?.peerOffer = offer
+    if isUpdate, sdp == nil { return answerOffer(leg.id, nil) }
+    emit(.reinviteReceived(leg.id, sdp: sdp))
+  }
+
+  /// The call machine's answer, or offer if the re-INVITE had none.
+  mutating func answerOffer(_ id: LegID, _ sdp: String?) {
+    guard let leg = legs[id], leg.phase != .ending, let offer = leg.peerOffer,
+      let flow = servers[offer.transaction]?.reply?.flow
+    else { return }
+    let content = ResponseContent(code: 200, sdp: sdp, fields: offer.session?.fields ?? [], isDialogForming: true)
+    guard let bytes = respond(offer.transaction, content) else { return }
+    legs[id]?.peerOffer = nil
+    // The target is refreshed by a request that succeeds (RFC 3261 §12.2.2); the route set stays.
+    if let target = offer.target { legs[id]?.dialog.remoteTarget = target }
+    if let session = offer.session { startSession(id, session.timer) }
+    if offer.method == .invite {
+      startAnswer(
+        id, Leg.Answer(bytes: bytes, flow: flow, sequence: offer.sequence, wantsAnswer: offer.isLateOffer, isReinvite: true))
+    } else {
+      offerIfFree(id)
+    }
+  }
+
+  mutating func refuseOffer(_ id: LegID, _ code: Int) {
+    guard let offer = legs[id]?.peerOffer, (300..<700).contains(code) else { return }
+    respond(offer.transaction, ResponseContent(code: code))
+    legs[id]?.peerOffer = nil
+    offerIfFree(id)
+  }
+}

@@ -1,0 +1,120 @@
+import Bytes
+import SIP
+
+/// The subscription that a REFER makes at its receiver.
+struct ReferIn {
+  var transaction: UInt64?
+  /// CSeq of the REFER, the `id` of its event (RFC 3515 §2.4.6).
+  var sequence: UInt32
+}
+
+/// The subscription of a REFER of ours.
+struct ReferOut {
+  var isAccepted = false
+}
+
+/// REFER (RFC 3515, RFC 3892), both roles. One at a time on a leg; only where the trunk's rules allow transfers.
+extension UserAgent {
+  mutating func receivedRefer(_ request: Request, _ leg: Leg) {
+    let message = request.message
+    guard leg.phase == .confirmed else { return respondOnce(request, ResponseContent(code: leg.phase == .ending ? 481 : 491)) }
+    guard leg.referIn == nil else { return respondOnce(request, ResponseContent(code: 491)) }
+    if let unsupported = unsupportedOptions(message, request.trunk) {
+      return respondOnce(request, ResponseContent(code: 420, fields: [(.unsupported, unsupported)]))
+    }
+    guard let target = (try? message.referTo) ?? nil, target.uri.whole.count <= Limits.referBytes else {
+      return respondOnce(request, ResponseContent(code: 400, reason: "Refer-To"))
+    }
+    guard target.uri.scheme != .other else { return respondOnce(request, ResponseContent(code: 416)) }
+    var replaces: Replaces?
+    if let value = message.uriHeader("replaces", of: target.uri) {
+      guard let read = Replaces(value) else { return respondOnce(request, ResponseContent(code: 400, reason: "Replaces")) }
+      replaces = read
+    }
+    let transaction = beginServer(request.key, .refer, request.reply, leg: leg.id)
+    legs[leg.id]?.referIn = ReferIn(transaction: transaction, sequence: request.envelope.cseq.number)
+    let whole = message.text(target.uri.whole)
+    emit(
+      .referReceived(
+        leg.id,
+        Referral(
+          target: InboundInvite.Party(message, uri: target.uri, displayName: message.displayName(of: target)),
+          uri: String(whole.prefix { $0 != "?" }), replaces: replaces,
+          referredBy: message.field(.referredBy).map { message.text($0.value) })))
+  }
+
+  mutating func acceptRefer(_ id: LegID) {
+    guard let transaction = legs[id]?.referIn?.transaction, let flow = servers[transaction]?.reply?.flow else { return }
+    legs[id]?.referIn?.transaction = nil
+    respond(transaction, ResponseContent(code: 202, fields: [(.contact, contact(flow))]))
+    notifyRefer(id, 100)
+  }
+
+  mutating func refuseRefer(_ id: LegID, _ code: Int) {
+    guard let transaction = legs[id]?.referIn?.transaction, (300..<700).contains(code) else { return }
+    respond(transaction, ResponseContent(code: code))
+    legs[id]?.referIn = nil
+  }
+
+  /// A NOTIFY with the status line of the referred call (RFC 3515 §2.4.5).
+  mutating func notifyRefer(_ id: LegID, _ code: Int) {
+    guard let leg = legs[id], leg.phase == .confirmed, let refer = leg.referIn, refer.transaction == nil else { return }
+    let state = code < 200 ? "active;expires=60" : "terminated;reason=noresource"
+    if code >= 200 { legs[id]?.referIn = nil }
+    sendInDialog(
+      .notify, .notify, id,
+      RequestContent(
+        fields: [(.event, "refer;id=\(refer.sequence)"), (.subscriptionState, state)],
+        body: "SIP/2.0 \(code) \(reasonPhrase(code))\r\n", contentType: "message/sipfrag;version=2.0", refreshesTarget: true))
+  }
+
+  // MARK: ours
+
+  mutating func refer(_ id: LegID, _ to: String, _ replaces: Replaces?) {
+    guard let leg = legs[id], leg.phase == .confirmed, leg.referOut == nil, to.utf8.count <= Limits.referBytes else {
+      return emit(.referAnswered(id, code: 491))
+    }
+    legs[id]?.referOut = ReferOut()
+    let header = replaces.map { "?Replaces=" + percentEncodedHeader($0.text) } ?? ""
+    sendInDialog(
+      .refer, .refer, id,
+      RequestContent(
+        fields: [(.referTo, "<\(to)\(header)>"), (.referredBy, "<\(uriText(leg.dialog.localParty))>")], refreshesTarget: true))
+  }
+
+  mutating func referAccepted(_ id: LegID, _ code: Int) {
+    legs[id]?.referOut?.isAccepted = true
+    emit(.referAnswered(id, code: code))
+  }
+
+  mutating func referRefused(_ id: LegID, _ code: Int) {
+    legs[id]?.referOut = nil
+    emit(.referAnswered(id, code: code))
+  }
+
+  /// NOTIFY of our REFER; any other has no subscription (RFC 6665 §4.1.3).
+  mutating func receivedNotify(_ request: Request, _ leg: Leg) {
+    let message = request.message
+    guard leg.referOut != nil, leg.phase == .confirmed || leg.phase == .ending else {
+      return respondOnce(request, ResponseContent(code: 481))
+    }
+    guard message.eventPackage == "refer" else {
+      return respondOnce(request, ResponseContent(code: 489, reason: "Bad Event", fields: [(.allowEvents, "refer")]))
+    }
+    respondOnce(request, ResponseContent(code: 200))
+    let isFinal = message.subscriptionState == "terminated"
+    let line = message.text(message.body).prefix(Limits.smallBodyBytes).split(separator: " ", maxSplits: 2)
+    let code = line.first?.uppercased() == "SIP/2.0" && line.count > 1 ? Int(line[1].prefix(3)) : nil
+    let isOver = isFinal || (code ?? 100) >= 200
+    if isOver { legs[leg.id]?.referOut = nil }
+    if leg.phase == .confirmed { emit(.referProgress(leg.id, code: code ?? (isFinal ? 200 : 100), isFinal: isOver)) }
+  }
+}
+
+/// A header value inside a URI: all but letters, digits and a few marks is escaped (RFC 3261 §19.1.1).
+func percentEncodedHeader(_ text: String) -> String {
+  text.utf8.reduce(into: "") { out, byte in
+    let isPlain = (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte) || "-_.!~*'()".utf8.contains(byte)
+    out += isPlain ? String(UnicodeScalar(byte)) : "%" + hexString([byte]).uppercased()
+  }
+}
