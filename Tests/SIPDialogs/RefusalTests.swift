@@ -128,26 +128,6 @@ import Testing
     #expect(try Message(wire.output.messages[0].bytes).value(.via) == "SIP/2.0/UDP 203.0.113.99;branch=z9hG4bKc1")
   }
 
-  @Test(arguments: [
-    ("badbranch", [100, 200, 400, 405, 501]), ("badinv01", [400]), ("badvers", [505]), ("bext01", [420]), ("clerr", [400]),
-    ("esc01", [100]),
-    ("intmeth", [501]), ("inv2543", [100]), ("longreq", [100]), ("ltgtruri", [400]), ("lwsdisp", [100, 200]), ("mcl01", [400]),
-    ("multi01", [400]), ("ncl", [400]), ("scalar02", [400, 405]), ("sdp01", [406]), ("semiuri", [100, 200]), ("trws", [400]),
-    ("wsinv", [481]),
-  ])
-  func `an RFC 4475 message gets the verdict it is owed`(name: String, codes: [Int]) throws {
-    var wire = Wire()
-    let replies = wire.input(.received(try torture(name), udp, trunk: "carrier"))
-    #expect(replies.count == 1 && codes.contains(replies.first?.statusCode ?? 0), "\(replies.map(\.statusCode))")
-    let calls = wire.events().filter { $0.name == "invite" }.count
-    #expect(calls == (replies.first?.statusCode == 100 ? 1 : 0))
-    if name == "bext01" { #expect(replies.first?.value(.unsupported) == "nothingSupportsThis, nothingSupportsThisEither") }
-    if name == "inv2543" {
-      #expect(wire.input(.received(try torture(name), udp, trunk: "carrier")).map(\.statusCode) == [100])
-      #expect(wire.events().isEmpty)
-    }
-  }
-
   @Test func `what has no answer is dropped and counted`() throws {
     var wire = Wire()
     #expect(wire.input(.received(try torture("noreason"), udp, trunk: "carrier")).isEmpty)

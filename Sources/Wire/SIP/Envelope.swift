@@ -26,6 +26,8 @@ extension Message {
       let parsed = try URI.parse(span, range, .requestURI)
       uri = parsed
       isKnownScheme = parsed.scheme != .other
+      // RFC 3261 §19.1.1: no headers in a Request-URI
+      if !parsed.headers.isEmpty { throw ParseError(.requestURI, at: parsed.headers.lower) }
     }
     guard let via = try Via.top(span, fields) else { throw missing }
     guard let fromField = field(.from), let toField = field(.to), let callIDField = field(.callID), let cseqField = field(.cseq)
@@ -38,8 +40,11 @@ extension Message {
       throw ParseError(.cseq, at: cseqField.value.lower)
     }
     let maxForwards = try field(.maxForwards).map { field throws(ParseError) in try MaxForwards.parse(span, field.value) }
-    // Only INVITE makes a dialog here, and only its Contact is used.
-    if cseq.method == .invite { _ = try contacts }
+    // The requests in which Contact means something; elsewhere it is passed over.
+    switch cseq.method {
+    case .invite, .register, .update, .refer, .subscribe, .notify: _ = try contacts
+    default: break
+    }
     if !isKnownScheme { throw ParseError(.uriScheme, at: uri?.whole.lower ?? 0) }
     return Envelope(via: via, from: from, to: to, callID: callID, cseq: cseq, requestURI: uri, maxForwards: maxForwards)
   }
