@@ -57,8 +57,8 @@ struct JitterOptions {
                                              them as traces
 
     A trace has a row `send_ms,arrival_ms` per 20 ms packet, `send_ms,lost` for a lost one. Speech is sent as PCMU (or with
-    --opus-fec as Opus with in-band FEC at 8 kHz); ours is pulled every 20 ms at the phase that a media thread would choose, NetEQ every
-    10 ms. --no-peers leaves the peers out. Policy: --loss-cost, --memory, --patience, --shrink-margin.
+    --opus-fec as Opus with in-band FEC at 8 kHz); ours is pulled every 20 ms, a millisecond sooner or later where it asks a media thread
+    for that; NetEQ every 10 ms. --no-peers leaves the peers out. Policy: --loss-cost, --memory, --patience, --shrink-margin.
 
     lost_pct        packets of the trace that never came, of all packets
     late_pct        packets that came but were not played: they came after newer audio had been heard, or were thrown away; of all

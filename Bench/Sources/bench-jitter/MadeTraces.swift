@@ -13,10 +13,6 @@ struct Impairments {
   /// On average every so many packets the network holds everything back for about so many milliseconds.
   var holdEvery = 0
   var hold = 0.0
-  /// Added and taken away again every 10 s.
-  var step = 0.0
-  /// How much slower the sender's clock is.
-  var skew = 0.0
 }
 
 extension Trace {
@@ -27,14 +23,12 @@ extension Trace {
     var heldUntil = -1.0
     let packets: [(sent: Double, arrived: Double?)] = (0..<seconds * 50).map { number in
       let sent = Double(number) * 20
-      let leaves = sent * (1 + network.skew)
-      if network.holdEvery > 0, number > 50, unit() * Double(network.holdEvery) < 1, heldUntil < leaves {
-        heldUntil = leaves + network.hold * (0.5 + unit())
+      if network.holdEvery > 0, number > 50, unit() * Double(network.holdEvery) < 1, heldUntil < sent {
+        heldUntil = sent + network.hold * (0.5 + unit())
       }
       var delay = -log(1 - unit() * 0.9999) * network.jitter
       if unit() < network.reorder { delay += 25 + 40 * unit() }
-      if (number / 500) % 2 == 1 { delay += network.step }
-      return (sent, unit() < network.loss ? nil : 30 + max(leaves + delay, heldUntil))
+      return (sent, unit() < network.loss ? nil : 30 + max(sent + delay, heldUntil))
     }
     return Trace(name: name, packets: packets)
   }
@@ -44,20 +38,6 @@ extension Trace {
       "3 % loss, 2 % reorder, spikes", seconds: seconds,
       Impairments(loss: 0.03, jitter: 6, reorder: 0.02, holdEvery: 250, hold: 100), seed: 3)
   }
-  static func quiet(seconds: Int) -> Trace { made("quiet", seconds: seconds, Impairments(jitter: 2), seed: 1) }
-  static func jittery(seconds: Int) -> Trace { made("jitter 20 ms", seconds: seconds, Impairments(loss: 0.005, jitter: 20), seed: 4) }
-  static func steps(seconds: Int) -> Trace { made("steps of 180 ms", seconds: seconds, Impairments(jitter: 3, step: 180), seed: 6) }
-  /// 3 s of nothing, twice a minute.
-  static func stalls(seconds: Int) -> Trace {
-    var trace = made("stalls of 3 s", seconds: seconds, Impairments(jitter: 2), seed: 5)
-    for number in trace.packets.indices {
-      let into = trace.packets[number].sent.truncatingRemainder(dividingBy: 30_000) - 15_000
-      guard into >= 0, into < 3000, let arrived = trace.packets[number].arrived else { continue }
-      trace.packets[number].arrived = arrived + 3000 - into
-    }
-    return trace
-  }
-
   /// The recorded networks of the repository's tests; none where the sources are not at hand.
   static func recorded() -> [Trace] {
     var folder = #filePath.split(separator: "/", omittingEmptySubsequences: false)

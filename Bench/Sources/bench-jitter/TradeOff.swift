@@ -1,51 +1,88 @@
 import AudioCodecs
 import BenchKit
+import Glibc
 import JitterBuffer
 import JitterPeers
 
 /// Delay against missing audio: ours at several settings, the peers at theirs, and fixed buffers chosen with hindsight.
 enum TradeOff {
-  /// What is asked of a kind of network: our delay above the fastest packet by the best fixed one's.
-  private enum Asked {
-    case netEQ(Double)
-    case ratio(Double)
-    case delay(late: Double, mean: Double)
-  }
-
   static func add(to bench: Bench, policy: DelayPolicy) throws {
     let seconds = bench.isSmall ? 20 : 180
-    var networks: [(Trace, Asked)] = [
-      (.tradeOff(seconds: seconds), .delay(late: 0.20, mean: 105)), (.quiet(seconds: seconds), .ratio(1.3)),
-      (.jittery(seconds: seconds), .netEQ(0.9)), (.steps(seconds: seconds), .ratio(1.1)), (.stalls(seconds: seconds), .ratio(1.5)),
-    ]
-    if !bench.isSmall { networks += Trace.recorded().map { ($0, .netEQ(0.9)) } }
-    for (trace, asked) in networks where bench.wants(trace.name) {
-      bench.progress("trade-off: \(trace.name)")
-      let replay = try Replay(trace, encoding: .pcmu)
-      let results = try replay.all(policy: policy, peers: true)
-      rows(bench, trace, results, asked)
-      guard !bench.isSmall else { continue }
-      try pictures(bench, replay, results)
+    try trade(bench, .tradeOff(seconds: seconds), policy)
+    let kinds: [NetworkTrace.Kind] = bench.isSmall ? [.quiet, .stall] : NetworkTrace.Kind.allCases
+    for kind in kinds where bench.wants(kind.rawValue) { try kindRows(bench, kind, seeds: bench.isSmall ? 1 : 3, policy) }
+    if !bench.isSmall {
+      for trace in Trace.recorded() where bench.wants(trace.name) {
+        bench.progress("trade-off: \(trace.name)")
+        let replay = try Replay(trace, encoding: .pcmu)
+        let results = try replay.all(policy: policy, peers: true)
+        rows(bench, trace.name, results, ratio: trace.name.contains("steps") ? .atMost(1.1) : .atMost(0.9, of: .peer))
+        try picture(bench, replay, results)
+      }
     }
     try repair(bench, policy: policy, seconds: seconds)
   }
 
-  private static func rows(_ bench: Bench, _ trace: Trace, _ results: [ReplayResult], _ asked: Asked) {
-    func row(_ what: String, unit: String, goal: BenchGoal? = nil, _ value: (ReplayResult) -> Double) {
-      var figures = results.map { BenchFigure($0.name, value($0), hash: $0.hash) }
-      let ours = figures.removeFirst()
-      bench.add(BenchRow("\(trace.name): \(what)", unit: unit, ours: ours, peers: figures, goal: goal))
+  /// The row of the goals: late packets and mean delay on one network with everything in it.
+  private static func trade(_ bench: Bench, _ trace: Trace, _ policy: DelayPolicy) throws {
+    guard bench.wants(trace.name) else { return }
+    bench.progress("trade-off: \(trace.name)")
+    let replay = try Replay(trace, encoding: .pcmu)
+    let results = try replay.all(policy: policy, peers: true)
+    rows(bench, trace.name, results, late: .atMost(0.2), mean: .atMost(105))
+    guard !bench.isSmall else { return }
+    try picture(bench, replay, results)
+  }
+
+  /// Means over a kind's networks, of ratios the geometric mean.
+  private static func kindRows(_ bench: Bench, _ kind: NetworkTrace.Kind, seeds: Int, _ policy: DelayPolicy) throws {
+    bench.progress("trade-off: networks of the kind \(kind.rawValue)")
+    var all: [[ReplayResult]] = []
+    for seed in 1...seeds {
+      let made = NetworkTrace.made(kind, seed: UInt64(seed))
+      let replay = try Replay(Trace(name: kind.rawValue, packets: made.packets), encoding: .pcmu)
+      let results = try replay.all(policy: policy, peers: true)
+      all.append(results)
+      if seed == 1, !bench.isSmall { try picture(bench, replay, results) }
     }
-    var (late, mean, ratio): (BenchGoal?, BenchGoal?, BenchGoal?)
-    switch asked {
-    case .delay(let share, let delay): (late, mean) = (.atMost(share), .atMost(delay))
-    case .ratio(let bound): ratio = .atMost(bound)
-    case .netEQ(let bound): ratio = .atMost(bound, of: .peer)
+    let ratio: BenchGoal? =
+      switch kind {
+      case .quiet: .atMost(1.3)
+      case .steps: .atMost(1.1)
+      case .stall: .atMost(1.5)
+      case .skew: nil
+      default: .atMost(0.9, of: .peer)
+      }
+    rows(bench, kind.rawValue, all, ratio: ratio)
+  }
+
+  private static func rows(
+    _ bench: Bench, _ name: String, _ results: [ReplayResult], late: BenchGoal? = nil, mean: BenchGoal? = nil, ratio: BenchGoal? = nil
+  ) {
+    rows(bench, name, [results], late: late, mean: mean, ratio: ratio)
+  }
+
+  private static func rows(
+    _ bench: Bench, _ name: String, _ all: [[ReplayResult]], late: BenchGoal? = nil, mean: BenchGoal? = nil, ratio: BenchGoal? = nil
+  ) {
+    let count = Double(max(1, all.count))
+    func row(_ what: String, unit: String, goal: BenchGoal? = nil, geometric: Bool = false, _ value: (ReplayResult) -> Double) {
+      var figures = all[0].indices.map { index in
+        var hash = ResultHash()
+        var sum = 0.0
+        for results in all {
+          hash.add(results[index].hash)
+          sum += geometric ? log(max(0.001, value(results[index]))) : value(results[index])
+        }
+        return BenchFigure(all[0][index].name, geometric ? exp(sum / count) : sum / count, hash: hash.value)
+      }
+      let ours = figures.removeFirst()
+      bench.add(BenchRow("\(name): \(what)", unit: unit, ours: ours, peers: figures, goal: goal))
     }
     row("late", unit: "%", goal: late) { 100 * Double($0.late) / Double(max(1, $0.packets)) }
     row("concealed", unit: "%") { 100 * $0.concealed }
     row("mean delay", unit: "ms", goal: mean) { $0.meanDelay }
-    row("above fastest, by the best fixed delay's", unit: "ratio", goal: ratio) { $0.ratioToFixed }
+    row("above fastest, by the best fixed delay's", unit: "ratio", goal: ratio, geometric: true) { $0.ratioToFixed }
   }
 
   /// Audio made up on 3 % loss when packets carry the copy of the one before.
@@ -62,7 +99,7 @@ enum TradeOff {
     bench.add(BenchRow("3 % loss, Opus FEC: mean delay", unit: "ms", ours: delay, peers: delays))
   }
 
-  private static func pictures(_ bench: Bench, _ replay: Replay, _ results: [ReplayResult]) throws {
+  private static func picture(_ bench: Bench, _ replay: Replay, _ results: [ReplayResult]) throws {
     let name = replay.trace.name
     var curves: [(String, [ReplayResult])] = []
     curves.append(("ours, other loss costs", try JitterOptions.policies.map { replay.run(try OurReceiver(.pcmu, policy: $0)) }))
@@ -86,21 +123,20 @@ enum TradeOff {
         }
       ))
     let words = name.lowercased().split { !$0.isASCII || !($0.isLetter || $0.isNumber) }
-    let file = "jitter-" + words.joined(separator: "-")
-    for (what, value) in [
-      ("late", { 100 * Double($0.late) / Double(max(1, $0.packets)) }), ("missing", { max(0, 100 * $0.concealed - 100 * Double($0.lost) / Double(max(1, $0.packets))) }),
-    ] as [(String, (ReplayResult) -> Double)] {
-      let label = what == "late" ? "packets that came and were not played, %" : "audio missing beyond what was lost, %"
-      var plot = Plot(
-        "\(name): \(what)", x: .init("mean delay from send to play-out, ms"), y: .init(label, scale: .logarithmic, range: 0.01...20))
-      if let ours = results.first { plot.add("ours", [(ours.meanDelay, value(ours))]) }
-      for (curve, points) in curves where !points.isEmpty {
-        plot.add(curve, points.map { ($0.meanDelay, value($0)) }.sorted { $0.0 < $1.0 })
-      }
-      plot.add("fixed, with hindsight", replay.fixedCurve())
-      bench.save(
-        plot.svg, as: "\(file)-\(what)",
-        caption: "\(name): \(label) against mean delay. On the lower edge: 0.01 % or less. Left and low is better.")
+    let label = "audio missing beyond what was lost, %"
+    func missing(_ result: ReplayResult) -> Double {
+      max(0, 100 * result.concealed - 100 * Double(result.lost) / Double(max(1, result.packets)))
     }
+    var plot = Plot(
+      "Network: \(name)", x: .init("mean delay from send to play-out, ms"),
+      y: .init(label, scale: .logarithmic, range: 0.01...20))
+    if let ours = results.first { plot.add("ours", [(ours.meanDelay, missing(ours))]) }
+    for (curve, points) in curves where !points.isEmpty {
+      plot.add(curve, points.map { ($0.meanDelay, missing($0)) }.sorted { $0.0 < $1.0 })
+    }
+    plot.add("fixed, with hindsight", replay.fixedCurve())
+    bench.save(
+      plot.svg, as: "jitter-" + words.joined(separator: "-"),
+      caption: "\(name): \(label), against mean delay. On the lower edge: 0.01 % or less. Left and low is better.")
   }
 }
