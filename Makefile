@@ -1,6 +1,6 @@
 # Two commands: `make run` from a fresh machine to a bridged call, `make test` for everything that is checked.
 # What each target needs is installed by Scripts/install; a stamp makes the second time quick.
-.PHONY: run test bench bench-jitter soak fuzz clean
+.PHONY: run test sanitize bench bench-jitter soak fuzz clean
 
 JOBS ?= 2
 
@@ -31,5 +31,10 @@ fuzz:
 	Scripts/install run
 	Scripts/fuzz
 
+# The media tests under the address and the thread sanitizer.
+sanitize:
+	Scripts/install run
+	Scripts/sanitize
+
 clean:
-	rm -rf .build .venv run Bench/.build
+	rm -rf .build .build-address .build-thread .venv run Bench/.build

@@ -43,6 +43,7 @@ let package = Package(
   targets: [
     .target(name: "CMallocCount"),
     .target(name: "CBenchNet"),
+    .systemLibrary(name: "CLibSRTP", pkgConfig: "libsrtp2", providers: [.apt(["libsrtp2-dev"])]),
     .target(name: "BenchKit", dependencies: ["CMallocCount", media], swiftSettings: settings),
     netEQ,
     jitterPeers,
@@ -50,6 +51,8 @@ let package = Package(
     .executableTarget(name: "report"),
     bench("media"),
     bench("jitter", [media, "JitterPeers"]),
+    bench("srtp", [media, "CLibSRTP"]),
+    bench("codec"),
     bench("quality", [media, "JitterPeers"]),
     bench("threads", [mediaThreads, "CBenchNet"]),
   ],

@@ -103,4 +103,23 @@ import Testing
   func `the first bytes tell the protocol`(_ bytes: [UInt8], _ kind: PacketKind) {
     #expect(PacketKind(bytes.span) == kind)
   }
+
+  @Test func `every pair of first octets is the kind that RFC 7983 §7 and RFC 5761 §4 say`() {
+    for first in UInt8.min...UInt8.max {
+      for second in UInt8.min...UInt8.max {
+        let expected: PacketKind =
+          switch first {
+          case 0...3: .stun
+          case 16...19: .zrtp
+          case 20...63: .dtls
+          case 64...79: .turnChannel
+          case 128...191: (192...223).contains(second) ? .rtcp : .rtp
+          default: .unknown
+          }
+        if PacketKind([first, second].span) != expected { Issue.record("\(first) \(second)") }
+      }
+      #expect(PacketKind([first].span) != .rtcp, "an octet alone is no RTCP")
+    }
+    #expect(PacketKind([UInt8]().span) == .unknown)
+  }
 }

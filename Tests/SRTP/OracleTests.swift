@@ -6,8 +6,7 @@ import Testing
 
 /// libsrtp2 with the same keys: what we protect it reads, what it protects we read.
 @Suite(.serialized) struct OracleTests {
-  init() { _ = Self.started }
-  private static let started: Bool = srtp_init() == srtp_err_status_ok
+  init() { _ = Oracle.started }
 
   @Test(arguments: SRTPProfile.allCases)
   func `libsrtp reads what we protect, across two roll-overs`(_ profile: SRTPProfile) throws {
@@ -55,7 +54,8 @@ import Testing
 }
 
 /// A libsrtp session of one direction.
-private final class Oracle {
+final class Oracle {
+  static let started: Bool = srtp_init() == srtp_err_status_ok
   private var session: srtp_t?
   private var key: [UInt8]
 
@@ -97,5 +97,16 @@ private final class Oracle {
     var count = Int32(packet.count)
     guard operation(session, buffer.baseAddress, &count) == srtp_err_status_ok else { return nil }
     return Array(buffer[0..<Int(count)])
+  }
+
+  /// The same in a buffer of the caller's, aligned and with room for what protection adds; false if it was refused.
+  func apply(
+    _ buffer: UnsafeMutableRawBufferPointer, _ count: inout Int,
+    _ operation: (srtp_t?, UnsafeMutableRawPointer?, UnsafeMutablePointer<Int32>?) -> srtp_err_status_t
+  ) -> Bool {
+    var length = Int32(count)
+    guard operation(session, buffer.baseAddress, &length) == srtp_err_status_ok else { return false }
+    count = Int(length)
+    return true
   }
 }

@@ -64,6 +64,7 @@ struct AppLeg: ~Copyable {
   var bytesReceived: UInt64 = 0
   var dropped: UInt64 = 0
   var reports = ReportState()
+  var budget = PacketBudget()
 
   var lastAuthenticated: Instant?
   var isSilent = false

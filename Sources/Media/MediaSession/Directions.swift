@@ -1,5 +1,6 @@
 import AudioCodecs
 import Bytes
+import JitterBuffer
 import RTP
 
 /// One tick of a receiver's audio into `frame`; false if there is none to be heard. HOT
@@ -12,8 +13,10 @@ func pull(_ receiver: inout AudioReceiver?, into frame: UnsafeMutablePointer<Int
 
 /// HOT
 @inline(__always)
-func insert(_ header: RTPHeader, _ payload: UnsafeRawBufferPointer, into receiver: inout AudioReceiver?, at now: Instant) {
-  _ = receiver?.insert(header, payload: Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self)), at: now)
+func insert(
+  _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, into receiver: inout AudioReceiver?, at now: Instant
+) -> Insertion? {
+  receiver?.insert(header, payload: Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self)), at: now)
 }
 
 /// Trunk → app: how the winner gets the trunk's audio.

@@ -4,6 +4,10 @@ enum Limits {
   static let appLegs = 16
   /// The largest packet we build; what is larger is dropped and counted.
   static let packetBytes = 1_500
+  /// Packets of one peer that are worked on in 20 ms: ten times what 10 ms packets, a second stream and digits come to. What a
+  /// network held back for seconds arrives at once: 3 s of 10 ms packets fit into the burst.
+  static let packetsPerTick = 20
+  static let packetBurst = 400
   /// Kept first words (protocol.md, First words): 1.5 s at 8 kHz.
   static let keptSamples = 12_000
   /// Play-out of kept audio at most 1.25 times as fast, and for at most this long.

@@ -54,6 +54,8 @@ public enum MediaDrop: UInt8, Sendable, CaseIterable {
   case malformed, unexpectedSource, unknownPayloadType, beforeTrunk, beforeLock, noKeys, badTag, replayed, badIntegrity,
     unvalidatedAddress
   case duplicate, tooLarge, batchFull, held
+  /// No payload; a sequence number far off; a payload that is none of the codec's; more packets than `PacketBudget` takes.
+  case empty, outOfSequence, undecodable, overBudget
 
   public var name: String {
     switch self {
@@ -71,6 +73,10 @@ public enum MediaDrop: UInt8, Sendable, CaseIterable {
     case .tooLarge: "too_large"
     case .batchFull: "batch_full"
     case .held: "held"
+    case .empty: "empty"
+    case .outOfSequence: "out_of_sequence"
+    case .undecodable: "undecodable"
+    case .overBudget: "over_budget"
     }
   }
 }

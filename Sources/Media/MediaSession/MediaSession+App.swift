@@ -104,6 +104,10 @@ extension MediaSession {
     do throws(RTPParseError) {
       header = try RTPHeader(parsing: Span<UInt8>(_unsafeElements: clear.bindMemory(to: UInt8.self)))
     } catch { return output.drop(.malformed) }
+    guard legs[index].budget.take(at: now) else {
+      legs[index].dropped &+= 1
+      return output.drop(.overBudget)
+    }
     let payloadType = header.payloadType
     let isAudio = payloadType == legs[index].payloadType
     let isEvent = !isAudio && (payloadType == legs[index].telephoneEvent48 || payloadType == legs[index].telephoneEvent8)
@@ -114,7 +118,10 @@ extension MediaSession {
     let verdict = legs[index].reception.receive(header, at: now, measuresJitter: isAudio)
     legs[index].bytesReceived &+= UInt64(header.payloadLength)
     if verdict == .restarted, index == winner { uplink.digits = AppDigits() }
-    guard verdict != .outOfRange, header.payloadLength > 0 else { return }
+    guard verdict != .outOfRange, header.payloadLength > 0 else {
+      legs[index].dropped &+= 1
+      return output.drop(verdict == .outOfRange ? .outOfSequence : .empty)
+    }
     guard index == winner, connectedAt != nil || isLocked else { return output.drop(.beforeLock) }
     let payload = UnsafeRawBufferPointer(rebasing: clear[header.length..<(header.length &+ header.payloadLength)])
     if isAudio {
@@ -200,7 +207,7 @@ extension MediaSession {
   ) {
     if uplink.relays, !uplink.sender.isIdle { return }  // digits take the audio's place
     guard uplink.relays else {
-      insert(header, payload, into: &uplink.receiver, at: now)
+      if insert(header, payload, into: &uplink.receiver, at: now) == .refused { output.drop(.undecodable) }
       uplink.isPrimed = true
       return
     }
@@ -221,7 +228,9 @@ extension MediaSession {
   private mutating func appEvent(
     _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput
   ) {
-    guard let event = TelephoneEvent(parsing: Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self))) else { return }
+    guard let event = TelephoneEvent(parsing: Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self))) else {
+      return output.drop(.malformed)
+    }
     let clock: UInt32 = header.payloadType == legs[winner].telephoneEvent48 ? 48_000 : 8_000
     if let digit = uplink.digits.receive(event, header.timestamp, clockRateHz: clock, at: now) {
       tell(digit, from: .appToTrunk, into: &output)
@@ -264,7 +273,9 @@ extension MediaSession {
     var total = count
     do throws(SRTPError) {
       try legs[index].security?.sender.protect(output.packets.room, count: &total)
-    } catch { return output.drop(error == .replayed ? .duplicate : .badTag) }
+    } catch {
+      return output.drop(error == .replayed ? .duplicate : error == .keyExhausted ? .noKeys : .badTag)
+    }
     output.packets.commit(total, to: address, route: legs[index].route)
     legs[index].stream.sent(payloadBytes: payloadBytes, timestamp: timestamp, at: now)
   }

@@ -16,6 +16,10 @@ extension MediaSession {
       return output.drop(.malformed)
     }
     guard trunk.source?.judge(source, at: now) == .accepted else { return rejectSource(source, into: &output) }
+    guard trunk.budget.take(at: now) else {
+      trunk.dropped &+= 1
+      return output.drop(.overBudget)
+    }
     let isEvent = header.payloadType == trunk.telephoneEvent
     let verdict = trunk.reception.receive(header, at: now, measuresJitter: !isEvent)
     trunk.bytesReceived &+= UInt64(header.payloadLength)
@@ -27,7 +31,10 @@ extension MediaSession {
     if verdict == .restarted, let digit = trunk.digits.sourceChanged(), connectedAt != nil {
       tell(digit, from: .trunkToApp, into: &output)
     }
-    guard verdict != .outOfRange, header.payloadLength > 0 else { return }
+    guard verdict != .outOfRange, header.payloadLength > 0 else {
+      trunk.dropped &+= 1
+      return output.drop(verdict == .outOfRange ? .outOfSequence : .empty)
+    }
     let payload = UnsafeRawBufferPointer(rebasing: packet[header.length..<(header.length &+ header.payloadLength)])
     if header.payloadType == trunk.payloadType {
       trunkAudio(header, payload, at: now, into: &output)
@@ -72,7 +79,7 @@ extension MediaSession {
     guard isDownlinkOpen, hasLeg(winner) else { return }
     guard !isHeld else { return }
     guard downlink.relays else {
-      insert(header, payload, into: &downlink.receiver, at: now)
+      if insert(header, payload, into: &downlink.receiver, at: now) == .refused { output.drop(.undecodable) }
       downlink.isPrimed = true
       return
     }
@@ -92,7 +99,9 @@ extension MediaSession {
     _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput
   ) {
     let legs = legs  // docs/decisions/0081
-    guard let event = TelephoneEvent(parsing: Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self))) else { return }
+    guard let event = TelephoneEvent(parsing: Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self))) else {
+      return output.drop(.malformed)
+    }
     if let digit = trunk.digits.receive(event, timestamp: header.timestamp, at: now), connectedAt != nil {
       tell(digit, from: .trunkToApp, into: &output)
     }

@@ -19,6 +19,7 @@ struct TrunkLeg: ~Copyable {
   var reception = ReceiverStatistics(clockRateHz: 8_000)
   var digits = DigitReceiver(clockRateHz: 8_000)
   var reports = ReportState()
+  var budget = PacketBudget()
   var bytesReceived: UInt64 = 0
   var dropped: UInt64 = 0
   var lastReceived: Instant?

@@ -20,6 +20,8 @@ let targets: [String: FuzzTarget] = [
   "rtcp": fuzzRTCP,
   "receiver": fuzzReceiver,
   "srtp": fuzzSRTP,
+  "srtp-stream": fuzzSRTPStream,
+  "session": fuzzSession,
   "app-json": fuzzAppJSON,
   "jwt": fuzzJWT,
 ]

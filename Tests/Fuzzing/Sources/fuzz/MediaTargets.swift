@@ -57,3 +57,41 @@ private let integrity = IntegrityKey(password: "VOkJxbRl1RmTxUk/WvJxBt")
     precondition(count <= buffer.count, "unprotect never grows a packet")
   }
 }
+
+/// One stream through an attacker: packets protected in order, then delivered, dropped, repeated, reordered or damaged as the bytes
+/// say. What passes must be what was sent, and nothing passes twice.
+@Sendable func fuzzSRTPStream(_ bytes: [UInt8]) {
+  guard let first = bytes.first else { return }
+  let profile = SRTPProfile.allCases[Int(first) % SRTPProfile.allCases.count]
+  let master = SRTPMasterKey(
+    key: [UInt8](repeating: 7, count: profile.keyBytes), salt: [UInt8](repeating: 9, count: profile.saltBytes))
+  guard var sender = try? SRTPSender(profile, master), var receiver = try? SRTPReceiver(profile, master) else { return }
+  var input = FuzzInput(bytes)
+  var index: UInt64 = 65_000
+  var sent: [(index: UInt64, plain: [UInt8], sealed: [UInt8])] = []
+  var passed: Set<UInt64> = []
+  while !input.isEmpty {
+    let what = input.byte()
+    if what & 1 == 0 || sent.isEmpty {
+      index += 1 + UInt64(what >> 1) * UInt64(what >> 1)
+      let header: [UInt8] = [0x80, 0, UInt8(truncatingIfNeeded: index >> 8), UInt8(truncatingIfNeeded: index), 0, 0, 0, 0, 0, 0, 0, 1]
+      let plain = header + input.take(Int(what & 15))
+      var packet = plain + [UInt8](repeating: 0, count: 32)
+      var count = plain.count
+      packet.withUnsafeMutableBytes { try? sender.protect($0, count: &count) }
+      sent.append((index, plain, Array(packet[..<count])))
+      if sent.count > 64 { sent.removeFirst() }
+    } else {
+      let chosen = sent[Int(what >> 1) % sent.count]
+      var packet = chosen.sealed
+      let damage = input.byte()
+      if damage & 1 == 1 { packet[Int(input.byte()) % packet.count] ^= damage }
+      var count = packet.count
+      let read = packet.withUnsafeMutableBytes { try? receiver.unprotect($0, count: &count) }
+      guard read != nil else { continue }
+      precondition(damage & 1 == 0, "a damaged packet passed")
+      precondition(Array(packet[..<count]) == chosen.plain, "what passes is what was sent")
+      precondition(passed.insert(chosen.index).inserted, "nothing passes twice")
+    }
+  }
+}

@@ -1,0 +1,48 @@
+import BenchKit
+import COpus
+
+/// libopus with the settings of `OpusEncoder`, called directly.
+final class BareEncoder {
+  private let state: OpaquePointer
+
+  init(rate: Int, complexity: Int) throws {
+    var error: Int32 = 0
+    guard let state = opus_encoder_create(Int32(rate), 1, OPUS_APPLICATION_VOIP, &error), error == OPUS_OK else {
+      throw BenchError(text: "opus_encoder_create: \(error)")
+    }
+    self.state = state
+    let settings: [(Int32, Int32)] = [
+      (OPUS_SET_BITRATE_REQUEST, 24_000), (OPUS_SET_COMPLEXITY_REQUEST, Int32(complexity)), (OPUS_SET_VBR_REQUEST, 1),
+      (OPUS_SET_INBAND_FEC_REQUEST, 1), (OPUS_SET_PACKET_LOSS_PERC_REQUEST, 10), (OPUS_SET_DTX_REQUEST, 0),
+      (OPUS_SET_SIGNAL_REQUEST, OPUS_SIGNAL_VOICE),
+      (OPUS_SET_MAX_BANDWIDTH_REQUEST, rate > 8_000 ? OPUS_BANDWIDTH_WIDEBAND : OPUS_BANDWIDTH_NARROWBAND),
+    ]
+    for (request, value) in settings {
+      guard copus_encoder_set(state, request, value) == OPUS_OK else { throw BenchError(text: "opus_encoder_ctl \(request)") }
+    }
+  }
+  deinit { opus_encoder_destroy(state) }
+
+  func encode(_ frame: [Int16], _ packet: inout [UInt8]) -> Int {
+    Int(opus_encode(state, frame, Int32(frame.count), &packet, Int32(packet.count)))
+  }
+}
+
+/// libopus at the 8 kHz API rate, called directly.
+final class BareDecoder {
+  private let state: OpaquePointer
+
+  init() throws {
+    var error: Int32 = 0
+    guard let state = opus_decoder_create(8_000, 1, &error), error == OPUS_OK else {
+      throw BenchError(text: "opus_decoder_create: \(error)")
+    }
+    self.state = state
+  }
+  deinit { opus_decoder_destroy(state) }
+
+  func decode(_ packet: [UInt8], _ samples: inout [Int16]) -> Int {
+    Int(opus_decode(state, packet, Int32(packet.count), &samples, Int32(samples.count), 0))
+  }
+  func conceal(_ samples: inout [Int16]) -> Int { Int(opus_decode(state, nil, 0, &samples, 160, 0)) }
+}

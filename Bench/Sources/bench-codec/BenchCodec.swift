@@ -1,0 +1,170 @@
+import AudioCodecs
+import BenchKit
+import COpus
+import DemoSpeech
+
+/// `bench-codec`: 20 ms of speech encoded, decoded and made up. Opus through our types beside the same calls of libopus, which must
+/// give the same octets and samples; G.711 and its concealment alone.
+@main struct BenchCodec {
+  nonisolated static func main() {
+    Bench.main("codec") { bench in
+      for rate in [8_000, 16_000, 48_000] {
+        let frames = frames(rate)
+        for complexity in [0, 5, 8, 10] { try encode(bench, rate, complexity, frames) }
+        try decode(bench, rate, frames)
+      }
+      try conceal(bench)
+      for law in [G711.Law.mu, .a] { try telephone(bench, law) }
+      try pitch(bench)
+    }
+  }
+
+  /// The demo's speech in 20 ms frames at `rate`, brought there by straight lines between its samples.
+  private static func frames(_ rate: Int) -> [[Int16]] {
+    let (times, source) = (rate / 8_000, Speech.samples())
+    var samples: [Int16] = []
+    samples.reserveCapacity(source.count * times)
+    for (first, second) in zip(source, source.dropFirst()) {
+      for step in 0..<times { samples.append(Int16((Int(first) * (times - step) + Int(second) * step) / times)) }
+    }
+    let length = rate / 50
+    return stride(from: 0, to: samples.count - length + 1, by: length).map { Array(samples[$0..<($0 + length)]) }
+  }
+
+  private static func encode(_ bench: Bench, _ rate: Int, _ complexity: Int, _ frames: [[Int16]]) throws {
+    try bench.compare(
+      "Opus encode, \(rate / 1000) kHz, complexity \(complexity), FEC", operations: 200, rounds: 5,
+      ours: BenchWork("ours") { loop in
+        var encoder = try OpusEncoder(sampleRateHz: rate, complexity: complexity, expectedLossPercent: 10)
+        var packet = [UInt8](repeating: 0, count: 1275)
+        try loop.run { index in
+          var span = packet.mutableSpan
+          let frame = frames[index % frames.count]
+          let count = try encoder.encode(frame.span, into: &span)
+          return digest(packet, count)
+        }
+      },
+      limit: BenchWork("bare libopus") { loop in
+        let encoder = try BareEncoder(rate: rate, complexity: complexity)
+        var packet = [UInt8](repeating: 0, count: 1275)
+        loop.run { index in
+          let count = encoder.encode(frames[index % frames.count], &packet)
+          return digest(packet, count)
+        }
+      }, goal: .atMost(1.05, of: .limit), sameResult: true)
+  }
+
+  private static func decode(_ bench: Bench, _ rate: Int, _ frames: [[Int16]]) throws {
+    let encoder = try BareEncoder(rate: rate, complexity: 5)
+    let packets = frames.map { frame in
+      var packet = [UInt8](repeating: 0, count: 1275)
+      let count = encoder.encode(frame, &packet)
+      return Array(packet[..<count])
+    }
+    try bench.compare(
+      "Opus decode to 8 kHz, sent at \(rate / 1000) kHz", operations: 2_000, rounds: 7,
+      ours: BenchWork("ours") { loop in
+        var decoder = try OpusDecoder()
+        var samples = [Int16](repeating: 0, count: 960)
+        try loop.run { index in
+          var span = samples.mutableSpan
+          let packet = packets[index % packets.count]
+          let count = try decoder.decode(packet.span, into: &span)
+          return digest(samples, count)
+        }
+      },
+      limit: BenchWork("bare libopus") { loop in
+        let decoder = try BareDecoder()
+        var samples = [Int16](repeating: 0, count: 960)
+        loop.run { index in
+          let count = decoder.decode(packets[index % packets.count], &samples)
+          return digest(samples, count)
+        }
+      }, goal: .atMost(1.05, of: .limit), sameResult: true)
+  }
+
+  /// Every second packet is lost.
+  private static func conceal(_ bench: Bench) throws {
+    let packets = try Speech.packets(.opus, count: 500)
+    try bench.compare(
+      "Opus decode and conceal in turns, 8 kHz", operations: 2_000, rounds: 7,
+      ours: BenchWork("ours") { loop in
+        var decoder = try OpusDecoder()
+        var samples = [Int16](repeating: 0, count: 960)
+        try loop.run { index in
+          var span = samples.mutableSpan
+          let packet = packets[index % packets.count]
+          let count = try index % 2 == 0 ? decoder.decode(packet.span, into: &span) : decoder.conceal(160, into: &span)
+          return digest(samples, count)
+        }
+      },
+      limit: BenchWork("bare libopus") { loop in
+        let decoder = try BareDecoder()
+        var samples = [Int16](repeating: 0, count: 960)
+        loop.run { index in
+          let count = index % 2 == 0 ? decoder.decode(packets[index % packets.count], &samples) : decoder.conceal(&samples)
+          return digest(samples, count)
+        }
+      }, goal: .atMost(1.05, of: .limit), sameResult: true)
+  }
+
+  private static func telephone(_ bench: Bench, _ law: G711.Law) throws {
+    let (ticks, letter) = (Speech.ticks(), law == .mu ? "µ" : "A")
+    let packets = ticks.map { tick in
+      var octets = [UInt8](repeating: 0, count: 160)
+      var span = octets.mutableSpan
+      _ = G711.encode(tick.span, law: law, into: &span)
+      return octets
+    }
+    try bench.compare(
+      "G.711 \(letter)-law encode, 160 samples", operations: 100_000,
+      ours: BenchWork("ours") { loop in
+        var octets = [UInt8](repeating: 0, count: 160)
+        loop.run { index in
+          var span = octets.mutableSpan
+          let tick = ticks[index % ticks.count]
+          return UInt64(G711.encode(tick.span, law: law, into: &span)) &+ UInt64(octets[80])
+        }
+      })
+    try bench.compare(
+      "G.711 \(letter)-law decode, 160 samples", operations: 200_000,
+      ours: BenchWork("ours") { loop in
+        var samples = [Int16](repeating: 0, count: 160)
+        loop.run { index in
+          var span = samples.mutableSpan
+          let packet = packets[index % packets.count]
+          return UInt64(G711.decode(packet.span, law: law, into: &span)) &+ UInt64(bitPattern: Int64(samples[80]))
+        }
+      })
+  }
+
+  /// What every received tick costs, and a lost one in twenty.
+  private static func pitch(_ bench: Bench) throws {
+    let ticks = Speech.ticks()
+    for (row, every) in [("G.711 concealment, nothing lost", 0), ("G.711 concealment, every 20th tick lost", 20)] {
+      try bench.compare(
+        row, operations: 50_000,
+        ours: BenchWork("ours") { loop in
+          var concealer = PitchConcealer()
+          var samples = [Int16](repeating: 0, count: 160)
+          loop.run { index in
+            var span = samples.mutableSpan
+            if every > 0, index % every == every - 1 {
+              concealer.conceal(160, into: &span)
+            } else {
+              let tick = ticks[index % ticks.count]
+              for k in 0..<160 { span[k] = tick[k] }
+              concealer.received(&span, count: 160)
+            }
+            return UInt64(bitPattern: Int64(samples[80]))
+          }
+        })
+    }
+  }
+}
+
+/// The length and some of what was produced.
+@inline(__always) private func digest<T: FixedWidthInteger>(_ values: [T], _ count: Int) -> UInt64 {
+  guard count > 0, count <= values.count else { return 0 }
+  return UInt64(count) << 32 ^ UInt64(truncatingIfNeeded: values[count / 2]) ^ UInt64(truncatingIfNeeded: values[count - 1]) << 16
+}
