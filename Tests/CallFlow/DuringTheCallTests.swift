@@ -29,10 +29,10 @@ private let phone = Surroundings.phone
     #expect(world.code(world.request(phone, .callReject(CallReject()), call: call)) == .badState)
   }
 
-  @Test func `transfer, group and translate are not served`() throws {
+  @Test func `group and translate are not served`() throws {
     let world = Surroundings()
     let (_, call) = try world.connected()
-    for type in [ClientMessageType.callTransfer, .callGroup, .callTranslate, .dirGet, .histList] {
+    for type in [ClientMessageType.callGroup, .callTranslate, .dirGet, .histList] {
       #expect(world.code(world.request(phone, .later(type), call: call)) == .unsupported)
     }
   }

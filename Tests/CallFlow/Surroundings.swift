@@ -126,6 +126,7 @@ final class Surroundings {
     case .acknowledge: trunkHeard.append("ACK with SDP")
     case .sendDigit(_, let digit, _): trunkHeard.append("INFO \(digit)")
     case .refer(_, let to, let replaces): trunkHeard.append("REFER \(to)" + (replaces == nil ? "" : " Replaces"))
+    case .referToLeg(_, let other): trunkHeard.append("REFER \(other)")
     case .acceptRefer: trunkHeard.append("202 REFER")
     case .refuseRefer(_, let code): trunkHeard.append("\(code) REFER")
     case .notifyRefer(_, let code): trunkHeard.append("NOTIFY \(code)")
@@ -143,6 +144,7 @@ final class Surroundings {
       switch message {
       case .callCancel(let over), .callEnded(let over), .callGone(let over): text += " \(over.reason.rawValue)"
       case .callProgress(let progress): text += " \(progress.stage.rawValue)"
+      case .callTransferred(let transferred): text += " \(transferred.status.rawValue)"
       case .callHeld(let held): text += " \(held.by.rawValue) \(held.on)"
       default: break
       }

@@ -139,20 +139,6 @@ extension Event {
     case .refused(let reason, let isInvite, _): "refused \(reason)\(isInvite ? " invite" : "")"
     }
   }
-  var leg: LegID? {
-    switch self {
-    case .inviteReceived(let leg, _), .cancelled(let leg, _), .acknowledged(let leg, _), .ackTimedOut(let leg),
-      .progress(let leg, _, _),
-      .answered(let leg, _), .failed(let leg, _, _, _), .reinviteReceived(let leg, _), .byeReceived(let leg, _),
-      .pingAnswered(let leg, _),
-      .legClosed(let leg), .provisionallyAnswered(let leg, _), .provisionalTimedOut(let leg), .offerWanted(let leg),
-      .offerAnswered(let leg, _), .offerRefused(let leg, _), .sessionLost(let leg, _), .digit(let leg, _, _),
-      .digitSent(let leg, _), .referReceived(let leg, _), .referAnswered(let leg, _), .referProgress(let leg, _, _):
-      leg
-    case .targetFailed(let leg, _, _, _): leg
-    case .refused, .requestAnswered: nil
-    }
-  }
 }
 
 func torture(_ name: String) throws -> [UInt8] {

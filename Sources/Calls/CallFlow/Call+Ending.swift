@@ -23,6 +23,11 @@ extension Call {
   ) {
     guard isLive else { return }
     timers.clear()
+    if let transfer {
+      turn.sip(.cancel(transfer.leg, Self.causeSent(reason)))
+      self.transfer = nil
+      replacedLegs.append(transfer.leg)
+    }
     if trunk == .byReason { endTrunk(reason, q850: q850, &turn) }
     trunkLeg.phase = .over
     let status = sip ?? (times[.connected] == nil ? trunkLeg.finalStatus : nil)

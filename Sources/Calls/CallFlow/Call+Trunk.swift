@@ -32,8 +32,9 @@ extension Call {
     guard isLive else { return }
     if trunkLeg.phase == .answered {
       trunkLeg.phase = .confirmed
+      let isFirst = times[.acknowledged] == nil && replacedLegs.isEmpty
       reachOnce(.acknowledged, &turn)
-      if let since = times[.connected] { turn.measure(.answerToACK(turn.now - since)) }
+      if isFirst, let since = times[.connected] { turn.measure(.answerToACK(turn.now - since)) }
       if trunkLeg.isLateOffer, !trunkLeg.isProvisionallyAnswered { lateAnswer(sdp, &turn) }
     } else if trunkLeg.awaitsReinviteAnswer {
       trunkLeg.awaitsReinviteAnswer = false
@@ -100,11 +101,18 @@ extension Call {
 
   mutating func byeReceived(_ reason: ReasonValue?, _ turn: inout Turn) {
     reach(.bye, detail: "received", &turn)
+    if transfer != nil {
+      // who asked for the transfer need not wait for it
+      transfer?.isAlone = true
+      trunkLeg.phase = .over
+      return
+    }
     end(.remoteHangup, by: .trunk, trunk: .alreadyOver, detail: reason?.description, &turn)
   }
 
   /// The leg is gone without a word that ended it.
   mutating func legClosed(_ turn: inout Turn) {
+    if transfer?.isAlone == true { return }
     end(.trunkLost, by: .trunk, trunk: .alreadyOver, detail: "leg closed", &turn)
   }
 

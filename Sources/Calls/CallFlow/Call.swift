@@ -35,7 +35,7 @@ struct Call {
   let id: CallID
   let direction: CallDirection
   let user: String
-  let trunk: Routing.Trunk
+  var trunk: Routing.Trunk
   let session: MediaSessionID
   let account: String
   /// As the app sees the parties.
@@ -55,6 +55,16 @@ struct Call {
   private(set) var times: [CallStage: Instant] = [:]
 
   var trunkLeg: TrunkLeg
+  /// The call that a REFER asked for, while it is being made.
+  var transfer: Transfer?
+  /// A trunk leg that another has taken the place of; its last events mean nothing.
+  var replacedLegs: [LegID] = []
+  /// REFERs and Replaces that this call has followed.
+  var transfers = 0
+  /// Max-Forwards of the INVITE that made it; a leg made for it sends one less.
+  var maxForwards = 70
+  /// Our own REFER is on its way.
+  var isTransferring = false
   var devices: [DeviceLeg] = []
   /// Exactly one entry for each device that was ever told of the call and for which it is over.
   var terminals: [DeviceKey: Terminal] = [:]
@@ -140,6 +150,15 @@ struct Call {
   }
 }
 
+/// The outbound leg of a transfer that the trunk asked for.
+struct Transfer {
+  let leg: LegID
+  var trunk: Routing.Trunk
+  var negotiation: TrunkNegotiation
+  /// The leg that asked is gone: the call waits for this one.
+  var isAlone = false
+}
+
 /// The trunk's side of a call.
 struct TrunkLeg {
   enum Phase {
@@ -153,7 +172,7 @@ struct TrunkLeg {
     /// A final response, BYE or CANCEL is sent or received: nothing more goes out.
     case over
   }
-  let leg: LegID
+  var leg: LegID
   var phase: Phase
   var negotiation: TrunkNegotiation?
   var media: TrunkMedia?

@@ -86,6 +86,7 @@ extension CallMachine {
     guard let live = calls[id], live.isLive, live.user == key.user, live.terminals[key] == nil, live.index(of: key) != nil else {
       return refuseGone(id, key, token, message, &turn)
     }
+    if case .callTransfer(let transfer) = message { return turn.answer(token, self.transfer(id, transfer, key, &turn)) }
     var accepted: RequestAnswer?
     change(id, &turn) { call, turn in
       switch message {
@@ -137,6 +138,25 @@ extension CallMachine {
       default: break  // candidates are never resolved or probed; `stats` are the device's own view
       }
     }
+  }
+
+  /// `call.transfer`: to a number that the user may dial, or together with another of the user's calls.
+  private mutating func transfer(_ id: CallID, _ transfer: CallTransfer, _ key: DeviceKey, _ turn: inout Turn) -> RequestAnswer {
+    guard let call = calls[id], call.winner == key else { return .err(Failure(.badState)) }
+    var other: LegID?
+    if let with = transfer.withCall {
+      guard let second = calls[with], with != id, second.user == key.user, second.isLive, second.state == .connected,
+        second.trunk.name == call.trunk.name
+      else { return .err(Failure(.badState, msg: "withCall is no connected call on this trunk")) }
+      other = second.trunkLeg.leg
+    } else if let number = transfer.target.flatMap({ Routing.dialled($0.h) }) {
+      if routing.emergencyNumbers.contains(number) { return .err(Failure(.emergency)) }
+      guard routing.trunk(dialling: number) != nil else { return .err(Failure(.notFound, msg: "no route")) }
+    }
+    let domain = routing.trunk(call.trunk.name)?.peer?.domain
+    var answer = RequestAnswer.err(Failure(.server))
+    change(id, &turn) { answer = $0.askTransfer(transfer, domain: domain, other: other, &$1) }
+    return answer
   }
 
   // MARK: call.start

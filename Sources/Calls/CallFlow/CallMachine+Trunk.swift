@@ -7,6 +7,7 @@ import SIPDialogs
 /// Events of the trunk side, and the admission of incoming calls.
 extension CallMachine {
   mutating func handle(_ event: SIPDialogs.Event, _ turn: inout Turn) {
+    if let leg = event.leg, let id = legs[leg], calls[id]?.trunkLeg.leg != leg { return handle(event, ofOther: leg, id, &turn) }
     switch event {
     case .inviteReceived(let leg, let invite): invited(leg, invite, &turn)
     case .cancelled(let leg, let cause): change(legs[leg], &turn) { $0.cancelled(cause, &$1) }
@@ -27,8 +28,9 @@ extension CallMachine {
     case .sessionLost(let leg, let loss): change(legs[leg], &turn) { $0.sessionLost(loss, &$1) }
     case .digit(let leg, let digit, let milliseconds): change(legs[leg], &turn) { $0.digitInfo(digit, milliseconds, &$1) }
     case .digitSent(let leg, let code): change(legs[leg], &turn) { $0.digitSent(code, &$1) }
-    case .referReceived(let leg, _): turn.sip(.refuseRefer(leg, code: 603))
-    case .referAnswered, .referProgress: break
+    case .referReceived(let leg, let referral): referred(leg, referral, &turn)
+    case .referAnswered(let leg, let code): change(legs[leg], &turn) { $0.referAnswered(code, &$1) }
+    case .referProgress(let leg, let code, let isFinal): change(legs[leg], &turn) { $0.referProgress(code, isFinal: isFinal, &$1) }
     case .byeReceived(let leg, let reason): change(legs[leg], &turn) { $0.byeReceived(reason, &$1) }
     case .pingAnswered(let leg, let alive): change(legs[leg], &turn) { $0.pingAnswered(alive: alive, &$1) }
     case .legClosed(let leg):
@@ -43,6 +45,7 @@ extension CallMachine {
   /// An INVITE becomes a call, with a record whatever comes, or a counted refusal.
   private mutating func invited(_ leg: LegID, _ invite: InboundInvite, _ turn: inout Turn) {
     guard let trunk = routing.trunk(invite.trunk) else { return refuse(leg, invite, .unknownTrunk, code: 403, &turn) }
+    if let replaced = invite.replaces { return replace(replaced, with: leg, invite, trunk, &turn) }
     if isDraining { return refuse(leg, invite, .draining, code: 503, &turn) }
     if invite.diversions > Limits.diversions { return refuse(leg, invite, .diversions, code: 482, &turn) }
     if calls.count >= configuration.bounds.calls { return refuse(leg, invite, .overload, code: 503, &turn) }
@@ -74,7 +77,7 @@ extension CallMachine {
     turn.output.actions.append(.reserveMedia(call.id, session: call.session, user: route.user, toward: toward))
   }
 
-  private mutating func refuse(_ leg: LegID, _ invite: InboundInvite, _ reason: Refusal.Reason, code: Int, _ turn: inout Turn) {
+  mutating func refuse(_ leg: LegID, _ invite: InboundInvite, _ reason: Refusal.Reason, code: Int, _ turn: inout Turn) {
     let retry = code == 503 ? configuration.retryAfterSeconds : nil
     turn.sip(.refuse(leg, code: code, reason: nil, cause: nil, retryAfter: retry))
     turn.output.actions.append(.refused(Refusal(reason, .incoming, trunk: invite.trunk)))
@@ -93,6 +96,7 @@ extension CallMachine {
       calledNumber: route?.number ?? invite.to.number, trunkLeg: TrunkLeg(leg: leg, phase: .invited), at: turn.now)
     call.sipCallID = invite.callID
     call.trunkLeg.isReliable = invite.isReliable
+    call.maxForwards = invite.maxForwards
     call.divertedFrom = invite.divertedFrom.prefix(Limits.diversions).map { Handle(number: $0.number, name: $0.displayName) }
     call.reach(.start, detail: trunk.name, &turn)
     return call

@@ -39,6 +39,8 @@ public enum CallStage: String, Sendable, CaseIterable, Codable {
   case heldByTrunk, resumedByTrunk, heldByApp, resumedByApp
   /// `media.restart` applied; app leg silent and back; trunk silent and back.
   case restarted, appSilent, appBack, trunkSilent, trunkBack
+  /// A REFER is followed; the call goes on on another leg; it does not.
+  case transferring, transferred, transferFailed
   /// CANCEL or BYE, received or sent.
   case cancel, bye
   case ended

@@ -41,6 +41,8 @@ public struct CallStatistics: Sendable, Equatable {
   public var states: [CallState: Int] = [:]
   public var incoming = 0
   public var outgoing = 0
+  /// INVITEs with Replaces that took over a call: neither a new call nor a refusal.
+  public var replaced = 0
   /// Records by end reason and side.
   public var ended: [EndReason: [CallSide: Int]] = [:]
   /// Trunk legs that were answered before the media gate was open: 0 by construction.

@@ -43,6 +43,12 @@ extension Routing {
     return best.flatMap { trunk($0.trunk) }
   }
 
+  /// Whether a number is one of this gateway's users.
+  func isOwn(_ number: String) -> Bool {
+    let wanted = Self.canonical(number)
+    return users.contains { $0.numbers.contains { Self.canonical($0) == wanted } }
+  }
+
   /// The number to call from: the wanted one if it is the user's, else nil; the first if none is wanted.
   func callerNumber(of user: String, wanted: String?) -> String? {
     guard let numbers = self.user(user)?.numbers else { return nil }

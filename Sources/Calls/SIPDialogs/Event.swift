@@ -81,6 +81,10 @@ public struct Referral: Sendable {
   public var replaces: Replaces?
   /// Referred-By as received (RFC 3892); nil if absent.
   public var referredBy: String?
+
+  public init(target: InboundInvite.Party, uri: String, replaces: Replaces? = nil, referredBy: String? = nil) {
+    (self.target, self.uri, self.replaces, self.referredBy) = (target, uri, replaces, referredBy)
+  }
 }
 
 /// Why a request outside any leg was refused; the raw value is the metric label.
@@ -137,5 +141,21 @@ public struct InboundInvite: Sendable {
     (self.trunk, self.source, self.callID, self.from, self.to) = (trunk, source, callID, from, to)
     (self.assertedIdentity, self.isPrivate, self.sdp, self.diversions) = (assertedIdentity, isPrivate, sdp, diversions)
     (self.maxForwards, self.alertInfo) = (maxForwards, alertInfo)
+  }
+}
+
+extension Event {
+  /// The leg that it is about; nil for what has none.
+  public var leg: LegID? {
+    switch self {
+    case .inviteReceived(let leg, _), .cancelled(let leg, _), .acknowledged(let leg, _), .ackTimedOut(let leg),
+      .progress(let leg, _, _), .answered(let leg, _), .failed(let leg, _, _, _), .reinviteReceived(let leg, _),
+      .byeReceived(let leg, _), .pingAnswered(let leg, _), .legClosed(let leg), .provisionallyAnswered(let leg, _),
+      .provisionalTimedOut(let leg), .offerWanted(let leg), .offerAnswered(let leg, _), .offerRefused(let leg, _),
+      .sessionLost(let leg, _), .digit(let leg, _, _), .digitSent(let leg, _), .referReceived(let leg, _),
+      .referAnswered(let leg, _), .referProgress(let leg, _, _), .targetFailed(let leg, _, _, _):
+      leg
+    case .refused, .requestAnswered: nil
+    }
   }
 }

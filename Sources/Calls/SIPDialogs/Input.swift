@@ -45,6 +45,8 @@ public enum Command: Sendable {
   case sendDigit(LegID, Character, milliseconds: Int)
   /// A REFER (RFC 3515); `to` is a URI, `replaces` makes it an attended transfer. Gives `referAnswered`.
   case refer(LegID, to: String, replaces: Replaces?)
+  /// The same toward the far end of another leg of the trunk, whose dialog the new call replaces.
+  case referToLeg(LegID, other: LegID)
   /// 202, and a NOTIFY with 100.
   case acceptRefer(LegID)
   case refuseRefer(LegID, code: Int)

@@ -52,6 +52,7 @@ extension UserAgent {
     case .acknowledge(let id, let sdp): acknowledge(id, sdp)
     case .sendDigit(let id, let digit, let milliseconds): sendDigit(id, digit, milliseconds)
     case .refer(let id, let to, let replaces): refer(id, to, replaces)
+    case .referToLeg(let id, let other): refer(id, toLeg: other)
     case .acceptRefer(let id): acceptRefer(id)
     case .refuseRefer(let id, let code): refuseRefer(id, code)
     case .notifyRefer(let id, let code): notifyRefer(id, code)

@@ -82,6 +82,15 @@ extension UserAgent {
         fields: [(.referTo, "<\(to)\(header)>"), (.referredBy, "<\(uriText(leg.dialog.localParty))>")], refreshesTarget: true))
   }
 
+  /// Seen from the far end of the other leg: its own tag is our remote one (RFC 3891 §4).
+  mutating func refer(_ id: LegID, toLeg other: LegID) {
+    guard let leg = legs[id], let peer = legs[other], leg.trunk == peer.trunk, peer.phase == .confirmed,
+      !peer.dialog.remoteTag.isEmpty
+    else { return emit(.referAnswered(id, code: 481)) }
+    let replaces = Replaces(callID: peer.dialog.callID, toTag: peer.dialog.remoteTag, fromTag: peer.dialog.localTag)
+    refer(id, peer.dialog.remoteTarget, replaces)
+  }
+
   mutating func referAccepted(_ id: LegID, _ code: Int) {
     legs[id]?.referOut?.isAccepted = true
     emit(.referAnswered(id, code: code))

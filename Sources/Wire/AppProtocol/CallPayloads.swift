@@ -238,3 +238,23 @@ public struct CallDigit: Hashable, Sendable, Codable {
   public var durMs: Int
   public init(digit: String, durMs: Int) { (self.digit, self.durMs) = (digit, durMs) }
 }
+
+/// To another number, or together with another call of the same user on the same trunk.
+public struct CallTransfer: Hashable, Sendable, Codable {
+  public enum Mode: String, Sendable, Codable { case blind, attended }
+  public var target: Handle?
+  public var withCall: Identifier?
+  public var mode: Mode
+  public init(target: Handle? = nil, withCall: Identifier? = nil, mode: Mode = .blind) {
+    (self.target, self.withCall, self.mode) = (target, withCall, mode)
+  }
+}
+
+/// How a transfer goes; `done` and `failed` are the last.
+public struct CallTransferred: Hashable, Sendable, Codable {
+  public enum Status: String, Sendable, Codable { case trying, ringing, done, failed }
+  public var status: Status
+  /// The SIP status behind it.
+  public var sip: Int?
+  public init(_ status: Status, sip: Int? = nil) { (self.status, self.sip) = (status, sip) }
+}

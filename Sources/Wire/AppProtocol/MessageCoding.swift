@@ -42,7 +42,8 @@ extension ClientMessage {
       case .callMute: .callMute(try envelope.payload())
       case .callDTMF: .callDTMF(try envelope.payload())
       case .stats: .stats(try envelope.payload())
-      case .callTransfer, .callGroup, .callTranslate, .dirGet, .histList, .histResolve: .later(type)
+      case .callTransfer: .callTransfer(try envelope.payload())
+      case .callGroup, .callTranslate, .dirGet, .histList, .histResolve: .later(type)
       }
   }
 
@@ -68,6 +69,7 @@ extension ClientMessage {
     case .callHold(let d): try envelope.encode(d, forKey: .d)
     case .callMute(let d): try envelope.encode(d, forKey: .d)
     case .callDTMF(let d): try envelope.encode(d, forKey: .d)
+    case .callTransfer(let d): try envelope.encode(d, forKey: .d)
     case .stats(let d): try envelope.encode(d, forKey: .d)
     case .deviceDel, .ping, .pong, .ack, .callRinging, .later: break
     }
@@ -98,7 +100,8 @@ extension ServerMessage {
       case .callHeld: .callHeld(try envelope.payload())
       case .callDigit: .callDigit(try envelope.payload())
       case .quality: .quality(try envelope.payload())
-      case .callTransferred, .dirChanged, .dirFull, .dirDelta, .histChanged: .later(type)
+      case .callTransferred: .callTransferred(try envelope.payload())
+      case .dirChanged, .dirFull, .dirDelta, .histChanged: .later(type)
       }
   }
 
@@ -118,6 +121,7 @@ extension ServerMessage {
     case .mediaAnswer(let d): try envelope.encode(d, forKey: .d)
     case .callHeld(let d): try envelope.encode(d, forKey: .d)
     case .callDigit(let d): try envelope.encode(d, forKey: .d)
+    case .callTransferred(let d): try envelope.encode(d, forKey: .d)
     case .quality(let d): try envelope.encode(d, forKey: .d)
     case .ping, .pong, .ack, .later: break
     }

@@ -25,9 +25,9 @@ public enum ClientMessage: Hashable, Sendable {
   case callHold(CallHold)
   case callMute(CallMute)
   case callDTMF(CallDTMF)
+  case callTransfer(CallTransfer)
   case stats(StreamStats)
-  /// A type of protocol.md whose content this version does not read: `call.transfer`, `call.group`, `call.translate`,
-  /// `dir.get`,
+  /// A type of protocol.md whose content this version does not read: `call.group`, `call.translate`, `dir.get`,
   /// `hist.list`, `hist.resolve`. Answered `err{unsupported}`.
   case later(ClientMessageType)
 
@@ -59,6 +59,7 @@ public enum ClientMessage: Hashable, Sendable {
     case .callHold: .callHold
     case .callMute: .callMute
     case .callDTMF: .callDTMF
+    case .callTransfer: .callTransfer
     case .stats: .stats
     case .later(let type): type
     }
@@ -84,6 +85,7 @@ public enum ServerMessage: Hashable, Sendable {
   case mediaAnswer(MediaAnswer)
   case callHeld(CallHeld)
   case callDigit(CallDigit)
+  case callTransferred(CallTransferred)
   case quality(Quality)
   /// A type of protocol.md whose content this version does not read or write.
   case later(ServerMessageType)
@@ -109,6 +111,7 @@ public enum ServerMessage: Hashable, Sendable {
     case .mediaAnswer: .mediaAnswer
     case .callHeld: .callHeld
     case .callDigit: .callDigit
+    case .callTransferred: .callTransferred
     case .quality: .quality
     case .later(let type): type
     }

@@ -40,6 +40,12 @@ public struct TrunkNegotiation: Sendable {
     history = DescriptionHistory(sessionID: sessionID)
   }
 
+  /// The same side toward another peer: a call that goes on in a new dialog (RFC 3891).
+  public mutating func reset() {
+    sections = [.audio(transport: Self.plain, mid: nil)]
+    (offered, settled) = (nil, nil)
+  }
+
   // MARK: our offer
 
   /// Our offer: all codecs, after an exchange the settled one first under its payload type, so that hold does not change it.

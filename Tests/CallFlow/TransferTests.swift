@@ -1,0 +1,171 @@
+import AppProtocol
+import AppSessions
+import Bytes
+@testable import CallFlow
+import MediaSession
+import SIP
+import SIPDialogs
+import Testing
+
+private let phone = Surroundings.phone
+
+/// REFER in and out, blind and attended, and INVITE with Replaces.
+@Suite struct TransferTests {
+  private func world() -> Surroundings {
+    Surroundings { _, routing in routing.trunks[0].rules.allowsTransfer = true }
+  }
+
+  private func referral(_ number: String, replaces: Replaces? = nil) -> Referral {
+    Referral(target: .init(number: number), uri: "sip:\(number)@x", replaces: replaces, referredBy: "<sip:bob@x>")
+  }
+
+  private func invites(_ world: Surroundings) -> [(leg: LegID, invite: OutboundInvite)] {
+    world.actions.compactMap { if case .sip(.invite(let leg, let invite)) = $0 { (leg, invite) } else { nil } }
+  }
+
+  @Test func `a blind transfer of the trunk: INVITE, NOTIFY, and the call goes on on the new leg`() throws {
+    let world = world()
+    let (leg, call) = try world.connected()
+    world.feed(.sip(.referReceived(leg, referral("+15558880000"))))
+    let made = try #require(invites(world).last)
+    #expect(made.invite.to == "+15558880000" && made.invite.from == "+15551230001" && made.invite.maxForwards == 69)
+    #expect(made.invite.extraHeaders.map(\.name) == ["Referred-By"])
+    world.feed(.sip(.progress(made.leg, code: 180, sdp: nil)))
+    world.feed(.sip(.answered(made.leg, sdp: Surroundings.trunkSDP(port: 6_800))))
+    #expect(world.trunkHeard.suffix(5) == ["202 REFER", "INVITE +15558880000", "NOTIFY 180", "NOTIFY 200", "BYE"])
+    world.feed(.sip(.legClosed(leg)))
+    #expect(world.machine.summaries.count == 1 && world.records.isEmpty)
+    world.feed(.sip(.byeReceived(made.leg, nil)))
+    world.feed(.sip(.legClosed(made.leg)))
+    world.expectRecord(.remoteHangup, by: .trunk)
+    #expect(world.records.first?.times[CallStage.transferred.rawValue] != nil && world.records.first?.call == call)
+    #expect(world.machine.legs.isEmpty)
+  }
+
+  @Test func `a transfer that fails leaves the call where it was`() throws {
+    let world = world()
+    let (leg, _) = try world.connected()
+    world.feed(.sip(.referReceived(leg, referral("+15558880000"))))
+    let made = try #require(invites(world).last)
+    world.feed(.sip(.failed(made.leg, code: 486, cause: nil, byTransport: false)))
+    world.feed(.sip(.legClosed(made.leg)))
+    #expect(world.trunkHeard.last == "NOTIFY 486" && world.machine.summaries.count == 1)
+    world.feed(.sip(.byeReceived(leg, nil)))
+    world.expectRecord(.remoteHangup, by: .trunk)
+  }
+
+  @Test func `who asked may hang up at once: the call waits for the transfer, and ends with it if it fails`() throws {
+    for succeeds in [true, false] {
+      let world = world()
+      let (leg, _) = try world.connected()
+      world.feed(.sip(.referReceived(leg, referral("+15558880000"))))
+      let made = try #require(invites(world).last)
+      world.feed(.sip(.byeReceived(leg, nil)))
+      world.feed(.sip(.legClosed(leg)))
+      #expect(world.machine.summaries.count == 1)
+      if succeeds {
+        world.feed(.sip(.answered(made.leg, sdp: Surroundings.trunkSDP())))
+        #expect(world.machine.summaries.count == 1)
+        world.feed(.sip(.byeReceived(made.leg, nil)))
+      } else {
+        world.feed(.sip(.failed(made.leg, code: 480, cause: nil, byTransport: false)))
+      }
+      world.feed(.sip(.legClosed(made.leg)))
+      world.expectRecord(.remoteHangup, by: .trunk)
+      #expect(world.machine.legs.isEmpty)
+    }
+  }
+
+  @Test func `the app ends a call that is being transferred: CANCEL and BYE`() throws {
+    let world = world()
+    let (leg, call) = try world.connected()
+    world.feed(.sip(.referReceived(leg, referral("+15558880000"))))
+    let made = try #require(invites(world).last)
+    world.request(phone, .callEnd(CallEnd()), call: call)
+    #expect(world.trunkHeard.suffix(2) == ["CANCEL", "BYE"])
+    for leg in [made.leg, leg] { world.feed(.sip(.legClosed(leg))) }
+    world.expectRecord(.localEnd, by: .app)
+    #expect(world.machine.legs.isEmpty)
+  }
+
+  @Test func `a REFER is under the user's outbound rules`() throws {
+    for (number, code) in [("911", 403), ("+15551230002", 482), ("+15551230009", 482), ("sales", 404), ("0301234", 603)] {
+      let world = world()
+      let (leg, _) = try world.connected()
+      world.feed(.sip(.referReceived(leg, referral(number))))
+      #expect(world.trunkHeard.last == "\(code) REFER", "\(number)")
+      #expect(invites(world).isEmpty && world.machine.summaries.count == 1)
+    }
+  }
+
+  @Test func `transfers of transfers end after three`() throws {
+    let world = world()
+    var (leg, _) = try world.connected()
+    for _ in 0..<3 {
+      world.feed(.sip(.referReceived(leg, referral("+15558880000"))))
+      let made = try #require(invites(world).last)
+      world.feed(.sip(.answered(made.leg, sdp: Surroundings.trunkSDP())))
+      world.feed(.sip(.legClosed(leg)))
+      leg = made.leg
+    }
+    world.feed(.sip(.referReceived(leg, referral("+15558880000"))))
+    #expect(world.trunkHeard.last == "482 REFER")
+  }
+
+  @Test func `an attended transfer carries Replaces to the same trunk`() throws {
+    let world = world()
+    let (leg, _) = try world.connected()
+    world.feed(.sip(.referReceived(leg, referral("+15558880000", replaces: Replaces(callID: "c", toTag: "t", fromTag: "f")))))
+    let made = try #require(invites(world).last)
+    #expect(made.invite.extraHeaders.map { "\($0.name): \($0.value)" } == ["Referred-By: <sip:bob@x>", "Replaces: c;to-tag=t;from-tag=f"])
+  }
+
+  @Test func `INVITE with Replaces takes the call over at once`() throws {
+    let world = world()
+    let (leg, _) = try world.connected()
+    var invite = InboundInvite(
+      trunk: "carrier", source: Surroundings.peer.flow, callID: "r", from: .init(number: "+1444"), to: .init(number: "+15551230001"),
+      sdp: Surroundings.trunkSDP(port: 6_900))
+    invite.replaces = leg
+    let next = LegID.inbound(77)
+    world.feed(.sip(.inviteReceived(next, invite)))
+    #expect(world.trunkHeard.suffix(2) == ["BYE", "200"])
+    world.feed(.sip(.legClosed(leg)))
+    world.feed(.sip(.acknowledged(next, sdp: nil)))
+    #expect(world.machine.summaries.count == 1 && world.machine.statistics.incoming == 1 && world.machine.statistics.replaced == 1)
+    world.feed(.sip(.byeReceived(next, nil)))
+    world.feed(.sip(.legClosed(next)))
+    world.expectRecord(.remoteHangup, by: .trunk)
+    #expect(world.machine.legs.isEmpty)
+  }
+
+  @Test func `the app transfers: REFER, call-transferred, and our part is over`() throws {
+    let world = world()
+    let (leg, call) = try world.connected()
+    let target = Handle(k: .phone, h: "+1 555 888-0000")
+    #expect(world.isOK(world.request(phone, .callTransfer(CallTransfer(target: target)), call: call)))
+    #expect(world.trunkHeard.last == "REFER sip:+15558880000@127.0.0.1:5080")
+    #expect(world.code(world.request(phone, .callTransfer(CallTransfer(target: target)), call: call)) == .badState)
+    world.feed(.sip(.referAnswered(leg, code: 202)))
+    world.feed(.sip(.referProgress(leg, code: 180, isFinal: false)))
+    world.feed(.sip(.referProgress(leg, code: 200, isFinal: true)))
+    let told = world.heard[phone]?.filter { $0.hasPrefix("call.transferred") }
+    #expect(told == ["call.transferred trying", "call.transferred ringing", "call.transferred done"])
+    #expect(world.trunkHeard.last == "BYE" && world.heard[phone]?.last == "call.ended localEnd")
+    world.expectRecord(.localEnd, by: .app)
+  }
+
+  @Test func `a refused transfer leaves the call to the app, and a trunk that takes none says so`() throws {
+    let world = world()
+    let (leg, call) = try world.connected()
+    let target = Handle(k: .phone, h: "+15558880000")
+    _ = world.request(phone, .callTransfer(CallTransfer(target: target)), call: call)
+    world.feed(.sip(.referAnswered(leg, code: 603)))
+    #expect(world.heard[phone]?.last == "call.transferred failed" && world.machine.summaries.count == 1)
+    #expect(world.code(world.request(phone, .callTransfer(CallTransfer(target: Handle(k: .phone, h: "112"))), call: call)) == .emergency)
+    #expect(world.code(world.request(phone, .callTransfer(CallTransfer(withCall: call)), call: call)) == .badState)
+    let plain = Surroundings()
+    let (_, other) = try plain.connected()
+    #expect(plain.code(plain.request(phone, .callTransfer(CallTransfer(target: target)), call: other)) == .unsupported)
+  }
+}
