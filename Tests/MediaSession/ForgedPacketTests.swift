@@ -38,7 +38,9 @@ import Testing
   }
 
   @Test(arguments: [AudioCodecs.AudioEncoding.opus, .pcmu])
-  func `forged, damaged and replayed packets change nothing but the count of dropped ones`(_ encoding: AudioCodecs.AudioEncoding) throws {
+  func `forged, damaged and replayed packets change nothing but the count of dropped ones`(
+    _ encoding: AudioCodecs.AudioEncoding
+  ) throws {
     var bench = try Bench(app: encoding)
     bench.connect()
     try bench.run(frames: 50, trunk: { tone($0) }, app: { tone($0) })

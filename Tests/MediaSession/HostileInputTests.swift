@@ -87,7 +87,8 @@ import Testing
       ("an extension that is not there", with(0x90, []), .malformed),
       ("an extension longer than the packet", with(0x90, [0xbe, 0xde, 0xff, 0xff, 1, 2, 3, 4]), .malformed),
       ("an extension that ends one octet after it", with(0x90, [0xbe, 0xde, 0, 1, 1, 2, 3]), .malformed),
-      ("padding of zero", with(0xa0, [1, 2, 3, 0]), .malformed), ("padding longer than the payload", with(0xa0, [1, 2, 3, 5]), .malformed),
+      ("padding of zero", with(0xa0, [1, 2, 3, 0]), .malformed),
+      ("padding longer than the payload", with(0xa0, [1, 2, 3, 5]), .malformed),
       ("padding without payload", with(0xa0, []), .malformed), ("all padding", with(0xa0, [0, 0, 0, 4]), .empty),
       ("no payload", header, .empty), ("an extension and no payload", with(0x90, [0xbe, 0xde, 0, 1, 0, 0, 0, 0]), .empty),
       ("an unknown payload type", [0x80, 77] + header.dropFirst(2) + [1, 2, 3], .unknownPayloadType),
@@ -125,7 +126,9 @@ import Testing
     bench.connect()
     try bench.run(frames: 20, app: { tone($0) })
     // TOC bytes of code 3 with no frame count, with 0 and 63 frames, a 120 ms one, and lengths beyond the packet.
-    let payloads: [[UInt8]] = [[0x0b], [0x0b, 0], [0x0b, 0x3f], [0xfb, 0x86], [0x0a, 0xff], [0x0a, 0xff, 0xff, 1], [0x0b, 0x81, 0xff]]
+    let payloads: [[UInt8]] = [
+      [0x0b], [0x0b, 0], [0x0b, 0x3f], [0xfb, 0x86], [0x0a, 0xff], [0x0a, 0xff, 0xff, 1], [0x0b, 0x81, 0xff],
+    ]
     for payload in payloads {
       try bench.appSends(payload, payloadType: 111)
       bench.appTimestamp &+= 960
@@ -140,7 +143,9 @@ import Testing
   }
 
   @Test(arguments: [AudioCodecs.AudioEncoding.opus, .pcmu])
-  func `one SSRC as fast as a core can send is cut to the budget, and a stall's burst is not`(_ encoding: AudioCodecs.AudioEncoding) throws {
+  func `one SSRC as fast as a core can send is cut to the budget, and a stall's burst is not`(
+    _ encoding: AudioCodecs.AudioEncoding
+  ) throws {
     var bench = try Bench(app: encoding)
     bench.connect()
     try bench.run(frames: 20, trunk: { tone($0) }, app: { tone($0) })

@@ -13,7 +13,8 @@ import Testing
   @Test(arguments: SRTPProfile.allCases)
   func `a quarter million packets each profile are read by the other side as they were`(_ profile: SRTPProfile) throws {
     _ = Oracle.started
-    let (sink, source) = (try Oracle(profile, masterKey(profile), inbound: true), try Oracle(profile, masterKey(profile), inbound: false))
+    let sink = try Oracle(profile, masterKey(profile), inbound: true)
+    let source = try Oracle(profile, masterKey(profile), inbound: false)
     var sender = try SRTPSender(profile, masterKey(profile))
     var receiver = try SRTPReceiver(profile, masterKey(profile))
     var stream = PacketStream(seed: UInt64(profile.rawValue))

@@ -121,7 +121,9 @@ import Testing
   }
 
   @Test(arguments: SRTPProfile.allCases)
-  func `a sender that began just below the first roll-over is read though its first packets were lost`(_ profile: SRTPProfile) throws {
+  func `a sender that began just below the first roll-over is read though its first packets were lost`(
+    _ profile: SRTPProfile
+  ) throws {
     var sender = try SRTPSender(profile, masterKey(profile))
     var receiver = try SRTPReceiver(profile, masterKey(profile))
     _ = try sender.protected(rtpPacket(65_530))
@@ -145,7 +147,9 @@ import Testing
   }
 
   @Test(arguments: SRTPProfile.allCases)
-  func `a fifth SSRC is refused by a sender, a seventeenth by a receiver, and forged ones take no place`(_ profile: SRTPProfile) throws {
+  func `a fifth SSRC is refused by a sender, a seventeenth by a receiver, and forged ones take no place`(
+    _ profile: SRTPProfile
+  ) throws {
     var other = try SRTPSender(profile, masterKey(profile, seed: 2))
     var receiver = try SRTPReceiver(profile, masterKey(profile))
     for ssrc: UInt32 in 100...103 {

@@ -3,8 +3,8 @@ import BenchKit
 import COpus
 import DemoSpeech
 
-/// `bench-codec`: 20 ms of speech encoded, decoded and made up. Opus through our types beside the same calls of libopus, which must
-/// give the same octets and samples; G.711 and its concealment alone.
+/// `bench-codec`: 20 ms of speech encoded, decoded and made up. Opus through our types beside the same calls of libopus, which
+/// must give the same octets and samples; G.711 and its concealment alone.
 @main struct BenchCodec {
   nonisolated static func main() {
     Bench.main("codec") { bench in

@@ -74,7 +74,8 @@ final class BareEVP {
     setIV(index)
     if isAEAD {
       guard EVP_EncryptInit_ex(context, nil, nil, nil, iv) == 1, EVP_EncryptUpdate(context, nil, &written, base, 12) == 1,
-        EVP_EncryptUpdate(context, text, &written, text, Int32(payloadBytes)) == 1, EVP_EncryptFinal_ex(context, tag, &written) == 1,
+        EVP_EncryptUpdate(context, text, &written, text, Int32(payloadBytes)) == 1,
+        EVP_EncryptFinal_ex(context, tag, &written) == 1,
         EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, 16, text + payloadBytes) == 1
       else { throw BenchError(text: "bare protect") }
     } else {

@@ -11,7 +11,9 @@ import SRTP
       for profile in [SRTPProfile.aeadAES128GCM, .aeadAES256GCM, .aes128CM_HMAC_SHA1_80, .aes128CM_HMAC_SHA1_32] {
         for bytes in [80, 160, 480, 1200] { try row(bench, Fixture(profile, payloadBytes: bytes)) }
       }
-      for profile in [SRTPProfile.aeadAES128GCM, .aes128CM_HMAC_SHA1_80] { try refusals(bench, Fixture(profile, payloadBytes: 160)) }
+      for profile in [SRTPProfile.aeadAES128GCM, .aes128CM_HMAC_SHA1_80] {
+        try refusals(bench, Fixture(profile, payloadBytes: 160))
+      }
     }
   }
 

@@ -58,8 +58,8 @@ private let integrity = IntegrityKey(password: "VOkJxbRl1RmTxUk/WvJxBt")
   }
 }
 
-/// One stream through an attacker: packets protected in order, then delivered, dropped, repeated, reordered or damaged as the bytes
-/// say. What passes must be what was sent, and nothing passes twice.
+/// One stream through an attacker: packets protected in order, then delivered, dropped, repeated, reordered or damaged as the
+/// bytes say. What passes must be what was sent, and nothing passes twice.
 @Sendable func fuzzSRTPStream(_ bytes: [UInt8]) {
   guard let first = bytes.first else { return }
   let profile = SRTPProfile.allCases[Int(first) % SRTPProfile.allCases.count]
@@ -74,7 +74,8 @@ private let integrity = IntegrityKey(password: "VOkJxbRl1RmTxUk/WvJxBt")
     let what = input.byte()
     if what & 1 == 0 || sent.isEmpty {
       index += 1 + UInt64(what >> 1) * UInt64(what >> 1)
-      let header: [UInt8] = [0x80, 0, UInt8(truncatingIfNeeded: index >> 8), UInt8(truncatingIfNeeded: index), 0, 0, 0, 0, 0, 0, 0, 1]
+      let number = [UInt8(truncatingIfNeeded: index >> 8), UInt8(truncatingIfNeeded: index)]
+      let header: [UInt8] = [0x80, 0] + number + [0, 0, 0, 0, 0, 0, 0, 1]
       let plain = header + input.take(Int(what & 15))
       var packet = plain + [UInt8](repeating: 0, count: 32)
       var count = plain.count

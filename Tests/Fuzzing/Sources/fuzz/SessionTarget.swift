@@ -5,8 +5,8 @@ import RTP
 import SRTP
 import STUN
 
-/// A connected call whose both sides send whatever the bytes say: datagrams as they are to each of its three doors, and payloads of
-/// any type, number and time that carry a good tag. The first byte chooses the codecs and the SRTP profile.
+/// A connected call whose both sides send whatever the bytes say: datagrams as they are to each of its three doors, and
+/// payloads of any type, number and time that carry a good tag. The first byte chooses the codecs and the SRTP profile.
 @Sendable func fuzzSession(_ bytes: [UInt8]) {
   guard let first = bytes.first, var call = FuzzedCall(first) else { return }
   var input = FuzzInput(bytes)
@@ -52,13 +52,15 @@ private struct FuzzedCall: ~Copyable {
     let (appEncoding, trunkEncoding) = (encodings[Int(choice) % 3], encodings[1 + Int(choice >> 2) % 2])
     let profile = SRTPProfile.allCases[Int(choice >> 4) % SRTPProfile.allCases.count]
     func master(_ base: UInt8) -> SRTPMasterKey {
-      SRTPMasterKey(key: [UInt8](repeating: base, count: profile.keyBytes), salt: [UInt8](repeating: base, count: profile.saltBytes))
+      SRTPMasterKey(
+        key: [UInt8](repeating: base, count: profile.keyBytes), salt: [UInt8](repeating: base, count: profile.saltBytes))
     }
     let keys = SRTPKeyMaterial(profile: profile, client: master(1), server: master(2))
     guard let sender = try? SRTPSender(profile, keys.client) else { return nil }
     appSender = sender
     session = MediaSession(
-      id: Self.id, setup: MediaSessionSetup(trunkRoute: Self.route.trunk, trunkControlRoute: Self.route.control, random: .seeded(42)))
+      id: Self.id,
+      setup: MediaSessionSetup(trunkRoute: Self.route.trunk, trunkControlRoute: Self.route.control, random: .seeded(42)))
     command(.addAppLeg(Self.id, Self.leg, AppLegLocal(ufrag: "gwuf", password: "gatewaypasswordgateway", ssrc: 0xabcd_0001)))
     let remote = AppLegRemote(
       generation: 1, ufrag: "appu", password: "apppasswordapppassword", fingerprintAlgorithm: "sha-256",
