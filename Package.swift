@@ -31,6 +31,7 @@ let cLibraries: [Target] = [
   library("COpus", "COpus", pkgConfig: "opus", apt: "libopus-dev"),
   library("CWebSockets", "CWebSockets", pkgConfig: "libwebsockets", apt: "libwebsockets-dev"),
   library("CCurl", "CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
+  library("CAres", "CAres", pkgConfig: "libcares", apt: "libc-ares-dev"),
   library("CSRTP", "CSRTP", pkgConfig: "libsrtp2", apt: "libsrtp2-dev"),  // the oracle: Tests and Bench only
   .target(name: "CLinux", path: "Sources/CLibraries/CLinux"),
 ]
@@ -67,14 +68,15 @@ let calls: [Target] = [
 let platform: [Target] = [module("", "Platform", ["Bytes", "CLinux"], [logging])]
 
 let runtime: [Target] = [
-  module("Runtime", "SIPTransport", ["Bytes", "SIP", "SIPDialogs", "Platform", "CLinux"], [logging]),
+  module("Runtime", "SIPTransport", ["Bytes", "SIP", "SIPDialogs", "Platform", "CLinux", "COpenSSL"], [logging]),
+  module("Runtime", "Resolver", ["Bytes", "SIPDialogs", "Trunking", "Platform", "CAres"], [logging]),
   module("Runtime", "MediaThreads",
     ["Bytes", "RTP", "STUN", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession", "Platform", "CLinux"], [logging]),
   module("Runtime", "AppServer", ["Bytes", "AppProtocol", "JSONWebToken", "AppSessions", "Platform", "COpenSSL", "CWebSockets"], [logging]),
   module("Runtime", "Store", ["Bytes", "CallFlow", "Platform"], [logging, grdb]),
   module("Runtime", "PushSender", ["Bytes", "PushPolicy", "Platform", "CCurl"], [logging]),
   module("Runtime", "Telemetry", ["Bytes", "Platform"], [logging]),
-  module("Runtime", "Control", ["Bytes", "SIP", "SDP", "AppProtocol", "MediaSession", "SIPDialogs", "AppSessions", "CallFlow", "Platform"],
+  module("Runtime", "Control", ["Bytes", "SIP", "SDP", "AppProtocol", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "CallFlow", "Platform"],
     [logging]),
 ]
 
@@ -129,6 +131,7 @@ let testTargets: [Target] = [
   tests("Scenarios", callStack + ["JSONWebToken", "COpenSSL"]),
   tests("Platform", ["Bytes", "Platform"], [logging]),
   tests("SIPTransport", sipStack + ["SIPDialogs", "Platform", "SIPTransport"], [logging]),
+  tests("Resolver", ["Bytes", "Trunking", "Platform", "Resolver"], [logging]),
   tests("MediaThreads", mediaStack + ["Platform", "MediaThreads", "DemoSpeech", "SpeechScore"], [logging]),
   tests("AppServer", appStack + ["Platform", "AppServer"], [logging]),
   tests("Store", callStack + ["Platform", "Store"], [logging]),

@@ -6,6 +6,7 @@ import SDP
 import SIP
 import SIPDialogs
 import Testing
+import Trunking
 
 @testable import CallFlow
 
@@ -18,6 +19,8 @@ final class Surroundings {
   var records: [CallRecord] = []
   var refusals: [Refusal] = []
   var measurements: [Measurement] = []
+  var lookUps: [DNSQuestion] = []
+  var news: [TrunkNews] = []
   /// Messages to each device, in order, as `type` or `type reason`.
   var heard: [DeviceKey: [String]] = [:]
   var messages: [DeviceKey: [ServerMessage]] = [:]
@@ -52,11 +55,12 @@ final class Surroundings {
       inbound: [.init(trunk: "carrier", target: .users)], outbound: [.init(prefix: "+", trunk: "carrier")])
   }
 
-  init(_ configure: (inout CallFlow.Configuration, inout Routing) -> Void = { _, _ in }) {
+  /// `reach`: trunks are located, registered and probed; without it they have a fixed `peer`.
+  init(reach: TrunkMachine.Reach? = nil, _ configure: (inout CallFlow.Configuration, inout Routing) -> Void = { _, _ in }) {
     var configuration = CallFlow.Configuration()
     var routing = Self.routing
     configure(&configuration, &routing)
-    machine = CallMachine(configuration: configuration, routing: routing, random: .seeded(7))
+    machine = CallMachine(configuration: configuration, routing: routing, random: .seeded(7), reach: reach)
     feed(.wallClock(offsetMilliseconds: 1_700_000_000_000))
   }
 
@@ -105,6 +109,8 @@ final class Surroundings {
     case .record(let record): records.append(record)
     case .refused(let refusal): refusals.append(refusal)
     case .measured(let measurement): measurements.append(measurement)
+    case .lookUp(let question): lookUps.append(question)
+    case .trunkNews(let told): news.append(told)
     case .trace: break
     }
   }
@@ -120,7 +126,7 @@ final class Surroundings {
     case .answerReinvite: trunkHeard.append("200 re-INVITE")
     case .refuseReinvite(_, let code): trunkHeard.append("\(code) re-INVITE")
     case .ping: trunkHeard.append("OPTIONS")
-    case .request(_, let request): trunkHeard.append(request.method.name)
+    case .request(_, let request): trunkHeard.append("\(request.method.name) \(request.trunk.name)")
     case .modify: trunkHeard.append("modify")
     case .offer(_, let sdp): trunkHeard.append("re-INVITE \(Self.direction(of: sdp))")
     case .acknowledge: trunkHeard.append("ACK with SDP")

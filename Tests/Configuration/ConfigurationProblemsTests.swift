@@ -23,7 +23,7 @@ import Testing
       timers: { ring: 45, early180: 2s, media_gate_warm: 100s }
       """
     let expected = [
-        "gateway.yaml:2:31: listen.sip.tpc: unknown key; known here: udp, tcp",
+        "gateway.yaml:2:31: listen.sip.tpc: unknown key; known here: udp, tcp, tls",
         "gateway.yaml:3:19: listen.app.address: 0.0.0.0:8080 is not a loopback address, so tls: { cert: FILE, key: FILE } is required",
         "gateway.yaml:4:10: listen.admin: expected an address with a port, such as 127.0.0.1:5060 or [::1]:5060, got \"127.0.0.1:99999\"",
         "gateway.yaml:5:29: media.addresses[1]: expected auto, an address, or { bind: ADDRESS, advertise: ADDRESS }, got \"nonsense\"",
@@ -53,7 +53,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ("listen: { sip: {} }", "1:16: listen.sip: needs udp, tcp or both"),
+    ("listen: { sip: {} }", "1:16: listen.sip: needs udp, tcp or tls"),
     ("listen: { sip: { udp: 127.0.0.1:0 } }", "1:23: listen.sip.udp: port 0 is outside 1...65535"),
     ("listen: [ 1 ]", "1:9: listen: expected a mapping with sip, app, admin, got a list"),
     ("listen: { admin: 192.0.2.1:9090 }", "1:18: listen.admin: 192.0.2.1:9090 is not a loopback address, so token_file is required"),
@@ -75,7 +75,7 @@ import Testing
     ("trunks: [ { name: a, peers: 10.0.0.1 } ]\nroutes: { inbound: [ { trunk: a } ] }",
       "2:22: routes.inbound[0]: needs exactly one of to: users, user: ID"),
     ("limits: { calls: many }", "1:18: limits.calls: expected an integer, got \"many\""),
-    ("nonsense", "1:1: expected a mapping with listen, media, auth, trunks, users, routes, timers, limits, store, records, log, got \"nonsense\""),
+    ("nonsense", "1:1: expected a mapping with listen, dns, media, auth, trunks, users, routes, timers, limits, store, records, log, got \"nonsense\""),
   ])
   func `each mistake has one message`(text: String, message: String) throws {
     let whole = text.hasPrefix("auth") || text == "nonsense" ? text : text + "\n" + key

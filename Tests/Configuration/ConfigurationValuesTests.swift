@@ -8,7 +8,7 @@ import Testing
   @Test func `the printed example is valid`() throws {
     let folder = try TemporaryFolder()
     let configuration = try folder.parse(Settings.example)
-    #expect(configuration.listen.sipUDP == SocketAddress("127.0.0.1:5060"))
+    #expect(configuration.listen.sipUDP == [SocketAddress("127.0.0.1:5060")])
     #expect(configuration.listen.admin == SocketAddress("127.0.0.1:9090"))
     #expect(configuration.media.addresses == [.automatic])
     #expect(configuration.media.trunkPorts == 41000...41999)
@@ -17,7 +17,7 @@ import Testing
     #expect(configuration.trunks.first?.uri?.address == SocketAddress("127.0.0.1:5080"))
     #expect(configuration.users.first?.numbers == ["+15551230001"])
     #expect(configuration.routes.inbound.map(\.target) == [.users])
-    #expect(configuration.routes.outbound == [.init(prefix: "+", trunk: "carrier")])
+    #expect(configuration.routes.outbound == [.init(prefix: "+", trunks: [.init(trunk: "carrier", priority: 1, weight: 1)])])
     #expect(configuration.store == folder.path + "/trunkline.db")
   }
 
@@ -77,7 +77,7 @@ import Testing
         """)
     let trunk = try #require(configuration.trunks.first)
     #expect(trunk.peers == [try #require(IPNetwork("192.0.2.1"))])
-    #expect(trunk.uri == .init(domain: "192.0.2.1", address: try #require(SocketAddress("192.0.2.1:5060")), transport: .tcp))
+    #expect(trunk.uri == .init(domain: "192.0.2.1", host: "192.0.2.1", port: nil, transport: .tcp, isSecure: false))
     #expect(trunk.username == "u")
     #expect(trunk.password == Redacted("s3cret"))
     #expect(trunk.rtpSource == .strict)

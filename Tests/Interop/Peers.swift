@@ -64,7 +64,7 @@ enum Peers {
     return peer
   }
 
-  private static func sipp(_ gateway: GatewayUnderTest, _ scenario: String, _ arguments: [String]) throws -> Spawned {
+  static func sipp(_ gateway: GatewayUnderTest, _ scenario: String, _ arguments: [String]) throws -> Spawned {
     guard let sipp = Surroundings.sipp else { throw Spawned.Failure(description: Surroundings.missing ?? "") }
     let media = try FreePorts.row(4)
     return try Spawned(

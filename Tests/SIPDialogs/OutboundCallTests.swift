@@ -157,7 +157,7 @@ import Testing
   @Test func `responses of another trunk, branch or with two Vias are not ours`() throws {
     var (wire, invite) = try calling()
     let ok = reply(invite, 200, sdp: answer)
-    wire.receive(ok, trunk: "other")
+    wire.receive(ok, on: Flow(transport: .udp, local: gatewayAddress, remote: SocketAddress("192.0.2.66:5060")!), trunk: "other")
     wire.receive(ok.replacing("z9hG4bK", with: "z9hG4bKx"))
     wire.receive(ok.replacing("From:", with: "Via: SIP/2.0/UDP 1.2.3.4;branch=z9hG4bK1\r\nFrom:"))
     #expect(wire.events().isEmpty && wire.agent.statistics.dropped[.strayResponse] == 3)

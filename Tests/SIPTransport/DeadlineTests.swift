@@ -70,7 +70,34 @@ import Testing
     let outcome = connection.write(at: start + .seconds(1))
     #expect(outcome == .goesOn)
     #expect(!connection.isConnecting && connection.interest == .readable)
-    #expect(connection.deadline == start + .seconds(1 + 5 * 3_600))
+    #expect(connection.deadline == start + .seconds(1 + 95), "the next ping")
+  }
+
+  @Test func `our connections are pinged, and one whose peer stops answering pings is closed (RFC 5626 §4.4.1)`() throws {
+    let flow = Flow(transport: .tcp, local: socket.remoteAddress, remote: listener.localAddress)
+    var connection = TCPConnection(connecting: peer, flow: flow, trunk: "carrier", at: start)
+    #expect(ready(peer.fd, POLLOUT))
+    var buffer = [UInt8](repeating: 0, count: 64)
+    func step(_ seconds: Int) -> [TCPConnection.Outcome] {
+      let now = start + .seconds(seconds)
+      return [connection.expired(at: now), connection.write(at: now)]
+    }
+    func hear(_ seconds: Int) -> TCPConnection.Outcome {
+      buffer.withUnsafeMutableBytes { connection.read(into: $0, at: start + .seconds(seconds), message: { _ in }, broken: { _ in }) }
+    }
+    _ = connection.write(at: start)
+    let pinged = step(96)
+    #expect(pinged == [.goesOn, .goesOn] && ready(socket.fd))
+    let read = try buffer.withUnsafeMutableBytes { try socket.read(into: $0) }
+    #expect(read == .bytes(4) && buffer.prefix(4) == [13, 10, 13, 10])
+    try socket.say("\r\n")
+    #expect(ready(peer.fd))
+    let heard = hear(97)
+    #expect(heard == .goesOn && connection.deadline > start + .seconds(180))
+    let again = step(193)
+    #expect(again.first == .goesOn && connection.deadline == start + .seconds(193 + 10))
+    let late = step(204)
+    #expect(late.first == .failed)
   }
 
   @Test func `512 KiB wait for a peer, not a byte more`() {

@@ -22,12 +22,13 @@ final class Rig: Sendable {
 
   init(
     udp: [SocketAddress] = [SocketAddress(.loopback, 0)], tcp: [SocketAddress] = [SocketAddress(.loopback, 0)],
-    peers: [String] = ["127.0.0.1/32", "::1/128"]
+    tls: [SocketAddress] = [], peers: [String] = ["127.0.0.1/32", "::1/128"]
   ) throws {
     loop = try EventLoop(name: "sip-test")
     let inputs = inputs
     sockets = try SIPSockets(
-      loop: loop, udp: udp, tcp: tcp, trunks: Self.list(peers), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+      loop: loop, udp: udp, tcp: tcp, tls: tls, trunks: Self.list(peers),
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) { input in
       inputs.list.withLock { $0.append(input) }
       inputs.event?.signal()

@@ -180,6 +180,7 @@ final class World {
     case .trace(let call, let stage, let at, _): traces.append((call, stage, at))
     case .measured(let measurement): measurements.append(measurement)
     case .refused(let refusal): refusals.append(refusal)
+    case .lookUp, .trunkNews: break  // trunks here have a fixed address
     }
   }
 

@@ -85,7 +85,7 @@ import Testing
 
   @Test func `the last good answers are kept while DNS fails, and its news are taken`() {
     var world = World([trunk(port: 5060)], Zone(a: ["carrier.example": ["192.0.2.1"]], timeToLive: .seconds(5)))
-    #expect(world.news == [.located(trunk: "carrier", [IPAddress("192.0.2.1")!])])
+    #expect(world.news == [.located(trunk: "carrier", [SocketAddress("192.0.2.1:5060")!])])
     world.zone.isDead = true
     world.advance(.seconds(3_600))
     #expect(world.targets() == ["udp 192.0.2.1:5060"])
@@ -94,7 +94,7 @@ import Testing
     world.zone.a["carrier.example"] = ["192.0.2.2"]
     world.advance(.seconds(120))
     #expect(world.targets() == ["udp 192.0.2.2:5060"])
-    #expect(world.news.last == .located(trunk: "carrier", [IPAddress("192.0.2.2")!]))
+    #expect(world.news.last == .located(trunk: "carrier", [SocketAddress("192.0.2.2:5060")!]))
     // nothing at all is no answer that takes servers away
     world.zone.a = [:]
     world.advance(.seconds(120))

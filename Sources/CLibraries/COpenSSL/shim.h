@@ -37,3 +37,4 @@ static inline long cossl_set_session_cache_off(SSL_CTX *c) { return SSL_CTX_set_
 static inline long cossl_set_release_buffers(SSL_CTX *c) { return SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS); }
 static inline long cossl_bio_reset(BIO *b) { return BIO_reset(b); }
 static inline long cossl_bio_memory(BIO *b, char **p) { return BIO_get_mem_data(b, p); }
+static inline long cossl_set_server_name(SSL *s, const char *name) { return SSL_set_tlsext_host_name(s, name); }

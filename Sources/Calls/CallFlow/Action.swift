@@ -2,6 +2,7 @@ public import AppSessions
 public import Bytes
 public import MediaSession
 public import SIPDialogs
+public import Trunking
 
 /// What a `handle` call caused, in order. Owned by the caller and reused: take what is there, then `removeAll()`.
 public struct Output: Sendable {
@@ -20,6 +21,10 @@ public enum Action: Sendable {
   /// the trunk's media or signalling address: it chooses the local address of the trunk leg. A reserved session is freed by
   /// `MediaCommand.close`.
   case reserveMedia(CallID, session: MediaSessionID, user: String, toward: IPAddress?)
+  /// A question to the domain name system; answer with `trunking(.resolved)`.
+  case lookUp(DNSQuestion)
+  /// For log, metrics and the transport's allow-list.
+  case trunkNews(TrunkNews)
   /// To the store before the first 180 or INVITE; answer with `journalled`.
   case journal(StartLine)
   /// Exactly one per call, at most `Timers.finalStatistics` after its end.
@@ -53,6 +58,10 @@ public enum Measurement: Sendable, Equatable {
 /// `call.start` = outgoing calls.
 public struct Refusal: Sendable, Hashable {
   public enum Reason: String, Sendable, CaseIterable {
+    /// Outgoing: every trunk of the route is down; or has had its calls of this second.
+    case trunkDown, trunkRate
+    /// A number that the user may not dial; too many calls of the user in this hour; the user's own number.
+    case userPrefix, userRate, ownNumber
     case draining, overload, trunkLimit, userLimit, mediaPorts, mediaOverload, diversions, unknownTrunk
     case notFound, forbidden, emergency, codec
     /// Refused by the SIP user agent before the call machine saw it; `detail` has its reason.

@@ -31,6 +31,14 @@ extension Call {
     }
   }
 
+  /// Another trunk, if the device still has media.
+  mutating func inviteAgain(_ turn: inout Turn) {
+    guard let winner = winnerIndex, devices[winner].hasMedia else {
+      return end(.mediaFailed, by: .app, detail: "no media for the next trunk", &turn)
+    }
+    inviteTrunk(GateProof(winner: winner), &turn)
+  }
+
   mutating func noteGateOpen(since: CallStage, _ turn: inout Turn) {
     reachOnce(.gateOpen, &turn)
     if let began = times[since] { turn.measure(.gate(direction, turn.now - began)) }

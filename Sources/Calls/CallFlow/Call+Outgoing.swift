@@ -36,17 +36,45 @@ extension Call {
   /// The one place that sends an INVITE.
   mutating func inviteTrunk(_ proof: GateProof, _ turn: inout Turn) {
     guard trunkLeg.phase == .idle, let peer = trunk.peer, var negotiation = trunkLeg.negotiation else { return }
-    noteGateOpen(since: .start, &turn)
+    if times[.gateOpen] == nil { noteGateOpen(since: .start, &turn) }
     let offer = trunk.offersLate ? nil : negotiation.makeOffer()
     trunkLeg.negotiation = negotiation
     trunkLeg.phase = .invited
     enter(.ready, &turn)
-    reach(.inviteSent, &turn)
+    reach(.inviteSent, detail: trunk.name, &turn)
     timers[.ring] = turn.now + turn.configuration.timers.outgoingRing
-    let invite = OutboundInvite(
-      trunk: peer, to: calledNumber, from: callerNumber, displayName: from.n, assertedIdentity: callerNumber, sdp: offer,
+    let caller = trunk.numbers.calling(callerNumber)
+    var invite = OutboundInvite(
+      trunk: peer, to: trunk.numbers.called(calledNumber), from: caller, displayName: from.n, assertedIdentity: caller, sdp: offer,
       callID: sipCallID)
+    invite.givesUpSilence = !alternatives.isEmpty
     turn.sip(.invite(trunkLeg.leg, invite))
+  }
+
+  /// Whether another trunk may be tried after this failure: the far side has said nothing that binds, and it is the trunk's fault.
+  func mayTryNextTrunk(after code: Int, byTransport: Bool) -> Bool {
+    guard direction == .outgoing, state == .ready || state == .progress, trunkLeg.media == nil else { return false }
+    return isTrunkFault(code, byTransport: byTransport)
+  }
+
+  /// A failure that says something about the trunk, not about who was called.
+  func isTrunkFault(_ code: Int, byTransport: Bool) -> Bool {
+    switch code {
+    case 500, 502, 503, 504: true
+    case 408: byTransport || (times[.ringing] == nil && times[.progress] == nil)
+    default: byTransport
+    }
+  }
+
+  /// The same call by the next trunk of its route, as a leg of its own.
+  mutating func tryTrunk(_ next: Routing.Trunk, leg: LegID, _ turn: inout Turn) {
+    guard let reservation else { return }
+    trunk = next
+    trunkLeg = TrunkLeg(leg: leg, phase: .idle)
+    trunkLeg.negotiation = TrunkNegotiation(
+      local: reservation.trunkAddress, codecs: next.codecs.map { AudioCodecName($0) }, sessionID: turn.random.next())
+    sipCallID = CallID(random: turn.random).description
+    inviteAgain(&turn)
   }
 
   /// 100…199. The app hears of each stage once; SDP opens early media.

@@ -35,7 +35,9 @@ struct Call {
   let id: CallID
   let direction: CallDirection
   let user: String
+  /// The trunk in use, and for an outgoing call those that are left to try.
   var trunk: Routing.Trunk
+  var alternatives: [Routing.Trunk] = []
   let session: MediaSessionID
   let account: String
   /// As the app sees the parties.

@@ -150,10 +150,11 @@ extension CallMachine {
       else { return .err(Failure(.badState, msg: "withCall is no connected call on this trunk")) }
       other = second.trunkLeg.leg
     } else if let number = transfer.target.flatMap({ Routing.dialled($0.h) }) {
-      if routing.emergencyNumbers.contains(number) { return .err(Failure(.emergency)) }
-      guard routing.trunk(dialling: number) != nil else { return .err(Failure(.notFound, msg: "no route")) }
+      if routing.isEmergency(number) { return .err(Failure(.emergency)) }
+      if case .refused(let code, _, let text) = outboundRule(number, user: key.user, turn.now) { return .err(Failure(code, msg: text)) }
     }
-    let domain = routing.trunk(call.trunk.name)?.peer?.domain
+    let own = routing.trunk(call.trunk.name)
+    let domain = own?.peer?.domain ?? own?.settings?.domain
     var answer = RequestAnswer.err(Failure(.server))
     change(id, &turn) { answer = $0.askTransfer(transfer, domain: domain, other: other, &$1) }
     return answer
@@ -188,17 +189,28 @@ extension CallMachine {
     guard start.to.k == .phone, let number = Routing.dialled(start.to.h) else {
       return refuse(token, .notFound, .notFound, "to", &turn)
     }
-    if routing.emergencyNumbers.contains(number) { return refuse(token, .emergency, .emergency, nil, &turn) }
-    guard let trunk = routing.trunk(dialling: number) else { return refuse(token, .notFound, .notFound, "no route", &turn) }
-    if let most = trunk.maximumCalls, callsOfTrunk[trunk.name, default: 0] >= most {
-      return refuse(token, .overload, .trunkLimit, trunk: trunk.name, nil, &turn)
+    let rule: Routing.OutboundRule
+    switch outboundRule(number, user: key.user, turn.now) {
+    case .rule(let found): rule = found
+    case .refused(let code, let reason, let text): return refuse(token, code, reason, text, &turn)
     }
-    if let problem = Self.problem(of: start.sdp) { return refuse(token, .codec, .codec, trunk: trunk.name, problem, &turn) }
+    if let problem = Self.problem(of: start.sdp) { return refuse(token, .codec, .codec, problem, &turn) }
+    let candidates: [Routing.Trunk]
+    switch trunks(of: rule, turn.now) {
+    case .trunks(let found): candidates = found
+    case .refused(let reason): return refuse(token, .overload, reason, trunk: rule.choices.first?.trunk ?? "", nil, &turn)
+    }
+    let trunk = candidates[0]
+    guard quota.take(key.user, most: routing.user(key.user)?.allowance.callsPerHour, at: turn.now) || routing.isEmergency(number) else {
+      return refuse(token, .tooMany, .userRate, "calls_per_hour", &turn)
+    }
     var call = Call(
       id: id, direction: .outgoing, user: key.user, trunk: trunk, session: MediaSessionID(raw: takeNumber()), account: account,
       from: Handle(k: .phone, h: caller, n: start.from?.n), to: Handle(k: .phone, h: number, n: start.to.n), callerNumber: caller,
       calledNumber: number, trunkLeg: TrunkLeg(leg: .outbound(takeNumber()), phase: .idle), at: turn.now)
     call.sipCallID = CallID(random: random).description
+    call.alternatives = Array(candidates.dropFirst())
+    trunking?.callStarted(trunk.name, at: turn.now)
     pending[id] = .outgoing(call, start, device, token)
     turn.output.actions.append(.reserveMedia(id, session: call.session, user: key.user, toward: trunk.peer?.flow.remote.ip))
   }

@@ -16,10 +16,12 @@ extension CallMachine {
     if routing.isOwn(number) || call.transfers >= Limits.diversions || call.maxForwards <= 1 {
       return turn.sip(.refuseRefer(leg, code: 482))
     }
-    if routing.emergencyNumbers.contains(number) { return turn.sip(.refuseRefer(leg, code: 403)) }
-    guard !isDraining, let trunk = routing.trunk(dialling: number), trunk.peer != nil,
-      trunk.maximumCalls.map({ callsOfTrunk[trunk.name, default: 0] < $0 }) ?? true
+    if routing.isEmergency(number) { return turn.sip(.refuseRefer(leg, code: 403)) }
+    guard !isDraining, case .rule(let rule) = outboundRule(number, user: call.user, turn.now),
+      case .trunks(let candidates) = trunks(of: rule, turn.now),
+      quota.take(call.user, most: routing.user(call.user)?.allowance.callsPerHour, at: turn.now)
     else { return turn.sip(.refuseRefer(leg, code: 603)) }
+    let trunk = candidates[0]
     let next = LegID.outbound(takeNumber())
     legs[next] = id
     change(id, &turn) { $0.follow(referral, to: number, over: trunk, next, &$1) }

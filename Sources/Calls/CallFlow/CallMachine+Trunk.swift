@@ -3,6 +3,7 @@ import Bytes
 import MediaSession
 import SDP
 import SIPDialogs
+import Trunking
 
 /// Events of the trunk side, and the admission of incoming calls.
 extension CallMachine {
@@ -13,9 +14,14 @@ extension CallMachine {
     case .cancelled(let leg, let cause): change(legs[leg], &turn) { $0.cancelled(cause, &$1) }
     case .acknowledged(let leg, let sdp): change(legs[leg], &turn) { $0.acknowledged(sdp, &$1) }
     case .ackTimedOut(let leg): change(legs[leg], &turn) { $0.ackTimedOut(&$1) }
-    case .progress(let leg, let code, let sdp): change(legs[leg], &turn) { $0.progressed(code, sdp, &$1) }
-    case .answered(let leg, let sdp): change(legs[leg], &turn) { $0.trunkAnswered(sdp, &$1) }
+    case .progress(let leg, let code, let sdp):
+      if code >= 180 { settleTrunk(of: leg, byFault: false, &turn) }
+      change(legs[leg], &turn) { $0.progressed(code, sdp, &$1) }
+    case .answered(let leg, let sdp):
+      settleTrunk(of: leg, byFault: false, &turn)
+      change(legs[leg], &turn) { $0.trunkAnswered(sdp, &$1) }
     case .failed(let leg, let code, let cause, let byTransport):
+      if tryNextTrunk(leg, code, byTransport: byTransport, &turn) { return }
       change(legs[leg], &turn) { $0.trunkRefused(code, cause, byTransport: byTransport, &$1) }
     case .reinviteReceived(let leg, let sdp):
       guard let id = legs[leg], calls[id]?.isLive ?? false else { return turn.sip(.refuseReinvite(leg, code: 481)) }
@@ -36,7 +42,8 @@ extension CallMachine {
     case .legClosed(let leg):
       change(legs[leg], &turn) { $0.legClosed(&$1) }
       legs[leg] = nil
-    case .targetFailed, .requestAnswered: break
+    case .targetFailed(_, let flow, _, let retryAfter): trunking?.serverFailed(flow.remote, retryAfter: retryAfter, at: turn.now)
+    case .requestAnswered(let id, let outcome): handle(TrunkMachine.Input.requestAnswered(id, outcome), &turn)
     case .refused(let reason, let isInvite, let trunk):
       if isInvite { turn.output.actions.append(.refused(Refusal(.signalling, .incoming, trunk: trunk, detail: reason.rawValue))) }
     }
@@ -45,6 +52,7 @@ extension CallMachine {
   /// An INVITE becomes a call, with a record whatever comes, or a counted refusal.
   private mutating func invited(_ leg: LegID, _ invite: InboundInvite, _ turn: inout Turn) {
     guard let trunk = routing.trunk(invite.trunk) else { return refuse(leg, invite, .unknownTrunk, code: 403, &turn) }
+    let invite = invite.normalised(by: trunk.numbers)
     if let replaced = invite.replaces { return replace(replaced, with: leg, invite, trunk, &turn) }
     if isDraining { return refuse(leg, invite, .draining, code: 503, &turn) }
     if invite.diversions > Limits.diversions { return refuse(leg, invite, .diversions, code: 482, &turn) }
@@ -52,6 +60,7 @@ extension CallMachine {
     if let most = trunk.maximumCalls, callsOfTrunk[trunk.name, default: 0] >= most {
       return refuse(leg, invite, .trunkLimit, code: 503, &turn)
     }
+    guard takeRate(trunk, turn.now) else { return refuse(leg, invite, .trunkRate, code: 503, &turn) }
     let route = routing.route(called: invite.to.number, trunk: trunk.name)
     if let route, callsOfUser[route.user]?.count ?? 0 >= configuration.bounds.callsPerUser {
       return refuse(leg, invite, .userLimit, code: 503, &turn)

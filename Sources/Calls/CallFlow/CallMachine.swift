@@ -3,6 +3,7 @@ import AppSessions
 public import Bytes
 import MediaSession
 public import SIPDialogs
+public import Trunking
 
 /// The call machine: trunk legs, app legs, media gate, routing, reasons and records, without clock, socket, thread or
 /// randomness of its own.
@@ -38,17 +39,23 @@ public struct CallMachine {
   var deadlines = DeadlineQueue()
   var counters = CallStatistics()
   var nextNumber: UInt64 = 1
+  /// Where the trunks are and how they do; nil: each has its fixed `peer`.
+  var trunking: TrunkMachine?
+  var trunkOutput = TrunkMachine.Output()
+  var isTrunkingConfigured = false
+  var rates: [String: RateBucket] = [:]
+  var quota = UserQuota()
 
-  public init(configuration: Configuration = Configuration(), routing: Routing, random: RandomSource) {
+  public init(
+    configuration: Configuration = Configuration(), routing: Routing, random: RandomSource, reach: TrunkMachine.Reach? = nil
+  ) {
     (self.configuration, self.routing, self.random) = (configuration, routing, random)
+    trunking = reach.map { TrunkMachine(reach: $0, random: random) }
   }
 
   /// When `handle(.timer)` is due; nil if nothing waits.
   public var nextDeadline: Instant? {
-    switch (deadlines.next, tombstones.nextExpiry) {
-    case (let a?, let b?): min(a, b)
-    case (let a, let b): a ?? b
-    }
+    [deadlines.next, tombstones.nextExpiry, trunking?.nextDeadline].compactMap(\.self).min()
   }
 
   /// What the SIP user agent is to be told of each trunk, now and after each `Input.routing`.
@@ -65,6 +72,7 @@ public struct CallMachine {
   }
 
   private mutating func dispatch(_ input: Input, _ turn: inout Turn) {
+    if !isTrunkingConfigured { configureTrunks(&turn) }
     switch input {
     case .sip(let event): handle(event, &turn)
     case .app(let event): handle(event, &turn)
@@ -73,7 +81,10 @@ public struct CallMachine {
     case .mediaRefused(let id, let reason, let isOverload):
       reservationRefused(id, isOverload ? .mediaOverload : .mediaPorts, reason, &turn)
     case .journalled(let id): change(id, &turn) { $0.journalled(&$1) }
-    case .routing(let routing): self.routing = routing
+    case .routing(let routing):
+      self.routing = routing
+      configureTrunks(&turn)
+    case .trunking(let input): handle(input, &turn)
     case .wallClock(let offset): wallOffset = offset
     case .draining: isDraining = true
     case .hangUp(let id): change(id, &turn) { $0.hangUp(&$1) }
@@ -83,6 +94,7 @@ public struct CallMachine {
 
   private mutating func fire(_ turn: inout Turn) {
     tombstones.removeExpired(at: turn.now)
+    if let due = trunking?.nextDeadline, due <= turn.now { handle(TrunkMachine.Input.timer, &turn) }
     while let id = deadlines.takeDue(at: turn.now) {
       while let timer = calls[id]?.timers.takeDue(at: turn.now) {
         if timer == .finalStatistics { finish(id, nil, &turn) } else { calls[id]?.expired(timer, &turn) }
@@ -126,11 +138,13 @@ public struct CallMachine {
     turn.output.actions.append(.record(record))
     sessions[call.session] = nil
     deadlines.schedule(id, at: nil)
-    if call.direction == .outgoing, call.times[.inviteSent] == nil { legs[call.trunkLeg.leg] = nil }
+    if call.direction == .outgoing, call.times[.inviteSent] == nil {
+      legs[call.trunkLeg.leg] = nil
+      trunking?.callUndecided(call.trunk.name, at: turn.now)
+    }
     callsOfUser[call.user]?.removeAll { $0 == id }
     if callsOfUser[call.user]?.isEmpty ?? false { callsOfUser[call.user] = nil }
-    callsOfTrunk[call.trunk.name, default: 0] -= 1
-    if callsOfTrunk[call.trunk.name] == 0 { callsOfTrunk[call.trunk.name] = nil }
+    releaseTrunk(call.trunk.name)
   }
 
   /// A call exists from here on, and has one record.

@@ -2,6 +2,7 @@ public import AppSessions
 public import Bytes
 public import MediaSession
 public import SIPDialogs
+public import Trunking
 
 /// A call's UUID: the same value in `call.offer`, CallKit, journal and record.
 public typealias CallID = Identifier
@@ -22,6 +23,8 @@ public enum Input: Sendable {
   case journalled(CallID)
   /// Trunks, users and routes as of now; calls that run keep what they began with.
   case routing(Routing)
+  /// Answers to `Action.lookUp`, and lost connections.
+  case trunking(TrunkMachine.Input)
   /// Wall clock in milliseconds since 1970 = monotonic milliseconds + offset.
   case wallClock(offsetMilliseconds: Int64)
   /// From now on new calls are refused; those that live go on.

@@ -34,13 +34,25 @@ extension Routing {
     return nil
   }
 
-  /// The trunk for a dialled number.
-  func trunk(dialling number: String) -> Trunk? {
+  /// The route for a dialled number that has a trunk to call out on.
+  func rule(dialling number: String, emergency: Bool = false) -> OutboundRule? {
     var best: OutboundRule?
-    for rule in outbound where number.hasPrefix(rule.prefix) && trunk(rule.trunk)?.peer != nil {
+    for rule in outbound where number.hasPrefix(rule.prefix) && (!emergency || rule.allowsEmergency) {
+      guard rule.choices.contains(where: { trunk($0.trunk)?.canCall ?? false }) else { continue }
       if rule.prefix.utf8.count > best?.prefix.utf8.count ?? -1 { best = rule }
     }
-    return best.flatMap { trunk($0.trunk) }
+    return best
+  }
+
+  /// Compared as dialled, and with the `+` that some dialling pads put before everything.
+  func isEmergency(_ number: String) -> Bool {
+    emergencyNumbers.contains(number) || (number.hasPrefix("+") && emergencyNumbers.contains(String(number.dropFirst())))
+  }
+
+  /// Whether a number is one of the user's own.
+  func isOwn(_ number: String, of user: String) -> Bool {
+    let wanted = Self.canonical(number)
+    return self.user(user)?.numbers.contains { Self.canonical($0) == wanted } ?? false
   }
 
   /// Whether a number is one of this gateway's users.
@@ -73,6 +85,10 @@ extension Routing {
     else { return nil }
     return kept
   }
+}
+
+extension Routing.Trunk {
+  var canCall: Bool { peer != nil || settings != nil }
 }
 
 extension Handle {

@@ -2,13 +2,19 @@ public import AudioCodecs
 public import Bytes
 public import MediaSession
 public import SIPDialogs
+public import Trunking
 
 /// Who may call whom over what. A value: SIGHUP replaces it whole, and calls that run keep what they began with.
 public struct Routing: Sendable {
   public struct Trunk: Sendable {
     public var name: String
-    /// Where outbound INVITEs go; nil: the trunk only calls in.
+    /// Where outbound INVITEs go. Drawn for each call when `settings` are there; fixed (in tests) otherwise.
     public var peer: TrunkPeer?
+    /// How the trunk is reached; nil: the trunk only calls in.
+    public var settings: TrunkSettings?
+    public var numbers = NumberRules()
+    /// New calls a second, both directions; nil: no limit of its own.
+    public var callsPerSecond: Int?
     /// In the order of preference: `pcmu`, `pcma`.
     public var codecs: [AudioEncoding]
     public var sourcePolicy: SourcePolicy
@@ -41,7 +47,11 @@ public struct Routing: Sendable {
     public var id: String
     /// E.164 with `+`; the first is what the user calls from unless it says otherwise.
     public var numbers: [String]
-    public init(id: String, numbers: [String]) { (self.id, self.numbers) = (id, numbers) }
+    /// What the user may dial.
+    public var allowance: UserAllowance
+    public init(id: String, numbers: [String], allowance: UserAllowance = UserAllowance()) {
+      (self.id, self.numbers, self.allowance) = (id, numbers, allowance)
+    }
   }
   /// First match wins.
   public struct InboundRule: Sendable {
@@ -55,11 +65,25 @@ public struct Routing: Sendable {
     public var target: Target
     public init(trunk: String, target: Target) { (self.trunk, self.target) = (trunk, target) }
   }
+  /// One of the trunks of a route: lower priorities first, by chance and weight within one (as RFC 2782 does it).
+  public struct TrunkChoice: Sendable, Equatable {
+    public var trunk: String
+    public var priority: Int
+    public var weight: UInt64
+    public init(trunk: String, priority: Int = 1, weight: UInt64 = 1) {
+      (self.trunk, self.priority, self.weight) = (trunk, priority, weight)
+    }
+  }
   /// Longest prefix wins, the first of equals.
   public struct OutboundRule: Sendable {
     public var prefix: String
-    public var trunk: String
-    public init(prefix: String, trunk: String) { (self.prefix, self.trunk) = (prefix, trunk) }
+    public var choices: [TrunkChoice]
+    /// Emergency numbers may go this way.
+    public var allowsEmergency: Bool
+    public init(prefix: String, trunk: String) { self.init(prefix: prefix, choices: [TrunkChoice(trunk: trunk)]) }
+    public init(prefix: String, choices: [TrunkChoice], allowsEmergency: Bool = false) {
+      (self.prefix, self.choices, self.allowsEmergency) = (prefix, choices, allowsEmergency)
+    }
   }
 
   public var trunks: [Trunk]

@@ -4,7 +4,7 @@ import SIP
 extension UserAgent {
   /// A request with the tag of one of our legs (RFC 3261 §12.2.2).
   mutating func received(inDialog request: Request, _ id: LegID) {
-    guard let leg = legs[id], leg.trunk == request.trunk, isPeer(request, of: leg) else {
+    guard let leg = legs[id], isSameTrunk(request, leg), isPeer(request, of: leg) else {
       return refuse(request, .noDialog, code: 481)
     }
     guard servers.count < Limits.serverTransactions else {
@@ -30,6 +30,11 @@ extension UserAgent {
     case .other: respondOnce(request, ResponseContent(code: 501, fields: [(.allow, rules.methods)]))
     default: respondOnce(request, ResponseContent(code: 405, fields: [(.allow, rules.methods)]))
     }
+  }
+
+  /// Two trunks may have one address (two accounts at a carrier): then the address decides, not the name it was found under.
+  private func isSameTrunk(_ request: Request, _ leg: Leg) -> Bool {
+    leg.trunk == request.trunk || leg.flow.remote == request.flow.remote
   }
 
   /// The From tag is the dialog's. An outbound leg before its 2xx has early dialogs with any tag.
@@ -67,7 +72,7 @@ extension UserAgent {
     if let id = serverIndex[request.key], serverReceivedAck(id) { return }
     guard let tag = request.envelope.to.tag,
       let id = dialogs[DialogKey(callID: request.message.callID, localTag: request.message.text(tag))], let leg = legs[id],
-      leg.trunk == request.trunk, leg.dialog.remoteTag == request.fromTag,
+      isSameTrunk(request, leg), leg.dialog.remoteTag == request.fromTag,
       let answer = leg.answer, answer.sequence == request.envelope.cseq.number
     else { return counters.drop(.strayAcknowledgement) }
     settleAnswer(id)

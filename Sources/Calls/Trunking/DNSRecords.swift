@@ -2,7 +2,7 @@ public import Bytes
 
 /// A question to the domain name system.
 public struct DNSQuestion: Hashable, Sendable, CustomStringConvertible {
-  public enum Kind: String, Hashable, Sendable { case naptr = "NAPTR", srv = "SRV", a = "A", aaaa = "AAAA" }
+  public enum Kind: String, Hashable, Sendable, CaseIterable { case naptr = "NAPTR", srv = "SRV", a = "A", aaaa = "AAAA" }
   /// Lower case, without the dot at the end.
   public let name: String
   public let kind: Kind

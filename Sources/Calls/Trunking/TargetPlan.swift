@@ -1,4 +1,4 @@
-import Bytes
+public import Bytes
 import SIPDialogs
 
 /// The servers of a trunk as DNS has them. Each call draws its own order from it (RFC 2782).
@@ -46,7 +46,7 @@ struct TargetPlan: Equatable {
 
 /// RFC 2782's algorithm: the places of `weights` in the order they are to be used. A weight of 0 has a very small chance to come
 /// before others; among zeros alone chance decides.
-func weightedOrder(_ weights: [UInt64], _ random: RandomSource) -> [Int] {
+public func weightedOrder(_ weights: [UInt64], _ random: RandomSource) -> [Int] {
   var left = weights.indices.sorted { (weights[$0] == 0 ? 0 : 1, $0) < (weights[$1] == 0 ? 0 : 1, $1) }
   var out: [Int] = []
   while let first = left.first {

@@ -134,7 +134,7 @@ public struct TrunkMachine: Sendable {
       trunks[name]?.plan = plan
       trunks[name]?.toldLost = false
       if servers != trunk.plan.servers {
-        output.news.append(.located(trunk: name, Set(servers.map(\.address.ip)).sorted { $0.description < $1.description }))
+        output.news.append(.located(trunk: name, Set(servers.map(\.address)).sorted { $0.description < $1.description }))
       }
     }
     names.keep(only: all)

@@ -40,7 +40,7 @@ public struct TrunkSettings: Sendable, Equatable {
 /// What changed about a trunk: for log, metrics and the transport's allow-list.
 public enum TrunkNews: Sendable, Equatable {
   /// All addresses its servers have now.
-  case located(trunk: String, [IPAddress])
+  case located(trunk: String, [SocketAddress])
   case notLocated(trunk: String)
   case registered(trunk: String, seconds: Int)
   case registrationFailed(trunk: String, code: Int, retry: Duration)

@@ -2,6 +2,7 @@ import Bytes
 import CallFlow
 import Logging
 import MediaSession
+import Trunking
 
 /// What control tells an operator. Numbers are masked.
 extension Control {
@@ -23,6 +24,23 @@ extension Control {
     logger.warning(
       "RTP from an address that the trunk did not name is dropped",
       metadata: ["session": "\(session.raw)", "from": "\(source)", "allowed by": "\(setting)"])
+  }
+
+  func log(_ news: TrunkNews) {
+    switch news {
+    case .located(let trunk, let addresses):
+      logger.info("trunk located", metadata: ["trunk": "\(trunk)", "addresses": "\(addresses.map(\.description).joined(separator: " "))"])
+    case .notLocated(let trunk): logger.warning("no server found for a trunk: its name has no usable record", metadata: ["trunk": "\(trunk)"])
+    case .registered(let trunk, let seconds): logger.info("registered", metadata: ["trunk": "\(trunk)", "seconds": "\(seconds)"])
+    case .registrationFailed(let trunk, let code, let retry):
+      logger.warning(
+        "registration failed", metadata: ["trunk": "\(trunk)", "sip": "\(code)", "again in ms": "\(retry.milliseconds)"])
+    case .probed(let trunk, let isUp):
+      logger.warning(isUp ? "trunk answers OPTIONS again" : "trunk no longer answers OPTIONS: no calls go there", metadata: ["trunk": "\(trunk)"])
+    case .breaker(let trunk, let isOpen):
+      logger.warning(
+        isOpen ? "calls by a trunk fail in a row: it is left alone for a while" : "a trunk takes calls again", metadata: ["trunk": "\(trunk)"])
+    }
   }
 
   func log(_ call: CallID, _ stage: CallStage, _ at: Instant, _ detail: String?) {

@@ -4,6 +4,7 @@ public import Logging
 import MediaSession
 public import Platform
 public import SIPDialogs
+public import Trunking
 
 /// The control thread's work: the SIP user agent and the call machine, each one's output pumped into the other until nothing is left.
 ///
@@ -47,6 +48,13 @@ public final class Control: @unchecked Sendable {
   /// What the SIP transport has: a message of a trunk, or the loss of a flow.
   public func handle(_ input: SIPDialogs.Input) {
     signal(input)
+    if case .transportFailed(let flow) = input { pending.append(.trunking(.flowLost(flow))) }
+    pump()
+  }
+
+  /// The name servers' answer to `Outlets.lookUp`.
+  public func resolved(_ question: DNSQuestion, _ answer: DNSAnswer) {
+    pending.append(.trunking(.resolved(question, answer)))
     pump()
   }
 
@@ -126,6 +134,11 @@ public final class Control: @unchecked Sendable {
     case .media(let command): send(command)
     case .reserveMedia(let call, let session, let user, let toward):
       machine.handle(reservation(call, session, user, toward), at: loop.now, into: &calls)
+    case .lookUp(let question): outlets.lookUp(question)
+    case .trunkNews(let news):
+      log(news)
+      metrics.count(news)
+      outlets.trunkNews(news)
     case .journal(let line):
       outlets.journal(line) { [inbox] call in inbox.post(.journalled(call)) }
     case .record(let record):

@@ -4,6 +4,7 @@ import MediaSession
 public import Platform
 import SIPDialogs
 import Synchronization
+import Trunking
 
 /// What control counts. Written on the control thread, read by the thread that renders.
 public final class ControlMetrics: Sendable {
@@ -11,6 +12,7 @@ public final class ControlMetrics: Sendable {
   let started = LabelledCounters<CallDirection>()
   let ended = CounterTable(labelNames: ["direction", "reason", "by"])
   let refused = CounterTable(labelNames: ["direction", "reason"])
+  let trunkEvents = CounterTable(labelNames: ["trunk", "event"])
   let answeredWithoutMedia = Gauge()
   let journalLate = Gauge()
   let recordsWithoutMedia = Gauge()
@@ -64,6 +66,17 @@ public final class ControlMetrics: Sendable {
   }
 
   func count(_ refusal: Refusal) { refused.counter(refusal.direction.rawValue, refusal.reason.rawValue).increment() }
+
+  func count(_ news: TrunkNews) {
+    switch news {
+    case .registered(let trunk, _): trunkEvents.counter(trunk, "registered").increment()
+    case .registrationFailed(let trunk, _, _): trunkEvents.counter(trunk, "registration_failed").increment()
+    case .probed(let trunk, let isUp): trunkEvents.counter(trunk, isUp ? "probe_up" : "probe_down").increment()
+    case .breaker(let trunk, let isOpen): trunkEvents.counter(trunk, isOpen ? "breaker_opened" : "breaker_closed").increment()
+    case .located(let trunk, _): trunkEvents.counter(trunk, "located").increment()
+    case .notLocated(let trunk): trunkEvents.counter(trunk, "not_located").increment()
+    }
+  }
 
   func count(_ measurement: Measurement) {
     switch measurement {
@@ -133,6 +146,7 @@ extension ControlMetrics {
       .counters("trunkline_calls_started_total", "Calls since the start, each of which gets one record.", label: "direction", started),
       .counters("trunkline_calls_ended_total", "Call records by end reason and side.", ended),
       .counters("trunkline_calls_refused_total", "INVITEs and call.starts that became no call, by reason.", refused),
+      .counters("trunkline_trunk_events_total", "Registrations, probes, breakers and names of trunks.", trunkEvents),
       grown("trunkline_answered_without_media_total", "Trunk legs answered before the media gate was open; stays 0.", answeredWithoutMedia),
       grown("trunkline_journal_late_total", "180s and INVITEs sent before the journal confirmed the call.", journalLate),
       grown("trunkline_records_without_media_total", "Records written without the media thread's final statistics.", recordsWithoutMedia),

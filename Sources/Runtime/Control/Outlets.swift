@@ -3,6 +3,7 @@ public import Bytes
 public import CallFlow
 public import MediaSession
 public import SIPDialogs
+public import Trunking
 
 /// No further call fits beside those that are there.
 public struct MediaOverload: Error, CustomStringConvertible {
@@ -24,6 +25,9 @@ public struct Outlets {
   /// Start line; `confirm` from any thread once it is on disk.
   public var journal: (StartLine, _ confirm: @escaping @Sendable (CallID) -> Void) -> Void
   public var record: (CallRecord) -> Void
+  /// A question to the name servers; the answer comes through `Control.resolved`.
+  public var lookUp: (DNSQuestion) -> Void = { _ in }
+  public var trunkNews: (TrunkNews) -> Void = { _ in }
 
   public init(
     sendSIP: @escaping (SIPDialogs.Output.Message) -> Void, sendApp: @escaping (SessionCommand) -> Void,

@@ -6,9 +6,21 @@ import Bytes
 ///     list.trunk(of: source)          // "carrier" or nil
 public struct AllowList: Sendable {
   private let entries: [(network: IPNetwork, trunk: String)]
+  private let servers: [SocketAddress: String]
+  private let serverAddresses: [IPAddress: String]
 
   /// Trunks and their peers. Where networks overlap the longer prefix wins, among equals the first. At most 4,096 networks count.
-  public init(_ trunks: [(name: String, peers: [IPNetwork])]) {
+  /// `servers`: where our own requests go, whose answers must be heard; an exact address and port says most of all.
+  public init(_ trunks: [(name: String, peers: [IPNetwork])], servers: [(name: String, addresses: [SocketAddress])] = []) {
+    var exact: [SocketAddress: String] = [:]
+    var hosts: [IPAddress: String] = [:]
+    for (name, addresses) in servers {
+      for address in addresses.prefix(Limits.networks) {
+        if exact[address] == nil { exact[address] = name }
+        if hosts[address.ip] == nil { hosts[address.ip] = name }
+      }
+    }
+    (self.servers, serverAddresses) = (exact, hosts)
     let all = trunks.flatMap { trunk in trunk.peers.map { (network: $0, trunk: trunk.name) } }
     entries = Array(
       all.enumerated().sorted {
@@ -19,6 +31,11 @@ public struct AllowList: Sendable {
   /// The trunk to which an address belongs; nil for a stranger.
   public func trunk(of address: IPAddress) -> String? {
     let address = address.unmapped
-    return entries.first { $0.network.contains(address) }?.trunk
+    return entries.first { $0.network.contains(address) }?.trunk ?? serverAddresses[address]
+  }
+
+  /// The same for an address with its port, by which two trunks at one host are told apart.
+  public func trunk(of source: SocketAddress) -> String? {
+    servers[SocketAddress(source.ip.unmapped, source.port)] ?? trunk(of: source.ip)
   }
 }

@@ -22,6 +22,11 @@ enum Limits {
   /// New connections accepted in one turn.
   static let acceptsPerTurn = 32
   static let connectTime = Duration.seconds(10)
+  /// From accept to the end of the TLS handshake; our own connections have `connectTime` for both.
+  static let handshakeTime = Duration.seconds(10)
+  /// Pings on connections that we made (RFC 5626 §4.4.1), and how long a peer that has answered one may take for the next.
+  static let pingInterval = Duration.seconds(95)
+  static let pongTime = Duration.seconds(10)
   /// From the first byte of a message to its last.
   static let messageTime = Duration.seconds(20)
   /// From accept to the first whole message.

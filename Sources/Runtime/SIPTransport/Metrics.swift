@@ -20,10 +20,12 @@ final class TransportMetrics: Sendable {
     case sendBuffer = "send_buffer"
     /// A peer that does not read.
     case slowReader = "slow_reader"
+    /// A TLS handshake that was refused, or took too long.
+    case handshake
     /// No listener of that protocol and address family.
     case noListener = "no_listener"
   }
-  enum Failure: String, CaseIterable, Sendable { case udp, tcp }
+  enum Failure: String, CaseIterable, Sendable { case udp, tcp, tls }
 
   let drops = LabelledCounters<Drop>()
   let failures = LabelledCounters<Failure>()

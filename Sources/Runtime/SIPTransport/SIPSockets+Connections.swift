@@ -4,9 +4,9 @@ import Logging
 import Platform
 import SIPDialogs
 
-/// TCP: taking, making, using and ending connections.
+/// TCP and TLS: taking, making, using and ending connections.
 extension SIPSockets {
-  func accept(_ listener: TCPListener) {
+  func accept(_ listener: TCPListener, _ transport: TransportProtocol) {
     for _ in 0..<Limits.acceptsPerTurn {
       let socket: TCPSocket
       do throws(SystemError) {
@@ -15,13 +15,22 @@ extension SIPSockets {
       } catch {
         return shed(listener, error)
       }
-      guard let trunk = trunkOrStranger(socket.remoteAddress, .tcp) else { continue }  // closed as `socket` goes
+      guard let trunk = trunkOrStranger(socket.remoteAddress, transport) else { continue }  // closed as `socket` goes
       guard let local = socket.localAddress, hasRoom(trunk) else {
         counts.drops[.connectionLimit].increment()
         continue
       }
+      var session: TLSSession?
+      if transport == .tls {
+        session = serverTLS.flatMap { TLSSession($0, isServer: true) }
+        guard session != nil else {
+          counts.drops[.handshake].increment()
+          continue
+        }
+      }
       add(TCPConnection(
-        accepted: socket, flow: Flow(transport: .tcp, local: local, remote: socket.remoteAddress), trunk: trunk, at: loop.now))
+        accepted: socket, flow: Flow(transport: transport, local: local, remote: socket.remoteAddress), trunk: trunk, tls: session,
+        at: loop.now))
     }
   }
 
@@ -43,7 +52,7 @@ extension SIPSockets {
   func sendTCP(_ message: Output.Message) {
     // the flow's own connection, else any other with that peer, else a new one
     var flow = message.flow
-    if connections[flow] == nil, let other = connections.first(where: { $0.key.remote == flow.remote })?.key { flow = other }
+    if connections[flow] == nil, let other = connections.first(where: { Self.serves($0.key, flow) })?.key { flow = other }
     if connections[flow] == nil {
       guard connect(flow) else { return fail(flow) }
     }
@@ -55,16 +64,31 @@ extension SIPSockets {
     step(flow) { $0.write(at: loop.now) }
   }
 
+  private static func serves(_ connection: Flow, _ wanted: Flow) -> Bool {
+    connection.remote == wanted.remote && connection.transport == wanted.transport
+  }
+
   private func connect(_ flow: Flow) -> Bool {
-    guard let trunk = trunks.trunk(of: flow.remote.ip), hasRoom(trunk) else {
+    guard let trunk = trunks.trunk(of: flow.remote), hasRoom(trunk) else {
       counts.drops[.connectionLimit].increment()
       return false
     }
+    var session: TLSSession?
+    if flow.transport == .tls {
+      session = clientTLS[trunk].flatMap { tls in
+        TLSSession(tls.context, isServer: false, host: tls.settings.host, verifying: tls.settings.verifies ? tls.settings.host : nil)
+      }
+      guard session != nil else {
+        counts.failures[.tls].increment()
+        logger.notice("no TLS toward this trunk: its certificates could not be read", metadata: ["trunk": "\(trunk)"])
+        return false
+      }
+    }
     do throws(SystemError) {
       let socket = try TCPSocket(connect: flow.remote, from: flow.local.ip)
-      return add(TCPConnection(connecting: socket, flow: flow, trunk: trunk, at: loop.now))
+      return add(TCPConnection(connecting: socket, flow: flow, trunk: trunk, tls: session, at: loop.now))
     } catch {
-      counts.failures[.tcp].increment()
+      counts.failures[Self.failure(flow)].increment()
       logger.notice("SIP connection failed", metadata: ["flow": "\(flow)", "error": "\(error)"])
       return false
     }
@@ -102,7 +126,7 @@ extension SIPSockets {
         })
     }
     for bytes in messages {
-      counts.count("in", .tcp, bytes)
+      counts.count("in", flow.transport, bytes)
       deliver(.received(bytes, flow, trunk: trunk))
     }
   }
@@ -119,9 +143,15 @@ extension SIPSockets {
     armDeadline(connection.deadline)
   }
 
+  private static func failure(_ flow: Flow) -> TransportMetrics.Failure { flow.transport == .tls ? .tls : .tcp }
+
   private func end(_ flow: Flow, _ outcome: TCPConnection.Outcome) {
+    if let why = connections[flow]?.tlsFailure, outcome != .goesOn {
+      counts.drops[.handshake].increment()
+      if mayTell(&handshakeTold) { logger.notice("TLS failed", metadata: ["flow": "\(flow)", "why": "\(why)"]) }
+    }
     remove(flow)
-    counts.failures[.tcp].increment(by: outcome == .failed ? 1 : 0)
+    counts.failures[Self.failure(flow)].increment(by: outcome == .failed ? 1 : 0)
     fail(flow)  // also an orderly close: transactions on it must not wait for an answer that cannot come
   }
 
@@ -134,7 +164,8 @@ extension SIPSockets {
   func closeLate() {
     for (flow, connection) in connections where connection.deadline <= loop.now {
       if connection.isLate { counts.drops[.framing].increment() }
-      end(flow, connection.isConnecting ? .failed : .ended)
+      if connection.isHandshaking, !connection.isConnecting { counts.drops[.handshake].increment() }
+      step(flow) { $0.expired(at: loop.now) }
     }
     armed = .distantFuture
     armDeadline(connections.values.map(\.deadline).min() ?? .distantFuture)

@@ -5,7 +5,7 @@ import Platform
 import SIP
 import SIPDialogs
 
-/// The SIP sockets of the gateway: UDP and TCP listeners, and connections to trunks. Carries messages between them and a
+/// The SIP sockets of the gateway: UDP, TCP and TLS listeners, and connections to trunks. Carries messages between them and a
 /// `UserAgent`.
 ///
 /// Belongs to the thread of its loop: make it before `run`, use it only there afterwards (the loop checks). Only addresses on the
@@ -25,11 +25,16 @@ public final class SIPSockets: @unchecked Sendable {
   var trunks: AllowList
   private var udp: [UDPPort] = []
   private var tcp: [TCPListener] = []
+  private var tls: [TCPListener] = []
+  var serverTLS: TLSContext?
+  /// By trunk.
+  var clientTLS: [String: (context: TLSContext, settings: TLSClientSettings)] = [:]
   var connections: [Flow: TCPConnection] = [:]
   private var failures: [Flow] = []
   private var routes: [IPAddress: (local: IPAddress, until: Instant)] = [:]
   private var strangersTold = Instant.zero
   var shedTold = Instant.zero
+  var handshakeTold = Instant.zero
   var reserve: Int32
   let buffer: UnsafeMutableRawBufferPointer  // owned; for reads from connections
   var armed = Instant.distantFuture
@@ -39,19 +44,24 @@ public final class SIPSockets: @unchecked Sendable {
 
   /// Binds all listeners or none. `settings` name the configuration's keys in errors.
   public init(
-    loop: EventLoop, udp udpAddresses: [SocketAddress], tcp tcpAddresses: [SocketAddress], trunks: AllowList, logger: Logger,
-    settings: (udp: String, tcp: String) = ("listen.sip.udp", "listen.sip.tcp"), deliver: @escaping (Input) -> Void
+    loop: EventLoop, udp udpAddresses: [SocketAddress], tcp tcpAddresses: [SocketAddress], tls tlsAddresses: [SocketAddress] = [],
+    trunks: AllowList, logger: Logger, settings: (udp: String, tcp: String) = ("listen.sip.udp", "listen.sip.tcp"),
+    deliver: @escaping (Input) -> Void
   ) throws(SystemError) {
     (self.loop, self.trunks, self.logger, self.deliver) = (loop, trunks, logger, deliver)
     buffer = .allocate(byteCount: Limits.readBytes, alignment: 16)
     reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)
     for address in udpAddresses { udp.append(try UDPPort(address, setting: settings.udp)) }
     for address in tcpAddresses { tcp.append(try TCPListener(bind: address, setting: settings.tcp)) }
+    for address in tlsAddresses { tls.append(try TCPListener(bind: address, setting: "listen.sip.tls.address")) }
     for port in udp {
       try loop.register(port.socket.fd, .readable) { [weak self] events in self?.udpReady(port, events) }
     }
     for listener in tcp {
-      try loop.register(listener.fd, .readable) { [weak self] _ in self?.accept(listener) }
+      try loop.register(listener.fd, .readable) { [weak self] _ in self?.accept(listener, .tcp) }
+    }
+    for listener in tls {
+      try loop.register(listener.fd, .readable) { [weak self] _ in self?.accept(listener, .tls) }
     }
     deadlineTimer = loop.addTimer { [weak self] in self?.closeLate() }
     failureTimer = loop.addTimer { [weak self] in self?.tellFailures() }
@@ -66,6 +76,7 @@ public final class SIPSockets: @unchecked Sendable {
   /// What the listeners are really bound to, also when port 0 was asked for.
   public var udpAddresses: [SocketAddress] { udp.map(\.socket.localAddress) }
   public var tcpAddresses: [SocketAddress] { tcp.map(\.localAddress) }
+  public var tlsAddresses: [SocketAddress] { tls.map(\.localAddress) }
   public var metrics: [MetricFamily] { counts.families }
 
   /// Puts a new allow-list in the old one's place (SIGHUP). Open connections stay: a call may still live on them.
@@ -78,7 +89,12 @@ public final class SIPSockets: @unchecked Sendable {
   /// nil without such a listener or route.
   public func flow(_ transport: TransportProtocol, toward remote: SocketAddress) -> Flow? {
     loop.preconditionOnThread()
-    let bound = transport == .udp ? udpAddresses : tcpAddresses
+    let bound =
+      switch transport {
+      case .udp: udpAddresses
+      case .tcp: tcpAddresses
+      case .tls: tlsAddresses
+      }
     let fitting = bound.filter { $0.ip.family == remote.ip.family }
     guard let first = fitting.first else { return nil }
     let route = reachable(first, from: remote)?.ip
@@ -99,7 +115,7 @@ public final class SIPSockets: @unchecked Sendable {
       counts.count("out", .udp, message.bytes)
       port.send(message.bytes, message.flow, unreachable: { unreachable(port, $0, $1) }, failed: { sendFailed($0, $1) })
     case .tcp, .tls:
-      counts.count("out", .tcp, message.bytes)
+      counts.count("out", message.flow.transport, message.bytes)
       sendTCP(message)
     }
   }
@@ -111,11 +127,14 @@ public final class SIPSockets: @unchecked Sendable {
     flush()
     isClosed = true
     for port in udp { loop.unregister(port.socket.fd) }
-    for listener in tcp { loop.unregister(listener.fd) }
-    for flow in Array(connections.keys) { remove(flow) }
+    for listener in tcp + tls { loop.unregister(listener.fd) }
+    for flow in Array(connections.keys) {
+      connections[flow]?.close()
+      remove(flow)
+    }
     if let deadlineTimer { loop.setTimer(deadlineTimer, at: nil) }
     if let failureTimer { loop.setTimer(failureTimer, at: nil) }
-    (udp, tcp, failures) = ([], [], [])
+    (udp, tcp, tls, failures) = ([], [], [], [])
   }
 
   // MARK: UDP
@@ -137,7 +156,7 @@ public final class SIPSockets: @unchecked Sendable {
 
   /// An ICMP error about a datagram of ours (RFC 3261 §18.4). Told only for trunks: we send to nobody else.
   private func unreachable(_ port: UDPPort, _ remote: SocketAddress, _ code: Int32) {
-    guard trunks.trunk(of: remote.ip) != nil, let local = reachable(port.socket.localAddress, from: remote) else { return }
+    guard trunks.trunk(of: remote) != nil, let local = reachable(port.socket.localAddress, from: remote) else { return }
     counts.failures[.udp].increment()
     fail(Flow(transport: .udp, local: local, remote: remote))
   }
@@ -170,7 +189,7 @@ public final class SIPSockets: @unchecked Sendable {
   }
 
   func trunkOrStranger(_ source: SocketAddress, _ transport: TransportProtocol) -> String? {
-    if let trunk = trunks.trunk(of: source.ip) { return trunk }
+    if let trunk = trunks.trunk(of: source) { return trunk }
     counts.drops[.stranger].increment()
     if mayTell(&strangersTold) {
       logger.notice("SIP from a stranger dropped: no trunk lists this address in peers", metadata: ["from": "\(source.ip)"])

@@ -1,7 +1,7 @@
 import Foundation
 import Yams
 
-/// Reads a configuration from YAML. Blocks on files and on names in trunk URIs: not for the control thread.
+/// Reads a configuration from YAML. Blocks on files: not for the control thread.
 public enum ConfigurationFile {
   /// The file at `path`; relative paths in it start at its directory.
   public static func load(_ path: String) throws(ConfigurationProblems) -> Settings {

@@ -5,12 +5,15 @@ extension Settings {
     # What is commented out shows a default or an option; `trunkline serve --check --config FILE` names every mistake.
 
     listen:
-      sip: { udp: 127.0.0.1:5060, tcp: 127.0.0.1:5060 }   # either may be left out
+      sip: { udp: 127.0.0.1:5060, tcp: 127.0.0.1:5060 }   # any may be left out; each takes a list: [ 192.0.2.1:5060, "[2001:db8::1]:5060" ]
+      # sip: { tls: { address: 192.0.2.1:5061, cert: sip.pem, key: sip.key } }   # ca: FILE with clients: required is mutual TLS
       app:
         address: 127.0.0.1:8080
         # tls: { cert: app.pem, key: app.key }             # required unless the address is loopback
       admin: 127.0.0.1:9090                                # /healthz /readyz /metrics and the calls API
       # admin: { address: 192.0.2.1:9090, token_file: admin.token }   # token_file is required off loopback
+
+    # dns: { servers: [ 192.0.2.53 ] }   # else those of the system; names of trunks are looked up while the gateway runs
 
     media:
       addresses: [ auto ]            # auto: the machine's own; or an address; or { bind: ADDRESS, advertise: ADDRESS }, IPv4 and IPv6
@@ -25,23 +28,34 @@ extension Settings {
     trunks:
       - name: carrier
         peers: [ 127.0.0.0/8 ]       # who may send SIP; everyone else gets silence
-        uri: "sip:127.0.0.1:5080"    # where calls go out; ;transport=tcp for TCP
+        uri: "sip:127.0.0.1:5080"    # where calls go out: an address, or a name (NAPTR, SRV, A, AAAA); sips: or ;transport=udp, tcp, tls
         codecs: [ PCMU, PCMA ]
         # auth: { username: u, password_file: p }
         rtp_source: signalled_ip     # symmetric: send to where RTP comes from; strict: the signalled address and port only
         # media_peers: [ 192.0.2.0/24 ]
         # prefer: relay              # apps are offered PCMU and PCMA first, so that nothing is transcoded
-        # max_calls: 100
+        # max_calls: 100             # at a time; calls_per_second: 10 for new ones. Beyond: 503, or the next trunk of the route
+        # register: true             # or { user: U, expires: 10m }; with the password of auth
+        # probe: 30s                 # OPTIONS; { interval: 30s, down_after: 3, up_after: 2 }: no calls while it is down
+        # numbers: { country: "49", outbound: [ { prefix: "+49", strip: 3, add: "0" } ] }   # also inbound:, caller:, national:, international:
+        # srtp: off                  # or optional, required: SDES, over TLS only unless srtp_without_tls: true
+        # tls: { ca: carrier-ca.pem, cert: own.pem, key: own.key }   # else the system's authorities and no certificate of ours
+      # - name: pbx                  # one trunk may take peers that cannot be listed: they answer a challenge
+      #   peers: any
+      #   peer_auth: { username: pbx, password_file: pbx.password }
 
     users:
       - { id: alice, numbers: [ "+15551230001" ] }
       - { id: bob, numbers: [ "+15551230002" ] }
+      # - { id: carol, numbers: [ "+15551230003" ], allow: [ "+1" ], max_calls: 2, calls_per_hour: 30 }   # what she may dial
 
     routes:
       inbound:
         - { trunk: carrier, to: users }          # the user who has the called number; or user: ID
       outbound:
         - { prefix: "+", trunk: carrier }        # longest prefix wins
+        # - { prefix: "+49", trunks: [ a, b ] }  # b when a is full, down or silent; or { trunk: a, priority: 1, weight: 70 }
+        # - { prefix: "112", trunk: carrier, emergency: true }   # else emergency numbers are refused
       # emergency: [ "112", "911" ]              # refused: the device must dial these itself
       # decline_code: 486                        # or 603 when every device declined
 

@@ -110,6 +110,17 @@ struct Section {
     return value
   }
 
+  /// One address or a list of them.
+  func socketAddresses(_ key: String) -> [SocketAddress] {
+    if node(key)?.text != nil { return [socketAddress(key)].compactMap(\.self) }
+    return items(key, limit: 16).compactMap { node, path in
+      let found = Self.value(node, path, walk, "an address with a port, such as 127.0.0.1:5060 or [::1]:5060") { SocketAddress($0) }
+      guard let found else { return nil }
+      if found.port == 0 { walk.problem(path, "port 0 is outside 1...65535") }
+      return found.port == 0 ? nil : found
+    }
+  }
+
   func socketAddress(_ key: String) -> SocketAddress? {
     guard let address = value(key, "an address with a port, such as 127.0.0.1:5060 or [::1]:5060", { SocketAddress($0) }) else { return nil }
     guard address.port != 0 else {

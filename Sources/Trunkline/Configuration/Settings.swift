@@ -4,6 +4,7 @@ public import JSONWebToken
 /// Everything a gateway is told, checked: a value of this type can be served. Made by `ConfigurationFile`; names follow the file's keys.
 public struct Settings: Sendable, Equatable {
   public var listen = Listen()
+  public var dns = DNS()
   public var media = Media()
   public var auth = Auth()
   public var trunks: [Trunk] = []
@@ -18,8 +19,11 @@ public struct Settings: Sendable, Equatable {
   public var log = Log()
 
   public struct Listen: Sendable, Equatable {
-    public var sipUDP: SocketAddress? = SocketAddress(.loopback, 5060)
-    public var sipTCP: SocketAddress? = SocketAddress(.loopback, 5060)
+    public var sipUDP: [SocketAddress] = [SocketAddress(.loopback, 5060)]
+    public var sipTCP: [SocketAddress] = [SocketAddress(.loopback, 5060)]
+    public var sipTLS: [SocketAddress] = []
+    /// Always there with `sipTLS`.
+    public var sipCertificates: SIPCertificates?
     public var app = SocketAddress(.loopback, 8080)
     public var appTLS: CertificateFiles?
     public var admin = SocketAddress(.loopback, 9090)
@@ -30,6 +34,20 @@ public struct Settings: Sendable, Equatable {
   public struct CertificateFiles: Sendable, Equatable {
     public var certificate: String
     public var key: String
+  }
+
+  /// What the SIP TLS listeners show, and ask of who connects.
+  public struct SIPCertificates: Sendable, Equatable {
+    public enum Clients: String, Sendable, CaseIterable { case off, optional, required }
+    public var own: CertificateFiles
+    /// Who signs the certificates of those who connect (mutual TLS).
+    public var authorities: String?
+    public var clients = Clients.off
+  }
+
+  /// Name servers; empty: those of the system.
+  public struct DNS: Sendable, Equatable {
+    public var servers: [SocketAddress] = []
   }
 
   public struct Media: Sendable, Equatable {
@@ -92,21 +110,84 @@ public struct Settings: Sendable, Equatable {
     public var maximumCalls: Int?
     /// How its calls behave.
     public var calls = Calls()
+    /// New calls a second in both directions.
+    public var callsPerSecond: Int?
+    /// `peers: any`: sources that no trunk lists are this trunk's, once they have answered a challenge with `peerAuth`.
+    public var takesAnyPeer = false
+    public var peerUsername: String?
+    public var peerPassword: Redacted<String>?
+    public var registration: Registration?
+    public var probe: Probe?
+    public var numbers = Numbers()
+    public var srtp = SRTPUse.off
+    /// SDES keys also over UDP and TCP, where anybody on the way can read them.
+    public var srtpWithoutTLS = false
+    public var tls = TLS()
   }
 
-  /// `sip:host[:port][;transport=udp|tcp]` with the address it resolved to.
+  /// SDES-SRTP (RFC 4568) of a trunk leg.
+  public enum SRTPUse: String, Sendable, CaseIterable { case off, optional, required }
+
+  public struct Registration: Sendable, Equatable {
+    public var user: String
+    public var expires: Int
+  }
+
+  /// OPTIONS to a trunk.
+  public struct Probe: Sendable, Equatable {
+    public var interval = Duration.seconds(30)
+    public var downAfter = 3
+    public var upAfter = 2
+  }
+
+  /// How a trunk writes numbers.
+  public struct Numbers: Sendable, Equatable {
+    public struct Rule: Sendable, Equatable {
+      public var prefix: String
+      public var strip: Int
+      public var add: String
+    }
+    public var country: String?
+    public var international = "00"
+    public var national = "0"
+    public var inbound: [Rule] = []
+    public var outbound: [Rule] = []
+    public var caller: [Rule] = []
+  }
+
+  /// TLS toward a trunk.
+  public struct TLS: Sendable, Equatable {
+    /// Who may have signed the trunk's certificate; nil: the system's authorities.
+    public var authorities: String?
+    /// Ours, where the trunk asks for one.
+    public var own: CertificateFiles?
+    public var verifies = true
+  }
+
+  /// `sip[s]:host[:port][;transport=udp|tcp|tls]`. Names are resolved while the gateway runs.
   public struct TrunkURI: Sendable, Equatable {
-    public enum Transport: String, Sendable { case udp, tcp }
+    public enum Transport: String, Sendable { case udp, tcp, tls }
     /// `host` or `host:port` as written.
     public var domain: String
-    public var address: SocketAddress
-    public var transport: Transport
+    /// Without brackets.
+    public var host: String
+    public var port: UInt16?
+    /// nil leaves the choice to DNS.
+    public var transport: Transport?
+    public var isSecure: Bool
+    /// The server's address where the host is one.
+    public var address: SocketAddress? { IPAddress(host).map { SocketAddress($0, port ?? (isSecure ? 5061 : 5060)) } }
   }
 
   public struct User: Sendable, Equatable {
     public var id: String
     public var numbers: [String]
     public var name: String?
+    /// Beginnings of numbers that the user may call; nil: any.
+    public var allow: [String]?
+    /// Outgoing calls at a time.
+    public var maximumCalls: Int?
+    public var callsPerHour: Int?
   }
 
   public struct Routes: Sendable, Equatable {
@@ -120,8 +201,16 @@ public struct Settings: Sendable, Equatable {
       public var target: Target
     }
     public struct Outbound: Sendable, Equatable {
+      /// Lower priorities first, by chance and weight within one.
+      public struct Choice: Sendable, Equatable {
+        public var trunk: String
+        public var priority: Int
+        public var weight: Int
+      }
       public var prefix: String
-      public var trunk: String
+      public var trunks: [Choice]
+      /// Emergency numbers may go this way.
+      public var allowsEmergency = false
     }
     /// First match wins.
     public var inbound: [Inbound] = []

@@ -8,6 +8,7 @@ extension Walk {
     checkTrunks(configuration.trunks)
     checkUsers(configuration.users)
     checkRoutes(configuration)
+    checkTransports(configuration)
   }
 
   private func checkExposure(_ listen: Settings.Listen) {
@@ -28,9 +29,14 @@ extension Walk {
       a.port == b.port && (a.ip == b.ip || a.ip.isUnspecified || b.ip.isUnspecified)
     }
     if meet(listen.app, listen.admin) { problem("listen.admin", "\(listen.admin) is also listen.app's address") }
-    if let tcp = listen.sipTCP {
-      if meet(tcp, listen.app) { problem("listen.sip.tcp", "\(tcp) is also listen.app's address") }
-      if meet(tcp, listen.admin) { problem("listen.sip.tcp", "\(tcp) is also listen.admin's address") }
+    for (key, addresses) in [("listen.sip.tcp", listen.sipTCP), ("listen.sip.tls.address", listen.sipTLS)] {
+      for address in addresses {
+        if meet(address, listen.app) { problem(key, "\(address) is also listen.app's address") }
+        if meet(address, listen.admin) { problem(key, "\(address) is also listen.admin's address") }
+      }
+    }
+    for tls in listen.sipTLS where listen.sipTCP.contains(where: { meet($0, tls) }) {
+      problem("listen.sip.tls.address", "\(tls) is also listen.sip.tcp's address")
     }
     let media = configuration.media
     let last = Int(media.appPort) + media.threads - 1
@@ -45,7 +51,7 @@ extension Walk {
         "\(portText(media.trunkPorts)) meets the app ports \(portText(appPorts)) (app_port, one for each of \(media.threads) threads)")
     }
     if media.trunkPorts.count < Limits.trunkPorts { problem("media.trunk_ports", "needs at least \(Limits.trunkPorts) ports") }
-    if let udp = listen.sipUDP {
+    for udp in listen.sipUDP {
       if appPorts.contains(udp.port) { problem("media.app_port", "\(portText(appPorts)) meets listen.sip.udp \(udp)") }
       if media.trunkPorts.contains(udp.port) { problem("media.trunk_ports", "\(portText(media.trunkPorts)) meets listen.sip.udp \(udp)") }
     }
@@ -95,12 +101,43 @@ extension Walk {
     var prefixes: Set<String> = []
     for (index, row) in configuration.routes.outbound.enumerated() {
       let path = "routes.outbound[\(index)]"
-      if !prefixes.insert(row.prefix).inserted { problem(path + ".prefix", "\"\(row.prefix)\" is given twice") }
-      guard let trunk = trunks[row.trunk] else {
-        problem(path + ".trunk", "there is no trunk \"\(row.trunk)\"")
-        continue
+      if !prefixes.insert(row.prefix + (row.allowsEmergency ? "!" : "")).inserted {
+        problem(path + ".prefix", "\"\(row.prefix)\" is given twice")
       }
-      if trunk.uri == nil { problem(path + ".trunk", "trunk \"\(row.trunk)\" has no uri to call") }
+      for (place, choice) in row.trunks.enumerated() {
+        let own = isWritten(path + ".trunks") ? path + ".trunks[\(place)]" : path + ".trunk"
+        guard let trunk = trunks[choice.trunk] else {
+          problem(own, "there is no trunk \"\(choice.trunk)\"")
+          continue
+        }
+        if trunk.uri == nil { problem(own, "trunk \"\(choice.trunk)\" has no uri to call") }
+      }
     }
+  }
+
+  /// What the listeners cannot carry.
+  private func checkTransports(_ configuration: Settings) {
+    let listen = configuration.listen
+    for (index, trunk) in configuration.trunks.enumerated() {
+      let path = "trunks[\(index)]"
+      if let uri = trunk.uri {
+        let missing: String? =
+          switch uri.isSecure ? .tls : uri.transport {
+          case .udp?: listen.sipUDP.isEmpty ? "udp" : nil
+          case .tcp?: listen.sipTCP.isEmpty ? "tcp" : nil
+          case .tls?: listen.sipTLS.isEmpty ? "tls" : nil
+          case nil: nil
+          }
+        if let missing { problem(path + ".uri", "needs listen.sip.\(missing)") }
+      }
+      if trunk.srtp == .required, !trunk.srtpWithoutTLS, listen.sipTLS.isEmpty {
+        problem(path + ".srtp", "keys in SDP need TLS: set listen.sip.tls, or srtp_without_tls: true")
+      }
+      if trunk.srtp == .required, !trunk.srtpWithoutTLS, let uri = trunk.uri, uri.transport == .udp || uri.transport == .tcp {
+        problem(path + ".srtp", "keys in SDP need TLS: make it sips: or ;transport=tls, or set srtp_without_tls: true")
+      }
+    }
+    let open = configuration.trunks.indices.filter { configuration.trunks[$0].takesAnyPeer }
+    for index in open.dropFirst() { problem("trunks[\(index)].peers", "any is for one trunk; trunk \"\(configuration.trunks[open[0]].name)\" has it") }
   }
 }

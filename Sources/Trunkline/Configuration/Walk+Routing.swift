@@ -1,20 +1,28 @@
 import Bytes
-import Foundation
 import Yams
 
 /// Trunks, users and routes: the parts that SIGHUP reads again.
 extension Walk {
   func trunk(_ node: Node, _ path: String) -> Settings.Trunk? {
     let trunk = Section(
-      node, path, self, keys: ["name", "peers", "uri", "codecs", "auth", "rtp_source", "media_peers", "prefer", "max_calls"]
-        + Settings.Trunk.Calls.keys)
+      node, path, self,
+      keys: [
+        "name", "peers", "peer_auth", "uri", "codecs", "auth", "register", "probe", "rtp_source", "media_peers", "prefer", "max_calls",
+        "calls_per_second", "numbers", "srtp", "srtp_without_tls", "tls",
+      ] + Settings.Trunk.Calls.keys)
     guard case .mapping = node else { return nil }
     let name = trunk.required("name")
     var out = Settings.Trunk(name: name ?? "", peers: [])
-    out.peers = networks(trunk, "peers")
-    if !trunk.has("peers") { problem(path, "peers is missing") }
+    if trunk.node("peers")?.text == "any" {
+      out.takesAnyPeer = true
+      if !trunk.has("peer_auth") { problem(path + ".peers", "any needs peer_auth: { username: U, password_file: F }") }
+    } else {
+      out.peers = networks(trunk, "peers")
+      if !trunk.has("peers") { problem(path, "peers is missing") }
+    }
     out.mediaPeers = networks(trunk, "media_peers")
     out.uri = trunk.value("uri", "a SIP URI such as sip:192.0.2.1:5060;transport=tcp", { $0 }).flatMap { trunkURI($0, path + ".uri") }
+    reach(trunk, &out)
     if trunk.has("codecs") {
       out.codecs = trunk.list("codecs", limit: 8, "PCMU or PCMA") { .init(rawValue: $0) }
       if Set(out.codecs).count != out.codecs.count { problem(path + ".codecs", "names a codec twice") }
@@ -37,45 +45,16 @@ extension Walk {
     section.list(key, limit: 1_000, "an address or a network such as 192.0.2.0/24") { IPNetwork($0) }
   }
 
-  private func trunkURI(_ text: String, _ path: String) -> Settings.TrunkURI? {
-    func refuse(_ why: String) -> Settings.TrunkURI? {
-      problem(path, why)
-      return nil
-    }
-    guard text.hasPrefix("sip:") else { return refuse("expected a SIP URI such as sip:192.0.2.1:5060;transport=tcp, got \"\(text)\"") }
-    let parts = text.dropFirst(4).split(separator: ";", omittingEmptySubsequences: false)
-    let domain = String(parts.first ?? "")
-    var transport = Settings.TrunkURI.Transport.udp
-    for parameter in parts.dropFirst() {
-      switch parameter.lowercased() {
-      case "transport=udp": transport = .udp
-      case "transport=tcp": transport = .tcp
-      default: return refuse("unknown parameter \"\(parameter)\"; known: transport=udp, transport=tcp")
-      }
-    }
-    guard !domain.isEmpty, !domain.contains("@"), !domain.contains("?") else {
-      return refuse("expected host or host:port after sip:, got \"\(domain)\"")
-    }
-    if let address = SocketAddress(domain) { return .init(domain: domain, address: address, transport: transport) }
-    let bare = domain.hasPrefix("[") && domain.hasSuffix("]") ? String(domain.dropFirst().dropLast()) : domain
-    if let ip = IPAddress(bare) { return .init(domain: domain, address: SocketAddress(ip, 5060), transport: transport) }
-    let host = domain.split(separator: ":", omittingEmptySubsequences: false)
-    guard host.count <= 2, let name = host.first, !name.isEmpty else { return refuse("expected host or host:port, got \"\(domain)\"") }
-    var port: UInt16 = 5060
-    if host.count == 2 {
-      guard let number = UInt16(host[1]), number > 0 else { return refuse("port \"\(host[1])\" is outside 1...65535") }
-      port = number
-    }
-    guard let ip = addressOfHost(String(name)) else { return refuse("cannot resolve the host \"\(name)\"") }
-    return .init(domain: domain, address: SocketAddress(ip, port), transport: transport)
-  }
-
   func user(_ node: Node, _ path: String) -> Settings.User? {
-    let user = Section(node, path, self, keys: ["id", "numbers", "name"])
+    let user = Section(node, path, self, keys: ["id", "numbers", "name", "allow", "max_calls", "calls_per_hour"])
     guard case .mapping = node else { return nil }
     let numbers = user.list("numbers", limit: Limits.numbersPerUser, "a number such as \"+15551230001\"", number)
     guard let id = user.required("id") else { return nil }
-    return .init(id: id, numbers: numbers, name: user.string("name"))
+    var out = Settings.User(id: id, numbers: numbers, name: user.string("name"))
+    if user.has("allow") { out.allow = user.list("allow", limit: Limits.numbersPerUser, "the beginning of a number such as \"+49\"", prefix) }
+    if user.has("max_calls") { out.maximumCalls = user.integer("max_calls", in: 0...1_000, default: 1) }
+    if user.has("calls_per_hour") { out.callsPerHour = user.integer("calls_per_hour", in: 0...10_000, default: 1) }
+    return out
   }
 
   func routes(_ top: Section) -> Settings.Routes {
@@ -94,13 +73,29 @@ extension Walk {
       out.inbound.append(.init(trunk: trunk, target: target))
     }
     for item in routes.items("outbound", limit: Limits.routes) {
-      let row = Section(item.node, item.path, self, keys: ["prefix", "trunk"])
+      let row = Section(item.node, item.path, self, keys: ["prefix", "trunk", "trunks", "emergency"])
       guard case .mapping = item.node else { continue }
       let prefix = row.value("prefix", "the beginning of a number", prefix) ?? ""
-      guard let trunk = row.required("trunk") else { continue }
-      out.outbound.append(.init(prefix: prefix, trunk: trunk))
+      if row.has("trunk"), row.has("trunks") { problem(item.path, "trunk and trunks exclude each other") }
+      let choices = row.has("trunks") ? choices(row) : row.required("trunk").map { [.init(trunk: $0, priority: 1, weight: 1)] } ?? []
+      guard !choices.isEmpty else { continue }
+      out.outbound.append(.init(prefix: prefix, trunks: choices, allowsEmergency: row.flag("emergency", default: false)))
     }
     return out
+  }
+}
+
+extension Walk {
+  /// `[ a, b ]` in that order, or `{ trunk: a, priority: 1, weight: 70 }`.
+  private func choices(_ row: Section) -> [Settings.Routes.Outbound.Choice] {
+    row.items("trunks", limit: 32).enumerated().compactMap { place, item in
+      if let name = item.node.text { return .init(trunk: name, priority: place + 1, weight: 1) }
+      let choice = Section(item.node, item.path, self, keys: ["trunk", "priority", "weight"])
+      guard case .mapping = item.node, let name = choice.required("trunk") else { return nil }
+      return .init(
+        trunk: name, priority: choice.integer("priority", in: 1...1_000, default: place + 1),
+        weight: choice.integer("weight", in: 0...65_535, default: 1))
+    }
   }
 }
 
@@ -113,18 +108,4 @@ func number(_ text: String) -> String? {
 /// A number's beginning: also empty, or `+` alone.
 func prefix(_ text: String) -> String? {
   text.isEmpty || text == "+" ? text : number(text)
-}
-
-/// The first address of a name. Blocks on the system's resolver.
-private func addressOfHost(_ name: String) -> IPAddress? {
-  var hints = addrinfo()
-  hints.ai_socktype = Int32(SOCK_DGRAM.rawValue)
-  var list: UnsafeMutablePointer<addrinfo>?
-  guard getaddrinfo(name, nil, &hints, &list) == 0, let first = list else { return nil }
-  defer { freeaddrinfo(first) }
-  var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
-  guard
-    getnameinfo(first.pointee.ai_addr, first.pointee.ai_addrlen, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) == 0
-  else { return nil }
-  return IPAddress(String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self))
 }

@@ -7,8 +7,11 @@ extension Walk {
     var out = Settings()
     let top = Section(
       root, "", self,
-      keys: ["listen", "media", "auth", "trunks", "users", "routes", "timers", "limits", "store", "records", "log"])
+      keys: ["listen", "dns", "media", "auth", "trunks", "users", "routes", "timers", "limits", "store", "records", "log"])
     out.listen = listen(top)
+    out.dns.servers = top.section("dns", keys: ["servers"]).list("servers", limit: 16, "a name server such as 192.0.2.53 or 127.0.0.1:5353") {
+      SocketAddress($0) ?? IPAddress($0).map { SocketAddress($0, 53) }
+    }
     out.media = media(top)
     out.auth = auth(top)
     out.trunks = top.items("trunks", limit: Limits.trunks).compactMap { trunk($0.node, $0.path) }
@@ -32,10 +35,11 @@ extension Walk {
     var out = Settings.Listen()
     let listen = top.section("listen", keys: ["sip", "app", "admin"])
     if listen.has("sip") {
-      let sip = listen.section("sip", keys: ["udp", "tcp"])
-      out.sipUDP = sip.socketAddress("udp")
-      out.sipTCP = sip.socketAddress("tcp")
-      if !sip.has("udp"), !sip.has("tcp") { problem("listen.sip", "needs udp, tcp or both") }
+      let sip = listen.section("sip", keys: ["udp", "tcp", "tls"])
+      out.sipUDP = sip.socketAddresses("udp")
+      out.sipTCP = sip.socketAddresses("tcp")
+      if sip.has("tls") { sipTLS(sip, &out) }
+      if !sip.has("udp"), !sip.has("tcp"), !sip.has("tls") { problem("listen.sip", "needs udp, tcp or tls") }
     }
     // Short form: the address alone.
     if listen.node("app")?.text != nil {
@@ -59,6 +63,18 @@ extension Walk {
       out.adminToken = admin.secret("token_file").map { Redacted(String(decoding: $0, as: UTF8.self)) }
     }
     return out
+  }
+
+  private func sipTLS(_ sip: Section, _ out: inout Settings.Listen) {
+    let tls = sip.section("tls", keys: ["address", "cert", "key", "ca", "clients"])
+    out.sipTLS = tls.socketAddresses("address")
+    for key in ["address", "cert", "key"] where !tls.has(key) { problem("listen.sip.tls", "\(key) is missing") }
+    guard let certificate = tls.readableFile("cert"), let key = tls.readableFile("key") else { return }
+    var files = Settings.SIPCertificates(own: .init(certificate: certificate, key: key))
+    files.authorities = tls.readableFile("ca")
+    files.clients = tls.choice("clients", default: tls.has("ca") ? .required : .off)
+    if files.clients != .off, !tls.has("ca") { problem("listen.sip.tls", "clients: \(files.clients.rawValue) needs ca: FILE, who signs their certificates") }
+    out.sipCertificates = files
   }
 
   private func media(_ top: Section) -> Settings.Media {

@@ -7,11 +7,13 @@ import DTLS
 import Logging
 import MediaThreads
 import Platform
+import Resolver
 import SIPDialogs
 import SIPTransport
 import Store
 import Synchronization
 import Telemetry
+import Trunking
 
 /// A gateway put together: the only place that makes Runtime types and joins them.
 ///
@@ -31,10 +33,15 @@ final class Gateway: @unchecked Sendable {
   private let media: MediaPlane
   private let app: AppSide
   private let sockets: SIPSockets
+  private let resolver: Resolver
   private let control: Control
   private var thread: NamedThread?
   private var retired: RetiredTrunks
   private var retirement: EventLoop.TimerID?
+  /// What SIGHUP took last; of `listen` only what the process began with counts.
+  private var current: Settings
+  private var certificates: CertificateWatch
+  private var located: [String: [SocketAddress]] = [:]
   private let state = Mutex((drained: false, ending: false))
 
   /// Opens every file and socket and starts the threads of store, media and apps; throws with the address or file that is in the way.
@@ -42,15 +49,18 @@ final class Gateway: @unchecked Sendable {
     self.settings = settings
     self.logs = logs
     retired = RetiredTrunks(settings.trunks)
+    current = settings
+    certificates = CertificateWatch(settings.certificatePaths)
     loop = try EventLoop(name: "control")
     let inbox = try Inbox()
     self.inbox = inbox
     let door = ControlDoor()
     let sockets = try SIPSockets(
-      loop: loop, udp: [settings.listen.sipUDP].compactMap(\.self), tcp: [settings.listen.sipTCP].compactMap(\.self),
+      loop: loop, udp: settings.listen.sipUDP, tcp: settings.listen.sipTCP, tls: settings.listen.sipTLS,
       trunks: settings.allowList, logger: logs.logger("sip")
     ) { [door] input in door.control?.handle(input) }
     self.sockets = sockets
+    sockets.setTLS(server: settings.serverTLS, trunks: settings.clientTLS)
     app = AppSide(settings, readiness: readiness, registry: registry, inbox: inbox, logs: logs)
     store = try CallStore(sqlite: settings.store, records: settings.records, readiness: readiness, logger: logs.logger("store"))
     let identity = try DTLSIdentity()
@@ -58,7 +68,11 @@ final class Gateway: @unchecked Sendable {
       inbox.post(.media(event))
     }
     let (app, media, store) = (app, media, store)
-    let outlets = Outlets(
+    let resolver = try Resolver(loop: loop, servers: settings.dns.servers, logger: logs.logger("dns")) { [door] question, answer in
+      door.control?.resolved(question, answer)
+    }
+    self.resolver = resolver
+    var outlets = Outlets(
       sendSIP: { sockets.send($0) },
       sendApp: { app.post($0) },
       sendMedia: { command in
@@ -75,18 +89,44 @@ final class Gateway: @unchecked Sendable {
       },
       journal: { store.start($0, confirm: $1) },
       record: { store.end($0) })
-    let routing = settings.routing { sockets.flow($0, toward: $1) }
+    outlets.lookUp = { resolver.ask($0) }
+    outlets.trunkNews = { [door] news in
+      guard case .located(let trunk, let addresses) = news else { return }
+      door.gateway?.located(trunk, addresses)
+    }
+    let machine = CallMachine(
+      configuration: settings.callConfiguration, routing: settings.routing, random: .system,
+      reach: settings.reach { sockets.flow($0, toward: $1) })
     control = try Control(
       loop: loop, userAgent: UserAgent(configuration: .init(product: "Trunkline/\(Version.number)"), random: .system),
-      machine: CallMachine(configuration: settings.callConfiguration, routing: routing, random: .system), outlets: outlets,
+      machine: machine, outlets: outlets,
       metrics: ControlMetrics(turns: loop.turns), inbox: inbox, logger: logs.logger("control"))
     door.control = control
+    door.gateway = self
     registerMetrics()
+    watchCertificates()
   }
+
+  /// Certificates that were replaced on disk are taken without a signal.
+  private func watchCertificates() {
+    guard !settings.listen.sipTLS.isEmpty else { return }
+    let timer = TimerBox()
+    timer.id = loop.addTimer { [weak self, unowned loop] in
+      guard let self else { return }
+      if certificates.changed(current.certificatePaths) {
+        logs.logger("sip").notice("certificates changed on disk: read again")
+        sockets.setTLS(server: settings.serverTLS, trunks: current.clientTLS)
+      }
+      if let id = timer.id { loop.setTimer(id, at: loop.now + CertificateWatch.interval) }
+    }
+    if let id = timer.id { loop.setTimer(id, at: loop.now + CertificateWatch.interval) }
+  }
+  private final class TimerBox { var id: EventLoop.TimerID? }
 
   private func registerMetrics() {
     registry.register(control.metrics.families)
     registry.register(sockets.metrics)
+    registry.register(resolver.metrics)
     registry.register(media.metrics.families)
     registry.register(store.metrics)
     registry.register(logs.metrics)
@@ -106,7 +146,10 @@ final class Gateway: @unchecked Sendable {
   func reload(_ new: Settings) throws {
     try app.reload(new)
     loop.post { [self] in
-      inbox.post(.routing(new.routing { [sockets] in sockets.flow($0, toward: $1) }))
+      do { try resolver.restart(servers: new.dns.servers) } catch { logs.logger("dns").error("\(error)") }
+      current = new
+      sockets.setTLS(server: settings.serverTLS, trunks: new.clientTLS)
+      inbox.post(.routing(new.routing))
       retired.replace(with: new.trunks)
       // A trunk that is gone from the file is heard until its last call has ended: its BYE must not be a stranger's.
       admitTrunks()
@@ -115,7 +158,7 @@ final class Gateway: @unchecked Sendable {
 
   /// On the control thread: who may send SIP, and a look at the retired trunks' calls while there are any.
   private func admitTrunks() {
-    sockets.replaceTrunks(AllowList(retired.admitted.map { ($0.name, $0.peers) }))
+    admit()
     guard retired.hasRetired else { return }
     inbox.calls { [self] summaries in
       let live = Set(summaries.map(\.trunk))
@@ -123,8 +166,25 @@ final class Gateway: @unchecked Sendable {
     }
   }
 
+  /// The listed peers of every trunk, and the servers that its name has led to: their answers must be heard.
+  private func admit() {
+    sockets.replaceTrunks(
+      AllowList(
+        retired.admitted.map { ($0.name, $0.peers) },
+        servers: retired.admitted.map { ($0.name, [$0.uri?.address].compactMap(\.self) + (located[$0.name] ?? [])) }))
+  }
+
+  /// On the control thread: DNS has new servers for a trunk. Those of before stay: calls may live on them.
+  fileprivate func located(_ trunk: String, _ addresses: [SocketAddress]) {
+    var all = located[trunk] ?? []
+    for address in addresses where !all.contains(address) { all.append(address) }
+    located[trunk] = Array(all.suffix(Self.locatedAddresses))
+    admit()
+  }
+  private static let locatedAddresses = 256
+
   private func dropRetired(except live: Set<String>) {
-    if retired.drop(except: live) { sockets.replaceTrunks(AllowList(retired.admitted.map { ($0.name, $0.peers) })) }
+    if retired.drop(except: live) { admit() }
     guard retired.hasRetired else { return }
     if retirement == nil { retirement = loop.addTimer { [weak self] in self?.admitTrunks() } }
     if let retirement { loop.setTimer(retirement, at: loop.now + RetiredTrunks.interval) }
@@ -151,7 +211,10 @@ final class Gateway: @unchecked Sendable {
   /// Ends all threads in the order in which they need each other; the store last, so that every record is written.
   func stop() {
     app.stop()
-    loop.post { [sockets] in sockets.close() }
+    loop.post { [sockets, resolver] in
+      resolver.close()
+      sockets.close()
+    }
     loop.stop()
     thread?.join()
     media.stop()
@@ -162,4 +225,5 @@ final class Gateway: @unchecked Sendable {
 /// The way from the sockets, which are made first, to control, which needs them.
 private final class ControlDoor {
   weak var control: Control?
+  weak var gateway: Gateway?
 }

@@ -23,7 +23,7 @@ enum ServeProcess {
       "ready",
       metadata: [
         "version": "\(Version.number)", "app": "\(settings.listen.app)", "admin": "\(settings.listen.admin)",
-        "sip": "\([settings.listen.sipUDP.map { "udp \($0)" }, settings.listen.sipTCP.map { "tcp \($0)" }].compactMap(\.self).joined(separator: ", "))",
+        "sip": "\(settings.listen.sipText)",
       ])
     if config == nil { logger.notice("embedded defaults: state is kept in the working directory; see trunkline config example") }
 
@@ -79,11 +79,17 @@ enum ServeProcess {
   }
 }
 
+extension Settings.Listen {
+  fileprivate var sipText: String {
+    (sipUDP.map { "udp \($0)" } + sipTCP.map { "tcp \($0)" } + sipTLS.map { "tls \($0)" }).joined(separator: ", ")
+  }
+}
+
 extension Settings {
   /// The parts that SIGHUP takes over.
   func reloaded(from new: Settings) -> Settings {
     var out = self
-    (out.trunks, out.users, out.routes) = (new.trunks, new.users, new.routes)
+    (out.trunks, out.users, out.routes, out.dns) = (new.trunks, new.users, new.routes, new.dns)
     return out
   }
 

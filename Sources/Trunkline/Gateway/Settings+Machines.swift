@@ -6,6 +6,7 @@ import MediaThreads
 import Platform
 import SIPDialogs
 import SIPTransport
+import Trunking
 
 /// What the machines are told, from what the operator wrote.
 extension Settings {
@@ -24,10 +25,11 @@ extension Settings {
     return out
   }
 
-  var allowList: AllowList { AllowList(trunks.map { ($0.name, $0.peers) }) }
+  var allowList: AllowList {
+    AllowList(trunks.map { ($0.name, $0.peers) }, servers: trunks.map { ($0.name, [$0.uri?.address].compactMap(\.self)) })
+  }
 
-  /// `flow` finds the listener and the local address toward a trunk.
-  func routing(_ flow: (TransportProtocol, SocketAddress) -> Flow?) -> Routing {
+  var routing: Routing {
     let rows = routes.inbound.map { row in
       let target: Routing.InboundRule.Target =
         switch row.target {
@@ -37,25 +39,48 @@ extension Settings {
       return Routing.InboundRule(trunk: row.trunk, target: target)
     }
     var out = Routing(
-      trunks: trunks.map { $0.routed(flow) }, users: users.map { .init(id: $0.id, numbers: $0.numbers) }, inbound: rows,
-      outbound: routes.outbound.map { .init(prefix: $0.prefix, trunk: $0.trunk) })
+      trunks: trunks.map(\.routed), users: users.map(\.routed), inbound: rows,
+      outbound: routes.outbound.map { row in
+        .init(
+          prefix: row.prefix,
+          choices: row.trunks.map { .init(trunk: $0.trunk, priority: $0.priority, weight: UInt64($0.weight)) },
+          allowsEmergency: row.allowsEmergency)
+      })
     if let emergency = routes.emergencyNumbers { out.emergencyNumbers = Set(emergency) }
     return out
+  }
+
+  /// What the SIP listeners can carry; `flow` finds the listener and the local address toward a server.
+  func reach(_ flow: @escaping @Sendable (TransportProtocol, SocketAddress) -> Flow?) -> TrunkMachine.Reach {
+    var transports: Set<TransportProtocol> = []
+    if !listen.sipUDP.isEmpty { transports.insert(.udp) }
+    if !listen.sipTCP.isEmpty { transports.insert(.tcp) }
+    if !listen.sipTLS.isEmpty { transports.insert(.tls) }
+    let families = Set((listen.sipUDP + listen.sipTCP + listen.sipTLS).map(\.ip.family))
+    return TrunkMachine.Reach(transports: transports, families: families, flow: flow)
+  }
+}
+
+extension Settings.User {
+  fileprivate var routed: Routing.User {
+    .init(id: id, numbers: numbers, allowance: .init(prefixes: allow, calls: maximumCalls, callsPerHour: callsPerHour))
   }
 }
 
 extension Settings.Trunk {
-  fileprivate func routed(_ flow: (TransportProtocol, SocketAddress) -> Flow?) -> Routing.Trunk {
+  fileprivate var routed: Routing.Trunk {
     let policy: SourcePolicy =
       switch rtpSource {
       case .signalledIP: .signalledIP
       case .symmetric: .symmetric
       case .strict: .strict
       }
-    return Routing.Trunk(
-      name: name, peer: peer(flow), codecs: codecs.map { $0 == .PCMU ? .pcmu : .pcma }, sourcePolicy: policy,
-      mediaPeers: mediaPeers, prefersRelay: prefersRelay, maximumCalls: maximumCalls, rules: rules, signalsHold: calls.hold == .signal,
+    var out = Routing.Trunk(
+      name: name, codecs: codecs.map { $0 == .PCMU ? .pcmu : .pcma }, sourcePolicy: policy, mediaPeers: mediaPeers,
+      prefersRelay: prefersRelay, maximumCalls: maximumCalls, rules: rules, signalsHold: calls.hold == .signal,
       sendsDigitsByInfo: calls.digits == .info, offersLate: calls.offersLate)
+    (out.settings, out.numbers, out.callsPerSecond) = (reached, numbers.rules, callsPerSecond)
+    return out
   }
 
   private var rules: TrunkRules {
@@ -72,12 +97,24 @@ extension Settings.Trunk {
       trustsIdentity: calls.trustsIdentity, allowsTransfer: calls.allowsTransfer)
   }
 
-  private func peer(_ flow: (TransportProtocol, SocketAddress) -> Flow?) -> TrunkPeer? {
+  private var reached: TrunkSettings? {
     guard let uri else { return nil }
-    guard let flow = flow(uri.transport == .udp ? .udp : .tcp, uri.address) else { return nil }
     var credentials: Credentials?
     if let username, let password { credentials = Credentials(username: username, password: password.exposed) }
-    return TrunkPeer(name: name, domain: uri.domain, flow: flow, credentials: credentials)
+    let transport = uri.transport.flatMap { TransportProtocol(rawValue: $0.rawValue) }
+    return TrunkSettings(
+      name: name, domain: uri.domain, server: ServerURI(host: uri.host, port: uri.port, transport: transport, isSecure: uri.isSecure),
+      credentials: credentials, registration: registration.map { .init(user: $0.user, expires: $0.expires) },
+      probe: probe.map { .init(interval: $0.interval, downAfter: $0.downAfter, upAfter: $0.upAfter) })
+  }
+}
+
+extension Settings.Numbers {
+  fileprivate var rules: NumberRules {
+    func made(_ rules: [Rule]) -> [NumberRules.Rule] { rules.map { .init(prefix: $0.prefix, strip: $0.strip, add: $0.add) } }
+    return NumberRules(
+      incoming: made(inbound), outgoing: made(outbound), caller: made(caller),
+      country: country.map { .init(code: $0, international: international, national: national) })
   }
 }
 

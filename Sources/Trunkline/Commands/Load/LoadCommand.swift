@@ -75,8 +75,8 @@ struct LoadCommand: ParsableCommand {
     guard users.count >= calls else {
       throw ValidationError("\(config) has \(users.count) users with a number, \(calls) are needed")
     }
-    guard let sip = settings.listen.sipUDP, let trunk = settings.trunks.first(where: { $0.uri != nil })?.uri else {
-      throw ValidationError("\(config) needs listen.sip.udp and a trunk with a uri, where the load's carrier listens")
+    guard let sip = settings.listen.sipUDP.first, let carrier = settings.trunks.lazy.compactMap(\.uri?.address).first else {
+      throw ValidationError("\(config) needs listen.sip.udp and a trunk with an address in its uri, where the load's carrier listens")
     }
     let signer = try TokenSigner(keys: settings.auth.keys())
     let expiry = WallClock.nowMilliseconds() / 1000 + 86_400
@@ -85,7 +85,7 @@ struct LoadCommand: ParsableCommand {
       return .init(token: try signer.sign(claims), device: "load", number: user.numbers[0])
     }
     options.url = "\(settings.listen.appTLS == nil ? "ws" : "wss")://\(settings.listen.app)/v1/connect"
-    (options.gateway, options.listen) = (sip, trunk.address)
+    (options.gateway, options.listen) = (sip, carrier)
     if !sip.ip.isLoopback { options.mediaAddress = routeAddress(toward: sip) ?? .loopback }
     (options.hold, options.callsPerSecond) = (.seconds(seconds), rate)
     (options.outgoingPercent, options.sampled) = (outgoing, sampled)

@@ -1,0 +1,144 @@
+import AppProtocol
+import Bytes
+import SIPDialogs
+import Trunking
+
+/// Which trunks an outgoing call may take, and what a trunk's failure means for the next one.
+extension CallMachine {
+  enum RuleOutcome {
+    case rule(Routing.OutboundRule)
+    case refused(ErrorCode, Refusal.Reason, String?)
+  }
+  enum TrunkOutcome {
+    /// Never empty, each with its `peer`; the first has room.
+    case trunks([Routing.Trunk])
+    case refused(Refusal.Reason)
+  }
+
+  /// The route of a dialled number, if the user may take it.
+  func outboundRule(_ number: String, user id: String, _ now: Instant) -> RuleOutcome {
+    if routing.isEmergency(number) {
+      // the device itself knows where it is; we do not
+      return routing.rule(dialling: number, emergency: true).map { .rule($0) } ?? .refused(.emergency, .emergency, nil)
+    }
+    if routing.isOwn(number, of: id) { return .refused(.forbidden, .ownNumber, "the user's own number") }
+    guard let rule = routing.rule(dialling: number) else { return .refused(.notFound, .notFound, "no route") }
+    let allowance = routing.user(id)?.allowance ?? UserAllowance()
+    guard allowance.allows(number) else { return .refused(.forbidden, .userPrefix, "not a number this user may call") }
+    if let most = allowance.calls {
+      let live = (callsOfUser[id] ?? []).count { calls[$0]?.direction == .outgoing && calls[$0]?.isLive == true }
+      guard live < most else { return .refused(.tooMany, .userLimit, "max_calls") }
+    }
+    return .rule(rule)
+  }
+
+  /// The trunks of a route in this call's order: by priority, by weight within one; those that are down are left out, those that
+  /// should be registered and are not come last. The first takes its share of the trunk's rate.
+  mutating func trunks(of rule: Routing.OutboundRule, _ now: Instant) -> TrunkOutcome {
+    var usable: [Routing.Trunk] = []
+    var hesitant: [Routing.Trunk] = []
+    for priority in Set(rule.choices.map(\.priority)).sorted() {
+      let group = rule.choices.filter { $0.priority == priority }
+      for place in weightedOrder(group.map(\.weight), random) {
+        guard var trunk = routing.trunk(group[place].trunk) else { continue }
+        guard let trunking, trunk.settings != nil else {
+          if trunk.peer != nil { usable.append(trunk) }
+          continue
+        }
+        guard trunking.isUsable(trunk.name, at: now), let peer = trunking.peer(trunk.name, at: now) else { continue }
+        trunk.peer = peer
+        if trunking.isRegistered(trunk.name) { usable.append(trunk) } else { hesitant.append(trunk) }
+      }
+    }
+    let all = usable + hesitant
+    var reason = Refusal.Reason.trunkDown
+    for (index, trunk) in all.enumerated() {
+      if let refusal = roomRefusal(trunk, now) {
+        if index == 0 { reason = refusal }
+        continue
+      }
+      return .trunks(Array(all[index...]))
+    }
+    return .refused(reason)
+  }
+
+  /// Why a trunk takes no further call now; nil if it does, and then its rate is taken.
+  private mutating func roomRefusal(_ trunk: Routing.Trunk, _ now: Instant) -> Refusal.Reason? {
+    if let most = trunk.maximumCalls, callsOfTrunk[trunk.name, default: 0] >= most { return .trunkLimit }
+    return takeRate(trunk, now) ? nil : .trunkRate
+  }
+
+  /// One of the trunk's calls of this second.
+  mutating func takeRate(_ trunk: Routing.Trunk, _ now: Instant) -> Bool {
+    guard let rate = trunk.callsPerSecond else { return true }
+    if rates[trunk.name] == nil { rates[trunk.name] = RateBucket(perSecond: rate, at: now) }
+    return rates[trunk.name]?.take(at: now) ?? true
+  }
+
+  /// An outgoing INVITE failed: true if the call goes on by another trunk of its route.
+  mutating func tryNextTrunk(_ leg: LegID, _ code: Int, byTransport: Bool, _ turn: inout Turn) -> Bool {
+    guard let id = legs[leg], let call = calls[id], call.isLive, call.direction == .outgoing else { return false }
+    settleTrunk(of: leg, byFault: call.isTrunkFault(code, byTransport: byTransport), &turn)
+    guard call.mayTryNextTrunk(after: code, byTransport: byTransport) else { return false }
+    var left = call.alternatives
+    while !left.isEmpty {
+      let next = left.removeFirst()
+      guard trunking?.isUsable(next.name, at: turn.now) ?? true, roomRefusal(next, turn.now) == nil else { continue }
+      let number = LegID.outbound(takeNumber())
+      legs[leg] = nil  // its `legClosed` is not the call's end
+      legs[number] = id
+      releaseTrunk(call.trunk.name)
+      callsOfTrunk[next.name, default: 0] += 1
+      calls[id]?.alternatives = left
+      trunking?.callStarted(next.name, at: turn.now)
+      change(id, &turn) { $0.tryTrunk(next, leg: number, &$1) }
+      return true
+    }
+    return false
+  }
+
+  mutating func releaseTrunk(_ name: String) {
+    callsOfTrunk[name, default: 0] -= 1
+    if callsOfTrunk[name] == 0 { callsOfTrunk[name] = nil }
+  }
+
+  // MARK: the trunk machine
+
+  /// What an outgoing call has learnt about its trunk.
+  mutating func settleTrunk(of leg: LegID, byFault: Bool, _ turn: inout Turn) {
+    guard let id = legs[leg], let call = calls[id], call.direction == .outgoing else { return }
+    trunking?.callSettled(call.trunk.name, byFault: byFault, at: turn.now, into: &trunkOutput)
+    carryOut(&turn)
+  }
+
+  mutating func configureTrunks(_ turn: inout Turn) {
+    isTrunkingConfigured = true
+    for trunk in routing.trunks { if let rate = trunk.callsPerSecond { rates[trunk.name]?.setRate(rate) } }
+    let names = Set(routing.trunks.map(\.name))
+    rates = rates.filter { names.contains($0.key) }
+    handle(TrunkMachine.Input.configure(routing.trunks.compactMap(\.settings)), &turn)
+  }
+
+  mutating func handle(_ input: TrunkMachine.Input, _ turn: inout Turn) {
+    trunking?.handle(input, at: turn.now, into: &trunkOutput)
+    carryOut(&turn)
+  }
+
+  private mutating func carryOut(_ turn: inout Turn) {
+    for question in trunkOutput.questions { turn.output.actions.append(.lookUp(question)) }
+    for (id, request) in trunkOutput.requests { turn.sip(.request(id, request)) }
+    for news in trunkOutput.news { turn.output.actions.append(.trunkNews(news)) }
+    trunkOutput.removeAll()
+  }
+}
+
+extension InboundInvite {
+  /// The numbers as the rest of the gateway writes them.
+  func normalised(by rules: NumberRules) -> InboundInvite {
+    var out = self
+    out.to.number = rules.received(to.number)
+    out.from.number = rules.received(from.number)
+    if let asserted = assertedIdentity { out.assertedIdentity?.number = rules.received(asserted.number) }
+    return out
+  }
+}

@@ -1,0 +1,9 @@
+// The named limits of this module; every bound on a queue, table or message stands here.
+enum Limits {
+  /// Questions under way; further ones fail at once and are asked again later.
+  static let questions = 1_024
+  /// Name servers of the configuration.
+  static let servers = 16
+  /// Records read of one answer, and how far compressed names are followed when its times are read.
+  static let records = 256
+}

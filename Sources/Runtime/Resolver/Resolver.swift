@@ -1,0 +1,209 @@
+public import Bytes
+import CAres
+import Glibc
+public import Logging
+public import Platform
+public import Trunking
+
+/// Questions to the domain name system through c-ares, on the loop of the thread that asks: nothing here waits.
+///
+/// Belongs to the thread of its loop; `close` before it goes. Each question gets one answer, in a later turn, never from within `ask`.
+///
+///     let resolver = try Resolver(loop: loop, servers: [], logger: log) { question, answer in … }
+///     resolver.ask(DNSQuestion("carrier.example", .naptr))
+public final class Resolver: @unchecked Sendable {
+  /// One question under way; c-ares holds it until it calls back, which it does exactly once.
+  private final class Query {
+    weak var resolver: Resolver?
+    let question: DNSQuestion
+    init(_ resolver: Resolver, _ question: DNSQuestion) { (self.resolver, self.question) = (resolver, question) }
+  }
+
+  private let loop: EventLoop
+  private let logger: Logger
+  private let deliver: (DNSQuestion, DNSAnswer) -> Void
+  private var servers: [SocketAddress]
+  private var channel: ares_channel?
+  private var watched: Set<Int32> = []
+  private var waiting: [(DNSQuestion, DNSAnswer)] = []
+  private var underWay = 0
+  private var timer: EventLoop.TimerID?
+  private var deliveryTimer: EventLoop.TimerID?
+  let counts = ResolverMetrics()
+
+  /// Without `servers` those of the system's `resolv.conf`.
+  public init(
+    loop: EventLoop, servers: [SocketAddress] = [], logger: Logger, deliver: @escaping (DNSQuestion, DNSAnswer) -> Void
+  ) throws(ResolverFailure) {
+    (self.loop, self.servers, self.logger, self.deliver) = (loop, servers, logger, deliver)
+    guard ares_library_init(ARES_LIB_INIT_ALL) == 0 else { throw ResolverFailure(description: "c-ares cannot be initialised") }
+    channel = try open()
+    timer = loop.addTimer { [weak self] in self?.process(ARES_SOCKET_BAD, ARES_SOCKET_BAD) }
+    deliveryTimer = loop.addTimer { [weak self] in self?.deliverWaiting() }
+  }
+
+  public var metrics: [MetricFamily] { counts.families }
+
+  /// Asks; a question that cannot be sent is answered `failed`.
+  public func ask(_ question: DNSQuestion) {
+    loop.preconditionOnThread()
+    guard let channel, underWay < Limits.questions else { return settle(question, .failed) }
+    underWay += 1
+    counts.questions[question.kind].increment()
+    let query = Unmanaged.passRetained(Query(self, question)).toOpaque()
+    switch question.kind {
+    case .naptr: ares_query(channel, question.name, 1, 35, answered, query)
+    case .srv: ares_query(channel, question.name, 1, 33, answered, query)
+    case .a: askAddresses(channel, question.name, AF_INET, query)
+    case .aaaa: askAddresses(channel, question.name, AF_INET6, query)
+    }
+    arm()
+  }
+
+  /// Also from the hosts file, as any program of this machine would.
+  private func askAddresses(_ channel: ares_channel, _ name: String, _ family: Int32, _ query: UnsafeMutableRawPointer) {
+    var hints = ares_addrinfo_hints()
+    hints.ai_family = family
+    hints.ai_socktype = Int32(SOCK_DGRAM.rawValue)
+    hints.ai_flags = ARES_AI_NOSORT
+    ares_getaddrinfo(channel, name, nil, &hints, addressesAnswered, query)
+  }
+
+  /// Other name servers (SIGHUP), or the same read anew from `resolv.conf`. What is under way fails and is asked again by whoever
+  /// needs it.
+  public func restart(servers: [SocketAddress]) throws(ResolverFailure) {
+    loop.preconditionOnThread()
+    self.servers = servers
+    let next = try open()
+    let old = channel
+    channel = next
+    if let old { ares_destroy(old) }
+    arm()
+  }
+
+  /// Nothing is delivered afterwards.
+  public func close() {
+    loop.preconditionOnThread()
+    if let channel { ares_destroy(channel) }
+    channel = nil
+    waiting = []
+    for timer in [timer, deliveryTimer].compactMap(\.self) { loop.setTimer(timer, at: nil) }
+  }
+
+  // MARK: c-ares
+
+  private func open() throws(ResolverFailure) -> ares_channel {
+    var options = ares_options()
+    options.flags = ARES_FLAG_NOSEARCH
+    options.timeout = 1_500  // milliseconds of the first try; doubled with each round
+    options.tries = 3
+    options.sock_state_cb = socketChanged
+    // The channel is destroyed before this object goes.
+    options.sock_state_cb_data = Unmanaged.passUnretained(self).toOpaque()
+    var channel: ares_channel?
+    let mask = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB
+    let status = ares_init_options(&channel, &options, mask)
+    guard status == 0, let channel else { throw ResolverFailure(status) }
+    if !servers.isEmpty {
+      let list = servers.prefix(Limits.servers).map(\.description).joined(separator: ",")
+      let status = ares_set_servers_ports_csv(channel, list)
+      guard status == 0 else {
+        ares_destroy(channel)
+        throw ResolverFailure(status)
+      }
+    }
+    return channel
+  }
+
+  fileprivate func watch(_ fd: Int32, reads: Bool, writes: Bool) {
+    var events: IOEvents = []
+    if reads { events.insert(.readable) }
+    if writes { events.insert(.writable) }
+    guard !events.isEmpty else {
+      if watched.remove(fd) != nil { loop.unregister(fd) }
+      return
+    }
+    do throws(SystemError) {
+      if watched.contains(fd) { return try loop.modify(fd, events) }
+      try loop.register(fd, events) { [weak self] ready in
+        let failed = ready.hasFailure
+        self?.process(
+          failed || ready.contains(.readable) ? fd : ARES_SOCKET_BAD, failed || ready.contains(.writable) ? fd : ARES_SOCKET_BAD)
+      }
+      watched.insert(fd)
+    } catch {
+      logger.error("\(error)")
+    }
+  }
+
+  private func process(_ readable: Int32, _ writable: Int32) {
+    guard let channel else { return }
+    ares_process_fd(channel, readable, writable)
+    arm()
+  }
+
+  private func arm() {
+    guard let timer, let channel else { return }
+    var next = timeval()
+    guard ares_timeout(channel, nil, &next) != nil else { return loop.setTimer(timer, at: nil) }
+    loop.setTimer(timer, at: loop.now + .seconds(next.tv_sec) + .microseconds(Int64(next.tv_usec)))
+  }
+
+  fileprivate static func finish(_ argument: UnsafeMutableRawPointer?, _ status: Int32, _ read: () -> DNSAnswer) {
+    guard let argument else { return }
+    let query = Unmanaged<Query>.fromOpaque(argument).takeRetainedValue()
+    guard let resolver = query.resolver else { return }
+    resolver.underWay -= 1
+    switch status {
+    case 0: resolver.settle(query.question, read())
+    case ARES_ENODATA, ARES_ENOTFOUND: resolver.settle(query.question, .none)
+    default: resolver.settle(query.question, .failed)
+    }
+  }
+
+  private func settle(_ question: DNSQuestion, _ answer: DNSAnswer) {
+    switch answer {
+    case .failed: counts.answers[.failed].increment()
+    case .none: counts.answers[.none].increment()
+    default: counts.answers[.records].increment()
+    }
+    waiting.append((question, answer))
+    if let deliveryTimer { loop.setTimer(deliveryTimer, at: loop.now) }
+  }
+
+  private func deliverWaiting() {
+    let now = waiting
+    waiting = []
+    for (question, answer) in now where channel != nil { deliver(question, answer) }
+  }
+
+  fileprivate static func kind(_ argument: UnsafeMutableRawPointer?) -> DNSQuestion.Kind? {
+    argument.map { Unmanaged<Query>.fromOpaque($0).takeUnretainedValue().question.kind }
+  }
+}
+
+/// Why there is no resolver.
+public struct ResolverFailure: Error, CustomStringConvertible {
+  public let description: String
+  init(description: String) { self.description = description }
+  init(_ status: Int32) { description = "c-ares: \(String(cString: ares_strerror(status)))" }
+}
+
+private func socketChanged(_ data: UnsafeMutableRawPointer?, _ fd: ares_socket_t, _ readable: Int32, _ writable: Int32) {
+  guard let data else { return }
+  Unmanaged<Resolver>.fromOpaque(data).takeUnretainedValue().watch(fd, reads: readable != 0, writes: writable != 0)
+}
+
+private func answered(_ argument: UnsafeMutableRawPointer?, _ status: Int32, _: Int32, _ bytes: UnsafeMutablePointer<UInt8>?, _ count: Int32) {
+  let kind = Resolver.kind(argument)
+  Resolver.finish(argument, status) {
+    guard let bytes, count > 0 else { return .failed }
+    let time = shortestTimeToLive(UnsafeBufferPointer(start: bytes, count: Int(count))).map { Duration.seconds(Int64($0)) } ?? .zero
+    return kind == .naptr ? readNAPTR(bytes, count, time) : readSRV(bytes, count, time)
+  }
+}
+
+private func addressesAnswered(_ argument: UnsafeMutableRawPointer?, _ status: Int32, _: Int32, _ result: UnsafeMutablePointer<ares_addrinfo>?) {
+  Resolver.finish(argument, status) { readAddresses(result) }
+  if let result { ares_freeaddrinfo(result) }
+}

@@ -1,0 +1,25 @@
+import Bytes
+import Logging
+import Platform
+
+/// Certificates: read when they are set, and again when told to; connections that stand keep what they began with.
+extension SIPSockets {
+  /// Takes certificates for the listeners and toward trunks (by name). What cannot be read is logged, and what was in use before
+  /// stays in use.
+  public func setTLS(server: TLSServerSettings?, trunks: [String: TLSClientSettings]) {
+    loop.preconditionOnThread()
+    if let server {
+      do throws(TLSFailure) { serverTLS = try TLSContext(server: server) } catch {
+        logger.error("listen.sip.tls: certificates not taken", metadata: ["why": "\(error)", "old ones": "\(serverTLS == nil ? "none" : "stay")"])
+      }
+    }
+    var next: [String: (context: TLSContext, settings: TLSClientSettings)] = [:]
+    for (name, settings) in trunks {
+      do throws(TLSFailure) { next[name] = (try TLSContext(client: settings), settings) } catch {
+        logger.error("trunk's TLS files not taken", metadata: ["trunk": "\(name)", "why": "\(error)"])
+        next[name] = clientTLS[name]
+      }
+    }
+    clientTLS = next
+  }
+}

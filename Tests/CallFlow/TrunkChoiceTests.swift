@@ -1,0 +1,203 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import MediaSession
+import SIPDialogs
+import Testing
+import Trunking
+
+@testable import CallFlow
+
+private let phone = Surroundings.phone
+private let call = Identifier(high: 5, low: 5)
+
+/// Which trunk an outgoing call takes, and what a user may dial.
+@Suite struct TrunkChoiceTests {
+  private static let reach = TrunkMachine.Reach(transports: [.udp], families: [.v4]) { transport, remote in
+    transport == .udp ? Flow(transport: .udp, local: SocketAddress(.loopback, 5060), remote: remote) : nil
+  }
+
+  private func trunk(_ name: String, _ address: String, _ change: (inout Routing.Trunk) -> Void = { _ in }) -> Routing.Trunk {
+    var trunk = Routing.Trunk(name: name)
+    trunk.settings = TrunkSettings(name: name, domain: address, server: ServerURI(host: address))
+    change(&trunk)
+    return trunk
+  }
+
+  private func world(
+    _ choices: [Routing.TrunkChoice] = [.init(trunk: "a"), .init(trunk: "b", priority: 2)],
+    _ change: @escaping (inout Routing) -> Void = { _ in }
+  ) -> Surroundings {
+    Surroundings(reach: Self.reach) { _, routing in
+      routing.trunks = [trunk("a", "192.0.2.1"), trunk("b", "192.0.2.2"), trunk("c", "192.0.2.3")]
+      routing.outbound = [.init(prefix: "+", choices: choices)]
+      routing.inbound = [.init(trunk: "a", target: .users)]
+      change(&routing)
+    }
+  }
+
+  private func invites(_ world: Surroundings) -> [OutboundInvite] {
+    world.actions.compactMap { if case .sip(.invite(_, let invite)) = $0 { invite } else { nil } }
+  }
+
+  @Test(arguments: [(503, false), (500, false), (408, true), (503, true)])
+  func `the next trunk takes the call when the first fails by its own fault, in one record`(code: Int, byTransport: Bool) throws {
+    let world = world()
+    try world.started(call)
+    world.openOutgoingGate(call)
+    let first = try #require(world.outgoingLeg)
+    #expect(invites(world).map(\.trunk.name) == ["a"] && invites(world)[0].givesUpSilence)
+    world.feed(.sip(.progress(first, code: 100, sdp: nil)))
+    world.feed(.sip(.failed(first, code: code, cause: nil, byTransport: byTransport)))
+    world.feed(.sip(.legClosed(first)))
+    let second = try #require(world.outgoingLeg)
+    #expect(second != first && invites(world).map(\.trunk.name) == ["a", "b"] && !invites(world)[1].givesUpSilence)
+    #expect(invites(world)[0].callID != invites(world)[1].callID)
+    world.feed(.sip(.answered(second, sdp: Surroundings.trunkSDP())))
+    world.request(phone, .callEnd(CallEnd()), call: call)
+    world.feed(.sip(.legClosed(second)))
+    world.expectRecord(.localEnd, by: .app, sip: 200)
+    #expect(world.records.first?.trunk == "b" && world.machine.callsOfTrunk.isEmpty)
+  }
+
+  @Test(arguments: [486, 404, 603, 480, 487]) func `what the called party says is final`(code: Int) throws {
+    let world = world()
+    try world.started(call)
+    world.openOutgoingGate(call)
+    let leg = try #require(world.outgoingLeg)
+    world.feed(.sip(.failed(leg, code: code, cause: nil, byTransport: false)))
+    #expect(invites(world).count == 1 && world.records.count == 1)
+  }
+
+  @Test func `after the last trunk the call fails with its last answer`() throws {
+    let world = world()
+    try world.started(call)
+    world.openOutgoingGate(call)
+    for _ in 0..<2 { world.feed(.sip(.failed(try #require(world.outgoingLeg), code: 503, cause: nil, byTransport: false))) }
+    #expect(world.heard[phone]?.last == "call.ended overload")
+    world.expectRecord(.overload, by: .trunk, sip: 503)
+  }
+
+  @Test func `an app that hangs up between two trunks calls no further one`() throws {
+    let world = world()
+    try world.started(call)
+    world.openOutgoingGate(call)
+    let leg = try #require(world.outgoingLeg)
+    world.request(phone, .callEnd(CallEnd()), call: call)
+    world.feed(.sip(.failed(leg, code: 503, cause: nil, byTransport: true)))
+    #expect(invites(world).count == 1)
+    world.expectRecord(.localEnd, by: .app)
+  }
+
+  @Test func `a full trunk makes way for the next; when all are full the app hears overload`() throws {
+    let world = world { routing in
+      routing.trunks[0].maximumCalls = 0
+      routing.trunks[1].callsPerSecond = 1
+    }
+    try world.started(call)
+    world.openOutgoingGate(call)
+    #expect(invites(world).map(\.trunk.name) == ["b"])
+    let other = Identifier(high: 5, low: 6)
+    let start = CallStart(to: Handle(k: .phone, h: "+15557654321"), sdp: Surroundings.appSDP(setup: "actpass"))
+    #expect(world.code(world.request(phone, .callStart(start), call: other)) == .overload)
+    #expect(world.refusals.last?.reason == .trunkLimit)
+    world.pass(.seconds(1))
+    #expect(world.isOK(world.request(phone, .callStart(start), call: other)))
+  }
+
+  @Test func `weights share the calls of one priority`() {
+    let world = world([.init(trunk: "a", priority: 1, weight: 3), .init(trunk: "b", priority: 1, weight: 1), .init(trunk: "c", priority: 2)])
+    var first: [String: Int] = [:]
+    for _ in 0..<1_000 {
+      guard let rule = world.machine.routing.outbound.first, case .trunks(let order) = world.machine.trunks(of: rule, world.now) else {
+        Issue.record("no trunks")
+        return
+      }
+      #expect(order.count == 3 && order[2].name == "c")
+      first[order[0].name, default: 0] += 1
+    }
+    #expect((700...800).contains(first["a"] ?? 0), "seed 7: \(first)")
+  }
+
+  @Test func `a trunk that is left alone after failures takes no calls until it is tried again`() throws {
+    let world = world()
+    for number in 0..<6 {
+      let id = Identifier(high: 6, low: UInt64(number))
+      try world.started(id)
+      world.openOutgoingGate(id)
+      let leg = try #require(world.outgoingLeg)
+      world.feed(.sip(.failed(leg, code: 503, cause: nil, byTransport: true)))
+      let next = try #require(world.outgoingLeg)
+      if next != leg { world.feed(.sip(.failed(next, code: 486, cause: nil, byTransport: false))) }
+    }
+    #expect(world.news.contains(.breaker(trunk: "a", isOpen: true)))
+    #expect(invites(world).suffix(1).map(\.trunk.name) == ["b"])
+    world.pass(.seconds(11))
+    try world.started(call)
+    world.openOutgoingGate(call)
+    #expect(invites(world).last?.trunk.name == "a")
+  }
+
+  @Test func `numbers are written as the trunk wants them, and read as the gateway does`() throws {
+    let world = world { routing in
+      routing.trunks[0].numbers = NumberRules(
+        outgoing: [.init(prefix: "+", strip: 1, add: "00")], caller: [.init(prefix: "+", strip: 1)],
+        country: .init(code: "1", international: "011", national: "1"))
+    }
+    try world.started(call)
+    world.openOutgoingGate(call)
+    let invite = try #require(invites(world).first)
+    #expect(invite.to == "0015557654321" && invite.from == "15551230001")
+    world.invite(to: "5551230001", trunk: "a")
+    let offered = world.messages[phone]?.compactMap { if case .callOffer(let offer) = $0 { offer } else { nil } }.last
+    #expect(offered?.to.h == "+15551230001")
+    world.feed(.sip(.failed(try #require(world.outgoingLeg), code: 486, cause: nil, byTransport: false)))
+    #expect(world.records.first?.to == "+15557654321")
+  }
+
+  @Test func `incoming calls over the trunk's rate get 503`() {
+    let world = world { $0.trunks[0].callsPerSecond = 2 }
+    for _ in 0..<3 { world.invite(trunk: "a") }
+    #expect(world.trunkHeard.last == "503" && world.refusals.map(\.reason) == [.trunkRate])
+    world.pass(.seconds(1))
+    world.invite(trunk: "a")
+    #expect(world.refusals.count == 1)
+  }
+
+  // MARK: what a user may dial
+
+  private func dial(_ world: Surroundings, _ number: String, _ low: UInt64 = 5) -> ErrorCode? {
+    world.connect(phone)
+    let start = CallStart(to: Handle(k: .phone, h: number), sdp: Surroundings.appSDP(setup: "actpass"))
+    return world.code(world.request(phone, .callStart(start), call: Identifier(high: 9, low: low)))
+  }
+
+  @Test func `only allowed beginnings, so many at a time, so many an hour`() {
+    let world = world { $0.users[0].allowance = UserAllowance(prefixes: ["+1555"], calls: 2, callsPerHour: 3) }
+    #expect(dial(world, "+19005551234") == .forbidden && world.refusals.last?.reason == .userPrefix)
+    #expect(dial(world, "+15557654321", 1) == nil && dial(world, "+15557654321", 2) == nil)
+    #expect(dial(world, "+15557654321", 3) == .tooMany && world.refusals.last?.reason == .userLimit)
+    world.pass(.seconds(10))  // both fail for want of media
+    #expect(dial(world, "+15557654321", 4) == nil)
+    world.pass(.seconds(10))
+    #expect(dial(world, "+15557654321", 5) == .tooMany && world.refusals.last?.reason == .userRate)
+    world.pass(.seconds(3_600))
+    #expect(dial(world, "+15557654321", 6) == nil)
+  }
+
+  @Test func `the user's own number is no target`() {
+    let world = world()
+    #expect(dial(world, "+1 555 123 0001") == .forbidden && world.refusals.last?.reason == .ownNumber)
+    #expect(dial(world, "0015551230002") == .forbidden)
+  }
+
+  @Test func `emergency numbers are refused unless a route is for them`() {
+    let refused = world()
+    for number in ["112", "911", "+112", "1-1-2"] { #expect(dial(refused, number) == .emergency, "\(number)") }
+    let allowed = world {
+      $0.outbound.append(.init(prefix: "112", choices: [.init(trunk: "b")], allowsEmergency: true))
+      $0.users[0].allowance = UserAllowance(prefixes: ["+1555"], callsPerHour: 0)
+    }
+    #expect(dial(allowed, "112") == nil && dial(allowed, "911", 6) == .emergency)
+  }
+}

@@ -1,0 +1,43 @@
+import Bytes
+import Logging
+import Platform
+import Synchronization
+import Testing
+import Trunking
+
+@testable import Resolver
+
+/// c-ares on a loop, without a name server of its own: `Tests/Interop` has one.
+@Suite struct ResolverTests {
+  /// Asks on a fresh loop and gives all answers.
+  private func answers(_ questions: [DNSQuestion], servers: [SocketAddress]) throws -> [DNSQuestion: DNSAnswer] {
+    let loop = try EventLoop(name: "dns test")
+    let got = Mutex<[DNSQuestion: DNSAnswer]>([:])
+    let resolver = try Resolver(loop: loop, servers: servers, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }) { question, answer in
+      let all = got.withLock { got in
+        got[question] = answer
+        return got.count
+      }
+      if all == questions.count { loop.stop() }
+    }
+    loop.post { for question in questions { resolver.ask(question) } }
+    loop.run()
+    resolver.close()
+    return got.withLock { $0 }
+  }
+
+  @Test func `this machine's own names come from its hosts file`() throws {
+    let answers = try answers([DNSQuestion("localhost", .a)], servers: [])
+    guard case .addresses(let found, _)? = answers.values.first else {
+      Issue.record("\(answers)")
+      return
+    }
+    #expect(found.contains(.loopback))
+  }
+
+  @Test func `where nobody answers, every question fails, and no thread waits`() throws {
+    let refused = try answers(
+      [DNSQuestion("a.example", .naptr), DNSQuestion("_sip._udp.a.example", .srv), DNSQuestion("x..y", .a)], servers: [SocketAddress(.loopback, 1)])
+    #expect(refused.count == 3 && refused.values.allSatisfy { $0 == .failed || $0 == .none }, "\(refused)")
+  }
+}
