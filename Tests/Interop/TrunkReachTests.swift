@@ -93,5 +93,14 @@ extension Interop {
       #expect(try await gateway.records(1).first?["trunk"] as? String == "second")
       try await gateway.finish()
     }
+
+    @Test func `the gateway registers with its password, and a registrar that was away is asked again`() async throws {
+      let gateway = try await GatewayUnderTest(trunk: "auth: { username: u, password_file: password }, register: true")
+      #expect(await eventually(within: 5) { gateway.process.text.contains("registration failed") })
+      let registrar = try await Peers.callee(gateway, "register")
+      #expect(try await registrar.finish(within: 15) == 0, "\(registrar.text.suffix(2_000))")
+      #expect(await eventually(within: 5) { try gateway.sum("trunkline_trunk_events_total", "event=\"registered\"") == 1 })
+      try await gateway.finish()
+    }
   }
 }
