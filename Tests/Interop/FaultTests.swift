@@ -147,6 +147,42 @@ extension Interop {
       }
       try await gateway.finish(calls: [caller.callID], refused: refused)
     }
+
+    @Test func `media threads are full: 503 in 100 ms, counted, and the call that runs is not touched`() async throws {
+      let first = try FreePorts.row(20)
+      // An idle thread takes one call whatever its limit; a few more may fit once complexity has fallen.
+      let gateway = try await GatewayUnderTest([
+        "media: { addresses: [ 127.0.0.1 ], threads: 1, app_port: \(first + 18), trunk_ports: \(first)-\(first + 17), load_limit: 1 }",
+        "timers: { ring: 3s }",
+      ])
+      let phone = try await Peers.phone(gateway, ["--answer-after", "0.1"])
+      let other = try await Peers.phone(gateway, user: "bob", device: "d2")
+      let caller = try Peers.caller(gateway, "call", ["-d", "6000"])
+      _ = try await phone.event("call.connected")
+      let trunk = try RawTrunk(gateway)
+      var (refused, ringing): ([String], [String]) = ([], [])
+      for _ in 0..<6 {
+        let request = trunk.request("INVITE", to: "+15551230002", sdp: RawTrunk.offer())
+        let asked = ContinuousClock.now
+        let answer = trunk.ask(request)
+        guard answer?.code == 503 else {
+          ringing.append(request.callID)
+          continue
+        }
+        let took = ContinuousClock.now - asked
+        if took > .milliseconds(100) { Issue.record("503 after \(took)", severity: .warning) }
+        #expect(answer?.header("Retry-After") != nil)
+        refused.append(request.callID)
+      }
+      #expect(!refused.isEmpty)
+      #expect(try gateway.sum("trunkline_calls_refused_total", #"reason="mediaOverload""#) == Double(refused.count))
+      #expect(try await caller.finish(within: 20) == 0, "the running call was touched")
+      for peer in [phone, other] {
+        peer.type("quit")
+        try await peer.finish(within: 10)
+      }
+      try await gateway.finish(calls: [caller.callID] + ringing, refused: refused)
+    }
   }
 }
 

@@ -22,6 +22,20 @@ int clx_set_affinity(int cpu) {
   CPU_SET(cpu, &set);
   return pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
+int clx_get_affinity(int32_t *cpus, int32_t room) {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set)) return -1;
+  int32_t count = 0;
+  for (int cpu = 0; cpu < CPU_SETSIZE && count < room; cpu++)
+    if (CPU_ISSET(cpu, &set)) cpus[count++] = cpu;
+  return count;
+}
+int clx_set_affinities(const int32_t *cpus, int32_t count) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (int32_t index = 0; index < count; index++) CPU_SET(cpus[index], &set);
+  return sched_setaffinity(0, sizeof set, &set);
+}
 int clx_thread_id(void) { return (int)syscall(SYS_gettid); }
 int clx_set_realtime(int priority) {
   struct sched_param parameter = {.sched_priority = priority};

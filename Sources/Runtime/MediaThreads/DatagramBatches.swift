@@ -12,6 +12,7 @@ struct ReceiveBatch: ~Copyable {
   private let vectors: UnsafeMutablePointer<iovec>
   private let messages: UnsafeMutablePointer<clx_mmsg>
   private(set) var count = 0
+  private var limit = Limits.datagramsPerBatch
 
   init() {
     let n = Limits.datagramsPerBatch
@@ -35,17 +36,18 @@ struct ReceiveBatch: ~Copyable {
     messages.deallocate()
   }
 
-  /// Reads what is there, up to a batch. False if the socket is empty or reported an ICMP error, which is thereby taken.
-  mutating func receive(on fd: Int32) -> Bool {
-    for index in 0..<Limits.datagramsPerBatch {
+  /// Reads what is there, up to `limit` ≤ a batch. False if the socket is empty or reported an ICMP error, which is thereby taken.
+  mutating func receive(on fd: Int32, limit: Int = Limits.datagramsPerBatch) -> Bool {
+    self.limit = limit
+    for index in 0..<limit {
       messages[index].hdr.msg_namelen = socklen_t(MemoryLayout<sockaddr_storage>.size)
     }
-    let received = clx_recvmmsg(fd, messages, UInt32(Limits.datagramsPerBatch), Int32(MSG_DONTWAIT))
+    let received = clx_recvmmsg(fd, messages, UInt32(limit), Int32(MSG_DONTWAIT))
     count = max(0, Int(received))
     return received > 0
   }
 
-  var isFull: Bool { count == Limits.datagramsPerBatch }
+  var isFull: Bool { count == limit }
 
   /// Where datagram `index` came from; nil for a family we do not know.
   func source(_ index: Int) -> SocketAddress? { SocketAddress(names + index) }
@@ -127,6 +129,17 @@ struct SendBatch: ~Copyable {
 
   private func flush(_ fd: Int32, _ count: Int, _ outcome: inout Outcome) {
     var start = 0
+    if count == 1 {
+      // Most sockets of trunks have one datagram at a time, for which this is the shorter way.
+      let name = UnsafeRawPointer(names).assumingMemoryBound(to: sockaddr.self)
+      let done = sendto(
+        fd, vectors[0].iov_base, vectors[0].iov_len, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL), name, messages[0].hdr.msg_namelen)
+      if done >= 0 {
+        outcome.packets &+= 1
+        outcome.bytes &+= done
+        return
+      }
+    }
     while start < count {
       let done = Int(clx_sendmmsg(fd, messages + start, UInt32(count - start), Int32(MSG_DONTWAIT)))
       if done > 0 {

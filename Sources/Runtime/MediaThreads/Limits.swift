@@ -28,6 +28,10 @@ enum Limits {
   static let handshakeDeadline: Duration = .seconds(30)
   /// Datagrams in one `recvmmsg` or `sendmmsg`.
   static let datagramsPerBatch = 32
+  /// The same of one call's socket, where a second one waits only after a gap.
+  static let datagramsPerTrunkBatch = 4
+  /// Sockets ready at once from which on datagrams are gathered before they are sent.
+  static let crowdedTurn = 24
   /// Bytes read of one datagram; a longer one is dropped and counted.
   static let datagramBytes = 1_600
   /// Batches read from one socket before others get their turn.

@@ -113,7 +113,7 @@ extension MediaWorker {
     guard slot < Limits.sessionsPerThread, let entry = entries[slot] else { return }
     let fd = isControl ? entry.pointee.sockets.rtcp.fd : entry.pointee.sockets.rtp.fd
     for _ in 0..<Limits.batchesPerTurn {
-      guard receiving.receive(on: fd) else { return }
+      guard receiving.receive(on: fd, limit: Limits.datagramsPerTrunkBatch) else { return }
       counters.trunkReceived.increment(by: UInt64(receiving.count))
       for index in 0..<receiving.count {
         guard let bytes = receiving.bytes(index), let source = receiving.source(index) else { continue }
@@ -125,7 +125,7 @@ extension MediaWorker {
         }
         afterSession(slot)
       }
-      flush()
+      flushIfMany()
       guard receiving.isFull else { return }
     }
   }
@@ -147,7 +147,7 @@ extension MediaWorker {
           bytes, leg: place.leg, from: source, route: PacketRoute(raw: fd), at: now, into: &output)
         afterSession(place.slot)
       }
-      flush()
+      flushIfMany()
       guard receiving.isFull else { return }
     }
   }

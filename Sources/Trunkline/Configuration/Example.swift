@@ -18,6 +18,7 @@ extension Settings {
     media:
       addresses: [ auto ]            # auto: the machine's own; or an address; or { bind: ADDRESS, advertise: ADDRESS }, IPv4 and IPv6
       threads: 2
+      # load_limit: 85               # percent of a core that each thread may fill; beyond it new calls get 503
       app_port: 40000                # one UDP port for each thread: here 40000 and 40001
       trunk_ports: 41000-41999       # one for each call
 

@@ -53,6 +53,8 @@ public struct Settings: Sendable, Equatable {
   public struct Media: Sendable, Equatable {
     public var addresses: [MediaAddress] = [.automatic]
     public var threads = 2
+    /// Of a core that one media thread may fill with calls; beyond it new calls are refused.
+    public var loadLimitPercent = 85
     /// App legs of thread n share UDP port `appPort + n`.
     public var appPort: UInt16 = 40000
     /// One port per call on the trunk side.

@@ -131,7 +131,10 @@ extension Settings {
     var seen: Set<IPAddress> = []
     found = found.filter { seen.insert($0.advertise).inserted }
     guard !found.isEmpty else { throw GatewayFailure("media.addresses: auto found no address on this machine; name one") }
-    return MediaPlaneConfiguration(addresses: found, threads: media.threads, appPort: media.appPort, trunkPorts: media.trunkPorts)
+    var configuration = MediaPlaneConfiguration(
+      addresses: found, threads: media.threads, appPort: media.appPort, trunkPorts: media.trunkPorts)
+    configuration.loadLimit = Double(media.loadLimitPercent) / 100
+    return configuration
   }
 
   /// The machine's own addresses. Loopback comes last, and only for trunks on this very machine: apps never use it for ICE.

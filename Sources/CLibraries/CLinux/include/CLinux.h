@@ -17,6 +17,9 @@ int clx_sendmmsg(int fd, struct clx_mmsg *messages, unsigned count, int flags);
 int clx_accept(int fd, struct sockaddr *address, socklen_t *length);
 int clx_set_thread_name(const char *name);
 int clx_set_affinity(int cpu);
+/// Cores that the calling thread may use: their numbers, at most `room`; how many, or -1.
+int clx_get_affinity(int32_t *cpus, int32_t room);
+int clx_set_affinities(const int32_t *cpus, int32_t count);
 int clx_thread_id(void);
 /// Schedules the calling thread by SCHED_FIFO at `priority`, threads that it starts later as usual. 0, or -1 with errno.
 int clx_set_realtime(int priority);

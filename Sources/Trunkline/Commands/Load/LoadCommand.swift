@@ -1,5 +1,6 @@
 import ArgumentParser
 import Bytes
+import CLinux
 import CallFlow
 import Configuration
 import Foundation
@@ -16,12 +17,19 @@ struct LoadCommand: ParsableCommand {
       number. One process plays the carrier and all apps; half of the calls are placed by apps. Ends with status 0 only if every
       call was set up, lost nothing, ended as planned, has its record, and every gauge of the gateway is back where it was.
 
+      Without --config it starts a gateway of its own for every number of --steps, bound to one core while the load uses the
+      others, until the calls are more than that core carries; then it offers 1.5 times as many at once.
+
       EXAMPLES:
+        trunkline load --steps 20,40,60,80,100,120,140
         trunkline load --config load.yaml --calls 50 --seconds 60 --pid $(pidof trunkline)
         trunkline load --config load.yaml --calls 100 --seconds 600 --network 0,0,0 --network 2,30,1 --json
       """)
 
-  @Option(help: "The gateway's configuration file.") var config: String
+  @Option(help: "The gateway's configuration file.") var config: String?
+  @Option(help: ArgumentHelp("Calls at once, one number after the other, each with a gateway of its own.", valueName: "n,n,…"))
+  var steps = "20,60,100,120,140,160,180,200"
+  @Flag(help: "The gateways of --steps relay instead of transcoding.") var relay = false
   @Option(help: "Calls at once.") var calls = 50
   @Option(help: "How long all of them stay up.") var seconds = 60.0
   @Option(help: ArgumentHelp("Calls begun a second.", valueName: "n")) var rate = 10.0
@@ -32,7 +40,7 @@ struct LoadCommand: ParsableCommand {
       "A state of the carrier's network; several are gone through in turn.", valueName: "loss %,jitter ms,reorder %"))
   var network: [String] = []
   @Option(help: "The gateway's process, for its memory and CPU.") var pid: Int32?
-  @Flag(help: "Prints the figures as JSON.") var json = false
+  @Flag(help: "Prints the figures as JSON; progress goes to standard error.") var json = false
 
   /// How long after the last call records and gauges may take: DTLS memory is freed 30 s after its handshake.
   static let afterwards = Duration.seconds(40)
@@ -47,8 +55,18 @@ struct LoadCommand: ParsableCommand {
   }
 
   func run() throws {
-    let settings = try SettingsSource.load(config)
-    let options = try loadOptions(settings)
+    // What else runs on this machine is not to be taken for the gateway's lateness, or for ours.
+    if clx_set_realtime(1) != 0 { complain("no permission for real-time scheduling: the load's own lateness may void its times") }
+    guard let config else { return try runSteps() }
+    let report = try play(try SettingsSource.load(config), calls: calls, seconds: seconds, pid: pid)
+    print(json ? try Self.encoded(report) : report.table)
+    if !report.failures.isEmpty { throw ExitCode(1) }
+  }
+
+  /// One run against a gateway that is there; `mayBeRefused`: it is offered more than it can take.
+  func play(_ settings: Settings, calls: Int, seconds: Double, pid: Int32?, mayBeRefused: Bool = false) throws -> LoadReport {
+    var options = try loadOptions(settings, calls, seconds)
+    options.mayBeRefused = mayBeRefused
     let watch = try GatewayWatch(
       AdminClient(address: settings.listen.admin, token: settings.listen.adminToken?.exposed), pid: pid)
     defer { watch.stop() }
@@ -64,19 +82,17 @@ struct LoadCommand: ParsableCommand {
     let signals = StopSignal { generator.stop() }
     let result = generator.run()
     withExtendedLifetime(signals) {}
-    let report = try conclude(result, watch, before, settings, old)
-    print(json ? try Self.encoded(report) : report.table)
-    if !report.failures.isEmpty { throw ExitCode(1) }
+    return try conclude(result, watch, before, settings, old)
   }
 
-  private func loadOptions(_ settings: Settings) throws -> LoadOptions {
+  private func loadOptions(_ settings: Settings, _ calls: Int, _ seconds: Double) throws -> LoadOptions {
     var options = LoadOptions()
     let users = settings.users.filter { !$0.numbers.isEmpty }
     guard users.count >= calls else {
-      throw ValidationError("\(config) has \(users.count) users with a number, \(calls) are needed")
+      throw ValidationError("the configuration has \(users.count) users with a number, \(calls) are needed")
     }
     guard let sip = settings.listen.sipUDP.first, let carrier = settings.trunks.lazy.compactMap(\.uri?.address).first else {
-      throw ValidationError("\(config) needs listen.sip.udp and a trunk with an address in its uri, where the load's carrier listens")
+      throw ValidationError("the configuration needs listen.sip.udp and a trunk with an address, where the load's carrier listens")
     }
     let signer = try TokenSigner(keys: settings.auth.keys())
     let expiry = WallClock.nowMilliseconds() / 1000 + 86_400
@@ -103,7 +119,7 @@ struct LoadCommand: ParsableCommand {
     repeat {
       records = Self.records(settings.records).filter { !old.contains($0.call) }
       after = try watch.metrics()
-      if records.count >= result.asked, LoadReport.unreturned(before, after).isEmpty { break }
+      if records.count >= result.asked - result.refused, LoadReport.unreturned(before, after).isEmpty { break }
       usleep(250_000)
     } while MonotonicClock.now() < end
     var report = LoadReport(result)
@@ -122,7 +138,7 @@ struct LoadCommand: ParsableCommand {
     return text.split(separator: "\n").compactMap { try? decoder.decode(CallRecord.self, from: Data($0.utf8)) }
   }
 
-  private static func encoded(_ report: LoadReport) throws -> String {
+  static func encoded(_ report: some Encodable) throws -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     return String(decoding: try encoder.encode(report), as: UTF8.self)

@@ -7,8 +7,12 @@ struct LoadReport: Codable {
   var run: LoadResult
   var gateway = Gateway()
   var process: GatewayWatch.Figures?
+  /// Packets that did not reach a call or came too late for it, from the trunk and from the app.
+  private var lostByCall: [String: (down: UInt64, up: UInt64)] = [:]
   /// What was not as it should be; empty when the run is good.
   var failures: [String] = []
+
+  private enum CodingKeys: CodingKey { case run, gateway, process, failures }
 
   struct Gateway: Codable {
     var records = 0
@@ -34,7 +38,7 @@ struct LoadReport: Codable {
   /// Gauges that need not be back at once: what a process is, and what is kept for a time after a call on purpose.
   static let changing: Set<String> = [
     "trunkline_call_tombstones", "trunkline_control_delay_seconds", "trunkline_mailbox_high_water",
-    "process_resident_memory_bytes",
+    "trunkline_media_load", "trunkline_media_complexity_ceiling", "process_resident_memory_bytes",
     "process_open_fds", "process_start_time_seconds",
   ]
 
@@ -65,6 +69,8 @@ struct LoadReport: Codable {
   mutating func take(_ records: [CallRecord]) {
     gateway.records = records.count
     for record in records {
+      func lost(_ stream: CallRecord.Stream?) -> UInt64 { (stream?.lost ?? 0) + (stream?.late ?? 0) }
+      lostByCall["\(record.call)"] = (lost(record.fromTrunk), lost(record.fromApp))
       for stream in [record.fromTrunk, record.fromApp].compactMap(\.self) {
         gateway.late += stream.late
         gateway.dropped += stream.dropped
@@ -80,6 +86,15 @@ struct LoadReport: Codable {
       }
       let found = "\(record.end.reason.rawValue) \(record.end.by.rawValue)"
       if found != expected { failures.append("call \(record.call) ended with \(found) instead of \(expected)") }
+    }
+  }
+
+  /// The share of its packets that the call kept which kept least, over both directions and all hops.
+  var worstKept: Double {
+    run.calls.reduce(1) { worst, call in
+      let lost = lostByCall[call.id] ?? (0, 0)
+      func kept(_ sent: UInt64, _ missing: UInt64) -> Double { sent == 0 ? 0 : 1 - min(1, Double(missing) / Double(sent)) }
+      return min(worst, kept(call.sentByTrunk, call.missedByApp + lost.down), kept(call.sentByApp, call.missedByTrunk + lost.up))
     }
   }
 

@@ -92,6 +92,7 @@ extension LoadGenerator {
       checkUp(call)
     case .ended:
       let reason = call.app.call?.reason?.rawValue ?? "?"
+      if reason == "overload", options.mayBeRefused { refuse(call) }
       if call.phase != .ending { fail(call, "ended for the app: \(reason)") }
       call.app.isConnected = false
       checkOver(call)

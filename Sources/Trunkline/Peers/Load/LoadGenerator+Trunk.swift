@@ -30,7 +30,9 @@ extension LoadGenerator {
       if let sdp { settle(call, sdp) }
       checkUp(call)
     case .acknowledged(let leg, _): if let call = byLeg[leg] { checkUp(call) }
-    case .failed(let leg, let code, _, _): if let call = byLeg[leg] { fail(call, "the gateway answered \(code)") }
+    case .failed(let leg, let code, _, _):
+      guard let call = byLeg[leg] else { return }
+      if code == 503, options.mayBeRefused { refuse(call) } else { fail(call, "the gateway answered \(code)") }
     case .byeReceived(let leg, _): if let call = byLeg[leg], call.phase != .ending { fail(call, "ended by the gateway") }
     case .reinviteReceived(let leg, _): feed(.command(.refuseReinvite(leg, code: 488)))
     case .legClosed(let leg): closed(leg)

@@ -44,6 +44,7 @@ public final class LoadGenerator: @unchecked Sendable {
   private var ownLateness = DelayCounts()
   private var network = 0
   private var isStopping = false
+  private var refusals: [Double] = []
   /// Told when all calls are up (`true`) and when they begin to end (`false`); on the loop's thread.
   public var onHold: (@Sendable (Bool) -> Void)?
 
@@ -224,6 +225,13 @@ public final class LoadGenerator: @unchecked Sendable {
     loop.stop()
   }
 
+  /// The gateway has no room for the call: it says so instead of spoiling others.
+  func refuse(_ call: LoadCall) {
+    guard call.phase == .settingUp else { return }
+    call.phase = .over
+    refusals.append(Double((loop.now - call.startedAt).nanoseconds) / 1e6)
+  }
+
   // MARK: figures
 
   private func gather() {
@@ -237,6 +245,10 @@ public final class LoadGenerator: @unchecked Sendable {
       up.addAboveSmallest(trunk.heard.delays)
       if let time = call.setUp {
         result.connected += 1
+        result.calls.append(
+          .init(
+            id: call.app.call.map { "\($0.id)" } ?? "", sentByTrunk: trunk.sent - trunk.withheld, missedByApp: app.heard.lost,
+            sentByApp: app.media.statistics.sentPackets, missedByTrunk: trunk.heard.lost))
         setUps.count(time)
       }
       if call.isSampled { score(call) }
@@ -247,6 +259,8 @@ public final class LoadGenerator: @unchecked Sendable {
     if !times.isEmpty { (result.setUpP50, result.setUpP99) = (times[times.count / 2], times[(times.count * 99) / 100]) }
     (result.ownLatenessP50, result.ownLatenessP99) = (ownLateness.quantile(0.5), ownLateness.quantile(0.99))
     result.ownLatenessMax = ownLateness.quantile(1)
+    refusals.sort()
+    (result.refused, result.refusedAfterP99) = (refusals.count, refusals.isEmpty ? 0 : refusals[refusals.count * 99 / 100])
     result.ownCPUSeconds = Double(MonotonicClock.threadCPU().nanoseconds) / 1e9
   }
 

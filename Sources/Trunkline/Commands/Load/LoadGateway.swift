@@ -1,0 +1,71 @@
+import Configuration
+import Foundation
+import Peers
+
+/// A gateway of a load run's own: `trunkline serve` with a folder, users and ports of its own, bound to one core if there are two.
+final class LoadGateway {
+  let settings: Settings
+  let pid: Int32
+  private let process = Process()
+  private let folder: URL
+
+  /// - Parameters:
+  ///   - calls: users and trunk ports there are.
+  ///   - core: where its threads run; nil anywhere.
+  ///   - relays: the trunk prefers relaying, so that nothing is transcoded.
+  init(calls: Int, core: Int32?, relays: Bool) throws {
+    folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-load-\(UUID().uuidString.prefix(8))")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let file = folder.appendingPathComponent("gateway.yaml")
+    try "0123456789abcdef0123456789abcdef\n".write(to: folder.appendingPathComponent("jwt.key"), atomically: true, encoding: .utf8)
+    try Self.configuration(calls, folder, relays).write(to: file, atomically: true, encoding: .utf8)
+    settings = try SettingsSource.load(file.path)
+    process.executableURL = ChildProcess.binary
+    process.arguments = ["serve", "--config", file.path]
+    process.currentDirectoryURL = folder
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    // A child begins on the core of the thread that starts it.
+    let own = Cores.allowed
+    if let core { Cores.bind(to: [core]) }
+    defer { Cores.bind(to: own) }
+    try process.run()
+    pid = process.processIdentifier
+    let admin = AdminClient(address: settings.listen.admin, token: nil)
+    let deadline = Date(timeIntervalSinceNow: 15)
+    while Date() < deadline, process.isRunning {
+      if let answer = try? admin.request("GET", "/readyz"), answer.status == 200 { return }
+      usleep(50_000)
+    }
+    end()
+    throw LoadFailure(description: "the gateway of the load did not become ready: are its ports (1506x, 18080, 19090) free?")
+  }
+
+  private static func configuration(_ calls: Int, _ folder: URL, _ relays: Bool) -> String {
+    var lines = [
+      "listen: { sip: { udp: 127.0.0.1:15060 }, app: { address: 127.0.0.1:18080 }, admin: 127.0.0.1:19090 }",
+      "media: { addresses: [ 127.0.0.1 ], threads: 1, app_port: 14000, trunk_ports: 41000-\(41_099 + 2 * calls) }",
+      "auth: { jwt: { key_file: \(folder.path)/jwt.key } }",
+      "trunks: [ { name: carrier, peers: [127.0.0.0/8], uri: \"sip:127.0.0.1:15080\"\(relays ? ", prefer: relay" : "") } ]",
+      "users:",
+    ]
+    for number in 1...calls { lines.append("  - { id: user\(number), numbers: [\"+1555\(1_000_000 + number)\"] }") }
+    lines.append("routes: { inbound: [ { trunk: carrier, to: users } ], outbound: [ { prefix: \"+\", trunk: carrier } ] }")
+    lines.append("log: { level: error }")
+    return lines.joined(separator: "\n") + "\n"
+  }
+
+  /// SIGTERM twice, then SIGKILL, by its pid; its folder goes with it.
+  func end() {
+    for _ in 0..<2 where process.isRunning {
+      process.terminate()
+      for _ in 0..<60 where process.isRunning { usleep(50_000) }
+    }
+    if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+    process.waitUntilExit()
+    try? FileManager.default.removeItem(at: folder)
+  }
+}
+
+struct LoadFailure: Error, CustomStringConvertible { let description: String }

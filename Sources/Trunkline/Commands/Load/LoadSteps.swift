@@ -1,0 +1,93 @@
+import Foundation
+import Peers
+
+/// A row of a stepped load: one gateway of its own, N calls.
+struct LoadStep: Codable {
+  var offered = 0
+  var connected = 0
+  /// Refused with 503 or `overload`, and how long that took at p99.
+  var refused = 0
+  var refusedAfterMilliseconds = 0.0
+  /// Of the call that kept least, in percent of its packets, both directions.
+  var keptPercent = 0.0
+  /// p99 of the gateway's ticks (upper bound of the bucket) and of packets beyond the fastest of their call.
+  var tickLatenessMilliseconds = 0.0
+  var packetLatenessMilliseconds = 0.0
+  var ownLatenessMilliseconds = 0.0
+  var cpuPercentPerCall = 0.0
+  /// While the calls were up, and before the first.
+  var residentMegabytes = 0.0, residentBeforeMegabytes = 0.0
+  /// Scored calls that did not hear the speech well.
+  var badlyHeard = 0
+  /// The load could not keep its own time: nothing follows from the step.
+  var isVoid = false
+
+  init(_ report: LoadReport) {
+    let run = report.run
+    (offered, connected, refused) = (run.asked, run.connected, run.refused)
+    refusedAfterMilliseconds = run.refusedAfterP99
+    keptPercent = report.worstKept * 100
+    tickLatenessMilliseconds = report.gateway.tickLatenessP99
+    packetLatenessMilliseconds = max(run.trunkToApp.latenessP99, run.appToTrunk.latenessP99)
+    ownLatenessMilliseconds = run.ownLatenessP99
+    cpuPercentPerCall = report.process?.cpuPercentPerCall ?? 0
+    residentMegabytes = report.process?.residentLastMegabytes ?? 0
+    residentBeforeMegabytes = report.process?.residentBeforeMegabytes ?? 0
+    badlyHeard = run.scores.count { !$0.heardSpeech }
+    isVoid = run.isVoid
+  }
+
+  /// Every call keeps ≥ 99.9 % of its packets and ticks are on time.
+  var isCarried: Bool { connected == offered && keptPercent >= 99.9 && tickLatenessMilliseconds <= 1 }
+
+  static let heading =
+    "offered connected refused   kept %   ticks p99 ms  packets p99 ms  own p99 ms  cpu %/call  memory MB"
+  var line: String {
+    let numbers = [
+      String(format: "%7d %9d %7d %8.2f", offered, connected, refused, keptPercent),
+      String(format: "%14.2f %15.1f %11.1f", tickLatenessMilliseconds, packetLatenessMilliseconds, ownLatenessMilliseconds),
+      String(format: "%11.2f %10.1f", cpuPercentPerCall, residentMegabytes),
+    ]
+    return numbers.joined(separator: " ") + (isVoid ? "  VOID: the load could not keep time" : isCarried ? "" : "  not carried")
+  }
+}
+
+/// What a stepped load comes to.
+struct LoadSteps: Codable {
+  var steps: [LoadStep] = []
+  /// The most calls that were carried by one core, and the CPU and memory of each.
+  var callsPerCore = 0
+  var cpuPercentPerCall = 0.0
+  /// Slope of resident memory over the calls of all steps.
+  var kilobytesPerCall = 0.0
+  /// 1.5 × as many offered as were connected at most: what the admitted kept, and how quickly the others were refused.
+  var overload: LoadStep?
+  /// The gateway ran on a core of its own.
+  var hasOwnCore = false
+
+  mutating func conclude() {
+    let good = steps.filter { $0.isCarried && !$0.isVoid }
+    callsPerCore = good.map(\.connected).max() ?? 0
+    cpuPercentPerCall = good.last?.cpuPercentPerCall ?? 0
+    let points = steps.filter { $0.residentMegabytes > 0 }.map { (Double($0.connected), $0.residentMegabytes * 1024) }
+    let count = Double(points.count)
+    guard count >= 2 else { return }
+    let (x, y) = (points.reduce(0) { $0 + $1.0 } / count, points.reduce(0) { $0 + $1.1 } / count)
+    let square = points.reduce(0) { $0 + ($1.0 - x) * ($1.0 - x) }
+    if square > 0 { kilobytesPerCall = points.reduce(0) { $0 + ($1.0 - x) * ($1.1 - y) } / square }
+  }
+
+  var table: String {
+    var lines = [
+      "calls per core \(callsPerCore)\(hasOwnCore ? "" : " (gateway and load shared their cores)"), "
+        + String(format: "%.2f %% of a core and %.0f KB each", cpuPercentPerCall, kilobytesPerCall)
+    ]
+    if let overload {
+      lines.append(
+        String(
+          format: "%d offered at once: %d admitted, the worst kept %.2f %%; %d refused, p99 after %.1f ms", overload.offered,
+          overload.connected, overload.keptPercent, overload.refused, overload.refusedAfterMilliseconds))
+    }
+    return lines.joined(separator: "\n")
+  }
+}
