@@ -152,7 +152,8 @@ extension Interop {
       let first = try FreePorts.row(20)
       // An idle thread takes one call whatever its limit; a few more may fit once complexity has fallen.
       let gateway = try await GatewayUnderTest([
-        "media: { addresses: [ 127.0.0.1 ], threads: 1, app_port: \(first + 18), trunk_ports: \(first)-\(first + 17), load_limit: 1 }",
+        "media: { addresses: [ 127.0.0.1 ], threads: 1, app_port: \(first + 18), trunk_ports: \(first)-\(first + 17), "
+          + "load_limit: 1 }",
         "timers: { ring: 3s }",
       ])
       let phone = try await Peers.phone(gateway, ["--answer-after", "0.1"])

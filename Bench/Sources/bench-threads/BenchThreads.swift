@@ -13,7 +13,7 @@ import SRTP
       let cores = Cores()
       // On a machine that others use, too, times are those of the scheduler otherwise.
       if bn_hurry(2) != 0 { bench.progress("no permission for real-time scheduling: what else runs here is in the times") }
-      if cores.measured == nil { bench.progress("one core only: generator and media thread share it, times of packets say little") }
+      if cores.measured == nil { bench.progress("one core only: the generator is on it as well, times of packets say little") }
       try RelayRows(bench, cores).run()
       try BridgeRows(bench, cores).run()
       try HandshakeRows(bench, cores).run()

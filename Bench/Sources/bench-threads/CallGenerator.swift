@@ -37,7 +37,7 @@ struct CallGenerator {
     let (countFrom, end) = (begin + Int64(settle * 1e9), begin + Int64((settle + seconds) * 1e9))
     var (step, due, counting) = (0, begin, false)
     while due < end {
-      // Asleep until the step: the kernel stamps what arrives, and whoever sends to a sleeper that waits for it pays for the waking.
+      // Asleep until the step: the kernel stamps what arrives, and who sends to one that waits for it pays for waking it.
       bn_sleep(due)
       let now = bn_monotonic()
       hear(poller, &ready, counting, room)

@@ -43,22 +43,26 @@ final class CallPair {
   /// 20 ms of both. With `stamps` the payloads begin with the time they were sent at.
   func speak(_ material: CallMaterial, _ room: UnsafeMutableRawBufferPointer) {
     let frame = position % material.trunk.count
+    defer {
+      sequence &+= 1
+      timestamp &+= 160
+      position += 1
+    }
     var count = write(room, 0, material.trunk[frame], units: timestamp)
     if material.stamps { stamp(room) }
     if bn_send(trunk, room.baseAddress, count, trunkRemote) == count { sentByTrunk += 1 }
     count = write(room, appPayloadType, material.app[frame], units: timestamp &* (appPayloadType == 0 ? 1 : 6))
     if material.stamps { stamp(room) }
-    if (try? sender?.protect(room, count: &count)) != nil, bn_send(app, room.baseAddress, count, appRemote) == count { sentByApp += 1 }
-    sequence &+= 1
-    timestamp &+= 160
-    position += 1
+    guard (try? sender?.protect(room, count: &count)) != nil else { return }
+    if bn_send(app, room.baseAddress, count, appRemote) == count { sentByApp += 1 }
   }
 
   private func write(_ room: UnsafeMutableRawBufferPointer, _ payloadType: UInt8, _ payload: [UInt8], units: UInt32) -> Int {
     let header = RTPHeader(
       payloadType: payloadType, marker: false, sequence: SequenceNumber(raw: sequence), timestamp: RTPTimestamp(raw: units),
       ssrc: SSRC(raw: 0x1000 + UInt32(trunkPort)))
-    var span = MutableSpan<UInt8>(_unsafeElements: UnsafeMutableRawBufferPointer(rebasing: room[..<12]).bindMemory(to: UInt8.self))
+    let start = UnsafeMutableRawBufferPointer(rebasing: room[..<12])
+    var span = MutableSpan<UInt8>(_unsafeElements: start.bindMemory(to: UInt8.self))
     _ = header.write(into: &span)
     UnsafeMutableRawBufferPointer(rebasing: room[12...]).copyBytes(from: payload)
     return 12 + payload.count
@@ -77,7 +81,8 @@ final class CallPair {
       guard count > 0 else { return }
       guard counting, count > 20, room[0] & 0xc0 == 0x80, !(64...95).contains(room[1] & 0x7f) else { continue }
       if atApp, material.stamps {
-        guard (try? receiver?.unprotect(UnsafeMutableRawBufferPointer(rebasing: room[..<count]), count: &count)) != nil else { continue }
+        let packet = UnsafeMutableRawBufferPointer(rebasing: room[..<count])
+        guard (try? receiver?.unprotect(packet, count: &count)) != nil else { continue }
       }
       let timestamp = UInt32(bigEndian: room.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
       let transit: Int64

@@ -14,7 +14,9 @@ struct HandshakeRows {
   init(_ bench: Bench, _ cores: Cores) { (self.bench, self.cores) = (bench, cores) }
 
   func run() throws {
-    let names = ["handshakes: tick lateness p99 of running calls", "handshakes: completed per second", "handshakes: calls' lateness p99"]
+    let names = [
+      "handshakes: tick lateness p99 of running calls", "handshakes: completed per second", "handshakes: calls' lateness p99",
+    ]
     guard names.contains(where: bench.wants) else { return }
     let seconds = bench.isSmall ? 1.0 : 6.0
     let test = try PlaneUnderTest(cores)
@@ -32,10 +34,12 @@ struct HandshakeRows {
     bench.add(
       BenchRow(
         names[1], unit: "1/s", ours: BenchFigure("ours", completed), goal: .atLeast(Double(Self.perSecond) * 0.95),
-        note: "\(storm.begun) begun, \(storm.failed) given up by the client, dtls-0 used \(fixed(stormy.dtls * 100, 0)) % of the core"))
+        note: "\(storm.begun) begun, \(storm.failed) given up by the client, "
+          + "dtls-0 used \(fixed(stormy.dtls * 100, 0)) % of the core"))
     bench.add(
       BenchRow(
-        names[2], unit: "µs", ours: BenchFigure("ours", stormy.lateness), note: "\(fixed(quiet.lateness, 0)) µs without handshakes"))
+        names[2], unit: "µs", ours: BenchFigure("ours", stormy.lateness),
+        note: "\(fixed(quiet.lateness, 0)) µs without handshakes"))
     test.endCalls()
   }
 

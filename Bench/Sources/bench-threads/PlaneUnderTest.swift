@@ -77,7 +77,9 @@ final class PlaneUnderTest: @unchecked Sendable {
   }
 
   var tickLateness: HistogramSnapshot? {
-    for sample in family("trunkline_media_tick_lateness_seconds") { if case .histogram(let snapshot) = sample.value { return snapshot } }
+    for sample in family("trunkline_media_tick_lateness_seconds") {
+      if case .histogram(let snapshot) = sample.value { return snapshot }
+    }
     return nil
   }
 }

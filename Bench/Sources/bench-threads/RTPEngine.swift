@@ -68,15 +68,17 @@ final class RTPEngine {
       Self.description(pair.appPort, "RTP/SAVP", [coding])
       + "a=crypto:\(crypto.tag) AEAD_AES_128_GCM inline:\(base64(own))\r\n"
     let toCarrier = try ask([
-      "command": "answer", "call-id": "bench\(number)", "from-tag": "a\(number)", "to-tag": "b\(number)", "sdp": app, "ICE": "remove",
-      "replace": ["origin"], "transport-protocol": "RTP/AVP",
+      "command": "answer", "call-id": "bench\(number)", "from-tag": "a\(number)", "to-tag": "b\(number)", "sdp": app,
+      "ICE": "remove", "replace": ["origin"], "transport-protocol": "RTP/AVP",
     ])
     pair.trunkRemote = try Self.lines(toCarrier, number).port
     pair.sender = try SRTPSender(.aeadAES128GCM, Self.master(own))
     pair.receiver = try SRTPReceiver(.aeadAES128GCM, Self.master(crypto.key))
   }
 
-  private static func master(_ octets: [UInt8]) -> SRTPMasterKey { SRTPMasterKey(key: Array(octets[..<16]), salt: Array(octets[16..<28])) }
+  private static func master(_ octets: [UInt8]) -> SRTPMasterKey {
+    SRTPMasterKey(key: Array(octets[..<16]), salt: Array(octets[16..<28]))
+  }
 
   private static func description(_ port: UInt16, _ transport: String, _ codings: [String]) -> String {
     let types = codings.map { String($0.split(separator: " ")[0]) }.joined(separator: " ")
@@ -194,7 +196,9 @@ private func unbase64(_ text: String) -> [UInt8]? {
 
 /// rtpengine with the same generator, the same calls; nil where it is not installed.
 enum Theirs {
-  static func measure(_ bench: Bench, _ cores: Cores, _ calls: Int, transcodes: Bool, _ material: CallMaterial) throws -> Measured? {
+  static func measure(_ bench: Bench, _ cores: Cores, _ calls: Int, transcodes: Bool, _ material: CallMaterial) throws
+    -> Measured?
+  {
     guard RTPEngine.isInstalled else {
       bench.progress("rtpengine is not installed: its column is left out")
       return nil
