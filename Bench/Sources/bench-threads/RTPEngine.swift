@@ -208,11 +208,11 @@ enum Theirs {
     if let cpu = cores.generator { _ = bn_pin(0, cpu) }
     let pairs = try (0..<calls).map { try CallPair($0) }
     for (number, pair) in pairs.enumerated() { try engine.connect(pair, number, transcodes: transcodes) }
-    let seconds = bench.isSmall ? 0.6 : 4.0
+    let seconds = bench.isSmall ? 0.3 : 4.0
     var used = (0.0, 0.0)
     let generator = CallGenerator(calls: pairs, material: material)
     let figures = try generator.run(
-      seconds: seconds, settle: 1, atStart: { used.0 = engine.cpuSeconds }, atEnd: { used.1 = engine.cpuSeconds })
+      seconds: seconds, settle: bench.isSmall ? 0.2 : 1, atStart: { used.0 = engine.cpuSeconds }, atEnd: { used.1 = engine.cpuSeconds })
     let measured = Measured(figures: figures, callsPerCore: Double(calls) * seconds / max(1e-9, used.1 - used.0))
     bench.progress("rtpengine: \(measured.note)")
     return measured
