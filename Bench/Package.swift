@@ -55,5 +55,6 @@ let package = Package(
     bench("codec"),
     bench("quality", [media, "JitterPeers"]),
     bench("threads", [mediaThreads, "CBenchNet"]),
+    bench("load"),
   ],
   swiftLanguageModes: [.v6], cxxLanguageStandard: .cxx20)

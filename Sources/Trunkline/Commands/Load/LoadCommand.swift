@@ -42,7 +42,7 @@ struct LoadCommand: ParsableCommand {
   @Option(help: "The gateway's process, for its memory and CPU.") var pid: Int32?
   @Flag(help: "Prints the figures as JSON; progress goes to standard error.") var json = false
 
-  /// How long after the last call records and gauges may take: DTLS memory is freed 30 s after its handshake.
+  /// How long after the last call records and gauges may take.
   static let afterwards = Duration.seconds(40)
 
   func validate() throws {
@@ -82,7 +82,7 @@ struct LoadCommand: ParsableCommand {
     let signals = StopSignal { generator.stop() }
     let result = generator.run()
     withExtendedLifetime(signals) {}
-    return try conclude(result, watch, before, settings, old)
+    return try conclude(result, watch, before, settings, old, waitsForGauges: !mayBeRefused)
   }
 
   private func loadOptions(_ settings: Settings, _ calls: Int, _ seconds: Double) throws -> LoadOptions {
@@ -111,7 +111,8 @@ struct LoadCommand: ParsableCommand {
 
   /// Waits for records and gauges, then puts all figures together.
   private func conclude(
-    _ result: LoadResult, _ watch: GatewayWatch, _ before: GatewayWatch.Metrics, _ settings: Settings, _ old: Set<CallID>
+    _ result: LoadResult, _ watch: GatewayWatch, _ before: GatewayWatch.Metrics, _ settings: Settings, _ old: Set<CallID>,
+    waitsForGauges: Bool
   ) throws -> LoadReport {
     let end = MonotonicClock.now() + Self.afterwards
     var after = try watch.metrics()
@@ -119,7 +120,7 @@ struct LoadCommand: ParsableCommand {
     repeat {
       records = Self.records(settings.records).filter { !old.contains($0.call) }
       after = try watch.metrics()
-      if records.count >= result.asked - result.refused, LoadReport.unreturned(before, after).isEmpty { break }
+      if records.count >= result.asked - result.refused, !waitsForGauges || LoadReport.unreturned(before, after).isEmpty { break }
       usleep(250_000)
     } while MonotonicClock.now() < end
     var report = LoadReport(result)

@@ -1,0 +1,63 @@
+import BenchKit
+import Foundation
+
+/// `bench-load`: the whole gateway under more and more calls of `trunkline load`, which has a process and cores of its own.
+/// TRUNKLINE_BINARY names the release build; without it the package's own is taken, and left out with a note if it is not there.
+@main struct BenchLoad {
+  nonisolated static func main() {
+    Bench.main("load") { bench in
+      let binary = ProcessInfo.processInfo.environment["TRUNKLINE_BINARY"] ?? ".build/release/trunkline"
+      guard FileManager.default.isExecutableFile(atPath: binary) else {
+        return bench.progress("\(binary) is not there: build it with swift build -c release --product trunkline")
+      }
+      let steps = bench.isSmall ? "2" : "20,60,100,120,140,160,180,200"
+      let result = try run(binary, ["load", "--json", "--steps", steps, "--seconds", bench.isSmall ? "0.5" : "10", "--rate", "20"])
+      rows(result, bench)
+    }
+  }
+
+  private struct Steps: Decodable {
+    struct Step: Decodable {
+      var offered: Int, connected: Int, refused: Int
+      var refusedAfterMilliseconds: Double, keptPercent: Double, tickLatenessMilliseconds: Double
+      var isVoid: Bool
+    }
+    var steps: [Step]
+    var callsPerCore: Int
+    var cpuPercentPerCall: Double, kilobytesPerCall: Double
+    var overload: Step?
+  }
+
+  /// Its standard output, read to the end; progress goes on to ours.
+  private static func run(_ binary: String, _ arguments: [String]) throws -> Steps {
+    let process = Process()
+    let pipe = Pipe()
+    process.executableURL = URL(fileURLWithPath: binary)
+    (process.arguments, process.standardOutput, process.standardInput) = (arguments, pipe, FileHandle.nullDevice)
+    try process.run()
+    let output = pipe.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    guard process.terminationStatus == 0 else { throw BenchError(text: "trunkline load ended with \(process.terminationStatus)") }
+    return try JSONDecoder().decode(Steps.self, from: output)
+  }
+
+  private static func rows(_ result: Steps, _ bench: Bench) {
+    let voids = result.steps.count { $0.isVoid }
+    let note = voids > 0 ? "\(voids) of \(result.steps.count) steps are void: the load could not keep time" : ""
+    bench.add(
+      BenchRow("load: calls that one core carries", unit: "calls", ours: BenchFigure("ours", Double(result.callsPerCore)), note: note))
+    bench.add(BenchRow("load: CPU of a call", unit: "% of a core", ours: BenchFigure("ours", result.cpuPercentPerCall)))
+    bench.add(
+      BenchRow(
+        "load: memory of a call, transcoded", unit: "KB", ours: BenchFigure("ours", result.kilobytesPerCall), goal: .atMost(150),
+        note: "slope of resident memory over all steps"))
+    guard let over = result.overload else { return }
+    bench.add(
+      BenchRow(
+        "load: 1.5 × capacity, kept by the worst admitted call", unit: "%", ours: BenchFigure("ours", over.keptPercent),
+        goal: .atLeast(99.9), note: "\(over.offered) offered, \(over.connected) admitted, \(over.refused) refused"))
+    bench.add(
+      BenchRow(
+        "load: time to a refusal, p99", unit: "ms", ours: BenchFigure("ours", over.refusedAfterMilliseconds), goal: .atMost(100)))
+  }
+}
