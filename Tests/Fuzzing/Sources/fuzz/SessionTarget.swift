@@ -120,9 +120,9 @@ private struct FuzzedCall: ~Copyable {
   }
 
   /// A header that is mostly the next one, with odd numbers, times, types and bits now and then, and any payload.
-  private func packet(_ what: UInt8, _ sequence: inout UInt16, _ timestamp: inout UInt32, _ type: UInt8, _ input: inout FuzzInput)
-    -> [UInt8]
-  {
+  private static func packet(
+    _ what: UInt8, _ sequence: inout UInt16, _ timestamp: inout UInt32, _ type: UInt8, _ input: inout FuzzInput
+  ) -> [UInt8] {
     let odd = what >> 3
     sequence &+= odd & 1 == 0 ? 1 : UInt16(truncatingIfNeeded: input.word())
     timestamp = odd & 2 == 0 ? timestamp &+ 960 : input.word()
@@ -135,14 +135,14 @@ private struct FuzzedCall: ~Copyable {
 
   private mutating func fromTrunk(_ what: UInt8, _ input: inout FuzzInput) {
     let type: UInt8 = [0, 0, 101, 13, input.byte()][Int(input.byte()) % 5]
-    let bytes = packet(what, &sequence.trunk, &timestamp.trunk, type, &input)
+    let bytes = Self.packet(what, &sequence.trunk, &timestamp.trunk, type, &input)
     datagram(bytes, at: .trunk)
   }
 
   private mutating func fromApp(_ what: UInt8, _ input: inout FuzzInput) {
     let type: UInt8 = [111, 111, 110, 126, input.byte()][Int(input.byte()) % 5]
     let isControl = what & 7 == 6 && type & 1 == 0
-    var bytes = packet(what, &sequence.app, &timestamp.app, type, &input)
+    var bytes = Self.packet(what, &sequence.app, &timestamp.app, type, &input)
     if isControl { bytes[1] = 200 + type % 8 }
     room.copyBytes(from: bytes)
     var count = bytes.count
