@@ -10,7 +10,7 @@ import Testing
   @Test func `static payload types need no rtpmap, and a rtpmap goes before them`() {
     let plain = section(["0", "8", "9", "18", "13", "96"], [])
     #expect(plain.audioFormats.map(\.encoding) == ["pcmu", "pcma", "g722", "g729", "cn"])
-    #expect(plain.audioFormats.map(\.codec) == [.pcmu, .pcma, nil, nil, nil])
+    #expect(plain.audioFormats.map(\.codec) == [.pcmu, .pcma, .g722, nil, nil])
     let renamed = section(["0", "96"], [Attribute("rtpmap", "0 PCMA/8000"), Attribute("rtpmap", "96 pcmu/8000/1")])
     #expect(renamed.audioFormats.map(\.codec) == [.pcma, .pcmu])
   }

@@ -184,4 +184,54 @@ import Testing
       #expect(atA.telephoneEventPayloadType == 101 && atB.telephoneEventPayloadType == 101)
     }
   }
+
+  @Test func `comfort noise is taken when the peer has it, and offered again only to it`() throws {
+    var leg = leg()
+    #expect(!leg.makeOffer().contains("CN/8000"))
+    let (sdp, media) = try leg.answer(to: body("m=audio 5000 RTP/AVP 0 13 101\r\na=rtpmap:101 telephone-event/8000\r\n"))
+    #expect(media.comfortNoisePayloadType == 13)
+    #expect(sdp.contains("m=audio 41000 RTP/AVP 0 13 101\r\n") && sdp.contains("a=rtpmap:13 CN/8000\r\n"))
+    #expect(leg.makeOffer().contains("m=audio 41000 RTP/AVP 0 8 13 101\r\n"))
+    var other = self.leg()
+    #expect(try other.answer(to: body(both)).media.comfortNoisePayloadType == nil)
+    let wide = try other.answer(to: body("m=audio 5000 RTP/AVP 0 96\r\na=rtpmap:96 CN/16000\r\n"))
+    #expect(wide.media.comfortNoisePayloadType == nil, "noise of another clock is of no use")
+  }
+
+  @Test(arguments: [
+    ("a=rtcp:5013\r\n", SocketAddress("198.51.100.7:5013")), ("a=rtcp:5013 IN IP4 198.51.100.8\r\n", SocketAddress("198.51.100.8:5013")),
+    ("a=rtcp:0\r\n", nil), ("a=rtcp:5013 IN IP6 ::1\r\n", nil), ("a=rtcp:x\r\n", nil), ("a=rtcp:5013 IN IP4 224.0.0.1\r\n", nil), ("", nil),
+  ])
+  func `the peer may name another place for reports`(line: String, expected: SocketAddress?) throws {
+    var leg = leg()
+    #expect(try leg.answer(to: body("m=audio 5000 RTP/AVP 0\r\n" + line)).media.control == expected)
+  }
+
+  @Test func `the peer may ask for VoIP metrics, in the section or for all`() throws {
+    var leg = leg()
+    #expect(try leg.answer(to: body("m=audio 5000 RTP/AVP 0\r\na=rtcp-xr:pkt-loss-rle voip-metrics\r\n")).media.wantsVoIPMetrics)
+    #expect(try leg.answer(to: body("a=rtcp-xr:voip-metrics\r\nm=audio 5000 RTP/AVP 0\r\n")).media.wantsVoIPMetrics)
+    #expect(try !leg.answer(to: body("m=audio 5000 RTP/AVP 0\r\na=rtcp-xr:rcvr-rtt=all\r\n")).media.wantsVoIPMetrics)
+  }
+
+  @Test func `Opus and G722 are offered in the trunk's order, with telephone-event on each clock`() throws {
+    var leg = leg([.opus, .g722, .pcmu])
+    let offer = leg.makeOffer()
+    #expect(offer.contains("m=audio 41000 RTP/AVP 111 9 0 101 102\r\n"))
+    for line in ["rtpmap:111 opus/48000/2", "rtpmap:9 G722/8000", "rtpmap:101 telephone-event/48000", "rtpmap:102 telephone-event/8000"] {
+      #expect(offer.contains("a=\(line)\r\n"), "\(line)")
+    }
+    #expect(offer.contains("a=fmtp:111 minptime=10;useinbandfec=1;stereo=0\r\n"))
+    let media = try leg.apply(answer: body("m=audio 5000 RTP/AVP 9 102\r\na=rtpmap:102 telephone-event/8000\r\n"))
+    #expect(media.codec == .g722 && media.payloadType == 9 && media.telephoneEventPayloadType == 102)
+    #expect(leg.makeOffer().contains("m=audio 41000 RTP/AVP 9 111 0 102 101\r\n"))
+  }
+
+  @Test func `an offer of Opus is answered under its number`() throws {
+    var leg = leg([.opus, .pcmu])
+    let (sdp, media) = try leg.answer(
+      to: body("m=audio 5000 RTP/AVP 0 107 97\r\na=rtpmap:107 opus/48000/2\r\na=rtpmap:97 telephone-event/48000\r\n"))
+    #expect(media.codec == .opus && media.payloadType == 107 && media.telephoneEventPayloadType == 97)
+    #expect(sdp.contains("m=audio 41000 RTP/AVP 107 97\r\n") && sdp.contains("a=rtpmap:97 telephone-event/48000\r\n"))
+  }
 }

@@ -154,7 +154,20 @@ extension CallRecord.Stream {
       bufferMs: (stream.bufferDelayMilliseconds * 100).rounded() / 100,
       concealedMs: stream.concealedMilliseconds, repairedMs: stream.repairedByFECMilliseconds,
       rttMs: stream.roundTripMilliseconds,
-      mos: stream.meanOpinionScore.map { ($0 * 100).rounded() / 100 })
+      mos: stream.meanOpinionScore.map { ($0 * 100).rounded() / 100 }, bursts: .init(stream),
+      levelDb: stream.speechLevel.map { ($0 * 10).rounded() / 10 }, noiseDb: stream.noiseLevel.map { ($0 * 10).rounded() / 10 })
+  }
+}
+
+extension CallRecord.Bursts {
+  /// Nil where nothing was lost.
+  init?(_ stream: StreamStatistics) {
+    guard stream.burstDensity > 0 || stream.gapDensity > 0 else { return nil }
+    func rounded(_ value: Double, _ scale: Double) -> Double { (value * scale).rounded() / scale }
+    self.init(
+      density: rounded(stream.burstDensity, 1e4), ms: rounded(stream.burstMilliseconds, 10),
+      gapDensity: rounded(stream.gapDensity, 1e5), gapMs: rounded(stream.gapMilliseconds, 10),
+      ratio: rounded(stream.burstRatio, 100))
   }
 }
 

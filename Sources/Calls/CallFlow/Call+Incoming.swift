@@ -66,7 +66,13 @@ extension Call {
     return SecureEndpoint(
       ufrag: turn.random.text(DeviceLeg.ufragLength), password: turn.random.text(DeviceLeg.passwordLength),
       fingerprint: fingerprint,
-      candidates: reservation.appCandidates, ssrc: UInt32(truncatingIfNeeded: turn.random.next()) | 1, codecs: codecs)
+      candidates: reservation.appCandidates, ssrc: UInt32(truncatingIfNeeded: turn.random.next()) | 1, codecs: codecs,
+      opusPlaybackRateHz: mayRelayOpus ? nil : 8_000)
+  }
+
+  /// A relayed Opus stream may be of any bandwidth; all else is telephone band.
+  private var mayRelayOpus: Bool {
+    trunkLeg.media.map { $0.codec == .opus } ?? trunk.codecs.contains(.opus)
   }
 
   func callOffer(_ leg: DeviceLeg, _ turn: Turn) -> CallOffer {

@@ -10,14 +10,14 @@ extension Call {
   /// The trunk leg's media as negotiated, for the media thread.
   mutating func setTrunk(_ media: TrunkMedia, _ turn: inout Turn) {
     trunkLeg.media = media
-    turn.media(
-      .setTrunk(
-        session,
-        TrunkLegParameters(
-          remote: media.remote, encoding: AudioEncoding(media.codec), payloadType: media.payloadType,
-          telephoneEventPayloadType: media.telephoneEventPayloadType, packetTimeMilliseconds: media.packetTimeMilliseconds,
-          sends: media.direction.sends, receives: media.direction.receives, sourcePolicy: trunk.sourcePolicy,
-          mediaPeers: trunk.mediaPeers)))
+    var parameters = TrunkLegParameters(
+      remote: media.remote, encoding: AudioEncoding(media.codec), payloadType: media.payloadType,
+      telephoneEventPayloadType: media.telephoneEventPayloadType, packetTimeMilliseconds: media.packetTimeMilliseconds,
+      sends: media.direction.sends, receives: media.direction.receives, sourcePolicy: trunk.sourcePolicy,
+      mediaPeers: trunk.mediaPeers, comfortNoisePayloadType: media.comfortNoisePayloadType)
+    (parameters.digits, parameters.remoteControl) = (trunk.digits, media.control)
+    parameters.wantsVoIPMetrics = media.wantsVoIPMetrics
+    turn.media(.setTrunk(session, parameters))
   }
 
   /// CANCEL before our 200. `Reason: SIP;cause=200` says that another fork answered (RFC 3326 §2).

@@ -61,6 +61,20 @@ public struct CallRecord: Sendable, Codable, Equatable {
     public var rttMs: Double?
     /// ITU-T G.107 estimate, 1 to 4.5.
     public var mos: Double?
+    /// RFC 3611 §4.7.2: what was lost or came too late inside bursts and between them (0 to 1), and their mean lengths; only
+    /// where something was.
+    public var bursts: Bursts?
+    /// Of speech and of the noise between the words, in dBov.
+    public var levelDb: Double?
+    public var noiseDb: Double?
+  }
+  public struct Bursts: Sendable, Codable, Equatable {
+    public var density: Double
+    public var ms: Double
+    public var gapDensity: Double
+    public var gapMs: Double
+    /// G.107's burst ratio; 1 is random loss.
+    public var ratio: Double
   }
   public struct Codecs: Sendable, Codable, Equatable {
     public var trunk: String?

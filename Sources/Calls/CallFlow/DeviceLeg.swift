@@ -63,11 +63,15 @@ struct DeviceLeg {
     epoch += 1
     if newAssociation || associationEpoch == 0 { (associationEpoch, failure) = (epoch, nil) }
     (describedOn, isReady) = (session, false)
-    return AppLegRemote(
+    var remote = AppLegRemote(
       generation: epoch, ufrag: media.credentials.ufrag, password: media.credentials.password,
       fingerprintAlgorithm: media.fingerprint.algorithm.rawValue, fingerprint: media.fingerprint.bytes,
       encoding: AudioEncoding(media.codec), payloadType: media.payloadType, telephoneEvent48: media.telephoneEvent48,
       telephoneEvent8: media.telephoneEvent8)
+    remote.opus = OpusWishes(
+      takesPauses: !media.opus.refusesDTX, takesRepair: !media.opus.refusesInbandFEC,
+      maximumBitrate: media.opus.maxAverageBitrate)
+    return remote
   }
 
   mutating func nominated(epoch: Int, at now: Instant) {
@@ -129,6 +133,7 @@ extension AudioEncoding {
     case .opus: self = .opus
     case .pcmu: self = .pcmu
     case .pcma: self = .pcma
+    case .g722: self = .g722
     }
   }
 }
@@ -139,6 +144,7 @@ extension AudioCodecName {
     case .opus: self = .opus
     case .pcmu: self = .pcmu
     case .pcma: self = .pcma
+    case .g722: self = .g722
     }
   }
 }

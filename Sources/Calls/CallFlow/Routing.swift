@@ -15,7 +15,7 @@ public struct Routing: Sendable {
     public var numbers = NumberRules()
     /// New calls a second, both directions; nil: no limit of its own.
     public var callsPerSecond: Int?
-    /// In the order of preference: `pcmu`, `pcma`.
+    /// In the order of preference: any of the catalog.
     public var codecs: [AudioEncoding]
     public var sourcePolicy: SourcePolicy
     public var mediaPeers: [IPNetwork]
@@ -31,12 +31,16 @@ public struct Routing: Sendable {
     public var sendsDigitsByInfo: Bool
     /// INVITEs go without an offer; it comes in the 200.
     public var offersLate: Bool
+    /// How digits come with its media and go with it.
+    public var digits: DigitTransport
 
     public init(
       name: String, peer: TrunkPeer? = nil, codecs: [AudioEncoding] = [.pcmu, .pcma], sourcePolicy: SourcePolicy = .signalledIP,
       mediaPeers: [IPNetwork] = [], prefersRelay: Bool = false, maximumCalls: Int? = nil, rules: TrunkRules = TrunkRules(),
-      signalsHold: Bool = false, sendsDigitsByInfo: Bool = false, offersLate: Bool = false
+      signalsHold: Bool = false, sendsDigitsByInfo: Bool = false, offersLate: Bool = false,
+      digits: DigitTransport = .auto
     ) {
+      self.digits = digits
       (self.name, self.peer, self.codecs, self.sourcePolicy) = (name, peer, codecs, sourcePolicy)
       (self.mediaPeers, self.prefersRelay, self.maximumCalls) = (mediaPeers, prefersRelay, maximumCalls)
       (self.rules, self.signalsHold, self.sendsDigitsByInfo) = (rules, signalsHold, sendsDigitsByInfo)

@@ -60,6 +60,7 @@ extension ClientMedia {
       switch media.codec {
       case .pcmu: .pcmu
       case .pcma: .pcma
+      case .g722: .g722
       default: .opus
       }
     if self.encoding != encoding {

@@ -3,13 +3,16 @@
 public struct AudioDecoder: ~Copyable {
   public let encoding: AudioEncoding
   private var opus: OpusDecoder?
+  private var g722: G722Decoder?
   private var concealer: PitchConcealer?
 
   /// Throws only if libopus refuses its parameters.
   public init(encoding: AudioEncoding) throws(OpusError) {
     self.encoding = encoding
     opus = nil
+    g722 = nil
     concealer = nil
+    if encoding == .g722 { g722 = G722Decoder(sampleRateHz: Limits.sampleRateHz) }
     if encoding == .opus { opus = try OpusDecoder() } else { concealer = PitchConcealer() }
   }
 
@@ -24,7 +27,9 @@ public struct AudioDecoder: ~Copyable {
   // HOT
   public mutating func decode(_ payload: Span<UInt8>, into samples: inout MutableSpan<Int16>) -> Int {
     if encoding == .opus { return (try? opus?.decode(payload, into: &samples)) ?? 0 }
-    let count = G711.decode(payload, law: encoding == .pcmu ? .mu : .a, into: &samples)
+    let count =
+      encoding == .g722
+      ? g722?.decode(payload, into: &samples) ?? 0 : G711.decode(payload, law: encoding == .pcmu ? .mu : .a, into: &samples)
     concealer?.received(&samples, count: count)
     return count
   }
@@ -40,6 +45,7 @@ public struct AudioDecoder: ~Copyable {
     let count = min(count, samples.count, Limits.samplesPerPacket)
     guard encoding == .opus else {
       concealer?.conceal(count, into: &samples)
+      g722?.follow(samples.span.extracting(0..<count))
       return count
     }
     return (try? opus?.conceal(count / 20 * 20, into: &samples)) ?? 0
@@ -47,6 +53,7 @@ public struct AudioDecoder: ~Copyable {
 
   public mutating func reset() {
     opus?.reset()
+    g722?.reset()
     concealer?.reset()
   }
 }

@@ -11,6 +11,7 @@ public struct AudioEncoder: ~Copyable {
   /// How the stream follows its receiver; no effect on G.711.
   public private(set) var control: EncoderControl
   private var opus: OpusEncoder?
+  private var g722: G722Encoder?
 
   /// Throws only if libopus refuses its parameters.
   public init(
@@ -19,6 +20,8 @@ public struct AudioEncoder: ~Copyable {
     (self.encoding, self.complexity) = (encoding, complexity)
     control = EncoderControl(bitrate: bitrate, expectedLossPercent: expectedLossPercent, mayRepair: mayRepair)
     opus = nil
+    g722 = nil
+    if encoding == .g722 { g722 = G722Encoder(sampleRateHz: Limits.sampleRateHz) }
     if encoding == .opus {
       opus = try OpusEncoder(bitrate: bitrate, complexity: complexity, expectedLossPercent: expectedLossPercent)
       if !mayRepair { opus?.setRepair(false) }
@@ -32,6 +35,7 @@ public struct AudioEncoder: ~Copyable {
     case .opus: try opus?.encode(samples, into: &payload) ?? 0
     case .pcmu: G711.encode(samples, law: .mu, into: &payload)
     case .pcma: G711.encode(samples, law: .a, into: &payload)
+    case .g722: g722?.encode(samples, into: &payload) ?? 0
     }
   }
 
@@ -55,5 +59,8 @@ public struct AudioEncoder: ~Copyable {
     opus?.setComplexity(min(complexity, ceiling))
   }
 
-  public mutating func reset() { opus?.reset() }
+  public mutating func reset() {
+    opus?.reset()
+    g722?.reset()
+  }
 }

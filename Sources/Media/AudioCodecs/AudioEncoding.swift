@@ -1,10 +1,10 @@
 /// What an audio stream is coded in on one leg.
 public enum AudioEncoding: UInt8, Sendable, CaseIterable {
-  case opus, pcmu, pcma
+  case opus, pcmu, pcma, g722
 
   /// The encoding name of the RTP payload format registry.
   public var name: String { CodecCatalog.row(of: self).name }
-  /// RTP clock rate in Hz: always 48000 for Opus (RFC 7587 §4.1).
+  /// RTP clock rate in Hz: always 48000 for Opus (RFC 7587 §4.1), and 8000 for G.722 by an old mistake (RFC 3551 §4.5.2).
   @inlinable public var clockRateHz: UInt32 { self == .opus ? 48_000 : 8_000 }
 }
 
@@ -40,6 +40,9 @@ public struct CodecCatalog: Sendable {
       encoding: .pcma, name: "PCMA", clockRateHz: 8000, channels: 1, staticPayloadType: 8, formatParameters: nil,
       carriesRepair: false,
       algorithmicDelay: 0),
+    Row(
+      encoding: .g722, name: "G722", clockRateHz: 8000, channels: 1, staticPayloadType: 9, formatParameters: nil,
+      carriesRepair: false, algorithmicDelay: 0),
   ]
 
   public static func row(of encoding: AudioEncoding) -> Row {

@@ -52,32 +52,3 @@ public struct LevelMeter: Sendable {
     return frames == 0 ? -127 : decibels(sum / Double(frames))
   }
 }
-
-/// A volume change that never clicks: the factor moves to its target over one tick. Mute is a target of 0.
-public struct Gain: Sendable {
-  /// In 1/4096; 4096 leaves the samples alone.
-  public private(set) var current: Int32 = 4096
-  public var target: Int32 = 4096
-
-  public init() {}
-  public static let unity: Int32 = 4096
-
-  public var isMuted: Bool {
-    get { target == 0 }
-    set { target = newValue ? 0 : Self.unity }
-  }
-
-  /// Applies the gain in place, saturating.
-  // HOT
-  public mutating func apply(to samples: inout MutableSpan<Int16>) {
-    guard current != Self.unity || target != Self.unity else { return }
-    let count = Int32(clamping: samples.count)
-    let step = (target &- current)
-    for index in 0..<samples.count {
-      let factor = current &+ Int32(clamping: Int64(step) * Int64(index &+ 1) / Int64(max(1, count)))
-      let scaled = (Int64(samples[index]) * Int64(factor)) >> 12
-      samples[index] = Int16(clamping: scaled)
-    }
-    current = target
-  }
-}

@@ -18,8 +18,8 @@ public enum ComfortNoise {
   }
 }
 
-/// White noise at a level, so that a line without speech does not sound dead. Its own generator: the same every time, and about one
-/// instruction per sample; no allocation.
+/// White noise at a level, so that a line without speech does not sound dead. Its own generator: the same every time, and about
+/// one instruction per sample; no allocation.
 public struct NoiseGenerator: Sendable {
   private var state: UInt32 = 0x2545_f491
 

@@ -6,8 +6,11 @@ public struct DigitPacket: Sendable, Equatable {
   /// Set on the first packet of each event only (RFC 4733 §2.5.1.1).
   public var marker: Bool
   /// RTP clock units from the tick's own timestamp back to the event's start: the packet's timestamp is `tick − timestampLag`, so
-  /// all packets of one event carry the same one.
+  /// all packets of one event carry the same one. Beyond 65535 units an event goes on in a new segment (§2.5.1.3), which may
+  /// begin within this tick: then it is negative.
   public var timestampLag: Int
+  /// Samples at 8 kHz since the event began, for those who play it as a tone.
+  public var toneOffset: Int
 }
 
 /// Plays digits as telephone-event (RFC 4733 §2.5), a packet per 20 ms tick:
@@ -41,6 +44,7 @@ public struct DigitSender: Sendable {
   private var phase = Phase.idle
   private var current = Digit()
   private var elapsedTicks = 0
+  private static let segment = 65_535
 
   /// - Parameter clockRateHz: of the telephone-event payload type in use: 8000 or 48000.
   public init(clockRateHz: UInt32 = 8000) {
@@ -115,8 +119,11 @@ public struct DigitSender: Sendable {
     let tickUnits = Int(clockRateHz / 50)
     // A packet covers the event up to the end of its tick (§2.5.1.2); the end repeats the final duration.
     let ticks = isEnd ? Int(current.ticks) : elapsedTicks + 1
+    let before = (ticks * tickUnits - 1) / Self.segment * Self.segment
     let event = TelephoneEvent(
-      event: current.code, isEnd: isEnd, volume: volume, duration: UInt16(clamping: ticks * tickUnits))
-    return DigitPacket(event: event, marker: marker, timestampLag: elapsedTicks * tickUnits)
+      event: current.code, isEnd: isEnd, volume: volume, duration: UInt16(clamping: ticks * tickUnits - before))
+    return DigitPacket(
+      event: event, marker: marker, timestampLag: elapsedTicks * tickUnits - before,
+      toneOffset: elapsedTicks * Limits.samplesPerTick)
   }
 }

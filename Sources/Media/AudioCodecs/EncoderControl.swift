@@ -1,7 +1,7 @@
 import Bytes
 
-/// What an Opus encoder does about its receiver's reports (RFC 3550 §6.4): how much loss its packets are to cover, whether they carry
-/// repair (FEC) at all, and at what bitrate. Follows bad news at once and good news slowly, so that it does not swing.
+/// What an Opus encoder does about its receiver's reports (RFC 3550 §6.4): how much loss its packets are to cover, whether they
+/// carry repair (FEC) at all, and at what bitrate. Follows bad news at once and good news slowly, so that it does not swing.
 ///
 /// | report | effect |
 /// |---|---|

@@ -1,10 +1,10 @@
-/// Tells speech from the pauses between, a tick at a time and ahead of an encoder: what is silence need not be encoded. About 0.2 µs
-/// a tick, no allocation, one stream.
+/// Tells speech from the pauses between, a tick at a time and ahead of an encoder: what is silence need not be encoded. About
+/// 0.2 µs a tick, no allocation, one stream.
 ///
-/// A tick is silence when it is near nothing at all, or when neither its energy nor the energy of its high frequencies (an "s" has
-/// little else) stands out from the least of the last two seconds. Anything at or above −45 dBov is never silence: music, tones and
-/// loud surroundings are what the caller is meant to hear. After speech the verdict stays for a hang-over, so that the end of a word
-/// is whole; whoever leaves silence out looks back two ticks at a beginning, for the same reason.
+/// A tick is silence when it is near nothing at all, or when neither its energy nor the energy of its high frequencies (an "s"
+/// has little else) stands out from the least of the last two seconds. Anything at or above −45 dBov is never silence: music,
+/// tones and loud surroundings are what the caller is meant to hear. After speech the verdict stays for a hang-over, so that
+/// the end of a word is whole; whoever leaves silence out looks back two ticks at a beginning, for the same reason.
 ///
 ///     if detector.isSilence(samples) { … }
 public struct SilenceDetector: Sendable {

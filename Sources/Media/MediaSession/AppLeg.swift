@@ -61,6 +61,8 @@ struct AppLeg: ~Copyable {
   var payloadType: UInt8 = 255
   var telephoneEvent48: UInt8 = 255
   var telephoneEvent8: UInt8 = 255
+  /// What the last audio packet lasted.
+  var packetMilliseconds = Double(Frame.milliseconds)
   var bytesReceived: UInt64 = 0
   var dropped: UInt64 = 0
   var reports = ReportState()

@@ -19,6 +19,12 @@ func insert(
   receiver?.insert(header, payload: Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self)), at: now)
 }
 
+/// How long a payload of G.711 lasts; for Opus, where it would have to be read, a frame. HOT
+@inline(__always)
+func milliseconds(of payload: UnsafeRawBufferPointer, _ encoding: AudioEncoding) -> Double {
+  encoding == .opus ? Double(Frame.milliseconds) : Double(payload.count) / 8
+}
+
 /// Trunk → app: how the winner gets the trunk's audio.
 struct Downlink: ~Copyable {
   /// Packets are forwarded as they come; else they go through the receiver and the encoder.
@@ -31,6 +37,8 @@ struct Downlink: ~Copyable {
   var kept: KeptAudio?
   var event = EventForward()
   var gate = SilenceGate()
+  /// Listens for digits, if the trunk may send tones.
+  var tones: ToneDetector?
   var firstAudioTold = false
 }
 

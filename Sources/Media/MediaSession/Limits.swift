@@ -36,6 +36,8 @@ enum Limits {
   /// Comfort noise in dBov: what a listener takes for a live line, and the most we would make.
   static let quietestNoise = -73.0
   static let loudestNoise = -50.0
+  /// What a jitter buffer may hold at most, for reports: 64 packets of 20 ms.
+  static let bufferMaximumMilliseconds = 1_280.0
   /// Trunk packet times we can send.
   static let packetTimeMilliseconds = 10...60
 }

@@ -74,6 +74,17 @@ public struct StreamStatistics: Sendable, Equatable {
   public var reportedLossFraction: Double?
   /// ITU-T G.107 estimate, 1…4.5; nil without audio.
   public var meanOpinionScore: Double?
+  /// RFC 3611 §4.7.2: the part of packets lost or discarded inside bursts and between them, 0…1, and how long both last on the
+  /// mean.
+  public var burstDensity: Double = 0
+  public var gapDensity: Double = 0
+  public var burstMilliseconds: Double = 0
+  public var gapMilliseconds: Double = 0
+  /// G.107 §7.3: 1 is random loss.
+  public var burstRatio: Double = 1
+  /// Of speech, and of the noise between the words, in dBov; nil where nothing was decoded.
+  public var speechLevel: Double?
+  public var noiseLevel: Double?
   public init() {}
 }
 

@@ -127,7 +127,7 @@ extension MediaSession {
     if isAudio {
       appAudio(header, payload, at: now, into: &output)
     } else if connectedAt != nil {
-      appEvent(header, payload, at: now, into: &output)
+      appEvents(header, payload, at: now, into: &output)
     }
   }
 
@@ -206,8 +206,13 @@ extension MediaSession {
     _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput
   ) {
     if uplink.relays, !uplink.sender.isIdle { return }  // digits take the audio's place
+    legs[winner].packetMilliseconds = milliseconds(of: payload, legs[winner].encoding)
     guard uplink.relays else {
-      if insert(header, payload, into: &uplink.receiver, at: now) == .refused { output.drop(.undecodable) }
+      switch insert(header, payload, into: &uplink.receiver, at: now) {
+      case .late: legs[winner].reception.discarded(header.sequence)
+      case .refused: output.drop(.undecodable)
+      default: break
+      }
       uplink.isPrimed = true
       return
     }
@@ -224,42 +229,64 @@ extension MediaSession {
     if !uplink.firstAudioTold, isAudible(payload, trunk.encoding) { tellFirstAudio(.appToTrunk, at: now, into: &output) }
   }
 
-  /// A telephone-event of the app: a digit for control, and packet by packet to the trunk if it negotiated the format.
-  private mutating func appEvent(
+  /// Telephone-events of the app: digits for control, and packet by packet to the trunk if it takes them.
+  private mutating func appEvents(
     _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput
   ) {
-    guard let event = TelephoneEvent(parsing: Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self))) else {
-      return output.drop(.malformed)
-    }
+    let bytes = Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self))
+    guard TelephoneEvent.count(in: bytes) > 0 else { return output.drop(.malformed) }
     let clock: UInt32 = header.payloadType == legs[winner].telephoneEvent48 ? 48_000 : 8_000
-    if let digit = uplink.digits.receive(event, header.timestamp, clockRateHz: clock, at: now) {
-      tell(digit, from: .appToTrunk, into: &output)
-      // A trunk without the format gets the digit as a tone.
-      if trunk.telephoneEvent == 255 {
-        _ = uplink.sender.enqueue(digit.digit, durationMilliseconds: min(max(digit.durationMilliseconds, 80), 500))
-      }
-    }
     if uplink.relays {
       if trunk.telephoneEvent == 255 { trunk.stream.withhold() }
     } else {
       uplink.receiver?.skip(header, at: now)
     }
-    guard trunk.sends, !isHeld, trunk.telephoneEvent != 255, let destination = trunk.destination else { return }
-    var next = trunk.stream.nextTimestamp
-    if !uplink.relays, !uplink.event.isActive(at: now) { next &+= UInt32(truncatingIfNeeded: uplink.packetizer.clear()) }
-    let isFirst = uplink.event.begin(header.timestamp.raw, isEnd: event.isEnd, next: next, at: now)
-    var stamp: OutgoingStream.Stamp
-    if uplink.relays, clock == 8_000 {
-      stamp = trunk.stream.forward(
-        header.ssrc.raw, sequence: header.sequence.raw, timestamp: header.timestamp.raw, marker: header.marker, units: 0, at: now)
-    } else {
-      stamp = trunk.stream.stamp(units: 0, at: now)
-      stamp.timestamp = uplink.event.timestamp
+    var timestamp = header.timestamp
+    for index in 0..<TelephoneEvent.count(in: bytes) {
+      guard let event = TelephoneEvent(parsing: bytes, at: index) else { return }
+      if let digit = uplink.digits.receive(event, timestamp, clockRateHz: clock, at: now) {
+        tell(digit, from: .appToTrunk, into: &output)
+        // A trunk without the format gets the digit as a tone.
+        if trunk.telephoneEvent == 255 {
+          _ = uplink.sender.enqueue(digit.digit, durationMilliseconds: min(max(digit.durationMilliseconds, 80), 500))
+        }
+      }
+      forwardToTrunk(event, timestamp.raw, clock, index == 0 ? header : nil, payload, at: now, into: &output)
+      timestamp = timestamp.advanced(by: Int(event.duration))
     }
-    stamp.marker = isFirst
-    var scaled = event
-    if clock == 48_000 { scaled.duration = event.duration / 6 }
-    let count = writeEvent(output.packets.room, payloadType: trunk.telephoneEvent, stamp, ssrc: trunk.stream.ssrc, scaled)
+  }
+
+  /// `header` is nil for the further events of a packet, which relaying has sent with the first.
+  private mutating func forwardToTrunk(
+    _ event: TelephoneEvent, _ timestamp: UInt32, _ clock: UInt32, _ header: RTPHeader?, _ payload: UnsafeRawBufferPointer,
+    at now: Instant, into output: inout MediaOutput
+  ) {
+    guard trunk.sends, !isHeld, trunk.telephoneEvent != 255, let destination = trunk.destination else { return }
+    if !uplink.relays, !uplink.event.isActive(at: now) { clearPacketizer() }
+    let (from, to) = (UInt64(clock), UInt64(trunk.stream.unitsPerFrame) &* 50)
+    let (closing, part) = uplink.event.take(
+      event, timestamp: timestamp, next: trunk.stream.nextTimestamp, scale: { $0 &* to / from }, at: now)
+    if uplink.relays, from == to {
+      guard let header, payload.count <= Limits.packetBytes else { return }
+      var stamp = trunk.stream.forward(
+        header.ssrc.raw, sequence: header.sequence.raw, timestamp: header.timestamp.raw, marker: header.marker, units: 0, at: now)
+      stamp.marker = part.marker
+      let count = writeRTP(output.packets.room, payloadType: trunk.telephoneEvent, stamp, ssrc: trunk.stream.ssrc, payload: payload)
+      output.packets.commit(count, to: destination, route: setup.trunkRoute)
+      return trunk.stream.sent(payloadBytes: payload.count, timestamp: stamp.timestamp, at: now)
+    }
+    if let closing { sendEventToTrunk(event, closing, to: destination, at: now, into: &output) }
+    sendEventToTrunk(event, part, to: destination, at: now, into: &output)
+  }
+
+  private mutating func sendEventToTrunk(
+    _ event: TelephoneEvent, _ part: EventForward.Part, to destination: SocketAddress, at now: Instant,
+    into output: inout MediaOutput
+  ) {
+    var stamp = trunk.stream.stamp(units: 0, at: now)
+    (stamp.timestamp, stamp.marker) = (part.timestamp, part.marker)
+    let count = writeEvent(
+      output.packets.room, payloadType: trunk.telephoneEvent, stamp, ssrc: trunk.stream.ssrc, part.applied(to: event))
     output.packets.commit(count, to: destination, route: setup.trunkRoute)
     trunk.stream.sent(payloadBytes: TelephoneEvent.length, timestamp: stamp.timestamp, at: now)
   }

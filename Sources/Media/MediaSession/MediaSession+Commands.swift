@@ -167,6 +167,7 @@ extension MediaSession {
     if trunk.isSet {
       if isDownlinkOpen, !downlink.relays, downlink.receiver == nil { downlink.receiver = makeReceiver(trunk.encoding) }
       if uplink.encoder == nil { uplink.encoder = makeEncoder(trunk.encoding) }
+      if !trunk.detectsTones { downlink.tones = nil } else if downlink.tones == nil { downlink.tones = ToneDetector() }
     }
     guard hasLeg(winner), legs[winner].payloadType != 255 else { return }
     let encoding = legs[winner].encoding

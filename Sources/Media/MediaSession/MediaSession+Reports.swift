@@ -55,7 +55,7 @@ extension MediaSession {
     }
     let count = writeReport(
       stream: trunk.stream, reception: &trunk.reception, cname: cname, goodbye: goodbye, at: now, wallClock: wallClock(now),
-      into: output.packets.room)
+      metrics: trunk.wantsVoIPMetrics ? voipMetrics() : nil, into: output.packets.room)
     output.packets.commit(count, to: destination, route: setup.trunkControlRoute)
   }
 
@@ -75,53 +75,5 @@ extension MediaSession {
   mutating func sendGoodbye(_ index: Int, at now: Instant, into output: inout MediaOutput) {
     guard legs[index].isReady, legs[index].stream.packets > 0 else { return }
     sendAppReport(index, goodbye: true, at: now, into: &output)
-  }
-
-  // MARK: Statistics
-
-  func trunkStatistics(_ out: inout StreamStatistics) {
-    (out.packets, out.bytes, out.lost) = (trunk.reception.received, trunk.bytesReceived, trunk.reception.lost)
-    (out.reordered, out.jitterMilliseconds) = (trunk.reception.reordered, trunk.reception.jitterMilliseconds)
-    (out.dropped, out.roundTripMilliseconds) = (trunk.dropped, trunk.reports.roundTripMilliseconds)
-    out.reportedLossFraction = trunk.reports.reportedLossFraction
-    if let counts = counts(of: downlink.receiver) { take(counts, into: &out) }
-    out.meanOpinionScore = opinion(out, trunk.encoding, otherRoundTrip: nil)
-  }
-
-  func appStatistics(_ out: inout StreamStatistics, _ leg: borrowing AppLeg) {
-    (out.packets, out.bytes, out.lost) = (leg.reception.received, leg.bytesReceived, leg.reception.lost)
-    (out.reordered, out.jitterMilliseconds) = (leg.reception.reordered, leg.reception.jitterMilliseconds)
-    (out.dropped, out.roundTripMilliseconds) = (leg.dropped, leg.reports.roundTripMilliseconds)
-    out.reportedLossFraction = leg.reports.reportedLossFraction
-    if let counts = counts(of: uplink.receiver) { take(counts, into: &out) }
-    out.meanOpinionScore = opinion(out, leg.encoding, otherRoundTrip: nil)
-  }
-
-  private func counts(of receiver: borrowing AudioReceiver?) -> AudioReceiverStatistics? {
-    switch receiver {
-    case .some(let receiver): receiver.statistics
-    case nil: nil
-    }
-  }
-
-  private func take(_ counts: AudioReceiverStatistics, into out: inout StreamStatistics) {
-    (out.late, out.duplicate) = (counts.packets.late, counts.packets.duplicate)
-    out.concealedMilliseconds = counts.concealedSamples / 8
-    out.repairedByFECMilliseconds = counts.repairedSamples / 8
-    out.bufferDelayMilliseconds = counts.meanDelayMilliseconds
-  }
-
-  /// G.107 for what was received: loss that was not repaired, half the round trip, the buffer and the codec's own delay.
-  private func opinion(_ stream: StreamStatistics, _ encoding: AudioEncoding, otherRoundTrip: Double?) -> Double? {
-    guard stream.packets > 0 else { return nil }
-    let expected = Double(stream.packets + stream.lost) * Double(Frame.milliseconds)
-    let missing = max(
-      Double(stream.concealedMilliseconds),
-      Double(stream.lost + stream.late) * Double(Frame.milliseconds)
-        - Double(stream.repairedByFECMilliseconds))
-    let delay = stream.bufferDelayMilliseconds + (stream.roundTripMilliseconds ?? 0) / 2 + (encoding == .opus ? 26.5 : 20)
-    return OpinionScore(
-      codec: encoding == .opus ? .opus : .g711, lossFraction: max(0, missing) / max(1, expected), oneWayDelayMilliseconds: delay
-    ).mean
   }
 }

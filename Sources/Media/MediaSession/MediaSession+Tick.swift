@@ -26,6 +26,7 @@ extension MediaSession {
     guard isDownlinkOpen, hasLeg(winner), legs[winner].isReady else { return }
     var hasAudio = false
     if !isHeld { hasAudio = pull(&downlink.receiver, into: frame, at: now) }
+    if downlink.tones != nil { hearTones(frame, hasAudio ? Frame.samples : 0, at: now, into: &output) }
     if downlink.kept != nil { hasAudio = throughKeptDownlink(hasAudio, at: now) }
     guard !isHeld, downlink.kept == nil || hasAudio, !downlink.event.isActive(at: now) else { return skipDownlink() }
     switch judgeDownlink(hasAudio) {
@@ -163,8 +164,7 @@ extension MediaSession {
     silence()
     guard let digit = uplink.sender.tick() else { return sendFrame(frame, to: destination, at: now, into: &output) }
     guard trunk.telephoneEvent != 255 else {
-      let lag = digit.timestampLag * 8_000 / Int(uplink.sender.clockRateHz)
-      if !digit.event.isEnd { writeTone(digit.event.event, at: lag, into: frame) }
+      if !digit.event.isEnd { writeTone(digit.event.event, at: digit.toneOffset, into: frame) }
       return sendFrame(frame, to: destination, at: now, into: &output)
     }
     if digit.marker { clearPacketizer() }

@@ -20,7 +20,7 @@ extension MediaSession {
       trunk.dropped &+= 1
       return output.drop(.overBudget)
     }
-    let isEvent = header.payloadType == trunk.telephoneEvent
+    let isEvent = header.payloadType == trunk.incomingEvent
     let verdict = trunk.reception.receive(header, at: now, measuresJitter: !isEvent)
     trunk.bytesReceived &+= UInt64(header.payloadLength)
     trunk.lastReceived = now
@@ -39,7 +39,7 @@ extension MediaSession {
     if header.payloadType == trunk.payloadType {
       trunkAudio(header, payload, at: now, into: &output)
     } else if isEvent {
-      trunkEvent(header, payload, at: now, into: &output)
+      trunkEvents(header, payload, at: now, into: &output)
     } else if header.payloadType != 13 {  // comfort noise (RFC 3389) is silence
       trunk.dropped &+= 1
       output.drop(.unknownPayloadType)
@@ -78,11 +78,17 @@ extension MediaSession {
     let legs = legs  // docs/decisions/0081
     guard isDownlinkOpen, hasLeg(winner) else { return }
     guard !isHeld else { return }
+    trunk.packetMilliseconds = milliseconds(of: payload, trunk.encoding)
     guard downlink.relays else {
-      if insert(header, payload, into: &downlink.receiver, at: now) == .refused { output.drop(.undecodable) }
+      switch insert(header, payload, into: &downlink.receiver, at: now) {
+      case .late: trunk.reception.discarded(header.sequence)
+      case .refused: output.drop(.undecodable)
+      default: break
+      }
       downlink.isPrimed = true
       return
     }
+    hearRelayed(payload, at: now, into: &output)
     guard legs[winner].isReady, payload.count <= Limits.packetBytes else { return output.drop(.tooLarge) }
     let units = trunk.encoding == .opus ? 960 : UInt32(truncatingIfNeeded: payload.count)
     let stamp = legs[winner].stream.forward(
@@ -94,40 +100,84 @@ extension MediaSession {
     if !downlink.firstAudioTold, isAudible(payload, trunk.encoding) { tellFirstAudio(.trunkToApp, at: now, into: &output) }
   }
 
-  /// A telephone-event of the trunk: a digit for control and, if the app negotiated it, packet by packet to the app.
-  private mutating func trunkEvent(
+  /// A relayed payload that is listened to: for digits, and now and then for the level.
+  private mutating func hearRelayed(_ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput) {
+    guard trunk.encoding == .pcmu || trunk.encoding == .pcma else { return }
+    guard downlink.tones != nil || trunk.reception.received & 7 == 0 else { return }
+    let scratch = frame + Frame.samples
+    var start = 0
+    while start &+ Frame.samples / 2 <= payload.count {
+      let piece = UnsafeRawBufferPointer(rebasing: payload[start..<min(payload.count, start &+ Frame.samples)])
+      var samples = MutableSpan<Int16>(_unsafeStart: scratch, count: Frame.samples)
+      let octets = Span<UInt8>(_unsafeElements: piece.bindMemory(to: UInt8.self))
+      let count = G711.decode(octets, law: trunk.encoding == .pcma ? .a : .mu, into: &samples)
+      hearTones(scratch, count, at: now, into: &output)
+      if trunk.reception.received & 7 == 0, count == Frame.samples { downlink.gate.measure(scratch) }
+      start &+= Frame.samples
+    }
+  }
+
+  /// Digits that the trunk sends as tones (`count` 0: it sends nothing). HOT
+  mutating func hearTones(
+    _ samples: UnsafePointer<Int16>, _ count: Int, at now: Instant, into output: inout MediaOutput
+  ) {
+    let heard = count == 0 ? downlink.tones?.absent() : downlink.tones?.hear(Span(_unsafeStart: samples, count: count))
+    if let digit = heard ?? nil, connectedAt != nil { tell(digit, from: .trunkToApp, into: &output) }
+  }
+
+  /// Telephone-events of the trunk: digits for control and, if the app negotiated them, packet by packet to the app.
+  private mutating func trunkEvents(
     _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput
   ) {
-    let legs = legs  // docs/decisions/0081
-    guard let event = TelephoneEvent(parsing: Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self))) else {
-      return output.drop(.malformed)
-    }
-    if let digit = trunk.digits.receive(event, timestamp: header.timestamp, at: now), connectedAt != nil {
-      tell(digit, from: .trunkToApp, into: &output)
-    }
+    let bytes = Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self))
+    guard TelephoneEvent.count(in: bytes) > 0 else { return output.drop(.malformed) }
     if !downlink.relays { downlink.receiver?.skip(header, at: now) }
+    var timestamp = header.timestamp
+    for index in 0..<TelephoneEvent.count(in: bytes) {
+      guard let event = TelephoneEvent(parsing: bytes, at: index) else { return }
+      if let digit = trunk.digits.receive(event, timestamp: timestamp, at: now), connectedAt != nil {
+        tell(digit, from: .trunkToApp, into: &output)
+      }
+      forwardToApp(event, timestamp.raw, index == 0 ? header : nil, payload, at: now, into: &output)
+      timestamp = timestamp.advanced(by: Int(event.duration))
+    }
+  }
+
+  /// `header` is nil for the further events of a packet, which relaying has sent with the first.
+  private mutating func forwardToApp(
+    _ event: TelephoneEvent, _ timestamp: UInt32, _ header: RTPHeader?, _ payload: UnsafeRawBufferPointer, at now: Instant,
+    into output: inout MediaOutput
+  ) {
+    let legs = legs  // docs/decisions/0081
     guard isDownlinkOpen, !isHeld, downlink.kept == nil, hasLeg(winner), legs[winner].isReady else { return }
     let payloadType = legs[winner].telephoneEventOnAudioClock
     guard payloadType != 255 else {
-      if downlink.relays { legs[winner].stream.withhold() }
+      if downlink.relays, header != nil { legs[winner].stream.withhold() }
       return
     }
-    let scale = legs[winner].encoding == .opus ? 6 : 1
-    let isFirst = downlink.event.begin(
-      header.timestamp.raw, isEnd: event.isEnd, next: legs[winner].stream.nextTimestamp, at: now)
-    var stamp: OutgoingStream.Stamp
+    let scale: UInt64 = legs[winner].stream.unitsPerFrame == 960 && trunk.stream.unitsPerFrame == 160 ? 6 : 1
+    let (closing, part) = downlink.event.take(
+      event, timestamp: timestamp, next: legs[winner].stream.nextTimestamp, scale: { $0 &* scale }, at: now)
     if downlink.relays {
-      stamp = legs[winner].stream.forward(
+      guard let header, payload.count <= Limits.packetBytes else { return }
+      var stamp = legs[winner].stream.forward(
         header.ssrc.raw, sequence: header.sequence.raw, timestamp: header.timestamp.raw, marker: header.marker, units: 0, at: now)
-    } else {
-      stamp = legs[winner].stream.stamp(units: 0, at: now)
-      stamp.timestamp = downlink.event.timestamp
+      stamp.marker = part.marker
+      let count = writeRTP(
+        output.packets.room, payloadType: payloadType, stamp, ssrc: legs[winner].stream.ssrc, payload: payload)
+      return sendToApp(winner, count, payloadBytes: payload.count, timestamp: stamp.timestamp, at: now, into: &output)
     }
-    stamp.marker = isFirst
-    var scaled = event
-    scaled.duration = UInt16(clamping: Int(event.duration) * scale)
-    let room = output.packets.room
-    let count = writeEvent(room, payloadType: payloadType, stamp, ssrc: legs[winner].stream.ssrc, scaled)
+    if let closing { sendEventToApp(event, closing, payloadType, at: now, into: &output) }
+    sendEventToApp(event, part, payloadType, at: now, into: &output)
+  }
+
+  private mutating func sendEventToApp(
+    _ event: TelephoneEvent, _ part: EventForward.Part, _ payloadType: UInt8, at now: Instant, into output: inout MediaOutput
+  ) {
+    var stamp = legs[winner].stream.stamp(units: 0, at: now)
+    (stamp.timestamp, stamp.marker) = (part.timestamp, part.marker)
+    let count = writeEvent(
+      output.packets.room, payloadType: payloadType, stamp, ssrc: legs[winner].stream.ssrc, part.applied(to: event))
     sendToApp(winner, count, payloadBytes: TelephoneEvent.length, timestamp: stamp.timestamp, at: now, into: &output)
   }
 
@@ -152,5 +202,7 @@ func isAudible(_ payload: UnsafeRawBufferPointer, _ encoding: AudioEncoding) -> 
   // The exponent bits: µ-law is sent inverted, A-law with every other bit inverted (G.711 tables 1 and 2).
   case .pcmu: payload.contains { ~$0 & 0x70 >= 0x20 }
   case .pcma: payload.contains { ($0 ^ 0x55) & 0x70 >= 0x20 }
+  // The scale of its codes is in the decoder; talk is taken as soon as they vary.
+  case .g722: payload.contains { $0 != payload[0] }
   }
 }

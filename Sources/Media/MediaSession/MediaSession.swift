@@ -97,8 +97,8 @@ public struct MediaSession: ~Copyable {
     return step == 0 ? nil : (current &+ step &+ 20) % 20
   }
 
-  /// The most Opus complexity that this session's thread has time for, 0…10; it holds from the next frame on, also for encoders made
-  /// later, until it is set again. Costs nothing when it has not changed; the configured complexity is never exceeded.
+  /// The most Opus complexity that this session's thread has time for, 0…10; it holds from the next frame on, also for encoders
+  /// made later, until it is set again. Costs nothing when it has not changed; the configured complexity is never exceeded.
   public mutating func limitComplexity(to ceiling: Int) {
     guard ceiling != complexityCeiling else { return }
     complexityCeiling = ceiling

@@ -36,8 +36,8 @@ struct OutgoingStream {
     unitsPerFrame = clockRateHz / 50
   }
 
-  /// The numbers of a packet we made ourselves, `units` long (0 for a telephone-event, which has its own timestamp). A packet that
-  /// only describes a pause does not start a talkspurt.
+  /// The numbers of a packet we made ourselves, `units` long (0 for a telephone-event, which has its own timestamp). A packet
+  /// that only describes a pause does not start a talkspurt.
   mutating func stamp(units: UInt32, startsTalk: Bool = true, at now: Instant) -> Stamp {
     maps = false
     let stamp = Stamp(sequence: nextSequence, timestamp: nextTimestamp, marker: markerPending && startsTalk)

@@ -61,7 +61,7 @@ struct ReportState {
 /// Writes an SR (or, when nothing was sent, an RR) with SDES, and BYE at the end, into `room`; the octets written.
 func writeReport(
   stream: OutgoingStream, reception: inout ReceiverStatistics, cname: [UInt8], goodbye: Bool, at now: Instant,
-  wallClock: NTPTimestamp,
+  wallClock: NTPTimestamp, metrics: VoIPMetrics? = nil,
   into room: UnsafeMutableRawBufferPointer
 ) -> Int {
   let bytes = room.bindMemory(to: UInt8.self)
@@ -78,6 +78,7 @@ func writeReport(
   guard writer.report(from: source, sender: sender, block: reception.report(at: now), into: &datagram),
     writer.description(of: source, cname: cname.span, into: &datagram)
   else { return 0 }
+  if let metrics, let about = reception.source { _ = writer.voipMetrics(metrics, from: source, about: about, into: &datagram) }
   if goodbye { _ = writer.goodbye(from: source, into: &datagram) }
   return writer.count
 }

@@ -1,7 +1,7 @@
 import AudioCodecs
 
-/// Leaves silence out of an outgoing stream (RFC 3551 §4.1): frames of a pause are not sent, a refresh is, and at the beginning of
-/// speech the two frames before it go first, so that the first sound is whole.
+/// Leaves silence out of an outgoing stream (RFC 3551 §4.1): frames of a pause are not sent, a refresh is, and at the beginning
+/// of speech the two frames before it go first, so that the first sound is whole.
 ///
 /// | state | frame | step |
 /// |---|---|---|
@@ -42,6 +42,11 @@ struct SilenceGate: ~Copyable {
       return .send(lookBack: pausing == 0 ? 0 : unsent)
     }
     return pause(frame)
+  }
+
+  /// Takes a frame of a relayed stream into the levels. HOT
+  mutating func measure(_ frame: UnsafePointer<Int16>) {
+    _ = detector.isSilence(Span(_unsafeStart: frame, count: Frame.samples))
   }
 
   /// The frame is made-up noise because nothing comes in: a pause, whatever the detector would say.

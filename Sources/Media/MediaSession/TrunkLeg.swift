@@ -7,7 +7,13 @@ struct TrunkLeg: ~Copyable {
   private(set) var isSet = false
   private(set) var encoding = AudioEncoding.pcmu
   private(set) var payloadType: UInt8 = 255
+  /// Of telephone-events that come in, and that go out: 255 there where digits go as tones.
+  private(set) var incomingEvent: UInt8 = 255
   private(set) var telephoneEvent: UInt8 = 255
+  /// Digits are listened for in the audio.
+  private(set) var detectsTones = false
+  private(set) var wantsVoIPMetrics = false
+  private var remoteControl: SocketAddress?
   private(set) var comfortNoise: UInt8 = 255
   private(set) var packetTimeMilliseconds = 20
   private(set) var sends = false
@@ -20,6 +26,8 @@ struct TrunkLeg: ~Copyable {
   var digits = DigitReceiver(clockRateHz: 8_000)
   var reports = ReportState()
   var budget = PacketBudget()
+  /// What the last audio packet lasted.
+  var packetMilliseconds = Double(Frame.milliseconds)
   var bytesReceived: UInt64 = 0
   var dropped: UInt64 = 0
   var lastReceived: Instant?
@@ -37,7 +45,10 @@ struct TrunkLeg: ~Copyable {
       stream.unitsPerFrame = parameters.encoding.clockRateHz / 50
     }
     (isSet, encoding, payloadType) = (true, parameters.encoding, parameters.payloadType)
-    telephoneEvent = parameters.telephoneEventPayloadType ?? 255
+    incomingEvent = parameters.telephoneEventPayloadType ?? 255
+    telephoneEvent = parameters.digits == .inband ? 255 : incomingEvent
+    detectsTones = parameters.digits == .inband || (parameters.digits == .auto && incomingEvent == 255)
+    (wantsVoIPMetrics, remoteControl) = (parameters.wantsVoIPMetrics, parameters.remoteControl)
     comfortNoise = parameters.comfortNoisePayloadType ?? 255
     let range = Limits.packetTimeMilliseconds
     packetTimeMilliseconds = min(max(parameters.packetTimeMilliseconds, range.lowerBound), range.upperBound)
@@ -53,25 +64,6 @@ struct TrunkLeg: ~Copyable {
 
   /// Where RTP goes; nil before the leg is set.
   var destination: SocketAddress? { source?.destination }
-  /// RTCP goes one port higher (RFC 3550 §11).
-  var controlDestination: SocketAddress? { destination.map { SocketAddress($0.ip, $0.port &+ 1) } }
-}
-
-/// Which outgoing timestamp a forwarded telephone-event keeps for all its packets (RFC 4733 §2.5.1.2).
-struct EventForward {
-  private var source: UInt32?
-  private var lastSeen = Instant.zero
-  private var ended = true
-  private(set) var timestamp: UInt32 = 0
-
-  /// While true the audio of the stream is withheld.
-  func isActive(at now: Instant) -> Bool { !ended && now - lastSeen < Limits.eventTimeout }
-
-  /// True for the first packet of an event, which then lies at `next` on our clock.
-  mutating func begin(_ timestamp: UInt32, isEnd: Bool, next: UInt32, at now: Instant) -> Bool {
-    let isFirst = source != timestamp
-    if isFirst { (source, self.timestamp) = (timestamp, next) }
-    (lastSeen, ended) = (now, isEnd)
-    return isFirst
-  }
+  /// RTCP goes one port higher (RFC 3550 §11), or to where `a=rtcp` says (RFC 3605).
+  var controlDestination: SocketAddress? { remoteControl ?? destination.map { SocketAddress($0.ip, $0.port &+ 1) } }
 }

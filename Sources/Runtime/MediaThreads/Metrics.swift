@@ -28,6 +28,7 @@ public final class MediaMetrics: Sendable {
   let drops = CounterTable(labelNames: ["reason"])
   let jitterBufferDelay = Histogram(bounds: [0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, 1])
   let jitter = Histogram(bounds: [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5])
+  let legs = LegMetrics()
   let tickLateness = Histogram(bounds: Histogram.tickBounds)
   let ticksLeftOut = Counter()
   let sessions = Gauge()
@@ -83,7 +84,7 @@ public final class MediaMetrics: Sendable {
         .integer($0.ceiling.value)
       },
       thread("trunkline_media_refusing", "1 while a media thread takes no further calls.") { .integer($0.isRefusing.value) },
-    ]
+    ] + legs.families
   }
 
   private func thread(_ name: String, _ help: String, _ value: @escaping @Sendable (ThreadLoad) -> MetricSample.Value)
@@ -112,6 +113,7 @@ public final class MediaMetrics: Sendable {
       jitter.record(a.jitterMilliseconds / 1_000)
       if a.bufferDelayMilliseconds > 0 { jitterBufferDelay.record(a.bufferDelayMilliseconds / 1_000) }
     }
+    legs.record(now)
     add(now.fromTrunk, before.fromTrunk, .trunk)
     add(now.fromApp, before.fromApp, .app)
   }

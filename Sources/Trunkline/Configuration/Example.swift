@@ -1,5 +1,6 @@
 extension Settings {
-  /// What `trunkline config example` prints, and what `serve` without a file starts with. It is valid as it stands, given a `jwt.key`.
+  /// What `trunkline config example` prints, and what `serve` without a file starts with. It is valid as it stands, given a
+  /// `jwt.key`.
   public static let example = """
     # Trunkline configuration. Relative paths start at this file's directory; durations are 500ms, 45s, 1m or 4h.
     # What is commented out shows a default or an option; `trunkline serve --check --config FILE` names every mistake.
@@ -30,7 +31,8 @@ extension Settings {
       - name: carrier
         peers: [ 127.0.0.0/8 ]       # who may send SIP; everyone else gets silence
         uri: "sip:127.0.0.1:5080"    # where calls go out: an address, or a name (NAPTR, SRV, A, AAAA); sips: or ;transport=udp, tcp, tls
-        codecs: [ PCMU, PCMA ]
+        codecs: [ PCMU, PCMA ]       # in the order of preference; also G722 and opus
+        dtmf: auto                   # digits as telephone-event where agreed, else as tones; or rfc4733, inband, info: one of them only
         # auth: { username: u, password_file: p }
         rtp_source: signalled_ip     # symmetric: send to where RTP comes from; strict: the signalled address and port only
         # media_peers: [ 192.0.2.0/24 ]

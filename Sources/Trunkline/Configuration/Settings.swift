@@ -1,7 +1,8 @@
 public import Bytes
 public import JSONWebToken
 
-/// Everything a gateway is told, checked: a value of this type can be served. Made by `ConfigurationFile`; names follow the file's keys.
+/// Everything a gateway is told, checked: a value of this type can be served. Made by `ConfigurationFile`; names follow the
+/// file's keys.
 public struct Settings: Sendable, Equatable {
   public var listen = Listen()
   public var dns = DNS()
@@ -92,7 +93,7 @@ public struct Settings: Sendable, Equatable {
   }
 
   public struct Trunk: Sendable, Equatable {
-    public enum Codec: String, Sendable, CaseIterable { case PCMU, PCMA }
+    public enum Codec: String, Sendable, CaseIterable { case PCMU, PCMA, G722, opus }
     public enum RTPSource: String, Sendable, CaseIterable { case signalledIP = "signalled_ip", symmetric, strict }
 
     public var name: String

@@ -5,7 +5,7 @@ extension Settings.Trunk {
   public struct Calls: Sendable, Equatable {
     public enum Reliability: String, Sendable, CaseIterable { case off, supported, required }
     public enum Hold: String, Sendable, CaseIterable { case local, signal }
-    public enum Digits: String, Sendable, CaseIterable { case rfc4733, info }
+    public enum Digits: String, Sendable, CaseIterable { case auto, rfc4733, inband, info }
     public enum Redirects: String, Sendable, CaseIterable { case refuse, follow }
 
     /// `reliable`: provisional responses of RFC 3262.
@@ -16,8 +16,8 @@ extension Settings.Trunk {
     public var sessionMinimum = 90
     /// `hold`: an app's hold stays here, or is a re-INVITE.
     public var hold = Hold.local
-    /// `dtmf`: how digits go to the trunk.
-    public var digits = Digits.rfc4733
+    /// `dtmf`: how digits come from the trunk and go to it; `auto` is telephone-event where negotiated, else tones.
+    public var digits = Digits.auto
     /// `redirects`: a 3xx ends the call, or is followed within the trunk's own hosts.
     public var redirects = Redirects.refuse
     /// `redirect_hosts`: further hosts of the trunk that a 3xx may name.

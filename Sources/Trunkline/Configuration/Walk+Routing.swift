@@ -24,7 +24,7 @@ extension Walk {
     out.uri = trunk.value("uri", "a SIP URI such as sip:192.0.2.1:5060;transport=tcp", { $0 }).flatMap { trunkURI($0, path + ".uri") }
     reach(trunk, &out)
     if trunk.has("codecs") {
-      out.codecs = trunk.list("codecs", limit: 8, "PCMU or PCMA") { .init(rawValue: $0) }
+      out.codecs = trunk.list("codecs", limit: 8, "PCMU, PCMA, G722 or opus") { .init(rawValue: $0) }
       if Set(out.codecs).count != out.codecs.count { problem(path + ".codecs", "names a codec twice") }
       if trunk.items("codecs", limit: 8).isEmpty { problem(path + ".codecs", "is empty") }
     }

@@ -13,6 +13,9 @@ public enum Limits {
   /// Octets of one SDES item or BYE reason.
   public static let descriptionLength = 255
 
+  /// Telephone-events read from one packet; more are ignored.
+  public static let eventsPerPacket = 16
+
   /// RFC 3550 A.1: a jump beyond this is a restart, not loss.
   static let dropout = 3000
   /// RFC 3550 A.1: further back than this is not reordering.

@@ -56,14 +56,14 @@ public struct RTCPWriter: Sendable {
     return true
   }
 
-  private mutating func begin(type: UInt8, items: UInt8, length: Int, into datagram: inout MutableSpan<UInt8>) -> Bool {
+  mutating func begin(type: UInt8, items: UInt8, length: Int, into datagram: inout MutableSpan<UInt8>) -> Bool {
     guard count &+ length <= min(datagram.count, Limits.datagramLength) else { return false }
     let words = UInt32(truncatingIfNeeded: length / 4 &- 1)
     put(UInt32(0x80 | items) << 24 | UInt32(type) << 16 | words, into: &datagram)
     return true
   }
 
-  private mutating func put(_ word: UInt32, into datagram: inout MutableSpan<UInt8>) {
+  mutating func put(_ word: UInt32, into datagram: inout MutableSpan<UInt8>) {
     var bytes = datagram.mutableBytes
     bytes.storeBytes(of: word.bigEndian, toByteOffset: count, as: UInt32.self)
     count &+= 4

@@ -27,6 +27,9 @@ public struct ReceiverStatistics: Sendable {
   /// How often the source changed or jumped.
   public private(set) var restarts: UInt64 = 0
 
+  /// How losses are spread.
+  public private(set) var pattern = LossPattern()
+
   private var maximum = SequenceNumber(raw: 0)
   private var cycles: UInt32 = 0
   private var base: UInt32 = 0
@@ -55,13 +58,21 @@ public struct ReceiverStatistics: Sendable {
       restart(at: header.sequence, source: header.ssrc)
       probation = Limits.minimumSequential &- 1
       maximum = header.sequence
+      pattern.restart()
+      pattern.received(header.sequence)
       measureJitter(header, now, measuresJitter)
       return verdict
     }
     let verdict = validate(header.sequence)
-    if verdict != .outOfRange { measureJitter(header, now, measuresJitter) }
+    guard verdict != .outOfRange else { return verdict }
+    if verdict == .restarted { pattern.restart() }
+    pattern.received(header.sequence)
+    measureJitter(header, now, measuresJitter)
     return verdict
   }
+
+  /// The packet of this number came, but too late to be played.
+  public mutating func discarded(_ sequence: SequenceNumber) { pattern.discarded(sequence) }
 
   /// RFC 3550 A.1 `update_seq`.
   private mutating func validate(_ sequence: SequenceNumber) -> ReceptionVerdict {

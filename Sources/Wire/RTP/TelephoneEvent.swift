@@ -14,12 +14,17 @@
 
   public static let length = 4
 
-  /// Reads the first event block; nil if shorter than four octets. Further blocks (never sent by real peers) are ignored, the
-  /// reserved bit too (§2.3.3: receivers MUST ignore it).
-  public init?(parsing payload: Span<UInt8>) {
-    guard payload.count >= Self.length else { return nil }
+  /// Events in a payload, at most `Limits.eventsPerPacket`. Each after the first begins where the one before it ends (§2.5.1.5).
+  public static func count(in payload: Span<UInt8>) -> Int { min(payload.count / length, Limits.eventsPerPacket) }
+
+  /// Reads the event block `index`; nil if it is not there in full. The reserved bit is ignored (§2.3.3: receivers MUST ignore
+  /// it).
+  public init?(parsing payload: Span<UInt8>, at index: Int = 0) {
+    guard index >= 0, index < Limits.eventsPerPacket, payload.count >= (index &+ 1) &* Self.length else { return nil }
+    let offset = index &* Self.length
     self.init(
-      event: payload[0], isEnd: payload[1] & 0x80 != 0, volume: payload[1] & 0x3f, duration: payload.bytes.bigEndian16(at: 2))
+      event: payload[offset], isEnd: payload[offset &+ 1] & 0x80 != 0, volume: payload[offset &+ 1] & 0x3f,
+      duration: payload.bytes.bigEndian16(at: offset &+ 2))
   }
 
   /// Writes the four octets and returns 4, or nil if they do not fit.

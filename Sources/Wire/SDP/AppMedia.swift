@@ -28,6 +28,9 @@ public struct AppMedia: Hashable, Sendable {
   public struct OpusParameters: Hashable, Sendable {
     public var usesInbandFEC = false
     public var usesDTX = false
+    /// `usedtx=0` and `useinbandfec=0`, written out: not the same as their absence.
+    public var refusesDTX = false
+    public var refusesInbandFEC = false
     public var maxPlaybackRateHz: Int?
     public var maxAverageBitrate: Int?
     public init() {}
@@ -35,6 +38,8 @@ public struct AppMedia: Hashable, Sendable {
     init(_ format: AudioFormat) {
       usesInbandFEC = format.parameter("useinbandfec") == "1"
       usesDTX = format.parameter("usedtx") == "1"
+      refusesDTX = format.parameter("usedtx") == "0"
+      refusesInbandFEC = format.parameter("useinbandfec") == "0"
       maxPlaybackRateHz = format.parameter("maxplaybackrate").flatMap { number($0) }
       maxAverageBitrate = format.parameter("maxaveragebitrate").flatMap { number($0) }
     }

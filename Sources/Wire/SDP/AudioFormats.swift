@@ -5,6 +5,8 @@ public enum AudioCodecName: String, Hashable, Sendable, CaseIterable {
   case opus
   case pcmu = "PCMU"
   case pcma = "PCMA"
+  /// 16 kHz sampling under a clock of 8000 (RFC 3551 §4.5.2).
+  case g722 = "G722"
 
   /// On the wire; always 48000 for Opus, whatever it carries (RFC 7587 §4.1).
   public var clockRateHz: UInt32 { self == .opus ? 48_000 : 8_000 }
@@ -14,6 +16,7 @@ public enum AudioCodecName: String, Hashable, Sendable, CaseIterable {
     case .opus: 111
     case .pcmu: 0
     case .pcma: 8
+    case .g722: 9
     }
   }
   var rtpmap: String { self == .opus ? "opus/48000/2" : "\(rawValue)/8000" }
@@ -34,10 +37,13 @@ public struct AudioFormat: Hashable, Sendable {
     case ("opus", 48_000, 2): .opus
     case ("pcmu", 8_000, 1): .pcmu
     case ("pcma", 8_000, 1): .pcma
+    case ("g722", 8_000, 1): .g722
     default: nil
     }
   }
   public var isTelephoneEvent: Bool { encoding == "telephone-event" && channels == 1 }
+  /// RFC 3389.
+  public var isComfortNoise: Bool { encoding == "cn" && channels == 1 }
 
   /// A `name=value` parameter of the fmtp line; names are compared without case.
   public func parameter(_ name: String) -> String? {
@@ -96,6 +102,32 @@ extension MediaDescription {
     if let most = milliseconds("maxptime"), most >= Limits.packetTimes.lowerBound { value = min(value, most) }
     value -= value % 10
     return Limits.packetTimes.contains(value) ? value : 20
+  }
+}
+
+extension MediaDescription {
+  /// `a=rtcp:port [IN IP4|IP6 address]` (RFC 3605 §2.1), the address from `ip` if it names none; nil without it or with nonsense.
+  func controlAddress(beside ip: IPAddress) -> SocketAddress? {
+    guard let parts = attributes.value("rtcp")?.split(separator: " "), let first = parts.first, let port: UInt16 = number(first),
+      port > 0
+    else { return nil }
+    guard parts.count > 1 else { return SocketAddress(ip, port) }
+    guard parts.count == 4, let own = IPAddress(String(parts[3]))?.unmapped, own.family == ip.family, !own.isMulticast,
+      !own.isUnspecified
+    else { return nil }
+    return SocketAddress(own, port)
+  }
+  var wantsVoIPMetrics: Bool { attributes.asksForVoIPMetrics }
+}
+
+extension SessionDescription {
+  var wantsVoIPMetrics: Bool { attributes.asksForVoIPMetrics }
+}
+
+extension [Attribute] {
+  /// `a=rtcp-xr:… voip-metrics …` (RFC 3611 §5.1).
+  fileprivate var asksForVoIPMetrics: Bool {
+    values("rtcp-xr").contains { $0.split(separator: " ").contains { $0.lowercased() == "voip-metrics" } }
   }
 }
 

@@ -8,6 +8,12 @@ public struct TrunkMedia: Hashable, Sendable {
   public var payloadType: UInt8
   /// telephone-event/8000 (RFC 4733), if both have it.
   public var telephoneEventPayloadType: UInt8?
+  /// CN at the codec's clock rate (RFC 3389), if the peer has it.
+  public var comfortNoisePayloadType: UInt8?
+  /// Where our RTCP goes, if `a=rtcp` says so (RFC 3605); else to the port above RTP's.
+  public var control: SocketAddress?
+  /// `a=rtcp-xr` asks for VoIP metrics (RFC 3611 §5).
+  public var wantsVoIPMetrics = false
   /// What the peer wants to receive.
   public var packetTimeMilliseconds: Int
   /// Ours: `sends` is false while the peer holds us, `receives` is false while it sends nothing.

@@ -60,7 +60,9 @@ public struct TrunkNegotiation: Sendable {
     }
     offered = formats
     offeredDirection = direction
-    return write(formats, event: event, packetTime: 20, direction: direction)
+    // Silence suppression only with a peer that has shown that it knows comfort noise.
+    let events = events(beside: formats, first: event)
+    return write(formats, events: events, noise: settled?.comfortNoisePayloadType, packetTime: 20, direction: direction)
   }
 
   /// Takes the peer's answer to our offer: its first codec that we offered counts. `noOffer` without an offer of ours.
@@ -103,7 +105,8 @@ public struct TrunkNegotiation: Sendable {
     settled = media
     let formats = [OfferedFormat(codec: codec, payloadType: format.payloadType)]
     let sdp = write(
-      formats, event: media.telephoneEventPayloadType, packetTime: media.packetTimeMilliseconds, direction: media.direction)
+      formats, events: media.telephoneEventPayloadType.map { [($0, codec.clockRateHz)] } ?? [], noise: media.comfortNoisePayloadType,
+      packetTime: media.packetTimeMilliseconds, direction: media.direction)
     return (sdp, media)
   }
 
@@ -146,26 +149,49 @@ public struct TrunkNegotiation: Sendable {
     guard held || ip.family == local.ip.unmapped.family else { throw .unusableAddress(connection.text) }
     let theirs = description.direction(of: section)
     let event = formats.first { $0.isTelephoneEvent && $0.clockRateHz == codec.clockRateHz }
-    return TrunkMedia(
+    var media = TrunkMedia(
       remote: SocketAddress(ip, section.port), codec: codec, payloadType: format.payloadType,
       telephoneEventPayloadType: event?.payloadType, packetTimeMilliseconds: section.packetTimeMilliseconds,
       direction: MediaDirection(sends: theirs.receives && !held, receives: theirs.sends))
+    media.comfortNoisePayloadType = formats.first { $0.isComfortNoise && $0.clockRateHz == codec.clockRateHz }?.payloadType
+    media.control = section.controlAddress(beside: ip).flatMap { held ? nil : $0 }
+    media.wantsVoIPMetrics = section.wantsVoIPMetrics || description.wantsVoIPMetrics
+    return media
   }
 
-  private mutating func write(_ formats: [OfferedFormat], event: UInt8?, packetTime: Int, direction: MediaDirection) -> String {
+  /// telephone-event runs on the clock of the audio beside it (RFC 4733 §2.1): one type for each clock of ours.
+  private func events(beside formats: [OfferedFormat], first event: UInt8) -> [(payloadType: UInt8, clock: UInt32)] {
+    guard let clock = formats.first?.codec.clockRateHz else { return [] }
+    let others = Set(formats.map(\.codec.clockRateHz)).subtracting([clock]).sorted()
+    let taken = formats.map(\.payloadType) + [event]
+    let free = (Self.telephoneEvent...127).filter { !taken.contains($0) }
+    return [(event, clock)] + zip(free, others).map { ($0, $1) }
+  }
+
+  private mutating func write(_ formats: [OfferedFormat], events: [(payloadType: UInt8, clock: UInt32)], noise: UInt8?, packetTime: Int, direction: MediaDirection)
+    -> String
+  {
     let media = sections.map { section -> MediaDescription in
       guard case .audio(let transport, let mid) = section else {
         if case .off(let refused) = section { return refused }
         return MediaDescription(kind: "audio", port: 0, transport: Self.plain, formats: ["0"])
       }
-      var attributes = formats.map { Attribute("rtpmap", "\($0.payloadType) \($0.codec.rtpmap)") }
-      let clock = formats.first?.codec.clockRateHz ?? 8_000
-      if let event {
-        attributes += [Attribute("rtpmap", "\(event) telephone-event/\(clock)"), Attribute("fmtp", "\(event) 0-15")]
+      var attributes: [Attribute] = []
+      for format in formats {
+        attributes.append(Attribute("rtpmap", "\(format.payloadType) \(format.codec.rtpmap)"))
+        if format.codec == .opus {
+          attributes.append(Attribute("fmtp", "\(format.payloadType) minptime=10;useinbandfec=1;stereo=0"))
+        }
+      }
+      if let noise { attributes.append(Attribute("rtpmap", "\(noise) CN/8000")) }
+      for (payloadType, clock) in events {
+        attributes += [
+          Attribute("rtpmap", "\(payloadType) telephone-event/\(clock)"), Attribute("fmtp", "\(payloadType) 0-15"),
+        ]
       }
       attributes += [Attribute("ptime", String(packetTime)), Attribute(direction.rawValue)]
       if let mid { attributes.append(Attribute("mid", mid)) }
-      let payloadTypes = formats.map(\.payloadType) + (event.map { [$0] } ?? [])
+      let payloadTypes = formats.map(\.payloadType) + [noise].compactMap { $0 } + events.map(\.payloadType)
       return MediaDescription(
         kind: "audio", port: local.port, transport: transport, formats: payloadTypes.map { String($0) }, attributes: attributes)
     }

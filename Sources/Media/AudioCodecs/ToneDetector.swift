@@ -1,0 +1,254 @@
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// Hears DTMF digits (ITU-T Q.23) in 8 kHz audio, for trunks that send tones instead of telephone-events. Keeps to ITU-T Q.24:
+/// frequencies within 1.5 % + 2 Hz are taken and beyond 3.5 % refused, the high tone may be 6 dB stronger or 10 dB weaker than
+/// the low one, 40 ms of tone are enough and 23 are not, a break of 10 ms is bridged and one of 40 divides two digits.
+///
+/// Every 5 ms the last 20 ms are looked at twice. First the strongest row and column tone are found and their true frequencies
+/// measured from how their phases turn between two halves. Then, if those could be a digit, two sines are fitted by least
+/// squares: when they leave more than 15 % of the energy unexplained it is speech or music, not a digit (talk-off). Four such
+/// looks in a row make a digit.
+///
+/// About 2 µs a tick while nothing loud is heard, 10 during a tone; no allocation after `init`; one stream.
+public struct ToneDetector: ~Copyable {
+  /// 5 ms.
+  private static let hop = 40
+  private static let hops = 4
+  private static let window = hop * hops
+  private static let hitsForDigit = 4
+  /// 35 ms without the tone end a digit.
+  private static let missesForEnd = 7
+  private static let fullScale: Float = 1_073_741_824
+  /// −42 dBov over the window.
+  private static let leastEnergy = fullScale * 6.3e-5 * Float(window)
+  private static let frequencyTolerance: Float = 0.025
+  /// Power ratios high/low: +6 dB and −10 dB.
+  private static let twist: ClosedRange<Float> = 0.1...3.98
+  private static let explained: Float = 0.85
+  private static let frequencies = SIMD8<Float>(697, 770, 852, 941, 1_209, 1_336, 1_477, 1_633)
+  private static let keys: [UInt8] = Array("123A456B789C*0#D".utf8)
+
+  // The last `window` samples, oldest first; freed in deinit.
+  private let samples: UnsafeMutablePointer<Float>
+  /// Turn of each frequency per sample, and per hop.
+  private let stepCos: SIMD8<Float>
+  private let stepSin: SIMD8<Float>
+  private let hopCos: SIMD8<Float>
+  private let hopSin: SIMD8<Float>
+  /// Correlations of the last four hops, the oldest first, each from its own first sample.
+  private var real: (SIMD8<Float>, SIMD8<Float>, SIMD8<Float>, SIMD8<Float>)
+  private var imaginary: (SIMD8<Float>, SIMD8<Float>, SIMD8<Float>, SIMD8<Float>)
+  private var energies = SIMD4<Float>.zero
+
+  private var candidate: UInt8 = 0
+  private var run = 0
+  private var current: UInt8 = 0
+  private var heardHops = 0
+  private var misses = 0
+
+  public init() {
+    samples = .allocate(capacity: Self.window)
+    samples.initialize(repeating: 0, count: Self.window)
+    var (c, s, hc, hs) = (SIMD8<Float>.zero, SIMD8<Float>.zero, SIMD8<Float>.zero, SIMD8<Float>.zero)
+    for index in 0..<8 {
+      let turn = 2 * Double.pi * Double(Self.frequencies[index]) / 8_000
+      (c[index], s[index]) = (Float(cos(turn)), Float(-sin(turn)))
+      (hc[index], hs[index]) = (Float(cos(turn * Double(Self.hop))), Float(-sin(turn * Double(Self.hop))))
+    }
+    (stepCos, stepSin, hopCos, hopSin) = (c, s, hc, hs)
+    real = (.zero, .zero, .zero, .zero)
+    imaginary = (.zero, .zero, .zero, .zero)
+  }
+
+  deinit { samples.deallocate() }
+
+  /// Hears the next samples, a multiple of 40 (a tick: 160; the rest is left out). Returns a digit that has ended.
+  // HOT
+  public mutating func hear(_ input: Span<Int16>) -> ReceivedDigit? {
+    var ended: ReceivedDigit?
+    var start = 0
+    while start &+ Self.hop <= input.count {
+      take(input, from: start)
+      if let digit = judge(look()) { ended = digit }
+      start &+= Self.hop
+    }
+    return ended
+  }
+
+  /// Nothing was received for 20 ms.
+  public mutating func absent() -> ReceivedDigit? {
+    guard current != 0 || run > 0 else { return nil }
+    let silence: InlineArray<160, Int16> = .init(repeating: 0)
+    return hear(silence.span)
+  }
+
+  /// Another source: what was heard is forgotten.
+  public mutating func reset() {
+    (candidate, run, current, heardHops, misses) = (0, 0, 0, 0, 0)
+    energies = .zero
+    real = (.zero, .zero, .zero, .zero)
+    imaginary = (.zero, .zero, .zero, .zero)
+  }
+
+  // MARK: Measuring
+
+  private mutating func take(_ input: Span<Int16>, from start: Int) {
+    samples.update(from: samples + Self.hop, count: Self.window - Self.hop)
+    let last = samples + (Self.window - Self.hop)
+    var (re, im, energy) = (SIMD8<Float>.zero, SIMD8<Float>.zero, Float(0))
+    for index in 0..<Self.hop {
+      let sample = Float(input[start &+ index])
+      last[index] = sample
+      energy += sample * sample
+    }
+    // Nothing loud: the sums of silence are nothing.
+    if energy * Float(Self.hops) > Self.leastEnergy / 8 {
+      var (c, s) = (SIMD8<Float>(repeating: 1), SIMD8<Float>.zero)
+      for index in 0..<Self.hop {
+        let sample = SIMD8<Float>(repeating: last[index])
+        re += sample * c
+        im += sample * s
+        (c, s) = (c * stepCos - s * stepSin, s * stepCos + c * stepSin)
+      }
+    }
+    real = (real.1, real.2, real.3, re)
+    imaginary = (imaginary.1, imaginary.2, imaginary.3, im)
+    energies = SIMD4(energies.y, energies.z, energies.w, energy)
+  }
+
+  /// The digit that fills the window, 0 for none.
+  private func look() -> UInt8 {
+    let energy = energies.sum()
+    guard energy >= Self.leastEnergy else { return 0 }
+    // Two halves, each from its first sample.
+    let (firstRe, firstIm) = join(real.0, imaginary.0, real.1, imaginary.1)
+    let (secondRe, secondIm) = join(real.2, imaginary.2, real.3, imaginary.3)
+    let power = firstRe * firstRe + firstIm * firstIm + secondRe * secondRe + secondIm * secondIm
+    let row = strongest(power.lowHalf)
+    let column = strongest(power.highHalf)
+    guard let low = frequency(row, firstRe, firstIm, secondRe, secondIm),
+      let high = frequency(4 + column, firstRe, firstIm, secondRe, secondIm)
+    else { return 0 }
+    guard let fit = TwoSines(samples, count: Self.window, low: low, high: high) else { return 0 }
+    guard fit.explained >= Self.explained * energy, fit.lowPower > 0, Self.twist.contains(fit.highPower / fit.lowPower) else {
+      return 0
+    }
+    return Self.keys[row * 4 + column]
+  }
+
+  /// The correlation of two hops, the second turned back to the first's beginning.
+  private func join(_ re: SIMD8<Float>, _ im: SIMD8<Float>, _ nextRe: SIMD8<Float>, _ nextIm: SIMD8<Float>)
+    -> (SIMD8<Float>, SIMD8<Float>)
+  {
+    (re + nextRe * hopCos - nextIm * hopSin, im + nextRe * hopSin + nextIm * hopCos)
+  }
+
+  private func strongest(_ power: SIMD4<Float>) -> Int {
+    var best = 0
+    for index in 1..<4 where power[index] > power[best] { best = index }
+    return best
+  }
+
+  /// The true frequency near the nominal one, from the turn between the halves; nil if it is too far off.
+  private func frequency(
+    _ index: Int, _ firstRe: SIMD8<Float>, _ firstIm: SIMD8<Float>, _ secondRe: SIMD8<Float>, _ secondIm: SIMD8<Float>
+  ) -> Float? {
+    // The second half turned back by two hops at the nominal frequency.
+    let (c, s) = (hopCos[index] * hopCos[index] - hopSin[index] * hopSin[index], 2 * hopCos[index] * hopSin[index])
+    let re = secondRe[index] * c - secondIm[index] * s
+    let im = secondRe[index] * s + secondIm[index] * c
+    let turn = atan2f(im * firstRe[index] - re * firstIm[index], re * firstRe[index] + im * firstIm[index])
+    let offset = turn * 8_000 / (2 * .pi * Float(2 * Self.hop))
+    let nominal = Self.frequencies[index]
+    return abs(offset) <= nominal * Self.frequencyTolerance ? nominal + offset : nil
+  }
+
+  // MARK: Deciding
+
+  private mutating func judge(_ hit: UInt8) -> ReceivedDigit? {
+    run = hit == candidate && hit != 0 ? run &+ 1 : (hit == 0 ? 0 : 1)
+    candidate = hit
+    var ended: ReceivedDigit?
+    if current != 0 {
+      if hit == current {
+        heardHops &+= 1 &+ misses
+        misses = 0
+      } else {
+        misses &+= 1
+        if misses >= Self.missesForEnd || run >= Self.hitsForDigit { ended = end() }
+      }
+    }
+    if current == 0, run >= Self.hitsForDigit { (current, heardHops, misses) = (candidate, run, 0) }
+    return ended
+  }
+
+  private mutating func end() -> ReceivedDigit {
+    defer { (current, heardHops, misses) = (0, 0, 0) }
+    // A window counts when four fifths of it are tone: 12 ms more than hops were heard.
+    return ReceivedDigit(digit: current, durationMilliseconds: heardHops &* 5 &+ 12)
+  }
+}
+
+/// Two sines of known frequencies fitted to samples by least squares.
+struct TwoSines {
+  /// Energy of the fit, and mean powers of each sine.
+  let explained: Float
+  let lowPower: Float
+  let highPower: Float
+
+  /// Nil if the two cannot be told apart.
+  init?(_ samples: UnsafePointer<Float>, count: Int, low: Float, high: Float) {
+    let (lowTurn, highTurn) = (2 * Float.pi * low / 8_000, 2 * Float.pi * high / 8_000)
+    let step = SIMD4<Float>(cosf(lowTurn), sinf(lowTurn), cosf(highTurn), sinf(highTurn))
+    // cos and sin of both at the present sample, their products with each other and with the samples.
+    var basis = SIMD4<Float>(1, 0, 1, 0)
+    var (g0, g1, g2, g3) = (SIMD4<Float>.zero, SIMD4<Float>.zero, SIMD4<Float>.zero, SIMD4<Float>.zero)
+    var target = SIMD4<Float>.zero
+    for index in 0..<count {
+      target += basis * samples[index]
+      g0 += basis * basis.x
+      g1 += basis * basis.y
+      g2 += basis * basis.z
+      g3 += basis * basis.w
+      basis = SIMD4(
+        basis.x * step.x - basis.y * step.y, basis.y * step.x + basis.x * step.y, basis.z * step.z - basis.w * step.w,
+        basis.w * step.z + basis.z * step.w)
+    }
+    guard let solution = Self.solve((g0, g1, g2, g3), target) else { return nil }
+    explained = (solution * target).sum()
+    lowPower = (solution.x * solution.x + solution.y * solution.y) / 2
+    highPower = (solution.z * solution.z + solution.w * solution.w) / 2
+  }
+
+  /// Gauss elimination of a positive definite system; nil if it is not.
+  private static func solve(_ rows: (SIMD4<Float>, SIMD4<Float>, SIMD4<Float>, SIMD4<Float>), _ target: SIMD4<Float>)
+    -> SIMD4<Float>?
+  {
+    var (a, b, c, d, t) = (rows.0, rows.1, rows.2, rows.3, target)
+    guard a.x > 1 else { return nil }
+    var f = b.x / a.x
+    (b, t.y) = (b - a * f, t.y - t.x * f)
+    f = c.x / a.x
+    (c, t.z) = (c - a * f, t.z - t.x * f)
+    f = d.x / a.x
+    (d, t.w) = (d - a * f, t.w - t.x * f)
+    guard b.y > 1 else { return nil }
+    f = c.y / b.y
+    (c, t.z) = (c - b * f, t.z - t.y * f)
+    f = d.y / b.y
+    (d, t.w) = (d - b * f, t.w - t.y * f)
+    guard c.z > 1 else { return nil }
+    f = d.z / c.z
+    (d, t.w) = (d - c * f, t.w - t.z * f)
+    guard d.w > 1 else { return nil }
+    let w = t.w / d.w
+    let z = (t.z - c.w * w) / c.z
+    let y = (t.y - b.z * z - b.w * w) / b.y
+    a.x = a.x == 0 ? 1 : a.x
+    return SIMD4((t.x - a.y * y - a.z * z - a.w * w) / a.x, y, z, w)
+  }
+}
