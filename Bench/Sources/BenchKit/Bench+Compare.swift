@@ -92,10 +92,10 @@ extension Bench {
   private func instructions(of work: String, operations: Int) -> Double? {
     guard !isSmall, let counter = InstructionCounter.shared else { return nil }
     let few = max(1, operations / 2)
-    guard let less = counter.count(work, operations: few, bench: self),
-      let more = counter.count(work, operations: few * 3, bench: self), more > less
-    else { return nil }
-    return Double(more - less) / Double(few * 2)
+    guard let counts = counter.counts(work, operations: [few, few * 3], bench: self), counts.count == 2, counts[1] > counts[0] else {
+      return nil
+    }
+    return Double(counts[1] - counts[0]) / Double(few * 2)
   }
 }
 

@@ -25,26 +25,37 @@ struct InstructionCounter: Sendable {
   private static func stripped() -> String {
     let original = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
     let copy = original + "-stripped"
-    _ = run("/usr/bin/env", ["strip", "-S", "-o", copy, original])
+    _ = start("/usr/bin/env", ["strip", "-S", "-o", copy, original]).flatMap(finish)
     return FileManager.default.isExecutableFile(atPath: copy) ? copy : original
   }
 
-  func count(_ work: String, operations: Int, bench: Bench) -> UInt64? {
-    let report = Self.run(
-      valgrind,
-      ["--tool=callgrind", "--callgrind-out-file=/dev/null", "--instr-atstart=no", executable] + bench.arguments + [
-        "--count", work, "--operations", "\(operations)",
-      ])
-    // "==123== Collected : 456"
-    for line in (report ?? "").split(separator: "\n") where line.contains("Collected :") {
+  /// Instructions of `work` run so often, for each count; all at the same time, since what else runs makes no difference to them.
+  func counts(_ work: String, operations: [Int], bench: Bench) -> [UInt64]? {
+    let children = operations.map { operations in
+      Self.start(
+        valgrind,
+        ["--tool=callgrind", "--callgrind-out-file=/dev/null", "--instr-atstart=no", executable] + bench.arguments + [
+          "--count", work, "--operations", "\(operations)",
+        ])
+    }
+    let found = children.map { $0.flatMap(Self.finish).flatMap(Self.collected) }
+    let counts = found.compactMap { $0 }
+    if counts.count < found.count { bench.progress("no instruction count of \(work)") }
+    return counts.count < found.count ? nil : counts
+  }
+
+  /// "==123== Collected : 456"
+  private static func collected(_ report: String) -> UInt64? {
+    for line in report.split(separator: "\n") where line.contains("Collected :") {
       return line.split(separator: " ").last.flatMap { UInt64($0) }
     }
-    bench.progress("no instruction count of \(work)")
     return nil
   }
 
-  /// What the program wrote on standard error; nil if it could not be run or failed.
-  private static func run(_ program: String, _ arguments: [String]) -> String? {
+  private typealias Child = (process: Process, errors: Pipe)
+
+  /// nil if the program could not be run.
+  private static func start(_ program: String, _ arguments: [String]) -> Child? {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: program)
     process.arguments = arguments
@@ -52,8 +63,13 @@ struct InstructionCounter: Sendable {
     process.standardError = pipe
     process.standardOutput = FileHandle.nullDevice
     guard (try? process.run()) != nil else { return nil }
-    let data = pipe.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return process.terminationStatus == 0 ? String(decoding: data, as: UTF8.self) : nil
+    return (process, pipe)
+  }
+
+  /// What the program wrote on standard error; nil if it failed.
+  private static func finish(_ child: Child) -> String? {
+    let data = child.errors.fileHandleForReading.readDataToEndOfFile()
+    child.process.waitUntilExit()
+    return child.process.terminationStatus == 0 ? String(decoding: data, as: UTF8.self) : nil
   }
 }
