@@ -27,10 +27,10 @@ import Foundation
     let pictures = docs.appendingPathComponent("benchmarks")
     try? FileManager.default.removeItem(at: pictures)
     try FileManager.default.createDirectory(at: pictures, withIntermediateDirectories: true)
-    for picture in results.flatMap(\.pictures) {
-      let from = folder.appendingPathComponent(picture.picture)
+    for name in Set(results.flatMap(\.pictures).map(\.picture)) {
+      let from = folder.appendingPathComponent(name)
       guard FileManager.default.fileExists(atPath: from.path) else { continue }
-      try FileManager.default.copyItem(at: from, to: pictures.appendingPathComponent(picture.picture))
+      try FileManager.default.copyItem(at: from, to: pictures.appendingPathComponent(name))
     }
     let page = Markdown.page(results, machine, pictures: "benchmarks")
     try page.write(to: docs.appendingPathComponent("benchmarks.md"), atomically: true, encoding: .utf8)
