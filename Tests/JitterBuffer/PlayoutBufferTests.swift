@@ -54,7 +54,7 @@ final class Buffer {
   }
 
   private func number(_ packet: FetchedPacket) -> Int {
-    buffer.payload(of: packet).prefix(8).enumerated().reduce(0) { $0 | Int($1.element) << ($1.offset * 8) }
+    packet.payload.prefix(8).enumerated().reduce(0) { $0 | Int($1.element) << ($1.offset * 8) }
   }
   var statistics: JitterStatistics { buffer.statistics }
 }

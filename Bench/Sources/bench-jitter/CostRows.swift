@@ -35,7 +35,7 @@ enum CostRows {
         }
         _ = buffer.decide(at: now, pending: 0, tick: 160)
         guard case .packet(let packet) = buffer.fetch(at: now) else { return 0 }
-        return UInt64(packet.duration) &+ UInt64(buffer.payload(of: packet)[0])
+        return UInt64(packet.duration) &+ UInt64(packet.payload[0])
       }
     }
     var peers: [BenchWork] = []

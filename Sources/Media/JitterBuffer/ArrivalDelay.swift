@@ -5,128 +5,141 @@
 /// spread above the fastest ones.
 ///
 /// The fastest changes: routes change by a step, clocks drift. So a packet is judged against the larger of two minima, over the
-/// 25 packets before and the 25 after it. A lasting step of +180 ms is then no jitter at all, while a single late burst is. That
-/// verdict comes half a second late; until then `recentMaximum` keeps the policy from shortening the delay.
+/// 25 packets before and the 25 after it. A lasting step of +180 ms is then no jitter at all, while a single late burst still is. That
+/// verdict comes half a second late; until then `slowest` keeps the policy from shortening the delay.
+///
+/// Packets are taken in groups of five, so that minima over windows cost little per packet.
 struct ArrivalDelay: ~Copyable {
-  private static let bucketSize = 5
-  private static let bucketsInWindow = 5
-  private static let buckets = 16
-  private static let ring = 128
+  private static let groupSize = 5
+  private static let window = 5
+  /// Groups remembered, a power of two above twice the window; each has room for eight transits.
+  private static let groups = 16
+  private static let startGroups = Limits.startPackets / groupSize
+  private static let hold = 4
+  /// Marks a packet that does not count.
+  private static let uncounted = Int64.max
 
+  // Initialised memory, freed in deinit: transits by group, the lowest of each group, and the lowest of the `window` groups up to each.
   private let transits: UnsafeMutablePointer<Int64>
   private let minima: UnsafeMutablePointer<Int64>
-  private let maxima: UnsafeMutablePointer<Int64>
+  private let windowMinima: UnsafeMutablePointer<Int64>
   private var histogram: DelayHistogram
   private let unitsPerMillisecond: Int64
-  private var packets = 0
-  private var previous: Int64 = 0
+  private let stallUnits: Int64
+  /// 2³² by `unitsPerMillisecond`, rounded up.
+  private let reciprocal: Int64
+  /// Groups complete, and packets in the one that is not.
+  private var group = 0
+  private var filled = 0
+  private var groupMinimum = Int64.max
+  private var previous = Int64.max / 4
   private var inStall = false
-  /// Marks a packet that does not count.
-  private static let stalled = Int64.max
   /// Over the last 25…29 packets; kept, not computed, as it is read every tick.
-  private(set) var recentMinimum: Int64 = 0
-  private var windowMaximum: Int64 = 0
-  /// Of packets that could still be played: one that came too late tells nothing about those to come.
-  private let latest: UnsafeMutablePointer<Int64>
-  private var inTime = 0
-  private static let hold = 4
-  /// The slowest of the last four that could be played: the delay is not shortened below it.
-  var recentMaximum: Int64 { max(max(latest[0], latest[1]), max(latest[2], latest[3])) }
+  private(set) var recentMinimum = Int64.max
+  /// The transit worth waiting for: above `recentMinimum` by what the histogram says.
+  private(set) var wanted: Int64 = 0
+  /// The slowest of the last few packets that could still be played, below which the delay is not shortened. One that came too late
+  /// tells nothing about those to come.
+  private(set) var slowest = Int64.min
+  private var slowestAge = 0
+  private var startMaximum = Int64.min
 
   init(clockRateHz: UInt32, memoryPackets: Float, lossCost: Float) {
-    latest = .allocate(capacity: Self.hold)
-    latest.initialize(repeating: .min, count: Self.hold)
-    transits = .allocate(capacity: Self.ring)
-    transits.initialize(repeating: 0, count: Self.ring)
-    minima = .allocate(capacity: Self.buckets)
-    minima.initialize(repeating: 0, count: Self.buckets)
-    maxima = .allocate(capacity: Self.buckets)
-    maxima.initialize(repeating: 0, count: Self.buckets)
-    histogram = DelayHistogram(memoryPackets: memoryPackets, lossCost: lossCost)
+    func memory(_ count: Int, _ value: Int64) -> UnsafeMutablePointer<Int64> {
+      let memory = UnsafeMutablePointer<Int64>.allocate(capacity: count)
+      memory.initialize(repeating: value, count: count)
+      return memory
+    }
+    transits = memory(Self.groups * 8, Self.uncounted)
+    minima = memory(Self.groups, .max)
+    windowMinima = memory(Self.groups, .max)
+    histogram = DelayHistogram(memoryPackets: memoryPackets, group: Self.groupSize, lossCost: lossCost)
     unitsPerMillisecond = Int64(max(1000, clockRateHz) / 1000)
+    stallUnits = Int64(Limits.stallMilliseconds) * unitsPerMillisecond
+    reciprocal = ((1 << 32) + unitsPerMillisecond - 1) / unitsPerMillisecond
   }
 
   deinit {
-    latest.deallocate()
     transits.deallocate()
     minima.deallocate()
-    maxima.deallocate()
+    windowMinima.deallocate()
   }
 
-  /// Units above `recentMinimum` that the wanted share of packets keeps to.
-  var spread: Int64 {
-    let long = Int64(histogram.milliseconds) &* unitsPerMillisecond
-    // Before the histogram knows much, what was seen is the best guess.
-    guard packets < Limits.startPackets, windowMaximum > recentMinimum else { return long }
-    return max(long, min(windowMaximum &- recentMinimum, Int64(Limits.startMilliseconds) &* unitsPerMillisecond))
-  }
-
+  /// - Parameter isInTime: it can still be played.
   // HOT
-  mutating func arrived(transit: Int64, inTime isInTime: Bool) {
-    let counts = !isStalled(transit)
-    transits[packets & (Self.ring &- 1)] = counts ? transit : Self.stalled
-    let bucket = packets / Self.bucketSize & (Self.buckets &- 1)
-    if packets % Self.bucketSize == 0 {
-      (minima[bucket], maxima[bucket]) = (.max, .min)
-      refreshWindow(through: packets / Self.bucketSize)
+  @inline(__always) mutating func arrived(transit: Int64, inTime isInTime: Bool) {
+    // No delay worth having covers a stall, so its packets do not count: the one that waited and those that came with it, each
+    // less late than the one before.
+    let step = transit &- previous
+    previous = transit
+    if step >= stallUnits || inStall { inStall = step >= stallUnits || step < 0 }
+    transits[(group & (Self.groups &- 1)) &* 8 &+ filled] = inStall ? Self.uncounted : transit
+    groupMinimum = min(groupMinimum, transit)
+    if isInTime, !inStall {
+      slowestAge &+= 1
+      if transit >= slowest || slowestAge == Self.hold { (slowest, slowestAge) = (transit, 0) }
     }
-    minima[bucket] = min(minima[bucket], transit)
-    recentMinimum = min(recentMinimum, transit)
-    if counts {
-      if isInTime {
-        maxima[bucket] = max(maxima[bucket], transit)
-        windowMaximum = max(windowMaximum, transit)
-        latest[inTime & (Self.hold &- 1)] = transit
-        inTime &+= 1
-      }
+    filled &+= 1
+    let isStart = group < Self.startGroups && isInTime && !inStall && transit > startMaximum
+    if isStart { startMaximum = transit }
+    if transit < recentMinimum || isStart {
+      recentMinimum = min(recentMinimum, transit)
+      updateWanted()
     }
-    packets &+= 1
-    if packets % Self.bucketSize == 0 { judge(bucket: packets / Self.bucketSize &- 1 &- Self.bucketsInWindow) }
+    if filled == Self.groupSize { endGroup() }
+  }
+
+  @inline(never) private mutating func updateWanted() {
+    var spread = min(Int64(histogram.milliseconds), Int64(Limits.delayMilliseconds)) &* unitsPerMillisecond
+    // Before the histogram knows much, what was seen is the best guess.
+    if group < Self.startGroups, startMaximum > recentMinimum {
+      spread = max(spread, min(startMaximum &- recentMinimum, Int64(Limits.startMilliseconds) &* unitsPerMillisecond))
+    }
+    wanted = recentMinimum &+ spread
   }
 
   /// A packet that never came but could be repaired from its successor: as if it had come with it, so that the wanted delay
   /// covers repair.
-  mutating func repairable(transit: Int64) {
-    histogram.add(milliseconds: Int(clamping: max(0, transit &- recentMinimum) / unitsPerMillisecond))
+  mutating func repairable(transit: Int64) { histogram.add(milliseconds: milliseconds(transit &- recentMinimum)) }
+
+  @inline(__always) private func milliseconds(_ units: Int64) -> Int {
+    Int(truncatingIfNeeded: (max(0, min(units, 2048 &* unitsPerMillisecond)) &* reciprocal) >> 32)
   }
 
-  private mutating func refreshWindow(through newest: Int) {
-    let oldest = max(0, newest &- Self.bucketsInWindow)
-    (recentMinimum, windowMaximum) = (.max, .min)
-    for bucket in oldest...newest {
-      recentMinimum = min(recentMinimum, minima[bucket & (Self.buckets &- 1)])
-      windowMaximum = max(windowMaximum, maxima[bucket & (Self.buckets &- 1)])
-    }
+  @inline(never) private mutating func endGroup() {
+    let mask = Self.groups &- 1
+    let newest = group
+    minima[newest & mask] = groupMinimum
+    (groupMinimum, filled) = (.max, 0)
+    group &+= 1
+    var lowest = Int64.max
+    for back in 0..<Self.window { lowest = min(lowest, minima[(newest &- back) & mask]) }
+    recentMinimum = lowest
+    windowMinima[newest & mask] = lowest
+    let judged = newest &- Self.window
+    if judged >= 0 { judge(judged, lowest) }
+    updateWanted()
   }
 
-  /// Enters a bucket whose following window is complete.
-  private mutating func judge(bucket: Int) {
-    guard bucket >= 0 else { return }
-    var (before, after) = (Int64.max, Int64.max)
-    for offset in 0...Self.bucketsInWindow {
-      if bucket >= offset { before = min(before, minima[(bucket &- offset) & (Self.buckets &- 1)]) }
-      after = min(after, minima[(bucket &+ offset) & (Self.buckets &- 1)])
+  /// Enters a group whose following window is complete now.
+  @inline(__always) private mutating func judge(_ judged: Int, _ after: Int64) {
+    let mask = Self.groups &- 1
+    let before = min(windowMinima[judged & mask], minima[(judged &- Self.window) & mask])
+    let fastest = max(before, min(after, minima[judged & mask]))
+    let entries = transits + ((judged & mask) &* 8)
+    for index in 0..<Self.groupSize {
+      let transit = entries[index]
+      if transit != Self.uncounted { histogram.add(milliseconds: milliseconds(transit &- fastest)) }
     }
-    let fastest = max(before, after)
-    for index in 0..<Self.bucketSize {
-      let transit = transits[(bucket &* Self.bucketSize &+ index) & (Self.ring &- 1)]
-      if transit != Self.stalled { histogram.add(milliseconds: Int(clamping: max(0, transit &- fastest) / unitsPerMillisecond)) }
-    }
-  }
-
-  /// No delay worth having covers a stall, so its packets do not count: the one that waited and those that came with it, each
-  /// less late than the one before.
-  private mutating func isStalled(_ transit: Int64) -> Bool {
-    defer { previous = transit }
-    guard packets > 0 else { return false }
-    inStall = transit &- previous >= Int64(Limits.stallMilliseconds) &* unitsPerMillisecond || (inStall && transit < previous)
-    return inStall
+    histogram.endGroup()
   }
 
   /// The timeline jumped: what is known about spread stays, the minima do not.
   mutating func timelineChanged() {
-    packets = 0
-    latest.update(repeating: .min, count: Self.hold)
+    (group, filled, slowestAge, inStall) = (0, 0, 0, false)
+    (groupMinimum, recentMinimum, startMaximum, slowest, previous) = (.max, .max, .min, .min, .max / 4)
+    minima.update(repeating: .max, count: Self.groups)
+    windowMinima.update(repeating: .max, count: Self.groups)
   }
 
   mutating func removeAll() {

@@ -3,74 +3,94 @@
 /// A delay of `d` milliseconds costs `d` plus `lossCost` for each percent of packets that come later than that. With hardly any
 /// jitter the least cost lies just above the slowest packet; rare spikes are not worth waiting for all the time, frequent ones are.
 ///
-/// Instead of fading all bins at every packet, each new entry weighs a little more than the one before; when weights get large all
-/// are scaled down at once, every 20,000 packets or so. The search for the least cost looks at a few bins per entry, from the top
-/// down, and is through every 40 packets. Bins are 1 ms wide up to 64 ms, then 2, 4 and 8 ms.
+/// Instead of fading all bins, each group of entries weighs a little more than the one before; when weights get large all are scaled
+/// down at once, every 20,000 packets or so. The search for the least cost looks at some bins after each group, from the top down, and
+/// is through every 80 packets. Bins are 1 ms wide up to 32 ms, then 2, 4 and 8 ms.
 struct DelayHistogram: ~Copyable {
-  static let bins = 160
-  private static let binsPerEntry = 4
+  static let bins = 128
+  private static let binsPerSearch = 8
+  // Each `bins` initialised values; freed in deinit.
   private let mass: UnsafeMutablePointer<Float>
+  private let upperEdges: UnsafeMutablePointer<Float>
   private let growth: Float
   private let lossCost: Float
   private var weight: Float = 1
   private var total: Float = 0
-  /// The search: bins from here up are done, hold `above`, and `best` costs least of them.
+  /// The search: bins from here up are done, hold `above`, and `bestBin` costs least of them.
   private var searched = DelayHistogram.bins
   private var above: Float = 0
-  private var best = (bin: 0, cost: Float.infinity)
+  private var bestBin = 0
+  private var bestCost = Float.infinity
   /// Of the last whole search.
   private(set) var milliseconds = 0
 
   /// - Parameters:
   ///   - memoryPackets: after this many packets an entry weighs 1/e.
+  ///   - group: packets between two searches.
   ///   - lossCost: milliseconds of delay that one percent of late packets is worth.
-  init(memoryPackets: Float, lossCost: Float) {
+  init(memoryPackets: Float, group: Int, lossCost: Float) {
     mass = .allocate(capacity: Self.bins)
     mass.initialize(repeating: 0, count: Self.bins)
-    growth = 1 + 1 / memoryPackets
+    upperEdges = .allocate(capacity: Self.bins)
+    for bin in 0..<Self.bins { (upperEdges + bin).initialize(to: Float(Self.upperEdge(bin))) }
+    growth = 1 + Float(group) / max(Float(group), memoryPackets)
     self.lossCost = lossCost * 100
   }
 
-  deinit { mass.deallocate() }
+  deinit {
+    mass.deallocate()
+    upperEdges.deallocate()
+  }
+
+  // Invariant of this file: every bin is in 0..<bins: `bin` clamps, and `searched` runs from `bins` down to 0 in steps that divide it.
 
   // HOT
-  mutating func add(milliseconds delay: Int) {
+  @inline(__always) mutating func add(milliseconds delay: Int) {
     let position = Self.bin(delay)
     mass[position] += weight
     total += weight
     if position >= searched { above += weight }
+  }
+
+  /// After each group of entries.
+  // HOT
+  @inline(__always) mutating func endGroup() {
     weight *= growth
     if weight > 1e6 { rescale() }
-    search()
-  }
-
-  @inline(__always) private mutating func search() {
-    let scale = lossCost / total
-    for _ in 0..<Self.binsPerEntry {
-      searched &-= 1
+    let scale = lossCost / max(total, 1e-9)
+    let end = searched &- Self.binsPerSearch
+    var bin = searched
+    var (above, bestCost, bestBin) = (self.above, self.bestCost, self.bestBin)
+    while bin > end {
+      bin &-= 1
       // A delay of this bin's upper edge leaves late what lies above.
-      let cost = Float(Self.upperEdge(searched)) + above * scale
-      if cost < best.cost { best = (searched, cost) }
-      above += mass[searched]
+      let cost = upperEdges[bin] + above * scale
+      if cost < bestCost { (bestCost, bestBin) = (cost, bin) }
+      above += mass[bin]
     }
-    guard searched == 0 else { return }
-    milliseconds = Self.upperEdge(best.bin)
-    (searched, above, best) = (Self.bins, 0, (0, .infinity))
+    searched = end
+    (self.above, self.bestCost, self.bestBin) = (above, bestCost, bestBin)
+    if end == 0 { finish() }
   }
 
-  /// 0…63: 1 ms, 64…95: 2 ms, 96…127: 4 ms, 128…159: 8 ms.
+  private mutating func finish() {
+    milliseconds = Self.upperEdge(bestBin)
+    (searched, above, bestBin, bestCost) = (Self.bins, 0, 0, .infinity)
+  }
+
+  /// 0…31: 1 ms, 32…63: 2 ms, 64…95: 4 ms, 96…127: 8 ms.
   @inline(__always) private static func bin(_ delay: Int) -> Int {
-    if delay < 64 { return max(0, delay) }
-    if delay < 128 { return 64 &+ (delay &- 64) >> 1 }
-    if delay < 256 { return 96 &+ (delay &- 128) >> 2 }
-    return min(bins &- 1, 128 &+ (min(delay, 1024) &- 256) >> 3)
+    if delay < 32 { return max(0, delay) }
+    if delay < 96 { return 32 &+ (delay &- 32) >> 1 }
+    if delay < 224 { return 64 &+ (delay &- 96) >> 2 }
+    return min(bins &- 1, 96 &+ (min(delay, 1024) &- 224) >> 3)
   }
 
-  @inline(__always) private static func upperEdge(_ bin: Int) -> Int {
-    if bin < 64 { return bin &+ 1 }
-    if bin < 96 { return 64 &+ (bin &- 63) << 1 }
-    if bin < 128 { return 128 &+ (bin &- 95) << 2 }
-    return 256 &+ (bin &- 127) << 3
+  private static func upperEdge(_ bin: Int) -> Int {
+    if bin < 32 { return bin &+ 1 }
+    if bin < 64 { return 32 &+ (bin &- 31) << 1 }
+    if bin < 96 { return 96 &+ (bin &- 63) << 2 }
+    return 224 &+ (bin &- 95) << 3
   }
 
   /// Also takes out the rounding that the sums gathered.
@@ -87,7 +107,7 @@ struct DelayHistogram: ~Copyable {
 
   mutating func removeAll() {
     mass.update(repeating: 0, count: Self.bins)
-    (weight, total, above, searched, milliseconds) = (1, 0, 0, Self.bins, 0)
-    best = (0, .infinity)
+    (weight, total, milliseconds) = (1, 0, 0)
+    (searched, above, bestBin, bestCost) = (Self.bins, 0, 0, .infinity)
   }
 }

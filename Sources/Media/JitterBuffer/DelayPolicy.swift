@@ -8,10 +8,9 @@ public struct PlayoutStatus: Sendable, Equatable {
   public var pending: Int64
   /// The greatest common divisor of a packet's and a tick's length: the steps in which packets and ticks can lie to each other.
   public var grain: Int64
-  /// Recent transits and the spread that is worth waiting for.
-  public var fastest: Int64
+  /// The transit that is worth waiting for, and the largest of late.
+  public var wanted: Int64
   public var slowest: Int64
-  public var spread: Int64
 }
 
 /// What to do to the tick's audio.
@@ -34,7 +33,7 @@ public struct DelayDecision: Sendable, Equatable {
 /// Decide: a pure function from status to operation, so that a replay or a unit test can ask the same questions.
 ///
 /// A packet is in time if it has arrived when the tick that needs its first unit comes. So it is not a sample's delay that
-/// matters but a packet's at that tick: it should be `fastest + spread`. Units decoded ahead that no packet's timeliness depends
+/// matters but a packet's at that tick: it should be `wanted`. Units decoded ahead that no packet's timeliness depends
 /// on are pure delay, and go.
 ///
 /// With `r` units decoded ahead, packet `j` begins at `nextTimestamp + j · length` and is needed by tick `⌊(r + j · length) /
@@ -56,24 +55,42 @@ public struct DelayPolicy: Sendable {
 
   public init() {}
 
-  // HOT
-  public func decide(_ status: PlayoutStatus, unitsPerMillisecond: Int64) -> DelayDecision {
-    let grain = max(1, status.grain)
-    let ahead = status.pending / grain
-    let rest = status.pending &- ahead &* grain
-    let slack = status.now &+ (ahead &+ 1) &* grain &- status.nextTimestamp
-    let wanted = status.fastest &+ status.spread
-    guard slack >= wanted else {
-      let shortfall = wanted &- slack
-      let isLarge = shortfall > shiftableMilliseconds &* unitsPerMillisecond
-      return DelayDecision(adjustment: isLarge ? .grow(Int(clamping: shortfall)) : .none, tickShift: shortfall)
+  /// The thresholds above in RTP clock units.
+  struct Thresholds {
+    let shrinkMargin: Int64
+    let shiftMargin: Int64
+    let shiftable: Int64
+    let patience: Int64
+
+    init(_ policy: DelayPolicy, unitsPerMillisecond: Int64) {
+      func units(_ milliseconds: Int64) -> Int64 { max(0, min(milliseconds, 1000)) * unitsPerMillisecond }
+      (shrinkMargin, shiftMargin) = (units(policy.shrinkMarginMilliseconds), units(policy.shiftMarginMilliseconds))
+      (shiftable, patience) = (units(policy.shiftableMilliseconds), units(policy.patienceMilliseconds))
     }
-    let excess = slack &- max(wanted, status.slowest)
-    let margin = shrinkMarginMilliseconds &* unitsPerMillisecond
-    guard excess >= -margin else { return DelayDecision(adjustment: .none, tickShift: 0) }
-    let surplus = rest &+ (excess &+ margin) / grain &* grain
+  }
+
+  // HOT
+  @inline(__always) static func decide(_ status: PlayoutStatus, _ thresholds: Thresholds) -> DelayDecision {
+    var (ahead, rest) = (Int64(0), status.pending)
+    if rest >= status.grain {
+      ahead = rest / status.grain &* status.grain
+      rest &-= ahead
+    }
+    let slack = status.now &+ ahead &+ status.grain &- status.nextTimestamp
+    let shortfall = status.wanted &- slack
+    if shortfall > 0 {
+      let isLarge = shortfall > thresholds.shiftable
+      return DelayDecision(adjustment: isLarge ? .grow(Int(truncatingIfNeeded: shortfall)) : .none, tickShift: shortfall)
+    }
+    let excess = slack &- max(status.wanted, status.slowest)
+    var surplus = rest
+    if excess &+ thresholds.shrinkMargin >= status.grain {
+      surplus &+= (excess &+ thresholds.shrinkMargin) / status.grain &* status.grain
+    } else if excess < -thresholds.shrinkMargin {
+      surplus = 0
+    }
     return DelayDecision(
-      adjustment: surplus > 0 ? .shrink(Int(clamping: surplus)) : .none,
-      tickShift: excess >= shiftMarginMilliseconds &* unitsPerMillisecond ? -excess : 0)
+      adjustment: surplus > 0 ? .shrink(Int(truncatingIfNeeded: surplus)) : .none,
+      tickShift: excess >= thresholds.shiftMargin ? 0 &- excess : 0)
   }
 }

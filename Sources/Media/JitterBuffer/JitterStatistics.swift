@@ -1,4 +1,4 @@
-/// Count: what happened to packets, apart from what decides. Cleared never; the owner takes differences.
+/// Count: what happened to packets and what was decided, apart from what decides. Cleared never; the owner takes differences.
 public struct JitterStatistics: Sendable, Equatable {
   public var inserted: UInt64 = 0
   /// Came after their place was played or skipped.
@@ -14,5 +14,14 @@ public struct JitterStatistics: Sendable, Equatable {
   public var fetched: UInt64 = 0
   /// Places played without their packet: repaired, made up or skipped.
   public var missing: UInt64 = 0
+  /// Of the missing: played from the copy in their successor.
+  public var repaired: UInt64 = 0
+  /// Of the missing: left out but for a join, because the delay was longer than wanted.
+  public var leftOut: UInt64 = 0
+  /// Fetches that had nothing to give: a late network, a pause of the talker, or a missing packet that may only have been overtaken.
+  public var waits: UInt64 = 0
+  /// Ticks at which audio was to be shortened, lengthened.
+  public var shrinks: UInt64 = 0
+  public var grows: UInt64 = 0
   public init() {}
 }

@@ -39,32 +39,46 @@ struct PacketStore: ~Copyable {
 
   @inline(__always) private func index(_ sequence: Int64) -> Int { Int(truncatingIfNeeded: sequence) & (Limits.packets &- 1) }
 
-  /// The packet of this number, if stored.
+  /// The packet of this number, if stored. Mutating only so that the compiler passes the store by address instead of by a copy.
   // HOT
-  func packet(_ sequence: Int64) -> StoredPacket? {
-    let packet = slots[index(sequence)]
-    return packet.sequence == sequence ? packet : nil
+  @inline(__always) mutating func packet(_ sequence: Int64) -> StoredPacket? {
+    let slot = slots + index(sequence)
+    return slot.pointee.sequence == sequence ? slot.pointee : nil
   }
+
+  // HOT
+  @inline(__always) mutating func contains(_ sequence: Int64) -> Bool { slots[index(sequence)].sequence == sequence }
 
   /// Copies a payload in. False when it is too large or the pool of large ones is used up. The number's slot must be free.
   // HOT
-  mutating func put(_ packet: StoredPacket, payload: Span<UInt8>) -> Bool {
-    var packet = packet
+  @inline(__always) mutating func put(_ packet: StoredPacket, payload: Span<UInt8>) -> Bool {
+    let position = index(packet.sequence)
     // The buffer above keeps numbers closer together than the ring is long; if it did not, nothing stored may be lost track of.
-    guard slots[index(packet.sequence)].sequence < 0 else { return false }
-    packet.length = Int32(truncatingIfNeeded: payload.count)
-    packet.large = -1
-    if payload.count > Limits.slotLength {
-      let free = (~largeInUse).trailingZeroBitCount
-      guard payload.count <= Limits.largeLength, free < Limits.largePackets else { return false }
-      largeInUse |= 1 << UInt32(free)
-      packet.large = Int16(truncatingIfNeeded: free)
+    guard slots[position].sequence < 0 else { return false }
+    guard payload.count <= Limits.slotLength else { return putLarge(packet, payload: payload) }
+    slots[position] = packet
+    slots[position].length = Int32(truncatingIfNeeded: payload.count)
+    slots[position].large = -1
+    let target = octets + (position &* Limits.slotLength)
+    payload.withUnsafeBufferPointer { source in
+      if let base = source.baseAddress { UnsafeMutableRawPointer(target).copyMemory(from: base, byteCount: source.count) }
     }
-    let target = octets + offset(packet)
+    count &+= 1
+    return true
+  }
+
+  @inline(never) private mutating func putLarge(_ packet: StoredPacket, payload: Span<UInt8>) -> Bool {
+    let free = (~largeInUse).trailingZeroBitCount
+    guard payload.count <= Limits.largeLength, free < Limits.largePackets else { return false }
+    largeInUse |= 1 << UInt32(free)
+    let position = index(packet.sequence)
+    slots[position] = packet
+    slots[position].length = Int32(truncatingIfNeeded: payload.count)
+    slots[position].large = Int16(truncatingIfNeeded: free)
+    let target = octets + (Self.largeOffset &+ free &* Limits.largeLength)
     payload.withUnsafeBufferPointer { source in
       if let base = source.baseAddress { target.update(from: base, count: source.count) }
     }
-    slots[index(packet.sequence)] = packet
     count &+= 1
     return true
   }
@@ -75,7 +89,7 @@ struct PacketStore: ~Copyable {
 
   /// Frees a slot. Its octets stay readable until the next `put`.
   // HOT
-  mutating func remove(_ sequence: Int64) {
+  @inline(__always) mutating func remove(_ sequence: Int64) {
     let position = index(sequence)
     guard slots[position].sequence == sequence else { return }
     if slots[position].large >= 0 { largeInUse &= ~(1 << UInt32(slots[position].large)) }
@@ -89,15 +103,15 @@ struct PacketStore: ~Copyable {
     count = 0
   }
 
-  /// The payload of a packet that is stored, or was removed since the last `put`.
-  func payload(_ packet: StoredPacket) -> UnsafeBufferPointer<UInt8> {
+  /// The payload of a packet that is stored, or was removed since the last `put`; `length` octets.
+  @inline(__always) mutating func payload(_ packet: StoredPacket) -> UnsafePointer<UInt8> {
     // Invariant: offset and length come from a StoredPacket this store filled, so the range lies in the slab.
-    UnsafeBufferPointer(start: octets + offset(packet), count: Int(packet.length))
+    UnsafePointer(octets + offset(packet))
   }
 
   /// The lowest stored number above `sequence` and up to `last`.
   // HOT
-  func first(after sequence: Int64, through last: Int64) -> StoredPacket? {
+  mutating func first(after sequence: Int64, through last: Int64) -> StoredPacket? {
     guard count > 0, last > sequence else { return nil }
     for candidate in (sequence &+ 1)...last {
       if let packet = packet(candidate) { return packet }

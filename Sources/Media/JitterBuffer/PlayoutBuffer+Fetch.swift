@@ -1,14 +1,10 @@
 import Bytes
 
 extension PlayoutBuffer {
-  /// The payload of a packet just fetched, valid until the next `insert`. A pointer, as a span of the buffer could not be held
-  /// while the owner runs its decoder (6.3 takes the borrow for one of the whole owner).
-  public func payload(of packet: FetchedPacket) -> UnsafeBufferPointer<UInt8> { store.payload(packet.packet) }
-
   /// The next piece of audio. Call until the tick is full; at `.empty` and `.pause` make up what is missing and tell by `madeUp`.
   // HOT
   public mutating func fetch(at now: Instant) -> Fetch {
-    dropExcess()
+    if store.count > 8 { dropExcess() }
     while store.count > 0 {
       guard let packet = store.packet(next) else {
         if let piece = fetchAcrossGap(at: now) { return piece }
@@ -20,33 +16,36 @@ extension PlayoutBuffer {
         continue
       }
       // A timestamp ahead of the line without a missing number: the talker paused. Go on when the wanted delay is reached.
-      if started, packet.timestamp &- position >= unitsPerMillisecond, !isDue(packet.timestamp, at: now) { return .pause }
-      return hand(packet)
+      if packet.timestamp &- position >= unitsPerMillisecond, started, !isDue(packet.timestamp, at: now) { return .pause }
+      store.remove(next)
+      advance(played: true)
+      position = packet.timestamp &+ Int64(packet.duration)
+      started = true
+      waited = 0
+      statistics.fetched &+= 1
+      return .packet(fetched(packet))
     }
     return .empty
   }
 
-  /// Units made up at `.empty` or `.pause`.
-  public mutating func madeUp(_ units: Int) { waited &+= Int64(max(0, units)) }
-
-  private mutating func hand(_ packet: StoredPacket) -> Fetch {
-    store.remove(packet.sequence)
-    advance(played: true)
-    position = packet.timestamp &+ Int64(packet.duration)
-    started = true
-    waited = 0
-    statistics.fetched &+= 1
-    return .packet(FetchedPacket(packet: packet))
+  @inline(__always) private mutating func fetched(_ packet: StoredPacket) -> FetchedPacket {
+    FetchedPacket(start: store.payload(packet), length: packet.length, units: packet.duration)
   }
 
-  mutating func advance(played wasPlayed: Bool) {
+  /// Units made up at `.empty` or `.pause`.
+  public mutating func madeUp(_ units: Int) {
+    waited &+= Int64(max(0, units))
+    statistics.waits &+= 1
+  }
+
+  @inline(__always) mutating func advance(played wasPlayed: Bool) {
     next &+= 1
     played = played << 1 | (wasPlayed ? 1 : 0)
   }
 
   /// The packet of the next number is missing and a later one is there. One missing packet is settled at a time; nil when that
   /// needed no audio.
-  private mutating func fetchAcrossGap(at now: Instant) -> Fetch? {
+  @inline(never) private mutating func fetchAcrossGap(at now: Instant) -> Fetch? {
     guard let after = store.first(after: next, through: highest) else { return .empty }
     let missing = after.sequence &- next
     let gap = after.isPlaceholder ? 0 : after.timestamp &- position
@@ -63,7 +62,8 @@ extension PlayoutBuffer {
       let isCovered = waited >= length && isDue(after.timestamp, at: now)
       skip(1, to: end)
       waited = 0
-      return isCovered ? nil : .repair(Int(min(length, Int64(after.duration))), from: FetchedPacket(packet: after))
+      if !isCovered { statistics.repaired &+= 1 }
+      return isCovered ? nil : .repair(Int(min(length, Int64(after.duration))), from: fetched(after))
     }
     if waited >= length {
       skip(1, to: end)
@@ -71,10 +71,11 @@ extension PlayoutBuffer {
       return nil
     }
     let uncovered = length &- waited
-    if excess >= policy.patienceMilliseconds &* unitsPerMillisecond {
+    if excess >= thresholds.patience {
       // A loss is the best place to shorten the delay: nothing that came has to go. A little is made up to join the ends.
       let kept = min(uncovered, Int64(Limits.joinMilliseconds) &* unitsPerMillisecond)
       excess = max(0, excess &- (uncovered &- kept))
+      statistics.leftOut &+= 1
       skip(1, to: end)
       waited = 0
       return .lost(Int(kept))
@@ -93,15 +94,14 @@ extension PlayoutBuffer {
   }
 
   /// Would a packet of this timestamp, played now, have the wanted delay?
-  private func isDue(_ timestamp: Int64, at now: Instant) -> Bool {
-    units(now) &- timestamp >= delay.recentMinimum &+ boundedSpread &- 2 &* unitsPerMillisecond
+  private mutating func isDue(_ timestamp: Int64, at now: Instant) -> Bool {
+    units(now) &- timestamp >= delay.wanted &- thresholds.shrinkMargin
   }
 
   /// After a stall the stale part goes at once: what is queued beyond the wanted delay and `Limits.excessMilliseconds`.
-  private mutating func dropExcess() {
-    guard store.count > 8 else { return }
+  @inline(never) private mutating func dropExcess() {
     let queued = lastTimestamp &- position
-    let wanted = boundedSpread &+ packetDuration
+    let wanted = delay.wanted &- delay.recentMinimum &+ packetDuration
     guard queued > wanted &+ Int64(Limits.excessMilliseconds) &* unitsPerMillisecond else { return }
     while store.count > 1, lastTimestamp &- position > wanted {
       if let packet = store.packet(next) {

@@ -13,12 +13,44 @@ extension PlayoutBuffer {
   ) -> Insertion {
     statistics.inserted &+= 1
     let arrival = units(now)
+    // Nearly all packets are the next in order, as long as the one before.
+    guard header.sequence.raw == expectedSequence, header.timestamp.raw == expectedTimestamp, header.ssrc == source,
+      duration == Int(truncatingIfNeeded: packetDuration), highest &- next < Int64(Limits.packets &- 1), highest >= next &- 1
+    else { return insertElsewhere(header, payload, duration, carriesRepair, arrival) }
+    return keep(
+      highest &+ 1, lastTimestamp &+ packetDuration, payload: payload, Int32(truncatingIfNeeded: duration), carriesRepair, arrival)
+  }
+
+  @inline(__always) private mutating func keep(
+    _ sequence: Int64, _ timestamp: Int64, payload: Span<UInt8>, _ duration: Int32, _ carriesRepair: Bool, _ arrival: Int64
+  ) -> Insertion {
+    let packet = StoredPacket(
+      sequence: sequence, timestamp: timestamp, transit: arrival &- timestamp, duration: duration, carriesRepair: carriesRepair,
+      isPlaceholder: duration <= 0)
+    guard store.put(packet, payload: payload) else {
+      statistics.refused &+= 1
+      return .refused
+    }
+    if sequence > highest {
+      highest = sequence
+      expectedSequence = UInt16(truncatingIfNeeded: sequence) &+ 1
+    }
+    guard duration > 0 else { return .stored }
+    delay.arrived(transit: arrival &- timestamp, inTime: true)
+    (lastTimestamp, lastArrival) = (timestamp, arrival)
+    expectedTimestamp = UInt32(truncatingIfNeeded: timestamp) &+ UInt32(bitPattern: duration)
+    return .stored
+  }
+
+  @inline(never) private mutating func insertElsewhere(
+    _ header: RTPHeader, _ payload: Span<UInt8>, _ duration: Int, _ carriesRepair: Bool, _ arrival: Int64
+  ) -> Insertion {
     guard let source, let sequence = place(header, source: source) else {
-      return resynchronise(header, payload, duration, carriesRepair, now, arrival)
+      return resynchronise(header, payload, duration, carriesRepair, arrival)
     }
     // Before play-out an overtaken packet still becomes the first, as long as all stored ones lie within the store's size.
     if sequence < next, started || highest &- sequence >= Int64(Limits.packets) { return tooLate(header, sequence, arrival) }
-    guard store.packet(sequence) == nil else {
+    guard !store.contains(sequence) else {
       statistics.duplicate &+= 1
       return .duplicate
     }
@@ -27,32 +59,19 @@ extension PlayoutBuffer {
     let step = timestamp &- lastTimestamp
     let limit = Int64(Limits.timestampStepMilliseconds) &* unitsPerMillisecond
     if step.magnitude > limit, (step &- (arrival &- lastArrival)).magnitude > limit, duration > 0 {
-      return begin(header, payload, duration, carriesRepair, now, arrival)
+      return begin(header, payload, duration, carriesRepair, arrival)
     }
-    makeRoom(for: sequence)
-    var packet = StoredPacket()
-    packet.sequence = sequence
-    packet.timestamp = timestamp
-    packet.transit = arrival &- timestamp
-    packet.duration = Int32(clamping: max(0, duration))
-    packet.carriesRepair = carriesRepair
-    packet.isPlaceholder = duration <= 0
-    guard store.put(packet, payload: payload) else {
-      statistics.refused &+= 1
-      return .refused
-    }
-    if sequence > highest { highest = sequence }
+    if sequence &- next >= Int64(Limits.packets) { makeRoom(for: sequence) }
+    let length = Int32(clamping: max(0, duration))
+    let result = keep(sequence, timestamp, payload: payload, length, carriesRepair, arrival)
+    guard result == .stored else { return result }
     if !started, sequence < next { (next, position) = (sequence, timestamp) }
-    if duration > 0 {
-      delay.arrived(transit: packet.transit, inTime: true)
-      packetDuration = Int64(packet.duration)
-      (lastTimestamp, lastArrival, lastPacketAt) = (timestamp, arrival, now)
-    }
+    if length > 0, Int64(length) != packetDuration { (packetDuration, grainTick) = (Int64(length), -1) }
     return .stored
   }
 
   /// The packet's extended number, nil if it is not of this stream's range.
-  private func place(_ header: RTPHeader, source: SSRC) -> Int64? {
+  @inline(__always) private mutating func place(_ header: RTPHeader, source: SSRC) -> Int64? {
     guard header.ssrc == source else { return nil }
     let distance = header.sequence.distance(from: SequenceNumber(raw: UInt16(truncatingIfNeeded: highest)))
     guard distance < Limits.packets &* 4 else { return nil }
@@ -65,7 +84,7 @@ extension PlayoutBuffer {
     return highest &+ Int64(distance)
   }
 
-  private mutating func tooLate(_ header: RTPHeader, _ sequence: Int64, _ arrival: Int64) -> Insertion {
+  @inline(never) private mutating func tooLate(_ header: RTPHeader, _ sequence: Int64, _ arrival: Int64) -> Insertion {
     let behind = next &- 1 &- sequence
     if behind < 64, played >> UInt64(behind) & 1 == 1 {
       statistics.duplicate &+= 1
@@ -81,11 +100,11 @@ extension PlayoutBuffer {
 
   /// A number far away or another source: believed when it is the first, when the stream was silent for 100 ms, or when its
   /// successor follows.
-  private mutating func resynchronise(
-    _ header: RTPHeader, _ payload: Span<UInt8>, _ duration: Int, _ carriesRepair: Bool, _ now: Instant, _ arrival: Int64
+  @inline(never) private mutating func resynchronise(
+    _ header: RTPHeader, _ payload: Span<UInt8>, _ duration: Int, _ carriesRepair: Bool, _ arrival: Int64
   ) -> Insertion {
     let confirmed = candidate.map { $0.source == header.ssrc && $0.sequence.next == header.sequence } ?? false
-    guard source == nil || confirmed || now - lastPacketAt >= .milliseconds(100) else {
+    guard source == nil || confirmed || arrival &- lastArrival >= 100 &* unitsPerMillisecond else {
       candidate = (header.ssrc, header.sequence)
       statistics.outOfRange &+= 1
       return .outOfRange
@@ -94,11 +113,11 @@ extension PlayoutBuffer {
       statistics.outOfRange &+= 1
       return .outOfRange
     }
-    return begin(header, payload, duration, carriesRepair, now, arrival)
+    return begin(header, payload, duration, carriesRepair, arrival)
   }
 
-  private mutating func begin(
-    _ header: RTPHeader, _ payload: Span<UInt8>, _ duration: Int, _ carriesRepair: Bool, _ now: Instant, _ arrival: Int64
+  @inline(never) private mutating func begin(
+    _ header: RTPHeader, _ payload: Span<UInt8>, _ duration: Int, _ carriesRepair: Bool, _ arrival: Int64
   ) -> Insertion {
     let isFirst = source == nil
     if !isFirst { statistics.resynchronised &+= 1 }
@@ -108,29 +127,20 @@ extension PlayoutBuffer {
     source = header.ssrc
     // Room below for packets that overtook: numbers stay positive.
     highest = 65_536 &+ Int64(header.sequence.raw)
-    var packet = StoredPacket()
-    packet.sequence = highest
-    packet.timestamp = Int64(header.timestamp.raw)
-    packet.transit = arrival &- packet.timestamp
-    packet.duration = Int32(clamping: duration)
-    packet.carriesRepair = carriesRepair
-    (next, position) = (highest, packet.timestamp)
-    (lastTimestamp, lastArrival, lastPacketAt) = (packet.timestamp, arrival, now)
-    started = false
-    played = 0
-    packetDuration = Int64(packet.duration)
+    let timestamp = Int64(header.timestamp.raw)
+    (next, position) = (highest, timestamp)
+    (started, played, waited, excess) = (false, 0, 0, 0)
+    (packetDuration, grainTick) = (Int64(Int32(clamping: duration)), -1)
+    expectedSequence = header.sequence.raw &+ 1
     delay.timelineChanged()
-    delay.arrived(transit: packet.transit, inTime: true)
-    guard store.put(packet, payload: payload) else {
-      statistics.refused &+= 1
-      return .refused
-    }
-    return isFirst ? .stored : .resynchronised
+    let result = keep(highest, timestamp, payload: payload, Int32(clamping: duration), carriesRepair, arrival)
+    // Refused for its size, it began the stream all the same.
+    (lastTimestamp, lastArrival) = (timestamp, arrival)
+    return result != .stored ? result : isFirst ? .stored : .resynchronised
   }
 
   /// All stored numbers lie within `Limits.packets`: the oldest go when a new one is too far ahead.
-  private mutating func makeRoom(for sequence: Int64) {
-    guard sequence &- next >= Int64(Limits.packets) else { return }
+  @inline(never) private mutating func makeRoom(for sequence: Int64) {
     let first = sequence &- Int64(Limits.packets) &+ 1
     while next < first {
       if let packet = store.packet(next) {

@@ -10,15 +10,19 @@ public enum Insertion: Sendable, Equatable {
   case late, duplicate, refused, outOfRange
 }
 
-/// One packet handed out by `fetch`: its payload is readable by `payload(of:)` until the next `insert`.
-public struct FetchedPacket: Sendable {
-  let packet: StoredPacket
+/// One packet handed out by `fetch`.
+public struct FetchedPacket {
+  let start: UnsafePointer<UInt8>
+  let length: Int32
+  let units: Int32
+  /// Readable until the next `insert`. A pointer, as a span of the buffer could not be held while the owner runs its decoder.
+  public var payload: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(start: start, count: Int(length)) }
   /// RTP clock units.
-  public var duration: Int { Int(packet.duration) }
+  public var duration: Int { Int(units) }
 }
 
 /// The next piece of the timeline, in RTP clock units.
-public enum Fetch: Sendable {
+public enum Fetch {
   case packet(FetchedPacket)
   /// This many units are lost and the packet after them carries their copy.
   case repair(Int, from: FetchedPacket)
@@ -42,19 +46,24 @@ public enum Fetch: Sendable {
 /// bounded by `Limits`; bytes from the network cannot make it trap.
 public struct PlayoutBuffer: ~Copyable {
   public let clockRateHz: UInt32
-  public var policy: DelayPolicy
+  let thresholds: DelayPolicy.Thresholds
   public internal(set) var statistics = JitterStatistics()
 
   /// As of the last `decide`: units of delay that no packet needs.
   var excess: Int64 = 0
-  /// The greatest common divisor of packet and tick, and what it was computed for.
-  private var grain: (packet: Int64, tick: Int64, common: Int64) = (0, 0, 1)
+  /// The greatest common divisor of packet and tick, and the tick it was computed for; −1 when the packets' length has changed.
+  private var grain: Int64 = 1
+  var grainTick = -1
   var store = PacketStore()
   var delay: ArrivalDelay
   let unitsPerMillisecond: Int64
+  let unitsPerNanosecond: Int64
   let carriesRepair: Bool
 
   var source: SSRC?
+  /// What comes next in order, if it is of the usual length: number and timestamp as in a header.
+  var expectedSequence: UInt16 = 0
+  var expectedTimestamp: UInt32 = 0
   /// Highest number stored, on the extended line, and the packet time it came with.
   var highest: Int64 = 0
   var lastTimestamp: Int64 = 0
@@ -68,18 +77,18 @@ public struct PlayoutBuffer: ~Copyable {
   var played: UInt64 = 0
   /// Units made up while waiting, since the last real audio.
   var waited: Int64 = 0
-  var lastPacketAt = Instant.zero
   var candidate: (source: SSRC, sequence: SequenceNumber)?
 
   /// - Parameters:
   ///   - clockRateHz: RTP clock: 8000 for G.711, 48000 for Opus.
   ///   - carriesRepair: packets may carry a copy of the one before (Opus FEC).
   public init(clockRateHz: UInt32, carriesRepair: Bool, policy: DelayPolicy = DelayPolicy()) {
-    let rate = max(1000, clockRateHz)
+    let rate = max(1000, min(clockRateHz, 1_000_000))
+    unitsPerNanosecond = Int64(truncatingIfNeeded: (1_000_000_000 as UInt64).dividingFullWidth((UInt64(rate), 999_999_999)).quotient)
     self.clockRateHz = rate
     self.carriesRepair = carriesRepair
-    self.policy = policy
     unitsPerMillisecond = Int64(rate / 1000)
+    thresholds = DelayPolicy.Thresholds(policy, unitsPerMillisecond: Int64(rate / 1000))
     packetDuration = 20 * Int64(rate / 1000)
     delay = ArrivalDelay(clockRateHz: rate, memoryPackets: policy.memoryPackets, lossCost: policy.lossCost)
   }
@@ -93,19 +102,24 @@ public struct PlayoutBuffer: ~Copyable {
   // HOT
   public mutating func decide(at now: Instant, pending: Int, tick: Int) -> DelayDecision {
     guard started else { return DelayDecision(adjustment: .none, tickShift: 0) }
-    if grain.packet != packetDuration || grain.tick != Int64(tick) { updateGrain(Int64(tick)) }
+    if grainTick != tick { updateGrain(tick) }
     let status = PlayoutStatus(
-      now: units(now), nextTimestamp: position, pending: Int64(pending), grain: grain.common, fastest: delay.recentMinimum,
-      slowest: delay.recentMaximum, spread: boundedSpread)
-    let decision = policy.decide(status, unitsPerMillisecond: unitsPerMillisecond)
+      now: units(now), nextTimestamp: position, pending: Int64(pending), grain: grain, wanted: delay.wanted, slowest: delay.slowest)
+    let decision = DelayPolicy.decide(status, thresholds)
     excess = max(0, 0 &- decision.tickShift)
+    switch decision.adjustment {
+    case .none: break
+    case .shrink: statistics.shrinks &+= 1
+    case .grow: statistics.grows &+= 1
+    }
     return decision
   }
 
-  private mutating func updateGrain(_ tick: Int64) {
-    var (common, other) = (packetDuration, tick)
+  @inline(never) private mutating func updateGrain(_ tick: Int) {
+    var (common, other) = (packetDuration, Int64(max(0, tick)))
     while other > 0 { (common, other) = (other, common % other) }
-    grain = (packetDuration, tick, common)
+    grain = max(1, common)
+    grainTick = tick
   }
 
   /// How long audio of `nextTimestamp − pending` has waited beyond the fastest packet's delay, in milliseconds; what listeners
@@ -118,7 +132,9 @@ public struct PlayoutBuffer: ~Copyable {
   /// The RTP timestamp where the next piece begins.
   public var nextTimestamp: RTPTimestamp { RTPTimestamp(raw: UInt32(truncatingIfNeeded: position)) }
   /// The packet of the next number is there: `fetch` will not have to give up on it.
-  public var nextIsReady: Bool { store.packet(next).map { !$0.isPlaceholder } ?? false }
+  public var nextIsReady: Bool {
+    mutating get { store.packet(next).map { !$0.isPlaceholder } ?? false }
+  }
   /// Packets stored.
   public var depth: Int { store.count }
 
@@ -132,11 +148,6 @@ public struct PlayoutBuffer: ~Copyable {
     (waited, excess) = (0, 0)
   }
 
-  var boundedSpread: Int64 { min(delay.spread, Int64(Limits.delayMilliseconds) &* unitsPerMillisecond) }
-
-  @inline(__always) func units(_ instant: Instant) -> Int64 {
-    let seconds = instant.nanoseconds / 1_000_000_000
-    let rest = instant.nanoseconds % 1_000_000_000
-    return seconds &* Int64(clockRateHz) &+ rest &* Int64(clockRateHz) / 1_000_000_000
-  }
+  /// On the RTP clock, by a multiplication with the rate per nanosecond in 2⁻⁶⁴.
+  @inline(__always) func units(_ instant: Instant) -> Int64 { instant.nanoseconds.multipliedFullWidth(by: unitsPerNanosecond).high }
 }

@@ -113,7 +113,7 @@ public struct AudioReceiver: ~Copyable {
     case .packet(let packet):
       let free = decoded.free
       var room = free.mutableSpan
-      let payload = buffer.payload(of: packet)
+      let payload = packet.payload
       let length = decoder.decode(payload.span, into: &room)
       decoded.append(length)
       if length == 0 {
@@ -126,7 +126,7 @@ public struct AudioReceiver: ~Copyable {
       let free = decoded.free
       var room = free.mutableSpan
       let wanted = min(units / unitsPerSample, AudioCodecs.Limits.samplesPerPacket) / 20 * 20
-      let payload = buffer.payload(of: packet)
+      let payload = packet.payload
       let length = decoder.repair(wanted, from: payload.span, into: &room)
       decoded.append(length)
       if length == 0 {
