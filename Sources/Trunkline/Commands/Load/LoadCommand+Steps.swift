@@ -27,7 +27,7 @@ extension LoadCommand {
   }
 
   private func runStep(_ calls: Int, _ core: Int32?, mayBeRefused: Bool) throws -> LoadStep {
-    let gateway = try LoadGateway(calls: calls, core: core, relays: relay)
+    let gateway = try LoadGateway(calls: calls, core: core)
     defer { gateway.end() }
     let report = try play(gateway.settings, calls: calls, seconds: seconds, pid: gateway.pid, mayBeRefused: true)
     let step = LoadStep(report)

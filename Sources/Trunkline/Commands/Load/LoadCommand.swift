@@ -29,7 +29,6 @@ struct LoadCommand: ParsableCommand {
   @Option(help: "The gateway's configuration file.") var config: String?
   @Option(help: ArgumentHelp("Calls at once, one number after the other, each with a gateway of its own.", valueName: "n,n,…"))
   var steps = "20,60,100,120,140,160,180,200"
-  @Flag(help: "The gateways of --steps relay instead of transcoding.") var relay = false
   @Option(help: "Calls at once.") var calls = 50
   @Option(help: "How long all of them stay up.") var seconds = 60.0
   @Option(help: ArgumentHelp("Calls begun a second.", valueName: "n")) var rate = 10.0

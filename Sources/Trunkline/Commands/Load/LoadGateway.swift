@@ -12,13 +12,12 @@ final class LoadGateway {
   /// - Parameters:
   ///   - calls: users and trunk ports there are.
   ///   - core: where its threads run; nil anywhere.
-  ///   - relays: the trunk prefers relaying, so that nothing is transcoded.
-  init(calls: Int, core: Int32?, relays: Bool) throws {
+  init(calls: Int, core: Int32?) throws {
     folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-load-\(UUID().uuidString.prefix(8))")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     let file = folder.appendingPathComponent("gateway.yaml")
     try "0123456789abcdef0123456789abcdef\n".write(to: folder.appendingPathComponent("jwt.key"), atomically: true, encoding: .utf8)
-    try Self.configuration(calls, folder, relays).write(to: file, atomically: true, encoding: .utf8)
+    try Self.configuration(calls, folder).write(to: file, atomically: true, encoding: .utf8)
     settings = try SettingsSource.load(file.path)
     process.executableURL = ChildProcess.binary
     process.arguments = ["serve", "--config", file.path]
@@ -42,12 +41,12 @@ final class LoadGateway {
     throw LoadFailure(description: "the gateway of the load did not become ready: are its ports (1506x, 18080, 19090) free?")
   }
 
-  private static func configuration(_ calls: Int, _ folder: URL, _ relays: Bool) -> String {
+  private static func configuration(_ calls: Int, _ folder: URL) -> String {
     var lines = [
       "listen: { sip: { udp: 127.0.0.1:15060 }, app: { address: 127.0.0.1:18080 }, admin: 127.0.0.1:19090 }",
       "media: { addresses: [ 127.0.0.1 ], threads: 1, app_port: 14000, trunk_ports: 41000-\(41_099 + 2 * calls) }",
       "auth: { jwt: { key_file: \(folder.path)/jwt.key } }",
-      "trunks: [ { name: carrier, peers: [127.0.0.0/8], uri: \"sip:127.0.0.1:15080\"\(relays ? ", prefer: relay" : "") } ]",
+      "trunks: [ { name: carrier, peers: [127.0.0.0/8], uri: \"sip:127.0.0.1:15080\" } ]",
       "users:",
     ]
     for number in 1...calls { lines.append("  - { id: user\(number), numbers: [\"+1555\(1_000_000 + number)\"] }") }
