@@ -47,11 +47,13 @@ enum CostRows {
       goal: .atLeast(1, of: .peer), note: "one core; the limit is a bare ring")
     guard let row else { return }
     if isHeadline {
-      var bars = BarPlot("Jitter buffer: put + decide + get of 160 octets", label: "packets per second and core", scale: .logarithmic)
+      var bars = BarPlot(
+        "Jitter buffer: put + decide + get of 160 octets", label: "packets per second and core", scale: .logarithmic)
       for figure in [row.ours] + row.peers.dropLast() + [row.limit].compactMap({ $0 }) {
         bars.add(figure.name == "ring" ? "limit: bare ring" : figure.name, figure.value)
       }
-      bench.save(bars.svg, as: "jitter-throughput", caption: "Jitter buffer throughput: packets per second of one core, logarithmic.")
+      bench.save(
+        bars.svg, as: "jitter-throughput", caption: "Jitter buffer throughput: packets per second of one core, logarithmic.")
     }
     // What the loop itself takes is in the rows above; here it is taken off.
     guard let ours = row.ours.instructions, let loop = row.peers.last?.instructions else { return }
@@ -85,7 +87,8 @@ enum CostRows {
         let now = schedule.tick(tick)
         while let number = schedule.due(&next, at: now) {
           payload.withUnsafeBufferPointer {
-            buffer.put(sequence: UInt16(truncatingIfNeeded: number), timestamp: UInt32(truncatingIfNeeded: number &* 160), payload: $0)
+            buffer.put(
+              sequence: UInt16(truncatingIfNeeded: number), timestamp: UInt32(truncatingIfNeeded: number &* 160), payload: $0)
           }
         }
         return UInt64(out.withUnsafeMutableBufferPointer { buffer.get(into: $0)?.timestamp ?? 0 })
@@ -166,7 +169,8 @@ enum CostRows {
         }
         for half in 0..<2 {
           _ = output.withUnsafeMutableBufferPointer {
-            engine.pull(into: UnsafeMutableBufferPointer(rebasing: $0[half * 80..<half * 80 + 80]), at: now + .milliseconds(10 * half))
+            engine.pull(
+              into: UnsafeMutableBufferPointer(rebasing: $0[half * 80..<half * 80 + 80]), at: now + .milliseconds(10 * half))
           }
         }
         return UInt64(bitPattern: Int64(output[80]))
@@ -178,7 +182,8 @@ enum CostRows {
     guard let row, let instructions = row.ours.instructions, let other = row.peers.first?.instructions else { return }
     bench.add(
       BenchRow(
-        name + ": instructions", unit: "instructions", ours: BenchFigure("ours", instructions), peers: [BenchFigure("NetEQ", other)],
+        name + ": instructions", unit: "instructions", ours: BenchFigure("ours", instructions),
+        peers: [BenchFigure("NetEQ", other)],
         goal: .atMost(0.1, of: .peer)))
   }
 }

@@ -105,7 +105,8 @@ final class NetEQReceiver: ReplayReceiver {
 
   func insert(_ number: Int, _ payload: [UInt8], at now: Instant) {
     engine.insert(
-      sequence: UInt16(truncatingIfNeeded: number), timestamp: UInt32(truncatingIfNeeded: number * units), payload: payload, at: now)
+      sequence: UInt16(truncatingIfNeeded: number), timestamp: UInt32(truncatingIfNeeded: number * units), payload: payload,
+      at: now)
   }
 
   func millisecondsToNextPull(after now: Instant) -> Double { 10 }

@@ -57,13 +57,15 @@ enum TradeOff {
   }
 
   private static func rows(
-    _ bench: Bench, _ name: String, _ results: [ReplayResult], late: BenchGoal? = nil, mean: BenchGoal? = nil, ratio: BenchGoal? = nil
+    _ bench: Bench, _ name: String, _ results: [ReplayResult], late: BenchGoal? = nil, mean: BenchGoal? = nil,
+    ratio: BenchGoal? = nil
   ) {
     rows(bench, name, [results], late: late, mean: mean, ratio: ratio)
   }
 
   private static func rows(
-    _ bench: Bench, _ name: String, _ all: [[ReplayResult]], late: BenchGoal? = nil, mean: BenchGoal? = nil, ratio: BenchGoal? = nil
+    _ bench: Bench, _ name: String, _ all: [[ReplayResult]], late: BenchGoal? = nil, mean: BenchGoal? = nil,
+    ratio: BenchGoal? = nil
   ) {
     let count = Double(max(1, all.count))
     func row(_ what: String, unit: String, goal: BenchGoal? = nil, geometric: Bool = false, _ value: (ReplayResult) -> Double) {
@@ -93,7 +95,9 @@ enum TradeOff {
     var figures = results.map { BenchFigure($0.name, 100 * $0.concealed) }
     let ours = figures.removeFirst()
     bench.add(
-      BenchRow("3 % loss, Opus FEC: concealed", unit: "%", ours: ours, peers: figures, goal: .atMost(0.5), note: "by the receivers' counters"))
+      BenchRow(
+        "3 % loss, Opus FEC: concealed", unit: "%", ours: ours, peers: figures, goal: .atMost(0.5),
+        note: "by the receivers' counters"))
     var delays = results.map { BenchFigure($0.name, $0.meanDelay) }
     let delay = delays.removeFirst()
     bench.add(BenchRow("3 % loss, Opus FEC: mean delay", unit: "ms", ours: delay, peers: delays))
@@ -104,7 +108,10 @@ enum TradeOff {
     var curves: [(String, [ReplayResult])] = []
     curves.append(("ours, other loss costs", try JitterOptions.policies.map { replay.run(try OurReceiver(.pcmu, policy: $0)) }))
     curves.append(
-      ("NetEQ, minimum delays", [0, 40, 80, 120].compactMap { NetEQReceiver(.pcmu, minimumDelayMilliseconds: $0) }.map(replay.run)))
+      (
+        "NetEQ, minimum delays",
+        [0, 40, 80, 120].compactMap { NetEQReceiver(.pcmu, minimumDelayMilliseconds: $0) }.map(replay.run)
+      ))
     curves.append(
       (
         "speexdsp, margins",

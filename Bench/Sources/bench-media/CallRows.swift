@@ -14,10 +14,13 @@ enum CallRows {
     let spoken = OpusWishes(takesPauses: false)
     var plan = SessionBench.Plan(fromTrunk: trunk, fromApp: app, opus: spoken)
     let narrow = BareOpus(fromTrunk: trunk, fromApp: app)
-    let first = try row(bench, "call PCMU ↔ Opus, speech, complexity 5, FEC, GCM-128", plan, narrow, goal: .atLeast(0.87, of: .limit))
+    let first = try row(
+      bench, "call PCMU ↔ Opus, speech, complexity 5, FEC, GCM-128", plan, narrow, goal: .atLeast(0.87, of: .limit))
     if let figure = first?.ours {
       bench.add(
-        BenchRow("calls per core for the stream our SDP asks for", unit: "calls/core", ours: figure, goal: .atLeast(155), note: "the row above"))
+        BenchRow(
+          "calls per core for the stream our SDP asks for", unit: "calls/core", ours: figure, goal: .atLeast(155),
+          note: "the row above"))
     }
     plan.profile = .aes128CM_HMAC_SHA1_80
     try row(bench, "call PCMU ↔ Opus, speech, complexity 5, FEC, CM-SHA1-80", plan, narrow, goal: .atLeast(0.87, of: .limit))
@@ -45,7 +48,8 @@ enum CallRows {
     picture(bench, bars)
 
     plan = SessionBench.Plan(app: .pcmu, fromTrunk: trunk, fromApp: trunk)
-    try row(bench, "call PCMU ↔ PCMU, relayed, GCM-128", plan, nil, goal: .atLeast(2700), note: "without sockets", operations: 2000)
+    try row(
+      bench, "call PCMU ↔ PCMU, relayed, GCM-128", plan, nil, goal: .atLeast(2700), note: "without sockets", operations: 2000)
   }
 
   private static func picture(_ bench: Bench, _ rows: [(name: String, row: BenchRow?)]) {
@@ -55,7 +59,8 @@ enum CallRows {
       plot.add("ours: " + name, row.ours.value)
       if let limit = row.limit { plot.add("bare libopus", limit.value) }
     }
-    bench.save(plot.svg, as: "media-calls", caption: "Bridged calls per core, beside what libopus alone takes for the same frames.")
+    bench.save(
+      plot.svg, as: "media-calls", caption: "Bridged calls per core, beside what libopus alone takes for the same frames.")
   }
 
   /// The trunk sends faint noise while silent, as telephones do; the app says so once in 400 ms (RFC 7587 §3.1.3).

@@ -38,7 +38,9 @@ enum Markdown {
     return out
   }
 
-  private static func table(_ bench: BenchResults) -> String { timed(bench.rows.filter(\.isTimed)) + plain(bench.rows.filter { !$0.isTimed }) }
+  private static func table(_ bench: BenchResults) -> String {
+    timed(bench.rows.filter(\.isTimed)) + plain(bench.rows.filter { !$0.isTimed })
+  }
 
   /// A line for each implementation: its time, instructions and allocations.
   private static func timed(_ rows: [Row]) -> String {

@@ -28,11 +28,14 @@ enum Page {
     return out + "</html>\n"
   }
 
-  private static func table(_ bench: BenchResults) -> String { timed(bench.rows.filter(\.isTimed)) + plain(bench.rows.filter { !$0.isTimed }) }
+  private static func table(_ bench: BenchResults) -> String {
+    timed(bench.rows.filter(\.isTimed)) + plain(bench.rows.filter { !$0.isTimed })
+  }
 
   private static func timed(_ rows: [Row]) -> String {
     guard !rows.isEmpty else { return "" }
-    var out = "<div class=wide><table><tr><th>row<th>value<th>unit<th>ratio<th>ns<th>instructions<th>mallocs<th>result<th>goal, note"
+    var out =
+      "<div class=wide><table><tr><th>row<th>value<th>unit<th>ratio<th>ns<th>instructions<th>mallocs<th>result<th>goal, note"
     for row in rows {
       let ours = Row.Figure(
         name: row.row, value: row.ours, ns: row.ns, instructions: row.instructions, mallocs: row.mallocs, hash: row.hash)
@@ -45,7 +48,9 @@ enum Page {
   private static func plain(_ rows: [Row]) -> String {
     guard !rows.isEmpty else { return "" }
     let names = Row.names(rows)
-    var out = "<div class=wide><table><tr><th>row<th>unit<th>ours" + names.map { "<th>" + escaped($0) }.joined() + "<th>ratio<th>goal, note"
+    var out =
+      "<div class=wide><table><tr><th>row<th>unit<th>ours" + names.map { "<th>" + escaped($0) }.joined()
+      + "<th>ratio<th>goal, note"
     for row in rows {
       out += "<tr><td>\(escaped(row.row))<td>\(escaped(row.unit))<td>\(Number.text(row.ours))"
       for name in names { out += "<td>" + Number.text(row.named.first { $0.name == name }?.value) }
