@@ -4,6 +4,7 @@ import PackageDescription
 
 // A package of its own: peers' libraries and the counted malloc must not reach the product. See README.md.
 let media = Target.Dependency.product(name: "TrunklineMedia", package: "trunkline")
+let core = Target.Dependency.product(name: "TrunklineCore", package: "trunkline")
 let mediaThreads = Target.Dependency.product(name: "TrunklineMediaThreads", package: "trunkline")
 
 /// Where Debian and others keep what is linked; a peer is built in if its files are there, and left out with a note if not.
@@ -56,5 +57,6 @@ let package = Package(
     bench("quality", [media, "JitterPeers"]),
     bench("threads", [mediaThreads, "CBenchNet"]),
     bench("load"),
+    bench("sip", [core]),
   ],
   swiftLanguageModes: [.v6], cxxLanguageStandard: .cxx20)

@@ -58,8 +58,10 @@ enum Peers {
   }
 
   /// sipp as the carrier that the gateway calls.
-  static func callee(_ gateway: GatewayUnderTest, _ scenario: String, audio: UInt16 = 9, _ more: [String] = []) async throws -> Spawned {
-    let peer = try sipp(gateway, scenario, ["-p", "\(gateway.carrier)", "-key", "audio_port", "\(audio)"] + more)
+  static func callee(_ gateway: GatewayUnderTest, _ scenario: String, audio: UInt16 = 9, port: UInt16? = nil, _ more: [String] = []) async throws
+    -> Spawned
+  {
+    let peer = try sipp(gateway, scenario, ["-p", "\(port ?? gateway.carrier)", "-key", "audio_port", "\(audio)"] + more)
     try await Task.sleep(for: .milliseconds(300))
     return peer
   }

@@ -177,6 +177,7 @@ import Testing
     var (wire, invite) = try Wire.calling(sdp: nil)
     let ok = reply(invite, 200, extra: ["Contact: <sip:c@203.0.113.7>"], sdp: offer)
     #expect(wire.receive(ok).isEmpty, "the ACK waits for the answer")
+    #expect(wire.receive(ok).isEmpty, "and the 200 that comes again is no other fork")
     #expect(wire.events().map(\.name) == ["answered"])
     #expect(wire.receive(wire.inside("INVITE", invite, sdp: offer)).map(\.statusCode) == [491])
     let ack = try #require(wire.command(.acknowledge(Wire.out, sdp: answer)).first)

@@ -11,6 +11,8 @@ final class Carrier {
   var answers: [(after: Duration, code: Int)] = [(.milliseconds(20), 180), (.milliseconds(500), 200)]
   /// Messages of the carrier that get lost on the way.
   var loses: ([UInt8]) -> Bool = { _ in false }
+  /// What its own offers say.
+  var direction = "sendrecv"
   private var nextLeg: UInt64 = 1
 
   init(_ world: World) { self.world = world }
@@ -53,7 +55,15 @@ final class Carrier {
     }
     events += output.events
     for event in output.events {
-      if case .inviteReceived(let leg, _) = event { answer(leg) }
+      switch event {
+      case .inviteReceived(let leg, _): answer(leg)
+      case .reinviteReceived(let leg, let sdp):
+        // mirrors the direction that is offered, and offers its own if none is
+        let offered = ["sendonly": "recvonly", "recvonly": "sendonly", "inactive": "inactive"].first { sdp?.contains("a=\($0.key)") == true }
+        handle(.command(.answerReinvite(leg, sdp: Self.sdp(direction: offered?.value ?? direction))))
+      case .offerWanted(let leg): handle(.command(.offer(leg, sdp: Self.sdp(direction: direction))))
+      default: break
+      }
     }
   }
 

@@ -18,7 +18,11 @@ enum Invariants {
     if message.method == .invite {
       if fromGateway { world.sentINVITEs.insert(callID) } else { world.receivedINVITEs.insert(callID) }
     }
-    guard fromGateway, let code = message.statusCode, code >= 200, sequence.hasSuffix("INVITE") else { return }
+    // a re-INVITE has finals of its own
+    if message.method == .invite, !fromGateway, world.firstSequences[callID] == nil { world.firstSequences[callID] = sequence }
+    guard fromGateway, let code = message.statusCode, code >= 200, sequence.hasSuffix("INVITE"),
+      world.firstSequences[callID] == sequence
+    else { return }
     if world.finals[callID] == nil, code == 200 { answered(callID, world) }
     world.finals[callID, default: []].insert(code)
   }

@@ -47,9 +47,13 @@ final class World {
   var measurements: [Measurement] = []
   /// Final responses to INVITEs on the wire, by Call-ID.
   var finals: [String: Set<Int>] = [:]
+  /// CSeq of each Call-ID's first INVITE to the gateway.
+  var firstSequences: [String: String] = [:]
   var sentINVITEs: Set<String> = []
   var receivedINVITEs: Set<String> = []
   var refusesMedia = false
+  /// Messages of the gateway that get lost on the way.
+  var loses: ([UInt8]) -> Bool = { _ in false }
 
   init(seed: UInt64 = 1, configure: (inout CallFlow.Configuration, inout Routing) -> Void = { _, _ in }) {
     userAgent = UserAgent(random: .seeded(seed))
@@ -121,6 +125,7 @@ final class World {
     userAgent.handle(input, at: now, into: &output)
     for message in output.messages {
       Invariants.look(at: message.bytes, fromGateway: true, self)
+      if loses(message.bytes) { continue }
       let bytes = message.bytes
       after(sipDelay) { [unowned self] in carrier.receive(bytes) }
     }

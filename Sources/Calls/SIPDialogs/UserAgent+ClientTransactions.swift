@@ -132,7 +132,9 @@ extension UserAgent {
         counters.retransmissionsSent += 1
         send(known.bytes, known.flow)
       } else {
-        if client.purpose == .invite { endFork(id, message, envelope) }
+        // the first 2xx again, while its ACK waits for our answer to the offer in it
+        if let leg = client.leg.flatMap({ legs[$0] }), leg.awaitsAcknowledgement, leg.dialog.remoteTag == tag { return }
+        if client.purpose == .invite || client.purpose == .abandoned { endFork(id, message, envelope) }
       }
     case (.calling, 300...), (.proceeding, 300...):
       let bytes = acknowledgement(of: client, message)

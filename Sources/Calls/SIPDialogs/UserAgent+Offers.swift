@@ -100,6 +100,9 @@ extension UserAgent {
 }
 
 extension Leg {
+  /// An offer of ours has no answer. An UPDATE that only refreshes is none.
+  var hasOpenOffer: Bool { ourOffer?.kind == .reinvite || awaitsAcknowledgement }
+
   /// No offer of either side is open (RFC 3261 §14.1).
   var isFreeForOffer: Bool { phase == .confirmed && answer == nil && peerOffer == nil && ourOffer == nil && !awaitsAcknowledgement }
 }

@@ -34,7 +34,7 @@ extension UserAgent {
     case .confirmed: break
     }
     if leg.peerOffer != nil || leg.answer != nil { return respondOnce(request, busy()) }
-    if leg.ourOffer != nil || leg.awaitsAcknowledgement { return respondOnce(request, ResponseContent(code: 491)) }
+    if leg.hasOpenOffer { return respondOnce(request, ResponseContent(code: 491)) }
     takeOffer(request, leg)
   }
 
@@ -49,7 +49,7 @@ extension UserAgent {
       if hasOffer, early.sdp == nil { return respondOnce(request, ResponseContent(code: 491)) }
     } else if hasOffer {
       if leg.phase == .ringing, !leg.isExchangeComplete { return respondOnce(request, busy()) }
-      if leg.phase == .answered || leg.ourOffer != nil || leg.awaitsAcknowledgement || leg.answer != nil {
+      if leg.phase == .answered || leg.hasOpenOffer || leg.answer != nil {
         return respondOnce(request, ResponseContent(code: 491))
       }
     }

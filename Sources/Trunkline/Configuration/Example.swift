@@ -43,6 +43,13 @@ extension Settings {
         # numbers: { country: "49", outbound: [ { prefix: "+49", strip: 3, add: "0" } ] }   # also inbound:, caller:, national:, international:
         # srtp: off                  # or optional, required: SDES, over TLS only unless srtp_without_tls: true
         # tls: { ca: carrier-ca.pem, cert: own.pem, key: own.key }   # else the system's authorities and no certificate of ours
+        # reliable: supported        # provisional responses (100rel): off, supported, required
+        # session_timer: 1800        # seconds, or off; session_minimum: 90
+        # hold: signal               # an app's hold becomes a re-INVITE; local: it stays here
+        # redirects: follow          # a 3xx within the trunk's own hosts; refuse
+        # trust_identity: true       # believe P-Asserted-Identity, Diversion and History-Info, and give ours
+        # transfers: true            # serve REFER and Replaces
+        # late_offer: true           # INVITEs without SDP
       # - name: pbx                  # one trunk may take peers that cannot be listed: they answer a challenge
       #   peers: any
       #   peer_auth: { username: pbx, password_file: pbx.password }

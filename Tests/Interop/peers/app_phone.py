@@ -285,6 +285,11 @@ class Phone:
             asyncio.ensure_future(self.send("call.end", {"reason": "localEnd"}, call.id, request=True))
         elif word in ("mute", "unmute"):
             asyncio.ensure_future(self.send("call.mute", {"on": word == "mute", "mode": "track"}, call.id, request=True))
+        elif word in ("hold", "resume"):
+            asyncio.ensure_future(self.send("call.hold", {"on": word == "hold"}, call.id, request=True))
+        elif word == "transfer":
+            target = {"k": "phone", "h": rest[0]}
+            asyncio.ensure_future(self.send("call.transfer", {"target": target, "mode": "blind"}, call.id, request=True))
         elif word == "dtmf":
             asyncio.ensure_future(self.send("call.dtmf", {"digits": rest[0], "kind": "tone"}, call.id, request=True))
 

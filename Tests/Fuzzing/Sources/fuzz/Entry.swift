@@ -14,6 +14,7 @@ let targets: [String: FuzzTarget] = [
   "sip": fuzzSIP,
   "sip-stream": fuzzSIPStream,
   "sip-agent": fuzzUserAgent,
+  "sip-dialog": fuzzDialogs,
   "sdp": fuzzSDP,
   "stun": fuzzSTUN,
   "rtp": fuzzRTP,
