@@ -196,6 +196,7 @@ final class App {
     switch message {
     case .callCancel(let over), .callEnded(let over), .callGone(let over): "\(message.type.rawValue) \(over.reason.rawValue)"
     case .callProgress(let progress): "call.progress \(progress.stage.rawValue)"
+    case .callHeld(let held): "call.held \(held.by.rawValue) \(held.on)"
     default: message.type.rawValue
     }
   }

@@ -71,9 +71,8 @@ extension UserAgent {
   // MARK: ours
 
   mutating func refer(_ id: LegID, _ to: String, _ replaces: Replaces?) {
-    guard let leg = legs[id], leg.phase == .confirmed, leg.referOut == nil, to.utf8.count <= Limits.referBytes else {
-      return emit(.referAnswered(id, code: 491))
-    }
+    guard let leg = legs[id], leg.phase == .confirmed else { return }
+    guard leg.referOut == nil, to.utf8.count <= Limits.referBytes else { return emit(.referAnswered(id, code: 491)) }
     legs[id]?.referOut = ReferOut()
     let header = replaces.map { "?Replaces=" + percentEncodedHeader($0.text) } ?? ""
     sendInDialog(
@@ -84,9 +83,10 @@ extension UserAgent {
 
   /// Seen from the far end of the other leg: its own tag is our remote one (RFC 3891 §4).
   mutating func refer(_ id: LegID, toLeg other: LegID) {
-    guard let leg = legs[id], let peer = legs[other], leg.trunk == peer.trunk, peer.phase == .confirmed,
-      !peer.dialog.remoteTag.isEmpty
-    else { return emit(.referAnswered(id, code: 481)) }
+    guard let leg = legs[id], leg.phase == .confirmed else { return }
+    guard let peer = legs[other], leg.trunk == peer.trunk, peer.phase == .confirmed, !peer.dialog.remoteTag.isEmpty else {
+      return emit(.referAnswered(id, code: 481))
+    }
     let replaces = Replaces(callID: peer.dialog.callID, toTag: peer.dialog.remoteTag, fromTag: peer.dialog.localTag)
     refer(id, peer.dialog.remoteTarget, replaces)
   }
