@@ -16,7 +16,7 @@ import Testing
     case trunk
     /// The trunk, in a dialog that does not exist.
     case trunkWithInventedTag
-    /// Another trunk, with the tags of a call that runs.
+    /// Another trunk at another address, with the tags of a call that runs. (At the same address it is the same peer.)
     case otherTrunk
     /// The trunk's own address, with a From tag that is not the caller's.
     case thirdParty
@@ -29,7 +29,9 @@ import Testing
       method, branch: "z9hG4bKmatrix", callID: sender == .trunk ? "new-call" : "call-1", from: sender == .thirdParty ? "someone" : "77", toTag: to, cseq: 9,
       extra: ["Contact: <sip:evil@203.0.113.66>", "Refer-To: <sip:1900@x>", "Event: refer", "RAck: 1 1 INVITE", "Authorization: Digest username=\"x\", realm=\"r\", nonce=\"n\", uri=\"sip:x\", response=\"00\""].filter { method != "INVITE" || !$0.hasPrefix("Contact") },
       sdp: method == "INVITE" ? offer : nil)
-    let replies = wire.receive(text, trunk: sender == .otherTrunk ? "other" : "carrier")
+    let elsewhere = Flow(transport: .udp, local: gatewayAddress, remote: SocketAddress("203.0.113.99:5060")!)
+    let isOther = sender == .otherTrunk
+    let replies = wire.receive(text, on: isOther ? elsewhere : nil, trunk: isOther ? "other" : "carrier")
     let codes = replies.compactMap(\.statusCode)
     let isServed = sender == .trunk && (method == "OPTIONS" || method == "INVITE")
     #expect(codes.allSatisfy { $0 >= 300 || (isServed && [100, 200].contains($0)) }, "\(codes)")
