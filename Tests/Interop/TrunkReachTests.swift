@@ -102,5 +102,66 @@ extension Interop {
       #expect(await eventually(within: 5) { try gateway.sum("trunkline_trunk_events_total", "event=\"registered\"") == 1 })
       try await gateway.finish()
     }
+
+    @Test func `a peer that no list names gets a challenge where a trunk takes any, and silence elsewhere`() async throws {
+      let listed = "{ name: carrier, peers: [127.0.0.1], uri: \"sip:127.0.0.1:9\" }"
+      let open = "{ name: pbx, peers: any, peer_auth: { username: u, password_file: password } }"
+      let closed = try await GatewayUnderTest(["trunks: [ \(listed) ]"])
+      let stranger = try RawTrunk(closed, from: IPAddress(127, 0, 0, 9))
+      #expect(stranger.ask(stranger.request("OPTIONS"), within: 1) == nil)
+      try await closed.finish()
+      let gateway = try await GatewayUnderTest(["trunks: [ \(listed), \(open) ]"])
+      let pbx = try RawTrunk(gateway, from: IPAddress(127, 0, 0, 9))
+      for method in ["OPTIONS", "INVITE", "REGISTER"] {
+        let answer = pbx.ask(pbx.request(method, sdp: method == "INVITE" ? RawTrunk.offer() : nil), within: 3)
+        #expect(answer?.code == 401 && answer?.header("WWW-Authenticate")?.contains("SHA-256") == true, "\(method)")
+      }
+      let own = try RawTrunk(gateway)
+      #expect(own.ask(own.request("OPTIONS"), within: 3)?.code == 200)
+      #expect(gateway.records.isEmpty)
+      try await gateway.finish()
+    }
+
+    @Test func `openssl speaks SIP over TLS with the gateway, and sees a renewed certificate without a restart`() async throws {
+      let folder = try NameServer.folder()
+      defer { try? FileManager.default.removeItem(atPath: folder) }
+      func certificate(_ name: String) async throws {
+        let made = try Spawned(
+          "openssl", "/usr/bin/openssl",
+          [
+            "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-keyout", "sip.key", "-out",
+            "sip.pem", "-subj", "/CN=" + name, "-addext", "subjectAltName=DNS:" + name,
+          ], in: folder)
+        #expect(try await made.finish(within: 20) == 0, "\(made.text)")
+      }
+      try await certificate("first.example")
+      let (sip, tls) = (try FreePorts.both(), try FreePorts.tcp())
+      let (app, admin) = (try FreePorts.tcp(), try FreePorts.tcp())
+      let gateway = try await GatewayUnderTest(
+        [
+          "listen: { sip: { udp: 127.0.0.1:\(sip), tls: { address: 127.0.0.1:\(tls), cert: \(folder)/sip.pem, key: \(folder)/sip.key } }, app: { address: 127.0.0.1:\(app) }, admin: 127.0.0.1:\(admin) }"
+        ], ports: (sip, app, admin))
+      func asks(_ name: String) async throws -> Bool {
+        let client = try Spawned(
+          "s_client", "/usr/bin/openssl",
+          ["s_client", "-connect", "127.0.0.1:\(tls)", "-tls1_2", "-CAfile", "sip.pem", "-verify_hostname", name, "-verify_return_error", "-quiet"], in: folder)
+        let lines = [
+          "OPTIONS sip:127.0.0.1 SIP/2.0", "Via: SIP/2.0/TLS 127.0.0.1:9;branch=z9hG4bKs;rport", "From: <sip:a@127.0.0.1>;tag=1",
+          "To: <sip:127.0.0.1>", "Call-ID: \(name)", "CSeq: 1 OPTIONS", "Max-Forwards: 70", "Content-Length: 0", "",
+        ]
+        client.type(lines.joined(separator: "\r\n") + "\r")
+        let answered = await eventually(within: 5) { client.text.contains("SIP/2.0 200") || !client.isRunning }
+        let ok = client.text.contains("SIP/2.0 200")
+        client.signal(SIGTERM)
+        _ = try? await client.finish(within: 5)
+        return answered && ok
+      }
+      #expect(try await asks("first.example"))
+      #expect(try await asks("other.example") == false)
+      try await certificate("second.example")
+      #expect(await eventually(within: 12) { gateway.process.text.contains("certificates changed on disk") })
+      #expect(try await asks("second.example"))
+      try await gateway.finish()
+    }
   }
 }

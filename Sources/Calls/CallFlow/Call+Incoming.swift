@@ -14,6 +14,7 @@ extension Call {
     self.reservation = reservation
     var negotiation = TrunkNegotiation(
       local: reservation.trunkAddress, codecs: trunk.codecs.map { AudioCodecName($0) }, sessionID: turn.random.next())
+    negotiation.refusesLocal = !invite.source.local.ip.isLoopback
     if let sdp = invite.sdp {
       do {
         let (answer, media) = try negotiation.answer(to: sdp)

@@ -26,6 +26,7 @@ extension Call {
     devices[index].phase = .winner
     trunkLeg.negotiation = TrunkNegotiation(
       local: reservation.trunkAddress, codecs: trunk.codecs.map { AudioCodecName($0) }, sessionID: turn.random.next())
+    trunkLeg.negotiation?.refusesLocal = !(trunk.peer?.flow.local.ip.isLoopback ?? false)
     turn.output.actions.append(.journal(startLine(turn)))
     timers[.journal] = turn.now + turn.configuration.timers.journal
     timers[.gate] = turn.now + turn.configuration.timers.mediaGateOutgoing
@@ -73,6 +74,7 @@ extension Call {
     trunkLeg = TrunkLeg(leg: leg, phase: .idle)
     trunkLeg.negotiation = TrunkNegotiation(
       local: reservation.trunkAddress, codecs: next.codecs.map { AudioCodecName($0) }, sessionID: turn.random.next())
+    trunkLeg.negotiation?.refusesLocal = !(trunk.peer?.flow.local.ip.isLoopback ?? false)
     sipCallID = CallID(random: turn.random).description
     inviteAgain(&turn)
   }

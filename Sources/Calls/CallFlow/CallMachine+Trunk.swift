@@ -70,7 +70,7 @@ extension CallMachine {
     var toward = invite.source.remote.ip
     if let sdp = invite.sdp {
       do {
-        let media = try probe(sdp, trunk)
+        let media = try probe(sdp, trunk, invite.source)
         // 0.0.0.0 is a caller that holds us already: its signalling says where it is
         if !media.isUnspecified { toward = media }
       } catch {
@@ -114,7 +114,7 @@ extension CallMachine {
   static var defaultAccount: String { "default" }
 
   /// Whether the offer can be answered at all, before anything is reserved; where its media lives.
-  private func probe(_ sdp: String, _ trunk: Routing.Trunk) throws(NegotiationError) -> IPAddress {
+  private func probe(_ sdp: String, _ trunk: Routing.Trunk, _ source: Flow) throws(NegotiationError) -> IPAddress {
     let isV6: Bool
     do {
       let description = try SessionDescription(parsing: sdp)
@@ -126,6 +126,7 @@ extension CallMachine {
     }
     var negotiation = TrunkNegotiation(
       local: SocketAddress(isV6 ? .any6 : .any, 9), codecs: trunk.codecs.map { AudioCodecName($0) }, sessionID: 0)
+    negotiation.refusesLocal = !source.local.ip.isLoopback
     return try negotiation.answer(to: sdp).media.remote.ip
   }
 

@@ -89,7 +89,7 @@ public struct Referral: Sendable {
 
 /// Why a request outside any leg was refused; the raw value is the metric label.
 public enum RefusalReason: String, Sendable, CaseIterable {
-  case malformed, version, uriScheme, method, extensionRequired, sessionInterval, replaces, loop, merged, tooManyHops, notAcceptable, mediaType, noDialog,
+  case unauthorized, malformed, version, uriScheme, method, extensionRequired, sessionInterval, replaces, loop, merged, tooManyHops, notAcceptable, mediaType, noDialog,
     draining, overload
 }
 

@@ -16,6 +16,14 @@ enum Limits {
   static let targetBytes = 512
   /// Requests over this many bytes go by a congestion-controlled transport (RFC 3261 §18.1.1).
   static let datagramRequestBytes = 1_300
+  /// 401s to sources that no list names: a second, each and all together. Beyond that there is silence.
+  static let challengesPerSource = 10
+  static let challengesPerSecond = 200
+  /// Sources whose rate is watched at a time.
+  static let challengedSources = 4_096
+  /// Nonces that were used with the right password, and how long one may be used.
+  static let usedNonces = 8_192
+  static let nonceSeconds: Int64 = 300
   /// Requests outside dialogs that wait for their outcome.
   static let standaloneRequests = 4_096
   /// Extra headers of one outbound INVITE.

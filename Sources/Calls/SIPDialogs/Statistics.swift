@@ -35,6 +35,8 @@ public struct Statistics: Sendable {
     case strayResponse
     /// An ACK that belongs to no INVITE of ours.
     case strayAcknowledgement
+    /// A request without credentials of a source that has had its share of challenges.
+    case challengeLimit
     /// A malformed response.
     case malformedResponse
   }

@@ -40,6 +40,9 @@ public struct TrunkRules: Hashable, Sendable {
   /// REFER and INVITE with Replaces are taken from this trunk.
   public var allowsTransfer: Bool
 
+  /// Given: no list names this trunk's peers, so each request outside a dialog must answer a challenge with these.
+  public var peerCredentials: Credentials?
+
   public init(
     reliability: Reliability = .supported, sessionTimer: SessionTimer? = SessionTimer(), redirects: Redirects = .refuse,
     trustsIdentity: Bool = false, allowsTransfer: Bool = false

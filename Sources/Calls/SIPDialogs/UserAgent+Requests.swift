@@ -25,6 +25,7 @@ extension UserAgent {
       envelope = try message.checked()
     } catch {
       guard method != .ack else { return counters.drop(.strayAcknowledgement) }
+      guard rules(trunk).peerCredentials == nil else { return counters.drop(.challengeLimit) }
       refuseStateless(
         reply, error.status == 505 ? .version : error.status == 416 ? .uriScheme : .malformed, trunk, code: error.status)
       return
@@ -38,6 +39,7 @@ extension UserAgent {
     default: break
     }
     if let id = serverIndex[request.key] { return serverReceivedAgain(id, flow) }
+    if let credentials = rules(trunk).peerCredentials, !admitsGuest(request, credentials) { return }
     if let tag = envelope.to.tag {
       let dialog = DialogKey(callID: message.callID, localTag: message.text(tag))
       if let leg = dialogs[dialog] { return received(inDialog: request, leg) }
@@ -216,7 +218,7 @@ extension UserAgent {
     guard request.method == .invite, servers.count < Limits.serverTransactions else {
       return refuseStateless(request.reply, reason, request.trunk, code: code, fields: fields)
     }
-    note(reason, isInvite: true, request.trunk)
+    noteRefusal(reason, isInvite: true, request.trunk)
     let id = beginServer(request.key, .invite, request.reply)
     respond(id, ResponseContent(code: code, reason: phrase, tag: newTag(), fields: fields))
   }
@@ -224,13 +226,13 @@ extension UserAgent {
   private mutating func refuseStateless(
     _ reply: Reply, _ reason: RefusalReason, _ trunk: String, code: Int, fields: [(HeaderName, String)] = []
   ) {
-    note(reason, isInvite: reply.message.method == .invite, trunk)
+    noteRefusal(reason, isInvite: reply.message.method == .invite, trunk)
     var fields = fields
     if reason == .overload { fields.append((.retryAfter, String(configuration.retryAfterSeconds))) }
     respondStateless(reply, ResponseContent(code: code, fields: fields))
   }
 
-  private mutating func note(_ reason: RefusalReason, isInvite: Bool, _ trunk: String) {
+  mutating func noteRefusal(_ reason: RefusalReason, isInvite: Bool, _ trunk: String) {
     counters.refused[reason, default: 0] += 1
     emit(.refused(reason, isInvite: isInvite, trunk: trunk))
   }

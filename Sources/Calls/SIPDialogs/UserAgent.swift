@@ -41,9 +41,11 @@ public struct UserAgent: Sendable {
   var legs: [LegID: Leg] = [:]
   var dialogs: [DialogKey: LegID] = [:]
   var standalones: [RequestID: Standalone] = [:]
+  var guests: DigestServer
 
   public init(configuration: Configuration = Configuration(), random: RandomSource) {
     (self.configuration, self.random) = (configuration, random)
+    guests = DigestServer(random: random)
     instanceKey = random.text(8, alphabet: identifierAlphabet)
   }
 

@@ -7,6 +7,8 @@ import Bytes
 public struct AllowList: Sendable {
   private let entries: [(network: IPNetwork, trunk: String)]
   private let servers: [SocketAddress: String]
+  /// The trunk of everybody else, if one takes peers that no list names. They must answer a challenge.
+  public var anyPeer: String?
   private let serverAddresses: [IPAddress: String]
 
   /// Trunks and their peers. Where networks overlap the longer prefix wins, among equals the first. At most 4,096 networks count.
@@ -36,6 +38,11 @@ public struct AllowList: Sendable {
 
   /// The same for an address with its port, by which two trunks at one host are told apart.
   public func trunk(of source: SocketAddress) -> String? {
-    servers[SocketAddress(source.ip.unmapped, source.port)] ?? trunk(of: source.ip)
+    servers[SocketAddress(source.ip.unmapped, source.port)] ?? trunk(of: source.ip) ?? anyPeer
+  }
+
+  /// Whether an address is somebody's that the configuration names.
+  public func isListed(_ source: SocketAddress) -> Bool {
+    servers[SocketAddress(source.ip.unmapped, source.port)] != nil || trunk(of: source.ip) != nil
   }
 }

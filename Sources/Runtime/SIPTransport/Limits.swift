@@ -2,6 +2,8 @@
 enum Limits {
   /// Networks over all trunks.
   static let networks = 4_096
+  /// Datagrams and connections a second of sources that no list names, where a trunk takes such.
+  static let guestMessagesPerSecond = 2_000
   /// Datagrams taken from one socket in one turn, so that timers and other sockets are not starved.
   static let datagramsPerTurn = 128
   static let datagramBytes = 65_536

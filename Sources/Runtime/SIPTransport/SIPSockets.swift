@@ -33,6 +33,8 @@ public final class SIPSockets: @unchecked Sendable {
   private var failures: [Flow] = []
   private var routes: [IPAddress: (local: IPAddress, until: Instant)] = [:]
   private var strangersTold = Instant.zero
+  private var guestsUntil = Instant.zero
+  private var guestsHeard = 0
   var shedTold = Instant.zero
   var handshakeTold = Instant.zero
   var reserve: Int32
@@ -189,12 +191,19 @@ public final class SIPSockets: @unchecked Sendable {
   }
 
   func trunkOrStranger(_ source: SocketAddress, _ transport: TransportProtocol) -> String? {
-    if let trunk = trunks.trunk(of: source) { return trunk }
+    if let trunk = trunks.trunk(of: source), trunks.anyPeer == nil || trunks.isListed(source) || mayAsk() { return trunk }
     counts.drops[.stranger].increment()
     if mayTell(&strangersTold) {
       logger.notice("SIP from a stranger dropped: no trunk lists this address in peers", metadata: ["from": "\(source.ip)"])
     }
     return nil
+  }
+
+  /// What sources that no list names may send in this second, all together: the rest is dropped unread.
+  private func mayAsk() -> Bool {
+    if loop.now >= guestsUntil { (guestsUntil, guestsHeard) = (loop.now + .seconds(1), 0) }
+    guestsHeard += 1
+    return guestsHeard <= Limits.guestMessagesPerSecond
   }
 
   /// True once per interval: strangers must not be able to fill the log.

@@ -41,7 +41,6 @@ extension Settings {
         # register: true             # or { user: U, expires: 10m }; with the password of auth
         # probe: 30s                 # OPTIONS; { interval: 30s, down_after: 3, up_after: 2 }: no calls while it is down
         # numbers: { country: "49", outbound: [ { prefix: "+49", strip: 3, add: "0" } ] }   # also inbound:, caller:, national:, international:
-        # srtp: off                  # or optional, required: SDES, over TLS only unless srtp_without_tls: true
         # tls: { ca: carrier-ca.pem, cert: own.pem, key: own.key }   # else the system's authorities and no certificate of ours
         # reliable: supported        # provisional responses (100rel): off, supported, required
         # session_timer: 1800        # seconds, or off; session_minimum: 90

@@ -122,14 +122,8 @@ public struct Settings: Sendable, Equatable {
     public var registration: Registration?
     public var probe: Probe?
     public var numbers = Numbers()
-    public var srtp = SRTPUse.off
-    /// SDES keys also over UDP and TCP, where anybody on the way can read them.
-    public var srtpWithoutTLS = false
     public var tls = TLS()
   }
-
-  /// SDES-SRTP (RFC 4568) of a trunk leg.
-  public enum SRTPUse: String, Sendable, CaseIterable { case off, optional, required }
 
   public struct Registration: Sendable, Equatable {
     public var user: String

@@ -130,12 +130,6 @@ extension Walk {
           }
         if let missing { problem(path + ".uri", "needs listen.sip.\(missing)") }
       }
-      if trunk.srtp == .required, !trunk.srtpWithoutTLS, listen.sipTLS.isEmpty {
-        problem(path + ".srtp", "keys in SDP need TLS: set listen.sip.tls, or srtp_without_tls: true")
-      }
-      if trunk.srtp == .required, !trunk.srtpWithoutTLS, let uri = trunk.uri, uri.transport == .udp || uri.transport == .tcp {
-        problem(path + ".srtp", "keys in SDP need TLS: make it sips: or ;transport=tls, or set srtp_without_tls: true")
-      }
     }
     let open = configuration.trunks.indices.filter { configuration.trunks[$0].takesAnyPeer }
     for index in open.dropFirst() { problem("trunks[\(index)].peers", "any is for one trunk; trunk \"\(configuration.trunks[open[0]].name)\" has it") }

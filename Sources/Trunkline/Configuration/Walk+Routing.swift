@@ -8,7 +8,7 @@ extension Walk {
       node, path, self,
       keys: [
         "name", "peers", "peer_auth", "uri", "codecs", "auth", "register", "probe", "rtp_source", "media_peers", "prefer", "max_calls",
-        "calls_per_second", "numbers", "srtp", "srtp_without_tls", "tls",
+        "calls_per_second", "numbers", "tls",
       ] + Settings.Trunk.Calls.keys)
     guard case .mapping = node else { return nil }
     let name = trunk.required("name")

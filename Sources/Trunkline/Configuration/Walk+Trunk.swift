@@ -14,8 +14,6 @@ extension Walk {
     probe(trunk, &out)
     numbers(trunk, &out)
     if trunk.has("calls_per_second") { out.callsPerSecond = trunk.integer("calls_per_second", in: 1...10_000, default: 1) }
-    out.srtp = trunk.choice("srtp", default: out.srtp)
-    out.srtpWithoutTLS = trunk.flag("srtp_without_tls", default: false)
     let tls = trunk.section("tls", keys: ["ca", "cert", "key", "verify"])
     out.tls.authorities = tls.readableFile("ca")
     out.tls.verifies = tls.flag("verify", default: true)

@@ -168,10 +168,11 @@ final class Gateway: @unchecked Sendable {
 
   /// The listed peers of every trunk, and the servers that its name has led to: their answers must be heard.
   private func admit() {
-    sockets.replaceTrunks(
-      AllowList(
-        retired.admitted.map { ($0.name, $0.peers) },
-        servers: retired.admitted.map { ($0.name, [$0.uri?.address].compactMap(\.self) + (located[$0.name] ?? [])) }))
+    var list = AllowList(
+      retired.admitted.map { ($0.name, $0.peers) },
+      servers: retired.admitted.map { ($0.name, [$0.uri?.address].compactMap(\.self) + (located[$0.name] ?? [])) })
+    list.anyPeer = current.trunks.first(where: \.takesAnyPeer)?.name
+    sockets.replaceTrunks(list)
   }
 
   /// On the control thread: DNS has new servers for a trunk. Those of before stay: calls may live on them.

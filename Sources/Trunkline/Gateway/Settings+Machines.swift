@@ -26,7 +26,9 @@ extension Settings {
   }
 
   var allowList: AllowList {
-    AllowList(trunks.map { ($0.name, $0.peers) }, servers: trunks.map { ($0.name, [$0.uri?.address].compactMap(\.self)) })
+    var list = AllowList(trunks.map { ($0.name, $0.peers) }, servers: trunks.map { ($0.name, [$0.uri?.address].compactMap(\.self)) })
+    list.anyPeer = trunks.first(where: \.takesAnyPeer)?.name
+    return list
   }
 
   var routing: Routing {
@@ -91,11 +93,15 @@ extension Settings.Trunk {
       case .supported: .supported
       case .required: .required
       }
-    return TrunkRules(
+    var rules = TrunkRules(
       reliability: reliability,
       sessionTimer: calls.sessionSeconds.map { .init(seconds: $0, minimumSeconds: calls.sessionMinimum) },
       redirects: calls.redirects == .follow ? .follow(hosts: Set(calls.redirectHosts)) : .refuse,
       trustsIdentity: calls.trustsIdentity, allowsTransfer: calls.allowsTransfer)
+    if takesAnyPeer, let peerUsername, let peerPassword {
+      rules.peerCredentials = Credentials(username: peerUsername, password: peerPassword.exposed)
+    }
+    return rules
   }
 
   private var reached: TrunkSettings? {

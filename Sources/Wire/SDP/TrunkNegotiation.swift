@@ -18,6 +18,9 @@ public struct TrunkNegotiation: Sendable {
 
   /// Where the peer's RTP shall come; set it before the next offer or answer to move media.
   public var local: SocketAddress
+  /// No media to this machine and what only it may reach: loopback, link-local, metadata services, our own address. Set wherever the
+  /// peer is another machine.
+  public var refusesLocal = false
   /// In our order of preference.
   public let codecs: [AudioCodecName]
   /// What the last completed exchange settled.
@@ -146,6 +149,7 @@ public struct TrunkNegotiation: Sendable {
     }
     // RFC 3264 §8.4: an unspecified address is the old way to say "send me nothing"
     let held = ip.isUnspecified
+    guard held || !refusesLocal || !(ip.isPrivileged || ip == local.ip.unmapped) else { throw .unusableAddress(connection.text) }
     guard held || ip.family == local.ip.unmapped.family else { throw .unusableAddress(connection.text) }
     let theirs = description.direction(of: section)
     let event = formats.first { $0.isTelephoneEvent && $0.clockRateHz == codec.clockRateHz }

@@ -1,0 +1,128 @@
+import Bytes
+import COpenSSL
+import SIP
+
+/// The server side of digest access authentication (RFC 3261 §22, RFC 7616, RFC 8760), for peers that no list of addresses names.
+///
+/// A nonce is a time and a keyed hash of time and source, so a challenge keeps no state; only nonces that were used with the right
+/// password are remembered, with the highest count seen. The count is taken after the digest matched: who does not know the password
+/// cannot use a count up.
+struct DigestServer {
+  enum Verdict: Equatable {
+    case admitted
+    /// 401; `stale`: the password is right and the nonce is old or was used.
+    case challenge(stale: Bool)
+  }
+
+  static let realm = "trunkline"
+  private let key: [UInt8]
+  private var used: [String: UInt32] = [:]
+  private var order: [String] = []
+  /// Answers to strangers, per source and in all.
+  private var buckets: [IPAddress: (tokens: Double, at: Instant)] = [:]
+  private var total: (tokens: Double, at: Instant) = (Double(Limits.challengesPerSecond), .zero)
+
+  init(random: RandomSource) { key = random.bytes(32) }
+
+  mutating func judge(_ message: Message, method: String, _ credentials: Credentials, from source: IPAddress, at now: Instant) -> Verdict {
+    guard case .request(_, _, let uri) = message.startLine, let values = try? message.authentication(.authorization),
+      let value = values.first(where: { $0.isDigest && $0["realm"] == Self.realm }), let nonce = value["nonce"],
+      value["username"] == credentials.username, value["uri"] == message.text(uri),
+      value["qop"]?.lowercased() == "auth", let cnonce = value["cnonce"], let countText = value["nc"],
+      countText.utf8.count == 8, let count = UInt32(countText, radix: 16), let given = value["response"]?.lowercased()
+    else { return .challenge(stale: false) }
+    let algorithm: DigestClient.Algorithm
+    switch value["algorithm"]?.uppercased() {
+    case nil, "MD5": algorithm = .md5
+    case "SHA-256": algorithm = .sha256
+    default: return .challenge(stale: false)
+    }
+    let challenge = DigestClient.Challenge(
+      realm: Self.realm, nonce: nonce, opaque: nil, algorithm: algorithm, algorithmName: nil, hasQop: true, isStale: false, isProxy: false)
+    let wanted = DigestClient.response(
+      challenge, username: credentials.username, password: credentials.password.exposed, method: method, uri: message.text(uri),
+      cnonce: cnonce, nonceCount: countText)
+    guard !wanted.isEmpty, isEqual(Array(wanted.utf8), Array(given.utf8)) else { return .challenge(stale: false) }
+    guard isOurs(nonce, source, now), count > used[nonce] ?? 0 else { return .challenge(stale: true) }
+    remember(nonce, count)
+    return .admitted
+  }
+
+  /// The values of WWW-Authenticate, the better algorithm first (RFC 8760 §2.4).
+  func challenges(stale: Bool, to source: IPAddress, at now: Instant) -> [String] {
+    let nonce = nonce(seconds: now.nanoseconds / 1_000_000_000, source)
+    let rest = "realm=\"\(Self.realm)\", nonce=\"\(nonce)\", qop=\"auth\"" + (stale ? ", stale=true" : "")
+    return ["Digest \(rest), algorithm=SHA-256", "Digest \(rest), algorithm=MD5"]
+  }
+
+  /// Whether a stranger gets an answer now; otherwise silence.
+  mutating func mayAnswer(_ source: IPAddress, at now: Instant) -> Bool {
+    if buckets.count >= Limits.challengedSources { buckets.removeAll(keepingCapacity: true) }
+    var own = buckets[source] ?? (Double(Limits.challengesPerSource), now)
+    own.tokens = min(Double(Limits.challengesPerSource), own.tokens + (now - own.at).inSeconds * Double(Limits.challengesPerSource))
+    own.at = now
+    total.tokens = min(Double(Limits.challengesPerSecond), total.tokens + (now - total.at).inSeconds * Double(Limits.challengesPerSecond))
+    total.at = now
+    let may = own.tokens >= 1 && total.tokens >= 1
+    if may {
+      own.tokens -= 1
+      total.tokens -= 1
+    }
+    buckets[source] = own
+    return may
+  }
+
+  private func nonce(seconds: Int64, _ source: IPAddress) -> String {
+    let time = hexString(UInt64(bitPattern: seconds))
+    return time + hexString(mac(time + source.description))
+  }
+
+  private func isOurs(_ nonce: String, _ source: IPAddress, _ now: Instant) -> Bool {
+    guard nonce.utf8.count > 16, let seconds = Int64(nonce.prefix(16), radix: 16) else { return false }
+    let age = now.nanoseconds / 1_000_000_000 - seconds
+    return (0...Limits.nonceSeconds).contains(age) && self.nonce(seconds: seconds, source) == nonce
+  }
+
+  private func mac(_ text: String) -> [UInt8] {
+    var out = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+    var count: UInt32 = 0
+    let bytes = Array(text.utf8)
+    _ = HMAC(EVP_sha256(), key, Int32(key.count), bytes, bytes.count, &out, &count)
+    return Array(out.prefix(min(Int(count), 16)))
+  }
+
+  private mutating func remember(_ nonce: String, _ count: UInt32) {
+    if used.updateValue(count, forKey: nonce) == nil { order.append(nonce) }
+    while order.count > Limits.usedNonces { used[order.removeFirst()] = nil }
+  }
+
+  /// In constant time.
+  private func isEqual(_ a: [UInt8], _ b: [UInt8]) -> Bool { a.count == b.count && CRYPTO_memcmp(a, b, a.count) == 0 }
+}
+
+extension UserAgent {
+  /// A request of a trunk whose peers no list names: true if it may go on. In a dialog the source that opened it is enough.
+  mutating func admitsGuest(_ request: Request, _ credentials: Credentials) -> Bool {
+    let source = request.flow.remote.ip.unmapped
+    if let tag = request.envelope.to.tag,
+      let id = dialogs[DialogKey(callID: request.message.callID, localTag: request.message.text(tag))], let leg = legs[id],
+      leg.flow.remote.ip.unmapped == source
+    {
+      return true
+    }
+    let name = request.method == .other ? request.message.methodName : request.method.name
+    switch guests.judge(request.message, method: name, credentials, from: source, at: now) {
+    case .admitted: return true
+    case .challenge(let stale):
+      guard guests.mayAnswer(source, at: now) else {
+        counters.drop(.challengeLimit)
+        if request.method == .invite { noteRefusal(.unauthorized, isInvite: true, request.trunk) }
+        return false
+      }
+      noteRefusal(.unauthorized, isInvite: request.method == .invite, request.trunk)
+      let fields = guests.challenges(stale: stale, to: source, at: now).map { (HeaderName.wwwAuthenticate, $0) }
+      respondStateless(request.reply, ResponseContent(code: 401, fields: fields))
+      return false
+    }
+  }
+}

@@ -1,0 +1,33 @@
+import Bytes
+import Testing
+
+@testable import SDP
+
+@Suite struct PrivilegedAddressTests {
+  private func media(_ address: String, local: String = "198.51.100.9:4000", refuses: Bool = true) -> Bool {
+    var negotiation = TrunkNegotiation(local: SocketAddress(local)!, sessionID: 1)
+    negotiation.refusesLocal = refuses
+    let family = address.contains(":") ? "IP6" : "IP4"
+    let sdp = "v=0\r\no=- 1 1 IN \(family) \(address)\r\ns=-\r\nc=IN \(family) \(address)\r\nt=0 0\r\nm=audio 4000 RTP/AVP 0\r\n"
+    return (try? negotiation.answer(to: sdp)) != nil
+  }
+
+  @Test(arguments: [
+    "127.0.0.1", "127.8.9.1", "169.254.169.254", "169.254.0.1", "224.0.0.1", "239.1.2.3", "255.255.255.255", "0.1.2.3", "100.100.100.200",
+    "192.0.0.192", "168.63.129.16", "198.51.100.9",
+  ])
+  func `a description makes us send nothing to this machine, its link or a metadata service`(address: String) {
+    #expect(!media(address))
+  }
+
+  @Test(arguments: ["::1", "fe80::1", "ff02::1", "fd00:ec2::254", "::ffff:127.0.0.1", "::127.0.0.1", "64:ff9b::127.0.0.1", "2001:db8::9"])
+  func `nor in IPv6, in whatever disguise`(address: String) {
+    #expect(!media(address, local: "[2001:db8::9]:4000"))
+  }
+
+  @Test func `other machines are fine, and 0.0.0.0 is hold; on loopback everything is local`() {
+    #expect(media("203.0.113.7") && media("10.0.0.7") && media("192.168.1.7") && media("0.0.0.0"))
+    #expect(media("2001:db8::7", local: "[2001:db8::9]:4000"))
+    #expect(media("127.0.0.1", local: "127.0.0.1:4000", refuses: false))
+  }
+}
