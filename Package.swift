@@ -32,6 +32,7 @@ let cLibraries: [Target] = [
   library("CWebSockets", "CWebSockets", pkgConfig: "libwebsockets", apt: "libwebsockets-dev"),
   library("CCurl", "CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
   library("CAres", "CAres", pkgConfig: "libcares", apt: "libc-ares-dev"),
+  library("CNGHTTP2", "CNGHTTP2", pkgConfig: "libnghttp2", apt: "libnghttp2-dev"),
   library("CSRTP", "CSRTP", pkgConfig: "libsrtp2", apt: "libsrtp2-dev"),  // the oracle: Tests and Bench only
   .target(name: "CLinux", path: "Sources/CLibraries/CLinux"),
 ]
@@ -89,6 +90,9 @@ let client: [Target] = [
 ]
 
 let executable: [Target] = [
+  .target(
+    name: "PushSandbox", dependencies: ["Bytes", "JSONWebToken", "Platform", "COpenSSL", "CNGHTTP2"], path: "Sources/Trunkline/PushSandbox",
+    swiftSettings: swift),
   .target(name: "Configuration", dependencies: ["Bytes", "JSONWebToken", yams], path: "Sources/Trunkline/Configuration", swiftSettings: swift),
   .target(
     name: "Peers",
@@ -99,8 +103,8 @@ let executable: [Target] = [
   .executableTarget(
     name: "trunkline",
     dependencies: ["COpenSSL", "CLinux"].map { .byName(name: $0) }
-      + (wire + media + calls + platform + runtime + client).map { .byName(name: $0.name) } + ["Configuration", "Peers", logging, argumentParser],
-    path: "Sources/Trunkline", exclude: ["Configuration", "Peers"], swiftSettings: swift),
+      + (wire + media + calls + platform + runtime + client).map { .byName(name: $0.name) } + ["Configuration", "Peers", "PushSandbox", logging, argumentParser],
+    path: "Sources/Trunkline", exclude: ["Configuration", "Peers", "PushSandbox"], swiftSettings: swift),
 ]
 
 // One row for every folder under Tests; a row whose folder is not there yet has no effect.
@@ -141,6 +145,7 @@ let testTargets: [Target] = [
   tests("TrunklineClient", mediaStack + ["AppProtocol", "TrunklineClient"]),
   tests("Configuration", ["Bytes", "JSONWebToken", "Configuration"]),
   tests("Commands", ["Bytes", "Configuration", "trunkline"]),
+  tests("PushSandbox", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender", "PushSandbox"], [logging]),
   tests("Peers", ["Bytes", "SIPDialogs", "Platform", "SpeechScore", "Peers"]),
   tests("ImportRule", []),
   tests("Interop", ["trunkline", "Bytes", "SpeechScore", "DemoSpeech", "Platform"], exclude: ["peers", "sipp"]),

@@ -9,7 +9,7 @@ enum ImportRule {
     "MediaSession": ["SRTP", "ICE", "JitterBuffer", "AudioCodecs"],
     "Trunking": ["SIPDialogs"],
     "CallFlow": ["SIPDialogs", "Trunking", "AppSessions"],
-    "Trunkline": ["Configuration", "Peers"],
+    "Trunkline": ["Configuration", "Peers", "PushSandbox"],
   ]
 
   /// What is not ours, by folder or `folder/module` that may import it; `*` is everywhere.

@@ -25,7 +25,7 @@ struct SourceTree {
         modules[name] = folder.lastPathComponent
         for path in Self.swiftFiles(module) {
           // Configuration and Peers are modules of their own inside Trunkline, so that they are tested without the runtime.
-          let inner = ["Configuration", "Peers"].first { path.path.contains("/Trunkline/\($0)/") } ?? name
+          let inner = ["Configuration", "Peers", "PushSandbox"].first { path.path.contains("/Trunkline/\($0)/") } ?? name
           modules[inner] = folder.lastPathComponent
           let text = (try? String(contentsOf: path, encoding: .utf8)) ?? ""
           files.append(

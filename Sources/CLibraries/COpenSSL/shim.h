@@ -38,3 +38,10 @@ static inline long cossl_set_release_buffers(SSL_CTX *c) { return SSL_CTX_set_mo
 static inline long cossl_bio_reset(BIO *b) { return BIO_reset(b); }
 static inline long cossl_bio_memory(BIO *b, char **p) { return BIO_get_mem_data(b, p); }
 static inline long cossl_set_server_name(SSL *s, const char *name) { return SSL_set_tlsext_host_name(s, name); }
+static inline int cossl_add_subject_names(X509 *certificate, const char *names) {
+  X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, names);
+  if (extension == NULL) return 0;
+  int added = X509_add_ext(certificate, extension, -1);
+  X509_EXTENSION_free(extension);
+  return added;
+}

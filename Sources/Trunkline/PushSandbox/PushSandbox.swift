@@ -1,0 +1,52 @@
+public import Bytes
+import Platform
+import Foundation
+import Synchronization
+
+/// A stand-in for APNs and FCM: HTTP/2 over TLS on one port, apps that wait for pushes on another.
+///
+/// An app connects to `appsAddress`, writes `{"token":"…"}` and a line break, and gets a line of JSON for each push to that token:
+/// `{"service":"apns","id":"…","payload":{…}}`. What comes while no app waits is dropped, as APNs does with `apns-expiration: 0`.
+public final class PushSandbox: Sendable {
+  public struct Options: Sendable {
+    public var address: SocketAddress
+    public var appsAddress: SocketAddress
+    public var rules = SandboxRules()
+    /// One for each request, the last for all that follow; none: real answers.
+    public var answers: [SandboxAnswer] = []
+    public init(address: SocketAddress, appsAddress: SocketAddress) { (self.address, self.appsAddress) = (address, appsAddress) }
+  }
+  /// What it tells as it happens, a line each: for a terminal, without tokens in full.
+  public typealias Report = @Sendable (String) -> Void
+
+  /// The ports that were taken, also if 0 was asked for.
+  public let address: SocketAddress
+  public let appsAddress: SocketAddress
+  /// PEM of the certificate that clients must trust.
+  public let certificate: String
+  private let loop: EventLoop
+  private let thread: Mutex<NamedThread?>
+
+  /// Starts; throws `SystemError` or `SandboxFailure`.
+  public init(_ options: Options, report: @escaping Report) throws {
+    let identity = try TLSIdentity()
+    let loop = try EventLoop(name: "push-sandbox")
+    let (service, apps) = (try TCPListener(bind: options.address), try TCPListener(bind: options.appsAddress))
+    (address, appsAddress, certificate, self.loop) = (service.localAddress, apps.localAddress, identity.pem, loop)
+    thread = Mutex(nil)
+    let running = try NamedThread.start(name: "push-sandbox") {
+      let desk = SandboxDesk(loop: loop, identity: identity, service: service, apps: apps, options: options, report: report)
+      desk.run()
+    }
+    thread.withLock { $0 = running }
+  }
+
+  /// Closes every connection and ends the thread.
+  public func stop() {
+    loop.stop()
+    thread.withLock { thread in
+      defer { thread = nil }
+      return thread
+    }?.join()
+  }
+}

@@ -1,0 +1,133 @@
+import Bytes
+import Foundation
+import Platform
+
+/// What runs on the stand-in's thread: connections in, verdicts out, pushes to apps.
+final class SandboxDesk {
+  private let loop: EventLoop
+  private let identity: TLSIdentity
+  private let service: TCPListener
+  private let apps: TCPListener
+  private let report: PushSandbox.Report
+  private var rules: SandboxRules
+  private var answers: [SandboxAnswer]
+  private var next = 0
+  private var connections: [Int32: SandboxConnection] = [:]
+  private var waiting: [Int32: WaitingApp] = [:]
+  /// Held back by `reorder` until the next push to the token.
+  private var held: [String: SandboxPush] = [:]
+  private var later: [(at: Instant, run: () -> Void)] = []
+  private var timer: EventLoop.TimerID?
+
+  init(
+    loop: EventLoop, identity: TLSIdentity, service: TCPListener, apps: TCPListener, options: PushSandbox.Options,
+    report: @escaping PushSandbox.Report
+  ) {
+    (self.loop, self.identity, self.service, self.apps, self.report) = (loop, identity, service, apps, report)
+    (rules, answers) = (options.rules, options.answers)
+  }
+
+  func run() {
+    timer = loop.addTimer { [unowned self] in runLater() }
+    do {
+      try loop.register(service.fd, .readable) { [unowned self] _ in acceptService() }
+      try loop.register(apps.fd, .readable) { [unowned self] _ in acceptApp() }
+    } catch {
+      report("cannot listen: \(error)")
+    }
+    loop.run()
+    for fd in [service.fd, apps.fd] + connections.keys + waiting.keys { loop.unregister(fd) }
+  }
+
+  private func acceptService() {
+    while let socket = try? service.accept() {
+      guard connections.count < Limits.connections,
+        let connection = SandboxConnection(
+          socket, identity, loop: loop, requested: { [unowned self] in requested($0, $1) },
+          closed: { [unowned self] in connections[$0] = nil })
+      else { continue }
+      connections[socket.fd] = connection
+    }
+  }
+
+  private func acceptApp() {
+    while let socket = try? apps.accept() {
+      guard waiting.count < Limits.connections else { continue }
+      let app = WaitingApp(socket, loop: loop) { [unowned self] in waiting[$0] = nil }
+      waiting[socket.fd] = app
+    }
+  }
+
+  // MARK: requests
+
+  private func requested(_ connection: SandboxConnection, _ request: ReceivedRequest) {
+    let now = WallClock.nowMilliseconds() / 1_000
+    let isToken = request.headers[":path"] == "/token"
+    switch isToken ? .real : nextAnswer() {
+    case .real: finish(rules.judge(request, at: now), request, on: connection)
+    case .status(let status): finish(SandboxRules.forced(status, request, at: now), request, on: connection)
+    case .goAway:
+      report("\(Self.name(request)): connection closed with GOAWAY")
+      connection.goAway()
+    case .drop:
+      report("\(Self.name(request)): stream reset without an answer")
+      connection.reset(request.stream)
+    case .delay(let milliseconds):
+      let outcome = rules.judge(request, at: now)
+      after(milliseconds) { [unowned self, weak connection] in
+        if let connection { finish(outcome, request, on: connection) }
+      }
+    case .reorder:
+      var outcome = rules.judge(request, at: now)
+      if let push = outcome.push, held[push.token] == nil, held.count < Limits.keptPushes {
+        held[push.token] = push
+        outcome.push = nil
+      }
+      finish(outcome, request, on: connection)
+    }
+  }
+
+  private func nextAnswer() -> SandboxAnswer {
+    guard !answers.isEmpty else { return .real }
+    defer { next += 1 }
+    return answers[min(next, answers.count - 1)]
+  }
+
+  private func finish(_ outcome: SandboxRules.Outcome, _ request: ReceivedRequest, on connection: SandboxConnection) {
+    let reason = outcome.status == 200 ? "" : " " + String(decoding: outcome.body.prefix(120), as: UTF8.self)
+    report("\(Self.name(request)): \(outcome.status)\(reason)")
+    connection.answer(request.stream, outcome)
+    guard let push = outcome.push else { return }
+    deliver(push)
+    if let earlier = held.removeValue(forKey: push.token) { deliver(earlier) }
+  }
+
+  private func deliver(_ push: SandboxPush) {
+    var count = 0
+    for app in waiting.values where app.token == push.token && app.send(push) { count += 1 }
+    report(count == 0 ? "no app waits for …\(push.token.suffix(6)): dropped" : "delivered to …\(push.token.suffix(6))")
+  }
+
+  private static func name(_ request: ReceivedRequest) -> String {
+    let path = request.headers[":path"] ?? ""
+    return path.hasPrefix("/3/device/") ? "apns …\(path.suffix(6))" : path == "/token" ? "oauth" : "fcm"
+  }
+
+  // MARK: later
+
+  private func after(_ milliseconds: Int, _ run: @escaping () -> Void) {
+    later.append((loop.now + .milliseconds(milliseconds), run))
+    arm()
+  }
+
+  private func runLater() {
+    let due = later.filter { $0.at <= loop.now }
+    later.removeAll { $0.at <= loop.now }
+    for item in due { item.run() }
+    arm()
+  }
+
+  private func arm() {
+    if let timer { loop.setTimer(timer, at: later.map(\.at).min()) }
+  }
+}
