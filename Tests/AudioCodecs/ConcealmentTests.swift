@@ -1,4 +1,5 @@
 import AudioCodecs
+import Bytes
 import Testing
 
 final class Concealment {
@@ -53,15 +54,29 @@ final class Concealment {
     return phase < 0.5 ? 16 * phase * (0.5 - phase) : -16 * (phase - 0.5) * (1 - phase)
   }
 
-  @Test func `a long loss fades to silence in 60 ms and stays silent`() {
+  @Test func `a long loss fades to the noise of the pauses before it`() {
     let concealment = Concealment()
     for frame in 0..<10 { _ = concealment.receive(voice(160, from: frame * 160, pauses: false)) }
     let made = (0..<10).map { _ in concealment.conceal(160) }
     #expect(level(made[0]) > level(voice(160, from: 1600, pauses: false)) - 4)
     #expect(level(made[2]) < level(made[0]) - 6)
-    #expect(made[3...].allSatisfy { $0.allSatisfy { $0 == 0 } })
+    // A voice that never paused tells nothing of the background: −50 dBov at most.
+    #expect(made[3...].allSatisfy { level($0) < -49 && level($0) > -53 })
     // And the voice comes back.
     #expect(level(concealment.receive(voice(160, from: 3200, pauses: false))) > -40)
+  }
+
+  @Test func `noise after a long loss is as loud as the pauses, and silence stays silent`() {
+    for amplitude in [0, 20, 40] {
+      let concealment = Concealment()
+      var random = SplitMix64(seed: 3)
+      let pause = (0..<1600).map { _ in Int16(Int(random.next() % UInt64(2 * amplitude + 1)) - amplitude) }
+      for start in stride(from: 0, to: 1600, by: 160) { _ = concealment.receive(Array(pause[start..<start + 160])) }
+      for frame in 0..<25 { _ = concealment.receive(voice(160, from: frame * 160, pauses: false)) }
+      _ = concealment.conceal(480)
+      let noise = level(concealment.conceal(960))
+      #expect(amplitude == 0 ? noise < -85 : abs(noise - level(pause)) < 1.5, "\(amplitude)")
+    }
   }
 
   @Test func `silence and full scale noise are extrapolated without a trap`() {

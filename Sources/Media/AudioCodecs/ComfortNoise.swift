@@ -16,6 +16,9 @@ public enum ComfortNoise {
   public static func level(_ payload: Span<UInt8>) -> Double? {
     payload.isEmpty ? nil : -Double(payload[0] & 0x7f)
   }
+
+  /// The root mean square of a level, full scale = 1; 0 from −127 dBov down.
+  static func amplitude(level: Double) -> Double { level <= -127 ? 0 : exp(level * 0.115_129_254_6) }
 }
 
 /// White noise at a level, so that a line without speech does not sound dead. Its own generator: the same every time, and about
@@ -25,11 +28,19 @@ public struct NoiseGenerator: Sendable {
 
   public init() {}
 
+  /// A sample of mean square 1.
+  // HOT
+  mutating func next() -> Float {
+    state = state &* 1_664_525 &+ 1_013_904_223
+    // Even distribution in ±√3.
+    return Float(Int32(bitPattern: state) >> 8) * (1.732 / 8_388_608)
+  }
+
   /// Fills `samples` with noise of `level` dBov (mean square; −127 or less is silence).
   // HOT
   public mutating func fill(_ samples: inout MutableSpan<Int16>, level: Double) {
     // Even distribution in ±a has a mean square of a²/3.
-    let amplitude = level <= -127 ? 0 : min(32_000, 32_768 * exp(level * 0.115_129_254_6) * 1.732)
+    let amplitude = min(32_000, 32_768 * ComfortNoise.amplitude(level: level) * 1.732)
     let scale = Int64(amplitude.rounded())
     for index in 0..<samples.count {
       state = state &* 1_664_525 &+ 1_013_904_223

@@ -13,6 +13,10 @@ public enum OpusPacket {
     return count > 0 ? Int(count) : nil
   }
 
+  /// A pause of the talker: with DTX, libopus makes packets of at most 2 octets of silence, and most senders send only the first
+  /// (RFC 7587 §3.1.3).
+  public static func isPause(_ packet: Span<UInt8>) -> Bool { packet.count <= 2 }
+
   /// True when the packet carries a copy of the frame before it (LBRR, RFC 6716 §4.2.4): only then can FEC repair a loss.
   public static func carriesRepair(_ packet: Span<UInt8>) -> Bool {
     // CELT-only packets (configurations 16…31) have no SILK layer.

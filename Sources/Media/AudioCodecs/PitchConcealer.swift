@@ -1,63 +1,82 @@
-/// Fills lost G.711 audio by repeating the last pitch periods, in the manner of ITU-T G.711 Appendix I: one period for the first
-/// 20 ms, then two and three so that it does not buzz, fading from 10 ms on, silence after 60 ms; then a cross-fade into the
-/// audio that follows.
+/// Fills lost G.711 audio from the audio before it, in the manner of ITU-T G.711 Appendix I: the last pitch period is repeated, from
+/// 20 ms on two and three of them so that it does not buzz, fading from 10 ms on. Beyond the appendix: the period is known to a
+/// fraction of a sample and goes on changing as it did, strength falls on as it did, and at 60 ms what is left is not digital silence
+/// but noise at the level of the pauses before. A cross-fade leads into the audio that follows.
 ///
-/// Deviations: the appendix delays all audio by 3.75 ms so that it can blend into the loss; here the step at the beginning is
-/// faded out over 2 ms instead, and good audio passes without delay. The period is looked for in the last 10 ms, not 20, from 2.5
-/// ms on, not 5, and kept for 20 ms, not 10: on speech with every seventh packet lost, the error against what was lost falls from
-/// 1.04 of its energy to 0.73 (silence has 1).
+/// Deviations: the appendix delays all audio by 3.75 ms so that it can blend into the loss; here the step at the beginning is faded
+/// out over 2 ms instead, and good audio passes without delay. The cross-fade at the end is a quarter period and half a
+/// millisecond for each 10 ms lost, not 4 ms: made-up audio hides the real one, which is worth 0.07 of PESQ at 5 % loss.
 ///
-/// Own memory, 3 KB; about 15 µs per loss, a copy of 320 octets per good tick.
+/// What is made up is never louder than the loudest 20 ms of the last 45 by more than 2 dB, nor beyond their highest sample.
+///
+/// Own memory, 2.3 KB; about 12 µs per loss, a copy of 320 octets and 160 multiplications per good tick.
 public struct PitchConcealer: ~Copyable {
   static let shortestPeriod = 20
   static let longestPeriod = 120
   static let historyLength = 3 * longestPeriod + longestPeriod / 4
   private static let stage = 80
+  /// Samples compared when a period is looked for.
   private static let correlated = 80
+  /// Full strength for 10 ms, nothing left at 60.
+  private static let fadeLength = Float(Limits.concealedSamples - stage)
+  /// The trend of the period is taken for this part of what was measured: speech bends back.
+  private static let trendShare: Float = 0.7
+  private static let decayShare: Float = 0.5
 
-  /// The last audio, newest at the end, and behind it two cycles (old and new) to repeat.
-  private let memory: UnsafeMutablePointer<Int16>
-  private var history: UnsafeMutablePointer<Int16> { memory }
-  private static let cycleLength = 3 * longestPeriod
+  /// The last audio, newest at the end.
+  private let history: UnsafeMutablePointer<Int16>
+  /// One to three periods of it, to repeat, and a sample more at both ends for interpolation: index −1…length + 1 is valid.
+  private let cycle: UnsafeMutablePointer<Float>
   private var period = PitchConcealer.longestPeriod
   private var periods = 1
-  private var position = 0
-  /// Which half of the cycle memory is in use, and the one faded out with its position and remaining samples.
-  private var useSecond = false
-  private var fadingPosition = 0
-  private var fadingLeft = 0
+  private var position: Float = 0
+  /// Cycle samples per output sample: one over the relative length of the period now, and its change per sample.
+  private var speed: Float = 1
+  private var speedChange: Float = 0
+  private var strength: Float = 1
+  private var decay: Float = 1
+  private var highest: Float = 0
   /// The step between real and repeated audio, fading.
-  private var step: Int32 = 0
-  private var stepLeft: Int32 = 0
+  private var step: Float = 0
+  private var stepLeft = 0
+  private var noise = NoiseGenerator()
+  /// Mean square of the quietest tick lately: up by 0.5 dB a second, down at once; negative before any.
+  private var floor: Float = -1
+  /// Root mean square of the noise that a long loss ends in: a pause's, but never above −50 dBov.
+  private var background: Float = 0
+  private static let loudestBackground: Float = 10_737
   /// Samples made up since the last good one.
   public private(set) var concealed = 0
 
   public init() {
-    let count = Self.historyLength + 2 * Self.cycleLength
-    memory = .allocate(capacity: count)
-    memory.initialize(repeating: 0, count: count)
+    history = .allocate(capacity: Self.historyLength)
+    history.initialize(repeating: 0, count: Self.historyLength)
+    let slab = UnsafeMutablePointer<Float>.allocate(capacity: 3 * Self.longestPeriod + 4)
+    slab.initialize(repeating: 0, count: 3 * Self.longestPeriod + 4)
+    cycle = slab + 1
   }
 
-  deinit { memory.deallocate() }
+  deinit {
+    history.deallocate()
+    (cycle - 1).deallocate()
+  }
 
   /// Forgets the past, for another source.
   public mutating func reset() {
-    memory.update(repeating: 0, count: Self.historyLength)
-    concealed = 0
+    history.update(repeating: 0, count: Self.historyLength)
+    (concealed, floor) = (0, -1)
   }
 
   /// Takes audio that was received. After a loss its beginning is changed in place: faded over from the made-up audio.
   // HOT
   public mutating func received(_ samples: inout MutableSpan<Int16>, count: Int) {
     let count = min(count, samples.count)
+    guard count > 0 else { return }
     if concealed > 0 {
-      // Appendix I: a quarter period, 4 ms longer for each 10 ms lost, 10 ms at most.
-      let length = min(count, min(Self.stage, period / 4 + 32 * ((concealed + Self.stage - 1) / Self.stage)))
+      let length = min(count, Self.stage, period / 4 + 4 * ((min(concealed, Limits.concealedSamples) + Self.stage - 1) / Self.stage))
       for index in 0..<length {
-        let weight = Int32(index + 1)
-        let made = Int32(next())
-        samples[index] = Int16(
-          clamping: (Int32(samples[index]) * weight + made * (Int32(length) + 1 - weight)) / (Int32(length) + 1))
+        let share = Float(index + 1) / Float(length + 1)
+        samples[index] = Int16(clamping: Int(Float(samples[index]) * share + next() * (1 - share)))
       }
       concealed = 0
     }
@@ -68,103 +87,152 @@ public struct PitchConcealer: ~Copyable {
   public mutating func conceal(_ count: Int, into samples: inout MutableSpan<Int16>) {
     let count = min(count, samples.count)
     if concealed == 0 { begin() }
-    for index in 0..<count { samples[index] = next() }
     // The history stays: all of a loss is made from the audio before it.
+    for index in 0..<count { samples[index] = Int16(clamping: Int(next())) }
   }
 
   private mutating func remember(_ samples: Span<Int16>, _ count: Int) {
     let kept = max(0, Self.historyLength - count)
     if kept > 0 { history.update(from: history + (Self.historyLength - kept), count: kept) }
-    for index in 0..<(Self.historyLength - kept) { history[kept + index] = samples[count - (Self.historyLength - kept) + index] }
+    let first = count - (Self.historyLength - kept)
+    var sum: Int64 = 0
+    for index in 0..<(Self.historyLength - kept) {
+      let sample = samples[first + index]
+      history[kept + index] = sample
+      sum &+= Int64(Int32(sample) &* Int32(sample))
+    }
+    let power = Float(sum) / Float(Self.historyLength - kept)
+    floor = floor < 0 ? power : min(power, floor * 1.0023 + 0.05)
   }
 
+  // MARK: What is repeated
+
   private mutating func begin() {
-    period = findPeriod()
+    let (lag, likeness) = findPeriod()
+    period = Int(lag.rounded())
     periods = 1
     position = 0
-    fadingLeft = 0
-    buildCycle()
     let end = Self.historyLength
-    step = Int32(history[end - 1]) - Int32(cycle(useSecond)[period - 1])
+    // How the period and the strength went from one cycle to the next.
+    var trend: Float = 0
+    if likeness > 0.7 { trend = max(-0.05, min(0.05, (lag - previousPeriod()) / lag)) * Self.trendShare }
+    let relative = lag / Float(period) * (1 + 0.5 * trend)
+    speed = 1 / relative
+    speedChange = -speed * trend / Float(period)
+    let ratio = (power(end - period, period) / power(end - 2 * period, period)).squareRoot()
+    decay = 1 - (1 - max(0.5, min(1, ratio))) / Float(period) * Self.decayShare
+    buildCycle()
+    limit()
+    step = Float(history[end - 1]) - cycle[period - 1]
     stepLeft = 16
   }
 
-  /// The lag of the highest normalised correlation of the last 10 ms with what came before: every second lag and sample first,
-  /// then around the best.
-  private func findPeriod() -> Int {
-    let end = history + (Self.historyLength - Self.correlated)
-    var best = (lag: Self.longestPeriod, score: -1.0)
-    func score(_ lag: Int, stride: Int) -> Double {
-      var (product, energy) = (0, 1)
-      var index = 0
-      while index < Self.correlated {
-        let (a, b) = (Int(end[index]), Int(end[index - lag]))
-        product &+= a &* b
-        energy &+= b &* b
-        index &+= stride
-      }
-      return product > 0 ? Double(product) / Double(energy).squareRoot() : 0
+  /// The sum of squares of some history, at least 1.
+  private func power(_ start: Int, _ count: Int) -> Float {
+    var sum: Int64 = 1
+    for index in start..<start + count { sum &+= Int64(Int32(history[index]) &* Int32(history[index])) }
+    return Float(sum)
+  }
+
+  /// Correlation of the 10 ms before `end` with what was `lag` earlier, over the latter's strength.
+  private func likeness(_ end: Int, _ lag: Int, stride: Int) -> Float {
+    var (product, energy): (Int64, Int64) = (0, 1)
+    var index = end - Self.correlated
+    while index < end {
+      let (a, b) = (Int32(history[index]), Int32(history[index - lag]))
+      product &+= Int64(a &* b)
+      energy &+= Int64(b &* b)
+      index += stride
     }
+    return product > 0 ? Float(product) / Float(energy).squareRoot() : 0
+  }
+
+  /// The lag of the highest normalised correlation, every second lag and sample first, then around the best, then between the
+  /// samples by a parabola; and that correlation, 0…1.
+  private func findPeriod() -> (lag: Float, likeness: Float) {
+    let end = Self.historyLength
+    var best = (lag: Self.longestPeriod, score: Float(-1))
     for lag in stride(from: Self.shortestPeriod, through: Self.longestPeriod, by: 2) {
-      let value = score(lag, stride: 2)
+      let value = likeness(end, lag, stride: 2)
       if value > best.score { best = (lag, value) }
     }
     let around = max(Self.shortestPeriod, best.lag - 1)...min(Self.longestPeriod, best.lag + 1)
     best.score = -1
     for lag in around {
-      let value = score(lag, stride: 1)
+      let value = likeness(end, lag, stride: 1)
       if value > best.score { best = (lag, value) }
     }
-    return best.lag
+    var lag = Float(best.lag)
+    if best.lag > Self.shortestPeriod, best.lag < Self.longestPeriod {
+      let (left, right) = (likeness(end, best.lag - 1, stride: 1), likeness(end, best.lag + 1, stride: 1))
+      let bend = left - 2 * best.score + right
+      if bend < 0 { lag += max(-0.5, min(0.5, 0.5 * (left - right) / bend)) }
+    }
+    return (lag, best.score / power(end - Self.correlated, Self.correlated).squareRoot())
   }
 
-  private func cycle(_ second: Bool) -> UnsafeMutablePointer<Int16> {
-    memory + Self.historyLength + (second ? Self.cycleLength : 0)
+  /// The period one period earlier.
+  private func previousPeriod() -> Float {
+    let end = Self.historyLength - period
+    var best = (lag: period, score: Float(-1))
+    for lag in max(Self.shortestPeriod, period - 4)...min(Self.longestPeriod + 5, period + 4) {
+      let value = likeness(end, lag, stride: 1)
+      if value > best.score { best = (lag, value) }
+    }
+    return Float(best.lag)
   }
 
   /// The last `periods` periods, whose end is blended with what came before their beginning, so that repetition is smooth.
   private func buildCycle() {
-    let target = cycle(useSecond)
     let length = periods * period
     let start = Self.historyLength - length
     let quarter = period / 4
-    target.update(from: history + start, count: length)
+    for index in 0..<length { cycle[index] = Float(history[start + index]) }
     for index in 0..<quarter {
-      let weight = Int32(index + 1)
-      let own = Int32(target[length - quarter + index]) * (Int32(quarter) + 1 - weight)
-      let before = Int32(history[start - quarter + index]) * weight
-      target[length - quarter + index] = Int16(clamping: (own + before) / (Int32(quarter) + 1))
+      let share = Float(index + 1) / Float(quarter + 1)
+      let at = length - quarter + index
+      cycle[at] = cycle[at] * (1 - share) + Float(history[start - quarter + index]) * share
     }
+    cycle[-1] = cycle[length - 1]
+    (cycle[length], cycle[length + 1]) = (cycle[0], cycle[1])
   }
 
-  private mutating func next() -> Int16 {
+  /// Repeating the last period of a beginning vowel would make 20 ms of it where there were three.
+  private mutating func limit() {
+    let window = Limits.samplesPerTick
+    let loudest = max(power(Self.historyLength - window, window), power(Self.historyLength - 2 * window, window)) / Float(window)
+    let own = power(Self.historyLength - period, period) / Float(period)
+    strength = min(1, (1.58 * loudest / own).squareRoot())
+    background = max(0, min(floor, Self.loudestBackground)).squareRoot()
+    highest = 0
+    for index in Self.historyLength - 2 * window..<Self.historyLength { highest = max(highest, abs(Float(history[index]))) }
+  }
+
+  // MARK: Sample by sample
+
+  private mutating func next() -> Float {
+    if concealed >= Limits.concealedSamples { return noise.next() * background }
     if concealed > 0, concealed.isMultiple(of: 2 * Self.stage), periods < 3 { lengthenCycle() }
-    guard concealed < Limits.concealedSamples else { return 0 }
-    var value = Int32(cycle(useSecond)[position])
-    position = position + 1 == periods * period ? 0 : position + 1
-    if fadingLeft > 0 {
-      let quarter = Int32(period / 4)
-      let old = Int32(cycle(!useSecond)[fadingPosition])
-      fadingPosition = fadingPosition + 1 == (periods - 1) * period ? 0 : fadingPosition + 1
-      value = (old * Int32(fadingLeft) + value * (quarter - Int32(fadingLeft))) / max(1, quarter)
-      fadingLeft -= 1
-    }
+    let length = Float(periods * period)
+    let index = Int(position)
+    let rest = position - Float(index)
+    let (a, b, c, d) = (cycle[index - 1], cycle[index], cycle[index + 1], cycle[index + 2])
+    var value = b + 0.5 * rest * (c - a + rest * (2 * a - 5 * b + 4 * c - d + rest * (3 * (b - c) + d - a)))
+    position += speed
+    if position >= length { position -= length }
+    if concealed < 2 * Self.stage { speed += speedChange }
     if stepLeft > 0 {
-      value += step * stepLeft / 17
+      value += step * Float(stepLeft) / 17
       stepLeft -= 1
     }
-    // Full strength for 10 ms, then linearly to nothing at 60 ms.
-    let fade = Int32(concealed < Self.stage ? 400 : Limits.concealedSamples - concealed)
+    strength *= decay
+    let fade = min(1, Float(Limits.concealedSamples - concealed) / Self.fadeLength)
     concealed += 1
-    return Int16(clamping: value * fade / 400)
+    return max(-highest, min(highest, value * fade * strength)) + (fade < 1 ? noise.next() * background * (1 - fade) : 0)
   }
 
   private mutating func lengthenCycle() {
-    fadingPosition = position
-    fadingLeft = period / 4
-    position %= period
     periods += 1
-    useSecond.toggle()
     buildCycle()
   }
 }

@@ -13,6 +13,8 @@ public enum PullResult: UInt8, Sendable {
   case concealed
   /// Nothing was ever received, or for so long that only silence is left.
   case silent
+  /// The talker pauses: at least partly comfort noise, as the far end described it, or as its codec makes it.
+  case noise
 }
 
 /// Counts of one received stream, from its first packet on. Samples are at 8 kHz.
@@ -25,8 +27,12 @@ public struct AudioReceiverStatistics: Sendable, Equatable {
   /// Taken out and put in by time-scale modification.
   public var shrunkSamples: UInt64 = 0
   public var grownSamples: UInt64 = 0
-  /// Payloads that were no audio of this codec.
+  /// Comfort noise while the talker paused.
+  public var noiseSamples: UInt64 = 0
+  /// Payloads that were no audio of this codec, or none that this stream can go on with.
   public var damaged: UInt64 = 0
+  /// Pieces of audio that were brought down because they may not be what was sent and were louder than all before them.
+  public var limited: UInt64 = 0
   public var ticks: UInt64 = 0
   /// Sum over ticks of the play-out delay beyond the fastest packet, in milliseconds.
   public var delaySum: Double = 0
@@ -55,8 +61,12 @@ public struct AudioReceiver: ~Copyable {
   private var decoded: DecodedAudio
   private let unitsPerSample: Int
   private var hasAudio = false
-  /// Samples made up in a row.
+  /// Samples made up in a row, and those of them counted as concealed.
   private var madeUp = 0
+  private var counted = 0
+  private var suspicion = Suspicion()
+  private var burst = BurstGuard()
+  private var pause = Pause()
   /// Off by more than this, a cut that is heard a little is better than the delay: 60 ms.
   private static let urgent = 480
   private static let tick = AudioCodecs.Limits.samplesPerTick
@@ -82,8 +92,22 @@ public struct AudioReceiver: ~Copyable {
       statistics.damaged &+= 1
       return .refused
     }
+    guard suspicion.accepts(payload, header.ssrc, encoding) else {
+      statistics.damaged &+= 1
+      return .refused
+    }
     let repairs = encoding == .opus && OpusPacket.carriesRepair(payload)
-    return buffer.insert(header, payload: payload, duration: duration, carriesRepair: repairs, at: now)
+    let insertion = buffer.insert(header, payload: payload, duration: duration, carriesRepair: repairs, at: now)
+    if insertion == .stored || insertion == .resynchronised { suspicion.stored(payload, header.ssrc, encoding) }
+    return insertion
+  }
+
+  /// Takes comfort noise of the same RTP stream (RFC 3389): the talker pauses, and what is missing until audio comes is no loss.
+  public mutating func comfortNoise(_ header: RTPHeader, payload: Span<UInt8>, at now: Instant) {
+    skip(header, at: now)
+    // Overtaken by audio that is played already.
+    guard !hasAudio || buffer.nextTimestamp.distance(from: header.timestamp) <= 0 else { return }
+    pause.described(payload, header.timestamp)
   }
 
   /// Tells of a packet in the same RTP stream that is no audio (telephone-event), so that its number does not count as a loss.
@@ -96,6 +120,7 @@ public struct AudioReceiver: ~Copyable {
   public mutating func pull(into samples: inout MutableSpan<Int16>, at now: Instant) -> PullResult {
     var result = PullResult.played
     while decoded.count < Self.tick { fetch(into: &result, at: now) }
+    statistics.limited = burst.limited
     adjust(at: now)
     if hasAudio {
       statistics.ticks &+= 1
@@ -109,59 +134,106 @@ public struct AudioReceiver: ~Copyable {
 
   /// Appends the next piece of the timeline to the decoded audio.
   private mutating func fetch(into result: inout PullResult, at now: Instant) {
+    let (line, missing) = (buffer.nextTimestamp, buffer.statistics.missing)
     switch buffer.fetch(at: now) {
     case .packet(let packet):
-      let free = decoded.free
-      var room = free.mutableSpan
-      let payload = packet.payload
-      let length = decoder.decode(payload.span, into: &room)
-      decoded.append(length)
-      if length == 0 {
-        statistics.damaged &+= 1
-        conceal(packet.duration / unitsPerSample, into: &result)
-      } else {
-        (madeUp, hasAudio) = (0, true)
+      play(packet, into: &result)
+      // The timestamps left something out and the numbers did not: the talker had paused, nothing was lost.
+      let leftOut = buffer.nextTimestamp.distance(from: line) &- packet.duration
+      if leftOut > 0, counted > 0, missing == buffer.statistics.missing {
+        statistics.concealedSamples &-= UInt64(min(counted, leftOut / unitsPerSample))
       }
+      counted = 0
     case .repair(let units, let packet):
       let free = decoded.free
       var room = free.mutableSpan
       let wanted = min(units / unitsPerSample, AudioCodecs.Limits.samplesPerPacket) / 20 * 20
       let payload = packet.payload
       let length = decoder.repair(wanted, from: payload.span, into: &room)
-      decoded.append(length)
-      if length == 0 {
-        conceal(wanted, into: &result)
-      } else {
-        statistics.repairedSamples &+= UInt64(length)
-        if result == .played { result = .repaired }
-      }
+      guard length > 0 else { return conceal(wanted, into: &result) }
+      append(length, isSuspect: false)
+      statistics.repairedSamples &+= UInt64(length)
+      if result == .played { result = .repaired }
     case .lost(let units):
       conceal(min(units / unitsPerSample, AudioCodecs.Limits.samplesPerPacket), into: &result)
-    case .pause, .empty:
-      guard decoded.count < Self.tick else { return }
-      let before = decoded.count
-      conceal(Self.tick &- before, into: &result)
-      buffer.madeUp((decoded.count &- before) &* unitsPerSample)
+    case .pause: wait(into: &result, isPause: true)
+    case .empty: wait(into: &result, isPause: pause.isOn)
     }
+  }
+
+  private mutating func play(_ packet: FetchedPacket, into result: inout PullResult) {
+    let payload = packet.payload
+    if encoding == .opus, OpusPacket.isPause(payload.span) {
+      pause.began()
+      return makeNoise(packet.duration / unitsPerSample, into: &result)
+    }
+    let free = decoded.free
+    var room = free.mutableSpan
+    let isSuspect = suspicion.isSuspect(payload.span, encoding)
+    let length = decoder.decode(payload.span, into: &room)
+    guard length > 0 else {
+      statistics.damaged &+= 1
+      suspicion.failed()
+      return conceal(packet.duration / unitsPerSample, into: &result)
+    }
+    append(length, isSuspect: isSuspect)
+    pause.played(upTo: buffer.nextTimestamp)
+    (madeUp, hasAudio) = (0, true)
+  }
+
+  /// Takes in what was written behind the decoded audio.
+  private mutating func append(_ length: Int, isSuspect: Bool) {
+    let written = UnsafeMutableBufferPointer(rebasing: decoded.free.prefix(length))
+    burst.admit(written, isSuspect: isSuspect, judgesNoise: encoding != .opus)
+    decoded.append(written.count)
+  }
+
+  /// Nothing is there to be played: the rest of the tick is made up.
+  private mutating func wait(into result: inout PullResult, isPause: Bool) {
+    let before = decoded.count
+    guard before < Self.tick else { return }
+    if isPause { makeNoise(Self.tick &- before, into: &result) } else { conceal(Self.tick &- before, into: &result) }
+    buffer.madeUp((decoded.count &- before) &* unitsPerSample)
+  }
+
+  /// Appends at least `wanted` samples of a pause.
+  private mutating func makeNoise(_ wanted: Int, into result: inout PullResult) {
+    let length = roundedUp(wanted)
+    guard hasAudio || pause.isDescribed else { return conceal(length, into: &result) }
+    let room = UnsafeMutableBufferPointer(rebasing: decoded.free.prefix(length))
+    if pause.isDescribed { pause.noise.fill(room) } else { fill(room) }
+    append(room.count, isSuspect: !pause.isDescribed)
+    madeUp &+= length
+    statistics.noiseSamples &+= UInt64(length)
+    if result == .played || result == .silent { result = .noise }
   }
 
   /// Appends at least `wanted` made-up samples; silence once the stream is long gone or never was.
   private mutating func conceal(_ wanted: Int, into result: inout PullResult) {
-    // Opus makes up audio in steps of 2.5 ms only.
-    let length = min(max(20, (wanted &+ 19) / 20 &* 20), decoded.capacity &- decoded.count)
+    let length = roundedUp(wanted)
+    let room = UnsafeMutableBufferPointer(rebasing: decoded.free.prefix(length))
     if !hasAudio || madeUp >= Self.silentAfter {
-      decoded.appendSilence(length)
+      room.update(repeating: 0)
+      append(length, isSuspect: false)
       if result != .concealed { result = .silent }
       return
     }
-    let free = decoded.free
-    var room = free.mutableSpan
-    let made = decoder.conceal(length, into: &room)
-    decoded.append(made)
-    decoded.appendSilence(length &- made)
+    fill(room)
+    append(length, isSuspect: true)
     madeUp &+= length
+    counted &+= length
     statistics.concealedSamples &+= UInt64(length)
     result = .concealed
+  }
+
+  /// Opus makes up audio in steps of 2.5 ms only.
+  private func roundedUp(_ wanted: Int) -> Int { min(max(20, (wanted &+ 19) / 20 &* 20), decoded.capacity &- decoded.count) }
+
+  /// Lets the decoder make up audio; what it does not is silence.
+  private mutating func fill(_ room: UnsafeMutableBufferPointer<Int16>) {
+    var samples = room.mutableSpan
+    let made = decoder.conceal(room.count, into: &samples)
+    for index in made..<max(made, room.count) { room[index] = 0 }
   }
 
   /// Makes the buffered delay what the policy wants, a pitch period at a time.
@@ -222,6 +294,9 @@ public struct AudioReceiver: ~Copyable {
     buffer.reset()
     decoder.reset()
     decoded.removeAll()
-    (madeUp, hasAudio) = (0, false)
+    (madeUp, counted, hasAudio) = (0, 0, false)
+    suspicion = Suspicion()
+    burst.reset()
+    pause = Pause()
   }
 }

@@ -40,13 +40,14 @@ extension MediaSession {
       trunkAudio(header, payload, at: now, into: &output)
     } else if isEvent {
       trunkEvents(header, payload, at: now, into: &output)
-    } else if header.payloadType != 13 {  // comfort noise (RFC 3389) is silence
+    } else if header.payloadType != ComfortNoise.payloadType {
       trunk.dropped &+= 1
       output.drop(.unknownPayloadType)
     } else if downlink.relays, hasLeg(winner) {
       legs[winner].stream.withhold()
     } else {
-      downlink.receiver?.skip(header, at: now)
+      let noise = Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self))
+      downlink.receiver?.comfortNoise(header, payload: noise, at: now)
     }
   }
 
