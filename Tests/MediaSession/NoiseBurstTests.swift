@@ -5,8 +5,8 @@ import MediaSession
 import RTP
 import Testing
 
-/// Whatever comes as payload, nobody's ear is hurt: no 20 ms of what is played are more than 3 dB louder than the loudest of the source
-/// in the 200 ms before, in mean square or highest sample.
+/// Whatever comes as payload, nobody's ear is hurt: no 20 ms of what is played are more than 3 dB louder than the loudest of
+/// the source in the 200 ms before, in mean square or highest sample.
 @Suite struct NoiseBurstTests {
   enum Damage: String, CaseIterable { case randomPayload, randomLength, empty, timestamps, everything }
 

@@ -114,9 +114,8 @@ struct Quality {
         var note = "\(passages.count) passages × \(seeds) seeds"
         if let whole = clean["ours"] { note += "; drop \(Self.two(whole - ours))" }
         if let whole = clean["NetEQ"], let theirs = score["NetEQ"] { note += ", NetEQ \(Self.two(whole - theirs))" }
-        bench.add(
-          BenchRow(
-            "PESQ: " + name, unit: "MOS", ours: BenchFigure("ours", ours), peers: peers, goal: path.leastScore(network), note: note))
+        let figure = BenchFigure("ours", ours)
+        bench.add(BenchRow("PESQ: " + name, unit: "MOS", ours: figure, peers: peers, goal: path.leastScore(network), note: note))
         if let whole = clean["ours"], let goal = path.mostDrop(network) {
           var theirs: [BenchFigure] = []
           if let whole = clean["NetEQ"], let score = score["NetEQ"] { theirs = [BenchFigure("NetEQ", whole - score)] }

@@ -1,10 +1,11 @@
-/// Keeps what no talker said from being loud: a payload of random octets decodes to noise near full scale, and so may the good packet
-/// after it. Audio that is suspect is brought down to the loudest 20 ms of the last 200, in mean square and in its highest sample, so
-/// that no window of 20 ms anywhere is more than 3 dB above. Audio that is not suspect passes unchanged, however sudden it is; after
-/// suspect audio the factor returns to 1 within 20 ms.
+/// Keeps what no talker said from being loud: a payload of random octets decodes to noise near full scale, and so may the good
+/// packet after it. Audio that is suspect is brought down to the loudest 20 ms of the last 200, in mean square and in its
+/// highest sample, so that no window of 20 ms anywhere is more than 3 dB above. Audio that is not suspect passes unchanged,
+/// however sudden it is; after suspect audio the factor returns to 1 within 20 ms.
 ///
-/// G.711 has no wrong octets, but random ones look like nothing on a telephone line: white, loud and without warning. That alone makes
-/// them suspect. What is suspect does not count as loudness; only when nothing else came for 200 ms it is let in, 1 dB every 20 ms.
+/// G.711 has no wrong octets, but random ones look like nothing on a telephone line: white, loud and without warning. That
+/// alone makes them suspect. What is suspect does not count as loudness; only when nothing else came for 200 ms it is let in, 1
+/// dB every 20 ms.
 ///
 /// Cost: about 200 instructions per 20 ms; no allocation.
 public struct BurstGuard: Sendable {

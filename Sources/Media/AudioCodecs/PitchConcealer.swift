@@ -1,10 +1,10 @@
-/// Fills lost G.711 audio from the audio before it, in the manner of ITU-T G.711 Appendix I: the last pitch period is repeated, from
-/// 20 ms on two and three of them so that it does not buzz, fading from 10 ms on. Beyond the appendix: the period is known to a
-/// fraction of a sample and goes on changing as it did, strength falls on as it did, and at 60 ms what is left is not digital silence
-/// but noise at the level of the pauses before. A cross-fade leads into the audio that follows.
+/// Fills lost G.711 audio from the audio before it, in the manner of ITU-T G.711 Appendix I: the last pitch period is repeated,
+/// from 20 ms on two and three of them so that it does not buzz, fading from 10 ms on. Beyond the appendix: the period is known
+/// to a fraction of a sample and goes on changing as it did, strength falls on as it did, and at 60 ms what is left is not
+/// digital silence but noise at the level of the pauses before. A cross-fade leads into the audio that follows.
 ///
-/// Deviations: the appendix delays all audio by 3.75 ms so that it can blend into the loss; here the step at the beginning is faded
-/// out over 2 ms instead, and good audio passes without delay. The cross-fade at the end is a quarter period and half a
+/// Deviations: the appendix delays all audio by 3.75 ms so that it can blend into the loss; here the step at the beginning is
+/// faded out over 2 ms instead, and good audio passes without delay. The cross-fade at the end is a quarter period and half a
 /// millisecond for each 10 ms lost, not 4 ms: made-up audio hides the real one, which is worth 0.07 of PESQ at 5 % loss.
 ///
 /// What is made up is never louder than the loudest 20 ms of the last 45 by more than 2 dB, nor beyond their highest sample.
@@ -73,7 +73,8 @@ public struct PitchConcealer: ~Copyable {
     let count = min(count, samples.count)
     guard count > 0 else { return }
     if concealed > 0 {
-      let length = min(count, Self.stage, period / 4 + 4 * ((min(concealed, Limits.concealedSamples) + Self.stage - 1) / Self.stage))
+      let stages = (min(concealed, Limits.concealedSamples) + Self.stage - 1) / Self.stage
+      let length = min(count, Self.stage, period / 4 + 4 * stages)
       for index in 0..<length {
         let share = Float(index + 1) / Float(length + 1)
         samples[index] = Int16(clamping: Int(Float(samples[index]) * share + next() * (1 - share)))

@@ -1,6 +1,6 @@
-/// Comfort noise as the far end described it (RFC 3389): a level, and a spectrum if it sent one, as an all-pole lattice over white
-/// noise. Levels are approached over 100 ms, so that a new description is no step. 60 octets of state, no allocation; about 10
-/// instructions per sample and pole.
+/// Comfort noise as the far end described it (RFC 3389): a level, and a spectrum if it sent one, as an all-pole lattice over
+/// white noise. Levels are approached over 100 ms, so that a new description is no step. 60 octets of state, no allocation;
+/// about 10 instructions per sample and pole.
 public struct ReceivedNoise: Sendable {
   /// Poles used; a payload may describe more.
   private static let order = 8

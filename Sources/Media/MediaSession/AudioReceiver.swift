@@ -52,8 +52,8 @@ public struct AudioReceiver: ~Copyable {
   public let encoding: AudioEncoding
   public private(set) var statistics = AudioReceiverStatistics()
 
-  /// As of the last `pull`: the next ticks had better come later (1) or earlier (−1) than every 20 ms, so that neither packets wait
-  /// nor audio is stretched for it; 0 when they come just right.
+  /// As of the last `pull`: the next ticks had better come later (1) or earlier (−1) than every 20 ms, so that neither packets
+  /// wait nor audio is stretched for it; 0 when they come just right.
   public private(set) var tickShift = 0
 
   private var buffer: PlayoutBuffer

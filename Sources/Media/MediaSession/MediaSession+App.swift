@@ -111,7 +111,9 @@ extension MediaSession {
     let payloadType = header.payloadType
     let isAudio = payloadType == legs[index].payloadType
     let isEvent = !isAudio && (payloadType == legs[index].telephoneEvent48 || payloadType == legs[index].telephoneEvent8)
-    guard isAudio || isEvent else {
+    // An app that speaks G.711 may tell of its pauses (RFC 3389).
+    let isNoise = payloadType == ComfortNoise.payloadType && legs[index].encoding != .opus
+    guard isAudio || isEvent || isNoise else {
       legs[index].dropped &+= 1
       return output.drop(.unknownPayloadType)
     }
@@ -126,9 +128,17 @@ extension MediaSession {
     let payload = UnsafeRawBufferPointer(rebasing: clear[header.length..<(header.length &+ header.payloadLength)])
     if isAudio {
       appAudio(header, payload, at: now, into: &output)
+    } else if isNoise {
+      appNoise(header, payload, at: now)
     } else if connectedAt != nil {
       appEvents(header, payload, at: now, into: &output)
     }
+  }
+
+  private mutating func appNoise(_ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant) {
+    guard !uplink.relays else { return trunk.stream.withhold() }
+    let noise = Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self))
+    uplink.receiver?.comfortNoise(header, payload: noise, at: now)
   }
 
   private mutating func appRTCP(

@@ -1,11 +1,11 @@
 import AudioCodecs
 import RTP
 
-/// Which payloads may not be what the talker sent. Random octets cannot be told from audio for certain, but an encoder's packets look
-/// alike: the first octet of Opus (mode, bandwidth, frame length, channels, layout) stays for seconds. A packet that looks like none
-/// before is refused, as if lost, until a second one like it comes; so is G.711 of broken milliseconds. A mode change of the encoder
-/// costs one packet that way, and only the first time; decoding one wrong packet costs four, as the decoder's gain falls by 22 dB
-/// a packet at most. G.711 of another length than the packet before is played under `BurstGuard`.
+/// Which payloads may not be what the talker sent. Random octets cannot be told from audio for certain, but an encoder's
+/// packets look alike: the first octet of Opus (mode, bandwidth, frame length, channels, layout) stays for seconds. A packet
+/// that looks like none before is refused, as if lost, until a second one like it comes; so is G.711 of broken milliseconds. A
+/// mode change of the encoder costs one packet that way, and only the first time; decoding one wrong packet costs four, as the
+/// decoder's gain falls by 22 dB a packet at most. G.711 of another length than the packet before is played under `BurstGuard`.
 struct Suspicion {
   private var source: SSRC?
   /// Marks that were seen twice, −1 where there is none yet: the first octet of Opus, the length of G.711.
