@@ -38,16 +38,4 @@ import Testing
       #expect(abs(levels.byTrunk - levels.played) < 0.45, "\(trunk) \(levels)")
     }
   }
-
-  @Test func `a gain saturates, it does not wrap`() {
-    var gain = Gain()
-    gain.target = 4 * Gain.unity
-    var samples: [Int16] = (0..<160).map { $0 % 2 == 0 ? 20_000 : -20_000 }
-    for _ in 0..<2 {
-      var span = samples.mutableSpan
-      gain.apply(to: &span)
-    }
-    #expect(samples.enumerated().allSatisfy { ($0.offset % 2 == 0) == ($0.element > 0) })
-    #expect(samples[158] == .max && samples[159] == .min)
-  }
 }
