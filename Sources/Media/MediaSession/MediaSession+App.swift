@@ -50,6 +50,7 @@ extension MediaSession {
     _ packet: UnsafeMutableRawBufferPointer, _ index: Int, from source: SocketAddress, route: PacketRoute, at now: Instant,
     into output: inout MediaOutput
   ) {
+    let legs = legs  // docs/decisions/0081
     guard legs[index].agent.isValidated(source, at: now) else { return output.drop(.unvalidatedAddress) }
     legs[index].handshakeAddress = source
     legs[index].handshakeRoute = route
@@ -58,6 +59,7 @@ extension MediaSession {
 
   /// What the handshake's runner says about one of this session's legs. What concerns an earlier association is ignored.
   public mutating func handle(_ result: HandshakeResult, at now: Instant, into output: inout MediaOutput) {
+    let legs = legs  // docs/decisions/0081
     let key = result.key
     guard !isClosed, let index = index(of: key.leg), legs[index].association == key.association else { return }
     switch result {
@@ -74,6 +76,7 @@ extension MediaSession {
 
   /// The first keys serve at once; later ones from their first valid packet on (protocol.md, Reconnect and handover).
   private mutating func install(_ keys: SRTPKeyMaterial, _ index: Int, into output: inout MediaOutput) {
+    let legs = legs  // docs/decisions/0081
     do throws(SRTPError) {
       let security = try LegSecurity(keys)
       if legs[index].security == nil { legs[index].security = consume security } else { legs[index].pending = consume security }
@@ -84,6 +87,7 @@ extension MediaSession {
   }
 
   private mutating func fail(_ index: Int, _ failure: AppLegFailure, into output: inout MediaOutput) {
+    let legs = legs  // docs/decisions/0081
     guard !legs[index].failed else { return }
     legs[index].failed = true
     output.events.append(.appLegFailed(id, legs[index].id, failure))
@@ -203,6 +207,7 @@ extension MediaSession {
 
   /// STUN, SRTP or SRTCP with a good tag: the leg lives.
   @inline(__always) mutating func authenticated(_ index: Int, at now: Instant, into output: inout MediaOutput) {
+    let legs = legs  // docs/decisions/0081
     legs[index].lastAuthenticated = now
     guard legs[index].isSilent else { return }
     legs[index].isSilent = false
@@ -215,6 +220,7 @@ extension MediaSession {
   private mutating func appAudio(
     _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput
   ) {
+    let legs = legs  // docs/decisions/0081
     if uplink.relays, !uplink.sender.isIdle { return }  // digits take the audio's place
     legs[winner].packetMilliseconds = milliseconds(of: payload, legs[winner].encoding)
     guard uplink.relays else {
@@ -243,6 +249,7 @@ extension MediaSession {
   private mutating func appEvents(
     _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput
   ) {
+    let legs = legs  // docs/decisions/0081
     let bytes = Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self))
     guard TelephoneEvent.count(in: bytes) > 0 else { return output.drop(.malformed) }
     let clock: UInt32 = header.payloadType == legs[winner].telephoneEvent48 ? 48_000 : 8_000

@@ -149,6 +149,7 @@ extension MediaSession {
 
   /// Makes a leg the one whose audio flows.
   private mutating func choose(_ index: Int) {
+    let legs = legs  // docs/decisions/0081
     let changed = winner != index
     winner = index
     let encoding = legs[index].encoding
@@ -164,6 +165,7 @@ extension MediaSession {
   /// long as
   /// nothing was ever coded.
   private mutating func equip() {
+    let legs = legs  // docs/decisions/0081
     if trunk.isSet {
       if isDownlinkOpen, !downlink.relays, downlink.receiver == nil { downlink.receiver = makeReceiver(trunk.encoding) }
       if uplink.encoder == nil { uplink.encoder = makeEncoder(trunk.encoding) }

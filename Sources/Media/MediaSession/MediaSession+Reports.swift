@@ -8,6 +8,7 @@ extension MediaSession {
 
   /// Tells when a leg has gone quiet for too long; its return is told where packets come in.
   mutating func watch(at now: Instant, into output: inout MediaOutput) {
+    let legs = legs  // docs/decisions/0081
     guard let connectedAt else { return }
     if hasLeg(winner), !legs[winner].isSilent {
       let last = max(legs[winner].lastAuthenticated ?? connectedAt, connectedAt - Limits.appSilence)
@@ -40,6 +41,7 @@ extension MediaSession {
 
   /// What our packets carry follows the reports of those who hear them.
   private mutating func followReports(at now: Instant) {
+    let legs = legs  // docs/decisions/0081
     if hasLeg(winner), let loss = legs[winner].reports.takeNews() {
       downlink.encoder?.reported(
         lossFraction: loss, roundTripMilliseconds: legs[winner].reports.roundTripMilliseconds, at: now)
@@ -73,6 +75,7 @@ extension MediaSession {
 
   /// RTCP BYE, if the leg ever had keys and a stream.
   mutating func sendGoodbye(_ index: Int, at now: Instant, into output: inout MediaOutput) {
+    let legs = legs  // docs/decisions/0081
     guard legs[index].isReady, legs[index].stream.packets > 0 else { return }
     sendAppReport(index, goodbye: true, at: now, into: &output)
   }

@@ -9,6 +9,7 @@ extension MediaSession {
   mutating func sendFrameToApp(
     _ samples: UnsafePointer<Int16>, startsTalk: Bool, at now: Instant, into output: inout MediaOutput
   ) {
+    let legs = legs  // docs/decisions/0081
     let units = legs[winner].stream.unitsPerFrame
     guard let base = output.packets.room.baseAddress, downlink.encoder != nil else { return }
     let room = UnsafeMutableRawBufferPointer(start: base + headerBytes, count: Limits.packetBytes - headerBytes)

@@ -52,6 +52,7 @@ extension MediaSession {
 
   /// Without audio the app still hears that the line is there: noise, described as in any pause.
   private mutating func judgeDownlink(_ hasAudio: Bool) -> SilenceGate.Step {
+    let legs = legs  // docs/decisions/0081
     guard hasAudio else {
       downlink.gate.fillNoise(frame)
       return downlink.gate.absent(frame)
@@ -61,6 +62,7 @@ extension MediaSession {
   }
 
   private mutating func skipDownlink() {
+    let legs = legs  // docs/decisions/0081
     downlink.gate.interrupt()
     legs[winner].stream.skip(units: legs[winner].stream.unitsPerFrame)
   }

@@ -175,6 +175,7 @@ extension MediaSession {
   private mutating func sendEventToApp(
     _ event: TelephoneEvent, _ part: EventForward.Part, _ payloadType: UInt8, at now: Instant, into output: inout MediaOutput
   ) {
+    let legs = legs  // docs/decisions/0081
     var stamp = legs[winner].stream.stamp(units: 0, at: now)
     (stamp.timestamp, stamp.marker) = (part.timestamp, part.marker)
     let count = writeEvent(
