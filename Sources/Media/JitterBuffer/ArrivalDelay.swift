@@ -43,6 +43,9 @@ struct ArrivalDelay: ~Copyable {
   private(set) var slowest = Int64.min
   private var slowestAge = 0
   private var startMaximum = Int64.min
+  /// What the last repairable loss would have needed, and for how many groups it is still wanted.
+  private var repairSpread: Int64 = 0
+  private var repairGroups = 0
 
   init(clockRateHz: UInt32, memoryPackets: Float, lossCost: Float) {
     func memory(_ count: Int, _ value: Int64) -> UnsafeMutablePointer<Int64> {
@@ -95,12 +98,20 @@ struct ArrivalDelay: ~Copyable {
     if group < Self.startGroups, startMaximum > recentMinimum {
       spread = max(spread, min(startMaximum &- recentMinimum, Int64(Limits.startMilliseconds) &* unitsPerMillisecond))
     }
+    if repairGroups > 0 { spread = max(spread, repairSpread) }
     wanted = recentMinimum &+ spread
   }
 
   /// A packet that never came but could be repaired from its successor: as if it had come with it, so that the wanted delay
-  /// covers repair.
-  mutating func repairable(transit: Int64) { histogram.add(milliseconds: milliseconds(transit &- recentMinimum)) }
+  /// covers repair. At once, and for as long as one such loss in so many packets is worth a packet's delay: losses seldom come
+  /// alone, and the histogram's verdict takes two seconds.
+  mutating func repairable(transit: Int64) {
+    histogram.add(milliseconds: milliseconds(transit &- recentMinimum))
+    let needed = min(max(0, transit &- recentMinimum), Int64(Limits.startMilliseconds) &* unitsPerMillisecond)
+    repairSpread = repairGroups > 0 ? max(repairSpread, needed) : needed
+    repairGroups = Limits.repairHoldPackets / Self.groupSize
+    updateWanted()
+  }
 
   @inline(__always) private func milliseconds(_ units: Int64) -> Int {
     Int(truncatingIfNeeded: (max(0, min(units, 2048 &* unitsPerMillisecond)) &* reciprocal) >> 32)
@@ -118,6 +129,7 @@ struct ArrivalDelay: ~Copyable {
     windowMinima[newest & mask] = lowest
     let judged = newest &- Self.window
     if judged >= 0 { judge(judged, lowest) }
+    if repairGroups > 0 { repairGroups &-= 1 }
     updateWanted()
   }
 
@@ -136,7 +148,7 @@ struct ArrivalDelay: ~Copyable {
 
   /// The timeline jumped: what is known about spread stays, the minima do not.
   mutating func timelineChanged() {
-    (group, filled, slowestAge, inStall) = (0, 0, 0, false)
+    (group, filled, slowestAge, inStall, repairGroups) = (0, 0, 0, false, 0)
     (groupMinimum, recentMinimum, startMaximum, slowest, previous) = (.max, .max, .min, .min, .max / 4)
     minima.update(repeating: .max, count: Self.groups)
     windowMinima.update(repeating: .max, count: Self.groups)

@@ -18,6 +18,8 @@ public enum Limits {
   /// Packets until the histogram alone tells the spread, and the most that is believed before.
   static let startPackets = 100
   static let startMilliseconds = 80
+  /// Packets for which a loss that a copy repairs keeps the delay that its repair needs.
+  static let repairHoldPackets = 250
   /// Made up to join the ends where a lost packet is left out to shorten the delay.
   static let joinMilliseconds = 5
   /// The consumer's period.
