@@ -7,7 +7,7 @@
 /// alone makes them suspect. What is suspect does not count as loudness; only when nothing else came for 200 ms it is let in, 1
 /// dB every 20 ms.
 ///
-/// Cost: about 200 instructions per 20 ms; no allocation.
+/// Two passes over the samples; no allocation.
 public struct BurstGuard: Sendable {
   /// Mean squares and highest samples of the last ten windows; the other lanes stay 0.
   private var powers = SIMD16<Float>(repeating: 0)

@@ -1,5 +1,5 @@
 /// ITU-T G.722 at 64 kbit/s to 16 kHz samples, or of its low band to 8 kHz: what a telephone can carry of it, at half the cost.
-/// Any octets decode to something; no allocation; 20 ms take about 10 µs. One stream.
+/// Any octets decode to something; no allocation; 20 ms take 18–23 µs at 16 kHz, 9–12 at 8. One stream.
 public struct G722Decoder: ~Copyable {
   /// 16000, or 8000 for the low band alone.
   public let sampleRateHz: Int

@@ -1,5 +1,5 @@
 /// ITU-T G.722 at 64 kbit/s: 16 kHz samples to one octet per two, or the same from 8 kHz samples with nothing above 4 kHz. About
-/// 160 bytes of state, no allocation; 20 ms take about 15 µs. One stream.
+/// 160 bytes of state, no allocation; 20 ms take 19–22 µs from 16 kHz, 10–11 from 8. One stream.
 public struct G722Encoder: ~Copyable {
   /// 16000, or 8000 for the low band alone.
   public let sampleRateHz: Int

@@ -1,5 +1,5 @@
 /// Tells speech from the pauses between, a tick at a time and ahead of an encoder: what is silence need not be encoded. About
-/// 0.2 µs a tick, no allocation, one stream.
+/// 0.15 µs a tick, no allocation, one stream.
 ///
 /// A tick is silence when it is near nothing at all, or when neither its energy nor the energy of its high frequencies (an "s"
 /// has little else) stands out from the least of the last two seconds. Anything at or above −45 dBov is never silence: music,

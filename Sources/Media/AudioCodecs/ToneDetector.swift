@@ -13,7 +13,7 @@
 /// squares: when they leave more than 15 % of the energy unexplained it is speech or music, not a digit (talk-off). Four such
 /// looks in a row make a digit.
 ///
-/// About 2 µs a tick while nothing loud is heard, 10 during a tone; no allocation after `init`; one stream.
+/// 0.5–1.8 µs a tick without a tone, 4–5 during one; no allocation after `init`; one stream.
 public struct ToneDetector: ~Copyable {
   /// 5 ms.
   private static let hop = 40
