@@ -170,7 +170,7 @@ final class Gateway: @unchecked Sendable {
   private func admit() {
     var list = AllowList(
       retired.admitted.map { ($0.name, $0.peers) },
-      servers: retired.admitted.map { ($0.name, [$0.uri?.address].compactMap(\.self) + (located[$0.name] ?? [])) })
+      servers: retired.admitted.map { ($0.name, $0.servers(located: located[$0.name] ?? [])) })
     list.anyPeer = current.trunks.first(where: \.takesAnyPeer)?.name
     sockets.replaceTrunks(list)
   }

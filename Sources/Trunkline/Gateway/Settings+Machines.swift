@@ -26,7 +26,7 @@ extension Settings {
   }
 
   var allowList: AllowList {
-    var list = AllowList(trunks.map { ($0.name, $0.peers) }, servers: trunks.map { ($0.name, [$0.uri?.address].compactMap(\.self)) })
+    var list = AllowList(trunks.map { ($0.name, $0.peers) }, servers: trunks.map { ($0.name, $0.servers(located: [])) })
     list.anyPeer = trunks.first(where: \.takesAnyPeer)?.name
     return list
   }
@@ -166,4 +166,13 @@ extension Settings {
 struct GatewayFailure: Error, CustomStringConvertible {
   var description: String
   init(_ description: String) { self.description = description }
+}
+
+extension Settings.Trunk {
+  /// The servers that may talk to us besides `peers`: those a name has led to. An address in the URI is heard only if `peers`
+  /// lists it; a name's servers cannot be listed beforehand.
+  func servers(located: [SocketAddress]) -> [SocketAddress] {
+    guard let address = uri?.address else { return located }
+    return peers.contains { $0.contains(address.ip) } ? [address] : []
+  }
 }

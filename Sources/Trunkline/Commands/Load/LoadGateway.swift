@@ -1,6 +1,8 @@
+import Bytes
 import Configuration
 import Foundation
 import Peers
+import Platform
 
 /// A gateway of a load run's own: `trunkline serve` with a folder, users and ports of its own, bound to one core if there are two.
 final class LoadGateway {
@@ -38,21 +40,29 @@ final class LoadGateway {
       usleep(50_000)
     }
     end()
-    throw LoadFailure(description: "the gateway of the load did not become ready: are its ports (1506x, 18080, 19090) free?")
+    throw LoadFailure(description: "the gateway of the load did not become ready")
   }
 
-  private static func configuration(_ calls: Int, _ folder: URL) -> String {
+  private static func configuration(_ calls: Int, _ folder: URL) throws -> String {
+    let ports = try freePorts(5)
     var lines = [
-      "listen: { sip: { udp: 127.0.0.1:15060 }, app: { address: 127.0.0.1:18080 }, admin: 127.0.0.1:19090 }",
-      "media: { addresses: [ 127.0.0.1 ], threads: 1, app_port: 14000, trunk_ports: 41000-\(41_099 + 2 * calls) }",
+      "listen: { sip: { udp: 127.0.0.1:\(ports[0]) }, app: { address: 127.0.0.1:\(ports[1]) }, admin: 127.0.0.1:\(ports[2]) }",
+      "media: { addresses: [ 127.0.0.1 ], threads: 1, app_port: \(ports[3]), trunk_ports: 41000-\(41_099 + 2 * calls) }",
       "auth: { jwt: { key_file: \(folder.path)/jwt.key } }",
-      "trunks: [ { name: carrier, peers: [127.0.0.0/8], uri: \"sip:127.0.0.1:15080\" } ]",
+      "trunks: [ { name: carrier, peers: [127.0.0.0/8], uri: \"sip:127.0.0.1:\(ports[4])\" } ]",
       "users:",
     ]
     for number in 1...calls { lines.append("  - { id: user\(number), numbers: [\"+1555\(1_000_000 + number)\"] }") }
     lines.append("routes: { inbound: [ { trunk: carrier, to: users } ], outbound: [ { prefix: \"+\", trunk: carrier } ] }")
     lines.append("log: { level: error }")
     return lines.joined(separator: "\n") + "\n"
+  }
+
+  /// Ports that nobody listens on, all taken at one time so that they differ; two load runs beside each other get others.
+  private static func freePorts(_ count: Int) throws -> [UInt16] {
+    let any = SocketAddress(IPAddress(127, 0, 0, 1), 0)
+    let listeners = try (0..<count).map { _ in try TCPListener(bind: any) }
+    return listeners.map(\.localAddress.port)
   }
 
   /// SIGTERM twice, then SIGKILL, by its pid; its folder goes with it.
