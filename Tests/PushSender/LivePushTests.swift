@@ -109,6 +109,17 @@ import Testing
     #expect(connections[0] != connections[1] && connections[2] != connections[3])
   }
 
+  @Test func `many pushes that fail on one connection cost one new connection, not one each`() throws {
+    let bench = try Bench()
+    defer { bench.stop() }
+    bench.wake("first", "200")
+    _ = bench.reports.wait(1)
+    for index in 0..<4 { bench.wake("d\(index)", "503") }
+    #expect(bench.reports.wait(5).filter { $0.attempts == 2 }.count == 4)
+    let connections = try Set((0..<9).map { _ in try bench.peer.request()["connection"] as? Int ?? 0 })
+    #expect(connections == [1, 2])
+  }
+
   @Test func `SRV-5: after a new key no push is lost and the new key's pushes have a connection of their own`() throws {
     let bench = try Bench()
     defer { bench.stop() }

@@ -34,7 +34,8 @@ public enum PushAction: Sendable {
   case finished(PushReport)
 }
 
-/// How a push ended; exactly one for each `wake`.
+/// How a push ended; exactly one for each `wake`, but none for a second `wake` of a key that is under way. Whoever wakes a key
+/// again after its report pushes again: a call wakes a device once.
 public struct PushReport: Sendable, Hashable {
   public enum Outcome: Sendable, Hashable {
     case accepted

@@ -12,11 +12,12 @@ final class ConnectionGroup {
   /// When libcurl wants to be called, whatever its sockets do.
   private(set) var deadline = Instant.distantFuture
   private(set) var usedAt: Instant
+  let madeAt: Instant
   var count: Int { transfers.count }
 
   init?(loop: EventLoop, timerMoved: @escaping () -> Void) {
     guard let multi = curl_multi_init() else { return nil }
-    (self.loop, self.timerMoved, self.multi, usedAt) = (loop, timerMoved, OpaquePointer(multi), loop.now)
+    (self.loop, self.timerMoved, self.multi, usedAt, madeAt) = (loop, timerMoved, OpaquePointer(multi), loop.now, loop.now)
     _ = ccurl_multi_set_long(multi, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX)
     _ = ccurl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, Limits.connectionsPerGroup)
     _ = ccurl_multi_set_long(multi, CURLMOPT_MAX_CONCURRENT_STREAMS, Limits.streams)

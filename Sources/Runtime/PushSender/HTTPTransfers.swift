@@ -65,8 +65,11 @@ final class HTTPTransfers {
   }
 
   /// The next request of this group opens a new connection; those under way end on the old.
-  func retire(_ name: String) {
-    guard let group = groups.removeValue(forKey: name) else { return }
+  /// - Parameter since: when the request began whose failure is the reason: a connection made later did not fail. Many
+  ///   requests that fail on one connection thus cost one new connection.
+  func retire(_ name: String, failedSince since: Instant? = nil) {
+    guard let group = groups[name], since.map({ group.madeAt <= $0 }) ?? true else { return }
+    groups[name] = nil
     retired.append(group)
     sweep()
   }

@@ -11,7 +11,8 @@ import Synchronization
 ///     sender.wake(key, target, push, deadline: now + .seconds(45))
 ///     sender.stop()
 ///
-/// `report` is called on the push thread, exactly once for each `wake` that was taken and before `stop` returns.
+/// `report` is called on the push thread, once for each `wake` that was taken and whose key was not
+/// under way already, and before `stop` returns.
 public final class PushSender: Sendable {
   public let statistics = PushStatistics()
   private let mailbox: Mailbox<PushWorker.Message>

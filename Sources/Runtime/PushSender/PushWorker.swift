@@ -21,6 +21,8 @@ final class PushWorker {
   private var batch: [Message] = []
   private var actions: [PushAction] = []
   private var alarms: Set<PushService> = []
+  /// When the request began whose answer is dealt with now.
+  private var answeredBegan: Instant?
 
   init(
     loop: EventLoop, mailbox: Mailbox<Message>, providers: PushProviders, tls: TLSFiles, random: RandomSource, logger: Logger,
@@ -90,13 +92,15 @@ final class PushWorker {
           body: request.body, timeout: PushPolicy.Limits.attemptTime)
       ) { [unowned self] result in
         statistics.answerTime.record(loop.now - began)
+        answeredBegan = began
+        defer { answeredBegan = nil }
         switch result {
         case .success(let answer):
           feed(.answered(attempt, PushAnswer(status: answer.status, retryAfter: answer.retryAfter, body: answer.body)))
         case .failure(let failure): feed(.broke(attempt, reason: failure.text))
         }
       }
-    case .retire(let connection): transfers.retire(connection)
+    case .retire(let connection): transfers.retire(connection, failedSince: answeredBegan)
     case .finished(let outcome):
       statistics.count(outcome)
       if outcome.isFault {
