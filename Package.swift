@@ -63,6 +63,7 @@ let calls: [Target] = [
   module("Calls", "Trunking", ["Bytes", "SIP", "SIPDialogs"]),
   module("Calls", "AppSessions", ["Bytes", "AppProtocol", "JSONWebToken"]),
   module("Calls", "PushPolicy", ["Bytes", "JSONWebToken", "COpenSSL"]),
+  module("Calls", "Devices", ["Bytes", "AppProtocol", "AppSessions", "PushPolicy"]),
   module("Calls", "CallFlow", ["Bytes", "SDP", "SIP", "AppProtocol", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "AppSessions"]),
 ]
 
@@ -132,6 +133,7 @@ let testTargets: [Target] = [
   tests("AppSessions", appStack + ["COpenSSL"]),
   tests("CallFlow", callStack),
   tests("PushPolicy", ["Bytes", "JSONWebToken", "PushPolicy", "COpenSSL"]),
+  tests("Devices", ["Bytes", "AppProtocol", "AppSessions", "PushPolicy", "Devices"]),
   tests("Scenarios", callStack + ["JSONWebToken", "COpenSSL"]),
   tests("Platform", ["Bytes", "Platform"], [logging]),
   tests("SIPTransport", sipStack + ["SIPDialogs", "Platform", "SIPTransport"], [logging]),

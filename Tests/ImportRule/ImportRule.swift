@@ -8,6 +8,7 @@ enum ImportRule {
     "DTLS": ["SRTP"],
     "MediaSession": ["SRTP", "ICE", "JitterBuffer", "AudioCodecs"],
     "Trunking": ["SIPDialogs"],
+    "Devices": ["AppSessions", "PushPolicy"],
     "CallFlow": ["SIPDialogs", "Trunking", "AppSessions"],
     "Trunkline": ["Configuration", "Peers", "PushSandbox"],
   ]

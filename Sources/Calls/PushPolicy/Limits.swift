@@ -8,6 +8,11 @@ public enum Limits {
   public static let answerBytes = 16_384
   /// Bytes of a token as an app registers it: 32 to 100 for APNs, some 200 for FCM, a subscription's JSON for Web Push.
   public static let tokenBytes = 2_048
+  /// Hexadecimal digits of an APNs token: 64 today, and Apple says that it may grow.
+  public static let apnsTokenBytes = 8...200
+  public static let fcmTokenBytes = 1_024
+  /// Characters of a topic, which is a bundle identifier.
+  public static let topicBytes = 255
   /// Characters of the caller's name and number in a payload.
   public static let nameCharacters = 128
   public static let handleCharacters = 256

@@ -55,6 +55,14 @@ public struct PushReport: Sendable, Hashable {
   public var attempts: Int
   /// From `wake` to this.
   public var took: Duration
+
+  public init(
+    key: PushKey, target: PushTarget, outcome: Outcome, reason: String = "", isFault: Bool = false, attempts: Int = 1,
+    took: Duration = .zero
+  ) {
+    (self.key, self.target, self.outcome, self.reason) = (key, target, outcome, reason)
+    (self.isFault, self.attempts, self.took) = (isFault, attempts, took)
+  }
 }
 
 /// Whose keys are used. A service without a provider cannot be pushed to.

@@ -37,6 +37,13 @@ public struct WebPushProvider: Sendable {
     var keys: Keys
   }
 
+  /// The shape of a subscription: JSON with an `https` endpoint and both keys. Whether its host is allowed is the provider's.
+  static func canRead(subscription text: String) -> Bool {
+    guard let subscription = try? JSONDecoder().decode(Subscription.self, from: Data(text.utf8)) else { return false }
+    return Endpoint(subscription.endpoint) != nil && Base64URL.decode(unpadded(subscription.keys.p256dh))?.isEmpty == false
+      && Base64URL.decode(unpadded(subscription.keys.auth))?.isEmpty == false
+  }
+
   private struct Content: Encodable {
     var aud: String
     var exp: Int64

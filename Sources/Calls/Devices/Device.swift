@@ -1,0 +1,69 @@
+public import AppSessions
+public import PushPolicy
+
+/// One push registration of one device.
+public struct PushBinding: Hashable, Sendable {
+  public var target: PushTarget
+  /// Milliseconds since 1970 at which the app last told of it; a 410 for an older registration does not touch it.
+  public var registeredAt: Int64
+  /// False after the service said that the token belongs to another environment or topic, until the app renews it.
+  public var isUsable: Bool
+  public init(_ target: PushTarget, registeredAt: Int64, isUsable: Bool = true) {
+    (self.target, self.registeredAt, self.isUsable) = (target, registeredAt, isUsable)
+  }
+}
+
+/// What the registry knows of a device: how to wake it, and what its user wants of it. Times are milliseconds since 1970.
+public struct Device: Hashable, Sendable {
+  public var key: DeviceKey
+  public var platform: String?
+  public var model: String?
+  public var os: String?
+  public var sdk: String?
+  /// Accounts of its login token when it last came.
+  public var accounts: [String]
+  /// `prefs` of `device.put`: whether calls ring here, and whether nobody wants to be disturbed here.
+  public var rings = true
+  public var doNotDisturb = false
+  public var firstSeen: Int64
+  public var lastSeen: Int64
+  /// An operator turned it away: no push and no registration, until it is allowed again.
+  public var revokedAt: Int64?
+  /// The newest last.
+  public var bindings: [PushBinding] = []
+
+  public init(key: DeviceKey, accounts: [String] = ["default"], at now: Int64) {
+    (self.key, self.accounts, firstSeen, lastSeen) = (key, accounts, now, now)
+  }
+
+  /// A device without any of these says nothing that would be worth a row.
+  var isWorthKeeping: Bool { !bindings.isEmpty || !rings || doNotDisturb || revokedAt != nil }
+
+  /// The registration to push to: the newest that works.
+  public var target: PushTarget? { revokedAt == nil ? bindings.last(where: \.isUsable)?.target : nil }
+
+  /// Whether a call may make it ring, by its user's word.
+  public var wantsCalls: Bool { rings && !doNotDisturb && revokedAt == nil }
+
+  mutating func take(_ info: DeviceInfo) {
+    (platform, model, os, sdk) = (info.platform, info.model, info.os, info.sdk)
+    accounts = info.accounts
+  }
+}
+
+/// Whom to wake: at most one registration for each device, because a call is pushed to a device once.
+public struct PushDestination: Hashable, Sendable {
+  public var key: DeviceKey
+  public var target: PushTarget
+  public var accounts: [String]
+  public init(key: DeviceKey, target: PushTarget, accounts: [String] = ["default"]) {
+    (self.key, self.target, self.accounts) = (key, target, accounts)
+  }
+}
+
+/// What a store has to do to hold what the registry holds. In order.
+public enum DeviceChange: Hashable, Sendable {
+  /// This is the device now, with all its bindings; whatever was stored of it is replaced.
+  case stored(Device)
+  case removed(DeviceKey)
+}

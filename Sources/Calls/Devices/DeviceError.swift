@@ -1,0 +1,63 @@
+public import AppProtocol
+public import PushPolicy
+
+/// Why a registration was not taken; nothing has changed then.
+public enum DeviceError: Error, Hashable, Sendable {
+  case token(PushService, TargetProblem)
+  /// `env` is neither `production` nor `sandbox`.
+  case environment(String)
+  case revoked
+  case tooManyDevices(limit: Int)
+  case tooManyBindings(limit: Int)
+  /// The table is full.
+  case full
+  /// No such device of this user.
+  case unknown
+
+  /// What the app is told.
+  public var failure: Failure {
+    switch self {
+    case .token, .environment: Failure(.badRequest, msg: text)
+    case .revoked: Failure(.revoked, msg: text)
+    case .tooManyDevices, .tooManyBindings: Failure(.tooMany, msg: text)
+    case .full: Failure(.overload, msg: text, retryMs: 60_000)
+    case .unknown: Failure(.notFound, msg: text)
+    }
+  }
+
+  /// One line that says what to do. Never holds a token.
+  public var text: String {
+    switch self {
+    case .token(let service, let problem): "push.\(problem.isOfTopic ? "topic" : "token"): \(problem.text(service))"
+    case .environment(let given): "push.env: \"\(given.prefix(32))\" is neither production nor sandbox"
+    case .revoked: "this device was revoked by the operator"
+    case .tooManyDevices(let limit): "the user has \(limit) devices that were seen in the last 30 days: log one of them out"
+    case .tooManyBindings(let limit): "the device has \(limit) push registrations: send device.del first"
+    case .full: "no room for another device"
+    case .unknown: "no such device"
+    }
+  }
+}
+
+extension TargetProblem {
+  fileprivate var isOfTopic: Bool {
+    switch self {
+    case .topicMissing, .topicTooLong, .topicMalformed: true
+    case .empty, .tooLong, .malformed: false
+    }
+  }
+
+  fileprivate func text(_ service: PushService) -> String {
+    switch (self, service) {
+    case (.empty, _): "is empty"
+    case (.tooLong(let limit), _): "longer than \(limit) characters, which no \(service.rawValue) token is"
+    case (.malformed, .apns): "must be the token's bytes as hexadecimal digits"
+    case (.malformed, .fcm): "must be the registration token as Firebase gave it"
+    case (.malformed, .webPush): "must be the JSON of a PushSubscription: an https endpoint, keys.p256dh and keys.auth"
+    case (.topicMissing, _): "is missing; it is the bundle identifier with .voip behind it"
+    case (.topicTooLong(let limit), _): "longer than \(limit) characters"
+    case (.topicMalformed, .apns): "must be the bundle identifier with .voip behind it"
+    case (.topicMalformed, _): "may hold letters, digits, - . and _ only"
+    }
+  }
+}

@@ -1,0 +1,242 @@
+public import AppProtocol
+public import AppSessions
+public import PushPolicy
+
+/// Which devices there are, how to wake them, and who must not be woken. No clock, no disk: every change that a store must
+/// hold comes back as `DeviceChange`. Owned by one thread; a look-up costs a dictionary access.
+///
+/// | event | bindings | the device |
+/// |---|---|---|
+/// | `put` with push | that of its (kind, topic) replaced; the same token of any other device removed | made, seen |
+/// | `put` with prefs | – | made, seen |
+/// | `seen` (it connected) | – | its description and time, if known |
+/// | `delete` (logout, `device.del`) | all removed | removed, unless revoked |
+/// | `revoke` | all removed | stays, marked: refuses `put` until `allow` |
+/// | `unregistered(before)` (410) | removed if registered earlier | removed with its last binding |
+/// | `wrongPlace` | unusable until `put` again | – |
+///
+/// A device is kept while it has a binding, a preference or a revocation.
+///
+///     let changes = try registry.put(put, by: key, info: info, at: unixMilliseconds)
+///     for destination in registry.targets(of: "alice") { push(destination.key, destination.target) }
+public struct DeviceRegistry: Sendable {
+  private var devices: [DeviceKey: Device] = [:]
+  /// In the order in which they came.
+  private var ofUser: [String: [DeviceKey]] = [:]
+  private var owners: [Token: DeviceKey] = [:]
+
+  /// What a service knows an app by. The topic does not count: a token works for one app only.
+  private struct Token: Hashable {
+    var service: PushService
+    var text: String
+    init(_ target: PushTarget) { (service, text) = (target.service, target.token.exposed) }
+  }
+
+  /// - Parameter stored: what a store held. Of two devices with the same token the later registration wins.
+  public init(_ stored: [Device] = []) {
+    for device in stored.sorted(by: { $0.newestRegistration < $1.newestRegistration }) {
+      var device = device
+      device.bindings = Array(device.bindings.sorted { $0.registeredAt < $1.registeredAt }.suffix(Limits.bindingsPerDevice))
+      for binding in device.bindings { _ = takeToken(binding.target, for: device.key) }
+      set(device)
+    }
+  }
+
+  // MARK: look-ups
+
+  public var count: Int { devices.count }
+  /// Every device, by user and then in the order in which they came.
+  public var all: [Device] { ofUser.keys.sorted().flatMap { devices(of: $0) } }
+  public func devices(of user: String) -> [Device] { (ofUser[user] ?? []).compactMap { devices[$0] } }
+  public subscript(_ key: DeviceKey) -> Device? { devices[key] }
+  public func isRevoked(_ key: DeviceKey) -> Bool { devices[key]?.revokedAt != nil }
+  /// By what the user set on the device; true for one that is not known.
+  public func wantsCalls(_ key: DeviceKey) -> Bool { devices[key]?.wantsCalls ?? true }
+
+  /// Whom a call of this user may wake: devices that ring, are not revoked and have a registration that works.
+  /// - Parameter account: only devices logged in to it; nil: all.
+  public func targets(of user: String, account: String? = nil) -> [PushDestination] {
+    devices(of: user).compactMap { device in
+      guard device.wantsCalls, account.map({ device.accounts.contains($0) }) ?? true, let target = device.target else { return nil }
+      return PushDestination(key: device.key, target: target, accounts: device.accounts)
+    }
+  }
+
+  // MARK: what apps say
+
+  /// `device.put`. All of it is taken or nothing.
+  public mutating func put(
+    _ put: DevicePut, by key: DeviceKey, info: DeviceInfo? = nil, at now: Int64
+  ) throws(DeviceError) -> [DeviceChange] {
+    if isRevoked(key) { throw .revoked }
+    let target = try put.push.map { push throws(DeviceError) in try Self.target(push) }
+    var changes: [DeviceChange] = []
+    var device: Device
+    if let known = devices[key] {
+      device = known
+    } else {
+      changes += try makeRoom(for: key.user, at: now)
+      device = Device(key: key, at: now)
+    }
+    if let target {
+      device.bindings.removeAll { $0.target.service == target.service && $0.target.topic == target.topic || Token($0.target) == Token(target) }
+      guard device.bindings.count < Limits.bindingsPerDevice else { throw .tooManyBindings(limit: Limits.bindingsPerDevice) }
+      device.bindings.append(PushBinding(target, registeredAt: now))
+    }
+    device.rings = put.prefs?.ring ?? device.rings
+    device.doNotDisturb = put.prefs?.dnd ?? device.doNotDisturb
+    device.lastSeen = max(device.lastSeen, now)
+    if let info { device.take(info) }
+    if let target { changes += takeToken(target, for: key) }
+    return changes + keep(device)
+  }
+
+  /// The app logged out, or the system took its token back: nothing may reach it.
+  public mutating func delete(_ key: DeviceKey) -> [DeviceChange] {
+    guard var device = devices[key] else { return [] }
+    guard device.revokedAt != nil else { return remove(key) }
+    device.bindings = []
+    return keep(device)
+  }
+
+  /// It connected. Changes only what is known already.
+  public mutating func seen(_ key: DeviceKey, info: DeviceInfo, at now: Int64) -> [DeviceChange] {
+    guard var device = devices[key] else { return [] }
+    let before = device
+    device.take(info)
+    device.lastSeen = max(device.lastSeen, now)
+    devices[key] = device
+    var stored = device
+    // Ten thousand devices that come back at once must not cost ten thousand writes.
+    if device.lastSeen - before.lastSeen < Limits.lastSeenMilliseconds { stored.lastSeen = before.lastSeen }
+    return stored == before ? [] : [.stored(device)]
+  }
+
+  // MARK: what operators say
+
+  /// Turns one device of a user away, or all that are known: no push from now on.
+  /// - Throws: `.unknown` if no device fits.
+  public mutating func revoke(user: String, device: String? = nil, at now: Int64) throws(DeviceError) -> [DeviceChange] {
+    let keys = device.map { [DeviceKey(user: user, device: $0)] } ?? ofUser[user] ?? []
+    let known = keys.compactMap { devices[$0] }
+    guard !known.isEmpty else { throw .unknown }
+    var changes: [DeviceChange] = []
+    for var device in known {
+      device.bindings = []
+      device.revokedAt = device.revokedAt ?? now
+      changes += keep(device)
+    }
+    let revoked = devices(of: user).filter { $0.revokedAt != nil }.sorted { ($0.revokedAt ?? 0) < ($1.revokedAt ?? 0) }
+    for old in revoked.dropLast(Limits.revokedPerUser) { changes += remove(old.key) }
+    return changes
+  }
+
+  /// Also a device that never registered can be turned away: its login token may still be good.
+  public mutating func revoke(connected key: DeviceKey, at now: Int64) -> [DeviceChange] {
+    if devices[key] == nil { set(Device(key: key, at: now)) }
+    return (try? revoke(user: key.user, device: key.device, at: now)) ?? []
+  }
+
+  /// Takes a revocation back; the app registers again when it connects.
+  public mutating func allow(_ key: DeviceKey) throws(DeviceError) -> [DeviceChange] {
+    guard var device = devices[key], device.revokedAt != nil else { throw .unknown }
+    device.revokedAt = nil
+    return keep(device)
+  }
+
+  // MARK: what push services say
+
+  /// The end of a push, as far as it concerns the registration.
+  public mutating func finished(_ report: PushReport) -> [DeviceChange] {
+    switch report.outcome {
+    case .unregistered(let before): unregistered(report.target, before: before)
+    case .wrongPlace: wrongPlace(report.target)
+    case .accepted, .failed: []
+    }
+  }
+
+  /// - Parameter before: milliseconds since 1970: a registration that is not older stays. Nil: whatever its age.
+  public mutating func unregistered(_ target: PushTarget, before: Int64?) -> [DeviceChange] {
+    guard let key = owners[Token(target)], var device = devices[key] else { return [] }
+    guard let index = device.bindings.firstIndex(where: { Token($0.target) == Token(target) }) else { return [] }
+    if let before, device.bindings[index].registeredAt >= before { return [] }
+    device.bindings.remove(at: index)
+    return keep(device)
+  }
+
+  /// Only the registration exactly as it was pushed to: one that was renewed meanwhile may be right.
+  public mutating func wrongPlace(_ target: PushTarget) -> [DeviceChange] {
+    guard let key = owners[Token(target)], var device = devices[key] else { return [] }
+    guard let index = device.bindings.firstIndex(where: { $0.target == target && $0.isUsable }) else { return [] }
+    device.bindings[index].isUsable = false
+    return keep(device)
+  }
+}
+
+// MARK: the tables
+
+extension DeviceRegistry {
+  private static func target(_ push: DevicePut.Push) throws(DeviceError) -> PushTarget {
+    let service: PushService =
+      switch push.kind {
+      case .apnsVoIP: .apns
+      case .fcm: .fcm
+      case .webpush: .webPush
+      }
+    guard let environment = push.env.map({ PushTarget.Environment(rawValue: $0) }) ?? .production else {
+      throw .environment(push.env ?? "")
+    }
+    do {
+      return try PushTarget(service, token: push.token, environment: environment, topic: push.topic ?? "").checked()
+    } catch {
+      throw .token(service, error)
+    }
+  }
+
+  /// One more device of this user: at its limit one without a registration, or long unseen, gives way.
+  private mutating func makeRoom(for user: String, at now: Int64) throws(DeviceError) -> [DeviceChange] {
+    let known = devices(of: user).filter { $0.revokedAt == nil }
+    if known.count >= Limits.devicesPerUser {
+      let idle = known.filter { $0.target == nil || now - $0.lastSeen > Limits.staleMilliseconds }
+      guard let leaving = idle.min(by: { $0.lastSeen < $1.lastSeen }) else { throw .tooManyDevices(limit: Limits.devicesPerUser) }
+      return remove(leaving.key)
+    }
+    if devices.count >= Limits.devices { throw .full }
+    return []
+  }
+
+  /// A token belongs to who registered it last: whoever had it before logged out, or lost its app to another user.
+  private mutating func takeToken(_ target: PushTarget, for key: DeviceKey) -> [DeviceChange] {
+    guard let owner = owners[Token(target)], owner != key, var device = devices[owner] else { return [] }
+    device.bindings.removeAll { Token($0.target) == Token(target) }
+    return keep(device)
+  }
+
+  private mutating func keep(_ device: Device) -> [DeviceChange] {
+    guard device.isWorthKeeping else { return remove(device.key) }
+    set(device)
+    return [.stored(device)]
+  }
+
+  private mutating func set(_ device: Device) {
+    if let old = devices[device.key] {
+      for binding in old.bindings { owners[Token(binding.target)] = nil }
+    } else {
+      ofUser[device.key.user, default: []].append(device.key)
+    }
+    for binding in device.bindings { owners[Token(binding.target)] = device.key }
+    devices[device.key] = device
+  }
+
+  private mutating func remove(_ key: DeviceKey) -> [DeviceChange] {
+    guard let device = devices.removeValue(forKey: key) else { return [] }
+    for binding in device.bindings { owners[Token(binding.target)] = nil }
+    ofUser[key.user]?.removeAll { $0 == key }
+    if ofUser[key.user]?.isEmpty ?? false { ofUser[key.user] = nil }
+    return [.removed(key)]
+  }
+}
+
+extension Device {
+  fileprivate var newestRegistration: Int64 { bindings.map(\.registeredAt).max() ?? .min }
+}

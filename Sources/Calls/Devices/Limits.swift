@@ -1,0 +1,15 @@
+// The named limits of this module; every bound on a queue, table or message stands here.
+enum Limits {
+  /// Devices of one user: as many as ring together.
+  static let devicesPerUser = 16
+  /// Devices of one user that were revoked; beyond it the oldest revocation is forgotten.
+  static let revokedPerUser = 64
+  /// Devices in all.
+  static let devices = 200_000
+  /// Push registrations of one device: services, and topics of one service.
+  static let bindingsPerDevice = 4
+  /// A device that was not seen for so long gives way to a new one of its user.
+  static let staleMilliseconds: Int64 = 30 * 86_400_000
+  /// A device's last appearance is stored again when it moved by more than this.
+  static let lastSeenMilliseconds: Int64 = 3_600_000
+}

@@ -1,0 +1,115 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import PushPolicy
+import Testing
+
+@testable import Devices
+
+/// What push services and operators take away.
+@Suite struct LosingTests {
+  private func report(_ rig: Rig, _ key: DeviceKey, _ outcome: PushReport.Outcome) -> PushReport {
+    PushReport(
+      key: PushKey(call: Identifier(high: 1, low: 1), user: key.user, device: key.device),
+      target: rig.registry.targets(of: key.user).first { $0.key == key }?.target ?? PushTarget(.apns, token: "none"), outcome: outcome)
+  }
+
+  @Test func `TOK-4: 410 deletes only a registration that is older than its timestamp`() throws {
+    var rig = Rig()
+    let phone = key("alice", "phone")
+    try rig.put(phone, apns("ab"))
+    for before in [rig.now - 1, rig.now] { rig.take(rig.registry.finished(report(rig, phone, .unregistered(before: before)))) }
+    #expect(rig.tokens("alice").count == 1, "a fresh registration outlives an old 410")
+    rig.take(rig.registry.finished(report(rig, phone, .unregistered(before: rig.now + 1))))
+    #expect(rig.tokens("alice").isEmpty && rig.stored.isEmpty)
+    try rig.put(phone, apns("ab"))
+    rig.take(rig.registry.finished(report(rig, phone, .unregistered(before: nil))))
+    #expect(rig.tokens("alice").isEmpty && rig.stored.isEmpty, "FCM and browsers name no time")
+  }
+
+  @Test func `TOK-4: a 410 for a token that moved deletes it where it is now, and nothing of its old owner`() throws {
+    var rig = Rig()
+    try rig.put(key("alice", "phone"), apns("ab"))
+    let old = report(rig, key("alice", "phone"), .unregistered(before: rig.now + 500))
+    try rig.put(key("bob", "phone"), apns("ab"))
+    try rig.put(key("alice", "phone"), apns("cd"))
+    rig.take(rig.registry.finished(old))
+    #expect(rig.tokens("alice").count == 1 && rig.tokens("bob").count == 1, "registered after the timestamp")
+  }
+
+  @Test func `TOK-4: a registration of the wrong environment is left alone until the app renews it`() throws {
+    var rig = Rig()
+    let phone = key("alice", "phone")
+    try rig.put(phone, apns("ab"))
+    let wrong = report(rig, phone, .wrongPlace)
+    rig.take(rig.registry.finished(wrong))
+    #expect(rig.tokens("alice").isEmpty && rig.stored[phone]?.bindings.map(\.isUsable) == [false])
+    #expect(rig.registry.finished(wrong).isEmpty)
+    try rig.put(phone, apns("ab", env: "sandbox"))
+    #expect(rig.registry.targets(of: "alice").map(\.target.environment) == [.sandbox])
+    #expect(rig.registry.finished(wrong).isEmpty, "a late verdict on the old registration does not touch the new one")
+    #expect(rig.tokens("alice").count == 1)
+  }
+
+  @Test func `TOK-4: when the newest registration is wrong the device's other one is used`() throws {
+    var rig = Rig()
+    let phone = key("alice", "phone")
+    try rig.put(phone, apns("ab"))
+    try rig.put(phone, apns("cd", topic: "org.example.beta.voip"))
+    rig.take(rig.registry.finished(report(rig, phone, .wrongPlace)))
+    #expect(rig.tokens("alice") == ["phone": token("ab")])
+  }
+
+  @Test func `TOK-5: a revoked device is not woken and may not register until it is allowed again`() throws {
+    var rig = Rig()
+    let phone = key("alice", "phone")
+    try rig.put(phone, apns("ab"))
+    try rig.put(key("alice", "tablet"), apns("cd"))
+    rig.take(try rig.registry.revoke(user: "alice", device: "phone", at: rig.now))
+    #expect(rig.tokens("alice") == ["tablet": token("cd")] && rig.registry.isRevoked(phone))
+    #expect(throws: DeviceError.revoked) { try rig.put(phone, apns("ab")) }
+    rig.take(rig.registry.delete(phone))
+    #expect(rig.registry.isRevoked(phone), "logging out does not undo it")
+    // Another user's login on the same hardware is its own affair.
+    try rig.put(key("bob", "phone"), apns("ab"))
+    rig.take(try rig.registry.allow(phone))
+    #expect(rig.stored[phone] == nil)
+    try rig.put(phone, apns("ab"))
+    #expect(rig.tokens("alice").count == 2 && rig.tokens("bob").isEmpty)
+  }
+
+  @Test func `TOK-5: revoking a user turns away every device, and one that only connected can be turned away too`() throws {
+    var rig = Rig()
+    for device in ["a", "b", "c"] { try rig.put(key("alice", device), .init(kind: .fcm, token: "t-" + device)) }
+    rig.take(try rig.registry.revoke(user: "alice", at: rig.now))
+    #expect(rig.tokens("alice").isEmpty && rig.stored.values.allSatisfy { $0.revokedAt != nil && $0.bindings.isEmpty })
+    #expect(throws: DeviceError.unknown) { try rig.registry.revoke(user: "nobody", at: 0) }
+    rig.take(rig.registry.revoke(connected: key("alice", "d"), at: rig.now))
+    #expect(rig.registry.isRevoked(key("alice", "d")) && rig.stored.count == 4)
+    for number in 0..<100 { rig.take(rig.registry.revoke(connected: key("alice", "x\(number)"), at: rig.now + Int64(number))) }
+    #expect(rig.registry.devices(of: "alice").count == Limits.revokedPerUser && rig.stored.count == Limits.revokedPerUser)
+  }
+
+  @Test func `what a store holds makes the same registry again`() throws {
+    var rig = Rig()
+    try rig.put(key("alice", "phone"), apns("ab"), info: DeviceInfo(platform: "ios", accounts: ["a1"]))
+    try rig.put(key("alice", "phone"), .init(kind: .fcm, token: "both"))
+    try rig.put(key("bob", "desk"), prefs: .init(dnd: true))
+    rig.take(rig.registry.revoke(connected: key("carol", "x"), at: rig.now))
+    var again = DeviceRegistry(Array(rig.stored.values))
+    #expect(again.all == rig.registry.all)
+    #expect(again.targets(of: "alice") == rig.registry.targets(of: "alice"))
+    _ = try again.put(DevicePut(push: apns("ab")), by: key("bob", "desk"), at: rig.now + 1)
+    #expect(again.devices(of: "alice").first?.bindings.map(\.target.service) == [.fcm], "token owners are known again")
+  }
+
+  @Test func `of two stored devices with one token the later registration keeps it`() {
+    func device(_ user: String, _ at: Int64) -> Device {
+      var device = Device(key: key(user, "phone"), at: at)
+      device.bindings = [PushBinding(PushTarget(.apns, token: token("ab"), topic: "a.voip"), registeredAt: at)]
+      return device
+    }
+    let registry = DeviceRegistry([device("alice", 20), device("bob", 10)])
+    #expect(registry.targets(of: "alice").count == 1 && registry.targets(of: "bob").isEmpty)
+  }
+}
