@@ -1,7 +1,10 @@
 import AppProtocol
+import AppSessions
 import Bytes
 import CallFlow
+import Devices
 import Foundation
+import PushPolicy
 @testable import Store
 import Synchronization
 
@@ -50,4 +53,45 @@ final class Confirmations: Sendable {
   private let list = Mutex<[CallID]>([])
   var calls: [CallID] { list.withLock { $0 } }
   func note(_ call: CallID) { list.withLock { $0.append(call) } }
+}
+
+func device(_ user: String, _ name: String, at: Int64 = 1) -> Device {
+  var device = Device(key: DeviceKey(user: user, device: name), at: at)
+  device.bindings = [PushBinding(PushTarget(.apns, token: "ab" + hexString(UInt64(at)), topic: "org.example.voip"), registeredAt: at)]
+  return device
+}
+
+/// A device store that fails while told to.
+final class FaultyDevices: DeviceStore {
+  let inner = MemoryDevices()
+  let isBroken = Mutex(false)
+  func devices() -> [Device] { inner.devices() }
+  func apply(_ changes: [DeviceChange]) throws {
+    if isBroken.withLock({ $0 }) { throw StoreError("the disk is full") }
+    inner.apply(changes)
+  }
+}
+
+/// A program that holds the write lock of a SQLite file: Python's sqlite3, until it is told to stop.
+final class OtherProgram {
+  private let process = Process()
+  private let input = Pipe()
+
+  init(_ path: String) throws {
+    let output = Pipe()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = [
+      "python3", "-c",
+      "import sqlite3,sys; c=sqlite3.connect(sys.argv[1],isolation_level=None); c.execute('BEGIN IMMEDIATE'); print('held',flush=True); sys.stdin.read()",
+      path,
+    ]
+    (process.standardInput, process.standardOutput) = (input, output)
+    try process.run()
+    _ = output.fileHandleForReading.availableData
+  }
+
+  func stop() {
+    try? input.fileHandleForWriting.close()
+    process.waitUntilExit()
+  }
 }

@@ -1,4 +1,7 @@
+import AppSessions
 import CallFlow
+import Devices
+import PushPolicy
 @testable import Store
 import Testing
 
@@ -37,5 +40,27 @@ import Testing
     try sink.append([record(1), record(2)])
     #expect(try sink.recorded(among: [record(1).call, record(3).call]) == [record(1).call])
     #expect(try sink.recorded(among: []) == [])
+  }
+
+  func devices(_ kind: Kind, _ folder: Folder) throws -> any DeviceStore {
+    kind == .memory ? MemoryDevices() : SQLiteDevices(try SQLiteFile(path: folder.path + "/trunkline.db"))
+  }
+
+  @Test(arguments: Kind.allCases) func `TOK-5: a device store holds each device as it was last stored, until it is removed`(kind: Kind) throws {
+    let folder = try Folder()
+    let store = try devices(kind, folder)
+    #expect(try store.devices().isEmpty)
+    var phone = device("alice", "phone", at: 7)
+    (phone.platform, phone.model, phone.accounts, phone.revokedAt) = ("ios", "O'Neil \u{1F4DE}", ["a1", "a2"], 12)
+    (phone.rings, phone.doNotDisturb, phone.lastSeen) = (false, true, 11)
+    phone.bindings.append(
+      PushBinding(PushTarget(.webPush, token: #"{"endpoint":"https://x"}"#, environment: .sandbox, topic: "t"), registeredAt: 9, isUsable: false))
+    try store.apply([.stored(device("alice", "phone")), .stored(device("bob", "phone", at: 3)), .stored(phone)])
+    #expect(try store.devices() == [device("bob", "phone", at: 3), phone])
+    phone.bindings.removeFirst()
+    try store.apply([.stored(phone), .removed(DeviceKey(user: "bob", device: "phone")), .removed(DeviceKey(user: "x", device: "y"))])
+    #expect(try store.devices() == [phone])
+    try store.apply([.removed(phone.key), .stored(device("alice", "phone", at: 20))])
+    #expect(try store.devices() == [device("alice", "phone", at: 20)])
   }
 }

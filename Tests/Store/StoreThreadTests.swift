@@ -1,4 +1,6 @@
+import AppSessions
 import CallFlow
+import Devices
 import Glibc
 import Logging
 import Platform
@@ -37,12 +39,30 @@ import Testing
     let store = try CallStore(journal: faulty, records: faulty, readiness: readiness, logger: Logger(label: "test"), pace: pace)
     store.end(record(1))
     while store.failures.value < 3 { sched_yield() }
-    #expect(readiness.report.first?.reason == "the disk is full; 1 records wait in memory")
+    #expect(readiness.report.first?.reason == "the disk is full; 1 records and 0 devices wait in memory")
     #expect(store.waiting.value == 1)
     faulty.broken.withLock { $0.records = false }
     while store.written.value < 1 { sched_yield() }
     store.stop()
     #expect(readiness.isReady)
     #expect(faulty.sink.all == [record(1)])
+  }
+
+  @Test func `TOK-5: registrations go on while the store is locked, and are there after the next start`() throws {
+    let folder = try Folder()
+    let (readiness, logger) = (Readiness(), Logger(label: "test"))
+    let path = folder.path + "/a.db"
+    let store = try CallStore(sqlite: path, records: folder.path + "/calls.jsonl", readiness: readiness, logger: logger)
+    // Another program writes: sqlite3 in an operator's shell.
+    let other = try OtherProgram(path)
+    for number in 0..<100 { store.change([.stored(device("alice", "d\(number)")), .stored(device("bob", "phone", at: Int64(number)))]) }
+    while store.failures.value < 1 { sched_yield() }
+    #expect(store.failing.value == 1 && store.waitingChanges.value >= 1)
+    #expect(readiness.report.first?.reason?.contains("locked by another process") == true)
+    other.stop()
+    store.stop()
+    let again = try CallStore(sqlite: path, records: folder.path + "/calls.jsonl", readiness: readiness, logger: logger)
+    #expect(again.devices.count == 101 && again.devices.first { $0.key.user == "bob" } == device("bob", "phone", at: 99))
+    again.stop()
   }
 }

@@ -1,4 +1,6 @@
+import AppSessions
 import CallFlow
+import Devices
 @testable import Store
 import Testing
 
@@ -78,5 +80,21 @@ import Testing
     store.broken.withLock { $0.records = false }
     writer.flush()
     #expect(store.sink.all.count == 10_000)
+  }
+
+  @Test func `of a device only its last state waits, and a failing device store holds up no record`() throws {
+    let devices = FaultyDevices()
+    var writer = StoreWriter(journal: store, records: store, devices: devices)
+    devices.isBroken.withLock { $0 = true }
+    for number in 1...50 as ClosedRange<Int64> { writer.take(.devices([.stored(device("alice", "phone", at: number))])) }
+    writer.take(.devices([.stored(device("bob", "phone")), .removed(DeviceKey(user: "bob", device: "phone"))]))
+    writer.take(.ended(record(1)))
+    writer.flush()
+    #expect(writer.problem == "the disk is full" && writer.waitingChanges == 2)
+    #expect(store.sink.all == [record(1)])
+    devices.isBroken.withLock { $0 = false }
+    writer.flush()
+    #expect(writer.problem == nil && writer.waitingChanges == 0)
+    #expect(devices.inner.devices() == [device("alice", "phone", at: 50)])
   }
 }

@@ -1,18 +1,22 @@
 public import Bytes
 public import CallFlow
+public import Devices
 public import Logging
 public import Platform
 import Glibc
 import Synchronization
 
-/// The store thread: journal of started calls and file of call records. Nobody waits for it.
+/// The store thread: journal of started calls, file of call records, devices. Nobody waits for it.
 ///
 ///     let store = try CallStore(sqlite: "/var/lib/trunkline/trunkline.db", records: "/var/lib/trunkline/calls.jsonl", readiness: readiness, logger: logger)
 ///     store.start(line) { call in control.post(.journalled(call)) }
 ///     store.end(record)
+///     var registry = DeviceRegistry(store.devices)
+///     store.change(registry.delete(key))
 ///     store.stop()
 ///
-/// While a file cannot be written, up to `Limits.waitingRecords` records wait in memory, `/readyz` says why, and every second is a new try.
+/// While a file cannot be written, up to `Limits.waitingRecords` records and every device's last state wait in memory, `/readyz` says
+/// why, `trunkline_store_failing` is 1, and every second is a new try.
 public final class CallStore: Sendable {
   /// What tests change.
   public struct Pace: Sendable {
@@ -32,19 +36,30 @@ public final class CallStore: Sendable {
   /// Records that wait for the file to be writable again.
   public let waiting = Gauge()
   public let failures = Counter()
+  /// 1 while something could not be written.
+  public let failing = Gauge()
+  /// Devices whose last state waits; and changes that found no room: those devices come back with their next `device.put`.
+  public let waitingChanges = Gauge()
+  public let lostChanges = Counter()
+  /// What was stored at the start.
+  public let devices: [Device]
   private let mailbox: Mailbox<Message>
   private let thread: Mutex<NamedThread?>
 
   /// Opens both files, gives orphans of a killed process their record and starts the thread. Blocks; throws `StoreError`.
   public convenience init(sqlite: String, records: String, readiness: Readiness, logger: Logger) throws {
+    let file = try SQLiteFile(path: sqlite)
     try self.init(
-      journal: SQLiteJournal(path: sqlite), records: RecordFile(path: records), readiness: readiness, logger: logger)
+      journal: SQLiteJournal(file), records: RecordFile(path: records), devices: SQLiteDevices(file), readiness: readiness,
+      logger: logger)
   }
 
   public init(
-    journal: any Journal, records: any RecordSink, readiness: Readiness, logger: Logger, pace: Pace = Pace()
+    journal: any Journal, records: any RecordSink, devices: any DeviceStore = MemoryDevices(), readiness: Readiness, logger: Logger,
+    pace: Pace = Pace()
   ) throws {
-    var writer = StoreWriter(journal: journal, records: records)
+    var writer = StoreWriter(journal: journal, records: records, devices: devices)
+    self.devices = try devices.devices()
     let found = try writer.recover(nowMilliseconds: WallClock.nowMilliseconds())
     orphans.increment(by: UInt64(found))
     written.increment(by: UInt64(found))
@@ -69,6 +84,12 @@ public final class CallStore: Sendable {
     if !mailbox.post(.command(.ended(record))) { lost.increment() }
   }
 
+  /// Any thread. In order; kept in memory while the file cannot be written.
+  public func change(_ changes: [DeviceChange]) {
+    guard !changes.isEmpty else { return }
+    if !mailbox.post(.command(.devices(changes))) { lostChanges.increment(by: UInt64(changes.count)) }
+  }
+
   /// Writes what waits, as far as it goes, and ends the thread.
   public func stop() {
     let running = thread.withLock { thread in
@@ -86,7 +107,10 @@ public final class CallStore: Sendable {
       .counter("trunkline_records_orphans_total", "Records of calls that a killed process left without an end.", orphans),
       .counter("trunkline_records_lost_total", "Call records that found no room while the file could not be written.", lost),
       .gauge("trunkline_records_waiting", "Call records in memory until the file can be written.", waiting),
-      .counter("trunkline_store_failures_total", "Failed writes of the journal or the records file.", failures),
+      .counter("trunkline_store_failures_total", "Failed writes of journal, records file or devices.", failures),
+      .gauge("trunkline_store_failing", "1 while the store cannot be written: free the disk or find who holds its lock.", failing),
+      .gauge("trunkline_device_changes_waiting", "Devices whose last state is in memory until the store can be written.", waitingChanges),
+      .counter("trunkline_device_changes_lost_total", "Changes of devices that found no room while the store failed.", lostChanges),
     ]
   }
   public var queue: MailboxReading { mailbox.reading("store") }
@@ -107,15 +131,21 @@ public final class CallStore: Sendable {
       written.increment(by: UInt64(writer.written - before.0))
       failures.increment(by: UInt64(writer.failures - before.1))
       lost.increment(by: UInt64(writer.takeLost()))
+      lostChanges.increment(by: UInt64(writer.takeLostChanges()))
       waiting.set(Int64(writer.waitingRecords))
+      waitingChanges.set(Int64(writer.waitingChanges))
+      failing.set(writer.problem == nil ? 0 : 1)
       if let problem = writer.problem {
-        readiness.set("store", ready: false, why: "\(problem); \(writer.waitingRecords) records wait in memory")
+        readiness.set(
+          "store", ready: false, why: "\(problem); \(writer.waitingRecords) records and \(writer.waitingChanges) devices wait in memory")
       } else {
         readiness.set("store", ready: true)
       }
       if writer.problem != told {
         if let problem = writer.problem {
-          logger.error("store cannot write", metadata: ["why": "\(problem)"])
+          logger.error(
+            "store cannot write: calls and devices go on in memory and are lost if the gateway stops now; free the disk or find who holds the file",
+            metadata: ["why": "\(problem)", "retry": "\(pace.retry)"])
         } else {
           logger.notice("store writes again")
         }

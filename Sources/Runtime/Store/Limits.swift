@@ -4,6 +4,8 @@ public enum Limits {
   public static let waitingRecords = 10_000
   /// Start lines kept in memory while the journal cannot be written.
   public static let waitingLines = 10_000
+  /// Devices whose last state waits while the store cannot be written.
+  public static let waitingChanges = 200_000
   /// Commands waiting for the store thread.
   static let mailbox = 32_768
   /// How long a failed write waits for its next try.

@@ -1,30 +1,37 @@
+import AppSessions
 import CallFlow
+import Devices
 
 /// What the store thread does, without the thread: start lines in, records out, and both kept while a disk is full or locked.
 ///
 /// A call's record is appended before its start line is removed. If the process dies between the two, the next start finds the record and
-/// only removes the line: one record per call, whatever happens.
+/// only removes the line: one record per call, whatever happens. Of a device only its last state waits.
 struct StoreWriter {
   enum Command: Sendable {
     case started(StartLine, confirm: @Sendable (CallID) -> Void)
     case ended(CallRecord)
+    case devices([DeviceChange])
   }
 
   private let journal: any Journal
   private let records: any RecordSink
+  private let devices: any DeviceStore
   private var lines: [(line: StartLine, confirm: @Sendable (CallID) -> Void)] = []
   private var waiting: [CallRecord] = []
   private var removals: [CallID] = []
+  private var changes: [DeviceKey: DeviceChange] = [:]
   /// Why the last flush left something undone; nil when all is on disk.
   private(set) var problem: String?
   private(set) var written = 0
   private var lost = 0
+  private var lostChanges = 0
   private(set) var failures = 0
 
   var waitingRecords: Int { waiting.count }
+  var waitingChanges: Int { changes.count }
 
-  init(journal: any Journal, records: any RecordSink) {
-    (self.journal, self.records) = (journal, records)
+  init(journal: any Journal, records: any RecordSink, devices: any DeviceStore = MemoryDevices()) {
+    (self.journal, self.records, self.devices) = (journal, records, devices)
   }
 
   /// Before the first call: every line of a process that died becomes a record `gatewayRestart`. Returns how many.
@@ -49,7 +56,21 @@ struct StoreWriter {
         return
       }
       waiting.append(record)
+    case .devices(let changes): for change in changes { note(change) }
     }
+  }
+
+  private mutating func note(_ change: DeviceChange) {
+    let key =
+      switch change {
+      case .stored(let device): device.key
+      case .removed(let key): key
+      }
+    guard changes[key] != nil || changes.count < Limits.waitingChanges else {
+      lostChanges += 1
+      return
+    }
+    changes[key] = change
   }
 
   /// Records that found no room since the last call.
@@ -58,12 +79,19 @@ struct StoreWriter {
     return lost
   }
 
+  /// Device changes that found no room since the last call.
+  mutating func takeLostChanges() -> Int {
+    defer { lostChanges = 0 }
+    return lostChanges
+  }
+
   /// Puts what waits on disk, as far as it goes.
   mutating func flush() {
     problem = nil
     attempt { me throws in try me.flushLines() }
     attempt { me throws in try me.flushRecords() }
     attempt { me throws in try me.flushRemovals() }
+    attempt { me throws in try me.flushDevices() }
   }
 
   private mutating func flushLines() throws {
@@ -88,6 +116,12 @@ struct StoreWriter {
     guard !removals.isEmpty else { return }
     try journal.remove(removals)
     removals.removeAll(keepingCapacity: true)
+  }
+
+  private mutating func flushDevices() throws {
+    guard !changes.isEmpty else { return }
+    try devices.apply(Array(changes.values))
+    changes.removeAll(keepingCapacity: true)
   }
 
   private mutating func attempt(_ body: (inout Self) throws -> Void) {

@@ -1,0 +1,85 @@
+import AppSessions
+public import Devices
+import Foundation
+import GRDB
+import PushPolicy
+
+/// Devices and their registrations in a SQLite file, in columns that an operator can read with `sqlite3`.
+public final class SQLiteDevices: DeviceStore {
+  private let file: SQLiteFile
+
+  public init(_ file: SQLiteFile) { self.file = file }
+
+  static func migrate(_ database: Database) throws {
+    try database.execute(
+      sql: """
+        CREATE TABLE device (
+          user TEXT NOT NULL, device TEXT NOT NULL, platform TEXT, model TEXT, os TEXT, sdk TEXT, accounts TEXT NOT NULL,
+          rings INTEGER NOT NULL, dnd INTEGER NOT NULL, first_seen INTEGER NOT NULL, last_seen INTEGER NOT NULL, revoked INTEGER,
+          PRIMARY KEY (user, device)) WITHOUT ROWID;
+        CREATE TABLE push (
+          user TEXT NOT NULL, device TEXT NOT NULL, service TEXT NOT NULL, topic TEXT NOT NULL, environment TEXT NOT NULL,
+          token TEXT NOT NULL, registered INTEGER NOT NULL, usable INTEGER NOT NULL,
+          PRIMARY KEY (user, device, service, topic)) WITHOUT ROWID;
+        """)
+  }
+
+  public func apply(_ changes: [DeviceChange]) throws {
+    try file.write("devices") { database in
+      for change in changes {
+        switch change {
+        case .stored(let device):
+          try Self.remove(device.key, database)
+          try Self.insert(device, database)
+        case .removed(let key): try Self.remove(key, database)
+        }
+      }
+    }
+  }
+
+  private static func remove(_ key: DeviceKey, _ database: Database) throws {
+    for table in ["device", "push"] {
+      try database.cachedStatement(sql: "DELETE FROM \(table) WHERE user = ? AND device = ?").execute(arguments: [key.user, key.device])
+    }
+  }
+
+  private static func insert(_ device: Device, _ database: Database) throws {
+    let accounts = String(decoding: try JSONEncoder().encode(device.accounts), as: UTF8.self)
+    try database.cachedStatement(sql: "INSERT INTO device VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)").execute(arguments: [
+      device.key.user, device.key.device, device.platform, device.model, device.os, device.sdk, accounts, device.rings,
+      device.doNotDisturb, device.firstSeen, device.lastSeen, device.revokedAt,
+    ])
+    for binding in device.bindings {
+      let target = binding.target
+      // Two topics that a hand edited into one: the later stays.
+      try database.cachedStatement(sql: "INSERT OR REPLACE INTO push VALUES (?, ?, ?, ?, ?, ?, ?, ?)").execute(arguments: [
+        device.key.user, device.key.device, target.service.rawValue, target.topic, target.environment.rawValue, target.token.exposed,
+        binding.registeredAt, binding.isUsable,
+      ])
+    }
+  }
+
+  public func devices() throws -> [Device] {
+    try file.read("devices") { database in
+      var bindings: [DeviceKey: [PushBinding]] = [:]
+      for row in try Row.fetchAll(database, sql: "SELECT * FROM push ORDER BY registered") {
+        // A service that this version does not know is no reason to start without the others.
+        guard let service = PushService(rawValue: row["service"]), let environment = PushTarget.Environment(rawValue: row["environment"])
+        else { continue }
+        let target = PushTarget(service, token: row["token"], environment: environment, topic: row["topic"])
+        bindings[DeviceKey(user: row["user"], device: row["device"]), default: []].append(
+          PushBinding(target, registeredAt: row["registered"], isUsable: row["usable"]))
+      }
+      return try Row.fetchAll(database, sql: "SELECT * FROM device ORDER BY first_seen, user, device").map { row in
+        var device = Device(key: DeviceKey(user: row["user"], device: row["device"]), at: row["first_seen"])
+        (device.platform, device.model, device.os, device.sdk) = (row["platform"], row["model"], row["os"], row["sdk"])
+        let accounts: String = row["accounts"]
+        device.accounts = (try? JSONDecoder().decode([String].self, from: Data(accounts.utf8))) ?? device.accounts
+        (device.rings, device.doNotDisturb, device.lastSeen) = (row["rings"], row["dnd"], row["last_seen"])
+        device.revokedAt = row["revoked"]
+        device.bindings = bindings[device.key] ?? []
+        return device
+      }
+    }
+  }
+}
