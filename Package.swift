@@ -64,7 +64,7 @@ let calls: [Target] = [
   module("Calls", "AppSessions", ["Bytes", "AppProtocol", "JSONWebToken"]),
   module("Calls", "PushPolicy", ["Bytes", "JSONWebToken", "COpenSSL"]),
   module("Calls", "Devices", ["Bytes", "AppProtocol", "AppSessions", "PushPolicy"]),
-  module("Calls", "CallFlow", ["Bytes", "SDP", "SIP", "AppProtocol", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "AppSessions"]),
+  module("Calls", "CallFlow", ["Bytes", "SDP", "SIP", "AppProtocol", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices"]),
 ]
 
 let platform: [Target] = [module("", "Platform", ["Bytes", "CLinux"], [logging])]
@@ -78,7 +78,7 @@ let runtime: [Target] = [
   module("Runtime", "Store", ["Bytes", "AppSessions", "PushPolicy", "Devices", "CallFlow", "Platform"], [logging, grdb]),
   module("Runtime", "PushSender", ["Bytes", "PushPolicy", "Platform", "CCurl"], [logging]),
   module("Runtime", "Telemetry", ["Bytes", "Platform"], [logging]),
-  module("Runtime", "Control", ["Bytes", "SIP", "SDP", "AppProtocol", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "CallFlow", "Platform"],
+  module("Runtime", "Control", ["Bytes", "SIP", "SDP", "AppProtocol", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices", "CallFlow", "Platform"],
     [logging]),
 ]
 
@@ -112,7 +112,7 @@ let executable: [Target] = [
 let sipStack = ["Bytes", "SIP", "SDP"]
 let mediaStack = ["Bytes", "RTP", "STUN", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession", "SDP"]
 let appStack = ["Bytes", "AppProtocol", "JSONWebToken", "AppSessions"]
-let callStack = ["Bytes", "SIP", "SDP", "AppProtocol", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "CallFlow"]
+let callStack = ["Bytes", "SIP", "SDP", "AppProtocol", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices", "CallFlow"]
 let testTargets: [Target] = [
   tests("Bytes", ["Bytes"]),
   tests("STUN", ["Bytes", "STUN"]),

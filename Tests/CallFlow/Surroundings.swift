@@ -111,6 +111,7 @@ final class Surroundings {
     case .measured(let measurement): measurements.append(measurement)
     case .lookUp(let question): lookUps.append(question)
     case .trunkNews(let told): news.append(told)
+    case .push, .pushCallOver, .devices: break
     case .trace: break
     }
   }
@@ -160,7 +161,7 @@ final class Surroundings {
       #expect(answers[token] == nil, "a request was answered twice")
       answers[token] = answer
     case .welcome(let session, let calls, let gone, let live): welcomes[session] = (calls, gone, live)
-    case .callLive, .callDead, .drain: break
+    case .callLive, .callDead, .drain, .httpAnswer, .wakesOver, .revoke: break
     }
   }
 

@@ -147,6 +147,7 @@ final class World {
       case .send(let id, let bytes): after(appDelay) { [unowned self] in connections[id]?.receive(bytes, on: id) }
       case .ping(let id): after(appDelay) { [unowned self] in if connections[id] != nil { tell(.alive(id)) } }
       case .close(let id, let code): after(appDelay) { [unowned self] in connections[id]?.closed(id, code) }
+      case .httpAnswer: break
       }
     }
     pending += output.events.map { .app($0) }
@@ -185,6 +186,7 @@ final class World {
     case .trace(let call, let stage, let at, _): traces.append((call, stage, at))
     case .measured(let measurement): measurements.append(measurement)
     case .refused(let refusal): refusals.append(refusal)
+    case .push, .pushCallOver, .devices: break
     case .lookUp, .trunkNews: break  // trunks here have a fixed address
     }
   }

@@ -32,4 +32,12 @@ public enum Limits {
   /// Bytes a second on one connection, and how many at once.
   public static let bytesPerSecond = 262_144.0
   public static let byteBurst = 1_048_576.0
+  /// Bytes of the key that signs wake tokens.
+  public static let wakeKeyBytes = 32
+  /// A session by wake token that no call holds open ends this long after its `hello`, or at the token's own time.
+  public static let wakeSession = Duration.seconds(60)
+  /// Calls whose wake tokens may be used again; of more the oldest are forgotten.
+  public static let wokenCalls = 20_000
+  /// Answers to HTTP requests that are awaited from control.
+  public static let pendingHTTP = 1_024
 }

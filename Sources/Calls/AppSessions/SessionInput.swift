@@ -19,6 +19,11 @@ public enum SessionInput: Sendable {
   case congested(ConnectionID)
   /// The socket is gone; with the code of the client's close frame, if there was one.
   case closed(ConnectionID, CloseCode?)
+  /// `POST /v1/calls/<call>/reject` with the text after `Bearer ` and the whole body. Exactly one
+  /// `SessionAction.httpAnswer` follows, some other input later.
+  case httpReject(HTTPRequestID, call: Identifier, bearer: String?, body: [UInt8])
+  /// The HTTP client went away: no answer is wanted any more.
+  case httpGone(HTTPRequestID)
   case command(SessionCommand)
   /// A command for this device, or the welcome of this session, did not fit the queue from control: the session ends, so that
   /// the
@@ -36,6 +41,8 @@ public enum SessionAction: Hashable, Sendable {
   case ping(ConnectionID)
   /// After what was sent. No input but `.closed` is expected from this connection any more.
   case close(ConnectionID, CloseCode)
+  /// Answers an HTTP request; `body` is JSON.
+  case httpAnswer(HTTPRequestID, status: Int, body: [UInt8])
 }
 
 /// Written by `SessionMachine.handle`, emptied by its caller.
@@ -69,6 +76,8 @@ public struct SessionStats: Hashable, Sendable {
   /// Messages of a known type with a bad field, and of an unknown type.
   public var malformed: UInt64 = 0
   public var unknown: UInt64 = 0
+  /// HTTP requests by status.
+  public var httpAnswers: [Int: UInt64] = [:]
   /// Commands for a device or request that is not there (any more).
   public var strayCommands: UInt64 = 0
   public var rateLimited: UInt64 = 0

@@ -26,6 +26,9 @@ extension SessionMachine {
       if sessions[id]?.connection == nil { sessions[id]?.resumableUntil = now + Limits.resumeWindow }
       endIfDue(id, now, &output)
       rearm(session: id, now)
+    case .httpAnswer(let request, let answer): httpAnswered(request, answer, &output)
+    case .wakesOver(let call): wakeUses.forget(call)
+    case .revoke(let device): if let id = sessionOfDevice[device] { closeAfterCalls(id, .revoked, now, &output) }
     case .drain:
       isDraining = true
       for id in Array(sessions.keys) { closeAfterCalls(id, .draining, now, &output) }

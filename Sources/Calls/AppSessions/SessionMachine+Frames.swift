@@ -90,6 +90,9 @@ extension SessionMachine {
 
   /// Why a message of this session is not acted on: its token has expired or its user is gone, and no live call covers it.
   private func refusal(_ message: ClientMessage, _ call: Identifier?, _ session: Session, _ now: Instant) -> Failure? {
+    if let only = session.info.onlyCall, message.type != .authRefresh, call != only {
+      return Failure(.auth, msg: "a wake token permits only messages of its call")
+    }
     if let call, session.live.contains(call) { return nil }
     if session.closesAfterCalls == .revoked { return Failure(.revoked) }
     if message.type != .authRefresh, session.isExpired(unixMilliseconds: unixMilliseconds(now)) {
@@ -117,7 +120,10 @@ extension SessionMachine {
     let token = RequestToken(device: session.device, request: request)
     if let refusal = refusal(message, call, session, now) { return answer(token, .err(refusal), now, &output) }
     switch message {
-    case .authRefresh(let refresh): answer(token, refreshed(refresh, id, now), now, &output)
+    case .authRefresh(let refresh):
+      let result = refreshed(refresh, id, now)
+      answer(token, result, now, &output)
+      if case .ok = result { upgrade(id, &output) }
     case .deviceState(let d):
       sessions[id]?.info.state = d.state
       if session.info.state != d.state { output.events.append(.stateChanged(session.device, d.state)) }

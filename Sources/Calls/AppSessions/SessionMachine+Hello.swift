@@ -52,10 +52,11 @@ extension SessionMachine {
       let device = DeviceKey(user: claims.sub, device: claims.dev)
       try begin(device, info, expiresAt: expiresAt, request, on: id, now, &output)
     case .wake(let token):
-      guard let device = settings.wakeVerifier?(token, hello.device.id, unixMilliseconds(now)),
-        settings.users.contains(device.user)
-      else { throw RefusedHello(.wakeToken, "wake token") }
-      try begin(device, info, expiresAt: .max, request, on: id, now, &output)
+      let wake = try verify(wake: token, device: hello.device.id, now)
+      info.onlyCall = wake.call
+      // used once in time it is good for as long as its call: the session ends with it
+      let expiresAt = max(wake.firstUseBefore * 1_000, unixMilliseconds(now) + Limits.wakeSession.milliseconds)
+      try begin(wake.device, info, expiresAt: expiresAt, request, on: id, now, &output)
     }
   }
 
@@ -78,6 +79,8 @@ extension SessionMachine {
       info: info,
       connection: id, expiresAt: expiresAt)
     session.awaitsWelcome = request
+    // its time says how long a call may be taken up, not that a login ends
+    session.isExpiryAnnounced = info.onlyCall != nil
     if isDraining { session.closesAfterCalls = .draining }
     sessions[session.id] = session
     connectedCount += 1

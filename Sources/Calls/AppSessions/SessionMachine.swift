@@ -38,6 +38,9 @@ public struct SessionMachine {
   var sessionsOfUser: [String: Int] = [:]
   var answers: [DeviceKey: AnswerStore] = [:]
   var timers = DeadlineQueue<TimerKey>()
+  var wakeUses = WakeUses()
+  /// HTTP requests whose answer control owes.
+  var pendingHTTP: Set<HTTPRequestID> = []
   var isDraining = false
   /// Wall clock minus monotonic clock, in milliseconds.
   var wallOffset: Int64 = 0
@@ -82,6 +85,9 @@ public struct SessionMachine {
     case .commandLost(let device): if let id = sessionOfDevice[device] { end(id, .overflow, now, &output) }
     case .welcomeLost(let id): end(id, .tryAgainLater, now, &output)
     case .closed(let id, let code): socketClosed(id, code, now, &output)
+    case .httpReject(let request, let call, let bearer, let body):
+      httpReject(request, call: call, bearer: bearer, body: body, now, &output)
+    case .httpGone(let request): pendingHTTP.remove(request)
     case .command(let command): obey(command, now, &output)
     case .timer: while let key = timers.due(now) { timerFired(key, now, &output) }
     }

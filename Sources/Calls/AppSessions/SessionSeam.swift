@@ -31,13 +31,21 @@ public struct DeviceInfo: Hashable, Sendable {
   public var caps: Set<String>
   public var state: AppState
   public var accounts: [String]
+  /// The call of the wake token with which the session began: it may act in no other. Nil: a login.
+  public var onlyCall: Identifier?
   public init(
     platform: String? = nil, model: String? = nil, os: String? = nil, sdk: String? = nil, caps: Set<String> = [],
-    state: AppState = .fg, accounts: [String] = ["default"]
+    state: AppState = .fg, accounts: [String] = ["default"], onlyCall: Identifier? = nil
   ) {
     (self.platform, self.model, self.os, self.sdk) = (platform, model, os, sdk)
-    (self.caps, self.state, self.accounts) = (caps, state, accounts)
+    (self.caps, self.state, self.accounts, self.onlyCall) = (caps, state, accounts, onlyCall)
   }
+}
+
+/// An HTTP request that waits for its answer, numbered by the transport and never reused.
+public struct HTTPRequestID: Hashable, Sendable {
+  public var number: UInt64
+  public init(_ number: UInt64) { self.number = number }
 }
 
 /// App thread → control. Events of one device arrive in the order in which they happened.
@@ -52,6 +60,8 @@ public enum SessionEvent: Hashable, Sendable {
   /// The session is dead for good (after `.disconnected`, if it was connected).
   case ended(DeviceKey, SessionID)
   case stateChanged(DeviceKey, AppState)
+  /// `auth.refresh` on a session that a wake token began: from here on it is a login like any other.
+  case upgraded(DeviceKey, SessionID, DeviceInfo)
   /// A request that sessions do not answer themselves (all of "Calls" that this version reads, and `device.put`,
   /// `device.del`).
   /// Exactly one `.answer` must follow. Repeats of the same id never reach control.
@@ -61,6 +71,9 @@ public enum SessionEvent: Hashable, Sendable {
   case notification(DeviceKey, SessionID, ClientMessage, call: Identifier?)
   /// The numbered `call.offer` of this call was acked: on a live socket, so the device is warm.
   case offerAcked(DeviceKey, SessionID, call: Identifier)
+  /// `POST /v1/calls/<id>/reject` of a device whose right to it is checked. Exactly one `.httpAnswer` must follow; a repeat
+  /// comes again and is answered `ok` again.
+  case httpReject(HTTPRequestID, DeviceKey, CallReject, call: Identifier)
 }
 
 /// How a request is answered.
@@ -93,6 +106,12 @@ public enum SessionCommand: Hashable, Sendable {
   /// expired, the session can be resumed, a drain waits. `callDead` comes with the terminal message of the (call, device).
   case callLive(DeviceKey, Identifier)
   case callDead(DeviceKey, Identifier)
+  /// The answer to `.httpReject`.
+  case httpAnswer(HTTPRequestID, RequestAnswer)
+  /// The call and its tombstone are forgotten, and with them every wake token for it.
+  case wakesOver(Identifier)
+  /// An operator turned the device away: its session is closed with 4003, after its calls.
+  case revoke(DeviceKey)
   /// No new sessions; those without a live call are closed with 1012, the others when their last call is dead.
   case drain
 }

@@ -3,9 +3,6 @@ import JSONWebToken
 
 /// What configuration says about sessions. Replaced as a whole by `SessionMachine.reconfigure`.
 public struct SessionSettings: Sendable {
-  /// What a wake token stands for; nil refuses it.
-  public typealias WakeVerifier = @Sendable (_ token: String, _ device: String, _ unixMilliseconds: Int64) -> DeviceKey?
-
   public var verifier: TokenVerifier
   /// Ids of the users that may connect.
   public var users: Set<String>
@@ -17,13 +14,13 @@ public struct SessionSettings: Sendable {
   /// Sessions in all, resumable ones included; beyond it `hello` gets `err{overload}`.
   public var sessions = Limits.sessions
   /// Without one, `hello{wake}` gets `err{auth}`.
-  public var wakeVerifier: WakeVerifier?
+  public var wakeTokens: WakeTokens?
 
   public init(
     verifier: TokenVerifier, users: Set<String>, heartbeat: Duration = Limits.heartbeat, ice: [ICEServer] = [],
-    caps: [String] = ["media.active"], wakeVerifier: WakeVerifier? = nil
+    caps: [String] = ["media.active"], wakeTokens: WakeTokens? = nil
   ) {
     (self.verifier, self.users, self.heartbeat, self.ice, self.caps) = (verifier, users, heartbeat, ice, caps)
-    self.wakeVerifier = wakeVerifier
+    self.wakeTokens = wakeTokens
   }
 }

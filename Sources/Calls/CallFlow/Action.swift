@@ -1,6 +1,8 @@
 public import AppSessions
 public import Bytes
+public import Devices
 public import MediaSession
+public import PushPolicy
 public import SIPDialogs
 public import Trunking
 
@@ -23,6 +25,12 @@ public enum Action: Sendable {
   case reserveMedia(CallID, session: MediaSessionID, user: String, toward: IPAddress?)
   /// A question to the domain name system; answer with `trunking(.resolved)`.
   case lookUp(DNSQuestion)
+  /// Wakes a device for a call; answer with `pushed`, once. Never for a (call, device) whose push was accepted.
+  case push(PushKey, PushTarget, CallPush, deadline: Instant)
+  /// Somebody has the call, or nobody will: no retries of its pushes.
+  case pushCallOver(CallID)
+  /// To the store: the registry has changed. In order.
+  case devices([DeviceChange])
   /// For log, metrics and the transport's allow-list.
   case trunkNews(TrunkNews)
   /// To the store before the first 180 or INVITE; answer with `journalled`.

@@ -12,7 +12,11 @@ extension CallMachine {
     case .connected(let key, let session, let info, let resumed): connected(key, session, info, resumed: resumed, &turn)
     case .disconnected(let key, let session): disconnected(key, session, &turn)
     case .ended(let key, let session): sessionEnded(key, session, &turn)
-    case .stateChanged: break  // only pushes depend on it
+    case .stateChanged(let key, let state):
+      if let index = presences[key.user]?.firstIndex(where: { $0.key == key }) { presences[key.user]?[index].info.state = state }
+    case .upgraded(let key, _, let info):
+      if let index = presences[key.user]?.firstIndex(where: { $0.key == key }) { presences[key.user]?[index].info = info }
+    case .httpReject(let id, let key, let reject, let call): httpReject(id, key, reject, call, &turn)
     case .offerAcked(let key, let session, let call): change(call, &turn) { call, _ in call.offerAcked(key, on: session) }
     case .request(let key, let session, let token, let message, let call): request(key, session, token, message, call, &turn)
     case .notification(let key, _, let message, let call): notice(key, message, call, &turn)
@@ -69,6 +73,20 @@ extension CallMachine {
     for id in callsOfUser[key.user] ?? [] { change(id, &turn) { $0.deviceVanished(key, &$1) } }
   }
 
+  /// A killed app rejects without a socket: like `call.reject`, but a repeat is `ok` again.
+  private mutating func httpReject(
+    _ request: HTTPRequestID, _ key: DeviceKey, _ reject: CallReject, _ id: CallID, _ turn: inout Turn
+  ) {
+    let terminals = calls[id].map { $0.user == key.user ? $0.terminals : [:] } ?? tombstones[id]?.terminals ?? [:]
+    var answer = RequestAnswer.err(Failure(.gone, reason: terminals[key]?.over.reason))
+    if terminals[key]?.isOwnDoing == true {
+      answer = .ok
+    } else if terminals[key] == nil, let call = calls[id], call.isLive, call.user == key.user {
+      change(id, &turn) { answer = $0.reject(reject, from: key, &$1) }
+    }
+    turn.app(.httpAnswer(request, answer))
+  }
+
   private func presence(_ key: DeviceKey) -> DevicePresence? { presences[key.user]?.first { $0.key == key } }
 
   // MARK: requests
@@ -77,7 +95,10 @@ extension CallMachine {
     _ key: DeviceKey, _ session: SessionID, _ token: RequestToken, _ message: ClientMessage, _ call: CallID?, _ turn: inout Turn
   ) {
     switch message {
-    case .devicePut, .deviceDel: return turn.answer(token, .ok)
+    case .devicePut(let put):
+      guard let device = presence(key) else { return turn.refuse(token, .server, "no session") }
+      return self.put(put, by: device, token, &turn)
+    case .deviceDel: return delete(key, token, &turn)
     case .later: return turn.refuse(token, .unsupported)
     case .callStart(let start): return self.start(start, key, token, call, &turn)
     default: break

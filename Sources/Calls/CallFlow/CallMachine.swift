@@ -1,6 +1,7 @@
 import AppProtocol
 import AppSessions
 public import Bytes
+public import Devices
 import MediaSession
 public import SIPDialogs
 public import Trunking
@@ -35,6 +36,8 @@ public struct CallMachine {
   var callsOfTrunk: [String: Int] = [:]
   /// Devices with a session that lives, connected or not, by user.
   var presences: [String: [DevicePresence]] = [:]
+  /// Every device that can be woken, and what its user wants.
+  public internal(set) var devices = DeviceRegistry()
   var tombstones = Tombstones()
   var deadlines = DeadlineQueue()
   var counters = CallStatistics()
@@ -81,6 +84,8 @@ public struct CallMachine {
     case .mediaRefused(let id, let reason, let isOverload):
       reservationRefused(id, isOverload ? .mediaOverload : .mediaPorts, reason, &turn)
     case .journalled(let id): change(id, &turn) { $0.journalled(&$1) }
+    case .pushed: break
+    case .devices(let command): handle(command, &turn)
     case .routing(let routing):
       self.routing = routing
       configureTrunks(&turn)

@@ -8,11 +8,12 @@ struct DevicePresence {
   var isConnected: Bool
   /// When the last socket was lost.
   var lostAt: Instant?
-  var announcesActive: Bool
-  var accounts: [String]
+  var info: DeviceInfo
+  var announcesActive: Bool { info.caps.contains("media.active") }
+  var accounts: [String] { info.accounts }
 
   init(key: DeviceKey, session: SessionID, info: DeviceInfo) {
     (self.key, self.session, isConnected) = (key, session, true)
-    (announcesActive, accounts) = (info.caps.contains("media.active"), info.accounts)
+    self.info = info
   }
 }

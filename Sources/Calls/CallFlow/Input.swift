@@ -1,6 +1,8 @@
 public import AppSessions
 public import Bytes
+public import Devices
 public import MediaSession
+public import PushPolicy
 public import SIPDialogs
 public import Trunking
 
@@ -21,6 +23,10 @@ public enum Input: Sendable {
   case mediaRefused(CallID, reason: String, isOverload: Bool = false)
   /// The start line of `Action.journal` is on disk. Without it the machine goes on after `Timers.journal`.
   case journalled(CallID)
+  /// How an `Action.push` ended.
+  case pushed(PushReport)
+  /// What the store held, at the start; or what an operator does to a device.
+  case devices(DeviceCommand)
   /// Trunks, users and routes as of now; calls that run keep what they began with.
   case routing(Routing)
   /// Answers to `Action.lookUp`, and lost connections.
@@ -33,4 +39,15 @@ public enum Input: Sendable {
   case hangUp(CallID)
   /// `now` has reached `nextDeadline` (early or late calls do no harm).
   case timer
+}
+
+/// What comes to the device registry from outside of calls.
+public enum DeviceCommand: Sendable {
+  /// Everything that was stored; what registered meanwhile stays.
+  case loaded([Device])
+  /// No push from now on, and no session after its calls; nil: every device of the user. The closure hears on the control
+  /// thread what went wrong.
+  case revoke(user: String, device: String?, @Sendable (DeviceError?) -> Void)
+  /// Takes a revocation back.
+  case allow(DeviceKey, @Sendable (DeviceError?) -> Void)
 }

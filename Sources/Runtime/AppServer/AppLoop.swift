@@ -18,6 +18,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   private struct Lost {
     var devices: Set<DeviceKey> = []
     var welcomes: Set<SessionID> = []
+    var requests: Set<HTTPRequestID> = []
     var drains = false
   }
 
@@ -32,6 +33,9 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   private unowned var transport: (any Transport)!
   private var orders: Mailbox<AppOrder>?
   private let lostCommands = Mutex(Lost())
+  /// HTTP requests that wait for control's word; the session machine bounds them.
+  private var rejects: [HTTPRequestID: @Sendable (HTTPResponse) -> Void] = [:]
+  private var nextRequest: UInt64 = 0
   let published = Mutex(Published())
 
   init(_ settings: AppServer.Settings, events: @escaping AppServer.EventSink) {
@@ -50,6 +54,9 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
       case .welcome(let id, _, _, _): lost.welcomes.insert(id)
       case .send(let device, _, _), .callLive(let device, _), .callDead(let device, _): lost.devices.insert(device)
       case .answer(let token, _): lost.devices.insert(token.device)
+      case .revoke(let device): lost.devices.insert(device)
+      case .httpAnswer(let id, _): lost.requests.insert(id)
+      case .wakesOver: break  // a wake token that opens a session finds that its call is gone
       case .drain: lost.drains = true
       }
     }
@@ -74,6 +81,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
     }
     for device in lost.devices { feed(.commandLost(device), now) }
     for id in lost.welcomes { feed(.welcomeLost(id), now) }
+    for id in lost.requests { feed(.command(.httpAnswer(id, .err(Failure(.overload)))), now) }
     if lost.drains { feed(.command(.drain), now) }
     if let next = machine.nextDeadline, next <= now { feed(.timer, now) }
     offerWaiting()
@@ -97,6 +105,8 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
         case .send(let id, let bytes): transport.send(id, bytes)
         case .ping(let id): transport.ping(id)
         case .close(let id, let code): transport.close(id, code)
+        case .httpAnswer(let id, let status, let body):
+          rejects.removeValue(forKey: id)?(HTTPResponse(status, contentType: "application/json", body: body))
         }
       }
       for event in now.events { if !waiting.isEmpty || !events(event) { waiting.append(event) } }
@@ -129,7 +139,22 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
     machine.handle(.congested(id), at: MonotonicClock.now(), into: &output)
   }
   func requestReceived(_ request: HTTPRequest, answer: @escaping @Sendable (HTTPResponse) -> Void) {
-    answer(pages.answer(request))
+    guard let call = Self.rejectedCall(request.path) else { return answer(pages.answer(request)) }
+    guard request.method == "POST" else {
+      return answer(HTTPResponse(405, contentType: "application/json", headers: [("Allow", "POST")], body: Array("{}".utf8)))
+    }
+    nextRequest += 1
+    let id = HTTPRequestID(nextRequest)
+    rejects[id] = answer
+    let bearer = request.authorization.flatMap { $0.exposed.hasPrefix("Bearer ") ? String($0.exposed.dropFirst(7)) : nil }
+    feed(.httpReject(id, call: call, bearer: bearer, body: request.body))
+  }
+
+  /// The call of `/v1/calls/<id>/reject`.
+  private static func rejectedCall(_ path: String) -> Identifier? {
+    let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 5, parts[0].isEmpty, parts[1] == "v1", parts[2] == "calls", parts[4] == "reject" else { return nil }
+    return Identifier(parts[3])
   }
   func allows(origin: String) -> Bool { origins.contains(origin) }
 }

@@ -134,6 +134,9 @@ public final class Control: @unchecked Sendable {
     case .media(let command): send(command)
     case .reserveMedia(let call, let session, let user, let toward):
       machine.handle(reservation(call, session, user, toward), at: loop.now, into: &calls)
+    case .push(let key, let target, let content, let deadline): outlets.push(key, target, content, deadline)
+    case .pushCallOver(let call): outlets.pushCallOver(call)
+    case .devices(let changes): outlets.devices(changes)
     case .lookUp(let question): outlets.lookUp(question)
     case .trunkNews(let news):
       log(news)

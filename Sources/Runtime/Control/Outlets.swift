@@ -1,7 +1,9 @@
 public import AppSessions
 public import Bytes
 public import CallFlow
+public import Devices
 public import MediaSession
+public import PushPolicy
 public import SIPDialogs
 public import Trunking
 
@@ -28,6 +30,11 @@ public struct Outlets {
   /// A question to the name servers; the answer comes through `Control.resolved`.
   public var lookUp: (DNSQuestion) -> Void = { _ in }
   public var trunkNews: (TrunkNews) -> Void = { _ in }
+  /// Wakes a device; the report comes as `Input.pushed`. The instant is the end of the ring window.
+  public var push: (PushKey, PushTarget, CallPush, Instant) -> Void = { _, _, _, _ in }
+  public var pushCallOver: (CallID) -> Void = { _ in }
+  /// What the store of devices is to hold from now on.
+  public var devices: ([DeviceChange]) -> Void = { _ in }
 
   public init(
     sendSIP: @escaping (SIPDialogs.Output.Message) -> Void, sendApp: @escaping (SessionCommand) -> Void,

@@ -1,0 +1,100 @@
+import AppProtocol
+import Bytes
+import JSONWebToken
+
+/// Sessions that a push's wake token began, and what else such a token permits.
+extension SessionMachine {
+  /// The call and device of a wake token that may be used now, on this device.
+  mutating func verify(wake token: String, device: String?, _ now: Instant) throws(RefusedHello) -> Wake {
+    guard let wake = settings.wakeTokens?.read(token) else { throw RefusedHello(.wakeToken, "wake token") }
+    guard device.map({ $0 == wake.device.device }) ?? true else {
+      throw RefusedHello(.deviceMismatch, "the wake token is another device's")
+    }
+    guard settings.users.contains(wake.device.user) else { throw RefusedHello(.unknownUser, "unknown user") }
+    guard wakeUses.take(wake, unixSeconds: unixMilliseconds(now) / 1_000) else {
+      throw RefusedHello(.wakeToken, "the wake token has expired")
+    }
+    return wake
+  }
+
+  /// A login on a session that was for one call: now it is for all.
+  mutating func upgrade(_ id: SessionID, _ output: inout SessionOutput) {
+    guard sessions[id]?.info.onlyCall != nil else { return }
+    sessions[id]?.info.onlyCall = nil
+    if let session = sessions[id] { output.events.append(.upgraded(session.device, id, session.info)) }
+  }
+
+  // MARK: POST /v1/calls/<id>/reject
+
+  mutating func httpReject(
+    _ request: HTTPRequestID, call: Identifier, bearer: String?, body: [UInt8], _ now: Instant, _ output: inout SessionOutput
+  ) {
+    guard pendingHTTP.count < Limits.pendingHTTP else { return answer(request, .err(Failure(.overload)), &output) }
+    let device: DeviceKey
+    do throws(RefusedHello) {
+      device = try bearerDevice(bearer ?? "", call: call, now)
+    } catch {
+      stats.refusals[error.refusal, default: 0] += 1
+      return answer(request, .err(Failure(error.code, msg: error.message)), &output)
+    }
+    guard let reject = CallReject(body: body) else {
+      return answer(request, .err(Failure(.badRequest, msg: "the body is the d of call.reject")), &output)
+    }
+    pendingHTTP.insert(request)
+    output.events.append(.httpReject(request, device, reject, call: call))
+  }
+
+  /// A wake token of this call, or a login of any device.
+  private mutating func bearerDevice(_ token: String, call: Identifier, _ now: Instant) throws(RefusedHello) -> DeviceKey {
+    if settings.wakeTokens?.read(token) != nil {
+      let wake = try verify(wake: token, device: nil, now)
+      guard wake.call == call else { throw RefusedHello(.wakeToken, "the wake token is another call's") }
+      return wake.device
+    }
+    let claims: Claims
+    do {
+      claims = try settings.verifier.verify(token, unixSeconds: unixMilliseconds(now) / 1_000)
+    } catch {
+      throw RefusedHello(error.refusal, "token: \(error.rawValue)")
+    }
+    guard settings.users.contains(claims.sub) else { throw RefusedHello(.unknownUser, "unknown sub") }
+    return DeviceKey(user: claims.sub, device: claims.dev)
+  }
+
+  /// The answer of control.
+  mutating func httpAnswered(_ request: HTTPRequestID, _ answer: RequestAnswer, _ output: inout SessionOutput) {
+    guard pendingHTTP.remove(request) != nil else {
+      stats.strayCommands += 1
+      return
+    }
+    self.answer(request, answer, &output)
+  }
+
+  private mutating func answer(_ request: HTTPRequestID, _ answer: RequestAnswer, _ output: inout SessionOutput) {
+    var status = 200
+    var body: [UInt8] = Array("{}".utf8)
+    if case .err(let failure) = answer {
+      status = failure.code.httpStatus
+      body = failure.json
+    }
+    stats.httpAnswers[status, default: 0] += 1
+    output.actions.append(.httpAnswer(request, status: status, body: body))
+  }
+}
+
+extension ErrorCode {
+  /// RFC 9110 §15.5.
+  var httpStatus: Int {
+    switch self {
+    case .auth: 401
+    case .revoked, .forbidden, .emergency: 403
+    case .notFound: 404
+    case .badState, .answeredElsewhere, .staleGen, .busy: 409
+    case .gone: 410
+    case .tooMany: 429
+    case .overload: 503
+    case .server: 500
+    case .badRequest, .unsupported, .codec: 400
+    }
+  }
+}

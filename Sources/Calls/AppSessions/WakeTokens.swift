@@ -1,0 +1,92 @@
+public import Bytes
+import JSONWebToken
+
+/// What a push lets a woken app do: take part in one call, on one device (protocol.md, Session).
+public struct Wake: Hashable, Sendable {
+  public var call: Identifier
+  public var device: DeviceKey
+  /// Seconds since 1970 by which it must be used for the first time: the ring deadline + 30 s.
+  public var firstUseBefore: Int64
+  public init(call: Identifier, device: DeviceKey, firstUseBefore: Int64) {
+    (self.call, self.device, self.firstUseBefore) = (call, device, firstUseBefore)
+  }
+}
+
+/// Makes and reads wake tokens: JWTs (HS256) of a key that signs nothing else, so that no login token is one and none is a
+/// login token. Immutable; any thread. Each way costs about 20 µs.
+public struct WakeTokens: Sendable {
+  private struct Claims: Codable {
+    var call: String
+    var sub: String
+    var dev: String
+    var exp: Int64
+  }
+  private let keys: KeySet
+  private let signer: TokenSigner
+
+  /// - Parameter random: 256 bits of it are the key. A key per process is enough: no call outlives it.
+  public init?(random: RandomSource) { self.init(key: Array(hexString(random.bytes(Limits.wakeKeyBytes)).utf8)) }
+
+  /// A given key; nil if it is empty.
+  public init?(key: [UInt8]) {
+    guard let keys = try? KeySet(.HS256, keyFile: key), let signer = try? TokenSigner(keys: keys) else { return nil }
+    (self.keys, self.signer) = (keys, signer)
+  }
+
+  /// Empty only if OpenSSL fails.
+  public func token(_ wake: Wake) -> String {
+    let claims = Claims(call: wake.call.description, sub: wake.device.user, dev: wake.device.device, exp: wake.firstUseBefore)
+    return (try? signer.sign(claims)) ?? ""
+  }
+
+  /// What the token says; nil if it is not one of ours. Time is the caller's to check.
+  public func read(_ token: String) -> Wake? {
+    guard let claims = try? keys.claims(of: token, as: Claims.self), let call = Identifier(claims.call) else { return nil }
+    return Wake(call: call, device: DeviceKey(user: claims.sub, device: claims.dev), firstUseBefore: claims.exp)
+  }
+}
+
+/// The wake tokens that were used in time: their devices may use them again while the call or its tombstone lives.
+struct WakeUses {
+  struct Key: Hashable {
+    var call: Identifier
+    var device: DeviceKey
+  }
+  private var uses: Set<Key> = []
+  private var ofCall: [Identifier: [DeviceKey]] = [:]
+  private var order: [Identifier] = []
+  private var head = 0
+
+  var count: Int { uses.count }
+
+  /// Whether this use counts: the first in time, or a later one.
+  mutating func take(_ wake: Wake, unixSeconds now: Int64) -> Bool {
+    let key = Key(call: wake.call, device: wake.device)
+    if uses.contains(key) { return true }
+    guard now < wake.firstUseBefore else { return false }
+    uses.insert(key)
+    if ofCall[wake.call] == nil { order.append(wake.call) }
+    ofCall[wake.call, default: []].append(wake.device)
+    if ofCall.count > Limits.wokenCalls { forgetOldest() }
+    return true
+  }
+
+  /// The call and its tombstone are gone.
+  mutating func forget(_ call: Identifier) {
+    for device in ofCall.removeValue(forKey: call) ?? [] { uses.remove(Key(call: call, device: device)) }
+  }
+
+  private mutating func forgetOldest() {
+    while head < order.count {
+      let call = order[head]
+      head += 1
+      guard ofCall[call] != nil else { continue }
+      forget(call)
+      break
+    }
+    if head > Limits.wokenCalls {
+      order.removeFirst(head)
+      head = 0
+    }
+  }
+}

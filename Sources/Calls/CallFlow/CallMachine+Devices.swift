@@ -1,0 +1,58 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import Devices
+
+/// The device registry: what apps, operators and push services say of devices, kept in `devices` and handed to the store.
+extension CallMachine {
+  mutating func handle(_ command: DeviceCommand, _ turn: inout Turn) {
+    switch command {
+    case .loaded(let stored):
+      // who registered before the store was read said the newer thing
+      let known = Set(devices.all.map(\.key))
+      devices = DeviceRegistry(stored.filter { !known.contains($0.key) } + devices.all)
+    case .revoke(let user, let device, let done):
+      let before = Set(devices.devices(of: user).filter { $0.revokedAt != nil }.map(\.key))
+      do throws(DeviceError) {
+        if let device, devices[DeviceKey(user: user, device: device)] == nil, presences[user]?.contains(where: { $0.key.device == device }) == true {
+          changed(devices.revoke(connected: DeviceKey(user: user, device: device), at: turn.wallNow), &turn)
+        } else {
+          changed(try devices.revoke(user: user, device: device, at: turn.wallNow), &turn)
+        }
+        for device in devices.devices(of: user) where device.revokedAt != nil && !before.contains(device.key) {
+          turn.app(.revoke(device.key))
+        }
+        done(nil)
+      } catch {
+        done(error)
+      }
+    case .allow(let key, let done):
+      do throws(DeviceError) {
+        changed(try devices.allow(key), &turn)
+        done(nil)
+      } catch {
+        done(error)
+      }
+    }
+  }
+
+  func changed(_ changes: [DeviceChange], _ turn: inout Turn) {
+    if !changes.isEmpty { turn.output.actions.append(.devices(changes)) }
+  }
+
+  /// `device.put`.
+  mutating func put(_ put: DevicePut, by device: DevicePresence, _ request: RequestToken, _ turn: inout Turn) {
+    do throws(DeviceError) {
+      changed(try devices.put(put, by: device.key, info: device.info, at: turn.wallNow), &turn)
+      turn.answer(request, .ok)
+    } catch {
+      turn.answer(request, .err(error.failure))
+    }
+  }
+
+  /// `device.del`: logged out, or the system took the token back.
+  mutating func delete(_ key: DeviceKey, _ request: RequestToken, _ turn: inout Turn) {
+    changed(devices.delete(key), &turn)
+    turn.answer(request, .ok)
+  }
+}
