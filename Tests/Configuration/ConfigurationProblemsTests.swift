@@ -75,7 +75,7 @@ import Testing
     ("trunks: [ { name: a, peers: 10.0.0.1 } ]\nroutes: { inbound: [ { trunk: a } ] }",
       "2:22: routes.inbound[0]: needs exactly one of to: users, user: ID"),
     ("limits: { calls: many }", "1:18: limits.calls: expected an integer, got \"many\""),
-    ("nonsense", "1:1: expected a mapping with listen, dns, media, auth, trunks, users, routes, timers, limits, store, records, log, got \"nonsense\""),
+    ("nonsense", "1:1: expected a mapping with listen, dns, media, auth, trunks, users, routes, push, timers, limits, store, records, log, got \"nonsense\""),
   ])
   func `each mistake has one message`(text: String, message: String) throws {
     let whole = text.hasPrefix("auth") || text == "nonsense" ? text : text + "\n" + key

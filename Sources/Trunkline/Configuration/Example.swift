@@ -68,6 +68,18 @@ extension Settings {
       # emergency: [ "112", "911" ]              # refused: the device must dial these itself
       # decline_code: 486                        # or 603 when every device declined
 
+    # push:                          # how apps that are not connected are woken; keys are read again at SIGHUP
+    #   gateway: wss://phone.example.com/v1/connect          # where a woken app connects
+    #   apns:
+    #     key_file: AuthKey_ABC123DEFG.p8                    # or certificate: { cert: voip.pem, key: voip.key }
+    #     key_id: ABC123DEFG
+    #     team_id: DEF123GHIJ
+    #     topic: org.example.phone.voip                      # for apps that name none; environment: production, or sandbox
+    #     # url: https://127.0.0.1:2197                      # instead of Apple's: trunkline push-sandbox; then ca: sandbox.pem below
+    #   fcm: { service_account: firebase.json }              # url:, token_url: instead of Google's
+    #   webpush: { key_file: vapid.pem, subject: "mailto:ops@example.com" }   # a P-256 key of your own; hosts: [ ... ] beside the browsers' services
+    #   # ca: sandbox.pem                                    # authorities trusted instead of the system's
+
     timers:
       ring: 45s
       early180: 2s                   # or off

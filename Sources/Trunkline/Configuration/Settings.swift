@@ -11,9 +11,11 @@ public struct Settings: Sendable, Equatable {
   public var trunks: [Trunk] = []
   public var users: [User] = []
   public var routes = Routes()
+  /// Nil: no device is pushed to.
+  public var push: Push?
   public var timers = Timers()
   public var limits = CallLimits()
-  /// Absolute path of the SQLite file with the journal of started calls.
+  /// Absolute path of the SQLite file with the journal of started calls and the devices.
   public var store = "trunkline.db"
   /// Absolute path of the JSON-lines file with one record per call.
   public var records = "calls.jsonl"

@@ -7,7 +7,7 @@ extension Walk {
     var out = Settings()
     let top = Section(
       root, "", self,
-      keys: ["listen", "dns", "media", "auth", "trunks", "users", "routes", "timers", "limits", "store", "records", "log"])
+      keys: ["listen", "dns", "media", "auth", "trunks", "users", "routes", "push", "timers", "limits", "store", "records", "log"])
     out.listen = listen(top)
     out.dns.servers = top.section("dns", keys: ["servers"]).list("servers", limit: 16, "a name server such as 192.0.2.53 or 127.0.0.1:5353") {
       SocketAddress($0) ?? IPAddress($0).map { SocketAddress($0, 53) }
@@ -17,6 +17,7 @@ extension Walk {
     out.trunks = top.items("trunks", limit: Limits.trunks).compactMap { trunk($0.node, $0.path) }
     out.users = top.items("users", limit: Limits.users).compactMap { user($0.node, $0.path) }
     out.routes = routes(top)
+    out.push = push(top)
     out.timers = timers(top)
     let limits = top.section("limits", keys: ["calls", "calls_per_user", "sessions_per_address"])
     out.limits.callsPerUser = limits.integer("calls_per_user", in: 1...1_000, default: out.limits.callsPerUser)

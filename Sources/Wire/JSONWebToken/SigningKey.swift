@@ -117,6 +117,16 @@ final class SigningKey: @unchecked Sendable {
 }
 
 extension SigningKey {
+  /// Of a P-256 key: 04 ‖ x ‖ y.
+  var publicPoint: [UInt8]? {
+    defer { ERR_clear_error() }
+    var bytes: UnsafeMutablePointer<UInt8>?
+    let length = EVP_PKEY_get1_encoded_public_key(handle, &bytes)
+    guard let bytes else { return nil }
+    defer { CRYPTO_free(bytes, #file, #line) }
+    return length == 65 && bytes[0] == 4 ? Array(UnsafeBufferPointer(start: bytes, count: length)) : nil
+  }
+
   /// Whether `signature` (in the form of RFC 7518 §3) is of this key over `message`.
   func verify(_ signature: [UInt8], of message: [UInt8]) -> Bool {
     defer { ERR_clear_error() }

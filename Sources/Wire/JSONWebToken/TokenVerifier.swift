@@ -88,6 +88,9 @@ public struct TokenSigner: Sendable {
     (self.keys, self.kid) = (keys, kid)
   }
 
+  /// ES256: the public key as an uncompressed point of 65 bytes, which browsers subscribe with (RFC 8292 §3.2). Nil for others.
+  public var publicPoint: [UInt8]? { keys.algorithm == .ES256 ? keys.key(kid)?.publicPoint : nil }
+
   /// The token for any claims: a login's, an APNs provider's, a service account's.
   public func sign(_ claims: some Encodable) throws(KeyError) -> String {
     let encoder = JSONEncoder()
