@@ -48,6 +48,11 @@ public enum Action: Sendable {
 
 /// Durations that the machine measures (goals.md).
 public enum Measurement: Sendable, Equatable {
+  /// From INVITE to the first `call.offer`, and to the first push.
+  case inviteToOffer(Duration)
+  case inviteToPush(Duration)
+  /// From a push to the `hello` of its device.
+  case pushToConnected(Duration)
   /// From INVITE to our 180.
   case inviteToRinging(Duration)
   /// From `call.answer` (incoming) or `call.start` (outgoing) to the open gate.

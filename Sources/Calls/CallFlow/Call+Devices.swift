@@ -12,7 +12,8 @@ extension Call {
 
   /// A session that was not resumed: the snapshot stands for everything sent before. A device that may still show a call
   /// which is over for it is told so, as its terminal message.
-  mutating func greet(_ device: DevicePresence, _ turn: inout Turn) -> Greeting? {
+  /// - Parameter mayJoin: it wants calls, and its session is not for another call only.
+  mutating func greet(_ device: DevicePresence, mayJoin: Bool, _ turn: inout Turn) -> Greeting? {
     guard isLive else { return nil }
     if terminals[device.key] != nil { return terminals[device.key]?.takeUnseen(at: turn.now).map { .gone($0) } }
     if let index = index(of: device.key) {
@@ -21,12 +22,14 @@ extension Call {
       devices[index].announcesActive = device.announcesActive
       // offered by the snapshot: not warm
       devices[index].ackedOn = nil
+      pushConnected(device, isNew: true, &turn)
       return .snapshot(snapshot(devices[index], turn))
     }
-    guard direction == .incoming else { return nil }
+    guard direction == .incoming, mayJoin || pushes.contains(where: { $0.key == device.key && $0.mayShow }) else { return nil }
     if isUndecided {
       guard let index = addDevice(device, &turn) else { return nil }
       reachOnce(.offered, &turn)
+      pushConnected(device, isNew: true, &turn)
       return .snapshot(snapshot(devices[index], turn))
     }
     // it may have been woken for this call: a late one learns who has it
@@ -54,17 +57,20 @@ extension Call {
     }
   }
 
-  mutating func deviceResumed(_ key: DeviceKey, _ session: SessionID, _ turn: Turn) {
+  mutating func deviceResumed(_ device: DevicePresence, _ turn: inout Turn) {
+    let (key, session) = (device.key, device.session)
     terminals[key]?.resumed(at: turn.now)
-    guard let index = index(of: key) else { return }
+    guard isLive, let index = index(of: key) else { return }
     // another socket than the one on which the offer was acked: not warm
     (devices[index].session, devices[index].isConnected, devices[index].ackedOn) = (session, true, nil)
+    pushConnected(device, isNew: false, &turn)
   }
 
-  mutating func deviceDisconnected(_ key: DeviceKey, _ turn: Turn) {
+  mutating func deviceDisconnected(_ key: DeviceKey, _ turn: inout Turn) {
     terminals[key]?.socketLost(at: turn.now)
-    guard let index = index(of: key) else { return }
+    guard isLive, let index = index(of: key) else { return }
     devices[index].isConnected = false
+    pushDisconnected(key, &turn)
   }
 
   /// Its session cannot come back, though a new one may follow at once. A call that rings then loses the device; a call that
@@ -81,7 +87,8 @@ extension Call {
   private static let returnTime = Duration.seconds(2)
 
   mutating func offerAcked(_ key: DeviceKey, on session: SessionID) {
-    guard let index = index(of: key) else { return }
+    guard isLive, let index = index(of: key) else { return }
     devices[index].ackedOn = session
+    pushOfferAcked(key)
   }
 }

@@ -35,6 +35,7 @@ extension Call {
       let isWinner = device.key == winner
       terminate(device.key, isWinner ? reason : others ?? reason, by: side, sip: status, isWinner: isWinner, &turn)
     }
+    closePushes(CallOver(others ?? reason, by: side, at: turn.wallNow, sip: status), &turn)
     if reservation != nil { turn.media(.close(session)) }
     end = CallRecord.End(reason, by: side, sip: status ?? trunkLeg.finalStatus, detail: detail)
     enter(.ended, &turn)
@@ -42,6 +43,32 @@ extension Call {
     timers[.finalStatistics] = reservation == nil ? turn.now : turn.now + turn.configuration.timers.finalStatistics
     let connected = times[.connected].map { turn.now - $0 } ?? .zero
     turn.measure(.callLength(direction, connected: connected))
+  }
+
+  /// How a call ends that nobody takes.
+  struct Ending {
+    var reason: EndReason
+    var side: CallSide
+    /// What devices that did not say so themselves are told, if it differs.
+    var others: EndReason?
+    var q850: Int?
+    var detail: String?
+    init(_ reason: EndReason, by side: CallSide, others: EndReason? = nil, q850: Int? = nil, detail: String? = nil) {
+      (self.reason, self.side, self.others, self.q850, self.detail) = (reason, side, others, q850, detail)
+    }
+  }
+
+  /// Why an incoming call has nobody (protocol.md, Call states: the triggers of a diversion).
+  enum Trigger: String {
+    /// No device rings or could be woken, or all of them filter.
+    case notReached
+    case noAnswer, busy, allDeclined, mediaFailed
+  }
+
+  /// Nobody has taken an incoming call, or who took it has no media: the one place where it can still go somewhere else.
+  mutating func nobodyCame(_ trigger: Trigger, _ ending: Ending, _ turn: inout Turn) {
+    reach(.nobodyCame, detail: trigger.rawValue, &turn)
+    end(ending.reason, by: ending.side, others: ending.others, q850: ending.q850, detail: ending.detail, &turn)
   }
 
   /// An operator ends the call: nothing is wrong with this server, so a caller that still waits hears 480 with cause 31.
@@ -97,9 +124,11 @@ extension Call {
 
   /// The device itself said that it is out: its `ok`, or the receipt, is its terminal message. Its leg is freed.
   mutating func leave(_ key: DeviceKey, _ reason: EndReason, _ turn: inout Turn) {
-    guard terminals[key] == nil, let index = index(of: key) else { return }
+    guard terminals[key] == nil else { return }
     let over = CallOver(reason, by: .app, at: turn.wallNow)
     terminals[key] = Terminal(over: over, isOwnDoing: true, at: turn.now, isUnseen: false)
+    pushNotNeeded(key)
+    guard let index = index(of: key) else { return }  // it was woken and says so without a session
     turn.app(.callDead(key, id))
     removeLeg(index, &turn)
   }
@@ -113,14 +142,17 @@ extension Call {
   mutating func endIfNobodyRings(_ turn: inout Turn) {
     guard isUndecided, direction == .incoming else { return }
     // a device that was never reached, or lost its socket before it rang, holds nothing up
-    guard !devices.contains(where: { terminals[$0.key] == nil && ($0.isConnected || $0.phase == .ringing) }) else { return }
+    guard !devices.contains(where: { terminals[$0.key] == nil && ($0.isConnected || $0.phase == .ringing) }),
+      !pushes.contains(where: { terminals[$0.key] == nil && $0.isOpen })
+    else { return }
     let said = declines
-    if said.busy > 0, said.declined == 0 { return end(.busy, by: .app, others: .busyElsewhere, &turn) }
-    if said.declined > 0 { return end(.declined, by: .app, others: .declinedElsewhere, &turn) }
+    if said.busy > 0, said.declined == 0 { return nobodyCame(.busy, .init(.busy, by: .app, others: .busyElsewhere), &turn) }
+    if said.declined > 0 { return nobodyCame(.allDeclined, .init(.declined, by: .app, others: .declinedElsewhere), &turn) }
     if said.unusable > 0 { return end(.codec, by: .app, detail: "no device's SDP was usable", &turn) }
     if said.blocked > 0, said.filtered == 0 { return end(.blocked, by: .app, &turn) }
-    if said.filtered > 0 { return end(.dnd, by: .app, &turn) }
-    end(.unanswered, by: .app, q850: 20, detail: "no device left", &turn)
+    if said.filtered > 0 { return nobodyCame(.notReached, .init(.dnd, by: .app), &turn) }
+    let detail = pushFailure.map { "no device left, no push accepted: \($0)" } ?? "no device left"
+    nobodyCame(.notReached, .init(.unanswered, by: .app, q850: 20, detail: detail), &turn)
   }
 
   /// The final statistics are here, or late: the record.

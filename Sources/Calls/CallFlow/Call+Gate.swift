@@ -102,7 +102,8 @@ extension Call {
     guard state == .answering || state == .starting else { return }
     let missing = winnerIndex.map { devices[$0].missingMedia } ?? "no device"
     // protocol.md, Outgoing: 5 s without media is mediaFailed; Incoming: the deadline is mediaTimeout
-    end(direction == .incoming ? .mediaTimeout : .mediaFailed, by: .gateway, detail: missing, &turn)
+    if direction == .outgoing { return end(.mediaFailed, by: .gateway, detail: missing, &turn) }
+    nobodyCame(.mediaFailed, .init(.mediaTimeout, by: .gateway, others: .answeredElsewhere, detail: missing), &turn)
   }
 
   // MARK: what the gate hears
@@ -116,7 +117,7 @@ extension Call {
   /// Before the tap a failure only switches warm-up off; of the device that has the call it is final.
   mutating func mediaFailed(_ failure: MediaFail, from key: DeviceKey, _ turn: inout Turn) {
     guard winner == key, let index = index(of: key), failure.gen ?? devices[index].gen == devices[index].gen else { return }
-    end(.mediaFailed, by: .app, detail: "\(failure.stage.rawValue) \(failure.detail ?? "")".trimmingSuffixSpace, &turn)
+    failMedia("\(failure.stage.rawValue) \(failure.detail ?? "")".trimmingSuffixSpace, &turn)
   }
 
   mutating func nominated(_ leg: AppLegID, epoch: Int, _ turn: inout Turn) {
@@ -143,10 +144,16 @@ extension Call {
       return
     }
     switch failure {
-    case .fingerprintMismatch: end(.mediaFailed, by: .app, detail: "wrong fingerprint", &turn)
-    case .noCommonProfile: end(.mediaFailed, by: .app, detail: "no common SRTP profile", &turn)
+    case .fingerprintMismatch: failMedia("wrong fingerprint", &turn)
+    case .noCommonProfile: failMedia("no common SRTP profile", &turn)
     case .dtls: timers[.restart] = turn.now + Self.restartPatience
     }
+  }
+
+  /// The media of the device that has the call failed: for good, unless somebody else may have it.
+  mutating func failMedia(_ detail: String, _ turn: inout Turn) {
+    guard direction == .incoming, state == .answering else { return end(.mediaFailed, by: .app, detail: detail, &turn) }
+    nobodyCame(.mediaFailed, .init(.mediaFailed, by: .app, others: .answeredElsewhere, detail: detail), &turn)
   }
 
   /// After a failed handshake the device has this long to send `media.restart` instead of `media.fail`.

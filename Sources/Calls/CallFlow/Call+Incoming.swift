@@ -1,6 +1,7 @@
 import AppProtocol
 import AppSessions
 import Bytes
+import Devices
 import MediaSession
 import SDP
 import SIPDialogs
@@ -9,8 +10,9 @@ import SIPDialogs
 extension Call {
   /// Media is reserved: the trunk's description is answered, the devices are offered the call. False if the trunk's offer
   /// does not fit after all.
-  mutating func offer(to present: [DevicePresence], _ reservation: MediaReservation, _ invite: InboundInvite, _ turn: inout Turn)
-  {
+  mutating func offer(
+    to present: [DevicePresence], waking destinations: [PushDestination], _ reservation: MediaReservation, _ invite: InboundInvite, _ turn: inout Turn
+  ) {
     self.reservation = reservation
     var negotiation = TrunkNegotiation(
       local: reservation.trunkAddress, codecs: trunk.codecs.map { AudioCodecName($0) }, sessionID: turn.random.next())
@@ -28,12 +30,20 @@ extension Call {
     turn.output.actions.append(.journal(startLine(turn)))
     timers[.journal] = turn.now + turn.configuration.timers.journal
     timers[.ring] = turn.now + turn.configuration.timers.ring
-    for device in present.prefix(Limits.devicesPerCall) {
-      guard let index = addDevice(device, &turn) else { continue }
-      reachOnce(.offered, &turn)
-      turn.send(.callOffer(callOffer(devices[index], turn)), to: device.key, call: id)
-      turn.app(.callLive(device.key, id))
+    for device in present.prefix(Limits.devicesPerCall) { offer(to: device, &turn) }
+    for destination in destinations.prefix(Limits.devicesPerCall) {
+      watch(destination, present.first { $0.key == destination.key }, &turn)
     }
+    offeredDevices += pushes.count { push in push.mayShow && !devices.contains { $0.key == push.key } }
+  }
+
+  /// `call.offer` to a device that is connected, or may be again.
+  mutating func offer(to device: DevicePresence, _ turn: inout Turn) {
+    guard isUndecided, terminals[device.key] == nil, index(of: device.key) == nil, let index = addDevice(device, &turn) else { return }
+    if times[.offered] == nil, let start = times[.start] { turn.measure(.inviteToOffer(turn.now - start)) }
+    reachOnce(.offered, &turn)
+    turn.send(.callOffer(callOffer(devices[index], turn)), to: device.key, call: id)
+    turn.app(.callLive(device.key, id))
   }
 
   func startLine(_ turn: Turn) -> StartLine {
@@ -49,7 +59,7 @@ extension Call {
       key: device.key, id: AppLegID(raw: nextAppLeg), session: device.session, isConnected: device.isConnected,
       announcesActive: device.announcesActive, negotiation: AppNegotiation(endpoint: endpoint, sessionID: turn.random.next()))
     nextAppLeg += 1
-    offeredDevices += 1
+    if !pushes.contains(where: { $0.key == device.key && $0.mayShow }) { offeredDevices += 1 }
     if direction == .incoming { leg.sdp = leg.negotiation.makeOffer() }
     turn.media(.addAppLeg(session, leg.id, leg.local))
     devices.append(leg)
@@ -90,6 +100,7 @@ extension Call {
   mutating func deviceRinging(_ key: DeviceKey, _ turn: inout Turn) {
     guard isUndecided, let index = index(of: key), terminals[key] == nil else { return }
     if devices[index].phase == .offered { devices[index].phase = .ringing }
+    pushNotNeeded(key)
     reachOnce(.deviceRinging, &turn)
     enter(.ringing, &turn)
     trunkLeg.wantsRinging = true
@@ -97,7 +108,7 @@ extension Call {
   }
 
   /// 180 once, and not before the start line is on disk.
-  private mutating func ringTrunk(_ turn: inout Turn) {
+  mutating func ringTrunk(_ turn: inout Turn) {
     guard trunkLeg.wantsRinging, !trunkLeg.sentRinging, isJournalled, trunkLeg.phase == .invited, isUndecided else { return }
     trunkLeg.sentRinging = true
     reach(.ringing, &turn)
@@ -125,7 +136,7 @@ extension Call {
 
   mutating func ringTimedOut(_ turn: inout Turn) {
     switch direction {
-    case .incoming where isUndecided: end(.unanswered, by: .gateway, &turn)
+    case .incoming where isUndecided: nobodyCame(.noAnswer, .init(.unanswered, by: .gateway), &turn)
     case .outgoing where state == .ready || state == .progress: end(.unanswered, by: .trunk, &turn)
     default: break
     }
@@ -190,6 +201,7 @@ extension Call {
       turn.media(.removeAppLeg(session, other.id))
     }
     devices.removeAll { $0.key != key }
+    closePushes(CallOver(.answeredElsewhere, by: .app, at: turn.wallNow), &turn)
   }
 
   /// After `ok{won}` is on its way: the gate may be open already.
@@ -200,12 +212,15 @@ extension Call {
   }
 
   mutating func reject(_ reject: CallReject, from key: DeviceKey, _ turn: inout Turn) -> RequestAnswer {
-    guard direction == .incoming, isUndecided, index(of: key) != nil else { return .err(Failure(.badState)) }
+    guard direction == .incoming, isUndecided, terminals[key] == nil else { return .err(Failure(.badState)) }
     let isBusy = reject.reason == .busy
     if isBusy { declines.busy += 1 } else { declines.declined += 1 }
     leave(key, isBusy ? .busy : .declined, &turn)
     switch reject.scope {
-    case .all: end(isBusy ? .busy : .declined, by: .app, others: isBusy ? .busyElsewhere : .declinedElsewhere, &turn)
+    case .all:
+      nobodyCame(
+        isBusy ? .busy : .allDeclined,
+        .init(isBusy ? .busy : .declined, by: .app, others: isBusy ? .busyElsewhere : .declinedElsewhere), &turn)
     case .device: endIfNobodyRings(&turn)
     }
     return .ok

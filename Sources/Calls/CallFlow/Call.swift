@@ -68,6 +68,10 @@ struct Call {
   /// Our own REFER is on its way.
   var isTransferring = false
   var devices: [DeviceLeg] = []
+  /// Devices that can be woken, whether they were or not.
+  var pushes: [DevicePush] = []
+  /// Why the last push failed, for the record.
+  var pushFailure: String?
   /// Exactly one entry for each device that was ever told of the call and for which it is over.
   var terminals: [DeviceKey: Terminal] = [:]
   /// The device that has the call.
@@ -139,8 +143,10 @@ struct Call {
       turn.statistics.journalLate += 1
       journalled(&turn)
     case .ring: ringTimedOut(&turn)
+    case .push: pushesDue(&turn)
+    case .early180: ringEarly(&turn)
     case .gate: gateTimedOut(&turn)
-    case .restart: end(.mediaFailed, by: .app, detail: "DTLS failed", &turn)
+    case .restart: failMedia("DTLS failed", &turn)
     case .mediaActive: startPlayout(&turn)
     case .appGrace: end(.networkLost, by: .app, &turn)
     case .trunkPing: trunkPingDue(&turn)

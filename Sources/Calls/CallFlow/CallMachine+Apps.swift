@@ -12,10 +12,8 @@ extension CallMachine {
     case .connected(let key, let session, let info, let resumed): connected(key, session, info, resumed: resumed, &turn)
     case .disconnected(let key, let session): disconnected(key, session, &turn)
     case .ended(let key, let session): sessionEnded(key, session, &turn)
-    case .stateChanged(let key, let state):
-      if let index = presences[key.user]?.firstIndex(where: { $0.key == key }) { presences[key.user]?[index].info.state = state }
-    case .upgraded(let key, _, let info):
-      if let index = presences[key.user]?.firstIndex(where: { $0.key == key }) { presences[key.user]?[index].info = info }
+    case .stateChanged(let key, let state): stateChanged(key, state, &turn)
+    case .upgraded(let key, _, let info): upgraded(key, info, &turn)
     case .httpReject(let id, let key, let reject, let call): httpReject(id, key, reject, call, &turn)
     case .offerAcked(let key, let session, let call): change(call, &turn) { call, _ in call.offerAcked(key, on: session) }
     case .request(let key, let session, let token, let message, let call): request(key, session, token, message, call, &turn)
@@ -29,8 +27,9 @@ extension CallMachine {
     let device = DevicePresence(key: key, session: session, info: info)
     presences[key.user, default: []].removeAll { $0.key == key }
     presences[key.user, default: []].append(device)
+    changed(devices.seen(key, info: info, at: turn.wallNow), &turn)
     if resumed {
-      for id in callsOfUser[key.user] ?? [] { calls[id]?.deviceResumed(key, session, turn) }
+      for id in callsOfUser[key.user] ?? [] { change(id, &turn) { $0.deviceResumed(device, &$1) } }
       for id in tombstones.calls(of: key.user) { tombstones.update(id, key) { $0.resumed(at: turn.now) } }
     } else {
       welcome(device, &turn)
@@ -41,9 +40,10 @@ extension CallMachine {
   private mutating func welcome(_ device: DevicePresence, _ turn: inout Turn) {
     var snapshots: [CallSnapshot] = []
     var gone: [GoneCall] = []
+    let (only, wantsCalls) = (device.info.onlyCall, devices.wantsCalls(device.key))
     for id in callsOfUser[device.key.user] ?? [] {
       change(id, &turn) { call, turn in
-        switch call.greet(device, &turn) {
+        switch call.greet(device, mayJoin: only == id || only == nil && wantsCalls, &turn) {
         case .snapshot(let snapshot): snapshots.append(snapshot)
         case .gone(let over): gone.append(GoneCall(call: id, over: over))
         case nil: break
@@ -55,13 +55,18 @@ extension CallMachine {
         if let over = terminal.takeUnseen(at: turn.now) { gone.append(GoneCall(call: id, over: over)) }
       }
     }
+    if let only, calls[only]?.user != device.key.user, tombstones[only]?.terminals[device.key] == nil {
+      // woken for a call that nobody here knows of any more
+      let tombstone = tombstones[only].flatMap { $0.user == device.key.user ? $0.over : nil }
+      gone.append(GoneCall(call: only, over: tombstone ?? CallOver(.unknown, by: .gateway, at: turn.wallNow)))
+    }
     turn.app(.welcome(device.session, calls: snapshots, gone: gone, live: Set(snapshots.map(\.call))))
   }
 
   private mutating func disconnected(_ key: DeviceKey, _ session: SessionID, _ turn: inout Turn) {
     guard let index = presences[key.user]?.firstIndex(where: { $0.key == key && $0.session == session }) else { return }
     presences[key.user]?[index].isConnected = false
-    for id in callsOfUser[key.user] ?? [] { calls[id]?.deviceDisconnected(key, turn) }
+    for id in callsOfUser[key.user] ?? [] { change(id, &turn) { $0.deviceDisconnected(key, &$1) } }
     for id in tombstones.calls(of: key.user) { tombstones.update(id, key) { $0.socketLost(at: turn.now) } }
   }
 
@@ -71,6 +76,24 @@ extension CallMachine {
     presences[key.user]?.remove(at: index)
     if presences[key.user]?.isEmpty ?? false { presences[key.user] = nil }
     for id in callsOfUser[key.user] ?? [] { change(id, &turn) { $0.deviceVanished(key, &$1) } }
+  }
+
+  private mutating func stateChanged(_ key: DeviceKey, _ state: AppState, _ turn: inout Turn) {
+    guard let index = presences[key.user]?.firstIndex(where: { $0.key == key }) else { return }
+    presences[key.user]?[index].info.state = state
+    guard let device = presence(key) else { return }
+    for id in callsOfUser[key.user] ?? [] { change(id, &turn) { $0.pushIfInBackground(device, &$1) } }
+  }
+
+  /// A session that was for one call is for all now: what rings is offered.
+  private mutating func upgraded(_ key: DeviceKey, _ info: DeviceInfo, _ turn: inout Turn) {
+    guard let index = presences[key.user]?.firstIndex(where: { $0.key == key }) else { return }
+    presences[key.user]?[index].info = info
+    changed(devices.seen(key, info: info, at: turn.wallNow), &turn)
+    guard let device = presence(key), devices.wantsCalls(key) else { return }
+    for id in callsOfUser[key.user] ?? [] {
+      change(id, &turn) { call, turn in if call.direction == .incoming { call.offer(to: device, &turn) } }
+    }
   }
 
   /// A killed app rejects without a socket: like `call.reject`, but a repeat is `ok` again.

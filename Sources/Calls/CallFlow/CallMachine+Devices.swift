@@ -2,6 +2,7 @@ import AppProtocol
 import AppSessions
 import Bytes
 import Devices
+import PushPolicy
 
 /// The device registry: what apps, operators and push services say of devices, kept in `devices` and handed to the store.
 extension CallMachine {
@@ -34,6 +35,14 @@ extension CallMachine {
         done(error)
       }
     }
+  }
+
+  /// The end of a push: the registry may have learnt something, and the call goes on.
+  mutating func pushed(_ report: PushReport, _ turn: inout Turn) {
+    changed(devices.finished(report), &turn)
+    let key = DeviceKey(user: report.key.user, device: report.key.device)
+    let other = devices.targets(of: key.user).first { $0.key == key }?.target
+    change(report.key.call, &turn) { $0.pushed(report, other: other == report.target ? nil : other, &$1) }
   }
 
   func changed(_ changes: [DeviceChange], _ turn: inout Turn) {

@@ -1,5 +1,6 @@
 import AppProtocol
 import Bytes
+import Devices
 import MediaSession
 import SDP
 import SIPDialogs
@@ -79,8 +80,8 @@ extension CallMachine {
     } else {
       call.trunkLeg.isLateOffer = true
     }
-    guard (presences[route.user] ?? []).contains(where: \.isConnected) else {
-      return reject(call, .unanswered, by: .app, q850: 20, detail: "no device connected", &turn)
+    guard ringable(route.user).contains(where: \.isConnected) || !wakeable(route.user).isEmpty else {
+      return rejectUnreached(call, &turn)
     }
     pending[call.id] = .incoming(call, invite)
     turn.output.actions.append(.reserveMedia(call.id, session: call.session, user: route.user, toward: toward))
@@ -144,14 +145,34 @@ extension CallMachine {
     }
   }
 
+  /// Nobody is there and nobody can be woken, or all that are do not want to be disturbed.
+  private mutating func rejectUnreached(_ call: Call, _ turn: inout Turn) {
+    let isQuiet = (presences[call.user] ?? []).contains { $0.isConnected && !devices.wantsCalls($0.key) }
+    admit(call, &turn)
+    change(call.id, &turn) { call, turn in
+      let ending: Call.Ending =
+        isQuiet
+        ? .init(.dnd, by: .app, detail: "no device wants calls")
+        : .init(.unanswered, by: .app, q850: 20, detail: "no device connected")
+      call.nobodyCame(.notReached, ending, &turn)
+    }
+  }
+
+  /// Devices that a new call is offered to: not those whose user wants quiet, and no session for another call only.
+  private func ringable(_ user: String) -> [DevicePresence] {
+    (presences[user] ?? []).filter { $0.info.onlyCall == nil && devices.wantsCalls($0.key) }
+  }
+
+  private func wakeable(_ user: String) -> [PushDestination] { configuration.push == nil ? [] : devices.targets(of: user) }
+
   // MARK: reservation
 
   mutating func reserved(_ id: CallID, _ reservation: MediaReservation, _ turn: inout Turn) {
     switch pending.removeValue(forKey: id) {
     case .incoming(let call, let invite):
       admit(call, &turn)
-      let present = presences[call.user] ?? []
-      change(id, &turn) { $0.offer(to: present, reservation, invite, &$1) }
+      let (present, destinations) = (ringable(call.user), wakeable(call.user))
+      change(id, &turn) { $0.offer(to: present, waking: destinations, reservation, invite, &$1) }
     case .outgoing(let call, let start, let device, let request):
       started(call, start, device, request, reservation, &turn)
     case nil: turn.media(.close(reservation.session))

@@ -84,7 +84,7 @@ public struct CallMachine {
     case .mediaRefused(let id, let reason, let isOverload):
       reservationRefused(id, isOverload ? .mediaOverload : .mediaPorts, reason, &turn)
     case .journalled(let id): change(id, &turn) { $0.journalled(&$1) }
-    case .pushed: break
+    case .pushed(let report): pushed(report, &turn)
     case .devices(let command): handle(command, &turn)
     case .routing(let routing):
       self.routing = routing
@@ -98,7 +98,7 @@ public struct CallMachine {
   }
 
   private mutating func fire(_ turn: inout Turn) {
-    tombstones.removeExpired(at: turn.now)
+    for id in tombstones.removeExpired(at: turn.now) { turn.app(.wakesOver(id)) }
     if let due = trunking?.nextDeadline, due <= turn.now { handle(TrunkMachine.Input.timer, &turn) }
     while let id = deadlines.takeDue(at: turn.now) {
       while let timer = calls[id]?.timers.takeDue(at: turn.now) {
@@ -117,20 +117,22 @@ public struct CallMachine {
   /// A call that has just ended leaves a tombstone; its next deadline is noted.
   private mutating func settle(_ id: CallID, _ turn: inout Turn) {
     guard let call = calls[id] else { return }
-    if !call.isLive, tombstones[id] == nil { bury(call, turn) }
+    if !call.isLive, tombstones[id] == nil { bury(call, &turn) }
     if !call.isLive, call.reservation == nil { return finish(id, nil, &turn) }
     deadlines.schedule(id, at: call.timers.next)
   }
 
-  private mutating func bury(_ call: Call, _ turn: Turn) {
+  private mutating func bury(_ call: Call, _ turn: inout Turn) {
     let end = call.end ?? .init(.unknown, by: .gateway)
     let isElsewhere = call.direction == .incoming && call.winner != nil
     let over = CallOver(isElsewhere ? .answeredElsewhere : end.reason, by: end.by, at: turn.wallNow, sip: end.sip)
-    tombstones.insert(
+    let forgotten = tombstones.insert(
       Tombstone(
         user: call.user, direction: call.direction, owner: call.direction == .outgoing ? call.winner : nil, over: over,
-        terminals: call.terminals, expires: turn.now + configuration.timers.tombstone),
+        terminals: call.terminals, wasPushed: call.pushes.contains { $0.sentAt != nil },
+        expires: turn.now + configuration.timers.tombstone),
       for: call.id)
+    for id in forgotten { turn.app(.wakesOver(id)) }
   }
 
   /// Writes the record and forgets the call; its SIP leg is forgotten with `legClosed`.

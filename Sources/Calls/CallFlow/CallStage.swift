@@ -4,6 +4,8 @@ public enum CallStage: String, Sendable, CaseIterable, Codable {
   case start
   /// `call.offer` handed to the first device.
   case offered
+  /// A device was pushed to; the service took it, or did not; the device connected after its push.
+  case pushed, pushAccepted, pushFailed, woken
   /// First `call.ringing` of a device.
   case deviceRinging
   /// 180 sent, or received on an outgoing call.
@@ -41,6 +43,8 @@ public enum CallStage: String, Sendable, CaseIterable, Codable {
   case restarted, appSilent, appBack, trunkSilent, trunkBack
   /// A REFER is followed; the call goes on on another leg; it does not.
   case transferring, transferred, transferFailed
+  /// Nobody takes an incoming call: a diversion may begin.
+  case nobodyCame
   /// CANCEL or BYE, received or sent.
   case cancel, bye
   case ended

@@ -6,6 +6,10 @@ enum CallTimer: Int, CaseIterable {
   case journal
   /// Nobody answered: incoming ring window, outgoing Timer C.
   case ring
+  /// A device has not answered its offer: it is pushed to.
+  case push
+  /// 180 after the first accepted push.
+  case early180
   /// The media gate did not open.
   case gate
   /// The winner's DTLS failed and it may still restart.

@@ -8,6 +8,8 @@ public struct Configuration: Sendable {
     public var outgoingRing: Duration = .seconds(180)
     /// 180 at the latest this long after the first accepted push; nil: only at the first `call.ringing`.
     public var early180: Duration? = .seconds(2)
+    /// A connected device that has not acked its offer after this is pushed to.
+    public var offerAck: Duration = .milliseconds(1_500)
     public var mediaGateWarm: Duration = .seconds(10)
     public var mediaGateCold: Duration = .seconds(20)
     /// From `call.start` to an open gate.
@@ -42,6 +44,8 @@ public struct Configuration: Sendable {
   public var bounds = Bounds()
   /// The final response once every device declined; a 6xx ends forking upstream.
   public var declineCode = 486
+  /// How devices are woken; nil: they are not.
+  public var push: PushSettings?
   /// Seconds in Retry-After of a 503.
   public var retryAfterSeconds = 30
 

@@ -11,6 +11,8 @@ struct Tombstone {
   /// What a device hears that had no part in the call.
   let over: CallOver
   var terminals: [DeviceKey: Terminal]
+  /// Wake tokens for it are about.
+  let wasPushed: Bool
   let expires: Instant
 }
 
@@ -27,12 +29,13 @@ struct Tombstones {
   subscript(call: CallID) -> Tombstone? { entries[call] }
   func calls(of user: String) -> [CallID] { byUser[user] ?? [] }
 
-  mutating func insert(_ tombstone: Tombstone, for call: CallID) {
-    guard entries[call] == nil else { return }
+  /// Returns what had to give way and was pushed.
+  mutating func insert(_ tombstone: Tombstone, for call: CallID) -> [CallID] {
+    guard entries[call] == nil else { return [] }
     entries[call] = tombstone
     byUser[tombstone.user, default: []].append(call)
     queue.append(call)
-    if entries.count > Limits.tombstones { removeOldest() }
+    return entries.count > Limits.tombstones ? [removeOldest()].compactMap(\.self) : []
   }
 
   mutating func update(_ call: CallID, _ device: DeviceKey, _ change: (inout Terminal) -> Void) {
@@ -41,15 +44,19 @@ struct Tombstones {
     entries[call]?.terminals[device] = terminal
   }
 
-  mutating func removeExpired(at now: Instant) {
-    while let expires = nextExpiry, expires <= now { removeOldest() }
+  /// Returns those that were pushed.
+  mutating func removeExpired(at now: Instant) -> [CallID] {
+    var gone: [CallID] = []
+    while let expires = nextExpiry, expires <= now { if let call = removeOldest() { gone.append(call) } }
+    return gone
   }
 
-  private mutating func removeOldest() {
-    guard head < queue.count else { return }
+  private mutating func removeOldest() -> CallID? {
+    guard head < queue.count else { return nil }
     let call = queue[head]
     head += 1
-    if let user = entries.removeValue(forKey: call)?.user {
+    let tombstone = entries.removeValue(forKey: call)
+    if let user = tombstone?.user {
       byUser[user]?.removeAll { $0 == call }
       if byUser[user]?.isEmpty ?? false { byUser[user] = nil }
     }
@@ -57,5 +64,6 @@ struct Tombstones {
       queue.removeFirst(head)
       head = 0
     }
+    return tombstone?.wasPushed == true ? call : nil
   }
 }

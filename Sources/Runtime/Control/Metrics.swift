@@ -17,6 +17,9 @@ public final class ControlMetrics: Sendable {
   let journalLate = Gauge()
   let recordsWithoutMedia = Gauge()
   let tombstones = Gauge()
+  let inviteToOffer = Histogram(bounds: Histogram.secondsBounds)
+  let inviteToPush = Histogram(bounds: Histogram.secondsBounds)
+  let pushToConnected = Histogram(bounds: Histogram.secondsBounds)
   let inviteToRinging = Histogram(bounds: Histogram.secondsBounds)
   let gate = CallDirection.allCases.map { ($0, Histogram(bounds: Histogram.secondsBounds)) }
   let answerToAudio = AudioDirection.allCases.map { ($0, Histogram(bounds: Histogram.secondsBounds)) }
@@ -80,6 +83,9 @@ public final class ControlMetrics: Sendable {
 
   func count(_ measurement: Measurement) {
     switch measurement {
+    case .inviteToOffer(let time): inviteToOffer.record(time)
+    case .inviteToPush(let time): inviteToPush.record(time)
+    case .pushToConnected(let time): pushToConnected.record(time)
     case .inviteToRinging(let time): inviteToRinging.record(time)
     case .gate(let direction, let time): gate.first { $0.0 == direction }?.1.record(time)
     case .answerToAudio(let direction, let time): answerToAudio.first { $0.0 == direction }?.1.record(time)
@@ -151,6 +157,9 @@ extension ControlMetrics {
       grown("trunkline_journal_late_total", "180s and INVITEs sent before the journal confirmed the call.", journalLate),
       grown("trunkline_records_without_media_total", "Records written without the media thread's final statistics.", recordsWithoutMedia),
       .gauge("trunkline_call_tombstones", "Ended calls whose reason is still known.", tombstones),
+      .histogram("trunkline_invite_to_offer_seconds", "From INVITE to the first call.offer.", inviteToOffer),
+      .histogram("trunkline_invite_to_push_seconds", "From INVITE to the first push handed to its sender.", inviteToPush),
+      .histogram("trunkline_push_to_connected_seconds", "From a push to the hello of its device.", pushToConnected),
       .histogram("trunkline_invite_to_ringing_seconds", "From INVITE to our 180.", inviteToRinging),
       histograms("trunkline_media_gate_seconds", "From the tap, or call.start, to the open media gate.", gate) { $0.rawValue },
       histograms(

@@ -1,0 +1,148 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import Devices
+import PushPolicy
+
+/// Parking (protocol.md): devices that are not there, or say nothing, are woken; at most one accepted push for each.
+extension Call {
+  /// A device that can be woken; `presence` is its session, if it has one.
+  mutating func watch(_ destination: PushDestination, _ presence: DevicePresence?, _ turn: inout Turn) {
+    guard !pushes.contains(where: { $0.key == destination.key }) else { return }
+    pushes.append(DevicePush(key: destination.key, target: destination.target, at: turn.now))
+    if let presence, presence.isConnected, !presence.needsPush {
+      pushes[pushes.count - 1].phase = .due(turn.now + turn.configuration.timers.offerAck)
+      schedulePushes()
+    } else {
+      push(pushes.count - 1, &turn)
+    }
+  }
+
+  private func pushIndex(_ key: DeviceKey) -> Int? { pushes.firstIndex { $0.key == key } }
+
+  private mutating func schedulePushes() { timers[.push] = pushes.compactMap(\.dueAt).min() }
+
+  private mutating func push(_ index: Int, _ turn: inout Turn) {
+    guard isUndecided, let settings = turn.configuration.push, let ring = timers[.ring] else { return }
+    let device = pushes[index].key
+    let deadline = turn.wall(ring) / 1_000
+    let wake = Wake(call: id, device: device, firstUseBefore: deadline + Limits.wakeAfterRingSeconds)
+    let content = CallPush(
+      call: id, deadline: deadline, account: account, handleKind: .init(rawValue: from.k.rawValue) ?? .generic, handle: from.h,
+      name: from.n, gateway: settings.gateway, wake: settings.wakes.token(wake))
+    let key = PushKey(call: id, user: device.user, device: device.device)
+    turn.output.actions.append(.push(key, pushes[index].target, content, deadline: ring))
+    if times[.pushed] == nil, let start = times[.start] { turn.measure(.inviteToPush(turn.now - start)) }
+    reach(.pushed, detail: pushes[index].target.service.rawValue, &turn)
+    (pushes[index].phase, pushes[index].sentAt, pushes[index].mayShow) = (.underWay, turn.now, true)
+    schedulePushes()
+  }
+
+  /// The time of one or more devices to answer their offer is over.
+  mutating func pushesDue(_ turn: inout Turn) {
+    for index in pushes.indices {
+      if let due = pushes[index].dueAt, due <= turn.now { push(index, &turn) }
+    }
+    schedulePushes()
+  }
+
+  /// A push ended. `other`: where else this device can be pushed to, if its registration was refused for certain.
+  mutating func pushed(_ report: PushReport, other: PushTarget?, _ turn: inout Turn) {
+    let key = DeviceKey(user: report.key.user, device: report.key.device)
+    guard isLive, let index = pushIndex(key), pushes[index].phase == .underWay else { return }
+    switch report.outcome {
+    case .accepted:
+      pushes[index].phase = .accepted
+      reachOnce(.pushAccepted, &turn)
+      if isUndecided, !trunkLeg.wantsRinging, timers[.early180] == nil, let early = turn.configuration.timers.early180 {
+        timers[.early180] = turn.now + early
+      }
+    case .unregistered, .wrongPlace:
+      pushes[index].mayShow = false
+      failed(index, report, other: other, &turn)
+    case .failed:
+      // without an answer nobody knows: the push may have arrived
+      pushes[index].mayShow = report.attempts > 0
+      failed(index, report, other: report.attempts == 0 ? other : nil, &turn)
+    }
+  }
+
+  private mutating func failed(_ index: Int, _ report: PushReport, other: PushTarget?, _ turn: inout Turn) {
+    reach(.pushFailed, detail: report.reason, &turn)
+    pushFailure = report.reason
+    if let other, other != pushes[index].target, isUndecided, terminals[pushes[index].key] == nil {
+      pushes[index].target = other
+      return push(index, &turn)
+    }
+    pushes[index].phase = .failed
+    endIfNobodyRings(&turn)
+  }
+
+  /// 180 to the trunk though no device has said that it rings: one was woken.
+  mutating func ringEarly(_ turn: inout Turn) {
+    guard isUndecided else { return }
+    trunkLeg.wantsRinging = true
+    ringTrunk(&turn)
+  }
+
+  // MARK: what devices do
+
+  /// The offer is acked: now the device has to ring.
+  mutating func pushOfferAcked(_ key: DeviceKey) {
+    guard let index = pushIndex(key), pushes[index].dueAt != nil else { return }
+    pushes[index].phase = .due(pushes[index].offeredAt + Limits.ringingAfterOffer)
+    schedulePushes()
+  }
+
+  /// It rings, or is out: no push.
+  mutating func pushNotNeeded(_ key: DeviceKey) {
+    guard let index = pushIndex(key), pushes[index].dueAt != nil else { return }
+    pushes[index].phase = .idle
+    schedulePushes()
+  }
+
+  /// Its socket is gone. A device that rang gets the time of a reconnect.
+  mutating func pushDisconnected(_ key: DeviceKey, _ turn: inout Turn) {
+    guard isUndecided, terminals[key] == nil, let index = pushIndex(key), pushes[index].isFresh else { return }
+    let rang = self.index(of: key).map { devices[$0].phase == .ringing } ?? false
+    // not before the next turn: a socket that takes the session over comes in this one
+    pushes[index].phase = .due(rang ? turn.now + turn.configuration.timers.offerAck : turn.now)
+    schedulePushes()
+  }
+
+  /// It is (back) on a socket and has the call: by snapshot, or by a replay of its offer.
+  mutating func pushConnected(_ device: DevicePresence, isNew: Bool, _ turn: inout Turn) {
+    guard let index = pushIndex(device.key) else { return }
+    if isNew, !pushes[index].isBack, let sentAt = pushes[index].sentAt {
+      pushes[index].isBack = true
+      reachOnce(.woken, &turn)
+      turn.measure(.pushToConnected(turn.now - sentAt))
+    }
+    guard pushes[index].isFresh, isUndecided else { return }
+    pushes[index].offeredAt = turn.now
+    let rang = self.index(of: device.key).map { devices[$0].phase == .ringing } ?? false
+    pushes[index].phase = rang ? .idle : .due(turn.now + Limits.ringingAfterOffer)
+    schedulePushes()
+    if !rang { pushIfInBackground(device, &turn) }
+  }
+
+  /// iOS may stop an app in the background at any moment.
+  mutating func pushIfInBackground(_ device: DevicePresence, _ turn: inout Turn) {
+    guard device.needsPush, let index = pushIndex(device.key), pushes[index].dueAt != nil else { return }
+    push(index, &turn)
+  }
+
+  /// Somebody has the call, or nobody will: who was only pushed to is told when it comes.
+  mutating func closePushes(_ over: CallOver, _ turn: inout Turn) {
+    if pushes.contains(where: { $0.phase == .underWay }) { turn.output.actions.append(.pushCallOver(id)) }
+    for push in pushes where push.mayShow && push.key != winner && terminals[push.key] == nil && index(of: push.key) == nil {
+      terminals[push.key] = Terminal(over: over, isOwnDoing: false, at: turn.now, isUnseen: true)
+    }
+    (timers[.push], timers[.early180]) = (nil, nil)
+  }
+}
+
+extension DevicePresence {
+  /// iOS in the background: a push goes beside the offer.
+  var needsPush: Bool { info.state == .bg && ["ios", "ipados"].contains(info.platform?.lowercased() ?? "") }
+}

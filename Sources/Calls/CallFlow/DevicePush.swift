@@ -1,0 +1,53 @@
+import AppSessions
+import Bytes
+import PushPolicy
+
+/// One device's push in a call (protocol.md, Parking and push). At most one is accepted: nothing leads from `underWay` or
+/// `accepted` back to a push.
+///
+/// | phase | event | → |
+/// |---|---|---|
+/// | idle, due | not connected; iOS in the background | underWay: pushed at once |
+/// | due | acked; 1.5 s; 3 s | due 3 s after the offer; underWay |
+/// | due | `call.ringing` | idle |
+/// | idle, due | socket lost | due at once, or in 1.5 s if it rang |
+/// | underWay | accepted | accepted |
+/// | underWay | refused for certain, another registration is there | underWay again |
+/// | underWay | any other end | failed |
+struct DevicePush {
+  enum Phase: Equatable {
+    /// Connected and ringing.
+    case idle
+    /// Pushed to when nothing is heard by then.
+    case due(Instant)
+    case underWay
+    case accepted
+    case failed
+  }
+  let key: DeviceKey
+  var target: PushTarget
+  var phase = Phase.idle
+  var offeredAt: Instant
+  var sentAt: Instant?
+  /// A push went out and may have arrived: the device may show the call.
+  var mayShow = false
+  /// It came back after its push; measured once.
+  var isBack = false
+
+  init(key: DeviceKey, target: PushTarget, at now: Instant) { (self.key, self.target, offeredAt) = (key, target, now) }
+
+  var dueAt: Instant? { if case .due(let at) = phase { at } else { nil } }
+  /// Was never pushed to.
+  var isFresh: Bool { phase == .idle || dueAt != nil }
+  /// Something may still come of it.
+  var isOpen: Bool { dueAt != nil || phase == .underWay || phase == .accepted }
+}
+
+/// What pushes say beside the call itself; nil in the configuration: nobody is pushed to.
+public struct PushSettings: Sendable {
+  /// Where a woken app connects: `wss://…`.
+  public var gateway: String
+  /// The same that verify in `SessionSettings`.
+  public var wakes: WakeTokens
+  public init(gateway: String, wakes: WakeTokens) { (self.gateway, self.wakes) = (gateway, wakes) }
+}
