@@ -71,6 +71,7 @@ let platform: [Target] = [module("", "Platform", ["Bytes", "CLinux"], [logging])
 
 let runtime: [Target] = [
   module("Runtime", "SIPTransport", ["Bytes", "SIP", "SIPDialogs", "Platform", "CLinux", "COpenSSL"], [logging]),
+  module("Runtime", "SIPTrace", ["Bytes", "SIPDialogs", "Platform"]),
   module("Runtime", "Resolver", ["Bytes", "SIPDialogs", "Trunking", "Platform", "CAres"], [logging]),
   module("Runtime", "MediaThreads",
     ["Bytes", "RTP", "STUN", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession", "Platform", "CLinux"], [logging]),
@@ -137,6 +138,7 @@ let testTargets: [Target] = [
   tests("Scenarios", callStack + ["JSONWebToken", "COpenSSL"]),
   tests("Platform", ["Bytes", "Platform"], [logging]),
   tests("SIPTransport", sipStack + ["SIPDialogs", "Platform", "SIPTransport"], [logging]),
+  tests("SIPTrace", ["Bytes", "SIPDialogs", "SIPTrace"]),
   tests("Resolver", ["Bytes", "Trunking", "Platform", "Resolver"], [logging]),
   tests("MediaThreads", mediaStack + ["Platform", "MediaThreads", "DemoSpeech", "SpeechScore"], [logging]),
   tests("AppServer", appStack + ["Platform", "AppServer"], [logging]),

@@ -14,7 +14,7 @@ struct Trunkline: ParsableCommand {
       """,
     version: Version.text,
     subcommands: [
-      Serve.self, Calls.self, Token.self, Config.self,
+      Serve.self, Calls.self, Trace.self, Token.self, Config.self,
       TrunkCommand.self, PhoneCommand.self, LoadCommand.self, PushSandboxCommand.self,
       DemoCommand.self, PrintVersion.self,
     ])

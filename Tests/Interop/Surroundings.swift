@@ -15,6 +15,7 @@ enum Surroundings {
   /// The gateway that was built beside the tests.
   static let trunkline = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("trunkline").path
   static let python = first([ProcessInfo.processInfo.environment["TRUNKLINE_PYTHON"] ?? "", package + "/.venv/bin/python"])
+  static let tshark = first(["/usr/bin/tshark", "/usr/local/bin/tshark", "/opt/homebrew/bin/tshark"])
   static let sipp = first(["/usr/bin/sipp", "/usr/local/bin/sipp", "/opt/homebrew/bin/sipp"])
 
   /// Why interop tests cannot run here; nil if they can. `Scripts/install test` installs what is missing.

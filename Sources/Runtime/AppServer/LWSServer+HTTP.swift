@@ -24,6 +24,18 @@ extension LWSServer {
     ("DELETE", WSI_TOKEN_DELETE_URI), ("PATCH", WSI_TOKEN_PATCH_URI), ("OPTIONS", WSI_TOKEN_OPTIONS_URI),
   ]
 
+  /// libwebsockets keeps a query in pieces, which it would join with commas.
+  private func query(_ wsi: OpaquePointer) -> String {
+    var pieces: [String] = []
+    var buffer = [CChar](repeating: 0, count: Limits.headerTextBytes + 1)
+    while pieces.count < Limits.queryFields {
+      let count = Int(lws_hdr_copy_fragment(wsi, &buffer, Int32(buffer.count), WSI_TOKEN_HTTP_URI_ARGS, Int32(pieces.count)))
+      guard count > 0, count < buffer.count else { break }
+      pieces.append(String(decoding: buffer.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self))
+    }
+    return pieces.joined(separator: "&")
+  }
+
   /// Headers are in; `path` is the URI without its query.
   func requested(_ wsi: OpaquePointer, _ path: UnsafeRawBufferPointer) -> Int32 {
     dropExchange(wsi)
@@ -33,7 +45,7 @@ extension LWSServer {
     }
     lastNumber += 1
     let request = HTTPRequest(
-      method: method, path: String(decoding: path, as: UTF8.self), query: header(wsi, WSI_TOKEN_HTTP_URI_ARGS) ?? "",
+      method: method, path: String(decoding: path, as: UTF8.self), query: query(wsi),
       host: header(wsi, WSI_TOKEN_HOST) ?? "", origin: header(wsi, WSI_TOKEN_ORIGIN),
       authorization: header(wsi, WSI_TOKEN_HTTP_AUTHORIZATION).map { Redacted($0) }, body: [], peer: peer)
     let exchange = Exchange(number: lastNumber, wsi: wsi, request: request)

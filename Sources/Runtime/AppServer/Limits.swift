@@ -22,6 +22,8 @@ public enum Limits {
   public static let bodyBytes = 65_536
   /// Bytes written to an HTTP connection at a time.
   public static let writeBytes = 16_384
+  /// Fields of a request's query.
+  public static let queryFields = 16
   /// Text of a request header that is read (Origin, Host, Authorization, path).
   public static let headerTextBytes = 4_096
   /// Commands from control that wait for the app thread. A device whose command does not fit loses its session.

@@ -39,7 +39,7 @@ public struct HTTPRequest: Sendable {
   public var method: String
   /// Percent-decoded, without the query.
   public var path: String
-  /// After the `?`, as it came.
+  /// After the `?`: fields with `&` between them, percent-decoded.
   public var query: String
   public var host: String
   public var origin: String?

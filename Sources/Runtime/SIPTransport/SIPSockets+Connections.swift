@@ -127,6 +127,7 @@ extension SIPSockets {
     }
     for bytes in messages {
       counts.count("in", flow.transport, bytes)
+      tap(bytes, flow, false, trunk)
       deliver(.received(bytes, flow, trunk: trunk))
     }
   }

@@ -23,6 +23,8 @@ public final class SIPSockets: @unchecked Sendable {
   let deliver: (Input) -> Void
   let counts = TransportMetrics()
   var trunks: AllowList
+  /// Sees every message as it comes or goes, without TLS: its bytes, flow, whether it is ours, and the trunk. Must not wait.
+  public var tap: ([UInt8], Flow, Bool, String) -> Void = { _, _, _, _ in }
   private var udp: [UDPPort] = []
   private var tcp: [TCPListener] = []
   private var tls: [TCPListener] = []
@@ -108,6 +110,7 @@ public final class SIPSockets: @unchecked Sendable {
   public func send(_ message: Output.Message) {
     loop.preconditionOnThread()
     guard !isClosed else { return }
+    tap(message.bytes, message.flow, true, trunks.trunk(of: message.flow.remote) ?? "")
     switch message.flow.transport {
     case .udp:
       guard let port = udp.first(where: { Self.serves($0.socket.localAddress, message.flow.local) }) else {
@@ -151,7 +154,9 @@ public final class SIPSockets: @unchecked Sendable {
         guard bytes.count > 4 else { return counts.drops[.keepAlive].increment() }
         guard let local = reachable(port.socket.localAddress, from: from) else { return }
         counts.count("in", .udp, bytes)
-        deliver(.received(bytes, Flow(transport: .udp, local: local, remote: from), trunk: trunk))
+        let flow = Flow(transport: .udp, local: local, remote: from)
+        tap(bytes, flow, false, trunk)
+        deliver(.received(bytes, flow, trunk: trunk))
       },
       unreachable: { unreachable(port, $0, $1) })
   }

@@ -4,7 +4,11 @@ import Platform
 
 /// One HTTP request to the admin endpoint; blocks, for the command line only.
 struct AdminClient {
-  struct Answer { var status: Int, body: String }
+  struct Answer {
+    var status: Int
+    var bytes: [UInt8]
+    var body: String { String(decoding: bytes, as: UTF8.self) }
+  }
   struct Failure: Error, CustomStringConvertible { var description: String }
 
   static let timeoutSeconds = 5
@@ -52,25 +56,29 @@ struct AdminClient {
 
   /// Servers may keep the connection open: the answer ends where Content-Length says.
   private static func isComplete(_ bytes: [UInt8]) -> Bool {
-    let text = String(decoding: bytes, as: UTF8.self)
-    guard let end = text.range(of: "\r\n\r\n"), let length = length(text[..<end.lowerBound]) else { return false }
-    return text[end.upperBound...].utf8.count >= length
+    guard let end = headEnd(bytes), let length = length(bytes[..<end]) else { return false }
+    return bytes.count - end >= length
   }
 
-  private static func length(_ head: Substring) -> Int? {
-    for line in head.split(separator: "\r\n") where line.lowercased().hasPrefix("content-length:") {
+  /// Where the body begins.
+  private static func headEnd(_ bytes: [UInt8]) -> Int? {
+    bytes.indices.dropLast(3).first { bytes[$0..<($0 + 4)].elementsEqual([13, 10, 13, 10]) }.map { $0 + 4 }
+  }
+
+  private static func length(_ head: ArraySlice<UInt8>) -> Int? {
+    for line in String(decoding: head, as: UTF8.self).split(separator: "\r\n") where line.lowercased().hasPrefix("content-length:") {
       return Int(line.dropFirst(15).trimmingCharacters(in: .whitespaces))
     }
     return nil
   }
 
   private func parse(_ bytes: [UInt8]) throws -> Answer {
-    let text = String(decoding: bytes, as: UTF8.self)
-    let words = text.prefix { $0 != "\r\n" }.split(separator: " ")
-    guard words.count >= 2, words[0].hasPrefix("HTTP/1."), let status = Int(words[1]), let end = text.range(of: "\r\n\r\n") else {
+    let line = String(decoding: bytes.prefix { $0 != 13 }.prefix(256), as: UTF8.self)
+    let words = line.split(separator: " ")
+    guard words.count >= 2, words[0].hasPrefix("HTTP/1."), let status = Int(words[1]), let end = Self.headEnd(bytes) else {
       throw Failure(description: "\(address) does not speak HTTP")
     }
-    return Answer(status: status, body: String(text[end.upperBound...]))
+    return Answer(status: status, bytes: Array(bytes[end...]))
   }
 
   private func failure(_ what: String) -> Failure { Failure(description: "\(what): \(String(cString: strerror(errno)))") }

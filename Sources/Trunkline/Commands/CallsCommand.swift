@@ -20,7 +20,7 @@ struct Calls: ParsableCommand {
     @Option(help: ArgumentHelp("Take address and token from this configuration.", valueName: "file")) var config: String?
     @Option(help: ArgumentHelp("A file with the admin token.", valueName: "file")) var tokenFile: String?
 
-    func request(_ method: String, _ path: String) throws -> String {
+    func client() throws -> AdminClient {
       var address = SocketAddress(.loopback, 9090)
       var token: String?
       if let config {
@@ -35,9 +35,16 @@ struct Calls: ParsableCommand {
         guard let data = FileManager.default.contents(atPath: tokenFile) else { throw ValidationError("cannot read \(tokenFile)") }
         token = String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
       }
+      return AdminClient(address: address, token: token)
+    }
+
+    func request(_ method: String, _ path: String) throws -> String { try Self.ask(client(), method, path).body }
+
+    /// The answer if it is a good one; else says why and ends the process with 1.
+    static func ask(_ client: AdminClient, _ method: String, _ path: String) throws -> AdminClient.Answer {
       let answer: AdminClient.Answer
       do {
-        answer = try AdminClient(address: address, token: token).request(method, path)
+        answer = try client.request(method, path)
       } catch {
         complain("\(error)")
         throw ExitCode(1)
@@ -46,7 +53,7 @@ struct Calls: ParsableCommand {
         complain("the gateway answered \(answer.status): \(answer.body.trimmingCharacters(in: .whitespacesAndNewlines))")
         throw ExitCode(1)
       }
-      return answer.body
+      return answer
     }
   }
 

@@ -10,15 +10,18 @@ import Telemetry
 ///     GET  /v1/calls               {"calls":[…]}, oldest first
 ///     GET  /v1/calls/ID            one call
 ///     POST /v1/calls/ID/hangup     ends it
+///     POST /v1/traces…             see `TracePages`
 struct AdminDesk: Sendable {
   let pages: HealthPages
   let inbox: Inbox
+  let traces: TracePages
 
   func handle(_ request: AdminRequest, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
     if let page = pages.page(request.path) {
       return answer(AdminResponse(page.status, contentType: page.contentType, body: page.body))
     }
     let parts = request.path.split(separator: "/").map(String.init)
+    if parts.starts(with: ["v1", "traces"]) { return traces.handle(request, Array(parts.dropFirst(2)), answer) }
     guard parts.starts(with: ["v1", "calls"]) else { return answer(.text(404, "no such page: /healthz /readyz /metrics /v1/calls")) }
     switch (request.method, parts.count) {
     case ("GET", 2):

@@ -5,6 +5,7 @@ import Configuration
 import Control
 import JSONWebToken
 import Platform
+import SIPTrace
 import Synchronization
 import Telemetry
 import WebPhone
@@ -16,10 +17,13 @@ final class AppSide: Sendable {
   private let logs: Logs
   private let pages: HealthPages
   private let registry: MetricRegistry
+  private let traces: TraceDesk
+  private let trunkNames: Mutex<Set<String>>
   private let servers = Mutex<(app: AppServer?, admin: AdminServer?)>((nil, nil))
 
-  init(_ settings: Settings, readiness: Readiness, registry: MetricRegistry, inbox: Inbox, logs: Logs) {
-    (self.settings, self.inbox, self.logs, self.registry) = (settings, inbox, logs, registry)
+  init(_ settings: Settings, readiness: Readiness, registry: MetricRegistry, inbox: Inbox, traces: TraceDesk, logs: Logs) {
+    (self.settings, self.inbox, self.logs, self.registry, self.traces) = (settings, inbox, logs, registry, traces)
+    trunkNames = Mutex(Set(settings.trunks.map(\.name)))
     pages = HealthPages(registry: registry, readiness: readiness, version: Version.number)
   }
 
@@ -36,7 +40,8 @@ final class AppSide: Sendable {
     let server = try AppServer.start(app, logger: logs.logger("app")) { [inbox] event in inbox.post(.app(event)) }
     servers.withLock { $0.app = server }
     registry.register(server.metrics)
-    let desk = AdminDesk(pages: pages, inbox: inbox)
+    let tracePages = TracePages(desk: traces, inbox: inbox) { [self] name in trunkNames.withLock { $0.contains(name) } }
+    let desk = AdminDesk(pages: pages, inbox: inbox, traces: tracePages)
     let admin = try AdminServer.start(
       .init(address: settings.listen.admin, token: settings.listen.adminToken.map { Redacted(Array($0.exposed.utf8)) }),
       logger: logs.logger("admin")
@@ -48,6 +53,7 @@ final class AppSide: Sendable {
 
   /// Users and certificates of a new configuration.
   func reload(_ new: Settings) throws {
+    trunkNames.withLock { $0 = Set(new.trunks.map(\.name)) }
     let server = servers.withLock { $0.app }
     server?.reconfigure(try new.sessions(), origins: Set(new.auth.origins))
     let logger = logs.logger("app")

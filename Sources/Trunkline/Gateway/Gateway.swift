@@ -9,6 +9,7 @@ import MediaThreads
 import Platform
 import Resolver
 import SIPDialogs
+import SIPTrace
 import SIPTransport
 import Store
 import Synchronization
@@ -61,7 +62,9 @@ final class Gateway: @unchecked Sendable {
     ) { [door] input in door.control?.handle(input) }
     self.sockets = sockets
     sockets.setTLS(server: settings.serverTLS, trunks: settings.clientTLS)
-    app = AppSide(settings, readiness: readiness, registry: registry, inbox: inbox, logs: logs)
+    let traces = TraceDesk(application: Version.text)
+    sockets.tap = { traces.saw($0, $1, isOurs: $2, trunk: $3) }
+    app = AppSide(settings, readiness: readiness, registry: registry, inbox: inbox, traces: traces, logs: logs)
     store = try CallStore(sqlite: settings.store, records: settings.records, readiness: readiness, logger: logs.logger("store"))
     let identity = try DTLSIdentity()
     media = try MediaPlane(configuration: settings.mediaPlane(), identity: identity, logger: logs.logger("media")) { [inbox] event in
@@ -87,7 +90,10 @@ final class Gateway: @unchecked Sendable {
           throw MediaOverload("\(MediaReservationError.overloaded)")
         }
       },
-      journal: { store.start($0, confirm: $1) },
+      journal: { line, confirm in
+        traces.began(line.call, callID: line.sipCallId)
+        store.start(line, confirm: confirm)
+      },
       record: { store.end($0) })
     outlets.lookUp = { resolver.ask($0) }
     outlets.trunkNews = { [door] news in

@@ -1,0 +1,67 @@
+import AppServer
+import Bytes
+import CallFlow
+import Control
+import Foundation
+import SIPTrace
+
+/// SIP traces through the admin port; `trunkline trace` asks this way.
+///
+///     POST /v1/traces?trunk=NAME&seconds=600&bytes=67108864      201 with the trace's number
+///     POST /v1/traces?call=ID&…                                  one live call, or a Call-ID
+///     GET  /v1/traces/NUMBER                                     the next piece of a pcapng file, maybe empty; 404 after the last
+///     POST /v1/traces/NUMBER/stop
+struct TracePages: Sendable {
+  let desk: TraceDesk
+  let inbox: Inbox
+  let isTrunk: @Sendable (String) -> Bool
+
+  func handle(_ request: AdminRequest, _ rest: [String], _ answer: @escaping @Sendable (AdminResponse) -> Void) {
+    switch (request.method, rest.count) {
+    case ("POST", 0): start(request.query, answer)
+    case ("GET", 1):
+      guard let id = UInt64(rest[0]), let piece = desk.read(id) else { return answer(.text(404, "no such trace, or all of it has been read")) }
+      answer(AdminResponse(200, contentType: "application/x-pcapng", body: piece))
+    case ("POST", 2) where rest[1] == "stop":
+      answer(UInt64(rest[0]).map(desk.stop) == true ? .text(202, "ending") : .text(404, "no such trace"))
+    default: answer(.text(405, "POST /v1/traces?trunk=NAME&seconds=N&bytes=N, GET /v1/traces/NUMBER, POST /v1/traces/NUMBER/stop"))
+    }
+  }
+
+  private func start(_ query: String, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
+    let fields = query.split(separator: "&")
+    func value(_ name: String) -> String? { fields.first { $0.hasPrefix(name + "=") }.map { String($0.dropFirst(name.count + 1)) } }
+    let longest = Int(Limits.longest.components.seconds)
+    guard let seconds = value("seconds").flatMap(Int.init), (1...longest).contains(seconds) else {
+      return answer(.text(400, "seconds: 1...\(longest)"))
+    }
+    guard let bytes = value("bytes").flatMap(Int.init), (1...Limits.largestBytes).contains(bytes) else {
+      return answer(.text(400, "bytes: 1...\(Limits.largestBytes)"))
+    }
+    if let trunk = value("trunk"), !isTrunk(trunk) { return answer(.text(404, "no such trunk")) }
+    let (trunk, call) = (value("trunk"), value("call"))
+    guard (trunk == nil) != (call == nil) else { return answer(.text(400, "trunk or call")) }
+    let desk = desk
+    let asked = inbox.calls { calls in
+      guard let subject = Self.subject(trunk, call, calls) else { return answer(.text(404, "no such call")) }
+      do throws(TraceDesk.Refusal) {
+        let id = try desk.start(subject, for: .seconds(seconds), bytes: bytes)
+        for call in calls { desk.began(call.call, callID: call.sipCallId) }
+        answer(.text(201, String(id)))
+      } catch {
+        answer(.text(503, "\(Limits.traces) traces are running: stop one"))
+      }
+    }
+    if !asked { answer(.text(503, "busy")) }
+  }
+
+  /// A call's id names a live call; anything else is taken for a Call-ID, also of a call that is yet to come.
+  private static func subject(_ trunk: String?, _ call: String?, _ calls: [CallSummary]) -> TraceSubject? {
+    if let trunk { return .trunk(trunk) }
+    guard let call else { return nil }
+    if let live = calls.first(where: { $0.call.description == call.lowercased() }) {
+      return live.sipCallId.map { .call(id: live.call.description, callIDs: [$0]) }
+    }
+    return Identifier(call) == nil || calls.contains { $0.sipCallId == call } ? .call(id: call, callIDs: [call]) : nil
+  }
+}
