@@ -142,7 +142,7 @@ let testTargets: [Target] = [
   tests("Resolver", ["Bytes", "Trunking", "Platform", "Resolver"], [logging]),
   tests("MediaThreads", mediaStack + ["Platform", "MediaThreads", "DemoSpeech", "SpeechScore"], [logging]),
   tests("AppServer", appStack + ["Platform", "AppServer"], [logging]),
-  tests("Store", callStack + ["PushPolicy", "Devices", "Platform", "Store"], [logging]),
+  tests("Store", callStack + ["Platform", "Store"], [logging]),
   tests("PushSender", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender"], [logging], exclude: ["push_peer.py"]),
   tests("Telemetry", ["Bytes", "Platform", "Telemetry"], [logging]),
   tests("Control", callStack + ["Platform", "Control"], [logging]),

@@ -181,3 +181,34 @@ import Testing
     }
   }
 }
+
+/// Twenty thousand pushes at once.
+@Suite struct ManyPushesTests {
+  @Test func `of thousands of pushes each is tried again and ends in its own time`() throws {
+    var rig = try Rig()
+    for number in 0..<3_000 as Range<UInt64> { rig.wake(call: number, window: .milliseconds(3_000 + Int64(number))) }
+    #expect(rig.machine.pending == 3_000 && rig.machine.nextDeadline == .zero + .milliseconds(3_000))
+    for number in stride(from: 0, to: 3_000, by: 3) { rig.feed(.callOver(Rig.key("d1", UInt64(number)).call)) }
+    for (index, sent) in rig.sent.enumerated() where index % 3 == 1 { rig.feed(.answered(sent.attempt, PushAnswer(status: 200))) }
+    #expect(rig.reports.count == 1_000 && rig.machine.pending == 2_000)
+    rig.now = .zero + .milliseconds(4_500)
+    rig.feed(.timer)
+    #expect(rig.machine.nextDeadline == .zero + .milliseconds(4_502))
+    rig.now = .zero + .seconds(10)
+    rig.feed(.timer)
+    #expect(rig.machine.pending == 0 && rig.machine.nextDeadline == nil && rig.reports.count == 3_000)
+    #expect(rig.machine.ofCall.isEmpty)
+  }
+
+  @Test func `the advice for every word of APNs names what to change`() throws {
+    let target = PushTarget(.apns, token: "ab", environment: .sandbox, topic: "org.example.voip")
+    let key = Rig.key("d1", 1)
+    for reason in ["BadDeviceToken", "DeviceTokenNotForTopic", "TopicDisallowed", "InvalidProviderToken", "ExpiredProviderToken", "noProvider",
+      "broke: x", "Unregistered", "TooManyProviderTokenUpdates", "BadCertificate", "PayloadTooLarge", "tooLate", "circuitOpen"] {
+      #expect(PushAdvice.text(PushReport(key: key, target: target, outcome: .failed, reason: reason)) != nil, "\(reason)")
+    }
+    #expect(PushAdvice.text(PushReport(key: key, target: target, outcome: .wrongPlace, reason: "BadDeviceToken"))?.contains("env: production") == true)
+    #expect(PushAdvice.text(PushReport(key: key, target: target, outcome: .accepted)) == nil)
+    #expect(PushAdvice.text(PushReport(key: key, target: target, outcome: .failed, reason: "odd", status: 503)) != nil)
+  }
+}

@@ -5,9 +5,9 @@ extension SessionMachine {
   mutating func rearm(connection id: ConnectionID) {
     guard let connection = connections[id] else { return }
     switch connection.phase {
-    case .awaitingHello(let until): timers.schedule(.connection(id), at: until)
+    case .awaitingHello(let until): timers.schedule(.connection(id), notLaterThan: until)
     case .bound:
-      timers.schedule(.connection(id), at: connection.lastHeard + settings.heartbeat * (connection.isPinged ? 2 : 1))
+      timers.schedule(.connection(id), notLaterThan: connection.lastHeard + settings.heartbeat * (connection.isPinged ? 2 : 1))
     case .closing: break
     }
   }
@@ -24,7 +24,7 @@ extension SessionMachine {
         next = min(next, now + .milliseconds(min(max(left, 0), 86_400_000)))
       }
     }
-    if next != .distantFuture { timers.schedule(.session(id), at: next) }
+    if next != .distantFuture { timers.schedule(.session(id), notLaterThan: next) }
   }
 
   mutating func timerFired(_ key: TimerKey, _ now: Instant, _ output: inout SessionOutput) {

@@ -89,7 +89,7 @@ public struct SessionMachine {
       httpReject(request, call: call, bearer: bearer, body: body, now, &output)
     case .httpGone(let request): pendingHTTP.remove(request)
     case .command(let command): obey(command, now, &output)
-    case .timer: while let key = timers.due(now) { timerFired(key, now, &output) }
+    case .timer: while let key = timers.takeDue(at: now) { timerFired(key, now, &output) }
     }
   }
 
@@ -140,7 +140,7 @@ extension SessionMachine {
     sessionsOfUser[user] = sessionsOfUser[user].flatMap { $0 > 1 ? $0 - 1 : nil }
     if sessionOfDevice[session.device] == id {
       sessionOfDevice[session.device] = nil
-      if answers[session.device] != nil { timers.schedule(.answers(session.device), at: now + Limits.answersWithoutSession) }
+      if answers[session.device] != nil { timers.schedule(.answers(session.device), notLaterThan: now + Limits.answersWithoutSession) }
     }
     output.events.append(.ended(session.device, id))
   }

@@ -39,7 +39,7 @@ public struct CallMachine {
   /// Every device that can be woken, and what its user wants.
   public internal(set) var devices = DeviceRegistry()
   var tombstones = Tombstones()
-  var deadlines = DeadlineQueue()
+  var deadlines = DeadlineQueue<CallID>()
   var counters = CallStatistics()
   var nextNumber: UInt64 = 1
   /// Where the trunks are and how they do; nil: each has its fixed `peer`.

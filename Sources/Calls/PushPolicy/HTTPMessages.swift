@@ -1,3 +1,5 @@
+public import Bytes
+
 /// What goes to a push service. `host` and `port` name the connection it may share with others of the same `connection`.
 public struct PushRequest: Sendable, Hashable {
   /// Requests of one name share HTTP/2 connections; another name never does (one APNs team and key per connection).
@@ -8,6 +10,8 @@ public struct PushRequest: Sendable, Hashable {
   /// In lower case, as HTTP/2 has them. May hold secrets: not for logs.
   public var headers: [(name: String, value: String)]
   public var body: [UInt8]
+  /// What the call began with, for a first attempt that is to be measured from there. No part of the request.
+  public var since: Instant?
 
   public init(connection: String, host: String, port: UInt16 = 443, path: String, headers: [(name: String, value: String)], body: [UInt8]) {
     (self.connection, self.host, self.port, self.path) = (connection, host, port, path)

@@ -5,6 +5,7 @@ extension PushMachine {
     guard let attempt = attempts.removeValue(forKey: id) else { return }
     guard case .push(let key) = attempt else { return accessAnswered(answer, at: now, &output) }
     guard let push = pushes[key] else { return }
+    pushes[key]?.lastStatus = answer.status
     let verdict = verdict(push.target.service, answer)
     if answer.status >= 500 {
       breakers[push.target.service, default: CircuitBreaker()].failed(at: now)
@@ -27,6 +28,7 @@ extension PushMachine {
     guard let attempt = attempts.removeValue(forKey: id) else { return }
     guard case .push(let key) = attempt else { return accessAnswered(nil, at: now, &output) }
     guard let push = pushes[key] else { return }
+    pushes[key]?.lastStatus = nil
     breakers[push.target.service, default: CircuitBreaker()].failed(at: now)
     retry(key, .otherConnection, "broke: " + reason, at: now, &output)
   }
@@ -58,6 +60,7 @@ extension PushMachine {
     }
     push.phase = .waiting(until: until)
     pushes[key] = push
+    deadlines.schedule(key, at: push.nextMoment)
     if until <= now {
       send(key, at: now, &output)
     } else if until + Limits.retryMargin >= push.deadline || push.isCallOver {
@@ -91,9 +94,9 @@ extension PushMachine {
   }
 
   mutating func callOver(_ call: Identifier, at now: Instant, _ output: inout [PushAction]) {
-    for (key, push) in pushes where key.call == call {
+    for key in ofCall[call] ?? [] {
       pushes[key]?.isCallOver = true
-      if case .underWay = push.phase { continue }
+      if case .underWay = pushes[key]?.phase { continue }
       finish(key, .failed, "callOver", at: now, &output)
     }
   }
@@ -110,7 +113,8 @@ extension PushMachine {
   }
 
   mutating func timer(at now: Instant, _ output: inout [PushAction]) {
-    for (key, push) in pushes {
+    while let key = deadlines.takeDue(at: now) {
+      guard let push = pushes[key] else { continue }
       if now >= push.deadline {
         finish(key, .failed, push.lastReason.isEmpty ? "tooLate" : push.lastReason, at: now, &output)
       } else if case .waiting(let until) = push.phase, now >= until {

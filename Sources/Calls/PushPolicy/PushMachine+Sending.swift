@@ -54,6 +54,7 @@ extension PushMachine {
     }
     guard let bearer = access.text, seconds < access.ends else {
       pushes[key]?.phase = .waitingForToken
+      deadlines.schedule(key, at: push.deadline)
       return
     }
     dispatch(key, provider.request(push.content, to: push.target, bearer: bearer, withCaller: push.withCaller), at: now, &output)
@@ -68,10 +69,12 @@ extension PushMachine {
   }
 
   private mutating func dispatch(_ key: PushKey, _ request: PushRequest?, at now: Instant, _ output: inout [PushAction]) {
-    guard let request else { return finish(key, .failed, "unusable", isFault: false, at: now, &output) }
+    guard var request, let push = pushes[key] else { return finish(key, .failed, "unusable", isFault: false, at: now, &output) }
     let attempt = newAttempt(.push(key))
+    if push.attempts == 0 { request.since = push.since }
     pushes[key]?.attempts += 1
     pushes[key]?.phase = .underWay(attempt)
+    deadlines.schedule(key, at: push.deadline)
     output.append(.send(attempt, request))
   }
 

@@ -11,7 +11,7 @@ import JSONWebToken
 /// | under way | ignored (same key) | ends, or retry | retry, or ends | goes on, without a retry | ends when too late |
 /// | waiting to retry | ignored (same key) | – | – | ends | sent, or ends when too late |
 ///
-/// Cost: a dictionary look-up per input, a signature per APNs team and 50 minutes. Owned by one thread.
+/// Cost: a dictionary look-up and O(log pushes) per input, a signature per APNs team and 50 minutes. Owned by one thread.
 public struct PushMachine: Sendable {
   struct Push {
     enum Phase { case waitingForToken, underWay(AttemptID), waiting(until: Instant) }
@@ -19,14 +19,20 @@ public struct PushMachine: Sendable {
     var content: CallPush
     var deadline: Instant
     var began: Instant
+    var since: Instant?
     var attempts = 0
     var phase: Phase
     var withCaller = true
     var isCallOver = false
     var lastReason = ""
+    var lastStatus: Int?
+    var nextMoment: Instant { if case .waiting(let until) = phase { min(until, deadline) } else { deadline } }
   }
 
   var pushes: [PushKey: Push] = [:]
+  /// Where each push's next moment stands, and whose pushes a call that is over must look at.
+  var deadlines = DeadlineQueue<PushKey>()
+  var ofCall: [Identifier: [PushKey]] = [:]
   var attempts: [AttemptID: Attempt] = [:]
   enum Attempt { case push(PushKey), accessToken }
   var providers: PushProviders
@@ -49,9 +55,10 @@ public struct PushMachine: Sendable {
 
   public mutating func handle(_ input: PushInput, at now: Instant, into output: inout [PushAction]) {
     switch input {
-    case .wake(let key, let target, let content, let deadline):
+    case .wake(let key, let target, let content, let deadline, let since):
       guard pushes[key] == nil else { return }
-      wake(key, Push(target: target, content: content, deadline: deadline, began: now, phase: .waitingForToken), at: now, &output)
+      let push = Push(target: target, content: content, deadline: deadline, began: now, since: since, phase: .waitingForToken)
+      wake(key, push, at: now, &output)
     case .answered(let attempt, let answer): answered(attempt, answer, at: now, &output)
     case .broke(let attempt, let reason): broke(attempt, reason, at: now, &output)
     case .callOver(let call): callOver(call, at: now, &output)
@@ -66,11 +73,7 @@ public struct PushMachine: Sendable {
   }
 
   /// When `timer` is due; nil if nothing waits.
-  public var nextDeadline: Instant? {
-    pushes.values.lazy.map { push in
-      if case .waiting(let until) = push.phase { min(until, push.deadline) } else { push.deadline }
-    }.min()
-  }
+  public var nextDeadline: Instant? { deadlines.next }
 
   func unixSeconds(_ now: Instant) -> Int64 { unixSecondsAtZero + now.nanoseconds / 1_000_000_000 }
 
@@ -85,23 +88,28 @@ public struct PushMachine: Sendable {
     _ key: PushKey, _ outcome: PushReport.Outcome, _ reason: String, isFault: Bool = false, at now: Instant, _ output: inout [PushAction]
   ) {
     guard let push = pushes.removeValue(forKey: key) else { return }
+    deadlines.cancel(key)
+    ofCall[key.call]?.removeAll { $0 == key }
+    if ofCall[key.call]?.isEmpty ?? false { ofCall[key.call] = nil }
     if case .underWay(let attempt) = push.phase { attempts[attempt] = nil }
     output.append(
       .finished(
         PushReport(
           key: key, target: push.target, outcome: outcome, reason: reason, isFault: isFault, attempts: push.attempts,
-          took: now - push.began)))
+          took: now - push.began, status: push.lastStatus)))
   }
 
   private mutating func wake(_ key: PushKey, _ push: Push, at now: Instant, _ output: inout [PushAction]) {
     let isRoomLeft = pushes.count < Limits.pushesInFlight
     pushes[key] = push
+    ofCall[key.call, default: []].append(key)
+    deadlines.schedule(key, at: push.nextMoment)
     guard isRoomLeft else { return finish(key, .failed, "tooMany", at: now, &output) }
     send(key, at: now, &output)
   }
 
   /// `apns-id`: the same for every attempt at one (call, device), without telling either.
-  static func identifier(of key: PushKey) -> Identifier {
+  public static func identifier(of key: PushKey) -> Identifier {
     let text = Array("\(key.call)/\(key.user)/\(key.device)".utf8)
     var hash = [UInt8](repeating: 0, count: 32)
     SHA256(text, text.count, &hash)

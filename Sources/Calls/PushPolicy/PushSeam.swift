@@ -15,8 +15,10 @@ public struct AttemptID: Hashable, Sendable {
 }
 
 public enum PushInput: Sendable {
-  /// - Parameter deadline: the end of the ring window; no attempt starts less than two seconds before it.
-  case wake(PushKey, PushTarget, CallPush, deadline: Instant)
+  /// - Parameters:
+  ///   - deadline: the end of the ring window; no attempt starts less than two seconds before it.
+  ///   - since: when the INVITE came, if the way from there to the push service is to be measured.
+  case wake(PushKey, PushTarget, CallPush, deadline: Instant, since: Instant? = nil)
   case answered(AttemptID, PushAnswer)
   /// No answer: the connection broke, could not be made, or took too long.
   case broke(AttemptID, reason: String)
@@ -55,13 +57,16 @@ public struct PushReport: Sendable, Hashable {
   public var attempts: Int
   /// From `wake` to this.
   public var took: Duration
+  /// The service's last status, if there was an answer at all.
+  public var status: Int?
 
   public init(
     key: PushKey, target: PushTarget, outcome: Outcome, reason: String = "", isFault: Bool = false, attempts: Int = 1,
-    took: Duration = .zero
+    took: Duration = .zero, status: Int? = nil
   ) {
     (self.key, self.target, self.outcome, self.reason) = (key, target, outcome, reason)
     (self.isFault, self.attempts, self.took) = (isFault, attempts, took)
+    self.status = status
   }
 }
 
