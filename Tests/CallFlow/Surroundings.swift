@@ -1,7 +1,9 @@
 import AppProtocol
 import AppSessions
 import Bytes
+import Devices
 import MediaSession
+import PushPolicy
 import SDP
 import SIP
 import SIPDialogs
@@ -21,6 +23,12 @@ final class Surroundings {
   var measurements: [Measurement] = []
   var lookUps: [DNSQuestion] = []
   var news: [TrunkNews] = []
+  var pushes: [(key: PushKey, target: PushTarget, content: CallPush, deadline: Instant)] = []
+  var pushesOver: [CallID] = []
+  var deviceChanges: [DeviceChange] = []
+  var httpAnswers: [HTTPRequestID: RequestAnswer] = [:]
+  var wakesOver: [CallID] = []
+  var revoked: [DeviceKey] = []
   /// Messages to each device, in order, as `type` or `type reason`.
   var heard: [DeviceKey: [String]] = [:]
   var messages: [DeviceKey: [ServerMessage]] = [:]
@@ -56,9 +64,13 @@ final class Surroundings {
   }
 
   /// `reach`: trunks are located, registered and probed; without it they have a fixed `peer`.
-  init(reach: TrunkMachine.Reach? = nil, _ configure: (inout CallFlow.Configuration, inout Routing) -> Void = { _, _ in }) {
+  static let wakes = WakeTokens(key: Array("a key of at least thirty-two bytes".utf8))!
+
+  /// `pushes`: devices can be woken.
+  init(reach: TrunkMachine.Reach? = nil, pushes: Bool = false, _ configure: (inout CallFlow.Configuration, inout Routing) -> Void = { _, _ in }) {
     var configuration = CallFlow.Configuration()
     var routing = Self.routing
+    if pushes { configuration.push = PushSettings(gateway: "wss://gw.example/v1/connect", wakes: Self.wakes) }
     configure(&configuration, &routing)
     machine = CallMachine(configuration: configuration, routing: routing, random: .seeded(7), reach: reach)
     feed(.wallClock(offsetMilliseconds: 1_700_000_000_000))
@@ -111,7 +123,9 @@ final class Surroundings {
     case .measured(let measurement): measurements.append(measurement)
     case .lookUp(let question): lookUps.append(question)
     case .trunkNews(let told): news.append(told)
-    case .push, .pushCallOver, .devices: break
+    case .push(let key, let target, let content, let deadline): self.pushes.append((key, target, content, deadline))
+    case .pushCallOver(let call): pushesOver.append(call)
+    case .devices(let changes): deviceChanges += changes
     case .trace: break
     }
   }
@@ -161,7 +175,12 @@ final class Surroundings {
       #expect(answers[token] == nil, "a request was answered twice")
       answers[token] = answer
     case .welcome(let session, let calls, let gone, let live): welcomes[session] = (calls, gone, live)
-    case .callLive, .callDead, .drain, .httpAnswer, .wakesOver, .revoke: break
+    case .httpAnswer(let request, let answer):
+      #expect(httpAnswers[request] == nil, "an HTTP request was answered twice")
+      httpAnswers[request] = answer
+    case .wakesOver(let call): wakesOver.append(call)
+    case .revoke(let key): revoked.append(key)
+    case .callLive, .callDead, .drain: break
     }
   }
 
@@ -180,9 +199,64 @@ final class Surroundings {
 
   // MARK: devices
 
-  func connect(_ key: DeviceKey, _ session: String? = nil, caps: Set<String> = ["media.active"], resumed: Bool = false) {
-    feed(.app(.connected(key, SessionID(session ?? key.device), DeviceInfo(caps: caps), resumed: resumed)))
+  func connect(
+    _ key: DeviceKey, _ session: String? = nil, caps: Set<String> = ["media.active"], resumed: Bool = false, platform: String? = nil,
+    state: AppState = .fg, wake: CallID? = nil
+  ) {
+    let info = DeviceInfo(platform: platform, caps: caps, state: state, onlyCall: wake)
+    feed(.app(.connected(key, SessionID(session ?? key.device), info, resumed: resumed)))
   }
+
+  /// The socket breaks; with `forGood` the session cannot come back.
+  func disconnect(_ key: DeviceKey, _ session: String? = nil, forGood: Bool = false) {
+    feed(.app(.disconnected(key, SessionID(session ?? key.device))))
+    if forGood { feed(.app(.ended(key, SessionID(session ?? key.device)))) }
+  }
+
+  static func put(_ key: DeviceKey) -> DevicePut {
+    let token = key.device.utf8.map { hexString(CollectionOfOne($0)) }.joined()
+    return DevicePut(push: .init(kind: .apnsVoIP, token: token.padding(to: 64), env: "production", topic: "com.example.app.voip"))
+  }
+
+  /// An app that registered its push token and was killed.
+  func register(_ keys: [DeviceKey] = [phone]) {
+    for key in keys {
+      connect(key, "login")
+      #expect(request(key, .devicePut(Self.put(key)), call: nil, on: "login") == .ok)
+      disconnect(key, "login", forGood: true)
+    }
+  }
+
+  /// The push service's word for the newest push to a device.
+  func pushed(
+    _ outcome: PushReport.Outcome = .accepted, to key: DeviceKey = phone, reason: String = "", attempts: Int = 1,
+    _ location: SourceLocation = #_sourceLocation
+  ) {
+    guard let push = pushes.last(where: { $0.key.device == key.device }) else {
+      Issue.record("no push to \(key.device)", sourceLocation: location)
+      return
+    }
+    let report = PushReport(
+      key: push.key, target: push.target, outcome: outcome, reason: reason, isFault: false, attempts: attempts, took: .milliseconds(30))
+    feed(.pushed(report))
+  }
+
+  /// INVITE for an app that is killed; the call as its push names it.
+  func parked(_ keys: [DeviceKey] = [phone], accepted: Bool = true) throws -> (LegID, CallID) {
+    register(keys)
+    let leg = invite()
+    if accepted { for key in keys { pushed(to: key) } }
+    return (leg, try #require(pushes.last?.key.call))
+  }
+
+  func reject(_ key: DeviceKey, _ call: CallID, _ reject: CallReject = CallReject()) -> RequestAnswer? {
+    let request = HTTPRequestID(nextRequest)
+    nextRequest += 1
+    feed(.app(.httpReject(request, key, reject, call: call)))
+    return httpAnswers[request]
+  }
+
+  func gone(_ session: String) -> [EndReason]? { welcomes[SessionID(session)]?.gone.map(\.over.reason) }
 
   @discardableResult
   func request(_ key: DeviceKey, _ message: ClientMessage, call: CallID?, on session: String? = nil) -> RequestAnswer? {
@@ -341,4 +415,8 @@ final class Surroundings {
       sourceLocation: location)
     #expect(machine.callsOfUser.isEmpty && machine.callsOfTrunk.isEmpty, "keys are left", sourceLocation: location)
   }
+}
+
+extension String {
+  fileprivate func padding(to count: Int) -> String { self + String(repeating: "0", count: max(0, count - self.count)) }
 }

@@ -1,0 +1,313 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import CallFlow
+import PushPolicy
+import SIPDialogs
+import Testing
+
+private let phone = Surroundings.phone
+private let tablet = Surroundings.tablet
+
+/// A caller waits while apps are woken: who is pushed to, when, how often, and what the trunk hears meanwhile.
+@Suite struct ParkingTests {
+  @Test func `SRV-6: an INVITE for a killed app is parked, pushed at once, and rings when the app says so (sequence 2)`() throws {
+    let world = Surroundings(pushes: true)
+    let (_, call) = try world.parked(accepted: false)
+    #expect(world.pushes.count == 1 && world.trunkHeard == [])
+    let push = try #require(world.pushes.first)
+    #expect(push.key == PushKey(call: call, user: "alice", device: "phone"))
+    #expect(push.deadline == world.now + .seconds(45))
+    #expect(push.content.gateway == "wss://gw.example/v1/connect" && push.content.handle == "+15550000042" && push.content.name == "Carol")
+    #expect(world.measurements.contains(.inviteToPush(.zero)))
+    world.pushed()
+    world.pass(.seconds(1))
+    world.connect(phone, wake: call)
+    let snapshot = try #require(world.welcomes[SessionID("phone")]?.calls.first)
+    #expect(snapshot.call == call && snapshot.state == .ringing && snapshot.sdp != nil)
+    #expect(world.trunkHeard == [])
+    world.notify(phone, .callRinging, call: call)
+    #expect(world.trunkHeard == ["180"])
+    world.warm(phone, call)
+    #expect(world.request(phone, .callAnswer(CallAnswer()), call: call) == .ok(Success(won: true)))
+    #expect(world.trunkHeard == ["180", "200"])
+    world.pass(.seconds(60))
+    #expect(world.pushes.count == 1)
+  }
+
+  @Test func `SRV-4: the push names the call and the caller, and carries a wake token of this call and device`() throws {
+    let world = Surroundings(pushes: true)
+    let (_, call) = try world.parked([phone, tablet], accepted: false)
+    for (key, push) in zip([phone, tablet], world.pushes) {
+      let wake = try #require(Surroundings.wakes.read(push.content.wake.exposed))
+      #expect(wake.call == call && wake.device == key)
+      // ring deadline + 30 s; the token is in seconds as the payload is
+      #expect(wake.firstUseBefore == push.content.deadline + 30)
+      #expect(push.content.deadline == 1_700_000_046)
+    }
+    #expect(Set(world.pushes.map(\.content.wake.exposed)).count == 2)
+  }
+
+  @Test func `INC-7, SRV-1: a connected device in the foreground is offered the call and not pushed to`() throws {
+    let world = Surroundings(pushes: true)
+    world.register()
+    _ = try world.ringing()
+    world.pass(.seconds(40))
+    #expect(world.pushes.isEmpty && world.heard[phone] == ["call.offer"])
+  }
+
+  @Test func `EXC-4: a device that does not ack its offer within 1.5 s is pushed to`() throws {
+    let world = Surroundings(pushes: true)
+    world.register()
+    world.connect(phone)
+    world.invite()
+    world.pass(.milliseconds(1_499))
+    #expect(world.pushes.isEmpty)
+    world.pass(.milliseconds(1))
+    #expect(world.pushes.count == 1)
+    world.pushed()
+    world.pass(.seconds(30))
+    #expect(world.pushes.count == 1)
+  }
+
+  @Test func `EXC-4: one that acks but neither rings nor declines is pushed to 3 s after the offer`() throws {
+    for says in ["nothing", "ringing", "unavailable"] {
+      let world = Surroundings(pushes: true)
+      world.register([phone, tablet])
+      world.connect(phone)
+      world.connect(tablet)
+      world.invite()
+      let call = try #require(world.offeredCall())
+      world.feed(.app(.offerAcked(tablet, SessionID("tablet"), call: call)))
+      world.notify(tablet, .callRinging, call: call)
+      world.pass(.seconds(1))
+      world.feed(.app(.offerAcked(phone, SessionID("phone"), call: call)))
+      if says == "ringing" { world.notify(phone, .callRinging, call: call) }
+      if says == "unavailable" { world.notify(phone, .callUnavailable(CallUnavailable(why: .dnd)), call: call) }
+      world.pass(.milliseconds(1_999))
+      #expect(world.pushes.isEmpty, "\(says)")
+      world.pass(.milliseconds(1))
+      #expect(world.pushes.count == (says == "nothing" ? 1 : 0), "\(says)")
+    }
+  }
+
+  @Test func `EXC-4: iOS in the background is pushed to at once, beside the offer`() throws {
+    for (platform, state, count) in [("ios", AppState.bg, 1), ("ios", .fg, 0), ("web", .bg, 0), ("linux", .fg, 0)] {
+      let world = Surroundings(pushes: true)
+      world.register()
+      world.connect(phone, platform: platform, state: state)
+      world.invite()
+      #expect(world.heard[phone] == ["call.offer"])
+      #expect(world.pushes.count == count, "\(platform) \(state)")
+    }
+    // and when it goes there before it rang
+    let world = Surroundings(pushes: true)
+    world.register()
+    world.connect(phone, platform: "ios", state: .fg)
+    world.invite()
+    world.feed(.app(.stateChanged(phone, .bg)))
+    #expect(world.pushes.count == 1)
+    world.feed(.app(.stateChanged(phone, .fg)))
+    world.feed(.app(.stateChanged(phone, .bg)))
+    #expect(world.pushes.count == 1)
+  }
+
+  @Test func `a socket that breaks before it rang is pushed to at once, one that rang has the time of a reconnect`() throws {
+    for rang in [false, true] {
+      for returns in [false, true] {
+        let world = Surroundings(pushes: true)
+        world.register()
+        world.connect(phone)
+        world.invite()
+        let call = try #require(world.offeredCall())
+        world.feed(.app(.offerAcked(phone, SessionID("phone"), call: call)))
+        if rang { world.notify(phone, .callRinging, call: call) }
+        world.pass(.milliseconds(500))
+        world.disconnect(phone)
+        if returns { world.connect(phone, resumed: true) }
+        world.pass(.milliseconds(1))
+        #expect(world.pushes.count == (rang || returns ? 0 : 1))
+        world.pass(.milliseconds(1_500))
+        #expect(world.pushes.count == (returns ? 0 : 1))
+      }
+    }
+  }
+
+  @Test func `SRV-3: whatever the push and the device do, a device is pushed to once`() throws {
+    let world = Surroundings(pushes: true)
+    let (_, call) = try world.parked()
+    for round in 0..<5 {
+      world.connect(phone, "s\(round)", platform: "ios", state: .bg)
+      world.pass(.seconds(4))
+      if round == 2 { world.notify(phone, .callRinging, call: call) }
+      world.disconnect(phone, "s\(round)", forGood: round % 2 == 0)
+      world.pass(.seconds(2))
+    }
+    #expect(world.pushes.count == 1)
+    world.pass(.seconds(30))
+    #expect(world.trunkHeard == ["180", "480 Q.850;cause=19"])
+    world.pass(.seconds(1))
+    world.expectRecord(.unanswered, by: .gateway)
+    #expect(world.pushes.count == 1)
+  }
+
+  @Test func `early180: 2 s after the first accepted push, once, and never without one`() throws {
+    for early in [Duration?.some(.seconds(2)), nil] {
+      let world = Surroundings(pushes: true) { configuration, _ in configuration.timers.early180 = early }
+      _ = try world.parked([phone, tablet], accepted: false)
+      world.pass(.seconds(3))
+      #expect(world.trunkHeard == [])
+      world.pushed(to: tablet)
+      world.pass(.milliseconds(1_000))
+      world.pushed(to: phone)
+      world.pass(.milliseconds(999))
+      #expect(world.trunkHeard == [])
+      world.pass(.milliseconds(1))
+      #expect(world.trunkHeard == (early == nil ? [] : ["180"]))
+      world.connect(phone)
+      world.notify(phone, .callRinging, call: try #require(world.pushes.last?.key.call))
+      #expect(world.trunkHeard == ["180"])
+    }
+  }
+
+  @Test func `the ring window is 45 s: 480 with cause 19, whatever was pushed`() throws {
+    let world = Surroundings(pushes: true)
+    _ = try world.parked()
+    world.pass(.milliseconds(44_999))
+    #expect(world.trunkHeard == ["180"])
+    world.pass(.milliseconds(1))
+    #expect(world.trunkHeard == ["180", "480 Q.850;cause=19"])
+    world.connect(phone)
+    #expect(world.gone("phone") == [.unanswered])
+    world.pass(.seconds(1))
+    world.expectRecord(.unanswered, by: .gateway, sip: 480)
+  }
+
+  @Test func `no device and no push target: 480 with cause 20 at once`() throws {
+    let world = Surroundings(pushes: true)
+    world.invite()
+    #expect(world.trunkHeard == ["480 Q.850;cause=20"])
+    world.pass(.seconds(1))
+    world.expectRecord(.unanswered, by: .app)
+    // and where nobody can be pushed to, a registration is none
+    let silent = Surroundings()
+    silent.register()
+    silent.invite()
+    #expect(silent.trunkHeard == ["480 Q.850;cause=20"] && silent.pushes.isEmpty)
+  }
+
+  @Test func `TOK-4: when every push failed and nobody is there the call ends at once, with the service's word`() throws {
+    let world = Surroundings(pushes: true)
+    _ = try world.parked([phone, tablet], accepted: false)
+    world.pushed(.failed, to: phone, reason: "circuitOpen", attempts: 0)
+    #expect(world.trunkHeard == [])
+    world.pushed(.unregistered(before: nil), to: tablet, reason: "Unregistered")
+    #expect(world.trunkHeard == ["480 Q.850;cause=20"])
+    world.pass(.seconds(1))
+    world.expectRecord(.unanswered, by: .app, sip: 480)
+    #expect(world.records.first?.end.detail == "no device left, no push accepted: Unregistered")
+    #expect(world.deviceChanges.contains(.removed(tablet)))
+    // no push ever reached these
+    world.connect(phone)
+    world.connect(tablet)
+    #expect(world.gone("phone") == [] && world.gone("tablet") == [])
+  }
+
+  @Test func `a device that connects while another's push is open still wins, though its own push failed`() throws {
+    let world = Surroundings(pushes: true)
+    let (_, call) = try world.parked([phone, tablet], accepted: false)
+    world.pushed(.failed, to: phone, reason: "broke", attempts: 2)
+    world.pushed(to: tablet)
+    world.pass(.seconds(5))
+    world.connect(phone)
+    #expect(world.welcomes[SessionID("phone")]?.calls.map(\.call) == [call])
+    world.warm(phone, call)
+    #expect(world.request(phone, .callAnswer(CallAnswer()), call: call) == .ok(Success(won: true)))
+    world.connect(tablet, wake: call)
+    #expect(world.gone("tablet") == [.answeredElsewhere])
+  }
+
+  @Test func `a registration that was renewed while the push was refused is pushed to, once`() throws {
+    let world = Surroundings(pushes: true)
+    _ = try world.parked(accepted: false)
+    world.connect(tablet)
+    let renewed = DevicePut(push: .init(kind: .fcm, token: String(repeating: "f", count: 40)))
+    world.connect(phone, "other")
+    #expect(world.request(phone, .devicePut(renewed), call: nil, on: "other") == .ok)
+    world.pushed(.unregistered(before: nil), reason: "Unregistered")
+    #expect(world.pushes.count == 2 && world.pushes.last?.target.service == .fcm)
+    world.pushed()
+    world.pass(.seconds(30))
+    #expect(world.pushes.count == 2)
+  }
+
+  @Test func `when somebody answers, pushes under way are called back and late devices learn it`() throws {
+    let world = Surroundings(pushes: true)
+    world.register([tablet])
+    world.connect(phone)
+    world.invite()
+    let call = try #require(world.offeredCall())
+    #expect(world.pushes.map(\.key.device) == ["tablet"])
+    world.request(phone, .callAnswer(CallAnswer(sdp: Surroundings.appSDP())), call: call)
+    #expect(world.pushesOver == [call])
+    world.pushed(to: tablet)
+    world.connect(tablet, wake: call)
+    #expect(world.gone("tablet") == [.answeredElsewhere])
+    #expect(world.welcomes[SessionID("tablet")]?.calls == [])
+    // told once
+    world.pass(.seconds(5))
+    world.connect(tablet, "again", wake: call)
+    #expect(world.gone("again") == [])
+  }
+
+  @Test func `END-2: the caller hangs up during the push: 487 stands, no second push, the late app learns why (sequence 4)`() throws {
+    let world = Surroundings(pushes: true)
+    let (leg, call) = try world.parked()
+    world.feed(.sip(.cancelled(leg, nil)))
+    world.pass(.seconds(100))
+    #expect(world.pushes.count == 1)
+    world.connect(phone, wake: call)
+    #expect(world.gone("phone") == [.callerCancelled] && world.welcomes[SessionID("phone")]?.calls == [])
+    world.expectRecord(.callerCancelled, by: .trunk, sip: 487)
+    world.pass(.seconds(60))
+    #expect(world.wakesOver == [call])
+    world.connect(phone, "later", wake: call)
+    #expect(world.gone("later") == [.unknown])
+  }
+
+  @Test func `END-2: every reason that a call can end with while it is parked reaches a device that comes late`() throws {
+    let endings: [(String, EndReason, (Surroundings, LegID, CallID) -> Void)] = [
+      ("cancel", .callerCancelled, { world, leg, _ in world.feed(.sip(.cancelled(leg, nil))) }),
+      ("other fork", .answeredElsewhere, { world, leg, _ in world.feed(.sip(.cancelled(leg, .init(protocolName: "SIP", cause: 200)))) }),
+      ("window", .unanswered, { world, _, _ in world.pass(.seconds(46)) }),
+      ("declined", .declinedElsewhere, { world, _, call in _ = world.reject(tablet, call) }),
+      ("busy", .busyElsewhere, { world, _, call in _ = world.reject(tablet, call, CallReject(reason: .busy)) }),
+      ("operator", .server, { world, _, call in world.feed(.hangUp(call)) }),
+      ("answered", .answeredElsewhere, { world, _, call in
+        world.connect(tablet)
+        world.request(tablet, .callAnswer(CallAnswer(sdp: Surroundings.appSDP())), call: call)
+      }),
+    ]
+    for (name, reason, run) in endings {
+      let world = Surroundings(pushes: true)
+      let (leg, call) = try world.parked([phone, tablet])
+      run(world, leg, call)
+      world.connect(phone, wake: call)
+      #expect(world.gone("phone") == [reason], "\(name)")
+      let tap = world.request(phone, .callAnswer(CallAnswer(sdp: Surroundings.appSDP())), call: call)
+      #expect(world.code(tap) == (reason == .answeredElsewhere ? .answeredElsewhere : .gone), "\(name)")
+      #expect(world.reason(tap) == reason, "\(name)")
+    }
+  }
+
+  @Test func `INC-12: what is learnt of a call later is never another push`() throws {
+    let world = Surroundings(pushes: true)
+    let (leg, call) = try world.parked()
+    world.connect(phone, wake: call)
+    world.notify(phone, .callRinging, call: call)
+    world.request(phone, .callAnswer(CallAnswer(sdp: Surroundings.appSDP())), call: call)
+    world.feed(.sip(.cancelled(leg, nil)))
+    world.pass(.seconds(200))
+    #expect(world.pushes.count == 1)
+  }
+}

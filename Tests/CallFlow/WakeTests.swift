@@ -1,0 +1,165 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import CallFlow
+import PushPolicy
+import Testing
+
+private let phone = Surroundings.phone
+private let tablet = Surroundings.tablet
+private let bob = DeviceKey(user: "bob", device: "b")
+
+/// Devices that were woken, or cannot be: sessions for one call, rejects of killed apps, wishes and revocations.
+@Suite struct WakeTests {
+  @Test func `a session for one call has no part in others, until its login makes it one for all (INC-9)`() throws {
+    let world = Surroundings(pushes: true)
+    let (_, first) = try world.parked()
+    world.connect(phone, wake: first)
+    world.notify(phone, .callRinging, call: first)
+    world.invite(to: "+15551230002")
+    let second = try #require(world.pushes.last?.key.call)
+    #expect(second != first && world.pushes.count == 2, "the second call is pushed, not offered")
+    #expect(world.heard[phone] == nil)
+    world.pushed()
+    world.feed(.app(.upgraded(phone, SessionID("phone"), DeviceInfo(caps: ["media.active"]))))
+    #expect(world.heard[phone] == ["call.offer"] && world.offeredCall() == second)
+    #expect(world.pushes.count == 2)
+    world.notify(phone, .callRinging, call: second)
+    #expect(world.trunkHeard == ["180", "180"])
+  }
+
+  @Test func `a woken device that may show two calls is told of both`() throws {
+    let world = Surroundings(pushes: true)
+    let (leg, first) = try world.parked()
+    world.invite(to: "+15551230002")
+    let second = try #require(world.pushes.last?.key.call)
+    world.pushed()
+    world.feed(.sip(.cancelled(leg, nil)))
+    world.connect(phone, wake: second)
+    #expect(world.welcomes[SessionID("phone")]?.calls.map(\.call) == [second])
+    #expect(world.welcomes[SessionID("phone")]?.gone.map(\.call) == [first])
+    #expect(world.gone("phone") == [.callerCancelled])
+  }
+
+  @Test func `a wake for a call of somebody else, or of nobody, tells nothing but unknown`() throws {
+    let world = Surroundings(pushes: true)
+    let (_, call) = try world.parked()
+    world.connect(bob, wake: call)
+    #expect(world.welcomes[SessionID("b")]?.calls == [] && world.gone("b") == [.unknown])
+    world.connect(bob, "b2", wake: Identifier(high: 9, low: 9))
+    #expect(world.gone("b2") == [.unknown])
+  }
+
+  @Test func `a killed app rejects over HTTP: declined everywhere, ok again when repeated`() throws {
+    let world = Surroundings(pushes: true)
+    world.register()
+    world.connect(tablet)
+    world.invite()
+    let call = try #require(world.offeredCall(tablet))
+    world.pushed(to: phone)
+    #expect(world.reject(phone, call) == .ok)
+    #expect(world.trunkHeard == ["486"] && world.heard[tablet] == ["call.offer", "call.cancel declinedElsewhere"])
+    #expect(world.reject(phone, call) == .ok)
+    #expect(world.code(world.reject(tablet, call)) == .gone)
+    #expect(world.reason(world.reject(tablet, call)) == .declinedElsewhere)
+    #expect(world.code(world.reject(bob, call)) == .gone && world.reason(world.reject(bob, call)) == nil)
+    world.pass(.seconds(1))
+    world.expectRecord(.declined, by: .app, sip: 486)
+    // its own word: not told again
+    world.connect(phone, wake: call)
+    #expect(world.gone("phone") == [])
+  }
+
+  @Test func `a reject of one device only leaves the others ringing; busy is heard as busy`() throws {
+    let world = Surroundings(pushes: true)
+    let (_, call) = try world.parked([phone, tablet])
+    #expect(world.reject(phone, call, CallReject(scope: .device, reason: .busy)) == .ok)
+    #expect(world.trunkHeard == [])
+    world.connect(tablet, wake: call)
+    world.notify(tablet, .callRinging, call: call)
+    #expect(world.reject(tablet, call, CallReject(scope: .device, reason: .busy)) == .ok)
+    #expect(world.trunkHeard == ["180", "486"])
+    world.pass(.seconds(1))
+    world.expectRecord(.busy, by: .app)
+  }
+
+  @Test func `a reject after the lock is too late, for the winner and for others`() throws {
+    let world = Surroundings(pushes: true)
+    let (_, call) = try world.parked([phone, tablet])
+    world.connect(phone, wake: call)
+    world.request(phone, .callAnswer(CallAnswer(sdp: Surroundings.appSDP())), call: call)
+    #expect(world.code(world.reject(phone, call)) == .badState)
+    #expect(world.code(world.reject(tablet, call)) == .gone)
+    #expect(world.machine.summaries.first?.state == .answering)
+  }
+
+  @Test func `TOK-2, TOK-3: after device-del or a revocation nothing is pushed`() throws {
+    for how in ["del", "revoke", "revoke all"] {
+      let world = Surroundings(pushes: true)
+      world.register()
+      switch how {
+      case "del":
+        world.connect(phone, "logout")
+        #expect(world.request(phone, .deviceDel, call: nil, on: "logout") == .ok)
+        world.disconnect(phone, "logout", forGood: true)
+        #expect(world.deviceChanges.last == .removed(phone))
+      default:
+        world.feed(.devices(.revoke(user: "alice", device: how == "revoke" ? "phone" : nil) { #expect($0 == nil) }))
+        #expect(world.revoked == [phone])
+      }
+      world.invite()
+      #expect(world.pushes.isEmpty && world.trunkHeard == ["480 Q.850;cause=20"], "\(how)")
+    }
+  }
+
+  @Test func `TOK-1: a rotated token replaces the old one, also between two calls`() throws {
+    let world = Surroundings(pushes: true)
+    world.register()
+    world.connect(phone)
+    let token = String(repeating: "ab", count: 32)
+    let put = DevicePut(push: .init(kind: .apnsVoIP, token: token, env: "sandbox", topic: "com.example.app.voip"))
+    #expect(world.request(phone, .devicePut(put), call: nil) == .ok)
+    world.disconnect(phone, forGood: true)
+    world.invite()
+    #expect(world.pushes.map(\.target.token.exposed) == [token])
+    #expect(world.pushes.first?.target.environment == .sandbox)
+  }
+
+  @Test func `TOK-5: every registered device of the user is woken, and nobody else's`() throws {
+    let world = Surroundings(pushes: true)
+    world.register([phone, tablet, bob])
+    world.invite()
+    #expect(world.pushes.map(\.key.device) == ["phone", "tablet"])
+    let bad = DevicePut(push: .init(kind: .apnsVoIP, token: "not hex", topic: "com.example.app.voip"))
+    world.connect(bob)
+    #expect(world.code(world.request(bob, .devicePut(bad), call: nil)) == .badRequest)
+  }
+
+  @Test func `EXC-1: a device that does not want calls is neither offered nor pushed to; alone it is 480`() throws {
+    for prefs in [DevicePut.Preferences(dnd: true), .init(ring: false)] {
+      let world = Surroundings(pushes: true)
+      world.register([phone, tablet])
+      world.connect(phone)
+      #expect(world.request(phone, .devicePut(DevicePut(prefs: prefs)), call: nil) == .ok)
+      world.invite()
+      #expect(world.heard[phone] == nil && world.pushes.map(\.key.device) == ["tablet"])
+      world.request(tablet, .deviceDel, call: nil)
+      world.connect(tablet)
+      world.request(tablet, .deviceDel, call: nil)
+      world.disconnect(tablet, forGood: true)
+      world.invite()
+      #expect(world.trunkHeard.last == "480" && world.pushes.count == 1)
+    }
+  }
+
+  @Test func `what the store held is there after the start; what registered meanwhile stays`() throws {
+    let world = Surroundings(pushes: true)
+    world.register()
+    let stored = world.deviceChanges.compactMap { if case .stored(let device) = $0 { device } else { nil } }
+    let later = Surroundings(pushes: true)
+    later.register([tablet])
+    later.feed(.devices(.loaded(stored)))
+    later.invite()
+    #expect(Set(later.pushes.map(\.key.device)) == ["phone", "tablet"])
+  }
+}
