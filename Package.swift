@@ -64,7 +64,7 @@ let calls: [Target] = [
   module("Calls", "AppSessions", ["Bytes", "AppProtocol", "JSONWebToken"]),
   module("Calls", "PushPolicy", ["Bytes", "JSONWebToken", "COpenSSL"]),
   module("Calls", "Devices", ["Bytes", "AppProtocol", "AppSessions", "PushPolicy"]),
-  module("Calls", "CallFlow", ["Bytes", "SDP", "SIP", "AppProtocol", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices"]),
+  module("Calls", "CallFlow", ["Bytes", "SDP", "SIP", "AppProtocol", "SRTP", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices"]),
 ]
 
 let platform: [Target] = [module("", "Platform", ["Bytes", "CLinux"], [logging])]

@@ -74,6 +74,10 @@ import Testing
       "2:38: routes.inbound[0].user: there is no user \"zoe\""),
     ("trunks: [ { name: a, peers: 10.0.0.1 } ]\nroutes: { inbound: [ { trunk: a } ] }",
       "2:22: routes.inbound[0]: needs exactly one of to: users, user: ID"),
+    ("trunks: [ { name: a, peers: 10.0.0.1, srtp: required } ]",
+      "1:45: trunks[0].srtp: its keys go over TLS only: needs listen.sip.tls, or srtp_without_tls: true"),
+    ("trunks: [ { name: a, peers: 10.0.0.1, uri: \"sip:10.0.0.1\", srtp: optional } ]",
+      "1:66: trunks[0].srtp: its keys go over TLS only: write sips: or ;transport=tls in uri, or srtp_without_tls: true"),
     ("limits: { calls: many }", "1:18: limits.calls: expected an integer, got \"many\""),
     ("nonsense", "1:1: expected a mapping with listen, dns, media, auth, trunks, users, routes, push, timers, limits, store, records, log, got \"nonsense\""),
   ])

@@ -13,6 +13,9 @@ final class Carrier {
   var loses: ([UInt8]) -> Bool = { _ in false }
   /// What its own offers say.
   var direction = "sendrecv"
+  /// The descriptions of its 200 and of its own re-INVITEs, if not the usual one.
+  var answerSDP: String?
+  var offers: String?
   private var nextLeg: UInt64 = 1
 
   init(_ world: World) { self.world = world }
@@ -61,7 +64,7 @@ final class Carrier {
         // mirrors the direction that is offered, and offers its own if none is
         let offered = ["sendonly": "recvonly", "recvonly": "sendonly", "inactive": "inactive"].first { sdp?.contains("a=\($0.key)") == true }
         handle(.command(.answerReinvite(leg, sdp: Self.sdp(direction: offered?.value ?? direction))))
-      case .offerWanted(let leg): handle(.command(.offer(leg, sdp: Self.sdp(direction: direction))))
+      case .offerWanted(let leg): handle(.command(.offer(leg, sdp: offers ?? Self.sdp(direction: direction))))
       default: break
       }
     }
@@ -72,7 +75,7 @@ final class Carrier {
       world.after(delay) { [self] in
         switch code {
         case ..<200: handle(.command(.respondProvisional(leg, code: code, reason: nil, sdp: code == 183 ? Self.sdp() : nil)))
-        case 200: handle(.command(.answer(leg, sdp: Self.sdp())))
+        case 200: handle(.command(.answer(leg, sdp: answerSDP ?? Self.sdp())))
         default: handle(.command(.refuse(leg, code: code, reason: nil, cause: nil, retryAfter: nil)))
         }
       }
@@ -88,6 +91,15 @@ final class Carrier {
       default: continue
       }
     }
+    return nil
+  }
+  /// The description in the 200 to a call of the carrier, and in the last INVITE of the gateway.
+  func answered(_ leg: LegID) -> String? {
+    for event in events { if case .answered(leg, let sdp) = event { return sdp } }
+    return nil
+  }
+  var offered: String? {
+    for event in events.reversed() { if case .inviteReceived(_, let invite) = event { return invite.sdp } }
     return nil
   }
   func cause(_ leg: LegID) -> String? {

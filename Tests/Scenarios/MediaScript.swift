@@ -18,6 +18,8 @@ final class MediaScript {
   var up: [MediaSessionID: Set<AppLegID>] = [:]
   var locked: [MediaSessionID: AppLegID] = [:]
   var connected: Set<MediaSessionID> = []
+  /// The trunk legs as they were set, all calls in one list.
+  var trunks: [TrunkLegParameters] = []
   private var devices: [AppLegID: [MediaSessionID: String]] = [:]
   private var epochs: [MediaSessionID: [AppLegID: Int]] = [:]
 
@@ -27,6 +29,7 @@ final class MediaScript {
     switch command {
     case .addAppLeg(let session, _, _): open.insert(session)
     case .setAppRemote(let session, let leg, let remote, _, _): described(session, leg, remote)
+    case .setTrunk(_, let parameters): trunks.append(parameters)
     case .lockWinner(let session, let leg): locked[session] = leg
     case .connect(let session, let leg, _):
       connected.insert(session)

@@ -14,9 +14,7 @@ extension Call {
     to present: [DevicePresence], waking destinations: [PushDestination], _ reservation: MediaReservation, _ invite: InboundInvite, _ turn: inout Turn
   ) {
     self.reservation = reservation
-    var negotiation = TrunkNegotiation(
-      local: reservation.trunkAddress, codecs: trunk.codecs.map { AudioCodecName($0) }, sessionID: turn.random.next())
-    negotiation.refusesLocal = !invite.source.local.ip.isLoopback
+    var negotiation = trunk.negotiation(local: reservation.trunkAddress, over: invite.source, random: turn.random)
     if let sdp = invite.sdp {
       do {
         let (answer, media) = try negotiation.answer(to: sdp)

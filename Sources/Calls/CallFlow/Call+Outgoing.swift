@@ -24,9 +24,7 @@ extension Call {
     }
     winner = device.key
     devices[index].phase = .winner
-    trunkLeg.negotiation = TrunkNegotiation(
-      local: reservation.trunkAddress, codecs: trunk.codecs.map { AudioCodecName($0) }, sessionID: turn.random.next())
-    trunkLeg.negotiation?.refusesLocal = !(trunk.peer?.flow.local.ip.isLoopback ?? false)
+    trunkLeg.negotiation = trunk.negotiation(local: reservation.trunkAddress, over: trunk.leastSecureFlow, random: turn.random)
     turn.output.actions.append(.journal(startLine(turn)))
     timers[.journal] = turn.now + turn.configuration.timers.journal
     timers[.gate] = turn.now + turn.configuration.timers.mediaGateOutgoing
@@ -72,9 +70,7 @@ extension Call {
     guard let reservation else { return }
     trunk = next
     trunkLeg = TrunkLeg(leg: leg, phase: .idle)
-    trunkLeg.negotiation = TrunkNegotiation(
-      local: reservation.trunkAddress, codecs: next.codecs.map { AudioCodecName($0) }, sessionID: turn.random.next())
-    trunkLeg.negotiation?.refusesLocal = !(trunk.peer?.flow.local.ip.isLoopback ?? false)
+    trunkLeg.negotiation = next.negotiation(local: reservation.trunkAddress, over: next.leastSecureFlow, random: turn.random)
     sipCallID = CallID(random: turn.random).description
     inviteAgain(&turn)
   }

@@ -18,8 +18,7 @@ extension Call {
   mutating func follow(_ referral: Referral, to number: String, over next: Routing.Trunk, _ leg: LegID, _ turn: inout Turn) {
     guard let peer = next.peer, let reservation else { return turn.sip(.refuseRefer(trunkLeg.leg, code: 500)) }
     transfers += 1
-    var negotiation = TrunkNegotiation(
-      local: reservation.trunkAddress, codecs: next.codecs.map { AudioCodecName($0) }, sessionID: turn.random.next())
+    var negotiation = next.negotiation(local: reservation.trunkAddress, over: next.leastSecureFlow, random: turn.random)
     let offer = negotiation.makeOffer()
     transfer = Transfer(leg: leg, trunk: next, negotiation: negotiation)
     reach(.transferring, detail: next.name, &turn)

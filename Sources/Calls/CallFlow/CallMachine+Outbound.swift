@@ -45,7 +45,9 @@ extension CallMachine {
           if trunk.peer != nil { usable.append(trunk) }
           continue
         }
-        guard trunking.isUsable(trunk.name, at: now), let peer = trunking.peer(trunk.name, at: now) else { continue }
+        guard trunking.isUsable(trunk.name, at: now), let peer = trunking.peer(trunk.name, at: now).flatMap({ trunk.callable($0) }) else {
+          continue
+        }
         trunk.peer = peer
         if trunking.isRegistered(trunk.name) { usable.append(trunk) } else { hesitant.append(trunk) }
       }

@@ -48,11 +48,10 @@ extension CallMachine {
   /// INVITE with Replaces (RFC 3891): the same call, and the same app, on a new leg that is answered at once.
   mutating func replace(_ old: LegID, with leg: LegID, _ invite: InboundInvite, _ trunk: Routing.Trunk, _ turn: inout Turn) {
     guard let id = legs[old], let call = calls[id], call.isLive, call.state == .connected, call.trunkLeg.leg == old,
-      call.trunk.name == trunk.name, call.transfers < Limits.diversions, let sdp = invite.sdp
+      call.trunk.name == trunk.name, call.transfers < Limits.diversions, let sdp = invite.sdp, let reservation = call.reservation
     else { return refuse(leg, invite, .forbidden, code: 603, &turn) }
-    var negotiation = call.trunkLeg.negotiation
-    negotiation?.reset()
-    guard let (answer, media) = try? negotiation?.answer(to: sdp) else { return refuse(leg, invite, .codec, code: 488, &turn) }
+    var negotiation = trunk.negotiation(local: reservation.trunkAddress, over: invite.source, random: random)
+    guard !(trunk.srtp == .required && !trunk.mayTellKeys(over: invite.source)), let (answer, media) = try? negotiation.answer(to: sdp) else { return refuse(leg, invite, .codec, code: 488, &turn) }
     legs[leg] = id
     turn.statistics.replaced += 1
     change(id, &turn) { $0.moved(to: leg, negotiation, media, &$1) }

@@ -77,6 +77,8 @@ extension CallMachine {
       } catch {
         return reject(call, .codec, by: .trunk, sip: error.sipStatus, detail: String(describing: error), &turn)
       }
+    } else if trunk.srtp == .required, !trunk.mayTellKeys(over: invite.source) {
+      return reject(call, .codec, by: .trunk, sip: 488, detail: String(describing: NegotiationError.keysNeedTLS), &turn)
     } else {
       call.trunkLeg.isLateOffer = true
     }
@@ -125,9 +127,8 @@ extension CallMachine {
     } catch {
       throw .malformed(error)
     }
-    var negotiation = TrunkNegotiation(
-      local: SocketAddress(isV6 ? .any6 : .any, 9), codecs: trunk.codecs.map { AudioCodecName($0) }, sessionID: 0)
-    negotiation.refusesLocal = !source.local.ip.isLoopback
+    if trunk.srtp == .required, !trunk.mayTellKeys(over: source) { throw .keysNeedTLS }
+    var negotiation = trunk.negotiation(local: SocketAddress(isV6 ? .any6 : .any, 9), over: source, random: random)
     return try negotiation.answer(to: sdp).media.remote.ip
   }
 

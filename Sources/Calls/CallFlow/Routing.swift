@@ -33,6 +33,9 @@ public struct Routing: Sendable {
     public var offersLate: Bool
     /// How digits come with its media and go with it.
     public var digits: DigitTransport
+    public var srtp = SRTPRule.off
+    /// Keys of SRTP go over UDP and TCP too, where everybody on the way can read them.
+    public var tellsKeysInClear = false
 
     public init(
       name: String, peer: TrunkPeer? = nil, codecs: [AudioEncoding] = [.pcmu, .pcma], sourcePolicy: SourcePolicy = .signalledIP,

@@ -45,6 +45,8 @@ public struct TrunkLegParameters: Sendable {
   public var remoteControl: SocketAddress?
   /// The peer asked for VoIP metrics blocks (RFC 3611 §5, `a=rtcp-xr:voip-metrics`).
   public var wantsVoIPMetrics = false
+  /// Keys where RTP and RTCP are protected; nil is plain RTP.
+  public var protection: TrunkProtection?
 
   public init(
     remote: SocketAddress, encoding: AudioEncoding, payloadType: UInt8, telephoneEventPayloadType: UInt8? = nil,

@@ -240,8 +240,7 @@ extension MediaSession {
       header.ssrc.raw, sequence: header.sequence.raw, timestamp: header.timestamp.raw, marker: header.marker, units: units,
       at: now)
     let count = writeRTP(output.packets.room, payloadType: trunk.payloadType, stamp, ssrc: trunk.stream.ssrc, payload: payload)
-    output.packets.commit(count, to: destination, route: setup.trunkRoute)
-    trunk.stream.sent(payloadBytes: payload.count, timestamp: stamp.timestamp, at: now)
+    sendToTrunk(count, payloadBytes: payload.count, timestamp: stamp.timestamp, to: destination, at: now, into: &output)
     if !uplink.firstAudioTold, isAudible(payload, trunk.encoding) { tellFirstAudio(.appToTrunk, at: now, into: &output) }
   }
 
@@ -289,8 +288,7 @@ extension MediaSession {
         header.ssrc.raw, sequence: header.sequence.raw, timestamp: header.timestamp.raw, marker: header.marker, units: 0, at: now)
       stamp.marker = part.marker
       let count = writeRTP(output.packets.room, payloadType: trunk.telephoneEvent, stamp, ssrc: trunk.stream.ssrc, payload: payload)
-      output.packets.commit(count, to: destination, route: setup.trunkRoute)
-      return trunk.stream.sent(payloadBytes: payload.count, timestamp: stamp.timestamp, at: now)
+      return sendToTrunk(count, payloadBytes: payload.count, timestamp: stamp.timestamp, to: destination, at: now, into: &output)
     }
     if let closing { sendEventToTrunk(event, closing, to: destination, at: now, into: &output) }
     sendEventToTrunk(event, part, to: destination, at: now, into: &output)
@@ -304,8 +302,7 @@ extension MediaSession {
     (stamp.timestamp, stamp.marker) = (part.timestamp, part.marker)
     let count = writeEvent(
       output.packets.room, payloadType: trunk.telephoneEvent, stamp, ssrc: trunk.stream.ssrc, part.applied(to: event))
-    output.packets.commit(count, to: destination, route: setup.trunkRoute)
-    trunk.stream.sent(payloadBytes: TelephoneEvent.length, timestamp: stamp.timestamp, at: now)
+    sendToTrunk(count, payloadBytes: TelephoneEvent.length, timestamp: stamp.timestamp, to: destination, at: now, into: &output)
   }
 
   /// Protects what lies in the batch's next slot and sends it to the leg. HOT

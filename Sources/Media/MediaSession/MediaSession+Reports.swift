@@ -55,9 +55,10 @@ extension MediaSession {
     guard trunk.isSet, let destination = trunk.controlDestination, trunk.stream.packets > 0 || trunk.reception.received > 0 else {
       return
     }
-    let count = writeReport(
+    var count = writeReport(
       stream: trunk.stream, reception: &trunk.reception, cname: cname, goodbye: goodbye, at: now, wallClock: wallClock(now),
       metrics: trunk.wantsVoIPMetrics ? voipMetrics() : nil, into: output.packets.room)
+    guard !trunk.isProtected || protectForTrunk(&count, isControl: true, into: &output) else { return }
     output.packets.commit(count, to: destination, route: setup.trunkControlRoute)
   }
 

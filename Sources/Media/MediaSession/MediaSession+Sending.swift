@@ -1,6 +1,7 @@
 import AudioCodecs
 import Bytes
 import RTP
+import SRTP
 
 // From frames to packets: encoding, packet times, comfort noise.
 
@@ -33,8 +34,7 @@ extension MediaSession {
       guard let base = output.packets.room.baseAddress, uplink.packetizer.take(into: base + headerBytes) else { return }
       let stamp = trunk.stream.stamp(units: UInt32(truncatingIfNeeded: packetBytes), at: now)
       writeHeader(base, trunk.payloadType, stamp, trunk.stream.ssrc)
-      output.packets.commit(headerBytes + packetBytes, to: destination, route: setup.trunkRoute)
-      trunk.stream.sent(payloadBytes: packetBytes, timestamp: stamp.timestamp, at: now)
+      sendToTrunk(headerBytes + packetBytes, payloadBytes: packetBytes, timestamp: stamp.timestamp, to: destination, at: now, into: &output)
     }
   }
 
@@ -55,8 +55,30 @@ extension MediaSession {
       }
       let stamp = trunk.stream.stamp(units: units, at: now)
       writeHeader(base, trunk.payloadType, stamp, trunk.stream.ssrc)
-      output.packets.commit(headerBytes + bytes, to: destination, route: setup.trunkRoute)
-      trunk.stream.sent(payloadBytes: bytes, timestamp: stamp.timestamp, at: now)
+      sendToTrunk(headerBytes + bytes, payloadBytes: bytes, timestamp: stamp.timestamp, to: destination, at: now, into: &output)
+    }
+  }
+
+  /// Protects what lies in the batch's next slot, where SRTP was agreed on, and sends it to the trunk. HOT
+  @inline(__always) mutating func sendToTrunk(
+    _ count: Int, payloadBytes: Int, timestamp: UInt32, to destination: SocketAddress, at now: Instant, into output: inout MediaOutput
+  ) {
+    var total = count
+    guard !trunk.isProtected || protectForTrunk(&total, isControl: false, into: &output) else { return }
+    output.packets.commit(total, to: destination, route: setup.trunkRoute)
+    trunk.stream.sent(payloadBytes: payloadBytes, timestamp: timestamp, at: now)
+  }
+
+  /// False: the packet must not go. HOT
+  mutating func protectForTrunk(_ count: inout Int, isControl: Bool, into output: inout MediaOutput) -> Bool {
+    guard count > 0 else { return false }
+    do throws(SRTPError) {
+      guard trunk.security != nil else { throw .keyLength }
+      try trunk.security?.protect(output.packets.room, count: &count, isControl: isControl)
+      return true
+    } catch {
+      output.drop(error == .replayed ? .duplicate : .noKeys)
+      return false
     }
   }
 
@@ -74,8 +96,7 @@ extension MediaSession {
     let stamp = trunk.stream.stamp(units: 0, startsTalk: false, at: now)
     writeHeader(base, trunk.comfortNoise, stamp, trunk.stream.ssrc)
     base.storeBytes(of: ComfortNoise.octet(level: level), toByteOffset: headerBytes, as: UInt8.self)
-    output.packets.commit(headerBytes + 1, to: destination, route: setup.trunkRoute)
-    trunk.stream.sent(payloadBytes: 1, timestamp: stamp.timestamp, at: now)
+    sendToTrunk(headerBytes + 1, payloadBytes: 1, timestamp: stamp.timestamp, to: destination, at: now, into: &output)
   }
 }
 

@@ -174,8 +174,7 @@ extension MediaSession {
     var stamp = trunk.stream.stamp(units: 0, at: now)
     (stamp.timestamp, stamp.marker) = (start, digit.marker)
     let count = writeEvent(output.packets.room, payloadType: trunk.telephoneEvent, stamp, ssrc: trunk.stream.ssrc, digit.event)
-    output.packets.commit(count, to: destination, route: setup.trunkRoute)
-    trunk.stream.sent(payloadBytes: TelephoneEvent.length, timestamp: stamp.timestamp, at: now)
+    sendToTrunk(count, payloadBytes: TelephoneEvent.length, timestamp: stamp.timestamp, to: destination, at: now, into: &output)
     trunk.stream.skip(units: trunk.stream.unitsPerFrame)
   }
 }

@@ -1,10 +1,47 @@
 import AudioCodecs
 import Bytes
 import RTP
+import SRTP
 
 extension MediaSession {
-  /// A datagram on the trunk's RTP port. HOT
+  /// A datagram on the trunk's RTP port; where SRTP was agreed on it is decrypted where it lies. HOT
   public mutating func handleTrunk(
+    _ packet: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: Instant, into output: inout MediaOutput
+  ) {
+    guard trunk.isProtected else { return takeTrunk(UnsafeRawBufferPointer(packet), from: source, at: now, into: &output) }
+    guard let count = openTrunk(packet, isControl: false, into: &output) else { return }
+    takeTrunk(UnsafeRawBufferPointer(rebasing: packet[..<count]), from: source, at: now, into: &output)
+  }
+
+  /// The same for bytes that can not be written to: plain RTP only.
+  public mutating func handleTrunk(
+    _ packet: UnsafeRawBufferPointer, from source: SocketAddress, at now: Instant, into output: inout MediaOutput
+  ) {
+    guard !trunk.isProtected else { return output.drop(.noKeys) }
+    takeTrunk(packet, from: source, at: now, into: &output)
+  }
+
+  /// The packet's length in clear; nil if it is dropped. Nothing is learnt from a packet whose tag is wrong. HOT
+  private mutating func openTrunk(_ packet: UnsafeMutableRawBufferPointer, isControl: Bool, into output: inout MediaOutput) -> Int? {
+    var count = packet.count
+    do throws(SRTPError) {
+      guard trunk.security != nil else { throw .keyLength }
+      try trunk.security?.unprotect(packet, count: &count, isControl: isControl)
+      return count
+    } catch {
+      trunk.dropped &+= 1
+      switch error {
+      case .replayed, .tooOld: output.drop(.replayed)
+      case .malformed: output.drop(.malformed)
+      case .keyLength: output.drop(.noKeys)
+      default: output.drop(.badTag)
+      }
+      return nil
+    }
+  }
+
+  /// HOT
+  private mutating func takeTrunk(
     _ packet: UnsafeRawBufferPointer, from source: SocketAddress, at now: Instant, into output: inout MediaOutput
   ) {
     let legs = legs  // docs/decisions/0081
@@ -51,8 +88,24 @@ extension MediaSession {
     }
   }
 
-  /// A datagram on the trunk's RTCP port.
+  /// A datagram on the trunk's RTCP port; decrypted like RTP.
   public mutating func handleTrunkControl(
+    _ packet: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: Instant, into output: inout MediaOutput
+  ) {
+    guard trunk.isProtected else { return takeTrunkControl(UnsafeRawBufferPointer(packet), from: source, at: now, into: &output) }
+    guard let count = openTrunk(packet, isControl: true, into: &output) else { return }
+    takeTrunkControl(UnsafeRawBufferPointer(rebasing: packet[..<count]), from: source, at: now, into: &output)
+  }
+
+  /// The same for bytes that can not be written to: plain RTCP only.
+  public mutating func handleTrunkControl(
+    _ packet: UnsafeRawBufferPointer, from source: SocketAddress, at now: Instant, into output: inout MediaOutput
+  ) {
+    guard !trunk.isProtected else { return output.drop(.noKeys) }
+    takeTrunkControl(packet, from: source, at: now, into: &output)
+  }
+
+  private mutating func takeTrunkControl(
     _ packet: UnsafeRawBufferPointer, from source: SocketAddress, at now: Instant, into output: inout MediaOutput
   ) {
     guard trunk.isSet, !isClosed else { return output.drop(.beforeTrunk) }

@@ -1,6 +1,7 @@
 import AudioCodecs
 import Bytes
 import RTP
+import SRTP
 
 /// The trunk's half of a session: which packets are taken, the numbers of both streams, digits it sends.
 struct TrunkLeg: ~Copyable {
@@ -18,6 +19,9 @@ struct TrunkLeg: ~Copyable {
   private(set) var packetTimeMilliseconds = 20
   private(set) var sends = false
   private(set) var receives = false
+  /// SRTP was agreed on: without `security` nothing is sent nor taken then.
+  private(set) var isProtected = false
+  var security: TrunkSecurity?
   var source: SourcePolicyState?
   var toldSource = false
 
@@ -53,8 +57,18 @@ struct TrunkLeg: ~Copyable {
     let range = Limits.packetTimeMilliseconds
     packetTimeMilliseconds = min(max(parameters.packetTimeMilliseconds, range.lowerBound), range.upperBound)
     (sends, receives) = (parameters.sends, parameters.receives)
+    secure(parameters.protection, sameEnd: parameters.remote == destination)
     if source == nil { source = SourcePolicyState(parameters) } else { source?.apply(parameters) }
     return changed
+  }
+
+  private mutating func secure(_ keys: TrunkProtection?, sameEnd: Bool) {
+    isProtected = keys != nil
+    guard let keys else { return security = nil }
+    // Keys fit their suite, or the description would have been refused; OpenSSL fails for want of memory alone.
+    do throws(SRTPError) {
+      if security == nil { security = try TrunkSecurity(keys) } else { try security?.take(keys, sameEnd: sameEnd) }
+    } catch { security = nil }
   }
 
   /// The time without packets during a hold was no silence of the trunk.

@@ -77,6 +77,19 @@ struct SourceTable: ~Copyable {
   }
   /// A pointer and no subscript: one that yields makes the thread sanitizer's build of 6.3.1 fail (docs/decisions/0081).
   @inline(__always) func at(_ slot: Int) -> UnsafeMutablePointer<Source> { slots + slot }
+  /// The highest roll-over counter of any source.
+  var lastRollover: UInt64 {
+    var last: UInt64 = 0
+    for slot in 0..<capacity where slots[slot].isUsed { last = max(last, slots[slot].rtp.highest >> 16) }
+    return last
+  }
+  /// The same sources as in another table, at the same indices.
+  func take(_ other: borrowing SourceTable) {
+    for slot in 0..<min(capacity, other.capacity) {
+      slots[slot] = other.slots[slot]
+      slots[slot].rtcp = IndexWindow()
+    }
+  }
   @inline(__always) func claim(_ slot: Int, _ ssrc: UInt32) {
     slots[slot].ssrc = ssrc
     slots[slot].isUsed = true

@@ -1,7 +1,7 @@
 /// A DTLS-SRTP protection profile (RFC 5764 §4.1.2, RFC 7714 §14.2). The raw value is the id in the `use_srtp` extension.
 public enum SRTPProfile: UInt16, Sendable, CaseIterable {
   case aes128CM_HMAC_SHA1_80 = 0x0001
-  /// In the module for completeness; a 32-bit tag is never offered by us.
+  /// Of SDES trunks only; DTLS never offers a 32-bit tag.
   case aes128CM_HMAC_SHA1_32 = 0x0002
   case aeadAES128GCM = 0x0007
   case aeadAES256GCM = 0x0008

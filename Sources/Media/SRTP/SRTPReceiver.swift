@@ -9,6 +9,10 @@ public struct SRTPReceiver: ~Copyable {
   private let rtp: SessionCipher
   private let rtcp: SessionCipher
   let sources: SourceTable
+  /// Bytes of the master key identifier in each packet (RFC 3711 §3.1), 0…128. Its value says nothing new: there is one key.
+  public var identifierBytes = 0
+  /// The roll-over counter of the keys before these: a sender may go on with it, or begin with 0.
+  private var rollover: UInt64 = 0
 
   /// Derives the session keys. Throws `keyLength` or `cryptoFailed`. About 5 µs and a dozen allocations.
   public init(_ profile: SRTPProfile, _ master: SRTPMasterKey) throws(SRTPError) {
@@ -26,12 +30,15 @@ public struct SRTPReceiver: ~Copyable {
     sources = SourceTable(capacity: Limits.sourcesReceived)
   }
 
+  /// Takes over how often the sequence numbers of each sender went round: a new master key does not reset that (RFC 3711 §3.3.1).
+  public mutating func followRollover(of before: borrowing SRTPReceiver) { rollover = before.sources.lastRollover }
+
   /// Verifies and decrypts an SRTP packet where it lies. `count` is the datagram's length before, the RTP packet's after.
   /// Returns the 48-bit packet index (roll-over counter and sequence number). HOT
   @discardableResult
   public mutating func unprotect(_ packet: UnsafeMutableRawBufferPointer, count: inout Int) throws(SRTPError) -> UInt64 {
     let tagBytes = profile.rtpTagBytes
-    let inner = count - tagBytes
+    let inner = count - tagBytes - identifierBytes
     guard let p = PacketShape.bytes(packet, count), let header = PacketShape.headerBytes(p, inner) else { throw .malformed }
     let ssrc = p.loadBigEndian32(8)
     let known = sources.find(ssrc)
@@ -41,10 +48,8 @@ public struct SRTPReceiver: ~Copyable {
     guard index <= Limits.packetIndex else { throw .keyExhausted }
     if known != nil, let refusal = sources.at(slot).pointee.rtp.refusal(index) { throw refusal }
     if !open(p, count, header: header, ssrc: ssrc, index: index) {
-      // An unknown sender may have begun just below 2^16, its first packets lost: then this is the next roll-over's packet.
-      guard known == nil, sequence < Limits.missedBeforeFirst else { throw .authenticationFailed }
-      index += 1 << 16
-      guard open(p, count, header: header, ssrc: ssrc, index: index) else { throw .authenticationFailed }
+      guard known == nil, let other = otherIndex(p, count, header: header, ssrc: ssrc, sequence) else { throw .authenticationFailed }
+      index = other
     }
     if known == nil { sources.claim(slot, ssrc) }
     sources.at(slot).pointee.rtp.record(index)
@@ -56,9 +61,9 @@ public struct SRTPReceiver: ~Copyable {
   /// HOT
   public mutating func unprotectRTCP(_ packet: UnsafeMutableRawBufferPointer, count: inout Int) throws(SRTPError) {
     let (header, tagBytes) = (PacketShape.controlHeaderBytes, profile.rtcpTagBytes)
-    let inner = count - tagBytes - 4
+    let inner = count - tagBytes - 4 - identifierBytes
     guard let p = PacketShape.bytes(packet, count), inner >= header, p[0] >> 6 == 2 else { throw .malformed }
-    let word = p.loadBigEndian32(rtcp.isAEAD ? count - 4 : inner)
+    let word = p.loadBigEndian32(rtcp.isAEAD ? inner + tagBytes : inner)
     guard word & 0x8000_0000 != 0 else { throw .notEncrypted }
     let index = UInt64(word & 0x7fff_ffff)
     let ssrc = p.loadBigEndian32(4)
@@ -73,7 +78,7 @@ public struct SRTPReceiver: ~Copyable {
       else { throw .authenticationFailed }
     } else {
       let tag = rtcp.authenticate(p, inner + 4, rolloverCounter: nil)
-      guard CRYPTO_memcmp(tag, p + inner + 4, tagBytes) == 0 else { throw .authenticationFailed }
+      guard CRYPTO_memcmp(tag, p + count - tagBytes, tagBytes) == 0 else { throw .authenticationFailed }
       guard rtcp.applyKeyStream(ssrc: ssrc, index: index, text: p + header, count: inner - header) else { throw .cryptoFailed }
     }
     if known == nil { sources.claim(slot, ssrc) }
@@ -81,16 +86,28 @@ public struct SRTPReceiver: ~Copyable {
     count = inner
   }
 
+  /// An unknown sender's packet under another roll-over count than 0: it began just below 2^16 and its first packets were lost, or
+  /// it goes on under new keys.
+  private func otherIndex(_ p: UnsafeMutablePointer<UInt8>, _ count: Int, header: Int, ssrc: UInt32, _ sequence: UInt16) -> UInt64? {
+    let low = UInt64(sequence)
+    if sequence < Limits.missedBeforeFirst, open(p, count, header: header, ssrc: ssrc, index: 1 << 16 | low) { return 1 << 16 | low }
+    guard rollover > 0 else { return nil }
+    for index in [rollover << 16 | low, (rollover + 1) << 16 | low] where open(p, count, header: header, ssrc: ssrc, index: index) {
+      return index
+    }
+    return nil
+  }
+
   /// Verifies the tag of an RTP packet under an index and, if it matches, decrypts; else the bytes stay. HOT
   @inline(__always)
   private func open(_ p: UnsafeMutablePointer<UInt8>, _ count: Int, header: Int, ssrc: UInt32, index: UInt64) -> Bool {
-    let inner = count - profile.rtpTagBytes
+    let inner = count - profile.rtpTagBytes - identifierBytes
     if rtp.isAEAD {
       return rtp.open(
         ssrc: ssrc, index: index, header: p, headerCount: header, text: p + header, count: inner - header, tagAt: p + inner)
     }
     let tag = rtp.authenticate(p, inner, rolloverCounter: UInt32(truncatingIfNeeded: index >> 16))
-    return CRYPTO_memcmp(tag, p + inner, profile.rtpTagBytes) == 0
+    return CRYPTO_memcmp(tag, p + count - profile.rtpTagBytes, profile.rtpTagBytes) == 0
       && rtp.applyKeyStream(ssrc: ssrc, index: index, text: p + header, count: inner - header)
   }
 }

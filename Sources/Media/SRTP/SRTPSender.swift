@@ -27,6 +27,9 @@ public struct SRTPSender: ~Copyable {
     sources = SourceTable(capacity: Limits.sourcesSent)
   }
 
+  /// Goes on with the packet indices of the keys before these: a new master key does not reset them (RFC 3711 §3.3.1).
+  public mutating func followRollover(of before: borrowing SRTPSender) { sources.take(before.sources) }
+
   /// Encrypts an RTP packet where it lies and appends the tag. `count` is the packet's length before and after;
   /// the buffer needs `profile.overheadBytes` more. On an error the packet must not be sent. HOT
   public mutating func protect(_ packet: UnsafeMutableRawBufferPointer, count: inout Int) throws(SRTPError) {

@@ -117,11 +117,10 @@ extension MediaWorker {
       counters.trunkReceived.increment(by: UInt64(receiving.count))
       for index in 0..<receiving.count {
         guard let bytes = receiving.bytes(index), let source = receiving.source(index) else { continue }
-        let packet = UnsafeRawBufferPointer(bytes)
         if isControl {
-          entry.pointee.session.handleTrunkControl(packet, from: source, at: now, into: &output)
+          entry.pointee.session.handleTrunkControl(bytes, from: source, at: now, into: &output)
         } else {
-          entry.pointee.session.handleTrunk(packet, from: source, at: now, into: &output)
+          entry.pointee.session.handleTrunk(bytes, from: source, at: now, into: &output)
         }
         afterSession(slot)
       }

@@ -49,6 +49,7 @@ extension Settings {
         # trust_identity: true       # believe P-Asserted-Identity, Diversion and History-Info, and give ours
         # transfers: true            # serve REFER and Replaces
         # late_offer: true           # INVITEs without SDP
+        # srtp: required             # RTP/SAVP with keys in the SDP; optional: RTP/AVP with keys beside it; over TLS unless srtp_without_tls: true
       # - name: pbx                  # one trunk may take peers that cannot be listed: they answer a challenge
       #   peers: any
       #   peer_auth: { username: pbx, password_file: pbx.password }

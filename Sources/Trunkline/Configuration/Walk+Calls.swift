@@ -6,6 +6,7 @@ extension Settings.Trunk {
     public enum Reliability: String, Sendable, CaseIterable { case off, supported, required }
     public enum Hold: String, Sendable, CaseIterable { case local, signal }
     public enum Digits: String, Sendable, CaseIterable { case auto, rfc4733, inband, info }
+    public enum SRTP: String, Sendable, CaseIterable { case off, optional, required }
     public enum Redirects: String, Sendable, CaseIterable { case refuse, follow }
 
     /// `reliable`: provisional responses of RFC 3262.
@@ -29,9 +30,14 @@ extension Settings.Trunk {
     /// `late_offer`: INVITEs go without an offer.
     public var offersLate = false
 
+    /// `srtp`: keys in the description (RFC 4568).
+    public var srtp = SRTP.off
+    /// `srtp_without_tls`: they go over UDP and TCP too, where everybody on the way can read them.
+    public var srtpWithoutTLS = false
+
     static let keys = [
       "reliable", "session_timer", "session_minimum", "hold", "dtmf", "redirects", "redirect_hosts", "trust_identity", "transfers",
-      "late_offer",
+      "late_offer", "srtp", "srtp_without_tls",
     ]
   }
 }
@@ -55,6 +61,7 @@ extension Walk {
     out.redirects = trunk.choice("redirects", default: out.redirects)
     out.redirectHosts = trunk.list("redirect_hosts", limit: 16, "a host name or address") { $0.isEmpty ? nil : $0.lowercased() }
     (out.trustsIdentity, out.allowsTransfer, out.offersLate) = (flag("trust_identity"), flag("transfers"), flag("late_offer"))
+    (out.srtp, out.srtpWithoutTLS) = (trunk.choice("srtp", default: out.srtp), flag("srtp_without_tls"))
     return out
   }
 }

@@ -115,6 +115,16 @@ extension Walk {
     }
   }
 
+  /// Keys in descriptions want signalling that nobody reads.
+  private func checkSRTP(_ trunk: Settings.Trunk, _ path: String, _ listen: Settings.Listen) {
+    guard trunk.calls.srtp != .off, !trunk.calls.srtpWithoutTLS else { return }
+    if let uri = trunk.uri, !uri.isSecure, uri.transport != nil || uri.address != nil {
+      problem(path + ".srtp", "its keys go over TLS only: write sips: or ;transport=tls in uri, or srtp_without_tls: true")
+    } else if listen.sipTLS.isEmpty {
+      problem(path + ".srtp", "its keys go over TLS only: needs listen.sip.tls, or srtp_without_tls: true")
+    }
+  }
+
   /// What the listeners cannot carry.
   private func checkTransports(_ configuration: Settings) {
     let listen = configuration.listen
@@ -130,6 +140,7 @@ extension Walk {
           }
         if let missing { problem(path + ".uri", "needs listen.sip.\(missing)") }
       }
+      checkSRTP(trunk, path, listen)
     }
     let open = configuration.trunks.indices.filter { configuration.trunks[$0].takesAnyPeer }
     for index in open.dropFirst() { problem("trunks[\(index)].peers", "any is for one trunk; trunk \"\(configuration.trunks[open[0]].name)\" has it") }

@@ -82,6 +82,12 @@ extension Settings.Trunk {
       prefersRelay: prefersRelay, maximumCalls: maximumCalls, rules: rules, signalsHold: calls.hold == .signal,
       sendsDigitsByInfo: calls.digits == .info, offersLate: calls.offersLate,
       digits: DigitTransport(rawValue: calls.digits.rawValue) ?? .rfc4733)
+    switch calls.srtp {
+    case .off: out.srtp = .off
+    case .optional: out.srtp = .optional
+    case .required: out.srtp = .required
+    }
+    out.tellsKeysInClear = calls.srtpWithoutTLS
     (out.settings, out.numbers, out.callsPerSecond) = (reached, numbers.rules, callsPerSecond)
     return out
   }

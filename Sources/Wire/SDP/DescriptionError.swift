@@ -19,6 +19,12 @@ public enum NegotiationError: Error, Hashable, Sendable, CustomStringConvertible
   case noCommonCodec
   /// The audio section's transport is not one this leg takes: plain RTP toward an app, SRTP on a trunk.
   case transportProfile(String)
+  /// Plain audio on a trunk that requires SRTP.
+  case notProtected
+  /// SRTP is required, and the signalling is not over TLS.
+  case keysNeedTLS
+  /// SRTP without a key that can be used: another suite, several keys, session parameters that we refuse.
+  case noUsableKey
   /// SDES keys instead of a DTLS fingerprint (RFC 4568).
   case keysInDescription
   case noFingerprint
@@ -45,6 +51,9 @@ public enum NegotiationError: Error, Hashable, Sendable, CustomStringConvertible
     case .audioRefused: "the peer refused audio"
     case .noCommonCodec: "no common codec"
     case .transportProfile(let profile): "transport \(profile.prefix(40)) is not taken here"
+    case .notProtected: "this trunk requires SRTP"
+    case .keysNeedTLS: "this trunk requires SRTP, whose keys go over TLS only"
+    case .noUsableKey: "no usable a=crypto line"
     case .keysInDescription: "SDES keys are not taken: DTLS-SRTP is required"
     case .noFingerprint: "no DTLS fingerprint"
     case .unusableFingerprint(let algorithm): "no usable fingerprint: \(algorithm.prefix(40))"

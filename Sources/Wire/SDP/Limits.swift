@@ -17,6 +17,12 @@ enum Limits {
   /// ice-char lengths, RFC 8839 §5.4.
   static let ufragLength = 4...256
   static let passwordLength = 22...256
+  /// `a=crypto` lines read from one section; more are ignored. What one may hold, and the bytes of a master key identifier
+  /// (RFC 4568 §6.1).
+  static let cryptoLines = 32
+  static let cryptoLineBytes = 512
+  static let sessionParameters = 16
+  static let identifierBytes = 1...128
   /// Packet times that are sent, in milliseconds; others become 20.
   static let packetTimes = 10...60
 }

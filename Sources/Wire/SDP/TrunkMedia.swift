@@ -14,6 +14,8 @@ public struct TrunkMedia: Hashable, Sendable {
   public var control: SocketAddress?
   /// `a=rtcp-xr` asks for VoIP metrics (RFC 3611 §5).
   public var wantsVoIPMetrics = false
+  /// Keys of both directions where RTP and RTCP are protected.
+  public var protection: MediaProtection?
   /// What the peer wants to receive.
   public var packetTimeMilliseconds: Int
   /// Ours: `sends` is false while the peer holds us, `receives` is false while it sends nothing.
@@ -27,4 +29,12 @@ public struct TrunkMedia: Hashable, Sendable {
     (self.telephoneEventPayloadType, self.packetTimeMilliseconds) = (telephoneEventPayloadType, packetTimeMilliseconds)
     self.direction = direction
   }
+}
+
+/// SRTP as two descriptions settled it (RFC 4568): each side's own key protects what it sends.
+public struct MediaProtection: Hashable, Sendable {
+  public var suite: CryptoSuite
+  public var ours: MediaKey
+  public var theirs: MediaKey
+  public init(suite: CryptoSuite, ours: MediaKey, theirs: MediaKey) { (self.suite, self.ours, self.theirs) = (suite, ours, theirs) }
 }

@@ -1,6 +1,6 @@
-import Bytes
+public import Bytes
 
-/// Offer and answer (RFC 3264) of one trunk leg: plain RTP, one audio section, G.711 and telephone-event.
+/// Offer and answer (RFC 3264) of one trunk leg: one audio section, plain RTP or SRTP with keys in the description (RFC 4568).
 ///
 /// A value per leg, for its life: it numbers our descriptions (`o=` version, RFC 3264 §8) and keeps the order of sections that
 /// the two sides agreed on. A failed call leaves it as it was.
@@ -21,32 +21,53 @@ public struct TrunkNegotiation: Sendable {
   /// No media to this machine and what only it may reach: loopback, link-local, metadata services, our own address. Set wherever the
   /// peer is another machine.
   public var refusesLocal = false
+  /// Plain RTP, SRTP, or either.
+  public let protection: Protection
   /// In our order of preference.
   public let codecs: [AudioCodecName]
   /// What the last completed exchange settled.
   public private(set) var settled: TrunkMedia?
   private var history: DescriptionHistory
-  private var sections: [Section] = [.audio(transport: Self.plain, mid: nil)]
+  private var sections: [Section]
   private var offered: [OfferedFormat]?
   private var offeredDirection = MediaDirection.sendReceive
+  /// Our keys, one for each suite: the same until the peer changes its own.
+  private var ownKeys: [CryptoSuite: MediaKey] = [:]
+  private var offeredKeys: [CryptoAttribute] = []
 
   private struct OfferedFormat: Hashable, Sendable {
     var codec: AudioCodecName
     var payloadType: UInt8
   }
-  private static let plain = "RTP/AVP"
+  fileprivate static let plain = "RTP/AVP"
+  fileprivate static let secure = "RTP/SAVP"
   private static let telephoneEvent: UInt8 = 101
 
   /// `codecs` without Opus is a telephone trunk; `sessionID` is random.
-  public init(local: SocketAddress, codecs: [AudioCodecName] = [.pcmu, .pcma], sessionID: UInt64) {
-    (self.local, self.codecs) = (local, codecs)
+  public init(
+    local: SocketAddress, codecs: [AudioCodecName] = [.pcmu, .pcma], sessionID: UInt64, protection: Protection = .off
+  ) {
+    (self.local, self.codecs, self.protection) = (local, codecs, protection)
     history = DescriptionHistory(sessionID: sessionID)
+    sections = [.audio(transport: protection.transport, mid: nil)]
   }
 
-  /// The same side toward another peer: a call that goes on in a new dialog (RFC 3891).
-  public mutating func reset() {
-    sections = [.audio(transport: Self.plain, mid: nil)]
-    (offered, settled) = (nil, nil)
+  /// Whether audio is protected, and where our keys come from: a source that is fit for secrets.
+  public enum Protection: Sendable {
+    case off
+    /// We offer RTP/AVP with keys beside it, which those who know nothing of them ignore; offers may be of either kind.
+    case optional(RandomSource)
+    /// We offer RTP/SAVP; a plain offer is refused.
+    case required(RandomSource)
+
+    fileprivate var random: RandomSource? {
+      switch self {
+      case .off: nil
+      case .optional(let random), .required(let random): random
+      }
+    }
+    fileprivate var isRequired: Bool { if case .required = self { true } else { false } }
+    fileprivate var transport: String { isRequired ? secure : plain }
   }
 
   // MARK: our offer
@@ -63,9 +84,23 @@ public struct TrunkNegotiation: Sendable {
     }
     offered = formats
     offeredDirection = direction
+    offeredKeys = makeKeys()
     // Silence suppression only with a peer that has shown that it knows comfort noise.
     let events = events(beside: formats, first: event)
-    return write(formats, events: events, noise: settled?.comfortNoisePayloadType, packetTime: 20, direction: direction)
+    return write(formats, events: events, noise: settled?.comfortNoisePayloadType, packetTime: 20, direction: direction, keys: offeredKeys)
+  }
+
+  /// A line for each suite, the settled one first. Tags stay with their suites, so that an offer that changes nothing says so.
+  private mutating func makeKeys() -> [CryptoAttribute] {
+    guard let random = protection.random else { return [] }
+    if let current = settled?.protection { ownKeys[current.suite] = current.ours }
+    var keys: [CryptoAttribute] = []
+    for (index, suite) in CryptoSuite.offered.enumerated() {
+      let key = ownKeys[suite] ?? MediaKey(random.bytes(suite.keyBytes + suite.saltBytes))
+      ownKeys[suite] = key
+      keys.insert(CryptoAttribute(tag: index + 1, suite: suite, key: key), at: suite == settled?.protection?.suite ? 0 : keys.count)
+    }
+    return keys
   }
 
   /// Takes the peer's answer to our offer: its first codec that we offered counts. `noOffer` without an offer of ours.
@@ -77,16 +112,30 @@ public struct TrunkNegotiation: Sendable {
       section.kind == "audio"
     else { throw .noAudio }
     guard !section.isOff else { throw .audioRefused }
-    guard Self.isPlain(section.transport) else { throw .transportProfile(section.transport) }
+    let protection = try agreedKeys(section)
     let formats = section.audioFormats
     guard let format = formats.first(where: { format in offered.contains { $0.codec == format.codec } }),
       let codec = format.codec
     else { throw .noCommonCodec }
     var media = try media(of: section, in: description, format, codec, formats)
     media.direction = media.direction.limited(to: offeredDirection)
+    media.protection = protection
     self.offered = nil
     settled = media
     return media
+  }
+
+  /// The one line of an answer: tag and suite of one of ours (RFC 4568 §5.1.3). nil: plain RTP, where that may be.
+  private func agreedKeys(_ section: MediaDescription) throws(NegotiationError) -> MediaProtection? {
+    guard Self.isPlain(section.transport) || Self.isSecure(section.transport), protection.random != nil || Self.isPlain(section.transport)
+    else { throw .transportProfile(section.transport) }
+    for theirs in section.cryptoAttributes {
+      guard let ours = offeredKeys.first(where: { $0.tag == theirs.tag && $0.suite == theirs.suite }) else { continue }
+      return MediaProtection(suite: theirs.suite, ours: ours.key, theirs: theirs.key)
+    }
+    if Self.isSecure(section.transport) { throw .noUsableKey }
+    if protection.isRequired { throw .notProtected }
+    return nil
   }
 
   // MARK: the peer's offer
@@ -97,10 +146,15 @@ public struct TrunkNegotiation: Sendable {
     -> (sdp: String, media: TrunkMedia)
   {
     let description = try parse(text)
-    let (index, format, codec) = try choose(description)
+    let (index, format, codec, line) = try choose(description)
     let section = description.media[index]
     var media = try media(of: section, in: description, format, codec, section.audioFormats)
     media.direction = media.direction.limited(to: direction)
+    var keys: [CryptoAttribute] = []
+    if let line, let own = ownKey(for: line) {
+      keys = [CryptoAttribute(tag: line.tag, suite: line.suite, key: own)]
+      media.protection = MediaProtection(suite: line.suite, ours: own, theirs: line.key)
+    }
     sections = description.media.enumerated().map { place, other in
       place == index ? .audio(transport: other.transport, mid: other.mid) : .off(other.refusal)
     }
@@ -109,25 +163,52 @@ public struct TrunkNegotiation: Sendable {
     let formats = [OfferedFormat(codec: codec, payloadType: format.payloadType)]
     let sdp = write(
       formats, events: media.telephoneEventPayloadType.map { [($0, codec.clockRateHz)] } ?? [], noise: media.comfortNoisePayloadType,
-      packetTime: media.packetTimeMilliseconds, direction: media.direction)
+      packetTime: media.packetTimeMilliseconds, direction: media.direction, keys: keys)
     return (sdp, media)
   }
 
-  /// The first audio section that is on, plain RTP and shares a codec; else the most telling reason.
-  private func choose(_ description: SessionDescription) throws(NegotiationError) -> (Int, AudioFormat, AudioCodecName) {
+  /// Our key for the peer's: a new one where the peer has changed its own (RFC 4568 §7.1.4).
+  private mutating func ownKey(for line: CryptoAttribute) -> MediaKey? {
+    guard let random = protection.random else { return nil }
+    if let current = settled?.protection {
+      if current.theirs == line.key, current.suite == line.suite { return current.ours }
+      ownKeys = [:]
+    }
+    let key = ownKeys[line.suite] ?? MediaKey(random.bytes(line.suite.keyBytes + line.suite.saltBytes))
+    ownKeys[line.suite] = key
+    return key
+  }
+
+  /// The first audio section that is on, of a transport that we take, and shares a codec, the protected ones before the plain ones;
+  /// else the most telling reason.
+  private func choose(_ description: SessionDescription) throws(NegotiationError)
+    -> (Int, AudioFormat, AudioCodecName, CryptoAttribute?)
+  {
     var reason = NegotiationError.noAudio
+    var plain: (Int, AudioFormat, AudioCodecName, CryptoAttribute?)?
     for (index, section) in description.media.enumerated() where section.kind == "audio" && !section.isOff {
-      guard Self.isPlain(section.transport) else {
-        if reason == .noAudio { reason = .transportProfile(section.transport) }
+      let line = protection.random == nil ? nil : section.cryptoAttributes.first
+      if let refusal = refusal(of: section, line) {
+        if reason == .noAudio { reason = refusal }
         continue
       }
       let formats = section.audioFormats
-      for codec in codecs {
-        if let format = formats.first(where: { $0.codec == codec }) { return (index, format, codec) }
+      let common = codecs.lazy.compactMap { codec in formats.first { $0.codec == codec }.map { ($0, codec) } }.first
+      guard let (format, codec) = common else {
+        reason = .noCommonCodec
+        continue
       }
-      reason = .noCommonCodec
+      if line != nil { return (index, format, codec, line) }
+      if plain == nil { plain = (index, format, codec, nil) }
     }
-    throw reason
+    guard let plain else { throw reason }
+    return plain
+  }
+
+  private func refusal(of section: MediaDescription, _ line: CryptoAttribute?) -> NegotiationError? {
+    if Self.isSecure(section.transport), protection.random != nil { return line == nil ? .noUsableKey : nil }
+    guard Self.isPlain(section.transport) else { return .transportProfile(section.transport) }
+    return protection.isRequired && line == nil ? .notProtected : nil
   }
 
   // MARK: both
@@ -138,6 +219,7 @@ public struct TrunkNegotiation: Sendable {
 
   /// RTP/AVPF is plain RTP with early feedback, of which we send none.
   private static func isPlain(_ transport: String) -> Bool { transport == plain || transport == "RTP/AVPF" }
+  private static func isSecure(_ transport: String) -> Bool { transport == secure || transport == "RTP/SAVPF" }
 
   private func media(
     of section: MediaDescription, in description: SessionDescription, _ format: AudioFormat, _ codec: AudioCodecName,
@@ -172,15 +254,16 @@ public struct TrunkNegotiation: Sendable {
     return [(event, clock)] + zip(free, others).map { ($0, $1) }
   }
 
-  private mutating func write(_ formats: [OfferedFormat], events: [(payloadType: UInt8, clock: UInt32)], noise: UInt8?, packetTime: Int, direction: MediaDirection)
-    -> String
-  {
+  private mutating func write(
+    _ formats: [OfferedFormat], events: [(payloadType: UInt8, clock: UInt32)], noise: UInt8?, packetTime: Int,
+    direction: MediaDirection, keys: [CryptoAttribute]
+  ) -> String {
     let media = sections.map { section -> MediaDescription in
       guard case .audio(let transport, let mid) = section else {
         if case .off(let refused) = section { return refused }
         return MediaDescription(kind: "audio", port: 0, transport: Self.plain, formats: ["0"])
       }
-      var attributes: [Attribute] = []
+      var attributes = keys.map { Attribute("crypto", $0.text) }
       for format in formats {
         attributes.append(Attribute("rtpmap", "\(format.payloadType) \(format.codec.rtpmap)"))
         if format.codec == .opus {

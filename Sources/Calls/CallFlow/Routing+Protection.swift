@@ -1,0 +1,72 @@
+import Bytes
+import MediaSession
+import SDP
+import SIPDialogs
+import SRTP
+import Trunking
+
+/// SRTP with keys in the description (RFC 4568): whoever reads the signalling has the keys, so that it goes over TLS unless told.
+extension Routing.Trunk {
+  public enum SRTPRule: Sendable, Equatable {
+    case off
+    /// Either; we offer RTP/AVP with keys beside it.
+    case optional
+    /// Nothing else; we offer RTP/SAVP.
+    case required
+  }
+
+  /// Offer and answer with this trunk over `flow`, at whose other end the peer is.
+  func negotiation(local: SocketAddress, over flow: Flow?, random: RandomSource) -> TrunkNegotiation {
+    var protection = TrunkNegotiation.Protection.off
+    if mayTellKeys(over: flow) {
+      switch srtp {
+      case .off: break
+      case .optional: protection = .optional(random)
+      case .required: protection = .required(random)
+      }
+    }
+    var negotiation = TrunkNegotiation(
+      local: local, codecs: codecs.map { AudioCodecName($0) }, sessionID: random.next(), protection: protection)
+    negotiation.refusesLocal = !(flow?.local.ip.isLoopback ?? false)
+    return negotiation
+  }
+
+  func mayTellKeys(over flow: Flow?) -> Bool { tellsKeysInClear || flow?.transport == .tls }
+
+  /// The peer's servers that a call may go to: all, but only those over TLS where SRTP is required. nil: none is left.
+  func callable(_ peer: TrunkPeer) -> TrunkPeer? {
+    guard srtp == .required, !tellsKeysInClear else { return peer }
+    var targets = ([peer.target] + peer.further).filter { $0.flow.transport == .tls }
+    guard !targets.isEmpty else { return nil }
+    var out = peer
+    out.target = targets.removeFirst()
+    out.further = targets
+    return out
+  }
+
+  /// The way that an offer of ours may go: one in clear, if there is one among the servers that may get it.
+  var leastSecureFlow: Flow? {
+    guard let peer else { return nil }
+    return ([peer.target] + peer.further).map(\.flow).first { $0.transport != .tls } ?? peer.flow
+  }
+}
+
+extension TrunkProtection {
+  /// nil for keys whose length is not their suite's.
+  init?(_ agreed: MediaProtection) {
+    let profile: SRTPProfile =
+      switch agreed.suite {
+      case .aes128CM_HMAC_SHA1_80: .aes128CM_HMAC_SHA1_80
+      case .aes128CM_HMAC_SHA1_32: .aes128CM_HMAC_SHA1_32
+      case .aeadAES128GCM: .aeadAES128GCM
+      case .aeadAES256GCM: .aeadAES256GCM
+      }
+    func master(_ key: MediaKey) -> SRTPMasterKey? {
+      let bytes = key.bytes.exposed
+      let master = SRTPMasterKey(key: bytes.prefix(profile.keyBytes), salt: bytes.dropFirst(profile.keyBytes))
+      return master.fits(profile) ? master : nil
+    }
+    guard let ours = master(agreed.ours), let theirs = master(agreed.theirs) else { return nil }
+    self.init(profile: profile, ours: ours, theirs: theirs, identifierBytes: agreed.theirs.identifierBytes)
+  }
+}

@@ -1,0 +1,76 @@
+import RTP
+public import SRTP
+
+/// SRTP of a trunk leg under keys that stood in its descriptions (RFC 4568): each side's own key protects what it sends.
+public struct TrunkProtection: Sendable, Equatable {
+  public var profile: SRTPProfile
+  public var ours: SRTPMasterKey
+  public var theirs: SRTPMasterKey
+  /// Bytes of the master key identifier in the peer's packets; ours have none.
+  public var identifierBytes: Int
+
+  public init(profile: SRTPProfile, ours: SRTPMasterKey, theirs: SRTPMasterKey, identifierBytes: Int = 0) {
+    (self.profile, self.ours, self.theirs, self.identifierBytes) = (profile, ours, theirs, identifierBytes)
+  }
+}
+
+/// The contexts of a protected trunk leg.
+///
+/// | new description | sender | receiver |
+/// |---|---|---|
+/// | the same keys | stays | stays |
+/// | another key of ours | new, at once | stays |
+/// | another key of theirs | stays | new; the one before serves until the first packet under the new key |
+struct TrunkSecurity: ~Copyable {
+  private(set) var keys: TrunkProtection
+  private var sender: SRTPSender
+  private var receiver: SRTPReceiver
+  private var before: SRTPReceiver?
+
+  init(_ keys: TrunkProtection) throws(SRTPError) {
+    let sender = try SRTPSender(keys.profile, keys.ours)
+    let receiver = try Self.makeReceiver(keys)
+    self.keys = keys
+    self.sender = sender
+    self.receiver = receiver
+  }
+
+  private static func makeReceiver(_ keys: TrunkProtection) throws(SRTPError) -> SRTPReceiver {
+    var receiver = try SRTPReceiver(keys.profile, keys.theirs)
+    receiver.identifierBytes = keys.identifierBytes
+    return receiver
+  }
+
+  /// The same leg under the keys of another description. `sameEnd`: the peer has not moved, so that its packet indices and ours go
+  /// on (RFC 3711 §3.3.1); another end starts with none.
+  mutating func take(_ next: TrunkProtection, sameEnd: Bool) throws(SRTPError) {
+    if next.profile != keys.profile || next.ours != keys.ours {
+      var fresh = try SRTPSender(next.profile, next.ours)
+      if sameEnd { fresh.followRollover(of: sender) }
+      sender = fresh
+    }
+    if next.profile != keys.profile || next.theirs != keys.theirs || next.identifierBytes != keys.identifierBytes {
+      var fresh = try Self.makeReceiver(next)
+      if sameEnd { fresh.followRollover(of: receiver) }
+      swap(&fresh, &receiver)
+      before = consume fresh
+    }
+    keys = next
+  }
+
+  /// Protects a packet in place; `isControl`: RTCP. HOT
+  mutating func protect(_ packet: UnsafeMutableRawBufferPointer, count: inout Int, isControl: Bool) throws(SRTPError) {
+    if isControl { try sender.protectRTCP(packet, count: &count) } else { try sender.protect(packet, count: &count) }
+  }
+
+  /// Opens a packet in place; one that is refused is left as it came. HOT
+  mutating func unprotect(_ packet: UnsafeMutableRawBufferPointer, count: inout Int, isControl: Bool) throws(SRTPError) {
+    do throws(SRTPError) {
+      if isControl { try receiver.unprotectRTCP(packet, count: &count) } else { try receiver.unprotect(packet, count: &count) }
+      before = nil
+    } catch {
+      guard error == .authenticationFailed, before != nil else { throw error }
+      if isControl { try before?.unprotectRTCP(packet, count: &count) } else { try before?.unprotect(packet, count: &count) }
+    }
+  }
+}
