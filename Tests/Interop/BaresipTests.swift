@@ -60,12 +60,13 @@ extension Interop {
 }
 
 /// A baresip with its own configuration: one account that answers by itself, speech from a file, everything heard into a file.
-private struct Baresip {
+struct Baresip {
   let process: Spawned
   let folder: String
   var text: String { process.text }
 
-  init(_ gateway: GatewayUnderTest, user: String, codec: String, _ arguments: [String]) throws {
+  /// `certificate`: TLS beside UDP and TCP, on the port above, with this certificate and its key, and SRTP for every call.
+  init(_ gateway: GatewayUnderTest, user: String, codec: String, certificate: String? = nil, _ arguments: [String]) throws {
     folder = gateway.folder + "/baresip"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     // As long as the longer side speaks, and a second more.
@@ -88,10 +89,12 @@ private struct Baresip {
       snd_path \(folder)
       module_app account.so
       module_app menu.so
+      \(certificate.map { "module srtp.so\nsip_certificate \($0)\nsip_verify_server no" } ?? "")
 
       """
     try configuration.write(toFile: folder + "/config", atomically: true, encoding: .utf8)
-    try "<sip:\(user)@127.0.0.1;transport=udp>;regint=0;answermode=auto;audio_codecs=\(codec)\n".write(
+    let way = certificate == nil ? "transport=udp>" : "transport=tls>;mediaenc=srtp-mand"
+    try "<sip:\(user)@127.0.0.1;\(way);regint=0;answermode=auto;audio_codecs=\(codec)\n".write(
       toFile: folder + "/accounts", atomically: true, encoding: .utf8)
     process = try Spawned("baresip", Surroundings.baresip ?? "", ["-f", folder] + arguments, in: folder)
   }

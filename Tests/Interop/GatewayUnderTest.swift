@@ -19,11 +19,12 @@ final class GatewayUnderTest: @unchecked Sendable {
   let invites = Mutex<Set<String>>([])
 
   /// `more` replaces or adds top-level lines of the configuration by key: "timers: …".
-  /// `ports`: of a `listen:` of the test's own.
+  /// `ports`: of a `listen:` of the test's own; `carrier`: of a `trunks:`.
   /// `binary`: another build of the gateway than the one beside the tests.
   init(
     _ more: [String] = [], users: [String: String] = ["alice": "+15551230001", "bob": "+15551230002"], trunk: String = "",
-    media: String = "[ 127.0.0.1 ]", binary: String = Surroundings.trunkline, ports: (sip: UInt16, app: UInt16, admin: UInt16)? = nil
+    media: String = "[ 127.0.0.1 ]", binary: String = Surroundings.trunkline, ports: (sip: UInt16, app: UInt16, admin: UInt16)? = nil,
+    carrier carrierPort: UInt16? = nil
   ) async throws {
     self.binary = binary
     folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-\(UUID().uuidString.prefix(8))").path
@@ -31,7 +32,7 @@ final class GatewayUnderTest: @unchecked Sendable {
     sip = try ports?.sip ?? FreePorts.both()
     app = try ports?.app ?? FreePorts.tcp()
     admin = try ports?.admin ?? FreePorts.tcp()
-    carrier = try FreePorts.both()
+    carrier = try carrierPort ?? FreePorts.both()
     trunkPorts = try FreePorts.row(60)
     try "0123456789abcdef0123456789abcdef\n".write(toFile: folder + "/jwt.key", atomically: true, encoding: .utf8)
     try "s3cret\n".write(toFile: folder + "/password", atomically: true, encoding: .utf8)
