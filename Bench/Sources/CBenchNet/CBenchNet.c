@@ -116,6 +116,92 @@ int bn_cores(int *cpus, int most) {
   return n;
 }
 
+static int bare_socket(struct sockaddr_in *a) {
+  uint16_t port = 0;
+  int fd = bn_udp(&port), off = 0;
+  if (fd >= 0) setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &off, sizeof off);
+  *a = loopback(port);
+  return fd;
+}
+
+static int64_t thread_cpu(void) { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
+
+double bn_bare_relay(int calls, int rounds) {
+  enum { batch = 32, room = 2048 };
+  struct { int trunk, carrier; struct sockaddr_in trunk_at, carrier_at; } *call = calloc((size_t)calls, sizeof *call);
+  struct sockaddr_in app_at, apps_at;
+  int app = bare_socket(&app_at), apps = bare_socket(&apps_at), ok = call && app >= 0 && apps >= 0;
+  int poller = bn_poller(), hearers = bn_poller();
+  bn_watch(poller, app, (uint32_t)calls);
+  bn_watch(hearers, apps, 0);
+  for (int i = 0; call && i < calls; i++) {
+    call[i].trunk = bare_socket(&call[i].trunk_at);
+    call[i].carrier = bare_socket(&call[i].carrier_at);
+    ok = ok && call[i].trunk >= 0 && call[i].carrier >= 0;
+    bn_watch(poller, call[i].trunk, (uint32_t)i);
+    bn_watch(hearers, call[i].carrier, (uint32_t)i);
+  }
+  static char bytes[batch][room];
+  struct mmsghdr m[batch];
+  struct iovec v[batch];
+  struct sockaddr_in from[batch];
+  memset(m, 0, sizeof m);
+  for (int i = 0; i < batch; i++) {
+    v[i] = (struct iovec){bytes[i], room};
+    m[i].msg_hdr = (struct msghdr){.msg_name = &from[i], .msg_iov = &v[i], .msg_iovlen = 1};
+  }
+  int64_t used = 0, packets = 0;
+  // Twenty calls speak in each millisecond of 400: so many are ready at a time.
+  for (int round = 0; ok && round < rounds; round++)
+    for (int first = 0; first + 20 <= calls; first += 20) {
+      for (int i = first; i < first + 20; i++) {
+        sendto(call[i].carrier, bytes[0], 172, MSG_DONTWAIT, (struct sockaddr *)&call[i].trunk_at, sizeof call[i].trunk_at);
+        sendto(apps, bytes[0], 188, MSG_DONTWAIT, (struct sockaddr *)&app_at, sizeof app_at);
+      }
+      int64_t began = thread_cpu();
+      uint32_t ready[64];
+      int n = bn_wait(poller, ready, 64, 0), to_apps = 0, turn = first;
+      for (int k = 0; k < n; k++) {
+        int is_app = ready[k] == (uint32_t)calls;
+        for (int i = 0; i < batch; i++) {
+          v[i].iov_len = room;
+          m[i].msg_hdr.msg_namelen = sizeof from[i];
+        }
+        int got = recvmmsg(is_app ? app : call[ready[k]].trunk, m, is_app ? batch : 2, MSG_DONTWAIT, NULL);
+        packets += got > 0 ? got : 0;
+        if (!is_app) to_apps += got > 0 ? got : 0;
+        for (int i = 0; is_app && i < got; i++, turn++)
+          sendto(call[turn % calls].trunk, bytes[i], 172, MSG_DONTWAIT, (struct sockaddr *)&call[turn % calls].carrier_at,
+                 sizeof apps_at);
+      }
+      for (int i = 0; i < batch; i++) {
+        v[i].iov_len = 188;
+        from[i] = apps_at;
+        m[i].msg_hdr.msg_namelen = sizeof apps_at;
+      }
+      while (to_apps > 0) {
+        int done = sendmmsg(app, m, (unsigned)(to_apps < batch ? to_apps : batch), MSG_DONTWAIT);
+        if (done <= 0) break;
+        to_apps -= done;
+      }
+      used += thread_cpu() - began;
+      while (recv(apps, bytes[0], room, MSG_DONTWAIT) > 0) {}
+      for (int i = first; i < first + 20; i++)
+        while (recv(call[i].carrier, bytes[0], room, MSG_DONTWAIT) > 0) {}
+      n = bn_wait(hearers, ready, 64, 0);
+    }
+  for (int i = 0; call && i < calls; i++) {
+    close(call[i].trunk);
+    close(call[i].carrier);
+  }
+  free(call);
+  close(app);
+  close(apps);
+  close(poller);
+  close(hearers);
+  return ok && packets > 0 ? (double)used / (double)packets : 0;
+}
+
 int64_t bn_process_cpu(pid_t pid) {
   char path[96];
   snprintf(path, sizeof path, "/proc/%d/task", pid);

@@ -2,6 +2,7 @@ import AudioCodecs
 import BenchKit
 import COpus
 import DemoSpeech
+import Glibc
 
 /// `bench-codec`: 20 ms of speech encoded, decoded and made up. Opus through our types beside the same calls of libopus, which
 /// must give the same octets and samples; G.711 and its concealment alone.
@@ -15,7 +16,9 @@ import DemoSpeech
       }
       try conceal(bench)
       for law in [G711.Law.mu, .a] { try telephone(bench, law) }
+      try wideband(bench)
       try pitch(bench)
+      try tones(bench)
     }
   }
 
@@ -136,6 +139,58 @@ import DemoSpeech
           return UInt64(G711.decode(packet.span, law: law, into: &span)) &+ UInt64(bitPattern: Int64(samples[80]))
         }
       })
+  }
+
+  private static func wideband(_ bench: Bench) throws {
+    let ticks = frames(16_000)
+    var coder = G722Encoder(sampleRateHz: 16_000)
+    let packets = ticks.map { tick in
+      var octets = [UInt8](repeating: 0, count: 160)
+      var span = octets.mutableSpan
+      _ = coder.encode(tick.span, into: &span)
+      return octets
+    }
+    try bench.compare(
+      "G.722 encode, 320 samples", operations: 5_000,
+      ours: BenchWork("ours") { loop in
+        var encoder = G722Encoder(sampleRateHz: 16_000)
+        var octets = [UInt8](repeating: 0, count: 160)
+        loop.run { index in
+          var span = octets.mutableSpan
+          let tick = ticks[index % ticks.count]
+          return UInt64(encoder.encode(tick.span, into: &span)) &+ UInt64(octets[80])
+        }
+      })
+    try bench.compare(
+      "G.722 decode, 320 samples", operations: 5_000,
+      ours: BenchWork("ours") { loop in
+        var decoder = G722Decoder(sampleRateHz: 16_000)
+        var samples = [Int16](repeating: 0, count: 320)
+        loop.run { index in
+          var span = samples.mutableSpan
+          let packet = packets[index % packets.count]
+          return UInt64(decoder.decode(packet.span, into: &span)) &+ UInt64(bitPattern: Int64(samples[80]))
+        }
+      })
+  }
+
+  /// What each received tick of a trunk without telephone-events costs besides.
+  private static func tones(_ bench: Bench) throws {
+    let digit = (0..<160).map { index in
+      // Key 5: 770 and 1336 Hz, which both come full circle in 4,000 samples; here the first 160, again and again.
+      Int16(6_000 * sin(2 * Double.pi * 770 * Double(index) / 8_000) + 6_000 * sin(2 * Double.pi * 1_336 * Double(index) / 8_000))
+    }
+    for (row, ticks) in [("in-band digits heard for in speech, 160 samples", Speech.ticks()), ("in-band digit heard, 160 samples", [digit])] {
+      try bench.compare(
+        row, operations: 20_000,
+        ours: BenchWork("ours") { loop in
+          var detector = ToneDetector()
+          loop.run { index in
+            let tick = ticks[index % ticks.count]
+            return UInt64(detector.hear(tick.span)?.digit ?? 0)
+          }
+        })
+    }
   }
 
   /// What every received tick costs, and a lost one in twenty.

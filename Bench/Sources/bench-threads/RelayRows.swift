@@ -21,11 +21,13 @@ struct RelayRows {
     let ours = try Ours(cores.inBatches).measure(calls, .pcmu, Material.relayed, seconds: bench.isSmall ? 0.4 : 5, settle: settle)
     let theirs = try Theirs.measure(bench, cores.inBatches, bench.isSmall ? 20 : 100, transcodes: false, Material.relayed)
     let note = ours.note
+    let nanoseconds = bn_bare_relay(Int32(calls), bench.isSmall ? 2 : 100)
+    guard nanoseconds > 0 else { throw BenchError(text: "no sockets for the bare relay") }
     bench.add(
       BenchRow(
         "relay: calls per core", unit: "calls/core", ours: BenchFigure("ours", ours.callsPerCore),
         peers: theirs.map { [BenchFigure("rtpengine", $0.callsPerCore)] } ?? [],
-        goal: .atLeast(2_700), note: note))
+        limit: BenchFigure("bare sockets, no SRTP", 1e9 / (nanoseconds * 100)), goal: .atLeast(2_700), note: note))
     bench.add(
       BenchRow(
         "relay: packets per second and core", unit: "packets/s", ours: BenchFigure("ours", ours.callsPerCore * 100),

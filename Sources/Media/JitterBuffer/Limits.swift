@@ -1,6 +1,6 @@
 /// The named limits of this module; every bound on a queue, table or message stands here.
 public enum Limits {
-  /// Packets kept at a time, a power of two: 1.28 s at 20 ms. The oldest are dropped beyond it.
+  /// Packets kept at a time, a power of two up to 64: 1.28 s at 20 ms. The oldest are dropped beyond it.
   public static let packets = 64
   /// Octets of a slot: 20 ms of G.711 or any 20 ms Opus packet of speech fits.
   public static let slotLength = 256

@@ -7,21 +7,23 @@ struct StoredPacket {
   var transit: Int64 = 0
   var duration: Int32 = 0
   var length: Int32 = 0
-  /// Index in the pool of large payloads, −1 for the slot's own octets.
-  var large: Int16 = -1
+  /// Where its octets are: a room, and from `Limits.packets` on a large one.
+  var room: UInt8 = 0
   var carriesRepair = false
   /// Not audio (telephone-event, comfort noise): only its place in the sequence counts.
   var isPlaceholder = false
 }
 
-/// Store: a ring of `Limits.packets` slots found by extended sequence number, in one slab allocated at set-up (22 KB + 18 KB for
-/// large payloads). Two numbers never share a slot as long as all lie within `Limits.packets` of each other, which the buffer
+/// Store: a ring of `Limits.packets` slots found by extended sequence number, and as many rooms for payloads, allocated at set-up
+/// (3 KB + 16 KB + 18 KB for large payloads). The first free room is taken, so that of a usual call only the first few are ever
+/// touched and cost memory. Two numbers never share a slot as long as all lie within `Limits.packets` of each other, which the buffer
 /// above keeps true.
 struct PacketStore: ~Copyable {
   private let slots: UnsafeMutablePointer<StoredPacket>
   private let octets: UnsafeMutablePointer<UInt8>
   private static let largeOffset = Limits.packets * Limits.slotLength
   private static let octetCount = largeOffset + Limits.largePackets * Limits.largeLength
+  private var roomsInUse: UInt64 = 0
   private var largeInUse: UInt32 = 0
   /// Slots in use.
   private(set) var count = 0
@@ -56,10 +58,14 @@ struct PacketStore: ~Copyable {
     // The buffer above keeps numbers closer together than the ring is long; if it did not, nothing stored may be lost track of.
     guard slots[position].sequence < 0 else { return false }
     guard payload.count <= Limits.slotLength else { return putLarge(packet, payload: payload) }
+    // There are as many rooms as slots, and this slot is free.
+    let room = (~roomsInUse).trailingZeroBitCount
+    guard room < Limits.packets else { return false }
+    roomsInUse |= 1 &<< UInt64(truncatingIfNeeded: room)
     slots[position] = packet
     slots[position].length = Int32(truncatingIfNeeded: payload.count)
-    slots[position].large = -1
-    let target = octets + (position &* Limits.slotLength)
+    slots[position].room = UInt8(truncatingIfNeeded: room)
+    let target = octets + (room &* Limits.slotLength)
     payload.withUnsafeBufferPointer { source in
       if let base = source.baseAddress { UnsafeMutableRawPointer(target).copyMemory(from: base, byteCount: source.count) }
     }
@@ -74,7 +80,7 @@ struct PacketStore: ~Copyable {
     let position = index(packet.sequence)
     slots[position] = packet
     slots[position].length = Int32(truncatingIfNeeded: payload.count)
-    slots[position].large = Int16(truncatingIfNeeded: free)
+    slots[position].room = UInt8(truncatingIfNeeded: Limits.packets &+ free)
     let target = octets + (Self.largeOffset &+ free &* Limits.largeLength)
     payload.withUnsafeBufferPointer { source in
       if let base = source.baseAddress { target.update(from: base, count: source.count) }
@@ -84,7 +90,9 @@ struct PacketStore: ~Copyable {
   }
 
   @inline(__always) private func offset(_ packet: StoredPacket) -> Int {
-    packet.large >= 0 ? Self.largeOffset &+ Int(packet.large) &* Limits.largeLength : index(packet.sequence) &* Limits.slotLength
+    let room = Int(packet.room)
+    return room < Limits.packets
+      ? room &* Limits.slotLength : Self.largeOffset &+ (room &- Limits.packets) &* Limits.largeLength
   }
 
   /// Frees a slot. Its octets stay readable until the next `put`.
@@ -92,14 +100,19 @@ struct PacketStore: ~Copyable {
   @inline(__always) mutating func remove(_ sequence: Int64) {
     let position = index(sequence)
     guard slots[position].sequence == sequence else { return }
-    if slots[position].large >= 0 { largeInUse &= ~(1 << UInt32(slots[position].large)) }
+    let room = slots[position].room
+    if room < UInt8(Limits.packets) {
+      roomsInUse &= ~(1 &<< UInt64(room))
+    } else {
+      largeInUse &= ~(1 &<< UInt32(room &- UInt8(Limits.packets)))
+    }
     slots[position].sequence = -1
     count &-= 1
   }
 
   mutating func removeAll() {
     for position in 0..<Limits.packets { slots[position].sequence = -1 }
-    largeInUse = 0
+    (roomsInUse, largeInUse) = (0, 0)
     count = 0
   }
 

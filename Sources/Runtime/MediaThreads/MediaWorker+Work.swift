@@ -21,7 +21,14 @@ extension MediaWorker {
       case .handshake(let result): handshake(result)
       case .stop: isRunning = false
       }
+      catchUp()
     }
+  }
+
+  /// Many calls that come and go at once do not make the ticks of those that run late.
+  private mutating func catchUp() {
+    now = MonotonicClock.now()
+    runTicks()
   }
 
   private mutating func open(_ id: MediaSessionID, _ sockets: TrunkSockets) {

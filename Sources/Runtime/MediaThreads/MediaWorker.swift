@@ -122,7 +122,7 @@ struct MediaWorker: ~Copyable {
     timerfd_settime(timer, Int32(TFD_TIMER_ABSTIME), &setting, nil)
   }
 
-  private mutating func runTicks() {
+  mutating func runTicks() {
     while let due = ticks.nextDue, due <= now {
       if now - due > Limits.ticksBehind {
         let skipped = ticks.skip(to: now)

@@ -30,6 +30,10 @@ int bn_hurry(int priority);
 /// Cores this process may use.
 int bn_cores(int *cpus, int most);
 
+/// What the kernel alone takes of a relay: CPU ns a packet for `calls` calls (a multiple of 20) both ways, `rounds` times: waiting,
+/// receiving from a socket for each trunk leg and one for all apps, sending on, and nothing else. 0 if sockets cannot be had.
+double bn_bare_relay(int calls, int rounds);
+
 /// CPU time of all threads of a process in ns; 0 if it is gone. Its resident memory in KB.
 int64_t bn_process_cpu(pid_t pid);
 long bn_process_resident(pid_t pid);
