@@ -11,10 +11,12 @@ struct Trunkline: ParsableCommand {
         trunkline serve --config gateway.yaml
         trunkline token --user alice --device laptop --config gateway.yaml
         trunkline calls list
+        trunkline devices list
+        trunkline push test --user alice
       """,
     version: Version.text,
     subcommands: [
-      Serve.self, Calls.self, Trace.self, Token.self, Config.self,
+      Serve.self, Calls.self, DevicesCommand.self, PushCommand.self, Trace.self, Token.self, Config.self,
       TrunkCommand.self, PhoneCommand.self, LoadCommand.self, PushSandboxCommand.self,
       DemoCommand.self, PrintVersion.self,
     ])

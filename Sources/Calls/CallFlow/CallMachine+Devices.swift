@@ -11,7 +11,10 @@ extension CallMachine {
     case .loaded(let stored):
       // who registered before the store was read said the newer thing
       let known = Set(devices.all.map(\.key))
-      devices = DeviceRegistry(stored.filter { !known.contains($0.key) } + devices.all)
+      var all = DeviceRegistry(stored.filter { !known.contains($0.key) } + devices.all)
+      all.defaults = devices.defaults
+      devices = all
+    case .defaults(let defaults): devices.defaults = defaults
     case .revoke(let user, let device, let done):
       let before = Set(devices.devices(of: user).filter { $0.revokedAt != nil }.map(\.key))
       do throws(DeviceError) {

@@ -45,6 +45,8 @@ public enum Input: Sendable {
 public enum DeviceCommand: Sendable {
   /// Everything that was stored; what registered meanwhile stays.
   case loaded([Device])
+  /// What registrations from now on mean that name no topic or env.
+  case defaults(DeviceRegistry.Defaults)
   /// No push from now on, and no session after its calls; nil: every device of the user. The closure hears on the control
   /// thread what went wrong.
   case revoke(user: String, device: String?, @Sendable (DeviceError?) -> Void)

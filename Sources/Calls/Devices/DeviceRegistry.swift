@@ -24,6 +24,14 @@ public struct DeviceRegistry: Sendable {
   /// In the order in which they came.
   private var ofUser: [String: [DeviceKey]] = [:]
   private var owners: [Token: DeviceKey] = [:]
+  /// What an APNs registration without topic or env means.
+  public var defaults = Defaults()
+
+  public struct Defaults: Sendable, Hashable {
+    public var topic: String?
+    public var environment: PushTarget.Environment
+    public init(topic: String? = nil, environment: PushTarget.Environment = .production) { (self.topic, self.environment) = (topic, environment) }
+  }
 
   /// What a service knows an app by. The topic does not count: a token works for one app only.
   private struct Token: Hashable {
@@ -69,7 +77,7 @@ public struct DeviceRegistry: Sendable {
     _ put: DevicePut, by key: DeviceKey, info: DeviceInfo? = nil, at now: Int64
   ) throws(DeviceError) -> [DeviceChange] {
     if isRevoked(key) { throw .revoked }
-    let target = try put.push.map { push throws(DeviceError) in try Self.target(push) }
+    let target = try put.push.map { push throws(DeviceError) in try self.target(push) }
     var changes: [DeviceChange] = []
     var device: Device
     if let known = devices[key] {
@@ -176,18 +184,18 @@ public struct DeviceRegistry: Sendable {
 // MARK: the tables
 
 extension DeviceRegistry {
-  private static func target(_ push: DevicePut.Push) throws(DeviceError) -> PushTarget {
+  private func target(_ push: DevicePut.Push) throws(DeviceError) -> PushTarget {
     let service: PushService =
       switch push.kind {
       case .apnsVoIP: .apns
       case .fcm: .fcm
       case .webpush: .webPush
       }
-    guard let environment = push.env.map({ PushTarget.Environment(rawValue: $0) }) ?? .production else {
+    guard let environment = push.env.map({ PushTarget.Environment(rawValue: $0) }) ?? defaults.environment else {
       throw .environment(push.env ?? "")
     }
     do {
-      return try PushTarget(service, token: push.token, environment: environment, topic: push.topic ?? "").checked()
+      return try PushTarget(service, token: push.token, environment: environment, topic: push.topic ?? (service == .apns ? defaults.topic : nil) ?? "").checked()
     } catch {
       throw .token(service, error)
     }

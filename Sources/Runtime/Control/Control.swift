@@ -25,6 +25,8 @@ public final class Control: @unchecked Sendable {
   private var pending: [CallFlow.Input] = []
   private var next = 0
   private var drained: (() -> Void)?
+  /// The call that the present input made: its pushes are measured from its INVITE.
+  private var newCall: CallID?
   private var timer: EventLoop.TimerID?
   private var clock: EventLoop.TimerID?
   private var clockDue: Instant
@@ -68,6 +70,7 @@ public final class Control: @unchecked Sendable {
         log(input)
         pending.append(input)
       case .calls(let answer): answer(machine.summaries)
+      case .look(let look): look(machine)
       case .drain(let whenDone): drain(whenDone)
       case .hangUpAll: pending += machine.summaries.map { .hangUp($0.call) }
       }
@@ -113,6 +116,7 @@ public final class Control: @unchecked Sendable {
     while next < pending.count {
       let input = pending[next]
       next += 1
+      newCall = nil
       machine.handle(input, at: loop.now, into: &calls)
       var index = 0
       // `reserveMedia` is answered at once, and what the answer causes is performed in its place, before any other input.
@@ -134,7 +138,8 @@ public final class Control: @unchecked Sendable {
     case .media(let command): send(command)
     case .reserveMedia(let call, let session, let user, let toward):
       machine.handle(reservation(call, session, user, toward), at: loop.now, into: &calls)
-    case .push(let key, let target, let content, let deadline): outlets.push(key, target, content, deadline)
+    case .push(let key, let target, let content, let deadline):
+      outlets.push(key, target, content, deadline, key.call == newCall ? loop.now : nil)
     case .pushCallOver(let call): outlets.pushCallOver(call)
     case .devices(let changes): outlets.devices(changes)
     case .lookUp(let question): outlets.lookUp(question)
@@ -148,7 +153,9 @@ public final class Control: @unchecked Sendable {
       metrics.count(record)
       log(record)
       outlets.record(record)
-    case .trace(let call, let stage, let at, let detail): log(call, stage, at, detail)
+    case .trace(let call, let stage, let at, let detail):
+      if stage == .start { newCall = call }
+      log(call, stage, at, detail)
     case .measured(let measurement): metrics.count(measurement)
     case .refused(let refusal):
       metrics.count(refusal)

@@ -15,6 +15,9 @@ public final class Inbox: Sendable {
   /// `answer` runs on the control thread with the live calls, oldest first.
   @discardableResult public func calls(_ answer: @escaping @Sendable ([CallSummary]) -> Void) -> Bool { mailbox.post(.calls(answer)) }
 
+  /// `look` runs on the control thread; it must not wait.
+  @discardableResult public func machine(_ look: @escaping @Sendable (CallMachine) -> Void) -> Bool { mailbox.post(.look(look)) }
+
   /// No new calls from now on; `whenDone` runs once, on the control thread, when the last call is over.
   @discardableResult public func drain(_ whenDone: @escaping @Sendable () -> Void) -> Bool { mailbox.post(.drain(whenDone)) }
 
@@ -27,6 +30,7 @@ public final class Inbox: Sendable {
 enum Inbound: Sendable {
   case input(CallFlow.Input)
   case calls(@Sendable ([CallSummary]) -> Void)
+  case look(@Sendable (CallMachine) -> Void)
   case drain(@Sendable () -> Void)
   case hangUpAll
 }

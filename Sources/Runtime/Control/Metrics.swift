@@ -18,7 +18,6 @@ public final class ControlMetrics: Sendable {
   let recordsWithoutMedia = Gauge()
   let tombstones = Gauge()
   let inviteToOffer = Histogram(bounds: Histogram.secondsBounds)
-  let inviteToPush = Histogram(bounds: Histogram.secondsBounds)
   let pushToConnected = Histogram(bounds: Histogram.secondsBounds)
   let inviteToRinging = Histogram(bounds: Histogram.secondsBounds)
   let gate = CallDirection.allCases.map { ($0, Histogram(bounds: Histogram.secondsBounds)) }
@@ -84,7 +83,8 @@ public final class ControlMetrics: Sendable {
   func count(_ measurement: Measurement) {
     switch measurement {
     case .inviteToOffer(let time): inviteToOffer.record(time)
-    case .inviteToPush(let time): inviteToPush.record(time)
+    // The push thread measures to the request itself, which is where time could be lost.
+    case .inviteToPush: break
     case .pushToConnected(let time): pushToConnected.record(time)
     case .inviteToRinging(let time): inviteToRinging.record(time)
     case .gate(let direction, let time): gate.first { $0.0 == direction }?.1.record(time)
@@ -158,7 +158,6 @@ extension ControlMetrics {
       grown("trunkline_records_without_media_total", "Records written without the media thread's final statistics.", recordsWithoutMedia),
       .gauge("trunkline_call_tombstones", "Ended calls whose reason is still known.", tombstones),
       .histogram("trunkline_invite_to_offer_seconds", "From INVITE to the first call.offer.", inviteToOffer),
-      .histogram("trunkline_invite_to_push_seconds", "From INVITE to the first push handed to its sender.", inviteToPush),
       .histogram("trunkline_push_to_connected_seconds", "From a push to the hello of its device.", pushToConnected),
       .histogram("trunkline_invite_to_ringing_seconds", "From INVITE to our 180.", inviteToRinging),
       histograms("trunkline_media_gate_seconds", "From the tap, or call.start, to the open media gate.", gate) { $0.rawValue },

@@ -30,8 +30,9 @@ public struct Outlets {
   /// A question to the name servers; the answer comes through `Control.resolved`.
   public var lookUp: (DNSQuestion) -> Void = { _ in }
   public var trunkNews: (TrunkNews) -> Void = { _ in }
-  /// Wakes a device; the report comes as `Input.pushed`. The instant is the end of the ring window.
-  public var push: (PushKey, PushTarget, CallPush, Instant) -> Void = { _, _, _, _ in }
+  /// Wakes a device; the report comes as `Input.pushed`. The instants: the end of the ring window, and when the INVITE came if
+  /// the device is pushed to at once.
+  public var push: (PushKey, PushTarget, CallPush, Instant, _ since: Instant?) -> Void = { _, _, _, _, _ in }
   public var pushCallOver: (CallID) -> Void = { _ in }
   /// What the store of devices is to hold from now on.
   public var devices: ([DeviceChange]) -> Void = { _ in }

@@ -36,7 +36,8 @@ public struct TLSFiles: Sendable, Hashable {
 final class HTTPTransfers {
   typealias Completion = (Result<HTTPAnswer, HTTPFailure>) -> Void
   private let loop: EventLoop
-  private let tls: TLSFiles
+  /// Our certificate goes to APNs only, in its certificate mode; who else asks for one learns nothing of us.
+  var tls: TLSFiles
   private var timer: EventLoop.TimerID?
   private var groups: [String: ConnectionGroup] = [:]
   /// No new requests; closed when the last of theirs has ended.
@@ -60,7 +61,8 @@ final class HTTPTransfers {
       groups[request.group] = made
       group = made
     }
-    group.start(request, tls: tls, completion: completion)
+    let isForAPNs = request.group.hasPrefix("apns/")
+    group.start(request, tls: isForAPNs ? tls : TLSFiles(authorities: tls.authorities), completion: completion)
     arm()
   }
 

@@ -11,6 +11,9 @@ public final class PushStatistics: Sendable {
   let underWay = Gauge()
   let open = LabelledGauges<PushService>()
   let answerTime = Histogram(bounds: Histogram.secondsBounds)
+  /// By service, environment and word: tokens of another environment or app.
+  let wrongPlaces = CounterTable(labelNames: ["service", "environment", "reason"])
+  let inviteToPush = Histogram(bounds: Histogram.secondsBounds)
   let took = Histogram(bounds: Histogram.secondsBounds)
 
   func count(_ report: PushReport) {
@@ -19,7 +22,9 @@ public final class PushStatistics: Sendable {
     switch report.outcome {
     case .accepted: outcomes.counter(service, "accepted").increment()
     case .unregistered: outcomes.counter(service, "unregistered").increment()
-    case .wrongPlace: outcomes.counter(service, "wrongPlace").increment()
+    case .wrongPlace:
+      outcomes.counter(service, "wrongPlace").increment()
+      wrongPlaces.counter(service, report.target.environment.rawValue, report.reason).increment()
     case .failed: outcomes.counter(service, "failed").increment()
     }
     if report.outcome != .accepted { failures.counter(service, report.reason).increment() }
@@ -32,6 +37,12 @@ public final class PushStatistics: Sendable {
       .counter("trunkline_push_requests_total", "Requests to push services, retries and access tokens included.", requests),
       .gauge("trunkline_pushes_under_way", "Pushes without an outcome yet.", underWay),
       .gauges("trunkline_push_circuit_open", "1 while a push service is left alone because it fails.", label: "service", open),
+      .counters(
+        "trunkline_push_wrong_place_total",
+        "Tokens refused because they are of another environment (a sandbox token sent to production, or the reverse) or app.", wrongPlaces),
+      .histogram(
+        "trunkline_invite_to_push_seconds", "From an INVITE to the request for the service, for devices that are pushed to at once.",
+        inviteToPush),
       .histogram("trunkline_push_answer_seconds", "From a request to its answer.", answerTime),
       .histogram("trunkline_push_seconds", "From the wish to wake a device to the outcome.", took),
     ]

@@ -39,15 +39,21 @@ public final class PushSender: Sendable {
   }
 
   /// Any thread. False when the queue is full: nothing is sent and nothing reported.
-  @discardableResult public func wake(_ key: PushKey, _ target: PushTarget, _ push: CallPush, deadline: Instant) -> Bool {
-    mailbox.post(.input(.wake(key, target, push, deadline: deadline)))
+  /// - Parameter since: when the INVITE came, for the histogram of the time from there to the request.
+  @discardableResult public func wake(
+    _ key: PushKey, _ target: PushTarget, _ push: CallPush, deadline: Instant, since: Instant? = nil
+  ) -> Bool {
+    mailbox.post(.input(.wake(key, target, push, deadline: deadline, since: since)))
   }
 
   /// Any thread. No retry for this call from now on.
   public func callOver(_ call: Identifier) { mailbox.post(.input(.callOver(call))) }
 
   /// Any thread. New keys; what is under way ends on its old connection.
-  public func replace(_ providers: PushProviders) { mailbox.post(.input(.providers(providers))) }
+  public func replace(_ providers: PushProviders, tls: TLSFiles? = nil) {
+    if let tls { mailbox.post(.tls(tls)) }
+    mailbox.post(.input(.providers(providers)))
+  }
 
   /// Ends the thread; pushes under way are reported as failed.
   public func stop() {

@@ -7,6 +7,7 @@ import PushPolicy
 final class PushWorker {
   enum Message: Sendable {
     case input(PushInput)
+    case tls(TLSFiles)
     case stop
   }
 
@@ -59,6 +60,7 @@ final class PushWorker {
     for message in batch {
       switch message {
       case .input(let input): feed(input)
+      case .tls(let files): transfers.tls = files
       case .stop: loop.stop()
       }
     }
@@ -100,15 +102,26 @@ final class PushWorker {
         case .failure(let failure): feed(.broke(attempt, reason: failure.text))
         }
       }
+      if let since = request.since { statistics.inviteToPush.record(MonotonicClock.now() - since) }
     case .retire(let connection): transfers.retire(connection, failedSince: answeredBegan)
     case .finished(let outcome):
       statistics.count(outcome)
-      if outcome.isFault {
-        logger.error(
-          "push refused", metadata: ["service": "\(outcome.target.service.rawValue)", "why": "\(outcome.reason)", "call": "\(outcome.key.call)"])
-      }
+      log(outcome)
       report(outcome)
     }
+  }
+
+  private func log(_ outcome: PushReport) {
+    guard outcome.isFault || outcome.outcome == .wrongPlace else { return }
+    let target = outcome.target
+    var metadata: Logger.Metadata = [
+      "service": "\(target.service.rawValue)", "why": "\(outcome.reason)", "call": "\(outcome.key.call)", "user": "\(outcome.key.user)",
+      "device": "\(outcome.key.device)",
+    ]
+    if target.service == .apns { metadata["env"] = "\(target.environment.rawValue)" }
+    if let advice = PushAdvice.text(outcome) { metadata["do"] = "\(advice)" }
+    let text = outcome.outcome == .wrongPlace ? "push token of another environment or app" : "push refused"
+    logger.error("\(text)", metadata: metadata)
   }
 
   private func tellAlarms() {

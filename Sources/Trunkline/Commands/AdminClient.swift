@@ -16,12 +16,14 @@ struct AdminClient {
 
   let address: SocketAddress
   let token: String?
+  /// Seconds.
+  var timeout = Self.timeoutSeconds
 
   func request(_ method: String, _ path: String) throws -> Answer {
     let fd = socket(address.ip.family == .v4 ? AF_INET : AF_INET6, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     guard fd >= 0 else { throw failure("cannot make a socket") }
     defer { close(fd) }
-    var limit = timeval(tv_sec: Self.timeoutSeconds, tv_usec: 0)
+    var limit = timeval(tv_sec: timeout, tv_usec: 0)
     for option in [SO_RCVTIMEO, SO_SNDTIMEO] { setsockopt(fd, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size)) }
     guard address.withSockaddr({ connect(fd, $0, $1) }) == 0 else {
       throw failure("cannot reach the gateway's admin endpoint at \(address)")

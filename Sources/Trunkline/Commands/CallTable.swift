@@ -19,10 +19,6 @@ enum CallTable {
     let cells =
       [["CALL", "DIRECTION", "STATE", "TRUNK", "USER", "FROM", "TO"]]
       + rows.map { [$0.call, $0.direction, $0.state, $0.trunk, $0.user, $0.from, $0.to] }
-    let widths = cells[0].indices.map { column in cells.map { $0[column].count }.max() ?? 0 }
-    return cells.map { row in
-      zip(row, widths).map { $0 + String(repeating: " ", count: $1 - $0.count) }.joined(separator: "  ")
-        .trimmingCharacters(in: .whitespaces)
-    }.joined(separator: "\n")
+    return TextTable.render(cells)
   }
 }

@@ -11,10 +11,12 @@ import Telemetry
 ///     GET  /v1/calls/ID            one call
 ///     POST /v1/calls/ID/hangup     ends it
 ///     POST /v1/traces…             see `TracePages`
+///     GET  /v1/devices…            see `DevicePages`, with POST /v1/push/test
 struct AdminDesk: Sendable {
   let pages: HealthPages
   let inbox: Inbox
   let traces: TracePages
+  let devices: DevicePages
 
   func handle(_ request: AdminRequest, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
     if let page = pages.page(request.path) {
@@ -22,7 +24,12 @@ struct AdminDesk: Sendable {
     }
     let parts = request.path.split(separator: "/").map(String.init)
     if parts.starts(with: ["v1", "traces"]) { return traces.handle(request, Array(parts.dropFirst(2)), answer) }
-    guard parts.starts(with: ["v1", "calls"]) else { return answer(.text(404, "no such page: /healthz /readyz /metrics /v1/calls")) }
+    if parts.first == "v1", parts.count > 1, ["devices", "push"].contains(parts[1]) {
+      return devices.handle(request, Array(parts.dropFirst()), answer)
+    }
+    guard parts.starts(with: ["v1", "calls"]) else {
+      return answer(.text(404, "no such page: /healthz /readyz /metrics /v1/calls /v1/devices"))
+    }
     switch (request.method, parts.count) {
     case ("GET", 2):
       struct Body: Encodable { var calls: [CallSummary] }
@@ -54,7 +61,7 @@ struct AdminDesk: Sendable {
 }
 
 extension AdminResponse {
-  fileprivate static func json(_ status: Int, _ value: some Encodable) -> AdminResponse {
+  static func json(_ status: Int, _ value: some Encodable) -> AdminResponse {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     guard let data = try? encoder.encode(value) else { return .text(500, "cannot encode") }

@@ -21,8 +21,16 @@ final class AppSide: Sendable {
   private let trunkNames: Mutex<Set<String>>
   private let servers = Mutex<(app: AppServer?, admin: AdminServer?)>((nil, nil))
 
-  init(_ settings: Settings, readiness: Readiness, registry: MetricRegistry, inbox: Inbox, traces: TraceDesk, logs: Logs) {
+  private let push: PushSide
+  /// What opens a session for one call; nil: nobody is woken.
+  private let wakes: WakeTokens?
+
+  init(
+    _ settings: Settings, readiness: Readiness, registry: MetricRegistry, inbox: Inbox, traces: TraceDesk, push: PushSide,
+    wakes: WakeTokens?, logs: Logs
+  ) {
     (self.settings, self.inbox, self.logs, self.registry, self.traces) = (settings, inbox, logs, registry, traces)
+    (self.push, self.wakes) = (push, wakes)
     trunkNames = Mutex(Set(settings.trunks.map(\.name)))
     pages = HealthPages(registry: registry, readiness: readiness, version: Version.number)
   }
@@ -35,18 +43,25 @@ final class AppSide: Sendable {
     }
     var app = AppServer.Settings(
       address: settings.listen.app, tls: settings.listen.appTLS.map { TLSFiles(certificate: $0.certificate, key: $0.key) },
-      origins: Set(settings.auth.origins), pages: Self.phone, sessions: try settings.sessions())
+      origins: Set(settings.auth.origins), pages: Self.phone, sessions: try sessions(settings))
     app.connectionsPerAddress = settings.limits.sessionsPerAddress
     let server = try AppServer.start(app, logger: logs.logger("app")) { [inbox] event in inbox.post(.app(event)) }
     servers.withLock { $0.app = server }
     registry.register(server.metrics)
     let tracePages = TracePages(desk: traces, inbox: inbox) { [self] name in trunkNames.withLock { $0.contains(name) } }
-    let desk = AdminDesk(pages: pages, inbox: inbox, traces: tracePages)
+    let devicePages = DevicePages(inbox: inbox, push: push, gateway: settings.push?.gateway, wakes: wakes)
+    let desk = AdminDesk(pages: pages, inbox: inbox, traces: tracePages, devices: devicePages)
     let admin = try AdminServer.start(
       .init(address: settings.listen.admin, token: settings.listen.adminToken.map { Redacted(Array($0.exposed.utf8)) }),
       logger: logs.logger("admin")
     ) { request, answer in desk.handle(request, answer) }
     servers.withLock { $0.admin = admin }
+  }
+
+  private func sessions(_ settings: Settings) throws -> SessionSettings {
+    SessionSettings(
+      verifier: TokenVerifier(keys: try settings.auth.keys(), audience: settings.auth.audience), users: Set(settings.users.map(\.id)),
+      wakeTokens: wakes)
   }
 
   func post(_ command: SessionCommand) { servers.withLock { $0.app }?.post(command) }
@@ -55,7 +70,7 @@ final class AppSide: Sendable {
   func reload(_ new: Settings) throws {
     trunkNames.withLock { $0 = Set(new.trunks.map(\.name)) }
     let server = servers.withLock { $0.app }
-    server?.reconfigure(try new.sessions(), origins: Set(new.auth.origins))
+    server?.reconfigure(try sessions(new), origins: Set(new.auth.origins))
     let logger = logs.logger("app")
     server?.reloadCertificates { problem in
       if let problem { logger.error("certificates not taken, the old ones stay", metadata: ["why": "\(problem)"]) }
@@ -77,8 +92,3 @@ final class AppSide: Sendable {
     WebPhone.assets.map { ($0.path, Page(contentType: $0.contentType, bytes: $0.bytes)) }, uniquingKeysWith: { first, _ in first })
 }
 
-extension Settings {
-  func sessions() throws -> SessionSettings {
-    SessionSettings(verifier: TokenVerifier(keys: try auth.keys(), audience: auth.audience), users: Set(users.map(\.id)))
-  }
-}

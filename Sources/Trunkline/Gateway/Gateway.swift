@@ -33,6 +33,7 @@ final class Gateway: @unchecked Sendable {
   private let store: CallStore
   private let media: MediaPlane
   private let app: AppSide
+  private let push: PushSide
   private let sockets: SIPSockets
   private let resolver: Resolver
   private let control: Control
@@ -64,13 +65,17 @@ final class Gateway: @unchecked Sendable {
     sockets.setTLS(server: settings.serverTLS, trunks: settings.clientTLS)
     let traces = TraceDesk(application: Version.text)
     sockets.tap = { traces.saw($0, $1, isOurs: $2, trunk: $3) }
-    app = AppSide(settings, readiness: readiness, registry: registry, inbox: inbox, traces: traces, logs: logs)
+    // A key for this process: no call that somebody is woken for outlives it.
+    let wakes = settings.push == nil ? nil : WakeTokens(random: .system)
+    push = try PushSide(settings, inbox: inbox, logger: logs.logger("push"))
+    app = AppSide(
+      settings, readiness: readiness, registry: registry, inbox: inbox, traces: traces, push: push, wakes: wakes, logs: logs)
     store = try CallStore(sqlite: settings.store, records: settings.records, readiness: readiness, logger: logs.logger("store"))
     let identity = try DTLSIdentity()
     media = try MediaPlane(configuration: settings.mediaPlane(), identity: identity, logger: logs.logger("media")) { [inbox] event in
       inbox.post(.media(event))
     }
-    let (app, media, store) = (app, media, store)
+    let (app, media, store, push) = (app, media, store, push)
     let resolver = try Resolver(loop: loop, servers: settings.dns.servers, logger: logs.logger("dns")) { [door] question, answer in
       door.control?.resolved(question, answer)
     }
@@ -100,9 +105,18 @@ final class Gateway: @unchecked Sendable {
       guard case .located(let trunk, let addresses) = news else { return }
       door.gateway?.located(trunk, addresses)
     }
-    let machine = CallMachine(
-      configuration: settings.callConfiguration, routing: settings.routing, random: .system,
+    outlets.push = { push.push($0, $1, $2, $3, since: $4) }
+    outlets.pushCallOver = { push.callOver($0) }
+    outlets.devices = { store.change($0) }
+    var configuration = settings.callConfiguration
+    if let gateway = settings.push?.gateway, let wakes { configuration.push = PushSettings(gateway: gateway, wakes: wakes) }
+    var machine = CallMachine(
+      configuration: configuration, routing: settings.routing, random: .system,
       reach: settings.reach { sockets.flow($0, toward: $1) })
+    // Before the first INVITE: who can be woken.
+    var nothing = CallFlow.Output()
+    machine.handle(.devices(.loaded(store.devices)), at: loop.now, into: &nothing)
+    machine.handle(.devices(.defaults(settings.registrationDefaults)), at: loop.now, into: &nothing)
     control = try Control(
       loop: loop, userAgent: UserAgent(configuration: .init(product: "Trunkline/\(Version.number)"), random: .system),
       machine: machine, outlets: outlets,
@@ -135,6 +149,7 @@ final class Gateway: @unchecked Sendable {
     registry.register(resolver.metrics)
     registry.register(media.metrics.families)
     registry.register(store.metrics)
+    registry.register(push.metrics)
     registry.register(logs.metrics)
     registry.register(ProcessMetrics.families(version: Version.number))
   }
@@ -144,13 +159,15 @@ final class Gateway: @unchecked Sendable {
     let loop = loop
     thread = try NamedThread.start(name: "control", nice: -5, logger: logs.logger("control")) { loop.run() }
     try app.start()
-    registry.register(MailboxReading.families([inbox.queue, loop.posted, store.queue] + media.mailboxes + app.queues))
+    registry.register(MailboxReading.families([inbox.queue, loop.posted, store.queue, push.queue] + media.mailboxes + app.queues))
     readiness.set("calls", ready: true)
   }
 
   /// Takes trunks, users, routes and certificates of a new configuration; calls go on.
   func reload(_ new: Settings) throws {
     try app.reload(new)
+    try push.reload(new)
+    inbox.post(.devices(.defaults(new.registrationDefaults)))
     loop.post { [self] in
       do { try resolver.restart(servers: new.dns.servers) } catch { logs.logger("dns").error("\(error)") }
       current = new
@@ -224,6 +241,7 @@ final class Gateway: @unchecked Sendable {
     }
     loop.stop()
     thread?.join()
+    push.stop()
     media.stop()
     store.stop()
   }

@@ -1,0 +1,77 @@
+import AppProtocol
+public import AppSessions
+import Bytes
+import Devices
+public import PushPolicy
+
+/// One device for the admin endpoint: registered, connected, or both. Times are milliseconds since 1970. Holds no token, only its end.
+public struct DeviceSummary: Sendable, Codable, Equatable {
+  public struct Push: Sendable, Codable, Equatable {
+    public var service: PushService
+    public var environment: PushTarget.Environment
+    public var topic: String
+    /// The last characters of the token.
+    public var token: String
+    public var registeredAt: Int64
+    /// False: the service said that the token is of another environment or app; the app must register again.
+    public var usable: Bool
+  }
+  public var user: String
+  public var device: String
+  public var connected: Bool
+  /// Of the session: `fg` or `bg`.
+  public var state: String?
+  public var platform: String?
+  public var model: String?
+  public var os: String?
+  public var sdk: String?
+  public var accounts: [String]
+  public var rings: Bool
+  public var dnd: Bool
+  public var firstSeen: Int64?
+  public var lastSeen: Int64?
+  public var revokedAt: Int64?
+  public var push: [Push]
+
+  init(_ device: Device) {
+    (user, self.device, connected) = (device.key.user, device.key.device, false)
+    (platform, model, os, sdk) = (device.platform, device.model, device.os, device.sdk)
+    (accounts, rings, dnd) = (device.accounts, device.rings, device.doNotDisturb)
+    (firstSeen, lastSeen, revokedAt) = (device.firstSeen, device.lastSeen, device.revokedAt)
+    push = device.bindings.map { binding in
+      let target = binding.target
+      return Push(
+        service: target.service, environment: target.environment, topic: target.topic, token: "…" + target.token.exposed.suffix(6),
+        registeredAt: binding.registeredAt, usable: binding.isUsable)
+    }
+  }
+
+  init(connected presence: DevicePresence) {
+    (user, device, connected, accounts, rings, dnd, push) = (presence.key.user, presence.key.device, true, [], true, false, [])
+    merge(presence)
+  }
+
+  mutating func merge(_ presence: DevicePresence) {
+    let info = presence.info
+    connected = presence.isConnected
+    state = presence.isConnected ? info.state.rawValue : nil
+    (platform, model, os, sdk) = (info.platform, info.model, info.os, info.sdk)
+    accounts = info.accounts
+  }
+}
+
+extension CallMachine {
+  /// Every device that is registered or connected, by user and device. O(devices).
+  public var deviceSummaries: [DeviceSummary] {
+    var rows = Dictionary(uniqueKeysWithValues: devices.all.map { ($0.key, DeviceSummary($0)) })
+    for presence in presences.values.joined() where presence.isConnected || rows[presence.key] != nil {
+      rows[presence.key, default: DeviceSummary(connected: presence)].merge(presence)
+    }
+    return rows.values.sorted { ($0.user, $0.device) < ($1.user, $1.device) }
+  }
+
+  /// What a push of a user's devices would go to, whatever their preferences; nil target: the device cannot be woken.
+  public func pushTargets(of user: String) -> [(key: DeviceKey, target: PushTarget?)] {
+    devices.devices(of: user).map { ($0.key, $0.target) }
+  }
+}

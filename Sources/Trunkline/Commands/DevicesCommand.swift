@@ -1,0 +1,109 @@
+import ArgumentParser
+import CallFlow
+import Foundation
+
+/// `trunkline devices`: who can be woken.
+struct DevicesCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "devices", abstract: "Lists the devices of a running gateway, and turns them away.",
+    discussion: """
+      A device is listed once its app has registered a push token, set a preference, or is connected.
+
+      EXAMPLES:
+        trunkline devices list
+        trunkline devices list --user alice --json
+        trunkline devices show --user alice --device phone
+        trunkline devices revoke --user alice --device phone    no push, no session, no registration from now on
+        trunkline devices revoke --user alice                   the same for all of alice's devices
+        trunkline devices allow --user alice --device phone     takes that back
+      """,
+    subcommands: [List.self, Show.self, Revoke.self, Allow.self])
+
+  static func query(_ user: String?, _ device: String?) -> String {
+    let letters = CharacterSet(charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+    let fields = [("user", user), ("device", device)].compactMap { name, value in
+      value.map { "\(name)=\($0.addingPercentEncoding(withAllowedCharacters: letters) ?? "")" }
+    }
+    return fields.isEmpty ? "" : "?" + fields.joined(separator: "&")
+  }
+
+  private struct Body: Codable { var devices: [DeviceSummary] }
+  static func rows(_ body: String) throws -> [DeviceSummary] { try JSONDecoder().decode(Body.self, from: Data(body.utf8)).devices }
+
+  struct List: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Prints devices, by user.")
+    @Option(help: "Only this user's.") var user: String?
+    @OptionGroup var endpoint: Calls.Endpoint
+    @Flag(help: "Print the JSON as the gateway gives it.") var json = false
+
+    func run() throws {
+      let body = try endpoint.request("GET", "/v1/devices" + query(user, nil))
+      print(json ? body : DeviceTable.render(try rows(body)))
+    }
+  }
+
+  struct Show: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Prints one device as JSON.")
+    @Option(help: "The user's id.") var user: String
+    @Option(help: "The device's id.") var device: String
+    @OptionGroup var endpoint: Calls.Endpoint
+
+    func run() throws {
+      let found = try rows(try endpoint.request("GET", "/v1/devices" + query(user, device)))
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+      for device in found { print(String(decoding: try encoder.encode(device), as: UTF8.self)) }
+    }
+  }
+
+  struct Revoke: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Turns a device away: no push from now on, its session ends with 4003 after its calls, it cannot register.",
+      discussion: "Without --device every device of the user. It holds over restarts, until `trunkline devices allow`.")
+    @Option(help: "The user's id.") var user: String
+    @Option(help: "The device's id; without it all of the user's.") var device: String?
+    @OptionGroup var endpoint: Calls.Endpoint
+
+    func run() throws { print(try endpoint.request("POST", "/v1/devices/revoke" + query(user, device)), terminator: "") }
+  }
+
+  struct Allow: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Takes a revocation back; the app registers again when it connects.")
+    @Option(help: "The user's id.") var user: String
+    @Option(help: "The device's id.") var device: String
+    @OptionGroup var endpoint: Calls.Endpoint
+
+    func run() throws { print(try endpoint.request("POST", "/v1/devices/allow" + query(user, device)), terminator: "") }
+  }
+}
+
+/// Devices for people.
+enum DeviceTable {
+  static func render(_ rows: [DeviceSummary]) -> String {
+    guard !rows.isEmpty else { return "no devices: none is connected and no app has registered" }
+    let cells =
+      [["USER", "DEVICE", "STATE", "PLATFORM", "PUSH", "ACCOUNTS", "LAST SEEN"]]
+      + rows.map { row in
+        [
+          row.user, row.device, state(row), [row.platform, row.os].compactMap(\.self).joined(separator: " "), push(row),
+          row.accounts.joined(separator: ","), row.lastSeen.map(time) ?? "",
+        ]
+      }
+    return TextTable.render(cells)
+  }
+
+  private static func state(_ row: DeviceSummary) -> String {
+    if row.revokedAt != nil { return "revoked" }
+    let words = [row.connected ? "connected" : "away", row.state == "bg" ? "background" : nil, row.dnd ? "dnd" : nil, row.rings ? nil : "silent"]
+    return words.compactMap(\.self).joined(separator: ",")
+  }
+
+  private static func push(_ row: DeviceSummary) -> String {
+    let words = row.push.map { "\($0.service.rawValue)\($0.environment == .sandbox ? "/sandbox" : "")\($0.usable ? "" : "(unusable)")" }
+    return words.isEmpty ? "none" : words.joined(separator: ",")
+  }
+
+  private static func time(_ milliseconds: Int64) -> String {
+    Date(timeIntervalSince1970: Double(milliseconds) / 1_000).formatted(.iso8601)
+  }
+}

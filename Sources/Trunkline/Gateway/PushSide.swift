@@ -1,0 +1,108 @@
+import Bytes
+import CallFlow
+import Configuration
+import Control
+import Devices
+import Glibc
+import JSONWebToken
+import Logging
+import Platform
+import PushPolicy
+import PushSender
+import Synchronization
+
+/// The push thread between control and the services: calls' pushes and those of `trunkline push test`.
+final class PushSide: Sendable {
+  typealias Answer = @Sendable (PushReport) -> Void
+  private let sender: PushSender
+  private let inbox: Inbox
+  private let tests: Tests
+
+  /// Pushes that no call waits for.
+  private final class Tests: Sendable {
+    private let waiting = Mutex<[PushKey: Answer]>([:])
+    func add(_ key: PushKey, _ answer: @escaping Answer) { waiting.withLock { $0[key] = answer } }
+    func take(_ key: PushKey) -> Answer? { waiting.withLock { $0.removeValue(forKey: key) } }
+  }
+
+  init(_ settings: Settings, inbox: Inbox, logger: Logger) throws {
+    let tests = Tests()
+    (self.inbox, self.tests) = (inbox, tests)
+    sender = try PushSender(providers: try settings.pushProviders(), tls: settings.pushTLS, logger: logger) { report in
+      if let answer = tests.take(report.key) { answer(report) }
+      // What a test learns of a registration counts too.
+      Self.post(report, inbox)
+    }
+  }
+
+  /// A report that is lost would leave its call waiting for a push that has ended: control is far behind, so it is tried again.
+  private static func post(_ report: PushReport, _ inbox: Inbox) {
+    for _ in 0..<50 where !inbox.post(.pushed(report)) { usleep(10_000) }
+  }
+
+  /// On the control thread. A full queue is a push that failed.
+  func push(_ key: PushKey, _ target: PushTarget, _ content: CallPush, _ deadline: Instant, since: Instant?) {
+    if sender.wake(key, target, content, deadline: deadline, since: since) { return }
+    inbox.post(.pushed(PushReport(key: key, target: target, outcome: .failed, reason: "tooMany", attempts: 0)))
+  }
+
+  func callOver(_ call: Identifier) { sender.callOver(call) }
+
+  /// Any thread; `answer` comes on the push thread.
+  func test(_ key: PushKey, _ target: PushTarget, _ content: CallPush, _ answer: @escaping Answer) {
+    tests.add(key, answer)
+    guard !sender.wake(key, target, content, deadline: MonotonicClock.now() + Self.testWindow) else { return }
+    tests.take(key)?(PushReport(key: key, target: target, outcome: .failed, reason: "tooMany", attempts: 0))
+  }
+
+  /// Keys are read again; pushes under way end on their old connection.
+  func reload(_ new: Settings) throws { sender.replace(try new.pushProviders(), tls: new.pushTLS) }
+
+  func stop() { sender.stop() }
+  var metrics: [MetricFamily] { sender.metrics }
+  var queue: MailboxReading { sender.queue }
+
+  static let testWindow = Duration.seconds(20)
+}
+
+extension Settings {
+  func pushProviders() throws -> PushProviders {
+    var out = PushProviders()
+    if let apns = push?.apns {
+      let credentials: APNsProvider.Credentials
+      switch apns.credentials {
+      case .key(let key, let id, let team):
+        credentials = .key(try TokenSigner(keys: try KeySet(.ES256, keyFile: key.exposed), kid: id), keyID: id, team: team)
+      case .certificate(_, let fingerprint): credentials = .certificate(name: fingerprint)
+      }
+      var provider = APNsProvider(credentials)
+      if let own = apns.production { provider.production = (own.host, own.port) }
+      if let own = apns.sandbox { provider.sandbox = (own.host, own.port) }
+      out.apns = provider
+    }
+    if let fcm = push?.fcm {
+      let signer = try TokenSigner(keys: try KeySet(.RS256, keyFile: fcm.key.exposed))
+      var provider = FCMProvider(project: fcm.project, account: fcm.account, signer: signer)
+      provider.tokens = (fcm.tokens.host, fcm.tokens.port, fcm.tokens.path.isEmpty ? "/token" : fcm.tokens.path)
+      if let own = fcm.service { provider.service = (own.host, own.port) }
+      out.fcm = provider
+    }
+    if let web = push?.webPush {
+      let signer = try TokenSigner(keys: try KeySet(.ES256, keyFile: web.key.exposed))
+      out.webPush = WebPushProvider(
+        signer: signer, publicKey: try web.publicKey(), subject: web.subject, hosts: web.hosts ?? WebPushProvider.browsers)
+    }
+    return out
+  }
+
+  var registrationDefaults: DeviceRegistry.Defaults {
+    let environment: PushTarget.Environment = push?.apns?.environment == .sandbox ? .sandbox : .production
+    return DeviceRegistry.Defaults(topic: push?.apns?.topic, environment: environment)
+  }
+
+  var pushTLS: TLSFiles {
+    var out = TLSFiles(authorities: push?.authorities)
+    if case .certificate(let files, _)? = push?.apns?.credentials { (out.certificate, out.key) = (files.certificate, files.key) }
+    return out
+  }
+}
