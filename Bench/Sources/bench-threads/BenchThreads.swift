@@ -5,7 +5,7 @@ import CBenchNet
 import Glibc
 import SRTP
 
-/// `bench-threads [--small] [--only relay|bridge|handshakes] [--json]`: calls per core of the real media thread, beside rtpengine
+/// `bench-threads [--small] [--only relay|bridge|steps|handshakes] [--json]`: calls per core of the real media thread, beside rtpengine
 /// where it is installed and bare libopus, and what handshakes do to running calls.
 @main struct BenchThreads {
   nonisolated static func main() {
@@ -16,6 +16,7 @@ import SRTP
       if cores.measured == nil { bench.progress("one core only: the generator is on it as well, times of packets say little") }
       try RelayRows(bench, cores).run()
       try BridgeRows(bench, cores).run()
+      try StepRows(bench, cores).run()
       try HandshakeRows(bench, cores).run()
     }
   }
