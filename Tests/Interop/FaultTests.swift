@@ -100,7 +100,7 @@ extension Interop {
       let toCarol = try Peers.caller(gateway, "call", to: "+15551230003", ["-d", "21500"])
       for phone in [alice, bob, carol] { _ = try await phone.event("call.connected") }
       _ = try await audio.peer.event("first_packet")
-      try await Task.sleep(for: .milliseconds(300))
+      #expect(await eventually(within: 5) { try gateway.sum("trunkline_media_packets_total", "trunk_received") > 20 })
       let vanished = ContinuousClock.now
       for peer in [alice, toBob, audio.peer] {
         peer.signal(SIGKILL)

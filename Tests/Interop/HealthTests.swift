@@ -49,7 +49,8 @@ extension Interop {
       try await audio.peer.finish(within: 10)
       _ = try await gateway.records(1)
       _ = await eventually(within: 3) { try gateway.metric("trunkline_media_sessions") == 0 }
-      try await Task.sleep(for: .milliseconds(1_100))  // the user agent's counts are published once a second
+      // The user agent's counts are published once a second.
+      #expect(await eventually(within: 5) { try gateway.sum("trunkline_sip_responses_total") > 0 })
 
       let body = try gateway.get("/metrics").body
       let lines = body.split(separator: "\n")

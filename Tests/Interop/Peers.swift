@@ -61,8 +61,11 @@ enum Peers {
   static func callee(_ gateway: GatewayUnderTest, _ scenario: String, audio: UInt16 = 9, port: UInt16? = nil, _ more: [String] = []) async throws
     -> Spawned
   {
-    let peer = try sipp(gateway, scenario, ["-p", "\(port ?? gateway.carrier)", "-key", "audio_port", "\(audio)"] + more)
-    try await Task.sleep(for: .milliseconds(300))
+    let port = port ?? gateway.carrier
+    let peer = try sipp(gateway, scenario, ["-p", "\(port)", "-key", "audio_port", "\(audio)"] + more)
+    guard await eventually(within: 5, { FreePorts.isTaken(port) }) else {
+      throw Spawned.Failure(description: "sipp does not listen on \(port): \(peer.text.suffix(500))")
+    }
     return peer
   }
 

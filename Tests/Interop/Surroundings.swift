@@ -53,6 +53,16 @@ enum FreePorts {
     throw Spawned.Failure(description: "no \(count) free ports in a row")
   }
 
+  /// Somebody has it: looked up, not tried, which could take it from whoever is about to bind it.
+  static func isTaken(_ port: UInt16) -> Bool {
+    let hex = String(port, radix: 16, uppercase: true)
+    let wanted = ":" + String(repeating: "0", count: 4 - hex.count) + hex
+    return ["udp", "tcp", "udp6", "tcp6"].contains { table in
+      let rows = (try? String(contentsOfFile: "/proc/net/" + table, encoding: .utf8))?.split(separator: "\n") ?? []
+      return rows.contains { $0.split(separator: " ").dropFirst().first?.hasSuffix(wanted) == true }
+    }
+  }
+
   private static func port(_ kind: __socket_type) throws -> UInt16 {
     for _ in 0..<200 {
       guard let port = bound(kind, 0) else { continue }

@@ -45,7 +45,8 @@ struct Quality {
       folder = kept
       mkdir(kept, 0o755)
     } else {
-      var template = Array("/tmp/bench-quality-XXXXXX".utf8CString)
+      let temporary = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+      var template = Array("\(temporary)/bench-quality-XXXXXX".utf8CString)
       guard let made = mkdtemp(&template) else { throw WAVFile.Failure(description: "no temporary folder") }
       folder = String(cString: made)
     }

@@ -73,6 +73,7 @@ say("listening")
 while True:
     data, peer = server.recvfrom(4096)
     if state["mode"] == "dead":
+        say("ignored")
         continue
     try:
         server.sendto(answer(dns.message.from_wire(data)).to_wire(), peer)
