@@ -25,7 +25,7 @@ public struct MediaPlaneConfiguration: Sendable {
   public var assumedCallCost: Double?
 
   public init(
-    addresses: [Address], threads: Int = 2, appPort: UInt16 = 40_000, trunkPorts: ClosedRange<UInt16> = 41_000...41_999,
+    addresses: [Address], threads: Int = 2, appPort: UInt16 = 40_000, trunkPorts: ClosedRange<UInt16> = 20_000...21_999,
     opusComplexity: Int = 5
   ) {
     (self.addresses, self.threads, self.appPort) = (addresses, threads, appPort)

@@ -21,7 +21,7 @@ extension Settings {
       threads: 2
       # load_limit: 85               # percent of a core that each thread may fill; beyond it new calls get 503
       app_port: 40000                # one UDP port for each thread: here 40000 and 40001
-      trunk_ports: 41000-41999       # one for each call
+      trunk_ports: 20000-21999       # two for each call: RTP and RTCP
 
     auth:
       jwt: { algorithm: HS256, key_file: jwt.key, audience: trunkline }   # or RS256, ES256 with key_file (PEM) or jwks_file

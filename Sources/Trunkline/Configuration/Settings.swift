@@ -61,7 +61,7 @@ public struct Settings: Sendable, Equatable {
     /// App legs of thread n share UDP port `appPort + n`.
     public var appPort: UInt16 = 40000
     /// One port per call on the trunk side.
-    public var trunkPorts: ClosedRange<UInt16> = 41000...41999
+    public var trunkPorts: ClosedRange<UInt16> = 20_000...21_999
   }
 
   public enum MediaAddress: Sendable, Equatable {

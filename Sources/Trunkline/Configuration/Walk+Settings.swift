@@ -89,7 +89,7 @@ extension Walk {
     out.loadLimitPercent = media.integer("load_limit", in: 1...100, default: out.loadLimitPercent)
     out.threads = media.integer("threads", in: Limits.mediaThreads, default: out.threads)
     out.appPort = UInt16(media.integer("app_port", in: 1024...65535, default: Int(out.appPort)))
-    if let ports = media.value("trunk_ports", "a port range such as 41000-41999", portRange) { out.trunkPorts = ports }
+    if let ports = media.value("trunk_ports", "a port range such as 20000-21999", portRange) { out.trunkPorts = ports }
     return out
   }
 
@@ -166,7 +166,7 @@ extension Walk {
   }
 }
 
-/// `41000-41999`, both ends within 1024…65535.
+/// `20000-21999`, both ends within 1024…65535.
 func portRange(_ text: String) -> ClosedRange<UInt16>? {
   let ends = text.split(separator: "-", omittingEmptySubsequences: false)
   guard ends.count == 2, let first = UInt16(ends[0]), let last = UInt16(ends[1]), first >= 1024, first <= last else { return nil }
