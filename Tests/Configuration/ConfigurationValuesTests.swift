@@ -11,7 +11,7 @@ import Testing
     #expect(configuration.listen.sipUDP == [SocketAddress("127.0.0.1:5060")])
     #expect(configuration.listen.admin == SocketAddress("127.0.0.1:9090"))
     #expect(configuration.media.addresses == [.automatic])
-    #expect(configuration.media.trunkPorts == 41000...41999)
+    #expect(configuration.media.trunkPorts == 20_000...21_999)
     #expect(configuration.auth.key == .keyFile(Redacted(Array("0123456789abcdef0123456789abcdef\n".utf8))))
     #expect(configuration.trunks.map(\.name) == ["carrier"])
     #expect(configuration.trunks.first?.uri?.address == SocketAddress("127.0.0.1:5080"))

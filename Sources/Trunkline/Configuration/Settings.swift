@@ -60,7 +60,7 @@ public struct Settings: Sendable, Equatable {
     public var loadLimitPercent = 85
     /// App legs of thread n share UDP port `appPort + n`.
     public var appPort: UInt16 = 40000
-    /// One port per call on the trunk side.
+    /// Two ports per call on the trunk side.
     public var trunkPorts: ClosedRange<UInt16> = 20_000...21_999
   }
 
