@@ -17,8 +17,11 @@ struct Bench {
   var events: [SessionEvent] = []
   private var nextConnection: UInt64 = 1
 
-  init(users: Set<String> = ["alice", "bob"], ice: [ICEServer] = []) {
-    let settings = SessionSettings(verifier: TokenVerifier(keys: Self.keys, audience: "trunkline"), users: users, ice: ice)
+  static let wakes = WakeTokens(key: Array("another secret of thirty-two bytes".utf8))!
+
+  init(users: Set<String> = ["alice", "bob"], ice: [ICEServer] = [], wakes: WakeTokens? = nil) {
+    let settings = SessionSettings(
+      verifier: TokenVerifier(keys: Self.keys, audience: "trunkline"), users: users, ice: ice, wakeTokens: wakes)
     machine = SessionMachine(settings: settings, random: .seeded(7))
     machine.setWallClock(unixMilliseconds: Self.epoch * 1_000, at: now)
   }
@@ -113,6 +116,14 @@ struct Bench {
     guard case .message(.welcome(let welcome))? = frames(id).first?.body else { throw Trouble("no welcome") }
     events = []
     return Client(connection: id, device: key, session: session, welcome: welcome)
+  }
+
+  /// A new connection with `hello{wake}`; the session, if it was taken.
+  mutating func wake(_ token: String, _ device: String = "d1") -> (ConnectionID, SessionID?) {
+    let id = open()
+    send(.hello(Hello(.wake(token), device: .init(id: device))), on: id, id: number(1))
+    guard case .connected(_, let session, _, resumed: false)? = events.last else { return (id, nil) }
+    return (id, session)
   }
 
   /// A new connection with `hello{resume}`.
