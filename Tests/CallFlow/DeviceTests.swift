@@ -15,17 +15,19 @@ private let tablet = Surroundings.tablet
     world.welcomes[SessionID(session)]?.gone.map(\.over.reason)
   }
 
-  @Test func `a message that may have gone with its socket is told again, an older one not (INC-9)`() throws {
-    for (lostAfter, isTold) in [(500, true), (1_500, false)] {
+  @Test func `a message that may have gone with its socket is told again, an acked one not (INC-9)`() throws {
+    for isAcked in [true, false] {
       let world = Surroundings()
-      let (leg, _) = try world.ringing()
+      let (leg, call) = try world.ringing()
       world.feed(.sip(.cancelled(leg, nil)))
-      world.pass(.milliseconds(lostAfter))
+      if isAcked { world.feed(.app(.overAcked(phone, SessionID("phone"), call: call))) }
+      let isTold = !isAcked
       world.feed(.app(.disconnected(phone, SessionID("phone"))))
       world.feed(.app(.ended(phone, SessionID("phone"))))
       world.connect(phone, "second")
       #expect(gone(world, "second") == (isTold ? [.callerCancelled] : []))
-      world.pass(.seconds(5))
+      world.feed(.app(.overAcked(phone, SessionID("second"), call: call)))
+      world.disconnect(phone, "second")
       world.connect(phone, "third")
       #expect(gone(world, "third") == [])
     }

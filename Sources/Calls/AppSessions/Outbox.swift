@@ -24,19 +24,27 @@ struct Outbox {
     return frame
   }
 
-  /// Forgets what is acked and returns the calls whose offers are among it. An ack of something never sent is nil.
-  mutating func ack(_ seq: Int) -> [Identifier]? {
+  /// What control wants to know of an ack.
+  enum Acked {
+    case offer(Identifier)
+    case over(Identifier)
+  }
+
+  /// Forgets what is acked and returns the offers and terminal messages among it. An ack of something never sent is nil.
+  mutating func ack(_ seq: Int) -> [Acked]? {
     guard seq <= lastSeq else { return nil }
     guard seq > ackedSeq else { return [] }
     let count = min(seq - ackedSeq, entries.count)
-    var offers: [Identifier] = []
+    var acked: [Acked] = []
     for entry in entries.prefix(count) {
       bytes -= entry.bytes
-      if case .message(.callOffer) = entry.frame.body, let call = entry.frame.call { offers.append(call) }
+      guard case .message(let message) = entry.frame.body, let call = entry.frame.call else { continue }
+      if case .callOffer = message { acked.append(.offer(call)) }
+      if message.type.isTerminal { acked.append(.over(call)) }
     }
     entries.removeFirst(count)
     ackedSeq = seq
-    return offers
+    return acked
   }
 
   /// What a resumed client still lacks, unchanged.

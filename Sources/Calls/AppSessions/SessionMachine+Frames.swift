@@ -37,11 +37,16 @@ extension SessionMachine {
   }
 
   mutating func acked(_ seq: Int, by id: SessionID, _ output: inout SessionOutput) {
-    guard let device = sessions[id]?.device, let offers = sessions[id]?.outbox.ack(seq) else {
+    guard let device = sessions[id]?.device, let messages = sessions[id]?.outbox.ack(seq) else {
       stats.malformed += 1
       return
     }
-    for call in offers { output.events.append(.offerAcked(device, id, call: call)) }
+    for message in messages {
+      switch message {
+      case .offer(let call): output.events.append(.offerAcked(device, id, call: call))
+      case .over(let call): output.events.append(.overAcked(device, id, call: call))
+      }
+    }
   }
 
   /// Numbering: false if the message is one seen before, or one too far.

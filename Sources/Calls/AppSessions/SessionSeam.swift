@@ -71,6 +71,8 @@ public enum SessionEvent: Hashable, Sendable {
   case notification(DeviceKey, SessionID, ClientMessage, call: Identifier?)
   /// The numbered `call.offer` of this call was acked: on a live socket, so the device is warm.
   case offerAcked(DeviceKey, SessionID, call: Identifier)
+  /// The `call.cancel`, `call.ended` or `call.gone` of this call was acked: the device has it.
+  case overAcked(DeviceKey, SessionID, call: Identifier)
   /// `POST /v1/calls/<id>/reject` of a device whose right to it is checked. Exactly one `.httpAnswer` must follow; a repeat
   /// comes again and is answered `ok` again.
   case httpReject(HTTPRequestID, DeviceKey, CallReject, call: Identifier)

@@ -15,7 +15,7 @@ extension Call {
   /// - Parameter mayJoin: it wants calls, and its session is not for another call only.
   mutating func greet(_ device: DevicePresence, mayJoin: Bool, _ turn: inout Turn) -> Greeting? {
     guard isLive else { return nil }
-    if terminals[device.key] != nil { return terminals[device.key]?.takeUnseen(at: turn.now).map { .gone($0) } }
+    if terminals[device.key] != nil { return terminals[device.key]?.takeUnseen().map { .gone($0) } }
     if let index = index(of: device.key) {
       devices[index].session = device.session
       devices[index].isConnected = true
@@ -35,7 +35,7 @@ extension Call {
     // it may have been woken for this call: a late one learns who has it
     guard winner != nil, terminals.count < Limits.devicesPerCall else { return nil }
     let over = CallOver(.answeredElsewhere, by: .app, at: turn.wallNow)
-    terminals[device.key] = Terminal(over: over, isOwnDoing: false, at: turn.now, isUnseen: false)
+    terminals[device.key] = Terminal(over: over, isOwnDoing: false, isUnseen: false)
     return .gone(over)
   }
 
@@ -59,7 +59,7 @@ extension Call {
 
   mutating func deviceResumed(_ device: DevicePresence, _ turn: inout Turn) {
     let (key, session) = (device.key, device.session)
-    terminals[key]?.resumed(at: turn.now)
+    terminals[key]?.resumed()
     guard isLive, let index = index(of: key) else { return }
     // another socket than the one on which the offer was acked: not warm
     (devices[index].session, devices[index].isConnected, devices[index].ackedOn) = (session, true, nil)
@@ -67,7 +67,7 @@ extension Call {
   }
 
   mutating func deviceDisconnected(_ key: DeviceKey, _ turn: inout Turn) {
-    terminals[key]?.socketLost(at: turn.now)
+    terminals[key]?.socketLost()
     guard isLive, let index = index(of: key) else { return }
     devices[index].isConnected = false
     pushDisconnected(key, &turn)

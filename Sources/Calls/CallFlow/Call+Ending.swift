@@ -117,7 +117,7 @@ extension Call {
     guard terminals[key] == nil, let index = index(of: key) else { return }
     var over = CallOver(reason, by: side, at: turn.wallNow, sip: sip)
     if isWinner { over.stats = lastStatistics.map(StreamStats.init) }
-    terminals[key] = Terminal(over: over, isOwnDoing: false, at: turn.now, isUnseen: !devices[index].isConnected)
+    terminals[key] = Terminal(over: over, isOwnDoing: false, isUnseen: !devices[index].isConnected)
     turn.send(isWinner ? .callEnded(over) : .callCancel(over), to: key, call: id)
     turn.app(.callDead(key, id))
   }
@@ -126,7 +126,7 @@ extension Call {
   mutating func leave(_ key: DeviceKey, _ reason: EndReason, _ turn: inout Turn) {
     guard terminals[key] == nil else { return }
     let over = CallOver(reason, by: .app, at: turn.wallNow)
-    terminals[key] = Terminal(over: over, isOwnDoing: true, at: turn.now, isUnseen: false)
+    terminals[key] = Terminal(over: over, isOwnDoing: true, isUnseen: false)
     pushNotNeeded(key)
     guard let index = index(of: key) else { return }  // it was woken and says so without a session
     turn.app(.callDead(key, id))

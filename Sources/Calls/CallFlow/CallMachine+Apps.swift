@@ -16,6 +16,9 @@ extension CallMachine {
     case .upgraded(let key, _, let info): upgraded(key, info, &turn)
     case .httpReject(let id, let key, let reject, let call): httpReject(id, key, reject, call, &turn)
     case .offerAcked(let key, let session, let call): change(call, &turn) { call, _ in call.offerAcked(key, on: session) }
+    case .overAcked(let key, _, let call):
+      calls[call]?.terminals[key]?.isAcked = true
+      tombstones.update(call, key) { $0.isAcked = true }
     case .request(let key, let session, let token, let message, let call): request(key, session, token, message, call, &turn)
     case .notification(let key, _, let message, let call): notice(key, message, call, &turn)
     }
@@ -30,7 +33,7 @@ extension CallMachine {
     changed(devices.seen(key, info: info, at: turn.wallNow), &turn)
     if resumed {
       for id in callsOfUser[key.user] ?? [] { change(id, &turn) { $0.deviceResumed(device, &$1) } }
-      for id in tombstones.calls(of: key.user) { tombstones.update(id, key) { $0.resumed(at: turn.now) } }
+      for id in tombstones.calls(of: key.user) { tombstones.update(id, key) { $0.resumed() } }
     } else {
       welcome(device, &turn)
     }
@@ -52,7 +55,7 @@ extension CallMachine {
     }
     for id in tombstones.calls(of: device.key.user) {
       tombstones.update(id, device.key) { terminal in
-        if let over = terminal.takeUnseen(at: turn.now) { gone.append(GoneCall(call: id, over: over)) }
+        if let over = terminal.takeUnseen() { gone.append(GoneCall(call: id, over: over)) }
       }
     }
     if let only, calls[only]?.user != device.key.user, tombstones[only]?.terminals[device.key] == nil {
@@ -67,7 +70,7 @@ extension CallMachine {
     guard let index = presences[key.user]?.firstIndex(where: { $0.key == key && $0.session == session }) else { return }
     presences[key.user]?[index].isConnected = false
     for id in callsOfUser[key.user] ?? [] { change(id, &turn) { $0.deviceDisconnected(key, &$1) } }
-    for id in tombstones.calls(of: key.user) { tombstones.update(id, key) { $0.socketLost(at: turn.now) } }
+    for id in tombstones.calls(of: key.user) { tombstones.update(id, key) { $0.socketLost() } }
   }
 
   private mutating func sessionEnded(_ key: DeviceKey, _ session: SessionID, _ turn: inout Turn) {

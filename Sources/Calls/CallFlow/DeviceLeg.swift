@@ -102,29 +102,23 @@ struct Terminal {
   var over: CallOver
   /// The device's own word ended it (`call.reject`, `call.unavailable`): it knows.
   var isOwnDoing: Bool
-  var at: Instant
-  /// The device was not connected, or lost its socket right after: a new session gets `call.gone` in its place.
+  /// The device was not connected, or lost its socket before its ack: a new session gets `call.gone` in its place.
   var isUnseen: Bool
+  /// The device's ack of it came.
+  var isAcked = false
 
-  /// The socket is gone; what was sent just before may have gone with it.
-  mutating func socketLost(at now: Instant) {
-    if now - at < Self.ackTime { isUnseen = true }
-  }
+  /// The socket is gone; what was not acked may have gone with it.
+  mutating func socketLost() { if !isAcked { isUnseen = true } }
 
   /// The session goes on and replays what was not acked.
-  mutating func resumed(at now: Instant) {
-    if isUnseen { (isUnseen, at) = (false, now) }
-  }
+  mutating func resumed() { isUnseen = false }
 
   /// What a new session is told, once.
-  mutating func takeUnseen(at now: Instant) -> CallOver? {
+  mutating func takeUnseen() -> CallOver? {
     guard isUnseen, !isOwnDoing else { return nil }
-    (isUnseen, at) = (false, now)
+    isUnseen = false
     return over
   }
-
-  /// A bare ack comes within 200 ms (protocol.md, Frames); the rest is round trip.
-  private static let ackTime = Duration.seconds(1)
 }
 
 extension AudioEncoding {

@@ -1,0 +1,165 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import CallFlow
+import MediaSession
+import PushPolicy
+import SIPDialogs
+import Testing
+
+/// One thing that happens to a call: the events of the INV row, for one of its devices or for all.
+enum Step: Hashable {
+  /// The push service takes the push and the device gets it; it says nothing and the device gets it, or does not.
+  case push(Int), pushUnsure(Int), pushLost(Int)
+  /// The device comes (if it is not there) and rings and prepares.
+  case offer(Int)
+  case tap(Int), ready(Int), fail(Int), unavailable(Int), reject(Int), rejectHTTP(Int)
+  case drop(Int), back(Int)
+  case cancel, timeout
+}
+
+extension Play {
+  var isOver: Bool { call.map { id in !machine.summaries.contains { $0.call == id } } ?? false }
+
+  /// Whether the step would do anything at all: one that would not is left out, since the order without it is played too.
+  func isPossible(_ step: Step) -> Bool {
+    switch step {
+    case .push(let i), .pushUnsure(let i), .pushLost(let i): pushes.contains { $0.key.device == devices[i].name && !$0.isReported }
+    case .offer(let i): !devices[i].hasRung && !devices[i].isDropped && (devices[i].connection == nil || devices[i].knows)
+    case .tap(let i): devices[i].connection != nil && devices[i].knows && !devices[i].hasTapped
+    case .ready(let i): devices[i].leg != nil && !devices[i].isReady && devices[i].connection != nil
+    case .fail(let i): devices[i].connection != nil && devices[i].knows && !devices[i].hasFailed
+    case .unavailable(let i), .reject(let i): devices[i].connection != nil && devices[i].knows && devices[i].terminals.isEmpty
+    case .rejectHTTP(let i): devices[i].wake != nil && devices[i].terminals.isEmpty
+    case .drop(let i): devices[i].connection != nil
+    case .back(let i): devices[i].isDropped
+    case .cancel: finals == 0 || isAnswered && !trunk.contains("BYE") && !isOver
+    case .timeout: !isOver
+    }
+  }
+
+  mutating func apply(_ step: Step, resuming: Bool) {
+    guard let call else { return }
+    switch step {
+    case .push(let i): report(i, .accepted, arrives: true)
+    case .pushUnsure(let i): report(i, .failed, arrives: true)
+    case .pushLost(let i): report(i, .failed, arrives: false)
+    case .offer(let i):
+      if devices[i].connection == nil { come(i) }
+      guard devices[i].knows else { return }
+      devices[i].hasRung = true
+      send(.callRinging, i, call: call)
+      send(.callPrepare(CallPrepare(sdp: sdp(i))), i, call: call)
+    case .tap(let i):
+      devices[i].hasTapped = true
+      send(.callAnswer(CallAnswer(sdp: sdp(i))), i, call: call)
+    case .ready(let i):
+      guard let session, let (leg, epoch) = devices[i].leg else { return }
+      devices[i].isReady = true
+      feed(.media(.nominated(session, leg, generation: epoch, remote: SocketAddress(IPAddress(192, 0, 2, 7), 5_000))))
+      feed(.media(.keysInstalled(session, leg, generation: epoch, profile: "AEAD_AES_128_GCM")))
+      send(.mediaReady(MediaReady(gen: 1)), i, call: call)
+    case .fail(let i):
+      devices[i].hasFailed = true
+      send(.mediaFail(MediaFail(gen: 1, stage: .ice)), i, call: call)
+    case .unavailable(let i):
+      let isUndecided = machine.summaries.contains { $0.call == call && ($0.state == .parked || $0.state == .ringing) }
+      send(.callUnavailable(CallUnavailable(why: .dnd)), i, call: call)
+      // its receipt is the terminal message, where there was something to leave; later it means nothing
+      if isUndecided, devices[i].terminals.isEmpty { devices[i].terminals.append("unavailable") }
+    case .reject(let i): send(.callReject(CallReject(scope: .device)), i, call: call)
+    case .rejectHTTP(let i):
+      let before = hasHTTPAnswer.count
+      tell(.httpReject(HTTPRequestID(UInt64(before)), call: call, bearer: devices[i].wake, body: Array(#"{"scope":"device"}"#.utf8)))
+      if hasHTTPAnswer.last == 200, devices[i].terminals.isEmpty { devices[i].terminals.append("ok reject") }
+    case .drop(let i):
+      drop(i)
+      devices[i].isDropped = true
+    case .back(let i):
+      devices[i].isDropped = false
+      if resuming { connect(i, resuming: true) }
+      if devices[i].connection == nil || !resuming { comeBack(i) }
+    case .cancel:
+      if finals == 0 {
+        finals += 1
+        trunk.append("487")
+        feed(.sip(.cancelled(leg, nil)))
+      } else {
+        feed(.sip(.byeReceived(leg, nil)))
+      }
+      feed(.sip(.legClosed(leg)))
+    case .timeout: pass(.seconds(46))
+    }
+  }
+
+  private mutating func report(_ i: Int, _ outcome: PushReport.Outcome, arrives: Bool) {
+    guard let index = pushes.firstIndex(where: { $0.key.device == devices[i].name && !$0.isReported }) else { return }
+    pushes[index].isReported = true
+    let push = pushes[index]
+    if arrives {
+      accepted[push.key, default: 0] += 1
+      devices[i].wake = push.content.wake.exposed
+      devices[i].knows = true
+    }
+    feed(
+      .pushed(
+        PushReport(
+          key: push.key, target: push.target, outcome: outcome, reason: "", isFault: false, attempts: 2, took: .milliseconds(40))))
+  }
+
+  /// By the wake token while it is good, else by login.
+  private mutating func come(_ i: Int) {
+    connect(i)
+    guard devices[i].connection == nil else { return }
+    devices[i].wake = nil
+    connect(i)
+  }
+
+  /// A new session: the snapshot stands for what was, and what the gateway may lack is said again.
+  private mutating func comeBack(_ i: Int) {
+    let was = devices[i]
+    come(i)
+    guard let call, devices[i].terminals.isEmpty, devices[i].connection != nil, was.knows else { return }
+    if was.hasRung { send(.callRinging, i, call: call) }
+    if was.hasTapped, !was.hasWon { send(.callAnswer(CallAnswer(sdp: sdp(i))), i, call: call) }
+  }
+
+  // MARK: the end
+
+  /// Lets everything run out, brings every device back once, and looks at what must hold.
+  func broken() -> [String] {
+    var play = self
+    play.runOut()
+    var problems: [String] = []
+    func expect(_ holds: Bool, _ text: @autoclosure () -> String) { if !holds { problems.append(text()) } }
+    expect(play.isOver, "the call is not over")
+    expect(play.finals == 1, "final responses: \(play.trunk)")
+    expect(play.records.count == 1, "\(play.records.count) records")
+    expect(play.devices.count(where: \.hasWon) <= 1, "two winners")
+    expect(play.accepted.values.allSatisfy { $0 == 1 }, "a device was pushed to twice")
+    expect(Set(play.pushes.map(\.key.device)).count == play.pushes.count, "a second push was asked for")
+    expect(play.mediaAfterEnd == 0 && play.closes == 1 && !play.isMediaOpen, "media after the end, or not closed once")
+    for device in play.devices {
+      expect(device.knows ? device.terminals.count == 1 : device.terminals.count <= 1, "\(device.name): \(device.terminals), knows \(device.knows)")
+      expect(!device.wasConnected || device.hasWon, "\(device.name) is connected and did not win")
+    }
+    expect(play.machine.statistics.answeredWithoutMedia == 0, "answered without media")
+    expect(!play.isAnswered || play.records.first?.device != nil, "answered, and the record names nobody")
+    for index in play.devices.indices { play.drop(index, .normal) }
+    play.pass(.seconds(3_800))
+    expect(play.machine.nextDeadline == nil && play.sessions.nextDeadline == nil, "a timer is left")
+    expect(play.machine.statistics.tombstones == 0 && play.machine.statistics.states.values.allSatisfy { $0 == 0 }, "state is left")
+    return problems
+  }
+
+  private mutating func runOut() {
+    for _ in 0..<20 where !isOver && !isAnswered { pass(.seconds(5)) }
+    if isPossible(.cancel) { apply(.cancel, resuming: false) }
+    pass(.seconds(1))
+    for index in devices.indices where devices[index].connection == nil {
+      devices[index].isDropped = false
+      come(index)
+    }
+    pass(.seconds(1))
+  }
+}

@@ -1,0 +1,297 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import CallFlow
+import JSONWebToken
+import MediaSession
+import PushPolicy
+import SIPDialogs
+
+/// One incoming call, its devices and its pushes, around the real call machine and the real session machine. A value: a run
+/// can branch at every step by a copy. Nothing takes time but `pass`; what crosses on its way is played by doing it late.
+struct Play {
+  struct Device {
+    let name: String
+    var connection: ConnectionID?
+    var sid: (id: String, token: String)?
+    var sentSeq = 0
+    var seenSeq = 0
+    var sent: [ClientFrame] = []
+    /// Wake token of a push that arrived.
+    var wake: String?
+    /// It was told of the call, by whatever way, and may show it.
+    var knows = false
+    var gen = 1
+    var hasRung = false
+    var isDescribed = false
+    var hasTapped = false
+    var hasFailed = false
+    var isReady = false
+    /// How the call ended for it, each message once however often it was replayed.
+    var terminals: [String] = []
+    var hasWon = false
+    var wasConnected = false
+    /// The leg that its description went to, and the epoch of that.
+    var leg: (AppLegID, Int)?
+    /// Its socket broke and it has not come back.
+    var isDropped = false
+    var rejects: Set<Identifier> = []
+    var answers: Set<Identifier> = []
+    /// What it heard, in order.
+    var heard: [String] = []
+  }
+
+  var now = Instant(nanoseconds: 1_000_000_000)
+  var machine: CallMachine
+  var sessions: SessionMachine
+  var devices: [Device]
+  var call: CallID?
+  private var nextConnection: UInt64 = 1
+  private var nextRequest: UInt64 = 1
+  private var inputs: [CallFlow.Input] = []
+  private var isPumping = false
+
+  // the trunk
+  let leg = LegID.inbound(1)
+  var trunk: [String] = []
+  var finals = 0
+  var isAnswered = false
+  // pushes
+  var pushes: [(key: PushKey, content: CallPush, target: PushTarget, isReported: Bool)] = []
+  var accepted: [PushKey: Int] = [:]
+  // media
+  var session: MediaSessionID?
+  var isMediaOpen = false
+  var closes = 0
+  var mediaAfterEnd = 0
+  // books
+  var records: [CallRecord] = []
+  var hasHTTPAnswer: [Int] = []
+
+  /// - Parameter connected: these have a socket and are in the foreground; all have a push registration.
+  init(_ names: [String], connected: Set<String>, seed: UInt64 = 1) {
+    let wakes = WakeTokens(key: Array("a key of at least thirty-two bytes".utf8))
+    var configuration = CallFlow.Configuration()
+    configuration.push = wakes.map { PushSettings(gateway: "wss://gw", wakes: $0) }
+    let peer = TrunkPeer(
+      name: "carrier", domain: "203.0.113.7:5060", flow: Flow(transport: .udp, local: World.gatewayAddress, remote: World.carrierAddress))
+    let routing = Routing(
+      trunks: [.init(name: "carrier", peer: peer)], users: [.init(id: "alice", numbers: [World.number])],
+      inbound: [.init(trunk: "carrier", target: .users)], outbound: [])
+    machine = CallMachine(configuration: configuration, routing: routing, random: .seeded(seed))
+    let settings = SessionSettings(verifier: TokenVerifier(keys: World.keys, audience: "trunkline"), users: ["alice"], wakeTokens: wakes)
+    sessions = SessionMachine(settings: settings, random: .seeded(seed &+ 1))
+    devices = names.map { Device(name: $0) }
+    sessions.setWallClock(unixMilliseconds: World.epoch * 1_000, at: now)
+    feed(.wallClock(offsetMilliseconds: World.epoch * 1_000 - 1_000))
+    for index in devices.indices {
+      connect(index)
+      let token = hexString(Array(devices[index].name.utf8)) + String(repeating: "0", count: 48)
+      request(.devicePut(DevicePut(push: .init(kind: .apnsVoIP, token: String(token.prefix(48)), topic: "com.example.voip"))), index)
+      if !connected.contains(devices[index].name) { drop(index, .normal) }
+    }
+    feed(
+      .sip(
+        .inviteReceived(
+          leg,
+          InboundInvite(
+            trunk: "carrier", source: peer.flow, callID: "c@carrier", from: .init(number: "+15550000042", displayName: "Carol"),
+            to: .init(number: World.number), isPrivate: false, sdp: Carrier.sdp(), diversions: 0))))
+  }
+
+  // MARK: the gateway
+
+  mutating func feed(_ input: CallFlow.Input) {
+    inputs.append(input)
+    pump()
+  }
+
+  private mutating func pump() {
+    guard !isPumping else { return }
+    isPumping = true
+    while !inputs.isEmpty {
+      var output = CallFlow.Output()
+      machine.handle(inputs.removeFirst(), at: now, into: &output)
+      var index = 0
+      while index < output.actions.count {
+        perform(output.actions[index], &output)
+        index += 1
+      }
+    }
+    isPumping = false
+  }
+
+  private mutating func perform(_ action: Action, _ output: inout CallFlow.Output) {
+    switch action {
+    case .sip(let command): perform(command)
+    case .app(let command): tell(.command(command))
+    case .media(let command): perform(command)
+    case .reserveMedia(let call, let session, _, _):
+      (self.call, self.session, isMediaOpen) = (call, session, true)
+      let reservation = MediaReservation(
+        session: session, trunkAddress: SocketAddress(IPAddress(198, 51, 100, 9), 41_000),
+        appCandidates: [SocketAddress(IPAddress(198, 51, 100, 9), 40_000)], fingerprint: [UInt8](repeating: 0xab, count: 32))
+      machine.handle(.mediaReserved(call, reservation), at: now, into: &output)
+    case .journal(let line): inputs.append(.journalled(line.call))
+    case .record(let record): records.append(record)
+    case .push(let key, let target, let content, _): pushes.append((key, content, target, false))
+    default: break
+    }
+  }
+
+  private mutating func perform(_ command: SIPDialogs.Command) {
+    switch command {
+    case .respondProvisional(_, let code, _, _): trunk.append("\(code)")
+    case .answer:
+      trunk.append("200")
+      finals += 1
+      isAnswered = true
+      inputs.append(.sip(.acknowledged(leg, sdp: nil)))
+    case .refuse(_, let code, _, _, _):
+      trunk.append("\(code)")
+      finals += 1
+    case .bye:
+      trunk.append("BYE")
+      inputs.append(.sip(.legClosed(leg)))
+    default: trunk.append("\(command)")
+    }
+    if case .refuse = command { inputs.append(.sip(.legClosed(leg))) }
+  }
+
+  private mutating func perform(_ command: MediaCommand) {
+    if closes > 0 { mediaAfterEnd += 1 }
+    switch command {
+    case .setAppRemote(_, let leg, let remote, _, _):
+      if let index = devices.firstIndex(where: { $0.name == remote.ufrag }) { devices[index].leg = (leg, remote.generation) }
+    case .close(let session):
+      closes += 1
+      isMediaOpen = false
+      inputs.append(.media(.closed(session, MediaStatistics())))
+    default: break
+    }
+  }
+
+  mutating func tell(_ input: SessionInput) {
+    var output = SessionOutput()
+    sessions.handle(input, at: now, into: &output)
+    inputs += output.events.map { .app($0) }
+    var replies: [(Int, ClientFrame)] = []
+    for action in output.actions {
+      switch action {
+      case .send(let id, let bytes):
+        if let index = devices.firstIndex(where: { $0.connection == id }), let frame = try? ServerFrame(decoding: bytes) {
+          replies += receive(frame, index).map { (index, $0) }
+        }
+      case .close(let id, _):
+        if let index = devices.firstIndex(where: { $0.connection == id }) { devices[index].connection = nil }
+        tell(.closed(id, nil))
+      case .httpAnswer(_, let status, _): hasHTTPAnswer.append(status)
+      case .ping(let id): tell(.alive(id))
+      }
+    }
+    for (index, frame) in replies { transmit(frame, index) }
+    pump()
+  }
+
+  /// Time passes; every timer fires at its own instant.
+  mutating func pass(_ duration: Duration) {
+    let end = now + duration
+    while let due = [machine.nextDeadline, sessions.nextDeadline].compactMap(\.self).min(), due <= end {
+      now = max(now, due)
+      if let own = sessions.nextDeadline, own <= now { tell(.timer) }
+      if let own = machine.nextDeadline, own <= now { feed(.timer) }
+    }
+    now = end
+  }
+
+  // MARK: devices
+
+  mutating func connect(_ index: Int, resuming: Bool = false) {
+    let id = ConnectionID(nextConnection)
+    nextConnection += 1
+    var proof: Hello.Proof
+    if resuming, let sid = devices[index].sid {
+      proof = .resume(.init(sid: sid.id, token: sid.token, lastSeq: devices[index].seenSeq))
+    } else {
+      (devices[index].sentSeq, devices[index].seenSeq, devices[index].sent, devices[index].sid) = (0, 0, [], nil)
+      let name = devices[index].name
+      proof = .auth((try? World.signer.sign(Claims(sub: "alice", dev: name, aud: ["trunkline"], exp: World.epoch + 86_400))) ?? "")
+      if let wake = devices[index].wake { proof = .wake(wake) }
+    }
+    devices[index].connection = id
+    tell(.opened(id, IPAddress(192, 0, 2, 7)))
+    let hello = ClientFrame(.hello(Hello(proof, device: .init(id: devices[index].name), caps: ["media.active"])), id: newRequest())
+    tell(.frame(id, hello.encoded()))
+  }
+
+  mutating func drop(_ index: Int, _ code: CloseCode? = nil) {
+    guard let id = devices[index].connection else { return }
+    devices[index].connection = nil
+    tell(.closed(id, code))
+  }
+
+  private mutating func newRequest() -> Identifier {
+    defer { nextRequest += 1 }
+    return Identifier(high: 7, low: nextRequest)
+  }
+
+  mutating func request(_ message: ClientMessage, _ index: Int) { send(message, index) }
+
+  mutating func send(_ message: ClientMessage, _ index: Int, call: CallID? = nil) {
+    var seq: Int?
+    if message.type.isNumbered {
+      devices[index].sentSeq += 1
+      seq = devices[index].sentSeq
+    }
+    let id = message.type.isRequest ? newRequest() : nil
+    if let id {
+      if case .callReject = message { devices[index].rejects.insert(id) }
+      if case .callAnswer = message { devices[index].answers.insert(id) }
+    }
+    let frame = ClientFrame(message, id: id, seq: seq, ack: devices[index].seenSeq > 0 ? devices[index].seenSeq : nil, call: call)
+    if seq != nil { devices[index].sent.append(frame) }
+    transmit(frame, index)
+  }
+
+  private mutating func transmit(_ frame: ClientFrame, _ index: Int) {
+    if let id = devices[index].connection { tell(.frame(id, frame.encoded())) }
+  }
+
+  /// What the device sends back at once: acks, and after a resume what the gateway lacks.
+  private mutating func receive(_ frame: ServerFrame, _ index: Int) -> [ClientFrame] {
+    guard case .message(let message) = frame.body else { return [] }
+    var replies: [ClientFrame] = []
+    if let seq = frame.seq {
+      guard seq > devices[index].seenSeq else { return [] }
+      devices[index].seenSeq = seq
+      replies.append(ClientFrame(.ack, ack: seq))
+    }
+    devices[index].heard.append(App.text(message))
+    switch message {
+    case .welcome(let welcome):
+      devices[index].sid = (welcome.sid, welcome.resumeToken)
+      if welcome.resumed { replies += devices[index].sent.filter { $0.seq ?? 0 >= welcome.replayFrom } }
+      if welcome.calls?.isEmpty == false { devices[index].knows = true }
+    case .callOffer: devices[index].knows = true
+    case .callConnected: devices[index].wasConnected = true
+    case .callCancel, .callEnded, .callGone: devices[index].terminals.append(App.text(message))
+    case .ok(let success):
+      guard let re = frame.re else { break }
+      if devices[index].answers.contains(re), success.won == true { devices[index].hasWon = true }
+      if devices[index].rejects.remove(re) != nil { devices[index].terminals.append("ok reject") }
+    case .err(let failure):
+      if let re = frame.re, devices[index].answers.contains(re), failure.code == .codec { devices[index].terminals.append("err codec") }
+    default: break
+    }
+    return replies
+  }
+
+  func sdp(_ index: Int) -> String {
+    let print = (0..<32).map { _ in "01" }.joined(separator: ":")
+    return [
+      "v=0", "o=- 1 1 IN IP4 127.0.0.1", "s=-", "t=0 0", "a=group:BUNDLE 0", "m=audio 9 UDP/TLS/RTP/SAVPF 111", "c=IN IP4 0.0.0.0", "a=mid:0",
+      "a=ice-ufrag:\(devices[index].name)", "a=ice-pwd:abcdefghijklmnopqrstuv", "a=fingerprint:sha-256 \(print)", "a=setup:active",
+      "a=rtcp-mux", "a=sendrecv", "a=rtpmap:111 opus/48000/2",
+    ].joined(separator: "\r\n") + "\r\n"
+  }
+}
