@@ -9,7 +9,7 @@ enum ImportRule {
     "MediaSession": ["SRTP", "ICE", "JitterBuffer", "AudioCodecs"],
     "Trunking": ["SIPDialogs"],
     "Devices": ["AppSessions", "PushPolicy"],
-    "CallFlow": ["SIPDialogs", "Trunking", "AppSessions"],
+    "CallFlow": ["SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices"],
     "Trunkline": ["Configuration", "Peers", "PushSandbox"],
   ]
 
