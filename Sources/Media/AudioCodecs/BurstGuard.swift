@@ -3,9 +3,12 @@
 /// highest sample, so that no window of 20 ms anywhere is more than 3 dB above. Audio that is not suspect passes unchanged,
 /// however sudden it is; after suspect audio the factor returns to 1 within 20 ms.
 ///
-/// G.711 has no wrong octets, but random ones look like nothing on a telephone line: white, loud and without warning. That
-/// alone makes them suspect. What is suspect does not count as loudness; only when nothing else came for 200 ms it is let in, 1
-/// dB every 20 ms.
+/// Only what is louder than all of the last 200 ms is judged, some 3 % of speech. Suspect is what the caller says is, and what
+/// looks like nothing on a line (`SuddenAudio`). A stream that has sent such things, or no audio at all, is not trusted
+/// for five seconds: what gets louder then must have a pitch, as a word's first vowel has.
+///
+/// What is suspect does not count as loudness. White noise, and what has no pitch on a stream that is not trusted, is let in when
+/// nothing else came for 200 ms, 1 dB every 20 ms: a line may really be noise. Random octets never are.
 ///
 /// Two passes over the samples; no allocation.
 public struct BurstGuard: Sendable {
@@ -14,28 +17,37 @@ public struct BurstGuard: Sendable {
   private var peaks = SIMD16<Float>(repeating: 0)
   private var window = 0
   private var factor: Float = 1
-  /// Suspect windows in a row.
+  /// Samples brought down in a row that may be a line's noise.
   private var run = 0
+  /// Windows until the stream is trusted again.
+  private var distrust = 0
   private static let windows = 10
   /// −60 dBov: nobody is startled below.
   private static let harmlessPower: Float = 1074
   private static let harmlessPeak: Float = 100
-  /// −24 dBov.
-  private static let loud: Float = 4_300_000
   /// 1 dB.
   private static let growth: Float = 1.12
-  /// Share of the energy that the correlation of neighbouring samples has in speech: nearly always more than this.
-  private static let white: Float = 0.25
+  /// 2 dB: noise is never quite even.
+  private static let uneven: Float = 1.58
 
   public init() {}
 
   /// Audio was brought down.
   public private(set) var limited: UInt64 = 0
 
-  /// Takes the next `count` decoded samples, in place.
+  /// The mean square above which a payload had better be looked at twice: louder than all of the last 200 ms by 2 dB, or any while the
+  /// stream is not trusted.
+  public var alarm: Float { isDistrusting ? Self.harmlessPower : max(Self.harmlessPower, powers.max()) * Self.uneven }
+  /// The stream sent what it cannot have meant, in the last five seconds.
+  public var isDistrusting: Bool { distrust > 0 }
+
+  /// A payload was no audio of the stream's codec, or no encoder can have made it.
+  public mutating func alarmed() { distrust = Limits.distrustedWindows }
+
+  /// Takes the next decoded samples, in place.
   /// - Parameters:
   ///   - isSuspect: they may not be what was sent.
-  ///   - judgesNoise: suspects white noise (G.711).
+  ///   - judgesNoise: suspects what looks like random octets (all codecs but Opus, whose decoder knows better).
   // HOT
   public mutating func admit(_ samples: UnsafeMutableBufferPointer<Int16>, isSuspect: Bool, judgesNoise: Bool) {
     var start = 0
@@ -47,25 +59,30 @@ public struct BurstGuard: Sendable {
   }
 
   private mutating func admit(_ samples: UnsafeMutableBufferPointer<Int16>, _ isSuspect: Bool, _ judgesNoise: Bool) {
-    var (energy, neighbours, peak): (Int64, Int64, Int32) = (0, 0, 0)
+    var (energy, peak, sum): (Int64, Int32, Int32) = (0, 0, 0)
     for sample in samples {
       energy &+= Int64(Int32(sample) &* Int32(sample))
+      sum &+= Int32(sample)
       peak = max(peak, abs(Int32(sample)))
     }
     var (power, highest) = (Float(energy) / Float(max(1, samples.count)), Float(peak))
     let (mostPower, mostPeak) = (max(Self.harmlessPower, powers.max()), max(Self.harmlessPeak, peaks.max()))
-    var wanted: Float = 1
-    var suspect = isSuspect
-    if !suspect, judgesNoise, power > Self.loud, power > mostPower {
-      for index in 1..<max(1, samples.count) { neighbours &+= Int64(Int32(samples[index]) &* Int32(samples[index - 1])) }
-      suspect = Float(abs(neighbours)) < Self.white * Float(energy)
+    var (suspect, unproven, mayBeMeant) = (isSuspect, false, false)
+    let isSudden = power > mostPower * Self.uneven || highest > mostPeak * Self.uneven
+    let mean = Float(sum) / Float(max(1, samples.count))
+    if !suspect, power > mostPower || isSudden || distrust > 0 || mean * mean > power / 4 {
+      let likeness = judgesNoise ? SuddenAudio.likeness(samples, power: power) : .speech
+      suspect = likeness != .speech && power > Self.harmlessPower
+      unproven = distrust > 0 && isSudden && !SuddenAudio.hasPitch(samples)
+      mayBeMeant = likeness != .octets
     }
-    if suspect, power > mostPower || highest > mostPeak {
+    var wanted: Float = 1
+    if suspect || unproven, power > mostPower || highest > mostPeak {
       wanted = min((mostPower / power).squareRoot(), mostPeak / highest)
-      if run > Self.windows { wanted = min(1, max(wanted, factor * Self.growth)) }
+      if run > Self.windows * Limits.samplesPerTick { wanted = min(1, max(wanted, factor * Self.growth)) }
       limited &+= 1
     }
-    run = suspect ? run &+ 1 : 0
+    run = wanted < 1 && mayBeMeant ? run &+ samples.count : 0
     if wanted < 1 {
       for index in 0..<samples.count { samples[index] = Int16(truncatingIfNeeded: Int32(Float(samples[index]) * wanted)) }
       (power, highest) = (power * wanted * wanted, highest * wanted)
@@ -77,6 +94,7 @@ public struct BurstGuard: Sendable {
       }
     }
     factor = wanted
+    distrust = max(0, distrust &- 1)
     powers[window] = suspect ? 0 : power
     peaks[window] = suspect ? 0 : highest
     window = window + 1 == Self.windows ? 0 : window + 1

@@ -14,4 +14,6 @@ public enum Limits {
   static let endPackets = 3
   /// Lost audio is extrapolated this long at full strength and fade, then silence: 60 ms (G.711 Appendix I).
   static let concealedSamples = 480
+  /// After a payload that is no audio of its codec what gets louder must look like speech: 5 s.
+  static let distrustedWindows = 250
 }

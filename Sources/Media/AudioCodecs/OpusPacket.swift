@@ -28,6 +28,9 @@ public enum OpusPacket {
     return first & (0x80 >> frames) != 0
   }
 
+  /// One frame with a SILK layer (configurations 0…15, code 0) that fills the packet.
+  public static func isOneSILKFrame(_ packet: Span<UInt8>) -> Bool { packet.count > 2 && packet[0] & 0x83 == 0 }
+
   /// The first octet of the first frame, behind the table of contents and frame lengths (§3.2).
   private static func firstFrameOctet(_ packet: Span<UInt8>) -> UInt8? {
     func lengthSize(_ offset: Int) -> Int { offset < packet.count && packet[offset] >= 252 ? 2 : 1 }

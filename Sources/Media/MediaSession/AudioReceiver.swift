@@ -88,12 +88,9 @@ public struct AudioReceiver: ~Copyable {
   /// Takes one audio packet of this stream's payload type, in the clear. Empty and impossible payloads are counted and refused.
   // HOT
   public mutating func insert(_ header: RTPHeader, payload: Span<UInt8>, at now: Instant) -> Insertion {
-    guard let duration = AudioDecoder.duration(payload, encoding: encoding) else {
+    guard let duration = AudioDecoder.duration(payload, encoding: encoding), suspicion.accepts(payload, header.ssrc, encoding) else {
       statistics.damaged &+= 1
-      return .refused
-    }
-    guard suspicion.accepts(payload, header.ssrc, encoding) else {
-      statistics.damaged &+= 1
+      burst.alarmed()
       return .refused
     }
     let repairs = encoding == .opus && OpusPacket.carriesRepair(payload)
@@ -151,7 +148,7 @@ public struct AudioReceiver: ~Copyable {
       let payload = packet.payload
       let length = decoder.repair(wanted, from: payload.span, into: &room)
       guard length > 0 else { return conceal(wanted, into: &result) }
-      append(length, isSuspect: false)
+      append(length, isSuspect: burst.isDistrusting)
       statistics.repairedSamples &+= UInt64(length)
       if result == .played { result = .repaired }
     case .lost(let units):
@@ -169,11 +166,12 @@ public struct AudioReceiver: ~Copyable {
     }
     let free = decoded.free
     var room = free.mutableSpan
+    if encoding == .g722, madeUp > 0, burst.isDistrusting { suspicion.lostItsWay() }
     let isSuspect = suspicion.isSuspect(payload.span, encoding)
-    let length = decoder.decode(payload.span, into: &room)
+    let length = decoder.decode(payload.span, into: &room, alarm: burst.alarm)
     guard length > 0 else {
       statistics.damaged &+= 1
-      suspicion.failed()
+      burst.alarmed()
       return conceal(packet.duration / unitsPerSample, into: &result)
     }
     append(length, isSuspect: isSuspect)

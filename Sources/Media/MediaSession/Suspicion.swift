@@ -15,6 +15,10 @@ struct Suspicion {
   /// The mark of the last decoded packet.
   private var lastDecoded: Int16 = -1
   private var packetsLeft = 0
+  /// A mark that became known lately, and how many packets of it are still played under `BurstGuard`.
+  private var probationer: Int16 = -1
+  private var probation = 0
+  private static let probationPackets = 10
 
   /// Judges a packet on arrival.
   mutating func accepts(_ payload: Span<UInt8>, _ ssrc: SSRC, _ encoding: AudioCodecs.AudioEncoding) -> Bool {
@@ -27,10 +31,12 @@ struct Suspicion {
 
   mutating func stored(_ payload: Span<UInt8>, _ ssrc: SSRC, _ encoding: AudioCodecs.AudioEncoding) {
     guard encoding != .opus || !OpusPacket.isPause(payload) else { return }
-    if ssrc != source { (source, known, oldest) = (ssrc, SIMD4(repeating: -1), 0) }
+    let isFirst = ssrc != source
+    if isFirst { (source, known, oldest) = (ssrc, SIMD4(repeating: -1), 0) }
     candidate = -1
     let mark = Self.mark(payload, encoding)
     guard !any(known .== mark) else { return }
+    if !isFirst { (probationer, probation) = (mark, Self.probationPackets) }
     known[oldest] = mark
     oldest = (oldest + 1) % 4
   }
@@ -38,15 +44,19 @@ struct Suspicion {
   /// Judges a packet when it is decoded, in the order of play-out.
   mutating func isSuspect(_ payload: Span<UInt8>, _ encoding: AudioCodecs.AudioEncoding) -> Bool {
     let mark = Self.mark(payload, encoding)
-    if encoding != .opus, lastDecoded >= 0, mark != lastDecoded { packetsLeft = 1 }
+    if encoding != .opus, lastDecoded >= 0, mark != lastDecoded { packetsLeft = max(packetsLeft, 1) }
     lastDecoded = mark
+    if mark == probationer, probation > 0 {
+      probation -= 1
+      return true
+    }
     guard packetsLeft > 0 else { return false }
     packetsLeft -= 1
     return true
   }
 
-  /// The decoder refused a packet; its state may carry what was wrong.
-  mutating func failed() { packetsLeft = 2 }
+  /// Audio was made up where the encoder's went on: G.722's predictor takes three packets to be where the encoder's is.
+  mutating func lostItsWay() { packetsLeft = 3 }
 
   private static func mark(_ payload: Span<UInt8>, _ encoding: AudioCodecs.AudioEncoding) -> Int16 {
     guard !payload.isEmpty else { return -1 }
