@@ -152,6 +152,7 @@ let testTargets: [Target] = [
   tests("PushSandbox", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender", "PushSandbox"], [logging]),
   tests("Peers", ["Bytes", "SIPDialogs", "Platform", "SpeechScore", "Peers"]),
   tests("ImportRule", []),
+  tests("Requirements", []),
   tests("Interop", ["trunkline", "Bytes", "SpeechScore", "DemoSpeech", "Platform"], exclude: ["peers", "sipp"]),
 ].filter { FileManager.default.fileExists(atPath: Context.packageDirectory + "/" + ($0.path ?? "")) }
 

@@ -6,9 +6,11 @@ import Testing
 
 /// Wake tokens: what they open, for whom, how long, and what they do not.
 @Suite struct WakeTests {
-  private static let deadline = Bench.epoch + 45 + 30
+  /// Ring window and 30 s from the bench's start.
+  private static let deadline = Instant.zero + .seconds(76)
+  private static let past = Instant.zero + .seconds(1)
   private let device = DeviceKey(user: "alice", device: "d1")
-  private func token(_ call: Identifier = callA, _ user: String = "alice", _ device: String = "d1", until: Int64 = deadline) -> String {
+  private func token(_ call: Identifier = callA, _ user: String = "alice", _ device: String = "d1", until: Instant = deadline) -> String {
     Bench.wakes.token(Wake(call: call, device: DeviceKey(user: user, device: device), firstUseBefore: until))
   }
 
@@ -62,7 +64,7 @@ import Testing
     let bad: [(String, String)] = [
       ("login", login), ("other key", other.token(Wake(call: callA, device: device, firstUseBefore: Self.deadline))),
       ("alg none", none), ("no signature", parts[0] + "." + parts[1] + "."), ("flipped", parts[0] + "." + parts[1] + ".AAAA" + parts[2].dropFirst(4)),
-      ("another device's", token(callA, "alice", "d2")), ("unknown user", token(callA, "mallory", "d1")), ("expired", token(until: Bench.epoch)),
+      ("another device's", token(callA, "alice", "d2")), ("unknown user", token(callA, "mallory", "d1")), ("expired", token(until: Self.past)),
       ("empty parts", ".."), ("text", "wake"),
     ]
     for (name, text) in bad {
@@ -100,10 +102,24 @@ import Testing
     #expect(slow.wake(token()).1 == nil)
   }
 
+  @Test func `a step of the wall clock costs no wake`() throws {
+    for step in [-3_600_000, 3_600_000] as [Int64] {
+      var bench = Bench(wakes: Bench.wakes)
+      bench.machine.setWallClock(unixMilliseconds: Bench.epoch * 1_000 + step, at: bench.now)
+      let (id, session) = bench.wake(token())
+      bench.obey(.welcome(try #require(session), calls: [], gone: [], live: [callA]))
+      bench.machine.setWallClock(unixMilliseconds: Bench.epoch * 1_000 - step, at: bench.now)
+      _ = bench.frames(id)
+      bench.pass(.seconds(10))
+      bench.send(.callAnswer(CallAnswer()), on: id, id: number(2), seq: 1, call: callA)
+      #expect(bench.events.contains { if case .request = $0 { true } else { false } } && bench.closed(id) == nil)
+    }
+  }
+
   @Test func `a refused wake leaves the device's session alone, a good one takes its place`() throws {
     var bench = Bench(wakes: Bench.wakes)
     let client = try bench.login()
-    #expect(bench.wake(token(until: Bench.epoch)).1 == nil)
+    #expect(bench.wake(token(until: Self.past)).1 == nil)
     #expect(bench.closed(client.connection) == nil)
     #expect(bench.wake(token()).1 != nil)
     #expect(bench.closed(client.connection) == .replaced)
@@ -170,7 +186,7 @@ import Testing
 
   @Test func `a reject over HTTP without the right to it, or without sense, is refused`() throws {
     let cases: [(String?, String, Int)] = [
-      (nil, "", 401), ("", "{}", 401), ("wake", "{}", 401), (token(callB), "{}", 401), (token(until: Bench.epoch), "{}", 401),
+      (nil, "", 401), ("", "{}", 401), ("wake", "{}", 401), (token(callB), "{}", 401), (token(until: Self.past), "{}", 401),
       (Bench.token(lives: -60), "{}", 401), (token(callA, "mallory"), "{}", 401), (token(), "[]", 400), (token(), "{", 400),
       (token(), #"{"scope":"everyone"}"#, 400), (token(), String(repeating: "{\"a\":", count: 40) + "1" + String(repeating: "}", count: 40), 400),
     ]

@@ -41,8 +41,7 @@ private let tablet = Surroundings.tablet
     for (key, push) in zip([phone, tablet], world.pushes) {
       let wake = try #require(Surroundings.wakes.read(push.content.wake.exposed))
       #expect(wake.call == call && wake.device == key)
-      // ring deadline + 30 s; the token is in seconds as the payload is
-      #expect(wake.firstUseBefore == push.content.deadline + 30)
+      #expect(wake.firstUseBefore == push.deadline + .seconds(30))
       #expect(push.content.deadline == 1_700_000_046)
     }
     #expect(Set(world.pushes.map(\.content.wake.exposed)).count == 2)
@@ -300,14 +299,24 @@ private let tablet = Surroundings.tablet
     }
   }
 
-  @Test func `INC-12: what is learnt of a call later is never another push`() throws {
+  @Test func `INC-12: what is learnt of a caller later goes to devices that have the call, and is never another push`() throws {
     let world = Surroundings(pushes: true)
+    world.register([tablet])
     let (leg, call) = try world.parked()
+    let named = Handle(k: .phone, h: "+15550000042", n: "Carol of Accounts")
     world.connect(phone, wake: call)
+    world.feed(.callerKnown(call, named))
+    #expect(world.messages[phone] == [.callUpdate(CallUpdate(from: named))] && world.heard[tablet] == nil)
+    world.feed(.callerKnown(call, named))
+    #expect(world.heard[phone] == ["call.update"], "said once")
+    world.connect(tablet, wake: call)
+    #expect(world.welcomes[SessionID("tablet")]?.calls.first?.from == named)
     world.notify(phone, .callRinging, call: call)
     world.request(phone, .callAnswer(CallAnswer(sdp: Surroundings.appSDP())), call: call)
     world.feed(.sip(.cancelled(leg, nil)))
+    world.feed(.callerKnown(call, Handle(k: .phone, h: "+15550000042")))
     world.pass(.seconds(200))
-    #expect(world.pushes.count == 1)
+    #expect(world.pushes.count == 2, "one for each device")
+    #expect(world.heard[phone]?.last == "call.ended callerCancelled")
   }
 }

@@ -3,6 +3,7 @@ import AppSessions
 import Bytes
 import CallFlow
 import JSONWebToken
+import PushPolicy
 import Testing
 
 /// A device that speaks frames as protocol.md says. Its habits are flags; everything else the test does itself.
@@ -28,6 +29,10 @@ final class App {
   /// From the network's "up" to `media.ready`.
   var readyAfter = Duration.zero
   var media = MediaPlan()
+  /// How long a killed app takes from its push to its `hello`.
+  var launchTime = Duration.milliseconds(300)
+  /// Of the newest push; the next fresh `hello` uses it.
+  private var wake: String?
   /// Follows the offer at once, instead of the habits.
   var onOffer: ((CallID) -> Void)?
 
@@ -57,10 +62,30 @@ final class App {
       proof = .resume(.init(sid: sid.id, token: sid.token, lastSeq: seenSeq))
     } else {
       (sentSeq, seenSeq, sent) = (0, 0, [])
+      if let wake { proof = .wake(wake) }
     }
     let hello = ClientFrame(.hello(Hello(proof, device: .init(id: device), caps: ["media.active"])), id: request())
     world.tell(.opened(id, IPAddress(192, 0, 2, 7)))
     world.after(world.appDelay) { [world] in world.tell(.frame(id, hello.encoded())) }
+  }
+
+  func register() {
+    let token = String((hexString(Array(device.utf8)) + String(repeating: "0", count: 64)).prefix(64))
+    send(.devicePut(DevicePut(push: .init(kind: .apnsVoIP, token: token, env: "production", topic: "com.example.app.voip"))))
+  }
+
+  /// The process is gone, and with it all it knew of its session.
+  func kill() {
+    drop()
+    sid = nil
+  }
+
+  /// The system starts the app, or hands the push to the one that runs; the call is shown at once.
+  func pushArrived(_ push: CallPush) {
+    if !offered.contains(push.call) { offered.append(push.call) }
+    guard !isOpen else { return }
+    wake = push.wake.exposed
+    world.after(launchTime) { [self] in if !isOpen { connect() } }
   }
 
   /// The socket breaks; with `code` the app closed it.

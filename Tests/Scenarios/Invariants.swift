@@ -44,8 +44,8 @@ enum Invariants {
     checkBooks(world, location)
     checkDevices(world, abandoned, location)
     for app in world.apps { app.drop(.normal) }
-    // answers of devices without a session are kept for an hour
-    world.run(.seconds(3_700))
+    // answers of devices without a session are kept for an hour, and a session without a socket for two minutes before
+    world.run(.seconds(4_000))
     #expect(world.machine.nextDeadline == nil, "timers are left", sourceLocation: location)
     #expect(world.machine.statistics.tombstones == 0, sourceLocation: location)
     let machine = world.machine
@@ -74,6 +74,7 @@ enum Invariants {
     #expect(world.finals.values.allSatisfy { $0.count == 1 }, "two final responses: \(world.finals)", sourceLocation: location)
     #expect(Set(world.finals.keys) == world.receivedINVITEs, "an INVITE has no final response", sourceLocation: location)
     #expect(statistics.answeredWithoutMedia == 0, sourceLocation: location)
+    #expect(Set(world.pushes.map(\.key)).count == world.pushes.count, "a device was pushed to twice", sourceLocation: location)
     for record in world.records where record.direction == .outgoing {
       let sent = record.times[CallStage.inviteSent.rawValue] != nil
       #expect(world.sentINVITEs.contains(record.sipCallId ?? "") == sent, "INVITE and record disagree", sourceLocation: location)

@@ -4,6 +4,7 @@ import Bytes
 import CallFlow
 import JSONWebToken
 import MediaSession
+import PushPolicy
 import SDP
 import SIP
 import SIPDialogs
@@ -52,14 +53,19 @@ final class World {
   var sentINVITEs: Set<String> = []
   var receivedINVITEs: Set<String> = []
   var refusesMedia = false
+  /// What the push service does to a push, after how long, and whether the device gets it.
+  var pushService: (PushKey) -> (after: Duration, outcome: PushReport.Outcome, arrives: Bool)? = { _ in (.milliseconds(40), .accepted, true) }
+  var pushes: [(key: PushKey, at: Instant)] = []
   /// Messages of the gateway that get lost on the way.
   var loses: ([UInt8]) -> Bool = { _ in false }
 
   init(seed: UInt64 = 1, configure: (inout CallFlow.Configuration, inout Routing) -> Void = { _, _ in }) {
     userAgent = UserAgent(random: .seeded(seed))
-    let settings = SessionSettings(verifier: TokenVerifier(keys: Self.keys, audience: "trunkline"), users: ["alice"])
+    let wakes = WakeTokens(random: .seeded(seed &+ 3))
+    let settings = SessionSettings(verifier: TokenVerifier(keys: Self.keys, audience: "trunkline"), users: ["alice"], wakeTokens: wakes)
     sessions = SessionMachine(settings: settings, random: .seeded(seed &+ 1))
     var configuration = CallFlow.Configuration()
+    configuration.push = wakes.map { PushSettings(gateway: "wss://gw", wakes: $0) }
     let peer = TrunkPeer(
       name: "carrier", domain: Self.carrierAddress.description,
       flow: Flow(transport: .udp, local: Self.gatewayAddress, remote: Self.carrierAddress))
@@ -186,8 +192,20 @@ final class World {
     case .trace(let call, let stage, let at, _): traces.append((call, stage, at))
     case .measured(let measurement): measurements.append(measurement)
     case .refused(let refusal): refusals.append(refusal)
-    case .push, .pushCallOver, .devices: break
+    case .push(let key, let target, let content, _): push(key, target, content)
+    case .pushCallOver, .devices: break
     case .lookUp, .trunkNews: break  // trunks here have a fixed address
+    }
+  }
+
+  private func push(_ key: PushKey, _ target: PushTarget, _ content: CallPush) {
+    pushes.append((key, now))
+    guard let (delay, outcome, arrives) = pushService(key) else { return }
+    after(delay) { [unowned self] in
+      if arrives { apps.first { $0.device == key.device }?.pushArrived(content) }
+      give(
+        .pushed(
+          PushReport(key: key, target: target, outcome: outcome, reason: "", isFault: false, attempts: 1, took: delay)))
     }
   }
 
@@ -208,6 +226,16 @@ final class World {
     apps.append(app)
     app.connect()
     run(appDelay * 3)
+    return app
+  }
+
+  /// A device that has registered for pushes and whose app was killed.
+  @discardableResult
+  func killed(_ device: String, _ configure: (App) -> Void = { _ in }) -> App {
+    let app = app(device, configure)
+    app.register()
+    run(appDelay * 3)
+    app.kill()
     return app
   }
 }

@@ -18,7 +18,7 @@ import Testing
     #expect(try object(page)["status"] as? String == "ok")
   }
 
-  @Test func `readyz fails with the reason until every component is ready`() throws {
+  @Test func `PERF-3: readyz fails with the reason until every component is ready`() throws {
     #expect(pages.page("/readyz")?.status == 503)
     readiness.set("sip", ready: true)
     readiness.set("store", ready: false, why: "disk \"full\":\n/var")

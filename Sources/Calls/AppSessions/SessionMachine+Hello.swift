@@ -55,7 +55,7 @@ extension SessionMachine {
       let wake = try verify(wake: token, device: hello.device.id, now)
       info.onlyCall = wake.call
       // used once in time it is good for as long as its call: the session ends with it
-      let expiresAt = max(wake.firstUseBefore * 1_000, unixMilliseconds(now) + Limits.wakeSession.milliseconds)
+      let expiresAt = unixMilliseconds(now) + max(wake.firstUseBefore - now, Limits.wakeSession).milliseconds
       try begin(wake.device, info, expiresAt: expiresAt, request, on: id, now, &output)
     }
   }

@@ -11,7 +11,7 @@ extension SessionMachine {
       throw RefusedHello(.deviceMismatch, "the wake token is another device's")
     }
     guard settings.users.contains(wake.device.user) else { throw RefusedHello(.unknownUser, "unknown user") }
-    guard wakeUses.take(wake, unixSeconds: unixMilliseconds(now) / 1_000) else {
+    guard wakeUses.take(wake, at: now) else {
       throw RefusedHello(.wakeToken, "the wake token has expired")
     }
     return wake

@@ -5,9 +5,10 @@ import JSONWebToken
 public struct Wake: Hashable, Sendable {
   public var call: Identifier
   public var device: DeviceKey
-  /// Seconds since 1970 by which it must be used for the first time: the ring deadline + 30 s.
-  public var firstUseBefore: Int64
-  public init(call: Identifier, device: DeviceKey, firstUseBefore: Int64) {
+  /// When it must have been used for the first time: the ring deadline + 30 s. Of the monotonic clock, as nobody but this
+  /// process reads it: a step of the wall clock costs no call.
+  public var firstUseBefore: Instant
+  public init(call: Identifier, device: DeviceKey, firstUseBefore: Instant) {
     (self.call, self.device, self.firstUseBefore) = (call, device, firstUseBefore)
   }
 }
@@ -19,7 +20,8 @@ public struct WakeTokens: Sendable {
     var call: String
     var sub: String
     var dev: String
-    var exp: Int64
+    /// Nanoseconds of the monotonic clock; not `exp`, which would be read as a date.
+    var until: Int64
   }
   private let keys: KeySet
   private let signer: TokenSigner
@@ -35,14 +37,14 @@ public struct WakeTokens: Sendable {
 
   /// Empty only if OpenSSL fails.
   public func token(_ wake: Wake) -> String {
-    let claims = Claims(call: wake.call.description, sub: wake.device.user, dev: wake.device.device, exp: wake.firstUseBefore)
+    let claims = Claims(call: wake.call.description, sub: wake.device.user, dev: wake.device.device, until: wake.firstUseBefore.nanoseconds)
     return (try? signer.sign(claims)) ?? ""
   }
 
   /// What the token says; nil if it is not one of ours. Time is the caller's to check.
   public func read(_ token: String) -> Wake? {
     guard let claims = try? keys.claims(of: token, as: Claims.self), let call = Identifier(claims.call) else { return nil }
-    return Wake(call: call, device: DeviceKey(user: claims.sub, device: claims.dev), firstUseBefore: claims.exp)
+    return Wake(call: call, device: DeviceKey(user: claims.sub, device: claims.dev), firstUseBefore: Instant(nanoseconds: claims.until))
   }
 }
 
@@ -60,7 +62,7 @@ struct WakeUses {
   var count: Int { uses.count }
 
   /// Whether this use counts: the first in time, or a later one.
-  mutating func take(_ wake: Wake, unixSeconds now: Int64) -> Bool {
+  mutating func take(_ wake: Wake, at now: Instant) -> Bool {
     let key = Key(call: wake.call, device: wake.device)
     if uses.contains(key) { return true }
     guard now < wake.firstUseBefore else { return false }

@@ -25,10 +25,9 @@ extension Call {
   private mutating func push(_ index: Int, _ turn: inout Turn) {
     guard isUndecided, let settings = turn.configuration.push, let ring = timers[.ring] else { return }
     let device = pushes[index].key
-    let deadline = turn.wall(ring) / 1_000
-    let wake = Wake(call: id, device: device, firstUseBefore: deadline + Limits.wakeAfterRingSeconds)
+    let wake = Wake(call: id, device: device, firstUseBefore: ring + Limits.wakeAfterRing)
     let content = CallPush(
-      call: id, deadline: deadline, account: account, handleKind: .init(rawValue: from.k.rawValue) ?? .generic, handle: from.h,
+      call: id, deadline: turn.wall(ring) / 1_000, account: account, handleKind: .init(rawValue: from.k.rawValue) ?? .generic, handle: from.h,
       name: from.n, gateway: settings.gateway, wake: settings.wakes.token(wake))
     let key = PushKey(call: id, user: device.user, device: device.device)
     turn.output.actions.append(.push(key, pushes[index].target, content, deadline: ring))

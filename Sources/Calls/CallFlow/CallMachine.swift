@@ -86,6 +86,7 @@ public struct CallMachine {
     case .journalled(let id): change(id, &turn) { $0.journalled(&$1) }
     case .pushed(let report): pushed(report, &turn)
     case .devices(let command): handle(command, &turn)
+    case .callerKnown(let id, let caller): change(id, &turn) { $0.callerKnown(caller, &$1) }
     case .routing(let routing):
       self.routing = routing
       configureTrunks(&turn)

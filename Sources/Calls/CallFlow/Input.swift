@@ -1,3 +1,4 @@
+public import AppProtocol
 public import AppSessions
 public import Bytes
 public import Devices
@@ -27,6 +28,8 @@ public enum Input: Sendable {
   case pushed(PushReport)
   /// What the store held, at the start; or what an operator does to a device.
   case devices(DeviceCommand)
+  /// More is known of who calls than the INVITE said: what devices show changes by `call.update`, never by another push.
+  case callerKnown(CallID, Handle)
   /// Trunks, users and routes as of now; calls that run keep what they began with.
   case routing(Routing)
   /// Answers to `Action.lookUp`, and lost connections.

@@ -9,7 +9,7 @@ enum Limits {
   /// A connected device that said neither `call.ringing` nor `call.unavailable` so long after its offer is pushed to.
   static let ringingAfterOffer = Duration.seconds(3)
   /// A wake token's first use must come before the ring deadline and this.
-  static let wakeAfterRingSeconds: Int64 = 30
+  static let wakeAfterRing = Duration.seconds(30)
   /// Digits that wait behind a pause.
   static let pendingDigits = 256
   /// Diversion values of an INVITE (design.md, Limits and safety).

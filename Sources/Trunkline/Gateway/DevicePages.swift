@@ -89,7 +89,7 @@ struct DevicePages: Sendable {
       for (key, target) in able {
         let call = Identifier(random: .system)
         let deadline = WallClock.nowMilliseconds() / 1_000 + PushSide.testWindow.components.seconds
-        let wake = wakes?.token(Wake(call: call, device: key, firstUseBefore: deadline)) ?? "test"
+        let wake = wakes?.token(Wake(call: call, device: key, firstUseBefore: MonotonicClock.now() + PushSide.testWindow)) ?? "test"
         push.test(
           PushKey(call: call, user: key.user, device: key.device), target,
           CallPush(call: call, deadline: deadline, handleKind: .generic, handle: "push test", name: "Push test", gateway: gateway, wake: wake)
