@@ -40,6 +40,7 @@ final class Spawned: @unchecked Sendable {
   var text: String { (try? String(contentsOfFile: outputPath, encoding: .utf8)) ?? "" }
 
   func type(_ line: String) { try? input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8)) }
+  func closeInput() { try? input.fileHandleForWriting.close() }
   func signal(_ number: Int32) { kill(pid, number) }
 
   /// Waits for the end and gives the exit status; ends the process itself, and fails, after `seconds`.

@@ -14,6 +14,8 @@ public import Bytes
 public struct ClientSession: Sendable {
   public struct Configuration: Sendable {
     public var token: Redacted<String>
+    /// Of a push: the session is for that call only, and needs no login token.
+    public var wake: Redacted<String>?
     public var device: Hello.Device
     public var capabilities: [String]
     public init(token: String, device: Hello.Device, capabilities: [String] = ["media.active", "quality"]) {
@@ -163,6 +165,8 @@ extension ClientSession {
     let proof: Hello.Proof =
       if let resume {
         .resume(Hello.Resume(sid: resume.sid, token: resume.token, lastSeq: lastSeen))
+      } else if let wake = configuration.wake {
+        .wake(wake.exposed)
       } else {
         .auth(configuration.token.exposed)
       }

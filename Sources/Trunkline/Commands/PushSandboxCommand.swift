@@ -14,6 +14,7 @@ struct PushSandboxCommand: ParsableCommand {
 
       EXAMPLES:
         trunkline push-sandbox --certificate sandbox.pem --key AuthKey.p8
+        trunkline phone --answer --wait-for-push 127.0.0.1:2198 --token-file alice.jwt --device cell     an app that is woken
         trunkline push-sandbox --answers 503,real          the first push fails, the others are taken
         trunkline push-sandbox --answers delay:3000        every push is three seconds late
         trunkline push-sandbox --answers goaway,drop,410,429,reorder,real
@@ -44,12 +45,12 @@ struct PushSandboxCommand: ParsableCommand {
     options.rules = SandboxRules(key: try keys(), topics: Set(topic))
     let sandbox: PushSandbox
     do {
-      sandbox = try PushSandbox(options) { print($0) }
+      sandbox = try PushSandbox(options) { Console.line($0) }
     } catch {
       throw ValidationError("\(error)")
     }
     if let certificate { try sandbox.certificate.write(toFile: certificate, atomically: true, encoding: .utf8) }
-    print("push sandbox: APNs and FCM on \(sandbox.address), apps on \(sandbox.appsAddress); Ctrl-C ends it")
+    Console.line("push sandbox: APNs and FCM on \(sandbox.address), apps on \(sandbox.appsAddress); Ctrl-C ends it")
     let stopped = DispatchSemaphore(value: 0)
     let signals = StopSignal { stopped.signal() }
     stopped.wait()

@@ -61,11 +61,12 @@ final class SandboxDesk {
   // MARK: requests
 
   private func requested(_ connection: SandboxConnection, _ request: ReceivedRequest) {
-    let now = WallClock.nowMilliseconds() / 1_000
+    let milliseconds = WallClock.nowMilliseconds()
+    let now = milliseconds / 1_000
     let isToken = request.headers[":path"] == "/token"
     switch isToken ? .real : nextAnswer() {
     case .real: finish(rules.judge(request, at: now), request, on: connection)
-    case .status(let status): finish(SandboxRules.forced(status, request, at: now), request, on: connection)
+    case .status(let status): finish(SandboxRules.forced(status, request, milliseconds: milliseconds), request, on: connection)
     case .goAway:
       report("\(Self.name(request)): connection closed with GOAWAY")
       connection.goAway()

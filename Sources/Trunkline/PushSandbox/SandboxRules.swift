@@ -38,11 +38,12 @@ public struct SandboxRules: Sendable {
   }
 
   /// The answer with a status that was asked for.
-  static func forced(_ status: Int, _ request: ReceivedRequest, at now: Int64) -> Outcome {
+  /// - Parameter milliseconds: since 1970; a 410 speaks of registrations before it.
+  static func forced(_ status: Int, _ request: ReceivedRequest, milliseconds: Int64) -> Outcome {
     if request.headers[":path"]?.hasPrefix("/v1/projects/") == true { return failure(SandboxAnswer.codes[status] ?? "INTERNAL", status) }
     let reason = SandboxAnswer.reasons[status] ?? "InternalServerError"
     var outcome = refusal(status, reason, request)
-    if status == 410 { outcome.body = Array(#"{"reason":"\#(reason)","timestamp":\#(now * 1000)}"#.utf8) }
+    if status == 410 { outcome.body = Array(#"{"reason":"\#(reason)","timestamp":\#(milliseconds)}"#.utf8) }
     if status == 429 || status == 503 { outcome.headers.append(("retry-after", "1")) }
     return outcome
   }

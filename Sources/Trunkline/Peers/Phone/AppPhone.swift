@@ -12,6 +12,10 @@ public final class AppPhone: @unchecked Sendable {
   public struct Options: Sendable {
     public var url = "ws://127.0.0.1:8080/v1/connect"
     public var token = ""
+    /// Started by this push: the session is for its call only, and `url` and `token` are not used.
+    public var push: ReceivedPush?
+    /// Registers where it can be woken, then leaves.
+    public var registration: DevicePut.Push?
     public var device = "phone"
     /// Answers incoming calls, so long after they ring.
     public var answerAfter: Duration?
@@ -76,6 +80,8 @@ public final class AppPhone: @unchecked Sendable {
   private var sessionTimer: EventLoop.TimerID?
   private var mediaTimer: EventLoop.TimerID?
   private var tickTimer: EventLoop.TimerID?
+  private var goneTimer: EventLoop.TimerID?
+  private var registering: Identifier?
   private var nextTick = Instant.zero
   public private(set) var reports: [CallReport] = []
 
@@ -85,22 +91,24 @@ public final class AppPhone: @unchecked Sendable {
   public init(_ options: Options, random: RandomSource = .system, emit: @escaping (PeerEvent) -> Void) throws {
     (self.options, self.random, self.emit) = (options, random, emit)
     loop = try EventLoop(name: "phone")
-    guard let endpoint = WebSocketClient.Endpoint(url: options.url, subprotocol: "trunkline.v1", isInsecure: options.isInsecure) else {
+    guard let endpoint = WebSocketClient.Endpoint(url: options.push?.gateway ?? options.url, subprotocol: "trunkline.v1", isInsecure: options.isInsecure) else {
       throw SetupError(description: "\(options.url): a ws:// or wss:// address is wanted")
     }
     // A gateway on loopback may offer its media there too.
     let isNear = endpoint.host == "localhost" || IPAddress(endpoint.host)?.isLoopback == true
     for address in try localAddresses(loopback: isNear ? true : nil) { sockets.append(try UDPSocket(bind: SocketAddress(address, 0))) }
-    guard let configuration = ClientMedia.Configuration(localAddresses: sockets.map(\.localAddress), identity: try DTLSIdentity()) else {
+    guard let media = ClientMedia.Configuration(localAddresses: sockets.map(\.localAddress), identity: try DTLSIdentity()) else {
       throw SetupError(description: "no usable certificate")
     }
-    mediaConfiguration = configuration
-    session = ClientSession(
-      configuration: .init(token: options.token, device: Hello.Device(id: options.device, platform: "linux", sdk: "trunkline-phone")),
-      random: random)
+    mediaConfiguration = media
+    var configuration = ClientSession.Configuration(
+      token: options.token, device: Hello.Device(id: options.device, platform: "linux", sdk: "trunkline-phone"))
+    configuration.wake = options.push?.wake
+    session = ClientSession(configuration: configuration, random: random)
     sessionTimer = loop.addTimer { [unowned self] in give(.timer) }
     mediaTimer = loop.addTimer { [unowned self] in mediaTimeout() }
     tickTimer = loop.addTimer { [unowned self] in tick() }
+    goneTimer = loop.addTimer { [unowned self] in gone(.unknown) }
     for socket in sockets { try loop.register(socket.fd, .readable) { [unowned self] _ in receive(socket) } }
     webSocket = try WebSocketClient(endpoint: endpoint) { [unowned self] event in
       loop.post { [unowned self] in happened(event) }
@@ -165,14 +173,17 @@ public final class AppPhone: @unchecked Sendable {
     switch event {
     case .online(_, let snapshot):
       emit(PeerEvent("online"))
+      if let registration = options.registration { return register(registration) }
       if let snapshot { compare(snapshot) }
       if let number = options.call, live == nil, finished == 0 { dial(number) }
     case .offline: emit(PeerEvent("offline"))
     case .refused(let code):
       refusal = code == 4001 ? "the gateway refused the login (4001): make a new token" : "the gateway closed the session (\(code))"
       loop.stop()
+    case .message(.callGone(let over), let call) where call == options.push?.call && live == nil: gone(over.reason)
     case .message(.callOffer(let offer), let call?): offered(call, offer.from, offer.sdp, offer.gen)
     case .message(let message, let call): if call == live?.call.id { act(.message(message)) }
+    case .answered(let id, _, let result) where id == registering: registered(result)
     case .answered(let id, _, let result): if let tag = tags.removeValue(forKey: id) { act(.answered(tag, result)) }
     case .mediaAnswer(let id, _, let answer):
       tags[id] = nil
@@ -186,6 +197,34 @@ public final class AppPhone: @unchecked Sendable {
     for entry in snapshot where entry.state == .ringing && entry.dir == .incoming {
       if let sdp = entry.sdp, live == nil { offered(entry.call, entry.from, sdp, entry.gen) }
     }
+    // `call.gone` follows the welcome at once; a call that is in neither ended with `unknown`.
+    if options.push != nil, live == nil, let goneTimer { loop.setTimer(goneTimer, at: loop.now + .seconds(2)) }
+  }
+
+  // MARK: pushes
+
+  private func register(_ push: DevicePut.Push) {
+    var actions: [ClientSession.Action] = []
+    registering = session.request(.devicePut(DevicePut(push: push)), call: nil, at: loop.now, into: &actions)
+    perform(actions)
+  }
+
+  private func registered(_ result: Result<Success, Failure>) {
+    switch result {
+    case .success: emit(PeerEvent("registered", ["device": options.device]))
+    case .failure(let failure): refusal = "device.put was refused: \(failure.msg ?? failure.code.rawValue)"
+    }
+    leave()
+  }
+
+  /// The call that woke this app is over, or nobody knows it.
+  private func gone(_ reason: EndReason) {
+    guard live == nil, finished == 0, let call = options.push?.call else { return }
+    emit(PeerEvent("gone", ["call": "\(call)", "reason": reason.rawValue]))
+    var report = CallReport()
+    (report.call, report.reason) = ("\(call)", reason.rawValue)
+    reports.append(report)
+    leave()
   }
 
   // MARK: calls
