@@ -28,7 +28,10 @@ final class Surroundings: @unchecked Sendable {
   private var thread: NamedThread?
   static let flow = Flow(transport: .udp, local: SocketAddress(.loopback, 5060), remote: SocketAddress(.loopback, 5080))
 
-  init(hasPorts: Bool = true, losesMedia: Bool = false) throws {
+  init(
+    hasPorts: Bool = true, losesMedia: Bool = false, shortage: @escaping () -> MediaShortage? = { nil },
+    overloaded: @escaping (RefusalReason?) -> Void = { _ in }
+  ) throws {
     loop = try EventLoop(name: "test")
     inbox = try Inbox()
     metrics = ControlMetrics(turns: loop.turns)
@@ -36,7 +39,7 @@ final class Surroundings: @unchecked Sendable {
       trunks: [.init(name: "carrier", peer: TrunkPeer(name: "carrier", domain: "127.0.0.1:5080", flow: Self.flow))],
       users: [.init(id: "alice", numbers: ["+15551230001"])], inbound: [.init(trunk: "carrier", target: .users)])
     let door = Door()
-    let outlets = Outlets(
+    var outlets = Outlets(
       sendSIP: { message in door.owner?.note { $0.sip.append(String(decoding: message.bytes, as: UTF8.self)) } },
       sendApp: { command in door.owner?.note { $0.app.append(command) } },
       sendMedia: { command in
@@ -54,6 +57,7 @@ final class Surroundings: @unchecked Sendable {
         confirm(line.call)
       },
       record: { record in door.owner?.note { $0.records.append(record) } })
+    (outlets.mediaShortage, outlets.overloaded) = (shortage, overloaded)
     control = try Control(
       loop: loop, userAgent: UserAgent(random: .seeded(1)), machine: CallMachine(routing: routing, random: .seeded(2)), outlets: outlets,
       metrics: metrics, inbox: inbox, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })

@@ -176,7 +176,12 @@ extension Interop {
         refused.append(request.callID)
       }
       #expect(!refused.isEmpty)
-      #expect(try gateway.sum("trunkline_calls_refused_total", #"reason="mediaOverload""#) == Double(refused.count))
+      let (early, late) = (
+        try gateway.sum("trunkline_sip_refused_total", #"reason="cpu""#), try gateway.sum("trunkline_calls_refused_total", #"reason="mediaOverload""#)
+      )
+      #expect(early + late == Double(refused.count))
+      let page = try gateway.get("/readyz")
+      #expect(page.status == 503 && page.body.contains("overloaded (cpu)"), "\(page.body)")
       #expect(try await caller.finish(within: 20) == 0, "the running call was touched")
       for peer in [phone, other] {
         peer.type("quit")

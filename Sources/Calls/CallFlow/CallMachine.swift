@@ -56,6 +56,9 @@ public struct CallMachine {
     trunking = reach.map { TrunkMachine(reach: $0, random: random) }
   }
 
+  /// `Configuration.bounds.calls`.
+  public var mostCalls: Int { configuration.bounds.calls }
+
   /// When `handle(.timer)` is due; nil if nothing waits.
   public var nextDeadline: Instant? {
     [deadlines.next, tombstones.nextExpiry, trunking?.nextDeadline].compactMap(\.self).min()

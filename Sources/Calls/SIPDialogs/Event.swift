@@ -90,7 +90,15 @@ public struct Referral: Sendable {
 /// Why a request outside any leg was refused; the raw value is the metric label.
 public enum RefusalReason: String, Sendable, CaseIterable {
   case unauthorized, malformed, version, uriScheme, method, extensionRequired, sessionInterval, replaces, loop, merged, tooManyHops, notAcceptable, mediaType, noDialog,
-    draining, overload
+    draining
+  /// Our tables of transactions and legs are full.
+  case overload
+  /// `Input.overloaded`: the media threads are as busy as they may be; the control thread runs late; memory or media ports are
+  /// short; as many calls as there may be.
+  case cpu, delay, memory, ports, calls
+
+  /// 503 with Retry-After, without state.
+  public var isOverload: Bool { [.overload, .cpu, .delay, .memory, .ports, .calls].contains(self) }
 }
 
 /// An INVITE that opens a call.

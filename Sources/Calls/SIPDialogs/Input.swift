@@ -12,6 +12,8 @@ public enum Input: Sendable {
   case command(Command)
   /// While true, OPTIONS and new INVITEs get 503 with Retry-After; existing legs go on.
   case draining(Bool)
+  /// While given, new INVITEs get a 503 that keeps no state; OPTIONS, and all that belongs to a call, are served.
+  case overloaded(RefusalReason?)
   /// How each trunk's calls behave, by trunk name; those left out have the defaults.
   case rules([String: TrunkRules])
 }

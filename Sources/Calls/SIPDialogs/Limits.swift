@@ -2,6 +2,8 @@
 enum Limits {
   /// Server transactions of all trunks; a new INVITE beyond gets 503 without state.
   static let serverTransactions = 20_000
+  /// As many more for requests inside dialogs: a flood of refused INVITEs must not keep a call from its BYE.
+  static let serverTransactionsOfCalls = 20_000
   /// Client transactions of all trunks; a new outbound leg beyond fails with 503.
   static let clientTransactions = 20_000
   /// Legs, inbound and outbound.

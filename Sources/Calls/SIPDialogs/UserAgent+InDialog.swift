@@ -7,7 +7,7 @@ extension UserAgent {
     guard let leg = legs[id], isSameTrunk(request, leg), isPeer(request, of: leg) else {
       return refuse(request, .noDialog, code: 481)
     }
-    guard servers.count < Limits.serverTransactions else {
+    guard servers.count < Limits.serverTransactions + Limits.serverTransactionsOfCalls else {
       return respondStateless(request.reply, ResponseContent(code: 503, fields: [(.retryAfter, "1")]))
     }
     let sequence = request.envelope.cseq.number

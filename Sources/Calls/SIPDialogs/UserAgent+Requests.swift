@@ -66,6 +66,9 @@ extension UserAgent {
 
   /// A request outside any dialog (RFC 3261 §8.2).
   private mutating func receivedOutside(_ request: Request) {
+    if request.method == .invite, let overload, !takesOver(request) {
+      return refuseStateless(request.reply, overload, request.trunk, code: 503)
+    }
     switch request.method {
     case .invite, .options: break
     case .bye, .prack, .update, .info, .notify: return refuse(request, .noDialog, code: 481)
@@ -81,6 +84,11 @@ extension UserAgent {
     if merges[mergeKey(request)] != nil { return refuse(request, .merged, code: 482, reason: "Request Merged") }
     if request.envelope.maxForwards == 0 { return refuse(request, .tooManyHops, code: 483) }
     open(request)
+  }
+
+  /// An INVITE that takes the place of a call that runs is no new load.
+  private func takesOver(_ request: Request) -> Bool {
+    rules(request.trunk).allowsTransfer && request.message.field(.replaces) != nil
   }
 
   /// A new call, after the last checks of the body.
@@ -228,7 +236,7 @@ extension UserAgent {
   ) {
     noteRefusal(reason, isInvite: reply.message.method == .invite, trunk)
     var fields = fields
-    if reason == .overload { fields.append((.retryAfter, String(configuration.retryAfterSeconds))) }
+    if reason.isOverload { fields.append((.retryAfter, String(configuration.retryAfterSeconds))) }
     respondStateless(reply, ResponseContent(code: code, fields: fields))
   }
 

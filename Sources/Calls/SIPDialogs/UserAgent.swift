@@ -28,6 +28,7 @@ public struct UserAgent: Sendable {
   var output = Output()
 
   var isDraining = false
+  var overload: RefusalReason?
   private var trunkRules: [String: TrunkRules] = [:]
   var counters = Statistics()
   var timers = TimerTable<TimerKey>()
@@ -70,6 +71,7 @@ public struct UserAgent: Sendable {
     case .timer: break
     case .command(let command): perform(command)
     case .draining(let isDraining): self.isDraining = isDraining
+    case .overloaded(let reason): overload = reason
     case .rules(let rules): trunkRules = rules
     }
     fireTimers()

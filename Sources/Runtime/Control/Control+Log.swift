@@ -2,6 +2,7 @@ import Bytes
 import CallFlow
 import Logging
 import MediaSession
+import SIPDialogs
 import Trunking
 
 /// What control tells an operator. Numbers are masked.
@@ -49,6 +50,8 @@ extension Control {
   }
 
   func log(_ refusal: Refusal) {
+    // under overload there may be thousands a second: they are counted, and `checkPressure` says it once
+    if refusal.reason == .signalling, RefusalReason(rawValue: refusal.detail ?? "")?.isOverload == true { return }
     logger.notice(
       "call refused",
       metadata: [

@@ -30,25 +30,38 @@ public final class Control: @unchecked Sendable {
   private var timer: EventLoop.TimerID?
   private var clock: EventLoop.TimerID?
   private var clockDue: Instant
+  var judge = OverloadJudge()
+  /// What the user agent refuses new calls for now.
+  var overload: RefusalReason?
+  var told: (reason: RefusalReason, until: Instant)?
+  var pressure: EventLoop.TimerID?
+  var pressureDue: Instant
+  /// Calls at a time.
+  let most: Int64
 
   public init(
     loop: EventLoop, userAgent: UserAgent, machine: CallMachine, outlets: Outlets, metrics: ControlMetrics, inbox: Inbox, logger: Logger
   ) throws(SystemError) {
     (self.loop, self.userAgent, self.machine, self.outlets) = (loop, userAgent, machine, outlets)
     (self.metrics, self.inbox, self.logger) = (metrics, inbox, logger)
-    clockDue = loop.now
+    (clockDue, pressureDue) = (loop.now, loop.now + Limits.pressureCheck)
+    most = Int64(machine.mostCalls)
     try loop.register(inbox.mailbox.event.fd, .readable) { [unowned self] _ in takeInbox() }
     timer = loop.addTimer { [unowned self] in runTimers() }
     clock = loop.addTimer { [unowned self] in checkClock() }
+    let pressureTimer = loop.addTimer { [unowned self] in checkPressure() }
+    pressure = pressureTimer
     loop.addFlush { [unowned self] in endTurn() }
     signal(.rules(machine.trunkRules))
     checkClock()
+    loop.setTimer(pressureTimer, at: pressureDue)
   }
 
   // MARK: inputs, on the loop's thread
 
   /// What the SIP transport has: a message of a trunk, or the loss of a flow.
   public func handle(_ input: SIPDialogs.Input) {
+    judgeOverload()
     signal(input)
     if case .transportFailed(let flow) = input { pending.append(.trunking(.flowLost(flow))) }
     pump()
@@ -104,7 +117,7 @@ public final class Control: @unchecked Sendable {
   // MARK: the pump
 
   /// One input of the user agent: its messages go out, its events wait for the call machine.
-  private func signal(_ input: SIPDialogs.Input) {
+  func signal(_ input: SIPDialogs.Input) {
     userAgent.handle(input, at: loop.now, into: &signalling)
     for message in signalling.messages { outlets.sendSIP(message) }
     for event in signalling.events { pending.append(.sip(event)) }
@@ -173,6 +186,7 @@ public final class Control: @unchecked Sendable {
   }
 
   private func reservation(_ call: CallID, _ session: MediaSessionID, _ user: String, _ toward: IPAddress?) -> CallFlow.Input {
+    if let reason = judge.lasting { return .mediaRefused(call, reason: reason.rawValue, isOverload: true) }
     do {
       return .mediaReserved(call, try outlets.reserveMedia(session, user, toward))
     } catch let overload as MediaOverload {

@@ -6,4 +6,16 @@ enum Limits {
   static let inboxPerTurn = 512
   /// How often the wall clock is compared with the monotonic one, and the loop's delay measured.
   static let clockCheck = Duration.seconds(1)
+  /// How often the loop's delay is taken for `OverloadJudge`, and how many of them it looks at.
+  static let pressureCheck = Duration.milliseconds(100)
+  static let delaySamples = 10
+  /// Mean delay of the control loop from which new calls are refused, and below which they are taken again. A turn takes well under
+  /// a millisecond: at 200 ms the machine is short of CPU, and calls would be set up seconds late.
+  static let delayHigh = Duration.milliseconds(200)
+  static let delayLow = Duration.milliseconds(50)
+  /// Memory in use, in percent of the limit.
+  static let memoryHighPercent: Int64 = 90
+  static let memoryLowPercent: Int64 = 85
+  /// How long `/readyz` says so after the last refusal was due.
+  static let overloadHold = Duration.seconds(2)
 }

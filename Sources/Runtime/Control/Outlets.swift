@@ -13,6 +13,9 @@ public struct MediaOverload: Error, CustomStringConvertible {
   public init(_ description: String) { self.description = description }
 }
 
+/// Why no media can be reserved for any call.
+public enum MediaShortage: Sendable { case cpu, ports }
+
 /// Where control's actions go: the other runtimes, given by who puts the gateway together. All are called on the control thread and must
 /// not wait.
 public struct Outlets {
@@ -33,6 +36,14 @@ public struct Outlets {
   /// Wakes a device; the report comes as `Input.pushed`. The instants: the end of the ring window, and when the INVITE came if
   /// the device is pushed to at once.
   public var push: (PushKey, PushTarget, CallPush, Instant, _ since: Instant?) -> Void = { _, _, _, _, _ in }
+  /// What would refuse a call's media now. Asked with every SIP message: a few loads.
+  public var mediaShortage: () -> MediaShortage? = { nil }
+  /// Memory in use and its limit in bytes; a limit of 0 is none. Asked ten times a second.
+  public var memory: () -> (used: Int64, limit: Int64) = { (0, 0) }
+  /// New calls are refused from now on because of this, or taken again; for `/readyz`.
+  public var overloaded: (SIPDialogs.RefusalReason?) -> Void = { _ in }
+  /// Wakes a device; the report comes as `Input.pushed`. The instant is the end of the ring window.
+  public var push: (PushKey, PushTarget, CallPush, Instant) -> Void = { _, _, _, _ in }
   public var pushCallOver: (CallID) -> Void = { _ in }
   /// What the store of devices is to hold from now on.
   public var devices: ([DeviceChange]) -> Void = { _ in }

@@ -135,6 +135,12 @@ public final class MediaPlane: Sendable {
       fingerprint: fingerprint)
   }
 
+  /// What would make any `reserve` fail now. Any thread; a few loads.
+  public var shortage: MediaReservationError? {
+    if workers.allSatisfy({ $0.load.room.value <= 0 }) { return .overloaded }
+    return ports.isExhausted(addresses: configuration.addresses.count) ? .portsExhausted : nil
+  }
+
   /// The user's thread while the user has calls, else the one with the most room.
   private func thread(of user: String) -> Int {
     if let known = state.withLock({ $0.users[user]?.thread }) { return known }

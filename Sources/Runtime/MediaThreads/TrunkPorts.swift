@@ -21,6 +21,7 @@ final class TrunkPorts: Sendable {
   private let first: Int
   private let pairs: Int
   private let state = Mutex(State())
+  private let taken = Atomic<Int>(0)
 
   init(_ range: ClosedRange<UInt16>) {
     first = (Int(range.lowerBound) + 1) & ~1
@@ -29,6 +30,9 @@ final class TrunkPorts: Sendable {
 
   /// Pairs in use now.
   var inUse: Int { state.withLock { $0.used.count } }
+
+  /// No pair of `addresses` addresses is free, other processes' ports apart.
+  func isExhausted(addresses: Int) -> Bool { taken.load(ordering: .relaxed) >= pairs * addresses }
 
   /// Binds a pair on `address`. A port that another process holds is passed over.
   func reserve(on address: IPAddress) throws(MediaReservationError) -> TrunkSockets {
@@ -46,7 +50,12 @@ final class TrunkPorts: Sendable {
     throw .portsExhausted
   }
 
-  func release(_ address: SocketAddress) { state.withLock { _ = $0.used.remove(address) } }
+  func release(_ address: SocketAddress) {
+    state.withLock { state in
+      state.used.remove(address)
+      taken.store(state.used.count, ordering: .relaxed)
+    }
+  }
 
   private func next(on address: IPAddress) -> SocketAddress? {
     state.withLock { state in
@@ -54,7 +63,10 @@ final class TrunkPorts: Sendable {
         let port = UInt16(truncatingIfNeeded: first + 2 * state.cursor)
         state.cursor = (state.cursor + 1) % pairs
         let candidate = SocketAddress(address, port)
-        if state.used.insert(candidate).inserted { return candidate }
+        if state.used.insert(candidate).inserted {
+          taken.store(state.used.count, ordering: .relaxed)
+          return candidate
+        }
       }
       return nil
     }

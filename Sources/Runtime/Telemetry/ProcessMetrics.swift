@@ -10,7 +10,7 @@ public enum ProcessMetrics {
       MetricFamily(name: "process_cpu_seconds_total", help: "User and system CPU time.", kind: .counter) {
         [MetricSample([], .number(cpuSeconds()))]
       },
-      .gauge("process_resident_memory_bytes", "Resident memory.") { residentBytes() },
+      .gauge("process_resident_memory_bytes", "Resident memory.") { ProcessMemory.residentBytes() },
       .gauge("process_open_fds", "Open file descriptors.") { openDescriptors() },
       MetricFamily(name: "process_start_time_seconds", help: "Start of the process since 1970.", kind: .gauge) {
         [MetricSample([], .number(start))]
@@ -27,17 +27,6 @@ public enum ProcessMetrics {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-  }
-
-  /// Field 2 of /proc/self/statm; 0 if it cannot be read.
-  static func residentBytes() -> Int64 {
-    guard let file = fopen("/proc/self/statm", "r") else { return 0 }
-    defer { fclose(file) }
-    var buffer = [UInt8](repeating: 0, count: 128)
-    let count = fread(&buffer, 1, buffer.count, file)
-    let fields = String(decoding: buffer.prefix(count), as: UTF8.self).split(separator: " ")
-    guard fields.count > 1, let pages = Int64(fields[1]) else { return 0 }
-    return pages * Int64(sysconf(Int32(_SC_PAGESIZE)))
   }
 
   static func openDescriptors() -> Int64 {

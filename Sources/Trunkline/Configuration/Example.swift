@@ -91,7 +91,8 @@ extension Settings {
       # app_grace: 30s
       # drain: 10m                   # how long SIGTERM waits for calls
 
-    # limits: { calls: 1000, calls_per_user: 8, sessions_per_address: 200 }
+    # limits: { calls: 1000, calls_per_user: 8, sessions_per_address: 200, memory_mib: 0 }
+    #   At 90 % of memory_mib new calls get 503; 0: what the control group allows, or the machine has.
     store: { sqlite: trunkline.db }
     records: { file: calls.jsonl }
     log: { level: info, format: text }   # or json

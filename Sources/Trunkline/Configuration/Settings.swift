@@ -238,6 +238,8 @@ public struct Settings: Sendable, Equatable {
     public var calls = 1_000
     public var callsPerUser = 8
     public var sessionsPerAddress = 200
+    /// What 90 % of stops new calls; 0: what the control group or the machine has.
+    public var memoryMebibytes = 0
   }
 
   public struct Log: Sendable, Equatable {

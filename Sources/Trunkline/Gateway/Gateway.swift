@@ -100,6 +100,18 @@ final class Gateway: @unchecked Sendable {
         store.start(line, confirm: confirm)
       },
       record: { store.end($0) })
+    let memoryLimit = settings.limits.memoryMebibytes > 0 ? Int64(settings.limits.memoryMebibytes) << 20 : ProcessMemory.limitBytes()
+    outlets.memory = { (ProcessMemory.residentBytes(), memoryLimit) }
+    outlets.mediaShortage = {
+      switch media.shortage {
+      case .overloaded: .cpu
+      case .portsExhausted: .ports
+      default: nil
+      }
+    }
+    outlets.overloaded = { [readiness] reason in
+      readiness.set("load", ready: reason == nil, why: "overloaded (\(reason?.rawValue ?? "")): new calls get 503")
+    }
     outlets.lookUp = { resolver.ask($0) }
     outlets.trunkNews = { [door] news in
       guard case .located(let trunk, let addresses) = news else { return }

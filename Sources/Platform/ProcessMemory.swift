@@ -1,0 +1,39 @@
+import Glibc
+
+/// Memory of this process, and how much it may have.
+public enum ProcessMemory {
+  /// Field 2 of /proc/self/statm; 0 if it cannot be read. Any thread; no disk behind it.
+  public static func residentBytes() -> Int64 {
+    let fields = read("/proc/self/statm", bytes: 128).split(separator: " ")
+    guard fields.count > 1, let pages = Int64(fields[1]) else { return 0 }
+    return pages * Int64(sysconf(Int32(_SC_PAGESIZE)))
+  }
+
+  /// The smallest limit of the process's control groups (cgroup v2, else v1), else the machine's memory. For the start: it reads
+  /// several files.
+  public static func limitBytes() -> Int64 {
+    var limits = [Int64(sysconf(Int32(_SC_PHYS_PAGES))) * Int64(sysconf(Int32(_SC_PAGESIZE)))]
+    for line in read("/proc/self/cgroup", bytes: 4_096).split(separator: "\n") {
+      let parts = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+      guard parts.count == 3 else { continue }
+      let (root, file) = parts[1].isEmpty ? ("/sys/fs/cgroup", "memory.max") : ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+      guard parts[1].isEmpty || parts[1].split(separator: ",").contains("memory") else { continue }
+      // a group's limit holds for those below it
+      var folders = parts[2].split(separator: "/").map(String.init)
+      while true {
+        let path = ([root] + folders + [file]).joined(separator: "/")
+        if let limit = Int64(read(path, bytes: 64).filter(\.isNumber)), limit > 0 { limits.append(limit) }
+        if folders.popLast() == nil { break }
+      }
+    }
+    return limits.min() ?? 0
+  }
+
+  private static func read(_ path: String, bytes: Int) -> String {
+    guard let file = fopen(path, "re") else { return "" }
+    defer { fclose(file) }
+    var buffer = [UInt8](repeating: 0, count: bytes)
+    let count = fread(&buffer, 1, buffer.count, file)
+    return String(decoding: buffer.prefix(count), as: UTF8.self)
+  }
+}

@@ -1,0 +1,35 @@
+import Bytes
+import Logging
+import SIPDialogs
+
+/// Overload: who is refused before anything is done for it.
+extension Control {
+  /// Before each SIP message: a refusal must not outlast its cause, nor come after it.
+  func judgeOverload() {
+    let verdict = judge.verdict(outlets.mediaShortage(), isFull: metrics.liveCalls >= most)
+    guard verdict != overload else { return }
+    overload = verdict
+    signal(.overloaded(verdict))
+  }
+
+  /// Ten times a second: what takes time to see, and what operators and load balancers are told.
+  func checkPressure() {
+    judge.take(delay: loop.now - pressureDue, memory: outlets.memory())
+    judgeOverload()
+    if let overload { tell(overload, at: loop.now) } else if let told, loop.now >= told.until { tell(nil, at: loop.now) }
+    pressureDue = loop.now + Limits.pressureCheck
+    if let pressure { loop.setTimer(pressure, at: pressureDue) }
+  }
+
+  private func tell(_ reason: RefusalReason?, at now: Instant) {
+    let before = told?.reason
+    told = reason.map { ($0, now + Limits.overloadHold) }
+    guard reason != before else { return }
+    outlets.overloaded(reason)
+    if let reason {
+      logger.warning("overloaded: new calls get 503", metadata: ["reason": "\(reason.rawValue)"])
+    } else {
+      logger.notice("no longer overloaded: calls are taken again")
+    }
+  }
+}

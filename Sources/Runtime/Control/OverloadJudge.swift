@@ -1,0 +1,43 @@
+import Bytes
+import SIPDialogs
+
+/// Whether new calls are to be refused, and why. No clock, no I/O.
+///
+/// | reason | from | until |
+/// |---|---|---|
+/// | delay | the control loop's timers were late by 200 ms in the mean of a second | 50 ms |
+/// | memory | 90 % of the limit in use | 85 % |
+/// | cpu, ports, calls | at once: no media thread, no port pair, no place is free | at once |
+///
+/// The first two are looked at ten times a second, the others with every SIP message.
+struct OverloadJudge {
+  private var delays = [Int64](repeating: 0, count: Limits.delaySamples)
+  private var next = 0
+  private var sum: Int64 = 0
+  private var isLate = false
+  private var isShort = false
+
+  /// What lasts: a call is refused for it from whichever side it comes.
+  var lasting: RefusalReason? { isLate ? .delay : isShort ? .memory : nil }
+
+  mutating func take(delay: Duration, memory: (used: Int64, limit: Int64)) {
+    let delay = max(0, delay.nanoseconds)
+    sum += delay - delays[next]
+    delays[next] = delay
+    next = (next + 1) % delays.count
+    let mean = Duration.nanoseconds(sum / Int64(delays.count))
+    isLate = mean >= (isLate ? Limits.delayLow : Limits.delayHigh)
+    let percent = isShort ? Limits.memoryLowPercent : Limits.memoryHighPercent
+    isShort = memory.limit > 0 && memory.used >= memory.limit / 100 * percent
+  }
+
+  func verdict(_ media: MediaShortage?, isFull: Bool) -> RefusalReason? {
+    if let lasting { return lasting }
+    if isFull { return .calls }
+    switch media {
+    case .cpu: return .cpu
+    case .ports: return .ports
+    case nil: return nil
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import Bytes
+import Platform
+import SIPDialogs
+import Synchronization
+import Testing
+
+@testable import Control
+
+@Suite struct OverloadTests {
+  private func take(_ judge: inout OverloadJudge, _ milliseconds: [Int], used: Int64 = 0, limit: Int64 = 0) {
+    for late in milliseconds { judge.take(delay: .milliseconds(late), memory: (used, limit)) }
+  }
+
+  @Test func `delay refuses from 200 ms in the mean of a second until it is below 50`() {
+    var judge = OverloadJudge()
+    take(&judge, [1_000])
+    #expect(judge.lasting == nil, "one late turn is no overload")
+    take(&judge, Array(repeating: 210, count: 10))
+    #expect(judge.lasting == .delay)
+    take(&judge, Array(repeating: 60, count: 10))
+    #expect(judge.lasting == .delay)
+    take(&judge, Array(repeating: 40, count: 10))
+    #expect(judge.lasting == nil)
+  }
+
+  @Test func `memory refuses from 90 percent of its limit until 85; without a limit never`() {
+    var judge = OverloadJudge()
+    for (used, limit, wanted) in [(89, 100, nil), (90, 100, .memory), (86, 100, .memory), (84, 100, nil), (1_000, 0, nil)] as [(Int64, Int64, RefusalReason?)] {
+      take(&judge, [0], used: used * 1_000, limit: limit * 1_000)
+      #expect(judge.lasting == wanted, "\(used) of \(limit)")
+    }
+  }
+
+  @Test func `what lasts comes before places, and places before media`() {
+    var judge = OverloadJudge()
+    #expect(judge.verdict(nil, isFull: false) == nil)
+    #expect(judge.verdict(.cpu, isFull: false) == .cpu)
+    #expect(judge.verdict(.ports, isFull: false) == .ports)
+    #expect(judge.verdict(.ports, isFull: true) == .calls)
+    take(&judge, [0], used: 100, limit: 100)
+    #expect(judge.verdict(.cpu, isFull: true) == .memory)
+  }
+
+  @Test func `a shortage refuses the very next INVITE, its end takes the one after, and readiness hears of it`() throws {
+    let shortage = Mutex<MediaShortage?>(.ports)
+    let told = Mutex<[RefusalReason?]>([])
+    let surroundings = try Surroundings(shortage: { shortage.withLock { $0 } }, overloaded: { reason in told.withLock { $0.append(reason) } })
+    surroundings.receive(Surroundings.invite(to: "+15551230001"))
+    #expect(surroundings.eventually { $0.sip.map { $0.prefix(11) } == ["SIP/2.0 503"] })
+    #expect(surroundings.eventually { _ in told.withLock { $0 } == [.ports] })
+    shortage.withLock { $0 = nil }
+    surroundings.receive(Surroundings.invite(to: "+19990000000", call: "b"))
+    #expect(surroundings.eventually { $0.sip.last?.hasPrefix("SIP/2.0 404") == true })
+    #expect(surroundings.eventually { _ in told.withLock { $0 } == [.ports, nil] })
+    surroundings.stop()
+    #expect(surroundings.seen.withLock { $0.records.count } == 1, "the refused one is no call")
+  }
+
+  @Test func `this process has memory and a limit`() {
+    #expect(ProcessMemory.residentBytes() > 1 << 20)
+    #expect(ProcessMemory.limitBytes() > ProcessMemory.residentBytes())
+  }
+}
