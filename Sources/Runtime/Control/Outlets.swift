@@ -42,8 +42,6 @@ public struct Outlets {
   public var memory: () -> (used: Int64, limit: Int64) = { (0, 0) }
   /// New calls are refused from now on because of this, or taken again; for `/readyz`.
   public var overloaded: (SIPDialogs.RefusalReason?) -> Void = { _ in }
-  /// Wakes a device; the report comes as `Input.pushed`. The instant is the end of the ring window.
-  public var push: (PushKey, PushTarget, CallPush, Instant) -> Void = { _, _, _, _ in }
   public var pushCallOver: (CallID) -> Void = { _ in }
   /// What the store of devices is to hold from now on.
   public var devices: ([DeviceChange]) -> Void = { _ in }
