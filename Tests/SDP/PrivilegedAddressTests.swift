@@ -30,4 +30,15 @@ import Testing
     #expect(media("2001:db8::7", local: "[2001:db8::9]:4000"))
     #expect(media("127.0.0.1", local: "127.0.0.1:4000", refuses: false))
   }
+
+  @Test(arguments: ["127.0.0.1", "169.254.169.254", "224.0.0.1", "198.51.100.9", "198.51.100.10"])
+  func `nor does a=rtcp, nor another address of ours`(address: String) throws {
+    var negotiation = TrunkNegotiation(local: SocketAddress("198.51.100.9:4000")!, sessionID: 1)
+    (negotiation.refusesLocal, negotiation.ownAddresses) = (true, [IPAddress("198.51.100.10")!])
+    let (head, audio) = ("v=0\r\no=- 1 1 IN IP4 203.0.113.7\r\ns=-\r\n", "t=0 0\r\nm=audio 4000 RTP/AVP 0\r\n")
+    let rtcp = head + "c=IN IP4 203.0.113.7\r\n" + audio + "a=rtcp:5060 IN IP4 \(address)\r\n"
+    let media = try negotiation.answer(to: rtcp).media
+    #expect(media.control == nil, "RTCP goes to the port beside RTP instead")
+    #expect(throws: NegotiationError.self) { try negotiation.answer(to: head + "c=IN IP4 \(address)\r\n" + audio) }
+  }
 }

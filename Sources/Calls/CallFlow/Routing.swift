@@ -36,6 +36,8 @@ public struct Routing: Sendable {
     public var srtp = SRTPRule.off
     /// Keys of SRTP go over UDP and TCP too, where everybody on the way can read them.
     public var tellsKeysInClear = false
+    /// Where our own ports are: no description makes us send there, unless the trunk is on loopback.
+    public var ownAddresses: Set<IPAddress> = []
 
     public init(
       name: String, peer: TrunkPeer? = nil, codecs: [AudioEncoding] = [.pcmu, .pcma], sourcePolicy: SourcePolicy = .signalledIP,

@@ -40,8 +40,14 @@ extension Settings {
         }
       return Routing.InboundRule(trunk: row.trunk, target: target)
     }
+    let own = ownAddresses
+    let routed = trunks.map { trunk in
+      var out = trunk.routed
+      out.ownAddresses = own
+      return out
+    }
     var out = Routing(
-      trunks: trunks.map(\.routed), users: users.map(\.routed), inbound: rows,
+      trunks: routed, users: users.map(\.routed), inbound: rows,
       outbound: routes.outbound.map { row in
         .init(
           prefix: row.prefix,
@@ -50,6 +56,15 @@ extension Settings {
       })
     if let emergency = routes.emergencyNumbers { out.emergencyNumbers = Set(emergency) }
     return out
+  }
+
+  /// The addresses that our listeners and media are at; of this machine all, where one of them listens on all.
+  private var ownAddresses: Set<IPAddress> {
+    var all = (listen.sipUDP + listen.sipTCP + listen.sipTLS + [listen.app, listen.admin]).map(\.ip)
+    for address in media.addresses { if case .fixed(let bind, let advertise) = address { all += [bind, advertise] } }
+    let listensEverywhere = all.contains(where: \.isUnspecified) || media.addresses.contains { if case .automatic = $0 { true } else { false } }
+    if listensEverywhere, let found = try? localAddresses(loopback: true) { all += found }
+    return Set(all.filter { !$0.isUnspecified }.map(\.unmapped))
   }
 
   /// What the SIP listeners can carry; `flow` finds the listener and the local address toward a server.

@@ -21,6 +21,8 @@ public struct TrunkNegotiation: Sendable {
   /// No media to this machine and what only it may reach: loopback, link-local, metadata services, our own address. Set wherever the
   /// peer is another machine.
   public var refusesLocal = false
+  /// With `refusesLocal`: the machine's further addresses, on which its own ports are.
+  public var ownAddresses: Set<IPAddress> = []
   /// Plain RTP, SRTP, or either.
   public let protection: Protection
   /// In our order of preference.
@@ -231,7 +233,7 @@ public struct TrunkNegotiation: Sendable {
     }
     // RFC 3264 §8.4: an unspecified address is the old way to say "send me nothing"
     let held = ip.isUnspecified
-    guard held || !refusesLocal || !(ip.isPrivileged || ip == local.ip.unmapped) else { throw .unusableAddress(connection.text) }
+    guard held || isReachable(ip) else { throw .unusableAddress(connection.text) }
     guard held || ip.family == local.ip.unmapped.family else { throw .unusableAddress(connection.text) }
     let theirs = description.direction(of: section)
     let event = formats.first { $0.isTelephoneEvent && $0.clockRateHz == codec.clockRateHz }
@@ -240,9 +242,14 @@ public struct TrunkNegotiation: Sendable {
       telephoneEventPayloadType: event?.payloadType, packetTimeMilliseconds: section.packetTimeMilliseconds,
       direction: MediaDirection(sends: theirs.receives && !held, receives: theirs.sends))
     media.comfortNoisePayloadType = formats.first { $0.isComfortNoise && $0.clockRateHz == codec.clockRateHz }?.payloadType
-    media.control = section.controlAddress(beside: ip).flatMap { held ? nil : $0 }
+    media.control = section.controlAddress(beside: ip).flatMap { held || !isReachable($0.ip) ? nil : $0 }
     media.wantsVoIPMetrics = section.wantsVoIPMetrics || description.wantsVoIPMetrics
     return media
+  }
+
+  /// RTCP has an address of its own in `a=rtcp` (RFC 3605), to which the same holds.
+  private func isReachable(_ ip: IPAddress) -> Bool {
+    !refusesLocal || !(ip.isPrivileged || ip == local.ip.unmapped || ownAddresses.contains(ip))
   }
 
   /// telephone-event runs on the clock of the audio beside it (RFC 4733 §2.1): one type for each clock of ours.
