@@ -141,6 +141,16 @@ import Testing
     }
   }
 
+  @Test func `while draining a woken device still comes to its call, and leaves with it`() throws {
+    var bench = Bench(wakes: Bench.wakes)
+    bench.obey(.drain)
+    let (id, session) = bench.wake(token())
+    bench.obey(.welcome(try #require(session), calls: [], gone: [], live: [callA]))
+    #expect(bench.closed(id) == nil)
+    bench.obey(.callDead(device, callA))
+    #expect(bench.closed(id) == .draining)
+  }
+
   @Test func `a resumed session is still for its call only`() throws {
     var bench = Bench(wakes: Bench.wakes)
     let (id, session) = bench.wake(token())

@@ -2,6 +2,7 @@ import AppProtocol
 import AppSessions
 import Bytes
 import MediaSession
+import PushPolicy
 import SIPDialogs
 import Testing
 
@@ -18,7 +19,7 @@ import Testing
   /// How many calls got through the gate.
   private func run(seed: UInt64) throws -> Int {
     var random = SplitMix64(seed: seed)
-    let world = Surroundings { configuration, routing in
+    let world = Surroundings(pushes: true) { configuration, routing in
       configuration.bounds.callsPerUser = 4
       routing.trunks[0].maximumCalls = 6
     }
@@ -36,7 +37,7 @@ import Testing
       let leg = AppLegID(raw: UInt32(random.next() % 4))
       let legs = Array(world.machine.legs.keys.sorted { $0.raw < $1.raw })
       let trunk = pick(legs + inboundLegs.suffix(2)) ?? .inbound(0)
-      switch random.next() % 28 {
+      switch random.next() % 34 {
       case 0, 1:
         invites += 1
         let number = pick(["+15551230001", "+15551230009", "+1555"]) ?? ""
@@ -81,6 +82,31 @@ import Testing
         _ = world.request(device, .mediaRestart(MediaRestart(sdp: sdp, gen: 1 + Int(random.next() % 4))), call: call)
       case 22:
         world.feed(.media(random.next() % 4 == 0 ? .closed(session, MediaStatistics()) : .quality(session, MediaStatistics())))
+      case 28: world.connect(device, "w\(random.next() % 2)", platform: "ios", state: random.next() % 2 == 0 ? .bg : .fg, wake: call)
+      case 29: if let push = pick(world.pushes) {
+        let outcomes: [PushReport.Outcome] = [.accepted, .failed, .wrongPlace, .unregistered(before: nil), .unregistered(before: 5)]
+        let report = PushReport(
+          key: push.key, target: push.target, outcome: pick(outcomes) ?? .failed, reason: "x", isFault: false,
+          attempts: Int(random.next() % 3), took: .zero)
+        // a second report for one push is nobody's, and must change nothing
+        world.feed(.pushed(report))
+      }
+      case 30: _ = world.reject(device, call, CallReject(scope: random.next() % 2 == 0 ? .all : .device))
+      case 31:
+        let requests: [ClientMessage] = [.devicePut(Surroundings.put(device)), .devicePut(DevicePut(prefs: .init(dnd: random.next() % 2 == 0))), .deviceDel]
+        _ = world.request(device, pick(requests) ?? .deviceDel, call: nil)
+      case 32:
+        let events: [SessionEvent] = [
+          .stateChanged(device, .bg), .upgraded(device, SessionID(device.device), DeviceInfo()),
+          .overAcked(device, SessionID(device.device), call: call), .offerAcked(device, SessionID(device.device), call: call),
+        ]
+        world.feed(.app(pick(events) ?? .stateChanged(device, .fg)))
+      case 33:
+        if random.next() % 8 == 0 {
+          world.feed(.devices(.revoke(user: device.user, device: device.device) { _ in }))
+        } else {
+          world.feed(.devices(.allow(device) { _ in }))
+        }
       case 23, 24, 25, 26:
         // a helping hand: without it the gate hardly ever opens
         guard let live = world.machine.calls[call], let winner = live.winnerIndex else { continue }
@@ -105,6 +131,9 @@ import Testing
     #expect(
       world.machine.callsOfUser.isEmpty && world.machine.callsOfTrunk.isEmpty && world.machine.nextDeadline == nil, "seed \(seed)"
     )
+    // one accepted push per (call, device), and no second asked for unless the first was refused for certain
+    let keys = Dictionary(grouping: world.pushes, by: \.key).mapValues { $0.map(\.target) }
+    #expect(keys.values.allSatisfy { Set($0).count == $0.count }, "seed \(seed): the same registration was pushed to twice")
     // one terminal message per (call, device) at most, one final response per INVITE
     var terminals: [String: Int] = [:]
     var finals: [LegID: Int] = [:]

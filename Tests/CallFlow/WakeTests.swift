@@ -112,6 +112,32 @@ private let bob = DeviceKey(user: "bob", device: "b")
     }
   }
 
+  @Test func `a logout or revocation while the app has not rung yet stops its push`() throws {
+    for isRevoked in [false, true] {
+      let world = Surroundings(pushes: true)
+      world.register()
+      world.connect(phone)
+      world.invite()
+      if isRevoked {
+        world.feed(.devices(.revoke(user: "alice", device: "phone") { #expect($0 == nil) }))
+      } else {
+        world.request(phone, .deviceDel, call: nil)
+      }
+      world.pass(.seconds(44))
+      #expect(world.pushes.isEmpty && world.trunkHeard == [])
+    }
+  }
+
+  @Test func `an operator sees who was woken and who was not reached`() throws {
+    let world = Surroundings(pushes: true)
+    _ = try world.parked([phone, tablet], accepted: false)
+    world.pushed(to: phone)
+    world.pushed(.failed, to: tablet, reason: "circuitOpen", attempts: 0)
+    let devices = try #require(world.machine.summaries.first?.devices)
+    #expect(devices.map(\.device) == ["phone", "tablet"] && devices.map(\.state) == ["pushed", "notReached"])
+    #expect(world.machine.summaries.first?.state == .parked)
+  }
+
   @Test func `TOK-1: a rotated token replaces the old one, also between two calls`() throws {
     let world = Surroundings(pushes: true)
     world.register()

@@ -109,6 +109,15 @@ extension Call {
     schedulePushes()
   }
 
+  /// It logged out or was turned away: no push from now on.
+  mutating func pushForbidden(_ key: DeviceKey, _ turn: inout Turn) {
+    guard isUndecided, let index = pushIndex(key), pushes[index].isFresh else { return }
+    pushes[index].phase = .failed
+    pushFailure = "no longer registered"
+    schedulePushes()
+    endIfNobodyRings(&turn)
+  }
+
   /// It is (back) on a socket and has the call: by snapshot, or by a replay of its offer.
   mutating func pushConnected(_ device: DevicePresence, isNew: Bool, _ turn: inout Turn) {
     guard let index = pushIndex(device.key) else { return }

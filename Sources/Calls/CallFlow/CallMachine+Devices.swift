@@ -25,6 +25,7 @@ extension CallMachine {
         }
         for device in devices.devices(of: user) where device.revokedAt != nil && !before.contains(device.key) {
           turn.app(.revoke(device.key))
+          forbidPushes(to: device.key, &turn)
         }
         done(nil)
       } catch {
@@ -66,5 +67,10 @@ extension CallMachine {
   mutating func delete(_ key: DeviceKey, _ request: RequestToken, _ turn: inout Turn) {
     changed(devices.delete(key), &turn)
     turn.answer(request, .ok)
+    forbidPushes(to: key, &turn)
+  }
+
+  private mutating func forbidPushes(to key: DeviceKey, _ turn: inout Turn) {
+    for id in callsOfUser[key.user] ?? [] { change(id, &turn) { $0.pushForbidden(key, &$1) } }
   }
 }

@@ -47,6 +47,14 @@ extension CallMachine {
 }
 
 extension Call {
+  /// Devices that were only pushed to so far.
+  private var wokenDevices: [CallSummary.Device] {
+    guard isUndecided else { return [] }
+    return pushes.filter { $0.sentAt != nil && index(of: $0.key) == nil && terminals[$0.key] == nil }.map {
+      .init(device: $0.key.device, state: $0.phase == .failed ? "notReached" : "pushed", ice: false, dtls: false, ready: false)
+    }
+  }
+
   func summary(_ turn: Turn) -> CallSummary {
     CallSummary(
       call: id, sipCallId: sipCallID, direction: direction, state: state, trunk: trunk.name, from: callerNumber, to: calledNumber,
@@ -55,6 +63,6 @@ extension Call {
       devices: devices.map {
         let phase = $0.isDescribed && $0.phase != .winner ? "prepared" : "\($0.phase)"
         return .init(device: $0.key.device, state: phase, ice: $0.hasPair, dtls: $0.hasKeys, ready: $0.saidReady)
-      }, held: isHeldByApp, heldByTrunk: isHeldByTrunk, muted: isMuted)
+      } + wokenDevices, held: isHeldByApp, heldByTrunk: isHeldByTrunk, muted: isMuted)
   }
 }

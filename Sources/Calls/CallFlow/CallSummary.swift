@@ -4,7 +4,7 @@ public import AppProtocol
 public struct CallSummary: Sendable, Codable, Equatable {
   public struct Device: Sendable, Codable, Equatable {
     public var device: String
-    /// offered, ringing, prepared, out or winner.
+    /// pushed, notReached (no push was taken), offered, ringing, prepared or winner.
     public var state: String
     public var ice: Bool
     public var dtls: Bool
