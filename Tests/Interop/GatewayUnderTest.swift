@@ -134,7 +134,7 @@ final class GatewayUnderTest: @unchecked Sendable {
 
 /// One plain HTTP/1.1 request on loopback; the server closes, or Content-Length ends it.
 enum HTTP {
-  static func request(_ method: String, _ path: String, port: UInt16, headers: [String] = []) throws -> (status: Int, body: String) {
+  static func request(_ method: String, _ path: String, port: UInt16, headers: [String] = [], body: String = "") throws -> (status: Int, body: String) {
     let fd = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     defer { close(fd) }
     var limit = timeval(tv_sec: 3, tv_usec: 0)
@@ -142,8 +142,8 @@ enum HTTP {
     guard SocketAddress(.loopback, port).withSockaddr({ connect(fd, $0, $1) }) == 0 else {
       throw Spawned.Failure(description: "cannot connect to \(port)")
     }
-    let head = (["\(method) \(path) HTTP/1.1", "Host: 127.0.0.1:\(port)", "Connection: close", "Content-Length: 0"] + headers).joined(separator: "\r\n")
-    let text = head + "\r\n\r\n"
+    let head = (["\(method) \(path) HTTP/1.1", "Host: 127.0.0.1:\(port)", "Connection: close", "Content-Length: \(body.utf8.count)"] + headers).joined(separator: "\r\n")
+    let text = head + "\r\n\r\n" + body
     guard text.withCString({ send(fd, $0, text.utf8.count, Int32(MSG_NOSIGNAL)) }) == text.utf8.count else {
       throw Spawned.Failure(description: "cannot send to \(port)")
     }

@@ -63,14 +63,17 @@ extension Interop {
       let push = try await service.nextPush()
       let call = try #require(push["call"] as? String)
       let wake = try #require(push["wake"] as? String)
-      func reject(_ call: String, _ bearer: String?) throws -> Int {
+      func reject(_ call: String, _ bearer: String?, _ body: String = "") throws -> Int {
         let headers = bearer.map { ["Authorization: Bearer \($0)"] } ?? []
-        return try HTTP.request("POST", "/v1/calls/\(call)/reject", port: gateway.app, headers: headers).status
+        return try HTTP.request("POST", "/v1/calls/\(call)/reject", port: gateway.app, headers: headers, body: body).status
       }
       #expect(try reject(call, nil) == 401)
       #expect(try reject(call, wake + "x") == 401)
       #expect(try reject("00000000-0000-4000-8000-000000000000", wake) == 401, "a wake token is for its own call")
-      #expect(try reject(call, wake) == 200)
+      #expect(try reject("nonsense", wake) == 404)
+      #expect(try reject(call, wake, "{\"scope\":") == 400)
+      #expect(try reject(call, wake, String(repeating: " ", count: 5_000)) == 413)
+      #expect(try reject(call, wake, "{\"reason\":\"declined\"}") == 200)
       #expect(try reject(call, wake) == 200, "safe to repeat")
       #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
       #expect(try reject("00000000-0000-4000-8000-000000000000", try await gateway.token("alice", "cell")) == 410)

@@ -19,6 +19,7 @@ import Testing
       all.withLock { $0.append(report) }
       event.signal()
     }
+    var count: Int { all.withLock { $0.count } }
     func wait(_ count: Int) -> [PushReport] {
       let end = MonotonicClock.now() + .seconds(20)
       while all.withLock({ $0.count }) < count, MonotonicClock.now() < end {

@@ -139,10 +139,12 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
     machine.handle(.congested(id), at: MonotonicClock.now(), into: &output)
   }
   func requestReceived(_ request: HTTPRequest, answer: @escaping @Sendable (HTTPResponse) -> Void) {
-    guard let call = Self.rejectedCall(request.path) else { return answer(pages.answer(request)) }
+    guard let text = Self.rejectedCall(request.path) else { return answer(pages.answer(request)) }
     guard request.method == "POST" else {
       return answer(HTTPResponse(405, contentType: "application/json", headers: [("Allow", "POST")], body: Array("{}".utf8)))
     }
+    guard request.body.count <= Limits.rejectBytes else { return answer(.text(413, "at most \(Limits.rejectBytes) bytes")) }
+    guard let call = Identifier(text) else { return answer(.text(404, "not a call's id")) }
     nextRequest += 1
     let id = HTTPRequestID(nextRequest)
     rejects[id] = answer
@@ -151,10 +153,10 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   }
 
   /// The call of `/v1/calls/<id>/reject`.
-  private static func rejectedCall(_ path: String) -> Identifier? {
+  private static func rejectedCall(_ path: String) -> Substring? {
     let parts = path.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 5, parts[0].isEmpty, parts[1] == "v1", parts[2] == "calls", parts[4] == "reject" else { return nil }
-    return Identifier(parts[3])
+    return parts[3]
   }
   func allows(origin: String) -> Bool { origins.contains(origin) }
 }

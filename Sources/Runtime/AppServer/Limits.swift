@@ -18,6 +18,8 @@ public enum Limits {
   public static let keepAliveSeconds: Int32 = 5
   /// Seconds in which an HTTP request must be answered.
   public static let answerSeconds: Int32 = 30
+  /// Body of `POST /v1/calls/<id>/reject`.
+  public static let rejectBytes = 4_096
   /// Body of an HTTP request.
   public static let bodyBytes = 65_536
   /// Bytes written to an HTTP connection at a time.
