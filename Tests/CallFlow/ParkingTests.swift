@@ -274,6 +274,27 @@ private let tablet = Surroundings.tablet
     #expect(world.gone("later") == [.unknown])
   }
 
+  @Test func `INC-6: whatever a device filters by, the others ring on; all filtered is 480, all blocked the decline code`() throws {
+    let whys: [CallUnavailable.Why?] = [.dnd, .blocked, .filtered, .busyOther, .noPermission, nil]
+    for first in whys {
+      for second in whys {
+        let world = Surroundings(pushes: true)
+        let (_, call) = try world.parked([phone, tablet])
+        world.connect(phone, wake: call)
+        world.connect(tablet, wake: call)
+        world.notify(phone, .callUnavailable(CallUnavailable(why: first)), call: call)
+        #expect(world.trunkHeard == [] && world.pushes.count == 2)
+        world.notify(tablet, .callRinging, call: call)
+        world.notify(tablet, .callUnavailable(CallUnavailable(why: second)), call: call)
+        #expect(world.trunkHeard == ["180", first == .blocked && second == .blocked ? "486" : "480"])
+        // receipt was the terminal message of both
+        #expect(world.heard[phone] == nil && world.heard[tablet] == nil)
+        world.pass(.seconds(1))
+        #expect(world.records.count == 1)
+      }
+    }
+  }
+
   @Test func `END-2: every reason that a call can end with while it is parked reaches a device that comes late`() throws {
     let endings: [(String, EndReason, (Surroundings, LegID, CallID) -> Void)] = [
       ("cancel", .callerCancelled, { world, leg, _ in world.feed(.sip(.cancelled(leg, nil))) }),

@@ -128,6 +128,21 @@ private let bob = DeviceKey(user: "bob", device: "b")
     }
   }
 
+  @Test func `a revoked device that logs in again is turned away again, and no call is offered to it`() throws {
+    let world = Surroundings(pushes: true)
+    world.register()
+    world.feed(.devices(.revoke(user: "alice", device: "phone") { #expect($0 == nil) }))
+    world.connect(phone)
+    #expect(world.revoked == [phone, phone])
+    world.invite()
+    #expect(world.heard[phone] == nil && world.trunkHeard == ["480"])
+    world.feed(.devices(.allow(phone) { #expect($0 == nil) }))
+    world.connect(phone, "again")
+    #expect(world.revoked == [phone, phone])
+    world.invite()
+    #expect(world.heard[phone] == ["call.offer"])
+  }
+
   @Test func `an operator sees who was woken and who was not reached`() throws {
     let world = Surroundings(pushes: true)
     _ = try world.parked([phone, tablet], accepted: false)

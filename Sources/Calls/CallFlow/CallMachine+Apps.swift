@@ -37,6 +37,8 @@ extension CallMachine {
     } else {
       welcome(device, &turn)
     }
+    // turned away: its login token may still be good, its session is not
+    if devices.isRevoked(key) { turn.app(.revoke(key)) }
   }
 
   /// The snapshot: every call that this device may show, and `call.gone` for each that it may still show though it is over.
