@@ -143,7 +143,7 @@ let testTargets: [Target] = [
   tests("MediaThreads", mediaStack + ["Platform", "MediaThreads", "DemoSpeech", "SpeechScore"], [logging]),
   tests("AppServer", appStack + ["Platform", "AppServer"], [logging]),
   tests("Store", callStack + ["Platform", "Store"], [logging]),
-  tests("PushSender", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender"], [logging], exclude: ["push_peer.py"]),
+  tests("PushSender", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender"], [logging], exclude: ["push_peer.py", "verifier_peer.py"]),
   tests("Telemetry", ["Bytes", "Platform", "Telemetry"], [logging]),
   tests("Control", callStack + ["Platform", "Control"], [logging]),
   tests("TrunklineClient", mediaStack + ["AppProtocol", "TrunklineClient"]),

@@ -122,6 +122,7 @@ final class Surroundings {
     case .refused(let refusal): refusals.append(refusal)
     case .measured(let measurement): measurements.append(measurement)
     case .lookUp(let question): lookUps.append(question)
+    case .verify: break
     case .trunkNews(let told): news.append(told)
     case .push(let key, let target, let content, let deadline): self.pushes.append((key, target, content, deadline))
     case .pushCallOver(let call): pushesOver.append(call)

@@ -78,8 +78,10 @@ import Testing
       "1:45: trunks[0].srtp: its keys go over TLS only: needs listen.sip.tls, or srtp_without_tls: true"),
     ("trunks: [ { name: a, peers: 10.0.0.1, uri: \"sip:10.0.0.1\", srtp: optional } ]",
       "1:66: trunks[0].srtp: its keys go over TLS only: write sips: or ;transport=tls in uri, or srtp_without_tls: true"),
+    ("verifier: http://verifier.example", "1:11: verifier: expected a URL such as https://verifier.example/check (http: for this machine only), got \"http://verifier.example\""),
+    ("verifier: { ca: jwt.key }", "1:11: verifier: url is missing"),
     ("limits: { calls: many }", "1:18: limits.calls: expected an integer, got \"many\""),
-    ("nonsense", "1:1: expected a mapping with listen, dns, media, auth, trunks, users, routes, push, timers, limits, store, records, log, got \"nonsense\""),
+    ("nonsense", "1:1: expected a mapping with listen, dns, media, auth, trunks, users, routes, push, verifier, timers, limits, store, records, log, got \"nonsense\""),
   ])
   func `each mistake has one message`(text: String, message: String) throws {
     let whole = text.hasPrefix("auth") || text == "nonsense" ? text : text + "\n" + key

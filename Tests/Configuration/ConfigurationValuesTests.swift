@@ -86,7 +86,7 @@ import Testing
 
   @Test func `a trunk says how its calls behave, and has defaults`() throws {
     let all = key + "trunks: [ { name: t, peers: [192.0.2.1], reliable: required, session_timer: 600, session_minimum: 120, hold: signal, dtmf: info, "
-      + "redirects: follow, redirect_hosts: [ Gw2.example ], trust_identity: true, transfers: true, late_offer: true, srtp: required, srtp_without_tls: true } ]"
+      + "redirects: follow, redirect_hosts: [ Gw2.example ], trust_identity: true, transfers: true, late_offer: true, srtp: required, srtp_without_tls: true, record_private_numbers: true } ]"
     let calls = try #require(try TemporaryFolder().parse(all).trunks.first).calls
     var expected = Settings.Trunk.Calls()
     #expect(expected.reliability == .supported && expected.sessionSeconds == 1_800 && expected.hold == .local && !expected.allowsTransfer)
@@ -94,6 +94,7 @@ import Testing
     (expected.hold, expected.digits, expected.redirects, expected.redirectHosts) = (.signal, .info, .follow, ["gw2.example"])
     (expected.trustsIdentity, expected.allowsTransfer, expected.offersLate) = (true, true, true)
     (expected.srtp, expected.srtpWithoutTLS) = (.required, true)
+    expected.recordsPrivateNumbers = true
     #expect(calls == expected)
     let off = try TemporaryFolder().parse(key + "trunks: [ { name: t, peers: [192.0.2.1], session_timer: off } ]")
     #expect(off.trunks.first?.calls.sessionSeconds == nil)

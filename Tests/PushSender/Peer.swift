@@ -17,7 +17,7 @@ final class Peer {
     return FileManager.default.isExecutableFile(atPath: path) ? path : nil
   }()
 
-  init() throws {
+  init(_ script: String = "push_peer.py") throws {
     folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-push-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     let key = folder.appendingPathComponent("provider.pem")
@@ -25,7 +25,7 @@ final class Peer {
     guard let python = Self.python else { throw CocoaError(.fileNoSuchFile) }
     process.executableURL = URL(fileURLWithPath: python)
     process.arguments = [
-      URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("push_peer.py").path, folder.path, key.path,
+      URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(script).path, folder.path, key.path,
     ]
     process.standardInput = input
     process.standardOutput = output

@@ -42,6 +42,7 @@ final class App {
   var answers: [Identifier: ServerMessage] = [:]
   var closeCodes: [CloseCode] = []
   var offered: [CallID] = []
+  var offers: [CallOffer] = []
   /// How each call ended for this device: messages, and its own doing.
   var terminals: [CallID: [String]] = [:]
   var won: Set<CallID> = []
@@ -145,10 +146,13 @@ final class App {
     send(.callAnswer(CallAnswer(sdp: sdp, ageMs: age, timeoutMs: timeout)), call: call)
   }
 
-  func start(_ call: CallID, to number: String = "+15557654321") {
+  func start(_ call: CallID, to number: String = "+15557654321", privacy: Bool? = nil, identity: [String]? = nil) {
     offered.append(call)
-    send(.callStart(CallStart(to: Handle(k: .phone, h: number), sdp: sdp(setup: "actpass"))), call: call)
+    let start = CallStart(to: Handle(k: .phone, h: number), sdp: sdp(setup: "actpass"), privacy: privacy, identity: identity)
+    send(.callStart(start), call: call)
   }
+
+  func end(_ call: CallID) { send(.callEnd(CallEnd()), call: call) }
 
   func sdp(setup: String) -> String {
     let print = (0..<32).map { _ in "01" }.joined(separator: ":")
@@ -184,7 +188,9 @@ final class App {
       sid = (welcome.sid, welcome.resumeToken)
       if welcome.resumed { for frame in sent where frame.seq ?? 0 >= welcome.replayFrom { transmit(frame) } }
       for snapshot in welcome.calls ?? [] where snapshot.dir == .incoming && snapshot.state == .ringing { offer(snapshot.call) }
-    case .callOffer: if let call = frame.call { offer(call) }
+    case .callOffer(let offer):
+      offers.append(offer)
+      if let call = frame.call { self.offer(call) }
     case .callConnected: if let call = frame.call { send(.mediaActive(MediaActive(capture: true, playout: true)), call: call) }
     case .callCancel, .callEnded, .callGone:
       if let call = frame.call { terminals[call, default: []].append(Self.text(message)) }

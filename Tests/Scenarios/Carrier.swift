@@ -5,7 +5,12 @@ import SIPDialogs
 /// The trunk's far end: a user agent of its own, driven by the test.
 final class Carrier {
   unowned let world: World
-  var agent = UserAgent(random: .seeded(99))
+  var agent: UserAgent = {
+    var agent = UserAgent(random: .seeded(99))
+    var unused = SIPDialogs.Output()
+    agent.handle(.rules(["gateway": TrunkRules(trustsIdentity: true)]), at: .zero, into: &unused)
+    return agent
+  }()
   var events: [Event] = []
   /// What an INVITE of the gateway gets: codes with their delays; 200 and 183 carry SDP.
   var answers: [(after: Duration, code: Int)] = [(.milliseconds(20), 180), (.milliseconds(500), 200)]
@@ -29,12 +34,20 @@ final class Carrier {
 
   /// Calls the gateway; the leg to hang up, cancel or re-invite.
   @discardableResult
-  func call(_ number: String = World.number, sdp: String = sdp()) -> LegID {
+  func call(
+    _ number: String = World.number, sdp: String = sdp(), isPrivate: Bool = false, headers: [(name: String, value: String)] = []
+  ) -> LegID {
     let leg = LegID.outbound(nextLeg)
     nextLeg += 1
     let flow = Flow(transport: .udp, local: World.carrierAddress, remote: World.gatewayAddress)
     let peer = TrunkPeer(name: "gateway", domain: World.gatewayAddress.description, flow: flow)
-    handle(.command(.invite(leg, OutboundInvite(trunk: peer, to: number, from: "+15550000042", sdp: sdp))))
+    handle(
+      .command(
+        .invite(
+          leg,
+          OutboundInvite(
+            trunk: peer, to: number, from: "+15550000042", isPrivate: isPrivate, assertedIdentity: "+15550000042", sdp: sdp,
+            extraHeaders: headers))))
     return leg
   }
 

@@ -56,6 +56,11 @@ final class World {
   /// What the push service does to a push, after how long, and whether the device gets it.
   var pushService: (PushKey) -> (after: Duration, outcome: PushReport.Outcome, arrives: Bool)? = { _ in (.milliseconds(40), .accepted, true) }
   var pushes: [(key: PushKey, at: Instant)] = []
+  /// What the verifier of caller identities says, and when; and what it was asked.
+  var verifier: (IdentityQuestion) -> (String?, Duration) = { _ in (nil, .milliseconds(50)) }
+  var questions: [IdentityQuestion] = []
+  /// INVITEs of the gateway as they left.
+  var invites: [String] = []
   /// Messages of the gateway that get lost on the way.
   var loses: ([UInt8]) -> Bool = { _ in false }
 
@@ -131,6 +136,7 @@ final class World {
     userAgent.handle(input, at: now, into: &output)
     for message in output.messages {
       Invariants.look(at: message.bytes, fromGateway: true, self)
+      if message.bytes.starts(with: "INVITE ".utf8) { invites.append(String(decoding: message.bytes, as: UTF8.self)) }
       if loses(message.bytes) { continue }
       let bytes = message.bytes
       after(sipDelay) { [unowned self] in carrier.receive(bytes) }
@@ -194,6 +200,10 @@ final class World {
     case .refused(let refusal): refusals.append(refusal)
     case .push(let key, let target, let content, _): push(key, target, content)
     case .pushCallOver, .devices: break
+    case .verify(let call, let question):
+      questions.append(question)
+      let (answer, delay) = verifier(question)
+      after(delay) { [unowned self] in give(.verified(call, attestation: answer)) }
     case .lookUp, .trunkNews: break  // trunks here have a fixed address
     }
   }

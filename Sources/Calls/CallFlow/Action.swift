@@ -23,6 +23,8 @@ public enum Action: Sendable {
   /// the trunk's media or signalling address: it chooses the local address of the trunk leg. A reserved session is freed by
   /// `MediaCommand.close`.
   case reserveMedia(CallID, session: MediaSessionID, user: String, toward: IPAddress?)
+  /// Identity header fields to be checked; answer with `verified`, within `Timers.verification` if it is to count.
+  case verify(CallID, IdentityQuestion)
   /// A question to the domain name system; answer with `trunking(.resolved)`.
   case lookUp(DNSQuestion)
   /// Wakes a device for a call; answer with `pushed`, once. Never for a (call, device) whose push was accepted.
@@ -44,6 +46,20 @@ public enum Action: Sendable {
   case measured(Measurement)
   /// A trunk's INVITE or an app's `call.start` that became no call.
   case refused(Refusal)
+}
+
+/// What a verifier of caller identities needs (RFC 8224 §6.2).
+public struct IdentityQuestion: Sendable, Equatable {
+  /// Well-formed Identity header fields, at most 4.
+  public var identities: [String]
+  /// Caller and called number as the rest of the gateway writes them.
+  public var from: String
+  public var to: String
+  /// The INVITE's Date.
+  public var date: String?
+  public init(identities: [String], from: String, to: String, date: String?) {
+    (self.identities, self.from, self.to, self.date) = (identities, from, to, date)
+  }
 }
 
 /// Durations that the machine measures (goals.md).

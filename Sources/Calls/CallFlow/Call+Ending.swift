@@ -140,7 +140,7 @@ extension Call {
 
   /// Nobody is left who could answer: the final response follows from what the devices said.
   mutating func endIfNobodyRings(_ turn: inout Turn) {
-    guard isUndecided, direction == .incoming else { return }
+    guard isUndecided, direction == .incoming, !isVerifying else { return }
     // a device that was never reached, or lost its socket before it rang, holds nothing up
     guard !devices.contains(where: { terminals[$0.key] == nil && ($0.isConnected || $0.phase == .ringing) }),
       !pushes.contains(where: { terminals[$0.key] == nil && $0.isOpen })

@@ -28,7 +28,7 @@ extension Call {
     turn.output.actions.append(.journal(startLine(turn)))
     timers[.journal] = turn.now + turn.configuration.timers.journal
     timers[.ring] = turn.now + turn.configuration.timers.ring
-    for device in present.prefix(Limits.devicesPerCall) { offer(to: device, &turn) }
+    if !startVerification(invite, &turn) { for device in present.prefix(Limits.devicesPerCall) { offer(to: device, &turn) } }
     for destination in destinations.prefix(Limits.devicesPerCall) {
       watch(destination, present.first { $0.key == destination.key }, &turn)
     }
@@ -37,7 +37,7 @@ extension Call {
 
   /// `call.offer` to a device that is connected, or may be again.
   mutating func offer(to device: DevicePresence, _ turn: inout Turn) {
-    guard isUndecided, terminals[device.key] == nil, index(of: device.key) == nil, let index = addDevice(device, &turn) else { return }
+    guard isUndecided, !isVerifying, terminals[device.key] == nil, index(of: device.key) == nil, let index = addDevice(device, &turn) else { return }
     if times[.offered] == nil, let start = times[.start] { turn.measure(.inviteToOffer(turn.now - start)) }
     reachOnce(.offered, &turn)
     turn.send(.callOffer(callOffer(devices[index], turn)), to: device.key, call: id)
@@ -87,7 +87,11 @@ extension Call {
   func callOffer(_ leg: DeviceLeg, _ turn: Turn) -> CallOffer {
     CallOffer(
       from: from, to: to, acct: account, sdp: leg.sdp, gen: leg.gen, exp: turn.wall(timers[.ring] ?? turn.now),
-      pstn: .init(trunk: trunk.name, privacy: from.h == Self.anonymous.h, diverted: divertedFrom.isEmpty ? nil : divertedFrom), media: .init())
+      pstn: .init(
+        trunk: trunk.name, privacy: isPrivate || from.h == Self.anonymous.h, attest: attestation,
+        diverted: divertedFrom.isEmpty ? nil : divertedFrom,
+        // the tokens hold the number
+        identity: isPrivate || identities.isEmpty ? nil : identities.map(\.text)), media: .init())
   }
 
   /// What is shown of a caller who withholds the number.

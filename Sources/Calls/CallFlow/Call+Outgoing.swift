@@ -44,8 +44,9 @@ extension Call {
     timers[.ring] = turn.now + turn.configuration.timers.outgoingRing
     let caller = trunk.numbers.calling(callerNumber)
     var invite = OutboundInvite(
-      trunk: peer, to: trunk.numbers.called(calledNumber), from: caller, displayName: from.n, assertedIdentity: caller, sdp: offer,
-      callID: sipCallID)
+      trunk: peer, to: trunk.numbers.called(calledNumber), from: caller, displayName: from.n, isPrivate: isPrivate,
+      assertedIdentity: caller, sdp: offer, callID: sipCallID, maxForwards: maxForwards,
+      extraHeaders: identities.map { (HeaderName.identity.text, $0.text) })
     invite.givesUpSilence = !alternatives.isEmpty
     turn.sip(.invite(trunkLeg.leg, invite))
   }

@@ -32,7 +32,9 @@ extension Call {
       .invite(
         leg,
         OutboundInvite(
-          trunk: peer, to: number, from: own, assertedIdentity: own, sdp: offer, maxForwards: maxForwards - 1,
+          trunk: peer, to: next.numbers.called(number), from: next.numbers.calling(own),
+          isPrivate: direction == .outgoing && isPrivate, assertedIdentity: next.numbers.calling(own), sdp: offer,
+          maxForwards: maxForwards - 1,
           extraHeaders: headers)))
   }
 

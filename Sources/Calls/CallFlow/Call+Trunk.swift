@@ -17,6 +17,7 @@ extension Call {
       mediaPeers: trunk.mediaPeers, comfortNoisePayloadType: media.comfortNoisePayloadType)
     (parameters.digits, parameters.remoteControl) = (trunk.digits, media.control)
     parameters.wantsVoIPMetrics = media.wantsVoIPMetrics
+    parameters.holdAudio = trunk.holdAudio
     parameters.protection = media.protection.flatMap { TrunkProtection($0) }
     turn.media(.setTrunk(session, parameters))
   }

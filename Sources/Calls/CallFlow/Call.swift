@@ -3,6 +3,7 @@ import AppSessions
 import Bytes
 import MediaSession
 import SDP
+import SIP
 import SIPDialogs
 
 /// One call: a trunk leg, the app legs of the devices that ring, and what joins them. Its rules stand in the extensions, one
@@ -49,6 +50,14 @@ struct Call {
   /// Whom the call was for before it was diverted to us, the latest first.
   var divertedFrom: [Handle] = []
   var sipCallID: String?
+  /// Incoming: the caller withholds the number. Outgoing: the user does.
+  var isPrivate = false
+  /// Identity header fields (RFC 8224): of the trunk's INVITE, or of the app for ours.
+  var identities: [SignedIdentity] = []
+  /// What the verifier said of them: A, B or C.
+  var attestation: String?
+  /// The devices are told when the verifier has answered, or after its deadline.
+  var isVerifying = false
 
   private(set) var state: CallState
   private(set) var stateSince: Instant
@@ -153,7 +162,7 @@ struct Call {
     case .longestCall: end(.server, by: .gateway, detail: "longest call", &turn)
     case .softPause: playPendingDigits(&turn)
     case .vanished: endIfNobodyRings(&turn)
-    case .finalStatistics: break  // the machine writes the record
+    case .finalStatistics, .verification: break  // the machine's own
     }
   }
 }

@@ -3,6 +3,7 @@ import AppSessions
 import Bytes
 import MediaSession
 import SDP
+import SIP
 import SIPDialogs
 
 /// Events of the app side: devices that come and go, their requests and notices.
@@ -238,6 +239,10 @@ extension CallMachine {
     guard start.to.k == .phone, let number = Routing.dialled(start.to.h) else {
       return refuse(token, .notFound, .notFound, "to", &turn)
     }
+    let identities = start.identity ?? []
+    guard identities.count <= SIP.Limits.identities,
+      identities.allSatisfy({ $0.utf8.count <= SIP.Limits.identityBytes && SignedIdentity($0).isWellFormed })
+    else { return turn.refuse(token, .badRequest, "identity") }
     let rule: Routing.OutboundRule
     switch outboundRule(number, user: key.user, turn.now) {
     case .rule(let found): rule = found
@@ -259,6 +264,7 @@ extension CallMachine {
       calledNumber: number, trunkLeg: TrunkLeg(leg: .outbound(takeNumber()), phase: .idle), at: turn.now)
     call.sipCallID = CallID(random: random).description
     call.alternatives = Array(candidates.dropFirst())
+    (call.isPrivate, call.identities) = (start.privacy ?? false, identities.map { SignedIdentity($0) })
     trunking?.callStarted(trunk.name, at: turn.now)
     pending[id] = .outgoing(call, start, device, token)
     turn.output.actions.append(.reserveMedia(id, session: call.session, user: key.user, toward: trunk.peer?.flow.remote.ip))

@@ -104,9 +104,10 @@ extension CallMachine {
       session: MediaSessionID(raw: takeNumber()),
       account: Self.defaultAccount,
       from: invite.isPrivate ? Call.anonymous : Handle(number: caller.number, name: caller.displayName),
-      to: Handle(number: route?.number ?? invite.to.number, name: nil), callerNumber: caller.number,
+      to: Handle(number: route?.number ?? invite.to.number, name: nil),
+      callerNumber: invite.isPrivate && !trunk.recordsPrivateNumbers ? Call.anonymous.h : caller.number,
       calledNumber: route?.number ?? invite.to.number, trunkLeg: TrunkLeg(leg: leg, phase: .invited), at: turn.now)
-    call.sipCallID = invite.callID
+    (call.sipCallID, call.isPrivate, call.identities) = (invite.callID, invite.isPrivate, invite.identities)
     call.trunkLeg.isReliable = invite.isReliable
     call.maxForwards = invite.maxForwards
     call.divertedFrom = invite.divertedFrom.prefix(Limits.diversions).map { Handle(number: $0.number, name: $0.displayName) }
@@ -160,7 +161,7 @@ extension CallMachine {
   }
 
   /// Devices that a new call is offered to: not those whose user wants quiet, and no session for another call only.
-  private func ringable(_ user: String) -> [DevicePresence] {
+  func ringable(_ user: String) -> [DevicePresence] {
     (presences[user] ?? []).filter { $0.info.onlyCall == nil && devices.wantsCalls($0.key) }
   }
 

@@ -90,6 +90,7 @@ public struct CallMachine {
     case .pushed(let report): pushed(report, &turn)
     case .devices(let command): handle(command, &turn)
     case .callerKnown(let id, let caller): change(id, &turn) { $0.callerKnown(caller, &$1) }
+    case .verified(let id, let attestation): verified(id, attestation, &turn)
     case .routing(let routing):
       self.routing = routing
       configureTrunks(&turn)
@@ -106,7 +107,11 @@ public struct CallMachine {
     if let due = trunking?.nextDeadline, due <= turn.now { handle(TrunkMachine.Input.timer, &turn) }
     while let id = deadlines.takeDue(at: turn.now) {
       while let timer = calls[id]?.timers.takeDue(at: turn.now) {
-        if timer == .finalStatistics { finish(id, nil, &turn) } else { calls[id]?.expired(timer, &turn) }
+        switch timer {
+        case .finalStatistics: finish(id, nil, &turn)
+        case .verification: verified(id, nil, &turn)
+        default: calls[id]?.expired(timer, &turn)
+        }
       }
       settle(id, &turn)
     }

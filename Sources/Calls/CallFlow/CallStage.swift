@@ -2,6 +2,8 @@
 public enum CallStage: String, Sendable, CaseIterable, Codable {
   /// INVITE received (incoming) or `call.start` accepted (outgoing).
   case start
+  /// The verifier of the caller's Identity has answered, or did not in time.
+  case verified
   /// `call.offer` handed to the first device.
   case offered
   /// A device was pushed to; the service took it, or did not; the device connected after its push.

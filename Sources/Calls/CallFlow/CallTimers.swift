@@ -24,6 +24,8 @@ enum CallTimer: Int, CaseIterable {
   case softPause
   /// A device's session ended while it rang, and no new one came.
   case vanished
+  /// The verifier did not answer.
+  case verification
   /// The record goes without the final statistics.
   case finalStatistics
 }

@@ -29,6 +29,8 @@ public struct Configuration: Sendable {
     public var tombstone: Duration = .seconds(120)
     /// How long the record waits for the final statistics of the media thread.
     public var finalStatistics: Duration = .milliseconds(800)
+    /// How long a call waits for the verifier of its Identity before the devices hear of it, unverified.
+    public var verification: Duration = .seconds(1)
     /// `call.dtmf{kind: softPause}`.
     public var softPause: Duration = .seconds(2)
     public init() {}
@@ -46,6 +48,8 @@ public struct Configuration: Sendable {
   public var declineCode = 486
   /// How devices are woken; nil: they are not.
   public var push: PushSettings?
+  /// Identity header fields of type `shaken` are given to a verifier.
+  public var verifiesIdentity = false
   /// Seconds in Retry-After of a 503.
   public var retryAfterSeconds = 30
 

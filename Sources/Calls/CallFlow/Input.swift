@@ -30,6 +30,8 @@ public enum Input: Sendable {
   case devices(DeviceCommand)
   /// More is known of who calls than the INVITE said: what devices show changes by `call.update`, never by another push.
   case callerKnown(CallID, Handle)
+  /// The answer to `Action.verify`: A, B or C, or nil if the verifier does not stand for the caller, or did not answer.
+  case verified(CallID, attestation: String?)
   /// Trunks, users and routes as of now; calls that run keep what they began with.
   case routing(Routing)
   /// Answers to `Action.lookUp`, and lost connections.

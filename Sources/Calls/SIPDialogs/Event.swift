@@ -137,6 +137,9 @@ public struct InboundInvite: Sendable {
   public var isReliable = false
   /// The leg that this call takes the place of (RFC 3891).
   public var replaces: LegID?
+  /// Identity header fields (RFC 8224), unchecked; `date` belongs to them.
+  public var identities: [SignedIdentity] = []
+  public var date: String?
   /// As received (70 if absent); a leg made for this call sends one less.
   public var maxForwards: Int
   /// Alert-Info as received; nil if absent.

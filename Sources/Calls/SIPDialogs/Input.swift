@@ -65,12 +65,12 @@ public struct OutboundInvite: Sendable {
   public var trunk: TrunkPeer
   /// User part of Request-URI and To.
   public var to: String
-  /// User part of From; with `isPrivate` From becomes `anonymous@anonymous.invalid` (RFC 3323) and this goes into
-  /// P-Asserted-Identity only.
+  /// User part of From; with `isPrivate` From becomes `anonymous@anonymous.invalid` (RFC 3323) and
+  /// the user stands in P-Asserted-Identity or P-Preferred-Identity only.
   public var from: String
   public var displayName: String?
   public var isPrivate: Bool
-  /// User part of P-Asserted-Identity (RFC 3325); nil leaves the header out.
+  /// User part of P-Asserted-Identity, or of P-Preferred-Identity where the trunk is not trusted (RFC 3325); nil leaves both out.
   public var assertedIdentity: String?
   /// Our offer; nil: the 2xx brings the peer's (`answered`), and `acknowledge` our answer.
   public var sdp: String?

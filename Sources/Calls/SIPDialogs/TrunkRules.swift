@@ -35,7 +35,8 @@ public struct TrunkRules: Hashable, Sendable {
   /// Nil: no session timers.
   public var sessionTimer: SessionTimer?
   public var redirects: Redirects
-  /// P-Asserted-Identity, Diversion and History-Info of this trunk are believed, and it is given ours (RFC 3325 §5).
+  /// P-Asserted-Identity, Diversion and History-Info of this trunk are believed, and it is given ours (RFC 3325 §5);
+  /// others get P-Preferred-Identity.
   public var trustsIdentity: Bool
   /// REFER and INVITE with Replaces are taken from this trunk.
   public var allowsTransfer: Bool

@@ -62,9 +62,12 @@ extension UserAgent {
       writer.field(.minSE, String(minimum))
     }
     if let authorization { writer.field(authorization.0, authorization.1) }
-    if let identity = invite.assertedIdentity, rules.trustsIdentity {
+    if let identity = invite.assertedIdentity {
+      // RFC 3325 §9.1, §9.2: asserted inside the trust domain; outside of it, it is what we would like to be known as.
       let name = invite.displayName.map { quotedString($0) + " " } ?? ""
-      writer.field(.pAssertedIdentity, "\(name)<sip:\(percentEncodedUser(identity))@\(invite.trunk.domain)>")
+      writer.field(
+        rules.trustsIdentity ? .pAssertedIdentity : .pPreferredIdentity,
+        "\(name)<sip:\(percentEncodedUser(identity))@\(invite.trunk.domain)>")
     }
     if invite.isPrivate { writer.field(.privacy, "id") }
     for (name, value) in invite.extraHeaders.prefix(Limits.extraHeaders) { writer.field(named: name, value) }

@@ -68,6 +68,7 @@ struct Uplink: ~Copyable {
   var gathered = GatheredSamples()
   var gate = SilenceGate()
   var sender = DigitSender()
+  var hold = HoldPlayer()
   var digits = AppDigits()
   var event = EventForward()
   /// The last packet that was relayed, or when relaying began.

@@ -38,6 +38,8 @@ enum Limits {
   static let loudestNoise = -50.0
   /// What a jitter buffer may hold at most, for reports: 64 packets of 20 ms.
   static let bufferMaximumMilliseconds = 1_280.0
+  /// Audio for held trunks: 40 ms, so that both ends can be faded, to 2 minutes at 8 kHz.
+  static let clipSamples = 320...960_000
   /// Trunk packet times we can send.
   static let packetTimeMilliseconds = 10...60
 }

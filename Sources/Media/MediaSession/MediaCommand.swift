@@ -45,6 +45,8 @@ public struct TrunkLegParameters: Sendable {
   public var remoteControl: SocketAddress?
   /// The peer asked for VoIP metrics blocks (RFC 3611 §5, `a=rtcp-xr:voip-metrics`).
   public var wantsVoIPMetrics = false
+  /// What the trunk hears while the app holds.
+  public var holdAudio = HoldAudio.silence
   /// Keys where RTP and RTCP are protected; nil is plain RTP.
   public var protection: TrunkProtection?
 
@@ -161,7 +163,7 @@ public enum MediaCommand: Sendable {
   case playoutActive(MediaSessionID)
   /// App → trunk is silenced (comfort noise or silence goes out); consent and RTCP go on.
   case mute(MediaSessionID, Bool)
-  /// Local hold: neither side hears the other; trunk hears silence.
+  /// Local hold: neither side hears the other; the trunk hears its `holdAudio`.
   case hold(MediaSessionID, Bool)
   case sendDigits(MediaSessionID, DigitRequest)
   /// Ends the session: sockets and state are freed, `.closed` with the final statistics follows, once.

@@ -117,6 +117,7 @@ extension MediaSession {
 
   private mutating func setTrunk(_ parameters: TrunkLegParameters, at now: Instant) {
     let wasReceiving = trunk.receives
+    uplink.hold.take(parameters.holdAudio)
     let changed = trunk.take(parameters)
     if trunk.receives, !wasReceiving { trunk.restartSilence(at: now) }
     if changed {
@@ -209,6 +210,8 @@ extension MediaSession {
       trunk.restartSilence(at: now)
       downlink.receiver?.reset()
       downlink.isPrimed = false
+      // the audio of the hold ends softly, in a frame of ours: relaying waits for the next pause
+      if uplink.hold.isPlaying { uplink.isPrimed = true }
     }
     updateRelay()
   }

@@ -102,7 +102,7 @@ extension MediaSession {
     } else {
       step = pullUplink(at: now)
     }
-    let audible = !uplink.firstAudioTold || canRelayUplink ? !KeptAudio.isPause(frame) : true
+    let audible = isHeld ? false : !uplink.firstAudioTold || canRelayUplink ? !KeptAudio.isPause(frame) : true
     send(step, to: destination, at: now, into: &output)
     if !uplink.firstAudioTold, audible { tellFirstAudio(.appToTrunk, at: now, into: &output) }
     if canRelayUplink, !uplink.relays, !audible {
@@ -116,9 +116,11 @@ extension MediaSession {
   /// The next frame of the app's audio: kept first, then live; silence when muted or held, comfort noise when absent.
   private mutating func pullUplink(at now: Instant) -> SilenceGate.Step {
     var hasAudio = pull(&uplink.receiver, into: frame, at: now)
-    if isMuted || isHeld {
+    if isHeld { return holdFrame(hasAudio) }
+    if isMuted {
       uplink.kept = nil
       silence()
+      uplink.hold.stop(into: frame)
       return uplink.gate.absent(frame)
     }
     if uplink.kept != nil {
@@ -126,7 +128,26 @@ extension MediaSession {
       hasAudio = uplink.kept?.pull(into: frame, at: now) ?? false
       if uplink.kept?.isFinished == true { uplink.kept = nil }
     }
-    return hasAudio ? uplink.gate.judge(frame) : absentUplink()
+    guard uplink.hold.isPlaying else { return hasAudio ? uplink.gate.judge(frame) : absentUplink() }
+    if !hasAudio { silence() }
+    uplink.hold.stop(into: frame)
+    return .send(lookBack: 0)
+  }
+
+  /// What a held trunk hears. `hasAudio`: the frame holds the app's talk, which the clip takes over from.
+  private mutating func holdFrame(_ hasAudio: Bool) -> SilenceGate.Step {
+    uplink.kept = nil
+    guard uplink.hold.playsClip else {
+      guard uplink.hold.playsNoise else {
+        silence()
+        return uplink.gate.absent(frame)
+      }
+      return absentUplink()
+    }
+    if !hasAudio || isMuted || uplink.hold.isPlaying { silence() }
+    uplink.hold.play(into: frame)
+    uplink.gate.interrupt()
+    return .send(lookBack: 0)
   }
 
   private mutating func absentUplink() -> SilenceGate.Step {
@@ -147,7 +168,8 @@ extension MediaSession {
       // What was gathered of the hang-over makes no packet any more; its time goes by.
       clearPacketizer()
       if step == .describe {
-        let level = isMuted || isHeld ? Limits.quietestNoise : uplink.gate.noiseLevel
+        let isQuiet = isHeld ? !uplink.hold.playsNoise : isMuted
+      let level = isQuiet ? Limits.quietestNoise : uplink.gate.noiseLevel
         sendComfortNoise(level, to: destination, at: now, into: &output)
       }
       return trunk.stream.skip(units: trunk.stream.unitsPerFrame)

@@ -155,6 +155,7 @@ public final class Control: @unchecked Sendable {
       outlets.push(key, target, content, deadline, key.call == newCall ? loop.now : nil)
     case .pushCallOver(let call): outlets.pushCallOver(call)
     case .devices(let changes): outlets.devices(changes)
+    case .verify(let call, let question): outlets.verify(call, question)
     case .lookUp(let question): outlets.lookUp(question)
     case .trunkNews(let news):
       log(news)

@@ -32,6 +32,8 @@ public struct Outlets {
   public var record: (CallRecord) -> Void
   /// A question to the name servers; the answer comes through `Control.resolved`.
   public var lookUp: (DNSQuestion) -> Void = { _ in }
+  /// Who is calling: the answer comes as `Input.verified`.
+  public var verify: (CallID, IdentityQuestion) -> Void = { _, _ in }
   public var trunkNews: (TrunkNews) -> Void = { _ in }
   /// Wakes a device; the report comes as `Input.pushed`. The instants: the end of the ring window, and when the INVITE came if
   /// the device is pushed to at once.

@@ -11,6 +11,8 @@ struct HTTPRequest {
   var headers: [(name: String, value: String)]
   var body: [UInt8]
   var timeout: Duration
+  /// As libcurl names them: what the URL may be.
+  var protocols = "https"
 }
 
 struct HTTPAnswer: Sendable {

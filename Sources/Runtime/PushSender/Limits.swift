@@ -13,5 +13,7 @@ enum Limits {
   static let idleGroup = Duration.seconds(6 * 3600)
   /// Messages waiting for the push thread.
   static let mailbox = 32_768
+  /// Questions to a verifier that wait or are under way: more are answered with nothing at once.
+  static let questions = 512
   static let messagesPerTurn = 512
 }

@@ -70,4 +70,4 @@ public final class PushSender: Sendable {
   public var metrics: [MetricFamily] { statistics.families }
 }
 
-private let curlIsReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+let curlIsReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK

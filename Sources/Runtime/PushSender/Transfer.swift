@@ -20,7 +20,7 @@ final class Transfer {
       headers = curl_slist_append(headers, line)
     }
     _ = ccurl_set_text(easy, CURLOPT_URL, request.url)
-    _ = ccurl_set_text(easy, CURLOPT_PROTOCOLS_STR, "https")
+    _ = ccurl_set_text(easy, CURLOPT_PROTOCOLS_STR, request.protocols)
     _ = ccurl_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
     // Wait for the first connection to tell whether it takes many streams, in place of opening a second.
     _ = ccurl_set_long(easy, CURLOPT_PIPEWAIT, 1)

@@ -45,10 +45,12 @@ extension Settings {
         # reliable: supported        # provisional responses (100rel): off, supported, required
         # session_timer: 1800        # seconds, or off; session_minimum: 90
         # hold: signal               # an app's hold becomes a re-INVITE; local: it stays here
+        # hold_audio: music.wav      # what the trunk hears while an app holds: a WAV (8 or 16 kHz, mono), or noise, silence
         # redirects: follow          # a 3xx within the trunk's own hosts; refuse
         # trust_identity: true       # believe P-Asserted-Identity, Diversion and History-Info, and give ours
         # transfers: true            # serve REFER and Replaces
         # late_offer: true           # INVITEs without SDP
+        # record_private_numbers: true   # withheld numbers stay in journal and records
         # srtp: required             # RTP/SAVP with keys in the SDP; optional: RTP/AVP with keys beside it; over TLS unless srtp_without_tls: true
       # - name: pbx                  # one trunk may take peers that cannot be listed: they answer a challenge
       #   peers: any
@@ -80,6 +82,8 @@ extension Settings {
     #   fcm: { service_account: firebase.json }              # url:, token_url: instead of Google's
     #   webpush: { key_file: vapid.pem, subject: "mailto:ops@example.com" }   # a P-256 key of your own; hosts: [ ... ] beside the browsers' services
     #   # ca: sandbox.pem                                    # authorities trusted instead of the system's
+
+    # verifier: https://verifier.example/check   # is asked who stands for a caller (STIR/SHAKEN); { url: https://…, ca: FILE }
 
     timers:
       ring: 45s

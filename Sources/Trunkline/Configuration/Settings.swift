@@ -14,6 +14,8 @@ public struct Settings: Sendable, Equatable {
   /// Nil: no device is pushed to.
   public var push: Push?
   public var timers = Timers()
+  /// Who checks the Identity of callers (STIR/SHAKEN).
+  public var verifier: Verifier?
   public var limits = CallLimits()
   /// Absolute path of the SQLite file with the journal of started calls and the devices.
   public var store = "trunkline.db"
@@ -232,6 +234,13 @@ public struct Settings: Sendable, Equatable {
     public var appGrace = Duration.seconds(30)
     /// How long SIGTERM waits for calls before it ends them.
     public var drain = Duration.seconds(600)
+  }
+
+  public struct Verifier: Sendable, Equatable {
+    /// `https:`, or `http:` of this machine.
+    public var url: String
+    /// Who signs its certificate; nil: the system's authorities.
+    public var authorities: String?
   }
 
   public struct CallLimits: Sendable, Equatable {

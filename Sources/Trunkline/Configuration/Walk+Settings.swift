@@ -7,7 +7,7 @@ extension Walk {
     var out = Settings()
     let top = Section(
       root, "", self,
-      keys: ["listen", "dns", "media", "auth", "trunks", "users", "routes", "push", "timers", "limits", "store", "records", "log"])
+      keys: ["listen", "dns", "media", "auth", "trunks", "users", "routes", "push", "verifier", "timers", "limits", "store", "records", "log"])
     out.listen = listen(top)
     out.dns.servers = top.section("dns", keys: ["servers"]).list("servers", limit: 16, "a name server such as 192.0.2.53 or 127.0.0.1:5353") {
       SocketAddress($0) ?? IPAddress($0).map { SocketAddress($0, 53) }
@@ -19,6 +19,7 @@ extension Walk {
     out.routes = routes(top)
     out.push = push(top)
     out.timers = timers(top)
+    out.verifier = verifier(top)
     let limits = top.section("limits", keys: ["calls", "calls_per_user", "sessions_per_address", "memory_mib"])
     out.limits.callsPerUser = limits.integer("calls_per_user", in: 1...1_000, default: out.limits.callsPerUser)
     out.limits.calls = limits.integer("calls", in: Limits.calls, default: out.limits.calls)
@@ -31,6 +32,26 @@ extension Walk {
     out.log.format = log.choice("format", default: out.log.format)
     checkTogether(out)
     return out
+  }
+
+  /// `verifier: https://…`, or `{ url: https://…, ca: FILE }`.
+  private func verifier(_ top: Section) -> Settings.Verifier? {
+    guard top.has("verifier") else { return nil }
+    let expected = "a URL such as https://verifier.example/check (http: for this machine only)"
+    func parse(_ text: String) -> String? {
+      let isLocal = ["http://127.0.0.1", "http://localhost", "http://[::1]"].contains { start in
+        text.hasPrefix(start) && [nil, ":", "/"].contains(text.dropFirst(start.count).first)
+      }
+      let isURL = text.utf8.allSatisfy { $0 > 32 && $0 < 127 } && (isLocal || (text.hasPrefix("https://") && text.count > 8))
+      return isURL ? text : nil
+    }
+    if top.node("verifier")?.text != nil { return top.value("verifier", expected, parse).map { .init(url: $0) } }
+    let row = top.section("verifier", keys: ["url", "ca"])
+    guard let url = row.value("url", expected, parse) else {
+      if !row.has("url") { problem("verifier", "url is missing") }
+      return nil
+    }
+    return .init(url: url, authorities: row.readableFile("ca"))
   }
 
   private func listen(_ top: Section) -> Settings.Listen {

@@ -7,6 +7,7 @@ import DTLS
 import Logging
 import MediaThreads
 import Platform
+import PushSender
 import Resolver
 import SIPDialogs
 import SIPTrace
@@ -36,6 +37,7 @@ final class Gateway: @unchecked Sendable {
   private let push: PushSide
   private let sockets: SIPSockets
   private let resolver: Resolver
+  private let verifier: CallerVerifier?
   private let control: Control
   private var thread: NamedThread?
   private var retired: RetiredTrunks
@@ -117,6 +119,15 @@ final class Gateway: @unchecked Sendable {
       guard case .located(let trunk, let addresses) = news else { return }
       door.gateway?.located(trunk, addresses)
     }
+    let verifier = try settings.verifier.map {
+      try CallerVerifier(url: $0.url, authorities: $0.authorities, logger: logs.logger("verify"))
+    }
+    self.verifier = verifier
+    outlets.verify = { [inbox] call, question in
+      verifier?.ask(
+        CallerQuestion(identities: question.identities, from: question.from, to: question.to, date: question.date)
+      ) { inbox.post(.verified(call, attestation: $0)) }
+    }
     outlets.push = { push.push($0, $1, $2, $3, since: $4) }
     outlets.pushCallOver = { push.callOver($0) }
     outlets.devices = { store.change($0) }
@@ -160,6 +171,7 @@ final class Gateway: @unchecked Sendable {
     registry.register(sockets.metrics)
     registry.register(resolver.metrics)
     registry.register(media.metrics.families)
+    if let verifier { registry.register(verifier.metrics) }
     registry.register(store.metrics)
     registry.register(push.metrics)
     registry.register(logs.metrics)
@@ -254,6 +266,7 @@ final class Gateway: @unchecked Sendable {
     loop.stop()
     thread?.join()
     push.stop()
+    verifier?.stop()
     media.stop()
     store.stop()
   }

@@ -22,6 +22,7 @@ extension Settings {
     out.bounds.calls = limits.calls
     out.bounds.callsPerUser = limits.callsPerUser
     out.declineCode = routes.declineCode
+    out.verifiesIdentity = verifier != nil
     return out
   }
 
@@ -103,6 +104,12 @@ extension Settings.Trunk {
     case .required: out.srtp = .required
     }
     out.tellsKeysInClear = calls.srtpWithoutTLS
+    switch calls.holdAudio {
+    case .silence: break
+    case .noise: out.holdAudio = .noise
+    case .clip(let samples): out.holdAudio = AudioClip(samples).map { .clip($0) } ?? .noise
+    }
+    out.recordsPrivateNumbers = calls.recordsPrivateNumbers
     (out.settings, out.numbers, out.callsPerSecond) = (reached, numbers.rules, callsPerSecond)
     return out
   }

@@ -7,8 +7,12 @@ public struct CallOffer: Hashable, Sendable, Codable {
     public var attest: String?
     /// Whom the call was for before it was diverted to this user, the latest first.
     public var diverted: [Handle]?
-    public init(trunk: String, privacy: Bool = false, attest: String? = nil, diverted: [Handle]? = nil) {
-      (self.trunk, self.privacy, self.attest, self.diverted) = (trunk, privacy, attest, diverted)
+    /// Identity header fields (RFC 8224) as they came from the trunk. Nobody has checked them: `attest` tells what a verifier said.
+    public var identity: [String]?
+    public init(
+      trunk: String, privacy: Bool = false, attest: String? = nil, diverted: [Handle]? = nil, identity: [String]? = nil
+    ) {
+      (self.trunk, self.privacy, self.attest, self.diverted, self.identity) = (trunk, privacy, attest, diverted, identity)
     }
   }
   public struct Media: Hashable, Sendable, Codable {
@@ -137,8 +141,16 @@ public struct CallStart: Hashable, Sendable, Codable {
   /// The app's offer.
   public var sdp: String
   public var gen: Int?
-  public init(from: Handle? = nil, to: Handle, acct: String? = nil, video: Bool? = nil, sdp: String, gen: Int? = 1) {
+  /// The number is withheld from who is called (RFC 3323); the trunk still knows it.
+  public var privacy: Bool?
+  /// Identity header fields (RFC 8224) for the INVITE, made by the user's own service: at most 4 of 4,096 bytes.
+  public var identity: [String]?
+  public init(
+    from: Handle? = nil, to: Handle, acct: String? = nil, video: Bool? = nil, sdp: String, gen: Int? = 1, privacy: Bool? = nil,
+    identity: [String]? = nil
+  ) {
     (self.from, self.to, self.acct, self.video, self.sdp, self.gen) = (from, to, acct, video, sdp, gen)
+    (self.privacy, self.identity) = (privacy, identity)
   }
 }
 

@@ -12,6 +12,9 @@ public enum Limits {
   public static let listValues = 128
   /// Most parameters of one value.
   public static let parameters = 64
+  /// Identity fields of a message that are taken, and the longest: a PASSporT with its certificate's URI has about 700 bytes.
+  public static let identities = 4
+  public static let identityBytes = 4_096
   /// Most body parts looked at in a multipart body.
   public static let bodyParts = 16
   /// CSeq numbers are below 2^31 (RFC 3261 §8.1.1.5).
