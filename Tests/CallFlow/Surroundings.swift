@@ -341,9 +341,9 @@ final class Surroundings {
   }
 
   /// INVITE, offer, ringing and 180 to connected devices.
-  func ringing(_ devices: [DeviceKey] = [phone], sdp: String? = trunkSDP()) throws -> (LegID, CallID) {
+  func ringing(_ devices: [DeviceKey] = [phone], sdp: String? = trunkSDP(), diversions: Int = 0) throws -> (LegID, CallID) {
     for device in devices { connect(device) }
-    let leg = invite(sdp: sdp)
+    let leg = invite(sdp: sdp, diversions: diversions)
     let call = try #require(offeredCall(devices[0]))
     for device in devices {
       feed(.app(.offerAcked(device, SessionID(device.device), call: call)))
@@ -353,8 +353,8 @@ final class Surroundings {
   }
 
   /// A connected incoming call.
-  func connected() throws -> (LegID, CallID) {
-    let (leg, call) = try ringing()
+  func connected(diversions: Int = 0) throws -> (LegID, CallID) {
+    let (leg, call) = try ringing(diversions: diversions)
     warm(Self.phone, call)
     request(Self.phone, .callAnswer(CallAnswer()), call: call)
     feed(.sip(.acknowledged(leg, sdp: nil)))

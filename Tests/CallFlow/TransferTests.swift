@@ -6,6 +6,7 @@ import MediaSession
 import SIP
 import SIPDialogs
 import Testing
+import Trunking
 
 private let phone = Surroundings.phone
 
@@ -96,6 +97,25 @@ private let phone = Surroundings.phone
       #expect(world.trunkHeard.last == "\(code) REFER", "\(number)")
       #expect(invites(world).isEmpty && world.machine.summaries.count == 1)
     }
+  }
+
+  @Test func `a transfer's numbers are written as its trunk wants them, with one hop less`() throws {
+    let world = Surroundings { _, routing in
+      routing.trunks[0].rules.allowsTransfer = true
+      routing.trunks[0].numbers = NumberRules(
+        outgoing: [.init(prefix: "+1", strip: 2, add: "00")], caller: [.init(prefix: "+", strip: 1, add: "")])
+    }
+    let (leg, _) = try world.connected()
+    world.feed(.sip(.referReceived(leg, referral("+15558880000"))))
+    let made = try #require(invites(world).last).invite
+    #expect(made.to == "005558880000" && made.from == "15551230001" && made.assertedIdentity == "15551230001" && made.maxForwards == 69)
+  }
+
+  @Test func `a call that was diverted three times is transferred no more`() throws {
+    let world = world()
+    let (leg, _) = try world.connected(diversions: 3)
+    world.feed(.sip(.referReceived(leg, referral("+15558880000"))))
+    #expect(world.trunkHeard.last == "482 REFER")
   }
 
   @Test func `transfers of transfers end after three`() throws {

@@ -101,7 +101,9 @@ extension Interop {
       let registrar = try await Peers.callee(gateway, "register")
       #expect(try await registrar.finish(within: 15) == 0, "\(registrar.text.suffix(2_000))")
       #expect(await eventually(within: 5) { try gateway.sum("trunkline_trunk_events_total", "event=\"registered\"") == 1 })
+      let farewell = try await Peers.callee(gateway, "unregister")
       try await gateway.finish()
+      #expect(try await farewell.finish(within: 5) == 0, "\(farewell.text.suffix(2_000))")
     }
 
     @Test func `a peer that no list names gets a challenge where a trunk takes any, and silence elsewhere`() async throws {

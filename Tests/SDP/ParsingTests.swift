@@ -80,7 +80,8 @@ import Testing
     #expect(samples.count == 8)
     let tokens = [
       "=", ":", "/", " ", "\r\n", "\n", "\0", "m=", "a=", "c=IN IP4 ", "99999999999999999999", "-1", "a=rtpmap:", "a=fmtp:0 ",
-      "a=candidate:", "a=fingerprint:sha-256 ", "a=setup:", "a=mid:", "ü", "255", "a=group:BUNDLE ",
+      "a=candidate:", "a=fingerprint:sha-256 ", "a=setup:", "a=mid:", "ü", "255", "a=group:BUNDLE ", "RTP/SAVP",
+      "a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:WVNfX19zZW1jdGwgKCkgewkyMjA7fQp9CnVubGVz|2^31|1:4", "|", "inline:",
     ].map { Array($0.utf8) }
     var read = 0
     for round in 0..<1_500 {
@@ -106,10 +107,12 @@ import Testing
   /// Every door at once; only the absence of a trap counts.
   private func exercise(_ bytes: [UInt8]) {
     let text = String(decoding: bytes, as: UTF8.self)
-    var trunk = TrunkNegotiation(local: SocketAddress(.loopback, 4_000), sessionID: 1)
-    _ = try? trunk.answer(to: text)
-    _ = trunk.makeOffer()
-    _ = try? trunk.apply(answer: text)
+    for protection in [TrunkNegotiation.Protection.off, .optional(.seeded(1)), .required(.seeded(2))] {
+      var trunk = TrunkNegotiation(local: SocketAddress(.loopback, 4_000), sessionID: 1, protection: protection)
+      _ = try? trunk.answer(to: text)
+      _ = trunk.makeOffer()
+      _ = try? trunk.apply(answer: text)
+    }
     var app = AppNegotiation(endpoint: .sample(1), sessionID: 1)
     _ = try? app.answer(to: text)
     _ = app.makeOffer()

@@ -96,6 +96,35 @@ import Testing
     }
   }
 
+  @Test func `UPDATE in the early dialog, PRACK, 200 and CANCEL in every step around each other, with loss and glare: one end each`() {
+    var (offers, glares) = (0, 0)
+    for step in stride(from: 0, through: 300, by: 6) {
+      for (loss, cancels, isGlare) in [(0, false, false), (0, true, false), (0, false, true), (30, false, true), (30, true, true)] {
+        var network = network(UInt64(step * 7 + loss) + 4_000, loss: loss, delay: 20...40)
+        let out = self.out
+        network.react = { _, event in
+          switch event {
+          case .inviteReceived(let leg, _):
+            [
+              (0, .respondProvisional(leg, code: 183, reason: nil, sdp: answer)), (200, .answer(leg, sdp: answer)), (30_000, .bye(leg, nil)),
+              (80_000, .bye(leg, nil)),
+            ]
+          default: Self.habits(event)
+          }
+        }
+        network.scheduleUpdate(0, afterMs: 50 + step)
+        if isGlare { network.scheduleUpdate(1, afterMs: 50 + step) }
+        if cancels { network.schedule(0, afterMs: 200, .cancel(out, nil)) }
+        let rested = network.run(limit: .seconds(900))
+        check(network, rested, "step \(step), loss \(loss), cancel \(cancels), glare \(isGlare)")
+        offers += network.names(1).count { $0.hasPrefix("reinvite") }
+        glares += network.names(0).count { $0.hasPrefix("reinvite") }
+        if loss == 0, !cancels { #expect(network.names(0).contains { $0.hasPrefix("answered") }, "step \(step)") }
+      }
+    }
+    #expect(offers > 100 && glares > 50, "\(offers) and \(glares) offers came through")
+  }
+
   @Test func `the 200, the PRACK and a CANCEL in every step around each other: one end each`() {
     for step in stride(from: 0, through: 240, by: 4) {
       for loss in [0, 30] {

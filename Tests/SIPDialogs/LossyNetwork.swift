@@ -21,6 +21,7 @@ struct LossyNetwork {
   private var random: SplitMix64
   private var packets: [Packet] = []
   private var actions: [(at: Instant, order: Int, agent: Int, command: Command)] = []
+  private var updates: [(at: Instant, order: Int, agent: Int)] = []
   private var order = 0
   private let addresses = [gatewayAddress, carrierAddress]
   /// What an agent does when something happens: commands with a delay in milliseconds.
@@ -39,19 +40,50 @@ struct LossyNetwork {
     actions.append((now + .milliseconds(afterMs), order, agent, command))
   }
 
+  /// An UPDATE with an offer from an agent's end of its early dialog, sent again like any request. The agent itself knows nothing
+  /// of it.
+  mutating func scheduleUpdate(_ agent: Int, afterMs: Int) {
+    order += 1
+    updates.append((now + .milliseconds(afterMs), order, agent))
+  }
+
+  private mutating func sendUpdate(_ agent: Int) {
+    guard let (id, leg) = agents[agent].legs.first else { return }
+    let fork = leg.early.keys.first
+    var dialog = fork.flatMap { leg.early[$0]?.dialog } ?? leg.dialog
+    guard !dialog.remoteTag.isEmpty else { return }
+    dialog.localSequence += 1
+    if let fork {
+      agents[agent].legs[id]?.early[fork]?.dialog.localSequence = dialog.localSequence
+    } else {
+      agents[agent].legs[id]?.dialog.localSequence = dialog.localSequence
+    }
+    order += 1
+    let content = RequestContent(body: offer, refreshesTarget: true)
+    let bytes = agents[agent].request(
+      .update, in: dialog, sequence: dialog.localSequence, branch: "z9hG4bKupdate\(order)", base: leg.flow, content).bytes
+    for ms in [0, 500, 1_500, 3_500, 7_500] { transmit(bytes, from: agent, afterMs: ms) }
+  }
+
   /// Runs until nothing is on its way, no timer waits and no action is left, or until the time limit; true if all came to rest.
   mutating func run(limit: Duration = .seconds(600)) -> Bool {
     let end = now + limit
     while true {
       let packet = packets.indices.min { (packets[$0].at, packets[$0].order) < (packets[$1].at, packets[$1].order) }
       let action = actions.indices.min { (actions[$0].at, actions[$0].order) < (actions[$1].at, actions[$1].order) }
-      let times = [packet.map { packets[$0].at }, action.map { actions[$0].at }, agents[0].nextDeadline, agents[1].nextDeadline]
+      let update = updates.indices.min { (updates[$0].at, updates[$0].order) < (updates[$1].at, updates[$1].order) }
+      let times = [
+        packet.map { packets[$0].at }, action.map { actions[$0].at }, update.map { updates[$0].at }, agents[0].nextDeadline,
+        agents[1].nextDeadline,
+      ]
       guard let next = times.compactMap({ $0 }).min() else { return true }
       guard next <= end else { return false }
       now = max(now, next)
       if let packet, packets[packet].at == next {
         let arrived = packets.remove(at: packet)
         handle(arrived.to, .received(arrived.bytes, flow(of: arrived.to), trunk: "peer"))
+      } else if let update, updates[update].at == next {
+        sendUpdate(updates.remove(at: update).agent)
       } else if let action, actions[action].at == next {
         let due = actions.remove(at: action)
         handle(due.agent, .command(due.command))
@@ -71,11 +103,11 @@ struct LossyNetwork {
     }
   }
 
-  private mutating func transmit(_ bytes: [UInt8], from agent: Int) {
+  private mutating func transmit(_ bytes: [UInt8], from agent: Int, afterMs: Int = 0) {
     let copies = random.next() % 100 < 5 ? 2 : 1
     for _ in 0..<copies where random.next() % 100 >= UInt64(loss) {
       order += 1
-      let ms = delay.lowerBound + Int(random.next() % UInt64(delay.count))
+      let ms = afterMs + delay.lowerBound + Int(random.next() % UInt64(delay.count))
       packets.append(Packet(at: now + .milliseconds(ms), order: order, to: 1 - agent, bytes: bytes))
     }
   }

@@ -61,16 +61,22 @@ final class Carrier {
   func handle(_ input: SIPDialogs.Input) {
     var output = SIPDialogs.Output()
     agent.handle(input, at: world.now, into: &output)
-    for message in output.messages where !loses(message.bytes) {
-      let bytes = message.bytes
-      world.after(world.sipDelay) { [world] in
-        Invariants.look(at: bytes, fromGateway: false, world)
-        let flow = Flow(transport: .udp, local: World.gatewayAddress, remote: World.carrierAddress)
-        world.signal(.received(bytes, flow, trunk: "carrier"))
-      }
-    }
+    for message in output.messages where !loses(message.bytes) { deliver(message.bytes) }
     events += output.events
-    for event in output.events {
+    react(output.events)
+  }
+
+  /// To the gateway, past every loss.
+  func deliver(_ bytes: [UInt8]) {
+    world.after(world.sipDelay) { [world] in
+      Invariants.look(at: bytes, fromGateway: false, world)
+      let flow = Flow(transport: .udp, local: World.gatewayAddress, remote: World.carrierAddress)
+      world.signal(.received(bytes, flow, trunk: "carrier"))
+    }
+  }
+
+  private func react(_ events: [Event]) {
+    for event in events {
       switch event {
       case .inviteReceived(let leg, _): answer(leg)
       case .reinviteReceived(let leg, let sdp):

@@ -24,6 +24,30 @@ import Testing
     #expect(first.callID == second.callID && second.sequence == first.sequence + 1)
   }
 
+  @Test func `at the end Expires 0 goes to where it registered, once, and nothing is refreshed any more`() {
+    var world = world()
+    world.feed(.unregister)
+    #expect(world.requests.count == 1 && !world.machine.isUnregistering, "not registered yet: nothing to take back")
+    world = self.world()
+    world.answer(200, expires: 100)
+    world.feed(.unregister)
+    #expect(world.machine.isUnregistering && world.requests.count == 2)
+    let (first, last) = (world.requests[0].request, world.requests[1].request)
+    #expect(last.expires == 0 && last.callID == first.callID && last.sequence == first.sequence + 1 && last.contactUser == "gw")
+    #expect(last.trunk.flow == first.trunk.flow && last.uri == first.uri)
+    world.answer(200)
+    #expect(!world.machine.isUnregistering)
+    world.advance(.seconds(1_000))
+    #expect(world.requests.count == 2)
+    // a refresh is under way: the number after its
+    world = self.world()
+    world.answer(200, expires: 100)
+    world.advance(.seconds(86))
+    world.feed(.unregister)
+    #expect(world.requests.map(\.request.expires) == [600, 600, 0])
+    #expect(world.requests[2].request.sequence == world.requests[1].request.sequence + 1)
+  }
+
   @Test func `423 asks at once for as long as the registrar wants, once`() {
     var world = world()
     world.answer(423, minimum: 1_800)

@@ -70,7 +70,7 @@ struct Call {
   var transfer: Transfer?
   /// A trunk leg that another has taken the place of; its last events mean nothing.
   var replacedLegs: [LegID] = []
-  /// REFERs and Replaces that this call has followed.
+  /// Diversions, REFERs and Replaces that this call has followed.
   var transfers = 0
   /// Max-Forwards of the INVITE that made it; a leg made for it sends one less.
   var maxForwards = 70

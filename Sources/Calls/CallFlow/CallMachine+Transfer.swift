@@ -51,10 +51,14 @@ extension CallMachine {
       call.trunk.name == trunk.name, call.transfers < Limits.diversions, let sdp = invite.sdp, let reservation = call.reservation
     else { return refuse(leg, invite, .forbidden, code: 603, &turn) }
     var negotiation = trunk.negotiation(local: reservation.trunkAddress, over: invite.source, random: random)
-    guard !(trunk.srtp == .required && !trunk.mayTellKeys(over: invite.source)), let (answer, media) = try? negotiation.answer(to: sdp) else { return refuse(leg, invite, .codec, code: 488, &turn) }
+    let mayProtect = trunk.srtp != .required || trunk.mayTellKeys(over: invite.source)
+    guard mayProtect, let (answer, media) = try? negotiation.answer(to: sdp) else { return refuse(leg, invite, .codec, code: 488, &turn) }
     legs[leg] = id
     turn.statistics.replaced += 1
-    change(id, &turn) { $0.moved(to: leg, negotiation, media, &$1) }
+    change(id, &turn) {
+      $0.maxForwards = min($0.maxForwards, invite.maxForwards)
+      $0.moved(to: leg, negotiation, media, &$1)
+    }
     turn.sip(.answer(leg, sdp: answer))
   }
 }

@@ -109,7 +109,8 @@ extension CallMachine {
       calledNumber: route?.number ?? invite.to.number, trunkLeg: TrunkLeg(leg: leg, phase: .invited), at: turn.now)
     (call.sipCallID, call.isPrivate, call.identities) = (invite.callID, invite.isPrivate, invite.identities)
     call.trunkLeg.isReliable = invite.isReliable
-    call.maxForwards = invite.maxForwards
+    // what was diverted before counts with the transfers to come
+    (call.maxForwards, call.transfers) = (invite.maxForwards, invite.diversions)
     call.divertedFrom = invite.divertedFrom.prefix(Limits.diversions).map { Handle(number: $0.number, name: $0.displayName) }
     call.reach(.start, detail: trunk.name, &turn)
     return call

@@ -64,6 +64,9 @@ public struct CallMachine {
     [deadlines.next, tombstones.nextExpiry, trunking?.nextDeadline].compactMap(\.self).min()
   }
 
+  /// After `trunking(.unregister)`: registrars have yet to answer.
+  public var isUnregistering: Bool { trunking?.isUnregistering ?? false }
+
   /// What the SIP user agent is to be told of each trunk, now and after each `Input.routing`.
   public var trunkRules: [String: TrunkRules] { routing.rules }
 

@@ -17,6 +17,8 @@ public struct TrunkMachine: Sendable {
     case requestAnswered(RequestID, RequestOutcome)
     /// A connection is gone.
     case flowLost(Flow)
+    /// The process is about to end: no refresh any more, and `Expires: 0` for what is registered (RFC 3261 §10.2.2).
+    case unregister
     case timer
   }
 
@@ -59,7 +61,7 @@ public struct TrunkMachine: Sendable {
     var registeredFlow: Flow?
     var toldLost = false
   }
-  private enum Asking { case registration, probe }
+  private enum Asking { case registration, probe, leaving }
 
   let reach: Reach
   let random: RandomSource
@@ -86,6 +88,7 @@ public struct TrunkMachine: Sendable {
         trunks[name]?.registeredFlow = nil
         trunks[name]?.registrar?.hurry(at: now)
       }
+    case .unregister: unregister(at: now, &output)
     case .timer: break
     }
     locate(at: now, &output)
@@ -202,6 +205,37 @@ public struct TrunkMachine: Sendable {
 
   // MARK: REGISTER and OPTIONS
 
+  /// Registrars have yet to answer that we are gone.
+  public var isUnregistering: Bool { asking.values.contains { $0.what == .leaving } }
+
+  private mutating func unregister(at now: Instant, _ output: inout Output) {
+    for name in trunks.keys.sorted() {
+      guard let trunk = trunks[name], let registrar = trunk.registrar else { continue }
+      trunks[name]?.registrar = nil
+      guard registrar.isRegistered, let flow = trunk.registeredFlow ?? targets(trunk, at: now).first?.flow else { continue }
+      // a refresh that is under way has taken the next number
+      ask(name, .leaving, registrar, TrunkTarget(flow), sequence: registrar.sequence &+ (registrar.due == nil ? 2 : 1), expires: 0, &output)
+    }
+  }
+
+  private mutating func ask(
+    _ name: String, _ what: Asking, _ registrar: Registrar, _ target: TrunkTarget, sequence: UInt32, expires: Int, _ output: inout Output
+  ) {
+    guard let settings = trunks[name]?.settings else { return }
+    lastRequest += 1
+    let id = RequestID(lastRequest)
+    asking[id] = (name, what, target.flow)
+    let own = "sip:\(registrar.settings.user)@\(settings.domain)"
+    let peer = TrunkPeer(name: name, domain: settings.domain, target: target, credentials: settings.credentials)
+    output.requests.append(
+      (
+        id,
+        OutboundRequest(
+          trunk: peer, method: .register, uri: "sip:\(settings.domain)\(target.flow.transport.uriParameter)", from: own, to: own,
+          callID: registrar.callID, sequence: sequence, contactUser: registrar.settings.user, expires: expires)
+      ))
+  }
+
   private mutating func sendDue(at now: Instant, _ output: inout Output) {
     for name in trunks.keys.sorted() {
       guard let trunk = trunks[name], !trunk.plan.rows.isEmpty else { continue }
@@ -212,35 +246,25 @@ public struct TrunkMachine: Sendable {
 
   private mutating func ask(_ name: String, _ what: Asking, _ targets: [TrunkTarget], _ output: inout Output) {
     guard let trunk = trunks[name], let target = targets.first else { return }
+    if what == .registration, let registrar = trunk.registrar {
+      trunks[name]?.registrar?.sent()
+      trunks[name]?.unasked = Array(targets.dropFirst())
+      return ask(name, what, registrar, target, sequence: registrar.sequence &+ 1, expires: registrar.wanted, &output)
+    }
     let settings = trunk.settings
     let server = "sip:\(settings.domain)\(target.flow.transport.uriParameter)"
     let peer = TrunkPeer(name: name, domain: settings.domain, target: target, credentials: settings.credentials)
     lastRequest += 1
     let id = RequestID(lastRequest)
     asking[id] = (name, what, target.flow)
-    switch what {
-    case .registration:
-      guard let registrar = trunk.registrar else { return }
-      let own = "sip:\(registrar.settings.user)@\(settings.domain)"
-      trunks[name]?.registrar?.sent()
-      trunks[name]?.unasked = Array(targets.dropFirst())
-      output.requests.append(
-        (
-          id,
-          OutboundRequest(
-            trunk: peer, method: .register, uri: server, from: own, to: own, callID: registrar.callID,
-            sequence: registrar.sequence &+ 1, contactUser: registrar.settings.user, expires: registrar.wanted)
-        ))
-    case .probe:
-      trunks[name]?.prober?.sent()
-      output.requests.append(
-        (
-          id,
-          OutboundRequest(
-            trunk: peer, method: .options, uri: server, from: "sip:trunkline@\(target.flow.local)", to: server,
-            callID: random.text(24, alphabet: Self.letters), contactUser: "trunkline")
-        ))
-    }
+    trunks[name]?.prober?.sent()
+    output.requests.append(
+      (
+        id,
+        OutboundRequest(
+          trunk: peer, method: .options, uri: server, from: "sip:trunkline@\(target.flow.local)", to: server,
+          callID: random.text(24, alphabet: Self.letters), contactUser: "trunkline")
+      ))
   }
 
   private mutating func answered(_ id: RequestID, _ outcome: RequestOutcome, at now: Instant, _ output: inout Output) {
@@ -248,6 +272,7 @@ public struct TrunkMachine: Sendable {
     let isFault = outcome.byTransport || outcome.code == 408 || outcome.code == 503
     if isFault { serverFailed(asked.flow.remote, retryAfter: outcome.retryAfter, at: now) }
     switch asked.what {
+    case .leaving: break
     case .probe:
       if !isFault { penalties[asked.flow.remote] = nil }
       if trunks[asked.trunk]?.prober?.answered(alive: !isFault, at: now) == true {

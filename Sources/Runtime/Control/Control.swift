@@ -25,6 +25,7 @@ public final class Control: @unchecked Sendable {
   private var pending: [CallFlow.Input] = []
   private var next = 0
   private var drained: (() -> Void)?
+  private var left: (() -> Void)?
   /// The call that the present input made: its pushes are measured from its INVITE.
   private var newCall: CallID?
   private var timer: EventLoop.TimerID?
@@ -85,6 +86,9 @@ public final class Control: @unchecked Sendable {
       case .calls(let answer): answer(machine.summaries)
       case .look(let look): look(machine)
       case .drain(let whenDone): drain(whenDone)
+      case .leave(let whenDone):
+        left = whenDone
+        pending.append(.trunking(.unregister))
       case .hangUpAll: pending += machine.summaries.map { .hangUp($0.call) }
       }
       pump()
@@ -204,6 +208,10 @@ public final class Control: @unchecked Sendable {
     if let timer { loop.setTimer(timer, at: due) }
     let statistics = machine.statistics
     metrics.publish(statistics)
+    if let done = left, !machine.isUnregistering {
+      left = nil
+      done()
+    }
     if let done = drained, metrics.liveCalls == 0 {
       drained = {}
       done()

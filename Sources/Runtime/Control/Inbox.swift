@@ -21,6 +21,9 @@ public final class Inbox: Sendable {
   /// No new calls from now on; `whenDone` runs once, on the control thread, when the last call is over.
   @discardableResult public func drain(_ whenDone: @escaping @Sendable () -> Void) -> Bool { mailbox.post(.drain(whenDone)) }
 
+  /// Tells registrars that the gateway is gone; `whenDone` runs once, on the control thread, when they have answered.
+  @discardableResult public func leave(_ whenDone: @escaping @Sendable () -> Void) -> Bool { mailbox.post(.leave(whenDone)) }
+
   /// Ends every call.
   @discardableResult public func hangUpAll() -> Bool { mailbox.post(.hangUpAll) }
 
@@ -32,5 +35,6 @@ enum Inbound: Sendable {
   case calls(@Sendable ([CallSummary]) -> Void)
   case look(@Sendable (CallMachine) -> Void)
   case drain(@Sendable () -> Void)
+  case leave(@Sendable () -> Void)
   case hangUpAll
 }

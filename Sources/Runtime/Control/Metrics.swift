@@ -16,6 +16,7 @@ public final class ControlMetrics: Sendable {
   let answeredWithoutMedia = Gauge()
   let journalLate = Gauge()
   let recordsWithoutMedia = Gauge()
+  let replaced = Gauge()
   let tombstones = Gauge()
   let inviteToOffer = Histogram(bounds: Histogram.secondsBounds)
   let pushToConnected = Histogram(bounds: Histogram.secondsBounds)
@@ -59,6 +60,7 @@ public final class ControlMetrics: Sendable {
     }
     answeredWithoutMedia.set(Int64(statistics.answeredWithoutMedia))
     journalLate.set(Int64(statistics.journalLate))
+    replaced.set(Int64(statistics.replaced))
     recordsWithoutMedia.set(Int64(statistics.recordsWithoutMedia))
     tombstones.set(Int64(statistics.tombstones))
   }
@@ -155,6 +157,7 @@ extension ControlMetrics {
       .counters("trunkline_trunk_events_total", "Registrations, probes, breakers and names of trunks.", trunkEvents),
       grown("trunkline_answered_without_media_total", "Trunk legs answered before the media gate was open; stays 0.", answeredWithoutMedia),
       grown("trunkline_journal_late_total", "180s and INVITEs sent before the journal confirmed the call.", journalLate),
+      grown("trunkline_calls_replaced_total", "INVITEs with Replaces that took over a call: neither new calls nor refusals.", replaced),
       grown("trunkline_records_without_media_total", "Records written without the media thread's final statistics.", recordsWithoutMedia),
       .gauge("trunkline_call_tombstones", "Ended calls whose reason is still known.", tombstones),
       .histogram("trunkline_invite_to_offer_seconds", "From INVITE to the first call.offer.", inviteToOffer),

@@ -1,4 +1,4 @@
-public import Bytes
+import Bytes
 public import Logging
 public import Platform
 import Foundation

@@ -256,8 +256,15 @@ final class Gateway: @unchecked Sendable {
     inbox.hangUpAll()
   }
 
+  /// No call of a registrar comes to a process that is gone. Two seconds at most.
+  private func unregister() {
+    guard thread != nil, let done = try? EventDescriptor() else { return }
+    if inbox.leave({ done.signal() }) { _ = done.wait(milliseconds: 2_000) }
+  }
+
   /// Ends all threads in the order in which they need each other; the store last, so that every record is written.
   func stop() {
+    unregister()
     app.stop()
     loop.post { [sockets, resolver] in
       resolver.close()

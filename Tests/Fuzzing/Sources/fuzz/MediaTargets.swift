@@ -8,6 +8,13 @@ import STUN
   guard let description = try? SessionDescription(parsing: bytes) else { return }
   let written = description.text
   precondition((try? SessionDescription(parsing: written)) != nil, "what we write must be readable")
+  let text = String(decoding: bytes, as: UTF8.self)
+  for protection in [TrunkNegotiation.Protection.optional(.seeded(1)), .required(.seeded(2))] {
+    var trunk = TrunkNegotiation(local: SocketAddress(.loopback, 4_000), sessionID: 1, protection: protection)
+    _ = try? trunk.answer(to: text)
+    _ = trunk.makeOffer()
+    _ = try? trunk.apply(answer: text)
+  }
 }
 
 private let integrity = IntegrityKey(password: "VOkJxbRl1RmTxUk/WvJxBt")
