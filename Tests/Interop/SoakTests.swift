@@ -33,5 +33,22 @@ extension Interop {
       if load.text.contains("VOID") { Issue.record("the machine was too busy for the figures of time", severity: .warning) }
       try await gateway.finish()
     }
+
+    @Test(.enabled(if: binary != nil, "TRUNKLINE_BINARY names no release build of trunkline; Scripts/test makes one"))
+    func `1,000 sessions are cut at once and come back; each takes less than 16 KB, and one is answered all the time`() async throws {
+      let load = try Spawned(
+        "sessions", try #require(Self.binary),
+        ["load", "--sessions", "1000", "--rate", "500", "--seconds", "1", "--reconnect-within", "2", "--json"],
+        in: NSTemporaryDirectory())
+      let status = try await load.finish(within: 100)
+      #expect(status == 0, "\(load.text)")
+      let report = try #require(load.events.last { $0["run"] != nil }, "\(load.text)")
+      let run = try #require(report["run"] as? [String: Any])
+      #expect(run["online"] as? Int == 1_000 && run["onlineAtEnd"] as? Int == 1_000)
+      #expect((run["answerInStorm"] as? [String: Any])?["count"] as? Int ?? 0 > 10)
+      let before = try #require(report["residentBeforeMegabytes"] as? Double)
+      let atRest = try #require(report["residentAtRestMegabytes"] as? Double)
+      #expect(before > 0 && (atRest - before) * 1_024 / 1_000 < 16)
+    }
   }
 }

@@ -61,7 +61,7 @@ final class GatewayWatch: Sendable {
     }
   }
 
-  private static func read(_ pid: Int32) -> Sample? {
+  static func read(_ pid: Int32) -> Sample? {
     guard let status = try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8),
       let stat = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8),
       let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmRSS:") }),

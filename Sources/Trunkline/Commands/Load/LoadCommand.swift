@@ -24,6 +24,7 @@ struct LoadCommand: ParsableCommand {
         trunkline load --steps 20,40,60,80,100,120,140
         trunkline load --config load.yaml --calls 50 --seconds 60 --pid $(pidof trunkline)
         trunkline load --config load.yaml --calls 100 --seconds 600 --network 0,0,0 --network 2,30,1 --json
+        trunkline load --sessions 10000 --rate 1000 --seconds 10 --reconnect-within 10
       """)
 
   @Option(help: "The gateway's configuration file.") var config: String?
@@ -38,6 +39,11 @@ struct LoadCommand: ParsableCommand {
     help: ArgumentHelp(
       "A state of the carrier's network; several are gone through in turn.", valueName: "loss %,jitter ms,reorder %"))
   var network: [String] = []
+  @Option(help: "Idle sessions instead of calls, against a gateway of its own: its memory, and how it takes them all coming back.")
+  var sessions: Int?
+  @Option(help: ArgumentHelp("The time in which all --sessions are cut to come back; 0 leaves them.", valueName: "seconds"))
+  var reconnectWithin = 10.0
+  @Flag(help: "The --sessions come over TLS.") var tls = false
   @Option(help: "The gateway's process, for its memory and CPU.") var pid: Int32?
   @Flag(help: "Prints the figures as JSON; progress goes to standard error.") var json = false
 
@@ -48,6 +54,7 @@ struct LoadCommand: ParsableCommand {
     guard calls > 0, seconds > 0, rate > 0, (0...100).contains(outgoing) else {
       throw ValidationError("numbers above zero are wanted")
     }
+    if let sessions, !(1...20_000).contains(sessions) { throw ValidationError("--sessions: 1 to 20000") }
     if let bad = network.first(where: { LoadOptions.Network($0) == nil }) {
       throw ValidationError("--network \(bad): as in 2,30,1")
     }
@@ -56,6 +63,7 @@ struct LoadCommand: ParsableCommand {
   func run() throws {
     // What else runs on this machine is not to be taken for the gateway's lateness, or for ours.
     if clx_set_realtime(1) != 0 { complain("no permission for real-time scheduling: the load's own lateness may void its times") }
+    if let sessions { return try runSessions(sessions) }
     guard let config else { return try runSteps() }
     let report = try play(try SettingsSource.load(config), calls: calls, seconds: seconds, pid: pid)
     print(json ? try Self.encoded(report) : report.table)
@@ -93,19 +101,27 @@ struct LoadCommand: ParsableCommand {
     guard let sip = settings.listen.sipUDP.first, let carrier = settings.trunks.lazy.compactMap(\.uri?.address).first else {
       throw ValidationError("the configuration needs listen.sip.udp and a trunk with an address, where the load's carrier listens")
     }
-    let signer = try TokenSigner(keys: settings.auth.keys())
-    let expiry = WallClock.nowMilliseconds() / 1000 + 86_400
-    options.clients = try users.prefix(calls).map { user in
-      let claims = Claims(sub: user.id, dev: "load", aud: [settings.auth.audience], exp: expiry)
-      return .init(token: try signer.sign(claims), device: "load", number: user.numbers[0])
-    }
-    options.url = "\(settings.listen.appTLS == nil ? "ws" : "wss")://\(settings.listen.app)/v1/connect"
+    options.clients = try Self.clients(Array(users.prefix(calls)), settings)
+    options.url = Self.url(settings)
     (options.gateway, options.listen) = (sip, carrier)
     if !sip.ip.isLoopback { options.mediaAddress = routeAddress(toward: sip) ?? .loopback }
     (options.hold, options.callsPerSecond) = (.seconds(seconds), rate)
     (options.outgoingPercent, options.sampled) = (outgoing, sampled)
     options.networks = network.compactMap { LoadOptions.Network($0) }
     return options
+  }
+
+  static func clients(_ users: [Settings.User], _ settings: Settings) throws -> [LoadOptions.Client] {
+    let signer = try TokenSigner(keys: settings.auth.keys())
+    let expiry = WallClock.nowMilliseconds() / 1000 + 86_400
+    return try users.map { user in
+      let claims = Claims(sub: user.id, dev: "load", aud: [settings.auth.audience], exp: expiry)
+      return .init(token: try signer.sign(claims), device: "load", number: user.numbers[0])
+    }
+  }
+
+  static func url(_ settings: Settings) -> String {
+    "\(settings.listen.appTLS == nil ? "ws" : "wss")://\(settings.listen.app)/v1/connect"
   }
 
   /// Waits for records and gauges, then puts all figures together.

@@ -14,12 +14,14 @@ final class LoadGateway {
   /// - Parameters:
   ///   - calls: users and trunk ports there are.
   ///   - core: where its threads run; nil anywhere.
-  init(calls: Int, core: Int32?) throws {
+  ///   - isSecure: apps come over TLS, with a certificate that `openssl` makes.
+  init(calls: Int, core: Int32?, isSecure: Bool = false) throws {
     folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-load-\(UUID().uuidString.prefix(8))")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     let file = folder.appendingPathComponent("gateway.yaml")
     try "0123456789abcdef0123456789abcdef\n".write(to: folder.appendingPathComponent("jwt.key"), atomically: true, encoding: .utf8)
-    try Self.configuration(calls, folder).write(to: file, atomically: true, encoding: .utf8)
+    if isSecure { try Self.makeCertificate(in: folder) }
+    try Self.configuration(calls, folder, isSecure: isSecure).write(to: file, atomically: true, encoding: .utf8)
     settings = try SettingsSource.load(file.path)
     process.executableURL = ChildProcess.binary
     process.arguments = ["serve", "--config", file.path]
@@ -43,11 +45,26 @@ final class LoadGateway {
     throw LoadFailure(description: "the gateway of the load did not become ready")
   }
 
-  private static func configuration(_ calls: Int, _ folder: URL) throws -> String {
+  private static func makeCertificate(in folder: URL) throws {
+    let openssl = Process()
+    openssl.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    openssl.arguments = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
+      + ["-subj", "/CN=localhost", "-keyout", folder.path + "/app.key", "-out", folder.path + "/app.pem"]
+    openssl.standardInput = FileHandle.nullDevice
+    openssl.standardError = FileHandle.nullDevice
+    try openssl.run()
+    openssl.waitUntilExit()
+    guard openssl.terminationStatus == 0 else { throw LoadFailure(description: "openssl made no certificate; is it installed?") }
+  }
+
+  private static func configuration(_ calls: Int, _ folder: URL, isSecure: Bool) throws -> String {
     let ports = try freePorts(5)
+    let tls = isSecure ? ", tls: { cert: \(folder.path)/app.pem, key: \(folder.path)/app.key }" : ""
+    let app = "{ address: 127.0.0.1:\(ports[1])\(tls) }"
     var lines = [
-      "listen: { sip: { udp: 127.0.0.1:\(ports[0]) }, app: { address: 127.0.0.1:\(ports[1]) }, admin: 127.0.0.1:\(ports[2]) }",
-      "media: { addresses: [ 127.0.0.1 ], threads: 1, app_port: \(ports[3]), trunk_ports: 41000-\(41_099 + 2 * calls) }",
+      "listen: { sip: { udp: 127.0.0.1:\(ports[0]) }, app: \(app), admin: 127.0.0.1:\(ports[2]) }",
+      "media: { addresses: [ 127.0.0.1 ], threads: 1, app_port: \(ports[3]), trunk_ports: 20000-\(20_099 + 2 * min(calls, 5_000)) }",
+      "limits: { sessions_per_address: \(max(200, 2 * calls)) }",
       "auth: { jwt: { key_file: \(folder.path)/jwt.key } }",
       "trunks: [ { name: carrier, peers: [127.0.0.0/8], uri: \"sip:127.0.0.1:\(ports[4])\" } ]",
       "users:",

@@ -1,0 +1,216 @@
+import AppProtocol
+public import Bytes
+import Glibc
+import Platform
+import Synchronization
+import TrunklineClient
+
+/// Many app sessions at once and no calls: how quickly they are welcome, what it takes to have them all come back at the same
+/// time, and whether one of them is answered meanwhile. One thread for the sockets, one for the times.
+public final class SessionLoad: Sendable {
+  public struct Options: Sendable {
+    public var url = "ws://127.0.0.1:8080/v1/connect"
+    public var clients: [LoadOptions.Client] = []
+    public var perSecond = 1_000.0
+    /// How long all of them stay before they are cut, and in what time they are.
+    public var hold = Duration.seconds(10)
+    public var reconnectWithin = Duration.seconds(10)
+    public init() {}
+  }
+
+  /// Durations in milliseconds.
+  public struct Times: Codable, Sendable {
+    public var count = 0
+    public var p50 = 0.0, p99 = 0.0, most = 0.0
+    init(_ values: [Double] = []) {
+      let sorted = values.sorted()
+      guard let last = sorted.last else { return }
+      (count, most) = (sorted.count, last)
+      p50 = sorted[sorted.count / 2]
+      p99 = sorted[min(sorted.count - 1, sorted.count * 99 / 100)]
+    }
+  }
+
+  public struct Result: Codable, Sendable {
+    public var asked = 0
+    /// Sessions that were online when all had been begun, and at the end.
+    public var online = 0, onlineAtEnd = 0
+    /// From the wish to connect to `welcome`: the first time; and from the cut, with the client's own wait in it, the second.
+    public var welcome = Times(), welcomeBack = Times()
+    /// From `call.end` of one session to its answer: while nothing happens, and while the others come back.
+    public var answerAtRest = Times(), answerInStorm = Times()
+    public var problems: [String] = []
+  }
+
+  private struct State {
+    var sessions: [ClientSession]
+    var began: [Instant]
+    var isStorm = false
+    var welcome: [Double] = [], welcomeBack: [Double] = []
+    var asked: (id: Identifier, at: Instant)?
+    var answerAtRest: [Double] = [], answerInStorm: [Double] = []
+    var problems: [String] = []
+  }
+
+  /// How long the last one may take to be online.
+  private static let patience = Duration.seconds(30)
+  private let options: Options
+  private let random: RandomSource
+  private let state: Mutex<State>
+  private let progress: @Sendable (String) -> Void
+  /// Called when all are online and nothing happens, before the storm: the time to look at the gateway's memory.
+  private let atRest: @Sendable () -> Void
+
+  public init(
+    _ options: Options, random: RandomSource = .system, progress: @escaping @Sendable (String) -> Void, atRest: @escaping @Sendable () -> Void
+  ) {
+    (self.options, self.random, self.progress, self.atRest) = (options, random, progress, atRest)
+    state = Mutex(
+      State(
+        sessions: options.clients.map { client in
+          ClientSession(
+            configuration: .init(
+              token: client.token, device: Hello.Device(id: client.device, platform: "linux", sdk: "trunkline-load")), random: random)
+        }, began: Array(repeating: .zero, count: options.clients.count)))
+  }
+
+  /// Blocks until the sessions have been there, been cut, come back and been closed.
+  public func run() throws -> Result {
+    guard let endpoint = WebSocketClient.Endpoint(url: options.url, subprotocol: "trunkline.v1", isInsecure: true) else {
+      throw AppPhone.SetupError(description: "\(options.url): a ws:// or wss:// address is wanted")
+    }
+    let room = Mutex<WebSocketPool?>(nil)
+    let pool = try WebSocketPool(endpoint: endpoint, count: options.clients.count) { [self] number, event in
+      if let pool = room.withLock({ $0 }) { happened(number, event, pool) }
+    }
+    room.withLock { $0 = pool }
+    defer {
+      room.withLock { $0 = nil }
+      pool.stop()
+    }
+    var result = Result()
+    result.asked = options.clients.count
+    progress("\(result.asked) sessions, \(Int(options.perSecond)) a second")
+    spread(over: .nanoseconds(Int64(Double(result.asked) / options.perSecond * 1e9)), from: 0, pool) { number in
+      give(number, .start, pool) { $0.began[number] = MonotonicClock.now() }
+    }
+    wait(pool, Self.patience) { $0.sessions.allSatisfy(\.isOnline) }
+    result.online = online
+    progress("\(result.online) online; at rest for \(Int(options.hold.inSeconds)) s")
+    wait(pool, options.hold) { _ in false }
+    atRest()
+    if options.reconnectWithin > .zero, result.asked > 1 {
+      progress("all but one are cut within \(Int(options.reconnectWithin.inSeconds)) s and come back")
+      state.withLock { $0.isStorm = true }
+      spread(over: options.reconnectWithin, from: 1, pool) { number in
+        state.withLock { $0.began[number] = MonotonicClock.now() }
+        // Not 1000, which would end the session: the network is gone.
+        pool.close(number, 1001)
+      }
+      wait(pool, Self.patience) { $0.welcomeBack.count >= result.asked - 1 }
+    }
+    result.onlineAtEnd = online
+    state.withLock { state in
+      (result.welcome, result.welcomeBack) = (Times(state.welcome), Times(state.welcomeBack))
+      (result.answerAtRest, result.answerInStorm) = (Times(state.answerAtRest), Times(state.answerInStorm))
+      result.problems = state.problems
+    }
+    for number in options.clients.indices { give(number, .finish, pool) }
+    return result
+  }
+
+  private var online: Int { state.withLock { $0.sessions.count(where: \.isOnline) } }
+
+  /// Calls `body` with the numbers from `first` on, evenly over a time, and keeps everybody's time meanwhile.
+  private func spread(over time: Duration, from first: Int, _ pool: WebSocketPool, _ body: (Int) -> Void) {
+    let (start, count) = (MonotonicClock.now(), options.clients.count)
+    var next = first
+    while next < count {
+      let share = time > .zero ? (MonotonicClock.now() - start).inSeconds / time.inSeconds : 1
+      let due = min(count, first + Int(share * Double(count - first)) + 1)
+      while next < due {
+        body(next)
+        next += 1
+      }
+      keepTime(pool)
+    }
+  }
+
+  private func wait(_ pool: WebSocketPool, _ most: Duration, _ isOver: (State) -> Bool) {
+    let end = MonotonicClock.now() + most
+    while MonotonicClock.now() < end, !state.withLock({ isOver($0) }) { keepTime(pool) }
+  }
+
+  /// A turn: timers that are due, the probe, a short sleep.
+  private func keepTime(_ pool: WebSocketPool) {
+    let now = MonotonicClock.now()
+    let due = state.withLock { state in
+      state.sessions.indices.filter { index in state.sessions[index].nextDeadline.map { $0 <= now } ?? false }
+    }
+    for number in due { give(number, .timer, pool) }
+    probe(now, pool)
+    usleep(20_000)
+  }
+
+  /// The first session asks for the end of a call that is not there, which goes through control and is answered with `ok`.
+  private func probe(_ now: Instant, _ pool: WebSocketPool) {
+    let actions = state.withLock { state -> [ClientSession.Action] in
+      guard !state.sessions.isEmpty, state.sessions[0].isOnline, state.asked.map({ now - $0.at > .seconds(5) }) ?? true else {
+        return []
+      }
+      if state.asked != nil { state.problems.append("call.end was not answered within 5 s") }
+      var actions: [ClientSession.Action] = []
+      let id = state.sessions[0].request(.callEnd(CallEnd()), call: Identifier(random: random), at: now, into: &actions)
+      state.asked = (id, now)
+      return actions
+    }
+    perform(actions, 0, pool)
+  }
+
+  private func happened(_ number: Int, _ event: WebSocketClient.Event, _ pool: WebSocketPool) {
+    switch event {
+    case .opened: give(number, .socketOpened, pool)
+    case .received(let bytes): give(number, .frame(bytes), pool)
+    case .closed(let code, _): give(number, .socketClosed(code), pool)
+    }
+  }
+
+  private func give(_ number: Int, _ input: ClientSession.Input, _ pool: WebSocketPool, _ before: (inout State) -> Void = { _ in }) {
+    let actions = state.withLock { state -> [ClientSession.Action] in
+      before(&state)
+      var actions: [ClientSession.Action] = []
+      state.sessions[number].handle(input, at: MonotonicClock.now(), into: &actions)
+      return actions
+    }
+    perform(actions, number, pool)
+  }
+
+  private func perform(_ actions: [ClientSession.Action], _ number: Int, _ pool: WebSocketPool) {
+    for action in actions {
+      switch action {
+      case .connect: pool.connect(number)
+      case .write(let bytes): pool.send(number, bytes)
+      case .close(let code): pool.close(number, code)
+      case .event(let event): told(number, event)
+      }
+    }
+  }
+
+  private func told(_ number: Int, _ event: ClientSession.Event) {
+    let now = MonotonicClock.now()
+    state.withLock { state in
+      switch event {
+      case .online:
+        let took = (now - state.began[number]).inSeconds * 1_000
+        if state.isStorm { state.welcomeBack.append(took) } else { state.welcome.append(took) }
+      case .answered(let id, _, _):
+        guard let asked = state.asked, asked.id == id else { return }
+        let took = (now - asked.at).inSeconds * 1_000
+        if state.isStorm { state.answerInStorm.append(took) } else { state.answerAtRest.append(took) }
+        state.asked = nil
+      case .refused(let code): state.problems.append("session \(number) was refused with \(code)")
+      case .offline, .message, .mediaAnswer: break
+      }
+    }
+  }
+}
