@@ -55,11 +55,21 @@ final class PushServiceUnderTest {
 
   deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-  /// A gateway that pushes here.
-  func gateway(_ more: [String] = []) async throws -> GatewayUnderTest {
-    let push =
-      "push: { gateway: \"ws://127.0.0.1:\(ports.app)/v1/connect\", ca: \(folder)/cert.pem, "
-      + "apns: { key_file: \(folder)/AuthKey.p8, key_id: KEY1, team_id: TEAM1, url: \"https://127.0.0.1:\(apnsPort)\" } }"
+  /// A gateway that pushes here, over APNs or over FCM.
+  func gateway(_ more: [String] = [], overFCM: Bool = false) async throws -> GatewayUnderTest {
+    let place = "https://127.0.0.1:\(apnsPort)"
+    var service = "apns: { key_file: \(folder)/AuthKey.p8, key_id: KEY1, team_id: TEAM1, url: \"\(place)\" }"
+    if overFCM {
+      let made = try Spawned("openssl", "/usr/bin/env", ["openssl", "genrsa", "-out", "rsa.pem", "2048"], in: folder)
+      try await made.finish(within: 20)
+      let account = [
+        "project_id": "p1", "client_email": "gateway@p1.example", "token_uri": place + "/token",
+        "private_key": try String(contentsOfFile: folder + "/rsa.pem", encoding: .utf8),
+      ]
+      try JSONSerialization.data(withJSONObject: account).write(to: URL(fileURLWithPath: folder + "/firebase.json"))
+      service = "fcm: { service_account: \(folder)/firebase.json, url: \"\(place)\" }"
+    }
+    let push = "push: { gateway: \"ws://127.0.0.1:\(ports.app)/v1/connect\", ca: \(folder)/cert.pem, \(service) }"
     return try await GatewayUnderTest([push] + more, ports: ports)
   }
 
@@ -74,6 +84,17 @@ final class PushServiceUnderTest {
       ] + arguments, in: gateway.folder)
     _ = try await phone.event("waiting")
     return phone
+  }
+
+  /// Of h2: the `kid` that each request's provider token was signed with, and the connection it came on.
+  var keysAndConnections: [(key: String, connection: Int)] {
+    process.events.map { request in
+      let bearer = (request["headers"] as? [String: String])?["authorization"]?.split(separator: " ").last ?? ""
+      var head = String(bearer.prefix { $0 != "." }).replacing("-", with: "+").replacing("_", with: "/")
+      while head.count % 4 != 0 { head += "=" }
+      let json = Data(base64Encoded: head).flatMap { try? JSONSerialization.jsonObject(with: $0) as? [String: String] }
+      return (json?["kid"] ?? "", request["connection"] as? Int ?? 0)
+    }
   }
 
   /// The next push that the service took, as its payload; the stand-in hands it to the app itself.

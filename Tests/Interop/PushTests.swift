@@ -83,6 +83,45 @@ extension Interop {
       try await service.stop()
     }
 
+    private static func run(_ arguments: [String], _ gateway: GatewayUnderTest) async throws -> (status: Int32, text: String) {
+      let command = try Spawned("cli", Surroundings.trunkline, arguments + ["--config", gateway.folder + "/gateway.yaml"], in: gateway.folder)
+      return (try await command.finish(within: 30), command.text)
+    }
+
+    @Test func `SRV-5: SIGHUP takes a new key: the next push is signed with it on a connection of its own, and none is lost`() async throws {
+      let service = try await PushServiceUnderTest(.h2)
+      let gateway = try await service.gateway()
+      let app = try await service.killedApp(gateway, [])
+      for round in 1...2 {
+        let test = try await Self.run(["push", "test", "--user", "alice"], gateway)
+        #expect(test.status == 0 && test.text.contains("accepted"), "\(test.text)")
+        guard round == 1 else { break }
+        let path = gateway.folder + "/gateway.yaml"
+        try String(contentsOfFile: path, encoding: .utf8).replacing("KEY1", with: "KEY2").write(toFile: path, atomically: true, encoding: .utf8)
+        gateway.process.signal(SIGHUP)
+        #expect(await eventually(within: 5) { gateway.process.text.contains("configuration read again") })
+      }
+      let seen = service.keysAndConnections
+      #expect(seen.map(\.key) == ["KEY1", "KEY2"] && Set(seen.map(\.connection)).count == 2, "\(seen)")
+      app.signal(SIGTERM)
+      _ = try? await app.finish(within: 10)
+      try await gateway.finish()
+      try await service.stop()
+    }
+
+    @Test func `TOK-5: an Android app is woken over FCM`() async throws {
+      let service = try await PushServiceUnderTest(.standIn)
+      let gateway = try await service.gateway(["timers: { early180: 300ms }"], overFCM: true)
+      let app = try await service.killedApp(gateway, ["--push-kind", "fcm", "--calls", "1", "--answer-after", "20"])
+      let caller = try Peers.caller(gateway, "cancel", ["-d", "1000"])
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000)) \(gateway.process.text.suffix(3_000))")
+      _ = try? await app.finish(within: 10)
+      #expect(app.events.contains { $0["event"] as? String == "ringing" }, "\(app.text)")
+      #expect(try gateway.sum("trunkline_pushes_total", "service=\"fcm\",outcome=\"accepted\"") == 1)
+      try await gateway.finish()
+      try await service.stop()
+    }
+
     @Test func `TOK-4, TOK-5: registrations outlive kill -9, push test says what is wrong, and a revoked device is not woken`() async throws {
       let service = try await PushServiceUnderTest(.standIn, answers: "real,400,410,real")
       let gateway = try await service.gateway()
@@ -90,10 +129,7 @@ extension Interop {
       gateway.process.signal(SIGKILL)
       try await gateway.process.finish(within: 5)
       try await gateway.restart()
-      func run(_ arguments: [String]) async throws -> (status: Int32, text: String) {
-        let command = try Spawned("cli", Surroundings.trunkline, arguments + ["--config", gateway.folder + "/gateway.yaml"], in: gateway.folder)
-        return (try await command.finish(within: 30), command.text)
-      }
+      func run(_ arguments: [String]) async throws -> (status: Int32, text: String) { try await Self.run(arguments, gateway) }
       let list = try await run(["devices", "list"])
       #expect(list.status == 0 && list.text.contains("cell") && list.text.contains("apns"), "\(list.text)")
       let good = try await run(["push", "test", "--user", "alice"])

@@ -22,7 +22,12 @@ final class HTTP2Server {
     guard nghttp2_session_callbacks_new(&callbacks) == 0, let callbacks else { return nil }
     defer { nghttp2_session_callbacks_del(callbacks) }
     Self.set(callbacks)
-    guard nghttp2_session_server_new(&session, callbacks, Unmanaged.passUnretained(self).toOpaque()) == 0 else { return nil }
+    var option: OpaquePointer?
+    guard nghttp2_option_new(&option) == 0, let option else { return nil }
+    defer { nghttp2_option_del(option) }
+    // libcurl 7.88 resets every stream that has ended, which nghttp2 takes for an attack after the thousandth.
+    nghttp2_option_set_stream_reset_rate_limit(option, Limits.resets, Limits.resets)
+    guard nghttp2_session_server_new2(&session, callbacks, Unmanaged.passUnretained(self).toOpaque(), option) == 0 else { return nil }
     var setting = nghttp2_settings_entry(
       settings_id: Int32(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS.rawValue), value: Limits.streams)
     nghttp2_submit_settings(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), &setting, 1)

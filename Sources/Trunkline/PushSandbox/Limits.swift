@@ -4,6 +4,8 @@ enum Limits {
   static let connections = 256
   /// Streams of one connection that a client may open at one time.
   static let streams: UInt32 = 1_000
+  /// Streams that a client may reset in a second.
+  static let resets: UInt64 = 1_000_000
   /// Bytes of a request's headers and of its body.
   static let headerBytes = 16_384
   static let bodyBytes = 16_384
