@@ -51,6 +51,20 @@ import Testing
     #expect(Int8(bitPattern: block[28]) < 0 && Int8(bitPattern: block[28]) > -35, "speech level \(Int8(bitPattern: block[28])) dBm0")
   }
 
+  @Test func `what play-out decided is in the statistics`() throws {
+    var bench = try Bench()
+    bench.connect()
+    try lossy(&bench)
+    bench.trunkSends([UInt8](repeating: 1, count: 33), payloadType: bench.trunk.payloadType)
+    bench.tick()
+    bench.command(.close(Bench.id))
+    let closed = bench.events.compactMap { event in if case .closed(_, let statistics) = event { statistics } else { nil } }
+    let counts = try #require(closed.last).fromTrunk.playout
+    #expect(counts.fetched > 500 && counts.missing == 8 && counts.damaged == 1)
+    #expect(counts.waits > 0)
+    #expect(Set(counts.named.map(\.name)).count == 15)
+  }
+
   @Test func `a trunk that does not ask gets none`() throws {
     var bench = try Bench()
     bench.connect()

@@ -29,13 +29,8 @@ import Testing
   @Test func `through Opus the level stays within 0,3 dB`() throws {
     for trunk in [Encoding.pcmu, .pcma] {
       let levels = try run(app: .opus, trunk: trunk)
-      // The goal; 0.35…0.39 dB are measured on this speech.
-      withKnownIssue("docs/decisions/0069: 0.3 dB through Opus is not reached", isIntermittent: true) {
-        #expect(abs(levels.byApp - levels.played) < 0.3, "\(trunk) \(levels)")
-        #expect(abs(levels.byTrunk - levels.played) < 0.3, "\(trunk) \(levels)")
-      }
-      #expect(abs(levels.byApp - levels.played) < 0.45, "\(trunk) \(levels)")
-      #expect(abs(levels.byTrunk - levels.played) < 0.45, "\(trunk) \(levels)")
+      #expect(abs(levels.byApp - levels.played) < 0.3, "\(trunk) \(levels)")
+      #expect(abs(levels.byTrunk - levels.played) < 0.3, "\(trunk) \(levels)")
     }
   }
 }

@@ -32,6 +32,9 @@ public struct BurstGuard: Sendable {
 
   public init() {}
 
+  /// The mean square of the loudest 20 ms lately: down by half in 2.8 s.
+  public private(set) var loudness: Float = 0
+
   /// Audio was brought down.
   public private(set) var limited: UInt64 = 0
 
@@ -95,6 +98,7 @@ public struct BurstGuard: Sendable {
     }
     factor = wanted
     distrust = max(0, distrust &- 1)
+    loudness = max(loudness * 0.995, suspect ? 0 : power)
     powers[window] = suspect ? 0 : power
     peaks[window] = suspect ? 0 : highest
     window = window + 1 == Self.windows ? 0 : window + 1

@@ -19,6 +19,7 @@ public struct OpusDecoder: ~Copyable {
     longer = .allocate(capacity: Limits.opusFrameLength + 3)
     let result = opus_decoder_init(OpaquePointer(state), Int32(Limits.sampleRateHz), 1)
     guard result == OPUS_OK else { throw OpusError(code: result) }
+    _ = copus_decoder_set(decoder, OPUS_SET_GAIN_REQUEST, Limits.opusGain)
   }
 
   deinit {

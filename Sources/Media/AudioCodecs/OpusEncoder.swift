@@ -13,6 +13,8 @@ public struct OpusError: Error, Sendable, Equatable {
 /// does not. About 142 µs of CPU per 20 ms frame at complexity 5 and 8 kHz. One thread at a time.
 public struct OpusEncoder: ~Copyable {
   private let state: UnsafeMutableRawPointer
+  // A frame at its level for the encoder; freed in deinit.
+  private let louder: UnsafeMutablePointer<Int16>
   private var encoder: OpaquePointer { OpaquePointer(state) }
 
   /// - Parameters:
@@ -24,6 +26,7 @@ public struct OpusEncoder: ~Copyable {
     sampleRateHz: Int = Limits.sampleRateHz, bitrate: Int = 24_000, complexity: Int = 5, expectedLossPercent: Int = 5
   ) throws(OpusError) {
     state = .allocate(byteCount: Int(opus_encoder_get_size(1)), alignment: 16)
+    louder = .allocate(capacity: Limits.samplesPerPacket)
     let result = opus_encoder_init(OpaquePointer(state), Int32(clamping: sampleRateHz), 1, OPUS_APPLICATION_VOIP)
     guard result == OPUS_OK else { throw OpusError(code: result) }
     try set(OPUS_SET_BITRATE_REQUEST, bitrate)
@@ -36,7 +39,10 @@ public struct OpusEncoder: ~Copyable {
     try set(OPUS_SET_MAX_BANDWIDTH_REQUEST, Int(sampleRateHz > 8_000 ? OPUS_BANDWIDTH_WIDEBAND : OPUS_BANDWIDTH_NARROWBAND))
   }
 
-  deinit { state.deallocate() }
+  deinit {
+    state.deallocate()
+    louder.deallocate()
+  }
 
   private func set(_ request: Int32, _ value: Int) throws(OpusError) {
     let result = copus_encoder_set(encoder, request, Int32(clamping: value))
@@ -47,14 +53,24 @@ public struct OpusEncoder: ~Copyable {
   // HOT
   public mutating func encode(_ samples: Span<Int16>, into packet: inout MutableSpan<UInt8>) throws(OpusError) -> Int {
     let capacity = Int32(clamping: min(packet.count, Limits.opusFrameLength))
-    let result = samples.withUnsafeBufferPointer { source in
-      packet.withUnsafeMutableBufferPointer { target in
-        guard let first = source.baseAddress, let base = target.baseAddress else { return OPUS_BAD_ARG }
-        return opus_encode(encoder, first, Int32(clamping: source.count), base, capacity)
-      }
+    guard samples.count <= Limits.samplesPerPacket else { throw OpusError(code: OPUS_BAD_ARG) }
+    makeUp(samples)
+    let result = packet.withUnsafeMutableBufferPointer { target in
+      guard let base = target.baseAddress else { return OPUS_BAD_ARG }
+      return opus_encode(encoder, louder, Int32(clamping: samples.count), base, capacity)
     }
     guard result > 0 else { throw OpusError(code: result) }
     return Int(result)
+  }
+
+  /// Makes up for the level that SILK loses (docs/decisions/0121), or for as much of it as the frame's peak bears.
+  private func makeUp(_ samples: Span<Int16>) {
+    var peak: Int32 = 1
+    for index in 0..<samples.count { peak = max(peak, abs(Int32(samples[index]))) }
+    let factor = min(Limits.opusMakeUp, (32_767 << 14) / peak)
+    for index in 0..<samples.count {
+      louder[index] = Int16(truncatingIfNeeded: (Int32(samples[index]) &* factor &+ 8192) >> 14)
+    }
   }
 
   /// Follows the receiver's reports; libopus spends more on FEC the more loss it expects.

@@ -129,6 +129,7 @@ struct ArrivalDelay: ~Copyable {
     windowMinima[newest & mask] = lowest
     let judged = newest &- Self.window
     if judged >= 0 { judge(judged, lowest) }
+    if group == Self.startGroups { histogram.search() }
     if repairGroups > 0 { repairGroups &-= 1 }
     updateWanted()
   }

@@ -73,6 +73,18 @@ struct DelayHistogram: ~Copyable {
     if end == 0 { finish() }
   }
 
+  /// Searches all bins at once: the first verdict, when the search under way began with hardly any entries.
+  mutating func search() {
+    (searched, above, bestBin, bestCost) = (Self.bins, 0, 0, .infinity)
+    let scale = lossCost / max(total, 1e-9)
+    for bin in stride(from: Self.bins - 1, through: 0, by: -1) {
+      let cost = upperEdges[bin] + above * scale
+      if cost < bestCost { (bestCost, bestBin) = (cost, bin) }
+      above += mass[bin]
+    }
+    finish()
+  }
+
   private mutating func finish() {
     milliseconds = Self.upperEdge(bestBin)
     (searched, above, bestBin, bestCost) = (Self.bins, 0, 0, .infinity)

@@ -67,6 +67,7 @@ public struct AudioReceiver: ~Copyable {
   private var suspicion = Suspicion()
   private var burst = BurstGuard()
   private var pause = Pause()
+  private var stretching = Stretching()
   /// Off by more than this, a cut that is heard a little is better than the delay: 60 ms.
   private static let urgent = 480
   private static let tick = AudioCodecs.Limits.samplesPerTick
@@ -243,7 +244,9 @@ public struct AudioReceiver: ~Copyable {
     tickShift = Int(decision.tickShift.signum())
     switch decision.adjustment {
     case .none: break
-    case .shrink(let units): shrink(upTo: units / unitsPerSample, at: now)
+    case .shrink(let units):
+      let surplus = units / unitsPerSample
+      if stretching.mayShrink(surplus, isPause: decoded.isQuieter(than: burst.loudness / 100)) { shrink(upTo: surplus, at: now) }
     case .grow(let units): grow(units / unitsPerSample)
     }
   }

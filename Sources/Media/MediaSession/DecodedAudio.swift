@@ -44,5 +44,12 @@ struct DecodedAudio: ~Copyable {
     count = max(0, min(capacity, modify(samples, count)))
   }
 
+  /// All of it has a mean square below `power`.
+  func isQuieter(than power: Float) -> Bool {
+    var energy: Int64 = 0
+    for index in 0..<count { energy &+= Int64(Int32(samples[index]) &* Int32(samples[index])) }
+    return Float(energy) < power * Float(max(1, count))
+  }
+
   mutating func removeAll() { count = 0 }
 }

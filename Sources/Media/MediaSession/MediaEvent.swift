@@ -65,6 +65,8 @@ public struct StreamStatistics: Sendable, Equatable {
   public var repairedByFECMilliseconds: UInt64 = 0
   /// Mean of what packets waited in the jitter buffer.
   public var bufferDelayMilliseconds: Double = 0
+  /// What play-out decided.
+  public var playout = PlayoutCounts()
   /// Dropped: wrong source, bad tag, unknown payload type, before the trunk was set.
   public var dropped: UInt64 = 0
   public var sentPackets: UInt64 = 0

@@ -63,6 +63,7 @@ extension MediaSession {
     out.concealedMilliseconds = counts.concealedSamples / 8
     out.repairedByFECMilliseconds = counts.repairedSamples / 8
     out.bufferDelayMilliseconds = counts.meanDelayMilliseconds
+    out.playout = PlayoutCounts(counts)
   }
 
   private func take(_ detector: SilenceDetector, into out: inout StreamStatistics) {

@@ -15,10 +15,10 @@ struct Suspicion {
   /// The mark of the last decoded packet.
   private var lastDecoded: Int16 = -1
   private var packetsLeft = 0
-  /// A mark that became known lately, and how many packets of it are still played under `BurstGuard`.
+  /// A mark that became known lately, and how many packets of it in a row are still played under `BurstGuard`.
   private var probationer: Int16 = -1
   private var probation = 0
-  private static let probationPackets = 10
+  private static let probationPackets = 25
 
   /// Judges a packet on arrival.
   mutating func accepts(_ payload: Span<UInt8>, _ ssrc: SSRC, _ encoding: AudioCodecs.AudioEncoding) -> Bool {
@@ -46,9 +46,14 @@ struct Suspicion {
     let mark = Self.mark(payload, encoding)
     if encoding != .opus, lastDecoded >= 0, mark != lastDecoded { packetsLeft = max(packetsLeft, 1) }
     lastDecoded = mark
-    if mark == probationer, probation > 0 {
-      probation -= 1
-      return true
+    if probation > 0 {
+      guard mark != probationer else {
+        probation -= 1
+        return true
+      }
+      // It did not last: unknown again.
+      known.replace(with: -1, where: known .== probationer)
+      probation = 0
     }
     guard packetsLeft > 0 else { return false }
     packetsLeft -= 1

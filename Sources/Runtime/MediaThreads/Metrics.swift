@@ -24,6 +24,8 @@ public final class MediaMetrics: Sendable {
   let late = LabelledCounters<Stream>()
   let concealedMilliseconds = LabelledCounters<Stream>()
   let repairedMilliseconds = LabelledCounters<Stream>()
+  /// One counter per decision of play-out.
+  let playout = CounterTable(labelNames: ["leg", "decision"])
   /// One counter per `MediaDrop`.
   let drops = CounterTable(labelNames: ["reason"])
   let jitterBufferDelay = Histogram(bounds: [0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, 1])
@@ -58,6 +60,7 @@ public final class MediaMetrics: Sendable {
       .counters("trunkline_media_late_total", "RTP packets too late for play-out, by leg.", label: "leg", late),
       seconds("trunkline_media_concealed_seconds_total", "Audio made up for lost packets, by leg.", concealedMilliseconds),
       seconds("trunkline_media_repaired_seconds_total", "Audio repaired by Opus FEC, by leg.", repairedMilliseconds),
+      .counters("trunkline_media_playout_total", "What play-out decided, by leg; _ms in milliseconds of audio.", playout),
       .counters("trunkline_media_drops_total", "Packets dropped by reason.", drops),
       .histogram(
         "trunkline_media_jitter_buffer_seconds", "Mean delay of the jitter buffer, once per call and 5 s.", jitterBufferDelay),
@@ -109,6 +112,9 @@ public final class MediaMetrics: Sendable {
       late[stream].increment(by: grown(a.late, b.late))
       concealedMilliseconds[stream].increment(by: grown(a.concealedMilliseconds, b.concealedMilliseconds))
       repairedMilliseconds[stream].increment(by: grown(a.repairedByFECMilliseconds, b.repairedByFECMilliseconds))
+      for (now, before) in zip(a.playout.named, b.playout.named) where now.count > before.count {
+        playout.counter(stream.rawValue, now.name).increment(by: now.count - before.count)
+      }
       guard a.packets > b.packets else { return }
       jitter.record(a.jitterMilliseconds / 1_000)
       if a.bufferDelayMilliseconds > 0 { jitterBufferDelay.record(a.bufferDelayMilliseconds / 1_000) }
