@@ -10,6 +10,21 @@ private let phone = Surroundings.phone
 private let call = Identifier(high: 5, low: 5)
 
 @Suite struct OutgoingCallTests {
+  @Test func `ACC-1: a call belongs to one of its device's accounts, and the snapshot says to which`() throws {
+    for (wanted, account) in [("home", "home"), ("work", "work"), (nil, "work"), ("other", nil)] as [(String?, String?)] {
+      let world = Surroundings()
+      let phone = Surroundings.phone
+      let info = DeviceInfo(accounts: ["work", "home"])
+      world.feed(.app(.connected(phone, SessionID("phone"), info, resumed: false)))
+      let call = Identifier(high: 3, low: 4)
+      let start = CallStart(to: Handle(k: .phone, h: "+15557654321"), acct: wanted, sdp: Surroundings.appSDP(setup: "actpass"))
+      let answer = world.request(phone, .callStart(start), call: call)
+      #expect(world.code(answer) == (account == nil ? .forbidden : nil))
+      world.feed(.app(.connected(phone, SessionID("second"), info, resumed: false)))
+      #expect(world.welcomes[SessionID("second")]?.calls.map(\.acct) == (account.map { [$0] } ?? []))
+    }
+  }
+
   @Test func `the INVITE leaves when the app's media is ready (sequence 6, OUT-3, OUT-4)`() throws {
     let world = Surroundings()
     try world.started(call)

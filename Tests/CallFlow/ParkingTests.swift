@@ -226,6 +226,24 @@ private let tablet = Surroundings.tablet
     #expect(world.gone("tablet") == [.answeredElsewhere])
   }
 
+  @Test func `a device that just lost its socket has the time of a reconnect, also when its push fails at once`() throws {
+    for returns in [true, false] {
+      let world = Surroundings(pushes: true)
+      world.register()
+      world.connect(phone)
+      world.invite()
+      world.pass(.milliseconds(200))
+      world.disconnect(phone)
+      world.pass(.milliseconds(10))
+      world.pushed(.failed, reason: "circuitOpen", attempts: 0)
+      world.pass(.milliseconds(4_900))
+      #expect(world.trunkHeard == [])
+      if returns { world.connect(phone, resumed: true) }
+      world.pass(.milliseconds(200))
+      #expect(world.trunkHeard == (returns ? [] : ["480 Q.850;cause=20"]))
+    }
+  }
+
   @Test func `a registration that was renewed while the push was refused is pushed to, once`() throws {
     let world = Surroundings(pushes: true)
     _ = try world.parked(accepted: false)

@@ -60,7 +60,7 @@ import Testing
   @Test(arguments: [false, true])
   func `INV: a push without an answer, a device that is unavailable or rejects, in every order with the rest`(isConnected: Bool) {
     var seen = Seen()
-    let steps = Self.others + [.push(0), .offer(0), .tap(0), .cancel, .timeout, .drop(0), .back(0)]
+    let steps = Self.others + [.quit(0),.push(0), .offer(0), .tap(0), .cancel, .timeout, .drop(0), .back(0)]
     let play = Play(["phone"], connected: isConnected ? ["phone"] : [])
     explore(play, steps, gap: .milliseconds(50), resuming: false, depth: 5, &seen)
     expectAll(seen, orders: 400, won: 100, reasons: ["callerCancelled", "unanswered", "declined", "dnd"])
@@ -97,7 +97,7 @@ import Testing
     var play = Play(["phone", "tablet"], connected: connected, seed: seed)
     var path: [Step] = []
     var left = Self.steps(0) + Self.steps(1) + Self.others
-    left += [.pushUnsure(1), .pushLost(1), .unavailable(1), .reject(1), .rejectHTTP(1)]
+    left += [.quit(0), .quit(1), .pushUnsure(1), .pushLost(1), .unavailable(1), .reject(1), .rejectHTTP(1)]
     if random.next() % 2 == 0 { left += [.cancel, .timeout] }
     while true {
       let possible = left.filter { play.isPossible($0) }

@@ -14,7 +14,8 @@ enum Step: Hashable {
   /// The device comes (if it is not there) and rings and prepares.
   case offer(Int)
   case tap(Int), ready(Int), fail(Int), unavailable(Int), reject(Int), rejectHTTP(Int)
-  case drop(Int), back(Int)
+  /// The socket breaks; the app closes it for good; either comes back.
+  case drop(Int), quit(Int), back(Int)
   case cancel, timeout
 }
 
@@ -31,7 +32,7 @@ extension Play {
     case .fail(let i): devices[i].connection != nil && devices[i].knows && !devices[i].hasFailed
     case .unavailable(let i), .reject(let i): devices[i].connection != nil && devices[i].knows && devices[i].terminals.isEmpty
     case .rejectHTTP(let i): devices[i].wake != nil && devices[i].terminals.isEmpty
-    case .drop(let i): devices[i].connection != nil
+    case .drop(let i), .quit(let i): devices[i].connection != nil
     case .back(let i): devices[i].isDropped
     case .cancel: finals == 0 || isAnswered && !trunk.contains("BYE") && !isOver
     case .timeout: !isOver
@@ -75,6 +76,10 @@ extension Play {
     case .drop(let i):
       drop(i)
       devices[i].isDropped = true
+    case .quit(let i):
+      drop(i, .normal)
+      devices[i].isDropped = true
+      devices[i].sid = nil
     case .back(let i):
       devices[i].isDropped = false
       if resuming { connect(i, resuming: true) }

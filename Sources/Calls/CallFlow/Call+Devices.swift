@@ -77,7 +77,7 @@ extension Call {
   mutating func deviceDisconnected(_ key: DeviceKey, _ turn: inout Turn) {
     terminals[key]?.socketLost()
     guard isLive, let index = index(of: key) else { return }
-    devices[index].isConnected = false
+    (devices[index].isConnected, devices[index].lostAt) = (false, turn.now)
     pushDisconnected(key, &turn)
   }
 
@@ -85,7 +85,7 @@ extension Call {
   /// it has goes on while its media does.
   mutating func deviceVanished(_ key: DeviceKey, _ turn: inout Turn) {
     guard let index = index(of: key) else { return }
-    devices[index].isConnected = false
+    (devices[index].isConnected, devices[index].lostAt) = (false, nil)
     guard isUndecided, direction == .incoming, terminals[key] == nil else { return }
     devices[index].phase = .offered
     timers[.vanished] = turn.now + Self.returnTime

@@ -18,6 +18,8 @@ struct DeviceLeg {
   /// Where the device is now, or was last.
   var session: SessionID
   var isConnected: Bool
+  /// When its last socket was lost.
+  var lostAt: Instant?
   /// `media.active` is in its caps: the first words are kept until it comes.
   var announcesActive: Bool
   var negotiation: AppNegotiation

@@ -8,6 +8,8 @@ enum Limits {
   static let devices = 50_000
   /// A connected device that said neither `call.ringing` nor `call.unavailable` so long after its offer is pushed to.
   static let ringingAfterOffer = Duration.seconds(3)
+  /// A client tries again every 5 s at the latest (its backoff): so long a device that had a socket is waited for.
+  static let reconnect = Duration.seconds(5)
   /// A wake token's first use must come before the ring deadline and this.
   static let wakeAfterRing = Duration.seconds(30)
   /// Digits that wait behind a pause.
