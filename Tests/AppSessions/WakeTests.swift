@@ -10,7 +10,9 @@ import Testing
   private static let deadline = Instant.zero + .seconds(76)
   private static let past = Instant.zero + .seconds(1)
   private let device = DeviceKey(user: "alice", device: "d1")
-  private func token(_ call: Identifier = callA, _ user: String = "alice", _ device: String = "d1", until: Instant = deadline) -> String {
+  private func token(_ call: Identifier = callA, _ user: String = "alice", _ device: String = "d1", until: Instant = deadline)
+    -> String
+  {
     Bench.wakes.token(Wake(call: call, device: DeviceKey(user: user, device: device), firstUseBefore: until))
   }
 
@@ -63,8 +65,10 @@ import Testing
     let none = Base64URL.encode(Array(#"{"alg":"none"}"#.utf8)) + "." + parts[1] + "."
     let bad: [(String, String)] = [
       ("login", login), ("other key", other.token(Wake(call: callA, device: device, firstUseBefore: Self.deadline))),
-      ("alg none", none), ("no signature", parts[0] + "." + parts[1] + "."), ("flipped", parts[0] + "." + parts[1] + ".AAAA" + parts[2].dropFirst(4)),
-      ("another device's", token(callA, "alice", "d2")), ("unknown user", token(callA, "mallory", "d1")), ("expired", token(until: Self.past)),
+      ("alg none", none), ("no signature", parts[0] + "." + parts[1] + "."),
+      ("flipped", parts[0] + "." + parts[1] + ".AAAA" + parts[2].dropFirst(4)),
+      ("another device's", token(callA, "alice", "d2")), ("unknown user", token(callA, "mallory", "d1")),
+      ("expired", token(until: Self.past)),
       ("empty parts", ".."), ("text", "wake"),
     ]
     for (name, text) in bad {
@@ -81,7 +85,9 @@ import Testing
     #expect(bench.closed(id) == .authFailed)
   }
 
-  @Test func `the first use comes before the ring deadline and 30 s; the same device may come again until the tombstone is gone`() throws {
+  @Test func `the first use comes before the ring deadline and 30 s; the same device may come again until the tombstone is gone`()
+    throws
+  {
     var bench = Bench(wakes: Bench.wakes)
     bench.pass(.seconds(74))
     let (first, session) = bench.wake(token())
@@ -159,7 +165,9 @@ import Testing
     bench.give(.closed(id, nil))
     let client = Client(connection: id, device: device, session: try #require(session), welcome: welcome)
     let again = bench.resume(client, lastSeq: 0)
-    guard case .connected(device, session, let info, resumed: true)? = bench.takeEvents().last else { throw Trouble("not resumed") }
+    guard case .connected(device, session, let info, resumed: true)? = bench.takeEvents().last else {
+      throw Trouble("not resumed")
+    }
     #expect(info.onlyCall == callA)
     _ = bench.frames(again)
     bench.send(.callHold(CallHold(on: true)), on: again, id: number(9), seq: 1, call: callB)
@@ -198,7 +206,8 @@ import Testing
     let cases: [(String?, String, Int)] = [
       (nil, "", 401), ("", "{}", 401), ("wake", "{}", 401), (token(callB), "{}", 401), (token(until: Self.past), "{}", 401),
       (Bench.token(lives: -60), "{}", 401), (token(callA, "mallory"), "{}", 401), (token(), "[]", 400), (token(), "{", 400),
-      (token(), #"{"scope":"everyone"}"#, 400), (token(), String(repeating: "{\"a\":", count: 40) + "1" + String(repeating: "}", count: 40), 400),
+      (token(), #"{"scope":"everyone"}"#, 400),
+      (token(), String(repeating: "{\"a\":", count: 40) + "1" + String(repeating: "}", count: 40), 400),
     ]
     for (index, (bearer, body, expected)) in cases.enumerated() {
       var bench = Bench(wakes: Bench.wakes)
@@ -208,7 +217,8 @@ import Testing
     }
     var bench = Bench(wakes: Bench.wakes)
     bench.give(.httpReject(HTTPRequestID(8), call: callA, bearer: token(), body: []))
-    #expect(bench.takeEvents() == [.httpReject(HTTPRequestID(8), device, CallReject(), call: callA)], "an empty body is a plain reject")
+    #expect(
+      bench.takeEvents() == [.httpReject(HTTPRequestID(8), device, CallReject(), call: callA)], "an empty body is a plain reject")
   }
 
   @Test func `rejects over HTTP that control owes an answer are bounded; one whose client left is forgotten`() throws {

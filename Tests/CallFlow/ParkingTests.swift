@@ -18,7 +18,9 @@ private let tablet = Surroundings.tablet
     let push = try #require(world.pushes.first)
     #expect(push.key == PushKey(call: call, user: "alice", device: "phone"))
     #expect(push.deadline == world.now + .seconds(45))
-    #expect(push.content.gateway == "wss://gw.example/v1/connect" && push.content.handle == "+15550000042" && push.content.name == "Carol")
+    #expect(
+      push.content.gateway == "wss://gw.example/v1/connect" && push.content.handle == "+15550000042"
+        && push.content.name == "Carol")
     #expect(world.measurements.contains(.inviteToPush(.zero)))
     world.pushed()
     world.pass(.seconds(1))
@@ -277,7 +279,9 @@ private let tablet = Surroundings.tablet
     #expect(world.gone("again") == [])
   }
 
-  @Test func `END-2: the caller hangs up during the push: 487 stands, no second push, the late app learns why (sequence 4)`() throws {
+  @Test func `END-2: the caller hangs up during the push: 487 stands, no second push, the late app learns why (sequence 4)`()
+    throws
+  {
     let world = Surroundings(pushes: true)
     let (leg, call) = try world.parked()
     world.feed(.sip(.cancelled(leg, nil)))
@@ -292,7 +296,8 @@ private let tablet = Surroundings.tablet
     #expect(world.gone("later") == [.unknown])
   }
 
-  @Test func `INC-6: whatever a device filters by, the others ring on; all filtered is 480, all blocked the decline code`() throws {
+  @Test func `INC-6: whatever a device filters by, the others ring on; all filtered is 480, all blocked the decline code`() throws
+  {
     let whys: [CallUnavailable.Why?] = [.dnd, .blocked, .filtered, .busyOther, .noPermission, nil]
     for first in whys {
       for second in whys {
@@ -316,15 +321,21 @@ private let tablet = Surroundings.tablet
   @Test func `END-2: every reason that a call can end with while it is parked reaches a device that comes late`() throws {
     let endings: [(String, EndReason, (Surroundings, LegID, CallID) -> Void)] = [
       ("cancel", .callerCancelled, { world, leg, _ in world.feed(.sip(.cancelled(leg, nil))) }),
-      ("other fork", .answeredElsewhere, { world, leg, _ in world.feed(.sip(.cancelled(leg, .init(protocolName: "SIP", cause: 200)))) }),
+      (
+        "other fork", .answeredElsewhere,
+        { world, leg, _ in world.feed(.sip(.cancelled(leg, .init(protocolName: "SIP", cause: 200)))) }
+      ),
       ("window", .unanswered, { world, _, _ in world.pass(.seconds(46)) }),
       ("declined", .declinedElsewhere, { world, _, call in _ = world.reject(tablet, call) }),
       ("busy", .busyElsewhere, { world, _, call in _ = world.reject(tablet, call, CallReject(reason: .busy)) }),
       ("operator", .server, { world, _, call in world.feed(.hangUp(call)) }),
-      ("answered", .answeredElsewhere, { world, _, call in
-        world.connect(tablet)
-        world.request(tablet, .callAnswer(CallAnswer(sdp: Surroundings.appSDP())), call: call)
-      }),
+      (
+        "answered", .answeredElsewhere,
+        { world, _, call in
+          world.connect(tablet)
+          world.request(tablet, .callAnswer(CallAnswer(sdp: Surroundings.appSDP())), call: call)
+        }
+      ),
     ]
     for (name, reason, run) in endings {
       let world = Surroundings(pushes: true)
@@ -335,6 +346,20 @@ private let tablet = Surroundings.tablet
       let tap = world.request(phone, .callAnswer(CallAnswer(sdp: Surroundings.appSDP())), call: call)
       #expect(world.code(tap) == (reason == .answeredElsewhere ? .answeredElsewhere : .gone), "\(name)")
       #expect(world.reason(tap) == reason, "\(name)")
+    }
+  }
+
+  @Test func `a push that turns out refused after the end leaves nothing to tell, one without an answer does`() throws {
+    for (outcome, attempts, told) in [
+      (PushReport.Outcome.unregistered(before: nil), 1, false), (.wrongPlace, 1, false), (.failed, 0, false), (.failed, 2, true),
+      (.accepted, 1, true),
+    ] {
+      let world = Surroundings(pushes: true)
+      let (leg, _) = try world.parked(accepted: false)
+      world.feed(.sip(.cancelled(leg, nil)))
+      world.pushed(outcome, attempts: attempts)
+      world.connect(phone)
+      #expect(world.gone("phone") == (told ? [.callerCancelled] : []), "\(outcome)")
     }
   }
 

@@ -41,6 +41,25 @@ private let bob = DeviceKey(user: "bob", device: "b")
     #expect(world.gone("phone") == [.callerCancelled])
   }
 
+  @Test func `a resume of the session for one call does not swallow the end of another that was only pushed`() throws {
+    let world = Surroundings(pushes: true)
+    let (_, first) = try world.parked()
+    world.connect(phone, wake: first)
+    let leg = world.invite(to: "+15551230002")
+    let second = try #require(world.pushes.last?.key.call)
+    world.pushed()
+    world.feed(.sip(.cancelled(leg, nil)))
+    world.disconnect(phone)
+    world.connect(phone, resumed: true, wake: first)
+    world.connect(phone, "second", wake: second)
+    #expect(world.gone("second") == [.callerCancelled])
+    // told by a message that a resume replays: once
+    world.disconnect(phone, "second")
+    world.connect(phone, "second", resumed: true, wake: second)
+    world.connect(phone, "third", wake: second)
+    #expect(world.gone("third") == [])
+  }
+
   @Test func `a wake for a call of somebody else, or of nobody, tells nothing but unknown`() throws {
     let world = Surroundings(pushes: true)
     let (_, call) = try world.parked()

@@ -26,7 +26,9 @@ import Testing
     return try files.filter { $0.pathExtension == "swift" && $0.lastPathComponent != "RequirementTests.swift" }.flatMap { file in
       try String(contentsOf: file, encoding: .utf8).split(separator: "\n").compactMap { line -> String? in
         if let range = line.range(of: "func `") { return line[range.upperBound...].split(separator: "`").first.map(String.init) }
-        if let range = line.range(of: "@Test(\"") { return line[range.upperBound...].split(separator: "\"").first.map(String.init) }
+        if let range = line.range(of: "@Test(\"") {
+          return line[range.upperBound...].split(separator: "\"").first.map(String.init)
+        }
         return nil
       }
     }

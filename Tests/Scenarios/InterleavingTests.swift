@@ -13,7 +13,8 @@ import Testing
 
   /// All orders of `steps`, to a depth; every prefix is an end of its own, because the devices may do nothing more.
   private func explore(
-    _ play: Play, _ steps: [Step], _ path: [Step] = [], gap: Duration, resuming: Bool, depth: Int = .max, afterEnd: Int = 1, _ seen: inout Seen
+    _ play: Play, _ steps: [Step], _ path: [Step] = [], gap: Duration, resuming: Bool, depth: Int = .max, afterEnd: Int = 1,
+    _ seen: inout Seen
   ) {
     look(play, path, &seen)
     let left = play.isOver ? afterEnd - 1 : afterEnd
@@ -35,19 +36,24 @@ import Testing
     if let record = play.records.first { seen.ends[record.end.reason.rawValue, default: 0] += 1 }
   }
 
-  private func expectAll(_ seen: Seen, orders: Int, won: Int, reasons: Set<String>, _ location: SourceLocation = #_sourceLocation) {
+  private func expectAll(_ seen: Seen, orders: Int, won: Int, reasons: Set<String>, _ location: SourceLocation = #_sourceLocation)
+  {
     #expect(seen.problems.isEmpty, "\(seen.problems.joined(separator: "\n"))", sourceLocation: location)
     #expect(seen.orders >= orders && seen.won >= won, "too little was played: \(seen)", sourceLocation: location)
     #expect(reasons.isSubset(of: seen.ends.keys), "no order ends so: \(seen.ends)", sourceLocation: location)
   }
 
-  private static let oneDevice: [Step] = [.push(0), .offer(0), .tap(0), .cancel, .ready(0), .fail(0), .timeout, .drop(0), .back(0)]
+  private static let oneDevice: [Step] = [
+    .push(0), .offer(0), .tap(0), .cancel, .ready(0), .fail(0), .timeout, .drop(0), .back(0),
+  ]
   private static let ends: Set<String> = ["callerCancelled", "mediaTimeout", "mediaFailed", "unanswered", "remoteHangup"]
 
   /// Where the device is at first, how long a step takes (with 2 s between them the timers of the offer run out), and how it
   /// comes back.
   @Test(arguments: [(false, 0, false), (false, 2_000, true), (true, 0, true), (true, 2_000, false)])
-  func `INV: every order of push, offer, tap, cancel, ready, fail, timeout and drop for one device`(isConnected: Bool, gap: Int, resuming: Bool) {
+  func `INV: every order of push, offer, tap, cancel, ready, fail, timeout and drop for one device`(
+    isConnected: Bool, gap: Int, resuming: Bool
+  ) {
     var seen = Seen()
     let play = Play(["phone"], connected: isConnected ? ["phone"] : [])
     explore(play, Self.oneDevice, gap: .milliseconds(gap), resuming: resuming, &seen)
@@ -60,7 +66,7 @@ import Testing
   @Test(arguments: [false, true])
   func `INV: a push without an answer, a device that is unavailable or rejects, in every order with the rest`(isConnected: Bool) {
     var seen = Seen()
-    let steps = Self.others + [.quit(0),.push(0), .offer(0), .tap(0), .cancel, .timeout, .drop(0), .back(0)]
+    let steps = Self.others + [.quit(0), .push(0), .offer(0), .tap(0), .cancel, .timeout, .drop(0), .back(0)]
     let play = Play(["phone"], connected: isConnected ? ["phone"] : [])
     explore(play, steps, gap: .milliseconds(50), resuming: false, depth: 5, &seen)
     expectAll(seen, orders: 400, won: 100, reasons: ["callerCancelled", "unanswered", "declined", "dnd"])
@@ -74,7 +80,8 @@ import Testing
   func `INV: the first steps of two devices in every order`(connected: Set<String>) {
     var seen = Seen()
     explore(
-      Play(["phone", "tablet"], connected: connected), Self.steps(0) + Self.steps(1) + [.cancel, .timeout], gap: .milliseconds(50),
+      Play(["phone", "tablet"], connected: connected), Self.steps(0) + Self.steps(1) + [.cancel, .timeout],
+      gap: .milliseconds(50),
       resuming: connected.count == 1, depth: 3, &seen)
     expectAll(seen, orders: 150, won: 5, reasons: ["callerCancelled", "unanswered"])
   }

@@ -10,12 +10,21 @@ import Testing
 /// One thing that happens to a call: the events of the INV row, for one of its devices or for all.
 enum Step: Hashable {
   /// The push service takes the push and the device gets it; it says nothing and the device gets it, or does not.
-  case push(Int), pushUnsure(Int), pushLost(Int)
+  case push(Int)
+  case pushUnsure(Int)
+  case pushLost(Int)
   /// The device comes (if it is not there) and rings and prepares.
   case offer(Int)
-  case tap(Int), ready(Int), fail(Int), unavailable(Int), reject(Int), rejectHTTP(Int)
+  case tap(Int)
+  case ready(Int)
+  case fail(Int)
+  case unavailable(Int)
+  case reject(Int)
+  case rejectHTTP(Int)
   /// The socket breaks; the app closes it for good; either comes back.
-  case drop(Int), quit(Int), back(Int)
+  case drop(Int)
+  case quit(Int)
+  case back(Int)
   case cancel, timeout
 }
 
@@ -25,7 +34,8 @@ extension Play {
   /// Whether the step would do anything at all: one that would not is left out, since the order without it is played too.
   func isPossible(_ step: Step) -> Bool {
     switch step {
-    case .push(let i), .pushUnsure(let i), .pushLost(let i): pushes.contains { $0.key.device == devices[i].name && !$0.isReported }
+    case .push(let i), .pushUnsure(let i), .pushLost(let i):
+      pushes.contains { $0.key.device == devices[i].name && !$0.isReported }
     case .offer(let i): !devices[i].hasRung && !devices[i].isDropped && (devices[i].connection == nil || devices[i].knows)
     case .tap(let i): devices[i].connection != nil && devices[i].knows && !devices[i].hasTapped
     case .ready(let i): devices[i].leg != nil && !devices[i].isReady && devices[i].connection != nil
@@ -71,7 +81,8 @@ extension Play {
     case .reject(let i): send(.callReject(CallReject(scope: .device)), i, call: call)
     case .rejectHTTP(let i):
       let before = hasHTTPAnswer.count
-      tell(.httpReject(HTTPRequestID(UInt64(before)), call: call, bearer: devices[i].wake, body: Array(#"{"scope":"device"}"#.utf8)))
+      tell(
+        .httpReject(HTTPRequestID(UInt64(before)), call: call, bearer: devices[i].wake, body: Array(#"{"scope":"device"}"#.utf8)))
       if hasHTTPAnswer.last == 200, devices[i].terminals.isEmpty { devices[i].terminals.append("ok reject") }
     case .drop(let i):
       drop(i)
@@ -109,7 +120,8 @@ extension Play {
     feed(
       .pushed(
         PushReport(
-          key: push.key, target: push.target, outcome: outcome, reason: "", isFault: false, attempts: 2, took: .milliseconds(40))))
+          key: push.key, target: push.target, outcome: outcome, reason: "", isFault: false, attempts: 2, took: .milliseconds(40)))
+    )
   }
 
   /// By the wake token while it is good, else by login.
@@ -145,7 +157,9 @@ extension Play {
     expect(Set(play.pushes.map(\.key.device)).count == play.pushes.count, "a second push was asked for")
     expect(play.mediaAfterEnd == 0 && play.closes == 1 && !play.isMediaOpen, "media after the end, or not closed once")
     for device in play.devices {
-      expect(device.knows ? device.terminals.count == 1 : device.terminals.count <= 1, "\(device.name): \(device.terminals), knows \(device.knows)")
+      expect(
+        device.knows ? device.terminals.count == 1 : device.terminals.count <= 1,
+        "\(device.name): \(device.terminals), knows \(device.knows)")
       expect(!device.wasConnected || device.hasWon, "\(device.name) is connected and did not win")
     }
     expect(play.machine.statistics.answeredWithoutMedia == 0, "answered without media")
@@ -153,7 +167,8 @@ extension Play {
     for index in play.devices.indices { play.drop(index, .normal) }
     play.pass(.seconds(3_800))
     expect(play.machine.nextDeadline == nil && play.sessions.nextDeadline == nil, "a timer is left")
-    expect(play.machine.statistics.tombstones == 0 && play.machine.statistics.states.values.allSatisfy { $0 == 0 }, "state is left")
+    expect(
+      play.machine.statistics.tombstones == 0 && play.machine.statistics.states.values.allSatisfy { $0 == 0 }, "state is left")
     return problems
   }
 

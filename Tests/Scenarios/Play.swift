@@ -74,12 +74,14 @@ struct Play {
     var configuration = CallFlow.Configuration()
     configuration.push = wakes.map { PushSettings(gateway: "wss://gw", wakes: $0) }
     let peer = TrunkPeer(
-      name: "carrier", domain: "203.0.113.7:5060", flow: Flow(transport: .udp, local: World.gatewayAddress, remote: World.carrierAddress))
+      name: "carrier", domain: "203.0.113.7:5060",
+      flow: Flow(transport: .udp, local: World.gatewayAddress, remote: World.carrierAddress))
     let routing = Routing(
       trunks: [.init(name: "carrier", peer: peer)], users: [.init(id: "alice", numbers: [World.number])],
       inbound: [.init(trunk: "carrier", target: .users)], outbound: [])
     machine = CallMachine(configuration: configuration, routing: routing, random: .seeded(seed))
-    let settings = SessionSettings(verifier: TokenVerifier(keys: World.keys, audience: "trunkline"), users: ["alice"], wakeTokens: wakes)
+    let settings = SessionSettings(
+      verifier: TokenVerifier(keys: World.keys, audience: "trunkline"), users: ["alice"], wakeTokens: wakes)
     sessions = SessionMachine(settings: settings, random: .seeded(seed &+ 1))
     devices = names.map { Device(name: $0) }
     sessions.setWallClock(unixMilliseconds: World.epoch * 1_000, at: now)
@@ -87,7 +89,8 @@ struct Play {
     for index in devices.indices {
       connect(index)
       let token = hexString(Array(devices[index].name.utf8)) + String(repeating: "0", count: 48)
-      request(.devicePut(DevicePut(push: .init(kind: .apnsVoIP, token: String(token.prefix(48)), topic: "com.example.voip"))), index)
+      request(
+        .devicePut(DevicePut(push: .init(kind: .apnsVoIP, token: String(token.prefix(48)), topic: "com.example.voip"))), index)
       if !connected.contains(devices[index].name) { drop(index, .normal) }
     }
     feed(
@@ -215,12 +218,14 @@ struct Play {
     } else {
       (devices[index].sentSeq, devices[index].seenSeq, devices[index].sent, devices[index].sid) = (0, 0, [], nil)
       let name = devices[index].name
-      proof = .auth((try? World.signer.sign(Claims(sub: "alice", dev: name, aud: ["trunkline"], exp: World.epoch + 86_400))) ?? "")
+      proof = .auth(
+        (try? World.signer.sign(Claims(sub: "alice", dev: name, aud: ["trunkline"], exp: World.epoch + 86_400))) ?? "")
       if let wake = devices[index].wake { proof = .wake(wake) }
     }
     devices[index].connection = id
     tell(.opened(id, IPAddress(192, 0, 2, 7)))
-    let hello = ClientFrame(.hello(Hello(proof, device: .init(id: devices[index].name), caps: ["media.active"])), id: newRequest())
+    let hello = ClientFrame(
+      .hello(Hello(proof, device: .init(id: devices[index].name), caps: ["media.active"])), id: newRequest())
     tell(.frame(id, hello.encoded()))
   }
 
@@ -280,7 +285,9 @@ struct Play {
       if devices[index].answers.contains(re), success.won == true { devices[index].hasWon = true }
       if devices[index].rejects.remove(re) != nil { devices[index].terminals.append("ok reject") }
     case .err(let failure):
-      if let re = frame.re, devices[index].answers.contains(re), failure.code == .codec { devices[index].terminals.append("err codec") }
+      if let re = frame.re, devices[index].answers.contains(re), failure.code == .codec {
+        devices[index].terminals.append("err codec")
+      }
     default: break
     }
     return replies
@@ -289,8 +296,10 @@ struct Play {
   func sdp(_ index: Int) -> String {
     let print = (0..<32).map { _ in "01" }.joined(separator: ":")
     return [
-      "v=0", "o=- 1 1 IN IP4 127.0.0.1", "s=-", "t=0 0", "a=group:BUNDLE 0", "m=audio 9 UDP/TLS/RTP/SAVPF 111", "c=IN IP4 0.0.0.0", "a=mid:0",
-      "a=ice-ufrag:\(devices[index].name)", "a=ice-pwd:abcdefghijklmnopqrstuv", "a=fingerprint:sha-256 \(print)", "a=setup:active",
+      "v=0", "o=- 1 1 IN IP4 127.0.0.1", "s=-", "t=0 0", "a=group:BUNDLE 0", "m=audio 9 UDP/TLS/RTP/SAVPF 111",
+      "c=IN IP4 0.0.0.0", "a=mid:0",
+      "a=ice-ufrag:\(devices[index].name)", "a=ice-pwd:abcdefghijklmnopqrstuv", "a=fingerprint:sha-256 \(print)",
+      "a=setup:active",
       "a=rtcp-mux", "a=sendrecv", "a=rtpmap:111 opus/48000/2",
     ].joined(separator: "\r\n") + "\r\n"
   }

@@ -30,7 +30,9 @@ import Testing
     let call = try #require(phone.offered.first)
     #expect(phone.heard(call) == ["call.connected"], "by the snapshot, without an offer")
     let stages = world.traces.map(\.stage)
-    let order: [CallStage] = [.start, .pushed, .pushAccepted, .woken, .deviceRinging, .ringing, .prepared, .tap, .answered, .gateOpen, .connected]
+    let order: [CallStage] = [
+      .start, .pushed, .pushAccepted, .woken, .deviceRinging, .ringing, .prepared, .tap, .answered, .gateOpen, .connected,
+    ]
     for (earlier, later) in zip(order, order.dropFirst()) {
       #expect(try #require(stages.firstIndex(of: earlier)) <= #require(stages.firstIndex(of: later)), "\(earlier) after \(later)")
     }
@@ -78,7 +80,9 @@ import Testing
       let call = try #require(phone.offered.first ?? world.records.first?.call)
       #expect(world.pushes.count <= 1)
       if world.pushes.count == 1 {
-        #expect(["call.gone callerCancelled", "call.cancel callerCancelled"].contains(phone.heard(call).last), "\(milliseconds) ms: \(phone.heard(call))")
+        #expect(
+          ["call.gone callerCancelled", "call.cancel callerCancelled"].contains(phone.heard(call).last),
+          "\(milliseconds) ms: \(phone.heard(call))")
       }
       Invariants.check(world)
     }
@@ -103,7 +107,10 @@ import Testing
     }
   }
 
-  @Test func `EXC-4: a push service that is slow, silent or down for the whole window: the call has a cause, and a late app wins`() throws {
+  @Test
+  func `EXC-4: a push service that is slow, silent or down for the whole window: the call has a cause, and a late app wins`()
+    throws
+  {
     for service in ["silent", "down", "slow"] {
       for comes in [false, true] {
         let world = World()
@@ -127,7 +134,9 @@ import Testing
     }
   }
 
-  @Test func `EXC-2: an interrupted call is held by the app and resumed, or ended by the system; the caller stays or is told`() throws {
+  @Test func `EXC-2: an interrupted call is held by the app and resumed, or ended by the system; the caller stays or is told`()
+    throws
+  {
     for ends in [false, true] {
       let world = World { _, routing in routing.trunks[0].signalsHold = true }
       let phone = world.killed("phone") { $0.answersAfter = .milliseconds(100) }

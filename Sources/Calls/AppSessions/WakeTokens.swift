@@ -37,14 +37,16 @@ public struct WakeTokens: Sendable {
 
   /// Empty only if OpenSSL fails.
   public func token(_ wake: Wake) -> String {
-    let claims = Claims(call: wake.call.description, sub: wake.device.user, dev: wake.device.device, until: wake.firstUseBefore.nanoseconds)
+    let claims = Claims(
+      call: wake.call.description, sub: wake.device.user, dev: wake.device.device, until: wake.firstUseBefore.nanoseconds)
     return (try? signer.sign(claims)) ?? ""
   }
 
   /// What the token says; nil if it is not one of ours. Time is the caller's to check.
   public func read(_ token: String) -> Wake? {
     guard let claims = try? keys.claims(of: token, as: Claims.self), let call = Identifier(claims.call) else { return nil }
-    return Wake(call: call, device: DeviceKey(user: claims.sub, device: claims.dev), firstUseBefore: Instant(nanoseconds: claims.until))
+    return Wake(
+      call: call, device: DeviceKey(user: claims.sub, device: claims.dev), firstUseBefore: Instant(nanoseconds: claims.until))
   }
 }
 

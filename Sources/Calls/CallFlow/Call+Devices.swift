@@ -41,10 +41,14 @@ extension Call {
 
   /// A name, or a better one, that came late: offers, snapshots and pushes to come carry it, who has the call is told.
   mutating func callerKnown(_ caller: Handle, _ turn: inout Turn) {
-    let caller = Handle(k: caller.k, h: String(caller.h.prefix(Limits.textCharacters)), n: caller.n.map { String($0.prefix(Limits.textCharacters)) })
+    let caller = Handle(
+      k: caller.k, h: String(caller.h.prefix(Limits.textCharacters)), n: caller.n.map { String($0.prefix(Limits.textCharacters)) }
+    )
     guard isLive, direction == .incoming, caller != from else { return }
     from = caller
-    for device in devices where terminals[device.key] == nil { turn.send(.callUpdate(CallUpdate(from: from)), to: device.key, call: id) }
+    for device in devices where terminals[device.key] == nil {
+      turn.send(.callUpdate(CallUpdate(from: from)), to: device.key, call: id)
+    }
   }
 
   func snapshot(_ leg: DeviceLeg, _ turn: Turn) -> CallSnapshot {

@@ -11,7 +11,8 @@ extension Call {
   /// Media is reserved: the trunk's description is answered, the devices are offered the call. False if the trunk's offer
   /// does not fit after all.
   mutating func offer(
-    to present: [DevicePresence], waking destinations: [PushDestination], _ reservation: MediaReservation, _ invite: InboundInvite, _ turn: inout Turn
+    to present: [DevicePresence], waking destinations: [PushDestination], _ reservation: MediaReservation,
+    _ invite: InboundInvite, _ turn: inout Turn
   ) {
     self.reservation = reservation
     var negotiation = trunk.negotiation(local: reservation.trunkAddress, over: invite.source, random: turn.random)
@@ -37,7 +38,9 @@ extension Call {
 
   /// `call.offer` to a device that is connected, or may be again.
   mutating func offer(to device: DevicePresence, _ turn: inout Turn) {
-    guard isUndecided, !isVerifying, terminals[device.key] == nil, index(of: device.key) == nil, let index = addDevice(device, &turn) else { return }
+    guard isUndecided, !isVerifying, terminals[device.key] == nil, index(of: device.key) == nil,
+      let index = addDevice(device, &turn)
+    else { return }
     if times[.offered] == nil, let start = times[.start] { turn.measure(.inviteToOffer(turn.now - start)) }
     reachOnce(.offered, &turn)
     turn.send(.callOffer(callOffer(devices[index], turn)), to: device.key, call: id)

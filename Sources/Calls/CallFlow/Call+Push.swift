@@ -27,7 +27,8 @@ extension Call {
     let device = pushes[index].key
     let wake = Wake(call: id, device: device, firstUseBefore: ring + Limits.wakeAfterRing)
     let content = CallPush(
-      call: id, deadline: turn.wall(ring) / 1_000, account: account, handleKind: .init(rawValue: from.k.rawValue) ?? .generic, handle: from.h,
+      call: id, deadline: turn.wall(ring) / 1_000, account: account, handleKind: .init(rawValue: from.k.rawValue) ?? .generic,
+      handle: from.h,
       name: from.n, gateway: settings.gateway, wake: settings.wakes.token(wake))
     let key = PushKey(call: id, user: device.user, device: device.device)
     turn.output.actions.append(.push(key, pushes[index].target, content, deadline: ring))
@@ -149,7 +150,7 @@ extension Call {
   mutating func closePushes(_ over: CallOver, _ turn: inout Turn) {
     if pushes.contains(where: { $0.phase == .underWay }) { turn.output.actions.append(.pushCallOver(id)) }
     for push in pushes where push.mayShow && push.key != winner && terminals[push.key] == nil && index(of: push.key) == nil {
-      terminals[push.key] = Terminal(over: over, isOwnDoing: false, isUnseen: true)
+      terminals[push.key] = Terminal(over: over, isOwnDoing: false, isUnseen: true, isOfPushOnly: true)
     }
     (timers[.push], timers[.early180]) = (nil, nil)
   }

@@ -18,7 +18,9 @@ extension CallMachine {
     case .revoke(let user, let device, let done):
       let before = Set(devices.devices(of: user).filter { $0.revokedAt != nil }.map(\.key))
       do throws(DeviceError) {
-        if let device, devices[DeviceKey(user: user, device: device)] == nil, presences[user]?.contains(where: { $0.key.device == device }) == true {
+        if let device, devices[DeviceKey(user: user, device: device)] == nil,
+          presences[user]?.contains(where: { $0.key.device == device }) == true
+        {
           changed(devices.revoke(connected: DeviceKey(user: user, device: device), at: turn.wallNow), &turn)
         } else {
           changed(try devices.revoke(user: user, device: device, at: turn.wallNow), &turn)
@@ -46,6 +48,10 @@ extension CallMachine {
     changed(devices.finished(report), &turn)
     let key = DeviceKey(user: report.key.user, device: report.key.device)
     let other = devices.targets(of: key.user).first { $0.key == key }?.target
+    if report.outcome != .accepted, report.outcome != .failed || report.attempts == 0 {
+      calls[report.key.call]?.terminals[key]?.pushRefused()
+      tombstones.update(report.key.call, key) { $0.pushRefused() }
+    }
     change(report.key.call, &turn) { $0.pushed(report, other: other == report.target ? nil : other, &$1) }
   }
 

@@ -106,19 +106,24 @@ struct Terminal {
   var isOwnDoing: Bool
   /// The device was not connected, or lost its socket before its ack: a new session gets `call.gone` in its place.
   var isUnseen: Bool
+  /// Nothing but a push told the device of the call, and no session has it in its outbox.
+  var isOfPushOnly = false
   /// The device's ack of it came.
   var isAcked = false
 
   /// The socket is gone; what was not acked may have gone with it.
   mutating func socketLost() { if !isAcked { isUnseen = true } }
 
+  /// The push was refused for certain: the device knows nothing of the call.
+  mutating func pushRefused() { if isOfPushOnly { isUnseen = false } }
+
   /// The session goes on and replays what was not acked.
-  mutating func resumed() { isUnseen = false }
+  mutating func resumed() { if !isOfPushOnly { isUnseen = false } }
 
   /// What a new session is told, once.
   mutating func takeUnseen() -> CallOver? {
     guard isUnseen, !isOwnDoing else { return nil }
-    isUnseen = false
+    (isUnseen, isOfPushOnly) = (false, false)
     return over
   }
 }

@@ -1,0 +1,98 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import Devices
+
+/// Devices that come, go, come back and are woken: the snapshot, what they may still show, and rejects without a socket.
+extension CallMachine {
+  mutating func connected(_ key: DeviceKey, _ session: SessionID, _ info: DeviceInfo, resumed: Bool, _ turn: inout Turn) {
+    let device = DevicePresence(key: key, session: session, info: info)
+    presences[key.user, default: []].removeAll { $0.key == key }
+    presences[key.user, default: []].append(device)
+    changed(devices.seen(key, info: info, at: turn.wallNow), &turn)
+    if resumed {
+      for id in callsOfUser[key.user] ?? [] { change(id, &turn) { $0.deviceResumed(device, &$1) } }
+      for id in tombstones.calls(of: key.user) { tombstones.update(id, key) { $0.resumed() } }
+    } else {
+      welcome(device, &turn)
+    }
+    // turned away: its login token may still be good, its session is not
+    if devices.isRevoked(key) { turn.app(.revoke(key)) }
+  }
+
+  /// The snapshot: every call that this device may show, and `call.gone` for each that it may still show though it is over.
+  private mutating func welcome(_ device: DevicePresence, _ turn: inout Turn) {
+    var snapshots: [CallSnapshot] = []
+    var gone: [GoneCall] = []
+    let (only, wantsCalls) = (device.info.onlyCall, devices.wantsCalls(device.key))
+    for id in callsOfUser[device.key.user] ?? [] {
+      change(id, &turn) { call, turn in
+        switch call.greet(device, mayJoin: only == id || only == nil && wantsCalls, &turn) {
+        case .snapshot(let snapshot): snapshots.append(snapshot)
+        case .gone(let over): gone.append(GoneCall(call: id, over: over))
+        case nil: break
+        }
+      }
+    }
+    for id in tombstones.calls(of: device.key.user) {
+      tombstones.update(id, device.key) { terminal in
+        if let over = terminal.takeUnseen() { gone.append(GoneCall(call: id, over: over)) }
+      }
+    }
+    if let only, calls[only]?.user != device.key.user, tombstones[only]?.terminals[device.key] == nil {
+      // woken for a call that nobody here knows of any more
+      let tombstone = tombstones[only].flatMap { $0.user == device.key.user ? $0.over : nil }
+      gone.append(GoneCall(call: only, over: tombstone ?? CallOver(.unknown, by: .gateway, at: turn.wallNow)))
+    }
+    turn.app(.welcome(device.session, calls: snapshots, gone: gone, live: Set(snapshots.map(\.call))))
+  }
+
+  mutating func disconnected(_ key: DeviceKey, _ session: SessionID, _ turn: inout Turn) {
+    guard let index = presences[key.user]?.firstIndex(where: { $0.key == key && $0.session == session }) else { return }
+    presences[key.user]?[index].isConnected = false
+    for id in callsOfUser[key.user] ?? [] { change(id, &turn) { $0.deviceDisconnected(key, &$1) } }
+    for id in tombstones.calls(of: key.user) { tombstones.update(id, key) { $0.socketLost() } }
+  }
+
+  mutating func sessionEnded(_ key: DeviceKey, _ session: SessionID, _ turn: inout Turn) {
+    guard let index = presences[key.user]?.firstIndex(where: { $0.key == key && $0.session == session }) else { return }
+    if presences[key.user]?[index].isConnected == true { disconnected(key, session, &turn) }
+    presences[key.user]?.remove(at: index)
+    if presences[key.user]?.isEmpty ?? false { presences[key.user] = nil }
+    for id in callsOfUser[key.user] ?? [] { change(id, &turn) { $0.deviceVanished(key, &$1) } }
+  }
+
+  mutating func stateChanged(_ key: DeviceKey, _ state: AppState, _ turn: inout Turn) {
+    guard let index = presences[key.user]?.firstIndex(where: { $0.key == key }) else { return }
+    presences[key.user]?[index].info.state = state
+    guard let device = presence(key) else { return }
+    for id in callsOfUser[key.user] ?? [] { change(id, &turn) { $0.pushIfInBackground(device, &$1) } }
+  }
+
+  /// A session that was for one call is for all now: what rings is offered.
+  mutating func upgraded(_ key: DeviceKey, _ info: DeviceInfo, _ turn: inout Turn) {
+    guard let index = presences[key.user]?.firstIndex(where: { $0.key == key }) else { return }
+    presences[key.user]?[index].info = info
+    changed(devices.seen(key, info: info, at: turn.wallNow), &turn)
+    guard let device = presence(key), devices.wantsCalls(key) else { return }
+    for id in callsOfUser[key.user] ?? [] {
+      change(id, &turn) { call, turn in if call.direction == .incoming { call.offer(to: device, &turn) } }
+    }
+  }
+
+  /// A killed app rejects without a socket: like `call.reject`, but a repeat is `ok` again.
+  mutating func httpReject(
+    _ request: HTTPRequestID, _ key: DeviceKey, _ reject: CallReject, _ id: CallID, _ turn: inout Turn
+  ) {
+    let terminals = calls[id].map { $0.user == key.user ? $0.terminals : [:] } ?? tombstones[id]?.terminals ?? [:]
+    var answer = RequestAnswer.err(Failure(.gone, reason: terminals[key]?.over.reason))
+    if terminals[key]?.isOwnDoing == true {
+      answer = .ok
+    } else if terminals[key] == nil, let call = calls[id], call.isLive, call.user == key.user {
+      change(id, &turn) { answer = $0.reject(reject, from: key, &$1) }
+    }
+    turn.app(.httpAnswer(request, answer))
+  }
+
+  func presence(_ key: DeviceKey) -> DevicePresence? { presences[key.user]?.first { $0.key == key } }
+}
