@@ -45,6 +45,7 @@ extension Call {
     reachOnce(.offered, &turn)
     turn.send(.callOffer(callOffer(devices[index], turn)), to: device.key, call: id)
     turn.app(.callLive(device.key, id))
+    pushOffered(device.key, turn)
   }
 
   func startLine(_ turn: Turn) -> StartLine {

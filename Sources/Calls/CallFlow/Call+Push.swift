@@ -92,6 +92,14 @@ extension Call {
 
   // MARK: what devices do
 
+  /// The offer goes out only now (its caller was verified first): its time to be acked begins.
+  mutating func pushOffered(_ key: DeviceKey, _ turn: Turn) {
+    guard let index = pushIndex(key), pushes[index].dueAt != nil else { return }
+    pushes[index].offeredAt = turn.now
+    pushes[index].phase = .due(turn.now + turn.configuration.timers.offerAck)
+    schedulePushes()
+  }
+
   /// The offer is acked: now the device has to ring.
   mutating func pushOfferAcked(_ key: DeviceKey) {
     guard let index = pushIndex(key), pushes[index].dueAt != nil else { return }
