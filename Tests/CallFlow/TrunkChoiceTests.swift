@@ -40,6 +40,17 @@ private let call = Identifier(high: 5, low: 5)
     world.actions.compactMap { if case .sip(.invite(_, let invite)) = $0 { invite } else { nil } }
   }
 
+  @Test func `devices that are loaded before the start take no trunk's first question away`() {
+    let routing = Routing(trunks: [trunk("a", "carrier.example")])
+    var machine = CallMachine(routing: routing, random: .seeded(1), reach: Self.reach)
+    var output = CallFlow.Output()
+    machine.handle(.devices(.loaded([])), at: .zero, into: &output)
+    #expect(!output.actions.contains { if case .lookUp = $0 { true } else { false } })
+    output.removeAll()
+    machine.handle(.wallClock(offsetMilliseconds: 0), at: .zero, into: &output)
+    #expect(output.actions.contains { if case .lookUp = $0 { true } else { false } })
+  }
+
   @Test(arguments: [(503, false), (500, false), (408, true), (503, true)])
   func `the next trunk takes the call when the first fails by its own fault, in one record`(code: Int, byTransport: Bool) throws {
     let world = world()

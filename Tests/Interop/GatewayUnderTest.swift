@@ -33,7 +33,7 @@ final class GatewayUnderTest: @unchecked Sendable {
     app = try ports?.app ?? FreePorts.tcp()
     admin = try ports?.admin ?? FreePorts.tcp()
     carrier = try carrierPort ?? FreePorts.both()
-    trunkPorts = try FreePorts.row(60)
+    trunkPorts = try FreePorts.row(60, beside: [sip])
     try "0123456789abcdef0123456789abcdef\n".write(toFile: folder + "/jwt.key", atomically: true, encoding: .utf8)
     try "s3cret\n".write(toFile: folder + "/password", atomically: true, encoding: .utf8)
     var lines = [

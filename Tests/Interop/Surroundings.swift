@@ -43,11 +43,11 @@ enum FreePorts {
     throw Spawned.Failure(description: "no free port")
   }
 
-  /// The first of `count` UDP ports in a row, even.
-  static func row(_ count: UInt16) throws -> UInt16 {
+  /// The first of `count` UDP ports in a row, even, none of which is meant for another.
+  static func row(_ count: UInt16, beside others: [UInt16] = []) throws -> UInt16 {
     for _ in 0..<200 {
       let start = UInt16.random(in: 20_000...60_000) & ~1
-      let all = (start..<start + count).allSatisfy { bound(SOCK_DGRAM, $0) != nil }
+      let all = (start..<start + count).allSatisfy { !others.contains($0) && bound(SOCK_DGRAM, $0) != nil }
       if all { return start }
     }
     throw Spawned.Failure(description: "no \(count) free ports in a row")

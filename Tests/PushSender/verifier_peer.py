@@ -1,6 +1,6 @@
 """A verifier of caller identities, with the standard library alone. Prints its port, then a JSON line for each question.
 
-What it answers stands in `to`: +1A, +1B: that attestation; +1no: none; +1bad: no JSON; +1500: status 500; +1big: a megabyte; +1never: nothing.
+What it answers stands in its only argument, else in `to`: +1A, +1B: that attestation; +1no: none; +1bad: no JSON; +1500: status 500; +1big: a megabyte; +1never: nothing.
 """
 import http.server, json, sys, threading, time
 
@@ -11,7 +11,7 @@ class Verifier(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         print(json.dumps({"path": self.path, "type": self.headers["Content-Type"], **asked}), flush=True)
-        wish = asked["to"][2:]
+        wish = sys.argv[1] if len(sys.argv) == 2 else asked["to"][2:]
         if wish == "never":
             time.sleep(30)
         body = json.dumps({"attest": wish}).encode()

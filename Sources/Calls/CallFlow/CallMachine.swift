@@ -81,7 +81,8 @@ public struct CallMachine {
   }
 
   private mutating func dispatch(_ input: Input, _ turn: inout Turn) {
-    if !isTrunkingConfigured { configureTrunks(&turn) }
+    // The registry is filled before anything runs, and nobody hears what that causes: trunks wait for the first other input.
+    if case .devices = input {} else if !isTrunkingConfigured { configureTrunks(&turn) }
     switch input {
     case .sip(let event): handle(event, &turn)
     case .app(let event): handle(event, &turn)
