@@ -31,11 +31,8 @@ extension Call {
     if trunk == .byReason { endTrunk(reason, q850: q850, &turn) }
     trunkLeg.phase = .over
     let status = sip ?? (times[.connected] == nil ? trunkLeg.finalStatus : nil)
-    for device in devices where terminals[device.key] == nil {
-      let isWinner = device.key == winner
-      terminate(device.key, isWinner ? reason : others ?? reason, by: side, sip: status, isWinner: isWinner, &turn)
-    }
-    closePushes(CallOver(others ?? reason, by: side, at: turn.wallNow, sip: status), &turn)
+    tellDevices(reason, others: others ?? reason, by: side, sip: status, &turn)
+    reasonForOthers = others ?? reason
     if reservation != nil { turn.media(.close(session)) }
     end = CallRecord.End(reason, by: side, sip: status ?? trunkLeg.finalStatus, detail: detail)
     enter(.ended, &turn)
@@ -43,6 +40,15 @@ extension Call {
     timers[.finalStatistics] = reservation == nil ? turn.now : turn.now + turn.configuration.timers.finalStatistics
     let connected = times[.connected].map { turn.now - $0 } ?? .zero
     turn.measure(.callLength(direction, connected: connected))
+  }
+
+  /// The terminal message of every device that has had none: who has the call, who rings, who may come late.
+  mutating func tellDevices(_ reason: EndReason, others: EndReason, by side: CallSide, sip: Int? = nil, _ turn: inout Turn) {
+    for device in devices where terminals[device.key] == nil {
+      let isWinner = device.key == winner
+      terminate(device.key, isWinner ? reason : others, by: side, sip: sip, isWinner: isWinner, &turn)
+    }
+    closePushes(CallOver(others, by: side, at: turn.wallNow, sip: sip), &turn)
   }
 
   /// How a call ends that nobody takes.

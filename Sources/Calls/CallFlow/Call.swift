@@ -97,6 +97,8 @@ struct Call {
   /// How the devices' refusals add up: the final response follows from it.
   var declines = Declines()
   var end: CallRecord.End?
+  /// What devices hear of the end that had no part in it.
+  var reasonForOthers: EndReason?
   var lastStatistics: MediaStatistics?
 
   struct Declines { var declined = 0, busy = 0, blocked = 0, filtered = 0, unusable = 0 }

@@ -138,7 +138,8 @@ public struct CallMachine {
   private mutating func bury(_ call: Call, _ turn: inout Turn) {
     let end = call.end ?? .init(.unknown, by: .gateway)
     let isElsewhere = call.direction == .incoming && call.winner != nil
-    let over = CallOver(isElsewhere ? .answeredElsewhere : end.reason, by: end.by, at: turn.wallNow, sip: end.sip)
+    let reason = isElsewhere ? .answeredElsewhere : call.reasonForOthers ?? end.reason
+    let over = CallOver(reason, by: end.by, at: turn.wallNow, sip: end.sip)
     let forgotten = tombstones.insert(
       Tombstone(
         user: call.user, direction: call.direction, owner: call.direction == .outgoing ? call.winner : nil, over: over,
