@@ -1,5 +1,6 @@
 import Bytes
 @testable import Configuration
+import Foundation
 import Testing
 
 @Suite struct ConfigurationValuesTests {
@@ -82,6 +83,42 @@ import Testing
     #expect(trunk.password == Redacted("s3cret"))
     #expect(trunk.rtpSource == .strict)
     #expect(!"\(configuration)".contains("s3cret"))
+  }
+
+  /// A RIFF WAVE file of PCM 16 bit, mono.
+  private func wave(_ samples: [Int16], rate: UInt32, channels: UInt16 = 1) -> Data {
+    func little(_ value: some FixedWidthInteger) -> Data { withUnsafeBytes(of: value.littleEndian) { Data($0) } }
+    let body = samples.reduce(into: Data()) { $0 += little($1) }
+    return Data("RIFF".utf8) + little(UInt32(36 + body.count)) + Data("WAVEfmt ".utf8) + little(UInt32(16)) + little(UInt16(1)) + little(channels)
+      + little(rate) + little(rate * 2) + little(UInt16(2)) + little(UInt16(16)) + Data("data".utf8) + little(UInt32(body.count)) + body
+  }
+
+  @Test func `hold_audio is noise, silence or a file, 16 kHz made 8`() throws {
+    let folder = try TemporaryFolder()
+    func audio(_ text: String) throws -> Settings.Trunk.Calls.HoldAudio? {
+      try folder.parse(key + "trunks: [ { name: t, peers: [192.0.2.1]\(text) } ]").trunks.first?.calls.holdAudio
+    }
+    #expect(try audio("") == .noise && audio(", hold_audio: silence") == .silence && audio(", hold_audio: noise") == .noise)
+    let narrow = (0..<800).map { Int16($0) }
+    try wave(narrow, rate: 8_000).write(to: URL(fileURLWithPath: folder.path + "/a.wav"))
+    #expect(try audio(", hold_audio: a.wav") == .clip(narrow))
+    // a slow ramp goes through the low-pass as it is, apart from its ends
+    try wave((0..<1_600).map { Int16($0 * 4) }, rate: 16_000).write(to: URL(fileURLWithPath: folder.path + "/b.wav"))
+    guard case .clip(let halved)? = try audio(", hold_audio: b.wav") else { throw CocoaError(.fileReadCorruptFile) }
+    #expect(halved.count == 800 && (10..<790).allSatisfy { abs(Int(halved[$0]) - $0 * 8) <= 1 })
+    for bad in [wave(narrow, rate: 44_100), wave(narrow, rate: 8_000, channels: 2), wave(Array(narrow.prefix(319)), rate: 8_000), Data("RIFF".utf8), Data()] {
+      try bad.write(to: URL(fileURLWithPath: folder.path + "/c.wav"))
+      #expect(folder.problems(key + "trunks: [ { name: t, peers: [192.0.2.1], hold_audio: c.wav } ]").first?.contains("expected a WAV file") == true)
+    }
+    #expect(folder.problems(key + "trunks: [ { name: t, peers: [192.0.2.1], hold_audio: d.wav } ]").first?.contains("cannot read") == true)
+  }
+
+  @Test func `a verifier is a URL, or one with its own authority`() throws {
+    #expect(try TemporaryFolder().parse(key).verifier == nil)
+    #expect(try TemporaryFolder().parse(key + "verifier: https://v.example/x").verifier == .init(url: "https://v.example/x"))
+    let folder = try TemporaryFolder()
+    #expect(try folder.parse(key + "verifier: { url: \"http://127.0.0.1:8000/\", ca: jwt.key }").verifier
+      == .init(url: "http://127.0.0.1:8000/", authorities: folder.path + "/jwt.key"))
   }
 
   @Test func `a trunk says how its calls behave, and has defaults`() throws {

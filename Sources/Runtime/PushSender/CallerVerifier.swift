@@ -27,8 +27,9 @@ public final class CallerVerifier: Sendable {
     thread = Mutex(nil)
     let statistics = statistics
     let running = try NamedThread.start(name: "verify", logger: logger) {
-      VerifierWorker(loop: loop, mailbox: mailbox, url: url, authorities: authorities, timeout: timeout, logger: logger, statistics: statistics)
-        .run()
+      let worker = VerifierWorker(
+        loop: loop, mailbox: mailbox, url: url, authorities: authorities, timeout: timeout, logger: logger, statistics: statistics)
+      worker.run()
     }
     thread.withLock { $0 = running }
   }
@@ -73,7 +74,8 @@ final class VerifierStatistics: Sendable {
 
   var families: [MetricFamily] {
     [
-      .counters("trunkline_identity_checks_total", "Questions to the verifier of caller identities, by result.", label: "result", results),
+      .counters(
+        "trunkline_identity_checks_total", "Questions to the verifier of caller identities, by result.", label: "result", results),
       .histogram("trunkline_identity_check_seconds", "From a question to its answer.", took),
     ]
   }

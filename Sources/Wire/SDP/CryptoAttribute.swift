@@ -82,7 +82,8 @@ extension MediaDescription {
   /// The lines that can be used, in their order; a tag counts once (RFC 4568 §4.1).
   var cryptoAttributes: [CryptoAttribute] {
     var seen: Set<Int> = []
-    return attributes.values("crypto").prefix(Limits.cryptoLines).compactMap(CryptoAttribute.init).filter { seen.insert($0.tag).inserted }
+    let lines = attributes.values("crypto").prefix(Limits.cryptoLines).compactMap(CryptoAttribute.init)
+    return lines.filter { seen.insert($0.tag).inserted }
   }
 }
 

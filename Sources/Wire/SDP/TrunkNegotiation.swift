@@ -100,7 +100,8 @@ public struct TrunkNegotiation: Sendable {
     for (index, suite) in CryptoSuite.offered.enumerated() {
       let key = ownKeys[suite] ?? MediaKey(random.bytes(suite.keyBytes + suite.saltBytes))
       ownKeys[suite] = key
-      keys.insert(CryptoAttribute(tag: index + 1, suite: suite, key: key), at: suite == settled?.protection?.suite ? 0 : keys.count)
+      let place = suite == settled?.protection?.suite ? 0 : keys.count
+      keys.insert(CryptoAttribute(tag: index + 1, suite: suite, key: key), at: place)
     }
     return keys
   }
@@ -129,8 +130,8 @@ public struct TrunkNegotiation: Sendable {
 
   /// The one line of an answer: tag and suite of one of ours (RFC 4568 §5.1.3). nil: plain RTP, where that may be.
   private func agreedKeys(_ section: MediaDescription) throws(NegotiationError) -> MediaProtection? {
-    guard Self.isPlain(section.transport) || Self.isSecure(section.transport), protection.random != nil || Self.isPlain(section.transport)
-    else { throw .transportProfile(section.transport) }
+    let mayBe = Self.isPlain(section.transport) || (Self.isSecure(section.transport) && protection.random != nil)
+    guard mayBe else { throw .transportProfile(section.transport) }
     for theirs in section.cryptoAttributes {
       guard let ours = offeredKeys.first(where: { $0.tag == theirs.tag && $0.suite == theirs.suite }) else { continue }
       return MediaProtection(suite: theirs.suite, ours: ours.key, theirs: theirs.key)

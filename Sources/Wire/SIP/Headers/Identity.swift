@@ -44,7 +44,8 @@ public struct SignedIdentity: Hashable, Sendable {
 extension Message {
   /// The first `Limits.identities` Identity fields; those that are longer than `Limits.identityBytes` are left out.
   public var identities: [SignedIdentity] {
-    fields(.identity).lazy.filter { $0.value.count <= Limits.identityBytes }.prefix(Limits.identities).map { SignedIdentity(text($0.value)) }
+    let short = fields(.identity).filter { $0.value.count <= Limits.identityBytes }
+    return short.prefix(Limits.identities).map { SignedIdentity(text($0.value)) }
   }
 
   /// Date as it stands (RFC 3261 §20.17); a PASSporT in the compact form takes its time from it.
