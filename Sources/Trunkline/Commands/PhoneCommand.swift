@@ -4,6 +4,7 @@ import Bytes
 import Glibc
 import Peers
 import Platform
+import Synchronization
 
 /// `trunkline phone`: an app client.
 struct PhoneCommand: ParsableCommand {
@@ -62,36 +63,52 @@ struct PhoneCommand: ParsableCommand {
 
   func run() throws {
     let options = try options()
-    let reports = try waitForPush.map { try wait(at: $0, options) } ?? made(options).run()
+    // One for the whole command: a source that is cancelled may take its signal from the next one.
+    let stop = StopBox()
+    let signals = StopSignal { stop.stop() }
+    defer { withExtendedLifetime(signals) {} }
+    let reports = try waitForPush.map { try wait(at: $0, options, stop) } ?? live(options, stop)
     for (number, report) in reports.enumerated() { try peer.write(report.heard, number: number) }
     if reports.contains(where: { !$0.wasConnected }) || (call != nil && reports.isEmpty) { throw ExitCode(1) }
   }
 
-  /// A phone and its run.
-  private struct Life {
-    var phone: AppPhone
+  /// What SIGINT and SIGTERM stop now; what comes after them is stopped at once.
+  private final class StopBox: Sendable {
+    private let state = Mutex<(isStopped: Bool, stop: (@Sendable () -> Void)?)>((false, nil))
+    var isStopped: Bool { state.withLock { $0.isStopped } }
 
-    func run() throws -> [AppPhone.CallReport] {
-      let phone = phone
-      let signals = StopSignal { phone.stop() }
-      let refusal = phone.run()
-      withExtendedLifetime(signals) {}
-      if let refusal { throw ValidationError(refusal) }
-      return phone.reports
+    func stop() {
+      state.withLock { state in
+        state.isStopped = true
+        return state.stop
+      }?()
+    }
+
+    func set(_ stop: @escaping @Sendable () -> Void) {
+      let isStopped = state.withLock { state in
+        state.stop = stop
+        return state.isStopped
+      }
+      if isStopped { stop() }
     }
   }
 
-  private func made(_ options: AppPhone.Options) throws -> Life {
+  /// One run of the app.
+  private func live(_ options: AppPhone.Options, _ stop: StopBox) throws -> [AppPhone.CallReport] {
     let peer = peer
+    let phone: AppPhone
     do {
-      return Life(phone: try AppPhone(options) { peer.report($0) })
+      phone = try AppPhone(options) { peer.report($0) }
     } catch {
       throw ValidationError("\(error)")
     }
+    stop.set { phone.stop() }
+    if let refusal = phone.run() { throw ValidationError(refusal) }
+    return phone.reports
   }
 
   /// A killed app: each push is a start of its own, until `--calls` of them are over.
-  private func wait(at place: String, _ options: AppPhone.Options) throws -> [AppPhone.CallReport] {
+  private func wait(at place: String, _ options: AppPhone.Options, _ stop: StopBox) throws -> [AppPhone.CallReport] {
     let hex = pushToken ?? hexString(RandomSource.system.bytes(32))
     let waiter: PushWaiter
     do {
@@ -104,18 +121,18 @@ struct PhoneCommand: ParsableCommand {
       guard let kind = DevicePut.Push.Kind(rawValue: pushKind) else { throw ValidationError("--push-kind takes apns-voip or fcm") }
       registering.registration = DevicePut.Push(
         kind: kind, token: hex, env: kind == .apnsVoIP ? pushEnv : nil, topic: kind == .apnsVoIP ? pushTopic : nil)
-      _ = try made(registering).run()
+      _ = try live(registering, stop)
     }
     peer.report(PeerEvent("waiting", ["token": hex]))
-    let signals = StopSignal { waiter.stop() }
-    defer { withExtendedLifetime(signals) {} }
     var reports: [AppPhone.CallReport] = []
-    while reports.count < self.calls ?? .max, let push = waiter.next() {
+    while reports.count < self.calls ?? .max, !stop.isStopped {
+      stop.set { waiter.stop() }
+      guard let push = waiter.next() else { break }
       peer.report(PeerEvent("pushed", ["call": "\(push.call)", "from": push.handle, "name": push.name]))
       usleep(UInt32(max(0, min(60, startAfter)) * 1e6))
       var woken = options
       (woken.push, woken.calls) = (push, 1)
-      reports += try made(woken).run()
+      reports += try live(woken, stop)
     }
     return reports
   }
