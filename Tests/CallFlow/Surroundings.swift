@@ -46,7 +46,11 @@ final class Surroundings {
   private var waiting: [CallFlow.Input] = []
   var legs: [DeviceKey: (AppLegID, AppLegRemote)] = [:]
   var addedLegs: Set<AppLegID> = []
+  /// Of the newest reservation, and of the first.
   var session: MediaSessionID?
+  var firstSession: MediaSessionID?
+  var mediaHeard: [String] = []
+  var invites: [OutboundInvite] = []
   var welcomes: [SessionID: (calls: [CallSnapshot], gone: [GoneCall], live: Set<CallID>)] = [:]
 
   static let alice = "alice"
@@ -112,6 +116,7 @@ final class Surroundings {
         return machine.handle(.mediaRefused(call, reason: mediaRefusal, isOverload: isMediaOverloaded), at: now, into: &output)
       }
       self.session = session
+      if firstSession == nil { firstSession = session }
       let reservation = MediaReservation(
         session: session, trunkAddress: SocketAddress(.loopback, 41_000),
         appCandidates: [SocketAddress(IPAddress(192, 0, 2, 1), 40_000)],
@@ -136,7 +141,9 @@ final class Surroundings {
     case .respondProvisional(_, let code, _, _): trunkHeard.append("\(code)")
     case .answer: trunkHeard.append("200")
     case .refuse(_, let code, _, let cause, _): trunkHeard.append("\(code)" + (cause.map { " \($0)" } ?? ""))
-    case .invite(_, let invite): trunkHeard.append("INVITE \(invite.to)")
+    case .invite(_, let invite):
+      trunkHeard.append("INVITE \(invite.to)")
+      invites.append(invite)
     case .cancel: trunkHeard.append("CANCEL")
     case .bye: trunkHeard.append("BYE")
     case .answerReinvite: trunkHeard.append("200 re-INVITE")
@@ -187,6 +194,12 @@ final class Surroundings {
 
   private func note(_ command: MediaCommand) {
     switch command {
+    case .bridge(let from, let to, let connects):
+      mediaHeard.append("bridge \(from == firstSession ? "caller" : "number") → \(to == firstSession ? "caller" : "number")" + (connects ? "" : " early"))
+    case .play(_, let announcement): mediaHeard.append("play \(announcement.samples.count)")
+    case .sendDigits(let id, let request): mediaHeard.append("digits \(request.digits) to \(id == firstSession ? "caller" : "number")")
+    case .lockWinner: mediaHeard.append("lock")
+    case .connect: mediaHeard.append("connect")
     case .addAppLeg(_, let leg, _): addedLegs.insert(leg)
     case .setAppRemote(_, let leg, let remote, _, _):
       if let key = keyOf[leg] { legs[key] = (leg, remote) }

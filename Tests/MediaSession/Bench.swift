@@ -67,7 +67,7 @@ struct Bench: ~Copyable {
     app appEncoding: AudioEncoding = .opus, trunk trunkEncoding: AudioEncoding = .pcmu, telephoneEvents: Bool = true,
     trunkTakesEvents: Bool? = nil,
     packetTime: Int = 20, policy: SourcePolicy = .signalledIP, peers: [IPNetwork] = [], comfortNoise: UInt8? = nil,
-    wishes: OpusWishes = OpusWishes(), adjust: (inout TrunkLegParameters) -> Void = { _ in }
+    wishes: OpusWishes = OpusWishes(), id: MediaSessionID = Bench.id, adjust: (inout TrunkLegParameters) -> Void = { _ in }
   ) throws {
     var trunk = TrunkLegParameters(
       remote: Self.trunkAddress, encoding: trunkEncoding, payloadType: trunkEncoding == .pcma ? 8 : 0,
@@ -89,7 +89,7 @@ struct Bench: ~Copyable {
     let encoder = try AudioEncoder(encoding: appEncoding)
     let decoder = try AudioDecoder(encoding: appEncoding)
     session = MediaSession(
-      id: Self.id,
+      id: id,
       setup: MediaSessionSetup(trunkRoute: Self.trunkRoute, trunkControlRoute: Self.controlRoute, random: .seeded(42)))
     appSender = sender
     appReceiver = receiver

@@ -26,15 +26,16 @@ extension Call {
       return .snapshot(snapshot(devices[index], turn))
     }
     guard direction == .incoming, mayJoin || pushes.contains(where: { $0.key == device.key && $0.mayShow }) else { return nil }
-    if isUndecided {
+    if isUndecided, targets.contains(device.key.user) {
       guard let index = addDevice(device, &turn) else { return nil }
       reachOnce(.offered, &turn)
       pushConnected(device, isNew: true, &turn)
       return .snapshot(snapshot(devices[index], turn))
     }
     // it may have been woken for this call: a late one learns who has it
-    guard winner != nil, terminals.count < Limits.devicesPerCall else { return nil }
-    let over = CallOver(.answeredElsewhere, by: .app, at: turn.wallNow)
+    let isDiverted = isDiverted(for: device.key.user)
+    guard isDiverted || winner != nil, terminals.count < Limits.terminalsPerCall else { return nil }
+    let over = CallOver(isDiverted ? .diverted : .answeredElsewhere, by: isDiverted ? .gateway : .app, at: turn.wallNow)
     terminals[device.key] = Terminal(over: over, isOwnDoing: false, isUnseen: false)
     return .gone(over)
   }
@@ -60,7 +61,7 @@ extension Call {
 
   private var snapshotState: CallSnapshot.State {
     switch state {
-    case .parked, .ringing, .ended: .ringing
+    case .parked, .ringing, .diverting, .ended: .ringing
     case .answering: .answering
     case .starting: .starting
     case .ready: .ready

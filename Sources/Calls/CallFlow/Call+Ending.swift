@@ -23,6 +23,8 @@ extension Call {
   ) {
     guard isLive else { return }
     timers.clear()
+    wish = nil
+    endSecondLeg(reason, &turn)
     if let transfer {
       turn.sip(.cancel(transfer.leg, Self.causeSent(reason)))
       self.transfer = nil
@@ -64,25 +66,34 @@ extension Call {
     }
   }
 
-  /// Why an incoming call has nobody (protocol.md, Call states: the triggers of a diversion).
-  enum Trigger: String {
-    /// No device rings or could be woken, or all of them filter.
-    case notReached
-    case noAnswer, busy, allDeclined, mediaFailed
+  /// Nobody has taken an incoming call, or who took it has no media: the one place where it can still go somewhere else. A
+  /// diversion is carried out by the machine, behind the input that caused it.
+  mutating func nobodyCame(_ trigger: DiversionTrigger, _ ending: Ending, _ turn: inout Turn) {
+    guard isLive, wish == nil else { return }
+    reach(.nobodyCame, detail: trigger.rawValue, &turn)
+    if let rule = diversions.rules[trigger], trunkLeg.phase == .invited {
+      wish = DiversionWish(trigger: trigger, rule: rule, ending: ending)
+      return
+    }
+    end(ending, &turn)
   }
 
-  /// Nobody has taken an incoming call, or who took it has no media: the one place where it can still go somewhere else.
-  mutating func nobodyCame(_ trigger: Trigger, _ ending: Ending, _ turn: inout Turn) {
-    reach(.nobodyCame, detail: trigger.rawValue, &turn)
+  mutating func end(_ ending: Ending, _ turn: inout Turn) {
     end(ending.reason, by: ending.side, others: ending.others, q850: ending.q850, detail: ending.detail, &turn)
+  }
+
+  /// The same with a final response that does not follow from the reason.
+  mutating func end(_ ending: Ending, refusing code: Int, _ turn: inout Turn) {
+    guard trunkLeg.phase == .invited else { return end(ending, &turn) }
+    trunkLeg.finalStatus = code
+    turn.sip(.refuse(trunkLeg.leg, code: code, reason: nil, cause: ending.q850.map { .q850($0) }, retryAfter: nil))
+    end(ending.reason, by: ending.side, others: ending.others, sip: code, trunk: .alreadyOver, detail: ending.detail, &turn)
   }
 
   /// An operator ends the call: nothing is wrong with this server, so a caller that still waits hears 480 with cause 31.
   mutating func hangUp(_ turn: inout Turn) {
     if direction == .incoming, trunkLeg.phase == .invited {
-      trunkLeg.finalStatus = 480
-      turn.sip(.refuse(trunkLeg.leg, code: 480, reason: nil, cause: .q850(31), retryAfter: nil))
-      return end(.server, by: .gateway, sip: 480, trunk: .alreadyOver, detail: "hung up by an operator", &turn)
+      return end(.init(.server, by: .gateway, q850: 31, detail: "hung up by an operator"), refusing: 480, &turn)
     }
     end(.server, by: .gateway, detail: "hung up by an operator", &turn)
   }
@@ -103,12 +114,12 @@ extension Call {
       turn.sip(.cancel(leg, Self.causeSent(reason)))
     case (_, .answered), (_, .confirmed):
       reach(.bye, detail: "sent", &turn)
-      turn.sip(.bye(leg, Self.causeSent(reason)))
+      turn.sip(.bye(leg, q850.map { .q850($0) } ?? Self.causeSent(reason)))
     }
   }
 
   /// `Reason` of our CANCEL or BYE: 16 is a normal end (Q.850 §2.2.5).
-  private static func causeSent(_ reason: EndReason) -> ReasonValue? {
+  static func causeSent(_ reason: EndReason) -> ReasonValue? {
     switch reason {
     case .localEnd: .q850(16)
     case .unanswered: .q850(19)
@@ -153,12 +164,12 @@ extension Call {
     else { return }
     let said = declines
     if said.busy > 0, said.declined == 0 { return nobodyCame(.busy, .init(.busy, by: .app, others: .busyElsewhere), &turn) }
-    if said.declined > 0 { return nobodyCame(.allDeclined, .init(.declined, by: .app, others: .declinedElsewhere), &turn) }
+    if said.declined > 0 { return nobodyCame(.declined, .init(.declined, by: .app, others: .declinedElsewhere), &turn) }
     if said.unusable > 0 { return end(.codec, by: .app, detail: "no device's SDP was usable", &turn) }
     if said.blocked > 0, said.filtered == 0 { return end(.blocked, by: .app, &turn) }
-    if said.filtered > 0 { return nobodyCame(.notReached, .init(.dnd, by: .app), &turn) }
+    if said.filtered > 0 { return nobodyCame(.unreached, .init(.dnd, by: .app), &turn) }
     let detail = pushFailure.map { "no device left, no push accepted: \($0)" } ?? "no device left"
-    nobodyCame(.notReached, .init(.unanswered, by: .app, q850: 20, detail: detail), &turn)
+    nobodyCame(.unreached, .init(.unanswered, by: .app, q850: 20, detail: detail), &turn)
   }
 
   /// The final statistics are here, or late: the record.
@@ -166,7 +177,7 @@ extension Call {
     let statistics = final ?? lastStatistics
     let ended = times[.ended] ?? turn.now
     let leg = winnerIndex.map { devices[$0] }
-    return CallRecord(
+    var record = CallRecord(
       call: id, sipCallId: sipCallID, direction: direction, trunk: trunk.name, from: callerNumber, to: calledNumber,
       user: user.isEmpty ? nil : user,
       device: winner?.device, devices: offeredDevices,
@@ -178,6 +189,9 @@ extension Call {
         app: (leg?.negotiation.settled.map { AudioEncoding($0.codec) } ?? statistics?.appEncoding)?.name),
       srtp: leg?.srtpProfile ?? statistics?.srtpProfile, fromTrunk: statistics.map { .init($0.fromTrunk) },
       fromApp: statistics.map { .init($0.fromApp) })
+    if !diversionsMade.isEmpty { record.diversions = diversionsMade }
+    if let second { record.join(second, statistics) }
+    return record
   }
 }
 

@@ -17,7 +17,7 @@ extension Call {
   /// fingerprint, `media.ready` of this generation. A reliable provisional response with SDP that waits for its PRACK holds the
   /// 200 up in the user agent.
   mutating func tryGate(_ turn: inout Turn) {
-    guard state == .answering || state == .starting, let winner = winnerIndex else { return }
+    guard state == .answering || state == .starting, wish == nil, let winner = winnerIndex else { return }
     let leg = devices[winner]
     if leg.hasPair { reachOnce(.ice, at: leg.nominatedAt, &turn) }
     if leg.hasKeys { reachOnce(.dtls, at: leg.keysAt, detail: leg.srtpProfile, &turn) }
@@ -51,6 +51,11 @@ extension Call {
     guard trunkLeg.phase == .invited else { return }
     if !devices[proof.winner].hasMedia { turn.statistics.answeredWithoutMedia += 1 }
     noteGateOpen(since: .answered, &turn)
+    sendAnswer(&turn)
+  }
+
+  /// 200. Only with a `GateProof`, or with somebody or something else than a device at the other end, who has media of its own.
+  mutating func sendAnswer(_ turn: inout Turn) {
     let isAnswered = !trunkLeg.isLateOffer || trunkLeg.isProvisionallyAnswered
     // a reliable 180 has taken our offer: the user agent sends the 200 after its PRACK
     let isOffered = trunkLeg.isLateOffer && trunkLeg.isReliable && trunkLeg.sentRinging
@@ -63,9 +68,14 @@ extension Call {
     reach(.connected, &turn)
     timers[.longestCall] = turn.now + turn.configuration.timers.longestCall
     // media first: the media thread is told before the trunk can send
-    if isAnswered { join(proof.winner, &turn) }
+    if isAnswered { joinAnswered(&turn) }
     turn.sip(.answer(trunkLeg.leg, sdp: isOffered ? nil : offer ?? trunkLeg.answer))
     if isAnswered { announceConnected(&turn) }
+  }
+
+  /// Both descriptions are there: audio flows between whoever has the call.
+  mutating func joinAnswered(_ turn: inout Turn) {
+    if second != nil || recording != nil { joinDiverted(&turn) } else if let winner = winnerIndex { join(winner, &turn) }
   }
 
   /// Audio flows; the first words are kept until the device plays.

@@ -14,6 +14,12 @@ extension Call {
     to present: [DevicePresence], waking destinations: [PushDestination], _ reservation: MediaReservation,
     _ invite: InboundInvite, _ turn: inout Turn
   ) {
+    guard take(reservation, invite, &turn) else { return }
+    ring(present, waking: destinations, holdsOffers: startVerification(invite, &turn), &turn)
+  }
+
+  /// False if the call has ended: the trunk's offer does not fit after all.
+  private mutating func take(_ reservation: MediaReservation, _ invite: InboundInvite, _ turn: inout Turn) -> Bool {
     self.reservation = reservation
     var negotiation = trunk.negotiation(local: reservation.trunkAddress, over: invite.source, random: turn.random)
     if let sdp = invite.sdp {
@@ -22,14 +28,26 @@ extension Call {
         trunkLeg.answer = answer
         setTrunk(media, &turn)
       } catch {
-        return end(.codec, by: .trunk, detail: String(describing: error), &turn)
+        end(.codec, by: .trunk, detail: String(describing: error), &turn)
+        return false
       }
     }
     trunkLeg.negotiation = negotiation
-    turn.output.actions.append(.journal(startLine(turn)))
-    timers[.journal] = turn.now + turn.configuration.timers.journal
-    timers[.ring] = turn.now + turn.configuration.timers.ring
-    if !startVerification(invite, &turn) { for device in present.prefix(Limits.devicesPerCall) { offer(to: device, &turn) } }
+    if timers[.journal] == nil, !isJournalled {
+      turn.output.actions.append(.journal(startLine(turn)))
+      timers[.journal] = turn.now + turn.configuration.timers.journal
+    }
+    return true
+  }
+
+  /// The devices of those whom it is for now; with `holdsOffers` a verifier is heard first.
+  mutating func ring(
+    _ present: [DevicePresence], waking destinations: [PushDestination], holdsOffers: Bool = false, _ turn: inout Turn
+  ) {
+    let window = diversions.rules[.noAnswer]?.after ?? turn.configuration.timers.ring
+    timers[.ring] = turn.now + window
+    if let rule = diversions.rules[.unreached] { timers[.unreached] = turn.now + (rule.after ?? Diversions.unreachedAfter) }
+    if !holdsOffers { for device in present.prefix(Limits.devicesPerCall) { offer(to: device, &turn) } }
     for destination in destinations.prefix(Limits.devicesPerCall) {
       watch(destination, present.first { $0.key == destination.key }, &turn)
     }
@@ -108,6 +126,7 @@ extension Call {
     if devices[index].phase == .offered { devices[index].phase = .ringing }
     pushNotNeeded(key)
     reachOnce(.deviceRinging, &turn)
+    timers[.unreached] = nil
     enter(.ringing, &turn)
     trunkLeg.wantsRinging = true
     ringTrunk(&turn)
@@ -115,7 +134,7 @@ extension Call {
 
   /// 180 once, and not before the start line is on disk.
   mutating func ringTrunk(_ turn: inout Turn) {
-    guard trunkLeg.wantsRinging, !trunkLeg.sentRinging, isJournalled, trunkLeg.phase == .invited, isUndecided else { return }
+    guard trunkLeg.wantsRinging, !trunkLeg.sentRinging, isJournalled, trunkLeg.phase == .invited, isUndecided || second != nil else { return }
     trunkLeg.sentRinging = true
     reach(.ringing, &turn)
     if let start = times[.start] { turn.measure(.inviteToRinging(turn.now - start)) }
@@ -130,7 +149,8 @@ extension Call {
     timers[.journal] = nil
     guard isLive, !isJournalled else { return }
     isJournalled = true
-    if direction == .incoming { ringTrunk(&turn) } else { tryGate(&turn) }
+    guard direction == .incoming else { return tryGate(&turn) }
+    if second != nil { inviteSecond(&turn) } else if recording != nil { startRecording(&turn) } else { ringTrunk(&turn) }
   }
 
   mutating func deviceUnavailable(_ key: DeviceKey, _ why: CallUnavailable.Why?, _ turn: inout Turn) {
@@ -140,9 +160,16 @@ extension Call {
     endIfNobodyRings(&turn)
   }
 
+  /// Woken or not, no device has said that it rings.
+  mutating func unreached(_ turn: inout Turn) {
+    guard state == .parked, isUndecided else { return }
+    nobodyCame(.unreached, .init(.unanswered, by: .gateway, q850: 20, detail: "no device rang"), &turn)
+  }
+
   mutating func ringTimedOut(_ turn: inout Turn) {
     switch direction {
     case .incoming where isUndecided: nobodyCame(.noAnswer, .init(.unanswered, by: .gateway), &turn)
+    case .incoming where second != nil || recording != nil: secondTimedOut(&turn)
     case .outgoing where state == .ready || state == .progress: end(.unanswered, by: .trunk, &turn)
     default: break
     }
@@ -200,7 +227,8 @@ extension Call {
     reachOnce(.deviceRinging, &turn)
     startGateDeadline(answer, isWarm: isWarm, &turn)
     reach(.answered, detail: isWarm ? "warm" : "cold", &turn)
-    timers[.ring] = nil
+    (timers[.ring], timers[.unreached]) = (nil, nil)
+    won(by: key.user)
     turn.media(.lockWinner(session, devices[index].id))
     for other in devices where other.key != key {
       terminate(other.key, .answeredElsewhere, by: .app, isWinner: false, &turn)
@@ -225,7 +253,7 @@ extension Call {
     switch reject.scope {
     case .all:
       nobodyCame(
-        isBusy ? .busy : .allDeclined,
+        isBusy ? .busy : .declined,
         .init(isBusy ? .busy : .declined, by: .app, others: isBusy ? .busyElsewhere : .declinedElsewhere), &turn)
     case .device: endIfNobodyRings(&turn)
     }

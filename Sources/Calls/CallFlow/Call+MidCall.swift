@@ -136,13 +136,18 @@ extension Call {
     timers[.appGrace] = nil
   }
 
-  mutating func digitHeard(_ digit: Character, _ durationMilliseconds: Int, _ turn: inout Turn) {
+  mutating func digitHeard(_ digit: Character, _ durationMilliseconds: Int, in heard: MediaSessionID, _ turn: inout Turn) {
+    if second != nil { return passOn(digit, durationMilliseconds, heardIn: heard, &turn) }
     guard isLive, let winner else { return }
     turn.send(.callDigit(CallDigit(digit: String(digit), durMs: durationMilliseconds)), to: winner, call: id)
   }
 
-  mutating func measured(_ statistics: MediaStatistics, _ turn: inout Turn) {
+  mutating func measured(_ statistics: MediaStatistics, of measured: MediaSessionID, _ turn: inout Turn) {
     guard isLive else { return }
+    if measured == second?.session {
+      second?.statistics = statistics
+      return
+    }
     lastStatistics = statistics
     guard state == .connected, let winner else { return }
     turn.send(.quality(Quality(statistics)), to: winner, call: id)

@@ -90,6 +90,10 @@ extension Call {
         reach(.ringing, &turn)
         report(.ringing, to: winner, &turn)
       }
+    case 181:
+      // the far side diverts it (RFC 3261 §21.1.3)
+      if times[.forwarded] == nil { report(.divertedPstn, to: winner, &turn) }
+      reachOnce(.forwarded, &turn)
     case 182:
       if times[.progress] == nil { report(.queued, to: winner, &turn) }
       reachOnce(.progress, detail: "182", &turn)

@@ -33,6 +33,7 @@ extension Call {
     let key = PushKey(call: id, user: device.user, device: device.device)
     turn.output.actions.append(.push(key, pushes[index].target, content, deadline: ring))
     if times[.pushed] == nil, let start = times[.start] { turn.measure(.inviteToPush(turn.now - start)) }
+    wasPushed = true
     reach(.pushed, detail: pushes[index].target.service.rawValue, &turn)
     (pushes[index].phase, pushes[index].sentAt, pushes[index].mayShow) = (.underWay, turn.now, true)
     schedulePushes()

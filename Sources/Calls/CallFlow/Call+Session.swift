@@ -101,7 +101,8 @@ extension Call {
   /// A digit of the trunk by INFO. Where RFC 4733 events are agreed on, they tell it already.
   mutating func digitInfo(_ digit: Character, _ milliseconds: Int, _ turn: inout Turn) {
     guard trunk.sendsDigitsByInfo || trunkLeg.media?.telephoneEventPayloadType == nil else { return }
-    digitHeard(digit, milliseconds, &turn)
+    if second != nil { return passOn(digit, milliseconds, heardIn: session, byInfo: true, &turn) }
+    digitHeard(digit, milliseconds, in: session, &turn)
   }
 
   /// One INFO after the other, so that they cannot overtake.

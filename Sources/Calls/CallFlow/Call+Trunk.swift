@@ -10,16 +10,7 @@ extension Call {
   /// The trunk leg's media as negotiated, for the media thread.
   mutating func setTrunk(_ media: TrunkMedia, _ turn: inout Turn) {
     trunkLeg.media = media
-    var parameters = TrunkLegParameters(
-      remote: media.remote, encoding: AudioEncoding(media.codec), payloadType: media.payloadType,
-      telephoneEventPayloadType: media.telephoneEventPayloadType, packetTimeMilliseconds: media.packetTimeMilliseconds,
-      sends: media.direction.sends, receives: media.direction.receives, sourcePolicy: trunk.sourcePolicy,
-      mediaPeers: trunk.mediaPeers, comfortNoisePayloadType: media.comfortNoisePayloadType)
-    (parameters.digits, parameters.remoteControl) = (trunk.digits, media.control)
-    parameters.wantsVoIPMetrics = media.wantsVoIPMetrics
-    parameters.holdAudio = trunk.holdAudio
-    parameters.protection = media.protection.flatMap { TrunkProtection($0) }
-    turn.media(.setTrunk(session, parameters))
+    turn.media(.setTrunk(session, trunk.parameters(of: media)))
   }
 
   /// CANCEL before our 200. `Reason: SIP;cause=200` says that another fork answered (RFC 3326 §2).
@@ -49,13 +40,13 @@ extension Call {
 
   /// The answer to the offer that our 200 carried: from here on audio flows.
   private mutating func lateAnswer(_ sdp: String?, _ turn: inout Turn) {
-    guard let winner = winnerIndex, state == .connected else { return }
+    guard state == .connected else { return }
     do {
       guard let sdp, let media = try trunkLeg.negotiation?.apply(answer: sdp) else {
         return end(.codec, by: .trunk, detail: "no SDP in the ACK", &turn)
       }
       setTrunk(media, &turn)
-      join(winner, &turn)
+      joinAnswered(&turn)
       announceConnected(&turn)
     } catch {
       end(.codec, by: .trunk, detail: String(describing: error), &turn)
@@ -71,8 +62,8 @@ extension Call {
       }
       trunkLeg.isProvisionallyAnswered = true
       setTrunk(media, &turn)
-      guard state == .connected, let winner = winnerIndex else { return }
-      join(winner, &turn)
+      guard state == .connected else { return }
+      joinAnswered(&turn)
       announceConnected(&turn)
     } catch {
       end(.codec, by: .trunk, detail: String(describing: error), &turn)
@@ -121,7 +112,8 @@ extension Call {
   // MARK: silence
 
   /// RTP came and then not for 20 s: is anybody there? Never asked while held.
-  mutating func trunkSilent(_ turn: inout Turn) {
+  mutating func trunkSilent(_ session: MediaSessionID, _ turn: inout Turn) {
+    if session == second?.session { return secondSilent(&turn) }
     guard state == .connected, trunkLeg.phase == .confirmed, !isHeldByApp, !isHeldByTrunk else { return }
     reach(.trunkSilent, &turn)
     trunkLeg.isSilent = true
@@ -134,8 +126,8 @@ extension Call {
     timers[.trunkPing] = turn.now + turn.configuration.timers.trunkPing
   }
 
-  mutating func trunkBack(_ turn: inout Turn) {
-    guard trunkLeg.isSilent else { return }
+  mutating func trunkBack(_ session: MediaSessionID, _ turn: inout Turn) {
+    guard session == self.session, trunkLeg.isSilent else { return }
     reach(.trunkBack, &turn)
     stopTrunkWatch()
   }
@@ -156,5 +148,21 @@ extension Call {
     guard isLive, trunkLeg.isSilent else { return }
     if trunkLeg.isPinging { return end(.trunkLost, by: .trunk, detail: "no answer to OPTIONS", &turn) }
     pingTrunk(&turn)
+  }
+}
+
+extension Routing.Trunk {
+  /// What the media thread is told of a leg of this trunk.
+  func parameters(of media: TrunkMedia) -> TrunkLegParameters {
+    var out = TrunkLegParameters(
+      remote: media.remote, encoding: AudioEncoding(media.codec), payloadType: media.payloadType,
+      telephoneEventPayloadType: media.telephoneEventPayloadType, packetTimeMilliseconds: media.packetTimeMilliseconds,
+      sends: media.direction.sends, receives: media.direction.receives, sourcePolicy: sourcePolicy, mediaPeers: mediaPeers,
+      comfortNoisePayloadType: media.comfortNoisePayloadType)
+    (out.digits, out.remoteControl) = (digits, media.control)
+    out.wantsVoIPMetrics = media.wantsVoIPMetrics
+    out.holdAudio = holdAudio
+    out.protection = media.protection.flatMap { TrunkProtection($0) }
+    return out
   }
 }

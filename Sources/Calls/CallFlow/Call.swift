@@ -19,6 +19,11 @@ import SIPDialogs
 ///     answering  gate opens                               → connected   connect, 200, call.connected
 ///     answering  deadline, media.fail, wrong fingerprint  → ended       480 Q.850;cause=41, call.ended
 ///     answering  CANCEL, call.end                         → ended       call.ended
+///     all three  nobody came, and a rule says where else  → diverting   call.cancel{diverted}; a failed winner: call.ended
+///     diverting  another user                             → parked      call.offer to that user's devices
+///     diverting  a number: 18x                            → diverting   180, 183 with its early media
+///     diverting  a number: 200; a recording               → connected   connect, 200
+///     diverting  a number: 300…699, 45 s                  → ended       final response
 ///     connected  BYE, call.end, legs lost, 4 h, no ACK    → ended       BYE (not after BYE), call.ended
 ///
 /// Outgoing:
@@ -35,7 +40,12 @@ import SIPDialogs
 struct Call {
   let id: CallID
   let direction: CallDirection
-  let user: String
+  /// Whose call it is; while it rings for several, the first of them.
+  private(set) var user: String
+  /// Whom it rings for.
+  private(set) var targets: [String]
+  /// Whom it rang for before it was diverted.
+  private(set) var formerUsers: [String] = []
   /// The trunk in use, and for an outgoing call those that are left to try.
   var trunk: Routing.Trunk
   var alternatives: [Routing.Trunk] = []
@@ -58,6 +68,18 @@ struct Call {
   var attestation: String?
   /// The devices are told when the verifier has answered, or after its deadline.
   var isVerifying = false
+  /// The INVITE of an incoming call, for as long as its media may yet have to be reserved, and what it said of diversions.
+  var invite: InboundInvite?
+  var diversions = Diversions()
+  var diversionsBefore = 0
+  var diversionsMade: [CallRecord.Diversion] = []
+  /// A diversion that is to begin.
+  var wish: DiversionWish?
+  var second: SecondLeg?
+  /// What is played in place of an answer.
+  var recording: (wish: DiversionWish, Diversions.Recording)?
+  /// Wake tokens of it are about.
+  var wasPushed = false
 
   private(set) var state: CallState
   private(set) var stateSince: Instant
@@ -109,6 +131,7 @@ struct Call {
     to: Handle, callerNumber: String, calledNumber: String, trunkLeg: TrunkLeg, at now: Instant
   ) {
     (self.id, self.direction, self.user, self.trunk, self.session) = (id, direction, user, trunk, session)
+    targets = user.isEmpty ? [] : [user]
     (self.account, self.from, self.to, self.trunkLeg) = (account, from, to, trunkLeg)
     (self.callerNumber, self.calledNumber) = (
       String(callerNumber.prefix(Limits.textCharacters)), String(calledNumber.prefix(Limits.textCharacters))
@@ -118,8 +141,20 @@ struct Call {
   }
 
   /// Nobody has the call yet: the lock is free.
-  var isUndecided: Bool { state == .parked || state == .ringing }
+  var isUndecided: Bool { (state == .parked || state == .ringing) && wish == nil }
   var isLive: Bool { state != .ended }
+
+  /// Whether a user's devices may know of it.
+  func concerns(_ user: String) -> Bool { targets.contains(user) || formerUsers.contains(user) }
+  var concerned: [String] { targets + formerUsers }
+
+  mutating func ring(for users: [String]) {
+    formerUsers += targets.filter { !formerUsers.contains($0) }
+    targets = users
+    if let first = users.first { user = first }
+  }
+  /// Of several users one has it.
+  mutating func won(by user: String) { self.user = user }
 
   /// Runs a change in place.
   mutating func apply(_ body: (inout Call, inout Turn) -> Void, _ turn: inout Turn) { body(&self, &turn) }
@@ -154,6 +189,7 @@ struct Call {
       turn.statistics.journalLate += 1
       journalled(&turn)
     case .ring: ringTimedOut(&turn)
+    case .unreached: unreached(&turn)
     case .push: pushesDue(&turn)
     case .early180: ringEarly(&turn)
     case .gate: gateTimedOut(&turn)

@@ -40,7 +40,7 @@ extension CallMachine {
     default: break
     }
     guard let id = call else { return turn.refuse(token, .badRequest, "call is missing") }
-    guard let live = calls[id], live.isLive, live.user == key.user, live.terminals[key] == nil, live.index(of: key) != nil else {
+    guard let live = calls[id], live.isLive, live.concerns(key.user), live.terminals[key] == nil, live.index(of: key) != nil else {
       return refuseGone(id, key, token, message, &turn)
     }
     if case .callTransfer(let transfer) = message { return turn.answer(token, self.transfer(id, transfer, key, &turn)) }
@@ -73,9 +73,9 @@ extension CallMachine {
   private func refuseGone(_ id: CallID, _ key: DeviceKey, _ token: RequestToken, _ message: ClientMessage, _ turn: inout Turn) {
     if case .callEnd = message { return turn.answer(token, .ok) }
     var reason: EndReason?
-    if let call = calls[id], call.user == key.user {
-      reason = call.terminals[key]?.over.reason ?? (call.direction == .incoming && call.winner != nil ? .answeredElsewhere : nil)
-    } else if let tombstone = tombstones[id], tombstone.user == key.user {
+    if let call = calls[id], call.concerns(key.user) {
+      reason = call.terminals[key]?.over.reason ?? (call.isDiverted(for: key.user) ? .diverted : call.direction == .incoming && call.winner != nil ? .answeredElsewhere : nil)
+    } else if let tombstone = tombstones[id], tombstone.users.contains(key.user) {
       reason = tombstone.terminals[key]?.over.reason ?? (tombstone.direction == .incoming ? tombstone.over.reason : nil)
     }
     if case .callAnswer = message, reason == .answeredElsewhere { return turn.refuse(token, .answeredElsewhere, reason: reason) }
@@ -83,7 +83,7 @@ extension CallMachine {
   }
 
   private mutating func notice(_ key: DeviceKey, _ message: ClientMessage, _ id: CallID?, _ turn: inout Turn) {
-    guard let id, calls[id]?.user == key.user, calls[id]?.terminals[key] == nil else { return }
+    guard let id, calls[id]?.concerns(key.user) == true, calls[id]?.terminals[key] == nil else { return }
     change(id, &turn) { call, turn in
       guard call.isLive else { return }
       switch message {

@@ -13,17 +13,19 @@ extension CallMachine {
     case .appLegFailed(let session, let leg, let failure): change(sessions[session], &turn) { $0.appLegFailed(leg, failure, &$1) }
     case .appLegSilent(let session, let leg): change(sessions[session], &turn) { $0.appLegSilent(leg, &$1) }
     case .appLegBack(let session, let leg): change(sessions[session], &turn) { $0.appLegBack(leg, &$1) }
-    case .trunkSilent(let session): change(sessions[session], &turn) { $0.trunkSilent(&$1) }
-    case .trunkBack(let session): change(sessions[session], &turn) { $0.trunkBack(&$1) }
+    case .trunkSilent(let session): change(sessions[session], &turn) { $0.trunkSilent(session, &$1) }
+    case .trunkBack(let session): change(sessions[session], &turn) { $0.trunkBack(session, &$1) }
     case .firstAudio(let session, let direction, let at):
       change(sessions[session], &turn) { $0.firstAudio(direction, at: at, &$1) }
     case .trunkSourceRejected: break  // for the log of whoever carries this event
     case .digit(let session, .trunkToApp, let digit, let milliseconds):
-      change(sessions[session], &turn) { $0.digitHeard(digit, milliseconds, &$1) }
+      change(sessions[session], &turn) { $0.digitHeard(digit, milliseconds, in: session, &$1) }
     case .digit: break  // an app's own telephone-event goes to the trunk on the media thread
-    case .quality(let session, let statistics): change(sessions[session], &turn) { $0.measured(statistics, &$1) }
+    case .quality(let session, let statistics): change(sessions[session], &turn) { $0.measured(statistics, of: session, &$1) }
+    case .played(let session): change(sessions[session], &turn) { $0.played(&$1) }
     case .closed(let session, let statistics):
       guard let id = sessions[session] else { return }
+      if calls[id]?.second?.session == session { return secondClosed(id, statistics, &turn) }
       change(id, &turn) { call, turn in
         if call.isLive { call.end(.server, by: .gateway, detail: "media ended", &turn) }
       }

@@ -26,7 +26,7 @@ extension CallMachine {
     let allowance = routing.user(id)?.allowance ?? UserAllowance()
     guard allowance.allows(number) else { return .refused(.forbidden, .userPrefix, "not a number this user may call") }
     if let most = allowance.calls {
-      let live = (callsOfUser[id] ?? []).count { calls[$0]?.direction == .outgoing && calls[$0]?.isLive == true }
+      let live = (callsOfUser[id] ?? []).count { calls[$0]?.isLive == true && (calls[$0]?.direction == .outgoing || calls[$0]?.second != nil) }
       guard live < most else { return .refused(.tooMany, .userLimit, "max_calls") }
     }
     return .rule(rule)
@@ -65,7 +65,7 @@ extension CallMachine {
   }
 
   /// Why a trunk takes no further call now; nil if it does, and then its rate is taken.
-  private mutating func roomRefusal(_ trunk: Routing.Trunk, _ now: Instant) -> Refusal.Reason? {
+  mutating func roomRefusal(_ trunk: Routing.Trunk, _ now: Instant) -> Refusal.Reason? {
     if let most = trunk.maximumCalls, callsOfTrunk[trunk.name, default: 0] >= most { return .trunkLimit }
     return takeRate(trunk, now) ? nil : .trunkRate
   }
@@ -126,7 +126,7 @@ extension CallMachine {
     carryOut(&turn)
   }
 
-  private mutating func carryOut(_ turn: inout Turn) {
+  mutating func carryOut(_ turn: inout Turn) {
     for question in trunkOutput.questions { turn.output.actions.append(.lookUp(question)) }
     for (id, request) in trunkOutput.requests { turn.sip(.request(id, request)) }
     for news in trunkOutput.news { turn.output.actions.append(.trunkNews(news)) }

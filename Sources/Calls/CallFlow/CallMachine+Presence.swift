@@ -39,9 +39,9 @@ extension CallMachine {
         if let over = terminal.takeUnseen() { gone.append(GoneCall(call: id, over: over)) }
       }
     }
-    if let only, calls[only]?.user != device.key.user, tombstones[only]?.terminals[device.key] == nil {
+    if let only, calls[only]?.concerns(device.key.user) != true, tombstones[only]?.terminals[device.key] == nil {
       // woken for a call that nobody here knows of any more
-      let tombstone = tombstones[only].flatMap { $0.user == device.key.user ? $0.over : nil }
+      let tombstone = tombstones[only].flatMap { $0.users.contains(device.key.user) ? $0.over : nil }
       gone.append(GoneCall(call: only, over: tombstone ?? CallOver(.unknown, by: .gateway, at: turn.wallNow)))
     }
     turn.app(.welcome(device.session, calls: snapshots, gone: gone, live: Set(snapshots.map(\.call))))
@@ -76,7 +76,7 @@ extension CallMachine {
     changed(devices.seen(key, info: info, at: turn.wallNow), &turn)
     guard let device = presence(key), devices.wantsCalls(key) else { return }
     for id in callsOfUser[key.user] ?? [] {
-      change(id, &turn) { call, turn in if call.direction == .incoming { call.offer(to: device, &turn) } }
+      change(id, &turn) { call, turn in if call.direction == .incoming, call.targets.contains(key.user) { call.offer(to: device, &turn) } }
     }
   }
 
@@ -84,11 +84,11 @@ extension CallMachine {
   mutating func httpReject(
     _ request: HTTPRequestID, _ key: DeviceKey, _ reject: CallReject, _ id: CallID, _ turn: inout Turn
   ) {
-    let terminals = calls[id].map { $0.user == key.user ? $0.terminals : [:] } ?? tombstones[id]?.terminals ?? [:]
+    let terminals = calls[id].map { $0.concerns(key.user) ? $0.terminals : [:] } ?? tombstones[id]?.terminals ?? [:]
     var answer = RequestAnswer.err(Failure(.gone, reason: terminals[key]?.over.reason))
     if terminals[key]?.isOwnDoing == true {
       answer = .ok
-    } else if terminals[key] == nil, let call = calls[id], call.isLive, call.user == key.user {
+    } else if terminals[key] == nil, let call = calls[id], call.isLive, call.concerns(key.user) {
       change(id, &turn) { answer = $0.reject(reject, from: key, &$1) }
     }
     turn.app(.httpAnswer(request, answer))

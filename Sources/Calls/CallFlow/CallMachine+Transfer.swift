@@ -9,7 +9,7 @@ extension CallMachine {
   /// A REFER of a trunk that may transfer: the user's app is to be connected to another number.
   mutating func referred(_ leg: LegID, _ referral: Referral, _ turn: inout Turn) {
     guard let id = legs[leg], let call = calls[id], call.isLive, call.state == .connected, call.trunkLeg.phase == .confirmed,
-      call.transfer == nil
+      call.transfer == nil, call.winner != nil
     else { return turn.sip(.refuseRefer(leg, code: 491)) }
     guard let number = Routing.dialled(referral.target.number) else { return turn.sip(.refuseRefer(leg, code: 404)) }
     // our own numbers, and more hops than a diversion may take, are loops
@@ -30,6 +30,7 @@ extension CallMachine {
   /// What the legs do that are not a call's present trunk leg: one that a transfer makes, or one that was replaced.
   mutating func handle(_ event: SIPDialogs.Event, ofOther leg: LegID, _ id: CallID, _ turn: inout Turn) {
     if case .legClosed = event { legs[leg] = nil }
+    if calls[id]?.second?.leg == leg { return handle(event, ofSecond: leg, id, &turn) }
     guard calls[id]?.transfer?.leg == leg else {
       // an offer on a leg that is on its way out
       if case .reinviteReceived = event { turn.sip(.refuseReinvite(leg, code: 481)) }

@@ -82,9 +82,8 @@ extension CallMachine {
     } else {
       call.trunkLeg.isLateOffer = true
     }
-    guard ringable(route.user).contains(where: \.isConnected) || !wakeable(route.user).isEmpty else {
-      return rejectUnreached(call, &turn)
-    }
+    let isReachable = ringable(route.user).contains(where: \.isConnected) || !wakeable(route.user).isEmpty
+    guard isReachable || call.diversions.rules[.unreached] != nil else { return rejectUnreached(call, &turn) }
     pending[call.id] = .incoming(call, invite)
     turn.output.actions.append(.reserveMedia(call.id, session: call.session, user: route.user, toward: toward))
   }
@@ -111,6 +110,8 @@ extension CallMachine {
     call.trunkLeg.isReliable = invite.isReliable
     // what was diverted before counts with the transfers to come
     (call.maxForwards, call.transfers) = (invite.maxForwards, invite.diversions)
+    call.diversionsBefore = invite.diversions
+    if let route { call.diversions = diversions(of: route.user).orElse(route.diversions) }
     call.divertedFrom = invite.divertedFrom.prefix(Limits.diversions).map { Handle(number: $0.number, name: $0.displayName) }
     call.reach(.start, detail: trunk.name, &turn)
     return call
@@ -150,14 +151,31 @@ extension CallMachine {
 
   /// Nobody is there and nobody can be woken, or all that are do not want to be disturbed.
   private mutating func rejectUnreached(_ call: Call, _ turn: inout Turn) {
-    let isQuiet = (presences[call.user] ?? []).contains { $0.isConnected && !devices.wantsCalls($0.key) }
+    let ending = unreachedEnding(call.targets)
     admit(call, &turn)
-    change(call.id, &turn) { call, turn in
-      let ending: Call.Ending =
-        isQuiet
-        ? .init(.dnd, by: .app, detail: "no device wants calls")
-        : .init(.unanswered, by: .app, q850: 20, detail: "no device connected")
-      call.nobodyCame(.notReached, ending, &turn)
+    change(call.id, &turn) { $0.nobodyCame(.unreached, ending, &$1) }
+  }
+
+  private func unreachedEnding(_ users: [String]) -> Call.Ending {
+    let isQuiet = users.contains { (presences[$0] ?? []).contains { $0.isConnected && !devices.wantsCalls($0.key) } }
+    return isQuiet
+      ? .init(.dnd, by: .app, detail: "no device wants calls")
+      : .init(.unanswered, by: .app, q850: 20, detail: "no device connected")
+  }
+
+  /// The devices of those whom a call is for, offered or woken; if there are none it is over, or goes where its rules say.
+  /// - Parameter reservation: for a call that has no media yet.
+  mutating func ring(_ id: CallID, media reservation: MediaReservation? = nil, _ turn: inout Turn) {
+    guard let call = calls[id] else { return }
+    let (present, destinations) = (call.targets.flatMap(ringable), call.targets.flatMap(wakeable))
+    let nobody = present.contains(where: \.isConnected) || !destinations.isEmpty ? nil : unreachedEnding(call.targets)
+    change(id, &turn) { call, turn in
+      if let reservation, let invite = call.invite {
+        call.offer(to: present, waking: destinations, reservation, invite, &turn)
+      } else {
+        call.ring(present, waking: destinations, &turn)
+      }
+      if let nobody { call.nobodyCame(.unreached, nobody, &turn) }
     }
   }
 
@@ -166,7 +184,7 @@ extension CallMachine {
     (presences[user] ?? []).filter { $0.info.onlyCall == nil && devices.wantsCalls($0.key) }
   }
 
-  private func wakeable(_ user: String) -> [PushDestination] { configuration.push == nil ? [] : devices.targets(of: user) }
+  func wakeable(_ user: String) -> [PushDestination] { configuration.push == nil ? [] : devices.targets(of: user) }
 
   // MARK: reservation
 
@@ -174,8 +192,9 @@ extension CallMachine {
     switch pending.removeValue(forKey: id) {
     case .incoming(let call, let invite):
       admit(call, &turn)
-      let (present, destinations) = (ringable(call.user), wakeable(call.user))
-      change(id, &turn) { $0.offer(to: present, waking: destinations, reservation, invite, &$1) }
+      calls[id]?.invite = invite
+      ring(id, media: reservation, &turn)
+    case .second(let plan): secondReserved(id, plan, reservation, &turn)
     case .outgoing(let call, let start, let device, let request):
       started(call, start, device, request, reservation, &turn)
     case nil: turn.media(.close(reservation.session))
@@ -185,6 +204,7 @@ extension CallMachine {
   mutating func reservationRefused(_ id: CallID, _ reason: Refusal.Reason, _ text: String, _ turn: inout Turn) {
     switch pending.removeValue(forKey: id) {
     case .incoming(let call, let invite): refuse(call.trunkLeg.leg, invite, reason, code: 503, &turn)
+    case .second(let plan): secondImpossible(id, plan, text, &turn)
     case .outgoing(let call, _, _, let request): refuse(request, .overload, reason, trunk: call.trunk.name, text, &turn)
     case nil: break
     }

@@ -20,6 +20,8 @@ public struct CallMachine {
   enum Pending {
     case incoming(Call, InboundInvite)
     case outgoing(Call, CallStart, DevicePresence, RequestToken)
+    /// The leg to the number that a call is diverted to.
+    case second(SecondLegPlan)
   }
 
   let configuration: Configuration
@@ -129,7 +131,12 @@ public struct CallMachine {
 
   /// A call that has just ended leaves a tombstone; its next deadline is noted.
   private mutating func settle(_ id: CallID, _ turn: inout Turn) {
-    guard let call = calls[id] else { return }
+    guard var call = calls[id] else { return }
+    if let wish = call.wish, !wish.isUnderWay {
+      divert(id, wish, &turn)
+      guard let diverted = calls[id] else { return }
+      call = diverted
+    }
     if !call.isLive, tombstones[id] == nil { bury(call, &turn) }
     if !call.isLive, call.reservation == nil { return finish(id, nil, &turn) }
     deadlines.schedule(id, at: call.timers.next)
@@ -138,12 +145,13 @@ public struct CallMachine {
   private mutating func bury(_ call: Call, _ turn: inout Turn) {
     let end = call.end ?? .init(.unknown, by: .gateway)
     let isElsewhere = call.direction == .incoming && call.winner != nil
-    let reason = isElsewhere ? .answeredElsewhere : call.reasonForOthers ?? end.reason
+    let isDiverted = call.second != nil || call.recording != nil
+    let reason = isElsewhere ? .answeredElsewhere : isDiverted ? .diverted : call.reasonForOthers ?? end.reason
     let over = CallOver(reason, by: end.by, at: turn.wallNow, sip: end.sip)
     let forgotten = tombstones.insert(
       Tombstone(
-        user: call.user, direction: call.direction, owner: call.direction == .outgoing ? call.winner : nil, over: over,
-        terminals: call.terminals, wasPushed: call.pushes.contains { $0.sentAt != nil },
+        users: call.concerned, direction: call.direction, owner: call.direction == .outgoing ? call.winner : nil, over: over,
+        terminals: call.terminals, wasPushed: call.wasPushed,
         expires: turn.now + configuration.timers.tombstone),
       for: call.id)
     for id in forgotten { turn.app(.wakesOver(id)) }
@@ -163,9 +171,12 @@ public struct CallMachine {
       legs[call.trunkLeg.leg] = nil
       trunking?.callUndecided(call.trunk.name, at: turn.now)
     }
-    callsOfUser[call.user]?.removeAll { $0 == id }
-    if callsOfUser[call.user]?.isEmpty ?? false { callsOfUser[call.user] = nil }
+    for user in call.concerned {
+      callsOfUser[user]?.removeAll { $0 == id }
+      if callsOfUser[user]?.isEmpty ?? false { callsOfUser[user] = nil }
+    }
     releaseTrunk(call.trunk.name)
+    if let second = call.second { forget(second, at: turn.now) }
   }
 
   /// A call exists from here on, and has one record.
@@ -175,7 +186,7 @@ public struct CallMachine {
     calls[call.id] = call
     legs[call.trunkLeg.leg] = call.id
     sessions[call.session] = call.id
-    callsOfUser[call.user, default: []].append(call.id)
+    for user in call.targets { callsOfUser[user, default: []].append(call.id) }
     callsOfTrunk[call.trunk.name, default: 0] += 1
   }
 

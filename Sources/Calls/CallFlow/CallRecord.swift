@@ -102,7 +102,21 @@ public struct CallRecord: Sendable, Codable, Equatable {
   /// DTLS-SRTP profile of the app leg.
   public var srtp: String?
   public var fromTrunk: Stream?
+  /// Of a call that was diverted to a number: what came from there.
   public var fromApp: Stream?
+  /// Where the call went because nobody took it, in that order.
+  public var diversions: [Diversion]?
+  public struct Diversion: Sendable, Codable, Equatable {
+    public var why: DiversionTrigger
+    public var user: String?
+    public var number: String?
+    public var recording: String?
+    public var code: Int?
+    /// The trunk and the Call-ID of the leg to `number`.
+    public var trunk: String?
+    public var sipCallId: String?
+    public init(_ why: DiversionTrigger) { self.why = why }
+  }
 
   /// The record of a call whose process died: all that its start line knows.
   public init(orphan line: StartLine, at now: Int64) {

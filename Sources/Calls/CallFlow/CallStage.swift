@@ -45,8 +45,12 @@ public enum CallStage: String, Sendable, CaseIterable, Codable {
   case restarted, appSilent, appBack, trunkSilent, trunkBack
   /// A REFER is followed; the call goes on on another leg; it does not.
   case transferring, transferred, transferFailed
+  /// 181: the far side of an outgoing call has diverted it.
+  case forwarded
   /// Nobody takes an incoming call: a diversion may begin.
   case nobodyCame
+  /// It begins: to another user, a number, a recording; the number rings, answers, refuses.
+  case diverting, divertedRinging, divertedAnswered, divertedFailed
   /// CANCEL or BYE, received or sent.
   case cancel, bye
   case ended

@@ -27,10 +27,10 @@ public struct CallSummary: Sendable, Codable, Equatable {
   public var muted: Bool
 }
 
-/// protocol.md, Call states at the gateway. Incoming: parked, ringing, answering, connected. Outgoing: starting, ready,
-/// progress, connected.
+/// protocol.md, Call states at the gateway. Incoming: parked, ringing, answering, diverting, connected. Outgoing: starting,
+/// ready, progress, connected.
 public enum CallState: String, Sendable, Codable, CaseIterable {
-  case parked, ringing, answering, starting, ready, progress, connected
+  case parked, ringing, answering, diverting, starting, ready, progress, connected
   /// Over for everybody; its record waits for the final statistics.
   case ended
 }

@@ -2,6 +2,10 @@
 enum Limits {
   /// Devices of one user that ring together; later ones are told that the call is gone.
   static let devicesPerCall = 16
+  /// Devices that are told of a call's end: those of each user that it was diverted to.
+  static let terminalsPerCall = 16 * (diversions + 1)
+  /// A call may ring for as many users at once.
+  static let usersPerCall = 16
   /// Ended calls that are remembered; the oldest are forgotten first.
   static let tombstones = 20_000
   /// Devices whose last connection is remembered; those without a live call are forgotten first.

@@ -4,10 +4,11 @@ public import SIPDialogs
 
 extension Routing {
   /// Whom an incoming call is for.
-  struct InboundRoute: Equatable {
+  struct InboundRoute {
     var user: String
     /// The user's number as configured, or the called one.
     var number: String
+    var diversions = Diversions()
   }
 
   /// What the SIP user agent is told of each trunk.
@@ -21,12 +22,12 @@ extension Routing {
     let wanted = Self.canonical(number)
     for rule in inbound where rule.trunk == trunk {
       switch rule.target {
-      case .user(let id) where user(id) != nil: return InboundRoute(user: id, number: number)
+      case .user(let id) where user(id) != nil: return InboundRoute(user: id, number: number, diversions: rule.diversions)
       case .user: continue
       case .users:
         for user in users {
           if let own = user.numbers.first(where: { Self.canonical($0) == wanted }) {
-            return InboundRoute(user: user.id, number: own)
+            return InboundRoute(user: user.id, number: own, diversions: rule.diversions)
           }
         }
       }

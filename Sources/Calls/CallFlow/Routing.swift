@@ -60,6 +60,8 @@ public struct Routing: Sendable {
     public var id: String
     /// E.164 with `+`; the first is what the user calls from unless it says otherwise.
     public var numbers: [String]
+    /// What becomes of calls that the user does not take.
+    public var diversions = Diversions()
     /// What the user may dial.
     public var allowance: UserAllowance
     public init(id: String, numbers: [String], allowance: UserAllowance = UserAllowance()) {
@@ -76,6 +78,8 @@ public struct Routing: Sendable {
     }
     public var trunk: String
     public var target: Target
+    /// For users who have no rule of their own.
+    public var diversions = Diversions()
     public init(trunk: String, target: Target) { (self.trunk, self.target) = (trunk, target) }
   }
   /// One of the trunks of a route: lower priorities first, by chance and weight within one (as RFC 2782 does it).

@@ -4,7 +4,8 @@ import Bytes
 
 /// What is left of an ended call for two minutes: why it ended, for each device.
 struct Tombstone {
-  let user: String
+  /// Whose devices may ask for it.
+  let users: [String]
   let direction: CallDirection
   /// The device that started an outgoing call.
   let owner: DeviceKey?
@@ -33,7 +34,7 @@ struct Tombstones {
   mutating func insert(_ tombstone: Tombstone, for call: CallID) -> [CallID] {
     guard entries[call] == nil else { return [] }
     entries[call] = tombstone
-    byUser[tombstone.user, default: []].append(call)
+    for user in tombstone.users { byUser[user, default: []].append(call) }
     queue.append(call)
     return entries.count > Limits.tombstones ? [removeOldest()].compactMap(\.self) : []
   }
@@ -56,7 +57,7 @@ struct Tombstones {
     let call = queue[head]
     head += 1
     let tombstone = entries.removeValue(forKey: call)
-    if let user = tombstone?.user {
+    for user in tombstone?.users ?? [] {
       byUser[user]?.removeAll { $0 == call }
       if byUser[user]?.isEmpty ?? false { byUser[user] = nil }
     }

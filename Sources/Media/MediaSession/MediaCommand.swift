@@ -166,6 +166,11 @@ public enum MediaCommand: Sendable {
   /// Local hold: neither side hears the other; the trunk hears its `holdAudio`.
   case hold(MediaSessionID, Bool)
   case sendDigits(MediaSessionID, DigitRequest)
+  /// A diverted call: from now on this session's trunk is heard by the trunk of `to`, a session of the same thread, and by no app.
+  /// With `connects` it is answered: digits, reports and the watch over silence begin.
+  case bridge(MediaSessionID, to: MediaSessionID, connects: Bool)
+  /// The trunk hears this, at once, from its beginning; `.played` follows its end.
+  case play(MediaSessionID, Announcement)
   /// Ends the session: sockets and state are freed, `.closed` with the final statistics follows, once.
   case close(MediaSessionID)
 }
@@ -177,7 +182,7 @@ extension MediaCommand {
     case .addAppLeg(let id, _, _), .setAppRemote(let id, _, _, _, _), .removeAppLeg(let id, _), .setTrunk(let id, _),
       .lockWinner(let id, _),
       .openEarly(let id, _), .connect(let id, _, _), .playoutActive(let id), .mute(let id, _), .hold(let id, _),
-      .sendDigits(let id, _),
+      .sendDigits(let id, _), .bridge(let id, _, _), .play(let id, _),
       .close(let id):
       id
     }

@@ -46,6 +46,8 @@ public enum MediaEvent: Sendable {
   case digit(MediaSessionID, from: AudioDirection, digit: Character, durationMilliseconds: Int)
   /// Every 5 s for a connected session.
   case quality(MediaSessionID, MediaStatistics)
+  /// The announcement of `.play` is over.
+  case played(MediaSessionID)
   /// The answer to `.close`, or the end by a fault of ours (`unexpected`).
   case closed(MediaSessionID, MediaStatistics)
 }

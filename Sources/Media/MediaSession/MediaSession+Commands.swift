@@ -40,6 +40,8 @@ extension MediaSession {
         _ = uplink.sender.enqueue(
           digit, durationMilliseconds: request.durationMilliseconds, gapMilliseconds: request.gapMilliseconds)
       }
+    case .bridge(_, let other, let connects): bridge(to: other, connects: connects, at: now)
+    case .play(_, let announcement): play(announcement)
     case .close: close(at: now, into: &output)
     }
   }

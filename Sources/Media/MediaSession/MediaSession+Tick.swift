@@ -9,8 +9,16 @@ extension MediaSession {
     if now >= playoutAssumedAt { releaseDownlink(at: now) }
     if let digit = trunk.digits.expire(at: now), connectedAt != nil { tell(digit, from: .trunkToApp, into: &output) }
     if let digit = uplink.digits.expire(at: now) { tell(digit, from: .appToTrunk, into: &output) }
-    if !downlink.relays { tickDownlink(at: now, into: &output) }
-    if connectedAt != nil {
+    if bridge != nil {
+      tickBridge(at: now, into: &output)
+    } else if !downlink.relays {
+      tickDownlink(at: now, into: &output)
+    }
+    if playback != nil {
+      tickPlayback(at: now, into: &output)
+    } else if bridge != nil {
+      // the other session's ticks send
+    } else if connectedAt != nil {
       tickUplink(at: now, into: &output)
     } else if uplink.kept != nil {
       keepUplink(at: now)
@@ -182,7 +190,7 @@ extension MediaSession {
   }
 
   /// Digits of control: telephone-events where the trunk took the format, else tones in the audio. The app's audio is withheld.
-  private mutating func tickDigits(to destination: SocketAddress, at now: Instant, into output: inout MediaOutput) {
+  mutating func tickDigits(to destination: SocketAddress, at now: Instant, into output: inout MediaOutput) {
     if !uplink.relays { _ = pull(&uplink.receiver, into: frame, at: now) }
     uplink.gate.interrupt()
     silence()

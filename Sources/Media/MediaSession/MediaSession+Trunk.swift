@@ -130,7 +130,7 @@ extension MediaSession {
     _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput
   ) {
     let legs = legs  // docs/decisions/0081
-    guard isDownlinkOpen, hasLeg(winner) else { return }
+    guard isDownlinkOpen, hasLeg(winner) || bridge != nil else { return }
     guard !isHeld else { return }
     trunk.packetMilliseconds = milliseconds(of: payload, trunk.encoding)
     guard downlink.relays else {

@@ -36,6 +36,7 @@ public struct MediaSessionSetup: Sendable {
 /// | `lockWinner` | dropped | kept |
 /// | `connect` | kept until `playoutActive`, or played | kept audio first, at most 1.25 × as fast, then live |
 /// | `hold` | dropped | silence |
+/// | `bridge` | to the other session's trunk | what that one's trunk says |
 ///
 /// Equal encodings are relayed packet by packet; else, and while audio is kept, muted or replaced by digits, it goes through an
 /// `AudioReceiver` and an encoder on the tick.
@@ -63,6 +64,10 @@ public struct MediaSession: ~Copyable {
   var isMuted = false
   var isHeld = false
   var isClosed = false
+  /// The other half of a diverted call, which hears this trunk.
+  var bridge: MediaSessionID?
+  /// What the trunk hears in place of an app.
+  var playback: Playback?
   /// `playoutActive` came, maybe before the connect.
   var isPlaying = false
   var playoutAssumedAt = Instant.distantFuture
@@ -116,8 +121,8 @@ public struct MediaSession: ~Copyable {
     index >= 0 && index < Limits.appLegs && legsUsed & 1 << UInt32(truncatingIfNeeded: index) != 0
   }
 
-  /// Trunk audio reaches the winner.
-  var isDownlinkOpen: Bool { connectedAt != nil || isEarly }
+  /// Trunk audio reaches the winner, or the other half of a diverted call.
+  var isDownlinkOpen: Bool { connectedAt != nil || isEarly || bridge != nil }
 
   /// NTP time of `now` (RFC 3550 §4).
   func wallClock(_ now: Instant) -> NTPTimestamp { NTPTimestamp(unixNanoseconds: (now + setup.wallClockOffset).nanoseconds) }

@@ -61,10 +61,17 @@ extension MediaWorker {
     switch command {
     case .addAppLeg(_, let leg, _), .setAppRemote(_, let leg, _, _, _): refreshUfrags(slot, leg)
     case .removeAppLeg: pruneUfrags(slot)
-    case .connect, .openEarly: countRunning(slot)
+    case .connect, .openEarly, .bridge, .play: countRunning(slot)
     default: break
     }
     afterSession(slot)
+  }
+
+  /// What the trunk of one half of a diverted call has said goes to the other's. HOT
+  mutating func passOn(_ slot: Int, to other: MediaSessionID) {
+    guard let target = slotOf[other], target != slot, let from = entries[slot], let to = entries[target] else { return }
+    to.pointee.session.playBridged(from.pointee.session.bridgedFrame, at: now, into: &output)
+    afterSession(target)
   }
 
   private mutating func handshake(_ result: HandshakeResult) {

@@ -137,6 +137,7 @@ struct MediaWorker: ~Copyable {
         shared.metrics.tickLateness.record(late)
         meter.ticked(late: late)
         entry.pointee.session.tick(at: now, into: &output)
+        if let other = entry.pointee.session.bridgeTarget { passOn(slot, to: other) }
         if let phase = entry.pointee.session.preferredPhase(current: ticks.phase(of: entry.pointee.tickSlot)) {
           entry.pointee.tickSlot = ticks.move(slot, from: entry.pointee.tickSlot, toPhase: phase)
         }

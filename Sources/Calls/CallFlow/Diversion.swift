@@ -1,0 +1,109 @@
+public import MediaSession
+import SDP
+import SIPDialogs
+
+/// Why an incoming call has nobody (protocol.md, Call states): what may start a diversion.
+public enum DiversionTrigger: String, Sendable, CaseIterable, Codable {
+  /// No device rings or could be woken, or all of them filter.
+  case unreached
+  case noAnswer
+  case busy
+  case declined
+  case mediaFailed
+}
+
+/// What becomes of an incoming call that nobody takes: at most one rule for each trigger.
+public struct Diversions: Sendable {
+  public enum Target: Sendable {
+    /// This user's devices ring instead.
+    case user(String)
+    /// A second leg over the trunks that the user may call out on. It shows the user's own number, or with `showsCaller` the
+    /// caller's.
+    case number(String, showsCaller: Bool)
+    case recording(Recording)
+    /// This final response.
+    case code(Int)
+  }
+  /// A file that is played to the caller.
+  public struct Recording: Sendable {
+    /// For the record and the log.
+    public var name: String
+    public var audio: Announcement
+    /// Before the call is answered (183), which is then refused; else the call is answered first and ended afterwards.
+    public var isEarly: Bool
+    public init(name: String, audio: Announcement, isEarly: Bool = false) {
+      (self.name, self.audio, self.isEarly) = (name, audio, isEarly)
+    }
+  }
+  public struct Rule: Sendable {
+    public var target: Target
+    /// Of `unreached`: how long no device has said that it rings; of `noAnswer`: how long the call rings.
+    public var after: Duration?
+    public init(_ target: Target, after: Duration? = nil) { (self.target, self.after) = (target, after) }
+  }
+
+  public var rules: [DiversionTrigger: Rule]
+  public init(_ rules: [DiversionTrigger: Rule] = [:]) { self.rules = rules }
+
+  /// The user's own rules, and the route's where the user has none.
+  func orElse(_ others: Diversions) -> Diversions { Diversions(rules.merging(others.rules) { own, _ in own }) }
+
+  /// Without a time of its own: long enough for an app that is started by a push.
+  static let unreachedAfter = Duration.seconds(20)
+}
+
+extension DiversionTrigger {
+  /// RFC 5806 §5.3.
+  var diversionReason: String {
+    switch self {
+    case .unreached: "unavailable"
+    case .noAnswer: "no-answer"
+    case .busy: "user-busy"
+    case .declined: "deflection"
+    case .mediaFailed: "out-of-service"
+    }
+  }
+
+  /// Q.850 §2.2.7: what the caller is told at the end of a recording.
+  var cause: Int {
+    switch self {
+    case .unreached: 20
+    case .noAnswer: 19
+    case .busy: 17
+    case .declined: 21
+    case .mediaFailed: 41
+    }
+  }
+}
+
+/// A diversion that the call machine is to carry out, or what the call ends with if it cannot.
+struct DiversionWish {
+  var trigger: DiversionTrigger
+  var rule: Diversions.Rule
+  var ending: Call.Ending
+  /// Its media is being reserved.
+  var isUnderWay = false
+}
+
+/// The leg to a number that a call is diverted to.
+struct SecondLeg {
+  var leg: LegID
+  var trunk: Routing.Trunk
+  var alternatives: [Routing.Trunk]
+  let number: String
+  /// Of the user for whom it is made.
+  let ownNumber: String
+  let showsCaller: Bool
+  let session: MediaSessionID
+  let reservation: MediaReservation
+  let wish: DiversionWish
+  var sipCallID: String
+  var negotiation: TrunkNegotiation
+  var phase = TrunkLeg.Phase.idle
+  var media: TrunkMedia?
+  var earlyAnswer: String?
+  var isPinging = false
+  /// The trunk has shown whether it works.
+  var isSettled = false
+  var statistics: MediaStatistics?
+}

@@ -1,0 +1,124 @@
+import AudioCodecs
+import Bytes
+import SpeechScore
+import Testing
+
+@testable import MediaSession
+
+/// Two sessions of one diverted call, each with a trunk: what one hears, the other sends.
+private struct Halves: ~Copyable {
+  static let second = MediaSessionID(raw: 8)
+  var caller: Bench
+  var called: Bench
+
+  init(_ first: AudioEncoding, _ second: AudioEncoding) throws {
+    let caller = try Bench(trunk: first)
+    let called = try Bench(trunk: second, id: Self.second)
+    self.caller = caller
+    self.called = called
+    self.caller.command(.setTrunk(Bench.id, self.caller.trunk))
+    self.called.command(.setTrunk(Self.second, self.called.trunk))
+  }
+
+  mutating func connect() {
+    caller.command(.bridge(Bench.id, to: Self.second, connects: true))
+    called.command(.bridge(Self.second, to: Bench.id, connects: true))
+  }
+
+  /// What the media thread does with both, every 20 ms.
+  mutating func run(frames: Int, caller callerSays: (Int) -> [Int16]? = { _ in nil }, called calledSays: (Int) -> [Int16]? = { _ in nil }) {
+    for frame in 0..<frames {
+      if let samples = callerSays(frame) { caller.trunkSays(samples) }
+      if let samples = calledSays(frame) { called.trunkSays(samples) }
+      caller.session.tick(at: caller.now, into: &caller.output)
+      if caller.session.bridgeTarget == Self.second { called.session.playBridged(caller.session.bridgedFrame, at: caller.now, into: &called.output) }
+      called.session.tick(at: called.now, into: &called.output)
+      if called.session.bridgeTarget == Bench.id { caller.session.playBridged(called.session.bridgedFrame, at: called.now, into: &caller.output) }
+      caller.collect()
+      called.collect()
+      caller.now = caller.now + .milliseconds(20)
+      called.now = called.now + .milliseconds(20)
+    }
+  }
+}
+
+@Suite struct DivertedCallTests {
+  @Test func `SRV-7: speech goes from trunk to trunk both ways, of one codec`() throws { try converse(.pcmu, .pcmu) }
+  @Test func `SRV-7: speech goes from trunk to trunk both ways, of two codecs`() throws { try converse(.pcmu, .pcma) }
+
+  private func converse(_ first: AudioEncoding, _ second: AudioEncoding) throws {
+    var halves = try Halves(first, second)
+    halves.connect()
+    let frames = min(400, speech.count)
+    halves.run(frames: frames, caller: { speech[$0] }, called: { speech[$0] })
+    halves.run(frames: 10)
+    let played = speech[..<frames].flatMap { $0 }
+    for (side, heard) in [("called", halves.called.heardByTrunk), ("caller", halves.caller.heardByTrunk)] {
+      let comparison = try #require(SpeechComparison(played: played, heard: heard), "\(side)")
+      #expect(comparison.heardSpeech && comparison.clippedStartMilliseconds <= 20 && comparison.longestGapMilliseconds <= 40, "\(side): \(comparison)")
+    }
+    #expect(halves.caller.toTrunk.isContinuous && halves.called.toTrunk.isContinuous)
+    #expect(Set(halves.called.toTrunk.map(\.header.ssrc)).count == 1)
+  }
+
+  @Test func `early audio of the second leg is heard by the caller, and nothing of the caller by it`() throws {
+    var halves = try Halves(.pcmu, .pcma)
+    halves.called.command(.bridge(Halves.second, to: Bench.id, connects: false))
+    halves.run(frames: 100, caller: { tone($0) }, called: { tone($0, hertz: 700) })
+    #expect(abs(level(halves.caller.heardByTrunk.suffix(8_000)) / level(tone(3)) - 1) < 0.25)
+    #expect(halves.called.toTrunk.isEmpty)
+    halves.connect()
+    halves.run(frames: 60, caller: { tone($0) }, called: { tone($0, hertz: 700) })
+    #expect(abs(level(halves.called.heardByTrunk.suffix(4_000)) / level(tone(3)) - 1) < 0.25)
+    #expect(halves.caller.toTrunk.isContinuous)
+  }
+
+  @Test func `a side that falls silent still gets its stream, and silence for 20 s is told`() throws {
+    var halves = try Halves(.pcmu, .pcmu)
+    halves.connect()
+    halves.run(frames: 50, caller: { tone($0) }, called: { tone($0) })
+    let before = halves.called.toTrunk.count
+    halves.run(frames: 1_050, called: { tone($0) })
+    #expect(halves.called.toTrunk.count - before == 1_050)
+    #expect(halves.caller.events.contains { if case .trunkSilent = $0 { true } else { false } })
+    #expect(!halves.called.events.contains { if case .trunkSilent = $0 { true } else { false } })
+  }
+
+  @Test func `digits of one trunk are told, and are sent to the other on command`() throws {
+    var halves = try Halves(.pcmu, .pcmu)
+    halves.connect()
+    halves.run(frames: 10, caller: { tone($0) }, called: { tone($0) })
+    halves.called.command(.sendDigits(Halves.second, DigitRequest(digits: "5")))
+    halves.run(frames: 30, caller: { tone($0) }, called: { tone($0) })
+    #expect(halves.called.toTrunk.contains { $0.header.payloadType == 101 })
+    #expect(!halves.caller.toTrunk.contains { $0.header.payloadType == 101 })
+  }
+
+  @Test func `an announcement plays once from its beginning, then its end is told`() throws {
+    var bench = try Bench()
+    bench.command(.setTrunk(Bench.id, bench.trunk))
+    let samples = (0..<50).flatMap { tone($0) } + Array(repeating: Int16(0), count: 70)
+    bench.command(.play(Bench.id, Announcement(samples: samples)))
+    try bench.run(frames: 51, trunk: { tone($0, hertz: 900) })
+    #expect(bench.heardByTrunk.count == 51 * 160 && bench.toTrunk.isContinuous)
+    #expect(abs(level(bench.heardByTrunk.prefix(8_000)) / level(tone(3)) - 1) < 0.05)
+    func over() -> Bool { bench.events.contains { if case .played = $0 { true } else { false } } }
+    #expect(!over())
+    try bench.run(frames: 1)
+    #expect(over())
+    #expect(bench.toTrunk.count == 51)
+  }
+
+  @Test func `an announcement waits for the trunk's description, and an empty one is over at once`() throws {
+    var bench = try Bench()
+    bench.command(.play(Bench.id, Announcement(samples: (0..<5).flatMap { tone($0) })))
+    try bench.run(frames: 20)
+    #expect(bench.toTrunk.isEmpty && bench.events.isEmpty)
+    bench.command(.setTrunk(Bench.id, bench.trunk))
+    try bench.run(frames: 6)
+    #expect(bench.toTrunk.count == 5 && bench.events.count == 1)
+    bench.command(.play(Bench.id, Announcement(samples: [])))
+    try bench.run(frames: 1)
+    #expect(bench.events.count == 2)
+  }
+}
