@@ -95,7 +95,7 @@ let executable: [Target] = [
   .target(
     name: "PushSandbox", dependencies: ["Bytes", "JSONWebToken", "Platform", "COpenSSL", "CNGHTTP2"], path: "Sources/Trunkline/PushSandbox",
     swiftSettings: swift),
-  .target(name: "Configuration", dependencies: ["Bytes", "JSONWebToken", yams], path: "Sources/Trunkline/Configuration", swiftSettings: swift),
+  .target(name: "Configuration", dependencies: ["Bytes", "JSONWebToken", "AudioCodecs", yams], path: "Sources/Trunkline/Configuration", swiftSettings: swift),
   .target(
     name: "Peers",
     dependencies: [
@@ -147,7 +147,7 @@ let testTargets: [Target] = [
   tests("Telemetry", ["Bytes", "Platform", "Telemetry"], [logging]),
   tests("Control", callStack + ["Platform", "Control"], [logging]),
   tests("TrunklineClient", mediaStack + ["AppProtocol", "TrunklineClient"]),
-  tests("Configuration", ["Bytes", "JSONWebToken", "Configuration"]),
+  tests("Configuration", ["Bytes", "JSONWebToken", "AudioCodecs", "Configuration"]),
   tests("Commands", ["Bytes", "Configuration", "trunkline"]),
   tests("PushSandbox", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender", "PushSandbox"], [logging]),
   tests("Peers", ["Bytes", "SIPDialogs", "Platform", "SpeechScore", "Peers"]),

@@ -175,7 +175,7 @@ private let mobile = "+15558887777"
     world.expectRecord(.callerCancelled)
   }
 
-  @Test func `END-4: a winner whose media fails is told mediaFailed, or mediaTimeout, and the number takes the call`() throws {
+  @Test func `ANS-5: a winner whose media fails is told mediaFailed, or mediaTimeout, and the number takes the call`() throws {
     for says in [true, false] {
       let world = world([.mediaFailed: toMobile])
       let (_, call) = try world.ringing([phone, tablet])
@@ -224,7 +224,7 @@ private let mobile = "+15558887777"
     world.expectRecord(.trunkLost)
   }
 
-  @Test func `END-6: a device that was woken and comes late learns diverted, while the call lives and after it`() throws {
+  @Test func `SRV-7: a device that was woken and comes late learns diverted, while the call lives and after it`() throws {
     let world = world([.unreached: .init(.number(mobile, showsCaller: false), after: .seconds(10))], pushes: true)
     let (leg, call) = try world.parked([phone, tablet])
     world.pass(.seconds(10))
@@ -430,7 +430,7 @@ private let mobile = "+15558887777"
     #expect(world.records[0].connectedMs == 600_000)
   }
 
-  @Test func `an outgoing call that the far side diverts tells the app divertedPstn, once`() throws {
+  @Test func `OUT-5: an outgoing call that the far side diverts stays one call: the app is told divertedPstn, once`() throws {
     let world = Surroundings()
     let call = CallID(high: 5, low: 5)
     try world.started(call)

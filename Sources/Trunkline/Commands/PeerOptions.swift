@@ -1,3 +1,4 @@
+import AudioCodecs
 import ArgumentParser
 import Bytes
 import Dispatch

@@ -60,6 +60,14 @@ extension Settings {
       - { id: alice, numbers: [ "+15551230001" ] }
       - { id: bob, numbers: [ "+15551230002" ] }
       # - { id: carol, numbers: [ "+15551230003" ], allow: [ "+1" ], max_calls: 2, calls_per_hour: 30 }   # what she may dial
+      # - id: dave                   # when nobody takes his call; the same under a route of routes.inbound, for users without a rule
+      #   numbers: [ "+15551230004" ]
+      #   diversions:
+      #     unreached: { number: "+15557654321", after: 20s }     # no device rings: a second leg on his behalf; show_caller: true
+      #     no_answer: { user: carol, after: 30s }                # carol's devices ring
+      #     busy: { code: 486 }                                   # another final response
+      #     declined: { play: away.wav }                          # then BYE; early: true plays it before the call is answered
+      #     media_failed: { number: "+15557654321" }
 
     routes:
       inbound:

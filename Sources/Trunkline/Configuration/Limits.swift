@@ -10,6 +10,10 @@ enum Limits {
   static let users = 100_000
   static let numbersPerUser = 100
   static let routes = 10_000
+  /// A recording that callers hear: 10 minutes of 48 kHz stereo.
+  static let recordingBytes = 120_000_000
+  /// Final responses that refuse a call.
+  static let refusals = 400...699
   static let mediaThreads = 1...64
   static let calls = 1...100_000
   static let trunkPorts = 2

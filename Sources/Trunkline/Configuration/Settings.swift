@@ -189,6 +189,7 @@ public struct Settings: Sendable, Equatable {
     /// Outgoing calls at a time.
     public var maximumCalls: Int?
     public var callsPerHour: Int?
+    public var diversions = Diversions()
   }
 
   public struct Routes: Sendable, Equatable {
@@ -200,6 +201,8 @@ public struct Settings: Sendable, Equatable {
       }
       public var trunk: String
       public var target: Target
+      /// For users without a rule of their own.
+      public var diversions = Diversions()
     }
     public struct Outbound: Sendable, Equatable {
       /// Lower priorities first, by chance and weight within one.

@@ -98,6 +98,12 @@ extension Walk {
         problem("routes.inbound[\(index)].user", "there is no user \"\(id)\"")
       }
     }
+    for (index, row) in configuration.routes.inbound.enumerated() {
+      checkDiversions(row.diversions, "routes.inbound[\(index)]", configuration)
+    }
+    for (index, user) in configuration.users.enumerated() {
+      checkDiversions(user.diversions, "users[\(index)]", configuration, of: user.id)
+    }
     var prefixes: Set<String> = []
     for (index, row) in configuration.routes.outbound.enumerated() {
       let path = "routes.outbound[\(index)]"

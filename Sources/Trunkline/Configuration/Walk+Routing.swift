@@ -46,13 +46,14 @@ extension Walk {
   }
 
   func user(_ node: Node, _ path: String) -> Settings.User? {
-    let user = Section(node, path, self, keys: ["id", "numbers", "name", "allow", "max_calls", "calls_per_hour"])
+    let user = Section(node, path, self, keys: ["id", "numbers", "name", "allow", "max_calls", "calls_per_hour", "diversions"])
     guard case .mapping = node else { return nil }
     let numbers = user.list("numbers", limit: Limits.numbersPerUser, "a number such as \"+15551230001\"", number)
     guard let id = user.required("id") else { return nil }
     var out = Settings.User(id: id, numbers: numbers, name: user.string("name"))
     if user.has("allow") { out.allow = user.list("allow", limit: Limits.numbersPerUser, "the beginning of a number such as \"+49\"", prefix) }
     if user.has("max_calls") { out.maximumCalls = user.integer("max_calls", in: 0...1_000, default: 1) }
+    out.diversions = diversions(user)
     if user.has("calls_per_hour") { out.callsPerHour = user.integer("calls_per_hour", in: 0...10_000, default: 1) }
     return out
   }
@@ -63,14 +64,14 @@ extension Walk {
     if routes.has("emergency") { out.emergencyNumbers = routes.list("emergency", limit: 100, "a number such as 112", number) }
     out.declineCode = routes.value("decline_code", "486 or 603") { ["486": 486, "603": 603][$0] } ?? out.declineCode
     for item in routes.items("inbound", limit: Limits.routes) {
-      let row = Section(item.node, item.path, self, keys: ["trunk", "to", "user"])
+      let row = Section(item.node, item.path, self, keys: ["trunk", "to", "user", "diversions"])
       guard case .mapping = item.node else { continue }
       if row.has("to") == row.has("user") { problem(item.path, "needs exactly one of to: users, user: ID") }
       var target = Settings.Routes.Inbound.Target.users
       if row.has("to") { _ = row.value("to", "users") { $0 == "users" ? true : nil } }
       if let id = row.string("user") { target = .user(id) }
       guard let trunk = row.required("trunk") else { continue }
-      out.inbound.append(.init(trunk: trunk, target: target))
+      out.inbound.append(.init(trunk: trunk, target: target, diversions: diversions(row)))
     }
     for item in routes.items("outbound", limit: Limits.routes) {
       let row = Section(item.node, item.path, self, keys: ["prefix", "trunk", "trunks", "emergency"])

@@ -7,6 +7,8 @@ final class Walk {
   let directory: String
   private(set) var problems: [Problem] = []
   private var marks: [String: Mark] = [:]
+  /// Recordings by path.
+  var recordings: [String: [Int16]] = [:]
 
   init(file: String, directory: String) {
     self.file = file

@@ -1,3 +1,4 @@
+import AudioCodecs
 import CallFlow
 import Foundation
 import Peers

@@ -33,13 +33,16 @@ extension Settings {
   }
 
   var routing: Routing {
+    var recordings: [String: Announcement] = [:]
     let rows = routes.inbound.map { row in
       let target: Routing.InboundRule.Target =
         switch row.target {
         case .users: .users
         case .user(let id): .user(id)
         }
-      return Routing.InboundRule(trunk: row.trunk, target: target)
+      var rule = Routing.InboundRule(trunk: row.trunk, target: target)
+      rule.diversions = row.diversions.routed(&recordings)
+      return rule
     }
     let own = ownAddresses
     let routed = trunks.map { trunk in
@@ -48,7 +51,7 @@ extension Settings {
       return out
     }
     var out = Routing(
-      trunks: routed, users: users.map(\.routed), inbound: rows,
+      trunks: routed, users: users.map { $0.routed(&recordings) }, inbound: rows,
       outbound: routes.outbound.map { row in
         .init(
           prefix: row.prefix,
@@ -80,8 +83,45 @@ extension Settings {
 }
 
 extension Settings.User {
-  fileprivate var routed: Routing.User {
-    .init(id: id, numbers: numbers, allowance: .init(prefixes: allow, calls: maximumCalls, callsPerHour: callsPerHour))
+  fileprivate func routed(_ recordings: inout [String: Announcement]) -> Routing.User {
+    var out = Routing.User(
+      id: id, numbers: numbers, allowance: .init(prefixes: allow, calls: maximumCalls, callsPerHour: callsPerHour))
+    out.diversions = diversions.routed(&recordings)
+    return out
+  }
+}
+
+extension Settings.Diversions {
+  /// A recording is kept once, whoever has it.
+  fileprivate func routed(_ recordings: inout [String: Announcement]) -> CallFlow.Diversions {
+    var out = CallFlow.Diversions()
+    for (trigger, rule) in rules {
+      let target: CallFlow.Diversions.Target
+      switch rule.target {
+      case .user(let id): target = .user(id)
+      case .number(let number, let showsCaller): target = .number(number, showsCaller: showsCaller)
+      case .code(let code): target = .code(code)
+      case .play(let path, let samples, let isEarly):
+        let audio = recordings[path] ?? Announcement(samples: samples)
+        recordings[path] = audio
+        let name = path.split(separator: "/").last.map(String.init) ?? path
+        target = .recording(.init(name: name, audio: audio, isEarly: isEarly))
+      }
+      out.rules[trigger.routed] = .init(target, after: rule.after)
+    }
+    return out
+  }
+}
+
+extension Settings.Diversions.Trigger {
+  fileprivate var routed: DiversionTrigger {
+    switch self {
+    case .unreached: .unreached
+    case .busy: .busy
+    case .declined: .declined
+    case .noAnswer: .noAnswer
+    case .mediaFailed: .mediaFailed
+    }
   }
 }
 

@@ -1,8 +1,7 @@
-import AudioCodecs
 import Bytes
 import Glibc
 
-/// Reads and writes RIFF WAVE as 8 kHz mono samples, the rate of a telephone call.
+/// RIFF WAVE bytes from and to 8 kHz mono samples, the rate of a telephone call.
 public enum WAVFile {
   /// Longest file taken, in bytes: 10 minutes of 48 kHz stereo.
   static let sizeLimit = 120_000_000
@@ -67,7 +66,7 @@ public enum WAVFile {
   private static func decoded(_ octet: UInt8, _ law: G711.Law) -> Int16 { samples(ofG711: [octet], law: law).first ?? 0 }
 
   /// G.711 octets as samples.
-  static func samples(ofG711 octets: [UInt8], law: G711.Law) -> [Int16] {
+  public static func samples(ofG711 octets: [UInt8], law: G711.Law) -> [Int16] {
     var out = [Int16](repeating: 0, count: octets.count)
     var room = out.mutableSpan
     _ = G711.decode(octets.span, law: law, into: &room)

@@ -1,0 +1,84 @@
+import AudioCodecs
+import Configuration
+import Foundation
+import Testing
+
+@Suite struct DiversionSettingsTests {
+  let key = "auth: { jwt: { key_file: jwt.key } }\n"
+
+  private func folder() throws -> TemporaryFolder {
+    let folder = try TemporaryFolder()
+    let samples = (0..<1_600).map { Int16($0) }
+    try Data(WAVFile.bytes(of: samples)).write(to: URL(fileURLWithPath: folder.path + "/away.wav"))
+    try "no sound".write(toFile: folder.path + "/text.wav", atomically: true, encoding: .utf8)
+    return folder
+  }
+
+  @Test func `every rule of a user and of a route is read`() throws {
+    let folder = try folder()
+    defer { withExtendedLifetime(folder) {} }
+    let settings = try ConfigurationFile.parse(
+      key + """
+        trunks: [ { name: c, peers: [ 127.0.0.1 ] } ]
+        users:
+          - { id: bob, numbers: [ "+2" ] }
+          - id: alice
+            numbers: [ "+1" ]
+            diversions:
+              unreached: { number: "+15557654321", show_caller: true, after: 15s }
+              no_answer: { user: bob, after: 25s }
+              busy: { code: 600 }
+              declined: { play: away.wav }
+              media_failed: { play: away.wav, early: true }
+        routes:
+          inbound: [ { trunk: c, to: users, diversions: { busy: { code: 480 } } } ]
+        """, file: "gateway.yaml", directory: folder.path)
+    let rules = settings.users[1].diversions.rules
+    #expect(rules[.unreached] == .init(target: .number("+15557654321", showsCaller: true), after: .seconds(15)))
+    #expect(rules[.noAnswer] == .init(target: .user("bob"), after: .seconds(25)))
+    #expect(rules[.busy] == .init(target: .code(600)))
+    guard case .play(let path, let samples, false)? = rules[.declined]?.target else {
+      Issue.record("no recording")
+      return
+    }
+    #expect(path.hasSuffix("/away.wav") && samples.count == 1_600 && samples[7] == 7)
+    #expect(rules[.mediaFailed] == .init(target: .play(path: path, samples: samples, isEarly: true)))
+    #expect(settings.routes.inbound[0].diversions.rules[.busy]?.target == .code(480))
+    #expect(settings.users[0].diversions.rules.isEmpty)
+  }
+
+  @Test func `every mistake is named at its place`() throws {
+    let folder = try folder()
+    func problems(_ rule: String) throws -> [String] {
+      let text = key + """
+        users:
+          - { id: bob, numbers: [ "+2" ] }
+          - { id: alice, numbers: [ "+1" ], diversions: { \(rule) } }
+        """
+      do {
+        _ = try ConfigurationFile.parse(text, file: "f", directory: folder.path)
+        return []
+      } catch {
+        return error.problems.map { "\($0.path): \($0.message)".replacingOccurrences(of: folder.path, with: "DIR") }
+      }
+    }
+    let one = "needs exactly one of user: ID, number: \"+15551230009\", play: FILE.wav, code: 486"
+    for (rule, said) in [
+      ("busy: { }", "users[1].diversions.busy: " + one),
+      ("busy: { user: bob, code: 486 }", "users[1].diversions.busy: " + one),
+      ("busy: { user: carol }", "users[1].diversions.busy.user: there is no user \"carol\""),
+      ("busy: { user: alice }", "users[1].diversions.busy.user: is the user itself"),
+      ("busy: { number: \"+2\" }", "users[1].diversions.busy.number: +2 is a user's number here: write user: ID"),
+      ("busy: { number: bob }", "users[1].diversions.busy.number: expected a number such as \"+15551230009\", got \"bob\""),
+      ("busy: { code: 200 }", "users[1].diversions.busy.code: 200 is outside 400...699"),
+      ("busy: { play: none.wav }", "users[1].diversions.busy.play: cannot read DIR/none.wav: No such file or directory"),
+      ("busy: { play: text.wav }", "users[1].diversions.busy.play: DIR/text.wav: not a RIFF WAVE file (or over 120 MB)"),
+      ("busy: { code: 486, early: true }", "users[1].diversions.busy.early: goes with play:"),
+      ("busy: { code: 486, after: 5s }", "users[1].diversions.busy.after: unknown key; known here: user, number, show_caller, play, early, code"),
+      ("no_answer: { code: 486, after: 0s }", "users[1].diversions.no_answer.after: 0ms is outside 1s...10m"),
+    ] {
+      #expect(try problems(rule) == [said], "\(rule)")
+    }
+    #expect(try problems("never: { code: 486 }").first?.hasPrefix("users[1].diversions.never: unknown key") == true)
+  }
+}
