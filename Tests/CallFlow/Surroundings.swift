@@ -50,6 +50,7 @@ final class Surroundings {
   var session: MediaSessionID?
   var firstSession: MediaSessionID?
   var mediaHeard: [String] = []
+  var questions: [RouteQuestion] = []
   var invites: [OutboundInvite] = []
   var welcomes: [SessionID: (calls: [CallSnapshot], gone: [GoneCall], live: Set<CallID>)] = [:]
 
@@ -130,6 +131,7 @@ final class Surroundings {
     case .verify: break
     case .trunkNews(let told): news.append(told)
     case .push(let key, let target, let content, let deadline): self.pushes.append((key, target, content, deadline))
+    case .askRoute(let question, _): questions.append(question)
     case .pushCallOver(let call): pushesOver.append(call)
     case .devices(let changes): deviceChanges += changes
     case .trace: break

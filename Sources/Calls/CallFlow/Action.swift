@@ -29,6 +29,8 @@ public enum Action: Sendable {
   case lookUp(DNSQuestion)
   /// Wakes a device for a call; answer with `pushed`, once. Never for a (call, device) whose push was accepted.
   case push(PushKey, PushTarget, CallPush, deadline: Instant)
+  /// Asks a webhook whom a call is for; answer with `routed`, within 10 s or not at all.
+  case askRoute(RouteQuestion, Webhook)
   /// Somebody has the call, or nobody will: no retries of its pushes.
   case pushCallOver(CallID)
   /// To the store: the registry has changed. In order.

@@ -23,7 +23,7 @@ extension Call {
   ) {
     guard isLive else { return }
     timers.clear()
-    wish = nil
+    (wish, asking) = (nil, nil)
     endSecondLeg(reason, &turn)
     if let transfer {
       turn.sip(.cancel(transfer.leg, Self.causeSent(reason)))

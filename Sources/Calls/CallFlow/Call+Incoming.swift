@@ -33,11 +33,15 @@ extension Call {
       }
     }
     trunkLeg.negotiation = negotiation
-    if timers[.journal] == nil, !isJournalled {
-      turn.output.actions.append(.journal(startLine(turn)))
-      timers[.journal] = turn.now + turn.configuration.timers.journal
-    }
+    startJournal(&turn)
     return true
+  }
+
+  /// Once: the start line goes to disk.
+  mutating func startJournal(_ turn: inout Turn) {
+    guard timers[.journal] == nil, !isJournalled else { return }
+    turn.output.actions.append(.journal(startLine(turn)))
+    timers[.journal] = turn.now + turn.configuration.timers.journal
   }
 
   /// The devices of those whom it is for now; with `holdsOffers` a verifier is heard first.

@@ -73,6 +73,8 @@ struct Call {
   var diversions = Diversions()
   var diversionsBefore = 0
   var diversionsMade: [CallRecord.Diversion] = []
+  /// Whom it is for is not known yet.
+  var asking: RouteAsking?
   /// A diversion that is to begin.
   var wish: DiversionWish?
   var second: SecondLeg?
@@ -190,6 +192,7 @@ struct Call {
       journalled(&turn)
     case .ring: ringTimedOut(&turn)
     case .unreached: unreached(&turn)
+    case .route: asking?.isLate = true
     case .push: pushesDue(&turn)
     case .early180: ringEarly(&turn)
     case .gate: gateTimedOut(&turn)

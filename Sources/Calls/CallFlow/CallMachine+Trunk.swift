@@ -63,7 +63,7 @@ extension CallMachine {
     }
     guard takeRate(trunk, turn.now) else { return refuse(leg, invite, .trunkRate, code: 503, &turn) }
     let route = routing.route(called: invite.to.number, trunk: trunk.name)
-    if let route, callsOfUser[route.user]?.count ?? 0 >= configuration.bounds.callsPerUser {
+    if let route, route.hook == nil, callsOfUser[route.user]?.count ?? 0 >= configuration.bounds.callsPerUser {
       return refuse(leg, invite, .userLimit, code: 503, &turn)
     }
     var call = makeIncoming(leg, invite, trunk, route, &turn)
@@ -82,8 +82,8 @@ extension CallMachine {
     } else {
       call.trunkLeg.isLateOffer = true
     }
-    let isReachable = ringable(route.user).contains(where: \.isConnected) || !wakeable(route.user).isEmpty
-    guard isReachable || call.diversions.rules[.unreached] != nil else { return rejectUnreached(call, &turn) }
+    if let hook = route.hook { return ask(call, invite, hook, toward: toward, route.diversions, &turn) }
+    guard isReachable([route.user]) || call.diversions.rules[.unreached] != nil else { return rejectUnreached(call, &turn) }
     pending[call.id] = .incoming(call, invite)
     turn.output.actions.append(.reserveMedia(call.id, session: call.session, user: route.user, toward: toward))
   }
@@ -156,7 +156,7 @@ extension CallMachine {
     change(call.id, &turn) { $0.nobodyCame(.unreached, ending, &$1) }
   }
 
-  private func unreachedEnding(_ users: [String]) -> Call.Ending {
+  func unreachedEnding(_ users: [String]) -> Call.Ending {
     let isQuiet = users.contains { (presences[$0] ?? []).contains { $0.isConnected && !devices.wantsCalls($0.key) } }
     return isQuiet
       ? .init(.dnd, by: .app, detail: "no device wants calls")
@@ -194,6 +194,9 @@ extension CallMachine {
       admit(call, &turn)
       calls[id]?.invite = invite
       ring(id, media: reservation, &turn)
+    case .asked:
+      guard calls[id]?.isLive == true else { return turn.media(.close(reservation.session)) }
+      ring(id, media: reservation, &turn)
     case .second(let plan): secondReserved(id, plan, reservation, &turn)
     case .outgoing(let call, let start, let device, let request):
       started(call, start, device, request, reservation, &turn)
@@ -204,6 +207,7 @@ extension CallMachine {
   mutating func reservationRefused(_ id: CallID, _ reason: Refusal.Reason, _ text: String, _ turn: inout Turn) {
     switch pending.removeValue(forKey: id) {
     case .incoming(let call, let invite): refuse(call.trunkLeg.leg, invite, reason, code: 503, &turn)
+    case .asked: change(id, &turn) { $0.end(.overload, by: .gateway, detail: text, &$1) }
     case .second(let plan): secondImpossible(id, plan, text, &turn)
     case .outgoing(let call, _, _, let request): refuse(request, .overload, reason, trunk: call.trunk.name, text, &turn)
     case nil: break

@@ -20,6 +20,8 @@ public struct CallMachine {
   enum Pending {
     case incoming(Call, InboundInvite)
     case outgoing(Call, CallStart, DevicePresence, RequestToken)
+    /// A call whose webhook has said whom it is for.
+    case asked
     /// The leg to the number that a call is diverted to.
     case second(SecondLegPlan)
   }
@@ -93,6 +95,7 @@ public struct CallMachine {
     case .mediaRefused(let id, let reason, let isOverload):
       reservationRefused(id, isOverload ? .mediaOverload : .mediaPorts, reason, &turn)
     case .journalled(let id): change(id, &turn) { $0.journalled(&$1) }
+    case .routed(let id, let answer): routed(id, answer, &turn)
     case .pushed(let report): pushed(report, &turn)
     case .devices(let command): handle(command, &turn)
     case .callerKnown(let id, let caller): change(id, &turn) { $0.callerKnown(caller, &$1) }
@@ -136,6 +139,11 @@ public struct CallMachine {
       divert(id, wish, &turn)
       guard let diverted = calls[id] else { return }
       call = diverted
+    }
+    if call.asking?.isLate == true, call.isLive {
+      routed(id, nil, &turn)
+      guard let routed = calls[id] else { return }
+      call = routed
     }
     if !call.isLive, tombstones[id] == nil { bury(call, &turn) }
     if !call.isLive, call.reservation == nil { return finish(id, nil, &turn) }

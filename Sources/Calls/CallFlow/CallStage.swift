@@ -4,6 +4,8 @@ public enum CallStage: String, Sendable, CaseIterable, Codable {
   case start
   /// The verifier of the caller's Identity has answered, or did not in time.
   case verified
+  /// Its webhook has answered, or the rule for want of an answer holds.
+  case routed
   /// `call.offer` handed to the first device.
   case offered
   /// A device was pushed to; the service took it, or did not; the device connected after its push.

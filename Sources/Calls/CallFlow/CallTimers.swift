@@ -6,6 +6,8 @@ enum CallTimer: Int, CaseIterable {
   case journal
   /// Nobody answered: incoming ring window, outgoing Timer C.
   case ring
+  /// The webhook has not answered.
+  case route
   /// No device has said that it rings, and there is a rule for that.
   case unreached
   /// A device has not answered its offer: it is pushed to.

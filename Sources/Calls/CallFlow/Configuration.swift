@@ -16,6 +16,8 @@ public struct Configuration: Sendable {
     public var mediaGateOutgoing: Duration = .seconds(5)
     /// What is left of the device's own answer timeout for its own work.
     public var answerMargin: Duration = .seconds(5)
+    /// How long a webhook may take to say whom a call is for.
+    public var route: Duration = .seconds(1)
     /// How long 180 or INVITE wait for the journal.
     public var journal: Duration = .milliseconds(100)
     /// `media.active` is taken as sent this long after `call.connected`.

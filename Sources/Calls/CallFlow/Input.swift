@@ -26,6 +26,8 @@ public enum Input: Sendable {
   case journalled(CallID)
   /// How an `Action.push` ended.
   case pushed(PushReport)
+  /// A webhook's answer to `Action.askRoute`; nil: it has none.
+  case routed(CallID, RouteAnswer?)
   /// What the store held, at the start; or what an operator does to a device.
   case devices(DeviceCommand)
   /// More is known of who calls than the INVITE said: what devices show changes by `call.update`, never by another push.

@@ -9,6 +9,8 @@ extension Routing {
     /// The user's number as configured, or the called one.
     var number: String
     var diversions = Diversions()
+    /// Says who it is; `user` is empty then.
+    var hook: Routing.Hook?
   }
 
   /// What the SIP user agent is told of each trunk.
@@ -24,6 +26,7 @@ extension Routing {
       switch rule.target {
       case .user(let id) where user(id) != nil: return InboundRoute(user: id, number: number, diversions: rule.diversions)
       case .user: continue
+      case .hook(let hook): return InboundRoute(user: "", number: number, diversions: rule.diversions, hook: hook)
       case .users:
         for user in users {
           if let own = user.numbers.first(where: { Self.canonical($0) == wanted }) {

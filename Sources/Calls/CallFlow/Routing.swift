@@ -75,6 +75,8 @@ public struct Routing: Sendable {
       case users
       /// This user, whatever number was called.
       case user(String)
+      /// Whom a webhook names.
+      case hook(Hook)
     }
     public var trunk: String
     public var target: Target

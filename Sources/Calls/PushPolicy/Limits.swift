@@ -6,6 +6,13 @@ public enum Limits {
   public static let dataBytes = 4_096
   /// Bytes of a push service's answer that are read.
   public static let answerBytes = 16_384
+  /// A webhook's answer, the users it may name, and the bytes of a text in it.
+  public static let routeAnswerBytes = 8_192
+  public static let routeUsers = 16
+  public static let routeTextBytes = 512
+  /// Questions to webhooks that wait for an answer at one time, and webhooks whose failures are remembered.
+  public static let webhooksUnderWay = 256
+  public static let webhooks = 64
   /// Bytes of a token as an app registers it: 32 to 100 for APNs, some 200 for FCM, a subscription's JSON for Web Push.
   public static let tokenBytes = 2_048
   /// Hexadecimal digits of an APNs token: 64 today, and Apple says that it may grow.

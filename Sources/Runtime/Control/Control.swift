@@ -157,6 +157,7 @@ public final class Control: @unchecked Sendable {
       machine.handle(reservation(call, session, user, toward), at: loop.now, into: &calls)
     case .push(let key, let target, let content, let deadline):
       outlets.push(key, target, content, deadline, key.call == newCall ? loop.now : nil)
+    case .askRoute(let question, let hook): outlets.askRoute(question, hook)
     case .pushCallOver(let call): outlets.pushCallOver(call)
     case .devices(let changes): outlets.devices(changes)
     case .verify(let call, let question): outlets.verify(call, question)

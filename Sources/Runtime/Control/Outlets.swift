@@ -44,6 +44,8 @@ public struct Outlets {
   public var memory: () -> (used: Int64, limit: Int64) = { (0, 0) }
   /// New calls are refused from now on because of this, or taken again; for `/readyz`.
   public var overloaded: (SIPDialogs.RefusalReason?) -> Void = { _ in }
+  /// Asks a webhook; the answer comes as `Input.routed`, if it comes.
+  public var askRoute: (RouteQuestion, Webhook) -> Void = { _, _ in }
   public var pushCallOver: (CallID) -> Void = { _ in }
   /// What the store of devices is to hold from now on.
   public var devices: ([DeviceChange]) -> Void = { _ in }

@@ -198,6 +198,18 @@ public struct Settings: Sendable, Equatable {
         /// The user who has the called number.
         case users
         case user(String)
+        case hook(Hook)
+      }
+      /// `route: { webhook: URL }`: somebody else says who it is.
+      public struct Hook: Sendable, Equatable {
+        public enum Fallback: Sendable, Equatable {
+          case users
+          case user(String)
+          case code(Int)
+        }
+        public var url: String
+        public var key: Redacted<[UInt8]>
+        public var fallback = Fallback.users
       }
       public var trunk: String
       public var target: Target
@@ -224,6 +236,8 @@ public struct Settings: Sendable, Equatable {
     public var emergencyNumbers: [String]?
     /// The final response when every device declined: 486, or 603 by choice (a 6xx ends forking upstream).
     public var declineCode = 486
+    /// PEM of the authorities that webhooks' certificates are checked with; nil: the system's.
+    public var webhookAuthorities: String?
   }
 
   public struct Timers: Sendable, Equatable {

@@ -97,6 +97,9 @@ extension Walk {
       if case .user(let id) = row.target, !users.contains(id) {
         problem("routes.inbound[\(index)].user", "there is no user \"\(id)\"")
       }
+      if case .hook(let hook) = row.target, case .user(let id) = hook.fallback, !users.contains(id) {
+        problem("routes.inbound[\(index)].route.fallback.user", "there is no user \"\(id)\"")
+      }
     }
     for (index, row) in configuration.routes.inbound.enumerated() {
       checkDiversions(row.diversions, "routes.inbound[\(index)]", configuration)

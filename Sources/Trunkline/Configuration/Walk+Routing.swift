@@ -60,16 +60,18 @@ extension Walk {
 
   func routes(_ top: Section) -> Settings.Routes {
     var out = Settings.Routes()
-    let routes = top.section("routes", keys: ["inbound", "outbound", "emergency", "decline_code"])
+    let routes = top.section("routes", keys: ["inbound", "outbound", "emergency", "decline_code", "webhook_ca"])
+    out.webhookAuthorities = routes.readableFile("webhook_ca")
     if routes.has("emergency") { out.emergencyNumbers = routes.list("emergency", limit: 100, "a number such as 112", number) }
     out.declineCode = routes.value("decline_code", "486 or 603") { ["486": 486, "603": 603][$0] } ?? out.declineCode
     for item in routes.items("inbound", limit: Limits.routes) {
-      let row = Section(item.node, item.path, self, keys: ["trunk", "to", "user", "diversions"])
+      let row = Section(item.node, item.path, self, keys: ["trunk", "to", "user", "route", "diversions"])
       guard case .mapping = item.node else { continue }
-      if row.has("to") == row.has("user") { problem(item.path, "needs exactly one of to: users, user: ID") }
+      if ["to", "user", "route"].filter(row.has).count != 1 { problem(item.path, "needs exactly one of to: users, user: ID, route: { webhook: URL }") }
       var target = Settings.Routes.Inbound.Target.users
       if row.has("to") { _ = row.value("to", "users") { $0 == "users" ? true : nil } }
       if let id = row.string("user") { target = .user(id) }
+      if row.has("route"), let hook = hook(row) { target = .hook(hook) }
       guard let trunk = row.required("trunk") else { continue }
       out.inbound.append(.init(trunk: trunk, target: target, diversions: diversions(row)))
     }

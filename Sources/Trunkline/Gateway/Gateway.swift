@@ -35,6 +35,7 @@ final class Gateway: @unchecked Sendable {
   private let media: MediaPlane
   private let app: AppSide
   private let push: PushSide
+  private let hooks: Webhooks
   private let sockets: SIPSockets
   private let resolver: Resolver
   private let verifier: CallerVerifier?
@@ -70,6 +71,9 @@ final class Gateway: @unchecked Sendable {
     // A key for this process: no call that somebody is woken for outlives it.
     let wakes = settings.push == nil ? nil : WakeTokens(random: .system)
     push = try PushSide(settings, inbox: inbox, logger: logs.logger("push"))
+    hooks = try Webhooks(tls: TLSFiles(authorities: settings.routes.webhookAuthorities), logger: logs.logger("webhook")) { [inbox] call, answer in
+      inbox.post(.routed(call, answer))
+    }
     app = AppSide(
       settings, readiness: readiness, registry: registry, inbox: inbox, traces: traces, push: push, wakes: wakes, logs: logs)
     store = try CallStore(sqlite: settings.store, records: settings.records, readiness: readiness, logger: logs.logger("store"))
@@ -77,7 +81,7 @@ final class Gateway: @unchecked Sendable {
     media = try MediaPlane(configuration: settings.mediaPlane(), identity: identity, logger: logs.logger("media")) { [inbox] event in
       inbox.post(.media(event))
     }
-    let (app, media, store, push) = (app, media, store, push)
+    let (app, media, store, push, hooks) = (app, media, store, push, hooks)
     let resolver = try Resolver(loop: loop, servers: settings.dns.servers, logger: logs.logger("dns")) { [door] question, answer in
       door.control?.resolved(question, answer)
     }
@@ -130,6 +134,7 @@ final class Gateway: @unchecked Sendable {
     }
     outlets.push = { push.push($0, $1, $2, $3, since: $4) }
     outlets.pushCallOver = { push.callOver($0) }
+    outlets.askRoute = { hooks.ask($0, $1) }
     outlets.devices = { store.change($0) }
     var configuration = settings.callConfiguration
     if let gateway = settings.push?.gateway, let wakes { configuration.push = PushSettings(gateway: gateway, wakes: wakes) }
@@ -174,6 +179,7 @@ final class Gateway: @unchecked Sendable {
     if let verifier { registry.register(verifier.metrics) }
     registry.register(store.metrics)
     registry.register(push.metrics)
+    registry.register(hooks.metrics)
     registry.register(logs.metrics)
     registry.register(ProcessMetrics.families(version: Version.number))
   }
@@ -183,7 +189,7 @@ final class Gateway: @unchecked Sendable {
     let loop = loop
     thread = try NamedThread.start(name: "control", nice: -5, logger: logs.logger("control")) { loop.run() }
     try app.start()
-    registry.register(MailboxReading.families([inbox.queue, loop.posted, store.queue, push.queue] + media.mailboxes + app.queues))
+    registry.register(MailboxReading.families([inbox.queue, loop.posted, store.queue, push.queue, hooks.queue] + media.mailboxes + app.queues))
     readiness.set("calls", ready: true)
   }
 
@@ -273,6 +279,7 @@ final class Gateway: @unchecked Sendable {
     loop.stop()
     thread?.join()
     push.stop()
+    hooks.stop()
     verifier?.stop()
     media.stop()
     store.stop()

@@ -4,6 +4,7 @@ import Configuration
 import MediaSession
 import MediaThreads
 import Platform
+import PushPolicy
 import SIPDialogs
 import SIPTransport
 import Trunking
@@ -39,6 +40,7 @@ extension Settings {
         switch row.target {
         case .users: .users
         case .user(let id): .user(id)
+        case .hook(let hook): .hook(.init(Webhook(url: hook.url, key: hook.key), fallback: hook.fallback.routed))
         }
       var rule = Routing.InboundRule(trunk: row.trunk, target: target)
       rule.diversions = row.diversions.routed(&recordings)
@@ -88,6 +90,16 @@ extension Settings.User {
       id: id, numbers: numbers, allowance: .init(prefixes: allow, calls: maximumCalls, callsPerHour: callsPerHour))
     out.diversions = diversions.routed(&recordings)
     return out
+  }
+}
+
+extension Settings.Routes.Inbound.Hook.Fallback {
+  fileprivate var routed: Routing.Hook.Fallback {
+    switch self {
+    case .users: .users
+    case .user(let id): .user(id)
+    case .code(let code): .code(code)
+    }
   }
 }
 

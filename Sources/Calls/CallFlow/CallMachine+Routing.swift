@@ -1,0 +1,113 @@
+import AppProtocol
+import Bytes
+public import PushPolicy
+import SIPDialogs
+
+/// A call whose webhook has been asked whom it is for.
+struct RouteAsking {
+  var hook: Routing.Hook
+  var toward: IPAddress
+  var diversions: Diversions
+  /// Its time is over: the fallback rule holds.
+  var isLate = false
+}
+
+/// Calls whose user somebody else names (`route: { webhook: … }`): they exist while the webhook is asked, and go on with its answer
+/// or by the rule for want of one. What comes later is of use for the caller's name only.
+extension CallMachine {
+  mutating func ask(_ call: Call, _ invite: InboundInvite, _ hook: Routing.Hook, toward: IPAddress, _ diversions: Diversions, _ turn: inout Turn) {
+    admit(call, &turn)
+    let isPrivate = invite.isPrivate
+    let question = RouteQuestion(
+      call: call.id, sipCallId: call.sipCallID, trunk: call.trunk.name, from: isPrivate ? nil : call.callerNumber,
+      name: isPrivate ? nil : call.from.n, to: call.calledNumber, diverted: call.divertedFrom.map(\.h), at: turn.wallNow)
+    turn.output.actions.append(.askRoute(question, hook.webhook))
+    change(call.id, &turn) { call, turn in
+      (call.invite, call.asking) = (invite, RouteAsking(hook: hook, toward: toward, diversions: diversions))
+      call.timers[.route] = turn.now + turn.configuration.timers.route
+      call.startJournal(&turn)
+    }
+  }
+
+  /// The webhook's word, or none (nil): in time, too late, or after the call.
+  mutating func routed(_ id: CallID, _ answer: RouteAnswer?, _ turn: inout Turn) {
+    guard let call = calls[id], call.isLive else { return }
+    if let answer, let caller = answer.caller(call.from) { change(id, &turn) { $0.callerKnown(caller, &$1) } }
+    guard let asking = call.asking else { return }
+    change(id, &turn) { call, turn in
+      (call.asking, call.timers[.route]) = (nil, nil)
+      call.reach(.routed, detail: answer == nil ? "fallback" : "webhook", &turn)
+    }
+    if let code = answer?.code { return refuseRouted(id, code, &turn) }
+    var users: [String] = []
+    for user in answer?.users ?? [] where routing.user(user) != nil && !users.contains(user) { users.append(user) }
+    if users.isEmpty {
+      switch asking.hook.fallback {
+      case .code(let code): return refuseRouted(id, code, &turn)
+      case .user(let user): users = [user]
+      case .users: users = routing.owner(of: call.calledNumber).map { [$0] } ?? []
+      }
+    }
+    goOn(id, asking, users, &turn)
+  }
+
+  private mutating func refuseRouted(_ id: CallID, _ code: Int, _ turn: inout Turn) {
+    change(id, &turn) { $0.end(.init(EndReason(sipStatus: code), by: .gateway, detail: "route"), refusing: code, &$1) }
+  }
+
+  private mutating func goOn(_ id: CallID, _ asking: RouteAsking, _ found: [String], _ turn: inout Turn) {
+    let users = found.filter { routing.user($0) != nil && callsOfUser[$0]?.count ?? 0 < configuration.bounds.callsPerUser }
+    guard let first = users.first else {
+      let ending = found.isEmpty ? Call.Ending(.notFound, by: .gateway, q850: 1) : .init(.overload, by: .gateway, detail: "too many calls of the user")
+      return change(id, &turn) { $0.end(ending, &$1) }
+    }
+    let (rules, limit) = (diversions(of: first).orElse(asking.diversions), Limits.usersPerCall)
+    for user in users.prefix(limit) { callsOfUser[user, default: []].append(id) }
+    change(id, &turn) { call, _ in
+      call.ring(for: Array(users.prefix(limit)))
+      call.diversions = rules
+    }
+    guard let call = calls[id] else { return }
+    guard isReachable(call.targets) || rules.rules[.unreached] != nil else {
+      let ending = unreachedEnding(call.targets)
+      return change(id, &turn) { $0.nobodyCame(.unreached, ending, &$1) }
+    }
+    pending[id] = .asked
+    turn.output.actions.append(.reserveMedia(id, session: call.session, user: first, toward: asking.toward))
+  }
+
+  func isReachable(_ users: [String]) -> Bool {
+    users.contains { ringable($0).contains(where: \.isConnected) || !wakeable($0).isEmpty }
+  }
+}
+
+extension RouteAnswer {
+  /// The caller as it is shown from now on; nil if the answer says nothing of it. A withheld number stays withheld.
+  fileprivate func caller(_ known: Handle) -> Handle? {
+    guard name != nil || from != nil else { return nil }
+    var out = known
+    if let from, known.h != Call.anonymous.h { out = Handle(number: from, name: known.n) }
+    if let name { out.n = name.isEmpty ? nil : name }
+    return out
+  }
+}
+
+extension Routing {
+  public struct Hook: Sendable, Equatable {
+    /// What holds when the webhook has nothing to say in time.
+    public enum Fallback: Sendable, Equatable {
+      /// The user whose number was called.
+      case users
+      case user(String)
+      case code(Int)
+    }
+    public var webhook: Webhook
+    public var fallback: Fallback
+    public init(_ webhook: Webhook, fallback: Fallback = .users) { (self.webhook, self.fallback) = (webhook, fallback) }
+  }
+
+  func owner(of number: String) -> String? {
+    let wanted = Self.canonical(number)
+    return users.first { $0.numbers.contains { Self.canonical($0) == wanted } }?.id
+  }
+}

@@ -1,0 +1,113 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+public import Bytes
+import COpenSSL
+
+/// Where somebody else says whom a call is for.
+public struct Webhook: Sendable, Hashable {
+  public var url: String
+  /// Both sides have it; requests are signed with it.
+  public var key: Redacted<[UInt8]>
+  public init(url: String, key: Redacted<[UInt8]>) { (self.url, self.key) = (url, key) }
+}
+
+/// What a webhook is asked, as JSON. A number that its owner withholds is not in it.
+public struct RouteQuestion: Sendable, Equatable, Encodable {
+  public var call: Identifier
+  public var sipCallId: String?
+  public var trunk: String
+  public var from: String?
+  public var name: String?
+  public var to: String
+  /// Whom the call was for before it was diverted to us, the latest first.
+  public var diverted: [String]
+  /// Milliseconds since 1970.
+  public var at: Int64
+
+  public init(call: Identifier, sipCallId: String?, trunk: String, from: String?, name: String?, to: String, diverted: [String], at: Int64) {
+    (self.call, self.sipCallId, self.trunk, self.from, self.name) = (call, sipCallId, trunk, from, name)
+    (self.to, self.diverted, self.at) = (to, diverted, at)
+  }
+
+  public var body: [UInt8] { (try? JSONEncoder().encode(self)).map { [UInt8]($0) } ?? [] }
+}
+
+/// What a webhook may answer: `{"users": ["alice"], "name": "Carol", "from": "+15550000042", "code": 404}`, each of them or none.
+public struct RouteAnswer: Sendable, Equatable {
+  /// Whose devices ring, all at once; nil: it does not say.
+  public var users: [String]?
+  /// The caller as the apps show it.
+  public var name: String?
+  public var from: String?
+  /// The call is refused with this final response.
+  public var code: Int?
+
+  public init(users: [String]? = nil, name: String? = nil, from: String? = nil, code: Int? = nil) {
+    (self.users, self.name, self.from, self.code) = (users, name, from, code)
+  }
+
+  /// Nil for what is no answer: not 200, not such an object, a field of another type or beyond its limit.
+  public init?(_ answer: PushAnswer) {
+    guard answer.status == 200, answer.body.count <= Limits.routeAnswerBytes,
+      let read = try? JSONDecoder().decode(Body.self, from: Data(answer.body))
+    else { return nil }
+    guard (read.users ?? []).count <= Limits.routeUsers, read.code.map({ (400...699).contains($0) }) ?? true else { return nil }
+    for text in [read.name, read.from] + (read.users ?? []) {
+      if let text, text.utf8.count > Limits.routeTextBytes || text.unicodeScalars.contains(where: { $0.value < 32 }) { return nil }
+    }
+    self.init(users: read.users, name: read.name, from: read.from, code: read.code)
+  }
+
+  private struct Body: Decodable {
+    var users: [String]?
+    var name: String?
+    var from: String?
+    var code: Int?
+  }
+}
+
+extension Webhook {
+  /// The request's headers. `signature` is `t=SECONDS,v1=HEX`, HMAC-SHA256 with the key over `SECONDS.BODY`: an old request
+  /// is known by its time, which is signed.
+  public func headers(_ body: [UInt8], at unixSeconds: Int64) -> [(name: String, value: String)] {
+    var out = [UInt8](repeating: 0, count: 32)
+    var length: UInt32 = 0
+    let text = Array("\(unixSeconds).".utf8) + body
+    let secret = key.exposed
+    guard HMAC(EVP_sha256(), secret, Int32(clamping: secret.count), text, text.count, &out, &length) != nil, length == 32 else { return [] }
+    return [("content-type", "application/json"), ("trunkline-signature", "t=\(unixSeconds),v1=\(hexString(out))")]
+  }
+}
+
+/// Whether the webhooks' servers are worth asking, and how many are asked at once. Belongs to the webhook thread.
+///
+///     guard gate.admits(url, at: now) else { answer nothing }
+///     …
+///     gate.ended(url, answered: true, at: now)
+public struct WebhookGate: Sendable {
+  private var breakers: [String: CircuitBreaker] = [:]
+  public private(set) var underWay = 0
+  public init() {}
+
+  public mutating func admits(_ url: String, at now: Instant) -> Bool {
+    guard underWay < Limits.webhooksUnderWay else { return false }
+    if breakers[url] == nil {
+      if breakers.count >= Limits.webhooks { breakers.removeAll() }
+      breakers[url] = CircuitBreaker()
+    }
+    guard breakers[url]?.allows(at: now) == true else { return false }
+    underWay += 1
+    return true
+  }
+
+  /// - Parameter answered: in time and below 500, whatever it said.
+  public mutating func ended(_ url: String, answered: Bool, at now: Instant) {
+    underWay -= 1
+    if answered { breakers[url]?.succeeded() } else { breakers[url]?.failed(at: now) }
+  }
+
+  public func isOpen(_ url: String) -> Bool { breakers[url]?.isOpen ?? false }
+}

@@ -1,0 +1,146 @@
+public import Bytes
+public import Logging
+public import Platform
+public import PushPolicy
+import Synchronization
+
+/// The webhook thread: asks servers of the operator whom a call is for. Nobody waits for it.
+///
+///     let hooks = try Webhooks(logger: logger) { call, answer in inbox.post(.routed(call, answer)) }
+///     hooks.ask(question, hook)
+///     hooks.stop()
+///
+/// `answer` is called on the webhook thread, once for each question that was taken, with nil where there is none worth having: no
+/// connection, a redirect, 4xx, 5xx, nonsense, more than fits, too many at once, a server that is left alone because it fails.
+/// It may come as late as `Limits.webhookTime`.
+public final class Webhooks: Sendable {
+  public typealias Answer = @Sendable (Identifier, RouteAnswer?) -> Void
+  private let mailbox: Mailbox<Message>
+  private let thread: Mutex<NamedThread?>
+  private let statistics = WebhookStatistics()
+
+  enum Message: Sendable {
+    case ask(RouteQuestion, Webhook)
+    case stop
+  }
+
+  /// - Parameter tls: who is trusted; nil authorities are the system's.
+  public init(tls: TLSFiles = TLSFiles(), logger: Logger, answer: @escaping Answer) throws(SystemError) {
+    guard curlIsReady else { throw SystemError("initialize libcurl", code: 0) }
+    let mailbox = try Mailbox<Message>(capacity: Limits.webhookMailbox)
+    let loop = try EventLoop(name: "webhook")
+    self.mailbox = mailbox
+    thread = Mutex(nil)
+    let statistics = statistics
+    let running = try NamedThread.start(name: "webhook", logger: logger) {
+      WebhookWorker(loop: loop, mailbox: mailbox, tls: tls, statistics: statistics, logger: logger, answer: answer).run()
+    }
+    thread.withLock { $0 = running }
+  }
+
+  /// Any thread. False when the queue is full: nothing is asked and nothing answered.
+  @discardableResult public func ask(_ question: RouteQuestion, _ hook: Webhook) -> Bool { mailbox.post(.ask(question, hook)) }
+
+  /// Ends the thread; questions under way are not answered any more.
+  public func stop() {
+    let running = thread.withLock { thread in
+      defer { thread = nil }
+      return thread
+    }
+    guard let running else { return }
+    while !mailbox.post(.stop) { _ = mailbox.depth }
+    running.join()
+  }
+
+  public var queue: MailboxReading { mailbox.reading("webhook") }
+  public var metrics: [MetricFamily] { statistics.families }
+}
+
+final class WebhookStatistics: Sendable {
+  /// answered, late, refused (HTTP status), failed (no answer), nonsense, skipped.
+  let outcomes = CounterTable(labelNames: ["outcome"])
+  let time = Histogram(bounds: Histogram.secondsBounds)
+  let open = Gauge()
+
+  var families: [MetricFamily] {
+    [
+      .counters("trunkline_webhooks_total", "Questions to webhooks by how they ended.", outcomes),
+      .histogram("trunkline_webhook_seconds", "From a question to its answer.", time),
+      .gauge("trunkline_webhook_circuit_open", "1 while a webhook's server is left alone because it fails.", open),
+    ]
+  }
+}
+
+/// What runs on the webhook thread.
+private final class WebhookWorker {
+  private let loop: EventLoop
+  private let mailbox: Mailbox<Webhooks.Message>
+  private let transfers: HTTPTransfers
+  private let statistics: WebhookStatistics
+  private let logger: Logger
+  private let answer: Webhooks.Answer
+  private var gate = WebhookGate()
+  private var batch: [Webhooks.Message] = []
+
+  init(
+    loop: EventLoop, mailbox: Mailbox<Webhooks.Message>, tls: TLSFiles, statistics: WebhookStatistics, logger: Logger,
+    answer: @escaping Webhooks.Answer
+  ) {
+    (self.loop, self.mailbox, self.statistics, self.logger, self.answer) = (loop, mailbox, statistics, logger, answer)
+    transfers = HTTPTransfers(loop: loop, tls: tls)
+  }
+
+  func run() {
+    do {
+      try loop.register(mailbox.event.fd, .readable) { [unowned self] _ in drain() }
+    } catch {
+      logger.error("webhooks cannot be asked", metadata: ["why": "\(error)"])
+    }
+    loop.run()
+    loop.unregister(mailbox.event.fd)
+    transfers.close()
+  }
+
+  private func drain() {
+    batch.removeAll(keepingCapacity: true)
+    mailbox.drain(into: &batch, limit: Limits.messagesPerTurn)
+    for message in batch {
+      switch message {
+      case .ask(let question, let hook): ask(question, hook)
+      case .stop: loop.stop()
+      }
+    }
+  }
+
+  private func ask(_ question: RouteQuestion, _ hook: Webhook) {
+    guard gate.admits(hook.url, at: loop.now) else { return ended(question, nil, "skipped") }
+    let began = loop.now
+    let body = question.body
+    let request = HTTPRequest(
+      group: hook.url, url: hook.url, headers: hook.headers(body, at: WallClock.nowMilliseconds() / 1_000), body: body,
+      timeout: Limits.webhookTime, protocols: "http,https")
+    transfers.start(request) { [unowned self] result in
+      let took = loop.now - began
+      statistics.time.record(took)
+      let isLate = took > Limits.webhookDeadline
+      switch result {
+      case .success(let answer):
+        gate.ended(hook.url, answered: answer.status < 500 && !isLate, at: loop.now)
+        let read = RouteAnswer(PushAnswer(status: answer.status, body: answer.body))
+        ended(question, read, answer.status != 200 ? "refused" : read == nil ? "nonsense" : isLate ? "late" : "answered")
+      case .failure(let failure):
+        gate.ended(hook.url, answered: false, at: loop.now)
+        ended(question, nil, "failed", failure.text)
+      }
+      statistics.open.set(gate.isOpen(hook.url) ? 1 : 0)
+    }
+  }
+
+  private func ended(_ question: RouteQuestion, _ read: RouteAnswer?, _ outcome: String, _ why: String? = nil) {
+    statistics.outcomes.counter(outcome).increment()
+    if read == nil {
+      logger.warning("a webhook gave no route", metadata: ["call": "\(question.call)", "outcome": "\(outcome)", "why": "\(why ?? "")"])
+    }
+    answer(question.call, read)
+  }
+}
