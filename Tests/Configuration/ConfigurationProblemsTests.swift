@@ -73,7 +73,7 @@ import Testing
     ("trunks: [ { name: a, peers: 10.0.0.1 } ]\nroutes: { inbound: { trunk: a, user: zoe } }",
       "2:38: routes.inbound[0].user: there is no user \"zoe\""),
     ("trunks: [ { name: a, peers: 10.0.0.1 } ]\nroutes: { inbound: [ { trunk: a } ] }",
-      "2:22: routes.inbound[0]: needs exactly one of to: users, user: ID"),
+      "2:22: routes.inbound[0]: needs exactly one of to: users, user: ID, route: { webhook: URL }"),
     ("trunks: [ { name: a, peers: 10.0.0.1, srtp: required } ]",
       "1:45: trunks[0].srtp: its keys go over TLS only: needs listen.sip.tls, or srtp_without_tls: true"),
     ("trunks: [ { name: a, peers: 10.0.0.1, uri: \"sip:10.0.0.1\", srtp: optional } ]",
