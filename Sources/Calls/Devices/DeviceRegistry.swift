@@ -30,7 +30,9 @@ public struct DeviceRegistry: Sendable {
   public struct Defaults: Sendable, Hashable {
     public var topic: String?
     public var environment: PushTarget.Environment
-    public init(topic: String? = nil, environment: PushTarget.Environment = .production) { (self.topic, self.environment) = (topic, environment) }
+    public init(topic: String? = nil, environment: PushTarget.Environment = .production) {
+      (self.topic, self.environment) = (topic, environment)
+    }
   }
 
   /// What a service knows an app by. The topic does not count: a token works for one app only.
@@ -87,7 +89,10 @@ public struct DeviceRegistry: Sendable {
       device = Device(key: key, at: now)
     }
     if let target {
-      device.bindings.removeAll { $0.target.service == target.service && $0.target.topic == target.topic || Token($0.target) == Token(target) }
+      device.bindings.removeAll { binding in
+        let isSamePlace = binding.target.service == target.service && binding.target.topic == target.topic
+        return isSamePlace || Token(binding.target) == Token(target)
+      }
       guard device.bindings.count < Limits.bindingsPerDevice else { throw .tooManyBindings(limit: Limits.bindingsPerDevice) }
       device.bindings.append(PushBinding(target, registeredAt: now))
     }
@@ -195,7 +200,8 @@ extension DeviceRegistry {
       throw .environment(push.env ?? "")
     }
     do {
-      return try PushTarget(service, token: push.token, environment: environment, topic: push.topic ?? (service == .apns ? defaults.topic : nil) ?? "").checked()
+      let topic = push.topic ?? (service == .apns ? defaults.topic : nil) ?? ""
+      return try PushTarget(service, token: push.token, environment: environment, topic: topic).checked()
     } catch {
       throw .token(service, error)
     }
