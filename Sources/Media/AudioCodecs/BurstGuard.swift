@@ -73,9 +73,10 @@ public struct BurstGuard: Sendable {
     var (suspect, unproven, mayBeMeant) = (isSuspect, false, false)
     let isSudden = power > mostPower * Self.uneven || highest > mostPeak * Self.uneven
     let mean = Float(sum) / Float(max(1, samples.count))
-    if !suspect, power > mostPower || isSudden || distrust > 0 || mean * mean > power / 4 {
+    let isStrange = power > mostPower || isSudden || distrust > 0 || mean * mean > power / 4
+    if !suspect, power > Self.harmlessPower, isStrange {
       let likeness = judgesNoise ? SuddenAudio.likeness(samples, power: power) : .speech
-      suspect = likeness != .speech && power > Self.harmlessPower
+      suspect = likeness != .speech
       unproven = distrust > 0 && isSudden && !SuddenAudio.hasPitch(samples)
       mayBeMeant = likeness != .octets
     }

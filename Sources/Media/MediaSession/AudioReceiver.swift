@@ -246,6 +246,7 @@ public struct AudioReceiver: ~Copyable {
     case .none: break
     case .shrink(let units):
       let surplus = units / unitsPerSample
+      guard surplus >= TimeScale.shortestLag else { return }
       if stretching.mayShrink(surplus, isPause: decoded.isQuieter(than: burst.loudness / 100)) { shrink(upTo: surplus, at: now) }
     case .grow(let units): grow(units / unitsPerSample)
     }
