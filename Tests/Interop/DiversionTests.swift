@@ -1,0 +1,87 @@
+import Foundation
+import Testing
+
+extension Interop {
+  /// Calls that nobody takes: two carriers joined by the gateway, and a recording.
+  @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  struct DiversionTests {
+    private let users = { (rules: String) in "users: [ { id: alice, numbers: [\"+15551230001\"], diversions: { \(rules) } } ]" }
+
+    private func caller(_ gateway: GatewayUnderTest, _ more: [String]) async throws -> Spawned {
+      let port = try FreePorts.both()
+      return try Spawned(
+        "caller", Surroundings.trunkline,
+        ["trunk", "--gateway", "127.0.0.1:\(gateway.sip)", "--listen", "127.0.0.1:\(port)", "--events", "--call", "+15551230001"] + more,
+        in: gateway.folder)
+    }
+
+    @Test func `SRV-7: no device is there: a second trunk leg takes the call, both ends hear each other, one record names both legs`() async throws {
+      try await expectGoodAudio {
+        let gateway = try await GatewayUnderTest([users("unreached: { number: \"+15558887777\" }")])
+        try Speech.write(Speech.telephone, gateway.folder + "/caller.wav")
+        try Speech.write(Speech.app, gateway.folder + "/number.wav")
+        let number = try await Peers.trunk(
+          gateway, ["--calls", "1", "--answer-after", "0.5", "--codec", "PCMA", "--play", "number.wav", "--record", "number-heard.wav"])
+        let caller = try await caller(gateway, ["--talk", "10", "--codec", "PCMU", "--play", "caller.wav", "--record", "caller-heard.wav"])
+        #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(2_000))")
+        #expect(try await number.finish(within: 10) == 0, "\(number.text.suffix(2_000))")
+        let record = try #require(try await gateway.records(1).first)
+        let diversion = try #require((record["diversions"] as? [[String: Any]])?.first)
+        #expect(diversion["why"] as? String == "unreached" && diversion["number"] as? String == "+15558887777")
+        #expect((diversion["sipCallId"] as? String)?.isEmpty == false && record["sipCallId"] as? String != diversion["sipCallId"] as? String)
+        #expect((record["end"] as? [String: Any])?["reason"] as? String == "remoteHangup")
+        let faults =
+          try Speech.faults("caller → number", said: Speech.telephone, heardIn: gateway.folder + "/number-heard.wav")
+          + Speech.faults("number → caller", said: Speech.app, heardIn: gateway.folder + "/caller-heard.wav")
+        gateway.note(invites: [record["sipCallId"] as? String ?? ""])
+        try await gateway.finish()
+        return faults
+      }
+    }
+
+    @Test func `a webhook routes the call: right, nonsense, slow, never`() async throws {
+      for (mode, user) in [("right", "bob"), ("nonsense", "alice"), ("slow", "alice"), ("never", "alice")] {
+        let port = try FreePorts.tcp()
+        let gateway = try await GatewayUnderTest([
+          "users: [ { id: alice, numbers: [\"+15551230001\"], diversions: { unreached: { code: 410 } } }, "
+            + "{ id: bob, numbers: [\"+15551230002\"], diversions: { unreached: { code: 404 } } } ]",
+          "routes: { inbound: [ { trunk: carrier, route: { webhook: \"http://127.0.0.1:\(port)/route\", key_file: password } } ] }",
+        ])
+        let hook = try Peers.python("webhook", "webhook_server.py", ["--port", "\(port)", "--mode", mode, "--key", "s3cret"], gateway)
+        _ = try await hook.event("listening")
+        let began = Date()
+        let caller = try await caller(gateway, [])
+        #expect(try await caller.finish(within: 15) != 0)
+        #expect(Date().timeIntervalSince(began) < 8, "\(mode)")
+        let record = try #require(try await gateway.records(1).first)
+        #expect(record["user"] as? String == user && (record["end"] as? [String: Any])?["sip"] as? Int == (user == "bob" ? 404 : 410), "\(mode)")
+        let asked = try await hook.event("asked")
+        #expect(asked["signed"] as? Bool == true && asked["from"] as? String == "+15557770001" && asked["to"] as? String == "+15551230001", "\(mode)")
+        hook.signal(SIGKILL)
+        _ = try await hook.finish(within: 5)
+        gateway.note(invites: [record["sipCallId"] as? String ?? ""])
+        try await gateway.finish()
+      }
+    }
+
+    @Test func `a recording is heard from its first word to its last, then the gateway hangs up`() async throws {
+      try await expectGoodAudio {
+        let gateway = try await GatewayUnderTest(["users: []"])
+        try Speech.write(Speech.app, gateway.folder + "/away.wav")
+        let yaml = try String(contentsOfFile: gateway.folder + "/gateway.yaml", encoding: .utf8)
+          .replacingOccurrences(of: "users: []", with: users("unreached: { play: away.wav }"))
+        try yaml.write(toFile: gateway.folder + "/gateway.yaml", atomically: true, encoding: .utf8)
+        gateway.process.signal(SIGHUP)
+        #expect(await eventually(within: 5) { gateway.process.text.contains("configuration read again") })
+        let caller = try await caller(gateway, ["--record", "caller-heard.wav"])
+        #expect(try await caller.finish(within: 30) == 0, "\(caller.text.suffix(2_000))")
+        let record = try #require(try await gateway.records(1).first)
+        #expect((record["end"] as? [String: Any])?["reason"] as? String == "unanswered")
+        gateway.note(invites: [record["sipCallId"] as? String ?? ""])
+        let faults = try Speech.faults("recording → caller", said: Speech.app, heardIn: gateway.folder + "/caller-heard.wav")
+        try await gateway.finish()
+        return faults
+      }
+    }
+  }
+}
