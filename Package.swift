@@ -17,7 +17,8 @@ func module(_ folder: String, _ name: String, _ uses: [String], _ products: [Tar
   return .target(name: name, dependencies: uses.map { .byName(name: $0) } + products, path: path, swiftSettings: swift)
 }
 func tests(_ name: String, _ uses: [String], _ products: [Target.Dependency] = [], exclude: [String] = []) -> Target {
-  .testTarget(name: name + "Tests", dependencies: uses.map { .byName(name: $0) } + products, path: "Tests/\(name)", exclude: exclude,
+  .testTarget(
+    name: name + "Tests", dependencies: uses.map { .byName(name: $0) } + products, path: "Tests/\(name)", exclude: exclude,
     swiftSettings: swift)
 }
 
@@ -64,7 +65,12 @@ let calls: [Target] = [
   module("Calls", "AppSessions", ["Bytes", "AppProtocol", "JSONWebToken"]),
   module("Calls", "PushPolicy", ["Bytes", "JSONWebToken", "COpenSSL"]),
   module("Calls", "Devices", ["Bytes", "AppProtocol", "AppSessions", "PushPolicy"]),
-  module("Calls", "CallFlow", ["Bytes", "SDP", "SIP", "AppProtocol", "SRTP", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices"]),
+  module(
+    "Calls", "CallFlow",
+    [
+      "Bytes", "SDP", "SIP", "AppProtocol", "SRTP", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "AppSessions",
+      "PushPolicy", "Devices",
+    ]),
 ]
 
 let platform: [Target] = [module("", "Platform", ["Bytes", "CLinux"], [logging])]
@@ -73,13 +79,22 @@ let runtime: [Target] = [
   module("Runtime", "SIPTransport", ["Bytes", "SIP", "SIPDialogs", "Platform", "CLinux", "COpenSSL"], [logging]),
   module("Runtime", "SIPTrace", ["Bytes", "SIPDialogs", "Platform"]),
   module("Runtime", "Resolver", ["Bytes", "SIPDialogs", "Trunking", "Platform", "CAres"], [logging]),
-  module("Runtime", "MediaThreads",
-    ["Bytes", "RTP", "STUN", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession", "Platform", "CLinux"], [logging]),
-  module("Runtime", "AppServer", ["Bytes", "AppProtocol", "JSONWebToken", "AppSessions", "Platform", "COpenSSL", "CWebSockets"], [logging]),
+  module(
+    "Runtime", "MediaThreads",
+    ["Bytes", "RTP", "STUN", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession", "Platform", "CLinux"],
+    [logging]),
+  module(
+    "Runtime", "AppServer", ["Bytes", "AppProtocol", "JSONWebToken", "AppSessions", "Platform", "COpenSSL", "CWebSockets"],
+    [logging]),
   module("Runtime", "Store", ["Bytes", "AppSessions", "PushPolicy", "Devices", "CallFlow", "Platform"], [logging, grdb]),
   module("Runtime", "PushSender", ["Bytes", "PushPolicy", "Platform", "CCurl"], [logging]),
   module("Runtime", "Telemetry", ["Bytes", "Platform"], [logging]),
-  module("Runtime", "Control", ["Bytes", "SIP", "SDP", "AppProtocol", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices", "CallFlow", "Platform"],
+  module(
+    "Runtime", "Control",
+    [
+      "Bytes", "SIP", "SDP", "AppProtocol", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices",
+      "CallFlow", "Platform",
+    ],
     [logging]),
 ]
 
@@ -87,25 +102,32 @@ let client: [Target] = [
   .target(
     name: "WebPhone", path: "Sources/Client/WebPhone",
     resources: ["index.html", "phone.css", "phone.js", "trunkline.js"].map { .embedInCode($0) }, swiftSettings: swift),
-  module("Client", "TrunklineClient",
-    ["Bytes", "RTP", "STUN", "SDP", "AppProtocol", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession"])
+  module(
+    "Client", "TrunklineClient",
+    ["Bytes", "RTP", "STUN", "SDP", "AppProtocol", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession"]),
 ]
 
 let executable: [Target] = [
   .target(
-    name: "PushSandbox", dependencies: ["Bytes", "JSONWebToken", "Platform", "COpenSSL", "CNGHTTP2"], path: "Sources/Trunkline/PushSandbox",
+    name: "PushSandbox", dependencies: ["Bytes", "JSONWebToken", "Platform", "COpenSSL", "CNGHTTP2"],
+    path: "Sources/Trunkline/PushSandbox",
     swiftSettings: swift),
-  .target(name: "Configuration", dependencies: ["Bytes", "JSONWebToken", "AudioCodecs", yams], path: "Sources/Trunkline/Configuration", swiftSettings: swift),
+  .target(
+    name: "Configuration", dependencies: ["Bytes", "JSONWebToken", "AudioCodecs", yams], path: "Sources/Trunkline/Configuration",
+    swiftSettings: swift),
   .target(
     name: "Peers",
     dependencies: [
-      "Bytes", "RTP", "STUN", "SDP", "SIP", "AppProtocol", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession", "DemoSpeech",
+      "Bytes", "RTP", "STUN", "SDP", "SIP", "AppProtocol", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession",
+      "DemoSpeech",
       "SpeechScore", "SIPDialogs", "SIPTransport", "Platform", "TrunklineClient", "CWebSockets", logging,
     ], path: "Sources/Trunkline/Peers", swiftSettings: swift),
   .executableTarget(
     name: "trunkline",
     dependencies: ["COpenSSL", "CLinux"].map { .byName(name: $0) }
-      + (wire + media + calls + platform + runtime + client).map { .byName(name: $0.name) } + ["Configuration", "Peers", "PushSandbox", logging, argumentParser],
+      + (wire + media + calls + platform + runtime + client).map { .byName(name: $0.name) } + [
+        "Configuration", "Peers", "PushSandbox", logging, argumentParser,
+      ],
     path: "Sources/Trunkline", exclude: ["Configuration", "Peers", "PushSandbox"], swiftSettings: swift),
 ]
 
@@ -113,7 +135,10 @@ let executable: [Target] = [
 let sipStack = ["Bytes", "SIP", "SDP"]
 let mediaStack = ["Bytes", "RTP", "STUN", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession", "SDP"]
 let appStack = ["Bytes", "AppProtocol", "JSONWebToken", "AppSessions"]
-let callStack = ["Bytes", "SIP", "SDP", "AppProtocol", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices", "CallFlow"]
+let callStack = [
+  "Bytes", "SIP", "SDP", "AppProtocol", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices",
+  "CallFlow",
+]
 let testTargets: [Target] = [
   tests("Bytes", ["Bytes"]),
   tests("STUN", ["Bytes", "STUN"]),
@@ -143,7 +168,9 @@ let testTargets: [Target] = [
   tests("MediaThreads", mediaStack + ["Platform", "MediaThreads", "DemoSpeech", "SpeechScore"], [logging]),
   tests("AppServer", appStack + ["Platform", "AppServer"], [logging]),
   tests("Store", callStack + ["Platform", "Store"], [logging]),
-  tests("PushSender", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender"], [logging], exclude: ["push_peer.py", "verifier_peer.py"]),
+  tests(
+    "PushSender", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender"], [logging],
+    exclude: ["push_peer.py", "verifier_peer.py"]),
   tests("Telemetry", ["Bytes", "Platform", "Telemetry"], [logging]),
   tests("Control", callStack + ["Platform", "Control"], [logging]),
   tests("TrunklineClient", mediaStack + ["AppProtocol", "TrunklineClient"]),

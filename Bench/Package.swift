@@ -21,7 +21,8 @@ let hasNetEQ = header("tg_owt/api/neteq/neteq.h") && library("libtg_owt.a") != n
 let webrtcDefines = ["WEBRTC_POSIX", "WEBRTC_LINUX", "RTC_DISABLE_TRACE_EVENTS"]
 let netEQ = Target.target(
   name: "CNetEQ",
-  cxxSettings: hasNetEQ ? webrtcDefines.map { .define($0) } + [.define("HAVE_NETEQ"), .unsafeFlags(["-I/usr/include/tg_owt"])] : [],
+  cxxSettings: hasNetEQ
+    ? webrtcDefines.map { .define($0) } + [.define("HAVE_NETEQ"), .unsafeFlags(["-I/usr/include/tg_owt"])] : [],
   linkerSettings: hasNetEQ ? ["tg_owt", "absl_strings", "absl_throw_delegate", "opus", "stdc++"].map { .linkedLibrary($0) } : [])
 let hasSpeex = header("speex/speex_jitter.h") && library("libspeexdsp.so") != nil
 let hasLibre = header("re/re_jbuf.h") && library("libre.so") != nil

@@ -22,7 +22,8 @@ import Testing
     .mediaRestart(MediaRestart(sdp: "v", gen: 2, cause: .net)), .iceCand(ICECandidateLine(gen: 1, mid: "0", cand: "c")),
     .iceEnd(ICECandidateLine(gen: 1)), .callHold(CallHold(on: true)), .callMute(CallMute(on: true, mode: .track)),
     .callDTMF(CallDTMF(digits: "1")), .stats(StreamStats(rttMs: 1, loss: 0.5, bytes: 7)), .later(.dirGet), .later(.histList),
-    .later(.histResolve), .callTransfer(CallTransfer(target: Handle(k: .phone, h: "+1555"), mode: .blind)), .later(.callGroup), .later(.callTranslate),
+    .later(.histResolve), .callTransfer(CallTransfer(target: Handle(k: .phone, h: "+1555"), mode: .blind)), .later(.callGroup),
+    .later(.callTranslate),
   ]
   static let server: [ServerMessage] = [
     .welcome(

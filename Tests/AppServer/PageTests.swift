@@ -13,8 +13,7 @@ import Testing
       ]
     }
   }
-  func get(_ socket: TestSocket, _ path: String, method: String = "GET", extra: String = "") -> (head: String, body: [UInt8])?
-  {
+  func get(_ socket: TestSocket, _ path: String, method: String = "GET", extra: String = "") -> (head: String, body: [UInt8])? {
     socket.write("\(method) \(path) HTTP/1.1\r\nHost: gateway.test:8080\r\n\(extra)\r\n")
     return socket.response()
   }

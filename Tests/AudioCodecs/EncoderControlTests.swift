@@ -7,7 +7,8 @@ import Testing
     var control = EncoderControl(bitrate: 24_000)
     for (index, loss) in reports.enumerated() {
       control.reported(
-        lossFraction: loss, roundTripMilliseconds: roundTrip(index), at: Instant(nanoseconds: Int64(index * seconds) * 1_000_000_000))
+        lossFraction: loss, roundTripMilliseconds: roundTrip(index),
+        at: Instant(nanoseconds: Int64(index * seconds) * 1_000_000_000))
     }
     return control
   }

@@ -20,7 +20,9 @@ import Testing
     return samples
   }
 
-  @Test(arguments: [-127.0, -75, -62, -55, -48]) func `steady noise of a room or a line becomes silence within two seconds`(level: Double) {
+  @Test(arguments: [-127.0, -75, -62, -55, -48]) func `steady noise of a room or a line becomes silence within two seconds`(
+    level: Double
+  ) {
     var detector = SilenceDetector()
     let said = verdicts(noise(8_000 * 6, level: level), &detector)
     #expect(said.dropFirst(115).allSatisfy { $0 }, "\(said.dropFirst(115).count { !$0 })")
@@ -32,7 +34,9 @@ import Testing
     #expect(verdicts(noise(8_000 * 6, level: level), &detector).allSatisfy { !$0 })
   }
 
-  @Test(arguments: [-75.0, -55]) func `a word 15 dB above the noise is speech from its second tick on, and its end is not cut`(level: Double) {
+  @Test(arguments: [-75.0, -55]) func `a word 15 dB above the noise is speech from its second tick on, and its end is not cut`(
+    level: Double
+  ) {
     var detector = SilenceDetector()
     _ = verdicts(noise(8_000 * 3, level: level), &detector)
     let word = verdicts(noise(1_600, level: max(level + 15, -60), seed: 7), &detector)

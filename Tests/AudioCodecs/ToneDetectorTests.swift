@@ -109,7 +109,9 @@ func pause(_ milliseconds: Double) -> [Double] { [Double](repeating: 0, count: I
     for hertz in stride(from: 300.0, to: 3_400, by: 37) {
       #expect(heard([(0..<3_200).map { 8_000 * sin(2 * .pi * hertz * Double($0) / 8_000) }]).isEmpty, "\(hertz)")
     }
-    #expect(heard([(0..<8_000).map { 5_000 * (sin(2 * .pi * 350 * Double($0) / 8_000) + sin(2 * .pi * 440 * Double($0) / 8_000)) }]).isEmpty)
+    #expect(
+      heard([(0..<8_000).map { 5_000 * (sin(2 * .pi * 350 * Double($0) / 8_000) + sin(2 * .pi * 440 * Double($0) / 8_000)) }])
+        .isEmpty)
   }
 
   @Test func `a digit that never ended is told when nothing comes any more`() {

@@ -7,7 +7,9 @@ import Testing
     #expect(SocketAddress(text)?.description == text)
   }
 
-  @Test(arguments: ["", ":", "1.2.3:5", "1.2.3.4", "1.2.3.4:70000", "[1.2.3.4]:5", "::1:5", "[::1:5", "[1::2::3]:5", "1.2.3.256:1", "+1.2.3.4:1"])
+  @Test(arguments: [
+    "", ":", "1.2.3:5", "1.2.3.4", "1.2.3.4:70000", "[1.2.3.4]:5", "::1:5", "[::1:5", "[1::2::3]:5", "1.2.3.256:1", "+1.2.3.4:1",
+  ])
   func `what is not an address and a port is refused`(_ text: String) {
     #expect(SocketAddress(text) == nil)
   }

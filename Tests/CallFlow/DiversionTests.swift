@@ -17,7 +17,8 @@ private let mobile = "+15558887777"
 @Suite struct DiversionTests {
   /// Alice's rules.
   private func world(
-    _ rules: [DiversionTrigger: Diversions.Rule], pushes: Bool = false, _ more: (inout CallFlow.Configuration, inout Routing) -> Void = { _, _ in }
+    _ rules: [DiversionTrigger: Diversions.Rule], pushes: Bool = false,
+    _ more: (inout CallFlow.Configuration, inout Routing) -> Void = { _, _ in }
   ) -> Surroundings {
     Surroundings(pushes: pushes) { configuration, routing in
       routing.users[0].diversions = Diversions(rules)
@@ -33,7 +34,10 @@ private let mobile = "+15558887777"
 
   // MARK: a number
 
-  @Test func `SRV-7: nobody answers: devices are told diverted, the number is called, its 200 answers the caller, audio both ways`() throws {
+  @Test
+  func `SRV-7: nobody answers: devices are told diverted, the number is called, its 200 answers the caller, audio both ways`()
+    throws
+  {
     let world = world([.noAnswer: toMobile])
     let (leg, call) = try world.ringing([phone, tablet])
     world.pass(.seconds(45))
@@ -71,12 +75,14 @@ private let mobile = "+15558887777"
     #expect(world.trunkHeard.last == "200" && world.mediaHeard.count == 3)
   }
 
-  @Test func `the INVITE to the number names who diverts it, why, and who diverted it before; it shows the user's number`() throws {
+  @Test func `the INVITE to the number names who diverts it, why, and who diverted it before; it shows the user's number`() throws
+  {
     let world = world([.busy: toMobile])
     world.connect(phone)
     let leg = LegID.inbound(1)
     var invite = InboundInvite(
-      trunk: "carrier", source: Surroundings.peer.flow, callID: "a@b", from: .init(number: "+15550000042"), to: .init(number: "+15551230002"),
+      trunk: "carrier", source: Surroundings.peer.flow, callID: "a@b", from: .init(number: "+15550000042"),
+      to: .init(number: "+15551230002"),
       isPrivate: false, sdp: Surroundings.trunkSDP(), diversions: 2, maxForwards: 20)
     invite.divertedFrom = [.init(number: "+15550000043")]
     world.feed(.sip(.inviteReceived(leg, invite)))
@@ -125,7 +131,10 @@ private let mobile = "+15558887777"
     }
   }
 
-  @Test(arguments: [(486, "486", EndReason.busy), (603, "486", .declined), (480, "480 Q.850;cause=19", .unanswered), (404, "480 Q.850;cause=20", .unanswered), (503, "480 Q.850;cause=20", .unanswered)])
+  @Test(arguments: [
+    (486, "486", EndReason.busy), (603, "486", .declined), (480, "480 Q.850;cause=19", .unanswered),
+    (404, "480 Q.850;cause=20", .unanswered), (503, "480 Q.850;cause=20", .unanswered),
+  ])
   func `what the number says reaches the caller`(code: Int, heard: String, reason: EndReason) throws {
     let world = world([.unreached: toMobile])
     world.invite()
@@ -141,7 +150,9 @@ private let mobile = "+15558887777"
       var other = Surroundings.peer
       other.name = "other"
       routing.trunks.append(.init(name: "other", peer: other))
-      routing.outbound = [.init(prefix: "+", choices: [.init(trunk: "carrier", priority: 1), .init(trunk: "other", priority: 2)])]
+      routing.outbound = [
+        .init(prefix: "+", choices: [.init(trunk: "carrier", priority: 1), .init(trunk: "other", priority: 2)])
+      ]
     }
     let leg = world.invite()
     let first = try #require(world.outgoingLeg)
@@ -156,7 +167,8 @@ private let mobile = "+15558887777"
     world.feed(.sip(.legClosed(second)))
     world.feed(.sip(.legClosed(leg)))
     world.expectRecord(.remoteHangup)
-    #expect(diversion(world)?.trunk == "other" && diversion(world)?.sipCallId == world.invites[1].callID && world.machine.legs.isEmpty)
+    #expect(
+      diversion(world)?.trunk == "other" && diversion(world)?.sipCallId == world.invites[1].callID && world.machine.legs.isEmpty)
   }
 
   @Test func `the number does not answer in the ring window: CANCEL there, 480 here`() throws {
@@ -308,7 +320,9 @@ private let mobile = "+15558887777"
   }
 
   @Test func `two users that divert to each other are a loop: 482`() throws {
-    let world = world([.unreached: toBob]) { _, routing in routing.users[1].diversions = Diversions([.unreached: .init(.user("alice"))]) }
+    let world = world([.unreached: toBob]) { _, routing in
+      routing.users[1].diversions = Diversions([.unreached: .init(.user("alice"))])
+    }
     world.invite()
     #expect(world.trunkHeard == ["482 Q.850;cause=20"])
     world.expectRecord(.unanswered, sip: 482)
@@ -325,7 +339,9 @@ private let mobile = "+15558887777"
     world.feed(.sip(.acknowledged(leg, sdp: nil)))
     world.feed(.media(.played(try #require(world.session))))
     #expect(world.trunkHeard == ["180", "200", "BYE"])
-    guard case .sip(.bye(_, let reason))? = world.actions.last(where: { if case .sip(.bye) = $0 { true } else { false } }) else { return }
+    guard case .sip(.bye(_, let reason))? = world.actions.last(where: { if case .sip(.bye) = $0 { true } else { false } }) else {
+      return
+    }
     #expect(reason == .q850(21))
     world.expectRecord(.declined)
     #expect(diversion(world)?.recording == "away.wav")

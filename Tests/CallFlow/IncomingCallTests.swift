@@ -245,7 +245,8 @@ private let tablet = Surroundings.tablet
     world.invite(to: "+15551230009")
     world.feed(.draining)
     world.invite()
-    #expect(world.refusals.map(\.reason) == [.unknownTrunk, .diversions, .userLimit, .overload, .mediaPorts, .mediaOverload, .draining])
+    #expect(
+      world.refusals.map(\.reason) == [.unknownTrunk, .diversions, .userLimit, .overload, .mediaPorts, .mediaOverload, .draining])
     #expect(world.trunkHeard.filter { $0 == "503" }.count == 5)
     #expect(world.machine.statistics.incoming == 2)
   }

@@ -82,18 +82,24 @@ import Testing
         _ = world.request(device, .mediaRestart(MediaRestart(sdp: sdp, gen: 1 + Int(random.next() % 4))), call: call)
       case 22:
         world.feed(.media(random.next() % 4 == 0 ? .closed(session, MediaStatistics()) : .quality(session, MediaStatistics())))
-      case 28: world.connect(device, "w\(random.next() % 2)", platform: "ios", state: random.next() % 2 == 0 ? .bg : .fg, wake: call)
-      case 29: if let push = pick(world.pushes) {
-        let outcomes: [PushReport.Outcome] = [.accepted, .failed, .wrongPlace, .unregistered(before: nil), .unregistered(before: 5)]
-        let report = PushReport(
-          key: push.key, target: push.target, outcome: pick(outcomes) ?? .failed, reason: "x", isFault: false,
-          attempts: Int(random.next() % 3), took: .zero)
-        // a second report for one push is nobody's, and must change nothing
-        world.feed(.pushed(report))
-      }
+      case 28:
+        world.connect(device, "w\(random.next() % 2)", platform: "ios", state: random.next() % 2 == 0 ? .bg : .fg, wake: call)
+      case 29:
+        if let push = pick(world.pushes) {
+          let outcomes: [PushReport.Outcome] = [
+            .accepted, .failed, .wrongPlace, .unregistered(before: nil), .unregistered(before: 5),
+          ]
+          let report = PushReport(
+            key: push.key, target: push.target, outcome: pick(outcomes) ?? .failed, reason: "x", isFault: false,
+            attempts: Int(random.next() % 3), took: .zero)
+          // a second report for one push is nobody's, and must change nothing
+          world.feed(.pushed(report))
+        }
       case 30: _ = world.reject(device, call, CallReject(scope: random.next() % 2 == 0 ? .all : .device))
       case 31:
-        let requests: [ClientMessage] = [.devicePut(Surroundings.put(device)), .devicePut(DevicePut(prefs: .init(dnd: random.next() % 2 == 0))), .deviceDel]
+        let requests: [ClientMessage] = [
+          .devicePut(Surroundings.put(device)), .devicePut(DevicePut(prefs: .init(dnd: random.next() % 2 == 0))), .deviceDel,
+        ]
         _ = world.request(device, pick(requests) ?? .deviceDel, call: nil)
       case 32:
         let events: [SessionEvent] = [

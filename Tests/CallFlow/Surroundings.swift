@@ -72,7 +72,10 @@ final class Surroundings {
   static let wakes = WakeTokens(key: Array("a key of at least thirty-two bytes".utf8))!
 
   /// `pushes`: devices can be woken.
-  init(reach: TrunkMachine.Reach? = nil, pushes: Bool = false, _ configure: (inout CallFlow.Configuration, inout Routing) -> Void = { _, _ in }) {
+  init(
+    reach: TrunkMachine.Reach? = nil, pushes: Bool = false,
+    _ configure: (inout CallFlow.Configuration, inout Routing) -> Void = { _, _ in }
+  ) {
     var configuration = CallFlow.Configuration()
     var routing = Self.routing
     if pushes { configuration.push = PushSettings(gateway: "wss://gw.example/v1/connect", wakes: Self.wakes) }
@@ -113,7 +116,7 @@ final class Surroundings {
     case .app(let command): note(command)
     case .media(let command): note(command)
     case .reserveMedia(let call, let session, _, _):
-      if let mediaRefusal { 
+      if let mediaRefusal {
         return machine.handle(.mediaRefused(call, reason: mediaRefusal, isOverload: isMediaOverloaded), at: now, into: &output)
       }
       self.session = session
@@ -197,9 +200,12 @@ final class Surroundings {
   private func note(_ command: MediaCommand) {
     switch command {
     case .bridge(let from, let to, let connects):
-      mediaHeard.append("bridge \(from == firstSession ? "caller" : "number") → \(to == firstSession ? "caller" : "number")" + (connects ? "" : " early"))
+      mediaHeard.append(
+        "bridge \(from == firstSession ? "caller" : "number") → \(to == firstSession ? "caller" : "number")"
+          + (connects ? "" : " early"))
     case .play(_, let announcement): mediaHeard.append("play \(announcement.samples.count)")
-    case .sendDigits(let id, let request): mediaHeard.append("digits \(request.digits) to \(id == firstSession ? "caller" : "number")")
+    case .sendDigits(let id, let request):
+      mediaHeard.append("digits \(request.digits) to \(id == firstSession ? "caller" : "number")")
     case .lockWinner: mediaHeard.append("lock")
     case .connect: mediaHeard.append("connect")
     case .addAppLeg(_, let leg, _): addedLegs.insert(leg)
@@ -216,7 +222,8 @@ final class Surroundings {
   // MARK: devices
 
   func connect(
-    _ key: DeviceKey, _ session: String? = nil, caps: Set<String> = ["media.active"], resumed: Bool = false, platform: String? = nil,
+    _ key: DeviceKey, _ session: String? = nil, caps: Set<String> = ["media.active"], resumed: Bool = false,
+    platform: String? = nil,
     state: AppState = .fg, wake: CallID? = nil
   ) {
     let info = DeviceInfo(platform: platform, caps: caps, state: state, onlyCall: wake)
@@ -253,7 +260,8 @@ final class Surroundings {
       return
     }
     let report = PushReport(
-      key: push.key, target: push.target, outcome: outcome, reason: reason, isFault: false, attempts: attempts, took: .milliseconds(30))
+      key: push.key, target: push.target, outcome: outcome, reason: reason, isFault: false, attempts: attempts,
+      took: .milliseconds(30))
     feed(.pushed(report))
   }
 

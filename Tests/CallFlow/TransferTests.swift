@@ -1,12 +1,13 @@
 import AppProtocol
 import AppSessions
 import Bytes
-@testable import CallFlow
 import MediaSession
 import SIP
 import SIPDialogs
 import Testing
 import Trunking
+
+@testable import CallFlow
 
 private let phone = Surroundings.phone
 
@@ -108,7 +109,8 @@ private let phone = Surroundings.phone
     let (leg, _) = try world.connected()
     world.feed(.sip(.referReceived(leg, referral("+15558880000"))))
     let made = try #require(invites(world).last).invite
-    #expect(made.to == "005558880000" && made.from == "15551230001" && made.assertedIdentity == "15551230001" && made.maxForwards == 69)
+    #expect(
+      made.to == "005558880000" && made.from == "15551230001" && made.assertedIdentity == "15551230001" && made.maxForwards == 69)
   }
 
   @Test func `a call that was diverted three times is transferred no more`() throws {
@@ -137,14 +139,18 @@ private let phone = Surroundings.phone
     let (leg, _) = try world.connected()
     world.feed(.sip(.referReceived(leg, referral("+15558880000", replaces: Replaces(callID: "c", toTag: "t", fromTag: "f")))))
     let made = try #require(invites(world).last)
-    #expect(made.invite.extraHeaders.map { "\($0.name): \($0.value)" } == ["Referred-By: <sip:bob@x>", "Replaces: c;to-tag=t;from-tag=f"])
+    #expect(
+      made.invite.extraHeaders.map { "\($0.name): \($0.value)" } == [
+        "Referred-By: <sip:bob@x>", "Replaces: c;to-tag=t;from-tag=f",
+      ])
   }
 
   @Test func `INVITE with Replaces takes the call over at once`() throws {
     let world = world()
     let (leg, _) = try world.connected()
     var invite = InboundInvite(
-      trunk: "carrier", source: Surroundings.peer.flow, callID: "r", from: .init(number: "+1444"), to: .init(number: "+15551230001"),
+      trunk: "carrier", source: Surroundings.peer.flow, callID: "r", from: .init(number: "+1444"),
+      to: .init(number: "+15551230001"),
       sdp: Surroundings.trunkSDP(port: 6_900))
     invite.replaces = leg
     let next = LegID.inbound(77)
@@ -152,7 +158,8 @@ private let phone = Surroundings.phone
     #expect(world.trunkHeard.suffix(2) == ["BYE", "200"])
     world.feed(.sip(.legClosed(leg)))
     world.feed(.sip(.acknowledged(next, sdp: nil)))
-    #expect(world.machine.summaries.count == 1 && world.machine.statistics.incoming == 1 && world.machine.statistics.replaced == 1)
+    #expect(
+      world.machine.summaries.count == 1 && world.machine.statistics.incoming == 1 && world.machine.statistics.replaced == 1)
     world.feed(.sip(.byeReceived(next, nil)))
     world.feed(.sip(.legClosed(next)))
     world.expectRecord(.remoteHangup, by: .trunk)
@@ -182,7 +189,9 @@ private let phone = Surroundings.phone
     _ = world.request(phone, .callTransfer(CallTransfer(target: target)), call: call)
     world.feed(.sip(.referAnswered(leg, code: 603)))
     #expect(world.heard[phone]?.last == "call.transferred failed" && world.machine.summaries.count == 1)
-    #expect(world.code(world.request(phone, .callTransfer(CallTransfer(target: Handle(k: .phone, h: "112"))), call: call)) == .emergency)
+    #expect(
+      world.code(world.request(phone, .callTransfer(CallTransfer(target: Handle(k: .phone, h: "112"))), call: call)) == .emergency
+    )
     #expect(world.code(world.request(phone, .callTransfer(CallTransfer(withCall: call)), call: call)) == .badState)
     let plain = Surroundings()
     let (_, other) = try plain.connected()

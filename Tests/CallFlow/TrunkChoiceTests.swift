@@ -117,10 +117,13 @@ private let call = Identifier(high: 5, low: 5)
   }
 
   @Test func `weights share the calls of one priority`() {
-    let world = world([.init(trunk: "a", priority: 1, weight: 3), .init(trunk: "b", priority: 1, weight: 1), .init(trunk: "c", priority: 2)])
+    let world = world([
+      .init(trunk: "a", priority: 1, weight: 3), .init(trunk: "b", priority: 1, weight: 1), .init(trunk: "c", priority: 2),
+    ])
     var first: [String: Int] = [:]
     for _ in 0..<1_000 {
-      guard let rule = world.machine.routing.outbound.first, case .trunks(let order) = world.machine.trunks(of: rule, world.now) else {
+      guard let rule = world.machine.routing.outbound.first, case .trunks(let order) = world.machine.trunks(of: rule, world.now)
+      else {
         Issue.record("no trunks")
         return
       }

@@ -1,11 +1,12 @@
 import AppProtocol
 import AppSessions
 import Bytes
-@testable import CallFlow
 import MediaSession
 import SIP
 import SIPDialogs
 import Testing
+
+@testable import CallFlow
 
 private let phone = Surroundings.phone
 
@@ -27,7 +28,8 @@ private let phone = Surroundings.phone
     world.feed(.sip(.offerWanted(leg)))
     #expect(world.trunkHeard.last == "re-INVITE sendonly")
     world.feed(.sip(.offerAnswered(leg, sdp: Surroundings.trunkSDP(direction: "recvonly"))))
-    #expect(world.heard[phone]?.last == "call.held local true", "the peer's recvonly is the answer to our hold, not a hold of its own")
+    #expect(
+      world.heard[phone]?.last == "call.held local true", "the peer's recvonly is the answer to our hold, not a hold of its own")
     hold(world, call, false)
     world.feed(.sip(.offerWanted(leg)))
     #expect(world.trunkHeard.last == "re-INVITE sendrecv")
@@ -114,7 +116,9 @@ private let phone = Surroundings.phone
     world.feed(.sip(.offerWanted(leg)))
     #expect(world.trunkHeard.last == "re-INVITE sendrecv")
     world.feed(.sip(.offerAnswered(leg, sdp: Surroundings.trunkSDP(port: 6_100))))
-    let moved = world.actions.contains { if case .media(.setTrunk(_, let media)) = $0 { media.remote.port == 6_100 } else { false } }
+    let moved = world.actions.contains {
+      if case .media(.setTrunk(_, let media)) = $0 { media.remote.port == 6_100 } else { false }
+    }
     #expect(moved, "an answer may move media like any other")
   }
 
@@ -125,7 +129,8 @@ private let phone = Surroundings.phone
     world.connect(phone)
     let leg = LegID.inbound(1)
     var invite = InboundInvite(
-      trunk: "carrier", source: Surroundings.peer.flow, callID: "late", from: .init(number: "+15550000042"), to: .init(number: "+15551230001"),
+      trunk: "carrier", source: Surroundings.peer.flow, callID: "late", from: .init(number: "+15550000042"),
+      to: .init(number: "+15551230001"),
       sdp: nil)
     invite.isReliable = true
     world.feed(.sip(.inviteReceived(leg, invite)))
@@ -135,7 +140,9 @@ private let phone = Surroundings.phone
     #expect(ringing.count == 1)
     world.warm(phone, call)
     world.request(phone, .callAnswer(CallAnswer()), call: call)
-    let answers = world.actions.compactMap { action -> String?? in if case .sip(.answer(_, let sdp)) = action { .some(sdp) } else { nil } }
+    let answers = world.actions.compactMap { action -> String?? in
+      if case .sip(.answer(_, let sdp)) = action { .some(sdp) } else { nil }
+    }
     #expect(answers.count == 1 && answers[0] == nil, "the 200 says nothing new")
     #expect(world.heard[phone]?.contains("call.connected") == false)
     world.feed(.sip(.provisionallyAnswered(leg, sdp: Surroundings.trunkSDP())))
@@ -236,7 +243,8 @@ private let phone = Surroundings.phone
     let world = Surroundings()
     world.connect(phone)
     var invite = InboundInvite(
-      trunk: "carrier", source: Surroundings.peer.flow, callID: "d", from: .init(number: "+15550000042"), to: .init(number: "+15551230001"),
+      trunk: "carrier", source: Surroundings.peer.flow, callID: "d", from: .init(number: "+15550000042"),
+      to: .init(number: "+15551230001"),
       sdp: Surroundings.trunkSDP(), diversions: 1)
     invite.divertedFrom = [.init(number: "+15550009999", displayName: "Boss")]
     world.feed(.sip(.inviteReceived(.inbound(1), invite)))

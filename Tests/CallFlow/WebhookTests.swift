@@ -14,7 +14,11 @@ private let bob = DeviceKey(user: "bob", device: "desk")
 @Suite struct WebhookTests {
   private func world(_ fallback: Routing.Hook.Fallback = .users, pushes: Bool = false) -> Surroundings {
     let world = Surroundings(pushes: pushes) { _, routing in
-      routing.inbound = [.init(trunk: "carrier", target: .hook(.init(Webhook(url: "https://crm.example/route", key: Redacted([1, 2, 3])), fallback: fallback)))]
+      routing.inbound = [
+        .init(
+          trunk: "carrier",
+          target: .hook(.init(Webhook(url: "https://crm.example/route", key: Redacted([1, 2, 3])), fallback: fallback)))
+      ]
     }
     world.connect(phone)
     world.connect(bob)
@@ -24,12 +28,15 @@ private let bob = DeviceKey(user: "bob", device: "desk")
     world.feed(.routed(try #require(world.questions.last?.call), answer))
   }
 
-  @Test func `the webhook is asked with all that is known, and its users ring at once; the first who answers has the call`() throws {
+  @Test func `the webhook is asked with all that is known, and its users ring at once; the first who answers has the call`()
+    throws
+  {
     let world = world()
     let leg = world.invite()
     #expect(world.heard[phone] == nil && world.heard[bob] == nil && world.trunkHeard.isEmpty)
     let question = try #require(world.questions.first)
-    #expect(question.from == "+15550000042" && question.name == "Carol" && question.to == "+15551230001" && question.trunk == "carrier")
+    #expect(
+      question.from == "+15550000042" && question.name == "Carol" && question.to == "+15551230001" && question.trunk == "carrier")
     #expect(question.sipCallId == "call-2@carrier")
     #expect(world.machine.summaries.first?.state == .parked)
     world.pass(.milliseconds(900))
@@ -82,7 +89,9 @@ private let bob = DeviceKey(user: "bob", device: "desk")
     refused.expectRecord(.declined, sip: 603)
   }
 
-  @Test func `INC-12: a name that comes after its second goes to the devices as call.update, once, and never by another push`() throws {
+  @Test func `INC-12: a name that comes after its second goes to the devices as call.update, once, and never by another push`()
+    throws
+  {
     let world = world(pushes: true)
     world.invite()
     world.pass(.seconds(1))

@@ -7,7 +7,8 @@ import Testing
 
 @Suite struct RetiredTrunksTests {
   private func trunks(_ names: [String]) throws -> [Settings.Trunk] {
-    let rows = names.map { "{ name: \($0), peers: [192.0.2.\($0.utf8.first ?? 0)], uri: \"sip:192.0.2.1:5060\" }" }.joined(separator: ", ")
+    let rows = names.map { "{ name: \($0), peers: [192.0.2.\($0.utf8.first ?? 0)], uri: \"sip:192.0.2.1:5060\" }" }.joined(
+      separator: ", ")
     let text = "auth: { jwt: { key_file: jwt.key } }\ntrunks: [ \(rows) ]\n"
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -23,30 +23,30 @@ import Testing
       timers: { ring: 45, early180: 2s, media_gate_warm: 100s }
       """
     let expected = [
-        "gateway.yaml:2:31: listen.sip.tpc: unknown key; known here: udp, tcp, tls",
-        "gateway.yaml:3:19: listen.app.address: 0.0.0.0:8080 is not a loopback address, so tls: { cert: FILE, key: FILE } is required",
-        "gateway.yaml:4:10: listen.admin: expected an address with a port, such as 127.0.0.1:5060 or [::1]:5060, got \"127.0.0.1:99999\"",
-        "gateway.yaml:5:29: media.addresses[1]: expected auto, an address, or { bind: ADDRESS, advertise: ADDRESS }, got \"nonsense\"",
-        "gateway.yaml:5:50: media.threads: 0 is outside 1...64",
-        "gateway.yaml:5:66: media.trunk_ports: expected a port range such as 20000-21999, got \"41999-41000\"",
-        "gateway.yaml:6:27: auth.jwt.algorithm: expected HS256, RS256 or ES256, got \"none\"",
-        "gateway.yaml:6:43: auth.jwt.key_file: cannot read DIR/missing.key: No such file or directory",
-        "gateway.yaml:8:30: trunks[0].peers[0]: expected an address or a network such as 192.0.2.0/24, got \"127.0.0.0/33\"",
-        "gateway.yaml:8:50: trunks[0].uri: expected a SIP URI such as sip:192.0.2.1:5060;transport=tcp, got \"tel:5\"",
-        "gateway.yaml:8:74: trunks[0].codecs[1]: expected PCMU, PCMA, G722 or opus, got \"G729\"",
-        "gateway.yaml:8:93: trunks[0].rtp_source: expected signalled_ip, symmetric or strict, got \"anything\"",
-        "gateway.yaml:9:13: trunks[1].name: \"carrier\" is given twice",
-        "gateway.yaml:10:5: trunks[2]: name is missing",
-        "gateway.yaml:12:44: users[0].numbers[1]: expected a number such as \"+15551230001\", got \"abc\"",
-        "gateway.yaml:13:11: users[1].id: \"alice\" is given twice",
-        "gateway.yaml:13:28: users[1].numbers[0]: +15551230001 already belongs to user \"alice\"",
-        "gateway.yaml:14:31: routes.inbound[0].trunk: there is no trunk \"nobody\"",
-        "gateway.yaml:14:88: routes.outbound[0].trunk: trunk \"carrier\" has no uri to call",
-        "gateway.yaml:14:109: routes.outbound[1].prefix: expected the beginning of a number, got \"x\"",
-        "gateway.yaml:14:119: routes.outbound[1].trunk: trunk \"carrier\" has no uri to call",
-        "gateway.yaml:15:17: timers.ring: expected a duration such as 45s or 500ms, got \"45\"",
-        "gateway.yaml:15:52: timers.media_gate_warm: 100s is outside 500ms...1m",
-      ]
+      "gateway.yaml:2:31: listen.sip.tpc: unknown key; known here: udp, tcp, tls",
+      "gateway.yaml:3:19: listen.app.address: 0.0.0.0:8080 is not a loopback address, so tls: { cert: FILE, key: FILE } is required",
+      "gateway.yaml:4:10: listen.admin: expected an address with a port, such as 127.0.0.1:5060 or [::1]:5060, got \"127.0.0.1:99999\"",
+      "gateway.yaml:5:29: media.addresses[1]: expected auto, an address, or { bind: ADDRESS, advertise: ADDRESS }, got \"nonsense\"",
+      "gateway.yaml:5:50: media.threads: 0 is outside 1...64",
+      "gateway.yaml:5:66: media.trunk_ports: expected a port range such as 20000-21999, got \"41999-41000\"",
+      "gateway.yaml:6:27: auth.jwt.algorithm: expected HS256, RS256 or ES256, got \"none\"",
+      "gateway.yaml:6:43: auth.jwt.key_file: cannot read DIR/missing.key: No such file or directory",
+      "gateway.yaml:8:30: trunks[0].peers[0]: expected an address or a network such as 192.0.2.0/24, got \"127.0.0.0/33\"",
+      "gateway.yaml:8:50: trunks[0].uri: expected a SIP URI such as sip:192.0.2.1:5060;transport=tcp, got \"tel:5\"",
+      "gateway.yaml:8:74: trunks[0].codecs[1]: expected PCMU, PCMA, G722 or opus, got \"G729\"",
+      "gateway.yaml:8:93: trunks[0].rtp_source: expected signalled_ip, symmetric or strict, got \"anything\"",
+      "gateway.yaml:9:13: trunks[1].name: \"carrier\" is given twice",
+      "gateway.yaml:10:5: trunks[2]: name is missing",
+      "gateway.yaml:12:44: users[0].numbers[1]: expected a number such as \"+15551230001\", got \"abc\"",
+      "gateway.yaml:13:11: users[1].id: \"alice\" is given twice",
+      "gateway.yaml:13:28: users[1].numbers[0]: +15551230001 already belongs to user \"alice\"",
+      "gateway.yaml:14:31: routes.inbound[0].trunk: there is no trunk \"nobody\"",
+      "gateway.yaml:14:88: routes.outbound[0].trunk: trunk \"carrier\" has no uri to call",
+      "gateway.yaml:14:109: routes.outbound[1].prefix: expected the beginning of a number, got \"x\"",
+      "gateway.yaml:14:119: routes.outbound[1].trunk: trunk \"carrier\" has no uri to call",
+      "gateway.yaml:15:17: timers.ring: expected a duration such as 45s or 500ms, got \"45\"",
+      "gateway.yaml:15:52: timers.media_gate_warm: 100s is outside 500ms...1m",
+    ]
     let found = try TemporaryFolder().problems(text)
     for (a, b) in zip(found, expected) { #expect(a == b) }
     #expect(found.count == expected.count)
@@ -56,32 +56,61 @@ import Testing
     ("listen: { sip: {} }", "1:16: listen.sip: needs udp, tcp or tls"),
     ("listen: { sip: { udp: 127.0.0.1:0 } }", "1:23: listen.sip.udp: port 0 is outside 1...65535"),
     ("listen: [ 1 ]", "1:9: listen: expected a mapping with sip, app, admin, got a list"),
-    ("listen: { admin: 192.0.2.1:9090 }", "1:18: listen.admin: 192.0.2.1:9090 is not a loopback address, so token_file is required"),
+    (
+      "listen: { admin: 192.0.2.1:9090 }",
+      "1:18: listen.admin: 192.0.2.1:9090 is not a loopback address, so token_file is required"
+    ),
     ("listen: { app: 127.0.0.1:9090 }", "1:9: listen.admin: 127.0.0.1:9090 is also listen.app's address"),
     ("listen: { app: { tls: { cert: jwt.key } } }", "1:23: listen.app.tls: key is missing"),
-    ("media: { app_port: 20000 }", "1:8: media.trunk_ports: 20000-21999 meets the app ports 20000-20001 (app_port, one for each of 2 threads)"),
+    (
+      "media: { app_port: 20000 }",
+      "1:8: media.trunk_ports: 20000-21999 meets the app ports 20000-20001 (app_port, one for each of 2 threads)"
+    ),
     ("media: { app_port: 65535 }", "1:20: media.app_port: 2 threads need ports 65535...65536, beyond 65535"),
-    ("media: { addresses: [ { bind: 10.0.0.1, advertise: 0.0.0.0 } ] }",
-      "1:23: media.addresses[0]: advertise must be an address that peers can reach, not 0.0.0.0"),
-    ("auth: { origins: [ phone.example.com ] }",
-      "1:20: auth.origins[0]: expected an origin such as https://phone.example.com, got \"phone.example.com\""),
-    ("timers: { rang: 4s }", "1:11: timers.rang: unknown key; known here: ring, early180, media_gate_warm, media_gate_cold, "
-      + "media_gate_outgoing, longest_call, app_grace, drain"),
-    ("trunks: [ { name: a, peers: [ 10.0.0.0/8 ] }, { name: b, peers: [ 10.0.0.0/8 ] } ]",
-      "1:67: trunks[1].peers[0]: 10.0.0.0/8 already belongs to trunk \"a\""),
+    (
+      "media: { addresses: [ { bind: 10.0.0.1, advertise: 0.0.0.0 } ] }",
+      "1:23: media.addresses[0]: advertise must be an address that peers can reach, not 0.0.0.0"
+    ),
+    (
+      "auth: { origins: [ phone.example.com ] }",
+      "1:20: auth.origins[0]: expected an origin such as https://phone.example.com, got \"phone.example.com\""
+    ),
+    (
+      "timers: { rang: 4s }",
+      "1:11: timers.rang: unknown key; known here: ring, early180, media_gate_warm, media_gate_cold, "
+        + "media_gate_outgoing, longest_call, app_grace, drain"
+    ),
+    (
+      "trunks: [ { name: a, peers: [ 10.0.0.0/8 ] }, { name: b, peers: [ 10.0.0.0/8 ] } ]",
+      "1:67: trunks[1].peers[0]: 10.0.0.0/8 already belongs to trunk \"a\""
+    ),
     ("users: [ { numbers: [] } ]", "1:10: users[0]: id is missing"),
-    ("trunks: [ { name: a, peers: 10.0.0.1 } ]\nroutes: { inbound: { trunk: a, user: zoe } }",
-      "2:38: routes.inbound[0].user: there is no user \"zoe\""),
-    ("trunks: [ { name: a, peers: 10.0.0.1 } ]\nroutes: { inbound: [ { trunk: a } ] }",
-      "2:22: routes.inbound[0]: needs exactly one of to: users, user: ID, route: { webhook: URL }"),
-    ("trunks: [ { name: a, peers: 10.0.0.1, srtp: required } ]",
-      "1:45: trunks[0].srtp: its keys go over TLS only: needs listen.sip.tls, or srtp_without_tls: true"),
-    ("trunks: [ { name: a, peers: 10.0.0.1, uri: \"sip:10.0.0.1\", srtp: optional } ]",
-      "1:66: trunks[0].srtp: its keys go over TLS only: write sips: or ;transport=tls in uri, or srtp_without_tls: true"),
-    ("verifier: http://verifier.example", "1:11: verifier: expected a URL such as https://verifier.example/check (http: for this machine only), got \"http://verifier.example\""),
+    (
+      "trunks: [ { name: a, peers: 10.0.0.1 } ]\nroutes: { inbound: { trunk: a, user: zoe } }",
+      "2:38: routes.inbound[0].user: there is no user \"zoe\""
+    ),
+    (
+      "trunks: [ { name: a, peers: 10.0.0.1 } ]\nroutes: { inbound: [ { trunk: a } ] }",
+      "2:22: routes.inbound[0]: needs exactly one of to: users, user: ID, route: { webhook: URL }"
+    ),
+    (
+      "trunks: [ { name: a, peers: 10.0.0.1, srtp: required } ]",
+      "1:45: trunks[0].srtp: its keys go over TLS only: needs listen.sip.tls, or srtp_without_tls: true"
+    ),
+    (
+      "trunks: [ { name: a, peers: 10.0.0.1, uri: \"sip:10.0.0.1\", srtp: optional } ]",
+      "1:66: trunks[0].srtp: its keys go over TLS only: write sips: or ;transport=tls in uri, or srtp_without_tls: true"
+    ),
+    (
+      "verifier: http://verifier.example",
+      "1:11: verifier: expected a URL such as https://verifier.example/check (http: for this machine only), got \"http://verifier.example\""
+    ),
     ("verifier: { ca: jwt.key }", "1:11: verifier: url is missing"),
     ("limits: { calls: many }", "1:18: limits.calls: expected an integer, got \"many\""),
-    ("nonsense", "1:1: expected a mapping with listen, dns, media, auth, trunks, users, routes, push, verifier, timers, limits, store, records, log, got \"nonsense\""),
+    (
+      "nonsense",
+      "1:1: expected a mapping with listen, dns, media, auth, trunks, users, routes, push, verifier, timers, limits, store, records, log, got \"nonsense\""
+    ),
   ])
   func `each mistake has one message`(text: String, message: String) throws {
     let whole = text.hasPrefix("auth") || text == "nonsense" ? text : text + "\n" + key
@@ -107,8 +136,14 @@ import Testing
 
   @Test func `a key that does not fit the algorithm is refused`() throws {
     let folder = try TemporaryFolder(["jwt.key": "secret", "set.json": "{\"keys\":[]}"])
-    #expect(folder.problems("auth: { jwt: { algorithm: RS256, key_file: jwt.key } }") == ["gateway.yaml:1:44: auth.jwt.key_file: DIR/jwt.key: no usable key: no PEM of a private key, public key or certificate"])
-    #expect(folder.problems("auth: { jwt: { jwks_file: set.json } }") == ["gateway.yaml:1:27: auth.jwt.jwks_file: DIR/set.json: not a JWKS file: HS256 takes key_file"])
+    #expect(
+      folder.problems("auth: { jwt: { algorithm: RS256, key_file: jwt.key } }") == [
+        "gateway.yaml:1:44: auth.jwt.key_file: DIR/jwt.key: no usable key: no PEM of a private key, public key or certificate"
+      ])
+    #expect(
+      folder.problems("auth: { jwt: { jwks_file: set.json } }") == [
+        "gateway.yaml:1:27: auth.jwt.jwks_file: DIR/set.json: not a JWKS file: HS256 takes key_file"
+      ])
   }
 
   @Test func `an empty key file is refused`() throws {

@@ -1,7 +1,8 @@
 import Bytes
-@testable import Configuration
 import Foundation
 import Testing
+
+@testable import Configuration
 
 @Suite struct ConfigurationValuesTests {
   let key = "auth: { jwt: { key_file: jwt.key } }\n"
@@ -60,9 +61,12 @@ import Testing
     ("500ms", Duration.milliseconds(500)), ("2s", .seconds(2)), ("1m", .seconds(60)), ("4h", .seconds(14400)),
   ])
   func `durations carry their unit`(text: String, value: Duration) throws {
-    #expect(try TemporaryFolder().parse(key + "timers: { early180: 0ms, app_grace: \(text == "4h" ? "1m" : text) }").timers.early180 == .zero)
-    #expect(try TemporaryFolder().parse(key + "timers: { longest_call: \(text == "500ms" ? "1s" : text) }").timers.longestCall
-      == (text == "500ms" ? .seconds(1) : value))
+    #expect(
+      try TemporaryFolder().parse(key + "timers: { early180: 0ms, app_grace: \(text == "4h" ? "1m" : text) }").timers.early180
+        == .zero)
+    #expect(
+      try TemporaryFolder().parse(key + "timers: { longest_call: \(text == "500ms" ? "1s" : text) }").timers.longestCall
+        == (text == "500ms" ? .seconds(1) : value))
   }
 
   @Test func `early180 may be off`() throws {
@@ -89,8 +93,10 @@ import Testing
   private func wave(_ samples: [Int16], rate: UInt32, channels: UInt16 = 1) -> Data {
     func little(_ value: some FixedWidthInteger) -> Data { withUnsafeBytes(of: value.littleEndian) { Data($0) } }
     let body = samples.reduce(into: Data()) { $0 += little($1) }
-    return Data("RIFF".utf8) + little(UInt32(36 + body.count)) + Data("WAVEfmt ".utf8) + little(UInt32(16)) + little(UInt16(1)) + little(channels)
-      + little(rate) + little(rate * 2) + little(UInt16(2)) + little(UInt16(16)) + Data("data".utf8) + little(UInt32(body.count)) + body
+    return Data("RIFF".utf8) + little(UInt32(36 + body.count)) + Data("WAVEfmt ".utf8) + little(UInt32(16)) + little(UInt16(1))
+      + little(channels)
+      + little(rate) + little(rate * 2) + little(UInt16(2)) + little(UInt16(16)) + Data("data".utf8) + little(UInt32(body.count))
+      + body
   }
 
   @Test func `hold_audio is noise, silence or a file, 16 kHz made 8`() throws {
@@ -106,27 +112,39 @@ import Testing
     try wave((0..<1_600).map { Int16($0 * 4) }, rate: 16_000).write(to: URL(fileURLWithPath: folder.path + "/b.wav"))
     guard case .clip(let halved)? = try audio(", hold_audio: b.wav") else { throw CocoaError(.fileReadCorruptFile) }
     #expect(halved.count == 800 && (10..<790).allSatisfy { abs(Int(halved[$0]) - $0 * 8) <= 1 })
-    for bad in [wave(narrow, rate: 44_100), wave(narrow, rate: 8_000, channels: 2), wave(Array(narrow.prefix(319)), rate: 8_000), Data("RIFF".utf8), Data()] {
+    for bad in [
+      wave(narrow, rate: 44_100), wave(narrow, rate: 8_000, channels: 2), wave(Array(narrow.prefix(319)), rate: 8_000),
+      Data("RIFF".utf8), Data(),
+    ] {
       try bad.write(to: URL(fileURLWithPath: folder.path + "/c.wav"))
-      #expect(folder.problems(key + "trunks: [ { name: t, peers: [192.0.2.1], hold_audio: c.wav } ]").first?.contains("expected a WAV file") == true)
+      #expect(
+        folder.problems(key + "trunks: [ { name: t, peers: [192.0.2.1], hold_audio: c.wav } ]").first?.contains(
+          "expected a WAV file") == true)
     }
-    #expect(folder.problems(key + "trunks: [ { name: t, peers: [192.0.2.1], hold_audio: d.wav } ]").first?.contains("cannot read") == true)
+    #expect(
+      folder.problems(key + "trunks: [ { name: t, peers: [192.0.2.1], hold_audio: d.wav } ]").first?.contains("cannot read")
+        == true)
   }
 
   @Test func `a verifier is a URL, or one with its own authority`() throws {
     #expect(try TemporaryFolder().parse(key).verifier == nil)
     #expect(try TemporaryFolder().parse(key + "verifier: https://v.example/x").verifier == .init(url: "https://v.example/x"))
     let folder = try TemporaryFolder()
-    #expect(try folder.parse(key + "verifier: { url: \"http://127.0.0.1:8000/\", ca: jwt.key }").verifier
-      == .init(url: "http://127.0.0.1:8000/", authorities: folder.path + "/jwt.key"))
+    #expect(
+      try folder.parse(key + "verifier: { url: \"http://127.0.0.1:8000/\", ca: jwt.key }").verifier
+        == .init(url: "http://127.0.0.1:8000/", authorities: folder.path + "/jwt.key"))
   }
 
   @Test func `a trunk says how its calls behave, and has defaults`() throws {
-    let all = key + "trunks: [ { name: t, peers: [192.0.2.1], reliable: required, session_timer: 600, session_minimum: 120, hold: signal, dtmf: info, "
+    let all =
+      key
+      + "trunks: [ { name: t, peers: [192.0.2.1], reliable: required, session_timer: 600, session_minimum: 120, hold: signal, dtmf: info, "
       + "redirects: follow, redirect_hosts: [ Gw2.example ], trust_identity: true, transfers: true, late_offer: true, srtp: required, srtp_without_tls: true, record_private_numbers: true } ]"
     let calls = try #require(try TemporaryFolder().parse(all).trunks.first).calls
     var expected = Settings.Trunk.Calls()
-    #expect(expected.reliability == .supported && expected.sessionSeconds == 1_800 && expected.hold == .local && !expected.allowsTransfer)
+    #expect(
+      expected.reliability == .supported && expected.sessionSeconds == 1_800 && expected.hold == .local
+        && !expected.allowsTransfer)
     (expected.reliability, expected.sessionSeconds, expected.sessionMinimum) = (.required, 600, 120)
     (expected.hold, expected.digits, expected.redirects, expected.redirectHosts) = (.signal, .info, .follow, ["gw2.example"])
     (expected.trustsIdentity, expected.allowsTransfer, expected.offersLate) = (true, true, true)

@@ -50,11 +50,12 @@ import Testing
   @Test func `every mistake is named at its place`() throws {
     let folder = try folder()
     func problems(_ rule: String) throws -> [String] {
-      let text = key + """
-        users:
-          - { id: bob, numbers: [ "+2" ] }
-          - { id: alice, numbers: [ "+1" ], diversions: { \(rule) } }
-        """
+      let text =
+        key + """
+          users:
+            - { id: bob, numbers: [ "+2" ] }
+            - { id: alice, numbers: [ "+1" ], diversions: { \(rule) } }
+          """
       do {
         _ = try ConfigurationFile.parse(text, file: "f", directory: folder.path)
         return []
@@ -74,7 +75,10 @@ import Testing
       ("busy: { play: none.wav }", "users[1].diversions.busy.play: cannot read DIR/none.wav: No such file or directory"),
       ("busy: { play: text.wav }", "users[1].diversions.busy.play: DIR/text.wav: not a RIFF WAVE file (or over 120 MB)"),
       ("busy: { code: 486, early: true }", "users[1].diversions.busy.early: goes with play:"),
-      ("busy: { code: 486, after: 5s }", "users[1].diversions.busy.after: unknown key; known here: user, number, show_caller, play, early, code"),
+      (
+        "busy: { code: 486, after: 5s }",
+        "users[1].diversions.busy.after: unknown key; known here: user, number, show_caller, play, early, code"
+      ),
       ("no_answer: { code: 486, after: 0s }", "users[1].diversions.no_answer.after: 0ms is outside 1s...10m"),
     ] {
       #expect(try problems(rule) == [said], "\(rule)")

@@ -1,8 +1,9 @@
 import Bytes
 import Foundation
-@testable import Configuration
 import JSONWebToken
 import Testing
+
+@testable import Configuration
 
 @Suite struct PushSettingsTests {
   /// Made for this test; protects nothing. Its public half was taken with `openssl ec -pubout`.
@@ -17,20 +18,26 @@ import Testing
   let start = "auth: { jwt: { key_file: jwt.key } }\npush:\n  gateway: wss://gw.example.com/v1/connect\n"
 
   private func folder(_ more: [String: String] = [:]) throws -> TemporaryFolder {
-    try TemporaryFolder(["jwt.key": "0123456789abcdef", "a.p8": Self.p256, "cert.pem": "certificate", "fcm.json": "{}"].merging(more) { $1 })
+    try TemporaryFolder(
+      ["jwt.key": "0123456789abcdef", "a.p8": Self.p256, "cert.pem": "certificate", "fcm.json": "{}"].merging(more) { $1 })
   }
 
   @Test func `SRV-5: APNs by key takes the key, its id and the team, and a stand-in's address`() throws {
     let folder = try folder()
     let push = try #require(
-      try folder.parse(start + "  ca: cert.pem\n  apns: { key_file: a.p8, key_id: KEY1, team_id: TEAM1, topic: org.example.voip, environment: sandbox, url: https://127.0.0.1:2197 }").push)
+      try folder.parse(
+        start
+          + "  ca: cert.pem\n  apns: { key_file: a.p8, key_id: KEY1, team_id: TEAM1, topic: org.example.voip, environment: sandbox, url: https://127.0.0.1:2197 }"
+      ).push)
     #expect(push.gateway == "wss://gw.example.com/v1/connect" && push.authorities == folder.path + "/cert.pem")
     let apns = try #require(push.apns)
     #expect(apns.credentials == .key(Redacted(Array(Self.p256.utf8)), id: "KEY1", team: "TEAM1"))
     #expect(apns.topic == "org.example.voip" && apns.environment == .sandbox)
     #expect(apns.production == .init(host: "127.0.0.1", port: 2197) && apns.sandbox == apns.production)
     let two = try folder.parse(
-      start + "  apns: { key_file: a.p8, key_id: K, team_id: T, url: { production: \"https://[::1]:1\", sandbox: https://apns.example } }").push?.apns
+      start
+        + "  apns: { key_file: a.p8, key_id: K, team_id: T, url: { production: \"https://[::1]:1\", sandbox: https://apns.example } }"
+    ).push?.apns
     #expect(two?.production == .init(host: "[::1]", port: 1) && two?.sandbox == .init(host: "apns.example", port: 443))
   }
 
@@ -45,7 +52,9 @@ import Testing
   }
 
   @Test func `browsers subscribe with the public half of the key`() throws {
-    let push = try folder().parse(start + "  webpush: { key_file: a.p8, subject: \"mailto:ops@example.com\", hosts: [ push.example.com ] }").push
+    let push = try folder().parse(
+      start + "  webpush: { key_file: a.p8, subject: \"mailto:ops@example.com\", hosts: [ push.example.com ] }"
+    ).push
     let web = try #require(push?.webPush)
     #expect(web.hosts == ["push.example.com"])
     let key = try web.publicKey()
@@ -53,19 +62,46 @@ import Testing
   }
 
   @Test(arguments: [
-    ("  apns: { key_id: K, team_id: T }", "4:9: push.apns: key_file is missing: the .p8 that Apple gave you, or certificate: { cert: FILE, key: FILE }"),
+    (
+      "  apns: { key_id: K, team_id: T }",
+      "4:9: push.apns: key_file is missing: the .p8 that Apple gave you, or certificate: { cert: FILE, key: FILE }"
+    ),
     ("  apns: { key_file: a.p8, key_id: K }", "4:9: push.apns: team_id is missing"),
-    ("  apns: { key_file: none.p8, key_id: K, team_id: T }", "4:21: push.apns.key_file: cannot read DIR/none.p8: No such file or directory"),
-    ("  apns: { key_file: jwt.key, key_id: K, team_id: T }", "4:21: push.apns.key_file: no usable key: no PEM of a private key, public key or certificate"),
-    ("  apns: { key_file: a.p8, key_id: \"a b\", team_id: T }", "4:35: push.apns.key_id: expected the key's id, such as ABC123DEFG, got \"a b\""),
-    ("  apns: { key_file: a.p8, key_id: K, team_id: T, topic: org.example }", "4:57: push.apns.topic: expected the app's bundle identifier with .voip behind it, got \"org.example\""),
-    ("  apns: { key_file: a.p8, key_id: K, team_id: T, environment: test }", "4:63: push.apns.environment: expected production or sandbox, got \"test\""),
-    ("  apns: { key_file: a.p8, key_id: K, team_id: T, url: http://x }", "4:55: push.apns.url: expected an address such as https://127.0.0.1:2197, got \"http://x\""),
+    (
+      "  apns: { key_file: none.p8, key_id: K, team_id: T }",
+      "4:21: push.apns.key_file: cannot read DIR/none.p8: No such file or directory"
+    ),
+    (
+      "  apns: { key_file: jwt.key, key_id: K, team_id: T }",
+      "4:21: push.apns.key_file: no usable key: no PEM of a private key, public key or certificate"
+    ),
+    (
+      "  apns: { key_file: a.p8, key_id: \"a b\", team_id: T }",
+      "4:35: push.apns.key_id: expected the key's id, such as ABC123DEFG, got \"a b\""
+    ),
+    (
+      "  apns: { key_file: a.p8, key_id: K, team_id: T, topic: org.example }",
+      "4:57: push.apns.topic: expected the app's bundle identifier with .voip behind it, got \"org.example\""
+    ),
+    (
+      "  apns: { key_file: a.p8, key_id: K, team_id: T, environment: test }",
+      "4:63: push.apns.environment: expected production or sandbox, got \"test\""
+    ),
+    (
+      "  apns: { key_file: a.p8, key_id: K, team_id: T, url: http://x }",
+      "4:55: push.apns.url: expected an address such as https://127.0.0.1:2197, got \"http://x\""
+    ),
     ("  apns: { certificate: { cert: cert.pem }, key_id: K }", "4:24: push.apns.certificate: key is missing"),
     ("  fcm: {}", "4:8: push.fcm: service_account is missing: the JSON file that Google gave you"),
     ("  fcm: { service_account: a.p8 }", "4:27: push.fcm.service_account: not the JSON of a service account"),
-    ("  fcm: { service_account: fcm.json }", "4:27: push.fcm.service_account: the service account has no project_id, client_email, private_key"),
-    ("  webpush: { key_file: a.p8, subject: ops }", "4:39: push.webpush.subject: expected a contact such as mailto:ops@example.com or https://example.com, got \"ops\""),
+    (
+      "  fcm: { service_account: fcm.json }",
+      "4:27: push.fcm.service_account: the service account has no project_id, client_email, private_key"
+    ),
+    (
+      "  webpush: { key_file: a.p8, subject: ops }",
+      "4:39: push.webpush.subject: expected a contact such as mailto:ops@example.com or https://example.com, got \"ops\""
+    ),
     ("  apn: {}", "4:3: push.apn: unknown key; known here: gateway, apns, fcm, webpush, ca"),
   ])
   func `what a push service would refuse is found when the file is read`(text: String, problem: String) throws {

@@ -25,7 +25,9 @@ import Testing
 
   @Test func `memory refuses from 90 percent of its limit until 85; without a limit never`() {
     var judge = OverloadJudge()
-    for (used, limit, wanted) in [(89, 100, nil), (90, 100, .memory), (86, 100, .memory), (84, 100, nil), (1_000, 0, nil)] as [(Int64, Int64, RefusalReason?)] {
+    for (used, limit, wanted) in [(89, 100, nil), (90, 100, .memory), (86, 100, .memory), (84, 100, nil), (1_000, 0, nil)]
+      as [(Int64, Int64, RefusalReason?)]
+    {
       take(&judge, [0], used: used * 1_000, limit: limit * 1_000)
       #expect(judge.lasting == wanted, "\(used) of \(limit)")
     }
@@ -44,7 +46,8 @@ import Testing
   @Test func `a shortage refuses the very next INVITE, its end takes the one after, and readiness hears of it`() throws {
     let shortage = Mutex<MediaShortage?>(.ports)
     let told = Mutex<[RefusalReason?]>([])
-    let surroundings = try Surroundings(shortage: { shortage.withLock { $0 } }, overloaded: { reason in told.withLock { $0.append(reason) } })
+    let surroundings = try Surroundings(
+      shortage: { shortage.withLock { $0 } }, overloaded: { reason in told.withLock { $0.append(reason) } })
     surroundings.receive(Surroundings.invite(to: "+15551230001"))
     #expect(surroundings.eventually { $0.sip.map { $0.prefix(11) } == ["SIP/2.0 503"] })
     #expect(surroundings.eventually { _ in told.withLock { $0 } == [.ports] })

@@ -1,8 +1,8 @@
 import AppSessions
 import Bytes
 import CallFlow
-import Glibc
 import Control
+import Glibc
 import Logging
 import MediaSession
 import Platform
@@ -59,7 +59,8 @@ final class Surroundings: @unchecked Sendable {
       record: { record in door.owner?.note { $0.records.append(record) } })
     (outlets.mediaShortage, outlets.overloaded) = (shortage, overloaded)
     control = try Control(
-      loop: loop, userAgent: UserAgent(random: .seeded(1)), machine: CallMachine(routing: routing, random: .seeded(2)), outlets: outlets,
+      loop: loop, userAgent: UserAgent(random: .seeded(1)), machine: CallMachine(routing: routing, random: .seeded(2)),
+      outlets: outlets,
       metrics: metrics, inbox: inbox, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     door.owner = self
     let loop = loop

@@ -19,16 +19,25 @@ import Testing
     (.init(kind: .apnsVoIP, token: token("ab"), topic: "org.example.app"), .token(.apns, .topicMalformed)),
     (.init(kind: .apnsVoIP, token: token("ab"), topic: ".voip"), .token(.apns, .topicMalformed)),
     (.init(kind: .apnsVoIP, token: token("ab"), topic: "a\r\nx: y.voip"), .token(.apns, .topicMalformed)),
-    (.init(kind: .apnsVoIP, token: token("ab"), topic: String(repeating: "a", count: 251) + ".voip"), .token(.apns, .topicTooLong(limit: 255))),
+    (
+      .init(kind: .apnsVoIP, token: token("ab"), topic: String(repeating: "a", count: 251) + ".voip"),
+      .token(.apns, .topicTooLong(limit: 255))
+    ),
     (.init(kind: .apnsVoIP, token: token("ab"), env: "staging", topic: "a.voip"), .environment("staging")),
     (.init(kind: .fcm, token: "with space"), .token(.fcm, .malformed)),
     (.init(kind: .fcm, token: String(repeating: "x", count: 1_025)), .token(.fcm, .tooLong(limit: 1_024))),
     (.init(kind: .webpush, token: "https://push.example/1"), .token(.webPush, .malformed)),
-    (.init(kind: .webpush, token: #"{"endpoint":"http://push.example/1","keys":{"p256dh":"AA","auth":"AA"}}"#), .token(.webPush, .malformed)),
-    (.init(kind: .webpush, token: #"{"endpoint":"https://push.example/1","keys":{"p256dh":"AA"}}"#), .token(.webPush, .malformed)),
+    (
+      .init(kind: .webpush, token: #"{"endpoint":"http://push.example/1","keys":{"p256dh":"AA","auth":"AA"}}"#),
+      .token(.webPush, .malformed)
+    ),
+    (
+      .init(kind: .webpush, token: #"{"endpoint":"https://push.example/1","keys":{"p256dh":"AA"}}"#), .token(.webPush, .malformed)
+    ),
     (.init(kind: .webpush, token: String(repeating: "x", count: 2_049)), .token(.webPush, .tooLong(limit: 2_048))),
   ])
-  func `TOK-5: a registration that cannot work is refused and the old one stays`(push: DevicePut.Push, error: DeviceError) throws {
+  func `TOK-5: a registration that cannot work is refused and the old one stays`(push: DevicePut.Push, error: DeviceError) throws
+  {
     var rig = Rig()
     let phone = key("alice", "phone")
     try rig.put(phone, apns("ab"))
@@ -86,10 +95,14 @@ import Testing
         case 0...3: try? rig.put(who, push)
         case 4: try? rig.put(who, prefs: .init(dnd: Bool.random(using: &random)))
         case 5: rig.take(rig.registry.delete(who))
-        case 6: rig.take(rig.registry.unregistered(PushTarget(.fcm, token: push.token), before: Bool.random(using: &random) ? nil : rig.now - 2))
+        case 6:
+          rig.take(
+            rig.registry.unregistered(
+              PushTarget(.fcm, token: push.token), before: Bool.random(using: &random) ? nil : rig.now - 2))
         default:
           let revokes = Bool.random(using: &random)
-          rig.take((try? revokes ? rig.registry.revoke(user: who.user, device: who.device, at: rig.now) : rig.registry.allow(who)) ?? [])
+          rig.take(
+            (try? revokes ? rig.registry.revoke(user: who.user, device: who.device, at: rig.now) : rig.registry.allow(who)) ?? [])
         }
         let tokens = rig.registry.all.flatMap { $0.bindings.map(\.target.token.exposed) }
         try #require(Set(tokens).count == tokens.count, "seed \(seed)")

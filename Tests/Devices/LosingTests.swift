@@ -11,7 +11,8 @@ import Testing
   private func report(_ rig: Rig, _ key: DeviceKey, _ outcome: PushReport.Outcome) -> PushReport {
     PushReport(
       key: PushKey(call: Identifier(high: 1, low: 1), user: key.user, device: key.device),
-      target: rig.registry.targets(of: key.user).first { $0.key == key }?.target ?? PushTarget(.apns, token: "none"), outcome: outcome)
+      target: rig.registry.targets(of: key.user).first { $0.key == key }?.target ?? PushTarget(.apns, token: "none"),
+      outcome: outcome)
   }
 
   @Test func `TOK-4: 410 deletes only a registration that is older than its timestamp`() throws {

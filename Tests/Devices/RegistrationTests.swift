@@ -46,7 +46,10 @@ import Testing
     #expect(rig.registry.delete(key("alice", "phone")).isEmpty, "a second logout is nothing new")
   }
 
-  @Test func `TOK-4: a token that another user registers is no longer the first one's: no call after a logout that was never told`() throws {
+  @Test
+  func `TOK-4: a token that another user registers is no longer the first one's: no call after a logout that was never told`()
+    throws
+  {
     var rig = Rig()
     try rig.put(key("alice", "phone"), apns("ab"))
     try rig.put(key("bob", "phone"), apns("ab"))
@@ -98,6 +101,8 @@ import Testing
     #expect(rig.registry[key("alice", "phone")]?.lastSeen == rig.now + 60_000)
     #expect(rig.registry.seen(key("alice", "phone"), info: DeviceInfo(model: "B"), at: rig.now + 61_000).count == 1)
     #expect(rig.registry.seen(key("alice", "phone"), info: DeviceInfo(model: "B"), at: rig.now + 9_000_000).count == 1)
-    #expect(rig.registry.seen(key("alice", "other"), info: info, at: rig.now).isEmpty, "nothing is known of it that a store should hold")
+    #expect(
+      rig.registry.seen(key("alice", "other"), info: info, at: rig.now).isEmpty, "nothing is known of it that a store should hold"
+    )
   }
 }

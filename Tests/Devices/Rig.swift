@@ -19,7 +19,9 @@ struct Rig {
     }
   }
 
-  mutating func put(_ key: DeviceKey, _ push: DevicePut.Push? = nil, prefs: DevicePut.Preferences? = nil, info: DeviceInfo? = nil) throws(DeviceError) {
+  mutating func put(_ key: DeviceKey, _ push: DevicePut.Push? = nil, prefs: DevicePut.Preferences? = nil, info: DeviceInfo? = nil)
+    throws(DeviceError)
+  {
     now += 1_000
     take(try registry.put(DevicePut(push: push, prefs: prefs), by: key, info: info, at: now))
   }

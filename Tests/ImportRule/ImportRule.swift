@@ -22,11 +22,13 @@ enum ImportRule {
     "ArgumentParser": ["Trunkline"],
     // JSON only; the rest of the machines live without Foundation.
     "FoundationEssentials": [
-      "Wire/AppProtocol", "Wire/JSONWebToken", "Calls/AppSessions", "Calls/CallFlow", "Calls/PushPolicy", "Platform", "Runtime", "Client", "Trunkline",
+      "Wire/AppProtocol", "Wire/JSONWebToken", "Calls/AppSessions", "Calls/CallFlow", "Calls/PushPolicy", "Platform", "Runtime",
+      "Client", "Trunkline",
     ],
     // In Wire and Calls only where FoundationEssentials is not there (Apple systems).
     "Foundation": [
-      "Platform", "Runtime", "Trunkline", "Client", "Wire/AppProtocol", "Wire/JSONWebToken", "Calls/AppSessions", "Calls/PushPolicy",
+      "Platform", "Runtime", "Trunkline", "Client", "Wire/AppProtocol", "Wire/JSONWebToken", "Calls/AppSessions",
+      "Calls/PushPolicy",
     ],
     // The C library: files, sockets, clocks, mathematics. Wire and Media use its mathematics only.
     "Glibc": ["Wire/RTP", "Media", "Platform", "Runtime", "Client", "Trunkline"],
@@ -49,7 +51,9 @@ enum ImportRule {
     guard let mine = order.firstIndex(of: folder), let theirs = order.firstIndex(of: other) else {
       return "\(module) (\(folder)) imports \(name) (\(other)): one of the folders is not in ImportRule.order"
     }
-    if theirs > mine { return "\(module) (\(folder)) imports \(name) (\(other)): \(folder) is above \(other) and must not know it" }
+    if theirs > mine {
+      return "\(module) (\(folder)) imports \(name) (\(other)): \(folder) is above \(other) and must not know it"
+    }
     return nil
   }
 }

@@ -69,10 +69,12 @@ import Testing
   }
 
   @Test func `a row without test and a disabled test are seen`() {
-    let rows = Self.rows("| RFC 1 | implemented | x | `a`, `b c` |\n| RFC 2 | refused | y | none |\n| broken |\n|---|---|---|---|")
+    let rows = Self.rows(
+      "| RFC 1 | implemented | x | `a`, `b c` |\n| RFC 2 | refused | y | none |\n| broken |\n|---|---|---|---|")
     #expect(rows.map(\.tests) == [["a", "b c"], [], []])
     #expect(rows.map(\.verdict) == ["implemented", "refused", ""])
-    let tests = Self.tests(in: "@Test(.disabled(\"why\"))\n func `a`() {}\n @Test func `b`() {}\n @Test(arguments: [1])\n func `c`(n: Int) {}")
+    let tests = Self.tests(
+      in: "@Test(.disabled(\"why\"))\n func `a`() {}\n @Test func `b`() {}\n @Test(arguments: [1])\n func `c`(n: Int) {}")
     #expect(tests.map(\.name) == ["a", "b", "c"] && tests.map(\.isEnabled) == [false, true, true])
   }
 }

@@ -20,7 +20,8 @@ extension Interop {
         let trunk = try Spawned(
           "trunk6", Surroundings.trunkline,
           [
-            "trunk", "--gateway", "[::1]:\(sip)", "--listen", "[::1]:\(carrier)", "--events", "--call", "+15551230001", "--calls", "1", "--talk",
+            "trunk", "--gateway", "[::1]:\(sip)", "--listen", "[::1]:\(carrier)", "--events", "--call", "+15551230001", "--calls",
+            "1", "--talk",
             "9", "--record", "trunk-heard.wav",
           ], in: gateway.folder)
         #expect(try await phone.finish(within: 30) == 0, "\(phone.text)\n\(trunk.text)")
@@ -52,7 +53,8 @@ extension Interop {
       let carriers = try [heavy, light, last].map { port in
         try Spawned(
           "trunk-\(port)", Surroundings.trunkline,
-          ["trunk", "--gateway", "127.0.0.1:\(gateway.sip)", "--listen", "127.0.0.1:\(port)", "--events", "--refuse", "486"], in: gateway.folder)
+          ["trunk", "--gateway", "127.0.0.1:\(gateway.sip)", "--listen", "127.0.0.1:\(port)", "--events", "--refuse", "486"],
+          in: gateway.folder)
       }
       for carrier in carriers { _ = try await carrier.event("listening") }
       for number in 0..<10 {

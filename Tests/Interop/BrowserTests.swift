@@ -55,7 +55,8 @@ extension Interop {
       let browser = try await Peers.browser(
         gateway,
         [
-          "--call", "+15559990001", "--play", "tone.wav", "--loop", "--record", "app-heard.wav", "--mute-after", "2", "--hangup-after",
+          "--call", "+15559990001", "--play", "tone.wav", "--loop", "--record", "app-heard.wav", "--mute-after", "2",
+          "--hangup-after",
           "\(Double(Speech.telephone.count) / 8_000 + 1)",
         ])
       #expect(try await browser.finish(within: 40) == 0, "\(browser.text)")

@@ -11,24 +11,32 @@ extension Interop {
       let port = try FreePorts.both()
       return try Spawned(
         "caller", Surroundings.trunkline,
-        ["trunk", "--gateway", "127.0.0.1:\(gateway.sip)", "--listen", "127.0.0.1:\(port)", "--events", "--call", "+15551230001"] + more,
+        ["trunk", "--gateway", "127.0.0.1:\(gateway.sip)", "--listen", "127.0.0.1:\(port)", "--events", "--call", "+15551230001"]
+          + more,
         in: gateway.folder)
     }
 
-    @Test func `SRV-7: no device is there: a second trunk leg takes the call, both ends hear each other, one record names both legs`() async throws {
+    @Test
+    func `SRV-7: no device is there: a second trunk leg takes the call, both ends hear each other, one record names both legs`()
+      async throws
+    {
       try await expectGoodAudio {
         let gateway = try await GatewayUnderTest([users("unreached: { number: \"+15558887777\" }")])
         try Speech.write(Speech.telephone, gateway.folder + "/caller.wav")
         try Speech.write(Speech.app, gateway.folder + "/number.wav")
         let number = try await Peers.trunk(
-          gateway, ["--calls", "1", "--answer-after", "0.5", "--codec", "PCMA", "--play", "number.wav", "--record", "number-heard.wav"])
-        let caller = try await caller(gateway, ["--talk", "10", "--codec", "PCMU", "--play", "caller.wav", "--record", "caller-heard.wav"])
+          gateway,
+          ["--calls", "1", "--answer-after", "0.5", "--codec", "PCMA", "--play", "number.wav", "--record", "number-heard.wav"])
+        let caller = try await caller(
+          gateway, ["--talk", "10", "--codec", "PCMU", "--play", "caller.wav", "--record", "caller-heard.wav"])
         #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(2_000))")
         #expect(try await number.finish(within: 10) == 0, "\(number.text.suffix(2_000))")
         let record = try #require(try await gateway.records(1).first)
         let diversion = try #require((record["diversions"] as? [[String: Any]])?.first)
         #expect(diversion["why"] as? String == "unreached" && diversion["number"] as? String == "+15558887777")
-        #expect((diversion["sipCallId"] as? String)?.isEmpty == false && record["sipCallId"] as? String != diversion["sipCallId"] as? String)
+        #expect(
+          (diversion["sipCallId"] as? String)?.isEmpty == false
+            && record["sipCallId"] as? String != diversion["sipCallId"] as? String)
         #expect((record["end"] as? [String: Any])?["reason"] as? String == "remoteHangup")
         let faults =
           try Speech.faults("caller → number", said: Speech.telephone, heardIn: gateway.folder + "/number-heard.wav")
@@ -47,16 +55,21 @@ extension Interop {
             + "{ id: bob, numbers: [\"+15551230002\"], diversions: { unreached: { code: 404 } } } ]",
           "routes: { inbound: [ { trunk: carrier, route: { webhook: \"http://127.0.0.1:\(port)/route\", key_file: password } } ] }",
         ])
-        let hook = try Peers.python("webhook", "webhook_server.py", ["--port", "\(port)", "--mode", mode, "--key", "s3cret"], gateway)
+        let hook = try Peers.python(
+          "webhook", "webhook_server.py", ["--port", "\(port)", "--mode", mode, "--key", "s3cret"], gateway)
         _ = try await hook.event("listening")
         let began = Date()
         let caller = try await caller(gateway, [])
         #expect(try await caller.finish(within: 15) != 0)
         #expect(Date().timeIntervalSince(began) < 8, "\(mode)")
         let record = try #require(try await gateway.records(1).first)
-        #expect(record["user"] as? String == user && (record["end"] as? [String: Any])?["sip"] as? Int == (user == "bob" ? 404 : 410), "\(mode)")
+        #expect(
+          record["user"] as? String == user && (record["end"] as? [String: Any])?["sip"] as? Int == (user == "bob" ? 404 : 410),
+          "\(mode)")
         let asked = try await hook.event("asked")
-        #expect(asked["signed"] as? Bool == true && asked["from"] as? String == "+15557770001" && asked["to"] as? String == "+15551230001", "\(mode)")
+        #expect(
+          asked["signed"] as? Bool == true && asked["from"] as? String == "+15557770001"
+            && asked["to"] as? String == "+15551230001", "\(mode)")
         hook.signal(SIGKILL)
         _ = try await hook.finish(within: 5)
         gateway.note(invites: [record["sipCallId"] as? String ?? ""])

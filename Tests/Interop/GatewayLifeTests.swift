@@ -3,7 +3,8 @@ import Testing
 
 extension Interop {
   /// Start, reload, drain, kill.
-  @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized) struct GatewayLifeTests {
+  @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  struct GatewayLifeTests {
     @Test func `a killed process leaves no call without an end`() async throws {
       let gateway = try await GatewayUnderTest()
       let phone = try await Peers.phone(gateway, ["--answer-after", "0.1"])
@@ -84,7 +85,8 @@ extension Interop {
 
     @Test func `a second gateway on the same port or store says so and ends`() async throws {
       let gateway = try await GatewayUnderTest()
-      let second = try Spawned("second", Surroundings.trunkline, ["serve", "--config", gateway.folder + "/gateway.yaml"], in: gateway.folder)
+      let second = try Spawned(
+        "second", Surroundings.trunkline, ["serve", "--config", gateway.folder + "/gateway.yaml"], in: gateway.folder)
       #expect(try await second.finish(within: 10) == 1)
       #expect(second.text.contains("cannot bind udp 127.0.0.1:\(gateway.sip)"), "\(second.text)")
       #expect(second.text.contains("Address already in use"), "\(second.text)")
@@ -116,7 +118,8 @@ extension Interop {
         #expect(try await promtool.finish(within: 10) == 0, "\(promtool.text)")
       }
       func calls(_ arguments: [String]) async throws -> String {
-        let command = try Spawned("calls", Surroundings.trunkline, ["calls"] + arguments + ["--admin", "127.0.0.1:\(gateway.admin)"], in: gateway.folder)
+        let command = try Spawned(
+          "calls", Surroundings.trunkline, ["calls"] + arguments + ["--admin", "127.0.0.1:\(gateway.admin)"], in: gateway.folder)
         #expect(try await command.finish(within: 10) == 0, "\(command.text)")
         return command.text
       }

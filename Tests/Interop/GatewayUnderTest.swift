@@ -23,7 +23,8 @@ final class GatewayUnderTest: @unchecked Sendable {
   /// `binary`: another build of the gateway than the one beside the tests.
   init(
     _ more: [String] = [], users: [String: String] = ["alice": "+15551230001", "bob": "+15551230002"], trunk: String = "",
-    media: String = "[ 127.0.0.1 ]", binary: String = Surroundings.trunkline, ports: (sip: UInt16, app: UInt16, admin: UInt16)? = nil,
+    media: String = "[ 127.0.0.1 ]", binary: String = Surroundings.trunkline,
+    ports: (sip: UInt16, app: UInt16, admin: UInt16)? = nil,
     carrier carrierPort: UInt16? = nil
   ) async throws {
     self.binary = binary
@@ -76,7 +77,8 @@ final class GatewayUnderTest: @unchecked Sendable {
 
   func token(_ user: String, _ device: String) async throws -> String {
     let command = try Spawned(
-      "token", Surroundings.trunkline, ["token", "--user", user, "--device", device, "--config", folder + "/gateway.yaml"], in: folder)
+      "token", Surroundings.trunkline, ["token", "--user", user, "--device", device, "--config", folder + "/gateway.yaml"],
+      in: folder)
     guard try await command.finish(within: 10) == 0 else { throw Spawned.Failure(description: command.text) }
     return command.text.trimmingCharacters(in: .whitespacesAndNewlines)
   }
@@ -94,8 +96,10 @@ final class GatewayUnderTest: @unchecked Sendable {
 
   /// The sum of all samples of a family, or of those that contain `part`.
   func sum(_ family: String, _ part: String = "") throws -> Double {
-    try get("/metrics").body.split(separator: "\n").filter { ($0.hasPrefix(family + "{") || $0.hasPrefix(family + " ")) && (part.isEmpty || $0.contains(part)) }
-      .compactMap { Double($0.split(separator: " ").last ?? "") }.reduce(0, +)
+    try get("/metrics").body.split(separator: "\n").filter {
+      ($0.hasPrefix(family + "{") || $0.hasPrefix(family + " ")) && (part.isEmpty || $0.contains(part))
+    }
+    .compactMap { Double($0.split(separator: " ").last ?? "") }.reduce(0, +)
   }
 
   var records: [[String: Any]] {
@@ -134,7 +138,9 @@ final class GatewayUnderTest: @unchecked Sendable {
 
 /// One plain HTTP/1.1 request on loopback; the server closes, or Content-Length ends it.
 enum HTTP {
-  static func request(_ method: String, _ path: String, port: UInt16, headers: [String] = [], body: String = "") throws -> (status: Int, body: String) {
+  static func request(_ method: String, _ path: String, port: UInt16, headers: [String] = [], body: String = "") throws -> (
+    status: Int, body: String
+  ) {
     let fd = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     defer { close(fd) }
     var limit = timeval(tv_sec: 3, tv_usec: 0)
@@ -142,7 +148,9 @@ enum HTTP {
     guard SocketAddress(.loopback, port).withSockaddr({ connect(fd, $0, $1) }) == 0 else {
       throw Spawned.Failure(description: "cannot connect to \(port)")
     }
-    let head = (["\(method) \(path) HTTP/1.1", "Host: 127.0.0.1:\(port)", "Connection: close", "Content-Length: \(body.utf8.count)"] + headers).joined(separator: "\r\n")
+    let head =
+      (["\(method) \(path) HTTP/1.1", "Host: 127.0.0.1:\(port)", "Connection: close", "Content-Length: \(body.utf8.count)"]
+      + headers).joined(separator: "\r\n")
     let text = head + "\r\n\r\n" + body
     guard text.withCString({ send(fd, $0, text.utf8.count, Int32(MSG_NOSIGNAL)) }) == text.utf8.count else {
       throw Spawned.Failure(description: "cannot send to \(port)")
@@ -157,7 +165,9 @@ enum HTTP {
     }
     let answer = String(decoding: all, as: UTF8.self)
     let status = answer.split(separator: " ").dropFirst().first.flatMap { Int($0) }
-    guard let status, let end = answer.range(of: "\r\n\r\n") else { throw Spawned.Failure(description: "no HTTP answer from \(port)") }
+    guard let status, let end = answer.range(of: "\r\n\r\n") else {
+      throw Spawned.Failure(description: "no HTTP answer from \(port)")
+    }
     return (status, String(answer[end.upperBound...]))
   }
 

@@ -9,7 +9,8 @@ extension Interop {
       let folder = try NameServer.folder()
       defer { try? FileManager.default.removeItem(atPath: folder) }
       // 1,000 Hz, a whole number of samples a turn
-      try Speech.write((0..<8_000).map { k in [0, 5_656, 8_000, 5_656, 0, -5_656, -8_000, -5_656][k % 8] }, folder + "/music.wav")
+      try Speech.write(
+        (0..<8_000).map { k in [0, 5_656, 8_000, 5_656, 0, -5_656, -8_000, -5_656][k % 8] }, folder + "/music.wav")
       let gateway = try await GatewayUnderTest(trunk: "hold: signal, hold_audio: \(folder)/music.wav")
       let trunk = try await Peers.trunk(gateway, ["--calls", "1", "--record", "trunk-heard.wav"])
       let phone = try await Peers.phone(gateway, ["--call", "+15557654321", "--calls", "1"])

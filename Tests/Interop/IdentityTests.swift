@@ -21,7 +21,9 @@ extension Interop {
         if isPrivate { first = first.with("Privacy", "id") }
         let answer = try #require(trunk.ask(first))
         #expect(answer.code == 200)
-        let offer = try await phone.event("call.offer") { (($0["from"] as? [String: Any])?["h"] as? String == "anonymous") == isPrivate }
+        let offer = try await phone.event("call.offer") {
+          (($0["from"] as? [String: Any])?["h"] as? String == "anonymous") == isPrivate
+        }
         let pstn = try #require(offer["pstn"] as? [String: Any])
         #expect(pstn["attest"] as? String == "A" && pstn["privacy"] as? Bool == isPrivate)
         #expect((pstn["identity"] as? [String]) == (isPrivate ? nil : [signed]))

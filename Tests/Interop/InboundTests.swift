@@ -3,8 +3,10 @@ import Testing
 
 extension Interop {
   /// sipp → gateway → aiortc.
-  @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized) struct InboundTests {
-    @Test func `a call reaches the app, both hear each other from the first word, and one record says how it ended`() async throws {
+  @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  struct InboundTests {
+    @Test func `a call reaches the app, both hear each other from the first word, and one record says how it ended`() async throws
+    {
       try await expectGoodAudio {
         let gateway = try await GatewayUnderTest()
         try Speech.write(Speech.telephone, gateway.folder + "/telephone.wav")
@@ -79,7 +81,9 @@ extension Interop {
     }
 
     @Test(arguments: [("+15551230001", "refused_480", "unanswered"), ("+19990000000", "refused_404", "notFound")])
-    func `nobody there and unknown numbers are refused with a record`(number: String, scenario: String, reason: String) async throws {
+    func `nobody there and unknown numbers are refused with a record`(number: String, scenario: String, reason: String)
+      async throws
+    {
       let gateway = try await GatewayUnderTest()
       let caller = try Peers.caller(gateway, scenario, to: number)
       #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")

@@ -5,10 +5,15 @@ extension Interop {
   /// kamailio as the proxy in front: it records its route, and when a gateway is gone or full it tries the next.
   @Suite(
     .enabled(
-      if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.kamailio != nil), "no kamailio: run Scripts/install test"),
+      if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.kamailio != nil),
+      "no kamailio: run Scripts/install test"),
     .serialized)
   struct KamailioTests {
-    @Test func `calls both ways through a proxy that records its route: requests in the dialog take it, UDP on one side, TCP on the other`() async throws {
+    @Test
+    func
+      `calls both ways through a proxy that records its route: requests in the dialog take it, UDP on one side, TCP on the other`()
+      async throws
+    {
       try await expectGoodAudio {
         let gateway = try await GatewayUnderTest()
         let behind = try FreePorts.both()
@@ -16,7 +21,9 @@ extension Interop {
         try Speech.write(Speech.app, gateway.folder + "/app.wav")
         let faults = try await incoming(gateway, proxy, behind) + outgoing(gateway, behind)
         let through = proxy.requests
-        for method in ["INVITE", "ACK", "BYE"] { #expect(through.count { $0 == method } >= 2, "\(method) did not take the route: \(through)") }
+        for method in ["INVITE", "ACK", "BYE"] {
+          #expect(through.count { $0 == method } >= 2, "\(method) did not take the route: \(through)")
+        }
         let ends = try await gateway.records(2).compactMap { $0["end"] as? [String: Any] }
         #expect(ends.compactMap { $0["reason"] as? String } == ["remoteHangup", "localEnd"])
         try await proxy.stop()
@@ -28,7 +35,9 @@ extension Interop {
     private func incoming(_ gateway: GatewayUnderTest, _ proxy: Kamailio, _ port: UInt16) async throws -> [String] {
       let phone = try await Peers.ownPhone(
         gateway, ["--answer", "--answer-after", "0.2", "--calls", "1", "--play", "app.wav", "--record", "app-heard.wav"])
-      let carrier = try Self.carrier(gateway, port, ["--gateway", "127.0.0.1:\(proxy.port)", "--call", "+15551230001", "--talk", "10", "--record", "carrier-heard.wav"])
+      let carrier = try Self.carrier(
+        gateway, port,
+        ["--gateway", "127.0.0.1:\(proxy.port)", "--call", "+15551230001", "--talk", "10", "--record", "carrier-heard.wav"])
       #expect(try await carrier.finish(within: 30) == 0, "\(carrier.text)\n\(proxy.process.text.suffix(2_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       return try Speech.faults("telephone → app", said: Speech.telephone, heardIn: gateway.folder + "/app-heard.wav")
@@ -43,7 +52,9 @@ extension Interop {
       return []
     }
 
-    @Test(arguments: ["dead", "draining"]) func `a proxy moves on from a gateway that is dead or drains to the next one`(first: String) async throws {
+    @Test(arguments: ["dead", "draining"]) func `a proxy moves on from a gateway that is dead or drains to the next one`(
+      first: String
+    ) async throws {
       let gateway = try await GatewayUnderTest()
       let other = first == "draining" ? try await GatewayUnderTest() : nil
       var holding: [Spawned] = []
@@ -57,9 +68,11 @@ extension Interop {
       }
       let behind = try FreePorts.both()
       let dead = try FreePorts.both()
-      let proxy = try await Kamailio(gateway, carrier: behind, gateways: ["127.0.0.1:\(other?.sip ?? dead)", "127.0.0.1:\(gateway.sip)"])
+      let proxy = try await Kamailio(
+        gateway, carrier: behind, gateways: ["127.0.0.1:\(other?.sip ?? dead)", "127.0.0.1:\(gateway.sip)"])
       let phone = try await Peers.ownPhone(gateway, ["--answer", "--answer-after", "0.1", "--calls", "1"])
-      let carrier = try Self.carrier(gateway, behind, ["--gateway", "127.0.0.1:\(proxy.port)", "--call", "+15551230001", "--talk", "1"])
+      let carrier = try Self.carrier(
+        gateway, behind, ["--gateway", "127.0.0.1:\(proxy.port)", "--call", "+15551230001", "--talk", "1"])
       #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text)\n\(proxy.process.text.suffix(2_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       #expect(proxy.process.text.contains("moves on"))
@@ -70,7 +83,8 @@ extension Interop {
     }
 
     private static func carrier(_ gateway: GatewayUnderTest, _ port: UInt16, _ arguments: [String]) throws -> Spawned {
-      try Spawned("carrier", Surroundings.trunkline, ["trunk", "--listen", "127.0.0.1:\(port)", "--events"] + arguments, in: gateway.folder)
+      try Spawned(
+        "carrier", Surroundings.trunkline, ["trunk", "--listen", "127.0.0.1:\(port)", "--events"] + arguments, in: gateway.folder)
     }
   }
 }
@@ -145,7 +159,8 @@ private final class Kamailio {
     try text.write(toFile: gateway.folder + "/kamailio.cfg", atomically: true, encoding: .utf8)
     process = try Spawned(
       "kamailio", Surroundings.python ?? "",
-      ["-c", Self.unblocked, Surroundings.kamailio ?? "", "-f", "kamailio.cfg", "-DD", "-E", "-m", "32", "-M", "8"], in: gateway.folder)
+      ["-c", Self.unblocked, Surroundings.kamailio ?? "", "-f", "kamailio.cfg", "-DD", "-E", "-m", "32", "-M", "8"],
+      in: gateway.folder)
     let asked = try RawTrunk(gateway)
     let running = process
     let proxy = port
@@ -157,8 +172,11 @@ private final class Kamailio {
   }
 
   private static var modules: String {
-    ["/usr/lib/x86_64-linux-gnu/kamailio/modules/", "/usr/lib/aarch64-linux-gnu/kamailio/modules/", "/usr/lib64/kamailio/modules/"]
-      .first { FileManager.default.fileExists(atPath: $0) } ?? "/usr/local/lib/kamailio/modules/"
+    [
+      "/usr/lib/x86_64-linux-gnu/kamailio/modules/", "/usr/lib/aarch64-linux-gnu/kamailio/modules/",
+      "/usr/lib64/kamailio/modules/",
+    ]
+    .first { FileManager.default.fileExists(atPath: $0) } ?? "/usr/local/lib/kamailio/modules/"
   }
 
   /// The methods that have passed.

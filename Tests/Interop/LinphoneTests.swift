@@ -6,7 +6,8 @@ extension Interop {
   /// descriptions, also on loopback: such a peer needs `rtp_source: symmetric`.
   @Suite(
     .enabled(
-      if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.linphone != nil), "no linphone: run Scripts/install test"),
+      if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.linphone != nil),
+      "no linphone: run Scripts/install test"),
     .serialized)
   struct LinphoneTests {
     @Test func `the app calls linphone over TCP and both hear each other`() async throws {
@@ -40,7 +41,8 @@ extension Interop {
           ], trunk: "rtp_source: symmetric", ports: (sip, app, admin))
         try Speech.write(Speech.app, gateway.folder + "/app.wav")
         let phone = try await Peers.ownPhone(
-          gateway, ["--answer", "--answer-after", "0.2", "--calls", "1", "--play", "app.wav", "--record", "app-heard.wav", "--talk", "11"])
+          gateway,
+          ["--answer", "--answer-after", "0.2", "--calls", "1", "--play", "app.wav", "--record", "app-heard.wav", "--talk", "11"])
         let linphone = try await Linphone(gateway, port: try FreePorts.both(), authorities: certificate + "/sip.pem")
         linphone.process.type("call sip:+15551230001@localhost:\(tls);transport=tls")
         #expect(try await phone.finish(within: 40) == 0, "\(phone.text)\n\(linphone.text.suffix(3_000))")
@@ -96,9 +98,13 @@ private struct Linphone {
     process = try Spawned(
       "linphone", Surroundings.linphone ?? "", ["-c", "linphonerc", "-a", "-d", "0"], in: folder, environment: ["HOME": folder])
     let running = process
-    guard await eventually(within: 15, { running.text.contains("linphonec>") }) else { throw Spawned.Failure(description: process.text) }
+    guard await eventually(within: 15, { running.text.contains("linphonec>") }) else {
+      throw Spawned.Failure(description: process.text)
+    }
     for command in ["ipv6 disable", "soundcard use files", "play telephone.wav", "record heard.wav"] { process.type(command) }
-    guard await eventually(within: 10, { running.text.contains("Using wav files") }) else { throw Spawned.Failure(description: process.text) }
+    guard await eventually(within: 10, { running.text.contains("Using wav files") }) else {
+      throw Spawned.Failure(description: process.text)
+    }
   }
 
   /// Its call is over and its files are closed.
@@ -110,7 +116,9 @@ private struct Linphone {
   /// When its player starts is its own affair: what counts is that speech is heard.
   func faults(_ gateway: GatewayUnderTest) throws -> [String] {
     try Speech.faults(
-      "linphone → app", said: Speech.telephone, heardIn: gateway.folder + "/app-heard.wav", clippedAtMost: 400, delayWithin: -12_000...12_000)
-      + Speech.faults("app → linphone", said: Speech.app, heardIn: folder + "/heard.wav", clippedAtMost: 400, delayWithin: -12_000...12_000)
+      "linphone → app", said: Speech.telephone, heardIn: gateway.folder + "/app-heard.wav", clippedAtMost: 400,
+      delayWithin: -12_000...12_000)
+      + Speech.faults(
+        "app → linphone", said: Speech.app, heardIn: folder + "/heard.wav", clippedAtMost: 400, delayWithin: -12_000...12_000)
   }
 }

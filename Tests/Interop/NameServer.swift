@@ -13,7 +13,8 @@ struct NameServer {
     path = folder + "/zone-\(port).json"
     try JSONSerialization.data(withJSONObject: zone).write(to: URL(fileURLWithPath: path))
     peer = try Spawned(
-      "dns-\(port)", python, ["-B", Surroundings.sources + "/peers/dns_server.py", "--port", "\(port)", "--zone", path], in: folder,
+      "dns-\(port)", python, ["-B", Surroundings.sources + "/peers/dns_server.py", "--port", "\(port)", "--zone", path],
+      in: folder,
       environment: ["PYTHONUNBUFFERED": "1"])
     _ = try await peer.event("listening", within: 15)
   }

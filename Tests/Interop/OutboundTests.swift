@@ -3,7 +3,8 @@ import Testing
 
 extension Interop {
   /// aiortc → gateway → sipp.
-  @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized) struct OutboundTests {
+  @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  struct OutboundTests {
     @Test func `the app calls out: the INVITE leaves after the media is ready, and both hear each other`() async throws {
       try await expectGoodAudio {
         let gateway = try await GatewayUnderTest()
@@ -12,7 +13,8 @@ extension Interop {
         let audio = try await Peers.trunkAudio(gateway, ["--play", "telephone.wav", "--record", "trunk-heard.wav"])
         let carrier = try await Peers.callee(gateway, "answer", audio: audio.port)
         let phone = try await Peers.phone(
-          gateway, ["--call", "+15557654321", "--play", "app.wav", "--record", "app-heard.wav", "--end-after", "10", "--calls", "1"])
+          gateway,
+          ["--call", "+15557654321", "--play", "app.wav", "--record", "app-heard.wav", "--end-after", "10", "--calls", "1"])
         #expect(try await phone.finish(within: 25) == 0, "\(phone.text)")
         #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
         #expect(try await audio.peer.finish(within: 10) == 0)
@@ -48,7 +50,8 @@ extension Interop {
       let phone = try await Peers.phone(gateway, ["--call", "+15557654321", "--calls", "1"])
       #expect(try await phone.finish(within: 25) == 0, "\(phone.text)")
       #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
-      #expect(phone.events.contains { $0["event"] as? String == "call.ended" && $0["reason"] as? String == reason }, "\(phone.text)")
+      #expect(
+        phone.events.contains { $0["event"] as? String == "call.ended" && $0["reason"] as? String == reason }, "\(phone.text)")
       try await gateway.finish()
     }
 
@@ -67,7 +70,9 @@ extension Interop {
       let gateway = try await GatewayUnderTest(["timers: { media_gate_outgoing: 1s }"])
       let phone = try await Peers.phone(gateway, ["--call", "+15557654321", "--no-ice", "--calls", "1"])
       #expect(try await phone.finish(within: 25) == 0, "\(phone.text)")
-      #expect(phone.events.contains { $0["event"] as? String == "call.ended" && $0["reason"] as? String == "mediaFailed" }, "\(phone.text)")
+      #expect(
+        phone.events.contains { $0["event"] as? String == "call.ended" && $0["reason"] as? String == "mediaFailed" },
+        "\(phone.text)")
       #expect(try gateway.sum("trunkline_sip_requests_total", "direction=\"out\"") == 0)
       try await gateway.finish()
     }

@@ -55,7 +55,8 @@ extension Surroundings {
   static let chromium = program("chromium", "chromium-browser", "google-chrome")
   static let baresip = program("baresip")
   static let linphone = program("linphonec")
-  static let kamailio = program("kamailio") ?? (FileManager.default.isExecutableFile(atPath: "/usr/sbin/kamailio") ? "/usr/sbin/kamailio" : nil)
+  static let kamailio =
+    program("kamailio") ?? (FileManager.default.isExecutableFile(atPath: "/usr/sbin/kamailio") ? "/usr/sbin/kamailio" : nil)
 
   /// The path of the first of these programs that is installed.
   private static func program(_ names: String...) -> String? {

@@ -5,14 +5,17 @@ import Testing
 /// The real peers of a test, each a process of its own.
 enum Peers {
   /// An aiortc client of `trunkline.v1`.
-  static func phone(_ gateway: GatewayUnderTest, user: String = "alice", device: String = "d1", seconds: Int = 60, _ more: [String] = [])
+  static func phone(
+    _ gateway: GatewayUnderTest, user: String = "alice", device: String = "d1", seconds: Int = 60, _ more: [String] = []
+  )
     async throws -> Spawned
   {
     let token = try await gateway.token(user, device)
     let phone = try python(
       "phone-\(device)", "app_phone.py",
       [
-        "--url", "ws://127.0.0.1:\(gateway.app)/v1/connect", "--token", token, "--device", device, "--host", "127.0.0.1", "--seconds",
+        "--url", "ws://127.0.0.1:\(gateway.app)/v1/connect", "--token", token, "--device", device, "--host", "127.0.0.1",
+        "--seconds",
         "\(seconds)",
       ] + more, gateway)
     _ = try await phone.event("welcome", within: 15)
@@ -46,7 +49,8 @@ enum Peers {
 
   /// sipp with one of our scenarios, calling `number` through the gateway; one call unless `more` says otherwise.
   static func caller(
-    _ gateway: GatewayUnderTest, _ scenario: String, to number: String = "+15551230001", audio: UInt16 = 9, toward port: UInt16? = nil,
+    _ gateway: GatewayUnderTest, _ scenario: String, to number: String = "+15551230001", audio: UInt16 = 9,
+    toward port: UInt16? = nil,
     _ more: [String] = []
   ) throws -> Spawned {
     let caller = try sipp(
@@ -58,7 +62,9 @@ enum Peers {
   }
 
   /// sipp as the carrier that the gateway calls.
-  static func callee(_ gateway: GatewayUnderTest, _ scenario: String, audio: UInt16 = 9, port: UInt16? = nil, _ more: [String] = []) async throws
+  static func callee(
+    _ gateway: GatewayUnderTest, _ scenario: String, audio: UInt16 = 9, port: UInt16? = nil, _ more: [String] = []
+  ) async throws
     -> Spawned
   {
     let port = port ?? gateway.carrier
@@ -75,8 +81,10 @@ enum Peers {
     return try Spawned(
       "sipp-\(scenario)", sipp,
       [
-        "-sf", Surroundings.sources + "/sipp/\(scenario).xml", "-i", "127.0.0.1", "-mi", "127.0.0.1", "-mp", "\(media)", "-nostdin",
+        "-sf", Surroundings.sources + "/sipp/\(scenario).xml", "-i", "127.0.0.1", "-mi", "127.0.0.1", "-mp", "\(media)",
+        "-nostdin",
         "-trace_err", "-error_file", gateway.folder + "/sipp-errors.log", "-timeout_error",
-      ] + (arguments.contains("-m") ? [] : ["-m", "1"]) + (arguments.contains("-timeout") ? [] : ["-timeout", "60s"]) + arguments, in: gateway.folder, environment: ["TERM": "dumb"])
+      ] + (arguments.contains("-m") ? [] : ["-m", "1"]) + (arguments.contains("-timeout") ? [] : ["-timeout", "60s"]) + arguments,
+      in: gateway.folder, environment: ["TERM": "dumb"])
   }
 }

@@ -41,7 +41,8 @@ extension Interop {
       let made = try Spawned(
         "openssl", "/usr/bin/openssl",
         [
-          "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-keyout", "sip.key", "-out",
+          "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-keyout", "sip.key",
+          "-out",
           "sip.pem", "-subj", "/CN=trunk.example", "-addext", "subjectAltName=IP:127.0.0.1",
         ], in: folder)
       #expect(try await made.finish(within: 20) == 0, "\(made.text)")
@@ -52,7 +53,9 @@ extension Interop {
           "listen: { sip: { udp: 127.0.0.1:\(sip), tls: { address: 127.0.0.1:\(tls), cert: \(folder)/sip.pem, key: \(folder)/sip.key } }, app: { address: 127.0.0.1:\(app) }, admin: 127.0.0.1:\(admin) }",
           "trunks: [ { name: carrier, peers: [127.0.0.0/8], uri: \"sip:127.0.0.1:\(carrier + 1);transport=tls\", tls: { verify: false }, srtp: required } ]",
         ], ports: (sip, app, admin), carrier: carrier)
-      let pair = try String(contentsOfFile: folder + "/sip.key", encoding: .utf8) + String(contentsOfFile: folder + "/sip.pem", encoding: .utf8)
+      let pair =
+        try String(contentsOfFile: folder + "/sip.key", encoding: .utf8)
+        + String(contentsOfFile: folder + "/sip.pem", encoding: .utf8)
       try pair.write(toFile: gateway.folder + "/both.pem", atomically: true, encoding: .utf8)
       try Speech.write(Speech.app, gateway.folder + "/app.wav")
       return (gateway, tls)

@@ -34,7 +34,8 @@ final class PushServiceUnderTest {
       process = try Spawned(
         "sandbox", Surroundings.trunkline,
         [
-          "push-sandbox", "--listen", "127.0.0.1:\(apnsPort)", "--apps", "127.0.0.1:\(appsPort)", "--certificate", "cert.pem", "--key",
+          "push-sandbox", "--listen", "127.0.0.1:\(apnsPort)", "--apps", "127.0.0.1:\(appsPort)", "--certificate", "cert.pem",
+          "--key",
           "AuthKey.p8", "--answers", answers,
         ], in: folder)
       guard await eventually(within: 10, { self.process.text.contains("push sandbox:") }) else {
@@ -43,7 +44,9 @@ final class PushServiceUnderTest {
     case .h2:
       guard let python = Surroundings.python else { throw Spawned.Failure(description: Surroundings.missing ?? "") }
       appsPort = 0
-      let script = URL(fileURLWithPath: Surroundings.sources).deletingLastPathComponent().appendingPathComponent("PushSender/push_peer.py").path
+      let script = URL(fileURLWithPath: Surroundings.sources).deletingLastPathComponent().appendingPathComponent(
+        "PushSender/push_peer.py"
+      ).path
       let peer = try Spawned("push-peer", python, ["-B", script, folder, folder + "/AuthKey.p8"], in: folder)
       process = peer
       guard await eventually(within: 15, { peer.text.contains("\n") }), let port = UInt16(peer.text.prefix { $0 != "\n" }) else {
@@ -74,7 +77,9 @@ final class PushServiceUnderTest {
   }
 
   /// An app that has registered and was then killed. h2 answers what the token begins with.
-  func killedApp(_ gateway: GatewayUnderTest, user: String = "alice", device: String = "cell", _ arguments: [String]) async throws -> Spawned {
+  func killedApp(_ gateway: GatewayUnderTest, user: String = "alice", device: String = "cell", _ arguments: [String]) async throws
+    -> Spawned
+  {
     let phone = try Spawned(
       "killed-\(device)", Surroundings.trunkline,
       [

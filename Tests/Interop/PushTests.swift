@@ -3,9 +3,12 @@ import Testing
 
 extension Interop {
   /// Apps that are not there: pushes over HTTP/2 and TLS, wake tokens, and what becomes of the call.
-  @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized) struct PushTests {
+  @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  struct PushTests {
     @Test(arguments: PushServiceUnderTest.Kind.allCases)
-    func `INC-8, INC-9, SRV-6: a killed app is woken by one push, answers, and both hear each other`(kind: PushServiceUnderTest.Kind) async throws {
+    func `INC-8, INC-9, SRV-6: a killed app is woken by one push, answers, and both hear each other`(
+      kind: PushServiceUnderTest.Kind
+    ) async throws {
       try await expectGoodAudio {
         let service = try await PushServiceUnderTest(kind)
         let gateway = try await service.gateway()
@@ -24,9 +27,12 @@ extension Interop {
           + Speech.faults("app → telephone", said: Speech.app, heardIn: gateway.folder + "/trunk-heard.wav")
 
         let record = try #require(try await gateway.records(1).first)
-        #expect((record["end"] as? [String: Any])?["reason"] as? String == "remoteHangup" && record["device"] as? String == "cell")
+        #expect(
+          (record["end"] as? [String: Any])?["reason"] as? String == "remoteHangup" && record["device"] as? String == "cell")
         let times = try #require(record["times"] as? [String: Int])
-        for (earlier, later) in [("pushed", "pushAccepted"), ("pushed", "woken"), ("woken", "deviceRinging"), ("gateOpen", "connected")] {
+        for (earlier, later) in [
+          ("pushed", "pushAccepted"), ("pushed", "woken"), ("woken", "deviceRinging"), ("gateOpen", "connected"),
+        ] {
           #expect(try #require(times[earlier]) <= (try #require(times[later])), "\(earlier), \(later): \(times)")
         }
         #expect(try gateway.sum("trunkline_push_requests_total") == 1, "one push for the call")
@@ -39,7 +45,9 @@ extension Interop {
     }
 
     @Test(arguments: PushServiceUnderTest.Kind.allCases)
-    func `SRV-3, END-2: the caller hangs up during the push: no second push, and the app that wakes learns why`(kind: PushServiceUnderTest.Kind) async throws {
+    func `SRV-3, END-2: the caller hangs up during the push: no second push, and the app that wakes learns why`(
+      kind: PushServiceUnderTest.Kind
+    ) async throws {
       let service = try await PushServiceUnderTest(kind)
       let gateway = try await service.gateway(["timers: { early180: 300ms }"])
       let app = try await service.killedApp(gateway, ["--calls", "1", "--start-after", "1.5"])
@@ -55,7 +63,10 @@ extension Interop {
       try await service.stop()
     }
 
-    @Test func `a killed app declines over HTTP with its wake token, and a repeat, a stranger's token and an unknown call are told so`() async throws {
+    @Test
+    func `a killed app declines over HTTP with its wake token, and a repeat, a stranger's token and an unknown call are told so`()
+      async throws
+    {
       let service = try await PushServiceUnderTest(.h2)
       let gateway = try await service.gateway()
       let app = try await service.killedApp(gateway, [])
@@ -84,11 +95,14 @@ extension Interop {
     }
 
     private static func run(_ arguments: [String], _ gateway: GatewayUnderTest) async throws -> (status: Int32, text: String) {
-      let command = try Spawned("cli", Surroundings.trunkline, arguments + ["--config", gateway.folder + "/gateway.yaml"], in: gateway.folder)
+      let command = try Spawned(
+        "cli", Surroundings.trunkline, arguments + ["--config", gateway.folder + "/gateway.yaml"], in: gateway.folder)
       return (try await command.finish(within: 30), command.text)
     }
 
-    @Test func `SRV-5: SIGHUP takes a new key: the next push is signed with it on a connection of its own, and none is lost`() async throws {
+    @Test func `SRV-5: SIGHUP takes a new key: the next push is signed with it on a connection of its own, and none is lost`()
+      async throws
+    {
       let service = try await PushServiceUnderTest(.h2)
       let gateway = try await service.gateway()
       let app = try await service.killedApp(gateway, [])
@@ -97,7 +111,8 @@ extension Interop {
         #expect(test.status == 0 && test.text.contains("accepted"), "\(test.text)")
         guard round == 1 else { break }
         let path = gateway.folder + "/gateway.yaml"
-        try String(contentsOfFile: path, encoding: .utf8).replacing("KEY1", with: "KEY2").write(toFile: path, atomically: true, encoding: .utf8)
+        try String(contentsOfFile: path, encoding: .utf8).replacing("KEY1", with: "KEY2").write(
+          toFile: path, atomically: true, encoding: .utf8)
         gateway.process.signal(SIGHUP)
         #expect(await eventually(within: 5) { gateway.process.text.contains("configuration read again") })
       }
@@ -122,7 +137,9 @@ extension Interop {
       try await service.stop()
     }
 
-    @Test func `TOK-4, TOK-5: registrations outlive kill -9, push test says what is wrong, and a revoked device is not woken`() async throws {
+    @Test func `TOK-4, TOK-5: registrations outlive kill -9, push test says what is wrong, and a revoked device is not woken`()
+      async throws
+    {
       let service = try await PushServiceUnderTest(.standIn, answers: "real,400,410,real")
       let gateway = try await service.gateway()
       let app = try await service.killedApp(gateway, [])

@@ -94,7 +94,8 @@ extension Interop {
       let disk = NSTemporaryDirectory() + "/trunkline-disk-\(UUID().uuidString.prefix(8))"
       try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
       defer { try? FileManager.default.removeItem(atPath: disk) }
-      let mount = try Spawned("mount", "/bin/mount", ["-t", "tmpfs", "-o", "size=256k", "none", disk], in: NSTemporaryDirectory())
+      let mount = try Spawned(
+        "mount", "/bin/mount", ["-t", "tmpfs", "-o", "size=256k", "none", disk], in: NSTemporaryDirectory())
       guard try await mount.finish(within: 5) == 0 else { return }  // a container that may not mount
       defer { umount2(disk, Int32(MNT_DETACH)) }
       let gateway = try await GatewayUnderTest(["store: { sqlite: \(disk)/t.db }", "records: { file: \(disk)/calls.jsonl }"])

@@ -3,8 +3,12 @@ import Testing
 
 extension Interop {
   /// sipp as a carrier that does more than call and hang up.
-  @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized) struct SessionTests {
-    @Test func `100rel, session refresh, INFO, hold in every spelling, re-INVITE without SDP and media moved by UPDATE, in one call`() async throws {
+  @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  struct SessionTests {
+    @Test
+    func `100rel, session refresh, INFO, hold in every spelling, re-INVITE without SDP and media moved by UPDATE, in one call`()
+      async throws
+    {
       let gateway = try await GatewayUnderTest()
       let phone = try await Peers.phone(gateway, ["--answer-after", "0.2", "--calls", "1"])
       let caller = try Peers.caller(gateway, "session")
@@ -23,7 +27,9 @@ extension Interop {
       let caller = try Peers.caller(gateway, "held")
       _ = try await phone.event("call.connected")
       phone.type("hold")
-      _ = await eventually(within: 6) { try gateway.sum("trunkline_sip_responses_total", "direction=\"in\",method=\"INVITE\",code=\"200\"") >= 1 }
+      _ = await eventually(within: 6) {
+        try gateway.sum("trunkline_sip_responses_total", "direction=\"in\",method=\"INVITE\",code=\"200\"") >= 1
+      }
       phone.type("resume")
       #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
       phone.type("quit")

@@ -3,7 +3,8 @@ import Testing
 
 extension Interop {
   /// sipp on bad lines and with unusual habits.
-  @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized) struct SignallingTests {
+  @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  struct SignallingTests {
     @Test func `an INVITE that comes three times and an ACK that comes late are one call`() async throws {
       let gateway = try await GatewayUnderTest()
       let phone = try await Peers.phone(gateway, ["--answer-after", "0.2", "--calls", "1"])
@@ -14,7 +15,8 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test func `ten calls over a path that loses 30 percent of the signalling all get through or end with a cause`() async throws {
+    @Test func `ten calls over a path that loses 30 percent of the signalling all get through or end with a cause`() async throws
+    {
       let gateway = try await GatewayUnderTest()
       let phone = try await Peers.phone(gateway, seconds: 120, ["--answer-after", "0.1"])
       let path = try await Peers.lossyPath(gateway, loss: 0.3, seed: 7)

@@ -35,7 +35,9 @@ extension Interop {
     }
 
     @Test(.enabled(if: binary != nil, "TRUNKLINE_BINARY names no release build of trunkline; Scripts/test makes one"))
-    func `1,000 sessions are cut at once and come back; each takes less than 16 KB, and one is answered all the time`() async throws {
+    func `1,000 sessions are cut at once and come back; each takes less than 16 KB, and one is answered all the time`()
+      async throws
+    {
       let load = try Spawned(
         "sessions", try #require(Self.binary),
         ["load", "--sessions", "1000", "--rate", "500", "--seconds", "1", "--reconnect-within", "2", "--json"],

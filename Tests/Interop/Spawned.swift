@@ -16,7 +16,9 @@ final class Spawned: @unchecked Sendable {
   init(_ name: String, _ program: String, _ arguments: [String], in folder: String, environment: [String: String] = [:]) throws {
     self.name = name
     outputPath = folder + "/\(name)-\(UUID().uuidString.prefix(8)).log"
-    guard FileManager.default.createFile(atPath: outputPath, contents: nil) else { throw Failure(description: "cannot write \(outputPath)") }
+    guard FileManager.default.createFile(atPath: outputPath, contents: nil) else {
+      throw Failure(description: "cannot write \(outputPath)")
+    }
     output = try FileHandle(forWritingTo: URL(fileURLWithPath: outputPath))
     process.executableURL = URL(fileURLWithPath: program)
     process.arguments = arguments
@@ -65,7 +67,8 @@ final class Spawned: @unchecked Sendable {
       }
       return !self.process.isRunning && false
     }
-    guard came, let data = found.withLock({ $0 }), let line = try JSONSerialization.jsonObject(with: data) as? [String: Any] else {
+    guard came, let data = found.withLock({ $0 }), let line = try JSONSerialization.jsonObject(with: data) as? [String: Any]
+    else {
       throw Failure(description: "\(name) did not say \(wanted) within \(seconds) s:\n\(text.suffix(4_000))")
     }
     return line

@@ -13,7 +13,9 @@ enum Surroundings {
   static let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().path
   static let package = URL(fileURLWithPath: sources).deletingLastPathComponent().deletingLastPathComponent().path
   /// The gateway that was built beside the tests.
-  static let trunkline = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("trunkline").path
+  static let trunkline = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent(
+    "trunkline"
+  ).path
   static let python = first([ProcessInfo.processInfo.environment["TRUNKLINE_PYTHON"] ?? "", package + "/.venv/bin/python"])
   static let tshark = first(["/usr/bin/tshark", "/usr/local/bin/tshark", "/opt/homebrew/bin/tshark"])
   static let sipp = first(["/usr/bin/sipp", "/usr/local/bin/sipp", "/opt/homebrew/bin/sipp"])
@@ -22,7 +24,9 @@ enum Surroundings {
   /// In CI nothing is skipped: what is missing fails there.
   static let isRequired = ProcessInfo.processInfo.environment["CI"] != nil
   static let missing: String? =
-    if python == nil { "no .venv with aiortc: run Scripts/install test" } else if sipp == nil { "no sipp: run Scripts/install test" } else { nil }
+    if python == nil { "no .venv with aiortc: run Scripts/install test" } else if sipp == nil {
+      "no sipp: run Scripts/install test"
+    } else { nil }
 
   private static func first(_ paths: [String]) -> String? {
     paths.first { FileManager.default.isExecutableFile(atPath: $0) }

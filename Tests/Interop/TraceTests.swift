@@ -5,7 +5,8 @@ extension Interop {
   /// `trunkline trace` against a gateway with calls by UDP, TCP and TLS, read by tshark.
   @Suite(
     .enabled(
-      if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.tshark != nil), "no tshark: run Scripts/install test"),
+      if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.tshark != nil),
+      "no tshark: run Scripts/install test"),
     .serialized)
   struct TraceTests {
     private let secrets = ["s3cr3tresponse", "s3cr3tnonce", "c3Jjc2VjcmV0a2V5", "eyJhbGciOiJFUzI1NiJ9"]
@@ -72,12 +73,15 @@ extension Interop {
 
     private func start(_ gateway: GatewayUnderTest, _ arguments: [String], _ file: String) throws -> Spawned {
       try Spawned(
-        "trace", Surroundings.trunkline, ["trace", "--admin", "127.0.0.1:\(gateway.admin)", "--out", file] + arguments, in: gateway.folder)
+        "trace", Surroundings.trunkline, ["trace", "--admin", "127.0.0.1:\(gateway.admin)", "--out", file] + arguments,
+        in: gateway.folder)
     }
 
     private func trace(_ gateway: GatewayUnderTest, _ arguments: [String], _ file: String) async throws -> Spawned {
       let command = try start(gateway, arguments, file)
-      guard await eventually(within: 10, { command.text.contains("tracing") }) else { throw Spawned.Failure(description: command.text) }
+      guard await eventually(within: 10, { command.text.contains("tracing") }) else {
+        throw Spawned.Failure(description: command.text)
+      }
       return command
     }
 
@@ -88,18 +92,25 @@ extension Interop {
     private func tshark(_ folder: String, _ file: String) async throws -> [Packet] {
       let fields = ["sip.Method", "sip.Status-Code", "sip.Call-ID", "tcp.port", "udp.port", "frame.protocols", "frame.comment"]
       let command = try Spawned(
-        "tshark", Surroundings.tshark ?? "", ["-r", file, "-T", "fields", "-E", "separator=|"] + fields.flatMap { ["-e", $0] }, in: folder)
+        "tshark", Surroundings.tshark ?? "", ["-r", file, "-T", "fields", "-E", "separator=|"] + fields.flatMap { ["-e", $0] },
+        in: folder)
       #expect(try await command.finish(within: 20) == 0, "\(command.text)")
-      return command.text.split(separator: "\n").map { $0.split(separator: "|", omittingEmptySubsequences: false).map(String.init) }
-        .filter { $0.count == fields.count }
-        .map { Packet(summary: $0[0].isEmpty ? $0[1] : $0[0], callID: $0[2], ports: $0[3] + $0[4], protocols: $0[5], comment: $0[6]) }
+      return command.text.split(separator: "\n").map {
+        $0.split(separator: "|", omittingEmptySubsequences: false).map(String.init)
+      }
+      .filter { $0.count == fields.count }
+      .map {
+        Packet(summary: $0[0].isEmpty ? $0[1] : $0[0], callID: $0[2], ports: $0[3] + $0[4], protocols: $0[5], comment: $0[6])
+      }
     }
 
     private func askByTLS(_ port: UInt16, _ folder: String) async throws {
-      let client = try Spawned("s_client", "/usr/bin/openssl", ["s_client", "-connect", "127.0.0.1:\(port)", "-quiet"], in: folder)
+      let client = try Spawned(
+        "s_client", "/usr/bin/openssl", ["s_client", "-connect", "127.0.0.1:\(port)", "-quiet"], in: folder)
       let lines = [
         "OPTIONS sip:127.0.0.1 SIP/2.0", "Via: SIP/2.0/TLS 127.0.0.1:9;branch=z9hG4bKs;rport", "From: <sip:a@127.0.0.1>;tag=1",
-        "To: <sip:127.0.0.1>", "Call-ID: by-tls", "CSeq: 1 OPTIONS", "Max-Forwards: 70", "Identity: \(secrets[3]).e30.c2ln", "Content-Length: 0", "",
+        "To: <sip:127.0.0.1>", "Call-ID: by-tls", "CSeq: 1 OPTIONS", "Max-Forwards: 70", "Identity: \(secrets[3]).e30.c2ln",
+        "Content-Length: 0", "",
       ]
       client.type(lines.joined(separator: "\r\n") + "\r")
       #expect(await eventually(within: 5) { client.text.contains("SIP/2.0 200") })
@@ -110,7 +121,8 @@ extension Interop {
     private func askWithSecrets(_ raw: RawTrunk, _ gateway: GatewayUnderTest) {
       let credentials = "Digest username=\"u\", realm=\"r\", nonce=\"\(secrets[1])\", uri=\"sip:r\", response=\"\(secrets[0])\""
       let key = "a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:\(secrets[2])"
-      let invite = raw.request("INVITE", to: "+15550000000", sdp: RawTrunk.offer("0", more: [key])).with("Proxy-Authorization", credentials)
+      let invite = raw.request("INVITE", to: "+15550000000", sdp: RawTrunk.offer("0", more: [key])).with(
+        "Proxy-Authorization", credentials)
       gateway.note(invites: [invite.callID])
       #expect((raw.ask(invite, within: 5)?.code ?? 0) >= 300)
       var info = raw.request("INFO").with("Content-Type", "application/dtmf-relay")
@@ -124,12 +136,14 @@ extension Interop {
 enum OpenSSL {
   /// A new folder with `sip.pem` and `sip.key`.
   static func certificate(_ name: String) async throws -> String {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-tls-\(UUID().uuidString.prefix(8))").path
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-tls-\(UUID().uuidString.prefix(8))")
+      .path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     let made = try Spawned(
       "openssl", "/usr/bin/openssl",
       [
-        "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-keyout", "sip.key", "-out",
+        "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-keyout", "sip.key",
+        "-out",
         "sip.pem", "-subj", "/CN=" + name, "-addext", "subjectAltName=DNS:" + name + ",IP:127.0.0.1",
       ], in: folder)
     guard try await made.finish(within: 20) == 0 else { throw Spawned.Failure(description: made.text) }

@@ -81,7 +81,8 @@ extension Interop {
       let gateway = try await GatewayUnderTest([])
       let yaml = gateway.folder + "/gateway.yaml"
       var text = try String(contentsOfFile: yaml, encoding: .utf8)
-      text = text.replacing("trunks: [ {", with: "trunks: [ { name: second, peers: [127.0.0.3], uri: \"sip:127.0.0.1:\(good)\" }, {")
+      text = text.replacing(
+        "trunks: [ {", with: "trunks: [ { name: second, peers: [127.0.0.3], uri: \"sip:127.0.0.1:\(good)\" }, {")
       text = text.replacing("{ prefix: \"+\", trunk: carrier }", with: "{ prefix: \"+\", trunks: [ carrier, second ] }")
       try text.write(toFile: yaml, atomically: true, encoding: .utf8)
       gateway.process.signal(SIGHUP)
@@ -132,7 +133,8 @@ extension Interop {
         let made = try Spawned(
           "openssl", "/usr/bin/openssl",
           [
-            "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-keyout", "sip.key", "-out",
+            "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-keyout", "sip.key",
+            "-out",
             "sip.pem", "-subj", "/CN=" + name, "-addext", "subjectAltName=DNS:" + name,
           ], in: folder)
         #expect(try await made.finish(within: 20) == 0, "\(made.text)")
@@ -147,7 +149,10 @@ extension Interop {
       func asks(_ name: String) async throws -> Bool {
         let client = try Spawned(
           "s_client", "/usr/bin/openssl",
-          ["s_client", "-connect", "127.0.0.1:\(tls)", "-tls1_2", "-CAfile", "sip.pem", "-verify_hostname", name, "-verify_return_error", "-quiet"], in: folder)
+          [
+            "s_client", "-connect", "127.0.0.1:\(tls)", "-tls1_2", "-CAfile", "sip.pem", "-verify_hostname", name,
+            "-verify_return_error", "-quiet",
+          ], in: folder)
         let lines = [
           "OPTIONS sip:127.0.0.1 SIP/2.0", "Via: SIP/2.0/TLS 127.0.0.1:9;branch=z9hG4bKs;rport", "From: <sip:a@127.0.0.1>;tag=1",
           "To: <sip:127.0.0.1>", "Call-ID: \(name)", "CSeq: 1 OPTIONS", "Max-Forwards: 70", "Content-Length: 0", "",

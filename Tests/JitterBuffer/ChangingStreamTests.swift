@@ -19,7 +19,8 @@ import Testing
           payloadType: 0, marker: false, sequence: SequenceNumber(raw: UInt16(truncatingIfNeeded: packet.sequence)),
           timestamp: RTPTimestamp(raw: UInt32(truncatingIfNeeded: packet.timestamp)), ssrc: SSRC(raw: packet.ssrc))
         _ = buffer.insert(
-          header, payload: payload.span.extracting(0..<packet.units), duration: packet.units, at: .zero + .milliseconds(packet.at))
+          header, payload: payload.span.extracting(0..<packet.units), duration: packet.units, at: .zero + .milliseconds(packet.at)
+        )
         next += 1
       }
       while pending < 160 {
@@ -60,11 +61,13 @@ import Testing
   }
 
   @Test(arguments: [(2, 0, 0), (1, 0, 40_000_000), (1, 20_000, 0), (7, 999, 77_777_777), (1, 0, -40_000)])
-  func `another source, sequence or timeline is played again within 200 ms`(_ change: (ssrc: Int, sequence: Int, timestamp: Int)) {
+  func `another source, sequence or timeline is played again within 200 ms`(_ change: (ssrc: Int, sequence: Int, timestamp: Int))
+  {
     let packets = (0..<200).map { number -> (at: Int, sequence: Int, timestamp: Int, units: Int, ssrc: UInt32) in
       let isChanged = number >= 100
       return (
-        number * 20, number + (isChanged ? change.sequence : 0), 50_000_000 + number * 160 + (isChanged ? change.timestamp : 0), 160,
+        number * 20, number + (isChanged ? change.sequence : 0), 50_000_000 + number * 160 + (isChanged ? change.timestamp : 0),
+        160,
         isChanged ? UInt32(change.ssrc) : 1
       )
     }

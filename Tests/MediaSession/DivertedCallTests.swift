@@ -26,14 +26,20 @@ private struct Halves: ~Copyable {
   }
 
   /// What the media thread does with both, every 20 ms.
-  mutating func run(frames: Int, caller callerSays: (Int) -> [Int16]? = { _ in nil }, called calledSays: (Int) -> [Int16]? = { _ in nil }) {
+  mutating func run(
+    frames: Int, caller callerSays: (Int) -> [Int16]? = { _ in nil }, called calledSays: (Int) -> [Int16]? = { _ in nil }
+  ) {
     for frame in 0..<frames {
       if let samples = callerSays(frame) { caller.trunkSays(samples) }
       if let samples = calledSays(frame) { called.trunkSays(samples) }
       caller.session.tick(at: caller.now, into: &caller.output)
-      if caller.session.bridgeTarget == Self.second { called.session.playBridged(caller.session.bridgedFrame, at: caller.now, into: &called.output) }
+      if caller.session.bridgeTarget == Self.second {
+        called.session.playBridged(caller.session.bridgedFrame, at: caller.now, into: &called.output)
+      }
       called.session.tick(at: called.now, into: &called.output)
-      if called.session.bridgeTarget == Bench.id { caller.session.playBridged(called.session.bridgedFrame, at: called.now, into: &caller.output) }
+      if called.session.bridgeTarget == Bench.id {
+        caller.session.playBridged(called.session.bridgedFrame, at: called.now, into: &caller.output)
+      }
       caller.collect()
       called.collect()
       caller.now = caller.now + .milliseconds(20)
@@ -55,7 +61,9 @@ private struct Halves: ~Copyable {
     let played = speech[..<frames].flatMap { $0 }
     for (side, heard) in [("called", halves.called.heardByTrunk), ("caller", halves.caller.heardByTrunk)] {
       let comparison = try #require(SpeechComparison(played: played, heard: heard), "\(side)")
-      #expect(comparison.heardSpeech && comparison.clippedStartMilliseconds <= 20 && comparison.longestGapMilliseconds <= 40, "\(side): \(comparison)")
+      #expect(
+        comparison.heardSpeech && comparison.clippedStartMilliseconds <= 20 && comparison.longestGapMilliseconds <= 40,
+        "\(side): \(comparison)")
     }
     #expect(halves.caller.toTrunk.isContinuous && halves.called.toTrunk.isContinuous)
     #expect(Set(halves.called.toTrunk.map(\.header.ssrc)).count == 1)

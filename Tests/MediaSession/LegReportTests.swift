@@ -48,7 +48,8 @@ import Testing
     #expect(UInt16(block[20]) << 8 | UInt16(block[21]) == 120, "a burst is six packets of 20 ms")
     #expect(block[31] == 16)
     #expect(block[34] > 30 && block[34] < 45 && block[35] > 30 && block[35] < 45, "scores \(block[34]) \(block[35])")
-    #expect(Int8(bitPattern: block[28]) < 0 && Int8(bitPattern: block[28]) > -35, "speech level \(Int8(bitPattern: block[28])) dBm0")
+    #expect(
+      Int8(bitPattern: block[28]) < 0 && Int8(bitPattern: block[28]) > -35, "speech level \(Int8(bitPattern: block[28])) dBm0")
   }
 
   @Test func `what play-out decided is in the statistics`() throws {

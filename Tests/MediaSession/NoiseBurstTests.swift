@@ -8,7 +8,9 @@ import Testing
 /// Whatever comes as payload, nobody's ear is hurt: no 20 ms of what is played are more than 3 dB louder than the loudest of
 /// the source in the 200 ms before, in mean square or highest sample.
 @Suite struct NoiseBurstTests {
-  enum Damage: String, CaseIterable { case randomPayload, randomLength, text, constant, otherCodec, empty, timestamps, everything }
+  enum Damage: String, CaseIterable {
+    case randomPayload, randomLength, text, constant, otherCodec, empty, timestamps, everything
+  }
   /// Which packets are hit: one here and there, many, every second for a while, or some in a row.
   enum Pattern: CaseIterable { case single, many, alternating, runs }
 

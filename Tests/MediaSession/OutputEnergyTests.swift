@@ -25,7 +25,8 @@ import Testing
     samples.reduce(0) { $0 + Double($1) * Double($1) } / Double(max(1, samples.count))
   }
 
-  @Test(arguments: 0..<12 as Range<UInt64>) func `no 20 ms of output are louder by 3 dB than the loudest input of the time before`(
+  @Test(arguments: 0..<12 as Range<UInt64>)
+  func `no 20 ms of output are louder by 3 dB than the loudest input of the time before`(
     _ seed: UInt64
   ) throws {
     var random = SplitMix64(seed: seed)

@@ -15,7 +15,8 @@ import Testing
   private static func protection(ours: UInt8 = 1, theirs: UInt8 = 101) -> TrunkProtection {
     TrunkProtection(profile: profile, ours: master(ours), theirs: master(theirs))
   }
-  private static func parameters(_ protection: TrunkProtection?, remote: SocketAddress = Bench.trunkAddress) -> TrunkLegParameters {
+  private static func parameters(_ protection: TrunkProtection?, remote: SocketAddress = Bench.trunkAddress) -> TrunkLegParameters
+  {
     var parameters = TrunkLegParameters(remote: remote, encoding: .pcmu, payloadType: 0, telephoneEventPayloadType: 101)
     parameters.protection = protection
     return parameters
@@ -43,7 +44,9 @@ import Testing
       var octets = [UInt8](repeating: 0, count: samples.count)
       var span = octets.mutableSpan
       _ = G711.encode(samples.span, law: .mu, into: &span)
-      try send([0x80, 0, UInt8(sequence >> 8), UInt8(sequence & 255), 0, 0, UInt8(sequence >> 8), UInt8(sequence & 255), 0, 0, 9, 9] + octets)
+      try send(
+        [0x80, 0, UInt8(sequence >> 8), UInt8(sequence & 255), 0, 0, UInt8(sequence >> 8), UInt8(sequence & 255), 0, 0, 9, 9]
+          + octets)
       sequence &+= 1
     }
 
@@ -78,7 +81,9 @@ import Testing
         let bytes = header + packet.payload
         room.copyBytes(from: bytes)
         var count = bytes.count
-        guard (try? receiver.unprotect(UnsafeMutableRawBufferPointer(rebasing: room[..<count]), count: &count)) != nil else { return nil }
+        guard (try? receiver.unprotect(UnsafeMutableRawBufferPointer(rebasing: room[..<count]), count: &count)) != nil else {
+          return nil
+        }
         return Array(room[..<count])
       }
     }

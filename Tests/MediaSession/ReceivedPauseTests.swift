@@ -8,7 +8,8 @@ import Testing
 @Suite struct ReceivedPauseTests {
   func header(_ sequence: Int, _ timestamp: Int) -> RTPHeader {
     RTPHeader(
-      payloadType: 0, marker: false, sequence: SequenceNumber(raw: UInt16(sequence)), timestamp: RTPTimestamp(raw: UInt32(timestamp)),
+      payloadType: 0, marker: false, sequence: SequenceNumber(raw: UInt16(sequence)),
+      timestamp: RTPTimestamp(raw: UInt32(timestamp)),
       ssrc: SSRC(raw: 1))
   }
 

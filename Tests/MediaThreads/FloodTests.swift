@@ -47,7 +47,8 @@ import Testing
         if part == 1 { try trunk.say(quiet, to: reservation.trunkAddress) }
         if part == 2 { try app.say(quiet) }
         let read = plane.metrics.packets[.trunkReceived].value + plane.metrics.packets[.appReceived].value
-        let count = try scanner.send(Self.junkEachFrame / 4, to: reservation.appCandidates[0], seed: UInt64(frame))
+        let count =
+          try scanner.send(Self.junkEachFrame / 4, to: reservation.appCandidates[0], seed: UInt64(frame))
           + scanner.send(Self.junkEachFrame / 4, to: reservation.trunkAddress, seed: UInt64(frame))
         let isRead = drive(seconds: 1) {
           plane.metrics.packets[.trunkReceived].value + plane.metrics.packets[.appReceived].value >= read + UInt64(count)

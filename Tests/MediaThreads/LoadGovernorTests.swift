@@ -56,7 +56,8 @@ private struct Core {
     verdict = governor.take(
       .init(
         elapsed: .milliseconds(100), used: .nanoseconds(Int64(share * 1e8)), ticks: ticks,
-        strained: Int(Double(ticks) * max(own, strained, overdue)), overdue: Int(Double(ticks) * max(own, overdue)), running: running,
+        strained: Int(Double(ticks) * max(own, strained, overdue)), overdue: Int(Double(ticks) * max(own, overdue)),
+        running: running,
         reserved: running + settingUp.count))
     log.append(verdict)
   }

@@ -34,7 +34,9 @@ import Testing
     return (caller.reports.first, callee.reports.first)
   }
 
-  @Test(arguments: [TransportProtocol.udp, .tcp]) func `both ends hear each other from the first word`(_ transport: TransportProtocol) throws {
+  @Test(arguments: [TransportProtocol.udp, .tcp]) func `both ends hear each other from the first word`(
+    _ transport: TransportProtocol
+  ) throws {
     let (caller, callee) = try run(pair(17_080) { $0.transport = transport })
     let first = try #require(caller)
     let second = try #require(callee)
@@ -48,11 +50,12 @@ import Testing
   }
 
   @Test func `digits arrive as telephone events and losses are counted`() throws {
-    let (caller, callee) = try run(pair(17_090) {
-      $0.digits = "12#*0"
-      $0.lossPercent = 5
-      $0.jitterMilliseconds = 20
-    })
+    let (caller, callee) = try run(
+      pair(17_090) {
+        $0.digits = "12#*0"
+        $0.lossPercent = 5
+        $0.jitterMilliseconds = 20
+      })
     #expect(try #require(callee).digits == "12#*0")
     let heard = try #require(callee)
     let sent = try #require(caller).sent
@@ -60,11 +63,12 @@ import Testing
   }
 
   @Test func `a refusing carrier ends the call with its code`() throws {
-    let (caller, _) = try run({
-      var options = pair(17_100)
-      options.1.refuse = 486
-      return options
-    }())
+    let (caller, _) = try run(
+      {
+        var options = pair(17_100)
+        options.1.refuse = 486
+        return options
+      }())
     #expect(caller?.code == 486 && caller?.wasAnswered == false)
   }
 }

@@ -42,7 +42,10 @@ import Testing
   @Test(
     arguments: [
       (200, "", nil, PushVerdict.accepted),
-      (404, #"{"error":{"status":"NOT_FOUND","details":[{"errorCode":"UNREGISTERED"}]}}"#, nil, .unregistered(before: nil, reason: "UNREGISTERED")),
+      (
+        404, #"{"error":{"status":"NOT_FOUND","details":[{"errorCode":"UNREGISTERED"}]}}"#, nil,
+        .unregistered(before: nil, reason: "UNREGISTERED")
+      ),
       (400, #"{"error":{"status":"INVALID_ARGUMENT"}}"#, nil, .refused(reason: "INVALID_ARGUMENT", isFault: true)),
       (403, #"{"error":{"details":[{},{"errorCode":"SENDER_ID_MISMATCH"}]}}"#, nil, .wrongPlace(reason: "SENDER_ID_MISMATCH")),
       (401, "", nil, .retry(.newToken, reason: "status 401")),
@@ -55,7 +58,8 @@ import Testing
 
   @Test(
     arguments: [
-      (201, PushVerdict.accepted), (410, .unregistered(before: nil, reason: "status 410")), (404, .unregistered(before: nil, reason: "status 404")),
+      (201, PushVerdict.accepted), (410, .unregistered(before: nil, reason: "status 410")),
+      (404, .unregistered(before: nil, reason: "status 404")),
       (413, .retry(.withoutCaller, reason: "status 413")), (429, .retry(.after(seconds: 1), reason: "status 429")),
       (403, .refused(reason: "status 403", isFault: true)),
     ] as [(Int, PushVerdict)])

@@ -153,7 +153,8 @@ import Testing
     #expect(rig.sent[0].request.header("authorization") != rig.sent[1].request.header("authorization"))
   }
 
-  @Test func `SRV-3: whatever services answer, each push ends in one report with at most one acceptance and two attempts`() throws {
+  @Test func `SRV-3: whatever services answer, each push ends in one report with at most one acceptance and two attempts`() throws
+  {
     let random = RandomSource.seeded(4711)
     for round in 0..<300 {
       var rig = try Rig(apns: true, fcm: true)
@@ -203,11 +204,15 @@ import Testing
   @Test func `the advice for every word of APNs names what to change`() throws {
     let target = PushTarget(.apns, token: "ab", environment: .sandbox, topic: "org.example.voip")
     let key = Rig.key("d1", 1)
-    for reason in ["BadDeviceToken", "DeviceTokenNotForTopic", "TopicDisallowed", "InvalidProviderToken", "ExpiredProviderToken", "noProvider",
-      "broke: x", "Unregistered", "TooManyProviderTokenUpdates", "BadCertificate", "PayloadTooLarge", "tooLate", "circuitOpen"] {
+    for reason in [
+      "BadDeviceToken", "DeviceTokenNotForTopic", "TopicDisallowed", "InvalidProviderToken", "ExpiredProviderToken", "noProvider",
+      "broke: x", "Unregistered", "TooManyProviderTokenUpdates", "BadCertificate", "PayloadTooLarge", "tooLate", "circuitOpen",
+    ] {
       #expect(PushAdvice.text(PushReport(key: key, target: target, outcome: .failed, reason: reason)) != nil, "\(reason)")
     }
-    #expect(PushAdvice.text(PushReport(key: key, target: target, outcome: .wrongPlace, reason: "BadDeviceToken"))?.contains("env: production") == true)
+    #expect(
+      PushAdvice.text(PushReport(key: key, target: target, outcome: .wrongPlace, reason: "BadDeviceToken"))?.contains(
+        "env: production") == true)
     #expect(PushAdvice.text(PushReport(key: key, target: target, outcome: .accepted)) == nil)
     #expect(PushAdvice.text(PushReport(key: key, target: target, outcome: .failed, reason: "odd", status: 503)) != nil)
   }

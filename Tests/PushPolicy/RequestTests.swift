@@ -96,15 +96,19 @@ import Testing
     #expect(request.header("ttl") == "30" && request.header("urgency") == "high")
     #expect(request.header("content-encoding") == "aes128gcm")
     #expect(request.header("topic")?.count == 32)
-    #expect(request.header("authorization")?.hasPrefix("vapid t=") == true && request.header("authorization")?.hasSuffix(", k=BPub") == true)
+    #expect(
+      request.header("authorization")?.hasPrefix("vapid t=") == true
+        && request.header("authorization")?.hasSuffix(", k=BPub") == true)
     #expect(request.body.count > 86 && request.body.count <= 4_096)
     #expect(String(decoding: request.body, as: UTF8.self).contains("wake-token") == false)
   }
 
   @Test(
     arguments: [
-      "http://updates.push.services.mozilla.com/x", "https://127.0.0.1/x", "https://169.254.169.254/latest", "https://example.org/x",
-      "https://evil@updates.push.services.mozilla.com/x", "https://updates.push.services.mozilla.com:0/x", "https://notify.windows.com.evil.org/", "x",
+      "http://updates.push.services.mozilla.com/x", "https://127.0.0.1/x", "https://169.254.169.254/latest",
+      "https://example.org/x",
+      "https://evil@updates.push.services.mozilla.com/x", "https://updates.push.services.mozilla.com:0/x",
+      "https://notify.windows.com.evil.org/", "x",
     ])
   func `a subscription elsewhere than at a browser's service is not asked`(_ endpoint: String) throws {
     var rig = try Rig(apns: false, webPush: true)

@@ -18,7 +18,9 @@ struct Rig {
     var providers = PushProviders()
     if apns { providers.apns = try Self.apns(keyID: "KEY1") }
     if fcm { providers.fcm = FCMProvider(project: "p1", account: "a@p1.example", signer: try Self.signer("KEY1")) }
-    if webPush { providers.webPush = WebPushProvider(signer: try Self.signer("KEY1"), publicKey: "BPub", subject: "mailto:ops@example.org") }
+    if webPush {
+      providers.webPush = WebPushProvider(signer: try Self.signer("KEY1"), publicKey: "BPub", subject: "mailto:ops@example.org")
+    }
     let seeded = RandomSource.seeded(7)
     machine = PushMachine(providers: providers, random: seeded, unixSecondsAtZero: Self.unixSeconds)
   }
@@ -47,11 +49,14 @@ struct Rig {
     feed(.answered(last.attempt, PushAnswer(status: status, retryAfter: retryAfter, body: Array(body.utf8))))
   }
 
-  static func key(_ device: String, _ call: UInt64) -> PushKey { PushKey(call: Identifier(high: 1, low: call), user: "u1", device: device) }
+  static func key(_ device: String, _ call: UInt64) -> PushKey {
+    PushKey(call: Identifier(high: 1, low: call), user: "u1", device: device)
+  }
   static var iPhone: PushTarget { PushTarget(.apns, token: token, topic: "org.example.app.voip") }
   static func push(_ call: UInt64, name: String? = "Jane", handle: String = "+15551234567") -> CallPush {
     CallPush(
-      call: Identifier(high: 1, low: call), deadline: unixSeconds + 45, handle: handle, name: name, gateway: "wss://gw.example/v1/connect",
+      call: Identifier(high: 1, low: call), deadline: unixSeconds + 45, handle: handle, name: name,
+      gateway: "wss://gw.example/v1/connect",
       wake: "wake-token")
   }
 }

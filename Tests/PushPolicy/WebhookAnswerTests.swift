@@ -4,16 +4,21 @@ import Testing
 @testable import PushPolicy
 
 @Suite struct WebhookAnswerTests {
-  private func read(_ text: String, status: Int = 200) -> RouteAnswer? { RouteAnswer(PushAnswer(status: status, body: Array(text.utf8))) }
+  private func read(_ text: String, status: Int = 200) -> RouteAnswer? {
+    RouteAnswer(PushAnswer(status: status, body: Array(text.utf8)))
+  }
 
   @Test func `answers are read by their fields, each of which may be left out`() {
-    #expect(read(#"{"users":["alice","bob"],"name":"Carol","from":"+1555","code":404,"more":[1]}"#) == RouteAnswer(users: ["alice", "bob"], name: "Carol", from: "+1555", code: 404))
+    #expect(
+      read(#"{"users":["alice","bob"],"name":"Carol","from":"+1555","code":404,"more":[1]}"#)
+        == RouteAnswer(users: ["alice", "bob"], name: "Carol", from: "+1555", code: 404))
     #expect(read("{}") == RouteAnswer())
     #expect(read(#"{"users":[]}"#) == RouteAnswer(users: []))
   }
 
   @Test(arguments: [
-    "", "null", "[]", "<html>", "{", #"{"users":"alice"}"#, #"{"users":[1]}"#, #"{"name":5}"#, #"{"code":200}"#, #"{"code":"404"}"#, #"{"name":"a\u0000b"}"#,
+    "", "null", "[]", "<html>", "{", #"{"users":"alice"}"#, #"{"users":[1]}"#, #"{"name":5}"#, #"{"code":200}"#,
+    #"{"code":"404"}"#, #"{"name":"a\u0000b"}"#,
     #"{"from":"a\r\nb"}"#, "\u{fffd}\u{0}",
   ])
   func `nonsense is no answer`(text: String) { #expect(read(text) == nil) }

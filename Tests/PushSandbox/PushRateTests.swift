@@ -33,7 +33,8 @@ private let pushesAtOnce = 90
     #expect(reports.filter { $0.outcome == .accepted }.count == pushesToMeasure + 1)
     print(
       "\(pushesToMeasure) pushes in \(seconds) s: \(Int(Double(pushesToMeasure) / seconds)) a second; CPU of sender and stand-in \(Int(used / Double(pushesToMeasure) * 1e6)) µs a push;"
-        + " p50 \(took[took.count / 2] * 1e3) ms, p99 \(took[took.count * 99 / 100] * 1e3) ms; connections \(Self.connections(to: bench.sandbox.address.port))")
+        + " p50 \(took[took.count / 2] * 1e3) ms, p99 \(took[took.count * 99 / 100] * 1e3) ms; connections \(Self.connections(to: bench.sandbox.address.port))"
+    )
   }
 
   /// Established connections to this port, from the kernel's table.
@@ -43,7 +44,8 @@ private let pushesAtOnce = 90
     let hex = String(port, radix: 16, uppercase: true)
     return table.split(separator: "\n").filter { line in
       let fields = line.split(separator: " ")
-      return fields.count > 3 && fields[2].hasSuffix(":" + String(repeating: "0", count: 4 - hex.count) + hex) && fields[3] == "01"
+      return fields.count > 3 && fields[2].hasSuffix(":" + String(repeating: "0", count: 4 - hex.count) + hex)
+        && fields[3] == "01"
     }.count
   }
 }

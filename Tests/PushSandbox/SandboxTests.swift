@@ -68,7 +68,8 @@ import Testing
     func wake(_ device: String, call: UInt64 = 7, _ target: PushTarget? = nil) {
       let id = Identifier(high: 7, low: call)
       sender.wake(
-        PushKey(call: id, user: "u", device: device), target ?? PushTarget(.apns, token: Self.token, topic: "org.example.app.voip"),
+        PushKey(call: id, user: "u", device: device),
+        target ?? PushTarget(.apns, token: Self.token, topic: "org.example.app.voip"),
         CallPush(call: id, deadline: 1, handle: "+15550001", name: "Jane", gateway: "wss://gw", wake: "w\(call)"),
         deadline: MonotonicClock.now() + .seconds(45))
     }
@@ -139,8 +140,10 @@ import Testing
 
   @Test(
     arguments: [
-      (["410"], "Unregistered", 1), (["400"], "BadDeviceToken", 1), (["403"], "InvalidProviderToken", 1), (["429"], "TooManyRequests", 1),
-      (["503", "real"], "accepted", 2), (["goaway", "real"], "accepted", 2), (["drop", "real"], "accepted", 2), (["413", "real"], "accepted", 2),
+      (["410"], "Unregistered", 1), (["400"], "BadDeviceToken", 1), (["403"], "InvalidProviderToken", 1),
+      (["429"], "TooManyRequests", 1),
+      (["503", "real"], "accepted", 2), (["goaway", "real"], "accepted", 2), (["drop", "real"], "accepted", 2),
+      (["413", "real"], "accepted", 2),
       (["500", "500"], "InternalServerError", 2), (["delay:50"], "accepted", 1),
     ] as [([String], String, Int)])
   func `it answers as it is told to`(_ answers: [String], _ reason: String, _ attempts: Int) throws {

@@ -10,11 +10,14 @@ import Testing
 @Suite(.enabled(if: Peer.python != nil, "no Python: `Scripts/install test` makes it"), .serialized) struct CallerVerifierTests {
   private func ask(_ verifier: CallerVerifier, _ to: String) async -> String? {
     await withCheckedContinuation { done in
-      verifier.ask(CallerQuestion(identities: ["a.b.c;info=<https://x>;ppt=shaken"], from: "+15550001", to: to, date: "today")) { done.resume(returning: $0) }
+      verifier.ask(CallerQuestion(identities: ["a.b.c;info=<https://x>;ppt=shaken"], from: "+15550001", to: to, date: "today")) {
+        done.resume(returning: $0)
+      }
     }
   }
   private func verifier(_ port: UInt16, timeout: Duration = .milliseconds(500)) throws -> CallerVerifier {
-    try CallerVerifier(url: "http://127.0.0.1:\(port)/check", timeout: timeout, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    try CallerVerifier(
+      url: "http://127.0.0.1:\(port)/check", timeout: timeout, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
   }
 
   @Test func `the service's word counts: A, B or C with 200, and nothing else`() async throws {
@@ -31,7 +34,9 @@ import Testing
     for to in ["+1Z", "+1no", "+1bad", "+1500", "+1big"] { #expect(await ask(verifier, to) == nil, "\(to)") }
   }
 
-  @Test func `a service that is silent or not there gives nothing, in time, and the end of the thread answers who waits`() async throws {
+  @Test func `a service that is silent or not there gives nothing, in time, and the end of the thread answers who waits`()
+    async throws
+  {
     let peer = try Peer("verifier_peer.py")
     let patient = try verifier(peer.port, timeout: .seconds(20))
     let hasty = try verifier(peer.port)

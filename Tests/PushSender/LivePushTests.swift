@@ -39,7 +39,8 @@ import Testing
       let peer = try Peer()
       let reports = try Reports()
       sender = try PushSender(
-        providers: try Self.providers(peer, keyID), tls: TLSFiles(authorities: authorities ? peer.certificate : nil), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        providers: try Self.providers(peer, keyID), tls: TLSFiles(authorities: authorities ? peer.certificate : nil),
+        logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
       ) { reports.add($0) }
       (self.peer, self.reports) = (peer, reports)
     }
@@ -57,7 +58,8 @@ import Testing
       sender.wake(
         PushKey(call: call, user: "u", device: device),
         PushTarget(.apns, token: digits + String(repeating: "0", count: 61), topic: "org.example.app.voip"),
-        CallPush(call: call, deadline: 1, handle: "+1555", gateway: "wss://gw", wake: "w"), deadline: MonotonicClock.now() + window)
+        CallPush(call: call, deadline: 1, handle: "+1555", gateway: "wss://gw", wake: "w"),
+        deadline: MonotonicClock.now() + window)
     }
 
     func stop() {

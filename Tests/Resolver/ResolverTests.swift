@@ -13,7 +13,8 @@ import Trunking
   private func answers(_ questions: [DNSQuestion], servers: [SocketAddress]) throws -> [DNSQuestion: DNSAnswer] {
     let loop = try EventLoop(name: "dns test")
     let got = Mutex<[DNSQuestion: DNSAnswer]>([:])
-    let resolver = try Resolver(loop: loop, servers: servers, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }) { question, answer in
+    let resolver = try Resolver(loop: loop, servers: servers, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }) {
+      question, answer in
       let all = got.withLock { got in
         got[question] = answer
         return got.count
@@ -37,7 +38,8 @@ import Trunking
 
   @Test func `where nobody answers, every question fails, and no thread waits`() throws {
     let refused = try answers(
-      [DNSQuestion("a.example", .naptr), DNSQuestion("_sip._udp.a.example", .srv), DNSQuestion("x..y", .a)], servers: [SocketAddress(.loopback, 1)])
+      [DNSQuestion("a.example", .naptr), DNSQuestion("_sip._udp.a.example", .srv), DNSQuestion("x..y", .a)],
+      servers: [SocketAddress(.loopback, 1)])
     #expect(refused.count == 3 && refused.values.allSatisfy { $0 == .failed || $0 == .none }, "\(refused)")
   }
 }

@@ -33,9 +33,12 @@ import Testing
   @Test(arguments: [
     "", "1", "1 AES_CM_128_HMAC_SHA1_80", "x AES_CM_128_HMAC_SHA1_80 inline:KEY", "1 F8_128_HMAC_SHA1_80 inline:KEY",
     "1 AES_CM_128_HMAC_SHA1_80 uri:KEY", "1 AES_CM_128_HMAC_SHA1_80 inline:", "1 AES_CM_128_HMAC_SHA1_80 inline:KEYA",
-    "1 AES_CM_128_HMAC_SHA1_80 inline:!!!!", "1 AEAD_AES_128_GCM inline:KEY", "1 AES_CM_128_HMAC_SHA1_80 inline:KEY|1:4;inline:KEY|2:4",
-    "1 AES_CM_128_HMAC_SHA1_80 inline:KEY|1:0", "1 AES_CM_128_HMAC_SHA1_80 inline:KEY|1:129", "1 AES_CM_128_HMAC_SHA1_80 inline:KEY|x",
-    "1 AES_CM_128_HMAC_SHA1_80 inline:KEY|1:4|2^20", "1 AES_CM_128_HMAC_SHA1_80 inline:KEY|0", "1 AES_CM_128_HMAC_SHA1_80 inline:KEY|||",
+    "1 AES_CM_128_HMAC_SHA1_80 inline:!!!!", "1 AEAD_AES_128_GCM inline:KEY",
+    "1 AES_CM_128_HMAC_SHA1_80 inline:KEY|1:4;inline:KEY|2:4",
+    "1 AES_CM_128_HMAC_SHA1_80 inline:KEY|1:0", "1 AES_CM_128_HMAC_SHA1_80 inline:KEY|1:129",
+    "1 AES_CM_128_HMAC_SHA1_80 inline:KEY|x",
+    "1 AES_CM_128_HMAC_SHA1_80 inline:KEY|1:4|2^20", "1 AES_CM_128_HMAC_SHA1_80 inline:KEY|0",
+    "1 AES_CM_128_HMAC_SHA1_80 inline:KEY|||",
     "1 AES_CM_128_HMAC_SHA1_80 inline:KEY KDR=1", "1 AES_CM_128_HMAC_SHA1_80 inline:KEY UNENCRYPTED_SRTP",
     "1 AES_CM_128_HMAC_SHA1_80 inline:KEY UNENCRYPTED_SRTCP", "1 AES_CM_128_HMAC_SHA1_80 inline:KEY UNAUTHENTICATED_SRTP",
     "1 AES_CM_128_HMAC_SHA1_80 inline:KEY FEC_ORDER=FEC_SRTP", "1 AES_CM_128_HMAC_SHA1_80 inline:KEY WSH=63",
@@ -62,7 +65,10 @@ import Testing
   @Test func `an offer of SAVP is answered with the first line that can be used, under its tag`() throws {
     var leg = optional
     let (sdp, media) = try leg.answer(
-      to: body(["1 F8_128_HMAC_SHA1_80 inline:\(key)", "2 AES_CM_128_HMAC_SHA1_80 inline:\(key) KDR=5", "4 AES_CM_128_HMAC_SHA1_32 inline:\(key)", line]))
+      to: body([
+        "1 F8_128_HMAC_SHA1_80 inline:\(key)", "2 AES_CM_128_HMAC_SHA1_80 inline:\(key) KDR=5",
+        "4 AES_CM_128_HMAC_SHA1_32 inline:\(key)", line,
+      ]))
     let protection = try #require(media.protection)
     #expect(protection.suite == .aes128CM_HMAC_SHA1_32 && base64Text(protection.theirs.bytes.exposed) == key)
     #expect(protection.ours != protection.theirs && protection.ours.bytes.exposed.count == 30)

@@ -13,14 +13,17 @@ import Testing
   }
 
   @Test(arguments: [
-    "127.0.0.1", "127.8.9.1", "169.254.169.254", "169.254.0.1", "224.0.0.1", "239.1.2.3", "255.255.255.255", "0.1.2.3", "100.100.100.200",
+    "127.0.0.1", "127.8.9.1", "169.254.169.254", "169.254.0.1", "224.0.0.1", "239.1.2.3", "255.255.255.255", "0.1.2.3",
+    "100.100.100.200",
     "192.0.0.192", "168.63.129.16", "198.51.100.9",
   ])
   func `a description makes us send nothing to this machine, its link or a metadata service`(address: String) {
     #expect(!media(address))
   }
 
-  @Test(arguments: ["::1", "fe80::1", "ff02::1", "fd00:ec2::254", "::ffff:127.0.0.1", "::127.0.0.1", "64:ff9b::127.0.0.1", "2001:db8::9"])
+  @Test(arguments: [
+    "::1", "fe80::1", "ff02::1", "fd00:ec2::254", "::ffff:127.0.0.1", "::127.0.0.1", "64:ff9b::127.0.0.1", "2001:db8::9",
+  ])
   func `nor in IPv6, in whatever disguise`(address: String) {
     #expect(!media(address, local: "[2001:db8::9]:4000"))
   }

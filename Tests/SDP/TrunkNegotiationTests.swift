@@ -199,8 +199,10 @@ import Testing
   }
 
   @Test(arguments: [
-    ("a=rtcp:5013\r\n", SocketAddress("198.51.100.7:5013")), ("a=rtcp:5013 IN IP4 198.51.100.8\r\n", SocketAddress("198.51.100.8:5013")),
-    ("a=rtcp:0\r\n", nil), ("a=rtcp:5013 IN IP6 ::1\r\n", nil), ("a=rtcp:x\r\n", nil), ("a=rtcp:5013 IN IP4 224.0.0.1\r\n", nil), ("", nil),
+    ("a=rtcp:5013\r\n", SocketAddress("198.51.100.7:5013")),
+    ("a=rtcp:5013 IN IP4 198.51.100.8\r\n", SocketAddress("198.51.100.8:5013")),
+    ("a=rtcp:0\r\n", nil), ("a=rtcp:5013 IN IP6 ::1\r\n", nil), ("a=rtcp:x\r\n", nil), ("a=rtcp:5013 IN IP4 224.0.0.1\r\n", nil),
+    ("", nil),
   ])
   func `the peer may name another place for reports`(line: String, expected: SocketAddress?) throws {
     var leg = leg()
@@ -218,7 +220,9 @@ import Testing
     var leg = leg([.opus, .g722, .pcmu])
     let offer = leg.makeOffer()
     #expect(offer.contains("m=audio 41000 RTP/AVP 111 9 0 101 102\r\n"))
-    for line in ["rtpmap:111 opus/48000/2", "rtpmap:9 G722/8000", "rtpmap:101 telephone-event/48000", "rtpmap:102 telephone-event/8000"] {
+    for line in [
+      "rtpmap:111 opus/48000/2", "rtpmap:9 G722/8000", "rtpmap:101 telephone-event/48000", "rtpmap:102 telephone-event/8000",
+    ] {
       #expect(offer.contains("a=\(line)\r\n"), "\(line)")
     }
     #expect(offer.contains("a=fmtp:111 minptime=10;useinbandfec=1;stereo=0\r\n"))

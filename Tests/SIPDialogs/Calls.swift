@@ -9,7 +9,9 @@ struct Missing: Error {}
 /// Calls in the state that a test begins with.
 extension Wire {
   /// An inbound call that rings.
-  static func ringing(rules: TrunkRules = TrunkRules(), extra: [String] = [], sdp: String? = offer) throws -> (Wire, LegID, InboundInvite) {
+  static func ringing(rules: TrunkRules = TrunkRules(), extra: [String] = [], sdp: String? = offer) throws -> (
+    Wire, LegID, InboundInvite
+  ) {
     var wire = Wire()
     wire.input(.rules(["carrier": rules]))
     wire.receive(request("INVITE", extra: extra, sdp: sdp))
@@ -30,7 +32,9 @@ extension Wire {
   static let out = LegID.outbound(7)
 
   /// An INVITE of the agent on its way.
-  static func calling(rules: TrunkRules = TrunkRules(), sdp: String? = offer, credentials: Credentials? = nil) throws -> (Wire, Message) {
+  static func calling(rules: TrunkRules = TrunkRules(), sdp: String? = offer, credentials: Credentials? = nil) throws -> (
+    Wire, Message
+  ) {
     var wire = Wire()
     wire.input(.rules(["carrier": rules]))
     let trunk = TrunkPeer(name: "carrier", domain: "carrier.example", flow: udp, credentials: credentials)
@@ -40,7 +44,9 @@ extension Wire {
   }
 
   /// An outbound call that is answered; its INVITE.
-  static func answered(rules: TrunkRules = TrunkRules(), extra: [String] = [], credentials: Credentials? = nil) throws -> (Wire, Message) {
+  static func answered(rules: TrunkRules = TrunkRules(), extra: [String] = [], credentials: Credentials? = nil) throws -> (
+    Wire, Message
+  ) {
     var (wire, invite) = try calling(rules: rules, credentials: credentials)
     wire.receive(reply(invite, 200, extra: ["Contact: <sip:c@203.0.113.7>"] + extra, sdp: answer))
     #expect(wire.events().map(\.name) == ["answered"])
@@ -48,7 +54,10 @@ extension Wire {
   }
 
   /// A request of the peer in the dialog of an outbound call.
-  func inside(_ method: String, _ invite: Message, tag: String = "peer", cseq: Int = 1, branch: String = "z9hG4bKin", extra: [String] = [], sdp: String? = nil)
+  func inside(
+    _ method: String, _ invite: Message, tag: String = "peer", cseq: Int = 1, branch: String = "z9hG4bKin", extra: [String] = [],
+    sdp: String? = nil
+  )
     -> String
   {
     request(method, branch: branch, callID: invite.callID, from: tag, toTag: invite.fromTag, cseq: cseq, extra: extra, sdp: sdp)

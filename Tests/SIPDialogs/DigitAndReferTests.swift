@@ -11,9 +11,11 @@ import Testing
   }
 
   @Test(arguments: [
-    ("application/dtmf-relay", "Signal=5\r\nDuration=160\r\n", "digit 5 160"), ("application/dtmf-relay", "Signal= *\nDuration= 90", "digit * 90"),
+    ("application/dtmf-relay", "Signal=5\r\nDuration=160\r\n", "digit 5 160"),
+    ("application/dtmf-relay", "Signal= *\nDuration= 90", "digit * 90"),
     ("application/dtmf-relay", "Signal=11", "digit # 160"), ("application/dtmf", "7", "digit 7 160"),
-    ("application/dtmf", "d\r\n", "digit D 160"), ("Application/DTMF-Relay; charset=x", "Signal=0\r\nDuration=999999", "digit 0 6000"),
+    ("application/dtmf", "d\r\n", "digit D 160"),
+    ("Application/DTMF-Relay; charset=x", "Signal=0\r\nDuration=999999", "digit 0 6000"),
   ])
   func `a digit by INFO is told, whichever way it is written`(type: String, body: String, event: String) throws {
     var (wire, _, tag, _) = try Wire.confirmed()
@@ -27,7 +29,10 @@ import Testing
     #expect(other.statusCode == 415 && other.value(.accept) == "application/dtmf-relay, application/dtmf")
     #expect(wire.receive(info("application/dtmf-relay", "Signal=zz", tag, 3)).map(\.statusCode) == [400])
     #expect(wire.receive(request("INFO", branch: "z9hG4bKi4", toTag: tag, cseq: 4)).map(\.statusCode) == [200], "a keep-alive")
-    #expect(wire.receive(request("INFO", branch: "z9hG4bKi5", toTag: tag, cseq: 5, extra: ["Info-Package: x"])).map(\.statusCode) == [469])
+    #expect(
+      wire.receive(request("INFO", branch: "z9hG4bKi5", toTag: tag, cseq: 5, extra: ["Info-Package: x"])).map(\.statusCode) == [
+        469
+      ])
     #expect(wire.receive(request("INFO", branch: "z9hG4bKi6")).map(\.statusCode) == [481], "outside a dialog")
     #expect(wire.events().map(\.name) == ["refused noDialog"])
     wire.endAndExpectNothing(leg)
@@ -50,7 +55,9 @@ import Testing
   private let transfers = TrunkRules(allowsTransfer: true)
 
   private func refer(_ tag: String, _ to: String, cseq: Int = 2) -> String {
-    request("REFER", branch: "z9hG4bKr\(cseq)", toTag: tag, cseq: cseq, extra: ["Refer-To: \(to)", "Referred-By: <sip:bob@203.0.113.7>", "Contact: <sip:bob@203.0.113.7>"])
+    request(
+      "REFER", branch: "z9hG4bKr\(cseq)", toTag: tag, cseq: cseq,
+      extra: ["Refer-To: \(to)", "Referred-By: <sip:bob@203.0.113.7>", "Contact: <sip:bob@203.0.113.7>"])
   }
 
   @Test func `REFER is not served unless the trunk's rules say so`() throws {
@@ -64,15 +71,18 @@ import Testing
     var (wire, leg, tag, _) = try Wire.confirmed(rules: transfers)
     #expect(wire.receive(refer(tag, "\"C\" <sip:+1-555-888-0000@198.51.100.9>")).isEmpty)
     guard case .referReceived(leg, let referral) = try #require(wire.events().first) else { throw Missing() }
-    #expect(referral.target.number == "+15558880000" && referral.replaces == nil && referral.referredBy == "<sip:bob@203.0.113.7>")
+    #expect(
+      referral.target.number == "+15558880000" && referral.replaces == nil && referral.referredBy == "<sip:bob@203.0.113.7>")
     let sent = wire.command(.acceptRefer(leg))
     #expect(sent.map(\.statusCode) == [202, nil] && sent[1].method == .notify)
     #expect(sent[1].value(.event) == "refer;id=2" && sent[1].value(.subscriptionState) == "active;expires=60")
-    #expect(sent[1].text(sent[1].body) == "SIP/2.0 100 Trying\r\n" && sent[1].value(.contentType) == "message/sipfrag;version=2.0")
+    #expect(
+      sent[1].text(sent[1].body) == "SIP/2.0 100 Trying\r\n" && sent[1].value(.contentType) == "message/sipfrag;version=2.0")
     wire.receive(reply(sent[1], 200))
     #expect(wire.receive(refer(tag, "<sip:1@x>", cseq: 3)).map(\.statusCode) == [491], "one at a time")
     let last = try #require(wire.command(.notifyRefer(leg, code: 486)).first)
-    #expect(last.value(.subscriptionState) == "terminated;reason=noresource" && last.text(last.body) == "SIP/2.0 486 Busy Here\r\n")
+    #expect(
+      last.value(.subscriptionState) == "terminated;reason=noresource" && last.text(last.body) == "SIP/2.0 486 Busy Here\r\n")
     wire.receive(reply(last, 200))
     #expect(wire.command(.notifyRefer(leg, code: 200)).isEmpty)
     wire.endAndExpectNothing(leg)
@@ -99,13 +109,19 @@ import Testing
 
   @Test func `our REFER is told by its NOTIFYs`() throws {
     var (wire, leg, tag, _) = try Wire.confirmed(rules: transfers)
-    let sent = try #require(wire.command(.refer(leg, to: "sip:+15558880000@carrier.example", replaces: Replaces(callID: "c@h", toTag: "t", fromTag: "f"))).first)
+    let sent = try #require(
+      wire.command(
+        .refer(leg, to: "sip:+15558880000@carrier.example", replaces: Replaces(callID: "c@h", toTag: "t", fromTag: "f"))
+      ).first)
     #expect(sent.method == .refer && sent.value(.contact) != nil)
     #expect(sent.value(.referTo) == "<sip:+15558880000@carrier.example?Replaces=c%40h%3Bto-tag%3Dt%3Bfrom-tag%3Df>")
     wire.receive(reply(sent, 202))
     func notify(_ cseq: Int, _ line: String, _ state: String, event: String = "refer") -> String {
-      request("NOTIFY", branch: "z9hG4bKn\(cseq)", toTag: tag, cseq: cseq, extra: ["Event: \(event)", "Subscription-State: \(state)"], sdp: line)
-        .replacing("application/sdp", with: "message/sipfrag")
+      request(
+        "NOTIFY", branch: "z9hG4bKn\(cseq)", toTag: tag, cseq: cseq, extra: ["Event: \(event)", "Subscription-State: \(state)"],
+        sdp: line
+      )
+      .replacing("application/sdp", with: "message/sipfrag")
     }
     #expect(wire.receive(notify(2, "SIP/2.0 180 Ringing\r\n", "active;expires=60")).map(\.statusCode) == [200])
     #expect(wire.receive(notify(3, "x", "active", event: "presence")).map(\.statusCode) == [489])
@@ -123,7 +139,8 @@ import Testing
   @Test func `an INVITE with Replaces names the leg; what it can not replace gets its code`() throws {
     var (wire, leg, tag, _) = try Wire.confirmed(rules: transfers)
     func invite(_ replaces: String, branch: String) -> String {
-      request("INVITE", branch: branch, callID: branch, from: "99", extra: ["Replaces: \(replaces)", "Require: replaces"], sdp: offer)
+      request(
+        "INVITE", branch: branch, callID: branch, from: "99", extra: ["Replaces: \(replaces)", "Require: replaces"], sdp: offer)
     }
     #expect(wire.receive(invite("call-1;to-tag=none;from-tag=77", branch: "z9hG4bKa")).map(\.statusCode) == [481])
     #expect(wire.receive(invite("call-1;to-tag=\(tag);from-tag=77;early-only", branch: "z9hG4bKb")).map(\.statusCode) == [486])
@@ -133,7 +150,9 @@ import Testing
     guard case .inviteReceived(_, let new) = try #require(wire.events().last) else { throw Missing() }
     #expect(new.replaces == leg)
     wire.command(.bye(leg, nil))
-    #expect(wire.receive(invite("call-1;to-tag=\(tag);from-tag=77", branch: "z9hG4bKe")).map(\.statusCode) == [603], "it is on its way out")
+    #expect(
+      wire.receive(invite("call-1;to-tag=\(tag);from-tag=77", branch: "z9hG4bKe")).map(\.statusCode) == [603],
+      "it is on its way out")
     var (closed, _, other, _) = try Wire.confirmed()
     let refused = try #require(closed.receive(invite("call-1;to-tag=\(other);from-tag=77", branch: "z9hG4bKf")).first)
     #expect(refused.statusCode == 420 && refused.value(.unsupported) == "replaces")
@@ -148,8 +167,10 @@ import Testing
     #expect(wire.receive(moved(invite, "<sip:1@carrier.example>")).map(\.method) == [.ack])
     #expect(wire.events().map(\.name) == ["failed 302", "closed"])
     var (follows, first) = try Wire.calling(rules: TrunkRules(redirects: .follow(hosts: ["203.0.113.20"])))
-    let sent = follows.receive(moved(first, "<sip:2@elsewhere.example>;q=1.0, <sip:3@203.0.113.20:5070>;q=0.5, <sip:4@carrier.example>;q=0.1"))
-    #expect(sent.map(\.method) == [.ack, .invite] && sent[1].uri == "sip:3@203.0.113.20:5070" && sent[1].value(.to) == first.value(.to))
+    let sent = follows.receive(
+      moved(first, "<sip:2@elsewhere.example>;q=1.0, <sip:3@203.0.113.20:5070>;q=0.5, <sip:4@carrier.example>;q=0.1"))
+    #expect(
+      sent.map(\.method) == [.ack, .invite] && sent[1].uri == "sip:3@203.0.113.20:5070" && sent[1].value(.to) == first.value(.to))
     #expect(follows.output.messages[1].flow.remote == SocketAddress("203.0.113.20:5070"))
     #expect(follows.receive(moved(sent[1], "<sip:2@elsewhere.example>")).map(\.method) == [.ack])
     #expect(follows.events().map(\.name) == ["failed 302", "closed"])
@@ -173,10 +194,13 @@ import Testing
   @Test func `diversions are told of a trunk that is trusted, and counted of any`() throws {
     let diversion = ["Diversion: \"Boss\" <sip:+15550001111@x>;reason=no-answer, <sip:+15550002222@x>"]
     let (_, _, trusted) = try Wire.ringing(rules: TrunkRules(trustsIdentity: true), extra: diversion)
-    #expect(trusted.divertedFrom.map(\.number) == ["+15550001111", "+15550002222"] && trusted.divertedFrom[0].displayName == "Boss")
+    #expect(
+      trusted.divertedFrom.map(\.number) == ["+15550001111", "+15550002222"] && trusted.divertedFrom[0].displayName == "Boss")
     let (_, _, other) = try Wire.ringing(extra: diversion + ["P-Asserted-Identity: <sip:+1999@x>"])
     #expect(other.divertedFrom.isEmpty && other.diversions == 2 && other.assertedIdentity == nil)
-    let history = ["History-Info: <sip:+15550003333@x>;index=1, <sip:+15550004444@x?Reason=SIP%3Bcause%3D486>;index=1.1, <sip:+15551230001@x>;index=1.2"]
+    let history = [
+      "History-Info: <sip:+15550003333@x>;index=1, <sip:+15550004444@x?Reason=SIP%3Bcause%3D486>;index=1.1, <sip:+15551230001@x>;index=1.2"
+    ]
     let (_, _, seven) = try Wire.ringing(rules: TrunkRules(trustsIdentity: true), extra: history)
     #expect(seven.divertedFrom.map(\.number) == ["+15550004444", "+15550003333"] && seven.diversions == 2)
   }

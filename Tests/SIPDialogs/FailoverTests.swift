@@ -13,12 +13,14 @@ import Testing
   private let first = flow("203.0.113.1")
   private let second = flow("203.0.113.2")
 
-  private func calling(_ targets: [TrunkTarget], sdp: String = offer, isLast: Bool = true, _ credentials: Credentials? = nil) throws
+  private func calling(_ targets: [TrunkTarget], sdp: String = offer, isLast: Bool = true, _ credentials: Credentials? = nil)
+    throws
     -> (Wire, Message)
   {
     var wire = Wire()
     let peer = TrunkPeer(
-      name: "carrier", domain: "carrier.example", target: targets[0], further: Array(targets.dropFirst()), credentials: credentials)
+      name: "carrier", domain: "carrier.example", target: targets[0], further: Array(targets.dropFirst()),
+      credentials: credentials)
     var invite = OutboundInvite(trunk: peer, to: "+15559990000", from: "+15551230001", sdp: sdp)
     invite.givesUpSilence = !isLast
     let sent = try #require(wire.command(.invite(leg, invite)).first)

@@ -29,7 +29,8 @@ import Testing
         let own = network.log[agent].filter { $0.event.leg == leg }.map { $0.event.name }
         #expect(own.last == "closed" && own.count { $0 == "closed" } == 1, "\(comment), agent \(agent): \(own)")
         let ends = own.count {
-          ["cancelled", "bye", "ackTimedOut", "expired", "provisionalTimedOut"].contains($0) || $0.hasPrefix("failed") || $0.hasPrefix("refreshFailed")
+          ["cancelled", "bye", "ackTimedOut", "expired", "provisionalTimedOut"].contains($0) || $0.hasPrefix("failed")
+            || $0.hasPrefix("refreshFailed")
         }
         #expect(ends <= 1, "\(comment), agent \(agent): two ends: \(own)")
       }
@@ -41,7 +42,8 @@ import Testing
     switch event {
     case .reinviteReceived(let leg, _): [(0, .answerReinvite(leg, sdp: answer))]
     case .offerWanted(let leg): [(0, .offer(leg, sdp: offer))]
-    case .referReceived(let leg, _): [(0, .acceptRefer(leg)), (400, .notifyRefer(leg, code: 180)), (900, .notifyRefer(leg, code: 486))]
+    case .referReceived(let leg, _):
+      [(0, .acceptRefer(leg)), (400, .notifyRefer(leg, code: 180)), (900, .notifyRefer(leg, code: 486))]
     default: []
     }
   }
@@ -57,15 +59,18 @@ import Testing
         switch event {
         case .inviteReceived(let leg, _):
           return [
-            (50, .respondProvisional(leg, code: 180, reason: nil, sdp: nil)), (900, .respondProvisional(leg, code: 183, reason: nil, sdp: answer)),
+            (50, .respondProvisional(leg, code: 180, reason: nil, sdp: nil)),
+            (900, .respondProvisional(leg, code: 183, reason: nil, sdp: answer)),
             (1_000, .answer(leg, sdp: answer)),
           ]
         case .acknowledged(let leg, _):
           return [
-            (times[0], .modify(leg)), (times[1], .sendDigit(leg, "5", milliseconds: 160)), (times[2], .refer(leg, to: "sip:1@x", replaces: nil)),
+            (times[0], .modify(leg)), (times[1], .sendDigit(leg, "5", milliseconds: 160)),
+            (times[2], .refer(leg, to: "sip:1@x", replaces: nil)),
             (160_000, .bye(leg, nil)),
           ]
-        case .answered: return [(times[3], .modify(out)), (times[4], .modify(out)), (times[5], .sendDigit(out, "#", milliseconds: 160))]
+        case .answered:
+          return [(times[3], .modify(out)), (times[4], .modify(out)), (times[5], .sendDigit(out, "#", milliseconds: 160))]
         default: return Self.habits(event)
         }
       }
@@ -82,7 +87,8 @@ import Testing
       let out = self.out
       network.react = { _, event in
         switch event {
-        case .inviteReceived(let leg, _): [(100, .answer(leg, sdp: answer)), (1_000 + step, .modify(leg)), (40_000, .bye(leg, nil))]
+        case .inviteReceived(let leg, _):
+          [(100, .answer(leg, sdp: answer)), (1_000 + step, .modify(leg)), (40_000, .bye(leg, nil))]
         case .answered: [(900, .modify(out))]
         default: Self.habits(event)
         }
@@ -96,17 +102,21 @@ import Testing
     }
   }
 
-  @Test func `UPDATE in the early dialog, PRACK, 200 and CANCEL in every step around each other, with loss and glare: one end each`() {
+  @Test
+  func `UPDATE in the early dialog, PRACK, 200 and CANCEL in every step around each other, with loss and glare: one end each`() {
     var (offers, glares) = (0, 0)
     for step in stride(from: 0, through: 300, by: 6) {
-      for (loss, cancels, isGlare) in [(0, false, false), (0, true, false), (0, false, true), (30, false, true), (30, true, true)] {
+      for (loss, cancels, isGlare) in [
+        (0, false, false), (0, true, false), (0, false, true), (30, false, true), (30, true, true),
+      ] {
         var network = network(UInt64(step * 7 + loss) + 4_000, loss: loss, delay: 20...40)
         let out = self.out
         network.react = { _, event in
           switch event {
           case .inviteReceived(let leg, _):
             [
-              (0, .respondProvisional(leg, code: 183, reason: nil, sdp: answer)), (200, .answer(leg, sdp: answer)), (30_000, .bye(leg, nil)),
+              (0, .respondProvisional(leg, code: 183, reason: nil, sdp: answer)), (200, .answer(leg, sdp: answer)),
+              (30_000, .bye(leg, nil)),
               (80_000, .bye(leg, nil)),
             ]
           default: Self.habits(event)
@@ -174,7 +184,10 @@ import Testing
       network.react = { _, event in
         switch event {
         case .inviteReceived(let leg, _):
-          [(100, .respondProvisional(leg, code: 183, reason: nil, sdp: answer)), (500, .answer(leg, sdp: answer)), (60_000, .bye(leg, nil))]
+          [
+            (100, .respondProvisional(leg, code: 183, reason: nil, sdp: answer)), (500, .answer(leg, sdp: answer)),
+            (60_000, .bye(leg, nil)),
+          ]
         case .acknowledged(let leg, _): [(200, .modify(leg)), (700, .refer(leg, to: "sip:1@x", replaces: nil))]
         case .answered: [(600, .modify(out)), (1_200, .sendDigit(out, "1", milliseconds: 100)), (60_000, .bye(out, nil))]
         default: Self.habits(event)

@@ -29,12 +29,14 @@ import Testing
     var header: String {
       let kind: DigestClient.Algorithm = algorithm == "MD5" ? .md5 : .sha256
       let challenge = DigestClient.Challenge(
-        realm: DigestServer.realm, nonce: nonce, opaque: nil, algorithm: kind, algorithmName: algorithm, hasQop: true, isStale: false, isProxy: false)
+        realm: DigestServer.realm, nonce: nonce, opaque: nil, algorithm: kind, algorithmName: algorithm, hasQop: true,
+        isStale: false, isProxy: false)
       let digits = String(count, radix: 16)
       let nc = String(repeating: "0", count: 8 - digits.count) + digits
       let response = DigestClient.response(
         challenge, username: username, password: password, method: method, uri: uri, cnonce: "c", nonceCount: nc)
-      return "Authorization: Digest username=\"\(username)\", realm=\"trunkline\", nonce=\"\(nonce)\", uri=\"\(uri)\", response=\"\(response)\", "
+      return
+        "Authorization: Digest username=\"\(username)\", realm=\"trunkline\", nonce=\"\(nonce)\", uri=\"\(uri)\", response=\"\(response)\", "
         + "algorithm=\(algorithm), cnonce=\"c\", qop=\(qop), nc=\(nc)"
     }
   }
@@ -44,9 +46,12 @@ import Testing
   }
 
   /// A new request each time; gives the final or first response.
-  private func ask(_ wire: inout Wire, _ number: Int, _ method: String = "INVITE", _ extra: [String] = [], on flow: Flow? = nil) -> Message? {
+  private func ask(_ wire: inout Wire, _ number: Int, _ method: String = "INVITE", _ extra: [String] = [], on flow: Flow? = nil)
+    -> Message?
+  {
     wire.receive(
-      request(method, branch: "z9hG4bKg\(number)", callID: "g\(number)", extra: extra, sdp: method == "INVITE" ? offer : nil), on: flow
+      request(method, branch: "z9hG4bKg\(number)", callID: "g\(number)", extra: extra, sdp: method == "INVITE" ? offer : nil),
+      on: flow
     ).first
   }
 
@@ -64,7 +69,9 @@ import Testing
   @Test func `wrong name, password, address, scheme or count is challenged again, and a wrong one uses no count up`() throws {
     var wire = wire()
     let fresh = try #require(nonce(ask(&wire, 1)))
-    var wrong = [Answer(nonce: fresh, username: "other"), Answer(nonce: fresh, password: "guess"), Answer(nonce: fresh, qop: "auth-int")]
+    var wrong = [
+      Answer(nonce: fresh, username: "other"), Answer(nonce: fresh, password: "guess"), Answer(nonce: fresh, qop: "auth-int"),
+    ]
     wrong.append(Answer(nonce: fresh, uri: "sip:other@198.51.100.9"))
     wrong.append(Answer(nonce: "0" + fresh.dropFirst()))
     for (index, answer) in wrong.enumerated() where index < 4 {

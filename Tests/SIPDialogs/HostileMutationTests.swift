@@ -34,7 +34,8 @@ import Testing
     .init("CSeq negative", "CSeq: ", "CSeq: -"),
     .init("CSeq of another method", "CSeq: ", "CSeq: 1 PUBLISH\r\nX: "),
     .init("RSeq and RAck overflow", line: "RSeq: 99999999999\r\nRAck: 99999999999 99999999999 INVITE"),
-    .init("Session-Expires overflow", line: "Session-Expires: 99999999999999999999;refresher=uac\r\nMin-SE: 18446744073709551616"),
+    .init(
+      "Session-Expires overflow", line: "Session-Expires: 99999999999999999999;refresher=uac\r\nMin-SE: 18446744073709551616"),
     .init("Max-Forwards overflow", line: "Max-Forwards: 99999999999999999999"),
     .init("port overflow", "203.0.113.7:5060", "203.0.113.7:99999"),
     .init("a blank before a colon", "Call-ID:", "Call-ID \t :"),
@@ -63,9 +64,13 @@ import Testing
     .init("another version", " SIP/2.0", " SIP/7.0"),
     .init("deep multipart") { text in
       var body = "v=0\r\n"
-      for depth in 0..<200 { body = "--b\(depth)\r\nContent-Type: multipart/mixed;boundary=b\(depth - 1)\r\n\r\n\(body)\r\n--b\(depth)--\r\n" }
+      for depth in 0..<200 {
+        body = "--b\(depth)\r\nContent-Type: multipart/mixed;boundary=b\(depth - 1)\r\n\r\n\(body)\r\n--b\(depth)--\r\n"
+      }
       let head = text.prefix(upTo: text.range(of: "Content-Length")?.lowerBound ?? text.endIndex)
-      return Array((head.replacing("application/sdp", with: "multipart/mixed;boundary=b199") + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)").utf8)
+      return Array(
+        (head.replacing("application/sdp", with: "multipart/mixed;boundary=b199")
+          + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)").utf8)
     },
     .init("a boundary of nothing", "application/sdp", "multipart/mixed;boundary="),
     .init("a body of 60,000 lines") { Array($0.utf8) + Array(String(repeating: "a=x\r\n", count: 12_000).utf8) },
@@ -82,7 +87,8 @@ import Testing
         for toTag in [nil, tag] {
           // a tag that is not the caller's, so that a BYE that is whole all the same belongs to nobody
           let text = request(
-            method, branch: "z9hG4bKm\(number)\(toTag == nil)\(reliable)", callID: toTag == nil ? "new\(number)" : "call-1", from: "77", toTag: toTag == nil ? nil : tag + "x",
+            method, branch: "z9hG4bKm\(number)\(toTag == nil)\(reliable)", callID: toTag == nil ? "new\(number)" : "call-1",
+            from: "77", toTag: toTag == nil ? nil : tag + "x",
             cseq: 20 + number, sdp: offer)
           let flow = reliable ? Flow(transport: .tcp, local: gatewayAddress, remote: carrierAddress) : udp
           wire.input(.received(mutation.apply(text), flow, trunk: "carrier"))
@@ -93,7 +99,11 @@ import Testing
     }
     #expect(wire.agent.legs[leg]?.phase == .confirmed, "the call that runs is untouched")
     #expect(wire.receive(request("OPTIONS", branch: "z9hG4bKafter", callID: "after")).map(\.statusCode) == [200])
-    for event in wire.events() { if case .inviteReceived(let new, _) = event { wire.command(.refuse(new, code: 480, reason: nil, cause: nil, retryAfter: nil)) } }
+    for event in wire.events() {
+      if case .inviteReceived(let new, _) = event {
+        wire.command(.refuse(new, code: 480, reason: nil, cause: nil, retryAfter: nil))
+      }
+    }
     wire.command(.bye(leg, nil))
     _ = wire.advance(.seconds(120))
     #expect(wire.isEmpty, "\(wire.agent.statistics)")

@@ -220,7 +220,11 @@ import Testing
     #expect(wire.receive(request("OPTIONS", branch: "z9hG4bKo1", toTag: tag, cseq: 5)).map(\.statusCode) == [200])
     #expect(wire.receive(request("BYE", branch: "z9hG4bKo2", toTag: tag, cseq: 5)).map(\.statusCode) == [500])
     #expect(wire.receive(request("BYE", branch: "z9hG4bKo3", from: "78", toTag: tag, cseq: 6)).map(\.statusCode) == [481])
-    #expect(wire.receive(request("BYE", branch: "z9hG4bKo4", toTag: tag, cseq: 6), on: Flow(transport: .udp, local: gatewayAddress, remote: SocketAddress("192.0.2.66:5060")!), trunk: "other").map(\.statusCode) == [481])
+    #expect(
+      wire.receive(
+        request("BYE", branch: "z9hG4bKo4", toTag: tag, cseq: 6),
+        on: Flow(transport: .udp, local: gatewayAddress, remote: SocketAddress("192.0.2.66:5060")!), trunk: "other"
+      ).map(\.statusCode) == [481])
     #expect(wire.receive(request("BYE", branch: "z9hG4bKo5", toTag: tag + "x", cseq: 6)).map(\.statusCode) == [481])
     #expect(wire.receive(request("SUBSCRIBE", branch: "z9hG4bKo6", toTag: tag, cseq: 6)).map(\.statusCode) == [405])
     #expect(wire.receive(request("NEW", branch: "z9hG4bKo7", toTag: tag, cseq: 7)).map(\.statusCode) == [501])

@@ -61,7 +61,8 @@ struct LossyNetwork {
     order += 1
     let content = RequestContent(body: offer, refreshesTarget: true)
     let bytes = agents[agent].request(
-      .update, in: dialog, sequence: dialog.localSequence, branch: "z9hG4bKupdate\(order)", base: leg.flow, content).bytes
+      .update, in: dialog, sequence: dialog.localSequence, branch: "z9hG4bKupdate\(order)", base: leg.flow, content
+    ).bytes
     for ms in [0, 500, 1_500, 3_500, 7_500] { transmit(bytes, from: agent, afterMs: ms) }
   }
 

@@ -15,7 +15,9 @@ import Testing
   @Test func `our re-INVITE carries the offer, its 2xx is acknowledged each time`() throws {
     var (wire, leg, tag, _) = try Wire.confirmed()
     let reinvite = try offered(&wire, leg)
-    #expect(reinvite.method == .invite && reinvite.uri == "sip:bob@203.0.113.7:5060" && reinvite.fromTag == tag && reinvite.toTag == "77")
+    #expect(
+      reinvite.method == .invite && reinvite.uri == "sip:bob@203.0.113.7:5060" && reinvite.fromTag == tag
+        && reinvite.toTag == "77")
     #expect(reinvite.text(reinvite.body) == offer && reinvite.value(.contact) != nil && reinvite.value(.allow) != nil)
     wire.receive(reply(reinvite, 100, tag: nil))
     #expect(wire.advance(.seconds(5)).isEmpty)
@@ -67,7 +69,8 @@ import Testing
     for seed in 1...30 as ClosedRange<UInt64> {
       var wire = Wire(seed: seed)
       let trunk = TrunkPeer(name: "carrier", domain: "carrier.example", flow: udp)
-      let invite = try #require(wire.command(.invite(Wire.out, OutboundInvite(trunk: trunk, to: "+1555", from: "+1556", sdp: offer))).first)
+      let invite = try #require(
+        wire.command(.invite(Wire.out, OutboundInvite(trunk: trunk, to: "+1555", from: "+1556", sdp: offer))).first)
       wire.receive(reply(invite, 200, extra: ["Contact: <sip:c@203.0.113.7>"], sdp: answer))
       _ = wire.events()
       let reinvite = try offered(&wire, Wire.out)
@@ -89,7 +92,8 @@ import Testing
     #expect(wire.receive(theirs).map(\.statusCode) == [491])
     let update = request("UPDATE", branch: "z9hG4bKup", toTag: tag, cseq: 3, sdp: offer)
     #expect(wire.receive(update).map(\.statusCode) == [491])
-    #expect(wire.receive(request("UPDATE", branch: "z9hG4bKup2", toTag: tag, cseq: 4)).map(\.statusCode) == [200], "no offer, no glare")
+    #expect(
+      wire.receive(request("UPDATE", branch: "z9hG4bKup2", toTag: tag, cseq: 4)).map(\.statusCode) == [200], "no offer, no glare")
     wire.receive(reply(reinvite, 200, sdp: answer))
     #expect(wire.events().map(\.name) == ["offerAnswered+sdp"])
     wire.endAndExpectNothing(leg)
@@ -133,7 +137,9 @@ import Testing
   @Test func `UPDATE with an offer is answered like a re-INVITE, without ACK, and refreshes the target`() throws {
     var (wire, leg, tag, _) = try Wire.confirmed()
     #expect(
-      wire.receive(request("UPDATE", branch: "z9hG4bKu", toTag: tag, cseq: 2, extra: ["Contact: <sip:new@203.0.113.7>"], sdp: offer)).isEmpty)
+      wire.receive(
+        request("UPDATE", branch: "z9hG4bKu", toTag: tag, cseq: 2, extra: ["Contact: <sip:new@203.0.113.7>"], sdp: offer)
+      ).isEmpty)
     #expect(wire.events().map(\.name) == ["reinvite"])
     #expect(wire.receive(request("UPDATE", branch: "z9hG4bKu2", toTag: tag, cseq: 3, sdp: offer)).first?.statusCode == 500)
     let ok = try #require(wire.command(.answerReinvite(leg, sdp: answer)).first)
@@ -146,10 +152,12 @@ import Testing
   @Test func `UPDATE before the final response waits for the first exchange`() throws {
     var (wire, leg, _) = try Wire.ringing(extra: ["Require: 100rel"])
     let progress = try #require(wire.command(.respondProvisional(leg, code: 183, reason: nil, sdp: answer)).first)
-    let early = try #require(wire.receive(request("UPDATE", branch: "z9hG4bKu", toTag: progress.toTag, cseq: 2, sdp: offer)).first)
+    let early = try #require(
+      wire.receive(request("UPDATE", branch: "z9hG4bKu", toTag: progress.toTag, cseq: 2, sdp: offer)).first)
     #expect(early.statusCode == 500 && early.retryAfterSeconds.map { $0 < 10 } == true)
     wire.receive(
-      request("PRACK", branch: "z9hG4bKp", toTag: progress.toTag, cseq: 3, extra: ["RAck: \(progress.value(.rseq) ?? "") 1 INVITE"]))
+      request(
+        "PRACK", branch: "z9hG4bKp", toTag: progress.toTag, cseq: 3, extra: ["RAck: \(progress.value(.rseq) ?? "") 1 INVITE"]))
     wire.receive(request("UPDATE", branch: "z9hG4bKu2", toTag: progress.toTag, cseq: 4, sdp: offer))
     #expect(wire.events().map(\.name) == ["reinvite"])
     #expect(wire.command(.answerReinvite(leg, sdp: answer)).map(\.statusCode) == [200])
@@ -186,7 +194,9 @@ import Testing
     wire.endAndExpectNothing(Wire.out)
     var (hasty, second) = try Wire.calling(sdp: nil)
     hasty.receive(reply(second, 200, extra: ["Contact: <sip:c@203.0.113.7>"], sdp: offer))
-    #expect(hasty.command(.bye(Wire.out, nil)).map(\.method) == [.ack, .bye], "a call that ends before its answer leaves no 200 without ACK")
+    #expect(
+      hasty.command(.bye(Wire.out, nil)).map(\.method) == [.ack, .bye],
+      "a call that ends before its answer leaves no 200 without ACK")
   }
 
   @Test func `a challenged re-INVITE goes once more with credentials`() throws {

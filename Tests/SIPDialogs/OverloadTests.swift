@@ -37,7 +37,9 @@ import Testing
     wire.receive(request("INVITE", branch: "z9hG4bKearly", callID: "early", sdp: offer))
     _ = wire.events()
     wire.input(.overloaded(.memory))
-    #expect(wire.receive(request("INVITE", branch: "z9hG4bKearly", callID: "early", sdp: offer)).map(\.statusCode) == [100], "came again")
+    #expect(
+      wire.receive(request("INVITE", branch: "z9hG4bKearly", callID: "early", sdp: offer)).map(\.statusCode) == [100],
+      "came again")
     #expect(wire.receive(request("OPTIONS", branch: "z9hG4bKo")).map(\.statusCode) == [200])
     #expect(wire.receive(request("CANCEL", branch: "z9hG4bKearly", callID: "early")).map(\.statusCode) == [200, 487])
     let again = request("INVITE", branch: "z9hG4bKre", from: "77", toTag: tag, cseq: 8, sdp: offer)
@@ -54,7 +56,8 @@ import Testing
     var (wire, leg, tag, _) = try Wire.confirmed(rules: TrunkRules(allowsTransfer: true))
     wire.input(.overloaded(.cpu))
     let replaces = "Replaces: call-1;to-tag=\(tag);from-tag=77"
-    #expect(wire.receive(request("INVITE", branch: "z9hG4bKr", callID: "r", extra: [replaces], sdp: offer)).map(\.statusCode) == [100])
+    #expect(
+      wire.receive(request("INVITE", branch: "z9hG4bKr", callID: "r", extra: [replaces], sdp: offer)).map(\.statusCode) == [100])
     #expect(wire.agent.legs[leg] != nil)
   }
 

@@ -8,7 +8,8 @@ import Testing
 /// Strangers do not get this far (Tests/SIPTransport).
 @Suite struct PolicyMatrixTests {
   static let methods = [
-    "INVITE", "ACK", "CANCEL", "BYE", "OPTIONS", "REGISTER", "PRACK", "UPDATE", "INFO", "REFER", "SUBSCRIBE", "NOTIFY", "MESSAGE", "PUBLISH",
+    "INVITE", "ACK", "CANCEL", "BYE", "OPTIONS", "REGISTER", "PRACK", "UPDATE", "INFO", "REFER", "SUBSCRIBE", "NOTIFY", "MESSAGE",
+    "PUBLISH",
   ]
 
   enum Sender: CaseIterable, Sendable {
@@ -26,8 +27,12 @@ import Testing
     var (wire, leg, tag, _) = try Wire.confirmed(rules: TrunkRules(allowsTransfer: true))
     let to = sender == .trunk ? nil : sender == .trunkWithInventedTag ? "invented" : tag
     let text = request(
-      method, branch: "z9hG4bKmatrix", callID: sender == .trunk ? "new-call" : "call-1", from: sender == .thirdParty ? "someone" : "77", toTag: to, cseq: 9,
-      extra: ["Contact: <sip:evil@203.0.113.66>", "Refer-To: <sip:1900@x>", "Event: refer", "RAck: 1 1 INVITE", "Authorization: Digest username=\"x\", realm=\"r\", nonce=\"n\", uri=\"sip:x\", response=\"00\""].filter { method != "INVITE" || !$0.hasPrefix("Contact") },
+      method, branch: "z9hG4bKmatrix", callID: sender == .trunk ? "new-call" : "call-1",
+      from: sender == .thirdParty ? "someone" : "77", toTag: to, cseq: 9,
+      extra: [
+        "Contact: <sip:evil@203.0.113.66>", "Refer-To: <sip:1900@x>", "Event: refer", "RAck: 1 1 INVITE",
+        "Authorization: Digest username=\"x\", realm=\"r\", nonce=\"n\", uri=\"sip:x\", response=\"00\"",
+      ].filter { method != "INVITE" || !$0.hasPrefix("Contact") },
       sdp: method == "INVITE" ? offer : nil)
     let elsewhere = Flow(transport: .udp, local: gatewayAddress, remote: SocketAddress("203.0.113.99:5060")!)
     let isOther = sender == .otherTrunk

@@ -8,7 +8,9 @@ import Testing
 @Suite struct ReliableResponseTests {
   private let required = ["Require: 100rel", "Supported: 100rel"]
 
-  private func prack(_ response: Message, tag: String?, branch: String = "z9hG4bKprack", cseq: Int = 2, sdp: String? = nil) -> String {
+  private func prack(_ response: Message, tag: String?, branch: String = "z9hG4bKprack", cseq: Int = 2, sdp: String? = nil)
+    -> String
+  {
     request(
       "PRACK", branch: branch, toTag: tag, cseq: cseq, extra: ["RAck: \(response.value(.rseq) ?? "0") 1 INVITE"], sdp: sdp)
   }

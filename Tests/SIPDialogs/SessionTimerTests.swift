@@ -11,7 +11,8 @@ import Testing
   @Test(arguments: [
     (["Session-Expires: 600"], "600;refresher=uac", "timer"), (["Session-Expires: 600;refresher=uas"], "600;refresher=uas", ""),
     (["x: 600;refresher=uac"], "600;refresher=uac", "timer"), ([], "1800;refresher=uac", "timer"),
-    (["Session-Expires: 90000"], "1800;refresher=uac", "timer"), (["Session-Expires: 2000", "Min-SE: 1900"], "1900;refresher=uac", "timer"),
+    (["Session-Expires: 90000"], "1800;refresher=uac", "timer"),
+    (["Session-Expires: 2000", "Min-SE: 1900"], "1900;refresher=uac", "timer"),
   ])
   func `the 200 says interval and refresher`(extra: [String], expires: String, require: String) throws {
     let (_, _, _, ok) = try Wire.confirmed(extra: timer + extra)
@@ -42,7 +43,8 @@ import Testing
     #expect(sent.isEmpty)
     let update = request("UPDATE", branch: "z9hG4bKu", toTag: tag, cseq: 2, extra: timer + ["Session-Expires: 90;refresher=uac"])
     let ok = try #require(wire.receive(update).first)
-    #expect(ok.statusCode == 200 && ok.value(.sessionExpires) == "90;refresher=uac" && ok.value(.require) == "timer" && ok.body.isEmpty)
+    #expect(
+      ok.statusCode == 200 && ok.value(.sessionExpires) == "90;refresher=uac" && ok.value(.require) == "timer" && ok.body.isEmpty)
     #expect(wire.events().isEmpty, "a refresh without an offer is nothing to the call")
     sent = wire.advance(.seconds(61))
     let bye = try #require(sent.first)

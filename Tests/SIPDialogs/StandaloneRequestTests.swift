@@ -34,7 +34,8 @@ import Testing
   @Test func `the time granted is that of our own contact`() throws {
     var (wire, register) = try sent(.register)
     wire.receive(
-      reply(register, 200, extra: ["Contact: <sip:other@192.0.2.1>;expires=9, <sip:u@198.51.100.9:5060>;expires=77", "Expires: 5"]))
+      reply(
+        register, 200, extra: ["Contact: <sip:other@192.0.2.1>;expires=9, <sip:u@198.51.100.9:5060>;expires=77", "Expires: 5"]))
     #expect(outcome(&wire)?.expires == 77)
     var (plain, other) = try sent(.register)
     plain.receive(reply(other, 200, extra: ["Expires: 300"]))
@@ -57,14 +58,18 @@ import Testing
 
   @Test func `auth-int alone, another scheme, and a challenge from elsewhere are not answered`() throws {
     let credentials = Credentials(username: "u", password: "p")
-    for challenge in ["Digest realm=\"r\", nonce=\"a\", qop=\"auth-int\"", "Basic realm=\"r\"", "Digest realm=\"r\", nonce=\"a\", algorithm=MD5-sess"] {
+    for challenge in [
+      "Digest realm=\"r\", nonce=\"a\", qop=\"auth-int\"", "Basic realm=\"r\"",
+      "Digest realm=\"r\", nonce=\"a\", algorithm=MD5-sess",
+    ] {
       var (wire, register) = try sent(.register, credentials)
       #expect(wire.receive(reply(register, 401, extra: ["WWW-Authenticate: \(challenge)"])).isEmpty)
       #expect(outcome(&wire)?.code == 401)
     }
     var (wire, register) = try sent(.register, credentials)
     let elsewhere = Flow(transport: .udp, local: gatewayAddress, remote: SocketAddress("203.0.113.99:5060")!)
-    #expect(wire.receive(reply(register, 401, extra: ["WWW-Authenticate: Digest realm=\"r\", nonce=\"a\""]), on: elsewhere).isEmpty)
+    #expect(
+      wire.receive(reply(register, 401, extra: ["WWW-Authenticate: Digest realm=\"r\", nonce=\"a\""]), on: elsewhere).isEmpty)
     #expect(outcome(&wire) == nil)
   }
 

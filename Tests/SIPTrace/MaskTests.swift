@@ -17,11 +17,20 @@ import Testing
       "Authorization: Digest username=\"bob\", realm=\"r\", nonce=\"abc\", uri=\"sip:r\", response=\"0123\", cnonce=\"z\", nc=00000001, opaque=\"o\"",
       "Authorization: Digest username=\"bob\", realm=\"r\", nonce=\"xxx\", uri=\"sip:r\", response=\"xxxx\", cnonce=\"x\", nc=00000001, opaque=\"x\""
     ),
-    ("PROXY-authorization \t: digest response = abc , Nonce=\"a\\\"b\",realm=r", "PROXY-authorization \t: digest response = xxx , Nonce=\"xxxx\",realm=r"),
-    ("Authorization: Digest realm=\"r\",\n nonce=\n \"abc\",\n\tresponse=\"def\"", "Authorization: Digest realm=\"r\",\n nonce=\n \"xxx\",\n\tresponse=\"xxx\""),
+    (
+      "PROXY-authorization \t: digest response = abc , Nonce=\"a\\\"b\",realm=r",
+      "PROXY-authorization \t: digest response = xxx , Nonce=\"xxxx\",realm=r"
+    ),
+    (
+      "Authorization: Digest realm=\"r\",\n nonce=\n \"abc\",\n\tresponse=\"def\"",
+      "Authorization: Digest realm=\"r\",\n nonce=\n \"xxx\",\n\tresponse=\"xxx\""
+    ),
     ("Authorization:\n Basic QWxhZGRpbg==\n more", "Authorization:\n Basic xxxxxxxxxxxx\n xxxx"),
     ("Authorization: Bearer ab.cd=", "Authorization: Bearer xxxxxx"),
-    ("WWW-Authenticate: Digest realm=\"r\", nonce=\"abc\", algorithm=MD5", "WWW-Authenticate: Digest realm=\"r\", nonce=\"xxx\", algorithm=MD5"),
+    (
+      "WWW-Authenticate: Digest realm=\"r\", nonce=\"abc\", algorithm=MD5",
+      "WWW-Authenticate: Digest realm=\"r\", nonce=\"xxx\", algorithm=MD5"
+    ),
     ("Authentication-Info: nextnonce=\"abc\", rspauth=\"d\"", "Authentication-Info: nextnonce=\"xxx\", rspauth=\"x\""),
     ("Identity: eyJh.eyJi.sig;info=<https://x>", "Identity: " + String(repeating: "x", count: 30)),
     ("y : abc", "y : xxx"),
@@ -30,7 +39,8 @@ import Testing
     ("Subject: nonce=\"abc\"", "Subject: nonce=\"abc\""),
   ])
   func `a header's secret is covered, and nothing else`(_ line: String, _ wanted: String) {
-    #expect(masked("OPTIONS sip:a SIP/2.0\n\(line)\nCSeq: 1 OPTIONS\n\n") == "OPTIONS sip:a SIP/2.0\n\(wanted)\nCSeq: 1 OPTIONS\n\n")
+    #expect(
+      masked("OPTIONS sip:a SIP/2.0\n\(line)\nCSeq: 1 OPTIONS\n\n") == "OPTIONS sip:a SIP/2.0\n\(wanted)\nCSeq: 1 OPTIONS\n\n")
   }
 
   @Test func `keys and passwords of a session description are covered`() {
@@ -49,13 +59,18 @@ import Testing
       """
     let out = masked(text)
     for secret in ["abc", "d0Rmdm", "asd88", "AQAF"] { #expect(!out.contains(secret)) }
-    for rest in ["a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:x", "m=audio 4000 RTP/SAVP 0", "a=ptime:20", "a=ICE-PWD:x"] { #expect(out.contains(rest)) }
+    for rest in ["a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:x", "m=audio 4000 RTP/SAVP 0", "a=ptime:20", "a=ICE-PWD:x"] {
+      #expect(out.contains(rest))
+    }
   }
 
   @Test(arguments: [
     ("INFO", "application/dtmf-relay", "Signal=5\nDuration=160", "Signal=x\nDuration=xxx"),
     ("INFO", "application/dtmf", "D", "x"),
-    ("INFO", "application/vnd.nortelnetworks.digits", "p=Digit-Collection\ny=Digit-Collection\nd=*", "p=Digit-Collection\ny=Digit-Collection\nd=x"),
+    (
+      "INFO", "application/vnd.nortelnetworks.digits", "p=Digit-Collection\ny=Digit-Collection\nd=*",
+      "p=Digit-Collection\ny=Digit-Collection\nd=x"
+    ),
     ("INFO", "text/plain", "Signal: #", "Signal: x"),
     ("NOTIFY", "application/kpml-response+xml", "<kpml-response digits=\"12\"/>", "<kpml-response digits=\"xx\"/>"),
     ("NOTIFY", "application/telephone-event", "7", "x"),

@@ -13,7 +13,8 @@ import Testing
   }
   private let clock = Clock()
   private let desk: TraceDesk
-  private let flow = Flow(transport: .udp, local: SocketAddress(IPAddress(192, 0, 2, 1), 5060), remote: SocketAddress(IPAddress(192, 0, 2, 9), 5070))
+  private let flow = Flow(
+    transport: .udp, local: SocketAddress(IPAddress(192, 0, 2, 1), 5060), remote: SocketAddress(IPAddress(192, 0, 2, 9), 5070))
 
   init() { desk = TraceDesk(application: "test", clock: { [clock] in clock.read() }) }
 
@@ -21,7 +22,9 @@ import Testing
     Array("OPTIONS sip:a SIP/2.0\r\ni : \(callID) \r\n\(more)\r\n\(String(repeating: "p", count: pad))".utf8)
   }
 
-  private func see(_ callID: String, _ more: String = "", trunk: String = "carrier", flow: Flow? = nil, isOurs: Bool = false, pad: Int = 0) {
+  private func see(
+    _ callID: String, _ more: String = "", trunk: String = "carrier", flow: Flow? = nil, isOurs: Bool = false, pad: Int = 0
+  ) {
     desk.saw(message(callID, more, pad: pad), flow ?? self.flow, isOurs: isOurs, trunk: trunk)
   }
 
@@ -110,7 +113,9 @@ import Testing
 
   @Test func `a stream's messages count its bytes, a long one goes into several packets, IPv6 keeps its addresses`() throws {
     let id = try desk.start(.trunk("carrier"), for: .seconds(60), bytes: 1 << 20)
-    let six = Flow(transport: .tls, local: SocketAddress(IPAddress(v6High: 1, low: 1), 5061), remote: SocketAddress(IPAddress(v6High: 1, low: 2), 5071))
+    let six = Flow(
+      transport: .tls, local: SocketAddress(IPAddress(v6High: 1, low: 1), 5061),
+      remote: SocketAddress(IPAddress(v6High: 1, low: 2), 5071))
     see("a", flow: six, pad: Limits.segmentBytes)
     see("b", flow: six, isOurs: true)
     see("c", flow: six)
@@ -170,9 +175,10 @@ private struct Capture {
       if type == 6 {
         let count = number(offset + 20)
         let start = offset + 28
-        packets.append(Packet(
-          at: Int64(number(offset + 12)) << 32 | Int64(number(offset + 16)), data: Array(bytes[start..<(start + count)]),
-          comment: comment(start + (count + 3) & ~3, offset + length - 4)))
+        packets.append(
+          Packet(
+            at: Int64(number(offset + 12)) << 32 | Int64(number(offset + 16)), data: Array(bytes[start..<(start + count)]),
+            comment: comment(start + (count + 3) & ~3, offset + length - 4)))
       }
       if type == 5 { end = comment(offset + 20, offset + length - 4) }
       offset += length

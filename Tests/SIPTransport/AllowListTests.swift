@@ -6,7 +6,10 @@ import Testing
   @Test func `a server's exact address says most, then the longest listed network, then a server's host`() throws {
     let list = AllowList(
       [("wide", [try #require(IPNetwork("192.0.2.0/24"))]), ("narrow", [try #require(IPNetwork("192.0.2.7"))])],
-      servers: [("a", [try #require(SocketAddress("192.0.2.7:5060"))]), ("b", [try #require(SocketAddress("192.0.2.7:5062")), try #require(SocketAddress("198.51.100.1:5060"))])])
+      servers: [
+        ("a", [try #require(SocketAddress("192.0.2.7:5060"))]),
+        ("b", [try #require(SocketAddress("192.0.2.7:5062")), try #require(SocketAddress("198.51.100.1:5060"))]),
+      ])
     func trunk(_ text: String) -> String? { SocketAddress(text).flatMap { list.trunk(of: $0) } }
     #expect(trunk("192.0.2.7:5060") == "a" && trunk("192.0.2.7:5062") == "b")
     #expect(trunk("192.0.2.7:40000") == "narrow" && trunk("192.0.2.8:5060") == "wide")

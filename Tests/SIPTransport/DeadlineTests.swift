@@ -83,7 +83,9 @@ import Testing
       return [connection.expired(at: now), connection.write(at: now)]
     }
     func hear(_ seconds: Int) -> TCPConnection.Outcome {
-      buffer.withUnsafeMutableBytes { connection.read(into: $0, at: start + .seconds(seconds), message: { _ in }, broken: { _ in }) }
+      buffer.withUnsafeMutableBytes {
+        connection.read(into: $0, at: start + .seconds(seconds), message: { _ in }, broken: { _ in })
+      }
     }
     _ = connection.write(at: start)
     let pinged = step(96)

@@ -10,7 +10,8 @@ import Testing
 /// 14 methods × who sends them, through real sockets and a real user agent: no 2xx outside policy, and strangers hear nothing.
 @Suite struct SecurityMatrixTests {
   static let methods = [
-    "INVITE", "ACK", "CANCEL", "BYE", "OPTIONS", "REGISTER", "PRACK", "UPDATE", "INFO", "REFER", "SUBSCRIBE", "NOTIFY", "MESSAGE", "PUBLISH",
+    "INVITE", "ACK", "CANCEL", "BYE", "OPTIONS", "REGISTER", "PRACK", "UPDATE", "INFO", "REFER", "SUBSCRIBE", "NOTIFY", "MESSAGE",
+    "PUBLISH",
   ]
 
   enum Sender: String, CaseIterable, Sendable {
@@ -36,7 +37,8 @@ import Testing
       let peer = try Peer(sender == .trunk ? .loopback : IPAddress(127, 0, 0, last), listener)
       for (number, method) in Self.methods.enumerated() {
         for inDialog in [false, true] {
-          let codes = peer.ask(method, "\(sender.rawValue)\(number)\(inDialog)", toTag: inDialog ? "invented" : nil, Self.header(sender, method))
+          let codes = peer.ask(
+            method, "\(sender.rawValue)\(number)\(inDialog)", toTag: inDialog ? "invented" : nil, Self.header(sender, method))
           let cell = "\(method) from \(sender)\(inDialog ? " with a tag" : ""): \(codes)"
           switch sender {
           case .stranger: #expect(codes.isEmpty, "\(cell)")
@@ -97,7 +99,8 @@ private final class Listener: Sendable {
     let counted = Door()
     agent.agent.handle(.rules(["guests": rules, "carrier": TrunkRules(allowsTransfer: true)]), at: loop.now, into: &agent.output)
     sockets = try SIPSockets(
-      loop: loop, udp: [SocketAddress(.loopback, 0)], tcp: [], trunks: list, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+      loop: loop, udp: [SocketAddress(.loopback, 0)], tcp: [], trunks: list,
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) { input in
       agent.agent.handle(input, at: loop.now, into: &agent.output)
       for message in agent.output.messages { agent.send(message) }
@@ -147,8 +150,10 @@ private final class Peer {
   }
 
   private func message(_ method: String, _ id: String, _ toTag: String?, _ extra: String, from own: SocketAddress) -> String {
-    let sdp = method == "INVITE" ? "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 9 RTP/AVP 0\r\n" : ""
-    return "\(method) sip:+1555@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP \(own);branch=z9hG4bK\(id);rport\r\nFrom: <sip:a@b>;tag=1\r\n"
+    let sdp =
+      method == "INVITE" ? "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 9 RTP/AVP 0\r\n" : ""
+    return
+      "\(method) sip:+1555@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP \(own);branch=z9hG4bK\(id);rport\r\nFrom: <sip:a@b>;tag=1\r\n"
       + "To: <sip:+1555@127.0.0.1>\(toTag.map { ";tag=" + $0 } ?? "")\r\nCall-ID: \(id)\r\nCSeq: 1 \(method)\r\nContact: <sip:a@\(own)>\r\n"
       + "Refer-To: <sip:1900@b>\r\nEvent: refer\r\nRAck: 1 1 INVITE\r\nMax-Forwards: 70\r\n\(extra)"
       + "Content-Type: application/sdp\r\nContent-Length: \(sdp.utf8.count)\r\n\r\n\(sdp)"

@@ -22,7 +22,9 @@ final class Certificates {
 
   /// A certificate of the root; `names` as `DNS:a.example,URI:sip:a.example`.
   @discardableResult func make(_ file: String, _ names: String?, commonName: String = "x") throws -> TLSIdentity {
-    var arguments = ["-keyout", file + ".key", "-out", file + ".pem", "-subj", "/CN=" + commonName, "-CA", "ca.pem", "-CAkey", "ca.key"]
+    var arguments = [
+      "-keyout", file + ".key", "-out", file + ".pem", "-subj", "/CN=" + commonName, "-CA", "ca.pem", "-CAkey", "ca.key",
+    ]
     if let names { arguments += ["-addext", "subjectAltName=" + names] }
     try run(arguments)
     return TLSIdentity(certificate: "\(folder)/\(file).pem", key: "\(folder)/\(file).key", authorities: authorities)
@@ -31,7 +33,8 @@ final class Certificates {
   private func run(_ arguments: [String]) throws {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
-    process.arguments = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"] + arguments
+    process.arguments =
+      ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"] + arguments
     process.currentDirectoryURL = URL(fileURLWithPath: folder)
     (process.standardOutput, process.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice)
     try process.run()
@@ -53,7 +56,8 @@ extension Rig {
 }
 
 @Suite struct TLSTests {
-  private static let options = "OPTIONS sip:a@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/TLS 127.0.0.1;branch=z9hG4bK1\r\nContent-Length: 0\r\n\r\n"
+  private static let options =
+    "OPTIONS sip:a@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/TLS 127.0.0.1;branch=z9hG4bK1\r\nContent-Length: 0\r\n\r\n"
 
   /// Two rigs with TLS listeners: one is called, one calls.
   private func pair(_ server: TLSServerSettings, _ client: TLSClientSettings) throws -> (Rig, Rig, Flow) {
@@ -75,12 +79,14 @@ extension Rig {
     let certificates = try Certificates()
     let own = try certificates.make("server", "DNS:carrier.example")
     let (callee, caller, flow) = try pair(
-      TLSServerSettings(identity: own), TLSClientSettings(identity: TLSIdentity(authorities: certificates.authorities), host: "carrier.example"))
+      TLSServerSettings(identity: own),
+      TLSClientSettings(identity: TLSIdentity(authorities: certificates.authorities), host: "carrier.example"))
     defer {
       callee.stop()
       caller.stop()
     }
-    let large = Self.options.replacingOccurrences(of: "Content-Length: 0\r\n\r\n", with: "Content-Length: 60000\r\n\r\n" + String(repeating: "x", count: 60_000))
+    let large = Self.options.replacingOccurrences(
+      of: "Content-Length: 0\r\n\r\n", with: "Content-Length: 60000\r\n\r\n" + String(repeating: "x", count: 60_000))
     for text in [Self.options, large, Self.options] { caller.send(text, flow) }
     let got = callee.whole(3)
     #expect(got.map(\.text.utf8.count) == [Self.options, large, Self.options].map(\.utf8.count) && got[0].flow.transport == .tls)
@@ -92,14 +98,16 @@ extension Rig {
   @Test(arguments: [
     ("DNS:other.example", "x", false), ("DNS:carrier.example", "other", true), (nil, "carrier.example", true),
     ("URI:sip:carrier.example", "x", true), ("URI:sip:other.example,DNS:carrier.example", "x", false),
-    ("URI:https://other.example,DNS:carrier.example", "x", true), ("DNS:*.example", "x", false), ("DNS:CARRIER.example", "x", true),
+    ("URI:https://other.example,DNS:carrier.example", "x", true), ("DNS:*.example", "x", false),
+    ("DNS:CARRIER.example", "x", true),
     ("DNS:other.example", "carrier.example", false), ("URI:sip:bob@carrier.example", "carrier.example", true),
   ])
   func `a certificate must be for the trunk's host (RFC 5922 §7)`(names: String?, commonName: String, isGood: Bool) throws {
     let certificates = try Certificates()
     let own = try certificates.make("server", names, commonName: commonName)
     let (callee, caller, flow) = try pair(
-      TLSServerSettings(identity: own), TLSClientSettings(identity: TLSIdentity(authorities: certificates.authorities), host: "carrier.example"))
+      TLSServerSettings(identity: own),
+      TLSClientSettings(identity: TLSIdentity(authorities: certificates.authorities), host: "carrier.example"))
     defer {
       callee.stop()
       caller.stop()
@@ -158,7 +166,8 @@ extension Rig {
     let first = try certificates.make("first", "DNS:first.example")
     let second = try certificates.make("second", "DNS:carrier.example")
     let (callee, caller, flow) = try pair(
-      TLSServerSettings(identity: first), TLSClientSettings(identity: TLSIdentity(authorities: certificates.authorities), host: "carrier.example"))
+      TLSServerSettings(identity: first),
+      TLSClientSettings(identity: TLSIdentity(authorities: certificates.authorities), host: "carrier.example"))
     defer {
       callee.stop()
       caller.stop()

@@ -81,7 +81,9 @@ final class Carrier {
       case .inviteReceived(let leg, _): answer(leg)
       case .reinviteReceived(let leg, let sdp):
         // mirrors the direction that is offered, and offers its own if none is
-        let offered = ["sendonly": "recvonly", "recvonly": "sendonly", "inactive": "inactive"].first { sdp?.contains("a=\($0.key)") == true }
+        let offered = ["sendonly": "recvonly", "recvonly": "sendonly", "inactive": "inactive"].first {
+          sdp?.contains("a=\($0.key)") == true
+        }
         handle(.command(.answerReinvite(leg, sdp: Self.sdp(direction: offered?.value ?? direction))))
       case .offerWanted(let leg): handle(.command(.offer(leg, sdp: offers ?? Self.sdp(direction: direction))))
       default: break

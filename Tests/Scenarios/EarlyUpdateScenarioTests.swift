@@ -12,7 +12,8 @@ extension Carrier {
     agent.legs[id]?.dialog.localSequence += 1
     guard let dialog = agent.legs[id]?.dialog else { return }
     let content = RequestContent(body: Self.sdp(port: 6_500), refreshesTarget: true)
-    let (bytes, _) = agent.request(.update, in: dialog, sequence: dialog.localSequence, branch: "z9hG4bKearly", base: leg.flow, content)
+    let (bytes, _) = agent.request(
+      .update, in: dialog, sequence: dialog.localSequence, branch: "z9hG4bKearly", base: leg.flow, content)
     for ms in [0, 500, 1_500, 3_500, 7_500] {
       world.after(.milliseconds(ms)) { [self] in if !loses(bytes) { deliver(bytes) } }
     }
@@ -26,7 +27,9 @@ extension Carrier {
     for loss in [0, 30] as [UInt64] {
       for step in stride(from: 0, through: 400, by: 25) {
         for ends in [false, true] {
-          let world = World(seed: UInt64(step) + loss) { _, routing in routing.trunks[0].rules = TrunkRules(reliability: .required) }
+          let world = World(seed: UInt64(step) + loss) { _, routing in
+            routing.trunks[0].rules = TrunkRules(reliability: .required)
+          }
           var random = SplitMix64(seed: UInt64(step) + loss + (ends ? 1_000 : 0))
           world.carrier.answers = [(.milliseconds(20), 183), (.milliseconds(300), 200)]
           let phone = world.app("phone")

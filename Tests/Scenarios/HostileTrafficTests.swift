@@ -84,7 +84,11 @@ private struct Mutator {
       out.insert(contentsOf: line, at: (out[..<at].lastIndex(of: 10) ?? -1) + 1)
     case 7: out.insert(contentsOf: Array("\r\n\r\nBYE sip:x SIP/2.0\r\n".utf8), at: at)
     case 8: out.insert(contentsOf: Array(["\r\n ", "\t:", " \u{0}", "\r", "\"", ";tag=", "<", "%0d%0a"][below(8)].utf8), at: at)
-    default: out = Array(String(decoding: out, as: UTF8.self).replacing("Content-Length: ", with: ["Content-Length: 9", "Content-Length: -", "l: 3\r\nContent-Length: "][below(3)]).utf8)
+    default:
+      out = Array(
+        String(decoding: out, as: UTF8.self).replacing(
+          "Content-Length: ", with: ["Content-Length: 9", "Content-Length: -", "l: 3\r\nContent-Length: "][below(3)]
+        ).utf8)
     }
     return out
   }

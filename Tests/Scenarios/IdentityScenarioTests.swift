@@ -17,11 +17,15 @@ import Testing
   }
 
   @Test func `the verifier's word is shown, its silence for a second is none, and no call fails for either`() throws {
-    for (answer, delay, shown) in [("A", 200, "A"), (nil, 200, nil), ("X", 200, nil), ("A", 5_000, nil)] as [(String?, Int, String?)] {
+    for (answer, delay, shown) in [("A", 200, "A"), (nil, 200, nil), ("X", 200, nil), ("A", 5_000, nil)]
+      as [(String?, Int, String?)]
+    {
       let world = world()
       world.verifier = { _ in (answer, .milliseconds(delay)) }
       let phone = world.app("phone") { $0.answersAfter = .milliseconds(300) }
-      let leg = world.carrier.call(headers: [("Identity", Self.signed), ("Identity", "nonsense"), ("Date", "Sat, 13 Nov 2010 23:29:00 GMT")])
+      let leg = world.carrier.call(headers: [
+        ("Identity", Self.signed), ("Identity", "nonsense"), ("Date", "Sat, 13 Nov 2010 23:29:00 GMT"),
+      ])
       world.run(.milliseconds(150))
       #expect(phone.offers.isEmpty)
       world.run(.seconds(3))
@@ -78,7 +82,8 @@ import Testing
     }
   }
 
-  @Test func `a user who withholds the number: the trunk learns it by the header it may have, the called party does not`() throws {
+  @Test func `a user who withholds the number: the trunk learns it by the header it may have, the called party does not`() throws
+  {
     let call = Identifier(high: 0xca11, low: 1)
     for (trusts, header) in [(true, "P-Asserted-Identity"), (false, "P-Preferred-Identity")] {
       for isPrivate in [true, false] {

@@ -24,7 +24,8 @@ import Testing
   @Test(arguments: [
     (Routing.Trunk.SRTPRule.off, true, protected, 488), (.off, true, Carrier.sdp(), 200), (.optional, true, protected, 200),
     (.optional, true, Carrier.sdp(), 200), (.required, true, protected, 200), (.required, true, Carrier.sdp(), 488),
-    (.required, true, sdp("RTP/SAVP", nil), 488), (.required, true, sdp("RTP/SAVP", "1 AES_CM_128_HMAC_SHA1_80 inline:\(key) KDR=2"), 488),
+    (.required, true, sdp("RTP/SAVP", nil), 488),
+    (.required, true, sdp("RTP/SAVP", "1 AES_CM_128_HMAC_SHA1_80 inline:\(key) KDR=2"), 488),
     (.required, false, protected, 488), (.optional, false, protected, 488), (.optional, false, Carrier.sdp(), 200),
   ])
   func `a trunk's offers: off takes no SRTP, required nothing else, and keys come over TLS unless told`(
@@ -67,7 +68,9 @@ import Testing
 
   @Test func `an outgoing call offers SAVP where SRTP is required, and ends by codec where the answer has none`() throws {
     let call = Identifier(high: 0xca11, low: 1)
-    for (answer, isGood) in [(Self.sdp("RTP/SAVP", "3 AES_CM_128_HMAC_SHA1_80 inline:\(Self.key)"), true), (Carrier.sdp(), false)] {
+    for (answer, isGood) in [
+      (Self.sdp("RTP/SAVP", "3 AES_CM_128_HMAC_SHA1_80 inline:\(Self.key)"), true), (Carrier.sdp(), false),
+    ] {
       let world = world(.required)
       world.carrier.answerSDP = answer
       let phone = world.app("phone")

@@ -26,7 +26,8 @@ import Testing
 
   private func hold(_ phone: App, _ call: CallID, _ on: Bool) { phone.send(.callHold(CallHold(on: on)), call: call) }
 
-  @Test func `hold of the app and hold of the carrier in every step around each other: one call, one record, both heard`() throws {
+  @Test func `hold of the app and hold of the carrier in every step around each other: one call, one record, both heard`() throws
+  {
     for gap in stride(from: -40, through: 40, by: 4) {
       let world = world(UInt64(gap + 100))
       let (phone, leg, call) = try connected(world)
@@ -39,7 +40,9 @@ import Testing
       hold(phone, call, false)
       world.carrier.handle(.command(.modify(leg)))
       world.run(.seconds(12))
-      #expect(phone.heard(call).last == "call.held remote false" || phone.heard(call).last == "call.held local false", "\(phone.heard(call))")
+      #expect(
+        phone.heard(call).last == "call.held remote false" || phone.heard(call).last == "call.held local false",
+        "\(phone.heard(call))")
       world.carrier.hangUp(leg)
       world.run(.seconds(2))
       Invariants.check(world)
@@ -73,7 +76,9 @@ import Testing
       let world = world()
       let (phone, leg, call) = try connected(world)
       hold(phone, call, true)
-      world.after(.milliseconds(10)) { world.carrier.handle(.command(.refer(leg, to: "sip:+15558880000@198.51.100.9", replaces: nil))) }
+      world.after(.milliseconds(10)) {
+        world.carrier.handle(.command(.refer(leg, to: "sip:+15558880000@198.51.100.9", replaces: nil)))
+      }
       world.after(.milliseconds(20 + step)) { world.carrier.hangUp(leg) }
       world.run(.seconds(5))
       // the transferred call lives: the app ends it
@@ -117,7 +122,8 @@ import Testing
     Invariants.check(world)
   }
 
-  @Test func `30 percent of the signalling lost both ways, with holds and refreshes: one record each, no duplicate call`() throws {
+  @Test func `30 percent of the signalling lost both ways, with holds and refreshes: one record each, no duplicate call`() throws
+  {
     for seed in 1...12 as ClosedRange<UInt64> {
       let world = world(seed)
       var random = SplitMix64(seed: seed)

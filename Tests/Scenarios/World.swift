@@ -54,7 +54,9 @@ final class World {
   var receivedINVITEs: Set<String> = []
   var refusesMedia = false
   /// What the push service does to a push, after how long, and whether the device gets it.
-  var pushService: (PushKey) -> (after: Duration, outcome: PushReport.Outcome, arrives: Bool)? = { _ in (.milliseconds(40), .accepted, true) }
+  var pushService: (PushKey) -> (after: Duration, outcome: PushReport.Outcome, arrives: Bool)? = { _ in
+    (.milliseconds(40), .accepted, true)
+  }
   var pushes: [(key: PushKey, at: Instant)] = []
   /// What the verifier of caller identities says, and when; and what it was asked.
   var verifier: (IdentityQuestion) -> (String?, Duration) = { _ in (nil, .milliseconds(50)) }
@@ -67,7 +69,8 @@ final class World {
   init(seed: UInt64 = 1, configure: (inout CallFlow.Configuration, inout Routing) -> Void = { _, _ in }) {
     userAgent = UserAgent(random: .seeded(seed))
     let wakes = WakeTokens(random: .seeded(seed &+ 3))
-    let settings = SessionSettings(verifier: TokenVerifier(keys: Self.keys, audience: "trunkline"), users: ["alice"], wakeTokens: wakes)
+    let settings = SessionSettings(
+      verifier: TokenVerifier(keys: Self.keys, audience: "trunkline"), users: ["alice"], wakeTokens: wakes)
     sessions = SessionMachine(settings: settings, random: .seeded(seed &+ 1))
     var configuration = CallFlow.Configuration()
     configuration.push = wakes.map { PushSettings(gateway: "wss://gw", wakes: $0) }

@@ -5,12 +5,14 @@ import CallFlow
 import Devices
 import Foundation
 import PushPolicy
-@testable import Store
 import Synchronization
+
+@testable import Store
 
 func startLine(_ number: UInt64, start: Int64? = nil) -> StartLine {
   StartLine(
-    call: CallID(high: 1, low: number), sipCallId: "call-\(number)@carrier", direction: .incoming, trunk: "carrier", from: "+15550000001",
+    call: CallID(high: 1, low: number), sipCallId: "call-\(number)@carrier", direction: .incoming, trunk: "carrier",
+    from: "+15550000001",
     to: "+15551230001", user: "alice", start: start ?? Int64(number))
 }
 
@@ -57,7 +59,9 @@ final class Confirmations: Sendable {
 
 func device(_ user: String, _ name: String, at: Int64 = 1) -> Device {
   var device = Device(key: DeviceKey(user: user, device: name), at: at)
-  device.bindings = [PushBinding(PushTarget(.apns, token: "ab" + hexString(UInt64(at)), topic: "org.example.voip"), registeredAt: at)]
+  device.bindings = [
+    PushBinding(PushTarget(.apns, token: "ab" + hexString(UInt64(at)), topic: "org.example.voip"), registeredAt: at)
+  ]
   return device
 }
 

@@ -2,8 +2,9 @@ import AppSessions
 import CallFlow
 import Devices
 import PushPolicy
-@testable import Store
 import Testing
+
+@testable import Store
 
 /// What every journal and every sink must do; a new store adds a case to `kinds`.
 @Suite struct StoreContractTests {
@@ -46,7 +47,9 @@ import Testing
     kind == .memory ? MemoryDevices() : SQLiteDevices(try SQLiteFile(path: folder.path + "/trunkline.db"))
   }
 
-  @Test(arguments: Kind.allCases) func `TOK-5: a device store holds each device as it was last stored, until it is removed`(kind: Kind) throws {
+  @Test(arguments: Kind.allCases) func `TOK-5: a device store holds each device as it was last stored, until it is removed`(
+    kind: Kind
+  ) throws {
     let folder = try Folder()
     let store = try devices(kind, folder)
     #expect(try store.devices().isEmpty)
@@ -54,11 +57,15 @@ import Testing
     (phone.platform, phone.model, phone.accounts, phone.revokedAt) = ("ios", "O'Neil \u{1F4DE}", ["a1", "a2"], 12)
     (phone.rings, phone.doNotDisturb, phone.lastSeen) = (false, true, 11)
     phone.bindings.append(
-      PushBinding(PushTarget(.webPush, token: #"{"endpoint":"https://x"}"#, environment: .sandbox, topic: "t"), registeredAt: 9, isUsable: false))
+      PushBinding(
+        PushTarget(.webPush, token: #"{"endpoint":"https://x"}"#, environment: .sandbox, topic: "t"), registeredAt: 9,
+        isUsable: false))
     try store.apply([.stored(device("alice", "phone")), .stored(device("bob", "phone", at: 3)), .stored(phone)])
     #expect(try store.devices() == [device("bob", "phone", at: 3), phone])
     phone.bindings.removeFirst()
-    try store.apply([.stored(phone), .removed(DeviceKey(user: "bob", device: "phone")), .removed(DeviceKey(user: "x", device: "y"))])
+    try store.apply([
+      .stored(phone), .removed(DeviceKey(user: "bob", device: "phone")), .removed(DeviceKey(user: "x", device: "y")),
+    ])
     #expect(try store.devices() == [phone])
     try store.apply([.removed(phone.key), .stored(device("alice", "phone", at: 20))])
     #expect(try store.devices() == [device("alice", "phone", at: 20)])

@@ -1,7 +1,8 @@
 import CallFlow
 import Foundation
-@testable import Store
 import Testing
+
+@testable import Store
 
 @Suite struct StoreFilesTests {
   @Test func `lines survive the process`() throws {
@@ -56,7 +57,8 @@ import Testing
     #expect(try folder.read("calls.jsonl").split(separator: "\n").count == 1)
   }
 
-  @Test(.enabled(if: FileManager.default.fileExists(atPath: "/dev/full"))) func `a full disk is an error that leaves nothing behind`() throws {
+  @Test(.enabled(if: FileManager.default.fileExists(atPath: "/dev/full")))
+  func `a full disk is an error that leaves nothing behind`() throws {
     let file = try RecordFile(path: "/dev/full")
     let error = #expect(throws: StoreError.self) { try file.append([record(1)]) }
     #expect(error?.description == "cannot write the records file /dev/full: No space left on device")

@@ -4,8 +4,9 @@ import Devices
 import Glibc
 import Logging
 import Platform
-@testable import Store
 import Testing
+
+@testable import Store
 
 @Suite struct StoreThreadTests {
   @Test func `what was given before the stop is on disk after it`() throws {
@@ -55,7 +56,9 @@ import Testing
     let store = try CallStore(sqlite: path, records: folder.path + "/calls.jsonl", readiness: readiness, logger: logger)
     // Another program writes: sqlite3 in an operator's shell.
     let other = try OtherProgram(path)
-    for number in 0..<100 { store.change([.stored(device("alice", "d\(number)")), .stored(device("bob", "phone", at: Int64(number)))]) }
+    for number in 0..<100 {
+      store.change([.stored(device("alice", "d\(number)")), .stored(device("bob", "phone", at: Int64(number)))])
+    }
     while store.failing.value == 0 || readiness.isReady { sched_yield() }
     #expect(store.failing.value == 1 && store.waitingChanges.value >= 1)
     #expect(readiness.report.first?.reason?.contains("locked by another process") == true)

@@ -1,8 +1,9 @@
 import AppSessions
 import CallFlow
 import Devices
-@testable import Store
 import Testing
+
+@testable import Store
 
 @Suite struct StoreWriterTests {
   let store = Faulty()

@@ -80,14 +80,17 @@ import Testing
 @Suite struct AllowanceTests {
   @Test func `numbers are stripped, extended and made E 164`() {
     let rules = NumberRules(
-      incoming: [.init(prefix: "9", strip: 1)], outgoing: [.init(prefix: "+49", strip: 3, add: "0"), .init(prefix: "+", strip: 1, add: "00")],
+      incoming: [.init(prefix: "9", strip: 1)],
+      outgoing: [.init(prefix: "+49", strip: 3, add: "0"), .init(prefix: "+", strip: 1, add: "00")],
       caller: [.init(prefix: "+", strip: 1)], country: .init(code: "49"))
     #expect(rules.called("+4930123456") == "030123456" && rules.called("+1555") == "001555" && rules.called("110") == "110")
     #expect(rules.calling("+4930123456") == "4930123456")
     for text in ["004930123456", "030123456", "4930123456", "+4930123456", "9004930123456"] {
       #expect(rules.received(text) == "+4930123456", "\(text)")
     }
-    #expect(rules.received("110") == "110" && rules.received("anonymous") == "anonymous" && NumberRules().received("030123456") == "030123456")
+    #expect(
+      rules.received("110") == "110" && rules.received("anonymous") == "anonymous"
+        && NumberRules().received("030123456") == "030123456")
     let america = NumberRules(country: .init(code: "1", international: "011", national: "1"))
     #expect(america.received("5551230001") == "+15551230001" && america.received("15551230001") == "+15551230001")
     #expect(america.received("011493012345") == "+493012345")

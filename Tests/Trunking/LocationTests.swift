@@ -21,13 +21,16 @@ import Testing
   }
 
   @Test func `a port asks for addresses alone`() {
-    let world = World([trunk(port: 5080)], Zone(a: ["carrier.example": ["192.0.2.1", "192.0.2.2"]], aaaa: ["carrier.example": ["2001:db8::1"]]))
+    let world = World(
+      [trunk(port: 5080)], Zone(a: ["carrier.example": ["192.0.2.1", "192.0.2.2"]], aaaa: ["carrier.example": ["2001:db8::1"]]))
     #expect(world.targets() == ["udp 192.0.2.1:5080", "udp 192.0.2.2:5080", "udp [2001:db8::1]:5080"])
     #expect(world.asked.map(\.kind) == [.a, .aaaa])
   }
 
   @Test func `a transport asks for its SRV, and for addresses where there is none`() {
-    let zone = Zone(srv: ["_sip._tcp.carrier.example": [srv(1, 1, 5066, "a.example")]], a: ["a.example": ["192.0.2.1"], "carrier.example": ["192.0.2.9"]])
+    let zone = Zone(
+      srv: ["_sip._tcp.carrier.example": [srv(1, 1, 5066, "a.example")]],
+      a: ["a.example": ["192.0.2.1"], "carrier.example": ["192.0.2.9"]])
     let world = World([trunk(transport: .tcp)], zone)
     #expect(world.targets() == ["tcp 192.0.2.1:5066"] && !world.asked.contains { $0.kind == .naptr })
     #expect(World([trunk(transport: .udp)], zone).targets() == ["udp 192.0.2.9:5060"])
@@ -52,7 +55,9 @@ import Testing
 
   @Test func `without NAPTR the SRV of what we speak, UDP first; without those addresses by UDP`() {
     let zone = Zone(
-      srv: ["_sip._udp.carrier.example": [srv(1, 1, 5070, "a.example")], "_sips._tcp.carrier.example": [srv(1, 1, 5061, "a.example")]],
+      srv: [
+        "_sip._udp.carrier.example": [srv(1, 1, 5070, "a.example")], "_sips._tcp.carrier.example": [srv(1, 1, 5061, "a.example")],
+      ],
       a: ["a.example": ["192.0.2.1"]])
     #expect(World([trunk()], zone).targets() == ["udp 192.0.2.1:5070", "tls 192.0.2.1:5061"])
     #expect(World([trunk()], Zone(a: ["carrier.example": ["192.0.2.5"]])).targets() == ["udp 192.0.2.5:5060"])
@@ -63,7 +68,12 @@ import Testing
 
   @Test func `priorities go first, weights share within one priority`() {
     let zone = Zone(
-      srv: ["_sip._udp.carrier.example": [srv(20, 100, 5060, "c.example"), srv(10, 60, 5060, "a.example"), srv(10, 20, 5060, "b.example"), srv(10, 0, 5060, "z.example")]],
+      srv: [
+        "_sip._udp.carrier.example": [
+          srv(20, 100, 5060, "c.example"), srv(10, 60, 5060, "a.example"), srv(10, 20, 5060, "b.example"),
+          srv(10, 0, 5060, "z.example"),
+        ]
+      ],
       a: ["a.example": ["192.0.2.1"], "b.example": ["192.0.2.2"], "c.example": ["192.0.2.3"], "z.example": ["192.0.2.4"]])
     let world = World([trunk(transport: .udp)], zone, seed: 7)
     var first: [String: Int] = [:]
@@ -118,7 +128,9 @@ import Testing
   }
 
   @Test func `a server that failed comes last for a while`() {
-    let zone = Zone(srv: ["_sip._udp.carrier.example": [srv(1, 1, 5060, "a.example"), srv(2, 1, 5060, "b.example")]], a: ["a.example": ["192.0.2.1"], "b.example": ["192.0.2.2"]])
+    let zone = Zone(
+      srv: ["_sip._udp.carrier.example": [srv(1, 1, 5060, "a.example"), srv(2, 1, 5060, "b.example")]],
+      a: ["a.example": ["192.0.2.1"], "b.example": ["192.0.2.2"]])
     var world = World([trunk(transport: .udp)], zone)
     #expect(world.targets() == ["udp 192.0.2.1:5060", "udp 192.0.2.2:5060"])
     world.machine.serverFailed(SocketAddress("192.0.2.1:5060")!, retryAfter: 40, at: world.now)
@@ -136,10 +148,16 @@ import Testing
 
   @Test func `hostile answers stay within bounds`() {
     let many = (0..<2_000).map { srv(UInt16($0 % 3), UInt16.max, 5060, "h\($0).example") }
-    let zone = Zone(srv: ["_sip._udp.carrier.example": many], a: Dictionary(uniqueKeysWithValues: (0..<2_000).map { ("h\($0).example", ["192.0.2.\($0 % 250)"]) }))
+    let zone = Zone(
+      srv: ["_sip._udp.carrier.example": many],
+      a: Dictionary(uniqueKeysWithValues: (0..<2_000).map { ("h\($0).example", ["192.0.2.\($0 % 250)"]) }))
     let world = World([trunk(transport: .udp)], zone)
     #expect(world.targets().count <= 16 && world.asked.count <= 64)
-    let loop = World([trunk()], Zone(naptr: ["carrier.example": [naptr(1, 1, "SIP+D2U", "carrier.example")]], srv: ["carrier.example": [srv(1, 1, 5060, "carrier.example")]]))
+    let loop = World(
+      [trunk()],
+      Zone(
+        naptr: ["carrier.example": [naptr(1, 1, "SIP+D2U", "carrier.example")]],
+        srv: ["carrier.example": [srv(1, 1, 5060, "carrier.example")]]))
     #expect(loop.targets().isEmpty)
   }
 }

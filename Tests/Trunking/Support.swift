@@ -36,7 +36,9 @@ struct World {
   var requests: [(id: RequestID, request: OutboundRequest)] = []
   var news: [TrunkNews] = []
 
-  init(_ settings: [TrunkSettings], _ zone: Zone = Zone(), seed: UInt64 = 1, transports: Set<TransportProtocol> = [.udp, .tcp, .tls]) {
+  init(
+    _ settings: [TrunkSettings], _ zone: Zone = Zone(), seed: UInt64 = 1, transports: Set<TransportProtocol> = [.udp, .tcp, .tls]
+  ) {
     let local = SocketAddress("198.51.100.9:5060")!
     let reach = TrunkMachine.Reach(transports: transports, families: [.v4, .v6]) { transport, remote in
       transports.contains(transport) ? Flow(transport: transport, local: local, remote: remote) : nil

@@ -32,7 +32,8 @@ private func types(_ actions: [ClientCall.Action]) -> [String] {
     #expect(give(up) == ["media.ready"])
     #expect(give(up).isEmpty)
     #expect(give(.answer(ageMilliseconds: 5)) == ["→answering", "call.answer"])
-    #expect(give(.message(.callConnected(CallConnected(at: 1, codec: "opus")))) == ["→connected", "media:activate", "media.active"])
+    #expect(
+      give(.message(.callConnected(CallConnected(at: 1, codec: "opus")))) == ["→connected", "media:activate", "media.active"])
     #expect(give(.hangUp) == ["call.end", "media:close", "→ended"])
     #expect(give(.hangUp).isEmpty)
   }

@@ -34,7 +34,8 @@ private struct Harness {
     ServerFrame(
       .welcome(
         Welcome(
-          sid: "s", resumeToken: "r", resumed: resumed, replayFrom: replayFrom, time: 0, hb: 15_000, ice: [], calls: resumed ? nil : calls)))
+          sid: "s", resumeToken: "r", resumed: resumed, replayFrom: replayFrom, time: 0, hb: 15_000, ice: [],
+          calls: resumed ? nil : calls)))
   }
 }
 
@@ -118,7 +119,8 @@ private func numbered(_ actions: [ClientSession.Action]) -> [Int] { frames(actio
     _ = harness.give(.timer)
     _ = harness.give(.socketOpened)
     let snapshot = CallSnapshot(
-      call: call, dir: .incoming, state: .ringing, from: Handle(k: .phone, h: "+1"), to: Handle(k: .phone, h: "+2"), acct: "default", sdp: nil, gen: 1,
+      call: call, dir: .incoming, state: .ringing, from: Handle(k: .phone, h: "+1"), to: Handle(k: .phone, h: "+2"),
+      acct: "default", sdp: nil, gen: 1,
       at: 0)
     let sent = frames(harness.give(harness.welcome(resumed: false, calls: [snapshot]))).filter { $0.seq != nil }
     #expect(sent.map(\.seq) == [1, 2])

@@ -54,7 +54,8 @@ extension Bench {
       figures.append(
         BenchFigure(
           work.name, value.value(nanoseconds), nanoseconds: nanoseconds,
-          instructions: instructions(of: "\(row)/\(work.name)", operations: countedOperations ?? max(1, operations / 4)), mallocs: fewest,
+          instructions: instructions(of: "\(row)/\(work.name)", operations: countedOperations ?? max(1, operations / 4)),
+          mallocs: fewest,
           hash: samples.first?.hash))
       require(Set(samples.map(\.hash)).count == 1, "\(row): \(work.name) gives other results each time")
     }
@@ -92,7 +93,8 @@ extension Bench {
   private func instructions(of work: String, operations: Int) -> Double? {
     guard !isSmall, let counter = InstructionCounter.shared else { return nil }
     let few = max(1, operations / 2)
-    guard let counts = counter.counts(work, operations: [few, few * 3], bench: self), counts.count == 2, counts[1] > counts[0] else {
+    guard let counts = counter.counts(work, operations: [few, few * 3], bench: self), counts.count == 2, counts[1] > counts[0]
+    else {
       return nil
     }
     return Double(counts[1] - counts[0]) / Double(few * 2)

@@ -106,7 +106,8 @@ public struct BarPlot {
       let y = 42 + Double(index) * 28
       let length = max(1, axis.position(bar.value) - 250)
       out += SVG.text(bar.name, x: 240, y: y + 14, style: bar.name.hasPrefix("ours") ? "end bold" : "end")
-      out += #"<rect class="\#(SVG.colour(index)) fill" x="250" y="\#(fixed(y, 1))" width="\#(fixed(length, 1))" height="19" rx="3"/>"#
+      out +=
+        #"<rect class="\#(SVG.colour(index)) fill" x="250" y="\#(fixed(y, 1))" width="\#(fixed(length, 1))" height="19" rx="3"/>"#
       out += SVG.text(BenchTable.number(bar.value), x: 250 + length + 6, y: y + 14, style: "")
     }
     return out + "</svg>\n"

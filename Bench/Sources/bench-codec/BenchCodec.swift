@@ -180,7 +180,9 @@ import Glibc
       // Key 5: 770 and 1336 Hz, which both come full circle in 4,000 samples; here the first 160, again and again.
       Int16(6_000 * sin(2 * Double.pi * 770 * Double(index) / 8_000) + 6_000 * sin(2 * Double.pi * 1_336 * Double(index) / 8_000))
     }
-    for (row, ticks) in [("in-band digits heard for in speech, 160 samples", Speech.ticks()), ("in-band digit heard, 160 samples", [digit])] {
+    for (row, ticks) in [
+      ("in-band digits heard for in speech, 160 samples", Speech.ticks()), ("in-band digit heard, 160 samples", [digit]),
+    ] {
       try bench.compare(
         row, operations: 20_000,
         ours: BenchWork("ours") { loop in

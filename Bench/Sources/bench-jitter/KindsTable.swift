@@ -36,7 +36,8 @@ enum KindsTable {
     let count = Double(max(1, result.packets)) / 100
     return [
       Double(result.late) / count, Double(result.lost) / count, 100 * result.concealed, result.aboveFastest,
-      result.p95Delay - result.fastest, result.maxGap, result.fixedDelay - result.fastest, result.ratioToFixed, 100 * result.altered,
+      result.p95Delay - result.fastest, result.maxGap, result.fixedDelay - result.fastest, result.ratioToFixed,
+      100 * result.altered,
     ]
   }
 

@@ -28,7 +28,8 @@ enum ReplayText {
     guard let first = results.first else { return }
     print("\(trace.name): \(first.packets) packets, \(encoding.name), fastest \(fixed(first.fastest, 2)) ms")
     let columns = [
-      "late %", "lost %", "concealed %", "repaired %", "mean ms", "p95 ms", "gap ms", "stretches", "altered %", "+fastest", "fixed +",
+      "late %", "lost %", "concealed %", "repaired %", "mean ms", "p95 ms", "gap ms", "stretches", "altered %", "+fastest",
+      "fixed +",
       "ratio",
     ]
     print(left("", 12) + columns.map { right($0, 12) }.joined())

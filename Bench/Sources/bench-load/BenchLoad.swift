@@ -11,7 +11,8 @@ import Foundation
         return bench.progress("\(binary) is not there: build it with swift build -c release --product trunkline")
       }
       let steps = bench.isSmall ? "2" : "20,60,100,120,140,160,180,200"
-      let result = try run(binary, ["load", "--json", "--steps", steps, "--seconds", bench.isSmall ? "0.5" : "10", "--rate", "20"])
+      let result = try run(
+        binary, ["load", "--json", "--steps", steps, "--seconds", bench.isSmall ? "0.5" : "10", "--rate", "20"])
       rows(result, bench)
     }
   }
@@ -45,7 +46,8 @@ import Foundation
     let voids = result.steps.count { $0.isVoid }
     let note = voids > 0 ? "\(voids) of \(result.steps.count) steps are void: the load could not keep time" : ""
     bench.add(
-      BenchRow("load: calls that one core carries", unit: "calls", ours: BenchFigure("ours", Double(result.callsPerCore)), note: note))
+      BenchRow(
+        "load: calls that one core carries", unit: "calls", ours: BenchFigure("ours", Double(result.callsPerCore)), note: note))
     bench.add(BenchRow("load: CPU of a call", unit: "% of a core", ours: BenchFigure("ours", result.cpuPercentPerCall)))
     bench.add(
       BenchRow(

@@ -51,7 +51,8 @@ import SIPDialogs
       loop.run { index in caller.call(index) }
     }
     try bench.compare(
-      "a call set up and torn down at the user agent", operations: 1_000, ours: work, goal: .atMost(120_000), oursMayAllocate: true)
+      "a call set up and torn down at the user agent", operations: 1_000, ours: work, goal: .atMost(120_000),
+      oursMayAllocate: true)
     try bench.compare(
       "calls set up and torn down at the user agent", as: .perSecond(unit: "calls/s"), operations: 1_000, ours: work,
       goal: .atLeast(2_000), oursMayAllocate: true)
@@ -64,9 +65,11 @@ struct CallBench {
   private var output = Output()
   private var now = Instant.zero
   private let flow = Flow(
-    transport: .udp, local: SocketAddress(IPAddress(198, 51, 100, 9), 5_060), remote: SocketAddress(IPAddress(203, 0, 113, 7), 5_060))
+    transport: .udp, local: SocketAddress(IPAddress(198, 51, 100, 9), 5_060),
+    remote: SocketAddress(IPAddress(203, 0, 113, 7), 5_060))
   private static let invite = String(decoding: BenchSIP.invite, as: UTF8.self)
-  private static let answer = "v=0\r\no=- 2 2 IN IP4 198.51.100.9\r\ns=-\r\nc=IN IP4 198.51.100.9\r\nt=0 0\r\nm=audio 6000 RTP/AVP 0\r\n"
+  private static let answer =
+    "v=0\r\no=- 2 2 IN IP4 198.51.100.9\r\ns=-\r\nc=IN IP4 198.51.100.9\r\nt=0 0\r\nm=audio 6000 RTP/AVP 0\r\n"
 
   private mutating func handle(_ input: Input) { agent.handle(input, at: now, into: &output) }
 
@@ -84,7 +87,8 @@ struct CallBench {
     handle(.timer)
     output.removeAll()
     let callID = "c\(index)@203.0.113.7"
-    let text = Self.invite.replacing("SDhh8c901-e8f8b7b2a4@203.0.113.7", with: callID).replacing("bgj18o8cp0.1", with: "i\(index)")
+    let text = Self.invite.replacing("SDhh8c901-e8f8b7b2a4@203.0.113.7", with: callID).replacing(
+      "bgj18o8cp0.1", with: "i\(index)")
     handle(.received(Array(text.utf8), flow, trunk: "carrier"))
     guard case .inviteReceived(let leg, _)? = output.events.first else { return 0 }
     handle(.command(.respondProvisional(leg, code: 180, reason: nil, sdp: nil)))

@@ -6,8 +6,8 @@ import DTLS
 import MediaSession
 import MediaThreads
 import Platform
-import STUN
 import SRTP
+import STUN
 
 /// Our media threads in this process: one media thread and the DTLS thread, on a core of their own if there are two.
 ///

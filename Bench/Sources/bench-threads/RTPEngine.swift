@@ -212,7 +212,8 @@ enum Theirs {
     var used = (0.0, 0.0)
     let generator = CallGenerator(calls: pairs, material: material)
     let figures = try generator.run(
-      seconds: seconds, settle: bench.isSmall ? 0.2 : 1, atStart: { used.0 = engine.cpuSeconds }, atEnd: { used.1 = engine.cpuSeconds })
+      seconds: seconds, settle: bench.isSmall ? 0.2 : 1, atStart: { used.0 = engine.cpuSeconds },
+      atEnd: { used.1 = engine.cpuSeconds })
     let measured = Measured(figures: figures, callsPerCore: Double(calls) * seconds / max(1e-9, used.1 - used.0))
     bench.progress("rtpengine: \(measured.note)")
     return measured

@@ -17,14 +17,18 @@ struct StepRows {
     let ours = try step("ours", bench.isSmall ? [4] : [80, 100, 120, 140, 160, 180]) { calls in
       try Ours(cores).measure(calls, .opus, material, seconds: seconds, settle: bench.isSmall ? 0.2 : 1)
     }
-    let theirs = try bench.isSmall ? nil : step("rtpengine", [10, 20, 30, 40, 50, 60]) { calls in
-      try Theirs.measure(bench, cores, calls, transcodes: true, material)
-    }
+    let theirs =
+      try bench.isSmall
+      ? nil
+      : step("rtpengine", [10, 20, 30, 40, 50, 60]) { calls in
+        try Theirs.measure(bench, cores, calls, transcodes: true, material)
+      }
     bench.add(
       BenchRow(
         Self.row, unit: "calls", ours: BenchFigure("ours", Double(ours?.calls ?? 0)),
         peers: theirs.map { [BenchFigure("rtpengine", Double($0.calls))] } ?? [],
-        note: "every call keeps 99.9 % of its packets, 99 of 100 less than 20 ms late; " + [ours?.note, theirs?.note].compactMap { $0 }.joined(separator: "; ")))
+        note: "every call keeps 99.9 % of its packets, 99 of 100 less than 20 ms late; "
+          + [ours?.note, theirs?.note].compactMap { $0 }.joined(separator: "; ")))
   }
 
   /// The last step at which every call kept its packets; nil if who is measured is not installed, or none did.

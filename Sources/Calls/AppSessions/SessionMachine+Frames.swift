@@ -50,8 +50,7 @@ extension SessionMachine {
   }
 
   /// Numbering: false if the message is one seen before, or one too far.
-  private mutating func isNext(_ frame: ClientFrame, of id: SessionID, _ now: Instant, _ output: inout SessionOutput) -> Bool
-  {
+  private mutating func isNext(_ frame: ClientFrame, of id: SessionID, _ now: Instant, _ output: inout SessionOutput) -> Bool {
     let isNumbered =
       switch frame.body {
       case .message(let message): message.type.isNumbered

@@ -66,7 +66,9 @@ extension SessionMachine {
   ) throws(RefusedHello) {
     let old = sessionOfDevice[device]
     // While draining, only a device that still has a call may come back, or is woken for one that waits here.
-    if isDraining, info.onlyCall == nil, old.flatMap({ sessions[$0]?.live.isEmpty }) ?? true { throw RefusedHello(.draining, "draining") }
+    if isDraining, info.onlyCall == nil, old.flatMap({ sessions[$0]?.live.isEmpty }) ?? true {
+      throw RefusedHello(.draining, "draining")
+    }
     if old == nil {
       guard sessions.count < settings.sessions else { throw RefusedHello(.overload, "too many sessions") }
       guard sessionsOfUser[device.user, default: 0] < Limits.sessionsPerUser else {

@@ -140,7 +140,9 @@ extension SessionMachine {
     sessionsOfUser[user] = sessionsOfUser[user].flatMap { $0 > 1 ? $0 - 1 : nil }
     if sessionOfDevice[session.device] == id {
       sessionOfDevice[session.device] = nil
-      if answers[session.device] != nil { timers.schedule(.answers(session.device), notLaterThan: now + Limits.answersWithoutSession) }
+      if answers[session.device] != nil {
+        timers.schedule(.answers(session.device), notLaterThan: now + Limits.answersWithoutSession)
+      }
     }
     output.events.append(.ended(session.device, id))
   }

@@ -63,7 +63,8 @@ extension Call {
     let caller = next.showsCaller && !isPrivate ? next.trunk.numbers.calling(callerNumber) : own
     var invite = OutboundInvite(
       trunk: peer, to: next.trunk.numbers.called(next.number), from: caller, displayName: next.showsCaller ? from.n : nil,
-      isPrivate: next.showsCaller && isPrivate, assertedIdentity: own, sdp: offer, callID: next.sipCallID, maxForwards: maxForwards - 1,
+      isPrivate: next.showsCaller && isPrivate, assertedIdentity: own, sdp: offer, callID: next.sipCallID,
+      maxForwards: maxForwards - 1,
       extraHeaders: diversionHeaders(own, next, peer.domain))
     invite.givesUpSilence = !next.alternatives.isEmpty
     reach(.inviteSent, detail: next.trunk.name, &turn)
@@ -86,9 +87,15 @@ extension Call {
   /// RFC 5806: who diverts it now comes first, then those before. What an untrusted trunk said of them is counted, not repeated.
   private func diversionHeaders(_ own: String, _ next: SecondLeg, _ domain: String) -> [(name: String, value: String)] {
     let untold = max(0, diversionsBefore + diversionsMade.count - 1 - divertedFrom.count)
-    var out = [("Diversion", "<sip:\(percentEncodedUser(own))@\(domain)>;reason=\(next.wish.trigger.diversionReason);counter=\(1 + untold)")]
+    var out = [
+      (
+        "Diversion",
+        "<sip:\(percentEncodedUser(own))@\(domain)>;reason=\(next.wish.trigger.diversionReason);counter=\(1 + untold)"
+      )
+    ]
     for handle in divertedFrom {
-      out.append(("Diversion", "<sip:\(percentEncodedUser(next.trunk.numbers.calling(handle.h)))@\(domain)>;reason=unknown;counter=1"))
+      out.append(
+        ("Diversion", "<sip:\(percentEncodedUser(next.trunk.numbers.calling(handle.h)))@\(domain)>;reason=unknown;counter=1"))
     }
     return out
   }
@@ -200,7 +207,9 @@ extension Call {
   }
 
   mutating func secondOfferAnswered(_ sdp: String?, _ turn: inout Turn) {
-    guard state == .connected, let sdp, let media = try? second?.negotiation.apply(answer: sdp), media != second?.media else { return }
+    guard state == .connected, let sdp, let media = try? second?.negotiation.apply(answer: sdp), media != second?.media else {
+      return
+    }
     setSecond(media, &turn)
   }
 
@@ -216,7 +225,9 @@ extension Call {
   }
 
   /// A digit of one trunk for the other; what comes as tones is in the audio already.
-  mutating func passOn(_ digit: Character, _ milliseconds: Int, heardIn heard: MediaSessionID, byInfo: Bool = false, _ turn: inout Turn) {
+  mutating func passOn(
+    _ digit: Character, _ milliseconds: Int, heardIn heard: MediaSessionID, byInfo: Bool = false, _ turn: inout Turn
+  ) {
     guard state == .connected, let next = second else { return }
     let isCaller = heard == session
     let (source, media) = isCaller ? (trunk, trunkLeg.media) : (next.trunk, next.media)
@@ -226,7 +237,9 @@ extension Call {
     }
     let length = min(max(milliseconds, 40), 6_000)
     turn.media(
-      .sendDigits(isCaller ? next.session : session, DigitRequest(digits: String(digit), durationMilliseconds: length, gapMilliseconds: 80)))
+      .sendDigits(
+        isCaller ? next.session : session, DigitRequest(digits: String(digit), durationMilliseconds: length, gapMilliseconds: 80))
+    )
   }
 
   // MARK: a recording

@@ -61,7 +61,9 @@ extension Call {
     let isOffered = trunkLeg.isLateOffer && trunkLeg.isReliable && trunkLeg.sentRinging
     var offer: String?
     if trunkLeg.isLateOffer, !isOffered { offer = trunkLeg.negotiation?.makeOffer() }
-    guard isOffered || (offer ?? trunkLeg.answer) != nil else { return end(.server, by: .gateway, detail: "no SDP for the 200", &turn) }
+    guard isOffered || (offer ?? trunkLeg.answer) != nil else {
+      return end(.server, by: .gateway, detail: "no SDP for the 200", &turn)
+    }
     trunkLeg.phase = .answered
     trunkLeg.finalStatus = 200
     enter(.connected, &turn)

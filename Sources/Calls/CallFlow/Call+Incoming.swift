@@ -138,7 +138,8 @@ extension Call {
 
   /// 180 once, and not before the start line is on disk.
   mutating func ringTrunk(_ turn: inout Turn) {
-    guard trunkLeg.wantsRinging, !trunkLeg.sentRinging, isJournalled, trunkLeg.phase == .invited, isUndecided || second != nil else { return }
+    guard trunkLeg.wantsRinging, !trunkLeg.sentRinging, isJournalled, trunkLeg.phase == .invited, isUndecided || second != nil
+    else { return }
     trunkLeg.sentRinging = true
     reach(.ringing, &turn)
     if let start = times[.start] { turn.measure(.inviteToRinging(turn.now - start)) }

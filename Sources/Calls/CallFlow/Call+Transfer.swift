@@ -62,12 +62,16 @@ extension Call {
     guard let transfer else { return }
     self.transfer = nil
     reach(.transferFailed, detail: String(code), &turn)
-    if transfer.isAlone { return end(.remoteHangup, by: .trunk, trunk: .alreadyOver, detail: "transfer failed with \(code)", &turn) }
+    if transfer.isAlone {
+      return end(.remoteHangup, by: .trunk, trunk: .alreadyOver, detail: "transfer failed with \(code)", &turn)
+    }
     turn.sip(.notifyRefer(trunkLeg.leg, code: code))
   }
 
   /// The call goes on on another leg. With `endsOld` the one before gets BYE (RFC 3891 §3).
-  mutating func moved(to leg: LegID, _ negotiation: TrunkNegotiation?, _ media: TrunkMedia, endsOld: Bool = true, _ turn: inout Turn) {
+  mutating func moved(
+    to leg: LegID, _ negotiation: TrunkNegotiation?, _ media: TrunkMedia, endsOld: Bool = true, _ turn: inout Turn
+  ) {
     let old = trunkLeg.leg
     if endsOld {
       transfers += 1
@@ -89,7 +93,9 @@ extension Call {
   /// `call.transfer`: a REFER to the trunk. `ok` at once; `call.transferred` tells how it goes. `other` is the leg of
   /// `withCall`.
   mutating func askTransfer(_ request: CallTransfer, domain: String?, other: LegID?, _ turn: inout Turn) -> RequestAnswer {
-    guard state == .connected, trunkLeg.phase == .confirmed, !isTransferring, transfer == nil else { return .err(Failure(.badState)) }
+    guard state == .connected, trunkLeg.phase == .confirmed, !isTransferring, transfer == nil else {
+      return .err(Failure(.badState))
+    }
     guard trunk.rules.allowsTransfer else { return .err(Failure(.unsupported, msg: "this trunk takes no transfers")) }
     if let other {
       turn.sip(.referToLeg(trunkLeg.leg, other: other))

@@ -40,7 +40,8 @@ extension CallMachine {
     default: break
     }
     guard let id = call else { return turn.refuse(token, .badRequest, "call is missing") }
-    guard let live = calls[id], live.isLive, live.concerns(key.user), live.terminals[key] == nil, live.index(of: key) != nil else {
+    guard let live = calls[id], live.isLive, live.concerns(key.user), live.terminals[key] == nil, live.index(of: key) != nil
+    else {
       return refuseGone(id, key, token, message, &turn)
     }
     if case .callTransfer(let transfer) = message { return turn.answer(token, self.transfer(id, transfer, key, &turn)) }
@@ -74,7 +75,10 @@ extension CallMachine {
     if case .callEnd = message { return turn.answer(token, .ok) }
     var reason: EndReason?
     if let call = calls[id], call.concerns(key.user) {
-      reason = call.terminals[key]?.over.reason ?? (call.isDiverted(for: key.user) ? .diverted : call.direction == .incoming && call.winner != nil ? .answeredElsewhere : nil)
+      reason =
+        call.terminals[key]?.over.reason
+        ?? (call.isDiverted(for: key.user)
+          ? .diverted : call.direction == .incoming && call.winner != nil ? .answeredElsewhere : nil)
     } else if let tombstone = tombstones[id], tombstone.users.contains(key.user) {
       reason = tombstone.terminals[key]?.over.reason ?? (tombstone.direction == .incoming ? tombstone.over.reason : nil)
     }
@@ -108,7 +112,9 @@ extension CallMachine {
       other = second.trunkLeg.leg
     } else if let number = transfer.target.flatMap({ Routing.dialled($0.h) }) {
       if routing.isEmergency(number) { return .err(Failure(.emergency)) }
-      if case .refused(let code, _, let text) = outboundRule(number, user: key.user, turn.now) { return .err(Failure(code, msg: text)) }
+      if case .refused(let code, _, let text) = outboundRule(number, user: key.user, turn.now) {
+        return .err(Failure(code, msg: text))
+      }
     }
     let own = routing.trunk(call.trunk.name)
     let domain = own?.peer?.domain ?? own?.settings?.domain
@@ -162,7 +168,8 @@ extension CallMachine {
     case .refused(let reason): return refuse(token, .overload, reason, trunk: rule.choices.first?.trunk ?? "", nil, &turn)
     }
     let trunk = candidates[0]
-    guard quota.take(key.user, most: routing.user(key.user)?.allowance.callsPerHour, at: turn.now) || routing.isEmergency(number) else {
+    guard quota.take(key.user, most: routing.user(key.user)?.allowance.callsPerHour, at: turn.now) || routing.isEmergency(number)
+    else {
       return refuse(token, .tooMany, .userRate, "calls_per_hour", &turn)
     }
     var call = Call(

@@ -55,7 +55,9 @@ extension CallMachine {
     if call.concerns(next) { return giveUp(id, wish, "\(next) had it before", isLoop: true, &turn) }
     if call.isDivertedTooOften { return giveUp(id, wish, "too many diversions", isLoop: true, &turn) }
     guard routing.user(next) != nil else { return giveUp(id, wish, "no user \(next)", &turn) }
-    guard callsOfUser[next]?.count ?? 0 < configuration.bounds.callsPerUser else { return giveUp(id, wish, "\(next) has too many calls", &turn) }
+    guard callsOfUser[next]?.count ?? 0 < configuration.bounds.callsPerUser else {
+      return giveUp(id, wish, "\(next) has too many calls", &turn)
+    }
     guard call.reservation != nil else { return giveUp(id, wish, "no media", &turn) }
     let rules = diversions(of: next)
     callsOfUser[next, default: []].append(id)
@@ -63,7 +65,8 @@ extension CallMachine {
     ring(id, &turn)
   }
 
-  private mutating func divert(_ id: CallID, _ wish: DiversionWish, toNumber text: String, showsCaller: Bool, _ turn: inout Turn) {
+  private mutating func divert(_ id: CallID, _ wish: DiversionWish, toNumber text: String, showsCaller: Bool, _ turn: inout Turn)
+  {
     guard let call = calls[id], call.reservation != nil else { return giveUp(id, wish, "no media", &turn) }
     guard let number = Routing.dialled(text) else { return giveUp(id, wish, "not a number", &turn) }
     if routing.isOwn(number) { return giveUp(id, wish, "a number of this gateway", isLoop: true, &turn) }
@@ -82,7 +85,9 @@ extension CallMachine {
     guard quota.take(call.user, most: routing.user(call.user)?.allowance.callsPerHour, at: turn.now) else {
       return giveUp(id, wish, Refusal.Reason.userRate.rawValue, &turn)
     }
-    let own = routing.callerNumber(of: call.user, wanted: call.calledNumber) ?? routing.user(call.user)?.numbers.first ?? call.calledNumber
+    let own =
+      routing.callerNumber(of: call.user, wanted: call.calledNumber) ?? routing.user(call.user)?.numbers.first
+      ?? call.calledNumber
     let session = MediaSessionID(raw: takeNumber())
     pending[id] = .second(
       SecondLegPlan(wish: wish, number: number, showsCaller: showsCaller, ownNumber: own, trunks: candidates, session: session))

@@ -26,7 +26,9 @@ extension CallMachine {
     let allowance = routing.user(id)?.allowance ?? UserAllowance()
     guard allowance.allows(number) else { return .refused(.forbidden, .userPrefix, "not a number this user may call") }
     if let most = allowance.calls {
-      let live = (callsOfUser[id] ?? []).count { calls[$0]?.isLive == true && (calls[$0]?.direction == .outgoing || calls[$0]?.second != nil) }
+      let live = (callsOfUser[id] ?? []).count {
+        calls[$0]?.isLive == true && (calls[$0]?.direction == .outgoing || calls[$0]?.second != nil)
+      }
       guard live < most else { return .refused(.tooMany, .userLimit, "max_calls") }
     }
     return .rule(rule)
@@ -45,7 +47,9 @@ extension CallMachine {
           if trunk.peer != nil { usable.append(trunk) }
           continue
         }
-        guard trunking.isUsable(trunk.name, at: now), let peer = trunking.peer(trunk.name, at: now).flatMap({ trunk.callable($0) }) else {
+        guard trunking.isUsable(trunk.name, at: now),
+          let peer = trunking.peer(trunk.name, at: now).flatMap({ trunk.callable($0) })
+        else {
           continue
         }
         trunk.peer = peer

@@ -76,7 +76,9 @@ extension CallMachine {
     changed(devices.seen(key, info: info, at: turn.wallNow), &turn)
     guard let device = presence(key), devices.wantsCalls(key) else { return }
     for id in callsOfUser[key.user] ?? [] {
-      change(id, &turn) { call, turn in if call.direction == .incoming, call.targets.contains(key.user) { call.offer(to: device, &turn) } }
+      change(id, &turn) { call, turn in
+        if call.direction == .incoming, call.targets.contains(key.user) { call.offer(to: device, &turn) }
+      }
     }
   }
 

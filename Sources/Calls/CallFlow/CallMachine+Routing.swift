@@ -15,7 +15,9 @@ struct RouteAsking {
 /// Calls whose user somebody else names (`route: { webhook: … }`): they exist while the webhook is asked, and go on with its answer
 /// or by the rule for want of one. What comes later is of use for the caller's name only.
 extension CallMachine {
-  mutating func ask(_ call: Call, _ invite: InboundInvite, _ hook: Routing.Hook, toward: IPAddress, _ diversions: Diversions, _ turn: inout Turn) {
+  mutating func ask(
+    _ call: Call, _ invite: InboundInvite, _ hook: Routing.Hook, toward: IPAddress, _ diversions: Diversions, _ turn: inout Turn
+  ) {
     admit(call, &turn)
     let isPrivate = invite.isPrivate
     let question = RouteQuestion(
@@ -58,7 +60,9 @@ extension CallMachine {
   private mutating func goOn(_ id: CallID, _ asking: RouteAsking, _ found: [String], _ turn: inout Turn) {
     let users = found.filter { routing.user($0) != nil && callsOfUser[$0]?.count ?? 0 < configuration.bounds.callsPerUser }
     guard let first = users.first else {
-      let ending = found.isEmpty ? Call.Ending(.notFound, by: .gateway, q850: 1) : .init(.overload, by: .gateway, detail: "too many calls of the user")
+      let ending =
+        found.isEmpty
+        ? Call.Ending(.notFound, by: .gateway, q850: 1) : .init(.overload, by: .gateway, detail: "too many calls of the user")
       return change(id, &turn) { $0.end(ending, &$1) }
     }
     let (rules, limit) = (diversions(of: first).orElse(asking.diversions), Limits.usersPerCall)

@@ -53,7 +53,9 @@ extension CallMachine {
     else { return refuse(leg, invite, .forbidden, code: 603, &turn) }
     var negotiation = trunk.negotiation(local: reservation.trunkAddress, over: invite.source, random: random)
     let mayProtect = trunk.srtp != .required || trunk.mayTellKeys(over: invite.source)
-    guard mayProtect, let (answer, media) = try? negotiation.answer(to: sdp) else { return refuse(leg, invite, .codec, code: 488, &turn) }
+    guard mayProtect, let (answer, media) = try? negotiation.answer(to: sdp) else {
+      return refuse(leg, invite, .codec, code: 488, &turn)
+    }
     legs[leg] = id
     turn.statistics.replaced += 1
     change(id, &turn) {

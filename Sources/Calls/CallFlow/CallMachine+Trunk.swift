@@ -37,7 +37,8 @@ extension CallMachine {
     case .digitSent(let leg, let code): change(legs[leg], &turn) { $0.digitSent(code, &$1) }
     case .referReceived(let leg, let referral): referred(leg, referral, &turn)
     case .referAnswered(let leg, let code): change(legs[leg], &turn) { $0.referAnswered(code, &$1) }
-    case .referProgress(let leg, let code, let isFinal): change(legs[leg], &turn) { $0.referProgress(code, isFinal: isFinal, &$1) }
+    case .referProgress(let leg, let code, let isFinal):
+      change(legs[leg], &turn) { $0.referProgress(code, isFinal: isFinal, &$1) }
     case .byeReceived(let leg, let reason): change(legs[leg], &turn) { $0.byeReceived(reason, &$1) }
     case .pingAnswered(let leg, let alive): change(legs[leg], &turn) { $0.pingAnswered(alive: alive, &$1) }
     case .legClosed(let leg):

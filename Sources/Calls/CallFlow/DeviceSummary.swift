@@ -41,7 +41,8 @@ public struct DeviceSummary: Sendable, Codable, Equatable {
     push = device.bindings.map { binding in
       let target = binding.target
       return Push(
-        service: target.service, environment: target.environment, topic: target.topic, token: "…" + target.token.exposed.suffix(6),
+        service: target.service, environment: target.environment, topic: target.topic,
+        token: "…" + target.token.exposed.suffix(6),
         registeredAt: binding.registeredAt, usable: binding.isUsable)
     }
   }

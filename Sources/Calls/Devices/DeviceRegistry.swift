@@ -67,7 +67,9 @@ public struct DeviceRegistry: Sendable {
   /// - Parameter account: only devices logged in to it; nil: all.
   public func targets(of user: String, account: String? = nil) -> [PushDestination] {
     devices(of: user).compactMap { device in
-      guard device.wantsCalls, account.map({ device.accounts.contains($0) }) ?? true, let target = device.target else { return nil }
+      guard device.wantsCalls, account.map({ device.accounts.contains($0) }) ?? true, let target = device.target else {
+        return nil
+      }
       return PushDestination(key: device.key, target: target, accounts: device.accounts)
     }
   }

@@ -38,7 +38,9 @@ public struct APNsProvider: Sendable {
     _ push: CallPush, to target: PushTarget, id: Identifier, bearer: String?, withCaller: Bool
   ) -> PushRequest? {
     let token = target.token.exposed
-    guard !token.isEmpty, token.utf8.count <= Limits.tokenBytes, token.utf8.allSatisfy({ hexDigit($0) != nil }) else { return nil }
+    guard !token.isEmpty, token.utf8.count <= Limits.tokenBytes, token.utf8.allSatisfy({ hexDigit($0) != nil }) else {
+      return nil
+    }
     let body = Payload.fitting(Limits.voipBodyBytes, push, withCaller: withCaller) { payload in
       var payload = payload
       payload.aps = Payload.Empty()

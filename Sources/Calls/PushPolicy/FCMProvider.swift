@@ -1,10 +1,11 @@
+import Bytes
+public import JSONWebToken
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
   import Foundation
 #endif
-import Bytes
-public import JSONWebToken
 
 /// How one Firebase project is spoken to: FCM HTTP v1 with the OAuth2 token of a service account (RFC 7523).
 public struct FCMProvider: Sendable {
@@ -62,7 +63,8 @@ public struct FCMProvider: Sendable {
     let port = tokens.port == 443 ? "" : ":\(tokens.port)"
     let assertion = try signer.sign(
       Assertion(
-        iss: account, scope: "https://www.googleapis.com/auth/firebase.messaging", aud: "https://\(tokens.host)\(port)\(tokens.path)",
+        iss: account, scope: "https://www.googleapis.com/auth/firebase.messaging",
+        aud: "https://\(tokens.host)\(port)\(tokens.path)",
         iat: now, exp: now + 3600))
     return PushRequest(
       connection: "oauth/\(tokens.host)", host: tokens.host, port: tokens.port, path: tokens.path,
@@ -105,8 +107,9 @@ enum FCMAnswer {
     let code = error?.details?.lazy.compactMap(\.errorCode).first ?? error?.status
     let reason = code.map { String($0.prefix(64)) } ?? "status \(answer.status)"
     switch (answer.status, code) {
-    case (404, _): return code == nil || code == "UNREGISTERED" || code == "NOT_FOUND"
-      ? .unregistered(before: nil, reason: reason) : .refused(reason: reason, isFault: true)
+    case (404, _):
+      return code == nil || code == "UNREGISTERED" || code == "NOT_FOUND"
+        ? .unregistered(before: nil, reason: reason) : .refused(reason: reason, isFault: true)
     case (403, "SENDER_ID_MISMATCH"): return .wrongPlace(reason: reason)
     case (401, _): return .retry(.newToken, reason: reason)
     case (429, _), (500..., _): return .retry(.after(seconds: answer.retryAfter ?? 1), reason: reason)

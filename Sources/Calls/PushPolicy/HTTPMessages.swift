@@ -13,7 +13,9 @@ public struct PushRequest: Sendable, Hashable {
   /// What the call began with, for a first attempt that is to be measured from there. No part of the request.
   public var since: Instant?
 
-  public init(connection: String, host: String, port: UInt16 = 443, path: String, headers: [(name: String, value: String)], body: [UInt8]) {
+  public init(
+    connection: String, host: String, port: UInt16 = 443, path: String, headers: [(name: String, value: String)], body: [UInt8]
+  ) {
     (self.connection, self.host, self.port, self.path) = (connection, host, port, path)
     (self.headers, self.body) = (headers, body)
   }

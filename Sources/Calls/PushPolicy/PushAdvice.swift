@@ -10,9 +10,12 @@ public enum PushAdvice {
     let service = report.target.service.rawValue
     switch report.reason {
     case "noProvider": return "the configuration has no push.\(service): add it, then send SIGHUP"
-    case "circuitOpen": return "the service failed several times in a row and is left alone for a moment: see trunkline_push_circuit_open and try again"
+    case "circuitOpen":
+      return
+        "the service failed several times in a row and is left alone for a moment: see trunkline_push_circuit_open and try again"
     case "tooMany": return "more pushes are under way than there is room for: the service is too slow"
-    case "unusable": return "the registration cannot be pushed to (host of the subscription not in push.webpush.hosts, or the payload too large)"
+    case "unusable":
+      return "the registration cannot be pushed to (host of the subscription not in push.webpush.hosts, or the payload too large)"
     case "callOver", "stopped": return nil
     case "tooLate": return "no answer inside the ring window: is the service reachable from here?"
     case let text where text.hasPrefix("broke:"):
@@ -31,20 +34,24 @@ public enum PushAdvice {
     case "BadDeviceToken":
       return "not a \(target.environment.rawValue) token: it is most likely of \(other) (builds from Xcode have sandbox tokens); "
         + "the app must send env: \(other) in device.put"
-    case "DeviceTokenNotForTopic": return "the token is of another app than \(target.topic): the app must send its own topic in device.put"
+    case "DeviceTokenNotForTopic":
+      return "the token is of another app than \(target.topic): the app must send its own topic in device.put"
     case "TopicDisallowed", "BadTopic", "MissingTopic":
       return "this key or certificate may not push to \(target.topic): check topic, team and the key's scope"
     case "InvalidProviderToken", "UnrelatedKeyIdInToken":
       return "Apple does not know the key: push.apns.key_id, team_id and key_file do not belong together, or the key was revoked"
     case "BadEnvironmentKeyIdInToken", "BadEnvironmentKeyInToken":
-      return "the key is limited to the other environment than \(target.environment.rawValue): make one for both, or set push.apns.url"
+      return
+        "the key is limited to the other environment than \(target.environment.rawValue): make one for both, or set push.apns.url"
     case "ExpiredProviderToken": return "this machine's clock is wrong: Apple takes provider tokens of the last hour only"
     case "MissingProviderToken", "BadCertificate", "BadCertificateEnvironment", "Forbidden":
       return "the certificate is refused: is it a VoIP Services certificate for this app and environment, and not expired?"
-    case "Unregistered", "ExpiredToken", "UNREGISTERED", "NOT_FOUND": return "the app was deleted or has a new token: it registers again at its next start"
+    case "Unregistered", "ExpiredToken", "UNREGISTERED", "NOT_FOUND":
+      return "the app was deleted or has a new token: it registers again at its next start"
     case "PayloadTooLarge": return "the push is too large even without name and number: shorten push.gateway"
     case "TooManyRequests", "QUOTA_EXCEEDED": return "too many pushes to this device or project: wait"
-    case "TooManyProviderTokenUpdates": return "another program signs provider tokens for this team too often: one of them must stop"
+    case "TooManyProviderTokenUpdates":
+      return "another program signs provider tokens for this team too often: one of them must stop"
     case "SENDER_ID_MISMATCH": return "the token is of another Firebase project: check push.fcm.service_account"
     case "INVALID_ARGUMENT": return "Firebase cannot read token or message: does the app send its registration token unchanged?"
     default:

@@ -60,7 +60,8 @@ extension PushMachine {
     dispatch(key, provider.request(push.content, to: push.target, bearer: bearer, withCaller: push.withCaller), at: now, &output)
   }
 
-  private mutating func sendWebPush(_ key: PushKey, _ push: Push, at now: Instant, _ output: inout [PushAction]) throws(KeyError) {
+  private mutating func sendWebPush(_ key: PushKey, _ push: Push, at now: Instant, _ output: inout [PushAction]) throws(KeyError)
+  {
     guard let provider = providers.webPush else { return finish(key, .failed, "noProvider", isFault: true, at: now, &output) }
     let left = (push.deadline - now).nanoseconds / 1_000_000_000
     let request = try provider.request(

@@ -85,7 +85,8 @@ public struct PushMachine: Sendable {
   }
 
   mutating func finish(
-    _ key: PushKey, _ outcome: PushReport.Outcome, _ reason: String, isFault: Bool = false, at now: Instant, _ output: inout [PushAction]
+    _ key: PushKey, _ outcome: PushReport.Outcome, _ reason: String, isFault: Bool = false, at now: Instant,
+    _ output: inout [PushAction]
   ) {
     guard let push = pushes.removeValue(forKey: key) else { return }
     deadlines.cancel(key)
@@ -114,6 +115,7 @@ public struct PushMachine: Sendable {
     var hash = [UInt8](repeating: 0, count: 32)
     SHA256(text, text.count, &hash)
     let words = [hash[0..<8], hash[8..<16]].map { $0.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }
-    return Identifier(high: words[0] & 0xffff_ffff_ffff_0fff | 0x8000, low: words[1] & 0x3fff_ffff_ffff_ffff | 0x8000_0000_0000_0000)
+    return Identifier(
+      high: words[0] & 0xffff_ffff_ffff_0fff | 0x8000, low: words[1] & 0x3fff_ffff_ffff_ffff | 0x8000_0000_0000_0000)
   }
 }

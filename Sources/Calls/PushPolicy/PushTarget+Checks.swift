@@ -27,7 +27,8 @@ extension PushTarget {
     try checkTopic()
     switch service {
     case .apns:
-      guard bytes.count % 2 == 0, bytes.count >= Limits.apnsTokenBytes.lowerBound, bytes.allSatisfy({ hexDigit($0) != nil }) else {
+      guard bytes.count % 2 == 0, bytes.count >= Limits.apnsTokenBytes.lowerBound, bytes.allSatisfy({ hexDigit($0) != nil })
+      else {
         throw .malformed
       }
       return PushTarget(.apns, token: token.exposed.lowercased(), environment: environment, topic: topic)
@@ -45,7 +46,8 @@ extension PushTarget {
     guard bytes.count <= Limits.topicBytes else { throw .topicTooLong(limit: Limits.topicBytes) }
     let isPlain = bytes.allSatisfy { byte in
       switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"):
+        true
       case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): true
       default: false
       }

@@ -44,7 +44,8 @@ public struct CallPush: Sendable, Hashable {
   public var sealedCaller: String?
 
   public init(
-    call: Identifier, deadline: Int64, account: String = "default", handleKind: HandleKind = .phone, handle: String, name: String? = nil,
+    call: Identifier, deadline: Int64, account: String = "default", handleKind: HandleKind = .phone, handle: String,
+    name: String? = nil,
     isVideo: Bool = false, gateway: String, wake: String, sealedCaller: String? = nil
   ) {
     (self.call, self.deadline, self.account, self.handleKind, self.handle) = (call, deadline, account, handleKind, handle)

@@ -1,10 +1,11 @@
+import Bytes
+public import JSONWebToken
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
   import Foundation
 #endif
-import Bytes
-public import JSONWebToken
 
 /// How browsers' push services are spoken to: RFC 8030 with VAPID (RFC 8292) and encryption (RFC 8291).
 public struct WebPushProvider: Sendable {
@@ -59,7 +60,8 @@ public struct WebPushProvider: Sendable {
   ) throws(KeyError) -> PushRequest? {
     guard target.token.exposed.utf8.count <= Limits.tokenBytes,
       let subscription = try? JSONDecoder().decode(Subscription.self, from: Data(target.token.exposed.utf8)),
-      let endpoint = Endpoint(subscription.endpoint), allows(endpoint.host), let receiver = Base64URL.decode(Self.unpadded(subscription.keys.p256dh)),
+      let endpoint = Endpoint(subscription.endpoint), allows(endpoint.host),
+      let receiver = Base64URL.decode(Self.unpadded(subscription.keys.p256dh)),
       let secret = Base64URL.decode(Self.unpadded(subscription.keys.auth)),
       let text = Payload.fitting(Self.textBytes, push, withCaller: withCaller, { $0.json() }),
       let body = WebPushEncryption.encrypt(

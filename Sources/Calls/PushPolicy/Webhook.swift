@@ -1,10 +1,11 @@
+public import Bytes
+import COpenSSL
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
   import Foundation
 #endif
-public import Bytes
-import COpenSSL
 
 /// Where somebody else says whom a call is for.
 public struct Webhook: Sendable, Hashable {
@@ -27,7 +28,9 @@ public struct RouteQuestion: Sendable, Equatable, Encodable {
   /// Milliseconds since 1970.
   public var at: Int64
 
-  public init(call: Identifier, sipCallId: String?, trunk: String, from: String?, name: String?, to: String, diverted: [String], at: Int64) {
+  public init(
+    call: Identifier, sipCallId: String?, trunk: String, from: String?, name: String?, to: String, diverted: [String], at: Int64
+  ) {
     (self.call, self.sipCallId, self.trunk, self.from, self.name) = (call, sipCallId, trunk, from, name)
     (self.to, self.diverted, self.at) = (to, diverted, at)
   }
@@ -56,7 +59,9 @@ public struct RouteAnswer: Sendable, Equatable {
     else { return nil }
     guard (read.users ?? []).count <= Limits.routeUsers, read.code.map({ (400...699).contains($0) }) ?? true else { return nil }
     for text in [read.name, read.from] + (read.users ?? []) {
-      if let text, text.utf8.count > Limits.routeTextBytes || text.unicodeScalars.contains(where: { $0.value < 32 }) { return nil }
+      if let text, text.utf8.count > Limits.routeTextBytes || text.unicodeScalars.contains(where: { $0.value < 32 }) {
+        return nil
+      }
     }
     self.init(users: read.users, name: read.name, from: read.from, code: read.code)
   }
@@ -77,7 +82,9 @@ extension Webhook {
     var length: UInt32 = 0
     let text = Array("\(unixSeconds).".utf8) + body
     let secret = key.exposed
-    guard HMAC(EVP_sha256(), secret, Int32(clamping: secret.count), text, text.count, &out, &length) != nil, length == 32 else { return [] }
+    guard HMAC(EVP_sha256(), secret, Int32(clamping: secret.count), text, text.count, &out, &length) != nil, length == 32 else {
+      return []
+    }
     return [("content-type", "application/json"), ("trunkline-signature", "t=\(unixSeconds),v1=\(hexString(out))")]
   }
 }

@@ -24,7 +24,9 @@ struct DigestServer {
 
   init(random: RandomSource) { key = random.bytes(32) }
 
-  mutating func judge(_ message: Message, method: String, _ credentials: Credentials, from source: IPAddress, at now: Instant) -> Verdict {
+  mutating func judge(_ message: Message, method: String, _ credentials: Credentials, from source: IPAddress, at now: Instant)
+    -> Verdict
+  {
     guard case .request(_, _, let uri) = message.startLine, let values = try? message.authentication(.authorization),
       let value = values.first(where: { $0.isDigest && $0["realm"] == Self.realm }), let nonce = value["nonce"],
       value["username"] == credentials.username, value["uri"] == message.text(uri),
@@ -38,7 +40,8 @@ struct DigestServer {
     default: return .challenge(stale: false)
     }
     let challenge = DigestClient.Challenge(
-      realm: Self.realm, nonce: nonce, opaque: nil, algorithm: algorithm, algorithmName: nil, hasQop: true, isStale: false, isProxy: false)
+      realm: Self.realm, nonce: nonce, opaque: nil, algorithm: algorithm, algorithmName: nil, hasQop: true, isStale: false,
+      isProxy: false)
     let wanted = DigestClient.response(
       challenge, username: credentials.username, password: credentials.password.exposed, method: method, uri: message.text(uri),
       cnonce: cnonce, nonceCount: countText)
@@ -59,9 +62,11 @@ struct DigestServer {
   mutating func mayAnswer(_ source: IPAddress, at now: Instant) -> Bool {
     if buckets.count >= Limits.challengedSources { buckets.removeAll(keepingCapacity: true) }
     var own = buckets[source] ?? (Double(Limits.challengesPerSource), now)
-    own.tokens = min(Double(Limits.challengesPerSource), own.tokens + (now - own.at).inSeconds * Double(Limits.challengesPerSource))
+    own.tokens = min(
+      Double(Limits.challengesPerSource), own.tokens + (now - own.at).inSeconds * Double(Limits.challengesPerSource))
     own.at = now
-    total.tokens = min(Double(Limits.challengesPerSecond), total.tokens + (now - total.at).inSeconds * Double(Limits.challengesPerSecond))
+    total.tokens = min(
+      Double(Limits.challengesPerSecond), total.tokens + (now - total.at).inSeconds * Double(Limits.challengesPerSecond))
     total.at = now
     let may = own.tokens >= 1 && total.tokens >= 1
     if may {

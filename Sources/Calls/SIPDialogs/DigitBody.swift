@@ -35,7 +35,9 @@ struct DigitBody: Equatable {
 extension UserAgent {
   /// INFO: digits of the two types that are in use; an empty one is a keep-alive (RFC 6086 §4.2.2 leaves it legal).
   mutating func receivedInfo(_ request: Request, _ leg: Leg) {
-    if request.message.field(.infoPackage) != nil { return respondOnce(request, ResponseContent(code: 469, reason: "Bad Info Package")) }
+    if request.message.field(.infoPackage) != nil {
+      return respondOnce(request, ResponseContent(code: 469, reason: "Bad Info Package"))
+    }
     guard !request.message.body.isEmpty else { return respondOnce(request, ResponseContent(code: 200)) }
     let type = ((try? request.message.contentType) ?? nil)?.mediaType ?? ""
     guard type == DigitBody.relay || type == DigitBody.plain else {

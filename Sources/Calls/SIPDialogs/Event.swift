@@ -89,7 +89,8 @@ public struct Referral: Sendable {
 
 /// Why a request outside any leg was refused; the raw value is the metric label.
 public enum RefusalReason: String, Sendable, CaseIterable {
-  case unauthorized, malformed, version, uriScheme, method, extensionRequired, sessionInterval, replaces, loop, merged, tooManyHops, notAcceptable, mediaType, noDialog,
+  case unauthorized, malformed, version, uriScheme, method, extensionRequired, sessionInterval, replaces, loop, merged,
+    tooManyHops, notAcceptable, mediaType, noDialog,
     draining
   /// Our tables of transactions and legs are full.
   case overload

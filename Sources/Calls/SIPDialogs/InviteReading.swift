@@ -9,14 +9,17 @@ extension InboundInvite {
     let asserted = isTrusted ? ((try? message.assertedIdentities) ?? []).map { Party(message, $0) } : []
     let diversions = ((try? message.diversions) ?? []).map { $0.isHidden(in: message) ? Party.hidden : Party(message, $0) }
     // The last entry is whom the call is for now, the others whom it was for before.
-    let history = ((try? message.history) ?? []).dropLast().reversed().map { $0.isHidden(in: message) ? Party.hidden : Party(message, $0) }
+    let history = ((try? message.history) ?? []).dropLast().reversed().map {
+      $0.isHidden(in: message) ? Party.hidden : Party(message, $0)
+    }
     let privacy = message.privacy
     let isAnonymous = from.number.lowercased() == "anonymous" || from.host.lowercased().hasSuffix("anonymous.invalid")
     self.init(
       trunk: trunk, source: flow, callID: message.callID, from: from, to: Party(message, uri: uri, displayName: nil),
       assertedIdentity: asserted.first { !$0.number.isEmpty },
       isPrivate: isAnonymous || privacy.contains("id") || privacy.contains("user") || privacy.contains("header"), sdp: sdp,
-      diversions: max(((try? message.values(of: .diversion)) ?? []).count, history.count), maxForwards: envelope.maxForwards ?? 70,
+      diversions: max(((try? message.values(of: .diversion)) ?? []).count, history.count),
+      maxForwards: envelope.maxForwards ?? 70,
       alertInfo: message.field(.alertInfo).map { message.text($0.value) })
     (identities, date) = (message.identities, message.date)
     if isTrusted { divertedFrom = diversions.isEmpty ? history : diversions }
@@ -27,7 +30,9 @@ extension NameAddress {
   /// A diverting party that wants to stay unknown: `;privacy=full` of Diversion (RFC 5806 §6), `?Privacy=` of History-Info
   /// (RFC 7044 §10.1.2).
   fileprivate func isHidden(in message: Message) -> Bool {
-    if let value = message.parameter("privacy", of: self).map({ message.text($0).lowercased() }), value != "off", value != "\"off\"" {
+    if let value = message.parameter("privacy", of: self).map({ message.text($0).lowercased() }), value != "off",
+      value != "\"off\""
+    {
       return true
     }
     let headers = message.text(uri.headers).lowercased()

@@ -15,7 +15,11 @@ extension UserAgent {
     if let last = isEarly ? leg.early[request.fromTag]?.dialog.remoteSequence : leg.dialog.remoteSequence, sequence <= last {
       return respondOnce(request, ResponseContent(code: 500, reason: "CSeq Out Of Order"))
     }
-    if isEarly { legs[id]?.early[request.fromTag]?.dialog.remoteSequence = sequence } else { legs[id]?.dialog.remoteSequence = sequence }
+    if isEarly {
+      legs[id]?.early[request.fromTag]?.dialog.remoteSequence = sequence
+    } else {
+      legs[id]?.dialog.remoteSequence = sequence
+    }
     let rules = rules(leg.trunk)
     switch request.method {
     case .bye: receivedBye(request, leg)

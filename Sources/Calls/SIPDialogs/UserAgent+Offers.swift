@@ -104,5 +104,7 @@ extension Leg {
   var hasOpenOffer: Bool { ourOffer?.kind == .reinvite || awaitsAcknowledgement }
 
   /// No offer of either side is open (RFC 3261 §14.1).
-  var isFreeForOffer: Bool { phase == .confirmed && answer == nil && peerOffer == nil && ourOffer == nil && !awaitsAcknowledgement }
+  var isFreeForOffer: Bool {
+    phase == .confirmed && answer == nil && peerOffer == nil && ourOffer == nil && !awaitsAcknowledgement
+  }
 }

@@ -134,7 +134,9 @@ extension UserAgent {
 
   /// The 2xx of a re-INVITE: acknowledged also when its leg is on its way out.
   mutating func reinviteAccepted(_ transaction: UInt64, _ message: Message, _ envelope: Envelope) {
-    guard let client = clients[transaction], var dialog = client.leg.flatMap({ legs[$0]?.dialog }) ?? client.dialog else { return }
+    guard let client = clients[transaction], var dialog = client.leg.flatMap({ legs[$0]?.dialog }) ?? client.dialog else {
+      return
+    }
     if let target = message.contactTarget { dialog.remoteTarget = target }
     acknowledge(transaction, dialog, sequence: envelope.cseq.number, base: client.flow)
     if let id = client.leg { offerAccepted(id, .reinvite, message) }
@@ -177,7 +179,8 @@ extension UserAgent {
         if let field = invite.field(name) { fields.append((name, invite.text(field.value))) }
       }
     }
-    let (bytes, flow) = request(.ack, in: dialog, sequence: sequence, branch: newBranch(for: ""), base: base, RequestContent(fields: fields, body: sdp))
+    let (bytes, flow) = request(
+      .ack, in: dialog, sequence: sequence, branch: newBranch(for: ""), base: base, RequestContent(fields: fields, body: sdp))
     counters.requestsSent[.ack, default: 0] += 1
     send(bytes, flow)
     clients[transaction]?.acknowledgements[dialog.remoteTag] = (bytes, flow)
@@ -249,7 +252,11 @@ extension UserAgent {
     guard let content = client.content, !client.isRetry, let id = client.leg, let credentials = legs[id]?.credentials,
       let challenge = DigestClient.challenge(in: message)
     else { return false }
-    if legs[id]?.digest == nil { legs[id]?.digest = DigestClient(credentials, challenge) } else { legs[id]?.digest?.answer(challenge) }
+    if legs[id]?.digest == nil {
+      legs[id]?.digest = DigestClient(credentials, challenge)
+    } else {
+      legs[id]?.digest?.answer(challenge)
+    }
     sendInDialog(client.purpose, client.key.method, id, content, isRetry: true)
     return true
   }

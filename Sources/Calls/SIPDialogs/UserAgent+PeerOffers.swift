@@ -61,7 +61,9 @@ extension UserAgent {
   private mutating func takeOffer(_ request: Request, _ leg: Leg) {
     let (sdp, session): (String?, SessionAgreement)
     do throws(Refused) {
-      if let unsupported = unsupportedOptions(request.message, request.trunk) { throw Refused(420, [(.unsupported, unsupported)]) }
+      if let unsupported = unsupportedOptions(request.message, request.trunk) {
+        throw Refused(420, [(.unsupported, unsupported)])
+      }
       sdp = try description(of: request)
       session = try agreement(request.message, leg.session, request.trunk)
     } catch {

@@ -123,7 +123,8 @@ extension UserAgent {
 /// A header value inside a URI: all but letters, digits and a few marks is escaped (RFC 3261 §19.1.1).
 func percentEncodedHeader(_ text: String) -> String {
   text.utf8.reduce(into: "") { out, byte in
-    let isPlain = (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte) || "-_.!~*'()".utf8.contains(byte)
+    let isPlain =
+      (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte) || "-_.!~*'()".utf8.contains(byte)
     out += isPlain ? String(UnicodeScalar(byte)) : "%" + hexString([byte]).uppercased()
   }
 }

@@ -9,7 +9,8 @@ extension UserAgent {
 
   /// A request inside a dialog (RFC 3261 §12.2.1.1), with strict routers served as §12.2.1.1 asks.
   func request(
-    _ method: Method, in dialog: Dialog, sequence: UInt32, branch: String, base: Flow, _ content: RequestContent = RequestContent(),
+    _ method: Method, in dialog: Dialog, sequence: UInt32, branch: String, base: Flow,
+    _ content: RequestContent = RequestContent(),
     trunk: String = ""
   ) -> (bytes: [UInt8], flow: Flow) {
     var uri = dialog.remoteTarget

@@ -37,7 +37,8 @@ struct Registrar: Equatable {
     sequence = outcome.sequence
     switch outcome.code {
     case 200..<300:
-      let granted = min(max(outcome.expires ?? expires, Limits.registrationSeconds.lowerBound), Limits.registrationSeconds.upperBound)
+      let granted = min(
+        max(outcome.expires ?? expires, Limits.registrationSeconds.lowerBound), Limits.registrationSeconds.upperBound)
       pause = Limits.registrationPause.lowerBound
       (isRegistered, wasBrief, endsAt) = (true, false, now + .seconds(granted))
       // between 75 and 85 % of the time: what registers together does not refresh together

@@ -214,12 +214,15 @@ public struct TrunkMachine: Sendable {
       trunks[name]?.registrar = nil
       guard registrar.isRegistered, let flow = trunk.registeredFlow ?? targets(trunk, at: now).first?.flow else { continue }
       // a refresh that is under way has taken the next number
-      ask(name, .leaving, registrar, TrunkTarget(flow), sequence: registrar.sequence &+ (registrar.due == nil ? 2 : 1), expires: 0, &output)
+      ask(
+        name, .leaving, registrar, TrunkTarget(flow), sequence: registrar.sequence &+ (registrar.due == nil ? 2 : 1), expires: 0,
+        &output)
     }
   }
 
   private mutating func ask(
-    _ name: String, _ what: Asking, _ registrar: Registrar, _ target: TrunkTarget, sequence: UInt32, expires: Int, _ output: inout Output
+    _ name: String, _ what: Asking, _ registrar: Registrar, _ target: TrunkTarget, sequence: UInt32, expires: Int,
+    _ output: inout Output
   ) {
     guard let settings = trunks[name]?.settings else { return }
     lastRequest += 1

@@ -30,7 +30,9 @@ extension ClientMedia {
       }
     } else if header.payloadType == remote.telephoneEvent48 || header.payloadType == remote.telephoneEvent8 {
       audioReceiver?.skip(header, at: now)
-      if let event = TelephoneEvent(parsing: payload), let digit = digitReceiver.receive(event, timestamp: header.timestamp, at: now) {
+      if let event = TelephoneEvent(parsing: payload),
+        let digit = digitReceiver.receive(event, timestamp: header.timestamp, at: now)
+      {
         statistics.digits.append(Character(Unicode.Scalar(digit.digit)))
       }
     }
@@ -76,7 +78,8 @@ extension ClientMedia {
     guard keys != nil, let pair = agent.nominatedPair else { return }
     var packet = [UInt8](repeating: 0, count: 12 + payload.count + 64)
     let header = RTPHeader(
-      payloadType: remote.payloadType, marker: ticks == 0, sequence: SequenceNumber(raw: sequence), timestamp: RTPTimestamp(raw: timestamp),
+      payloadType: remote.payloadType, marker: ticks == 0, sequence: SequenceNumber(raw: sequence),
+      timestamp: RTPTimestamp(raw: timestamp),
       ssrc: SSRC(raw: negotiation.endpoint.ssrc))
     var whole = packet.mutableSpan
     _ = header.write(into: &whole)

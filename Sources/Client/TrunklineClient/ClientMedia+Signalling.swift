@@ -72,7 +72,9 @@ extension ClientMedia {
       audioReceiver = try? AudioReceiver(encoding: encoding)
       encoder = try? AudioEncoder(encoding: encoding)
     }
-    if configuration.codesAudio, audioReceiver == nil || encoder == nil { output.reports.append(.failed(.device, "the \(encoding.name) codec did not start")) }
+    if configuration.codesAudio, audioReceiver == nil || encoder == nil {
+      output.reports.append(.failed(.device, "the \(encoding.name) codec did not start"))
+    }
     handleTimeout(at: now, into: &output)
   }
 

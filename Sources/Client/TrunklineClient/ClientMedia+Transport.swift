@@ -64,7 +64,8 @@ extension ClientMedia {
 
   private mutating func startHandshake(_ now: Instant, _ output: inout Output) {
     guard association == nil, keys == nil, let remote else { return }
-    guard let fingerprint = DTLSFingerprint(algorithm: remote.fingerprint.algorithm.rawValue, bytes: remote.fingerprint.bytes) else {
+    guard let fingerprint = DTLSFingerprint(algorithm: remote.fingerprint.algorithm.rawValue, bytes: remote.fingerprint.bytes)
+    else {
       return output.reports.append(.failed(.dtls, "the fingerprint's algorithm is not supported"))
     }
     do throws(DTLSFailure) {

@@ -103,10 +103,13 @@ public struct ClientMedia: ~Copyable {
     digitReceiver = DigitReceiver(clockRateHz: 48_000)
   }
 
-  static func endpoint(_ configuration: Configuration, _ ufrag: String, _ password: String, _ random: RandomSource) -> SecureEndpoint {
+  static func endpoint(_ configuration: Configuration, _ ufrag: String, _ password: String, _ random: RandomSource)
+    -> SecureEndpoint
+  {
     SecureEndpoint(
       ufrag: ufrag, password: password, fingerprint: configuration.fingerprint, candidates: configuration.localAddresses,
-      ssrc: UInt32(truncatingIfNeeded: random.next()), cname: "trunkline-client", codecs: configuration.codecs, opusPlaybackRateHz: nil)
+      ssrc: UInt32(truncatingIfNeeded: random.next()), cname: "trunkline-client", codecs: configuration.codecs,
+      opusPlaybackRateHz: nil)
   }
 
   /// The encoding in use once negotiated.

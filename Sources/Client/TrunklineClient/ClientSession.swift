@@ -108,7 +108,9 @@ public struct ClientSession: Sendable {
   }
 
   /// Sends a request, now or after the next welcome; its answer comes as `.answered` (or `.mediaAnswer`) with the id returned here.
-  public mutating func request(_ message: ClientMessage, call: Identifier?, at now: Instant, into actions: inout [Action]) -> Identifier {
+  public mutating func request(_ message: ClientMessage, call: Identifier?, at now: Instant, into actions: inout [Action])
+    -> Identifier
+  {
     let id = Identifier(random: random)
     guard open.count < Limits.openRequests else {
       actions.append(.event(.answered(id, call: call, .failure(Failure(.tooMany)))))

@@ -59,7 +59,9 @@ public struct DigitReceiver: Sendable {
     guard var current = playing else { return begin(event, timestamp, at: now) }
     if timestamp == current.timestamp {
       guard event.event == current.code else { return nil }
-      if Int(event.duration) < Int(current.duration) - 0x8000 { (current.before, current.duration) = (current.before + 0x1_0000, 0) }
+      if Int(event.duration) < Int(current.duration) - 0x8000 {
+        (current.before, current.duration) = (current.before + 0x1_0000, 0)
+      }
       return go(on: current, event, at: now)
     }
     guard timestamp.isNewer(than: current.timestamp) else { return nil }

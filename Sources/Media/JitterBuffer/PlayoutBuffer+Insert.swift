@@ -18,7 +18,8 @@ extension PlayoutBuffer {
       duration == Int(truncatingIfNeeded: packetDuration), highest &- next < Int64(Limits.packets &- 1), highest >= next &- 1
     else { return insertElsewhere(header, payload, duration, carriesRepair, arrival) }
     return keep(
-      highest &+ 1, lastTimestamp &+ packetDuration, payload: payload, Int32(truncatingIfNeeded: duration), carriesRepair, arrival)
+      highest &+ 1, lastTimestamp &+ packetDuration, payload: payload, Int32(truncatingIfNeeded: duration), carriesRepair, arrival
+    )
   }
 
   @inline(__always) private mutating func keep(

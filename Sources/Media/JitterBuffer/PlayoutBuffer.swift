@@ -84,7 +84,8 @@ public struct PlayoutBuffer: ~Copyable {
   ///   - carriesRepair: packets may carry a copy of the one before (Opus FEC).
   public init(clockRateHz: UInt32, carriesRepair: Bool, policy: DelayPolicy = DelayPolicy()) {
     let rate = max(1000, min(clockRateHz, 1_000_000))
-    unitsPerNanosecond = Int64(truncatingIfNeeded: (1_000_000_000 as UInt64).dividingFullWidth((UInt64(rate), 999_999_999)).quotient)
+    unitsPerNanosecond = Int64(
+      truncatingIfNeeded: (1_000_000_000 as UInt64).dividingFullWidth((UInt64(rate), 999_999_999)).quotient)
     self.clockRateHz = rate
     self.carriesRepair = carriesRepair
     unitsPerMillisecond = Int64(rate / 1000)
@@ -104,7 +105,8 @@ public struct PlayoutBuffer: ~Copyable {
     guard started else { return DelayDecision(adjustment: .none, tickShift: 0) }
     if grainTick != tick { updateGrain(tick) }
     let status = PlayoutStatus(
-      now: units(now), nextTimestamp: position, pending: Int64(pending), grain: grain, wanted: delay.wanted, slowest: delay.slowest)
+      now: units(now), nextTimestamp: position, pending: Int64(pending), grain: grain, wanted: delay.wanted,
+      slowest: delay.slowest)
     let decision = DelayPolicy.decide(status, thresholds)
     excess = max(0, 0 &- decision.tickShift)
     switch decision.adjustment {
@@ -149,5 +151,7 @@ public struct PlayoutBuffer: ~Copyable {
   }
 
   /// On the RTP clock, by a multiplication with the rate per nanosecond in 2⁻⁶⁴.
-  @inline(__always) func units(_ instant: Instant) -> Int64 { instant.nanoseconds.multipliedFullWidth(by: unitsPerNanosecond).high }
+  @inline(__always) func units(_ instant: Instant) -> Int64 {
+    instant.nanoseconds.multipliedFullWidth(by: unitsPerNanosecond).high
+  }
 }

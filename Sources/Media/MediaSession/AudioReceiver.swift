@@ -89,7 +89,8 @@ public struct AudioReceiver: ~Copyable {
   /// Takes one audio packet of this stream's payload type, in the clear. Empty and impossible payloads are counted and refused.
   // HOT
   public mutating func insert(_ header: RTPHeader, payload: Span<UInt8>, at now: Instant) -> Insertion {
-    guard let duration = AudioDecoder.duration(payload, encoding: encoding), suspicion.accepts(payload, header.ssrc, encoding) else {
+    guard let duration = AudioDecoder.duration(payload, encoding: encoding), suspicion.accepts(payload, header.ssrc, encoding)
+    else {
       statistics.damaged &+= 1
       burst.alarmed()
       return .refused

@@ -287,7 +287,8 @@ extension MediaSession {
       var stamp = trunk.stream.forward(
         header.ssrc.raw, sequence: header.sequence.raw, timestamp: header.timestamp.raw, marker: header.marker, units: 0, at: now)
       stamp.marker = part.marker
-      let count = writeRTP(output.packets.room, payloadType: trunk.telephoneEvent, stamp, ssrc: trunk.stream.ssrc, payload: payload)
+      let count = writeRTP(
+        output.packets.room, payloadType: trunk.telephoneEvent, stamp, ssrc: trunk.stream.ssrc, payload: payload)
       return sendToTrunk(count, payloadBytes: payload.count, timestamp: stamp.timestamp, to: destination, at: now, into: &output)
     }
     if let closing { sendEventToTrunk(event, closing, to: destination, at: now, into: &output) }

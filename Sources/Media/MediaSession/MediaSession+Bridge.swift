@@ -26,7 +26,9 @@ extension MediaSession {
 
   /// 20 ms of the other half of a diverted call for this session's trunk. Digits of ours and announcements go before. HOT
   public mutating func playBridged(_ samples: UnsafePointer<Int16>, at now: Instant, into output: inout MediaOutput) {
-    guard !isClosed, trunk.isSet, trunk.sends, playback == nil, uplink.sender.isIdle, let destination = trunk.destination else { return }
+    guard !isClosed, trunk.isSet, trunk.sends, playback == nil, uplink.sender.isIdle, let destination = trunk.destination else {
+      return
+    }
     sendFrame(samples, to: destination, at: now, into: &output)
   }
 

@@ -34,7 +34,8 @@ extension MediaSession {
       guard let base = output.packets.room.baseAddress, uplink.packetizer.take(into: base + headerBytes) else { return }
       let stamp = trunk.stream.stamp(units: UInt32(truncatingIfNeeded: packetBytes), at: now)
       writeHeader(base, trunk.payloadType, stamp, trunk.stream.ssrc)
-      sendToTrunk(headerBytes + packetBytes, payloadBytes: packetBytes, timestamp: stamp.timestamp, to: destination, at: now, into: &output)
+      sendToTrunk(
+        headerBytes + packetBytes, payloadBytes: packetBytes, timestamp: stamp.timestamp, to: destination, at: now, into: &output)
     }
   }
 
@@ -61,7 +62,8 @@ extension MediaSession {
 
   /// Protects what lies in the batch's next slot, where SRTP was agreed on, and sends it to the trunk. HOT
   @inline(__always) mutating func sendToTrunk(
-    _ count: Int, payloadBytes: Int, timestamp: UInt32, to destination: SocketAddress, at now: Instant, into output: inout MediaOutput
+    _ count: Int, payloadBytes: Int, timestamp: UInt32, to destination: SocketAddress, at now: Instant,
+    into output: inout MediaOutput
   ) {
     var total = count
     guard !trunk.isProtected || protectForTrunk(&total, isControl: false, into: &output) else { return }

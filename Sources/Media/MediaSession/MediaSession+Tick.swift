@@ -177,7 +177,7 @@ extension MediaSession {
       clearPacketizer()
       if step == .describe {
         let isQuiet = isHeld ? !uplink.hold.playsNoise : isMuted
-      let level = isQuiet ? Limits.quietestNoise : uplink.gate.noiseLevel
+        let level = isQuiet ? Limits.quietestNoise : uplink.gate.noiseLevel
         sendComfortNoise(level, to: destination, at: now, into: &output)
       }
       return trunk.stream.skip(units: trunk.stream.unitsPerFrame)

@@ -22,7 +22,9 @@ extension MediaSession {
   }
 
   /// The packet's length in clear; nil if it is dropped. Nothing is learnt from a packet whose tag is wrong. HOT
-  private mutating func openTrunk(_ packet: UnsafeMutableRawBufferPointer, isControl: Bool, into output: inout MediaOutput) -> Int? {
+  private mutating func openTrunk(_ packet: UnsafeMutableRawBufferPointer, isControl: Bool, into output: inout MediaOutput)
+    -> Int?
+  {
     var count = packet.count
     do throws(SRTPError) {
       guard trunk.security != nil else { throw .keyLength }

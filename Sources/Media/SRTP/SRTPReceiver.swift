@@ -48,7 +48,9 @@ public struct SRTPReceiver: ~Copyable {
     guard index <= Limits.packetIndex else { throw .keyExhausted }
     if known != nil, let refusal = sources.at(slot).pointee.rtp.refusal(index) { throw refusal }
     if !open(p, count, header: header, ssrc: ssrc, index: index) {
-      guard known == nil, let other = otherIndex(p, count, header: header, ssrc: ssrc, sequence) else { throw .authenticationFailed }
+      guard known == nil, let other = otherIndex(p, count, header: header, ssrc: ssrc, sequence) else {
+        throw .authenticationFailed
+      }
       index = other
     }
     if known == nil { sources.claim(slot, ssrc) }
@@ -88,11 +90,16 @@ public struct SRTPReceiver: ~Copyable {
 
   /// An unknown sender's packet under another roll-over count than 0: it began just below 2^16 and its first packets were lost, or
   /// it goes on under new keys.
-  private func otherIndex(_ p: UnsafeMutablePointer<UInt8>, _ count: Int, header: Int, ssrc: UInt32, _ sequence: UInt16) -> UInt64? {
+  private func otherIndex(_ p: UnsafeMutablePointer<UInt8>, _ count: Int, header: Int, ssrc: UInt32, _ sequence: UInt16)
+    -> UInt64?
+  {
     let low = UInt64(sequence)
-    if sequence < Limits.missedBeforeFirst, open(p, count, header: header, ssrc: ssrc, index: 1 << 16 | low) { return 1 << 16 | low }
+    if sequence < Limits.missedBeforeFirst, open(p, count, header: header, ssrc: ssrc, index: 1 << 16 | low) {
+      return 1 << 16 | low
+    }
     guard rollover > 0 else { return nil }
-    for index in [rollover << 16 | low, (rollover + 1) << 16 | low] where open(p, count, header: header, ssrc: ssrc, index: index) {
+    for index in [rollover << 16 | low, (rollover + 1) << 16 | low] where open(p, count, header: header, ssrc: ssrc, index: index)
+    {
       return index
     }
     return nil

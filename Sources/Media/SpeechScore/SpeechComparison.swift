@@ -20,7 +20,9 @@ public struct SpeechComparison: Sendable, Equatable {
   public var activeFrames: Int
 
   /// True when a person would say that the speech arrived: nearly all of it, recognisably, at about its level.
-  public var heardSpeech: Bool { activeFrames >= 25 && heardShare >= 0.9 && similarity >= 0.5 && abs(levelDifferenceDecibels) < 6 }
+  public var heardSpeech: Bool {
+    activeFrames >= 25 && heardShare >= 0.9 && similarity >= 0.5 && abs(levelDifferenceDecibels) < 6
+  }
 }
 
 private let frame = 160
@@ -175,7 +177,9 @@ extension SpeechComparison {
             bb += y * y
           }
           let correlation = bb > 0 && power > 0 ? ab / (bb * power).squareRoot() : 0
-          if correlation > best.correlation { best = Match(lag: lag, correlation: correlation, powerPlayed: power, powerHeard: bb) }
+          if correlation > best.correlation {
+            best = Match(lag: lag, correlation: correlation, powerPlayed: power, powerHeard: bb)
+          }
         }
       }
     }

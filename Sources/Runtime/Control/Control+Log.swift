@@ -9,7 +9,8 @@ import Trunking
 extension Control {
   func log(_ record: CallRecord) {
     var metadata: Logger.Metadata = [
-      "call": "\(record.call)", "direction": "\(record.direction.rawValue)", "trunk": "\(record.trunk)", "from": "\(masked(record.from))",
+      "call": "\(record.call)", "direction": "\(record.direction.rawValue)", "trunk": "\(record.trunk)",
+      "from": "\(masked(record.from))",
       "to": "\(masked(record.to))", "reason": "\(record.end.reason.rawValue)", "by": "\(record.end.by.rawValue)",
       "connected_ms": "\(record.connectedMs)",
     ]
@@ -30,17 +31,22 @@ extension Control {
   func log(_ news: TrunkNews) {
     switch news {
     case .located(let trunk, let addresses):
-      logger.info("trunk located", metadata: ["trunk": "\(trunk)", "addresses": "\(addresses.map(\.description).joined(separator: " "))"])
-    case .notLocated(let trunk): logger.warning("no server found for a trunk: its name has no usable record", metadata: ["trunk": "\(trunk)"])
+      logger.info(
+        "trunk located", metadata: ["trunk": "\(trunk)", "addresses": "\(addresses.map(\.description).joined(separator: " "))"])
+    case .notLocated(let trunk):
+      logger.warning("no server found for a trunk: its name has no usable record", metadata: ["trunk": "\(trunk)"])
     case .registered(let trunk, let seconds): logger.info("registered", metadata: ["trunk": "\(trunk)", "seconds": "\(seconds)"])
     case .registrationFailed(let trunk, let code, let retry):
       logger.warning(
         "registration failed", metadata: ["trunk": "\(trunk)", "sip": "\(code)", "again in ms": "\(retry.milliseconds)"])
     case .probed(let trunk, let isUp):
-      logger.warning(isUp ? "trunk answers OPTIONS again" : "trunk no longer answers OPTIONS: no calls go there", metadata: ["trunk": "\(trunk)"])
+      logger.warning(
+        isUp ? "trunk answers OPTIONS again" : "trunk no longer answers OPTIONS: no calls go there",
+        metadata: ["trunk": "\(trunk)"])
     case .breaker(let trunk, let isOpen):
       logger.warning(
-        isOpen ? "calls by a trunk fail in a row: it is left alone for a while" : "a trunk takes calls again", metadata: ["trunk": "\(trunk)"])
+        isOpen ? "calls by a trunk fail in a row: it is left alone for a while" : "a trunk takes calls again",
+        metadata: ["trunk": "\(trunk)"])
     }
   }
 

@@ -41,7 +41,8 @@ public final class Control: @unchecked Sendable {
   let most: Int64
 
   public init(
-    loop: EventLoop, userAgent: UserAgent, machine: CallMachine, outlets: Outlets, metrics: ControlMetrics, inbox: Inbox, logger: Logger
+    loop: EventLoop, userAgent: UserAgent, machine: CallMachine, outlets: Outlets, metrics: ControlMetrics, inbox: Inbox,
+    logger: Logger
   ) throws(SystemError) {
     (self.loop, self.userAgent, self.machine, self.outlets) = (loop, userAgent, machine, outlets)
     (self.metrics, self.inbox, self.logger) = (metrics, inbox, logger)

@@ -13,7 +13,9 @@ public final class Inbox: Sendable {
   @discardableResult public func post(_ input: CallFlow.Input) -> Bool { mailbox.post(.input(input)) }
 
   /// `answer` runs on the control thread with the live calls, oldest first.
-  @discardableResult public func calls(_ answer: @escaping @Sendable ([CallSummary]) -> Void) -> Bool { mailbox.post(.calls(answer)) }
+  @discardableResult public func calls(_ answer: @escaping @Sendable ([CallSummary]) -> Void) -> Bool {
+    mailbox.post(.calls(answer))
+  }
 
   /// `look` runs on the control thread; it must not wait.
   @discardableResult public func machine(_ look: @escaping @Sendable (CallMachine) -> Void) -> Bool { mailbox.post(.look(look)) }

@@ -151,14 +151,21 @@ extension ControlMetrics {
     }
     return [
       .gauges("trunkline_calls", "Calls by state now.", label: "state", states),
-      .counters("trunkline_calls_started_total", "Calls since the start, each of which gets one record.", label: "direction", started),
+      .counters(
+        "trunkline_calls_started_total", "Calls since the start, each of which gets one record.", label: "direction", started),
       .counters("trunkline_calls_ended_total", "Call records by end reason and side.", ended),
       .counters("trunkline_calls_refused_total", "INVITEs and call.starts that became no call, by reason.", refused),
       .counters("trunkline_trunk_events_total", "Registrations, probes, breakers and names of trunks.", trunkEvents),
-      grown("trunkline_answered_without_media_total", "Trunk legs answered before the media gate was open; stays 0.", answeredWithoutMedia),
+      grown(
+        "trunkline_answered_without_media_total", "Trunk legs answered before the media gate was open; stays 0.",
+        answeredWithoutMedia),
       grown("trunkline_journal_late_total", "180s and INVITEs sent before the journal confirmed the call.", journalLate),
-      grown("trunkline_calls_replaced_total", "INVITEs with Replaces that took over a call: neither new calls nor refusals.", replaced),
-      grown("trunkline_records_without_media_total", "Records written without the media thread's final statistics.", recordsWithoutMedia),
+      grown(
+        "trunkline_calls_replaced_total", "INVITEs with Replaces that took over a call: neither new calls nor refusals.", replaced
+      ),
+      grown(
+        "trunkline_records_without_media_total", "Records written without the media thread's final statistics.",
+        recordsWithoutMedia),
       .gauge("trunkline_call_tombstones", "Ended calls whose reason is still known.", tombstones),
       .histogram("trunkline_invite_to_offer_seconds", "From INVITE to the first call.offer.", inviteToOffer),
       .histogram("trunkline_push_to_connected_seconds", "From a push to the hello of its device.", pushToConnected),
@@ -166,7 +173,8 @@ extension ControlMetrics {
       histograms("trunkline_media_gate_seconds", "From the tap, or call.start, to the open media gate.", gate) { $0.rawValue },
       histograms(
         "trunkline_answer_to_audio_seconds",
-        "From call.answer to the first frame with sound, less the trunk's ACK time and the client's activation time.", answerToAudio
+        "From call.answer to the first frame with sound, less the trunk's ACK time and the client's activation time.",
+        answerToAudio
       ) { $0 == .trunkToApp ? "trunk_to_app" : "app_to_trunk" },
       .histogram("trunkline_answer_to_ack_seconds", "From our 200 to the trunk's ACK.", answerToACK),
       .histogram("trunkline_connected_to_active_seconds", "From call.connected to media.active.", connectedToActive),

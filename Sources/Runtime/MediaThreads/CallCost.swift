@@ -9,7 +9,9 @@ enum CallCost {
   /// Share of a core: 50 frames a second through an encoder and a decoder, and a quarter more for all the rest. Takes a few
   /// milliseconds of the calling thread.
   static func estimate(complexity: Int) -> Double {
-    guard var encoder = try? OpusEncoder(complexity: complexity), var decoder = try? OpusDecoder() else { return Limits.mostCallCost }
+    guard var encoder = try? OpusEncoder(complexity: complexity), var decoder = try? OpusDecoder() else {
+      return Limits.mostCallCost
+    }
     var random = SplitMix64(seed: 1)
     var samples = [Int16](repeating: 0, count: 160)
     var packet = [UInt8](repeating: 0, count: AudioCodecs.Limits.opusFrameLength)

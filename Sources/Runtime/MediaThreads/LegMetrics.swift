@@ -29,7 +29,9 @@ struct LegMetrics: Sendable {
     [
       family("trunkline_media_opinion_score", "MOS of what each leg sent, by G.107.") { $0.score },
       family("trunkline_media_round_trip_seconds", "Round trip to each leg, by RTCP.") { $0.roundTrip },
-      family("trunkline_media_burst_density", "Part of packets lost or late inside bursts of loss (RFC 3611).") { $0.burstDensity },
+      family("trunkline_media_burst_density", "Part of packets lost or late inside bursts of loss (RFC 3611).") {
+        $0.burstDensity
+      },
       family("trunkline_media_speech_level_dbov", "Level of each leg's speech in dBov.") { $0.level },
     ]
   }

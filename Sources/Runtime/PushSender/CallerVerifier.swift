@@ -1,7 +1,7 @@
 import Bytes
+import Foundation
 public import Logging
 public import Platform
-import Foundation
 import Synchronization
 
 /// The verify thread: asks a service who stands for a caller (RFC 8224 §6.2 done elsewhere). Nobody waits for it; a question that
@@ -28,7 +28,8 @@ public final class CallerVerifier: Sendable {
     let statistics = statistics
     let running = try NamedThread.start(name: "verify", logger: logger) {
       let worker = VerifierWorker(
-        loop: loop, mailbox: mailbox, url: url, authorities: authorities, timeout: timeout, logger: logger, statistics: statistics)
+        loop: loop, mailbox: mailbox, url: url, authorities: authorities, timeout: timeout, logger: logger, statistics: statistics
+      )
       worker.run()
     }
     thread.withLock { $0 = running }

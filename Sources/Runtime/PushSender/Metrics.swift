@@ -39,9 +39,11 @@ public final class PushStatistics: Sendable {
       .gauges("trunkline_push_circuit_open", "1 while a push service is left alone because it fails.", label: "service", open),
       .counters(
         "trunkline_push_wrong_place_total",
-        "Tokens refused because they are of another environment (a sandbox token sent to production, or the reverse) or app.", wrongPlaces),
+        "Tokens refused because they are of another environment (a sandbox token sent to production, or the reverse) or app.",
+        wrongPlaces),
       .histogram(
-        "trunkline_invite_to_push_seconds", "From an INVITE to the request for the service, for devices that are pushed to at once.",
+        "trunkline_invite_to_push_seconds",
+        "From an INVITE to the request for the service, for devices that are pushed to at once.",
         inviteToPush),
       .histogram("trunkline_push_answer_seconds", "From a request to its answer.", answerTime),
       .histogram("trunkline_push_seconds", "From the wish to wake a device to the outcome.", took),

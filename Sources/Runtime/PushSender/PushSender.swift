@@ -1,8 +1,8 @@
 public import Bytes
+import CCurl
 public import Logging
 public import Platform
 public import PushPolicy
-import CCurl
 import Synchronization
 
 /// The push thread: runs a `PushMachine` over HTTP/2. Nobody waits for it, and it knows of no call.

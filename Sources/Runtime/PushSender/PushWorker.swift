@@ -79,7 +79,9 @@ final class PushWorker {
       for action in now { perform(action) }
     }
     statistics.underWay.set(Int64(machine.pending))
-    if let timer { loop.setTimer(timer, at: machine.pending == 0 ? nil : machine.nextDeadline.map { max($0, loop.now + Self.coarse) }) }
+    if let timer {
+      loop.setTimer(timer, at: machine.pending == 0 ? nil : machine.nextDeadline.map { max($0, loop.now + Self.coarse) })
+    }
     tellAlarms()
   }
 
@@ -115,7 +117,8 @@ final class PushWorker {
     guard outcome.isFault || outcome.outcome == .wrongPlace else { return }
     let target = outcome.target
     var metadata: Logger.Metadata = [
-      "service": "\(target.service.rawValue)", "why": "\(outcome.reason)", "call": "\(outcome.key.call)", "user": "\(outcome.key.user)",
+      "service": "\(target.service.rawValue)", "why": "\(outcome.reason)", "call": "\(outcome.key.call)",
+      "user": "\(outcome.key.user)",
       "device": "\(outcome.key.device)",
     ]
     if target.service == .apns { metadata["env"] = "\(target.environment.rawValue)" }
@@ -128,8 +131,12 @@ final class PushWorker {
     let open = Set(machine.openCircuits)
     guard open != alarms else { return }
     for service in PushService.allCases { statistics.open[service].set(open.contains(service) ? 1 : 0) }
-    for service in open.subtracting(alarms) { logger.error("push service does not answer", metadata: ["service": "\(service.rawValue)"]) }
-    for service in alarms.subtracting(open) { logger.notice("push service answers again", metadata: ["service": "\(service.rawValue)"]) }
+    for service in open.subtracting(alarms) {
+      logger.error("push service does not answer", metadata: ["service": "\(service.rawValue)"])
+    }
+    for service in alarms.subtracting(open) {
+      logger.notice("push service answers again", metadata: ["service": "\(service.rawValue)"])
+    }
     alarms = open
   }
 

@@ -42,7 +42,8 @@ final class Transfer {
     _ = ccurl_set_pointer(easy, CURLOPT_WRITEDATA, Unmanaged.passUnretained(self).toOpaque())
     _ = ccurl_set_write(easy) { bytes, size, count, user in
       guard let user, let bytes else { return 0 }
-      Unmanaged<Transfer>.fromOpaque(user).takeUnretainedValue().received(UnsafeRawBufferPointer(start: bytes, count: size * count))
+      Unmanaged<Transfer>.fromOpaque(user).takeUnretainedValue().received(
+        UnsafeRawBufferPointer(start: bytes, count: size * count))
       return size * count
     }
   }

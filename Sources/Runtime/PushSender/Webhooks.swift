@@ -139,7 +139,8 @@ private final class WebhookWorker {
   private func ended(_ question: RouteQuestion, _ read: RouteAnswer?, _ outcome: String, _ why: String? = nil) {
     statistics.outcomes.counter(outcome).increment()
     if read == nil {
-      logger.warning("a webhook gave no route", metadata: ["call": "\(question.call)", "outcome": "\(outcome)", "why": "\(why ?? "")"])
+      logger.warning(
+        "a webhook gave no route", metadata: ["call": "\(question.call)", "outcome": "\(outcome)", "why": "\(why ?? "")"])
     }
     answer(question.call, read)
   }

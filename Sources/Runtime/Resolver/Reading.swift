@@ -14,7 +14,9 @@ func readSRV(_ bytes: UnsafeMutablePointer<UInt8>, _ count: Int32, _ time: Durat
   var next = list
   while let record = next?.pointee, out.count < Limits.records {
     out.append(
-      SRVRecord(priority: record.priority, weight: record.weight, port: record.port, target: record.host.map { String(cString: $0) } ?? ""))
+      SRVRecord(
+        priority: record.priority, weight: record.weight, port: record.port, target: record.host.map { String(cString: $0) } ?? ""
+      ))
     next = record.next
   }
   return out.isEmpty ? .none : .srv(out, timeToLive: time)

@@ -194,16 +194,21 @@ private func socketChanged(_ data: UnsafeMutableRawPointer?, _ fd: ares_socket_t
   Unmanaged<Resolver>.fromOpaque(data).takeUnretainedValue().watch(fd, reads: readable != 0, writes: writable != 0)
 }
 
-private func answered(_ argument: UnsafeMutableRawPointer?, _ status: Int32, _: Int32, _ bytes: UnsafeMutablePointer<UInt8>?, _ count: Int32) {
+private func answered(
+  _ argument: UnsafeMutableRawPointer?, _ status: Int32, _: Int32, _ bytes: UnsafeMutablePointer<UInt8>?, _ count: Int32
+) {
   let kind = Resolver.kind(argument)
   Resolver.finish(argument, status) {
     guard let bytes, count > 0 else { return .failed }
-    let time = shortestTimeToLive(UnsafeBufferPointer(start: bytes, count: Int(count))).map { Duration.seconds(Int64($0)) } ?? .zero
+    let time =
+      shortestTimeToLive(UnsafeBufferPointer(start: bytes, count: Int(count))).map { Duration.seconds(Int64($0)) } ?? .zero
     return kind == .naptr ? readNAPTR(bytes, count, time) : readSRV(bytes, count, time)
   }
 }
 
-private func addressesAnswered(_ argument: UnsafeMutableRawPointer?, _ status: Int32, _: Int32, _ result: UnsafeMutablePointer<ares_addrinfo>?) {
+private func addressesAnswered(
+  _ argument: UnsafeMutableRawPointer?, _ status: Int32, _: Int32, _ result: UnsafeMutablePointer<ares_addrinfo>?
+) {
   Resolver.finish(argument, status) { readAddresses(result) }
   if let result { ares_freeaddrinfo(result) }
 }

@@ -166,7 +166,8 @@ struct CaptureWriter {
     return out
   }
 
-  private static func pseudoHeader(_ source: SocketAddress, _ destination: SocketAddress, _ number: UInt8, _ count: Int) -> UInt32 {
+  private static func pseudoHeader(_ source: SocketAddress, _ destination: SocketAddress, _ number: UInt8, _ count: Int) -> UInt32
+  {
     var bytes = source.ip.unmapped.bytes + destination.ip.unmapped.bytes + [0, number]
     bytes.appendBig16(UInt16(truncatingIfNeeded: count))
     return sum(bytes[...])
@@ -193,7 +194,9 @@ struct CaptureWriter {
 }
 
 extension [UInt8] {
-  fileprivate mutating func append16(_ value: UInt16) { self += [UInt8(truncatingIfNeeded: value), UInt8(truncatingIfNeeded: value >> 8)] }
+  fileprivate mutating func append16(_ value: UInt16) {
+    self += [UInt8(truncatingIfNeeded: value), UInt8(truncatingIfNeeded: value >> 8)]
+  }
   fileprivate mutating func append32(_ value: UInt32) {
     append16(UInt16(truncatingIfNeeded: value))
     append16(UInt16(truncatingIfNeeded: value >> 16))
@@ -202,7 +205,9 @@ extension [UInt8] {
     append32(UInt32(truncatingIfNeeded: value))
     append32(UInt32(truncatingIfNeeded: value >> 32))
   }
-  fileprivate mutating func appendBig16(_ value: UInt16) { self += [UInt8(truncatingIfNeeded: value >> 8), UInt8(truncatingIfNeeded: value)] }
+  fileprivate mutating func appendBig16(_ value: UInt16) {
+    self += [UInt8(truncatingIfNeeded: value >> 8), UInt8(truncatingIfNeeded: value)]
+  }
   fileprivate mutating func appendBig32(_ value: UInt32) {
     appendBig16(UInt16(truncatingIfNeeded: value >> 16))
     appendBig16(UInt16(truncatingIfNeeded: value))

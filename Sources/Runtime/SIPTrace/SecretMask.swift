@@ -68,9 +68,11 @@ enum SecretMask {
       case "identity", "y": return .token
       case "content-type", "c":
         let type = SecretMask.name(value)
-        if ["application/dtmf", "application/kpml", "application/telephone-event", "audio/telephone-event", "application/vnd.nortel"]
-          .contains(where: type.hasPrefix)
-        {
+        if [
+          "application/dtmf", "application/kpml", "application/telephone-event", "audio/telephone-event",
+          "application/vnd.nortel",
+        ]
+        .contains(where: type.hasPrefix) {
           holdsDigits = true
         }
         if type.hasPrefix("application/sdp") { holdsSession = true }
@@ -101,7 +103,9 @@ enum SecretMask {
             if bytes[index] == UInt8(ascii: ":"), colon == nil { colon = index }
             index += 1
           }
-          if let colon, index < line.upperBound, bytes[index] == UInt8(ascii: "@") { SecretMask.cover(&bytes, (colon + 1)..<index) }
+          if let colon, index < line.upperBound, bytes[index] == UInt8(ascii: "@") {
+            SecretMask.cover(&bytes, (colon + 1)..<index)
+          }
         }
       }
     }
@@ -120,7 +124,8 @@ enum SecretMask {
     for index in line {
       let byte = bytes[index]
       let isLetter = (65...68).contains(byte) || (97...100).contains(byte)
-      let stands = (index == line.lowerBound || !isWord(bytes[index - 1])) && (index + 1 == line.upperBound || !isWord(bytes[index + 1]))
+      let stands =
+        (index == line.lowerBound || !isWord(bytes[index - 1])) && (index + 1 == line.upperBound || !isWord(bytes[index + 1]))
       // "d=5" of some senders names the digit with a letter that stands alone
       let isName = index + 1 < line.upperBound && bytes[index + 1] == UInt8(ascii: "=")
       if (48...57).contains(byte) || byte == UInt8(ascii: "*") || byte == UInt8(ascii: "#") || (isLetter && stands && !isName) {
@@ -142,7 +147,8 @@ enum SecretMask {
       while let found = find(name, bytes, from..<value.upperBound) {
         from = found + name.utf8.count
         if isWord(bytes[found - 1]) { continue }
-        guard let equal = bytes[from..<value.upperBound].firstIndex(where: { !isBlank($0) }), bytes[equal] == UInt8(ascii: "=") else {
+        guard let equal = bytes[from..<value.upperBound].firstIndex(where: { !isBlank($0) }), bytes[equal] == UInt8(ascii: "=")
+        else {
           continue
         }
         let start = bytes[(equal + 1)..<value.upperBound].firstIndex { !isBlank($0) } ?? value.upperBound
@@ -171,11 +177,13 @@ enum SecretMask {
   }
 
   private static func isWord(_ byte: UInt8) -> Bool {
-    (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+    (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte) || byte == UInt8(ascii: "-")
+      || byte == UInt8(ascii: "_")
   }
 
   private static func endsUserInfo(_ byte: UInt8) -> Bool {
-    isBlank(byte) || [UInt8(ascii: "@"), UInt8(ascii: ">"), UInt8(ascii: "<"), UInt8(ascii: "\""), UInt8(ascii: ",")].contains(byte)
+    isBlank(byte)
+      || [UInt8(ascii: "@"), UInt8(ascii: ">"), UInt8(ascii: "<"), UInt8(ascii: "\""), UInt8(ascii: ",")].contains(byte)
   }
 
   private static func lower(_ byte: UInt8) -> UInt8 { (65...90).contains(byte) ? byte + 32 : byte }

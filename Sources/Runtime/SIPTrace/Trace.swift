@@ -78,7 +78,10 @@ struct Trace {
         var message = message
         SecretMask.apply(to: &message.bytes)
         let before = writer.output.count
-        let text = ["trunk \(message.trunk)", callID.map { "Call-ID \($0)" }, callID.flatMap { calls[$0] }.map { "call \($0)" }, message.decrypted]
+        let text = [
+          "trunk \(message.trunk)", callID.map { "Call-ID \($0)" }, callID.flatMap { calls[$0] }.map { "call \($0)" },
+          message.decrypted,
+        ]
         writer.message(message, comment: text.compactMap(\.self).joined(separator: ", "))
         bytesLeft -= writer.output.count - before
         if bytesLeft <= 0 { end = .size }
@@ -101,7 +104,8 @@ struct Trace {
     let messages = waiting
     (waiting, waitingBytes, self.writer) = ([], 0, nil)
     return Work(
-      writer: writer, messages: messages, calls: calls, subject: subject, received: received, dropped: dropped, bytesLeft: bytesLeft,
+      writer: writer, messages: messages, calls: calls, subject: subject, received: received, dropped: dropped,
+      bytesLeft: bytesLeft,
       end: end)
   }
 

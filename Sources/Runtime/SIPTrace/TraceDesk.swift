@@ -1,6 +1,6 @@
 public import Bytes
-public import SIPDialogs
 import Platform
+public import SIPDialogs
 import Synchronization
 
 /// What a trace takes.
@@ -13,7 +13,7 @@ public enum TraceSubject: Hashable, Sendable {
 /// SIP traces of the running gateway. The control thread tells every message, a reader fetches each trace as pcapng, piece by piece.
 ///
 ///     let id = try desk.start(.trunk("carrier"), for: .seconds(600), bytes: 64 << 20)
-///     desk.saw(message.bytes, message.flow, isOurs: true, trunk: "carrier")      // the control thread; 2 ns while no trace is on
+///     desk.saw(message.bytes, message.flow, isOurs: true, trunk: "carrier")      // the control thread
 ///     while let piece = desk.read(id) { file += piece }                         // any other thread; nil: all has been read
 ///
 /// `saw` keeps a reference to the message and returns: masking and writing are the reader's work, on its thread. A trace that its

@@ -28,9 +28,11 @@ extension SIPSockets {
           continue
         }
       }
-      add(TCPConnection(
-        accepted: socket, flow: Flow(transport: transport, local: local, remote: socket.remoteAddress), trunk: trunk, tls: session,
-        at: loop.now))
+      add(
+        TCPConnection(
+          accepted: socket, flow: Flow(transport: transport, local: local, remote: socket.remoteAddress), trunk: trunk,
+          tls: session,
+          at: loop.now))
     }
   }
 
@@ -76,7 +78,8 @@ extension SIPSockets {
     var session: TLSSession?
     if flow.transport == .tls {
       session = clientTLS[trunk].flatMap { tls in
-        TLSSession(tls.context, isServer: false, host: tls.settings.host, verifying: tls.settings.verifies ? tls.settings.host : nil)
+        TLSSession(
+          tls.context, isServer: false, host: tls.settings.host, verifying: tls.settings.verifies ? tls.settings.host : nil)
       }
       guard session != nil else {
         counts.failures[.tls].increment()

@@ -10,7 +10,9 @@ extension SIPSockets {
     loop.preconditionOnThread()
     if let server {
       do throws(TLSFailure) { serverTLS = try TLSContext(server: server) } catch {
-        logger.error("listen.sip.tls: certificates not taken", metadata: ["why": "\(error)", "old ones": "\(serverTLS == nil ? "none" : "stay")"])
+        logger.error(
+          "listen.sip.tls: certificates not taken",
+          metadata: ["why": "\(error)", "old ones": "\(serverTLS == nil ? "none" : "stay")"])
       }
     }
     var next: [String: (context: TLSContext, settings: TLSClientSettings)] = [:]

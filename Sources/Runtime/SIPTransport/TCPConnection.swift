@@ -169,7 +169,9 @@ struct TCPConnection {
   }
 
   /// What the socket gave, decrypted; false if TLS is over.
-  private mutating func take(_ bytes: UnsafeRawBufferPointer, into scratch: UnsafeMutableRawBufferPointer, at now: Instant) -> Bool {
+  private mutating func take(_ bytes: UnsafeRawBufferPointer, into scratch: UnsafeMutableRawBufferPointer, at now: Instant)
+    -> Bool
+  {
     guard let tls else {
       framer.append(bytes)
       return true

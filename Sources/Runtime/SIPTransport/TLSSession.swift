@@ -49,7 +49,9 @@ final class TLSSession {
   func start() { step() }
 
   /// Bytes of the socket. `message` gets what they decrypt to.
-  func received(_ bytes: UnsafeRawBufferPointer, plain: (UnsafeRawBufferPointer) -> Void, into buffer: UnsafeMutableRawBufferPointer) {
+  func received(
+    _ bytes: UnsafeRawBufferPointer, plain: (UnsafeRawBufferPointer) -> Void, into buffer: UnsafeMutableRawBufferPointer
+  ) {
     guard state == .handshaking || state == .open, let count = Int32(exactly: bytes.count),
       BIO_write(input, bytes.baseAddress, count) == count
     else { return }

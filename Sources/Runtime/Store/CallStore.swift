@@ -1,9 +1,9 @@
 public import Bytes
 public import CallFlow
 public import Devices
+import Glibc
 public import Logging
 public import Platform
-import Glibc
 import Synchronization
 
 /// The store thread: journal of started calls, file of call records, devices. Nobody waits for it.
@@ -55,7 +55,8 @@ public final class CallStore: Sendable {
   }
 
   public init(
-    journal: any Journal, records: any RecordSink, devices: any DeviceStore = MemoryDevices(), readiness: Readiness, logger: Logger,
+    journal: any Journal, records: any RecordSink, devices: any DeviceStore = MemoryDevices(), readiness: Readiness,
+    logger: Logger,
     pace: Pace = Pace()
   ) throws {
     var writer = StoreWriter(journal: journal, records: records, devices: devices)
@@ -63,7 +64,9 @@ public final class CallStore: Sendable {
     let found = try writer.recover(nowMilliseconds: WallClock.nowMilliseconds())
     orphans.increment(by: UInt64(found))
     written.increment(by: UInt64(found))
-    if found > 0 { logger.notice("calls of a process that died got a record", metadata: ["calls": "\(found)", "reason": "gatewayRestart"]) }
+    if found > 0 {
+      logger.notice("calls of a process that died got a record", metadata: ["calls": "\(found)", "reason": "gatewayRestart"])
+    }
     mailbox = try Mailbox(capacity: Limits.mailbox)
     thread = Mutex(nil)
     readiness.set("store", ready: true)
@@ -108,9 +111,13 @@ public final class CallStore: Sendable {
       .counter("trunkline_records_lost_total", "Call records that found no room while the file could not be written.", lost),
       .gauge("trunkline_records_waiting", "Call records in memory until the file can be written.", waiting),
       .counter("trunkline_store_failures_total", "Failed writes of journal, records file or devices.", failures),
-      .gauge("trunkline_store_failing", "1 while the store cannot be written: free the disk or find who holds its lock.", failing),
-      .gauge("trunkline_device_changes_waiting", "Devices whose last state is in memory until the store can be written.", waitingChanges),
-      .counter("trunkline_device_changes_lost_total", "Changes of devices that found no room while the store failed.", lostChanges),
+      .gauge(
+        "trunkline_store_failing", "1 while the store cannot be written: free the disk or find who holds its lock.", failing),
+      .gauge(
+        "trunkline_device_changes_waiting", "Devices whose last state is in memory until the store can be written.",
+        waitingChanges),
+      .counter(
+        "trunkline_device_changes_lost_total", "Changes of devices that found no room while the store failed.", lostChanges),
     ]
   }
   public var queue: MailboxReading { mailbox.reading("store") }
@@ -137,7 +144,8 @@ public final class CallStore: Sendable {
       failing.set(writer.problem == nil ? 0 : 1)
       if let problem = writer.problem {
         readiness.set(
-          "store", ready: false, why: "\(problem); \(writer.waitingRecords) records and \(writer.waitingChanges) devices wait in memory")
+          "store", ready: false,
+          why: "\(problem); \(writer.waitingRecords) records and \(writer.waitingChanges) devices wait in memory")
       } else {
         readiness.set("store", ready: true)
       }
@@ -153,7 +161,8 @@ public final class CallStore: Sendable {
       }
     }
     if writer.waitingRecords > 0 {
-      logger.error("call records were not written", metadata: ["records": "\(writer.waitingRecords)", "why": "\(writer.problem ?? "")"])
+      logger.error(
+        "call records were not written", metadata: ["records": "\(writer.waitingRecords)", "why": "\(writer.problem ?? "")"])
     }
   }
 }

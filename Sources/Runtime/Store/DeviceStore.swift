@@ -16,7 +16,9 @@ public final class MemoryDevices: DeviceStore {
   public init() {}
 
   public func devices() -> [Device] {
-    table.withLock { $0.values.sorted { ($0.firstSeen, $0.key.user, $0.key.device) < ($1.firstSeen, $1.key.user, $1.key.device) } }
+    table.withLock {
+      $0.values.sorted { ($0.firstSeen, $0.key.user, $0.key.device) < ($1.firstSeen, $1.key.user, $1.key.device) }
+    }
   }
 
   public func apply(_ changes: [DeviceChange]) {

@@ -77,10 +77,14 @@ public final class RecordFile: RecordSink, @unchecked Sendable {
   private func reopenIfMoved() throws {
     var ours = stat()
     var there = stat()
-    if fd >= 0, fstat(fd, &ours) == 0, stat(path, &there) == 0, ours.st_ino == there.st_ino, ours.st_dev == there.st_dev { return }
+    if fd >= 0, fstat(fd, &ours) == 0, stat(path, &there) == 0, ours.st_ino == there.st_ino, ours.st_dev == there.st_dev {
+      return
+    }
     if fd >= 0 { close(fd) }
     try open()
   }
 
-  private func fault(_ what: String) -> StoreError { StoreError("\(what) the records file \(path): \(String(cString: strerror(errno)))") }
+  private func fault(_ what: String) -> StoreError {
+    StoreError("\(what) the records file \(path): \(String(cString: strerror(errno)))")
+  }
 }

@@ -39,7 +39,9 @@ public final class SQLiteDevices: DeviceStore {
 
   private static func remove(_ key: DeviceKey, _ database: Database) throws {
     for table in ["device", "push"] {
-      try database.cachedStatement(sql: "DELETE FROM \(table) WHERE user = ? AND device = ?").execute(arguments: [key.user, key.device])
+      try database.cachedStatement(sql: "DELETE FROM \(table) WHERE user = ? AND device = ?").execute(arguments: [
+        key.user, key.device,
+      ])
     }
   }
 
@@ -53,7 +55,8 @@ public final class SQLiteDevices: DeviceStore {
       let target = binding.target
       // Two topics that a hand edited into one: the later stays.
       try database.cachedStatement(sql: "INSERT OR REPLACE INTO push VALUES (?, ?, ?, ?, ?, ?, ?, ?)").execute(arguments: [
-        device.key.user, device.key.device, target.service.rawValue, target.topic, target.environment.rawValue, target.token.exposed,
+        device.key.user, device.key.device, target.service.rawValue, target.topic, target.environment.rawValue,
+        target.token.exposed,
         binding.registeredAt, binding.isUsable,
       ])
     }
@@ -64,7 +67,8 @@ public final class SQLiteDevices: DeviceStore {
       var bindings: [DeviceKey: [PushBinding]] = [:]
       for row in try Row.fetchAll(database, sql: "SELECT * FROM push ORDER BY registered") {
         // A service that this version does not know is no reason to start without the others.
-        guard let service = PushService(rawValue: row["service"]), let environment = PushTarget.Environment(rawValue: row["environment"])
+        guard let service = PushService(rawValue: row["service"]),
+          let environment = PushTarget.Environment(rawValue: row["environment"])
         else { continue }
         let target = PushTarget(service, token: row["token"], environment: environment, topic: row["topic"])
         bindings[DeviceKey(user: row["user"], device: row["device"]), default: []].append(

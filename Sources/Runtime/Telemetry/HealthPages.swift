@@ -45,13 +45,15 @@ public struct HealthPages: Sendable {
     let ready = !report.isEmpty && report.allSatisfy { $0.reason == nil }
     var out = JSONText()
     out.field("ready", ready)
-    out.field("components", objects: report.map { condition in
-      var entry = JSONText()
-      entry.field("name", condition.component)
-      entry.field("ready", condition.reason == nil)
-      if let reason = condition.reason { entry.field("reason", reason) }
-      return entry
-    })
+    out.field(
+      "components",
+      objects: report.map { condition in
+        var entry = JSONText()
+        entry.field("name", condition.component)
+        entry.field("ready", condition.reason == nil)
+        if let reason = condition.reason { entry.field("reason", reason) }
+        return entry
+      })
     return Page(status: ready ? 200 : 503, contentType: JSONText.contentType, body: out.object)
   }
 }

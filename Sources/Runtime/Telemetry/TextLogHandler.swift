@@ -22,7 +22,9 @@ public struct TextLogHandler: LogHandler {
   public func log(event: LogEvent) {
     let level = event.level.rawValue
     var line = JSONLogHandler.timestamp(WallClock.nowMicroseconds() / 1_000) + " " + level
-    line += String(repeating: " ", count: max(1, 9 - level.count)) + label + ": " + Self.clean(event.message.description, Limits.logMessageBytes)
+    line +=
+      String(repeating: " ", count: max(1, 9 - level.count)) + label + ": "
+      + Self.clean(event.message.description, Limits.logMessageBytes)
     var fields = metadata
     if let provided = metadataProvider?.get() { fields.merge(provided) { $1 } }
     if let given = event.metadata { fields.merge(given) { $1 } }

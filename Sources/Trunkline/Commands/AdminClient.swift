@@ -68,7 +68,8 @@ struct AdminClient {
   }
 
   private static func length(_ head: ArraySlice<UInt8>) -> Int? {
-    for line in String(decoding: head, as: UTF8.self).split(separator: "\r\n") where line.lowercased().hasPrefix("content-length:") {
+    for line in String(decoding: head, as: UTF8.self).split(separator: "\r\n")
+    where line.lowercased().hasPrefix("content-length:") {
       return Int(line.dropFirst(15).trimmingCharacters(in: .whitespaces))
     }
     return nil

@@ -28,11 +28,15 @@ struct Calls: ParsableCommand {
         (address, token) = (settings.listen.admin, settings.listen.adminToken?.exposed)
       }
       if let admin {
-        guard let given = SocketAddress(admin) else { throw ValidationError("--admin takes an address with a port, got \"\(admin)\"") }
+        guard let given = SocketAddress(admin) else {
+          throw ValidationError("--admin takes an address with a port, got \"\(admin)\"")
+        }
         address = given
       }
       if let tokenFile {
-        guard let data = FileManager.default.contents(atPath: tokenFile) else { throw ValidationError("cannot read \(tokenFile)") }
+        guard let data = FileManager.default.contents(atPath: tokenFile) else {
+          throw ValidationError("cannot read \(tokenFile)")
+        }
         token = String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
       }
       return AdminClient(address: address, token: token)

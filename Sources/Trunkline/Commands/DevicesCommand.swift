@@ -28,7 +28,9 @@ struct DevicesCommand: ParsableCommand {
   }
 
   private struct Body: Codable { var devices: [DeviceSummary] }
-  static func rows(_ body: String) throws -> [DeviceSummary] { try JSONDecoder().decode(Body.self, from: Data(body.utf8)).devices }
+  static func rows(_ body: String) throws -> [DeviceSummary] {
+    try JSONDecoder().decode(Body.self, from: Data(body.utf8)).devices
+  }
 
   struct List: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Prints devices, by user.")
@@ -68,7 +70,8 @@ struct DevicesCommand: ParsableCommand {
   }
 
   struct Allow: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Takes a revocation back; the app registers again when it connects.")
+    static let configuration = CommandConfiguration(
+      abstract: "Takes a revocation back; the app registers again when it connects.")
     @Option(help: "The user's id.") var user: String
     @Option(help: "The device's id.") var device: String
     @OptionGroup var endpoint: Calls.Endpoint
@@ -94,12 +97,17 @@ enum DeviceTable {
 
   private static func state(_ row: DeviceSummary) -> String {
     if row.revokedAt != nil { return "revoked" }
-    let words = [row.connected ? "connected" : "away", row.state == "bg" ? "background" : nil, row.dnd ? "dnd" : nil, row.rings ? nil : "silent"]
+    let words = [
+      row.connected ? "connected" : "away", row.state == "bg" ? "background" : nil, row.dnd ? "dnd" : nil,
+      row.rings ? nil : "silent",
+    ]
     return words.compactMap(\.self).joined(separator: ",")
   }
 
   private static func push(_ row: DeviceSummary) -> String {
-    let words = row.push.map { "\($0.service.rawValue)\($0.environment == .sandbox ? "/sandbox" : "")\($0.usable ? "" : "(unusable)")" }
+    let words = row.push.map {
+      "\($0.service.rawValue)\($0.environment == .sandbox ? "/sandbox" : "")\($0.usable ? "" : "(unusable)")"
+    }
     return words.isEmpty ? "none" : words.joined(separator: ",")
   }
 

@@ -1,5 +1,5 @@
-import AudioCodecs
 import ArgumentParser
+import AudioCodecs
 import Bytes
 import Dispatch
 import Glibc
@@ -16,7 +16,8 @@ import Platform
 struct PeerOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Plays this file instead of the built-in sentence (PCM 16 bit, µ-law or A-law).", valueName: "wav"))
   var play: String?
-  @Option(help: ArgumentHelp("Writes what was heard here; with several calls a number is put before the extension.", valueName: "wav"))
+  @Option(
+    help: ArgumentHelp("Writes what was heard here; with several calls a number is put before the extension.", valueName: "wav"))
   var record: String?
   @Flag(name: .customLong("repeat"), help: "Plays over and over.") var repeats = false
   @Flag(help: "Prints one JSON object a line instead of text.") var events = false

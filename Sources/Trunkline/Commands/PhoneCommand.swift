@@ -34,9 +34,13 @@ struct PhoneCommand: ParsableCommand {
   @Option(help: ArgumentHelp("Hangs up so long after the call is connected.", valueName: "seconds")) var talk: Double?
   @Option(help: "Digits to send once connected.") var digits = ""
   @Option(help: ArgumentHelp("Ends after so many calls.", valueName: "n")) var calls: Int?
-  @Option(help: ArgumentHelp("Starts when the push sandbox at this address hands it a push; - reads pushes from standard input.", valueName: "address:port"))
+  @Option(
+    help: ArgumentHelp(
+      "Starts when the push sandbox at this address hands it a push; - reads pushes from standard input.",
+      valueName: "address:port"))
   var waitForPush: String?
-  @Option(help: ArgumentHelp("The push token to register and wait for; a new one by default.", valueName: "hex")) var pushToken: String?
+  @Option(help: ArgumentHelp("The push token to register and wait for; a new one by default.", valueName: "hex")) var pushToken:
+    String?
   @Option(help: "The topic to register.") var pushTopic = "org.example.phone.voip"
   @Option(help: "The APNs environment to register: production or sandbox.") var pushEnv = "production"
   @Option(help: "The service to register with: apns-voip or fcm.") var pushKind = "apns-voip"
@@ -54,7 +58,9 @@ struct PhoneCommand: ParsableCommand {
   private func options() throws -> AppPhone.Options {
     var options = AppPhone.Options()
     (options.url, options.device, options.call, options.from) = (url, device, call, from)
-    if token != nil || tokenFile != nil { options.token = try token ?? peer.text(ofFile: tokenFile ?? "", option: "--token-file") }
+    if token != nil || tokenFile != nil {
+      options.token = try token ?? peer.text(ofFile: tokenFile ?? "", option: "--token-file")
+    }
     options.answerAfter = answer ? .seconds(answerAfter) : nil
     (options.talk, options.digits, options.calls, options.isInsecure) = (talk.map { .seconds($0) }, digits, calls, insecure)
     (options.samples, options.repeats) = (try peer.samples(), peer.repeats)
@@ -118,7 +124,9 @@ struct PhoneCommand: ParsableCommand {
     }
     if !options.token.isEmpty {
       var registering = options
-      guard let kind = DevicePut.Push.Kind(rawValue: pushKind) else { throw ValidationError("--push-kind takes apns-voip or fcm") }
+      guard let kind = DevicePut.Push.Kind(rawValue: pushKind) else {
+        throw ValidationError("--push-kind takes apns-voip or fcm")
+      }
       registering.registration = DevicePut.Push(
         kind: kind, token: hex, env: kind == .apnsVoIP ? pushEnv : nil, topic: kind == .apnsVoIP ? pushTopic : nil)
       _ = try live(registering, stop)

@@ -41,7 +41,9 @@ struct PushCommand: ParsableCommand {
     static func text(_ results: [DevicePages.Result]) -> String {
       results.map { result in
         let service = result.service == .apns ? "apns \(result.environment.rawValue) \(result.topic)" : result.service.rawValue
-        var lines = ["\(result.user)/\(result.device): \(result.accepted ? "accepted" : "NOT accepted: \(result.reason)") (\(service))"]
+        var lines = [
+          "\(result.user)/\(result.device): \(result.accepted ? "accepted" : "NOT accepted: \(result.reason)") (\(service))"
+        ]
         let said = [
           result.status.map { "status \($0)" } ?? "no answer", result.apnsId.map { "apns-id \($0)" }, "\(result.ms) ms",
           result.attempts == 1 ? nil : "\(result.attempts) attempts",

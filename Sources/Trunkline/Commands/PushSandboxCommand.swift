@@ -23,13 +23,15 @@ struct PushSandboxCommand: ParsableCommand {
   @Option(help: "Where APNs and FCM are served.") var listen = "127.0.0.1:2197"
   @Option(help: "Where apps wait for pushes.") var apps = "127.0.0.1:2198"
   @Option(help: ArgumentHelp("Writes the certificate that clients must trust.", valueName: "file")) var certificate: String?
-  @Option(help: ArgumentHelp("Checks provider tokens with this ES256 key; without it signatures are not checked.", valueName: "file"))
+  @Option(
+    help: ArgumentHelp("Checks provider tokens with this ES256 key; without it signatures are not checked.", valueName: "file"))
   var key: String?
   @Option(help: ArgumentHelp("A topic that exists; may be repeated. Without it any that ends in .voip does.", valueName: "topic"))
   var topic: [String] = []
   @Option(
     help: ArgumentHelp(
-      "One answer a request, the last for all that follow: real, a status, goaway, drop, reorder, delay:MILLISECONDS.", valueName: "list"))
+      "One answer a request, the last for all that follow: real, a status, goaway, drop, reorder, delay:MILLISECONDS.",
+      valueName: "list"))
   var answers = ""
 
   func run() throws {
@@ -38,7 +40,8 @@ struct PushSandboxCommand: ParsableCommand {
     var options = PushSandbox.Options(address: address, appsAddress: appsAddress)
     options.answers = try answers.split(separator: ",").map {
       guard let answer = SandboxAnswer(String($0)) else {
-        throw ValidationError("--answers: \"\($0)\" is none of real, goaway, drop, reorder, delay:MILLISECONDS, or a status of APNs")
+        throw ValidationError(
+          "--answers: \"\($0)\" is none of real, goaway, drop, reorder, delay:MILLISECONDS, or a status of APNs")
       }
       return answer
     }

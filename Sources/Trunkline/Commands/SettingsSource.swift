@@ -6,7 +6,9 @@ import Platform
 
 /// Where a command's settings come from: a file, or the embedded defaults in the working directory.
 struct SettingsSource: ParsableArguments {
-  @Option(help: ArgumentHelp("The configuration file. Without it the embedded defaults hold (`trunkline config example`).", valueName: "file"))
+  @Option(
+    help: ArgumentHelp(
+      "The configuration file. Without it the embedded defaults hold (`trunkline config example`).", valueName: "file"))
   var config: String?
 
   /// Prints every problem and exits with 2 if there is one.

@@ -26,7 +26,8 @@ struct TrunkCommand: ParsableCommand {
   @Option(help: "Where this carrier's SIP listens, UDP and TCP.") var listen = SocketAddress(.loopback, 5080)
   @Option(help: "The gateway's SIP address.") var gateway = SocketAddress(.loopback, 5060)
   @Option(help: "Transport of the calls it places.") var transport = Transport.udp
-  @Option(help: ArgumentHelp("Places a call to this number; without it calls are answered.", valueName: "number")) var call: String?
+  @Option(help: ArgumentHelp("Places a call to this number; without it calls are answered.", valueName: "number")) var call:
+    String?
   @Option(help: "The caller's number.") var from = "+15557770001"
   @Option(help: ArgumentHelp("Codecs in order of preference.", valueName: "codec")) var codec: [Codec] = [.PCMU, .PCMA]
   @Option(help: ArgumentHelp("Hangs up so long after the answer.", valueName: "seconds")) var talk: Double?
@@ -43,7 +44,9 @@ struct TrunkCommand: ParsableCommand {
   @OptionGroup var peer: PeerOptions
 
   func validate() throws {
-    guard (0...100).contains(loss), (0...100).contains(reorder) else { throw ValidationError("--loss and --reorder are percentages, 0 to 100") }
+    guard (0...100).contains(loss), (0...100).contains(reorder) else {
+      throw ValidationError("--loss and --reorder are percentages, 0 to 100")
+    }
     if let refuse, !(300...699).contains(refuse) { throw ValidationError("--refuse takes a code from 300 to 699") }
     if digits.contains(where: { !"0123456789*#ABCD".contains($0) }) { throw ValidationError("--digits takes 0-9 * # A-D") }
   }

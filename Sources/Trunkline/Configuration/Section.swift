@@ -60,7 +60,8 @@ struct Section {
     return Self.value(node, path(key), walk, expected, parse)
   }
 
-  static func value<Value>(_ node: Node, _ path: String, _ walk: Walk, _ expected: String, _ parse: (String) -> Value?) -> Value? {
+  static func value<Value>(_ node: Node, _ path: String, _ walk: Walk, _ expected: String, _ parse: (String) -> Value?) -> Value?
+  {
     if let text = node.text, let value = parse(text) { return value }
     walk.problem(path, "expected \(expected), got \(shown(node))")
     return nil
@@ -91,7 +92,8 @@ struct Section {
   }
 
   func flag(_ key: String, default fallback: Bool) -> Bool {
-    value(key, "true or false") { ["true": true, "yes": true, "on": true, "false": false, "no": false, "off": false][$0] } ?? fallback
+    value(key, "true or false") { ["true": true, "yes": true, "on": true, "false": false, "no": false, "off": false][$0] }
+      ?? fallback
   }
 
   func choice<Choice: RawRepresentable & CaseIterable>(_ key: String, default fallback: Choice) -> Choice
@@ -104,7 +106,8 @@ struct Section {
   func duration(_ key: String, in range: ClosedRange<Duration>, default fallback: Duration) -> Duration {
     guard let value = value(key, "a duration such as 45s or 500ms", durationValue) else { return fallback }
     guard range.contains(value) else {
-      walk.problem(path(key), "\(durationText(value)) is outside \(durationText(range.lowerBound))...\(durationText(range.upperBound))")
+      walk.problem(
+        path(key), "\(durationText(value)) is outside \(durationText(range.lowerBound))...\(durationText(range.upperBound))")
       return fallback
     }
     return value
@@ -114,7 +117,9 @@ struct Section {
   func socketAddresses(_ key: String) -> [SocketAddress] {
     if node(key)?.text != nil { return [socketAddress(key)].compactMap(\.self) }
     return items(key, limit: 16).compactMap { node, path in
-      let found = Self.value(node, path, walk, "an address with a port, such as 127.0.0.1:5060 or [::1]:5060") { SocketAddress($0) }
+      let found = Self.value(node, path, walk, "an address with a port, such as 127.0.0.1:5060 or [::1]:5060") {
+        SocketAddress($0)
+      }
       guard let found else { return nil }
       if found.port == 0 { walk.problem(path, "port 0 is outside 1...65535") }
       return found.port == 0 ? nil : found
@@ -122,7 +127,9 @@ struct Section {
   }
 
   func socketAddress(_ key: String) -> SocketAddress? {
-    guard let address = value(key, "an address with a port, such as 127.0.0.1:5060 or [::1]:5060", { SocketAddress($0) }) else { return nil }
+    guard let address = value(key, "an address with a port, such as 127.0.0.1:5060 or [::1]:5060", { SocketAddress($0) }) else {
+      return nil
+    }
     guard address.port != 0 else {
       walk.problem(path(key), "port 0 is outside 1...65535")
       return nil

@@ -46,7 +46,8 @@ extension Settings.Trunk {
     public var recordsPrivateNumbers = false
 
     static let keys = [
-      "reliable", "session_timer", "session_minimum", "hold", "dtmf", "redirects", "redirect_hosts", "trust_identity", "transfers",
+      "reliable", "session_timer", "session_minimum", "hold", "dtmf", "redirects", "redirect_hosts", "trust_identity",
+      "transfers",
       "late_offer", "srtp", "srtp_without_tls", "record_private_numbers", "hold_audio",
     ]
   }

@@ -48,12 +48,15 @@ extension Walk {
     if appPorts.overlaps(media.trunkPorts) {
       problem(
         "media.trunk_ports",
-        "\(portText(media.trunkPorts)) meets the app ports \(portText(appPorts)) (app_port, one for each of \(media.threads) threads)")
+        "\(portText(media.trunkPorts)) meets the app ports \(portText(appPorts)) (app_port, one for each of \(media.threads) threads)"
+      )
     }
     if media.trunkPorts.count < Limits.trunkPorts { problem("media.trunk_ports", "needs at least \(Limits.trunkPorts) ports") }
     for udp in listen.sipUDP {
       if appPorts.contains(udp.port) { problem("media.app_port", "\(portText(appPorts)) meets listen.sip.udp \(udp)") }
-      if media.trunkPorts.contains(udp.port) { problem("media.trunk_ports", "\(portText(media.trunkPorts)) meets listen.sip.udp \(udp)") }
+      if media.trunkPorts.contains(udp.port) {
+        problem("media.trunk_ports", "\(portText(media.trunkPorts)) meets listen.sip.udp \(udp)")
+      }
     }
   }
 
@@ -152,6 +155,8 @@ extension Walk {
       checkSRTP(trunk, path, listen)
     }
     let open = configuration.trunks.indices.filter { configuration.trunks[$0].takesAnyPeer }
-    for index in open.dropFirst() { problem("trunks[\(index)].peers", "any is for one trunk; trunk \"\(configuration.trunks[open[0]].name)\" has it") }
+    for index in open.dropFirst() {
+      problem("trunks[\(index)].peers", "any is for one trunk; trunk \"\(configuration.trunks[open[0]].name)\" has it")
+    }
   }
 }

@@ -33,7 +33,8 @@ extension Walk {
     let all = section.section("diversions", keys: Settings.Diversions.Trigger.allCases.map(\.rawValue))
     for trigger in Settings.Diversions.Trigger.allCases where all.has(trigger.rawValue) {
       let hasTime = trigger == .unreached || trigger == .noAnswer
-      let row = all.section(trigger.rawValue, keys: ["user", "number", "show_caller", "play", "early", "code"] + (hasTime ? ["after"] : []))
+      let row = all.section(
+        trigger.rawValue, keys: ["user", "number", "show_caller", "play", "early", "code"] + (hasTime ? ["after"] : []))
       guard let target = target(row) else { continue }
       var rule = Settings.Diversions.Rule(target: target)
       if row.has("after") { rule.after = row.duration("after", in: .seconds(1) ... .seconds(600), default: .seconds(20)) }
@@ -53,7 +54,9 @@ extension Walk {
     switch given[0] {
     case "user": return row.string("user").map { .user($0) }
     case "number":
-      return row.value("number", "a number such as \"+15551230009\"", number).map { .number($0, showsCaller: row.flag("show_caller", default: false)) }
+      return row.value("number", "a number such as \"+15551230009\"", number).map {
+        .number($0, showsCaller: row.flag("show_caller", default: false))
+      }
     case "play": return recording(row).map { .play(path: $0, samples: $1, isEarly: row.flag("early", default: false)) }
     default: return .code(row.integer("code", in: Limits.refusals, default: 486))
     }

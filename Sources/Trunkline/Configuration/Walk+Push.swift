@@ -14,7 +14,8 @@ extension Walk {
     }
     let gateway = push.value("gateway", "an address such as wss://phone.example.com/v1/connect") { text in
       let isSecure = text.hasPrefix("wss://") && text.count > 6
-      return (isSecure || text.hasPrefix("ws://") && text.count > 5) && text.utf8.count <= 512 && !text.contains(where: \.isWhitespace) ? text : nil
+      return (isSecure || text.hasPrefix("ws://") && text.count > 5) && text.utf8.count <= 512
+        && !text.contains(where: \.isWhitespace) ? text : nil
     }
     var out = Settings.Push(gateway: gateway ?? "")
     out.authorities = push.readableFile("ca")
@@ -46,9 +47,12 @@ extension Walk {
   }
 
   private func key(_ apns: Section) -> Settings.APNs.Credentials? {
-    if !apns.has("key_file") { problem(apns.path, "key_file is missing: the .p8 that Apple gave you, or certificate: { cert: FILE, key: FILE }") }
+    if !apns.has("key_file") {
+      problem(apns.path, "key_file is missing: the .p8 that Apple gave you, or certificate: { cert: FILE, key: FILE }")
+    }
     let word: (String) -> String? = { text in
-      (1...32).contains(text.utf8.count) && text.utf8.allSatisfy { (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) } ? text : nil
+      (1...32).contains(text.utf8.count)
+        && text.utf8.allSatisfy { (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) } ? text : nil
     }
     for name in ["key_id", "team_id"] where !apns.has(name) { problem(apns.path, "\(name) is missing") }
     let id = apns.value("key_id", "the key's id, such as ABC123DEFG", word)
@@ -58,7 +62,9 @@ extension Walk {
   }
 
   private func certificate(_ apns: Section) -> Settings.APNs.Credentials? {
-    for name in ["key_file", "key_id", "team_id"] where apns.has(name) { problem(apns.path(name), "certificate and \(name) exclude each other") }
+    for name in ["key_file", "key_id", "team_id"] where apns.has(name) {
+      problem(apns.path(name), "certificate and \(name) exclude each other")
+    }
     let row = apns.section("certificate", keys: ["cert", "key"])
     for name in ["cert", "key"] where !row.has(name) { problem(apns.path("certificate"), "\(name) is missing") }
     guard let certificate = row.readableFile("cert"), let key = row.readableFile("key"),
@@ -90,9 +96,12 @@ extension Walk {
       problem(own, "not the JSON of a service account")
       return nil
     }
-    let missing = [("project_id", account.project_id), ("client_email", account.client_email), ("private_key", account.private_key)]
-      .filter { $0.1?.isEmpty ?? true }.map(\.0)
-    guard missing.isEmpty, let project = account.project_id, let email = account.client_email, let key = account.private_key else {
+    let missing = [
+      ("project_id", account.project_id), ("client_email", account.client_email), ("private_key", account.private_key),
+    ]
+    .filter { $0.1?.isEmpty ?? true }.map(\.0)
+    guard missing.isEmpty, let project = account.project_id, let email = account.client_email, let key = account.private_key
+    else {
       problem(own, "the service account has no \(missing.joined(separator: ", "))")
       return nil
     }

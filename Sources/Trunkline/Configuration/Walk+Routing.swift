@@ -7,7 +7,8 @@ extension Walk {
     let trunk = Section(
       node, path, self,
       keys: [
-        "name", "peers", "peer_auth", "uri", "codecs", "auth", "register", "probe", "rtp_source", "media_peers", "prefer", "max_calls",
+        "name", "peers", "peer_auth", "uri", "codecs", "auth", "register", "probe", "rtp_source", "media_peers", "prefer",
+        "max_calls",
         "calls_per_second", "numbers", "tls",
       ] + Settings.Trunk.Calls.keys)
     guard case .mapping = node else { return nil }
@@ -21,7 +22,9 @@ extension Walk {
       if !trunk.has("peers") { problem(path, "peers is missing") }
     }
     out.mediaPeers = networks(trunk, "media_peers")
-    out.uri = trunk.value("uri", "a SIP URI such as sip:192.0.2.1:5060;transport=tcp", { $0 }).flatMap { trunkURI($0, path + ".uri") }
+    out.uri = trunk.value("uri", "a SIP URI such as sip:192.0.2.1:5060;transport=tcp", { $0 }).flatMap {
+      trunkURI($0, path + ".uri")
+    }
     reach(trunk, &out)
     if trunk.has("codecs") {
       out.codecs = trunk.list("codecs", limit: 8, "PCMU, PCMA, G722 or opus") { .init(rawValue: $0) }
@@ -51,7 +54,9 @@ extension Walk {
     let numbers = user.list("numbers", limit: Limits.numbersPerUser, "a number such as \"+15551230001\"", number)
     guard let id = user.required("id") else { return nil }
     var out = Settings.User(id: id, numbers: numbers, name: user.string("name"))
-    if user.has("allow") { out.allow = user.list("allow", limit: Limits.numbersPerUser, "the beginning of a number such as \"+49\"", prefix) }
+    if user.has("allow") {
+      out.allow = user.list("allow", limit: Limits.numbersPerUser, "the beginning of a number such as \"+49\"", prefix)
+    }
     if user.has("max_calls") { out.maximumCalls = user.integer("max_calls", in: 0...1_000, default: 1) }
     out.diversions = diversions(user)
     if user.has("calls_per_hour") { out.callsPerHour = user.integer("calls_per_hour", in: 0...10_000, default: 1) }
@@ -67,7 +72,9 @@ extension Walk {
     for item in routes.items("inbound", limit: Limits.routes) {
       let row = Section(item.node, item.path, self, keys: ["trunk", "to", "user", "route", "diversions"])
       guard case .mapping = item.node else { continue }
-      if ["to", "user", "route"].filter(row.has).count != 1 { problem(item.path, "needs exactly one of to: users, user: ID, route: { webhook: URL }") }
+      if ["to", "user", "route"].filter(row.has).count != 1 {
+        problem(item.path, "needs exactly one of to: users, user: ID, route: { webhook: URL }")
+      }
       var target = Settings.Routes.Inbound.Target.users
       if row.has("to") { _ = row.value("to", "users") { $0 == "users" ? true : nil } }
       if let id = row.string("user") { target = .user(id) }
@@ -80,7 +87,8 @@ extension Walk {
       guard case .mapping = item.node else { continue }
       let prefix = row.value("prefix", "the beginning of a number", prefix) ?? ""
       if row.has("trunk"), row.has("trunks") { problem(item.path, "trunk and trunks exclude each other") }
-      let choices = row.has("trunks") ? choices(row) : row.required("trunk").map { [.init(trunk: $0, priority: 1, weight: 1)] } ?? []
+      let choices =
+        row.has("trunks") ? choices(row) : row.required("trunk").map { [.init(trunk: $0, priority: 1, weight: 1)] } ?? []
       guard !choices.isEmpty else { continue }
       out.outbound.append(.init(prefix: prefix, trunks: choices, allowsEmergency: row.flag("emergency", default: false)))
     }

@@ -7,9 +7,14 @@ extension Walk {
     var out = Settings()
     let top = Section(
       root, "", self,
-      keys: ["listen", "dns", "media", "auth", "trunks", "users", "routes", "push", "verifier", "timers", "limits", "store", "records", "log"])
+      keys: [
+        "listen", "dns", "media", "auth", "trunks", "users", "routes", "push", "verifier", "timers", "limits", "store", "records",
+        "log",
+      ])
     out.listen = listen(top)
-    out.dns.servers = top.section("dns", keys: ["servers"]).list("servers", limit: 16, "a name server such as 192.0.2.53 or 127.0.0.1:5353") {
+    out.dns.servers = top.section("dns", keys: ["servers"]).list(
+      "servers", limit: 16, "a name server such as 192.0.2.53 or 127.0.0.1:5353"
+    ) {
       SocketAddress($0) ?? IPAddress($0).map { SocketAddress($0, 53) }
     }
     out.media = media(top)
@@ -24,7 +29,8 @@ extension Walk {
     out.limits.callsPerUser = limits.integer("calls_per_user", in: 1...1_000, default: out.limits.callsPerUser)
     out.limits.calls = limits.integer("calls", in: Limits.calls, default: out.limits.calls)
     out.limits.memoryMebibytes = limits.integer("memory_mib", in: 0...1_048_576, default: 0)
-    out.limits.sessionsPerAddress = limits.integer("sessions_per_address", in: 1...100_000, default: out.limits.sessionsPerAddress)
+    out.limits.sessionsPerAddress = limits.integer(
+      "sessions_per_address", in: 1...100_000, default: out.limits.sessionsPerAddress)
     out.store = resolve(top.section("store", keys: ["sqlite"]).string("sqlite") ?? out.store)
     out.records = resolve(top.section("records", keys: ["file"]).string("file") ?? out.records)
     let log = top.section("log", keys: ["level", "format"])
@@ -96,7 +102,9 @@ extension Walk {
     var files = Settings.SIPCertificates(own: .init(certificate: certificate, key: key))
     files.authorities = tls.readableFile("ca")
     files.clients = tls.choice("clients", default: tls.has("ca") ? .required : .off)
-    if files.clients != .off, !tls.has("ca") { problem("listen.sip.tls", "clients: \(files.clients.rawValue) needs ca: FILE, who signs their certificates") }
+    if files.clients != .off, !tls.has("ca") {
+      problem("listen.sip.tls", "clients: \(files.clients.rawValue) needs ca: FILE, who signs their certificates")
+    }
     out.sipCertificates = files
   }
 
@@ -150,7 +158,9 @@ extension Walk {
     }
     if jwt.has("key_file"), jwt.has("jwks_file") { problem("auth.jwt", "key_file and jwks_file exclude each other") }
     let isSet = jwt.has("jwks_file")
-    if !jwt.has("key_file"), !isSet { problem("auth.jwt", out.algorithm == .HS256 ? "key_file is missing" : "key_file or jwks_file is missing") }
+    if !jwt.has("key_file"), !isSet {
+      problem("auth.jwt", out.algorithm == .HS256 ? "key_file is missing" : "key_file or jwks_file is missing")
+    }
     let key = isSet ? "jwks_file" : "key_file"
     guard let bytes = jwt.fileContent(key) else { return out }
     out.key = isSet ? .keySetFile(Redacted(bytes)) : .keyFile(Redacted(bytes))

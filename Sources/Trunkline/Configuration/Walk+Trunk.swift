@@ -18,7 +18,9 @@ extension Walk {
     out.tls.authorities = tls.readableFile("ca")
     out.tls.verifies = tls.flag("verify", default: true)
     if tls.has("cert") != tls.has("key") { problem(trunk.path("tls"), "cert and key belong together") }
-    if let certificate = tls.readableFile("cert"), let key = tls.readableFile("key") { out.tls.own = .init(certificate: certificate, key: key) }
+    if let certificate = tls.readableFile("cert"), let key = tls.readableFile("key") {
+      out.tls.own = .init(certificate: certificate, key: key)
+    }
   }
 
   /// `register: true`, with the user of `auth`, or `{ user: U, expires: 10m }`.
@@ -115,7 +117,9 @@ extension Walk {
     let bare = domain.hasPrefix("[") && domain.hasSuffix("]") ? String(domain.dropFirst().dropLast()) : domain
     if IPAddress(bare) != nil { return uri(bare, nil) }
     let host = domain.split(separator: ":", omittingEmptySubsequences: false)
-    guard host.count <= 2, let name = host.first, isHostName(name) else { return refuse("expected host or host:port, got \"\(domain)\"") }
+    guard host.count <= 2, let name = host.first, isHostName(name) else {
+      return refuse("expected host or host:port, got \"\(domain)\"")
+    }
     guard host.count == 2 else { return uri(String(name), nil) }
     guard let number = UInt16(host[1]), number > 0 else { return refuse("port \"\(host[1])\" is outside 1...65535") }
     return uri(String(name), number)
@@ -123,6 +127,8 @@ extension Walk {
 
   private func isHostName(_ name: Substring) -> Bool {
     (1...253).contains(name.utf8.count)
-      && name.utf8.allSatisfy { (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || [45, 46, 95].contains($0) }
+      && name.utf8.allSatisfy {
+        (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || [45, 46, 95].contains($0)
+      }
   }
 }

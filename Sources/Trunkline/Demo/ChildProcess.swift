@@ -19,7 +19,9 @@ final class ChildProcess: Sendable {
   static var binary: URL { URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath() }
 
   /// Starts `trunkline arguments…` in `directory`; standard error goes to `log` there.
-  init(_ name: String, _ arguments: [String], directory: URL, log: String, onEvent: @escaping @Sendable (PeerEvent) -> Void) throws {
+  init(_ name: String, _ arguments: [String], directory: URL, log: String, onEvent: @escaping @Sendable (PeerEvent) -> Void)
+    throws
+  {
     self.name = name
     process.executableURL = Self.binary
     process.arguments = arguments

@@ -29,7 +29,8 @@ struct DemoCall {
     }
     Console.line("\(user)'s app is online. The carrier calls \(number) …")
     let carrier = try start(
-      "carrier", ["trunk", "--call", number, "--talk", "\(Self.talkSeconds)", "--listen", carrierAddress], record: DemoOutcome.trunkFile)
+      "carrier", ["trunk", "--call", number, "--talk", "\(Self.talkSeconds)", "--listen", carrierAddress],
+      record: DemoOutcome.trunkFile)
     defer { carrier.end() }
     _ = carrier.exitStatus(within: Self.deadlineSeconds)
     _ = phone.exitStatus(within: 5)
@@ -40,11 +41,12 @@ struct DemoCall {
 
   private func start(_ name: String, _ arguments: [String], record: String) throws -> ChildProcess {
     try ChildProcess(
-      name, arguments + ["--events", "--record", record], directory: folder, log: name + ".log") { event in
-        if ["invite", "ringing", "answering", "connected", "bye", "failed"].contains(event.event) {
-          Console.line("  \(name): \(event.event)")
-        }
+      name, arguments + ["--events", "--record", record], directory: folder, log: name + ".log"
+    ) { event in
+      if ["invite", "ringing", "answering", "connected", "bye", "failed"].contains(event.event) {
+        Console.line("  \(name): \(event.event)")
       }
+    }
   }
 
   /// The newest line of the records file, which is written within a second of the end.

@@ -6,7 +6,8 @@ import Peers
 /// `trunkline demo`: what `make run` runs.
 struct DemoCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "demo", abstract: "Starts a gateway and makes a real call through it: simulated carrier, gateway, app, and back.",
+    commandName: "demo",
+    abstract: "Starts a gateway and makes a real call through it: simulated carrier, gateway, app, and back.",
     discussion: """
       The gateway runs on the embedded defaults, all on this machine; carrier and app are processes of their own. Prints the call's
       timeline and what each side heard, then stays up and serves the web phone until Ctrl-C.

@@ -31,7 +31,9 @@ struct DemoOutcome {
 
   init(carrier: [PeerEvent], phone: [PeerEvent], record: DemoRecord?, folder: URL) throws {
     (self.carrier, self.phone, self.record) = (carrier, phone, record)
-    let ends = (carrier: carrier.last { $0.event == "ended" }?.fields ?? [:], phone: phone.last { $0.event == "ended" }?.fields ?? [:])
+    let ends = (
+      carrier: carrier.last { $0.event == "ended" }?.fields ?? [:], phone: phone.last { $0.event == "ended" }?.fields ?? [:]
+    )
     toApp = Self.hearing(
       "the app", Self.appFile, folder, spoken: PeerSpeech.telephone, speaker: ends.carrier, listener: ends.phone,
       score: record?.fromTrunk?.mos)
@@ -41,7 +43,8 @@ struct DemoOutcome {
   }
 
   private static func hearing(
-    _ who: String, _ file: String, _ folder: URL, spoken: [Int16], speaker: [String: String], listener: [String: String], score: Double?
+    _ who: String, _ file: String, _ folder: URL, spoken: [Int16], speaker: [String: String], listener: [String: String],
+    score: Double?
   ) -> Hearing {
     let path = folder.appendingPathComponent(file)
     let heard = (try? Data(contentsOf: path)).flatMap { try? WAVFile.samples(of: [UInt8]($0)) } ?? []
@@ -77,7 +80,8 @@ struct DemoOutcome {
       "  \(hearing.who): \(comparison.heardSpeech ? "speech" : "no clear speech") · "
         + "delay \(hearing.delayMilliseconds.map { Self.decimal($0) } ?? "?") ms mouth to ear, both peers included · "
         + "\(hearing.received) packets, \(hearing.lost) lost · start clipped \(comparison.clippedStartMilliseconds) ms · "
-        + "likeness \(Self.decimal(comparison.similarity * 100)) % · level \(Self.decimal(comparison.levelDifferenceDecibels)) dB\(score)")
+        + "likeness \(Self.decimal(comparison.similarity * 100)) % · level \(Self.decimal(comparison.levelDifferenceDecibels)) dB\(score)"
+    )
     Console.line("    \(hearing.file)")
   }
 
@@ -97,7 +101,8 @@ struct DemoOutcome {
   }
 
   private static let stages: [(CallStage, String)] = [
-    (.start, "INVITE received"), (.offered, "call.offer to the app"), (.deviceRinging, "call.ringing from the app"), (.ringing, "180 sent"),
+    (.start, "INVITE received"), (.offered, "call.offer to the app"), (.deviceRinging, "call.ringing from the app"),
+    (.ringing, "180 sent"),
     (.prepared, "call.prepare: the app's answer is applied"), (.ice, "ICE: a pair is nominated"), (.dtls, "DTLS: keys installed"),
     (.mediaReady, "media.ready from the app"), (.tap, "tap on answer"), (.answered, "call.answer takes the lock"),
     (.gateOpen, "the media gate is open"), (.connected, "200 sent, call.connected"), (.acknowledged, "ACK received"),

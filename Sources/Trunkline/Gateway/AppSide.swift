@@ -60,7 +60,8 @@ final class AppSide: Sendable {
 
   private func sessions(_ settings: Settings) throws -> SessionSettings {
     SessionSettings(
-      verifier: TokenVerifier(keys: try settings.auth.keys(), audience: settings.auth.audience), users: Set(settings.users.map(\.id)),
+      verifier: TokenVerifier(keys: try settings.auth.keys(), audience: settings.auth.audience),
+      users: Set(settings.users.map(\.id)),
       wakeTokens: wakes)
   }
 
@@ -89,6 +90,6 @@ final class AppSide: Sendable {
   var queues: [MailboxReading] { [servers.withLock { $0.app }?.queue].compactMap(\.self) }
 
   private static let phone = Dictionary(
-    WebPhone.assets.map { ($0.path, Page(contentType: $0.contentType, bytes: $0.bytes)) }, uniquingKeysWith: { first, _ in first })
+    WebPhone.assets.map { ($0.path, Page(contentType: $0.contentType, bytes: $0.bytes)) }, uniquingKeysWith: { first, _ in first }
+  )
 }
-

@@ -43,7 +43,8 @@ extension Settings {
         case .required: .required
         }
       return TLSServerSettings(
-        identity: TLSIdentity(certificate: files.own.certificate, key: files.own.key, authorities: files.authorities), clients: clients)
+        identity: TLSIdentity(certificate: files.own.certificate, key: files.own.key, authorities: files.authorities),
+        clients: clients)
     }
   }
 
@@ -52,7 +53,8 @@ extension Settings {
     var out: [String: TLSClientSettings] = [:]
     for trunk in trunks where !listen.sipTLS.isEmpty {
       guard let uri = trunk.uri, uri.transport == nil || uri.transport == .tls else { continue }
-      let identity = TLSIdentity(certificate: trunk.tls.own?.certificate, key: trunk.tls.own?.key, authorities: trunk.tls.authorities)
+      let identity = TLSIdentity(
+        certificate: trunk.tls.own?.certificate, key: trunk.tls.own?.key, authorities: trunk.tls.authorities)
       out[trunk.name] = TLSClientSettings(identity: identity, host: uri.host, verifies: trunk.tls.verifies)
     }
     return out

@@ -30,7 +30,9 @@ struct DevicePages: Sendable {
       guard let user = query["user"] else { return answer(.text(400, "user=U is missing")) }
       command(answer) { .revoke(user: user, device: query["device"], $0) }
     case ("POST", ["devices", "allow"]):
-      guard let user = query["user"], let device = query["device"] else { return answer(.text(400, "user=U&device=D is missing")) }
+      guard let user = query["user"], let device = query["device"] else {
+        return answer(.text(400, "user=U&device=D is missing"))
+      }
       command(answer) { .allow(DeviceKey(user: user, device: device), $0) }
     case ("POST", ["push", "test"]):
       guard let user = query["user"] else { return answer(.text(400, "user=U is missing")) }
@@ -81,18 +83,27 @@ struct DevicePages: Sendable {
     let isAsked = inbox.machine { machine in
       let known = machine.pushTargets(of: user).filter { (device ?? $0.key.device) == $0.key.device }
       let able = known.compactMap { row in row.target.map { (row.key, $0) } }
-      guard !known.isEmpty else { return answer(.text(404, "no device registered: the app has sent no device.put with a push token since it was installed")) }
+      guard !known.isEmpty else {
+        return answer(.text(404, "no device registered: the app has sent no device.put with a push token since it was installed"))
+      }
       guard !able.isEmpty else {
-        return answer(.text(409, "no registration to push to: revoked, or of the wrong environment until the app registers again (trunkline devices list)"))
+        return answer(
+          .text(
+            409,
+            "no registration to push to: revoked, or of the wrong environment until the app registers again (trunkline devices list)"
+          ))
       }
       let collector = Collector(able.count, answer)
       for (key, target) in able {
         let call = Identifier(random: .system)
         let deadline = WallClock.nowMilliseconds() / 1_000 + PushSide.testWindow.components.seconds
-        let wake = wakes?.token(Wake(call: call, device: key, firstUseBefore: MonotonicClock.now() + PushSide.testWindow)) ?? "test"
+        let wake =
+          wakes?.token(Wake(call: call, device: key, firstUseBefore: MonotonicClock.now() + PushSide.testWindow)) ?? "test"
         push.test(
           PushKey(call: call, user: key.user, device: key.device), target,
-          CallPush(call: call, deadline: deadline, handleKind: .generic, handle: "push test", name: "Push test", gateway: gateway, wake: wake)
+          CallPush(
+            call: call, deadline: deadline, handleKind: .generic, handle: "push test", name: "Push test", gateway: gateway,
+            wake: wake)
         ) { collector.add($0) }
       }
     }
@@ -111,7 +122,8 @@ struct DevicePages: Sendable {
       struct Body: Encodable { var results: [Result] }
       let target = report.target
       let result = Result(
-        user: report.key.user, device: report.key.device, service: target.service, environment: target.environment, topic: target.topic,
+        user: report.key.user, device: report.key.device, service: target.service, environment: target.environment,
+        topic: target.topic,
         accepted: report.outcome == .accepted, status: report.status, reason: report.reason,
         apnsId: target.service == .apns ? PushMachine.identifier(of: report.key).description : nil, attempts: report.attempts,
         ms: report.took.milliseconds, advice: PushAdvice.text(report))

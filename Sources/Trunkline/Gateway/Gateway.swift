@@ -71,18 +71,21 @@ final class Gateway: @unchecked Sendable {
     // A key for this process: no call that somebody is woken for outlives it.
     let wakes = settings.push == nil ? nil : WakeTokens(random: .system)
     push = try PushSide(settings, inbox: inbox, logger: logs.logger("push"))
-    hooks = try Webhooks(tls: TLSFiles(authorities: settings.routes.webhookAuthorities), logger: logs.logger("webhook")) { [inbox] call, answer in
+    hooks = try Webhooks(tls: TLSFiles(authorities: settings.routes.webhookAuthorities), logger: logs.logger("webhook")) {
+      [inbox] call, answer in
       inbox.post(.routed(call, answer))
     }
     app = AppSide(
       settings, readiness: readiness, registry: registry, inbox: inbox, traces: traces, push: push, wakes: wakes, logs: logs)
     store = try CallStore(sqlite: settings.store, records: settings.records, readiness: readiness, logger: logs.logger("store"))
     let identity = try DTLSIdentity()
-    media = try MediaPlane(configuration: settings.mediaPlane(), identity: identity, logger: logs.logger("media")) { [inbox] event in
+    media = try MediaPlane(configuration: settings.mediaPlane(), identity: identity, logger: logs.logger("media")) {
+      [inbox] event in
       inbox.post(.media(event))
     }
     let (app, media, store, push, hooks) = (app, media, store, push, hooks)
-    let resolver = try Resolver(loop: loop, servers: settings.dns.servers, logger: logs.logger("dns")) { [door] question, answer in
+    let resolver = try Resolver(loop: loop, servers: settings.dns.servers, logger: logs.logger("dns")) {
+      [door] question, answer in
       door.control?.resolved(question, answer)
     }
     self.resolver = resolver
@@ -106,7 +109,8 @@ final class Gateway: @unchecked Sendable {
         store.start(line, confirm: confirm)
       },
       record: { store.end($0) })
-    let memoryLimit = settings.limits.memoryMebibytes > 0 ? Int64(settings.limits.memoryMebibytes) << 20 : ProcessMemory.limitBytes()
+    let memoryLimit =
+      settings.limits.memoryMebibytes > 0 ? Int64(settings.limits.memoryMebibytes) << 20 : ProcessMemory.limitBytes()
     outlets.memory = { (ProcessMemory.residentBytes(), memoryLimit) }
     outlets.mediaShortage = {
       switch media.shortage {
@@ -189,7 +193,8 @@ final class Gateway: @unchecked Sendable {
     let loop = loop
     thread = try NamedThread.start(name: "control", nice: -5, logger: logs.logger("control")) { loop.run() }
     try app.start()
-    registry.register(MailboxReading.families([inbox.queue, loop.posted, store.queue, push.queue, hooks.queue] + media.mailboxes + app.queues))
+    registry.register(
+      MailboxReading.families([inbox.queue, loop.posted, store.queue, push.queue, hooks.queue] + media.mailboxes + app.queues))
     readiness.set("calls", ready: true)
   }
 

@@ -71,7 +71,9 @@ enum ServeProcess {
       }
       return running.reloaded(from: new)
     } catch let problems as ConfigurationProblems {
-      for problem in problems.problems { logger.error("configuration refused, the old one stays", metadata: ["problem": "\(problem)"]) }
+      for problem in problems.problems {
+        logger.error("configuration refused, the old one stays", metadata: ["problem": "\(problem)"])
+      }
     } catch {
       logger.error("configuration refused, the old one stays", metadata: ["problem": "\(error)"])
     }

@@ -68,7 +68,8 @@ extension Settings {
   private var ownAddresses: Set<IPAddress> {
     var all = (listen.sipUDP + listen.sipTCP + listen.sipTLS + [listen.app, listen.admin]).map(\.ip)
     for address in media.addresses { if case .fixed(let bind, let advertise) = address { all += [bind, advertise] } }
-    let listensEverywhere = all.contains(where: \.isUnspecified) || media.addresses.contains { if case .automatic = $0 { true } else { false } }
+    let listensEverywhere =
+      all.contains(where: \.isUnspecified) || media.addresses.contains { if case .automatic = $0 { true } else { false } }
     if listensEverywhere, let found = try? localAddresses(loopback: true) { all += found }
     return Set(all.filter { !$0.isUnspecified }.map(\.unmapped))
   }
@@ -190,7 +191,8 @@ extension Settings.Trunk {
     if let username, let password { credentials = Credentials(username: username, password: password.exposed) }
     let transport = uri.transport.flatMap { TransportProtocol(rawValue: $0.rawValue) }
     return TrunkSettings(
-      name: name, domain: uri.domain, server: ServerURI(host: uri.host, port: uri.port, transport: transport, isSecure: uri.isSecure),
+      name: name, domain: uri.domain,
+      server: ServerURI(host: uri.host, port: uri.port, transport: transport, isSecure: uri.isSecure),
       credentials: credentials, registration: registration.map { .init(user: $0.user, expires: $0.expires) },
       probe: probe.map { .init(interval: $0.interval, downAfter: $0.downAfter, upAfter: $0.upAfter) })
   }

@@ -20,17 +20,22 @@ struct TracePages: Sendable {
     switch (request.method, rest.count) {
     case ("POST", 0): start(request.query, answer)
     case ("GET", 1):
-      guard let id = UInt64(rest[0]), let piece = desk.read(id) else { return answer(.text(404, "no such trace, or all of it has been read")) }
+      guard let id = UInt64(rest[0]), let piece = desk.read(id) else {
+        return answer(.text(404, "no such trace, or all of it has been read"))
+      }
       answer(AdminResponse(200, contentType: "application/x-pcapng", body: piece))
     case ("POST", 2) where rest[1] == "stop":
       answer(UInt64(rest[0]).map(desk.stop) == true ? .text(202, "ending") : .text(404, "no such trace"))
-    default: answer(.text(405, "POST /v1/traces?trunk=NAME&seconds=N&bytes=N, GET /v1/traces/NUMBER, POST /v1/traces/NUMBER/stop"))
+    default:
+      answer(.text(405, "POST /v1/traces?trunk=NAME&seconds=N&bytes=N, GET /v1/traces/NUMBER, POST /v1/traces/NUMBER/stop"))
     }
   }
 
   private func start(_ query: String, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
     let fields = query.split(separator: "&")
-    func value(_ name: String) -> String? { fields.first { $0.hasPrefix(name + "=") }.map { String($0.dropFirst(name.count + 1)) } }
+    func value(_ name: String) -> String? {
+      fields.first { $0.hasPrefix(name + "=") }.map { String($0.dropFirst(name.count + 1)) }
+    }
     let longest = Int(Limits.longest.components.seconds)
     guard let seconds = value("seconds").flatMap(Int.init), (1...longest).contains(seconds) else {
       return answer(.text(400, "seconds: 1...\(longest)"))

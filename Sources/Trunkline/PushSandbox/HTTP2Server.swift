@@ -27,7 +27,9 @@ final class HTTP2Server {
     defer { nghttp2_option_del(option) }
     // libcurl 7.88 resets every stream that has ended, which nghttp2 takes for an attack after the thousandth.
     nghttp2_option_set_stream_reset_rate_limit(option, Limits.resets, Limits.resets)
-    guard nghttp2_session_server_new2(&session, callbacks, Unmanaged.passUnretained(self).toOpaque(), option) == 0 else { return nil }
+    guard nghttp2_session_server_new2(&session, callbacks, Unmanaged.passUnretained(self).toOpaque(), option) == 0 else {
+      return nil
+    }
     var setting = nghttp2_settings_entry(
       settings_id: Int32(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS.rawValue), value: Limits.streams)
     nghttp2_submit_settings(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), &setting, 1)
@@ -60,7 +62,8 @@ final class HTTP2Server {
   func goAway(_ reason: String) {
     let text = Array(reason.utf8)
     nghttp2_submit_goaway(
-      session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nghttp2_session_get_last_proc_stream_id(session), UInt32(NGHTTP2_NO_ERROR.rawValue), text,
+      session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nghttp2_session_get_last_proc_stream_id(session),
+      UInt32(NGHTTP2_NO_ERROR.rawValue), text,
       text.count)
   }
 
@@ -78,7 +81,9 @@ final class HTTP2Server {
     }
   }
 
-  private func read(_ stream: Int32, _ buffer: UnsafeMutablePointer<UInt8>, _ length: Int, _ flags: UnsafeMutablePointer<UInt32>) -> Int {
+  private func read(_ stream: Int32, _ buffer: UnsafeMutablePointer<UInt8>, _ length: Int, _ flags: UnsafeMutablePointer<UInt32>)
+    -> Int
+  {
     guard let body = bodies[stream] else { return Int(NGHTTP2_ERR_CALLBACK_FAILURE.rawValue) }
     let count = min(length, body.bytes.count - body.sent)
     for index in 0..<count { buffer[index] = body.bytes[body.sent + index] }
@@ -112,7 +117,9 @@ final class HTTP2Server {
       return 0
     }
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { _, frame, user in
-      guard let frame, frame.pointee.hd.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0, let server = me(user) else { return 0 }
+      guard let frame, frame.pointee.hd.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0, let server = me(user) else {
+        return 0
+      }
       if let request = server.requests.removeValue(forKey: frame.pointee.hd.stream_id) { server.complete.append(request) }
       return 0
     }

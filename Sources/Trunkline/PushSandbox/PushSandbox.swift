@@ -1,6 +1,6 @@
 public import Bytes
-import Platform
 import Foundation
+import Platform
 import Synchronization
 
 /// A stand-in for APNs and FCM: HTTP/2 over TLS on one port, apps that wait for pushes on another.

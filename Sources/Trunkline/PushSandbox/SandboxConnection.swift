@@ -14,7 +14,8 @@ final class SandboxConnection {
   private var isClosed = false
 
   init?(
-    _ socket: TCPSocket, _ identity: TLSIdentity, loop: EventLoop, requested: @escaping (SandboxConnection, ReceivedRequest) -> Void,
+    _ socket: TCPSocket, _ identity: TLSIdentity, loop: EventLoop,
+    requested: @escaping (SandboxConnection, ReceivedRequest) -> Void,
     closed: @escaping (Int32) -> Void
   ) {
     guard let tls = TLSStream(identity), let http = HTTP2Server() else { return nil }

@@ -1,6 +1,6 @@
+import Bytes
 import Foundation
 public import JSONWebToken
-import Bytes
 
 /// A push that was taken, for the app that waits for it.
 public struct SandboxPush: Sendable, Hashable {
@@ -40,7 +40,9 @@ public struct SandboxRules: Sendable {
   /// The answer with a status that was asked for.
   /// - Parameter milliseconds: since 1970; a 410 speaks of registrations before it.
   static func forced(_ status: Int, _ request: ReceivedRequest, milliseconds: Int64) -> Outcome {
-    if request.headers[":path"]?.hasPrefix("/v1/projects/") == true { return failure(SandboxAnswer.codes[status] ?? "INTERNAL", status) }
+    if request.headers[":path"]?.hasPrefix("/v1/projects/") == true {
+      return failure(SandboxAnswer.codes[status] ?? "INTERNAL", status)
+    }
     let reason = SandboxAnswer.reasons[status] ?? "InternalServerError"
     var outcome = refusal(status, reason, request)
     if status == 410 { outcome.body = Array(#"{"reason":"\#(reason)","timestamp":\#(milliseconds)}"#.utf8) }
@@ -60,7 +62,9 @@ public struct SandboxRules: Sendable {
     guard headers[":method"] == "POST" else { return Self.refusal(405, "MethodNotAllowed", request) }
     guard path.hasPrefix("/3/device/") else { return Self.refusal(404, "BadPath", request) }
     let token = String(path.dropFirst("/3/device/".count))
-    guard !token.isEmpty, token.utf8.allSatisfy({ hexDigit($0) != nil }) else { return Self.refusal(400, "BadDeviceToken", request) }
+    guard !token.isEmpty, token.utf8.allSatisfy({ hexDigit($0) != nil }) else {
+      return Self.refusal(400, "BadDeviceToken", request)
+    }
     if let problem = providerProblem(headers["authorization"], at: now) { return Self.refusal(403, problem, request) }
     if let problem = headerProblem(headers) { return Self.refusal(400, problem, request) }
     guard !request.body.isEmpty else { return Self.refusal(400, "PayloadEmpty", request) }
@@ -74,7 +78,9 @@ public struct SandboxRules: Sendable {
   private func providerProblem(_ authorization: String?, at now: Int64) -> String? {
     guard let authorization, authorization.lowercased().hasPrefix("bearer ") else { return "MissingProviderToken" }
     guard let key else { return nil }
-    guard let provider = try? key.claims(of: String(authorization.dropFirst(7)), as: Provider.self) else { return "InvalidProviderToken" }
+    guard let provider = try? key.claims(of: String(authorization.dropFirst(7)), as: Provider.self) else {
+      return "InvalidProviderToken"
+    }
     // Apple allows an hour, and a clock a little ahead.
     if now - provider.iat > 3_600 { return "ExpiredProviderToken" }
     return provider.iat - now > 300 ? "InvalidProviderToken" : nil
@@ -93,7 +99,8 @@ public struct SandboxRules: Sendable {
   }
 
   private static func refusal(_ status: Int, _ reason: String, _ request: ReceivedRequest) -> Outcome {
-    Outcome(status: status, headers: [("apns-id", request.headers["apns-id"] ?? "")], body: Array(#"{"reason":"\#(reason)"}"#.utf8))
+    Outcome(
+      status: status, headers: [("apns-id", request.headers["apns-id"] ?? "")], body: Array(#"{"reason":"\#(reason)"}"#.utf8))
   }
 
   // MARK: FCM

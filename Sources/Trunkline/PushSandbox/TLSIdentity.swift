@@ -12,7 +12,9 @@ final class TLSIdentity: Sendable {
     defer { EVP_PKEY_free(key) }
     guard let certificate = Self.certificate(key) else { throw SandboxFailure("no certificate could be made") }
     defer { X509_free(certificate) }
-    guard let pem = Self.pem(certificate), let context = SSL_CTX_new(TLS_server_method()) else { throw SandboxFailure("out of memory") }
+    guard let pem = Self.pem(certificate), let context = SSL_CTX_new(TLS_server_method()) else {
+      throw SandboxFailure("out of memory")
+    }
     let isReady =
       cossl_set_min_proto_version(context, TLS1_2_VERSION) == 1 && SSL_CTX_use_certificate(context, certificate) == 1
       && SSL_CTX_use_PrivateKey(context, key) == 1
@@ -26,7 +28,8 @@ final class TLSIdentity: Sendable {
         // The protocol we speak, as a length and a name; whoever does not offer it is refused.
         var index: UInt32 = 0
         while index + 2 < length, let offered, let out, let outLength {
-          if offered[Int(index)] == 2, offered[Int(index) + 1] == UInt8(ascii: "h"), offered[Int(index) + 2] == UInt8(ascii: "2") {
+          if offered[Int(index)] == 2, offered[Int(index) + 1] == UInt8(ascii: "h"), offered[Int(index) + 2] == UInt8(ascii: "2")
+          {
             out.pointee = offered + Int(index) + 1
             outLength.pointee = 2
             return SSL_TLSEXT_ERR_OK

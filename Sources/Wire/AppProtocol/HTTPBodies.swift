@@ -13,7 +13,9 @@ extension CallReject {
       self.init()
       return
     }
-    guard (try? checkFrame(body)) != nil, let reject = try? JSONDecoder().decode(CallReject.self, from: Data(body)) else { return nil }
+    guard (try? checkFrame(body)) != nil, let reject = try? JSONDecoder().decode(CallReject.self, from: Data(body)) else {
+      return nil
+    }
     self = reject
   }
 }

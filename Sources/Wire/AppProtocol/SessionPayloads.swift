@@ -202,7 +202,9 @@ public struct Success: Hashable, Sendable, Codable {
   public var sdp: String?
   /// Of `call.start`: the call it names.
   public var call: Identifier?
-  public init(won: Bool? = nil, sdp: String? = nil, call: Identifier? = nil) { (self.won, self.sdp, self.call) = (won, sdp, call) }
+  public init(won: Bool? = nil, sdp: String? = nil, call: Identifier? = nil) {
+    (self.won, self.sdp, self.call) = (won, sdp, call)
+  }
 }
 
 /// The `d` of a message that has none.

@@ -23,7 +23,8 @@ public struct IPAddress: Hashable, Sendable, CustomStringConvertible {
     switch bytes.count {
     case 4: self.init(v4: bytes.reduce(0) { $0 << 8 | UInt32($1) })
     case 16:
-      self.init(v6High: bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }, low: bytes.dropFirst(8).reduce(0) { $0 << 8 | UInt64($1) })
+      self.init(
+        v6High: bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }, low: bytes.dropFirst(8).reduce(0) { $0 << 8 | UInt64($1) })
     default: return nil
     }
   }
@@ -79,7 +80,9 @@ extension IPAddress {
     guard parts.count == 4 else { return nil }
     var value: UInt32 = 0
     for part in parts {
-      guard (1...3).contains(part.utf8.count), part.utf8.allSatisfy({ (48...57).contains($0) }), let n = UInt8(part) else { return nil }
+      guard (1...3).contains(part.utf8.count), part.utf8.allSatisfy({ (48...57).contains($0) }), let n = UInt8(part) else {
+        return nil
+      }
       value = value << 8 | UInt32(n)
     }
     return value
@@ -95,7 +98,8 @@ extension IPAddress {
           guard index == pieces.count - 1, let v4 = parse4(piece) else { return nil }
           out += [UInt16(truncatingIfNeeded: v4 >> 16), UInt16(truncatingIfNeeded: v4)]
         } else {
-          guard (1...4).contains(piece.utf8.count), piece.utf8.allSatisfy({ hexDigit($0) != nil }), let n = UInt16(piece, radix: 16)
+          guard (1...4).contains(piece.utf8.count), piece.utf8.allSatisfy({ hexDigit($0) != nil }),
+            let n = UInt16(piece, radix: 16)
           else { return nil }
           out.append(n)
         }
@@ -140,7 +144,8 @@ public struct IPNetwork: Hashable, Sendable, CustomStringConvertible {
       bits <= 0 || (a ^ b) >> UInt64(max(0, width - bits)) == 0
     }
     if address.family == .v4 { return same(address.low, other.low, prefixLength, of: 32) }
-    return same(address.high, other.high, min(64, prefixLength), of: 64) && same(address.low, other.low, prefixLength - 64, of: 64)
+    return same(address.high, other.high, min(64, prefixLength), of: 64)
+      && same(address.low, other.low, prefixLength - 64, of: 64)
   }
 
   public var description: String { "\(address)/\(prefixLength)" }

@@ -21,7 +21,9 @@ public struct MediaKey: Hashable, Sendable {
   /// Bytes of the master key identifier in each packet of its sender (RFC 3711 §3.1); mostly 0.
   public let identifierBytes: Int
 
-  public init(_ bytes: [UInt8], identifierBytes: Int = 0) { (self.bytes, self.identifierBytes) = (Redacted(bytes), identifierBytes) }
+  public init(_ bytes: [UInt8], identifierBytes: Int = 0) {
+    (self.bytes, self.identifierBytes) = (Redacted(bytes), identifierBytes)
+  }
 }
 
 /// `a=crypto` (RFC 4568 §9.1): a tag, a suite and one key in line.

@@ -36,5 +36,7 @@ public struct MediaProtection: Hashable, Sendable {
   public var suite: CryptoSuite
   public var ours: MediaKey
   public var theirs: MediaKey
-  public init(suite: CryptoSuite, ours: MediaKey, theirs: MediaKey) { (self.suite, self.ours, self.theirs) = (suite, ours, theirs) }
+  public init(suite: CryptoSuite, ours: MediaKey, theirs: MediaKey) {
+    (self.suite, self.ours, self.theirs) = (suite, ours, theirs)
+  }
 }

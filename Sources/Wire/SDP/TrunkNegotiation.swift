@@ -89,7 +89,8 @@ public struct TrunkNegotiation: Sendable {
     offeredKeys = makeKeys()
     // Silence suppression only with a peer that has shown that it knows comfort noise.
     let events = events(beside: formats, first: event)
-    return write(formats, events: events, noise: settled?.comfortNoisePayloadType, packetTime: 20, direction: direction, keys: offeredKeys)
+    return write(
+      formats, events: events, noise: settled?.comfortNoisePayloadType, packetTime: 20, direction: direction, keys: offeredKeys)
   }
 
   /// A line for each suite, the settled one first. Tags stay with their suites, so that an offer that changes nothing says so.
@@ -165,7 +166,8 @@ public struct TrunkNegotiation: Sendable {
     settled = media
     let formats = [OfferedFormat(codec: codec, payloadType: format.payloadType)]
     let sdp = write(
-      formats, events: media.telephoneEventPayloadType.map { [($0, codec.clockRateHz)] } ?? [], noise: media.comfortNoisePayloadType,
+      formats, events: media.telephoneEventPayloadType.map { [($0, codec.clockRateHz)] } ?? [],
+      noise: media.comfortNoisePayloadType,
       packetTime: media.packetTimeMilliseconds, direction: media.direction, keys: keys)
     return (sdp, media)
   }

@@ -72,7 +72,8 @@ public enum HeaderName: UInt8, Hashable, Sendable, CaseIterable {
   /// Whether a message may hold this field only once, with one value (RFC 3261 §7.3.1, §20).
   public var isSingle: Bool {
     switch self {
-    case .from, .to, .callID, .cseq, .maxForwards, .contentLength, .contentType, .expires, .replaces, .retryAfter, .sessionExpires,
+    case .from, .to, .callID, .cseq, .maxForwards, .contentLength, .contentType, .expires, .replaces, .retryAfter,
+      .sessionExpires,
       .minSE, .rseq, .rack:
       true
     default: false

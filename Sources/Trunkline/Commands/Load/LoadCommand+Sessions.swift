@@ -23,7 +23,9 @@ extension LoadCommand {
           residentAtRestMegabytes, residentAtEndMegabytes),
         line("from connect to welcome", run.welcome),
       ]
-      if run.welcomeBack.count > 0 { lines.append(line("from the cut to welcome, the client's own wait in it:", run.welcomeBack)) }
+      if run.welcomeBack.count > 0 {
+        lines.append(line("from the cut to welcome, the client's own wait in it:", run.welcomeBack))
+      }
       lines.append(line("call.end to its answer, at rest", run.answerAtRest))
       if run.answerInStorm.count > 0 { lines.append(line("call.end to its answer, while all come back", run.answerInStorm)) }
       return (lines + run.problems.prefix(10).map { "  " + $0 }).joined(separator: "\n")

@@ -39,7 +39,8 @@ struct LoadCommand: ParsableCommand {
     help: ArgumentHelp(
       "A state of the carrier's network; several are gone through in turn.", valueName: "loss %,jitter ms,reorder %"))
   var network: [String] = []
-  @Option(help: "Idle sessions instead of calls, against a gateway of its own: its memory, and how it takes them all coming back.")
+  @Option(
+    help: "Idle sessions instead of calls, against a gateway of its own: its memory, and how it takes them all coming back.")
   var sessions: Int?
   @Option(help: ArgumentHelp("The time in which all --sessions are cut to come back; 0 leaves them.", valueName: "seconds"))
   var reconnectWithin = 10.0
@@ -99,7 +100,8 @@ struct LoadCommand: ParsableCommand {
       throw ValidationError("the configuration has \(users.count) users with a number, \(calls) are needed")
     }
     guard let sip = settings.listen.sipUDP.first, let carrier = settings.trunks.lazy.compactMap(\.uri?.address).first else {
-      throw ValidationError("the configuration needs listen.sip.udp and a trunk with an address, where the load's carrier listens")
+      throw ValidationError(
+        "the configuration needs listen.sip.udp and a trunk with an address, where the load's carrier listens")
     }
     options.clients = try Self.clients(Array(users.prefix(calls)), settings)
     options.url = Self.url(settings)

@@ -19,7 +19,8 @@ final class LoadGateway {
     folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-load-\(UUID().uuidString.prefix(8))")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     let file = folder.appendingPathComponent("gateway.yaml")
-    try "0123456789abcdef0123456789abcdef\n".write(to: folder.appendingPathComponent("jwt.key"), atomically: true, encoding: .utf8)
+    try "0123456789abcdef0123456789abcdef\n".write(
+      to: folder.appendingPathComponent("jwt.key"), atomically: true, encoding: .utf8)
     if isSecure { try Self.makeCertificate(in: folder) }
     try Self.configuration(calls, folder, isSecure: isSecure).write(to: file, atomically: true, encoding: .utf8)
     settings = try SettingsSource.load(file.path)
@@ -48,7 +49,8 @@ final class LoadGateway {
   private static func makeCertificate(in folder: URL) throws {
     let openssl = Process()
     openssl.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    openssl.arguments = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
+    openssl.arguments =
+      ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
       + ["-subj", "/CN=localhost", "-keyout", folder.path + "/app.key", "-out", folder.path + "/app.pem"]
     openssl.standardInput = FileHandle.nullDevice
     openssl.standardError = FileHandle.nullDevice

@@ -45,7 +45,10 @@ final class CarrierAudio {
   private static let frameLimit = 30_000
 
   /// Binds an even port and the odd one above it on `address`.
-  init(loop: EventLoop, address: IPAddress, encoding: AudioEncoding, source: SpeechSource, impairment: Impairment, random: RandomSource)
+  init(
+    loop: EventLoop, address: IPAddress, encoding: AudioEncoding, source: SpeechSource, impairment: Impairment,
+    random: RandomSource
+  )
     throws(SystemError)
   {
     (self.loop, self.encoding, self.source, self.impairment) = (loop, encoding, source, impairment)

@@ -90,7 +90,8 @@ public final class SimulatedCarrier: @unchecked Sendable {
     let allowed = AllowList([(name: "gateway", peers: [IPNetwork(options.gateway.ip.description)].compactMap { $0 })])
     sockets = try SIPSockets(
       loop: loop, udp: [options.listen], tcp: [options.listen], trunks: allowed, logger: Logger(label: "carrier"),
-      settings: ("--listen", "--listen")) { [unowned self] in feed($0) }
+      settings: ("--listen", "--listen")
+    ) { [unowned self] in feed($0) }
     agentTimer = loop.addTimer { [unowned self] in feed(.timer) }
     tickTimer = loop.addTimer { [unowned self] in tick() }
     placeTimer = loop.addTimer { [unowned self] in place() }
@@ -202,7 +203,9 @@ public final class SimulatedCarrier: @unchecked Sendable {
     guard let number = options.call, !isStopping else { return }
     placed += 1
     let leg = LegID.outbound(placed)
-    guard let flow = sockets?.flow(options.transport, toward: options.gateway), let call = try? makeCall(leg, toward: options.gateway) else {
+    guard let flow = sockets?.flow(options.transport, toward: options.gateway),
+      let call = try? makeCall(leg, toward: options.gateway)
+    else {
       emit(PeerEvent("noRoute", ["gateway": "\(options.gateway)"]))
       return loop.stop()
     }

@@ -62,7 +62,8 @@ public final class SessionLoad: Sendable {
   private let atRest: @Sendable () -> Void
 
   public init(
-    _ options: Options, random: RandomSource = .system, progress: @escaping @Sendable (String) -> Void, atRest: @escaping @Sendable () -> Void
+    _ options: Options, random: RandomSource = .system, progress: @escaping @Sendable (String) -> Void,
+    atRest: @escaping @Sendable () -> Void
   ) {
     (self.options, self.random, self.progress, self.atRest) = (options, random, progress, atRest)
     state = Mutex(
@@ -70,7 +71,8 @@ public final class SessionLoad: Sendable {
         sessions: options.clients.map { client in
           ClientSession(
             configuration: .init(
-              token: client.token, device: Hello.Device(id: client.device, platform: "linux", sdk: "trunkline-load")), random: random)
+              token: client.token, device: Hello.Device(id: client.device, platform: "linux", sdk: "trunkline-load")),
+            random: random)
         }, began: Array(repeating: .zero, count: options.clients.count)))
   }
 
@@ -175,7 +177,9 @@ public final class SessionLoad: Sendable {
     }
   }
 
-  private func give(_ number: Int, _ input: ClientSession.Input, _ pool: WebSocketPool, _ before: (inout State) -> Void = { _ in }) {
+  private func give(
+    _ number: Int, _ input: ClientSession.Input, _ pool: WebSocketPool, _ before: (inout State) -> Void = { _ in }
+  ) {
     let actions = state.withLock { state -> [ClientSession.Action] in
       before(&state)
       var actions: [ClientSession.Action] = []

@@ -91,12 +91,17 @@ public final class AppPhone: @unchecked Sendable {
   public init(_ options: Options, random: RandomSource = .system, emit: @escaping (PeerEvent) -> Void) throws {
     (self.options, self.random, self.emit) = (options, random, emit)
     loop = try EventLoop(name: "phone")
-    guard let endpoint = WebSocketClient.Endpoint(url: options.push?.gateway ?? options.url, subprotocol: "trunkline.v1", isInsecure: options.isInsecure) else {
+    guard
+      let endpoint = WebSocketClient.Endpoint(
+        url: options.push?.gateway ?? options.url, subprotocol: "trunkline.v1", isInsecure: options.isInsecure)
+    else {
       throw SetupError(description: "\(options.url): a ws:// or wss:// address is wanted")
     }
     // A gateway on loopback may offer its media there too.
     let isNear = endpoint.host == "localhost" || IPAddress(endpoint.host)?.isLoopback == true
-    for address in try localAddresses(loopback: isNear ? true : nil) { sockets.append(try UDPSocket(bind: SocketAddress(address, 0))) }
+    for address in try localAddresses(loopback: isNear ? true : nil) {
+      sockets.append(try UDPSocket(bind: SocketAddress(address, 0)))
+    }
     guard let media = ClientMedia.Configuration(localAddresses: sockets.map(\.localAddress), identity: try DTLSIdentity()) else {
       throw SetupError(description: "no usable certificate")
     }
@@ -178,7 +183,8 @@ public final class AppPhone: @unchecked Sendable {
       if let number = options.call, live == nil, finished == 0 { dial(number) }
     case .offline: emit(PeerEvent("offline"))
     case .refused(let code):
-      refusal = code == 4001 ? "the gateway refused the login (4001): make a new token" : "the gateway closed the session (\(code))"
+      refusal =
+        code == 4001 ? "the gateway refused the login (4001): make a new token" : "the gateway closed the session (\(code))"
       loop.stop()
     case .message(.callGone(let over), let call) where call == options.push?.call && live == nil: gone(over.reason)
     case .message(.callOffer(let offer), let call?): offered(call, offer.from, offer.sdp, offer.gen)
@@ -231,7 +237,8 @@ public final class AppPhone: @unchecked Sendable {
 
   private func makeLive(_ call: ClientCall) -> Live {
     let source = SpeechSource(samples: options.samples ?? SpeechSource.app, repeats: options.repeats)
-    let made = Live(call: call, media: ClientMedia(configuration: mediaConfiguration, random: random), source: source, now: loop.now)
+    let made = Live(
+      call: call, media: ClientMedia(configuration: mediaConfiguration, random: random), source: source, now: loop.now)
     live = made
     nextTick = loop.now
     if let tickTimer { loop.setTimer(tickTimer, at: nextTick) }
@@ -313,8 +320,10 @@ public final class AppPhone: @unchecked Sendable {
         [
           "reason": report.reason, "connected": "\(over.wasConnected)", "sent": "\(statistics.sentPackets)",
           "received": "\(statistics.receivedPackets)", "lost": "\(statistics.lostPackets)",
-          "concealedMs": "\(statistics.concealedMilliseconds)", "refused": "\(statistics.refusedPackets)", "digits": statistics.digits,
-          "jitterMs": PeerEvent.number(statistics.jitterMilliseconds), "bufferMs": PeerEvent.number(statistics.bufferDelayMilliseconds),
+          "concealedMs": "\(statistics.concealedMilliseconds)", "refused": "\(statistics.refusedPackets)",
+          "digits": statistics.digits,
+          "jitterMs": PeerEvent.number(statistics.jitterMilliseconds),
+          "bufferMs": PeerEvent.number(statistics.bufferDelayMilliseconds),
           "spokenAt": PeerEvent.wall(report.spokenSince), "heardAt": PeerEvent.wall(report.heardSince),
         ]))
     let limit = options.calls ?? (options.call != nil ? 1 : nil)
@@ -335,7 +344,10 @@ public final class AppPhone: @unchecked Sendable {
         emit(
           PeerEvent(
             "media",
-            ["pair": "\(pair?.local ?? "?")→\(pair?.remote ?? "?")", "rttMs": trip.map { "\(Int($0))" } ?? "", "profile": profile]))
+            [
+              "pair": "\(pair?.local ?? "?")→\(pair?.remote ?? "?")", "rttMs": trip.map { "\(Int($0))" } ?? "",
+              "profile": profile,
+            ]))
       }
       act(.media(report))
     }

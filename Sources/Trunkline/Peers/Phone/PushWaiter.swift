@@ -1,6 +1,6 @@
 public import Bytes
-import Platform
 import Glibc
+import Platform
 import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -24,7 +24,8 @@ public struct ReceivedPush: Sendable, Equatable {
   public init?(line: some Sequence<UInt8>) {
     guard let any = try? JSONDecoder().decode(Envelope.self, from: Data(line)) else { return nil }
     let payload = any.payload ?? any.own
-    guard let call = payload?.call.flatMap({ Identifier($0) }), let gateway = payload?.gw, let wake = payload?.wake, !wake.isEmpty else { return nil }
+    guard let call = payload?.call.flatMap({ Identifier($0) }), let gateway = payload?.gw, let wake = payload?.wake, !wake.isEmpty
+    else { return nil }
     (self.call, self.gateway, self.wake) = (call, gateway, Redacted(wake))
     handle = payload?.from?.h ?? payload?.from_h ?? ""
     name = payload?.from?.n ?? payload?.from_n ?? ""
@@ -52,9 +53,13 @@ public struct ReceivedPush: Sendable, Equatable {
       let values = try decoder.container(keyedBy: CodingKeys.self)
       (call, gw) = (try values.decodeIfPresent(String.self, forKey: .call), try values.decodeIfPresent(String.self, forKey: .gw))
       wake = try values.decodeIfPresent(String.self, forKey: .wake)
-      (from_h, from_n) = (try values.decodeIfPresent(String.self, forKey: .from_h), try values.decodeIfPresent(String.self, forKey: .from_n))
+      (from_h, from_n) = (
+        try values.decodeIfPresent(String.self, forKey: .from_h), try values.decodeIfPresent(String.self, forKey: .from_n)
+      )
       from = try? values.decodeIfPresent(Caller.self, forKey: .from)
-      exp = (try? values.decodeIfPresent(Int64.self, forKey: .exp)) ?? (try? values.decode(String.self, forKey: .exp)).flatMap { Int64($0) }
+      exp =
+        (try? values.decodeIfPresent(Int64.self, forKey: .exp))
+        ?? (try? values.decode(String.self, forKey: .exp)).flatMap { Int64($0) }
     }
   }
 }
@@ -79,11 +84,15 @@ public final class PushWaiter: Sendable {
     switch source {
     case .standardInput: (fd, isOwn) = (0, false)
     case .sandbox(let address, let token):
-      let made = socket(address.ip.family == .v4 ? AF_INET : AF_INET6, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+      let made = socket(
+        address.ip.family == .v4 ? AF_INET : AF_INET6, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
       guard made >= 0, address.withSockaddr({ connect(made, $0, $1) }) == 0 else {
         let why = String(cString: strerror(errno))
         if made >= 0 { close(made) }
-        throw Failure(description: "cannot reach the push sandbox's apps port \(address): \(why); start it with: trunkline push-sandbox --apps \(address)")
+        throw Failure(
+          description:
+            "cannot reach the push sandbox's apps port \(address): \(why); start it with: trunkline push-sandbox --apps \(address)"
+        )
       }
       let line = Array("{\"token\":\"\(token)\"}\n".utf8)
       guard send(made, line, line.count, Int32(MSG_NOSIGNAL)) == line.count else {

@@ -25,7 +25,8 @@ public struct SignedIdentity: Hashable, Sendable {
       default: break
       }
     }
-    let isToken = token.count == 3 && token[0].isEmpty == token[1].isEmpty && !token[2].isEmpty
+    let isToken =
+      token.count == 3 && token[0].isEmpty == token[1].isEmpty && !token[2].isEmpty
       && token.allSatisfy { $0.utf8.allSatisfy { Self.isBase64URL($0) } }
     isWellFormed = isToken && hasInfo && isES256
   }

@@ -26,7 +26,9 @@ private struct DialogRun {
   static let sdp = "v=0\r\no=- 1 1 IN IP4 127.0.0.2\r\ns=-\r\nc=IN IP4 127.0.0.2\r\nt=0 0\r\nm=audio 4000 RTP/AVP 0\r\n"
 
   init() {
-    agent.handle(.rules(["t": TrunkRules(redirects: .follow(hosts: []), trustsIdentity: true, allowsTransfer: true)]), at: now, into: &output)
+    agent.handle(
+      .rules(["t": TrunkRules(redirects: .follow(hosts: []), trustsIdentity: true, allowsTransfer: true)]), at: now, into: &output
+    )
     call()
     received(invite())
   }
@@ -51,14 +53,20 @@ private struct DialogRun {
 
   mutating func finish() {
     for leg in legs {
-      for command in [Command.cancel(leg, nil), .refuse(leg, code: 480, reason: nil, cause: nil, retryAfter: nil), .bye(leg, nil)] {
+      for command in [
+        Command.cancel(leg, nil), .refuse(leg, code: 480, reason: nil, cause: nil, retryAfter: nil), .bye(leg, nil),
+      ] {
         agent.handle(.command(command), at: now, into: &output)
       }
     }
     react()
-    precondition(agent.statistics.legs <= 64 && agent.statistics.serverTransactions <= 512 && agent.statistics.clientTransactions <= 1_024)
+    precondition(
+      agent.statistics.legs <= 64 && agent.statistics.serverTransactions <= 512 && agent.statistics.clientTransactions <= 1_024)
     output.removeAll()
-    received(Array("OPTIONS sip:a@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.2:5070;branch=z9hG4bKlast;rport\r\nFrom: <sip:a@b>;tag=1\r\nTo: <sip:a@b>\r\nCall-ID: last\r\nCSeq: 1 OPTIONS\r\nContent-Length: 0\r\n\r\n".utf8))
+    received(
+      Array(
+        "OPTIONS sip:a@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.2:5070;branch=z9hG4bKlast;rport\r\nFrom: <sip:a@b>;tag=1\r\nTo: <sip:a@b>\r\nCall-ID: last\r\nCSeq: 1 OPTIONS\r\nContent-Length: 0\r\n\r\n"
+          .utf8))
     precondition(sent.last?.statusCode == 200, "the next OPTIONS was not answered")
     for _ in 0..<2_000 {
       guard let deadline = agent.nextDeadline else { return }
@@ -77,7 +85,9 @@ private struct DialogRun {
     let leg = LegID.outbound(UInt64(legs.count) + 1)
     legs.append(leg)
     let peer = TrunkPeer(name: "t", domain: "127.0.0.2", flow: flow, credentials: Credentials(username: "u", password: "p"))
-    agent.handle(.command(.invite(leg, OutboundInvite(trunk: peer, to: "+1555", from: "+1556", sdp: count % 3 == 2 ? nil : Self.sdp))), at: now, into: &output)
+    agent.handle(
+      .command(.invite(leg, OutboundInvite(trunk: peer, to: "+1555", from: "+1556", sdp: count % 3 == 2 ? nil : Self.sdp))),
+      at: now, into: &output)
     react()
   }
 
@@ -108,7 +118,8 @@ private struct DialogRun {
     guard !legs.isEmpty else { return }
     let leg = legs[Int(kind / 8) % legs.count]
     let commands: [Command] = [
-      .answer(leg, sdp: Self.sdp), .bye(leg, nil), .cancel(leg, nil), .modify(leg), .ping(leg), .sendDigit(leg, "5", milliseconds: 100),
+      .answer(leg, sdp: Self.sdp), .bye(leg, nil), .cancel(leg, nil), .modify(leg), .ping(leg),
+      .sendDigit(leg, "5", milliseconds: 100),
       .refer(leg, to: "sip:1@x", replaces: nil), .notifyRefer(leg, code: 200),
     ]
     agent.handle(.command(commands[count % commands.count]), at: now, into: &output)
@@ -118,20 +129,27 @@ private struct DialogRun {
   // MARK: real messages
 
   private func invite() -> [UInt8] {
-    message("INVITE", callID: "in\(count)", from: "77", to: nil, sequence: 1, extra: "Supported: 100rel, timer\r\nSession-Expires: 90\r\n", body: Self.sdp)
+    message(
+      "INVITE", callID: "in\(count)", from: "77", to: nil, sequence: 1,
+      extra: "Supported: 100rel, timer\r\nSession-Expires: 90\r\n", body: Self.sdp)
   }
 
   private func inDialog(_ method: String) -> [UInt8] {
     guard let base = sent.last(where: { $0.callID != "last" }) else { return invite() }
-    let (ours, theirs) = base.isRequest ? ((try? base.from)??.tag, (try? base.to)??.tag) : ((try? base.to)??.tag, (try? base.from)??.tag)
+    let (ours, theirs) =
+      base.isRequest ? ((try? base.from)??.tag, (try? base.to)??.tag) : ((try? base.to)??.tag, (try? base.from)??.tag)
     let rack = base.responseSequence.map { "RAck: \($0) 1 INVITE\r\n" } ?? ""
     return message(
-      method, callID: base.callID, from: theirs.map(base.text) ?? "peer", to: ours.map(base.text), sequence: count + 2, extra: rack,
+      method, callID: base.callID, from: theirs.map(base.text) ?? "peer", to: ours.map(base.text), sequence: count + 2,
+      extra: rack,
       body: count % 2 == 0 ? Self.sdp : nil)
   }
 
-  private func message(_ method: String, callID: String, from: String, to: String?, sequence: Int, extra: String, body: String?) -> [UInt8] {
-    var text = "\(method) sip:+15551230001@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.2:5070;branch=z9hG4bK\(method)\(count);rport\r\n"
+  private func message(_ method: String, callID: String, from: String, to: String?, sequence: Int, extra: String, body: String?)
+    -> [UInt8]
+  {
+    var text =
+      "\(method) sip:+15551230001@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.2:5070;branch=z9hG4bK\(method)\(count);rport\r\n"
     text += "From: <sip:+1444@127.0.0.2>;tag=\(from)\r\nTo: <sip:+15551230001@127.0.0.1>\(to.map { ";tag=" + $0 } ?? "")\r\n"
     text += "Call-ID: \(callID)\r\nCSeq: \(sequence) \(method)\r\nContact: <sip:c@127.0.0.2:5070>\r\n\(extra)"
     text += "Content-Type: application/sdp\r\nContent-Length: \(body?.utf8.count ?? 0)\r\n\r\n\(body ?? "")"
@@ -143,13 +161,16 @@ private struct DialogRun {
     let codes = [100, 180, 183, 200, 200, 302, 401, 422, 481, 486, 491, 500, 503]
     let code = codes[kind % codes.count]
     var text = "SIP/2.0 \(code) x\r\n"
-    for field in request.fields where [.via, .from, .callID, .cseq].contains(field.name) { text += "\(field.name.text): \(request.text(field.value))\r\n" }
+    for field in request.fields where [.via, .from, .callID, .cseq].contains(field.name) {
+      text += "\(field.name.text): \(request.text(field.value))\r\n"
+    }
     let to = request.field(.to).map { request.text($0.value) } ?? ""
     text += "To: \(to)\((try? request.to)??.tag == nil ? ";tag=peer" : "")\r\nContact: <sip:c@127.0.0.2:5070>\r\n"
     if code == 401 { text += "WWW-Authenticate: Digest realm=\"r\", nonce=\"\(count)\", stale=true\r\n" }
     if code == 422 { text += "Min-SE: \(100 + count * 100)\r\n" }
     if code == 183 { text += "Require: 100rel\r\nRSeq: \(count)\r\n" }
-    text += "Session-Expires: 90;refresher=\(kind % 2 == 0 ? "uac" : "uas")\r\nAllow: UPDATE\r\nContent-Length: \(Self.sdp.utf8.count)\r\n\r\n\(Self.sdp)"
+    text +=
+      "Session-Expires: 90;refresher=\(kind % 2 == 0 ? "uac" : "uas")\r\nAllow: UPDATE\r\nContent-Length: \(Self.sdp.utf8.count)\r\n\r\n\(Self.sdp)"
     return Array(text.utf8)
   }
 

@@ -60,7 +60,11 @@ private let integrity = IntegrityKey(password: "VOkJxbRl1RmTxUk/WvJxBt")
   var packet = Array(bytes.dropFirst())
   packet.withUnsafeMutableBytes { buffer in
     var count = buffer.count
-    if first & 1 == 0 { _ = try? receiver.unprotect(buffer, count: &count) } else { try? receiver.unprotectRTCP(buffer, count: &count) }
+    if first & 1 == 0 {
+      _ = try? receiver.unprotect(buffer, count: &count)
+    } else {
+      try? receiver.unprotectRTCP(buffer, count: &count)
+    }
     precondition(count <= buffer.count, "unprotect never grows a packet")
   }
 }

@@ -58,7 +58,8 @@ private func answer(_ agent: inout UserAgent, _ output: inout Output, _ now: Ins
       let accept = (invite.sdp?.utf8.count ?? 0) % 3 > 0
       agent.handle(
         .command(
-          accept ? .answer(leg, sdp: "v=0\r\n") : .refuse(leg, code: 486, reason: nil, cause: nil, retryAfter: nil)), at: now, into: &output)
+          accept ? .answer(leg, sdp: "v=0\r\n") : .refuse(leg, code: 486, reason: nil, cause: nil, retryAfter: nil)), at: now,
+        into: &output)
     case .reinviteReceived(let leg, _): agent.handle(.command(.answerReinvite(leg, sdp: "v=0\r\n")), at: now, into: &output)
     case .acknowledged(let leg, _): agent.handle(.command(.bye(leg, nil)), at: now, into: &output)
     default: break
