@@ -30,7 +30,9 @@ import Testing
     var found: [(name: String, isEnabled: Bool)] = []
     var isSuiteEnabled = true
     var traits: String?
-    for line in text.components(separatedBy: "\n") {
+    // A long name stands on a line of its own.
+    let joined = text.replacing(/func\n +`/, with: "func `")
+    for line in joined.components(separatedBy: "\n") {
       if line.hasPrefix("@Suite") { isSuiteEnabled = !line.contains(".disabled") }
       if line.contains("@Test") { traits = "" }
       guard let before = traits else { continue }
@@ -74,7 +76,7 @@ import Testing
     #expect(rows.map(\.tests) == [["a", "b c"], [], []])
     #expect(rows.map(\.verdict) == ["implemented", "refused", ""])
     let tests = Self.tests(
-      in: "@Test(.disabled(\"why\"))\n func `a`() {}\n @Test func `b`() {}\n @Test(arguments: [1])\n func `c`(n: Int) {}")
+      in: "@Test(.disabled(\"why\"))\n func `a`() {}\n @Test func\n  `b`() {}\n @Test(arguments: [1])\n func `c`(n: Int) {}")
     #expect(tests.map(\.name) == ["a", "b", "c"] && tests.map(\.isEnabled) == [false, true, true])
   }
 }
