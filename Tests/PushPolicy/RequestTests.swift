@@ -49,7 +49,7 @@ import Testing
     #expect(Set(rig.sent.map(\.request.connection)).count == 2)
   }
 
-  @Test func `E2E-2: a sealed caller stands in place of the caller in clear text`() throws {
+  @Test func `a sealed caller stands in place of the caller in clear text`() throws {
     var push = Rig.push(1)
     push.sealedCaller = "c2VhbGVk"
     var rig = try Rig()
