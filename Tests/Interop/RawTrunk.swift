@@ -10,7 +10,12 @@ final class RawTrunk {
   private let gateway: SocketAddress
   private var count = 0
 
-  init(_ gateway: GatewayUnderTest, from ip: IPAddress = .loopback, port: UInt16 = 0) throws {
+  convenience init(_ gateway: GatewayUnderTest, from ip: IPAddress = .loopback, port: UInt16 = 0) throws {
+    try self.init(toward: gateway.sip, from: ip, port: port)
+  }
+
+  /// Toward a gateway that is not there yet: what it sends first is not lost.
+  init(toward sip: UInt16, from ip: IPAddress = .loopback, port: UInt16 = 0) throws {
     let fd = socket(AF_INET, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     guard fd >= 0 else { throw Spawned.Failure(description: "no socket") }
     var own = SocketAddress(ip, port)
@@ -23,7 +28,7 @@ final class RawTrunk {
     own.port = UInt16(bigEndian: name.sin_port)
     address = own
     self.fd = fd
-    self.gateway = SocketAddress(.loopback, gateway.sip)
+    gateway = SocketAddress(.loopback, sip)
   }
 
   deinit { close(fd) }

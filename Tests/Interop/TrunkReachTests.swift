@@ -107,6 +107,46 @@ extension Interop {
       #expect(try await farewell.finish(within: 5) == 0, "\(farewell.text.suffix(2_000))")
     }
 
+    @Test func `SIGHUP without a trunk: its registration is taken back, its probes end, its call goes on`() async throws {
+      let ports = (sip: try FreePorts.both(), app: try FreePorts.tcp(), admin: try FreePorts.tcp())
+      let carrier = try RawTrunk(toward: ports.sip)
+      let gateway = try await GatewayUnderTest(
+        trunk: "register: { user: gw, expires: 60s }, probe: 1s", ports: ports, carrier: carrier.address.port)
+      let phone = try await Peers.phone(gateway, ["--answer-after", "0.1", "--calls", "1"])
+      let register = try #require(carrier.awaited("REGISTER"))
+      carrier.reply(to: register, "200 OK")
+      #expect(await eventually(within: 5) { try gateway.sum("trunkline_trunk_events_total", "event=\"registered\"") == 1 })
+      let probe = try #require(carrier.awaited("OPTIONS"))
+      carrier.reply(to: probe, "200 OK")
+      let first = carrier.request("INVITE", sdp: RawTrunk.offer())
+      let answer = try #require(carrier.ask(first))
+      #expect(answer.code == 200)
+
+      let path = gateway.folder + "/gateway.yaml"
+      let text = try String(contentsOfFile: path, encoding: .utf8).replacing("name: carrier,", with: "name: another,")
+        .replacing("trunk: carrier", with: "trunk: another").replacing("127.0.0.0/8", with: "192.0.2.7")
+        .replacing("register: { user: gw, expires: 60s }, probe: 1s", with: "hold: local")
+      try text.write(toFile: path, atomically: true, encoding: .utf8)
+      gateway.process.signal(SIGHUP)
+      let farewell = try #require(carrier.awaited("REGISTER"))
+      #expect(farewell.contains("\r\nExpires: 0\r\n") && farewell.contains("<sip:gw@"))
+      func callID(_ text: String) -> Substring? { text.split(separator: "\r\n").first { $0.hasPrefix("Call-ID:") } }
+      #expect(callID(farewell) == callID(register))
+      carrier.reply(to: farewell, "200 OK")
+
+      #expect(carrier.ask(carrier.request("INVITE", sequence: 2, in: first, answer, sdp: RawTrunk.offer()))?.code == 200)
+      let second = carrier.request("INVITE", sdp: RawTrunk.offer())
+      #expect((carrier.ask(second)?.code ?? 0) >= 400, "no route for a new call")
+      var probes: Set<Substring?> = []
+      while let text = carrier.receive(within: 1_300) { if text.hasPrefix("OPTIONS ") { probes.insert(callID(text)) } }
+      #expect(probes.count <= 1, "one may have been on its way: \(probes)")
+      #expect(carrier.ask(carrier.request("BYE", sequence: 3, in: first, answer))?.code == 200)
+      #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
+      _ = try await gateway.records(1)
+      #expect(gateway.endReasons.first == "remoteHangup")
+      try await gateway.finish(calls: [first.callID], refused: [second.callID])
+    }
+
     @Test func `a peer that no list names gets a challenge where a trunk takes any, and silence elsewhere`() async throws {
       let listed = "{ name: carrier, peers: [127.0.0.1], uri: \"sip:127.0.0.1:9\" }"
       let open = "{ name: pbx, peers: any, peer_auth: { username: u, password_file: password } }"

@@ -55,6 +55,12 @@ import Testing
     ).first
   }
 
+  @Test func `a trunk that left the configuration goes on to ask for the password`() {
+    var wire = wire()
+    wire.input(.rules(["another": TrunkRules()]))
+    #expect(ask(&wire, 1)?.statusCode == 401)
+  }
+
   @Test(arguments: ["MD5", "SHA-256"]) func `a guest that knows the password gets a call`(algorithm: String) throws {
     var wire = wire()
     let challenge = try #require(ask(&wire, 1))

@@ -109,13 +109,65 @@ import Testing
     #expect(world.requests.count == 2)
   }
 
-  @Test func `a trunk that is gone from the configuration is not refreshed; one that stays is not asked again`() {
-    var world = world()
+  @Test func `a trunk gone from the configuration takes its registration back, once; one that stays is not asked again`() {
+    let settings = [trunk("192.0.2.1", registration: .init(user: "gw", expires: 600), probe: .init(interval: .seconds(30)))]
+    var world = World(settings)
+    let probe = world.requests.removeLast()
+    #expect(probe.request.method == .options)
     world.answer(200, expires: 100)
-    world.feed(.configure([trunk("192.0.2.1", registration: .init(user: "gw", expires: 600))]))
+    world.feed(.configure(settings))
     #expect(world.requests.count == 1)
     world.feed(.configure([]))
+    let (first, last) = (world.requests[0].request, world.requests[1].request)
+    #expect(last.method == .register && last.expires == 0 && last.sequence == first.sequence + 1 && last.callID == first.callID)
+    #expect(last.trunk.flow == first.trunk.flow && last.uri == first.uri && last.contactUser == "gw")
+    world.answer(200)
     world.advance(.seconds(1_000))
-    #expect(world.requests.count == 1 && world.machine.nextDeadline == nil)
+    #expect(world.requests.count == 2 && world.machine.nextDeadline == nil, "no refresh, no probe")
+    world.feed(.requestAnswered(probe.id, RequestOutcome(code: 200)))
+    #expect(world.requests.count == 2)
+  }
+
+  @Test func `a REGISTER that is under way when its trunk goes is taken back once it has been granted`() {
+    for (code, taken) in [(200, true), (403, false)] {
+      var world = world()
+      world.feed(.configure([]))
+      #expect(world.requests.count == 1 && world.machine.isUnregistering)
+      world.answer(code, expires: 100)
+      #expect(world.requests.map(\.request.expires) == (taken ? [600, 0] : [600]))
+      if taken { world.answer(200) }
+      #expect(!world.machine.isUnregistering && world.news.count == 1, "located, and nothing more")
+      world.advance(.seconds(1_000))
+      #expect(world.requests.count == (taken ? 2 : 1))
+    }
+    // a refresh that fails leaves the binding of before
+    var world = world()
+    world.answer(200, expires: 100)
+    world.advance(.seconds(86))
+    world.feed(.configure([]))
+    #expect(world.requests.map(\.request.expires) == [600, 600])
+    world.answer(503)
+    #expect(world.requests.map(\.request.expires) == [600, 600, 0])
+  }
+
+  @Test func `another user or server: the old binding is taken back and the new one made; another password makes one anew`() {
+    func settings(_ user: String, _ host: String = "192.0.2.1", _ password: String = "a") -> TrunkSettings {
+      var out = trunk(host, registration: .init(user: user))
+      out.credentials = Credentials(username: "u", password: password)
+      return out
+    }
+    for next in [settings("other"), settings("gw", "192.0.2.2"), settings("gw", "192.0.2.1", "b")] {
+      var world = World([settings("gw")])
+      world.answer(200, expires: 100)
+      world.feed(.configure([next]))
+      let last = world.requests.dropFirst().map(\.request)
+      let stays = next.registration?.user == "gw" && next.server == settings("gw").server
+      #expect(last.map(\.expires) == (stays ? [600] : [0, 600]))
+      let first = world.requests[0].request
+      if !stays { #expect(last[0].to == first.to && last[0].trunk.flow == first.trunk.flow) }
+      let isSameBinding = last.last?.callID == world.requests[0].request.callID
+      #expect(isSameBinding == (next.registration?.user == "gw"))
+      if isSameBinding { #expect((last.last?.sequence ?? 0) > world.requests[0].request.sequence + 8) }
+    }
   }
 }

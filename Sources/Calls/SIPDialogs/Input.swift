@@ -14,7 +14,7 @@ public enum Input: Sendable {
   case draining(Bool)
   /// While given, new INVITEs get a 503 that keeps no state; OPTIONS, and all that belongs to a call, are served.
   case overloaded(RefusalReason?)
-  /// How each trunk's calls behave, by trunk name; those left out have the defaults.
+  /// How each trunk's calls behave, by trunk name. Those left out keep what they had, and the defaults before that.
   case rules([String: TrunkRules])
 }
 

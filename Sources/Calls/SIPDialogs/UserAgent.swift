@@ -72,7 +72,8 @@ public struct UserAgent: Sendable {
     case .command(let command): perform(command)
     case .draining(let isDraining): self.isDraining = isDraining
     case .overloaded(let reason): overload = reason
-    case .rules(let rules): trunkRules = rules
+    // a trunk that is gone keeps its rules: its calls go on, and whoever had to answer a challenge still has to
+    case .rules(let rules): trunkRules.merge(rules) { $1 }
     }
     fireTimers()
     swap(&self.output, &output)

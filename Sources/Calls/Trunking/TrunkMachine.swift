@@ -11,7 +11,7 @@ public import SIPDialogs
 ///     let peer = machine.peer("carrier", at: now)                    // servers in this call's order
 public struct TrunkMachine: Sendable {
   public enum Input: Sendable {
-    /// Replaces all; what stays as it was keeps its state.
+    /// Replaces all; what stays as it was keeps its state. A registration that is gone is taken back.
     case configure([TrunkSettings])
     case resolved(DNSQuestion, DNSAnswer)
     case requestAnswered(RequestID, RequestOutcome)
@@ -61,15 +61,24 @@ public struct TrunkMachine: Sendable {
     var registeredFlow: Flow?
     var toldLost = false
   }
-  private enum Asking { case registration, probe, leaving }
+  enum Asking { case registration, probe, leaving }
+
+  /// A request under way.
+  struct Asked {
+    var trunk: String
+    var what: Asking
+    var flow: Flow
+    /// The trunk as it was, if the configuration took its registration away meanwhile: what comes of it is to be taken back.
+    var left: Trunk?
+  }
 
   let reach: Reach
   let random: RandomSource
   var trunks: [String: Trunk] = [:]
   private var names = NameTable()
-  private var penalties: [SocketAddress: Instant] = [:]
-  private var asking: [RequestID: (trunk: String, what: Asking, flow: Flow)] = [:]
-  private var lastRequest: UInt64 = 0
+  var penalties: [SocketAddress: Instant] = [:]
+  var asking: [RequestID: Asked] = [:]
+  var lastRequest: UInt64 = 0
 
   public init(reach: Reach, random: RandomSource) { (self.reach, self.random) = (reach, random) }
 
@@ -80,7 +89,7 @@ public struct TrunkMachine: Sendable {
 
   public mutating func handle(_ input: Input, at now: Instant, into output: inout Output) {
     switch input {
-    case .configure(let settings): configure(settings, at: now)
+    case .configure(let settings): configure(settings, at: now, &output)
     case .resolved(let question, let answer): names.answered(question, answer, at: now)
     case .requestAnswered(let id, let outcome): answered(id, outcome, at: now, &output)
     case .flowLost(let flow):
@@ -95,26 +104,46 @@ public struct TrunkMachine: Sendable {
     sendDue(at: now, &output)
   }
 
-  private mutating func configure(_ settings: [TrunkSettings], at now: Instant) {
+  private mutating func configure(_ settings: [TrunkSettings], at now: Instant, _ output: inout Output) {
     var next: [String: Trunk] = [:]
     for one in settings {
-      var trunk = trunks[one.name] ?? Trunk(settings: one)
+      let old = trunks[one.name]
+      var trunk = old ?? Trunk(settings: one)
       if trunk.settings.server != one.server { (trunk.plan, trunk.toldLost) = (TargetPlan(), false) }
       if trunk.registrar?.settings != one.registration || trunk.settings.server != one.server
         || trunk.settings.credentials != one.credentials
       {
-        trunk.registrar = one.registration.map {
-          Registrar($0, callID: random.text(24, alphabet: Self.letters), sequence: UInt32(random.next() % 65_536) + 1, at: now)
-        }
+        trunk.registrar = one.registration.map { successor(of: old?.registrar, $0, at: now) }
+        trunk.registeredFlow = nil
       }
       if trunk.prober?.settings != one.probe { trunk.prober = one.probe.map { Prober($0, at: now) } }
       trunk.settings = one
       next[one.name] = trunk
     }
+    for name in trunks.keys.sorted() {
+      guard let old = trunks[name], old.registrar != nil else { continue }
+      let (new, before) = (next[name], old.settings)
+      let stays = new?.settings.server == before.server && new?.settings.registration?.user == before.registration?.user
+      if !stays {
+        leave(name, old, at: now, &output)
+      } else if new?.registrar != old.registrar {
+        asking = asking.filter { $0.value.trunk != name || $0.value.what != .registration || $0.value.left != nil }
+      }
+    }
     trunks = next
-    asking = asking.filter { trunks[$0.value.trunk] != nil }
+    asking = asking.filter { trunks[$0.value.trunk] != nil || $0.value.what == .leaving || $0.value.left != nil }
   }
-  private static let letters: StaticString = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+  /// A registration in place of another. With the other's user it binds the same contact: one Call-ID, and numbers above all that the
+  /// other may still send, so that a registrar takes a late `Expires: 0` for what it is, out of date (RFC 3261 §10.3).
+  private func successor(of old: Registrar?, _ settings: TrunkSettings.Registration, at now: Instant) -> Registrar {
+    if let old, old.settings.user == settings.user {
+      return Registrar(settings, callID: old.callID, sequence: old.sequence &+ 16, at: now)
+    }
+    return Registrar(
+      settings, callID: random.text(24, alphabet: Self.letters), sequence: UInt32(random.next() % 65_536) + 1, at: now)
+  }
+  static let letters: StaticString = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
   // MARK: names
 
@@ -157,7 +186,7 @@ public struct TrunkMachine: Sendable {
       name: name, domain: settings.domain, target: first, further: Array(targets.dropFirst()), credentials: settings.credentials)
   }
 
-  private func targets(_ trunk: Trunk, at now: Instant) -> [TrunkTarget] {
+  func targets(_ trunk: Trunk, at now: Instant) -> [TrunkTarget] {
     let servers = trunk.plan.draw(random)
     let good = servers.filter { (penalties[$0.address] ?? .zero) <= now }
     let bad = servers.filter { (penalties[$0.address] ?? .zero) > now }
@@ -202,93 +231,4 @@ public struct TrunkMachine: Sendable {
 
   /// A call ended before anything was learnt.
   public mutating func callUndecided(_ name: String, at now: Instant) { trunks[name]?.breaker.undecided(at: now) }
-
-  // MARK: REGISTER and OPTIONS
-
-  /// Registrars have yet to answer that we are gone.
-  public var isUnregistering: Bool { asking.values.contains { $0.what == .leaving } }
-
-  private mutating func unregister(at now: Instant, _ output: inout Output) {
-    for name in trunks.keys.sorted() {
-      guard let trunk = trunks[name], let registrar = trunk.registrar else { continue }
-      trunks[name]?.registrar = nil
-      guard registrar.isRegistered, let flow = trunk.registeredFlow ?? targets(trunk, at: now).first?.flow else { continue }
-      // a refresh that is under way has taken the next number
-      ask(
-        name, .leaving, registrar, TrunkTarget(flow), sequence: registrar.sequence &+ (registrar.due == nil ? 2 : 1), expires: 0,
-        &output)
-    }
-  }
-
-  private mutating func ask(
-    _ name: String, _ what: Asking, _ registrar: Registrar, _ target: TrunkTarget, sequence: UInt32, expires: Int,
-    _ output: inout Output
-  ) {
-    guard let settings = trunks[name]?.settings else { return }
-    lastRequest += 1
-    let id = RequestID(lastRequest)
-    asking[id] = (name, what, target.flow)
-    let own = "sip:\(registrar.settings.user)@\(settings.domain)"
-    let peer = TrunkPeer(name: name, domain: settings.domain, target: target, credentials: settings.credentials)
-    output.requests.append(
-      (
-        id,
-        OutboundRequest(
-          trunk: peer, method: .register, uri: "sip:\(settings.domain)\(target.flow.transport.uriParameter)", from: own, to: own,
-          callID: registrar.callID, sequence: sequence, contactUser: registrar.settings.user, expires: expires)
-      ))
-  }
-
-  private mutating func sendDue(at now: Instant, _ output: inout Output) {
-    for name in trunks.keys.sorted() {
-      guard let trunk = trunks[name], !trunk.plan.rows.isEmpty else { continue }
-      if let due = trunk.registrar?.due, due <= now { ask(name, .registration, targets(trunk, at: now), &output) }
-      if let due = trunk.prober?.due, due <= now { ask(name, .probe, targets(trunk, at: now), &output) }
-    }
-  }
-
-  private mutating func ask(_ name: String, _ what: Asking, _ targets: [TrunkTarget], _ output: inout Output) {
-    guard let trunk = trunks[name], let target = targets.first else { return }
-    if what == .registration, let registrar = trunk.registrar {
-      trunks[name]?.registrar?.sent()
-      trunks[name]?.unasked = Array(targets.dropFirst())
-      return ask(name, what, registrar, target, sequence: registrar.sequence &+ 1, expires: registrar.wanted, &output)
-    }
-    let settings = trunk.settings
-    let server = "sip:\(settings.domain)\(target.flow.transport.uriParameter)"
-    let peer = TrunkPeer(name: name, domain: settings.domain, target: target, credentials: settings.credentials)
-    lastRequest += 1
-    let id = RequestID(lastRequest)
-    asking[id] = (name, what, target.flow)
-    trunks[name]?.prober?.sent()
-    output.requests.append(
-      (
-        id,
-        OutboundRequest(
-          trunk: peer, method: .options, uri: server, from: "sip:trunkline@\(target.flow.local)", to: server,
-          callID: random.text(24, alphabet: Self.letters), contactUser: "trunkline")
-      ))
-  }
-
-  private mutating func answered(_ id: RequestID, _ outcome: RequestOutcome, at now: Instant, _ output: inout Output) {
-    guard let asked = asking.removeValue(forKey: id), let trunk = trunks[asked.trunk] else { return }
-    let isFault = outcome.byTransport || outcome.code == 408 || outcome.code == 503
-    if isFault { serverFailed(asked.flow.remote, retryAfter: outcome.retryAfter, at: now) }
-    switch asked.what {
-    case .leaving: break
-    case .probe:
-      if !isFault { penalties[asked.flow.remote] = nil }
-      if trunks[asked.trunk]?.prober?.answered(alive: !isFault, at: now) == true {
-        output.news.append(.probed(trunk: asked.trunk, isUp: !isFault))
-      }
-    case .registration:
-      if isFault, !trunk.unasked.isEmpty, outcome.retryAfter == nil || outcome.code == 503 {
-        trunks[asked.trunk]?.registrar?.sequence = outcome.sequence
-        return ask(asked.trunk, .registration, trunk.unasked, &output)
-      }
-      trunks[asked.trunk]?.registeredFlow = (200..<300).contains(outcome.code) ? asked.flow : nil
-      let news = trunks[asked.trunk]?.registrar?.answered(outcome, asked.trunk, random: random, at: now)
-      if let news = news ?? nil { output.news.append(news) }
-    }
-  }
 }

@@ -167,7 +167,7 @@ final class Gateway: @unchecked Sendable {
       guard let self else { return }
       if certificates.changed(current.certificatePaths) {
         logs.logger("sip").notice("certificates changed on disk: read again")
-        sockets.setTLS(server: settings.serverTLS, trunks: current.clientTLS)
+        sockets.setTLS(server: settings.serverTLS, trunks: clientTLS)
       }
       if let id = timer.id { loop.setTimer(id, at: loop.now + CertificateWatch.interval) }
     }
@@ -206,12 +206,19 @@ final class Gateway: @unchecked Sendable {
     loop.post { [self] in
       do { try resolver.restart(servers: new.dns.servers) } catch { logs.logger("dns").error("\(error)") }
       current = new
-      sockets.setTLS(server: settings.serverTLS, trunks: new.clientTLS)
       inbox.post(.routing(new.routing))
-      retired.replace(with: new.trunks)
+      retired.replace(with: new.trunks, at: loop.now)
+      sockets.setTLS(server: settings.serverTLS, trunks: clientTLS)
       // A trunk that is gone from the file is heard until its last call has ended: its BYE must not be a stranger's.
       admitTrunks()
     }
+  }
+
+  /// On the control thread: how connections to trunks are made, those of retired trunks too: their BYE may need a new one.
+  private var clientTLS: [String: TLSClientSettings] {
+    var all = current
+    all.trunks = retired.admitted
+    return all.clientTLS
   }
 
   /// On the control thread: who may send SIP, and a look at the retired trunks' calls while there are any.
@@ -229,7 +236,7 @@ final class Gateway: @unchecked Sendable {
     var list = AllowList(
       retired.admitted.map { ($0.name, $0.peers) },
       servers: retired.admitted.map { ($0.name, $0.servers(located: located[$0.name] ?? [])) })
-    list.anyPeer = current.trunks.first(where: \.takesAnyPeer)?.name
+    list.anyPeer = retired.admitted.first(where: \.takesAnyPeer)?.name
     sockets.replaceTrunks(list)
   }
 
@@ -243,7 +250,7 @@ final class Gateway: @unchecked Sendable {
   private static let locatedAddresses = 256
 
   private func dropRetired(except live: Set<String>) {
-    if retired.drop(except: live) { admit() }
+    if retired.drop(except: live, at: loop.now) { admit() }
     guard retired.hasRetired else { return }
     if retirement == nil { retirement = loop.addTimer { [weak self] in self?.admitTrunks() } }
     if let retirement { loop.setTimer(retirement, at: loop.now + RetiredTrunks.interval) }

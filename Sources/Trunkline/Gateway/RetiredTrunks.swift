@@ -1,12 +1,17 @@
+import Bytes
 import Configuration
 
-/// The trunks of the configuration in force, and those of earlier ones that still have calls.
+/// The trunks of the configuration in force, and those of earlier ones that still have calls or a registration to take back.
 struct RetiredTrunks {
   /// How often the calls of retired trunks are looked at.
   static let interval = Duration.seconds(5)
 
+  /// So long a registrar may take to answer that its registration is taken back: 64·T1 (RFC 3261 §17.1.2.2), and a challenge.
+  static let farewell = Duration.seconds(64)
+
   private var current: [Settings.Trunk]
   private var retired: [Settings.Trunk] = []
+  private var farewells: [String: Instant] = [:]
 
   init(_ trunks: [Settings.Trunk]) { current = trunks }
 
@@ -15,16 +20,20 @@ struct RetiredTrunks {
   var admitted: [Settings.Trunk] { current + retired }
 
   /// A new configuration: what it lacks retires, what it names again is back.
-  mutating func replace(with new: [Settings.Trunk]) {
+  mutating func replace(with new: [Settings.Trunk], at now: Instant) {
     let names = Set(new.map(\.name))
+    for trunk in current where trunk.registration != nil && !names.contains(trunk.name) {
+      farewells[trunk.name] = now + Self.farewell
+    }
     retired = (retired + current).filter { !names.contains($0.name) }
     current = new
   }
 
-  /// Lets go of retired trunks without a live call; true if one went.
-  mutating func drop(except live: Set<String>) -> Bool {
+  /// Lets go of retired trunks without a live call whose registrar has had its time; true if one went.
+  mutating func drop(except live: Set<String>, at now: Instant) -> Bool {
     let before = retired.count
-    retired.removeAll { !live.contains($0.name) }
+    farewells = farewells.filter { $0.value > now }
+    retired.removeAll { !live.contains($0.name) && farewells[$0.name] == nil }
     return retired.count != before
   }
 }

@@ -1,0 +1,120 @@
+import Bytes
+import SIPDialogs
+
+/// REGISTER and OPTIONS, when they are due and what their answers mean.
+extension TrunkMachine {
+  /// Registrars have yet to answer that we are gone.
+  public var isUnregistering: Bool { asking.values.contains { $0.what == .leaving || $0.left != nil } }
+
+  mutating func unregister(at now: Instant, _ output: inout Output) {
+    for name in trunks.keys.sorted() {
+      guard let trunk = trunks[name], let registrar = trunk.registrar else { continue }
+      trunks[name]?.registrar = nil
+      guard registrar.isRegistered else { continue }
+      // a refresh that is under way has taken the next number
+      takeBack(name, trunk, sequence: registrar.sequence &+ (registrar.due == nil ? 2 : 1), at: now, &output)
+    }
+  }
+
+  /// A registration that the configuration no longer has is taken back; one that is under way, once its answer is here.
+  mutating func leave(_ name: String, _ old: Trunk, at now: Instant, _ output: inout Output) {
+    guard let registrar = old.registrar else { return }
+    let underWay = asking.first { $0.value.trunk == name && $0.value.what == .registration && $0.value.left == nil }
+    if let id = underWay?.key {
+      asking[id]?.left = old
+      return
+    }
+    if registrar.isRegistered { takeBack(name, old, sequence: registrar.sequence &+ 1, at: now, &output) }
+  }
+
+  /// `Expires: 0` to where it registered (RFC 3261 §10.2.2).
+  private mutating func takeBack(_ name: String, _ trunk: Trunk, sequence: UInt32, at now: Instant, _ output: inout Output) {
+    guard let registrar = trunk.registrar, let flow = trunk.registeredFlow ?? targets(trunk, at: now).first?.flow else { return }
+    ask(name, .leaving, trunk.settings, registrar, TrunkTarget(flow), sequence: sequence, expires: 0, &output)
+  }
+
+  private mutating func ask(
+    _ name: String, _ what: Asking, _ settings: TrunkSettings, _ registrar: Registrar, _ target: TrunkTarget, sequence: UInt32,
+    expires: Int, _ output: inout Output
+  ) {
+    lastRequest += 1
+    let id = RequestID(lastRequest)
+    asking[id] = Asked(trunk: name, what: what, flow: target.flow)
+    let own = "sip:\(registrar.settings.user)@\(settings.domain)"
+    let peer = TrunkPeer(name: name, domain: settings.domain, target: target, credentials: settings.credentials)
+    output.requests.append(
+      (
+        id,
+        OutboundRequest(
+          trunk: peer, method: .register, uri: "sip:\(settings.domain)\(target.flow.transport.uriParameter)", from: own, to: own,
+          callID: registrar.callID, sequence: sequence, contactUser: registrar.settings.user, expires: expires)
+      ))
+  }
+
+  mutating func sendDue(at now: Instant, _ output: inout Output) {
+    for name in trunks.keys.sorted() {
+      guard let trunk = trunks[name], !trunk.plan.rows.isEmpty else { continue }
+      if let due = trunk.registrar?.due, due <= now { ask(name, .registration, targets(trunk, at: now), &output) }
+      if let due = trunk.prober?.due, due <= now { ask(name, .probe, targets(trunk, at: now), &output) }
+    }
+  }
+
+  private mutating func ask(_ name: String, _ what: Asking, _ targets: [TrunkTarget], _ output: inout Output) {
+    guard let trunk = trunks[name], let target = targets.first else { return }
+    if what == .registration, let registrar = trunk.registrar {
+      trunks[name]?.registrar?.sent()
+      trunks[name]?.unasked = Array(targets.dropFirst())
+      return ask(
+        name, what, trunk.settings, registrar, target, sequence: registrar.sequence &+ 1, expires: registrar.wanted, &output)
+    }
+    let settings = trunk.settings
+    let server = "sip:\(settings.domain)\(target.flow.transport.uriParameter)"
+    let peer = TrunkPeer(name: name, domain: settings.domain, target: target, credentials: settings.credentials)
+    lastRequest += 1
+    let id = RequestID(lastRequest)
+    asking[id] = Asked(trunk: name, what: what, flow: target.flow)
+    trunks[name]?.prober?.sent()
+    output.requests.append(
+      (
+        id,
+        OutboundRequest(
+          trunk: peer, method: .options, uri: server, from: "sip:trunkline@\(target.flow.local)", to: server,
+          callID: random.text(24, alphabet: Self.letters), contactUser: "trunkline")
+      ))
+  }
+
+  mutating func answered(_ id: RequestID, _ outcome: RequestOutcome, at now: Instant, _ output: inout Output) {
+    guard let asked = asking.removeValue(forKey: id) else { return }
+    if let left = asked.left { return leftAnswered(asked, left, outcome, at: now, &output) }
+    guard let trunk = trunks[asked.trunk] else { return }
+    let isFault = outcome.byTransport || outcome.code == 408 || outcome.code == 503
+    if isFault { serverFailed(asked.flow.remote, retryAfter: outcome.retryAfter, at: now) }
+    switch asked.what {
+    case .leaving: break
+    case .probe:
+      if !isFault { penalties[asked.flow.remote] = nil }
+      if trunks[asked.trunk]?.prober?.answered(alive: !isFault, at: now) == true {
+        output.news.append(.probed(trunk: asked.trunk, isUp: !isFault))
+      }
+    case .registration:
+      if isFault, !trunk.unasked.isEmpty, outcome.retryAfter == nil || outcome.code == 503 {
+        trunks[asked.trunk]?.registrar?.sequence = outcome.sequence
+        return ask(asked.trunk, .registration, trunk.unasked, &output)
+      }
+      trunks[asked.trunk]?.registeredFlow = (200..<300).contains(outcome.code) ? asked.flow : nil
+      let news = trunks[asked.trunk]?.registrar?.answered(outcome, asked.trunk, random: random, at: now)
+      if let news = news ?? nil { output.news.append(news) }
+    }
+  }
+
+  /// A REGISTER was answered whose trunk is gone: what it bound, or what was bound before it, is taken back.
+  private mutating func leftAnswered(
+    _ asked: Asked, _ left: Trunk, _ outcome: RequestOutcome, at now: Instant, _ output: inout Output
+  ) {
+    var left = left
+    let isBound = (200..<300).contains(outcome.code)
+    if isBound { left.registeredFlow = asked.flow }
+    guard isBound || left.registrar?.isRegistered == true else { return }
+    takeBack(asked.trunk, left, sequence: outcome.sequence &+ 1, at: now, &output)
+  }
+}
