@@ -235,6 +235,23 @@ import Testing
     #expect(status(&bench, 1) == nil)
   }
 
+  @Test(arguments: [RequestAnswer.ok, .err(Failure(.gone, reason: .callerCancelled))])
+  func `a call declined over HTTP is not offered again by a resume; one whose reject was refused is`(answer: RequestAnswer) throws
+  {
+    var bench = Bench(wakes: Bench.wakes)
+    let client = try bench.login(live: [callA])
+    bench.obey(.send(client.device, offer, call: callA))
+    bench.obey(.send(client.device, offer, call: callB))
+    bench.give(.closed(client.connection, nil))
+    bench.give(.httpReject(HTTPRequestID(1), call: callA, bearer: token(), body: []))
+    bench.obey(.httpAnswer(HTTPRequestID(1), answer))
+    let id = bench.resume(client, lastSeq: 0)
+    let frames = bench.frames(id).dropFirst()
+    #expect(frames.map(\.seq) == [1, 2] && frames.map(\.call) == [callA, callB])
+    let offers = frames.map { if case .message(.callOffer) = $0.body { true } else { false } }
+    #expect(offers == [answer != .ok, true])
+  }
+
   @Test func `a revoked device's session is closed with 4003, after its calls`() throws {
     for live in [Set<Identifier>(), [callA]] {
       var bench = Bench()

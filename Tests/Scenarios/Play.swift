@@ -7,11 +7,13 @@ import MediaSession
 import PushPolicy
 import SIPDialogs
 
-/// One incoming call, its devices and its pushes, around the real call machine and the real session machine. A value: a run
-/// can branch at every step by a copy. Nothing takes time but `pass`; what crosses on its way is played by doing it late.
+/// One incoming call, its devices and its pushes, and where else it may go, around the real call machine and the real session
+/// machine. A value: a run can branch at every step by a copy. Nothing takes time but `pass`; what crosses on its way is played
+/// by doing it late.
 struct Play {
   struct Device {
     let name: String
+    var user = "alice"
     var connection: ConnectionID?
     var sid: (id: String, token: String)?
     var sentSeq = 0
@@ -39,6 +41,10 @@ struct Play {
     var answers: Set<Identifier> = []
     /// What it heard, in order.
     var heard: [String] = []
+    /// The caller's name as it shows it now: of the push, the offer, the snapshot or a `call.update`.
+    var shownName: String?
+    /// Messages of the call that came behind its terminal message, and would be shown.
+    var late: [String] = []
   }
 
   var now = Instant(nanoseconds: 1_000_000_000)
@@ -56,34 +62,46 @@ struct Play {
   var trunk: [String] = []
   var finals = 0
   var isAnswered = false
+  /// The leg to the number that the call is diverted to.
+  var number: Number?
+  var numbersCalled = 0
+  /// Sessions to whose trunk a recording is played.
+  var playing: Set<MediaSessionID> = []
+  /// A webhook was asked and has not said anything yet.
+  var isAsked = false
+  /// As the gateway knows it by now.
+  var callerName = "Carol"
   // pushes
   var pushes: [(key: PushKey, content: CallPush, target: PushTarget, isReported: Bool)] = []
   var accepted: [PushKey: Int] = [:]
   // media
   var session: MediaSessionID?
-  var isMediaOpen = false
-  var closes = 0
+  /// How often each session was closed.
+  var closes: [MediaSessionID: Int] = [:]
   var mediaAfterEnd = 0
   // books
   var records: [CallRecord] = []
+  /// One won before the winner before it was told that its media failed.
+  private(set) var hasTwoWinners = false
   var hasHTTPAnswer: [Int] = []
 
-  /// - Parameter connected: these have a socket and are in the foreground; all have a push registration.
-  init(_ names: [String], connected: Set<String>, seed: UInt64 = 1) {
+  /// - Parameters:
+  ///   - connected: these have a socket and are in the foreground; all have a push registration.
+  ///   - bob: devices of the user to whom a rule may divert; he has no rules.
+  ///   - rules: alice's.
+  ///   - asks: a webhook says whom the call is for.
+  init(
+    _ names: [String], connected: Set<String>, bob: [String] = [], rules: [DiversionTrigger: Diversions.Rule] = [:],
+    asks: Bool = false, seed: UInt64 = 1
+  ) {
     let wakes = WakeTokens(key: Array("a key of at least thirty-two bytes".utf8))
     var configuration = CallFlow.Configuration()
     configuration.push = wakes.map { PushSettings(gateway: "wss://gw", wakes: $0) }
-    let peer = TrunkPeer(
-      name: "carrier", domain: "203.0.113.7:5060",
-      flow: Flow(transport: .udp, local: World.gatewayAddress, remote: World.carrierAddress))
-    let routing = Routing(
-      trunks: [.init(name: "carrier", peer: peer)], users: [.init(id: "alice", numbers: [World.number])],
-      inbound: [.init(trunk: "carrier", target: .users)], outbound: [])
-    machine = CallMachine(configuration: configuration, routing: routing, random: .seeded(seed))
+    machine = CallMachine(configuration: configuration, routing: Self.routing(rules, asks: asks), random: .seeded(seed))
     let settings = SessionSettings(
-      verifier: TokenVerifier(keys: World.keys, audience: "trunkline"), users: ["alice"], wakeTokens: wakes)
+      verifier: TokenVerifier(keys: World.keys, audience: "trunkline"), users: ["alice", "bob"], wakeTokens: wakes)
     sessions = SessionMachine(settings: settings, random: .seeded(seed &+ 1))
-    devices = names.map { Device(name: $0) }
+    devices = names.map { Device(name: $0) } + bob.map { Device(name: $0, user: "bob") }
     sessions.setWallClock(unixMilliseconds: World.epoch * 1_000, at: now)
     feed(.wallClock(offsetMilliseconds: World.epoch * 1_000 - 1_000))
     for index in devices.indices {
@@ -98,7 +116,8 @@ struct Play {
         .inviteReceived(
           leg,
           InboundInvite(
-            trunk: "carrier", source: peer.flow, callID: "c@carrier", from: .init(number: "+15550000042", displayName: "Carol"),
+            trunk: "carrier", source: Self.carrier.flow, callID: "c@carrier",
+            from: .init(number: "+15550000042", displayName: "Carol"),
             to: .init(number: World.number), isPrivate: false, sdp: Carrier.sdp(), diversions: 0))))
   }
 
@@ -124,13 +143,16 @@ struct Play {
     isPumping = false
   }
 
+  mutating func later(_ input: CallFlow.Input) { inputs.append(input) }
+
   private mutating func perform(_ action: Action, _ output: inout CallFlow.Output) {
     switch action {
     case .sip(let command): perform(command)
     case .app(let command): tell(.command(command))
     case .media(let command): perform(command)
     case .reserveMedia(let call, let session, _, _):
-      (self.call, self.session, isMediaOpen) = (call, session, true)
+      if self.session == nil { (self.call, self.session) = (call, session) }
+      closes[session] = 0
       let reservation = MediaReservation(
         session: session, trunkAddress: SocketAddress(IPAddress(198, 51, 100, 9), 41_000),
         appCandidates: [SocketAddress(IPAddress(198, 51, 100, 9), 40_000)], fingerprint: [UInt8](repeating: 0xab, count: 32))
@@ -138,38 +160,7 @@ struct Play {
     case .journal(let line): inputs.append(.journalled(line.call))
     case .record(let record): records.append(record)
     case .push(let key, let target, let content, _): pushes.append((key, content, target, false))
-    default: break
-    }
-  }
-
-  private mutating func perform(_ command: SIPDialogs.Command) {
-    switch command {
-    case .respondProvisional(_, let code, _, _): trunk.append("\(code)")
-    case .answer:
-      trunk.append("200")
-      finals += 1
-      isAnswered = true
-      inputs.append(.sip(.acknowledged(leg, sdp: nil)))
-    case .refuse(_, let code, _, _, _):
-      trunk.append("\(code)")
-      finals += 1
-    case .bye:
-      trunk.append("BYE")
-      inputs.append(.sip(.legClosed(leg)))
-    default: trunk.append("\(command)")
-    }
-    if case .refuse = command { inputs.append(.sip(.legClosed(leg))) }
-  }
-
-  private mutating func perform(_ command: MediaCommand) {
-    if closes > 0 { mediaAfterEnd += 1 }
-    switch command {
-    case .setAppRemote(_, let leg, let remote, _, _):
-      if let index = devices.firstIndex(where: { $0.name == remote.ufrag }) { devices[index].leg = (leg, remote.generation) }
-    case .close(let session):
-      closes += 1
-      isMediaOpen = false
-      inputs.append(.media(.closed(session, MediaStatistics())))
+    case .askRoute(let question, _): (call, isAsked) = (question.call, true)
     default: break
     }
   }
@@ -217,9 +208,9 @@ struct Play {
       proof = .resume(.init(sid: sid.id, token: sid.token, lastSeq: devices[index].seenSeq))
     } else {
       (devices[index].sentSeq, devices[index].seenSeq, devices[index].sent, devices[index].sid) = (0, 0, [], nil)
-      let name = devices[index].name
+      let (name, user) = (devices[index].name, devices[index].user)
       proof = .auth(
-        (try? World.signer.sign(Claims(sub: "alice", dev: name, aud: ["trunkline"], exp: World.epoch + 86_400))) ?? "")
+        (try? World.signer.sign(Claims(sub: user, dev: name, aud: ["trunkline"], exp: World.epoch + 86_400))) ?? "")
       if let wake = devices[index].wake { proof = .wake(wake) }
     }
     devices[index].connection = id
@@ -272,17 +263,25 @@ struct Play {
       replies.append(ClientFrame(.ack, ack: seq))
     }
     devices[index].heard.append(App.text(message))
+    let isOver = !devices[index].terminals.isEmpty
+    if isOver, frame.call == call, frame.seq != nil, message.type != .callUpdate { devices[index].late.append(App.text(message)) }
     switch message {
     case .welcome(let welcome):
       devices[index].sid = (welcome.sid, welcome.resumeToken)
       if welcome.resumed { replies += devices[index].sent.filter { $0.seq ?? 0 >= welcome.replayFrom } }
-      if welcome.calls?.isEmpty == false { devices[index].knows = true }
-    case .callOffer: devices[index].knows = true
+      if let snapshot = welcome.calls?.first { (devices[index].knows, devices[index].shownName) = (true, snapshot.from.n) }
+    case .callOffer(let offer): (devices[index].knows, devices[index].shownName) = (true, offer.from.n)
+    case .callUpdate(let update): devices[index].shownName = update.from?.n ?? devices[index].shownName
     case .callConnected: devices[index].wasConnected = true
     case .callCancel, .callEnded, .callGone: devices[index].terminals.append(App.text(message))
     case .ok(let success):
       guard let re = frame.re else { break }
-      if devices[index].answers.contains(re), success.won == true { devices[index].hasWon = true }
+      if devices[index].answers.contains(re), success.won == true {
+        // one that is away is told when it comes
+        let others = devices.filter { $0.name != devices[index].name && $0.connection != nil }
+        hasTwoWinners = hasTwoWinners || others.contains { $0.hasWon && $0.terminals.isEmpty }
+        devices[index].hasWon = true
+      }
       if devices[index].rejects.remove(re) != nil { devices[index].terminals.append("ok reject") }
     case .err(let failure):
       if let re = frame.re, devices[index].answers.contains(re), failure.code == .codec {

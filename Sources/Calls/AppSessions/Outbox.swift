@@ -50,5 +50,17 @@ struct Outbox {
   /// What a resumed client still lacks, unchanged.
   var unacked: [ServerFrame] { entries.map(\.frame) }
 
+  /// The device has said by another way that it is out of this call: an offer that it may not have received becomes an update of
+  /// a call that it does not show, which keeps the numbers as they are.
+  mutating func withdrawOffer(of call: Identifier) {
+    for index in entries.indices where entries[index].frame.call == call {
+      guard case .message(.callOffer(let offer)) = entries[index].frame.body else { continue }
+      let frame = ServerFrame(.callUpdate(CallUpdate(from: offer.from)), seq: entries[index].frame.seq, call: call)
+      bytes -= entries[index].bytes
+      entries[index] = Entry(frame: frame, bytes: frame.encoded().count)
+      bytes += entries[index].bytes
+    }
+  }
+
   func holdsAnswer(to request: Identifier) -> Bool { entries.contains { $0.frame.re == request } }
 }

@@ -40,7 +40,7 @@ extension SessionMachine {
     guard let reject = CallReject(body: body) else {
       return answer(request, .err(Failure(.badRequest, msg: "the body is the d of call.reject")), &output)
     }
-    pendingHTTP.insert(request)
+    pendingHTTP[request] = (device, call)
     output.events.append(.httpReject(request, device, reject, call: call))
   }
 
@@ -63,10 +63,12 @@ extension SessionMachine {
 
   /// The answer of control.
   mutating func httpAnswered(_ request: HTTPRequestID, _ answer: RequestAnswer, _ output: inout SessionOutput) {
-    guard pendingHTTP.remove(request) != nil else {
+    guard let (device, call) = pendingHTTP.removeValue(forKey: request) else {
       stats.strayCommands += 1
       return
     }
+    // a session that is resumed later does not make the declined call ring again
+    if answer == .ok, let id = sessionOfDevice[device] { sessions[id]?.outbox.withdrawOffer(of: call) }
     self.answer(request, answer, &output)
   }
 

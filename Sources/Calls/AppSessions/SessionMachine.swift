@@ -40,7 +40,7 @@ public struct SessionMachine {
   var timers = DeadlineQueue<TimerKey>()
   var wakeUses = WakeUses()
   /// HTTP requests whose answer control owes.
-  var pendingHTTP: Set<HTTPRequestID> = []
+  var pendingHTTP: [HTTPRequestID: (DeviceKey, Identifier)] = [:]
   var isDraining = false
   /// Wall clock minus monotonic clock, in milliseconds.
   var wallOffset: Int64 = 0
@@ -87,7 +87,7 @@ public struct SessionMachine {
     case .closed(let id, let code): socketClosed(id, code, now, &output)
     case .httpReject(let request, let call, let bearer, let body):
       httpReject(request, call: call, bearer: bearer, body: body, now, &output)
-    case .httpGone(let request): pendingHTTP.remove(request)
+    case .httpGone(let request): pendingHTTP[request] = nil
     case .command(let command): obey(command, now, &output)
     case .timer: while let key = timers.takeDue(at: now) { timerFired(key, now, &output) }
     }
