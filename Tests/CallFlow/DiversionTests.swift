@@ -27,8 +27,9 @@ private let mobile = "+15558887777"
   }
   private let toMobile = Diversions.Rule(.number(mobile, showsCaller: false))
   private let toBob = Diversions.Rule(.user("bob"))
-  private func recording(early: Bool = false) -> Diversions.Rule {
-    .init(.recording(.init(name: "away.wav", audio: Announcement(samples: Array(repeating: 1, count: 8_000)), isEarly: early)))
+  private func recording(early: Bool = false, missed: Bool = true) -> Diversions.Rule {
+    let audio = Announcement(samples: Array(repeating: 1, count: 8_000))
+    return .init(.recording(.init(name: "away.wav", audio: audio, isEarly: early, isMissed: missed)))
   }
   private func diversion(_ world: Surroundings) -> CallRecord.Diversion? { world.records.first?.diversions?.first }
 
@@ -345,6 +346,27 @@ private let mobile = "+15558887777"
     #expect(reason == .q850(21))
     world.expectRecord(.declined)
     #expect(diversion(world)?.recording == "away.wav")
+  }
+
+  @Test
+  func `devices show a missed call when a recording took it: those that rang, and those that come late; diverted by setting`()
+    throws
+  {
+    for (missed, reason) in [(true, EndReason.unanswered), (false, .diverted)] {
+      let world = world([.noAnswer: recording(missed: missed)], pushes: true)
+      world.register([tablet])
+      let (leg, call) = try world.ringing()
+      world.pushed(to: tablet)
+      world.pass(.seconds(45))
+      #expect(world.heard[phone] == ["call.offer", "call.cancel \(reason.rawValue)"])
+      world.connect(tablet, "woken", wake: call)
+      #expect(world.gone("woken") == [reason], "during the recording")
+      world.feed(.media(.played(try #require(world.session))))
+      world.feed(.sip(.legClosed(leg)))
+      let other = DeviceKey(user: "alice", device: "other")
+      world.connect(other, "late", wake: call)
+      #expect(world.gone("late") == [reason], "from the tombstone")
+    }
   }
 
   @Test func `an early recording is heard before the answer, which never comes`() throws {

@@ -28,7 +28,7 @@ import Testing
               unreached: { number: "+15557654321", show_caller: true, after: 15s }
               no_answer: { user: bob, after: 25s }
               busy: { code: 600 }
-              declined: { play: away.wav }
+              declined: { play: away.wav, shows: diverted }
               media_failed: { play: away.wav, early: true }
         routes:
           inbound: [ { trunk: c, to: users, diversions: { busy: { code: 480 } } } ]
@@ -37,7 +37,7 @@ import Testing
     #expect(rules[.unreached] == .init(target: .number("+15557654321", showsCaller: true), after: .seconds(15)))
     #expect(rules[.noAnswer] == .init(target: .user("bob"), after: .seconds(25)))
     #expect(rules[.busy] == .init(target: .code(600)))
-    guard case .play(let path, let samples, false)? = rules[.declined]?.target else {
+    guard case .play(let path, let samples, false, .diverted)? = rules[.declined]?.target else {
       Issue.record("no recording")
       return
     }
@@ -45,6 +45,29 @@ import Testing
     #expect(rules[.mediaFailed] == .init(target: .play(path: path, samples: samples, isEarly: true)))
     #expect(settings.routes.inbound[0].diversions.rules[.busy]?.target == .code(480))
     #expect(settings.users[0].diversions.rules.isEmpty)
+  }
+
+  @Test func `numbers, users and routes have accounts`() throws {
+    let folder = try folder()
+    defer { withExtendedLifetime(folder) {} }
+    let settings = try ConfigurationFile.parse(
+      key + """
+        trunks: [ { name: c, peers: [ 127.0.0.1 ] } ]
+        users: [ { id: alice, account: home, numbers: [ "+1", { number: "+2", account: work } ] } ]
+        routes: { inbound: [ { trunk: c, to: users, account: shop } ] }
+        """, file: "gateway.yaml", directory: folder.path)
+    #expect(settings.users[0].numbers == ["+1", "+2"] && settings.users[0].numberAccounts == ["+2": "work"])
+    #expect(settings.users[0].account == "home" && settings.routes.inbound[0].account == "shop")
+    for (wrong, problem) in [
+      ("[ { account: work } ]", "number is missing"), ("[ { number: x } ]", "expected a number such as"),
+      ("[ { number: \"+1\", account: \"a b\" } ]", "expected an account's name"),
+      ("[ { number: \"+1\", user: b } ]", "unknown key"),
+    ] {
+      #expect {
+        try ConfigurationFile.parse(
+          key + "users: [ { id: alice, numbers: \(wrong) } ]", file: "f", directory: folder.path)
+      } throws: { "\($0)".contains(problem) }
+    }
   }
 
   @Test func `every mistake is named at its place`() throws {
@@ -77,7 +100,7 @@ import Testing
       ("busy: { code: 486, early: true }", "users[1].diversions.busy.early: goes with play:"),
       (
         "busy: { code: 486, after: 5s }",
-        "users[1].diversions.busy.after: unknown key; known here: user, number, show_caller, play, early, code"
+        "users[1].diversions.busy.after: unknown key; known here: user, number, show_caller, play, early, shows, code"
       ),
       ("no_answer: { code: 486, after: 0s }", "users[1].diversions.no_answer.after: 0ms is outside 1s...10m"),
     ] {

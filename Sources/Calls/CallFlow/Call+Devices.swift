@@ -25,6 +25,7 @@ extension Call {
       pushConnected(device, isNew: true, &turn)
       return .snapshot(snapshot(devices[index], turn))
     }
+    let mayJoin = mayJoin && (device.info.onlyCall == id || isFor(device.accounts, of: device.key.user))
     guard direction == .incoming, mayJoin || pushes.contains(where: { $0.key == device.key && $0.mayShow }) else { return nil }
     if isUndecided, targets.contains(device.key.user) {
       guard let index = addDevice(device, &turn) else { return nil }
@@ -35,7 +36,8 @@ extension Call {
     // it may have been woken for this call: a late one learns who has it
     let isDiverted = isDiverted(for: device.key.user)
     guard isDiverted || winner != nil, terminals.count < Limits.terminalsPerCall else { return nil }
-    let over = CallOver(isDiverted ? .diverted : .answeredElsewhere, by: isDiverted ? .gateway : .app, at: turn.wallNow)
+    let reason = isDiverted ? divertedReason ?? .diverted : .answeredElsewhere
+    let over = CallOver(reason, by: isDiverted ? .gateway : .app, at: turn.wallNow)
     terminals[device.key] = Terminal(over: over, isOwnDoing: false, isUnseen: false)
     return .gone(over)
   }
@@ -54,9 +56,9 @@ extension Call {
 
   func snapshot(_ leg: DeviceLeg, _ turn: Turn) -> CallSnapshot {
     CallSnapshot(
-      call: id, dir: direction == .incoming ? .incoming : .outgoing, state: snapshotState, from: from, to: to, acct: account,
-      sdp: leg.sdp,
-      gen: leg.gen, at: turn.wall(stateSince), exp: timers[.ring].map { turn.wall($0) })
+      call: id, dir: direction == .incoming ? .incoming : .outgoing, state: snapshotState, from: from, to: to,
+      acct: account(of: leg.key.user), sdp: leg.sdp, gen: leg.gen, at: turn.wall(stateSince),
+      exp: timers[.ring].map { turn.wall($0) })
   }
 
   private var snapshotState: CallSnapshot.State {

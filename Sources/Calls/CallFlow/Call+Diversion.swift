@@ -10,11 +10,14 @@ extension Call {
   /// Somebody or something else than this user's devices has it.
   func isDiverted(for user: String) -> Bool { formerUsers.contains(user) || second != nil || recording != nil }
 
+  /// What a device hears that comes late; nil if no leg and no recording has the call.
+  var divertedReason: EndReason? { second != nil ? .diverted : recording?.wish.reasonForDevices }
+
   /// The lock, taken for what comes now: every device that had no terminal message yet is told, a winner without media that it
   /// failed.
   mutating func takeLock(for wish: DiversionWish, _ diversion: CallRecord.Diversion, _ turn: inout Turn) {
     for timer in [CallTimer.ring, .unreached, .push, .early180, .gate, .restart, .mediaActive, .vanished] { timers[timer] = nil }
-    tellDevices(wish.ending.reason, others: .diverted, by: .gateway, &turn)
+    tellDevices(wish.ending.reason, others: wish.reasonForDevices, by: .gateway, &turn)
     for device in devices { turn.media(.removeAppLeg(session, device.id)) }
     (devices, pushes, winner, declines) = ([], [], nil, Declines())
     (isVerifying, timers[.verification]) = (false, nil)

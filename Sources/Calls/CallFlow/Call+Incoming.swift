@@ -112,7 +112,7 @@ extension Call {
 
   func callOffer(_ leg: DeviceLeg, _ turn: Turn) -> CallOffer {
     CallOffer(
-      from: from, to: to, acct: account, sdp: leg.sdp, gen: leg.gen, exp: turn.wall(timers[.ring] ?? turn.now),
+      from: from, to: to, acct: account(of: leg.key.user), sdp: leg.sdp, gen: leg.gen, exp: turn.wall(timers[.ring] ?? turn.now),
       pstn: .init(
         trunk: trunk.name, privacy: isPrivate || from.h == Self.anonymous.h, attest: attestation,
         diverted: divertedFrom.isEmpty ? nil : divertedFrom,

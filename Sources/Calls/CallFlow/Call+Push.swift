@@ -27,9 +27,9 @@ extension Call {
     let device = pushes[index].key
     let wake = Wake(call: id, device: device, firstUseBefore: ring + Limits.wakeAfterRing)
     let content = CallPush(
-      call: id, deadline: turn.wall(ring) / 1_000, account: account, handleKind: .init(rawValue: from.k.rawValue) ?? .generic,
-      handle: from.h,
-      name: from.n, gateway: settings.gateway, wake: settings.wakes.token(wake))
+      call: id, deadline: turn.wall(ring) / 1_000, account: account(of: device.user),
+      handleKind: .init(rawValue: from.k.rawValue) ?? .generic, handle: from.h, name: from.n, gateway: settings.gateway,
+      wake: settings.wakes.token(wake))
     let key = PushKey(call: id, user: device.user, device: device.device)
     turn.output.actions.append(.push(key, pushes[index].target, content, deadline: ring))
     if times[.pushed] == nil, let start = times[.start] { turn.measure(.inviteToPush(turn.now - start)) }

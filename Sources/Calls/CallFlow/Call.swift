@@ -50,7 +50,12 @@ struct Call {
   var trunk: Routing.Trunk
   var alternatives: [Routing.Trunk] = []
   let session: MediaSessionID
+  /// Of an outgoing call; of an incoming one where none is configured.
   let account: String
+  /// Of an incoming call, for each user whom it rings for: only devices that are logged in to it ring.
+  private(set) var accounts: [String: String] = [:]
+  /// The route's, for users without one of their own.
+  var routeAccount: String?
   /// As the app sees the parties.
   var from: Handle
   var to: Handle
@@ -149,6 +154,13 @@ struct Call {
   /// Whether a user's devices may know of it.
   func concerns(_ user: String) -> Bool { targets.contains(user) || formerUsers.contains(user) }
   var concerned: [String] { targets + formerUsers }
+
+  /// What devices of this user are told.
+  func account(of user: String) -> String { accounts[user] ?? account }
+
+  func isFor(_ accounts: [String], of user: String) -> Bool { self.accounts[user].map(accounts.contains) ?? true }
+
+  mutating func belongs(to account: String?, of user: String) { accounts[user] = account }
 
   mutating func ring(for users: [String]) {
     formerUsers += targets.filter { !formerUsers.contains($0) }

@@ -146,7 +146,7 @@ extension CallMachine {
     }
     let account = start.acct ?? device.accounts.first ?? Self.defaultAccount
     guard device.accounts.contains(account) else { return refuse(token, .forbidden, .forbidden, "acct", &turn) }
-    guard let caller = routing.callerNumber(of: key.user, wanted: start.from?.h) else {
+    guard let caller = routing.callerNumber(of: key.user, wanted: start.from?.h, account: account) else {
       return refuse(token, .forbidden, .forbidden, "from is not a number of this user", &turn)
     }
     guard start.to.k == .phone, let number = Routing.dialled(start.to.h) else {

@@ -60,8 +60,12 @@ extension CallMachine {
     }
     guard call.reservation != nil else { return giveUp(id, wish, "no media", &turn) }
     let rules = diversions(of: next)
+    let account = routing.account(of: next, called: call.calledNumber, route: nil)
     callsOfUser[next, default: []].append(id)
-    change(id, &turn) { $0.divert(to: next, rules, wish, &$1) }
+    change(id, &turn) { call, turn in
+      call.belongs(to: account, of: next)
+      call.divert(to: next, rules, wish, &turn)
+    }
     ring(id, &turn)
   }
 

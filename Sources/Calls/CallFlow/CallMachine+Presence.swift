@@ -77,7 +77,8 @@ extension CallMachine {
     guard let device = presence(key), devices.wantsCalls(key) else { return }
     for id in callsOfUser[key.user] ?? [] {
       change(id, &turn) { call, turn in
-        if call.direction == .incoming, call.targets.contains(key.user) { call.offer(to: device, &turn) }
+        let isItsCall = call.direction == .incoming && call.targets.contains(key.user)
+        if isItsCall, call.isFor(device.accounts, of: key.user) { call.offer(to: device, &turn) }
       }
     }
   }

@@ -58,6 +58,7 @@ extension CallMachine {
   }
 
   private mutating func goOn(_ id: CallID, _ asking: RouteAsking, _ found: [String], _ turn: inout Turn) {
+    guard let call = calls[id] else { return }
     let users = found.filter { routing.user($0) != nil && callsOfUser[$0]?.count ?? 0 < configuration.bounds.callsPerUser }
     guard let first = users.first else {
       let ending =
@@ -67,21 +68,23 @@ extension CallMachine {
     }
     let (rules, limit) = (diversions(of: first).orElse(asking.diversions), Limits.usersPerCall)
     for user in users.prefix(limit) { callsOfUser[user, default: []].append(id) }
+    let accounts = users.prefix(limit).map { ($0, routing.account(of: $0, called: call.calledNumber, route: call.routeAccount)) }
     change(id, &turn) { call, _ in
+      for (user, account) in accounts { call.belongs(to: account, of: user) }
       call.ring(for: Array(users.prefix(limit)))
       call.diversions = rules
     }
     guard let call = calls[id] else { return }
-    guard isReachable(call.targets) || rules.rules[.unreached] != nil else {
-      let ending = unreachedEnding(call.targets)
+    guard isReachable(call) || rules.rules[.unreached] != nil else {
+      let ending = unreachedEnding(call)
       return change(id, &turn) { $0.nobodyCame(.unreached, ending, &$1) }
     }
     pending[id] = .asked
     turn.output.actions.append(.reserveMedia(id, session: call.session, user: first, toward: asking.toward))
   }
 
-  func isReachable(_ users: [String]) -> Bool {
-    users.contains { ringable($0).contains(where: \.isConnected) || !wakeable($0).isEmpty }
+  func isReachable(_ call: Call) -> Bool {
+    call.targets.contains { ringable($0, for: call).contains(where: \.isConnected) || !wakeable($0, for: call).isEmpty }
   }
 }
 

@@ -84,7 +84,7 @@ extension CallMachine {
       call.trunkLeg.isLateOffer = true
     }
     if let hook = route.hook { return ask(call, invite, hook, toward: toward, route.diversions, &turn) }
-    guard isReachable([route.user]) || call.diversions.rules[.unreached] != nil else { return rejectUnreached(call, &turn) }
+    guard isReachable(call) || call.diversions.rules[.unreached] != nil else { return rejectUnreached(call, &turn) }
     pending[call.id] = .incoming(call, invite)
     turn.output.actions.append(.reserveMedia(call.id, session: call.session, user: route.user, toward: toward))
   }
@@ -112,7 +112,12 @@ extension CallMachine {
     // what was diverted before counts with the transfers to come
     (call.maxForwards, call.transfers) = (invite.maxForwards, invite.diversions)
     call.diversionsBefore = invite.diversions
-    if let route { call.diversions = diversions(of: route.user).orElse(route.diversions) }
+    if let route {
+      call.diversions = diversions(of: route.user).orElse(route.diversions)
+      call.routeAccount = route.account
+      let account = routing.account(of: route.user, called: route.number, route: route.account)
+      if route.hook == nil { call.belongs(to: account, of: route.user) }
+    }
     call.divertedFrom = invite.divertedFrom.prefix(Limits.diversions).map { Handle(number: $0.number, name: $0.displayName) }
     call.reach(.start, detail: trunk.name, &turn)
     return call
@@ -152,24 +157,28 @@ extension CallMachine {
 
   /// Nobody is there and nobody can be woken, or all that are do not want to be disturbed.
   private mutating func rejectUnreached(_ call: Call, _ turn: inout Turn) {
-    let ending = unreachedEnding(call.targets)
+    let ending = unreachedEnding(call)
     admit(call, &turn)
     change(call.id, &turn) { $0.nobodyCame(.unreached, ending, &$1) }
   }
 
-  func unreachedEnding(_ users: [String]) -> Call.Ending {
-    let isQuiet = users.contains { (presences[$0] ?? []).contains { $0.isConnected && !devices.wantsCalls($0.key) } }
-    return isQuiet
-      ? .init(.dnd, by: .app, detail: "no device wants calls")
-      : .init(.unanswered, by: .app, q850: 20, detail: "no device connected")
+  func unreachedEnding(_ call: Call) -> Call.Ending {
+    let connected = call.targets.flatMap { (presences[$0] ?? []).filter(\.isConnected) }
+    if connected.contains(where: { !devices.wantsCalls($0.key) }) {
+      return .init(.dnd, by: .app, detail: "no device wants calls")
+    }
+    let stranger = connected.first { $0.info.onlyCall == nil && !call.isFor($0.accounts, of: $0.key.user) }
+    let account = stranger.map { "no device is logged in to account " + call.account(of: $0.key.user) }
+    return .init(.unanswered, by: .app, q850: 20, detail: account ?? "no device connected")
   }
 
   /// The devices of those whom a call is for, offered or woken; if there are none it is over, or goes where its rules say.
   /// - Parameter reservation: for a call that has no media yet.
   mutating func ring(_ id: CallID, media reservation: MediaReservation? = nil, _ turn: inout Turn) {
     guard let call = calls[id] else { return }
-    let (present, destinations) = (call.targets.flatMap(ringable), call.targets.flatMap(wakeable))
-    let nobody = present.contains(where: \.isConnected) || !destinations.isEmpty ? nil : unreachedEnding(call.targets)
+    let present = call.targets.flatMap { ringable($0, for: call) }
+    let destinations = call.targets.flatMap { wakeable($0, for: call) }
+    let nobody = present.contains(where: \.isConnected) || !destinations.isEmpty ? nil : unreachedEnding(call)
     change(id, &turn) { call, turn in
       if let reservation, let invite = call.invite {
         call.offer(to: present, waking: destinations, reservation, invite, &turn)
@@ -180,12 +189,17 @@ extension CallMachine {
     }
   }
 
-  /// Devices that a new call is offered to: not those whose user wants quiet, and no session for another call only.
-  func ringable(_ user: String) -> [DevicePresence] {
-    (presences[user] ?? []).filter { $0.info.onlyCall == nil && devices.wantsCalls($0.key) }
+  /// Devices that a new call is offered to: logged in to its account, not those whose user wants quiet, and no session for
+  /// another call only.
+  func ringable(_ user: String, for call: Call) -> [DevicePresence] {
+    (presences[user] ?? []).filter {
+      $0.info.onlyCall == nil && devices.wantsCalls($0.key) && call.isFor($0.accounts, of: user)
+    }
   }
 
-  func wakeable(_ user: String) -> [PushDestination] { configuration.push == nil ? [] : devices.targets(of: user) }
+  func wakeable(_ user: String, for call: Call) -> [PushDestination] {
+    configuration.push == nil ? [] : devices.targets(of: user, account: call.accounts[user])
+  }
 
   // MARK: reservation
 

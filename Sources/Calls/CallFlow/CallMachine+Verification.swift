@@ -8,7 +8,7 @@ extension CallMachine {
   /// The verifier's answer, or its deadline: the devices that are connected hear of the call. Pushes have not waited for it.
   mutating func verified(_ id: CallID, _ attestation: String?, _ turn: inout Turn) {
     guard let call = calls[id], call.isVerifying else { return }
-    let present = ringable(call.user)
+    let present = call.targets.flatMap { ringable($0, for: call) }
     change(id, &turn) { $0.verified(attestation, present, &$1) }
   }
 }

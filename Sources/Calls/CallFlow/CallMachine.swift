@@ -26,7 +26,7 @@ public struct CallMachine {
     case second(SecondLegPlan)
   }
 
-  let configuration: Configuration
+  var configuration: Configuration
   var routing: Routing
   let random: RandomSource
   var wallOffset: Int64 = 0
@@ -100,6 +100,7 @@ public struct CallMachine {
     case .devices(let command): handle(command, &turn)
     case .callerKnown(let id, let caller): change(id, &turn) { $0.callerKnown(caller, &$1) }
     case .verified(let id, let attestation): verified(id, attestation, &turn)
+    case .push(let settings): configuration.push = settings
     case .routing(let routing):
       self.routing = routing
       configureTrunks(&turn)
@@ -153,8 +154,7 @@ public struct CallMachine {
   private mutating func bury(_ call: Call, _ turn: inout Turn) {
     let end = call.end ?? .init(.unknown, by: .gateway)
     let isElsewhere = call.direction == .incoming && call.winner != nil
-    let isDiverted = call.second != nil || call.recording != nil
-    let reason = isElsewhere ? .answeredElsewhere : isDiverted ? .diverted : call.reasonForOthers ?? end.reason
+    let reason = isElsewhere ? .answeredElsewhere : call.divertedReason ?? call.reasonForOthers ?? end.reason
     let over = CallOver(reason, by: end.by, at: turn.wallNow, sip: end.sip)
     let forgotten = tombstones.insert(
       Tombstone(

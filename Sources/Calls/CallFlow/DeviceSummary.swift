@@ -31,6 +31,9 @@ public struct DeviceSummary: Sendable, Codable, Equatable {
   public var firstSeen: Int64?
   public var lastSeen: Int64?
   public var revokedAt: Int64?
+  /// The configuration has no such user (any more): nobody can log in here, and no call comes. The registration is kept, in case
+  /// the user comes back, until it is revoked.
+  public var isOfNobody: Bool?
   public var push: [Push]
 
   init(_ device: Device) {
@@ -68,6 +71,7 @@ extension CallMachine {
     for presence in presences.values.joined() where presence.isConnected || rows[presence.key] != nil {
       rows[presence.key, default: DeviceSummary(connected: presence)].merge(presence)
     }
+    for key in rows.keys where routing.user(key.user) == nil { rows[key]?.isOfNobody = true }
     return rows.values.sorted { ($0.user, $0.device) < ($1.user, $1.device) }
   }
 

@@ -1,3 +1,4 @@
+import AppProtocol
 public import MediaSession
 import SDP
 import SIPDialogs
@@ -31,8 +32,10 @@ public struct Diversions: Sendable {
     public var audio: Announcement
     /// Before the call is answered (183), which is then refused; else the call is answered first and ended afterwards.
     public var isEarly: Bool
-    public init(name: String, audio: Announcement, isEarly: Bool = false) {
-      (self.name, self.audio, self.isEarly) = (name, audio, isEarly)
+    /// Devices hear what they would hear without the rule, so that they show a missed call; else `diverted`.
+    public var isMissed: Bool
+    public init(name: String, audio: Announcement, isEarly: Bool = false, isMissed: Bool = true) {
+      (self.name, self.audio, self.isEarly, self.isMissed) = (name, audio, isEarly, isMissed)
     }
   }
   public struct Rule: Sendable {
@@ -83,6 +86,11 @@ struct DiversionWish {
   var ending: Call.Ending
   /// Its media is being reserved.
   var isUnderWay = false
+
+  /// What devices are told that had no part in the end.
+  var reasonForDevices: EndReason {
+    if case .recording(let file) = rule.target, file.isMissed { ending.others ?? ending.reason } else { .diverted }
+  }
 }
 
 /// The leg to a number that a call is diverted to.

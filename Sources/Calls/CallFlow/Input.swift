@@ -36,6 +36,8 @@ public enum Input: Sendable {
   case verified(CallID, attestation: String?)
   /// Trunks, users and routes as of now; calls that run keep what they began with.
   case routing(Routing)
+  /// How devices are woken from now on; nil: they are not. Those woken before come back with the token that they have.
+  case push(PushSettings?)
   /// Answers to `Action.lookUp`, and lost connections.
   case trunking(TrunkMachine.Input)
   /// Wall clock in milliseconds since 1970 = monotonic milliseconds + offset.

@@ -9,6 +9,8 @@ extension Routing {
     /// The user's number as configured, or the called one.
     var number: String
     var diversions = Diversions()
+    /// Of the rule, for users without one of their own.
+    var account: String?
     /// Says who it is; `user` is empty then.
     var hook: Routing.Hook?
   }
@@ -24,18 +26,29 @@ extension Routing {
     let wanted = Self.canonical(number)
     for rule in inbound where rule.trunk == trunk {
       switch rule.target {
-      case .user(let id) where user(id) != nil: return InboundRoute(user: id, number: number, diversions: rule.diversions)
+      case .user(let id) where user(id) != nil:
+        return InboundRoute(user: id, number: number, diversions: rule.diversions, account: rule.account)
       case .user: continue
-      case .hook(let hook): return InboundRoute(user: "", number: number, diversions: rule.diversions, hook: hook)
+      case .hook(let hook):
+        return InboundRoute(user: "", number: number, diversions: rule.diversions, account: rule.account, hook: hook)
       case .users:
         for user in users {
           if let own = user.numbers.first(where: { Self.canonical($0) == wanted }) {
-            return InboundRoute(user: user.id, number: own, diversions: rule.diversions)
+            return InboundRoute(user: user.id, number: own, diversions: rule.diversions, account: rule.account)
           }
         }
       }
     }
     return nil
+  }
+
+  /// The account that a call to `number` is for when `id` has it: the number's, the user's, else the route's. Nil: of no
+  /// account in particular, so that all of the user's devices ring.
+  func account(of id: String, called number: String, route: String?) -> String? {
+    guard let user = user(id) else { return route }
+    let wanted = Self.canonical(number)
+    let own = user.numberAccounts.first { Self.canonical($0.key) == wanted }?.value
+    return own ?? user.account ?? route
   }
 
   /// The route for a dialled number that has a trunk to call out on.
@@ -65,10 +78,15 @@ extension Routing {
     return users.contains { $0.numbers.contains { Self.canonical($0) == wanted } }
   }
 
-  /// The number to call from: the wanted one if it is the user's, else nil; the first if none is wanted.
-  func callerNumber(of user: String, wanted: String?) -> String? {
+  /// The number to call from: the wanted one if it is the user's, else nil. If none is wanted, the first of the account, or of all.
+  func callerNumber(of user: String, wanted: String?, account: String? = nil) -> String? {
     guard let numbers = self.user(user)?.numbers else { return nil }
-    guard let wanted else { return numbers.first }
+    guard let wanted else {
+      let own = account.flatMap { account in
+        numbers.first { self.account(of: user, called: $0, route: nil) == account }
+      }
+      return own ?? numbers.first
+    }
     let canonical = Self.canonical(wanted)
     return numbers.first { Self.canonical($0) == canonical }
   }

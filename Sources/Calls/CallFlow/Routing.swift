@@ -60,6 +60,9 @@ public struct Routing: Sendable {
     public var id: String
     /// E.164 with `+`; the first is what the user calls from unless it says otherwise.
     public var numbers: [String]
+    /// Whose calls come in on which account (ACC-1): by number, and of the numbers that are not in it.
+    public var numberAccounts: [String: String] = [:]
+    public var account: String?
     /// What becomes of calls that the user does not take.
     public var diversions = Diversions()
     /// What the user may dial.
@@ -82,6 +85,8 @@ public struct Routing: Sendable {
     public var target: Target
     /// For users who have no rule of their own.
     public var diversions = Diversions()
+    /// For users whose number has no account of its own.
+    public var account: String?
     public init(trunk: String, target: Target) { (self.trunk, self.target) = (trunk, target) }
   }
   /// One of the trunks of a route: lower priorities first, by chance and weight within one (as RFC 2782 does it).

@@ -47,7 +47,8 @@ public struct Device: Hashable, Sendable {
 
   mutating func take(_ info: DeviceInfo) {
     (platform, model, os, sdk) = (info.platform, info.model, info.os, info.sdk)
-    accounts = info.accounts
+    // a wake token says nothing of accounts: those of the login stay
+    if info.onlyCall == nil { accounts = info.accounts }
   }
 }
 

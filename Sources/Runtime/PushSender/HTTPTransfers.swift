@@ -39,7 +39,7 @@ final class HTTPTransfers {
   typealias Completion = (Result<HTTPAnswer, HTTPFailure>) -> Void
   private let loop: EventLoop
   /// Our certificate goes to APNs only, in its certificate mode; who else asks for one learns nothing of us.
-  var tls: TLSFiles
+  private var tls: TLSFiles
   private var timer: EventLoop.TimerID?
   private var groups: [String: ConnectionGroup] = [:]
   /// No new requests; closed when the last of theirs has ended.
@@ -76,6 +76,13 @@ final class HTTPTransfers {
     groups[name] = nil
     retired.append(group)
     sweep()
+  }
+
+  /// From the next request on. What other authorities had trusted is asked again, on new connections.
+  func replace(_ files: TLSFiles) {
+    guard files != tls else { return }
+    tls = files
+    for name in Array(groups.keys) { retire(name) }
   }
 
   /// Ends everything without completions.

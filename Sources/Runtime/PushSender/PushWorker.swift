@@ -60,7 +60,7 @@ final class PushWorker {
     for message in batch {
       switch message {
       case .input(let input): feed(input)
-      case .tls(let files): transfers.tls = files
+      case .tls(let files): transfers.replace(files)
       case .stop: loop.stop()
       }
     }

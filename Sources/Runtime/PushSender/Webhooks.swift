@@ -21,6 +21,7 @@ public final class Webhooks: Sendable {
 
   enum Message: Sendable {
     case ask(RouteQuestion, Webhook)
+    case tls(TLSFiles)
     case stop
   }
 
@@ -40,6 +41,9 @@ public final class Webhooks: Sendable {
 
   /// Any thread. False when the queue is full: nothing is asked and nothing answered.
   @discardableResult public func ask(_ question: RouteQuestion, _ hook: Webhook) -> Bool { mailbox.post(.ask(question, hook)) }
+
+  /// Any thread. Who is trusted from the next question on; those under way end on their old connection.
+  public func replace(_ tls: TLSFiles) { mailbox.post(.tls(tls)) }
 
   /// Ends the thread; questions under way are not answered any more.
   public func stop() {
@@ -107,6 +111,7 @@ private final class WebhookWorker {
     for message in batch {
       switch message {
       case .ask(let question, let hook): ask(question, hook)
+      case .tls(let files): transfers.replace(files)
       case .stop: loop.stop()
       }
     }

@@ -7,7 +7,8 @@ struct DevicesCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "devices", abstract: "Lists the devices of a running gateway, and turns them away.",
     discussion: """
-      A device is listed once its app has registered a push token, set a preference, or is connected.
+      A device is listed once its app has registered a push token, set a preference, or is connected. "no such user": its user is
+      not in the configuration any more; it is kept for when the user comes back.
 
       EXAMPLES:
         trunkline devices list
@@ -97,6 +98,7 @@ enum DeviceTable {
 
   private static func state(_ row: DeviceSummary) -> String {
     if row.revokedAt != nil { return "revoked" }
+    if row.isOfNobody == true { return "no such user" }
     let words = [
       row.connected ? "connected" : "away", row.state == "bg" ? "background" : nil, row.dnd ? "dnd" : nil,
       row.rings ? nil : "silent",

@@ -16,6 +16,10 @@ struct Token: ParsableCommand {
 
   @Option(help: "The user's id: the token's sub.") var user: String
   @Option(help: "The device's id: the token's dev.") var device: String
+  @Option(
+    help: ArgumentHelp(
+      "An account that the device is logged in to (acct); may be repeated. Without it: default.", valueName: "name"))
+  var account: [String] = []
   @OptionGroup var source: SettingsSource
 
   static let validSeconds: Int64 = 86_400
@@ -27,7 +31,7 @@ struct Token: ParsableCommand {
       throw ExitCode(2)
     }
     do {
-      print(try Self.make(settings, user: user, device: device))
+      print(try Self.make(settings, user: user, device: device, accounts: account))
     } catch {
       complain("auth.jwt: \(error)")
       throw ExitCode(2)
@@ -35,9 +39,10 @@ struct Token: ParsableCommand {
   }
 
   /// A token for `user` on `device`, valid for one day.
-  static func make(_ settings: Settings, user: String, device: String) throws -> String {
+  static func make(_ settings: Settings, user: String, device: String, accounts: [String] = []) throws -> String {
     let now = WallClock.nowMilliseconds() / 1_000
-    let claims = Claims(sub: user, dev: device, aud: [settings.auth.audience], exp: now + validSeconds)
+    let claims = Claims(
+      sub: user, dev: device, aud: [settings.auth.audience], exp: now + validSeconds, acct: accounts.isEmpty ? nil : accounts)
     return try TokenSigner(keys: settings.auth.keys()).sign(claims)
   }
 }

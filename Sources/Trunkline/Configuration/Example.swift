@@ -59,6 +59,8 @@ extension Settings {
     users:
       - { id: alice, numbers: [ "+15551230001" ] }
       - { id: bob, numbers: [ "+15551230002" ] }
+      # - id: erin                   # calls to a number of an account ring only on devices that are logged in to it (trunkline token --account)
+      #   numbers: [ "+15551230005", { number: "+15551230006", account: work } ]   # also account: for all of a user's, or of a route's
       # - { id: carol, numbers: [ "+15551230003" ], allow: [ "+1" ], max_calls: 2, calls_per_hour: 30 }   # what she may dial
       # - id: dave                   # when nobody takes his call; the same under a route of routes.inbound, for users without a rule
       #   numbers: [ "+15551230004" ]
@@ -66,7 +68,7 @@ extension Settings {
       #     unreached: { number: "+15557654321", after: 20s }     # no device rings: a second leg on his behalf; show_caller: true
       #     no_answer: { user: carol, after: 30s }                # carol's devices ring
       #     busy: { code: 486 }                                   # another final response
-      #     declined: { play: away.wav }                          # then BYE; early: true plays it before the call is answered
+      #     declined: { play: away.wav }                          # then BYE; early: true plays it before the call is answered; shows: diverted hides the missed call
       #     media_failed: { number: "+15557654321" }
 
     routes:

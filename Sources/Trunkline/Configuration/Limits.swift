@@ -10,6 +10,8 @@ enum Limits {
   static let users = 100_000
   static let numbersPerUser = 100
   static let routes = 10_000
+  /// As the app protocol bounds its texts.
+  static let accountBytes = 128
   /// A recording that callers hear: 10 minutes of 48 kHz stereo.
   static let recordingBytes = 120_000_000
   /// Final responses that refuse a call.

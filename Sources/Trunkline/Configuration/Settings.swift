@@ -183,6 +183,9 @@ public struct Settings: Sendable, Equatable {
   public struct User: Sendable, Equatable {
     public var id: String
     public var numbers: [String]
+    /// The account (ACC-1) that calls to a number come in on, where the number has one, and of all others of the user.
+    public var numberAccounts: [String: String] = [:]
+    public var account: String?
     public var name: String?
     /// Beginnings of numbers that the user may call; nil: any.
     public var allow: [String]?
@@ -215,6 +218,8 @@ public struct Settings: Sendable, Equatable {
       public var target: Target
       /// For users without a rule of their own.
       public var diversions = Diversions()
+      /// For users whose number has no account.
+      public var account: String?
     }
     public struct Outbound: Sendable, Equatable {
       /// Lower priorities first, by chance and weight within one.

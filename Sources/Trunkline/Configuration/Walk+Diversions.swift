@@ -14,9 +14,11 @@ extension Settings {
       case user(String)
       case number(String, showsCaller: Bool)
       /// The file's absolute path, and what it says at 8 kHz.
-      case play(path: String, samples: [Int16], isEarly: Bool)
+      case play(path: String, samples: [Int16], isEarly: Bool, shows: Shown = .missed)
       case code(Int)
     }
+    /// What devices show of a call that a recording answered: CallKit lists `diverted` as answered elsewhere.
+    public enum Shown: String, Sendable, CaseIterable { case missed, diverted }
     public struct Rule: Sendable, Equatable {
       public var target: Target
       public var after: Duration?
@@ -34,7 +36,7 @@ extension Walk {
     for trigger in Settings.Diversions.Trigger.allCases where all.has(trigger.rawValue) {
       let hasTime = trigger == .unreached || trigger == .noAnswer
       let row = all.section(
-        trigger.rawValue, keys: ["user", "number", "show_caller", "play", "early", "code"] + (hasTime ? ["after"] : []))
+        trigger.rawValue, keys: ["user", "number", "show_caller", "play", "early", "shows", "code"] + (hasTime ? ["after"] : []))
       guard let target = target(row) else { continue }
       var rule = Settings.Diversions.Rule(target: target)
       if row.has("after") { rule.after = row.duration("after", in: .seconds(1) ... .seconds(600), default: .seconds(20)) }
@@ -50,6 +52,7 @@ extension Walk {
       return nil
     }
     if row.has("show_caller"), given != ["number"] { problem(row.path("show_caller"), "goes with number:") }
+    if row.has("shows"), given != ["play"] { problem(row.path("shows"), "goes with play:") }
     if row.has("early"), given != ["play"] { problem(row.path("early"), "goes with play:") }
     switch given[0] {
     case "user": return row.string("user").map { .user($0) }
@@ -57,7 +60,9 @@ extension Walk {
       return row.value("number", "a number such as \"+15551230009\"", number).map {
         .number($0, showsCaller: row.flag("show_caller", default: false))
       }
-    case "play": return recording(row).map { .play(path: $0, samples: $1, isEarly: row.flag("early", default: false)) }
+    case "play":
+      let (isEarly, shows) = (row.flag("early", default: false), row.choice("shows", default: Settings.Diversions.Shown.missed))
+      return recording(row).map { .play(path: $0, samples: $1, isEarly: isEarly, shows: shows) }
     default: return .code(row.integer("code", in: Limits.refusals, default: 486))
     }
   }

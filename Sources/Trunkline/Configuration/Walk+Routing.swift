@@ -49,11 +49,14 @@ extension Walk {
   }
 
   func user(_ node: Node, _ path: String) -> Settings.User? {
-    let user = Section(node, path, self, keys: ["id", "numbers", "name", "allow", "max_calls", "calls_per_hour", "diversions"])
+    let user = Section(
+      node, path, self, keys: ["id", "numbers", "account", "name", "allow", "max_calls", "calls_per_hour", "diversions"])
     guard case .mapping = node else { return nil }
-    let numbers = user.list("numbers", limit: Limits.numbersPerUser, "a number such as \"+15551230001\"", number)
+    let numbers = numbers(user)
     guard let id = user.required("id") else { return nil }
-    var out = Settings.User(id: id, numbers: numbers, name: user.string("name"))
+    var out = Settings.User(id: id, numbers: numbers.map(\.number), name: user.string("name"))
+    for (number, account) in numbers { out.numberAccounts[number] = account }
+    out.account = account(user)
     if user.has("allow") {
       out.allow = user.list("allow", limit: Limits.numbersPerUser, "the beginning of a number such as \"+49\"", prefix)
     }
@@ -63,6 +66,27 @@ extension Walk {
     return out
   }
 
+  /// `"+15551230001"`, or `{ number: "+15551230001", account: work }`.
+  private func numbers(_ user: Section) -> [(number: String, account: String?)] {
+    let expected = "a number such as \"+15551230001\""
+    return user.items("numbers", limit: Limits.numbersPerUser).compactMap { item in
+      guard case .mapping = item.node else {
+        return Section.value(item.node, item.path, self, expected, number).map { ($0, nil) }
+      }
+      let row = Section(item.node, item.path, self, keys: ["number", "account"])
+      if !row.has("number") { problem(item.path, "number is missing") }
+      return row.value("number", expected, number).map { ($0, account(row)) }
+    }
+  }
+
+  /// As in `acct` of the devices' login tokens.
+  private func account(_ section: Section) -> String? {
+    section.value("account", "an account's name of at most \(Limits.accountBytes) characters without spaces") { text in
+      (1...Limits.accountBytes).contains(text.utf8.count) && text.unicodeScalars.allSatisfy { $0.value > 32 && $0.value != 127 }
+        ? text : nil
+    }
+  }
+
   func routes(_ top: Section) -> Settings.Routes {
     var out = Settings.Routes()
     let routes = top.section("routes", keys: ["inbound", "outbound", "emergency", "decline_code", "webhook_ca"])
@@ -70,7 +94,7 @@ extension Walk {
     if routes.has("emergency") { out.emergencyNumbers = routes.list("emergency", limit: 100, "a number such as 112", number) }
     out.declineCode = routes.value("decline_code", "486 or 603") { ["486": 486, "603": 603][$0] } ?? out.declineCode
     for item in routes.items("inbound", limit: Limits.routes) {
-      let row = Section(item.node, item.path, self, keys: ["trunk", "to", "user", "route", "diversions"])
+      let row = Section(item.node, item.path, self, keys: ["trunk", "to", "user", "route", "account", "diversions"])
       guard case .mapping = item.node else { continue }
       if ["to", "user", "route"].filter(row.has).count != 1 {
         problem(item.path, "needs exactly one of to: users, user: ID, route: { webhook: URL }")
@@ -80,7 +104,7 @@ extension Walk {
       if let id = row.string("user") { target = .user(id) }
       if row.has("route"), let hook = hook(row) { target = .hook(hook) }
       guard let trunk = row.required("trunk") else { continue }
-      out.inbound.append(.init(trunk: trunk, target: target, diversions: diversions(row)))
+      out.inbound.append(.init(trunk: trunk, target: target, diversions: diversions(row), account: account(row)))
     }
     for item in routes.items("outbound", limit: Limits.routes) {
       let row = Section(item.node, item.path, self, keys: ["prefix", "trunk", "trunks", "emergency"])

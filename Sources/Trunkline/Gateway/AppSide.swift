@@ -22,15 +22,18 @@ final class AppSide: Sendable {
   private let servers = Mutex<(app: AppServer?, admin: AdminServer?)>((nil, nil))
 
   private let push: PushSide
-  /// What opens a session for one call; nil: nobody is woken.
-  private let wakes: WakeTokens?
+  /// What opens a session for one call.
+  private let wakes: WakeTokens
+  /// Where woken apps connect.
+  private let gateway: Mutex<String?>
 
   init(
     _ settings: Settings, readiness: Readiness, registry: MetricRegistry, inbox: Inbox, traces: TraceDesk, push: PushSide,
-    wakes: WakeTokens?, logs: Logs
+    wakes: WakeTokens, logs: Logs
   ) {
     (self.settings, self.inbox, self.logs, self.registry, self.traces) = (settings, inbox, logs, registry, traces)
     (self.push, self.wakes) = (push, wakes)
+    gateway = Mutex(settings.push?.gateway)
     trunkNames = Mutex(Set(settings.trunks.map(\.name)))
     pages = HealthPages(registry: registry, readiness: readiness, version: Version.number)
   }
@@ -49,7 +52,7 @@ final class AppSide: Sendable {
     servers.withLock { $0.app = server }
     registry.register(server.metrics)
     let tracePages = TracePages(desk: traces, inbox: inbox) { [self] name in trunkNames.withLock { $0.contains(name) } }
-    let devicePages = DevicePages(inbox: inbox, push: push, gateway: settings.push?.gateway, wakes: wakes)
+    let devicePages = DevicePages(inbox: inbox, push: push, gateway: { [self] in gateway.withLock { $0 } }, wakes: wakes)
     let desk = AdminDesk(pages: pages, inbox: inbox, traces: tracePages, devices: devicePages)
     let admin = try AdminServer.start(
       .init(address: settings.listen.admin, token: settings.listen.adminToken.map { Redacted(Array($0.exposed.utf8)) }),
@@ -70,6 +73,7 @@ final class AppSide: Sendable {
   /// Users and certificates of a new configuration.
   func reload(_ new: Settings) throws {
     trunkNames.withLock { $0 = Set(new.trunks.map(\.name)) }
+    gateway.withLock { $0 = new.push?.gateway }
     let server = servers.withLock { $0.app }
     server?.reconfigure(try sessions(new), origins: Set(new.auth.origins))
     let logger = logs.logger("app")

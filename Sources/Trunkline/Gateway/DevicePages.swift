@@ -19,8 +19,8 @@ struct DevicePages: Sendable {
   let inbox: Inbox
   let push: PushSide
   /// Where the app that is woken connects, and a token that opens no call.
-  let gateway: String?
-  let wakes: WakeTokens?
+  let gateway: @Sendable () -> String?
+  let wakes: WakeTokens
 
   func handle(_ request: AdminRequest, _ parts: [String], _ answer: @escaping @Sendable (AdminResponse) -> Void) {
     let query = Self.fields(request.query)
@@ -78,7 +78,9 @@ struct DevicePages: Sendable {
   }
 
   private func test(_ user: String, _ device: String?, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
-    guard let gateway else { return answer(.text(409, "the configuration has no push section: add one and restart")) }
+    guard let gateway = gateway() else {
+      return answer(.text(409, "the configuration has no push section: add one, then send SIGHUP"))
+    }
     let (push, wakes) = (push, wakes)
     let isAsked = inbox.machine { machine in
       let known = machine.pushTargets(of: user).filter { (device ?? $0.key.device) == $0.key.device }
@@ -97,8 +99,7 @@ struct DevicePages: Sendable {
       for (key, target) in able {
         let call = Identifier(random: .system)
         let deadline = WallClock.nowMilliseconds() / 1_000 + PushSide.testWindow.components.seconds
-        let wake =
-          wakes?.token(Wake(call: call, device: key, firstUseBefore: MonotonicClock.now() + PushSide.testWindow)) ?? "test"
+        let wake = wakes.token(Wake(call: call, device: key, firstUseBefore: MonotonicClock.now() + PushSide.testWindow))
         push.test(
           PushKey(call: call, user: key.user, device: key.device), target,
           CallPush(

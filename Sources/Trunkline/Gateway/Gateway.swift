@@ -36,6 +36,7 @@ final class Gateway: @unchecked Sendable {
   private let app: AppSide
   private let push: PushSide
   private let hooks: Webhooks
+  private let wakes: WakeTokens
   private let sockets: SIPSockets
   private let resolver: Resolver
   private let verifier: CallerVerifier?
@@ -69,7 +70,8 @@ final class Gateway: @unchecked Sendable {
     let traces = TraceDesk(application: Version.text)
     sockets.tap = { traces.saw($0, $1, isOurs: $2, trunk: $3) }
     // A key for this process: no call that somebody is woken for outlives it.
-    let wakes = settings.push == nil ? nil : WakeTokens(random: .system)
+    guard let wakes = WakeTokens(random: .system) else { throw GatewayFailure("no random bytes for wake tokens") }
+    self.wakes = wakes
     push = try PushSide(settings, inbox: inbox, logger: logs.logger("push"))
     hooks = try Webhooks(tls: TLSFiles(authorities: settings.routes.webhookAuthorities), logger: logs.logger("webhook")) {
       [inbox] call, answer in
@@ -141,7 +143,7 @@ final class Gateway: @unchecked Sendable {
     outlets.askRoute = { hooks.ask($0, $1) }
     outlets.devices = { store.change($0) }
     var configuration = settings.callConfiguration
-    if let gateway = settings.push?.gateway, let wakes { configuration.push = PushSettings(gateway: gateway, wakes: wakes) }
+    configuration.push = settings.pushSettings(wakes)
     var machine = CallMachine(
       configuration: configuration, routing: settings.routing, random: .system,
       reach: settings.reach { sockets.flow($0, toward: $1) })
@@ -202,7 +204,9 @@ final class Gateway: @unchecked Sendable {
   func reload(_ new: Settings) throws {
     try app.reload(new)
     try push.reload(new)
+    hooks.replace(TLSFiles(authorities: new.routes.webhookAuthorities))
     inbox.post(.devices(.defaults(new.registrationDefaults)))
+    inbox.post(.push(new.pushSettings(wakes)))
     loop.post { [self] in
       do { try resolver.restart(servers: new.dns.servers) } catch { logs.logger("dns").error("\(error)") }
       current = new

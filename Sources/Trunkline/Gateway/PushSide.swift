@@ -1,3 +1,4 @@
+import AppSessions
 import Bytes
 import CallFlow
 import Configuration
@@ -93,6 +94,10 @@ extension Settings {
         signer: signer, publicKey: try web.publicKey(), subject: web.subject, hosts: web.hosts ?? WebPushProvider.browsers)
     }
     return out
+  }
+
+  func pushSettings(_ wakes: WakeTokens) -> CallFlow.PushSettings? {
+    push.map { CallFlow.PushSettings(gateway: $0.gateway, wakes: wakes) }
   }
 
   var registrationDefaults: DeviceRegistry.Defaults {

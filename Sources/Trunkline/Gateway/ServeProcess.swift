@@ -91,12 +91,7 @@ extension Settings {
   /// The parts that SIGHUP takes over.
   func reloaded(from new: Settings) -> Settings {
     var out = self
-    (out.trunks, out.users, out.routes, out.dns) = (new.trunks, new.users, new.routes, new.dns)
-    // All of it is read again but where woken apps connect.
-    if let gateway = push?.gateway, new.push != nil {
-      out.push = new.push
-      out.push?.gateway = gateway
-    }
+    (out.trunks, out.users, out.routes, out.dns, out.push) = (new.trunks, new.users, new.routes, new.dns, new.push)
     return out
   }
 
@@ -105,7 +100,7 @@ extension Settings {
     if listen != old.listen { out.append("listen") }
     if media != old.media { out.append("media") }
     if auth != old.auth { out.append("auth") }
-    if push?.gateway != old.push?.gateway { out.append("push.gateway") }
+    if verifier != old.verifier { out.append("verifier") }
     if timers != old.timers { out.append("timers") }
     if limits != old.limits { out.append("limits") }
     if store != old.store { out.append("store") }

@@ -44,6 +44,7 @@ extension Settings {
         }
       var rule = Routing.InboundRule(trunk: row.trunk, target: target)
       rule.diversions = row.diversions.routed(&recordings)
+      rule.account = row.account
       return rule
     }
     let own = ownAddresses
@@ -90,6 +91,7 @@ extension Settings.User {
     var out = Routing.User(
       id: id, numbers: numbers, allowance: .init(prefixes: allow, calls: maximumCalls, callsPerHour: callsPerHour))
     out.diversions = diversions.routed(&recordings)
+    (out.numberAccounts, out.account) = (numberAccounts, account)
     return out
   }
 }
@@ -114,11 +116,11 @@ extension Settings.Diversions {
       case .user(let id): target = .user(id)
       case .number(let number, let showsCaller): target = .number(number, showsCaller: showsCaller)
       case .code(let code): target = .code(code)
-      case .play(let path, let samples, let isEarly):
+      case .play(let path, let samples, let isEarly, let shows):
         let audio = recordings[path] ?? Announcement(samples: samples)
         recordings[path] = audio
         let name = path.split(separator: "/").last.map(String.init) ?? path
-        target = .recording(.init(name: name, audio: audio, isEarly: isEarly))
+        target = .recording(.init(name: name, audio: audio, isEarly: isEarly, isMissed: shows == .missed))
       }
       out.rules[trigger.routed] = .init(target, after: rule.after)
     }
