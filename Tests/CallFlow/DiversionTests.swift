@@ -335,7 +335,7 @@ private let mobile = "+15558887777"
     let world = world([.declined: recording()])
     let (leg, call) = try world.ringing([phone, tablet])
     #expect(world.isOK(world.request(phone, .callReject(CallReject()), call: call)))
-    #expect(world.heard[phone] == ["call.offer"] && world.heard[tablet] == ["call.offer", "call.cancel diverted"])
+    #expect(world.heard[phone] == ["call.offer"] && world.heard[tablet] == ["call.offer", "call.cancel declinedElsewhere"])
     #expect(world.trunkHeard == ["180", "200"] && world.mediaHeard == ["play 8000"])
     world.feed(.sip(.acknowledged(leg, sdp: nil)))
     world.feed(.media(.played(try #require(world.session))))
