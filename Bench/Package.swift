@@ -58,6 +58,7 @@ let package = Package(
     bench("quality", [media, "JitterPeers"]),
     bench("threads", [mediaThreads, "CBenchNet"]),
     bench("load"),
+    bench("calls"),
     bench("sip", [core]),
   ],
   swiftLanguageModes: [.v6], cxxLanguageStandard: .cxx20)
