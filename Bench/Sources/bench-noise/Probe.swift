@@ -1,0 +1,131 @@
+import AudioCodecs
+import BenchKit
+import Bytes
+import Glibc
+import MediaSession
+import RTP
+
+/// What one kind of damage did to all seeds of a pattern.
+struct Outcome {
+  /// dB of the worst window above the loudest of the source in 200 ms.
+  var worst = -100.0
+  /// Places with more than 3 dB.
+  var bursts = 0
+  var hit = 0
+  var damaged: UInt64 = 0
+  var limited: UInt64 = 0
+  /// The lowest share of ticks with audio.
+  var heard = 1.0
+  var places: [String] = []
+
+  mutating func add(_ other: Outcome) {
+    worst = max(worst, other.worst)
+    bursts += other.bursts
+    hit += other.hit
+    damaged += other.damaged
+    limited += other.limited
+    heard = min(heard, other.heard)
+    places += other.places
+  }
+}
+
+/// Mean square and highest sample of each 20 ms, every 5 ms.
+struct Levels {
+  var powers: [Double] = []
+  var peaks: [Double] = []
+
+  init(_ samples: [Int16]) {
+    var quarters: [(power: Double, peak: Double)] = []
+    for start in stride(from: 0, to: samples.count - 39, by: 40) {
+      var (energy, peak): (Int64, Int32) = (0, 0)
+      for index in start..<start + 40 {
+        energy += Int64(Int32(samples[index]) * Int32(samples[index]))
+        peak = max(peak, abs(Int32(samples[index])))
+      }
+      quarters.append((Double(energy), Double(peak)))
+    }
+    for first in 0..<max(0, quarters.count - 3) {
+      let window = quarters[first..<first + 4]
+      powers.append(window.reduce(0) { $0 + $1.power } / 160)
+      peaks.append(window.reduce(0) { max($0, $1.peak) })
+    }
+  }
+}
+
+struct Probe {
+  let talker: Talker
+  let speech: [Int16]
+  let packets: [[UInt8]]
+  let others: [[UInt8]]
+  let source: Levels
+
+  init(_ talker: Talker, _ passage: Passage) throws {
+    self.talker = talker
+    speech = passage.samples
+    packets = try talker.packets(speech)
+    others = try (talker.encoding == .opus ? Talker.pcmu : .opus).packets(speech)
+    source = Levels(speech)
+  }
+
+  func run(_ damage: Damage, _ pattern: Pattern, seed: UInt64) throws -> Outcome {
+    var random = SplitMix64(seed: seed)
+    var receiver = try AudioReceiver(encoding: talker.encoding)
+    let units = Int(talker.encoding.clockRateHz) / 50
+    var (shift, left, silent): (UInt32, Int, Int) = (0, 0, 0)
+    var outcome = Outcome()
+    var heard: [Int16] = []
+    var out = [Int16](repeating: 0, count: 160)
+    var hits: [Int] = []
+    for tick in packets.indices {
+      var payload = packets[tick]
+      if pattern.hits(tick, &random, &left) {
+        payload = damage.apply(payload, other: others[tick], earlier: packets[max(0, tick - 3)], &random)
+        if damage == .timestamps || damage == .everything {
+          shift = [shift, UInt32(truncatingIfNeeded: random.next()), shift &- 4800, shift &+ 9600][Int(random.next() % 4)]
+        }
+        hits.append(tick)
+      }
+      let header = RTPHeader(
+        payloadType: 0, marker: false, sequence: SequenceNumber(raw: UInt16(truncatingIfNeeded: tick)),
+        timestamp: RTPTimestamp(raw: UInt32(truncatingIfNeeded: tick * units) &+ shift), ssrc: SSRC(raw: 1))
+      let now = Instant.zero + .milliseconds(tick * 20)
+      _ = receiver.insert(header, payload: payload.span, at: now)
+      var span = out.mutableSpan
+      if receiver.pull(into: &span, at: now + .milliseconds(5)) == .silent { silent += 1 }
+      heard += out
+    }
+    outcome.hit = hits.count
+    outcome.damaged = receiver.statistics.damaged
+    outcome.limited = receiver.statistics.limited
+    outcome.heard = 1 - Double(silent) / Double(packets.count)
+    judge(Levels(heard), past: 40 + (damage.moves ? 240 : 16), hits, seed, &outcome)
+    return outcome
+  }
+
+  /// - Parameter past: how many windows of 5 ms the source is asked for: 200 ms, and what the jitter buffer may add.
+  private func judge(_ heard: Levels, past: Int, _ hits: [Int], _ seed: UInt64, _ outcome: inout Outcome) {
+    var last = -100
+    for index in heard.powers.indices {
+      // −55 dBov: what is not louder startles nobody, whatever was before.
+      var (power, peak) = (3.4e3, 183.0)
+      for before in max(0, index - past)...min(source.powers.count - 1, index) {
+        power = max(power, source.powers[before])
+        peak = max(peak, source.peaks[before])
+      }
+      let ratio = max(heard.powers[index] / power, heard.peaks[index] * heard.peaks[index] / (peak * peak))
+      let above = 10 * log10(max(1e-9, ratio))
+      outcome.worst = max(outcome.worst, above)
+      guard above > 3 else { continue }
+      if index - last > 8 {
+        outcome.bursts += 1
+        outcome.places.append(
+          "seed \(seed), tick \(index / 4): \(format(above)) dB, root mean square \(format(heard.powers[index].squareRoot())) of "
+            + "\(format(power.squareRoot())), peak \(heard.peaks[index]) of \(peak), hit \(hits.filter { abs($0 - index / 4) < 6 })"
+        )
+      }
+      last = index
+    }
+  }
+}
+
+func format(_ value: Double) -> String { "\((value * 10).rounded() / 10)" }
