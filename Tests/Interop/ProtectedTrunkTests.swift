@@ -36,6 +36,35 @@ extension Interop {
       }
     }
 
+    @Test(arguments: ["required"])
+    func `our own carrier with SRTP: both hear each other, record and metrics name the profile of the trunk leg`(rule: String)
+      async throws
+    {
+      try await expectGoodAudio {
+        let gateway = try await GatewayUnderTest(trunk: "srtp: optional, srtp_without_tls: true")
+        try Speech.write(Speech.app, gateway.folder + "/app.wav")
+        let phone = try await Peers.ownPhone(
+          gateway, ["--answer", "--answer-after", "0.2", "--calls", "1", "--play", "app.wav", "--record", "app-heard.wav"])
+        let carrier = try await Peers.trunk(
+          gateway, ["--call", "+15551230001", "--talk", "4", "--srtp", rule, "--record", "carrier-heard.wav"])
+        #expect(try await carrier.finish(within: 30) == 0, "\(carrier.text)")
+        #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
+        let profile = rule == "off" ? nil : "SRTP_AEAD_AES_128_GCM"
+        let ended = try await carrier.event("ended")["fields"] as? [String: String]
+        #expect(ended?["srtp"] == profile ?? "none" && ended?["refused"] == "0")
+        let record = try #require(try await gateway.records(1).first)
+        #expect(record["trunkSrtp"] as? String == profile)
+        #expect((record["srtp"] as? String)?.hasPrefix("SRTP_") == true, "the app's leg")
+        #expect(try gateway.metric("trunkline_trunk_media_total{trunk=\"carrier\",profile=\"\(profile ?? "none")\"}") == 1)
+        let said = Array(Speech.telephone.prefix(20_000))
+        let faults =
+          try Speech.faults("carrier → app", said: said, heardIn: gateway.folder + "/app-heard.wav")
+          + Speech.faults("app → carrier", said: Array(Speech.app.prefix(20_000)), heardIn: gateway.folder + "/carrier-heard.wav")
+        try await gateway.finish()
+        return faults
+      }
+    }
+
     /// A gateway with a TLS listener, its certificate in `folder`, and a trunk that takes SRTP only.
     private func secured(_ folder: String) async throws -> (GatewayUnderTest, UInt16) {
       let made = try Spawned(

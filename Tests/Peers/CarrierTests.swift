@@ -71,4 +71,34 @@ import Testing
       }())
     #expect(caller?.code == 486 && caller?.wasAnswered == false)
   }
+
+  @Test func `SRTP with keys in the SDP: both hear each other, and no packet is refused`() throws {
+    let (caller, callee) = try run(
+      {
+        var options = pair(17_110)
+        (options.0.srtp, options.1.srtp) = (.required, .optional)
+        return options
+      }())
+    for report in [try #require(caller), try #require(callee)] {
+      #expect(report.profile == "SRTP_AEAD_AES_128_GCM" && report.refused == 0 && report.received > 100)
+    }
+    let spoken = Array((caller?.spoken ?? []).prefix(20_000))
+    let comparison = try #require(SpeechComparison(played: spoken, heard: callee?.heard ?? []))
+    #expect(comparison.heardSpeech && comparison.similarity > 0.97)
+  }
+
+  @Test(arguments: [(SimulatedCarrier.SRTPRule.required, SimulatedCarrier.SRTPRule.off), (.off, .required), (.optional, .off)])
+  func `who has no keys gets plain RTP where it may be, and no call where not`(
+    _ first: SimulatedCarrier.SRTPRule, _ second: SimulatedCarrier.SRTPRule
+  ) throws {
+    let (caller, _) = try run(
+      {
+        var options = pair(17_120) { $0.talk = .milliseconds(300) }
+        (options.0.srtp, options.1.srtp) = (first, second)
+        return options
+      }())
+    let report = try #require(caller)
+    #expect(report.wasAnswered == (first == .optional) && report.profile == nil)
+    if first != .optional { #expect(report.code == 488) }
+  }
 }

@@ -4,6 +4,7 @@ import Bytes
 import MediaSession
 import SIP
 import SIPDialogs
+import SRTP
 
 /// How a call ends: once, with one final response, one terminal message per device, and one record.
 extension Call {
@@ -189,6 +190,7 @@ extension Call {
         app: (leg?.negotiation.settled.map { AudioEncoding($0.codec) } ?? statistics?.appEncoding)?.name),
       srtp: leg?.srtpProfile ?? statistics?.srtpProfile, fromTrunk: statistics.map { .init($0.fromTrunk) },
       fromApp: statistics.map { .init($0.fromApp) })
+    record.trunkSrtp = trunkLeg.media?.protection.flatMap { SRTPProfile(suite: $0.suite.rawValue)?.name }
     if !diversionsMade.isEmpty { record.diversions = diversionsMade }
     if let second { record.join(second, statistics) }
     return record

@@ -101,6 +101,8 @@ public struct CallRecord: Sendable, Codable, Equatable {
   public var codecs: Codecs
   /// DTLS-SRTP profile of the app leg.
   public var srtp: String?
+  /// SRTP profile of the trunk leg; nil for plain RTP.
+  public var trunkSrtp: String?
   public var fromTrunk: Stream?
   /// Of a call that was diverted to a number: what came from there.
   public var fromApp: Stream?

@@ -55,19 +55,10 @@ extension Routing.Trunk {
 extension TrunkProtection {
   /// nil for keys whose length is not their suite's.
   init?(_ agreed: MediaProtection) {
-    let profile: SRTPProfile =
-      switch agreed.suite {
-      case .aes128CM_HMAC_SHA1_80: .aes128CM_HMAC_SHA1_80
-      case .aes128CM_HMAC_SHA1_32: .aes128CM_HMAC_SHA1_32
-      case .aeadAES128GCM: .aeadAES128GCM
-      case .aeadAES256GCM: .aeadAES256GCM
-      }
-    func master(_ key: MediaKey) -> SRTPMasterKey? {
-      let bytes = key.bytes.exposed
-      let master = SRTPMasterKey(key: bytes.prefix(profile.keyBytes), salt: bytes.dropFirst(profile.keyBytes))
-      return master.fits(profile) ? master : nil
-    }
-    guard let ours = master(agreed.ours), let theirs = master(agreed.theirs) else { return nil }
+    guard let profile = SRTPProfile(suite: agreed.suite.rawValue),
+      let ours = SRTPMasterKey(agreed.ours.bytes.exposed, for: profile),
+      let theirs = SRTPMasterKey(agreed.theirs.bytes.exposed, for: profile)
+    else { return nil }
     self.init(profile: profile, ours: ours, theirs: theirs, identifierBytes: agreed.theirs.identifierBytes)
   }
 }

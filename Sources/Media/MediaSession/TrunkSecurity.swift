@@ -21,13 +21,14 @@ public struct TrunkProtection: Sendable, Equatable {
 /// | the same keys | stays | stays |
 /// | another key of ours | new, at once | stays |
 /// | another key of theirs | stays | new; the one before serves until the first packet under the new key |
-struct TrunkSecurity: ~Copyable {
-  private(set) var keys: TrunkProtection
+public struct TrunkSecurity: ~Copyable {
+  public private(set) var keys: TrunkProtection
   private var sender: SRTPSender
   private var receiver: SRTPReceiver
   private var before: SRTPReceiver?
 
-  init(_ keys: TrunkProtection) throws(SRTPError) {
+  /// Fails for keys that do not fit their profile, and where OpenSSL has no memory.
+  public init(_ keys: TrunkProtection) throws(SRTPError) {
     let sender = try SRTPSender(keys.profile, keys.ours)
     let receiver = try Self.makeReceiver(keys)
     self.keys = keys
@@ -43,7 +44,7 @@ struct TrunkSecurity: ~Copyable {
 
   /// The same leg under the keys of another description. `sameEnd`: the peer has not moved, so that its packet indices and ours go
   /// on (RFC 3711 §3.3.1); another end starts with none.
-  mutating func take(_ next: TrunkProtection, sameEnd: Bool) throws(SRTPError) {
+  public mutating func take(_ next: TrunkProtection, sameEnd: Bool) throws(SRTPError) {
     if next.profile != keys.profile || next.ours != keys.ours {
       var fresh = try SRTPSender(next.profile, next.ours)
       if sameEnd { fresh.followRollover(of: sender) }
@@ -58,13 +59,13 @@ struct TrunkSecurity: ~Copyable {
     keys = next
   }
 
-  /// Protects a packet in place; `isControl`: RTCP. HOT
-  mutating func protect(_ packet: UnsafeMutableRawBufferPointer, count: inout Int, isControl: Bool) throws(SRTPError) {
+  /// Protects a packet in place, behind which `SRTPProfile.overheadBytes` are free; `isControl`: RTCP. HOT
+  public mutating func protect(_ packet: UnsafeMutableRawBufferPointer, count: inout Int, isControl: Bool) throws(SRTPError) {
     if isControl { try sender.protectRTCP(packet, count: &count) } else { try sender.protect(packet, count: &count) }
   }
 
   /// Opens a packet in place; one that is refused is left as it came. HOT
-  mutating func unprotect(_ packet: UnsafeMutableRawBufferPointer, count: inout Int, isControl: Bool) throws(SRTPError) {
+  public mutating func unprotect(_ packet: UnsafeMutableRawBufferPointer, count: inout Int, isControl: Bool) throws(SRTPError) {
     do throws(SRTPError) {
       if isControl { try receiver.unprotectRTCP(packet, count: &count) } else { try receiver.unprotect(packet, count: &count) }
       before = nil

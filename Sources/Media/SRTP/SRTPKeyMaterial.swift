@@ -8,6 +8,12 @@ public struct SRTPMasterKey: Sendable, Equatable, CustomStringConvertible, Custo
     (secretKey, secretSalt) = (SecretBytes(key), SecretBytes(salt))
   }
 
+  /// Key and salt one behind the other, as a description has them (RFC 4568 §6.1); nil if they are not as long as the profile wants.
+  public init?(_ bytes: [UInt8], for profile: SRTPProfile) {
+    guard bytes.count == profile.keyBytes + profile.saltBytes else { return nil }
+    self.init(key: bytes.prefix(profile.keyBytes), salt: bytes.dropFirst(profile.keyBytes))
+  }
+
   /// Copies for whoever must write them out (SDES, RFC 4568); nobody wipes those.
   public var key: [UInt8] { secretKey.array }
   public var salt: [UInt8] { secretSalt.array }

@@ -28,6 +28,17 @@ public enum SRTPProfile: UInt16, Sendable, CaseIterable {
     }
   }
 
+  /// By the name of its suite in `a=crypto` (RFC 4568 §6.2, RFC 7714 §14.2); nil for one that we have not.
+  public init?(suite: String) {
+    switch suite {
+    case "AES_CM_128_HMAC_SHA1_80": self = .aes128CM_HMAC_SHA1_80
+    case "AES_CM_128_HMAC_SHA1_32": self = .aes128CM_HMAC_SHA1_32
+    case "AEAD_AES_128_GCM": self = .aeadAES128GCM
+    case "AEAD_AES_256_GCM": self = .aeadAES256GCM
+    default: return nil
+    }
+  }
+
   /// Bytes of a master (and session) key.
   public var keyBytes: Int { self == .aeadAES256GCM ? 32 : 16 }
   /// Bytes of a master (and session) salt.

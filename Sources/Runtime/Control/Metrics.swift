@@ -12,6 +12,7 @@ public final class ControlMetrics: Sendable {
   let started = LabelledCounters<CallDirection>()
   let ended = CounterTable(labelNames: ["direction", "reason", "by"])
   let refused = CounterTable(labelNames: ["direction", "reason"])
+  let trunkMedia = CounterTable(labelNames: ["trunk", "profile"])
   let trunkEvents = CounterTable(labelNames: ["trunk", "event"])
   let answeredWithoutMedia = Gauge()
   let journalLate = Gauge()
@@ -67,6 +68,7 @@ public final class ControlMetrics: Sendable {
 
   func count(_ record: CallRecord) {
     ended.counter(record.direction.rawValue, record.end.reason.rawValue, record.end.by.rawValue).increment()
+    if record.connectedMs > 0 { trunkMedia.counter(record.trunk, record.trunkSrtp ?? "none").increment() }
   }
 
   func count(_ refusal: Refusal) { refused.counter(refusal.direction.rawValue, refusal.reason.rawValue).increment() }
@@ -155,6 +157,7 @@ extension ControlMetrics {
         "trunkline_calls_started_total", "Calls since the start, each of which gets one record.", label: "direction", started),
       .counters("trunkline_calls_ended_total", "Call records by end reason and side.", ended),
       .counters("trunkline_calls_refused_total", "INVITEs and call.starts that became no call, by reason.", refused),
+      .counters("trunkline_trunk_media_total", "Calls that were connected, by the SRTP profile of the trunk leg.", trunkMedia),
       .counters("trunkline_trunk_events_total", "Registrations, probes, breakers and names of trunks.", trunkEvents),
       grown(
         "trunkline_answered_without_media_total", "Trunk legs answered before the media gate was open; stays 0.",

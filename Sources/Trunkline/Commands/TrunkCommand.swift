@@ -18,6 +18,7 @@ struct TrunkCommand: ParsableCommand {
         trunkline trunk --call +15551230001 --loss 3 --jitter 40 --digits 12#
         trunkline trunk --call +15551230001 --calls 20 --gap 0.3 --talk 1
         trunkline trunk --refuse 486
+        trunkline trunk --call +15551230001 --talk 5 --srtp required
       """)
 
   enum Codec: String, ExpressibleByArgument, CaseIterable { case PCMU, PCMA }
@@ -41,6 +42,10 @@ struct TrunkCommand: ParsableCommand {
   @Option(help: ArgumentHelp("Sends so many RTP packets after the next one.", valueName: "percent")) var reorder = 0.0
   @Option(help: "User name for a digest challenge.") var username: String?
   @Option(help: "Password for a digest challenge.") var password: String?
+  @Option(
+    help: ArgumentHelp(
+      "SRTP with keys in the SDP; its keys go over UDP and TCP, as srtp_without_tls lets the gateway's.", valueName: "rule"))
+  var srtp = SimulatedCarrier.SRTPRule.off
   @OptionGroup var peer: PeerOptions
 
   func validate() throws {
@@ -61,6 +66,7 @@ struct TrunkCommand: ParsableCommand {
     (options.refuse, options.digits, options.calls) = (refuse, digits, calls)
     (options.lossPercent, options.jitterMilliseconds, options.reorderPercent) = (loss, jitter, reorder)
     if let username { options.credentials = Credentials(username: username, password: password ?? "") }
+    options.srtp = srtp
     (options.samples, options.repeats) = (try peer.samples(), peer.repeats)
 
     let peer = peer
@@ -78,3 +84,5 @@ struct TrunkCommand: ParsableCommand {
     if answered < carrier.reports.count || (call != nil && answered == 0) { throw ExitCode(1) }
   }
 }
+
+extension SimulatedCarrier.SRTPRule: ExpressibleByArgument {}

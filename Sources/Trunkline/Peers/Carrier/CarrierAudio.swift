@@ -1,8 +1,10 @@
 import AudioCodecs
 import Bytes
+import MediaSession
 import Platform
 import RTP
 import SDP
+import SRTP
 
 /// One RTP leg of the simulated carrier: speaks from a source, records what it hears by RTP time, plays and hears telephone events.
 ///
@@ -18,6 +20,10 @@ final class CarrierAudio {
     var spokenSince: Instant?
     var heardSince: Instant?
     var digits = ""
+    /// Packets whose tag was wrong, or that came before there were keys.
+    var refused: UInt64 = 0
+    /// The SRTP profile; nil for plain RTP.
+    var profile: String?
   }
 
   let socket: UDPSocket
@@ -25,6 +31,7 @@ final class CarrierAudio {
   private let loop: EventLoop
   private let encoding: AudioEncoding
   private var media: TrunkMedia?
+  private var security: TrunkSecurity?
   private var source: SpeechSource
   private var impairment: Impairment
   private var delayed: [(at: Instant, packet: [UInt8])] = []
@@ -73,8 +80,25 @@ final class CarrierAudio {
     throw SystemError("bind udp")
   }
 
-  /// Sending may begin.
-  func start(_ media: TrunkMedia) { self.media = media }
+  /// Sending may begin, under the keys that the descriptions agreed on.
+  func start(_ media: TrunkMedia) {
+    let sameEnd = self.media?.remote == media.remote
+    self.media = media
+    guard let agreed = media.protection else {
+      security = nil
+      report.profile = nil
+      return
+    }
+    guard let profile = SRTPProfile(suite: agreed.suite.rawValue),
+      let ours = SRTPMasterKey(agreed.ours.bytes.exposed, for: profile),
+      let theirs = SRTPMasterKey(agreed.theirs.bytes.exposed, for: profile)
+    else { return }
+    let keys = TrunkProtection(profile: profile, ours: ours, theirs: theirs, identifierBytes: agreed.theirs.identifierBytes)
+    report.profile = profile.name
+    do throws(SRTPError) {
+      if security == nil { security = try TrunkSecurity(keys) } else { try security?.take(keys, sameEnd: sameEnd) }
+    } catch { security = nil }
+  }
 
   func play(_ digits: String) { for digit in digits.utf8 { _ = digitSender.enqueue(digit) } }
 
@@ -114,8 +138,33 @@ final class CarrierAudio {
     packet.replaceSubrange(12..., with: payload)
     sequence &+= 1
     report.sent += 1
+    if media?.protection != nil, !protect(&packet) { return }
     guard let wait = impairment.next() else { return }
     if wait <= .zero { transmit(packet) } else { delayed.append((now + wait, packet)) }
+  }
+
+  /// False where there are no keys: nothing goes in clear on a leg that agreed on SRTP.
+  private func protect(_ packet: inout [UInt8]) -> Bool {
+    guard security != nil else { return false }
+    var count = packet.count
+    packet += [UInt8](repeating: 0, count: SRTPProfile.allCases.map(\.overheadBytes).max() ?? 0)
+    let isProtected = packet.withUnsafeMutableBytes { buffer -> Bool in
+      do throws(SRTPError) { try security?.protect(buffer, count: &count, isControl: false) } catch { return false }
+      return true
+    }
+    packet.removeLast(packet.count - count)
+    return isProtected
+  }
+
+  private func unprotect(_ packet: inout [UInt8]) -> Bool {
+    var count = packet.count
+    let isAuthentic = packet.withUnsafeMutableBytes { buffer -> Bool in
+      guard security != nil else { return false }
+      do throws(SRTPError) { try security?.unprotect(buffer, count: &count, isControl: false) } catch { return false }
+      return true
+    }
+    if isAuthentic { packet.removeLast(packet.count - count) }
+    return isAuthentic
   }
 
   private func transmit(_ packet: [UInt8]) {
@@ -143,7 +192,9 @@ final class CarrierAudio {
     while buffer.withUnsafeMutableBytes({ (try? control.receive(into: $0))?.count }) != nil {}
   }
 
-  private func received(_ packet: [UInt8], _ now: Instant) {
+  private func received(_ bytes: [UInt8], _ now: Instant) {
+    var packet = bytes
+    guard media?.protection == nil || unprotect(&packet) else { return report.refused += 1 }
     guard let header = try? RTPHeader(parsing: packet.span) else { return }
     _ = statistics.receive(header, at: now)
     let payload = header.payload(of: packet.span)

@@ -23,6 +23,8 @@ public final class SimulatedCarrier: @unchecked Sendable {
     public var gap = Duration.zero
     public var from = "+15557770001"
     public var credentials: Credentials?
+    /// SRTP with keys in the description (RFC 4568), over any transport: a simulated carrier has no secrets.
+    public var srtp = SRTPRule.off
     /// Seconds it rings before it answers.
     public var answerAfter = Duration.zero
     /// Refuses with this code instead of answering.
@@ -38,6 +40,8 @@ public final class SimulatedCarrier: @unchecked Sendable {
     public init() {}
   }
 
+  public enum SRTPRule: String, Sendable, CaseIterable { case off, optional, required }
+
   /// What one call came to.
   public struct CallReport: Sendable {
     public var leg: String
@@ -51,6 +55,10 @@ public final class SimulatedCarrier: @unchecked Sendable {
     public var sent: UInt64 = 0, received: UInt64 = 0, lost: UInt64 = 0
     public var jitterMilliseconds = 0.0
     public var digits = ""
+    /// The SRTP profile of its media; nil for plain RTP.
+    public var profile: String?
+    /// Packets whose tag was wrong.
+    public var refused: UInt64 = 0
   }
 
   final class Call {
@@ -192,11 +200,20 @@ public final class SimulatedCarrier: @unchecked Sendable {
     audio.onDigit = { [emit] in emit(PeerEvent("digit", ["digit": String($0)])) }
     let call = Call(
       leg: leg, audio: audio,
-      negotiation: TrunkNegotiation(local: audio.socket.localAddress, codecs: options.codecs, sessionID: random.next() >> 2))
+      negotiation: TrunkNegotiation(
+        local: audio.socket.localAddress, codecs: options.codecs, sessionID: random.next() >> 2, protection: protection))
     calls[leg] = call
     if nextTick < loop.now { nextTick = loop.now }
     if let tickTimer { loop.setTimer(tickTimer, at: nextTick) }
     return call
+  }
+
+  private var protection: TrunkNegotiation.Protection {
+    switch options.srtp {
+    case .off: .off
+    case .optional: .optional(random)
+    case .required: .required(random)
+    }
   }
 
   private func place() {
@@ -240,6 +257,7 @@ public final class SimulatedCarrier: @unchecked Sendable {
     (report.sent, report.received, report.lost) = (heard.sent, heard.received, heard.lost)
     (report.heard, report.heardSince, report.spokenSince) = (heard.heard, heard.heardSince, heard.spokenSince)
     (report.jitterMilliseconds, report.digits) = (heard.jitterMilliseconds, heard.digits)
+    (report.profile, report.refused) = (heard.profile, heard.refused)
     report.spoken = options.samples ?? SpeechSource.telephone
     if reports.count < 1000 { reports.append(report) }
     finished += 1
@@ -250,6 +268,7 @@ public final class SimulatedCarrier: @unchecked Sendable {
           "answered": "\(call.answered)", "sent": "\(heard.sent)", "received": "\(heard.received)", "lost": "\(heard.lost)",
           "digits": heard.digits, "jitterMs": PeerEvent.number(heard.jitterMilliseconds),
           "spokenAt": PeerEvent.wall(heard.spokenSince), "heardAt": PeerEvent.wall(heard.heardSince),
+          "srtp": heard.profile ?? "none", "refused": "\(heard.refused)",
         ]))
     if options.call != nil {
       if placed >= UInt64(max(1, options.calls ?? 1)) { isStopping = true }
