@@ -47,7 +47,7 @@ enum Peers {
       environment: ["PYTHONUNBUFFERED": "1", "OPENBLAS_NUM_THREADS": "1"])
   }
 
-  /// sipp with one of our scenarios, calling `number` through the gateway; one call unless `more` says otherwise.
+  /// sipp with one of our scenarios, or the file of a `SippScript`, calling `number` through the gateway; one call unless `more` says otherwise.
   static func caller(
     _ gateway: GatewayUnderTest, _ scenario: String, to number: String = "+15551230001", audio: UInt16 = 9,
     toward port: UInt16? = nil,
@@ -78,10 +78,12 @@ enum Peers {
   static func sipp(_ gateway: GatewayUnderTest, _ scenario: String, _ arguments: [String]) throws -> Spawned {
     guard let sipp = Surroundings.sipp else { throw Spawned.Failure(description: Surroundings.missing ?? "") }
     let media = try FreePorts.row(4)
+    let file = scenario.hasPrefix("/") ? scenario : Surroundings.sources + "/sipp/\(scenario).xml"
+    let name = URL(fileURLWithPath: file).deletingPathExtension().lastPathComponent
     return try Spawned(
-      "sipp-\(scenario)", sipp,
+      "sipp-\(name)", sipp,
       [
-        "-sf", Surroundings.sources + "/sipp/\(scenario).xml", "-i", "127.0.0.1", "-mi", "127.0.0.1", "-mp", "\(media)",
+        "-sf", file, "-i", "127.0.0.1", "-mi", "127.0.0.1", "-mp", "\(media)",
         "-nostdin",
         "-trace_err", "-error_file", gateway.folder + "/sipp-errors.log", "-timeout_error",
       ] + (arguments.contains("-m") ? [] : ["-m", "1"]) + (arguments.contains("-timeout") ? [] : ["-timeout", "60s"]) + arguments,

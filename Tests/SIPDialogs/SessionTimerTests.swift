@@ -36,6 +36,19 @@ import Testing
     #expect(wire.events().map(\.name) == ["refused sessionInterval invite"])
   }
 
+  @Test func `a lab may have intervals of seconds, by rule alone: a peer's wish for one is 422, or raised to 90`() throws {
+    let lab = TrunkRules(sessionTimer: .init(seconds: 6, minimumSeconds: 1))
+    let short = timer + ["Session-Expires: 4;refresher=uac", "Min-SE: 4"]
+    let (_, _, _, ok) = try Wire.confirmed(rules: lab, extra: short)
+    #expect(ok.value(.sessionExpires) == "4;refresher=uac")
+    let (_, _, _, raised) = try Wire.confirmed(rules: lab, extra: timer + ["Session-Expires: 4;refresher=uac"])
+    #expect(raised.value(.sessionExpires) == "90;refresher=uac", "who says no Min-SE means 90")
+    var wire = Wire()
+    #expect(try #require(wire.receive(request("INVITE", extra: short, sdp: offer)).first).statusCode == 422)
+    let (_, invite) = try Wire.calling(rules: lab)
+    #expect(invite.value(.sessionExpires) == "6" && invite.value(.minSE) == "4")
+  }
+
   @Test func `a refresher that sends nothing is ended before the interval is over`() throws {
     var (wire, leg, tag, _) = try Wire.confirmed(extra: timer + ["Session-Expires: 90;refresher=uac"])
     // a third of 90 s before its end

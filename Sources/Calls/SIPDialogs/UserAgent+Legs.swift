@@ -22,7 +22,7 @@ extension UserAgent {
       inviteSequence: request.envelope.cseq.number)
     (leg.isLateOffer, leg.reliability, leg.agreement) = (isLateOffer, reliability, session)
     leg.peerAllowsUpdate = message.lists("UPDATE", in: .allow)
-    leg.minimumSession = max(Limits.sessionSeconds, ((try? message.minimumSessionSeconds) ?? nil) ?? 0)
+    leg.minimumSession = max(leastSession(request.trunk), ((try? message.minimumSessionSeconds) ?? nil) ?? 0)
     legs[id] = leg
     dialogs[dialog.key] = id
     respond(transaction, ResponseContent(code: 100))

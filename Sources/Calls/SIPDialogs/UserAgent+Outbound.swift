@@ -19,7 +19,7 @@ extension UserAgent {
     var leg = Leg(
       id: id, trunk: invite.trunk.name, phase: .calling, flow: flow, dialog: dialog, inviteTransaction: nil,
       inviteSequence: dialog.localSequence)
-    (leg.invite, leg.credentials) = (invite, invite.trunk.credentials)
+    (leg.invite, leg.credentials, leg.minimumSession) = (invite, invite.trunk.credentials, leastSession(invite.trunk.name))
     leg.target = invite.trunk.target
     leg.further = invite.trunk.further.prefix(Limits.targets)
     legs[id] = leg

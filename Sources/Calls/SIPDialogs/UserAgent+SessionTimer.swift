@@ -36,6 +36,11 @@ extension UserAgent {
     return out
   }
 
+  /// The Min-SE that our requests begin with: that of RFC 4028 §4, or less in a lab.
+  func leastSession(_ trunk: String) -> Int {
+    min(Limits.sessionSeconds, rules(trunk).sessionTimer?.minimumSeconds ?? Limits.sessionSeconds)
+  }
+
   /// Session-Expires and Min-SE of a request of ours inside the dialog: the same interval, and the roles as they are.
   func sessionFields(_ leg: Leg) -> [(HeaderName, String)] {
     guard rules(leg.trunk).sessionTimer != nil, let session = leg.session else { return [] }
@@ -47,10 +52,10 @@ extension UserAgent {
   mutating func takeSession(_ id: LegID, response message: Message) {
     guard let leg = legs[id] else { return }
     if message.field(.allow) != nil { legs[id]?.peerAllowsUpdate = message.lists("UPDATE", in: .allow) }
-    guard rules(leg.trunk).sessionTimer != nil, let expires = (try? message.sessionExpires) ?? nil else {
+    guard let rule = rules(leg.trunk).sessionTimer, let expires = (try? message.sessionExpires) ?? nil else {
       return startSession(id, nil)
     }
-    let seconds = max(expires.seconds, Limits.sessionSeconds)
+    let seconds = max(expires.seconds, min(rule.minimumSeconds, Limits.sessionSeconds))
     startSession(id, SessionTimer(seconds: seconds, isRefresher: expires.refresher != .uas))
   }
 

@@ -17,6 +17,8 @@ parser.add_argument("--seconds", type=float, default=60)
 parser.add_argument("--silence", type=float, default=2)
 parser.add_argument("--events", type=int, default=101, help="telephone-event payload type")
 parser.add_argument("--digits", default="", help="sent one second after the first packet")
+parser.add_argument("--ptime", type=int, default=20, help="milliseconds of a packet that is sent")
+parser.add_argument("--send-from", type=int, help="sends from this port, not from the one that the SDP names")
 parser.add_argument("--loss", type=float, default=0)
 parser.add_argument("--seed", type=int, default=1)
 options = parser.parse_args()
@@ -29,6 +31,12 @@ def say(event, **more):
 
 sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 sock.bind((options.address, options.port))
+other = None
+if options.send_from:
+    other = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    other.bind((options.address, options.send_from))
+    other.setblocking(False)
+sizes = {}
 say("listening", port=options.port)
 speech = audio.read_wav(options.play) if options.play else np.zeros(0, dtype=np.int16)
 peer = None
@@ -40,7 +48,7 @@ last = None
 sequence, stamp, ssrc = 1000, 160000, 0x7261746B
 played = 0
 next_send = None
-counts = {"received": 0, "sent": 0, "dropped": 0, "strange": 0}
+counts = {"received": 0, "sent": 0, "dropped": 0, "strange": 0, "elsewhere": 0}
 digit_queue = []
 
 
@@ -62,11 +70,12 @@ def send(payload_type, body, marker=False, when=None):
     if chance.random() < options.loss:
         counts["dropped"] += 1
         return
-    sock.sendto(head + body, peer)
+    (other or sock).sendto(head + body, peer)
     counts["sent"] += 1
 
 
 event_stamp = 0
+step = options.ptime * 8
 while time.monotonic() - begin < options.seconds:
     now = time.monotonic()
     if last is not None and now - last > options.silence:
@@ -78,6 +87,13 @@ while time.monotonic() - begin < options.seconds:
     except (TimeoutError, ConnectionRefusedError):
         packet = None
     now = time.monotonic()
+    if other:
+        try:
+            while other.recv(2048):
+                counts["elsewhere"] += 1
+                last = now
+        except BlockingIOError:
+            pass
     if packet and len(packet) >= 12 and packet[0] >> 6 == 2:
         payload_type, arrived_stamp = packet[1] & 0x7F, struct.unpack("!I", packet[4:8])[0]
         last = now
@@ -88,6 +104,8 @@ while time.monotonic() - begin < options.seconds:
             say("first_packet", source="%s:%d" % source, payload_type=payload_type)
         if payload_type in audio.DECODE:
             counts["received"] += 1
+            length = (len(packet) - 12) // 8
+            sizes[length] = sizes.get(length, 0) + 1
             if first_stamp is None:
                 first_stamp = arrived_stamp
             heard[(arrived_stamp - first_stamp) & 0xFFFFFFFF] = audio.DECODE[payload_type][np.frombuffer(packet[12:], dtype=np.uint8)]
@@ -106,13 +124,13 @@ while time.monotonic() - begin < options.seconds:
                 event_stamp = stamp
             send(options.events, struct.pack("!BBH", code, (0x80 if end else 0) | 10, duration), fresh, event_stamp)
         else:
-            chunk = speech[played : played + 160]
-            if len(chunk) < 160:
-                chunk = np.concatenate([chunk, np.zeros(160 - len(chunk), dtype=np.int16)])
+            chunk = speech[played : played + step]
+            if len(chunk) < step:
+                chunk = np.concatenate([chunk, np.zeros(step - len(chunk), dtype=np.int16)])
             send(options.codec, audio.ENCODE[options.codec](chunk).tobytes(), marker=played == 0)
-            played += 160
-        stamp += 160
-        next_send += 0.02
+            played += step
+        stamp += step
+        next_send += options.ptime / 1000
 
 if options.record:
     end = max((at + len(part) for at, part in heard.items() if at < 8000 * 600), default=0)
@@ -121,4 +139,4 @@ if options.record:
         if at < 8000 * 600:
             line[at : at + len(part)] = part
     audio.write_wav(options.record, line)
-say("done", **counts, digits="".join(digits[key] for key in sorted(digits)), heardMs=len(heard) * 20)
+say("done", **counts, digits="".join(digits[key] for key in sorted(digits)), heardMs=sum(map(len, heard.values())) // 8, sizes=sizes)
