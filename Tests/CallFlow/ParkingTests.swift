@@ -279,6 +279,28 @@ private let tablet = Surroundings.tablet
     #expect(world.gone("again") == [])
   }
 
+  @Test func `E2E-2: an app that registered a key is told its caller sealed, until it registers without one`() throws {
+    let world = Surroundings(pushes: true)
+    // the base point of the curve
+    let key = "CQ" + String(repeating: "A", count: 41)
+    for sealKey in [key, nil] {
+      var put = Surroundings.put(phone)
+      put.push?.sealKey = sealKey
+      world.connect(phone, "login")
+      #expect(world.isOK(world.request(phone, .devicePut(put), call: nil, on: "login")))
+      // preferences leave the key as it is
+      #expect(world.isOK(world.request(phone, .devicePut(DevicePut(prefs: .init(ring: true))), call: nil, on: "login")))
+      world.disconnect(phone, "login", forGood: true)
+      let leg = world.invite()
+      let push = try #require(world.pushes.last)
+      #expect((push.content.sealedCaller?.isEmpty == false) == (sealKey != nil))
+      #expect(world.machine.deviceSummaries.first?.push.first?.sealed == (sealKey != nil))
+      world.feed(.sip(.cancelled(leg, nil)))
+      world.feed(.sip(.legClosed(leg)))
+    }
+    #expect(world.pushes.count == 2)
+  }
+
   @Test func `END-2: the caller hangs up during the push: 487 stands, no second push, the late app learns why (sequence 4)`()
     throws
   {

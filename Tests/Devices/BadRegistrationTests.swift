@@ -24,6 +24,11 @@ import Testing
       .token(.apns, .topicTooLong(limit: 255))
     ),
     (.init(kind: .apnsVoIP, token: token("ab"), env: "staging", topic: "a.voip"), .environment("staging")),
+    (.init(kind: .apnsVoIP, token: token("ab"), topic: "a.voip", sealKey: "no key"), .token(.apns, .sealKey)),
+    (.init(kind: .apnsVoIP, token: token("ab"), topic: "a.voip", sealKey: ""), .token(.apns, .sealKey)),
+    // 31 bytes; a point of small order
+    (.init(kind: .fcm, token: "f", sealKey: String(repeating: "A", count: 42)), .token(.fcm, .sealKey)),
+    (.init(kind: .fcm, token: "f", sealKey: String(repeating: "A", count: 43)), .token(.fcm, .sealKey)),
     (.init(kind: .fcm, token: "with space"), .token(.fcm, .malformed)),
     (.init(kind: .fcm, token: String(repeating: "x", count: 1_025)), .token(.fcm, .tooLong(limit: 1_024))),
     (.init(kind: .webpush, token: "https://push.example/1"), .token(.webPush, .malformed)),

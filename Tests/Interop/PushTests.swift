@@ -94,6 +94,36 @@ extension Interop {
       try await service.stop()
     }
 
+    @Test func `E2E-2: the caller is sealed for the app, which opens it; the service sees neither number nor name`() async throws
+    {
+      let service = try await PushServiceUnderTest(.h2)
+      let gateway = try await service.gateway()
+      let opener = try Peers.python("opener", "open_caller.py", [], gateway)
+      let key = try #require(try await opener.event("key")["key"] as? String)
+      let app = try await service.killedApp(gateway, ["--seal-key", key])
+      let caller = try Peers.caller(gateway, "cancel", ["-d", "300"])
+      var push = try await service.nextPush()
+      #expect(push["from"] == nil && push["enc"] is String, "\(push)")
+      func pass(_ push: [String: Any]) throws {
+        opener.type(String(decoding: try JSONSerialization.data(withJSONObject: push), as: UTF8.self))
+      }
+      try pass(push)
+      let opened = try await opener.event("opened")
+      #expect(opened["h"] as? String == "15550009999" && opened["n"] as? String == "Carrier", "\(opened)")
+      #expect((opened["length"] as? Int ?? 1) % 64 == 0)
+      // bound to the call: a seal that is moved to another push says nothing
+      push["call"] = "00000000-0000-4000-8000-000000000000"
+      try pass(push)
+      _ = try await opener.event("refused")
+      opener.closeInput()
+      #expect(try await opener.finish(within: 5) == 0)
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      app.signal(SIGTERM)
+      _ = try? await app.finish(within: 10)
+      try await gateway.finish()
+      try await service.stop()
+    }
+
     private static func run(_ arguments: [String], _ gateway: GatewayUnderTest) async throws -> (status: Int32, text: String) {
       let command = try Spawned(
         "cli", Surroundings.trunkline, arguments + ["--config", gateway.folder + "/gateway.yaml"], in: gateway.folder)

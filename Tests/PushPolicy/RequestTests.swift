@@ -58,6 +58,15 @@ import Testing
     #expect(body["enc"] as? String == "c2VhbGVk" && body["from"] == nil)
   }
 
+  @Test func `a caller that could not be sealed is not told, in clear text least of all`() throws {
+    var push = Rig.push(1)
+    push.sealCaller(for: PushTarget(.apns, token: Rig.token, sealKey: [UInt8](repeating: 0, count: 32)), .seeded(1))
+    var rig = try Rig()
+    rig.feed(.wake(Rig.key("d1", 1), Rig.iPhone, push, deadline: Instant.zero + .seconds(45)))
+    let body = try json(try #require(rig.sent.first?.request.body))
+    #expect(body["enc"] == nil && body["from"] == nil && body["call"] as? String == push.call.description)
+  }
+
   @Test func `SRV-4: a caller too long for 5120 bytes is cut, and ids stay`() throws {
     var push = Rig.push(1, name: String(repeating: "é", count: 4_000), handle: String(repeating: "9", count: 9_000))
     push.sealedCaller = String(repeating: "x", count: 6_000)

@@ -58,7 +58,8 @@ import Testing
     (phone.rings, phone.doNotDisturb, phone.lastSeen) = (false, true, 11)
     phone.bindings.append(
       PushBinding(
-        PushTarget(.webPush, token: #"{"endpoint":"https://x"}"#, environment: .sandbox, topic: "t"), registeredAt: 9,
+        PushTarget(.webPush, token: #"{"endpoint":"https://x"}"#, environment: .sandbox, topic: "t", sealKey: [0, 1, 255]),
+        registeredAt: 9,
         isUsable: false))
     try store.apply([.stored(device("alice", "phone")), .stored(device("bob", "phone", at: 3)), .stored(phone)])
     #expect(try store.devices() == [device("bob", "phone", at: 3), phone])

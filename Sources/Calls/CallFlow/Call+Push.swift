@@ -26,10 +26,11 @@ extension Call {
     guard isUndecided, let settings = turn.configuration.push, let ring = timers[.ring] else { return }
     let device = pushes[index].key
     let wake = Wake(call: id, device: device, firstUseBefore: ring + Limits.wakeAfterRing)
-    let content = CallPush(
+    var content = CallPush(
       call: id, deadline: turn.wall(ring) / 1_000, account: account(of: device.user),
       handleKind: .init(rawValue: from.k.rawValue) ?? .generic, handle: from.h, name: from.n, gateway: settings.gateway,
       wake: settings.wakes.token(wake))
+    content.sealCaller(for: pushes[index].target, turn.random)
     let key = PushKey(call: id, user: device.user, device: device.device)
     turn.output.actions.append(.push(key, pushes[index].target, content, deadline: ring))
     if times[.pushed] == nil, let start = times[.start] { turn.measure(.inviteToPush(turn.now - start)) }

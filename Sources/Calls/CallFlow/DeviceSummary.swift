@@ -15,6 +15,8 @@ public struct DeviceSummary: Sendable, Codable, Equatable {
     public var registeredAt: Int64
     /// False: the service said that the token is of another environment or app; the app must register again.
     public var usable: Bool
+    /// Pushes hold the caller for the app's eyes only.
+    public var sealed: Bool
   }
   public var user: String
   public var device: String
@@ -46,7 +48,7 @@ public struct DeviceSummary: Sendable, Codable, Equatable {
       return Push(
         service: target.service, environment: target.environment, topic: target.topic,
         token: "…" + target.token.exposed.suffix(6),
-        registeredAt: binding.registeredAt, usable: binding.isUsable)
+        registeredAt: binding.registeredAt, usable: binding.isUsable, sealed: target.sealKey != nil)
     }
   }
 

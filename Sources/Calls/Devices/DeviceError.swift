@@ -28,7 +28,7 @@ public enum DeviceError: Error, Hashable, Sendable {
   /// One line that says what to do. Never holds a token.
   public var text: String {
     switch self {
-    case .token(let service, let problem): "push.\(problem.isOfTopic ? "topic" : "token"): \(problem.text(service))"
+    case .token(let service, let problem): "push.\(problem.field): \(problem.text(service))"
     case .environment(let given): "push.env: \"\(given.prefix(32))\" is neither production nor sandbox"
     case .revoked: "this device was revoked by the operator"
     case .tooManyDevices(let limit): "the user has \(limit) devices that were seen in the last 30 days: log one of them out"
@@ -40,10 +40,11 @@ public enum DeviceError: Error, Hashable, Sendable {
 }
 
 extension TargetProblem {
-  fileprivate var isOfTopic: Bool {
+  fileprivate var field: String {
     switch self {
-    case .topicMissing, .topicTooLong, .topicMalformed: true
-    case .empty, .tooLong, .malformed: false
+    case .topicMissing, .topicTooLong, .topicMalformed: "topic"
+    case .empty, .tooLong, .malformed: "token"
+    case .sealKey: "sealKey"
     }
   }
 
@@ -57,6 +58,7 @@ extension TargetProblem {
     case (.topicMissing, _): "is missing; it is the bundle identifier with .voip behind it"
     case (.topicTooLong(let limit), _): "longer than \(limit) characters"
     case (.topicMalformed, .apns): "must be the bundle identifier with .voip behind it"
+    case (.sealKey, _): "must be the 32 bytes of an X25519 public key as Base64url"
     case (.topicMalformed, _): "may hold letters, digits, - . and _ only"
     }
   }

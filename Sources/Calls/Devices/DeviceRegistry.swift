@@ -203,7 +203,8 @@ extension DeviceRegistry {
     }
     do {
       let topic = push.topic ?? (service == .apns ? defaults.topic : nil) ?? ""
-      return try PushTarget(service, token: push.token, environment: environment, topic: topic).checked()
+      let sealKey = push.sealKey.map { CallerSealing.key($0) }
+      return try PushTarget(service, token: push.token, environment: environment, topic: topic, sealKey: sealKey).checked()
     } catch {
       throw .token(service, error)
     }

@@ -1,3 +1,6 @@
+public import Bytes
+import JSONWebToken
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
@@ -10,6 +13,10 @@ struct Payload: Encodable {
     var k: String
     var h: String
     var n: String?
+    init(_ push: CallPush) {
+      (k, h) = (push.handleKind.rawValue, String(push.handle.prefix(Limits.handleCharacters)))
+      n = push.name.map { String($0.prefix(Limits.nameCharacters)) }
+    }
   }
   struct Empty: Encodable {}
 
@@ -28,19 +35,17 @@ struct Payload: Encodable {
   /// - Parameter withCaller: false leaves out what is only shown, for a service that finds the whole too large.
   init(_ push: CallPush, withCaller: Bool) {
     (call, exp, acct, video) = (push.call.description, push.deadline, push.account, push.isVideo)
-    (gw, wake, enc) = (push.gateway, push.wake.exposed, push.sealedCaller)
-    if withCaller, push.sealedCaller == nil {
-      from = Caller(
-        k: push.handleKind.rawValue, h: String(push.handle.prefix(Limits.handleCharacters)),
-        n: push.name.map { String($0.prefix(Limits.nameCharacters)) })
-    }
-    if !withCaller { enc = nil }
+    (gw, wake) = (push.gateway, push.wake.exposed)
+    if withCaller, push.sealedCaller == nil { from = Caller(push) }
+    if withCaller, push.sealedCaller?.isEmpty == false { enc = push.sealedCaller }
   }
 
-  func json() -> [UInt8] {
+  func json() -> [UInt8] { Self.json(self) }
+
+  fileprivate static func json(_ value: some Encodable) -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return (try? encoder.encode(self)).map { Array($0) } ?? []
+    return (try? encoder.encode(value)).map { Array($0) } ?? []
   }
 
   /// FCM's `data`: strings only, and `from` itself is a reserved word there.
@@ -60,5 +65,17 @@ struct Payload: Encodable {
     if whole.count <= limit { return whole.isEmpty ? nil : whole }
     let bare = bytes(Payload(push, withCaller: false))
     return bare.isEmpty || bare.count > limit ? nil : bare
+  }
+}
+
+extension CallPush {
+  /// From now on the caller is for the app's eyes only, if its registration has a key.
+  public mutating func sealCaller(for target: PushTarget, _ random: RandomSource) {
+    guard let key = target.sealKey else { return }
+    let scalar = random.bytes(CallerSealing.keyBytes)
+    let json = Payload.json(Payload.Caller(self))
+    // Without a seal nothing is shown: what was to be secret never goes out in clear text.
+    sealedCaller =
+      CallerSealing.seal(caller: json, for: key, call: call.description, scalar: scalar).map { Base64URL.encode($0) } ?? ""
   }
 }

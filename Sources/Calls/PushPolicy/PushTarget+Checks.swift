@@ -10,6 +10,8 @@ public enum TargetProblem: Error, Hashable, Sendable {
   case topicMissing
   case topicTooLong(limit: Int)
   case topicMalformed
+  /// Not an X25519 public key as Base64url.
+  case sealKey
 }
 
 extension PushTarget {
@@ -25,13 +27,14 @@ extension PushTarget {
       }
     guard bytes.count <= limit else { throw .tooLong(limit: limit) }
     try checkTopic()
+    if let sealKey, !CallerSealing.isUsable(key: sealKey) { throw .sealKey }
     switch service {
     case .apns:
       guard bytes.count % 2 == 0, bytes.count >= Limits.apnsTokenBytes.lowerBound, bytes.allSatisfy({ hexDigit($0) != nil })
       else {
         throw .malformed
       }
-      return PushTarget(.apns, token: token.exposed.lowercased(), environment: environment, topic: topic)
+      return PushTarget(.apns, token: token.exposed.lowercased(), environment: environment, topic: topic, sealKey: sealKey)
     case .fcm:
       guard bytes.allSatisfy({ (0x21...0x7e).contains($0) }) else { throw .malformed }
     case .webPush:

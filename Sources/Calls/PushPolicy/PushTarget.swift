@@ -17,9 +17,14 @@ public struct PushTarget: Hashable, Sendable {
   public var environment: Environment
   /// APNs: the bundle identifier with `.voip`. Others: not used.
   public var topic: String
+  /// X25519 public key of the app: the caller is sealed for it. Nil: the push holds the caller in clear text.
+  public var sealKey: [UInt8]?
 
-  public init(_ service: PushService, token: String, environment: Environment = .production, topic: String = "") {
+  public init(
+    _ service: PushService, token: String, environment: Environment = .production, topic: String = "", sealKey: [UInt8]? = nil
+  ) {
     (self.service, self.token, self.environment, self.topic) = (service, Redacted(token), environment, topic)
+    self.sealKey = sealKey
   }
 }
 
@@ -40,7 +45,7 @@ public struct CallPush: Sendable, Hashable {
   public var gateway: String
   /// Lets the woken app take part in this call, and in nothing else.
   public var wake: Redacted<String>
-  /// The caller, encrypted for the app (E2E-2).
+  /// The caller, encrypted for the app (E2E-2, `CallerSealing`); empty: it was to be and could not, so nothing is told.
   public var sealedCaller: String?
 
   public init(

@@ -50,20 +50,22 @@ enum WebPushEncryption {
     return (publicKey, Array(point[1...32]))
   }
 
-  private static func hmac(key: [UInt8], _ message: [UInt8]) -> [UInt8] {
+  static func hmac(key: [UInt8], _ message: [UInt8]) -> [UInt8] {
     var out = [UInt8](repeating: 0, count: 32)
     var length: UInt32 = 0
     _ = HMAC(EVP_sha256(), key, Int32(key.count), message, message.count, &out, &length)
     return out
   }
 
-  private static func seal(_ text: [UInt8], key: [UInt8], nonce: [UInt8]) -> [UInt8]? {
+  /// AEAD_AES_128_GCM: text and tag.
+  static func seal(_ text: [UInt8], key: [UInt8], nonce: [UInt8], authenticating data: [UInt8] = []) -> [UInt8]? {
     guard let context = EVP_CIPHER_CTX_new() else { return nil }
     defer { EVP_CIPHER_CTX_free(context) }
     var out = [UInt8](repeating: 0, count: text.count + 16)
     var written: Int32 = 0
     var finished: Int32 = 0
     guard EVP_EncryptInit_ex(context, EVP_aes_128_gcm(), nil, key, nonce) == 1,
+      data.isEmpty || EVP_EncryptUpdate(context, nil, &written, data, Int32(data.count)) == 1,
       EVP_EncryptUpdate(context, &out, &written, text, Int32(text.count)) == 1, written == Int32(text.count)
     else { return nil }
     let isSealed = out.withUnsafeMutableBufferPointer { bytes -> Bool in

@@ -54,10 +54,10 @@ public final class SQLiteDevices: DeviceStore {
     for binding in device.bindings {
       let target = binding.target
       // Two topics that a hand edited into one: the later stays.
-      try database.cachedStatement(sql: "INSERT OR REPLACE INTO push VALUES (?, ?, ?, ?, ?, ?, ?, ?)").execute(arguments: [
+      try database.cachedStatement(sql: "INSERT OR REPLACE INTO push VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)").execute(arguments: [
         device.key.user, device.key.device, target.service.rawValue, target.topic, target.environment.rawValue,
         target.token.exposed,
-        binding.registeredAt, binding.isUsable,
+        binding.registeredAt, binding.isUsable, target.sealKey.map { Data($0) },
       ])
     }
   }
@@ -70,7 +70,9 @@ public final class SQLiteDevices: DeviceStore {
         guard let service = PushService(rawValue: row["service"]),
           let environment = PushTarget.Environment(rawValue: row["environment"])
         else { continue }
-        let target = PushTarget(service, token: row["token"], environment: environment, topic: row["topic"])
+        let target = PushTarget(
+          service, token: row["token"], environment: environment, topic: row["topic"],
+          sealKey: (row["seal_key"] as Data?).map { [UInt8]($0) })
         bindings[DeviceKey(user: row["user"], device: row["device"]), default: []].append(
           PushBinding(target, registeredAt: row["registered"], isUsable: row["usable"]))
       }

@@ -25,6 +25,9 @@ public final class SQLiteFile: Sendable {
           sql: "CREATE TABLE started (call TEXT PRIMARY KEY NOT NULL, start INTEGER NOT NULL, line TEXT NOT NULL) WITHOUT ROWID")
       }
       migrator.registerMigration("devices", migrate: SQLiteDevices.migrate)
+      migrator.registerMigration("seal keys") { database in
+        try database.execute(sql: "ALTER TABLE push ADD COLUMN seal_key BLOB")
+      }
       try migrator.migrate(queue)
     } catch {
       throw StoreError("cannot open the store \(path): \(Self.explain(error))")

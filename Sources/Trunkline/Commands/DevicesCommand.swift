@@ -108,7 +108,7 @@ enum DeviceTable {
 
   private static func push(_ row: DeviceSummary) -> String {
     let words = row.push.map {
-      "\($0.service.rawValue)\($0.environment == .sandbox ? "/sandbox" : "")\($0.usable ? "" : "(unusable)")"
+      "\($0.service.rawValue)\($0.sealed ? "(sealed)" : "")\($0.environment == .sandbox ? "/sandbox" : "")\($0.usable ? "" : "(unusable)")"
     }
     return words.isEmpty ? "none" : words.joined(separator: ",")
   }

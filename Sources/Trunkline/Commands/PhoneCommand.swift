@@ -44,6 +44,8 @@ struct PhoneCommand: ParsableCommand {
   @Option(help: "The topic to register.") var pushTopic = "org.example.phone.voip"
   @Option(help: "The APNs environment to register: production or sandbox.") var pushEnv = "production"
   @Option(help: "The service to register with: apns-voip or fcm.") var pushKind = "apns-voip"
+  @Option(help: ArgumentHelp("X25519 public key to register: pushes hold the caller sealed for it.", valueName: "base64url"))
+  var sealKey: String?
   @Option(help: ArgumentHelp("How long a push takes to start the app.", valueName: "seconds")) var startAfter = 0.0
   @Flag(help: "Takes any TLS certificate: for tests.") var insecure = false
   @OptionGroup var peer: PeerOptions
@@ -128,7 +130,8 @@ struct PhoneCommand: ParsableCommand {
         throw ValidationError("--push-kind takes apns-voip or fcm")
       }
       registering.registration = DevicePut.Push(
-        kind: kind, token: hex, env: kind == .apnsVoIP ? pushEnv : nil, topic: kind == .apnsVoIP ? pushTopic : nil)
+        kind: kind, token: hex, env: kind == .apnsVoIP ? pushEnv : nil, topic: kind == .apnsVoIP ? pushTopic : nil,
+        sealKey: sealKey)
       _ = try live(registering, stop)
     }
     peer.report(PeerEvent("waiting", ["token": hex]))

@@ -100,12 +100,11 @@ struct DevicePages: Sendable {
         let call = Identifier(random: .system)
         let deadline = WallClock.nowMilliseconds() / 1_000 + PushSide.testWindow.components.seconds
         let wake = wakes.token(Wake(call: call, device: key, firstUseBefore: MonotonicClock.now() + PushSide.testWindow))
-        push.test(
-          PushKey(call: call, user: key.user, device: key.device), target,
-          CallPush(
-            call: call, deadline: deadline, handleKind: .generic, handle: "push test", name: "Push test", gateway: gateway,
-            wake: wake)
-        ) { collector.add($0) }
+        var content = CallPush(
+          call: call, deadline: deadline, handleKind: .generic, handle: "push test", name: "Push test", gateway: gateway,
+          wake: wake)
+        content.sealCaller(for: target, .system)
+        push.test(PushKey(call: call, user: key.user, device: key.device), target, content) { collector.add($0) }
       }
     }
     if !isAsked { answer(.text(503, "busy")) }

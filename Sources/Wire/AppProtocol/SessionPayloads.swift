@@ -157,8 +157,10 @@ public struct DevicePut: Hashable, Sendable, Codable {
     public var token: String
     public var env: String?
     public var topic: String?
-    public init(kind: Kind, token: String, env: String? = nil, topic: String? = nil) {
-      (self.kind, self.token, self.env, self.topic) = (kind, token, env, topic)
+    /// X25519 public key as Base64url: callers are sealed for it (decision 0185). Belongs to this registration.
+    public var sealKey: String?
+    public init(kind: Kind, token: String, env: String? = nil, topic: String? = nil, sealKey: String? = nil) {
+      (self.kind, self.token, self.env, self.topic, self.sealKey) = (kind, token, env, topic, sealKey)
     }
   }
   public struct Preferences: Hashable, Sendable, Codable {
