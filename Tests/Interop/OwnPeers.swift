@@ -29,11 +29,15 @@ extension Peers {
   }
 
   /// Headless Chromium on the web phone that the gateway serves, logged in by link.
-  static func browser(_ gateway: GatewayUnderTest, user: String = "alice", _ arguments: [String]) async throws -> Spawned {
-    let token = try await gateway.token(user, "web")
+  /// `wake`: opened by a push in place of a login.
+  static func browser(_ gateway: GatewayUnderTest, user: String = "alice", wake: String? = nil, _ arguments: [String])
+    async throws
+    -> Spawned
+  {
+    let proof = if let wake { "wake=\(wake)&device=web" } else { "token=\(try await gateway.token(user, "web"))" }
     let browser = try python(
       "browser", "browser_phone.py",
-      ["--url", "http://127.0.0.1:\(gateway.app)/#token=\(token)", "--seconds", "40"] + arguments, gateway)
+      ["--url", "http://127.0.0.1:\(gateway.app)/#\(proof)", "--seconds", "40"] + arguments, gateway)
     _ = try await browser.event("line", within: 30) { $0["state"] as? String == "online" }
     return browser
   }

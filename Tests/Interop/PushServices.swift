@@ -22,12 +22,19 @@ final class PushServiceUnderTest {
 
     """
 
-  init(_ kind: Kind, answers: String = "real") async throws {
+  /// - Parameter clients: only clients with a certificate of `certificates.py`'s authority are let in.
+  init(_ kind: Kind, answers: String = "real", clients: Bool = false) async throws {
     self.kind = kind
     folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-push-\(UUID().uuidString.prefix(8))").path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     try Self.key.write(toFile: folder + "/AuthKey.p8", atomically: true, encoding: .utf8)
     ports = (try FreePorts.both(), try FreePorts.tcp(), try FreePorts.tcp())
+    guard let python = Surroundings.python else { throw Spawned.Failure(description: Surroundings.missing ?? "") }
+    if clients {
+      let maker = Surroundings.sources + "/peers/certificates.py"
+      let made = try Spawned("certificates", python, ["-B", maker, folder], in: folder)
+      guard try await made.finish(within: 20) == 0 else { throw Spawned.Failure(description: made.text) }
+    }
     switch kind {
     case .standIn:
       (apnsPort, appsPort) = (try FreePorts.tcp(), try FreePorts.tcp())
@@ -35,19 +42,18 @@ final class PushServiceUnderTest {
         "sandbox", Surroundings.trunkline,
         [
           "push-sandbox", "--listen", "127.0.0.1:\(apnsPort)", "--apps", "127.0.0.1:\(appsPort)", "--certificate", "cert.pem",
-          "--key",
-          "AuthKey.p8", "--answers", answers,
-        ], in: folder)
+          "--key", "AuthKey.p8", "--answers", answers,
+        ] + (clients ? ["--clients", "clients.pem"] : []), in: folder)
       guard await eventually(within: 10, { self.process.text.contains("push sandbox:") }) else {
         throw Spawned.Failure(description: process.text)
       }
     case .h2:
-      guard let python = Surroundings.python else { throw Spawned.Failure(description: Surroundings.missing ?? "") }
       appsPort = 0
       let script = URL(fileURLWithPath: Surroundings.sources).deletingLastPathComponent().appendingPathComponent(
         "PushSender/push_peer.py"
       ).path
-      let peer = try Spawned("push-peer", python, ["-B", script, folder, folder + "/AuthKey.p8"], in: folder)
+      let arguments = ["-B", script, folder, folder + "/AuthKey.p8"] + (clients ? [folder + "/clients.pem"] : [])
+      let peer = try Spawned("push-peer", python, arguments, in: folder)
       process = peer
       guard await eventually(within: 15, { peer.text.contains("\n") }), let port = UInt16(peer.text.prefix { $0 != "\n" }) else {
         throw Spawned.Failure(description: peer.text)
@@ -58,11 +64,29 @@ final class PushServiceUnderTest {
 
   deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-  /// A gateway that pushes here, over APNs or over FCM.
-  func gateway(_ more: [String] = [], overFCM: Bool = false) async throws -> GatewayUnderTest {
+  /// How the gateway pushes here.
+  enum Way: Equatable {
+    case apns, fcm, webPush
+    /// APNs with this client's certificate of `certificates.py`.
+    case certificate(String)
+  }
+
+  /// A gateway that pushes here.
+  func gateway(_ more: [String] = [], over way: Way = .apns, media: String = "[ 127.0.0.1 ]") async throws -> GatewayUnderTest {
+    try await GatewayUnderTest([try await section(way)] + more, media: media, ports: ports)
+  }
+
+  /// `push:` of its configuration.
+  func section(_ way: Way) async throws -> String {
     let place = "https://127.0.0.1:\(apnsPort)"
-    var service = "apns: { key_file: \(folder)/AuthKey.p8, key_id: KEY1, team_id: TEAM1, url: \"\(place)\" }"
-    if overFCM {
+    let service: String
+    switch way {
+    case .apns: service = "apns: { key_file: \(folder)/AuthKey.p8, key_id: KEY1, team_id: TEAM1, url: \"\(place)\" }"
+    case .certificate(let name):
+      service = "apns: { certificate: { cert: \(folder)/\(name).pem, key: \(folder)/\(name).key }, url: \"\(place)\" }"
+    case .webPush:
+      service = "webpush: { key_file: \(folder)/AuthKey.p8, subject: \"mailto:ops@example.com\", hosts: [ 127.0.0.1 ] }"
+    case .fcm:
       let made = try Spawned("openssl", "/usr/bin/env", ["openssl", "genrsa", "-out", "rsa.pem", "2048"], in: folder)
       try await made.finish(within: 20)
       let account = [
@@ -72,24 +96,50 @@ final class PushServiceUnderTest {
       try JSONSerialization.data(withJSONObject: account).write(to: URL(fileURLWithPath: folder + "/firebase.json"))
       service = "fcm: { service_account: \(folder)/firebase.json, url: \"\(place)\" }"
     }
-    let push = "push: { gateway: \"ws://127.0.0.1:\(ports.app)/v1/connect\", ca: \(folder)/cert.pem, \(service) }"
-    return try await GatewayUnderTest([push] + more, ports: ports)
+    return "push: { gateway: \"ws://127.0.0.1:\(ports.app)/v1/connect\", ca: \(folder)/cert.pem, \(service) }"
   }
 
-  /// An app that has registered and was then killed. h2 answers what the token begins with.
-  func killedApp(_ gateway: GatewayUnderTest, user: String = "alice", device: String = "cell", _ arguments: [String]) async throws
-    -> Spawned
-  {
+  /// The push token of a device; h2 answers what it begins with.
+  private static func token(_ device: String) -> String {
+    let hex = device.utf8.map { String($0, radix: 16) }.joined()
+    return "200" + hex + String(repeating: "0", count: 61 - hex.count)
+  }
+
+  /// Our app, that has registered and was then killed. `token`: another registration than the device's own.
+  func killedApp(
+    _ gateway: GatewayUnderTest, user: String = "alice", device: String = "cell", token: String? = nil, _ arguments: [String]
+  ) async throws -> Spawned {
     let phone = try Spawned(
       "killed-\(device)", Surroundings.trunkline,
       [
         "phone", "--answer", "--wait-for-push", kind == .standIn ? "127.0.0.1:\(appsPort)" : "-", "--push-token",
-        "200" + String(repeating: "ab", count: 30) + "0", "--url", "ws://127.0.0.1:\(gateway.app)/v1/connect", "--token",
+        token ?? Self.token(device), "--url", "ws://127.0.0.1:\(gateway.app)/v1/connect", "--token",
         try await gateway.token(user, device), "--device", device, "--events",
       ] + arguments, in: gateway.folder)
     _ = try await phone.event("waiting")
     return phone
   }
+
+  /// The same on aiortc, with every message in its output.
+  func killedPhone(_ gateway: GatewayUnderTest, user: String = "alice", device: String = "cell", _ arguments: [String])
+    async throws
+    -> Spawned
+  {
+    let phone = try Peers.python(
+      "killed-\(device)", "app_phone.py",
+      [
+        "--url", "ws://127.0.0.1:\(gateway.app)/v1/connect", "--token", try await gateway.token(user, device), "--device", device,
+        "--host", "127.0.0.1", "--register", Self.token(device), "--trace", "--wait-for-push",
+        kind == .standIn ? "127.0.0.1:\(appsPort)" : "-",
+      ] + arguments, gateway)
+    _ = try await phone.event("waiting", within: 20)
+    return phone
+  }
+
+  /// What it says it did.
+  var text: String { process.text }
+  /// What the peer saw, a request each.
+  var requests: [[String: Any]] { process.events }
 
   /// Of h2: the `kid` that each request's provider token was signed with, and the connection it came on.
   var keysAndConnections: [(key: String, connection: Int)] {
@@ -113,7 +163,7 @@ final class PushServiceUnderTest {
     return try JSONSerialization.jsonObject(with: Data(body.utf8)) as? [String: Any] ?? [:]
   }
 
-  /// Carries the next push from the service to the app, where the service does not do it.
+  /// Carries the next push from the service to the app, where the service does not do it itself.
   func deliver(to app: Spawned) async throws {
     guard kind == .h2 else { return }
     app.type(String(decoding: try JSONSerialization.data(withJSONObject: try await nextPush()), as: UTF8.self))

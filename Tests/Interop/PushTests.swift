@@ -156,7 +156,7 @@ extension Interop {
 
     @Test func `TOK-5: an Android app is woken over FCM`() async throws {
       let service = try await PushServiceUnderTest(.standIn)
-      let gateway = try await service.gateway(["timers: { early180: 300ms }"], overFCM: true)
+      let gateway = try await service.gateway(["timers: { early180: 300ms }"], over: .fcm)
       let app = try await service.killedApp(gateway, ["--push-kind", "fcm", "--calls", "1", "--answer-after", "20"])
       let caller = try Peers.caller(gateway, "cancel", ["-d", "1000"])
       #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000)) \(gateway.process.text.suffix(3_000))")

@@ -6,6 +6,16 @@ public enum PushAdvice {
     return ours(report) ?? services(report)
   }
 
+  /// A connection that broke once our certificate was shown, without a word.
+  static func isGuess(_ reason: String) -> Bool { reason.hasSuffix("after our certificate was shown") }
+
+  /// A TLS alert about our certificate, a file of it that cannot be used, or a guess at one of them.
+  static func isCertificateRefused(_ reason: String) -> Bool {
+    if isGuess(reason) || reason.contains("local SSL certificate") { return true }
+    guard let alert = reason.firstRange(of: "TLS alert: ").map({ reason[$0.upperBound...] }) else { return false }
+    return ["certificate", "unknown ca", "access denied"].contains { alert.contains($0) }
+  }
+
   private static func ours(_ report: PushReport) -> String? {
     let service = report.target.service.rawValue
     switch report.reason {
@@ -18,6 +28,13 @@ public enum PushAdvice {
       return "the registration cannot be pushed to (host of the subscription not in push.webpush.hosts, or the payload too large)"
     case "callOver", "stopped": return nil
     case "tooLate": return "no answer inside the ring window: is the service reachable from here?"
+    case let text where text.hasPrefix("broke:") && isCertificateRefused(text):
+      return
+        "the service refuses our certificate (push.apns.certificate), or closed the connection when it was shown: is it a VoIP Services certificate of this app, with its own "
+        + "key, and not expired? Renew it at Apple, replace the files, then send SIGHUP"
+    case let text where text.hasPrefix("broke:") && text.contains("peer certificate"):
+      return
+        "the service's certificate is not trusted: with a stand-in set push.ca to its certificate; else somebody is in between"
     case let text where text.hasPrefix("broke:"):
       return "no connection to the service: check network, firewall (TCP 443 or 2197) and, with a stand-in, push.ca"
     case let text where text.hasPrefix("accessToken"):

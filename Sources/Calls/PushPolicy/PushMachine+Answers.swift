@@ -30,6 +30,10 @@ extension PushMachine {
     guard let push = pushes[key] else { return }
     pushes[key]?.lastStatus = nil
     breakers[push.target.service, default: CircuitBreaker()].failed(at: now)
+    // what the service, or our own library, said of our certificate does not change with the connection
+    if PushAdvice.isCertificateRefused(reason), !PushAdvice.isGuess(reason) {
+      return finish(key, .failed, "broke: " + reason, isFault: true, at: now, &output)
+    }
     retry(key, .otherConnection, "broke: " + reason, at: now, &output)
   }
 
@@ -45,7 +49,9 @@ extension PushMachine {
     _ key: PushKey, _ how: PushVerdict.Retry, _ reason: String, at now: Instant, _ output: inout [PushAction]
   ) {
     guard var push = pushes[key] else { return }
-    guard push.attempts < Limits.attempts else { return finish(key, .failed, reason, at: now, &output) }
+    guard push.attempts < Limits.attempts else {
+      return finish(key, .failed, reason, isFault: PushAdvice.isCertificateRefused(reason), at: now, &output)
+    }
     push.lastReason = reason
     var until = now
     switch how {

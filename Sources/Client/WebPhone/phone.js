@@ -22,13 +22,26 @@ function token() {
   return found ?? sessionStorage.getItem("token");
 }
 
+/** `#wake=…&device=…`: this page was opened by a push. */
+function woken() {
+  const hash = new URLSearchParams(location.hash.slice(1));
+  if (!hash.get("wake")) return null;
+  history.replaceState(null, "", location.pathname + location.search);
+  return { wake: hash.get("wake"), device: hash.get("device") };
+}
+
 function logIn(secret) {
   try { claims(secret); } catch { return showLogin("That is not a login token."); }
+  connect({ token: secret });
+}
+
+function connect(proof) {
   $("login").hidden = true;
   const scheme = location.protocol === "https:" ? "wss" : "ws";
-  line = new Trunkline({ url: `${scheme}://${location.host}/v1/connect`, token: secret });
+  line = new Trunkline({ url: `${scheme}://${location.host}/v1/connect`, ...proof });
   line.addEventListener("state", showLine);
   line.addEventListener("incoming", (event) => incoming(event.call));
+  line.addEventListener("gone", (event) => { $("status").textContent = REASONS[event.reason] ?? event.reason; });
   line.addEventListener("error", (event) => { sessionStorage.removeItem("token"); showLogin(event.message); });
   window.trunkline = line; // for the console and for tests
   showLine();
@@ -41,7 +54,7 @@ function showLogin(text = "") {
 }
 
 function showLine() {
-  $("status").textContent = line.state === "online" ? `${claims(line.token).sub} · online` : line.state;
+  $("status").textContent = line.state === "online" ? `${line.token ? claims(line.token).sub : "woken"} · online` : line.state;
   $("dialer").hidden = line.state === "offline" || !!call;
 }
 
@@ -196,5 +209,6 @@ $("answer").onclick = () => call?.answer();
 $("mute").onclick = () => call?.mute(!call.muted);
 $("hangup").onclick = () => (call?.state === "ringing" ? call.reject() : call?.hangUp());
 
-const secret = token();
-if (secret) logIn(secret); else showLogin();
+const push = woken();
+const secret = push ? null : token();
+if (push) connect(push); else if (secret) logIn(secret); else showLogin();

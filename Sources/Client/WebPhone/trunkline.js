@@ -33,11 +33,12 @@ export class RequestError extends Error {
 
 /** One device's connection to the gateway: reconnects, resumes and replays by itself. Events: state, incoming, error. */
 export class Trunkline extends EventTarget {
-  constructor({ url, token, getMicrophone, platform = "web" }) {
+  /** With `wake` and `device`, of a push, in place of `token`: a session for the call that it woke this device for. */
+  constructor({ url, token, wake, device, getMicrophone, platform = "web" }) {
     super();
     this.url = url;
-    this.token = token;
-    this.device = { id: claims(token).dev, platform, model: navigator.platform || "browser", os: navigator.userAgent.slice(0, 80), sdk: "trunkline.js/1" };
+    Object.assign(this, { token, wake });
+    this.device = { id: device ?? claims(token).dev, platform, model: navigator.platform || "browser", os: navigator.userAgent.slice(0, 80), sdk: "trunkline.js/1" };
     this.getMicrophone = getMicrophone ?? (() => navigator.mediaDevices.getUserMedia({
       audio: { echoCancellation: true, noiseSuppression: true, autoGainControl: true } }));
     this.calls = new Map();
@@ -85,6 +86,7 @@ export class Trunkline extends EventTarget {
     socket.onopen = () => {
       const d = { device: this.device, caps: ["media.active", "quality"], state: "fg" };
       if (this.session) d.resume = { sid: this.session.sid, token: this.session.token, lastSeq: this.seen };
+      else if (this.wake) d.wake = this.wake;
       else d.auth = this.token;
       socket.send(JSON.stringify({ t: "hello", id: this.helloId = uuid(), d }));
     };
@@ -174,6 +176,9 @@ export class Trunkline extends EventTarget {
       case "call.offer": return this.offer(message.call, d);
       case "auth.expiring": return this.dispatchEvent(Object.assign(new Event("expiring"), { at: d.at }));
       case "pong": return this.pong();
+      case "call.gone":
+        if (!this.calls.has(message.call)) return this.dispatchEvent(Object.assign(new Event("gone"), { id: message.call, reason: d.reason }));
+        return this.calls.get(message.call).receive(message.t, d);
       default: return this.calls.get(message.call)?.receive(message.t, d);
     }
   }

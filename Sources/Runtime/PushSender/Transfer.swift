@@ -8,17 +8,23 @@ final class Transfer {
   private var headers: UnsafeMutablePointer<curl_slist>?
   private let body: [UInt8]
   private var answer: [UInt8] = []
+  /// libcurl's own words of what went wrong; it writes there while the handle lives.
+  private let details: UnsafeMutablePointer<CChar>
   private let completion: HTTPTransfers.Completion
+  private let showsCertificate: Bool
 
   /// Nil if memory is short or a header holds a line break.
   init?(_ request: HTTPRequest, tls: TLSFiles, completion: @escaping HTTPTransfers.Completion) {
     guard let easy = curl_easy_init() else { return nil }
-    (self.easy, body, self.completion) = (easy, request.body, completion)
+    (self.easy, body, self.completion, showsCertificate) = (easy, request.body, completion, tls.certificate != nil)
+    details = .allocate(capacity: Int(CURL_ERROR_SIZE))
+    details.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     // libcurl would add both to a POST, and wait for a 100 with bodies above 1 MB.
     for line in request.headers.map({ "\($0.name): \($0.value)" }) + ["expect:", "accept:"] {
       guard !line.utf8.contains(where: { $0 == 13 || $0 == 10 || $0 == 0 }) else { return nil }
       headers = curl_slist_append(headers, line)
     }
+    _ = ccurl_set_pointer(easy, CURLOPT_ERRORBUFFER, details)
     _ = ccurl_set_text(easy, CURLOPT_URL, request.url)
     _ = ccurl_set_text(easy, CURLOPT_PROTOCOLS_STR, request.protocols)
     _ = ccurl_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
@@ -50,7 +56,27 @@ final class Transfer {
 
   deinit {
     curl_easy_cleanup(easy)
+    details.deallocate()
     curl_slist_free_all(headers)
+  }
+
+  /// A new connection that showed our certificate broke in its handshake or before any answer. In TLS 1.3 a server refuses a
+  /// certificate only behind the handshake (RFC 8446 §4.4.2.4), and its alert is lost when our request crosses it.
+  private func brokeAtCertificate(_ result: CURLcode) -> Bool {
+    var (connects, status) = (0, 0)
+    var handshake: curl_off_t = 0
+    _ = ccurl_get_long(easy, CURLINFO_NUM_CONNECTS, &connects)
+    _ = ccurl_get_long(easy, CURLINFO_RESPONSE_CODE, &status)
+    _ = ccurl_get_offset(easy, CURLINFO_APPCONNECT_TIME_T, &handshake)
+    let isNew = connects > 0 && handshake > 0 && status == 0
+    return showsCertificate && (result == CURLE_SSL_CONNECT_ERROR || (isNew && result != CURLE_OPERATION_TIMEDOUT))
+  }
+
+  /// `certificate expired`, where OpenSSL says `…:SSL routines::sslv3 alert certificate expired, errno 0` (RFC 8446 §6.2).
+  static func alert(in text: String) -> String? {
+    guard let start = text.firstRange(of: " alert ")?.upperBound else { return nil }
+    let words = text[start...].prefix { $0.isLetter || $0 == " " }
+    return words.isEmpty || words.utf8.count > 40 ? nil : String(words)
   }
 
   /// What is beyond the limit is read and forgotten: closing a shared connection would break its other streams.
@@ -60,7 +86,10 @@ final class Transfer {
 
   func finish(_ result: CURLcode) {
     guard result == CURLE_OK else {
-      return completion(.failure(HTTPFailure(text: String(cString: curl_easy_strerror(result)))))
+      // The details hold times and ports; of them only the peer's alert has few enough values for a metric.
+      let alert = Self.alert(in: String(cString: details)).map { " (TLS alert: \($0))" } ?? ""
+      let shown = brokeAtCertificate(result) ? ", after our certificate was shown" : ""
+      return completion(.failure(HTTPFailure(text: String(cString: curl_easy_strerror(result)) + shown + alert)))
     }
     var status = 0
     _ = ccurl_get_long(easy, CURLINFO_RESPONSE_CODE, &status)

@@ -132,12 +132,24 @@ private final class WebhookWorker {
       case .success(let answer):
         gate.ended(hook.url, answered: answer.status < 500 && !isLate, at: loop.now)
         let read = RouteAnswer(PushAnswer(status: answer.status, body: answer.body))
-        ended(question, read, answer.status != 200 ? "refused" : read == nil ? "nonsense" : isLate ? "late" : "answered")
+        let outcome = answer.status != 200 ? "refused" : read == nil ? "nonsense" : isLate ? "late" : "answered"
+        ended(question, read, outcome, Self.problem(answer))
       case .failure(let failure):
         gate.ended(hook.url, answered: false, at: loop.now)
         ended(question, nil, "failed", failure.text)
       }
       statistics.open.set(gate.isOpen(hook.url) ? 1 : 0)
+    }
+  }
+
+  /// Why an answer is none, for whoever wrote the webhook.
+  private static func problem(_ answer: HTTPAnswer) -> String {
+    switch answer.status {
+    case 200 where answer.body.count > PushPolicy.Limits.routeAnswerBytes:
+      "the answer is longer than \(PushPolicy.Limits.routeAnswerBytes) bytes"
+    case 200: #"200, but no answer such as {"users": ["alice"], "name": "Carol"} or {"code": 404}"#
+    case 300...399: "status \(answer.status): redirects are not followed, give the final URL"
+    default: "status \(answer.status)"
     }
   }
 

@@ -15,6 +15,7 @@ struct PushSandboxCommand: ParsableCommand {
       EXAMPLES:
         trunkline push-sandbox --certificate sandbox.pem --key AuthKey.p8
         trunkline phone --answer --wait-for-push 127.0.0.1:2198 --token-file alice.jwt --device cell     an app that is woken
+        trunkline push-sandbox --certificate sandbox.pem --clients voip-ca.pem        with push.apns.certificate
         trunkline push-sandbox --answers 503,real          the first push fails, the others are taken
         trunkline push-sandbox --answers delay:3000        every push is three seconds late
         trunkline push-sandbox --answers goaway,drop,410,429,reorder,real
@@ -26,6 +27,10 @@ struct PushSandboxCommand: ParsableCommand {
   @Option(
     help: ArgumentHelp("Checks provider tokens with this ES256 key; without it signatures are not checked.", valueName: "file"))
   var key: String?
+  @Option(
+    help: ArgumentHelp(
+      "Asks for clients' certificates, and takes only those of these authorities: APNs' certificate mode.", valueName: "file"))
+  var clients: String?
   @Option(help: ArgumentHelp("A topic that exists; may be repeated. Without it any that ends in .voip does.", valueName: "topic"))
   var topic: [String] = []
   @Option(
@@ -46,6 +51,7 @@ struct PushSandboxCommand: ParsableCommand {
       return answer
     }
     options.rules = SandboxRules(key: try keys(), topics: Set(topic))
+    (options.clientAuthorities, options.rules.takesCertificates) = (clients, clients != nil)
     let sandbox: PushSandbox
     do {
       sandbox = try PushSandbox(options) { Console.line($0) }

@@ -33,6 +33,7 @@ struct TrunkCommand: ParsableCommand {
   @Option(help: ArgumentHelp("Codecs in order of preference.", valueName: "codec")) var codec: [Codec] = [.PCMU, .PCMA]
   @Option(help: ArgumentHelp("Hangs up so long after the answer.", valueName: "seconds")) var talk: Double?
   @Option(help: ArgumentHelp("Rings so long before it answers.", valueName: "seconds")) var answerAfter = 0.0
+  @Flag(help: "Speaks before it answers: 183 with SDP in place of 180.") var early = false
   @Option(help: ArgumentHelp("Refuses calls with this SIP code.", valueName: "code")) var refuse: Int?
   @Option(help: "Digits to play once connected.") var digits = ""
   @Option(help: ArgumentHelp("Ends after so many calls; those it places follow each other.", valueName: "n")) var calls: Int?
@@ -63,6 +64,7 @@ struct TrunkCommand: ParsableCommand {
     options.codecs = codec.map { $0 == .PCMU ? .pcmu : .pcma }
     options.gap = .seconds(gap)
     (options.talk, options.answerAfter) = (talk.map { .seconds($0) }, .seconds(answerAfter))
+    options.isEarly = early
     (options.refuse, options.digits, options.calls) = (refuse, digits, calls)
     (options.lossPercent, options.jitterMilliseconds, options.reorderPercent) = (loss, jitter, reorder)
     if let username { options.credentials = Credentials(username: username, password: password ?? "") }

@@ -4,6 +4,7 @@ import CallFlow
 import Configuration
 import Control
 import Devices
+import Foundation
 import Glibc
 import JSONWebToken
 import Logging
@@ -18,6 +19,8 @@ final class PushSide: Sendable {
   private let sender: PushSender
   private let inbox: Inbox
   private let tests: Tests
+  private let logger: Logger
+  private let expires = Gauge()
 
   /// Pushes that no call waits for.
   private final class Tests: Sendable {
@@ -28,12 +31,13 @@ final class PushSide: Sendable {
 
   init(_ settings: Settings, inbox: Inbox, logger: Logger) throws {
     let tests = Tests()
-    (self.inbox, self.tests) = (inbox, tests)
+    (self.inbox, self.tests, self.logger) = (inbox, tests, logger)
     sender = try PushSender(providers: try settings.pushProviders(), tls: settings.pushTLS, logger: logger) { report in
       if let answer = tests.take(report.key) { answer(report) }
       // What a test learns of a registration counts too.
       Self.post(report, inbox)
     }
+    look(at: settings)
   }
 
   /// A report that is lost would leave its call waiting for a push that has ended: control is far behind, so it is tried again.
@@ -57,10 +61,45 @@ final class PushSide: Sendable {
   }
 
   /// Keys are read again; pushes under way end on their old connection.
-  func reload(_ new: Settings) throws { sender.replace(try new.pushProviders(), tls: new.pushTLS) }
+  func reload(_ new: Settings) throws {
+    sender.replace(try new.pushProviders(), tls: new.pushTLS)
+    look(at: new)
+  }
+
+  /// A certificate that APNs will refuse is said before the first call needs it; calls of connected apps go on without it.
+  private func look(at settings: Settings) {
+    guard case .certificate(let files, _)? = settings.push?.apns?.credentials else { return expires.set(0) }
+    let remedy: Logger.MetadataValue = "renew it at Apple (VoIP Services), replace the files, then send SIGHUP"
+    do {
+      let bytes = [files.certificate, files.key].map { FileManager.default.contents(atPath: $0).map { [UInt8]($0) } ?? [] }
+      let certificate = try ClientCertificate(certificate: bytes[0], key: bytes[1])
+      expires.set(certificate.expires)
+      let left = certificate.expires - WallClock.nowMilliseconds() / 1_000
+      guard left < Self.soon else { return }
+      let date = Date(timeIntervalSince1970: Double(certificate.expires)).formatted(.iso8601)
+      let metadata: Logger.Metadata = ["file": "\(files.certificate)", "expires": "\(date)", "do": remedy]
+      if left <= 0 {
+        logger.error("push.apns.certificate has expired: APNs refuses every push", metadata: metadata)
+      } else {
+        logger.warning("push.apns.certificate expires soon", metadata: metadata)
+      }
+    } catch {
+      logger.error(
+        "push.apns.certificate cannot be used: no push can be sent",
+        metadata: ["cert": "\(files.certificate)", "key": "\(files.key)", "why": "\(error)", "do": remedy])
+    }
+  }
+  private static let soon: Int64 = 30 * 86_400
 
   func stop() { sender.stop() }
-  var metrics: [MetricFamily] { sender.metrics }
+  var metrics: [MetricFamily] {
+    sender.metrics + [
+      .gauge(
+        "trunkline_push_certificate_expires_seconds",
+        "When push.apns.certificate expires, in seconds since 1970; 0: there is none.",
+        expires)
+    ]
+  }
   var queue: MailboxReading { sender.queue }
 
   static let testWindow = Duration.seconds(20)

@@ -12,6 +12,8 @@ public final class PushSandbox: Sendable {
     public var address: SocketAddress
     public var appsAddress: SocketAddress
     public var rules = SandboxRules()
+    /// PEM of the authorities whose certificates clients must present (APNs' certificate mode); nil: none is asked for.
+    public var clientAuthorities: String?
     /// One for each request, the last for all that follow; none: real answers.
     public var answers: [SandboxAnswer] = []
     public init(address: SocketAddress, appsAddress: SocketAddress) { (self.address, self.appsAddress) = (address, appsAddress) }
@@ -29,7 +31,7 @@ public final class PushSandbox: Sendable {
 
   /// Starts; throws `SystemError` or `SandboxFailure`.
   public init(_ options: Options, report: @escaping Report) throws {
-    let identity = try TLSIdentity()
+    let identity = try TLSIdentity(clientAuthorities: options.clientAuthorities)
     let loop = try EventLoop(name: "push-sandbox")
     let (service, apps) = (try TCPListener(bind: options.address), try TCPListener(bind: options.appsAddress))
     (address, appsAddress, certificate, self.loop) = (service.localAddress, apps.localAddress, identity.pem, loop)

@@ -9,6 +9,8 @@ final class SandboxConnection {
   private let http: HTTP2Server
   private let requested: (SandboxConnection, ReceivedRequest) -> Void
   private let closed: (Int32) -> Void
+  /// The handshake failed; why.
+  private let refused: (String) -> Void
   private var outgoing: [UInt8] = []
   private var isClosing = false
   private var isClosed = false
@@ -16,10 +18,11 @@ final class SandboxConnection {
   init?(
     _ socket: TCPSocket, _ identity: TLSIdentity, loop: EventLoop,
     requested: @escaping (SandboxConnection, ReceivedRequest) -> Void,
-    closed: @escaping (Int32) -> Void
+    closed: @escaping (Int32) -> Void, refused: @escaping (String) -> Void
   ) {
     guard let tls = TLSStream(identity), let http = HTTP2Server() else { return nil }
     (self.socket, self.loop, self.tls, self.http, self.requested, self.closed) = (socket, loop, tls, http, requested, closed)
+    self.refused = refused
     guard (try? loop.register(socket.fd, .readable, handler: { [unowned self] in ready($0) })) != nil else { return nil }
   }
 
@@ -59,6 +62,7 @@ final class SandboxConnection {
     let isOpen = tls.receive(bytes) { clear in isFine = isFine && http.receive(clear) }
     for request in http.takeComplete() where !isClosed { requested(self, request) }
     flush()
+    if let problem = tls.problem { refused(problem) }
     if !isOpen || !isFine { close() }
   }
 

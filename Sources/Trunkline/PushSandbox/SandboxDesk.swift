@@ -44,7 +44,7 @@ final class SandboxDesk {
       guard connections.count < Limits.connections,
         let connection = SandboxConnection(
           socket, identity, loop: loop, requested: { [unowned self] in requested($0, $1) },
-          closed: { [unowned self] in connections[$0] = nil })
+          closed: { [unowned self] in connections[$0] = nil }, refused: { [report] in report("no TLS: \($0)") })
       else { continue }
       connections[socket.fd] = connection
     }
@@ -111,7 +111,9 @@ final class SandboxDesk {
 
   private static func name(_ request: ReceivedRequest) -> String {
     let path = request.headers[":path"] ?? ""
-    return path.hasPrefix("/3/device/") ? "apns …\(path.suffix(6))" : path == "/token" ? "oauth" : "fcm"
+    // the same id twice is a second attempt at one push
+    let id = request.headers["apns-id"].map { " \($0)" } ?? ""
+    return path.hasPrefix("/3/device/") ? "apns …\(path.suffix(6))\(id)" : path == "/token" ? "oauth" : "fcm"
   }
 
   // MARK: later

@@ -7,7 +7,8 @@ final class TLSIdentity: Sendable {
   let pem: String
   nonisolated(unsafe) let context: OpaquePointer
 
-  init() throws(SandboxFailure) {
+  /// - Parameter clientAuthorities: a PEM file: only clients with a valid certificate of one of these are let in.
+  init(clientAuthorities: String? = nil) throws(SandboxFailure) {
     guard let key = cossl_ec_p256_generate() else { throw SandboxFailure("no key could be made") }
     defer { EVP_PKEY_free(key) }
     guard let certificate = Self.certificate(key) else { throw SandboxFailure("no certificate could be made") }
@@ -21,6 +22,13 @@ final class TLSIdentity: Sendable {
     guard isReady else {
       SSL_CTX_free(context)
       throw SandboxFailure("OpenSSL refuses its own certificate")
+    }
+    if let clientAuthorities {
+      guard SSL_CTX_load_verify_locations(context, clientAuthorities, nil) == 1 else {
+        SSL_CTX_free(context)
+        throw SandboxFailure("no certificates can be read from \(clientAuthorities)")
+      }
+      SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
     }
     SSL_CTX_set_alpn_select_cb(
       context,

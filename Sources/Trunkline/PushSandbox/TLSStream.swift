@@ -6,6 +6,8 @@ final class TLSStream {
   private let incoming: OpaquePointer
   private let outgoing: OpaquePointer
   private(set) var isOver = false
+  /// Why the handshake failed.
+  private(set) var problem: String?
   /// The handshake is done: what is sent before it would be lost.
   var isOpen: Bool { SSL_is_init_finished(ssl) == 1 && !isOver }
 
@@ -31,7 +33,12 @@ final class TLSStream {
       while true {
         let count = SSL_read(ssl, buffer.baseAddress, Int32(buffer.count))
         guard count > 0 else {
-          if SSL_get_error(ssl, count) != SSL_ERROR_WANT_READ { isOver = true }
+          if SSL_get_error(ssl, count) != SSL_ERROR_WANT_READ {
+            isOver = true
+            if SSL_is_init_finished(ssl) == 0 {
+              problem = ERR_reason_error_string(ERR_peek_error()).map { String(cString: $0) } ?? "the client left"
+            }
+          }
           return !isOver
         }
         clear(UnsafeRawBufferPointer(rebasing: buffer[..<Int(count)]))

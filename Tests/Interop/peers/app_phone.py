@@ -1,7 +1,10 @@
 """An app client of trunkline.v1 on aiortc: answers or places one call at a time, plays a WAV file, records what it hears.
 
 Prints one JSON object a line: {"event": ..., "at": unix milliseconds, ...}. Commands come as lines on standard input:
-answer, reject, end, mute, unmute, dtmf DIGITS, call NUMBER, drop (the socket), vanish (no farewell), quit.
+answer, reject, end, fail (the media), mute, unmute, dtmf DIGITS, call NUMBER, drop (the socket), vanish (no farewell), quit.
+
+With --register and --wait-for-push it plays an app that was killed: it registers its push token and leaves; a push starts it again with the
+push's wake token.
 """
 import argparse, asyncio, fractions, json, os, re, sys, time, uuid
 import av
@@ -31,6 +34,11 @@ parser.add_argument("--rtt", type=float, default=0, help="milliseconds of round 
 parser.add_argument("--host", help="use this address alone for ICE, also 127.0.0.1")
 parser.add_argument("--seconds", type=float, default=120)
 parser.add_argument("--calls", type=int, help="quit after so many calls")
+parser.add_argument("--register", metavar="TOKEN", help="logs in to register this APNs token, and leaves")
+parser.add_argument("--wait-for-push", metavar="HOST:PORT", help="the push sandbox's apps port; - for a line of JSON on standard input")
+parser.add_argument("--start-after", type=float, default=0, help="seconds from the push to the connection")
+parser.add_argument("--age", type=int, default=0, help="ageMs of call.answer: the tap was before the connection")
+parser.add_argument("--trace", action="store_true", help="says every message, either way")
 options = parser.parse_args()
 if options.host:
     aioice.ice.get_host_addresses = lambda use_ipv4, use_ipv6: [options.host]
@@ -38,6 +46,14 @@ if options.host:
 
 def say(event, **more):
     print(json.dumps({"event": event, "at": int(time.time() * 1000), **more}), flush=True)
+
+
+def trace(way, m):
+    if options.trace and m["t"] not in ("ack", "ping", "pong"):
+        d = m.get("d", {})
+        proof = [key for key in ("auth", "wake", "resume") if m["t"] == "hello" and key in d]
+        more = proof + [str(d[key]) for key in ("code", "reason", "stage") if key in d] + (["won"] if d.get("won") else [])
+        say("wire", line=" ".join([way, m["t"]] + more))
 
 
 class Speech(MediaStreamTrack):
@@ -191,6 +207,7 @@ class Call:
 
 class Phone:
     def __init__(self):
+        self.wake = None
         self.calls = {}
         self.requests = {}
         self.seq = 0
@@ -201,6 +218,7 @@ class Phone:
 
     async def raw(self, message):
         text = json.dumps(message)
+        trace(">", message)
         if options.rtt:
             await self.outbox.put((time.monotonic() + options.rtt / 2000, text))
         else:
@@ -233,7 +251,8 @@ class Phone:
             self.socket = socket
             helpers = [asyncio.ensure_future(self.deliver()), asyncio.ensure_future(self.heartbeat()), asyncio.ensure_future(self.commands())]
             caps = [] if options.no_active else ["media.active"]
-            hello = {"auth": options.token, "device": {"id": options.device, "platform": "linux", "sdk": "aiortc"}, "caps": caps, "state": "fg"}
+            proof = {"wake": self.wake} if self.wake else {"auth": options.token}
+            hello = {**proof, "device": {"id": options.device, "platform": "linux", "sdk": "aiortc"}, "caps": caps, "state": "fg"}
             await self.raw({"t": "hello", "id": str(uuid.uuid4()), "d": hello})
             try:
                 async for text in socket:
@@ -281,6 +300,8 @@ class Phone:
         elif word == "reject":
             reply = await self.send("call.reject", {"scope": "all", "reason": rest[0] if rest else "declined"}, call.id, request=True)
             await call.close({"reason": "rejected", "ok": reply["t"] == "ok"})
+        elif word == "fail":
+            asyncio.ensure_future(self.send("media.fail", {"gen": call.gen, "stage": "ice", "detail": "as told"}, call.id))
         elif word == "end":
             asyncio.ensure_future(self.send("call.end", {"reason": "localEnd"}, call.id, request=True))
         elif word in ("mute", "unmute"):
@@ -297,6 +318,7 @@ class Phone:
         await self.socket.close()
 
     async def receive(self, m):
+        trace("<", m)
         kind, body = m["t"], m.get("d", {})
         if "seq" in m:
             if m["seq"] <= self.seen:
@@ -345,7 +367,7 @@ class Phone:
     async def answer(self, call):
         if call.ended:
             return
-        body = {"ageMs": 0, "gen": call.gen}
+        body = {"ageMs": options.age, "gen": call.gen}
         if options.no_prepare:
             body["sdp"] = await call.answer_sdp(call.offer)
         say("answering", call=call.id)
@@ -354,6 +376,8 @@ class Phone:
         say("answered", call=call.id, won=call.won, code=reply.get("d", {}).get("code"))
         if call.won and options.play_at == "won":
             call.speech.start()
+        if not call.won and reply["d"].get("code") == "answeredElsewhere":
+            await call.close({"kind": "err", "reason": "answeredElsewhere"})
 
     async def place(self, number):
         identifier = str(uuid.uuid4())
@@ -367,8 +391,54 @@ class Phone:
         await call.pc.setRemoteDescription(RTCSessionDescription(sdp=await call.remote(reply["d"]["sdp"]), type="answer"))
 
 
+async def register():
+    """Logs in once, registers the token, and is killed."""
+    async with websockets.connect(options.url, subprotocols=["trunkline.v1"], ping_interval=None) as socket:
+        device = {"id": options.device, "platform": "linux", "sdk": "aiortc"}
+        await socket.send(json.dumps({"t": "hello", "id": str(uuid.uuid4()), "d": {"auth": options.token, "device": device, "caps": [], "state": "fg"}}))
+        push = {"kind": "apns-voip", "token": options.register, "env": "production", "topic": "org.example.phone.voip"}
+        request = str(uuid.uuid4())
+        while json.loads(await socket.recv())["t"] != "welcome":
+            pass
+        await socket.send(json.dumps({"t": "device.put", "id": request, "d": {"push": push}}))
+        while True:
+            answer = json.loads(await socket.recv())
+            if answer.get("re") == request:
+                break
+        if answer["t"] != "ok":
+            sys.exit("device.put: " + json.dumps(answer))
+
+
+async def pushed():
+    """The payload of the push that starts the app."""
+    loop = asyncio.get_running_loop()
+    if options.wait_for_push == "-":
+        say("waiting")
+        return json.loads(await loop.run_in_executor(None, line_of_standard_input))
+    host, _, port = options.wait_for_push.rpartition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(json.dumps({"token": options.register}).encode() + b"\n")
+    await writer.drain()
+    say("waiting")
+    return json.loads(await reader.readline())["payload"]
+
+
+def line_of_standard_input():
+    line = b""
+    while not line.endswith(b"\n"):
+        line += os.read(0, 1) or sys.exit("no push")
+    return line
+
+
 async def main():
     phone = Phone()
+    if options.register:
+        await register()
+    if options.wait_for_push:
+        push = await pushed()
+        say("pushed", call=push["call"], acct=push.get("acct"), **{"from": push.get("from", {}).get("h", "")})
+        phone.wake = push["wake"]
+        await asyncio.sleep(options.start_after)
     try:
         await asyncio.wait_for(phone.run(), options.seconds)
     except (asyncio.TimeoutError, OSError, websockets.WebSocketException) as error:

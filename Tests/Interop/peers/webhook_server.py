@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A webhook that answers rightly, with nonsense, slowly or never; says what it was asked and whether the signature is right."""
+"""A webhook that answers rightly, with nonsense, slowly, never, elsewhere, with an HTTP error or too much; says what it was asked and
+whether the signature is right. --mode is a list: one for each question, the last for all that follow."""
 import argparse, hashlib, hmac, json, sys, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -8,6 +9,7 @@ options.add_argument("--port", type=int, required=True)
 options.add_argument("--mode", required=True)
 options.add_argument("--key", required=True)
 options = options.parse_args()
+modes = options.mode.split(",")
 
 
 def say(event, **fields):
@@ -21,14 +23,20 @@ class Handler(BaseHTTPRequestHandler):
         expected = hmac.new(options.key.encode(), parts.get("t", "").encode() + b"." + body, hashlib.sha256).hexdigest()
         fresh = abs(time.time() - float(parts.get("t", "0"))) < 30
         asked = json.loads(body)
-        say("asked", signed=fresh and hmac.compare_digest(expected, parts.get("v1", "")), **{"from": asked.get("from"), "to": asked.get("to")})
-        if options.mode == "never":
+        mode = modes.pop(0) if len(modes) > 1 else modes[0]
+        say("asked", mode=mode, path=self.path, signed=fresh and hmac.compare_digest(expected, parts.get("v1", "")), **{"from": asked.get("from"), "to": asked.get("to")})
+        if mode == "never":
             time.sleep(30)
-        if options.mode == "slow":
+        if mode == "slow":
             time.sleep(2)
-        answer = b"<html>" if options.mode == "nonsense" else json.dumps({"users": ["bob"], "name": "Carol of Accounts"}).encode()
+        route = {"users": ["bob"], "name": "Carol of Accounts"}
+        if mode == "large":
+            route["more"] = "x" * 100_000
+        answer = b"<html>" if mode == "nonsense" else json.dumps(route).encode()
         try:
-            self.send_response(200)
+            self.send_response(302 if mode == "redirect" else int(mode) if mode.isdigit() else 200)
+            if mode == "redirect":
+                self.send_header("location", f"http://127.0.0.1:{options.port}/elsewhere")
             self.send_header("content-length", str(len(answer)))
             self.end_headers()
             self.wfile.write(answer)

@@ -27,6 +27,8 @@ public final class SimulatedCarrier: @unchecked Sendable {
     public var srtp = SRTPRule.off
     /// Seconds it rings before it answers.
     public var answerAfter = Duration.zero
+    /// Speaks while it rings: 183 with SDP in place of 180.
+    public var isEarly = false
     /// Refuses with this code instead of answering.
     public var refuse: Int?
     /// Hangs up this long after the answer; nil waits for the other side.
@@ -239,7 +241,12 @@ public final class SimulatedCarrier: @unchecked Sendable {
     }
     do {
       let (answer, media) = try call.negotiation.answer(to: offer)
-      feed(.command(.respondProvisional(leg, code: 180, reason: nil, sdp: nil)))
+      if options.isEarly {
+        feed(.command(.respondProvisional(leg, code: 183, reason: nil, sdp: answer)))
+        call.audio.start(media)
+      } else {
+        feed(.command(.respondProvisional(leg, code: 180, reason: nil, sdp: nil)))
+      }
       call.answerAt = loop.now + options.answerAfter
       pendingAnswers[leg] = (answer, media)
     } catch {
