@@ -32,6 +32,43 @@ extension Interop {
       return faults
     }
 
+    @Test(arguments: ["in", "out"]) func `baresip over TCP, both directions: both hear each other`(
+      direction: String
+    )
+      async throws
+    {
+      try await expectGoodAudio {
+        let carrierPort = try FreePorts.both()
+        let gateway = try await GatewayUnderTest(
+          [
+            "trunks: [ { name: carrier, peers: [127.0.0.0/8], uri: \"sip:127.0.0.1:\(carrierPort);transport=tcp\" } ]"
+          ], carrier: carrierPort)
+        let said = Array(Speech.fromFirstWord(Speech.app).prefix(20_000))
+        try Speech.write(said, gateway.folder + "/app.wav")
+        let isIncoming = direction == "in"
+        let number = isIncoming ? "+15557770001" : "+15559990001"
+        let dials = isIncoming ? ["-e", "/dial sip:+15551230001@127.0.0.1:\(gateway.sip);transport=tcp"] : []
+        let habit = isIncoming ? ["--answer", "--answer-after", "0.2", "--calls", "1"] : ["--call", number]
+        let spoken = ["--play", "app.wav", "--record", "app-heard.wav"]
+        // who is called is there first
+        let waiting = isIncoming ? try await Peers.ownPhone(gateway, habit + spoken) : nil
+        let carrier = try Baresip(gateway, user: number, codec: "PCMU", transport: "tcp", says: Baresip.short, dials)
+        try await carrier.expectReady()
+        let phone = if let waiting { waiting } else { try await Peers.ownPhone(gateway, habit + spoken) }
+        #expect(try await phone.finish(within: 30) == 0, "\(phone.text)\n\(carrier.text)")
+        try await carrier.quit()
+        let record = try #require(try await gateway.records(1).first)
+        #expect((record["codecs"] as? [String: Any])?["trunk"] as? String == "PCMU")
+        #expect(try gateway.sum("trunkline_sip_messages_total", #"transport="tcp",kind="INVITE""#) >= (isIncoming ? 1 : 0))
+        #expect(try gateway.sum("trunkline_sip_messages_total", #"transport="udp""#) == 0)
+        let faults =
+          try Speech.faults("baresip → app", said: Baresip.short, heardIn: gateway.folder + "/app-heard.wav")
+          + Speech.faults("app → baresip", said: said, heardIn: try carrier.heard())
+        try await gateway.finish()
+        return faults
+      }
+    }
+
     @Test func `the app calls baresip with A-law and both hear each other (OUT-4)`() async throws {
       try await expectGoodAudio { try await outgoing() }
     }
@@ -65,13 +102,19 @@ struct Baresip {
   let folder: String
   var text: String { process.text }
 
+  /// A sentence's beginning, for calls of a few seconds.
+  static let short = Array(Speech.fromFirstWord(Speech.telephone).prefix(20_000))
+
   /// `certificate`: TLS beside UDP and TCP, on the port above, with this certificate and its key, and SRTP for every call.
-  init(_ gateway: GatewayUnderTest, user: String, codec: String, certificate: String? = nil, _ arguments: [String]) throws {
+  init(
+    _ gateway: GatewayUnderTest, user: String, codec: String, certificate: String? = nil, transport: String = "udp",
+    says: [Int16] = Speech.telephone, _ arguments: [String]
+  ) throws {
     folder = gateway.folder + "/baresip"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     // As long as the longer side speaks, and a second more.
     let silence = max(0, Speech.app.count - Speech.telephone.count) + 8_000
-    try Speech.write(Speech.telephone + [Int16](repeating: 0, count: silence), folder + "/telephone.wav")
+    try Speech.write(says + [Int16](repeating: 0, count: silence), folder + "/telephone.wav")
     let rtp = try FreePorts.row(4)
     let configuration = """
       poll_method epoll
@@ -93,7 +136,7 @@ struct Baresip {
 
       """
     try configuration.write(toFile: folder + "/config", atomically: true, encoding: .utf8)
-    let way = certificate == nil ? "transport=udp>" : "transport=tls>;mediaenc=srtp-mand"
+    let way = certificate == nil ? "transport=\(transport)>" : "transport=tls>;mediaenc=srtp-mand"
     try "<sip:\(user)@127.0.0.1;\(way);regint=0;answermode=auto;audio_codecs=\(codec)\n".write(
       toFile: folder + "/accounts", atomically: true, encoding: .utf8)
     process = try Spawned("baresip", Surroundings.baresip ?? "", ["-f", folder] + arguments, in: folder)

@@ -82,6 +82,49 @@ extension Interop {
       for peer in holding { peer.signal(SIGKILL) }
     }
 
+    @Test(arguments: ["dead", "503"])
+    func `behind the proxy the second trunk takes what the first one refuses: one call, whose requests take the route`(
+      first: String
+    ) async throws {
+      let gateway = try await GatewayUnderTest(trunk: "hold: signal")
+      let (one, two) = (try FreePorts.both(), try FreePorts.both())
+      let proxy = try await Kamailio(gateway, carrier: one, second: two, gateways: ["127.0.0.1:\(gateway.sip)"])
+      let route = "<sip:127.0.0.1:\(proxy.port);lr"
+      let refusing = first == "503" ? try await Peers.callee(gateway, "unavailable", port: one) : nil
+      var script = SippScript.callee(containing: ["Record-Route: \(route)", "Max-Forwards: 69"])
+      script.answers(180, proxied: true)
+      script.answers(200, sdp: SippScript.sdp(), proxied: true)
+      script.awaits("ACK")
+      script.awaits("INVITE", containing: ["a=sendonly"])
+      script.replies(200, sdp: SippScript.sdp(version: 2, ["a=ptime:20", "a=recvonly"]))
+      script.awaits("ACK")
+      script.asks("INFO", sdp: "Signal=5\nDuration=160\n", type: "application/dtmf-relay")
+      script.response()
+      script.awaits("BYE")
+      script.replies()
+      let taking = try await Peers.callee(gateway, try script.file(gateway, "second-trunk"), port: two)
+      let phone = try await Peers.phone(gateway, ["--call", "+15557654321", "--calls", "1"])
+      let isConnected = await eventually(within: 8) { phone.events.contains { $0["event"] as? String == "call.connected" } }
+      let errors = (try? String(contentsOfFile: gateway.folder + "/sipp-errors.log", encoding: .utf8)) ?? ""
+      try #require(isConnected, "running \(taking.isRunning) \(errors)\n\(proxy.process.text.suffix(3_000))")
+      phone.type("hold")
+      #expect(await eventually(within: 5) { !proxy.routes("INFO").isEmpty })
+      phone.type("end")
+      for peer in [refusing, taking].compactMap(\.self) {
+        #expect(try await peer.finish(within: 15) == 0, "\(peer.text.suffix(2_000))\n\(proxy.process.text.suffix(2_000))")
+      }
+      #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
+      #expect(proxy.process.text.contains("second trunk"))
+      for (method, count) in [("ACK", 2), ("BYE", 1), ("INFO", 1)] {
+        #expect(proxy.routes(method).count { $0.contains(route) } >= count, "\(method): \(proxy.routes(method))")
+      }
+      #expect(proxy.routes("INVITE").count { $0.contains(route) } == 1, "the re-INVITE alone")
+      _ = try await gateway.records(1)
+      #expect(gateway.endReasons == ["localEnd"])
+      try await proxy.stop()
+      try await gateway.finish()
+    }
+
     private static func carrier(_ gateway: GatewayUnderTest, _ port: UInt16, _ arguments: [String]) throws -> Spawned {
       try Spawned(
         "carrier", Surroundings.trunkline, ["trunk", "--listen", "127.0.0.1:\(port)", "--events"] + arguments, in: gateway.folder)
@@ -90,7 +133,7 @@ extension Interop {
 }
 
 /// A kamailio between a carrier and gateways, on the port where the gateway's trunk is. Numbers of users go to the gateways, one after
-/// the other; all others to the carrier.
+/// the other; all others to the carrier, and where that fails to the second one.
 private final class Kamailio {
   let process: Spawned
   let port: UInt16
@@ -102,7 +145,7 @@ private final class Kamailio {
     os.execv(sys.argv[1], sys.argv[1:])
     """
 
-  init(_ gateway: GatewayUnderTest, carrier: UInt16, gateways: [String]) async throws {
+  init(_ gateway: GatewayUnderTest, carrier: UInt16, second: UInt16? = nil, gateways: [String]) async throws {
     port = gateway.carrier
     let next = gateways.count > 1 ? gateways[1] : gateways[0]
     let text = """
@@ -126,7 +169,7 @@ private final class Kamailio {
       modparam("tm", "fr_timer", 1000)
       modparam("tm", "fr_inv_timer", 30000)
       request_route {
-        xlog("L_WARN", "request <$rm> $ru from $proto:$si:$sp\\n");
+        xlog("L_WARN", "request <$rm> $ru from $proto:$si:$sp route $hdr(Route)\\n");
         if (!mf_process_maxfwd_header("10")) { sl_send_reply("483", "Too Many Hops"); exit; }
         if (is_method("CANCEL")) { if (t_check_trans()) { t_relay(); } exit; }
         if (has_totag()) {
@@ -143,6 +186,7 @@ private final class Kamailio {
           t_on_failure("NEXT");
         } else {
           $du = "sip:127.0.0.1:\(carrier)";
+          t_on_failure("TRUNK");
         }
         if (!t_relay()) { sl_reply_error(); }
       }
@@ -151,6 +195,14 @@ private final class Kamailio {
         if (t_branch_timeout() || t_check_status("408|500|503")) {
           xlog("L_WARN", "moves on\\n");
           $du = "sip:\(next)";
+          t_relay();
+        }
+      }
+      failure_route[TRUNK] {
+        if (t_is_canceled()) { exit; }
+        if (t_branch_timeout() || t_check_status("408|500|503")) {
+          xlog("L_WARN", "second trunk\\n");
+          $du = "sip:127.0.0.1:\(second ?? carrier)";
           t_relay();
         }
       }
@@ -184,6 +236,13 @@ private final class Kamailio {
     process.text.split(separator: "\n").compactMap { line in
       guard let start = line.range(of: "request <"), let end = line.range(of: "> ") else { return nil }
       return start.upperBound < end.lowerBound ? String(line[start.upperBound..<end.lowerBound]) : nil
+    }
+  }
+
+  /// The Route that requests of a method brought; empty for one without.
+  func routes(_ method: String) -> [String] {
+    process.text.split(separator: "\n").filter { $0.contains("request <\(method)> ") }.map {
+      $0.components(separatedBy: " route ").dropFirst().joined()
     }
   }
 

@@ -30,6 +30,32 @@ extension Interop {
       }
     }
 
+    @Test func `the app calls linphone over UDP, which holds, resumes and hangs up`() async throws {
+      let port = try FreePorts.both()
+      let gateway = try await GatewayUnderTest([
+        "trunks: [ { name: carrier, peers: [127.0.0.0/8], rtp_source: symmetric, uri: \"sip:127.0.0.1:\(port);transport=udp\" } ]"
+      ])
+      let linphone = try await Linphone(gateway, port: port)
+      let phone = try await Peers.phone(gateway, ["--call", "+15559990001", "--calls", "1"])
+      _ = try await phone.event("call.connected", within: 20)
+      _ = try await phone.event("first_sound", within: 10)
+      linphone.process.type("pause 1")
+      _ = try await phone.event("call.held")
+      let running = linphone.process
+      #expect(await eventually(within: 5) { running.text.contains("paused") }, "\(running.text.suffix(2_000))")
+      linphone.process.type("resume 1")
+      _ = try await phone.event("call.held") { $0["on"] as? Bool == false }
+      linphone.process.type("terminate all")
+      #expect(try await phone.finish(within: 20) == 0, "\(phone.text)\n\(linphone.text.suffix(3_000))")
+      try await linphone.quit()
+      #expect(try gateway.sum("trunkline_sip_messages_total", #"transport="tcp""#) == 0)
+      let record = try #require(try await gateway.records(1).first)
+      let times = try #require(record["times"] as? [String: Any])
+      #expect(times["heldByTrunk"] != nil && times["resumedByTrunk"] != nil)
+      #expect((record["end"] as? [String: Any])?["reason"] as? String == "remoteHangup")
+      try await gateway.finish()
+    }
+
     @Test func `linphone calls the app over TLS and both hear each other`() async throws {
       try await expectGoodAudio {
         let (sip, app, admin, tls) = (try FreePorts.both(), try FreePorts.tcp(), try FreePorts.tcp(), try FreePorts.tcp())

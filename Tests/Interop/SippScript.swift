@@ -63,12 +63,15 @@ struct SippScript {
     acknowledge("inv1", sdp)
   }
 
-  /// A response to the gateway's first INVITE. `fork` is another end of the same call, `contact` where it says it is.
-  mutating func answers(_ code: Int, _ headers: [String] = [], sdp: String? = nil, fork: String = "one", contact: String? = nil) {
-    let head = [
-      "SIP/2.0 \(code) Said", "Via: [$via]", "From: [$from]", "To: [$to];tag=\(fork)", "[last_Call-ID:]", "CSeq: [$cseq]",
-    ]
-    send("<send>", head + ["Contact: <\(contact ?? "sip:\(fork)@[local_ip]:[local_port]")>"] + headers, sdp)
+  /// A response to the gateway's first INVITE. `fork` is another end of the same call, `contact` where it says it is. `proxied`: the
+  /// INVITE is the last message, and came with the Via and Record-Route of proxies.
+  mutating func answers(
+    _ code: Int, _ headers: [String] = [], sdp: String? = nil, fork: String = "one", contact: String? = nil, proxied: Bool = false
+  ) {
+    let way = proxied ? ["[last_Via:]", "[last_Record-Route:]"] : ["Via: [$via]"]
+    let head = ["From: [$from]", "To: [$to];tag=\(fork)", "[last_Call-ID:]", "CSeq: [$cseq]"]
+    let own = "Contact: <\(contact ?? "sip:\(fork)@[local_ip]:[local_port]")>"
+    send("<send>", ["SIP/2.0 \(code) Said"] + way + head + [own] + headers, sdp)
   }
 
   /// A response to the gateway's last request.
@@ -174,7 +177,7 @@ struct SippScript {
     kept.append("<ereg regexp=\"sip:[^>;]*\" search_in=\"hdr\" header=\"Contact:\" check_it=\"true\" assign_to=\"contact\" />")
     references += ["via", "from", "to", "cseq", "contact"].filter { !references.contains($0) }
     let actions = (kept + checks(wanted)).joined(separator: "\n")
-    steps.append("<recv request=\"INVITE\">\n<action>\n\(actions)\n</action>\n</recv>")
+    steps.append("<recv request=\"INVITE\" rrs=\"true\">\n<action>\n\(actions)\n</action>\n</recv>")
   }
 
   private mutating func acknowledge(_ name: String, _ sdp: String?) {

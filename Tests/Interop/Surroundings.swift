@@ -18,6 +18,7 @@ enum Surroundings {
   ).path
   static let python = first([ProcessInfo.processInfo.environment["TRUNKLINE_PYTHON"] ?? "", package + "/.venv/bin/python"])
   static let tshark = first(["/usr/bin/tshark", "/usr/local/bin/tshark", "/opt/homebrew/bin/tshark"])
+  static let sngrep = first(["/usr/bin/sngrep", "/usr/local/bin/sngrep", "/opt/homebrew/bin/sngrep"])
   static let sipp = first(["/usr/bin/sipp", "/usr/local/bin/sipp", "/opt/homebrew/bin/sipp"])
 
   /// Why interop tests cannot run here; nil if they can. `Scripts/install test` installs what is missing.

@@ -5,8 +5,8 @@ extension Interop {
   /// `trunkline trace` against a gateway with calls by UDP, TCP and TLS, read by tshark.
   @Suite(
     .enabled(
-      if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.tshark != nil),
-      "no tshark: run Scripts/install test"),
+      if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.tshark != nil && Surroundings.sngrep != nil),
+      "no tshark or sngrep: run Scripts/install test"),
     .serialized)
   struct TraceTests {
     private let secrets = ["s3cr3tresponse", "s3cr3tnonce", "c3Jjc2VjcmV0a2V5", "eyJhbGciOiJFUzI1NiJ9"]
@@ -51,6 +51,7 @@ extension Interop {
       let one = try await tshark(gateway.folder, "call.pcapng")
       #expect(!one.isEmpty && one.allSatisfy { $0.callID == callID })
 
+      try await expectReadable(gateway.folder, messages: all)
       let bytes = String(decoding: try Data(contentsOf: URL(fileURLWithPath: gateway.folder + "/trunk.pcapng")), as: UTF8.self)
       for secret in secrets + ["47364c23432d2e131a5fb210812c"] { #expect(!bytes.contains(secret)) }
       #expect(bytes.contains("Signal=x\r\n") && bytes.contains("inline:xxxx") && bytes.contains("username=\"u\""))
@@ -102,6 +103,17 @@ extension Interop {
       .map {
         Packet(summary: $0[0].isEmpty ? $0[1] : $0[0], callID: $0[2], ports: $0[3] + $0[4], protocols: $0[5], comment: $0[6])
       }
+    }
+
+    /// sngrep opens the file, follows its calls and writes their packets out again: all but what belongs to none.
+    private func expectReadable(_ folder: String, messages: [Packet]) async throws {
+      let command = try Spawned(
+        "sngrep", Surroundings.sngrep ?? "", ["-N", "-q", "-I", "trunk.pcapng", "-O", "again.pcap"], in: folder,
+        environment: ["TERM": "dumb", "HOME": folder])
+      #expect(try await command.finish(within: 20) == 0, "\(command.text)")
+      let again = try await tshark(folder, "again.pcap")
+      #expect(again.count == messages.count, "\(again.map(\.summary)) of \(messages.map(\.summary))\n\(command.text)")
+      #expect(Set(again.map(\.callID)) == Set(messages.map(\.callID)))
     }
 
     private func askByTLS(_ port: UInt16, _ folder: String) async throws {
