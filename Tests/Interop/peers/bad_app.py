@@ -2,14 +2,17 @@
 
 logins: a hello with every kind of bad token, each on its own connection; says what came back.
 frames: malformed, oversize, binary and wrong first messages, each on its own connection.
+puts: device.put of every wrong kind on one connection of alice's device, then device.del of the same id by bob.
+wakes: forged, foreign and late wake tokens made from a good one, then the good one twice.
 """
 import argparse, asyncio, base64, hashlib, hmac, json, time, uuid
 import websockets
 
 parser = argparse.ArgumentParser()
-parser.add_argument("what", choices=["logins", "frames"])
+parser.add_argument("what", choices=["logins", "frames", "puts", "wakes"])
 parser.add_argument("--url", required=True)
 parser.add_argument("--key", required=True, help="the file with the real HS256 key")
+parser.add_argument("--wake", help="a good wake token of alice's device cell")
 options = parser.parse_args()
 KEY = open(options.key, "rb").read().rstrip()
 
@@ -144,5 +147,91 @@ async def frames():
         await socket.close()
 
 
-asyncio.run({"logins": logins, "frames": frames}[options.what]())
+GOOD = {"kind": "apns-voip", "token": "ab" * 32, "env": "production", "topic": "org.example.app.voip"}
+PUTS = {
+    "no kind": {"push": {"token": "ab" * 32}},
+    "unknown kind": {"push": {**GOOD, "kind": "pigeon"}},
+    "token is a number": {"push": {**GOOD, "token": 7}},
+    "token is empty": {"push": {**GOOD, "token": ""}},
+    "token is no hex": {"push": {**GOOD, "token": "zz" * 32}},
+    "token too long": {"push": {**GOOD, "token": "ab" * 5000}},
+    "token with a line end": {"push": {**GOOD, "token": "ab\r\nx: y"}},
+    "env": {"push": {**GOOD, "env": "moon"}},
+    "topic with a line end": {"push": {**GOOD, "topic": "a\r\nx: y.voip"}},
+    "topic without .voip": {"push": {**GOOD, "topic": "org.example.app"}},
+    "push is a list": {"push": [GOOD]},
+    "prefs are text": {"push": GOOD, "prefs": "quiet"},
+    "seal key": {"push": {**GOOD, "sealKey": "AAAA"}},
+    "subscription to a file": {"push": {"kind": "webpush", "token": '{"endpoint":"file:///etc/passwd","keys":{"p256dh":"","auth":""}}'}},
+}
+
+
+async def login(user, device):
+    socket = await connect()
+    await socket.send(hello(token(sub=user, dev=device), device))
+    return socket, (await answer(socket))[0]
+
+
+async def ask(socket, message, body):
+    await socket.send(json.dumps({"t": message, "id": str(uuid.uuid4()), "d": body}))
+    async with asyncio.timeout(5):
+        async for text in socket:
+            if (got := json.loads(text))["t"] in ("ok", "err"):
+                return got
+
+
+async def puts():
+    socket, _ = await login("alice", "cell")
+    for name, body in PUTS.items():
+        got = await ask(socket, "device.put", body)
+        say("put", name=name, got=got["t"], code=got.get("d", {}).get("code"), msg=got.get("d", {}).get("msg"))
+    await socket.close(1000)
+    other, _ = await login("bob", "cell")
+    say("deleted", got=(await ask(other, "device.del", {}))["t"])
+    await other.close(1000)
+    # a message beyond every bound closes its socket, and only that
+    socket, _ = await login("alice", "cell")
+    await socket.send(json.dumps({"t": "device.put", "id": str(uuid.uuid4()), "d": {"push": {**GOOD, "token": "ab" * 40000}}}))
+    say("oversized", close=(await answer(socket))[1])
+
+
+def hello_wake(wake, device="cell"):
+    return json.dumps({"t": "hello", "id": str(uuid.uuid4()), "d": {"wake": wake, "device": {"id": device}, "caps": [], "state": "fg"}})
+
+
+async def wakes():
+    head, body, signature = options.wake.split(".")
+    claims = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+    signed = b64(json.dumps({"alg": "HS256", "typ": "JWT"}).encode()) + "." + body
+    other = "A" if signature[5] != "A" else "B"
+    bad = {
+        "signature": hello_wake(f"{head}.{body}.{signature[:5]}{other}{signature[6:]}"),
+        "no signature": hello_wake(f"{head}.{body}."),
+        "alg none": hello_wake(b64(b'{"alg":"none"}') + "." + body + "."),
+        "signed with the login key": hello_wake(signed + "." + b64(hmac.new(KEY, signed.encode(), hashlib.sha256).digest())),
+        "other claims": hello_wake(f"{head}.{b64(json.dumps({**claims, 'extra': 1}).encode())}.{signature}"),
+        "another device": hello_wake(options.wake, "tablet"),
+        "as a login": hello(options.wake, "cell"),
+        "a login as a wake": hello_wake(token(dev="cell")),
+        "huge": hello_wake("A" * 60000),
+    }
+    for name, text in bad.items():
+        socket = await connect()
+        await socket.send(text)
+        first, code = await answer(socket)
+        say("wake", name=name, got=(first or {}).get("t"), close=code)
+        await socket.close()
+    sockets = []
+    for turn in (1, 2):
+        sockets.append(await connect())
+        await sockets[-1].send(hello_wake(options.wake))
+        first, _ = await answer(sockets[-1])
+        say("good", turn=turn, got=first["t"], calls=[call["call"] for call in first["d"].get("calls") or []])
+    async with asyncio.timeout(5):
+        await sockets[0].wait_closed()
+    say("replaced", close=sockets[0].close_code)
+    await sockets[1].close(1000)
+
+
+asyncio.run({"logins": logins, "frames": frames, "puts": puts, "wakes": wakes}[options.what]())
 say("done")

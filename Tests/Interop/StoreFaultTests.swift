@@ -1,0 +1,117 @@
+import Foundation
+import Testing
+
+extension Interop {
+  /// The disk beneath a running gateway fails: calls ring, run and end, every one gets its record, and an operator sees why.
+  @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  struct StoreFaultTests {
+    @Test func `the store is locked by another program: calls ring and run, registrations wait, and all is on disk afterwards`()
+      async throws
+    {
+      let service = try await PushServiceUnderTest(.h2)
+      let gateway = try await service.gateway()
+      let bob = try await Peers.ownPhone(gateway, user: "bob", ["--answer", "--calls", "1"])
+      let running = try Peers.caller(gateway, "call", to: "+15551230002", ["-d", "4000"])
+      #expect(await eventually(within: 10) { try gateway.sum("trunkline_calls", "connected") == 1 })
+      let lock = try Peers.python("lock", "store_lock.py", [gateway.folder + "/trunkline.db"], gateway)
+      _ = try await lock.event("locked")
+
+      let app = try await service.killedApp(gateway, ["--calls", "1", "--answer-after", "0.2"])
+      let caller = try Peers.caller(gateway, "call", ["-d", "500"])
+      try await service.deliver(to: app)
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000)) \(gateway.process.text.suffix(3_000))")
+      _ = try await app.finish(within: 10)
+      #expect(await eventually(within: 5) { try gateway.metric("trunkline_store_failing") == 1 })
+      let ready = try gateway.get("/readyz")
+      #expect(ready.status == 503 && ready.body.contains("locked by another process"), "\(ready)")
+      #expect(try gateway.metric("trunkline_device_changes_waiting") == 1)
+      #expect(try gateway.sum("trunkline_journal_late_total") >= 1, "180 went out without the start line")
+      #expect(try await running.finish(within: 20) == 0, "the call that ran was touched: \(running.text.suffix(2_000))")
+      #expect(gateway.process.text.contains("find who holds the file"))
+
+      #expect(try await bob.finish(within: 10) == 0)
+      lock.closeInput()
+      try await lock.finish(within: 5)
+      #expect(await eventually(within: 5) { try gateway.metric("trunkline_store_failing") == 0 })
+      #expect(try gateway.get("/readyz").status == 200 && gateway.metric("trunkline_records_lost_total") == 0)
+      _ = try await gateway.records(2)
+      #expect(gateway.endReasons == ["remoteHangup", "remoteHangup"])
+      // what was taken while the file was locked outlives the process
+      gateway.process.signal(SIGKILL)
+      try await gateway.process.finish(within: 5)
+      try await gateway.restart()
+      #expect(gateway.records.count == 2, "no call became an orphan")
+      let devices = try Spawned(
+        "devices", Surroundings.trunkline, ["devices", "list", "--config", gateway.folder + "/gateway.yaml"], in: gateway.folder)
+      #expect(try await devices.finish(within: 10) == 0 && devices.text.contains("cell"), "\(devices.text)")
+      gateway.process.signal(SIGTERM)
+      #expect(try await gateway.process.finish(within: 10) == 0)
+      try await service.stop()
+    }
+
+    /// A disk of its own for one process: a small tmpfs in its own mount namespace. Nil where that is not allowed.
+    private func smallDisk(_ folder: String) async throws -> String? {
+      let script = folder + "/on-a-small-disk"
+      // without privileges a namespace of users first
+      let text = """
+        #!/bin/sh
+        [ "$(id -u)" = 0 ] || root=-r
+        exec unshare $root -m sh -c 'mount -t tmpfs -o size=512k small "$0" && exec "$@"' \(folder)/disk "$@"
+
+        """
+      try FileManager.default.createDirectory(atPath: folder + "/disk", withIntermediateDirectories: true)
+      try text.write(toFile: script, atomically: true, encoding: .utf8)
+      try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: script)
+      let attempt = try Spawned("unshare", script, ["/bin/true"], in: folder)
+      return try await attempt.finish(within: 10) == 0 ? script : nil
+    }
+
+    @Test func `the disk is full: calls ring, run and end, their records wait in memory and are written once there is room`()
+      async throws
+    {
+      let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-disk-\(UUID().uuidString.prefix(8))")
+        .path
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+      defer { try? FileManager.default.removeItem(atPath: folder) }
+      guard let script = try await smallDisk(folder) else {
+        Issue.record("no mount namespaces here: not tried with a full disk", severity: .warning)
+        return
+      }
+      let program = folder + "/trunkline"
+      try "#!/bin/sh\nexec \(script) \(Surroundings.trunkline) \"$@\"\n".write(toFile: program, atomically: true, encoding: .utf8)
+      try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+      let gateway = try await GatewayUnderTest(
+        ["store: { sqlite: \(folder)/disk/trunkline.db }", "records: { file: \(folder)/disk/calls.jsonl }"], binary: program)
+      let disk = "/proc/\(gateway.process.pid)/root\(folder)/disk"
+      try FileManager.default.createSymbolicLink(
+        atPath: gateway.folder + "/calls.jsonl", withDestinationPath: disk + "/calls.jsonl")
+      let phone = try await Peers.ownPhone(gateway, ["--answer", "--calls", "3"])
+      let running = try Peers.caller(gateway, "call", ["-d", "2500"])
+      #expect(await eventually(within: 10) { try gateway.sum("trunkline_calls", "connected") == 1 })
+
+      let filler = try Spawned("fill", "/bin/sh", ["-c", "dd if=/dev/zero of=\(disk)/filler bs=1024; true"], in: gateway.folder)
+      try await filler.finish(within: 10)
+      #expect(filler.text.contains("No space left"), "\(filler.text)")
+      #expect(try await running.finish(within: 20) == 0, "the call that ran was touched")
+      let next = try Peers.caller(gateway, "call", ["-d", "300"])
+      #expect(try await next.finish(within: 20) == 0, "\(next.text.suffix(2_000)) \(gateway.process.text.suffix(3_000))")
+      #expect(await eventually(within: 5) { try gateway.metric("trunkline_records_waiting") ?? 0 >= 1 })
+      #expect(try gateway.metric("trunkline_store_failing") == 1)
+      let ready = try gateway.get("/readyz")
+      #expect(ready.status == 503 && ready.body.contains("disk is full"), "\(ready)")
+      #expect(gateway.records.count < 2)
+
+      try FileManager.default.removeItem(atPath: disk + "/filler")
+      _ = try await gateway.records(2)
+      #expect(await eventually(within: 5) { try gateway.get("/readyz").status == 200 })
+      let last = try Peers.caller(gateway, "call", ["-d", "300"])
+      #expect(try await last.finish(within: 20) == 0, "\(last.text.suffix(2_000))")
+      #expect(try await phone.finish(within: 10) == 0)
+      _ = try await gateway.records(3)
+      #expect(try gateway.metric("trunkline_records_lost_total") == 0)
+      try await gateway.account(calls: [running.callID, next.callID, last.callID])
+      gateway.process.signal(SIGTERM)
+      #expect(try await gateway.process.finish(within: 10) == 0)
+    }
+  }
+}
