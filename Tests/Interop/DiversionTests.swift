@@ -47,34 +47,42 @@ extension Interop {
       }
     }
 
-    @Test func `a webhook routes the call: right, nonsense, slow, never`() async throws {
-      for (mode, user) in [("right", "bob"), ("nonsense", "alice"), ("slow", "alice"), ("never", "alice")] {
-        let port = try FreePorts.tcp()
-        let gateway = try await GatewayUnderTest([
-          "users: [ { id: alice, numbers: [\"+15551230001\"], diversions: { unreached: { code: 410 } } }, "
-            + "{ id: bob, numbers: [\"+15551230002\"], diversions: { unreached: { code: 404 } } } ]",
-          "routes: { inbound: [ { trunk: carrier, route: { webhook: \"http://127.0.0.1:\(port)/route\", key_file: password } } ] }",
-        ])
-        let hook = try Peers.python(
-          "webhook", "webhook_server.py", ["--port", "\(port)", "--mode", mode, "--key", "s3cret"], gateway)
-        _ = try await hook.event("listening")
-        let began = Date()
-        let caller = try await caller(gateway, [])
-        #expect(try await caller.finish(within: 15) != 0)
-        #expect(Date().timeIntervalSince(began) < 8, "\(mode)")
-        let record = try #require(try await gateway.records(1).first)
-        #expect(
-          record["user"] as? String == user && (record["end"] as? [String: Any])?["sip"] as? Int == (user == "bob" ? 404 : 410),
-          "\(mode)")
-        let asked = try await hook.event("asked")
-        #expect(
-          asked["signed"] as? Bool == true && asked["from"] as? String == "+15557770001"
-            && asked["to"] as? String == "+15551230001", "\(mode)")
-        hook.signal(SIGKILL)
-        _ = try await hook.finish(within: 5)
-        gateway.note(invites: [record["sipCallId"] as? String ?? ""])
-        try await gateway.finish()
-      }
+    @Test
+    func `SRV-7, OUT-5: the first trunk to the number fails, the next takes the call: its early media and digits both ways pass`()
+      async throws
+    {
+      let (first, next) = (try FreePorts.both(), try FreePorts.both())
+      let gateway = try await GatewayUnderTest(
+        [
+          users("unreached: { number: \"+15558887777\" }"),
+          "trunks: [ { name: second, peers: [127.0.0.3], uri: \"sip:127.0.0.1:\(next)\" }, "
+            + "{ name: carrier, peers: [127.0.0.0/8], uri: \"sip:127.0.0.1:\(first)\" } ]",
+          "routes: { inbound: [ { trunk: carrier, to: users } ], outbound: [ { prefix: \"+\", trunks: [ carrier, second ] } ] }",
+        ], carrier: first)
+      let failing = try await Peers.callee(gateway, "unavailable")
+      let number = try Spawned(
+        "number", Surroundings.trunkline,
+        [
+          "trunk", "--gateway", "127.0.0.1:\(gateway.sip)", "--listen", "127.0.0.1:\(next)", "--events", "--calls", "1",
+          "--early",
+          "--answer-after", "2", "--digits", "42",
+        ], in: gateway.folder)
+      _ = try await number.event("listening")
+      let caller = try await caller(gateway, ["--talk", "3", "--digits", "7", "--record", "caller-heard.wav"])
+      #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(2_000))")
+      for peer in [number, failing] { #expect(try await peer.finish(within: 10) == 0, "\(peer.text.suffix(2_000))") }
+      let order = caller.events.compactMap { $0["event"] as? String }.filter { ["firstAudio", "answered"].contains($0) }
+      #expect(order == ["firstAudio", "answered"], "heard before the answer: \(caller.text)")
+      #expect(
+        caller.fields("code", of: "progress").contains("183") && caller.fields("digits", of: "ended") == ["42"], "\(caller.text)")
+      #expect(number.fields("digits", of: "ended") == ["7"], "\(number.text)")
+      #expect(Speech.level(try Speech.read(gateway.folder + "/caller-heard.wav"), from: 0.3, to: 1.6) > 300)
+      let record = try #require(try await gateway.records(1).first)
+      let diversions = try #require(record["diversions"] as? [[String: Any]])
+      #expect(diversions.count == 1 && diversions.first?["trunk"] as? String == "second", "\(record)")
+      #expect((record["end"] as? [String: Any])?["reason"] as? String == "remoteHangup")
+      gateway.note(invites: [record["sipCallId"] as? String ?? ""])
+      try await gateway.finish()
     }
 
     @Test func `a recording is heard from its first word to its last, then the gateway hangs up`() async throws {

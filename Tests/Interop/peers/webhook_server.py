@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """A webhook that answers rightly, with nonsense, slowly, never, elsewhere, with an HTTP error or too much; says what it was asked and
 whether the signature is right. --mode is a list: one for each question, the last for all that follow."""
-import argparse, hashlib, hmac, json, sys, time
+import argparse, hashlib, hmac, json, ssl, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 options = argparse.ArgumentParser()
 options.add_argument("--port", type=int, required=True)
 options.add_argument("--mode", required=True)
 options.add_argument("--key", required=True)
+options.add_argument("--tls", metavar="CERTIFICATE,KEY")
 options = options.parse_args()
 modes = options.mode.split(",")
 
@@ -49,5 +50,9 @@ class Handler(BaseHTTPRequestHandler):
 
 server = ThreadingHTTPServer(("127.0.0.1", options.port), Handler)
 server.daemon_threads = True
+if options.tls:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(*options.tls.split(","))
+    server.socket = context.wrap_socket(server.socket, server_side=True)
 say("listening")
 server.serve_forever()
