@@ -435,7 +435,7 @@ private let mobile = "+15558887777"
 
   // MARK: faults
 
-  @Test func `PERF-2: the push service is down for the whole ring window: the call is diverted, not lost`() throws {
+  @Test func `EXC-4: the push service is down for the whole ring window: the call is diverted, not lost`() throws {
     let world = world([.unreached: toMobile], pushes: true)
     _ = try world.parked([phone, tablet], accepted: false)
     for key in [phone, tablet] { world.pushed(.failed, to: key, reason: "timeout") }

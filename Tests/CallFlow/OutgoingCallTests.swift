@@ -42,6 +42,8 @@ private let call = Identifier(high: 5, low: 5)
     #expect(world.heard[phone] == ["call.progress trying", "call.progress ringing", "call.progress early"])
     world.feed(.sip(.answered(leg, sdp: Surroundings.trunkSDP(formats: "8 101"))))
     #expect(world.heard[phone]?.last == "call.connected")
+    let connected = world.messages[phone]?.compactMap { if case .callConnected(let connected) = $0 { connected.at } else { nil } }
+    #expect(connected == [try #require(world.machine.summaries.first?.times["connected"])], "the time that recents show")
     world.pass(.seconds(5))
     #expect(world.isOK(world.request(phone, .callEnd(CallEnd()), call: call)))
     #expect(world.trunkHeard.last == "BYE")

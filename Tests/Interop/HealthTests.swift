@@ -33,7 +33,7 @@ extension Interop {
       "trunkline_sip_responses_total", "trunkline_records_written_total", "trunkline_dtls_handshake_seconds_count",
     ]
 
-    @Test func `after a call every metric of the health line is there, moved, and valid for promtool`() async throws {
+    @Test func `PERF-3: after a call every metric of the health line is there, moved, and valid for promtool`() async throws {
       let gateway = try await GatewayUnderTest()
       try Speech.write(Speech.telephone, gateway.folder + "/telephone.wav")
       try Speech.write(Speech.app, gateway.folder + "/app.wav")

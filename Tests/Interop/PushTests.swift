@@ -6,7 +6,7 @@ extension Interop {
   @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
   struct PushTests {
     @Test(arguments: PushServiceUnderTest.Kind.allCases)
-    func `INC-8, INC-9, SRV-6: a killed app is woken by one push, answers, and both hear each other`(
+    func `INC-8, INC-9, SRV-6, PERF-1, PERF-2: a killed app is woken by one push, answers, and both hear each other`(
       kind: PushServiceUnderTest.Kind
     ) async throws {
       try await expectGoodAudio {
@@ -38,6 +38,7 @@ extension Interop {
         #expect(try gateway.sum("trunkline_push_requests_total") == 1, "one push for the call")
         #expect(try gateway.sum("trunkline_pushes_total", "accepted") == 1)
         #expect(try gateway.sum("trunkline_invite_to_push_seconds_count") == 1)
+        #expect(try gateway.sum("trunkline_push_to_connected_seconds_count") == 1)
         try await gateway.finish()
         try await service.stop()
         return faults

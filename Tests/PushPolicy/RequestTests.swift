@@ -97,7 +97,7 @@ import Testing
         + "cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN")
   }
 
-  @Test func `a browser's push is encrypted, urgent and short-lived, and names the call as its topic`() throws {
+  @Test func `SRV-2: a browser's push is encrypted, urgent and short-lived, and names the call as its topic`() throws {
     var rig = try Rig(apns: false, webPush: true)
     rig.wake("b1", Self.browser("https://updates.push.services.mozilla.com/wpush/v2/abc?x=1"))
     let request = try #require(rig.sent.first?.request)

@@ -119,6 +119,9 @@ import Testing
   @Test func `every device that is connected rings; no push is needed (INC-7, SRV-1, SRV-6)`() throws {
     let world = World()
     let apps = ["phone", "tablet", "browser"].map { world.app($0) }
+    // any of them could be woken
+    for app in apps { app.register() }
+    world.run(.seconds(1))
     let leg = world.carrier.call()
     world.run(.seconds(1))
     #expect(apps.allSatisfy { $0.offered.count == 1 })
@@ -126,6 +129,7 @@ import Testing
     #expect(world.carrier.final(leg) == nil)
     world.run(.seconds(45))
     #expect(world.carrier.final(leg) == 480 && world.carrier.cause(leg) == "Q.850;cause=19")
+    #expect(world.pushes.isEmpty)
     Invariants.check(world)
   }
 
