@@ -213,7 +213,7 @@ if let only = Context.environment["TRUNKLINE_ONLY"] {
 }
 
 // TrunklineClient is what an app depends on. The others are for the nested packages Bench and Tests/Fuzzing: everything sans-I/O,
-// the media half of it, and that half with its threads.
+// the media half of it, that half with its threads, and the gateway itself, which the test suite builds once for both.
 let present = Set(targets.map(\.name))
 func products(_ name: String, _ parts: [Target]) -> [Product] {
   let names = parts.map(\.name).filter(present.contains)
@@ -223,6 +223,7 @@ let threads = (platform + runtime).filter { ["Platform", "MediaThreads"].contain
 let products: [Product] =
   [.library(name: "TrunklineClient", targets: ["TrunklineClient"])] + products("TrunklineCore", wire + media + calls)
   + products("TrunklineMedia", wire + media) + products("TrunklineMediaThreads", wire + media + threads)
+  + (present.contains("trunkline") ? [.executable(name: "trunkline", targets: ["trunkline"])] : [])
 
 let package = Package(
   name: "trunkline",

@@ -6,6 +6,7 @@ import PackageDescription
 let media = Target.Dependency.product(name: "TrunklineMedia", package: "trunkline")
 let core = Target.Dependency.product(name: "TrunklineCore", package: "trunkline")
 let mediaThreads = Target.Dependency.product(name: "TrunklineMediaThreads", package: "trunkline")
+let gateway = Target.Dependency.product(name: "trunkline", package: "trunkline")  // built beside the benches that start it
 
 /// Where Debian and others keep what is linked; a peer is built in if its files are there, and left out with a note if not.
 let libraryFolders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib", "/usr/lib64", "/usr/local/lib"]
@@ -58,8 +59,8 @@ let package = Package(
     bench("noise"),
     bench("quality", [media, "JitterPeers"]),
     bench("threads", [mediaThreads, "CBenchNet"]),
-    bench("load"),
-    bench("calls"),
+    bench("load", [media, gateway]),
+    bench("calls", [media, gateway]),
     bench("sip", [core]),
   ],
   swiftLanguageModes: [.v6], cxxLanguageStandard: .cxx20)

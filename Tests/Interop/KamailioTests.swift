@@ -138,13 +138,6 @@ private final class Kamailio {
   let process: Spawned
   let port: UInt16
 
-  /// Undoes what a test runner has blocked for its children: kamailio's own children end only with it if it can hear SIGTERM.
-  private static let unblocked = """
-    import os, signal, sys
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])
-    os.execv(sys.argv[1], sys.argv[1:])
-    """
-
   init(_ gateway: GatewayUnderTest, carrier: UInt16, second: UInt16? = nil, gateways: [String]) async throws {
     port = gateway.carrier
     let next = gateways.count > 1 ? gateways[1] : gateways[0]
@@ -210,9 +203,7 @@ private final class Kamailio {
       """
     try text.write(toFile: gateway.folder + "/kamailio.cfg", atomically: true, encoding: .utf8)
     process = try Spawned(
-      "kamailio", Surroundings.python ?? "",
-      ["-c", Self.unblocked, Surroundings.kamailio ?? "", "-f", "kamailio.cfg", "-DD", "-E", "-m", "32", "-M", "8"],
-      in: gateway.folder)
+      "kamailio", Surroundings.kamailio ?? "", ["-f", "kamailio.cfg", "-DD", "-E", "-m", "32", "-M", "8"], in: gateway.folder)
     let asked = try RawTrunk(gateway)
     let running = process
     let proxy = port

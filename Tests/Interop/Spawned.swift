@@ -1,15 +1,19 @@
 import Foundation
+import Glibc
 import Synchronization
 import Testing
 
 /// A process of one test: started by its own pid, its output kept in a file, ended at the latest when the test lets go of it.
+///
+/// Not `Foundation.Process`: that learns of an end by a socket which the child inherits, and waits for ever for a child that closes it.
 final class Spawned: @unchecked Sendable {
-  // `Process` is told and asked by the test's task only.
+  // Told and asked by one task of the test at a time; `ended` alone is asked from several.
   let name: String
-  private let process = Process()
-  private let input = Pipe()
+  let pid: pid_t
+  private var input: FileHandle
   private let outputPath: String
-  private let output: FileHandle
+  /// What `waitpid` said; nil while it runs.
+  private let ended = Mutex<Int32?>(nil)
 
   struct Failure: Error, CustomStringConvertible { var description: String }
 
@@ -19,40 +23,80 @@ final class Spawned: @unchecked Sendable {
     guard FileManager.default.createFile(atPath: outputPath, contents: nil) else {
       throw Failure(description: "cannot write \(outputPath)")
     }
-    output = try FileHandle(forWritingTo: URL(fileURLWithPath: outputPath))
-    process.executableURL = URL(fileURLWithPath: program)
-    process.arguments = arguments
-    process.currentDirectoryURL = URL(fileURLWithPath: folder)
-    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-    process.standardInput = input
-    process.standardOutput = output
-    process.standardError = output
-    try process.run()
+    var pipe: [Int32] = [0, 0]
+    guard Glibc.pipe(&pipe) == 0 else { throw Failure(description: "no pipe for \(name)") }
+    input = FileHandle(fileDescriptor: pipe[1], closeOnDealloc: true)
+    defer { close(pipe[0]) }
+    let all = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+    pid = try Self.spawn([program] + arguments, all, in: folder, input: pipe[0], output: outputPath)
+  }
+
+  /// With no signal blocked, whatever the test runner has blocked for itself, and no descriptor but the three standard ones.
+  private static func spawn(
+    _ arguments: [String], _ environment: [String: String], in folder: String, input: Int32, output: String
+  ) throws -> pid_t {
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_adddup2(&actions, input, 0)
+    posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY, 0)
+    posix_spawn_file_actions_adddup2(&actions, 1, 2)
+    let open = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+    for fd in open.compactMap(Int32.init) where fd > 2 { posix_spawn_file_actions_addclose(&actions, fd) }
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    var none = sigset_t()
+    sigemptyset(&none)
+    posix_spawnattr_setsigmask(&attributes, &none)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+    // `env` becomes the program, in the folder: glibc's own way to say the folder is not to be seen from here.
+    let words = (["/usr/bin/env", "-C", folder] + arguments).map { strdup($0) } + [nil]
+    let variables = environment.map { strdup("\($0)=\($1)") } + [nil]
+    defer { for text in words + variables { free(text) } }
+    var pid: pid_t = 0
+    let status = posix_spawn(&pid, "/usr/bin/env", &actions, &attributes, words, variables)
+    guard status == 0 else { throw Failure(description: "cannot run \(arguments[0]): \(String(cString: strerror(status)))") }
+    return pid
   }
 
   deinit {
-    if process.isRunning {
-      kill(process.processIdentifier, SIGKILL)
-      process.waitUntilExit()
+    if isRunning { killAndWait() }
+  }
+
+  var isRunning: Bool { status(wait: false) == nil }
+
+  /// nil while it runs.
+  private func status(wait: Bool) -> Int32? {
+    ended.withLock { ended in
+      var status: Int32 = 0
+      if ended == nil, waitpid(pid, &status, wait ? 0 : WNOHANG) == pid { ended = status }
+      return ended
     }
   }
 
-  var pid: pid_t { process.processIdentifier }
-  var isRunning: Bool { process.isRunning }
+  private func killAndWait() {
+    kill(pid, SIGKILL)
+    _ = status(wait: true)
+  }
+
   var text: String { (try? String(contentsOfFile: outputPath, encoding: .utf8)) ?? "" }
 
-  func type(_ line: String) { try? input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8)) }
-  func closeInput() { try? input.fileHandleForWriting.close() }
-  func signal(_ number: Int32) { kill(pid, number) }
+  func type(_ line: String) { try? input.write(contentsOf: Data((line + "\n").utf8)) }
+  func closeInput() { try? input.close() }
+  /// Of a process that has ended nothing is signalled: its number may be another's.
+  func signal(_ number: Int32) {
+    if isRunning { kill(pid, number) }
+  }
 
   /// Waits for the end and gives the exit status; ends the process itself, and fails, after `seconds`.
   @discardableResult func finish(within seconds: Double) async throws -> Int32 {
-    if !(await eventually(within: seconds) { !self.process.isRunning }) {
-      kill(pid, SIGKILL)
-      process.waitUntilExit()
+    if !(await eventually(within: seconds) { !self.isRunning }) {
+      killAndWait()
       throw Failure(description: "\(name) did not end within \(seconds) s:\n\(text.suffix(4_000))")
     }
-    return process.terminationReason == .uncaughtSignal ? -process.terminationStatus : process.terminationStatus
+    let status = status(wait: true) ?? 0
+    return status & 0x7f == 0 ? status >> 8 & 0xff : -(status & 0x7f)
   }
 
   /// The first line that says so, as JSON.
@@ -65,7 +109,7 @@ final class Spawned: @unchecked Sendable {
         found.withLock { $0 = try? JSONSerialization.data(withJSONObject: line) }
         return true
       }
-      return !self.process.isRunning && false
+      return false
     }
     guard came, let data = found.withLock({ $0 }), let line = try JSONSerialization.jsonObject(with: data) as? [String: Any]
     else {

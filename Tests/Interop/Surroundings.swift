@@ -5,7 +5,7 @@ import Glibc
 import Platform
 import Testing
 
-/// All interop tests run one after the other: they share a machine of two cores with real-time audio.
+/// The tests of a suite run one after the other; Scripts/live-tests runs suites side by side, each in a process and a network of its own.
 @Suite(.serialized) enum Interop {}
 
 /// Programs and files that the tests stand on.

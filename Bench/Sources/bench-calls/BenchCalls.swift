@@ -3,14 +3,11 @@ import Foundation
 
 /// `bench-calls`: the release gateway under calls of sipp: what one costs each thread, how many a second it takes, how quickly the
 /// rest are refused, and whether memory stays flat.
-/// TRUNKLINE_BINARY names the release build; without it the package's own is taken, and left out with a note if it is not there.
+/// The gateway is the one that was built beside this bench, or the binary that TRUNKLINE_BINARY names.
 @main struct BenchCalls {
   nonisolated static func main() {
     Bench.main("calls") { bench in
-      let binary = ProcessInfo.processInfo.environment["TRUNKLINE_BINARY"] ?? ".build/release/trunkline"
-      guard FileManager.default.isExecutableFile(atPath: binary) else {
-        return bench.progress("\(binary) is not there: build it with swift build -c release --product trunkline")
-      }
+      let binary = Gateway.binary
       guard let sipp = Program.find("sipp") else { return bench.progress("left out: sipp is not installed (sip-tester)") }
       let gateway = try MeasuredGateway(binary)
       defer { gateway.end() }

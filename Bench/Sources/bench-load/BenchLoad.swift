@@ -2,14 +2,11 @@ import BenchKit
 import Foundation
 
 /// `bench-load`: the whole gateway under more and more calls of `trunkline load`, which has a process and cores of its own.
-/// TRUNKLINE_BINARY names the release build; without it the package's own is taken, and left out with a note if it is not there.
+/// The gateway is the one that was built beside this bench, or the binary that TRUNKLINE_BINARY names.
 @main struct BenchLoad {
   nonisolated static func main() {
     Bench.main("load") { bench in
-      let binary = ProcessInfo.processInfo.environment["TRUNKLINE_BINARY"] ?? ".build/release/trunkline"
-      guard FileManager.default.isExecutableFile(atPath: binary) else {
-        return bench.progress("\(binary) is not there: build it with swift build -c release --product trunkline")
-      }
+      let binary = Gateway.binary
       let steps = bench.isSmall ? "2" : "20,60,100,120,140,160,180,200"
       let result = try run(
         binary, ["load", "--json", "--steps", steps, "--seconds", bench.isSmall ? "0.5" : "10", "--rate", "20"])
