@@ -11,6 +11,14 @@ import Foundation
       let result = try run(
         binary, ["load", "--json", "--steps", steps, "--seconds", bench.isSmall ? "0.5" : "10", "--rate", "20"])
       rows(result, bench)
+      let relayed = try run(
+        binary,
+        ["load", "--relay", "--json", "--steps", bench.isSmall ? "2" : "50,150,250"]
+          + ["--seconds", bench.isSmall ? "0.5" : "4", "--rate", "50"])
+      bench.add(
+        BenchRow(
+          "load: memory of a call, relayed", unit: "KB", ours: BenchFigure("ours", relayed.kilobytesPerCall), goal: .atMost(40),
+          note: "slope of resident memory over steps of 50, 150 and 250 calls"))
     }
   }
 

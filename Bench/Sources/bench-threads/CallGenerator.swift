@@ -7,7 +7,7 @@ struct CallGenerator {
     var sent = 0, received = 0
     /// The call that lost most, each direction on its own: received of sent.
     var worstShare = 1.0
-    /// Relayed: from sending to the peer's kernel. Else: behind the fastest packet of the same stream. In µs.
+    /// Relayed: from sending to the peer's kernel. Else: behind the fastest packet near it in the same stream. In µs.
     var transits: [Double] = []
     /// How late this thread began its steps, in µs.
     var ownLateness: [Double] = []
@@ -81,12 +81,26 @@ struct CallGenerator {
         figures.sent += sent
         figures.received += min(sent, heard.count)
         figures.worstShare = min(figures.worstShare, Double(heard.count) / Double(max(1, sent)))
-        let fastest = material.stamps ? 0 : heard.transits.min() ?? 0
-        figures.transits += heard.transits.map { Double($0 - fastest) / 1_000 }
+        figures.transits += (material.stamps ? heard.transits : Self.lateness(heard.transits)).map { Double($0) / 1_000 }
       }
     }
     figures.transits.sort()
     figures.ownLateness.sort()
+  }
+}
+
+extension CallGenerator {
+  /// Half a second.
+  private static let neighbours = 25
+
+  /// How far each packet of a stream is behind the fastest of its neighbours. A stream whose tick moves for good, to follow the arrivals,
+  /// is not late from then on: of the half seconds before and after a packet, the one with the slower fastest packet counts.
+  static func lateness(_ transits: [Int64]) -> [Int64] {
+    transits.indices.map { index in
+      let before = transits[max(0, index - neighbours)...index].min() ?? 0
+      let after = transits[index...min(transits.count - 1, index + neighbours)].min() ?? 0
+      return transits[index] - max(before, after)
+    }
   }
 }
 

@@ -22,6 +22,7 @@ struct LoadCommand: ParsableCommand {
 
       EXAMPLES:
         trunkline load --steps 20,40,60,80,100,120,140
+        trunkline load --relay --steps 100,200,300
         trunkline load --config load.yaml --calls 50 --seconds 60 --pid $(pidof trunkline)
         trunkline load --config load.yaml --calls 100 --seconds 600 --network 0,0,0 --network 2,30,1 --json
         trunkline load --sessions 10000 --rate 1000 --seconds 10 --reconnect-within 10
@@ -35,6 +36,7 @@ struct LoadCommand: ParsableCommand {
   @Option(help: ArgumentHelp("Calls begun a second.", valueName: "n")) var rate = 10.0
   @Option(help: ArgumentHelp("Share of calls that apps place.", valueName: "percent")) var outgoing = 50
   @Option(help: "Calls whose speech is scored.") var sampled = 4
+  @Flag(help: "Apps speak the carrier's PCMU, which is relayed, instead of Opus, which is transcoded.") var relay = false
   @Option(
     help: ArgumentHelp(
       "A state of the carrier's network; several are gone through in turn.", valueName: "loss %,jitter ms,reorder %"))
@@ -108,7 +110,7 @@ struct LoadCommand: ParsableCommand {
     (options.gateway, options.listen) = (sip, carrier)
     if !sip.ip.isLoopback { options.mediaAddress = routeAddress(toward: sip) ?? .loopback }
     (options.hold, options.callsPerSecond) = (.seconds(seconds), rate)
-    (options.outgoingPercent, options.sampled) = (outgoing, sampled)
+    (options.outgoingPercent, options.sampled, options.relays) = (outgoing, sampled, relay)
     options.networks = network.compactMap { LoadOptions.Network($0) }
     return options
   }

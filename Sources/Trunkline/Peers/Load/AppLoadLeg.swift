@@ -15,13 +15,17 @@ final class AppLoadLeg {
   var answerAt: Instant?
   var isConnected = false
   var unsent: UInt64 = 0
-  var heard = StreamCount(clockRateHz: 48_000)
+  var heard: StreamCount
   private var position: Int
 
-  init(_ client: LoadOptions.Client, number: Int, address: IPAddress, identity: DTLSIdentity, random: RandomSource) throws {
+  init(_ client: LoadOptions.Client, number: Int, address: IPAddress, identity: DTLSIdentity, relays: Bool, random: RandomSource)
+    throws
+  {
+    heard = StreamCount(clockRateHz: relays ? 8_000 : 48_000)
     socket = try UDPSocket(bind: SocketAddress(address, 0))
     guard
-      var configuration = ClientMedia.Configuration(localAddresses: [socket.localAddress], identity: identity, codecs: [.opus])
+      var configuration = ClientMedia.Configuration(
+        localAddresses: [socket.localAddress], identity: identity, codecs: [relays ? .pcmu : .opus])
     else {
       throw AppPhone.SetupError(description: "no usable certificate")
     }

@@ -7,16 +7,26 @@ struct CodedSpeech {
   let app: [Int16]
   /// G.711 µ-law of the telephone's sentence.
   let telephoneFrames: [[UInt8]]
-  /// Opus of the app's sentence.
+  /// Opus of the app's sentence, or G.711 µ-law if it is relayed.
   let appFrames: [[UInt8]]
 
-  init() throws(OpusError) {
+  init(relayed: Bool = false) throws(OpusError) {
     let frames = DemoSpeech.telephone.count / 160
     telephoneFrames = (0..<frames).map { Array(DemoSpeech.telephone[$0 * 160..<($0 + 1) * 160]) }
     telephone = Array(SpeechSource.telephone.prefix(frames * 160))
     let speech = SpeechSource.app
     app = Array(speech.prefix(speech.count / 160 * 160))
-    appFrames = try Self.opus(app)
+    appFrames = relayed ? Self.pcmu(app) : try Self.opus(app)
+  }
+
+  private static func pcmu(_ samples: [Int16]) -> [[UInt8]] {
+    stride(from: 0, to: samples.count, by: 160).map { start in
+      let frame = Array(samples[start..<start + 160])
+      var payload = [UInt8](repeating: 0, count: frame.count)
+      var room = payload.mutableSpan
+      _ = G711.encode(frame.span, law: .mu, into: &room)
+      return payload
+    }
   }
 
   private static func opus(_ samples: [Int16]) throws(OpusError) -> [[UInt8]] {

@@ -8,7 +8,7 @@ import SIPDialogs
 import SIPTransport
 
 /// Plays many calls through a gateway at once: a carrier with SIP and RTP on one side, apps with WebSocket, ICE, DTLS-SRTP and
-/// Opus on the other. Speech is coded once and replayed. One event loop thread with a step of 1 ms in which a twentieth of the
+/// Opus (or PCMU) on the other. Speech is coded once and replayed. One event loop thread with a step of 1 ms in which a twentieth of the
 /// calls speak, and one WebSocket thread for all apps.
 ///
 /// Unchecked: everything but `stop` belongs to the thread that is in `run`.
@@ -52,7 +52,7 @@ public final class LoadGenerator: @unchecked Sendable {
   public init(_ options: LoadOptions, random: RandomSource = .system, report: @escaping (String) -> Void) throws {
     (self.options, self.random, self.report) = (options, random, report)
     loop = try EventLoop(name: "load")
-    speech = try CodedSpeech()
+    speech = try CodedSpeech(relayed: options.relays)
     agent = UserAgent(configuration: .init(product: "Trunkline-load"), random: random)
     let allowed = AllowList([(name: "gateway", peers: [IPNetwork(options.gateway.ip.description)].compactMap { $0 })])
     sockets = try SIPSockets(
@@ -77,7 +77,8 @@ public final class LoadGenerator: @unchecked Sendable {
       let call = LoadCall(
         number: number, isOutgoing: isOutgoing, isSampled: number < options.sampled,
         trunk: try TrunkLoadLeg(address: options.listen.ip, number: number, random: random),
-        app: try AppLoadLeg(client, number: number, address: options.mediaAddress, identity: identity, random: random))
+        app: try AppLoadLeg(
+          client, number: number, address: options.mediaAddress, identity: identity, relays: options.relays, random: random))
       calls.append(call)
       try loop.register(call.trunk.socket.fd, .readable) { [unowned self, unowned call] _ in receiveTrunk(call) }
       try loop.register(call.trunk.control.fd, .readable) { [unowned call] _ in Self.discard(call.trunk.control) }
@@ -266,7 +267,7 @@ public final class LoadGenerator: @unchecked Sendable {
 
   private func score(_ call: LoadCall) {
     let rows = [
-      ("trunk to app", call.heardByApp.compare(with: speech.telephone, encoding: .opus)),
+      ("trunk to app", call.heardByApp.compare(with: speech.telephone, encoding: options.relays ? .pcmu : .opus)),
       ("app to trunk", call.heardByTrunk.compare(with: speech.app, encoding: call.trunk.media?.codec == .pcma ? .pcma : .pcmu)),
     ]
     for (direction, found) in rows {

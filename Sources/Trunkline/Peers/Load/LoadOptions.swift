@@ -40,6 +40,8 @@ public struct LoadOptions: Sendable {
   public var sampled = 4
   /// The carrier's network goes through these while the calls are held; none is a good network.
   public var networks: [Network] = []
+  /// Apps speak the carrier's PCMU, which the gateway relays, instead of Opus.
+  public var relays = false
   /// The gateway may refuse calls for want of room: they are counted, and no failure.
   public var mayBeRefused = false
   public init() {}
