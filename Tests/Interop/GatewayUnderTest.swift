@@ -75,9 +75,11 @@ final class GatewayUnderTest: @unchecked Sendable {
     try await waitUntilReady()
   }
 
-  func token(_ user: String, _ device: String) async throws -> String {
+  func token(_ user: String, _ device: String, accounts: [String] = []) async throws -> String {
     let command = try Spawned(
-      "token", Surroundings.trunkline, ["token", "--user", user, "--device", device, "--config", folder + "/gateway.yaml"],
+      "token", Surroundings.trunkline,
+      ["token", "--user", user, "--device", device, "--config", folder + "/gateway.yaml"]
+        + accounts.flatMap { ["--account", $0] },
       in: folder)
     guard try await command.finish(within: 10) == 0 else { throw Spawned.Failure(description: command.text) }
     return command.text.trimmingCharacters(in: .whitespacesAndNewlines)

@@ -6,11 +6,12 @@ import Testing
 enum Peers {
   /// An aiortc client of `trunkline.v1`.
   static func phone(
-    _ gateway: GatewayUnderTest, user: String = "alice", device: String = "d1", seconds: Int = 60, _ more: [String] = []
+    _ gateway: GatewayUnderTest, user: String = "alice", device: String = "d1", accounts: [String] = [], seconds: Int = 60,
+    _ more: [String] = []
   )
     async throws -> Spawned
   {
-    let token = try await gateway.token(user, device)
+    let token = try await gateway.token(user, device, accounts: accounts)
     let phone = try python(
       "phone-\(device)", "app_phone.py",
       [

@@ -121,15 +121,15 @@ final class PushServiceUnderTest {
   }
 
   /// The same on aiortc, with every message in its output.
-  func killedPhone(_ gateway: GatewayUnderTest, user: String = "alice", device: String = "cell", _ arguments: [String])
-    async throws
-    -> Spawned
-  {
+  func killedPhone(
+    _ gateway: GatewayUnderTest, user: String = "alice", device: String = "cell", accounts: [String] = [], _ arguments: [String]
+  ) async throws -> Spawned {
     let phone = try Peers.python(
       "killed-\(device)", "app_phone.py",
       [
-        "--url", "ws://127.0.0.1:\(gateway.app)/v1/connect", "--token", try await gateway.token(user, device), "--device", device,
-        "--host", "127.0.0.1", "--register", Self.token(device), "--trace", "--wait-for-push",
+        "--url", "ws://127.0.0.1:\(gateway.app)/v1/connect", "--token",
+        try await gateway.token(user, device, accounts: accounts), "--device", device, "--host", "127.0.0.1", "--register",
+        Self.token(device), "--trace", "--wait-for-push",
         kind == .standIn ? "127.0.0.1:\(appsPort)" : "-",
       ] + arguments, gateway)
     _ = try await phone.event("waiting", within: 20)

@@ -142,6 +142,30 @@ extension Interop {
       try await gateway.finish()
     }
 
+    @Test func `ACC-1: a number's account is in offer and push, and only devices that are logged in to it ring`() async throws {
+      let service = try await PushServiceUnderTest(.standIn)
+      let gateway = try await service.gateway([
+        "users: [ { id: alice, numbers: [ { number: \"+15551230001\", account: work }, \"+15551230003\" ] } ]"
+      ])
+      let home = try await service.killedPhone(gateway, accounts: ["home"], [])
+      let office = try await service.killedPhone(gateway, device: "office", accounts: ["work", "home"], [])
+      let both = try await Peers.phone(gateway, accounts: ["home", "work"])
+      for (count, number, account) in [(1, "+15551230001", "work"), (2, "+15551230003", "default")] {
+        let caller = try Peers.caller(gateway, "cancel", to: number, ["-d", "300"])
+        #expect(try await caller.finish(within: 15) == 0, "\(caller.text.suffix(2_000))")
+        let offers = both.events.filter { $0["event"] as? String == "call.offer" }
+        #expect(offers.count == count && offers.last?["acct"] as? String == account, "\(offers)")
+      }
+      #expect(try await office.event("pushed")["acct"] as? String == "work")
+      #expect(try await home.event("pushed")["acct"] as? String == "default", "not for the account it is not logged in to")
+      for phone in [home, office, both] {
+        phone.type("quit")
+        _ = try? await phone.finish(within: 10)
+      }
+      try await gateway.finish()
+      try await service.stop()
+    }
+
     @Test
     func
       `INV: sequence 8: of two devices that answer at once, one by a push, one has the call; a third that wakes late is told so`()
