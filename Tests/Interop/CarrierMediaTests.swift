@@ -7,7 +7,7 @@ extension Interop {
   struct CarrierMediaTests {
     private static let said = Array(Speech.fromFirstWord(Speech.telephone).prefix(20_000))
 
-    @Test(arguments: [10, 40, 60]) func `ptime: both send packets of the length that the carrier wants, and hear each other`(
+    @Test(arguments: [10, 60]) func `ptime: both send packets of the length that the carrier wants, and hear each other`(
       milliseconds: Int
     ) async throws {
       try await expectGoodAudio {
@@ -47,14 +47,15 @@ extension Interop {
       try Speech.write(Self.said, gateway.folder + "/telephone.wav")
       let phone = try await Peers.phone(gateway, ["--answer-after", "0.1", "--calls", "1"])
       let audio = try await Peers.trunkAudio(
-        gateway, ["--play", "telephone.wav", "--send-from", "\(try FreePorts.row(2))", "--silence", "1"])
-      let caller = try Peers.caller(gateway, "call", audio: audio.port, ["-d", "2000"])
+        gateway, ["--play", "telephone.wav", "--send-from", "\(try FreePorts.row(2))", "--silence", "0.7"])
+      let caller = try Peers.caller(gateway, "call", audio: audio.port, ["-d", "1500"])
       #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       #expect(phone.events.contains { $0["event"] as? String == "first_sound" } == isHeard, "\(phone.text)")
       let done = try await audio.peer.event("done")
       let (named, other) = (done["received"] as? Int ?? 0, done["elsewhere"] as? Int ?? 0)
-      #expect(isFollowed ? other > 50 && named < 50 : other == 0 && named > 50, "\(named) where the SDP says, \(other) elsewhere")
+      let isRight = isFollowed ? other > 30 && named < other : other == 0 && named > 30
+      #expect(isRight, "\(named) where the SDP says, \(other) elsewhere")
       #expect((try gateway.sum("trunkline_media_drops_total", "unexpected_source") > 20) == !isHeard)
       try await gateway.finish()
     }

@@ -34,6 +34,59 @@ extension Interop {
       try await gateway.finish(calls: [first.callID])
     }
 
+    /// Numbers that the outbound routes have, in every spelling, through every header that could send a call on.
+    @Test func `nothing routes trunk to trunk: whatever a trunk asks for, no INVITE leaves`() async throws {
+      let gateway = try await GatewayUnderTest([
+        "trunks: [ { name: carrier, peers: [127.0.0.1], uri: \"sip:127.0.0.1:9\", trust_identity: true }, { name: second, peers: [127.0.0.2], uri: \"sip:127.0.0.1:9\" } ]",
+        "routes: { inbound: [ { trunk: carrier, to: users }, { trunk: second, to: users } ], outbound: [ { prefix: \"\", trunk: second } ] }",
+      ])
+      let phone = try await Peers.phone(gateway, ["--answer-after", "0.1", "--calls", "1"])
+      let trunks = [try RawTrunk(gateway), try RawTrunk(gateway, from: IPAddress(127, 0, 0, 2))]
+      let uris = [
+        "sip:+15557654321@127.0.0.1", "sip:15557654321@127.0.0.1", "sip:%2B15557654321@127.0.0.1", "sip:0015557654321@127.0.0.1",
+        "tel:+15557654321", "sip:+15557654321;phone-context=+1@127.0.0.1;user=phone", "sip:911@127.0.0.1", "sip:112@127.0.0.1",
+        "sip:+15557654321@192.0.2.1:5060", "sip:second@127.0.0.1", "sip:+15557654321@second",
+        "sip:carrier@127.0.0.1;maddr=192.0.2.1",
+        "sip:+15557654321@127.0.0.1?Route=%3Csip:192.0.2.1%3E", "sip:alice@127.0.0.1", "sip:127.0.0.1",
+      ]
+      let headers: [(String, String)] = [
+        ("Route", "<sip:192.0.2.1;lr>"), ("Route", "<sip:127.0.0.2:5060;lr>, <sip:+15557654321@192.0.2.1>"),
+        ("Refer-To", "<sip:+15557654321@127.0.0.1>"), ("Diversion", "<sip:+15551230001@127.0.0.1>;reason=unconditional"),
+        ("P-Asserted-Identity", "<sip:+15551230001@127.0.0.1>"), ("Replaces", "any;to-tag=1;from-tag=2"),
+        ("Request-Disposition", "proxy, fork"), ("Proxy-Require", "path"), ("Target-Dialog", "any;local-tag=1;remote-tag=2"),
+      ]
+      var refused: [String] = []
+      for trunk in trunks {
+        for uri in uris {
+          var request = trunk.request("INVITE", sdp: RawTrunk.offer())
+          request.lines[0] = "INVITE \(uri) SIP/2.0"
+          let code = trunk.ask(request.with("To", "<\(uri)>"))?.code
+          #expect((code ?? 0) >= 400, "\(uri): \(code ?? 0)")
+          refused.append(request.callID)
+        }
+        for (name, value) in headers {
+          let request = trunk.request("INVITE", to: "+15557654321", sdp: RawTrunk.offer()).with(name, value)
+          let code = trunk.ask(request)?.code
+          #expect((code ?? 0) >= 400, "\(name): \(code ?? 0)")
+          refused.append(request.callID)
+        }
+        let outside = trunk.request("REFER").with("Refer-To", "<sip:+15557654321@127.0.0.1>")
+        #expect((trunk.ask(outside)?.code ?? 0) >= 400)
+      }
+      // in a call, too: transfers are off
+      let first = trunks[0].request("INVITE", sdp: RawTrunk.offer())
+      let answer = try #require(trunks[0].ask(first))
+      let refer = trunks[0].request("REFER", sequence: 2, in: first, answer).with("Refer-To", "<sip:+15557654321@127.0.0.1>")
+      #expect((trunks[0].ask(refer)?.code ?? 0) >= 400)
+      #expect(trunks[0].ask(trunks[0].request("BYE", sequence: 3, in: first, answer))?.code == 200)
+      #expect(try await phone.finish(within: 10) == 0)
+      #expect(try gateway.sum("trunkline_sip_requests_total", #"direction="out",method="INVITE""#) == 0)
+      #expect(try gateway.sum("trunkline_calls_started_total", #"direction="out""#) == 0)
+      #expect(gateway.records.allSatisfy { $0["direction"] as? String == "in" })
+      gateway.note(invites: refused + [first.callID])
+      try await gateway.finish()
+    }
+
     @Test func `a BYE that comes before the ACK ends the call like any other`() async throws {
       let gateway = try await GatewayUnderTest()
       let phone = try await Peers.phone(gateway, ["--answer-after", "0.1", "--calls", "1"])

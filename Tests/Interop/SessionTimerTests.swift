@@ -8,7 +8,16 @@ extension Interop {
     private static let seconds = "session_timer: 4, session_minimum: 4"
     private static let timer = ["Supported: timer", "Allow: INVITE, ACK, BYE, CANCEL, UPDATE"]
 
-    @Test func `a caller who was to refresh and falls silent gets BYE, and the record says why`() async throws {
+    /// Both wait for seconds and do little: they wait at the same time.
+    @Test func `who falls silent gets BYE and a record that says why: a caller who was to refresh, a carrier that we refresh`()
+      async throws
+    {
+      async let first: Void = silentCaller()
+      async let second: Void = silentCarrier()
+      _ = try await (first, second)
+    }
+
+    private func silentCaller() async throws {
       let gateway = try await GatewayUnderTest(trunk: Self.seconds)
       let phone = try await Peers.phone(gateway, ["--answer-after", "0.1", "--calls", "1"])
       var script = SippScript.caller(Self.timer + ["Session-Expires: 4;refresher=uac", "Min-SE: 4"])
@@ -21,7 +30,7 @@ extension Interop {
       try await expectExpired(gateway, phone)
     }
 
-    @Test func `a carrier that was refreshed once and answers no more gets BYE, and the record says why`() async throws {
+    private func silentCarrier() async throws {
       let gateway = try await GatewayUnderTest(trunk: Self.seconds)
       let phone = try await Peers.phone(gateway, ["--calls", "1"])
       var script = SippScript.callee(containing: ["Session-Expires: 4", "Min-SE: 4", "Supported:.*timer"])
@@ -46,7 +55,15 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test func `glare: who owns no Call-ID tries again within two seconds, and both offers get through`() async throws {
+    @Test func `glare: who owns no Call-ID tries again within two seconds, who owns it waits longer, and all offers get through`()
+      async throws
+    {
+      async let first: Void = glareOfCaller()
+      async let second: Void = glareOfCarrier()
+      _ = try await (first, second)
+    }
+
+    private func glareOfCaller() async throws {
       let gateway = try await GatewayUnderTest(trunk: "hold: signal")
       let phone = try await Peers.phone(gateway, ["--answer-after", "0.1", "--calls", "1"])
       var script = SippScript.caller()
@@ -71,7 +88,7 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test func `glare: who owns the Call-ID waits for more than two seconds`() async throws {
+    private func glareOfCarrier() async throws {
       let gateway = try await GatewayUnderTest(trunk: "hold: signal")
       let phone = try await Peers.phone(gateway, ["--calls", "1"])
       var script = SippScript.callee()

@@ -147,7 +147,7 @@ extension Interop {
 /// Certificates that sign themselves.
 enum OpenSSL {
   /// A new folder with `sip.pem` and `sip.key`.
-  static func certificate(_ name: String) async throws -> String {
+  static func certificate(_ name: String, alternatives: String? = nil) async throws -> String {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-tls-\(UUID().uuidString.prefix(8))")
       .path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -156,7 +156,7 @@ enum OpenSSL {
       [
         "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-keyout", "sip.key",
         "-out",
-        "sip.pem", "-subj", "/CN=" + name, "-addext", "subjectAltName=DNS:" + name + ",IP:127.0.0.1",
+        "sip.pem", "-subj", "/CN=" + name, "-addext", "subjectAltName=" + (alternatives ?? "DNS:" + name + ",IP:127.0.0.1"),
       ], in: folder)
     guard try await made.finish(within: 20) == 0 else { throw Spawned.Failure(description: made.text) }
     return folder

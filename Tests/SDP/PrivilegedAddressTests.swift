@@ -44,4 +44,69 @@ import Testing
     #expect(media.control == nil, "RTCP goes to the port beside RTP instead")
     #expect(throws: NegotiationError.self) { try negotiation.answer(to: head + "c=IN IP4 \(address)\r\n" + audio) }
   }
+
+  /// Where an address can stand.
+  enum Place: CaseIterable, Sendable { case session, media, both, secondSection, attribute }
+  /// By which way a description comes.
+  enum Way: CaseIterable, Sendable { case offer, reoffer, answer, reanswer }
+  static let hosts = [
+    "127.0.0.1", "127.255.255.254", "0.1.2.3", "169.254.169.254", "224.0.0.251", "239.255.255.250", "255.255.255.255",
+    "100.100.100.200", "192.0.0.192", "168.63.129.16", "198.51.100.9", "198.51.100.10",
+  ]
+  static let hosts6 = [
+    "::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "::127.0.0.1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "fe80::1",
+    "ff02::1",
+    "fd00:ec2::254", "::ffff:198.51.100.9",
+  ]
+
+  @Test(arguments: Place.allCases, Way.allCases)
+  func `in no place of no description, first or later, is there an address of ours that we send to`(place: Place, way: Way) throws
+  {
+    for host in Self.hosts + Self.hosts6 {
+      var negotiation = TrunkNegotiation(local: SocketAddress("198.51.100.9:4000")!, sessionID: 1)
+      (negotiation.refusesLocal, negotiation.ownAddresses) = (true, [IPAddress("198.51.100.10")!])
+      let good = Self.description("203.0.113.7", .session)
+      let bad = Self.description(host, place)
+      var settled: TrunkMedia?
+      switch way {
+      case .offer: settled = try? negotiation.answer(to: bad).media
+      case .reoffer:
+        _ = try negotiation.answer(to: good)
+        settled = try? negotiation.answer(to: bad).media
+      case .answer:
+        _ = negotiation.makeOffer()
+        settled = try? negotiation.apply(answer: bad)
+      case .reanswer:
+        _ = try negotiation.answer(to: good)
+        _ = negotiation.makeOffer(direction: .sendOnly)
+        settled = try? negotiation.apply(answer: bad)
+      }
+      for media in [settled, negotiation.settled].compactMap(\.self) {
+        #expect(media.remote.ip == IPAddress("203.0.113.7")!, "\(host) \(place) \(way)")
+        #expect(media.control.map { $0.ip == media.remote.ip } ?? true, "\(host) \(place) \(way)")
+      }
+      // what is refused leaves the leg where it was
+      if way == .reoffer, settled == nil { #expect(negotiation.settled?.remote.ip == IPAddress("203.0.113.7")!) }
+    }
+  }
+
+  private static func description(_ host: String, _ place: Place) -> String {
+    let (bad, good) = ("IN \(host.contains(":") ? "IP6" : "IP4") \(host)", "IN IP4 203.0.113.7")
+    var lines = ["v=0", "o=- 1 1 \(good)", "s=-"]
+    lines.append("c=\(place == .session || place == .both ? bad : good)")
+    lines += ["t=0 0"]
+    if place == .secondSection { lines += ["m=audio 4002 RTP/AVP 0", "c=\(bad)"] }
+    lines.append("m=audio 4000 RTP/AVP 0")
+    if place == .media || place == .both { lines.append("c=\(bad)") }
+    if place == .attribute { lines += ["a=rtcp:5060 \(bad)", "a=candidate:1 1 UDP 2130706431 \(host) 5060 typ host"] }
+    return lines.map { $0 + "\r\n" }.joined()
+  }
+
+  @Test(arguments: [
+    "localhost", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "127.0.0.1.nip.io", "127.0.0.1/127", "[::1]", "::1%lo", "",
+    "metadata.google.internal",
+  ])
+  func `what is no address is none: nobody looks it up, and nothing is sent`(host: String) {
+    #expect(!media(host))
+  }
 }

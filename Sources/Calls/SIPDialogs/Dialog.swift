@@ -50,11 +50,12 @@ extension Message {
 }
 
 /// Where a request goes first (RFC 3261 §8.1.2, §12.2.1.1): the topmost route, else the target. A host name, which only the
-/// transport could resolve, means the way the dialog has come. A connection to the same address is used again.
+/// transport could resolve, means the way the dialog has come, as does an address of this machine or its link that a peer elsewhere
+/// names. A connection to the same address is used again.
 func nextHop(target: String, routes: [String], base: Flow) -> Flow {
   var text = routes.first.map(uriText) ?? target
   if text.isEmpty { text = target }
-  guard let hop = address(of: text) else { return base }
+  guard let hop = address(of: text), mayGo(to: hop.ip, base) else { return base }
   if base.transport.isReliable, hop.ip == base.remote.ip { return base }
   var flow = base
   flow.remote = hop
@@ -64,6 +65,12 @@ func nextHop(target: String, routes: [String], base: Flow) -> Flow {
     if base.transport != .tls { flow.transport = TransportProtocol(rawValue: bytes.text(transport).lowercased()) ?? .udp }
   }
   return flow
+}
+
+private func mayGo(to ip: IPAddress, _ base: Flow) -> Bool {
+  let (hop, peer) = (ip.unmapped, base.remote.ip.unmapped)
+  if hop.isLoopback || hop.isUnspecified || hop.isMulticast || hop == IPAddress(255, 255, 255, 255) { return peer.isLoopback }
+  return !hop.isLinkLocal || peer.isLinkLocal
 }
 
 /// The address in a SIP URI; nil if it has a host name.
