@@ -6,7 +6,7 @@ import Synchronization
 import TrunklineClient
 
 /// Many app sessions at once and no calls: how quickly they are welcome, what it takes to have them all come back at the same
-/// time, and whether one of them is answered meanwhile. One thread for the sockets, one for the times.
+/// time, and whether one of them (`SessionProbe`) is answered meanwhile. One thread for the sockets, one for the times.
 public final class SessionLoad: Sendable {
   public struct Options: Sendable {
     public var url = "ws://127.0.0.1:8080/v1/connect"
@@ -47,8 +47,6 @@ public final class SessionLoad: Sendable {
     var began: [Instant]
     var isStorm = false
     var welcome: [Double] = [], welcomeBack: [Double] = []
-    var asked: (id: Identifier, at: Instant)?
-    var answerAtRest: [Double] = [], answerInStorm: [Double] = []
     var problems: [String] = []
   }
 
@@ -68,12 +66,15 @@ public final class SessionLoad: Sendable {
     (self.options, self.random, self.progress, self.atRest) = (options, random, progress, atRest)
     state = Mutex(
       State(
-        sessions: options.clients.map { client in
-          ClientSession(
-            configuration: .init(
-              token: client.token, device: Hello.Device(id: client.device, platform: "linux", sdk: "trunkline-load")),
-            random: random)
-        }, began: Array(repeating: .zero, count: options.clients.count)))
+        sessions: options.clients.dropFirst().map { Self.session($0, random) },
+        began: Array(repeating: .zero, count: max(0, options.clients.count - 1))))
+  }
+
+  private static func session(_ client: LoadOptions.Client, _ random: RandomSource) -> ClientSession {
+    ClientSession(
+      configuration: .init(
+        token: client.token, device: Hello.Device(id: client.device, platform: "linux", sdk: "trunkline-load")),
+      random: random)
   }
 
   /// Blocks until the sessions have been there, been cut, come back and been closed.
@@ -81,8 +82,10 @@ public final class SessionLoad: Sendable {
     guard let endpoint = WebSocketClient.Endpoint(url: options.url, subprotocol: "trunkline.v1", isInsecure: true) else {
       throw AppPhone.SetupError(description: "\(options.url): a ws:// or wss:// address is wanted")
     }
+    guard let first = options.clients.first else { return Result() }
+    let probe = try SessionProbe(Self.session(first, random), endpoint: endpoint, random: random)
     let room = Mutex<WebSocketPool?>(nil)
-    let pool = try WebSocketPool(endpoint: endpoint, count: options.clients.count) { [self] number, event in
+    let pool = try WebSocketPool(endpoint: endpoint, count: options.clients.count - 1) { [self] number, event in
       if let pool = room.withLock({ $0 }) { happened(number, event, pool) }
     }
     room.withLock { $0 = pool }
@@ -93,43 +96,45 @@ public final class SessionLoad: Sendable {
     var result = Result()
     result.asked = options.clients.count
     progress("\(result.asked) sessions, \(Int(options.perSecond)) a second")
-    spread(over: .nanoseconds(Int64(Double(result.asked) / options.perSecond * 1e9)), from: 0, pool) { number in
+    spread(over: .nanoseconds(Int64(Double(result.asked) / options.perSecond * 1e9)), pool) { number in
       give(number, .start, pool) { $0.began[number] = MonotonicClock.now() }
     }
-    wait(pool, Self.patience) { $0.sessions.allSatisfy(\.isOnline) }
-    result.online = online
+    wait(pool, Self.patience) { $0.sessions.allSatisfy(\.isOnline) && probe.isOnline }
+    result.online = online + (probe.isOnline ? 1 : 0)
     progress("\(result.online) online; at rest for \(Int(options.hold.inSeconds)) s")
     wait(pool, options.hold) { _ in false }
     atRest()
     if options.reconnectWithin > .zero, result.asked > 1 {
       progress("all but one are cut within \(Int(options.reconnectWithin.inSeconds)) s and come back")
       state.withLock { $0.isStorm = true }
-      spread(over: options.reconnectWithin, from: 1, pool) { number in
+      probe.isStorm = true
+      spread(over: options.reconnectWithin, pool) { number in
         state.withLock { $0.began[number] = MonotonicClock.now() }
         // Not 1000, which would end the session: the network is gone.
         pool.close(number, 1001)
       }
       wait(pool, Self.patience) { $0.welcomeBack.count >= result.asked - 1 }
     }
-    result.onlineAtEnd = online
+    result.onlineAtEnd = online + (probe.isOnline ? 1 : 0)
+    let (answersAtRest, answersInStorm, problems) = probe.stop()
+    (result.answerAtRest, result.answerInStorm) = (Times(answersAtRest), Times(answersInStorm))
     state.withLock { state in
       (result.welcome, result.welcomeBack) = (Times(state.welcome), Times(state.welcomeBack))
-      (result.answerAtRest, result.answerInStorm) = (Times(state.answerAtRest), Times(state.answerInStorm))
-      result.problems = state.problems
+      result.problems = state.problems + problems
     }
-    for number in options.clients.indices { give(number, .finish, pool) }
+    for number in state.withLock({ $0.sessions.indices }) { give(number, .finish, pool) }
     return result
   }
 
   private var online: Int { state.withLock { $0.sessions.count(where: \.isOnline) } }
 
-  /// Calls `body` with the numbers from `first` on, evenly over a time, and keeps everybody's time meanwhile.
-  private func spread(over time: Duration, from first: Int, _ pool: WebSocketPool, _ body: (Int) -> Void) {
-    let (start, count) = (MonotonicClock.now(), options.clients.count)
-    var next = first
+  /// Calls `body` with every number, evenly over a time, and keeps everybody's time meanwhile.
+  private func spread(over time: Duration, _ pool: WebSocketPool, _ body: (Int) -> Void) {
+    let (start, count) = (MonotonicClock.now(), state.withLock { $0.sessions.count })
+    var next = 0
     while next < count {
       let share = time > .zero ? (MonotonicClock.now() - start).inSeconds / time.inSeconds : 1
-      let due = min(count, first + Int(share * Double(count - first)) + 1)
+      let due = min(count, Int(share * Double(count)) + 1)
       while next < due {
         body(next)
         next += 1
@@ -143,30 +148,14 @@ public final class SessionLoad: Sendable {
     while MonotonicClock.now() < end, !state.withLock({ isOver($0) }) { keepTime(pool) }
   }
 
-  /// A turn: timers that are due, the probe, a short sleep.
+  /// A turn: timers that are due, a short sleep.
   private func keepTime(_ pool: WebSocketPool) {
     let now = MonotonicClock.now()
     let due = state.withLock { state in
       state.sessions.indices.filter { index in state.sessions[index].nextDeadline.map { $0 <= now } ?? false }
     }
     for number in due { give(number, .timer, pool) }
-    probe(now, pool)
     usleep(20_000)
-  }
-
-  /// The first session asks for the end of a call that is not there, which goes through control and is answered with `ok`.
-  private func probe(_ now: Instant, _ pool: WebSocketPool) {
-    let actions = state.withLock { state -> [ClientSession.Action] in
-      guard !state.sessions.isEmpty, state.sessions[0].isOnline, state.asked.map({ now - $0.at > .seconds(5) }) ?? true else {
-        return []
-      }
-      if state.asked != nil { state.problems.append("call.end was not answered within 5 s") }
-      var actions: [ClientSession.Action] = []
-      let id = state.sessions[0].request(.callEnd(CallEnd()), call: Identifier(random: random), at: now, into: &actions)
-      state.asked = (id, now)
-      return actions
-    }
-    perform(actions, 0, pool)
   }
 
   private func happened(_ number: Int, _ event: WebSocketClient.Event, _ pool: WebSocketPool) {
@@ -207,13 +196,8 @@ public final class SessionLoad: Sendable {
       case .online:
         let took = (now - state.began[number]).inSeconds * 1_000
         if state.isStorm { state.welcomeBack.append(took) } else { state.welcome.append(took) }
-      case .answered(let id, _, _):
-        guard let asked = state.asked, asked.id == id else { return }
-        let took = (now - asked.at).inSeconds * 1_000
-        if state.isStorm { state.answerInStorm.append(took) } else { state.answerAtRest.append(took) }
-        state.asked = nil
       case .refused(let code): state.problems.append("session \(number) was refused with \(code)")
-      case .offline, .message, .mediaAnswer: break
+      case .offline, .message, .mediaAnswer, .answered: break
       }
     }
   }

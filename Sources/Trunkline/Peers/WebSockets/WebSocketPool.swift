@@ -23,10 +23,13 @@ final class WebSocketPool: Sendable {
   /// A pointer that other threads use for `lws_cancel_service` only, the one call that is legal off the service thread.
   private struct ContextBox: @unchecked Sendable { let pointer: OpaquePointer }
 
-  init(endpoint: WebSocketClient.Endpoint, count: Int, handler: @escaping @Sendable (Int, WebSocketClient.Event) -> Void) throws {
+  init(
+    endpoint: WebSocketClient.Endpoint, count: Int, scheduling: NamedThread.Scheduling = .usual,
+    handler: @escaping @Sendable (Int, WebSocketClient.Event) -> Void
+  ) throws {
     self.endpoint = endpoint
     self.handler = handler
-    let started = try NamedThread.start(name: "ws-client") { [self] in
+    let started = try NamedThread.start(name: "ws-client", scheduling: scheduling) { [self] in
       PoolLoop(owner: self, endpoint: endpoint, count: max(1, count)).run()
     }
     thread.withLock { $0 = started }
