@@ -1,5 +1,6 @@
 import Bytes
 import Glibc
+import Synchronization
 
 /// The process's monotonic clock: the only place where `Instant`s are made. Any thread; about 25 ns, no system call.
 public enum MonotonicClock {
@@ -32,9 +33,30 @@ public enum WallClock {
 }
 
 extension RandomSource {
-  /// The system's cryptographic generator. Any thread; a system call per number.
-  public static let system = RandomSource {
-    var generator = SystemRandomNumberGenerator()
-    return generator.next()
+  /// The system's cryptographic generator. Any thread; a system call for each 32 numbers, none of which is kept once it is given out.
+  public static let system = RandomSource { RandomPool.shared.next() }
+}
+
+/// Numbers of getentropy(3) in advance: a call takes some twenty.
+private final class RandomPool: Sendable {
+  static let shared = RandomPool()
+  /// 256 bytes, the most of one call.
+  private static let words = 32
+  private let pool = Mutex((words: [UInt64](repeating: 0, count: words), next: words))
+
+  func next() -> UInt64 {
+    pool.withLock { pool in
+      if pool.next >= Self.words {
+        var generator = SystemRandomNumberGenerator()
+        let filled = pool.words.withUnsafeMutableBytes { getentropy($0.baseAddress, $0.count) == 0 }
+        guard filled else { return generator.next() }
+        pool.next = 0
+      }
+      defer {
+        pool.words[pool.next] = 0
+        pool.next += 1
+      }
+      return pool.words[pool.next]
+    }
   }
 }

@@ -33,6 +33,13 @@ import Testing
     }
   }
 
+  @Test func `SIP that waits in the kernel for 40 ms is refused until it is read`() {
+    let judge = OverloadJudge()
+    #expect(judge.verdict(nil, isFull: false, backlog: .milliseconds(39)) == nil)
+    #expect(judge.verdict(.cpu, isFull: true, backlog: .milliseconds(40)) == .delay)
+    #expect(judge.verdict(nil, isFull: false, backlog: .zero) == nil)
+  }
+
   @Test func `what lasts comes before places, and places before media`() {
     var judge = OverloadJudge()
     #expect(judge.verdict(nil, isFull: false) == nil)

@@ -127,18 +127,12 @@ extension CallMachine {
 
   /// Whether the offer can be answered at all, before anything is reserved; where its media lives.
   private func probe(_ sdp: String, _ trunk: Routing.Trunk, _ source: Flow) throws(NegotiationError) -> IPAddress {
-    let isV6: Bool
-    do {
-      let description = try SessionDescription(parsing: sdp)
-      let connection =
-        description.media.first { $0.kind == "audio" }.flatMap { description.connection(of: $0) } ?? description.connection
-      isV6 = connection?.address?.unmapped.family == .v6
-    } catch {
-      throw .malformed(error)
+    let negotiation = trunk.negotiation(local: SocketAddress(.any, 9), over: source, random: random)
+    if trunk.srtp == .required, !trunk.mayTellKeys(over: source) {
+      do { _ = try SessionDescription(parsing: sdp) } catch { throw .malformed(error) }
+      throw .keysNeedTLS
     }
-    if trunk.srtp == .required, !trunk.mayTellKeys(over: source) { throw .keysNeedTLS }
-    var negotiation = trunk.negotiation(local: SocketAddress(isV6 ? .any6 : .any, 9), over: source, random: random)
-    return try negotiation.answer(to: sdp).media.remote.ip
+    return try negotiation.destination(of: sdp)
   }
 
   /// A call that ends as it begins: one final response, one record.

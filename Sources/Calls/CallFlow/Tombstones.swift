@@ -19,8 +19,32 @@ struct Tombstone {
 
 /// The tombstones, oldest first, with a bound.
 struct Tombstones {
+  /// Of one user, oldest first. The oldest goes first as a rule, and there may be as many as there are at all.
+  private struct Calls {
+    private var calls: [CallID] = []
+    private var first = 0
+
+    var all: [CallID] { Array(calls[first...]) }
+
+    mutating func append(_ call: CallID) { calls.append(call) }
+
+    /// True if none is left.
+    mutating func remove(_ call: CallID) -> Bool {
+      if calls[first] == call {
+        first += 1
+      } else {
+        calls.removeAll { $0 == call }
+      }
+      if first * 2 > calls.count {
+        calls.removeFirst(first)
+        first = 0
+      }
+      return calls.isEmpty
+    }
+  }
+
   private var entries: [CallID: Tombstone] = [:]
-  private var byUser: [String: [CallID]] = [:]
+  private var byUser: [String: Calls] = [:]
   private var queue: [CallID] = []
   private var head = 0
 
@@ -28,13 +52,13 @@ struct Tombstones {
   var nextExpiry: Instant? { head < queue.count ? entries[queue[head]]?.expires : nil }
 
   subscript(call: CallID) -> Tombstone? { entries[call] }
-  func calls(of user: String) -> [CallID] { byUser[user] ?? [] }
+  func calls(of user: String) -> [CallID] { byUser[user]?.all ?? [] }
 
   /// Returns what had to give way and was pushed.
   mutating func insert(_ tombstone: Tombstone, for call: CallID) -> [CallID] {
     guard entries[call] == nil else { return [] }
     entries[call] = tombstone
-    for user in tombstone.users { byUser[user, default: []].append(call) }
+    for user in tombstone.users { byUser[user, default: Calls()].append(call) }
     queue.append(call)
     return entries.count > Limits.tombstones ? [removeOldest()].compactMap(\.self) : []
   }
@@ -58,8 +82,7 @@ struct Tombstones {
     head += 1
     let tombstone = entries.removeValue(forKey: call)
     for user in tombstone?.users ?? [] {
-      byUser[user]?.removeAll { $0 == call }
-      if byUser[user]?.isEmpty ?? false { byUser[user] = nil }
+      if byUser[user]?.remove(call) == true { byUser[user] = nil }
     }
     if head > 1_024, head * 2 > queue.count {
       queue.removeFirst(head)

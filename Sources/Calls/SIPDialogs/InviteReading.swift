@@ -55,7 +55,20 @@ extension InboundInvite.Party {
 
 /// A telephone number without parameters and visual separators (RFC 3966 §5.1.1); other user names stay as they are.
 func plainNumber(_ user: String) -> String {
-  let name = user.prefix { $0 != ";" }
-  let isNumber = name.utf8.contains { (48...57).contains($0) } && name.allSatisfy { "+0123456789-.()*# ".contains($0) }
-  return isNumber ? name.filter { !"-.() ".contains($0) } : String(name)
+  var (hasDigit, hasSeparator, isNumber) = (false, false, true)
+  var end = user.utf8.endIndex
+  for index in user.utf8.indices {
+    let byte = user.utf8[index]
+    switch byte {
+    case UInt8(ascii: ";"): end = index
+    case 48...57: hasDigit = true
+    case UInt8(ascii: "+"), UInt8(ascii: "*"), UInt8(ascii: "#"): break
+    case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "("), UInt8(ascii: ")"), UInt8(ascii: " "): hasSeparator = true
+    default: isNumber = false
+    }
+    if end == index { break }
+  }
+  let name = user[..<end]
+  guard hasDigit, isNumber, hasSeparator else { return String(name) }
+  return name.filter { !"-.() ".contains($0) }
 }

@@ -33,7 +33,9 @@ struct Reply {
     }
     let ip = source.remote.ip.unmapped
     let sentBy = message.text(via.host)
-    if via.received == nil, via.wantsRport || IPAddress(sentBy.filter { $0 != "[" && $0 != "]" }) != ip {
+    if via.received == nil,
+      via.wantsRport || IPAddress(sentBy.hasPrefix("[") ? String(sentBy.dropFirst().dropLast()) : sentBy) != ip
+    {
       text += ";received=\(ip)"
     }
     topVia = text + message.text(ByteRange(joining: via.whole.upper, field.value.upper))

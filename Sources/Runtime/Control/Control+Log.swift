@@ -8,6 +8,7 @@ import Trunking
 /// What control tells an operator. Numbers are masked.
 extension Control {
   func log(_ record: CallRecord) {
+    guard logger.logLevel <= .info else { return }
     var metadata: Logger.Metadata = [
       "call": "\(record.call)", "direction": "\(record.direction.rawValue)", "trunk": "\(record.trunk)",
       "from": "\(masked(record.from))",
@@ -58,6 +59,7 @@ extension Control {
   func log(_ refusal: Refusal) {
     // under overload there may be thousands a second: they are counted, and `checkPressure` says it once
     if refusal.reason == .signalling, RefusalReason(rawValue: refusal.detail ?? "")?.isOverload == true { return }
+    guard logger.logLevel <= .notice else { return }
     logger.notice(
       "call refused",
       metadata: [

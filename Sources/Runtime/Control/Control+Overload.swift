@@ -6,7 +6,7 @@ import SIPDialogs
 extension Control {
   /// Before each SIP message: a refusal must not outlast its cause, nor come after it.
   func judgeOverload() {
-    let verdict = judge.verdict(outlets.mediaShortage(), isFull: metrics.liveCalls >= most)
+    let verdict = judge.verdict(outlets.mediaShortage(), isFull: metrics.liveCalls >= most, backlog: outlets.backlog())
     guard verdict != overload else { return }
     overload = verdict
     signal(.overloaded(verdict))

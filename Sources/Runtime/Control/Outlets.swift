@@ -40,6 +40,8 @@ public struct Outlets {
   public var push: (PushKey, PushTarget, CallPush, Instant, _ since: Instant?) -> Void = { _, _, _, _, _ in }
   /// What would refuse a call's media now. Asked with every SIP message: a few loads.
   public var mediaShortage: () -> MediaShortage? = { nil }
+  /// For how long SIP has come faster than it is read. Asked with every SIP message.
+  public var backlog: () -> Duration = { .zero }
   /// Memory in use and its limit in bytes; a limit of 0 is none. Asked ten times a second.
   public var memory: () -> (used: Int64, limit: Int64) = { (0, 0) }
   /// New calls are refused from now on because of this, or taken again; for `/readyz`.

@@ -206,9 +206,11 @@ public final class MediaPlane: Sendable {
   private func trunkAddress(toward peer: IPAddress?) -> MediaPlaneConfiguration.Address {
     let all = configuration.addresses
     guard let peer else { return all[0] }
-    let family = all.first { $0.bind.family == peer.family }
-    guard let route = routeAddress(toward: SocketAddress(peer, 0)) else { return family ?? all[0] }
-    return all.first { $0.bind == route } ?? all.first { $0.bind.isUnspecified && $0.bind.family == route.family } ?? family
+    let family = all.filter { $0.bind.family == peer.family }
+    // The only one of its family needs no question to the kernel, which would be three system calls for each call.
+    guard family.count != 1 else { return family[0] }
+    guard let route = routeAddress(toward: SocketAddress(peer, 0)) else { return family.first ?? all[0] }
+    return all.first { $0.bind == route } ?? all.first { $0.bind.isUnspecified && $0.bind.family == route.family } ?? family.first
       ?? all[0]
   }
 }

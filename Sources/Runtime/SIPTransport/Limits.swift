@@ -16,9 +16,10 @@ enum Limits {
   static let socketBufferBytes: Int32 = 1 << 20
   static let connections = 1_024
   static let connectionsPerTrunk = 64
-  /// Bytes read from one connection in one turn.
+  /// Room for what is read and deciphered, and how much is read from one connection in one turn: some forty messages, so that a peer
+  /// that sends without end delays the other sockets by a few milliseconds a turn.
   static let readBytes = 65_536
-  static let readsPerTurn = 4
+  static let readBytesPerTurn = 16_384
   /// Bytes waiting to be written to one connection; beyond that it is closed as dead.
   static let waitingBytes = 524_288
   /// New connections accepted in one turn.

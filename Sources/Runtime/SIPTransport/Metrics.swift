@@ -2,6 +2,50 @@ import Platform
 import SIP
 import SIPDialogs
 
+/// The rows of `messages` that were used before: looked up by numbers instead of three texts. Of one thread.
+struct MessageCounts {
+  enum Kind: Hashable {
+    case code(Int)
+    case method(Method)
+
+    init(_ bytes: [UInt8]) {
+      let line = bytes.prefix(16)
+      if line.starts(with: "SIP/2.0 ".utf8) {
+        let digits = line.dropFirst(8).prefix(3)
+        let isCode = digits.count == 3 && digits.allSatisfy { (48...57).contains($0) } && digits.first != 48
+        self = isCode ? .code(digits.reduce(0) { $0 * 10 + Int($1 - 48) }) : .method(.other)
+        return
+      }
+      let word = line.prefix { $0 != UInt8(ascii: " ") }
+      self = .method(Self.methods.first { word.elementsEqual($0.name) }?.method ?? .other)
+    }
+
+    /// As the metric's label has it.
+    var name: String {
+      switch self {
+      case .code(let code): String(code)
+      case .method(let method): method.name
+      }
+    }
+
+    private static let methods = Method.allCases.filter { $0 != .other }.map { (method: $0, name: Array($0.name.utf8)) }
+  }
+  private struct Row: Hashable {
+    var isOurs: Bool
+    var transport: TransportProtocol
+    var kind: Kind
+  }
+  private var rows: [Row: Counter] = [:]
+
+  mutating func count(_ bytes: [UInt8], isOurs: Bool, _ transport: TransportProtocol, in table: CounterTable) {
+    let row = Row(isOurs: isOurs, transport: transport, kind: Kind(bytes))
+    if let counter = rows[row] { return counter.increment() }
+    let counter = table.counter(isOurs ? "out" : "in", transport.rawValue, row.kind.name)
+    rows[row] = counter
+    counter.increment()
+  }
+}
+
 /// What the transport counts.
 final class TransportMetrics: Sendable {
   /// Why something was dropped; the raw value is the metric label.
@@ -32,23 +76,10 @@ final class TransportMetrics: Sendable {
   let connections = Gauge()
   let messages = CounterTable(labelNames: ["direction", "transport", "kind"])
 
-  func count(_ direction: String, _ transport: TransportProtocol, _ bytes: [UInt8]) {
-    messages.counter(direction, transport.rawValue, Self.kind(bytes)).increment()
-  }
-
   /// The method or the status code of a message, from its first line alone; `other` for what is neither.
   static func kind(_ bytes: [UInt8]) -> String {
-    let line = bytes.prefix(16)
-    if line.starts(with: "SIP/2.0 ".utf8) {
-      let digits = line.dropFirst(8).prefix(3)
-      guard digits.count == 3, digits.allSatisfy({ (48...57).contains($0) }), digits.first != 48 else { return "other" }
-      return String(decoding: digits, as: UTF8.self)
-    }
-    let word = String(decoding: line.prefix { $0 != UInt8(ascii: " ") }, as: UTF8.self)
-    return methods.contains(word) ? word : "other"
+    MessageCounts.Kind(bytes).name
   }
-
-  private static let methods = Set(Method.allCases.filter { $0 != .other }.map(\.name))
 
   var families: [MetricFamily] {
     [

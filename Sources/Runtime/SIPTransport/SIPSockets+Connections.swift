@@ -129,7 +129,7 @@ extension SIPSockets {
         })
     }
     for bytes in messages {
-      counts.count("in", flow.transport, bytes)
+      count(bytes, isOurs: false, flow.transport)
       tap(bytes, flow, false, trunk)
       deliver(.received(bytes, flow, trunk: trunk))
     }

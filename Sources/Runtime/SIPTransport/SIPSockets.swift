@@ -22,6 +22,7 @@ public final class SIPSockets: @unchecked Sendable {
   let logger: Logger
   let deliver: (Input) -> Void
   let counts = TransportMetrics()
+  var messageCounts = MessageCounts()
   var trunks: AllowList
   /// Sees every message as it comes or goes, without TLS: its bytes, flow, whether it is ours, and the trunk. Must not wait.
   public var tap: ([UInt8], Flow, Bool, String) -> Void = { _, _, _, _ in }
@@ -82,6 +83,8 @@ public final class SIPSockets: @unchecked Sendable {
   public var tcpAddresses: [SocketAddress] { tcp.map(\.localAddress) }
   public var tlsAddresses: [SocketAddress] { tls.map(\.localAddress) }
   public var metrics: [MetricFamily] { counts.families }
+  /// For how long datagrams have come faster than they are read: what is read now has waited in the kernel. On the loop's thread.
+  public var backlog: Duration { udp.reduce(.zero) { max($0, loop.now - ($1.behindSince ?? loop.now)) } }
 
   /// Puts a new allow-list in the old one's place (SIGHUP). Open connections stay: a call may still live on them.
   public func replaceTrunks(_ trunks: AllowList) {
@@ -117,10 +120,10 @@ public final class SIPSockets: @unchecked Sendable {
         counts.drops[.noListener].increment()
         return fail(message.flow)
       }
-      counts.count("out", .udp, message.bytes)
+      count(message.bytes, isOurs: true, .udp)
       port.send(message.bytes, message.flow, unreachable: { unreachable(port, $0, $1) }, failed: { sendFailed($0, $1) })
     case .tcp, .tls:
-      counts.count("out", message.flow.transport, message.bytes)
+      count(message.bytes, isOurs: true, message.flow.transport)
       sendTCP(message)
     }
   }
@@ -148,12 +151,13 @@ public final class SIPSockets: @unchecked Sendable {
     if events.hasFailure { port.takeErrors { unreachable(port, $0, $1) } }
     guard events.contains(.readable) else { return }
     port.receive(
+      at: loop.now,
       allowed: { source in trunkOrStranger(source, .udp) },
       take: { bytes, from, trunk in
         // CRLF keep-alives (RFC 5626 §3.5.1 uses STUN on UDP, but these are what comes) and empty datagrams
         guard bytes.count > 4 else { return counts.drops[.keepAlive].increment() }
         guard let local = reachable(port.socket.localAddress, from: from) else { return }
-        counts.count("in", .udp, bytes)
+        count(bytes, isOurs: false, .udp)
         let flow = Flow(transport: .udp, local: local, remote: from)
         tap(bytes, flow, false, trunk)
         deliver(.received(bytes, flow, trunk: trunk))
@@ -177,6 +181,10 @@ public final class SIPSockets: @unchecked Sendable {
   }
 
   // MARK: both
+
+  func count(_ bytes: [UInt8], isOurs: Bool, _ transport: TransportProtocol) {
+    messageCounts.count(bytes, isOurs: isOurs, transport, in: counts.messages)
+  }
 
   private func flush() {
     for port in udp { port.flush(unreachable: { unreachable(port, $0, $1) }, failed: { sendFailed($0, $1) }) }

@@ -128,43 +128,42 @@ struct TCPConnection {
     return .goesOn
   }
 
-  /// Reads what is there and hands out whole messages, and what comes before a break of framing (the user agent answers that with
-  /// 400).
+  /// Reads a turn's share of what is there and hands out whole messages, and what comes before a break of framing (the user agent
+  /// answers that with 400).
   mutating func read(
     into buffer: UnsafeMutableRawBufferPointer, at now: Instant, message: ([UInt8]) -> Void, broken: ([UInt8]) -> Void
   ) -> Outcome {
-    for _ in 0..<Limits.readsPerTurn {
-      do throws(SystemError) {
-        switch try socket.read(into: buffer) {
-        case .wait: return .goesOn
-        case .closed: return hasUnsent ? .failed : .ended
-        case .bytes(let count):
-          if awaitsPong, count == 2 || tls != nil { answersPings = true }
-          awaitsPong = false
-          let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<min(count, buffer.count)])
-          guard take(bytes, into: buffer, at: now) else { return tls?.state == .closed ? .ended : .failed }
-        }
-      } catch {
-        return .failed
+    let share = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, Limits.readBytesPerTurn)])
+    do throws(SystemError) {
+      switch try socket.read(into: share) {
+      case .wait: return .goesOn
+      case .closed: return hasUnsent ? .failed : .ended
+      case .bytes(let count):
+        if awaitsPong, count == 2 || tls != nil { answersPings = true }
+        awaitsPong = false
+        let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<min(count, buffer.count)])
+        guard take(bytes, into: buffer, at: now) else { return tls?.state == .closed ? .ended : .failed }
       }
-      while let frame = framer.next() {
-        switch frame {
-        case .message(let bytes):
-          (hasHadMessage, messageDeadline) = (true, nil)
-          message(bytes)
-        case .ping: _ = append([13, 10])
-        case .broken(let bytes, _):
-          broken(bytes)
-          return .ended
-        }
-      }
-      if framer.isMidMessage {
-        if messageDeadline == nil { messageDeadline = now + Limits.messageTime }
-      } else {
-        messageDeadline = nil
-      }
-      touch(now)
+    } catch {
+      return .failed
     }
+    while let frame = framer.next() {
+      switch frame {
+      case .message(let bytes):
+        (hasHadMessage, messageDeadline) = (true, nil)
+        message(bytes)
+      case .ping: _ = append([13, 10])
+      case .broken(let bytes, _):
+        broken(bytes)
+        return .ended
+      }
+    }
+    if framer.isMidMessage {
+      if messageDeadline == nil { messageDeadline = now + Limits.messageTime }
+    } else {
+      messageDeadline = nil
+    }
+    touch(now)
     return .goesOn
   }
 

@@ -6,6 +6,8 @@ import SIPDialogs
 /// One UDP listener: takes datagrams of allowed sources, gathers what is sent in a turn.
 final class UDPPort {
   let socket: UDPSocket
+  /// The first of the turns that all had their whole share to read; nil: nothing was left in the kernel's buffer.
+  private(set) var behindSince: Instant?
   private var batch = DatagramBatch()
   private let buffer: UnsafeMutableRawBufferPointer  // owned, as large as the largest datagram
 
@@ -18,14 +20,18 @@ final class UDPPort {
 
   deinit { buffer.deallocate() }
 
-  /// Reads what is there, up to a turn's share. `allowed` decides by the source alone; `take` gets the bytes of those.
+  /// Reads what is there at `now`, up to a turn's share. `allowed` decides by the source alone; `take` gets the bytes of those.
   func receive(
-    allowed: (SocketAddress) -> String?, take: ([UInt8], SocketAddress, String) -> Void,
+    at now: Instant, allowed: (SocketAddress) -> String?, take: ([UInt8], SocketAddress, String) -> Void,
     unreachable: (SocketAddress, Int32) -> Void
   ) {
+    let before = behindSince
     for _ in 0..<Limits.datagramsPerTurn {
       do throws(SystemError) {
-        guard let (count, from) = try socket.receive(into: buffer) else { return }
+        guard let (count, from) = try socket.receive(into: buffer) else {
+          behindSince = nil
+          return
+        }
         guard let trunk = allowed(from) else { continue }
         take(Array(buffer[..<min(count, buffer.count)]), from, trunk)
       } catch {
@@ -33,6 +39,9 @@ final class UDPPort {
         ErrorQueue.take(socket.fd, unreachable: unreachable)
       }
     }
+    // Only if there is more is this socket certain to be read again in the next turn.
+    var entry = pollfd(fd: socket.fd, events: Int16(POLLIN), revents: 0)
+    behindSince = poll(&entry, 1, 0) > 0 ? before ?? now : nil
   }
 
   func takeErrors(unreachable: (SocketAddress, Int32) -> Void) { ErrorQueue.take(socket.fd, unreachable: unreachable) }

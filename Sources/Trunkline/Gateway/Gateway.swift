@@ -113,6 +113,7 @@ final class Gateway: @unchecked Sendable {
       record: { store.end($0) })
     let memoryLimit =
       settings.limits.memoryMebibytes > 0 ? Int64(settings.limits.memoryMebibytes) << 20 : ProcessMemory.limitBytes()
+    outlets.backlog = { sockets.backlog }
     outlets.memory = { (ProcessMemory.residentBytes(), memoryLimit) }
     outlets.mediaShortage = {
       switch media.shortage {

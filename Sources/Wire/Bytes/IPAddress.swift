@@ -47,7 +47,10 @@ public struct IPAddress: Hashable, Sendable, CustomStringConvertible {
 
   /// Dotted IPv4, or IPv6 in the form of RFC 5952 (lower case, longest run of zeros shortened).
   public var description: String {
-    if family == .v4 { return bytes.map(String.init).joined(separator: ".") }
+    if family == .v4 {
+      let value = UInt32(truncatingIfNeeded: low)
+      return "\(value >> 24).\(value >> 16 & 255).\(value >> 8 & 255).\(value & 255)"
+    }
     let groups = (0..<8).map { i in UInt16(truncatingIfNeeded: (i < 4 ? high : low) >> UInt64(48 - 16 * (i % 4))) }
     var best = 0..<0
     var start = 0
@@ -64,28 +67,33 @@ public struct IPAddress: Hashable, Sendable, CustomStringConvertible {
 
 extension IPAddress {
   /// Parses dotted IPv4 or IPv6 text (no brackets, no zone); nil for anything else.
-  public init?(_ text: some StringProtocol) {
+  public init?(_ text: some StringProtocol) { self.init(String(text)) }
+
+  public init?(_ text: String) {
     guard text.utf8.count <= 45 else { return nil }
-    if text.contains(":") {
-      guard let value = Self.parse6(String(text)) else { return nil }
+    if text.utf8.contains(UInt8(ascii: ":")) {
+      guard let value = Self.parse6(text) else { return nil }
       self = value
     } else {
-      guard let value = Self.parse4(text) else { return nil }
+      guard let value = Self.parse4(text.utf8) else { return nil }
       self.init(v4: value)
     }
   }
 
-  private static func parse4(_ text: some StringProtocol) -> UInt32? {
-    let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-    guard parts.count == 4 else { return nil }
-    var value: UInt32 = 0
-    for part in parts {
-      guard (1...3).contains(part.utf8.count), part.utf8.allSatisfy({ (48...57).contains($0) }), let n = UInt8(part) else {
-        return nil
+  /// Every SIP message holds some: no part of the text is made a string.
+  private static func parse4(_ text: some Sequence<UInt8>) -> UInt32? {
+    var (value, octet, digits, octets): (UInt32, UInt32, Int, Int) = (0, 0, 0, 0)
+    for byte in text {
+      if byte == UInt8(ascii: ".") {
+        guard digits > 0, octets < 3 else { return nil }
+        (value, octet, digits, octets) = (value << 8 | octet, 0, 0, octets + 1)
+        continue
       }
-      value = value << 8 | UInt32(n)
+      guard byte >= 48, byte <= 57, digits < 3 else { return nil }
+      (octet, digits) = (octet &* 10 &+ UInt32(byte &- 48), digits + 1)
+      guard octet <= 255 else { return nil }
     }
-    return value
+    return octets == 3 && digits > 0 ? value << 8 | octet : nil
   }
 
   private static func parse6(_ text: String) -> IPAddress? {
@@ -95,7 +103,7 @@ extension IPAddress {
       let pieces = part.split(separator: ":", omittingEmptySubsequences: false)
       for (index, piece) in pieces.enumerated() {
         if piece.contains(".") {
-          guard index == pieces.count - 1, let v4 = parse4(piece) else { return nil }
+          guard index == pieces.count - 1, let v4 = parse4(piece.utf8) else { return nil }
           out += [UInt16(truncatingIfNeeded: v4 >> 16), UInt16(truncatingIfNeeded: v4)]
         } else {
           guard (1...4).contains(piece.utf8.count), piece.utf8.allSatisfy({ hexDigit($0) != nil }),

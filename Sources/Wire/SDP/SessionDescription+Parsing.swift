@@ -14,7 +14,11 @@ extension SessionDescription {
     self.init(origin: Origin(sessionID: 0, version: 0, address: ""))
     var count = 0
     var sawVersion = false
-    for line in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
+    var rest: ArraySlice<UInt8>? = bytes[...]
+    while let part = rest {
+      let end = part.firstIndex(of: UInt8(ascii: "\n"))
+      let line = end.map { part[..<$0] } ?? part
+      rest = end.map { part[($0 + 1)...] }
       count += 1
       guard count <= Limits.lines else { throw DescriptionError(line: count, rule: "more than \(Limits.lines) lines") }
       let content = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
@@ -23,9 +27,9 @@ extension SessionDescription {
       guard content.count >= 2, let type = content.first, content[content.startIndex + 1] == UInt8(ascii: "=") else {
         throw DescriptionError(line: count, rule: "RFC 8866 §5: a line is TYPE=VALUE")
       }
-      let value = String(decoding: content.dropFirst(2), as: UTF8.self)
+      let value = content.dropFirst(2)
       if !sawVersion {
-        guard type == UInt8(ascii: "v"), value == "0" else { throw Self.versionMissing(count) }
+        guard type == UInt8(ascii: "v"), value.elementsEqual("0".utf8) else { throw Self.versionMissing(count) }
         sawVersion = true
         continue
       }
@@ -47,10 +51,10 @@ extension SessionDescription {
     }
   }
 
-  private mutating func take(_ type: UInt8, _ value: String, _ line: Int) throws(DescriptionError) {
+  private mutating func take(_ type: UInt8, _ value: ArraySlice<UInt8>, _ line: Int) throws(DescriptionError) {
     switch type {
     case UInt8(ascii: "o"): if media.isEmpty { origin = Self.origin(value) }
-    case UInt8(ascii: "s"): if media.isEmpty { name = value }
+    case UInt8(ascii: "s"): if media.isEmpty { name = Self.text(value) }
     case UInt8(ascii: "c"):
       let connection = try Self.connection(value, line)
       if media.isEmpty { self.connection = connection } else { media[media.count - 1].connection = connection }
@@ -70,40 +74,55 @@ extension SessionDescription {
     }
   }
 
-  private static func origin(_ value: String) -> Origin {
-    let parts = value.split(separator: " ")
-    func at(_ index: Int) -> Substring { parts.indices.contains(index) ? parts[index] : "" }
+  /// Invalid UTF-8 is repaired.
+  private static func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
+
+  /// The parts between spaces, at most one more than counts for anything.
+  private static func words(_ value: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
+    value.split(separator: UInt8(ascii: " "), maxSplits: Limits.formats + 4)
+  }
+
+  /// What stands before a slash.
+  private static func beforeSlash(_ word: ArraySlice<UInt8>) -> ArraySlice<UInt8> { word.prefix { $0 != UInt8(ascii: "/") } }
+
+  private static func origin(_ value: ArraySlice<UInt8>) -> Origin {
+    let parts = words(value)
+    func at(_ index: Int) -> ArraySlice<UInt8> { parts.indices.contains(index) ? parts[index] : [] }
     let complete = parts.count == 6
     return Origin(
-      username: String(at(0)), sessionID: complete ? number(at(1)) ?? 0 : 0, version: complete ? number(at(2)) ?? 0 : 0,
-      address: String(at(parts.count - 1)))
+      username: text(at(0)), sessionID: complete ? number(digits: at(1)) ?? 0 : 0,
+      version: complete ? number(digits: at(2)) ?? 0 : 0, address: text(at(parts.count - 1)))
   }
 
   /// `IN IP4 address[/ttl[/count]]`, RFC 8866 §5.7.
-  private static func connection(_ value: String, _ line: Int) throws(DescriptionError) -> Connection {
-    let parts = value.split(separator: " ")
-    guard parts.count == 3, parts[0] == "IN", parts[1] == "IP4" || parts[1] == "IP6",
-      let text = parts[2].split(separator: "/", omittingEmptySubsequences: false).first, !text.isEmpty
-    else { throw DescriptionError(line: line, rule: "RFC 8866 §5.7: c=") }
-    let connection = Connection(text: String(text))
-    if let address = connection.address, (address.family == .v4) != (parts[1] == "IP4") {
+  private static func connection(_ value: ArraySlice<UInt8>, _ line: Int) throws(DescriptionError) -> Connection {
+    let parts = words(value)
+    guard parts.count == 3, parts[0].elementsEqual("IN".utf8) else { throw connectionUnsound(line) }
+    let isV4 = parts[1].elementsEqual("IP4".utf8)
+    let address = beforeSlash(parts[2])
+    guard isV4 || parts[1].elementsEqual("IP6".utf8), !address.isEmpty else { throw connectionUnsound(line) }
+    let connection = Connection(text: text(address))
+    if let address = connection.address, (address.family == .v4) != isV4 {
       throw DescriptionError(line: line, rule: "RFC 8866 §5.7: c= names another address type")
     }
     return connection
   }
 
-  /// `media port[/count] proto fmt…`, RFC 8866 §5.14.
-  private static func section(_ value: String, _ line: Int) throws(DescriptionError) -> MediaDescription {
-    let parts = value.split(separator: " ")
-    guard parts.count >= 4, parts.count - 3 <= Limits.formats,
-      let portText = parts[1].split(separator: "/", omittingEmptySubsequences: false).first, let port: UInt16 = number(portText)
-    else { throw DescriptionError(line: line, rule: "RFC 8866 §5.14: m=") }
-    return MediaDescription(
-      kind: String(parts[0]), port: port, transport: String(parts[2]), formats: parts.dropFirst(3).map(String.init))
+  private static func connectionUnsound(_ line: Int) -> DescriptionError {
+    DescriptionError(line: line, rule: "RFC 8866 §5.7: c=")
   }
 
-  private static func attribute(_ value: String) -> Attribute {
-    guard let colon = value.utf8.firstIndex(of: UInt8(ascii: ":")) else { return Attribute(value) }
-    return Attribute(String(value[..<colon]), String(value[value.utf8.index(after: colon)...]))
+  /// `media port[/count] proto fmt…`, RFC 8866 §5.14.
+  private static func section(_ value: ArraySlice<UInt8>, _ line: Int) throws(DescriptionError) -> MediaDescription {
+    let parts = words(value)
+    guard parts.count >= 4, parts.count - 3 <= Limits.formats, let port: UInt16 = number(digits: beforeSlash(parts[1])) else {
+      throw DescriptionError(line: line, rule: "RFC 8866 §5.14: m=")
+    }
+    return MediaDescription(kind: text(parts[0]), port: port, transport: text(parts[2]), formats: parts.dropFirst(3).map(text))
+  }
+
+  private static func attribute(_ value: ArraySlice<UInt8>) -> Attribute {
+    guard let colon = value.firstIndex(of: UInt8(ascii: ":")) else { return Attribute(text(value)) }
+    return Attribute(text(value[..<colon]), text(value[(colon + 1)...]))
   }
 }

@@ -126,6 +126,17 @@ extension [Attribute] {
 
 /// Digits only, as SDP wants its numbers: no sign, no space.
 func number<Value: FixedWidthInteger>(_ text: some StringProtocol, as type: Value.Type = Value.self) -> Value? {
-  guard (1...20).contains(text.utf8.count), text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
-  return Value(text)
+  number(digits: text.utf8)
+}
+
+func number<Value: FixedWidthInteger>(digits: some Sequence<UInt8>, as type: Value.Type = Value.self) -> Value? {
+  var (value, count): (UInt64, Int) = (0, 0)
+  for byte in digits {
+    guard byte >= 48, byte <= 57, count < 20 else { return nil }
+    let (tens, isOver) = value.multipliedReportingOverflow(by: 10)
+    let (sum, isMore) = tens.addingReportingOverflow(UInt64(byte &- 48))
+    guard !isOver, !isMore else { return nil }
+    (value, count) = (sum, count + 1)
+  }
+  return count > 0 ? Value(exactly: value) : nil
 }

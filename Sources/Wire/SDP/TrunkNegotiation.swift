@@ -150,9 +150,9 @@ public struct TrunkNegotiation: Sendable {
     -> (sdp: String, media: TrunkMedia)
   {
     let description = try parse(text)
-    let (index, format, codec, line) = try choose(description)
-    let section = description.media[index]
-    var media = try media(of: section, in: description, format, codec, section.audioFormats)
+    let choice = try choose(description)
+    let (index, format, codec, line) = (choice.index, choice.format, choice.codec, choice.key)
+    var media = try media(of: description.media[index], in: description, format, codec, choice.formats)
     media.direction = media.direction.limited(to: direction)
     var keys: [CryptoAttribute] = []
     if let line, let own = ownKey(for: line) {
@@ -172,6 +172,13 @@ public struct TrunkNegotiation: Sendable {
     return (sdp, media)
   }
 
+  /// Whether an offer can be answered, without an answer: where its media lives, which may be of the other family than `local`.
+  public func destination(of offer: String) throws(NegotiationError) -> IPAddress {
+    let description = try parse(offer)
+    let choice = try choose(description)
+    return try remote(of: description.media[choice.index], in: description)
+  }
+
   /// Our key for the peer's: a new one where the peer has changed its own (RFC 4568 §7.1.4).
   private mutating func ownKey(for line: CryptoAttribute) -> MediaKey? {
     guard let random = protection.random else { return nil }
@@ -184,13 +191,20 @@ public struct TrunkNegotiation: Sendable {
     return key
   }
 
+  private struct Choice {
+    var index: Int
+    var format: AudioFormat
+    var codec: AudioCodecName
+    var key: CryptoAttribute?
+    /// All of its section.
+    var formats: [AudioFormat]
+  }
+
   /// The first audio section that is on, of a transport that we take, and shares a codec, the protected ones before the plain ones;
   /// else the most telling reason.
-  private func choose(_ description: SessionDescription) throws(NegotiationError)
-    -> (Int, AudioFormat, AudioCodecName, CryptoAttribute?)
-  {
+  private func choose(_ description: SessionDescription) throws(NegotiationError) -> Choice {
     var reason = NegotiationError.noAudio
-    var plain: (Int, AudioFormat, AudioCodecName, CryptoAttribute?)?
+    var plain: Choice?
     for (index, section) in description.media.enumerated() where section.kind == "audio" && !section.isOff {
       let line = protection.random == nil ? nil : section.cryptoAttributes.first
       if let refusal = refusal(of: section, line) {
@@ -203,8 +217,9 @@ public struct TrunkNegotiation: Sendable {
         reason = .noCommonCodec
         continue
       }
-      if line != nil { return (index, format, codec, line) }
-      if plain == nil { plain = (index, format, codec, nil) }
+      let choice = Choice(index: index, format: format, codec: codec, key: line, formats: formats)
+      if line != nil { return choice }
+      if plain == nil { plain = choice }
     }
     guard let plain else { throw reason }
     return plain
@@ -230,14 +245,9 @@ public struct TrunkNegotiation: Sendable {
     of section: MediaDescription, in description: SessionDescription, _ format: AudioFormat, _ codec: AudioCodecName,
     _ formats: [AudioFormat]
   ) throws(NegotiationError) -> TrunkMedia {
-    guard let connection = description.connection(of: section) else { throw .unusableAddress("(no c= line)") }
-    guard let ip = connection.address?.unmapped, !ip.isMulticast, section.port != 0 else {
-      throw .unusableAddress(connection.text)
-    }
-    // RFC 3264 §8.4: an unspecified address is the old way to say "send me nothing"
+    let ip = try remote(of: section, in: description)
     let held = ip.isUnspecified
-    guard held || isReachable(ip) else { throw .unusableAddress(connection.text) }
-    guard held || ip.family == local.ip.unmapped.family else { throw .unusableAddress(connection.text) }
+    guard held || ip.family == local.ip.unmapped.family else { throw .unusableAddress(ip.description) }
     let theirs = description.direction(of: section)
     let event = formats.first { $0.isTelephoneEvent && $0.clockRateHz == codec.clockRateHz }
     var media = TrunkMedia(
@@ -248,6 +258,15 @@ public struct TrunkNegotiation: Sendable {
     media.control = section.controlAddress(beside: ip).flatMap { held || !isReachable($0.ip) ? nil : $0 }
     media.wantsVoIPMetrics = section.wantsVoIPMetrics || description.wantsVoIPMetrics
     return media
+  }
+
+  /// Where its media lives; unspecified if it wants none, which is the old way to say so (RFC 3264 §8.4).
+  private func remote(of section: MediaDescription, in description: SessionDescription) throws(NegotiationError) -> IPAddress {
+    guard let connection = description.connection(of: section) else { throw .unusableAddress("(no c= line)") }
+    guard let ip = connection.address?.unmapped, !ip.isMulticast, section.port != 0, ip.isUnspecified || isReachable(ip) else {
+      throw .unusableAddress(connection.text)
+    }
+    return ip
   }
 
   /// RTCP has an address of its own in `a=rtcp` (RFC 3605), to which the same holds.

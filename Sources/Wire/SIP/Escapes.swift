@@ -17,7 +17,14 @@ func unescapeQuoted(_ text: ArraySlice<UInt8>) -> String {
 }
 
 /// Undoes `%HH` once (RFC 3986 §2.1); what is no escape stays.
-public func percentDecoded(_ text: some Sequence<UInt8>) -> [UInt8] {
+public func percentDecoded(_ text: ArraySlice<UInt8>) -> [UInt8] {
+  text.contains(.percent) ? decodingEscapes(text) : Array(text)
+}
+
+/// The same of bytes that stand elsewhere than in a message.
+public func percentDecoded(_ text: some Sequence<UInt8>) -> [UInt8] { decodingEscapes(text) }
+
+private func decodingEscapes(_ text: some Sequence<UInt8>) -> [UInt8] {
   var out: [UInt8] = []
   var pending: [UInt8] = []
   for byte in text {
@@ -35,15 +42,21 @@ public func percentDecoded(_ text: some Sequence<UInt8>) -> [UInt8] {
 
 /// The text as `user` of a SIP URI: what may not stand there is escaped. Also escapes `;`, which some peers split at.
 public func percentEncodedUser(_ text: String) -> String {
+  if text.utf8.allSatisfy({ CharacterClass.user.contains($0) && !$0.isEscapedInUser }) { return text }
   var out = ""
   for byte in text.utf8 {
-    if CharacterClass.user.contains(byte), byte != .percent, byte != .semicolon, byte != .question, byte != .comma {
+    if CharacterClass.user.contains(byte), !byte.isEscapedInUser {
       out.unicodeScalars.append(Unicode.Scalar(byte))
     } else {
       out += "%" + hexString([byte]).uppercased()
     }
   }
   return out
+}
+
+extension UInt8 {
+  /// May stand in `user`, but not as what it is.
+  fileprivate var isEscapedInUser: Bool { self == .percent || self == .semicolon || self == .question || self == .comma }
 }
 
 /// The text as a quoted string, quotes included; control characters are left out.

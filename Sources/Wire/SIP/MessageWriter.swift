@@ -20,8 +20,7 @@ public struct MessageWriter: Sendable {
   }
 
   public mutating func field(_ name: HeaderName, _ value: String) {
-    let text = name.row.name
-    bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    append(name.row.name)
     separator()
     append(value)
     newLine()
@@ -46,7 +45,7 @@ public struct MessageWriter: Sendable {
     if field.name == .other {
       append(message.bytes.slice(field.nameRange))
     } else {
-      append(field.name.text)
+      append(field.name.row.name)
     }
     separator()
     append(message.bytes.slice(field.value))
@@ -73,13 +72,22 @@ public struct MessageWriter: Sendable {
   }
 
   private mutating func append(_ text: String) {
-    for byte in text.utf8 { bytes.append(byte == .cr || byte == .lf || byte == 0 ? 32 : byte) }
+    let start = bytes.count
+    bytes.append(contentsOf: text.utf8)
+    for index in start..<bytes.count where bytes[index] == .cr || bytes[index] == .lf || bytes[index] == 0 { bytes[index] = 32 }
   }
 
   private mutating func append(_ slice: ArraySlice<UInt8>) {
     // Bytes of a parsed field; CR and LF can only be there if the message had a defect.
-    for byte in slice { bytes.append(byte == .cr || byte == .lf ? 32 : byte) }
+    let start = bytes.count
+    bytes.append(contentsOf: slice)
+    for index in start..<bytes.count where bytes[index] == .cr || bytes[index] == .lf { bytes[index] = 32 }
   }
+
+  private mutating func append(_ text: StaticString) {
+    bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+  }
+
 }
 
 extension Message {
