@@ -87,16 +87,16 @@ struct DryReplay {
 @Suite struct GoldenDecisionTests {
   /// A changed hash is a changed decision somewhere: look at `bench-jitter --kinds 8` before and after, then write the new one here.
   static let golden: [(kind: NetworkTrace.Kind, hash: UInt64)] = [
-    (.quiet, 0x11f0b37c720bcfdd),
-    (.drive, 0x37b8945873411f33),
-    (.cellular, 0x1b0cd3141430717b),
-    (.carrier, 0xd206491864bc54db),
-    (.loss, 0xeb9b5c15e74fee1a),
-    (.burst, 0x64cd8f1a960208df),
-    (.spikes, 0x05fb17481dea019e),
-    (.steps, 0x47490f09892f36ab),
-    (.stall, 0x5404406f613411fd),
-    (.skew, 0x2d5d400729ee946e),
+    (.quiet, 0x2090f2cf7b2f92ad),
+    (.drive, 0xf3a6f762c5ce3721),
+    (.cellular, 0xc5e702949be72976),
+    (.carrier, 0x305a513aade5b68f),
+    (.loss, 0x6128ccea39f613ba),
+    (.burst, 0x697c210f7a895b96),
+    (.spikes, 0xb48ff738a465c349),
+    (.steps, 0xdf2b69841115baef),
+    (.stall, 0x6e35baf57810f83f),
+    (.skew, 0xcad548c2af6396da),
   ]
 
   @Test(arguments: golden.indices) func `decisions on made networks are exactly these`(_ index: Int) {

@@ -121,7 +121,7 @@ struct Playout {
         // More went than a time-scale modification can take out: these packets were thrown away.
         let isHeard = (before?.sourceEnd ?? 0) > next * 160
         let gap = run.source - (before?.sourceEnd ?? 0)
-        skipped[next] = !isHeard && run.output - (before?.outputEnd ?? 0) < gap / 2
+        skipped[next] = !isHeard && (run.output - (before?.outputEnd ?? 0) < gap / 2 || isMadeUp(from: before, to: run))
         next += 1
       }
       // Packets that lie wholly in this run, or begin in it.
@@ -134,6 +134,15 @@ struct Playout {
       guard let arrived = trace.packets[number].arrived else { continue }
       if arrived > passed[number] || skipped[number] { result.late += 1 }
     }
+  }
+
+  /// Between two runs at least as much was made up as the packets hold of which nothing was heard.
+  private func isMadeUp(from before: PlayedRun?, to run: PlayedRun) -> Bool {
+    let (start, heard) = (before?.outputEnd ?? 0, before?.sourceEnd ?? 0)
+    guard start < run.output else { return false }
+    let packets = run.source / 160 - (heard + 159) / 160
+    let among = pulls[start / samplesPerPull...(run.output - 1) / samplesPerPull]
+    return among.reduce(0) { $0 + ($1.isSilent ? samplesPerPull : $1.concealed) } >= 160 * packets - 20
   }
 
   /// Where the audio cannot be recognised (Opus): by the receivers' own clocks and counters.

@@ -86,6 +86,18 @@ struct Replay {
     return result
   }
 
+  /// Packets that were lost and whose successor was lost as well or carries no copy of them (Opus sends none of pauses), of all
+  /// packets: what nobody can repair.
+  var unrepairable: Double {
+    let packets = trace.packets
+    let count = packets.indices.count { index in
+      guard packets[index].arrived == nil else { return false }
+      guard index + 1 < packets.count, packets[index + 1].arrived != nil else { return true }
+      return !OpusPacket.carriesRepair(payload(index + 1).span)
+    }
+    return Double(count) / Double(max(1, packets.count))
+  }
+
   func oursAndNetEQ(policy: DelayPolicy, peers: Bool) throws -> [ReplayResult] {
     var results = [run(try OurReceiver(encoding, policy: policy))]
     if peers, let receiver = NetEQReceiver(encoding) { results.append(run(receiver)) }

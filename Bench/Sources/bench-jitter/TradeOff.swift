@@ -91,12 +91,14 @@ enum TradeOff {
   private static func repair(_ bench: Bench, policy: DelayPolicy, seconds: Int) throws {
     guard bench.wants("Opus FEC") else { return }
     let trace = Trace.made("3 % loss", seconds: seconds, Impairments(loss: 0.03, jitter: 5), seed: 9)
-    let results = try Replay(trace, encoding: .opus).all(policy: policy, peers: true)
+    let replay = try Replay(trace, encoding: .opus)
+    let results = try replay.all(policy: policy, peers: true)
     var figures = results.map { BenchFigure($0.name, 100 * $0.concealed) }
     let ours = figures.removeFirst()
     bench.add(
       BenchRow(
-        "3 % loss, Opus FEC: concealed", unit: "%", ours: ours, peers: figures, goal: .atMost(0.5),
+        "3 % loss, Opus FEC: concealed", unit: "%", ours: ours, peers: figures,
+        limit: BenchFigure("lost without a copy", 100 * replay.unrepairable), goal: .atMost(0.5),
         note: "by the receivers' counters"))
     var delays = results.map { BenchFigure($0.name, $0.meanDelay) }
     let delay = delays.removeFirst()

@@ -47,7 +47,8 @@ enum Stream {
       .sorted { ($0.at, $0.number) < ($1.at, $1.number) }
   }
 
-  /// Through the real receiver, a tick every 20 ms, `phase` ms after the fastest packets.
+  /// Through the real receiver, a tick every 20 ms, a millisecond sooner or later where it asks the media thread for that; the first
+  /// `phase` ms after the fastest packets.
   static func play(_ payloads: [[UInt8]], _ encoding: AudioEncoding, _ delays: [Double?], phase: Double = 7) throws
     -> (heard: [Int16], statistics: AudioReceiverStatistics)
   {
@@ -58,8 +59,10 @@ enum Stream {
     var heard: [Int16] = []
     var samples = [Int16](repeating: 0, count: 160)
     var next = 0
-    for tick in 0..<payloads.count + 25 {
-      let now = Double(tick) * 20 + phase + fastest
+    var now = phase + fastest
+    let end = Double(payloads.count + 25) * 20 + now
+    var ticks = TickPhase()
+    while now < end {
       while next < arrivals.count, arrivals[next].at <= now {
         let (at, number) = arrivals[next]
         next += 1
@@ -72,6 +75,7 @@ enum Stream {
       var span = samples.mutableSpan
       _ = receiver.pull(into: &span, at: Instant(nanoseconds: Int64(now * 1e6)))
       heard += samples
+      now += 20 + Double(ticks.step(receiver.tickShift))
     }
     return (heard, receiver.statistics)
   }

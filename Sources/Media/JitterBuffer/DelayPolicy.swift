@@ -48,10 +48,13 @@ public struct DelayPolicy: Sendable {
   public var shrinkMarginMilliseconds: Int64 = 2
   /// Slack from which ticks come earlier.
   public var shiftMarginMilliseconds: Int64 = 2
-  /// A shortfall up to this is left to the ticks, which come later bit by bit.
-  public var shiftableMilliseconds: Int64 = 10
+  /// A shortfall up to this is left to the ticks, which come later bit by bit, and to late packets that are played whole:
+  /// repeated periods are heard more (decision 0165).
+  public var shiftableMilliseconds: Int64 = 60
   /// Delay beyond the wanted from which a loss is used to shorten it, and late packets are given up at once.
   public var patienceMilliseconds: Int64 = 10
+  /// The same where packets came too late a short while ago: what is missing may only have been overtaken.
+  public var overtakenPatienceMilliseconds: Int64 = 25
 
   public init() {}
 
@@ -61,11 +64,13 @@ public struct DelayPolicy: Sendable {
     let shiftMargin: Int64
     let shiftable: Int64
     let patience: Int64
+    let overtakenPatience: Int64
 
     init(_ policy: DelayPolicy, unitsPerMillisecond: Int64) {
       func units(_ milliseconds: Int64) -> Int64 { max(0, min(milliseconds, 1000)) * unitsPerMillisecond }
       (shrinkMargin, shiftMargin) = (units(policy.shrinkMarginMilliseconds), units(policy.shiftMarginMilliseconds))
       (shiftable, patience) = (units(policy.shiftableMilliseconds), units(policy.patienceMilliseconds))
+      overtakenPatience = units(policy.overtakenPatienceMilliseconds)
     }
   }
 
