@@ -18,14 +18,9 @@ public final class RecordFile: RecordSink, @unchecked Sendable {
 
   public func append(_ records: [CallRecord]) throws {
     try reopenIfMoved()
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    encoder.nonConformingFloatEncodingStrategy = .convertToString(positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
-    var data = Data()
-    for record in records {
-      data.append(try encoder.encode(record))
-      data.append(0x0a)
-    }
+    var text = RecordText()
+    for record in records { text.append(record) }
+    let data = text.bytes
     let before = lseek(fd, 0, SEEK_END)
     var written = 0
     while written < data.count {

@@ -19,6 +19,8 @@ struct StoreWriter {
   private var lines: [(line: StartLine, confirm: @Sendable (CallID) -> Void)] = []
   private var waiting: [CallRecord] = []
   private var removals: [CallID] = []
+  /// Calls whose start line was taken and whose record was not: what is refused at once never had a line to remove.
+  private var started: Set<CallID> = []
   private var changes: [DeviceKey: DeviceChange] = [:]
   /// Why the last flush left something undone; nil when all is on disk.
   private(set) var problem: String?
@@ -49,7 +51,9 @@ struct StoreWriter {
     switch command {
     case .started(let line, let confirm):
       // Beyond the bound the call goes on without a line, as it does when the journal is late.
-      if lines.count < Limits.waitingLines { lines.append((line, confirm)) }
+      guard lines.count < Limits.waitingLines else { return }
+      lines.append((line, confirm))
+      started.insert(line.call)
     case .ended(let record):
       guard waiting.count < Limits.waitingRecords else {
         lost += 1
@@ -108,7 +112,7 @@ struct StoreWriter {
     let ended = Set(waiting.map(\.call))
     // A line that still waits for a broken journal is of no use once its call has a record.
     lines.removeAll { ended.contains($0.line.call) }
-    removals += waiting.map(\.call)
+    for call in ended where started.remove(call) != nil { removals.append(call) }
     waiting.removeAll(keepingCapacity: true)
   }
 
