@@ -34,7 +34,7 @@ extension Interop {
     {
       let service = try await PushServiceUnderTest(kind, clients: true)
       let gateway = try await service.gateway(over: .certificate("expired"))
-      #expect(gateway.process.text.contains("push.apns.certificate has expired"), "\(gateway.process.text)")
+      #expect(await gateway.logs("push.apns.certificate has expired"), "\(gateway.process.text)")
       #expect(try gateway.sum("trunkline_push_certificate_expires_seconds") < Date().timeIntervalSince1970)
       let app = try await service.killedApp(gateway, [])
       for name in ["expired", "stranger", "mixed"] {
@@ -45,15 +45,15 @@ extension Interop {
         let advice = result["advice"] as? String ?? ""
         #expect(advice.contains("push.apns.certificate") && advice.contains("SIGHUP"), "\(name): \(result)")
       }
-      #expect(gateway.process.text.contains("the key is not the certificate's"))
-      #expect(gateway.process.text.contains("push refused"), "a fault is in the log")
+      #expect(await gateway.logs("the key is not the certificate's"))
+      #expect(await gateway.logs("push refused"), "a fault is in the log")
       // Five failures in a row open the breaker.
       for _ in 0..<2 { _ = try gateway.testPush() }
-      #expect(try gateway.metric("trunkline_push_circuit_open{service=\"apns\"}") == 1)
+      #expect(await eventually(within: 5) { try gateway.metric("trunkline_push_circuit_open{service=\"apns\"}") == 1 })
       #expect(try gateway.testPush().first?["reason"] as? String == "circuitOpen")
       try await gateway.use(try await service.section(.certificate("good")))
       #expect(await eventually(within: 8) { try gateway.testPush().first?["accepted"] as? Bool == true }, "\(service.text)")
-      #expect(try gateway.metric("trunkline_push_circuit_open{service=\"apns\"}") == 0)
+      #expect(await eventually(within: 5) { try gateway.metric("trunkline_push_circuit_open{service=\"apns\"}") == 0 })
       app.signal(SIGTERM)
       _ = try? await app.finish(within: 10)
       try await gateway.finish()
@@ -121,6 +121,9 @@ extension GatewayUnderTest {
     let body = try JSONSerialization.jsonObject(with: Data(answer.body.utf8)) as? [String: Any]
     return body?["results"] as? [[String: Any]] ?? []
   }
+
+  /// The log is written by a thread of its own, a moment later.
+  func logs(_ text: String) async -> Bool { await eventually(within: 5) { self.process.text.contains(text) } }
 
   /// Another line in place of the one with the same key, taken by SIGHUP.
   func use(_ line: String) async throws {
