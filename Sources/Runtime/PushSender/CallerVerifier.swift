@@ -2,7 +2,6 @@ import Bytes
 import Foundation
 public import Logging
 public import Platform
-import Synchronization
 
 /// The verify thread: asks a service who stands for a caller (RFC 8224 §6.2 done elsewhere). Nobody waits for it; a question that
 /// fails, is late or is one too many is answered with nil, and the call goes on unverified.
@@ -13,45 +12,28 @@ import Synchronization
 ///     let verifier = try CallerVerifier(url: "https://verifier.example/check", logger: logger)
 ///     verifier.ask(CallerQuestion(identities: …, from: …, to: …)) { attestation in … }   // on the verify thread
 public final class CallerVerifier: Sendable {
-  private let mailbox: Mailbox<VerifierWorker.Message>
-  private let thread: Mutex<NamedThread?>
+  private let thread: HTTPThread<VerifierWorker>
   private let statistics = VerifierStatistics()
 
   /// `authorities`: PEM that signs the service's certificate; nil: the system's. Plain `http:` is for this machine only, and checked
   /// with the configuration.
   public init(url: String, authorities: String? = nil, timeout: Duration = .seconds(1), logger: Logger) throws(SystemError) {
-    guard curlIsReady else { throw SystemError("initialize libcurl", code: 0) }
-    let mailbox = try Mailbox<VerifierWorker.Message>(capacity: Limits.questions)
-    let loop = try EventLoop(name: "verify")
-    self.mailbox = mailbox
-    thread = Mutex(nil)
     let statistics = statistics
-    let running = try NamedThread.start(name: "verify", logger: logger) {
-      let worker = VerifierWorker(
-        loop: loop, mailbox: mailbox, url: url, authorities: authorities, timeout: timeout, logger: logger, statistics: statistics
-      )
-      worker.run()
+    let tls = TLSFiles(authorities: authorities)
+    thread = try HTTPThread(name: "verify", capacity: Limits.questions, tls: tls, logger: logger) { loop, transfers in
+      VerifierWorker(loop: loop, transfers: transfers, url: url, timeout: timeout, logger: logger, statistics: statistics)
     }
-    thread.withLock { $0 = running }
   }
 
   /// Any thread. `answer` is called once: on the verify thread, or here when too many questions wait.
   public func ask(_ question: CallerQuestion, answer: @escaping @Sendable (String?) -> Void) {
-    guard !mailbox.post(.ask(question, answer)) else { return }
+    guard !thread.post(.ask(question, answer)) else { return }
     statistics.results[.overload].increment()
     answer(nil)
   }
 
   /// Ends the thread; questions under way are answered with nil.
-  public func stop() {
-    let running = thread.withLock { thread in
-      defer { thread = nil }
-      return thread
-    }
-    guard let running else { return }
-    while !mailbox.post(.stop) { _ = mailbox.depth }
-    running.join()
-  }
+  public func stop() { thread.stop() }
 
   public var metrics: [MetricFamily] { statistics.families }
 }
@@ -83,13 +65,9 @@ final class VerifierStatistics: Sendable {
 }
 
 /// What runs on the verify thread.
-final class VerifierWorker {
-  enum Message: Sendable {
-    case ask(CallerQuestion, @Sendable (String?) -> Void)
-    case stop
-  }
+final class VerifierWorker: HTTPWorker {
+  enum Message: Sendable { case ask(CallerQuestion, @Sendable (String?) -> Void) }
   private let loop: EventLoop
-  private let mailbox: Mailbox<Message>
   private let transfers: HTTPTransfers
   private let url: String
   private let timeout: Duration
@@ -97,47 +75,24 @@ final class VerifierWorker {
   private let statistics: VerifierStatistics
   private var waiting: [UInt64: @Sendable (String?) -> Void] = [:]
   private var number: UInt64 = 0
-  private var batch: [Message] = []
 
   init(
-    loop: EventLoop, mailbox: Mailbox<Message>, url: String, authorities: String?, timeout: Duration, logger: Logger,
-    statistics: VerifierStatistics
+    loop: EventLoop, transfers: HTTPTransfers, url: String, timeout: Duration, logger: Logger, statistics: VerifierStatistics
   ) {
-    (self.loop, self.mailbox, self.url, self.timeout) = (loop, mailbox, url, timeout)
+    (self.loop, self.transfers, self.url, self.timeout) = (loop, transfers, url, timeout)
     (self.logger, self.statistics) = (logger, statistics)
-    transfers = HTTPTransfers(loop: loop, tls: TLSFiles(authorities: authorities))
   }
 
-  func run() {
-    do {
-      try loop.register(mailbox.event.fd, .readable) { [unowned self] _ in drain() }
-    } catch {
-      logger.error("callers cannot be verified", metadata: ["why": "\(error)"])
-    }
-    loop.run()
-    loop.unregister(mailbox.event.fd)
-    transfers.close()
+  func started() {}
+
+  func take(_ messages: [Message]) {
+    for case .ask(let question, let answer) in messages { ask(question, answer) }
+  }
+
+  func ended(_ rest: [Message]) {
     for answer in waiting.values { answer(nil) }
     waiting.removeAll()
-    takeRest()
-  }
-
-  private func drain() {
-    batch.removeAll(keepingCapacity: true)
-    mailbox.drain(into: &batch, limit: Limits.messagesPerTurn)
-    for message in batch {
-      switch message {
-      case .ask(let question, let answer): ask(question, answer)
-      case .stop: loop.stop()
-      }
-    }
-  }
-
-  /// Questions that came beside the stop.
-  private func takeRest() {
-    batch.removeAll()
-    mailbox.drain(into: &batch, limit: Limits.questions)
-    for case .ask(_, let answer) in batch { answer(nil) }
+    for case .ask(_, let answer) in rest { answer(nil) }
   }
 
   private func ask(_ question: CallerQuestion, _ answer: @escaping @Sendable (String?) -> Void) {

@@ -1,9 +1,7 @@
 public import Bytes
-import CCurl
 public import Logging
 public import Platform
 public import PushPolicy
-import Synchronization
 
 /// The push thread: runs a `PushMachine` over HTTP/2. Nobody waits for it, and it knows of no call.
 ///
@@ -15,27 +13,18 @@ import Synchronization
 /// under way already, and before `stop` returns.
 public final class PushSender: Sendable {
   public let statistics = PushStatistics()
-  private let mailbox: Mailbox<PushWorker.Message>
-  private let thread: Mutex<NamedThread?>
+  private let thread: HTTPThread<PushWorker>
 
   public init(
     providers: PushProviders, tls: TLSFiles = TLSFiles(), random: RandomSource = .system, logger: Logger,
     report: @escaping @Sendable (PushReport) -> Void
   ) throws(SystemError) {
-    // Once a process, before any other use of libcurl.
-    guard curlIsReady else { throw SystemError("initialize libcurl", code: 0) }
-    let mailbox = try Mailbox<PushWorker.Message>(capacity: Limits.mailbox)
-    let loop = try EventLoop(name: "push")
-    self.mailbox = mailbox
-    thread = Mutex(nil)
     let statistics = statistics
-    let running = try NamedThread.start(name: "push", logger: logger) {
-      let worker = PushWorker(
-        loop: loop, mailbox: mailbox, providers: providers, tls: tls, random: random, logger: logger, statistics: statistics,
+    thread = try HTTPThread(name: "push", capacity: Limits.mailbox, tls: tls, logger: logger) { loop, transfers in
+      PushWorker(
+        loop: loop, transfers: transfers, providers: providers, random: random, logger: logger, statistics: statistics,
         report: report)
-      worker.run()
     }
-    thread.withLock { $0 = running }
   }
 
   /// Any thread. False when the queue is full: nothing is sent and nothing reported.
@@ -43,31 +32,21 @@ public final class PushSender: Sendable {
   @discardableResult public func wake(
     _ key: PushKey, _ target: PushTarget, _ push: CallPush, deadline: Instant, since: Instant? = nil
   ) -> Bool {
-    mailbox.post(.input(.wake(key, target, push, deadline: deadline, since: since)))
+    thread.post(.input(.wake(key, target, push, deadline: deadline, since: since)))
   }
 
   /// Any thread. No retry for this call from now on.
-  public func callOver(_ call: Identifier) { mailbox.post(.input(.callOver(call))) }
+  public func callOver(_ call: Identifier) { thread.post(.input(.callOver(call))) }
 
   /// Any thread. New keys; what is under way ends on its old connection.
   public func replace(_ providers: PushProviders, tls: TLSFiles? = nil) {
-    if let tls { mailbox.post(.tls(tls)) }
-    mailbox.post(.input(.providers(providers)))
+    if let tls { thread.post(.tls(tls)) }
+    thread.post(.input(.providers(providers)))
   }
 
   /// Ends the thread; pushes under way are reported as failed.
-  public func stop() {
-    let running = thread.withLock { thread in
-      defer { thread = nil }
-      return thread
-    }
-    guard let running else { return }
-    while !mailbox.post(.stop) { _ = mailbox.depth }
-    running.join()
-  }
+  public func stop() { thread.stop() }
 
-  public var queue: MailboxReading { mailbox.reading("push") }
+  public var queue: MailboxReading { thread.queue }
   public var metrics: [MetricFamily] { statistics.families }
 }
-
-let curlIsReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK

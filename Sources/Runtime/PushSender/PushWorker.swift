@@ -4,66 +4,55 @@ import Platform
 import PushPolicy
 
 /// What runs on the push thread: mailbox → machine → transfers → machine.
-final class PushWorker {
+final class PushWorker: HTTPWorker {
   enum Message: Sendable {
     case input(PushInput)
     case tls(TLSFiles)
-    case stop
   }
 
   private let loop: EventLoop
-  private let mailbox: Mailbox<Message>
   private let transfers: HTTPTransfers
   private let logger: Logger
   private let statistics: PushStatistics
   private let report: @Sendable (PushReport) -> Void
   private var machine: PushMachine
   private var timer: EventLoop.TimerID?
-  private var batch: [Message] = []
   private var actions: [PushAction] = []
   private var alarms: Set<PushService> = []
   /// When the request began whose answer is dealt with now.
   private var answeredBegan: Instant?
 
   init(
-    loop: EventLoop, mailbox: Mailbox<Message>, providers: PushProviders, tls: TLSFiles, random: RandomSource, logger: Logger,
+    loop: EventLoop, transfers: HTTPTransfers, providers: PushProviders, random: RandomSource, logger: Logger,
     statistics: PushStatistics, report: @escaping @Sendable (PushReport) -> Void
   ) {
-    (self.loop, self.mailbox, self.logger, self.statistics, self.report) = (loop, mailbox, logger, statistics, report)
-    transfers = HTTPTransfers(loop: loop, tls: tls)
+    (self.loop, self.transfers, self.logger, self.statistics, self.report) = (loop, transfers, logger, statistics, report)
     machine = PushMachine(providers: providers, random: random, unixSecondsAtZero: Self.unixSecondsAtZero())
   }
 
-  func run() {
-    timer = loop.addTimer { [unowned self] in feed(.timer) }
-    do {
-      try loop.register(mailbox.event.fd, .readable) { [unowned self] _ in drain() }
-    } catch {
-      logger.error("pushes cannot be sent", metadata: ["why": "\(error)"])
+  func started() { timer = loop.addTimer { [unowned self] in feed(.timer) } }
+
+  func take(_ messages: [Message]) {
+    machine.unixSecondsAtZero = Self.unixSecondsAtZero()
+    for message in messages {
+      switch message {
+      case .input(let input): feed(input)
+      case .tls(let files): transfers.replace(files)
+      }
     }
-    loop.run()
-    loop.unregister(mailbox.event.fd)
-    transfers.close()
+  }
+
+  func ended(_ rest: [Message]) {
     machine.abandon(at: loop.now, into: &actions)
     runActions()
+    for case .input(.wake(let key, let target, _, _, _)) in rest {
+      report(PushReport(key: key, target: target, outcome: .failed, reason: "stopped", attempts: 0))
+    }
   }
 
   /// Read again at every batch: the wall clock may be stepped while pushes wait.
   private static func unixSecondsAtZero() -> Int64 {
     WallClock.nowMilliseconds() / 1_000 - MonotonicClock.now().nanoseconds / 1_000_000_000
-  }
-
-  private func drain() {
-    batch.removeAll(keepingCapacity: true)
-    mailbox.drain(into: &batch, limit: Limits.messagesPerTurn)
-    machine.unixSecondsAtZero = Self.unixSecondsAtZero()
-    for message in batch {
-      switch message {
-      case .input(let input): feed(input)
-      case .tls(let files): transfers.replace(files)
-      case .stop: loop.stop()
-      }
-    }
   }
 
   private func feed(_ input: PushInput) {

@@ -2,7 +2,6 @@ public import Bytes
 public import Logging
 public import Platform
 public import PushPolicy
-import Synchronization
 
 /// The webhook thread: asks servers of the operator whom a call is for. Nobody waits for it.
 ///
@@ -15,48 +14,27 @@ import Synchronization
 /// It may come as late as `Limits.webhookTime`.
 public final class Webhooks: Sendable {
   public typealias Answer = @Sendable (Identifier, RouteAnswer?) -> Void
-  private let mailbox: Mailbox<Message>
-  private let thread: Mutex<NamedThread?>
+  private let thread: HTTPThread<WebhookWorker>
   private let statistics = WebhookStatistics()
-
-  enum Message: Sendable {
-    case ask(RouteQuestion, Webhook)
-    case tls(TLSFiles)
-    case stop
-  }
 
   /// - Parameter tls: who is trusted; nil authorities are the system's.
   public init(tls: TLSFiles = TLSFiles(), logger: Logger, answer: @escaping Answer) throws(SystemError) {
-    guard curlIsReady else { throw SystemError("initialize libcurl", code: 0) }
-    let mailbox = try Mailbox<Message>(capacity: Limits.webhookMailbox)
-    let loop = try EventLoop(name: "webhook")
-    self.mailbox = mailbox
-    thread = Mutex(nil)
     let statistics = statistics
-    let running = try NamedThread.start(name: "webhook", logger: logger) {
-      WebhookWorker(loop: loop, mailbox: mailbox, tls: tls, statistics: statistics, logger: logger, answer: answer).run()
+    thread = try HTTPThread(name: "webhook", capacity: Limits.webhookMailbox, tls: tls, logger: logger) { loop, transfers in
+      WebhookWorker(loop: loop, transfers: transfers, statistics: statistics, logger: logger, answer: answer)
     }
-    thread.withLock { $0 = running }
   }
 
   /// Any thread. False when the queue is full: nothing is asked and nothing answered.
-  @discardableResult public func ask(_ question: RouteQuestion, _ hook: Webhook) -> Bool { mailbox.post(.ask(question, hook)) }
+  @discardableResult public func ask(_ question: RouteQuestion, _ hook: Webhook) -> Bool { thread.post(.ask(question, hook)) }
 
   /// Any thread. Who is trusted from the next question on; those under way end on their old connection.
-  public func replace(_ tls: TLSFiles) { mailbox.post(.tls(tls)) }
+  public func replace(_ tls: TLSFiles) { thread.post(.tls(tls)) }
 
   /// Ends the thread; questions under way are not answered any more.
-  public func stop() {
-    let running = thread.withLock { thread in
-      defer { thread = nil }
-      return thread
-    }
-    guard let running else { return }
-    while !mailbox.post(.stop) { _ = mailbox.depth }
-    running.join()
-  }
+  public func stop() { thread.stop() }
 
-  public var queue: MailboxReading { mailbox.reading("webhook") }
+  public var queue: MailboxReading { thread.queue }
   public var metrics: [MetricFamily] { statistics.families }
 }
 
@@ -76,43 +54,32 @@ final class WebhookStatistics: Sendable {
 }
 
 /// What runs on the webhook thread.
-private final class WebhookWorker {
+private final class WebhookWorker: HTTPWorker {
+  enum Message: Sendable {
+    case ask(RouteQuestion, Webhook)
+    case tls(TLSFiles)
+  }
   private let loop: EventLoop
-  private let mailbox: Mailbox<Webhooks.Message>
   private let transfers: HTTPTransfers
   private let statistics: WebhookStatistics
   private let logger: Logger
   private let answer: Webhooks.Answer
   private var gate = WebhookGate()
-  private var batch: [Webhooks.Message] = []
 
   init(
-    loop: EventLoop, mailbox: Mailbox<Webhooks.Message>, tls: TLSFiles, statistics: WebhookStatistics, logger: Logger,
-    answer: @escaping Webhooks.Answer
+    loop: EventLoop, transfers: HTTPTransfers, statistics: WebhookStatistics, logger: Logger, answer: @escaping Webhooks.Answer
   ) {
-    (self.loop, self.mailbox, self.statistics, self.logger, self.answer) = (loop, mailbox, statistics, logger, answer)
-    transfers = HTTPTransfers(loop: loop, tls: tls)
+    (self.loop, self.transfers, self.statistics, self.logger, self.answer) = (loop, transfers, statistics, logger, answer)
   }
 
-  func run() {
-    do {
-      try loop.register(mailbox.event.fd, .readable) { [unowned self] _ in drain() }
-    } catch {
-      logger.error("webhooks cannot be asked", metadata: ["why": "\(error)"])
-    }
-    loop.run()
-    loop.unregister(mailbox.event.fd)
-    transfers.close()
-  }
+  func started() {}
+  func ended(_ rest: [Message]) {}
 
-  private func drain() {
-    batch.removeAll(keepingCapacity: true)
-    mailbox.drain(into: &batch, limit: Limits.messagesPerTurn)
-    for message in batch {
+  func take(_ messages: [Message]) {
+    for message in messages {
       switch message {
       case .ask(let question, let hook): ask(question, hook)
       case .tls(let files): transfers.replace(files)
-      case .stop: loop.stop()
       }
     }
   }
