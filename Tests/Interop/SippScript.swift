@@ -49,18 +49,18 @@ struct SippScript {
   }
 
   /// The response to sipp's last request; an INVITE's is acknowledged.
-  mutating func response(_ code: Int = 200, containing wanted: [String] = [], acknowledgedWith sdp: String? = nil) {
+  mutating func response(_ code: Int = 200, containing wanted: [String] = []) {
     let name = lastTransaction
     if name.hasPrefix("inv") { provisionals(name) }
     receive("response=\"\(code)\" response_txn=\"\(name)\"", wanted)
-    if name.hasPrefix("inv") { acknowledge(name, sdp) }
+    if name.hasPrefix("inv") { acknowledge(name) }
   }
 
   /// The 200 to sipp's first INVITE, and its ACK.
-  mutating func isAnswered(containing wanted: [String] = [], acknowledgedWith sdp: String? = nil) {
+  mutating func isAnswered(containing wanted: [String] = []) {
     provisionals("inv1")
     receive("response=\"200\" response_txn=\"inv1\" rrs=\"true\"", wanted)
-    acknowledge("inv1", sdp)
+    acknowledge("inv1")
   }
 
   /// A response to the gateway's first INVITE. `fork` is another end of the same call, `contact` where it says it is. `proxied`: the
@@ -102,7 +102,7 @@ struct SippScript {
     send("<send start_txn=\"cancel\">", head + headers, nil)
     receive("response=\"200\" response_txn=\"cancel\"", [])
     receive("response=\"487\" response_txn=\"inv1\"", [])
-    acknowledge("inv1", nil)
+    acknowledge("inv1")
   }
 
   /// µ-law octets of a file as RTP from `[rtpstream_audio_port]`, over and over; nil pauses it.
@@ -180,13 +180,13 @@ struct SippScript {
     steps.append("<recv request=\"INVITE\" rrs=\"true\">\n<action>\n\(actions)\n</action>\n</recv>")
   }
 
-  private mutating func acknowledge(_ name: String, _ sdp: String?) {
+  private mutating func acknowledge(_ name: String) {
     let number = name == "inv1" ? 1 : sequence
     let head = [
       "ACK \(calls ? "[next_url]" : "[$contact]") SIP/2.0", "Via: SIP/2.0/[transport] [local_ip]:[local_port];branch=[branch]",
       "From: \(ownParty)", "To: \(otherParty)", "Call-ID: [call_id]", "CSeq: \(number) ACK", "Max-Forwards: 70",
     ]
-    send("<send ack_txn=\"\(name)\">", head, sdp)
+    send("<send ack_txn=\"\(name)\">", head, nil)
   }
 
   private mutating func provisionals(_ name: String) {

@@ -11,7 +11,7 @@ import av
 import numpy as np
 import aioice.ice
 import websockets
-from aiortc import MediaStreamTrack, RTCPeerConnection, RTCSessionDescription
+from aiortc import MediaStreamTrack, RTCConfiguration, RTCPeerConnection, RTCSessionDescription
 from aiortc.mediastreams import MediaStreamError
 import audio
 
@@ -138,7 +138,7 @@ class Call:
         self.won = self.connected = self.ended = False
         self.ready_sent = False
         self.speech = Speech(audio.read_wav(options.play) if options.play else np.zeros(0, dtype=np.int16))
-        self.pc = RTCPeerConnection()
+        self.pc = RTCPeerConnection(RTCConfiguration(iceServers=[]))
         self.pc.addTrack(self.speech)
         self.pc.on("track", self.on_track)
         self.pc.on("connectionstatechange", self.on_state)
