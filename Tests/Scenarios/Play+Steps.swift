@@ -178,6 +178,7 @@ extension Play {
     play.runOut()
     func expect(_ holds: Bool, _ text: @autoclosure () -> String) { if !holds { problems.append(text()) } }
     expect(play.isOver, "the call is not over")
+    expect(play.strays.isEmpty, "\(play.strays)")
     expect(play.finals == 1, "final responses: \(play.trunk)")
     expect(play.records.count == 1, "\(play.records.count) records")
     expect(!play.hasTwoWinners && play.devices.count(where: \.wasConnected) <= 1, "two winners")
@@ -218,6 +219,11 @@ extension Play {
   private mutating func runOut() {
     // a ring window each for alice, for bob or the number, and for what is left of the first
     for _ in 0..<40 where !isOver && !isAnswered { pass(.seconds(5)) }
+    // who talks to the number talks on
+    if number?.phase == .answered, !isOver {
+      pass(.seconds(100))
+      if isOver { strays.append("the call to the number ended by itself") }
+    }
     if isPossible(.cancel) { apply(.cancel, resuming: false) }
     pass(.seconds(1))
     for index in devices.indices where devices[index].connection == nil {

@@ -24,8 +24,13 @@ extension Play {
     let webhook = Webhook(url: "https://crm.example/route", key: Redacted([1, 2, 3]))
     var alice = Routing.User(id: "alice", numbers: [World.number])
     alice.diversions = Diversions(rules)
+    var bob = Routing.User(id: "bob", numbers: ["+15551230009"])
+    let back = [DiversionTrigger.unreached, .noAnswer, .busy, .declined, .mediaFailed].map {
+      ($0, Diversions.Rule(.user("alice")))
+    }
+    bob.diversions = Diversions(Dictionary(uniqueKeysWithValues: back))
     return Routing(
-      trunks: [.init(name: "carrier", peer: carrier)], users: [alice, .init(id: "bob", numbers: ["+15551230009"])],
+      trunks: [.init(name: "carrier", peer: carrier)], users: [alice, bob],
       inbound: [.init(trunk: "carrier", target: asks ? .hook(.init(webhook)) : .users)],
       outbound: [.init(prefix: "+", trunk: "carrier")])
   }
@@ -109,5 +114,6 @@ extension Play {
   mutating func recordingEnds() {
     guard let session = playing.popFirst() else { return }
     feed(.media(.played(session)))
+    if !isOver { strays.append("the recording is over and the call is not") }
   }
 }

@@ -81,13 +81,15 @@ struct Play {
   var mediaAfterEnd = 0
   // books
   var records: [CallRecord] = []
+  /// What should not have happened, as it was seen.
+  var strays: [String] = []
   /// One won before the winner before it was told that its media failed.
   private(set) var hasTwoWinners = false
   var hasHTTPAnswer: [Int] = []
 
   /// - Parameters:
   ///   - connected: these have a socket and are in the foreground; all have a push registration.
-  ///   - bob: devices of the user to whom a rule may divert; he has no rules.
+  ///   - bob: devices of the user to whom a rule may divert, and who sends everything back.
   ///   - rules: alice's.
   ///   - asks: a webhook says whom the call is for.
   init(
@@ -159,7 +161,9 @@ struct Play {
       machine.handle(.mediaReserved(call, reservation), at: now, into: &output)
     case .journal(let line): inputs.append(.journalled(line.call))
     case .record(let record): records.append(record)
-    case .push(let key, let target, let content, _): pushes.append((key, content, target, false))
+    case .push(let key, let target, let content, _):
+      pushes.append((key, content, target, false))
+      if devices.contains(where: { $0.name == key.device && !$0.terminals.isEmpty }) { strays.append("a push behind the end") }
     case .askRoute(let question, _): (call, isAsked) = (question.call, true)
     default: break
     }
