@@ -2,9 +2,11 @@ import AudioCodecs
 import Testing
 
 @Suite struct BurstGuardTests {
-  func admit(_ guardian: inout BurstGuard, _ samples: [Int16], isSuspect: Bool = false, judgesNoise: Bool = false) -> [Int16] {
+  func admit(_ guardian: inout BurstGuard, _ samples: [Int16], isSuspect: Bool = false, from source: SoundSource = .silk)
+    -> [Int16]
+  {
     var samples = samples
-    samples.withUnsafeMutableBufferPointer { guardian.admit($0, isSuspect: isSuspect, judgesNoise: judgesNoise) }
+    samples.withUnsafeMutableBufferPointer { guardian.admit($0, isSuspect: isSuspect, from: source) }
     return samples
   }
   func noise(_ amplitude: Int, _ count: Int = 160, seed: UInt32 = 1) -> [Int16] {
@@ -38,9 +40,41 @@ import Testing
   @Test func `random octets as G711 are not heard above the speech before`() {
     var guardian = BurstGuard()
     let speech = voice(1600, from: 0)
-    _ = admit(&guardian, speech.map { $0 / 8 }, judgesNoise: true)
+    _ = admit(&guardian, speech.map { $0 / 8 }, from: .g711)
     let before = level(speech.map { $0 / 8 })
-    let burst = admit(&guardian, noise(30_000, 1600), judgesNoise: true)
+    let burst = admit(&guardian, noise(30_000, 1600), from: .g711)
     for start in stride(from: 0, to: 1600, by: 160) { #expect(level(Array(burst[start..<start + 160])) < before + 3) }
+  }
+
+  @Test func `a bit turned over in an octet of G711 is one sample, and that is put right`() {
+    var guardian = BurstGuard()
+    let speech = voice(3200, from: 0).map { $0 / 16 }
+    _ = admit(&guardian, Array(speech[..<1600]), from: .g711)
+    for start in stride(from: 1600, to: 3200, by: 160) {
+      var damaged = Array(speech[start..<start + 160])
+      for (place, wrong) in [(20, 30_000), (77, -16_000), (140, 8_000)] { damaged[place] = Int16(wrong) }
+      let heard = admit(&guardian, damaged, from: .g711)
+      #expect(heard.map { abs(Int($0)) }.max() ?? 0 <= 640)
+      let rest: [Int16] = (0..<160).map { heard[$0] - speech[start + $0] }
+      #expect(level(rest) < level(speech) - 10)
+    }
+    #expect(guardian.limited == 0)
+  }
+
+  @Test(arguments: [SoundSource.silk, .celt, .g722])
+  func `noise that begins with a packet is not heard above the voice before`(_ source: SoundSource) {
+    var guardian = BurstGuard()
+    let speech = voice(1600, from: 0).map { $0 / 16 }
+    _ = admit(&guardian, speech, from: source)
+    #expect(level(admit(&guardian, noise(12_000), from: source)) < level(speech) + 2)
+    #expect(guardian.limited == 1)
+  }
+
+  @Test func `a tone may begin at full strength`() {
+    var guardian = BurstGuard()
+    _ = admit(&guardian, noise(50, 1600))
+    let period: [Int16] = [0, 2500, 4700, 6500, 7600, 8000, 7600, 6500, 4700, 2500]
+    let tone = (0..<160).map { index in index % 20 < 10 ? period[index % 10] : -period[index % 10] }
+    #expect(admit(&guardian, tone, from: .celt) == tone)
   }
 }

@@ -1,26 +1,34 @@
+/// How audio came about: what is wrong with it shows differently.
+public enum SoundSource: UInt8, Sendable { case g711, g722, silk, celt, madeUp }
+
 /// Keeps what no talker said from being loud: a payload of random octets decodes to noise near full scale, and so may the good
 /// packet after it. Audio that is suspect is brought down to the loudest 20 ms of the last 200, in mean square and in its
 /// highest sample, so that no window of 20 ms anywhere is more than 3 dB above. Audio that is not suspect passes unchanged,
 /// however sudden it is; after suspect audio the factor returns to 1 within 20 ms.
 ///
-/// Only what is louder than all of the last 200 ms is judged, some 3 % of speech. Suspect is what the caller says is, and what
-/// looks like nothing on a line (`SuddenAudio`). A stream that has sent such things, or no audio at all, is not trusted
-/// for five seconds: what gets louder then must have a pitch, as a word's first vowel has.
+/// Only what is louder than all of the last 200 ms is judged, some 5 % of speech. Suspect is what the caller says is, and what
+/// looks like nothing on a line (`SuddenAudio`) or no voice that begins (`SuddenSound`); single wild samples are put right
+/// (`ClickRepair`). A stream that has sent such things, or no audio at all, is not trusted for five seconds: what gets louder then
+/// must have a pitch, as a word's first vowel has.
 ///
 /// What is suspect does not count as loudness. White noise, and what has no pitch on a stream that is not trusted, is let in when
 /// nothing else came for 200 ms, 1 dB every 20 ms: a line may really be noise. Random octets never are.
 ///
-/// Two passes over the samples; no allocation.
-public struct BurstGuard: Sendable {
+/// One pass over the samples; no allocation after `init`.
+public struct BurstGuard: ~Copyable {
   /// Mean squares and highest samples of the last ten windows; the other lanes stay 0.
   private var powers = SIMD16<Float>(repeating: 0)
   private var peaks = SIMD16<Float>(repeating: 0)
+  private var mostPower = BurstGuard.harmlessPower
+  private var mostPeak = BurstGuard.harmlessPeak
   private var window = 0
   private var factor: Float = 1
   /// Samples brought down in a row that may be a line's noise.
   private var run = 0
   /// Windows until the stream is trusted again.
   private var distrust = 0
+  /// The last 20 ms that were let in. Freed in deinit.
+  private let past: UnsafeMutablePointer<Int16>
   private static let windows = 10
   /// −60 dBov: nobody is startled below.
   private static let harmlessPower: Float = 1074
@@ -29,8 +37,27 @@ public struct BurstGuard: Sendable {
   private static let growth: Float = 1.12
   /// 2 dB: noise is never quite even.
   private static let uneven: Float = 1.58
+  private static let unevenPeak: Float = 1.26
+  /// Square of the highest sample over the mean square: 17 dB. A voice has 8 to 15.
+  private static let wildest: Float = 50
+  /// What counts as a highest sample: no more than this times the root mean square.
+  private static let crest: Float = 5
+  /// Of `SuddenSound`: 1 of 100 beginnings of a voice has more; 1 of 2000.
+  private static let likely: Float = 2
+  private static let likelySILK: Float = 4
+  private static let certain: Float = 4.5
+  private static let doubtful: Float = 1
+  private static let voice: Float = 0.75
+  /// A tone may begin anywhere at full strength.
+  private static let tone: Float = 0.97
+  /// More single wild samples in 20 ms are not all that is wrong.
+  private static let clicks = 4
 
-  public init() {}
+  public init() {
+    past = .allocate(capacity: Limits.samplesPerTick)
+    past.initialize(repeating: 0, count: Limits.samplesPerTick)
+  }
+  deinit { past.deallocate() }
 
   /// The mean square of the loudest 20 ms lately: down by half in 2.8 s.
   public private(set) var loudness: Float = 0
@@ -40,53 +67,43 @@ public struct BurstGuard: Sendable {
 
   /// The mean square above which a payload had better be looked at twice: louder than all of the last 200 ms by 2 dB, or any while the
   /// stream is not trusted.
-  public var alarm: Float { isDistrusting ? Self.harmlessPower : max(Self.harmlessPower, powers.max()) * Self.uneven }
+  public var alarm: Float { isDistrusting ? Self.harmlessPower : mostPower * Self.uneven }
   /// The stream sent what it cannot have meant, in the last five seconds.
   public var isDistrusting: Bool { distrust > 0 }
 
-  /// A payload was no audio of the stream's codec, or no encoder can have made it.
+  /// A payload was no audio of the stream's codec.
   public mutating func alarmed() { distrust = Limits.distrustedWindows }
+  /// No encoder made a payload, most likely.
+  public mutating func doubted() { distrust = max(distrust, Limits.doubtedWindows) }
 
   /// Takes the next decoded samples, in place.
   /// - Parameters:
   ///   - isSuspect: they may not be what was sent.
-  ///   - judgesNoise: suspects what looks like random octets (all codecs but Opus, whose decoder knows better).
   // HOT
-  public mutating func admit(_ samples: UnsafeMutableBufferPointer<Int16>, isSuspect: Bool, judgesNoise: Bool) {
+  public mutating func admit(_ samples: UnsafeMutableBufferPointer<Int16>, isSuspect: Bool, from source: SoundSource) {
     var start = 0
     while start < samples.count {
       let end = min(samples.count, start + Limits.samplesPerTick)
-      admit(UnsafeMutableBufferPointer(rebasing: samples[start..<end]), isSuspect, judgesNoise)
+      admit20(UnsafeMutableBufferPointer(rebasing: samples[start..<end]), isSuspect, source)
       start = end
     }
   }
 
-  private mutating func admit(_ samples: UnsafeMutableBufferPointer<Int16>, _ isSuspect: Bool, _ judgesNoise: Bool) {
-    var (energy, peak, sum): (Int64, Int32, Int32) = (0, 0, 0)
-    for sample in samples {
-      energy &+= Int64(Int32(sample) &* Int32(sample))
-      sum &+= Int32(sample)
-      peak = max(peak, abs(Int32(sample)))
+  private mutating func admit20(_ samples: UnsafeMutableBufferPointer<Int16>, _ isSuspect: Bool, _ source: SoundSource) {
+    var (power, highest, mean) = Self.level(samples)
+    let isWild = source == .g711 && highest * highest > Self.wildest * power
+    let isStrange = power > mostPower || highest > mostPeak * Self.unevenPeak || distrust > 0 || mean * mean > power / 4 || isWild
+    var verdict = Verdict(isSuspect: isSuspect)
+    if power > Self.harmlessPower || highest > Self.harmlessPeak, isStrange {
+      if source == .g711, isWild || highest > mostPeak * Self.unevenPeak {
+        let bound = min(mostPeak * Self.unevenPeak, max(Self.harmlessPeak, 3 * power.squareRoot()))
+        let repaired = ClickRepair.repair(samples, before: past[159], above: Int32(bound))
+        if repaired > 0 { (power, highest, mean) = Self.level(samples) }
+        if repaired >= Self.clicks { verdict.isSuspect = true }
+      }
+      if !verdict.isSuspect { judge(samples, source, power, highest, &verdict) }
     }
-    var (power, highest) = (Float(energy) / Float(max(1, samples.count)), Float(peak))
-    let (mostPower, mostPeak) = (max(Self.harmlessPower, powers.max()), max(Self.harmlessPeak, peaks.max()))
-    var (suspect, unproven, mayBeMeant) = (isSuspect, false, false)
-    let isSudden = power > mostPower * Self.uneven || highest > mostPeak * Self.uneven
-    let mean = Float(sum) / Float(max(1, samples.count))
-    let isStrange = power > mostPower || isSudden || distrust > 0 || mean * mean > power / 4
-    if !suspect, power > Self.harmlessPower, isStrange {
-      let likeness = judgesNoise ? SuddenAudio.likeness(samples, power: power) : .speech
-      suspect = likeness != .speech
-      unproven = distrust > 0 && isSudden && !SuddenAudio.hasPitch(samples)
-      mayBeMeant = likeness != .octets
-    }
-    var wanted: Float = 1
-    if suspect || unproven, power > mostPower || highest > mostPeak {
-      wanted = min((mostPower / power).squareRoot(), mostPeak / highest)
-      if run > Self.windows * Limits.samplesPerTick { wanted = min(1, max(wanted, factor * Self.growth)) }
-      limited &+= 1
-    }
-    run = wanted < 1 && mayBeMeant ? run &+ samples.count : 0
+    let wanted = limit(samples.count, power, highest, verdict)
     if wanted < 1 {
       for index in 0..<samples.count { samples[index] = Int16(truncatingIfNeeded: Int32(Float(samples[index]) * wanted)) }
       (power, highest) = (power * wanted * wanted, highest * wanted)
@@ -99,12 +116,80 @@ public struct BurstGuard: Sendable {
     }
     factor = wanted
     distrust = max(0, distrust &- 1)
-    loudness = max(loudness * 0.995, suspect ? 0 : power)
-    powers[window] = suspect ? 0 : power
-    peaks[window] = suspect ? 0 : highest
+    let isHeard = !verdict.isSuspect && !verdict.isUnproven
+    remember(samples, isHeard ? power : 0, isHeard ? min(highest, Self.crest * power.squareRoot()) : 0)
+  }
+
+  private struct Verdict {
+    var isSuspect: Bool
+    /// Louder without a sign that it is a voice, on a stream that is not trusted.
+    var isUnproven = false
+    /// It may be a line's noise.
+    var mayBeMeant = false
+  }
+
+  private mutating func judge(
+    _ samples: UnsafeMutableBufferPointer<Int16>, _ source: SoundSource, _ power: Float, _ highest: Float,
+    _ verdict: inout Verdict
+  ) {
+    let isSudden = power > mostPower * Self.uneven || highest > mostPeak * Self.unevenPeak
+    let likeness = source == .g711 || source == .g722 ? SuddenAudio.likeness(samples, power: power) : .speech
+    verdict.isSuspect = likeness != .speech
+    verdict.mayBeMeant = likeness != .octets
+    guard source != .madeUp, isSudden || distrust > 0 else { return }
+    guard samples.count >= 80 else { return verdict.isUnproven = distrust > 0 }
+    guard source != .g711 || distrust > 0 else { return }
+    let sound = SuddenSound(samples, past: past, loudest: mostPower)
+    let evidence = isSudden && sound.pitch < Self.tone ? sound.evidence(source) ?? 0 : 0
+    // A SILK packet was looked at by its decoder already.
+    if evidence > (source == .silk ? Self.likelySILK : Self.likely) {
+      (verdict.isSuspect, verdict.mayBeMeant) = (true, likeness != .octets)
+    }
+    if evidence > Self.certain { distrust = max(distrust, Limits.doubtedWindows) }
+    verdict.isUnproven = distrust > 0 && (evidence > Self.doubtful || sound.pitch < Self.voice)
+  }
+
+  /// The factor that brings suspect audio down to what was heard lately.
+  private mutating func limit(_ count: Int, _ power: Float, _ highest: Float, _ verdict: Verdict) -> Float {
+    var wanted: Float = 1
+    if verdict.isSuspect || verdict.isUnproven, power > mostPower || highest > mostPeak {
+      wanted = min((mostPower / power).squareRoot(), mostPeak / highest)
+      if run > Self.windows * Limits.samplesPerTick { wanted = min(1, max(wanted, factor * Self.growth)) }
+      limited &+= 1
+    }
+    run = wanted < 1 && verdict.mayBeMeant ? run &+ count : 0
+    return wanted
+  }
+
+  private mutating func remember(_ samples: UnsafeMutableBufferPointer<Int16>, _ power: Float, _ highest: Float) {
+    loudness = max(loudness * 0.995, power)
+    powers[window] = power
+    peaks[window] = highest
     window = window + 1 == Self.windows ? 0 : window + 1
+    (mostPower, mostPeak) = (max(Self.harmlessPower, powers.max()), max(Self.harmlessPeak, peaks.max()))
+    let (length, count) = (Limits.samplesPerTick, samples.count)
+    guard let base = samples.baseAddress else { return }
+    if count < length { past.update(from: past + count, count: length - count) }
+    (past + (length - count)).update(from: base, count: count)
+  }
+
+  /// Mean square and highest sample.
+  @inline(__always) private static func level(_ samples: UnsafeMutableBufferPointer<Int16>) -> (Float, Float, Float) {
+    var (energy, peak, sum): (Int64, Int32, Int32) = (0, 0, 0)
+    for sample in samples {
+      energy &+= Int64(Int32(sample) &* Int32(sample))
+      sum &+= Int32(sample)
+      peak = max(peak, abs(Int32(sample)))
+    }
+    let count = Float(max(1, samples.count))
+    return (Float(energy) / count, Float(peak), Float(sum) / count)
   }
 
   /// Forgets the past, for another source.
-  public mutating func reset() { self = BurstGuard() }
+  public mutating func reset() {
+    (powers, peaks) = (SIMD16(repeating: 0), SIMD16(repeating: 0))
+    (mostPower, mostPeak) = (Self.harmlessPower, Self.harmlessPeak)
+    (window, factor, run, distrust, loudness, limited) = (0, 1, 0, 0, 0, 0)
+    past.update(repeating: 0, count: Limits.samplesPerTick)
+  }
 }

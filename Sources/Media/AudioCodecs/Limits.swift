@@ -16,6 +16,8 @@ public enum Limits {
   static let concealedSamples = 480
   /// After a payload that is no audio of its codec what gets louder must look like speech: 5 s.
   static let distrustedWindows = 250
+  /// After one that an encoder may have made, by chance: 2 s.
+  static let doubtedWindows = 100
   /// What SILK loses of the level, made up: 0.25 dB, in 1/2¹⁴ before the encoder, in 1/256 dB behind the decoder (docs/decisions/0121).
   static let opusMakeUp: Int32 = 16_863
   static let opusGain: Int32 = 64

@@ -31,6 +31,11 @@ public enum OpusPacket {
   /// One frame with a SILK layer (configurations 0…15, code 0) that fills the packet.
   public static func isOneSILKFrame(_ packet: Span<UInt8>) -> Bool { packet.count > 2 && packet[0] & 0x83 == 0 }
 
+  /// It has a CELT layer (configurations 12…31), alone or above a SILK layer.
+  public static func hasCELT(_ packet: Span<UInt8>) -> Bool { !packet.isEmpty && packet[0] >= 12 << 3 }
+  /// It has nothing but CELT (configurations 16…31).
+  public static func isCELT(_ packet: Span<UInt8>) -> Bool { !packet.isEmpty && packet[0] >= 16 << 3 }
+
   /// The first octet of the first frame, behind the table of contents and frame lengths (§3.2).
   private static func firstFrameOctet(_ packet: Span<UInt8>) -> UInt8? {
     func lengthSize(_ offset: Int) -> Int { offset < packet.count && packet[offset] >= 252 ? 2 : 1 }

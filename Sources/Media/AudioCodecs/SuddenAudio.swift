@@ -46,23 +46,4 @@ enum SuddenAudio {
     if likeness < nearlyWhite, low > small * count || share > partlyConstant { return .octets }
     return likeness < white ? .noise : .speech
   }
-
-  /// One period follows another that is like it. Noise, and most of what random octets decode to, has none.
-  static func hasPitch(_ samples: UnsafeMutableBufferPointer<Int16>) -> Bool {
-    guard samples.count >= Limits.samplesPerTick / 2 else { return false }
-    let longest = samples.count * 5 / 8
-    var lag = PitchConcealer.shortestPeriod
-    while lag <= longest {
-      var (product, first, second): (Int64, Int64, Int64) = (0, 1, 1)
-      for index in lag..<samples.count {
-        let (a, b) = (Int32(samples[index]), Int32(samples[index - lag]))
-        product &+= Int64(a &* b)
-        first &+= Int64(a &* a)
-        second &+= Int64(b &* b)
-      }
-      if product > 0, Float(product) > 0.75 * (Float(first) * Float(second)).squareRoot() { return true }
-      lag += 1
-    }
-    return false
-  }
 }

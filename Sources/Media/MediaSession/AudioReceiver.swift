@@ -150,7 +150,7 @@ public struct AudioReceiver: ~Copyable {
       let payload = packet.payload
       let length = decoder.repair(wanted, from: payload.span, into: &room)
       guard length > 0 else { return conceal(wanted, into: &result) }
-      append(length, isSuspect: burst.isDistrusting)
+      append(length, isSuspect: burst.isDistrusting, from: .silk)
       statistics.repairedSamples &+= UInt64(length)
       if result == .played { result = .repaired }
     case .lost(let units):
@@ -169,22 +169,31 @@ public struct AudioReceiver: ~Copyable {
     let free = decoded.free
     var room = free.mutableSpan
     if encoding == .g722, madeUp > 0, burst.isDistrusting { suspicion.lostItsWay() }
+    if encoding == .opus, madeUp > 0, OpusPacket.isCELT(payload.span) { suspicion.lostItsWay() }
     let isSuspect = suspicion.isSuspect(payload.span, encoding)
     let length = decoder.decode(payload.span, into: &room, alarm: burst.alarm)
     guard length > 0 else {
       statistics.damaged &+= 1
-      burst.alarmed()
+      burst.doubted()
       return conceal(packet.duration / unitsPerSample, into: &result)
     }
-    append(length, isSuspect: isSuspect)
+    append(length, isSuspect: isSuspect, from: source(payload.span))
     pause.played(upTo: buffer.nextTimestamp)
     (madeUp, hasAudio) = (0, true)
   }
 
+  private func source(_ payload: Span<UInt8>) -> SoundSource {
+    switch encoding {
+    case .opus: OpusPacket.hasCELT(payload) ? .celt : .silk
+    case .g722: .g722
+    default: .g711
+    }
+  }
+
   /// Takes in what was written behind the decoded audio.
-  private mutating func append(_ length: Int, isSuspect: Bool) {
+  private mutating func append(_ length: Int, isSuspect: Bool, from source: SoundSource) {
     let written = UnsafeMutableBufferPointer(rebasing: decoded.free.prefix(length))
-    burst.admit(written, isSuspect: isSuspect, judgesNoise: encoding != .opus)
+    burst.admit(written, isSuspect: isSuspect, from: source)
     decoded.append(written.count)
   }
 
@@ -202,7 +211,7 @@ public struct AudioReceiver: ~Copyable {
     guard hasAudio || pause.isDescribed else { return conceal(length, into: &result) }
     let room = UnsafeMutableBufferPointer(rebasing: decoded.free.prefix(length))
     if pause.isDescribed { pause.noise.fill(room) } else { fill(room) }
-    append(room.count, isSuspect: !pause.isDescribed)
+    append(room.count, isSuspect: !pause.isDescribed, from: .madeUp)
     madeUp &+= length
     statistics.noiseSamples &+= UInt64(length)
     if result == .played || result == .silent { result = .noise }
@@ -214,12 +223,12 @@ public struct AudioReceiver: ~Copyable {
     let room = UnsafeMutableBufferPointer(rebasing: decoded.free.prefix(length))
     if !hasAudio || madeUp >= Self.silentAfter {
       room.update(repeating: 0)
-      append(length, isSuspect: false)
+      append(length, isSuspect: false, from: .madeUp)
       if result != .concealed { result = .silent }
       return
     }
     fill(room)
-    append(length, isSuspect: true)
+    append(length, isSuspect: true, from: .madeUp)
     madeUp &+= length
     counted &+= length
     statistics.concealedSamples &+= UInt64(length)

@@ -60,7 +60,8 @@ struct Suspicion {
     return true
   }
 
-  /// Audio was made up where the encoder's went on: G.722's predictor takes three packets to be where the encoder's is.
+  /// Audio was made up where the encoder's went on: G.722's predictor and CELT's of the bands' levels take three packets to be where
+  /// the encoder's are, and may be too loud until then.
   mutating func lostItsWay() { packetsLeft = 3 }
 
   private static func mark(_ payload: Span<UInt8>, _ encoding: AudioCodecs.AudioEncoding) -> Int16 {
