@@ -87,16 +87,16 @@ struct DryReplay {
 @Suite struct GoldenDecisionTests {
   /// A changed hash is a changed decision somewhere: look at `bench-jitter --kinds 8` before and after, then write the new one here.
   static let golden: [(kind: NetworkTrace.Kind, hash: UInt64)] = [
-    (.quiet, 0x2090f2cf7b2f92ad),
-    (.drive, 0xf3a6f762c5ce3721),
-    (.cellular, 0xc5e702949be72976),
-    (.carrier, 0x305a513aade5b68f),
-    (.loss, 0x6128ccea39f613ba),
-    (.burst, 0x697c210f7a895b96),
-    (.spikes, 0xb48ff738a465c349),
-    (.steps, 0xdf2b69841115baef),
-    (.stall, 0x6e35baf57810f83f),
-    (.skew, 0xcad548c2af6396da),
+    (.quiet, 0x11f0b37c720bcfdd),
+    (.drive, 0xcbe0739dc4db02d1),
+    (.cellular, 0xa868fcb94e51d9de),
+    (.carrier, 0x9c5b8c0dfa8d62bf),
+    (.loss, 0x2b795652321add70),
+    (.burst, 0x7e4bd8911ee81d97),
+    (.spikes, 0xb16cf848876f49f1),
+    (.steps, 0x47490f09892f36ab),
+    (.stall, 0x5404406f613411fd),
+    (.skew, 0x2d5d400729ee946e),
   ]
 
   @Test(arguments: golden.indices) func `decisions on made networks are exactly these`(_ index: Int) {

@@ -111,21 +111,6 @@ final class Buffer {
     #expect(buffer.statistics.late == 0 && buffer.statistics.missing == 0)
   }
 
-  @Test(arguments: [false, true])
-  func `a single packet that came after its audio was made up is not played, but where packets are often lost`(_ isLossy: Bool) {
-    let buffer = Buffer()
-    for number in 0..<120 {
-      if !isLossy || number != 90 && number != 105 { buffer.insert(number, at: number * 20) }
-      buffer.fetch(at: number * 20 + 5)
-    }
-    #expect(buffer.fetch(at: 2405) == .empty)
-    buffer.insert(120, at: 2410)
-    buffer.insert(121, at: 2420)
-    #expect(buffer.fetch(at: 2425) == .packet(isLossy ? 120 : 121))
-    #expect(buffer.statistics.late == (isLossy ? 0 : 1))
-    #expect(buffer.statistics.missing == (isLossy ? 2 : 1))
-  }
-
   @Test func `audio that is missing with nothing newer there is waited for`() {
     let buffer = Buffer()
     buffer.insert(0, at: 0)

@@ -1,7 +1,7 @@
 /// Count: what happened to packets and what was decided, apart from what decides. Cleared never; the owner takes differences.
 public struct JitterStatistics: Sendable, Equatable {
   public var inserted: UInt64 = 0
-  /// Came after their place was played or skipped, or after audio had been made up for all of it that now stands for it.
+  /// Came after their place was played or skipped.
   public var late: UInt64 = 0
   public var duplicate: UInt64 = 0
   /// Not stored: larger than a datagram, or no room for large payloads.

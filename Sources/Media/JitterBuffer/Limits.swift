@@ -22,8 +22,6 @@ public enum Limits {
   static let repairHoldPackets = 250
   /// Packets for which a network that overtakes is believed to go on doing so.
   static let overtakenPackets: Int64 = 200
-  /// With two losses in so many packets, the next is not far.
-  static let lossyPackets: Int64 = 100
   /// Made up to join the ends where a lost packet is left out to shorten the delay.
   static let joinMilliseconds = 5
   /// The consumer's period.

@@ -17,10 +17,6 @@ extension PlayoutBuffer {
       }
       // A timestamp ahead of the line without a missing number: the talker paused. Go on when the wanted delay is reached.
       if packet.timestamp &- position >= unitsPerMillisecond, started, !isDue(packet.timestamp, at: now) { return .pause }
-      if waited > 0, started, isCovered(packet, at: now) {
-        giveUp(packet)
-        continue
-      }
       store.remove(next)
       advance(played: true)
       position = packet.timestamp &+ Int64(packet.duration)
@@ -30,29 +26,6 @@ extension PlayoutBuffer {
       return .packet(fetched(packet))
     }
     return .empty
-  }
-
-  /// A single packet that came when audio had been made up for all of it: if the next is there and has the wanted delay, to play the
-  /// late one would only add delay that is to be taken out of a word or a pause later. What was made up stands for it. Where
-  /// packets are lost every second or two, the delay goes at the next loss, and what came is played. Packets of other lengths than
-  /// whole ticks lie to the ticks in more than one way: one that is in time for this tick may have a successor that is not.
-  @inline(never) private mutating func isCovered(_ packet: StoredPacket, at now: Instant) -> Bool {
-    let duration = Int64(packet.duration)
-    guard duration.isMultiple(of: Int64(Limits.tickMilliseconds) &* unitsPerMillisecond) else { return false }
-    guard next &- lostBefore > Limits.lossyPackets, waited >= duration, waited < 2 &* duration,
-      packet.timestamp &- position < unitsPerMillisecond
-    else { return false }
-    return isDue(packet.timestamp &+ duration, at: now) && store.contains(next &+ 1)
-  }
-
-  @inline(never) private mutating func giveUp(_ packet: StoredPacket) {
-    store.remove(next)
-    advance(played: true)
-    position = packet.timestamp &+ Int64(packet.duration)
-    waited &-= Int64(packet.duration)
-    statistics.late &+= 1
-    statistics.missing &+= 1
-    lateAt = highest
   }
 
   @inline(__always) private mutating func fetched(_ packet: StoredPacket) -> FetchedPacket {
@@ -116,7 +89,6 @@ extension PlayoutBuffer {
   }
 
   private mutating func skip(_ count: Int64, to timestamp: Int64) {
-    (lostBefore, lostAt) = (lostAt, next)
     for _ in 0..<count { advance(played: false) }
     position = timestamp
     statistics.missing &+= UInt64(count)

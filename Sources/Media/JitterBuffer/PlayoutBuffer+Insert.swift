@@ -92,7 +92,7 @@ extension PlayoutBuffer {
       return .duplicate
     }
     statistics.late &+= 1
-    (lateAt, lostAt, lostBefore) = (highest, .min / 2, .min / 2)
+    lateAt = highest
     if behind < 64 { played |= 1 << UInt64(behind) }
     let timestamp =
       lastTimestamp &+ Int64(header.timestamp.distance(from: RTPTimestamp(raw: UInt32(truncatingIfNeeded: lastTimestamp))))
@@ -132,7 +132,7 @@ extension PlayoutBuffer {
     let timestamp = Int64(header.timestamp.raw)
     (next, position) = (highest, timestamp)
     (started, played, waited, excess) = (false, 0, 0, 0)
-    (lateAt, lostAt, lostBefore) = (.min / 2, .min / 2, .min / 2)
+    lateAt = .min / 2
     (packetDuration, grainTick) = (Int64(Int32(clamping: duration)), -1)
     expectedSequence = header.sequence.raw &+ 1
     delay.timelineChanged()

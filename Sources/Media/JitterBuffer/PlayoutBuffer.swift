@@ -79,9 +79,6 @@ public struct PlayoutBuffer: ~Copyable {
   var waited: Int64 = 0
   /// The highest number when a packet last came too late.
   var lateAt = Int64.min / 2
-  /// Where a packet was last given up, and where before that, as far as none of them came after all.
-  var lostAt = Int64.min / 2
-  var lostBefore = Int64.min / 2
   var candidate: (source: SSRC, sequence: SequenceNumber)?
 
   /// - Parameters:
