@@ -40,6 +40,38 @@ extension Interop {
       }
     }
 
+    /// The carrier's codecs are ffmpeg's.
+    @Test(arguments: [("G722", 9), ("opus", 96)]) func `G.722 and Opus on a trunk: agreed alone, and both hear each other`(
+      codec: String, payloadType: Int
+    ) async throws {
+      try await expectGoodAudio {
+        let gateway = try await GatewayUnderTest(trunk: "codecs: [ PCMU, \(codec) ]")
+        try Speech.write(Self.said, gateway.folder + "/telephone.wav")
+        let own = Array(Speech.fromFirstWord(Speech.app).prefix(20_000))
+        try Speech.write(own, gateway.folder + "/app.wav")
+        let phone = try await Peers.phone(
+          gateway, ["--play", "app.wav", "--record", "app-heard.wav", "--answer-after", "0.2", "--calls", "1"])
+        let audio = try await Peers.trunkAudio(
+          gateway,
+          ["--play", "telephone.wav", "--record", "trunk-heard.wav", "--codec", "\(payloadType)", "--silence", "1"])
+        var script = SippScript.caller(sdp: SippScript.sdp("\(payloadType) 101"))
+        script.isAnswered(containing: ["RTP/AVP \(payloadType)"])
+        script.pauses(3_300)
+        script.asks("BYE")
+        script.response()
+        let caller = try Peers.caller(gateway, try script.file(gateway, codec), audio: audio.port)
+        #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+        #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
+        let done = try await audio.peer.event("done")
+        #expect(done["strange"] as? Int == 0 && done["received"] as? Int ?? 0 > 100, "\(done)")
+        let faults =
+          try Speech.faults("telephone → app", said: Self.said, heardIn: gateway.folder + "/app-heard.wav")
+          + Speech.faults("app → telephone", said: own, heardIn: gateway.folder + "/trunk-heard.wav", clippedAtMost: 40)
+        try await gateway.finish()
+        return faults
+      }
+    }
+
     /// The carrier's RTP comes from a port that its SDP does not name.
     @Test(arguments: [("signalled_ip", true, false), ("strict", false, false), ("symmetric", true, true)])
     func `rtp_source: which packets are heard, and where ours go`(policy: String, isHeard: Bool, isFollowed: Bool) async throws {

@@ -1,18 +1,18 @@
-"""The media of a carrier whose signalling is sipp's: RTP on one port, G.711, plays a WAV file and records what it hears.
+"""The media of a carrier whose signalling is sipp's: RTP on one port, G.711, G.722 or Opus, plays a WAV file and records what it hears.
 
 It learns where to send from the first packet it gets, and starts to play then. Prints one JSON object a line; ends after --silence seconds
 without a packet, or after --seconds.
 """
 import argparse, json, random, socket, struct, sys, time
 import numpy as np
-import audio
+import audio, codecs_of_trunks
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--port", type=int, required=True)
 parser.add_argument("--address", default="127.0.0.1")
 parser.add_argument("--play")
 parser.add_argument("--record")
-parser.add_argument("--codec", type=int, default=0, help="0 PCMU, 8 PCMA")
+parser.add_argument("--codec", type=int, default=0, help="0 PCMU, 8 PCMA, 9 G.722, 96 Opus")
 parser.add_argument("--seconds", type=float, default=60)
 parser.add_argument("--silence", type=float, default=2)
 parser.add_argument("--events", type=int, default=101, help="telephone-event payload type")
@@ -38,7 +38,12 @@ if options.send_from:
     other.setblocking(False)
 sizes = {}
 say("listening", port=options.port)
+codec = codecs_of_trunks.codec(options.codec)
 speech = audio.read_wav(options.play) if options.play else np.zeros(0, dtype=np.int16)
+speech = codecs_of_trunks.resample(speech, 8000, codec.rate)
+hearing = {options.codec: codec}
+if options.codec in audio.DECODE:  # a G.711 peer hears both laws
+    hearing = {payload_type: codecs_of_trunks.G711(payload_type) for payload_type in audio.DECODE}
 peer = None
 heard = {}
 first_stamp = None
@@ -75,7 +80,7 @@ def send(payload_type, body, marker=False, when=None):
 
 
 event_stamp = 0
-step = options.ptime * 8
+step, stamps = options.ptime * codec.rate // 1000, options.ptime * codec.clock // 1000
 while time.monotonic() - begin < options.seconds:
     now = time.monotonic()
     if last is not None and now - last > options.silence:
@@ -102,13 +107,14 @@ while time.monotonic() - begin < options.seconds:
             next_send = now
             digit_queue = [None] * 50 + list(digit_packets(options.digits))
             say("first_packet", source="%s:%d" % source, payload_type=payload_type)
-        if payload_type in audio.DECODE:
+        if payload_type in hearing:
             counts["received"] += 1
             length = (len(packet) - 12) // 8
             sizes[length] = sizes.get(length, 0) + 1
             if first_stamp is None:
                 first_stamp = arrived_stamp
-            heard[(arrived_stamp - first_stamp) & 0xFFFFFFFF] = audio.DECODE[payload_type][np.frombuffer(packet[12:], dtype=np.uint8)]
+            place = ((arrived_stamp - first_stamp) & 0xFFFFFFFF) * codec.rate // codec.clock
+            heard[place] = hearing[payload_type].decode(packet[12:])
         elif payload_type == options.events and len(packet) >= 16:
             code, flags, duration = struct.unpack("!BBH", packet[12:16])
             if flags & 0x80 and arrived_stamp not in digits:
@@ -127,16 +133,17 @@ while time.monotonic() - begin < options.seconds:
             chunk = speech[played : played + step]
             if len(chunk) < step:
                 chunk = np.concatenate([chunk, np.zeros(step - len(chunk), dtype=np.int16)])
-            send(options.codec, audio.ENCODE[options.codec](chunk).tobytes(), marker=played == 0)
+            send(options.codec, codec.encode(chunk), marker=played == 0)
             played += step
-        stamp += step
+        stamp += stamps
         next_send += options.ptime / 1000
 
 if options.record:
-    end = max((at + len(part) for at, part in heard.items() if at < 8000 * 600), default=0)
+    longest = codec.rate * 600
+    end = max((at + len(part) for at, part in heard.items() if at < longest), default=0)
     line = np.zeros(end, dtype=np.int16)
     for at, part in heard.items():
-        if at < 8000 * 600:
+        if at < longest:
             line[at : at + len(part)] = part
-    audio.write_wav(options.record, line)
-say("done", **counts, digits="".join(digits[key] for key in sorted(digits)), heardMs=sum(map(len, heard.values())) // 8, sizes=sizes)
+    audio.write_wav(options.record, codecs_of_trunks.resample(line, codec.rate, 8000))
+say("done", **counts, digits="".join(digits[key] for key in sorted(digits)), heardMs=sum(map(len, heard.values())) * 1000 // codec.rate, sizes=sizes)

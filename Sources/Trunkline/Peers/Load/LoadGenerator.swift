@@ -65,10 +65,7 @@ public final class LoadGenerator: @unchecked Sendable {
     try makeCalls()
     agentTimer = loop.addTimer { [unowned self] in feed(.timer) }
     stepTimer = loop.addTimer { [unowned self] in steps() }
-    // In real time as the loop itself is: behind it on one core it would stand still while all calls speak, and a refusal that came
-    // long ago would look slow.
-    webSockets = try WebSocketPool(endpoint: endpoint, count: calls.count, scheduling: .realtime) {
-      [unowned self] number, event in
+    webSockets = try WebSocketPool(endpoint: endpoint, count: calls.count) { [unowned self] number, event in
       loop.post { [unowned self] in happened(calls[number], event) }
     }
   }
