@@ -17,8 +17,11 @@ struct SuddenSound {
   ///   - loudest: mean square of the loudest 20 ms of the last 200.
   init(_ samples: UnsafeMutableBufferPointer<Int16>, past: UnsafeMutablePointer<Int16>, loudest: Float) {
     let count = min(samples.count, Limits.samplesPerTick)
-    withUnsafeTemporaryAllocation(of: Float.self, capacity: 2 * Limits.samplesPerTick) { scratch in
-      guard let audio = scratch.baseAddress else { return }
+    // On the stack; a temporary allocation of more than 1 KiB would be of the heap. 2 × Limits.samplesPerTick.
+    var room = InlineArray<320, Float>(repeating: 0)
+    var span = room.mutableSpan
+    span.withUnsafeMutableBufferPointer { scratch in
+      guard let audio = scratch.baseAddress, scratch.count >= 2 * Limits.samplesPerTick else { return }
       for index in 0..<Limits.samplesPerTick { audio[index] = Float(past[index]) }
       let now = audio + Limits.samplesPerTick
       for index in 0..<count { now[index] = Float(samples[index]) }
