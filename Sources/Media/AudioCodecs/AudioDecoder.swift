@@ -6,14 +6,15 @@ public struct AudioDecoder: ~Copyable {
   private var g722: G722Decoder?
   private var concealer: PitchConcealer?
 
-  /// Throws only if libopus refuses its parameters.
-  public init(encoding: AudioEncoding) throws(OpusError) {
+  /// - Parameter scratch: of the thread that decodes.
+  /// - Throws: only if libopus refuses its parameters.
+  public init(encoding: AudioEncoding, scratch: DecodingScratch = DecodingScratch()) throws(OpusError) {
     self.encoding = encoding
     opus = nil
     g722 = nil
     concealer = nil
     if encoding == .g722 { g722 = G722Decoder(sampleRateHz: Limits.sampleRateHz) }
-    if encoding == .opus { opus = try OpusDecoder() } else { concealer = PitchConcealer() }
+    if encoding == .opus { opus = try OpusDecoder(scratch: scratch) } else { concealer = PitchConcealer() }
   }
 
   /// RTP clock units a payload lasts; nil for what the codec cannot have made: empty, or longer than 120 ms.

@@ -76,14 +76,17 @@ public struct AudioReceiver: ~Copyable {
   /// After this many made-up samples the peer counts as silent (no concealment is counted): 200 ms.
   private static let silentAfter = 1600
 
-  /// Throws only if libopus refuses its parameters.
-  public init(encoding: AudioEncoding, policy: DelayPolicy = DelayPolicy()) throws(OpusError) {
+  /// - Parameter scratch: of the thread that pulls.
+  /// - Throws: only if libopus refuses its parameters.
+  public init(
+    encoding: AudioEncoding, policy: DelayPolicy = DelayPolicy(), scratch: DecodingScratch = DecodingScratch()
+  ) throws(OpusError) {
     self.encoding = encoding
     unitsPerSample = Int(encoding.clockRateHz) / AudioCodecs.Limits.sampleRateHz
     buffer = PlayoutBuffer(
       clockRateHz: encoding.clockRateHz, carriesRepair: CodecCatalog.row(of: encoding).carriesRepair, policy: policy)
     decoded = DecodedAudio(capacity: Self.capacity)
-    decoder = try AudioDecoder(encoding: encoding)
+    decoder = try AudioDecoder(encoding: encoding, scratch: scratch)
   }
 
   /// Takes one audio packet of this stream's payload type, in the clear. Empty and impossible payloads are counted and refused.

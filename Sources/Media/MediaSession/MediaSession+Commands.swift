@@ -145,7 +145,7 @@ extension MediaSession {
   }
 
   private func makeReceiver(_ encoding: AudioEncoding) -> AudioReceiver? {
-    do throws(OpusError) { return try AudioReceiver(encoding: encoding) } catch { return nil }
+    do throws(OpusError) { return try AudioReceiver(encoding: encoding, scratch: scratch) } catch { return nil }
   }
 
   // MARK: Who hears whom

@@ -43,6 +43,7 @@ public struct MediaSessionSetup: Sendable {
 public struct MediaSession: ~Copyable {
   public let id: MediaSessionID
   let setup: MediaSessionSetup
+  let scratch: DecodingScratch
   var random: SplitMix64
   let cname: [UInt8]
 
@@ -75,9 +76,10 @@ public struct MediaSession: ~Copyable {
   /// The most Opus complexity there is time for.
   private(set) var complexityCeiling = 10
 
-  public init(id: MediaSessionID, setup: MediaSessionSetup) {
+  /// - Parameter scratch: one for all sessions of a thread.
+  public init(id: MediaSessionID, setup: MediaSessionSetup, scratch: DecodingScratch = DecodingScratch()) {
     self.id = id
-    self.setup = setup
+    (self.setup, self.scratch) = (setup, scratch)
     random = SplitMix64(seed: setup.random.next())
     cname = Array(setup.random.text(16, alphabet: "abcdefghijklmnopqrstuvwxyz234567").utf8)
     legs = .allocate(capacity: Limits.appLegs)

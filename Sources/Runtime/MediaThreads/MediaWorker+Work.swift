@@ -41,7 +41,9 @@ extension MediaWorker {
       wallClockOffset: shared.wallClockOffset, opusComplexity: shared.opusComplexity)
     let entry = UnsafeMutablePointer<SessionEntry>.allocate(capacity: 1)
     entry.initialize(
-      to: SessionEntry(session: MediaSession(id: id, setup: setup), sockets: sockets, tickSlot: ticks.add(slot, at: now)))
+      to: SessionEntry(
+        session: MediaSession(id: id, setup: setup, scratch: decodingScratch), sockets: sockets,
+        tickSlot: ticks.add(slot, at: now)))
     entry.pointee.session.limitComplexity(to: ceiling)
     entries[slot] = entry
     slotOf[id] = slot

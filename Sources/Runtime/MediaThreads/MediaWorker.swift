@@ -1,3 +1,4 @@
+import AudioCodecs
 import Bytes
 import CLinux
 import Glibc
@@ -19,6 +20,7 @@ struct MediaWorker: ~Copyable {
   let epoll: Int32
   let timer: Int32
   var output: MediaOutput
+  let decodingScratch = DecodingScratch()
   var receiving = ReceiveBatch()
   var sending: SendBatch
   // `Limits.sessionsPerThread` pointers; the entries are allocated and freed with their session.
