@@ -7,6 +7,7 @@ struct Trunkline: ParsableCommand {
     discussion: """
       EXAMPLES:
         trunkline config example > gateway.yaml
+        head -c 32 /dev/urandom | base64 > jwt.key
         trunkline serve --check --config gateway.yaml
         trunkline serve --config gateway.yaml
         trunkline token --user alice --device laptop --config gateway.yaml

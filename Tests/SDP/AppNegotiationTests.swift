@@ -3,11 +3,11 @@ import SDP
 import Testing
 
 @Suite struct AppNegotiationTests {
-  private func gateway() -> AppNegotiation { AppNegotiation(endpoint: .sample(1), sessionID: 14) }
-  private func phone() -> AppClientNegotiation {
+  private func gateway() -> AppNegotiation { AppNegotiation(.gateway, endpoint: .sample(1), sessionID: 14) }
+  private func phone() -> AppNegotiation {
     var endpoint = SecureEndpoint.sample(2)
     endpoint.opusPlaybackRateHz = nil
-    return AppClientNegotiation(endpoint: endpoint, sessionID: 16)
+    return AppNegotiation(.app, endpoint: endpoint, sessionID: 16)
   }
 
   @Test func `the gateway's offer is what protocol.md asks for`() throws {

@@ -113,11 +113,11 @@ import Testing
       _ = trunk.makeOffer()
       _ = try? trunk.apply(answer: text)
     }
-    var app = AppNegotiation(endpoint: .sample(1), sessionID: 1)
+    var app = AppNegotiation(.gateway, endpoint: .sample(1), sessionID: 1)
     _ = try? app.answer(to: text)
     _ = app.makeOffer()
     _ = try? app.apply(answer: text)
-    var client = AppClientNegotiation(endpoint: .sample(2), sessionID: 1)
+    var client = AppNegotiation(.app, endpoint: .sample(2), sessionID: 1)
     _ = try? client.answer(to: text)
     _ = client.makeOffer()
     _ = try? client.apply(answer: text)

@@ -41,7 +41,7 @@ import Testing
     #expect(answer.media.map(\.formats) == [["0", "101"]])
     #expect(answer.direction(of: answer.media[0]) == .sendReceive)
 
-    var app = AppNegotiation(endpoint: .sample(1), sessionID: 1)
+    var app = AppNegotiation(.gateway, endpoint: .sample(1), sessionID: 1)
     #expect(throws: NegotiationError.transportProfile("RTP/AVP")) { try app.answer(to: text) }
   }
 
@@ -55,7 +55,7 @@ import Testing
   ) throws {
     let text = try Self.text(name)
     let offer = try SessionDescription(parsing: text)
-    var app = AppNegotiation(endpoint: .sample(1), sessionID: 1)
+    var app = AppNegotiation(.gateway, endpoint: .sample(1), sessionID: 1)
     let (sdp, media) = try app.answer(to: text)
     #expect(media.codec == .opus && media.payloadType == opus)
     #expect(media.telephoneEvent48 == event48 && media.telephoneEvent8 == event8)

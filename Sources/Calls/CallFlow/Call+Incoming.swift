@@ -81,7 +81,8 @@ extension Call {
     guard let reservation, devices.count < Limits.devicesPerCall, let endpoint = endpoint(reservation, turn) else { return nil }
     var leg = DeviceLeg(
       key: device.key, id: AppLegID(raw: nextAppLeg), session: device.session, isConnected: device.isConnected,
-      announcesActive: device.announcesActive, negotiation: AppNegotiation(endpoint: endpoint, sessionID: turn.random.next()))
+      announcesActive: device.announcesActive,
+      negotiation: AppNegotiation(.gateway, endpoint: endpoint, sessionID: turn.random.next()))
     nextAppLeg += 1
     if !pushes.contains(where: { $0.key == device.key && $0.mayShow }) { offeredDevices += 1 }
     if direction == .incoming { leg.sdp = leg.negotiation.makeOffer() }

@@ -195,8 +195,8 @@ extension CallMachine {
   private static func problem(of sdp: String) -> String? {
     guard let fingerprint = FingerprintAttribute(.sha256, [UInt8](repeating: 0, count: 32)) else { return nil }
     var negotiation = AppNegotiation(
-      endpoint: SecureEndpoint(ufrag: "probe", password: "probe", fingerprint: fingerprint, candidates: [], ssrc: 1), sessionID: 0
-    )
+      .gateway, endpoint: SecureEndpoint(ufrag: "probe", password: "probe", fingerprint: fingerprint, candidates: [], ssrc: 1),
+      sessionID: 0)
     do {
       _ = try negotiation.answer(to: sdp)
       return nil

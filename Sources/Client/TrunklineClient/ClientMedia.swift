@@ -65,7 +65,7 @@ public struct ClientMedia: ~Copyable {
 
   let configuration: Configuration
   let random: RandomSource
-  var negotiation: AppClientNegotiation
+  var negotiation: AppNegotiation
   var agent: ControllingAgent
   var iceOutput = ControllingAgent.Output()
   var generation = 1
@@ -95,8 +95,8 @@ public struct ClientMedia: ~Copyable {
     for (index, address) in configuration.localAddresses.enumerated() {
       agent.addLocal(Candidate(address, .host, preference: .max - UInt16(clamping: index)))
     }
-    negotiation = AppClientNegotiation(
-      endpoint: Self.endpoint(configuration, ufrag, password, random), sessionID: random.next() >> 2)
+    negotiation = AppNegotiation(
+      .app, endpoint: Self.endpoint(configuration, ufrag, password, random), sessionID: random.next() >> 2)
     sequence = UInt16(truncatingIfNeeded: random.next()) & 0x7fff
     timestamp = UInt32(truncatingIfNeeded: random.next())
     reception = ReceiverStatistics(clockRateHz: 48_000)

@@ -1,41 +1,53 @@
 import Bytes
 
-/// The gateway's side of an app leg's offer and answer: ICE-lite, DTLS server, one audio section (protocol.md, "Media on the app
-/// leg").
+/// Offer and answer of an app leg, one audio section (protocol.md, "Media on the app leg"). The gateway's side is ICE-lite and DTLS
+/// server, the app's (for our own phone) full ICE and DTLS client.
 ///
 /// A value per device and call. For an ICE restart set `endpoint` with the new ufrag and password, then answer the client's new
 /// offer. A failed call leaves it as it was.
 ///
-///     var leg = AppNegotiation(endpoint: endpoint, sessionID: random.next())
+///     var leg = AppNegotiation(.gateway, endpoint: endpoint, sessionID: random.next())
 ///     offer.sdp = leg.makeOffer()                                // call.offer
 ///     let media = try leg.apply(answer: prepare.sdp)             // call.prepare, call.answer
 ///     let (sdp, media) = try leg.answer(to: start.sdp)           // call.start, media.restart
+///
+///     var leg = AppNegotiation(.app, endpoint: endpoint, sessionID: random.next())
+///     let (sdp, gateway) = try leg.answer(to: offer.sdp)         // call.offer → call.prepare
+///     start.sdp = leg.makeOffer()                                // call.start, media.restart
+///     let gateway = try leg.apply(answer: ok.sdp)
 public struct AppNegotiation: Sendable {
+  public enum Side: Sendable { case gateway, app }
+
+  private let side: Side
+  /// Set anew for an ICE restart.
   public var endpoint: SecureEndpoint
   /// What the last completed exchange settled.
   public private(set) var settled: AppMedia?
   private var history: DescriptionHistory
   private var hasOffered = false
 
-  /// `sessionID` is random.
-  public init(endpoint: SecureEndpoint, sessionID: UInt64) {
-    self.endpoint = endpoint
+  /// `sessionID` is random. An app usually wants no `opusPlaybackRateHz`.
+  public init(_ side: Side, endpoint: SecureEndpoint, sessionID: UInt64) {
+    (self.side, self.endpoint) = (side, endpoint)
     history = DescriptionHistory(sessionID: sessionID)
   }
 
-  private var reader: SecureAudioReader { SecureAudioReader(peerRole: .active, acceptsLite: false, codecs: endpoint.codecs) }
+  private var isLite: Bool { side == .gateway }
+  private var reader: SecureAudioReader {
+    SecureAudioReader(peerRole: isLite ? .active : .passive, acceptsLite: !isLite, codecs: endpoint.codecs)
+  }
 
-  /// Our offer: `a=setup:actpass`, all codecs, mid `0`.
+  /// Our offer: `a=setup:actpass` as RFC 5763 §5 asks of an offerer, all codecs, mid `0`.
   public mutating func makeOffer() -> String {
     hasOffered = true
     let writer = SecureAudioWriter(
-      endpoint: endpoint, isLite: true, setup: .actpass,
+      endpoint: endpoint, isLite: isLite, setup: .actpass,
       formats: endpoint.codecs.map { .init(codec: $0, payloadType: $0.offeredPayloadType) }, event48: SecureAudioWriter.event48,
       event8: SecureAudioWriter.event8, mid: "0")
     return history.write(writer.description([writer.section()], bundled: true, sessionID: history.sessionID))
   }
 
-  /// Takes the app's answer to our offer. An app that is unusable by its answer gets `err{codec}`.
+  /// Takes the peer's answer to our offer. An app that is unusable by its answer gets `err{codec}`.
   public mutating func apply(answer text: String) throws(NegotiationError) -> AppMedia {
     guard hasOffered else { throw .noOffer }
     let media = try reader.read(.answer, SecureAudioReader.parse(text), at: 0)
@@ -43,15 +55,16 @@ public struct AppNegotiation: Sendable {
     return media
   }
 
-  /// Answers the app's offer as DTLS server, with one codec: the app's first that we have. Other sections are refused in their
-  /// place, header extensions and feedback are not taken up.
+  /// Answers the peer's offer with one codec: its first that we have. Other sections are refused in their place, header extensions
+  /// and feedback are not taken up.
   public mutating func answer(to text: String) throws(NegotiationError) -> (sdp: String, media: AppMedia) {
     let description = try SecureAudioReader.parse(text)
     let index = try reader.chooseSection(description)
     let media = try reader.read(.offer, description, at: index)
     settled = media
     let writer = SecureAudioWriter(
-      endpoint: endpoint, isLite: true, setup: .passive, formats: [.init(codec: media.codec, payloadType: media.payloadType)],
+      endpoint: endpoint, isLite: isLite, setup: isLite ? .passive : .active,
+      formats: [.init(codec: media.codec, payloadType: media.payloadType)],
       event48: media.codec == .opus ? media.telephoneEvent48 : nil, event8: media.telephoneEvent8, mid: media.mid,
       transport: description.media[index].transport, direction: media.direction)
     return (history.write(writer.answer(to: description, at: index, history.sessionID)), media)
