@@ -25,11 +25,7 @@ public struct LevelMeter: Sendable {
   /// Mean square with full scale = 1.
   public static func meanSquare(_ samples: Span<Int16>) -> Double {
     guard !samples.isEmpty else { return 0 }
-    var sum: Int64 = 0
-    for index in 0..<samples.count {
-      let sample = Int32(samples[index])
-      sum &+= Int64(sample &* sample)
-    }
+    let sum = samples.withUnsafeBufferPointer { all in all.baseAddress.map { SampleSums.energy($0, all.count) } ?? 0 }
     return Double(sum) / Double(samples.count) / (32_768 * 32_768)
   }
 
@@ -50,5 +46,94 @@ public struct LevelMeter: Sendable {
       if power > loudest * 1e-3 { (sum, frames) = (sum + power, frames + 1) }
     }
     return frames == 0 ? -127 : decibels(sum / Double(frames))
+  }
+}
+
+/// Sums over samples, eight at a time. The vectors are put together so that they become one multiply-add instruction for eight
+/// samples (SSE2 pmaddwd, NEON smlal), which the compiler does not find in a loop that adds up in 64 bits.
+///
+/// Exact: every sum is that of the loop sample by sample, but for a product of four samples of −32,768 with four such in a row.
+public enum SampleSums {
+  /// The sum of squares.
+  // HOT
+  public static func energy(_ samples: UnsafePointer<Int16>, _ count: Int) -> Int64 {
+    let raw = UnsafeRawPointer(samples)
+    var (low, high) = (SIMD2<UInt64>.zero, SIMD2<UInt64>.zero)
+    var index = 0
+    while index &+ 8 <= count {
+      add(squares(raw.loadUnaligned(fromByteOffset: 2 &* index, as: SIMD8<Int16>.self)), &low, &high)
+      index &+= 8
+    }
+    var sum = (low &+ high).wrappedSum()
+    while index < count {
+      let sample = Int32(samples[index])
+      sum &+= UInt64(truncatingIfNeeded: sample &* sample)
+      index &+= 1
+    }
+    return Int64(bitPattern: sum)
+  }
+
+  /// The sum of products, sample by sample.
+  // HOT
+  public static func product(_ left: UnsafePointer<Int16>, _ right: UnsafePointer<Int16>, _ count: Int) -> Int64 {
+    let (rawLeft, rawRight) = (UnsafeRawPointer(left), UnsafeRawPointer(right))
+    var (low, high) = (SIMD2<Int64>.zero, SIMD2<Int64>.zero)
+    var index = 0
+    while index &+ 8 <= count {
+      let x = rawLeft.loadUnaligned(fromByteOffset: 2 &* index, as: SIMD8<Int16>.self)
+      let y = rawRight.loadUnaligned(fromByteOffset: 2 &* index, as: SIMD8<Int16>.self)
+      let products =
+        SIMD4<Int32>(truncatingIfNeeded: x.evenHalf) &* SIMD4<Int32>(truncatingIfNeeded: y.evenHalf)
+        &+ SIMD4<Int32>(truncatingIfNeeded: x.oddHalf) &* SIMD4<Int32>(truncatingIfNeeded: y.oddHalf)
+      low &+= SIMD2<Int64>(truncatingIfNeeded: products.lowHalf)
+      high &+= SIMD2<Int64>(truncatingIfNeeded: products.highHalf)
+      index &+= 8
+    }
+    var sum = (low &+ high).wrappedSum()
+    while index < count {
+      sum &+= Int64(Int32(left[index]) &* Int32(right[index]))
+      index &+= 1
+    }
+    return sum
+  }
+
+  /// The sum of squares, the sum, and the highest magnitude, in one pass.
+  // HOT
+  static func level(_ samples: UnsafePointer<Int16>, _ count: Int) -> (energy: Int64, sum: Int32, peak: Int32) {
+    let raw = UnsafeRawPointer(samples)
+    var (low, high) = (SIMD2<UInt64>.zero, SIMD2<UInt64>.zero)
+    var sums = SIMD4<Int32>.zero
+    var (highest, lowest) = (SIMD8<Int16>.zero, SIMD8<Int16>.zero)
+    var index = 0
+    while index &+ 8 <= count {
+      let x = raw.loadUnaligned(fromByteOffset: 2 &* index, as: SIMD8<Int16>.self)
+      add(squares(x), &low, &high)
+      sums &+= SIMD4<Int32>(truncatingIfNeeded: x.evenHalf) &+ SIMD4<Int32>(truncatingIfNeeded: x.oddHalf)
+      highest.replace(with: x, where: x .> highest)
+      lowest.replace(with: x, where: x .< lowest)
+      index &+= 8
+    }
+    var (energy, sum) = ((low &+ high).wrappedSum(), sums.wrappedSum())
+    var peak = max(Int32(highest.max()), 0 &- Int32(lowest.min()))
+    while index < count {
+      let sample = Int32(samples[index])
+      energy &+= UInt64(truncatingIfNeeded: sample &* sample)
+      sum &+= sample
+      peak = max(peak, abs(sample))
+      index &+= 1
+    }
+    return (Int64(bitPattern: energy), sum, peak)
+  }
+
+  /// Squares of neighbours added up: up to 2³¹, so unsigned.
+  @inline(__always) private static func squares(_ x: SIMD8<Int16>) -> SIMD4<UInt32> {
+    let (even, odd) = (SIMD4<Int32>(truncatingIfNeeded: x.evenHalf), SIMD4<Int32>(truncatingIfNeeded: x.oddHalf))
+    return SIMD4<UInt32>(truncatingIfNeeded: even &* even &+ odd &* odd)
+  }
+
+  @inline(__always)
+  private static func add(_ squares: SIMD4<UInt32>, _ low: inout SIMD2<UInt64>, _ high: inout SIMD2<UInt64>) {
+    low &+= SIMD2<UInt64>(truncatingIfNeeded: squares.lowHalf)
+    high &+= SIMD2<UInt64>(truncatingIfNeeded: squares.highHalf)
   }
 }

@@ -16,9 +16,8 @@ public enum SoundSource: UInt8, Sendable { case g711, g722, silk, celt, madeUp }
 ///
 /// One pass over the samples; no allocation after `init`.
 public struct BurstGuard: ~Copyable {
-  /// Mean squares and highest samples of the last ten windows; the other lanes stay 0.
-  private var powers = SIMD16<Float>(repeating: 0)
-  private var peaks = SIMD16<Float>(repeating: 0)
+  /// Mean squares of the last ten windows, and behind them their highest samples. Freed in deinit.
+  private let levels: UnsafeMutablePointer<Float>
   private var mostPower = BurstGuard.harmlessPower
   private var mostPeak = BurstGuard.harmlessPeak
   private var window = 0
@@ -56,8 +55,13 @@ public struct BurstGuard: ~Copyable {
   public init() {
     past = .allocate(capacity: Limits.samplesPerTick)
     past.initialize(repeating: 0, count: Limits.samplesPerTick)
+    levels = .allocate(capacity: 2 * Self.windows)
+    levels.initialize(repeating: 0, count: 2 * Self.windows)
   }
-  deinit { past.deallocate() }
+  deinit {
+    past.deallocate()
+    levels.deallocate()
+  }
 
   /// The mean square of the loudest 20 ms lately: down by half in 2.8 s.
   public private(set) var loudness: Float = 0
@@ -163,31 +167,40 @@ public struct BurstGuard: ~Copyable {
 
   private mutating func remember(_ samples: UnsafeMutableBufferPointer<Int16>, _ power: Float, _ highest: Float) {
     loudness = max(loudness * 0.995, power)
-    powers[window] = power
-    peaks[window] = highest
+    mostPower = Self.most(levels, window, power, Self.harmlessPower, mostPower)
+    mostPeak = Self.most(levels + Self.windows, window, highest, Self.harmlessPeak, mostPeak)
     window = window + 1 == Self.windows ? 0 : window + 1
-    (mostPower, mostPeak) = (max(Self.harmlessPower, powers.max()), max(Self.harmlessPeak, peaks.max()))
     let (length, count) = (Limits.samplesPerTick, samples.count)
     guard let base = samples.baseAddress else { return }
     if count < length { past.update(from: past + count, count: length - count) }
     (past + (length - count)).update(from: base, count: count)
   }
 
+  /// Puts a value in the place of the oldest and returns the highest of all, `least` at least; looks at all only when the oldest was
+  /// the highest.
+  @inline(__always) private static func most(
+    _ values: UnsafeMutablePointer<Float>, _ place: Int, _ value: Float, _ least: Float, _ most: Float
+  ) -> Float {
+    let oldest = values[place]
+    values[place] = value
+    if value >= most { return max(least, value) }
+    guard oldest >= most else { return most }
+    var highest = least
+    for index in 0..<windows { highest = max(highest, values[index]) }
+    return highest
+  }
+
   /// Mean square and highest sample.
   @inline(__always) private static func level(_ samples: UnsafeMutableBufferPointer<Int16>) -> (Float, Float, Float) {
-    var (energy, peak, sum): (Int64, Int32, Int32) = (0, 0, 0)
-    for sample in samples {
-      energy &+= Int64(Int32(sample) &* Int32(sample))
-      sum &+= Int32(sample)
-      peak = max(peak, abs(Int32(sample)))
-    }
+    guard let base = samples.baseAddress else { return (0, 0, 0) }
+    let (energy, sum, peak) = SampleSums.level(base, samples.count)
     let count = Float(max(1, samples.count))
     return (Float(energy) / count, Float(peak), Float(sum) / count)
   }
 
   /// Forgets the past, for another source.
   public mutating func reset() {
-    (powers, peaks) = (SIMD16(repeating: 0), SIMD16(repeating: 0))
+    levels.update(repeating: 0, count: 2 * Self.windows)
     (mostPower, mostPeak) = (Self.harmlessPower, Self.harmlessPeak)
     (window, factor, run, distrust, loudness, limited) = (0, 1, 0, 0, 0, 0)
     past.update(repeating: 0, count: Limits.samplesPerTick)

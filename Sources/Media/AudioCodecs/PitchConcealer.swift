@@ -95,14 +95,12 @@ public struct PitchConcealer: ~Copyable {
   private mutating func remember(_ samples: Span<Int16>, _ count: Int) {
     let kept = max(0, Self.historyLength - count)
     if kept > 0 { history.update(from: history + (Self.historyLength - kept), count: kept) }
-    let first = count - (Self.historyLength - kept)
-    var sum: Int64 = 0
-    for index in 0..<(Self.historyLength - kept) {
-      let sample = samples[first + index]
-      history[kept + index] = sample
-      sum &+= Int64(Int32(sample) &* Int32(sample))
+    let taken = Self.historyLength - kept
+    samples.withUnsafeBufferPointer { source in
+      guard let base = source.baseAddress, count <= source.count else { return }
+      (history + kept).update(from: base + (count - taken), count: taken)
     }
-    let power = Float(sum) / Float(Self.historyLength - kept)
+    let power = Float(SampleSums.energy(history + kept, taken)) / Float(taken)
     floor = floor < 0 ? power : min(power, floor * 1.0023 + 0.05)
   }
 
@@ -130,22 +128,17 @@ public struct PitchConcealer: ~Copyable {
 
   /// The sum of squares of some history, at least 1.
   private func power(_ start: Int, _ count: Int) -> Float {
-    var sum: Int64 = 1
-    for index in start..<start + count { sum &+= Int64(Int32(history[index]) &* Int32(history[index])) }
-    return Float(sum)
+    Float(1 &+ SampleSums.energy(history + start, count))
   }
 
   /// Correlation of the 10 ms before `end` with what was `lag` earlier, over the latter's strength.
-  private func likeness(_ end: Int, _ lag: Int, stride: Int) -> Float {
-    var (product, energy): (Int64, Int64) = (0, 1)
-    var index = end - Self.correlated
-    while index < end {
-      let (a, b) = (Int32(history[index]), Int32(history[index - lag]))
-      product &+= Int64(a &* b)
-      energy &+= Int64(b &* b)
-      index += stride
-    }
-    return product > 0 ? Float(product) / Float(energy).squareRoot() : 0
+  private func likeness(_ end: Int, _ lag: Int) -> Float {
+    Self.likeness(history + (end - Self.correlated), lag, Self.correlated)
+  }
+
+  private static func likeness(_ samples: UnsafePointer<Int16>, _ lag: Int, _ count: Int) -> Float {
+    let product = SampleSums.product(samples, samples - lag, count)
+    return product > 0 ? Float(product) / Float(1 &+ SampleSums.energy(samples - lag, count)).squareRoot() : 0
   }
 
   /// The lag of the highest normalised correlation, every second lag and sample first, then around the best, then between the
@@ -153,19 +146,27 @@ public struct PitchConcealer: ~Copyable {
   private func findPeriod() -> (lag: Float, likeness: Float) {
     let end = Self.historyLength
     var best = (lag: Self.longestPeriod, score: Float(-1))
-    for lag in stride(from: Self.shortestPeriod, through: Self.longestPeriod, by: 2) {
-      let value = likeness(end, lag, stride: 2)
-      if value > best.score { best = (lag, value) }
+    // (longestPeriod + correlated) / 2
+    var room = InlineArray<100, Int16>(repeating: 0)
+    var span = room.mutableSpan
+    span.withUnsafeMutableBufferPointer { halved in
+      guard let base = halved.baseAddress else { return }
+      let first = history + (end - 2 * halved.count)
+      for index in 0..<halved.count { base[index] = first[2 * index] }
+      for lag in stride(from: Self.shortestPeriod, through: Self.longestPeriod, by: 2) {
+        let value = Self.likeness(base + Self.longestPeriod / 2, lag / 2, Self.correlated / 2)
+        if value > best.score { best = (lag, value) }
+      }
     }
     let around = max(Self.shortestPeriod, best.lag - 1)...min(Self.longestPeriod, best.lag + 1)
     best.score = -1
     for lag in around {
-      let value = likeness(end, lag, stride: 1)
+      let value = likeness(end, lag)
       if value > best.score { best = (lag, value) }
     }
     var lag = Float(best.lag)
     if best.lag > Self.shortestPeriod, best.lag < Self.longestPeriod {
-      let (left, right) = (likeness(end, best.lag - 1, stride: 1), likeness(end, best.lag + 1, stride: 1))
+      let (left, right) = (likeness(end, best.lag - 1), likeness(end, best.lag + 1))
       let bend = left - 2 * best.score + right
       if bend < 0 { lag += max(-0.5, min(0.5, 0.5 * (left - right) / bend)) }
     }
@@ -177,7 +178,7 @@ public struct PitchConcealer: ~Copyable {
     let end = Self.historyLength - period
     var best = (lag: period, score: Float(-1))
     for lag in max(Self.shortestPeriod, period - 4)...min(Self.longestPeriod + 5, period + 4) {
-      let value = likeness(end, lag, stride: 1)
+      let value = likeness(end, lag)
       if value > best.score { best = (lag, value) }
     }
     return Float(best.lag)

@@ -1,3 +1,5 @@
+import AudioCodecs
+
 /// Samples on their way from decoder to tick: a first-in first-out of fixed capacity that always begins at its memory's
 /// beginning, so that time-scale modification can work on it in place. Moving the rest down costs a copy of at most a packet per
 /// tick.
@@ -33,8 +35,11 @@ struct DecodedAudio: ~Copyable {
   // HOT
   mutating func take(into output: inout MutableSpan<Int16>) {
     let length = min(output.count, count)
-    for index in 0..<length { output[index] = samples[index] }
-    for index in length..<output.count { output[index] = 0 }
+    output.withUnsafeMutableBufferPointer { output in
+      guard let base = output.baseAddress else { return }
+      base.update(from: samples, count: length)
+      (base + length).update(repeating: 0, count: output.count &- length)
+    }
     count &-= length
     if count > 0 { samples.update(from: samples + length, count: count) }
   }
@@ -46,9 +51,7 @@ struct DecodedAudio: ~Copyable {
 
   /// All of it has a mean square below `power`.
   func isQuieter(than power: Float) -> Bool {
-    var energy: Int64 = 0
-    for index in 0..<count { energy &+= Int64(Int32(samples[index]) &* Int32(samples[index])) }
-    return Float(energy) < power * Float(max(1, count))
+    Float(SampleSums.energy(samples, count)) < power * Float(max(1, count))
   }
 
   mutating func removeAll() { count = 0 }
