@@ -22,6 +22,8 @@ public final class Mailbox<Element: Sendable>: Sendable {
     var head = 0
     var count = 0
     var idle = true
+    /// The reader sleeps for a stated time only.
+    var dozes = false
 
     init(capacity: Int) {
       self.capacity = capacity
@@ -59,25 +61,30 @@ public final class Mailbox<Element: Sendable>: Sendable {
   /// The most elements that were ever waiting.
   public let highWater = Gauge()
   private let ring: Mutex<Ring>
-  private let wake: (@Sendable () -> Void)?
+  private let waker: (@Sendable () -> Void)?
 
   /// `wake` replaces the eventfd for a reader that sleeps elsewhere (`lws_cancel_service`); it is called outside the lock.
   public init(capacity: Int, wake: (@Sendable () -> Void)? = nil) throws(SystemError) {
     precondition(capacity > 0)
     self.capacity = capacity
-    self.wake = wake
+    waker = wake
     event = try EventDescriptor()
     ring = Mutex(Ring(capacity: capacity))
   }
 
   /// Any thread. False when the box is full: the element was not taken.
-  @discardableResult public func post(_ element: Element) -> Bool {
+  @discardableResult public func post(_ element: Element, _ urgency: MailboxUrgency = .now) -> Bool {
     let (taken, count, wasIdle) = ring.withLock { ring -> (Bool, Int, Bool) in
       guard ring.count < capacity else { return (false, ring.count, false) }
       ring.append(element)
-      let wasIdle = ring.idle
-      ring.idle = false
-      return (true, ring.count, wasIdle)
+      let wakes =
+        switch urgency {
+        case .now: ring.idle
+        case .gathered: false
+        case .patient: ring.idle && !ring.dozes
+        }
+      if wakes { ring.idle = false }
+      return (true, ring.count, wakes)
     }
     guard taken else {
       refused.increment()
@@ -88,6 +95,16 @@ public final class Mailbox<Element: Sendable>: Sendable {
     return true
   }
 
+  /// After `gathered` posts: wakes the reader if something waits and nobody has woken it. Any thread; a lock, and seldom a system call.
+  public func wake() {
+    let wakes = ring.withLock { ring -> Bool in
+      guard ring.idle, ring.count > 0 else { return false }
+      ring.idle = false
+      return true
+    }
+    if wakes { signal() }
+  }
+
   /// The reader's thread: appends up to `limit` elements in the order of their posts and returns how many. What stays in the
   /// box wakes the reader again.
   @discardableResult public func drain(into batch: inout [Element], limit: Int = .max) -> Int {
@@ -95,16 +112,21 @@ public final class Mailbox<Element: Sendable>: Sendable {
     let (taken, left) = ring.withLock { ring -> (Int, Int) in
       let taking = min(ring.count, limit)
       for _ in 0..<taking { batch.append(ring.removeFirst()) }
-      ring.idle = ring.count == 0
+      (ring.idle, ring.dozes) = (ring.count == 0, false)
       return (taking, ring.count)
     }
     if left > 0 { signal() }
     return taken
   }
 
-  /// For a reader without a loop: sleeps until there is something or `timeout` has passed, then drains.
-  @discardableResult public func wait(into batch: inout [Element], timeout: Duration? = nil, limit: Int = .max) -> Int {
+  /// For a reader without a loop: sleeps until there is something or `timeout` has passed, then drains. With `dozing` what is posted
+  /// as `patient` does not end the sleep.
+  @discardableResult public func wait(
+    into batch: inout [Element], timeout: Duration? = nil, dozing: Bool = false, limit: Int = .max
+  ) -> Int {
+    precondition(!dozing || timeout != nil, "a reader that dozes must wake by itself")
     let milliseconds = timeout.map { Int32(clamping: max(0, ($0.nanoseconds + 999_999) / 1_000_000)) } ?? -1
+    if dozing { ring.withLock { $0.dozes = true } }
     _ = event.wait(milliseconds: milliseconds)
     return drain(into: &batch, limit: limit)
   }
@@ -113,8 +135,17 @@ public final class Mailbox<Element: Sendable>: Sendable {
   public var depth: Int { ring.withLock { $0.count } }
 
   private func signal() {
-    if let wake { wake() } else { event.signal() }
+    if let waker { waker() } else { event.signal() }
   }
+}
+
+/// How soon the reader of a mailbox must see a post.
+public enum MailboxUrgency: Sendable {
+  case now
+  /// The poster has more to post and calls `wake` then: one system call, and one change of threads, for all of them.
+  case gathered
+  /// At the end of the reader's doze will do, if it dozes (`wait`).
+  case patient
 }
 
 extension Mailbox {

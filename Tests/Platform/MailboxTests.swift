@@ -88,6 +88,40 @@ import Testing
     }
   }
 
+  @Test func `gathered posts wake the reader once, when their poster says so`() throws {
+    let box = try Mailbox<Int>(capacity: 8)
+    for value in 1...3 { box.post(value, .gathered) }
+    #expect(!box.event.wait(milliseconds: 0))
+    box.wake()
+    box.wake()
+    #expect(box.event.wait(milliseconds: 0))
+    var batch: [Int] = []
+    #expect(box.drain(into: &batch) == 3 && batch == [1, 2, 3])
+    box.wake()
+    #expect(!box.event.wait(milliseconds: 0), "nothing waits")
+    box.post(4, .gathered)
+    box.post(5)
+    #expect(box.event.wait(milliseconds: 0), "another's post wakes it for both")
+    box.drain(into: &batch)
+    #expect(batch == [1, 2, 3, 4, 5])
+  }
+
+  @Test func `a patient post wakes a reader that sleeps without end, not one that dozes`() throws {
+    let box = try Mailbox<Int>(capacity: 8)
+    box.post(1, .patient)
+    #expect(box.event.wait(milliseconds: 0))
+    var batch: [Int] = []
+    box.wait(into: &batch, timeout: .zero, dozing: true)
+    #expect(batch == [1])
+    // As within a doze: its end finds what was posted meanwhile.
+    let before = MonotonicClock.now()
+    let poster = try NamedThread.start(name: "poster") { box.post(2, .patient) }
+    poster.join()
+    #expect(box.event.wait(milliseconds: 0), "the reader does not doze any more")
+    box.wait(into: &batch, timeout: .milliseconds(1), dozing: true)
+    #expect(batch == [1, 2] && MonotonicClock.now() >= before)
+  }
+
   @Test func `waiting ends at its timeout`() throws {
     let box = try Mailbox<Int>(capacity: 1)
     var out: [Int] = []

@@ -9,15 +9,21 @@ import Testing
 /// What every journal and every sink must do; a new store adds a case to `kinds`.
 @Suite struct StoreContractTests {
   enum Kind: String, CaseIterable { case memory, file }
+  enum JournalKind: String, CaseIterable { case memory, file, sqlite }
 
-  func journal(_ kind: Kind, _ folder: Folder) throws -> any Journal {
-    kind == .memory ? MemoryJournal() : try SQLiteJournal(path: folder.path + "/trunkline.db")
+  func journal(_ kind: JournalKind, _ folder: Folder) throws -> any Journal {
+    switch kind {
+    case .memory: MemoryJournal()
+    case .file: try JournalFile(path: folder.path + "/trunkline.db.started")
+    case .sqlite: try SQLiteJournal(path: folder.path + "/trunkline.db")
+    }
   }
   func sink(_ kind: Kind, _ folder: Folder) throws -> any RecordSink {
     kind == .memory ? MemoryRecords() : try RecordFile(path: folder.path + "/calls.jsonl")
   }
 
-  @Test(arguments: Kind.allCases) func `a journal holds lines until they are removed, oldest first`(kind: Kind) throws {
+  @Test(arguments: JournalKind.allCases)
+  func `a journal holds lines until they are removed, oldest first`(kind: JournalKind) throws {
     let folder = try Folder()
     let journal = try journal(kind, folder)
     try journal.add([startLine(2), startLine(1)])
@@ -27,7 +33,18 @@ import Testing
     #expect(try journal.lines() == [startLine(1), startLine(3)])
   }
 
-  @Test(arguments: Kind.allCases) func `a line given twice is one line`(kind: Kind) throws {
+  @Test(arguments: JournalKind.allCases)
+  func `what is removed and what is added can come in one step`(kind: JournalKind) throws {
+    let folder = try Folder()
+    let journal = try journal(kind, folder)
+    try journal.change(adding: [startLine(1), startLine(2)], removing: [])
+    try journal.change(adding: [startLine(3)], removing: [startLine(1).call, startLine(9).call])
+    #expect(try journal.lines() == [startLine(2), startLine(3)])
+    try journal.change(adding: [], removing: [startLine(2).call, startLine(3).call])
+    #expect(try journal.lines().isEmpty)
+  }
+
+  @Test(arguments: JournalKind.allCases) func `a line given twice is one line`(kind: JournalKind) throws {
     let folder = try Folder()
     let journal = try journal(kind, folder)
     try journal.add([startLine(1), startLine(1)])

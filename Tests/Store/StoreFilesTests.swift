@@ -61,6 +61,6 @@ import Testing
   func `a full disk is an error that leaves nothing behind`() throws {
     let file = try RecordFile(path: "/dev/full")
     let error = #expect(throws: StoreError.self) { try file.append([record(1)]) }
-    #expect(error?.description == "cannot write the records file /dev/full: No space left on device")
+    #expect(error?.description == "cannot write the records file /dev/full: the disk is full")
   }
 }

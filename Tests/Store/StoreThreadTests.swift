@@ -31,6 +31,29 @@ import Testing
     next.stop()
   }
 
+  @Test func `lines that an earlier version left in the database get their record`() throws {
+    let folder = try Folder()
+    let (path, records) = (folder.path + "/a.db", folder.path + "/calls.jsonl")
+    try SQLiteJournal(path: path).add([startLine(1)])
+    let store = try CallStore(sqlite: path, records: records, readiness: Readiness(), logger: Logger(label: "test"))
+    store.stop()
+    #expect(try folder.read("calls.jsonl").contains("gatewayRestart"))
+    #expect(try SQLiteJournal(path: path).lines().isEmpty && JournalFile(path: path + ".started").lines().isEmpty)
+  }
+
+  @Test func `a record that waits for company is written without any, and its line is removed`() throws {
+    let store = Faulty()
+    let calls = try CallStore(journal: store, records: store, readiness: Readiness(), logger: Logger(label: "test"))
+    calls.start(startLine(1), gathers: true) { _ in }
+    calls.wake()
+    calls.end(record(1))
+    while store.sink.all.isEmpty || !store.lines().isEmpty { sched_yield() }
+    #expect(store.sink.all == [record(1)])
+    calls.end(record(2))
+    while store.sink.all.count < 2 { sched_yield() }
+    calls.stop()
+  }
+
   @Test func `a full disk shows in readiness and heals by itself`() throws {
     let faulty = Faulty()
     let readiness = Readiness()

@@ -25,6 +25,23 @@ import Testing
     #expect(writer.problem == nil)
   }
 
+  @Test func `removals wait for the next lines, or for leisure`() {
+    var writer = StoreWriter(journal: store, records: store)
+    writer.take(started(1))
+    writer.flush(atLeisure: false)
+    writer.take(.ended(record(1)))
+    writer.flush(atLeisure: false)
+    #expect(store.sink.all == [record(1)])
+    #expect(store.lines() == [startLine(1)] && writer.hasRemovals)
+    writer.take(started(2))
+    writer.flush(atLeisure: false)
+    #expect(store.lines() == [startLine(2)] && !writer.hasRemovals)
+    writer.take(.ended(record(2)))
+    writer.flush(atLeisure: false)
+    writer.flush()
+    #expect(store.lines().isEmpty && !writer.hasRemovals)
+  }
+
   @Test func `orphans of a killed process get one record gatewayRestart`() throws {
     try store.add([startLine(1), startLine(2)])
     try store.append([record(2)])  // died between record and removal

@@ -206,6 +206,7 @@ public final class Control: @unchecked Sendable {
   }
 
   private func endTurn() {
+    outlets.endTurn()
     let due = [userAgent.nextDeadline, machine.nextDeadline].compactMap(\.self).min()
     if let timer { loop.setTimer(timer, at: due) }
     let statistics = machine.statistics

@@ -108,9 +108,11 @@ public final class MediaPlane: Sendable {
   /// Everything a call needs of media before its SDP is written: a thread (all calls of one user on one), a trunk port pair on
   /// the address
   /// that routes toward the trunk, and the candidates of the app leg. `close` gives it back.
-  public func reserve(session: MediaSessionID, user: String, toward trunk: IPAddress?) throws(MediaReservationError)
-    -> MediaReservation
-  {
+  ///
+  /// With `gathers` the thread hears of it with the next `wake`.
+  public func reserve(
+    session: MediaSessionID, user: String, toward trunk: IPAddress?, gathers: Bool = false
+  ) throws(MediaReservationError) -> MediaReservation {
     guard !state.withLock({ $0.isStopped }) else { throw .stopped }
     let worker = workers[thread(of: user)]
     guard worker.load.room.value > 0 else { throw .overloaded }
@@ -119,7 +121,7 @@ public final class MediaPlane: Sendable {
     let sockets = try ports.reserve(on: address.bind)
     worker.sessions.add(1)
     worker.load.room.add(-1)
-    guard worker.mailbox.post(.open(session, sockets)) else {
+    guard worker.mailbox.post(.open(session, sockets), gathers ? .gathered : .now) else {
       worker.sessions.add(-1)
       metrics.undelivered.increment()
       throw .threadFull
@@ -151,7 +153,9 @@ public final class MediaPlane: Sendable {
   /// Hands a command to its session's thread. False if that thread's mailbox is full: the command is lost, counted, and the
   /// caller should end
   /// the call; only `close` is kept and sent again with the next command.
-  @discardableResult public func send(_ command: MediaCommand) -> Bool {
+  ///
+  /// With `gathers` the thread hears of it with the next `wake`: a thread in real time would run before its caller goes on.
+  @discardableResult public func send(_ command: MediaCommand, gathers: Bool = false) -> Bool {
     let session = command.session
     var isClose = false
     if case .close = command { isClose = true }
@@ -160,7 +164,7 @@ public final class MediaPlane: Sendable {
       if isClose { state.forget(session) }
       return (isClose ? state.threadOf.removeValue(forKey: session) : state.threadOf[session], state.undelivered)
     }
-    for (position, earlier) in waiting.enumerated() where !post(earlier, of: earlier.session, thread: nil) {
+    for (position, earlier) in waiting.enumerated() where !post(earlier, of: earlier.session, thread: nil, .now) {
       state.withLock { $0.undelivered.append(contentsOf: waiting[position...].dropFirst()) }
       break
     }
@@ -168,12 +172,15 @@ public final class MediaPlane: Sendable {
       metrics.unknownSession.increment()
       return false
     }
-    return post(command, of: session, thread: index)
+    return post(command, of: session, thread: index, gathers ? .gathered : .now)
   }
 
-  private func post(_ command: MediaCommand, of session: MediaSessionID, thread: Int?) -> Bool {
+  /// Wakes the threads that have commands to take from `gathers`.
+  public func wake() { for worker in workers { worker.mailbox.wake() } }
+
+  private func post(_ command: MediaCommand, of session: MediaSessionID, thread: Int?, _ urgency: MailboxUrgency) -> Bool {
     if let thread {
-      if workers[thread].mailbox.post(.command(command)) { return true }
+      if workers[thread].mailbox.post(.command(command), urgency) { return true }
       metrics.undelivered.increment()
       if case .close = command {
         state.withLock { state in
@@ -185,7 +192,7 @@ public final class MediaPlane: Sendable {
       return false
     }
     guard let index = state.withLock({ $0.threadOf.removeValue(forKey: session) }) else { return true }
-    return post(command, of: session, thread: index)
+    return post(command, of: session, thread: index, urgency)
   }
 
   /// Ends every session (each with `closed`), then the threads; returns when they are gone. May be called twice.

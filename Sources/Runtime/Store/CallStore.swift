@@ -8,6 +8,8 @@ import Synchronization
 
 /// The store thread: journal of started calls, file of call records, devices. Nobody waits for it.
 ///
+/// A start line wakes it, as a call waits for it; a record waits up to `Limits.leisure` (10 ms) for something to go with.
+///
 ///     let store = try CallStore(sqlite: "/var/lib/trunkline/trunkline.db", records: "/var/lib/trunkline/calls.jsonl", readiness: readiness, logger: logger)
 ///     store.start(line) { call in control.post(.journalled(call)) }
 ///     store.end(record)
@@ -46,12 +48,22 @@ public final class CallStore: Sendable {
   private let mailbox: Mailbox<Message>
   private let thread: Mutex<NamedThread?>
 
-  /// Opens both files, gives orphans of a killed process their record and starts the thread. Blocks; throws `StoreError`.
+  /// Opens all files (the journal is beside the database, `.started`), gives orphans of a killed process their record and starts the
+  /// thread. Blocks; throws `StoreError`.
   public convenience init(sqlite: String, records: String, readiness: Readiness, logger: Logger) throws {
     let file = try SQLiteFile(path: sqlite)
+    let journal = try JournalFile(path: sqlite + ".started")
+    try Self.move(from: SQLiteJournal(file), to: journal)
     try self.init(
-      journal: SQLiteJournal(file), records: RecordFile(path: records), devices: SQLiteDevices(file), readiness: readiness,
-      logger: logger)
+      journal: journal, records: RecordFile(path: records), devices: SQLiteDevices(file), readiness: readiness, logger: logger)
+  }
+
+  /// Earlier versions had the start lines in the database.
+  private static func move(from old: SQLiteJournal, to journal: JournalFile) throws {
+    let lines = try old.lines()
+    guard !lines.isEmpty else { return }
+    try journal.add(lines)
+    try old.remove(lines.map(\.call))
   }
 
   public init(
@@ -77,14 +89,18 @@ public final class CallStore: Sendable {
     thread.withLock { $0 = running }
   }
 
-  /// Any thread. `confirm` is called on the store thread once the line is on disk, never if it does not get there.
-  public func start(_ line: StartLine, confirm: @escaping @Sendable (CallID) -> Void) {
-    mailbox.post(.command(.started(line, confirm: confirm)))
+  /// Any thread. `confirm` is called on the store thread once the line is on disk, never if it does not get there. With `gathers` the
+  /// thread hears of it with the next `wake`.
+  public func start(_ line: StartLine, gathers: Bool = false, confirm: @escaping @Sendable (CallID) -> Void) {
+    mailbox.post(.command(.started(line, confirm: confirm)), gathers ? .gathered : .now)
   }
 
-  /// Any thread. The record is written, or waits in memory, or (beyond every bound) is counted as lost.
+  /// Any thread, after `start` with `gathers`.
+  public func wake() { mailbox.wake() }
+
+  /// Any thread. The record is written within `Limits.leisure`, or waits in memory, or (beyond every bound) is counted as lost.
   public func end(_ record: CallRecord) {
-    if !mailbox.post(.command(.ended(record))) { lost.increment() }
+    if !mailbox.post(.command(.ended(record)), .patient) { lost.increment() }
   }
 
   /// Any thread. In order; kept in memory while the file cannot be written.
@@ -127,14 +143,18 @@ public final class CallStore: Sendable {
     var batch: [Message] = []
     var running = true
     var told: String?
+    var hasWorked = false
     while running {
       batch.removeAll(keepingCapacity: true)
-      mailbox.wait(into: &batch, timeout: writer.problem == nil ? nil : pace.retry)
+      // After work it dozes once: records that come meanwhile are written together, with the removals of the last ones.
+      let dozes = writer.problem == nil && (hasWorked || writer.hasRemovals)
+      mailbox.wait(into: &batch, timeout: dozes ? Limits.leisure : writer.problem == nil ? nil : pace.retry, dozing: dozes)
+      hasWorked = !batch.isEmpty
       for message in batch {
         if case .command(let command) = message { writer.take(command) } else { running = false }
       }
       let before = (writer.written, writer.failures)
-      writer.flush()
+      writer.flush(atLeisure: !hasWorked || !running)
       written.increment(by: UInt64(writer.written - before.0))
       failures.increment(by: UInt64(writer.failures - before.1))
       lost.increment(by: UInt64(writer.takeLost()))

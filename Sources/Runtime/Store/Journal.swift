@@ -8,8 +8,17 @@ public protocol Journal: AnyObject, Sendable {
   func add(_ lines: [StartLine]) throws
   /// Calls that are not there are ignored.
   func remove(_ calls: [CallID]) throws
+  /// Both in one step, where a store has something to gain from that: all or nothing then.
+  func change(adding lines: [StartLine], removing calls: [CallID]) throws
   /// All lines, oldest first.
   func lines() throws -> [StartLine]
+}
+
+extension Journal {
+  public func change(adding lines: [StartLine], removing calls: [CallID]) throws {
+    if !calls.isEmpty { try remove(calls) }
+    if !lines.isEmpty { try add(lines) }
+  }
 }
 
 /// Where call records end. Blocks; used by one thread at a time.

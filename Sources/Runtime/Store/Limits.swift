@@ -4,10 +4,16 @@ public enum Limits {
   public static let waitingRecords = 10_000
   /// Start lines kept in memory while the journal cannot be written.
   public static let waitingLines = 10_000
+  /// Removals of start lines that wait for new lines to go with.
+  static let waitingRemovals = 1_000
   /// Devices whose last state waits while the store cannot be written.
   public static let waitingChanges = 200_000
   /// Commands waiting for the store thread.
   static let mailbox = 32_768
+  /// How long a record may wait for company, and with it the removal of its start line.
+  static let leisure = Duration.milliseconds(10)
+  /// From this size on a journal that is mostly history is written anew.
+  static let journalBytes = 1 << 20
   /// How long a failed write waits for its next try.
   static let retry = Duration.seconds(1)
   /// How much of the end of the records file a start searches for the orphans' records.

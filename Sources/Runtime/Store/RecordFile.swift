@@ -80,6 +80,7 @@ public final class RecordFile: RecordSink, @unchecked Sendable {
   }
 
   private func fault(_ what: String) -> StoreError {
-    StoreError("\(what) the records file \(path): \(String(cString: strerror(errno)))")
+    let why = errno == ENOSPC ? "the disk is full" : String(cString: strerror(errno))
+    return StoreError("\(what) the records file \(path): \(why)")
   }
 }

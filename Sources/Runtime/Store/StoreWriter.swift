@@ -4,8 +4,9 @@ import Devices
 
 /// What the store thread does, without the thread: start lines in, records out, and both kept while a disk is full or locked.
 ///
-/// A call's record is appended before its start line is removed. If the process dies between the two, the next start finds the record and
-/// only removes the line: one record per call, whatever happens. Of a device only its last state waits.
+/// A call's record is appended before its start line is removed, and the removal waits for the next start lines to go with. If the process
+/// dies between the two, the next start finds the record and only removes the line: one record per call, whatever happens. Of a device
+/// only its last state waits.
 struct StoreWriter {
   enum Command: Sendable {
     case started(StartLine, confirm: @Sendable (CallID) -> Void)
@@ -89,18 +90,22 @@ struct StoreWriter {
     return lostChanges
   }
 
-  /// Puts what waits on disk, as far as it goes.
-  mutating func flush() {
+  /// Start lines of calls whose record is written have yet to be removed.
+  var hasRemovals: Bool { !removals.isEmpty }
+
+  /// Puts what waits on disk, as far as it goes. Removals alone are written `atLeisure` only.
+  mutating func flush(atLeisure: Bool = true) {
     problem = nil
     attempt { me throws in try me.flushLines() }
     attempt { me throws in try me.flushRecords() }
-    attempt { me throws in try me.flushRemovals() }
+    if atLeisure || removals.count >= Limits.waitingRemovals { attempt { me throws in try me.flushRemovals() } }
     attempt { me throws in try me.flushDevices() }
   }
 
   private mutating func flushLines() throws {
     guard !lines.isEmpty else { return }
-    try journal.add(lines.map(\.line))
+    try journal.change(adding: lines.map(\.line), removing: removals)
+    removals.removeAll(keepingCapacity: true)
     for (line, confirm) in lines { confirm(line.call) }
     lines.removeAll(keepingCapacity: true)
   }

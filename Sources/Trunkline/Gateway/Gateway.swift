@@ -97,22 +97,26 @@ final class Gateway: @unchecked Sendable {
       sendMedia: { command in
         // `send` is also false for a session that is gone already, which is no loss. Only control sends, so the count tells.
         let lost = media.metrics.undelivered.value
-        return media.send(command) || media.metrics.undelivered.value == lost
+        return media.send(command, gathers: true) || media.metrics.undelivered.value == lost
       },
       reserveMedia: { session, user, toward in
         do {
-          return try media.reserve(session: session, user: user, toward: toward)
+          return try media.reserve(session: session, user: user, toward: toward, gathers: true)
         } catch MediaReservationError.overloaded {
           throw MediaOverload("\(MediaReservationError.overloaded)")
         }
       },
       journal: { line, confirm in
         traces.began(line.call, callID: line.sipCallId)
-        store.start(line, confirm: confirm)
+        store.start(line, gathers: true, confirm: confirm)
       },
       record: { store.end($0) })
     let memoryLimit =
       settings.limits.memoryMebibytes > 0 ? Int64(settings.limits.memoryMebibytes) << 20 : ProcessMemory.limitBytes()
+    outlets.endTurn = {
+      media.wake()
+      store.wake()
+    }
     outlets.backlog = { sockets.backlog }
     outlets.memory = { (ProcessMemory.residentBytes(), memoryLimit) }
     outlets.mediaShortage = {
