@@ -31,6 +31,28 @@ import Testing
     #expect(strange?.description == "cannot open the store \(folder.path)/b.db: the file is not a SQLite database")
   }
 
+  @Test(arguments: 1..<SQLiteFile.steps.count) func `a file of an earlier version keeps what is in it`(version: Int) throws {
+    let folder = try Folder()
+    let path = folder.path + "/a.db"
+    try SQLiteJournal(SQLiteFile(path: path, steps: Array(SQLiteFile.steps.prefix(version)))).add([startLine(1)])
+    let file = try SQLiteFile(path: path)
+    #expect(try SQLiteJournal(file).lines() == [startLine(1)])
+    let phone = device("alice", "phone")
+    try SQLiteDevices(file).apply([.stored(phone)])
+    #expect(try SQLiteDevices(file).devices() == [phone])
+  }
+
+  @Test func `a file of a later version is left alone`() throws {
+    let folder = try Folder()
+    let path = folder.path + "/a.db"
+    _ = try SQLiteFile(path: path, steps: SQLiteFile.steps + [("of tomorrow", { @Sendable _ in })])
+    let error = #expect(throws: StoreError.self) { try SQLiteFile(path: path) }
+    #expect(
+      error?.description
+        == "cannot open the store \(path): it is of a later version; take that version of trunkline, or another file "
+        + "for store.sqlite")
+  }
+
   @Test func `a record is one line of JSON that reads back`() throws {
     let folder = try Folder()
     try RecordFile(path: folder.path + "/calls.jsonl").append([record(1), record(2)])

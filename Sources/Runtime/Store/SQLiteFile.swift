@@ -7,8 +7,25 @@ public final class SQLiteFile: Sendable {
   private let queue: DatabaseQueue
   private let lock: FileLock
 
-  /// Creates the file and its tables if they are not there. Throws `StoreError` if another process has it open.
-  public init(path: String) throws {
+  /// What makes a file of any earlier version one of this: each runs once in a file's life, in this order. Only ever added to.
+  typealias Step = (name: String, migrate: @Sendable (Database) throws -> Void)
+  static let steps: [Step] = [
+    (
+      "started calls",
+      {
+        try $0.execute(
+          sql: "CREATE TABLE started (call TEXT PRIMARY KEY NOT NULL, start INTEGER NOT NULL, line TEXT NOT NULL) WITHOUT ROWID")
+      }
+    ),
+    ("devices", { try SQLiteDevices.migrate($0) }),
+    ("seal keys", { try $0.execute(sql: "ALTER TABLE push ADD COLUMN seal_key BLOB") }),
+  ]
+
+  /// Creates the file and its tables if they are not there, and brings an earlier version's to this one. Throws `StoreError` if
+  /// another process has it open, or a later version made it.
+  public convenience init(path: String) throws { try self.init(path: path, steps: Self.steps) }
+
+  init(path: String, steps: [Step]) throws {
     lock = try FileLock(path: path + ".lock")
     var configuration = GRDB.Configuration()
     configuration.label = "store"
@@ -20,13 +37,9 @@ public final class SQLiteFile: Sendable {
       _ = chmod(path, 0o600)
       try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = WAL") }
       var migrator = DatabaseMigrator()
-      migrator.registerMigration("started calls") { database in
-        try database.execute(
-          sql: "CREATE TABLE started (call TEXT PRIMARY KEY NOT NULL, start INTEGER NOT NULL, line TEXT NOT NULL) WITHOUT ROWID")
-      }
-      migrator.registerMigration("devices", migrate: SQLiteDevices.migrate)
-      migrator.registerMigration("seal keys") { database in
-        try database.execute(sql: "ALTER TABLE push ADD COLUMN seal_key BLOB")
+      for step in steps { migrator.registerMigration(step.name, migrate: step.migrate) }
+      guard try !queue.read(migrator.hasBeenSuperseded) else {
+        throw StoreError("it is of a later version; take that version of trunkline, or another file for store.sqlite")
       }
       try migrator.migrate(queue)
     } catch {
