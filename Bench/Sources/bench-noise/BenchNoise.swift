@@ -23,9 +23,10 @@ import Glibc
     let seeds = value("--seeds").flatMap { UInt64($0) } ?? (bench.isSmall ? 1 : 2)
     let passages = bench.isSmall ? [Passage.telephone] : chosen("--passages", Passage.self)
     for talker in chosen("--talkers", Talker.self) {
-      var all = Outcome()
+      var (all, clean) = (Outcome(), Outcome())
       for passage in passages {
         let probe = try Probe(talker, passage)
+        clean.add(try probe.run(.empty, .never, seed: 1))
         for damage in chosen("--damages", Damage.self) {
           for pattern in chosen("--patterns", Pattern.self) {
             var outcome = Outcome()
@@ -38,6 +39,8 @@ import Glibc
           }
         }
       }
+      let held = BenchFigure("ours", 10_000 * Double(clean.limited) / Double(max(1, clean.windows)))
+      bench.add(BenchRow("held back of good speech: \(talker)", unit: "per 10,000", ours: held, note: "\(clean.windows) packets"))
       let share = BenchFigure("ours", 10_000 * Double(all.bursts) / Double(max(1, all.hit)))
       let note = "\(all.hit) damaged packets, the worst \(format(all.worst)) dB, \(all.damaged) refused, \(all.limited) limited"
       bench.add(BenchRow("bursts: \(talker)", unit: "per 10,000", ours: share, note: note))

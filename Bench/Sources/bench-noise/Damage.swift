@@ -42,7 +42,7 @@ enum Damage: String, CaseIterable {
 
 /// Which packets it happens to, from one second on: one here and there, many, runs, every other one of a run, all from two seconds on.
 enum Pattern: String, CaseIterable {
-  case single, dense, runs, alternating, always
+  case single, dense, runs, alternating, always, never
 
   func hits(_ tick: Int, _ random: inout SplitMix64, _ left: inout Int) -> Bool {
     guard tick > 50 else { return false }
@@ -54,6 +54,7 @@ enum Pattern: String, CaseIterable {
       left = max(0, left - 1)
       return left > 0 && (self == .runs || left % 2 == 0)
     case .always: return tick > 100
+    case .never: return false
     }
   }
 }

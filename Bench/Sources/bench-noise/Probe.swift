@@ -12,6 +12,7 @@ struct Outcome {
   /// Places with more than 3 dB.
   var bursts = 0
   var hit = 0
+  var windows = 0
   var damaged: UInt64 = 0
   var limited: UInt64 = 0
   /// The lowest share of ticks with audio.
@@ -22,6 +23,7 @@ struct Outcome {
     worst = max(worst, other.worst)
     bursts += other.bursts
     hit += other.hit
+    windows += other.windows
     damaged += other.damaged
     limited += other.limited
     heard = min(heard, other.heard)
@@ -95,6 +97,7 @@ struct Probe {
       heard += out
     }
     outcome.hit = hits.count
+    outcome.windows = packets.count
     outcome.damaged = receiver.statistics.damaged
     outcome.limited = receiver.statistics.limited
     outcome.heard = 1 - Double(silent) / Double(packets.count)

@@ -26,6 +26,8 @@ public struct BurstGuard: ~Copyable {
   private var run = 0
   /// Windows until the stream is trusted again.
   private var distrust = 0
+  /// Rises in a row that were let in by a step only.
+  private var steps = 0
   /// The last 20 ms that were let in. Freed in deinit.
   private let past: UnsafeMutablePointer<Int16>
   private static let windows = 10
@@ -51,6 +53,8 @@ public struct BurstGuard: ~Copyable {
   private static let tone: Float = 0.97
   /// More single wild samples in 20 ms are not all that is wrong.
   private static let clicks = 4
+  /// What may be wrong gets louder by 2.5 dB at first.
+  private static let step: Float = 1.78
 
   public init() {
     past = .allocate(capacity: Limits.samplesPerTick)
@@ -103,7 +107,10 @@ public struct BurstGuard: ~Copyable {
         let bound = min(mostPeak * Self.unevenPeak, max(Self.harmlessPeak, 3 * power.squareRoot()))
         let repaired = ClickRepair.repair(samples, before: past[159], above: Int32(bound))
         if repaired > 0 { (power, highest, mean) = Self.level(samples) }
-        if repaired >= Self.clicks { verdict.isSuspect = true }
+        if repaired >= Self.clicks {
+          verdict.isSuspect = true
+          distrust = max(distrust, Limits.doubtedWindows)
+        }
       }
       if !verdict.isSuspect { judge(samples, source, power, highest, &verdict) }
     }
@@ -130,6 +137,8 @@ public struct BurstGuard: ~Copyable {
     var isUnproven = false
     /// It may be a line's noise.
     var mayBeMeant = false
+    /// A rise that may be a voice: it must be followed by another to be heard in full.
+    var isDoubtful = false
   }
 
   private mutating func judge(
@@ -151,15 +160,27 @@ public struct BurstGuard: ~Copyable {
     }
     if evidence > Self.certain { distrust = max(distrust, Limits.doubtedWindows) }
     verdict.isUnproven = distrust > 0 && (evidence > Self.doubtful || sound.pitch < Self.voice)
+    verdict.isDoubtful = distrust > 0 || source != .silk && evidence > Self.doubtful
   }
 
   /// The factor that brings suspect audio down to what was heard lately.
   private mutating func limit(_ count: Int, _ power: Float, _ highest: Float, _ verdict: Verdict) -> Float {
     var wanted: Float = 1
-    if verdict.isSuspect || verdict.isUnproven, power > mostPower || highest > mostPeak {
-      wanted = min((mostPower / power).squareRoot(), mostPeak / highest)
-      if run > Self.windows * Limits.samplesPerTick { wanted = min(1, max(wanted, factor * Self.growth)) }
-      limited &+= 1
+    if verdict.isSuspect || verdict.isUnproven {
+      if power > mostPower || highest > mostPeak {
+        wanted = min((mostPower / power).squareRoot(), mostPeak / highest)
+        if run > Self.windows * Limits.samplesPerTick { wanted = min(1, max(wanted, factor * Self.growth)) }
+        limited &+= 1
+      }
+      steps = 0
+    } else if verdict.isDoubtful, power > mostPower * Self.step || highest * highest > mostPeak * mostPeak * Self.step {
+      if steps < 1 {
+        wanted = (Self.step * min(mostPower / power, mostPeak * mostPeak / (highest * highest))).squareRoot()
+        steps &+= 1
+        limited &+= 1
+      }
+    } else {
+      steps = 0
     }
     run = wanted < 1 && verdict.mayBeMeant ? run &+ count : 0
     return wanted
@@ -202,7 +223,7 @@ public struct BurstGuard: ~Copyable {
   public mutating func reset() {
     levels.update(repeating: 0, count: 2 * Self.windows)
     (mostPower, mostPeak) = (Self.harmlessPower, Self.harmlessPeak)
-    (window, factor, run, distrust, loudness, limited) = (0, 1, 0, 0, 0, 0)
+    (window, factor, run, distrust, steps, loudness, limited) = (0, 1, 0, 0, 0, 0, 0)
     past.update(repeating: 0, count: Limits.samplesPerTick)
   }
 }
