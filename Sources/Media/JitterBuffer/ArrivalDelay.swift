@@ -8,7 +8,8 @@
 /// 25 packets before and the 25 after it. A lasting step of +180 ms is then no jitter at all, while a single late burst still is. That
 /// verdict comes half a second late; until then `slowest` keeps the policy from shortening the delay.
 ///
-/// Packets are taken in groups of five, so that minima over windows cost little per packet.
+/// Packets are taken in groups of five, so that minima over windows cost little per packet. A group that is full is entered by `settle`,
+/// before anything is read or added.
 struct ArrivalDelay: ~Copyable {
   private static let groupSize = 5
   private static let window = 5
@@ -21,6 +22,8 @@ struct ArrivalDelay: ~Copyable {
 
   // Initialised memory, freed in deinit: transits by group, the lowest of each group, and the lowest of the `window` groups up to each.
   private let transits: UnsafeMutablePointer<Int64>
+  /// Those of the group that is not complete.
+  private var current: UnsafeMutablePointer<Int64>
   private let minima: UnsafeMutablePointer<Int64>
   private let windowMinima: UnsafeMutablePointer<Int64>
   private var histogram: DelayHistogram
@@ -31,9 +34,12 @@ struct ArrivalDelay: ~Copyable {
   /// Groups complete, and packets in the one that is not.
   private var group = 0
   private var filled = 0
+  /// Of the transits that do not count.
   private var groupMinimum = Int64.max
   private var previous = Int64.max / 4
   private var inStall = false
+  /// Past the start and in no stall.
+  private var isSteady = false
   /// Over the last 25…29 packets; kept, not computed, as it is read every tick.
   private(set) var recentMinimum = Int64.max
   /// The transit worth waiting for: above `recentMinimum` by what the histogram says.
@@ -54,6 +60,7 @@ struct ArrivalDelay: ~Copyable {
       return memory
     }
     transits = memory(Self.groups * 8, Self.uncounted)
+    current = transits
     minima = memory(Self.groups, .max)
     windowMinima = memory(Self.groups, .max)
     histogram = DelayHistogram(memoryPackets: memoryPackets, group: Self.groupSize, lossCost: lossCost)
@@ -68,15 +75,31 @@ struct ArrivalDelay: ~Copyable {
     windowMinima.deallocate()
   }
 
-  /// - Parameter isInTime: it can still be played.
+  /// A packet like most of them: `arrivedAsUsual` will do.
   // HOT
-  @inline(__always) mutating func arrived(transit: Int64, inTime isInTime: Bool) {
+  @inline(__always) func isUsual(transit: Int64) -> Bool {
+    isSteady && filled < Self.groupSize && transit >= recentMinimum && transit &- previous < stallUnits
+  }
+
+  /// What `arrived` does with a packet in time that `isUsual`.
+  // HOT
+  @inline(__always) mutating func arrivedAsUsual(transit: Int64) {
+    previous = transit
+    current[filled] = transit
+    filled &+= 1
+    slowestAge &+= 1
+    if transit >= slowest || slowestAge == Self.hold { (slowest, slowestAge) = (transit, 0) }
+  }
+
+  /// - Parameter isInTime: it can still be played.
+  mutating func arrived(transit: Int64, inTime isInTime: Bool) {
+    settle()
     // No delay worth having covers a stall, so its packets do not count: the one that waited and those that came with it, each
     // less late than the one before.
     let step = transit &- previous
     previous = transit
     if step >= stallUnits || inStall { inStall = step >= stallUnits || step < 0 }
-    transits[(group & (Self.groups &- 1)) &* 8 &+ filled] = inStall ? Self.uncounted : transit
+    current[filled] = inStall ? Self.uncounted : transit
     groupMinimum = min(groupMinimum, transit)
     if isInTime, !inStall {
       slowestAge &+= 1
@@ -89,10 +112,16 @@ struct ArrivalDelay: ~Copyable {
       recentMinimum = min(recentMinimum, transit)
       updateWanted()
     }
-    if filled == Self.groupSize { endGroup() }
+    isSteady = group >= Self.startGroups && !inStall
+    settle()
   }
 
-  @inline(never) private mutating func updateWanted() {
+  /// A group is full.
+  // HOT
+  @inline(__always) var isUnsettled: Bool { filled == Self.groupSize }
+  @inline(__always) mutating func settle() { if isUnsettled { endGroup() } }
+
+  @inline(__always) private mutating func updateWanted() {
     var spread = min(Int64(histogram.milliseconds), Int64(Limits.delayMilliseconds)) &* unitsPerMillisecond
     // Before the histogram knows much, what was seen is the best guess.
     if group < Self.startGroups, startMaximum > recentMinimum {
@@ -106,6 +135,7 @@ struct ArrivalDelay: ~Copyable {
   /// covers repair. At once, and for as long as one such loss in so many packets is worth a packet's delay: losses seldom come
   /// alone, and the histogram's verdict takes two seconds.
   mutating func repairable(transit: Int64) {
+    settle()
     histogram.add(milliseconds: milliseconds(transit &- recentMinimum))
     let needed = min(max(0, transit &- recentMinimum), Int64(Limits.startMilliseconds) &* unitsPerMillisecond)
     repairSpread = repairGroups > 0 ? max(repairSpread, needed) : needed
@@ -120,11 +150,21 @@ struct ArrivalDelay: ~Copyable {
   @inline(never) private mutating func endGroup() {
     let mask = Self.groups &- 1
     let newest = group
-    minima[newest & mask] = groupMinimum
+    var own = groupMinimum
+    for index in 0..<Self.groupSize { own = min(own, current[index]) }
+    minima[newest & mask] = own
     (groupMinimum, filled) = (.max, 0)
     group &+= 1
-    var lowest = Int64.max
-    for back in 0..<Self.window { lowest = min(lowest, minima[(newest &- back) & mask]) }
+    current = transits + (group & mask) &* 8
+    isSteady = group >= Self.startGroups && !inStall
+    // Only when the lowest leaves the window all of it is looked at.
+    var lowest = windowMinima[(newest &- 1) & mask]
+    if own <= lowest {
+      lowest = own
+    } else if minima[(newest &- Self.window) & mask] <= lowest {
+      lowest = own
+      for back in 1..<Self.window { lowest = min(lowest, minima[(newest &- back) & mask]) }
+    }
     recentMinimum = lowest
     windowMinima[newest & mask] = lowest
     let judged = newest &- Self.window
@@ -149,7 +189,8 @@ struct ArrivalDelay: ~Copyable {
 
   /// The timeline jumped: what is known about spread stays, the minima do not.
   mutating func timelineChanged() {
-    (group, filled, slowestAge, inStall, repairGroups) = (0, 0, 0, false, 0)
+    (group, filled, slowestAge, inStall, isSteady, repairGroups) = (0, 0, 0, false, false, 0)
+    current = transits
     (groupMinimum, recentMinimum, startMaximum, slowest, previous) = (.max, .max, .min, .min, .max / 4)
     minima.update(repeating: .max, count: Self.groups)
     windowMinima.update(repeating: .max, count: Self.groups)

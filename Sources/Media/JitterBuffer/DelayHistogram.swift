@@ -61,6 +61,8 @@ struct DelayHistogram: ~Copyable {
     let end = searched &- Self.binsPerSearch
     var bin = searched
     var (above, bestCost, bestBin) = (self.above, self.bestCost, self.bestBin)
+    // Most bins are empty: then the lowest of these costs least.
+    if isEmpty(from: end) { bin = end &+ 1 }
     while bin > end {
       bin &-= 1
       // A delay of this bin's upper edge leaves late what lies above.
@@ -71,6 +73,12 @@ struct DelayHistogram: ~Copyable {
     searched = end
     (self.above, self.bestCost, self.bestBin) = (above, bestCost, bestBin)
     if end == 0 { finish() }
+  }
+
+  /// No entry ever came to these eight bins (`binsPerSearch`). Masses are never negative.
+  @inline(__always) private func isEmpty(from bin: Int) -> Bool {
+    let bits = UnsafeRawPointer(mass + bin).loadUnaligned(as: SIMD4<UInt64>.self)
+    return bits[0] | bits[1] | bits[2] | bits[3] == 0
   }
 
   /// Searches all bins at once: the first verdict, when the search under way began with hardly any entries.

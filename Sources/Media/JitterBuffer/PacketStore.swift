@@ -6,12 +6,13 @@ struct StoredPacket {
   /// Arrival minus timestamp: the packet's delay plus a constant.
   var transit: Int64 = 0
   var duration: Int32 = 0
-  var length: Int32 = 0
+  /// At most `Limits.largeLength`.
+  var length: UInt16 = 0
   /// Where its octets are: a room, and from `Limits.packets` on a large one.
   var room: UInt8 = 0
   var carriesRepair = false
   /// Not audio (telephone-event, comfort noise): only its place in the sequence counts.
-  var isPlaceholder = false
+  var isPlaceholder: Bool { duration <= 0 }
 }
 
 /// Store: a ring of `Limits.packets` slots found by extended sequence number, and as many rooms for payloads, allocated at set-up
@@ -23,7 +24,7 @@ struct PacketStore: ~Copyable {
   private let octets: UnsafeMutablePointer<UInt8>
   private static let largeOffset = Limits.packets * Limits.slotLength
   private static let octetCount = largeOffset + Limits.largePackets * Limits.largeLength
-  private var roomsInUse: UInt64 = 0
+  private var freeRooms = UInt64.max
   private var largeInUse: UInt32 = 0
   /// Slots in use.
   private(set) var count = 0
@@ -53,33 +54,45 @@ struct PacketStore: ~Copyable {
 
   /// Copies a payload in. False when it is too large or the pool of large ones is used up. The number's slot must be free.
   // HOT
-  @inline(__always) mutating func put(_ packet: StoredPacket, payload: Span<UInt8>) -> Bool {
-    let position = index(packet.sequence)
-    // The buffer above keeps numbers closer together than the ring is long; if it did not, nothing stored may be lost track of.
-    guard slots[position].sequence < 0 else { return false }
+  mutating func put(_ packet: StoredPacket, payload: Span<UInt8>) -> Bool {
     guard payload.count <= Limits.slotLength else { return putLarge(packet, payload: payload) }
+    guard let room = room(for: packet.sequence) else { return false }
+    put(packet, in: room, payload)
+    return true
+  }
+
+  /// A free room, if the number's slot is free as well. The buffer above keeps numbers closer together than the ring is long; if it did
+  /// not, nothing stored may be lost track of.
+  // HOT
+  @inline(__always) func room(for sequence: Int64) -> Int? {
     // There are as many rooms as slots, and this slot is free.
-    let room = (~roomsInUse).trailingZeroBitCount
-    guard room < Limits.packets else { return false }
-    roomsInUse |= 1 &<< UInt64(truncatingIfNeeded: room)
-    slots[position] = packet
-    slots[position].length = Int32(truncatingIfNeeded: payload.count)
-    slots[position].room = UInt8(truncatingIfNeeded: room)
+    guard slots[index(sequence)].sequence < 0, freeRooms != 0 else { return nil }
+    return freeRooms.trailingZeroBitCount
+  }
+
+  /// Takes a room of `room(for:)`; the payload fits into `Limits.slotLength`. The copy comes last, so that nothing has to be kept across
+  /// it.
+  // HOT
+  @inline(__always) mutating func put(_ packet: StoredPacket, in room: Int, _ payload: Span<UInt8>) {
+    freeRooms &= freeRooms &- 1
+    var packet = packet
+    packet.length = UInt16(truncatingIfNeeded: payload.count)
+    packet.room = UInt8(truncatingIfNeeded: room)
+    slots[index(packet.sequence)] = packet
+    count &+= 1
     let target = octets + (room &* Limits.slotLength)
     payload.withUnsafeBufferPointer { source in
       if let base = source.baseAddress { UnsafeMutableRawPointer(target).copyMemory(from: base, byteCount: source.count) }
     }
-    count &+= 1
-    return true
   }
 
   @inline(never) private mutating func putLarge(_ packet: StoredPacket, payload: Span<UInt8>) -> Bool {
     let free = (~largeInUse).trailingZeroBitCount
-    guard payload.count <= Limits.largeLength, free < Limits.largePackets else { return false }
-    largeInUse |= 1 << UInt32(free)
     let position = index(packet.sequence)
+    guard payload.count <= Limits.largeLength, free < Limits.largePackets, slots[position].sequence < 0 else { return false }
+    largeInUse |= 1 << UInt32(free)
     slots[position] = packet
-    slots[position].length = Int32(truncatingIfNeeded: payload.count)
+    slots[position].length = UInt16(truncatingIfNeeded: payload.count)
     slots[position].room = UInt8(truncatingIfNeeded: Limits.packets &+ free)
     let target = octets + (Self.largeOffset &+ free &* Limits.largeLength)
     payload.withUnsafeBufferPointer { source in
@@ -95,6 +108,20 @@ struct PacketStore: ~Copyable {
       ? room &* Limits.slotLength : Self.largeOffset &+ (room &- Limits.packets) &* Limits.largeLength
   }
 
+  /// The next packet in the usual case: audio, in a small room; taken out. Its octets stay readable until the next `put`.
+  // HOT
+  @inline(__always) mutating func take(_ sequence: Int64, before limit: Int64) -> StoredPacket? {
+    let slot = slots + index(sequence)
+    let packet = slot.pointee
+    guard packet.sequence == sequence, packet.duration > 0, packet.timestamp < limit, packet.room < UInt8(Limits.packets) else {
+      return nil
+    }
+    freeRooms |= 1 &<< UInt64(packet.room)
+    slot.pointee.sequence = -1
+    count &-= 1
+    return packet
+  }
+
   /// Frees a slot. Its octets stay readable until the next `put`.
   // HOT
   @inline(__always) mutating func remove(_ sequence: Int64) {
@@ -102,7 +129,7 @@ struct PacketStore: ~Copyable {
     guard slots[position].sequence == sequence else { return }
     let room = slots[position].room
     if room < UInt8(Limits.packets) {
-      roomsInUse &= ~(1 &<< UInt64(room))
+      freeRooms |= 1 &<< UInt64(room)
     } else {
       largeInUse &= ~(1 &<< UInt32(room &- UInt8(Limits.packets)))
     }
@@ -112,7 +139,7 @@ struct PacketStore: ~Copyable {
 
   mutating func removeAll() {
     for position in 0..<Limits.packets { slots[position].sequence = -1 }
-    (roomsInUse, largeInUse) = (0, 0)
+    (freeRooms, largeInUse) = (.max, 0)
     count = 0
   }
 

@@ -4,7 +4,23 @@ extension PlayoutBuffer {
   /// The next piece of audio. Call until the tick is full; at `.empty` and `.pause` make up what is missing and tell by `madeUp`.
   // HOT
   public mutating func fetch(at now: Instant) -> Fetch {
-    if store.count > 8 { dropExcess() }
+    // Nearly always the next packet is there and its audio follows.
+    guard started, store.count <= Self.usualCount, !delay.isUnsettled,
+      let packet = store.take(next, before: position &+ unitsPerMillisecond)
+    else { return fetchElsewhere(at: now) }
+    advance(played: true)
+    position = packet.timestamp &+ Int64(packet.duration)
+    waited = 0
+    statistics.fetched &+= 1
+    return .packet(fetched(packet))
+  }
+
+  /// More may be stale.
+  private static let usualCount = 8
+
+  @inline(never) private mutating func fetchElsewhere(at now: Instant) -> Fetch {
+    delay.settle()
+    if store.count > Self.usualCount { dropExcess() }
     while store.count > 0 {
       guard let packet = store.packet(next) else {
         if let piece = fetchAcrossGap(at: now) { return piece }
@@ -29,7 +45,7 @@ extension PlayoutBuffer {
   }
 
   @inline(__always) private mutating func fetched(_ packet: StoredPacket) -> FetchedPacket {
-    FetchedPacket(start: store.payload(packet), length: packet.length, units: packet.duration)
+    FetchedPacket(start: store.payload(packet), length: Int32(packet.length), units: packet.duration)
   }
 
   /// Units made up at `.empty` or `.pause`.

@@ -13,33 +13,38 @@ extension PlayoutBuffer {
   ) -> Insertion {
     statistics.inserted &+= 1
     let arrival = units(now)
-    // Nearly all packets are the next in order, as long as the one before.
-    guard header.sequence.raw == expectedSequence, header.timestamp.raw == expectedTimestamp, header.ssrc == source,
-      duration == Int(truncatingIfNeeded: packetDuration), highest &- next < Int64(Limits.packets &- 1), highest >= next &- 1
+    // Nearly all packets are the next in order, as long as the one before, and came as those before.
+    let (sequence, timestamp) = (highest &+ 1, lastTimestamp &+ packetDuration)
+    let transit = arrival &- timestamp
+    guard header.sequence.raw == UInt16(truncatingIfNeeded: sequence),
+      header.timestamp.raw == UInt32(truncatingIfNeeded: timestamp),
+      header.ssrc == source, Int64(duration) == packetDuration, payload.count <= Limits.slotLength,
+      // That is −1 ≤ highest − next < packets − 1, compared once.
+      UInt64(bitPattern: sequence &- next) < UInt64(Limits.packets), delay.isUsual(transit: transit),
+      let room = store.room(for: sequence)
     else { return insertElsewhere(header, payload, duration, carriesRepair, arrival) }
-    return keep(
-      highest &+ 1, lastTimestamp &+ packetDuration, payload: payload, Int32(truncatingIfNeeded: duration), carriesRepair, arrival
-    )
+    (highest, lastTimestamp, lastArrival) = (sequence, timestamp, arrival)
+    delay.arrivedAsUsual(transit: transit)
+    let packet = StoredPacket(
+      sequence: sequence, timestamp: timestamp, transit: transit, duration: Int32(truncatingIfNeeded: duration),
+      carriesRepair: carriesRepair)
+    store.put(packet, in: room, payload)
+    return .stored
   }
 
-  @inline(__always) private mutating func keep(
+  private mutating func keep(
     _ sequence: Int64, _ timestamp: Int64, payload: Span<UInt8>, _ duration: Int32, _ carriesRepair: Bool, _ arrival: Int64
   ) -> Insertion {
     let packet = StoredPacket(
-      sequence: sequence, timestamp: timestamp, transit: arrival &- timestamp, duration: duration, carriesRepair: carriesRepair,
-      isPlaceholder: duration <= 0)
+      sequence: sequence, timestamp: timestamp, transit: arrival &- timestamp, duration: duration, carriesRepair: carriesRepair)
     guard store.put(packet, payload: payload) else {
       statistics.refused &+= 1
       return .refused
     }
-    if sequence > highest {
-      highest = sequence
-      expectedSequence = UInt16(truncatingIfNeeded: sequence) &+ 1
-    }
+    highest = max(highest, sequence)
     guard duration > 0 else { return .stored }
     delay.arrived(transit: arrival &- timestamp, inTime: true)
     (lastTimestamp, lastArrival) = (timestamp, arrival)
-    expectedTimestamp = UInt32(truncatingIfNeeded: timestamp) &+ UInt32(bitPattern: duration)
     return .stored
   }
 
@@ -134,7 +139,6 @@ extension PlayoutBuffer {
     (started, played, waited, excess) = (false, 0, 0, 0)
     lateAt = .min / 2
     (packetDuration, grainTick) = (Int64(Int32(clamping: duration)), -1)
-    expectedSequence = header.sequence.raw &+ 1
     delay.timelineChanged()
     let result = keep(highest, timestamp, payload: payload, Int32(clamping: duration), carriesRepair, arrival)
     // Refused for its size, it began the stream all the same.

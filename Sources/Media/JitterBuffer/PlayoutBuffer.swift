@@ -61,9 +61,6 @@ public struct PlayoutBuffer: ~Copyable {
   let carriesRepair: Bool
 
   var source: SSRC?
-  /// What comes next in order, if it is of the usual length: number and timestamp as in a header.
-  var expectedSequence: UInt16 = 0
-  var expectedTimestamp: UInt32 = 0
   /// Highest number stored, on the extended line, and the packet time it came with.
   var highest: Int64 = 0
   var lastTimestamp: Int64 = 0
@@ -104,8 +101,7 @@ public struct PlayoutBuffer: ~Copyable {
   ///   - tick: units of one tick.
   // HOT
   public mutating func decide(at now: Instant, pending: Int, tick: Int) -> DelayDecision {
-    guard started else { return DelayDecision(adjustment: .none, tickShift: 0) }
-    if grainTick != tick { updateGrain(tick) }
+    guard started, grainTick == tick, !delay.isUnsettled else { return decideElsewhere(at: now, pending: pending, tick: tick) }
     let status = PlayoutStatus(
       now: units(now), nextTimestamp: position, pending: Int64(pending), grain: grain, wanted: delay.wanted,
       slowest: delay.slowest)
@@ -119,8 +115,15 @@ public struct PlayoutBuffer: ~Copyable {
     return decision
   }
 
-  @inline(never) private mutating func updateGrain(_ tick: Int) {
-    var (common, other) = (packetDuration, Int64(max(0, tick)))
+  @inline(never) private mutating func decideElsewhere(at now: Instant, pending: Int, tick: Int) -> DelayDecision {
+    guard started, tick >= 0 else { return DelayDecision(adjustment: .none, tickShift: 0) }
+    if grainTick != tick { updateGrain(tick) }
+    delay.settle()
+    return decide(at: now, pending: pending, tick: tick)
+  }
+
+  private mutating func updateGrain(_ tick: Int) {
+    var (common, other) = (packetDuration, Int64(tick))
     while other > 0 { (common, other) = (other, common % other) }
     grain = max(1, common)
     grainTick = tick
