@@ -136,15 +136,12 @@ struct ArrivalDelay: ~Copyable {
   /// alone, and the histogram's verdict takes two seconds.
   mutating func repairable(transit: Int64) {
     settle()
-    histogram.add(milliseconds: milliseconds(transit &- recentMinimum))
+    let beyond = max(0, min(transit &- recentMinimum, 2048 &* unitsPerMillisecond))
+    histogram.add(milliseconds: Int(truncatingIfNeeded: (beyond &* reciprocal) >> 32))
     let needed = min(max(0, transit &- recentMinimum), Int64(Limits.startMilliseconds) &* unitsPerMillisecond)
     repairSpread = repairGroups > 0 ? max(repairSpread, needed) : needed
     repairGroups = Limits.repairHoldPackets / Self.groupSize
     updateWanted()
-  }
-
-  @inline(__always) private func milliseconds(_ units: Int64) -> Int {
-    Int(truncatingIfNeeded: (max(0, min(units, 2048 &* unitsPerMillisecond)) &* reciprocal) >> 32)
   }
 
   @inline(never) private mutating func endGroup() {
@@ -180,11 +177,12 @@ struct ArrivalDelay: ~Copyable {
     let before = min(windowMinima[judged & mask], minima[(judged &- Self.window) & mask])
     let fastest = max(before, min(after, minima[judged & mask]))
     let entries = transits + ((judged & mask) &* 8)
-    for index in 0..<Self.groupSize {
+    let (longest, reciprocal) = (2048 &* unitsPerMillisecond, reciprocal)
+    histogram.endGroup(of: Self.groupSize) { index in
       let transit = entries[index]
-      if transit != Self.uncounted { histogram.add(milliseconds: milliseconds(transit &- fastest)) }
+      guard transit != Self.uncounted else { return nil }
+      return Int(truncatingIfNeeded: (max(0, min(transit &- fastest, longest)) &* reciprocal) >> 32)
     }
-    histogram.endGroup()
   }
 
   /// The timeline jumped: what is known about spread stays, the minima do not.

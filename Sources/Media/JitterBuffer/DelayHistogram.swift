@@ -45,16 +45,30 @@ struct DelayHistogram: ~Copyable {
   // Invariant of this file: every bin is in 0..<bins: `bin` clamps, and `searched` runs from `bins` down to 0 in steps that divide it.
 
   // HOT
-  @inline(__always) mutating func add(milliseconds delay: Int) {
+  mutating func add(milliseconds delay: Int) {
     let position = Self.bin(delay)
     mass[position] += weight
     total += weight
     if position >= searched { above += weight }
   }
 
-  /// After each group of entries.
+  /// Adds a group of entries, as far as they count, and goes on with the search.
   // HOT
-  @inline(__always) mutating func endGroup() {
+  @inline(__always) mutating func endGroup(of count: Int, _ milliseconds: (Int) -> Int?) {
+    let (mass, weight, searched) = (mass, weight, searched)
+    var (total, above) = (total, above)
+    for index in 0..<count {
+      guard let delay = milliseconds(index) else { continue }
+      let position = Self.bin(delay)
+      mass[position] += weight
+      total += weight
+      if position >= searched { above += weight }
+    }
+    (self.total, self.above) = (total, above)
+    endGroup()
+  }
+
+  @inline(__always) private mutating func endGroup() {
     weight *= growth
     if weight > 1e6 { rescale() }
     let scale = lossCost / max(total, 1e-9)

@@ -102,6 +102,10 @@ public struct PlayoutBuffer: ~Copyable {
   // HOT
   public mutating func decide(at now: Instant, pending: Int, tick: Int) -> DelayDecision {
     guard started, grainTick == tick, !delay.isUnsettled else { return decideElsewhere(at: now, pending: pending, tick: tick) }
+    return decide(at: now, pending: pending)
+  }
+
+  @inline(__always) private mutating func decide(at now: Instant, pending: Int) -> DelayDecision {
     let status = PlayoutStatus(
       now: units(now), nextTimestamp: position, pending: Int64(pending), grain: grain, wanted: delay.wanted,
       slowest: delay.slowest)
@@ -119,7 +123,7 @@ public struct PlayoutBuffer: ~Copyable {
     guard started, tick >= 0 else { return DelayDecision(adjustment: .none, tickShift: 0) }
     if grainTick != tick { updateGrain(tick) }
     delay.settle()
-    return decide(at: now, pending: pending, tick: tick)
+    return decide(at: now, pending: pending)
   }
 
   private mutating func updateGrain(_ tick: Int) {
