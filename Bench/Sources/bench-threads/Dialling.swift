@@ -83,7 +83,9 @@ final class Dialling {
 
   /// The trunk answers: audio flows.
   func open() {
-    let trunk = TrunkLegParameters(remote: SocketAddress(.loopback, pair.trunkPort), encoding: .pcmu, payloadType: 0)
+    // Digits as carriers send them (RFC 4733): a trunk without them is listened to for tones, about 1 µs a packet.
+    let trunk = TrunkLegParameters(
+      remote: SocketAddress(.loopback, pair.trunkPort), encoding: .pcmu, payloadType: 0, telephoneEventPayloadType: 101)
     test.plane.send(.setTrunk(session, trunk))
     test.plane.send(.lockWinner(session, leg))
     test.plane.send(.connect(session, leg, keepsFirstWords: false))

@@ -30,46 +30,43 @@ struct LegSecurity: ~Copyable {
 /// | restart, same fingerprint | new credentials; the old pair is received 5 s more | stay |
 struct AppLeg: ~Copyable {
   let id: AppLegID
-  var local: AppLegLocal
-  var remote: AppLegRemote?
-
-  // ICE. The agent also answers the checks of the old pair after a restart.
-  var agent: LiteAgent
-  /// Local names of all generations that may still be checked.
-  private(set) var ufrags: [String]
+  // What every packet touches stands first (docs/decisions/0215).
   /// Where our packets go: the nominated pair, before one the last validated address.
   var route = PacketRoute(raw: -1)
-  var address: SocketAddress?
-  var isNominated = false
-  /// Where the last DTLS datagram came from, for the answer.
-  var handshakeRoute = PacketRoute(raw: -1)
-  var handshakeAddress: SocketAddress?
-
-  // DTLS
-  var association: UInt32 = 0
-  var security: LegSecurity?
-  var pending: LegSecurity?
-  /// Of the keys installed last.
-  var profileName: String?
-  var failed = false
-
-  // Streams
-  var stream: OutgoingStream
-  var reception = ReceiverStatistics(clockRateHz: 48_000)
   var encoding = AudioEncoding.opus
   /// 255 until the remote description is known.
   var payloadType: UInt8 = 255
   var telephoneEvent48: UInt8 = 255
   var telephoneEvent8: UInt8 = 255
+  var isNominated = false
+  var isSilent = false
+  var failed = false
+  var address: SocketAddress?
+  var lastAuthenticated: Instant?
+  var pending: LegSecurity?
+  var security: LegSecurity?
+  var stream: OutgoingStream
+  var budget = PacketBudget()
   /// What the last audio packet lasted.
   var packetMilliseconds = Double(Frame.milliseconds)
   var bytesReceived: UInt64 = 0
   var dropped: UInt64 = 0
+  var reception = ReceiverStatistics(clockRateHz: 48_000)
   var reports = ReportState()
-  var budget = PacketBudget()
 
-  var lastAuthenticated: Instant?
-  var isSilent = false
+  /// Of the keys installed last.
+  var profileName: String?
+  /// Counts the DTLS associations.
+  var association: UInt32 = 0
+  /// Where the last DTLS datagram came from, for the answer.
+  var handshakeRoute = PacketRoute(raw: -1)
+  var handshakeAddress: SocketAddress?
+  var local: AppLegLocal
+  var remote: AppLegRemote?
+  /// Also answers the checks of the old pair after a restart.
+  var agent: LiteAgent
+  /// Local names of all generations that may still be checked.
+  private(set) var ufrags: [String]
 
   init(_ id: AppLegID, _ local: AppLegLocal, sequence: UInt16, timestamp: UInt32) {
     self.id = id

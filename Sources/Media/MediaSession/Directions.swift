@@ -29,17 +29,17 @@ func milliseconds(of payload: UnsafeRawBufferPointer, _ encoding: AudioEncoding)
 struct Downlink: ~Copyable {
   /// Packets are forwarded as they come; else they go through the receiver and the encoder.
   var relays = false
-  var receiver: AudioReceiver?
   /// Something lies in the receiver, or may.
   var isPrimed = false
-  var encoder: AudioEncoder?
-  /// First words, between the 200 and the device's play-out.
-  var kept: KeptAudio?
+  var firstAudioTold = false
   var event = EventForward()
-  var gate = SilenceGate()
   /// Listens for digits, if the trunk may send tones.
   var tones: ToneDetector?
-  var firstAudioTold = false
+  var gate = SilenceGate()
+  /// First words, between the 200 and the device's play-out.
+  var kept: KeptAudio?
+  var receiver: AudioReceiver?
+  var encoder: AudioEncoder?
 }
 
 /// Digits of the app's telephone-events, on either clock it may use.
@@ -58,20 +58,20 @@ struct AppDigits {
 /// App → trunk: how the trunk gets the winner's audio.
 struct Uplink: ~Copyable {
   var relays = false
-  var receiver: AudioReceiver?
   /// Something lies in the receiver, or may.
   var isPrimed = false
-  var encoder: AudioEncoder?
-  /// First words, between `ok{won}` and the 200.
-  var kept: KeptAudio?
+  var firstAudioTold = false
+  /// The last packet that was relayed, or when relaying began.
+  var lastForwarded = Instant.zero
+  var sender = DigitSender()
+  var event = EventForward()
+  var digits = AppDigits()
+  var hold = HoldPlayer()
   var packetizer = Packetizer()
   var gathered = GatheredSamples()
   var gate = SilenceGate()
-  var sender = DigitSender()
-  var hold = HoldPlayer()
-  var digits = AppDigits()
-  var event = EventForward()
-  /// The last packet that was relayed, or when relaying began.
-  var lastForwarded = Instant.zero
-  var firstAudioTold = false
+  /// First words, between `ok{won}` and the 200.
+  var kept: KeptAudio?
+  var receiver: AudioReceiver?
+  var encoder: AudioEncoder?
 }

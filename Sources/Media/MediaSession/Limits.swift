@@ -29,6 +29,8 @@ enum Limits {
   static let eventTimeout: Duration = .milliseconds(250)
   /// A relayed app that is quiet for this long is filled in with silence, so that the trunk's stream goes on.
   static let relaySilence: Duration = .milliseconds(200)
+  /// Ticks of 20 ms that a relayed call lets pass between two; shorter than `relaySilence`, which is looked for on ticks.
+  static let restingTicks = 4
   /// Frames before a beginning of speech that are fetched back from the pause: 40 ms.
   static let lookBackFrames = 2
   /// A pause is described again after this many frames (400 ms, as libopus's own DTX does).

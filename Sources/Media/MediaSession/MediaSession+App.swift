@@ -251,6 +251,7 @@ extension MediaSession {
     let legs = legs  // docs/decisions/0081
     let bytes = Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self))
     guard TelephoneEvent.count(in: bytes) > 0 else { return output.drop(.malformed) }
+    restingTicks = 0
     let clock: UInt32 = header.payloadType == legs[winner].telephoneEvent48 ? 48_000 : 8_000
     if uplink.relays {
       if trunk.telephoneEvent == 255 { trunk.stream.withhold() }

@@ -40,22 +40,18 @@ public struct MediaSessionSetup: Sendable {
 ///
 /// Equal encodings are relayed packet by packet; else, and while audio is kept, muted or replaced by digits, it goes through an
 /// `AudioReceiver` and an encoder on the tick.
+///
+/// What a relayed packet touches stands first and together: with hundreds of calls none of it is in a near cache when the next
+/// packet comes, and each further line costs as much as a hundred instructions (docs/decisions/0215).
 public struct MediaSession: ~Copyable {
   public let id: MediaSessionID
-  let setup: MediaSessionSetup
-  let scratch: DecodingScratch
-  var random: SplitMix64
-  let cname: [UInt8]
-
   // `Limits.appLegs` slots, initialised where the bit in `legsUsed` is set; freed in deinit.
   let legs: UnsafeMutablePointer<AppLeg>
   var legsUsed: UInt32 = 0
+  /// Ticks that are still left out.
+  var restingTicks = 0
   /// Index of the leg that has the call, or −1.
   var winner = -1
-  var trunk: TrunkLeg
-  private var phase = TickPhase()
-  var downlink = Downlink()
-  var uplink = Uplink()
   // Two frames of scratch; freed in deinit.
   let frame: UnsafeMutablePointer<Int16>
 
@@ -75,6 +71,14 @@ public struct MediaSession: ~Copyable {
   var nextQuality = Instant.distantFuture
   /// The most Opus complexity there is time for.
   private(set) var complexityCeiling = 10
+  let setup: MediaSessionSetup
+  var trunk: TrunkLeg
+  var downlink = Downlink()
+  var uplink = Uplink()
+  private var phase = TickPhase()
+  let scratch: DecodingScratch
+  var random: SplitMix64
+  let cname: [UInt8]
 
   /// - Parameter scratch: one for all sessions of a thread.
   public init(id: MediaSessionID, setup: MediaSessionSetup, scratch: DecodingScratch = DecodingScratch()) {

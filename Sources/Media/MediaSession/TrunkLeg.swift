@@ -13,29 +13,30 @@ struct TrunkLeg: ~Copyable {
   private(set) var telephoneEvent: UInt8 = 255
   /// Digits are listened for in the audio.
   private(set) var detectsTones = false
-  private(set) var wantsVoIPMetrics = false
-  private var remoteControl: SocketAddress?
   private(set) var comfortNoise: UInt8 = 255
   private(set) var packetTimeMilliseconds = 20
   private(set) var sends = false
   private(set) var receives = false
   /// SRTP was agreed on: without `security` nothing is sent nor taken then.
   private(set) var isProtected = false
-  var security: TrunkSecurity?
-  var source: SourcePolicyState?
-  var toldSource = false
-
-  var stream: OutgoingStream
-  var reception = ReceiverStatistics(clockRateHz: 8_000)
-  var digits = DigitReceiver(clockRateHz: 8_000)
-  var reports = ReportState()
+  var isSilent = false
+  var lastReceived: Instant?
   var budget = PacketBudget()
   /// What the last audio packet lasted.
   var packetMilliseconds = Double(Frame.milliseconds)
   var bytesReceived: UInt64 = 0
+  var source: SourcePolicyState?
+  var stream: OutgoingStream
+  var reception = ReceiverStatistics(clockRateHz: 8_000)
+
+  // Not of every packet.
+  var reports = ReportState()
+  var digits = DigitReceiver(clockRateHz: 8_000)
   var dropped: UInt64 = 0
-  var lastReceived: Instant?
-  var isSilent = false
+  var toldSource = false
+  private(set) var wantsVoIPMetrics = false
+  private var remoteControl: SocketAddress?
+  var security: TrunkSecurity?
 
   init(ssrc: UInt32, sequence: UInt16, timestamp: UInt32) {
     stream = OutgoingStream(ssrc: ssrc, sequence: sequence, timestamp: timestamp, clockRateHz: 8_000)

@@ -54,6 +54,13 @@ struct Source {
   var rtcp = IndexWindow()
 }
 
+/// Addresses of what the packets of one direction need, to be fetched ahead; nothing is read through them.
+public struct SRTPPlaces: Sendable {
+  public internal(set) var cipher: UInt = 0
+  public internal(set) var sources: UInt = 0
+  public init() {}
+}
+
 /// A few sources in a slab of their own; no lookup structure: the source in use stands first in practice.
 struct SourceTable: ~Copyable {
   /// `capacity` initialised elements, freed in deinit; slots come from `find` and `vacancy` only.
@@ -66,6 +73,8 @@ struct SourceTable: ~Copyable {
     slots.initialize(repeating: Source(), count: capacity)
   }
   deinit { slots.deallocate() }
+
+  var place: UInt { UInt(bitPattern: slots) }
 
   @inline(__always) func find(_ ssrc: UInt32) -> Int? {
     for slot in 0..<capacity where slots[slot].ssrc == ssrc && slots[slot].isUsed { return slot }

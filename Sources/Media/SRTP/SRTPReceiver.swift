@@ -30,6 +30,13 @@ public struct SRTPReceiver: ~Copyable {
     sources = SourceTable(capacity: Limits.sourcesReceived)
   }
 
+  /// Where the next `unprotect` will look.
+  public var places: SRTPPlaces {
+    var places = SRTPPlaces()
+    (places.cipher, places.sources) = (rtp.place, sources.place)
+    return places
+  }
+
   /// Takes over how often the sequence numbers of each sender went round: a new master key does not reset that (RFC 3711 §3.3.1).
   public mutating func followRollover(of before: borrowing SRTPReceiver) { rollover = before.sources.lastRollover }
 

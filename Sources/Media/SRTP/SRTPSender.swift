@@ -27,6 +27,13 @@ public struct SRTPSender: ~Copyable {
     sources = SourceTable(capacity: Limits.sourcesSent)
   }
 
+  /// Where the next `protect` will look.
+  public var places: SRTPPlaces {
+    var places = SRTPPlaces()
+    (places.cipher, places.sources) = (rtp.place, sources.place)
+    return places
+  }
+
   /// Goes on with the packet indices of the keys before these: a new master key does not reset them (RFC 3711 §3.3.1).
   public mutating func followRollover(of before: borrowing SRTPSender) { sources.take(before.sources) }
 

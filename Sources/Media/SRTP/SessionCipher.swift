@@ -11,7 +11,7 @@ struct SessionCipher: ~Copyable {
   private let context: OpaquePointer
   /// Inner pad, outer pad and a working copy; one element is unused memory for an AEAD profile. Owned, 3 initialised elements.
   private let hash: UnsafeMutablePointer<SHA_CTX>
-  /// 64 owned bytes: the IV at 0, associated data at 16, a tag at 32 (20 bytes for SHA-1).
+  /// 64 owned bytes: the IV of counter mode at 0, associated data at 16, a tag at 32 (20 bytes for SHA-1).
   private let scratch: UnsafeMutableRawPointer
   /// The session salt, left-aligned in 16 bytes as two big-endian numbers.
   private let saltHigh: UInt64
@@ -52,6 +52,8 @@ struct SessionCipher: ~Copyable {
     if !profile.isAEAD { setPads(keys.authentication) }
   }
 
+  var place: UInt { UInt(bitPattern: context) }
+
   deinit {
     EVP_CIPHER_CTX_free(context)
     OPENSSL_cleanse(hash, 3 * MemoryLayout<SHA_CTX>.stride)
@@ -80,9 +82,8 @@ struct SessionCipher: ~Copyable {
     ssrc: UInt32, index: UInt64, header: UnsafeMutablePointer<UInt8>, headerCount: Int, indexWord: UInt32? = nil,
     text: UnsafeMutablePointer<UInt8>, count: Int, tagAt: UnsafeMutablePointer<UInt8>
   ) -> Bool {
-    setNonce(ssrc: ssrc, index: index)
     var written: Int32 = 0
-    guard EVP_EncryptInit_ex(context, nil, nil, nil, iv) == 1,
+    guard withNonce(ssrc: ssrc, index: index, { EVP_EncryptInit_ex(context, nil, nil, nil, $0) }) == 1,
       EVP_EncryptUpdate(context, nil, &written, header, Int32(truncatingIfNeeded: headerCount)) == 1
     else { return false }
     if let indexWord {
@@ -92,7 +93,8 @@ struct SessionCipher: ~Copyable {
     if count > 0 {
       guard EVP_EncryptUpdate(context, text, &written, text, Int32(truncatingIfNeeded: count)) == 1 else { return false }
     }
-    return EVP_EncryptFinal_ex(context, tag, &written) == 1
+    // The end of GCM writes nothing.
+    return EVP_EncryptFinal_ex(context, text, &written) == 1
       && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, 16, tagAt) == 1
   }
 
@@ -103,9 +105,8 @@ struct SessionCipher: ~Copyable {
     ssrc: UInt32, index: UInt64, header: UnsafeMutablePointer<UInt8>, headerCount: Int, indexWord: UInt32? = nil,
     text: UnsafeMutablePointer<UInt8>, count: Int, tagAt: UnsafeMutablePointer<UInt8>
   ) -> Bool {
-    setNonce(ssrc: ssrc, index: index)
     var written: Int32 = 0
-    guard EVP_DecryptInit_ex(context, nil, nil, nil, iv) == 1,
+    guard withNonce(ssrc: ssrc, index: index, { EVP_DecryptInit_ex(context, nil, nil, nil, $0) }) == 1,
       EVP_DecryptUpdate(context, nil, &written, header, Int32(truncatingIfNeeded: headerCount)) == 1
     else { return false }
     if let indexWord {
@@ -115,24 +116,31 @@ struct SessionCipher: ~Copyable {
     if count > 0 {
       guard EVP_DecryptUpdate(context, text, &written, text, Int32(truncatingIfNeeded: count)) == 1 else { return false }
     }
-    if EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, 16, tagAt) == 1, EVP_DecryptFinal_ex(context, tag, &written) == 1 {
+    if EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, 16, tagAt) == 1, EVP_DecryptFinal_ex(context, text, &written) == 1 {
       return true
     }
-    putBack(text, count)
+    putBack(text, count, ssrc: ssrc, index: index)
     return false
   }
 
   /// GCM encrypts by XOR with a key stream: the same IV once more turns what was decrypted into what came in.
-  private borrowing func putBack(_ text: UnsafeMutablePointer<UInt8>, _ count: Int) {
+  private borrowing func putBack(_ text: UnsafeMutablePointer<UInt8>, _ count: Int, ssrc: UInt32, index: UInt64) {
     var written: Int32 = 0
-    guard count > 0, EVP_DecryptInit_ex(context, nil, nil, nil, iv) == 1 else { return }
+    guard count > 0, withNonce(ssrc: ssrc, index: index, { EVP_DecryptInit_ex(context, nil, nil, nil, $0) }) == 1 else { return }
     _ = EVP_DecryptUpdate(context, text, &written, text, Int32(truncatingIfNeeded: count))
   }
 
   /// RFC 7714 §8.1 and §9.1: 0 ‖ SSRC ‖ 48-bit index (or 0 ‖ 31-bit index), exclusive-or salt.
-  @inline(__always) private borrowing func setNonce(ssrc: UInt32, index: UInt64) {
-    scratch.storeBytes(of: (saltHigh ^ UInt64(ssrc) << 16 ^ index >> 32).bigEndian, as: UInt64.self)
-    scratch.storeBytes(of: (saltLow ^ index << 32).bigEndian, toByteOffset: 8, as: UInt64.self)
+  /// On the stack, which is always near. HOT
+  @inline(__always)
+  private borrowing func withNonce(ssrc: UInt32, index: UInt64, _ body: (UnsafePointer<UInt8>) -> Int32) -> Int32 {
+    let (high, low) = (saltHigh ^ UInt64(ssrc) << 16 ^ index >> 32, saltLow ^ index << 32)
+    return withUnsafeTemporaryAllocation(byteCount: 16, alignment: 8) { nonce in
+      nonce.storeBytes(of: high.bigEndian, as: UInt64.self)
+      nonce.storeBytes(of: low.bigEndian, toByteOffset: 8, as: UInt64.self)
+      guard let base = nonce.baseAddress else { return 0 }
+      return body(UnsafePointer(base.assumingMemoryBound(to: UInt8.self)))
+    }
   }
 
   // MARK: Counter mode and HMAC-SHA1 (RFC 3711)

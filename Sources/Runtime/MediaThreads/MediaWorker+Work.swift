@@ -42,8 +42,7 @@ extension MediaWorker {
     let entry = UnsafeMutablePointer<SessionEntry>.allocate(capacity: 1)
     entry.initialize(
       to: SessionEntry(
-        session: MediaSession(id: id, setup: setup, scratch: decodingScratch), sockets: sockets,
-        tickSlot: ticks.add(slot, at: now)))
+        MediaSession(id: id, setup: setup, scratch: decodingScratch), sockets, tickSlot: ticks.add(slot, at: now)))
     entry.pointee.session.limitComplexity(to: ceiling)
     entries[slot] = entry
     slotOf[id] = slot
@@ -66,6 +65,7 @@ extension MediaWorker {
     case .connect, .openEarly, .bridge, .play: countRunning(slot)
     default: break
     }
+    entry.pointee.far = entry.pointee.session.farMemory()
     afterSession(slot)
   }
 
@@ -79,6 +79,7 @@ extension MediaWorker {
   private mutating func handshake(_ result: HandshakeResult) {
     guard let slot = slotOf[result.key.session], let entry = entries[slot] else { return }
     entry.pointee.session.handle(result, at: now, into: &output)
+    entry.pointee.far = entry.pointee.session.farMemory()
     afterSession(slot)
   }
 
@@ -103,9 +104,8 @@ extension MediaWorker {
   mutating func remove(_ slot: Int) {
     guard let entry = entries[slot] else { return }
     flush()
-    let sockets = entry.pointee.sockets
-    _ = epoll_ctl(epoll, EPOLL_CTL_DEL, sockets.rtp.fd, nil)
-    _ = epoll_ctl(epoll, EPOLL_CTL_DEL, sockets.rtcp.fd, nil)
+    _ = epoll_ctl(epoll, EPOLL_CTL_DEL, entry.pointee.trunk, nil)
+    _ = epoll_ctl(epoll, EPOLL_CTL_DEL, entry.pointee.control, nil)
     for key in entry.pointee.ufrags where legOfUfrag[key]?.slot == slot { legOfUfrag[key] = nil }
     for (route, address) in entry.pointee.addresses { addresses.remove(address, route, of: Int32(slot)) }
     ticks.remove(slot, from: entry.pointee.tickSlot)
@@ -127,7 +127,7 @@ extension MediaWorker {
   /// HOT
   mutating func receiveTrunk(_ slot: Int, isControl: Bool) {
     guard slot < Limits.sessionsPerThread, let entry = entries[slot] else { return }
-    let fd = isControl ? entry.pointee.sockets.rtcp.fd : entry.pointee.sockets.rtp.fd
+    let fd = isControl ? entry.pointee.control : entry.pointee.trunk
     for _ in 0..<Limits.batchesPerTurn {
       guard receiving.receive(on: fd, limit: Limits.datagramsPerTrunkBatch) else { return }
       counters.trunkReceived.increment(by: UInt64(receiving.count))
@@ -153,6 +153,7 @@ extension MediaWorker {
       guard receiving.receive(on: fd) else { return }
       counters.appReceived.increment(by: UInt64(receiving.count))
       for index in 0..<receiving.count {
+        fetchApp(index, fd)
         guard let bytes = receiving.bytes(index), let source = receiving.source(index) else { continue }
         guard let place = place(of: bytes, source, fd), let entry = entries[place.slot] else {
           counters.stranger.increment()

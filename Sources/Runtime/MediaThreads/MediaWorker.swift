@@ -87,7 +87,12 @@ struct MediaWorker: ~Copyable {
         let count = epoll_wait(epoll, events.baseAddress, Int32(events.count), -1)
         now = MonotonicClock.now()
         isCrowded = count >= Limits.crowdedTurn
-        for index in 0..<max(0, Int(count)) { ready(events[index].data.u64) }
+        let last = Int(count) - 1
+        for index in 0..<max(0, Int(count)) {
+          if index + Limits.fetchAhead <= last { fetchSession(events[index + Limits.fetchAhead].data.u64) }
+          if index < last { fetchFar(events[index + 1].data.u64) }
+          ready(events[index].data.u64)
+        }
         flush()
         runTicks()
         finishTurn()
@@ -133,7 +138,7 @@ struct MediaWorker: ~Copyable {
         continue
       }
       for slot in ticks.take() {
-        guard let entry = entries[slot] else { continue }
+        guard let entry = entries[slot], !entry.pointee.session.restsThisTick() else { continue }
         // Each on its own: what runs before it in the slot makes a tick late, too.
         let late = MonotonicClock.now() - due
         shared.metrics.tickLateness.record(late)

@@ -3,14 +3,24 @@ import MediaSession
 
 /// A session with what the thread keeps beside it. Lives behind a pointer in the thread's table.
 struct SessionEntry: ~Copyable {
+  /// Descriptors of `sockets`, which are one more object away.
+  let trunk: Int32, control: Int32
+  var tickSlot: Int
+  var far = FarMemory()
   var session: MediaSession
   let sockets: TrunkSockets
-  var tickSlot: Int
   /// Audio flows: it counts in the load.
   var isRunning = false
   var ufrags: [UfragKey] = []
   var addresses: [(route: Int32, address: SocketAddress)] = []
   var counted = MediaStatistics()
+
+  init(_ session: consuming MediaSession, _ sockets: TrunkSockets, tickSlot: Int) {
+    (trunk, control) = (sockets.rtp.fd, sockets.rtcp.fd)
+    self.session = session
+    self.sockets = sockets
+    self.tickSlot = tickSlot
+  }
 }
 
 /// A local ufrag as a number: STUN finds its leg by it, and the leg's agent then checks name and integrity.
