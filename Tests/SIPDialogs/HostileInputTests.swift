@@ -56,7 +56,7 @@ import Testing
     _ = wire.advance(.seconds(200))
     for leg in outbound + inbound { wire.command(.bye(leg, nil)) }
     _ = wire.advance(.seconds(200))
-    let left = wire.agent.legs.values.filter { $0.phase != .calling }
+    let left = wire.agent.legs.values.map(\.value).filter { $0.phase != .calling }
     #expect(left.isEmpty, "\(left.map { "\($0.id) \($0.phase)" })")
     #expect(wire.isEmpty, "\(wire.agent.statistics) \(wire.agent.timers.count)")
   }

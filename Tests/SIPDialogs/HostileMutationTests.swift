@@ -97,7 +97,7 @@ import Testing
         }
       }
     }
-    #expect(wire.agent.legs[leg]?.phase == .confirmed, "the call that runs is untouched")
+    #expect(wire.agent.legs[leg]?.value.phase == .confirmed, "the call that runs is untouched")
     #expect(wire.receive(request("OPTIONS", branch: "z9hG4bKafter", callID: "after")).map(\.statusCode) == [200])
     for event in wire.events() {
       if case .inviteReceived(let new, _) = event {

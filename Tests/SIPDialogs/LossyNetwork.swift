@@ -48,15 +48,15 @@ struct LossyNetwork {
   }
 
   private mutating func sendUpdate(_ agent: Int) {
-    guard let (id, leg) = agents[agent].legs.first else { return }
+    guard let (id, leg) = agents[agent].legs.mapValues(\.value).first else { return }
     let fork = leg.early.keys.first
     var dialog = fork.flatMap { leg.early[$0]?.dialog } ?? leg.dialog
     guard !dialog.remoteTag.isEmpty else { return }
     dialog.localSequence += 1
     if let fork {
-      agents[agent].legs[id]?.early[fork]?.dialog.localSequence = dialog.localSequence
+      agents[agent].legs[id]?.value.early[fork]?.dialog.localSequence = dialog.localSequence
     } else {
-      agents[agent].legs[id]?.dialog.localSequence = dialog.localSequence
+      agents[agent].legs[id]?.value.dialog.localSequence = dialog.localSequence
     }
     order += 1
     let content = RequestContent(body: offer, refreshesTarget: true)

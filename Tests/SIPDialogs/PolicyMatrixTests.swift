@@ -43,7 +43,7 @@ import Testing
     #expect(replies.allSatisfy { !$0.isRequest }, "nothing is sent on for anybody")
     let names = wire.events().map(\.name)
     #expect(names.allSatisfy { $0.hasPrefix("refused") || (isServed && $0 == "invite") }, "\(names)")
-    #expect(wire.agent.legs[leg]?.phase == .confirmed, "the call that runs is untouched")
+    #expect(wire.agent.legs[leg]?.value.phase == .confirmed, "the call that runs is untouched")
     #expect(wire.receive(request("OPTIONS", branch: "z9hG4bKafter")).map(\.statusCode) == [200])
   }
 }

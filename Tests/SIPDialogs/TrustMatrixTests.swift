@@ -148,4 +148,48 @@ import Testing
       }
     }
   }
+
+  /// 198.51.100.9 has the listeners, 198.51.100.10 and 192.168.7.1 are further addresses of the same machine.
+  static let own = OwnAddresses(
+    addresses: [gatewayAddress.ip, IPAddress(198, 51, 100, 10), IPAddress(192, 168, 7, 1)], ports: [5_060, 5_061, 8_080, 9_090])
+
+  /// An incoming call whose caller names a place for our requests: where our BYE goes.
+  private func bye(toward header: String, from peer: SocketAddress) throws -> SocketAddress? {
+    var wire = Wire(own: Self.own)
+    wire.flow = Flow(transport: .udp, local: gatewayAddress, remote: peer)
+    let isContact = header.hasPrefix("Contact")
+    let text = request("INVITE", extra: isContact ? [] : [header], sdp: offer)
+    wire.receive(isContact ? text.replacing("Contact: <sip:bob@203.0.113.7:5060>", with: header) : text)
+    let leg = try #require(wire.events().compactMap(\.leg).first)
+    let ok = try #require(wire.command(.answer(leg, sdp: answer)).first)
+    let tag = try #require(try ok.to?.tag.map(ok.text))
+    wire.receive(request("ACK", branch: "z9hG4bKack", toTag: tag))
+    #expect(wire.command(.bye(leg, nil)).map(\.method) == [.bye])
+    return wire.output.messages.first?.flow.remote
+  }
+
+  @Test(arguments: [
+    "198.51.100.9", "198.51.100.9:8080", "198.51.100.10:5061", "192.168.7.1:22", "192.168.7.1", "[::ffff:198.51.100.9]:9090",
+  ])
+  func `a peer elsewhere cannot make us send requests to our own addresses`(host: String) throws {
+    for header in ["Contact: <sip:x@\(host)>", "Contact: <sip:x@\(host);transport=tcp>", "Record-Route: <sip:\(host);lr>"] {
+      #expect(try bye(toward: header, from: carrierAddress) == carrierAddress, "\(header)")
+    }
+  }
+
+  @Test(arguments: ["198.51.100.9", "198.51.100.10:9090", "127.0.0.1:8080", "127.0.0.1:5060", "0.0.0.0:5061"])
+  func `nobody makes us send requests to our own listeners, not even a peer on this machine`(host: String) throws {
+    for peer in [SocketAddress(.loopback, 5_070), SocketAddress(IPAddress(198, 51, 100, 10), 5_070)] {
+      #expect(try bye(toward: "Contact: <sip:x@\(host)>", from: peer) == peer)
+      #expect(try bye(toward: "Record-Route: <sip:\(host);lr>", from: peer) == peer)
+    }
+  }
+
+  @Test func `a peer on this machine is found at its own port, as a proxy beside us is`() throws {
+    let peer = SocketAddress(IPAddress(198, 51, 100, 10), 5_070)
+    let proxy = SocketAddress(IPAddress(198, 51, 100, 9), 5_080)
+    #expect(try bye(toward: "Record-Route: <sip:\(proxy);lr>", from: peer) == proxy)
+    #expect(try bye(toward: "Contact: <sip:x@127.0.0.1:5080>", from: .init(.loopback, 5_070)) == .init(.loopback, 5_080))
+    #expect(try bye(toward: "Contact: <sip:x@203.0.113.99:5080>", from: carrierAddress)?.port == 5_080, "others go anywhere")
+  }
 }

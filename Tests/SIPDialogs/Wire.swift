@@ -22,7 +22,9 @@ struct Wire {
   var output = Output()
   var flow = udp
 
-  init(seed: UInt64 = 1) { agent = UserAgent(random: .seeded(seed)) }
+  init(seed: UInt64 = 1, own: OwnAddresses = OwnAddresses()) {
+    agent = UserAgent(configuration: .init(own: own), random: .seeded(seed))
+  }
 
   /// Hands a message to the agent; gives what it sent, parsed.
   @discardableResult

@@ -18,7 +18,7 @@ extension CallMachine {
     case .httpReject(let id, let key, let reject, let call): httpReject(id, key, reject, call, &turn)
     case .offerAcked(let key, let session, let call): change(call, &turn) { call, _ in call.offerAcked(key, on: session) }
     case .overAcked(let key, _, let call):
-      calls[call]?.terminals[key]?.isAcked = true
+      calls[call]?.value.terminals[key]?.isAcked = true
       tombstones.update(call, key) { $0.isAcked = true }
     case .request(let key, let session, let token, let message, let call): request(key, session, token, message, call, &turn)
     case .notification(let key, _, let message, let call): notice(key, message, call, &turn)
@@ -40,7 +40,8 @@ extension CallMachine {
     default: break
     }
     guard let id = call else { return turn.refuse(token, .badRequest, "call is missing") }
-    guard let live = calls[id], live.isLive, live.concerns(key.user), live.terminals[key] == nil, live.index(of: key) != nil
+    guard let live = calls[id]?.value, live.isLive, live.concerns(key.user), live.terminals[key] == nil,
+      live.index(of: key) != nil
     else {
       return refuseGone(id, key, token, message, &turn)
     }
@@ -74,7 +75,7 @@ extension CallMachine {
   private func refuseGone(_ id: CallID, _ key: DeviceKey, _ token: RequestToken, _ message: ClientMessage, _ turn: inout Turn) {
     if case .callEnd = message { return turn.answer(token, .ok) }
     var reason: EndReason?
-    if let call = calls[id], call.concerns(key.user) {
+    if let call = calls[id]?.value, call.concerns(key.user) {
       reason =
         call.terminals[key]?.over.reason
         ?? (call.isDiverted(for: key.user)
@@ -87,7 +88,7 @@ extension CallMachine {
   }
 
   private mutating func notice(_ key: DeviceKey, _ message: ClientMessage, _ id: CallID?, _ turn: inout Turn) {
-    guard let id, calls[id]?.concerns(key.user) == true, calls[id]?.terminals[key] == nil else { return }
+    guard let id, calls[id]?.value.concerns(key.user) == true, calls[id]?.value.terminals[key] == nil else { return }
     change(id, &turn) { call, turn in
       guard call.isLive else { return }
       switch message {
@@ -103,10 +104,10 @@ extension CallMachine {
 
   /// `call.transfer`: to a number that the user may dial, or together with another of the user's calls.
   private mutating func transfer(_ id: CallID, _ transfer: CallTransfer, _ key: DeviceKey, _ turn: inout Turn) -> RequestAnswer {
-    guard let call = calls[id], call.winner == key else { return .err(Failure(.badState)) }
+    guard let call = calls[id]?.value, call.winner == key else { return .err(Failure(.badState)) }
     var other: LegID?
     if let with = transfer.withCall {
-      guard let second = calls[with], with != id, second.user == key.user, second.isLive, second.state == .connected,
+      guard let second = calls[with]?.value, with != id, second.user == key.user, second.isLive, second.state == .connected,
         second.trunk.name == call.trunk.name
       else { return .err(Failure(.badState, msg: "withCall is no connected call on this trunk")) }
       other = second.trunkLeg.leg
@@ -127,7 +128,7 @@ extension CallMachine {
 
   private mutating func start(_ start: CallStart, _ key: DeviceKey, _ token: RequestToken, _ id: CallID?, _ turn: inout Turn) {
     guard let id else { return turn.refuse(token, .badRequest, "call is missing") }
-    if let running = calls[id] {
+    if let running = calls[id]?.value {
       guard running.direction == .outgoing, running.winner == key else {
         return refuse(token, .forbidden, .forbidden, nil, &turn)
       }

@@ -22,8 +22,8 @@ extension CallMachine {
 
   /// Carries a wish out, or ends the call as it would have ended without the rule.
   mutating func divert(_ id: CallID, _ wish: DiversionWish, _ turn: inout Turn) {
-    calls[id]?.wish?.isUnderWay = true
-    guard let call = calls[id] else { return }
+    calls[id]?.value.wish?.isUnderWay = true
+    guard let call = calls[id]?.value else { return }
     switch wish.rule.target {
     case .code(let code):
       change(id, &turn) { call, turn in
@@ -51,7 +51,7 @@ extension CallMachine {
   }
 
   private mutating func divert(_ id: CallID, _ wish: DiversionWish, to next: String, _ turn: inout Turn) {
-    guard let call = calls[id] else { return }
+    guard let call = calls[id]?.value else { return }
     if call.concerns(next) { return giveUp(id, wish, "\(next) had it before", isLoop: true, &turn) }
     if call.isDivertedTooOften { return giveUp(id, wish, "too many diversions", isLoop: true, &turn) }
     guard routing.user(next) != nil else { return giveUp(id, wish, "no user \(next)", &turn) }
@@ -71,7 +71,7 @@ extension CallMachine {
 
   private mutating func divert(_ id: CallID, _ wish: DiversionWish, toNumber text: String, showsCaller: Bool, _ turn: inout Turn)
   {
-    guard let call = calls[id], call.reservation != nil else { return giveUp(id, wish, "no media", &turn) }
+    guard let call = calls[id]?.value, call.reservation != nil else { return giveUp(id, wish, "no media", &turn) }
     guard let number = Routing.dialled(text) else { return giveUp(id, wish, "not a number", &turn) }
     if routing.isOwn(number) { return giveUp(id, wish, "a number of this gateway", isLoop: true, &turn) }
     if call.isDivertedTooOften || call.maxForwards <= 1 { return giveUp(id, wish, "too many diversions", isLoop: true, &turn) }
@@ -101,7 +101,7 @@ extension CallMachine {
   }
 
   mutating func secondReserved(_ id: CallID, _ plan: SecondLegPlan, _ reservation: MediaReservation, _ turn: inout Turn) {
-    guard let call = calls[id], call.isLive, call.wish != nil else { return turn.media(.close(reservation.session)) }
+    guard let call = calls[id]?.value, call.isLive, call.wish != nil else { return turn.media(.close(reservation.session)) }
     let trunk = plan.trunks[0]
     let leg = LegID.outbound(takeNumber())
     (legs[leg], sessions[plan.session]) = (id, id)
@@ -116,7 +116,7 @@ extension CallMachine {
   }
 
   mutating func secondImpossible(_ id: CallID, _ plan: SecondLegPlan, _ why: String, _ turn: inout Turn) {
-    guard calls[id]?.isLive == true else { return }
+    guard calls[id]?.value.isLive == true else { return }
     giveUp(id, plan.wish, why, &turn)
   }
 
@@ -150,15 +150,15 @@ extension CallMachine {
   }
 
   private mutating func settleSecond(_ id: CallID, byFault: Bool, _ turn: inout Turn) {
-    guard let second = calls[id]?.second, !second.isSettled else { return }
-    calls[id]?.second?.isSettled = true
+    guard let second = calls[id]?.value.second, !second.isSettled else { return }
+    calls[id]?.value.second?.isSettled = true
     trunking?.callSettled(second.trunk.name, byFault: byFault, at: turn.now, into: &trunkOutput)
     carryOut(&turn)
   }
 
   /// The next trunk of its route where the trunk was at fault, or the end.
   private mutating func secondFailed(_ id: CallID, _ leg: LegID, _ code: Int, byTransport: Bool, _ turn: inout Turn) {
-    guard let call = calls[id], call.isLive, call.state == .diverting, let second = call.second else { return }
+    guard let call = calls[id]?.value, call.isLive, call.state == .diverting, let second = call.second else { return }
     let isFault = byTransport || [500, 502, 503, 504].contains(code) || (code == 408 && call.times[.divertedRinging] == nil)
     settleSecond(id, byFault: isFault, &turn)
     var left = second.alternatives

@@ -25,7 +25,7 @@ extension CallMachine {
     case .played(let session): change(sessions[session], &turn) { $0.played(&$1) }
     case .closed(let session, let statistics):
       guard let id = sessions[session] else { return }
-      if calls[id]?.second?.session == session { return secondClosed(id, statistics, &turn) }
+      if calls[id]?.value.second?.session == session { return secondClosed(id, statistics, &turn) }
       change(id, &turn) { call, turn in
         if call.isLive { call.end(.server, by: .gateway, detail: "media ended", &turn) }
       }
@@ -36,8 +36,10 @@ extension CallMachine {
   /// Live calls, oldest first.
   public var summaries: [CallSummary] {
     let turn = Turn(now: .zero, configuration: configuration, random: random, wallOffset: wallOffset)
-    return calls.values.sorted { ($0.times[.start] ?? .zero, $0.session.raw) < ($1.times[.start] ?? .zero, $1.session.raw) }
-      .map { $0.summary(turn) }
+    return calls.values.map(\.value).sorted {
+      ($0.times[.start] ?? .zero, $0.session.raw) < ($1.times[.start] ?? .zero, $1.session.raw)
+    }
+    .map { $0.summary(turn) }
   }
 
   /// Counters, and gauges as of now.

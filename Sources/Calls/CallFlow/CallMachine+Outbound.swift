@@ -27,7 +27,7 @@ extension CallMachine {
     guard allowance.allows(number) else { return .refused(.forbidden, .userPrefix, "not a number this user may call") }
     if let most = allowance.calls {
       let live = (callsOfUser[id] ?? []).count {
-        calls[$0]?.isLive == true && (calls[$0]?.direction == .outgoing || calls[$0]?.second != nil)
+        calls[$0]?.value.isLive == true && (calls[$0]?.value.direction == .outgoing || calls[$0]?.value.second != nil)
       }
       guard live < most else { return .refused(.tooMany, .userLimit, "max_calls") }
     }
@@ -83,7 +83,7 @@ extension CallMachine {
 
   /// An outgoing INVITE failed: true if the call goes on by another trunk of its route.
   mutating func tryNextTrunk(_ leg: LegID, _ code: Int, byTransport: Bool, _ turn: inout Turn) -> Bool {
-    guard let id = legs[leg], let call = calls[id], call.isLive, call.direction == .outgoing else { return false }
+    guard let id = legs[leg], let call = calls[id]?.value, call.isLive, call.direction == .outgoing else { return false }
     settleTrunk(of: leg, byFault: call.isTrunkFault(code, byTransport: byTransport), &turn)
     guard call.mayTryNextTrunk(after: code, byTransport: byTransport) else { return false }
     var left = call.alternatives
@@ -95,7 +95,7 @@ extension CallMachine {
       legs[number] = id
       releaseTrunk(call.trunk.name)
       callsOfTrunk[next.name, default: 0] += 1
-      calls[id]?.alternatives = left
+      calls[id]?.value.alternatives = left
       trunking?.callStarted(next.name, at: turn.now)
       change(id, &turn) { $0.tryTrunk(next, leg: number, &$1) }
       return true
@@ -112,7 +112,7 @@ extension CallMachine {
 
   /// What an outgoing call has learnt about its trunk.
   mutating func settleTrunk(of leg: LegID, byFault: Bool, _ turn: inout Turn) {
-    guard let id = legs[leg], let call = calls[id], call.direction == .outgoing else { return }
+    guard let id = legs[leg], let call = calls[id]?.value, call.direction == .outgoing else { return }
     trunking?.callSettled(call.trunk.name, byFault: byFault, at: turn.now, into: &trunkOutput)
     carryOut(&turn)
   }

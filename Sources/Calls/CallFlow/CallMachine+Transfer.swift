@@ -8,7 +8,8 @@ import SIPDialogs
 extension CallMachine {
   /// A REFER of a trunk that may transfer: the user's app is to be connected to another number.
   mutating func referred(_ leg: LegID, _ referral: Referral, _ turn: inout Turn) {
-    guard let id = legs[leg], let call = calls[id], call.isLive, call.state == .connected, call.trunkLeg.phase == .confirmed,
+    guard let id = legs[leg], let call = calls[id]?.value, call.isLive, call.state == .connected,
+      call.trunkLeg.phase == .confirmed,
       call.transfer == nil, call.winner != nil
     else { return turn.sip(.refuseRefer(leg, code: 491)) }
     guard let number = Routing.dialled(referral.target.number) else { return turn.sip(.refuseRefer(leg, code: 404)) }
@@ -30,8 +31,8 @@ extension CallMachine {
   /// What the legs do that are not a call's present trunk leg: one that a transfer makes, or one that was replaced.
   mutating func handle(_ event: SIPDialogs.Event, ofOther leg: LegID, _ id: CallID, _ turn: inout Turn) {
     if case .legClosed = event { legs[leg] = nil }
-    if calls[id]?.second?.leg == leg { return handle(event, ofSecond: leg, id, &turn) }
-    guard calls[id]?.transfer?.leg == leg else {
+    if calls[id]?.value.second?.leg == leg { return handle(event, ofSecond: leg, id, &turn) }
+    guard calls[id]?.value.transfer?.leg == leg else {
       // an offer on a leg that is on its way out
       if case .reinviteReceived = event { turn.sip(.refuseReinvite(leg, code: 481)) }
       return
@@ -48,7 +49,7 @@ extension CallMachine {
 
   /// INVITE with Replaces (RFC 3891): the same call, and the same app, on a new leg that is answered at once.
   mutating func replace(_ old: LegID, with leg: LegID, _ invite: InboundInvite, _ trunk: Routing.Trunk, _ turn: inout Turn) {
-    guard let id = legs[old], let call = calls[id], call.isLive, call.state == .connected, call.trunkLeg.leg == old,
+    guard let id = legs[old], let call = calls[id]?.value, call.isLive, call.state == .connected, call.trunkLeg.leg == old,
       call.trunk.name == trunk.name, call.transfers < Limits.diversions, let sdp = invite.sdp, let reservation = call.reservation
     else { return refuse(leg, invite, .forbidden, code: 603, &turn) }
     var negotiation = trunk.negotiation(local: reservation.trunkAddress, over: invite.source, random: random)

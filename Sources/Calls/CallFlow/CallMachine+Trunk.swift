@@ -9,7 +9,9 @@ import Trunking
 /// Events of the trunk side, and the admission of incoming calls.
 extension CallMachine {
   mutating func handle(_ event: SIPDialogs.Event, _ turn: inout Turn) {
-    if let leg = event.leg, let id = legs[leg], calls[id]?.trunkLeg.leg != leg { return handle(event, ofOther: leg, id, &turn) }
+    if let leg = event.leg, let id = legs[leg], calls[id]?.value.trunkLeg.leg != leg {
+      return handle(event, ofOther: leg, id, &turn)
+    }
     switch event {
     case .inviteReceived(let leg, let invite): invited(leg, invite, &turn)
     case .cancelled(let leg, let cause): change(legs[leg], &turn) { $0.cancelled(cause, &$1) }
@@ -25,7 +27,7 @@ extension CallMachine {
       if tryNextTrunk(leg, code, byTransport: byTransport, &turn) { return }
       change(legs[leg], &turn) { $0.trunkRefused(code, cause, byTransport: byTransport, &$1) }
     case .reinviteReceived(let leg, let sdp):
-      guard let id = legs[leg], calls[id]?.isLive ?? false else { return turn.sip(.refuseReinvite(leg, code: 481)) }
+      guard let id = legs[leg], calls[id]?.value.isLive ?? false else { return turn.sip(.refuseReinvite(leg, code: 481)) }
       change(id, &turn) { $0.reinvited(sdp, &$1) }
     case .provisionallyAnswered(let leg, let sdp): change(legs[leg], &turn) { $0.provisionallyAnswered(sdp, &$1) }
     case .provisionalTimedOut(let leg): change(legs[leg], &turn) { $0.provisionalTimedOut(&$1) }
@@ -169,7 +171,7 @@ extension CallMachine {
   /// The devices of those whom a call is for, offered or woken; if there are none it is over, or goes where its rules say.
   /// - Parameter reservation: for a call that has no media yet.
   mutating func ring(_ id: CallID, media reservation: MediaReservation? = nil, _ turn: inout Turn) {
-    guard let call = calls[id] else { return }
+    guard let call = calls[id]?.value else { return }
     let present = call.targets.flatMap { ringable($0, for: call) }
     let destinations = call.targets.flatMap { wakeable($0, for: call) }
     let nobody = present.contains(where: \.isConnected) || !destinations.isEmpty ? nil : unreachedEnding(call)
@@ -201,10 +203,10 @@ extension CallMachine {
     switch pending.removeValue(forKey: id) {
     case .incoming(let call, let invite):
       admit(call, &turn)
-      calls[id]?.invite = invite
+      calls[id]?.value.invite = invite
       ring(id, media: reservation, &turn)
     case .asked:
-      guard calls[id]?.isLive == true else { return turn.media(.close(reservation.session)) }
+      guard calls[id]?.value.isLive == true else { return turn.media(.close(reservation.session)) }
       ring(id, media: reservation, &turn)
     case .second(let plan): secondReserved(id, plan, reservation, &turn)
     case .outgoing(let call, let start, let device, let request):

@@ -32,7 +32,7 @@ public struct CallMachine {
   var wallOffset: Int64 = 0
   var isDraining = false
 
-  var calls: [CallID: Call] = [:]
+  var calls: [CallID: Box<Call>] = [:]
   var pending: [CallID: Pending] = [:]
   var legs: [LegID: CallID] = [:]
   var sessions: [MediaSessionID: CallID] = [:]
@@ -116,11 +116,11 @@ public struct CallMachine {
     for id in tombstones.removeExpired(at: turn.now) { turn.app(.wakesOver(id)) }
     if let due = trunking?.nextDeadline, due <= turn.now { handle(TrunkMachine.Input.timer, &turn) }
     while let id = deadlines.takeDue(at: turn.now) {
-      while let timer = calls[id]?.timers.takeDue(at: turn.now) {
+      while let timer = calls[id]?.value.timers.takeDue(at: turn.now) {
         switch timer {
         case .finalStatistics: finish(id, nil, &turn)
         case .verification: verified(id, nil, &turn)
-        default: calls[id]?.expired(timer, &turn)
+        default: calls[id]?.value.expired(timer, &turn)
         }
       }
       settle(id, &turn)
@@ -129,26 +129,21 @@ public struct CallMachine {
 
   /// Applies an event to a call, if it is there, and whatever follows from the new state.
   mutating func change(_ id: CallID?, _ turn: inout Turn, _ body: (inout Call, inout Turn) -> Void) {
-    guard let id, calls[id]?.apply(body, &turn) != nil else { return }
+    guard let id, calls[id]?.value.apply(body, &turn) != nil else { return }
     settle(id, &turn)
   }
 
   /// A call that has just ended leaves a tombstone; its next deadline is noted.
   private mutating func settle(_ id: CallID, _ turn: inout Turn) {
-    guard var call = calls[id] else { return }
-    if let wish = call.wish, !wish.isUnderWay {
-      divert(id, wish, &turn)
-      guard let diverted = calls[id] else { return }
-      call = diverted
+    // Field by field: whoever holds the call makes the next change copy it.
+    if let wish = calls[id]?.value.wish, !wish.isUnderWay { divert(id, wish, &turn) }
+    if calls[id]?.value.asking?.isLate == true, calls[id]?.value.isLive == true { routed(id, nil, &turn) }
+    guard let call = calls[id] else { return }
+    if !call.value.isLive {
+      if tombstones[id] == nil { bury(call.value, &turn) }
+      if call.value.reservation == nil { return finish(id, nil, &turn) }
     }
-    if call.asking?.isLate == true, call.isLive {
-      routed(id, nil, &turn)
-      guard let routed = calls[id] else { return }
-      call = routed
-    }
-    if !call.isLive, tombstones[id] == nil { bury(call, &turn) }
-    if !call.isLive, call.reservation == nil { return finish(id, nil, &turn) }
-    deadlines.schedule(id, at: call.timers.next)
+    deadlines.schedule(id, at: call.value.timers.next)
   }
 
   private mutating func bury(_ call: Call, _ turn: inout Turn) {
@@ -167,7 +162,7 @@ public struct CallMachine {
 
   /// Writes the record and forgets the call; its SIP leg is forgotten with `legClosed`.
   mutating func finish(_ id: CallID, _ statistics: MediaStatistics?, _ turn: inout Turn) {
-    guard let call = calls.removeValue(forKey: id) else { return }
+    guard let call = calls.removeValue(forKey: id)?.value else { return }
     if call.reservation != nil, statistics == nil { turn.statistics.recordsWithoutMedia += 1 }
     turn.statistics.states[call.state, default: 0] -= 1
     let record = call.record(statistics, turn)
@@ -191,7 +186,7 @@ public struct CallMachine {
   mutating func admit(_ call: Call, _ turn: inout Turn) {
     if call.direction == .incoming { turn.statistics.incoming += 1 } else { turn.statistics.outgoing += 1 }
     turn.statistics.states[call.state, default: 0] += 1
-    calls[call.id] = call
+    calls[call.id] = Box(call)
     legs[call.trunkLeg.leg] = call.id
     sessions[call.session] = call.id
     for user in call.targets { callsOfUser[user, default: []].append(call.id) }

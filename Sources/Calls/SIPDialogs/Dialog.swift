@@ -51,11 +51,11 @@ extension Message {
 
 /// Where a request goes first (RFC 3261 §8.1.2, §12.2.1.1): the topmost route, else the target. A host name, which only the
 /// transport could resolve, means the way the dialog has come, as does an address of this machine or its link that a peer elsewhere
-/// names. A connection to the same address is used again.
-func nextHop(target: String, routes: [String], base: Flow) -> Flow {
+/// names, and a port of ours that anybody names. A connection to the same address is used again.
+func nextHop(target: String, routes: [String], base: Flow, own: OwnAddresses) -> Flow {
   var text = routes.first.map(uriText) ?? target
   if text.isEmpty { text = target }
-  guard let hop = address(of: text), mayGo(to: hop.ip, base) else { return base }
+  guard let hop = address(of: text), !own.isListener(hop), mayGo(to: hop.ip, base, own) else { return base }
   if base.transport.isReliable, hop.ip == base.remote.ip { return base }
   var flow = base
   flow.remote = hop
@@ -67,8 +67,29 @@ func nextHop(target: String, routes: [String], base: Flow) -> Flow {
   return flow
 }
 
-private func mayGo(to ip: IPAddress, _ base: Flow) -> Bool {
+/// Where this gateway is: what no request of ours may be led to by a Contact or Record-Route.
+public struct OwnAddresses: Sendable, Equatable {
+  /// Of listeners and media, and the machine's others; beside the loopback ones.
+  public var addresses: Set<IPAddress>
+  /// Of our listeners: signalling, apps, administration.
+  public var ports: Set<UInt16>
+
+  public init(addresses: Set<IPAddress> = [], ports: Set<UInt16> = []) {
+    self.addresses = Set(addresses.map(\.unmapped))
+    self.ports = ports
+  }
+
+  func isHere(_ ip: IPAddress) -> Bool { ip.unmapped.isLoopback || addresses.contains(ip.unmapped) }
+
+  /// One of our own ports, whoever asks: also another program on this machine may not make us talk to ourselves.
+  func isListener(_ address: SocketAddress) -> Bool {
+    ports.contains(address.port) && (isHere(address.ip) || address.ip.unmapped.isUnspecified)
+  }
+}
+
+private func mayGo(to ip: IPAddress, _ base: Flow, _ own: OwnAddresses) -> Bool {
   let (hop, peer) = (ip.unmapped, base.remote.ip.unmapped)
+  if own.addresses.contains(hop) { return own.isHere(peer) }
   if hop.isLoopback || hop.isUnspecified || hop.isMulticast || hop == IPAddress(255, 255, 255, 255) { return peer.isLoopback }
   return !hop.isLinkLocal || peer.isLinkLocal
 }

@@ -110,7 +110,7 @@ extension UserAgent {
   mutating func admitsGuest(_ request: Request, _ credentials: Credentials) -> Bool {
     let source = request.flow.remote.ip.unmapped
     if let tag = request.envelope.to.tag,
-      let id = dialogs[DialogKey(callID: request.message.callID, localTag: request.message.text(tag))], let leg = legs[id],
+      let id = dialogs[DialogKey(callID: request.message.callID, localTag: request.message.text(tag))], let leg = legs[id]?.value,
       leg.flow.remote.ip.unmapped == source
     {
       return true

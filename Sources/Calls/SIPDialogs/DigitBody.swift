@@ -52,7 +52,7 @@ extension UserAgent {
   }
 
   mutating func sendDigit(_ id: LegID, _ digit: Character, _ milliseconds: Int) {
-    guard legs[id]?.phase == .confirmed else { return }
+    guard legs[id]?.value.phase == .confirmed else { return }
     let body = DigitBody(digit: digit, milliseconds: milliseconds).text
     sendInDialog(.info, .info, id, RequestContent(body: body, contentType: DigitBody.relay))
   }

@@ -10,10 +10,10 @@ extension UserAgent {
     guard clients.count < Limits.clientTransactions else { return nil }
     let id = nextNumber()
     let key = ClientKey(branch: branch, method: method)
-    clients[id] = ClientTransaction(
+    var client = ClientTransaction(
       key: key, purpose: purpose, leg: leg, trunk: trunk, flow: flow, isReliable: flow.transport.isReliable, request: bytes)
-    clients[id]?.content = content
-    clients[id]?.dialog = dialog
+    (client.content, client.dialog) = (content, dialog)
+    clients[id] = Box(client)
     clientIndex[key] = id
     counters.requestsSent[method, default: 0] += 1
     send(bytes, flow)
@@ -23,7 +23,7 @@ extension UserAgent {
   }
 
   mutating func clientTimer(_ id: UInt64, _ timer: ClientTimer) {
-    guard let client = clients[id] else { return }
+    guard let client = clients[id]?.value else { return }
     switch timer {
     case .retransmission:
       guard client.phase == .calling || (client.phase == .proceeding && !client.isInvite) else { return }
@@ -32,7 +32,7 @@ extension UserAgent {
       // A doubles without bound (RFC 3261 §17.1.1.2), E up to T2 and is T2 once there was a provisional (§17.1.2.2).
       var interval = client.interval * 2
       if !client.isInvite { interval = client.phase == .proceeding ? Interval.t2 : min(interval, Interval.t2) }
-      clients[id]?.interval = interval
+      clients[id]?.value.interval = interval
       timers.set(.client(id, .retransmission), at: now + interval)
     case .end:
       let isUnanswered = client.phase == .calling || client.phase == .proceeding
@@ -43,12 +43,12 @@ extension UserAgent {
 
   /// ICMP or a lost connection. What has had an answer already waits for the rest of it: it may come on a new connection.
   mutating func transportFailed(_ flow: Flow) {
-    let failed = clients.filter { _, client in
+    let failed = clients.mapValues(\.value).filter { _, client in
       client.flow.transport == flow.transport && client.flow.remote == flow.remote
         && (client.phase == .calling || (client.phase == .proceeding && !client.isInvite))
     }
     for id in failed.keys.sorted() {
-      guard let client = clients[id] else { continue }
+      guard let client = clients[id]?.value else { continue }
       endClient(id)
       clientFailed(client, code: 503, byTransport: true)
     }
@@ -59,18 +59,18 @@ extension UserAgent {
   /// requests to the one in Contact, on new connections.
   private mutating func connectionLost(_ remote: SocketAddress) {
     for id in servers.keys {
-      guard let reply = servers[id]?.reply, reply.flow.transport.isReliable, reply.flow.remote == remote else { continue }
-      servers[id]?.reply?.flow.remote = reply.fallback
+      guard let reply = servers[id]?.value.reply, reply.flow.transport.isReliable, reply.flow.remote == remote else { continue }
+      servers[id]?.value.reply?.flow.remote = reply.fallback
     }
-    for (id, leg) in legs where !id.isOutbound && leg.flow.transport.isReliable && leg.flow.remote == remote {
-      guard let target = address(of: leg.dialog.remoteTarget), target.ip == remote.ip else { continue }
-      legs[id]?.flow.remote = target
-      legs[id]?.answer?.flow.remote = target
+    for (id, leg) in legs where !id.isOutbound && leg.value.flow.transport.isReliable && leg.value.flow.remote == remote {
+      guard let target = address(of: leg.value.dialog.remoteTarget), target.ip == remote.ip else { continue }
+      legs[id]?.value.flow.remote = target
+      legs[id]?.value.answer?.flow.remote = target
     }
   }
 
   mutating func endClient(_ id: UInt64) {
-    guard let client = clients.removeValue(forKey: id) else { return }
+    guard let client = clients.removeValue(forKey: id)?.value else { return }
     if clientIndex[client.key] == id { clientIndex[client.key] = nil }
     timers.cancel(.client(id, .retransmission))
     timers.cancel(.client(id, .end))
@@ -78,8 +78,8 @@ extension UserAgent {
 
   /// The final response is here: no more retransmissions, and the state stays for those of the peer.
   private mutating func completeClient(_ id: UInt64, _ phase: ClientTransaction.Phase) {
-    guard let client = clients[id] else { return }
-    clients[id]?.phase = phase
+    guard let client = clients[id]?.value else { return }
+    clients[id]?.value.phase = phase
     timers.cancel(.client(id, .retransmission))
     if phase == .accepted {
       timers.set(.client(id, .end), at: now + Interval.transaction)
@@ -95,7 +95,8 @@ extension UserAgent {
     let envelope: Envelope
     do throws(ParseError) { envelope = try message.checked() } catch { return counters.drop(.malformedResponse) }
     guard let code = message.statusCode, let branch = envelope.via.branch,
-      let id = clientIndex[ClientKey(branch: message.text(branch), method: envelope.cseq.method)], let client = clients[id],
+      let id = clientIndex[ClientKey(branch: message.text(branch), method: envelope.cseq.method)],
+      let client = clients[id]?.value,
       client.trunk == trunk || flow.remote == client.flow.remote, (try? message.vias.count) == 1
     else { return counters.drop(.strayResponse) }
     // Who asks for a password must be whom we asked for the call; another member of the trunk can not end the request with it
@@ -105,7 +106,7 @@ extension UserAgent {
     if client.isInvite { return received(inviteResponse: message, envelope, code, id, client) }
     guard client.phase == .calling || client.phase == .proceeding else { return }
     if code < 200 {
-      clients[id]?.phase = .proceeding
+      clients[id]?.value.phase = .proceeding
       return
     }
     completeClient(id, .completed)
@@ -118,7 +119,7 @@ extension UserAgent {
   ) {
     switch (client.phase, code) {
     case (.calling, 100..<200), (.proceeding, 100..<200):
-      clients[id]?.phase = .proceeding
+      clients[id]?.value.phase = .proceeding
       timers.cancel(.client(id, .retransmission))
       if client.purpose == .reinvite { return timers.set(.client(id, .end), at: now + Interval.reinvite) }
       timers.cancel(.client(id, .end))
@@ -133,12 +134,12 @@ extension UserAgent {
         send(known.bytes, known.flow)
       } else {
         // the first 2xx again, while its ACK waits for our answer to the offer in it
-        if let leg = client.leg.flatMap({ legs[$0] }), leg.awaitsAcknowledgement, leg.dialog.remoteTag == tag { return }
+        if let leg = client.leg.flatMap({ legs[$0]?.value }), leg.awaitsAcknowledgement, leg.dialog.remoteTag == tag { return }
         if client.purpose == .invite || client.purpose == .abandoned { endFork(id, message, envelope) }
       }
     case (.calling, 300...), (.proceeding, 300...):
       let bytes = acknowledgement(of: client, message)
-      clients[id]?.acknowledgement = bytes
+      clients[id]?.value.acknowledgement = bytes
       counters.requestsSent[.ack, default: 0] += 1
       send(bytes, client.flow)
       completeClient(id, .completed)

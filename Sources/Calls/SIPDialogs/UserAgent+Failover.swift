@@ -12,7 +12,7 @@ extension UserAgent {
 
   /// The present server is of no use; true if another one is asked now.
   mutating func tryNext(_ id: LegID, code: Int, answered: Bool = false, retryAfter: Int? = nil) -> Bool {
-    guard var leg = legs[id], leg.phase == .calling, leg.cancel == .none, let target = leg.target, let invite = leg.invite
+    guard var leg = legs[id]?.value, leg.phase == .calling, leg.cancel == .none, let target = leg.target, let invite = leg.invite
     else { return false }
     let failed = leg.flow
     if leg.isLarge, !answered {
@@ -26,7 +26,7 @@ extension UserAgent {
     leg.isLarge = false
     leg.digest = nil
     leg.dialog.remoteTarget = "sip:\(percentEncodedUser(invite.to))@\(invite.trunk.domain)\(leg.flow.transport.uriParameter)"
-    legs[id] = leg
+    legs[id]?.value = leg
     emit(.targetFailed(id, failed, code: code, retryAfter: retryAfter))
     sendInvite(id)
     return legs[id] != nil
@@ -34,11 +34,11 @@ extension UserAgent {
 
   /// No response at all. The transaction lives on without the leg, for what may still come of it.
   mutating func targetSilent(_ id: LegID) {
-    guard let leg = legs[id], leg.phase == .calling, leg.cancel == .none, let transaction = leg.inviteTransaction,
-      clients[transaction]?.phase == .calling
+    guard let leg = legs[id]?.value, leg.phase == .calling, leg.cancel == .none, let transaction = leg.inviteTransaction,
+      clients[transaction]?.value.phase == .calling
     else { return }
-    clients[transaction]?.purpose = .abandoned
-    clients[transaction]?.leg = nil
+    clients[transaction]?.value.purpose = .abandoned
+    clients[transaction]?.value.leg = nil
     timers.cancel(.client(transaction, .retransmission))
     if !tryNext(id, code: 408) { fail(id, code: 408, cause: nil, byTransport: true) }
   }

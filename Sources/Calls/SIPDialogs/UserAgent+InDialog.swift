@@ -4,7 +4,7 @@ import SIP
 extension UserAgent {
   /// A request with the tag of one of our legs (RFC 3261 §12.2.2).
   mutating func received(inDialog request: Request, _ id: LegID) {
-    guard let leg = legs[id], isSameTrunk(request, leg), isPeer(request, of: leg) else {
+    guard let leg = legs[id]?.value, isSameTrunk(request, leg), isPeer(request, of: leg) else {
       return refuse(request, .noDialog, code: 481)
     }
     guard servers.count < Limits.serverTransactions + Limits.serverTransactionsOfCalls else {
@@ -16,9 +16,9 @@ extension UserAgent {
       return respondOnce(request, ResponseContent(code: 500, reason: "CSeq Out Of Order"))
     }
     if isEarly {
-      legs[id]?.early[request.fromTag]?.dialog.remoteSequence = sequence
+      legs[id]?.value.early[request.fromTag]?.dialog.remoteSequence = sequence
     } else {
-      legs[id]?.dialog.remoteSequence = sequence
+      legs[id]?.value.dialog.remoteSequence = sequence
     }
     let rules = rules(leg.trunk)
     switch request.method {
@@ -75,7 +75,7 @@ extension UserAgent {
   mutating func received(ack request: Request) {
     if let id = serverIndex[request.key], serverReceivedAck(id) { return }
     guard let tag = request.envelope.to.tag,
-      let id = dialogs[DialogKey(callID: request.message.callID, localTag: request.message.text(tag))], let leg = legs[id],
+      let id = dialogs[DialogKey(callID: request.message.callID, localTag: request.message.text(tag))], let leg = legs[id]?.value,
       isSameTrunk(request, leg), leg.dialog.remoteTag == request.fromTag,
       let answer = leg.answer, answer.sequence == request.envelope.cseq.number
     else { return counters.drop(.strayAcknowledgement) }
@@ -83,7 +83,7 @@ extension UserAgent {
     var sdp: String?
     if answer.wantsAnswer, case .sdp(let text)? = try? request.message.sessionBody { sdp = text }
     if !answer.isReinvite {
-      legs[id]?.phase = .confirmed
+      legs[id]?.value.phase = .confirmed
       emit(.acknowledged(id, sdp: sdp))
     } else if answer.wantsAnswer {
       emit(.acknowledged(id, sdp: sdp))
@@ -94,10 +94,10 @@ extension UserAgent {
 
   /// CANCEL finds its INVITE by branch (RFC 3261 §9.2). Answered without state: the answer is the same each time.
   mutating func received(cancel request: Request) {
-    guard let transaction = serverIndex[request.key], let server = servers[transaction], server.method == .invite else {
+    guard let transaction = serverIndex[request.key], let server = servers[transaction]?.value, server.method == .invite else {
       return respondStateless(request.reply, ResponseContent(code: 481))
     }
-    let leg = server.leg.flatMap { legs[$0] }
+    let leg = server.leg.flatMap { legs[$0]?.value }
     respondStateless(request.reply, ResponseContent(code: 200, tag: leg?.dialog.localTag))
     guard let leg, server.phase == .proceeding else { return }
     respond(transaction, ResponseContent(code: 487, tag: leg.dialog.localTag))
@@ -105,7 +105,7 @@ extension UserAgent {
       emit(.cancelled(leg.id, request.message.reasons.first))
       close(leg.id)
     } else {
-      legs[leg.id]?.peerOffer = nil
+      legs[leg.id]?.value.peerOffer = nil
     }
   }
 }

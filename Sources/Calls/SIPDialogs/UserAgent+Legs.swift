@@ -23,7 +23,7 @@ extension UserAgent {
     (leg.isLateOffer, leg.reliability, leg.agreement) = (isLateOffer, reliability, session)
     leg.peerAllowsUpdate = message.lists("UPDATE", in: .allow)
     leg.minimumSession = max(leastSession(request.trunk), ((try? message.minimumSessionSeconds) ?? nil) ?? 0)
-    legs[id] = leg
+    legs[id] = Box(leg)
     dialogs[dialog.key] = id
     respond(transaction, ResponseContent(code: 100))
     return id
@@ -31,7 +31,7 @@ extension UserAgent {
 
   /// Takes a leg out of the tables. Its transactions live on by themselves and absorb what still comes.
   mutating func close(_ id: LegID) {
-    guard let leg = legs.removeValue(forKey: id) else { return }
+    guard let leg = legs.removeValue(forKey: id)?.value else { return }
     if dialogs[leg.dialog.key] == id { dialogs[leg.dialog.key] = nil }
     for timer in LegTimer.allCases { timers.cancel(.leg(id, timer)) }
     emit(.legClosed(id))
@@ -63,11 +63,11 @@ extension UserAgent {
 
   /// 200, unless a reliable provisional response with SDP has had no PRACK: then once it has (RFC 3262 §3).
   mutating func answer(_ id: LegID, _ sdp: String?) {
-    guard let leg = legs[id], leg.phase == .ringing, let transaction = leg.inviteTransaction,
-      let flow = servers[transaction]?.reply?.flow
+    guard let leg = legs[id]?.value, leg.phase == .ringing, let transaction = leg.inviteTransaction,
+      let flow = servers[transaction]?.value.reply?.flow
     else { return }
     if let reliable = leg.reliable, reliable.hasSDP {
-      legs[id]?.pendingAnswer = Leg.PendingAnswer(sdp: sdp)
+      legs[id]?.value.pendingAnswer = Leg.PendingAnswer(sdp: sdp)
       return
     }
     let content = ResponseContent(
@@ -75,10 +75,10 @@ extension UserAgent {
       isDialogForming: true)
     guard let bytes = respond(transaction, content) else { return }
     for timer in [LegTimer.provisional, .reliable, .unacknowledged] { timers.cancel(.leg(id, timer)) }
-    legs[id]?.phase = .answered
-    legs[id]?.lastProvisional = nil
-    legs[id]?.waitingProvisionals = []
-    legs[id]?.reliable?.isOver = true
+    legs[id]?.value.phase = .answered
+    legs[id]?.value.lastProvisional = nil
+    legs[id]?.value.waitingProvisionals = []
+    legs[id]?.value.reliable?.isOver = true
     startSession(id, leg.agreement.timer)
     startAnswer(
       id,
@@ -89,19 +89,20 @@ extension UserAgent {
 
   /// A 2xx is sent again by the leg, not by the transaction, until its ACK (RFC 3261 §13.3.1.4), also on TCP.
   mutating func startAnswer(_ id: LegID, _ answer: Leg.Answer) {
-    legs[id]?.answer = answer
+    legs[id]?.value.answer = answer
     timers.set(.leg(id, .answer), at: now + answer.interval)
     timers.set(.leg(id, .acknowledgement), at: now + Interval.transaction)
   }
 
   mutating func settleAnswer(_ id: LegID) {
-    legs[id]?.answer = nil
+    legs[id]?.value.answer = nil
     timers.cancel(.leg(id, .answer))
     timers.cancel(.leg(id, .acknowledgement))
   }
 
   private mutating func refuse(_ id: LegID, _ code: Int, _ reason: String?, _ cause: ReasonValue?, _ retryAfter: Int?) {
-    guard let leg = legs[id], leg.phase == .ringing, let transaction = leg.inviteTransaction, (300..<700).contains(code) else {
+    guard let leg = legs[id]?.value, leg.phase == .ringing, let transaction = leg.inviteTransaction, (300..<700).contains(code)
+    else {
       return
     }
     var content = ResponseContent(code: code, reason: reason, tag: leg.dialog.localTag)
@@ -112,24 +113,24 @@ extension UserAgent {
   }
 
   private mutating func bye(_ id: LegID, _ reason: ReasonValue?) {
-    guard let leg = legs[id] else { return }
+    guard let leg = legs[id]?.value else { return }
     switch leg.phase {
     case .confirmed: sendBye(id, reason)
-    case .answered: legs[id]?.pendingBye = Leg.PendingBye(reason: reason)
+    case .answered: legs[id]?.value.pendingBye = Leg.PendingBye(reason: reason)
     case .ringing where leg.pendingAnswer != nil: refuse(id, 480, nil, reason, nil)
     case .ringing, .calling, .ending: break
     }
   }
 
   mutating func legTimer(_ id: LegID, _ timer: LegTimer) {
-    guard let leg = legs[id] else { return }
+    guard let leg = legs[id]?.value else { return }
     switch timer {
     case .answer:
       guard let answer = leg.answer else { return }
       counters.retransmissionsSent += 1
       send(answer.bytes, answer.flow)
       let interval = min(answer.interval * 2, Interval.t2)
-      legs[id]?.answer?.interval = interval
+      legs[id]?.value.answer?.interval = interval
       timers.set(.leg(id, .answer), at: now + interval)
     case .acknowledgement:
       settleAnswer(id)

@@ -6,35 +6,35 @@ extension UserAgent {
   /// Asks for an offer as soon as one may go out: not while another exchange runs, nor while a glare is waited out.
   mutating func wantOffer(_ id: LegID) {
     guard legs[id] != nil else { return }
-    legs[id]?.wantsOffer = true
+    legs[id]?.value.wantsOffer = true
     offerIfFree(id)
   }
 
   mutating func offerIfFree(_ id: LegID) {
-    guard let leg = legs[id], leg.wantsOffer, leg.isFreeForOffer, !leg.isWaitingOutGlare else { return }
-    legs[id]?.wantsOffer = false
+    guard let leg = legs[id]?.value, leg.wantsOffer, leg.isFreeForOffer, !leg.isWaitingOutGlare else { return }
+    legs[id]?.value.wantsOffer = false
     emit(.offerWanted(id))
   }
 
   /// The re-INVITE with the call machine's offer.
   mutating func offer(_ id: LegID, _ sdp: String) {
-    guard let leg = legs[id] else { return }
+    guard let leg = legs[id]?.value else { return }
     guard leg.isFreeForOffer, !leg.isWaitingOutGlare else {
       // something came between the question and the answer
-      legs[id]?.wantsOffer = true
+      legs[id]?.value.wantsOffer = true
       return
     }
-    legs[id]?.ourOffer = OurOffer(kind: .reinvite)
+    legs[id]?.value.ourOffer = OurOffer(kind: .reinvite)
     sendInDialog(
       .reinvite, .invite, id, RequestContent(fields: sessionFields(leg), body: sdp, refreshesTarget: true))
   }
 
   /// The 2xx of our re-INVITE or UPDATE.
   mutating func offerAccepted(_ id: LegID, _ purpose: ClientTransaction.Purpose, _ message: Message) {
-    guard let leg = legs[id], leg.phase == .confirmed else { return }
-    legs[id]?.ourOffer = nil
-    legs[id]?.offerTries = 0
-    if let target = message.contactTarget { legs[id]?.dialog.remoteTarget = target }
+    guard let leg = legs[id]?.value, leg.phase == .confirmed else { return }
+    legs[id]?.value.ourOffer = nil
+    legs[id]?.value.offerTries = 0
+    if let target = message.contactTarget { legs[id]?.value.dialog.remoteTarget = target }
     takeSession(id, response: message)
     if purpose == .reinvite {
       var sdp: String?
@@ -46,8 +46,8 @@ extension UserAgent {
 
   /// A final non-2xx, or none at all.
   mutating func offerRefused(_ id: LegID, _ purpose: ClientTransaction.Purpose, _ code: Int, _ message: Message?) {
-    guard let leg = legs[id], leg.phase == .confirmed else { return }
-    legs[id]?.ourOffer = nil
+    guard let leg = legs[id]?.value, leg.phase == .confirmed else { return }
+    legs[id]?.value.ourOffer = nil
     switch code {
     case 408, 481:
       // RFC 3261 §12.2.1.2, §14.1: the dialog is gone.
@@ -61,7 +61,7 @@ extension UserAgent {
       }
     case 405, 501:
       if purpose == .update {
-        legs[id]?.peerAllowsUpdate = false
+        legs[id]?.value.peerAllowsUpdate = false
         return wantOffer(id)
       }
     default: break
@@ -72,14 +72,14 @@ extension UserAgent {
   }
 
   private mutating func retryOffer(_ id: LegID, _ purpose: ClientTransaction.Purpose, after delay: Duration) {
-    guard let leg = legs[id], leg.offerTries < Limits.offerTries else {
-      legs[id]?.offerTries = 0
+    guard let leg = legs[id]?.value, leg.offerTries < Limits.offerTries else {
+      legs[id]?.value.offerTries = 0
       if purpose == .reinvite { emit(.offerRefused(id, code: 491)) }
       return
     }
-    legs[id]?.offerTries += 1
-    if purpose == .reinvite { legs[id]?.wantsOffer = true } else { legs[id]?.wantsRefresh = true }
-    legs[id]?.isWaitingOutGlare = true
+    legs[id]?.value.offerTries += 1
+    if purpose == .reinvite { legs[id]?.value.wantsOffer = true } else { legs[id]?.value.wantsRefresh = true }
+    legs[id]?.value.isWaitingOutGlare = true
     timers.set(.leg(id, .glare), at: now + delay)
   }
 
@@ -89,10 +89,10 @@ extension UserAgent {
   }
 
   mutating func glareOver(_ id: LegID) {
-    guard let leg = legs[id], leg.isWaitingOutGlare else { return }
-    legs[id]?.isWaitingOutGlare = false
+    guard let leg = legs[id]?.value, leg.isWaitingOutGlare else { return }
+    legs[id]?.value.isWaitingOutGlare = false
     if leg.wantsRefresh {
-      legs[id]?.wantsRefresh = false
+      legs[id]?.value.wantsRefresh = false
       refresh(id)
     }
     offerIfFree(id)

@@ -22,45 +22,45 @@ extension UserAgent {
     (leg.invite, leg.credentials, leg.minimumSession) = (invite, invite.trunk.credentials, leastSession(invite.trunk.name))
     leg.target = invite.trunk.target
     leg.further = invite.trunk.further.prefix(Limits.targets)
-    legs[id] = leg
+    legs[id] = Box(leg)
     dialogs[dialog.key] = id
     sendInvite(id)
   }
 
   /// The INVITE with its next branch; with credentials once there is a challenge.
   mutating func sendInvite(_ id: LegID) {
-    guard var leg = legs[id], let invite = leg.invite else { return }
+    guard var leg = legs[id]?.value, let invite = leg.invite else { return }
     let branch = newBranch(for: invite.to)
     let cnonce = newTag()
-    let authorization = legs[id]?.digest?.authorization(method: .invite, uri: leg.dialog.remoteTarget, cnonce: cnonce)
+    let authorization = legs[id]?.value.digest?.authorization(method: .invite, uri: leg.dialog.remoteTarget, cnonce: cnonce)
     var bytes = inviteBytes(leg, invite, branch: branch, authorization: authorization.map { ($0.name, $0.value) })
     if bytes.count > Limits.datagramRequestBytes, leg.flow.transport == .udp, !leg.isSmallOnly, let large = leg.target?.large {
       (leg.flow, leg.isLarge) = (large, true)
-      legs[id]?.flow = large
-      legs[id]?.isLarge = true
+      legs[id]?.value.flow = large
+      legs[id]?.value.isLarge = true
       bytes = inviteBytes(leg, invite, branch: branch, authorization: authorization.map { ($0.name, $0.value) })
     }
     guard let transaction = beginClient(.invite, .invite, branch: branch, leg: id, trunk: leg.trunk, leg.flow, bytes) else {
       return fail(id, code: 503, cause: nil, byTransport: false)
     }
-    legs[id]?.inviteTransaction = transaction
+    legs[id]?.value.inviteTransaction = transaction
     if hasAnotherTarget(leg) { timers.set(.leg(id, .silence), at: now + Interval.silence) }
   }
 
   /// CANCEL at once, or as soon as there is a provisional response.
   mutating func cancel(_ id: LegID, _ reason: ReasonValue?) {
-    guard let leg = legs[id] else { return }
+    guard let leg = legs[id]?.value else { return }
     if leg.phase == .confirmed { return sendBye(id, reason) }
     guard leg.phase == .calling, leg.cancel == .none else { return }
-    legs[id]?.cancel = .waiting(reason)
-    if let transaction = leg.inviteTransaction, clients[transaction]?.phase == .proceeding { sendCancel(id) }
+    legs[id]?.value.cancel = .waiting(reason)
+    if let transaction = leg.inviteTransaction, clients[transaction]?.value.phase == .proceeding { sendCancel(id) }
   }
 
   private mutating func sendCancel(_ id: LegID) {
-    guard let leg = legs[id], case .waiting(let reason) = leg.cancel, let transaction = leg.inviteTransaction,
-      let client = clients[transaction]
+    guard let leg = legs[id]?.value, case .waiting(let reason) = leg.cancel, let transaction = leg.inviteTransaction,
+      let client = clients[transaction]?.value
     else { return }
-    legs[id]?.cancel = .sent
+    legs[id]?.value.cancel = .sent
     let bytes = cancellation(of: client, reason)
     _ = beginClient(.cancel, .cancel, branch: client.key.branch, leg: nil, trunk: leg.trunk, client.flow, bytes)
     timers.set(.leg(id, .cancelled), at: now + Interval.transaction)
@@ -68,7 +68,7 @@ extension UserAgent {
 
   /// No final response to a cancelled INVITE: the peer does not know CANCEL, or is gone (RFC 3261 §9.1).
   mutating func cancelTimedOut(_ id: LegID) {
-    guard let leg = legs[id], leg.phase == .calling else { return }
+    guard let leg = legs[id]?.value, leg.phase == .calling else { return }
     if let transaction = leg.inviteTransaction { endClient(transaction) }
     fail(id, code: 408, cause: nil, byTransport: false)
   }
@@ -80,7 +80,7 @@ extension UserAgent {
 
   mutating func inviteProgressed(_ client: ClientTransaction, _ message: Message, _ envelope: Envelope, _ code: Int) {
     if client.purpose == .abandoned { return cancelAbandoned(client) }
-    guard let id = client.leg, let leg = legs[id], leg.phase == .calling else { return }
+    guard let id = client.leg, let leg = legs[id]?.value, leg.phase == .calling else { return }
     if case .waiting = leg.cancel { sendCancel(id) }
     guard leg.cancel == .none else { return }
     var sdp: String?
@@ -91,7 +91,7 @@ extension UserAgent {
 
   /// The first 2xx makes the dialog (RFC 3261 §12.1.2, §13.2.2.4); the other early ones are over with it.
   mutating func inviteAccepted(_ transaction: UInt64, _ message: Message, _ envelope: Envelope) {
-    guard let client = clients[transaction], let id = client.leg, let leg = legs[id], leg.phase == .calling else {
+    guard let client = clients[transaction]?.value, let id = client.leg, let leg = legs[id]?.value, leg.phase == .calling else {
       return endFork(transaction, message, envelope)
     }
     var dialog = confirmed(leg.dialog, message, envelope)
@@ -100,12 +100,12 @@ extension UserAgent {
       (dialog.localSequence, dialog.remoteSequence) = (early.dialog.localSequence, early.dialog.remoteSequence)
     }
     timers.cancel(.leg(id, .cancelled))
-    legs[id]?.dialog = dialog
-    legs[id]?.phase = .confirmed
-    legs[id]?.invite = nil
-    legs[id]?.early = [:]
+    legs[id]?.value.dialog = dialog
+    legs[id]?.value.phase = .confirmed
+    legs[id]?.value.invite = nil
+    legs[id]?.value.early = [:]
     if let offer = leg.peerOffer { respond(offer.transaction, ResponseContent(code: 487)) }
-    legs[id]?.peerOffer = nil
+    legs[id]?.value.peerOffer = nil
     var sdp: String?
     if case .sdp(let text)? = try? message.sessionBody { sdp = text }
     if leg.cancel != .none {
@@ -116,7 +116,7 @@ extension UserAgent {
     }
     if leg.invite?.sdp == nil, sdp != nil {
       // The 2xx holds the peer's offer: its ACK waits for our answer.
-      legs[id]?.awaitsAcknowledgement = true
+      legs[id]?.value.awaitsAcknowledgement = true
     } else {
       acknowledge(transaction, dialog, sequence: leg.inviteSequence, base: leg.flow)
     }
@@ -126,15 +126,16 @@ extension UserAgent {
 
   /// Our answer to the offer in a 2xx.
   mutating func acknowledge(_ id: LegID, _ sdp: String?) {
-    guard let leg = legs[id], leg.awaitsAcknowledgement, let transaction = leg.inviteTransaction else { return }
-    legs[id]?.awaitsAcknowledgement = false
+    guard let leg = legs[id]?.value, leg.awaitsAcknowledgement, let transaction = leg.inviteTransaction else { return }
+    legs[id]?.value.awaitsAcknowledgement = false
     acknowledge(transaction, leg.dialog, sequence: leg.inviteSequence, base: leg.flow, sdp: sdp)
     offerIfFree(id)
   }
 
   /// The 2xx of a re-INVITE: acknowledged also when its leg is on its way out.
   mutating func reinviteAccepted(_ transaction: UInt64, _ message: Message, _ envelope: Envelope) {
-    guard let client = clients[transaction], var dialog = client.leg.flatMap({ legs[$0]?.dialog }) ?? client.dialog else {
+    guard let client = clients[transaction]?.value, var dialog = client.leg.flatMap({ legs[$0]?.value.dialog }) ?? client.dialog
+    else {
       return
     }
     if let target = message.contactTarget { dialog.remoteTarget = target }
@@ -144,7 +145,7 @@ extension UserAgent {
 
   /// A 2xx of another fork, or of a leg that is gone: acknowledged and ended.
   mutating func endFork(_ transaction: UInt64, _ message: Message, _ envelope: Envelope) {
-    guard let client = clients[transaction], client.acknowledgements.count < Limits.forks,
+    guard let client = clients[transaction]?.value, client.acknowledgements.count < Limits.forks,
       let invite = try? Message(client.request), case .request(_, _, let uri) = invite.startLine
     else { return }
     let early = Dialog(
@@ -174,7 +175,7 @@ extension UserAgent {
   ) {
     var fields: [(HeaderName, String)] = []
     // The credentials of the INVITE stand in its ACK too (RFC 3261 §22.1).
-    if let client = clients[transaction], let invite = try? Message(client.request) {
+    if let client = clients[transaction]?.value, let invite = try? Message(client.request) {
       for name in [HeaderName.authorization, .proxyAuthorization] {
         if let field = invite.field(name) { fields.append((name, invite.text(field.value))) }
       }
@@ -183,25 +184,25 @@ extension UserAgent {
       .ack, in: dialog, sequence: sequence, branch: newBranch(for: ""), base: base, RequestContent(fields: fields, body: sdp))
     counters.requestsSent[.ack, default: 0] += 1
     send(bytes, flow)
-    clients[transaction]?.acknowledgements[dialog.remoteTag] = (bytes, flow)
+    clients[transaction]?.value.acknowledgements[dialog.remoteTag] = (bytes, flow)
   }
 
   /// A final non-2xx: another try with credentials, or the end of the leg.
   mutating func inviteRefused(_ client: ClientTransaction, _ message: Message, _ code: Int) {
-    guard let id = client.leg, let leg = legs[id], leg.phase == .calling else { return }
+    guard let id = client.leg, let leg = legs[id]?.value, leg.phase == .calling else { return }
     if let offer = leg.peerOffer { respond(offer.transaction, ResponseContent(code: 487)) }
-    legs[id]?.peerOffer = nil
-    legs[id]?.early = [:]
+    legs[id]?.value.peerOffer = nil
+    legs[id]?.value.early = [:]
     if leg.cancel == .none, (300..<400).contains(code), redirect(id, message) { return }
     if code == 422, leg.cancel == .none, leg.offerTries < Limits.sessionRaises, raiseSession(id, message) {
-      legs[id]?.offerTries += 1
-      legs[id]?.dialog.localSequence += 1
-      legs[id]?.inviteSequence += 1
+      legs[id]?.value.offerTries += 1
+      legs[id]?.value.dialog.localSequence += 1
+      legs[id]?.value.inviteSequence += 1
       return sendInvite(id)
     }
     if code == 401 || code == 407, leg.cancel == .none, takeChallenge(id, message) {
-      legs[id]?.dialog.localSequence += 1
-      legs[id]?.inviteSequence += 1
+      legs[id]?.value.dialog.localSequence += 1
+      legs[id]?.value.inviteSequence += 1
       return sendInvite(id)
     }
     timers.cancel(.leg(id, .cancelled))
@@ -211,7 +212,7 @@ extension UserAgent {
 
   /// A 3xx: the next contact that the trunk's rules allow (RFC 3261 §8.1.3.4). False if there is none.
   private mutating func redirect(_ id: LegID, _ message: Message) -> Bool {
-    guard let leg = legs[id], let invite = leg.invite, leg.redirects < Limits.redirects,
+    guard let leg = legs[id]?.value, let invite = leg.invite, leg.redirects < Limits.redirects,
       case .follow(let hosts) = rules(leg.trunk).redirects, let contacts = try? message.contacts
     else { return false }
     var own = hosts
@@ -226,62 +227,62 @@ extension UserAgent {
         && message.text(contact.uri.whole) != leg.dialog.remoteTarget
     }.max { $0.1 < $1.1 }
     guard let best else { return false }
-    legs[id]?.redirects += 1
-    legs[id]?.dialog.remoteTarget = message.text(best.0.uri.whole)
-    legs[id]?.dialog.localSequence += 1
-    legs[id]?.inviteSequence += 1
+    legs[id]?.value.redirects += 1
+    legs[id]?.value.dialog.remoteTarget = message.text(best.0.uri.whole)
+    legs[id]?.value.dialog.localSequence += 1
+    legs[id]?.value.inviteSequence += 1
     // An address is where the next INVITE goes; a name of the trunk means the way to the trunk.
-    legs[id]?.flow = nextHop(target: message.text(best.0.uri.whole), routes: [], base: leg.flow)
+    legs[id]?.value.flow = nextHop(target: message.text(best.0.uri.whole), routes: [], base: leg.flow, own: configuration.own)
     sendInvite(id)
     return true
   }
 
   /// Whether a challenge can be answered: the trunk has credentials, one try, and one more if only stale.
   private mutating func takeChallenge(_ id: LegID, _ message: Message) -> Bool {
-    guard let leg = legs[id], let challenge = DigestClient.challenge(in: message) else {
+    guard let leg = legs[id]?.value, let challenge = DigestClient.challenge(in: message) else {
       return false
     }
-    if legs[id]?.digest != nil { return legs[id]?.digest?.renew(challenge) ?? false }
+    if legs[id]?.value.digest != nil { return legs[id]?.value.digest?.renew(challenge) ?? false }
     guard let credentials = leg.invite?.trunk.credentials else { return false }
-    legs[id]?.digest = DigestClient(credentials, challenge)
+    legs[id]?.value.digest = DigestClient(credentials, challenge)
     return true
   }
 
   /// A challenged request inside the dialog of an outbound leg goes once more, with credentials.
   mutating func retryInDialog(_ client: ClientTransaction, _ message: Message) -> Bool {
-    guard let content = client.content, !client.isRetry, let id = client.leg, let credentials = legs[id]?.credentials,
+    guard let content = client.content, !client.isRetry, let id = client.leg, let credentials = legs[id]?.value.credentials,
       let challenge = DigestClient.challenge(in: message)
     else { return false }
-    if legs[id]?.digest == nil {
-      legs[id]?.digest = DigestClient(credentials, challenge)
+    if legs[id]?.value.digest == nil {
+      legs[id]?.value.digest = DigestClient(credentials, challenge)
     } else {
-      legs[id]?.digest?.answer(challenge)
+      legs[id]?.value.digest?.answer(challenge)
     }
     sendInDialog(client.purpose, client.key.method, id, content, isRetry: true)
     return true
   }
 
   mutating func sendBye(_ id: LegID, _ reason: ReasonValue?) {
-    if legs[id]?.awaitsAcknowledgement == true { acknowledge(id, nil) }
-    legs[id]?.phase = .ending
-    legs[id]?.pendingBye = nil
-    if let offer = legs[id]?.peerOffer { respond(offer.transaction, ResponseContent(code: 487)) }
-    legs[id]?.peerOffer = nil
-    legs[id]?.wantsOffer = false
+    if legs[id]?.value.awaitsAcknowledgement == true { acknowledge(id, nil) }
+    legs[id]?.value.phase = .ending
+    legs[id]?.value.pendingBye = nil
+    if let offer = legs[id]?.value.peerOffer { respond(offer.transaction, ResponseContent(code: 487)) }
+    legs[id]?.value.peerOffer = nil
+    legs[id]?.value.wantsOffer = false
     settleAnswer(id)
     for timer in [LegTimer.refresh, .sessionEnd, .glare] { timers.cancel(.leg(id, timer)) }
     sendInDialog(.bye, .bye, id, RequestContent(fields: reason.map { [(.reason, $0.description)] } ?? []))
   }
 
   mutating func ping(_ id: LegID) {
-    guard legs[id]?.phase == .confirmed else { return }
+    guard legs[id]?.value.phase == .confirmed else { return }
     sendInDialog(.ping, .options, id, RequestContent(fields: [(.accept, "application/sdp")]))
   }
 
   mutating func sendInDialog(
     _ purpose: ClientTransaction.Purpose, _ method: Method, _ id: LegID, _ content: RequestContent, isRetry: Bool = false
   ) {
-    guard var leg = legs[id] else { return }
+    guard var leg = legs[id]?.value else { return }
     var dialog = leg.dialog
     if let fork = content.fork, let early = leg.early[fork] { dialog = early.dialog }
     dialog.localSequence += 1
@@ -297,12 +298,12 @@ extension UserAgent {
     let branch = newBranch(for: "")
     let (bytes, flow) = request(
       method, in: dialog, sequence: dialog.localSequence, branch: branch, base: leg.flow, sent, trunk: leg.trunk)
-    legs[id] = leg
+    legs[id]?.value = leg
     let transaction = beginClient(
       purpose, method, branch: branch, leg: id, trunk: leg.trunk, flow, bytes, content: content,
       dialog: purpose == .reinvite ? dialog : nil)
     guard let transaction else { return unsent(purpose, id) }
-    clients[transaction]?.isRetry = isRetry
+    clients[transaction]?.value.isRetry = isRetry
   }
 
   /// The table of client transactions is full.
@@ -323,7 +324,7 @@ extension UserAgent {
     guard let id = client.leg, legs[id] != nil else { return }
     switch client.purpose {
     case .bye: close(id)
-    case .ping: if legs[id]?.phase == .confirmed { emit(.pingAnswered(id, alive: code != 481 && code != 408)) }
+    case .ping: if legs[id]?.value.phase == .confirmed { emit(.pingAnswered(id, alive: code != 481 && code != 408)) }
     case .update, .reinvite:
       if let message, code < 300 {
         offerAccepted(id, client.purpose, message)
@@ -332,7 +333,7 @@ extension UserAgent {
       }
     case .info: emit(.digitSent(id, code: code))
     case .refer: if code < 300 { referAccepted(id, code) } else { referRefused(id, code) }
-    case .notify: if code == 481 { legs[id]?.referIn = nil }
+    case .notify: if code == 481 { legs[id]?.value.referIn = nil }
     case .invite, .cancel, .forkEnd, .prack, .abandoned, .standalone: break
     }
   }
@@ -340,7 +341,7 @@ extension UserAgent {
   /// A request had no answer (408), or could not be sent (503).
   mutating func clientFailed(_ client: ClientTransaction, code: Int, byTransport: Bool) {
     if case .standalone(let id) = client.purpose { return standaloneFailed(id, code: code, byTransport: byTransport) }
-    guard let id = client.leg, let leg = legs[id] else { return }
+    guard let id = client.leg, let leg = legs[id]?.value else { return }
     switch client.purpose {
     case .invite:
       guard leg.phase == .calling, !tryNext(id, code: code) else { return }

@@ -69,7 +69,7 @@ extension UserAgent {
     } catch {
       return respondOnce(request, error.content)
     }
-    if request.message.field(.allow) != nil { legs[leg.id]?.peerAllowsUpdate = request.message.lists("UPDATE", in: .allow) }
+    if request.message.field(.allow) != nil { legs[leg.id]?.value.peerAllowsUpdate = request.message.lists("UPDATE", in: .allow) }
     let isUpdate = request.method == .update
     let offer = PeerOffer(
       transaction: beginServer(
@@ -77,21 +77,21 @@ extension UserAgent {
       method: request.method, sequence: request.envelope.cseq.number, isLateOffer: sdp == nil,
       target: request.message.contactTarget, session: leg.phase == .confirmed ? session : nil)
     if !isUpdate { respond(offer.transaction, ResponseContent(code: 100)) }
-    legs[leg.id]?.peerOffer = offer
+    legs[leg.id]?.value.peerOffer = offer
     if isUpdate, sdp == nil { return answerOffer(leg.id, nil) }
     emit(.reinviteReceived(leg.id, sdp: sdp))
   }
 
   /// The call machine's answer, or offer if the re-INVITE had none.
   mutating func answerOffer(_ id: LegID, _ sdp: String?) {
-    guard let leg = legs[id], leg.phase != .ending, let offer = leg.peerOffer,
-      let flow = servers[offer.transaction]?.reply?.flow
+    guard let leg = legs[id]?.value, leg.phase != .ending, let offer = leg.peerOffer,
+      let flow = servers[offer.transaction]?.value.reply?.flow
     else { return }
     let content = ResponseContent(code: 200, sdp: sdp, fields: offer.session?.fields ?? [], isDialogForming: true)
     guard let bytes = respond(offer.transaction, content) else { return }
-    legs[id]?.peerOffer = nil
+    legs[id]?.value.peerOffer = nil
     // The target is refreshed by a request that succeeds (RFC 3261 §12.2.2); the route set stays.
-    if let target = offer.target { legs[id]?.dialog.remoteTarget = target }
+    if let target = offer.target { legs[id]?.value.dialog.remoteTarget = target }
     if let session = offer.session { startSession(id, session.timer) }
     if offer.method == .invite {
       startAnswer(
@@ -102,9 +102,9 @@ extension UserAgent {
   }
 
   mutating func refuseOffer(_ id: LegID, _ code: Int) {
-    guard let offer = legs[id]?.peerOffer, (300..<700).contains(code) else { return }
+    guard let offer = legs[id]?.value.peerOffer, (300..<700).contains(code) else { return }
     respond(offer.transaction, ResponseContent(code: code))
-    legs[id]?.peerOffer = nil
+    legs[id]?.value.peerOffer = nil
     offerIfFree(id)
   }
 }

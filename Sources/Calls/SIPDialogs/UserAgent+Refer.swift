@@ -32,7 +32,7 @@ extension UserAgent {
       replaces = read
     }
     let transaction = beginServer(request.key, .refer, request.reply, leg: leg.id)
-    legs[leg.id]?.referIn = ReferIn(transaction: transaction, sequence: request.envelope.cseq.number)
+    legs[leg.id]?.value.referIn = ReferIn(transaction: transaction, sequence: request.envelope.cseq.number)
     let whole = message.text(target.uri.whole)
     emit(
       .referReceived(
@@ -44,23 +44,25 @@ extension UserAgent {
   }
 
   mutating func acceptRefer(_ id: LegID) {
-    guard let transaction = legs[id]?.referIn?.transaction, let flow = servers[transaction]?.reply?.flow else { return }
-    legs[id]?.referIn?.transaction = nil
+    guard let transaction = legs[id]?.value.referIn?.transaction, let flow = servers[transaction]?.value.reply?.flow else {
+      return
+    }
+    legs[id]?.value.referIn?.transaction = nil
     respond(transaction, ResponseContent(code: 202, fields: [(.contact, contact(flow))]))
     notifyRefer(id, 100)
   }
 
   mutating func refuseRefer(_ id: LegID, _ code: Int) {
-    guard let transaction = legs[id]?.referIn?.transaction, (300..<700).contains(code) else { return }
+    guard let transaction = legs[id]?.value.referIn?.transaction, (300..<700).contains(code) else { return }
     respond(transaction, ResponseContent(code: code))
-    legs[id]?.referIn = nil
+    legs[id]?.value.referIn = nil
   }
 
   /// A NOTIFY with the status line of the referred call (RFC 3515 §2.4.5).
   mutating func notifyRefer(_ id: LegID, _ code: Int) {
-    guard let leg = legs[id], leg.phase == .confirmed, let refer = leg.referIn, refer.transaction == nil else { return }
+    guard let leg = legs[id]?.value, leg.phase == .confirmed, let refer = leg.referIn, refer.transaction == nil else { return }
     let state = code < 200 ? "active;expires=60" : "terminated;reason=noresource"
-    if code >= 200 { legs[id]?.referIn = nil }
+    if code >= 200 { legs[id]?.value.referIn = nil }
     sendInDialog(
       .notify, .notify, id,
       RequestContent(
@@ -71,9 +73,9 @@ extension UserAgent {
   // MARK: ours
 
   mutating func refer(_ id: LegID, _ to: String, _ replaces: Replaces?) {
-    guard let leg = legs[id], leg.phase == .confirmed else { return }
+    guard let leg = legs[id]?.value, leg.phase == .confirmed else { return }
     guard leg.referOut == nil, to.utf8.count <= Limits.referBytes else { return emit(.referAnswered(id, code: 491)) }
-    legs[id]?.referOut = ReferOut()
+    legs[id]?.value.referOut = ReferOut()
     let header = replaces.map { "?Replaces=" + percentEncodedHeader($0.text) } ?? ""
     sendInDialog(
       .refer, .refer, id,
@@ -83,8 +85,8 @@ extension UserAgent {
 
   /// Seen from the far end of the other leg: its own tag is our remote one (RFC 3891 §4).
   mutating func refer(_ id: LegID, toLeg other: LegID) {
-    guard let leg = legs[id], leg.phase == .confirmed else { return }
-    guard let peer = legs[other], leg.trunk == peer.trunk, peer.phase == .confirmed, !peer.dialog.remoteTag.isEmpty else {
+    guard let leg = legs[id]?.value, leg.phase == .confirmed else { return }
+    guard let peer = legs[other]?.value, leg.trunk == peer.trunk, peer.phase == .confirmed, !peer.dialog.remoteTag.isEmpty else {
       return emit(.referAnswered(id, code: 481))
     }
     let replaces = Replaces(callID: peer.dialog.callID, toTag: peer.dialog.remoteTag, fromTag: peer.dialog.localTag)
@@ -92,12 +94,12 @@ extension UserAgent {
   }
 
   mutating func referAccepted(_ id: LegID, _ code: Int) {
-    legs[id]?.referOut?.isAccepted = true
+    legs[id]?.value.referOut?.isAccepted = true
     emit(.referAnswered(id, code: code))
   }
 
   mutating func referRefused(_ id: LegID, _ code: Int) {
-    legs[id]?.referOut = nil
+    legs[id]?.value.referOut = nil
     emit(.referAnswered(id, code: code))
   }
 
@@ -115,7 +117,7 @@ extension UserAgent {
     let line = message.text(message.body).prefix(Limits.smallBodyBytes).split(separator: " ", maxSplits: 2)
     let code = line.first?.uppercased() == "SIP/2.0" && line.count > 1 ? Int(line[1].prefix(3)) : nil
     let isOver = isFinal || (code ?? 100) >= 200
-    if isOver { legs[leg.id]?.referOut = nil }
+    if isOver { legs[leg.id]?.value.referOut = nil }
     if leg.phase == .confirmed { emit(.referProgress(leg.id, code: code ?? (isFinal ? 200 : 100), isFinal: isOver)) }
   }
 }

@@ -16,19 +16,19 @@ extension UserAgent {
 
   /// 101…199. One reliable response at a time waits for its PRACK, later ones wait behind it (RFC 3262 §3).
   mutating func respondProvisional(_ id: LegID, _ code: Int, _ reason: String?, _ sdp: String?) {
-    guard let leg = legs[id], leg.phase == .ringing, let transaction = leg.inviteTransaction, (101..<200).contains(code),
+    guard let leg = legs[id]?.value, leg.phase == .ringing, let transaction = leg.inviteTransaction, (101..<200).contains(code),
       leg.pendingAnswer == nil
     else { return }
     if leg.reliable != nil {
       guard leg.waitingProvisionals.count < Limits.waitingProvisionals else { return }
-      legs[id]?.waitingProvisionals.append(Provisional(code: code, reason: reason, sdp: sdp))
+      legs[id]?.value.waitingProvisionals.append(Provisional(code: code, reason: reason, sdp: sdp))
       return
     }
     var content = ResponseContent(code: code, reason: reason, tag: leg.dialog.localTag, isDialogForming: true)
     guard isReliable(leg, sdp: sdp) else {
       content.sdp = sdp
       respond(transaction, content)
-      legs[id]?.lastProvisional = Provisional(code: code, reason: reason, sdp: sdp)
+      legs[id]?.value.lastProvisional = Provisional(code: code, reason: reason, sdp: sdp)
       timers.set(.leg(id, .provisional), at: now + Interval.provisional)
       return
     }
@@ -36,11 +36,11 @@ extension UserAgent {
     content.sdp = leg.isProvisionallyAnswered ? nil : sdp
     let number = leg.lastReliable == 0 ? UInt32(truncatingIfNeeded: random.next() & 0x3fff_ffff) + 1 : leg.lastReliable &+ 1
     content.fields = [(.require, "100rel"), (.rseq, String(number))]
-    guard let flow = servers[transaction]?.reply?.flow, let bytes = respond(transaction, content) else { return }
+    guard let flow = servers[transaction]?.value.reply?.flow, let bytes = respond(transaction, content) else { return }
     timers.cancel(.leg(id, .provisional))
-    legs[id]?.lastProvisional = nil
-    legs[id]?.lastReliable = number
-    legs[id]?.reliable = ReliableResponse(
+    legs[id]?.value.lastProvisional = nil
+    legs[id]?.value.lastReliable = number
+    legs[id]?.value.reliable = ReliableResponse(
       bytes: bytes, flow: flow, number: number, hasSDP: content.sdp != nil,
       wantsAnswer: leg.isLateOffer && content.sdp != nil)
     timers.set(.leg(id, .reliable), at: now + Interval.t1)
@@ -49,16 +49,16 @@ extension UserAgent {
 
   /// The response again, the interval doubled each time, with no bound but the 64·T1 of the whole.
   mutating func reliableTimer(_ id: LegID) {
-    guard let response = legs[id]?.reliable, !response.isOver else { return }
+    guard let response = legs[id]?.value.reliable, !response.isOver else { return }
     counters.retransmissionsSent += 1
     send(response.bytes, response.flow)
-    legs[id]?.reliable?.interval = response.interval * 2
+    legs[id]?.value.reliable?.interval = response.interval * 2
     timers.set(.leg(id, .reliable), at: now + response.interval * 2)
   }
 
   /// No PRACK within 64·T1: the INVITE is refused with a 5xx (RFC 3262 §3).
   mutating func reliableTimedOut(_ id: LegID) {
-    guard let leg = legs[id], leg.phase == .ringing, let transaction = leg.inviteTransaction else { return }
+    guard let leg = legs[id]?.value, leg.phase == .ringing, let transaction = leg.inviteTransaction else { return }
     respond(transaction, ResponseContent(code: 504, reason: "No PRACK", tag: leg.dialog.localTag))
     emit(.provisionalTimedOut(id))
     close(id)
@@ -72,19 +72,19 @@ extension UserAgent {
     let sdp: String?
     do throws(Refused) { sdp = try description(of: request) } catch { return respondOnce(request, error.content) }
     let id = leg.id
-    legs[id]?.reliable = nil
-    if reliable.hasSDP { legs[id]?.isExchangeComplete = true }
+    legs[id]?.value.reliable = nil
+    if reliable.hasSDP { legs[id]?.value.isExchangeComplete = true }
     for timer in [LegTimer.reliable, .unacknowledged] { timers.cancel(.leg(id, timer)) }
     if let sdp, !reliable.wantsAnswer, leg.phase == .ringing, reliable.hasSDP {
       // A new offer, once the first exchange is complete (RFC 3262 §5): answered in the PRACK's 200.
       let transaction = beginServer(request.key, .prack, request.reply, leg: id)
-      legs[id]?.peerOffer = PeerOffer(
+      legs[id]?.value.peerOffer = PeerOffer(
         transaction: transaction, method: .prack, sequence: request.envelope.cseq.number, isLateOffer: false, target: nil)
       emit(.reinviteReceived(id, sdp: sdp))
     } else {
       respondOnce(request, ResponseContent(code: 200))
       if reliable.wantsAnswer {
-        legs[id]?.isProvisionallyAnswered = true
+        legs[id]?.value.isProvisionallyAnswered = true
         emit(.provisionallyAnswered(id, sdp: sdp))
       }
     }
@@ -93,11 +93,11 @@ extension UserAgent {
 
   /// What waited behind the PRACK: the 200, or the next provisional response.
   private mutating func goOn(_ id: LegID) {
-    guard let leg = legs[id], leg.phase == .ringing, leg.reliable == nil else { return }
+    guard let leg = legs[id]?.value, leg.phase == .ringing, leg.reliable == nil else { return }
     if let pending = leg.pendingAnswer {
-      legs[id]?.pendingAnswer = nil
+      legs[id]?.value.pendingAnswer = nil
       answer(id, pending.sdp)
-    } else if !leg.waitingProvisionals.isEmpty, let next = legs[id]?.waitingProvisionals.removeFirst() {
+    } else if !leg.waitingProvisionals.isEmpty, let next = legs[id]?.value.waitingProvisionals.removeFirst() {
       respondProvisional(id, next.code, next.reason, next.sdp)
     }
   }
@@ -107,19 +107,19 @@ extension UserAgent {
   /// Notes the early dialog of a provisional response. False if the response is to be passed over: a reliable one that came
   /// again or out of order (RFC 3262 §4).
   mutating func takeProvisional(_ id: LegID, _ message: Message, _ envelope: Envelope, sdp: String?) -> Bool {
-    guard let leg = legs[id], let tag = envelope.to.tag.map(message.text), !tag.isEmpty else { return true }
+    guard let leg = legs[id]?.value, let tag = envelope.to.tag.map(message.text), !tag.isEmpty else { return true }
     if leg.early[tag] == nil {
       guard leg.early.count < Limits.forks else { return false }
       let early = EarlyDialog(dialog: confirmed(leg.dialog, message, envelope))
-      legs[id]?.early[tag] = early
+      legs[id]?.value.early[tag] = early
     }
     if rules(leg.trunk).reliability != .off, message.lists("100rel", in: .require), let number = message.responseSequence {
       if let last = leg.early[tag]?.lastResponse, number != last &+ 1 { return false }
-      legs[id]?.early[tag]?.lastResponse = number
+      legs[id]?.value.early[tag]?.lastResponse = number
       let rack = "\(number) \(leg.inviteSequence) INVITE"
       sendInDialog(.prack, .prack, id, RequestContent(fields: [(.rack, rack)], fork: tag))
     }
-    if let sdp { legs[id]?.early[tag]?.sdp = sdp }
+    if let sdp { legs[id]?.value.early[tag]?.sdp = sdp }
     return true
   }
 }

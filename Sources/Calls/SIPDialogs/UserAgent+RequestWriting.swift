@@ -20,7 +20,7 @@ extension UserAgent {
       routes.append("<\(uri)>")
       uri = uriText(first)
     }
-    let flow = nextHop(target: dialog.remoteTarget, routes: dialog.routeSet, base: base)
+    let flow = nextHop(target: dialog.remoteTarget, routes: dialog.routeSet, base: base, own: configuration.own)
     var writer = MessageWriter(method: method.name, uri: uri)
     writer.field(.via, via(flow, branch: branch))
     for route in routes { writer.field(.route, route) }

@@ -146,7 +146,7 @@ extension UserAgent {
     let value: Replaces?
     do { value = try request.message.replaces } catch { throw Refused(400) }
     guard let value else { return nil }
-    guard let id = dialogs[DialogKey(callID: value.callID, localTag: value.toTag)], let leg = legs[id],
+    guard let id = dialogs[DialogKey(callID: value.callID, localTag: value.toTag)], let leg = legs[id]?.value,
       leg.trunk == request.trunk, leg.dialog.remoteTag == value.fromTag
     else { throw Refused(481) }
     switch leg.phase {

@@ -19,10 +19,10 @@ extension UserAgent {
     -> UInt64
   {
     let id = nextNumber()
-    servers[id] = ServerTransaction(
-      key: key, method: method, mergeKey: merge, isReliable: reply.flow.transport.isReliable, isSymmetric: reply.isSymmetric,
-      leg: leg,
-      reply: reply, flow: reply.flow)
+    servers[id] = Box(
+      ServerTransaction(
+        key: key, method: method, mergeKey: merge, isReliable: reply.flow.transport.isReliable, isSymmetric: reply.isSymmetric,
+        leg: leg, reply: reply, flow: reply.flow))
     serverIndex[key] = id
     if let merge { merges[merge] = id }
     return id
@@ -32,18 +32,18 @@ extension UserAgent {
   /// - Returns: the bytes sent, nil if none were.
   @discardableResult
   mutating func respond(_ id: UInt64, _ content: ResponseContent) -> [UInt8]? {
-    guard let server = servers[id], server.phase == .proceeding, let reply = server.reply else { return nil }
+    guard let server = servers[id]?.value, server.phase == .proceeding, let reply = server.reply else { return nil }
     let bytes = response(content, reply)
     counters.sent(server.method, content.code)
     send(bytes, reply.flow)
     if content.code < 200 {
-      servers[id]?.lastResponse = bytes
+      servers[id]?.value.lastResponse = bytes
       return bytes
     }
     let isAccepted = server.method == .invite && content.code < 300
-    servers[id]?.reply = nil
-    servers[id]?.lastResponse = isAccepted ? nil : bytes
-    servers[id]?.phase = isAccepted ? .accepted : .completed
+    servers[id]?.value.reply = nil
+    servers[id]?.value.lastResponse = isAccepted ? nil : bytes
+    servers[id]?.value.phase = isAccepted ? .accepted : .completed
     if server.method == .invite, !isAccepted, !server.isReliable { timers.set(.server(id, .g), at: now + Interval.t1) }
     if server.method != .invite, server.isReliable {
       endServer(id)
@@ -83,25 +83,26 @@ extension UserAgent {
   /// The request of a transaction came again, maybe from another port.
   mutating func serverReceivedAgain(_ id: UInt64, _ source: Flow) {
     counters.retransmissionsReceived += 1
-    guard let server = servers[id], server.phase == .proceeding || server.phase == .completed, let bytes = server.lastResponse
+    guard let server = servers[id]?.value, server.phase == .proceeding || server.phase == .completed,
+      let bytes = server.lastResponse
     else { return }
     // With rport the answer goes to the source, and behind a translator whose mapping has changed that is another port now.
     let isNewSource = server.isSymmetric && !server.isReliable && source.transport == .udp
     let flow = isNewSource ? source : server.flow
-    servers[id]?.flow = flow
+    servers[id]?.value.flow = flow
     counters.retransmissionsSent += 1
     send(bytes, flow)
   }
 
   /// An ACK inside the INVITE transaction, of a non-2xx. True if the transaction has taken it.
   mutating func serverReceivedAck(_ id: UInt64) -> Bool {
-    guard let server = servers[id], server.method == .invite else { return false }
+    guard let server = servers[id]?.value, server.method == .invite else { return false }
     switch server.phase {
     case .proceeding, .accepted: return false
     case .confirmed: return true
     case .completed:
-      servers[id]?.phase = .confirmed
-      servers[id]?.lastResponse = nil
+      servers[id]?.value.phase = .confirmed
+      servers[id]?.value.lastResponse = nil
       timers.cancel(.server(id, .g))
       if server.isReliable { endServer(id) } else { timers.set(.server(id, .end), at: now + Interval.t4) }
       return true
@@ -109,7 +110,7 @@ extension UserAgent {
   }
 
   mutating func serverTimer(_ id: UInt64, _ timer: ServerTimer) {
-    guard let server = servers[id] else { return }
+    guard let server = servers[id]?.value else { return }
     switch timer {
     case .end: endServer(id)
     case .g:
@@ -117,13 +118,13 @@ extension UserAgent {
       counters.retransmissionsSent += 1
       send(bytes, server.flow)
       let interval = min(server.interval * 2, Interval.t2)
-      servers[id]?.interval = interval
+      servers[id]?.value.interval = interval
       timers.set(.server(id, .g), at: now + interval)
     }
   }
 
   private mutating func endServer(_ id: UInt64) {
-    guard let server = servers.removeValue(forKey: id) else { return }
+    guard let server = servers.removeValue(forKey: id)?.value else { return }
     if serverIndex[server.key] == id { serverIndex[server.key] = nil }
     if let merge = server.mergeKey, merges[merge] == id { merges[merge] = nil }
     timers.cancel(.server(id, .g))

@@ -50,8 +50,8 @@ extension UserAgent {
 
   /// The timer that a 2xx to our INVITE, re-INVITE or UPDATE sets.
   mutating func takeSession(_ id: LegID, response message: Message) {
-    guard let leg = legs[id] else { return }
-    if message.field(.allow) != nil { legs[id]?.peerAllowsUpdate = message.lists("UPDATE", in: .allow) }
+    guard let leg = legs[id]?.value else { return }
+    if message.field(.allow) != nil { legs[id]?.value.peerAllowsUpdate = message.lists("UPDATE", in: .allow) }
     guard let rule = rules(leg.trunk).sessionTimer, let expires = (try? message.sessionExpires) ?? nil else {
       return startSession(id, nil)
     }
@@ -60,8 +60,8 @@ extension UserAgent {
   }
 
   mutating func startSession(_ id: LegID, _ timer: SessionTimer?) {
-    guard let leg = legs[id] else { return }
-    legs[id]?.session = timer
+    guard let leg = legs[id]?.value else { return }
+    legs[id]?.value.session = timer
     guard let timer, leg.phase != .ending else {
       timers.cancel(.leg(id, .refresh))
       return timers.cancel(.leg(id, .sessionEnd))
@@ -76,30 +76,30 @@ extension UserAgent {
 
   /// Half of the interval has passed.
   mutating func refresh(_ id: LegID) {
-    guard let leg = legs[id], leg.phase == .confirmed, leg.session?.isRefresher == true else { return }
+    guard let leg = legs[id]?.value, leg.phase == .confirmed, leg.session?.isRefresher == true else { return }
     guard leg.ourOffer == nil else {
       // An offer of ours is on its way: its 2xx refreshes too.
       return timers.set(.leg(id, .refresh), at: now + Interval.refreshRetry)
     }
     guard leg.peerAllowsUpdate else { return wantOffer(id) }
-    legs[id]?.ourOffer = OurOffer(kind: .update)
+    legs[id]?.value.ourOffer = OurOffer(kind: .update)
     sendInDialog(.update, .update, id, RequestContent(fields: sessionFields(leg), refreshesTarget: true))
   }
 
   /// No refresh has come in time (§10).
   mutating func sessionEnded(_ id: LegID) {
-    guard let leg = legs[id], leg.phase == .confirmed || leg.phase == .answered else { return }
+    guard let leg = legs[id]?.value, leg.phase == .confirmed || leg.phase == .answered else { return }
     emit(.sessionLost(id, .expired))
     sendBye(id, .sip(408, "Session expired"))
   }
 
   /// A 422 to our refresh or INVITE: the interval grows to what the peer asks (§7.3). False if it says nothing new.
   mutating func raiseSession(_ id: LegID, _ message: Message?) -> Bool {
-    guard let leg = legs[id], let minimum = (try? message?.minimumSessionSeconds) ?? nil, minimum > leg.minimumSession,
+    guard let leg = legs[id]?.value, let minimum = (try? message?.minimumSessionSeconds) ?? nil, minimum > leg.minimumSession,
       minimum <= Limits.sessionSecondsMaximum
     else { return false }
-    legs[id]?.minimumSession = minimum
-    if let session = leg.session { legs[id]?.session?.seconds = max(session.seconds, minimum) }
+    legs[id]?.value.minimumSession = minimum
+    if let session = leg.session { legs[id]?.value.session?.seconds = max(session.seconds, minimum) }
     return true
   }
 }

@@ -12,9 +12,11 @@ public struct UserAgent: Sendable {
     public var product: String
     /// Seconds in Retry-After while draining or overloaded.
     public var retryAfterSeconds: Int
+    /// Where we are ourselves.
+    public var own: OwnAddresses
 
-    public init(product: String = "Trunkline", retryAfterSeconds: Int = 30) {
-      (self.product, self.retryAfterSeconds) = (product, retryAfterSeconds)
+    public init(product: String = "Trunkline", retryAfterSeconds: Int = 30, own: OwnAddresses = OwnAddresses()) {
+      (self.product, self.retryAfterSeconds, self.own) = (product, retryAfterSeconds, own)
     }
   }
 
@@ -34,12 +36,12 @@ public struct UserAgent: Sendable {
   var timers = TimerTable<TimerKey>()
   var lastNumber: UInt64 = 0
 
-  var servers: [UInt64: ServerTransaction] = [:]
+  var servers: [UInt64: Box<ServerTransaction>] = [:]
   var serverIndex: [ServerKey: UInt64] = [:]
   var merges: [MergeKey: UInt64] = [:]
-  var clients: [UInt64: ClientTransaction] = [:]
+  var clients: [UInt64: Box<ClientTransaction>] = [:]
   var clientIndex: [ClientKey: UInt64] = [:]
-  var legs: [LegID: Leg] = [:]
+  var legs: [LegID: Box<Leg>] = [:]
   var dialogs: [DialogKey: LegID] = [:]
   var standalones: [RequestID: Standalone] = [:]
   var guests: DigestServer

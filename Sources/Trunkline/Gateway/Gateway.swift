@@ -157,7 +157,11 @@ final class Gateway: @unchecked Sendable {
     machine.handle(.devices(.loaded(store.devices)), at: loop.now, into: &nothing)
     machine.handle(.devices(.defaults(settings.registrationDefaults)), at: loop.now, into: &nothing)
     control = try Control(
-      loop: loop, userAgent: UserAgent(configuration: .init(product: "Trunkline/\(Version.number)"), random: .system),
+      loop: loop,
+      userAgent: UserAgent(
+        configuration: .init(
+          product: "Trunkline/\(Version.number)",
+          own: settings.own(bound: sockets.udpAddresses + sockets.tcpAddresses + sockets.tlsAddresses)), random: .system),
       machine: machine, outlets: outlets,
       metrics: ControlMetrics(turns: loop.turns), inbox: inbox, logger: logs.logger("control"))
     door.control = control

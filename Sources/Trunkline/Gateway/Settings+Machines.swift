@@ -66,13 +66,20 @@ extension Settings {
   }
 
   /// The addresses that our listeners and media are at; of this machine all, where one of them listens on all.
-  private var ownAddresses: Set<IPAddress> {
+  var ownAddresses: Set<IPAddress> {
     var all = (listen.sipUDP + listen.sipTCP + listen.sipTLS + [listen.app, listen.admin]).map(\.ip)
     for address in media.addresses { if case .fixed(let bind, let advertise) = address { all += [bind, advertise] } }
     let listensEverywhere =
       all.contains(where: \.isUnspecified) || media.addresses.contains { if case .automatic = $0 { true } else { false } }
     if listensEverywhere, let found = try? localAddresses(loopback: true) { all += found }
     return Set(all.filter { !$0.isUnspecified }.map(\.unmapped))
+  }
+
+  /// What in-dialog requests may not be led to. `bound`: where the SIP listeners really are, should port 0 have been asked for.
+  func own(bound: [SocketAddress]) -> OwnAddresses {
+    OwnAddresses(
+      addresses: ownAddresses.union(bound.map(\.ip).filter { !$0.isUnspecified }),
+      ports: Set((bound + [listen.app, listen.admin]).map(\.port)).subtracting([0]))
   }
 
   /// What the SIP listeners can carry; `flow` finds the listener and the local address toward a server.
