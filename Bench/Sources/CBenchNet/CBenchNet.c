@@ -4,6 +4,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -200,6 +202,70 @@ double bn_bare_relay(int calls, int rounds) {
   close(poller);
   close(hearers);
   return ok && packets > 0 ? (double)used / (double)packets : 0;
+}
+
+struct echo { int fd, cpu; atomic_int over; };
+
+static void *echo_run(void *argument) {
+  struct echo *echo = argument;
+  char bytes[2048];
+  if (echo->cpu >= 0) bn_pin(0, echo->cpu);
+  hurry(1, 0);
+  int poller = bn_poller();
+  bn_watch(poller, echo->fd, 0);
+  while (!atomic_load(&echo->over)) {
+    struct epoll_event event;
+    struct sockaddr_in from;
+    socklen_t length = sizeof from;
+    epoll_wait(poller, &event, 1, 100);
+    for (long n; (n = recvfrom(echo->fd, bytes, sizeof bytes, 0, (struct sockaddr *)&from, &length)) > 0; length = sizeof from)
+      sendto(echo->fd, bytes, (size_t)n, 0, (struct sockaddr *)&from, length);
+  }
+  close(poller);
+  return NULL;
+}
+
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static int echoes(int fd, int count, int many, double *microseconds) {
+  char bytes[2048];
+  uint16_t from;
+  for (int64_t stamp, sent; count < many && bn_receive(fd, bytes, sizeof bytes, &stamp, &from) > 0;) {
+    memcpy(&sent, bytes, sizeof sent);
+    microseconds[count++] = (double)(stamp - sent) / 1000;
+  }
+  return count;
+}
+
+int bn_bare_echo(int cpu, int many, double *microseconds) {
+  uint16_t port = 0, own = 0;
+  struct echo echo = {.fd = bn_udp(&port), .cpu = cpu};
+  int fd = bn_udp(&own), count = 0, off = 0;
+  pthread_t thread;
+  if (echo.fd < 0 || fd < 0 || pthread_create(&thread, NULL, echo_run, &echo)) return 0;
+  setsockopt(echo.fd, SOL_SOCKET, SO_TIMESTAMPNS, &off, sizeof off);
+  int64_t due = bn_monotonic();
+  for (int sent = 0; sent < many; sent += 10) {
+    char bytes[172] = {0};
+    bn_sleep(due += 1000000);
+    count = echoes(fd, count, many, microseconds);
+    for (int i = 0; i < 10; i++) {
+      int64_t now = bn_realtime();
+      memcpy(bytes, &now, sizeof now);
+      bn_send(fd, bytes, sizeof bytes, port);
+    }
+  }
+  usleep(20000);
+  count = echoes(fd, count, many, microseconds);
+  atomic_store(&echo.over, 1);
+  pthread_join(thread, NULL);
+  close(fd);
+  close(echo.fd);
+  qsort(microseconds, (size_t)count, sizeof *microseconds, ascending);
+  return count;
 }
 
 int64_t bn_process_cpu(pid_t pid) {

@@ -39,11 +39,17 @@ struct RelayRows {
     bench.progress("relay: added delay at \(calls) calls")
     let ours = try Ours(cores).measure(calls, .pcmu, Material.relayed, seconds: bench.isSmall ? 0.4 : 5, settle: settle)
     let theirs = bench.isSmall ? nil : try Theirs.measure(bench, cores, calls, transcodes: false, Material.relayed)
+    // On the cores of both: what the machine takes to wake a thread that does nothing but answer.
+    if let cpu = cores.generator { _ = bn_pin(0, cpu) }
+    var bare = [Double](repeating: 0, count: bench.isSmall ? 1_000 : 20_000)
+    let echoed = Int(bn_bare_echo(cores.measured ?? -1, Int32(bare.count), &bare))
+    guard echoed > 0 else { throw BenchError(text: "no sockets for the bare echo") }
     for (name, share, goal) in [("p50", 0.5, 25.0), ("p99", 0.99, 100.0)] {
       bench.add(
         BenchRow(
           "relay: added delay \(name), 100 calls", unit: "µs", ours: BenchFigure("ours", quantile(ours.figures.transits, share)),
-          peers: theirs.map { [BenchFigure("rtpengine", quantile($0.figures.transits, share))] } ?? [], goal: .atMost(goal),
+          peers: theirs.map { [BenchFigure("rtpengine", quantile($0.figures.transits, share))] } ?? [],
+          limit: BenchFigure("bare echo of a sleeping thread", quantile(Array(bare[..<echoed]), share)), goal: .atMost(goal),
           note: ours.note))
     }
   }

@@ -34,6 +34,11 @@ int bn_cores(int *cpus, int most);
 /// receiving from a socket for each trunk leg and one for all apps, sending on, and nothing else. 0 if sockets cannot be had.
 double bn_bare_relay(int calls, int rounds);
 
+/// How long a datagram takes to a bare thread and back that sleeps in epoll_wait on `cpu`, before all usual ones where permitted, and
+/// does nothing else: `many` of them, in bursts of ten each millisecond as relayed calls send them, from the calling thread. Into
+/// `microseconds`, ascending; how many came back, 0 if sockets cannot be had.
+int bn_bare_echo(int cpu, int many, double *microseconds);
+
 /// CPU time of all threads of a process in ns; 0 if it is gone. Its resident memory in KB.
 int64_t bn_process_cpu(pid_t pid);
 long bn_process_resident(pid_t pid);
