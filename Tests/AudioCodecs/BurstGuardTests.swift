@@ -29,10 +29,11 @@ import Testing
     var guardian = BurstGuard()
     let quiet = noise(1000)
     for _ in 0..<10 { _ = admit(&guardian, quiet) }
+    let limited = guardian.limited
     let burst = admit(&guardian, noise(32_000), isSuspect: true)
     #expect(level(burst) <= level(quiet) + 0.2)
     #expect(burst.map { abs(Int($0)) }.max() ?? 0 <= quiet.map { abs(Int($0)) }.max() ?? 0)
-    #expect(guardian.limited == 1)
+    #expect(guardian.limited == limited + 1)
     _ = admit(&guardian, quiet)
     #expect(admit(&guardian, quiet) == quiet)
   }
@@ -61,7 +62,8 @@ import Testing
     #expect(guardian.limited == 0)
   }
 
-  @Test(arguments: [SoundSource.silk, .celt, .g722])
+  /// Wrong octets do not make SILK noise; its range coder tells them (`OpusTests`).
+  @Test(arguments: [SoundSource.g711, .g722, .hybrid, .celt])
   func `noise that begins with a packet is not heard above the voice before`(_ source: SoundSource) {
     var guardian = BurstGuard()
     let speech = voice(1600, from: 0).map { $0 / 16 }

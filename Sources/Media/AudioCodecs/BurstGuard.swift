@@ -1,5 +1,5 @@
 /// How audio came about: what is wrong with it shows differently.
-public enum SoundSource: UInt8, Sendable { case g711, g722, silk, celt, madeUp }
+public enum SoundSource: UInt8, Sendable { case g711, g722, silk, hybrid, celt, madeUp }
 
 /// Keeps what no talker said from being loud: a payload of random octets decodes to noise near full scale, and so may the good
 /// packet after it. Audio that is suspect is brought down to the loudest 20 ms of the last 200, in mean square and in its
@@ -10,9 +10,11 @@ public enum SoundSource: UInt8, Sendable { case g711, g722, silk, celt, madeUp }
 /// looks like nothing on a line (`SuddenAudio`) or no voice that begins (`SuddenSound`); single wild samples are put right
 /// (`ClickRepair`). A stream that has sent such things, or no audio at all, is not trusted for five seconds: what gets louder then
 /// must have a pitch, as a word's first vowel has.
+/// Such a rise, and one that looks a little wrong, is let in by 2.5 dB for 20 ms, or for 60 while much is wrong, and in full when it
+/// goes on.
 ///
 /// What is suspect does not count as loudness. White noise, and what has no pitch on a stream that is not trusted, is let in when
-/// nothing else came for 200 ms, 1 dB every 20 ms: a line may really be noise. Random octets never are.
+/// nothing else came for 200 ms (2 s while much is wrong), 1 dB every 20 ms: a line may really be noise. Random octets never are.
 ///
 /// One pass over the samples; no allocation after `init`.
 public struct BurstGuard: ~Copyable {
@@ -28,6 +30,8 @@ public struct BurstGuard: ~Copyable {
   private var distrust = 0
   /// Rises in a row that were let in by a step only.
   private var steps = 0
+  /// What was wrong lately, ten for each time, one less every window.
+  private var strikes = 0
   /// The last 20 ms that were let in. Freed in deinit.
   private let past: UnsafeMutablePointer<Int16>
   private static let windows = 10
@@ -43,11 +47,13 @@ public struct BurstGuard: ~Copyable {
   private static let wildest: Float = 50
   /// What counts as a highest sample: no more than this times the root mean square.
   private static let crest: Float = 5
-  /// Of `SuddenSound`: 1 of 100 beginnings of a voice has more; 1 of 2000.
-  private static let likely: Float = 2
-  private static let likelySILK: Float = 4
-  private static let certain: Float = 4.5
-  private static let doubtful: Float = 1
+  /// Of `SuddenSound`'s evidence.
+  private static let certain: Float = 0.7
+  private static let likely: Float = 0
+  private static let unlikely: Float = -1
+  /// Of G.722 and CELT wrong packets look more like good ones.
+  private static let closer: Float = 0.5
+  private static let harmless: Float = -10
   private static let voice: Float = 0.75
   /// A tone may begin anywhere at full strength.
   private static let tone: Float = 0.97
@@ -80,9 +86,17 @@ public struct BurstGuard: ~Copyable {
   public var isDistrusting: Bool { distrust > 0 }
 
   /// A payload was no audio of the stream's codec.
-  public mutating func alarmed() { distrust = Limits.distrustedWindows }
+  public mutating func alarmed() {
+    distrust = Limits.distrustedWindows
+    strike()
+  }
   /// No encoder made a payload, most likely.
-  public mutating func doubted() { distrust = max(distrust, Limits.doubtedWindows) }
+  public mutating func doubted() {
+    distrust = max(distrust, Limits.doubtedWindows)
+    strike()
+  }
+
+  private mutating func strike() { strikes = min(Limits.strikes, strikes &+ Limits.strike) }
 
   /// Takes the next decoded samples, in place.
   /// - Parameters:
@@ -109,7 +123,7 @@ public struct BurstGuard: ~Copyable {
         if repaired > 0 { (power, highest, mean) = Self.level(samples) }
         if repaired >= Self.clicks {
           verdict.isSuspect = true
-          distrust = max(distrust, Limits.doubtedWindows)
+          doubted()
         }
       }
       if !verdict.isSuspect { judge(samples, source, power, highest, &verdict) }
@@ -126,7 +140,7 @@ public struct BurstGuard: ~Copyable {
       }
     }
     factor = wanted
-    distrust = max(0, distrust &- 1)
+    (distrust, strikes) = (max(0, distrust &- 1), max(0, strikes &- 1))
     let isHeard = !verdict.isSuspect && !verdict.isUnproven
     remember(samples, isHeard ? power : 0, isHeard ? min(highest, Self.crest * power.squareRoot()) : 0)
   }
@@ -151,16 +165,16 @@ public struct BurstGuard: ~Copyable {
     verdict.mayBeMeant = likeness != .octets
     guard source != .madeUp, isSudden || distrust > 0 else { return }
     guard samples.count >= 80 else { return verdict.isUnproven = distrust > 0 }
-    guard source != .g711 || distrust > 0 else { return }
     let sound = SuddenSound(samples, past: past, loudest: mostPower)
-    let evidence = isSudden && sound.pitch < Self.tone ? sound.evidence(source) ?? 0 : 0
-    // A SILK packet was looked at by its decoder already.
-    if evidence > (source == .silk ? Self.likelySILK : Self.likely) {
+    let evidence = isSudden && sound.pitch < Self.tone ? sound.evidence(source) : Self.harmless
+    let threshold = source == .g711 || source == .silk ? Self.likely : Self.likely - Self.closer
+    if evidence > threshold {
       (verdict.isSuspect, verdict.mayBeMeant) = (true, likeness != .octets)
+      // Once may be chance.
+      if strikes > 0 || evidence > Self.certain { doubted() } else { strike() }
     }
-    if evidence > Self.certain { distrust = max(distrust, Limits.doubtedWindows) }
-    verdict.isUnproven = distrust > 0 && (evidence > Self.doubtful || sound.pitch < Self.voice)
-    verdict.isDoubtful = distrust > 0 || source != .silk && evidence > Self.doubtful
+    verdict.isUnproven = distrust > 0 && (evidence > Self.unlikely || sound.pitch < Self.voice)
+    verdict.isDoubtful = distrust > 0 || evidence > threshold - Self.closer
   }
 
   /// The factor that brings suspect audio down to what was heard lately.
@@ -169,12 +183,13 @@ public struct BurstGuard: ~Copyable {
     if verdict.isSuspect || verdict.isUnproven {
       if power > mostPower || highest > mostPeak {
         wanted = min((mostPower / power).squareRoot(), mostPeak / highest)
-        if run > Self.windows * Limits.samplesPerTick { wanted = min(1, max(wanted, factor * Self.growth)) }
+        let patience = strikes > Limits.manyStrikes ? Limits.doubtedWindows : Self.windows
+        if run > patience * Limits.samplesPerTick { wanted = min(1, max(wanted, factor * Self.growth)) }
         limited &+= 1
       }
       steps = 0
     } else if verdict.isDoubtful, power > mostPower * Self.step || highest * highest > mostPeak * mostPeak * Self.step {
-      if steps < 1 {
+      if steps < (strikes > Limits.manyStrikes ? 3 : 1) {
         wanted = (Self.step * min(mostPower / power, mostPeak * mostPeak / (highest * highest))).squareRoot()
         steps &+= 1
         limited &+= 1
@@ -223,7 +238,7 @@ public struct BurstGuard: ~Copyable {
   public mutating func reset() {
     levels.update(repeating: 0, count: 2 * Self.windows)
     (mostPower, mostPeak) = (Self.harmlessPower, Self.harmlessPeak)
-    (window, factor, run, distrust, steps, loudness, limited) = (0, 1, 0, 0, 0, 0, 0)
+    (window, factor, run, distrust, steps, strikes, loudness, limited) = (0, 1, 0, 0, 0, 0, 0, 0)
     past.update(repeating: 0, count: Limits.samplesPerTick)
   }
 }

@@ -187,7 +187,7 @@ public struct AudioReceiver: ~Copyable {
 
   private func source(_ payload: Span<UInt8>) -> SoundSource {
     switch encoding {
-    case .opus: OpusPacket.hasCELT(payload) ? .celt : .silk
+    case .opus: OpusPacket.isCELT(payload) ? .celt : OpusPacket.hasCELT(payload) ? .hybrid : .silk
     case .g722: .g722
     default: .g711
     }
