@@ -150,7 +150,7 @@ struct SessionBench: ~Copyable {
         fromApp(UnsafeMutableRawBufferPointer(rebasing: room[..<count]))
       }
     }
-    session.tick(at: now, into: &output)
+    if !session.restsThisTick() { session.tick(at: now, into: &output) }
     drain()
     now = now + .milliseconds(20)
     number += 1
