@@ -170,6 +170,25 @@ struct Call {
   /// Of several users one has it.
   mutating func won(by user: String) { self.user = user }
 
+  /// What the machine looks at after each event.
+  struct Standing {
+    var newWish: DiversionWish?
+    var isRouteLate: Bool
+    var isLive: Bool
+    var hasMedia: Bool
+    var next: Instant?
+  }
+
+  /// Mutating, so that it is read where it stands: a call has six thousand octets, and reading a field of a boxed one copies all.
+  mutating func standing() -> Standing {
+    Standing(
+      newWish: wish.flatMap { $0.isUnderWay ? nil : $0 }, isRouteLate: asking?.isLate == true && isLive, isLive: isLive,
+      hasMedia: reservation != nil, next: timers.next)
+  }
+
+  /// The same for the leg that an event is of.
+  mutating func isTrunkLeg(_ leg: LegID) -> Bool { trunkLeg.leg == leg }
+
   /// Runs a change in place.
   mutating func apply(_ body: (inout Call, inout Turn) -> Void, _ turn: inout Turn) { body(&self, &turn) }
 

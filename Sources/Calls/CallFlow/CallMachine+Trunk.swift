@@ -9,7 +9,7 @@ import Trunking
 /// Events of the trunk side, and the admission of incoming calls.
 extension CallMachine {
   mutating func handle(_ event: SIPDialogs.Event, _ turn: inout Turn) {
-    if let leg = event.leg, let id = legs[leg], calls[id]?.value.trunkLeg.leg != leg {
+    if let leg = event.leg, let id = legs[leg], calls[id]?.value.isTrunkLeg(leg) != true {
       return handle(event, ofOther: leg, id, &turn)
     }
     switch event {

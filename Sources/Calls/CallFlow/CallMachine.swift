@@ -135,15 +135,14 @@ public struct CallMachine {
 
   /// A call that has just ended leaves a tombstone; its next deadline is noted.
   private mutating func settle(_ id: CallID, _ turn: inout Turn) {
-    // Field by field: whoever holds the call makes the next change copy it.
-    if let wish = calls[id]?.value.wish, !wish.isUnderWay { divert(id, wish, &turn) }
-    if calls[id]?.value.asking?.isLate == true, calls[id]?.value.isLive == true { routed(id, nil, &turn) }
-    guard let call = calls[id] else { return }
-    if !call.value.isLive {
-      if tombstones[id] == nil { bury(call.value, &turn) }
-      if call.value.reservation == nil { return finish(id, nil, &turn) }
+    if let wish = calls[id]?.value.standing().newWish { divert(id, wish, &turn) }
+    if calls[id]?.value.standing().isRouteLate == true { routed(id, nil, &turn) }
+    guard let standing = calls[id]?.value.standing() else { return }
+    if !standing.isLive {
+      if tombstones[id] == nil, let call = calls[id]?.value { bury(call, &turn) }
+      if !standing.hasMedia { return finish(id, nil, &turn) }
     }
-    deadlines.schedule(id, at: call.value.timers.next)
+    deadlines.schedule(id, at: standing.next)
   }
 
   private mutating func bury(_ call: Call, _ turn: inout Turn) {
