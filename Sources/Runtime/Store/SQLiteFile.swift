@@ -1,8 +1,8 @@
 import Foundation
 import GRDB
 
-/// The SQLite file that journal and devices share: write-ahead log, `synchronous=NORMAL`, which outlives the process but not a power
-/// cut of the last instant. Readable by its owner only: push tokens are in it.
+/// The SQLite file of the devices, and of the journal of earlier versions: write-ahead log, `synchronous=NORMAL`, which outlives the
+/// process but not a power cut of the last instant. Readable by its owner only: push tokens are in it.
 public final class SQLiteFile: Sendable {
   private let queue: DatabaseQueue
   private let lock: FileLock

@@ -2,7 +2,8 @@ public import CallFlow
 import Foundation
 import GRDB
 
-/// The journal in a SQLite file.
+/// The journal in a SQLite file, where earlier versions had it: read once at the start and moved to `JournalFile`
+/// (docs/decisions/0205).
 public final class SQLiteJournal: Journal {
   private let file: SQLiteFile
 

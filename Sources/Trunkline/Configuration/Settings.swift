@@ -17,7 +17,7 @@ public struct Settings: Sendable, Equatable {
   /// Who checks the Identity of callers (STIR/SHAKEN).
   public var verifier: Verifier?
   public var limits = CallLimits()
-  /// Absolute path of the SQLite file with the journal of started calls and the devices.
+  /// Absolute path of the SQLite file with the devices; the journal of started calls is beside it, `.started`.
   public var store = "trunkline.db"
   /// Absolute path of the JSON-lines file with one record per call.
   public var records = "calls.jsonl"
