@@ -195,11 +195,22 @@ func drive(seconds: Int = 10, _ step: () throws -> Bool) rethrows -> Bool {
   return false
 }
 
-/// Descriptors this process has open.
-func openDescriptors() -> Int {
-  guard let directory = opendir("/proc/self/fd") else { return -1 }
+/// What this process has open, by kind (`socket`, `anon_inode`, a path), sorted.
+func openDescriptors() -> [String] {
+  let folder = "/proc/self/fd"
+  guard let directory = opendir(folder) else { return [] }
   defer { closedir(directory) }
-  var count = 0
-  while readdir(directory) != nil { count += 1 }
-  return count
+  var kinds: [String] = []
+  while let entry = readdir(directory) {
+    let name = withUnsafePointer(to: &entry.pointee.d_name) {
+      $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+    }
+    guard name != ".", name != "..", name != "\(dirfd(directory))" else { continue }
+    var target = [CChar](repeating: 0, count: 256)
+    guard readlink("\(folder)/\(name)", &target, target.count - 1) > 0 else { continue }
+    let kind = String(decoding: target.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    // The number of a socket says nothing.
+    kinds.append(kind.hasPrefix("socket:") ? "socket" : kind)
+  }
+  return kinds.sorted()
 }
