@@ -112,7 +112,7 @@ extension Settings {
 
     # limits: { calls: 1000, calls_per_user: 8, sessions_per_address: 200, memory_mib: 0 }
     #   At 90 % of memory_mib new calls get 503; 0: what the control group allows, or the machine has.
-    store: { sqlite: trunkline.db }
+    store: { sqlite: trunkline.db }   # devices; calls that have begun are in trunkline.db.started beside it: keep both
     records: { file: calls.jsonl }
     log: { level: info, format: text }   # or json
 
