@@ -59,25 +59,12 @@ final class CarrierAudio {
     throws(SystemError)
   {
     (self.loop, self.encoding, self.source, self.impairment) = (loop, encoding, source, impairment)
-    (socket, control) = try Self.bindPair(address, random)
+    (socket, control) = try MediaPorts.bindPair(address, random)
     sequence = UInt16(truncatingIfNeeded: random.next())
     timestamp = UInt32(truncatingIfNeeded: random.next())
     ssrc = UInt32(truncatingIfNeeded: random.next())
     try loop.register(socket.fd, .readable) { [unowned self] _ in receive() }
     try loop.register(control.fd, .readable) { [unowned self] _ in discardControl() }
-  }
-
-  private static func bindPair(_ address: IPAddress, _ random: RandomSource) throws(SystemError) -> (UDPSocket, UDPSocket) {
-    for attempt in 0... {
-      let port = UInt16(20_000 + 2 * (random.next() % 10_000))
-      do {
-        let socket = try UDPSocket(bind: SocketAddress(address, port))
-        return (socket, try UDPSocket(bind: SocketAddress(address, port + 1)))
-      } catch {
-        if attempt == 50 || !error.isAddressInUse { throw error }
-      }
-    }
-    throw SystemError("bind udp")
   }
 
   /// Sending may begin, under the keys that the descriptions agreed on.

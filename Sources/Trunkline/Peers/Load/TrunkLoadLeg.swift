@@ -24,25 +24,12 @@ final class TrunkLoadLeg {
   private var impairment = Impairment()
 
   init(address: IPAddress, number: Int, random: RandomSource) throws(SystemError) {
-    (socket, control) = try Self.bindPair(address, random)
+    (socket, control) = try MediaPorts.bindPair(address, random)
     negotiation = TrunkNegotiation(local: socket.localAddress, codecs: [.pcmu, .pcma], sessionID: random.next() >> 2)
     sequence = UInt16(truncatingIfNeeded: random.next())
     timestamp = UInt32(truncatingIfNeeded: random.next())
     ssrc = UInt32(truncatingIfNeeded: random.next())
     position = number * 37
-  }
-
-  private static func bindPair(_ address: IPAddress, _ random: RandomSource) throws(SystemError) -> (UDPSocket, UDPSocket) {
-    for attempt in 0... {
-      let port = UInt16(20_000 + 2 * (random.next() % 10_000))
-      do {
-        let socket = try UDPSocket(bind: SocketAddress(address, port))
-        return (socket, try UDPSocket(bind: SocketAddress(address, port + 1)))
-      } catch {
-        if attempt == 200 || !error.isAddressInUse { throw error }
-      }
-    }
-    throw SystemError("bind udp")
   }
 
   func use(_ network: LoadOptions.Network, seed: UInt64) {

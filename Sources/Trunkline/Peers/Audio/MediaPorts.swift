@@ -1,0 +1,21 @@
+import Bytes
+import Platform
+
+/// A peer's sockets for RTP and, one port above, RTCP (RFC 3550 §11).
+enum MediaPorts {
+  private static let attempts = 200
+
+  /// An even port of 20000…39998 and the next, both free; another pair is tried while one is taken. Throws what `bind` says.
+  static func bindPair(_ address: IPAddress, _ random: RandomSource) throws(SystemError) -> (UDPSocket, UDPSocket) {
+    for attempt in 0... {
+      let port = UInt16(20_000 + 2 * (random.next() % 10_000))
+      do {
+        let socket = try UDPSocket(bind: SocketAddress(address, port))
+        return (socket, try UDPSocket(bind: SocketAddress(address, port + 1)))
+      } catch {
+        if attempt == attempts || !error.isAddressInUse { throw error }
+      }
+    }
+    throw SystemError("bind udp")
+  }
+}
