@@ -129,7 +129,28 @@ struct Quality {
           bench.add(BenchRow("drop: " + name, unit: "MOS", ours: drop, peers: theirs, goal: goal))
         }
       }
+      picture(path, points, scores)
     }
+  }
+
+  /// The score over the share of packets that are lost one by one.
+  private func picture(_ path: Path, _ points: [Point], _ scores: [Double]) {
+    let losses = networks.filter { $0.name.hasSuffix("% loss") }.map(\.name)
+    var plot = Plot(
+      "PESQ, \(path.title)", x: .init("packets lost, %"), y: .init("PESQ-NB, MOS", range: 1...4.6))
+    for who in ["ours", "NetEQ"] {
+      plot.add(
+        who,
+        losses.compactMap { name in
+          guard let loss = Double(name.prefix { $0 != " " }), let score = mean(points, scores, path, name)[who] else {
+            return nil
+          }
+          return (loss, score)
+        })
+    }
+    bench.save(
+      plot.svg, as: "quality-\(path.rawValue)",
+      caption: "PESQ of \(path.title) by loss, the same packets through NetEQ beside it.")
   }
 
   private func mean(_ points: [Point], _ scores: [Double], _ path: Path, _ network: String) -> [String: Double] {

@@ -32,6 +32,11 @@ struct RelayRows {
       BenchRow(
         "relay: packets per second and core", unit: "packets/s", ours: BenchFigure("ours", ours.callsPerCore * 100),
         peers: theirs.map { [BenchFigure("rtpengine", $0.callsPerCore * 100)] } ?? [], note: note))
+    var bars = BarPlot("Relayed calls per core, RTP ↔ SRTP", label: "calls per core")
+    bars.add("ours", ours.callsPerCore)
+    if let theirs { bars.add("rtpengine", theirs.callsPerCore) }
+    bars.add("bare sockets, no SRTP", 1e9 / (nanoseconds * 100))
+    bench.save(bars.svg, as: "threads-relay", caption: "Relayed calls per core, by CPU time of the media thread.")
   }
 
   private func delay() throws {

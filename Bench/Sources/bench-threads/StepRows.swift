@@ -29,6 +29,12 @@ struct StepRows {
         peers: theirs.map { [BenchFigure("rtpengine", Double($0.calls))] } ?? [],
         note: "every call keeps 99.9 % of its packets, 99 of 100 less than 20 ms late; "
           + [ours?.note, theirs?.note].compactMap { $0 }.joined(separator: "; ")))
+    var bars = BarPlot("Transcoded calls that one core carries, PCMU ↔ Opus + SRTP", label: "calls")
+    bars.add("ours", Double(ours?.calls ?? 0))
+    if let theirs { bars.add("rtpengine", Double(theirs.calls)) }
+    bench.save(
+      bars.svg, as: "threads-steps",
+      caption: "The last step at which every call kept 99.9 % of its packets and 99 of 100 came in time.")
   }
 
   /// The last step at which every call kept its packets; nil if who is measured is not installed, or none did.
