@@ -126,7 +126,7 @@ public struct BurstGuard: ~Copyable {
           doubted()
         }
       }
-      if !verdict.isSuspect { judge(samples, source, power, highest, &verdict) }
+      if !verdict.isSuspect { judge(samples, source, (power, highest, mean), &verdict) }
     }
     let wanted = limit(samples.count, power, highest, verdict)
     if wanted < 1 {
@@ -156,11 +156,12 @@ public struct BurstGuard: ~Copyable {
   }
 
   private mutating func judge(
-    _ samples: UnsafeMutableBufferPointer<Int16>, _ source: SoundSource, _ power: Float, _ highest: Float,
-    _ verdict: inout Verdict
+    _ samples: UnsafeMutableBufferPointer<Int16>, _ source: SoundSource, _ level: (Float, Float, Float), _ verdict: inout Verdict
   ) {
+    let (power, highest, mean) = level
     let isSudden = power > mostPower * Self.uneven || highest > mostPeak * Self.unevenPeak
-    let likeness = source == .g711 || source == .g722 ? SuddenAudio.likeness(samples, power: power) : .speech
+    let isWaveform = source == .g711 || source == .g722
+    let likeness = isWaveform ? SuddenAudio.likeness(samples, power: power, mean: mean, highest: highest) : .speech
     verdict.isSuspect = likeness != .speech
     verdict.mayBeMeant = likeness != .octets
     guard source != .madeUp, isSudden || distrust > 0 else { return }

@@ -17,33 +17,74 @@ enum SuddenAudio {
   enum Likeness { case speech, noise, octets }
 
   /// Noise is white and loud. Octets that are no audio are of one sign, or white with many small samples; or single samples
-  /// of them are wild.
-  static func likeness(_ samples: UnsafeMutableBufferPointer<Int16>, power: Float) -> Likeness {
-    guard samples.count > 8 else { return .speech }
-    var sum: Int64 = 0
-    for sample in samples { sum &+= Int64(sample) }
-    let count = Float(samples.count)
-    let mean = Float(sum) / count
-    let limit = (power / 64).squareRoot()
-    var (before, energy, neighbours, fourth, low): (Float, Float, Float, Float, Float) = (0, 1, 0, 0, 0)
-    var (highest, place): (Int32, Int) = (0, 0)
-    for index in 0..<samples.count {
-      let sample = samples[index]
-      if abs(Int32(sample)) > highest { (highest, place) = (abs(Int32(sample)), index) }
-      let value = Float(sample) - mean
-      energy += value * value
-      neighbours += value * before
-      fourth += value * value * (value * value)
-      if abs(value) < limit { low += 1 }
-      before = value
-    }
-    let beside = max(abs(Int32(samples[max(0, place - 1)])), abs(Int32(samples[min(samples.count - 1, place + 1)])))
-    if place > 0, place < samples.count - 1, beside < highest / 4 { return .octets }
-    let (share, likeness) = (mean * mean / max(1, power), abs(neighbours) / energy)
+  /// of them are wild. Of most speech only the correlation of neighbours is needed to tell.
+  /// - Parameters:
+  ///   - power: mean square.
+  ///   - mean: of the samples.
+  ///   - highest: magnitude of a sample.
+  static func likeness(_ samples: UnsafeMutableBufferPointer<Int16>, power: Float, mean: Float, highest: Float) -> Likeness {
+    guard let base = samples.baseAddress, samples.count > 8 else { return .speech }
+    if standsAlone(base, samples.count, Int32(highest)) { return .octets }
+    // Sums of what the samples are beyond their mean, from those of the samples.
+    let (count, constantPower) = (Float(samples.count), mean * mean)
+    let energy = max(0, power - constantPower) * count + 1
+    let ends = Float(base[0]) + Float(base[samples.count - 1])
+    let neighbours = Float(product(base, samples.count, highest)) + mean * ends - (count + 1) * constantPower
+    let (share, likeness) = (constantPower / max(1, power), abs(neighbours) / energy)
+    guard likeness < nearlyWhite else { return share > constant ? .octets : .speech }
+    let (fourth, small) = shape(base, samples.count, mean, power / 64)
     if likeness < white, fourth * count > peaky * energy * energy { return .octets }
     guard power > loud || share > constant else { return .speech }
-    if share > constant { return .octets }
-    if likeness < nearlyWhite, low > small * count || share > partlyConstant { return .octets }
+    if share > partlyConstant || small > Self.small * count { return .octets }
     return likeness < white ? .noise : .speech
+  }
+
+  /// The sum of products of neighbours.
+  private static func product(_ samples: UnsafePointer<Int16>, _ count: Int, _ highest: Float) -> Int64 {
+    // −32,768 again and again is more than the instruction can add up.
+    if highest < 32_768 { return SampleSums.product(samples, samples + 1, count - 1) }
+    var sum: Int64 = 0
+    for index in 1..<count { sum &+= Int64(Int32(samples[index]) &* Int32(samples[index - 1])) }
+    return sum
+  }
+
+  /// The highest sample is four times as high as those beside it.
+  private static func standsAlone(_ samples: UnsafePointer<Int16>, _ count: Int, _ highest: Int32) -> Bool {
+    let raw = UnsafeRawPointer(samples)
+    let (above, below) = (Int16(truncatingIfNeeded: highest), Int16(truncatingIfNeeded: 0 &- highest))
+    let (aboves, belows) = (SIMD8(repeating: above), SIMD8(repeating: below))
+    var place = 0
+    while place &+ 8 <= count {
+      let x = raw.loadUnaligned(fromByteOffset: 2 &* place, as: SIMD8<Int16>.self)
+      let found = unsafeBitCast((x .== aboves) .| (x .== belows), to: SIMD2<UInt64>.self)
+      if found[0] | found[1] != 0 { break }
+      place &+= 8
+    }
+    while place < count, samples[place] != above, samples[place] != below { place &+= 1 }
+    guard place > 0, place < count - 1 else { return false }
+    return max(abs(Int32(samples[place - 1])), abs(Int32(samples[place + 1]))) < highest / 4
+  }
+
+  /// The fourth moment around the mean, and how many samples have a square below `limit` there.
+  private static func shape(_ samples: UnsafePointer<Int16>, _ count: Int, _ mean: Float, _ limit: Float) -> (Float, Float) {
+    let raw = UnsafeRawPointer(samples)
+    var (fourths, lows) = (SIMD8<Float>.zero, SIMD8<Float>.zero)
+    var index = 0
+    while index &+ 8 <= count {
+      let value = SIMD8<Float>(raw.loadUnaligned(fromByteOffset: 2 &* index, as: SIMD8<Int16>.self)) - mean
+      let square = value * value
+      fourths += square * square
+      lows += SIMD8<Float>.zero.replacing(with: 1, where: square .< limit)
+      index &+= 8
+    }
+    var (fourth, low) = (fourths.sum(), lows.sum())
+    while index < count {
+      let value = Float(samples[index]) - mean
+      let square = value * value
+      fourth += square * square
+      if square < limit { low += 1 }
+      index &+= 1
+    }
+    return (fourth, low)
   }
 }

@@ -1,31 +1,43 @@
-#if canImport(Darwin)
-  import Darwin
-#else
-  import Glibc
-#endif
-
 /// What tells a voice that begins from a packet that no encoder made, 10…20 ms at 8 kHz that are louder than all of the last
 /// 200 ms: a voice has a pitch, goes on from the audio before it and grows; wrong octets begin at the packet's first sample, at
 /// full strength.
 struct SuddenSound {
-  /// Levels in dB, correlations, and shares of the root mean square.
-  private(set) var values: InlineArray<34, Float> = .init(repeating: 0)
+  /// Levels in dB, correlations, and shares of the root mean square: `SuddenSoundWeights.inputs` of them, and zeros up to a multiple of
+  /// four.
+  private(set) var values: InlineArray<36, Float> = .init(repeating: 0)
 
   /// - Parameters:
   ///   - samples: at least 80.
   ///   - past: the 160 samples before them.
   ///   - loudest: mean square of the loudest 20 ms of the last 200.
   init(_ samples: UnsafeMutableBufferPointer<Int16>, past: UnsafeMutablePointer<Int16>, loudest: Float) {
-    let count = min(samples.count, Limits.samplesPerTick)
-    // On the stack; a temporary allocation of more than 1 KiB would be of the heap. 2 × Limits.samplesPerTick.
-    var room = InlineArray<320, Float>(repeating: 0)
-    var span = room.mutableSpan
-    span.withUnsafeMutableBufferPointer { scratch in
-      guard let audio = scratch.baseAddress, scratch.count >= 2 * Limits.samplesPerTick else { return }
-      for index in 0..<Limits.samplesPerTick { audio[index] = Float(past[index]) }
-      let now = audio + Limits.samplesPerTick
-      for index in 0..<count { now[index] = Float(samples[index]) }
-      measure(now, count, loudest)
+    let (length, count) = (Limits.samplesPerTick, min(samples.count, Limits.samplesPerTick))
+    guard let base = samples.baseAddress, count >= 80 else { return }
+    // On the stack; a temporary allocation of more than 1 KiB would be of the heap. 2 × Limits.samplesPerTick, and 4.
+    var floats = InlineArray<324, Float>(repeating: 0)
+    var floatSpan = floats.mutableSpan
+    let root = floatSpan.withUnsafeMutableBufferPointer { room -> Float in
+      guard let start = room.baseAddress, room.count >= 2 * length + 4 else { return 0 }
+      let (before, now) = (start + 2, start + (length + 4))
+      Self.convert(past, before, length)
+      Self.convert(base, now, count)
+      // Before the first sample of each, once more that: a difference of 0.
+      (before[-1], now[-1]) = (before[0], now[0])
+      return measure(now, count, before, loudest)
+    }
+    let kink = Int32(base[0]) - 2 * Int32(past[length - 1]) + Int32(past[length - 2])
+    values[8] = min(4, Float(abs(kink)) / (root + 1))
+    // 2 × Limits.samplesPerTick, and PeriodLikeness.padding.
+    var integers = InlineArray<344, Int16>(repeating: 0)
+    var integerSpan = integers.mutableSpan
+    integerSpan.withUnsafeMutableBufferPointer { room in
+      guard let start = room.baseAddress, room.count >= 2 * length + PeriodLikeness.padding else { return }
+      let now = start + length
+      for index in 0..<length { start[index] = max(PeriodLikeness.lowest, past[index]) }
+      for index in 0..<count { now[index] = max(PeriodLikeness.lowest, base[index]) }
+      let likeness = PeriodLikeness(now, count)
+      values[4] = likeness.within(upTo: 100 * count / length)
+      values[5] = likeness.back(80, upTo: 120)
     }
   }
 
@@ -34,128 +46,169 @@ struct SuddenSound {
   func evidence(_ source: SoundSource) -> Float {
     guard source != .madeUp else { return -10 }
     let (inputs, nodes) = (SuddenSoundWeights.inputs, SuddenSoundWeights.nodes)
-    let first = Int(source.rawValue) * SuddenSoundWeights.count
-    let (biases, outward) = (first + inputs * nodes, first + inputs * nodes + nodes)
-    var sum = SuddenSoundWeights.all[outward + nodes]
-    for node in 0..<nodes {
-      var value = SuddenSoundWeights.all[biases + node]
-      for index in 0..<inputs { value += SuddenSoundWeights.all[first + node * inputs + index] * values[index] }
-      sum += max(0, value) * SuddenSoundWeights.all[outward + node]
+    let all = SuddenSoundWeights.all.span
+    return all.withUnsafeBufferPointer { all in
+      values.span.withUnsafeBufferPointer { values in
+        let first = Int(source.rawValue) * SuddenSoundWeights.count
+        guard let weights = all.baseAddress, let values = values.baseAddress, all.count >= first + SuddenSoundWeights.count else {
+          return -10
+        }
+        let row = weights + first
+        let (biases, outward) = (row + inputs * nodes, row + (inputs + 1) * nodes)
+        var sum = outward[nodes]
+        for node in 0..<nodes {
+          // The last vector reaches into the next node's weights; the values there are 0.
+          var products = SIMD4<Float>.zero
+          var index = 0
+          while index < inputs {
+            products += Self.vector(row + (node * inputs + index)) * Self.vector(values + index)
+            index &+= 4
+          }
+          sum += max(0, biases[node] + products.sum()) * outward[node]
+        }
+        return sum
+      }
     }
-    return sum
   }
 
   /// One period follows another that is like it: their correlation, 0…1. Noise, and most of what wrong octets decode to, has none.
   var pitch: Float { values[4] }
 
-  private mutating func measure(_ now: UnsafeMutablePointer<Float>, _ count: Int, _ loudest: Float) {
-    let energy = 1 + Self.product(now, now, count)
-    let power = energy / Float(count)
-    var (sum, fourth, peak): (Float, Float, Float) = (0, 0, 0)
-    for index in 0..<count {
-      let value = now[index]
-      sum += value
-      fourth += value * value * (value * value)
-      peak = max(peak, abs(value))
-    }
+  /// All but what goes on from before; returns the root mean square.
+  private mutating func measure(
+    _ now: UnsafeMutablePointer<Float>, _ count: Int, _ before: UnsafeMutablePointer<Float>, _ loudest: Float
+  ) -> Float {
     let quarter = count / 4
-    var (first, highest, lowest, last): (Float, Float, Float, Float) = (0, 0, .infinity, 0)
-    for part in 0..<4 {
-      let level = Self.decibels(Self.product(now + part * quarter, now + part * quarter, quarter) / Float(quarter))
-      if part == 0 { first = level }
-      (highest, lowest, last) = (max(highest, level), min(lowest, level), level)
+    let own = Parts(now, quarter)
+    let past = Parts(before, 40)
+    var (energy, fourth, sum) = (1 + own.energies.sum(), own.fourth, own.sum)
+    var peak = own.peaks.max()
+    for index in 4 * quarter..<count {
+      let square = now[index] * now[index]
+      (energy, fourth, sum, peak) = (energy + square, fourth + square * square, sum + now[index], max(peak, square))
     }
-    let root = power.squareRoot()
-    values[0] = Self.decibels(power) - Self.decibels(loudest)
-    values[1] = first - Self.decibels(Self.product(now - 40, now - 40, 40) / 40)
-    values[2] = highest - lowest
-    values[3] = first - highest
-    values[4] = Self.likeness(now, count, from: 100 * count / 160)
-    values[5] = Self.likeness(now, 80, back: 120)
+    let power = energy / Float(count)
+    // All levels at once: of the four quarters level, share of the high frequencies, highest sample; of those before, the first two.
+    let share = 1 / Float(quarter)
+    let levels = Self.decibels((own.energies + 1) * share)
+    let tilts = Self.decibels((own.steps + 1) * share)
+    let peaks = own.peaks.squareRoot() + 1
+    let befores = Self.decibels((past.energies + 1) * 0.025)
+    let others = Self.decibels(SIMD4(power, loudest, 1074, 1))
+    let (floor, level, most) = (others[2], max(others[2], others[0]), max(others[2], others[1]))
+    store(levels - most, 14)
+    store(tilts - levels, 18)
+    store(Self.decibels(peaks * peaks) - levels, 22)
+    store(befores - most, 26)
+    store(Self.decibels((past.steps + 1) * 0.025) - befores, 30)
+    let quarters = levels.replacing(with: floor, where: levels .< floor)
+    let highest = quarters.max()
+    values[0] = level - most
+    values[1] = quarters[0] - max(floor, befores[3])
+    values[2] = highest - quarters.min()
+    values[3] = quarters[0] - highest
     values[6] = Self.product(now, now + 1, count - 1) / energy
     values[7] = Self.product(now, now + 2, count - 2) / energy
-    values[8] = min(4, abs(now[0] - 2 * now[-1] + now[-2]) / (root + 1))
-    values[9] = Self.decibels(power)
+    values[9] = level
     values[10] = min(30, fourth / Float(count) / (power * power))
+    let root = power.squareRoot()
     values[11] = abs(sum / Float(count)) / root
-    values[12] = peak / root
-    values[13] = last - highest
-    measureParts(now, quarter, Self.decibels(loudest))
+    values[12] = (peak / power).squareRoot()
+    values[13] = quarters[3] - highest
+    return root
   }
 
-  /// Of the four quarters: level, share of the high frequencies, highest sample; of those before, the first two.
-  private mutating func measureParts(_ now: UnsafeMutablePointer<Float>, _ quarter: Int, _ loudest: Float) {
-    for part in 0..<4 {
-      let start = now + part * quarter
-      var peak: Float = 0
-      for index in 0..<quarter { peak = max(peak, abs(start[index])) }
-      let power = 10 * log10((1 + Self.product(start, start, quarter)) / Float(quarter))
-      values[14 + part] = power - loudest
-      values[18 + part] = Self.tilt(start, quarter, isFirst: part == 0) - power
-      values[22 + part] = 20 * log10(peak + 1) - power
-      let past = now - Limits.samplesPerTick + 40 * part
-      let before = 10 * log10((1 + Self.product(past, past, 40)) / 40)
-      values[26 + part] = before - loudest
-      values[30 + part] = Self.tilt(past, 40, isFirst: part == 0) - before
+  /// Sums over four stretches of audio. Before the first sample there must be one more.
+  private struct Parts {
+    let energies: SIMD4<Float>
+    /// Squares of the highest samples.
+    let peaks: SIMD4<Float>
+    /// The energies of the differences of neighbours.
+    let steps: SIMD4<Float>
+    /// Of all four.
+    let fourth: Float
+    let sum: Float
+
+    init(_ samples: UnsafePointer<Float>, _ count: Int) {
+      let (a, b) = (Part(samples, count), Part(samples + count, count))
+      let (c, d) = (Part(samples + 2 * count, count), Part(samples + 3 * count, count))
+      energies = SIMD4(a.energy, b.energy, c.energy, d.energy)
+      peaks = SIMD4(a.peak, b.peak, c.peak, d.peak)
+      steps = SIMD4(a.steps, b.steps, c.steps, d.steps)
+      fourth = a.fourth + b.fourth + (c.fourth + d.fourth)
+      sum = a.sum + b.sum + (c.sum + d.sum)
     }
   }
 
-  /// The level of the differences of neighbours, in dB.
-  private static func tilt(_ samples: UnsafeMutablePointer<Float>, _ count: Int, isFirst: Bool) -> Float {
-    var energy: Float = 1
-    for index in (isFirst ? 1 : 0)..<count {
-      let step = samples[index] - samples[index - 1]
-      energy += step * step
+  private struct Part {
+    var energy: Float
+    var peak: Float
+    var steps: Float
+    var fourth: Float
+    var sum: Float
+
+    @inline(never) init(_ samples: UnsafePointer<Float>, _ count: Int) {
+      var (energies, fourths, sums) = (SIMD4<Float>.zero, SIMD4<Float>.zero, SIMD4<Float>.zero)
+      var (peaks, differences) = (SIMD4<Float>.zero, SIMD4<Float>.zero)
+      var index = 0
+      while index &+ 4 <= count {
+        let x = vector(samples + index)
+        let (square, step) = (x * x, x - vector(samples + index - 1))
+        energies += square
+        fourths += square * square
+        sums += x
+        peaks.replace(with: square, where: square .> peaks)
+        differences += step * step
+        index &+= 4
+      }
+      (energy, peak, steps) = (energies.sum(), peaks.max(), differences.sum())
+      (fourth, sum) = (fourths.sum(), sums.sum())
+      while index < count {
+        let (x, step) = (samples[index], samples[index] - samples[index - 1])
+        energy += x * x
+        peak = max(peak, x * x)
+        steps += step * step
+        fourth += x * x * (x * x)
+        sum += x
+        index &+= 1
+      }
     }
-    return 10 * log10(energy / Float(count))
   }
 
-  /// Of a period 20…`longest` samples long within the samples: the highest correlation of one with the next, 0…1.
-  private static func likeness(_ now: UnsafeMutablePointer<Float>, _ count: Int, from longest: Int) -> Float {
-    var best: Float = 0
-    for lag in PitchConcealer.shortestPeriod...max(PitchConcealer.shortestPeriod, longest) {
-      let value = product(now, now + lag, count - lag)
-      guard value > 0 else { continue }
-      let (first, second) = (product(now, now, count - lag), product(now + lag, now + lag, count - lag))
-      if value * value > best * first * second { best = value * value / (first * second) }
-    }
-    return best.squareRoot()
+  @inline(__always) private mutating func store(_ vector: SIMD4<Float>, _ place: Int) {
+    for lane in 0..<4 { values[place + lane] = vector[lane] }
   }
 
-  /// How well the first samples go on from those up to `back` samples before: the highest correlation, 0…1.
-  private static func likeness(_ now: UnsafeMutablePointer<Float>, _ count: Int, back longest: Int) -> Float {
-    var best: Float = 0
-    let own = product(now, now, count)
-    for lag in PitchConcealer.shortestPeriod...longest {
-      let value = product(now, now - lag, count)
-      guard value > 0 else { continue }
-      let before = product(now - lag, now - lag, count)
-      if value * value > best * before * own { best = value * value / (before * own) }
-    }
-    return best.squareRoot()
+  /// Of powers above 0, to 0.001 dB: the exponent, and a polynomial for the logarithm of the rest.
+  private static func decibels(_ powers: SIMD4<Float>) -> SIMD4<Float> {
+    let bits = unsafeBitCast(powers, to: SIMD4<Int32>.self)
+    let exponent = SIMD4<Float>((bits &>> 23) &- 127)
+    let rest = unsafeBitCast((bits & 0x7f_ffff) | 0x3f80_0000, to: SIMD4<Float>.self) - 1
+    let bend = 0.438726 + rest * (-0.239058 + rest * 0.0821306)
+    return (exponent + (rest + rest * (1 - rest) * bend)) * 3.0103
   }
 
-  @inline(__always) private static func product(_ a: UnsafeMutablePointer<Float>, _ b: UnsafeMutablePointer<Float>, _ count: Int)
-    -> Float
-  {
-    var sums = SIMD8<Float>.zero
+  private static func convert(_ samples: UnsafePointer<Int16>, _ floats: UnsafeMutablePointer<Float>, _ count: Int) {
+    for index in 0..<count { floats[index] = Float(samples[index]) }
+  }
+
+  private static func product(_ a: UnsafePointer<Float>, _ b: UnsafePointer<Float>, _ count: Int) -> Float {
+    var (sums, others) = (SIMD4<Float>.zero, SIMD4<Float>.zero)
     var index = 0
-    let (left, right) = (UnsafeRawPointer(a), UnsafeRawPointer(b))
-    while index + 8 <= count {
-      let (x, y) = (
-        left.loadUnaligned(fromByteOffset: 4 * index, as: SIMD8<Float>.self),
-        right.loadUnaligned(fromByteOffset: 4 * index, as: SIMD8<Float>.self)
-      )
-      sums += x * y
-      index += 8
+    while index &+ 8 <= count {
+      sums += vector(a + index) * vector(b + index)
+      others += vector(a + index + 4) * vector(b + index + 4)
+      index &+= 8
     }
-    var sum = sums.sum()
+    var sum = (sums + others).sum()
     while index < count {
       sum += a[index] * b[index]
-      index += 1
+      index &+= 1
     }
     return sum
   }
 
-  private static func decibels(_ power: Float) -> Float { 10 * log10(max(1074, power)) }
+  @inline(__always) private static func vector(_ floats: UnsafePointer<Float>) -> SIMD4<Float> {
+    UnsafeRawPointer(floats).loadUnaligned(as: SIMD4<Float>.self)
+  }
 }
