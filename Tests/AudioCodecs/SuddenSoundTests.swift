@@ -37,10 +37,14 @@ import Testing
     return value > 0 ? value / (product(a, a) * product(b, b)).squareRoot() : 0
   }
 
-  private func values(_ sound: (past: [Int16], samples: [Int16]), loudest: Float) -> SuddenSound {
+  private func values(_ sound: (past: [Int16], samples: [Int16]), loudest: Float, every steps: [Int] = [1]) -> SuddenSound {
     var (past, samples) = sound
     return samples.withUnsafeMutableBufferPointer { samples in
-      past.withUnsafeMutableBufferPointer { SuddenSound(samples, past: $0.baseAddress!, loudest: loudest) }
+      past.withUnsafeMutableBufferPointer { past in
+        var sound = SuddenSound(samples, past: past.baseAddress!, loudest: loudest)
+        for step in steps { sound.compare(samples, past: past.baseAddress!, every: step) }
+        return sound
+      }
     }
   }
 
@@ -130,6 +134,17 @@ import Testing
       #expect(abs(Double(sound.evidence(source)) - wanted) < 0.001)
     }
     #expect(values(Self.sounds[0], loudest: 2000).evidence(.madeUp) < -1)
+  }
+
+  @Test(arguments: [SoundSource.g711, .g722, .silk, .hybrid, .celt])
+  func `before all periods are compared, evidence is no less than it comes to be`(_ source: SoundSource) {
+    for sound in Self.sounds {
+      let all = [[], [4], [4, 1]].map { values(sound, loudest: 2000, every: $0) }
+      #expect(all[0].pitch == 0)
+      #expect(all[1].pitch <= all[2].pitch)
+      #expect(all[0].evidence(source) > all[1].evidence(source) - 0.001)
+      #expect(all[1].evidence(source) > all[2].evidence(source) - 0.001)
+    }
   }
 
   @Test func `what audio is like is told as by the sums around the mean`() {

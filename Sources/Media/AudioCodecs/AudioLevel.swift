@@ -59,8 +59,9 @@ public enum SampleSums {
   public static func energy(_ samples: UnsafePointer<Int16>, _ count: Int) -> Int64 {
     let raw = UnsafeRawPointer(samples)
     var (low, high) = (SIMD2<UInt64>.zero, SIMD2<UInt64>.zero)
+    let whole = count & ~7
     var index = 0
-    while index &+ 8 <= count {
+    while index < whole {
       add(squares(raw.loadUnaligned(fromByteOffset: 2 &* index, as: SIMD8<Int16>.self)), &low, &high)
       index &+= 8
     }
@@ -78,8 +79,9 @@ public enum SampleSums {
   public static func product(_ left: UnsafePointer<Int16>, _ right: UnsafePointer<Int16>, _ count: Int) -> Int64 {
     let (rawLeft, rawRight) = (UnsafeRawPointer(left), UnsafeRawPointer(right))
     var (low, high) = (SIMD2<Int64>.zero, SIMD2<Int64>.zero)
+    let whole = count & ~7
     var index = 0
-    while index &+ 8 <= count {
+    while index < whole {
       let x = rawLeft.loadUnaligned(fromByteOffset: 2 &* index, as: SIMD8<Int16>.self)
       let y = rawRight.loadUnaligned(fromByteOffset: 2 &* index, as: SIMD8<Int16>.self)
       let products =
@@ -104,8 +106,9 @@ public enum SampleSums {
     var (low, high) = (SIMD2<UInt64>.zero, SIMD2<UInt64>.zero)
     var sums = SIMD4<Int32>.zero
     var (highest, lowest) = (SIMD8<Int16>.zero, SIMD8<Int16>.zero)
+    let whole = count & ~7
     var index = 0
-    while index &+ 8 <= count {
+    while index < whole {
       let x = raw.loadUnaligned(fromByteOffset: 2 &* index, as: SIMD8<Int16>.self)
       add(squares(x), &low, &high)
       sums &+= SIMD4<Int32>(truncatingIfNeeded: x.evenHalf) &+ SIMD4<Int32>(truncatingIfNeeded: x.oddHalf)

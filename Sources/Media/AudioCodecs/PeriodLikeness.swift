@@ -1,5 +1,5 @@
 /// How like audio is to itself a period away: the highest correlation over all periods of 2.5…15 ms, by the multiply-add instruction of
-/// `SampleSums`. About 7,000 instructions each.
+/// `SampleSums`. About 130 instructions for each period looked at.
 struct PeriodLikeness {
   /// Samples, all 0, that must follow the audio in memory.
   static let padding = 24
@@ -14,61 +14,46 @@ struct PeriodLikeness {
   init(_ now: UnsafePointer<Int16>, _ count: Int) { (self.now, self.count) = (now, count) }
 
   /// Of a period 20…`longest` samples long within the samples: the highest correlation of one with the next, 0…1.
-  func within(upTo longest: Int) -> Float {
-    // Of all but the last `lag` samples and of all but the first: from one lag to the next each loses a sample.
-    var first = SampleSums.energy(now, count &- Self.shortest &+ 1)
-    var second = SampleSums.energy(now + (Self.shortest &- 1), count &- Self.shortest &+ 1)
-    var best = SIMD4<Float>.zero
+  /// - Parameter step: looks at every so many periods only: the highest is at least what is found.
+  func within(upTo longest: Int, every step: Int) -> Float {
     var lag = Self.shortest
-    while lag <= longest {
-      var (products, firsts, seconds) = (SIMD4<Float>.zero, SIMD4<Float>.zero, SIMD4<Float>.zero)
-      for lane in 0..<4 {
-        let lag = lag &+ lane
-        first &-= Self.square(now[count &- lag])
-        second &-= Self.square(now[lag &- 1])
-        firsts[lane] = Float(first)
-        seconds[lane] = Float(second)
-        // What is beyond the end is 0.
-        products[lane] = Self.product(now, now + lag, count &- lag)
+    var first = SampleSums.energy(now, count &- lag)
+    var second = SampleSums.energy(now + lag, count &- lag)
+    var best: Float = 0
+    while true {
+      // What is beyond the end is 0.
+      best = Self.higher(best, Self.product(now, now + lag, count &- lag), Float(first) * Float(second))
+      guard lag &+ step <= longest else { return min(1, best.squareRoot()) }
+      for _ in 0..<step {
+        first &-= Self.square(now[count &- 1 &- lag])
+        second &-= Self.square(now[lag])
+        lag &+= 1
       }
-      best = Self.higher(best, products, firsts * seconds, upTo: longest &- lag)
-      lag &+= 4
     }
-    return min(1, best.max().squareRoot())
   }
 
   /// How well the first `count` samples, a multiple of sixteen, go on from those 20…`longest` samples before: the highest correlation,
-  /// 0…1.
-  func back(_ count: Int, upTo longest: Int) -> Float {
-    let own = Float(SampleSums.energy(now, count))
-    // From one lag to the next it gains a sample before it and loses its last.
-    var energy = SampleSums.energy(now - (Self.shortest &- 1), count)
-    var best = SIMD4<Float>.zero
+  /// 0…1, of every so many.
+  func back(_ count: Int, upTo longest: Int, every step: Int) -> Float {
     var lag = Self.shortest
-    while lag <= longest {
-      var (products, energies) = (SIMD4<Float>.zero, SIMD4<Float>.zero)
-      for lane in 0..<4 {
-        let lag = lag &+ lane
-        energy &+= Self.square(now[0 &- lag]) &- Self.square(now[count &- lag])
-        energies[lane] = Float(energy)
-        products[lane] = Self.product(now, now - lag, count)
+    let own = Float(SampleSums.energy(now, count))
+    var before = SampleSums.energy(now - lag, count)
+    var best: Float = 0
+    while true {
+      best = Self.higher(best, Self.product(now, now - lag, count), Float(before) * own)
+      guard lag &+ step <= longest else { return min(1, best.squareRoot()) }
+      for _ in 0..<step {
+        lag &+= 1
+        before &+= Self.square(now[0 &- lag]) &- Self.square(now[count &- lag])
       }
-      best = Self.higher(best, products, energies * own, upTo: longest &- lag)
-      lag &+= 4
     }
-    return min(1, best.max().squareRoot())
   }
 
   @inline(__always) private static func square(_ sample: Int16) -> Int64 { Int64(Int32(sample) &* Int32(sample)) }
 
-  /// The highest square of a correlation so far, in each lane; of lanes after the last lag nothing.
-  @inline(__always) private static func higher(
-    _ best: SIMD4<Float>, _ products: SIMD4<Float>, _ energies: SIMD4<Float>, upTo last: Int
-  ) -> SIMD4<Float> {
-    let ratios = products * products / energies
-    let lanes = SIMD4<Int32>(0, 1, 2, 3) .<= SIMD4<Int32>(repeating: Int32(truncatingIfNeeded: last))
-    // Where a product is above 0 both energies are as well.
-    return best.replacing(with: ratios, where: (ratios .> best) .& (products .> SIMD4<Float>.zero) .& lanes)
+  /// The higher of two squares of correlations, the second of a product of samples and that of their energies.
+  @inline(__always) private static func higher(_ best: Float, _ product: Float, _ energies: Float) -> Float {
+    product > 0 && product * product > best * energies ? product * product / energies : best
   }
 
   /// The sum of products, sixteen at a time: up to fifteen more than asked for.

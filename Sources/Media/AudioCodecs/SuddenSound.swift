@@ -5,7 +5,10 @@ struct SuddenSound {
   /// Levels in dB, correlations, and shares of the root mean square: `SuddenSoundWeights.inputs` of them, and zeros up to a multiple of
   /// four.
   private(set) var values: InlineArray<36, Float> = .init(repeating: 0)
+  /// By how much the two correlations may be higher than what `compare` found so far.
+  private var open = SIMD2<Float>(1, 1)
 
+  /// Measures all but what `compare` does.
   /// - Parameters:
   ///   - samples: at least 80.
   ///   - past: the 160 samples before them.
@@ -27,51 +30,68 @@ struct SuddenSound {
     }
     let kink = Int32(base[0]) - 2 * Int32(past[length - 1]) + Int32(past[length - 2])
     values[8] = min(4, Float(abs(kink)) / (root + 1))
+  }
+
+  /// Looks for a period, and for one that goes on from the audio before: the fourth and the fifth value. Of every fourth period only
+  /// they are what they are at least, and nearly what they are.
+  mutating func compare(_ samples: UnsafeMutableBufferPointer<Int16>, past: UnsafeMutablePointer<Int16>, every step: Int) {
+    let (length, count) = (Limits.samplesPerTick, min(samples.count, Limits.samplesPerTick))
+    guard let base = samples.baseAddress, count >= 80 else { return }
     // 2 × Limits.samplesPerTick, and PeriodLikeness.padding.
-    var integers = InlineArray<344, Int16>(repeating: 0)
-    var integerSpan = integers.mutableSpan
-    integerSpan.withUnsafeMutableBufferPointer { room in
+    var room = InlineArray<344, Int16>(repeating: 0)
+    var span = room.mutableSpan
+    span.withUnsafeMutableBufferPointer { room in
       guard let start = room.baseAddress, room.count >= 2 * length + PeriodLikeness.padding else { return }
       let now = start + length
       for index in 0..<length { start[index] = max(PeriodLikeness.lowest, past[index]) }
       for index in 0..<count { now[index] = max(PeriodLikeness.lowest, base[index]) }
       let likeness = PeriodLikeness(now, count)
-      values[4] = likeness.within(upTo: 100 * count / length)
-      values[5] = likeness.back(80, upTo: 120)
+      values[4] = likeness.within(upTo: 100 * count / length, every: step)
+      values[5] = likeness.back(80, upTo: 120, every: step)
     }
+    open = step > 1 ? SIMD2(1 - values[4], 1 - values[5]) : .zero
   }
 
   /// How much it looks like what no encoder made: above 0 does 1 rise of 300 in good speech (SILK: of 1500), above −1 does 1 of 30
-  /// (SILK: of 70). A network of ten nodes over the values, one for each source (`SuddenSoundWeights`).
+  /// (SILK: of 70). A network of ten nodes over the values, one for each source (`SuddenSoundWeights`). Until all periods were compared,
+  /// the most it can be.
   func evidence(_ source: SoundSource) -> Float {
     guard source != .madeUp else { return -10 }
     let (inputs, nodes) = (SuddenSoundWeights.inputs, SuddenSoundWeights.nodes)
-    let all = SuddenSoundWeights.all.span
-    return all.withUnsafeBufferPointer { all in
-      values.span.withUnsafeBufferPointer { values in
-        let first = Int(source.rawValue) * SuddenSoundWeights.count
-        guard let weights = all.baseAddress, let values = values.baseAddress, all.count >= first + SuddenSoundWeights.count else {
-          return -10
+    let first = Int(source.rawValue) * SuddenSoundWeights.count
+    guard first + SuddenSoundWeights.count <= SuddenSoundWeights.all.count else { return -10 }
+    let (biases, outward) = (first + inputs * nodes, first + (inputs + 1) * nodes)
+    return values.span.withUnsafeBufferPointer { values in
+      guard let values = values.baseAddress else { return -10 }
+      var sum = SuddenSoundWeights.all[outward + nodes]
+      for node in 0..<nodes {
+        // The last vector reaches into the next node's weights; the values there are 0.
+        let row = first + node * inputs
+        var products = SIMD4<Float>.zero
+        var index = 0
+        while index < inputs {
+          products += Self.weights(row + index) * Self.vector(values + index)
+          index &+= 4
         }
-        let row = weights + first
-        let (biases, outward) = (row + inputs * nodes, row + (inputs + 1) * nodes)
-        var sum = outward[nodes]
-        for node in 0..<nodes {
-          // The last vector reaches into the next node's weights; the values there are 0.
-          var products = SIMD4<Float>.zero
-          var index = 0
-          while index < inputs {
-            products += Self.vector(row + (node * inputs + index)) * Self.vector(values + index)
-            index &+= 4
-          }
-          sum += max(0, biases[node] + products.sum()) * outward[node]
-        }
-        return sum
+        let weight = SuddenSoundWeights.all[outward + node]
+        let pitch = SuddenSoundWeights.all[row + 4] * open[0]
+        let before = SuddenSoundWeights.all[row + 5] * open[1]
+        let most = weight > 0 ? max(0, pitch) + max(0, before) : min(0, pitch) + min(0, before)
+        sum += max(0, SuddenSoundWeights.all[biases + node] + products.sum() + most) * weight
       }
+      return sum
     }
   }
 
-  /// One period follows another that is like it: their correlation, 0…1. Noise, and most of what wrong octets decode to, has none.
+  /// Four weights, read as one. Invariant: all of them lie in the block of a source, whose range `evidence` checks; a span of all would
+  /// be one of a copy.
+  @inline(__always) private static func weights(_ place: Int) -> SIMD4<Float> {
+    SIMD4(
+      SuddenSoundWeights.all[unchecked: place], SuddenSoundWeights.all[unchecked: place &+ 1],
+      SuddenSoundWeights.all[unchecked: place &+ 2], SuddenSoundWeights.all[unchecked: place &+ 3])
+  }
+
+  /// One period follows another that is like it: their correlation, 0…1, of all periods compared. Noise, and most of what wrong octets decode to, has none.
   var pitch: Float { values[4] }
 
   /// All but what goes on from before; returns the root mean square.
