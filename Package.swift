@@ -153,7 +153,7 @@ let testTargets: [Target] = [
   tests("JitterBuffer", ["Bytes", "RTP", "JitterBuffer"]),
   tests("AudioCodecs", ["Bytes", "RTP", "AudioCodecs"]),
   tests("SpeechScore", ["Bytes", "SpeechScore"]),
-  tests("MediaSession", mediaStack + ["DemoSpeech", "SpeechScore"]),
+  tests("MediaSession", mediaStack + ["DemoSpeech", "SpeechScore", "CLinux"]),
   tests("SIPDialogs", sipStack + ["SIPDialogs", "COpenSSL"]),
   tests("Trunking", ["Bytes", "SIP", "SIPDialogs", "Trunking"]),
   tests("AppSessions", appStack + ["COpenSSL"]),

@@ -29,10 +29,8 @@ import Testing
       (address, authenticated, silent) = (leg[0].address, leg[0].lastAuthenticated, leg[0].isSilent)
       (highest, received) = (leg[0].reception.highestSequence, leg[0].reception.received)
       jitter = leg[0].reception.jitter
-      switch bench.session.uplink.receiver {
-      case .some(let receiver): (depth, nextTimestamp) = (receiver.depth, receiver.nextTimestamp.raw)
-      case nil: (depth, nextTimestamp) = (-1, 0)
-      }
+      let receiver = bench.session.uplink.receiver.receiver
+      (depth, nextTimestamp) = receiver.map { ($0.pointee.depth, $0.pointee.nextTimestamp.raw) } ?? (-1, 0)
       (toTrunk, events) = (bench.toTrunk.count, bench.events.count)
     }
   }

@@ -1,23 +1,6 @@
 import AudioCodecs
 import Bytes
-import JitterBuffer
 import RTP
-
-/// One tick of a receiver's audio into `frame`; false if there is none to be heard. HOT
-@inline(__always)
-func pull(_ receiver: inout AudioReceiver?, into frame: UnsafeMutablePointer<Int16>, at now: Instant) -> Bool {
-  var samples = MutableSpan<Int16>(_unsafeStart: frame, count: Frame.samples)
-  guard let result = receiver?.pull(into: &samples, at: now) else { return false }
-  return result != .silent
-}
-
-/// HOT
-@inline(__always)
-func insert(
-  _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, into receiver: inout AudioReceiver?, at now: Instant
-) -> Insertion? {
-  receiver?.insert(header, payload: Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self)), at: now)
-}
 
 /// How long a payload of G.711 lasts; for Opus, where it would have to be read, a frame. HOT
 @inline(__always)
@@ -38,8 +21,16 @@ struct Downlink: ~Copyable {
   var gate = SilenceGate()
   /// First words, between the 200 and the device's play-out.
   var kept: KeptAudio?
-  var receiver: AudioReceiver?
+  var receiver = ReceiverSlot()
   var encoder: AudioEncoder?
+
+  /// From here on packets are forwarded as they come: what coding needed is freed. The encoder of a relayed app is asked for nothing
+  /// more.
+  mutating func beginRelaying() {
+    (relays, isPrimed) = (true, false)
+    receiver.free()
+    if encoder != nil { encoder = nil }
+  }
 }
 
 /// Digits of the app's telephone-events, on either clock it may use.
@@ -72,6 +63,12 @@ struct Uplink: ~Copyable {
   var gate = SilenceGate()
   /// First words, between `ok{won}` and the 200.
   var kept: KeptAudio?
-  var receiver: AudioReceiver?
+  var receiver = ReceiverSlot()
   var encoder: AudioEncoder?
+
+  /// The same; but the encoder stays, for digits and where the app is quiet.
+  mutating func beginRelaying() {
+    (relays, isPrimed) = (true, false)
+    receiver.free()
+  }
 }

@@ -141,8 +141,7 @@ extension MediaSession {
 
   private mutating func appNoise(_ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant) {
     guard !uplink.relays else { return trunk.stream.withhold() }
-    let noise = Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self))
-    uplink.receiver?.comfortNoise(header, payload: noise, at: now)
+    uplink.receiver.comfortNoise(header, payload, at: now)
   }
 
   private mutating func appRTCP(
@@ -224,7 +223,7 @@ extension MediaSession {
     if uplink.relays, !uplink.sender.isIdle { return }  // digits take the audio's place
     legs[winner].packetMilliseconds = milliseconds(of: payload, legs[winner].encoding)
     guard uplink.relays else {
-      switch insert(header, payload, into: &uplink.receiver, at: now) {
+      switch uplink.receiver.insert(header, payload, at: now) {
       case .late: legs[winner].reception.discarded(header.sequence)
       case .refused: output.drop(.undecodable)
       default: break
@@ -256,7 +255,7 @@ extension MediaSession {
     if uplink.relays {
       if trunk.telephoneEvent == 255 { trunk.stream.withhold() }
     } else {
-      uplink.receiver?.skip(header, at: now)
+      uplink.receiver.skip(header, at: now)
     }
     var timestamp = header.timestamp
     for index in 0..<TelephoneEvent.count(in: bytes) {

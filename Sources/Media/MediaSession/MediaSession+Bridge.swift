@@ -47,7 +47,7 @@ extension MediaSession {
     if !uplink.sender.isIdle, trunk.isSet, trunk.sends, let destination = trunk.destination {
       tickDigits(to: destination, at: now, into: &output)
     }
-    let hasAudio = pull(&downlink.receiver, into: frame, at: now)
+    let hasAudio = downlink.receiver.pull(into: frame, at: now)
     if downlink.tones != nil { hearTones(frame, hasAudio ? Frame.samples : 0, at: now, into: &output) }
     if hasAudio { downlink.gate.measure(frame) } else { downlink.gate.fillNoise(frame) }
   }

@@ -56,24 +56,21 @@ extension MediaSession {
   // MARK: Legs
 
   private mutating func addLeg(_ id: AppLegID, _ local: AppLegLocal) {
-    guard index(of: id) == nil, let free = (0..<Limits.appLegs).first(where: { !hasLeg($0) }) else { return }
+    guard index(of: id) == nil else { return }
     let numbers = random.next()
-    let leg = AppLeg(
-      id, local, sequence: UInt16(truncatingIfNeeded: numbers), timestamp: UInt32(truncatingIfNeeded: numbers >> 16))
-    (legs + free).initialize(to: leg)
-    legsUsed |= 1 << UInt32(free)
+    insert(
+      AppLeg(id, local, sequence: UInt16(truncatingIfNeeded: numbers), timestamp: UInt32(truncatingIfNeeded: numbers >> 16)))
   }
 
   private mutating func removeLeg(_ index: Int, at now: Instant, into output: inout MediaOutput) {
     sendGoodbye(index, at: now, into: &output)
     endAssociation(index, into: &output)
-    (legs + index).deinitialize(count: 1)
-    legsUsed &= ~(1 << UInt32(index))
+    removeSlot(index)
     if winner == index {
       winner = -1
       (isLocked, isEarly) = (false, false)
       downlink.encoder = nil
-      uplink.receiver = nil
+      uplink.receiver.free()
       uplink.kept = nil
       updateRelay()
     }
@@ -124,14 +121,14 @@ extension MediaSession {
     let changed = trunk.take(parameters)
     if trunk.receives, !wasReceiving { trunk.restartSilence(at: now) }
     if changed {
-      downlink.receiver = nil
+      downlink.receiver.free()
       downlink.isPrimed = false
       uplink.encoder = nil
       _ = (uplink.packetizer.clear(), uplink.gathered.clear())
       uplink.sender = DigitSender(clockRateHz: parameters.encoding.clockRateHz)
     }
     uplink.packetizer.packetBytes = trunk.packetTimeMilliseconds * 8
-    uplink.gathered.setPacketTime(milliseconds: trunk.packetTimeMilliseconds)
+    if trunk.encoding == .opus { uplink.gathered.setPacketTime(milliseconds: trunk.packetTimeMilliseconds) }
     updateRelay()
   }
 
@@ -145,10 +142,6 @@ extension MediaSession {
     } catch { return nil }
   }
 
-  private func makeReceiver(_ encoding: AudioEncoding) -> AudioReceiver? {
-    do throws(OpusError) { return try AudioReceiver(encoding: encoding, scratch: scratch) } catch { return nil }
-  }
-
   // MARK: Who hears whom
 
   /// Makes a leg the one whose audio flows.
@@ -157,27 +150,25 @@ extension MediaSession {
     let changed = winner != index
     winner = index
     let encoding = legs[index].encoding
-    if changed || uplink.receiver?.encoding != encoding {
-      uplink.receiver = nil
+    if changed || uplink.receiver.encoding != encoding {
+      uplink.receiver.free()
       uplink.isPrimed = false
     }
     if changed || downlink.encoder?.encoding != encoding { downlink.encoder = nil }
     updateRelay()
   }
 
-  /// Allocates what coding needs when a direction is not relayed: at commands, never per packet. A relayed call does without, as
-  /// long as
-  /// nothing was ever coded.
+  /// Allocates what coding needs when a direction is not relayed: at commands, never per packet. It is freed when relaying begins.
   private mutating func equip() {
     let legs = legs  // docs/decisions/0081
     if trunk.isSet {
-      if isDownlinkOpen, !downlink.relays, downlink.receiver == nil { downlink.receiver = makeReceiver(trunk.encoding) }
+      if isDownlinkOpen, !downlink.relays, !isHeld { downlink.receiver.make(trunk.encoding, scratch: scratch) }
       if uplink.encoder == nil { uplink.encoder = makeEncoder(trunk.encoding) }
       if !trunk.detectsTones { downlink.tones = nil } else if downlink.tones == nil { downlink.tones = ToneDetector() }
     }
     guard hasLeg(winner), legs[winner].payloadType != 255 else { return }
     let encoding = legs[winner].encoding
-    if !uplink.relays, uplink.receiver == nil, isLocked || connectedAt != nil { uplink.receiver = makeReceiver(encoding) }
+    if !uplink.relays, isLocked || connectedAt != nil { uplink.receiver.make(encoding, scratch: scratch) }
     if isDownlinkOpen, !downlink.relays, downlink.encoder == nil {
       downlink.encoder = makeEncoder(encoding, legs[winner].remote?.opus ?? OpusWishes())
     }
@@ -211,7 +202,7 @@ extension MediaSession {
     isHeld = on
     if !on {
       trunk.restartSilence(at: now)
-      downlink.receiver?.reset()
+      downlink.receiver.reset()
       downlink.isPrimed = false
       // the audio of the hold ends softly, in a frame of ours: relaying waits for the next pause
       if uplink.hold.isPlaying { uplink.isPrimed = true }
@@ -221,8 +212,8 @@ extension MediaSession {
 
   /// Relaying begins at once only where nothing lies in the receiver; the tick switches over in a pause (`settleRelay`).
   mutating func updateRelay() {
-    if !canRelayDownlink { downlink.relays = false } else if !downlink.isPrimed { downlink.relays = true }
-    if !canRelayUplink { uplink.relays = false } else if !uplink.isPrimed { uplink.relays = true }
+    if !canRelayDownlink { downlink.relays = false } else if !downlink.isPrimed { downlink.beginRelaying() }
+    if !canRelayUplink { uplink.relays = false } else if !uplink.isPrimed { uplink.beginRelaying() }
     equip()
   }
 

@@ -45,9 +45,9 @@ extension MediaSession {
     uplink.gathered.append(samples)
     let wanted = uplink.gathered.packetSamples
     while uplink.gathered.count >= wanted {
-      guard let base = output.packets.room.baseAddress else { return }
+      guard let base = output.packets.room.baseAddress, let gathered = uplink.gathered.samples else { return }
       let room = UnsafeMutableRawBufferPointer(start: base + headerBytes, count: Limits.packetBytes - headerBytes)
-      let bytes = encode(uplink.gathered.samples, wanted, &uplink.encoder, into: room)
+      let bytes = encode(gathered, wanted, &uplink.encoder, into: room)
       uplink.gathered.remove(wanted)
       let units = trunk.stream.unitsPerFrame &* UInt32(truncatingIfNeeded: wanted) / UInt32(Frame.samples)
       guard bytes > 0 else {

@@ -10,7 +10,7 @@ extension MediaSession {
     (out.reordered, out.jitterMilliseconds) = (trunk.reception.reordered, trunk.reception.jitterMilliseconds)
     (out.dropped, out.roundTripMilliseconds) = (trunk.dropped, trunk.reports.roundTripMilliseconds)
     out.reportedLossFraction = trunk.reports.reportedLossFraction
-    if let counts = counts(of: downlink.receiver) { take(counts, into: &out) }
+    take(downlink.receiver.statistics, into: &out)
     take(downlink.gate.detector, into: &out)
     take(trunk.reception.pattern.settled, packetMilliseconds: trunk.packetMilliseconds, into: &out)
     out.meanOpinionScore = opinion(out, trunk.encoding, trunk.packetMilliseconds)?.mean
@@ -21,7 +21,7 @@ extension MediaSession {
     (out.reordered, out.jitterMilliseconds) = (leg.reception.reordered, leg.reception.jitterMilliseconds)
     (out.dropped, out.roundTripMilliseconds) = (leg.dropped, leg.reports.roundTripMilliseconds)
     out.reportedLossFraction = leg.reports.reportedLossFraction
-    if let counts = counts(of: uplink.receiver) { take(counts, into: &out) }
+    take(uplink.receiver.statistics, into: &out)
     take(uplink.gate.detector, into: &out)
     take(leg.reception.pattern.settled, packetMilliseconds: leg.packetMilliseconds, into: &out)
     out.meanOpinionScore = opinion(out, leg.encoding, leg.packetMilliseconds)?.mean
@@ -49,13 +49,6 @@ extension MediaSession {
     out.bufferMaximumMilliseconds = stream.bufferDelayMilliseconds
     out.bufferAbsoluteMaximumMilliseconds = Limits.bufferMaximumMilliseconds
     return out
-  }
-
-  private func counts(of receiver: borrowing AudioReceiver?) -> AudioReceiverStatistics? {
-    switch receiver {
-    case .some(let receiver): receiver.statistics
-    case nil: nil
-    }
   }
 
   private func take(_ counts: AudioReceiverStatistics, into out: inout StreamStatistics) {

@@ -51,7 +51,7 @@ extension MediaSession {
     let legs = legs  // docs/decisions/0081
     guard isDownlinkOpen, hasLeg(winner), legs[winner].isReady else { return }
     var hasAudio = false
-    if !isHeld { hasAudio = pull(&downlink.receiver, into: frame, at: now) }
+    if !isHeld { hasAudio = downlink.receiver.pull(into: frame, at: now) }
     if downlink.tones != nil { hearTones(frame, hasAudio ? Frame.samples : 0, at: now, into: &output) }
     if downlink.kept != nil { hasAudio = throughKeptDownlink(hasAudio, at: now) }
     guard !isHeld, downlink.kept == nil || hasAudio, !downlink.event.isActive(at: now) else { return skipDownlink() }
@@ -70,9 +70,8 @@ extension MediaSession {
     let pausing = !downlink.firstAudioTold || canRelayDownlink ? KeptAudio.isPause(frame) : true
     if !downlink.firstAudioTold, !pausing { tellFirstAudio(.trunkToApp, at: now, into: &output) }
     if canRelayDownlink, pausing {
-      downlink.receiver?.reset()
       downlink.gate.interrupt()
-      (downlink.relays, downlink.isPrimed) = (true, false)
+      downlink.beginRelaying()
     }
   }
 
@@ -105,13 +104,13 @@ extension MediaSession {
   // MARK: App → trunk
 
   private mutating func keepUplink(at now: Instant) {
-    guard pull(&uplink.receiver, into: frame, at: now) else { return }
+    guard uplink.receiver.pull(into: frame, at: now) else { return }
     uplink.kept?.push(frame)
   }
 
   private mutating func tickUplink(at now: Instant, into output: inout MediaOutput) {
     guard trunk.isSet, trunk.sends, let destination = trunk.destination else {
-      if !uplink.relays { _ = pull(&uplink.receiver, into: frame, at: now) }
+      if !uplink.relays { _ = uplink.receiver.pull(into: frame, at: now) }
       return
     }
     if !uplink.sender.isIdle { return tickDigits(to: destination, at: now, into: &output) }
@@ -132,16 +131,16 @@ extension MediaSession {
     send(step, to: destination, at: now, into: &output)
     if !uplink.firstAudioTold, audible { tellFirstAudio(.appToTrunk, at: now, into: &output) }
     if canRelayUplink, !uplink.relays, !audible {
-      uplink.receiver?.reset()
       uplink.gate.interrupt()
       clearPacketizer()
-      (uplink.relays, uplink.isPrimed, uplink.lastForwarded) = (true, false, now)
+      uplink.beginRelaying()
+      uplink.lastForwarded = now
     }
   }
 
   /// The next frame of the app's audio: kept first, then live; silence when muted or held, comfort noise when absent.
   private mutating func pullUplink(at now: Instant) -> SilenceGate.Step {
-    var hasAudio = pull(&uplink.receiver, into: frame, at: now)
+    var hasAudio = uplink.receiver.pull(into: frame, at: now)
     if isHeld { return holdFrame(hasAudio) }
     if isMuted {
       uplink.kept = nil
@@ -209,7 +208,7 @@ extension MediaSession {
 
   /// Digits of control: telephone-events where the trunk took the format, else tones in the audio. The app's audio is withheld.
   mutating func tickDigits(to destination: SocketAddress, at now: Instant, into output: inout MediaOutput) {
-    if !uplink.relays { _ = pull(&uplink.receiver, into: frame, at: now) }
+    if !uplink.relays { _ = uplink.receiver.pull(into: frame, at: now) }
     uplink.gate.interrupt()
     silence()
     guard let digit = uplink.sender.tick() else { return sendFrame(frame, to: destination, at: now, into: &output) }

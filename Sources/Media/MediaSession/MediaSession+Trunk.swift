@@ -85,8 +85,7 @@ extension MediaSession {
     } else if downlink.relays, hasLeg(winner) {
       legs[winner].stream.withhold()
     } else {
-      let noise = Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self))
-      downlink.receiver?.comfortNoise(header, payload: noise, at: now)
+      downlink.receiver.comfortNoise(header, payload, at: now)
     }
   }
 
@@ -136,7 +135,7 @@ extension MediaSession {
     guard !isHeld else { return }
     trunk.packetMilliseconds = milliseconds(of: payload, trunk.encoding)
     guard downlink.relays else {
-      switch insert(header, payload, into: &downlink.receiver, at: now) {
+      switch downlink.receiver.insert(header, payload, at: now) {
       case .late: trunk.reception.discarded(header.sequence)
       case .refused: output.drop(.undecodable)
       default: break
@@ -188,7 +187,7 @@ extension MediaSession {
     let bytes = Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self))
     guard TelephoneEvent.count(in: bytes) > 0 else { return output.drop(.malformed) }
     restingTicks = 0
-    if !downlink.relays { downlink.receiver?.skip(header, at: now) }
+    if !downlink.relays { downlink.receiver.skip(header, at: now) }
     var timestamp = header.timestamp
     for index in 0..<TelephoneEvent.count(in: bytes) {
       guard let event = TelephoneEvent(parsing: bytes, at: index) else { return }

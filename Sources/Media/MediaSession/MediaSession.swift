@@ -45,9 +45,9 @@ public struct MediaSessionSetup: Sendable {
 /// packet comes, and each further line costs as much as a hundred instructions (docs/decisions/0215).
 public struct MediaSession: ~Copyable {
   public let id: MediaSessionID
-  // `Limits.appLegs` slots, initialised where the bit in `legsUsed` is set; freed in deinit.
-  let legs: UnsafeMutablePointer<AppLeg>
-  var legsUsed: UInt32 = 0
+  // `legSlots` slots, initialised where the bit in `legsUsed` is set; freed in deinit. They move when one is added, and then only.
+  private(set) var legs: UnsafeMutablePointer<AppLeg>
+  private(set) var legsUsed: UInt32 = 0
   /// Ticks that are still left out.
   var restingTicks = 0
   /// Index of the leg that has the call, or −1.
@@ -76,6 +76,7 @@ public struct MediaSession: ~Copyable {
   var downlink = Downlink()
   var uplink = Uplink()
   private var phase = TickPhase()
+  private var legSlots = 1
   let scratch: DecodingScratch
   var random: SplitMix64
   let cname: [UInt8]
@@ -86,7 +87,7 @@ public struct MediaSession: ~Copyable {
     (self.setup, self.scratch) = (setup, scratch)
     random = SplitMix64(seed: setup.random.next())
     cname = Array(setup.random.text(16, alphabet: "abcdefghijklmnopqrstuvwxyz234567").utf8)
-    legs = .allocate(capacity: Limits.appLegs)
+    legs = .allocate(capacity: 1)
     frame = .allocate(capacity: 2 * Frame.samples)
     frame.initialize(repeating: 0, count: 2 * Frame.samples)
     let numbers = setup.random.next()
@@ -96,7 +97,7 @@ public struct MediaSession: ~Copyable {
   }
 
   deinit {
-    for index in 0..<Limits.appLegs where legsUsed & 1 << UInt32(index) != 0 { (legs + index).deinitialize(count: 1) }
+    for index in 0..<legSlots where legsUsed & 1 << UInt32(index) != 0 { (legs + index).deinitialize(count: 1) }
     legs.deallocate()
     frame.deallocate()
   }
@@ -104,7 +105,7 @@ public struct MediaSession: ~Copyable {
   /// Where in the 20 ms period of the caller's clock this session's tick should lie, if elsewhere than `current` (0…19 ms): asked
   /// once after each tick. As the trunk's jitter buffer wishes; the app's packets wait for the same tick.
   public mutating func preferredPhase(current: Int) -> Int? {
-    let step = phase.step(downlink.relays ? 0 : downlink.receiver?.tickShift ?? 0)
+    let step = phase.step(downlink.relays ? 0 : downlink.receiver.tickShift)
     return step == 0 ? nil : (current &+ step &+ 20) % 20
   }
 
@@ -125,6 +126,28 @@ public struct MediaSession: ~Copyable {
 
   @inline(__always) func hasLeg(_ index: Int) -> Bool {
     index >= 0 && index < Limits.appLegs && legsUsed & 1 << UInt32(truncatingIfNeeded: index) != 0
+  }
+
+  /// Puts a leg into the first free slot; there are at most `Limits.appLegs`, and memory for twice as many as are needed at most: a leg
+  /// takes 1.3 KB and most calls have one. Of no effect when all are taken. Slots keep their numbers; pointers into `legs` from before
+  /// are invalid.
+  mutating func insert(_ leg: consuming AppLeg) {
+    guard let free = (0..<Limits.appLegs).first(where: { !hasLeg($0) }) else { return }
+    if free >= legSlots {
+      let more = UnsafeMutablePointer<AppLeg>.allocate(capacity: 2 * legSlots)
+      // All that there are: none is free.
+      more.moveInitialize(from: legs, count: legSlots)
+      legs.deallocate()
+      (legs, legSlots) = (more, 2 * legSlots)
+    }
+    (legs + free).initialize(to: leg)
+    legsUsed |= 1 << UInt32(free)
+  }
+
+  /// Frees the slot of a leg that there is.
+  mutating func removeSlot(_ index: Int) {
+    (legs + index).deinitialize(count: 1)
+    legsUsed &= ~(1 << UInt32(index))
   }
 
   /// Trunk audio reaches the winner, or the other half of a diverted call.

@@ -9,7 +9,7 @@ struct SessionCipher: ~Copyable {
   let isAEAD: Bool
   /// Owned; freed in deinit.
   private let context: OpaquePointer
-  /// Inner pad, outer pad and a working copy; one element is unused memory for an AEAD profile. Owned, 3 initialised elements.
+  /// Inner pad, outer pad and a working copy. Owned, `hashes` initialised elements.
   private let hash: UnsafeMutablePointer<SHA_CTX>
   /// 64 owned bytes: the IV of counter mode at 0, associated data at 16, a tag at 32 (20 bytes for SHA-1).
   private let scratch: UnsafeMutableRawPointer
@@ -17,6 +17,7 @@ struct SessionCipher: ~Copyable {
   private let saltHigh: UInt64
   private let saltLow: UInt64
 
+  private var hashes: Int { isAEAD ? 0 : 3 }
   private var iv: UnsafeMutablePointer<UInt8> { scratch.assumingMemoryBound(to: UInt8.self) }
   private var associated: UnsafeMutablePointer<UInt8> { (scratch + 16).assumingMemoryBound(to: UInt8.self) }
   private var tag: UnsafeMutablePointer<UInt8> { (scratch + 32).assumingMemoryBound(to: UInt8.self) }
@@ -41,8 +42,9 @@ struct SessionCipher: ~Copyable {
     }
     isAEAD = profile.isAEAD
     self.context = context
-    hash = .allocate(capacity: 3)
-    hash.initialize(repeating: SHA_CTX(), count: 3)
+    let hashes = profile.isAEAD ? 0 : 3
+    hash = .allocate(capacity: hashes)
+    hash.initialize(repeating: SHA_CTX(), count: hashes)
     scratch = .allocate(byteCount: 64, alignment: 16)
     scratch.initializeMemory(as: UInt8.self, repeating: 0, count: 64)
     var (high, low): (UInt64, UInt64) = (0, 0)
@@ -56,7 +58,7 @@ struct SessionCipher: ~Copyable {
 
   deinit {
     EVP_CIPHER_CTX_free(context)
-    OPENSSL_cleanse(hash, 3 * MemoryLayout<SHA_CTX>.stride)
+    OPENSSL_cleanse(hash, hashes * MemoryLayout<SHA_CTX>.stride)
     hash.deallocate()
     OPENSSL_cleanse(scratch, 64)
     scratch.deallocate()
