@@ -41,7 +41,7 @@ import Testing
     var (past, samples) = sound
     return samples.withUnsafeMutableBufferPointer { samples in
       past.withUnsafeMutableBufferPointer { past in
-        var sound = SuddenSound(samples, past: past.baseAddress!, loudest: loudest)
+        var sound = SuddenSound(samples, past: past.baseAddress!, loudest: loudest, payload: Span(), .g711)
         for step in steps { sound.compare(samples, past: past.baseAddress!, every: step) }
         return sound
       }
@@ -169,13 +169,21 @@ import Testing
     let count = Double(x.count)
     let highest = samples.map(abs).max() ?? 0
     let place = samples.firstIndex { abs($0) == highest } ?? 0
-    if place > 0, place + 1 < x.count, max(abs(samples[place - 1]), abs(samples[place + 1])) < highest / 4 { return "octets" }
+    if place > 0, place + 1 < x.count, max(abs(samples[place - 1]), abs(samples[place + 1])) < highest / 4,
+      Double(highest * highest) > 25 * power
+    {
+      return "octets"
+    }
     let energy = 1 + x.reduce(0) { $0 + $1 * $1 }
     let likeness = abs(zip(x, x[1...]).reduce(0) { $0 + $1.0 * $1.1 }) / energy
-    if likeness < 0.25, x.reduce(0, { $0 + $1 * $1 * $1 * $1 }) * count > 16 * energy * energy { return "octets" }
     let share = mean * mean / max(1, power)
     guard power > 4_300_000 || share > 0.3 else { return "speech" }
-    let small = Double(x.filter { $0 * $0 < power / 64 }.count)
+    let length = x.count / 4
+    let small = stride(from: 0, to: x.count, by: length).reduce(0.0) { sum, start in
+      let part = x[start..<min(x.count, start + length)]
+      let limit = part.reduce(0) { $0 + $1 * $1 } / Double(64 * part.count)
+      return sum + Double(part.filter { $0 * $0 < limit }.count)
+    }
     if share > 0.3 || likeness < 0.4 && (small > 0.25 * count || share > 0.15) { return "octets" }
     return likeness < 0.25 ? "noise" : "speech"
   }

@@ -104,25 +104,35 @@ import Testing
 
   @Test(arguments: Direction.allCases, Kind.allCases)
   func `bad packets in speech are no burst, and speech is back within 200 ms`(_ direction: Direction, _ kind: Kind) throws {
-    let source = NoiseBurstTests.windowLevels(Array(speech.prefix(Self.frames).joined()))
     let good = NoiseBurstTests.windowLevels(try Self.run(direction, nil, seed: 1).heard)
-    let (samples, bad, counted) = try Self.run(direction, kind, seed: 1)
+    var counted: UInt64 = 0
+    for seed in 1...2 { counted += try Self.check(direction, kind, seed: UInt64(seed), good) }
+    // Some of what is no louder than the speech is played.
+    #expect(counted > 0, "\(direction) \(kind)")
+  }
+
+  private static func check(_ direction: Direction, _ kind: Kind, seed: UInt64, _ good: [(power: Double, peak: Double)]) throws
+    -> UInt64
+  {
+    let source = NoiseBurstTests.windowLevels(Array(speech.prefix(frames).joined()))
+    let (samples, bad, counted) = try run(direction, kind, seed: seed)
     let heard = NoiseBurstTests.windowLevels(samples)
-    #expect(bad > 10 && counted > 0, "\(kind): \(counted) counted of \(bad)")
+    #expect(bad > 10)
     for index in heard.indices {
       var (power, peak) = (1.1e4, 330.0)  // −50 dBov
-      for before in max(0, index - 40 - Self.delay)...max(0, min(source.count - 1, index)) {
+      for before in max(0, index - 40 - delay)...max(0, min(source.count - 1, index)) {
         power = max(power, source[before].power)
         peak = max(peak, source[before].peak)
       }
-      let place = "\(direction) \(kind), 5 ms number \(index)"
+      let place = "\(direction) \(kind) seed \(seed), 5 ms number \(index)"
       #expect(heard[index].power < 2 * power && heard[index].peak < 1.42 * peak, "\(place): \(heard[index]) of \((power, peak))")
     }
     // 200 ms after the last bad packet, half a second is as loud as without them.
-    let back = Self.hostile.upperBound * 4 + 40
+    let back = hostile.upperBound * 4 + 40
     let (with, without) = (heard[back..<back + 100], good[back..<back + 100])
     let ratio = with.reduce(0) { $0 + $1.power } / without.reduce(1) { $0 + $1.power }
     #expect(ratio > 0.5, "\(direction) \(kind): \(ratio) of the power is back")
+    return counted
   }
 }
 

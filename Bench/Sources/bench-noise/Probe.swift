@@ -18,6 +18,8 @@ struct Outcome {
   /// The lowest share of ticks with audio.
   var heard = 1.0
   var places: [String] = []
+  /// Where good speech was brought down.
+  var clippings: [Clipping] = []
 
   mutating func add(_ other: Outcome) {
     worst = max(worst, other.worst)
@@ -28,6 +30,7 @@ struct Outcome {
     limited += other.limited
     heard = min(heard, other.heard)
     places += other.places
+    clippings += other.clippings
   }
 }
 
@@ -52,6 +55,25 @@ struct Levels {
       peaks.append(window.reduce(0) { max($0, $1.peak) })
     }
   }
+
+  /// Of the window and the `past` before it.
+  func loudest(before index: Int, _ past: Int) -> (power: Double, peak: Double) {
+    // −55 dBov: what is not louder startles nobody, whatever was before.
+    var (power, peak) = (3.4e3, 183.0)
+    for before in max(0, index - past)...max(0, min(powers.count - 1, index)) {
+      power = max(power, powers[before])
+      peak = max(peak, peaks[before])
+    }
+    return (power, peak)
+  }
+}
+
+/// Good speech that was brought down, in a row.
+struct Clipping {
+  let tick: Int
+  let milliseconds: Int
+  /// dB at the worst 5 ms.
+  let depth: Double
 }
 
 struct Probe {
@@ -61,15 +83,16 @@ struct Probe {
   let others: [[UInt8]]
   let source: Levels
 
-  init(_ talker: Talker, _ passage: Passage) throws {
+  init(_ talker: Talker, _ speech: [Int16], _ setting: EncoderSetting) throws {
     self.talker = talker
-    speech = passage.samples
-    packets = try talker.packets(speech)
+    self.speech = speech
+    packets = try talker.packets(speech, setting)
     others = try (talker.encoding == .opus ? Talker.pcmu : .opus).packets(speech)
     source = Levels(speech)
   }
 
-  func run(_ damage: Damage, _ pattern: Pattern, seed: UInt64) throws -> Outcome {
+  /// - Parameter rows: takes what was judged.
+  func run(_ damage: Damage, _ pattern: Pattern, seed: UInt64, rows: RowFile? = nil) throws -> Outcome {
     var random = SplitMix64(seed: seed)
     var receiver = try AudioReceiver(encoding: talker.encoding)
     let units = Int(talker.encoding.clockRateHz) / 50
@@ -95,26 +118,49 @@ struct Probe {
       var span = out.mutableSpan
       if receiver.pull(into: &span, at: now + .milliseconds(5)) == .silent { silent += 1 }
       heard += out
+      if let rows, let rise = receiver.takeJudgedRise() {
+        let loudest = source.loudest(before: tick * 4, 56)
+        rows.write(rise, talker, ticksSinceHit: hits.last.map { tick - $0 } ?? .max, loudest)
+      }
     }
     outcome.hit = hits.count
     outcome.windows = packets.count
     outcome.damaged = receiver.statistics.damaged
     outcome.limited = receiver.statistics.limited
     outcome.heard = 1 - Double(silent) / Double(packets.count)
+    if pattern == .never { outcome.clippings = try clippings(heard) }
     judge(Levels(heard), past: 40 + (damage.moves ? 240 : 16), hits, seed, &outcome)
     return outcome
+  }
+
+  /// What was heard of good packets beside what the decoder alone makes of them.
+  private func clippings(_ heard: [Int16]) throws -> [Clipping] {
+    var decoder = try AudioDecoder(encoding: talker.encoding)
+    var (wanted, room) = ([Int16](), [Int16](repeating: 0, count: 960))
+    for packet in packets {
+      var span = room.mutableSpan
+      let count = decoder.decode(packet.span, into: &span)
+      wanted += room.prefix(count)
+    }
+    var (result, begin, depth) = ([Clipping](), -1, 0.0)
+    for start in stride(from: 0, through: min(wanted.count, heard.count) - 40, by: 40) {
+      func power(_ samples: [Int16]) -> Double { samples[start..<start + 40].reduce(1e3) { $0 + Double($1) * Double($1) / 40 } }
+      let loss = 10 * log10(power(wanted) / power(heard))
+      if loss > 0.5 {
+        (begin, depth) = (begin < 0 ? start : begin, max(depth, loss))
+      } else if begin >= 0 {
+        result.append(Clipping(tick: begin / 160, milliseconds: (start - begin) / 8, depth: depth))
+        (begin, depth) = (-1, 0)
+      }
+    }
+    return result
   }
 
   /// - Parameter past: how many windows of 5 ms the source is asked for: 200 ms, and what the jitter buffer may add.
   private func judge(_ heard: Levels, past: Int, _ hits: [Int], _ seed: UInt64, _ outcome: inout Outcome) {
     var last = -100
     for index in heard.powers.indices {
-      // −55 dBov: what is not louder startles nobody, whatever was before.
-      var (power, peak) = (3.4e3, 183.0)
-      for before in max(0, index - past)...min(source.powers.count - 1, index) {
-        power = max(power, source.powers[before])
-        peak = max(peak, source.peaks[before])
-      }
+      let (power, peak) = source.loudest(before: index, past)
       let ratio = max(heard.powers[index] / power, heard.peaks[index] * heard.peaks[index] / (peak * peak))
       let above = 10 * log10(max(1e-9, ratio))
       outcome.worst = max(outcome.worst, above)

@@ -26,7 +26,8 @@ enum Talker: String, CaseIterable {
     }
   }
 
-  func packets(_ speech: [Int16]) throws -> [[UInt8]] {
+  /// - Parameter setting: of libopus; ours has its own.
+  func packets(_ speech: [Int16], _ setting: EncoderSetting = EncoderSetting()) throws -> [[UInt8]] {
     let ticks = stride(from: 0, to: speech.count - 159, by: 160)
     guard let mode else {
       var encoder = try AudioEncoder(encoding: encoding)
@@ -42,7 +43,11 @@ enum Talker: String, CaseIterable {
       throw BenchError(text: "opus_encoder_create: \(error)")
     }
     defer { opus_encoder_destroy(state) }
-    for (request, value) in [(OPUS_SET_BITRATE_REQUEST, mode.bitrate), (11_002, mode.forced)] {
+    let requests = [
+      (OPUS_SET_BITRATE_REQUEST, mode.bitrate * setting.bitratePercent / 100), (11_002, mode.forced),
+      (OPUS_SET_PACKET_LOSS_PERC_REQUEST, setting.expectedLoss), (OPUS_SET_COMPLEXITY_REQUEST, setting.complexity),
+    ]
+    for (request, value) in requests {
       guard copus_encoder_set(state, request, value) == OPUS_OK else { throw BenchError(text: "opus_encoder_ctl \(request)") }
     }
     return ticks.map { start in
@@ -55,6 +60,22 @@ enum Talker: String, CaseIterable {
       let count = opus_encode(state, frame, Int32(frame.count), &payload, 1275)
       return Array(payload.prefix(max(0, Int(count))))
     }
+  }
+}
+
+/// How libopus is set, beside its mode.
+struct EncoderSetting {
+  var bitratePercent: Int32 = 100
+  /// In percent. More of it makes CELT frames that stand alone.
+  var expectedLoss: Int32 = 0
+  var complexity: Int32 = 9
+
+  /// `BITRATE,LOSS,COMPLEXITY`, all or the first of them.
+  init(_ text: String = "") {
+    let parts = text.split(separator: ",").compactMap { Int32($0) }
+    if let first = parts.first { bitratePercent = first }
+    if parts.count > 1 { expectedLoss = parts[1] }
+    if parts.count > 2 { complexity = parts[2] }
   }
 }
 

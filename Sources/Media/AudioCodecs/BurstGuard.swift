@@ -14,7 +14,7 @@ public enum SoundSource: UInt8, Sendable { case g711, g722, silk, hybrid, celt, 
 /// goes on.
 ///
 /// What is suspect does not count as loudness. White noise, and what has no pitch on a stream that is not trusted, is let in when
-/// nothing else came for 200 ms (2 s while much is wrong), 1 dB every 20 ms: a line may really be noise. Random octets never are.
+/// nothing else came for 200 ms (2 s while much is wrong), 3 dB every 20 ms: a line may really be noise. Random octets never are.
 ///
 /// One pass over the samples; no allocation after `init`.
 public struct BurstGuard: ~Copyable {
@@ -38,8 +38,8 @@ public struct BurstGuard: ~Copyable {
   /// −60 dBov: nobody is startled below.
   private static let harmlessPower: Float = 1074
   private static let harmlessPeak: Float = 100
-  /// 1 dB.
-  private static let growth: Float = 1.12
+  /// 3 dB.
+  private static let growth: Float = 1.41
   /// 2 dB: noise is never quite even.
   private static let uneven: Float = 1.58
   private static let unevenPeak: Float = 1.26
@@ -49,10 +49,10 @@ public struct BurstGuard: ~Copyable {
   private static let crest: Float = 5
   /// Of `SuddenSound`'s evidence.
   private static let certain: Float = 0.7
-  private static let likely: Float = 0
   private static let unlikely: Float = -1
-  /// Of G.722 and CELT wrong packets look more like good ones.
-  private static let closer: Float = 0.5
+  /// By `SoundSource`: from where on it is most likely wrong, and by how much less it is doubted.
+  private static let likely: InlineArray<6, Float> = [0, -0.2, -0.2, -0.2, -0.4, 0]
+  private static let doubtful: InlineArray<6, Float> = [0.5, 0.3, 0.3, 0.5, 0.5, 0]
   private static let harmless: Float = -10
   private static let voice: Float = 0.75
   /// A tone may begin anywhere at full strength.
@@ -75,6 +75,10 @@ public struct BurstGuard: ~Copyable {
 
   /// The mean square of the loudest 20 ms lately: down by half in 2.8 s.
   public private(set) var loudness: Float = 0
+
+  /// What the last 20 ms that were judged were judged by, while `isWatched`; taken by whoever fits the judgement.
+  public var rise: JudgedRise?
+  public var isWatched = false
 
   /// Audio was brought down.
   public private(set) var limited: UInt64 = 0
@@ -101,21 +105,31 @@ public struct BurstGuard: ~Copyable {
   /// Takes the next decoded samples, in place.
   /// - Parameters:
   ///   - isSuspect: they may not be what was sent.
+  ///   - isDoubtful: there is a reason to doubt it: what gets louder must go on to be heard in full.
+  ///   - payload: what they were decoded from; empty where it is not known.
   // HOT
-  public mutating func admit(_ samples: UnsafeMutableBufferPointer<Int16>, isSuspect: Bool, from source: SoundSource) {
+  public mutating func admit(
+    _ samples: UnsafeMutableBufferPointer<Int16>, isSuspect: Bool, isDoubtful: Bool = false, from source: SoundSource,
+    payload: Span<UInt8> = Span()
+  ) {
     var start = 0
     while start < samples.count {
       let end = min(samples.count, start + Limits.samplesPerTick)
-      admit20(UnsafeMutableBufferPointer(rebasing: samples[start..<end]), isSuspect, source)
+      // An octet of G.722 is a sample here.
+      let part = source == .g722 && payload.count >= end ? payload.extracting(start..<end) : payload
+      let verdict = Verdict(isSuspect: isSuspect, isDoubtful: isDoubtful)
+      admit20(UnsafeMutableBufferPointer(rebasing: samples[start..<end]), verdict, source, part)
       start = end
     }
   }
 
-  private mutating func admit20(_ samples: UnsafeMutableBufferPointer<Int16>, _ isSuspect: Bool, _ source: SoundSource) {
+  private mutating func admit20(
+    _ samples: UnsafeMutableBufferPointer<Int16>, _ first: Verdict, _ source: SoundSource, _ payload: Span<UInt8>
+  ) {
     var (power, highest, mean) = Self.level(samples)
     let isWild = source == .g711 && highest * highest > Self.wildest * power
     let isStrange = power > mostPower || highest > mostPeak * Self.unevenPeak || distrust > 0 || mean * mean > power / 4 || isWild
-    var verdict = Verdict(isSuspect: isSuspect)
+    var verdict = first
     if power > Self.harmlessPower || highest > Self.harmlessPeak, isStrange {
       if source == .g711, isWild || highest > mostPeak * Self.unevenPeak {
         let bound = min(mostPeak * Self.unevenPeak, max(Self.harmlessPeak, 3 * power.squareRoot()))
@@ -126,7 +140,7 @@ public struct BurstGuard: ~Copyable {
           doubted()
         }
       }
-      if !verdict.isSuspect { judge(samples, source, (power, highest, mean), &verdict) }
+      if !verdict.isSuspect { judge(samples, source, payload, (power, highest, mean), &verdict) }
     }
     let wanted = limit(samples.count, power, highest, verdict)
     if wanted < 1 {
@@ -156,33 +170,35 @@ public struct BurstGuard: ~Copyable {
   }
 
   private mutating func judge(
-    _ samples: UnsafeMutableBufferPointer<Int16>, _ source: SoundSource, _ level: (Float, Float, Float), _ verdict: inout Verdict
+    _ samples: UnsafeMutableBufferPointer<Int16>, _ source: SoundSource, _ payload: Span<UInt8>, _ level: (Float, Float, Float),
+    _ verdict: inout Verdict
   ) {
     let (power, highest, mean) = level
     let isSudden = power > mostPower * Self.uneven || highest > mostPeak * Self.unevenPeak
     let isWaveform = source == .g711 || source == .g722
     let likeness = isWaveform ? SuddenAudio.likeness(samples, power: power, mean: mean, highest: highest) : .speech
-    verdict.isSuspect = likeness != .speech
+    verdict.isSuspect = likeness == .octets
     verdict.mayBeMeant = likeness != .octets
     guard source != .madeUp, isSudden || distrust > 0 else { return }
     guard samples.count >= 80 else { return verdict.isUnproven = distrust > 0 }
-    let threshold = source == .g711 || source == .silk ? Self.likely : Self.likely - Self.closer
-    var sound = SuddenSound(samples, past: past, loudest: mostPower)
-    if distrust == 0 {
+    let (threshold, doubtful) = (Self.likely[Int(source.rawValue)], Self.doubtful[Int(source.rawValue)])
+    var sound = SuddenSound(samples, past: past, loudest: mostPower, payload: payload, source)
+    if distrust == 0, !isWatched {
       // Of nine good rises in ten this tells already that nothing is wrong with them.
-      if sound.evidence(source) <= threshold - Self.closer { return }
+      if sound.evidence(source) <= threshold - doubtful { return }
       sound.compare(samples, past: past, every: 4)
-      if sound.pitch >= Self.tone || sound.evidence(source) <= threshold - Self.closer { return }
+      if sound.pitch >= Self.tone || sound.evidence(source) <= threshold - doubtful { return }
     }
     sound.compare(samples, past: past, every: 1)
     let evidence = isSudden && sound.pitch < Self.tone ? sound.evidence(source) : Self.harmless
+    if isWatched, isSudden { rise = JudgedRise(sound, source, power, highest, distrust > 0, evidence) }
     if evidence > threshold {
       (verdict.isSuspect, verdict.mayBeMeant) = (true, likeness != .octets)
       // Once may be chance.
       if strikes > 0 || evidence > Self.certain { doubted() } else { strike() }
     }
     verdict.isUnproven = distrust > 0 && (evidence > Self.unlikely || sound.pitch < Self.voice)
-    verdict.isDoubtful = distrust > 0 || evidence > threshold - Self.closer
+    verdict.isDoubtful = verdict.isDoubtful || distrust > 0 || evidence > threshold - doubtful
   }
 
   /// The factor that brings suspect audio down to what was heard lately.

@@ -36,6 +36,21 @@ public enum OpusPacket {
   /// It has nothing but CELT (configurations 16…31).
   public static func isCELT(_ packet: Span<UInt8>) -> Bool { !packet.isEmpty && packet[0] >= 16 << 3 }
 
+  /// An encoder goes from one to the other by itself, as a voice or the network asks for it (§2.1.1): layers and bandwidth differ, frame
+  /// length, channels and frames a packet do not.
+  /// - Parameters: first octets of packets.
+  public static func isSwitch(_ first: UInt8, _ second: UInt8) -> Bool {
+    first & 7 == second & 7 && frameLength(first) == frameLength(second)
+  }
+
+  /// Of a first octet, in units of 2.5 ms.
+  private static func frameLength(_ first: UInt8) -> UInt8 {
+    let configuration = first >> 3
+    if configuration >= 16 { return 1 << (configuration & 3) }
+    if configuration >= 12 { return 4 << (configuration & 1) }
+    return configuration & 3 == 3 ? 24 : 4 << (configuration & 3)
+  }
+
   /// The first octet of the first frame, behind the table of contents and frame lengths (§3.2).
   private static func firstFrameOctet(_ packet: Span<UInt8>) -> UInt8? {
     func lengthSize(_ offset: Int) -> Int { offset < packet.count && packet[offset] >= 252 ? 2 : 1 }

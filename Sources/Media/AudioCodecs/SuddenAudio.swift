@@ -11,20 +11,20 @@ enum SuddenAudio {
   /// Share of samples below an eighth of the root mean square: octets of G.711 are a logarithm, so that random ones have 0.4, and
   /// noise has 0.1.
   private static let small: Float = 0.25
-  /// Fourth moment over the square of the second: noise has 3, single wrong octets among quiet ones far more.
-  private static let peaky: Float = 16
+  /// The square of a single wild sample over the mean square, at least.
+  private static let alone: Float = 25
 
   enum Likeness { case speech, noise, octets }
 
-  /// Noise is white and loud. Octets that are no audio are of one sign, or white with many small samples; or single samples
-  /// of them are wild. Of most speech only the correlation of neighbours is needed to tell.
+  /// Noise is white and loud, and may be meant: `SuddenSound` says how it begins. Octets that are no audio are of one sign, or white
+  /// with many small samples; or a single sample is wild. Of most speech only the correlation of neighbours is needed to tell.
   /// - Parameters:
   ///   - power: mean square.
   ///   - mean: of the samples.
   ///   - highest: magnitude of a sample.
   static func likeness(_ samples: UnsafeMutableBufferPointer<Int16>, power: Float, mean: Float, highest: Float) -> Likeness {
     guard let base = samples.baseAddress, samples.count > 8 else { return .speech }
-    if standsAlone(base, samples.count, Int32(highest)) { return .octets }
+    if highest * highest > alone * power, standsAlone(base, samples.count, Int32(highest)) { return .octets }
     // Sums of what the samples are beyond their mean, from those of the samples.
     let (count, constantPower) = (Float(samples.count), mean * mean)
     let energy = max(0, power - constantPower) * count + 1
@@ -32,10 +32,8 @@ enum SuddenAudio {
     let neighbours = Float(product(base, samples.count, highest)) + mean * ends - (count + 1) * constantPower
     let (share, likeness) = (constantPower / max(1, power), abs(neighbours) / energy)
     guard likeness < nearlyWhite else { return share > constant ? .octets : .speech }
-    let (fourth, small) = shape(base, samples.count, mean, power / 64)
-    if likeness < white, fourth * count > peaky * energy * energy { return .octets }
     guard power > loud || share > constant else { return .speech }
-    if share > partlyConstant || small > Self.small * count { return .octets }
+    if share > partlyConstant || smallSamples(base, samples.count, mean) > small * count { return .octets }
     return likeness < white ? .noise : .speech
   }
 
@@ -65,26 +63,18 @@ enum SuddenAudio {
     return max(abs(Int32(samples[place - 1])), abs(Int32(samples[place + 1]))) < highest / 4
   }
 
-  /// The fourth moment around the mean, and how many samples have a square below `limit` there.
-  private static func shape(_ samples: UnsafePointer<Int16>, _ count: Int, _ mean: Float, _ limit: Float) -> (Float, Float) {
-    let raw = UnsafeRawPointer(samples)
-    var (fourths, lows) = (SIMD8<Float>.zero, SIMD8<Float>.zero)
-    var index = 0
-    while index &+ 8 <= count {
-      let value = SIMD8<Float>(raw.loadUnaligned(fromByteOffset: 2 &* index, as: SIMD8<Int16>.self)) - mean
-      let square = value * value
-      fourths += square * square
-      lows += SIMD8<Float>.zero.replacing(with: 1, where: square .< limit)
-      index &+= 8
+  /// How many samples are small beside those around them, in quarters: a clap that fades has no more than noise has.
+  private static func smallSamples(_ samples: UnsafePointer<Int16>, _ count: Int, _ mean: Float) -> Float {
+    let length = max(1, count / 4)
+    var (small, start) = (0, 0)
+    while start < count {
+      let end = min(count, start + length)
+      var energy: Float = 0
+      for index in start..<end { energy += (Float(samples[index]) - mean) * (Float(samples[index]) - mean) }
+      let limit = (energy / Float(64 * (end - start))).squareRoot()
+      for index in start..<end where abs(Float(samples[index]) - mean) < limit { small += 1 }
+      start = end
     }
-    var (fourth, low) = (fourths.sum(), lows.sum())
-    while index < count {
-      let value = Float(samples[index]) - mean
-      let square = value * value
-      fourth += square * square
-      if square < limit { low += 1 }
-      index &+= 1
-    }
-    return (fourth, low)
+    return Float(small)
   }
 }

@@ -2,9 +2,9 @@
 /// 200 ms: a voice has a pitch, goes on from the audio before it and grows; wrong octets begin at the packet's first sample, at
 /// full strength.
 struct SuddenSound {
-  /// Levels in dB, correlations, and shares of the root mean square: `SuddenSoundWeights.inputs` of them, and zeros up to a multiple of
-  /// four.
-  private(set) var values: InlineArray<36, Float> = .init(repeating: 0)
+  /// Levels in dB, correlations, and shares of the root mean square, and the payload's signs: `SuddenSoundWeights.inputs` of them, and
+  /// zeros up to a multiple of four.
+  private(set) var values: InlineArray<44, Float> = .init(repeating: 0)
   /// By how much the two correlations may be higher than what `compare` found so far.
   private var open = SIMD2<Float>(1, 1)
 
@@ -13,7 +13,13 @@ struct SuddenSound {
   ///   - samples: at least 80.
   ///   - past: the 160 samples before them.
   ///   - loudest: mean square of the loudest 20 ms of the last 200.
-  init(_ samples: UnsafeMutableBufferPointer<Int16>, past: UnsafeMutablePointer<Int16>, loudest: Float) {
+  ///   - payload: what they were decoded from.
+  init(
+    _ samples: UnsafeMutableBufferPointer<Int16>, past: UnsafeMutablePointer<Int16>, loudest: Float, payload: Span<UInt8>,
+    _ source: SoundSource
+  ) {
+    let signs = PayloadSigns(payload, source)
+    for index in 0..<8 { values[34 + index] = signs.values[index] }
     let (length, count) = (Limits.samplesPerTick, min(samples.count, Limits.samplesPerTick))
     guard let base = samples.baseAddress, count >= 80 else { return }
     // On the stack; a temporary allocation of more than 1 KiB would be of the heap. 2 × Limits.samplesPerTick, and 4.

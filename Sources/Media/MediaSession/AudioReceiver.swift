@@ -153,7 +153,7 @@ public struct AudioReceiver: ~Copyable {
       let payload = packet.payload
       let length = decoder.repair(wanted, from: payload.span, into: &room)
       guard length > 0 else { return conceal(wanted, into: &result) }
-      append(length, isSuspect: burst.isDistrusting, from: .silk)
+      append(length, burst.isDistrusting ? .much : .none, from: .silk)
       statistics.repairedSamples &+= UInt64(length)
       if result == .played { result = .repaired }
     case .lost(let units):
@@ -173,14 +173,14 @@ public struct AudioReceiver: ~Copyable {
     var room = free.mutableSpan
     if encoding == .g722, madeUp > 0, burst.isDistrusting { suspicion.lostItsWay() }
     if encoding == .opus, madeUp > 0, OpusPacket.isCELT(payload.span) { suspicion.lostItsWay() }
-    let isSuspect = suspicion.isSuspect(payload.span, encoding)
+    let doubt = suspicion.doubt(payload.span, encoding)
     let length = decoder.decode(payload.span, into: &room, alarm: burst.alarm)
     guard length > 0 else {
       statistics.damaged &+= 1
       burst.doubted()
       return conceal(packet.duration / unitsPerSample, into: &result)
     }
-    append(length, isSuspect: isSuspect, from: source(payload.span))
+    append(length, doubt, from: source(payload.span), payload: payload.span)
     pause.played(upTo: buffer.nextTimestamp)
     (madeUp, hasAudio) = (0, true)
   }
@@ -194,9 +194,9 @@ public struct AudioReceiver: ~Copyable {
   }
 
   /// Takes in what was written behind the decoded audio.
-  private mutating func append(_ length: Int, isSuspect: Bool, from source: SoundSource) {
+  private mutating func append(_ length: Int, _ doubt: Suspicion.Doubt, from source: SoundSource, payload: Span<UInt8> = Span()) {
     let written = UnsafeMutableBufferPointer(rebasing: decoded.free.prefix(length))
-    burst.admit(written, isSuspect: isSuspect, from: source)
+    burst.admit(written, isSuspect: doubt == .much, isDoubtful: doubt == .some, from: source, payload: payload)
     decoded.append(written.count)
   }
 
@@ -214,7 +214,7 @@ public struct AudioReceiver: ~Copyable {
     guard hasAudio || pause.isDescribed else { return conceal(length, into: &result) }
     let room = UnsafeMutableBufferPointer(rebasing: decoded.free.prefix(length))
     if pause.isDescribed { pause.noise.fill(room) } else { fill(room) }
-    append(room.count, isSuspect: !pause.isDescribed, from: .madeUp)
+    append(room.count, pause.isDescribed ? .none : .much, from: .madeUp)
     madeUp &+= length
     statistics.noiseSamples &+= UInt64(length)
     if result == .played || result == .silent { result = .noise }
@@ -226,12 +226,12 @@ public struct AudioReceiver: ~Copyable {
     let room = UnsafeMutableBufferPointer(rebasing: decoded.free.prefix(length))
     if !hasAudio || madeUp >= Self.silentAfter {
       room.update(repeating: 0)
-      append(length, isSuspect: false, from: .madeUp)
+      append(length, .none, from: .madeUp)
       if result != .concealed { result = .silent }
       return
     }
     fill(room)
-    append(length, isSuspect: true, from: .madeUp)
+    append(length, .much, from: .madeUp)
     madeUp &+= length
     counted &+= length
     statistics.concealedSamples &+= UInt64(length)
@@ -291,6 +291,13 @@ public struct AudioReceiver: ~Copyable {
       count - TimeScale.shrink(samples, count: count, limit: limit, urgent: surplus > Self.urgent)
     }
     statistics.shrunkSamples &+= UInt64(before &- decoded.count)
+  }
+
+  /// What the last 20 ms that got louder were judged by, once: `bench-noise --rows` fits the judgement with them. Nil the first time.
+  public mutating func takeJudgedRise() -> JudgedRise? {
+    burst.isWatched = true
+    defer { burst.rise = nil }
+    return burst.rise
   }
 
   /// The delay the jitter buffer adds now beyond the fastest packet, in milliseconds.
