@@ -8,8 +8,8 @@
 /// 25 packets before and the 25 after it. A lasting step of +180 ms is then no jitter at all, while a single late burst still is. That
 /// verdict comes half a second late; until then `slowest` keeps the policy from shortening the delay.
 ///
-/// Packets are taken in groups of five, so that minima over windows cost little per packet. A group that is full is entered by `settle`,
-/// before anything is read or added.
+/// Packets are taken in groups of five, so that minima over windows cost little per packet. A group that is full is entered by `settle`
+/// before anything is read or added: after `arrivedAsUsual` that is the caller's part, when all else is done.
 struct ArrivalDelay: ~Copyable {
   private static let groupSize = 5
   private static let window = 5
@@ -47,7 +47,8 @@ struct ArrivalDelay: ~Copyable {
   /// The slowest of the last few packets that could still be played, below which the delay is not shortened. One that came too late
   /// tells nothing about those to come.
   private(set) var slowest = Int64.min
-  private var slowestAge = 0
+  /// Packets until it is forgotten.
+  private var slowestLeft = ArrivalDelay.hold
   private var startMaximum = Int64.min
   /// What the last repairable loss would have needed, and for how many groups it is still wanted.
   private var repairSpread: Int64 = 0
@@ -78,7 +79,8 @@ struct ArrivalDelay: ~Copyable {
   /// A packet like most of them: `arrivedAsUsual` will do.
   // HOT
   @inline(__always) func isUsual(transit: Int64) -> Bool {
-    isSteady && filled < Self.groupSize && transit >= recentMinimum && transit &- previous < stallUnits
+    // No packet was faster than the minimum, the one before neither: so near to it this one begins no stall.
+    isSteady && UInt64(bitPattern: transit &- recentMinimum) < UInt64(bitPattern: stallUnits)
   }
 
   /// What `arrived` does with a packet in time that `isUsual`.
@@ -87,13 +89,20 @@ struct ArrivalDelay: ~Copyable {
     previous = transit
     current[filled] = transit
     filled &+= 1
-    slowestAge &+= 1
-    if transit >= slowest || slowestAge == Self.hold { (slowest, slowestAge) = (transit, 0) }
+    note(transit)
+  }
+
+  @inline(__always) private mutating func note(_ transit: Int64) {
+    slowestLeft &-= 1
+    if slowestLeft == 0 {
+      (slowest, slowestLeft) = (transit, Self.hold)
+    } else if transit >= slowest {
+      (slowest, slowestLeft) = (transit, Self.hold)
+    }
   }
 
   /// - Parameter isInTime: it can still be played.
   mutating func arrived(transit: Int64, inTime isInTime: Bool) {
-    settle()
     // No delay worth having covers a stall, so its packets do not count: the one that waited and those that came with it, each
     // less late than the one before.
     let step = transit &- previous
@@ -101,10 +110,7 @@ struct ArrivalDelay: ~Copyable {
     if step >= stallUnits || inStall { inStall = step >= stallUnits || step < 0 }
     current[filled] = inStall ? Self.uncounted : transit
     groupMinimum = min(groupMinimum, transit)
-    if isInTime, !inStall {
-      slowestAge &+= 1
-      if transit >= slowest || slowestAge == Self.hold { (slowest, slowestAge) = (transit, 0) }
-    }
+    if isInTime, !inStall { note(transit) }
     filled &+= 1
     let isStart = group < Self.startGroups && isInTime && !inStall && transit > startMaximum
     if isStart { startMaximum = transit }
@@ -116,10 +122,9 @@ struct ArrivalDelay: ~Copyable {
     settle()
   }
 
-  /// A group is full.
+  /// Enters a group that is full.
   // HOT
-  @inline(__always) var isUnsettled: Bool { filled == Self.groupSize }
-  @inline(__always) mutating func settle() { if isUnsettled { endGroup() } }
+  @inline(__always) mutating func settle() { if filled == Self.groupSize { endGroup() } }
 
   @inline(__always) private mutating func updateWanted() {
     var spread = min(Int64(histogram.milliseconds), Int64(Limits.delayMilliseconds)) &* unitsPerMillisecond
@@ -135,7 +140,6 @@ struct ArrivalDelay: ~Copyable {
   /// covers repair. At once, and for as long as one such loss in so many packets is worth a packet's delay: losses seldom come
   /// alone, and the histogram's verdict takes two seconds.
   mutating func repairable(transit: Int64) {
-    settle()
     let beyond = max(0, min(transit &- recentMinimum, 2048 &* unitsPerMillisecond))
     histogram.add(milliseconds: Int(truncatingIfNeeded: (beyond &* reciprocal) >> 32))
     let needed = min(max(0, transit &- recentMinimum), Int64(Limits.startMilliseconds) &* unitsPerMillisecond)
@@ -178,16 +182,20 @@ struct ArrivalDelay: ~Copyable {
     let fastest = max(before, min(after, minima[judged & mask]))
     let entries = transits + ((judged & mask) &* 8)
     let (longest, reciprocal) = (2048 &* unitsPerMillisecond, reciprocal)
+    let narrow = UInt64(bitPattern: DelayHistogram.narrowMilliseconds &* unitsPerMillisecond)
     histogram.endGroup(of: Self.groupSize) { index in
       let transit = entries[index]
-      guard transit != Self.uncounted else { return nil }
-      return Int(truncatingIfNeeded: (max(0, min(transit &- fastest, longest)) &* reciprocal) >> 32)
+      // Nearly always: neither faster, nor much slower, nor one that does not count.
+      let beyond = UInt64(bitPattern: transit &- fastest)
+      if beyond < narrow { return .narrow(Int(truncatingIfNeeded: (beyond &* UInt64(bitPattern: reciprocal)) >> 32)) }
+      guard transit != Self.uncounted else { return .none }
+      return .any(Int(truncatingIfNeeded: (max(0, min(transit &- fastest, longest)) &* reciprocal) >> 32))
     }
   }
 
   /// The timeline jumped: what is known about spread stays, the minima do not.
   mutating func timelineChanged() {
-    (group, filled, slowestAge, inStall, isSteady, repairGroups) = (0, 0, 0, false, false, 0)
+    (group, filled, slowestLeft, inStall, isSteady, repairGroups) = (0, 0, Self.hold, false, false, 0)
     current = transits
     (groupMinimum, recentMinimum, startMaximum, slowest, previous) = (.max, .max, .min, .min, .max / 4)
     minima.update(repeating: .max, count: Self.groups)

@@ -52,14 +52,28 @@ struct DelayHistogram: ~Copyable {
     if position >= searched { above += weight }
   }
 
+  /// Below this bins are as wide as a millisecond.
+  static let narrowMilliseconds: Int64 = 32
+
+  /// A delay to be entered, in milliseconds: below `narrowMilliseconds`, any, or none.
+  enum Entry {
+    case narrow(Int)
+    case any(Int)
+    case none
+  }
+
   /// Adds a group of entries, as far as they count, and goes on with the search.
   // HOT
-  @inline(__always) mutating func endGroup(of count: Int, _ milliseconds: (Int) -> Int?) {
+  @inline(__always) mutating func endGroup(of count: Int, _ entry: (Int) -> Entry) {
     let (mass, weight, searched) = (mass, weight, searched)
     var (total, above) = (total, above)
     for index in 0..<count {
-      guard let delay = milliseconds(index) else { continue }
-      let position = Self.bin(delay)
+      let position: Int
+      switch entry(index) {
+      case .narrow(let delay): position = delay & (Self.bins &- 1)
+      case .any(let delay): position = Self.bin(delay)
+      case .none: continue
+      }
       mass[position] += weight
       total += weight
       if position >= searched { above += weight }

@@ -74,8 +74,19 @@ public struct DelayPolicy: Sendable {
     }
   }
 
+  /// What `decide` says in the usual cases, nothing decoded ahead and no more than one grain of delay that no packet needs: that delay, 0
+  /// below the margin, of which `tickShift` is the negative, and what can be taken out. nil in any other case.
   // HOT
-  @inline(__always) static func decide(_ status: PlayoutStatus, _ thresholds: Thresholds) -> DelayDecision {
+  @inline(__always) static func usual(_ status: PlayoutStatus, _ thresholds: Thresholds) -> (excess: Int64, surplus: Int64)? {
+    let slack = status.now &+ status.grain &- status.nextTimestamp
+    let excess = slack &- max(status.wanted, status.slowest)
+    let beyond = excess &+ thresholds.shrinkMargin &- status.grain
+    guard status.pending == 0, slack >= status.wanted, beyond < status.grain else { return nil }
+    return (excess >= thresholds.shiftMargin ? excess : 0, beyond >= 0 ? status.grain : 0)
+  }
+
+  // HOT
+  static func decide(_ status: PlayoutStatus, _ thresholds: Thresholds) -> DelayDecision {
     var (ahead, rest) = (Int64(0), status.pending)
     if rest >= status.grain {
       ahead = rest / status.grain &* status.grain

@@ -56,24 +56,19 @@ struct PacketStore: ~Copyable {
   // HOT
   mutating func put(_ packet: StoredPacket, payload: Span<UInt8>) -> Bool {
     guard payload.count <= Limits.slotLength else { return putLarge(packet, payload: payload) }
-    guard let room = room(for: packet.sequence) else { return false }
-    put(packet, in: room, payload)
+    // There are as many rooms as slots. The buffer above keeps numbers closer together than the ring is long; if it did not, nothing
+    // stored may be lost track of.
+    guard slots[index(packet.sequence)].sequence < 0, freeRooms != 0 else { return false }
+    putNext(packet, payload)
     return true
   }
 
-  /// A free room, if the number's slot is free as well. The buffer above keeps numbers closer together than the ring is long; if it did
-  /// not, nothing stored may be lost track of.
+  /// Stores a packet whose number is beyond all stored, but not by the length of the ring, and whose payload fits into
+  /// `Limits.slotLength`: its slot is free, and so is a room. The copy comes last, so that nothing has to be kept across it.
   // HOT
-  @inline(__always) func room(for sequence: Int64) -> Int? {
-    // There are as many rooms as slots, and this slot is free.
-    guard slots[index(sequence)].sequence < 0, freeRooms != 0 else { return nil }
-    return freeRooms.trailingZeroBitCount
-  }
-
-  /// Takes a room of `room(for:)`; the payload fits into `Limits.slotLength`. The copy comes last, so that nothing has to be kept across
-  /// it.
-  // HOT
-  @inline(__always) mutating func put(_ packet: StoredPacket, in room: Int, _ payload: Span<UInt8>) {
+  @inline(__always) mutating func putNext(_ packet: StoredPacket, _ payload: Span<UInt8>) {
+    // Within the slab even if that were not so.
+    let room = freeRooms.trailingZeroBitCount & (Limits.packets &- 1)
     freeRooms &= freeRooms &- 1
     var packet = packet
     packet.length = UInt16(truncatingIfNeeded: payload.count)
@@ -112,10 +107,11 @@ struct PacketStore: ~Copyable {
   // HOT
   @inline(__always) mutating func take(_ sequence: Int64, before limit: Int64) -> StoredPacket? {
     let slot = slots + index(sequence)
+    guard slot.pointee.sequence == sequence else { return nil }
     let packet = slot.pointee
-    guard packet.sequence == sequence, packet.duration > 0, packet.timestamp < limit, packet.room < UInt8(Limits.packets) else {
-      return nil
-    }
+    guard packet.timestamp < limit else { return nil }
+    guard packet.duration > 0 else { return nil }
+    guard packet.room < UInt8(Limits.packets) else { return nil }
     freeRooms |= 1 &<< UInt64(packet.room)
     slot.pointee.sequence = -1
     count &-= 1

@@ -5,7 +5,7 @@ extension PlayoutBuffer {
   // HOT
   public mutating func fetch(at now: Instant) -> Fetch {
     // Nearly always the next packet is there and its audio follows.
-    guard started, store.count <= Self.usualCount, !delay.isUnsettled,
+    guard started, store.count <= Self.usualCount,
       let packet = store.take(next, before: position &+ unitsPerMillisecond)
     else { return fetchElsewhere(at: now) }
     advance(played: true)
@@ -19,7 +19,6 @@ extension PlayoutBuffer {
   private static let usualCount = 8
 
   @inline(never) private mutating func fetchElsewhere(at now: Instant) -> Fetch {
-    delay.settle()
     if store.count > Self.usualCount { dropExcess() }
     while store.count > 0 {
       guard let packet = store.packet(next) else {

@@ -18,17 +18,17 @@ extension PlayoutBuffer {
     let transit = arrival &- timestamp
     guard header.sequence.raw == UInt16(truncatingIfNeeded: sequence),
       header.timestamp.raw == UInt32(truncatingIfNeeded: timestamp),
-      header.ssrc == source, Int64(duration) == packetDuration, payload.count <= Limits.slotLength,
-      // That is −1 ≤ highest − next < packets − 1, compared once.
-      UInt64(bitPattern: sequence &- next) < UInt64(Limits.packets), delay.isUsual(transit: transit),
-      let room = store.room(for: sequence)
+      header.ssrc.raw == usualSource, Int64(duration) == packetDuration, payload.count <= Limits.slotLength,
+      // That is −1 ≤ highest − next < packets − 1, compared once: what is stored lies between these, so that there is room.
+      UInt64(bitPattern: sequence &- next) < UInt64(Limits.packets), delay.isUsual(transit: transit)
     else { return insertElsewhere(header, payload, duration, carriesRepair, arrival) }
     (highest, lastTimestamp, lastArrival) = (sequence, timestamp, arrival)
     delay.arrivedAsUsual(transit: transit)
     let packet = StoredPacket(
       sequence: sequence, timestamp: timestamp, transit: transit, duration: Int32(truncatingIfNeeded: duration),
       carriesRepair: carriesRepair)
-    store.put(packet, in: room, payload)
+    store.putNext(packet, payload)
+    delay.settle()
     return .stored
   }
 
@@ -131,7 +131,7 @@ extension PlayoutBuffer {
     statistics.overflowed &+= UInt64(store.count)
     store.removeAll()
     candidate = nil
-    source = header.ssrc
+    (source, usualSource) = (header.ssrc, header.ssrc.raw)
     // Room below for packets that overtook: numbers stay positive.
     highest = 65_536 &+ Int64(header.sequence.raw)
     let timestamp = Int64(header.timestamp.raw)

@@ -61,6 +61,8 @@ public struct PlayoutBuffer: ~Copyable {
   let carriesRepair: Bool
 
   var source: SSRC?
+  /// The source while there is one; without one no packet is usual, whatever stands here.
+  var usualSource: UInt32 = 0
   /// Highest number stored, on the extended line, and the packet time it came with.
   var highest: Int64 = 0
   var lastTimestamp: Int64 = 0
@@ -101,15 +103,24 @@ public struct PlayoutBuffer: ~Copyable {
   ///   - tick: units of one tick.
   // HOT
   public mutating func decide(at now: Instant, pending: Int, tick: Int) -> DelayDecision {
-    guard started, grainTick == tick, !delay.isUnsettled else { return decideElsewhere(at: now, pending: pending, tick: tick) }
-    return decide(at: now, pending: pending)
+    guard started, grainTick == tick, let usual = DelayPolicy.usual(status(at: now, pending: pending), thresholds)
+    else { return decideElsewhere(at: now, pending: pending, tick: tick) }
+    excess = usual.excess
+    guard usual.surplus > 0 else { return DelayDecision(adjustment: .none, tickShift: 0 &- usual.excess) }
+    statistics.shrinks &+= 1
+    return DelayDecision(adjustment: .shrink(Int(truncatingIfNeeded: usual.surplus)), tickShift: 0 &- usual.excess)
   }
 
-  @inline(__always) private mutating func decide(at now: Instant, pending: Int) -> DelayDecision {
-    let status = PlayoutStatus(
+  @inline(__always) private func status(at now: Instant, pending: Int) -> PlayoutStatus {
+    PlayoutStatus(
       now: units(now), nextTimestamp: position, pending: Int64(pending), grain: grain, wanted: delay.wanted,
       slowest: delay.slowest)
-    let decision = DelayPolicy.decide(status, thresholds)
+  }
+
+  @inline(never) private mutating func decideElsewhere(at now: Instant, pending: Int, tick: Int) -> DelayDecision {
+    guard started, tick >= 0 else { return DelayDecision(adjustment: .none, tickShift: 0) }
+    if grainTick != tick { updateGrain(tick) }
+    let decision = DelayPolicy.decide(status(at: now, pending: pending), thresholds)
     excess = max(0, 0 &- decision.tickShift)
     switch decision.adjustment {
     case .none: break
@@ -117,13 +128,6 @@ public struct PlayoutBuffer: ~Copyable {
     case .grow: statistics.grows &+= 1
     }
     return decision
-  }
-
-  @inline(never) private mutating func decideElsewhere(at now: Instant, pending: Int, tick: Int) -> DelayDecision {
-    guard started, tick >= 0 else { return DelayDecision(adjustment: .none, tickShift: 0) }
-    if grainTick != tick { updateGrain(tick) }
-    delay.settle()
-    return decide(at: now, pending: pending)
   }
 
   private mutating func updateGrain(_ tick: Int) {
