@@ -82,7 +82,13 @@ struct Call {
   var asking: RouteAsking?
   /// A diversion that is to begin.
   var wish: DiversionWish?
-  var second: SecondLeg?
+  var second: SecondLeg? {
+    get { secondPlace?.value }
+    set { secondPlace = newValue.map { Box($0) } }
+  }
+  // Few calls have one: large values behind a pointer, so that the others do without their memory.
+  private var secondPlace: Box<SecondLeg>?
+  private var transferPlace: Box<Transfer>?
   /// What is played in place of an answer.
   var recording: (wish: DiversionWish, Diversions.Recording)?
   /// Wake tokens of it are about.
@@ -96,7 +102,10 @@ struct Call {
 
   var trunkLeg: TrunkLeg
   /// The call that a REFER asked for, while it is being made.
-  var transfer: Transfer?
+  var transfer: Transfer? {
+    get { transferPlace?.value }
+    set { transferPlace = newValue.map { Box($0) } }
+  }
   /// A trunk leg that another has taken the place of; its last events mean nothing.
   var replacedLegs: [LegID] = []
   /// Diversions, REFERs and Replaces that this call has followed.

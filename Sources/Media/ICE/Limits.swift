@@ -2,6 +2,8 @@
 enum Limits {
   /// Addresses that a lite agent remembers as validated; the least recently checked one that is not nominated makes room.
   static let validatedAddresses = 8
+  /// Addresses that there is memory for from the beginning: most peers have one, or one before and one after they change networks.
+  static let usualAddresses = 2
   /// Generations a lite agent answers at a time: the nominated one, the newest, and one between.
   static let generations = 3
   /// How long an old generation is received after a newer one was nominated (protocol.md, During the call).

@@ -14,8 +14,8 @@ import STUN
 /// | wrong ufrag, no or wrong integrity, response, garbage | any | ignored, in silence |
 /// | `restart` | any | one more generation is answered; the nominated pair stays |
 ///
-/// Checks are answered as soon as the agent exists, before the remote description is known. No clock, no I/O, no allocation in
-/// `handle`.
+/// Checks are answered as soon as the agent exists, before the remote description is known. No clock, no I/O; `handle` allocates for the
+/// peer's third address and its fifth at most.
 public struct LiteAgent: Sendable {
   /// The pair that the peer chose last.
   public struct Nomination: Sendable, Equatable {
@@ -49,8 +49,7 @@ public struct LiteAgent: Sendable {
   /// An agent that answers checks for `ufrag`.
   public init(ufrag: String, password: String, generation: Int = 1) {
     generations = [Generation(number: generation, ufrag: Array(ufrag.utf8), key: IntegrityKey(password: password))]
-    generations.reserveCapacity(Limits.generations)
-    validated.reserveCapacity(Limits.validatedAddresses)
+    validated.reserveCapacity(Limits.usualAddresses)
   }
 
   /// The peer's ufrag, from its description: checks of that generation must name it from now on. Ignored for an unknown

@@ -29,6 +29,7 @@ struct Downlink: ~Copyable {
   mutating func beginRelaying() {
     (relays, isPrimed) = (true, false)
     receiver.free()
+    gate.forget()
     if encoder != nil { encoder = nil }
   }
 }
@@ -70,5 +71,6 @@ struct Uplink: ~Copyable {
   mutating func beginRelaying() {
     (relays, isPrimed) = (true, false)
     receiver.free()
+    gate.forget()
   }
 }

@@ -161,6 +161,8 @@ extension MediaSession {
   /// Allocates what coding needs when a direction is not relayed: at commands, never per packet. It is freed when relaying begins.
   private mutating func equip() {
     let legs = legs  // docs/decisions/0081
+    if !downlink.relays, isDownlinkOpen { downlink.gate.remember() }
+    if !uplink.relays, isLocked || connectedAt != nil { uplink.gate.remember() }
     if trunk.isSet {
       if isDownlinkOpen, !downlink.relays, !isHeld { downlink.receiver.make(trunk.encoding, scratch: scratch) }
       if uplink.encoder == nil { uplink.encoder = makeEncoder(trunk.encoding) }

@@ -62,7 +62,8 @@ extension MediaSession {
       if lookBack > 0 {
         legs[winner].stream.rewind(units: UInt32(lookBack) &* legs[winner].stream.unitsPerFrame)
         for back in stride(from: lookBack, to: 0, by: -1) {
-          sendFrameToApp(downlink.gate.frame(back: back), startsTalk: true, at: now, into: &output)
+          guard let past = downlink.gate.frame(back: back) else { break }
+          sendFrameToApp(past, startsTalk: true, at: now, into: &output)
         }
       }
       sendFrameToApp(frame, startsTalk: true, at: now, into: &output)
@@ -70,7 +71,6 @@ extension MediaSession {
     let pausing = !downlink.firstAudioTold || canRelayDownlink ? KeptAudio.isPause(frame) : true
     if !downlink.firstAudioTold, !pausing { tellFirstAudio(.trunkToApp, at: now, into: &output) }
     if canRelayDownlink, pausing {
-      downlink.gate.interrupt()
       downlink.beginRelaying()
     }
   }
@@ -131,7 +131,6 @@ extension MediaSession {
     send(step, to: destination, at: now, into: &output)
     if !uplink.firstAudioTold, audible { tellFirstAudio(.appToTrunk, at: now, into: &output) }
     if canRelayUplink, !uplink.relays, !audible {
-      uplink.gate.interrupt()
       clearPacketizer()
       uplink.beginRelaying()
       uplink.lastForwarded = now
@@ -201,7 +200,8 @@ extension MediaSession {
     }
     trunk.stream.rewind(units: UInt32(lookBack) &* trunk.stream.unitsPerFrame)
     for back in stride(from: lookBack, to: 0, by: -1) {
-      sendFrame(uplink.gate.frame(back: back), to: destination, at: now, into: &output)
+      guard let past = uplink.gate.frame(back: back) else { break }
+      sendFrame(past, to: destination, at: now, into: &output)
     }
     sendFrame(frame, to: destination, at: now, into: &output)
   }

@@ -24,15 +24,27 @@ struct SilenceGate: ~Copyable {
   private var pausing = 0
   /// Frames kept since the last one that was sent or described.
   private var unsent = 0
-  // A ring of `Limits.lookBackFrames` frames; freed in deinit.
-  private let past: UnsafeMutablePointer<Int16>
+  // A ring of `Limits.lookBackFrames` frames, from `remember` to `forget`; freed in deinit.
+  private var past: UnsafeMutablePointer<Int16>?
   private var head = 0
 
-  init() {
-    past = .allocate(capacity: Limits.lookBackFrames * Frame.samples)
-    past.initialize(repeating: 0, count: Limits.lookBackFrames * Frame.samples)
+  init() {}
+  deinit { past?.deallocate() }
+
+  /// From here on frames that are left out can be fetched back; allocates if they could not before.
+  mutating func remember() {
+    guard past == nil else { return }
+    let memory = UnsafeMutablePointer<Int16>.allocate(capacity: Limits.lookBackFrames * Frame.samples)
+    memory.initialize(repeating: 0, count: Limits.lookBackFrames * Frame.samples)
+    past = memory
   }
-  deinit { past.deallocate() }
+
+  /// Nothing is fetched back any more: the stream is relayed.
+  mutating func forget() {
+    unsent = 0
+    past?.deallocate()
+    past = nil
+  }
 
   /// What to do with this frame. HOT
   mutating func judge(_ frame: UnsafePointer<Int16>) -> Step {
@@ -61,15 +73,16 @@ struct SilenceGate: ~Copyable {
       unsent = 0
       return .describe
     }
+    guard let past else { return .skip }
     (past + head * Frame.samples).update(from: frame, count: Frame.samples)
     head = (head + 1) % Limits.lookBackFrames
     unsent = min(Limits.lookBackFrames, unsent + 1)
     return .skip
   }
 
-  /// The frame `back` (1 is the last) before the present one, among those left out.
-  func frame(back: Int) -> UnsafePointer<Int16> {
-    precondition(back >= 1 && back <= Limits.lookBackFrames)
+  /// The frame `back` (1 is the last) before the present one, among those left out; nil if they are not remembered.
+  func frame(back: Int) -> UnsafePointer<Int16>? {
+    guard let past, back >= 1, back <= Limits.lookBackFrames else { return nil }
     return UnsafePointer(past + (head + Limits.lookBackFrames - back) % Limits.lookBackFrames * Frame.samples)
   }
 
