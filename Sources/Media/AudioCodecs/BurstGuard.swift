@@ -9,7 +9,7 @@ public enum SoundSource: UInt8, Sendable { case g711, g722, silk, hybrid, celt, 
 /// Only what is louder than all of the last 200 ms is judged, some 5 % of speech. Suspect is what the caller says is, and what
 /// looks like nothing on a line (`SuddenAudio`) or no voice that begins (`SuddenSound`); single wild samples are put right
 /// (`ClickRepair`). A stream that has sent such things, or no audio at all, is not trusted for five seconds: what gets louder then
-/// must have a pitch, as a word's first vowel has.
+/// must have a pitch, as a word's first vowel has, or begin like nothing that is wrong.
 /// Such a rise, and one that looks a little wrong, is let in by 2.5 dB for 20 ms, or for 60 while much is wrong, and in full when it
 /// goes on.
 ///
@@ -48,11 +48,13 @@ public struct BurstGuard: ~Copyable {
   /// What counts as a highest sample: no more than this times the root mean square.
   private static let crest: Float = 5
   /// Of `SuddenSound`'s evidence.
-  private static let certain: Float = 0.7
+  private static let certain: Float = 1.2
   private static let unlikely: Float = -1
+  /// Below, it needs no pitch.
+  private static let harmlessForSure: Float = -3
   /// By `SoundSource`: from where on it is most likely wrong, and by how much less it is doubted.
-  private static let likely: InlineArray<6, Float> = [0, -0.2, -0.2, -0.2, -0.4, 0]
-  private static let doubtful: InlineArray<6, Float> = [0.5, 0.3, 0.3, 0.5, 0.5, 0]
+  private static let likely: InlineArray<6, Float> = [0.3, -0.2, -0.2, -0.4, -0.1, 0]
+  private static let doubtful: InlineArray<6, Float> = [0.8, 0.3, 0.5, 0.7, 0.5, 0]
   private static let harmless: Float = -10
   private static let voice: Float = 0.75
   /// A tone may begin anywhere at full strength.
@@ -197,7 +199,8 @@ public struct BurstGuard: ~Copyable {
       // Once may be chance.
       if strikes > 0 || evidence > Self.certain { doubted() } else { strike() }
     }
-    verdict.isUnproven = distrust > 0 && (evidence > Self.unlikely || sound.pitch < Self.voice)
+    let hasVoice = sound.pitch >= Self.voice || isSudden && evidence < Self.harmlessForSure
+    verdict.isUnproven = distrust > 0 && (evidence > Self.unlikely || !hasVoice)
     verdict.isDoubtful = verdict.isDoubtful || distrust > 0 || evidence > threshold - doubtful
   }
 
