@@ -100,6 +100,29 @@ final class Buffer {
     #expect(buffer.statistics.late == 1 && buffer.statistics.duplicate == 3 && buffer.statistics.missing == 1)
   }
 
+  @Test(arguments: [true, false]) func `with a little too much delay a packet lost in a pause is left out, one in speech made up`(
+    _ isPause: Bool
+  ) {
+    // Odd packets come 30 ms later than even ones; the tick that plays a packet is 36 ms after its time.
+    let (buffer, lost) = (Buffer(), 301)
+    let arrivals = (0...lost + 1).filter { $0 != lost }.map { (at: $0 * 20 + $0 % 2 * 30, number: $0) }.sorted { $0.at < $1.at }
+    var next = 0
+    for tick in 0...lost {
+      let now = tick * 20 + 36
+      while next < arrivals.count, arrivals[next].at <= now {
+        buffer.insert(arrivals[next].number, at: arrivals[next].at)
+        next += 1
+      }
+      buffer.buffer.isPause = isPause
+      guard tick < lost else { break }
+      #expect(buffer.fetch(at: now) == .packet(tick))
+      _ = buffer.buffer.decide(at: .zero + .milliseconds(now), pending: 0, tick: 160)
+    }
+    // 5 ms join the ends.
+    #expect(buffer.fetch(at: lost * 20 + 36) == (isPause ? .lost(40) : .empty))
+    #expect(buffer.statistics.leftOut == (isPause ? 1 : 0))
+  }
+
   @Test func `one that was only overtaken is played after all, with what was made up before it`() {
     let buffer = Buffer()
     for number in [0, 2] { buffer.insert(number, at: number * 20) }

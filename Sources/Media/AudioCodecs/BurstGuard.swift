@@ -82,6 +82,11 @@ public struct BurstGuard: ~Copyable {
   public var rise: JudgedRise?
   public var isWatched = false
 
+  /// The mean square of the newest 20 ms that were received.
+  private var latest: Float = 0
+  /// The talker pauses, or nearly: those are 20 dB below the loudest lately.
+  public var isQuiet: Bool { latest < loudness / 100 }
+
   /// Audio was brought down.
   public private(set) var limited: UInt64 = 0
 
@@ -131,6 +136,7 @@ public struct BurstGuard: ~Copyable {
     var (power, highest, mean) = Self.level(samples)
     let isWild = source == .g711 && highest * highest > Self.wildest * power
     let isStrange = power > mostPower || highest > mostPeak * Self.unevenPeak || distrust > 0 || mean * mean > power / 4 || isWild
+    if source != .madeUp { latest = power }
     var verdict = first
     if power > Self.harmlessPower || highest > Self.harmlessPeak, isStrange {
       if source == .g711, isWild || highest > mostPeak * Self.unevenPeak {
@@ -265,7 +271,7 @@ public struct BurstGuard: ~Copyable {
   public mutating func reset() {
     levels.update(repeating: 0, count: 2 * Self.windows)
     (mostPower, mostPeak) = (Self.harmlessPower, Self.harmlessPeak)
-    (window, factor, run, distrust, steps, strikes, loudness, limited) = (0, 1, 0, 0, 0, 0, 0, 0)
+    (window, factor, run, distrust, steps, strikes, loudness, latest, limited) = (0, 1, 0, 0, 0, 0, 0, 0, 0)
     past.update(repeating: 0, count: Limits.samplesPerTick)
   }
 }

@@ -28,6 +28,8 @@ public struct DelayDecision: Sendable, Equatable {
   /// How much later (negative: earlier) than a whole period the next ticks had better come, in RTP clock units; 0 when the tightest
   /// packet is needed just when the wanted share of packets is there, or nearly so.
   public var tickShift: Int64
+  /// How long the tightest packet has until it is needed.
+  public var slack: Int64
 }
 
 /// Decide: a pure function from status to operation, so that a replay or a unit test can ask the same questions.
@@ -40,8 +42,8 @@ public struct DelayDecision: Sendable, Equatable {
 /// tick⌋ + 1` from now. Over all `j` the tightest of them leaves `⌊r / grain⌋ · grain + grain` until its packet is needed.
 /// Stretching moves that by whole grains; the rest is the ticks' phase.
 public struct DelayPolicy: Sendable {
-  /// What one percent of late packets is worth, in milliseconds of delay (decision 0060).
-  public var lossCost: Float = 40
+  /// What one percent of late packets is worth, in milliseconds of delay (decisions 0060, 0230).
+  public var lossCost: Float = 28
   /// Packets after which an observation counts 1/e: about 30 s.
   public var memoryPackets: Float = 1500
   /// So little may be missing after audio was shortened: later ticks make it good.
@@ -55,6 +57,11 @@ public struct DelayPolicy: Sendable {
   public var patienceMilliseconds: Int64 = 10
   /// The same where packets came too late a short while ago: what is missing may only have been overtaken.
   public var overtakenPatienceMilliseconds: Int64 = 25
+  /// Both while the talker pauses: there nothing is missed.
+  public var pausePatienceMilliseconds: Int64 = 2
+  public var overtakenPausePatienceMilliseconds: Int64 = 10
+  /// Delay beyond the wanted while packets get lost, for the pauses to take out of their losses; ticks bring it back, unheard.
+  public var reserveMilliseconds: Int64 = 2
 
   public init() {}
 
@@ -65,24 +72,37 @@ public struct DelayPolicy: Sendable {
     let shiftable: Int64
     let patience: Int64
     let overtakenPatience: Int64
+    let pausePatience: Int64
+    let overtakenPausePatience: Int64
+    let reserve: Int64
 
     init(_ policy: DelayPolicy, unitsPerMillisecond: Int64) {
       func units(_ milliseconds: Int64) -> Int64 { max(0, min(milliseconds, 1000)) * unitsPerMillisecond }
       (shrinkMargin, shiftMargin) = (units(policy.shrinkMarginMilliseconds), units(policy.shiftMarginMilliseconds))
       (shiftable, patience) = (units(policy.shiftableMilliseconds), units(policy.patienceMilliseconds))
       overtakenPatience = units(policy.overtakenPatienceMilliseconds)
+      pausePatience = units(policy.pausePatienceMilliseconds)
+      overtakenPausePatience = units(policy.overtakenPausePatienceMilliseconds)
+      reserve = units(policy.reserveMilliseconds)
+    }
+
+    /// Delay beyond the wanted from which a lost packet is left out.
+    func patience(isPause: Bool, overtakes: Bool) -> Int64 {
+      isPause ? (overtakes ? overtakenPausePatience : pausePatience) : (overtakes ? overtakenPatience : patience)
     }
   }
 
   /// What `decide` says in the usual cases, nothing decoded ahead and no more than one grain of delay that no packet needs: that delay, 0
-  /// below the margin, of which `tickShift` is the negative, and what can be taken out. nil in any other case.
+  /// below the margin, of which `tickShift` is the negative, what can be taken out, and the slack. nil in any other case.
   // HOT
-  @inline(__always) static func usual(_ status: PlayoutStatus, _ thresholds: Thresholds) -> (excess: Int64, surplus: Int64)? {
+  @inline(__always) static func usual(
+    _ status: PlayoutStatus, _ thresholds: Thresholds
+  ) -> (excess: Int64, surplus: Int64, slack: Int64)? {
     let slack = status.now &+ status.grain &- status.nextTimestamp
     let excess = slack &- max(status.wanted, status.slowest)
     let beyond = excess &+ thresholds.shrinkMargin &- status.grain
     guard status.pending == 0, slack >= status.wanted, beyond < status.grain else { return nil }
-    return (excess >= thresholds.shiftMargin ? excess : 0, beyond >= 0 ? status.grain : 0)
+    return (excess >= thresholds.shiftMargin ? excess : 0, beyond >= 0 ? status.grain : 0, slack)
   }
 
   // HOT
@@ -96,7 +116,8 @@ public struct DelayPolicy: Sendable {
     let shortfall = status.wanted &- slack
     if shortfall > 0 {
       let isLarge = shortfall > thresholds.shiftable
-      return DelayDecision(adjustment: isLarge ? .grow(Int(truncatingIfNeeded: shortfall)) : .none, tickShift: shortfall)
+      return DelayDecision(
+        adjustment: isLarge ? .grow(Int(truncatingIfNeeded: shortfall)) : .none, tickShift: shortfall, slack: slack)
     }
     let excess = slack &- max(status.wanted, status.slowest)
     var surplus = rest
@@ -107,6 +128,6 @@ public struct DelayPolicy: Sendable {
     }
     return DelayDecision(
       adjustment: surplus > 0 ? .shrink(Int(truncatingIfNeeded: surplus)) : .none,
-      tickShift: excess >= thresholds.shiftMargin ? 0 &- excess : 0)
+      tickShift: excess >= thresholds.shiftMargin ? 0 &- excess : 0, slack: slack)
   }
 }

@@ -22,6 +22,8 @@ public enum Limits {
   static let repairHoldPackets = 250
   /// Packets for which a network that overtakes is believed to go on doing so.
   static let overtakenPackets: Int64 = 200
+  /// Packets for which a network that loses some is believed to go on doing so.
+  static let lossyPackets: Int64 = 200
   /// Made up to join the ends where a lost packet is left out to shorten the delay.
   static let joinMilliseconds = 5
   /// The consumer's period.

@@ -86,11 +86,13 @@ extension PlayoutBuffer {
       return nil
     }
     let uncovered = length &- waited
+    if waited == 0 { missingAt = highest }
     let overtakes = highest &- lateAt <= Limits.overtakenPackets
-    if excess >= (overtakes ? thresholds.overtakenPatience : thresholds.patience) {
+    let excess = slack &- max(delay.wanted, delay.slowest)
+    if excess >= thresholds.patience(isPause: isPause, overtakes: overtakes) {
       // A loss is the best place to shorten the delay: nothing that came has to go. A little is made up to join the ends.
       let kept = min(uncovered, Int64(Limits.joinMilliseconds) &* unitsPerMillisecond)
-      excess = max(0, excess &- (uncovered &- kept))
+      slack &-= uncovered &- kept
       statistics.leftOut &+= 1
       skip(1, to: end)
       waited = 0

@@ -136,8 +136,8 @@ extension PlayoutBuffer {
     highest = 65_536 &+ Int64(header.sequence.raw)
     let timestamp = Int64(header.timestamp.raw)
     (next, position) = (highest, timestamp)
-    (started, played, waited, excess) = (false, 0, 0, 0)
-    lateAt = .min / 2
+    (started, played, waited, slack) = (false, 0, 0, .min / 2)
+    (lateAt, missingAt) = (.min / 2, .min / 2)
     (packetDuration, grainTick) = (Int64(Int32(clamping: duration)), -1)
     delay.timelineChanged()
     let result = keep(highest, timestamp, payload: payload, Int32(clamping: duration), carriesRepair, arrival)

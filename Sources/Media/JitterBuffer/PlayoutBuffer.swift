@@ -49,8 +49,10 @@ public struct PlayoutBuffer: ~Copyable {
   let thresholds: DelayPolicy.Thresholds
   public internal(set) var statistics = JitterStatistics()
 
-  /// As of the last `decide`: units of delay that no packet needs.
-  var excess: Int64 = 0
+  /// Told by the owner before it fetches: the talker pauses as far as it knows.
+  public var isPause = false
+  /// As of the last `decide`: how long the tightest packet has until it is needed.
+  var slack = Int64.min / 2
   /// The greatest common divisor of packet and tick, and the tick it was computed for; −1 when the packets' length has changed.
   private var grain: Int64 = 1
   var grainTick = -1
@@ -78,6 +80,8 @@ public struct PlayoutBuffer: ~Copyable {
   var waited: Int64 = 0
   /// The highest number when a packet last came too late.
   var lateAt = Int64.min / 2
+  /// The same when one was last missing.
+  var missingAt = Int64.min / 2
   var candidate: (source: SSRC, sequence: SequenceNumber)?
 
   /// - Parameters:
@@ -105,23 +109,25 @@ public struct PlayoutBuffer: ~Copyable {
   public mutating func decide(at now: Instant, pending: Int, tick: Int) -> DelayDecision {
     guard started, grainTick == tick, let usual = DelayPolicy.usual(status(at: now, pending: pending), thresholds)
     else { return decideElsewhere(at: now, pending: pending, tick: tick) }
-    excess = usual.excess
-    guard usual.surplus > 0 else { return DelayDecision(adjustment: .none, tickShift: 0 &- usual.excess) }
+    slack = usual.slack
+    guard usual.surplus > 0 else { return DelayDecision(adjustment: .none, tickShift: 0 &- usual.excess, slack: slack) }
     statistics.shrinks &+= 1
-    return DelayDecision(adjustment: .shrink(Int(truncatingIfNeeded: usual.surplus)), tickShift: 0 &- usual.excess)
+    return DelayDecision(
+      adjustment: .shrink(Int(truncatingIfNeeded: usual.surplus)), tickShift: 0 &- usual.excess, slack: slack)
   }
 
   @inline(__always) private func status(at now: Instant, pending: Int) -> PlayoutStatus {
-    PlayoutStatus(
-      now: units(now), nextTimestamp: position, pending: Int64(pending), grain: grain, wanted: delay.wanted,
+    let reserve = highest &- missingAt <= Limits.lossyPackets ? thresholds.reserve : 0
+    return PlayoutStatus(
+      now: units(now), nextTimestamp: position, pending: Int64(pending), grain: grain, wanted: delay.wanted &+ reserve,
       slowest: delay.slowest)
   }
 
   @inline(never) private mutating func decideElsewhere(at now: Instant, pending: Int, tick: Int) -> DelayDecision {
-    guard started, tick >= 0 else { return DelayDecision(adjustment: .none, tickShift: 0) }
+    guard started, tick >= 0 else { return DelayDecision(adjustment: .none, tickShift: 0, slack: 0) }
     if grainTick != tick { updateGrain(tick) }
     let decision = DelayPolicy.decide(status(at: now, pending: pending), thresholds)
-    excess = max(0, 0 &- decision.tickShift)
+    slack = decision.slack
     switch decision.adjustment {
     case .none: break
     case .shrink: statistics.shrinks &+= 1
@@ -160,7 +166,7 @@ public struct PlayoutBuffer: ~Copyable {
     source = nil
     candidate = nil
     started = false
-    (waited, excess) = (0, 0)
+    (waited, slack) = (0, .min / 2)
   }
 
   /// On the RTP clock, by a multiplication with the rate per nanosecond in 2⁻⁶⁴.

@@ -7,6 +7,8 @@ public enum TimeScale {
   /// 2.5 ms … 15 ms: 400 Hz … 66 Hz.
   public static let shortestLag = 20
   public static let longestLag = 120
+  /// The most that is cut out of silence at once, 10 ms: of no packet all is gone then.
+  static let longestQuietLag = 80
   /// Below this mean square (−60 dBov) content does not matter.
   static let quiet = 1000
 
@@ -55,8 +57,8 @@ public enum TimeScale {
     let energy = products(samples, samples, window).energy
     if energy <= Float(quiet * window) {
       let end = samples + (count - window)
-      // The longest cut, if the far end is quiet as well.
-      if products(end, end, window).energy <= Float(quiet * window) { return (longest, 1, true) }
+      // Any will do, if the far end is quiet as well.
+      if products(end, end, window).energy <= Float(quiet * window) { return (min(longest, longestQuietLag), 1, true) }
     }
     var best = (lag: shortestLag, likeness: Float(-1))
     func consider(_ lag: Int) {

@@ -121,6 +121,7 @@ public struct AudioReceiver: ~Copyable {
   // HOT
   public mutating func pull(into samples: inout MutableSpan<Int16>, at now: Instant) -> PullResult {
     var result = PullResult.played
+    buffer.isPause = burst.isQuiet
     while decoded.count < Self.tick { fetch(into: &result, at: now) }
     statistics.limited = burst.limited
     adjust(at: now)
