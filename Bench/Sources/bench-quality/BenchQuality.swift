@@ -8,7 +8,7 @@ import JitterPeers
 ///
 /// - `--speech FILE.wav`: another passage, 16 bit mono at 8 kHz or a multiple; several times.
 /// - `--trace FILE.csv`: another network, lines `send_ms,arrival_ms` or `send_ms,lost`; several times.
-/// - `--seeds N`: how often each network is played to each passage with other random numbers (3).
+/// - `--seeds N`: how often each network is played to each passage with other random numbers (3; 8 where there is jitter).
 /// - `--paths a,b`, `--networks a,b`: only these.
 /// - `--keep FOLDER`: the WAV files stay there.
 @main struct BenchQuality {
@@ -27,7 +27,7 @@ struct Quality {
   private let passages: [Passage]
   private let networks: [Impairment]
   private let paths: [Path]
-  private let seeds: UInt64
+  private let seeds: UInt64?
   private let keeps: Bool
 
   init(_ bench: Bench) throws {
@@ -55,7 +55,7 @@ struct Quality {
     passages = bench.isSmall ? Array(all.prefix(1)) : all
     networks = chosen(bench.isSmall ? [.loss(0), .loss(5)] : Impairment.standard + traces, "--networks", \.name)
     paths = chosen(Path.allCases, "--paths", \.rawValue)
-    seeds = bench.isSmall ? 1 : values("--seeds").last.flatMap { UInt64($0) } ?? 3
+    seeds = bench.isSmall ? 1 : values("--seeds").last.flatMap { UInt64($0) }
     keeps = !values("--keep").isEmpty
   }
 
@@ -67,7 +67,7 @@ struct Quality {
       try WAVFile.write(passage.samples, to: "\(folder)/reference-\(index).wav")
       for network in networks {
         for path in paths {
-          for seed in 1...(network.isRandom ? seeds : 1) {
+          for seed in 1...seeds(of: network) {
             for (who, heard) in try hear(passage, network, path, seed) {
               let file = "\(pairs.count).wav"
               try WAVFile.write(heard, to: "\(folder)/\(file)")
@@ -88,6 +88,10 @@ struct Quality {
       bench.progress("nothing is scored: PESQ (.venv, made by Scripts/install test) is not installed")
     }
     if !keeps { removeFolder(pairs.count) }
+  }
+
+  private func seeds(of network: Impairment) -> UInt64 {
+    network.isRandom ? max(1, seeds ?? network.seeds) : 1
   }
 
   private func removeFolder(_ files: Int) {
@@ -112,12 +116,12 @@ struct Quality {
   private func report(_ points: [Point], _ scores: [Double]) {
     for path in paths {
       let clean = mean(points, scores, path, "0 % loss")
-      for network in networks.map(\.name) {
+      for (network, count) in networks.map({ ($0.name, seeds(of: $0)) }) {
         let score = mean(points, scores, path, network)
         guard let ours = score["ours"] else { continue }
         let name = "\(path.title), \(network)"
         let peers = score["NetEQ"].map { [BenchFigure("NetEQ", $0)] } ?? []
-        var note = "\(passages.count) passages × \(seeds) seeds"
+        var note = "\(passages.count) passages × \(count) seeds"
         if let whole = clean["ours"] { note += "; drop \(Self.two(whole - ours))" }
         if let whole = clean["NetEQ"], let theirs = score["NetEQ"] { note += ", NetEQ \(Self.two(whole - theirs))" }
         let figure = BenchFigure("ours", ours)

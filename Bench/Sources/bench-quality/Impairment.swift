@@ -9,6 +9,8 @@ struct Impairment {
   var delays: @Sendable (_ packets: Int, _ seed: UInt64) -> [Double?]
   /// Seeds make a difference.
   var isRandom = true
+  /// How often it is played. Jitter needs more: of 30 ms three seeds gave 0.945 of NetEQ's score, eight 1.04.
+  var seeds: UInt64 = 3
 
   static func loss(_ percent: Int) -> Impairment {
     Impairment(
@@ -44,7 +46,7 @@ struct Impairment {
         return (0..<packets).map { _ in
           unit(&random) * 100 < Double(lossPercent) ? nil : -log(1 - unit(&random) * 0.9999) * mean
         }
-      })
+      }, seeds: 8)
   }
 
   /// A part of a recorded network, another with each seed.

@@ -189,7 +189,11 @@ public struct BurstGuard: ~Copyable {
     verdict.mayBeMeant = likeness != .octets
     guard source != .madeUp, isSudden || distrust > 0 else { return }
     guard samples.count >= 80 else { return verdict.isUnproven = distrust > 0 }
-    let (threshold, doubtful) = (Self.likely[Int(source.rawValue)], Self.doubtful[Int(source.rawValue)])
+    // Out of silence all of a word's beginning would be held back, not what is too loud of it: only what is surely wrong is. Where
+    // CELT has a part in it what is wrong looks too much like a voice for that (docs/decisions/0220).
+    let isFirst = source.rawValue <= SoundSource.silk.rawValue && mostPower <= Self.harmlessPower && distrust == 0 && strikes == 0
+    let threshold = Self.likely[Int(source.rawValue)] + (isFirst ? Self.certain : 0)
+    let doubtful = Self.doubtful[Int(source.rawValue)]
     var sound = SuddenSound(samples, past: past, loudest: mostPower, payload: payload, source)
     if distrust == 0, !isWatched {
       // Of nine good rises in ten this tells already that nothing is wrong with them.
