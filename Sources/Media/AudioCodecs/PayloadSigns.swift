@@ -1,5 +1,5 @@
-/// What a payload says besides what it sounds like, for `SuddenSound`: eight values, meaningless among codecs. Costs 0.5 µs for CELT and
-/// 0.2 µs for G.722, and is asked only where audio gets louder.
+/// What a payload says besides what it sounds like, for `SuddenSound`: eight values, meaningless among codecs. Asked only where audio gets
+/// louder: it reads the payload's first bits (CELT) or all of its octets (G.722).
 struct PayloadSigns {
   private(set) var values: InlineArray<8, Float> = .init(repeating: 0)
 

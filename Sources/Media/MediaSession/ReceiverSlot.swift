@@ -12,7 +12,7 @@ import RTP
 /// | relaying begins: at a command, or at a tick in a pause | freed, its counts are kept |
 /// | a packet, any other tick | as it is: nothing is allocated |
 ///
-/// Making one costs about 10 µs, freeing one 1 µs.
+/// Making one allocates and clears its 34 KB.
 struct ReceiverSlot: ~Copyable {
   // Owned: initialised where there is one, freed by `free` and deinit.
   private(set) var receiver: UnsafeMutablePointer<AudioReceiver>?
