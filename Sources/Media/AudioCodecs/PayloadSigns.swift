@@ -34,12 +34,13 @@ struct PayloadSigns {
   }
 
   /// Codes of the low band: how likely they are in all and in the worst quarter, how the scale moves, codes that no encoder sends, and
-  /// large differences between small ones, as turned bits make them; of the high band the share of large ones.
+  /// large differences between small ones, as turned bits make them. Of the high band nothing: encoders differ in what they make of
+  /// silence there, and it is not heard.
   private mutating func g722(_ octets: Span<UInt8>) {
     guard octets.count >= 20 else { return }
     let quarter = octets.count / 4
     var (evidence, part, worst): (Int32, Int32, Int32) = (0, 0, .max)
-    var (scale, forbidden, large): (Int32, Int32, Int32) = (0, 0, 0)
+    var (scale, forbidden): (Int32, Int32) = (0, 0)
     var (lonely, loneliest, first): (Int32, Int32, Int32) = (0, 0, 0)
     var (before, own): (Int32, Int32) = (0, abs(G722Tables.qm4[Int(octets[0] & 0x3f) >> 2]))
     for index in 0..<octets.count {
@@ -51,7 +52,6 @@ struct PayloadSigns {
       scale &+= G722Tables.lowSteps[code]
       if index < quarter { first = scale }
       if octets[index] & 0x3f < 4 { forbidden &+= 1 }
-      if octets[index] & 0x40 == 0 { large &+= 1 }
       let alone = max(0, own &- 2 &* max(before, next))
       lonely &+= alone
       loneliest = max(loneliest, alone)
@@ -62,7 +62,6 @@ struct PayloadSigns {
     values[1] = Float(worst) / Float(quarter) / 100
     values[2] = Float(scale) / 2048
     values[3] = Float(min(4, forbidden))
-    values[4] = Float(large) / count
     values[5] = Float(lonely) / count / 1000
     values[6] = Float(loneliest) / 4096
     values[7] = Float(first) / 2048
