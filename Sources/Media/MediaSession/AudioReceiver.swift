@@ -121,7 +121,8 @@ public struct AudioReceiver: ~Copyable {
   // HOT
   public mutating func pull(into samples: inout MutableSpan<Int16>, at now: Instant) -> PullResult {
     var result = PullResult.played
-    buffer.isPause = burst.isQuiet
+    // Where copies repair losses, delay given away in a pause is what the next repair needs (docs/decisions/0230).
+    buffer.isPause = encoding != .opus && burst.isQuiet
     while decoded.count < Self.tick { fetch(into: &result, at: now) }
     statistics.limited = burst.limited
     adjust(at: now)
