@@ -12,7 +12,7 @@ test:
 	Scripts/install test
 	Scripts/test
 
-# Everything, ours beside its peers: Bench/report/index.html and docs/benchmarks.md.
+# Everything, ours beside its peers: Bench/report/index.html, docs/benchmarks.md and the figures in README.md.
 bench:
 	Scripts/install bench
 	Scripts/bench

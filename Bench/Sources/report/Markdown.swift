@@ -14,7 +14,7 @@ enum Markdown {
 
       """
     for fact in machine.facts { out += "| \(fact.key) | \(escaped(fact.value)) |\n" }
-    out += "\n" + goals(results)
+    out += "\n## At a glance\n\(Headlines.table(results))\n" + goals(results)
     for bench in results {
       out += "\n## \(bench.name)\n`swift run -c release --package-path Bench bench-\(bench.name)`\n\n"
       out += table(bench)

@@ -1,16 +1,18 @@
 import Foundation
 
-/// `report FOLDER [--docs DOCS] [--order NAME,…]`: makes `FOLDER/index.html` of what the benches left in the folder, and with --docs
-/// `DOCS/benchmarks.md` with its pictures under `DOCS/benchmarks/`.
+/// `report FOLDER [--docs DOCS] [--readme FILE] [--order NAME,…]`: makes `FOLDER/index.html` of what the benches left in the folder,
+/// with --docs `DOCS/benchmarks.md` with its pictures under `DOCS/benchmarks/`, with --readme the headlines between the file's marks.
 @main struct Report {
   static func main() {
     do {
       try run(Array(CommandLine.arguments.dropFirst()))
     } catch {
-      FileHandle.standardError.write(Data("report: \(error)\n".utf8))
+      warn("\(error)")
       exit(1)
     }
   }
+
+  private static func warn(_ text: String) { FileHandle.standardError.write(Data("report: \(text)\n".utf8)) }
 
   private static func run(_ arguments: [String]) throws {
     func value(_ name: String) -> String? {
@@ -34,5 +36,12 @@ import Foundation
     }
     let page = Markdown.page(results, machine, pictures: "benchmarks")
     try page.write(to: docs.appendingPathComponent("benchmarks.md"), atomically: true, encoding: .utf8)
+    for row in Headlines.lost(results) { warn("no row \"\(row)\" for the headlines") }
+    guard let readme = value("--readme").map({ URL(fileURLWithPath: $0) }) else { return }
+    let text = try String(contentsOf: readme, encoding: .utf8)
+    guard let placed = Headlines.placed(in: text, results, machine) else {
+      return warn("\(readme.path) has no \(Headlines.begin) … \(Headlines.end)")
+    }
+    try placed.write(to: readme, atomically: true, encoding: .utf8)
   }
 }

@@ -1,0 +1,71 @@
+import Foundation
+
+/// The figures a newcomer asks for first, each beside the peer that is measured in the same run: on top of docs/benchmarks.md, and in
+/// README.md between two marks. Where ours is the worse figure it stands here as well.
+enum Headlines {
+  private struct Headline {
+    var text: String
+    var row: String
+    var peer: String?
+  }
+
+  private static let wanted = [
+    Headline(
+      text: "calls one core carries, PCMU ↔ Opus over DTLS-SRTP, every call whole",
+      row: "steps: transcoded calls that one core carries", peer: "rtpengine"),
+    Headline(text: "calls one core relays, RTP ↔ SRTP", row: "relay: calls per core", peer: "rtpengine"),
+    Headline(text: "delay the relay adds, median at 100 calls", row: "relay: added delay p50, 100 calls", peer: "rtpengine"),
+    Headline(
+      text: "SRTP, AES-128-GCM, 160 B, protect and unprotect", row: "SRTP_AEAD_AES_128_GCM, 160 B, protect + unprotect",
+      peer: "libsrtp2"),
+    Headline(
+      text: "jitter buffer: put, decide, get a packet", row: "put + decide + get, packets in order: instructions", peer: "libre"),
+    Headline(
+      text: "20 ms of PCMU at 3 % loss decoded, concealed, stretched",
+      row: "receive path PCMU, 3 % loss, jitter, reorder: instructions", peer: "NetEQ"),
+    Headline(
+      text: "3 % loss, 2 % reordered, spikes: send to play-out", row: "3 % loss, 2 % reorder, spikes: mean delay", peer: "NetEQ"),
+    Headline(text: "… and packets that came too late to be heard", row: "3 % loss, 2 % reorder, spikes: late", peer: "NetEQ"),
+    Headline(text: "trunk to app at 5 % loss, PESQ", row: "PESQ: trunk to app, 5 % loss", peer: "NetEQ"),
+    Headline(text: "app to trunk at 10 % loss, Opus with FEC, PESQ", row: "PESQ: app to trunk, 10 % loss", peer: "NetEQ"),
+    Headline(text: "memory of a transcoded call", row: "load: memory of a call, transcoded"),
+    Headline(
+      text: "1.5 × capacity offered: packets kept by the worst admitted call",
+      row: "load: 1.5 × capacity, kept by the worst admitted call"),
+    Headline(text: "… and time to a refusal, p99", row: "load: time to a refusal, p99"),
+  ]
+
+  /// A table of the rows that were measured: a bench that was left out leaves its lines out.
+  static func table(_ results: [BenchResults]) -> String {
+    let rows = results.flatMap(\.rows)
+    var out = "| | Trunkline | beside it |\n|---|---:|---:|\n"
+    for headline in wanted {
+      guard let row = rows.first(where: { $0.row == headline.row }) else { continue }
+      let peer = headline.peer.flatMap { name in row.others.first { $0.name.hasPrefix(name) } }
+      let beside = peer.map { "\($0.name) \(Number.text($0.value)) \(row.unit)" } ?? ""
+      let doubt = row.note.contains("VOID") ? " (void: the load generator was late)" : ""
+      out += "| \(headline.text) | **\(Number.text(row.ours))** \(row.unit)\(doubt) | \(beside) |\n"
+    }
+    return out
+  }
+
+  /// Headlines of benches that ran whose row is not there: it was given another name.
+  static func lost(_ results: [BenchResults]) -> [String] {
+    let rows = Set(results.flatMap(\.rows).map(\.row))
+    return wanted.map(\.row).filter { !rows.contains($0) }
+  }
+
+  static let begin = "<!-- made by make bench -->"
+  static let end = "<!-- until here -->"
+
+  /// The text with the table between the marks; nil if it has no marks.
+  static func placed(in text: String, _ results: [BenchResults], _ machine: Machine) -> String? {
+    guard let first = text.range(of: begin), let last = text.range(of: end, range: first.upperBound..<text.endIndex) else {
+      return nil
+    }
+    func fact(_ key: String) -> String { machine.facts.first { $0.key == key }?.value ?? "" }
+    let source = "\(fact("machine")), \(fact("date")), commit \(fact("commit"))"
+    return text[..<first.upperBound] + "\n\(table(results))\n*\(source); peers measured in the same run.*\n"
+      + text[last.lowerBound...]
+  }
+}
