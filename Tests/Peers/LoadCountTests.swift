@@ -58,13 +58,57 @@ import Testing
     #expect(speech.telephoneFrames.allSatisfy { $0.count == 160 })
     #expect(speech.telephoneFrames.count * 160 == speech.telephone.count)
     #expect(speech.appFrames.count * 160 == speech.app.count)
-    var audio = SampledAudio()
-    audio.spoke(frame: 0, at: at(0))
-    for (index, frame) in speech.appFrames.prefix(SampledAudio.frames).enumerated() {
-      audio.heard(.init(raw: UInt32(960 * index)), frame, at: at(20 * Double(index) + 30))
-    }
-    let score = try #require(audio.compare(with: speech.app, encoding: .opus))
+    let score = try #require(
+      heard(speech.appFrames, units: 960, frames: speech.appFrames.count, lost: 0..<0).compare(with: speech.app, encoding: .opus))
     #expect(score.heardSpeech && abs(score.delayMilliseconds - 36) < 8, "\(score)")
+  }
+
+  /// A call of so many frames that are said, of which some do not arrive.
+  private func heard(_ sentence: [[UInt8]], units: Int, frames: Int, lost: Range<Int>) -> SampledAudio {
+    var audio = SampledAudio()
+    for index in 0..<frames {
+      audio.spoke(at: at(20 * Double(index)))
+      guard !lost.contains(index) else { continue }
+      audio.heard(
+        .init(raw: UInt32(units * index)), sentence[index % sentence.count], at: at(20 * Double(index) + 30))
+    }
+    audio.callEnds()
+    // The speaker has not heard of the end yet.
+    for index in 0..<20 { audio.spoke(at: at(20 * Double(frames + index))) }
+    return audio
+  }
+
+  @Test func `a call that ends within the sentence is judged by what was said in it`() throws {
+    let speech = try CodedSpeech(relayed: true)
+    for (sentence, frames, length) in [
+      (speech.telephone, speech.telephoneFrames, 200), (speech.telephone, speech.telephoneFrames, 335),
+      (speech.app, speech.appFrames, 250),
+    ] {
+      let audio = heard(frames, units: 160, frames: length, lost: 0..<0)
+      let score = try #require(audio.compare(with: sentence, encoding: .pcmu))
+      #expect(score.heardSpeech && score.heardShare > 0.99 && score.clippedStartMilliseconds == 0, "\(length): \(score)")
+    }
+  }
+
+  @Test func `a call too short for a sentence's beginning is not judged`() throws {
+    let speech = try CodedSpeech(relayed: true)
+    #expect(heard(speech.appFrames, units: 160, frames: 174, lost: 0..<0).compare(with: speech.app, encoding: .pcmu) == nil)
+    #expect(heard(speech.appFrames, units: 160, frames: 174, lost: 0..<0).expected(of: 100_000) == nil)
+    #expect(heard(speech.appFrames, units: 160, frames: 175, lost: 0..<0).expected(of: 100_000) == 24_000)
+  }
+
+  @Test func `what a gateway clips or swallows is counted, however long the call`() throws {
+    let speech = try CodedSpeech(relayed: true)
+    let first = try #require(speech.telephoneFrames.firstIndex { frame in frame.contains { ~$0 & 0x70 >= 0x30 } })
+    for length in [200, 335, 500] {
+      let clipped = heard(speech.telephoneFrames, units: 160, frames: length, lost: 0..<first + 10)
+      let score = try #require(clipped.compare(with: speech.telephone, encoding: .pcmu))
+      #expect(score.clippedStartMilliseconds > LoadResult.Score.clippedLimitMilliseconds, "\(length): \(score)")
+      let swallowed = heard(speech.telephoneFrames, units: 160, frames: length, lost: 60..<110)
+      let other = try #require(swallowed.compare(with: speech.telephone, encoding: .pcmu))
+      #expect(!other.heardSpeech || length > 335, "\(length): \(other)")
+      #expect(other.heardShare < 0.95, "\(length): \(other)")
+    }
   }
 
   @Test func `an endpoint is a ws or wss address`() {

@@ -127,7 +127,8 @@ struct LoadReport: Codable {
       "\(gateway.lostFromTrunk) packets from the trunk did not reach a call, \(run.trunkToApp.withheld) were withheld")
     guard limits.isGoodNetwork else { return }
     check(
-      run.isVoid || run.scores.allSatisfy(\.heardSpeech), "speech was not heard well: \(run.scores.filter { !$0.heardSpeech })")
+      run.isVoid || run.scores.allSatisfy(\.isGood),
+      "\(run.scores.count { !$0.isGood }) of \(run.scores.count) sampled directions were not heard well")
   }
 
   var table: String {
@@ -152,7 +153,8 @@ struct LoadReport: Codable {
     for score in run.scores {
       lines.append(
         "speech         \(score.direction): delay \(score.delayMilliseconds.one) ms, level \(score.levelDecibels.one) dB, heard "
-          + "\((score.heardShare * 100).one) %, similarity \((score.similarity * 100).one) %")
+          + "\((score.heardShare * 100).one) %, similarity \((score.similarity * 100).one) %, start clipped \(score.clippedStartMilliseconds) ms"
+          + (score.isGood ? "" : " — not heard well"))
     }
     if let process {
       lines.append(

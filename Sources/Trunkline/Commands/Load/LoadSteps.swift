@@ -17,8 +17,10 @@ struct LoadStep: Codable {
   var cpuPercentPerCall = 0.0
   /// While the calls were up, and before the first.
   var residentMegabytes = 0.0, residentBeforeMegabytes = 0.0
-  /// Scored calls that did not hear the speech well.
-  var badlyHeard = 0
+  /// Directions of sampled calls whose speech was scored, and of those the badly heard.
+  var scored = 0, badlyHeard = 0
+  /// Of the badly heard.
+  var badScores: [LoadResult.Score] = []
   /// The load could not keep its own time: nothing follows from the step.
   var isVoid = false
 
@@ -33,7 +35,8 @@ struct LoadStep: Codable {
     cpuPercentPerCall = report.process?.cpuPercentPerCall ?? 0
     residentMegabytes = report.process?.residentLastMegabytes ?? 0
     residentBeforeMegabytes = report.process?.residentBeforeMegabytes ?? 0
-    badlyHeard = run.scores.count { !$0.heardSpeech }
+    badScores = run.scores.filter { !$0.isGood }
+    (scored, badlyHeard) = (run.scores.count, badScores.count)
     isVoid = run.isVoid
   }
 

@@ -18,9 +18,11 @@ final class AppLoadLeg {
   var heard: StreamCount
   private var position: Int
 
-  init(_ client: LoadOptions.Client, number: Int, address: IPAddress, identity: DTLSIdentity, relays: Bool, random: RandomSource)
-    throws
-  {
+  /// - Parameter position: the frame of the sentence that it begins with.
+  init(
+    _ client: LoadOptions.Client, position: Int, address: IPAddress, identity: DTLSIdentity, relays: Bool, random: RandomSource
+  ) throws {
+    self.position = position
     heard = StreamCount(clockRateHz: relays ? 8_000 : 48_000)
     socket = try UDPSocket(bind: SocketAddress(address, 0))
     guard
@@ -35,19 +37,17 @@ final class AppLoadLeg {
         token: client.token, device: Hello.Device(id: client.device, platform: "linux", sdk: "trunkline-load")),
       random: random)
     media = ClientMedia(configuration: configuration, random: random)
-    position = number * 53
   }
 
-  /// The next 20 ms; returns which frame of the sentence it was, nil if nothing was sent.
-  func speak(_ frames: [[UInt8]]) -> Int? {
-    guard isConnected, !frames.isEmpty else { return nil }
-    let frame = position % frames.count
+  /// The next 20 ms; false if nothing was sent.
+  func speak(_ frames: [[UInt8]]) -> Bool {
+    guard isConnected, !frames.isEmpty else { return false }
     var output = ClientMedia.Output()
-    media.send(encoded: frames[frame], into: &output)
-    guard !output.datagrams.isEmpty else { return nil }
+    media.send(encoded: frames[position % frames.count], into: &output)
+    guard !output.datagrams.isEmpty else { return false }
     position += 1
     transmit(output)
-    return frame
+    return true
   }
 
   func transmit(_ output: ClientMedia.Output) {

@@ -20,6 +20,12 @@ final class LoadCall {
     (self.number, self.isOutgoing, self.isSampled, self.trunk, self.app) = (number, isOutgoing, isSampled, trunk, app)
   }
 
+  /// What is said from here on need not be heard.
+  func listensNoMore() {
+    heardByApp.callEnds()
+    heardByTrunk.callEnds()
+  }
+
   /// What the app dials: the call's number can be told from it.
   var dialled: String { "+1777" + String(1_000_000 + number) }
   static func number(dialled text: String) -> Int? {

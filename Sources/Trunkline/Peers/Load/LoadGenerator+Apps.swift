@@ -111,6 +111,7 @@ extension LoadGenerator {
   func end(_ call: LoadCall) {
     guard call.phase == .up, let id = call.app.call?.id, let leg = call.trunk.leg else { return }
     call.phase = .ending
+    call.listensNoMore()
     result.expectedEnds["\(id)"] = call.endedByTrunk ? "remoteHangup trunk" : "localEnd app"
     if call.endedByTrunk { feed(.command(.bye(leg, nil))) } else { act(call, .hangUp) }
   }
@@ -124,6 +125,7 @@ extension LoadGenerator {
   func fail(_ call: LoadCall, _ why: String) {
     guard call.phase != .over, call.phase != .ending else { return }
     call.phase = .over
+    call.listensNoMore()
     if result.problems.count < 100 { result.problems.append("call \(call.number): \(why)") }
   }
 

@@ -74,11 +74,14 @@ public final class LoadGenerator: @unchecked Sendable {
     let identity = try DTLSIdentity()
     for (number, client) in options.clients.enumerated() {
       let isOutgoing = (number + 1) * options.outgoingPercent / 100 > number * options.outgoingPercent / 100
+      // A sampled call begins with the first word, so that it shows what of it is clipped; the others are spread over the sentence.
+      let isSampled = number < options.sampled
       let call = LoadCall(
-        number: number, isOutgoing: isOutgoing, isSampled: number < options.sampled,
-        trunk: try TrunkLoadLeg(address: options.listen.ip, number: number, random: random),
+        number: number, isOutgoing: isOutgoing, isSampled: isSampled,
+        trunk: try TrunkLoadLeg(address: options.listen.ip, position: isSampled ? 0 : number * 37, random: random),
         app: try AppLoadLeg(
-          client, number: number, address: options.mediaAddress, identity: identity, relays: options.relays, random: random))
+          client, position: isSampled ? 0 : number * 53, address: options.mediaAddress, identity: identity,
+          relays: options.relays, random: random))
       calls.append(call)
       try loop.register(call.trunk.socket.fd, .readable) { [unowned self, unowned call] _ in receiveTrunk(call) }
       try loop.register(call.trunk.control.fd, .readable) { [unowned call] _ in Self.discard(call.trunk.control) }
@@ -132,10 +135,8 @@ public final class LoadGenerator: @unchecked Sendable {
   /// 20 ms of one call.
   private func advance(_ call: LoadCall, _ now: Instant) {
     advanceApp(call, now)
-    if let frame = call.trunk.speak(speech.telephoneFrames, at: now), call.isSampled {
-      call.heardByApp.spoke(frame: frame, at: now)
-    }
-    if let frame = call.app.speak(speech.appFrames), call.isSampled { call.heardByTrunk.spoke(frame: frame, at: now) }
+    if call.trunk.speak(speech.telephoneFrames, at: now), call.isSampled { call.heardByApp.spoke(at: now) }
+    if call.app.speak(speech.appFrames), call.isSampled { call.heardByTrunk.spoke(at: now) }
   }
 
   private func advanceStage(_ now: Instant) {
@@ -266,22 +267,20 @@ public final class LoadGenerator: @unchecked Sendable {
   }
 
   private func score(_ call: LoadCall) {
-    let rows = [
-      ("trunk to app", call.heardByApp.compare(with: speech.telephone, encoding: options.relays ? .pcmu : .opus)),
-      ("app to trunk", call.heardByTrunk.compare(with: speech.app, encoding: call.trunk.media?.codec == .pcma ? .pcma : .pcmu)),
-    ]
-    for (direction, found) in rows {
-      guard let found else {
-        if call.setUp != nil, result.heldSeconds > 20 {
-          result.problems.append("call \(call.number), \(direction): nothing was heard")
-        }
+    let fromTrunk: AudioEncoding = options.relays ? .pcmu : .opus
+    let fromApp: AudioEncoding = call.trunk.media?.codec == .pcma ? .pcma : .pcmu
+    for (direction, audio, said, encoding) in [
+      ("trunk to app", call.heardByApp, speech.telephone, fromTrunk), ("app to trunk", call.heardByTrunk, speech.app, fromApp),
+    ] where audio.expected(of: said.count) != nil {
+      guard let found = audio.compare(with: said, encoding: encoding) else {
+        result.problems.append("call \(call.number), \(direction): nothing was heard")
         continue
       }
       result.scores.append(
         .init(
           call: call.app.call.map { "\($0.id)" } ?? "", direction: direction, delayMilliseconds: found.delayMilliseconds,
           levelDecibels: found.levelDifferenceDecibels, heardShare: found.heardShare, similarity: found.similarity,
-          heardSpeech: found.heardSpeech))
+          clippedStartMilliseconds: found.clippedStartMilliseconds, heardSpeech: found.heardSpeech))
     }
   }
 

@@ -83,7 +83,13 @@ public struct LoadResult: Codable, Sendable {
     public var levelDecibels: Double
     public var heardShare: Double
     public var similarity: Double
+    /// Of the call's first word.
+    public var clippedStartMilliseconds: Int
     public var heardSpeech: Bool
+
+    public static let clippedLimitMilliseconds = 20
+    /// The speech arrived, from its first sound on.
+    public var isGood: Bool { heardSpeech && clippedStartMilliseconds <= Self.clippedLimitMilliseconds }
   }
 
   public var asked = 0
@@ -102,6 +108,7 @@ public struct LoadResult: Codable, Sendable {
   /// gateway.
   public var ownLatenessP50 = 0.0, ownLatenessP99 = 0.0, ownLatenessMax = 0.0
   public var ownCPUSeconds = 0.0
+  /// Of both directions of each sampled call that lasted 3.5 s or longer.
   public var scores: [Score] = []
   /// Call id → how it should have ended in its record: reason and side.
   public var expectedEnds: [String: String] = [:]

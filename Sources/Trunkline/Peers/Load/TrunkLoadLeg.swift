@@ -23,13 +23,14 @@ final class TrunkLoadLeg {
   private var held: [(at: Instant, packet: [UInt8])] = []
   private var impairment = Impairment()
 
-  init(address: IPAddress, number: Int, random: RandomSource) throws(SystemError) {
+  /// - Parameter position: the frame of the sentence that it begins with.
+  init(address: IPAddress, position: Int, random: RandomSource) throws(SystemError) {
+    self.position = position
     (socket, control) = try MediaPorts.bindPair(address, random)
     negotiation = TrunkNegotiation(local: socket.localAddress, codecs: [.pcmu, .pcma], sessionID: random.next() >> 2)
     sequence = UInt16(truncatingIfNeeded: random.next())
     timestamp = UInt32(truncatingIfNeeded: random.next())
     ssrc = UInt32(truncatingIfNeeded: random.next())
-    position = number * 37
   }
 
   func use(_ network: LoadOptions.Network, seed: UInt64) {
@@ -38,9 +39,9 @@ final class TrunkLoadLeg {
       seed: seed)
   }
 
-  /// Sends the next 20 ms; returns which frame of the sentence it was, nil if nothing may be sent.
-  func speak(_ frames: [[UInt8]], at now: Instant) -> Int? {
-    guard let media, media.direction.sends, !isOver, !frames.isEmpty else { return nil }
+  /// Sends the next 20 ms from the answer on: a gateway discards what a caller says before. False if nothing may be sent.
+  func speak(_ frames: [[UInt8]], at now: Instant) -> Bool {
+    guard let media, isAnswered, media.direction.sends, !isOver, !frames.isEmpty else { return false }
     let frame = position % frames.count
     var packet = [UInt8](repeating: 0, count: 12 + frames[frame].count)
     let header = RTPHeader(
@@ -61,7 +62,7 @@ final class TrunkLoadLeg {
     } else {
       withheld += 1
     }
-    return frame
+    return true
   }
 
   private func transmit(_ packet: [UInt8], _ remote: SocketAddress) {
