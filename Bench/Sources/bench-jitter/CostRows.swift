@@ -30,12 +30,12 @@ enum CostRows {
       var next = 0
       loop.run { tick in
         let now = schedule.tick(tick)
-        while let number = schedule.due(&next, at: now) {
-          _ = buffer.insert(header(number), payload: payload.span, duration: 160, at: schedule.arrival(next - 1))
+        while let packet = schedule.due(&next, at: now) {
+          _ = buffer.insert(header(packet.number), payload: payload.span, duration: 160, at: packet.arrival)
         }
-        _ = buffer.decide(at: now, pending: 0, tick: 160)
+        let decision = buffer.decide(at: now, pending: 0, tick: 160)
         guard case .packet(let packet) = buffer.fetch(at: now) else { return 0 }
-        return UInt64(packet.duration) &+ UInt64(packet.payload[0])
+        return UInt64(packet.duration) &+ UInt64(packet.payload[0]) &- UInt64(bitPattern: decision.tickShift)
       }
     }
     var peers: [BenchWork] = []
@@ -72,7 +72,7 @@ enum CostRows {
       loop.run { tick in
         let now = schedule.tick(tick)
         var sum: UInt64 = 0
-        while let number = schedule.due(&next, at: now) { sum &+= UInt64(header(number).sequence.raw) }
+        while let (number, _) = schedule.due(&next, at: now) { sum &+= UInt64(header(number).sequence.raw) }
         return sum
       }
     }
@@ -85,7 +85,7 @@ enum CostRows {
       var next = 0
       loop.run { tick in
         let now = schedule.tick(tick)
-        while let number = schedule.due(&next, at: now) {
+        while let (number, _) = schedule.due(&next, at: now) {
           payload.withUnsafeBufferPointer {
             buffer.put(
               sequence: UInt16(truncatingIfNeeded: number), timestamp: UInt32(truncatingIfNeeded: number &* 160), payload: $0)
@@ -104,7 +104,7 @@ enum CostRows {
       withoutStandardError {
         loop.run { tick in
           let now = schedule.tick(tick)
-          while let number = schedule.due(&next, at: now) {
+          while let (number, _) = schedule.due(&next, at: now) {
             payload.withUnsafeBufferPointer {
               buffer.put(
                 sequence: UInt16(truncatingIfNeeded: number), timestamp: UInt32(truncatingIfNeeded: number &* 160), payload: $0)
@@ -130,7 +130,7 @@ enum CostRows {
       var next = 0
       loop.run { tick in
         let now = schedule.tick(tick)
-        while let number = schedule.due(&next, at: now) {
+        while let (number, _) = schedule.due(&next, at: now) {
           payload.withUnsafeBufferPointer { (slots + (number & 63) * 256).update(from: $0.baseAddress!, count: 160) }
           held[number & 63] = number
         }
@@ -147,9 +147,9 @@ enum CostRows {
       var next = 0
       loop.run { tick in
         let now = schedule.tick(tick)
-        while let number = schedule.due(&next, at: now) {
-          let payload = packets[number % packets.count]
-          _ = receiver.insert(header(number), payload: payload.span, at: schedule.arrival(next - 1))
+        while let packet = schedule.due(&next, at: now) {
+          let payload = packets[packet.number % packets.count]
+          _ = receiver.insert(header(packet.number), payload: payload.span, at: packet.arrival)
         }
         var span = output.mutableSpan
         _ = receiver.pull(into: &span, at: now)
@@ -162,10 +162,10 @@ enum CostRows {
       var next = 0
       loop.run { tick in
         let now = schedule.tick(tick)
-        while let number = schedule.due(&next, at: now) {
+        while let (number, arrival) = schedule.due(&next, at: now) {
           engine.insert(
             sequence: UInt16(truncatingIfNeeded: number), timestamp: UInt32(truncatingIfNeeded: number &* 160),
-            payload: packets[number % packets.count], at: schedule.arrival(next - 1))
+            payload: packets[number % packets.count], at: arrival)
         }
         for half in 0..<2 {
           _ = output.withUnsafeMutableBufferPointer {
@@ -190,32 +190,25 @@ enum CostRows {
 
 /// Packets on their way, in the order of their arrival; a tick every 20 ms. Kept for the process's life; asked at next to no cost.
 struct Schedule {
-  private let times: UnsafeMutablePointer<Int64>
-  private let numbers: UnsafeMutablePointer<Int>
-  private let count: Int
+  private let packets: UnsafeMutablePointer<(number: Int, arrival: Instant)>
 
-  init(packets: Int, _ network: Impairments, seed: UInt64) {
-    let trace = Trace.made("", seconds: packets / 50, network, seed: seed)
+  init(packets count: Int, _ network: Impairments, seed: UInt64) {
+    let trace = Trace.made("", seconds: count / 50, network, seed: seed)
     let arrivals = trace.packets.enumerated()
       .compactMap { number, packet in packet.arrived.map { (Int64($0 * 1_000_000), number) } }
       .sorted { ($0.0, $0.1) < ($1.0, $1.1) }
-    count = arrivals.count
-    times = .allocate(capacity: count + 1)
-    numbers = .allocate(capacity: count + 1)
-    for (index, arrival) in arrivals.enumerated() {
-      times[index] = arrival.0
-      numbers[index] = arrival.1
-    }
-    times[count] = .max
+    packets = .allocate(capacity: arrivals.count + 1)
+    for (index, arrival) in arrivals.enumerated() { packets[index] = (arrival.1, Instant(nanoseconds: arrival.0)) }
+    packets[arrivals.count] = (0, .distantFuture)
   }
 
   @inline(__always) func tick(_ index: Int) -> Instant { Instant(nanoseconds: Int64(index) &* 20_000_000 &+ 46_000_000) }
 
   /// The next packet if it has come; moves on.
-  @inline(__always) func due(_ next: inout Int, at now: Instant) -> Int? {
-    guard times[next] <= now.nanoseconds else { return nil }
+  @inline(__always) func due(_ next: inout Int, at now: Instant) -> (number: Int, arrival: Instant)? {
+    let packet = packets[next]
+    guard packet.arrival <= now else { return nil }
     next &+= 1
-    return numbers[next &- 1]
+    return packet
   }
-  @inline(__always) func arrival(_ index: Int) -> Instant { Instant(nanoseconds: times[index]) }
 }

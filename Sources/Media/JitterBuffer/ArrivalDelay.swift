@@ -10,45 +10,47 @@
 ///
 /// Packets are taken in groups of five, so that minima over windows cost little per packet. A group that is full is entered by `settle`
 /// before anything is read or added: after `arrivedAsUsual` that is the caller's part, when all else is done.
-struct ArrivalDelay: ~Copyable {
-  private static let groupSize = 5
+@usableFromInline struct ArrivalDelay: ~Copyable {
+  @usableFromInline static let groupSize = 5
   private static let window = 5
   /// Groups remembered, a power of two above twice the window; each has room for eight transits.
   private static let groups = 16
   private static let startGroups = Limits.startPackets / groupSize
-  private static let hold = 4
+  @usableFromInline static let hold = 4
   /// Marks a packet that does not count.
   private static let uncounted = Int64.max
 
   // Initialised memory, freed in deinit: transits by group, the lowest of each group, and the lowest of the `window` groups up to each.
-  private let transits: UnsafeMutablePointer<Int64>
+  @usableFromInline let transits: UnsafeMutablePointer<Int64>
   /// Those of the group that is not complete.
-  private var current: UnsafeMutablePointer<Int64>
-  private let minima: UnsafeMutablePointer<Int64>
-  private let windowMinima: UnsafeMutablePointer<Int64>
-  private var histogram: DelayHistogram
+  @usableFromInline var current: UnsafeMutablePointer<Int64>
+  @usableFromInline let minima: UnsafeMutablePointer<Int64>
+  @usableFromInline let windowMinima: UnsafeMutablePointer<Int64>
+  @usableFromInline var histogram: DelayHistogram
   private let unitsPerMillisecond: Int64
   private let stallUnits: Int64
-  /// 2³² by `unitsPerMillisecond`, rounded up.
+  private let narrowUnits: UInt64
+  /// 2³² by `unitsPerMillisecond`, rounded up: of `narrowUnits − 1` at most 1000 · 32 that gives less than 32.
   private let reciprocal: Int64
   /// Groups complete, and packets in the one that is not.
   private var group = 0
-  private var filled = 0
+  @usableFromInline var filled = 0
   /// Of the transits that do not count.
   private var groupMinimum = Int64.max
+  /// Transit of the packet before, unless it came as usual.
   private var previous = Int64.max / 4
   private var inStall = false
-  /// Past the start and in no stall.
-  private var isSteady = false
+  /// A packet this far above the minimum is not usual: a stall; 0 at the start and in a stall.
+  @usableFromInline var usualSpread: UInt64 = 0
   /// Over the last 25…29 packets; kept, not computed, as it is read every tick.
-  private(set) var recentMinimum = Int64.max
+  @usableFromInline var recentMinimum = Int64.max
   /// The transit worth waiting for: above `recentMinimum` by what the histogram says.
-  private(set) var wanted: Int64 = 0
+  @usableFromInline var wanted: Int64 = 0
   /// The slowest of the last few packets that could still be played, below which the delay is not shortened. One that came too late
   /// tells nothing about those to come.
-  private(set) var slowest = Int64.min
+  @usableFromInline var slowest = Int64.min
   /// Packets until it is forgotten.
-  private var slowestLeft = ArrivalDelay.hold
+  @usableFromInline var slowestLeft = ArrivalDelay.hold
   private var startMaximum = Int64.min
   /// What the last repairable loss would have needed, and for how many groups it is still wanted.
   private var repairSpread: Int64 = 0
@@ -64,13 +66,15 @@ struct ArrivalDelay: ~Copyable {
     current = transits
     minima = memory(Self.groups, .max)
     windowMinima = memory(Self.groups, .max)
-    histogram = DelayHistogram(memoryPackets: memoryPackets, group: Self.groupSize, lossCost: lossCost)
     unitsPerMillisecond = Int64(max(1000, clockRateHz) / 1000)
+    narrowUnits = UInt64(bitPattern: DelayHistogram.narrowMilliseconds &* unitsPerMillisecond)
+    histogram = DelayHistogram(
+      memoryPackets: memoryPackets, group: Self.groupSize, lossCost: lossCost, unitsPerMillisecond: unitsPerMillisecond)
     stallUnits = Int64(Limits.stallMilliseconds) * unitsPerMillisecond
     reciprocal = ((1 << 32) + unitsPerMillisecond - 1) / unitsPerMillisecond
   }
 
-  deinit {
+  @inlinable deinit {
     transits.deallocate()
     minima.deallocate()
     windowMinima.deallocate()
@@ -78,21 +82,27 @@ struct ArrivalDelay: ~Copyable {
 
   /// A packet like most of them: `arrivedAsUsual` will do.
   // HOT
-  @inline(__always) func isUsual(transit: Int64) -> Bool {
+  @inlinable @inline(__always) func isUsual(transit: Int64) -> Bool {
     // No packet was faster than the minimum, the one before neither: so near to it this one begins no stall.
-    isSteady && UInt64(bitPattern: transit &- recentMinimum) < UInt64(bitPattern: stallUnits)
+    UInt64(bitPattern: transit &- recentMinimum) < usualSpread
   }
 
   /// What `arrived` does with a packet in time that `isUsual`.
   // HOT
-  @inline(__always) mutating func arrivedAsUsual(transit: Int64) {
-    previous = transit
+  @inlinable @inline(__always) mutating func arrivedAsUsual(transit: Int64) {
     current[filled] = transit
     filled &+= 1
     note(transit)
   }
 
-  @inline(__always) private mutating func note(_ transit: Int64) {
+  /// Takes note of the last packet, which came as usual, and returns its transit: the last of the group, or of the one before.
+  mutating func settlePrevious() -> Int64 {
+    let last = (group &- 1) & (Self.groups &- 1)
+    previous = filled > 0 ? current[filled &- 1] : transits[last &* 8 &+ Self.groupSize &- 1]
+    return previous
+  }
+
+  @inlinable @inline(__always) mutating func note(_ transit: Int64) {
     slowestLeft &-= 1
     if slowestLeft == 0 {
       (slowest, slowestLeft) = (transit, Self.hold)
@@ -118,16 +128,16 @@ struct ArrivalDelay: ~Copyable {
       recentMinimum = min(recentMinimum, transit)
       updateWanted()
     }
-    isSteady = group >= Self.startGroups && !inStall
+    usualSpread = group >= Self.startGroups && !inStall ? UInt64(bitPattern: stallUnits) : 0
     settle()
   }
 
   /// Enters a group that is full.
   // HOT
-  @inline(__always) mutating func settle() { if filled == Self.groupSize { endGroup() } }
+  @inlinable @inline(__always) mutating func settle() { if filled == Self.groupSize { endGroup() } }
 
-  @inline(__always) private mutating func updateWanted() {
-    var spread = min(Int64(histogram.milliseconds), Int64(Limits.delayMilliseconds)) &* unitsPerMillisecond
+  private mutating func updateWanted() {
+    var spread = histogram.units
     // Before the histogram knows much, what was seen is the best guess.
     if group < Self.startGroups, startMaximum > recentMinimum {
       spread = max(spread, min(startMaximum &- recentMinimum, Int64(Limits.startMilliseconds) &* unitsPerMillisecond))
@@ -148,16 +158,16 @@ struct ArrivalDelay: ~Copyable {
     updateWanted()
   }
 
-  @inline(never) private mutating func endGroup() {
+  @inline(never) @usableFromInline mutating func endGroup() {
     let mask = Self.groups &- 1
     let newest = group
     var own = groupMinimum
-    for index in 0..<Self.groupSize { own = min(own, current[index]) }
+    let entries = current
+    for index in 0..<Self.groupSize { own = min(own, entries[index]) }
     minima[newest & mask] = own
     (groupMinimum, filled) = (.max, 0)
-    group &+= 1
+    group = newest &+ 1
     current = transits + (group & mask) &* 8
-    isSteady = group >= Self.startGroups && !inStall
     // Only when the lowest leaves the window all of it is looked at.
     var lowest = windowMinima[(newest &- 1) & mask]
     if own <= lowest {
@@ -168,9 +178,16 @@ struct ArrivalDelay: ~Copyable {
     }
     recentMinimum = lowest
     windowMinima[newest & mask] = lowest
-    let judged = newest &- Self.window
-    if judged >= 0 { judge(judged, lowest) }
+    guard newest >= Self.startGroups, repairGroups == 0 else { return endGroupElsewhere(newest, lowest) }
+    judge(newest &- Self.window, lowest)
+    wanted = lowest &+ histogram.units
+  }
+
+  /// At the start, and while repairs hold the delay.
+  @inline(never) private mutating func endGroupElsewhere(_ newest: Int, _ lowest: Int64) {
+    if newest >= Self.window { judge(newest &- Self.window, lowest) }
     if group == Self.startGroups { histogram.search() }
+    if group >= Self.startGroups { usualSpread = inStall ? 0 : UInt64(bitPattern: stallUnits) }
     if repairGroups > 0 { repairGroups &-= 1 }
     updateWanted()
   }
@@ -181,21 +198,27 @@ struct ArrivalDelay: ~Copyable {
     let before = min(windowMinima[judged & mask], minima[(judged &- Self.window) & mask])
     let fastest = max(before, min(after, minima[judged & mask]))
     let entries = transits + ((judged & mask) &* 8)
-    let (longest, reciprocal) = (2048 &* unitsPerMillisecond, reciprocal)
-    let narrow = UInt64(bitPattern: DelayHistogram.narrowMilliseconds &* unitsPerMillisecond)
+    let (narrow, unitsPerMillisecond, reciprocal) = (narrowUnits, unitsPerMillisecond, UInt64(bitPattern: reciprocal))
     histogram.endGroup(of: Self.groupSize) { index in
-      let transit = entries[index]
       // Nearly always: neither faster, nor much slower, nor one that does not count.
-      let beyond = UInt64(bitPattern: transit &- fastest)
-      if beyond < narrow { return .narrow(Int(truncatingIfNeeded: (beyond &* UInt64(bitPattern: reciprocal)) >> 32)) }
-      guard transit != Self.uncounted else { return .none }
-      return .any(Int(truncatingIfNeeded: (max(0, min(transit &- fastest, longest)) &* reciprocal) >> 32))
+      let beyond = UInt64(bitPattern: entries[index] &- fastest)
+      if _fastPath(beyond < narrow) { return .narrow(Int(truncatingIfNeeded: (beyond &* reciprocal) >> 32)) }
+      return .any(Self.unusualBin(entries[index], fastest, unitsPerMillisecond, reciprocal))
     }
+  }
+
+  /// The bin of a transit that is not near the fastest; −1 of one that does not count.
+  @inline(never) private static func unusualBin(
+    _ transit: Int64, _ fastest: Int64, _ unitsPerMillisecond: Int64, _ reciprocal: UInt64
+  ) -> Int {
+    guard transit != uncounted else { return -1 }
+    let beyond = UInt64(bitPattern: max(0, min(transit &- fastest, 2048 &* unitsPerMillisecond)))
+    return DelayHistogram.bin(Int(truncatingIfNeeded: (beyond &* reciprocal) >> 32))
   }
 
   /// The timeline jumped: what is known about spread stays, the minima do not.
   mutating func timelineChanged() {
-    (group, filled, slowestLeft, inStall, isSteady, repairGroups) = (0, 0, Self.hold, false, false, 0)
+    (group, filled, slowestLeft, inStall, usualSpread, repairGroups) = (0, 0, Self.hold, false, 0, 0)
     current = transits
     (groupMinimum, recentMinimum, startMaximum, slowest, previous) = (.max, .max, .min, .min, .max / 4)
     minima.update(repeating: .max, count: Self.groups)

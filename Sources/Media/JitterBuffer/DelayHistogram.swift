@@ -6,12 +6,12 @@
 /// Instead of fading all bins, each group of entries weighs a little more than the one before; when weights get large all are scaled
 /// down at once, every 20,000 packets or so. The search for the least cost looks at some bins after each group, from the top down, and
 /// is through every 80 packets. Bins are 1 ms wide up to 32 ms, then 2, 4 and 8 ms.
-struct DelayHistogram: ~Copyable {
+@usableFromInline struct DelayHistogram: ~Copyable {
   static let bins = 128
   private static let binsPerSearch = 8
   // Each `bins` initialised values; freed in deinit.
-  private let mass: UnsafeMutablePointer<Float>
-  private let upperEdges: UnsafeMutablePointer<Float>
+  @usableFromInline let mass: UnsafeMutablePointer<Float>
+  @usableFromInline let upperEdges: UnsafeMutablePointer<Float>
   private let growth: Float
   private let lossCost: Float
   private var weight: Float = 1
@@ -21,14 +21,19 @@ struct DelayHistogram: ~Copyable {
   private var above: Float = 0
   private var bestBin = 0
   private var bestCost = Float.infinity
-  /// Of the last whole search.
-  private(set) var milliseconds = 0
+  /// No entry ever came to a bin above; those as wide as a millisecond are not told apart.
+  private var highestBin = DelayHistogram.narrowBins &- 1
+  private let unitsPerMillisecond: Int64
+  /// What costs least, of the last whole search, in clock units.
+  private(set) var units: Int64 = 0
 
   /// - Parameters:
   ///   - memoryPackets: after this many packets an entry weighs 1/e.
   ///   - group: packets between two searches.
   ///   - lossCost: milliseconds of delay that one percent of late packets is worth.
-  init(memoryPackets: Float, group: Int, lossCost: Float) {
+  ///   - unitsPerMillisecond: of the result.
+  init(memoryPackets: Float, group: Int, lossCost: Float, unitsPerMillisecond: Int64) {
+    self.unitsPerMillisecond = unitsPerMillisecond
     mass = .allocate(capacity: Self.bins)
     mass.initialize(repeating: 0, count: Self.bins)
     upperEdges = .allocate(capacity: Self.bins)
@@ -37,12 +42,13 @@ struct DelayHistogram: ~Copyable {
     self.lossCost = lossCost * 100
   }
 
-  deinit {
+  @inlinable deinit {
     mass.deallocate()
     upperEdges.deallocate()
   }
 
-  // Invariant of this file: every bin is in 0..<bins: `bin` clamps, and `searched` runs from `bins` down to 0 in steps that divide it.
+  // Invariant of this file: every bin is in 0..<bins: `bin` clamps, a narrow one is below `narrowBins`, and `searched` runs from `bins`
+  // down to 0 in steps that divide it.
 
   // HOT
   mutating func add(milliseconds delay: Int) {
@@ -50,16 +56,17 @@ struct DelayHistogram: ~Copyable {
     mass[position] += weight
     total += weight
     if position >= searched { above += weight }
+    highestBin = max(highestBin, position)
   }
 
   /// Below this bins are as wide as a millisecond.
-  static let narrowMilliseconds: Int64 = 32
+  static let narrowMilliseconds = Int64(narrowBins)
+  private static let narrowBins = 32
 
-  /// A delay to be entered, in milliseconds: below `narrowMilliseconds`, any, or none.
+  /// An entry's bin: below `narrowBins`, or any, −1 for none.
   enum Entry {
     case narrow(Int)
     case any(Int)
-    case none
   }
 
   /// Adds a group of entries, as far as they count, and goes on with the search.
@@ -70,27 +77,36 @@ struct DelayHistogram: ~Copyable {
     for index in 0..<count {
       let position: Int
       switch entry(index) {
-      case .narrow(let delay): position = delay & (Self.bins &- 1)
-      case .any(let delay): position = Self.bin(delay)
-      case .none: continue
+      case .narrow(let bin): position = bin
+      case .any(let bin):
+        guard bin >= 0 else { continue }
+        highestBin = max(highestBin, bin)
+        position = bin
       }
       mass[position] += weight
       total += weight
       if position >= searched { above += weight }
     }
-    (self.total, self.above) = (total, above)
-    endGroup()
+    (self.total, self.weight) = (total, weight * growth)
+    if weight * growth > 1e6 {
+      self.above = above
+      rescale()
+      (total, above) = (self.total, self.above)
+    }
+    let end = searched &- Self.binsPerSearch
+    self.searched = end
+    // Nothing ever was that late: the lowest of these bins costs least, and `above` is still 0.
+    guard end <= highestBin else { return (bestCost, bestBin) = (upperEdges[end], end) }
+    search(from: searched, total, above)
   }
 
-  @inline(__always) private mutating func endGroup() {
-    weight *= growth
-    if weight > 1e6 { rescale() }
-    let scale = lossCost / max(total, 1e-9)
-    let end = searched &- Self.binsPerSearch
-    var bin = searched
-    var (above, bestCost, bestBin) = (self.above, self.bestCost, self.bestBin)
+  /// Eight bins (`binsPerSearch`) more.
+  @inline(__always) private mutating func search(from start: Int, _ total: Float, _ aboveStart: Float) {
+    let end = start &- Self.binsPerSearch
+    let (mass, upperEdges, scale) = (mass, upperEdges, lossCost / max(total, 1e-9))
+    var (above, bestCost, bestBin) = (aboveStart, bestCost, bestBin)
     // Most bins are empty: then the lowest of these costs least.
-    if isEmpty(from: end) { bin = end &+ 1 }
+    var bin = isEmpty(from: end) ? end &+ 1 : start
     while bin > end {
       bin &-= 1
       // A delay of this bin's upper edge leaves late what lies above.
@@ -98,7 +114,6 @@ struct DelayHistogram: ~Copyable {
       if cost < bestCost { (bestCost, bestBin) = (cost, bin) }
       above += mass[bin]
     }
-    searched = end
     (self.above, self.bestCost, self.bestBin) = (above, bestCost, bestBin)
     if end == 0 { finish() }
   }
@@ -121,13 +136,13 @@ struct DelayHistogram: ~Copyable {
     finish()
   }
 
-  private mutating func finish() {
-    milliseconds = Self.upperEdge(bestBin)
+  @inline(never) private mutating func finish() {
+    units = Int64(min(Self.upperEdge(bestBin), Limits.delayMilliseconds)) &* unitsPerMillisecond
     (searched, above, bestBin, bestCost) = (Self.bins, 0, 0, .infinity)
   }
 
   /// 0…31: 1 ms, 32…63: 2 ms, 64…95: 4 ms, 96…127: 8 ms.
-  @inline(__always) private static func bin(_ delay: Int) -> Int {
+  @inline(__always) static func bin(_ delay: Int) -> Int {
     if delay < 32 { return max(0, delay) }
     if delay < 96 { return 32 &+ (delay &- 32) >> 1 }
     if delay < 224 { return 64 &+ (delay &- 96) >> 2 }
@@ -142,7 +157,7 @@ struct DelayHistogram: ~Copyable {
   }
 
   /// Also takes out the rounding that the sums gathered.
-  private mutating func rescale() {
+  @inline(never) private mutating func rescale() {
     let factor = 1 / weight
     (total, above) = (0, 0)
     for position in 0..<Self.bins {
@@ -155,7 +170,7 @@ struct DelayHistogram: ~Copyable {
 
   mutating func removeAll() {
     mass.update(repeating: 0, count: Self.bins)
-    (weight, total, milliseconds) = (1, 0, 0)
+    (weight, total, units, highestBin) = (1, 0, 0, Self.narrowBins &- 1)
     (searched, above, bestBin, bestCost) = (Self.bins, 0, 0, .infinity)
   }
 }

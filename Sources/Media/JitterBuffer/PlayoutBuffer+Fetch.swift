@@ -3,24 +3,20 @@ import Bytes
 extension PlayoutBuffer {
   /// The next piece of audio. Call until the tick is full; at `.empty` and `.pause` make up what is missing and tell by `madeUp`.
   // HOT
+  @inlinable @inline(__always)
   public mutating func fetch(at now: Instant) -> Fetch {
     // Nearly always the next packet is there and its audio follows.
-    guard started, store.count <= Self.usualCount,
-      let packet = store.take(next, before: position &+ unitsPerMillisecond)
-    else { return fetchElsewhere(at: now) }
-    advance(played: true)
-    position = packet.timestamp &+ Int64(packet.duration)
-    waited = 0
-    statistics.fetched &+= 1
-    return .packet(fetched(packet))
+    guard _fastPath(fetchesAsUsual), let packet = store.take(next, at: position) else { return fetchElsewhere(at: now) }
+    next &+= 1
+    position &+= Int64(packet.units)
+    return .packet(packet)
   }
 
-  /// More may be stale.
-  private static let usualCount = 8
-
-  @inline(never) private mutating func fetchElsewhere(at now: Instant) -> Fetch {
+  @usableFromInline @inline(never) mutating func fetchElsewhere(at now: Instant) -> Fetch {
+    settle()
+    defer { unsettle() }
     if store.count > Self.usualCount { dropExcess() }
-    while store.count > 0 {
+    while !store.isEmpty {
       guard let packet = store.packet(next) else {
         if let piece = fetchAcrossGap(at: now) { return piece }
         continue
@@ -37,20 +33,22 @@ extension PlayoutBuffer {
       position = packet.timestamp &+ Int64(packet.duration)
       started = true
       waited = 0
-      statistics.fetched &+= 1
+      counts.fetched &+= 1
       return .packet(fetched(packet))
     }
     return .empty
   }
 
   @inline(__always) private mutating func fetched(_ packet: StoredPacket) -> FetchedPacket {
-    FetchedPacket(start: store.payload(packet), length: Int32(packet.length), units: packet.duration)
+    FetchedPacket(
+      start: store.payload(packet), length: packet.length, units: UInt32(truncatingIfNeeded: max(0, packet.duration)))
   }
 
   /// Units made up at `.empty` or `.pause`.
   public mutating func madeUp(_ units: Int) {
     waited &+= Int64(max(0, units))
-    statistics.waits &+= 1
+    fetchesAsUsual = false
+    counts.waits &+= 1
   }
 
   @inline(__always) mutating func advance(played wasPlayed: Bool) {
@@ -77,7 +75,7 @@ extension PlayoutBuffer {
       let isCovered = waited >= length && isDue(after.timestamp, at: now)
       skip(1, to: end)
       waited = 0
-      if !isCovered { statistics.repaired &+= 1 }
+      if !isCovered { counts.repaired &+= 1 }
       return isCovered ? nil : .repair(Int(min(length, Int64(after.duration))), from: fetched(after))
     }
     if waited >= length {
@@ -86,14 +84,14 @@ extension PlayoutBuffer {
       return nil
     }
     let uncovered = length &- waited
-    if waited == 0 { missingAt = highest }
+    if waited == 0 { lossyThrough = highest &+ Limits.lossyPackets }
     let overtakes = highest &- lateAt <= Limits.overtakenPackets
     let excess = slack &- max(delay.wanted, delay.slowest)
     if excess >= thresholds.patience(isPause: isPause, overtakes: overtakes) {
       // A loss is the best place to shorten the delay: nothing that came has to go. A little is made up to join the ends.
       let kept = min(uncovered, Int64(Limits.joinMilliseconds) &* unitsPerMillisecond)
       slack &-= uncovered &- kept
-      statistics.leftOut &+= 1
+      counts.leftOut &+= 1
       skip(1, to: end)
       waited = 0
       return .lost(Int(kept))
@@ -108,7 +106,7 @@ extension PlayoutBuffer {
   private mutating func skip(_ count: Int64, to timestamp: Int64) {
     for _ in 0..<count { advance(played: false) }
     position = timestamp
-    statistics.missing &+= UInt64(count)
+    counts.missing &+= UInt64(count)
   }
 
   /// Would a packet of this timestamp, played now, have the wanted delay?
@@ -123,7 +121,7 @@ extension PlayoutBuffer {
     guard queued > wanted &+ Int64(Limits.excessMilliseconds) &* unitsPerMillisecond else { return }
     while store.count > 1, lastTimestamp &- position > wanted {
       if let packet = store.packet(next) {
-        statistics.overflowed &+= 1
+        counts.overflowed &+= 1
         position = packet.timestamp &+ Int64(packet.duration)
         store.remove(next)
       }
