@@ -50,7 +50,15 @@ public struct AudioReceiverStatistics: Sendable, Equatable {
 /// Allocates at set-up only (50 KB, with Opus 68 KB). One thread at a time; cannot be made to trap by input.
 public struct AudioReceiver: ~Copyable {
   public let encoding: AudioEncoding
-  public private(set) var statistics = AudioReceiverStatistics()
+  /// Up to now.
+  public var statistics: AudioReceiverStatistics {
+    var statistics = counts
+    statistics.packets = buffer.statistics
+    statistics.limited &+= burst.limited
+    return statistics
+  }
+  /// But for what buffer and guard count themselves.
+  private var counts = AudioReceiverStatistics()
 
   /// As of the last `pull`: the next ticks had better come later (1) or earlier (−1) than every 20 ms, so that neither packets
   /// wait nor audio is stretched for it; 0 when they come just right.
@@ -94,7 +102,7 @@ public struct AudioReceiver: ~Copyable {
   public mutating func insert(_ header: RTPHeader, payload: Span<UInt8>, at now: Instant) -> Insertion {
     guard let duration = AudioDecoder.duration(payload, encoding: encoding), suspicion.accepts(payload, header.ssrc, encoding)
     else {
-      statistics.damaged &+= 1
+      counts.damaged &+= 1
       burst.alarmed()
       return .refused
     }
@@ -124,15 +132,13 @@ public struct AudioReceiver: ~Copyable {
     // Where copies repair losses, delay given away in a pause is what the next repair needs (docs/decisions/0230).
     buffer.isPause = encoding != .opus && burst.isQuiet
     while decoded.count < Self.tick { fetch(into: &result, at: now) }
-    statistics.limited = burst.limited
     adjust(at: now)
     if hasAudio {
-      statistics.ticks &+= 1
-      statistics.delaySum += delayMilliseconds(at: now)
+      counts.ticks &+= 1
+      counts.delaySum += delayMilliseconds(at: now)
     }
     decoded.take(into: &samples)
-    if result == .played { statistics.playedSamples &+= UInt64(Self.tick) }
-    statistics.packets = buffer.statistics
+    if result == .played { counts.playedSamples &+= UInt64(Self.tick) }
     return result
   }
 
@@ -145,7 +151,7 @@ public struct AudioReceiver: ~Copyable {
       // The timestamps left something out and the numbers did not: the talker had paused, nothing was lost.
       let leftOut = buffer.nextTimestamp.distance(from: line) &- packet.duration
       if leftOut > 0, counted > 0, missing == buffer.statistics.missing {
-        statistics.concealedSamples &-= UInt64(min(counted, leftOut / unitsPerSample))
+        counts.concealedSamples &-= UInt64(min(counted, leftOut / unitsPerSample))
       }
       counted = 0
     case .repair(let units, let packet):
@@ -156,7 +162,7 @@ public struct AudioReceiver: ~Copyable {
       let length = decoder.repair(wanted, from: payload.span, into: &room)
       guard length > 0 else { return conceal(wanted, into: &result) }
       append(length, burst.isDistrusting ? .much : .none, from: .silk)
-      statistics.repairedSamples &+= UInt64(length)
+      counts.repairedSamples &+= UInt64(length)
       if result == .played { result = .repaired }
     case .lost(let units):
       conceal(min(units / unitsPerSample, AudioCodecs.Limits.samplesPerPacket), into: &result)
@@ -178,7 +184,7 @@ public struct AudioReceiver: ~Copyable {
     let doubt = suspicion.doubt(payload.span, encoding)
     let length = decoder.decode(payload.span, into: &room, alarm: burst.alarm)
     guard length > 0 else {
-      statistics.damaged &+= 1
+      counts.damaged &+= 1
       burst.doubted()
       return conceal(packet.duration / unitsPerSample, into: &result)
     }
@@ -218,7 +224,7 @@ public struct AudioReceiver: ~Copyable {
     if pause.isDescribed { pause.noise.fill(room) } else { fill(room) }
     append(room.count, pause.isDescribed ? .none : .much, from: .madeUp)
     madeUp &+= length
-    statistics.noiseSamples &+= UInt64(length)
+    counts.noiseSamples &+= UInt64(length)
     if result == .played || result == .silent { result = .noise }
   }
 
@@ -236,7 +242,7 @@ public struct AudioReceiver: ~Copyable {
     append(length, .much, from: .madeUp)
     madeUp &+= length
     counted &+= length
-    statistics.concealedSamples &+= UInt64(length)
+    counts.concealedSamples &+= UInt64(length)
     result = .concealed
   }
 
@@ -274,7 +280,7 @@ public struct AudioReceiver: ~Copyable {
       count
         + TimeScale.grow(samples, count: count, capacity: capacity, limit: TimeScale.longestLag, urgent: shortfall >= Self.urgent)
     }
-    statistics.grownSamples &+= UInt64(decoded.count &- before)
+    counts.grownSamples &+= UInt64(decoded.count &- before)
   }
 
   private mutating func shrink(upTo surplus: Int, at now: Instant) {
@@ -292,7 +298,7 @@ public struct AudioReceiver: ~Copyable {
     decoded.modify { samples, count in
       count - TimeScale.shrink(samples, count: count, limit: limit, urgent: surplus > Self.urgent)
     }
-    statistics.shrunkSamples &+= UInt64(before &- decoded.count)
+    counts.shrunkSamples &+= UInt64(before &- decoded.count)
   }
 
   /// What the last 20 ms that got louder were judged by, once: `bench-noise --rows` fits the judgement with them. Nil the first time.
@@ -320,6 +326,7 @@ public struct AudioReceiver: ~Copyable {
     decoded.removeAll()
     (madeUp, counted, hasAudio) = (0, 0, false)
     suspicion = Suspicion()
+    counts.limited &+= burst.limited
     burst.reset()
     pause = Pause()
   }
