@@ -140,6 +140,7 @@ let callStack = [
   "CallFlow",
 ]
 let testTargets: [Target] = [
+  .target(name: "CHeap", path: "Tests/CHeap"),
   tests("Bytes", ["Bytes"]),
   tests("STUN", ["Bytes", "STUN"]),
   tests("RTP", ["Bytes", "RTP"]),
@@ -153,7 +154,7 @@ let testTargets: [Target] = [
   tests("JitterBuffer", ["Bytes", "RTP", "JitterBuffer"]),
   tests("AudioCodecs", ["Bytes", "RTP", "AudioCodecs"]),
   tests("SpeechScore", ["Bytes", "SpeechScore"]),
-  tests("MediaSession", mediaStack + ["DemoSpeech", "SpeechScore", "CLinux"]),
+  tests("MediaSession", mediaStack + ["DemoSpeech", "SpeechScore", "CHeap"]),
   tests("SIPDialogs", sipStack + ["SIPDialogs", "COpenSSL"]),
   tests("Trunking", ["Bytes", "SIP", "SIPDialogs", "Trunking"]),
   tests("AppSessions", appStack + ["COpenSSL"]),
@@ -175,7 +176,7 @@ let testTargets: [Target] = [
   tests("Control", callStack + ["Platform", "Control"], [logging]),
   tests("TrunklineClient", mediaStack + ["AppProtocol", "TrunklineClient"]),
   tests("Configuration", ["Bytes", "JSONWebToken", "AudioCodecs", "Configuration"]),
-  tests("Commands", ["Bytes", "Configuration", "trunkline"]),
+  tests("Commands", ["Bytes", "Configuration", "Peers", "trunkline"]),
   tests("PushSandbox", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender", "PushSandbox"], [logging]),
   tests("Peers", ["Bytes", "SIPDialogs", "Platform", "SpeechScore", "Peers"]),
   tests("ImportRule", []),

@@ -35,6 +35,28 @@ extension Interop {
     }
 
     @Test(.enabled(if: binary != nil, "TRUNKLINE_BINARY names no release build of trunkline; Scripts/test makes one"))
+    func `a load that is told to end takes its gateway and its folder with it`() async throws {
+      let folder = NSTemporaryDirectory() + "stopped-\(UUID().uuidString.prefix(8))"
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+      defer { try? FileManager.default.removeItem(atPath: folder) }
+      let files = FileManager.default
+      /// Processes that run in the folder of the load's gateway.
+      func gateways() -> Int {
+        ((try? files.contentsOfDirectory(atPath: "/proc")) ?? []).count {
+          (try? files.destinationOfSymbolicLink(atPath: "/proc/\($0)/cwd"))?.contains(folder + "/trunkline-load-") ?? false
+        }
+      }
+      let load = try Spawned(
+        "load", try #require(Self.binary), ["load", "--steps", "2,3", "--seconds", "120"], in: folder,
+        environment: ["TMPDIR": folder])
+      #expect(await eventually(within: 15) { gateways() == 1 }, "\(load.text)")
+      load.signal(SIGTERM)
+      #expect(try await load.finish(within: 30) == 130, "\(load.text)")
+      #expect(gateways() == 0)
+      #expect(try !files.contentsOfDirectory(atPath: folder).contains { $0.hasPrefix("trunkline-load-") }, "\(load.text)")
+    }
+
+    @Test(.enabled(if: binary != nil, "TRUNKLINE_BINARY names no release build of trunkline; Scripts/test makes one"))
     func `1,000 sessions are cut at once and come back; each takes less than 16 KB, and one is answered all the time`()
       async throws
     {

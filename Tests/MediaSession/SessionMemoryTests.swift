@@ -1,6 +1,6 @@
 import AudioCodecs
 import Bytes
-import CLinux
+import CHeap
 import SRTP
 import Testing
 
@@ -34,13 +34,13 @@ private func heldByCall(app: AudioEncoding, keeps: Bool, _ isSettled: (borrowing
   // The first of all takes what OpenSSL and libopus set up once.
   try sessions.initialize(to: talked(app, keeps, scratch))
   sessions.deinitialize(count: 1)
-  let before = Int(clx_heap_in_use())
+  let before = Int(heap_in_use())
   for index in 0..<calls {
     try (sessions + index).initialize(to: talked(app, keeps, scratch))
     let settled = isSettled(sessions[index])
     #expect(settled)
   }
-  let bytes = (Int(clx_heap_in_use()) - before) / calls
+  let bytes = (Int(heap_in_use()) - before) / calls
   for index in 0..<calls { (sessions + index).deinitialize(count: 1) }
   return bytes + MemoryLayout<MediaSession>.size
 }

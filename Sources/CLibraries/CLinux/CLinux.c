@@ -1,5 +1,4 @@
 #define _GNU_SOURCE
-#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
@@ -41,8 +40,4 @@ int clx_thread_id(void) { return (int)syscall(SYS_gettid); }
 int clx_set_realtime(int priority) {
   struct sched_param parameter = {.sched_priority = priority};
   return sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &parameter);
-}
-uint64_t clx_heap_in_use(void) {
-  struct mallinfo2 info = mallinfo2();
-  return info.uordblks + info.hblkhd;
 }

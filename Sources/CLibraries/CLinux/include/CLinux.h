@@ -27,5 +27,3 @@ static inline void clx_fetch(const void *place, int lines) {
 }
 /// Schedules the calling thread by SCHED_FIFO at `priority`, threads that it starts later as usual. 0, or -1 with errno.
 int clx_set_realtime(int priority);
-/// Octets that malloc has handed out and not got back, of the whole process (mallinfo2).
-uint64_t clx_heap_in_use(void);

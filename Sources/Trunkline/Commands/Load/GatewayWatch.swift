@@ -45,7 +45,11 @@ final class GatewayWatch: Sendable {
   /// The gateway's metrics when all calls were up.
   var atHold: Metrics? { held.withLock { $0 } }
 
-  func watch(_ on: Bool) { watching.store(on, ordering: .relaxed) }
+  /// The first and the last sample are taken here, so that also a run of less than a second has both.
+  func watch(_ on: Bool) {
+    if let pid, let sample = Self.read(pid) { samples.withLock { $0.append(sample) } }
+    watching.store(on, ordering: .relaxed)
+  }
 
   func stop() {
     running.store(false, ordering: .relaxed)

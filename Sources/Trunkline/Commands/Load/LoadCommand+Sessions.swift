@@ -32,11 +32,12 @@ extension LoadCommand {
     }
   }
 
-  func runSessions(_ count: Int) throws {
+  func runSessions(_ count: Int, _ stop: LoadStop) throws {
     // Two cores or more: the gateway has one to itself, so that the load does not take the time which it measures.
     let cores = Cores.allowed
     let hasOwnCore = cores.count > 1 && Cores.bind(to: Array(cores.dropLast()))
-    let gateway = try LoadGateway(calls: count, core: hasOwnCore ? cores.last : nil, isSecure: tls)
+    let gateway = try LoadGateway(
+      calls: count, core: hasOwnCore ? cores.last : nil, isSecure: tls, descriptors: Descriptors.perSession, stop)
     defer { gateway.end() }
     let pid = gateway.pid
     let resident: @Sendable () -> Double = { (GatewayWatch.read(pid)?.residentKilobytes ?? 0) / 1_024 }
@@ -48,11 +49,12 @@ extension LoadCommand {
     (options.perSecond, options.hold) = (rate, .seconds(seconds))
     options.reconnectWithin = .seconds(reconnectWithin)
     let load = SessionLoad(options, progress: { complain($0) }, atRest: { atRest.withLock { $0 = resident() } })
-    let result = try load.run()
+    let result = try stop.during({ try load.run() }, hangUp: { load.stop() })
     let report = SessionReport(
       run: result, isSecure: tls, residentBeforeMegabytes: before, residentAtRestMegabytes: atRest.withLock { $0 },
       residentAtEndMegabytes: resident())
     print(json ? try Self.encoded(report) : report.table)
+    if stop.isStopped { throw ExitCode(LoadStop.status) }
     guard result.online == count, result.onlineAtEnd == count, result.problems.isEmpty else { throw ExitCode(1) }
   }
 }

@@ -5,33 +5,51 @@ import Peers
 
 extension LoadCommand {
   /// More and more calls, each number with a new gateway, then 1.5 times too many.
-  func runSteps() throws {
-    let numbers = steps.split(separator: ",").compactMap { Int($0) }.filter { $0 > 0 }
-    guard !numbers.isEmpty else { throw ValidationError("--steps \(steps): as in 20,40,60") }
+  func runSteps(_ stop: LoadStop) throws {
+    let numbers = LoadSteps.numbers(steps) ?? []
     let cores = Cores.allowed
     var result = LoadSteps()
     result.hasOwnCore = cores.count > 1 && Cores.bind(to: Array(cores.dropLast()))
     let core = result.hasOwnCore ? cores.last : nil
+    complain(
+      "\(numbers.count) \(numbers.count == 1 ? "step" : "steps") and one of 1.5 × as many calls, at most "
+        + "\(Int((duration(of: numbers) / 60).rounded(.up))) min"
+        + (result.hasOwnCore ? "" : "; gateway and load share their cores"))
     complain(LoadStep.heading)
     for number in numbers {
-      let step = try runStep(number, core, mayBeRefused: false)
+      guard let step = try runStep(number, core, isOverload: false, stop) else { break }
       result.steps.append(step)
       guard step.isCarried || step.isVoid else { break }
     }
     if let most = result.steps.map(\.connected).max(), most > 0 {
       // Beyond what it took at most, so that there is something to refuse.
-      result.overload = try runStep(Int((Double(most) * 1.5).rounded(.up)), core, mayBeRefused: true)
+      result.overload = try runStep(Int((Double(most) * 1.5).rounded(.up)), core, isOverload: true, stop)
     }
     result.conclude()
-    print(json ? try Self.encoded(result) : result.table)
+    if json || !result.steps.isEmpty { print(json ? try Self.encoded(result) : result.table) }
+    if stop.isStopped { throw ExitCode(LoadStop.status) }
   }
 
-  private func runStep(_ calls: Int, _ core: Int32?, mayBeRefused: Bool) throws -> LoadStep {
-    let gateway = try LoadGateway(calls: calls, core: core)
+  /// Seconds that the steps take at most: sessions, calls one after the other, the time they are held, their ends.
+  private func duration(of numbers: [Int]) -> Double {
+    let all = numbers + [((numbers.max() ?? 0) * 3 + 1) / 2]
+    return all.reduce(0) { $0 + Double($1) / LoadGenerator.loginsPerSecond + Double($1) * 1.5 / rate + seconds + 3 }
+  }
+
+  /// Nil if it was stopped: its figures would be of another time than the others'.
+  private func runStep(_ calls: Int, _ core: Int32?, isOverload: Bool, _ stop: LoadStop) throws -> LoadStep? {
+    if stop.isStopped { return nil }
+    let gateway = try LoadGateway(calls: calls, core: core, stop)
     defer { gateway.end() }
-    let report = try play(gateway.settings, calls: calls, seconds: seconds, pid: gateway.pid, mayBeRefused: true)
+    if stop.isStopped { return nil }
+    let report = try play(gateway.settings, calls: calls, seconds: seconds, pid: gateway.pid, mayBeRefused: true, stop) { _ in }
+    if stop.isStopped {
+      complain("the step of \(calls) calls was not finished and is left out")
+      return nil
+    }
     let step = LoadStep(report)
-    complain(step.line + (mayBeRefused ? "  1.5 × capacity" : ""))
+    complain(step.line(isOverload: isOverload))
+    for problem in report.run.problems.prefix(3) { complain("        " + problem) }
     return step
   }
 }

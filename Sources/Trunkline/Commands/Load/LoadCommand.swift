@@ -18,9 +18,13 @@ struct LoadCommand: ParsableCommand {
       call was set up, lost nothing, ended as planned, has its record, and every gauge of the gateway is back where it was.
 
       Without --config it starts a gateway of its own for every number of --steps, bound to one core while the load uses the
-      others, until the calls are more than that core carries; then it offers 1.5 times as many at once.
+      others, until the calls are more than that core carries; then it offers 1.5 times as many at once. A step is void if the
+      load could not keep its own time: run it with less beside it.
+
+      Ctrl-C hangs up, prints what was measured and ends with status 130; a second one ends at once.
 
       EXAMPLES:
+        trunkline load --steps 5,10 --seconds 10
         trunkline load --steps 20,40,60,80,100,120,140
         trunkline load --relay --steps 100,200,300
         trunkline load --config load.yaml --calls 50 --seconds 60 --pid $(pidof trunkline)
@@ -31,11 +35,12 @@ struct LoadCommand: ParsableCommand {
   @Option(help: "The gateway's configuration file.") var config: String?
   @Option(help: ArgumentHelp("Calls at once, one number after the other, each with a gateway of its own.", valueName: "n,n,…"))
   var steps = "20,60,100,120,140,160,180,200"
-  @Option(help: "Calls at once.") var calls = 50
-  @Option(help: "How long all of them stay up.") var seconds = 60.0
+  @Option(help: ArgumentHelp("Calls at once with --config.", valueName: "n")) var calls = 50
+  @Option(help: "How long all of them stay up, in each step.") var seconds = 60.0
   @Option(help: ArgumentHelp("Calls begun a second.", valueName: "n")) var rate = 10.0
   @Option(help: ArgumentHelp("Share of calls that apps place.", valueName: "percent")) var outgoing = 50
-  @Option(help: "Calls whose speech is scored.") var sampled = 4
+  @Option(help: ArgumentHelp("Calls whose speech is scored from the first word on, if they last 3.5 s.", valueName: "n"))
+  var sampled = 4
   @Flag(help: "Apps speak the carrier's PCMU, which is relayed, instead of Opus, which is transcoded.") var relay = false
   @Option(
     help: ArgumentHelp(
@@ -54,9 +59,11 @@ struct LoadCommand: ParsableCommand {
   static let afterwards = Duration.seconds(40)
 
   func validate() throws {
-    guard calls > 0, seconds > 0, rate > 0, (0...100).contains(outgoing) else {
-      throw ValidationError("numbers above zero are wanted")
+    guard calls > 0, seconds > 0, rate > 0, sampled >= 0 else {
+      throw ValidationError("--calls, --seconds and --rate: numbers above zero; --sampled: zero or more")
     }
+    guard (0...100).contains(outgoing) else { throw ValidationError("--outgoing: 0 to 100") }
+    guard LoadSteps.numbers(steps) != nil else { throw ValidationError("--steps \(steps): as in 20,40,60") }
     if let sessions, !(1...20_000).contains(sessions) { throw ValidationError("--sessions: 1 to 20000") }
     if let bad = network.first(where: { LoadOptions.Network($0) == nil }) {
       throw ValidationError("--network \(bad): as in 2,30,1")
@@ -66,15 +73,23 @@ struct LoadCommand: ParsableCommand {
   func run() throws {
     // What else runs on this machine is not to be taken for the gateway's lateness, or for ours.
     if clx_set_realtime(1) != 0 { complain("no permission for real-time scheduling: the load's own lateness may void its times") }
-    if let sessions { return try runSessions(sessions) }
-    guard let config else { return try runSteps() }
-    let report = try play(try SettingsSource.load(config), calls: calls, seconds: seconds, pid: pid)
+    let stop = LoadStop()
+    let signals = StopSignal { stop.signalled() }
+    defer { withExtendedLifetime(signals) {} }
+    if let sessions { return try runSessions(sessions, stop) }
+    guard let config else { return try runSteps(stop) }
+    try Descriptors.allow(calls * Descriptors.perCall)
+    let report = try play(try SettingsSource.load(config), calls: calls, seconds: seconds, pid: pid, stop) { complain($0) }
     print(json ? try Self.encoded(report) : report.table)
+    if stop.isStopped { throw ExitCode(LoadStop.status) }
     if !report.failures.isEmpty { throw ExitCode(1) }
   }
 
   /// One run against a gateway that is there; `mayBeRefused`: it is offered more than it can take.
-  func play(_ settings: Settings, calls: Int, seconds: Double, pid: Int32?, mayBeRefused: Bool = false) throws -> LoadReport {
+  func play(
+    _ settings: Settings, calls: Int, seconds: Double, pid: Int32?, mayBeRefused: Bool = false, _ stop: LoadStop,
+    progress: @escaping (String) -> Void
+  ) throws -> LoadReport {
     var options = try loadOptions(settings, calls, seconds)
     options.mayBeRefused = mayBeRefused
     let watch = try GatewayWatch(
@@ -84,15 +99,13 @@ struct LoadCommand: ParsableCommand {
     let old = Set(Self.records(settings.records).map(\.call))
     let generator: LoadGenerator
     do {
-      generator = try LoadGenerator(options) { complain($0) }
+      generator = try LoadGenerator(options, report: progress)
     } catch {
       throw ValidationError("\(error)")
     }
     generator.onHold = { watch.watch($0) }
-    let signals = StopSignal { generator.stop() }
-    let result = generator.run()
-    withExtendedLifetime(signals) {}
-    return try conclude(result, watch, before, settings, old, waitsForGauges: !mayBeRefused)
+    let result = stop.during({ generator.run() }, hangUp: { generator.stop() })
+    return try conclude(result, watch, before, settings, old, waitsForGauges: !mayBeRefused, stop)
   }
 
   private func loadOptions(_ settings: Settings, _ calls: Int, _ seconds: Double) throws -> LoadOptions {
@@ -131,7 +144,7 @@ struct LoadCommand: ParsableCommand {
   /// Waits for records and gauges, then puts all figures together.
   private func conclude(
     _ result: LoadResult, _ watch: GatewayWatch, _ before: GatewayWatch.Metrics, _ settings: Settings, _ old: Set<CallID>,
-    waitsForGauges: Bool
+    waitsForGauges: Bool, _ stop: LoadStop
   ) throws -> LoadReport {
     let end = MonotonicClock.now() + Self.afterwards
     var after = try watch.metrics()
@@ -139,7 +152,8 @@ struct LoadCommand: ParsableCommand {
     repeat {
       records = Self.records(settings.records).filter { !old.contains($0.call) }
       after = try watch.metrics()
-      if records.count >= result.asked - result.refused, !waitsForGauges || LoadReport.unreturned(before, after).isEmpty { break }
+      let wanted = stop.isStopped ? result.connected : result.asked - result.refused
+      if records.count >= wanted, stop.isStopped || !waitsForGauges || LoadReport.unreturned(before, after).isEmpty { break }
       usleep(250_000)
     } while MonotonicClock.now() < end
     var report = LoadReport(result)

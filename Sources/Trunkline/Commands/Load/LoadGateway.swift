@@ -10,14 +10,22 @@ final class LoadGateway {
   let pid: Int32
   private let process = Process()
   private let folder: URL
+  private let stop: LoadStop
 
   /// - Parameters:
   ///   - calls: users and trunk ports there are.
   ///   - core: where its threads run; nil anywhere.
   ///   - isSecure: apps come over TLS, with a certificate that `openssl` makes.
-  init(calls: Int, core: Int32?, isSecure: Bool = false) throws {
-    folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-load-\(UUID().uuidString.prefix(8))")
+  ///   - stop: knows of it while it runs.
+  ///   - descriptors: that the load opens for each; the gateway has the same limit.
+  init(calls: Int, core: Int32?, isSecure: Bool = false, descriptors: Int = Descriptors.perCall, _ stop: LoadStop) throws {
+    self.stop = stop
+    try Descriptors.allow(calls * descriptors)
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-load-\(UUID().uuidString.prefix(8))")
+    self.folder = folder
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    var isReady = false
+    defer { if !isReady { try? FileManager.default.removeItem(at: folder) } }
     let file = folder.appendingPathComponent("gateway.yaml")
     try "0123456789abcdef0123456789abcdef\n".write(
       to: folder.appendingPathComponent("jwt.key"), atomically: true, encoding: .utf8)
@@ -29,21 +37,28 @@ final class LoadGateway {
     process.currentDirectoryURL = folder
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = FileHandle.nullDevice
-    process.standardError = FileHandle.nullDevice
+    let log = folder.appendingPathComponent("log")
+    _ = FileManager.default.createFile(atPath: log.path, contents: nil)
+    process.standardError = try FileHandle(forWritingTo: log)
     // A child begins on the core of the thread that starts it.
     let own = Cores.allowed
     if let core { Cores.bind(to: [core]) }
     defer { Cores.bind(to: own) }
     try process.run()
     pid = process.processIdentifier
+    stop.onAbandon { [pid, folder] in Self.abandon(pid, folder) }
     let admin = AdminClient(address: settings.listen.admin, token: nil)
     let deadline = Date(timeIntervalSinceNow: 15)
     while Date() < deadline, process.isRunning {
-      if let answer = try? admin.request("GET", "/readyz"), answer.status == 200 { return }
+      if let answer = try? admin.request("GET", "/readyz"), answer.status == 200 {
+        isReady = true
+        return
+      }
       usleep(50_000)
     }
+    let why = ((try? String(contentsOf: log, encoding: .utf8)) ?? "").split(separator: "\n").suffix(3).joined(separator: "\n")
     end()
-    throw LoadFailure(description: "the gateway of the load did not become ready")
+    throw LoadFailure(description: "the gateway of the load did not become ready" + (why.isEmpty ? "" : ":\n" + why))
   }
 
   private static func makeCertificate(in folder: URL) throws {
@@ -84,6 +99,12 @@ final class LoadGateway {
     return listeners.map(\.localAddress.port)
   }
 
+  /// At once, without its drain; on any thread.
+  private static func abandon(_ pid: Int32, _ folder: URL) {
+    kill(pid, SIGKILL)
+    try? FileManager.default.removeItem(at: folder)
+  }
+
   /// SIGTERM twice, then SIGKILL, by its pid; its folder goes with it.
   func end() {
     for _ in 0..<2 where process.isRunning {
@@ -92,6 +113,7 @@ final class LoadGateway {
     }
     if process.isRunning { kill(process.processIdentifier, SIGKILL) }
     process.waitUntilExit()
+    stop.onAbandon(nil)
     try? FileManager.default.removeItem(at: folder)
   }
 }

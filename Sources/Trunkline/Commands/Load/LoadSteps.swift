@@ -40,23 +40,46 @@ struct LoadStep: Codable {
     isVoid = run.isVoid
   }
 
-  /// Every call keeps ≥ 99.9 % of its packets and ticks are on time.
-  var isCarried: Bool { connected == offered && keptPercent >= 99.9 && tickLatenessMilliseconds <= 1 }
+  /// Why the gateway did not carry the step: it does when every call is connected and keeps ≥ 99.9 % of its packets, ticks are on
+  /// time and all speech is heard well.
+  var shortcomings: [String] {
+    var out: [String] = []
+    if connected < offered { out.append("\(offered - connected) not connected") }
+    if keptPercent < 99.9 { out.append("packets lost") }
+    if tickLatenessMilliseconds > 1 { out.append("ticks late") }
+    if badlyHeard > 0 { out.append("\(badlyHeard) of \(scored) badly heard") }
+    return out
+  }
+  var isCarried: Bool { shortcomings.isEmpty }
 
   static let heading =
-    "offered connected refused   kept %   ticks p99 ms  packets p99 ms  own p99 ms  cpu %/call  memory MB"
-  var line: String {
+    "offered connected refused   kept %   ticks p99 ms  packets p99 ms  own p99 ms  cpu %/call  memory MB  well heard"
+  func line(isOverload: Bool) -> String {
+    let heard = scored > 0 ? "\(scored - badlyHeard)/\(scored)" : "–"
     let numbers = [
       String(format: "%7d %9d %7d %8.2f", offered, connected, refused, keptPercent),
       String(format: "%14.2f %15.1f %11.1f", tickLatenessMilliseconds, packetLatenessMilliseconds, ownLatenessMilliseconds),
       String(format: "%11.2f %10.1f", cpuPercentPerCall, residentMegabytes),
+      String(repeating: " ", count: max(0, 11 - heard.count)) + heard,
     ]
-    return numbers.joined(separator: " ") + (isVoid ? "  VOID: the load could not keep time" : isCarried ? "" : "  not carried")
+    return numbers.joined(separator: " ") + "  " + verdict(isOverload: isOverload)
+  }
+
+  private func verdict(isOverload: Bool) -> String {
+    if isVoid { return "VOID: the load could not keep time" }
+    if isOverload { return "1.5 × as many" }
+    return isCarried ? "carried" : "not carried: " + shortcomings.joined(separator: ", ")
   }
 }
 
 /// What a stepped load comes to.
 struct LoadSteps: Codable {
+  /// Of `20,40,60`; nil for anything else.
+  static func numbers(_ text: String) -> [Int]? {
+    let numbers = text.split(separator: ",", omittingEmptySubsequences: false).map { Int($0) ?? 0 }
+    return numbers.allSatisfy { (1...10_000).contains($0) } ? numbers : nil
+  }
+
   var steps: [LoadStep] = []
   /// The most calls that were carried by one core, and the CPU and memory of each.
   var callsPerCore = 0
@@ -85,6 +108,10 @@ struct LoadSteps: Codable {
       "calls per core \(callsPerCore)\(hasOwnCore ? "" : " (gateway and load shared their cores)"), "
         + String(format: "%.2f %% of a core and %.0f KB each", cpuPercentPerCall, kilobytesPerCall)
     ]
+    let voids = steps.count { $0.isVoid }
+    if voids > 0 {
+      lines.append("\(voids) of \(steps.count) steps are void, nothing follows from them: run it with less beside it")
+    }
     if let overload {
       lines.append(
         String(

@@ -16,7 +16,7 @@ public final class LoadGenerator: @unchecked Sendable {
   enum Stage { case loggingIn, settingUp, held, ending, over }
   static let slots = 20
   /// Sessions begun a second; the gateway limits how many greet it at once.
-  static let loginsPerSecond = 50.0
+  public static let loginsPerSecond = 50.0
   static let loginLimit = Duration.seconds(15)
   static let setUpLimit = Duration.seconds(15)
   static let endingLimit = Duration.seconds(10)

@@ -58,6 +58,7 @@ public final class SessionLoad: Sendable {
   private let progress: @Sendable (String) -> Void
   /// Called when all are online and nothing happens, before the storm: the time to look at the gateway's memory.
   private let atRest: @Sendable () -> Void
+  private let isStopping = Atomic<Bool>(false)
 
   public init(
     _ options: Options, random: RandomSource = .system, progress: @escaping @Sendable (String) -> Void,
@@ -76,6 +77,9 @@ public final class SessionLoad: Sendable {
         token: client.token, device: Hello.Device(id: client.device, platform: "linux", sdk: "trunkline-load")),
       random: random)
   }
+
+  /// May be called from any thread: `run` goes through what is left without waiting.
+  public func stop() { isStopping.store(true, ordering: .relaxed) }
 
   /// Blocks until the sessions have been there, been cut, come back and been closed.
   public func run() throws -> Result {
@@ -104,7 +108,7 @@ public final class SessionLoad: Sendable {
     progress("\(result.online) online; at rest for \(Int(options.hold.inSeconds)) s")
     wait(pool, options.hold) { _ in false }
     atRest()
-    if options.reconnectWithin > .zero, result.asked > 1 {
+    if options.reconnectWithin > .zero, result.asked > 1, !isStopping.load(ordering: .relaxed) {
       progress("all but one are cut within \(Int(options.reconnectWithin.inSeconds)) s and come back")
       state.withLock { $0.isStorm = true }
       probe.isStorm = true
@@ -132,7 +136,7 @@ public final class SessionLoad: Sendable {
   private func spread(over time: Duration, _ pool: WebSocketPool, _ body: (Int) -> Void) {
     let (start, count) = (MonotonicClock.now(), state.withLock { $0.sessions.count })
     var next = 0
-    while next < count {
+    while next < count, !isStopping.load(ordering: .relaxed) {
       let share = time > .zero ? (MonotonicClock.now() - start).inSeconds / time.inSeconds : 1
       let due = min(count, Int(share * Double(count)) + 1)
       while next < due {
@@ -145,7 +149,7 @@ public final class SessionLoad: Sendable {
 
   private func wait(_ pool: WebSocketPool, _ most: Duration, _ isOver: (State) -> Bool) {
     let end = MonotonicClock.now() + most
-    while MonotonicClock.now() < end, !state.withLock({ isOver($0) }) { keepTime(pool) }
+    while MonotonicClock.now() < end, !isStopping.load(ordering: .relaxed), !state.withLock({ isOver($0) }) { keepTime(pool) }
   }
 
   /// A turn: timers that are due, a short sleep.
