@@ -15,7 +15,7 @@ extension PlayoutBuffer {
   @usableFromInline @inline(never) mutating func fetchElsewhere(at now: Instant) -> Fetch {
     settle()
     defer { unsettle() }
-    if store.count > Self.usualCount { dropExcess() }
+    if isExcessive, store.count > Self.usualCount { dropExcess() }
     while !store.isEmpty {
       guard let packet = store.packet(next) else {
         if let piece = fetchAcrossGap(at: now) { return piece }
@@ -114,11 +114,15 @@ extension PlayoutBuffer {
     units(now) &- timestamp >= delay.wanted &- thresholds.shrinkMargin
   }
 
-  /// After a stall the stale part goes at once: what is queued beyond the wanted delay and `Limits.excessMilliseconds`.
+  /// More is queued than the wanted delay and `Limits.excessMilliseconds`: after a stall.
+  @inline(__always) private var isExcessive: Bool {
+    lastTimestamp &- position > wantedQueue &+ Int64(Limits.excessMilliseconds) &* unitsPerMillisecond
+  }
+  @inline(__always) private var wantedQueue: Int64 { delay.wanted &- delay.recentMinimum &+ packetDuration }
+
+  /// What is beyond the wanted delay is stale, and goes at once.
   @inline(never) private mutating func dropExcess() {
-    let queued = lastTimestamp &- position
-    let wanted = delay.wanted &- delay.recentMinimum &+ packetDuration
-    guard queued > wanted &+ Int64(Limits.excessMilliseconds) &* unitsPerMillisecond else { return }
+    let wanted = wantedQueue
     while store.count > 1, lastTimestamp &- position > wanted {
       if let packet = store.packet(next) {
         counts.overflowed &+= 1

@@ -30,13 +30,15 @@ extension PlayoutBuffer {
     guard _fastPath(header.sequence.raw == UInt16(truncatingIfNeeded: sequence)),
       _fastPath(header.timestamp.raw == UInt32(truncatingIfNeeded: timestamp)), _fastPath(header.ssrc.raw == usualSource),
       _fastPath(Int64(duration) == packetDuration), _fastPath(payload.count <= Limits.slotLength),
-      // That is −1 ≤ highest − next < usualCount − 1, compared once: what is stored lies between these, so that there is room.
-      _fastPath(UInt64(bitPattern: sequence &- next) < UInt64(Self.usualCount)), _fastPath(delay.isUsual(transit: transit))
+      // That is −1 ≤ highest − next < packets − 1, compared once: what is stored lies between these, so that there is room.
+      _fastPath(UInt64(bitPattern: sequence &- next) < UInt64(Limits.packets)), _fastPath(delay.isUsual(transit: transit))
     else {
       let numbers = PacketNumbers(sequence: header.sequence, timestamp: header.timestamp, ssrc: header.ssrc)
       return insertElsewhere(numbers, payload, duration, carriesRepair, arrival)
     }
     (highest, lastTimestamp) = (sequence, timestamp)
+    // As many may be stored now.
+    if sequence &- next >= Int64(Self.usualCount) { fetchesAsUsual = false }
     delay.arrivedAsUsual(transit: transit)
     let packet = StoredPacket(
       sequence: sequence, timestamp: timestamp, transit: transit, duration: Int32(truncatingIfNeeded: duration),

@@ -172,17 +172,23 @@ public struct PlayoutBuffer: ~Copyable {
   /// Counts the packets that came and went the usual way: each took `highest` or `next` on by one. Before either is changed
   /// otherwise, and before `played`, `lastArrival` or the delay's `previous` is read.
   mutating func settle() {
-    counts = statistics
-    if highest != settledHighest { lastArrival = lastTimestamp &+ delay.settlePrevious() }
+    if highest != settledHighest {
+      counts.inserted &+= UInt64(bitPattern: highest &- settledHighest)
+      lastArrival = lastTimestamp &+ delay.settlePrevious()
+    }
     let count = UInt64(bitPattern: next &- settledNext)
-    played = played << count | ~(UInt64.max << count)
+    if count > 0 {
+      counts.fetched &+= count
+      played = played << count | ~(UInt64.max << count)
+    }
     (settledHighest, settledNext) = (highest, next)
   }
 
   /// After a packet came or went in another way.
   mutating func unsettle() {
     (settledHighest, settledNext) = (highest, next)
-    fetchesAsUsual = started && waited == 0 && store.count <= Self.usualCount
+    // What is stored lies from `next` to `highest`.
+    fetchesAsUsual = started && waited == 0 && highest &- next < Int64(Self.usualCount)
   }
 
   /// How long audio of `nextTimestamp − pending` has waited beyond the fastest packet's delay, in milliseconds; what listeners
