@@ -28,6 +28,14 @@ public enum OpusPacket {
     return first & (0x80 >> frames) != 0
   }
 
+  /// A SILK layer says that there is a voice (RFC 6716 §4.2.3), in any of its 20 ms; true where more than one frame would have to be asked.
+  static func mayHaveVoice(_ packet: Span<UInt8>) -> Bool {
+    guard packet.count > 1, packet[0] & 3 == 0 else { return true }
+    let configuration = packet[0] >> 3
+    let frames: UInt8 = configuration < 12 ? max(1, configuration & 3) : 1
+    return packet[1] >> (8 &- frames) != 0
+  }
+
   /// One frame with a SILK layer (configurations 0…15, code 0) that fills the packet.
   public static func isOneSILKFrame(_ packet: Span<UInt8>) -> Bool { packet.count > 2 && packet[0] & 0x83 == 0 }
 
@@ -36,11 +44,27 @@ public enum OpusPacket {
   /// It has nothing but CELT (configurations 16…31).
   public static func isCELT(_ packet: Span<UInt8>) -> Bool { !packet.isEmpty && packet[0] >= 16 << 3 }
 
-  /// An encoder goes from one to the other by itself, as a voice or the network asks for it (§2.1.1): layers and bandwidth differ, frame
-  /// length, channels and frames a packet do not.
-  /// - Parameters: first octets of packets.
-  public static func isSwitch(_ first: UInt8, _ second: UInt8) -> Bool {
-    first & 7 == second & 7 && frameLength(first) == frameLength(second)
+  /// What stays for seconds: the first octet, and how many frames there are where a second one says so. Two frames are of one length
+  /// or not as it happens (codes 1 and 2): that is no difference. Below 16,384.
+  public static func mark(_ packet: Span<UInt8>) -> Int16 {
+    guard !packet.isEmpty else { return -1 }
+    let first = packet[0]
+    guard first & 3 == 3 else { return Int16(first & 3 == 2 ? first ^ 3 : first) }
+    return Int16(first) | Int16(packet.count > 1 ? packet[1] & 0x3f : 0) << 8
+  }
+
+  /// An encoder goes from one to the other by itself, as a voice or the network asks for it (§2.1.1): layers and bandwidth differ, channels
+  /// and duration do not. From 40 ms on frames may: SILK has one of 60 ms, CELT three of 20 ms instead.
+  /// - Parameters: marks.
+  public static func isSwitch(_ first: Int16, _ second: Int16) -> Bool {
+    guard first & 4 == second & 4, duration(first) == duration(second) else { return false }
+    return duration(first) >= 16 || first & 3 == second & 3 && first >> 8 == second >> 8
+  }
+
+  /// Of a mark, in units of 2.5 ms.
+  private static func duration(_ mark: Int16) -> Int16 {
+    let frames = mark & 3 == 0 ? 1 : mark & 3 == 3 ? mark >> 8 : 2
+    return frames &* Int16(frameLength(UInt8(truncatingIfNeeded: mark)))
   }
 
   /// Of a first octet, in units of 2.5 ms.

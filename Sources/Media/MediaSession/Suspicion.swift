@@ -12,7 +12,7 @@ struct Suspicion {
   enum Doubt { case none, some, much }
 
   private var source: SSRC?
-  /// Marks that were seen twice, −1 where there is none yet: the first octet of Opus, the length of G.711.
+  /// Marks that were seen twice, −1 where there is none yet: `OpusPacket.mark`, the length of G.711.
   private var known = SIMD4<Int16>(repeating: -1)
   private var oldest = 0
   private var candidate: Int16 = -1
@@ -48,17 +48,15 @@ struct Suspicion {
   }
 
   private func switches(to mark: Int16) -> Bool {
-    guard let first = UInt8(exactly: mark) else { return false }
-    for place in 0..<4 {
-      if let other = UInt8(exactly: known[place]), OpusPacket.isSwitch(first, other) { return true }
-    }
+    guard mark >= 0 else { return false }
+    for place in 0..<4 where known[place] >= 0 && OpusPacket.isSwitch(mark, known[place]) { return true }
     return false
   }
 
   private mutating func begin(_ mark: Int16, _ encoding: AudioCodecs.AudioEncoding) {
     isSwitch = encoding == .opus && switches(to: mark)
     // A SILK layer is looked at by the decoder.
-    guard !isSwitch || mark >= 0x80 else { return }
+    guard !isSwitch || mark & 0x80 != 0 else { return }
     (probationer, probation) = (mark, isSwitch ? Self.switchPackets : Self.probationPackets)
   }
 
@@ -87,7 +85,7 @@ struct Suspicion {
 
   private static func mark(_ payload: Span<UInt8>, _ encoding: AudioCodecs.AudioEncoding) -> Int16 {
     guard !payload.isEmpty else { return -1 }
-    return encoding == .opus ? Int16(payload[0]) : Int16(clamping: payload.count)
+    return encoding == .opus ? OpusPacket.mark(payload) : Int16(clamping: payload.count)
   }
 }
 
