@@ -77,44 +77,61 @@ struct Clipping {
 }
 
 struct Probe {
-  let talker: Talker
-  let speech: [Int16]
+  /// A number of its own, for rows.
+  let talker: Int
+  let encoding: AudioEncoding
   let packets: [[UInt8]]
+  /// The same speech by another codec.
   let others: [[UInt8]]
   let source: Levels
 
   init(_ talker: Talker, _ speech: [Int16], _ setting: EncoderSetting) throws {
-    self.talker = talker
-    self.speech = speech
+    self.talker = Talker.allCases.firstIndex(of: talker) ?? 0
+    encoding = talker.encoding
     packets = try talker.packets(speech, setting)
     others = try (talker.encoding == .opus ? Talker.pcmu : .opus).packets(speech)
+    source = Levels(speech)
+  }
+
+  /// What was recorded is held against what it decodes to.
+  init(_ recording: Recording) throws {
+    talker = Talker.allCases.count
+    (encoding, packets) = (recording.encoding, recording.packets)
+    let speech = try Self.decoded(packets, encoding)
+    let ticks = try (encoding == .opus ? Talker.pcmu : .opus).packets(speech)
+    others = packets.indices.map { ticks[min($0, ticks.count - 1)] }
     source = Levels(speech)
   }
 
   /// - Parameter rows: takes what was judged.
   func run(_ damage: Damage, _ pattern: Pattern, seed: UInt64, rows: RowFile? = nil) throws -> Outcome {
     var random = SplitMix64(seed: seed)
-    var receiver = try AudioReceiver(encoding: talker.encoding)
-    let units = Int(talker.encoding.clockRateHz) / 50
+    var receiver = try AudioReceiver(encoding: encoding)
+    let units = Int(encoding.clockRateHz) / 50
     var (shift, left, silent): (UInt32, Int, Int) = (0, 0, 0)
     var outcome = Outcome()
     var heard: [Int16] = []
     var out = [Int16](repeating: 0, count: 160)
     var hits: [Int] = []
-    for tick in packets.indices {
-      var payload = packets[tick]
-      if pattern.hits(tick, &random, &left) {
-        payload = damage.apply(payload, other: others[tick], earlier: packets[max(0, tick - 3)], &random)
-        if damage == .timestamps || damage == .everything {
-          shift = [shift, UInt32(truncatingIfNeeded: random.next()), shift &- 4800, shift &+ 9600][Int(random.next() % 4)]
-        }
-        hits.append(tick)
-      }
-      let header = RTPHeader(
-        payloadType: 0, marker: false, sequence: SequenceNumber(raw: UInt16(truncatingIfNeeded: tick)),
-        timestamp: RTPTimestamp(raw: UInt32(truncatingIfNeeded: tick * units) &+ shift), ssrc: SSRC(raw: 1))
+    var (next, timestamp, tick) = (0, 0, 0)
+    while next < packets.count || timestamp > tick * units {
       let now = Instant.zero + .milliseconds(tick * 20)
-      _ = receiver.insert(header, payload: payload.span, at: now)
+      while next < packets.count, timestamp <= tick * units {
+        var payload = packets[next]
+        let duration = AudioDecoder.duration(payload.span, encoding: encoding) ?? units
+        if pattern.hits(tick, &random, &left) {
+          payload = damage.apply(payload, other: others[next], earlier: packets[max(0, next - 3)], &random)
+          if damage == .timestamps || damage == .everything {
+            shift = [shift, UInt32(truncatingIfNeeded: random.next()), shift &- 4800, shift &+ 9600][Int(random.next() % 4)]
+          }
+          hits.append(tick)
+        }
+        let header = RTPHeader(
+          payloadType: 0, marker: false, sequence: SequenceNumber(raw: UInt16(truncatingIfNeeded: next)),
+          timestamp: RTPTimestamp(raw: UInt32(truncatingIfNeeded: timestamp) &+ shift), ssrc: SSRC(raw: 1))
+        _ = receiver.insert(header, payload: payload.span, at: now)
+        (next, timestamp) = (next + 1, timestamp + duration)
+      }
       var span = out.mutableSpan
       if receiver.pull(into: &span, at: now + .milliseconds(5)) == .silent { silent += 1 }
       heard += out
@@ -122,12 +139,13 @@ struct Probe {
         let loudest = source.loudest(before: tick * 4, 56)
         rows.write(rise, talker, ticksSinceHit: hits.last.map { tick - $0 } ?? .max, loudest)
       }
+      tick += 1
     }
     outcome.hit = hits.count
-    outcome.windows = packets.count
+    outcome.windows = tick
     outcome.damaged = receiver.statistics.damaged
     outcome.limited = receiver.statistics.limited
-    outcome.heard = 1 - Double(silent) / Double(packets.count)
+    outcome.heard = 1 - Double(silent) / Double(tick)
     if pattern == .never { outcome.clippings = try clippings(heard) }
     judge(Levels(heard), past: 40 + (damage.moves ? 240 : 16), hits, seed, &outcome)
     return outcome
@@ -135,13 +153,7 @@ struct Probe {
 
   /// What was heard of good packets beside what the decoder alone makes of them.
   private func clippings(_ heard: [Int16]) throws -> [Clipping] {
-    var decoder = try AudioDecoder(encoding: talker.encoding)
-    var (wanted, room) = ([Int16](), [Int16](repeating: 0, count: 960))
-    for packet in packets {
-      var span = room.mutableSpan
-      let count = decoder.decode(packet.span, into: &span)
-      wanted += room.prefix(count)
-    }
+    let wanted = try Self.decoded(packets, encoding)
     var (result, begin, depth) = ([Clipping](), -1, 0.0)
     for start in stride(from: 0, through: min(wanted.count, heard.count) - 40, by: 40) {
       func power(_ samples: [Int16]) -> Double { samples[start..<start + 40].reduce(1e3) { $0 + Double($1) * Double($1) / 40 } }
@@ -154,6 +166,17 @@ struct Probe {
       }
     }
     return result
+  }
+
+  private static func decoded(_ packets: [[UInt8]], _ encoding: AudioEncoding) throws -> [Int16] {
+    var decoder = try AudioDecoder(encoding: encoding)
+    var (samples, room) = ([Int16](), [Int16](repeating: 0, count: 960))
+    for packet in packets {
+      var span = room.mutableSpan
+      let count = decoder.decode(packet.span, into: &span)
+      samples += room.prefix(count)
+    }
+    return samples
   }
 
   /// - Parameter past: how many windows of 5 ms the source is asked for: 200 ms, and what the jitter buffer may add.

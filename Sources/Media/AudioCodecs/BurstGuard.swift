@@ -49,11 +49,14 @@ public struct BurstGuard: ~Copyable {
   private static let crest: Float = 5
   /// Of `SuddenSound`'s evidence.
   private static let certain: Float = 1.2
+  /// By `SoundSource`: above it one verdict takes the trust away, below it what was wrong just before must be more than this.
+  private static let surely: InlineArray<6, Float> = [1.2, 1.2, 1.2, 1.8, 1.8, 0]
+  private static let chances: InlineArray<6, Int> = [0, 0, 0, Limits.strike, Limits.strike, 0]
   private static let unlikely: Float = -1
   /// Below, it needs no pitch.
   private static let harmlessForSure: Float = -3
   /// By `SoundSource`: from where on it is most likely wrong, and by how much less it is doubted.
-  private static let likely: InlineArray<6, Float> = [0.3, -0.2, -0.2, -0.4, -0.1, 0]
+  private static let likely: InlineArray<6, Float> = [0.3, -0.6, -0.2, -0.2, 0.1, 0]
   private static let doubtful: InlineArray<6, Float> = [0.8, 0.3, 0.5, 0.7, 0.5, 0]
   private static let harmless: Float = -10
   private static let voice: Float = 0.75
@@ -189,10 +192,11 @@ public struct BurstGuard: ~Copyable {
     verdict.mayBeMeant = likeness != .octets
     guard source != .madeUp, isSudden || distrust > 0 else { return }
     guard samples.count >= 80 else { return verdict.isUnproven = distrust > 0 }
-    // Out of silence all of a word's beginning would be held back, not what is too loud of it: only what is surely wrong is. Where
-    // CELT has a part in it what is wrong looks too much like a voice for that (docs/decisions/0220).
-    let isFirst = source.rawValue <= SoundSource.silk.rawValue && mostPower <= Self.harmlessPower && distrust == 0 && strikes == 0
-    let threshold = Self.likely[Int(source.rawValue)] + (isFirst ? Self.certain : 0)
+    // Out of silence all of a word's beginning would be held back, not what is too loud of it: only what is surely wrong is. So it is
+    // with less than 20 ms, of which less can be told: they hold no two periods of a low voice.
+    let isFirst = mostPower <= Self.harmlessPower && distrust == 0 && strikes == 0
+    let isShort = samples.count < Limits.samplesPerTick
+    let threshold = Self.likely[Int(source.rawValue)] + (isFirst || isShort ? Self.certain : 0)
     let doubtful = Self.doubtful[Int(source.rawValue)]
     var sound = SuddenSound(samples, past: past, loudest: mostPower, payload: payload, source)
     if distrust == 0, !isWatched {
@@ -207,10 +211,11 @@ public struct BurstGuard: ~Copyable {
     if evidence > threshold {
       (verdict.isSuspect, verdict.mayBeMeant) = (true, likeness != .octets)
       // Once may be chance.
-      if strikes > 0 || evidence > Self.certain { doubted() } else { strike() }
+      let (chances, surely) = (Self.chances[Int(source.rawValue)], Self.surely[Int(source.rawValue)])
+      if strikes > chances || evidence > surely { doubted() } else { strike() }
     }
-    let hasVoice = sound.pitch >= Self.voice || isSudden && evidence < Self.harmlessForSure
-    verdict.isUnproven = distrust > 0 && (evidence > Self.unlikely || !hasVoice)
+    let hasVoice = isShort || sound.pitch >= Self.voice || isSudden && evidence < Self.harmlessForSure
+    verdict.isUnproven = distrust > 0 && (evidence > (isShort ? threshold : Self.unlikely) || !hasVoice)
     verdict.isDoubtful = verdict.isDoubtful || distrust > 0 || evidence > threshold - doubtful
   }
 

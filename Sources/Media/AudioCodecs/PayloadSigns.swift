@@ -6,7 +6,7 @@ struct PayloadSigns {
   init(_ payload: Span<UInt8>, _ source: SoundSource) {
     switch source {
     case .celt: celt(payload)
-    case .hybrid, .silk: if payload.count > 1 { values[0] = payload[1] & 0x80 == 0 ? 0 : 1 }
+    case .hybrid, .silk: values[0] = OpusPacket.mayHaveVoice(payload) ? 1 : 0
     case .g722: g722(payload)
     case .g711, .madeUp: break
     }
