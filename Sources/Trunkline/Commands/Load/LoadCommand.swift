@@ -112,7 +112,8 @@ struct LoadCommand: ParsableCommand {
     var options = LoadOptions()
     let users = settings.users.filter { !$0.numbers.isEmpty }
     guard users.count >= calls else {
-      throw ValidationError("the configuration has \(users.count) users with a number, \(calls) are needed")
+      throw ValidationError(
+        "the configuration has \(users.count) users with a number, \(calls) are needed: add some, or lower --calls")
     }
     guard let sip = settings.listen.sipUDP.first, let carrier = settings.trunks.lazy.compactMap(\.uri?.address).first else {
       throw ValidationError(

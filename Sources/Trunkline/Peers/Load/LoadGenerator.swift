@@ -57,7 +57,7 @@ public final class LoadGenerator: @unchecked Sendable {
     let allowed = AllowList([(name: "gateway", peers: [IPNetwork(options.gateway.ip.description)].compactMap { $0 })])
     sockets = try SIPSockets(
       loop: loop, udp: [options.listen], tcp: [], trunks: allowed, logger: Logger(label: "load"),
-      settings: ("--listen", "--listen")
+      settings: ("the trunk's uri", "the trunk's uri")
     ) { [unowned self] in feed($0) }
     guard let endpoint = WebSocketClient.Endpoint(url: options.url, subprotocol: "trunkline.v1", isInsecure: true) else {
       throw AppPhone.SetupError(description: "\(options.url): a ws:// or wss:// address is wanted")
