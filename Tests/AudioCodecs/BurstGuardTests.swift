@@ -3,11 +3,14 @@ import Bytes
 import Testing
 
 @Suite struct BurstGuardTests {
-  func admit(_ guardian: inout BurstGuard, _ samples: [Int16], isSuspect: Bool = false, from source: SoundSource = .silk)
-    -> [Int16]
-  {
+  func admit(
+    _ guardian: inout BurstGuard, _ samples: [Int16], isSuspect: Bool = false, from source: SoundSource = .silk,
+    payload: [UInt8] = []
+  ) -> [Int16] {
     var samples = samples
-    samples.withUnsafeMutableBufferPointer { guardian.admit($0, isSuspect: isSuspect, from: source) }
+    samples.withUnsafeMutableBufferPointer {
+      guardian.admit($0, isSuspect: isSuspect, from: source, payload: payload.span)
+    }
     return samples
   }
   func noise(_ amplitude: Int, _ count: Int = 160, seed: UInt32 = 1) -> [Int16] {
@@ -68,14 +71,29 @@ import Testing
     #expect(guardian.limited == 0)
   }
 
-  /// Wrong octets do not make SILK noise, its range coder tells them (`OpusTests`); nor G.711, whose octets are a logarithm.
-  @Test(arguments: [SoundSource.g722, .hybrid, .celt])
+  /// Wrong octets do not make SILK noise, its range coder tells them (`OpusTests`); nor G.711, whose octets are a logarithm; G.722 is
+  /// told by its octets.
+  @Test(arguments: [SoundSource.hybrid, .celt])
   func `noise that begins with a packet is not heard above the voice before`(_ source: SoundSource) {
     var guardian = BurstGuard()
     let speech = voice(1600, from: 0).map { $0 / 16 }
     _ = admit(&guardian, speech, from: source)
     #expect(level(admit(&guardian, noise(12_000), from: source)) < level(speech) + 2)
     #expect(guardian.limited == 1)
+  }
+
+  @Test func `octets that no encoder of G722 made are not heard above the voice before`() {
+    for seed in 1...20 as ClosedRange<UInt32> {
+      var guardian = BurstGuard()
+      let speech = voice(1600, from: 0).map { $0 / 16 }
+      _ = admit(&guardian, speech, from: .g722)
+      let octets = noise(127, seed: seed).map { UInt8(truncatingIfNeeded: $0) }
+      var decoder = G722Decoder(sampleRateHz: 8000)
+      var decoded = [Int16](repeating: 0, count: 160)
+      var span = decoded.mutableSpan
+      _ = decoder.decode(octets.span, into: &span)
+      #expect(level(admit(&guardian, decoded, from: .g722, payload: octets)) < level(speech) + 2)
+    }
   }
 
   @Test func `a tone may begin at full strength`() {

@@ -165,6 +165,23 @@ import Testing
     #expect(found == ["speech", "noise", "octets"])
   }
 
+  /// Prompts that were never on a line are so: half their energy is below 20 Hz.
+  @Test func `hiss on rumble is no octets, octets of one sign are`() {
+    var state: UInt32 = 1
+    func random(_ range: Int) -> Int {
+      state = state &* 1_664_525 &+ 1_013_904_223
+      return Int(state >> 8) % (2 * range + 1) - range
+    }
+    for (rumble, hiss, wanted) in [(-900, 1500, SuddenAudio.Likeness.speech), (900, 1500, .speech), (-3000, 2500, .octets)] {
+      var samples = (0..<160).map { Int16(rumble + $0 + random(hiss)) }
+      let power = samples.reduce(0) { $0 + Float($1) * Float($1) } / 160
+      let mean = Float(samples.reduce(0) { $0 + Int($1) }) / 160
+      let highest = Float(samples.map { abs(Int($0)) }.max() ?? 0)
+      let found = samples.withUnsafeMutableBufferPointer { SuddenAudio.likeness($0, power: power, mean: mean, highest: highest) }
+      #expect(found == wanted, "\(rumble), \(hiss)")
+    }
+  }
+
   private func likeness(_ x: [Double], _ samples: [Int], _ power: Double, _ mean: Double) -> String {
     let count = Double(x.count)
     let highest = samples.map(abs).max() ?? 0
@@ -177,14 +194,17 @@ import Testing
     let energy = 1 + x.reduce(0) { $0 + $1 * $1 }
     let likeness = abs(zip(x, x[1...]).reduce(0) { $0 + $1.0 * $1.1 }) / energy
     let share = mean * mean / max(1, power)
-    guard power > 4_300_000 || share > 0.3 else { return "speech" }
+    guard likeness < 0.4 else { return share > 0.9 ? "octets" : "speech" }
+    let ofOneSign = samples.filter { mean < 0 ? $0 < 0 : $0 > 0 }.count
+    if share > 0.15, Double(ofOneSign) > 0.95 * count { return "octets" }
+    guard power > 4_300_000 else { return "speech" }
     let length = x.count / 4
     let small = stride(from: 0, to: x.count, by: length).reduce(0.0) { sum, start in
       let part = x[start..<min(x.count, start + length)]
       let limit = part.reduce(0) { $0 + $1 * $1 } / Double(64 * part.count)
       return sum + Double(part.filter { $0 * $0 < limit }.count)
     }
-    if share > 0.3 || likeness < 0.4 && (small > 0.25 * count || share > 0.15) { return "octets" }
+    if small > 0.25 * count { return "octets" }
     return likeness < 0.25 ? "noise" : "speech"
   }
 }

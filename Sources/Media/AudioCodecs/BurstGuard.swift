@@ -50,14 +50,14 @@ public struct BurstGuard: ~Copyable {
   /// Of `SuddenSound`'s evidence.
   private static let certain: Float = 1.2
   /// By `SoundSource`: above it one verdict takes the trust away, below it what was wrong just before must be more than this.
-  private static let surely: InlineArray<6, Float> = [1.2, 1.2, 1.2, 1.8, 1.8, 0]
-  private static let chances: InlineArray<6, Int> = [0, 0, 0, Limits.strike, Limits.strike, 0]
+  private static let surely: InlineArray<6, Float> = [1.8, 1.8, 1.8, 1.8, 1.8, 0]
+  private static let chances: InlineArray<6, Int> = [Limits.strike, 0, Limits.strike, Limits.strike, Limits.strike, 0]
   private static let unlikely: Float = -1
   /// Below, it needs no pitch.
   private static let harmlessForSure: Float = -3
   /// By `SoundSource`: from where on it is most likely wrong, and by how much less it is doubted.
-  private static let likely: InlineArray<6, Float> = [0.3, -0.6, -0.2, -0.2, 0.1, 0]
-  private static let doubtful: InlineArray<6, Float> = [0.8, 0.3, 0.5, 0.7, 0.5, 0]
+  private static let likely: InlineArray<6, Float> = [0.1, -0.4, -0.3, 0.2, -0.2, 0]
+  private static let doubtful: InlineArray<6, Float> = [0.4, 0.3, 0.3, 0.4, 0.3, 0]
   private static let harmless: Float = -10
   private static let voice: Float = 0.75
   /// A tone may begin anywhere at full strength.

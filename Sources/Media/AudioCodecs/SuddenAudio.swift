@@ -5,9 +5,12 @@ enum SuddenAudio {
   /// Correlation of neighbouring samples, less their mean: speech that is this loud nearly always has more.
   private static let white: Float = 0.25
   private static let nearlyWhite: Float = 0.4
-  /// Share of the energy that is no sound: octets of one sign (text, one octet again and again). No telephone passes that.
-  private static let constant: Float = 0.3
+  /// Share of the energy that is no sound: one octet again and again. No telephone passes that.
+  private static let constant: Float = 0.9
+  /// The same of octets of one sign, as text has; and how many of them are of that sign. A recording that was never on a line has
+  /// rumble of as much energy under its hiss, but that reaches to both sides.
   private static let partlyConstant: Float = 0.15
+  private static let oneSided: Float = 0.95
   /// Share of samples below an eighth of the root mean square: octets of G.711 are a logarithm, so that random ones have 0.4, and
   /// noise has 0.1.
   private static let small: Float = 0.25
@@ -32,8 +35,9 @@ enum SuddenAudio {
     let neighbours = Float(product(base, samples.count, highest)) + mean * ends - (count + 1) * constantPower
     let (share, likeness) = (constantPower / max(1, power), abs(neighbours) / energy)
     guard likeness < nearlyWhite else { return share > constant ? .octets : .speech }
-    guard power > loud || share > constant else { return .speech }
-    if share > partlyConstant || smallSamples(base, samples.count, mean) > small * count { return .octets }
+    if share > partlyConstant, ofOneSign(base, samples.count, mean) > oneSided * count { return .octets }
+    guard power > loud else { return .speech }
+    if smallSamples(base, samples.count, mean) > small * count { return .octets }
     return likeness < white ? .noise : .speech
   }
 
@@ -61,6 +65,13 @@ enum SuddenAudio {
     while place < count, samples[place] != above, samples[place] != below { place &+= 1 }
     guard place > 0, place < count - 1 else { return false }
     return max(abs(Int32(samples[place - 1])), abs(Int32(samples[place + 1]))) < highest / 4
+  }
+
+  /// How many samples are of the mean's sign.
+  private static func ofOneSign(_ samples: UnsafePointer<Int16>, _ count: Int, _ mean: Float) -> Float {
+    var number = 0
+    for index in 0..<count where mean < 0 ? samples[index] < 0 : samples[index] > 0 { number += 1 }
+    return Float(number)
   }
 
   /// How many samples are small beside those around them, in quarters: a clap that fades has no more than noise has.
