@@ -3,7 +3,7 @@ import BenchKit
 import Glibc
 
 /// Packets that an encoder made which is not ours, from a file: the encoding's name in lower case and a line end, then for each packet
-/// its length in two octets, the higher first, and its octets (Tests/Vectors/encoders).
+/// its length in two octets, the higher first, and its octets (Tests/Vectors/encoders, Tests/Vectors/voices).
 struct Recording {
   let name: String
   let encoding: AudioEncoding
@@ -11,9 +11,10 @@ struct Recording {
 
   /// Those beside the tests; none where the sources are not.
   static var kept: [Recording] {
-    let names = ["ffmpegG722", "ffmpegCELT", "libopusAudio"]
+    let encoders = ["ffmpegG722", "ffmpegCELT", "libopusAudio"].map { "encoders/" + $0 }
+    let names = encoders + ["ruPCMU", "ruG722", "ruOpus"].map { "voices/" + $0 }
     let folder = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
-    return names.compactMap { try? Recording("/\(folder)/Tests/Vectors/encoders/\($0).packets") }
+    return names.compactMap { try? Recording("/\(folder)/Tests/Vectors/\($0).packets") }
   }
 
   init(_ path: String) throws {
