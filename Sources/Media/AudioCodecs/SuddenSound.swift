@@ -58,9 +58,9 @@ struct SuddenSound {
     open = step > 1 ? SIMD2(1 - values[4], 1 - values[5]) : .zero
   }
 
-  /// How much it looks like what no encoder made: above 0 does 1 rise of 300 in good speech (SILK: of 1500), above −1 does 1 of 30
-  /// (SILK: of 70). A network of ten nodes over the values, one for each source (`SuddenSoundWeights`). Until all periods were compared,
-  /// the most it can be.
+  /// How much it looks like what no encoder made: above 0 does at most 1 rise of 1000 in people's speech that it was fitted to, above −1
+  /// 1 of 70 (docs/decisions/0232). A network of ten nodes over the values, one for each source (`SuddenSoundWeights`). Until all periods
+  /// were compared, the most it can be.
   func evidence(_ source: SoundSource) -> Float {
     guard source != .madeUp else { return -10 }
     let (inputs, nodes) = (SuddenSoundWeights.inputs, SuddenSoundWeights.nodes)
