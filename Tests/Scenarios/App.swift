@@ -6,7 +6,7 @@ import JSONWebToken
 import PushPolicy
 import Testing
 
-/// A device that speaks frames as protocol.md says. Its habits are flags; everything else the test does itself.
+/// A device that speaks frames as docs/protocol.md says. Its habits are flags; everything else the test does itself.
 final class App {
   unowned let world: World
   let device: String

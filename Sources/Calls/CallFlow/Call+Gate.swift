@@ -4,7 +4,7 @@ import Bytes
 import MediaSession
 import SIPDialogs
 
-/// The media gate (protocol.md): nobody is made to talk, and pay, into silence.
+/// The media gate (docs/protocol.md): nobody is made to talk, and pay, into silence.
 extension Call {
   /// Says that the device which has the call also has media. Only the gate makes one, and only with one can the trunk be
   /// answered or called.
@@ -113,7 +113,7 @@ extension Call {
   mutating func gateTimedOut(_ turn: inout Turn) {
     guard state == .answering || state == .starting else { return }
     let missing = winnerIndex.map { devices[$0].missingMedia } ?? "no device"
-    // protocol.md, Outgoing: 5 s without media is mediaFailed; Incoming: the deadline is mediaTimeout
+    // docs/protocol.md, Outgoing: 5 s without media is mediaFailed; Incoming: the deadline is mediaTimeout
     if direction == .outgoing { return end(.mediaFailed, by: .gateway, detail: missing, &turn) }
     nobodyCame(.mediaFailed, .init(.mediaTimeout, by: .gateway, others: .answeredElsewhere, detail: missing), &turn)
   }

@@ -90,7 +90,7 @@ extension Call {
     if let offered, offered != ownDirection { signalHold(&turn) }
   }
 
-  /// protocol.md: a failed re-INVITE for hold does not end the call; the hold stays local.
+  /// docs/protocol.md: a failed re-INVITE for hold does not end the call; the hold stays local.
   mutating func offerRefused(_ code: Int, _ turn: inout Turn) {
     trunkLeg.offeredDirection = nil
     reach(.offerRefused, detail: String(code), &turn)

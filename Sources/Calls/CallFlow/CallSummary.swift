@@ -27,7 +27,7 @@ public struct CallSummary: Sendable, Codable, Equatable {
   public var muted: Bool
 }
 
-/// protocol.md, Call states at the gateway. Incoming: parked, ringing, answering, diverting, connected. Outgoing: starting,
+/// docs/protocol.md, Call states at the gateway. Incoming: parked, ringing, answering, diverting, connected. Outgoing: starting,
 /// ready, progress, connected.
 public enum CallState: String, Sendable, Codable, CaseIterable {
   case parked, ringing, answering, diverting, starting, ready, progress, connected

@@ -275,7 +275,7 @@ extension ClientSession {
     actions.append(.event(.online(welcome, calls: welcome.resumed ? nil : welcome.calls ?? [])))
   }
 
-  /// After `resumed: false` the old numbers are void (protocol.md, Session): open requests and what the snapshot's calls still need go again.
+  /// After `resumed: false` the old numbers are void (docs/protocol.md, Session): open requests and what the snapshot's calls still need go again.
   private mutating func renumber(live: Set<Identifier>, _ actions: inout [Action]) {
     let pending = outbox.filter { entry in
       guard entry.id == nil, let call = entry.call, live.contains(call) else { return false }

@@ -2,7 +2,7 @@ import AudioCodecs
 import Bytes
 import JitterBuffer
 
-/// First words (protocol.md): audio that is kept while the other side cannot hear it yet, then played faster until it is live
+/// First words (docs/protocol.md): audio that is kept while the other side cannot hear it yet, then played faster until it is live
 /// again.
 ///
 /// | phase | `push` | `pull` |

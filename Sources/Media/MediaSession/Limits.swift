@@ -8,11 +8,11 @@ enum Limits {
   /// network held back for seconds arrives at once: 3 s of 10 ms packets fit into the burst.
   static let packetsPerTick = 20
   static let packetBurst = 400
-  /// Kept first words (protocol.md, First words): 1.5 s at 8 kHz.
+  /// Kept first words (docs/protocol.md, First words): 1.5 s at 8 kHz.
   static let keptSamples = 12_000
   /// Play-out of kept audio at most 1.25 times as fast, and for at most this long.
   static let catchUp: Duration = .seconds(3)
-  /// Silence of an authenticated app leg before it counts as lost (protocol.md, Reconnect and handover).
+  /// Silence of an authenticated app leg before it counts as lost (docs/protocol.md, Reconnect and handover).
   static let appSilence: Duration = .seconds(15)
   /// Absence of trunk RTP before it counts as silent.
   static let trunkSilence: Duration = .seconds(20)

@@ -74,7 +74,7 @@ extension MediaSession {
     }
   }
 
-  /// The first keys serve at once; later ones from their first valid packet on (protocol.md, Reconnect and handover).
+  /// The first keys serve at once; later ones from their first valid packet on (docs/protocol.md, Reconnect and handover).
   private mutating func install(_ keys: SRTPKeyMaterial, _ index: Int, into output: inout MediaOutput) {
     let legs = legs  // docs/decisions/0081
     do throws(SRTPError) {

@@ -16,7 +16,7 @@ public enum FrameBody<Message: Hashable & Sendable, MessageType: Hashable & Send
   case unknown(String)
 }
 
-/// A client-to-server frame (protocol.md, Frames), read by the gateway and written by the client.
+/// A client-to-server frame (docs/protocol.md, Frames), read by the gateway and written by the client.
 public struct ClientFrame: Hashable, Sendable {
   public typealias Body = FrameBody<ClientMessage, ClientMessageType>
   public var body: Body

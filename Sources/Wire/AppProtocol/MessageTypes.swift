@@ -1,4 +1,4 @@
-/// The `t` of client-to-server messages, and what protocol.md says of each type.
+/// The `t` of client-to-server messages, and what docs/protocol.md says of each type.
 public enum ClientMessageType: String, CaseIterable, Sendable {
   case hello, ping, pong, ack, err, bye, stats
   case authRefresh = "auth.refresh"

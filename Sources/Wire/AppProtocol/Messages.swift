@@ -27,7 +27,7 @@ public enum ClientMessage: Hashable, Sendable {
   case callDTMF(CallDTMF)
   case callTransfer(CallTransfer)
   case stats(StreamStats)
-  /// A type of protocol.md whose content this version does not read: `call.group`, `call.translate`, `dir.get`,
+  /// A type of docs/protocol.md whose content this version does not read: `call.group`, `call.translate`, `dir.get`,
   /// `hist.list`, `hist.resolve`. Answered `err{unsupported}`.
   case later(ClientMessageType)
 
@@ -87,7 +87,7 @@ public enum ServerMessage: Hashable, Sendable {
   case callDigit(CallDigit)
   case callTransferred(CallTransferred)
   case quality(Quality)
-  /// A type of protocol.md whose content this version does not read or write.
+  /// A type of docs/protocol.md whose content this version does not read or write.
   case later(ServerMessageType)
 
   public var type: ServerMessageType {

@@ -1,6 +1,6 @@
 import Bytes
 
-/// Offer and answer of an app leg, one audio section (protocol.md, "Media on the app leg"). The gateway's side is ICE-lite and DTLS
+/// Offer and answer of an app leg, one audio section (docs/protocol.md, "Media on the app leg"). The gateway's side is ICE-lite and DTLS
 /// server, the app's (for our own phone) full ICE and DTLS client.
 ///
 /// A value per device and call. For an ICE restart set `endpoint` with the new ufrag and password, then answer the client's new

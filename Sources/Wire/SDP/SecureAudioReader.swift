@@ -1,6 +1,6 @@
 import Bytes
 
-/// Reads the audio section of an app leg's description (protocol.md, "Media on the app leg") and refuses what is not safe.
+/// Reads the audio section of an app leg's description (docs/protocol.md, "Media on the app leg") and refuses what is not safe.
 /// The gateway and the phone differ in two points only.
 struct SecureAudioReader {
   /// The DTLS role that the peer must have.
