@@ -46,6 +46,8 @@ let wire: [Target] = [
   module("Wire", "SIP", ["Bytes"]),
   module("Wire", "AppProtocol", ["Bytes"]),
   module("Wire", "JSONWebToken", ["Bytes", "COpenSSL"]),
+  module("Wire", "HTTP", []),
+  module("Wire", "WebSocket", ["Bytes", "COpenSSL"]),
 ]
 
 let media: [Target] = [
@@ -84,8 +86,8 @@ let runtime: [Target] = [
     ["Bytes", "RTP", "STUN", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession", "Platform", "CLinux"],
     [logging]),
   module(
-    "Runtime", "AppServer", ["Bytes", "AppProtocol", "JSONWebToken", "AppSessions", "Platform", "COpenSSL", "CWebSockets"],
-    [logging]),
+    "Runtime", "AppServer",
+    ["Bytes", "AppProtocol", "JSONWebToken", "HTTP", "WebSocket", "AppSessions", "Platform", "COpenSSL"], [logging]),
   module("Runtime", "Store", ["Bytes", "AppSessions", "PushPolicy", "Devices", "CallFlow", "Platform"], [logging, grdb]),
   module("Runtime", "PushSender", ["Bytes", "PushPolicy", "Platform", "CCurl"], [logging]),
   module("Runtime", "Telemetry", ["Bytes", "Platform"], [logging]),
@@ -124,7 +126,7 @@ let executable: [Target] = [
     ], path: "Sources/Trunkline/Peers", swiftSettings: swift),
   .executableTarget(
     name: "trunkline",
-    dependencies: ["COpenSSL", "CLinux"].map { .byName(name: $0) }
+    dependencies: ["COpenSSL", "CCurl", "CLinux"].map { .byName(name: $0) }
       + (wire + media + calls + platform + runtime + client).map { .byName(name: $0.name) } + [
         "Configuration", "Peers", "PushSandbox", logging, argumentParser,
       ],
@@ -148,6 +150,8 @@ let testTargets: [Target] = [
   tests("SIP", ["Bytes", "SIP"]),
   tests("AppProtocol", ["Bytes", "AppProtocol"]),
   tests("JSONWebToken", ["Bytes", "JSONWebToken", "COpenSSL"]),
+  tests("HTTP", ["Bytes", "HTTP"]),
+  tests("WebSocket", ["Bytes", "WebSocket"]),
   tests("SRTP", ["Bytes", "RTP", "SRTP", "COpenSSL", "CSRTP"]),
   tests("DTLS", ["Bytes", "SRTP", "DTLS", "COpenSSL"]),
   tests("ICE", ["Bytes", "STUN", "ICE"]),

@@ -1,5 +1,7 @@
 // The named limits of this module; every bound on a queue, table or message stands here.
 enum Limits {
+  /// Descriptors that are asked of the system, where it allows as many.
+  static let descriptors = 1_048_576
   /// The kernel keeps 15 bytes of a thread's name.
   static let threadNameBytes = 15
   /// Of threads that must run as soon as they wake; the lowest there is, below the kernel's own.

@@ -63,7 +63,7 @@ public final class Mailbox<Element: Sendable>: Sendable {
   private let ring: Mutex<Ring>
   private let waker: (@Sendable () -> Void)?
 
-  /// `wake` replaces the eventfd for a reader that sleeps elsewhere (`lws_cancel_service`); it is called outside the lock.
+  /// `wake` replaces the eventfd for a reader that sleeps elsewhere; it is called outside the lock.
   public init(capacity: Int, wake: (@Sendable () -> Void)? = nil) throws(SystemError) {
     precondition(capacity > 0)
     self.capacity = capacity

@@ -61,6 +61,7 @@ import Testing
       #expect(socket.upgrade() != 101)
       let waiting = try TestSocket(server.address)
       server.stop()
+      waiting.write("G")  // what has said nothing is the kernel's until then
       #expect(waiting.next() == .end)
     }
     #expect(clean)

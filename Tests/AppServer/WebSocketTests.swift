@@ -226,6 +226,7 @@ import Testing
     let idle = try TestSocket(fixture.app.address)
     fixture.app.stop()
     for socket in sockets { #expect(socket.closeCode() == 1012) }
+    idle.write("G")  // what has said nothing is the kernel's until then
     #expect(idle.next() == .end)
     fixture.app.post(.drain)
     fixture.app.stop()

@@ -5,7 +5,7 @@ import Platform
 import Testing
 
 extension Interop {
-  /// Everybody's app comes at once. libwebsockets accepts all that wait before it does anything else, on the app thread: what that may
+  /// Everybody's app comes at once. The app thread accepts 64 a turn: what that may
   /// not touch is the telephone side.
   @Suite(.enabled(if: Surroundings.missing == nil, "\(Surroundings.missing ?? "")"), .serialized) struct ArrivalTests {
     /// Sockets that connect without waiting, from ten addresses, as one address may have 200.

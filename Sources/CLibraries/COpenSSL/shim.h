@@ -35,6 +35,18 @@ static inline long cossl_bio_set_mem_eof_return(BIO *b, long v) { return BIO_set
 static inline size_t cossl_bio_pending(BIO *b) { return (size_t)BIO_pending(b); }
 static inline long cossl_set_session_cache_off(SSL_CTX *c) { return SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF); }
 static inline long cossl_set_release_buffers(SSL_CTX *c) { return SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS); }
+// For a stream of one's own: what the kernel does not take is offered again, from wherever the buffer is then.
+static inline long cossl_set_stream_writes(SSL_CTX *c) {
+  return SSL_CTX_set_mode(c, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+}
+// ALPN of a server that speaks HTTP/1.1 only (RFC 7301): chosen if offered; a client that offers others only gets the alert.
+static int cossl_alpn_choose_http11(SSL *s, const unsigned char **out, unsigned char *count, const unsigned char *in, unsigned int length, void *x) {
+  static const unsigned char ours[] = "\x08http/1.1";
+  (void)s; (void)x;
+  int found = SSL_select_next_proto((unsigned char **)out, count, ours, sizeof ours - 1, in, length);
+  return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+static inline void cossl_alpn_http11(SSL_CTX *c) { SSL_CTX_set_alpn_select_cb(c, cossl_alpn_choose_http11, NULL); }
 static inline long cossl_bio_reset(BIO *b) { return BIO_reset(b); }
 static inline long cossl_bio_memory(BIO *b, char **p) { return BIO_get_mem_data(b, p); }
 static inline long cossl_set_server_name(SSL *s, const char *name) { return SSL_set_tlsext_host_name(s, name); }

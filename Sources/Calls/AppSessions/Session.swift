@@ -14,15 +14,15 @@ struct Connection {
   var lastHeard: Instant
   /// A ping went out since the peer was last heard.
   var isPinged = false
-  var messages: RateLimit
-  var bytes: RateLimit
+  var messages: TokenBucket
+  var bytes: TokenBucket
 
   init(address: IPAddress, at now: Instant) {
     self.address = address
     phase = .awaitingHello(until: now + Limits.helloWait)
     lastHeard = now
-    messages = RateLimit(perSecond: Limits.messagesPerSecond, burst: Limits.messageBurst, at: now)
-    bytes = RateLimit(perSecond: Limits.bytesPerSecond, burst: Limits.byteBurst, at: now)
+    messages = TokenBucket(perSecond: Limits.messagesPerSecond, burst: Limits.messageBurst, at: now)
+    bytes = TokenBucket(perSecond: Limits.bytesPerSecond, burst: Limits.byteBurst, at: now)
   }
 }
 

@@ -9,7 +9,7 @@ import Platform
 public typealias AdminRequest = HTTPRequest
 public typealias AdminResponse = HTTPResponse
 
-/// The admin port, in a context and on a thread of its own, so that it answers also when the app thread does not.
+/// The admin port, on a thread of its own, so that it answers also when the app thread does not.
 ///
 ///     let admin = try AdminServer.start(.init(address: address, token: token), logger: logger) { request, answer in
 ///       answer(.text(200, "ok"))          // now, or later from any thread; exactly once
@@ -19,27 +19,33 @@ public final class AdminServer: Sendable {
     public var address: SocketAddress
     /// Required of every request but `/healthz`; must be set off loopback.
     public var token: Redacted<[UInt8]>?
-    public init(address: SocketAddress, token: Redacted<[UInt8]>? = nil) { (self.address, self.token) = (address, token) }
+    public var tls: TLSFiles?
+    public init(address: SocketAddress, token: Redacted<[UInt8]>? = nil, tls: TLSFiles? = nil) {
+      (self.address, self.token, self.tls) = (address, token, tls)
+    }
   }
   public typealias Handler = @Sendable (AdminRequest, @escaping @Sendable (AdminResponse) -> Void) -> Void
 
-  private let server: LWSServer
+  private let server: HTTPServer
   private let desk: AdminDesk
 
   /// Throws `SystemError` with the setting's name if the address cannot be bound.
   public static func start(_ settings: Settings, logger: Logger, handler: @escaping Handler) throws -> AdminServer {
     let desk = AdminDesk(token: settings.token?.exposed, handler: handler)
-    let server = LWSServer(
+    let server = try HTTPServer(
       .init(
-        name: "admin", address: settings.address, setting: "listen.admin", connections: Limits.adminConnections,
+        name: "admin", address: settings.address, setting: "listen.admin", tls: settings.tls,
+        connections: Limits.adminConnections,
         connectionsPerAddress: Limits.adminConnections), delegate: desk, logger: logger)
     try server.start()
     return AdminServer(server, desk)
   }
 
-  private init(_ server: LWSServer, _ desk: AdminDesk) { (self.server, self.desk) = (server, desk) }
+  private init(_ server: HTTPServer, _ desk: AdminDesk) { (self.server, self.desk) = (server, desk) }
 
   public var address: SocketAddress { server.address }
+  /// Reads the TLS files again. `done` gets what is wrong with them, in which case the old ones stay in use.
+  public func reloadCertificates(_ done: @escaping @Sendable (TLSError?) -> Void) { server.reload(done) }
   /// Ends the thread and every connection.
   public func stop() { server.stop() }
 }

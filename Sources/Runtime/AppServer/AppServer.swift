@@ -20,6 +20,8 @@ public final class AppServer: Sendable {
     public var sessions: SessionSettings
     public var connections = Limits.connections
     public var connectionsPerAddress = Limits.connectionsPerAddress
+    /// Reverse proxies: for connections from these alone the last X-Forwarded-For is the address that counts.
+    public var proxies: [IPNetwork] = []
     public init(
       address: SocketAddress, tls: TLSFiles? = nil, origins: Set<String> = [], pages: [String: Page] = [:],
       sessions: SessionSettings
@@ -30,17 +32,18 @@ public final class AppServer: Sendable {
   /// Called on the app thread. False: control's inbox is full, and the event will be offered again.
   public typealias EventSink = @Sendable (SessionEvent) -> Bool
 
-  private let server: LWSServer
+  private let server: HTTPServer
   private let loop: AppLoop
   private let orders: Mailbox<AppOrder>
 
   /// Throws `SystemError` with the setting's name if the address cannot be bound, `TLSError` if the files do not fit.
   public static func start(_ settings: Settings, logger: Logger, events: @escaping EventSink) throws -> AppServer {
     let loop = AppLoop(settings, events: events)
-    let server = LWSServer(
+    let server = try HTTPServer(
       .init(
         name: "app-0", address: settings.address, setting: "listen.app", tls: settings.tls, webSocketPath: "/v1/connect",
-        connections: settings.connections, connectionsPerAddress: settings.connectionsPerAddress), delegate: loop,
+        proxies: settings.proxies, connections: settings.connections, connectionsPerAddress: settings.connectionsPerAddress),
+      delegate: loop,
       logger: logger)
     let orders = try Mailbox<AppOrder>(capacity: Limits.commands) { [unowned server] in server.wake() }
     loop.attach(server, orders)
@@ -48,7 +51,7 @@ public final class AppServer: Sendable {
     return AppServer(server, loop, orders)
   }
 
-  private init(_ server: LWSServer, _ loop: AppLoop, _ orders: Mailbox<AppOrder>) {
+  private init(_ server: HTTPServer, _ loop: AppLoop, _ orders: Mailbox<AppOrder>) {
     (self.server, self.loop, self.orders) = (server, loop, orders)
   }
 

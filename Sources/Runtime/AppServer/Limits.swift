@@ -5,34 +5,53 @@ public enum Limits {
   public static let connectionsPerAddress = 200
   /// Sockets of the admin port.
   public static let adminConnections = 64
+  /// How many times an IPv6 /64's share a /48 may have.
+  static let addressesPerSite = 4
+  /// Connections that an address may begin at once, if its share is smaller; half of it in each second that follows.
+  static let attemptBurst = 400
+  /// Addresses whose attempts are remembered.
+  static let addresses = 65_536
+  /// Connections taken in one turn.
+  static let acceptsPerTurn = 64
+  /// Reads of one connection in one turn, and octets of a read: a TLS record at least, so that none stays inside OpenSSL.
+  static let readsPerTurn = 4
+  static let readBytes = 16_384
+  /// The kernel keeps a connection to itself until it says something, for about this long (TCP_DEFER_ACCEPT).
+  static let deferAcceptSeconds: Int32 = 1
+  /// Times of a connection: until its first octet; until a request, with the TLS handshake before it, is whole; until the next
+  /// request begins; until a request is answered.
+  static let firstOctetTime = Duration.seconds(2)
+  static let requestTime = Duration.seconds(10)
+  static let keepAliveTime = Duration.seconds(5)
+  static let answerTime = Duration.seconds(30)
+  /// After the last octet of ours: how long, and for how many octets, the peer may go on before the socket is closed. A close
+  /// with unread octets would take our answer with it (RFC 9112 §9.6).
+  static let lingerTime = Duration.seconds(1)
+  static let lingerBytes = 262_144
+  /// A WebSocket that is being closed is cut after this time, whether its peer took what was queued or not.
+  static let closeTime = Duration.seconds(5)
+  /// How often deadlines are looked at.
+  static let sweepInterval = Duration.milliseconds(250)
+  /// Of a core's time, what TLS handshakes may take; beyond it they wait for one another.
+  static let handshakeShare = 0.2
   /// What is queued toward one WebSocket; beyond it is a slow consumer and closed with 4008.
-  public static let queueBytes = 1_048_576
-  public static let queueFrames = 1_024
-  /// A socket that is being closed is cut after this many seconds, whether its peer took what was queued or not.
-  public static let closeSeconds: Int32 = 5
-  /// Headers of one HTTP request, and how many requests may be read at once.
-  public static let headerBytes: UInt16 = 8_192
-  public static let headersAtOnce: UInt16 = 1_024
-  /// Seconds in which a TLS handshake and the headers of a request must come, and for which an idle HTTP connection is kept.
-  public static let requestSeconds: UInt32 = 10
-  public static let keepAliveSeconds: Int32 = 5
-  /// Seconds in which an HTTP request must be answered.
-  public static let answerSeconds: Int32 = 30
+  static let queueBytes = 1_048_576
+  /// Frames that are no messages (pings, pongs, fragments) of one WebSocket: at once, and a second; beyond it 1008.
+  static let controlBurst = 1_024.0
+  static let controlPerSecond = 64.0
   /// Body of `POST /v1/calls/<id>/reject`.
   public static let rejectBytes = 4_096
   /// Body of an HTTP request.
-  public static let bodyBytes = 65_536
-  /// Bytes written to an HTTP connection at a time.
-  public static let writeBytes = 16_384
-  /// Fields of a request's query.
-  public static let queryFields = 16
-  /// Text of a request header that is read (Origin, Host, Authorization, path).
-  public static let headerTextBytes = 4_096
+  static let bodyBytes = 65_536
+  /// An Origin that is longer is no origin.
+  static let originBytes = 4_096
+  /// How often the log tells of connections that were refused.
+  static let logInterval = Duration.seconds(10)
   /// Commands from control that wait for the app thread. A device whose command does not fit loses its session.
-  public static let commands = 65_536
+  static let commands = 65_536
   /// Events that control's inbox refused and that are offered again; beyond, the sockets that cause them are closed.
-  public static let waitingEvents = 8_192
-  public static let retryMilliseconds: Int64 = 5
+  static let waitingEvents = 8_192
+  static let retryMilliseconds: Int64 = 5
   /// How long a stop waits for its sockets to close.
-  public static let stopMilliseconds: Int64 = 1_000
+  static let stopTime = Duration.seconds(1)
 }

@@ -36,6 +36,7 @@ extension AppLoop {
       },
       .counter("trunkline_app_received_bytes_total", "Bytes of WebSocket messages received.", transport.bytesReceived),
       .counter("trunkline_app_sent_bytes_total", "Bytes of WebSocket messages and pages sent.", transport.bytesSent),
+      .counter("trunkline_app_control_frames_total", "WebSocket pings, pongs and fragments received.", transport.controlFrames),
       .counters("trunkline_app_closes_total", "Closed WebSockets by code and the side that closed.", transport.closes),
       .counters(
         "trunkline_app_connections_refused_total", "Sockets and upgrades refused.", label: "reason", transport.refused),

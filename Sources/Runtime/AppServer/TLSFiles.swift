@@ -1,16 +1,14 @@
 import COpenSSL
 
-/// Certificate chain and key of the app port, PEM.
+/// Certificate chain and key of a port, PEM.
 public struct TLSFiles: Hashable, Sendable {
   public var certificate: String
   public var key: String
   public init(certificate: String, key: String) { (self.certificate, self.key) = (certificate, key) }
 
-  /// Whether OpenSSL can read both and they belong together; the text says what is wrong.
-  public func check() throws(TLSError) {
+  /// Gives both to a context; the error says which cannot be read, or that they do not belong together.
+  func load(into context: OpaquePointer) throws(TLSError) {
     defer { ERR_clear_error() }
-    guard let context = SSL_CTX_new(TLS_server_method()) else { throw TLSError("OpenSSL has no TLS server") }
-    defer { SSL_CTX_free(context) }
     guard SSL_CTX_use_certificate_chain_file(context, certificate) == 1 else {
       throw TLSError("\(certificate): no certificate chain in PEM can be read from it")
     }

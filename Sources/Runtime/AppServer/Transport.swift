@@ -3,12 +3,12 @@ import AppSessions
 import Bytes
 import Platform
 
-/// A server of WebSockets and HTTP on a thread of its own. What stands behind it (libwebsockets today) can be replaced.
+/// A server of WebSockets and HTTP on a thread of its own.
 /// `send`, `ping`, `close` belong to the server's thread: they are called from the delegate's methods only.
 protocol Transport: AnyObject {
   func send(_ id: ConnectionID, _ bytes: [UInt8])
   func ping(_ id: ConnectionID)
-  /// Sends what is queued (nothing more after an overflow), then the close frame; cuts the socket if that takes too long.
+  /// Sends what is queued, then the close frame; cuts the socket if that takes too long.
   func close(_ id: ConnectionID, _ code: CloseCode)
   /// Any thread: makes `turn` come soon.
   func wake()
@@ -66,7 +66,14 @@ public struct HTTPResponse: Sendable {
 
 /// Why a socket or upgrade was refused; for counting.
 enum ConnectionRefusal: String, CaseIterable, Sendable {
-  case tooMany, tooManyFromAddress, path, origin, subprotocol
+  case tooMany, tooManyFromAddress
+  /// More attempts from one address than it may make in a second.
+  case tooFast
+  /// Nothing was said in time, or somebody else needed the room first; a request that did not become whole in time.
+  case silent, slow
+  /// No HTTP, or HTTP that two parsers may read in two ways.
+  case malformed
+  case handshake, descriptors, upgrade, path, origin, subprotocol
 }
 
 /// Counts of one server, written on its thread.
@@ -75,6 +82,8 @@ final class TransportMetrics: Sendable {
   let webSockets = Gauge()
   let bytesReceived = Counter()
   let bytesSent = Counter()
+  /// Pings, pongs and fragments that WebSockets sent.
+  let controlFrames = Counter()
   let refused = LabelledCounters<ConnectionRefusal>()
   let closes = CounterTable(labelNames: ["code", "by"])
   let requests = CounterTable(labelNames: ["status"])

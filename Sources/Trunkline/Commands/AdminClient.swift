@@ -1,5 +1,5 @@
 import Bytes
-import Foundation
+import CCurl
 import Platform
 
 /// One HTTP request to the admin endpoint; blocks, for the command line only.
@@ -16,73 +16,50 @@ struct AdminClient {
 
   let address: SocketAddress
   let token: String?
+  /// The port's own certificate where it speaks TLS: it must be this one, whatever name it is for.
+  var certificate: String?
   /// Seconds.
   var timeout = Self.timeoutSeconds
 
   func request(_ method: String, _ path: String) throws -> Answer {
-    let fd = socket(address.ip.family == .v4 ? AF_INET : AF_INET6, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-    guard fd >= 0 else { throw failure("cannot make a socket") }
-    defer { close(fd) }
-    var limit = timeval(tv_sec: timeout, tv_usec: 0)
-    for option in [SO_RCVTIMEO, SO_SNDTIMEO] { setsockopt(fd, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size)) }
-    guard address.withSockaddr({ connect(fd, $0, $1) }) == 0 else {
-      throw failure("cannot reach the gateway's admin endpoint at \(address)")
+    guard let easy = curl_easy_init() else { throw Failure(description: "libcurl cannot be started") }
+    defer { curl_easy_cleanup(easy) }
+    var fields = curl_slist_append(nil, "Content-Type: application/json")
+    if let token { fields = curl_slist_append(fields, "Authorization: Bearer \(token)") }
+    defer { curl_slist_free_all(fields) }
+    _ = ccurl_set_text(easy, CURLOPT_URL, "\(certificate == nil ? "http" : "https")://\(address)\(path)")
+    _ = ccurl_set_text(easy, CURLOPT_PROTOCOLS_STR, "http,https")
+    _ = ccurl_set_text(easy, CURLOPT_PROXY, "")
+    _ = ccurl_set_list(easy, CURLOPT_HTTPHEADER, fields)
+    _ = ccurl_set_long(easy, CURLOPT_NOSIGNAL, 1)
+    _ = ccurl_set_long(easy, CURLOPT_TIMEOUT, timeout)
+    if method != "GET" {
+      _ = ccurl_set_long(easy, CURLOPT_POSTFIELDSIZE, 0)
+      _ = ccurl_set_text(easy, CURLOPT_COPYPOSTFIELDS, "")
+      _ = ccurl_set_text(easy, CURLOPT_CUSTOMREQUEST, method)
     }
-    var head = "\(method) \(path) HTTP/1.1\r\nHost: \(address)\r\nConnection: close\r\nContent-Length: 0\r\n"
-    if let token { head += "Authorization: Bearer \(token)\r\n" }
-    try send(Array((head + "\r\n").utf8), fd)
-    return try parse(receive(fd))
-  }
-
-  private func send(_ bytes: [UInt8], _ fd: Int32) throws {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let count = rest.withUnsafeBytes { Foundation.send(fd, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
-      guard count > 0 else { throw failure("cannot send to \(address)") }
-      rest = rest.dropFirst(count)
+    if let certificate {
+      _ = ccurl_set_text(easy, CURLOPT_CAINFO, certificate)
+      _ = ccurl_set_long(easy, CURLOPT_SSL_VERIFYHOST, 0)
     }
-  }
-
-  private func receive(_ fd: Int32) throws -> [UInt8] {
-    var all: [UInt8] = []
-    var chunk = [UInt8](repeating: 0, count: 65_536)
-    while all.count < Self.answerBytes {
-      let count = recv(fd, &chunk, chunk.count, 0)
-      if count < 0 { throw failure("no answer from \(address)") }
-      if count == 0 { break }
-      all += chunk[..<count]
-      if Self.isComplete(all) { break }
+    let body = Body()
+    _ = ccurl_set_pointer(easy, CURLOPT_WRITEDATA, Unmanaged.passUnretained(body).toOpaque())
+    _ = ccurl_set_write(easy) { bytes, size, count, user in
+      guard let bytes, let user else { return 0 }
+      let body = Unmanaged<Body>.fromOpaque(user).takeUnretainedValue()
+      guard body.bytes.count + size * count <= AdminClient.answerBytes else { return 0 }
+      body.bytes += UnsafeRawBufferPointer(start: bytes, count: size * count)
+      return size * count
     }
-    return all
-  }
-
-  /// Servers may keep the connection open: the answer ends where Content-Length says.
-  private static func isComplete(_ bytes: [UInt8]) -> Bool {
-    guard let end = headEnd(bytes), let length = length(bytes[..<end]) else { return false }
-    return bytes.count - end >= length
-  }
-
-  /// Where the body begins.
-  private static func headEnd(_ bytes: [UInt8]) -> Int? {
-    bytes.indices.dropLast(3).first { bytes[$0..<($0 + 4)].elementsEqual([13, 10, 13, 10]) }.map { $0 + 4 }
-  }
-
-  private static func length(_ head: ArraySlice<UInt8>) -> Int? {
-    for line in String(decoding: head, as: UTF8.self).split(separator: "\r\n")
-    where line.lowercased().hasPrefix("content-length:") {
-      return Int(line.dropFirst(15).trimmingCharacters(in: .whitespaces))
+    let result = withExtendedLifetime(body) { curl_easy_perform(easy) }
+    guard result == CURLE_OK else {
+      throw Failure(
+        description: "cannot reach the gateway's admin endpoint at \(address): \(String(cString: curl_easy_strerror(result)))")
     }
-    return nil
+    var status = 0
+    _ = ccurl_get_long(easy, CURLINFO_RESPONSE_CODE, &status)
+    return Answer(status: status, bytes: body.bytes)
   }
 
-  private func parse(_ bytes: [UInt8]) throws -> Answer {
-    let line = String(decoding: bytes.prefix { $0 != 13 }.prefix(256), as: UTF8.self)
-    let words = line.split(separator: " ")
-    guard words.count >= 2, words[0].hasPrefix("HTTP/1."), let status = Int(words[1]), let end = Self.headEnd(bytes) else {
-      throw Failure(description: "\(address) does not speak HTTP")
-    }
-    return Answer(status: status, bytes: Array(bytes[end...]))
-  }
-
-  private func failure(_ what: String) -> Failure { Failure(description: "\(what): \(String(cString: strerror(errno)))") }
+  private final class Body { var bytes: [UInt8] = [] }
 }

@@ -22,10 +22,11 @@ struct Calls: ParsableCommand {
 
     func client() throws -> AdminClient {
       var address = SocketAddress(.loopback, 9090)
-      var token: String?
+      var (token, certificate): (String?, String?)
       if let config {
         let settings = try SettingsSource.load(config)
         (address, token) = (settings.listen.admin, settings.listen.adminToken?.exposed)
+        certificate = settings.listen.adminTLS?.certificate
       }
       if let admin {
         guard let given = SocketAddress(admin) else {
@@ -39,7 +40,7 @@ struct Calls: ParsableCommand {
         }
         token = String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
       }
-      return AdminClient(address: address, token: token)
+      return AdminClient(address: address, token: token, certificate: certificate)
     }
 
     func request(_ method: String, _ path: String) throws -> String { try Self.ask(client(), method, path).body }

@@ -31,9 +31,12 @@ public struct Settings: Sendable, Equatable {
     public var sipCertificates: SIPCertificates?
     public var app = SocketAddress(.loopback, 8080)
     public var appTLS: CertificateFiles?
+    /// Reverse proxies before the app port: for their connections alone the last X-Forwarded-For is the address that counts.
+    public var appProxies: [IPNetwork] = []
     public var admin = SocketAddress(.loopback, 9090)
     /// The bearer token of the admin endpoint's calls API; always there off loopback.
     public var adminToken: Redacted<String>?
+    public var adminTLS: CertificateFiles?
   }
 
   public struct CertificateFiles: Sendable, Equatable {

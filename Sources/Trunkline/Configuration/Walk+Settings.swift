@@ -74,24 +74,29 @@ extension Walk {
     if listen.node("app")?.text != nil {
       out.app = listen.socketAddress("app") ?? out.app
     } else {
-      let app = listen.section("app", keys: ["address", "tls"])
+      let app = listen.section("app", keys: ["address", "tls", "proxies"])
       out.app = app.socketAddress("address") ?? out.app
-      if app.has("tls") {
-        let tls = app.section("tls", keys: ["cert", "key"])
-        for key in ["cert", "key"] where !tls.has(key) { problem("listen.app.tls", "\(key) is missing") }
-        if let certificate = tls.readableFile("cert"), let key = tls.readableFile("key") {
-          out.appTLS = .init(certificate: certificate, key: key)
-        }
-      }
+      out.appTLS = certificateFiles(app, "listen.app.tls")
+      out.appProxies = app.list("proxies", limit: 100, "an address or a network such as 10.0.0.0/8") { IPNetwork($0) }
     }
     if listen.node("admin")?.text != nil {
       out.admin = listen.socketAddress("admin") ?? out.admin
     } else {
-      let admin = listen.section("admin", keys: ["address", "token_file"])
+      let admin = listen.section("admin", keys: ["address", "token_file", "tls"])
       out.admin = admin.socketAddress("address") ?? out.admin
+      out.adminTLS = certificateFiles(admin, "listen.admin.tls")
       out.adminToken = admin.secret("token_file").map { Redacted(String(decoding: $0, as: UTF8.self)) }
     }
     return out
+  }
+
+  /// `tls: { cert: FILE, key: FILE }` of a port.
+  private func certificateFiles(_ port: Section, _ path: String) -> Settings.CertificateFiles? {
+    guard port.has("tls") else { return nil }
+    let tls = port.section("tls", keys: ["cert", "key"])
+    for key in ["cert", "key"] where !tls.has(key) { problem(path, "\(key) is missing") }
+    guard let certificate = tls.readableFile("cert"), let key = tls.readableFile("key") else { return nil }
+    return .init(certificate: certificate, key: key)
   }
 
   private func sipTLS(_ sip: Section, _ out: inout Settings.Listen) {

@@ -39,7 +39,7 @@ final class AppSide: Sendable {
   }
 
   /// Binds both ports; throws with the address that is taken.
-  func start() throws {
+  func start(descriptors: DescriptorLimit) throws {
     let keys = try settings.auth.keys()
     if keys.isWeak {
       logs.logger("app").warning("auth.jwt.key_file is short: 32 random bytes or more keep it from being guessed")
@@ -48,6 +48,8 @@ final class AppSide: Sendable {
       address: settings.listen.app, tls: settings.listen.appTLS.map { TLSFiles(certificate: $0.certificate, key: $0.key) },
       origins: Set(settings.auth.origins), pages: Self.phone, sessions: try sessions(settings))
     app.connectionsPerAddress = settings.limits.sessionsPerAddress
+    app.proxies = settings.listen.appProxies
+    app.connections = min(app.connections, descriptors.apps)
     let server = try AppServer.start(app, logger: logs.logger("app")) { [inbox] event in inbox.post(.app(event)) }
     servers.withLock { $0.app = server }
     registry.register(server.metrics)
@@ -55,10 +57,17 @@ final class AppSide: Sendable {
     let devicePages = DevicePages(inbox: inbox, push: push, gateway: { [self] in gateway.withLock { $0 } }, wakes: wakes)
     let desk = AdminDesk(pages: pages, inbox: inbox, traces: tracePages, devices: devicePages)
     let admin = try AdminServer.start(
-      .init(address: settings.listen.admin, token: settings.listen.adminToken.map { Redacted(Array($0.exposed.utf8)) }),
+      .init(
+        address: settings.listen.admin, token: settings.listen.adminToken.map { Redacted(Array($0.exposed.utf8)) },
+        tls: settings.listen.adminTLS.map { TLSFiles(certificate: $0.certificate, key: $0.key) }),
       logger: logs.logger("admin")
     ) { request, answer in desk.handle(request, answer) }
     servers.withLock { $0.admin = admin }
+    if !settings.listen.admin.ip.isLoopback, settings.listen.adminTLS == nil {
+      logs.logger("admin").warning(
+        "the admin port can be reached from other machines and has no TLS: its token crosses the network in the clear; set listen.admin.tls",
+        metadata: ["address": "\(settings.listen.admin)"])
+    }
   }
 
   private func sessions(_ settings: Settings) throws -> SessionSettings {
@@ -74,12 +83,14 @@ final class AppSide: Sendable {
   func reload(_ new: Settings) throws {
     trunkNames.withLock { $0 = Set(new.trunks.map(\.name)) }
     gateway.withLock { $0 = new.push?.gateway }
-    let server = servers.withLock { $0.app }
+    let (server, admin) = servers.withLock { $0 }
     server?.reconfigure(try sessions(new), origins: Set(new.auth.origins))
     let logger = logs.logger("app")
-    server?.reloadCertificates { problem in
+    let told: @Sendable (TLSError?) -> Void = { problem in
       if let problem { logger.error("certificates not taken, the old ones stay", metadata: ["why": "\(problem)"]) }
     }
+    server?.reloadCertificates(told)
+    admin?.reloadCertificates(told)
   }
 
   func stop() {

@@ -1,3 +1,4 @@
+import AppServer
 import AppSessions
 import Bytes
 import CallFlow
@@ -27,6 +28,7 @@ final class Gateway: @unchecked Sendable {
   // closures posted to its loop.
   private let settings: Settings
   private let logs: Logs
+  private let descriptors: DescriptorLimit
   private let loop: EventLoop
   private let readiness = Readiness()
   private let registry = MetricRegistry()
@@ -57,6 +59,7 @@ final class Gateway: @unchecked Sendable {
     retired = RetiredTrunks(settings.trunks)
     current = settings
     certificates = CertificateWatch(settings.certificatePaths)
+    descriptors = Self.descriptors(settings, logs.logger("trunkline"))
     loop = try EventLoop(name: "control")
     let inbox = try Inbox()
     self.inbox = inbox
@@ -149,6 +152,7 @@ final class Gateway: @unchecked Sendable {
     outlets.devices = { store.change($0) }
     var configuration = settings.callConfiguration
     configuration.push = settings.pushSettings(wakes)
+    configuration.bounds.calls = min(configuration.bounds.calls, descriptors.calls / Self.descriptorsPerCall)
     var machine = CallMachine(
       configuration: configuration, routing: settings.routing, random: .system,
       reach: settings.reach { sockets.flow($0, toward: $1) })
@@ -199,11 +203,28 @@ final class Gateway: @unchecked Sendable {
     registry.register(ProcessMetrics.families(version: Version.number))
   }
 
+  /// RTP and RTCP of the trunk leg; app legs share a socket for each media thread.
+  private static let descriptorsPerCall = 2
+
+  /// What the process may open, and a warning if that is less than the configuration asks for.
+  private static func descriptors(_ settings: Settings, _ logger: Logger) -> DescriptorLimit {
+    let limit = DescriptorLimit.raise()
+    if limit.calls / descriptorsPerCall < settings.limits.calls || limit.apps < AppServer.Limits.connections {
+      logger.warning(
+        "few file descriptors: raise the hard limit (systemd: LimitNOFILE, else ulimit -Hn)",
+        metadata: [
+          "limit": "\(limit.total)", "app_connections": "\(min(limit.apps, AppServer.Limits.connections))",
+          "calls": "\(min(settings.limits.calls, limit.calls / descriptorsPerCall))",
+        ])
+    }
+    return limit
+  }
+
   /// From here on calls are taken.
   func start() throws {
     let loop = loop
     thread = try NamedThread.start(name: "control", nice: -5, logger: logs.logger("control")) { loop.run() }
-    try app.start()
+    try app.start(descriptors: descriptors)
     registry.register(
       MailboxReading.families([inbox.queue, loop.posted, store.queue, push.queue, hooks.queue] + media.mailboxes + app.queues))
     readiness.set("calls", ready: true)

@@ -93,7 +93,9 @@ struct LoadCommand: ParsableCommand {
     var options = try loadOptions(settings, calls, seconds)
     options.mayBeRefused = mayBeRefused
     let watch = try GatewayWatch(
-      AdminClient(address: settings.listen.admin, token: settings.listen.adminToken?.exposed), pid: pid)
+      AdminClient(
+        address: settings.listen.admin, token: settings.listen.adminToken?.exposed,
+        certificate: settings.listen.adminTLS?.certificate), pid: pid)
     defer { watch.stop() }
     let before = try watch.metrics()
     let old = Set(Self.records(settings.records).map(\.call))

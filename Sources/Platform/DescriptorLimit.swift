@@ -1,0 +1,34 @@
+import Glibc
+
+/// How many descriptors the process may have, and who gets them.
+public struct DescriptorLimit: Hashable, Sendable {
+  /// Of the process, after `raise`.
+  public let total: Int
+  /// For the app port's connections.
+  public let apps: Int
+  /// For the sockets of calls.
+  public let calls: Int
+
+  /// Shares `total` out: a quarter, at most 512, for what is open anyhow (files, threads, SIP connections), the rest half for apps and
+  /// half for calls, so that neither can take the other's.
+  public init(total: Int) {
+    let own = min(512, total / 4)
+    self.total = total
+    apps = (total - own) / 2
+    calls = total - own - apps
+  }
+
+  /// Raises the soft limit to the hard one, at most a million, for the process. Once, at the start; what cannot be raised stays.
+  public static func raise() -> DescriptorLimit {
+    let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+    var limit = rlimit()
+    guard getrlimit(resource, &limit) == 0 else { return DescriptorLimit(total: 1_024) }
+    let wanted = min(limit.rlim_max, rlim_t(Limits.descriptors))
+    if limit.rlim_cur < wanted {
+      var raised = limit
+      raised.rlim_cur = wanted
+      if setrlimit(resource, &raised) == 0 { limit = raised }
+    }
+    return DescriptorLimit(total: Int(clamping: min(limit.rlim_cur, rlim_t(Limits.descriptors))))
+  }
+}

@@ -1,0 +1,67 @@
+import Bytes
+
+/// How many connections an address may have, and how many it may begin in a second. IPv6 counts by /64, which is what one
+/// customer has, and wider by /48, which is the most that one usually gets; both must have room.
+///
+/// Memory: an entry for each address that has a connection or had one within the last seconds, at most `Limits.addresses`.
+struct Admission {
+  private struct Group: Hashable {
+    var prefix: UInt64
+    var kind: UInt8
+  }
+  private struct Entry {
+    var connections = 0
+    var attempts: TokenBucket
+  }
+
+  private let perAddress: Int
+  private var entries: [Group: Entry] = [:]
+  private var swept = Instant.zero
+
+  init(perAddress: Int) { self.perAddress = perAddress }
+
+  /// Counts a connection of this address, or says why it is not taken. A refused one counts as an attempt.
+  mutating func admit(_ address: IPAddress, at now: Instant) -> ConnectionRefusal? {
+    let groups = groups(address)
+    for (group, factor) in groups {
+      guard makeRoom(group, factor, now) else { return .tooMany }
+      guard entries[group]?.attempts.take(at: now) == true else { return .tooFast }
+      guard let entry = entries[group], entry.connections < perAddress * factor else { return .tooManyFromAddress }
+    }
+    for (group, _) in groups { entries[group]?.connections += 1 }
+    return nil
+  }
+
+  /// A connection that was counted is gone. Its entry goes with the last one once its bucket is full again.
+  mutating func release(_ address: IPAddress, at now: Instant) {
+    for (group, _) in groups(address) {
+      guard var entry = entries[group] else { continue }
+      entry.connections -= 1
+      entries[group] = entry.connections <= 0 && entry.attempts.isFull(at: now) ? nil : entry
+    }
+  }
+
+  private func groups(_ address: IPAddress) -> [(Group, factor: Int)] {
+    switch address.family {
+    case .v4: [(Group(prefix: address.low, kind: 32), 1)]
+    case .v6:
+      [(Group(prefix: address.high, kind: 64), 1), (Group(prefix: address.high >> 16, kind: 48), Limits.addressesPerSite)]
+    }
+  }
+
+  private mutating func makeRoom(_ group: Group, _ factor: Int, _ now: Instant) -> Bool {
+    if entries[group] != nil { return true }
+    if entries.count >= Limits.addresses {
+      guard now - swept >= .seconds(1) else { return false }
+      swept = now
+      entries = entries.filter { element in
+        var attempts = element.value.attempts
+        return element.value.connections > 0 || !attempts.isFull(at: now)
+      }
+      guard entries.count < Limits.addresses else { return false }
+    }
+    let burst = Double(max(perAddress, Limits.attemptBurst) * factor)
+    entries[group] = Entry(attempts: TokenBucket(perSecond: burst / 2, burst: burst, at: now))
+    return true
+  }
+}

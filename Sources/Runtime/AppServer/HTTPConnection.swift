@@ -1,0 +1,156 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import Glibc
+import HTTP
+import Platform
+import WebSocket
+
+/// One TCP connection of a port, with TLS or without. The server decides; this holds its state and moves its octets.
+///
+/// | phase | goes on when | deadline |
+/// |---|---|---|
+/// | handshaking | TLS is done: request | first octet 2 s, then 10 s with the request |
+/// | request | a request is whole: answering; an upgrade: webSocket; a refusal: closing | as above; 5 s between requests |
+/// | answering | the answer is written: request, or closing | 30 s |
+/// | webSocket | either side closes: closing | none: the session machine counts its heartbeat |
+/// | closing | the peer closes too | 1 s after our last octet, WebSockets 5 s in all |
+final class HTTPConnection {
+  enum Phase { case handshaking, request, answering, webSocket, closing }
+
+  /// What only a WebSocket has.
+  struct Upgraded {
+    let id: ConnectionID
+    var frames = FrameReader(messageBytes: AppProtocol.Limits.frameBytes)
+    var control: TokenBucket
+    /// The payload of the last ping that was not answered yet (RFC 6455 §5.5.3: only the last one needs an answer).
+    var ping: [UInt8]?
+    /// The delegate was told that it is closed.
+    var isReported = false
+  }
+  /// The request that waits for its answer.
+  struct Exchange {
+    let number: UInt64
+    var isHead: Bool
+    var keepsAlive: Bool
+  }
+
+  let number: UInt64
+  let socket: TCPSocket
+  let tls: TLSStream?
+  /// The socket's address, and whose it is counted as: behind a proxy the one that the proxy names. Nil: not counted.
+  let peer: IPAddress
+  var counted: IPAddress?
+  let isProxy: Bool
+  var phase: Phase
+  var reader: RequestReader?
+  var exchange: Exchange?
+  var webSocket: Upgraded?
+  /// No whole request yet: the first to go when room is needed.
+  var isSilent = true
+  var hasSpoken = false
+  /// The handshake waits for processor time.
+  var waitsForTurn = false
+  let began: Instant
+  var deadline: Instant
+  var interest: IOEvents = .readable
+  private(set) var out: [UInt8] = []
+  private var written = 0
+  private var handshakeWantsWrite = false
+  /// Our side is shut down; what is still read counts.
+  private(set) var hasShutDown = false
+  var lingered = 0
+
+  init(number: UInt64, socket: TCPSocket, tls: TLSStream?, peer: IPAddress, isProxy: Bool, at now: Instant) {
+    (self.number, self.socket, self.tls, self.peer, self.isProxy) = (number, socket, tls, peer, isProxy)
+    phase = tls == nil ? .request : .handshaking
+    reader = RequestReader(bodyBytes: Limits.bodyBytes)
+    began = now
+    deadline = now + Limits.firstOctetTime
+  }
+
+  /// Whose address the delegate is told.
+  var address: IPAddress { counted ?? peer }
+  var queuedBytes: Int { out.count - written }
+
+  /// What epoll is to watch for now.
+  var wanted: IOEvents {
+    if phase == .handshaking { return waitsForTurn ? [] : handshakeWantsWrite ? .writable : .readable }
+    var events: IOEvents = phase == .answering || (phase == .request && queuedBytes > 0) ? [] : .readable
+    if queuedBytes > 0 { events.insert(tls?.writeWantsRead == true ? .readable : .writable) }
+    return events
+  }
+
+  /// A WebSocket whose close frame is still to be written.
+  var isLeaving: Bool { webSocket != nil && !hasShutDown }
+
+  func append(_ octets: [UInt8]) { out += octets }
+  func appendFrame(_ kind: FrameWriter.Kind, _ payload: [UInt8]) { FrameWriter.append(kind, payload, to: &out) }
+  func appendClose(_ code: CloseCode) { FrameWriter.appendClose(code.rawValue, to: &out) }
+
+  /// A step of the TLS handshake.
+  func shakeHands() -> TLSStream.Progress {
+    guard let tls else { return .done }
+    let progress = tls.handshake()
+    handshakeWantsWrite = progress == .wantsWrite
+    return progress
+  }
+
+  enum ReadResult { case bytes(Int), wait, closed }
+
+  func read(into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {
+    guard let tls else {
+      switch Result(catching: { () throws(SystemError) in try socket.read(into: buffer) }) {
+      case .success(.bytes(let count)): return .bytes(min(count, buffer.count))
+      case .success(.wait): return .wait
+      case .success(.closed), .failure: return .closed
+      }
+    }
+    let (count, progress) = tls.read(into: buffer)
+    switch progress {
+    case .done: return .bytes(min(count, buffer.count))
+    case .wantsRead, .wantsWrite: return .wait
+    case .closed, .failed: return .closed
+    }
+  }
+
+  /// Writes what the kernel takes; false when the connection is broken. Nothing is queued afterwards, or epoll will tell.
+  func flush() -> Bool {
+    if let ping = webSocket?.ping, queuedBytes < Limits.readBytes, phase == .webSocket {
+      appendFrame(.pong, ping)
+      webSocket?.ping = nil
+    }
+    while written < out.count {
+      let (count, goesOn) = out.withUnsafeBytes { write(UnsafeRawBufferPointer(rebasing: $0[written...])) }
+      guard let count else { return false }
+      written += count
+      if !goesOn { return true }
+    }
+    (out, written) = ([], 0)
+    return true
+  }
+
+  /// Octets taken (nil: broken), and whether there is room for more.
+  private func write(_ octets: UnsafeRawBufferPointer) -> (Int?, Bool) {
+    guard let tls else {
+      switch Result(catching: { () throws(SystemError) in try socket.write(octets) }) {
+      case .success(let count): return (count, count == octets.count)
+      case .failure: return (nil, false)
+      }
+    }
+    let (count, progress) = tls.write(octets)
+    switch progress {
+    case .done: return (count, true)
+    case .wantsRead, .wantsWrite: return (0, false)
+    case .closed, .failed: return (nil, false)
+    }
+  }
+
+  /// Ends our side once all is written: the peer sees an orderly end and can still be read.
+  func shutDown() {
+    guard !hasShutDown else { return }
+    hasShutDown = true
+    tls?.close()
+    _ = Glibc.shutdown(socket.fd, Int32(SHUT_WR))
+  }
+}

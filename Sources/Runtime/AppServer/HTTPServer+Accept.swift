@@ -1,0 +1,142 @@
+import AppProtocol
+import Bytes
+import Glibc
+import Platform
+
+/// Taking connections, and making room for them.
+extension HTTPServer {
+  func accept() {
+    guard let listener else { return }
+    for _ in 0..<Limits.acceptsPerTurn {
+      do throws(SystemError) {
+        guard let socket = try listener.accept() else { return }
+        take(socket)
+      } catch {
+        guard error.isOutOfDescriptors else { return logger.error("\(error)") }
+        shed(listener, error)
+      }
+    }
+  }
+
+  /// Without descriptors a connection would stay in the backlog and wake the loop for ever. The oldest that has asked nothing yet
+  /// gives its own; if there is none, the new one is closed by way of the reserve.
+  private func shed(_ listener: TCPListener, _ error: SystemError) {
+    metrics.refused[.descriptors].increment()
+    if mayTell() { logger.error("connection refused: \(error)", metadata: ["port": "\(settings.setting)"]) }
+    if dropOldestSilent() { return }
+    if reserve >= 0 { Glibc.close(reserve) }
+    _ = try? listener.accept()
+    reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)
+  }
+
+  private func take(_ socket: TCPSocket) {
+    let peer = socket.remoteAddress.ip.unmapped
+    if silentCount >= max(1, settings.connections / 2) { evict() }
+    if connections.count >= settings.connections, !evict() { return refuse(.tooMany, peer) }
+    let isProxy = settings.proxies.contains { $0.contains(peer) }
+    if !isProxy, let refusal = admission.admit(peer, at: loop.now) { return refuse(refusal, peer) }
+    var stream: TLSStream?
+    if let tls {
+      stream = TLSStream(tls, descriptor: socket.fd)
+      guard stream != nil else {
+        if !isProxy { admission.release(peer, at: loop.now) }
+        return refuse(.handshake, peer)
+      }
+    }
+    lastNumber += 1
+    let connection = HTTPConnection(
+      number: lastNumber, socket: socket, tls: stream, peer: peer, isProxy: isProxy, at: loop.now)
+    connection.counted = isProxy ? nil : peer
+    do throws(SystemError) {
+      try loop.register(socket.fd, .readable) { [unowned self, unowned connection] events in ready(connection, events) }
+    } catch {
+      if !isProxy { admission.release(peer, at: loop.now) }
+      return refuse(.descriptors, peer)
+    }
+    connections[connection.number] = connection
+    waiting.insert(connection.number)
+    silent.append(connection.number)
+    silentCount += 1
+    metrics.connections.set(Int64(connections.count))
+  }
+
+  func refuse(_ why: ConnectionRefusal, _ peer: IPAddress) {
+    metrics.refused[why].increment()
+    guard mayTell() else { return }
+    logger.notice(
+      "connection refused", metadata: ["port": "\(settings.setting)", "why": "\(why.rawValue)", "address": "\(peer)"])
+  }
+
+  /// The log is told once in a while; the counters tell all.
+  func mayTell() -> Bool {
+    guard loop.now - toldOfRefusals >= Limits.logInterval || toldOfRefusals == .zero else { return false }
+    toldOfRefusals = loop.now
+    return true
+  }
+
+  @discardableResult private func evict() -> Bool {
+    guard dropOldestSilent() else { return false }
+    metrics.refused[.silent].increment()
+    return true
+  }
+
+  private func dropOldestSilent() -> Bool {
+    while silentHead < silent.count {
+      let number = silent[silentHead]
+      silentHead += 1
+      guard let connection = connections[number], connection.isSilent else { continue }
+      drop(connection, nil)
+      return true
+    }
+    return false
+  }
+
+  /// A whole request has come.
+  func noLongerSilent(_ connection: HTTPConnection) {
+    guard connection.isSilent else { return }
+    connection.isSilent = false
+    silentCount -= 1
+    trimSilent()
+  }
+
+  private func trimSilent() {
+    while silentHead < silent.count, connections[silent[silentHead]]?.isSilent != true { silentHead += 1 }
+    // Half of it, so that an octet of work is done for each connection, and the list is as long as there are connections.
+    guard silentHead > 1_024, silentHead > silent.count / 2 else { return }
+    silent.removeFirst(silentHead)
+    silentHead = 0
+  }
+
+  /// The connection is over. A WebSocket's end is told to the delegate, unless it was.
+  func drop(_ connection: HTTPConnection, _ code: CloseCode?) {
+    guard connections.removeValue(forKey: connection.number) != nil else { return }
+    loop.unregister(connection.socket.fd)
+    waiting.remove(connection.number)
+    dirty.remove(connection.number)
+    if connection.isSilent {
+      connection.isSilent = false
+      silentCount -= 1
+      trimSilent()
+    }
+    if let exchange = connection.exchange { exchanges[exchange.number] = nil }
+    if let counted = connection.counted { admission.release(counted, at: loop.now) }
+    metrics.connections.set(Int64(connections.count))
+    if connection.webSocket != nil { forget(connection, code) }
+  }
+
+  /// Behind a proxy the address that it names takes the place of the proxy's own (the last one: what stands before it is whatever
+  /// the client wrote). False if that address may not have another connection.
+  func countForwarded(_ connection: HTTPConnection, _ forwarded: [String]) -> Bool {
+    guard connection.isProxy, let text = forwarded.last,
+      let address = IPAddress(text) ?? SocketAddress(text)?.ip, address.unmapped != connection.counted
+    else { return true }
+    if let counted = connection.counted { admission.release(counted, at: loop.now) }
+    connection.counted = nil
+    if let refusal = admission.admit(address.unmapped, at: loop.now) {
+      refuse(refusal, address)
+      return false
+    }
+    connection.counted = address.unmapped
+    return true
+  }
+}

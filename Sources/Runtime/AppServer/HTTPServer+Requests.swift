@@ -1,0 +1,230 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import Glibc
+import HTTP
+import Platform
+
+/// Reading, requests and their answers.
+extension HTTPServer {
+  /// epoll says that the socket is ready.
+  func ready(_ connection: HTTPConnection, _ events: IOEvents) {
+    if connection.phase == .handshaking {
+      // One that waits for its turn is watched for nothing: this is its end.
+      return connection.waitsForTurn ? drop(connection, nil) : handshake(connection)
+    }
+    if events.contains(.writable) || connection.tls?.writeWantsRead == true { dirty.insert(connection.number) }
+    if events.contains(.readable), connection.wanted.contains(.readable) {
+      readable(connection)
+    } else if events.hasFailure {
+      drop(connection, nil)
+    }
+  }
+
+  /// Counts the processor time of TLS handshakes: a flood of them leaves the sessions that stand four fifths of the thread.
+  private func handshake(_ connection: HTTPConnection) {
+    speak(connection)
+    guard handshakeTime.ready(at: loop.now) <= loop.now else {
+      connection.waitsForTurn = true
+      handshakes.append(connection.number)
+      return watch(connection)
+    }
+    let before = MonotonicClock.threadCPU()
+    let progress = connection.shakeHands()
+    handshakeTime.spend((MonotonicClock.threadCPU() - before).inSeconds, at: loop.now)
+    switch progress {
+    case .done:
+      connection.phase = .request
+      watch(connection)
+      readable(connection)  // what came with the handshake's last flight
+    case .wantsRead, .wantsWrite: watch(connection)
+    case .closed, .failed:
+      metrics.refused[.handshake].increment()
+      drop(connection, nil)
+    }
+  }
+
+  /// Handshakes that waited, as many as fit; when to look again.
+  func resumeHandshakes() -> Instant {
+    var next = handshakes[...]
+    while let number = next.first, handshakeTime.ready(at: loop.now) <= loop.now {
+      next = next.dropFirst()
+      guard let connection = connections[number], connection.waitsForTurn else { continue }
+      connection.waitsForTurn = false
+      handshake(connection)
+    }
+    handshakes = Array(next)
+    return handshakes.isEmpty ? .distantFuture : handshakeTime.ready(at: loop.now)
+  }
+
+  /// The first octets of a connection: from now on it has the time of a request.
+  private func speak(_ connection: HTTPConnection) {
+    guard !connection.hasSpoken else { return }
+    connection.hasSpoken = true
+    setDeadline(connection, connection.began + Limits.requestTime)
+  }
+
+  private func readable(_ connection: HTTPConnection) {
+    for _ in 0..<Limits.readsPerTurn {
+      switch connection.read(into: buffer) {
+      case .wait: return
+      case .closed: return peerClosed(connection)
+      case .bytes(let count):
+        metrics.bytesReceived.increment(by: UInt64(count))
+        received(connection, UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+        guard connections[connection.number] != nil, connection.wanted.contains(.readable) else { return }
+      }
+    }
+  }
+
+  private func peerClosed(_ connection: HTTPConnection) {
+    // A client may shut its side down behind a request and still wants the answer.
+    guard connection.phase == .request, connection.queuedBytes > 0 else { return drop(connection, nil) }
+    connection.exchange?.keepsAlive = false
+    close(connection)
+  }
+
+  private func received(_ connection: HTTPConnection, _ octets: UnsafeRawBufferPointer) {
+    switch connection.phase {
+    case .request:
+      speak(connection)
+      let wasIdle = connection.reader?.isMidRequest == false
+      connection.reader?.append(octets)
+      if wasIdle, !connection.isSilent { setDeadline(connection, loop.now + Limits.requestTime) }
+      nextRequest(connection)
+    case .webSocket: framesReceived(connection, octets)
+    case .closing:
+      connection.lingered += octets.count
+      if connection.lingered > Limits.lingerBytes { drop(connection, nil) }
+    case .handshaking, .answering: break
+    }
+  }
+
+  /// One request at a time: the next is taken out of the reader when this one is answered and the answer written.
+  private func nextRequest(_ connection: HTTPConnection) {
+    while connection.phase == .request, connection.queuedBytes == 0 {
+      switch connection.reader?.next() {
+      case .none, .needsMore: return
+      case .continueExpected:
+        send(connection, ResponseHead(100).encoded)
+        return
+      case .request(let request): requested(connection, request)
+      case .refused(let refusal):
+        metrics.refused[.malformed].increment()
+        refuseRequest(connection, refusal.status, refusal.reason)
+      }
+    }
+  }
+
+  private func requested(_ connection: HTTPConnection, _ request: RequestReader.Request) {
+    let head = request.head
+    noLongerSilent(connection)
+    guard countForwarded(connection, head.list("x-forwarded-for")) else {
+      return refuseRequest(connection, 429, "too many connections from this address")
+    }
+    if head.first("upgrade") != nil { return upgrade(connection, head) }
+    if let path = settings.webSocketPath, head.path == path {
+      return refuseRequest(connection, 426, "a WebSocket is expected here", [.init("upgrade", "websocket")])
+    }
+    lastNumber += 1
+    connection.phase = .answering
+    connection.exchange = .init(number: lastNumber, isHead: head.method == "HEAD", keepsAlive: head.keepsAlive)
+    exchanges[lastNumber] = connection
+    setDeadline(connection, loop.now + Limits.answerTime)
+    watch(connection)
+    let number = lastNumber
+    delegate.requestReceived(
+      HTTPRequest(
+        method: head.method, path: head.path, query: head.query, host: head.host, origin: head.first("origin"),
+        authorization: head.first("authorization").map { Redacted($0) }, body: request.body, peer: connection.address)
+    ) { [self] response in
+      shared.withLock { $0.answers.append((number, response)) }
+      wake()
+    }
+  }
+
+  func answer(_ connection: HTTPConnection, _ response: HTTPResponse) {
+    guard let exchange = connection.exchange else { return }
+    exchanges[exchange.number] = nil
+    connection.exchange = nil
+    respond(connection, response, isHead: exchange.isHead, keepsAlive: exchange.keepsAlive)
+  }
+
+  /// An answer of the server itself; the connection ends with it.
+  func refuseRequest(_ connection: HTTPConnection, _ status: Int, _ reason: String, _ fields: [RequestHead.Field] = []) {
+    var response = HTTPResponse.text(status, reason)
+    response.headers = fields.map { ($0.name, $0.value) }
+    respond(connection, response, isHead: false, keepsAlive: false)
+  }
+
+  private func respond(_ connection: HTTPConnection, _ response: HTTPResponse, isHead: Bool, keepsAlive: Bool) {
+    metrics.requests.counter(String(response.status)).increment()
+    var head = ResponseHead(
+      response.status,
+      [
+        .init("date", HTTPDate.now()), .init("content-type", response.contentType),
+        .init("content-length", String(response.body.count)), .init("x-content-type-options", "nosniff"),
+        .init("referrer-policy", "no-referrer"),
+      ])
+    head.fields += response.headers.map { .init($0.name.lowercased(), $0.value) }
+    if !keepsAlive { head.fields.append(.init("connection", "close")) }
+    send(connection, head.encoded + (isHead ? [] : response.body))
+    guard keepsAlive else { return close(connection) }
+    connection.phase = .request
+    setDeadline(connection, loop.now + Limits.answerTime)
+  }
+
+  func send(_ connection: HTTPConnection, _ octets: [UInt8]) {
+    metrics.bytesSent.increment(by: UInt64(octets.count))
+    connection.append(octets)
+    dirty.insert(connection.number)
+  }
+
+  /// What is queued is written, then our side ends, then the socket closes when the peer has ended too or has had its time.
+  func close(_ connection: HTTPConnection) {
+    connection.phase = .closing
+    connection.reader = nil
+    setDeadline(connection, loop.now + (connection.webSocket == nil ? Limits.answerTime : Limits.closeTime))
+    dirty.insert(connection.number)
+  }
+
+  // MARK: writing
+
+  /// Writes for everybody who has something to say, once a turn; then the requests that waited behind an answer.
+  func writeDirty() {
+    let now = dirty
+    dirty = []
+    for number in now {
+      guard let connection = connections[number] else { continue }
+      guard connection.flush() else {
+        drop(connection, nil)
+        continue
+      }
+      guard connection.queuedBytes == 0 else {
+        watch(connection)
+        continue
+      }
+      switch connection.phase {
+      case .closing where !connection.hasShutDown:
+        connection.shutDown()
+        if connection.webSocket == nil { setDeadline(connection, loop.now + Limits.lingerTime) }
+      case .request:
+        // One a turn for each connection, so that nobody waits for those that somebody pipelined.
+        nextRequest(connection)
+        if connection.phase == .request, connection.queuedBytes == 0, !connection.isSilent {
+          let isMidRequest = connection.reader?.isMidRequest == true
+          setDeadline(connection, loop.now + (isMidRequest ? Limits.requestTime : Limits.keepAliveTime))
+        }
+      default: break
+      }
+      watch(connection)
+    }
+  }
+
+  /// Tells epoll what this connection wants to hear of.
+  func watch(_ connection: HTTPConnection) {
+    guard connections[connection.number] != nil, connection.wanted != connection.interest else { return }
+    connection.interest = connection.wanted
+    try? loop.modify(connection.socket.fd, connection.interest)
+  }
+}

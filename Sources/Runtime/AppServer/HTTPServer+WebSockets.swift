@@ -1,0 +1,165 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import HTTP
+import Platform
+import WebSocket
+
+/// Upgrades (RFC 6455 §4.2) and what goes over an upgraded connection.
+extension HTTPServer {
+  static let subprotocol = "trunkline.v1"
+
+  /// Everything but a WebSocket of ours is refused: no other protocol is spoken here, `h2c` least of all.
+  func upgrade(_ connection: HTTPConnection, _ head: RequestHead) {
+    func refuse(_ why: ConnectionRefusal, _ status: Int, _ reason: String, _ fields: [RequestHead.Field] = []) {
+      metrics.refused[why].increment()
+      refuseRequest(connection, status, reason, fields)
+    }
+    guard let path = settings.webSocketPath, head.list("upgrade").map({ $0.lowercased() }) == ["websocket"],
+      head.method == "GET", head.minorVersion == 1, head.framing == .none,
+      head.list("connection").contains(where: { $0.lowercased() == "upgrade" })
+    else {
+      return refuse(.upgrade, 400, "the only upgrade is GET, HTTP/1.1, Connection: Upgrade, Upgrade: websocket, and no body")
+    }
+    guard head.path == path else { return refuse(.path, 404, "no WebSocket is here") }
+    guard head.all("sec-websocket-version") == ["13"] else {
+      return refuse(.upgrade, 426, "Sec-WebSocket-Version must be 13", [.init("sec-websocket-version", "13")])
+    }
+    guard head.list("sec-websocket-protocol").contains(Self.subprotocol) else {
+      return refuse(.subprotocol, 400, "Sec-WebSocket-Protocol must offer \(Self.subprotocol)")
+    }
+    guard allows(head, connection) else {
+      return refuse(.origin, 403, "pages of this origin may not connect; auth.origins lists those that may")
+    }
+    let keys = head.all("sec-websocket-key")
+    guard keys.count == 1, let accept = Handshake.accept(key: keys[0]) else {
+      return refuse(.upgrade, 400, "Sec-WebSocket-Key must be 16 octets in Base64")
+    }
+    let answer = ResponseHead(
+      101,
+      [
+        .init("upgrade", "websocket"), .init("connection", "Upgrade"), .init("sec-websocket-accept", accept),
+        .init("sec-websocket-protocol", Self.subprotocol),
+      ])
+    send(connection, answer.encoded)
+    let rest = connection.reader?.takeRest() ?? []
+    connection.reader = nil
+    open(connection)
+    if !rest.isEmpty { rest.withUnsafeBytes { framesReceived(connection, $0) } }
+  }
+
+  private func allows(_ head: RequestHead, _ connection: HTTPConnection) -> Bool {
+    let origins = head.all("origin")
+    guard let origin = origins.first else { return true }
+    guard origins.count == 1, origin.utf8.count <= Limits.originBytes else { return false }
+    // A proxy of ours ends TLS before us, so that both schemes are the gateway's own.
+    let schemes = connection.isProxy ? ["http", "https"] : [tls == nil ? "http" : "https"]
+    if schemes.contains(where: { origin == "\($0)://\(head.host)" }) || delegate.allows(origin: origin) { return true }
+    if mayTell() {
+      logger.notice(
+        "a page of another origin was refused; auth.origins lists those allowed", metadata: ["origin": "\(origin.prefix(100))"])
+    }
+    return false
+  }
+
+  private func open(_ connection: HTTPConnection) {
+    lastNumber += 1
+    let id = ConnectionID(lastNumber)
+    connection.phase = .webSocket
+    connection.webSocket = .init(
+      id: id,
+      control: TokenBucket(perSecond: Limits.controlPerSecond, burst: Limits.controlBurst, at: loop.now))
+    setDeadline(connection, nil)  // the session machine's from here on
+    webSockets[id] = connection
+    metrics.webSockets.set(Int64(webSockets.count))
+    delegate.webSocketOpened(id, from: connection.address)
+    watch(connection)
+  }
+
+  func framesReceived(_ connection: HTTPConnection, _ octets: UnsafeRawBufferPointer) {
+    // Out and back in, so that the reader is not copied while it is read and the delegate may call `send` and `close` meanwhile.
+    guard let id = connection.webSocket?.id, var frames = connection.webSocket?.frames else { return }
+    connection.webSocket?.frames = FrameReader(messageBytes: 0)
+    frames.read(octets) { event in
+      frameReceived(connection, id, event)
+      return connection.phase == .webSocket
+    }
+    connection.webSocket?.frames = frames
+  }
+
+  private func frameReceived(_ connection: HTTPConnection, _ id: ConnectionID, _ event: FrameReader.Event) {
+    switch event {
+    case .text(let message): delegate.webSocketReceived(id, message)
+    case .fragment: countControl(connection)
+    case .ping(let payload):
+      connection.webSocket?.ping = payload
+      dirty.insert(connection.number)
+      if countControl(connection) { delegate.webSocketAlive(id) }
+    case .pong: if countControl(connection) { delegate.webSocketAlive(id) }
+    case .failed(let code): fail(connection, CloseCode(rawValue: code))
+    case .close(let code):
+      metrics.closes.counter(code.map { String($0) } ?? "none", "peer").increment()
+      if let code { connection.appendClose(CloseCode(rawValue: code)) } else { connection.appendFrame(.close, []) }
+      close(connection)
+      report(connection, code.map(CloseCode.init(rawValue:)))
+    }
+  }
+
+  /// Frames that are no messages cost the sender as little as they cost us much: a few are usual, a flood ends the connection.
+  @discardableResult private func countControl(_ connection: HTTPConnection) -> Bool {
+    metrics.controlFrames.increment()
+    guard connection.webSocket?.control.take(at: loop.now) == true else {
+      fail(connection, .policy)
+      return false
+    }
+    return true
+  }
+
+  /// The transport's own reasons to close: the session learns at once that its socket is of no use.
+  private func fail(_ connection: HTTPConnection, _ code: CloseCode) {
+    beginClose(connection, code)
+    report(connection, nil)
+  }
+
+  private func report(_ connection: HTTPConnection, _ code: CloseCode?) {
+    guard let socket = connection.webSocket, !socket.isReported else { return }
+    connection.webSocket?.isReported = true
+    delegate.webSocketClosed(socket.id, code)
+  }
+
+  /// The connection is gone.
+  func forget(_ connection: HTTPConnection, _ code: CloseCode?) {
+    guard let socket = connection.webSocket, webSockets.removeValue(forKey: socket.id) != nil else { return }
+    metrics.webSockets.set(Int64(webSockets.count))
+    if connection.phase == .webSocket { metrics.closes.counter("none", "peer").increment() }
+    report(connection, code)
+  }
+
+  // MARK: Transport
+
+  func send(_ id: ConnectionID, _ bytes: [UInt8]) {
+    guard let connection = webSockets[id], connection.phase == .webSocket else { return }
+    guard connection.queuedBytes + bytes.count <= Limits.queueBytes else { return delegate.webSocketCongested(id) }
+    metrics.bytesSent.increment(by: UInt64(bytes.count))
+    connection.appendFrame(.text, bytes)
+    dirty.insert(connection.number)
+  }
+
+  func ping(_ id: ConnectionID) {
+    guard let connection = webSockets[id], connection.phase == .webSocket else { return }
+    connection.appendFrame(.ping, [])
+    dirty.insert(connection.number)
+  }
+
+  func close(_ id: ConnectionID, _ code: CloseCode) {
+    guard let connection = webSockets[id] else { return }
+    beginClose(connection, code)
+  }
+
+  func beginClose(_ connection: HTTPConnection, _ code: CloseCode) {
+    guard connection.phase == .webSocket else { return }
+    metrics.closes.counter(code.description, "gateway").increment()
+    connection.appendClose(code)
+    close(connection)
+  }
+}

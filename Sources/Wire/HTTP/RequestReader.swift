@@ -1,0 +1,165 @@
+/// HTTP/1.1 requests out of the octets of one connection, one at a time, at any split.
+///
+///     var reader = RequestReader(bodyBytes: 65_536)
+///     reader.append(octets)
+///     switch reader.next() {
+///     case .request(let request): …                // answer it before asking for the next one
+///     case .refused(let refusal): …                // answer with its status, then close: where the next request begins is unknown
+///     case .needsMore, .continueExpected: …
+///     }
+///
+/// | state | octets | next |
+/// |---|---|---|
+/// | head | CR LF CR LF | body, or `request` and head |
+/// | head | a lone CR or LF, NUL, too long | refused |
+/// | body | Content-Length reached, or the last chunk | `request`, head |
+/// | body | broken chunk, too long | refused |
+/// | refused | anything | refused |
+///
+/// Memory: what was appended and not consumed, and a body of at most `bodyBytes`. The owner stops appending while a request
+/// waits for its answer.
+public struct RequestReader: Sendable {
+  public struct Request: Equatable, Sendable {
+    public var head: RequestHead
+    public var body: [UInt8]
+  }
+  public enum Step: Equatable, Sendable {
+    case needsMore
+    /// The client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1); told once.
+    case continueExpected
+    case request(Request)
+    case refused(RequestRefusal)
+  }
+  private enum State: Sendable {
+    case head
+    case body(Request, remaining: Int)
+    case chunks(Request, ChunkReader)
+    case refused(RequestRefusal)
+  }
+
+  private let bodyBytes: Int
+  private var state = State.head
+  private var buffer: [UInt8] = []
+  private var start = 0
+  /// Octets of the head that were looked at.
+  private var scanned = 0
+  /// Octets of empty lines before it.
+  private var leading = 0
+
+  public init(bodyBytes: Int) { self.bodyBytes = bodyBytes }
+
+  /// Octets that wait here.
+  public var waitingBytes: Int { buffer.count - start }
+  /// A request has begun and is not whole.
+  public var isMidRequest: Bool { if case .head = state { waitingBytes > 0 } else { true } }
+
+  public mutating func append(_ octets: UnsafeRawBufferPointer) {
+    if start == buffer.count {
+      buffer.removeAll(keepingCapacity: buffer.capacity <= Limits.headBytes)
+      start = 0
+    } else if start > Limits.headBytes {
+      buffer.removeFirst(start)
+      start = 0
+    }
+    buffer.append(contentsOf: octets)
+  }
+
+  /// What stands behind the last request, and nothing more is kept: for an upgraded connection.
+  public mutating func takeRest() -> [UInt8] {
+    defer { (buffer, start, scanned) = ([], 0, 0) }
+    return Array(buffer[start...])
+  }
+
+  public mutating func next() -> Step {
+    do throws(RequestRefusal) {
+      return try step()
+    } catch {
+      state = .refused(error)
+      (buffer, start, scanned) = ([], 0, 0)
+      return .refused(error)
+    }
+  }
+
+  private mutating func step() throws(RequestRefusal) -> Step {
+    switch state {
+    case .refused(let refusal): throw refusal
+    case .head: return try readHead()
+    case .body(var request, let remaining):
+      let count = min(remaining, waitingBytes)
+      request.body.append(contentsOf: buffer[start..<start + count])
+      start += count
+      guard count == remaining else {
+        state = .body(request, remaining: remaining - count)
+        return .needsMore
+      }
+      state = .head
+      return .request(request)
+    case .chunks(var request, var chunks):
+      state = .head
+      let isWhole = try chunks.read(buffer[start...], consumed: &start, into: &request.body, limit: bodyBytes)
+      guard isWhole else {
+        state = .chunks(request, chunks)
+        return .needsMore
+      }
+      return .request(request)
+    }
+  }
+
+  private mutating func readHead() throws(RequestRefusal) -> Step {
+    if scanned == 0 {
+      while waitingBytes >= 2, buffer[start] == 13, buffer[start + 1] == 10 {
+        (start, leading) = (start + 2, leading + 2)
+        guard leading <= Limits.leadingBytes else { throw RequestRefusal(400, "empty lines instead of a request") }
+      }
+      if waitingBytes == 0 || (waitingBytes == 1 && buffer[start] == 13) { return .needsMore }
+      guard HeadParser.isToken(buffer[start]) else {
+        let isTLS = buffer[start] == 0x16
+        throw RequestRefusal(400, isTLS ? "TLS on a port that speaks plain HTTP" : "no method")
+      }
+    }
+    guard let end = try endOfHead() else {
+      guard waitingBytes <= Limits.headBytes else { throw RequestRefusal(431, "at most \(Limits.headBytes) octets of fields") }
+      return .needsMore
+    }
+    guard end - start <= Limits.headBytes else { throw RequestRefusal(431, "at most \(Limits.headBytes) octets of fields") }
+    let head = try HeadParser.parse(buffer[start..<end - 2])
+    (start, scanned, leading) = (end, 0, 0)
+    let request = Request(head: head, body: [])
+    switch head.framing {
+    case .none: return .request(request)
+    case .length(let count):
+      guard count <= bodyBytes else { throw RequestRefusal(413, "at most \(bodyBytes) octets of body") }
+      state = .body(request, remaining: count)
+    case .chunked: state = .chunks(request, ChunkReader())
+    }
+    if waitingBytes == 0, head.minorVersion == 1, let expectation = head.first("expect") {
+      guard expectation.lowercased() == "100-continue" else { throw RequestRefusal(417, "the only expectation is 100-continue") }
+      return .continueExpected
+    }
+    return try step()
+  }
+
+  /// The index behind CR LF CR LF. A CR or LF that stands alone ends the connection at once, as does NUL: what a lenient parser
+  /// takes for a line's end, a strict one takes for its content.
+  private mutating func endOfHead() throws(RequestRefusal) -> Int? {
+    var index = start + scanned
+    // A CR at the end of what was scanned is looked at again with its LF.
+    while index < buffer.count {
+      switch buffer[index] {
+      case 13:
+        guard index + 1 < buffer.count else {
+          scanned = index - start
+          return nil
+        }
+        guard buffer[index + 1] == 10 else { throw RequestRefusal(400, "a CR without its LF") }
+        if index - start >= 2, buffer[index - 1] == 10 { return index + 2 }
+        index += 2
+      case 10: throw RequestRefusal(400, "an LF without its CR")
+      case 0: throw RequestRefusal(400, "NUL in a head")
+      default: index += 1
+      }
+    }
+    scanned = index - start
+    return nil
+  }
+}

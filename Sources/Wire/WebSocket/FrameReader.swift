@@ -1,0 +1,195 @@
+import Bytes
+
+/// Frames of a client, as a server reads them (RFC 6455 §5), at any split of the stream: masked, without extensions, text only.
+///
+/// | frame | event |
+/// |---|---|
+/// | text, and its continuations up to FIN | `fragment` for each but the last, `text` with the last |
+/// | ping, pong, close | `ping`, `pong`, `close`, also between fragments |
+/// | not masked, RSV set, unknown opcode, fragmented or long control frame, continuation of nothing, length not minimal | `failed(1002)` |
+/// | binary | `failed(1003)` |
+/// | close with a code that may not be sent | `failed(1002)` |
+/// | a message above `messageBytes` | `failed(1009)`, at its header |
+///
+/// After `failed` or `close` nothing more is read. Whether text is UTF-8 is the reader's of the message: what is not JSON is 1007.
+/// Memory: the message that is being gathered.
+public struct FrameReader: Sendable {
+  public enum Event: Equatable, Sendable {
+    case text([UInt8])
+    /// A fragment of a message that goes on.
+    case fragment
+    case ping([UInt8])
+    case pong
+    /// The peer's code, if it gave one.
+    case close(UInt16?)
+    case failed(UInt16)
+  }
+  private enum Opcode: UInt8 { case continuation = 0, text = 1, binary = 2, close = 8, ping = 9, pong = 10 }
+  private struct Frame: Sendable {
+    var opcode: Opcode
+    var isFinal: Bool
+    var remaining: Int
+    var mask: UInt32
+    /// Octets of the payload before this point, for the mask's phase.
+    var offset = 0
+  }
+  private enum State: Sendable {
+    case header
+    case payload(Frame)
+    case ended
+  }
+
+  private let messageBytes: Int
+  private var state = State.header
+  /// A header, until it is whole: at most 14 octets.
+  private var header: [UInt8] = []
+  private var message: [UInt8] = []
+  private var isInMessage = false
+  private var control: [UInt8] = []
+
+  public init(messageBytes: Int) { self.messageBytes = messageBytes }
+
+  /// A frame or a message has begun and is not whole.
+  public var isMidMessage: Bool {
+    if case .payload = state { return true }
+    return isInMessage || !header.isEmpty
+  }
+
+  /// Reads all octets; `event` returns false to stop (the connection is being closed), after which nothing more is read.
+  public mutating func read(_ octets: UnsafeRawBufferPointer, _ event: (Event) -> Bool) {
+    var rest = octets[...]
+    while true {
+      switch state {
+      case .ended: return
+      case .header:
+        guard let frame = takeHeader(&rest) else { return }
+        switch frame {
+        case .success(let frame):
+          guard frame.remaining == 0 else {
+            state = .payload(frame)
+            continue
+          }
+          guard finish(frame, event) else { return }
+        case .failure(let failure): return end(.failed(failure.code), event)
+        }
+      case .payload(var frame):
+        guard !rest.isEmpty else { return }
+        take(&rest, &frame)
+        state = frame.remaining == 0 ? .header : .payload(frame)
+        if frame.remaining == 0, !finish(frame, event) { return }
+      }
+    }
+  }
+
+  private struct Failure: Error {
+    let code: UInt16
+    init(_ code: UInt16) { self.code = code }
+  }
+
+  /// Nil while the header is not whole.
+  private mutating func takeHeader(_ rest: inout Slice<UnsafeRawBufferPointer>) -> Result<Frame, Failure>? {
+    while header.count < headerCount {
+      guard let octet = rest.popFirst() else { return nil }
+      header.append(octet)
+      // The first two octets say enough to refuse, and how many follow.
+      if header.count == 2, let failure = refusal(header[0], header[1]) { return .failure(failure) }
+    }
+    defer { header.removeAll(keepingCapacity: true) }
+    let isFinal = header[0] & 0x80 != 0
+    guard let opcode = Opcode(rawValue: header[0] & 15) else { return .failure(Failure(1002)) }
+    let extended = headerCount - 6
+    var length = UInt64(header[1] & 127)
+    if extended > 0 {
+      length = header[2..<2 + extended].reduce(0) { $0 << 8 | UInt64($1) }
+      guard length > (extended == 2 ? 125 : 0xffff), length >> 63 == 0 else { return .failure(Failure(1002)) }
+    }
+    if opcode.rawValue < 8, length > UInt64(messageBytes - message.count) { return .failure(Failure(1009)) }
+    let mask = header.suffix(4).reduce(0) { $0 << 8 | UInt32($1) }
+    if opcode.rawValue < 8 { isInMessage = true }
+    return .success(Frame(opcode: opcode, isFinal: isFinal, remaining: Int(clamping: length), mask: mask))
+  }
+
+  /// Octets of the header, as far as is known.
+  private var headerCount: Int {
+    guard header.count >= 2 else { return 2 }
+    return switch header[1] & 127 {
+    case 126: 8
+    case 127: 14
+    default: 6
+    }
+  }
+
+  private func refusal(_ first: UInt8, _ second: UInt8) -> Failure? {
+    guard first & 0x70 == 0, second & 0x80 != 0, let opcode = Opcode(rawValue: first & 15) else { return Failure(1002) }
+    switch opcode {
+    case .binary: return Failure(1003)
+    case .text: return isInMessage ? Failure(1002) : nil
+    case .continuation: return isInMessage ? nil : Failure(1002)
+    case .close, .ping, .pong:
+      return first & 0x80 != 0 && Int(second & 127) <= Limits.controlBytes ? nil : Failure(1002)
+    }
+  }
+
+  private mutating func take(_ rest: inout Slice<UnsafeRawBufferPointer>, _ frame: inout Frame) {
+    let piece = rest.prefix(frame.remaining)
+    rest = rest.dropFirst(piece.count)
+    let (mask, offset) = (frame.mask, frame.offset)
+    func unmask(_ out: inout [UInt8]) {
+      out.reserveCapacity(out.count + piece.count)
+      var place = offset
+      for octet in piece {
+        out.append(octet ^ UInt8(truncatingIfNeeded: mask >> UInt32(24 - 8 * (place & 3))))
+        place &+= 1
+      }
+    }
+    if frame.opcode.rawValue < 8 { unmask(&message) } else { unmask(&control) }
+    frame.remaining -= piece.count
+    frame.offset = (offset &+ piece.count) & 3
+  }
+
+  /// A frame is whole; false when nothing more is to be read.
+  private mutating func finish(_ frame: Frame, _ event: (Event) -> Bool) -> Bool {
+    var told: Event
+    switch frame.opcode {
+    case .ping:
+      told = .ping(control)
+      control = []
+    case .pong:
+      told = .pong
+      control = []
+    case .close:
+      told = Self.close(control)
+      end(told, event)
+      return false
+    case .text, .continuation, .binary:
+      if frame.isFinal {
+        told = .text(message)
+        (message, isInMessage) = ([], false)
+      } else {
+        told = .fragment
+      }
+    }
+    guard event(told) else {
+      state = .ended
+      return false
+    }
+    return true
+  }
+
+  private mutating func end(_ told: Event, _ event: (Event) -> Bool) {
+    (state, message, control) = (.ended, [], [])
+    _ = event(told)
+  }
+
+  /// RFC 6455 §5.5.1 and §7.4: a code of one octet is none, and some codes never stand in a frame.
+  private static func close(_ payload: [UInt8]) -> Event {
+    guard !payload.isEmpty else { return .close(nil) }
+    guard payload.count >= 2 else { return .failed(1002) }
+    let code = UInt16(payload[0]) << 8 | UInt16(payload[1])
+    guard (1000...1003).contains(code) || (1007...1014).contains(code) || (3000...4999).contains(code) else {
+      return .failed(1002)
+    }
+    guard payload.count == 2 || String(validating: payload[2...], as: UTF8.self) != nil else { return .failed(1007) }
+    return .close(code)
+  }
+}
