@@ -47,7 +47,7 @@ let wire: [Target] = [
   module("Wire", "AppProtocol", ["Bytes"]),
   module("Wire", "JSONWebToken", ["Bytes", "COpenSSL"]),
   module("Wire", "HTTP", []),
-  module("Wire", "WebSocket", ["Bytes", "COpenSSL"]),
+  module("Wire", "WebSocket", ["COpenSSL"]),
 ]
 
 let media: [Target] = [

@@ -99,6 +99,19 @@ import Testing
     #expect(try subject().contains("CN = first"))
     #expect(try subject().contains("ALPN protocol: http/1.1"))
     #expect(try run("curl", ["-sk", "https://\(fixture.app.address)/"]) == "over TLS")
+    func suite(_ options: String...) throws -> String {
+      try run("openssl", ["s_client", "-connect", "\(fixture.app.address)"] + options).split(separator: "\n").map(String.init)
+        .first { $0.contains("Cipher is") } ?? "none"
+    }
+    #expect(try suite("-tls1_3").contains("TLSv1.3, Cipher is TLS_"))
+    #expect(try suite("-tls1_2").contains("GCM"))
+    for refused in [
+      ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA256"], ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES256-SHA"],
+      ["-tls1_1", "-cipher", "DEFAULT@SECLEVEL=0"], ["-alpn", "h2"],
+    ] {
+      let said = try run("openssl", ["s_client", "-connect", "\(fixture.app.address)"] + refused)
+      #expect(!said.contains("Cipher is ECDHE") && !said.contains("Cipher is TLS_"), "\(refused)")
+    }
     try make("second")
     #expect(reload(fixture) == nil)
     #expect(try subject().contains("CN = second"))

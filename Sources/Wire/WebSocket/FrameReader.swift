@@ -1,5 +1,3 @@
-import Bytes
-
 /// Frames of a client, as a server reads them (RFC 6455 §5), at any split of the stream: masked, without extensions, text only.
 ///
 /// | frame | event |

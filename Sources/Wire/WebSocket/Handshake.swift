@@ -1,4 +1,3 @@
-import Bytes
 import COpenSSL
 
 /// The opening handshake of RFC 6455 §4.2, without the request's own checks (method, path, origin are the server's business).

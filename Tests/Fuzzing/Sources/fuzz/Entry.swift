@@ -25,6 +25,8 @@ let targets: [String: FuzzTarget] = [
   "session": fuzzSession,
   "app-json": fuzzAppJSON,
   "jwt": fuzzJWT,
+  "http": fuzzHTTP,
+  "websocket": fuzzWebSocket,
 ]
 
 private let chosen: FuzzTarget = {

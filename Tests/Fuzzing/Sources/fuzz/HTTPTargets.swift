@@ -1,0 +1,54 @@
+import HTTP
+import WebSocket
+
+/// The first byte chooses where the stream is cut: requests in front of a refusal must not depend on it.
+@Sendable func fuzzHTTP(_ bytes: [UInt8]) {
+  guard let first = bytes.first else { return }
+  let stream = Array(bytes.dropFirst())
+  func requests(_ step: Int) -> [RequestReader.Request] {
+    var reader = RequestReader(bodyBytes: 4_096)
+    var out: [RequestReader.Request] = []
+    var place = 0
+    while place < stream.count {
+      let end = min(stream.count, place + step)
+      stream[place..<end].withUnsafeBytes { reader.append($0) }
+      place = end
+      reading: while true {
+        switch reader.next() {
+        case .needsMore: break reading
+        case .continueExpected: continue
+        case .request(let request):
+          precondition(request.body.count <= 4_096, "a body beyond its bound")
+          out.append(request)
+        case .refused: return out
+        }
+      }
+    }
+    return out
+  }
+  precondition(requests(Int(first % 16) + 1) == requests(65_536), "a split changed what was read")
+}
+
+/// As above, for frames: the same events, whole messages within their bound.
+@Sendable func fuzzWebSocket(_ bytes: [UInt8]) {
+  guard let first = bytes.first else { return }
+  let stream = Array(bytes.dropFirst())
+  func events(_ step: Int) -> [FrameReader.Event] {
+    var reader = FrameReader(messageBytes: 1_024)
+    var out: [FrameReader.Event] = []
+    var place = 0
+    while place < stream.count {
+      let end = min(stream.count, place + step)
+      stream[place..<end].withUnsafeBytes { octets in
+        reader.read(octets) { event in
+          if case .text(let message) = event { precondition(message.count <= 1_024, "a message beyond its bound") }
+          out.append(event)
+          return true
+        }
+      }
+      place = end
+    }
+    return out
+  }
+  precondition(events(Int(first % 16) + 1) == events(65_536), "a split changed what was read")
+}
