@@ -29,6 +29,8 @@ public final class AppServer: Sendable {
       (self.address, self.tls, self.origins, self.pages, self.sessions) = (address, tls, origins, pages, sessions)
     }
   }
+  /// Connections at a time, unless the settings say less.
+  public static let mostConnections = Limits.connections
   /// Called on the app thread. False: control's inbox is full, and the event will be offered again.
   public typealias EventSink = @Sendable (SessionEvent) -> Bool
 

@@ -209,11 +209,11 @@ final class Gateway: @unchecked Sendable {
   /// What the process may open, and a warning if that is less than the configuration asks for.
   private static func descriptors(_ settings: Settings, _ logger: Logger) -> DescriptorLimit {
     let limit = DescriptorLimit.raise()
-    if limit.calls / descriptorsPerCall < settings.limits.calls || limit.apps < AppServer.Limits.connections {
+    if limit.calls / descriptorsPerCall < settings.limits.calls || limit.apps < AppServer.mostConnections {
       logger.warning(
         "few file descriptors: raise the hard limit (systemd: LimitNOFILE, else ulimit -Hn)",
         metadata: [
-          "limit": "\(limit.total)", "app_connections": "\(min(limit.apps, AppServer.Limits.connections))",
+          "limit": "\(limit.total)", "app_connections": "\(min(limit.apps, AppServer.mostConnections))",
           "calls": "\(min(settings.limits.calls, limit.calls / descriptorsPerCall))",
         ])
     }
