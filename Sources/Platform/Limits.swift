@@ -13,7 +13,7 @@ enum Limits {
   /// Elements taken from a loop's own mailbox in one turn, so that sockets and timers are not starved.
   static let postedPerTurn = 512
   /// Pending connections of a listening TCP socket.
-  static let listenBacklog = 256
+  static let listenBacklog = 4_096
   /// Label sets of one metric table; what comes beyond that is counted under `other`.
   static let labelSets = 512
   /// Upper bounds of one histogram.

@@ -60,8 +60,8 @@ struct Admission {
       }
       guard entries.count < Limits.addresses else { return false }
     }
-    let burst = Double(max(perAddress, Limits.attemptBurst) * factor)
-    entries[group] = Entry(attempts: TokenBucket(perSecond: burst / 2, burst: burst, at: now))
+    let burst = Double(max(4 * perAddress, Limits.attemptBurst) * factor)
+    entries[group] = Entry(attempts: TokenBucket(perSecond: burst / 8, burst: burst, at: now))
     return true
   }
 }

@@ -7,8 +7,9 @@ public enum Limits {
   public static let adminConnections = 64
   /// How many times an IPv6 /64's share a /48 may have.
   static let addressesPerSite = 4
-  /// Connections that an address may begin at once, if its share is smaller; half of it in each second that follows.
-  static let attemptBurst = 400
+  /// Connections that an address may begin at once: four times what it may have, since all of a site's apps come back together and
+  /// more than once, and this at least; an eighth of it in each second that follows.
+  static let attemptBurst = 800
   /// Addresses whose attempts are remembered.
   static let addresses = 65_536
   /// Connections taken in one turn.
