@@ -29,13 +29,13 @@ final class AppSide: Sendable {
 
   init(
     _ settings: Settings, readiness: Readiness, registry: MetricRegistry, inbox: Inbox, traces: TraceDesk, push: PushSide,
-    wakes: WakeTokens, logs: Logs
+    wakes: WakeTokens, watch: ThreadWatch, logs: Logs
   ) {
     (self.settings, self.inbox, self.logs, self.registry, self.traces) = (settings, inbox, logs, registry, traces)
     (self.push, self.wakes) = (push, wakes)
     gateway = Mutex(settings.push?.gateway)
     trunkNames = Mutex(Set(settings.trunks.map(\.name)))
-    pages = HealthPages(registry: registry, readiness: readiness, version: Version.number)
+    pages = HealthPages(registry: registry, readiness: readiness, version: Version.number) { watch.hung }
   }
 
   /// Binds both ports; throws with the address that is taken.
