@@ -19,7 +19,8 @@ public struct IOEvents: OptionSet, Hashable, Sendable {
 /// An epoll loop: descriptors, timers and posted closures, all handled by the one thread that calls `run`.
 ///
 /// Before `run`, one thread sets it up; from then on only `post` and `stop` may be called by others (checked). One clock read a
-/// turn: handlers take `now`. The order within a turn is descriptors, posted closures, timers, then flushes.
+/// turn: handlers take `now`. The order within a turn is descriptors, posted closures, timers, then flushes. While it runs its thread has
+/// a `Heartbeat`.
 ///
 ///     let loop = try EventLoop()
 ///     try loop.register(socket.fd, .readable) { _ in … }
@@ -142,9 +143,11 @@ public final class EventLoop: @unchecked Sendable {
       precondition(owner == nil, "a loop runs on one thread")
       owner = pthread_self()
     }
+    let heartbeat = Heartbeat()
+    defer { heartbeat.end() }
     now = MonotonicClock.now()
     endTurn()
-    while !stopping.exchange(false, ordering: .acquiringAndReleasing) { turn() }
+    while !stopping.exchange(false, ordering: .acquiringAndReleasing) { turn(heartbeat) }
     runPosted(limit: .max)
     endTurn()
     owner.withLock { $0 = nil }
@@ -152,10 +155,12 @@ public final class EventLoop: @unchecked Sendable {
 
   // MARK: a turn
 
-  private func turn() {
+  private func turn(_ heartbeat: Heartbeat) {
     armTimer()
+    heartbeat.waits()
     withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: Limits.eventsPerTurn) { events in
       let count = epoll_wait(epoll, events.baseAddress, Int32(events.count), -1)
+      heartbeat.woke()
       now = MonotonicClock.now()
       guard count > 0 else { return }
       for event in events.prefix(Int(count)) {

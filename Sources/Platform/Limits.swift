@@ -22,4 +22,15 @@ enum Limits {
   static let localAddresses = 64
   /// Components on the readiness board.
   static let readinessComponents = 64
+  /// Threads of a process that are watched.
+  static let heartbeats = 256
+  /// In one turn for longer than this a thread hangs (`/healthz`); a vital one ends the process after `deadAfter`.
+  static let unwellAfter = Duration.seconds(2)
+  static let deadAfter = Duration.seconds(5)
+  /// Named as what may have kept a process that is late to end.
+  static let longTurn = Duration.milliseconds(500)
+  /// A signal to end waits no longer to be taken, while the process starts.
+  static let patience = Duration.seconds(2)
+  /// What a dying process says, in bytes: below PIPE_BUF, so that a pipe takes it whole.
+  static let lastWordsBytes = 512
 }

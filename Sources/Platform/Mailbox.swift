@@ -120,14 +120,16 @@ public final class Mailbox<Element: Sendable>: Sendable {
   }
 
   /// For a reader without a loop: sleeps until there is something or `timeout` has passed, then drains. With `dozing` what is posted
-  /// as `patient` does not end the sleep.
+  /// as `patient` does not end the sleep. `heartbeat`: the reader's, which waits while it sleeps.
   @discardableResult public func wait(
-    into batch: inout [Element], timeout: Duration? = nil, dozing: Bool = false, limit: Int = .max
+    into batch: inout [Element], timeout: Duration? = nil, dozing: Bool = false, limit: Int = .max, heartbeat: Heartbeat? = nil
   ) -> Int {
     precondition(!dozing || timeout != nil, "a reader that dozes must wake by itself")
     let milliseconds = timeout.map { Int32(clamping: max(0, ($0.nanoseconds + 999_999) / 1_000_000)) } ?? -1
     if dozing { ring.withLock { $0.dozes = true } }
+    heartbeat?.waits()
     _ = event.wait(milliseconds: milliseconds)
+    heartbeat?.woke()
     return drain(into: &batch, limit: limit)
   }
 

@@ -116,27 +116,3 @@ private final class Start: Sendable {
       "thread scheduling refused", metadata: ["thread": "\(name)", "wanted": "\(scheduling)", "errno": "\(code)"])
   }
 }
-
-/// Signals as values that one thread waits for.
-public enum ProcessSignals {
-  /// Blocks every signal but the synchronous faults in the calling thread; threads it starts inherit that.
-  public static func blockAsynchronous() {
-    var set = sigset_t()
-    sigfillset(&set)
-    for signal in [SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGFPE, SIGABRT, SIGSYS] { sigdelset(&set, signal) }
-    pthread_sigmask(SIG_BLOCK, &set, nil)
-  }
-
-  /// Waits for one of `signals`, which must be blocked in every thread (`blockAsynchronous` first, then start threads).
-  public static func wait(for signals: [Int32]) -> Int32 {
-    var set = sigset_t()
-    sigemptyset(&set)
-    for signal in signals { sigaddset(&set, signal) }
-    var got: Int32 = 0
-    while sigwait(&set, &got) != 0 {}
-    return got
-  }
-
-  /// A write to a closed socket returns EPIPE instead of ending the process.
-  public static func ignoreBrokenPipes() { _ = signal(SIGPIPE, SIG_IGN) }
-}

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Platform
 
 @main
 struct Trunkline: ParsableCommand {
@@ -21,6 +22,11 @@ struct Trunkline: ParsableCommand {
       TrunkCommand.self, PhoneCommand.self, LoadCommand.self, PushSandboxCommand.self,
       DemoCommand.self, PrintVersion.self,
     ])
+
+  static func main() {
+    ProcessSignals.endAtOnceInCrash()
+    main(nil)
+  }
 }
 
 enum Version {

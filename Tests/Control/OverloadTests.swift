@@ -23,6 +23,14 @@ import Testing
     #expect(judge.lasting == nil)
   }
 
+  @Test func `a stop of the whole process is no overload, however long`() {
+    var judge = OverloadJudge()
+    take(&judge, [0, 0, 20_000, 0, 0])
+    #expect(judge.lasting == nil)
+    take(&judge, [0, 20_000])
+    #expect(judge.lasting == .delay, "a second one within a second is")
+  }
+
   @Test func `memory refuses from 90 percent of its limit until 85; without a limit never`() {
     var judge = OverloadJudge()
     for (used, limit, wanted) in [(89, 100, nil), (90, 100, .memory), (86, 100, .memory), (84, 100, nil), (1_000, 0, nil)]

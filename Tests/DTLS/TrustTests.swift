@@ -76,7 +76,7 @@ import Testing
     #expect(pair.server.keyMaterial == nil && pair.client.keyMaterial == nil)
   }
 
-  @Test func `a client without certificate, without use_srtp, or below DTLS 1-2 gets no keys`() throws {
+  @Test func `a client without certificate, use_srtp, DTLS 1-2 or authenticated encryption gets no keys`() throws {
     for flaw in Flaw.allCases {
       var server = try DTLSAssociation(.server, identity: ours, remoteFingerprint: theirs.fingerprint)
       var client = try FlawedClient(flaw, theirs.context)
@@ -90,6 +90,7 @@ import Testing
       case .noCertificate: #expect(server.state == .failed(.openSSL("peer did not return a certificate")))
       case .noSRTP: #expect(server.state == .failed(.noSRTPProfile))
       case .oldVersion: #expect(server.state == .failed(.openSSL("unsupported protocol")))
+      case .noAEAD: #expect(server.state == .failed(.openSSL("no shared cipher")))
       }
       #expect(server.keyMaterial == nil)
       let types = (sent + server.drained()).flatMap(recordTypes)
@@ -108,7 +109,7 @@ private func recordTypes(_ datagram: [UInt8]) -> [UInt8] {
   return types
 }
 
-private enum Flaw: CaseIterable { case noCertificate, noSRTP, oldVersion }
+private enum Flaw: CaseIterable { case noCertificate, noSRTP, oldVersion, noAEAD }
 
 /// A DTLS client made of bare OpenSSL calls, wrong in one respect.
 private struct FlawedClient: ~Copyable {
@@ -124,6 +125,7 @@ private struct FlawedClient: ~Copyable {
       SSL_CTX_use_PrivateKey(context, SSL_CTX_get0_privatekey(identity))
     }
     if flaw != .noSRTP { SSL_CTX_set_tlsext_use_srtp(context, "SRTP_AEAD_AES_128_GCM") }
+    if flaw == .noAEAD { SSL_CTX_set_cipher_list(context, "ECDHE-ECDSA-AES128-SHA:ECDHE-ECDSA-AES128-SHA256") }
     if flaw == .oldVersion {
       SSL_CTX_set_cipher_list(context, "ALL:@SECLEVEL=0")
       SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(DTLS1_VERSION), nil)

@@ -59,9 +59,7 @@ final class GatewayUnderTest: @unchecked Sendable {
   deinit { try? FileManager.default.removeItem(atPath: folder) }
 
   private static func spawn(_ folder: String, _ binary: String) throws -> Spawned {
-    try Spawned(
-      "gateway", binary, ["serve", "--config", folder + "/gateway.yaml"], in: folder,
-      environment: ["SWIFT_BACKTRACE": "enable=no"])
+    try Spawned("gateway", binary, ["serve", "--config", folder + "/gateway.yaml"], in: folder)
   }
 
   private func waitUntilReady() async throws {

@@ -27,7 +27,9 @@ final class Spawned: @unchecked Sendable {
     guard Glibc.pipe(&pipe) == 0 else { throw Failure(description: "no pipe for \(name)") }
     input = FileHandle(fileDescriptor: pipe[1], closeOnDealloc: true)
     defer { close(pipe[0]) }
-    let all = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+    // The runner's own: a program under test is started as an operator would start it.
+    let ours = ProcessInfo.processInfo.environment.filter { $0.key != "SWIFT_BACKTRACE" }
+    let all = ours.merging(environment) { $1 }
     pid = try Self.spawn([program] + arguments, all, in: folder, input: pipe[0], output: outputPath)
   }
 

@@ -25,10 +25,17 @@ extension Interop {
         (["-tls1_2"] + theirs, true), (["-tls1_3"] + theirs, true), (["-tls1_2"], false), (["-tls1_3"], false),
         (["-tls1_2", "-cert", stranger + "/sip.pem", "-key", stranger + "/sip.key"], false),
         (["-tls1_1", "-cipher", "DEFAULT:@SECLEVEL=0"] + theirs, false),
+        (["-tls1_2", "-cipher", "ECDHE-ECDSA-CHACHA20-POLY1305"] + theirs, true),
+        (["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA256:ECDHE-ECDSA-AES128-SHA"] + theirs, false),
       ] {
         let heard = try await asks(tls, arguments, in: own)
         #expect(heard == isHeard, "\(arguments)")
       }
+      // It is one of two days, so that is told.
+      let expires = try gateway.sum("trunkline_certificate_expires_seconds", "use=\"sip\"")
+      #expect((1...2 * 86_400 + 60).contains(expires - Date().timeIntervalSince1970))
+      let warnings = gateway.process.text.split(separator: "\n").filter { $0.contains("a certificate expires soon") }
+      #expect(warnings.count == 1 && warnings[0].contains("\(own)/sip.pem"), "\(warnings)")
       try await gateway.finish()
     }
 

@@ -18,6 +18,17 @@ import Testing
     #expect(try object(page)["status"] as? String == "ok")
   }
 
+  @Test func `healthz fails while a thread hangs and names it`() throws {
+    let hung = [ThreadWatch.Hung(thread: "store", age: .milliseconds(2_100)), .init(thread: "push", age: .seconds(3))]
+    let page = HealthPages(registry: MetricRegistry(), readiness: readiness, version: "1.2.3") { hung }.page("/healthz")
+    #expect(page?.status == 503)
+    let root = try object(page)
+    #expect(root["status"] as? String == "hung")
+    let threads = try #require(root["threads"] as? [[String: Any]])
+    #expect(threads.map { $0["name"] as? String } == ["store", "push"])
+    #expect(threads.map { $0["milliseconds"] as? Int } == [2_100, 3_000])
+  }
+
   @Test func `PERF-3: readyz fails with the reason until every component is ready`() throws {
     #expect(pages.page("/readyz")?.status == 503)
     readiness.set("sip", ready: true)

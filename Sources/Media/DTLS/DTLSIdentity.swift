@@ -43,8 +43,8 @@ private func configure(_ context: OpaquePointer, _ key: OpaquePointer, _ certifi
   return cossl_set_min_proto_version(context, DTLS1_2_VERSION) == 1
     && SSL_CTX_use_certificate(context, certificate) == 1
     && SSL_CTX_use_PrivateKey(context, key) == 1
-    // Forward secrecy only. RSA suites are for peers whose own certificate is RSA and who are the server.
-    && SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20:ECDHE-ECDSA-AES128-SHA:ECDHE-RSA-AES128-SHA") == 1
+    // Authenticated encryption with forward secrecy only. RSA suites are for peers whose own certificate is RSA and who are the server.
+    && SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1
     && cossl_set1_groups_list(context, "X25519:P-256:P-384") == 1
     && SSL_CTX_set_tlsext_use_srtp(context, names) == 0  // zero is success here
 }

@@ -13,6 +13,8 @@ enum Limits {
   /// a millisecond: at 200 ms the machine is short of CPU, and calls would be set up seconds late.
   static let delayHigh = Duration.milliseconds(200)
   static let delayLow = Duration.milliseconds(50)
+  /// The most that one sample counts for.
+  static let longestDelay = Duration.seconds(1)
   /// Datagrams have come faster than they are read for so long: a caller's INVITE waits in the kernel already, and what is refused costs a
   /// fraction of what is taken.
   static let backlog = Duration.milliseconds(40)

@@ -22,7 +22,8 @@ struct OverloadJudge {
   var lasting: RefusalReason? { isLate ? .delay : isShort ? .memory : nil }
 
   mutating func take(delay: Duration, memory: (used: Int64, limit: Int64)) {
-    let delay = max(0, delay.nanoseconds)
+    // One sample alone makes no mean of a second: after a stop of the whole process it is as long as the stop.
+    let delay = min(max(.zero, delay), Limits.longestDelay).nanoseconds
     sum += delay - delays[next]
     delays[next] = delay
     next = (next + 1) % delays.count

@@ -37,9 +37,11 @@ struct HandshakeWorker: ~Copyable {
 
   mutating func run() {
     var batch: [HandshakeWork] = []
+    let heartbeat = Heartbeat()
+    defer { heartbeat.end() }
     while true {
       batch.removeAll(keepingCapacity: true)
-      mailbox.wait(into: &batch, timeout: sleepTime(), limit: Limits.handshakesPerTurn)
+      mailbox.wait(into: &batch, timeout: sleepTime(), limit: Limits.handshakesPerTurn, heartbeat: heartbeat)
       now = MonotonicClock.now()
       for work in batch {
         guard case .session(let request, let reply) = work else { return freeAll() }

@@ -81,10 +81,14 @@ struct MediaWorker: ~Copyable {
   mutating func run() {
     // What the start took is no call's.
     meter = LoadMeter()
+    let heartbeat = Heartbeat()
+    defer { heartbeat.end() }
     withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: 128) { events in
       while isRunning {
         arm()
+        heartbeat.waits()
         let count = epoll_wait(epoll, events.baseAddress, Int32(events.count), -1)
+        heartbeat.woke()
         now = MonotonicClock.now()
         isCrowded = count >= Limits.crowdedTurn
         let last = Int(count) - 1

@@ -66,6 +66,9 @@ final class TLSContext {
 
   deinit { SSL_CTX_free(raw) }
 
+  /// For TLS 1.2: authenticated encryption with forward secrecy, of both sides (RFC 9325 §4.2); TLS 1.3 has nothing else.
+  private static let suites = "ECDHE+AESGCM:ECDHE+CHACHA20"
+
   private static func make(_ method: OpaquePointer?, _ identity: TLSIdentity) throws(TLSFailure) -> OpaquePointer {
     ERR_clear_error()
     guard let context = SSL_CTX_new(method) else { throw TLSFailure("no TLS context") }
@@ -73,7 +76,8 @@ final class TLSContext {
     _ = cossl_set_min_proto_version(context, TLS1_2_VERSION)
     SSL_CTX_set_options(context, cossl_op_no_renegotiation())
     _ = cossl_set_release_buffers(context)
-    if let certificate = identity.certificate, let key = identity.key {
+    if SSL_CTX_set_cipher_list(context, suites) != 1 { failure = TLSFailure("cipher suites \(suites)") }
+    if failure == nil, let certificate = identity.certificate, let key = identity.key {
       if SSL_CTX_use_certificate_chain_file(context, certificate) != 1 {
         failure = TLSFailure("certificate \(certificate)")
       } else if SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1 {

@@ -144,11 +144,14 @@ public final class CallStore: Sendable {
     var running = true
     var told: String?
     var hasWorked = false
+    let heartbeat = Heartbeat()
+    defer { heartbeat.end() }
     while running {
       batch.removeAll(keepingCapacity: true)
       // After work it dozes once: records that come meanwhile are written together, with the removals of the last ones.
       let dozes = writer.problem == nil && (hasWorked || writer.hasRemovals)
-      mailbox.wait(into: &batch, timeout: dozes ? Limits.leisure : writer.problem == nil ? nil : pace.retry, dozing: dozes)
+      let timeout = dozes ? Limits.leisure : writer.problem == nil ? nil : pace.retry
+      mailbox.wait(into: &batch, timeout: timeout, dozing: dozes, heartbeat: heartbeat)
       hasWorked = !batch.isEmpty
       for message in batch {
         if case .command(let command) = message { writer.take(command) } else { running = false }

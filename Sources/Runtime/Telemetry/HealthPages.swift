@@ -1,3 +1,4 @@
+import Bytes
 import Platform
 
 /// What the admin endpoints answer, as bytes; a server elsewhere sends them. Any thread.
@@ -14,9 +15,13 @@ public struct HealthPages: Sendable {
   private let registry: MetricRegistry
   private let readiness: Readiness
   private let version: String
+  private let hung: @Sendable () -> [ThreadWatch.Hung]
 
-  public init(registry: MetricRegistry, readiness: Readiness, version: String) {
-    (self.registry, self.readiness, self.version) = (registry, readiness, version)
+  /// `hung`: threads that hang, `ThreadWatch.hung`.
+  public init(
+    registry: MetricRegistry, readiness: Readiness, version: String, hung: @escaping @Sendable () -> [ThreadWatch.Hung] = { [] }
+  ) {
+    (self.registry, self.readiness, self.version, self.hung) = (registry, readiness, version, hung)
   }
 
   /// The page for `/healthz`, `/readyz` or `/metrics`; nil for any other path.
@@ -29,12 +34,25 @@ public struct HealthPages: Sendable {
     }
   }
 
-  /// 200 whenever somebody answers at all.
+  /// 200 while no thread hangs, else 503 with those that do:
+  ///
+  ///     {"status":"hung","version":"0.1.0","threads":[{"name":"store","milliseconds":2100}]}
   private func healthz() -> Page {
+    let hung = hung()
     var out = JSONText()
-    out.field("status", "ok")
+    out.field("status", hung.isEmpty ? "ok" : "hung")
     out.field("version", version)
-    return Page(status: 200, contentType: JSONText.contentType, body: out.object)
+    if !hung.isEmpty {
+      out.field(
+        "threads",
+        objects: hung.map { thread in
+          var entry = JSONText()
+          entry.field("name", thread.thread)
+          entry.field("milliseconds", thread.age.nanoseconds / 1_000_000)
+          return entry
+        })
+    }
+    return Page(status: hung.isEmpty ? 200 : 503, contentType: JSONText.contentType, body: out.object)
   }
 
   /// 200 if every component is ready, else 503; with each component and why it is not.

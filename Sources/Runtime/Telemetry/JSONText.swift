@@ -14,6 +14,10 @@ struct JSONText {
     key(name)
     bytes += Array((value ? "true" : "false").utf8)
   }
+  mutating func field(_ name: String, _ value: Int64) {
+    key(name)
+    bytes += Array(String(value).utf8)
+  }
   mutating func field(_ name: String, objects: [JSONText]) {
     key(name)
     bytes.append(UInt8(ascii: "["))

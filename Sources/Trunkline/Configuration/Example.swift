@@ -109,7 +109,7 @@ extension Settings {
       # media_gate_outgoing: 5s
       # longest_call: 4h
       # app_grace: 30s
-      # drain: 10m                   # how long SIGTERM waits for calls
+      # drain: 10m                   # how long SIGTERM waits for calls; 2 s later the process is gone
 
     # limits: { calls: 1000, calls_per_user: 8, sessions_per_address: 200, memory_mib: 0 }
     #   At 90 % of memory_mib new calls get 503; 0: what the control group allows, or the machine has.

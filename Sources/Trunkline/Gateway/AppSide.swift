@@ -29,13 +29,13 @@ final class AppSide: Sendable {
 
   init(
     _ settings: Settings, readiness: Readiness, registry: MetricRegistry, inbox: Inbox, traces: TraceDesk, push: PushSide,
-    wakes: WakeTokens, logs: Logs
+    wakes: WakeTokens, watch: ThreadWatch, logs: Logs
   ) {
     (self.settings, self.inbox, self.logs, self.registry, self.traces) = (settings, inbox, logs, registry, traces)
     (self.push, self.wakes) = (push, wakes)
     gateway = Mutex(settings.push?.gateway)
     trunkNames = Mutex(Set(settings.trunks.map(\.name)))
-    pages = HealthPages(registry: registry, readiness: readiness, version: Version.number)
+    pages = HealthPages(registry: registry, readiness: readiness, version: Version.number) { watch.hung }
   }
 
   /// Binds both ports; throws with the address that is taken.
@@ -83,8 +83,13 @@ final class AppSide: Sendable {
   func reload(_ new: Settings) throws {
     trunkNames.withLock { $0 = Set(new.trunks.map(\.name)) }
     gateway.withLock { $0 = new.push?.gateway }
+    servers.withLock { $0.app }?.reconfigure(try sessions(new), origins: Set(new.auth.origins))
+    reloadCertificates()
+  }
+
+  /// Reads the files of both ports again; connections that stand keep theirs.
+  func reloadCertificates() {
     let (server, admin) = servers.withLock { $0 }
-    server?.reconfigure(try sessions(new), origins: Set(new.auth.origins))
     let logger = logs.logger("app")
     let told: @Sendable (TLSError?) -> Void = { problem in
       if let problem { logger.error("certificates not taken, the old ones stay", metadata: ["why": "\(problem)"]) }

@@ -1,10 +1,143 @@
+import COpenSSL
 import Configuration
+import Foundation
 import Glibc
+import Logging
+import Platform
 import SIPTransport
+import Synchronization
 
-/// Modification times of certificate files.
-struct CertificateWatch {
+/// The thread `certificates`: looks at certificate files, which may be on a disk that hangs, so that no thread of calls has to.
+///
+/// Every 5 s whether a file is another one, so that it is taken without a signal; at the start, with new settings, with a changed file and
+/// once a day when each certificate expires: from 14 days before on that is in the log.
+final class CertificateWatch: Sendable {
   static let interval = Duration.seconds(5)
+  private static let rounds = 86_400 / 5
+  static let soon: Int64 = 14 * 86_400
+
+  private let wake: EventDescriptor
+  private let state: Mutex<(files: [CertificateFile], paths: [String], isNew: Bool, isOver: Bool)>
+  private let expiries = Mutex<[CertificateFile: Int64]>([:])
+  private let thread = Mutex<NamedThread?>(nil)
+
+  init(_ settings: Settings) throws(SystemError) {
+    wake = try EventDescriptor()
+    state = Mutex((settings.certificates, settings.certificatePaths, true, false))
+  }
+
+  /// `changed` and `daily` are called on the thread.
+  func start(logger: Logger, changed: @escaping @Sendable () -> Void, daily: @escaping @Sendable () -> Void) throws(SystemError) {
+    let running = try NamedThread.start(name: "certificates", logger: logger) { [self] in run(logger, changed, daily) }
+    thread.withLock { $0 = running }
+  }
+
+  /// Any thread: settings that were read again.
+  func replace(_ settings: Settings) {
+    state.withLock { ($0.files, $0.paths, $0.isNew) = (settings.certificates, settings.certificatePaths, true) }
+    wake.signal()
+  }
+
+  func stop() {
+    state.withLock { $0.isOver = true }
+    wake.signal()
+    thread.withLock { $0 }?.join()
+  }
+
+  var metrics: [MetricFamily] {
+    [
+      MetricFamily(
+        name: "trunkline_certificate_expires_seconds", help: "When a certificate of ours expires, in seconds since 1970.",
+        kind: .gauge, labelNames: ["use", "trunk"]
+      ) { [self] in
+        let known = expiries.withLock { $0 }
+        return state.withLock { $0.files }.compactMap { file in
+          known[file].map { MetricSample([file.use.rawValue, file.trunk], .integer($0)) }
+        }
+      }
+    ]
+  }
+
+  private func run(_ logger: Logger, _ changed: () -> Void, _ daily: () -> Void) {
+    let heartbeat = Heartbeat()
+    defer { heartbeat.end() }
+    var stamps = FileStamps(state.withLock { $0.paths })
+    var round = 0
+    while true {
+      let (files, paths, isNew, isOver) = state.withLock { state in
+        defer { state.isNew = false }
+        return state
+      }
+      if isOver { return }
+      let isChanged = stamps.changed(paths)
+      if isChanged { changed() }
+      let isDaily = round == Self.rounds
+      if isDaily { daily() }
+      if isNew || isChanged || isDaily { look(at: files, logger) }
+      round = isDaily ? 0 : round + 1
+      heartbeat.waits()
+      if wake.wait(milliseconds: Int32(Self.interval.nanoseconds / 1_000_000)) { wake.clear() }
+      heartbeat.woke()
+    }
+  }
+
+  private func look(at files: [CertificateFile], _ logger: Logger) {
+    let now = WallClock.nowMilliseconds() / 1_000
+    for file in files {
+      // What cannot be read is said by whoever uses it.
+      guard let expires = file.expires() else { continue }
+      expiries.withLock { $0[file] = expires }
+      guard expires - now < Self.soon else { continue }
+      let date = Date(timeIntervalSince1970: Double(expires)).formatted(.iso8601)
+      var metadata: Logger.Metadata = [
+        "use": "\(file.use.rawValue)", "file": "\(file.path)", "expires": "\(date)",
+        "do": "renew it and replace the file",
+      ]
+      if !file.trunk.isEmpty { metadata["trunk"] = "\(file.trunk)" }
+      if expires <= now {
+        logger.error("a certificate has expired", metadata: metadata)
+      } else {
+        logger.warning("a certificate expires soon", metadata: metadata)
+      }
+    }
+  }
+}
+
+/// A file in PEM with a certificate of ours and those that lead to its root.
+struct CertificateFile: Hashable, Sendable {
+  enum Use: String, Sendable { case app, admin, sip, trunk }
+  var use: Use
+  /// Empty unless it is shown to one trunk.
+  var trunk = ""
+  var path: String
+  /// Certificates looked at in one file.
+  private static let most = 16
+
+  /// When the first of them expires, in seconds since 1970; nil if there is none.
+  func expires() -> Int64? {
+    guard let file = BIO_new_file(path, "r"), let epoch = ASN1_TIME_set(nil, 0) else {
+      ERR_clear_error()
+      return nil
+    }
+    defer {
+      BIO_free(file)
+      ASN1_TIME_free(epoch)
+      ERR_clear_error()  // the end of the file is an error, too
+    }
+    var earliest: Int64?
+    for _ in 0..<Self.most {
+      guard let certificate = PEM_read_bio_X509(file, nil, nil, nil) else { break }
+      defer { X509_free(certificate) }
+      var (days, seconds): (Int32, Int32) = (0, 0)
+      guard ASN1_TIME_diff(&days, &seconds, epoch, X509_get0_notAfter(certificate)) == 1 else { continue }
+      earliest = min(earliest ?? .max, Int64(days) * 86_400 + Int64(seconds))
+    }
+    return earliest
+  }
+}
+
+/// Modification times of files.
+struct FileStamps {
   private struct Stamp: Equatable {
     var inode: UInt64
     var seconds: Int
@@ -60,8 +193,26 @@ extension Settings {
     return out
   }
 
+  /// Every certificate that we show. Those of pushes are `PushSide`'s.
+  var certificates: [CertificateFile] {
+    var out: [CertificateFile] = []
+    if let files = listen.appTLS { out.append(CertificateFile(use: .app, path: files.certificate)) }
+    if let files = listen.adminTLS { out.append(CertificateFile(use: .admin, path: files.certificate)) }
+    guard !listen.sipTLS.isEmpty else { return out }
+    if let files = listen.sipCertificates { out.append(CertificateFile(use: .sip, path: files.own.certificate)) }
+    for trunk in trunks {
+      if let own = trunk.tls.own { out.append(CertificateFile(use: .trunk, trunk: trunk.name, path: own.certificate)) }
+    }
+    return out
+  }
+
+  /// The files that our ports and SIP over TLS use.
   var certificatePaths: [String] {
     var paths: [String?] = [
+      listen.appTLS?.certificate, listen.appTLS?.key, listen.adminTLS?.certificate, listen.adminTLS?.key,
+    ]
+    guard !listen.sipTLS.isEmpty else { return paths.compactMap(\.self) }
+    paths += [
       listen.sipCertificates?.own.certificate, listen.sipCertificates?.own.key, listen.sipCertificates?.authorities,
     ]
     for trunk in trunks { paths += [trunk.tls.own?.certificate, trunk.tls.own?.key, trunk.tls.authorities] }

@@ -48,17 +48,18 @@ final class Gateway: @unchecked Sendable {
   private var retirement: EventLoop.TimerID?
   /// What SIGHUP took last; of `listen` only what the process began with counts.
   private var current: Settings
-  private var certificates: CertificateWatch
+  private let certificates: CertificateWatch
   private var located: [String: [SocketAddress]] = [:]
   private let state = Mutex((drained: false, ending: false))
 
   /// Opens every file and socket and starts the threads of store, media and apps; throws with the address or file that is in the way.
-  init(_ settings: Settings, logs: Logs) throws {
+  init(_ settings: Settings, watch: ThreadWatch, logs: Logs) throws {
     self.settings = settings
     self.logs = logs
+    registry.register(watch.metrics)
     retired = RetiredTrunks(settings.trunks)
     current = settings
-    certificates = CertificateWatch(settings.certificatePaths)
+    certificates = try CertificateWatch(settings)
     descriptors = Self.descriptors(settings, logs.logger("trunkline"))
     loop = try EventLoop(name: "control")
     let inbox = try Inbox()
@@ -81,7 +82,8 @@ final class Gateway: @unchecked Sendable {
       inbox.post(.routed(call, answer))
     }
     app = AppSide(
-      settings, readiness: readiness, registry: registry, inbox: inbox, traces: traces, push: push, wakes: wakes, logs: logs)
+      settings, readiness: readiness, registry: registry, inbox: inbox, traces: traces, push: push, wakes: wakes,
+      watch: watch, logs: logs)
     store = try CallStore(sqlite: settings.store, records: settings.records, readiness: readiness, logger: logs.logger("store"))
     let identity = try DTLSIdentity()
     media = try MediaPlane(configuration: settings.mediaPlane(), identity: identity, logger: logs.logger("media")) {
@@ -171,24 +173,21 @@ final class Gateway: @unchecked Sendable {
     door.control = control
     door.gateway = self
     registerMetrics()
-    watchCertificates()
   }
 
   /// Certificates that were replaced on disk are taken without a signal.
-  private func watchCertificates() {
-    guard !settings.listen.sipTLS.isEmpty else { return }
-    let timer = TimerBox()
-    timer.id = loop.addTimer { [weak self, unowned loop] in
+  private func watchCertificates() throws {
+    try certificates.start(logger: logs.logger("certificates")) { [weak self, loop] in
       guard let self else { return }
-      if certificates.changed(current.certificatePaths) {
+      app.reloadCertificates()
+      loop.post { [self] in
         logs.logger("sip").notice("certificates changed on disk: read again")
         sockets.setTLS(server: settings.serverTLS, trunks: clientTLS)
       }
-      if let id = timer.id { loop.setTimer(id, at: loop.now + CertificateWatch.interval) }
+    } daily: { [push] in
+      push.look()
     }
-    if let id = timer.id { loop.setTimer(id, at: loop.now + CertificateWatch.interval) }
   }
-  private final class TimerBox { var id: EventLoop.TimerID? }
 
   private func registerMetrics() {
     registry.register(control.metrics.families)
@@ -200,6 +199,7 @@ final class Gateway: @unchecked Sendable {
     registry.register(push.metrics)
     registry.register(hooks.metrics)
     registry.register(logs.metrics)
+    registry.register(certificates.metrics)
     registry.register(ProcessMetrics.families(version: Version.number))
   }
 
@@ -225,6 +225,7 @@ final class Gateway: @unchecked Sendable {
     let loop = loop
     thread = try NamedThread.start(name: "control", nice: -5, logger: logs.logger("control")) { loop.run() }
     try app.start(descriptors: descriptors)
+    try watchCertificates()
     registry.register(
       MailboxReading.families([inbox.queue, loop.posted, store.queue, push.queue, hooks.queue] + media.mailboxes + app.queues))
     readiness.set("calls", ready: true)
@@ -234,6 +235,7 @@ final class Gateway: @unchecked Sendable {
   func reload(_ new: Settings) throws {
     try app.reload(new)
     try push.reload(new)
+    certificates.replace(certified(new))
     hooks.replace(TLSFiles(authorities: new.routes.webhookAuthorities))
     inbox.post(.devices(.defaults(new.registrationDefaults)))
     inbox.post(.push(new.pushSettings(wakes)))
@@ -246,6 +248,13 @@ final class Gateway: @unchecked Sendable {
       // A trunk that is gone from the file is heard until its last call has ended: its BYE must not be a stranger's.
       admitTrunks()
     }
+  }
+
+  /// Of `listen` only what the process began with counts.
+  private func certified(_ new: Settings) -> Settings {
+    var out = new
+    out.listen = settings.listen
+    return out
   }
 
   /// On the control thread: how connections to trunks are made, those of retired trunks too: their BYE may need a new one.
@@ -308,15 +317,16 @@ final class Gateway: @unchecked Sendable {
     inbox.hangUpAll()
   }
 
-  /// No call of a registrar comes to a process that is gone. Two seconds at most.
-  private func unregister() {
+  /// No call of a registrar comes to a process that is gone.
+  private func unregister(within time: Duration) {
     guard thread != nil, let done = try? EventDescriptor() else { return }
-    if inbox.leave({ done.signal() }) { _ = done.wait(milliseconds: 2_000) }
+    if inbox.leave({ done.signal() }) { _ = done.wait(milliseconds: Int32(time.nanoseconds / 1_000_000)) }
   }
 
-  /// Ends all threads in the order in which they need each other; the store last, so that every record is written.
-  func stop() {
-    unregister()
+  /// Ends all threads in the order in which they need each other; the store after who writes to it, so that every record is written. Registrars have
+  /// `farewell` to answer.
+  func stop(farewell: Duration) {
+    unregister(within: farewell)
     app.stop()
     loop.post { [sockets, resolver] in
       resolver.close()
@@ -329,6 +339,7 @@ final class Gateway: @unchecked Sendable {
     verifier?.stop()
     media.stop()
     store.stop()
+    certificates.stop()
   }
 }
 

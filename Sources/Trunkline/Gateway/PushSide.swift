@@ -21,6 +21,7 @@ final class PushSide: Sendable {
   private let tests: Tests
   private let logger: Logger
   private let expires = Gauge()
+  private let current: Mutex<Settings>
 
   /// Pushes that no call waits for.
   private final class Tests: Sendable {
@@ -32,12 +33,13 @@ final class PushSide: Sendable {
   init(_ settings: Settings, inbox: Inbox, logger: Logger) throws {
     let tests = Tests()
     (self.inbox, self.tests, self.logger) = (inbox, tests, logger)
+    current = Mutex(settings)
     sender = try PushSender(providers: try settings.pushProviders(), tls: settings.pushTLS, logger: logger) { report in
       if let answer = tests.take(report.key) { answer(report) }
       // What a test learns of a registration counts too.
       Self.post(report, inbox)
     }
-    look(at: settings)
+    look()
   }
 
   /// A report that is lost would leave its call waiting for a push that has ended: control is far behind, so it is tried again.
@@ -63,12 +65,14 @@ final class PushSide: Sendable {
   /// Keys are read again; pushes under way end on their old connection.
   func reload(_ new: Settings) throws {
     sender.replace(try new.pushProviders(), tls: new.pushTLS)
-    look(at: new)
+    current.withLock { $0 = new }
+    look()
   }
 
   /// A certificate that APNs will refuse is said before the first call needs it; calls of connected apps go on without it.
-  private func look(at settings: Settings) {
-    guard case .certificate(let files, _)? = settings.push?.apns?.credentials else { return expires.set(0) }
+  /// Any thread; reads the files.
+  func look() {
+    guard case .certificate(let files, _)? = current.withLock({ $0.push })?.apns?.credentials else { return expires.set(0) }
     let remedy: Logger.MetadataValue = "renew it at Apple (VoIP Services), replace the files, then send SIGHUP"
     do {
       let bytes = [files.certificate, files.key].map { FileManager.default.contents(atPath: $0).map { [UInt8]($0) } ?? [] }

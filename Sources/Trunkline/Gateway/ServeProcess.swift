@@ -6,8 +6,13 @@ import Telemetry
 
 /// The life of a `serve` process: start, signals, drain, end. The main thread spends it waiting for signals.
 enum ServeProcess {
-  /// How long records and farewells of calls that were ended by the second signal may take.
-  static let farewell: UInt32 = 3
+  /// From the end of the drain time to the end of the process, whatever hangs.
+  static let ending = Duration.seconds(2)
+  /// Of that, what BYEs and records of the calls that were left have, in seconds; and then the registrars.
+  static let farewell: UInt32 = 1
+  static let shortGoodbye = Duration.milliseconds(500)
+  /// Of a gateway without calls, whose time is not over.
+  static let goodbye = Duration.seconds(2)
 
   static func run(_ settings: Settings, config: String?) throws {
     ProcessSignals.ignoreBrokenPipes()
@@ -16,9 +21,16 @@ enum ServeProcess {
     let logs = try Logs(settings.log)
     defer { logs.stop() }
     let logger = logs.logger("trunkline")
-    let gateway = try Gateway(settings, logs: logs)
-    defer { gateway.stop() }
-    try gateway.start()
+    let watch = try ThreadWatch(logger: logs.logger("health"), isVital: VitalThreads.contains)
+    defer { watch.stop() }
+    let gateway = try Gateway(settings, watch: watch, logs: logs)
+    do {
+      try gateway.start()
+    } catch {
+      gateway.stop(farewell: .zero)
+      throw error
+    }
+    watch.allowSignalsToWait(settings.timers.drain + ending)
     logger.notice(
       "ready",
       metadata: [
@@ -26,7 +38,15 @@ enum ServeProcess {
         "sip": "\(settings.listen.sipText)",
       ])
     if config == nil { logger.notice("embedded defaults: state is kept in the working directory; see trunkline config example") }
+    let isEarly = serve(settings, config, gateway, watch, logger)
+    if isEarly { watch.end(within: goodbye + ending) }
+    gateway.stop(farewell: isEarly ? goodbye : shortGoodbye)
+  }
 
+  /// Takes signals until the gateway is to be stopped. True if that is before the drain time is over.
+  private static func serve(
+    _ settings: Settings, _ config: String?, _ gateway: Gateway, _ watch: ThreadWatch, _ logger: Logger
+  ) -> Bool {
     var running = settings
     var draining = false
     while true {
@@ -35,22 +55,25 @@ enum ServeProcess {
       case SIGUSR1:
         guard gateway.isDrained else { continue }
         logger.notice("drained: the last call is over")
-        return
+        return !gateway.isEnding
       case SIGALRM:
         guard draining else { continue }
-        if gateway.isEnding { return }
+        if gateway.isEnding { return false }
         logger.warning("drain time is over: ending the calls that are left")
         gateway.endCalls()
         alarm(farewell)
       default:
         if draining {
           logger.notice("second signal: ending all calls")
+          watch.end(within: ending)
           gateway.endCalls()
           alarm(farewell)
         } else {
           draining = true
           logger.notice("draining: no new calls; a second signal ends those that live")
-          alarm(UInt32(clamping: max(1, settings.timers.drain.components.seconds)))
+          let seconds = max(1, settings.timers.drain.components.seconds)
+          watch.end(within: .seconds(seconds) + ending)
+          alarm(UInt32(clamping: seconds))
           gateway.drain { kill(getpid(), SIGUSR1) }
         }
       }

@@ -16,6 +16,8 @@ int clx_sendmmsg(int fd, struct clx_mmsg *messages, unsigned count, int flags);
 /// accept4 with a non-blocking, close-on-exec result.
 int clx_accept(int fd, struct sockaddr *address, socklen_t *length);
 int clx_set_thread_name(const char *name);
+/// The calling thread's name with a zero behind it.
+void clx_get_thread_name(char name[16]);
 int clx_set_affinity(int cpu);
 /// Cores that the calling thread may use: their numbers, at most `room`; how many, or -1.
 int clx_get_affinity(int32_t *cpus, int32_t room);
@@ -27,3 +29,6 @@ static inline void clx_fetch(const void *place, int lines) {
 }
 /// Schedules the calling thread by SCHED_FIFO at `priority`, threads that it starts later as usual. 0, or -1 with errno.
 int clx_set_realtime(int priority);
+/// From now on SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE and SIGSEGV write one line that names the thread and then do what is their default,
+/// and SIGQUIT does its default. For the whole process.
+void clx_crash_plainly(void);

@@ -1,0 +1,53 @@
+import CLinux
+import Glibc
+
+/// Signals as values that one thread waits for.
+public enum ProcessSignals {
+  /// Blocks every signal in the calling thread but the synchronous faults and SIGQUIT, by which an operator asks for a core; threads it
+  /// starts inherit that.
+  public static func blockAsynchronous() {
+    var set = sigset_t()
+    sigfillset(&set)
+    for signal in [SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGFPE, SIGABRT, SIGSYS, SIGQUIT] { sigdelset(&set, signal) }
+    pthread_sigmask(SIG_BLOCK, &set, nil)
+  }
+
+  /// Waits for one of `signals`, which must be blocked in every thread (`blockAsynchronous` first, then start threads).
+  public static func wait(for signals: [Int32]) -> Int32 {
+    var set = sigset_t()
+    sigemptyset(&set)
+    for signal in signals { sigaddset(&set, signal) }
+    var got: Int32 = 0
+    while sigwait(&set, &got) != 0 {}
+    return got
+  }
+
+  /// A write to a closed socket returns EPIPE instead of ending the process.
+  public static func ignoreBrokenPipes() { _ = signal(SIGPIPE, SIG_IGN) }
+
+  /// Whether one of `signals`, blocked in every thread, waits to be taken.
+  public static func isPending(_ signals: [Int32]) -> Bool {
+    var set = sigset_t()
+    guard sigpending(&set) == 0 else { return false }
+    return signals.contains { sigismember(&set, $0) == 1 }
+  }
+
+  /// A crash says one line and ends the process at once, by its signal and with a core where cores are kept.
+  ///
+  /// To be called before the first thread. The Swift runtime's own handler would suspend all threads to print their backtraces; ours block
+  /// its signal, and it waits seconds for each while their sockets stay open. Who sets SWIFT_BACKTRACE to `enable=yes` or `enable=tty`
+  /// wants that handler: it is left in place. Its alternate stack (sigaltstack) stays and is of no use: after an overflow of the stack
+  /// the kernel ends the process without the line.
+  public static func endAtOnceInCrash() {
+    if let wish = getenv("SWIFT_BACKTRACE"), asksForBacktrace(String(cString: wish)) { return }
+    clx_crash_plainly()
+  }
+
+  /// As the runtime reads it: `key=value` separated by commas.
+  static func asksForBacktrace(_ wish: String) -> Bool {
+    wish.split(separator: ",").contains { pair in
+      let parts = pair.split(separator: "=", maxSplits: 1).map { $0.lowercased() }
+      return parts.count == 2 && parts[0] == "enable" && ["yes", "y", "on", "true", "t", "1", "tty", "auto"].contains(parts[1])
+    }
+  }
+}

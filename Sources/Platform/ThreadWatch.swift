@@ -1,0 +1,177 @@
+import Bytes
+import Glibc
+import Logging
+import Synchronization
+
+/// What becomes of a process whose threads hang, or that does not end when it should: docs/design/health.md.
+///
+/// Time is counted in wake-ups of the watcher, one each `interval`: while the whole process is stopped, it does not pass.
+struct HangJudge {
+  /// Why the process ends now.
+  enum Ending: Equatable {
+    case hangs(String, seconds: Int)
+    /// The time that was given by `end(within:)`, and who is in a long turn.
+    case overdue([String])
+    /// A signal to end that nobody took.
+    case deaf
+  }
+
+  static let interval = Duration.milliseconds(100)
+  static func wakeUps(_ time: Duration) -> Int { Int(max(.zero, time).nanoseconds / interval.nanoseconds) }
+
+  /// Threads without which no call can live.
+  let isVital: @Sendable (String) -> Bool
+  private var left: Int?
+  private var patience = Self.wakeUps(Limits.patience)
+  private var waited = 0
+
+  init(isVital: @escaping @Sendable (String) -> Bool) { self.isVital = isVital }
+
+  /// The process ends within `time` from now, or within what is left of an earlier word.
+  mutating func end(within time: Duration) { left = min(left ?? .max, Self.wakeUps(time)) }
+
+  /// How long a signal to end may wait for the thread that takes signals.
+  mutating func setPatience(_ time: Duration) { patience = Self.wakeUps(time) }
+
+  /// One wake-up. `isAsked`: a signal to end waits to be taken.
+  mutating func wakeUp(_ ages: [Heartbeats.Age], isAsked: Bool) -> Ending? {
+    if let hung = ages.first(where: { isVital($0.name) && $0.looks > Self.wakeUps(Limits.deadAfter) }) {
+      return .hangs(hung.name, seconds: hung.looks / Self.wakeUps(.seconds(1)))
+    }
+    if let left {
+      if left == 0 { return .overdue(ages.filter { $0.looks > Self.wakeUps(Limits.longTurn) }.map(\.name)) }
+      self.left = left - 1
+    }
+    waited = isAsked ? waited + 1 : 0
+    return waited > patience ? .deaf : nil
+  }
+
+  static func hung(_ ages: [Heartbeats.Age]) -> [Heartbeats.Age] { ages.filter { $0.looks > wakeUps(Limits.unwellAfter) } }
+}
+
+/// The thread `health`: looks at the heartbeats of all others, and ends a process that hangs.
+///
+///     let watch = try ThreadWatch(logger: logger) { $0 == "control" }
+///     let pages = HealthPages(…) { watch.hung }       // what /healthz says
+///     watch.end(within: .seconds(12))                 // whatever hangs
+///     watch.stop()
+///
+/// It waits for nobody: neither for a lock that is held during a call of the system, nor for the log, nor for a disk.
+public final class ThreadWatch: Sendable {
+  public struct Hung: Hashable, Sendable {
+    public let thread: String
+    public let age: Duration
+    public init(thread: String, age: Duration) { (self.thread, self.age) = (thread, age) }
+  }
+
+  private let heartbeats: Heartbeats
+  private let judge: Mutex<HangJudge>
+  private let wake: EventDescriptor
+  private let stopping = Atomic<Bool>(false)
+  private let thread: Mutex<NamedThread?>
+
+  /// Starts the thread. Signals to end must be blocked in every thread by now (`ProcessSignals.blockAsynchronous`).
+  /// `isVital`: whether the process ends with a thread of this name that hangs.
+  public convenience init(logger: Logger, isVital: @escaping @Sendable (String) -> Bool) throws(SystemError) {
+    try self.init(heartbeats: .process, interval: HangJudge.interval, logger: logger, isVital: isVital)
+  }
+
+  /// `interval`: what a test makes shorter; each is still counted for 100 ms.
+  init(heartbeats: Heartbeats, interval: Duration, logger: Logger, isVital: @escaping @Sendable (String) -> Bool)
+    throws(SystemError)
+  {
+    self.heartbeats = heartbeats
+    judge = Mutex(HangJudge(isVital: isVital))
+    wake = try EventDescriptor()
+    thread = Mutex(nil)
+    let running = try NamedThread.start(name: "health", logger: logger) { [self] in run(interval, logger) }
+    thread.withLock { $0 = running }
+  }
+
+  /// Threads that have been in one turn for more than 2 s. Any thread.
+  public var hung: [Hung] { HangJudge.hung(heartbeats.ages).map { Hung(thread: $0.name, age: Self.age($0)) } }
+
+  /// The process ends within `time`, at the latest, by status 1 and with a line that names who is in a long turn. Any thread.
+  public func end(within time: Duration) { judge.withLock { $0.end(within: time) } }
+
+  /// How long SIGTERM or SIGINT may wait to be taken before the process ends by itself: 2 s until this is called. Any thread.
+  public func allowSignalsToWait(_ time: Duration) { judge.withLock { $0.setPatience(time) } }
+
+  public func stop() {
+    stopping.store(true, ordering: .releasing)
+    wake.signal()
+    thread.withLock { $0 }?.join()
+  }
+
+  public var metrics: [MetricFamily] {
+    [
+      MetricFamily(
+        name: "trunkline_thread_heartbeat_age_seconds", help: "How long a thread has been in one turn; 0 while it waits.",
+        kind: .gauge, labelNames: ["thread"]
+      ) { [heartbeats] in
+        var oldest: [String: Int] = [:]
+        for age in heartbeats.ages { oldest[age.name] = max(age.looks, oldest[age.name] ?? 0) }
+        return oldest.sorted { $0.key < $1.key }.map { name, looks in
+          MetricSample([name], .number(Double(looks) / Double(HangJudge.wakeUps(.seconds(1)))))
+        }
+      }
+    ]
+  }
+
+  // MARK: the thread
+
+  private func run(_ interval: Duration, _ logger: Logger) {
+    let milliseconds = Int32(interval.nanoseconds / 1_000_000)
+    var told: Set<String> = []
+    while !stopping.load(ordering: .acquiring) {
+      _ = wake.wait(milliseconds: milliseconds)
+      heartbeats.look()
+      let ages = heartbeats.ages
+      let isAsked = ProcessSignals.isPending([SIGTERM, SIGINT])
+      if let ending = judge.withLock({ $0.wakeUp(ages, isAsked: isAsked) }) { Self.end(ending) }
+      tell(HangJudge.hung(ages), &told, logger)
+    }
+  }
+
+  private func tell(_ hung: [Heartbeats.Age], _ told: inout Set<String>, _ logger: Logger) {
+    let names = Set(hung.map(\.name))
+    guard names != told else { return }
+    for name in names.subtracting(told).sorted() { logger.error("a thread hangs", metadata: ["thread": "\(name)"]) }
+    for name in told.subtracting(names).sorted() { logger.notice("a thread gets on again", metadata: ["thread": "\(name)"]) }
+    told = names
+  }
+
+  private static func age(_ age: Heartbeats.Age) -> Duration { HangJudge.interval * age.looks }
+
+  private static func end(_ ending: HangJudge.Ending) -> Never {
+    LastWords.say(ending.text)
+    guard case .hangs = ending else { _exit(1) }
+    // The line has been said, so the signal's default action: with it comes the core, if cores are kept.
+    _ = signal(SIGABRT, SIG_DFL)
+    abort()
+  }
+}
+
+extension HangJudge.Ending {
+  var text: String {
+    switch self {
+    case .hangs(let thread, let seconds): "thread \(thread) has hung for \(seconds) s: the process ends, to be started again"
+    case .overdue(let threads):
+      "the time to end is over: the process ends now"
+        + (threads.isEmpty ? "" : "; at work or hung: \(threads.joined(separator: ", "))")
+    case .deaf: "SIGTERM was not taken in time, the main thread hangs: the process ends now"
+    }
+  }
+}
+
+/// A line on standard error from a process that is about to end, whatever state its threads and its log are in.
+enum LastWords {
+  static func say(_ text: String) {
+    var line = Array("trunkline: \(text)".utf8.prefix(Limits.lastWordsBytes - 1))
+    line.append(UInt8(ascii: "\n"))
+    // A pipe that nobody reads must not keep the process.
+    var poll = pollfd(fd: 2, events: Int16(POLLOUT), revents: 0)
+    guard Glibc.poll(&poll, 1, 0) > 0, poll.revents & Int16(POLLOUT) != 0 else { return }
+    _ = write(2, line, line.count)
+  }
+}
