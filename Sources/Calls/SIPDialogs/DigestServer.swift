@@ -19,8 +19,8 @@ struct DigestServer {
   private var used: [String: UInt32] = [:]
   private var order: [String] = []
   /// Answers to strangers, per source and in all.
-  private var buckets: [IPAddress: (tokens: Double, at: Instant)] = [:]
-  private var total: (tokens: Double, at: Instant) = (Double(Limits.challengesPerSecond), .zero)
+  private var answers = SourceRates(
+    perSource: Limits.challengesPerSource, inAll: Limits.challengesPerSecond, sources: Limits.challengedSources)
 
   init(random: RandomSource) { key = random.bytes(32) }
 
@@ -59,23 +59,7 @@ struct DigestServer {
   }
 
   /// Whether a stranger gets an answer now; otherwise silence.
-  mutating func mayAnswer(_ source: IPAddress, at now: Instant) -> Bool {
-    if buckets.count >= Limits.challengedSources { buckets.removeAll(keepingCapacity: true) }
-    var own = buckets[source] ?? (Double(Limits.challengesPerSource), now)
-    own.tokens = min(
-      Double(Limits.challengesPerSource), own.tokens + (now - own.at).inSeconds * Double(Limits.challengesPerSource))
-    own.at = now
-    total.tokens = min(
-      Double(Limits.challengesPerSecond), total.tokens + (now - total.at).inSeconds * Double(Limits.challengesPerSecond))
-    total.at = now
-    let may = own.tokens >= 1 && total.tokens >= 1
-    if may {
-      own.tokens -= 1
-      total.tokens -= 1
-    }
-    buckets[source] = own
-    return may
-  }
+  mutating func mayAnswer(_ source: IPAddress, at now: Instant) -> Bool { answers.take(source, at: now) }
 
   private func nonce(seconds: Int64, _ source: IPAddress) -> String {
     let time = hexString(UInt64(bitPattern: seconds))
