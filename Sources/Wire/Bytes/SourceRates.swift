@@ -32,6 +32,6 @@ extension IPAddress {
   /// host can use every other one.
   public var subscriber: IPAddress {
     let address = unmapped
-    return address.family == .v4 ? address : IPAddress(v6High: address.high, low: 0)
+    return address.family == .v4 ? address : address.masked(to: 64)
   }
 }
