@@ -132,4 +132,30 @@ import Testing
     #expect(wire.receive(bye, on: elsewhere).map(\.statusCode) == [401])
     #expect(wire.receive(bye).map(\.statusCode) == [200])
   }
+
+  @Test func `a connection is told as authenticated with the right password or a dialog of its source, and with nothing else`()
+    throws
+  {
+    var wire = wire()
+    wire.flow = tcp
+    let fresh = try #require(nonce(ask(&wire, 1)))
+    _ = ask(&wire, 2, "INVITE", [Answer(nonce: fresh, password: "guess").header])
+    _ = ask(&wire, 3, "BYE")
+    wire.receive("NONSENSE sip:x SIP/2.0\r\nVia: SIP/2.0/TCP 203.0.113.7;branch=z9hG4bKx\r\nContent-Length: 0\r\n\r\n")
+    #expect(wire.output.authenticated.isEmpty)
+    _ = ask(&wire, 4, "INVITE", [Answer(nonce: fresh).header])
+    #expect(wire.output.authenticated == [tcp])
+    guard case .inviteReceived(let leg, _)? = wire.events().last else {
+      Issue.record("no call")
+      return
+    }
+    let tag = try #require(wire.command(.answer(leg, sdp: answer)).first?.toTag)
+    let again = Flow(transport: .tcp, local: tcp.local, remote: SocketAddress(tcp.remote.ip, 34_000))
+    wire.output.removeAll()
+    wire.receive(request("INFO", branch: "z9hG4bKi", callID: "g4", toTag: tag, cseq: 2), on: again)
+    #expect(wire.output.authenticated == [again])
+    wire.output.removeAll()
+    wire.receive(request("BYE", branch: "z9hG4bKb", callID: "g4", toTag: tag, cseq: 3), on: udp)
+    #expect(wire.output.authenticated.isEmpty, "a datagram has no connection")
+  }
 }

@@ -97,11 +97,14 @@ extension UserAgent {
       let id = dialogs[DialogKey(callID: request.message.callID, localTag: request.message.text(tag))], let leg = legs[id]?.value,
       leg.flow.remote.ip.unmapped == source
     {
+      noteAuthenticated(request.flow)
       return true
     }
     let name = request.method == .other ? request.message.methodName : request.method.name
     switch guests.judge(request.message, method: name, credentials, from: source, at: now) {
-    case .admitted: return true
+    case .admitted:
+      noteAuthenticated(request.flow)
+      return true
     case .challenge(let stale):
       guard guests.mayAnswer(source, at: now) else {
         counters.drop(.challengeLimit)
@@ -113,5 +116,9 @@ extension UserAgent {
       respondStateless(request.reply, ResponseContent(code: 401, fields: fields))
       return false
     }
+  }
+
+  private mutating func noteAuthenticated(_ flow: Flow) {
+    if flow.transport.isReliable { output.authenticated.append(flow) }
   }
 }
