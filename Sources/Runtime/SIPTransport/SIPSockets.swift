@@ -51,6 +51,7 @@ public final class SIPSockets: @unchecked Sendable {
   var deadlineTimer: EventLoop.TimerID?
   private var failureTimer: EventLoop.TimerID?
   var resumeTimer: EventLoop.TimerID?
+  private var restTimer: EventLoop.TimerID?
   private var isClosed = false
 
   /// Binds all listeners or none. `settings` name the configuration's keys in errors.
@@ -77,6 +78,7 @@ public final class SIPSockets: @unchecked Sendable {
     deadlineTimer = loop.addTimer { [weak self] in self?.closeLate() }
     failureTimer = loop.addTimer { [weak self] in self?.tellFailures() }
     resumeTimer = loop.addTimer { [weak self] in self?.resumeListeners() }
+    restTimer = loop.addTimer { [weak self] in self?.endRest() }
     loop.addFlush { [weak self] in self?.flush() }
   }
 
@@ -149,8 +151,7 @@ public final class SIPSockets: @unchecked Sendable {
       remove(flow)
     }
     if let deadlineTimer { loop.setTimer(deadlineTimer, at: nil) }
-    if let failureTimer { loop.setTimer(failureTimer, at: nil) }
-    if let resumeTimer { loop.setTimer(resumeTimer, at: nil) }
+    for timer in [failureTimer, resumeTimer, restTimer] { if let timer { loop.setTimer(timer, at: nil) } }
     (udp, tcp, tls, failures) = ([], [], [], [])
   }
 
@@ -159,7 +160,7 @@ public final class SIPSockets: @unchecked Sendable {
   private func udpReady(_ port: UDPPort, _ events: IOEvents) {
     if events.hasFailure { port.takeErrors { unreachable(port, $0, $1) } }
     guard events.contains(.readable) else { return }
-    port.receive(
+    let refused = port.receive(
       at: loop.now,
       allowed: { source in trunkOrStranger(source, .udp) },
       take: { bytes, from, trunk in
@@ -172,6 +173,18 @@ public final class SIPSockets: @unchecked Sendable {
         deliver(.received(bytes, flow, trunk: trunk))
       },
       unreachable: { unreachable(port, $0, $1) })
+    if refused > 0, port.behindSince == nil { rest(port) }
+  }
+
+  /// What costs is to be woken, not to drop: where a stranger has sent something the next datagrams wait for each other.
+  private func rest(_ port: UDPPort) {
+    guard let restTimer else { return }
+    try? loop.modify(port.socket.fd, [])
+    loop.setTimer(restTimer, at: loop.now + Limits.restTime)
+  }
+
+  private func endRest() {
+    for port in udp { try? loop.modify(port.socket.fd, .readable) }
   }
 
   /// An ICMP error about a datagram of ours (RFC 3261 §18.4). Told only for trunks: we send to nobody else.
