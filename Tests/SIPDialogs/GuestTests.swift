@@ -25,18 +25,19 @@ import Testing
     var uri = "sip:+15551230001@198.51.100.9"
     var qop = "auth"
     var method = "INVITE"
+    var realm = DigestServer.realm
 
     var header: String {
       let kind: DigestClient.Algorithm = algorithm == "MD5" ? .md5 : .sha256
       let challenge = DigestClient.Challenge(
-        realm: DigestServer.realm, nonce: nonce, opaque: nil, algorithm: kind, algorithmName: algorithm, hasQop: true,
+        realm: realm, nonce: nonce, opaque: nil, algorithm: kind, algorithmName: algorithm, hasQop: true,
         isStale: false, isProxy: false)
       let digits = String(count, radix: 16)
       let nc = String(repeating: "0", count: 8 - digits.count) + digits
       let response = DigestClient.response(
         challenge, username: username, password: password, method: method, uri: uri, cnonce: "c", nonceCount: nc)
       return
-        "Authorization: Digest username=\"\(username)\", realm=\"trunkline\", nonce=\"\(nonce)\", uri=\"\(uri)\", response=\"\(response)\", "
+        "Authorization: Digest username=\"\(username)\", realm=\"\(realm)\", nonce=\"\(nonce)\", uri=\"\(uri)\", response=\"\(response)\", "
         + "algorithm=\(algorithm), cnonce=\"c\", qop=\(qop), nc=\(nc)"
     }
   }
@@ -91,6 +92,18 @@ import Testing
     let replay = ask(&wire, 21, "INVITE", [Answer(nonce: fresh).header])
     #expect(replay?.statusCode == 401 && replay?.value(.wwwAuthenticate)?.contains("stale=true") == true)
     #expect(ask(&wire, 22, "INVITE", [Answer(nonce: fresh, count: 2).header])?.statusCode == 100)
+  }
+
+  @Test func `a challenge is of the trunk's own realm where it has one`() throws {
+    var wire = wire()
+    var rules = TrunkRules()
+    (rules.peerCredentials, rules.realm) = (credentials, "pbx.example")
+    wire.input(.rules(["carrier": rules]))
+    let challenge = try #require(ask(&wire, 1))
+    #expect(try challenge.authentication(.wwwAuthenticate).map { $0["realm"] } == ["pbx.example", "pbx.example"])
+    let fresh = try #require(nonce(challenge))
+    #expect(ask(&wire, 2, "INVITE", [Answer(nonce: fresh).header])?.statusCode == 401)
+    #expect(ask(&wire, 3, "INVITE", [Answer(nonce: fresh, realm: "pbx.example").header])?.statusCode == 100)
   }
 
   @Test func `a nonce is for its source and for five minutes`() throws {

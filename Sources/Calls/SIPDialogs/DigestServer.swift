@@ -14,6 +14,7 @@ struct DigestServer {
     case challenge(stale: Bool)
   }
 
+  /// Of trunks that name none.
   static let realm = "trunkline"
   private let key: [UInt8]
   private var used: [String: UInt32] = [:]
@@ -24,11 +25,11 @@ struct DigestServer {
 
   init(random: RandomSource) { key = random.bytes(32) }
 
-  mutating func judge(_ message: Message, method: String, _ credentials: Credentials, from source: IPAddress, at now: Instant)
-    -> Verdict
-  {
+  mutating func judge(
+    _ message: Message, method: String, _ credentials: Credentials, realm: String, from source: IPAddress, at now: Instant
+  ) -> Verdict {
     guard case .request(_, _, let uri) = message.startLine, let values = try? message.authentication(.authorization),
-      let value = values.first(where: { $0.isDigest && $0["realm"] == Self.realm }), let nonce = value["nonce"],
+      let value = values.first(where: { $0.isDigest && $0["realm"] == realm }), let nonce = value["nonce"],
       value["username"] == credentials.username, value["uri"] == message.text(uri),
       value["qop"]?.lowercased() == "auth", let cnonce = value["cnonce"], let countText = value["nc"],
       countText.utf8.count == 8, let count = UInt32(countText, radix: 16), let given = value["response"]?.lowercased()
@@ -40,7 +41,7 @@ struct DigestServer {
     default: return .challenge(stale: false)
     }
     let challenge = DigestClient.Challenge(
-      realm: Self.realm, nonce: nonce, opaque: nil, algorithm: algorithm, algorithmName: nil, hasQop: true, isStale: false,
+      realm: realm, nonce: nonce, opaque: nil, algorithm: algorithm, algorithmName: nil, hasQop: true, isStale: false,
       isProxy: false)
     let wanted = DigestClient.response(
       challenge, username: credentials.username, password: credentials.password.exposed, method: method, uri: message.text(uri),
@@ -52,9 +53,9 @@ struct DigestServer {
   }
 
   /// The values of WWW-Authenticate, the better algorithm first (RFC 8760 §2.4).
-  func challenges(stale: Bool, to source: IPAddress, at now: Instant) -> [String] {
+  func challenges(stale: Bool, realm: String, to source: IPAddress, at now: Instant) -> [String] {
     let nonce = nonce(seconds: now.nanoseconds / 1_000_000_000, source)
-    let rest = "realm=\"\(Self.realm)\", nonce=\"\(nonce)\", qop=\"auth\"" + (stale ? ", stale=true" : "")
+    let rest = "realm=\(quotedString(realm)), nonce=\"\(nonce)\", qop=\"auth\"" + (stale ? ", stale=true" : "")
     return ["Digest \(rest), algorithm=SHA-256", "Digest \(rest), algorithm=MD5"]
   }
 
@@ -101,7 +102,8 @@ extension UserAgent {
       return true
     }
     let name = request.method == .other ? request.message.methodName : request.method.name
-    switch guests.judge(request.message, method: name, credentials, from: source, at: now) {
+    let realm = rules(request.trunk).realm ?? DigestServer.realm
+    switch guests.judge(request.message, method: name, credentials, realm: realm, from: source, at: now) {
     case .admitted:
       noteAuthenticated(request.flow)
       return true
@@ -112,7 +114,7 @@ extension UserAgent {
         return false
       }
       noteRefusal(.unauthorized, isInvite: request.method == .invite, request.trunk)
-      let fields = guests.challenges(stale: stale, to: source, at: now).map { (HeaderName.wwwAuthenticate, $0) }
+      let fields = guests.challenges(stale: stale, realm: realm, to: source, at: now).map { (HeaderName.wwwAuthenticate, $0) }
       respondStateless(request.reply, ResponseContent(code: 401, fields: fields))
       return false
     }

@@ -126,7 +126,9 @@ public final class Control: @unchecked Sendable {
     userAgent.handle(input, at: loop.now, into: &signalling)
     for flow in signalling.authenticated { outlets.authenticated(flow) }
     for message in signalling.messages { outlets.sendSIP(message) }
-    for event in signalling.events { pending.append(.sip(event)) }
+    for event in signalling.events {
+      if case .challengeRefused(let trunk, let realm) = event { logChallenge(trunk, realm) } else { pending.append(.sip(event)) }
+    }
     signalling.removeAll()
   }
 
