@@ -14,9 +14,11 @@ enum Limits {
   static let guestMessages = 20
   /// Datagrams taken from one socket in one turn, so that timers and other sockets are not starved.
   static let datagramsPerTurn = 128
-  /// How long a socket is left unread after a stranger's datagram. At 100,000 a second what comes meanwhile fits into the kernel's
-  /// buffer.
+  /// How long a socket is left unread after strangers' datagrams: at 100,000 a second what comes meanwhile fits into the kernel's
+  /// buffer. After few of them it may be longer.
   static let restTime = Duration.milliseconds(4)
+  static let fewDatagrams = 16
+  static let longRestTime = Duration.milliseconds(10)
   static let datagramBytes = 65_536
   /// Datagrams and bytes gathered for one `sendmmsg`.
   static let batchDatagrams = 64

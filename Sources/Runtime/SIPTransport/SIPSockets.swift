@@ -52,6 +52,7 @@ public final class SIPSockets: @unchecked Sendable {
   private var failureTimer: EventLoop.TimerID?
   var resumeTimer: EventLoop.TimerID?
   private var restTimer: EventLoop.TimerID?
+  private var restEnd = Instant.distantFuture
   private var isClosed = false
 
   /// Binds all listeners or none. `settings` name the configuration's keys in errors.
@@ -159,7 +160,10 @@ public final class SIPSockets: @unchecked Sendable {
 
   private func udpReady(_ port: UDPPort, _ events: IOEvents) {
     if events.hasFailure { port.takeErrors { unreachable(port, $0, $1) } }
-    guard events.contains(.readable) else { return }
+    if events.contains(.readable) { read(port) }
+  }
+
+  private func read(_ port: UDPPort) {
     let refused = port.receive(
       at: loop.now,
       allowed: { source in trunkOrStranger(source, .udp) },
@@ -173,18 +177,28 @@ public final class SIPSockets: @unchecked Sendable {
         deliver(.received(bytes, flow, trunk: trunk))
       },
       unreachable: { unreachable(port, $0, $1) })
-    if refused > 0, port.behindSince == nil { rest(port) }
+    rest(port, after: refused)
   }
 
-  /// What costs is to be woken, not to drop: where a stranger has sent something the next datagrams wait for each other.
-  private func rest(_ port: UDPPort) {
-    guard let restTimer else { return }
-    try? loop.modify(port.socket.fd, [])
-    loop.setTimer(restTimer, at: loop.now + Limits.restTime)
+  /// What costs is to be woken, not to drop: after a stranger's datagrams the next ones wait for each other. A socket with more than
+  /// it could read in its turn goes on at once.
+  private func rest(_ port: UDPPort, after refused: Int) {
+    guard let restTimer, refused > 0, port.behindSince == nil else {
+      if port.isResting { try? loop.modify(port.socket.fd, .readable) }
+      port.isResting = false
+      return
+    }
+    if !port.isResting { try? loop.modify(port.socket.fd, []) }
+    port.isResting = true
+    let end = loop.now + (refused < Limits.fewDatagrams ? Limits.longRestTime : Limits.restTime)
+    guard end < restEnd else { return }
+    restEnd = end
+    loop.setTimer(restTimer, at: end)
   }
 
   private func endRest() {
-    for port in udp { try? loop.modify(port.socket.fd, .readable) }
+    restEnd = .distantFuture
+    for port in udp where port.isResting { read(port) }
   }
 
   /// An ICMP error about a datagram of ours (RFC 3261 §18.4). Told only for trunks: we send to nobody else.

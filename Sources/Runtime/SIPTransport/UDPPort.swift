@@ -8,6 +8,8 @@ final class UDPPort {
   let socket: UDPSocket
   /// The first of the turns that all had their whole share to read; nil: nothing was left in the kernel's buffer.
   private(set) var behindSince: Instant?
+  /// Not watched: it is read when its rest is over.
+  var isResting = false
   private var batch = DatagramBatch()
   private let buffer: UnsafeMutableRawBufferPointer  // owned, as large as the largest datagram
 
