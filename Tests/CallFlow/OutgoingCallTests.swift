@@ -56,6 +56,28 @@ private let call = Identifier(high: 5, low: 5)
     for action in world.actions { if case .sip(.invite(_, let invite)) = action { #expect(invite.callID == record.sipCallId) } }
   }
 
+  @Test(
+    arguments: [
+      (nil, false, "The Bank", nil), ("Alice", false, "The Bank", "Alice"), ("Alice", false, nil, "Alice"),
+      (nil, true, "The Bank", "The Bank"), ("Alice", true, "The Bank", "The Bank"), ("Alice", true, nil, "Alice"),
+      ("Alice", true, "", "Alice"),
+    ] as [(String?, Bool, String?, String?)])
+  func `the trunk is shown the user's name, and the app's own choice only where the user may choose`(
+    configured: String?, mayChoose: Bool, asked: String?, shown: String?
+  ) throws {
+    let world = Surroundings { _, routing in
+      (routing.users[0].name, routing.users[0].choosesName) = (configured, mayChoose)
+    }
+    world.connect(phone)
+    let from = Handle(k: .phone, h: "+15551230002", n: asked)
+    let start = CallStart(
+      from: from, to: Handle(k: .phone, h: "+15557654321"), sdp: Surroundings.appSDP(setup: "actpass"))
+    #expect(world.isOK(world.request(phone, .callStart(start), call: call)))
+    if let lastRemote = world.lastRemote { world.legs[phone] = lastRemote }
+    world.openOutgoingGate(call)
+    #expect(world.invites.map(\.from) == ["+15551230002"] && world.invites.map(\.displayName) == [shown])
+  }
+
   @Test func `no media in 5 s: mediaFailed, and nobody is called`() throws {
     let world = Surroundings()
     try world.started(call)

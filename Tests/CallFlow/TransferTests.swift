@@ -197,4 +197,24 @@ private let phone = Surroundings.phone
     let (_, other) = try plain.connected()
     #expect(plain.code(plain.request(phone, .callTransfer(CallTransfer(target: target)), call: other)) == .unsupported)
   }
+
+  @Test func `a transfer to a number counts for the user's calls of an hour, one that cannot be asked for does not`() throws {
+    let world = Surroundings { _, routing in
+      routing.trunks[0].rules.allowsTransfer = true
+      routing.users[0].allowance = .init(callsPerHour: 1)
+    }
+    let (leg, call) = try world.connected()
+    func transfer(_ target: Handle) -> ErrorCode? {
+      world.code(world.request(phone, .callTransfer(CallTransfer(target: target)), call: call))
+    }
+    let target = Handle(k: .phone, h: "+15558880000")
+    #expect(transfer(Handle(k: .phone, h: "no number")) == .badRequest)
+    #expect(transfer(target) == nil)
+    #expect(transfer(target) == .badState, "one is under way")
+    world.feed(.sip(.referAnswered(leg, code: 603)))
+    #expect(transfer(target) == .tooMany)
+    #expect(world.trunkHeard.count { $0.hasPrefix("REFER") } == 1)
+    world.pass(.seconds(3_600))
+    #expect(transfer(target) == nil)
+  }
 }

@@ -84,6 +84,17 @@ import Testing
       "trunks: [ { name: a, peers: [ 10.0.0.0/8 ] }, { name: b, peers: [ 10.0.0.0/8 ] } ]",
       "1:67: trunks[1].peers[0]: 10.0.0.0/8 already belongs to trunk \"a\""
     ),
+    (
+      "trunks: [ { name: a, peers: 10.0.0.1, realm: r } ]",
+      "1:46: trunks[0].realm: is of no use without auth or peer_auth"
+    ),
+    (
+      #"trunks: [ { name: a, peers: 10.0.0.1, realm: 'a"b', auth: { username: u, password_file: jwt.key } } ]"#,
+      "1:46: trunks[0].realm: expected the realm of the trunk's challenges, of at most 128 characters, got \"a\"b\""
+    ),
+    (
+      "users: [ { id: a, numbers: [], display_name: Bank } ]", "1:46: users[0].display_name: expected true or false, got \"Bank\""
+    ),
     ("users: [ { numbers: [] } ]", "1:10: users[0]: id is missing"),
     (
       "trunks: [ { name: a, peers: 10.0.0.1 } ]\nroutes: { inbound: { trunk: a, user: zoe } }",

@@ -36,6 +36,17 @@ import Testing
     #expect(configuration.timers.mediaGateCold == .seconds(20))
   }
 
+  @Test func `a realm is the trunk's, and an app chooses no display name unless its user may`() throws {
+    let configuration = try TemporaryFolder().parse(
+      key
+        + """
+        trunks: [ { name: a, peers: 10.0.0.1, auth: { username: u, password_file: jwt.key }, realm: carrier.example }, { name: b, peers: 10.0.0.2 } ]
+        users: [ { id: alice, name: Alice }, { id: bob, display_name: true } ]
+        """)
+    #expect(configuration.trunks.map(\.realm) == ["carrier.example", nil])
+    #expect(configuration.users.map(\.name) == ["Alice", nil] && configuration.users.map(\.choosesDisplayName) == [false, true])
+  }
+
   @Test func `short forms and long forms mean the same`() throws {
     let folder = try TemporaryFolder(["jwt.key": "k", "token": "t \n"])
     let short = try folder.parse(key + "listen: { app: 127.0.0.1:1, admin: 127.0.0.1:2 }\nmedia: { addresses: auto }")

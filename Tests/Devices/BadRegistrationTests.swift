@@ -56,10 +56,59 @@ import Testing
 
   @Test func `TOK-5: a browser's subscription and a long FCM token are taken`() throws {
     var rig = Rig()
-    let subscription = #"{"endpoint":"https://push.example/1","expirationTime":null,"keys":{"p256dh":"BAAA","auth":"AAAA=="}}"#
+    let subscription = Self.subscription("https://push.example/1")
     try rig.put(key("alice", "web"), .init(kind: .webpush, token: subscription))
     try rig.put(key("alice", "android"), .init(kind: .fcm, token: String(repeating: "x", count: 1_024)))
     #expect(rig.tokens("alice").count == 2)
+  }
+
+  /// With the keys of RFC 8291 §5.
+  private static func subscription(
+    _ endpoint: String,
+    p256dh: String = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+    auth: String = "BTBZMqHH6r4Tts7J_aSIgg=="
+  ) -> String {
+    #"{"endpoint":"\#(endpoint)","expirationTime":null,"keys":{"p256dh":"\#(p256dh)","auth":"\#(auth)"}}"#
+  }
+
+  @Test(arguments: [
+    subscription("https://push.example/1", p256dh: "BAAA"), subscription("https://push.example/1", auth: "AAAA"),
+    subscription("https://push.example/1", p256dh: "B" + String(repeating: "A", count: 86)),
+  ])
+  func `a subscription that nothing can be encrypted for is refused`(token: String) throws {
+    var rig = Rig()
+    #expect(throws: DeviceError.token(.webPush, .malformed)) {
+      try rig.put(key("alice", "web"), .init(kind: .webpush, token: token))
+    }
+  }
+
+  @Test func `a registration that this gateway would never push to is refused, whatever its form`() throws {
+    var rig = Rig()
+    let web = key("alice", "web")
+    rig.registry.defaults.reach = PushReach(services: [.webPush], webPushHosts: ["push.example", "*.push.example"])
+    for push in [apns("ab"), .init(kind: .fcm, token: "f")] {
+      let service: PushService = push.kind == .fcm ? .fcm : .apns
+      #expect(throws: DeviceError.token(service, .notConfigured)) { try rig.put(web, push) }
+    }
+    for host in [
+      "127.0.0.1", "10.0.0.1", "169.254.169.254", "localhost", "push.example.evil", "evilpush.example", "2130706433",
+      "push.example.",
+    ] {
+      #expect(throws: DeviceError.token(.webPush, .host), "\(host)") {
+        try rig.put(web, .init(kind: .webpush, token: Self.subscription("https://\(host)/1")))
+      }
+    }
+    #expect(rig.registry.all.isEmpty && rig.stored.isEmpty)
+    #expect(DeviceError.token(.fcm, .notConfigured).failure.code == .badRequest)
+    #expect(DeviceError.token(.webPush, .host).failure.code == .badRequest)
+    for host in ["push.example", "PUSH.example:8443", "eu.push.example"] {
+      try rig.put(web, .init(kind: .webpush, token: Self.subscription("https://\(host)/1")))
+    }
+    rig.registry.defaults.reach = PushReach(services: [], webPushHosts: [])
+    #expect(throws: DeviceError.token(.webPush, .notConfigured)) {
+      try rig.put(web, .init(kind: .webpush, token: Self.subscription("https://push.example/1")))
+    }
+    try rig.put(web, prefs: .init(dnd: true))
   }
 
   @Test func `TOK-5: a user's seventeenth device is refused while the sixteen are in use`() throws {

@@ -25,18 +25,19 @@ import Testing
     var uri = "sip:+15551230001@198.51.100.9"
     var qop = "auth"
     var method = "INVITE"
+    var realm = DigestServer.realm
 
     var header: String {
       let kind: DigestClient.Algorithm = algorithm == "MD5" ? .md5 : .sha256
       let challenge = DigestClient.Challenge(
-        realm: DigestServer.realm, nonce: nonce, opaque: nil, algorithm: kind, algorithmName: algorithm, hasQop: true,
+        realm: realm, nonce: nonce, opaque: nil, algorithm: kind, algorithmName: algorithm, hasQop: true,
         isStale: false, isProxy: false)
       let digits = String(count, radix: 16)
       let nc = String(repeating: "0", count: 8 - digits.count) + digits
       let response = DigestClient.response(
         challenge, username: username, password: password, method: method, uri: uri, cnonce: "c", nonceCount: nc)
       return
-        "Authorization: Digest username=\"\(username)\", realm=\"trunkline\", nonce=\"\(nonce)\", uri=\"\(uri)\", response=\"\(response)\", "
+        "Authorization: Digest username=\"\(username)\", realm=\"\(realm)\", nonce=\"\(nonce)\", uri=\"\(uri)\", response=\"\(response)\", "
         + "algorithm=\(algorithm), cnonce=\"c\", qop=\(qop), nc=\(nc)"
     }
   }
@@ -93,6 +94,18 @@ import Testing
     #expect(ask(&wire, 22, "INVITE", [Answer(nonce: fresh, count: 2).header])?.statusCode == 100)
   }
 
+  @Test func `a challenge is of the trunk's own realm where it has one`() throws {
+    var wire = wire()
+    var rules = TrunkRules()
+    (rules.peerCredentials, rules.realm) = (credentials, "pbx.example")
+    wire.input(.rules(["carrier": rules]))
+    let challenge = try #require(ask(&wire, 1))
+    #expect(try challenge.authentication(.wwwAuthenticate).map { $0["realm"] } == ["pbx.example", "pbx.example"])
+    let fresh = try #require(nonce(challenge))
+    #expect(ask(&wire, 2, "INVITE", [Answer(nonce: fresh).header])?.statusCode == 401)
+    #expect(ask(&wire, 3, "INVITE", [Answer(nonce: fresh, realm: "pbx.example").header])?.statusCode == 100)
+  }
+
   @Test func `a nonce is for its source and for five minutes`() throws {
     var wire = wire()
     let fresh = try #require(nonce(ask(&wire, 1)))
@@ -131,5 +144,31 @@ import Testing
     let elsewhere = Flow(transport: .udp, local: gatewayAddress, remote: SocketAddress("192.0.2.66:5060")!)
     #expect(wire.receive(bye, on: elsewhere).map(\.statusCode) == [401])
     #expect(wire.receive(bye).map(\.statusCode) == [200])
+  }
+
+  @Test func `a connection is told as authenticated with the right password or a dialog of its source, and with nothing else`()
+    throws
+  {
+    var wire = wire()
+    wire.flow = tcp
+    let fresh = try #require(nonce(ask(&wire, 1)))
+    _ = ask(&wire, 2, "INVITE", [Answer(nonce: fresh, password: "guess").header])
+    _ = ask(&wire, 3, "BYE")
+    wire.receive("NONSENSE sip:x SIP/2.0\r\nVia: SIP/2.0/TCP 203.0.113.7;branch=z9hG4bKx\r\nContent-Length: 0\r\n\r\n")
+    #expect(wire.output.authenticated.isEmpty)
+    _ = ask(&wire, 4, "INVITE", [Answer(nonce: fresh).header])
+    #expect(wire.output.authenticated == [tcp])
+    guard case .inviteReceived(let leg, _)? = wire.events().last else {
+      Issue.record("no call")
+      return
+    }
+    let tag = try #require(wire.command(.answer(leg, sdp: answer)).first?.toTag)
+    let again = Flow(transport: .tcp, local: tcp.local, remote: SocketAddress(tcp.remote.ip, 34_000))
+    wire.output.removeAll()
+    wire.receive(request("INFO", branch: "z9hG4bKi", callID: "g4", toTag: tag, cseq: 2), on: again)
+    #expect(wire.output.authenticated == [again])
+    wire.output.removeAll()
+    wire.receive(request("BYE", branch: "z9hG4bKb", callID: "g4", toTag: tag, cseq: 3), on: udp)
+    #expect(wire.output.authenticated.isEmpty, "a datagram has no connection")
   }
 }

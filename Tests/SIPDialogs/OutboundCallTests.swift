@@ -252,6 +252,37 @@ import Testing
     #expect(wire.events().map(\.name) == ["failed 401", "closed"])
   }
 
+  /// Whoever can answer in the trunk's place could otherwise have us compute on the password for a realm and nonce of its choice.
+  @Test func `a challenge of another realm than the trunk's is not answered, but counted and told`() throws {
+    for (realm, isAnswered) in [("r", true), ("R", false), ("other", false)] {
+      var (wire, invite) = try calling()
+      var rules = TrunkRules()
+      rules.realm = realm
+      wire.input(.rules(["carrier": rules]))
+      let sent = wire.receive(reply(invite, 401, extra: challenge401))
+      #expect(sent.map(\.method) == (isAnswered ? [.ack, .invite] : [.ack]))
+      #expect(wire.events().map(\.name) == (isAnswered ? [] : ["challenge refused carrier r", "failed 401", "closed"]))
+      #expect(wire.agent.statistics.foreignChallenges == (isAnswered ? 0 : 1))
+    }
+  }
+
+  @Test func `of several realms the trunk's is answered, in a dialog too`() throws {
+    var (wire, invite) = try calling()
+    var rules = TrunkRules()
+    rules.realm = "mine"
+    wire.input(.rules(["carrier": rules]))
+    let both = [
+      "WWW-Authenticate: Digest realm=\"evil\", nonce=\"e\", algorithm=SHA-256",
+      "WWW-Authenticate: Digest realm=\"mine\", nonce=\"m\"",
+    ]
+    let again = wire.receive(reply(invite, 401, extra: both))[1]
+    #expect(again.value(.authorization)?.contains("realm=\"mine\"") == true)
+    wire.receive(reply(again, 200, sdp: answer))
+    let bye = wire.command(.bye(leg, nil))[0]
+    #expect(wire.receive(reply(bye, 401, extra: [both[0]])).isEmpty)
+    #expect(wire.events().map(\.name) == ["answered", "challenge refused carrier evil", "closed"])
+  }
+
   @Test func `credentials go only to the address that was asked`() throws {
     var (wire, invite) = try calling()
     let elsewhere = Flow(transport: .udp, local: gatewayAddress, remote: SocketAddress("203.0.113.200:5060")!)

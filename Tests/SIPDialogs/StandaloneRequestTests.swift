@@ -73,6 +73,16 @@ import Testing
     #expect(outcome(&wire) == nil)
   }
 
+  @Test func `a REGISTER is not authorized for another realm than the trunk's`() throws {
+    var (wire, register) = try sent(.register, Credentials(username: "u", password: "p"))
+    var rules = TrunkRules()
+    rules.realm = "carrier.example"
+    wire.input(.rules(["carrier": rules]))
+    #expect(wire.receive(reply(register, 401, extra: ["WWW-Authenticate: Digest realm=\"r\", nonce=\"a\""])).isEmpty)
+    #expect(wire.agent.statistics.foreignChallenges == 1)
+    #expect(wire.events().map(\.name) == ["challenge refused carrier r", "outcome 401"])
+  }
+
   @Test func `423, silence and a dead way are told as they are`() throws {
     var (brief, register) = try sent(.register)
     brief.receive(reply(register, 423, extra: ["Min-Expires: 1800"]))

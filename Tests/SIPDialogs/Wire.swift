@@ -125,6 +125,7 @@ extension Event {
     case .pingAnswered(_, let alive): "ping \(alive)"
     case .legClosed: "closed"
     case .targetFailed(_, let flow, let code, _): "next after \(flow.remote) \(code)"
+    case .challengeRefused(let trunk, let realm): "challenge refused \(trunk) \(realm)"
     case .requestAnswered(_, let outcome): "outcome \(outcome.code)\(outcome.byTransport ? " transport" : "")"
     case .provisionallyAnswered(_, let sdp): sdp == nil ? "prack" : "prack+sdp"
     case .provisionalTimedOut: "provisionalTimedOut"

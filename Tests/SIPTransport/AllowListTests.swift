@@ -16,4 +16,14 @@ import Testing
     #expect(trunk("198.51.100.1:33000") == "b" && trunk("203.0.113.1:5060") == nil)
     #expect(trunk("[::ffff:192.0.2.7]:5060") == "a")
   }
+
+  @Test func `networks of any length and family are told apart, and equal ones belong to the first`() throws {
+    let list = AllowList([
+      ("all", [try #require(IPNetwork("0.0.0.0/0"))]), ("a", [try #require(IPNetwork("192.0.2.77/24"))]),
+      ("b", [try #require(IPNetwork("192.0.2.0/24")), try #require(IPNetwork("2001:db8:0:1::/65"))]),
+    ])
+    func trunk(_ text: String) -> String? { IPAddress(text).flatMap { list.trunk(of: $0) } }
+    #expect(trunk("192.0.2.1") == "a" && trunk("8.8.8.8") == "all" && trunk("255.255.255.255") == "all")
+    #expect(trunk("2001:db8:0:1:7fff::1") == "b" && trunk("2001:db8:0:1:8000::1") == nil && trunk("::1") == nil)
+  }
 }

@@ -21,9 +21,9 @@ import Testing
     socket = try #require(accepted)
   }
 
-  private func connection() -> TCPConnection {
+  private func connection(isGuest: Bool = false) -> TCPConnection {
     let flow = Flow(transport: .tcp, local: listener.localAddress, remote: socket.remoteAddress)
-    return TCPConnection(accepted: socket, flow: flow, trunk: "carrier", at: start)
+    return TCPConnection(accepted: socket, flow: flow, trunk: "carrier", isGuest: isGuest, at: start)
   }
 
   /// Has the peer say something and reads it at `now`.
@@ -44,14 +44,14 @@ import Testing
     #expect(connection.deadline == start + .seconds(32))
     #expect(try hear(&connection, String(options.prefix(10)), at: start + .seconds(30)).isEmpty)
     #expect(connection.deadline == start + .seconds(32), "bytes do not lengthen it")
-    #expect(connection.isLate)
+    #expect(connection.lateness == .framing)
   }
 
   @Test func `a message has 20 s from its first byte, then the connection may idle for hours`() throws {
     var connection = connection()
     #expect(try hear(&connection, options, at: start).count == 1)
     #expect(connection.deadline == start + .seconds(5 * 3_600))
-    #expect(!connection.isLate)
+    #expect(connection.lateness == nil)
     let later = start + .seconds(100)
     #expect(try hear(&connection, String(options.prefix(10)), at: later).isEmpty)
     #expect(connection.deadline == later + .seconds(20))
@@ -59,6 +59,26 @@ import Testing
     #expect(connection.deadline == later + .seconds(20), "the clock runs from the first byte")
     #expect(try hear(&connection, String(options.dropFirst(15)), at: later + .seconds(19)) == [options])
     #expect(connection.deadline == later + .seconds(19 + 5 * 3_600))
+  }
+
+  @Test func `a guest has 30 s without traffic and 60 s in all, until it has authenticated`() throws {
+    var connection = connection(isGuest: true)
+    #expect(connection.deadline == start + .seconds(30) && connection.lateness == .unauthenticated)
+    #expect(try hear(&connection, options, at: start + .seconds(25)).count == 1)
+    #expect(connection.deadline == start + .seconds(55))
+    #expect(try hear(&connection, "\r\n\r\n", at: start + .seconds(50)).isEmpty)
+    #expect(connection.deadline == start + .seconds(60), "traffic does not lengthen it for ever")
+    #expect(connection.lateness == .unauthenticated)
+    connection.authenticated(at: start + .seconds(59))
+    #expect(connection.deadline == start + .seconds(59 + 5 * 3_600) && connection.lateness == nil)
+    #expect(try hear(&connection, options, at: start + .seconds(70)).count == 1)
+    #expect(connection.deadline == start + .seconds(70 + 5 * 3_600))
+  }
+
+  @Test func `a guest's message that trickles has the same 20 s as anybody's`() throws {
+    var connection = connection(isGuest: true)
+    #expect(try hear(&connection, String(options.prefix(10)), at: start).isEmpty)
+    #expect(connection.deadline == start + .seconds(20) && connection.lateness == .framing)
   }
 
   @Test func `a connection being made has 10 s`() throws {

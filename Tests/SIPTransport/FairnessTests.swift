@@ -51,6 +51,22 @@ import Testing
     #expect(heard[quiet.localAddress] == 1)
   }
 
+  @Test func `after a stranger's datagram the next ones wait for each other, and nobody's is lost`() throws {
+    let stand = try Stand()
+    defer { stand.sockets.close() }
+    let (stranger, trunk, other) = (
+      try UDPSocket(bind: SocketAddress(IPAddress(127, 0, 0, 2), 0)), try UDPSocket(bind: SocketAddress(.loopback, 0)),
+      try UDPSocket(bind: SocketAddress(.loopback, 0))
+    )
+    try stranger.say(options, to: stand.sockets.udpAddresses[0])
+    try other.say(options, to: stand.sockets.udpAddresses[1])
+    _ = stand.run(untilHeard: other.localAddress)
+    try trunk.say(options, to: stand.sockets.udpAddresses[0])
+    try other.say(options, to: stand.sockets.udpAddresses[1])
+    #expect(stand.run(untilHeard: other.localAddress)[trunk.localAddress] == nil, "the socket rests in this turn")
+    #expect(stand.run(untilHeard: trunk.localAddress)[trunk.localAddress] == 1)
+  }
+
   @Test func `datagrams that come faster than they are read are a backlog until the buffer is empty`() throws {
     let stand = try Stand()
     defer { stand.sockets.close() }

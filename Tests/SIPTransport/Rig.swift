@@ -22,12 +22,12 @@ final class Rig: Sendable {
 
   init(
     udp: [SocketAddress] = [SocketAddress(.loopback, 0)], tcp: [SocketAddress] = [SocketAddress(.loopback, 0)],
-    tls: [SocketAddress] = [], peers: [String] = ["127.0.0.1/32", "::1/128"]
+    tls: [SocketAddress] = [], peers: [String] = ["127.0.0.1/32", "::1/128"], anyPeer: String? = nil
   ) throws {
     loop = try EventLoop(name: "sip-test")
     let inputs = inputs
     sockets = try SIPSockets(
-      loop: loop, udp: udp, tcp: tcp, tls: tls, trunks: Self.list(peers),
+      loop: loop, udp: udp, tcp: tcp, tls: tls, trunks: Self.list(peers, anyPeer: anyPeer),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) { input in
       inputs.list.withLock { $0.append(input) }
@@ -37,7 +37,11 @@ final class Rig: Sendable {
     thread = try NamedThread.start(name: "sip-test") { loop.run() }
   }
 
-  static func list(_ peers: [String]) -> AllowList { AllowList([("carrier", peers.compactMap { IPNetwork($0) })]) }
+  static func list(_ peers: [String], anyPeer: String? = nil) -> AllowList {
+    var list = AllowList([("carrier", peers.compactMap { IPNetwork($0) })])
+    list.anyPeer = anyPeer
+    return list
+  }
 
   /// Ends the loop; every test calls it, so that no thread is left.
   func stop() {

@@ -90,23 +90,24 @@ extension Call {
 
   // MARK: asked for by the app
 
-  /// `call.transfer`: a REFER to the trunk. `ok` at once; `call.transferred` tells how it goes. `other` is the leg of
-  /// `withCall`.
-  mutating func askTransfer(_ request: CallTransfer, domain: String?, other: LegID?, _ turn: inout Turn) -> RequestAnswer {
-    guard state == .connected, trunkLeg.phase == .confirmed, !isTransferring, transfer == nil else {
-      return .err(Failure(.badState))
+  /// Why a `call.transfer` cannot be asked of the trunk now.
+  func refusal(of request: CallTransfer, domain: String?) -> Failure? {
+    guard state == .connected, trunkLeg.phase == .confirmed, !isTransferring, transfer == nil else { return Failure(.badState) }
+    guard trunk.rules.allowsTransfer else { return Failure(.unsupported, msg: "this trunk takes no transfers") }
+    guard request.withCall != nil || domain != nil && request.number != nil else {
+      return Failure(.badRequest, msg: "target is not a number")
     }
-    guard trunk.rules.allowsTransfer else { return .err(Failure(.unsupported, msg: "this trunk takes no transfers")) }
+    return nil
+  }
+
+  /// `call.transfer` without a refusal: a REFER to the trunk. `call.transferred` tells how it goes. `other` is the leg of `withCall`.
+  mutating func askTransfer(_ request: CallTransfer, domain: String, other: LegID?, _ turn: inout Turn) {
     if let other {
       turn.sip(.referToLeg(trunkLeg.leg, other: other))
-    } else {
-      guard let target = request.target, target.k == .phone, let number = Routing.dialled(target.h), let domain else {
-        return .err(Failure(.badRequest, msg: "target is not a number"))
-      }
+    } else if let number = request.number {
       turn.sip(.refer(trunkLeg.leg, to: "sip:\(percentEncodedUser(number))@\(domain)", replaces: nil))
     }
     isTransferring = true
-    return .ok
   }
 
   mutating func referAnswered(_ code: Int, _ turn: inout Turn) {
@@ -127,4 +128,9 @@ extension Call {
     guard let winner else { return }
     turn.send(.callTransferred(CallTransferred(status, sip: code)), to: winner, call: id)
   }
+}
+
+extension CallTransfer {
+  /// The number that the call is to go to; nil if `target` is none.
+  fileprivate var number: String? { target.flatMap { $0.k == .phone ? Routing.dialled($0.h) : nil } }
 }

@@ -119,9 +119,12 @@ extension CallMachine {
     }
     let own = routing.trunk(call.trunk.name)
     let domain = own?.peer?.domain ?? own?.settings?.domain
-    var answer = RequestAnswer.err(Failure(.server))
-    change(id, &turn) { answer = $0.askTransfer(transfer, domain: domain, other: other, &$1) }
-    return answer
+    if let refusal = call.refusal(of: transfer, domain: domain) { return .err(refusal) }
+    if other == nil, !quota.take(key.user, most: routing.user(key.user)?.allowance.callsPerHour, at: turn.now) {
+      return .err(Failure(.tooMany, msg: "calls_per_hour"))
+    }
+    change(id, &turn) { $0.askTransfer(transfer, domain: domain ?? "", other: other, &$1) }
+    return .ok
   }
 
   // MARK: call.start
@@ -175,7 +178,8 @@ extension CallMachine {
     }
     var call = Call(
       id: id, direction: .outgoing, user: key.user, trunk: trunk, session: MediaSessionID(raw: takeNumber()), account: account,
-      from: Handle(k: .phone, h: caller, n: start.from?.n), to: Handle(k: .phone, h: number, n: start.to.n), callerNumber: caller,
+      from: Handle(k: .phone, h: caller, n: routing.displayName(of: key.user, wanted: start.from?.n)),
+      to: Handle(k: .phone, h: number, n: start.to.n), callerNumber: caller,
       calledNumber: number, trunkLeg: TrunkLeg(leg: .outbound(takeNumber()), phase: .idle), at: turn.now)
     call.sipCallID = CallID(random: random).description
     call.alternatives = Array(candidates.dropFirst())

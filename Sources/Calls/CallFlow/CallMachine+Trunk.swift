@@ -47,6 +47,7 @@ extension CallMachine {
       change(legs[leg], &turn) { $0.legClosed(&$1) }
       legs[leg] = nil
     case .targetFailed(_, let flow, _, let retryAfter): trunking?.serverFailed(flow.remote, retryAfter: retryAfter, at: turn.now)
+    case .challengeRefused: break  // control's to log
     case .requestAnswered(let id, let outcome): handle(TrunkMachine.Input.requestAnswered(id, outcome), &turn)
     case .refused(let reason, let isInvite, let trunk):
       if isInvite { turn.output.actions.append(.refused(Refusal(.signalling, .incoming, trunk: trunk, detail: reason.rawValue))) }

@@ -91,6 +91,13 @@ extension Routing {
     return numbers.first { Self.canonical($0) == canonical }
   }
 
+  /// What trunks are shown beside the number when an app of the user calls: a stranger's name is not the app's to choose.
+  func displayName(of id: String, wanted: String?) -> String? {
+    guard let user = user(id) else { return nil }
+    let chosen = user.choosesName ? wanted.map { String($0.prefix(Limits.textCharacters)) } : nil
+    return chosen.flatMap { $0.isEmpty ? nil : $0 } ?? user.name
+  }
+
   /// Carriers write the same number as `+1555`, `001555` or `1555`.
   static func canonical(_ number: String) -> Substring {
     if number.hasPrefix("+") { return number.dropFirst() }

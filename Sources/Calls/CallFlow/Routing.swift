@@ -63,6 +63,10 @@ public struct Routing: Sendable {
     /// Whose calls come in on which account (ACC-1): by number, and of the numbers that are not in it.
     public var numberAccounts: [String: String] = [:]
     public var account: String?
+    /// What trunks are shown beside the number; nil: nothing.
+    public var name: String?
+    /// An app may have another name shown (`call.start` with `from.n`).
+    public var choosesName = false
     /// What becomes of calls that the user does not take.
     public var diversions = Diversions()
     /// What the user may dial.

@@ -45,6 +45,8 @@ extension TargetProblem {
     case .topicMissing, .topicTooLong, .topicMalformed: "topic"
     case .empty, .tooLong, .malformed: "token"
     case .sealKey: "sealKey"
+    case .notConfigured: "kind"
+    case .host: "token"
     }
   }
 
@@ -59,6 +61,8 @@ extension TargetProblem {
     case (.topicTooLong(let limit), _): "longer than \(limit) characters"
     case (.topicMalformed, .apns): "must be the bundle identifier with .voip behind it"
     case (.sealKey, _): "must be the 32 bytes of an X25519 public key as Base64url"
+    case (.notConfigured, _): "this gateway does not push by \(service.rawValue)"
+    case (.host, _): "this gateway does not push to the endpoint's host: see hosts of push.webpush"
     case (.topicMalformed, _): "may hold letters, digits, - . and _ only"
     }
   }

@@ -24,12 +24,14 @@ public struct DeviceRegistry: Sendable {
   /// In the order in which they came.
   private var ofUser: [String: [DeviceKey]] = [:]
   private var owners: [Token: DeviceKey] = [:]
-  /// What an APNs registration without topic or env means.
+  /// What an APNs registration without topic or env means, and what can be pushed to.
   public var defaults = Defaults()
 
   public struct Defaults: Sendable, Hashable {
     public var topic: String?
     public var environment: PushTarget.Environment
+    /// What can be pushed to: other registrations are refused. Nil: anything.
+    public var reach: PushReach?
     public init(topic: String? = nil, environment: PushTarget.Environment = .production) {
       (self.topic, self.environment) = (topic, environment)
     }
@@ -204,7 +206,9 @@ extension DeviceRegistry {
     do {
       let topic = push.topic ?? (service == .apns ? defaults.topic : nil) ?? ""
       let sealKey = push.sealKey.map { CallerSealing.key($0) }
-      return try PushTarget(service, token: push.token, environment: environment, topic: topic, sealKey: sealKey).checked()
+      let target = try PushTarget(service, token: push.token, environment: environment, topic: topic, sealKey: sealKey).checked()
+      try defaults.reach?.check(target)
+      return target
     } catch {
       throw .token(service, error)
     }

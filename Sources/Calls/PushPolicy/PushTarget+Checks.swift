@@ -12,6 +12,28 @@ public enum TargetProblem: Error, Hashable, Sendable {
   case topicMalformed
   /// Not an X25519 public key as Base64url.
   case sealKey
+  /// The gateway has no keys for this service.
+  case notConfigured
+  /// Web Push: an endpoint of a host that is not pushed to.
+  case host
+}
+
+/// What a gateway pushes to at all, by its configuration: the services that it has keys for, and the hosts of browsers' services.
+public struct PushReach: Hashable, Sendable {
+  public var services: Set<PushService>
+  /// As in `WebPushProvider.hosts`.
+  public var webPushHosts: [String]
+  public init(services: Set<PushService>, webPushHosts: [String] = WebPushProvider.browsers) {
+    (self.services, self.webPushHosts) = (services, webPushHosts)
+  }
+
+  /// - Parameter target: as `checked()` gave it.
+  public func check(_ target: PushTarget) throws(TargetProblem) {
+    guard services.contains(target.service) else { throw .notConfigured }
+    guard target.service == .webPush else { return }
+    guard let host = WebPushProvider.host(ofSubscription: target.token.exposed), WebPushProvider.allows(host, among: webPushHosts)
+    else { throw .host }
+  }
 }
 
 extension PushTarget {
@@ -38,7 +60,7 @@ extension PushTarget {
     case .fcm:
       guard bytes.allSatisfy({ (0x21...0x7e).contains($0) }) else { throw .malformed }
     case .webPush:
-      guard WebPushProvider.canRead(subscription: token.exposed) else { throw .malformed }
+      guard WebPushProvider.host(ofSubscription: token.exposed) != nil else { throw .malformed }
     }
     return self
   }

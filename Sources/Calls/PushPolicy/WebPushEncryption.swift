@@ -24,6 +24,18 @@ enum WebPushEncryption {
     return salt + recordSize + [UInt8(exchange.publicKey.count)] + exchange.publicKey + sealed
   }
 
+  /// Whether `encrypt` can be for this subscription's keys: a point of the curve, and 16 bytes.
+  static func canEncrypt(to receiver: [UInt8], secret: [UInt8]) -> Bool {
+    defer { ERR_clear_error() }
+    guard receiver.count == 65, secret.count == 16, let group = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1) else {
+      return false
+    }
+    defer { EC_GROUP_free(group) }
+    guard let point = EC_POINT_new(group) else { return false }
+    defer { EC_POINT_free(point) }
+    return EC_POINT_oct2point(group, point, receiver, receiver.count, nil) == 1 && EC_POINT_is_at_infinity(group, point) == 0
+  }
+
   private static func exchange(receiver: [UInt8], scalar: [UInt8]) -> (publicKey: [UInt8], shared: [UInt8])? {
     defer { ERR_clear_error() }
     guard let group = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1) else { return nil }

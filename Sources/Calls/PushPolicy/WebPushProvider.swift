@@ -28,7 +28,7 @@ public struct WebPushProvider: Sendable {
     "fcm.googleapis.com", "updates.push.services.mozilla.com", "*.push.apple.com", "*.notify.windows.com",
   ]
 
-  private func allows(_ host: String) -> Bool {
+  static func allows(_ host: String, among hosts: [String]) -> Bool {
     hosts.contains { $0.hasPrefix("*.") ? host.hasSuffix($0.dropFirst()) : host == $0 }
   }
 
@@ -38,11 +38,15 @@ public struct WebPushProvider: Sendable {
     var keys: Keys
   }
 
-  /// The shape of a subscription: JSON with an `https` endpoint and both keys. Whether its host is allowed is the provider's.
-  static func canRead(subscription text: String) -> Bool {
-    guard let subscription = try? JSONDecoder().decode(Subscription.self, from: Data(text.utf8)) else { return false }
-    return Endpoint(subscription.endpoint) != nil && Base64URL.decode(unpadded(subscription.keys.p256dh))?.isEmpty == false
-      && Base64URL.decode(unpadded(subscription.keys.auth))?.isEmpty == false
+  /// The host of a subscription's endpoint; nil unless it is JSON with an `https` endpoint and two keys that can be used. Whether the
+  /// host is allowed is the provider's.
+  static func host(ofSubscription text: String) -> String? {
+    guard let subscription = try? JSONDecoder().decode(Subscription.self, from: Data(text.utf8)),
+      let receiver = Base64URL.decode(unpadded(subscription.keys.p256dh)),
+      let secret = Base64URL.decode(unpadded(subscription.keys.auth)),
+      WebPushEncryption.canEncrypt(to: receiver, secret: secret)
+    else { return nil }
+    return Endpoint(subscription.endpoint)?.host
   }
 
   private struct Content: Encodable {
@@ -60,7 +64,7 @@ public struct WebPushProvider: Sendable {
   ) throws(KeyError) -> PushRequest? {
     guard target.token.exposed.utf8.count <= Limits.tokenBytes,
       let subscription = try? JSONDecoder().decode(Subscription.self, from: Data(target.token.exposed.utf8)),
-      let endpoint = Endpoint(subscription.endpoint), allows(endpoint.host),
+      let endpoint = Endpoint(subscription.endpoint), Self.allows(endpoint.host, among: hosts),
       let receiver = Base64URL.decode(Self.unpadded(subscription.keys.p256dh)),
       let secret = Base64URL.decode(Self.unpadded(subscription.keys.auth)),
       let text = Payload.fitting(Self.textBytes, push, withCaller: withCaller, { $0.json() }),

@@ -43,13 +43,13 @@ struct DigestClient {
     challenge = next
   }
 
-  /// The best challenge of a 401 or 407: SHA-256 before MD5. Schemes, algorithms and qop that we lack (`auth-int` alone) are
-  /// passed over.
-  static func challenge(in response: Message) -> Challenge? {
+  /// The challenges of a 401 or 407 that we can answer, the best first: SHA-256 before MD5. Schemes, algorithms and qop that we lack
+  /// (`auth-int` alone) are passed over.
+  static func challenges(in response: Message) -> [Challenge] {
     let isProxy = response.statusCode == 407
-    guard let values = try? response.authentication(isProxy ? .proxyAuthenticate : .wwwAuthenticate) else { return nil }
+    guard let values = try? response.authentication(isProxy ? .proxyAuthenticate : .wwwAuthenticate) else { return [] }
     let usable = values.compactMap { read($0, isProxy: isProxy) }
-    return usable.first { $0.algorithm == .sha256 } ?? usable.first
+    return usable.filter { $0.algorithm == .sha256 } + usable.filter { $0.algorithm != .sha256 }
   }
 
   private static func read(_ value: AuthenticationValue, isProxy: Bool) -> Challenge? {
@@ -102,5 +102,17 @@ struct DigestClient {
     let ok = EVP_Digest(bytes, bytes.count, &out, &count, algorithm == .md5 ? EVP_md5() : EVP_sha256(), nil)
     // A library without MD5 (FIPS) gives no digest: the empty response is refused by the peer and the call fails as unauthorised.
     return ok == 1 ? Array(out.prefix(Int(count))) : []
+  }
+}
+
+extension UserAgent {
+  /// The challenge to answer on behalf of a trunk; nil if there is none of its realm.
+  mutating func challenge(in response: Message, of trunk: String) -> DigestClient.Challenge? {
+    let all = DigestClient.challenges(in: response)
+    guard let realm = rules(trunk).realm, let other = all.first else { return all.first }
+    if let own = all.first(where: { $0.realm == realm }) { return own }
+    counters.foreignChallenges += 1
+    emit(.challengeRefused(trunk: trunk, realm: String(other.realm.prefix(Limits.shownRealmCharacters))))
+    return nil
   }
 }

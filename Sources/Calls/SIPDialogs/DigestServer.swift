@@ -14,21 +14,22 @@ struct DigestServer {
     case challenge(stale: Bool)
   }
 
+  /// Of trunks that name none.
   static let realm = "trunkline"
   private let key: [UInt8]
   private var used: [String: UInt32] = [:]
   private var order: [String] = []
   /// Answers to strangers, per source and in all.
-  private var buckets: [IPAddress: (tokens: Double, at: Instant)] = [:]
-  private var total: (tokens: Double, at: Instant) = (Double(Limits.challengesPerSecond), .zero)
+  private var answers = SourceRates(
+    perSource: Limits.challengesPerSource, inAll: Limits.challengesPerSecond, sources: Limits.challengedSources)
 
   init(random: RandomSource) { key = random.bytes(32) }
 
-  mutating func judge(_ message: Message, method: String, _ credentials: Credentials, from source: IPAddress, at now: Instant)
-    -> Verdict
-  {
+  mutating func judge(
+    _ message: Message, method: String, _ credentials: Credentials, realm: String, from source: IPAddress, at now: Instant
+  ) -> Verdict {
     guard case .request(_, _, let uri) = message.startLine, let values = try? message.authentication(.authorization),
-      let value = values.first(where: { $0.isDigest && $0["realm"] == Self.realm }), let nonce = value["nonce"],
+      let value = values.first(where: { $0.isDigest && $0["realm"] == realm }), let nonce = value["nonce"],
       value["username"] == credentials.username, value["uri"] == message.text(uri),
       value["qop"]?.lowercased() == "auth", let cnonce = value["cnonce"], let countText = value["nc"],
       countText.utf8.count == 8, let count = UInt32(countText, radix: 16), let given = value["response"]?.lowercased()
@@ -40,7 +41,7 @@ struct DigestServer {
     default: return .challenge(stale: false)
     }
     let challenge = DigestClient.Challenge(
-      realm: Self.realm, nonce: nonce, opaque: nil, algorithm: algorithm, algorithmName: nil, hasQop: true, isStale: false,
+      realm: realm, nonce: nonce, opaque: nil, algorithm: algorithm, algorithmName: nil, hasQop: true, isStale: false,
       isProxy: false)
     let wanted = DigestClient.response(
       challenge, username: credentials.username, password: credentials.password.exposed, method: method, uri: message.text(uri),
@@ -52,30 +53,14 @@ struct DigestServer {
   }
 
   /// The values of WWW-Authenticate, the better algorithm first (RFC 8760 §2.4).
-  func challenges(stale: Bool, to source: IPAddress, at now: Instant) -> [String] {
+  func challenges(stale: Bool, realm: String, to source: IPAddress, at now: Instant) -> [String] {
     let nonce = nonce(seconds: now.nanoseconds / 1_000_000_000, source)
-    let rest = "realm=\"\(Self.realm)\", nonce=\"\(nonce)\", qop=\"auth\"" + (stale ? ", stale=true" : "")
+    let rest = "realm=\(quotedString(realm)), nonce=\"\(nonce)\", qop=\"auth\"" + (stale ? ", stale=true" : "")
     return ["Digest \(rest), algorithm=SHA-256", "Digest \(rest), algorithm=MD5"]
   }
 
   /// Whether a stranger gets an answer now; otherwise silence.
-  mutating func mayAnswer(_ source: IPAddress, at now: Instant) -> Bool {
-    if buckets.count >= Limits.challengedSources { buckets.removeAll(keepingCapacity: true) }
-    var own = buckets[source] ?? (Double(Limits.challengesPerSource), now)
-    own.tokens = min(
-      Double(Limits.challengesPerSource), own.tokens + (now - own.at).inSeconds * Double(Limits.challengesPerSource))
-    own.at = now
-    total.tokens = min(
-      Double(Limits.challengesPerSecond), total.tokens + (now - total.at).inSeconds * Double(Limits.challengesPerSecond))
-    total.at = now
-    let may = own.tokens >= 1 && total.tokens >= 1
-    if may {
-      own.tokens -= 1
-      total.tokens -= 1
-    }
-    buckets[source] = own
-    return may
-  }
+  mutating func mayAnswer(_ source: IPAddress, at now: Instant) -> Bool { answers.take(source, at: now) }
 
   private func nonce(seconds: Int64, _ source: IPAddress) -> String {
     let time = hexString(UInt64(bitPattern: seconds))
@@ -113,11 +98,15 @@ extension UserAgent {
       let id = dialogs[DialogKey(callID: request.message.callID, localTag: request.message.text(tag))], let leg = legs[id]?.value,
       leg.flow.remote.ip.unmapped == source
     {
+      noteAuthenticated(request.flow)
       return true
     }
     let name = request.method == .other ? request.message.methodName : request.method.name
-    switch guests.judge(request.message, method: name, credentials, from: source, at: now) {
-    case .admitted: return true
+    let realm = rules(request.trunk).realm ?? DigestServer.realm
+    switch guests.judge(request.message, method: name, credentials, realm: realm, from: source, at: now) {
+    case .admitted:
+      noteAuthenticated(request.flow)
+      return true
     case .challenge(let stale):
       guard guests.mayAnswer(source, at: now) else {
         counters.drop(.challengeLimit)
@@ -125,9 +114,13 @@ extension UserAgent {
         return false
       }
       noteRefusal(.unauthorized, isInvite: request.method == .invite, request.trunk)
-      let fields = guests.challenges(stale: stale, to: source, at: now).map { (HeaderName.wwwAuthenticate, $0) }
+      let fields = guests.challenges(stale: stale, realm: realm, to: source, at: now).map { (HeaderName.wwwAuthenticate, $0) }
       respondStateless(request.reply, ResponseContent(code: 401, fields: fields))
       return false
     }
+  }
+
+  private mutating func noteAuthenticated(_ flow: Flow) {
+    if flow.transport.isReliable { output.authenticated.append(flow) }
   }
 }

@@ -56,6 +56,8 @@ public enum Event: Sendable {
   case targetFailed(LegID, Flow, code: Int, retryAfter: Int?)
   /// The outcome of `Command.request`.
   case requestAnswered(RequestID, RequestOutcome)
+  /// A challenge to our credentials was left unanswered: it has none of the trunk's realm.
+  case challengeRefused(trunk: String, realm: String)
   /// Nothing of the leg is left that could cause an event; its LegID is dead. Retransmissions are still absorbed for a while
   /// inside.
   case legClosed(LegID)
@@ -167,7 +169,7 @@ extension Event {
       .sessionLost(let leg, _), .digit(let leg, _, _), .digitSent(let leg, _), .referReceived(let leg, _),
       .referAnswered(let leg, _), .referProgress(let leg, _, _), .targetFailed(let leg, _, _, _):
       leg
-    case .refused, .requestAnswered: nil
+    case .refused, .requestAnswered, .challengeRefused: nil
     }
   }
 }

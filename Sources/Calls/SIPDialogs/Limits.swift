@@ -26,6 +26,8 @@ enum Limits {
   /// Nonces that were used with the right password, and how long one may be used.
   static let usedNonces = 8_192
   static let nonceSeconds: Int64 = 300
+  /// Of a realm that a challenge names, in the log.
+  static let shownRealmCharacters = 64
   /// Requests outside dialogs that wait for their outcome.
   static let standaloneRequests = 4_096
   /// Extra headers of one outbound INVITE.

@@ -20,6 +20,8 @@ public struct Statistics: Sendable {
   public internal(set) var refused: [RefusalReason: UInt64] = [:]
   /// Messages that were dropped without an answer.
   public internal(set) var dropped: [DropReason: UInt64] = [:]
+  /// 401s and 407s left unanswered because of their realm.
+  public internal(set) var foreignChallenges: UInt64 = 0
   /// Gauges.
   public internal(set) var serverTransactions = 0
   public internal(set) var clientTransactions = 0

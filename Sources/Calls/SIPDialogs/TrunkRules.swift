@@ -43,6 +43,9 @@ public struct TrunkRules: Hashable, Sendable {
 
   /// Given: no list names this trunk's peers, so each request outside a dialog must answer a challenge with these.
   public var peerCredentials: Credentials?
+  /// The only realm whose challenges get our credentials, so that nobody who forges a 401 has us compute on them, and the one of the
+  /// challenges to its peers; nil: any, and `trunkline`.
+  public var realm: String?
 
   public init(
     reliability: Reliability = .supported, sessionTimer: SessionTimer? = SessionTimer(), redirects: Redirects = .refuse,

@@ -239,11 +239,10 @@ extension UserAgent {
 
   /// Whether a challenge can be answered: the trunk has credentials, one try, and one more if only stale.
   private mutating func takeChallenge(_ id: LegID, _ message: Message) -> Bool {
-    guard let leg = legs[id]?.value, let challenge = DigestClient.challenge(in: message) else {
-      return false
-    }
+    guard let leg = legs[id]?.value, let credentials = leg.invite?.trunk.credentials,
+      let challenge = challenge(in: message, of: leg.trunk)
+    else { return false }
     if legs[id]?.value.digest != nil { return legs[id]?.value.digest?.renew(challenge) ?? false }
-    guard let credentials = leg.invite?.trunk.credentials else { return false }
     legs[id]?.value.digest = DigestClient(credentials, challenge)
     return true
   }
@@ -251,7 +250,7 @@ extension UserAgent {
   /// A challenged request inside the dialog of an outbound leg goes once more, with credentials.
   mutating func retryInDialog(_ client: ClientTransaction, _ message: Message) -> Bool {
     guard let content = client.content, !client.isRetry, let id = client.leg, let credentials = legs[id]?.value.credentials,
-      let challenge = DigestClient.challenge(in: message)
+      let challenge = challenge(in: message, of: client.trunk)
     else { return false }
     if legs[id]?.value.digest == nil {
       legs[id]?.value.digest = DigestClient(credentials, challenge)

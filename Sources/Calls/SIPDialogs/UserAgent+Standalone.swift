@@ -70,9 +70,10 @@ extension UserAgent {
   }
 
   private mutating func takeChallenge(_ id: RequestID, _ message: Message) -> Bool {
-    guard let challenge = DigestClient.challenge(in: message), let entry = standalones[id] else { return false }
+    guard let entry = standalones[id], let credentials = entry.request.trunk.credentials,
+      let challenge = challenge(in: message, of: entry.request.trunk.name)
+    else { return false }
     if entry.digest != nil { return standalones[id]?.digest?.renew(challenge) ?? false }
-    guard let credentials = entry.request.trunk.credentials else { return false }
     standalones[id]?.digest = DigestClient(credentials, challenge)
     return true
   }

@@ -29,6 +29,13 @@ extension Control {
       metadata: ["session": "\(session.raw)", "from": "\(source)", "allowed by": "\(setting)"])
   }
 
+  /// Each is the end of a request of ours: there are no more of them than calls and registrations.
+  func logChallenge(_ trunk: String, _ realm: String) {
+    logger.warning(
+      "a challenge of another realm is not answered: if the trunk's realm has changed, change realm in its settings",
+      metadata: ["trunk": "\(trunk)", "realm": "\(realm)"])
+  }
+
   func log(_ news: TrunkNews) {
     switch news {
     case .located(let trunk, let addresses):

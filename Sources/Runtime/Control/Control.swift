@@ -124,8 +124,11 @@ public final class Control: @unchecked Sendable {
   /// One input of the user agent: its messages go out, its events wait for the call machine.
   func signal(_ input: SIPDialogs.Input) {
     userAgent.handle(input, at: loop.now, into: &signalling)
+    for flow in signalling.authenticated { outlets.authenticated(flow) }
     for message in signalling.messages { outlets.sendSIP(message) }
-    for event in signalling.events { pending.append(.sip(event)) }
+    for event in signalling.events {
+      if case .challengeRefused(let trunk, let realm) = event { logChallenge(trunk, realm) } else { pending.append(.sip(event)) }
+    }
     signalling.removeAll()
   }
 

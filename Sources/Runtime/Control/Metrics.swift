@@ -130,6 +130,9 @@ public final class ControlMetrics: Sendable {
       counter("trunkline_sip_unanswered_total", "SIP messages dropped without an answer.", ["reason"]) { statistics in
         Statistics.DropReason.allCases.map { ([$0.rawValue], statistics.dropped[$0] ?? 0) }
       },
+      counter("trunkline_sip_foreign_challenges_total", "401s and 407s left unanswered because of their realm.", []) {
+        [([], $0.foreignChallenges)]
+      },
       MetricFamily(
         name: "trunkline_sip_transactions", help: "SIP transactions alive.", kind: .gauge, labelNames: ["side"],
         snapshot: rows { [(["client"], UInt64($0.clientTransactions)), (["server"], UInt64($0.serverTransactions))] }),

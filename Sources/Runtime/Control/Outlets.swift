@@ -21,6 +21,8 @@ public enum MediaShortage: Sendable { case cpu, ports }
 public struct Outlets {
   /// Queues one message; sent at the end of the turn.
   public var sendSIP: (SIPDialogs.Output.Message) -> Void
+  /// The peer of a flow has answered a challenge.
+  public var authenticated: (Flow) -> Void = { _ in }
   public var sendApp: (SessionCommand) -> Void
   /// False if the command was lost (its thread's queue is full): the session is then given up.
   public var sendMedia: (MediaCommand) -> Bool

@@ -5,7 +5,14 @@ import Bytes
 ///     let list = AllowList([("carrier", [IPNetwork("192.0.2.0/24")!])])
 ///     list.trunk(of: source)          // "carrier" or nil
 public struct AllowList: Sendable {
-  private let entries: [(network: IPNetwork, trunk: String)]
+  /// The networks of one prefix length.
+  private struct Level {
+    var length: Int
+    var family: IPAddress.Family
+    var trunks: [IPAddress: String]
+  }
+  /// Longest prefixes first: a look-up costs a dictionary access for each length that is used.
+  private var levels: [Level] = []
   private let servers: [SocketAddress: String]
   /// The trunk of everybody else, if one takes peers that no list names. They must answer a challenge.
   public var anyPeer: String?
@@ -24,25 +31,35 @@ public struct AllowList: Sendable {
     }
     (self.servers, serverAddresses) = (exact, hosts)
     let all = trunks.flatMap { trunk in trunk.peers.map { (network: $0, trunk: trunk.name) } }
-    entries = Array(
-      all.enumerated().sorted {
-        ($1.element.network.prefixLength, $0.offset) < ($0.element.network.prefixLength, $1.offset)
-      }.map(\.element).prefix(Limits.networks))
+    let counted = all.enumerated().sorted {
+      ($1.element.network.prefixLength, $0.offset) < ($0.element.network.prefixLength, $1.offset)
+    }
+    for (network, trunk) in counted.map(\.element).prefix(Limits.networks) {
+      let (length, family) = (network.prefixLength, network.address.family)
+      let index = levels.firstIndex { $0.length == length && $0.family == family } ?? levels.count
+      if index == levels.count { levels.append(Level(length: length, family: family, trunks: [:])) }
+      let start = network.address.masked(to: length)
+      if levels[index].trunks[start] == nil { levels[index].trunks[start] = trunk }
+    }
   }
 
   /// The trunk to which an address belongs; nil for a stranger.
   public func trunk(of address: IPAddress) -> String? {
     let address = address.unmapped
-    return entries.first { $0.network.contains(address) }?.trunk ?? serverAddresses[address]
+    for level in levels where level.family == address.family {
+      if let trunk = level.trunks[address.masked(to: level.length)] { return trunk }
+    }
+    return serverAddresses[address]
   }
 
   /// The same for an address with its port, by which two trunks at one host are told apart.
-  public func trunk(of source: SocketAddress) -> String? {
-    servers[SocketAddress(source.ip.unmapped, source.port)] ?? trunk(of: source.ip) ?? anyPeer
+  public func trunk(of source: SocketAddress) -> String? { listed(source) ?? anyPeer }
+
+  /// The same without the trunk that takes anybody.
+  public func listed(_ source: SocketAddress) -> String? {
+    servers[SocketAddress(source.ip.unmapped, source.port)] ?? trunk(of: source.ip)
   }
 
   /// Whether an address is somebody's that the configuration names.
-  public func isListed(_ source: SocketAddress) -> Bool {
-    servers[SocketAddress(source.ip.unmapped, source.port)] != nil || trunk(of: source.ip) != nil
-  }
+  public func isListed(_ source: SocketAddress) -> Bool { listed(source) != nil }
 }

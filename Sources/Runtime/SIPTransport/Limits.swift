@@ -2,10 +2,23 @@
 enum Limits {
   /// Networks over all trunks.
   static let networks = 4_096
-  /// Datagrams and connections a second of sources that no list names, where a trunk takes such.
+  /// Messages and connections a second of sources that no list names, where a trunk takes such: of one address, and of all.
+  static let guestMessagesPerSource = 500
   static let guestMessagesPerSecond = 2_000
+  /// Connections of one such address, and new ones of it in a second, before it has authenticated.
+  static let connectionsPerGuest = 4
+  static let guestConnectionsPerSecond = 10
+  /// Without traffic, in all, and for how many messages a guest's connection stays open if it does not authenticate.
+  static let guestIdleTime = Duration.seconds(30)
+  static let guestTime = Duration.seconds(60)
+  static let guestMessages = 20
   /// Datagrams taken from one socket in one turn, so that timers and other sockets are not starved.
   static let datagramsPerTurn = 128
+  /// How long a socket is left unread after strangers' datagrams: at 100,000 a second what comes meanwhile fits into the kernel's
+  /// buffer. After few of them it may be longer.
+  static let restTime = Duration.milliseconds(4)
+  static let fewDatagrams = 16
+  static let longRestTime = Duration.milliseconds(10)
   static let datagramBytes = 65_536
   /// Datagrams and bytes gathered for one `sendmmsg`.
   static let batchDatagrams = 64
@@ -24,6 +37,15 @@ enum Limits {
   static let waitingBytes = 524_288
   /// New connections accepted in one turn.
   static let acceptsPerTurn = 32
+  /// New connections in a second: of one address without and with TLS, and of all.
+  static let connectionsPerSource = 128
+  static let handshakesPerSource = 20
+  static let connectionsPerSecond = 2_000
+  /// Of a core, in a second, for accepting connections (most of which are then closed) and for TLS handshakes of those who connect.
+  static let acceptTime = Duration.milliseconds(100)
+  static let handshakeTimePerSecond = Duration.milliseconds(100)
+  /// Share of `acceptTime` that is there again before a listener that was left alone is heard.
+  static let acceptResumeShare = 0.1
   static let connectTime = Duration.seconds(10)
   /// From accept to the end of the TLS handshake; our own connections have `connectTime` for both.
   static let handshakeTime = Duration.seconds(10)

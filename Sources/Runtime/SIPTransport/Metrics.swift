@@ -52,6 +52,22 @@ final class TransportMetrics: Sendable {
   enum Drop: String, CaseIterable, Sendable {
     /// From an address that is no trunk's.
     case stranger
+    /// Of sources that no list names, more than may be heard in a second.
+    case guestRate = "guest_rate"
+    /// More connections of an address than it may have before it has authenticated.
+    case guestLimit = "guest_limit"
+    /// A connection that gave way to, or was refused for, others: those without authentication have half of the table.
+    case guestTable = "guest_table"
+    /// A connection whose peer has not authenticated in time, or in so many messages.
+    case unauthenticated
+    /// More new connections in a second than one address, or all of them, may make.
+    case connectionRate = "connection_rate"
+    /// TLS handshakes have had their CPU time of this second.
+    case handshakeRate = "handshake_rate"
+    /// A TLS hello where TLS is not spoken.
+    case tlsOnPlain = "tls_on_plain"
+    /// A connection that begins with what no SIP message can begin with.
+    case notSIP = "not_sip"
     /// A TCP stream without message boundaries, or a message that came too slowly.
     case framing
     /// Too short for a message: keep-alives.
@@ -74,6 +90,7 @@ final class TransportMetrics: Sendable {
   let drops = LabelledCounters<Drop>()
   let failures = LabelledCounters<Failure>()
   let connections = Gauge()
+  let guests = Gauge()
   let messages = CounterTable(labelNames: ["direction", "transport", "kind"])
 
   /// The method or the status code of a message, from its first line alone; `other` for what is neither.
@@ -88,6 +105,7 @@ final class TransportMetrics: Sendable {
       .counters(
         "trunkline_sip_transport_failures_total", "Messages whose peer could not be reached.", label: "transport", failures),
       .gauge("trunkline_sip_connections", "Open TCP connections of trunks.", connections),
+      .gauge("trunkline_sip_guest_connections", "Those whose peers no list names and that have not authenticated yet.", guests),
     ]
   }
 }

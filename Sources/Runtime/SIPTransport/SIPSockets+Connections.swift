@@ -7,33 +7,74 @@ import SIPDialogs
 /// TCP and TLS: taking, making, using and ending connections.
 extension SIPSockets {
   func accept(_ listener: TCPListener, _ transport: TransportProtocol) {
+    let began = MonotonicClock.threadCPU()
     for _ in 0..<Limits.acceptsPerTurn {
-      let socket: TCPSocket
       do throws(SystemError) {
-        guard let next = try listener.accept() else { return }
-        socket = next
+        guard let socket = try listener.accept() else { break }
+        take(socket, transport)  // closed as `socket` goes, unless it is kept
       } catch {
-        return shed(listener, error)
+        shed(listener, error)
+        break
       }
-      guard let trunk = trunkOrStranger(socket.remoteAddress, transport) else { continue }  // closed as `socket` goes
-      guard let local = socket.localAddress, hasRoom(trunk) else {
-        counts.drops[.connectionLimit].increment()
-        continue
-      }
-      var session: TLSSession?
-      if transport == .tls {
-        session = serverTLS.flatMap { TLSSession($0, isServer: true) }
-        guard session != nil else {
-          counts.drops[.handshake].increment()
-          continue
-        }
-      }
-      add(
-        TCPConnection(
-          accepted: socket, flow: Flow(transport: transport, local: local, remote: socket.remoteAddress), trunk: trunk,
-          tls: session,
-          at: loop.now))
     }
+    acceptBudget.spend(MonotonicClock.threadCPU() - began, at: loop.now)
+    if !acceptBudget.has(at: loop.now) { pauseListeners() }
+  }
+
+  private func take(_ socket: TCPSocket, _ transport: TransportProtocol) {
+    let source = socket.remoteAddress
+    guard let trunk = trunkOrStranger(source, transport) else { return }
+    let isGuest = !trunks.isListed(source)
+    guard mayConnect(source.ip, transport, isGuest: isGuest) else { return counts.drops[.connectionRate].increment() }
+    guard let local = socket.localAddress, hasRoom(trunk) else { return counts.drops[.connectionLimit].increment() }
+    if isGuest, !admitsGuest(source.ip, trunk) { return }
+    var session: TLSSession?
+    if transport == .tls {
+      // guests leave half of the time to peers that are listed
+      guard handshakeBudget.has(isGuest ? 0.5 : 0, at: loop.now) else { return counts.drops[.handshakeRate].increment() }
+      session = serverTLS.flatMap { TLSSession($0, isServer: true) }
+      guard session != nil else { return counts.drops[.handshake].increment() }
+    }
+    add(
+      TCPConnection(
+        accepted: socket, flow: Flow(transport: transport, local: local, remote: source), trunk: trunk, tls: session,
+        isGuest: isGuest, at: loop.now))
+  }
+
+  private func mayConnect(_ source: IPAddress, _ transport: TransportProtocol, isGuest: Bool) -> Bool {
+    if isGuest, !guestConnections.take(source, at: loop.now) { return false }
+    return transport == .tls ? handshakeRates.take(source, at: loop.now) : connectionRates.take(source, at: loop.now)
+  }
+
+  /// Whether one more connection of a guest fits; another may be closed for it.
+  private func admitsGuest(_ source: IPAddress, _ trunk: String) -> Bool {
+    let guests = connections.values.compactMap { connection -> GuestTable.Guest? in
+      guard connection.trunk == trunk, let until = connection.guestUntil else { return nil }
+      return GuestTable.Guest(flow: connection.flow, until: until)
+    }
+    switch GuestTable.verdict(on: source, among: guests) {
+    case .admitted: return true
+    case .admittedFor(let flow):
+      counts.drops[.guestTable].increment()
+      end(flow, .ended)
+      return true
+    case .addressFull: counts.drops[.guestLimit].increment()
+    case .tableFull: counts.drops[.guestTable].increment()
+    }
+    return false
+  }
+
+  /// The peer of a flow has answered a challenge: its connection is no guest's any more. On the loop's thread.
+  public func authenticated(_ flow: Flow) {
+    loop.preconditionOnThread()
+    guard connections[flow]?.guestUntil != nil else { return }
+    connections[flow]?.authenticated(at: loop.now)
+    countConnections()
+  }
+
+  func countConnections() {
+    counts.connections.set(Int64(connections.count))
+    counts.guests.set(connections.values.reduce(0) { $0 + ($1.guestUntil == nil ? 0 : 1) })
   }
 
   /// Without descriptors the connection would stay in the backlog and wake the loop for ever: the reserve takes it and closes it.
@@ -56,7 +97,8 @@ extension SIPSockets {
     var flow = message.flow
     if connections[flow] == nil, let other = connections.first(where: { Self.serves($0.key, flow) })?.key { flow = other }
     if connections[flow] == nil {
-      guard connect(flow) else { return fail(flow) }
+      // a response to somebody unknown goes on the connection that its request came on, or nowhere
+      guard !message.isResponse || trunks.isListed(flow.remote), connect(flow) else { return fail(flow) }
     }
     guard connections[flow]?.append(message.bytes) == true else {
       counts.drops[.slowReader].increment()
@@ -109,7 +151,7 @@ extension SIPSockets {
       return false
     }
     connections[flow] = connection
-    counts.connections.set(Int64(connections.count))
+    countConnections()
     armDeadline(connection.deadline)
     return true
   }
@@ -118,7 +160,9 @@ extension SIPSockets {
     if events.contains(.writable) || connections[flow]?.isConnecting == true {
       step(flow) { $0.write(at: loop.now) }
     }
-    guard let trunk = connections[flow]?.trunk, events.contains(.readable) || events.hasFailure else { return }
+    guard let connection = connections[flow], events.contains(.readable) || events.hasFailure else { return }
+    let (trunk, isGuest, isHandshake) = (connection.trunk, connection.guestUntil != nil, connection.isHandshaking)
+    let began = isHandshake ? MonotonicClock.threadCPU() : .zero
     var messages: [[UInt8]] = []
     step(flow) { connection in
       connection.read(
@@ -128,7 +172,12 @@ extension SIPSockets {
           messages.append(bytes)
         })
     }
+    if isHandshake { handshakeBudget.spend(MonotonicClock.threadCPU() - began, at: loop.now) }
     for bytes in messages {
+      if isGuest, !mayAsk(flow.remote.ip) {
+        counts.drops[.guestRate].increment()
+        continue
+      }
       count(bytes, isOurs: false, flow.transport)
       tap(bytes, flow, false, trunk)
       deliver(.received(bytes, flow, trunk: trunk))
@@ -154,21 +203,34 @@ extension SIPSockets {
       counts.drops[.handshake].increment()
       if mayTell(&handshakeTold) { logger.notice("TLS failed", metadata: ["flow": "\(flow)", "why": "\(why)"]) }
     }
+    if let fault = connections[flow]?.fault { counts.drops[fault].increment() }
     remove(flow)
     counts.failures[Self.failure(flow)].increment(by: outcome == .failed ? 1 : 0)
     fail(flow)  // also an orderly close: transactions on it must not wait for an answer that cannot come
   }
 
+  // MARK: listeners
+
+  /// Accepting has had its time: who connects waits in the kernel's backlog until there is more.
+  private func pauseListeners() {
+    guard let resumeTimer else { return }
+    for listener in listeners { try? loop.modify(listener.fd, []) }
+    loop.setTimer(resumeTimer, at: acceptBudget.time(of: Limits.acceptResumeShare))
+  }
+
+  func resumeListeners() {
+    for listener in listeners { try? loop.modify(listener.fd, .readable) }
+  }
+
   func remove(_ flow: Flow) {
     guard let connection = connections.removeValue(forKey: flow) else { return }
     loop.unregister(connection.socket.fd)
-    counts.connections.set(Int64(connections.count))
+    countConnections()
   }
 
   func closeLate() {
     for (flow, connection) in connections where connection.deadline <= loop.now {
-      if connection.isLate { counts.drops[.framing].increment() }
-      if connection.isHandshaking, !connection.isConnecting { counts.drops[.handshake].increment() }
+      if let lateness = connection.lateness { counts.drops[lateness].increment() }
       step(flow) { $0.expired(at: loop.now) }
     }
     armed = .distantFuture

@@ -16,7 +16,8 @@ import SIPDialogs
 ///     sockets.send(message)                       // from output.messages; UDP leaves at the end of the turn, in one system call
 ///     let flow = sockets.flow(.udp, toward: remote)
 ///
-/// Limits: 64 connections a trunk and 1,024 in all; 512 KiB waiting per connection; 10 s to connect, 20 s for a message.
+/// Limits: 64 connections a trunk and 1,024 in all; 512 KiB waiting per connection; 10 s to connect, 20 s for a message. Where a trunk
+/// takes any peer, who has not authenticated has 4 connections an address for at most 60 s, and all of them half of the trunk's.
 public final class SIPSockets: @unchecked Sendable {
   let loop: EventLoop
   let logger: Logger
@@ -36,8 +37,12 @@ public final class SIPSockets: @unchecked Sendable {
   private var failures: [Flow] = []
   private var routes: [IPAddress: (local: IPAddress, until: Instant)] = [:]
   private var strangersTold = Instant.zero
-  private var guestsUntil = Instant.zero
-  private var guestsHeard = 0
+  private var guestRates = SourceRates(perSource: Limits.guestMessagesPerSource, inAll: Limits.guestMessagesPerSecond)
+  var guestConnections = SourceRates(perSource: Limits.guestConnectionsPerSecond, inAll: Limits.connectionsPerSecond)
+  var connectionRates = SourceRates(perSource: Limits.connectionsPerSource, inAll: Limits.connectionsPerSecond)
+  var handshakeRates = SourceRates(perSource: Limits.handshakesPerSource, inAll: Limits.connectionsPerSecond)
+  var acceptBudget = TimeBudget(perSecond: Limits.acceptTime)
+  var handshakeBudget = TimeBudget(perSecond: Limits.handshakeTimePerSecond)
   var shedTold = Instant.zero
   var handshakeTold = Instant.zero
   var reserve: Int32
@@ -45,6 +50,9 @@ public final class SIPSockets: @unchecked Sendable {
   var armed = Instant.distantFuture
   var deadlineTimer: EventLoop.TimerID?
   private var failureTimer: EventLoop.TimerID?
+  var resumeTimer: EventLoop.TimerID?
+  private var restTimer: EventLoop.TimerID?
+  private var restEnd = Instant.distantFuture
   private var isClosed = false
 
   /// Binds all listeners or none. `settings` name the configuration's keys in errors.
@@ -70,6 +78,8 @@ public final class SIPSockets: @unchecked Sendable {
     }
     deadlineTimer = loop.addTimer { [weak self] in self?.closeLate() }
     failureTimer = loop.addTimer { [weak self] in self?.tellFailures() }
+    resumeTimer = loop.addTimer { [weak self] in self?.resumeListeners() }
+    restTimer = loop.addTimer { [weak self] in self?.endRest() }
     loop.addFlush { [weak self] in self?.flush() }
   }
 
@@ -82,6 +92,7 @@ public final class SIPSockets: @unchecked Sendable {
   public var udpAddresses: [SocketAddress] { udp.map(\.socket.localAddress) }
   public var tcpAddresses: [SocketAddress] { tcp.map(\.localAddress) }
   public var tlsAddresses: [SocketAddress] { tls.map(\.localAddress) }
+  var listeners: [TCPListener] { tcp + tls }
   public var metrics: [MetricFamily] { counts.families }
   /// For how long datagrams have come faster than they are read: what is read now has waited in the kernel. On the loop's thread.
   public var backlog: Duration { udp.reduce(.zero) { max($0, loop.now - ($1.behindSince ?? loop.now)) } }
@@ -141,7 +152,7 @@ public final class SIPSockets: @unchecked Sendable {
       remove(flow)
     }
     if let deadlineTimer { loop.setTimer(deadlineTimer, at: nil) }
-    if let failureTimer { loop.setTimer(failureTimer, at: nil) }
+    for timer in [failureTimer, resumeTimer, restTimer] { if let timer { loop.setTimer(timer, at: nil) } }
     (udp, tcp, tls, failures) = ([], [], [], [])
   }
 
@@ -149,8 +160,11 @@ public final class SIPSockets: @unchecked Sendable {
 
   private func udpReady(_ port: UDPPort, _ events: IOEvents) {
     if events.hasFailure { port.takeErrors { unreachable(port, $0, $1) } }
-    guard events.contains(.readable) else { return }
-    port.receive(
+    if events.contains(.readable) { read(port) }
+  }
+
+  private func read(_ port: UDPPort) {
+    let refused = port.receive(
       at: loop.now,
       allowed: { source in trunkOrStranger(source, .udp) },
       take: { bytes, from, trunk in
@@ -163,6 +177,28 @@ public final class SIPSockets: @unchecked Sendable {
         deliver(.received(bytes, flow, trunk: trunk))
       },
       unreachable: { unreachable(port, $0, $1) })
+    rest(port, after: refused)
+  }
+
+  /// What costs is to be woken, not to drop: after a stranger's datagrams the next ones wait for each other. A socket with more than
+  /// it could read in its turn goes on at once.
+  private func rest(_ port: UDPPort, after refused: Int) {
+    guard let restTimer, refused > 0, port.behindSince == nil else {
+      if port.isResting { try? loop.modify(port.socket.fd, .readable) }
+      port.isResting = false
+      return
+    }
+    if !port.isResting { try? loop.modify(port.socket.fd, []) }
+    port.isResting = true
+    let end = loop.now + (refused < Limits.fewDatagrams ? Limits.longRestTime : Limits.restTime)
+    guard end < restEnd else { return }
+    restEnd = end
+    loop.setTimer(restTimer, at: end)
+  }
+
+  private func endRest() {
+    restEnd = .distantFuture
+    for port in udp where port.isResting { read(port) }
   }
 
   /// An ICMP error about a datagram of ours (RFC 3261 §18.4). Told only for trunks: we send to nobody else.
@@ -204,20 +240,23 @@ public final class SIPSockets: @unchecked Sendable {
   }
 
   func trunkOrStranger(_ source: SocketAddress, _ transport: TransportProtocol) -> String? {
-    if let trunk = trunks.trunk(of: source), trunks.anyPeer == nil || trunks.isListed(source) || mayAsk() { return trunk }
-    counts.drops[.stranger].increment()
-    if mayTell(&strangersTold) {
-      logger.notice("SIP from a stranger dropped: no trunk lists this address in peers", metadata: ["from": "\(source.ip)"])
+    if let trunk = trunks.listed(source) { return trunk }
+    guard let anyPeer = trunks.anyPeer else {
+      counts.drops[.stranger].increment()
+      if mayTell(&strangersTold) {
+        logger.notice("SIP from a stranger dropped: no trunk lists this address in peers", metadata: ["from": "\(source.ip)"])
+      }
+      return nil
     }
-    return nil
+    guard mayAsk(source.ip) else {
+      counts.drops[.guestRate].increment()
+      return nil
+    }
+    return anyPeer
   }
 
-  /// What sources that no list names may send in this second, all together: the rest is dropped unread.
-  private func mayAsk() -> Bool {
-    if loop.now >= guestsUntil { (guestsUntil, guestsHeard) = (loop.now + .seconds(1), 0) }
-    guestsHeard += 1
-    return guestsHeard <= Limits.guestMessagesPerSecond
-  }
+  /// Whether a source that no list names is heard once more in this second.
+  func mayAsk(_ source: IPAddress) -> Bool { guestRates.take(source, at: loop.now) }
 
   /// True once per interval: strangers must not be able to fill the log.
   func mayTell(_ next: inout Instant) -> Bool {

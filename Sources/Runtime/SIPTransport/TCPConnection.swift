@@ -14,6 +14,7 @@ import SIPDialogs
 /// | accepted, no whole message yet | 32 s | closed |
 /// | in the middle of a message | 20 s from its first byte | closed |
 /// | open | 5 h without a byte | closed |
+/// | a guest's, until it has authenticated | 30 s without a byte, 60 s in all | closed |
 /// | open, made by us | 95 s without a byte | CRLF CRLF; 10 s later closed if this peer answers them (RFC 5626 §3.5.1) |
 struct TCPConnection {
   /// What a step of the connection means for its owner.
@@ -40,11 +41,18 @@ struct TCPConnection {
   private var pingDue: Instant?
   private var awaitsPong = false
   private var answersPings = false
+  /// Set until a peer that no list names has authenticated: when its time for that is over.
+  private(set) var guestUntil: Instant?
+  private var guestMessages = 0
+  private var hasBegun = false
+  /// Why it was ended before its time, if the peer is to blame.
+  private(set) var fault: TransportMetrics.Drop?
 
-  init(accepted socket: TCPSocket, flow: Flow, trunk: String, tls: TLSSession? = nil, at now: Instant) {
+  init(accepted socket: TCPSocket, flow: Flow, trunk: String, tls: TLSSession? = nil, isGuest: Bool = false, at now: Instant) {
     (self.socket, self.flow, self.trunk, isConnecting) = (socket, flow, trunk, false)
     (self.tls, isOurs) = (tls, false)
-    deadline = now + (tls == nil ? Limits.firstMessageTime : Limits.handshakeTime)
+    guestUntil = isGuest ? now + Limits.guestTime : nil
+    deadline = now + (tls != nil ? Limits.handshakeTime : isGuest ? Limits.guestIdleTime : Limits.firstMessageTime)
     keepAlive()
   }
 
@@ -63,8 +71,18 @@ struct TCPConnection {
   /// What epoll is to watch for.
   var interest: IOEvents { isConnecting || written < waiting.count ? [.readable, .writable] : .readable }
   var hasUnsent: Bool { written < waiting.count }
-  /// The deadline that passed was that of a half-received message, or of the first one.
-  var isLate: Bool { !isHandshaking && (messageDeadline != nil || !hasHadMessage) }
+  /// Why the deadline that passed is the peer's fault; nil: an open connection was idle, or ours did not come about.
+  var lateness: TransportMetrics.Drop? {
+    if isHandshaking { return isConnecting ? nil : .handshake }
+    if guestUntil != nil, deadline != messageDeadline { return .unauthenticated }
+    return messageDeadline != nil || !hasHadMessage ? .framing : nil
+  }
+
+  /// The peer has answered a challenge, or spoke within a dialog: its connection is like that of a listed peer now.
+  mutating func authenticated(at now: Instant) {
+    guestUntil = nil
+    touch(now)
+  }
 
   /// Adds a message to the queue; false if the peer has stopped reading and the queue is full.
   mutating func append(_ bytes: [UInt8]) -> Bool {
@@ -142,7 +160,7 @@ struct TCPConnection {
         if awaitsPong, count == 2 || tls != nil { answersPings = true }
         awaitsPong = false
         let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<min(count, buffer.count)])
-        guard take(bytes, into: buffer, at: now) else { return tls?.state == .closed ? .ended : .failed }
+        guard take(bytes, into: buffer, at: now) else { return tls?.state == .closed || fault != nil ? .ended : .failed }
       }
     } catch {
       return .failed
@@ -151,6 +169,13 @@ struct TCPConnection {
       switch frame {
       case .message(let bytes):
         (hasHadMessage, messageDeadline) = (true, nil)
+        if guestUntil != nil {
+          guestMessages += 1
+          if guestMessages > Limits.guestMessages {
+            fault = .unauthenticated
+            return .ended
+          }
+        }
         message(bytes)
       case .ping: _ = append([13, 10])
       case .broken(let bytes, _):
@@ -167,24 +192,49 @@ struct TCPConnection {
     return .goesOn
   }
 
-  /// What the socket gave, decrypted; false if TLS is over.
+  /// What the socket gave, decrypted; false if TLS is over, or was never meant.
   private mutating func take(_ bytes: UnsafeRawBufferPointer, into scratch: UnsafeMutableRawBufferPointer, at now: Instant)
     -> Bool
   {
-    guard let tls else {
-      framer.append(bytes)
-      return true
-    }
+    guard let tls else { return add(bytes) }
     let wasHandshaking = isHandshaking
-    tls.received(bytes, plain: { framer.append($0) }, into: scratch)
+    tls.received(bytes, plain: { _ = add($0) }, into: scratch)
     tls.takeUnsent(into: &waiting)
     if wasHandshaking, tls.state == .open, !hasHadMessage { deadline = now + Limits.firstMessageTime }
-    return tls.state == .open || tls.state == .handshaking
+    return fault == nil && (tls.state == .open || tls.state == .handshaking)
+  }
+
+  /// Adds to the stream, unless it begins with what no message begins with (RFC 3261 §25.1: a method or version, or a line end).
+  private mutating func add(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    if !hasBegun, let first = bytes.first {
+      hasBegun = true
+      if !Self.mayBegin(first) { fault = first == Self.tlsHandshake && tls == nil ? .tlsOnPlain : .notSIP }
+    }
+    guard fault == nil else { return false }
+    framer.append(bytes)
+    return true
+  }
+
+  /// RFC 8446 §5.1: the content type of the record with a hello.
+  private static let tlsHandshake: UInt8 = 0x16
+
+  private static func mayBegin(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 13, 10, UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "a")...UInt8(ascii: "z"):
+      true
+    default: "-.!%*_+`'~".utf8.contains(byte)
+    }
   }
 
   private mutating func touch(_ now: Instant) {
-    // the time for the handshake and for the first message does not grow
-    guard hasHadMessage, !isHandshaking, !awaitsPong else { return }
+    guard !isHandshaking, !awaitsPong else { return }
+    if let guestUntil {
+      deadline = min(guestUntil, now + Limits.guestIdleTime, messageDeadline ?? .distantFuture)
+      return
+    }
+    // the time for the first message does not grow
+    guard hasHadMessage else { return }
     pingDue = isOurs && messageDeadline == nil ? now + Limits.pingInterval : nil
     deadline = min(messageDeadline ?? now + Limits.idleTime, pingDue ?? .distantFuture)
   }

@@ -8,6 +8,8 @@ final class UDPPort {
   let socket: UDPSocket
   /// The first of the turns that all had their whole share to read; nil: nothing was left in the kernel's buffer.
   private(set) var behindSince: Instant?
+  /// Not watched: it is read when its rest is over.
+  var isResting = false
   private var batch = DatagramBatch()
   private let buffer: UnsafeMutableRawBufferPointer  // owned, as large as the largest datagram
 
@@ -21,18 +23,23 @@ final class UDPPort {
   deinit { buffer.deallocate() }
 
   /// Reads what is there at `now`, up to a turn's share. `allowed` decides by the source alone; `take` gets the bytes of those.
+  /// - Returns: how many were not allowed.
   func receive(
     at now: Instant, allowed: (SocketAddress) -> String?, take: ([UInt8], SocketAddress, String) -> Void,
     unreachable: (SocketAddress, Int32) -> Void
-  ) {
+  ) -> Int {
     let before = behindSince
+    var refused = 0
     for _ in 0..<Limits.datagramsPerTurn {
       do throws(SystemError) {
         guard let (count, from) = try socket.receive(into: buffer) else {
           behindSince = nil
-          return
+          return refused
         }
-        guard let trunk = allowed(from) else { continue }
+        guard let trunk = allowed(from) else {
+          refused += 1
+          continue
+        }
         take(Array(buffer[..<min(count, buffer.count)]), from, trunk)
       } catch {
         // the error of an earlier datagram, told once here; the queue says which one it was
@@ -42,6 +49,7 @@ final class UDPPort {
     // Only if there is more is this socket certain to be read again in the next turn.
     var entry = pollfd(fd: socket.fd, events: Int16(POLLIN), revents: 0)
     behindSince = poll(&entry, 1, 0) > 0 ? before ?? now : nil
+    return refused
   }
 
   func takeErrors(unreachable: (SocketAddress, Int32) -> Void) { ErrorQueue.take(socket.fd, unreachable: unreachable) }

@@ -36,6 +36,7 @@ extension Settings {
         codecs: [ PCMU, PCMA ]       # in the order of preference; also G722 and opus
         dtmf: auto                   # digits as telephone-event where agreed, else as tones; or rfc4733, inband, info: one of them only
         # auth: { username: u, password_file: p }
+        # realm: carrier.example     # no challenge of another realm is answered
         rtp_source: signalled_ip     # symmetric: send to where RTP comes from; strict: the signalled address and port only
         # media_peers: [ 192.0.2.0/24 ]
         # prefer: relay              # apps are offered PCMU and PCMA first, so that nothing is transcoded
@@ -64,6 +65,7 @@ extension Settings {
       # - id: erin                   # calls to a number of an account ring only on devices that are logged in to it (trunkline token --account)
       #   numbers: [ "+15551230005", { number: "+15551230006", account: work } ]   # also account: for all of a user's, or of a route's
       # - { id: carol, numbers: [ "+15551230003" ], allow: [ "+1" ], max_calls: 2, calls_per_hour: 30 }   # what she may dial
+      #   name: Carol                # what trunks are shown beside the number; display_name: true lets her apps choose another
       # - id: dave                   # when nobody takes his call; the same under a route of routes.inbound, for users without a rule
       #   numbers: [ "+15551230004" ]
       #   diversions:

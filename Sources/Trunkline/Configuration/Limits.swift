@@ -12,6 +12,7 @@ enum Limits {
   static let routes = 10_000
   /// As the app protocol bounds its texts.
   static let accountBytes = 128
+  static let realmBytes = 128
   /// A recording that callers hear: 10 minutes of 48 kHz stereo.
   static let recordingBytes = 120_000_000
   /// Final responses that refuse a call.

@@ -126,6 +126,8 @@ public struct Settings: Sendable, Equatable {
     public var takesAnyPeer = false
     public var peerUsername: String?
     public var peerPassword: Redacted<String>?
+    /// The only realm whose challenges are answered with `auth`, and that of our own ones; nil: any, and `trunkline`.
+    public var realm: String?
     public var registration: Registration?
     public var probe: Probe?
     public var numbers = Numbers()
@@ -189,7 +191,10 @@ public struct Settings: Sendable, Equatable {
     /// The account (ACC-1) that calls to a number come in on, where the number has one, and of all others of the user.
     public var numberAccounts: [String: String] = [:]
     public var account: String?
+    /// What trunks are shown beside the number.
     public var name: String?
+    /// `display_name: true`: an app may have another name shown.
+    public var choosesDisplayName = false
     /// Beginnings of numbers that the user may call; nil: any.
     public var allow: [String]?
     /// Outgoing calls at a time.

@@ -7,7 +7,8 @@ extension Walk {
     let trunk = Section(
       node, path, self,
       keys: [
-        "name", "peers", "peer_auth", "uri", "codecs", "auth", "register", "probe", "rtp_source", "media_peers", "prefer",
+        "name", "peers", "peer_auth", "uri", "codecs", "auth", "realm", "register", "probe", "rtp_source", "media_peers",
+        "prefer",
         "max_calls",
         "calls_per_second", "numbers", "tls",
       ] + Settings.Trunk.Calls.keys)
@@ -50,11 +51,13 @@ extension Walk {
 
   func user(_ node: Node, _ path: String) -> Settings.User? {
     let user = Section(
-      node, path, self, keys: ["id", "numbers", "account", "name", "allow", "max_calls", "calls_per_hour", "diversions"])
+      node, path, self,
+      keys: ["id", "numbers", "account", "name", "display_name", "allow", "max_calls", "calls_per_hour", "diversions"])
     guard case .mapping = node else { return nil }
     let numbers = numbers(user)
     guard let id = user.required("id") else { return nil }
     var out = Settings.User(id: id, numbers: numbers.map(\.number), name: user.string("name"))
+    out.choosesDisplayName = user.flag("display_name", default: false)
     for (number, account) in numbers { out.numberAccounts[number] = account }
     out.account = account(user)
     if user.has("allow") {

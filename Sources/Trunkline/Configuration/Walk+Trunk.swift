@@ -10,6 +10,10 @@ extension Walk {
       if !auth.has("password_file") { problem(trunk.path("peer_auth"), "password_file is missing") }
       out.peerPassword = auth.secret("password_file").map { Redacted(String(decoding: $0, as: UTF8.self)) }
     }
+    if trunk.has("realm") {
+      out.realm = trunk.value("realm", "the realm of the trunk's challenges, of at most \(Limits.realmBytes) characters", realm)
+      if !trunk.has("auth"), !trunk.has("peer_auth") { problem(trunk.path("realm"), "is of no use without auth or peer_auth") }
+    }
     register(trunk, &out)
     probe(trunk, &out)
     numbers(trunk, &out)
@@ -21,6 +25,11 @@ extension Walk {
     if let certificate = tls.readableFile("cert"), let key = tls.readableFile("key") {
       out.tls.own = .init(certificate: certificate, key: key)
     }
+  }
+
+  private func realm(_ text: String) -> String? {
+    let isPlain = text.unicodeScalars.allSatisfy { $0.value >= 32 && $0.value != 127 && $0 != "\"" && $0 != "\\" }
+    return isPlain && (1...Limits.realmBytes).contains(text.utf8.count) ? text : nil
   }
 
   /// `register: true`, with the user of `auth`, or `{ user: U, expires: 10m }`.

@@ -122,6 +122,7 @@ final class Gateway: @unchecked Sendable {
       media.wake()
       store.wake()
     }
+    outlets.authenticated = { sockets.authenticated($0) }
     outlets.backlog = { sockets.backlog }
     outlets.memory = { (ProcessMemory.residentBytes(), memoryLimit) }
     outlets.mediaShortage = {

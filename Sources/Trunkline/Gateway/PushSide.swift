@@ -145,7 +145,13 @@ extension Settings {
 
   var registrationDefaults: DeviceRegistry.Defaults {
     let environment: PushTarget.Environment = push?.apns?.environment == .sandbox ? .sandbox : .production
-    return DeviceRegistry.Defaults(topic: push?.apns?.topic, environment: environment)
+    var services: Set<PushService> = []
+    if push?.apns != nil { services.insert(.apns) }
+    if push?.fcm != nil { services.insert(.fcm) }
+    if push?.webPush != nil { services.insert(.webPush) }
+    var out = DeviceRegistry.Defaults(topic: push?.apns?.topic, environment: environment)
+    out.reach = PushReach(services: services, webPushHosts: push?.webPush?.hosts ?? WebPushProvider.browsers)
+    return out
   }
 
   var pushTLS: TLSFiles {

@@ -99,6 +99,7 @@ extension Settings.User {
       id: id, numbers: numbers, allowance: .init(prefixes: allow, calls: maximumCalls, callsPerHour: callsPerHour))
     out.diversions = diversions.routed(&recordings)
     (out.numberAccounts, out.account) = (numberAccounts, account)
+    (out.name, out.choosesName) = (name, choosesDisplayName)
     return out
   }
 }
@@ -188,6 +189,7 @@ extension Settings.Trunk {
       sessionTimer: calls.sessionSeconds.map { .init(seconds: $0, minimumSeconds: calls.sessionMinimum) },
       redirects: calls.redirects == .follow ? .follow(hosts: Set(calls.redirectHosts)) : .refuse,
       trustsIdentity: calls.trustsIdentity, allowsTransfer: calls.allowsTransfer)
+    rules.realm = realm
     if takesAnyPeer, let peerUsername, let peerPassword {
       rules.peerCredentials = Credentials(username: peerUsername, password: peerPassword.exposed)
     }

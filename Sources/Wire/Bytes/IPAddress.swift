@@ -40,6 +40,13 @@ public struct IPAddress: Hashable, Sendable, CustomStringConvertible {
     family == .v6 && high == 0 && low >> 32 == 0xffff ? IPAddress(v4: UInt32(truncatingIfNeeded: low)) : self
   }
 
+  /// The address with every bit after the first `length` cleared: where its network of that prefix length begins.
+  public func masked(to length: Int) -> IPAddress {
+    func mask(_ bits: Int) -> UInt64 { bits <= 0 ? 0 : bits >= 64 ? .max : ~(UInt64.max >> UInt64(bits)) }
+    if family == .v4 { return IPAddress(v4: UInt32(truncatingIfNeeded: low & (mask(length + 32) & 0xffff_ffff))) }
+    return IPAddress(v6High: high & mask(length), low: low & mask(length - 64))
+  }
+
   public var isLoopback: Bool { family == .v4 ? low >> 24 == 127 : high == 0 && low == 1 }
   public var isUnspecified: Bool { high == 0 && low == 0 }
   public var isMulticast: Bool { family == .v4 ? low >> 28 == 0xe : high >> 56 == 0xff }

@@ -1,5 +1,3 @@
-public import Bytes
-
 /// So many a second, and as many at once: a token bucket.
 ///
 ///     var bucket = RateBucket(perSecond: 10)
