@@ -66,15 +66,6 @@ import Testing
     for _ in 0..<2 { world.machine.callSettled("carrier", byFault: false, at: world.now, into: &output) }
     #expect(output.news == [.breaker(trunk: "carrier", isOpen: true), .breaker(trunk: "carrier", isOpen: false)])
   }
-
-  @Test func `calls per second are a bucket of one second`() {
-    var bucket = RateBucket(perSecond: 3, at: .s(1))
-    func five(_ now: Instant) -> [Bool] { (0..<5).map { _ in bucket.take(at: now) } }
-    #expect(five(.s(1)) == [true, true, true, false, false])
-    let later = bucket.take(at: .s(1) + .milliseconds(334))
-    #expect(later && !bucket.has(at: .s(1) + .milliseconds(340)))
-    #expect(five(.s(100)) == [true, true, true, false, false])
-  }
 }
 
 @Suite struct AllowanceTests {

@@ -77,7 +77,7 @@ extension CallMachine {
   /// One of the trunk's calls of this second.
   mutating func takeRate(_ trunk: Routing.Trunk, _ now: Instant) -> Bool {
     guard let rate = trunk.callsPerSecond else { return true }
-    if rates[trunk.name] == nil { rates[trunk.name] = RateBucket(perSecond: rate, at: now) }
+    if rates[trunk.name] == nil { rates[trunk.name] = TokenBucket(perSecond: rate, at: now) }
     return rates[trunk.name]?.take(at: now) ?? true
   }
 

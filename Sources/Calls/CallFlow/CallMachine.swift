@@ -50,7 +50,7 @@ public struct CallMachine {
   var trunking: TrunkMachine?
   var trunkOutput = TrunkMachine.Output()
   var isTrunkingConfigured = false
-  var rates: [String: RateBucket] = [:]
+  var rates: [String: TokenBucket] = [:]
   var quota = UserQuota()
 
   public init(

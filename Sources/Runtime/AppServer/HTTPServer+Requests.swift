@@ -24,14 +24,14 @@ extension HTTPServer {
   /// Counts the processor time of TLS handshakes: a flood of them leaves the sessions that stand four fifths of the thread.
   private func handshake(_ connection: HTTPConnection) {
     speak(connection)
-    guard handshakeTime.ready(at: loop.now) <= loop.now else {
+    guard handshakeTime.has(at: loop.now) else {
       connection.waitsForTurn = true
       handshakes.append(connection.number)
       return watch(connection)
     }
     let before = MonotonicClock.threadCPU()
     let progress = connection.shakeHands()
-    handshakeTime.spend((MonotonicClock.threadCPU() - before).inSeconds, at: loop.now)
+    handshakeTime.spend(MonotonicClock.threadCPU() - before, at: loop.now)
     switch progress {
     case .done:
       connection.phase = .request
@@ -47,14 +47,15 @@ extension HTTPServer {
   /// Handshakes that waited, as many as fit; when to look again.
   func resumeHandshakes() -> Instant {
     var next = handshakes[...]
-    while let number = next.first, handshakeTime.ready(at: loop.now) <= loop.now {
+    while let number = next.first, handshakeTime.has(at: loop.now) {
       next = next.dropFirst()
       guard let connection = connections[number], connection.waitsForTurn else { continue }
       connection.waitsForTurn = false
       handshake(connection)
     }
     handshakes = Array(next)
-    return handshakes.isEmpty ? .distantFuture : handshakeTime.ready(at: loop.now)
+    return handshakes.isEmpty
+      ? .distantFuture : max(loop.now + .milliseconds(1), handshakeTime.time(of: Limits.handshakeResumeShare))
   }
 
   /// The first octets of a connection: from now on it has the time of a request.

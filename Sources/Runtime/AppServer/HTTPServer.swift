@@ -57,7 +57,7 @@ final class HTTPServer: Transport, @unchecked Sendable {
   var admission: Admission
   /// Handshakes that wait for processor time, by age, and what is left of that.
   var handshakes: [UInt64] = []
-  var handshakeTime: TokenBucket
+  var handshakeTime = TimeBudget(perSecond: Limits.handshakeTimePerSecond)
   var webSockets: [ConnectionID: HTTPConnection] = [:]
   var exchanges: [UInt64: HTTPConnection] = [:]
   /// Connections with something to write, or with a request that waits in their reader.
@@ -74,7 +74,6 @@ final class HTTPServer: Transport, @unchecked Sendable {
     (self.settings, self.delegate, self.logger, address) = (settings, delegate, logger, settings.address)
     loop = try EventLoop(name: settings.name)
     admission = Admission(perAddress: settings.connectionsPerAddress)
-    handshakeTime = TokenBucket(perSecond: Limits.handshakeShare, burst: Limits.handshakeShare, at: loop.now)
   }
 
   deinit { buffer.deallocate() }

@@ -33,8 +33,9 @@ public enum Limits {
   static let closeTime = Duration.seconds(5)
   /// How often deadlines are looked at.
   static let sweepInterval = Duration.milliseconds(250)
-  /// Of a core's time, what TLS handshakes may take; beyond it they wait for one another.
-  static let handshakeShare = 0.2
+  /// Processor time that TLS handshakes may take in a second; beyond it they wait for one another, until this share of it is there.
+  static let handshakeTimePerSecond = Duration.milliseconds(200)
+  static let handshakeResumeShare = 0.05
   /// What is queued toward one WebSocket; beyond it is a slow consumer and closed with 4008.
   static let queueBytes = 1_048_576
   /// Frames that are no messages (pings, pongs, fragments) of one WebSocket: at once, and a second; beyond it 1008.

@@ -8,11 +8,11 @@
 public struct SourceRates: Sendable {
   private let perSource: Int
   private let most: Int
-  private var known: [IPAddress: RateBucket] = [:]
-  private var all: RateBucket
+  private var known: [IPAddress: TokenBucket] = [:]
+  private var all: TokenBucket
 
   public init(perSource: Int, inAll: Int, sources: Int = 4_096) {
-    (self.perSource, most, all) = (perSource, sources, RateBucket(perSecond: inAll))
+    (self.perSource, most, all) = (perSource, sources, TokenBucket(perSecond: inAll))
   }
 
   /// Sources that are remembered now.
@@ -22,7 +22,7 @@ public struct SourceRates: Sendable {
   public mutating func take(_ source: IPAddress, at now: Instant) -> Bool {
     let source = source.subscriber
     if known[source] == nil, known.count >= most { known.removeAll(keepingCapacity: true) }
-    guard known[source, default: RateBucket(perSecond: perSource, at: now)].take(at: now) else { return false }
+    guard known[source, default: TokenBucket(perSecond: perSource, at: now)].take(at: now) else { return false }
     return all.take(at: now)
   }
 }

@@ -1,44 +1,50 @@
-/// A bucket that refills at `perSecond` up to `burst`: how often something may happen.
-public struct TokenBucket: Sendable {
-  private let perSecond: Double
-  private let burst: Double
+/// So many a second, and so many at once.
+///
+///     var bucket = TokenBucket(perSecond: 10, burst: 40, at: now)
+///     bucket.take(at: now)        // false when they are used up
+public struct TokenBucket: Sendable, Equatable {
+  private var perSecond: Double
+  private var burst: Double
   private var level: Double
-  private var at: Instant
+  private var filled: Instant
 
   /// Begins full.
   public init(perSecond: Double, burst: Double, at now: Instant) {
-    (self.perSecond, self.burst, level, at) = (perSecond, burst, burst, now)
+    (self.perSecond, self.burst, level, filled) = (perSecond, burst, burst, now)
+  }
+
+  /// One second's worth at once.
+  public init(perSecond: Int, at now: Instant = .zero) {
+    self.init(perSecond: Double(perSecond), burst: Double(perSecond), at: now)
   }
 
   /// False when the bucket holds less than `amount`, which then is not taken.
   public mutating func take(_ amount: Double = 1, at now: Instant) -> Bool {
-    refill(now)
+    fill(now)
     guard level >= amount else { return false }
     level -= amount
     return true
   }
 
-  /// Takes what was spent already, also below zero: for costs that are known only afterwards.
-  public mutating func spend(_ amount: Double, at now: Instant) {
-    refill(now)
-    level -= amount
-  }
-
-  /// When it will hold `amount`; `now` if it does.
-  public mutating func ready(_ amount: Double = 0, at now: Instant) -> Instant {
-    refill(now)
-    guard level < amount else { return now }
-    return now + .nanoseconds(Int64((amount - level) / perSecond * 1e9) + 1)
+  /// Whether `take` would succeed.
+  public func has(_ amount: Double = 1, at now: Instant) -> Bool {
+    var copy = self
+    copy.fill(now)
+    return copy.level >= amount
   }
 
   /// Nothing of it was used of late.
-  public mutating func isFull(at now: Instant) -> Bool {
-    refill(now)
-    return level >= burst
+  public func isFull(at now: Instant) -> Bool { has(burst, at: now) }
+
+  /// A new rate, and one second's worth at once; what is left stays, as far as it fits.
+  public mutating func setRate(_ perSecond: Int) {
+    (self.perSecond, burst) = (Double(perSecond), Double(perSecond))
+    level = min(burst, level)
   }
 
-  private mutating func refill(_ now: Instant) {
-    level = min(burst, level + max(0, (now - at).inSeconds) * perSecond)
-    at = max(at, now)
+  private mutating func fill(_ now: Instant) {
+    guard now > filled else { return }
+    level = min(burst, level + (now - filled).inSeconds * perSecond)
+    filled = now
   }
 }

@@ -1,26 +1,26 @@
 import Bytes
 
 /// CPU time that one kind of work may take in a second. What was spent is told afterwards: a debt is paid off before there is more.
-struct TimeBudget {
+public struct TimeBudget: Sendable {
   private let perSecond: Duration
   private var left: Duration
   private var filled = Instant.zero
 
-  init(perSecond: Duration) { (self.perSecond, left) = (perSecond, perSecond) }
+  public init(perSecond: Duration) { (self.perSecond, left) = (perSecond, perSecond) }
 
   /// Whether more than `share` of a second's time is left.
-  mutating func has(_ share: Double = 0, at now: Instant) -> Bool {
+  public mutating func has(_ share: Double = 0, at now: Instant) -> Bool {
     fill(now)
     return left > perSecond * share
   }
 
-  mutating func spend(_ time: Duration, at now: Instant) {
+  public mutating func spend(_ time: Duration, at now: Instant) {
     fill(now)
     left -= max(.zero, time)
   }
 
   /// When `share` of a second's time will be there, if nothing is spent until then.
-  func time(of share: Double) -> Instant {
+  public func time(of share: Double) -> Instant {
     let missing = (perSecond * share - left).inSeconds / perSecond.inSeconds
     return filled + .seconds(max(0, missing))
   }
