@@ -17,8 +17,8 @@ enum Limits {
   /// How long a socket is left unread after strangers' datagrams: at 100,000 a second what comes meanwhile fits into the kernel's
   /// buffer. After few of them it may be longer.
   static let restTime = Duration.milliseconds(4)
-  static let fewDatagrams = 16
-  static let longRestTime = Duration.milliseconds(10)
+  static let fewDatagrams = 64
+  static let longRestTime = Duration.milliseconds(20)
   static let datagramBytes = 65_536
   /// Datagrams and bytes gathered for one `sendmmsg`.
   static let batchDatagrams = 64
