@@ -183,6 +183,7 @@ extension MediaSession {
       switch error {
       case .replayed, .tooOld: output.drop(.replayed)
       case .malformed: output.drop(.malformed)
+      case .tooManySources: output.drop(.tooManySources)
       default: output.drop(.badTag)
       }
       return false
