@@ -8,6 +8,9 @@ public final class MediaMetrics: Sendable {
   enum HandshakeOutcome: String, CaseIterable, Sendable {
     case completed, failed
     case timedOut = "timed_out"
+    /// Begun and given up before a certificate was seen: the leg waits for the next one.
+    case abandoned
+    /// Not begun: too many at a time.
     case refused
   }
   enum Way: String, CaseIterable, Sendable {
