@@ -103,6 +103,8 @@ import Testing
     var receiver = try SRTPReceiver(profile, masterKey(profile))
     var forger = try SRTPSender(profile, masterKey(profile, seed: 2))
     let packets = try sealed(profile, 1, [65_530] + (0..<20))
+    let flood = try (0..<200).map { try forger.protected(rtpPacket(UInt16($0), ssrc: 8)) }
+    for packet in flood { #expect(throws: SRTPError.authenticationFailed) { try receiver.unprotected(packet) } }
     var heard = 0
     for (index, packet) in packets.dropFirst().enumerated() {
       for number in 0..<3 {

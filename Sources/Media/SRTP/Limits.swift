@@ -15,6 +15,8 @@ enum Limits {
   /// Packets under one key: 2^48 for SRTP, 2^31 for SRTCP (RFC 3711 §9.2).
   static let packetIndex: UInt64 = 1 << 48 - 1
   static let controlIndex: UInt64 = 1 << 31 - 1
+  /// Packets of unknown senders, since the last that was let in, that are all tried under another roll-over count.
+  static let otherIndices: UInt32 = 64
   /// How many of a new sender's first packets may be lost across its first roll-over (some begin at any number): 20 s of audio.
   static let missedBeforeFirst: UInt64 = 1_000
 }

@@ -129,11 +129,12 @@ public struct SRTPReceiver: ~Copyable {
   }
 
   /// An unknown sender's packet under another roll-over count than 0: it began just below 2^16 and its first packets were lost, or
-  /// it goes on under new keys. Tried for one of four refused packets, in no rhythm: what is forged shall not cost twice.
+  /// it goes on under new keys. After `Limits.otherIndices` refused packets it is tried for one of four, in no rhythm: what is forged
+  /// shall not cost twice.
   private mutating func otherIndex(_ p: UnsafeMutablePointer<UInt8>, _ count: Int, header: Int, ssrc: UInt32) -> UInt64? {
     let low = UInt64(p.loadBigEndian16(2))
     defer { refusals &+= 1 }
-    guard (refusals &* 0x9e37_79b9) >> 30 == 0 else { return nil }
+    guard refusals < Limits.otherIndices || (refusals &* 0x9e37_79b9) >> 30 == 0 else { return nil }
     if low < Limits.missedBeforeFirst, open(p, count, header: header, ssrc: ssrc, index: 1 << 16 | low) {
       return 1 << 16 | low
     }
