@@ -122,6 +122,16 @@ private let phone = Surroundings.phone
     #expect(world.records.isEmpty)
   }
 
+  @Test func `media is told whose RTP is the trunk's: its peers, and where the call's own SIP comes from`() throws {
+    let network = try #require(IPNetwork("192.0.2.0/24"))
+    let world = Surroundings { _, routing in
+      for index in routing.trunks.indices { routing.trunks[index].peers = [network] }
+    }
+    _ = try world.connected()
+    let trunk = world.actions.compactMap { if case .media(.setTrunk(_, let parameters)) = $0 { parameters } else { nil } }.last
+    #expect(trunk?.peers == [network] && trunk?.signalling == [Surroundings.peer.flow.remote.ip])
+  }
+
   @Test func `a call that begins on hold says so, and when it ends`() throws {
     let world = Surroundings()
     let (leg, call) = try world.ringing(sdp: Surroundings.trunkSDP(direction: "sendonly"))

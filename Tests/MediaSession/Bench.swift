@@ -46,6 +46,7 @@ struct Bench: ~Copyable {
   var appDecoder: AudioDecoder
   var appSequence: UInt16 = 65_530
   var appTimestamp: UInt32 = 0xffff_f000
+  var appSSRC: UInt32 = 0x9999
   var trunkSequence: UInt16 = 100
   var trunkTimestamp: UInt32 = 5_000
   let keys: SRTPKeyMaterial
@@ -185,7 +186,7 @@ struct Bench: ~Copyable {
   mutating func appSends(_ payload: [UInt8], payloadType: UInt8, timestamp: UInt32? = nil, from: SocketAddress = Bench.appAddress)
     throws
   {
-    let packet = rtp(payload, payloadType, appSequence, timestamp ?? appTimestamp, 0x9999, false)
+    let packet = rtp(payload, payloadType, appSequence, timestamp ?? appTimestamp, appSSRC, false)
     appSequence &+= 1
     let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 1_600, alignment: 8)
     defer { room.deallocate() }

@@ -30,7 +30,7 @@ import Testing
     var bench = try Bench()
     bench.prepare()
     bench.handshakes = []
-    var hello = [UInt8](repeating: 22, count: 60)
+    var hello: [UInt8] = [20, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1]  // one that a client sends
     hello.withUnsafeMutableBytes { bench.appDatagram($0, from: SocketAddress(IPAddress(203, 0, 113, 1), 1)) }
     #expect(bench.handshakes.isEmpty)
     hello.withUnsafeMutableBytes { bench.appDatagram($0) }

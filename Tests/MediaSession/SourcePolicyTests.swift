@@ -1,4 +1,5 @@
 import Bytes
+import SRTP
 import Testing
 
 @testable import MediaSession
@@ -31,7 +32,7 @@ import Testing
     }
     #expect(told.count == 1)
     #expect(told.first?.0 == stranger)
-    #expect(told.first?.1 == "media_peers: [203.0.113.5] or rtp_source: symmetric")
+    #expect(told.first?.1 == "media_peers: [203.0.113.5]")
   }
 
   @Test func `media_peers widens what is allowed`() throws {
@@ -55,17 +56,94 @@ import Testing
     #expect(taken(bench) == 1)
   }
 
-  @Test func `symmetric sends to the source it learnt from five packets`() throws {
-    var bench = try Bench(policy: .symmetric)
-    bench.connect()
-    for frame in 0..<4 { bench.trunkSays(tone(frame), from: stranger) }
-    bench.tick()
-    #expect(bench.toTrunk.last?.destination == Bench.trunkAddress)
-    bench.trunkSays(tone(4), from: stranger)
-    bench.tick()
-    #expect(bench.toTrunk.last?.destination == stranger)
+  @Test func `symmetric sends to the source it learnt from five packets of a peer`() throws {
+    for way in ["peers", "media_peers", "signalling"] {
+      var bench = try symmetric {
+        switch way {
+        case "peers": $0.peers = [IPNetwork("203.0.113.0/24")!]
+        case "media_peers": $0.mediaPeers = [IPNetwork("203.0.113.5")!]
+        default: $0.signalling = [stranger.ip]
+        }
+      }
+      for frame in 0..<4 { bench.trunkSays(tone(frame), from: stranger) }
+      bench.tick()
+      #expect(bench.toTrunk.last?.destination == Bench.trunkAddress)
+      bench.trunkSays(tone(4), from: stranger)
+      bench.tick()
+      #expect(bench.toTrunk.last?.destination == stranger, "\(way)")
+      for frame in 0..<10 { bench.trunkSays(tone(frame), from: other) }
+      #expect(taken(bench) == 5, "learnt once")
+    }
+  }
+
+  @Test func `a third host that sends first is neither heard nor sent to, whatever the policy`() throws {
+    for policy in [SourcePolicy.signalledIP, .strict, .symmetric] {
+      var bench = try Bench(policy: policy) {
+        $0.peers = [IPNetwork("192.0.2.0/24")!]
+        $0.signalling = [IPAddress(192, 0, 2, 2)]
+      }
+      bench.connect()
+      for frame in 0..<100 {
+        bench.trunkSays(tone(frame), from: stranger)
+        bench.tick()
+      }
+      #expect(taken(bench) == 0 && bench.output.takeDrops(.unexpectedSource) == 100)
+      bench.trunkSays(tone(0))
+      #expect(taken(bench) == 1)
+      try bench.run(frames: 10, trunk: { tone($0) }, app: { tone($0) })
+      #expect(bench.toTrunk.count > 5 && bench.toTrunk.allSatisfy { $0.destination == Bench.trunkAddress }, "\(policy)")
+    }
+  }
+
+  @Test func `the address that only the SDP names is learnt, and a listed one takes its place from the fifth packet on`() throws {
+    let nat = SocketAddress(IPAddress(203, 0, 113, 5), 41_000)
+    var bench = try symmetric { $0.signalling = [nat.ip] }
     for frame in 0..<10 { bench.trunkSays(tone(frame), from: other) }
-    #expect(taken(bench) == 5, "learnt once")
+    #expect(taken(bench) == 10)
+    bench.tick()
+    #expect(bench.toTrunk.last?.destination == other)
+    bench.trunkSays(tone(0), from: nat)
+    bench.trunkSays(tone(10), from: other)
+    #expect(taken(bench) == 11, "one stray packet interrupts nothing")
+    for frame in 0..<5 { bench.trunkSays(tone(frame), from: nat) }
+    for frame in 0..<10 { bench.trunkSays(tone(frame), from: other) }
+    #expect(taken(bench) == 13 && bench.output.sourceTakeovers == 1)
+    bench.tick()
+    #expect(bench.toTrunk.last?.destination == nat)
+    for frame in 0..<10 { bench.trunkSays(tone(frame), from: SocketAddress(nat.ip, 41_002)) }
+    #expect(taken(bench) == 13, "another port is no closer")
+  }
+
+  @Test func `of many peers the one that sends the SIP, and before it the SDP's own port, take the place of another`() throws {
+    let (third, pbx) = (SocketAddress(IPAddress(10, 0, 0, 9), 5_000), SocketAddress(IPAddress(10, 0, 0, 5), 40_000))
+    var bench = try symmetric {
+      $0.peers = [IPNetwork("10.0.0.0/8")!, IPNetwork("192.0.2.1")!]
+      $0.signalling = [pbx.ip]
+    }
+    for (source, heard) in [(third, 10), (pbx, 16), (third, 0), (Bench.trunkAddress, 16), (pbx, 0), (third, 0)] {
+      let before = taken(bench)
+      for frame in 0..<(heard == 0 ? 20 : heard == 10 ? 10 : 20) { bench.trunkSays(tone(frame), from: source) }
+      #expect(taken(bench) == before + UInt64(heard), "\(source)")
+    }
+  }
+
+  @Test func `a protected trunk spends no decryption on a stranger`() throws {
+    let key = SRTPMasterKey(key: [UInt8](repeating: 1, count: 16), salt: [UInt8](repeating: 2, count: 14))
+    var bench = try Bench {
+      $0.protection = TrunkProtection(profile: .aes128CM_HMAC_SHA1_80, ours: key, theirs: key)
+    }
+    bench.connect()
+    var packet: [UInt8] = [0x80, 0, 0, 1, 0, 0, 0, 1, 0, 0, 9, 9] + [UInt8](repeating: 0x55, count: 170)
+    packet.withUnsafeMutableBytes { bench.session.handleTrunk($0, from: stranger, at: bench.now, into: &bench.output) }
+    packet = [0x80, 201, 0, 1, 0, 0, 9, 9] + [UInt8](repeating: 0x80, count: 14)
+    packet.withUnsafeMutableBytes { bench.session.handleTrunkControl($0, from: stranger, at: bench.now, into: &bench.output) }
+    #expect(bench.output.takeDrops(.unexpectedSource) == 2 && bench.output.takeDrops(.badTag) == 0)
+  }
+
+  private func symmetric(_ adjust: (inout TrunkLegParameters) -> Void) throws -> Bench {
+    var bench = try Bench(policy: .symmetric, adjust: adjust)
+    bench.connect()
+    return bench
   }
 
   @Test func `five packets that do not fall in one second teach nothing`() {

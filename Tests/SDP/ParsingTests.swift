@@ -44,6 +44,14 @@ import Testing
     #expect(error?.line == line)
   }
 
+  @Test(arguments: ["m=video 0 RTP/AVP\r\n", "m=audio 0 RTP/AVP \r\n", "m=image 0 udptl\r\n"])
+  func `a section that is off may come without formats, and is written as it came`(_ section: String) throws {
+    let description = try SessionDescription(parsing: Self.minimal + "m=audio 4000 RTP/AVP 0\r\n" + section)
+    #expect(description.media.count == 2 && description.media[1].isOff && description.media[1].formats.isEmpty)
+    #expect(try SessionDescription(parsing: description.text) == description)
+    #expect(!description.text.contains(" \r\n"))
+  }
+
   @Test func `every limit holds at its value and breaks beyond it`() throws {
     func parses(_ text: String) -> Bool { (try? SessionDescription(parsing: text)) != nil }
     let start = Self.minimal

@@ -43,6 +43,25 @@ import Testing
     #expect(first.settled == media)
   }
 
+  @Test(arguments: ["m=video 0 RTP/AVP\r\n", "m=audio 0 RTP/AVP\r\n"])
+  func `a section that is off and has no formats is answered in its place, before and behind the audio`(_ off: String) throws {
+    let refused = String(off.dropLast()) + " 0\r\n"  // CRLF is one character
+    var before = leg()
+    let first = try before.answer(to: body(off + both))
+    #expect(first.media.codec == .pcmu)
+    #expect(first.sdp.firstRange(of: refused)!.lowerBound < first.sdp.firstRange(of: "m=audio 41000")!.lowerBound)
+    var behind = leg()
+    let second = try behind.answer(to: body(both + off))
+    #expect(second.sdp.firstRange(of: refused)!.lowerBound > second.sdp.firstRange(of: "m=audio 41000")!.lowerBound)
+    // In an answer to our offer, too.
+    var asked = leg()
+    _ = asked.makeOffer()
+    #expect(try asked.apply(answer: body(both + off)).codec == .pcmu)
+    var refusing = leg()
+    _ = refusing.makeOffer()
+    #expect(throws: NegotiationError.audioRefused) { try refusing.apply(answer: body("m=audio 0 RTP/AVP\r\n")) }
+  }
+
   @Test func `payload types are the offer's, also dynamic ones`() throws {
     var leg = leg()
     let (sdp, media) = try leg.answer(

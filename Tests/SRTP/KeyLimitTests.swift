@@ -9,10 +9,11 @@ import Testing
   func `the last of 2^48 packets goes out and comes in, none after it`(_ profile: SRTPProfile) throws {
     var sender = try SRTPSender(profile, masterKey(profile))
     var receiver = try SRTPReceiver(profile, masterKey(profile))
-    for source in [sender.sources.at(0), receiver.sources.at(0)] {
-      (source.pointee.ssrc, source.pointee.isUsed) = (0x1234_5678, true)
-      source.pointee.rtp.record((1 << 48) - 3)
-    }
+    var source = Source()
+    (source.ssrc, source.usedAt) = (0x1234_5678, 1)
+    source.rtp.record((1 << 48) - 3)
+    _ = sender.sources.insert(source)
+    receiver.sources.admit(source)
     for sequence: UInt16 in [0xfffe, 0xffff] {
       let sealed = try sender.protected(rtpPacket(sequence))
       #expect(try receiver.unprotected(sealed) == rtpPacket(sequence))

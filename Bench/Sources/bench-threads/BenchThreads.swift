@@ -5,7 +5,7 @@ import CBenchNet
 import Glibc
 import SRTP
 
-/// `bench-threads [--small] [--only relay|bridge|steps|handshakes] [--json]`: calls per core of the real media thread, beside rtpengine
+/// `bench-threads [--small] [--only relay|bridge|steps|handshakes|strangers] [--json]`: calls per core of the real media thread, beside rtpengine
 /// where it is installed and bare libopus, and what handshakes do to running calls.
 @main struct BenchThreads {
   nonisolated static func main() {
@@ -18,6 +18,7 @@ import SRTP
       try BridgeRows(bench, cores).run()
       try StepRows(bench, cores).run()
       try HandshakeRows(bench, cores).run()
+      try StrangerRows(bench, cores).run()
     }
   }
 }

@@ -59,7 +59,19 @@ final class PlaneUnderTest: @unchecked Sendable {
 
   var client: DTLSIdentity { identity }
 
+  /// The trunk leg of the call that was connected as the `index`th, described anew.
+  func setTrunk(_ pair: CallPair, at index: Int, _ adjust: (inout TrunkLegParameters) -> Void) {
+    var trunk = TrunkLegParameters(remote: SocketAddress(.loopback, pair.trunkPort), encoding: .pcmu, payloadType: 0)
+    adjust(&trunk)
+    plane.send(.setTrunk(calls[index], trunk))
+  }
+
   // MARK: what the plane counts
+
+  /// Datagrams of all kinds.
+  var received: Int {
+    count("trunkline_media_packets_total", "trunk_received") + count("trunkline_media_packets_total", "app_received")
+  }
 
   private func family(_ name: String) -> [MetricSample] { plane.metrics.families.first { $0.name == name }?.snapshot() ?? [] }
 

@@ -159,10 +159,16 @@ extension Routing.Trunk {
       telephoneEventPayloadType: media.telephoneEventPayloadType, packetTimeMilliseconds: media.packetTimeMilliseconds,
       sends: media.direction.sends, receives: media.direction.receives, sourcePolicy: sourcePolicy, mediaPeers: mediaPeers,
       comfortNoisePayloadType: media.comfortNoisePayloadType)
+    (out.peers, out.signalling) = (peers, calledFrom.isEmpty ? servers : calledFrom)
     (out.digits, out.remoteControl) = (digits, media.control)
     out.wantsVoIPMetrics = media.wantsVoIPMetrics
     out.holdAudio = holdAudio
     out.protection = media.protection.flatMap { TrunkProtection($0) }
     return out
+  }
+  /// Where an INVITE of ours goes, or may go.
+  private var servers: [IPAddress] {
+    guard let peer else { return [] }
+    return ([peer.target] + peer.further).flatMap { [$0.flow, $0.large].compactMap { $0?.remote.ip } }
   }
 }

@@ -61,6 +61,7 @@ extension CallMachine {
     turn.statistics.replaced += 1
     change(id, &turn) {
       $0.maxForwards = min($0.maxForwards, invite.maxForwards)
+      $0.trunk.calledFrom = [invite.source.remote.ip]
       $0.moved(to: leg, negotiation, media, &$1)
     }
     turn.sip(.answer(leg, sdp: answer))

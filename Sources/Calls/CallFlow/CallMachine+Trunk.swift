@@ -102,6 +102,8 @@ extension CallMachine {
     _ leg: LegID, _ invite: InboundInvite, _ trunk: Routing.Trunk, _ route: Routing.InboundRoute?, _ turn: inout Turn
   ) -> Call {
     let caller = invite.assertedIdentity ?? invite.from
+    var trunk = trunk
+    trunk.calledFrom = [invite.source.remote.ip]
     var call = Call(
       id: CallID(random: random), direction: .incoming, user: route?.user ?? "", trunk: trunk,
       session: MediaSessionID(raw: takeNumber()),

@@ -19,6 +19,10 @@ public struct Routing: Sendable {
     public var codecs: [AudioEncoding]
     public var sourcePolicy: SourcePolicy
     public var mediaPeers: [IPNetwork]
+    /// Who may send SIP as this trunk: of these RTP is learnt where `sourcePolicy` is `symmetric`.
+    public var peers: [IPNetwork] = []
+    /// Where the INVITE of this call came from; empty for a call that we make.
+    public var calledFrom: [IPAddress] = []
     /// `prefer: relay`: app legs offer the trunk's codec first, so that nothing is transcoded.
     public var prefersRelay: Bool
     /// Calls at a time, both directions; nil: no limit of its own.

@@ -58,6 +58,8 @@ struct AppLeg: ~Copyable {
   var profileName: String?
   /// Counts the DTLS associations.
   var association: UInt32 = 0
+  var handshakeBudget = RateLimit(
+    perSecond: Limits.handshakeDatagramsPerSecond, burst: Limits.handshakeDatagramBurst)
   /// Where the last DTLS datagram came from, for the answer.
   var handshakeRoute = PacketRoute(raw: -1)
   var handshakeAddress: SocketAddress?

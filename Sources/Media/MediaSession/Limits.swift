@@ -8,6 +8,11 @@ enum Limits {
   /// network held back for seconds arrives at once: 3 s of 10 ms packets fit into the burst.
   static let packetsPerTick = 20
   static let packetBurst = 400
+  /// One message of a client's DTLS handshake: a certificate chain has no use here.
+  static let handshakeMessageBytes = 16_384
+  /// DTLS datagrams of one leg that are handed on in a second, and at once: a handshake has about ten, with its repetitions thirty.
+  static let handshakeDatagramsPerSecond = 50
+  static let handshakeDatagramBurst = 100
   /// Kept first words (docs/protocol.md, First words): 1.5 s at 8 kHz.
   static let keptSamples = 12_000
   /// Play-out of kept audio at most 1.25 times as fast, and for at most this long.

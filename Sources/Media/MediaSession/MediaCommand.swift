@@ -19,7 +19,7 @@ public struct AppLegID: Hashable, Sendable {
 /// commands.
 public typealias AudioEncoding = AudioCodecs.AudioEncoding
 
-/// Which RTP sources a trunk leg takes (design.md, Limits and safety).
+/// Which RTP sources a trunk leg takes (docs/design/trunk-rtp-sources.md).
 public enum SourcePolicy: Sendable { case signalledIP, strict, symmetric }
 
 /// The trunk leg as offer/answer settled it.
@@ -38,6 +38,9 @@ public struct TrunkLegParameters: Sendable {
   public var sourcePolicy: SourcePolicy
   /// Further networks whose RTP is the trunk's (`media_peers`).
   public var mediaPeers: [IPNetwork]
+  /// For `symmetric`: whose SIP is the trunk's (`peers`), and where this call's comes from.
+  public var peers: [IPNetwork] = []
+  public var signalling: [IPAddress] = []
   /// RFC 3389 comfort noise at the audio's clock rate, if negotiated: pauses are told by it, else they are sent as samples.
   public var comfortNoisePayloadType: UInt8?
   public var digits: DigitTransport = .auto

@@ -54,6 +54,8 @@ public enum MediaDrop: UInt8, Sendable, CaseIterable {
   case malformed, unexpectedSource, unknownPayloadType, beforeTrunk, beforeLock, noKeys, badTag, replayed, badIntegrity,
     unvalidatedAddress
   case duplicate, tooLarge, batchFull, held
+  /// More SSRCs than an SRTP receiver can tell from replays.
+  case tooManySources
   /// No payload; a sequence number far off; a payload that is none of the codec's; more packets than `PacketBudget` takes.
   case empty, outOfSequence, undecodable, overBudget
 
@@ -73,6 +75,7 @@ public enum MediaDrop: UInt8, Sendable, CaseIterable {
     case .tooLarge: "too_large"
     case .batchFull: "batch_full"
     case .held: "held"
+    case .tooManySources: "too_many_sources"
     case .empty: "empty"
     case .outOfSequence: "out_of_sequence"
     case .undecodable: "undecodable"
@@ -87,6 +90,10 @@ public struct MediaOutput: ~Copyable {
   public var events: [MediaEvent] = []
   public var handshakes: [HandshakeRequest] = []
   public var bindings: [AppBinding] = []
+  /// SSRCs of which an SRTP receiver keeps the highest index only, and trunk sources that a closer one took the place of, since the
+  /// caller last took them.
+  public var retiredSources: UInt64 = 0
+  public var sourceTakeovers: UInt64 = 0
   // `MediaDrop.allCases.count` counts since the caller last took them; freed in deinit.
   private let drops: UnsafeMutablePointer<UInt64>
 

@@ -2,6 +2,7 @@ import AudioCodecs
 import Bytes
 import RTP
 import SRTP
+public import STUN
 
 extension MediaSession {
   /// A datagram for the leg in slot `index`, found by the ufrag of its STUN or by its address. It is decrypted where it lies. HOT
@@ -13,7 +14,9 @@ extension MediaSession {
     switch PacketKind(Span<UInt8>(_unsafeElements: UnsafeRawBufferPointer(packet).bindMemory(to: UInt8.self))) {
     case .rtp: appRTP(packet, index, at: now, into: &output)
     case .rtcp: appRTCP(packet, index, at: now, into: &output)
-    case .stun: appCheck(packet, index, from: source, route: route, at: now, into: &output)
+    case .stun:
+      let check = try? STUNMessage(UnsafeRawBufferPointer(packet))
+      appCheck(check, index, from: source, route: route, at: now, into: &output)
     case .dtls: appDTLS(packet, index, from: source, route: route, at: now, into: &output)
     case .zrtp, .turnChannel, .unknown: output.drop(.malformed)
     }
@@ -21,12 +24,22 @@ extension MediaSession {
 
   // MARK: ICE
 
+  /// The same for STUN that was read already, to find the leg. Nothing may have been written to its bytes since.
+  public mutating func handleApp(
+    _ check: STUNMessage, leg index: Int, from source: SocketAddress, route: PacketRoute, at now: Instant,
+    into output: inout MediaOutput
+  ) {
+    guard hasLeg(index), !isClosed else { return output.drop(.unvalidatedAddress) }
+    appCheck(check, index, from: source, route: route, at: now, into: &output)
+  }
+
   private mutating func appCheck(
-    _ packet: UnsafeMutableRawBufferPointer, _ index: Int, from source: SocketAddress, route: PacketRoute, at now: Instant,
+    _ check: STUNMessage?, _ index: Int, from source: SocketAddress, route: PacketRoute, at now: Instant,
     into output: inout MediaOutput
   ) {
     let legs = legs  // docs/decisions/0081
-    let outcome = legs[index].agent.handle(UnsafeRawBufferPointer(packet), from: source, at: now, reply: output.packets.room)
+    guard let check else { return output.drop(.malformed) }
+    let outcome = legs[index].agent.handle(check, from: source, at: now, reply: output.packets.room)
     output.packets.commit(outcome.replyCount, to: source, route: route)
     switch outcome.verdict {
     case .ignored(.malformed): return output.drop(.malformed)
@@ -52,6 +65,8 @@ extension MediaSession {
   ) {
     let legs = legs  // docs/decisions/0081
     guard legs[index].agent.isValidated(source, at: now) else { return output.drop(.unvalidatedAddress) }
+    guard HandshakeDatagram(UnsafeRawBufferPointer(packet)).isSound else { return output.drop(.malformed) }
+    guard legs[index].handshakeBudget.take(at: now) else { return output.drop(.overBudget) }
     legs[index].handshakeAddress = source
     legs[index].handshakeRoute = route
     output.handshakes.append(.datagram(handshakeKey(index), Array(packet)))
@@ -183,6 +198,7 @@ extension MediaSession {
       switch error {
       case .replayed, .tooOld: output.drop(.replayed)
       case .malformed: output.drop(.malformed)
+      case .tooManySources: output.drop(.tooManySources)
       default: output.drop(.badTag)
       }
       return false

@@ -236,6 +236,7 @@ extension MediaSession {
       sendGoodbye(index, at: now, into: &output)
       endAssociation(index, into: &output)
     }
+    countRetirements(into: &output)
     output.events.append(.closed(id, statistics()))
   }
 }

@@ -30,6 +30,7 @@ extension MediaSession {
     if now >= nextQuality {
       nextQuality = nextQuality + Limits.reportInterval
       output.events.append(.quality(id, statistics()))
+      countRetirements(into: &output)
     }
     followReports(at: now)
     guard isDownlinkOpen else { return }
@@ -37,6 +38,13 @@ extension MediaSession {
     if hasLeg(winner), legs[winner].isReady, legs[winner].reports.isDue(at: now, random: &random) {
       sendAppReport(winner, goodbye: false, at: now, into: &output)
     }
+  }
+
+  /// SSRCs that the receivers of both legs retired.
+  mutating func countRetirements(into output: inout MediaOutput) {
+    let legs = legs  // docs/decisions/0081
+    output.retiredSources &+= trunk.security?.takeRetirements() ?? 0
+    if hasLeg(winner) { output.retiredSources &+= legs[winner].security?.receiver.takeRetirements() ?? 0 }
   }
 
   /// What our packets carry follows the reports of those who hear them.

@@ -9,6 +9,8 @@ extension MediaSession {
     _ packet: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: Instant, into output: inout MediaOutput
   ) {
     guard trunk.isProtected else { return takeTrunk(UnsafeRawBufferPointer(packet), from: source, at: now, into: &output) }
+    // What a stranger sends is not worth decrypting.
+    guard trunk.source?.mayBeHeard(source) == true else { return rejectSource(source, into: &output) }
     guard let count = openTrunk(packet, isControl: false, into: &output) else { return }
     takeTrunk(UnsafeRawBufferPointer(rebasing: packet[..<count]), from: source, at: now, into: &output)
   }
@@ -36,6 +38,7 @@ extension MediaSession {
       case .replayed, .tooOld: output.drop(.replayed)
       case .malformed: output.drop(.malformed)
       case .keyLength: output.drop(.noKeys)
+      case .tooManySources: output.drop(.tooManySources)
       default: output.drop(.badTag)
       }
       return nil
@@ -54,7 +57,11 @@ extension MediaSession {
       trunk.dropped &+= 1
       return output.drop(.malformed)
     }
-    guard trunk.source?.judge(source, at: now) == .accepted else { return rejectSource(source, into: &output) }
+    switch trunk.source?.judge(source, at: now) {
+    case .accepted: break
+    case .tookOver: output.sourceTakeovers &+= 1
+    case .rejected, nil: return rejectSource(source, into: &output)
+    }
     guard trunk.budget.take(at: now) else {
       trunk.dropped &+= 1
       return output.drop(.overBudget)
@@ -94,6 +101,7 @@ extension MediaSession {
     _ packet: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: Instant, into output: inout MediaOutput
   ) {
     guard trunk.isProtected else { return takeTrunkControl(UnsafeRawBufferPointer(packet), from: source, at: now, into: &output) }
+    guard trunk.source?.allowsControl(source) == true else { return output.drop(.unexpectedSource) }
     guard let count = openTrunk(packet, isControl: true, into: &output) else { return }
     takeTrunkControl(UnsafeRawBufferPointer(rebasing: packet[..<count]), from: source, at: now, into: &output)
   }

@@ -1,17 +1,30 @@
 import Bytes
 
-/// Decides which source addresses a trunk leg's RTP is taken from (design.md, Limits and safety).
+/// Decides which source addresses a trunk leg's RTP is taken from (docs/design/trunk-rtp-sources.md).
 ///
 /// | policy | taken | sent to |
 /// |---|---|---|
-/// | `signalledIP` | one port of the signalled address or of `media_peers`, learnt from 5 agreeing packets in 1 s | the SDP address |
-/// | `strict` | the signalled address and port | the SDP address |
-/// | `symmetric` | one source, learnt as above from any address | the learnt source |
+/// | `signalledIP` | one port of the SDP's address or of `media_peers`, learnt from 5 agreeing packets in 1 s | the SDP address |
+/// | `strict` | the SDP's address and port | the SDP address |
+/// | `symmetric` | one source, learnt as above, of `peers`, `media_peers`, the signalling's or the SDP's address | the learnt source |
 ///
 /// Until a source is learnt, the first allowed one is a candidate and its packets are taken, so that no word is lost while
-/// learning.
+/// learning; one that is closer to the trunk takes its place at once. Of `symmetric` a closer one also takes the place of the learnt
+/// source, from its fifth agreeing packet on.
 struct SourcePolicyState {
-  enum Verdict { case accepted, rejected }
+  enum Verdict { case accepted, rejected, tookOver }
+  /// How close to the trunk a source is.
+  private enum Standing: Comparable {
+    case stranger
+    /// An address that only the SDP names.
+    case described
+    /// Of `peers` or `media_peers`; under `signalledIP` also another port of the SDP's address.
+    case listed
+    /// Where the trunk's SIP comes from.
+    case signalling
+    /// The SDP's address and port; under `symmetric` only if the address is one of the two above.
+    case exact
+  }
 
   private(set) var policy: SourcePolicy
   private(set) var signalled: SocketAddress
@@ -20,16 +33,20 @@ struct SourcePolicyState {
   private var candidate: SocketAddress?
   private var candidateSince = Instant.zero
   private var agreeing = 0
+  private var mediaPeers: [IPNetwork]
   private var peers: [IPNetwork]
+  private var signalling: [IPAddress]
 
   init(_ parameters: TrunkLegParameters) {
-    (policy, signalled, peers) = (parameters.sourcePolicy, parameters.remote, parameters.mediaPeers)
+    (policy, signalled, mediaPeers) = (parameters.sourcePolicy, parameters.remote, parameters.mediaPeers)
+    (peers, signalling) = (parameters.peers, parameters.signalling)
   }
 
   /// A re-INVITE that moves the media starts learning anew; one that does not keeps what was learnt.
   mutating func apply(_ parameters: TrunkLegParameters) {
     let moved = parameters.remote != signalled || parameters.sourcePolicy != policy
-    (policy, signalled, peers) = (parameters.sourcePolicy, parameters.remote, parameters.mediaPeers)
+    (policy, signalled, mediaPeers) = (parameters.sourcePolicy, parameters.remote, parameters.mediaPeers)
+    (peers, signalling) = (parameters.peers, parameters.signalling)
     if moved { (learnt, candidate, agreeing) = (nil, nil, 0) }
   }
 
@@ -38,49 +55,75 @@ struct SourcePolicyState {
 
   /// HOT: the usual packet costs one comparison.
   @inline(__always) mutating func judge(_ source: SocketAddress, at now: Instant) -> Verdict {
-    if let learnt { return learnt == source ? .accepted : .rejected }
+    if let learnt { return learnt == source ? .accepted : challenge(learnt, by: source, at: now) }
     return learn(source, at: now)
   }
+
+  /// False for a source whose packets need not be decrypted. HOT
+  @inline(__always) func mayBeHeard(_ source: SocketAddress) -> Bool { learnt == source || isCloser(source) }
 
   /// RTCP is taken from the address RTP may come from, whatever the port (`strict`: the signalled port + 1).
   func allowsControl(_ source: SocketAddress) -> Bool {
     switch policy {
     case .strict: source.ip == signalled.ip && source.port == signalled.port &+ 1
-    case .signalledIP, .symmetric: source.ip == (learnt ?? signalled).ip || isAllowed(source)
+    case .signalledIP, .symmetric: source.ip == (learnt ?? signalled).ip || standing(source, policy) > .stranger
     }
   }
 
   /// The setting that would take packets from `source`; for the log.
   func allowance(for source: SocketAddress) -> String {
     if policy == .strict, source.ip == signalled.ip { return "rtp_source: signalled_ip" }
-    if learnt != nil { return "a re-INVITE with the new address: a source is learnt once" }
-    return "media_peers: [\(source.ip)] or rtp_source: symmetric"
+    if learnt != nil, standing(source, policy) > .stranger { return "a re-INVITE with the new address: a source is learnt once" }
+    let peer = "media_peers: [\(source.ip)]"
+    return policy != .symmetric && standing(source, .symmetric) > .stranger ? "rtp_source: symmetric or \(peer)" : peer
+  }
+
+  /// Allowed, and not merely one of several while another is learnt.
+  private func isCloser(_ source: SocketAddress) -> Bool {
+    guard let learnt else { return standing(source, policy) > .stranger }
+    return policy == .symmetric && standing(source, policy) > standing(learnt, policy)
   }
 
   private mutating func learn(_ source: SocketAddress, at now: Instant) -> Verdict {
-    guard isAllowed(source) else { return .rejected }
-    if let candidate, candidate == source || now - candidateSince < Limits.learningWindow {
-      // The signalled address takes over from a candidate that is not it; any other rival waits for the window's end.
-      guard candidate == source || source == signalled else { return .rejected }
-      if candidate != source { begin(source, at: now) }
-    } else {
-      begin(source, at: now)
+    let standing = standing(source, policy)
+    guard standing > .stranger else { return .rejected }
+    if let candidate, candidate != source, now - candidateSince < Limits.learningWindow {
+      // A closer one takes over; any other rival waits for the window's end.
+      guard standing > self.standing(candidate, policy) else { return .rejected }
     }
-    if now - candidateSince >= Limits.learningWindow { begin(source, at: now) }
-    agreeing += 1
-    if agreeing >= Limits.agreeingPackets { learnt = source }
+    if agrees(source, at: now) { learnt = source }
     return .accepted
   }
 
-  private mutating func begin(_ source: SocketAddress, at now: Instant) {
-    (candidate, candidateSince, agreeing) = (source, now, 0)
+  /// A stray packet of a closer address does not interrupt what is heard: five have to agree.
+  private mutating func challenge(_ learnt: SocketAddress, by source: SocketAddress, at now: Instant) -> Verdict {
+    guard isCloser(source), agrees(source, at: now) else { return .rejected }
+    self.learnt = source
+    return .tookOver
   }
 
-  private func isAllowed(_ source: SocketAddress) -> Bool {
+  /// Counts a packet of the candidate, which the source becomes; true from the fifth within the window on.
+  private mutating func agrees(_ source: SocketAddress, at now: Instant) -> Bool {
+    if candidate != source || now - candidateSince >= Limits.learningWindow {
+      (candidate, candidateSince, agreeing) = (source, now, 0)
+    }
+    agreeing += 1
+    return agreeing >= Limits.agreeingPackets
+  }
+
+  private func standing(_ source: SocketAddress, _ policy: SourcePolicy) -> Standing {
+    func isListed(_ networks: [IPNetwork]) -> Bool { networks.contains { $0.contains(source.ip) } }
     switch policy {
-    case .strict: source == signalled
-    case .signalledIP: source.ip == signalled.ip || peers.contains { $0.contains(source.ip) }
-    case .symmetric: true
+    case .strict: return source == signalled ? .exact : .stranger
+    case .signalledIP:
+      if source == signalled { return .exact }
+      return source.ip == signalled.ip || isListed(mediaPeers) ? .listed : .stranger
+    case .symmetric:
+      let isSignalling = signalling.contains(source.ip)
+      guard isSignalling || isListed(mediaPeers) || isListed(peers) else {
+        return source.ip == signalled.ip ? .described : .stranger
+      }
+      return source == signalled ? .exact : isSignalling ? .signalling : .listed
     }
   }
 }

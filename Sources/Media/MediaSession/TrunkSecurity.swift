@@ -59,6 +59,9 @@ public struct TrunkSecurity: ~Copyable {
     keys = next
   }
 
+  /// How often the receiver retired an SSRC, since the last call.
+  public mutating func takeRetirements() -> UInt64 { receiver.takeRetirements() }
+
   /// Protects a packet in place, behind which `SRTPProfile.overheadBytes` are free; `isControl`: RTCP. HOT
   public mutating func protect(_ packet: UnsafeMutableRawBufferPointer, count: inout Int, isControl: Bool) throws(SRTPError) {
     if isControl { try sender.protectRTCP(packet, count: &count) } else { try sender.protect(packet, count: &count) }

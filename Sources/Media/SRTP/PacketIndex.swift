@@ -7,6 +7,11 @@ struct IndexWindow {
   private(set) var isEmpty = true
 
   init() {}
+  /// Of a source whose indices below `next` all count as seen; 0: it has none.
+  init(next: UInt64) {
+    guard next > 0 else { return }
+    (highest, recent, older, isEmpty) = (next - 1, .max, .max, false)
+  }
 
   /// The index a 16-bit sequence number stands for (RFC 3711 §3.3.1 and appendix A); nil if it lies before the first roll-over
   /// count.
@@ -46,61 +51,9 @@ struct IndexWindow {
   }
 }
 
-/// The packet indices of one SSRC.
-struct Source {
-  var ssrc: UInt32 = 0
-  var isUsed = false
-  var rtp = IndexWindow()
-  var rtcp = IndexWindow()
-}
-
 /// Addresses of what the packets of one direction need, to be fetched ahead; nothing is read through them.
 public struct SRTPPlaces: Sendable {
   public internal(set) var cipher: UInt = 0
   public internal(set) var sources: UInt = 0
   public init() {}
-}
-
-/// A few sources in a slab of their own; no lookup structure: the source in use stands first in practice.
-struct SourceTable: ~Copyable {
-  /// `capacity` initialised elements, freed in deinit; slots come from `find` and `vacancy` only.
-  private let slots: UnsafeMutablePointer<Source>
-  private let capacity: Int
-
-  init(capacity: Int) {
-    self.capacity = capacity
-    slots = .allocate(capacity: capacity)
-    slots.initialize(repeating: Source(), count: capacity)
-  }
-  deinit { slots.deallocate() }
-
-  var place: UInt { UInt(bitPattern: slots) }
-
-  @inline(__always) func find(_ ssrc: UInt32) -> Int? {
-    for slot in 0..<capacity where slots[slot].ssrc == ssrc && slots[slot].isUsed { return slot }
-    return nil
-  }
-  @inline(__always) func vacancy() -> Int? {
-    for slot in 0..<capacity where !slots[slot].isUsed { return slot }
-    return nil
-  }
-  /// A pointer and no subscript: one that yields makes the thread sanitizer's build of 6.3.1 fail (docs/decisions/0081).
-  @inline(__always) func at(_ slot: Int) -> UnsafeMutablePointer<Source> { slots + slot }
-  /// The highest roll-over counter of any source.
-  var lastRollover: UInt64 {
-    var last: UInt64 = 0
-    for slot in 0..<capacity where slots[slot].isUsed { last = max(last, slots[slot].rtp.highest >> 16) }
-    return last
-  }
-  /// The same sources as in another table, at the same indices.
-  func take(_ other: borrowing SourceTable) {
-    for slot in 0..<min(capacity, other.capacity) {
-      slots[slot] = other.slots[slot]
-      slots[slot].rtcp = IndexWindow()
-    }
-  }
-  @inline(__always) func claim(_ slot: Int, _ ssrc: UInt32) {
-    slots[slot].ssrc = ssrc
-    slots[slot].isUsed = true
-  }
 }

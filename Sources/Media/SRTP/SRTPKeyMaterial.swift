@@ -71,7 +71,7 @@ public enum SRTPError: Error, Sendable, Equatable {
   case authenticationFailed
   /// SRTCP without encryption (E bit clear), which none of our profiles allows.
   case notEncrypted
-  /// A further SSRC than `Limits.sourcesSent` or `Limits.sourcesReceived`.
+  /// A further SSRC than `Limits.sourcesSent`, or than `Limits.sourcesReceived` and `Limits.sourcesRetired` together.
   case tooManySources
   /// 2^48 packets or 2^31 RTCP packets went out under this key.
   case keyExhausted

@@ -1,6 +1,7 @@
 import COpenSSL
 
-/// Verifies and decrypts what one side of a leg receives: RTP and RTCP, in place, without allocation (RFC 3711, RFC 7714).
+/// Verifies and decrypts what one side of a leg receives: RTP and RTCP, in place (RFC 3711, RFC 7714). Allocates for the fourth SSRC
+/// and some of the further ones, never for a packet of a known one.
 ///
 /// A noncopyable value for one thread, kept like `SRTPSender`. Nothing is learnt (SSRC, roll-over counter, replay window) from a
 /// packet whose tag does not match, and a refused packet's bytes are left as they came, so that other keys can be tried on them.
@@ -8,11 +9,13 @@ public struct SRTPReceiver: ~Copyable {
   public let profile: SRTPProfile
   private let rtp: SessionCipher
   private let rtcp: SessionCipher
-  let sources: SourceTable
+  var sources = ReceivedSources()
   /// Bytes of the master key identifier in each packet (RFC 3711 §3.1), 0…128. Its value says nothing new: there is one key.
   public var identifierBytes = 0
   /// The roll-over counter of the keys before these: a sender may go on with it, or begin with 0.
   private var rollover: UInt64 = 0
+  /// Packets of unknown senders that were refused since one was let in.
+  private var refusals: UInt32 = 0
 
   /// Derives the session keys. Throws `keyLength` or `cryptoFailed`. About 5 µs and a dozen allocations.
   public init(_ profile: SRTPProfile, _ master: SRTPMasterKey) throws(SRTPError) {
@@ -27,7 +30,6 @@ public struct SRTPReceiver: ~Copyable {
     self.profile = profile
     self.rtp = rtpCipher
     self.rtcp = rtcpCipher
-    sources = SourceTable(capacity: Limits.sourcesReceived)
   }
 
   /// Where the next `unprotect` will look.
@@ -40,6 +42,9 @@ public struct SRTPReceiver: ~Copyable {
   /// Takes over how often the sequence numbers of each sender went round: a new master key does not reset that (RFC 3711 §3.3.1).
   public mutating func followRollover(of before: borrowing SRTPReceiver) { rollover = before.sources.lastRollover }
 
+  /// How often a source was retired, since the last call; for the metric.
+  public mutating func takeRetirements() -> UInt64 { sources.takeRetirements() }
+
   /// Verifies and decrypts an SRTP packet where it lies. `count` is the datagram's length before, the RTP packet's after.
   /// Returns the 48-bit packet index (roll-over counter and sequence number). HOT
   @discardableResult
@@ -48,21 +53,44 @@ public struct SRTPReceiver: ~Copyable {
     let inner = count - tagBytes - identifierBytes
     guard let p = PacketShape.bytes(packet, count), let header = PacketShape.headerBytes(p, inner) else { throw .malformed }
     let ssrc = p.loadBigEndian32(8)
-    let known = sources.find(ssrc)
-    guard let slot = known ?? sources.vacancy() else { throw .tooManySources }
-    let sequence = p.loadBigEndian16(2)
-    guard var index = known == nil ? UInt64(sequence) : sources.at(slot).pointee.rtp.estimate(sequence) else { throw .tooOld }
+    guard let source = sources.find(ssrc) else {
+      let index = try unprotectFirst(p, count, header: header, ssrc: ssrc)
+      count = inner
+      return index
+    }
+    guard var index = source.pointee.rtp.estimate(p.loadBigEndian16(2)) else { throw .tooOld }
     guard index <= Limits.packetIndex else { throw .keyExhausted }
-    if known != nil, let refusal = sources.at(slot).pointee.rtp.refusal(index) { throw refusal }
+    if let refusal = source.pointee.rtp.refusal(index) { throw refusal }
     if !open(p, count, header: header, ssrc: ssrc, index: index) {
-      guard known == nil, let other = otherIndex(p, count, header: header, ssrc: ssrc, sequence) else {
+      // Its reports may have come first.
+      guard source.pointee.rtp.isEmpty, let other = otherIndex(p, count, header: header, ssrc: ssrc) else {
         throw .authenticationFailed
       }
       index = other
     }
-    if known == nil { sources.claim(slot, ssrc) }
-    sources.at(slot).pointee.rtp.record(index)
+    source.pointee.rtp.record(index)
+    sources.use(source)
     count = inner
+    return index
+  }
+
+  /// The first packet of an SSRC, or the first since it was retired.
+  private mutating func unprotectFirst(_ p: UnsafeMutablePointer<UInt8>, _ count: Int, header: Int, ssrc: UInt32)
+    throws(SRTPError) -> UInt64
+  {
+    guard var source = sources.candidate(ssrc) else { throw .tooManySources }
+    guard var index = source.rtp.estimate(p.loadBigEndian16(2)) else { throw .tooOld }
+    guard index <= Limits.packetIndex else { throw .keyExhausted }
+    if let refusal = source.rtp.refusal(index) { throw refusal }
+    if !open(p, count, header: header, ssrc: ssrc, index: index) {
+      guard source.rtp.isEmpty, let other = otherIndex(p, count, header: header, ssrc: ssrc) else {
+        throw .authenticationFailed
+      }
+      index = other
+    }
+    source.rtp.record(index)
+    sources.admit(source)
+    refusals = 0
     return index
   }
 
@@ -77,8 +105,8 @@ public struct SRTPReceiver: ~Copyable {
     let index = UInt64(word & 0x7fff_ffff)
     let ssrc = p.loadBigEndian32(4)
     let known = sources.find(ssrc)
-    guard let slot = known ?? sources.vacancy() else { throw .tooManySources }
-    if known != nil, let refusal = sources.at(slot).pointee.rtcp.refusal(index) { throw refusal }
+    guard var source = known?.pointee ?? sources.candidate(ssrc) else { throw .tooManySources }
+    if let refusal = source.rtcp.refusal(index) { throw refusal }
     if rtcp.isAEAD {
       guard
         rtcp.open(
@@ -90,18 +118,24 @@ public struct SRTPReceiver: ~Copyable {
       guard CRYPTO_memcmp(tag, p + count - tagBytes, tagBytes) == 0 else { throw .authenticationFailed }
       guard rtcp.applyKeyStream(ssrc: ssrc, index: index, text: p + header, count: inner - header) else { throw .cryptoFailed }
     }
-    if known == nil { sources.claim(slot, ssrc) }
-    sources.at(slot).pointee.rtcp.record(index)
+    source.rtcp.record(index)
+    if let known {
+      known.pointee.rtcp = source.rtcp
+      sources.use(known)
+    } else {
+      sources.admit(source)
+    }
     count = inner
   }
 
   /// An unknown sender's packet under another roll-over count than 0: it began just below 2^16 and its first packets were lost, or
-  /// it goes on under new keys.
-  private func otherIndex(_ p: UnsafeMutablePointer<UInt8>, _ count: Int, header: Int, ssrc: UInt32, _ sequence: UInt16)
-    -> UInt64?
-  {
-    let low = UInt64(sequence)
-    if sequence < Limits.missedBeforeFirst, open(p, count, header: header, ssrc: ssrc, index: 1 << 16 | low) {
+  /// it goes on under new keys. After `Limits.otherIndices` refused packets it is tried for one of four, in no rhythm: what is forged
+  /// shall not cost twice.
+  private mutating func otherIndex(_ p: UnsafeMutablePointer<UInt8>, _ count: Int, header: Int, ssrc: UInt32) -> UInt64? {
+    let low = UInt64(p.loadBigEndian16(2))
+    defer { refusals &+= 1 }
+    guard refusals < Limits.otherIndices || (refusals &* 0x9e37_79b9) >> 30 == 0 else { return nil }
+    if low < Limits.missedBeforeFirst, open(p, count, header: header, ssrc: ssrc, index: 1 << 16 | low) {
       return 1 << 16 | low
     }
     guard rollover > 0 else { return nil }

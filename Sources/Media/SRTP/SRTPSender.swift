@@ -8,7 +8,7 @@ public struct SRTPSender: ~Copyable {
   public let profile: SRTPProfile
   private let rtp: SessionCipher
   private let rtcp: SessionCipher
-  let sources: SourceTable
+  var sources = SSRCTable<Source>(limit: Limits.sourcesSent)
   var nextControlIndex: UInt64 = 0
 
   /// Derives the session keys. Throws `keyLength` or `cryptoFailed`. About 5 µs and a dozen allocations.
@@ -24,7 +24,6 @@ public struct SRTPSender: ~Copyable {
     self.profile = profile
     self.rtp = rtpCipher
     self.rtcp = rtcpCipher
-    sources = SourceTable(capacity: Limits.sourcesSent)
   }
 
   /// Where the next `protect` will look.
@@ -35,7 +34,14 @@ public struct SRTPSender: ~Copyable {
   }
 
   /// Goes on with the packet indices of the keys before these: a new master key does not reset them (RFC 3711 §3.3.1).
-  public mutating func followRollover(of before: borrowing SRTPSender) { sources.take(before.sources) }
+  public mutating func followRollover(of before: borrowing SRTPSender) {
+    var former: [Source] = []
+    before.sources.forEach { former.append($0) }
+    for var source in former {
+      source.rtcp = IndexWindow()
+      _ = sources.insert(source)
+    }
+  }
 
   /// Encrypts an RTP packet where it lies and appends the tag. `count` is the packet's length before and after;
   /// the buffer needs `profile.overheadBytes` more. On an error the packet must not be sent. HOT
@@ -44,12 +50,11 @@ public struct SRTPSender: ~Copyable {
     let tagBytes = profile.rtpTagBytes
     guard packet.count - count >= tagBytes else { throw .noRoom }
     let ssrc = p.loadBigEndian32(8)
-    guard let slot = sources.find(ssrc) ?? sources.vacancy() else { throw .tooManySources }
-    if !sources.at(slot).pointee.isUsed { sources.claim(slot, ssrc) }
-    guard let index = sources.at(slot).pointee.rtp.estimate(p.loadBigEndian16(2)) else { throw .tooOld }
-    if let refusal = sources.at(slot).pointee.rtp.refusal(index) { throw refusal }
+    guard let source = sources.find(ssrc) ?? add(ssrc) else { throw .tooManySources }
+    guard let index = source.pointee.rtp.estimate(p.loadBigEndian16(2)) else { throw .tooOld }
+    if let refusal = source.pointee.rtp.refusal(index) { throw refusal }
     guard index <= Limits.packetIndex else { throw .keyExhausted }
-    sources.at(slot).pointee.rtp.record(index)
+    source.pointee.rtp.record(index)
     if rtp.isAEAD {
       guard
         rtp.seal(
@@ -61,6 +66,12 @@ public struct SRTPSender: ~Copyable {
       (p + count).update(from: tag, count: tagBytes)
     }
     count += tagBytes
+  }
+
+  private mutating func add(_ ssrc: UInt32) -> UnsafeMutablePointer<Source>? {
+    var source = Source()
+    (source.ssrc, source.usedAt) = (ssrc, 1)
+    return sources.insert(source)
   }
 
   /// Encrypts a (compound) RTCP packet where it lies and appends index word and tag: `profile.controlOverheadBytes` more. HOT

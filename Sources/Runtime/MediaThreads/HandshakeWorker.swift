@@ -14,21 +14,28 @@ enum HandshakeWork: Sendable {
 /// | state of a key | event | after |
 /// |---|---|---|
 /// | – | `expect` | fingerprint kept |
-/// | – or expected | `datagram` | handshake begun as server; refused while too much waits, the client asks again |
-/// | handshaking | done, fingerprint matches | keys told, OpenSSL's memory freed; the last flight is kept for 30 s |
-/// | handshaking | failed, or 30 s passed | failure told, memory freed |
+/// | not finished | ClientHello of another random | one more attempt begun as server; refused while too much waits, the client asks again |
+/// | not finished | any other `datagram` | given to all attempts |
+/// | handshaking | an attempt is done, fingerprint matches | keys told, OpenSSL's memory freed; the last flight is kept for 30 s |
+/// | handshaking | an attempt is done, another certificate or no profile | failure told, memory freed |
+/// | handshaking | an attempt failed before, or 30 s passed | it is freed; the leg waits for the next, and the media gate's deadline decides |
 /// | finished | the peer's Finished again, within the 30 s | the last flight is sent again, at most 12 times |
 /// | finished | any other `datagram` | ignored |
 /// | any | `end` | forgotten |
+///
+/// Who can write the peer's address into a datagram can begin attempts: the certificate tells which one is the peer's, and how many are
+/// begun is limited (docs/design/media-from-strangers.md).
 struct HandshakeWorker: ~Copyable {
   private let identity: DTLSIdentity
   private let mailbox: Mailbox<HandshakeWork>
   private let metrics: MediaMetrics
   private let cpu: Gauge
   private var handshakes: [HandshakeKey: Handshake] = [:]
-  /// Those with an association: what timers have to look at, however many calls there are.
+  /// Those with an attempt: what timers have to look at, however many calls there are.
   private var running: [HandshakeKey: Handshake] = [:]
-  private var now = MonotonicClock.now()
+  private var attempts = 0
+  private var furtherAttempts = RateLimit(perSecond: Limits.attemptsOfAllPerSecond, burst: Limits.attemptBurst)
+  var now = MonotonicClock.now()
 
   init(identity: DTLSIdentity, mailbox: Mailbox<HandshakeWork>, metrics: MediaMetrics) {
     (self.identity, self.mailbox, self.metrics) = (identity, mailbox, metrics)
@@ -52,7 +59,7 @@ struct HandshakeWorker: ~Copyable {
     }
   }
 
-  private mutating func take(_ request: HandshakeRequest, _ reply: Mailbox<MediaWork>) {
+  mutating func take(_ request: HandshakeRequest, _ reply: Mailbox<MediaWork>) {
     let key = request.key
     switch request {
     case .end:
@@ -63,13 +70,21 @@ struct HandshakeWorker: ~Copyable {
         return fail(handshake, .fingerprintMismatch)
       }
       handshake.expected = fingerprint
-      handshake.association?.setRemoteFingerprint(fingerprint)
+      for attempt in handshake.attempts { attempt.association.setRemoteFingerprint(fingerprint) }
       settle(handshake)
     case .datagram(_, let bytes):
       let handshake = self.handshake(key, reply)
-      if handshake.isFinished { return repeatFlight(handshake, bytes) }
-      guard begin(handshake) else { return }
-      bytes.withUnsafeBytes { handshake.association?.receive($0) }
+      let datagram = bytes.withUnsafeBytes { HandshakeDatagram($0) }
+      if handshake.isFinished { return repeatFlight(handshake, datagram) }
+      if let range = datagram.helloRandom {
+        let random = bytes[range]
+        guard let attempt = handshake.attempts.first(where: { $0.random[...] == random }) ?? begin(handshake, random) else {
+          return
+        }
+        attempt.receive(bytes)
+      } else {
+        for attempt in handshake.attempts { attempt.receive(bytes) }
+      }
       settle(handshake)
     }
   }
@@ -82,71 +97,71 @@ struct HandshakeWorker: ~Copyable {
     return new
   }
 
-  /// True if the handshake has an association, made now if it never had one.
-  private mutating func begin(_ handshake: Handshake) -> Bool {
-    if handshake.association != nil { return true }
-    guard running.count < Limits.associations, mailbox.depth <= Limits.handshakeBacklog else {
+  /// A new attempt of the leg, in place of its oldest where it has too many; nil where it may not have one now.
+  private mutating func begin(_ handshake: Handshake, _ random: ArraySlice<UInt8>) -> HandshakeAttempt? {
+    let isBounded = attempts < Limits.associations && mailbox.depth <= Limits.handshakeBacklog
+    guard isBounded, handshake.isFirst || (handshake.furtherAttempts.take(at: now) && furtherAttempts.take(at: now)) else {
       metrics.handshakes[.refused].increment()
-      return false
+      return nil
     }
+    let association: DTLSAssociation
     do throws(DTLSFailure) {
-      handshake.association = try DTLSAssociation(.server, identity: identity, remoteFingerprint: handshake.expected)
+      association = try DTLSAssociation(.server, identity: identity, remoteFingerprint: handshake.expected)
     } catch {
       fail(handshake, .dtls("\(error)"))
-      return false
+      return nil
     }
-    handshake.startedAt = now
+    if handshake.isFirst { (handshake.isFirst, handshake.startedAt) = (false, now) }
+    if handshake.attempts.count == Limits.attemptsAtOnce { abandon(handshake, handshake.attempts[0], .abandoned) }
+    let attempt = HandshakeAttempt(Array(random), association, at: now)
+    handshake.attempts.append(attempt)
     running[handshake.key] = handshake
-    metrics.associations.set(Int64(running.count))
-    return true
+    attempts += 1
+    metrics.associations.set(Int64(attempts))
+    return attempt
   }
 
   /// Sends what OpenSSL wrote and tells what became of the handshake, once.
   private mutating func settle(_ handshake: Handshake) {
-    guard handshake.association != nil else { return }
-    var flight: [[UInt8]] = []
-    handshake.association?.drain { flight.append(Array($0)) }
-    if !flight.isEmpty {
-      handshake.flight = flight
-      handshake.reply.post(.handshake(.flight(handshake.key, flight)))
-    }
-    if let failure = handshake.failure {
-      fail(handshake, failure)
-    } else if let keys = handshake.association?.keyMaterial {
+    for attempt in handshake.attempts {
+      // No alert for a failure that anybody can bring about: it would end the peer's own handshake.
+      if attempt.hasFailedEarly {
+        abandon(handshake, attempt, .abandoned)
+        continue
+      }
+      var flight: [[UInt8]] = []
+      attempt.association.drain { flight.append(Array($0)) }
+      if !flight.isEmpty {
+        handshake.flight = flight
+        handshake.reply.post(.handshake(.flight(handshake.key, flight)))
+      }
+      if let failure = attempt.failure { return fail(handshake, failure) }
+      guard let keys = attempt.association.keyMaterial else { continue }
       handshake.isFinished = true
       handshake.flightKeptUntil = now + Limits.flightKept
       metrics.handshakes[.completed].increment()
       metrics.handshakeSeconds.record(now - handshake.startedAt)
       free(handshake)
       handshake.reply.post(.handshake(.completed(handshake.key, keys)))
+      return
     }
   }
 
   /// Our last flight got lost if the peer sends its Finished again (RFC 6347 §4.2.4). The same bytes do: what the peer never got
   /// is no replay to it, and nothing else of the association is needed.
-  private func repeatFlight(_ handshake: Handshake, _ datagram: [UInt8]) {
+  private func repeatFlight(_ handshake: Handshake, _ datagram: HandshakeDatagram) {
     guard now < handshake.flightKeptUntil, handshake.repeats < Limits.flightRepeats, !handshake.flight.isEmpty,
-      Self.holdsFinished(datagram)
+      datagram.holdsFinished
     else { return }
     handshake.repeats += 1
     handshake.reply.post(.handshake(.flight(handshake.key, handshake.flight)))
   }
 
-  /// Whether a record of type handshake (22) is under the negotiated keys: epoch 1.
-  static func holdsFinished(_ datagram: [UInt8]) -> Bool {
-    var start = 0
-    while start + 13 <= datagram.count {
-      if datagram[start] == 22, datagram[start + 3] == 0, datagram[start + 4] == 1 { return true }
-      start += 13 + Int(datagram[start + 11]) << 8 + Int(datagram[start + 12])
-    }
-    return false
-  }
-
-  private mutating func fail(_ handshake: Handshake, _ failure: AppLegFailure, timedOut: Bool = false) {
+  private mutating func fail(_ handshake: Handshake, _ failure: AppLegFailure) {
     guard !handshake.isFinished else { return }
     handshake.isFinished = true
     free(handshake)
-    metrics.handshakes[timedOut ? .timedOut : .failed].increment()
+    metrics.handshakes[.failed].increment()
     handshake.reply.post(.handshake(.failed(handshake.key, failure)))
   }
 
@@ -156,57 +171,45 @@ struct HandshakeWorker: ~Copyable {
   private func sleepTime() -> Duration {
     var shortest = Duration.seconds(1)
     for (_, handshake) in running {
-      if let timeout = handshake.association?.timeout { shortest = min(shortest, timeout) }
+      for attempt in handshake.attempts {
+        if let timeout = attempt.association.timeout { shortest = min(shortest, timeout) }
+      }
     }
     return max(shortest, .milliseconds(1))
   }
 
-  private mutating func runTimers() {
+  mutating func runTimers() {
     for (_, handshake) in running {
-      if now - handshake.startedAt >= Limits.handshakeDeadline {
-        fail(handshake, .dtls("the handshake did not finish"), timedOut: true)
-      } else {
-        handshake.association?.handleTimeout()
-        settle(handshake)
+      for attempt in handshake.attempts {
+        if now - attempt.startedAt >= Limits.handshakeDeadline {
+          abandon(handshake, attempt, .timedOut)
+        } else {
+          attempt.association.handleTimeout()
+        }
       }
+      settle(handshake)
     }
   }
 
+  private mutating func abandon(_ handshake: Handshake, _ attempt: HandshakeAttempt, _ outcome: MediaMetrics.HandshakeOutcome) {
+    handshake.attempts.removeAll { $0 === attempt }
+    if handshake.attempts.isEmpty { running[handshake.key] = nil }
+    attempts -= 1
+    metrics.handshakes[outcome].increment()
+    metrics.associations.set(Int64(attempts))
+  }
+
   private mutating func free(_ handshake: Handshake) {
-    handshake.association = nil
-    if running.removeValue(forKey: handshake.key) != nil { metrics.associations.set(Int64(running.count)) }
+    running[handshake.key] = nil
+    attempts -= handshake.attempts.count
+    handshake.attempts.removeAll()
+    metrics.associations.set(Int64(attempts))
   }
 
   private mutating func freeAll() {
     handshakes.removeAll()
     running.removeAll()
+    attempts = 0
     metrics.associations.set(0)
-  }
-}
-
-/// One key's state; only the DTLS thread touches it.
-private final class Handshake {
-  let key: HandshakeKey
-  let reply: Mailbox<MediaWork>
-  var expected: DTLSFingerprint?
-  var association: DTLSAssociation?
-  var startedAt = Instant.zero
-  var isFinished = false
-  /// What was sent last.
-  var flight: [[UInt8]] = []
-  var flightKeptUntil = Instant.zero
-  var repeats = 0
-
-  init(_ key: HandshakeKey, _ reply: Mailbox<MediaWork>) { (self.key, self.reply) = (key, reply) }
-
-  /// Why the association is of no use, if it is not.
-  var failure: AppLegFailure? {
-    switch association?.state {
-    case .failed(.fingerprintMismatch): .fingerprintMismatch
-    case .failed(.noSRTPProfile): .noCommonProfile
-    case .failed(let failure): .dtls("\(failure)")
-    case .closed where association?.keyMaterial == nil: .dtls("the peer closed the handshake")
-    case .closed, .handshaking, .unverified, .established, nil: nil
-    }
   }
 }

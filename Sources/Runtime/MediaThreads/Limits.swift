@@ -18,6 +18,13 @@ enum Limits {
   static let handshakesPerTurn = 16
   /// Handshakes that run at a time, 74 KB each.
   static let associations = 2_048
+  /// ClientHellos of one leg that are answered side by side: whichever the certificate follows is the peer's.
+  static let attemptsAtOnce = 4
+  /// … and after the first one begun in a second, of a leg (a burst of as many) and of all: one costs 60 µs of CPU, a whole
+  /// handshake about four times that.
+  static let attemptsPerSecond = 8
+  static let attemptsOfAllPerSecond = 800
+  static let attemptBurst = 80
   /// Legs that the DTLS thread remembers, finished ones included.
   static let handshakes = 65_536
   /// How long after a handshake its last flight is kept, to answer a peer that did not get it.

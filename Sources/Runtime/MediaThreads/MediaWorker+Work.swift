@@ -155,30 +155,30 @@ extension MediaWorker {
       for index in 0..<receiving.count {
         fetchApp(index, fd)
         guard let bytes = receiving.bytes(index), let source = receiving.source(index) else { continue }
-        guard let place = place(of: bytes, source, fd), let entry = entries[place.slot] else {
+        if STUNMessage.isSTUN(UnsafeRawBufferPointer(bytes)) {
+          receiveCheck(UnsafeRawBufferPointer(bytes), source, PacketRoute(raw: fd))
+          continue
+        }
+        // Everything but STUN belongs to whoever validated the address.
+        guard let place = addresses.find(source, fd), let entry = entries[Int(place.session)] else {
           counters.stranger.increment()
           continue
         }
         entry.pointee.session.handleApp(
-          bytes, leg: place.leg, from: source, route: PacketRoute(raw: fd), at: now, into: &output)
-        afterSession(place.slot)
+          bytes, leg: Int(place.leg), from: source, route: PacketRoute(raw: fd), at: now, into: &output)
+        afterSession(Int(place.session))
       }
       flushIfMany()
       guard receiving.isFull else { return }
     }
   }
 
-  /// STUN requests belong to the leg whose ufrag they name, everything else to whoever validated the address.
-  @inline(__always)
-  private func place(of bytes: UnsafeMutableRawBufferPointer, _ source: SocketAddress, _ route: Int32) -> (slot: Int, leg: Int)? {
-    let packet = UnsafeRawBufferPointer(bytes)
-    if STUNMessage.isSTUN(packet) { return place(ofCheck: packet) }
-    return addresses.find(source, route).map { (Int($0.session), Int($0.leg)) }
-  }
-
-  private func place(ofCheck packet: UnsafeRawBufferPointer) -> (slot: Int, leg: Int)? {
-    guard let message = try? STUNMessage(packet), let ufrag = message.recipientUfrag else { return nil }
-    guard let (slot, leg) = legOfUfrag[UfragKey(ufrag)], let entry = entries[slot] else { return nil }
-    return entry.pointee.session.index(of: leg).map { (slot, $0) }
+  /// STUN requests belong to the leg whose ufrag they name.
+  private mutating func receiveCheck(_ packet: UnsafeRawBufferPointer, _ source: SocketAddress, _ route: PacketRoute) {
+    guard let message = try? STUNMessage(packet), let ufrag = message.recipientUfrag,
+      let (slot, id) = legOfUfrag[UfragKey(ufrag)], let entry = entries[slot], let leg = entry.pointee.session.index(of: id)
+    else { return counters.stranger.increment() }
+    entry.pointee.session.handleApp(message, leg: leg, from: source, route: route, at: now, into: &output)
+    afterSession(slot)
   }
 }

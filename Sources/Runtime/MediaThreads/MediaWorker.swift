@@ -171,6 +171,9 @@ struct MediaWorker: ~Copyable {
       let count = output.takeDrops(reason)
       if count > 0 { shared.metrics.drops.counter(reason.name).increment(by: count) }
     }
+    shared.metrics.retiredSources.increment(by: output.retiredSources)
+    shared.metrics.sourceTakeovers.increment(by: output.sourceTakeovers)
+    (output.retiredSources, output.sourceTakeovers) = (0, 0)
     let overflowed = output.packets.takeOverflowed()
     if overflowed > 0 { shared.metrics.drops.counter(MediaDrop.batchFull.name).increment(by: overflowed) }
   }

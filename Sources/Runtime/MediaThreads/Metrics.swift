@@ -8,6 +8,9 @@ public final class MediaMetrics: Sendable {
   enum HandshakeOutcome: String, CaseIterable, Sendable {
     case completed, failed
     case timedOut = "timed_out"
+    /// Begun and given up before a certificate was seen: the leg waits for the next one.
+    case abandoned
+    /// Not begun: too many at a time.
     case refused
   }
   enum Way: String, CaseIterable, Sendable {
@@ -28,6 +31,8 @@ public final class MediaMetrics: Sendable {
   let playout = CounterTable(labelNames: ["leg", "decision"])
   /// One counter per `MediaDrop`.
   let drops = CounterTable(labelNames: ["reason"])
+  let retiredSources = Counter()
+  let sourceTakeovers = Counter()
   let jitterBufferDelay = Histogram(bounds: [0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, 1])
   let jitter = Histogram(bounds: [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5])
   let legs = LegMetrics()
@@ -62,6 +67,12 @@ public final class MediaMetrics: Sendable {
       seconds("trunkline_media_repaired_seconds_total", "Audio repaired by Opus FEC, by leg.", repairedMilliseconds),
       .counters("trunkline_media_playout_total", "What play-out decided, by leg; _ms in milliseconds of audio.", playout),
       .counters("trunkline_media_drops_total", "Packets dropped by reason.", drops),
+      .counter(
+        "trunkline_media_srtp_sources_retired_total", "SSRCs that SRTP keeps the highest index of only.",
+        retiredSources),
+      .counter(
+        "trunkline_media_trunk_source_takeovers_total", "RTP sources of trunks that one closer to the trunk took the place of.",
+        sourceTakeovers),
       .histogram(
         "trunkline_media_jitter_buffer_seconds", "Mean delay of the jitter buffer, once per call and 5 s.", jitterBufferDelay),
       .histogram("trunkline_media_jitter_seconds", "Interarrival jitter, once per call and 5 s.", jitter),

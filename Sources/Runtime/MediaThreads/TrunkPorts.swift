@@ -12,11 +12,44 @@ final class TrunkSockets: Sendable {
   deinit { ports.release(rtp.localAddress) }
 }
 
-/// Hands out port pairs of `media.trunk_ports`, round robin, so that a port rests before it is used again. Any thread.
+/// Hands out port pairs of `media.trunk_ports`: any of those that are free, so that nobody can tell the next call's, and one that was
+/// given back last of all. Any thread.
 final class TrunkPorts: Sendable {
   private struct State {
-    var cursor = 0
-    var used: Set<SocketAddress> = []
+    var pools: [IPAddress: Pool] = [:]
+    var used = 0
+  }
+  /// The pairs of one address, by number.
+  private struct Pool {
+    /// Drawn from.
+    private var ready: [UInt16]
+    /// Given back, a ring as large as the range: the one that has rested longest is at `oldest`.
+    private var resting: [UInt16]
+    private var oldest = 0
+    private var restingCount = 0
+    /// Half of all are drawn from at least, while there are so many.
+    private let least: Int
+
+    init(pairs: Int) {
+      ready = (0..<UInt16(truncatingIfNeeded: pairs)).map { $0 }
+      resting = ready
+      least = max(1, pairs / 2)
+    }
+
+    mutating func draw() -> UInt16? {
+      while ready.count < least, restingCount > 0 {
+        ready.append(resting[oldest])
+        (oldest, restingCount) = ((oldest + 1) % resting.count, restingCount - 1)
+      }
+      guard !ready.isEmpty else { return nil }
+      ready.swapAt(Int.random(in: ready.indices), ready.count - 1)
+      return ready.removeLast()
+    }
+
+    mutating func rest(_ pair: UInt16) {
+      resting[(oldest + restingCount) % resting.count] = pair
+      restingCount += 1
+    }
   }
   private let first: Int
   private let pairs: Int
@@ -29,46 +62,43 @@ final class TrunkPorts: Sendable {
   }
 
   /// Pairs in use now.
-  var inUse: Int { state.withLock { $0.used.count } }
+  var inUse: Int { state.withLock { $0.used } }
 
   /// No pair of `addresses` addresses is free, other processes' ports apart.
   func isExhausted(addresses: Int) -> Bool { taken.load(ordering: .relaxed) >= pairs * addresses }
 
   /// Binds a pair on `address`. A port that another process holds is passed over.
   func reserve(on address: IPAddress) throws(MediaReservationError) -> TrunkSockets {
-    for _ in 0..<pairs {
-      guard let candidate = next(on: address) else { throw .portsExhausted }
+    var held: [SocketAddress] = []
+    defer { for candidate in held { release(candidate) } }
+    while let candidate = draw(on: address) {
       do throws(SystemError) {
         let rtp = try UDPSocket(bind: candidate, receiveBufferBytes: Limits.trunkSocketBuffer, setting: "media.trunk_ports")
         let rtcp = try UDPSocket(bind: SocketAddress(address, candidate.port &+ 1), setting: "media.trunk_ports")
         return TrunkSockets(rtp: rtp, rtcp: rtcp, ports: self)
       } catch {
-        release(candidate)
+        held.append(candidate)
         if !error.isAddressInUse { throw .socket("\(error)") }
       }
     }
     throw .portsExhausted
   }
 
+  /// Of a pair that was drawn, by its RTP port.
   func release(_ address: SocketAddress) {
     state.withLock { state in
-      state.used.remove(address)
-      taken.store(state.used.count, ordering: .relaxed)
+      state.pools[address.ip]?.rest(UInt16(truncatingIfNeeded: (Int(address.port) - first) / 2))
+      state.used -= 1
+      taken.store(state.used, ordering: .relaxed)
     }
   }
 
-  private func next(on address: IPAddress) -> SocketAddress? {
+  func draw(on address: IPAddress) -> SocketAddress? {
     state.withLock { state in
-      for _ in 0..<pairs {
-        let port = UInt16(truncatingIfNeeded: first + 2 * state.cursor)
-        state.cursor = (state.cursor + 1) % pairs
-        let candidate = SocketAddress(address, port)
-        if state.used.insert(candidate).inserted {
-          taken.store(state.used.count, ordering: .relaxed)
-          return candidate
-        }
-      }
-      return nil
+      guard let pair = state.pools[address, default: Pool(pairs: pairs)].draw() else { return nil }
+      state.used += 1
+      taken.store(state.used, ordering: .relaxed)
+      return SocketAddress(address, UInt16(truncatingIfNeeded: first + 2 * Int(pair)))
     }
   }
 }

@@ -37,8 +37,8 @@ extension Settings {
         dtmf: auto                   # digits as telephone-event where agreed, else as tones; or rfc4733, inband, info: one of them only
         # auth: { username: u, password_file: p }
         # realm: carrier.example     # no challenge of another realm is answered
-        rtp_source: signalled_ip     # symmetric: send to where RTP comes from; strict: the signalled address and port only
-        # media_peers: [ 192.0.2.0/24 ]
+        rtp_source: signalled_ip     # symmetric: send to where RTP of peers and media_peers comes from; strict: the SDP's address and port only
+        # media_peers: [ 192.0.2.0/24 ]   # further addresses of its RTP, beside the SDP's
         # prefer: relay              # apps are offered PCMU and PCMA first, so that nothing is transcoded
         # max_calls: 100             # at a time; calls_per_second: 10 for new ones. Beyond: 503, or the next trunk of the route
         # register: true             # or { user: U, expires: 10m }; with the password of auth

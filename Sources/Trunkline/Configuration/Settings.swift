@@ -112,7 +112,7 @@ public struct Settings: Sendable, Equatable {
     public var username: String?
     public var password: Redacted<String>?
     public var rtpSource = RTPSource.signalledIP
-    /// Further addresses that RTP may come from.
+    /// Further addresses that RTP may come from, beside the SDP's; under `symmetric` also beside `peers`.
     public var mediaPeers: [IPNetwork] = []
     /// `prefer: relay`: apps are offered the trunk's codec first, so that nothing is transcoded.
     public var prefersRelay = false

@@ -167,6 +167,7 @@ extension Settings.Trunk {
     case .required: out.srtp = .required
     }
     out.tellsKeysInClear = calls.srtpWithoutTLS
+    out.peers = peers
     switch calls.holdAudio {
     case .silence: break
     case .noise: out.holdAudio = .noise

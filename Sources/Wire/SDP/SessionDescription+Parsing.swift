@@ -112,10 +112,12 @@ extension SessionDescription {
     DescriptionError(line: line, rule: "RFC 8866 §5.7: c=")
   }
 
-  /// `media port[/count] proto fmt…`, RFC 8866 §5.14.
+  /// `media port[/count] proto fmt…`, RFC 8866 §5.14. A section that is off (port 0) may come without formats: some refuse one so.
   private static func section(_ value: ArraySlice<UInt8>, _ line: Int) throws(DescriptionError) -> MediaDescription {
     let parts = words(value)
-    guard parts.count >= 4, parts.count - 3 <= Limits.formats, let port: UInt16 = number(digits: beforeSlash(parts[1])) else {
+    guard parts.count >= 3, parts.count - 3 <= Limits.formats, let port: UInt16 = number(digits: beforeSlash(parts[1])),
+      parts.count > 3 || port == 0
+    else {
       throw DescriptionError(line: line, rule: "RFC 8866 §5.14: m=")
     }
     return MediaDescription(kind: text(parts[0]), port: port, transport: text(parts[2]), formats: parts.dropFirst(3).map(text))

@@ -23,7 +23,7 @@ extension SessionDescription {
     line("t=", "0 0")
     lines(attributes)
     for section in media {
-      line("m=", "\(section.kind) \(section.port) \(section.transport) \(section.formats.joined(separator: " "))")
+      line("m=", ([section.kind, String(section.port), section.transport] + section.formats).joined(separator: " "))
       if let connection = section.connection { line("c=", Self.addressed(connection.text)) }
       lines(section.attributes)
     }

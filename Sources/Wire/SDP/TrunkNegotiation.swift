@@ -325,7 +325,8 @@ extension MediaDescription {
     if let mid, mid.utf8.count <= Limits.echoedBytes { attributes.append(Attribute("mid", mid)) }
     attributes.append(Attribute(MediaDirection.inactive.rawValue))
     return MediaDescription(
-      kind: kind, port: 0, transport: transport, formats: Array(formats.prefix(1)), connection: Connection(.any),
+      // The grammar wants a format, also where the offer has none.
+      kind: kind, port: 0, transport: transport, formats: [formats.first ?? "0"], connection: Connection(.any),
       attributes: attributes)
   }
 }

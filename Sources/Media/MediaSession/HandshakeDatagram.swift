@@ -1,0 +1,50 @@
+/// What can be told of a client's DTLS datagram before OpenSSL, which gives a handshake up for the first record that does not fit,
+/// sees it (RFC 6347 §4.1, §4.2.2). A few nanoseconds for each record, no allocation.
+public struct HandshakeDatagram: Sendable {
+  /// Every record in clear may be a client's: handshake messages with fragments inside their message, and ChangeCipherSpec. Alerts in
+  /// clear are left out: anybody can write them.
+  public private(set) var isSound = false
+  /// Where the 32 bytes of a ClientHello's random are, if its beginning is here.
+  public private(set) var helloRandom: Range<Int>?
+  /// A record of type handshake (22) is under the negotiated keys: epoch 1.
+  public private(set) var holdsFinished = false
+
+  private static let (recordHeader, messageHeader) = (13, 12)
+
+  public init(_ bytes: UnsafeRawBufferPointer) {
+    func number(_ at: Int) -> Int { Int(bytes[at]) << 8 | Int(bytes[at + 1]) }
+    var start = 0
+    while start + Self.recordHeader <= bytes.count {
+      let end = start + Self.recordHeader + number(start + 11)
+      guard bytes[start + 1] == 0xfe, end <= bytes.count else { return }
+      let (type, epoch) = (bytes[start], number(start + 3))
+      if epoch == 0 {
+        guard type == 20 || (type == 22 && take(bytes, (start + Self.recordHeader)..<end)) else { return }
+      } else if epoch == 1, type == 22 {
+        holdsFinished = true
+      }
+      start = end
+    }
+    isSound = start > 0 && start == bytes.count
+  }
+
+  /// The messages of one record: ClientHello, Certificate, CertificateVerify, ClientKeyExchange, Finished.
+  private mutating func take(_ bytes: UnsafeRawBufferPointer, _ record: Range<Int>) -> Bool {
+    func number(_ at: Int) -> Int { Int(bytes[at]) << 16 | Int(bytes[at + 1]) << 8 | Int(bytes[at + 2]) }
+    var at = record.lowerBound
+    while at < record.upperBound {
+      guard at + Self.messageHeader <= record.upperBound else { return false }
+      let (type, length, offset, fragment) = (bytes[at], number(at + 1), number(at + 6), number(at + 9))
+      let body = at + Self.messageHeader
+      guard type == 1 || type == 11 || type == 15 || type == 16 || type == 20, length <= Limits.handshakeMessageBytes,
+        offset + fragment <= length, body + fragment <= record.upperBound
+      else { return false }
+      if type == 1, offset == 0 {
+        guard fragment >= 34, bytes[body] == 0xfe else { return false }
+        helloRandom = (body + 2)..<(body + 34)
+      }
+      at = body + fragment
+    }
+    return !record.isEmpty
+  }
+}

@@ -1,0 +1,106 @@
+/// The SSRCs of one receiver. None is ever forgotten, since its packets could then be replayed.
+///
+/// | an SSRC | kept of it |
+/// |---|---|
+/// | one of the `Limits.sourcesReceived` heard last | highest indices and replay windows |
+/// | heard before those | the highest indices: what is not above them is refused |
+/// | beyond `Limits.sourcesRetired` of these | refused as `tooManySources` |
+struct ReceivedSources: ~Copyable {
+  private var current = SSRCTable<Source>(limit: Limits.sourcesReceived)
+  private var retired = SSRCTable<RetiredSource>(limit: Limits.sourcesRetired)
+  /// Counts packets, so that the least recent source is known.
+  private var clock: UInt32 = 0
+  private var retirements: UInt64 = 0
+
+  init() {}
+
+  var place: UInt { current.place }
+
+  /// A source that packets came from lately. HOT
+  @inline(__always) func find(_ ssrc: UInt32) -> UnsafeMutablePointer<Source>? { current.find(ssrc) }
+
+  /// What is known of an SSRC that `find` does not find; to be handed to `admit` once a tag was verified. nil: there is no room.
+  func candidate(_ ssrc: UInt32) -> Source? {
+    if let former = retired.find(ssrc) { return Source(former.pointee) }
+    if current.isFull, retired.isFull { return nil }
+    var source = Source()
+    source.ssrc = ssrc
+    return source
+  }
+
+  /// Takes in a candidate whose packet is authentic; the least recent ones make room.
+  mutating func admit(_ candidate: Source) {
+    retired.remove(candidate.ssrc)
+    if current.isFull { retireLeastRecent() }
+    var source = candidate
+    source.usedAt = nextStamp()
+    _ = current.insert(source)
+  }
+
+  /// A packet of the source was authentic. HOT
+  @inline(__always) mutating func use(_ source: UnsafeMutablePointer<Source>) { source.pointee.usedAt = nextStamp() }
+
+  /// The highest roll-over counter of any source.
+  var lastRollover: UInt64 {
+    var last: UInt64 = 0
+    current.forEach { last = max(last, $0.rtp.highest >> 16) }
+    retired.forEach { last = max(last, $0.next >> 16) }
+    return last
+  }
+
+  mutating func takeRetirements() -> UInt64 {
+    defer { retirements = 0 }
+    return retirements
+  }
+
+  @inline(__always) private mutating func nextStamp() -> UInt32 {
+    clock = clock == .max ? 1 : clock &+ 1
+    return clock
+  }
+
+  /// Several at a time: looking for the least recent means looking at all.
+  private mutating func retireLeastRecent() {
+    var all: [(at: UInt32, ssrc: UInt32)] = []
+    current.forEach { all.append(($0.usedAt, $0.ssrc)) }
+    all.sort { $0.at < $1.at }
+    for (_, ssrc) in all.prefix(Limits.sourcesRetiredAtOnce) {
+      guard let source = current.find(ssrc), retired.insert(RetiredSource(source.pointee)) != nil else { return }
+      current.remove(ssrc)
+      retirements &+= 1
+    }
+  }
+}
+
+/// The packet indices of one SSRC.
+struct Source: SSRCElement {
+  var ssrc: UInt32 = 0
+  /// When it was heard last, in packets; 0: not used.
+  var usedAt: UInt32 = 0
+  var rtp = IndexWindow()
+  var rtcp = IndexWindow()
+
+  init() {}
+  init(_ retired: RetiredSource) {
+    ssrc = retired.ssrc
+    (rtp, rtcp) = (IndexWindow(next: retired.next), IndexWindow(next: UInt64(retired.nextControl)))
+  }
+
+  var isUsed: Bool { usedAt != 0 }
+}
+
+/// What is left of a source that was not heard for long: the numbers behind its highest indices, 0 where it never sent.
+struct RetiredSource: SSRCElement {
+  private(set) var ssrc: UInt32 = 0
+  private(set) var nextControl: UInt32 = 0
+  private(set) var next: UInt64 = 0
+
+  init() {}
+  init(_ source: Source) {
+    ssrc = source.ssrc
+    next = source.rtp.isEmpty ? 0 : source.rtp.highest + 1
+    nextControl = source.rtcp.isEmpty ? 0 : UInt32(truncatingIfNeeded: source.rtcp.highest) + 1
+  }
+
+  /// An authentic packet made the source.
+  var isUsed: Bool { next != 0 || nextControl != 0 }
+}

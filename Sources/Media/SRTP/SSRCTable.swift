@@ -1,0 +1,94 @@
+/// What an `SSRCTable` holds for one SSRC.
+protocol SSRCElement {
+  /// An element that is not used.
+  init()
+  var ssrc: UInt32 { get }
+  var isUsed: Bool { get }
+}
+
+/// Elements by SSRC: open addressing in a slab of its own, which begins with four slots and doubles. Allocates in `init` and where
+/// `insert` finds it full; a pointer is good until the next `insert` or `remove`.
+///
+/// Up to three elements stand in the order they came, so that what is fetched ahead is the first. Of more the place is drawn by a
+/// multiplier that nobody outside knows: whoever chooses the SSRCs cannot make them collide.
+struct SSRCTable<Element: SSRCElement>: ~Copyable {
+  /// `mask` + 1 initialised elements of a trivial type, one of them unused at least; freed in deinit.
+  private var slots: UnsafeMutablePointer<Element>
+  private var mask = 3
+  /// 0 while there are four slots.
+  private var multiplier: UInt64 = 0
+  private var shift: UInt64 = 62
+  private(set) var count = 0
+  private let limit: Int
+
+  /// Room for `limit` elements.
+  init(limit: Int) {
+    self.limit = limit
+    slots = .allocate(capacity: 4)
+    slots.initialize(repeating: Element(), count: 4)
+  }
+  deinit { slots.deallocate() }
+
+  var isFull: Bool { count >= limit }
+  var place: UInt { UInt(bitPattern: slots) }
+
+  /// HOT
+  @inline(__always) func find(_ ssrc: UInt32) -> UnsafeMutablePointer<Element>? {
+    var index = home(ssrc)
+    while slots[index].isUsed {
+      if slots[index].ssrc == ssrc { return slots + index }
+      index = (index &+ 1) & mask
+    }
+    return nil
+  }
+
+  /// Puts in an element whose SSRC is not there yet; nil where the table is full.
+  mutating func insert(_ element: Element) -> UnsafeMutablePointer<Element>? {
+    guard !isFull else { return nil }
+    if count == (mask == 3 ? 3 : (mask + 1) / 2) { grow() }
+    count += 1
+    return put(element)
+  }
+
+  mutating func remove(_ ssrc: UInt32) {
+    guard let found = find(ssrc) else { return }
+    var gap = found - slots
+    var index = (gap &+ 1) & mask
+    while slots[index].isUsed {
+      // The follower may move into the gap unless its home lies behind the gap.
+      if (index &- home(slots[index].ssrc)) & mask >= (index &- gap) & mask {
+        slots[gap] = slots[index]
+        gap = index
+      }
+      index = (index &+ 1) & mask
+    }
+    slots[gap] = Element()
+    count -= 1
+  }
+
+  /// All that are there, in no order.
+  func forEach(_ body: (Element) -> Void) {
+    for index in 0...mask where slots[index].isUsed { body(slots[index]) }
+  }
+
+  @inline(__always) private func home(_ ssrc: UInt32) -> Int {
+    Int(truncatingIfNeeded: (UInt64(ssrc) &* multiplier) &>> shift) & mask
+  }
+
+  private func put(_ element: Element) -> UnsafeMutablePointer<Element> {
+    var index = home(element.ssrc)
+    while slots[index].isUsed { index = (index &+ 1) & mask }
+    slots[index] = element
+    return slots + index
+  }
+
+  private mutating func grow() {
+    let (old, size) = (slots, mask + 1)
+    if multiplier == 0 { multiplier = UInt64.random(in: 0...UInt64.max) | 1 }
+    (mask, shift) = (2 * size - 1, shift - 1)
+    slots = .allocate(capacity: 2 * size)
+    slots.initialize(repeating: Element(), count: 2 * size)
+    for index in 0..<size where old[index].isUsed { _ = put(old[index]) }
+    old.deallocate()
+  }
+}
