@@ -20,8 +20,7 @@ enum Limits {
   static let associations = 2_048
   /// ClientHellos of one leg that are answered side by side: whichever the certificate follows is the peer's.
   static let attemptsAtOnce = 4
-  /// … and after the first one begun in a second, of a leg (a burst of as many) and of all: one costs 60 µs of CPU, a whole
-  /// handshake about four times that.
+  /// … and after the first one begun in a second, of a leg (a burst of as many) and of all: our answer costs 60 µs of CPU.
   static let attemptsPerSecond = 8
   static let attemptsOfAllPerSecond = 800
   static let attemptBurst = 80
