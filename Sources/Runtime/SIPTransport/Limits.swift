@@ -40,7 +40,7 @@ enum Limits {
   static let connectionsPerSecond = 2_000
   /// Of a core, in a second, for accepting connections (most of which are then closed) and for TLS handshakes of those who connect.
   static let acceptTime = Duration.milliseconds(100)
-  static let handshakeTimePerSecond = Duration.milliseconds(80)
+  static let handshakeTimePerSecond = Duration.milliseconds(60)
   /// Share of `acceptTime` that is there again before a listener that was left alone is heard.
   static let acceptResumeShare = 0.1
   static let connectTime = Duration.seconds(10)
