@@ -14,11 +14,8 @@ enum Limits {
   static let guestMessages = 20
   /// Datagrams taken from one socket in one turn, so that timers and other sockets are not starved.
   static let datagramsPerTurn = 128
-  /// How long a socket is left unread after strangers' datagrams: at 100,000 a second what comes meanwhile fits into the kernel's
-  /// buffer. After few of them it may be longer.
-  static let restTime = Duration.milliseconds(4)
-  static let fewDatagrams = 64
-  static let longRestTime = Duration.milliseconds(20)
+  /// How long a socket is left unread after a stranger's datagram: the shorter, the more of them come.
+  static let restTime = Duration.milliseconds(1)...Duration.milliseconds(20)
   static let datagramBytes = 65_536
   /// Datagrams and bytes gathered for one `sendmmsg`.
   static let batchDatagrams = 64
@@ -43,7 +40,7 @@ enum Limits {
   static let connectionsPerSecond = 2_000
   /// Of a core, in a second, for accepting connections (most of which are then closed) and for TLS handshakes of those who connect.
   static let acceptTime = Duration.milliseconds(100)
-  static let handshakeTimePerSecond = Duration.milliseconds(100)
+  static let handshakeTimePerSecond = Duration.milliseconds(60)
   /// Share of `acceptTime` that is there again before a listener that was left alone is heard.
   static let acceptResumeShare = 0.1
   static let connectTime = Duration.seconds(10)

@@ -183,17 +183,16 @@ public final class SIPSockets: @unchecked Sendable {
   /// What costs is to be woken, not to drop: after a stranger's datagrams the next ones wait for each other. A socket with more than
   /// it could read in its turn goes on at once.
   private func rest(_ port: UDPPort, after refused: Int) {
-    guard let restTimer, refused > 0, port.behindSince == nil else {
+    guard let restTimer, let time = port.rest(after: refused) else {
       if port.isResting { try? loop.modify(port.socket.fd, .readable) }
       port.isResting = false
       return
     }
     if !port.isResting { try? loop.modify(port.socket.fd, []) }
     port.isResting = true
-    let end = loop.now + (refused < Limits.fewDatagrams ? Limits.longRestTime : Limits.restTime)
-    guard end < restEnd else { return }
-    restEnd = end
-    loop.setTimer(restTimer, at: end)
+    guard loop.now + time < restEnd else { return }
+    restEnd = loop.now + time
+    loop.setTimer(restTimer, at: restEnd)
   }
 
   private func endRest() {

@@ -10,6 +10,7 @@ final class UDPPort {
   private(set) var behindSince: Instant?
   /// Not watched: it is read when its rest is over.
   var isResting = false
+  private var restTime = Limits.restTime.upperBound
   private var batch = DatagramBatch()
   private let buffer: UnsafeMutableRawBufferPointer  // owned, as large as the largest datagram
 
@@ -50,6 +51,15 @@ final class UDPPort {
     var entry = pollfd(fd: socket.fd, events: Int16(POLLIN), revents: 0)
     behindSince = poll(&entry, 1, 0) > 0 ? before ?? now : nil
     return refused
+  }
+
+  /// How long to leave the socket unread after a turn that has refused so many; nil: read on. What gathers meanwhile is to be half a
+  /// turn's share to a whole one, which fits into the kernel's buffer.
+  func rest(after refused: Int) -> Duration? {
+    if refused > 0, behindSince != nil { restTime = max(restTime / 2, Limits.restTime.lowerBound) }
+    guard refused > 0, behindSince == nil else { return nil }
+    if refused < Limits.datagramsPerTurn / 2 { restTime = min(restTime * 2, Limits.restTime.upperBound) }
+    return restTime
   }
 
   func takeErrors(unreachable: (SocketAddress, Int32) -> Void) { ErrorQueue.take(socket.fd, unreachable: unreachable) }
