@@ -55,7 +55,7 @@ struct Admission {
       guard now - swept >= .seconds(1) else { return false }
       swept = now
       entries = entries.filter { element in
-        var attempts = element.value.attempts
+        let attempts = element.value.attempts
         return element.value.connections > 0 || !attempts.isFull(at: now)
       }
       guard entries.count < Limits.addresses else { return false }

@@ -1,5 +1,3 @@
-import Bytes
-
 /// CPU time that one kind of work may take in a second. What was spent is told afterwards: a debt is paid off before there is more.
 public struct TimeBudget: Sendable {
   private let perSecond: Duration
