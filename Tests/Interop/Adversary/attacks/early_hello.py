@@ -1,5 +1,6 @@
-"""app_phone.py that sends a bad ClientHello before its good one, from the same address. The first argument says which."""
-import os, random, runpy, ssl, struct, sys
+"""app_phone.py that sends a bad ClientHello before its good one, from the same address. The first argument says which; `flood` are thousands of
+true ones, each of another client, for 4 s."""
+import asyncio, os, random, runpy, ssl, struct, sys, time
 import aiortc.rtcdtlstransport as dtls
 from OpenSSL import SSL
 
@@ -42,11 +43,24 @@ def early():
     return [record(b"\x02\x28", content=21), record(b"\x01\x00", content=21)]
 
 
+async def flood(self):
+    hellos, sent, end = [other_hello() for _ in range(100)], 0, time.monotonic() + 4
+    while time.monotonic() < end:
+        for data in hellos:
+            await self.transport._send(data)
+        sent += len(hellos)
+        await asyncio.sleep(0.01)
+    print('{"event": "flooded", "sent": %d}' % sent, flush=True)
+
+
 async def write(self):
     if not hasattr(self, "began"):
         self.began = True
-        for data in early():
-            await self.transport._send(data)
+        if kind == "flood":
+            await flood(self)
+        else:
+            for data in early():
+                await self.transport._send(data)
     await honest(self)
 
 
