@@ -31,7 +31,7 @@ struct Attack: Decodable, Sendable, CustomTestStringConvertible {
   static let ofTrunks = pairs { !isOfApps($0) }
 
   private static func isOfApps(_ row: Attack) -> Bool {
-    ["upgrades", "pipelining", "silent", "slow", "forwarded", "frames", "heads", "tokens", "fuzz"].contains(row.program)
+    ["upgrades", "pipelining", "silent", "slow", "unread", "forwarded", "frames", "heads", "tokens", "fuzz"].contains(row.program)
   }
 
   private static func pairs(where matches: (Attack) -> Bool) -> [Run] {
