@@ -67,6 +67,11 @@ class Arena:
                 total += float(line.split(" ")[-1])
         return total
 
+    def stranger(self):
+        """Another address for each connection of an attack that is not about their number: the honest user's is 127.0.0.1."""
+        self.strangers = getattr(self, "strangers", 0) + 1
+        return f"127.0.8.{self.strangers % 200 + 1}"
+
     @property
     def app_address(self):
         return ("127.0.0.1", self.app)

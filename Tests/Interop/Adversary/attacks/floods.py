@@ -4,7 +4,8 @@ With --control the same octets go to a port where nobody listens.
 """
 from common import *
 
-options, arena, chance = arguments(("--what", {"required": True}), ("--rate", {"type": float, "default": 20_000}))
+options, arena, chance = arguments(("--what", {"required": True}), ("--rate", {"type": float, "default": 20_000}),
+                                    ("--sources", {"type": int, "default": 1}))
 noise = lambda size: chance.randbytes(size)
 where = lambda port: ("127.0.0.1", DEAD_PORT if options.control else port)
 STRANGER = "127.0.0.66"
@@ -59,13 +60,16 @@ def datagrams(make):
 
 
 def streams(port, data):
-    """Connections from one address, one after the other as fast as they come, each saying `data` and cut."""
+    """Connections from `--sources` addresses, as fast as they come, each saying `data` and cut. The trunk's are its own."""
     made, end = 0, time.monotonic() + options.seconds
     while time.monotonic() < end and arena.alive():
         batch = []
         for _ in range(50):
             stream = socket.socket()
             stream.setblocking(False)
+            if port != arena.sip:
+                stream.setsockopt(socket.IPPROTO_IP, IP_FREEBIND, 1)
+                stream.bind((f"127.0.9.{(made + len(batch)) % options.sources + 1}", 0))
             stream.connect_ex(where(port))
             batch.append(stream)
         ready = select.select([], batch, [], 0.2)[1]

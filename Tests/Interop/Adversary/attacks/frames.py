@@ -36,8 +36,8 @@ FLOODS = {
 
 def open_socket(logged_in, device):
     if logged_in:
-        return log_in(arena, device=device)[:2]
-    return web_socket(arena)
+        return log_in(arena, device=device, source=arena.stranger())[:2]
+    return web_socket(arena, arena.stranger())
 
 
 def forbidden():

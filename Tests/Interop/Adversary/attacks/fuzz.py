@@ -43,7 +43,7 @@ def in_pieces(stream, data):
 
 
 def one_http(address, tls):
-    with connect(address, tls=tls) as stream:
+    with connect(address, arena.stranger(), tls) as stream:
         in_pieces(stream, b"".join(broken(chance.choice(SEEDS)) if chance.randrange(4) else chance.choice(SEEDS) for _ in range(chance.randrange(1, 4))))
         if chance.randrange(2) == 0:
             read(stream, 0.03)
@@ -53,7 +53,7 @@ def one_http(address, tls):
 
 
 def one_web_socket():
-    stream, frames = log_in(arena, device="fuzz")[:2] if chance.randrange(3) else web_socket(arena)
+    stream, frames = log_in(arena, device="fuzz", source=arena.stranger())[:2] if chance.randrange(3) else web_socket(arena, arena.stranger())
     with stream:
         for _ in range(chance.randrange(1, 8)):
             kind = chance.randrange(4)

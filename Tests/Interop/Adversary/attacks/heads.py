@@ -44,7 +44,7 @@ ORIGINS = ["https://evil.example", "null", "https://" + "a" * 5_000, "https://12
 def ask(address, tls, data, seconds=2.0):
     """(statuses, closed, octets)"""
     try:
-        stream = connect(address, tls=tls)
+        stream = connect(address, arena.stranger(), tls=tls)
     except OSError:
         figures["unreached"] += 1
         return [], True, b""
@@ -72,7 +72,7 @@ for address, tls in ((arena.app_address, arena.tls), (("127.0.0.1", arena.admin)
         _, _, got = ask(address, tls, get(path, close=True))
         figures["leaked"] += 1 if key in got or b"root:" in got else 0
 for origin in ORIGINS:
-    stream = connect(arena.app_address, tls=arena.tls)
+    stream = connect(arena.app_address, arena.stranger(), arena.tls)
     send(stream, upgrade_request(more=[f"Origin: {origin}"]))
     got, closed = read(stream, 1.5, lambda data: b"\r\n\r\n" in data)
     stream.close()

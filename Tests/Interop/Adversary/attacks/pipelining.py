@@ -31,7 +31,7 @@ def splits(data, chance, all):
 def play(address, tls, names, pieces, expected):
     """What was wrong; empty if nothing."""
     try:
-        stream = connect(address, tls=tls)
+        stream = connect(address, arena.stranger(), tls=tls)
     except OSError:
         return "unreached"
     methods = [KINDS[name][0] for name in names]
@@ -65,7 +65,7 @@ figures = {"sequences": 0, "wrong": 0, "unanswered": 0, "unreached": 0, "spin": 
 for address, tls in ports:
     for name, (method, data) in KINDS.items():
         try:
-            stream = connect(address, tls=tls)
+            stream = connect(address, arena.stranger(), tls=tls)
         except OSError:
             figures["unreached"] += 1
             continue

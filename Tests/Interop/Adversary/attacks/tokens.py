@@ -31,7 +31,7 @@ figures = {"tokens": 0, "let_in": 0, "unreached": 0, "own": 0, "stolen": 0, "lat
 
 def try_hello(text):
     """`welcome` or what came in its place."""
-    stream, frames = web_socket(arena)
+    stream, frames = web_socket(arena, arena.stranger())
     began = time.monotonic()
     send(stream, frame(text))
     got = frames.next(4.0)
