@@ -1,0 +1,60 @@
+import Foundation
+import Testing
+
+extension Interop {
+  static let adversaryBinary = ProcessInfo.processInfo.environment["TRUNKLINE_BINARY"]
+  static let canAttack = adversaryBinary != nil && Surroundings.missing == nil
+
+  /// Runs one row of the table against a release build that carries two calls with audio. The figures are in the log whatever came of it.
+  /// Times have room here, where other suites use the same cores; `Scripts/adversary` holds them to the table.
+  static func attack(_ run: Attack.Run, _ location: SourceLocation = #_sourceLocation) async throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("adversary-\(UUID().uuidString.prefix(8))").path
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let adversary = try Spawned(
+      "adversary", Surroundings.package + "/Scripts/adversary",
+      ["--row", run.attack.id, "--arena", run.arena, "--json", "--margin", "6", "--seed", "\(seed)"], in: folder,
+      environment: ["TRUNKLINE_BINARY": adversaryBinary ?? "", "TRUNKLINE_PYTHON": Surroundings.python ?? "", "TMPDIR": folder])
+    let status = try await adversary.finish(within: (run.attack.limit ?? 60) + 90)
+    print(adversary.text)
+    let said = adversary.text.split(separator: "\n").compactMap { try? JSONDecoder().decode(Outcome.self, from: Data($0.utf8)) }
+    let outcome = try #require(said.last, "\(adversary.text)", sourceLocation: location)
+    #expect(status == 0 && outcome.wrong.isEmpty, "\(adversary.text)", sourceLocation: location)
+  }
+
+  /// Of what is broken by chance; the same for all rows of a run, and printed by each.
+  private static let seed = ProcessInfo.processInfo.environment["TRUNKLINE_SEED"] ?? "\(UInt16.random(in: 1...9_999))"
+
+  private struct Outcome: Decodable {
+    var row: String
+    var wrong: [String]
+  }
+
+  /// What anybody on the internet can send to the app port.
+  @Suite(.enabled(if: canAttack, "TRUNKLINE_BINARY names no release build, or no .venv"), .serialized) struct AdversaryTests {
+    @Test(arguments: Attack.ofApps)
+    func `an attack on the app or the admin port ends as the table says`(run: Attack.Run) async throws { try await attack(run) }
+  }
+
+  /// What anybody can send to the SIP and media ports, and what a peer can inside a call.
+  @Suite(.enabled(if: canAttack, "TRUNKLINE_BINARY names no release build, or no .venv"), .serialized) struct AdversaryTrunkTests
+  {
+    @Test(arguments: Attack.ofTrunks)
+    func `an attack on SIP, media or TLS ends as the table says`(run: Attack.Run) async throws { try await attack(run) }
+  }
+
+  @Suite struct AdversaryPageTests {
+    /// `Scripts/adversary --docs` prints the table anew.
+    @Test func `docs/security.md promises what the table of attacks holds, line by line`() throws {
+      let page = try String(contentsOfFile: Surroundings.package + "/docs/security.md", encoding: .utf8)
+      let lines = Set(page.split(separator: "\n").map(String.init))
+      #expect(Attack.all.count >= 25)
+      #expect(Set(Attack.all.map(\.id)).count == Attack.all.count, "an id twice")
+      for row in Attack.all {
+        #expect(lines.contains(row.line), "docs/security.md lacks: \(row.line)")
+        #expect(!row.outcome.isEmpty && row.outcome.allSatisfy { $0.split(separator: " ").count == 3 }, "\(row.id)")
+        #expect(FileManager.default.fileExists(atPath: Attack.folder + "/attacks/\(row.program).py"), "\(row.id)")
+      }
+    }
+  }
+}

@@ -1,0 +1,297 @@
+"""The gateway under attack, the calls that it carries, and the honest user beside it; each ends its processes by their own ids."""
+import ctypes, json, os, re, resource, shutil, signal, socket, subprocess, sys, tempfile, time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE + "/attacks")
+import common
+
+CORES = sorted(os.sched_getaffinity(0))
+KEY = "0123456789abcdef0123456789abcdef"
+
+
+def die_with_parent():
+    """Whatever ends this program ends what it started (PR_SET_PDEATHSIG)."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+class Failure(Exception):
+    pass
+
+
+def free_ports(count):
+    kept = []
+    for _ in range(count):
+        one = socket.socket()
+        one.bind(("127.0.0.1", 0))
+        kept.append(one)
+    ports = [one.getsockname()[1] for one in kept]
+    for one in kept:
+        one.close()
+    return ports
+
+
+class Process:
+    """Its output is in a file; gateways and attackers have cores of their own where there are two."""
+
+    def __init__(self, command, folder, name, of_gateway=False, environment=None, descriptors=None):
+        self.log = f"{folder}/{name}-{time.monotonic_ns()}.log"
+        cores = set(CORES[:1] if of_gateway else CORES[1:]) if len(CORES) > 1 else set(CORES)
+
+        def begin():
+            die_with_parent()
+            os.sched_setaffinity(0, cores)
+            if descriptors:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+
+        variables = {name: value for name, value in os.environ.items() if name != "SWIFT_BACKTRACE"} | (environment or {})
+        with open(self.log, "w") as out:
+            self.process = subprocess.Popen(
+                command, cwd=folder, stdin=subprocess.PIPE, stdout=out, stderr=out, preexec_fn=begin, env=variables, start_new_session=True)
+        self.pid = self.process.pid
+
+    @property
+    def text(self):
+        return open(self.log, errors="replace").read()
+
+    def is_running(self):
+        return self.process.poll() is None
+
+    def wait(self, seconds):
+        """The status; None if it did not end."""
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def end(self, number=signal.SIGTERM, seconds=5):
+        """What it had written, ended by force if need be."""
+        if self.is_running():
+            self.process.send_signal(number)
+            if self.wait(seconds) is None:
+                self.process.kill()
+                self.process.wait()
+        self.process.stdin.close()
+        return self.text
+
+    def says(self, text, seconds=10):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if text in self.text:
+                return True
+            if not self.is_running():
+                return text in self.text
+            time.sleep(0.02)
+        return False
+
+
+class Watch(Process):
+    def end(self, *_):
+        if self.is_running():
+            self.process.stdin.close()
+            if self.wait(10) is None:
+                self.process.kill()
+                self.process.wait()
+        return self.text
+
+
+class Gateway:
+    """`trunkline serve` of three kinds: `plain` on 127.0.0.1; `tls` on [::] with TLS and a trunk that takes guests; `small` with 256
+    descriptors."""
+
+    def __init__(self, binary, kind, users):
+        self.binary, self.kind = os.path.abspath(binary), kind
+        self.folder = tempfile.mkdtemp(prefix="trunkline-adversary-")
+        self.processes, self.calls = [], 0
+        self.tls = kind == "tls"
+        self.sip, self.siptls, self.app, self.admin, self.carrier, self.other = free_ports(6)
+        self.media, self.trunk_ports = 40_000, (20_000, 20_999)
+        self.write(users)
+
+    def write(self, users):
+        listen = f"sip: {{ udp: 127.0.0.1:{self.sip}, tcp: 127.0.0.1:{self.sip}, tls: {{ address: 127.0.0.1:{self.siptls}, cert: own.pem, key: own.key }} }}"
+        app = f'{{ address: "[::]:{self.app}", tls: {{ cert: own.pem, key: own.key }} }}' if self.tls else f"{{ address: 127.0.0.1:{self.app} }}"
+        trunks = [
+            f'{{ name: carrier, peers: [127.0.0.1], uri: "sip:127.0.0.1:{self.carrier}" }}',
+            "{ name: keys, peers: [127.0.0.3], srtp: required, srtp_without_tls: true }",
+            "{ name: symmetric, peers: [127.0.0.4], rtp_source: symmetric }"]
+        if self.kind == "tls":
+            trunks.append("{ name: guests, peers: any, peer_auth: { username: pbx, password_file: password } }")
+        names = [trunk.split("name: ")[1].split(",")[0] for trunk in trunks]
+        people = [f'{{ id: user{n}, numbers: ["+1555{2_000_000 + n}"] }}' for n in range(users)]
+        people += ['{ id: alice, numbers: ["+15551230001"] }', '{ id: honest, numbers: ["+15551230002"] }', '{ id: mallory, numbers: ["+15551230003"] }']
+        lines = [
+            f"listen: {{ {listen}, app: {app}, admin: 127.0.0.1:{self.admin} }}",
+            f"media: {{ addresses: [ 127.0.0.1 ], app_port: {self.media}, trunk_ports: {self.trunk_ports[0]}-{self.trunk_ports[1]} }}",
+            "auth: { jwt: { key_file: jwt.key } }", f"trunks: [ {', '.join(trunks)} ]", f"users: [ {', '.join(people)} ]",
+            "routes: { inbound: [ " + ", ".join(f"{{ trunk: {name}, to: users }}" for name in names)
+            + ' ], outbound: [ { prefix: "+", trunk: carrier } ] }', "log: { level: info }"]
+        for name, text in (("gateway.yaml", "\n".join(lines)), ("jwt.key", KEY), ("password", "s3cret")):
+            with open(f"{self.folder}/{name}", "w") as file:
+                file.write(text + "\n")
+
+    def __enter__(self):
+        try:
+            subprocess.run(
+                ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30", "-subj", "/CN=localhost",
+                 "-keyout", "own.key", "-out", "own.pem"], cwd=self.folder, check=True, capture_output=True)
+            self.process = Process(
+                [self.binary, "serve", "--config", "gateway.yaml"], self.folder, "gateway", of_gateway=True,
+                descriptors=256 if self.kind == "small" else None)
+            self.processes.append(self.process)
+            self.arena_file = self.folder + "/arena.json"
+            facts = {name: getattr(self, name) for name in ("sip", "siptls", "app", "admin", "carrier", "tls", "media", "trunk_ports", "binary", "folder")}
+            facts |= {"pid": self.process.pid, "key": self.folder + "/jwt.key", "six": self.tls, "guests": self.kind == "tls"}
+            with open(self.arena_file, "w") as file:
+                json.dump(facts, file)
+            self.arena = common.Arena(self.arena_file)
+            end = time.monotonic() + 15
+            while common.quick_status(("127.0.0.1", self.admin), "/readyz") != 200:
+                if time.monotonic() > end or not self.process.is_running():
+                    raise Failure(f"the gateway is not ready:\n{self.process.text[-2000:]}")
+                time.sleep(0.05)
+            self.phone = self.start(
+                [self.binary, "phone", "--answer", "--answer-after", "0.1", "--events", "--repeat", "--device", "desk", "--insecure", "--url",
+                 self.url, "--token", self.arena.token("alice", "desk")], "phone")
+            if not self.phone.says('"online"'):
+                raise Failure(f"the phone is not online: {self.phone.text[-500:]}")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for process in reversed(self.processes):
+            process.end(signal.SIGKILL)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self, command, name, kind=Process, **more):
+        process = kind(command, self.folder, name, **more)
+        self.processes.append(process)
+        return process
+
+    @property
+    def url(self):
+        return f"{'wss' if self.tls else 'ws'}://127.0.0.1:{self.app}/v1/connect"
+
+    def run_beside(self, command, limit):
+        """A program on the attackers' core, to its end."""
+        def begin():
+            die_with_parent()
+            os.sched_setaffinity(0, set(CORES[1:] or CORES))
+
+        return subprocess.run(
+            command, cwd=self.folder, capture_output=True, text=True, errors="replace", timeout=limit, stdin=subprocess.DEVNULL,
+            preexec_fn=begin)
+
+    def watch(self):
+        watch = self.start([sys.executable, "-B", HERE + "/attacks/watch.py", "--arena", self.arena_file], "watch", Watch)
+        watch.says("watching", 5)
+        return watch
+
+    # MARK: what it says of itself
+
+    def is_alive(self):
+        return self.process.is_running()
+
+    def metric(self, family, part=""):
+        try:
+            return self.arena.metric(family, part)
+        except (OSError, ValueError):
+            return 0.0
+
+    def lost(self):
+        """Packets of calls that the gateway missed or took too late, on both legs."""
+        return int(self.metric("trunkline_media_lost_total") + self.metric("trunkline_media_late_total"))
+
+    def calls_connected(self):
+        return int(self.metric("trunkline_calls", 'state="connected"'))
+
+    def resident(self):
+        return self.arena.resident()
+
+    def spinning(self):
+        return self.arena.spinning(0.5)
+
+    def health(self):
+        return common.quick_status(("127.0.0.1", self.admin))
+
+    def new_call(self):
+        """(1 if a call of the carrier's reaches the phone and is answered, milliseconds to its set-up)"""
+        if not self.phone.is_running():
+            return 0, 0
+        trunk = self.start(
+            [self.binary, "trunk", "--listen", f"127.0.0.1:{self.other}", "--gateway", f"127.0.0.1:{self.sip}", "--call", "+15551230001",
+             "--talk", "0.3", "--events"], "trunk")
+        status = trunk.wait(10)
+        if status is None:
+            trunk.end(signal.SIGKILL)
+        at = {json.loads(line)["event"]: json.loads(line)["at"] for line in trunk.text.split("\n") if line.startswith("{")}
+        took = round(at.get("answered", at.get("connected", 0)) - at.get("calling", at.get("listening", 0)), 1) if at else 0
+        return 1 if status == 0 else 0, max(0, took)
+
+    def log_tail(self):
+        lines = [text for text in self.process.text.strip().split("\n") if text]
+        return ["gateway: " + text[:300] for text in lines[-4:]]
+
+    def end(self, figures):
+        """SIGTERM; every call has one record. What was wrong."""
+        wrong = []
+        self.phone.end()
+        end = time.monotonic() + 10
+        while self.metric("trunkline_calls") and time.monotonic() < end:
+            time.sleep(0.1)
+        started = self.metric("trunkline_calls_started_total")
+        self.process.process.send_signal(signal.SIGTERM)
+        status = self.process.wait(20)
+        if status != 0:
+            wrong.append(f"SIGTERM: status {status}")
+        try:
+            records = [json.loads(text)["call"] for text in open(self.folder + "/calls.jsonl")]
+        except OSError:
+            records = []
+        figures["records"], figures["calls"] = len(records), int(started)
+        if len(records) != started or len(set(records)) != len(records):
+            wrong.append(f"{len(records)} records of {len(set(records))} calls, {started:g} were started")
+        return wrong
+
+
+class Calls:
+    """`trunkline load`: calls with audio both ways, held until told."""
+
+    def __init__(self, gateway, count):
+        self.gateway, self.count = gateway, count
+
+    def __enter__(self):
+        began = time.monotonic()
+        self.process = self.gateway.start(
+            [self.gateway.binary, "load", "--config", "gateway.yaml", "--calls", str(self.count), "--seconds", "86400", "--sampled", "0",
+             "--rate", "25", "--json"], "load")
+        while self.gateway.calls_connected() < self.count:
+            if time.monotonic() - began > 30 + self.count or not self.process.is_running():
+                raise Failure(f"{self.gateway.calls_connected()} of {self.count} calls are up: {self.process.text[-800:]}")
+            time.sleep(0.1)
+        self.setup_seconds = time.monotonic() - began
+        time.sleep(0.3)
+        return self
+
+    def __exit__(self, *_):
+        self.process.end(signal.SIGKILL)
+
+    def end(self, allowed, figures):
+        """Hangs up; what both sides of the calls missed. What was wrong."""
+        self.process.process.send_signal(signal.SIGINT)
+        if self.process.wait(60) is None:
+            return ["the calls did not end"]
+        lines = [text for text in self.process.text.split("\n") if text.startswith("{")]
+        if not lines:
+            return [f"no figures of the calls: {self.process.text[-400:]}"]
+        run = json.loads(lines[-1])["run"]
+        down, up = run["trunkToApp"], run["appToTrunk"]
+        figures["packets"] = down["received"] + up["received"]
+        figures["peers_lost"] = down["lost"] + up["lost"]
+        wrong = []
+        if run["connected"] != self.count or run["ended"] != run["connected"]:
+            wrong.append(f"{run['ended']} of {run['connected']} calls ended as planned, {self.count} were asked for")
+        if figures["peers_lost"] > figures.get("control_lost", 0) + allowed:
+            wrong.append(f"{figures['peers_lost']} packets that the gateway sent or should have sent did not come")
+        return wrong
