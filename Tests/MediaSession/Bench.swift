@@ -69,7 +69,7 @@ struct Bench: ~Copyable {
     app appEncoding: AudioEncoding = .opus, trunk trunkEncoding: AudioEncoding = .pcmu, telephoneEvents: Bool = true,
     trunkTakesEvents: Bool? = nil,
     packetTime: Int = 20, policy: SourcePolicy = .signalledIP, peers: [IPNetwork] = [], comfortNoise: UInt8? = nil,
-    wishes: OpusWishes = OpusWishes(), id: MediaSessionID = Bench.id, scratch: DecodingScratch = DecodingScratch(),
+    wishes: OpusWishes = OpusWishes(), id: MediaSessionID = Bench.id,
     adjust: (inout TrunkLegParameters) -> Void = { _ in }
   ) throws {
     var trunk = TrunkLegParameters(
@@ -93,8 +93,7 @@ struct Bench: ~Copyable {
     let decoder = try AudioDecoder(encoding: appEncoding)
     session = MediaSession(
       id: id,
-      setup: MediaSessionSetup(trunkRoute: Self.trunkRoute, trunkControlRoute: Self.controlRoute, random: .seeded(42)),
-      scratch: scratch)
+      setup: MediaSessionSetup(trunkRoute: Self.trunkRoute, trunkControlRoute: Self.controlRoute, random: .seeded(42)))
     appSender = sender
     appReceiver = receiver
     appEncoder = encoder

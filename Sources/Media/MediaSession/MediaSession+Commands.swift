@@ -164,13 +164,13 @@ extension MediaSession {
     if !downlink.relays, isDownlinkOpen { downlink.gate.remember() }
     if !uplink.relays, isLocked || connectedAt != nil { uplink.gate.remember() }
     if trunk.isSet {
-      if isDownlinkOpen, !downlink.relays, !isHeld { downlink.receiver.make(trunk.encoding, scratch: scratch) }
+      if isDownlinkOpen, !downlink.relays, !isHeld { downlink.receiver.make(trunk.encoding) }
       if uplink.encoder == nil { uplink.encoder = makeEncoder(trunk.encoding) }
       if !trunk.detectsTones { downlink.tones = nil } else if downlink.tones == nil { downlink.tones = ToneDetector() }
     }
     guard hasLeg(winner), legs[winner].payloadType != 255 else { return }
     let encoding = legs[winner].encoding
-    if !uplink.relays, isLocked || connectedAt != nil { uplink.receiver.make(encoding, scratch: scratch) }
+    if !uplink.relays, isLocked || connectedAt != nil { uplink.receiver.make(encoding) }
     if isDownlinkOpen, !downlink.relays, downlink.encoder == nil {
       downlink.encoder = makeEncoder(encoding, legs[winner].remote?.opus ?? OpusWishes())
     }

@@ -77,14 +77,11 @@ public struct MediaSession: ~Copyable {
   var uplink = Uplink()
   private var phase = TickPhase()
   private var legSlots = 1
-  let scratch: DecodingScratch
   var random: SplitMix64
   let cname: [UInt8]
 
-  /// - Parameter scratch: one for all sessions of a thread.
-  public init(id: MediaSessionID, setup: MediaSessionSetup, scratch: DecodingScratch = DecodingScratch()) {
-    self.id = id
-    (self.setup, self.scratch) = (setup, scratch)
+  public init(id: MediaSessionID, setup: MediaSessionSetup) {
+    (self.id, self.setup) = (id, setup)
     random = SplitMix64(seed: setup.random.next())
     cname = Array(setup.random.text(16, alphabet: "abcdefghijklmnopqrstuvwxyz234567").utf8)
     legs = .allocate(capacity: 1)
