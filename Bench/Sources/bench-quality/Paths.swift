@@ -75,7 +75,7 @@ enum Stream {
       var span = samples.mutableSpan
       _ = receiver.pull(into: &span, at: Instant(nanoseconds: Int64(now * 1e6)))
       heard += samples
-      now += 20 + Double(ticks.step(receiver.tickShift))
+      now += 20 + Double(ticks.step(receiver.tickWish))
     }
     return (heard, receiver.statistics)
   }

@@ -60,9 +60,9 @@ public struct AudioReceiver: ~Copyable {
   /// But for what the buffer counts itself.
   private var counts = AudioReceiverStatistics()
 
-  /// As of the last `pull`: the next ticks had better come later (1) or earlier (−1) than every 20 ms, so that neither packets
-  /// wait nor audio is stretched for it; 0 when they come just right.
-  public private(set) var tickShift = 0
+  /// As of the last `pull`: whether the next ticks had better come later or earlier than every 20 ms, so that neither packets wait nor
+  /// audio is stretched for it.
+  public private(set) var tickWish = TickWish.none
 
   private var buffer: PlayoutBuffer
   private var decoder: AudioDecoder
@@ -75,6 +75,11 @@ public struct AudioReceiver: ~Copyable {
   private var loudness = SpeechLoudness()
   private var pause = Pause()
   private var stretching = Stretching()
+  private var start = StreamStart()
+  /// Length of the newest packet, and the greatest common divisor of packet and tick in samples: the steps in which they can lie to each
+  /// other.
+  private var packetUnits = 0
+  private var grain = AudioReceiver.tick
   /// Off by more than this, a cut that is heard a little is better than the delay: 60 ms.
   private static let urgent = 480
   private static let tick = AudioCodecs.Limits.samplesPerTick
@@ -101,7 +106,17 @@ public struct AudioReceiver: ~Copyable {
       return .refused
     }
     let repairs = encoding == .opus && OpusPacket.carriesRepair(payload)
+    if duration != packetUnits { measure(duration) }
+    start.came(at: now)
     return buffer.insert(header, payload: payload, duration: duration, carriesRepair: repairs, at: now)
+  }
+
+  /// Packets of another length.
+  private mutating func measure(_ duration: Int) {
+    packetUnits = duration
+    var (common, other) = (max(1, duration / unitsPerSample), Self.tick)
+    while other > 0 { (common, other) = (other, common % other) }
+    grain = common
   }
 
   /// Takes comfort noise of the same RTP stream (RFC 3389): the talker pauses, and what is missing until audio comes is no loss.
@@ -121,6 +136,7 @@ public struct AudioReceiver: ~Copyable {
   // HOT
   public mutating func pull(into samples: inout MutableSpan<Int16>, at now: Instant) -> PullResult {
     var result = PullResult.played
+    if !hasAudio, start.mustWait(at: now, grain: grain) { conceal(Self.tick, into: &result) }
     // Where copies repair losses, delay given away in a pause is what the next repair needs (docs/decisions/0230).
     buffer.isPause = encoding != .opus && loudness.isPause
     while decoded.count < Self.tick { fetch(into: &result, at: now) }
@@ -243,19 +259,28 @@ public struct AudioReceiver: ~Copyable {
 
   /// Makes the buffered delay what the policy wants, a pitch period at a time.
   private mutating func adjust(at now: Instant) {
-    tickShift = 0
+    tickWish = hasAudio ? .stay : .none
     guard hasAudio, madeUp == 0 else { return }
     let pending = (decoded.count &- Self.tick) &* unitsPerSample
     let decision = buffer.decide(at: now, pending: pending, tick: Self.tick &* unitsPerSample)
-    tickShift = Int(decision.tickShift.signum())
+    let delay = start.isFirst ? delayMilliseconds(at: now) : 0
+    tickWish = start.wish(decision.tickShift, delayMilliseconds: delay, grain: grain)
     switch decision.adjustment {
     case .none: break
     case .shrink(let units):
-      let surplus = units / unitsPerSample
+      let surplus = cut(units / unitsPerSample, of: Int(0 &- decision.tickShift) / unitsPerSample)
       guard surplus >= TimeScale.shortestLag else { return }
       if stretching.mayShrink(surplus, isPause: decoded.isQuieter(than: loudness.pauseLevel)) { shrink(upTo: surplus, at: now) }
     case .grow(let units): grow(units / unitsPerSample)
     }
+  }
+
+  /// What may be taken out of `surplus` samples where `excess` is how much longer than it needs to the tightest packet waits. Delay goes
+  /// in grains, and the last of them only if a margin is left: packets that wander would have it put in and taken out again, since ticks
+  /// that also serve the other direction cannot follow. Less is left to the ticks.
+  private func cut(_ surplus: Int, of excess: Int) -> Int {
+    let isShort = surplus >= grain && excess < surplus &+ Limits.cutMarginMilliseconds &* 8
+    return isShort ? surplus &- grain : surplus
   }
 
   private mutating func grow(_ shortfall: Int) {
@@ -303,6 +328,7 @@ public struct AudioReceiver: ~Copyable {
     decoder.reset()
     decoded.removeAll()
     (madeUp, counted, hasAudio) = (0, 0, false)
+    (start, tickWish) = (StreamStart(), .none)
     (loudness, pause) = (SpeechLoudness(), Pause())
   }
 }

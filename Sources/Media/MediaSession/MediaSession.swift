@@ -100,9 +100,10 @@ public struct MediaSession: ~Copyable {
   }
 
   /// Where in the 20 ms period of the caller's clock this session's tick should lie, if elsewhere than `current` (0…19 ms): asked
-  /// once after each tick. As the trunk's jitter buffer wishes; the app's packets wait for the same tick.
+  /// once after each tick. One tick serves both directions: it comes later if either jitter buffer is short, earlier only if both have
+  /// room.
   public mutating func preferredPhase(current: Int) -> Int? {
-    let step = phase.step(downlink.relays ? 0 : downlink.receiver.tickShift)
+    let step = phase.step(.joined(downlink.receiver.tickWish, uplink.receiver.tickWish))
     return step == 0 ? nil : (current &+ step &+ 20) % 20
   }
 

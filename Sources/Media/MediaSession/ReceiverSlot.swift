@@ -27,8 +27,8 @@ struct ReceiverSlot: ~Copyable {
 
   var isEmpty: Bool { receiver == nil }
   var encoding: AudioEncoding? { receiver?.pointee.encoding }
-  /// Of the last `pull`; 0 without a receiver.
-  var tickShift: Int { receiver?.pointee.tickShift ?? 0 }
+  /// Of the last `pull`.
+  var tickWish: TickWish { receiver?.pointee.tickWish ?? .none }
   /// Of all receivers there were.
   var statistics: AudioReceiverStatistics {
     guard let receiver else { return past }
