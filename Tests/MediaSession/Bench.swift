@@ -89,7 +89,9 @@ struct Bench: ~Copyable {
     let keys = self.keys
     let sender = try SRTPSender(keys.profile, keys.client)
     let receiver = try SRTPReceiver(keys.profile, keys.server)
-    let encoder = try AudioEncoder(encoding: appEncoding)
+    // As browsers do: with copies from the start.
+    let encoder = try AudioEncoder(
+      encoding: appEncoding, control: EncoderControl(bitrate: 28_000, repairBitrate: 28_000, expectedLossPercent: 5))
     let decoder = try AudioDecoder(encoding: appEncoding)
     session = MediaSession(
       id: id,

@@ -82,7 +82,8 @@ import Testing
     }
   }
 
-  @Test(arguments: Encoding.allCases) func `speech that came whole and in time is heard sample for sample`(_ encoding: Encoding) throws {
+  @Test(arguments: Encoding.allCases)
+  func `speech that came whole and in time is heard sample for sample`(_ encoding: Encoding) throws {
     for octets in [DemoSpeech.telephone, DemoSpeech.app] {
       var samples = [Int16](repeating: 0, count: octets.count)
       var span = samples.mutableSpan
@@ -93,7 +94,9 @@ import Testing
 
   /// What begins suddenly and at full strength.
   @Test(arguments: Encoding.allCases, Sound.allCases)
-  func `music, claps and noise that came whole and in time are heard sample for sample`(_ encoding: Encoding, _ sound: Sound) throws {
+  func `music, claps and noise that came whole and in time are heard sample for sample`(
+    _ encoding: Encoding, _ sound: Sound
+  ) throws {
     try check(Self.encode(sound.samples, encoding), encoding, "\(encoding) \(sound)")
   }
 

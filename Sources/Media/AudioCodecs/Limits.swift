@@ -14,7 +14,8 @@ public enum Limits {
   static let endPackets = 3
   /// Lost audio is extrapolated this long at full strength and fade, then silence: 60 ms (G.711 Appendix I).
   static let concealedSamples = 480
-  /// What SILK loses of the level, made up: 0.25 dB, in 1/2¹⁴ before the encoder, in 1/256 dB behind the decoder (docs/decisions/0121).
-  static let opusMakeUp: Int32 = 16_863
+  /// What SILK loses of the level, made up: 0.12 dB, in 1/2¹⁴ before our encoder, 0.25, in 1/256 dB, behind the decoder: apps send with
+  /// FEC (docs/decisions/0121).
+  static let opusMakeUp: Int32 = 16_612
   static let opusGain: Int32 = 64
 }

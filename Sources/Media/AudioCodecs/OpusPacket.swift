@@ -33,6 +33,11 @@ public enum OpusPacket {
     return first & (0x80 >> frames) != 0
   }
 
+  /// One SILK frame that says that nobody speaks (RFC 6716 §4.2.3) and carries no copy of the one before.
+  public static func isSilence(_ packet: Span<UInt8>) -> Bool {
+    packet.count > 2 && packet[0] & 0x83 == 0 && packet[1] & 0xc0 == 0
+  }
+
   /// The first octet of the first frame, behind the table of contents and frame lengths (§3.2).
   private static func firstFrameOctet(_ packet: Span<UInt8>) -> UInt8? {
     func lengthSize(_ offset: Int) -> Int { offset < packet.count && packet[offset] >= 252 ? 2 : 1 }

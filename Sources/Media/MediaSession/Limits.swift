@@ -31,8 +31,6 @@ enum Limits {
   static let relaySilence: Duration = .milliseconds(200)
   /// Ticks of 20 ms that a relayed call lets pass between two; shorter than `relaySilence`, which is looked for on ticks.
   static let restingTicks = 4
-  /// Frames before a beginning of speech that are fetched back from the pause: 40 ms.
-  static let lookBackFrames = 2
   /// A pause is described again after this many frames (400 ms, as libopus's own DTX does).
   static let noiseRefreshFrames = 20
   /// Comfort noise in dBov: what a listener takes for a live line, and the most we would make.
