@@ -22,7 +22,8 @@ final class ReceiverSimulation {
 
   init(_ encoding: Encoding, expectedLossPercent: Int = 10) throws {
     receiver = try AudioReceiver(encoding: encoding)
-    encoder = try AudioEncoder(encoding: encoding, control: EncoderControl(repairBitrate: 24_000, expectedLossPercent: expectedLossPercent))
+    encoder = try AudioEncoder(
+      encoding: encoding, control: EncoderControl(repairBitrate: 24_000, expectedLossPercent: expectedLossPercent))
   }
 
   /// Speech instead of the made voice, when set.

@@ -103,12 +103,15 @@ import Testing
     #expect(try phone.apply(answer: sdp).credentials.ufrag == "next")
   }
 
-  @Test(arguments: [
-    ("minptime=10;useinbandfec=1;usedtx=1", true, false, nil), ("useinbandfec=0;stereo=1;cbr=1", false, true, nil),
-    ("maxaveragebitrate=6000;maxptime=10", false, false, 6_000), ("usedtx=0;maxaveragebitrate=x", false, false, nil),
-    ("usedtx=2;maxaveragebitrate=99999999999999999999", false, false, nil), (nil, false, false, nil),
-  ] as [(String?, Bool, Bool, Int?)])
-  func `what an app wants of Opus is read, and no fmtp is none`(_ fmtp: String?, _ dtx: Bool, _ noFEC: Bool, _ bitrate: Int?) throws {
+  @Test(
+    arguments: [
+      ("minptime=10;useinbandfec=1;usedtx=1", true, false, nil), ("useinbandfec=0;stereo=1;cbr=1", false, true, nil),
+      ("maxaveragebitrate=6000;maxptime=10", false, false, 6_000), ("usedtx=0;maxaveragebitrate=x", false, false, nil),
+      ("usedtx=2;maxaveragebitrate=99999999999999999999", false, false, nil), (nil, false, false, nil),
+    ] as [(String?, Bool, Bool, Int?)])
+  func `what an app wants of Opus is read, and no fmtp is none`(_ fmtp: String?, _ dtx: Bool, _ noFEC: Bool, _ bitrate: Int?)
+    throws
+  {
     var (gateway, phone) = (gateway(), phone())
     let ours = "a=fmtp:111 minptime=10;useinbandfec=1;stereo=0\r\n"
     let offer = phone.makeOffer()
