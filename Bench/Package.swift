@@ -56,7 +56,6 @@ let package = Package(
     bench("jitter", [media, "JitterPeers"]),
     bench("srtp", [media, "CLibSRTP"]),
     bench("codec"),
-    bench("noise"),
     bench("quality", [media, "JitterPeers"]),
     bench("threads", [mediaThreads, "CBenchNet"]),
     bench("load", [media, gateway]),

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct EncoderControlTests {
   private func after(_ reports: [Double], every seconds: Int = 5, roundTrip: (Int) -> Double? = { _ in nil }) -> EncoderControl {
-    var control = EncoderControl(bitrate: 24_000)
+    var control = EncoderControl()
     for (index, loss) in reports.enumerated() {
       control.reported(
         lossFraction: loss, roundTripMilliseconds: roundTrip(index),
@@ -13,12 +13,15 @@ import Testing
     return control
   }
 
-  @Test func `repair is on until half a minute of reports was clean, and comes back with the first lossy one`() {
-    #expect(after([0, 0, 0, 0, 0, 0]).repairs)
-    #expect(!after([0, 0, 0, 0, 0, 0, 0]).repairs)
-    #expect(after([0, 0, 0, 0, 0, 0, 0, 0.02]).repairs)
-    #expect(!after([0, 0, 0, 0, 0, 0, 0, 0.006]).repairs, "between the two thresholds nothing changes")
-    #expect(after([0, 0, 0, 0.006, 0, 0, 0]).repairs, "a little loss starts the half minute anew")
+  @Test func `repair comes with the first report of 1 % and its bitrate, and goes after 10 s of clean ones`() {
+    #expect(!after([]).repairs && after([]).bitrate == 24_000)
+    #expect(!after([0, 0, 0.009]).repairs, "below 1 % nothing begins")
+    #expect(after([0, 0.01]).repairs && after([0, 0.01]).bitrate == 40_000)
+    #expect(after([0.01]).repairs, "also by the first of all reports")
+    #expect(after([0.02, 0]).repairs && after([0.02, 0, 0], every: 4).repairs)
+    #expect(!after([0.02, 0, 0]).repairs && after([0.02, 0, 0]).bitrate == 24_000)
+    #expect(after([0.02, 0, 0.006, 0]).repairs, "a little loss starts the 10 s anew")
+    #expect(after([0.02, 0, 0, 0.02]).repairs)
   }
 
   @Test func `the expected loss rises at once and falls slowly, in steps`() {
@@ -31,17 +34,48 @@ import Testing
   }
 
   @Test func `the bitrate falls under lasting heavy loss and returns when it is over`() {
-    #expect(after([0.2]).bitrate == 24_000)
-    #expect(after([0.2, 0.2]).bitrate == 20_000)
-    #expect(after(Array(repeating: 0.3, count: 40)).bitrate == 12_000)
-    #expect(after([0.2, 0.2, 0, 0]).bitrate == 20_000)
-    #expect(after([0.2, 0.2, 0, 0, 0]).bitrate == 24_000)
-    #expect(after([0.06, 0.06, 0.06]).bitrate == 24_000, "random loss is no congestion")
-    #expect(after([0, 0.06, 0.06], roundTrip: { $0 == 0 ? 50 : 300 }).bitrate == 20_000, "loss with a longer queue is")
+    let step = 40_000 / 6
+    #expect(after([0.2]).bitrate == 40_000)
+    #expect(after([0.2, 0.2]).bitrate == 40_000 - step)
+    #expect(after(Array(repeating: 0.3, count: 40)).bitrate == 20_000, "below, libopus leaves the copies out")
+    #expect(after(Array(repeating: 0.3, count: 40) + [0, 0, 0]).bitrate == 12_000)
+    #expect(after([0.2, 0.2, 0.01, 0.01]).bitrate == 40_000 - step)
+    #expect(after([0.2, 0.2, 0.01, 0.01, 0.01]).bitrate == 40_000)
+    #expect(after([0.2, 0.2, 0, 0]).bitrate == 24_000 - 24_000 / 6, "without copies there is less to take off")
+    #expect(after([0.06, 0.06, 0.06]).bitrate == 40_000, "random loss is no congestion")
+    #expect(after([0, 0.06, 0.06], roundTrip: { $0 == 0 ? 50 : 300 }).bitrate == 40_000 - step, "loss with a longer queue is")
+  }
+
+  @Test func `a receiver's own limits hold with copies too`() {
+    var control = EncoderControl(bitrate: 6_000, repairBitrate: 6_000)
+    control.reported(lossFraction: 1, roundTripMilliseconds: nil, at: .zero)
+    #expect(control.repairs && control.bitrate == 6_000)
+    control = EncoderControl(mayRepair: false)
+    control.reported(lossFraction: 0.5, roundTripMilliseconds: nil, at: .zero)
+    #expect(!control.repairs && control.bitrate == 24_000)
+  }
+
+  @Test func `reports that lie move it within its bounds only`() {
+    var random = SplitMix64(seed: 5)
+    var control = EncoderControl()
+    var now = Instant(nanoseconds: 100_000_000_000)
+    for number in 0..<5_000 {
+      // All lost, nothing lost for ever, or anything; clocks that jump, our own seconds back among them.
+      let loss = number < 1_000 ? 1 : number < 2_000 ? 0 : Double(random.next() % 300) / 200
+      let roundTrip = [nil, 0, -5, .infinity, .nan, 1e9, 20][Int(random.next() % 7)]
+      control.reported(lossFraction: loss, roundTripMilliseconds: roundTrip, at: now)
+      #expect((12_000...40_000).contains(control.bitrate))
+      #expect((5...30).contains(control.expectedLossPercent))
+      now = now + .milliseconds(number >= 2_000 ? Int64(random.next() % 10_000) - 4_000 : 20)
+    }
+    for second in 1...200 {
+      control.reported(lossFraction: 0, roundTripMilliseconds: 20, at: now + .seconds(10_000 + second * 5))
+    }
+    #expect(control.bitrate == 24_000 && !control.repairs, "honest ones put it right")
   }
 
   @Test(arguments: [-1, .nan, .infinity]) func `nonsense changes nothing`(loss: Double) {
-    #expect(after([loss]) == EncoderControl(bitrate: 24_000))
+    #expect(after([loss]) == EncoderControl())
   }
 
   @Test func `packets carry repair as the reports ask for it`() throws {
@@ -57,14 +91,17 @@ import Testing
       }
       return count
     }
-    #expect(try carried(&encoder, from: 0) > 10)
-    for second in stride(from: 0, through: 30, by: 5) {
+    #expect(try carried(&encoder, from: 0) == 0)
+    encoder.reported(lossFraction: 0.02, roundTripMilliseconds: nil, at: .zero)
+    _ = try carried(&encoder, from: 30)
+    #expect(try carried(&encoder, from: 60) > 10)
+    for second in stride(from: 5, through: 15, by: 5) {
       encoder.reported(lossFraction: 0, roundTripMilliseconds: nil, at: Instant(nanoseconds: Int64(second) * 1_000_000_000))
     }
-    _ = try carried(&encoder, from: 30)
-    #expect(try carried(&encoder, from: 60) == 0)
+    _ = try carried(&encoder, from: 90)
+    #expect(try carried(&encoder, from: 120) == 0)
     encoder.reported(lossFraction: 0.1, roundTripMilliseconds: nil, at: Instant(nanoseconds: 40_000_000_000))
-    let again = try carried(&encoder, from: 90)
+    let again = try carried(&encoder, from: 150)
     #expect(again > 10, "\(again) \(encoder.control)")
   }
 

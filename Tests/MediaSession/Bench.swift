@@ -70,7 +70,7 @@ struct Bench: ~Copyable {
     app appEncoding: AudioEncoding = .opus, trunk trunkEncoding: AudioEncoding = .pcmu, telephoneEvents: Bool = true,
     trunkTakesEvents: Bool? = nil,
     packetTime: Int = 20, policy: SourcePolicy = .signalledIP, peers: [IPNetwork] = [], comfortNoise: UInt8? = nil,
-    wishes: OpusWishes = OpusWishes(), id: MediaSessionID = Bench.id, scratch: DecodingScratch = DecodingScratch(),
+    wishes: OpusWishes = OpusWishes(), id: MediaSessionID = Bench.id,
     adjust: (inout TrunkLegParameters) -> Void = { _ in }
   ) throws {
     var trunk = TrunkLegParameters(
@@ -90,12 +90,13 @@ struct Bench: ~Copyable {
     let keys = self.keys
     let sender = try SRTPSender(keys.profile, keys.client)
     let receiver = try SRTPReceiver(keys.profile, keys.server)
-    let encoder = try AudioEncoder(encoding: appEncoding)
+    // As browsers do: with copies from the start.
+    let encoder = try AudioEncoder(
+      encoding: appEncoding, control: EncoderControl(bitrate: 28_000, repairBitrate: 28_000, expectedLossPercent: 5))
     let decoder = try AudioDecoder(encoding: appEncoding)
     session = MediaSession(
       id: id,
-      setup: MediaSessionSetup(trunkRoute: Self.trunkRoute, trunkControlRoute: Self.controlRoute, random: .seeded(42)),
-      scratch: scratch)
+      setup: MediaSessionSetup(trunkRoute: Self.trunkRoute, trunkControlRoute: Self.controlRoute, random: .seeded(42)))
     appSender = sender
     appReceiver = receiver
     appEncoder = encoder

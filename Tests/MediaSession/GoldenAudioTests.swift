@@ -43,7 +43,7 @@ import Testing
   private static func play(_ network: Network) throws -> (heard: [Int16], madeUp: [Int]) {
     let encoding: Encoding = network == .lossWithFEC || network == .pauses ? .opus : .pcmu
     var receiver = try AudioReceiver(encoding: encoding)
-    var encoder = try AudioEncoder(encoding: encoding, expectedLossPercent: 10)
+    var encoder = try AudioEncoder(encoding: encoding, control: EncoderControl(repairBitrate: 24_000, expectedLossPercent: 10))
     var random = SplitMix64(seed: 11)
     let units = Int(encoding.clockRateHz) / 50
     var packets: [(at: Double, number: Int, payload: [UInt8])] = []

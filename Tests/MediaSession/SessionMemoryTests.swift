@@ -30,13 +30,12 @@ private func heldByCall(app: AudioEncoding, keeps: Bool, _ isSettled: (borrowing
   let calls = 20
   let sessions = UnsafeMutablePointer<MediaSession>.allocate(capacity: calls)
   defer { sessions.deallocate() }
-  let scratch = DecodingScratch()
   // The first of all takes what OpenSSL and libopus set up once.
-  try sessions.initialize(to: talked(app, keeps, scratch))
+  try sessions.initialize(to: talked(app, keeps))
   sessions.deinitialize(count: 1)
   let before = Int(heap_in_use())
   for index in 0..<calls {
-    try (sessions + index).initialize(to: talked(app, keeps, scratch))
+    try (sessions + index).initialize(to: talked(app, keeps))
     let settled = isSettled(sessions[index])
     #expect(settled)
   }
@@ -45,8 +44,8 @@ private func heldByCall(app: AudioEncoding, keeps: Bool, _ isSettled: (borrowing
   return bytes + MemoryLayout<MediaSession>.size
 }
 
-private func talked(_ app: AudioEncoding, _ keeps: Bool, _ scratch: DecodingScratch) throws -> MediaSession {
-  var bench = try Bench(app: app, scratch: scratch)
+private func talked(_ app: AudioEncoding, _ keeps: Bool) throws -> MediaSession {
+  var bench = try Bench(app: app)
   bench.connect(keeps: keeps)
   try bench.run(frames: 10, trunk: { tone($0) }, app: { tone($0) })
   bench.command(.playoutActive(Bench.id))

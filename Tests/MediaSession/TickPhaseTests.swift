@@ -4,15 +4,35 @@ import Testing
 @Suite struct TickPhaseTests {
   @Test func `a wish is followed by a millisecond every fourth tick`() {
     var phase = TickPhase()
-    let steps = (0..<200).map { _ in phase.step(-1) }
+    let steps = (0..<200).map { _ in phase.step(.earlier) }
     #expect(steps.reduce(0, +) == -50)
     #expect(steps.allSatisfy { $0 == 0 || $0 == -1 })
   }
 
   @Test func `without a wish nothing moves, and the next wish is followed at once`() {
     var phase = TickPhase()
-    for _ in 0..<30 { #expect(phase.step(0) == 0) }
-    #expect(phase.step(7) == 1)
-    #expect(phase.step(7) == 0)
+    for _ in 0..<30 { #expect(phase.step(.none) == 0 && phase.step(.stay) == 0) }
+    #expect(phase.step(.later) == 1)
+    #expect(phase.step(.later) == 0)
+  }
+
+  @Test func `where a stream begins just before its tick the next comes later at once, by 4 ms at most`() {
+    var phase = TickPhase()
+    _ = phase.step(.later)
+    #expect(phase.step(.laterAtOnce(3)) == 3)
+    #expect(phase.step(.laterAtOnce(19)) == 4)
+    #expect(phase.step(.laterAtOnce(-1)) == 0)
+    #expect(phase.step(.earlier) == 0)
+  }
+
+  @Test func `of two streams ticks come later if either is short, earlier only if both have room`() {
+    let rows: [(TickWish, TickWish, TickWish)] = [
+      (.none, .none, .none), (.none, .earlier, .earlier), (.none, .later, .later), (.none, .stay, .stay),
+      (.earlier, .earlier, .earlier), (.earlier, .stay, .stay), (.earlier, .later, .later), (.stay, .later, .later),
+      (.later, .later, .later), (.laterAtOnce(2), .earlier, .laterAtOnce(2)), (.laterAtOnce(2), .laterAtOnce(3), .laterAtOnce(3)),
+    ]
+    for (a, b, joined) in rows {
+      #expect(TickWish.joined(a, b) == joined && TickWish.joined(b, a) == joined, "\(a) \(b)")
+    }
   }
 }

@@ -1,4 +1,5 @@
 import Bytes
+import Foundation
 import SDP
 import Testing
 
@@ -36,7 +37,7 @@ import Testing
         a=sendrecv\r
         a=rtcp-mux\r
         a=rtpmap:111 opus/48000/2\r
-        a=fmtp:111 minptime=10;useinbandfec=1;maxplaybackrate=8000;stereo=0\r
+        a=fmtp:111 minptime=10;useinbandfec=1;maxplaybackrate=8000;maxaveragebitrate=28000;stereo=0\r
         a=rtpmap:0 PCMU/8000\r
         a=rtpmap:8 PCMA/8000\r
         a=rtpmap:110 telephone-event/48000\r
@@ -57,6 +58,7 @@ import Testing
     let atGateway = try gateway.apply(answer: sdp)
     check(atGateway: atGateway, atPhone: atPhone)
     #expect(atGateway.candidates == phone.endpoint.candidates.enumerated().map { CandidateAttribute(host: $1, index: $0) })
+    #expect(atPhone.opus.maxAverageBitrate == 28_000 && atGateway.opus.maxAverageBitrate == nil)
     #expect(atPhone.opus.maxPlaybackRateHz == 8_000 && atGateway.opus.maxPlaybackRateHz == nil)
     #expect(sdp.contains("a=setup:active\r\n") && !sdp.contains("ice-lite"))
   }
@@ -99,6 +101,25 @@ import Testing
     let origin = try SessionDescription(parsing: sdp).origin
     #expect(origin.sessionID == 7 && origin.version == 2)
     #expect(try phone.apply(answer: sdp).credentials.ufrag == "next")
+  }
+
+  @Test(
+    arguments: [
+      ("minptime=10;useinbandfec=1;usedtx=1", true, false, nil), ("useinbandfec=0;stereo=1;cbr=1", false, true, nil),
+      ("maxaveragebitrate=6000;maxptime=10", false, false, 6_000), ("usedtx=0;maxaveragebitrate=x", false, false, nil),
+      ("usedtx=2;maxaveragebitrate=99999999999999999999", false, false, nil), (nil, false, false, nil),
+    ] as [(String?, Bool, Bool, Int?)])
+  func `what an app wants of Opus is read, and no fmtp is none`(_ fmtp: String?, _ dtx: Bool, _ noFEC: Bool, _ bitrate: Int?)
+    throws
+  {
+    var (gateway, phone) = (gateway(), phone())
+    let ours = "a=fmtp:111 minptime=10;useinbandfec=1;stereo=0\r\n"
+    let offer = phone.makeOffer()
+    #expect(offer.contains(ours))
+    let parts = offer.components(separatedBy: ours)
+    let (_, media) = try gateway.answer(to: parts[0] + (fmtp.map { "a=fmtp:111 \($0)\r\n" } ?? "") + parts[1])
+    #expect(media.codec == .opus)
+    #expect(media.opus.usesDTX == dtx && media.opus.refusesInbandFEC == noFEC && media.opus.maxAverageBitrate == bitrate)
   }
 
   // MARK: what is refused

@@ -20,7 +20,8 @@ public enum Speech {
   /// The speech again and again as packets of one codec, `count` of them.
   public static func packets(_ encoding: AudioEncoding, count: Int, expectedLossPercent: Int = 10) throws -> [[UInt8]] {
     let ticks = ticks()
-    var encoder = try AudioEncoder(encoding: encoding, expectedLossPercent: expectedLossPercent)
+    let control = EncoderControl(bitrate: 24_000, repairBitrate: 24_000, expectedLossPercent: expectedLossPercent)
+    var encoder = try AudioEncoder(encoding: encoding, control: control)
     return try (0..<count).map { index in
       var payload = [UInt8](repeating: 0, count: 1275)
       var span = payload.mutableSpan

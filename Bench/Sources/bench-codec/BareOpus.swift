@@ -26,7 +26,7 @@ final class BareEncoder {
   /// A frame as our encoder hands it to libopus: 0.25 dB louder, or as much as its peak bears (docs/decisions/0121).
   static func louder(_ frame: [Int16]) -> [Int16] {
     let peak = frame.reduce(Int32(1)) { max($0, abs(Int32($1))) }
-    let factor = min(16_863, (32_767 << 14) / peak)
+    let factor = min(16_612, (32_767 << 14) / peak)
     return frame.map { Int16(truncatingIfNeeded: (Int32($0) &* factor &+ 8_192) >> 14) }
   }
 

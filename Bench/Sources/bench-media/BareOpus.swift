@@ -8,7 +8,6 @@ struct BareOpus {
   var fromTrunk: [[UInt8]]
   var fromApp: [[UInt8]]
   var complexity = 5
-  var repairs = true
 
   var work: BenchWork {
     BenchWork("bare libopus") { loop in
@@ -18,9 +17,9 @@ struct BareOpus {
         _ = G711.decode(payload.span, law: .mu, into: &span)
         return samples
       }
-      var encoder = try OpusEncoder(
-        complexity: complexity, expectedLossPercent: repairs ? EncoderControl.leastExpectedLoss : 0)
-      encoder.setRepair(repairs)
+      // As a session's: without FEC until somebody loses a packet.
+      var encoder = try OpusEncoder(complexity: complexity, expectedLossPercent: 0)
+      encoder.setRepair(false)
       var status: Int32 = 0
       guard let decoder = opus_decoder_create(8000, 1, &status) else { throw BenchError(text: "libopus: \(status)") }
       defer { opus_decoder_destroy(decoder) }

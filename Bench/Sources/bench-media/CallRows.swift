@@ -11,11 +11,10 @@ enum CallRows {
   static func add(to bench: Bench) throws {
     let trunk = try Speech.packets(.pcmu, count: 500)
     let app = try Speech.packets(.opus, count: 500)
-    let spoken = OpusWishes(takesPauses: false)
-    var plan = SessionBench.Plan(fromTrunk: trunk, fromApp: app, opus: spoken)
+    var plan = SessionBench.Plan(fromTrunk: trunk, fromApp: app)
     let narrow = BareOpus(fromTrunk: trunk, fromApp: app)
     let first = try row(
-      bench, "call PCMU ↔ Opus, speech, complexity 5, FEC, GCM-128", plan, narrow, goal: .atLeast(0.87, of: .limit))
+      bench, "call PCMU ↔ Opus, speech, complexity 5, GCM-128", plan, narrow, goal: .atLeast(0.87, of: .limit))
     if let figure = first?.ours {
       bench.add(
         BenchRow(
@@ -23,10 +22,10 @@ enum CallRows {
           note: "the row above"))
     }
     plan.profile = .aes128CM_HMAC_SHA1_80
-    try row(bench, "call PCMU ↔ Opus, speech, complexity 5, FEC, CM-SHA1-80", plan, narrow, goal: .atLeast(0.87, of: .limit))
+    try row(bench, "call PCMU ↔ Opus, speech, complexity 5, CM-SHA1-80", plan, narrow, goal: .atLeast(0.87, of: .limit))
     plan.profile = .aeadAES128GCM
 
-    var bars: [(String, BenchRow?)] = [("speech, complexity 5, FEC", first)]
+    var bars: [(String, BenchRow?)] = [("speech, complexity 5", first)]
     let hybrid = try HybridSpeech.packets(count: 500)
     plan.fromApp = hybrid
     let wide = try row(
@@ -35,16 +34,15 @@ enum CallRows {
 
     plan.fromApp = app
     plan.complexity = 10
-    plan.opus = OpusWishes(takesPauses: false, takesRepair: false)
     var bare = narrow
-    (bare.complexity, bare.repairs) = (10, false)
-    let best = try row(bench, "call PCMU ↔ Opus, speech, complexity 10, no FEC", plan, bare, goal: .atLeast(120))
+    bare.complexity = 10
+    let best = try row(bench, "call PCMU ↔ Opus, speech, complexity 10", plan, bare, goal: .atLeast(120))
 
     let conversation = try row(
       bench, "call PCMU ↔ Opus, conversation, silence not encoded", conversationPlan(trunk, app), nil, goal: .atLeast(250),
       note: "each side silent half the time, in turns of 2 s", operations: 600, counted: 400)
 
-    bars += [("32 kbit/s hybrid from the app", wide), ("complexity 10, no FEC", best), ("conversation", conversation)]
+    bars += [("32 kbit/s hybrid from the app", wide), ("complexity 10", best), ("conversation", conversation)]
     picture(bench, bars)
 
     plan = SessionBench.Plan(app: .pcmu, fromTrunk: trunk, fromApp: trunk)

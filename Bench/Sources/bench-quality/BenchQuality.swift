@@ -10,6 +10,8 @@ import JitterPeers
 /// - `--trace FILE.csv`: another network, lines `send_ms,arrival_ms` or `send_ms,lost`; several times.
 /// - `--seeds N`: how often each network is played to each passage with other random numbers (3; 8 where there is jitter).
 /// - `--paths a,b`, `--networks a,b`: only these.
+/// - `--encoder`: in place of all that, the table of PESQ by bitrate, FEC and loss (`EncoderTable`).
+/// - `--pauses`: in place of all that, how talkspurts begin after packets of silence that were kept (`PauseTable`).
 /// - `--keep FOLDER`: the WAV files stay there.
 @main struct BenchQuality {
   nonisolated static func main() { Bench.main("quality") { bench in try Quality(bench).run() } }
@@ -60,6 +62,14 @@ struct Quality {
   }
 
   func run() throws {
+    if bench.arguments.contains("--encoder") {
+      let files = try EncoderTable(bench, passages: passages, seeds: seeds, folder: folder).run()
+      return keeps ? () : removeFolder(files)
+    }
+    if bench.arguments.contains("--pauses") {
+      let files = try PauseTable(bench, passages: passages, folder: folder).run()
+      return keeps ? () : removeFolder(files)
+    }
     if !NetEQ.isInstalled { bench.progress("NetEQ (libtgowt-dev) is not installed: ours only") }
     var pairs: [(reference: String, heard: String)] = []
     var points: [Point] = []

@@ -99,11 +99,13 @@ extension Call {
       let relayed = trunkLeg.media.map { [$0.codec] } ?? trunk.codecs.map { AudioCodecName($0) }
       codecs = relayed + codecs.filter { !relayed.contains($0) }
     }
-    return SecureEndpoint(
+    var endpoint = SecureEndpoint(
       ufrag: turn.random.text(DeviceLeg.ufragLength), password: turn.random.text(DeviceLeg.passwordLength),
       fingerprint: fingerprint,
       candidates: reservation.appCandidates, ssrc: UInt32(truncatingIfNeeded: turn.random.next()) | 1, codecs: codecs,
       opusPlaybackRateHz: mayRelayOpus ? nil : 8_000)
+    endpoint.opusAverageBitrate = turn.configuration.opusBitrate
+    return endpoint
   }
 
   /// A relayed Opus stream may be of any bandwidth; all else is telephone band.

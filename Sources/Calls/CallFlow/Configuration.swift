@@ -48,6 +48,8 @@ public struct Configuration: Sendable {
   public var bounds = Bounds()
   /// The final response once every device declined; a 6xx ends forking upstream.
   public var declineCode = 486
+  /// What apps may send at most on the average, in bit/s of Opus, while the trunk is telephone band.
+  public var opusBitrate = 28_000
   /// How devices are woken; nil: they are not.
   public var push: PushSettings?
   /// Identity header fields of type `shaken` are given to a verifier.

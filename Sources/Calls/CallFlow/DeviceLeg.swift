@@ -71,7 +71,7 @@ struct DeviceLeg {
       encoding: AudioEncoding(media.codec), payloadType: media.payloadType, telephoneEvent48: media.telephoneEvent48,
       telephoneEvent8: media.telephoneEvent8)
     remote.opus = OpusWishes(
-      takesPauses: !media.opus.refusesDTX, takesRepair: !media.opus.refusesInbandFEC,
+      takesPauses: media.opus.usesDTX, takesRepair: !media.opus.refusesInbandFEC,
       maximumBitrate: media.opus.maxAverageBitrate)
     return remote
   }

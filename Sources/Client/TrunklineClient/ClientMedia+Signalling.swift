@@ -70,7 +70,10 @@ extension ClientMedia {
     }
     if configuration.codesAudio, audioReceiver?.encoding != encoding {
       audioReceiver = try? AudioReceiver(encoding: encoding)
-      encoder = try? AudioEncoder(encoding: encoding)
+      // Copies from the start, as browsers send them: nobody tells the encoder of the gateway's reports.
+      let most = max(6_000, media.opus.maxAverageBitrate ?? EncoderControl.repairBitrate)
+      let control = EncoderControl(bitrate: most, repairBitrate: most, expectedLossPercent: EncoderControl.leastExpectedLoss)
+      encoder = try? AudioEncoder(encoding: encoding, control: control)
     }
     if configuration.codesAudio, audioReceiver == nil || encoder == nil {
       output.reports.append(.failed(.device, "the \(encoding.name) codec did not start"))

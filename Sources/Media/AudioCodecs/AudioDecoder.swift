@@ -6,15 +6,14 @@ public struct AudioDecoder: ~Copyable {
   private var g722: G722Decoder?
   private var concealer: PitchConcealer?
 
-  /// - Parameter scratch: of the thread that decodes.
   /// - Throws: only if libopus refuses its parameters.
-  public init(encoding: AudioEncoding, scratch: DecodingScratch = DecodingScratch()) throws(OpusError) {
+  public init(encoding: AudioEncoding) throws(OpusError) {
     self.encoding = encoding
     opus = nil
     g722 = nil
     concealer = nil
     if encoding == .g722 { g722 = G722Decoder(sampleRateHz: Limits.sampleRateHz) }
-    if encoding == .opus { opus = try OpusDecoder(scratch: scratch) } else { concealer = PitchConcealer() }
+    if encoding == .opus { opus = try OpusDecoder() } else { concealer = PitchConcealer() }
   }
 
   /// RTP clock units a payload lasts; nil for what the codec cannot have made: empty, or longer than 120 ms.
@@ -25,14 +24,9 @@ public struct AudioDecoder: ~Copyable {
   }
 
   /// Decodes a payload and returns its samples; 0 for a damaged one, which the caller treats as lost.
-  /// - Parameter alarm: mean square above which a payload is looked at twice, and is damaged if no encoder can have made it.
   // HOT
-  public mutating func decode(_ payload: Span<UInt8>, into samples: inout MutableSpan<Int16>, alarm: Float = .infinity) -> Int {
-    if encoding == .opus {
-      guard alarm < .infinity else { return (try? opus?.decode(payload, into: &samples)) ?? 0 }
-      return (try? opus?.decode(payload, into: &samples, alarm: alarm)) ?? 0
-    }
-    if encoding == .g722, alarm < .infinity, !G722Decoder.isPlausible(payload) { return 0 }
+  public mutating func decode(_ payload: Span<UInt8>, into samples: inout MutableSpan<Int16>) -> Int {
+    if encoding == .opus { return (try? opus?.decode(payload, into: &samples)) ?? 0 }
     let count =
       encoding == .g722
       ? g722?.decode(payload, into: &samples) ?? 0 : G711.decode(payload, law: encoding == .pcmu ? .mu : .a, into: &samples)

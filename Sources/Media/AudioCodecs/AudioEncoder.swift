@@ -15,16 +15,16 @@ public struct AudioEncoder: ~Copyable {
 
   /// Throws only if libopus refuses its parameters.
   public init(
-    encoding: AudioEncoding, bitrate: Int = 24_000, complexity: Int = 5, expectedLossPercent: Int = 5, mayRepair: Bool = true
+    encoding: AudioEncoding, control: EncoderControl = EncoderControl(), complexity: Int = 5
   ) throws(OpusError) {
-    (self.encoding, self.complexity) = (encoding, complexity)
-    control = EncoderControl(bitrate: bitrate, expectedLossPercent: expectedLossPercent, mayRepair: mayRepair)
+    (self.encoding, self.control, self.complexity) = (encoding, control, complexity)
     opus = nil
     g722 = nil
     if encoding == .g722 { g722 = G722Encoder(sampleRateHz: Limits.sampleRateHz) }
     if encoding == .opus {
-      opus = try OpusEncoder(bitrate: bitrate, complexity: complexity, expectedLossPercent: expectedLossPercent)
-      if !mayRepair { opus?.setRepair(false) }
+      opus = try OpusEncoder(
+        bitrate: control.bitrate, complexity: complexity, expectedLossPercent: control.expectedLossPercent)
+      opus?.setRepair(control.repairs)
     }
   }
 

@@ -99,35 +99,6 @@ public enum SampleSums {
     return sum
   }
 
-  /// The sum of squares, the sum, and the highest magnitude, in one pass.
-  // HOT
-  static func level(_ samples: UnsafePointer<Int16>, _ count: Int) -> (energy: Int64, sum: Int32, peak: Int32) {
-    let raw = UnsafeRawPointer(samples)
-    var (low, high) = (SIMD2<UInt64>.zero, SIMD2<UInt64>.zero)
-    var sums = SIMD4<Int32>.zero
-    var (highest, lowest) = (SIMD8<Int16>.zero, SIMD8<Int16>.zero)
-    let whole = count & ~7
-    var index = 0
-    while index < whole {
-      let x = raw.loadUnaligned(fromByteOffset: 2 &* index, as: SIMD8<Int16>.self)
-      add(squares(x), &low, &high)
-      sums &+= SIMD4<Int32>(truncatingIfNeeded: x.evenHalf) &+ SIMD4<Int32>(truncatingIfNeeded: x.oddHalf)
-      highest.replace(with: x, where: x .> highest)
-      lowest.replace(with: x, where: x .< lowest)
-      index &+= 8
-    }
-    var (energy, sum) = ((low &+ high).wrappedSum(), sums.wrappedSum())
-    var peak = max(Int32(highest.max()), 0 &- Int32(lowest.min()))
-    while index < count {
-      let sample = Int32(samples[index])
-      energy &+= UInt64(truncatingIfNeeded: sample &* sample)
-      sum &+= sample
-      peak = max(peak, abs(sample))
-      index &+= 1
-    }
-    return (Int64(bitPattern: energy), sum, peak)
-  }
-
   /// Squares of neighbours added up: up to 2³¹, so unsigned.
   @inline(__always) private static func squares(_ x: SIMD8<Int16>) -> SIMD4<UInt32> {
     let (even, odd) = (SIMD4<Int32>(truncatingIfNeeded: x.evenHalf), SIMD4<Int32>(truncatingIfNeeded: x.oddHalf))

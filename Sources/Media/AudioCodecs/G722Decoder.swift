@@ -34,22 +34,6 @@ public struct G722Decoder: ~Copyable {
     return 2 &* count
   }
 
-  /// Whether an encoder may have made these octets. Its scale follows the audio, so that small steps are frequent and large ones are
-  /// rare, four codes are never sent at all (§3.5, table 6), and random octets have all of them alike: by more than 0.55 bit an octet
-  /// they are likelier random. Wrong for some 1 of 10⁵ packets of 20 ms, and of random ones for 1 of 1000; says nothing below 20
-  /// octets. The lowest two bits, which may carry data, do not matter.
-  public static func isPlausible(_ octets: Span<UInt8>) -> Bool {
-    guard octets.count >= 20 else { return true }
-    var (evidence, isConstant): (Int32, Bool) = (0, true)
-    for index in 0..<octets.count {
-      evidence &+= G722Tables.evidence[Int(octets[index] & 0x3f) >> 2]
-      if octets[index] != octets[0] { isConstant = false }
-    }
-    // One code again and again that is not the silent one.
-    if isConstant, G722Tables.lowSteps[Int(octets[0] & 0x3f) >> 2] > G722Tables.lowSteps[15] { return false }
-    return evidence > -55 &* Int32(clamping: octets.count)
-  }
-
   /// Lost audio was made up: the low band's state goes on as if these samples at 8 kHz had been received (G.722 Appendix III
   /// does the same), so that the next packet finds a scale near its own.
   public mutating func follow(_ samples: Span<Int16>) {

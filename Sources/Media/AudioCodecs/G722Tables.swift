@@ -27,11 +27,6 @@ enum G722Tables {
   static let lowSteps: InlineArray<16, Int32> = [
     -60, 3042, 1198, 538, 334, 172, 58, -30, 3042, 1198, 538, 334, 172, 58, -30, -60,
   ]
-  /// How much more frequent a code of the low band is in speech than among random octets, in bits by 100; measured on 29 voices,
-  /// eSpeak NG's and one recording.
-  static let evidence: InlineArray<16, Int32> = [
-    -696, -619, -337, -186, -84, -2, 70, 132, -543, -306, -167, -65, 34, 124, 160, 113,
-  ]
   static let highSteps: InlineArray<4, Int32> = [798, -214, 798, -214]
   static let inverseLogarithm: InlineArray<32, Int32> = [
     2048, 2093, 2139, 2186, 2233, 2282, 2332, 2383, 2435, 2489, 2543, 2599, 2656, 2714, 2774, 2834, 2896, 2960, 3025, 3091, 3158,

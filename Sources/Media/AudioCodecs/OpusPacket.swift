@@ -2,15 +2,20 @@ import COpus
 
 /// What can be read off an Opus packet without decoding it (RFC 6716 §3).
 public enum OpusPacket {
-  /// Duration in samples at 48 kHz, which is also RTP clock units; nil for what is no Opus packet (empty, more than 120 ms, bad
-  /// code).
+  /// Duration in samples at 48 kHz, which is also RTP clock units; nil for what breaks a rule of RFC 6716 §3.4: empty, more than
+  /// 120 ms, no frame, or frames that do not fit into it.
   public static func duration(_ packet: Span<UInt8>) -> Int? {
     guard !packet.isEmpty else { return nil }
-    let count = packet.withUnsafeBufferPointer { source in
-      guard let base = source.baseAddress else { return OPUS_BAD_ARG }
-      return opus_packet_get_nb_samples(base, Int32(clamping: source.count), 48_000)
+    var sizes = InlineArray<48, Int16>(repeating: 0)
+    var span = sizes.mutableSpan
+    let units = packet.withUnsafeBufferPointer { source in
+      span.withUnsafeMutableBufferPointer { sizes in
+        guard let base = source.baseAddress, let sizes = sizes.baseAddress else { return OPUS_BAD_ARG }
+        let frames = opus_packet_parse(base, Int32(clamping: source.count), nil, nil, sizes, nil)
+        return frames > 0 ? frames &* opus_packet_get_samples_per_frame(base, 48_000) : frames
+      }
     }
-    return count > 0 ? Int(count) : nil
+    return units > 0 ? Int(units) : nil
   }
 
   /// A pause of the talker: with DTX, libopus makes packets of at most 2 octets of silence, and most senders send only the first
@@ -28,51 +33,9 @@ public enum OpusPacket {
     return first & (0x80 >> frames) != 0
   }
 
-  /// A SILK layer says that there is a voice (RFC 6716 §4.2.3), in any of its 20 ms; true where more than one frame would have to be asked.
-  static func mayHaveVoice(_ packet: Span<UInt8>) -> Bool {
-    guard packet.count > 1, packet[0] & 3 == 0 else { return true }
-    let configuration = packet[0] >> 3
-    let frames: UInt8 = configuration < 12 ? max(1, configuration & 3) : 1
-    return packet[1] >> (8 &- frames) != 0
-  }
-
-  /// One frame with a SILK layer (configurations 0…15, code 0) that fills the packet.
-  public static func isOneSILKFrame(_ packet: Span<UInt8>) -> Bool { packet.count > 2 && packet[0] & 0x83 == 0 }
-
-  /// It has a CELT layer (configurations 12…31), alone or above a SILK layer.
-  public static func hasCELT(_ packet: Span<UInt8>) -> Bool { !packet.isEmpty && packet[0] >= 12 << 3 }
-  /// It has nothing but CELT (configurations 16…31).
-  public static func isCELT(_ packet: Span<UInt8>) -> Bool { !packet.isEmpty && packet[0] >= 16 << 3 }
-
-  /// What stays for seconds: the first octet, and how many frames there are where a second one says so. Two frames are of one length
-  /// or not as it happens (codes 1 and 2): that is no difference. Below 16,384.
-  public static func mark(_ packet: Span<UInt8>) -> Int16 {
-    guard !packet.isEmpty else { return -1 }
-    let first = packet[0]
-    guard first & 3 == 3 else { return Int16(first & 3 == 2 ? first ^ 3 : first) }
-    return Int16(first) | Int16(packet.count > 1 ? packet[1] & 0x3f : 0) << 8
-  }
-
-  /// An encoder goes from one to the other by itself, as a voice or the network asks for it (§2.1.1): layers and bandwidth differ, channels
-  /// and duration do not. From 40 ms on frames may: SILK has one of 60 ms, CELT three of 20 ms instead.
-  /// - Parameters: marks.
-  public static func isSwitch(_ first: Int16, _ second: Int16) -> Bool {
-    guard first & 4 == second & 4, duration(first) == duration(second) else { return false }
-    return duration(first) >= 16 || first & 3 == second & 3 && first >> 8 == second >> 8
-  }
-
-  /// Of a mark, in units of 2.5 ms.
-  private static func duration(_ mark: Int16) -> Int16 {
-    let frames = mark & 3 == 0 ? 1 : mark & 3 == 3 ? mark >> 8 : 2
-    return frames &* Int16(frameLength(UInt8(truncatingIfNeeded: mark)))
-  }
-
-  /// Of a first octet, in units of 2.5 ms.
-  private static func frameLength(_ first: UInt8) -> UInt8 {
-    let configuration = first >> 3
-    if configuration >= 16 { return 1 << (configuration & 3) }
-    if configuration >= 12 { return 4 << (configuration & 1) }
-    return configuration & 3 == 3 ? 24 : 4 << (configuration & 3)
+  /// One SILK frame that says that nobody speaks (RFC 6716 §4.2.3) and carries no copy of the one before.
+  public static func isSilence(_ packet: Span<UInt8>) -> Bool {
+    packet.count > 2 && packet[0] & 0x83 == 0 && packet[1] & 0xc0 == 0
   }
 
   /// The first octet of the first frame, behind the table of contents and frame lengths (§3.2).

@@ -4,7 +4,7 @@
 /// A tick is silence when it is near nothing at all, or when neither its energy nor the energy of its high frequencies (an "s"
 /// has little else) stands out from the least of the last two seconds. Anything at or above −45 dBov is never silence: music,
 /// tones and loud surroundings are what the caller is meant to hear. After speech the verdict stays for a hang-over, so that
-/// the end of a word is whole; whoever leaves silence out looks back two ticks at a beginning, for the same reason.
+/// the end of a word is whole.
 ///
 ///     if detector.isSilence(samples) { … }
 public struct SilenceDetector: Sendable {
@@ -80,6 +80,8 @@ public struct SilenceDetector: Sendable {
     ticksInWindow &+= 1
   }
 
+  /// The last tick counted as speech only because of what was said before it: it is what the pause will sound like.
+  public var isLingering: Bool { talking == 0 && hang > 0 }
   /// The noise between the words in dBov, −127 at least and before anything was heard.
   public var noiseLevel: Double {
     let energy = measured.min()

@@ -108,7 +108,7 @@ struct AppLeg: ~Copyable {
   }
 
   /// G.711 has no sign for a pause that apps would understand, and costs nothing to encode.
-  var leavesSilenceOut: Bool { encoding == .opus && remote?.opus.takesPauses ?? true }
+  var leavesSilenceOut: Bool { encoding == .opus && remote?.opus.takesPauses ?? false }
 
   /// The telephone-event payload type on the clock of our audio (RFC 4733 §2.1), 255 without one.
   var telephoneEventOnAudioClock: UInt8 { encoding == .opus ? telephoneEvent48 : telephoneEvent8 }

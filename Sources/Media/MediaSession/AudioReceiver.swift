@@ -29,10 +29,8 @@ public struct AudioReceiverStatistics: Sendable, Equatable {
   public var grownSamples: UInt64 = 0
   /// Comfort noise while the talker paused.
   public var noiseSamples: UInt64 = 0
-  /// Payloads that were no audio of this codec, or none that this stream can go on with.
+  /// Payloads that were no audio of this codec.
   public var damaged: UInt64 = 0
-  /// Pieces of audio that were brought down because they may not be what was sent and were louder than all before them.
-  public var limited: UInt64 = 0
   public var ticks: UInt64 = 0
   /// Sum over ticks of the play-out delay beyond the fastest packet, in milliseconds.
   public var delaySum: Double = 0
@@ -42,6 +40,9 @@ public struct AudioReceiverStatistics: Sendable, Equatable {
 
 /// The receiving half of an audio leg: packets of one codec in, exactly 160 samples of 8 kHz audio per 20 ms tick out, whatever
 /// the network did. Jitter buffer, decoder, FEC repair, concealment, and time-scale modification joined.
+///
+/// Of a stream that comes whole and in time nothing is heard but what its decoder makes of it, sample for sample, save for stretches
+/// that `statistics` count: nobody judges whether audio is plausible.
 ///
 ///     var receiver = try AudioReceiver(encoding: .opus)
 ///     _ = receiver.insert(header, payload: payload, at: now)         // as packets come
@@ -54,15 +55,14 @@ public struct AudioReceiver: ~Copyable {
   public var statistics: AudioReceiverStatistics {
     var statistics = counts
     statistics.packets = buffer.statistics
-    statistics.limited &+= burst.limited
     return statistics
   }
-  /// But for what buffer and guard count themselves.
+  /// But for what the buffer counts itself.
   private var counts = AudioReceiverStatistics()
 
-  /// As of the last `pull`: the next ticks had better come later (1) or earlier (−1) than every 20 ms, so that neither packets
-  /// wait nor audio is stretched for it; 0 when they come just right.
-  public private(set) var tickShift = 0
+  /// As of the last `pull`: whether the next ticks had better come later or earlier than every 20 ms, so that neither packets wait nor
+  /// audio is stretched for it.
+  public private(set) var tickWish = TickWish.none
 
   private var buffer: PlayoutBuffer
   private var decoder: AudioDecoder
@@ -72,10 +72,14 @@ public struct AudioReceiver: ~Copyable {
   /// Samples made up in a row, and those of them counted as concealed.
   private var madeUp = 0
   private var counted = 0
-  private var suspicion = Suspicion()
-  private var burst = BurstGuard()
+  private var loudness = SpeechLoudness()
   private var pause = Pause()
   private var stretching = Stretching()
+  private var start = StreamStart()
+  /// Length of the newest packet, and the greatest common divisor of packet and tick in samples: the steps in which they can lie to each
+  /// other.
+  private var packetUnits = 0
+  private var grain = AudioReceiver.tick
   /// Off by more than this, a cut that is heard a little is better than the delay: 60 ms.
   private static let urgent = 480
   private static let tick = AudioCodecs.Limits.samplesPerTick
@@ -84,32 +88,35 @@ public struct AudioReceiver: ~Copyable {
   /// After this many made-up samples the peer counts as silent (no concealment is counted): 200 ms.
   private static let silentAfter = 1600
 
-  /// - Parameter scratch: of the thread that pulls.
   /// - Throws: only if libopus refuses its parameters.
-  public init(
-    encoding: AudioEncoding, policy: DelayPolicy = DelayPolicy(), scratch: DecodingScratch = DecodingScratch()
-  ) throws(OpusError) {
+  public init(encoding: AudioEncoding, policy: DelayPolicy = DelayPolicy()) throws(OpusError) {
     self.encoding = encoding
     unitsPerSample = Int(encoding.clockRateHz) / AudioCodecs.Limits.sampleRateHz
     buffer = PlayoutBuffer(
       clockRateHz: encoding.clockRateHz, carriesRepair: CodecCatalog.row(of: encoding).carriesRepair, policy: policy)
     decoded = DecodedAudio(capacity: Self.capacity)
-    decoder = try AudioDecoder(encoding: encoding, scratch: scratch)
+    decoder = try AudioDecoder(encoding: encoding)
   }
 
   /// Takes one audio packet of this stream's payload type, in the clear. Empty and impossible payloads are counted and refused.
   // HOT
   public mutating func insert(_ header: RTPHeader, payload: Span<UInt8>, at now: Instant) -> Insertion {
-    guard let duration = AudioDecoder.duration(payload, encoding: encoding), suspicion.accepts(payload, header.ssrc, encoding)
-    else {
+    guard let duration = AudioDecoder.duration(payload, encoding: encoding) else {
       counts.damaged &+= 1
-      burst.alarmed()
       return .refused
     }
     let repairs = encoding == .opus && OpusPacket.carriesRepair(payload)
-    let insertion = buffer.insert(header, payload: payload, duration: duration, carriesRepair: repairs, at: now)
-    if insertion == .stored || insertion == .resynchronised { suspicion.stored(payload, header.ssrc, encoding) }
-    return insertion
+    if duration != packetUnits { measure(duration) }
+    start.came(at: now)
+    return buffer.insert(header, payload: payload, duration: duration, carriesRepair: repairs, at: now)
+  }
+
+  /// Packets of another length.
+  private mutating func measure(_ duration: Int) {
+    packetUnits = duration
+    var (common, other) = (max(1, duration / unitsPerSample), Self.tick)
+    while other > 0 { (common, other) = (other, common % other) }
+    grain = common
   }
 
   /// Takes comfort noise of the same RTP stream (RFC 3389): the talker pauses, and what is missing until audio comes is no loss.
@@ -129,8 +136,9 @@ public struct AudioReceiver: ~Copyable {
   // HOT
   public mutating func pull(into samples: inout MutableSpan<Int16>, at now: Instant) -> PullResult {
     var result = PullResult.played
+    if !hasAudio, start.mustWait(at: now, grain: grain) { conceal(Self.tick, into: &result) }
     // Where copies repair losses, delay given away in a pause is what the next repair needs (docs/decisions/0230).
-    buffer.isPause = encoding != .opus && burst.isQuiet
+    buffer.isPause = encoding != .opus && loudness.isPause
     while decoded.count < Self.tick { fetch(into: &result, at: now) }
     adjust(at: now)
     if hasAudio {
@@ -161,7 +169,7 @@ public struct AudioReceiver: ~Copyable {
       let payload = packet.payload
       let length = decoder.repair(wanted, from: payload.span, into: &room)
       guard length > 0 else { return conceal(wanted, into: &result) }
-      append(length, burst.isDistrusting ? .much : .none, from: .silk)
+      take(length)
       counts.repairedSamples &+= UInt64(length)
       if result == .played { result = .repaired }
     case .lost(let units):
@@ -179,33 +187,26 @@ public struct AudioReceiver: ~Copyable {
     }
     let free = decoded.free
     var room = free.mutableSpan
-    if encoding == .g722, madeUp > 0, burst.isDistrusting { suspicion.lostItsWay() }
-    if encoding == .opus, madeUp > 0, OpusPacket.isCELT(payload.span) { suspicion.lostItsWay() }
-    let doubt = suspicion.doubt(payload.span, encoding)
-    let length = decoder.decode(payload.span, into: &room, alarm: burst.alarm)
+    let length = decoder.decode(payload.span, into: &room)
     guard length > 0 else {
       counts.damaged &+= 1
-      burst.doubted()
       return conceal(packet.duration / unitsPerSample, into: &result)
     }
-    append(length, doubt, from: source(payload.span), payload: payload.span)
+    take(length)
     pause.played(upTo: buffer.nextTimestamp)
     (madeUp, hasAudio) = (0, true)
   }
 
-  private func source(_ payload: Span<UInt8>) -> SoundSource {
-    switch encoding {
-    case .opus: OpusPacket.isCELT(payload) ? .celt : OpusPacket.hasCELT(payload) ? .hybrid : .silk
-    case .g722: .g722
-    default: .g711
-    }
+  /// Takes in received audio that was written behind the decoded.
+  private mutating func take(_ length: Int) {
+    loudness.take(UnsafeMutableBufferPointer(rebasing: decoded.free.prefix(length)))
+    decoded.append(length)
   }
 
-  /// Takes in what was written behind the decoded audio.
-  private mutating func append(_ length: Int, _ doubt: Suspicion.Doubt, from source: SoundSource, payload: Span<UInt8> = Span()) {
-    let written = UnsafeMutableBufferPointer(rebasing: decoded.free.prefix(length))
-    burst.admit(written, isSuspect: doubt == .much, isDoubtful: doubt == .some, from: source, payload: payload)
-    decoded.append(written.count)
+  /// The same for audio that was made up.
+  private mutating func takeMadeUp(_ length: Int) {
+    loudness.pass(length)
+    decoded.append(length)
   }
 
   /// Nothing is there to be played: the rest of the tick is made up.
@@ -222,7 +223,7 @@ public struct AudioReceiver: ~Copyable {
     guard hasAudio || pause.isDescribed else { return conceal(length, into: &result) }
     let room = UnsafeMutableBufferPointer(rebasing: decoded.free.prefix(length))
     if pause.isDescribed { pause.noise.fill(room) } else { fill(room) }
-    append(room.count, pause.isDescribed ? .none : .much, from: .madeUp)
+    takeMadeUp(length)
     madeUp &+= length
     counts.noiseSamples &+= UInt64(length)
     if result == .played || result == .silent { result = .noise }
@@ -234,12 +235,12 @@ public struct AudioReceiver: ~Copyable {
     let room = UnsafeMutableBufferPointer(rebasing: decoded.free.prefix(length))
     if !hasAudio || madeUp >= Self.silentAfter {
       room.update(repeating: 0)
-      append(length, .none, from: .madeUp)
+      takeMadeUp(length)
       if result != .concealed { result = .silent }
       return
     }
     fill(room)
-    append(length, .much, from: .madeUp)
+    takeMadeUp(length)
     madeUp &+= length
     counted &+= length
     counts.concealedSamples &+= UInt64(length)
@@ -258,19 +259,28 @@ public struct AudioReceiver: ~Copyable {
 
   /// Makes the buffered delay what the policy wants, a pitch period at a time.
   private mutating func adjust(at now: Instant) {
-    tickShift = 0
+    tickWish = hasAudio ? .stay : .none
     guard hasAudio, madeUp == 0 else { return }
     let pending = (decoded.count &- Self.tick) &* unitsPerSample
     let decision = buffer.decide(at: now, pending: pending, tick: Self.tick &* unitsPerSample)
-    tickShift = Int(decision.tickShift.signum())
+    let delay = start.isFirst ? delayMilliseconds(at: now) : 0
+    tickWish = start.wish(decision.tickShift, delayMilliseconds: delay, grain: grain)
     switch decision.adjustment {
     case .none: break
     case .shrink(let units):
-      let surplus = units / unitsPerSample
+      let surplus = cut(units / unitsPerSample, of: Int(0 &- decision.tickShift) / unitsPerSample)
       guard surplus >= TimeScale.shortestLag else { return }
-      if stretching.mayShrink(surplus, isPause: decoded.isQuieter(than: burst.loudness / 100)) { shrink(upTo: surplus, at: now) }
+      if stretching.mayShrink(surplus, isPause: decoded.isQuieter(than: loudness.pauseLevel)) { shrink(upTo: surplus, at: now) }
     case .grow(let units): grow(units / unitsPerSample)
     }
+  }
+
+  /// What may be taken out of `surplus` samples where `excess` is how much longer than it needs to the tightest packet waits. Delay goes
+  /// in grains, and the last of them only if a margin is left: packets that wander would have it put in and taken out again, since ticks
+  /// that also serve the other direction cannot follow. Less is left to the ticks.
+  private func cut(_ surplus: Int, of excess: Int) -> Int {
+    let isShort = surplus >= grain && excess < surplus &+ Limits.cutMarginMilliseconds &* 8
+    return isShort ? surplus &- grain : surplus
   }
 
   private mutating func grow(_ shortfall: Int) {
@@ -301,13 +311,6 @@ public struct AudioReceiver: ~Copyable {
     counts.shrunkSamples &+= UInt64(before &- decoded.count)
   }
 
-  /// What the last 20 ms that got louder were judged by, once: `bench-noise --rows` fits the judgement with them. Nil the first time.
-  public mutating func takeJudgedRise() -> JudgedRise? {
-    burst.isWatched = true
-    defer { burst.rise = nil }
-    return burst.rise
-  }
-
   /// The delay the jitter buffer adds now beyond the fastest packet, in milliseconds.
   public func delayMilliseconds(at now: Instant) -> Double {
     hasAudio ? max(0, buffer.playoutDelayMilliseconds(at: now, pending: decoded.count &* unitsPerSample)) : 0
@@ -325,9 +328,7 @@ public struct AudioReceiver: ~Copyable {
     decoder.reset()
     decoded.removeAll()
     (madeUp, counted, hasAudio) = (0, 0, false)
-    suspicion = Suspicion()
-    counts.limited &+= burst.limited
-    burst.reset()
-    pause = Pause()
+    (start, tickWish) = (StreamStart(), .none)
+    (loudness, pause) = (SpeechLoudness(), Pause())
   }
 }

@@ -19,6 +19,8 @@ struct Downlink: ~Copyable {
   /// Listens for digits, if the trunk may send tones.
   var tones: ToneDetector?
   var gate = SilenceGate()
+  /// Where an app of Opus gets a stream without gaps.
+  var silence: CodedSilence?
   /// First words, between the 200 and the device's play-out.
   var kept: KeptAudio?
   var receiver = ReceiverSlot()
@@ -29,8 +31,8 @@ struct Downlink: ~Copyable {
   mutating func beginRelaying() {
     (relays, isPrimed) = (true, false)
     receiver.free()
-    gate.forget()
     if encoder != nil { encoder = nil }
+    if silence != nil { silence = nil }
   }
 }
 
@@ -71,6 +73,5 @@ struct Uplink: ~Copyable {
   mutating func beginRelaying() {
     (relays, isPrimed) = (true, false)
     receiver.free()
-    gate.forget()
   }
 }

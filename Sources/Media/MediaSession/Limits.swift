@@ -36,8 +36,6 @@ enum Limits {
   static let relaySilence: Duration = .milliseconds(200)
   /// Ticks of 20 ms that a relayed call lets pass between two; shorter than `relaySilence`, which is looked for on ticks.
   static let restingTicks = 4
-  /// Frames before a beginning of speech that are fetched back from the pause: 40 ms.
-  static let lookBackFrames = 2
   /// A pause is described again after this many frames (400 ms, as libopus's own DTX does).
   static let noiseRefreshFrames = 20
   /// Comfort noise in dBov: what a listener takes for a live line, and the most we would make.
@@ -45,6 +43,12 @@ enum Limits {
   static let loudestNoise = -50.0
   /// What a jitter buffer may hold at most, for reports: 64 packets of 20 ms.
   static let bufferMaximumMilliseconds = 1_280.0
+  /// So long the first packet of a stream waits for its tick at least, and so many are heard before ticks come earlier: until then
+  /// nobody knows how packets wander.
+  static let startMarginMilliseconds = 4
+  static let startPackets = 50
+  /// Beyond what packets need this much must be left when a tick's worth of delay is taken out.
+  static let cutMarginMilliseconds = 6
   /// Audio for held trunks: 40 ms, so that both ends can be faded, to 2 minutes at 8 kHz.
   static let clipSamples = 320...960_000
   /// Trunk packet times we can send.

@@ -105,19 +105,24 @@ public struct AppLegRemote: Sendable {
 
 /// What the receiver of our Opus asked for (RFC 7587 §6.1).
 public struct OpusWishes: Sendable, Equatable {
-  /// Silence may be left out; only `usedtx=0` forbids it.
+  /// Silence may be left out: `usedtx=1`. Else the stream has no gaps.
   public var takesPauses: Bool
   /// Packets may carry FEC; only `useinbandfec=0` forbids it.
   public var takesRepair: Bool
   /// `maxaveragebitrate` in bit/s.
   public var maximumBitrate: Int?
 
-  public init(takesPauses: Bool = true, takesRepair: Bool = true, maximumBitrate: Int? = nil) {
+  public init(takesPauses: Bool = false, takesRepair: Bool = true, maximumBitrate: Int? = nil) {
     (self.takesPauses, self.takesRepair, self.maximumBitrate) = (takesPauses, takesRepair, maximumBitrate)
   }
 
-  /// Narrow-band speech is transparent at 24 kbit/s; more would be wasted.
-  var bitrate: Int { max(6_000, min(24_000, maximumBitrate ?? 24_000)) }
+  /// No more than the receiver wants, and never less than libopus can do.
+  var control: EncoderControl {
+    let most = max(6_000, maximumBitrate ?? EncoderControl.repairBitrate)
+    return EncoderControl(
+      bitrate: min(most, EncoderControl.plainBitrate), repairBitrate: min(most, EncoderControl.repairBitrate),
+      mayRepair: takesRepair)
+  }
 }
 
 /// Where digits of a trunk are looked for, and how they go to it.

@@ -136,7 +136,7 @@ extension MediaSession {
   private func makeEncoder(_ encoding: AudioEncoding, _ wishes: OpusWishes = OpusWishes()) -> AudioEncoder? {
     do throws(OpusError) {
       var encoder = try AudioEncoder(
-        encoding: encoding, bitrate: wishes.bitrate, complexity: setup.opusComplexity, mayRepair: wishes.takesRepair)
+        encoding: encoding, control: wishes.control, complexity: setup.opusComplexity)
       encoder.limitComplexity(to: complexityCeiling)
       return encoder
     } catch { return nil }
@@ -161,18 +161,17 @@ extension MediaSession {
   /// Allocates what coding needs when a direction is not relayed: at commands, never per packet. It is freed when relaying begins.
   private mutating func equip() {
     let legs = legs  // docs/decisions/0081
-    if !downlink.relays, isDownlinkOpen { downlink.gate.remember() }
-    if !uplink.relays, isLocked || connectedAt != nil { uplink.gate.remember() }
     if trunk.isSet {
-      if isDownlinkOpen, !downlink.relays, !isHeld { downlink.receiver.make(trunk.encoding, scratch: scratch) }
+      if isDownlinkOpen, !downlink.relays, !isHeld { downlink.receiver.make(trunk.encoding) }
       if uplink.encoder == nil { uplink.encoder = makeEncoder(trunk.encoding) }
       if !trunk.detectsTones { downlink.tones = nil } else if downlink.tones == nil { downlink.tones = ToneDetector() }
     }
     guard hasLeg(winner), legs[winner].payloadType != 255 else { return }
     let encoding = legs[winner].encoding
-    if !uplink.relays, isLocked || connectedAt != nil { uplink.receiver.make(encoding, scratch: scratch) }
+    if !uplink.relays, isLocked || connectedAt != nil { uplink.receiver.make(encoding) }
     if isDownlinkOpen, !downlink.relays, downlink.encoder == nil {
       downlink.encoder = makeEncoder(encoding, legs[winner].remote?.opus ?? OpusWishes())
+      downlink.silence = encoding == .opus && !legs[winner].leavesSilenceOut ? CodedSilence() : nil
     }
   }
 

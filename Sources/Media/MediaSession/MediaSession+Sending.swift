@@ -7,8 +7,9 @@ import SRTP
 
 extension MediaSession {
   /// Encodes 20 ms for the winner and sends them. HOT
+  /// - Parameter isSilence: they are of a pause, and may be sent again in it.
   mutating func sendFrameToApp(
-    _ samples: UnsafePointer<Int16>, startsTalk: Bool, at now: Instant, into output: inout MediaOutput
+    _ samples: UnsafePointer<Int16>, startsTalk: Bool, isSilence: Bool = false, at now: Instant, into output: inout MediaOutput
   ) {
     let legs = legs  // docs/decisions/0081
     let units = legs[winner].stream.unitsPerFrame
@@ -16,9 +17,31 @@ extension MediaSession {
     let room = UnsafeMutableRawBufferPointer(start: base + headerBytes, count: Limits.packetBytes - headerBytes)
     let bytes = encode(samples, Frame.samples, &downlink.encoder, into: room)
     guard bytes > 0 else { return legs[winner].stream.skip(units: units) }
+    if isSilence {
+      downlink.silence?.keep(Span(_unsafeElements: UnsafeBufferPointer(rebasing: room.bindMemory(to: UInt8.self)[..<bytes])))
+    }
     let stamp = legs[winner].stream.stamp(units: units, startsTalk: startsTalk, at: now)
     writeHeader(base, legs[winner].payloadType, stamp, legs[winner].stream.ssrc)
     sendToApp(winner, headerBytes + bytes, payloadBytes: bytes, timestamp: stamp.timestamp, at: now, into: &output)
+  }
+
+  /// A frame of talk, or of what follows it. HOT
+  mutating func sendTalkToApp(at now: Instant, into output: inout MediaOutput) {
+    let isLingering = downlink.gate.detector.isLingering
+    if !isLingering { downlink.silence?.removeAll() }
+    sendFrameToApp(frame, startsTalk: true, isSilence: isLingering, at: now, into: &output)
+  }
+
+  /// A frame of a pause in a stream without gaps: a packet of the pause that is there already, or a new one. HOT
+  mutating func sendSilenceToApp(at now: Instant, into output: inout MediaOutput) {
+    let legs = legs  // docs/decisions/0081
+    guard let packet = downlink.silence?.next(), let base = output.packets.room.baseAddress else {
+      return sendFrameToApp(frame, startsTalk: true, isSilence: true, at: now, into: &output)
+    }
+    (base + headerBytes).copyMemory(from: packet.baseAddress ?? UnsafeRawPointer(base), byteCount: packet.count)
+    let stamp = legs[winner].stream.stamp(units: legs[winner].stream.unitsPerFrame, at: now)
+    writeHeader(base, legs[winner].payloadType, stamp, legs[winner].stream.ssrc)
+    sendToApp(winner, headerBytes + packet.count, payloadBytes: packet.count, timestamp: stamp.timestamp, at: now, into: &output)
   }
 
   /// Encodes a frame for the trunk and sends what makes up whole packets. HOT

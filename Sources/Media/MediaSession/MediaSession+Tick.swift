@@ -56,17 +56,10 @@ extension MediaSession {
     if downlink.kept != nil { hasAudio = throughKeptDownlink(hasAudio, at: now) }
     guard !isHeld, downlink.kept == nil || hasAudio, !downlink.event.isActive(at: now) else { return skipDownlink() }
     switch judgeDownlink(hasAudio) {
-    case .skip: legs[winner].stream.skip(units: legs[winner].stream.unitsPerFrame)
+    case .send: sendTalkToApp(at: now, into: &output)
+    case _ where !legs[winner].leavesSilenceOut: sendSilenceToApp(at: now, into: &output)
     case .describe: sendFrameToApp(frame, startsTalk: false, at: now, into: &output)
-    case .send(let lookBack):
-      if lookBack > 0 {
-        legs[winner].stream.rewind(units: UInt32(lookBack) &* legs[winner].stream.unitsPerFrame)
-        for back in stride(from: lookBack, to: 0, by: -1) {
-          guard let past = downlink.gate.frame(back: back) else { break }
-          sendFrameToApp(past, startsTalk: true, at: now, into: &output)
-        }
-      }
-      sendFrameToApp(frame, startsTalk: true, at: now, into: &output)
+    case .skip: legs[winner].stream.skip(units: legs[winner].stream.unitsPerFrame)
     }
     let pausing = !downlink.firstAudioTold || canRelayDownlink ? KeptAudio.isPause(frame) : true
     if !downlink.firstAudioTold, !pausing { tellFirstAudio(.trunkToApp, at: now, into: &output) }
@@ -77,18 +70,15 @@ extension MediaSession {
 
   /// Without audio the app still hears that the line is there: noise, described as in any pause.
   private mutating func judgeDownlink(_ hasAudio: Bool) -> SilenceGate.Step {
-    let legs = legs  // docs/decisions/0081
     guard hasAudio else {
       downlink.gate.fillNoise(frame)
-      return downlink.gate.absent(frame)
+      return downlink.gate.absent()
     }
-    let step = downlink.gate.judge(frame)
-    return legs[winner].leavesSilenceOut ? step : .send(lookBack: 0)
+    return downlink.gate.judge(frame)
   }
 
   private mutating func skipDownlink() {
     let legs = legs  // docs/decisions/0081
-    downlink.gate.interrupt()
     legs[winner].stream.skip(units: legs[winner].stream.unitsPerFrame)
   }
 
@@ -115,11 +105,10 @@ extension MediaSession {
     }
     if !uplink.sender.isIdle { return tickDigits(to: destination, at: now, into: &output) }
     if uplink.event.isActive(at: now) {
-      uplink.gate.interrupt()
       if !uplink.relays { trunk.stream.skip(units: trunk.stream.unitsPerFrame) }
       return
     }
-    var step = SilenceGate.Step.send(lookBack: 0)
+    var step = SilenceGate.Step.send
     if uplink.relays {
       // The app is quiet (DTX, or gone): the trunk still gets its stream, so that no carrier's RTP watchdog ends the call.
       guard now - max(uplink.lastForwarded, connectedAt ?? now) >= Limits.relaySilence else { return }
@@ -145,7 +134,7 @@ extension MediaSession {
       uplink.kept = nil
       silence()
       uplink.hold.stop(into: frame)
-      return uplink.gate.absent(frame)
+      return uplink.gate.absent()
     }
     if uplink.kept != nil {
       if hasAudio { uplink.kept?.push(frame) }
@@ -155,7 +144,7 @@ extension MediaSession {
     guard uplink.hold.isPlaying else { return hasAudio ? uplink.gate.judge(frame) : absentUplink() }
     if !hasAudio { silence() }
     uplink.hold.stop(into: frame)
-    return .send(lookBack: 0)
+    return .send
   }
 
   /// What a held trunk hears. `hasAudio`: the frame holds the app's talk, which the clip takes over from.
@@ -164,19 +153,18 @@ extension MediaSession {
     guard uplink.hold.playsClip else {
       guard uplink.hold.playsNoise else {
         silence()
-        return uplink.gate.absent(frame)
+        return uplink.gate.absent()
       }
       return absentUplink()
     }
     if !hasAudio || isMuted || uplink.hold.isPlaying { silence() }
     uplink.hold.play(into: frame)
-    uplink.gate.interrupt()
-    return .send(lookBack: 0)
+    return .send
   }
 
   private mutating func absentUplink() -> SilenceGate.Step {
     uplink.gate.fillNoise(frame)
-    return uplink.gate.absent(frame)
+    return uplink.gate.absent()
   }
 
   private func silence() { frame.update(repeating: 0, count: Frame.samples) }
@@ -185,31 +173,22 @@ extension MediaSession {
   private mutating func send(
     _ step: SilenceGate.Step, to destination: SocketAddress, at now: Instant, into output: inout MediaOutput
   ) {
-    guard trunk.comfortNoise != 255, step != .send(lookBack: 0) else {
+    guard trunk.comfortNoise != 255, step != .send else {
       return sendFrame(frame, to: destination, at: now, into: &output)
     }
-    guard case .send(let lookBack) = step else {
-      // What was gathered of the hang-over makes no packet any more; its time goes by.
-      clearPacketizer()
-      if step == .describe {
-        let isQuiet = isHeld ? !uplink.hold.playsNoise : isMuted
-        let level = isQuiet ? Limits.quietestNoise : uplink.gate.noiseLevel
-        sendComfortNoise(level, to: destination, at: now, into: &output)
-      }
-      return trunk.stream.skip(units: trunk.stream.unitsPerFrame)
+    // What was gathered of the hang-over makes no packet any more; its time goes by.
+    clearPacketizer()
+    if step == .describe {
+      let isQuiet = isHeld ? !uplink.hold.playsNoise : isMuted
+      let level = isQuiet ? Limits.quietestNoise : uplink.gate.noiseLevel
+      sendComfortNoise(level, to: destination, at: now, into: &output)
     }
-    trunk.stream.rewind(units: UInt32(lookBack) &* trunk.stream.unitsPerFrame)
-    for back in stride(from: lookBack, to: 0, by: -1) {
-      guard let past = uplink.gate.frame(back: back) else { break }
-      sendFrame(past, to: destination, at: now, into: &output)
-    }
-    sendFrame(frame, to: destination, at: now, into: &output)
+    trunk.stream.skip(units: trunk.stream.unitsPerFrame)
   }
 
   /// Digits of control: telephone-events where the trunk took the format, else tones in the audio. The app's audio is withheld.
   mutating func tickDigits(to destination: SocketAddress, at now: Instant, into output: inout MediaOutput) {
     if !uplink.relays { _ = uplink.receiver.pull(into: frame, at: now) }
-    uplink.gate.interrupt()
     silence()
     guard let digit = uplink.sender.tick() else { return sendFrame(frame, to: destination, at: now, into: &output) }
     guard trunk.telephoneEvent != 255 else {

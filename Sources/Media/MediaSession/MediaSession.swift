@@ -77,14 +77,11 @@ public struct MediaSession: ~Copyable {
   var uplink = Uplink()
   private var phase = TickPhase()
   private var legSlots = 1
-  let scratch: DecodingScratch
   var random: SplitMix64
   let cname: [UInt8]
 
-  /// - Parameter scratch: one for all sessions of a thread.
-  public init(id: MediaSessionID, setup: MediaSessionSetup, scratch: DecodingScratch = DecodingScratch()) {
-    self.id = id
-    (self.setup, self.scratch) = (setup, scratch)
+  public init(id: MediaSessionID, setup: MediaSessionSetup) {
+    (self.id, self.setup) = (id, setup)
     random = SplitMix64(seed: setup.random.next())
     cname = Array(setup.random.text(16, alphabet: "abcdefghijklmnopqrstuvwxyz234567").utf8)
     legs = .allocate(capacity: 1)
@@ -103,9 +100,10 @@ public struct MediaSession: ~Copyable {
   }
 
   /// Where in the 20 ms period of the caller's clock this session's tick should lie, if elsewhere than `current` (0…19 ms): asked
-  /// once after each tick. As the trunk's jitter buffer wishes; the app's packets wait for the same tick.
+  /// once after each tick. One tick serves both directions: it comes later if either jitter buffer is short, earlier only if both have
+  /// room.
   public mutating func preferredPhase(current: Int) -> Int? {
-    let step = phase.step(downlink.relays ? 0 : downlink.receiver.tickShift)
+    let step = phase.step(.joined(downlink.receiver.tickWish, uplink.receiver.tickWish))
     return step == 0 ? nil : (current &+ step &+ 20) % 20
   }
 

@@ -47,9 +47,6 @@ struct OutgoingStream {
     return stamp
   }
 
-  /// Goes back over time that was skipped: what lies there is sent after all.
-  mutating func rewind(units: UInt32) { nextTimestamp &-= units }
-
   /// Time passes without a packet: the timestamp runs on, the sequence does not (RFC 3550 §5.1).
   mutating func skip(units: UInt32) {
     maps = false

@@ -22,10 +22,8 @@ public struct PlayoutCounts: Sendable, Equatable {
   public var resynchronised: UInt64 = 0
   public var overflowed: UInt64 = 0
   public var refused: UInt64 = 0
-  /// Payloads that were no audio of the codec or that no encoder can have made, and pieces of audio brought down because they may not
-  /// be what was said.
+  /// Payloads that were no audio of the codec.
   public var damaged: UInt64 = 0
-  public var limited: UInt64 = 0
 
   public init() {}
 
@@ -37,7 +35,7 @@ public struct PlayoutCounts: Sendable, Equatable {
     noiseMilliseconds = counts.noiseSamples / 8
     (outOfRange, resynchronised) = (packets.outOfRange, packets.resynchronised)
     (overflowed, refused) = (packets.overflowed, packets.refused)
-    (damaged, limited) = (counts.damaged, counts.limited)
+    damaged = counts.damaged
   }
 
   /// All counts under the names that metrics give them.
@@ -46,7 +44,7 @@ public struct PlayoutCounts: Sendable, Equatable {
       ("fetched", fetched), ("missing", missing), ("left_out", leftOut), ("waits", waits), ("shrinks", shrinks), ("grows", grows),
       ("shortened_ms", shortenedMilliseconds), ("lengthened_ms", lengthenedMilliseconds), ("noise_ms", noiseMilliseconds),
       ("out_of_range", outOfRange), ("resynchronised", resynchronised), ("overflowed", overflowed), ("refused", refused),
-      ("damaged", damaged), ("limited", limited),
+      ("damaged", damaged),
     ]
   }
 }

@@ -27,8 +27,8 @@ struct ReceiverSlot: ~Copyable {
 
   var isEmpty: Bool { receiver == nil }
   var encoding: AudioEncoding? { receiver?.pointee.encoding }
-  /// Of the last `pull`; 0 without a receiver.
-  var tickShift: Int { receiver?.pointee.tickShift ?? 0 }
+  /// Of the last `pull`.
+  var tickWish: TickWish { receiver?.pointee.tickWish ?? .none }
   /// Of all receivers there were.
   var statistics: AudioReceiverStatistics {
     guard let receiver else { return past }
@@ -36,10 +36,10 @@ struct ReceiverSlot: ~Copyable {
   }
 
   /// Does nothing if there is one. libopus refuses nothing but parameters, and ours are constant.
-  mutating func make(_ encoding: AudioEncoding, scratch: DecodingScratch) {
+  mutating func make(_ encoding: AudioEncoding) {
     guard receiver == nil else { return }
     do throws(OpusError) {
-      let made = try AudioReceiver(encoding: encoding, scratch: scratch)
+      let made = try AudioReceiver(encoding: encoding)
       let memory = UnsafeMutablePointer<AudioReceiver>.allocate(capacity: 1)
       memory.initialize(to: made)
       receiver = memory
@@ -90,7 +90,6 @@ extension AudioReceiverStatistics {
     sum.grownSamples &+= b.grownSamples
     sum.noiseSamples &+= b.noiseSamples
     sum.damaged &+= b.damaged
-    sum.limited &+= b.limited
     sum.ticks &+= b.ticks
     sum.delaySum += b.delaySum
     return sum

@@ -1,6 +1,34 @@
-/// Where a session's tick lies in its 20 ms follows what the jitter buffer asks for (`AudioReceiver.tickShift`), by a millisecond at a
-/// time, every fourth tick at most (decision 0210). So no packet waits for the tick that plays it, clocks that drift apart need no
-/// stretching, and the far end sees no jump.
+/// Where the receiver of a stream wants its ticks, as of the last of them.
+public enum TickWish: Sendable, Equatable {
+  /// There is no stream: any tick will do.
+  case none
+  /// Packets wait longer than they need to.
+  case earlier
+  /// Just right, or as well as can be told.
+  case stay
+  /// The next packets may come too late for theirs.
+  case later
+  /// The stream began just before its tick: the next must come later by so many milliseconds.
+  case laterAtOnce(Int)
+
+  /// Of two streams that share a tick: later if either is short, earlier only if both have room.
+  public static func joined(_ a: TickWish, _ b: TickWish) -> TickWish {
+    switch (a, b) {
+    case (.laterAtOnce(let own), .laterAtOnce(let other)): .laterAtOnce(max(own, other))
+    case (.laterAtOnce, _): a
+    case (_, .laterAtOnce): b
+    case (.later, _), (_, .later): .later
+    case (.none, _): b
+    case (_, .none): a
+    case (.earlier, .earlier): .earlier
+    default: .stay
+    }
+  }
+}
+
+/// Where a session's tick lies in its 20 ms follows what its jitter buffers ask for (`AudioReceiver.tickWish`), by a millisecond at a
+/// time, every fourth tick at most (decision 0210). So packets hardly wait for the tick that plays them, clocks that drift apart need no
+/// stretching, and the far end sees no jump, save for one of a few milliseconds where a stream begins.
 public struct TickPhase: Sendable {
   private static let pause = 4
   private var unmoved = 0
@@ -8,13 +36,17 @@ public struct TickPhase: Sendable {
   public init() {}
 
   /// Asked once after each tick.
-  /// - Parameter wish: of the receiver: −1 earlier, 1 later, 0 as it is.
-  /// - Returns: milliseconds by which the next tick comes later (1) or earlier (−1) than 20 ms after this one.
+  /// - Parameter wish: of the receiver, or of both (`TickWish.joined`).
+  /// - Returns: milliseconds by which the next tick comes later (positive) or earlier (−1) than 20 ms after this one.
   // HOT
-  public mutating func step(_ wish: Int) -> Int {
+  public mutating func step(_ wish: TickWish) -> Int {
     unmoved &+= 1
-    guard wish != 0, unmoved >= Self.pause else { return 0 }
+    if case .laterAtOnce(let milliseconds) = wish {
+      unmoved = 0
+      return max(0, min(Limits.startMarginMilliseconds, milliseconds))
+    }
+    guard wish == .earlier || wish == .later, unmoved >= Self.pause else { return 0 }
     unmoved = 0
-    return wish.signum()
+    return wish == .later ? 1 : -1
   }
 }

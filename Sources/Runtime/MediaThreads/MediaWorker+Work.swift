@@ -42,7 +42,7 @@ extension MediaWorker {
     let entry = UnsafeMutablePointer<SessionEntry>.allocate(capacity: 1)
     entry.initialize(
       to: SessionEntry(
-        MediaSession(id: id, setup: setup, scratch: decodingScratch), sockets, tickSlot: ticks.add(slot, at: now)))
+        MediaSession(id: id, setup: setup), sockets, tickSlot: ticks.add(slot, at: now)))
     entry.pointee.session.limitComplexity(to: ceiling)
     entries[slot] = entry
     slotOf[id] = slot

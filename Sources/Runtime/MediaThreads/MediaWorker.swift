@@ -1,4 +1,3 @@
-import AudioCodecs
 import Bytes
 import CLinux
 import Glibc
@@ -20,7 +19,6 @@ struct MediaWorker: ~Copyable {
   let epoll: Int32
   let timer: Int32
   var output: MediaOutput
-  let decodingScratch = DecodingScratch()
   var receiving = ReceiveBatch()
   var sending: SendBatch
   // `Limits.sessionsPerThread` pointers; the entries are allocated and freed with their session.

@@ -21,6 +21,7 @@ extension Settings {
       addresses: [ auto ]            # auto: the machine's own; or an address; or { bind: ADDRESS, advertise: ADDRESS }, IPv4 and IPv6
       threads: 2
       # load_limit: 85               # percent of a core that each thread may fill; beyond it new calls get 503
+      # opus_bitrate: 28000          # bit/s that apps send at most on the average (maxaveragebitrate); below 20000 without FEC
       app_port: 40000                # one UDP port for each thread: here 40000 and 40001
       trunk_ports: 20000-21999       # two for each call: RTP and RTCP
 

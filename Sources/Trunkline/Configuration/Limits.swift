@@ -18,6 +18,8 @@ enum Limits {
   /// Final responses that refuse a call.
   static let refusals = 400...699
   static let mediaThreads = 1...64
+  /// RFC 7587 §6.1: what `maxaveragebitrate` may be.
+  static let opusBitrate = 6_000...510_000
   static let calls = 1...100_000
   static let trunkPorts = 2
   /// RFC 4028 §4 forbids less than 90: that is for a lab. A day is as good as none.

@@ -63,6 +63,8 @@ public struct Settings: Sendable, Equatable {
     public var threads = 2
     /// Of a core that one media thread may fill with calls; beyond it new calls are refused.
     public var loadLimitPercent = 85
+    /// What apps are asked to send at most, in bit/s of Opus (`maxaveragebitrate`), while the trunk is telephone band.
+    public var opusBitrate = 28_000
     /// App legs of thread n share UDP port `appPort + n`.
     public var appPort: UInt16 = 40000
     /// Two ports per call on the trunk side.

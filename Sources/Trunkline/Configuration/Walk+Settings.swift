@@ -115,13 +115,14 @@ extension Walk {
 
   private func media(_ top: Section) -> Settings.Media {
     var out = Settings.Media()
-    let media = top.section("media", keys: ["addresses", "threads", "app_port", "trunk_ports", "load_limit"])
+    let media = top.section("media", keys: ["addresses", "threads", "app_port", "trunk_ports", "load_limit", "opus_bitrate"])
     if media.has("addresses") {
       let items = media.items("addresses", limit: 16)
       out.addresses = items.compactMap { mediaAddress($0.node, $0.path) }
       if items.isEmpty { problem("media.addresses", "is empty; write auto for the machine's own addresses") }
     }
     out.loadLimitPercent = media.integer("load_limit", in: 1...100, default: out.loadLimitPercent)
+    out.opusBitrate = media.integer("opus_bitrate", in: Limits.opusBitrate, default: out.opusBitrate)
     out.threads = media.integer("threads", in: Limits.mediaThreads, default: out.threads)
     out.appPort = UInt16(media.integer("app_port", in: 1024...65535, default: Int(out.appPort)))
     if let ports = media.value("trunk_ports", "a port range such as 20000-21999", portRange) { out.trunkPorts = ports }

@@ -23,6 +23,7 @@ extension Settings {
     out.bounds.calls = limits.calls
     out.bounds.callsPerUser = limits.callsPerUser
     out.declineCode = routes.declineCode
+    out.opusBitrate = media.opusBitrate
     out.verifiesIdentity = verifier != nil
     return out
   }

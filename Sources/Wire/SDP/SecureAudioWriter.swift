@@ -48,7 +48,8 @@ struct SecureAudioWriter {
     for format in formats {
       out.append(Attribute("rtpmap", "\(format.payloadType) \(format.codec.rtpmap)"))
       guard format.codec == .opus else { continue }
-      let limit = endpoint.opusPlaybackRateHz.map { "maxplaybackrate=\($0);" } ?? ""
+      var limit = endpoint.opusPlaybackRateHz.map { "maxplaybackrate=\($0);" } ?? ""
+      if !limit.isEmpty, let bitrate = endpoint.opusAverageBitrate { limit += "maxaveragebitrate=\(bitrate);" }
       out.append(Attribute("fmtp", "\(format.payloadType) minptime=10;useinbandfec=1;\(limit)stereo=0"))
     }
     for (payloadType, clock) in events {

@@ -5,10 +5,9 @@ import Testing
 
 @testable import MediaSession
 
-/// Bad packets in the middle of speech, through the whole session and both ways: they are counted, nothing that the other side
-/// hears is more than 3 dB above the loudest 20 ms of the source in the 200 ms before, both streams go on, and speech is back
-/// within 200 ms.
-@Suite struct HostileLevelTests {
+/// Bad packets in the middle of speech, through the whole session and both ways: those that can be told are counted, both streams go
+/// on, and speech is back within 200 ms.
+@Suite struct HostileStreamTests {
   enum Direction: CaseIterable { case trunkToApp, appToTrunk }
   enum Kind: CaseIterable {
     case randomPayload, randomLength, text, empty, lyingPadding, lyingExtension, otherAudio, unknownType, noiseType, eventType,
@@ -18,9 +17,6 @@ import Testing
   /// Frames among which bad packets come in place of good ones, and all frames.
   private static let hostile = 60..<150
   private static let frames = 260
-  /// What a path adds in steps of 5 ms: coding, its look-ahead, a frame that waits, and what the jitter buffer may wait for.
-  private static let delay = 24
-
   /// A whole datagram of a kind, made of a good packet's parts.
   fileprivate static func datagram(_ kind: Kind, _ good: Parts, _ random: inout SplitMix64) -> [UInt8] {
     func octets(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8(truncatingIfNeeded: random.next()) } }
@@ -96,50 +92,34 @@ import Testing
     #expect(bench.toApp.isContinuous && bench.toTrunk.isContinuous)
     let statistics = bench.session.statistics()
     let stream = direction == .trunkToApp ? statistics.fromTrunk : statistics.fromApp
-    var counted = stream.lost + stream.playout.damaged + stream.playout.limited + stream.playout.resynchronised
+    var counted = stream.lost + stream.playout.damaged + stream.playout.resynchronised
     counted += stream.playout.outOfRange + stream.playout.noiseMilliseconds
     for reason in MediaDrop.allCases { counted += bench.output.takeDrops(reason) }
     return (heard, bad, counted)
   }
 
-  @Test(arguments: Direction.allCases, Kind.allCases)
-  func `bad packets in speech are no burst, and speech is back within 200 ms`(_ direction: Direction, _ kind: Kind) throws {
-    let good = NoiseBurstTests.windowLevels(try Self.run(direction, nil, seed: 1).heard)
-    var counted: UInt64 = 0
-    for seed in 1...2 { counted += try Self.check(direction, kind, seed: UInt64(seed), good) }
-    // Some of what is no louder than the speech is played.
-    #expect(counted > 0, "\(direction) \(kind)")
-  }
+  /// Octets of the right length are audio: nothing tells that nobody meant them.
+  private static let audible: Set<Kind> = [.randomPayload, .text, .lyingPadding]
 
-  private static func check(_ direction: Direction, _ kind: Kind, seed: UInt64, _ good: [(power: Double, peak: Double)]) throws
-    -> UInt64
-  {
-    let source = NoiseBurstTests.windowLevels(Array(speech.prefix(frames).joined()))
-    let (samples, bad, counted) = try run(direction, kind, seed: seed)
-    let heard = NoiseBurstTests.windowLevels(samples)
-    #expect(bad > 10)
-    for index in heard.indices {
-      var (power, peak) = (1.1e4, 330.0)  // −50 dBov
-      for before in max(0, index - 40 - delay)...max(0, min(source.count - 1, index)) {
-        power = max(power, source[before].power)
-        peak = max(peak, source[before].peak)
-      }
-      let place = "\(direction) \(kind) seed \(seed), 5 ms number \(index)"
-      #expect(heard[index].power < 2 * power && heard[index].peak < 1.42 * peak, "\(place): \(heard[index]) of \((power, peak))")
+  @Test(arguments: Direction.allCases, Kind.allCases)
+  func `bad packets in speech are counted, and speech is back within 200 ms`(_ direction: Direction, _ kind: Kind) throws {
+    let good = try Self.run(direction, nil, seed: 1).heard
+    // 200 ms after the last bad packet, half a second is about as loud as without them: it may lie a little later.
+    let back = (Self.hostile.upperBound + 10) * 160
+    for seed in 1...2 as ClosedRange<UInt64> {
+      let (heard, bad, counted) = try Self.run(direction, kind, seed: seed)
+      #expect(bad > 10)
+      if !Self.audible.contains(kind) { #expect(counted > 0, "\(direction) \(kind)") }
+      let ratio = level(heard[back..<back + 4_000]) / level(good[back..<back + 4_000])
+      #expect(ratio > 0.5 && ratio < 2, "\(direction) \(kind): \(ratio) of the level is back")
     }
-    // 200 ms after the last bad packet, half a second is as loud as without them.
-    let back = hostile.upperBound * 4 + 40
-    let (with, without) = (heard[back..<back + 100], good[back..<back + 100])
-    let ratio = with.reduce(0) { $0 + $1.power } / without.reduce(1) { $0 + $1.power }
-    #expect(ratio > 0.5, "\(direction) \(kind): \(ratio) of the power is back")
-    return counted
   }
 }
 
 extension Bench {
   /// A datagram made from the packet that this side would have sent.
   fileprivate mutating func sends(
-    _ samples: [Int16], _ direction: HostileLevelTests.Direction, _ make: (HostileLevelTests.Parts) -> [UInt8]
+    _ samples: [Int16], _ direction: HostileStreamTests.Direction, _ make: (HostileStreamTests.Parts) -> [UInt8]
   ) throws {
     let isTrunk = direction == .trunkToApp
     var payload = [UInt8](repeating: 0, count: 400)
@@ -147,7 +127,7 @@ extension Bench {
     let count =
       isTrunk ? G711.encode(samples.span, law: .mu, into: &span) : try appEncoder.encode(samples.span, into: &span)
     let bytes = make(
-      HostileLevelTests.Parts(
+      HostileStreamTests.Parts(
         type: isTrunk ? trunk.payloadType : app.payloadType, sequence: isTrunk ? trunkSequence : appSequence,
         timestamp: isTrunk ? trunkTimestamp : appTimestamp, source: isTrunk ? 0x1234 : 0x9999, payload: Array(payload[..<count])))
     // A number that jumps stays where it jumped to.

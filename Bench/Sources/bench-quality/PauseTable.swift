@@ -1,0 +1,109 @@
+import AudioCodecs
+import BenchKit
+import Bytes
+
+/// `bench-quality --pauses`: whether a talkspurt begins worse after packets of silence that were sent over and over (`CodedSilence`) than
+/// after silence that was encoded: PESQ of passages in which nothing differs but the first 100 ms of talkspurts, the encoder reset there
+/// or not.
+struct PauseTable {
+  private enum Way: String, CaseIterable { case encoded, kept, keptAndReset = "kept, reset" }
+  private static let beginning = 800
+  private let bench: Bench
+  private let passages: [Passage]
+  private let folder: String
+
+  init(_ bench: Bench, passages: [Passage], folder: String) {
+    (self.bench, self.passages, self.folder) = (bench, passages, folder)
+  }
+
+  /// How many files are left in the folder.
+  func run() throws -> Int {
+    var (pairs, ways): ([(reference: String, heard: String)], [Way]) = ([], [])
+    for (index, passage) in passages.enumerated() {
+      let (samples, starts) = spread(passage.samples)
+      let reference = "reference-\(index).wav"
+      try WAVFile.write(samples, to: "\(folder)/\(reference)")
+      let whole = try code(samples, .encoded)
+      for way in Way.allCases {
+        let coded = try code(samples, way)
+        var heard = whole
+        for start in starts {
+          for place in start..<min(heard.count, start + Self.beginning) { heard[place] = coded[place] }
+        }
+        let file = "\(pairs.count).wav"
+        try WAVFile.write(heard, to: "\(folder)/\(file)")
+        pairs.append((reference, file))
+        ways.append(way)
+      }
+    }
+    if let scores = Scorer.scores(pairs, in: folder) { report(ways, scores) }
+    return pairs.count
+  }
+
+  private func report(_ ways: [Way], _ scores: [Double]) {
+    func own(_ way: Way) -> [Double] { zip(ways, scores).filter { $0.0 == way }.map(\.1) }
+    let encoded = own(.encoded)
+    for way in Way.allCases {
+      let differences = zip(own(way), encoded).map { $0 - $1 }
+      let mean = differences.reduce(0, +) / Double(differences.count)
+      let spread = differences.reduce(0) { $0 + ($1 - mean) * ($1 - mean) } / Double(max(1, differences.count - 1))
+      // Student's t of some ten passages.
+      let interval = 2.26 * (spread / Double(differences.count)).squareRoot()
+      let text = [mean, interval].map { "\(($0 * 1_000).rounded() / 1_000)" }
+      bench.add(
+        BenchRow(
+          "talkspurts after silence: \(way.rawValue)", unit: "MOS",
+          ours: BenchFigure("ours", own(way).reduce(0, +) / Double(encoded.count)), peers: [],
+          note: "\(encoded.count) passages; by \(text[0]) ± \(text[1]) of encoded silence"))
+    }
+  }
+
+  /// The passage with a second of faint noise in each of its pauses, and where talk begins.
+  private func spread(_ samples: [Int16]) -> ([Int16], [Int]) {
+    var (detector, random) = (SilenceDetector(), SplitMix64(seed: 4))
+    var (out, starts, wasSilent): ([Int16], [Int], Bool) = ([], [], false)
+    func noise(_ count: Int) -> [Int16] { (0..<count).map { _ in Int16(Int(random.next() % 33) - 16) } }
+    for start in stride(from: 0, to: samples.count - 159, by: 160) {
+      let tick = zip(samples[start..<start + 160], noise(160)).map { $0 &+ $1 }
+      let isSilent = detector.isSilence(tick.span)
+      if wasSilent, !isSilent {
+        out += noise(8_000)
+        starts.append(out.count)
+      }
+      out += tick
+      wasSilent = isSilent
+    }
+    return (out, starts)
+  }
+
+  private func code(_ samples: [Int16], _ way: Way) throws -> [Int16] {
+    var encoder = try OpusEncoder(bitrate: EncoderControl.plainBitrate, expectedLossPercent: 0)
+    encoder.setRepair(false)
+    var decoder = try OpusDecoder()
+    var silence = CodedSilence()
+    var detector = SilenceDetector()
+    var (heard, payload, wasKept): ([Int16], [UInt8], Bool) = ([], [UInt8](repeating: 0, count: 1_275), false)
+    for start in stride(from: 0, to: samples.count - 159, by: 160) {
+      let tick = Array(samples[start..<start + 160])
+      let isSilent = detector.isSilence(tick.span)
+      if !isSilent, !detector.isLingering {
+        silence.removeAll()
+        if wasKept, way == .keptAndReset { encoder.reset() }
+        wasKept = false
+      }
+      var packet: [UInt8]
+      if isSilent, way != .encoded, let kept = silence.next() {
+        (packet, wasKept) = (Array(kept), true)
+      } else {
+        var span = payload.mutableSpan
+        packet = try Array(payload[..<encoder.encode(tick.span, into: &span)])
+        if isSilent || detector.isLingering { silence.keep(packet.span) }
+      }
+      var out = [Int16](repeating: 0, count: 160)
+      var span = out.mutableSpan
+      _ = try decoder.decode(packet.span, into: &span)
+      heard += out
+    }
+    return heard
+  }
+}

@@ -1,0 +1,41 @@
+import AudioCodecs
+import Bytes
+
+/// The beginning of a received stream: when its first packet is played, and what its ticks are asked for while nobody knows how packets
+/// wander.
+struct StreamStart {
+  private var arrival: Instant?
+  /// Ticks with audio, up to `Limits.startPackets`.
+  private var ticks = 0
+
+  /// A packet came.
+  mutating func came(at now: Instant) { if arrival == nil { arrival = now } }
+
+  /// How long the first packet must wait for its tick, or what follows would come too late for theirs: packets of 10 and 30 ms do not
+  /// end where ticks do.
+  private func wait(_ grain: Int) -> Int { (AudioCodecs.Limits.samplesPerTick &- grain) / 8 }
+
+  /// Nothing is to be played yet, though the first packet is there.
+  /// - Parameter grain: the greatest common divisor of packet and tick, in samples.
+  func mustWait(at now: Instant, grain: Int) -> Bool {
+    guard let arrival else { return false }
+    return now - arrival < .milliseconds(wait(grain))
+  }
+
+  /// No tick had audio yet.
+  var isFirst: Bool { ticks == 0 }
+
+  /// Asked at each tick with audio.
+  /// - Parameters:
+  ///   - shift: of the jitter buffer's decision: how much later, or earlier, ticks had better come.
+  ///   - delayMilliseconds: of what is played, at the first of them.
+  mutating func wish(_ shift: Int64, delayMilliseconds: Double, grain: Int) -> TickWish {
+    guard ticks < Limits.startPackets else { return shift > 0 ? .later : shift < 0 ? .earlier : .stay }
+    ticks &+= 1
+    if ticks == 1 {
+      let missing = Double(wait(grain) &+ Limits.startMarginMilliseconds) - delayMilliseconds
+      if missing > 0 { return .laterAtOnce(Int(missing.rounded(.up))) }
+    }
+    return shift > 0 ? .later : .stay
+  }
+}

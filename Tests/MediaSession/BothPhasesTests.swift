@@ -1,0 +1,116 @@
+import AudioCodecs
+import Bytes
+import RTP
+import Testing
+
+@testable import MediaSession
+
+/// The one tick of a session serves what comes from the trunk and what comes from the app, wherever in the 20 ms both come.
+@Suite struct BothPhasesTests {
+  /// How packets wander about their time, by up to 3 ms.
+  enum Wander { case none, chance, slow }
+
+  /// One side of a call: when its packets come.
+  struct Side {
+    var phase: Int
+    var packetMilliseconds = 20
+    /// So many packets come together.
+    var together = 1
+    var partsPerMillion = 0
+
+    func times(_ wander: Wander, turn: Int, seconds: Int, _ random: inout SplitMix64) -> [Double] {
+      (0..<seconds * 1_000 / packetMilliseconds).map { number in
+        let sent = Double((number / together + 1) * together * packetMilliseconds) * (1 + Double(partsPerMillion) / 1e6)
+        let extra: Double =
+          switch wander {
+          case .none: 0
+          case .chance: Double(random.next() % 3_000) / 1_000
+          // A triangle of 12 s.
+          case .slow: Double(abs((Int(sent) / 20 + turn) % 600 - 300)) / 100
+          }
+        return sent + Double(phase) + 0.4 + extra
+      }
+    }
+  }
+
+  /// A call of G.711 in two laws, on a thread of 1 ms steps; what both receivers counted.
+  static func call(_ trunk: Side, _ app: Side, _ wander: Wander, seconds: Int) throws -> [AudioReceiverStatistics] {
+    var bench = try Bench(app: .pcmu, trunk: .pcma)
+    bench.connect()
+    var random = SplitMix64(seed: UInt64(trunk.phase * 20 + app.phase + 1))
+    let start = bench.now
+    let fromTrunk = [UInt8](repeating: 0x35, count: trunk.packetMilliseconds * 8)
+    let fromApp = [UInt8](repeating: 0x35, count: app.packetMilliseconds * 8)
+    let trunkTimes = trunk.times(wander, turn: 0, seconds: seconds, &random)
+    let appTimes = app.times(wander, turn: 170, seconds: seconds, &random)
+    var (nextTrunk, nextApp, phase, due) = (0, 0, 0, 0)
+    while due < seconds * 1_000 - 100 {
+      while nextTrunk < trunkTimes.count, trunkTimes[nextTrunk] <= Double(due) {
+        bench.now = start + .nanoseconds(Int64(trunkTimes[nextTrunk] * 1e6))
+        bench.trunkSends(fromTrunk, payloadType: 8)
+        bench.trunkTimestamp &+= UInt32(fromTrunk.count)
+        nextTrunk += 1
+      }
+      while nextApp < appTimes.count, appTimes[nextApp] <= Double(due) {
+        bench.now = start + .nanoseconds(Int64(appTimes[nextApp] * 1e6))
+        try bench.appSends(fromApp, payloadType: 0)
+        bench.appTimestamp &+= UInt32(fromApp.count)
+        nextApp += 1
+      }
+      bench.now = start + .milliseconds(due)
+      bench.session.tick(at: bench.now, into: &bench.output)
+      bench.collect()
+      due += 20
+      if let wanted = bench.session.preferredPhase(current: phase) {
+        due += (wanted - phase + 30) % 20 - 10
+        phase = wanted
+      }
+    }
+    return [bench.session.downlink.receiver.statistics, bench.session.uplink.receiver.statistics]
+  }
+
+  private func check(_ trunk: Side, _ app: Side, _ wander: Wander, seconds: Int, stretches: Bool = false) throws {
+    for (name, counts) in zip(["trunk", "app"], try Self.call(trunk, app, wander, seconds: seconds)) {
+      let what = "\(name) of \(trunk), \(app), \(wander)"
+      #expect(counts.concealedSamples == 0, "made up, \(what)")
+      #expect(stretches || counts.shrunkSamples + counts.grownSamples == 0, "stretched, \(what)")
+      #expect(counts.playedSamples > UInt64(seconds * 8_000 - 1_600), "\(what)")
+    }
+  }
+
+  @Test(arguments: 0..<20)
+  func `at no pair of phases is anything made up or stretched`(_ trunkPhase: Int) throws {
+    for appPhase in 0..<20 {
+      let (trunk, app) = (Side(phase: trunkPhase), Side(phase: appPhase))
+      try check(trunk, app, .chance, seconds: 2)
+      if (trunkPhase + appPhase) % 4 == 0 { try check(trunk, app, .none, seconds: 2) }
+      if (trunkPhase + 3 * appPhase) % 8 == 0 { try check(trunk, app, .slow, seconds: 8) }
+    }
+  }
+
+  @Test(arguments: [10, 30, 40, 60])
+  func `packets of another length are served beside the other side's`(_ milliseconds: Int) throws {
+    for (trunkPhase, appPhase) in [(0, 0), (0, 7), (5, 19), (13, 2), (19, 18)] {
+      let long = Side(phase: trunkPhase, packetMilliseconds: milliseconds)
+      // What the start of 10 and 30 ms packets waits too long goes in pauses.
+      let stretches = milliseconds % 20 != 0
+      try check(long, Side(phase: appPhase), .chance, seconds: 4, stretches: stretches)
+      try check(Side(phase: appPhase), long, .chance, seconds: 4, stretches: stretches)
+    }
+  }
+
+  /// Android's capture of 40 ms.
+  @Test func `packets that come in pairs are served`() throws {
+    for (trunkPhase, appPhase) in [(0, 0), (0, 7), (5, 19), (13, 2), (19, 18)] {
+      try check(Side(phase: trunkPhase), Side(phase: appPhase, together: 2), .chance, seconds: 4)
+    }
+  }
+
+  /// Two clocks that drift past each other: each 67 s a tick's worth is put in or taken out, and nothing else.
+  @Test(arguments: [-300, 300]) func `a clock that is 300 ppm off makes nothing up`(_ partsPerMillion: Int) throws {
+    for phase in [0, 9] {
+      let app = Side(phase: phase, partsPerMillion: partsPerMillion)
+      try check(Side(phase: 0), app, .chance, seconds: 30, stretches: true)
+    }
+  }
+}
