@@ -98,8 +98,8 @@ def client_hello():
 
 
 began = arena.thread_seconds()
-time.sleep(1)
-calls = sum(arena.thread_seconds().values()) - sum(began.values())  # what a second of the calls costs
+time.sleep(2)
+calls = (sum(arena.thread_seconds().values()) - sum(began.values())) / 2  # what a second of the calls costs
 began = arena.thread_seconds()
 kinds = {"sip_junk": sip_junk, "sip_requests": sip_requests, "stun": stun, "hellos": hellos, "media": media}
 if options.what in kinds:
