@@ -34,7 +34,7 @@ public enum Limits {
   /// How often deadlines are looked at.
   static let sweepInterval = Duration.milliseconds(250)
   /// Processor time that TLS handshakes may take in a second; beyond it they wait for one another, until this share of it is there.
-  static let handshakeTimePerSecond = Duration.milliseconds(200)
+  static let handshakeTimePerSecond = Duration.milliseconds(120)
   static let handshakeResumeShare = 0.05
   /// What is queued toward one WebSocket; beyond it is a slow consumer and closed with 4008.
   static let queueBytes = 1_048_576
