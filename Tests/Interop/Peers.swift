@@ -81,7 +81,7 @@ enum Peers {
     let media = try FreePorts.row(4)
     let file = scenario.hasPrefix("/") ? scenario : Surroundings.sources + "/sipp/\(scenario).xml"
     let name = URL(fileURLWithPath: file).deletingPathExtension().lastPathComponent
-    return try Spawned(
+    let spawned = try Spawned(
       "sipp-\(name)", sipp,
       [
         "-sf", file, "-i", "127.0.0.1", "-mi", "127.0.0.1", "-mp", "\(media)",
@@ -89,5 +89,26 @@ enum Peers {
         "-trace_err", "-error_file", gateway.folder + "/sipp-errors.log", "-timeout_error",
       ] + (arguments.contains("-m") ? [] : ["-m", "1"]) + (arguments.contains("-timeout") ? [] : ["-timeout", "60s"]) + arguments,
       in: gateway.folder, environment: ["TERM": "dumb"])
+    if let option = arguments.firstIndex(of: "-p"), let port = UInt16(arguments[option + 1]) { awaitBound(port, by: spawned) }
+    return spawned
   }
+
+  /// Until the peer has its port, so that nobody calls it before: at most 5 s, or until it has ended.
+  private static func awaitBound(_ port: UInt16, by peer: Spawned) {
+    let suffix = ":" + String(port, radix: 16, uppercase: true).leftPadded(4)
+    let end = Date(timeIntervalSinceNow: 5)
+    while peer.isRunning, Date() < end {
+      for table in ["udp", "udp6", "tcp", "tcp6"] {
+        let rows = (try? String(contentsOfFile: "/proc/self/net/\(table)", encoding: .utf8)) ?? ""
+        for row in rows.split(separator: "\n").dropFirst() {
+          if row.split(separator: " ").dropFirst().first?.hasSuffix(suffix) == true { return }
+        }
+      }
+      usleep(5_000)
+    }
+  }
+}
+
+extension String {
+  fileprivate func leftPadded(_ count: Int) -> String { String(repeating: "0", count: max(0, count - utf8.count)) + self }
 }

@@ -89,7 +89,7 @@ final class HTTPConnection {
   func appendClose(_ code: CloseCode) { FrameWriter.appendClose(code.rawValue, to: &out) }
 
   /// A step of the TLS handshake.
-  func shakeHands() -> TLSStream.Progress {
+  func handshake() -> TLSStream.Progress {
     guard let tls else { return .done }
     let progress = tls.handshake()
     handshakeWantsWrite = progress == .wantsWrite

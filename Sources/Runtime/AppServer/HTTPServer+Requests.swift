@@ -23,14 +23,14 @@ extension HTTPServer {
 
   /// Counts the processor time of TLS handshakes: a flood of them leaves the sessions that stand four fifths of the thread.
   private func handshake(_ connection: HTTPConnection) {
-    speak(connection)
+    firstOctetsCame(connection)
     guard handshakeTime.has(at: loop.now) else {
       connection.waitsForTurn = true
       handshakes.append(connection.number)
       return watch(connection)
     }
     let before = MonotonicClock.threadCPU()
-    let progress = connection.shakeHands()
+    let progress = connection.handshake()
     handshakeTime.spend(MonotonicClock.threadCPU() - before, at: loop.now)
     switch progress {
     case .done:
@@ -59,7 +59,7 @@ extension HTTPServer {
   }
 
   /// The first octets of a connection: from now on it has the time of a request.
-  private func speak(_ connection: HTTPConnection) {
+  private func firstOctetsCame(_ connection: HTTPConnection) {
     guard !connection.hasSpoken else { return }
     connection.hasSpoken = true
     setDeadline(connection, connection.began + Limits.requestTime)
@@ -88,7 +88,7 @@ extension HTTPServer {
   private func received(_ connection: HTTPConnection, _ octets: UnsafeRawBufferPointer) {
     switch connection.phase {
     case .request:
-      speak(connection)
+      firstOctetsCame(connection)
       let wasIdle = connection.reader?.isMidRequest == false
       connection.reader?.append(octets)
       if wasIdle, !connection.isSilent { setDeadline(connection, loop.now + Limits.requestTime) }
