@@ -57,6 +57,18 @@ import Testing
     #expect(token.listen.adminToken == Redacted("t"))
   }
 
+  @Test func `the app port may name its proxies, and the admin port may speak TLS`() throws {
+    let folder = try TemporaryFolder(["jwt.key": "k", "c.pem": "c", "k.pem": "k"])
+    let configuration = try folder.parse(
+      key + "listen: { app: { address: 127.0.0.1:1, proxies: [ 10.0.0.0/8, \"2001:db8::1\" ] }, "
+        + "admin: { address: 127.0.0.1:2, tls: { cert: c.pem, key: k.pem } } }")
+    #expect(configuration.listen.appProxies == ["10.0.0.0/8", "2001:db8::1"].compactMap { IPNetwork($0) })
+    #expect(configuration.listen.adminTLS?.certificate.hasSuffix("/c.pem") == true)
+    #expect(throws: ConfigurationProblems.self) {
+      try folder.parse(key + "listen: { app: { proxies: [ example.com ] }, admin: { tls: { cert: c.pem } } }")
+    }
+  }
+
   @Test func `media addresses are auto, an address, or a pair to bind and to advertise, of either family`() throws {
     let configuration = try TemporaryFolder().parse(
       key + "media: { addresses: [ auto, 192.0.2.1, { bind: 10.0.0.1, advertise: 198.51.100.7 }, { bind: \"2001:db8::1\" } ] }")

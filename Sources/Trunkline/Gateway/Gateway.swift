@@ -209,7 +209,7 @@ final class Gateway: @unchecked Sendable {
 
   /// What the process may open, and a warning if that is less than the configuration asks for.
   private static func descriptors(_ settings: Settings, _ logger: Logger) -> DescriptorLimit {
-    let limit = DescriptorLimit.raise()
+    let limit = DescriptorLimit.raise(calls: settings.limits.calls * descriptorsPerCall)
     if limit.calls / descriptorsPerCall < settings.limits.calls || limit.apps < AppServer.mostConnections {
       logger.warning(
         "few file descriptors: raise the hard limit (systemd: LimitNOFILE, else ulimit -Hn)",
