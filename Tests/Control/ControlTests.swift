@@ -70,6 +70,8 @@ import Testing
     #expect(surroundings.eventually { $0.lines.count == 1 })
     let done = Atomic<Int>(0)
     surroundings.inbox.drain { done.add(1, ordering: .relaxed) }
+    // The next INVITE takes another way in.
+    #expect(surroundings.eventually { $0.app.contains { if case .drain = $0 { true } else { false } } })
     surroundings.receive(Surroundings.invite(to: "+15551230001", call: "b"))
     #expect(surroundings.eventually { $0.sip.contains { $0.hasPrefix("SIP/2.0 503") } })
     #expect(done.load(ordering: .relaxed) == 0)

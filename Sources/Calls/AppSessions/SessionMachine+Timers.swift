@@ -7,10 +7,17 @@ extension SessionMachine {
     switch connection.phase {
     case .awaitingHello(let until): timers.schedule(.connection(id), notLaterThan: until)
     case .bound:
-      timers.schedule(.connection(id), notLaterThan: connection.lastHeard + settings.heartbeat * (connection.isPinged ? 2 : 1))
+      let deadline = connection.lastHeard + (connection.isPinged ? settings.heartbeat * 2 : pingAfter)
+      // On a grid: sessions at rest are looked at some together, not each by a wake-up of its own.
+      let grid = max(1, settings.heartbeat.nanoseconds / Limits.heartbeatGrid)
+      let late = deadline.nanoseconds % grid
+      timers.schedule(.connection(id), notLaterThan: late == 0 ? deadline : deadline + .nanoseconds(grid - late))
     case .closing: break
     }
   }
+
+  /// A client that pings each heartbeat, as it should, is not pinged back.
+  private var pingAfter: Duration { settings.heartbeat * Limits.pingAfterEighths / 8 }
 
   mutating func rearm(session id: SessionID, _ now: Instant) {
     guard let session = sessions[id] else { return }
@@ -43,7 +50,7 @@ extension SessionMachine {
       close(id, .authFailed, now, &output)
     case .bound where now - connection.lastHeard >= settings.heartbeat * 2:
       close(id, .goingAway, now, &output)
-    case .bound where now - connection.lastHeard >= settings.heartbeat && !connection.isPinged:
+    case .bound where now - connection.lastHeard >= pingAfter && !connection.isPinged:
       connections[id]?.isPinged = true
       output.actions.append(.ping(id))
     default: break
