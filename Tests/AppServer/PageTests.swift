@@ -51,6 +51,16 @@ import Testing
     #expect(get(socket, "/")?.body.count == 6)
   }
 
+  @Test func `a client that shuts its side down behind its request gets the whole answer`() throws {
+    let fixture = try fixture()
+    for more in ["", "Connection: close\r\n"] {
+      let socket = try TestSocket(fixture.app.address, receiveBuffer: 4_096)
+      socket.write("GET /big.js HTTP/1.1\r\nHost: a\r\n\(more)\r\n")
+      _ = shutdown(socket.fd, Int32(SHUT_WR))
+      #expect(socket.response()?.body.count == 300_000, "\(more)")
+    }
+  }
+
   @Test func `what is not there is 404, also outside the table by any spelling`() throws {
     let fixture = try fixture()
     for path in ["/nothing", "/../etc/passwd", "/%2e%2e/etc/passwd", "/index.html", "/big.js/", "/..%2f..%2fetc/passwd"] {

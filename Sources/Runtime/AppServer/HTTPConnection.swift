@@ -76,7 +76,9 @@ final class HTTPConnection {
   /// What epoll is to watch for now.
   var wanted: IOEvents {
     if phase == .handshaking { return waitsForTurn ? [] : handshakeWantsWrite ? .writable : .readable }
-    var events: IOEvents = phase == .answering || (phase == .request && queuedBytes > 0) ? [] : .readable
+    // A client may shut its side down behind a request and still wants the answer: its end is looked at when that is written.
+    let isBusy = phase == .answering || (phase == .request && queuedBytes > 0) || (phase == .closing && !hasShutDown)
+    var events: IOEvents = isBusy ? [] : .readable
     if queuedBytes > 0 { events.insert(tls?.writeWantsRead == true ? .readable : .writable) }
     return events
   }

@@ -69,20 +69,13 @@ extension HTTPServer {
     for _ in 0..<Limits.readsPerTurn {
       switch connection.read(into: buffer) {
       case .wait: return
-      case .closed: return peerClosed(connection)
+      case .closed: return drop(connection, nil)
       case .bytes(let count):
         metrics.bytesReceived.increment(by: UInt64(count))
         received(connection, UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         guard connections[connection.number] != nil, connection.wanted.contains(.readable) else { return }
       }
     }
-  }
-
-  private func peerClosed(_ connection: HTTPConnection) {
-    // A client may shut its side down behind a request and still wants the answer.
-    guard connection.phase == .request, connection.queuedBytes > 0 else { return drop(connection, nil) }
-    connection.exchange?.keepsAlive = false
-    close(connection)
   }
 
   private func received(_ connection: HTTPConnection, _ octets: UnsafeRawBufferPointer) {
