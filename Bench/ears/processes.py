@@ -1,0 +1,71 @@
+"""Processes of a bench run: they speak JSON lines, and end with this one."""
+import asyncio, ctypes, json, os, signal, socket, sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def end_with_parent():
+    """Linux: whatever ends this program ends what it started (PR_SET_PDEATHSIG)."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def own_address():
+    """The machine's address on its network: browsers use no 127.0.0.1 for ICE. No packet is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
+        try:
+            end.connect(("198.51.100.1", 9))
+        except OSError:
+            sys.exit("ears: this machine has no network address beside 127.0.0.1, which browsers do not use for ICE")
+        return end.getsockname()[0]
+
+
+def free_port(kind, host="127.0.0.1"):
+    with socket.socket(socket.AF_INET, kind) as end:
+        end.bind((host, 0))
+        return end.getsockname()[1]
+
+
+class Child:
+    """A program of this folder, told by lines of JSON on standard input, telling by lines on standard output."""
+
+    @classmethod
+    async def start(cls, script, **options):
+        child = cls()
+        child.name = script
+        child.process = await asyncio.create_subprocess_exec(
+            sys.executable, os.path.join(HERE, script), json.dumps(options), stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE, preexec_fn=end_with_parent, limit=1 << 20)
+        return child
+
+    def tell(self, **message):
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+
+    async def hear(self, seconds=30):
+        line = await asyncio.wait_for(self.process.stdout.readline(), seconds)
+        if not line:
+            raise RuntimeError(f"{self.name} ended without an answer")
+        return json.loads(line)
+
+    async def ask(self, seconds=30, **message):
+        self.tell(**message)
+        return await self.hear(seconds)
+
+    async def end(self):
+        if self.process.returncode is None:
+            self.process.stdin.close()
+            try:
+                await asyncio.wait_for(self.process.wait(), 5)
+            except asyncio.TimeoutError:
+                self.process.kill()
+                await self.process.wait()
+
+
+async def stop(process, seconds=8):
+    """Ends a process by its own id, by force if need be."""
+    if process.returncode is None:
+        process.terminate()
+        try:
+            await asyncio.wait_for(process.wait(), seconds)
+        except asyncio.TimeoutError:
+            process.kill()
+            await process.wait()
