@@ -12,10 +12,12 @@ public struct BenchFigure: Sendable, Codable {
   public var mallocs: Double?
   /// Folded over what the operations produced, in hexadecimal: the same on every machine, or the results changed.
   public var hash: String?
+  /// 95 % of `value`, where it is a mean over voices or calls.
+  public var interval: Interval?
 
   public init(
     _ name: String, _ value: Double, nanoseconds: Double? = nil, instructions: Double? = nil, mallocs: Double? = nil,
-    hash: UInt64? = nil
+    hash: UInt64? = nil, interval: Interval? = nil
   ) {
     self.name = name
     self.value = value
@@ -23,6 +25,7 @@ public struct BenchFigure: Sendable, Codable {
     self.instructions = instructions
     self.mallocs = mallocs
     self.hash = hash.map { String($0, radix: 16) }
+    self.interval = interval
   }
 }
 
@@ -52,11 +55,13 @@ public struct BenchRow: Sendable, Codable {
   public var peers: [BenchFigure]
   public var limit: BenchFigure?
   public var goal: BenchGoal?
+  /// Ours less the first peer's, pair by pair (the same voice on the same losses), with its 95 % interval.
+  public var lead: Interval?
   public var note: String
 
   public init(
     _ name: String, unit: String, ours: BenchFigure, peers: [BenchFigure] = [], limit: BenchFigure? = nil, goal: BenchGoal? = nil,
-    note: String = ""
+    lead: Interval? = nil, note: String = ""
   ) {
     self.name = name
     self.unit = unit
@@ -64,6 +69,7 @@ public struct BenchRow: Sendable, Codable {
     self.peers = peers
     self.limit = limit
     self.goal = goal
+    self.lead = lead
     self.note = note
   }
 

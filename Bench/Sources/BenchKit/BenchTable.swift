@@ -15,7 +15,8 @@ enum BenchTable {
   }
 
   private static func line(_ name: String, _ figure: BenchFigure, _ row: BenchRow, ratio: String) -> String {
-    left(name, nameWidth) + right(number(figure.value), 12) + "  " + left(row.unit, 12) + right(ratio, 8)
+    left(name, nameWidth) + right(number(figure.value) + (figure.interval.map { " ± " + fixed($0.half, 2) } ?? ""), 12) + "  "
+      + left(row.unit, 12) + right(ratio, 8)
       + right(figure.nanoseconds.map { fixed($0, 1) } ?? "", 11) + right(figure.instructions.map { fixed($0, 0) } ?? "", 14)
       + right(figure.mallocs.map { fixed($0, 3) } ?? "", 9) + "  " + left(figure.hash ?? "", 18)
   }
@@ -23,6 +24,7 @@ enum BenchTable {
   private static func remark(_ row: BenchRow) -> String {
     var parts: [String] = []
     if let goal = row.goal { parts.append(goal.text + (row.isMet.map { $0 ? ", met" : ", MISSED" } ?? ", not compared")) }
+    if let lead = row.lead { parts.append(lead.text) }
     if !row.note.isEmpty { parts.append(row.note) }
     return parts.joined(separator: "; ")
   }
@@ -58,6 +60,7 @@ extension BenchRow {
     if let peer = peers.first { fields += [#""peer":\#(fixed(peer.value, 6))"#, #""peerName":\#(jsonQuoted(peer.name))"#] }
     if let limit { fields += [#""limit":\#(fixed(limit.value, 6))"#, #""limitName":\#(jsonQuoted(limit.name))"#] }
     if let ratio { fields += [#""ratio":\#(fixed(ratio.value, 6))"#, #""ratioTo":\#(jsonQuoted(ratio.to))"#] }
+    if let lead { fields.append(#""lead":\#(jsonQuoted(lead.text))"#) }
     if let goal { fields.append(#""goal":\#(jsonQuoted(goal.text))"#) }
     if let isMet { fields.append(#""met":\#(isMet)"#) }
     fields += ours.json
@@ -78,8 +81,14 @@ extension BenchFigure {
     if let instructions { fields.append(#""instructions":\#(fixed(instructions, 1))"#) }
     if let mallocs { fields.append(#""mallocs":\#(fixed(mallocs, 6))"#) }
     if let hash { fields.append(#""hash":"\#(hash)""#) }
+    if let interval { fields.append(#""half":\#(fixed(interval.half, 6))"#) }
     return fields
   }
+}
+
+extension Interval {
+  /// A difference in words: "equal" where the interval holds zero.
+  public var text: String { holdsZero ? "equal" : "\(mean > 0 ? "+" : "−")\(fixed(abs(mean), 2)) ± \(fixed(half, 2))" }
 }
 
 /// A number with a fixed count of decimals; "-" when it is none.

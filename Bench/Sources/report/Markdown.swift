@@ -60,11 +60,12 @@ enum Markdown {
   private static func plain(_ rows: [Row]) -> String {
     guard !rows.isEmpty else { return "" }
     let names = Row.names(rows)
-    var out = "| row | ours | \(names.map { escaped($0) + " | " }.joined())ratio | goal, note |\n"
+    var out = "| row | ours | \(names.map { escaped($0) + " | " }.joined())ratio or lead | goal, note |\n"
     out += "|---|---:|\(names.map { _ in "---:|" }.joined())---:|---|\n"
     for row in rows {
-      let others = names.map { name in Number.text(row.named.first { $0.name == name }?.value) + " | " }.joined()
-      out += "| \(escaped(row.row)), \(row.unit) | **\(Number.text(row.ours))** | \(others)\(ratio(row)) | \(remark(row)) |\n"
+      let others = names.map { name in named(row, name) + " | " }.joined()
+      let ours = Number.text(row.ours, plusMinus: row.half)
+      out += "| \(escaped(row.row)), \(row.unit) | **\(ours)** | \(others)\(ratio(row)) | \(remark(row)) |\n"
     }
     return out
   }
@@ -74,7 +75,13 @@ enum Markdown {
     return goal.filter { !$0.isEmpty }.joined(separator: "; ")
   }
 
+  private static func named(_ row: Row, _ name: String) -> String {
+    let figure = row.named.first { $0.name == name }
+    return Number.text(figure?.value, plusMinus: figure?.half)
+  }
+
   private static func ratio(_ row: Row) -> String {
+    if let lead = row.lead { return lead }
     guard let ratio = row.ratio, let to = row.ratioTo else { return "" }
     return "\(String(format: "%.3f", ratio)) × \(escaped(to))"
   }

@@ -52,14 +52,19 @@ enum Page {
       "<div class=wide><table><tr><th>row<th>unit<th>ours" + names.map { "<th>" + escaped($0) }.joined()
       + "<th>ratio<th>goal, note"
     for row in rows {
-      out += "<tr><td>\(escaped(row.row))<td>\(escaped(row.unit))<td>\(Number.text(row.ours))"
-      for name in names { out += "<td>" + Number.text(row.named.first { $0.name == name }?.value) }
+      out += "<tr><td>\(escaped(row.row))<td>\(escaped(row.unit))<td>\(Number.text(row.ours, plusMinus: row.half))"
+      for name in names {
+        let figure = row.named.first { $0.name == name }
+        out += "<td>" + Number.text(figure?.value, plusMinus: figure?.half)
+      }
       out += "<td>\(escaped(ratio(row)))" + remark(row)
     }
     return out + "</table></div>"
   }
 
-  private static func ratio(_ row: Row) -> String { row.ratio.map { String(format: "%.3f × ", $0) + (row.ratioTo ?? "") } ?? "" }
+  private static func ratio(_ row: Row) -> String {
+    row.lead ?? row.ratio.map { String(format: "%.3f × ", $0) + (row.ratioTo ?? "") } ?? ""
+  }
 
   private static func remark(_ row: Row) -> String {
     let verdict = row.met.map { $0 ? " class=\"left met\"" : " class=\"left missed\"" } ?? " class=left"

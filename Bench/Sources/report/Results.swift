@@ -9,6 +9,8 @@ struct Row: Decodable {
     var instructions: Double?
     var mallocs: Double?
     var hash: String?
+    /// Half of the 95 % interval, of a mean over voices or calls.
+    var half: Double?
   }
   var bench: String
   var row: String
@@ -23,6 +25,9 @@ struct Row: Decodable {
   var instructions: Double?
   var mallocs: Double?
   var hash: String?
+  var half: Double?
+  /// Ours less the first peer's, pair by pair, in words.
+  var lead: String?
   var others: [Figure]
   var note: String
 
@@ -114,6 +119,11 @@ enum Number {
     return (value < 0 ? "-" : "") + out
   }
   static func text(_ value: Double?) -> String { value.map { text($0) } ?? "" }
+  /// A mean of voices or calls with half of its 95 % interval.
+  static func text(_ value: Double?, plusMinus half: Double?) -> String {
+    guard let value, let half else { return text(value) }
+    return String(format: half < 0.995 ? "%.2f ± %.2f" : "%.0f ± %.0f", value, half)
+  }
   /// A share of allocations is worth three decimals.
   static func mallocs(_ value: Double?) -> String { value.map { $0 == 0 ? "0" : String(format: "%.2f", $0) } ?? "" }
 }
