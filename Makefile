@@ -1,6 +1,6 @@
 # Two commands: `make run` from a fresh machine to a bridged call, `make test` for everything that is checked.
 # What each target needs is installed by Scripts/install; a stamp makes the second time quick.
-.PHONY: run test sanitize bench bench-jitter soak fuzz clean
+.PHONY: run test sanitize bench bench-jitter bench-ears soak fuzz clean
 
 JOBS ?= 2
 
@@ -21,6 +21,11 @@ bench:
 bench-jitter:
 	Scripts/install bench
 	Scripts/bench jitter
+
+# What Chromium and aiortc hear, on every network; goes on where it was stopped.
+bench-ears:
+	Scripts/install bench
+	EARS_LIMIT=10800 EARS_OPTIONS=--full Scripts/bench ears
 
 soak:
 	Scripts/install test

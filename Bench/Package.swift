@@ -52,6 +52,7 @@ let package = Package(
     jitterPeers,
     .target(name: "JitterPeers", dependencies: ["CNetEQ", "CJitterPeers", media], swiftSettings: settings),
     .executableTarget(name: "report"),
+    bench("ears", [gateway]),
     bench("media"),
     bench("jitter", [media, "JitterPeers"]),
     bench("srtp", [media, "CLibSRTP"]),

@@ -1,15 +1,7 @@
 """Datagrams with the kernel's time of arrival: a busy program reads them late."""
-import os, socket, struct, time
+import socket, struct, time
 
 SO_TIMESTAMPNS = 35  # Linux; Python has no name for it
-
-
-def be_punctual():
-    """Before ordinary programs where the system lets us: what is measured is how late others are."""
-    try:
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))
-    except (OSError, AttributeError):
-        pass
 
 
 def opened(host):

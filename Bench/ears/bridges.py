@@ -98,6 +98,7 @@ class Trunkline:
             offer = asyncio.ensure_future(app.wait("call.offer"))
             await asyncio.wait([offer, dialog.answered], return_when=asyncio.FIRST_COMPLETED)
             if dialog.answered.done():
+                offer.cancel()
                 raise RuntimeError(f"the call was refused with {dialog.answered.result()[0]}")
             offered = await offer
             body = offered["d"]

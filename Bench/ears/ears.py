@@ -7,7 +7,7 @@ One JSON object a line for each call: row, client, bridge, direction, PESQ of it
 concealed and repaired, what the capture says of each packet. Calls that a results file has already are not made again. Calls run side by
 side, Trunkline's and Janus' at the same time. A call in which this program itself sent more than 5 ms late is made again, and counted.
 """
-import argparse, asyncio, concurrent.futures, json, os, shutil, sys, tempfile, time
+import argparse, asyncio, concurrent.futures, hashlib, json, os, shutil, sys, tempfile, time
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../Tests/Interop/peers"))
 import bridges, calls, chromium, passages
@@ -41,13 +41,19 @@ def parsed():
     return parser.parse_args()
 
 
-def done(path):
-    """How many calls of each (row, client, bridge) the results file has."""
+def build_of(binary):
+    """What tells one gateway from another: calls of another one are not gone on with."""
+    with open(binary, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:12]
+
+
+def done(path, build):
+    """How many calls of each (row, client, bridge) the results file has of this gateway."""
     counts = {}
     if path and os.path.exists(path):
         for line in open(path):
             entry = json.loads(line)
-            if "row" in entry:
+            if entry["build"] == build:
                 key = entry["row"], entry["client"], entry["bridge"]
                 counts[key] = counts.get(key, 0) + 1
     return counts
@@ -56,7 +62,7 @@ def done(path):
 def batches(options, names):
     """Calls that run at the same time: of one row and client, the same passages and losses for every bridge. Who has which browser changes
     from batch to batch."""
-    had = done(options.results)
+    had = done(options.results, build_of(options.binary))
     width = max(1, options.side_by_side // len(names))
     for row in options.rows.split(","):
         for client in options.clients.split(","):
@@ -78,7 +84,7 @@ class Run:
         self.width = max(1, options.side_by_side // len(self.names))
         self.voices = passages.Voices(options.voices, folder)
         self.scoring = concurrent.futures.ProcessPoolExecutor(os.cpu_count(), initializer=os.nice, initargs=(10,))
-        self.repeated = 0
+        self.build, self.repeated = build_of(options.binary), 0
 
     async def run(self):
         plan = list(batches(self.options, self.names))
@@ -118,7 +124,7 @@ class Run:
 
     async def batch(self, plans):
         left = plans
-        for attempt in range(3):
+        for attempt in range(4):
             before = {name: await bridge.busy() for name, bridge in self.bridges.items()}
             began = time.monotonic()
             answers = await asyncio.gather(*(self.call(plan) for plan in left), return_exceptions=True)
@@ -128,17 +134,17 @@ class Run:
             for plan, answer in zip(left, answers):
                 if isinstance(answer, BaseException):
                     tell(f"{plan.name} failed: {type(answer).__name__}: {answer}")
-                    self.failed = getattr(self, "failed", 0) + 1
                     failed.append(plan)
-                elif answer["harnessLateMs"] > 5 and attempt < 2:
+                elif answer["harnessLateMs"] > 5 and attempt < 3:
                     tell(f"{plan.name} is made again: the harness was {answer['harnessLateMs']} ms late")
                     self.repeated += 1
                     failed.append(plan)
                 else:
-                    self.write(answer | {"attempt": attempt, "bridgeCores": busy[plan.bridge]})
+                    self.write(answer | {"attempt": attempt, "bridgeCores": busy[plan.bridge], "build": self.build})
             if not failed:
                 return
             left = failed
+        raise SystemExit(f"ears: {', '.join(plan.name for plan in left)} could not be made")
 
     async def call(self, plan):
         trunk_said, app_said = self.said(plan)

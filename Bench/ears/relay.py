@@ -6,10 +6,10 @@ stamp, payload type, length, SSRC.
 """
 import heapq, json, os, select, struct, sys, time
 import numpy as np
-import arrivals, networks
+import arrivals, networks, processes
 
 options = json.loads(sys.argv[1])
-arrivals.be_punctual()
+processes.be_punctual()
 gateway = tuple(options["to"])
 network = options["network"]
 outer, inner = arrivals.opened(options["host"]), arrivals.opened(options["host"])  # towards the app, towards the gateway

@@ -7,10 +7,10 @@ import json, os, select, struct, sys, time
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../Tests/Interop/peers"))
 import numpy as np
-import arrivals, audio, networks
+import arrivals, audio, networks, processes
 
 options = json.loads(sys.argv[1])
-arrivals.be_punctual()
+processes.be_punctual()
 sock = arrivals.opened(options["host"])
 print(json.dumps({"port": sock.getsockname()[1]}), flush=True)
 

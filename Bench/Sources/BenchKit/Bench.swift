@@ -18,7 +18,8 @@ public final class Bench {
   public let arguments: [String]
   public private(set) var failures: [String] = []
 
-  let results: String?
+  /// Where rows and pictures are written; nil: nowhere.
+  public let results: String?
   let only: String?
   /// Set in the child that runs under callgrind: the one work to run, and how often.
   public let counted: (work: String, operations: Int)?

@@ -37,6 +37,8 @@ public struct Plot {
         name: name, points: points.map { (x: $0.0, y: $0.1) }, hasLine: line && points.count > 1, isOurs: name.hasPrefix("ours")))
   }
 
+  public var isEmpty: Bool { series.isEmpty }
+
   public var svg: String {
     let across = ScaledAxis(x, series.flatMap { $0.points.map(\.x) }, from: Self.left, to: Self.width - Self.right)
     let upward = ScaledAxis(y, series.flatMap { $0.points.map(\.y) }, from: Self.height - Self.bottom, to: Self.top)
