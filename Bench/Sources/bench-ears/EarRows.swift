@@ -47,10 +47,19 @@ struct EarRows {
 
     measured("PESQ trunk to app", "MOS", Marks.down(row), note: note) { $0.pesqDown }
     measured("PESQ app to trunk", "MOS", Marks.up(row)) { $0.pesqUp }
+    if let most = Marks.drop(row) {
+      plain("\(place): what the loss costs, app to trunk", "MOS", client == "chromium" ? .atMost(most) : nil) {
+        drop(client, row, $0)
+      }
+    }
     measured("mouth to ear, trunk to app", "ms", client == "chromium" && isClean && row != "rtt-100" ? .atMost(65) : nil) {
       one($0.earDownMs)
     }
-    measured("made up at the client", "%", client == "chromium" && row == "clean" ? .atMost(0.05) : nil) { one($0.concealedPct) }
+    plain("\(place): made up at the client, median", "%", client == "chromium" && row == "clean" ? .atMost(0.05) : nil) {
+      bridge in
+      let all = of(client, row, bridge).compactMap(\.concealedPct).sorted()
+      return all.isEmpty ? nil : all[all.count / 2]
+    }
     if client == "chromium" { measured("NetEQ's target", "ms", isClean ? .atMost(25) : nil) { one($0.targetMs) } }
     measured("through the bridge, trunk to app", "ms", row == "clean" ? .atMost(10) : nil) { one($0.transitDownMs) }
     measured("through the bridge, app to trunk", "ms", row == "clean" ? .atMost(15) : nil) { one($0.transitUpMs) }
@@ -62,6 +71,22 @@ struct EarRows {
     measured("sent to the app", "kbit/s") { [$0.kbpsDown] }
     measured("sent by the app", "kbit/s") { [$0.kbpsUp] }
     measured("to the app more than 5 ms after their timestamp", "packets") { [Double($0.laterDown)] }
+  }
+
+  /// One figure for each bridge, without an interval.
+  private func plain(_ row: String, _ unit: String, _ goal: BenchGoal?, _ value: (String) -> Double?) {
+    guard let mine = value("trunkline") else { return }
+    bench.add(
+      BenchRow(
+        row, unit: unit, ours: BenchFigure("ours", mine), peers: value("janus").map { [BenchFigure("Janus", $0)] } ?? [],
+        goal: goal))
+  }
+
+  /// PESQ app to trunk less than on a clean network.
+  private func drop(_ client: String, _ row: String, _ bridge: String) -> Double? {
+    func mean(_ row: String) -> Double? { Interval(groups: of(client, row, bridge).map(\.pesqUp))?.mean }
+    guard let clean = mean("clean"), let lossy = mean(row) else { return nil }
+    return clean - lossy
   }
 
   /// PESQ by loss, for each way through the call.
@@ -106,5 +131,6 @@ enum Marks {
     default: nil
     }
   }
+  static func drop(_ row: String) -> Double? { ["app-3": 0.3, "app-5": 0.6, "app-10": 1][row] }
   static func up(_ row: String) -> BenchGoal? { row == "clean" ? .atLeast(3.9) : nil }
 }
