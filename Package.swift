@@ -103,7 +103,8 @@ let runtime: [Target] = [
 let client: [Target] = [
   .target(
     name: "WebPhone", path: "Sources/Client/WebPhone",
-    resources: ["index.html", "phone.css", "phone.js", "trunkline.js"].map { .embedInCode($0) }, swiftSettings: swift),
+    resources: ["index.html", "phone.css", "phone.js", "words.js", "bell.js", "history.js", "meters.js", "trunkline.js"]
+      .map { .embedInCode($0) }, swiftSettings: swift),
   module(
     "Client", "TrunklineClient",
     ["Bytes", "RTP", "STUN", "SDP", "AppProtocol", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession"]),

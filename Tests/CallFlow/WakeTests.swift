@@ -102,6 +102,22 @@ private let bob = DeviceKey(user: "bob", device: "b")
     world.expectRecord(.busy, by: .app)
   }
 
+  @Test func `a device that cannot take a call is out alone: the others ring on, and the last one out is no decline`() throws {
+    let world = Surroundings()
+    world.connect(phone)
+    world.connect(tablet)
+    world.invite()
+    let call = try #require(world.offeredCall(tablet))
+    world.notify(phone, .callRinging, call: call)
+    world.notify(tablet, .callRinging, call: call)
+    #expect(world.request(phone, .callReject(CallReject(scope: .all, reason: .mediaFailed)), call: call) == .ok)
+    #expect(world.trunkHeard == ["180"] && world.heard[tablet] == ["call.offer"])
+    #expect(world.request(tablet, .callReject(CallReject(scope: .device, reason: .mediaFailed)), call: call) == .ok)
+    #expect(world.trunkHeard == ["180", "480 Q.850;cause=41"])
+    world.pass(.seconds(1))
+    world.expectRecord(.mediaFailed, by: .app, sip: 480)
+  }
+
   @Test func `a reject after the lock is too late, for the winner and for others`() throws {
     let world = Surroundings(pushes: true)
     let (_, call) = try world.parked([phone, tablet])

@@ -166,6 +166,9 @@ extension Call {
     let said = declines
     if said.busy > 0, said.declined == 0 { return nobodyCame(.busy, .init(.busy, by: .app, others: .busyElsewhere), &turn) }
     if said.declined > 0 { return nobodyCame(.declined, .init(.declined, by: .app, others: .declinedElsewhere), &turn) }
+    if said.incapable > 0 {
+      return nobodyCame(.mediaFailed, .init(.mediaFailed, by: .app, q850: 41, detail: "no device could take it"), &turn)
+    }
     if said.unusable > 0 { return end(.codec, by: .app, detail: "no device's SDP was usable", &turn) }
     if said.blocked > 0, said.filtered == 0 { return end(.blocked, by: .app, &turn) }
     if said.filtered > 0 { return nobodyCame(.unreached, .init(.dnd, by: .app), &turn) }

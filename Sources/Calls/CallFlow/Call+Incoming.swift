@@ -256,14 +256,19 @@ extension Call {
   mutating func reject(_ reject: CallReject, from key: DeviceKey, _ turn: inout Turn) -> RequestAnswer {
     guard direction == .incoming, isUndecided, terminals[key] == nil else { return .err(Failure(.badState)) }
     let isBusy = reject.reason == .busy
-    if isBusy { declines.busy += 1 } else { declines.declined += 1 }
-    leave(key, isBusy ? .busy : .declined, &turn)
+    switch reject.reason {
+    case .busy: declines.busy += 1
+    case .declined: declines.declined += 1
+    case .mediaFailed: declines.incapable += 1
+    }
+    leave(key, EndReason(rawValue: reject.reason.rawValue) ?? .declined, &turn)
     switch reject.scope {
-    case .all:
+    // what one device lacks says nothing about the others
+    case .all where reject.reason != .mediaFailed:
       nobodyCame(
         isBusy ? .busy : .declined,
         .init(isBusy ? .busy : .declined, by: .app, others: isBusy ? .busyElsewhere : .declinedElsewhere), &turn)
-    case .device: endIfNobodyRings(&turn)
+    case .all, .device: endIfNobodyRings(&turn)
     }
     return .ok
   }

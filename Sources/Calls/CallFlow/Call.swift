@@ -139,7 +139,7 @@ struct Call {
   var reasonForOthers: EndReason?
   var lastStatistics: MediaStatistics?
 
-  struct Declines { var declined = 0, busy = 0, blocked = 0, filtered = 0, unusable = 0 }
+  struct Declines { var declined = 0, busy = 0, blocked = 0, filtered = 0, unusable = 0, incapable = 0 }
 
   init(
     id: CallID, direction: CallDirection, user: String, trunk: Routing.Trunk, session: MediaSessionID, account: String,

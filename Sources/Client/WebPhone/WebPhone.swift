@@ -10,7 +10,15 @@ public enum WebPhone {
   public static let assets: [Asset] = [
     Asset(path: "/", contentType: "text/html; charset=utf-8", bytes: PackageResources.index_html),
     Asset(path: "/phone.css", contentType: "text/css; charset=utf-8", bytes: PackageResources.phone_css),
-    Asset(path: "/phone.js", contentType: "text/javascript; charset=utf-8", bytes: PackageResources.phone_js),
-    Asset(path: "/trunkline.js", contentType: "text/javascript; charset=utf-8", bytes: PackageResources.trunkline_js),
+    script("phone.js", PackageResources.phone_js),
+    script("words.js", PackageResources.words_js),
+    script("bell.js", PackageResources.bell_js),
+    script("history.js", PackageResources.history_js),
+    script("meters.js", PackageResources.meters_js),
+    script("trunkline.js", PackageResources.trunkline_js),
   ]
+
+  private static func script(_ name: String, _ bytes: [UInt8]) -> Asset {
+    Asset(path: "/" + name, contentType: "text/javascript; charset=utf-8", bytes: bytes)
+  }
 }

@@ -1,213 +1,342 @@
-// The web phone: what a person sees. All protocol work is in trunkline.js.
+// The web phone: what a person sees. The protocol is in trunkline.js, what is said in words.js, what sounds in bell.js.
 import { Trunkline, claims } from "./trunkline.js";
+import { askToNotify, bell, mayAskToNotify, ringback } from "./bell.js";
+import { History, when } from "./history.js";
+import { startMeters } from "./meters.js";
+import { callWords, duration, isMissed, microphoneWords, reasonWords, setupWords } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
-const REASONS = {
-  remoteHangup: "They hung up", callerCancelled: "The caller gave up", answeredElsewhere: "Answered on another device",
-  declinedElsewhere: "Declined on another device", busyElsewhere: "Busy on another device", unanswered: "No answer", busy: "Busy",
-  declined: "Declined", mediaTimeout: "No audio path in time", mediaFailed: "Audio could not be set up", networkLost: "Network lost",
-  trunkLost: "The telephone side went silent", notFound: "Number not found", forbidden: "Not allowed", codec: "No common codec",
-  overload: "The gateway is busy", server: "The gateway ended the call", localEnd: "You hung up", unknown: "The call is gone",
-  emergency: "Emergency numbers cannot be called here", gatewayRestart: "The gateway restarted",
-};
+let line, call, meters, history, stats = "", clock, goneWords = "";
+let microphoneFault = null, mayAskForMicrophone = false;
 
-let line, call, meters;
+// — logging in —
 
 function token() {
   const found = new URLSearchParams(location.hash.slice(1)).get("token");
   if (found) {
     sessionStorage.setItem("token", found);
-    history.replaceState(null, "", location.pathname + location.search); // the link's secret leaves the address bar
+    window.history.replaceState(null, "", location.pathname + location.search); // the link's secret leaves the address bar
   }
   return found ?? sessionStorage.getItem("token");
 }
 
-/** `#wake=…&device=…`: this page was opened by a push. */
+/** `#wake=…&device=…`: this page was opened by a push. Kept, so that it may be loaded again while the call lives. */
 function woken() {
   const hash = new URLSearchParams(location.hash.slice(1));
-  if (!hash.get("wake")) return null;
-  history.replaceState(null, "", location.pathname + location.search);
-  return { wake: hash.get("wake"), device: hash.get("device") };
+  if (hash.get("wake")) {
+    sessionStorage.setItem("wake", JSON.stringify({ wake: hash.get("wake"), device: hash.get("device") }));
+    window.history.replaceState(null, "", location.pathname + location.search);
+  } else if (hash.get("token")) {
+    sessionStorage.removeItem("wake");
+  }
+  return JSON.parse(sessionStorage.getItem("wake"));
 }
 
 function logIn(secret) {
   try { claims(secret); } catch { return showLogin("That is not a login token."); }
+  sessionStorage.setItem("token", secret);
   connect({ token: secret });
 }
 
 function connect(proof) {
   $("login").hidden = true;
+  notice("");
   const scheme = location.protocol === "https:" ? "wss" : "ws";
   line = new Trunkline({ url: `${scheme}://${location.host}/v1/connect`, ...proof });
+  history = new History(line.token ? claims(line.token).sub : line.device.id);
   line.addEventListener("state", showLine);
   line.addEventListener("incoming", (event) => incoming(event.call));
-  line.addEventListener("gone", (event) => { $("status").textContent = REASONS[event.reason] ?? event.reason; });
-  line.addEventListener("error", (event) => { sessionStorage.removeItem("token"); showLogin(event.message); });
+  line.addEventListener("taken", (event) => takeUp(event.call));
+  line.addEventListener("gone", (event) => gone(event));
+  line.addEventListener("error", (event) => refused(event.message));
   window.trunkline = line; // for the console and for tests
+  showHistory();
   showLine();
+  checkMicrophone();
+}
+
+function refused(text) {
+  sessionStorage.removeItem("token");
+  sessionStorage.removeItem("wake");
+  showLogin(text);
 }
 
 function showLogin(text = "") {
-  $("status").textContent = text || "not logged in";
+  notice(text);
+  status(text ? "Not connected" : "Not logged in", text ? "bad" : "wait");
   $("login").hidden = false;
-  $("dialer").hidden = true;
+  $("dialer").hidden = $("setup").hidden = true;
+  $("token").focus();
+}
+
+// — the line —
+
+function status(text, level) {
+  $("status").textContent = text;
+  $("status").dataset.level = level;
+}
+
+/** What to do now, in view until it no longer holds. */
+function notice(text) {
+  if ($("notice").textContent === text) return;
+  $("notice").textContent = text;
+  $("notice").hidden = !text;
+  if (text) announce(text);
+}
+
+/** Said once: a screen reader hears words that changed, never the clock. */
+function announce(text) {
+  if ($("announce").textContent !== text) $("announce").textContent = text;
 }
 
 function showLine() {
-  $("status").textContent = line.state === "online" ? `${line.token ? claims(line.token).sub : "woken"} · online` : line.state;
-  $("dialer").hidden = line.state === "offline" || !!call;
+  if (line.state === "offline") return;
+  const isOnline = line.state === "online";
+  if (isOnline) status(line.token ? `${claims(line.token).sub} · online` : "online", "good");
+  else status(line.isReachable ? "Connecting…" : "Not connected", line.isReachable ? "wait" : "bad");
+  $("dialer").hidden = !!call;
+  $("dial").disabled = !isOnline;
+  showNotice();
+  if (call) showCall(); else showSetup();
 }
+
+function showNotice() {
+  if (!line.isReachable) {
+    return notice(call?.state === "connected"
+      ? "The gateway cannot be reached. Trying again; the call goes on when it is back."
+      : "The gateway cannot be reached. Calls are not possible now; trying again.");
+  }
+  if (call?.audioBlocked) return notice("The browser keeps the sound off. Click anywhere on this page to hear the call.");
+  notice(microphoneWords(call?.microphoneFault ?? microphoneFault) ?? goneWords);
+}
+
+function gone({ id, reason }) {
+  if (history.find(id)) history.put({ id, reason });
+  showHistory();
+  goneWords = reasonWords(reason);
+  showNotice();
+}
+
+// — the microphone, before it is needed —
+
+async function checkMicrophone() {
+  if (!navigator.mediaDevices) return microphone("microphoneInsecure");
+  navigator.mediaDevices.ondevicechange = () => checkMicrophone();
+  const permission = await navigator.permissions?.query({ name: "microphone" }).catch(() => null);
+  if (permission) permission.onchange = () => checkMicrophone();
+  const devices = await navigator.mediaDevices.enumerateDevices().catch(() => null);
+  mayAskForMicrophone = permission?.state === "prompt";
+  if (devices && !devices.some((device) => device.kind === "audioinput")) return microphone("microphoneAbsent");
+  microphone(permission?.state === "denied" ? "microphoneDenied" : null);
+}
+
+function microphone(fault) {
+  microphoneFault = fault;
+  showNotice();
+  showSetup();
+}
+
+function showSetup() {
+  const words = setupWords({ microphone: mayAskForMicrophone && !microphoneFault, notifications: mayAskToNotify() });
+  $("setup").hidden = !!call || line?.state !== "online" || !words;
+  $("setup-words").textContent = words;
+}
+
+/** From a click: browsers ask a person only then. */
+async function allow() {
+  const notifications = askToNotify();
+  if (navigator.mediaDevices) {
+    const stream = await line.getMicrophone().catch(() => null);
+    for (const track of stream?.getTracks() ?? []) track.stop();
+  }
+  await notifications;
+  checkMicrophone();
+}
+
+// — the call —
 
 function incoming(next) {
   if (call) return next.reject("busy");
   follow(next);
-  ring(true);
+  bell.start(who(next));
+  $("answer").focus();
   if (new URLSearchParams(location.search).has("answer")) next.answer();
 }
+
+/** This page was loaded again in a call. */
+function takeUp(next) {
+  const before = JSON.parse(sessionStorage.getItem("call"));
+  if (before?.id === next.id) next.muted = before.muted;
+  follow(next);
+}
+
+const who = ({ peer }) => peer.n || peer.h || "Unknown";
 
 function follow(next) {
   call = next;
   window.call = next;
+  stats = goneWords = "";
   $("digits").textContent = "";
   $("quality").textContent = "";
+  $("call").dataset.state = "";
+  history.put({
+    id: call.id, direction: call.direction, name: call.peer.n ?? null, number: call.peer.h ?? null, at: Date.now(), connectedMs: null, reason: null });
   next.addEventListener("state", showCall);
   next.addEventListener("digit", (event) => { $("digits").textContent += event.digit; });
   next.addEventListener("quality", showQuality);
   showCall();
-}
-
-function phase() {
-  if (call.held) return "on hold";
-  switch (call.state) {
-    case "ringing": return "is calling…";
-    case "answering": return "connecting…";
-    case "starting": return "setting up audio…";
-    case "ready": return "calling…";
-    case "progress": return call.progress === "ringing" ? "ringing…" : "calling…";
-    case "connected": return `connected · ${duration(performance.now() - call.times.connected)}`;
-    default: return REASONS[call.reason] ?? call.reason ?? "ended";
-  }
-}
-
-/** Milliseconds as minutes and seconds. */
-function duration(elapsed) {
-  const seconds = Math.floor(elapsed / 1000);
-  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+  showHistory();
 }
 
 function showCall() {
   if (!call) return;
-  if (call.state !== "ringing") ring(false);
-  $("dialer").hidden = true;
+  if (call.state === "ended") return ended();
+  const { state } = call;
+  const [isRinging, isConnected, isReachable] = [state === "ringing", state === "connected", line.isReachable];
+  if (!isRinging) bell.stop();
+  const rings = state === "progress" && call.progress === "ringing" && !call.hasEarlyMedia && isReachable;
+  if (rings) ringback.start(); else ringback.stop();
+  sessionStorage.setItem("call", JSON.stringify({ id: call.id, muted: call.muted }));
+  const isNew = $("call").dataset.state !== state;
+  $("call").dataset.state = state;
+  $("dialer").hidden = $("setup").hidden = true;
   $("call").hidden = false;
-  $("call").dataset.state = call.state;
-  $("peer").textContent = call.peer.n || call.peer.h || "Unknown";
-  $("phase").textContent = phase();
-  $("answer").hidden = call.state !== "ringing";
-  $("mute").hidden = $("keypad").hidden = call.state !== "connected";
-  $("mute").setAttribute("aria-pressed", call.muted);
-  $("hangup").textContent = call.state === "ringing" ? "Decline" : "Hang up";
-  if (call.state === "connected" && !meters) meters = startMeters(call);
-  if (call.state === "ended") ended();
+  $("peer").textContent = who(call);
+  $("words").textContent = callWords(call, isReachable);
+  $("answer").hidden = !isRinging;
+  $("mute").hidden = $("hold").hidden = !isConnected;
+  $("keypad").hidden = !isConnected && !call.hasEarlyMedia;
+  $("answer").disabled = $("hold").disabled = !isReachable;
+  for (const key of $("keypad").children) key.disabled = !isReachable;
+  toggle($("mute"), call.muted, "Unmute", "Mute");
+  toggle($("hold"), call.heldHere, "Resume", "Hold");
+  $("hangup").textContent = isRinging ? "Decline" : "Hang up";
+  showClock(isConnected && isReachable);
+  showMeters(isConnected && !call.held && isReachable);
+  showNotice();
+  announce(`${who(call)}: ${callWords(call, isReachable)}`);
+  if (isNew && isConnected) $("mute").focus();
 }
 
-function ended() {
-  meters?.stop();
-  meters = null;
-  const row = document.createElement("li");
-  const [who, how] = [document.createElement("span"), document.createElement("span")];
-  who.textContent = `${call.direction === "incoming" ? "↘" : "↗"} ${call.peer.n || call.peer.h || "Unknown"}`;
-  how.textContent = phase();
-  row.append(who, how);
-  $("history").prepend(row);
-  while ($("history").children.length > 20) $("history").lastChild.remove();
-  call = null;
-  $("call").hidden = true;
-  showLine();
+/** The label says what a click does next. */
+function toggle(button, isOn, on, off) {
+  button.textContent = isOn ? on : off;
+  button.classList.toggle("on", isOn);
+}
+
+/** Runs while call and gateway are there; else it stands. */
+function showClock(runs) {
+  const tick = () => {
+    const elapsed = performance.now() - call.times.connected;
+    $("clock").textContent = duration(elapsed);
+    history.put({ id: call.id, connectedMs: Math.round(elapsed) });
+  };
+  if (call.times.connected === undefined) $("clock").textContent = "";
+  if (!runs) { clearInterval(clock); clock = null; return; }
+  if (clock) return;
+  tick();
+  clock = setInterval(tick, 1000);
+}
+
+function showMeters(runs) {
+  $("meters").hidden = !runs;
+  if (call.state !== "connected" || meters) return;
+  meters = startMeters(call, (levels) => {
+    for (const [name, level] of Object.entries(levels)) $(`level-${name}`).value = Math.max(-60, level);
+  }, (text) => { stats = text; showQuality(); });
+  window.meters = meters; // for the console and for tests
 }
 
 function showQuality() {
-  const { level, cause } = call.quality ?? {};
-  const text = [call.codec, level && `quality ${level}`, cause].filter(Boolean);
-  if (meters?.text) text.push(meters.text);
-  $("quality").textContent = text.join(" · ");
+  const { level, cause } = call?.quality ?? {};
+  $("quality").textContent = [call?.codec, level && `quality ${level}`, cause, stats].filter(Boolean).join(" · ");
 }
 
-/** Level meters in dBFS ten times a second, and a line of loss, jitter and round trip once a second. */
-function startMeters(of) {
-  const context = new AudioContext();
-  context.resume();
-  const tap = (stream) => {
-    const node = context.createAnalyser();
-    node.fftSize = 1024;
-    if (stream) context.createMediaStreamSource(stream).connect(node);
-    return node;
+function ended() {
+  const over = call;
+  showClock(false);
+  bell.stop();
+  ringback.stop();
+  meters?.stop();
+  call = meters = null;
+  for (const key of ["call", "wake"]) sessionStorage.removeItem(key);
+  const connectedMs = over.times.connected === undefined ? null : Math.round(over.times.ended - over.times.connected);
+  history.put({ id: over.id, direction: over.direction, name: over.peer.n ?? null, number: over.peer.h ?? null, connectedMs, reason: over.reason });
+  if (microphoneWords(over.reason)) microphoneFault = over.reason;
+  const hadFocus = $("call").contains(document.activeElement);
+  $("call").hidden = true;
+  $("call").dataset.state = "ended";
+  showLine();
+  showHistory();
+  if (hadFocus && matchMedia("(pointer: fine)").matches) $("number").focus();
+  announce(`${who(over)}: ${microphoneWords(over.reason) ?? reasonWords(over.reason)}`);
+}
+
+// — what was —
+
+function showHistory() {
+  const entries = history.entries.filter((entry) => entry.id !== call?.id);
+  $("recent").hidden = entries.length === 0;
+  $("history").replaceChildren(...entries.map(row));
+}
+
+function row(entry) {
+  const isIncoming = entry.direction === "incoming";
+  const words = entry.reason ? reasonWords(entry.reason) : "Ended while this page was closed";
+  const parts = {
+    arrow: isIncoming ? "↙" : "↗",
+    who: entry.name || entry.number || "Unknown",
+    when: when(entry.at),
+    how: [isMissed(entry) && "Missed", entry.connectedMs !== null && duration(entry.connectedMs), words].filter(Boolean).join(" · "),
   };
-  const nodes = { in: tap(of.remoteStream), out: tap(of.microphone) };
-  const samples = new Float32Array(1024);
-  const state = { peaks: { in: -90, out: -90 }, text: "" };
-  const levels = setInterval(() => {
-    for (const [name, node] of Object.entries(nodes)) {
-      node.getFloatTimeDomainData(samples);
-      const power = samples.reduce((sum, x) => sum + x * x, 0) / samples.length;
-      const level = power > 0 ? 10 * Math.log10(power) : -90;
-      state.peaks[name] = Math.max(state.peaks[name], level);
-      $(`level-${name}`).value = Math.max(-60, level);
-    }
-  }, 100);
-  const numbers = setInterval(async () => {
-    if (of.state !== "connected") return;
-    $("phase").textContent = phase();
-    const stats = [...(await of.pc.getStats()).values()];
-    const inbound = stats.find((s) => s.type === "inbound-rtp");
-    const pair = stats.find((s) => s.type === "candidate-pair" && s.nominated);
-    if (!inbound) return;
-    const total = inbound.packetsReceived + inbound.packetsLost;
-    const loss = total ? (100 * inbound.packetsLost) / total : 0;
-    const delay = inbound.jitterBufferEmittedCount ? (1000 * inbound.jitterBufferDelay) / inbound.jitterBufferEmittedCount : 0;
-    state.text = `loss ${loss.toFixed(1)} % · jitter ${(inbound.jitter * 1000).toFixed(0)} ms · buffer ${delay.toFixed(0)} ms`
-      + (pair?.currentRoundTripTime !== undefined ? ` · round trip ${(pair.currentRoundTripTime * 1000).toFixed(0)} ms` : "");
-    showQuality();
-  }, 1000);
-  return Object.assign(window.meters = state, { stop() { clearInterval(levels); clearInterval(numbers); context.close(); } });
+  const button = document.createElement("button");
+  for (const [name, text] of Object.entries(parts)) {
+    const part = Object.assign(document.createElement("span"), { className: name, textContent: text });
+    if (name === "arrow") part.ariaHidden = "true";
+    button.append(part);
+  }
+  button.classList.toggle("missed", isMissed(entry));
+  button.ariaLabel = `${isIncoming ? "From" : "To"} ${parts.who}, ${parts.when}, ${parts.how}. Copies the number to the dialler.`;
+  button.onclick = () => { if (!call) { $("number").value = entry.number ?? ""; $("number").focus(); } };
+  const item = document.createElement("li");
+  item.append(button);
+  return item;
 }
 
-let bell;
-function ring(on) {
-  if (!on) { bell?.close(); bell = null; return; }
-  if (bell) return;
-  bell = new AudioContext();
-  const gain = bell.createGain();
-  gain.gain.value = 0;
-  gain.connect(bell.destination);
-  for (const frequency of [440, 480]) {
-    const tone = bell.createOscillator();
-    tone.frequency.value = frequency;
-    tone.connect(gain);
-    tone.start();
-  }
-  for (let second = 0; second < 45; second += 3) {
-    gain.gain.setValueAtTime(0.05, bell.currentTime + second);
-    gain.gain.setValueAtTime(0, bell.currentTime + second + 1);
-  }
+// — hands —
+
+function press(digit) {
+  call?.dtmf(digit).then(() => { $("digits").textContent += digit; }, () => {});
 }
 
 for (const digit of "123456789*0#") {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.textContent = digit;
-  button.onclick = () => call?.dtmf(digit).then(() => { $("digits").textContent += digit; }, () => {});
+  const button = Object.assign(document.createElement("button"), { type: "button", textContent: digit });
+  button.onclick = () => press(digit);
   $("keypad").append(button);
 }
-$("login-form").onsubmit = (event) => { event.preventDefault(); sessionStorage.setItem("token", $("token").value.trim()); logIn($("token").value.trim()); };
+$("login-form").onsubmit = (event) => {
+  event.preventDefault();
+  logIn($("token").value.trim());
+  if (line) allow();
+};
 $("dial-form").onsubmit = (event) => {
   event.preventDefault();
   const number = $("number").value.replace(/[^\d+*#]/g, "");
   if (number && line.state === "online") follow(line.call(number));
 };
+$("allow").onclick = () => allow();
+$("clear").onclick = () => { history.clear(); showHistory(); };
 $("answer").onclick = () => call?.answer();
 $("mute").onclick = () => call?.mute(!call.muted);
+$("hold").onclick = () => call?.hold(!call.heldHere).catch(() => {});
 $("hangup").onclick = () => (call?.state === "ringing" ? call.reject() : call?.hangUp());
+addEventListener("pointerdown", () => { if (call?.audioBlocked) call.play(); });
+addEventListener("keydown", (event) => {
+  if (call?.audioBlocked) call.play();
+  if (event.ctrlKey || event.altKey || event.metaKey || event.repeat || $("keypad").hidden || $("call").hidden) return;
+  if (/^[0-9*#]$/.test(event.key) && line.isReachable) press(event.key);
+});
+addEventListener("beforeunload", (event) => { if (call && call.state !== "ringing") event.preventDefault(); });
 
 const push = woken();
 const secret = push ? null : token();

@@ -31,7 +31,25 @@ export class RequestError extends Error {
   }
 }
 
-/** One device's connection to the gateway: reconnects, resumes and replays by itself. Events: state, incoming, error. */
+/** A microphone that did not open; `reason` is microphoneDenied, microphoneAbsent, microphoneBusy or microphoneInsecure. */
+export class MicrophoneError extends Error {
+  constructor(error) {
+    super(error?.message ?? "no microphone");
+    const names = { NotAllowedError: "Denied", SecurityError: "Denied", NotFoundError: "Absent", OverconstrainedError: "Absent" };
+    this.reason = "microphone" + (error ? names[error.name] ?? "Busy" : "Insecure");
+  }
+}
+
+/** What a failed step ends a call with: a refusal's code, the reason that the gateway knew, or what the microphone lacks. */
+function endReason(error) {
+  if (error instanceof RequestError) return error.code === "gone" ? error.reason ?? "unknown" : error.code;
+  return error instanceof MicrophoneError ? error.reason : "mediaFailed";
+}
+
+/**
+ * One device's connection to the gateway: reconnects, resumes and replays by itself.
+ * Events: state, incoming, taken (a call that an earlier page of this device had), gone, expiring, error.
+ */
 export class Trunkline extends EventTarget {
   /** With `wake` and `device`, of a push, in place of `token`: a session for the call that it woke this device for. */
   constructor({ url, token, wake, device, getMicrophone, platform = "web" }) {
@@ -48,6 +66,7 @@ export class Trunkline extends EventTarget {
     this.session = null; // { sid, token }
     this.resetNumbers();
     this.attempt = 0;
+    this.isReachable = true; // false from a lost socket until the next welcome
     this.closedByUser = false;
     addEventListener("online", this.onNetwork = () => this.networkChanged());
     navigator.connection?.addEventListener?.("change", this.onNetwork);
@@ -100,6 +119,12 @@ export class Trunkline extends EventTarget {
     socket.onclose = (event) => { if (socket === this.socket) this.lost(event.code); };
   }
 
+  setReachable(isReachable) {
+    if (this.isReachable === isReachable) return;
+    this.isReachable = isReachable;
+    this.dispatchEvent(new Event("state"));
+  }
+
   lost(code) {
     clearInterval(this.heartbeat);
     this.socket = null;
@@ -109,6 +134,7 @@ export class Trunkline extends EventTarget {
     if (code === 4009) return this.fail("This device connected elsewhere.");
     if (code === 4002) this.session = null;
     this.setState("connecting");
+    this.setReachable(false);
     const wait = Math.min(5000, 200 * 2 ** this.attempt++) * (0.75 + Math.random() / 2);
     this.retry = setTimeout(() => this.connect(), wait);
   }
@@ -207,10 +233,13 @@ export class Trunkline extends EventTarget {
       for (const { message } of this.requests.values()) this.post(message);
       for (const message of pending) if (live.has(message.call)) this.post(message);
       for (const entry of live.values()) {
-        if (!this.calls.has(entry.call) && entry.state === "ringing") this.offer(entry.call, entry);
+        if (this.calls.has(entry.call)) continue;
+        if (entry.state === "ringing") this.offer(entry.call, entry);
+        else this.takeUp(entry, d.time);
       }
       this.verify = new Set([...this.calls.keys()].filter((id) => !live.has(id) && this.calls.get(id).state !== "starting"));
     }
+    this.isReachable = true;
     this.setState("online");
     this.startHeartbeat(d.hb ?? 15000);
     this.write({ t: "ping" });
@@ -233,6 +262,15 @@ export class Trunkline extends EventTarget {
     call.prepared = call.prepare(d);
   }
 
+  /** A call of the snapshot that this page did not make: the page was loaded again in it. */
+  takeUp(entry, now) {
+    const call = new Call(this, entry.call, entry.dir === "in" ? "incoming" : "outgoing", entry.from, entry.to);
+    this.calls.set(call.id, call);
+    const taken = call.takeUp(entry, now);
+    this.dispatchEvent(Object.assign(new Event("taken"), { call }));
+    return taken;
+  }
+
   /** Calls a number. The microphone opens at once; the telephone rings only when audio can flow. */
   call(number, from) {
     const call = new Call(this, uuid(), "outgoing", from && { k: "phone", h: from }, { k: "phone", h: number });
@@ -242,16 +280,18 @@ export class Trunkline extends EventTarget {
   }
 }
 
-/** One call. Events: state, digit, quality, stats. */
+/** One call. Events: state, digit, quality. `heldHere` and `heldThere` say who holds it, `audioBlocked` that a click is needed to hear. */
 export class Call extends EventTarget {
   constructor(line, id, direction, from, to) {
     super();
-    Object.assign(this, { line, id, direction, from, to, gen: 1, muted: false, reason: null, codec: null });
+    Object.assign(this, { line, id, direction, from, to, gen: 1, muted: false, reason: null, codec: null, heldHere: false, heldThere: false });
     this.state = direction === "incoming" ? "ringing" : "starting";
     this.audio = new Audio();
     this.audio.autoplay = true;
     this.times = { created: performance.now() };
   }
+
+  get held() { return this.heldHere || this.heldThere; }
 
   get peer() { return (this.direction === "incoming" ? this.from : this.to) ?? {}; }
 
@@ -343,8 +383,42 @@ export class Call extends EventTarget {
   }
 
   async openMicrophone() {
-    this.microphone ??= await this.line.getMicrophone();
-    return this.microphone.getAudioTracks()[0];
+    try {
+      this.microphone ??= await this.line.getMicrophone();
+    } catch (error) {
+      throw new MicrophoneError(navigator.mediaDevices ? error : null);
+    }
+    if (this.state === "ended") this.closeMicrophone(); // it ended while the person was asked
+    const track = this.microphone.getAudioTracks()[0];
+    track.enabled = !this.muted;
+    return track;
+  }
+
+  closeMicrophone() {
+    for (const track of this.microphone?.getTracks() ?? []) track.stop();
+  }
+
+  /**
+   * The call of a snapshot: `media.restart` from a new peer connection, whose other fingerprint makes a new DTLS association.
+   * The far side is heard before the microphone is there, because that may ask the person first.
+   */
+  async takeUp(entry, now) {
+    const isConnected = entry.state === "connected" || entry.state === "held";
+    Object.assign(this, { gen: entry.gen, heldHere: entry.state === "held", takesUp: true });
+    this.state = isConnected ? "connected" : entry.state;
+    this.times[this.state] = performance.now() - Math.max(0, now - entry.at);
+    this.sender = this.makePeer().addTransceiver("audio", { direction: "sendrecv" }).sender;
+    await this.restart("net");
+    if (!this.pc.remoteDescription) return this.giveUp();
+    if (isConnected) await this.connected({ codec: this.codec });
+    try {
+      await this.sender.replaceTrack(await this.openMicrophone());
+    } catch (error) {
+      if (this.state === "ended") return;
+      this.microphoneFault = endReason(error);
+    }
+    this.takesUp = false;
+    this.dispatchEvent(new Event("state"));
   }
 
   /** Takes the call. Resolves when this device has won it; `connected` follows when media flows. */
@@ -359,8 +433,9 @@ export class Call extends EventTarget {
       await this.line.request("call.answer", this.id, d);
       this.times.won = performance.now();
     } catch (error) {
-      if (error instanceof RequestError) this.finish(error.code === "gone" ? error.reason ?? "unknown" : error.code);
-      else { this.line.notify("media.fail", this.id, { stage: "device", detail: String(error.message ?? error) }); this.reject("device"); }
+      // Nobody declined: this device is out, others ring on.
+      if (!(error instanceof RequestError)) this.line.request("call.reject", this.id, { scope: "device", reason: "mediaFailed" }).catch(() => {});
+      this.finish(endReason(error));
     }
   }
 
@@ -374,13 +449,21 @@ export class Call extends EventTarget {
       const ok = await this.line.request("call.start", this.id, d);
       await pc.setRemoteDescription({ type: "answer", sdp: ok.sdp });
     } catch (error) {
-      this.finish(error.code ?? "mediaFailed");
+      this.finish(endReason(error));
     }
   }
 
-  reject(why = "declined", scope = "all") {
-    this.line.request("call.reject", this.id, { scope, reason: why === "busy" ? "busy" : "declined" }).catch(() => {});
-    this.finish("declined");
+  /** `busy` or `declined`, on all devices of the user. */
+  reject(reason = "declined") {
+    this.line.request("call.reject", this.id, { scope: "all", reason }).catch(() => {});
+    this.finish(reason === "busy" ? "busy" : "localDecline");
+  }
+
+  /** Its media cannot be set up any more. */
+  giveUp() {
+    if (this.state === "ended") return;
+    this.line.request("call.end", this.id, { reason: "mediaFailed" }).catch(() => {});
+    this.finish("mediaFailed");
   }
 
   hangUp() {
@@ -404,20 +487,34 @@ export class Call extends EventTarget {
   receive(type, d) {
     switch (type) {
       case "call.connected": return this.connected(d);
-      case "call.progress": this.progress = d.stage; this.setState(d.stage === "trying" ? "ready" : "progress"); return this.dispatchEvent(new Event("state"));
+      case "call.progress": this.progressed(d.stage); this.setState(d.stage === "trying" ? "ready" : "progress"); return this.dispatchEvent(new Event("state"));
       case "call.cancel": case "call.ended": case "call.gone": return this.finish(d.reason, d);
       case "call.update": this.from = d.from ?? this.from; return this.dispatchEvent(new Event("state"));
       case "call.digit": return this.dispatchEvent(Object.assign(new Event("digit"), { digit: d.digit }));
-      case "call.held": this.held = d.on; return this.dispatchEvent(new Event("state"));
+      case "call.held": this[d.by === "remote" ? "heldThere" : "heldHere"] = d.on; return this.dispatchEvent(new Event("state"));
       case "quality": this.quality = d; return this.dispatchEvent(new Event("quality"));
       case "media.restart": return this.restart(d.cause, d.gen);
     }
   }
 
+  progressed(stage) {
+    this.progress = stage;
+    if (stage === "early") this.hasEarlyMedia = true;
+  }
+
+  /** Again from a click, where the browser did not let the page sound. */
+  async play() {
+    const isBlocked = await this.audio.play().then(() => false, (error) => error.name === "NotAllowedError");
+    if (isBlocked === !!this.audioBlocked) return;
+    this.audioBlocked = isBlocked;
+    this.dispatchEvent(new Event("state"));
+  }
+
   async connected(d) {
     this.codec = d.codec;
     this.setState("connected");
-    await this.audio.play().catch(() => {});
+    await this.play();
+    if (this.state === "ended") return;
     this.line.notify("media.active", this.id, { capture: !!this.microphone, playout: true });
     this.statsTimer = setInterval(() => this.report(), 5000);
   }
@@ -438,7 +535,7 @@ export class Call extends EventTarget {
     this.setState("ended");
     clearInterval(this.statsTimer);
     clearTimeout(this.iceTimer);
-    for (const track of this.microphone?.getTracks() ?? []) track.stop();
+    this.closeMicrophone();
     this.pc?.close();
     this.audio.srcObject = null;
     this.line.calls.delete(this.id);

@@ -112,7 +112,8 @@ public struct CallAnswer: Hashable, Sendable, Codable {
 
 public struct CallReject: Hashable, Sendable, Codable {
   public enum Scope: String, Sendable, Codable { case all, device }
-  public enum Reason: String, Sendable, Codable { case busy, declined }
+  /// `mediaFailed`: nobody declined, the device cannot take it, for want of a microphone for example.
+  public enum Reason: String, Sendable, Codable { case busy, declined, mediaFailed }
   public var scope: Scope
   public var reason: Reason
   public init(scope: Scope = .all, reason: Reason = .declined) { (self.scope, self.reason) = (scope, reason) }

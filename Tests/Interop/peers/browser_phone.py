@@ -81,7 +81,7 @@ def end_with_parent():
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
-def start_browser(options, profile):
+def start_browser(options, profile, leave_out=()):
     binary = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if not binary:
         sys.exit("chromium is not installed: apt-get install chromium")
@@ -92,6 +92,7 @@ def start_browser(options, profile):
         "--window-size=480,900", "--remote-debugging-port=0", f"--user-data-dir={profile}"]
     if options.play:
         arguments.append(f"--use-file-for-fake-audio-capture={os.path.abspath(options.play)}" + ("" if options.loop else "%noloop"))
+    arguments = [argument for argument in arguments if argument not in leave_out]
     return subprocess.Popen(arguments + ["about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                             start_new_session=True, preexec_fn=end_with_parent)
 

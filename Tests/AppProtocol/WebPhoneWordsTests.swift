@@ -1,0 +1,23 @@
+import AppProtocol
+import Foundation
+import Testing
+
+@Suite struct WebPhoneWordsTests {
+  /// Read as text: no module stands above both.
+  private static let words: String = {
+    let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent()
+    let file = package.appendingPathComponent("Sources/Client/WebPhone/words.js")
+    return (try? String(contentsOf: file, encoding: .utf8)) ?? ""
+  }()
+
+  @Test(arguments: EndReason.allCases)
+  func `the web phone has words for every end reason`(reason: EndReason) {
+    #expect(Self.words.contains(" \(reason.rawValue): \""), "a row of REASONS in words.js")
+  }
+
+  @Test(arguments: ErrorCode.allCases)
+  func `the web phone has words for every refusal`(code: ErrorCode) {
+    #expect(Self.words.contains(" \(code.rawValue): \""), "a row of REASONS in words.js")
+  }
+}

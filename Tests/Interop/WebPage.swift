@@ -1,0 +1,170 @@
+import Foundation
+import Synchronization
+import Testing
+
+/// A page in headless Chromium, driven by DevTools commands: its mouse and keys are a person's, so the browser counts them as such.
+final class WebPage {
+  private let browser: Spawned
+  private let folder: String
+  private let lastID = Mutex(0)
+  /// Where screenshots go, to be looked at; without it none are made.
+  private static let shots = ProcessInfo.processInfo.environment["TRUNKLINE_SCREENSHOTS"]
+
+  /// Notifications and vibration as `window.shown` and `window.vibrations`: headless Chromium has neither. The page is one that
+  /// nobody looks at.
+  private static let hook = """
+    window.shown = []; window.vibrations = []; window.asked = 0;
+    window.Notification = class { static permission = sessionStorage.getItem("notify") ?? "default";
+      static async requestPermission() { asked++; sessionStorage.setItem("notify", "granted"); return this.permission = "granted"; }
+      constructor(title) { shown.push(title); } close() { shown.push("closed"); } };
+    navigator.vibrate = (pattern) => { vibrations.push(pattern); return true; };
+    document.hasFocus = () => false;
+    """
+
+  init(_ gateway: GatewayUnderTest, _ arguments: [String] = [], width: Int = 480, isDark: Bool = false) async throws {
+    folder = gateway.folder
+    browser = try Peers.python("page", "web_page.py", arguments, gateway)
+    _ = try await browser.event("ready", within: 30)
+    try await send("Page.enable")
+    try await send("Page.addScriptToEvaluateOnNewDocument", ["source": Self.hook])
+    try await look(width: width, isDark: isDark)
+  }
+
+  /// The size and colours of the screen.
+  func look(width: Int, height: Int = 860, isDark: Bool = false) async throws {
+    let size: [String: Any] = ["width": width, "height": height, "deviceScaleFactor": 1, "mobile": false]
+    try await send("Emulation.setDeviceMetricsOverride", size)
+    let colours = ["name": "prefers-color-scheme", "value": isDark ? "dark" : "light"]
+    try await send("Emulation.setEmulatedMedia", ["features": [colours]])
+  }
+
+  /// Goes to the page; with a token it logs in by link.
+  func open(_ gateway: GatewayUnderTest, token: String? = nil) async throws {
+    try await send("Page.navigate", ["url": "http://127.0.0.1:\(gateway.app)/" + (token.map { "#token=" + $0 } ?? "")])
+    try await wait("document.readyState === 'complete' && document.getElementById('status').textContent !== ''")
+    if token != nil { try await wait("window.trunkline?.state === 'online'") }
+  }
+
+  /// The answer of a DevTools command.
+  @discardableResult func send(_ method: String, _ parameters: [String: Any] = [:]) async throws -> [String: Any] {
+    try await post(["method": method, "params": parameters])
+  }
+
+  /// Not waited for: a dialog may hold the answer back.
+  func start(_ method: String, _ parameters: [String: Any] = [:]) throws {
+    _ = try write(["method": method, "params": parameters])
+  }
+
+  private func post(_ command: [String: Any]) async throws -> [String: Any] {
+    let id = try write(command)
+    let answer = try await browser.event("answer", within: 25) { $0["id"] as? Int == id }
+    if let error = answer["error"] { throw Spawned.Failure(description: "\(command): \(error)") }
+    return answer["result"] as? [String: Any] ?? [:]
+  }
+
+  private func write(_ command: [String: Any]) throws -> Int {
+    let id = lastID.withLock { id in
+      id += 1
+      return id
+    }
+    let line = try JSONSerialization.data(withJSONObject: command.merging(["id": id]) { $1 })
+    browser.type(String(decoding: line, as: UTF8.self))
+    return id
+  }
+
+  @discardableResult func evaluate(_ script: String) async throws -> Any? {
+    let options: [String: Any] = ["expression": script, "returnByValue": true, "awaitPromise": true]
+    let result = try await send("Runtime.evaluate", options)
+    if let thrown = result["exceptionDetails"] { throw Spawned.Failure(description: "\(script): \(thrown)") }
+    return (result["result"] as? [String: Any])?["value"]
+  }
+
+  func text(_ id: String) async throws -> String {
+    try await evaluate("document.getElementById('\(id)').textContent") as? String ?? ""
+  }
+
+  func isShown(_ id: String) async throws -> Bool {
+    try await evaluate("document.getElementById('\(id)').checkVisibility()") as? Bool ?? false
+  }
+
+  /// Until the page says so; throws with what it shows instead.
+  func wait(_ condition: String, within seconds: Int = 12) async throws {
+    let script = """
+      new Promise((done) => { const end = performance.now() + \(seconds * 1000); const look = setInterval(() => {
+        let holds = false; try { holds = !!(\(condition)); } catch {}
+        if (holds || performance.now() > end) { clearInterval(look); done(holds || document.body.innerText); } }, 20); })
+      """
+    let found = try await evaluate(script)
+    guard found as? Bool == true else {
+      throw Spawned.Failure(description: "not \(condition) within \(seconds) s; the page:\n\(found ?? "")")
+    }
+  }
+
+  func waitFor(_ words: String, in id: String, within seconds: Int = 12) async throws {
+    try await wait("document.getElementById('\(id)').textContent.includes(\"\(words)\")", within: seconds)
+  }
+
+  func click(_ id: String) async throws {
+    try await wait("document.getElementById('\(id)').checkVisibility()")
+    let script = """
+      (() => { const at = document.getElementById('\(id)'); at.scrollIntoView({ block: "center" });
+        const box = at.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })()
+      """
+    let place = try #require(try await evaluate(script) as? [Double])
+    for type in ["mousePressed", "mouseReleased"] {
+      try await send("Input.dispatchMouseEvent", ["type": type, "x": place[0], "y": place[1], "button": "left", "clickCount": 1])
+    }
+  }
+
+  /// Types letters, or one named key.
+  func press(_ keys: String) async throws {
+    for key in keys == "Enter" ? [keys] : keys.map(String.init) {
+      let text = key == "Enter" ? "\r" : key
+      let down: [String: Any] = ["type": "keyDown", "key": key, "text": text, "windowsVirtualKeyCode": key == "Enter" ? 13 : 0]
+      try await send("Input.dispatchKeyEvent", down)
+      try await send("Input.dispatchKeyEvent", ["type": "keyUp", "key": key])
+    }
+  }
+
+  func dialog(_ number: Int, accept: Bool) async throws {
+    let came = await eventually(within: 10) { [browser] in
+      browser.events.filter { $0["event"] as? String == "dialog" && $0["type"] as? String == "beforeunload" }.count == number
+    }
+    #expect(came, "the page asks before it goes: \(browser.text.suffix(500))")
+    try await send("Page.handleJavaScriptDialog", ["accept": accept])
+  }
+
+  /// For people to look at.
+  func shot(_ name: String) async throws {
+    guard let shots = Self.shots else { return }
+    _ = try await post(["shot": "\(shots)/\(name).png"])
+  }
+
+  /// Texts whose contrast to what is behind them is below 4.5 : 1 (WCAG 2.2 §1.4.3), and whatever is wider than the screen.
+  func faults() async throws -> [String] {
+    let script = """
+      (() => { const faults = [], canvas = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d");
+        const colour = (text) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = text; canvas.fillRect(0, 0, 1, 1);
+          return [...canvas.getImageData(0, 0, 1, 1).data]; };
+        const light = (c) => c.slice(0, 3).map((x) => (x /= 255) <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4)
+          .reduce((sum, x, i) => sum + x * [0.2126, 0.7152, 0.0722][i], 0);
+        const behind = (e) => { for (; e; e = e.parentElement) { const c = colour(getComputedStyle(e).backgroundColor); if (c[3]) return c; }
+          return [255, 255, 255]; };
+        for (const e of document.querySelectorAll("body *")) {
+          if (!e.checkVisibility() || e.disabled || e.className === "unseen" || ![...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())) continue;
+          const [a, b] = [light(colour(getComputedStyle(e).color)), light(behind(e))];
+          const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+          if (contrast < 4.5) faults.push(`${e.id || e.className || e.tagName}: contrast ${contrast.toFixed(2)}`);
+          if (e.getBoundingClientRect().right > innerWidth + 1) faults.push(`${e.id || e.tagName}: beyond the edge`);
+        }
+        if (document.documentElement.scrollWidth > innerWidth) faults.push("the page scrolls sideways");
+        return faults; })()
+      """
+    return try await evaluate(script) as? [String] ?? ["no answer"]
+  }
+
+  func close() async throws {
+    browser.closeInput()
+    #expect(try await browser.finish(within: 20) == 0, "\(browser.text.suffix(1_000))")
+  }
+}
