@@ -6,7 +6,7 @@ const REASONS = {
   remoteHangup: "They hung up", callerCancelled: "The caller gave up", answeredElsewhere: "Answered on another device",
   declinedElsewhere: "Declined on another device", busyElsewhere: "Busy on another device", unanswered: "No answer", busy: "Busy",
   declined: "Declined", mediaTimeout: "No audio path in time", mediaFailed: "Audio could not be set up", networkLost: "Network lost",
-  trunkLost: "The telephone side went silent", notFound: "Number not found", forbidden: "Not allowed", codec: "No common codec",
+  trunkLost: "The telephone side went silent", trunkFailed: "The telephone network could not connect the call", notFound: "Number not found", forbidden: "Not allowed", codec: "No common codec",
   overload: "The gateway is busy", server: "The gateway ended the call", localEnd: "You hung up", unknown: "The call is gone",
   emergency: "Emergency numbers cannot be called here", gatewayRestart: "The gateway restarted",
 };
