@@ -289,7 +289,8 @@ export class Call extends EventTarget {
       if (this.microphone) await this.sender.replaceTrack(this.microphone.getAudioTracks()[0]);
       await pc.setLocalDescription();
       this.announced = false;
-      this.line.request("call.prepare", this.id, { sdp: pc.localDescription.sdp, gen: this.gen }).catch((error) => this.unprepared(error));
+      await this.line.request("call.prepare", this.id, { sdp: pc.localDescription.sdp, gen: this.gen });
+      this.unable = null;
     } catch (error) {
       this.unprepared(error);
     }
@@ -297,6 +298,8 @@ export class Call extends EventTarget {
 
   unprepared(error) {
     if (this.state === "ended" || error.code === "gone") return;
+    if (error.code === "codec") return this.finish("codec"); // the refusal is this device's last word of the call
+    this.unable = error;
     this.line.notify("media.fail", this.id, { stage: "ice", detail: String(error.message ?? error) });
   }
 
@@ -353,14 +356,19 @@ export class Call extends EventTarget {
     this.setState("answering");
     try {
       const track = await this.openMicrophone();
-      await this.prepared; // the answer must not overtake the description
+      await this.prepared; // no answer without a description that the gateway has taken
+      if (this.state === "ended") return;
+      if (this.unable) throw this.unable;
       await this.sender?.replaceTrack(track);
       const d = { ageMs: Math.round(performance.now() - tapped) };
       await this.line.request("call.answer", this.id, d);
       this.times.won = performance.now();
     } catch (error) {
-      if (error instanceof RequestError) this.finish(error.code === "gone" ? error.reason ?? "unknown" : error.code);
-      else { this.line.notify("media.fail", this.id, { stage: "device", detail: String(error.message ?? error) }); this.reject("device"); }
+      if (["gone", "answeredElsewhere", "codec"].includes(error.code)) return this.finish(error.code === "gone" ? error.reason ?? "unknown" : error.code);
+      // for good: this device is out, others ring on
+      this.error = error;
+      this.line.request("call.reject", this.id, { scope: "device", reason: "declined" }).catch(() => {});
+      this.finish(error instanceof RequestError ? error.code : "mediaFailed");
     }
   }
 
