@@ -96,12 +96,13 @@ import Testing
     #expect(EndReason.declined.callEndedReason == .remoteEnded)
     #expect(EndReason.diverted.callEndedReason == .answeredElsewhere)
     #expect(EndReason.localEnd.callEndedReason == nil)
+    #expect(EndReason.trunkFailed.callEndedReason == .failed)
     #expect(EndReason.mediaTimeout.refusal() == .init(status: 480, q850: 41))
     #expect(EndReason.unanswered.refusal() == .init(status: 480, q850: 19))
     #expect(EndReason.busyElsewhere.refusal(declineCode: 603) == .init(status: 603))
     #expect(
       [486, 600, 603, 408, 404, 403, 488, 407, 503, 500, 418].map(EndReason.init(sipStatus:)) == [
-        .busy, .busy, .declined, .unanswered, .notFound, .forbidden, .codec, .auth, .overload, .server, .unknown,
+        .busy, .busy, .declined, .unanswered, .notFound, .forbidden, .codec, .auth, .trunkFailed, .trunkFailed, .unknown,
       ])
   }
 }

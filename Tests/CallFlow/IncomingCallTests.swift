@@ -201,6 +201,34 @@ private let tablet = Surroundings.tablet
     world.expectRecord(.codec, by: .app, sip: 488)
   }
 
+  @Test func `a device whose description was refused is out; its bare answer hears why, the last one out gives 488 at once`()
+    throws
+  {
+    for bad in [Surroundings.appSDP(setup: "passive"), "v=0", ""] {
+      let world = Surroundings()
+      let (_, call) = try world.ringing([phone, tablet])
+      let prepare = ClientMessage.callPrepare(CallPrepare(sdp: bad, gen: 1))
+      #expect(world.code(world.request(phone, prepare, call: call)) == .codec)
+      #expect(world.trunkHeard == ["180"])
+      #expect(world.code(world.request(phone, .callAnswer(CallAnswer()), call: call)) == .codec)
+      #expect(world.trunkHeard == ["180"])
+      #expect(world.code(world.request(tablet, prepare, call: call)) == .codec)
+      #expect(world.trunkHeard == ["180", "488"])
+      #expect(world.code(world.request(tablet, .callAnswer(CallAnswer()), call: call)) == .codec)
+      // the refusing err was the terminal message of each
+      #expect(world.heard[phone] == ["call.offer"] && world.heard[tablet] == ["call.offer"])
+      world.expectRecord(.codec, by: .app, sip: 488)
+    }
+  }
+
+  @Test func `an answer of nothing prepared is a mistake that the device can mend`() throws {
+    let world = Surroundings()
+    let (_, call) = try world.ringing()
+    #expect(world.code(world.request(phone, .callAnswer(CallAnswer()), call: call)) == .badRequest)
+    let whole = CallAnswer(sdp: Surroundings.appSDP())
+    #expect(world.request(phone, .callAnswer(whole), call: call) == .ok(Success(won: true)))
+  }
+
   @Test func `call-end before the lock rejects for all, and is ok at any time`() throws {
     let world = Surroundings()
     let (_, call) = try world.ringing([phone, tablet])

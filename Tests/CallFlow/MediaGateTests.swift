@@ -192,4 +192,32 @@ private let phone = Surroundings.phone
     world.request(Surroundings.tablet, .callAnswer(CallAnswer()), call: call)
     #expect(locked() == [try #require(world.legs[Surroundings.tablet]).0])
   }
+
+  @Test func `whatever an app says of its Opus the call stands, and the media thread is told what is asked for`() throws {
+    let asked: [(String?, OpusWishes)] = [
+      ("usedtx=1", OpusWishes(takesPauses: true)), ("cbr=1", OpusWishes(isConstantRate: true)),
+      ("maxaveragebitrate=6000", OpusWishes(maximumBitrate: 6_000)), ("maxptime=10", OpusWishes()), ("stereo=1", OpusWishes()),
+      ("useinbandfec=0", OpusWishes(takesRepair: false)), (nil, OpusWishes()), ("", OpusWishes()), (";;=;cbr", OpusWishes()),
+      (
+        "cbr=1;stereo=1;usedtx=1;maxaveragebitrate=6000",
+        OpusWishes(takesPauses: true, maximumBitrate: 6_000, isConstantRate: true)
+      ),
+    ]
+    for (fmtp, wishes) in asked {
+      let world = Surroundings()
+      let (leg, call) = try world.ringing()
+      let sdp = Surroundings.appSDP() + (fmtp.map { "a=fmtp:111 \($0)\r\n" } ?? "")
+      #expect(world.isOK(world.request(phone, .callPrepare(CallPrepare(sdp: sdp)), call: call)), "\(fmtp ?? "none")")
+      let remote = try #require(world.lastRemote)
+      #expect(remote.1.opus == wishes, "\(fmtp ?? "none")")
+      world.legs[phone] = remote
+      world.pair(phone)
+      world.keys(phone)
+      world.ready(phone, call)
+      world.request(phone, .callAnswer(CallAnswer()), call: call)
+      #expect(world.trunkHeard == ["180", "200"], "\(fmtp ?? "none")")
+      world.feed(.sip(.acknowledged(leg, sdp: nil)))
+      #expect(world.mediaHeard.contains("connect"))
+    }
+  }
 }

@@ -110,7 +110,8 @@ private let call = Identifier(high: 5, low: 5)
 
   @Test(arguments: [
     (486, EndReason.busy), (600, .busy), (603, .declined), (404, .notFound), (484, .notFound), (403, .forbidden), (488, .codec),
-    (407, .auth), (408, .unanswered), (480, .unanswered), (503, .overload), (500, .server), (487, .unanswered), (499, .unknown),
+    (407, .auth), (408, .unanswered), (480, .unanswered), (503, .trunkFailed), (500, .trunkFailed), (599, .trunkFailed),
+    (487, .unanswered), (499, .unknown),
   ])
   func `the trunk's refusal is the reason`(code: Int, reason: EndReason) throws {
     let world = Surroundings()

@@ -246,6 +246,77 @@ private let tablet = Surroundings.tablet
     }
   }
 
+  @Test func `a socket that broke less than 5 s ago is waited for: the offer is kept, 480 only when nobody came back`() throws {
+    for (gone, returnsAfter) in [(500, 500), (500, nil), (4_900, 90), (4_900, nil), (5_000, nil)] as [(Int, Int?)] {
+      let world = Surroundings()
+      world.connect(phone)
+      world.disconnect(phone)
+      world.pass(.milliseconds(gone))
+      world.invite()
+      guard gone < 5_000 else {
+        #expect(world.trunkHeard == ["480 Q.850;cause=20"] && world.heard[phone] == nil)
+        world.expectRecord(.unanswered, sip: 480)
+        continue
+      }
+      #expect(world.trunkHeard == [] && world.heard[phone] == ["call.offer"])
+      let call = try #require(world.offeredCall())
+      if let returnsAfter {
+        world.pass(.milliseconds(returnsAfter))
+        world.connect(phone, resumed: true)
+        world.pass(.seconds(10))
+        #expect(world.trunkHeard == [])
+        world.notify(phone, .callRinging, call: call)
+        world.warm(phone, call)
+        #expect(world.request(phone, .callAnswer(CallAnswer()), call: call) == .ok(Success(won: true)))
+        #expect(world.trunkHeard == ["180", "200"])
+      } else {
+        world.pass(.milliseconds(5_000 - gone - 1))
+        #expect(world.trunkHeard == [])
+        world.pass(.milliseconds(1))
+        #expect(world.trunkHeard == ["480 Q.850;cause=20"])
+        #expect(world.heard[phone] == ["call.offer", "call.cancel unanswered"])
+        world.expectRecord(.unanswered, sip: 480)
+      }
+    }
+  }
+
+  @Test func `a device whose socket broke a moment ago is pushed to at once and counts as reachable`() throws {
+    let world = Surroundings(pushes: true)
+    world.register()
+    world.connect(phone)
+    world.disconnect(phone)
+    world.pass(.milliseconds(300))
+    world.invite()
+    #expect(world.pushes.count == 1 && world.heard[phone] == ["call.offer"] && world.trunkHeard == [])
+    world.pushed(.failed, reason: "circuitOpen", attempts: 0)
+    world.pass(.milliseconds(4_699))
+    #expect(world.trunkHeard == [])
+    world.pass(.milliseconds(1))
+    #expect(world.trunkHeard == ["480 Q.850;cause=20"])
+  }
+
+  @Test func `while one device may come back, the refusal of another ends nothing`() throws {
+    let world = Surroundings()
+    world.connect(phone)
+    world.disconnect(phone)
+    world.connect(tablet)
+    world.invite()
+    let call = try #require(world.offeredCall(tablet))
+    world.notify(tablet, .callUnavailable(CallUnavailable(why: .dnd)), call: call)
+    world.pass(.milliseconds(4_999))
+    #expect(world.trunkHeard == [])
+    world.pass(.milliseconds(1))
+    #expect(world.trunkHeard == ["480"])
+  }
+
+  @Test func `a session that ended for good is not waited for`() throws {
+    let world = Surroundings()
+    world.connect(phone)
+    world.disconnect(phone, forGood: true)
+    world.invite()
+    #expect(world.trunkHeard == ["480 Q.850;cause=20"])
+  }
+
   @Test func `a registration that was renewed while the push was refused is pushed to, once`() throws {
     let world = Surroundings(pushes: true)
     _ = try world.parked(accepted: false)

@@ -85,8 +85,8 @@ private let call = Identifier(high: 5, low: 5)
     try world.started(call)
     world.openOutgoingGate(call)
     for _ in 0..<2 { world.feed(.sip(.failed(try #require(world.outgoingLeg), code: 503, cause: nil, byTransport: false))) }
-    #expect(world.heard[phone]?.last == "call.ended overload")
-    world.expectRecord(.overload, by: .trunk, sip: 503)
+    #expect(world.heard[phone]?.last == "call.ended trunkFailed")
+    world.expectRecord(.trunkFailed, by: .trunk, sip: 503)
   }
 
   @Test func `an app that hangs up between two trunks calls no further one`() throws {

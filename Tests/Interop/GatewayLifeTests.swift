@@ -17,6 +17,8 @@ extension Interop {
       let records = try await gateway.records(1)
       let end = try #require(records.first?["end"] as? [String: Any])
       #expect(end["reason"] as? String == "gatewayRestart")
+      let times = try #require(records.first?["times"] as? [String: Int])
+      #expect(try #require(times["connected"]) >= times["start", default: .max], "\(times)")
       #expect((records.first?["sipCallId"] as? String)?.contains("@127.0.0.1") == true)
       caller.signal(SIGKILL)
       try await caller.finish(within: 5)

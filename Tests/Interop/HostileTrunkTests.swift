@@ -130,7 +130,7 @@ extension Interop {
       let gateway = try await GatewayUnderTest()
       let phone = try await Peers.phone(gateway, ["--call", "+15550001111", "--calls", "1"])
       let ended = try await phone.event("call.ended", within: 8)
-      #expect(["trunkLost", "server", "overload"].contains(ended["reason"] as? String), "\(ended)")
+      #expect(["trunkLost", "trunkFailed"].contains(ended["reason"] as? String), "\(ended)")
       try await phone.finish(within: 10)
       try await gateway.finish(calls: [], outgoing: 1)
     }

@@ -43,7 +43,7 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test(arguments: [("busy", "busy"), ("unavailable", "overload")])
+    @Test(arguments: [("busy", "busy"), ("unavailable", "trunkFailed")])
     func `what the carrier refuses with is what the app is told`(scenario: String, reason: String) async throws {
       let gateway = try await GatewayUnderTest()
       let carrier = try await Peers.callee(gateway, scenario)

@@ -25,6 +25,59 @@ extension Interop {
       try await service.stop()
     }
 
+    @Test func `an INVITE while the app's socket is gone for a second is parked, offered at the resume, and answered`()
+      async throws
+    {
+      let gateway = try await GatewayUnderTest()
+      let phone = try await Peers.phone(gateway, ["--calls", "1", "--resume-after", "1", "--answer-after", "0.1"])
+      phone.type("drop")
+      _ = try await phone.event("closed")
+      #expect(await eventually(within: 0.4) { try gateway.sum("trunkline_app_sessions", "connected") == 0 })
+      let caller = try Peers.caller(gateway, "call", ["-d", "1000"])
+      let resumed = try await phone.event("welcome", within: 5) { $0["resumed"] as? Bool == true }
+      #expect(resumed["calls"] == nil)
+      _ = try await phone.event("call.connected", within: 5)
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      _ = try await phone.finish(within: 10)
+      let record = try #require(try await gateway.records(1).first)
+      #expect((record["end"] as? [String: Any])?["reason"] as? String == "remoteHangup")
+      let times = try #require(record["times"] as? [String: Int])
+      #expect(try #require(times["deviceRinging"]) - times["start", default: 0] > 100, "it was offered before the socket broke")
+      try await gateway.finish(calls: [caller.callID])
+    }
+
+    @Test func `nobody comes back: 480 after 5 s`() async throws {
+      let gateway = try await GatewayUnderTest()
+      let phone = try await Peers.phone(gateway)
+      phone.type("vanish")
+      try await phone.finish(within: 5)
+      let caller = try Peers.caller(gateway, "refused_480")
+      #expect(try await caller.finish(within: 10) == 0, "\(caller.text.suffix(2_000))")
+      let record = try #require(try await gateway.records(1).first)
+      let times = try #require(record["times"] as? [String: Int])
+      let waited = try #require(times["ended"]) - times["start", default: 0]
+      #expect((2_500...5_100).contains(waited), "\(waited) ms")
+      try await gateway.finish(calls: [caller.callID])
+    }
+
+    @Test func `an app whose description is refused does not leave the caller ringing: 488, and its bare answer hears why`()
+      async throws
+    {
+      let gateway = try await GatewayUnderTest()
+      let phone = try await Peers.phone(gateway, ["--passive", "--answer-after", "0.2"])
+      let caller = try Peers.caller(gateway, "refused_488")
+      let refused = try await phone.event("prepared")
+      #expect(refused["ok"] as? Bool == false)
+      let answered = try await phone.event("answered")
+      #expect(answered["code"] as? String == "codec")
+      #expect(try await caller.finish(within: 10) == 0, "\(caller.text.suffix(2_000))")
+      phone.type("quit")
+      _ = try await phone.finish(within: 10)
+      _ = try await gateway.records(1)
+      #expect(gateway.endReasons == ["codec"])
+      try await gateway.finish(calls: [caller.callID])
+    }
+
     @Test func `a call whose app's socket is half open goes on by its media, and the app hears of its end when it is back`()
       async throws
     {

@@ -197,6 +197,18 @@ struct Bench: ~Copyable {
     appDatagram(UnsafeMutableRawBufferPointer(rebasing: room[..<count]), from: from)
   }
 
+  /// A receiver report of the app, protected.
+  mutating func appReports(_ block: ReportBlock) throws {
+    let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 256, alignment: 8)
+    defer { room.deallocate() }
+    var datagram = MutableSpan(_unsafeElements: UnsafeMutableBufferPointer(rebasing: room.bindMemory(to: UInt8.self).prefix(200)))
+    var writer = RTCPWriter()
+    #expect(writer.report(from: SSRC(raw: appSSRC), sender: nil, block: block, into: &datagram))
+    var count = writer.count
+    try appSender.protectRTCP(room, count: &count)
+    appDatagram(UnsafeMutableRawBufferPointer(rebasing: room[..<count]))
+  }
+
   private func rtp(_ payload: [UInt8], _ type: UInt8, _ sequence: UInt16, _ timestamp: UInt32, _ ssrc: UInt32, _ marker: Bool)
     -> [UInt8]
   {

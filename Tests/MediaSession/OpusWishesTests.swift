@@ -1,5 +1,7 @@
 import AudioCodecs
 import Bytes
+import RTP
+import SRTP
 import Testing
 
 @testable import MediaSession
@@ -45,5 +47,69 @@ import Testing
     bench.connect()
     try bench.run(frames: 200, trunk: { speech[$0] })
     #expect(bench.toApp.allSatisfy { !OpusPacket.carriesRepair($0.payload.span) })
+  }
+
+  /// Speech, then two seconds of silence, then speech: as an app hears it that wishes this.
+  private func heard(_ wishes: OpusWishes) throws -> [Bench.Packet] {
+    var bench = try Bench(wishes: wishes)
+    bench.connect()
+    try bench.run(frames: 400, trunk: { (150..<250).contains($0) ? quiet : speech[$0 % speech.count] })
+    #expect(bench.toApp.isContinuous)
+    // lost nothing of the speech
+    #expect(level(bench.heardByApp) > 0.8 * level(speech.prefix(400).joined()) * 0.75)
+    return bench.toApp
+  }
+
+  @Test func `whatever an app answers, it hears the speech`() throws {
+    for wishes in [
+      OpusWishes(), OpusWishes(takesPauses: true), OpusWishes(takesRepair: false), OpusWishes(maximumBitrate: 6_000),
+      OpusWishes(isConstantRate: true), OpusWishes(takesPauses: true, maximumBitrate: 6_000, isConstantRate: true),
+    ] {
+      let packets = try heard(wishes)
+      #expect(wishes.takesPauses ? packets.count < 380 : packets.count > 390, "\(wishes): \(packets.count)")
+      let bytes = packets.reduce(0) { $0 + $1.payload.count }
+      // 8 s; RFC 7587's 6000 is below what libopus makes of 20 ms of speech
+      if wishes.maximumBitrate != nil { #expect(bytes < 8 * 8_000 / 8 * 115 / 100, "\(wishes): \(bytes)") }
+    }
+  }
+
+  @Test func `cbr=1 makes all packets one length, in pauses too, with copies or without`() throws {
+    let packets = try heard(OpusWishes(isConstantRate: true))
+    #expect(Set(packets.map(\.payload.count)).count == 1, "\(Set(packets.map(\.payload.count)))")
+    #expect(try Set(heard(OpusWishes()).map(\.payload.count)).count > 10)
+    var encoder = try AudioEncoder(encoding: .opus, control: OpusWishes().control, isConstantRate: true)
+    encoder.reported(lossFraction: 0.05, roundTripMilliseconds: nil, at: .zero)
+    var lengths: Set<Int> = []
+    for frame in speech.prefix(200) {
+      var packet = [UInt8](repeating: 0, count: 1_275)
+      var span = packet.mutableSpan
+      lengths.insert(try encoder.encode(frame.span, into: &span))
+    }
+    #expect(lengths.count == 1, "\(lengths)")
+  }
+
+  /// Receiver reports as the app's SRTCP: a fraction lost, and times that no clock has.
+  @Test func `reports that lie move no call: 100 % for ever, 0 for ever, time going back`() throws {
+    for lie in 0..<4 {
+      var bench = try Bench()
+      bench.connect()
+      var random = SplitMix64(seed: UInt64(lie))
+      for step in 0..<40 {
+        try bench.run(frames: 20, trunk: { speech[(step * 20 + $0) % speech.count] })
+        let block = ReportBlock(
+          source: SSRC(raw: 0xabcd_0001), fractionLost: [255, 0, UInt8(step % 2 * 255), 13][lie],
+          cumulativeLost: lie == 3 ? .min : Int32(truncatingIfNeeded: random.next()),
+          highestSequence: UInt32(1_000_000 - step * 1_000), jitter: .max,
+          lastSenderReport: lie == 3 ? UInt32(truncatingIfNeeded: random.next()) : UInt32(1_000_000 - step),
+          delaySinceLastSenderReport: lie == 3 ? .max : UInt32(step))
+        try bench.appReports(block)
+      }
+      #expect(bench.toApp.isContinuous && bench.toApp.count > 780, "\(bench.toApp.count)")
+      #expect(level(bench.heardByApp) > 0.6 * level(speech.prefix(800).joined()))
+      let late = bench.toApp.suffix(100)
+      #expect(late.reduce(0) { $0 + $1.payload.count } < 2 * 40_000 / 8 * 115 / 100)
+      let repairs = late.contains { OpusPacket.carriesRepair($0.payload.span) }
+      #expect(repairs == (lie != 1), "\(lie)")
+    }
   }
 }

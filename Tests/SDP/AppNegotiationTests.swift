@@ -120,6 +120,7 @@ import Testing
     let (_, media) = try gateway.answer(to: parts[0] + (fmtp.map { "a=fmtp:111 \($0)\r\n" } ?? "") + parts[1])
     #expect(media.codec == .opus)
     #expect(media.opus.usesDTX == dtx && media.opus.refusesInbandFEC == noFEC && media.opus.maxAverageBitrate == bitrate)
+    #expect(media.opus.wantsConstantBitrate == (fmtp?.contains("cbr=1") ?? false))
   }
 
   // MARK: what is refused

@@ -31,6 +31,29 @@ import Testing
     Invariants.check(world)
   }
 
+  @Test func `a socket that is gone for a second turns no caller away: the offer waits in the outbox`() throws {
+    for (gone, returns) in [(0, 500), (500, 1_000), (4_500, 4_990), (500, nil), (4_500, nil)] as [(Int, Int?)] {
+      let world = World()
+      let phone = world.app("phone") { $0.answersAfter = .milliseconds(300) }
+      world.run(.seconds(1))
+      phone.drop()
+      if let returns { world.after(.milliseconds(returns)) { phone.connect(resuming: true) } }
+      world.run(.milliseconds(gone))
+      let leg = world.carrier.call()
+      world.run(.milliseconds(4_980 - gone))
+      #expect(world.carrier.final(leg) == (returns.map { $0 < 4_000 } == true ? 200 : nil))
+      world.run(.seconds(2))
+      #expect(world.carrier.final(leg) == (returns == nil ? 480 : 200))
+      if returns != nil {
+        #expect(phone.heard.map(\.text).prefix(2) == ["call.offer", "call.connected"])
+        world.carrier.hangUp(leg)
+      }
+      world.run(.seconds(2))
+      #expect(world.records.count == 1)
+      Invariants.check(world)
+    }
+  }
+
   @Test func `sequence 1 with a slow network: the gate waits for each part (ANS-1, ANS-5)`() throws {
     for plan in [MediaPlan(ice: .seconds(3)), MediaPlan(dtls: .seconds(3))] {
       let world = World()

@@ -25,7 +25,9 @@ private let call = Identifier(high: 0xca11, low: 1)
     #expect(try #require(record.times["mediaReady"]) <= #require(record.times["inviteSent"]))
   }
 
-  @Test(arguments: [(486, "busy"), (603, "declined"), (404, "notFound"), (480, "unanswered"), (503, "overload"), (500, "server")])
+  @Test(arguments: [
+    (486, "busy"), (603, "declined"), (404, "notFound"), (480, "unanswered"), (503, "trunkFailed"), (500, "trunkFailed"),
+  ])
   func `sequence 6: the carrier refuses`(code: Int, reason: String) throws {
     let world = World()
     world.carrier.answers = [(.milliseconds(20), 180), (.milliseconds(300), code)]

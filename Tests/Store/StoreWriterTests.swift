@@ -54,6 +54,21 @@ import Testing
     #expect(try writer.recover(nowMilliseconds: 6_000) == 0)
   }
 
+  @Test func `a call that was connected when its process died keeps when that was`() throws {
+    var writer = StoreWriter(journal: store, records: store)
+    writer.take(started(1))
+    writer.flush()
+    var line = startLine(1)
+    line.connect = 2_000
+    writer.take(.started(line) { _ in })
+    writer.flush()
+    var next = StoreWriter(journal: store, records: store)
+    #expect(try next.recover(nowMilliseconds: 5_000) == 1)
+    let record = try #require(store.sink.all.last)
+    #expect(record.times == ["start": 1, "connected": 2_000, "ended": 5_000])
+    #expect(record.connectedMs == 3_000 && record.end == .init(.gatewayRestart, by: .gateway, sip: 200))
+  }
+
   @Test func `records wait while the file is full and all go out when it is not`() {
     var writer = StoreWriter(journal: store, records: store)
     store.broken.withLock { $0.records = true }

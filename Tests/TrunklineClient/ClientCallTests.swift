@@ -28,6 +28,7 @@ private func types(_ actions: [ClientCall.Action]) -> [String] {
   @Test mutating func `an incoming call prepares while it rings and opens audio only when connected`() {
     #expect(give(.offered(sdp: "o", generation: 1)) == ["call.ringing", "media:answer"])
     #expect(give(.media(.described(sdp: "a", generation: 1))) == ["call.prepare"])
+    #expect(give(.answered(.prepare, .success(Success()))).isEmpty)
     let up = ClientCall.Input.media(.connected(generation: 1, pair: nil, roundTripMilliseconds: 1, profile: "x"))
     #expect(give(up) == ["media.ready"])
     #expect(give(up).isEmpty)
@@ -40,13 +41,60 @@ private func types(_ actions: [ClientCall.Action]) -> [String] {
 
   @Test mutating func `a lost race for the answer ends the call as answered elsewhere`() {
     _ = give(.offered(sdp: "o", generation: 1))
+    _ = give(.answered(.prepare, .success(Success())))
     _ = give(.answer(ageMilliseconds: 0))
     #expect(give(.answered(.answer, .failure(Failure(.answeredElsewhere)))) == ["media:close", "→ended"])
     #expect(call.reason == .answeredElsewhere)
   }
 
+  @Test mutating func `no answer goes out before the description is accepted`() {
+    _ = give(.offered(sdp: "o", generation: 1))
+    #expect(give(.answer(ageMilliseconds: 5)) == ["→answering"])
+    #expect(give(.media(.described(sdp: "a", generation: 1))) == ["call.prepare"])
+    #expect(give(.answered(.prepare, .success(Success()))) == ["call.answer"])
+    #expect(give(.answered(.prepare, .success(Success()))).isEmpty)
+  }
+
+  @Test mutating func `a refused description ends the call, before the tap and after it`() {
+    for isTapped in [false, true] {
+      call = ClientCall(incoming: Identifier(random: .seeded(1)), from: Handle(k: .phone, h: "+15550001"))
+      _ = give(.offered(sdp: "o", generation: 1))
+      _ = give(.media(.described(sdp: "a", generation: 1)))
+      if isTapped { _ = give(.answer(ageMilliseconds: 5)) }
+      #expect(give(.answered(.prepare, .failure(Failure(.codec)))) == ["media:close", "→ended"])
+      #expect(call.reason == .codec)
+      #expect(give(.answer(ageMilliseconds: 5)).isEmpty)
+    }
+  }
+
+  @Test mutating func `an answer that fails for good says that this device is out`() {
+    for code in [ErrorCode.badRequest, .server, .tooMany, .badState] {
+      call = ClientCall(incoming: Identifier(random: .seeded(1)), from: Handle(k: .phone, h: "+15550001"))
+      _ = give(.offered(sdp: "o", generation: 1))
+      _ = give(.media(.described(sdp: "a", generation: 1)))
+      _ = give(.answered(.prepare, .success(Success())))
+      _ = give(.answer(ageMilliseconds: 5))
+      #expect(give(.answered(.answer, .failure(Failure(code)))) == ["call.reject", "media:close", "→ended"])
+      guard case .request(.callReject(let reject), _) = actions.first else { return #expect(Bool(false), "no call.reject") }
+      #expect(reject.scope == .device)
+    }
+  }
+
+  @Test mutating func `without a description of its own a device does not answer but is out`() {
+    for isTappedFirst in [false, true] {
+      call = ClientCall(incoming: Identifier(random: .seeded(1)), from: Handle(k: .phone, h: "+15550001"))
+      _ = give(.offered(sdp: "o", generation: 1))
+      if isTappedFirst { _ = give(.answer(ageMilliseconds: 5)) }
+      let failed = give(.media(.failed(.ice, "offer")))
+      let tapped = isTappedFirst ? [] : give(.answer(ageMilliseconds: 5))
+      #expect(failed + tapped == ["media.fail", "call.reject", "media:close", "→ended"])
+      #expect(call.reason == .mediaFailed)
+    }
+  }
+
   @Test mutating func `a restart offers the next generation and a stale one is ignored`() {
     _ = give(.offered(sdp: "o", generation: 1))
+    _ = give(.answered(.prepare, .success(Success())))
     _ = give(.answer(ageMilliseconds: 0))
     _ = give(.message(.callConnected(CallConnected(at: 1, codec: "opus"))))
     #expect(give(.message(.mediaRestart(MediaRestart(gen: 3)))).isEmpty)

@@ -37,7 +37,7 @@ public enum Action: Sendable {
   case devices([DeviceChange])
   /// For log, metrics and the transport's allow-list.
   case trunkNews(TrunkNews)
-  /// To the store before the first 180 or INVITE; answer with `journalled`.
+  /// To the store before the first 180 or INVITE, and again with the time of the 200; answer with `journalled`.
   case journal(StartLine)
   /// Exactly one per call, at most `Timers.finalStatistics` after its end.
   case record(CallRecord)

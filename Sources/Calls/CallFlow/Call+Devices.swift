@@ -84,7 +84,7 @@ extension Call {
   mutating func deviceDisconnected(_ key: DeviceKey, _ turn: inout Turn) {
     terminals[key]?.socketLost()
     guard isLive, let index = index(of: key) else { return }
-    (devices[index].isConnected, devices[index].lostAt) = (false, turn.now)
+    (devices[index].isConnected, devices[index].awaitedUntil) = (false, turn.now + Limits.reconnect)
     pushDisconnected(key, &turn)
   }
 
@@ -92,7 +92,7 @@ extension Call {
   /// it has goes on while its media does.
   mutating func deviceVanished(_ key: DeviceKey, _ turn: inout Turn) {
     guard let index = index(of: key) else { return }
-    (devices[index].isConnected, devices[index].lostAt) = (false, nil)
+    (devices[index].isConnected, devices[index].awaitedUntil) = (false, turn.now + Self.returnTime)
     guard isUndecided, direction == .incoming, terminals[key] == nil else { return }
     devices[index].phase = .offered
     timers[.vanished] = turn.now + Self.returnTime

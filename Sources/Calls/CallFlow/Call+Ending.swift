@@ -159,10 +159,15 @@ extension Call {
   /// Nobody is left who could answer: the final response follows from what the devices said.
   mutating func endIfNobodyRings(_ turn: inout Turn) {
     guard isUndecided, direction == .incoming, !isVerifying else { return }
-    // a device that was never reached, or lost its socket before it rang, holds nothing up
-    guard !devices.contains(where: { terminals[$0.key] == nil && ($0.isConnected || $0.phase == .ringing) }),
+    let undecided = devices.filter { terminals[$0.key] == nil }
+    guard !undecided.contains(where: { $0.isConnected || $0.phase == .ringing }),
       !pushes.contains(where: { terminals[$0.key] == nil && $0.isOpen })
     else { return }
+    // a device that lost its socket before it rang holds the call up no longer than a client takes to come back
+    if let until = undecided.compactMap(\.awaitedUntil).max(), until > turn.now {
+      timers[.vanished] = until
+      return
+    }
     let said = declines
     if said.busy > 0, said.declined == 0 { return nobodyCame(.busy, .init(.busy, by: .app, others: .busyElsewhere), &turn) }
     if said.declined > 0 { return nobodyCame(.declined, .init(.declined, by: .app, others: .declinedElsewhere), &turn) }

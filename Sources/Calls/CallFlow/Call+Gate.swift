@@ -66,8 +66,7 @@ extension Call {
     }
     trunkLeg.phase = .answered
     trunkLeg.finalStatus = 200
-    enter(.connected, &turn)
-    reach(.connected, &turn)
+    becomeConnected(&turn)
     timers[.longestCall] = turn.now + turn.configuration.timers.longestCall
     // media first: the media thread is told before the trunk can send
     if isAnswered { joinAnswered(&turn) }

@@ -67,13 +67,25 @@ extension Call {
     reachOnce(.offered, &turn)
     turn.send(.callOffer(callOffer(devices[index], turn)), to: device.key, call: id)
     turn.app(.callLive(device.key, id))
+    if let until = device.awaitedUntil(turn.now) {
+      devices[index].awaitedUntil = until
+      timers[.vanished] = max(timers[.vanished] ?? .zero, until)
+    }
     pushOffered(device.key, turn)
+  }
+
+  /// 200, either way. The start line goes to disk again: what a killed process leaves says when the call was connected.
+  mutating func becomeConnected(_ turn: inout Turn) {
+    enter(.connected, &turn)
+    reach(.connected, &turn)
+    turn.output.actions.append(.journal(startLine(turn)))
   }
 
   func startLine(_ turn: Turn) -> StartLine {
     StartLine(
       call: id, sipCallId: sipCallID, direction: direction, trunk: trunk.name, from: callerNumber, to: calledNumber,
-      user: user.isEmpty ? nil : user, start: turn.wall(times[.start] ?? turn.now))
+      user: user.isEmpty ? nil : user, start: turn.wall(times[.start] ?? turn.now),
+      connect: times[.connected].map { turn.wall($0) })
   }
 
   /// A leg with its own ufrag, password and SSRC; nil if the call rings on as many devices as it may.
@@ -193,7 +205,7 @@ extension Call {
   }
 
   /// Applies a device's answer to our offer. A second one of the same generation is taken only from a new session, and starts
-  /// ICE and DTLS anew.
+  /// ICE and DTLS anew. A device whose description cannot be used is out: its index means nothing afterwards.
   private mutating func describe(_ index: Int, _ sdp: String, gen: Int, on session: SessionID, _ turn: inout Turn) -> Failure? {
     guard gen == devices[index].gen else { return Failure(.staleGen) }
     guard devices[index].describedOn != session else { return Failure(.badState, msg: "already prepared") }
@@ -203,6 +215,10 @@ extension Call {
       turn.media(.setAppRemote(self.session, devices[index].id, remote, newLocal: nil, newAssociation: true))
       return nil
     } catch {
+      // no other description is to be hoped for: the refusal is the device's terminal message, and the last one out ends the call
+      declines.unusable += 1
+      leave(devices[index].key, .codec, &turn)
+      endIfNobodyRings(&turn)
       return Failure(.codec, msg: String(describing: error))
     }
   }
@@ -216,12 +232,7 @@ extension Call {
     if let gen = answer.gen, gen != devices[index].gen { return .err(Failure(.staleGen)) }
     if !devices[index].isDescribed {
       guard let sdp = answer.sdp else { return .err(Failure(.badRequest, msg: "nothing prepared: sdp is missing")) }
-      if let refusal = describe(index, sdp, gen: devices[index].gen, on: session, &turn) {
-        declines.unusable += 1
-        leave(key, .codec, &turn)
-        endIfNobodyRings(&turn)
-        return .err(refusal)
-      }
+      if let refusal = describe(index, sdp, gen: devices[index].gen, on: session, &turn) { return .err(refusal) }
     }
     lock(index, answer, isWarm: devices[index].ackedOn == session, &turn)
     return .ok(Success(won: true))

@@ -140,8 +140,7 @@ extension Call {
       return end(.codec, by: .trunk, detail: String(describing: error), &turn)
     }
     guard trunkLeg.media != nil else { return end(.codec, by: .trunk, detail: "200 without SDP", &turn) }
-    enter(.connected, &turn)
-    reach(.connected, &turn)
+    becomeConnected(&turn)
     timers[.longestCall] = turn.now + turn.configuration.timers.longestCall
     join(index, &turn)
     announceConnected(&turn)

@@ -77,11 +77,6 @@ extension Call {
       return push(index, &turn)
     }
     pushes[index].phase = .failed
-    // it was here a moment ago and may resume: its reconnect is not cut short by a push that failed
-    if let lostAt = self.index(of: pushes[index].key).flatMap({ devices[$0].lostAt }), lostAt + Limits.reconnect > turn.now {
-      timers[.vanished] = max(timers[.vanished] ?? .zero, lostAt + Limits.reconnect)
-      return
-    }
     endIfNobodyRings(&turn)
   }
 

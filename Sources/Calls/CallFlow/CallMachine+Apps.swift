@@ -83,7 +83,11 @@ extension CallMachine {
     } else if let tombstone = tombstones[id], tombstone.users.contains(key.user) {
       reason = tombstone.terminals[key]?.over.reason ?? (tombstone.direction == .incoming ? tombstone.over.reason : nil)
     }
-    if case .callAnswer = message, reason == .answeredElsewhere { return turn.refuse(token, .answeredElsewhere, reason: reason) }
+    if case .callAnswer = message {
+      if reason == .answeredElsewhere { return turn.refuse(token, .answeredElsewhere, reason: reason) }
+      // it may have crossed the refusal of its description, which is what the app has to know
+      if reason == .codec { return turn.refuse(token, .codec, reason: reason) }
+    }
     turn.refuse(token, .gone, reason: reason)
   }
 

@@ -50,6 +50,7 @@ extension CallMachine {
   mutating func disconnected(_ key: DeviceKey, _ session: SessionID, _ turn: inout Turn) {
     guard let index = presences[key.user]?.firstIndex(where: { $0.key == key && $0.session == session }) else { return }
     presences[key.user]?[index].isConnected = false
+    presences[key.user]?[index].lostAt = turn.now
     for id in callsOfUser[key.user] ?? [] { change(id, &turn) { $0.deviceDisconnected(key, &$1) } }
     for id in tombstones.calls(of: key.user) { tombstones.update(id, key) { $0.socketLost() } }
   }

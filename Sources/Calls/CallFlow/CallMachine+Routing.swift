@@ -54,7 +54,7 @@ extension CallMachine {
   }
 
   private mutating func refuseRouted(_ id: CallID, _ code: Int, _ turn: inout Turn) {
-    change(id, &turn) { $0.end(.init(EndReason(sipStatus: code), by: .gateway, detail: "route"), refusing: code, &$1) }
+    change(id, &turn) { $0.end(.init(EndReason(routeCode: code), by: .gateway, detail: "route"), refusing: code, &$1) }
   }
 
   private mutating func goOn(_ id: CallID, _ asking: RouteAsking, _ found: [String], _ turn: inout Turn) {
@@ -75,16 +75,19 @@ extension CallMachine {
       call.diversions = rules
     }
     guard let call = calls[id]?.value else { return }
-    guard isReachable(call) || rules.rules[.unreached] != nil else {
-      let ending = unreachedEnding(call)
+    guard isReachable(call, turn.now) || rules.rules[.unreached] != nil else {
+      let ending = unreachedEnding(call, turn.now)
       return change(id, &turn) { $0.nobodyCame(.unreached, ending, &$1) }
     }
     pending[id] = .asked
     turn.output.actions.append(.reserveMedia(id, session: call.session, user: first, toward: asking.toward))
   }
 
-  func isReachable(_ call: Call) -> Bool {
-    call.targets.contains { ringable($0, for: call).contains(where: \.isConnected) || !wakeable($0, for: call).isEmpty }
+  /// Somebody can be offered the call, or woken for it. Also a device whose socket broke a moment ago, which may resume.
+  func isReachable(_ call: Call, _ now: Instant) -> Bool {
+    call.targets.contains { user in
+      ringable(user, for: call).contains { $0.isReachable(at: now) } || !wakeable(user, for: call).isEmpty
+    }
   }
 }
 
@@ -96,6 +99,14 @@ extension RouteAnswer {
     if let from, known.h != Call.anonymous.h { out = Handle(number: from, name: known.n) }
     if let name { out.n = name.isEmpty ? nil : name }
     return out
+  }
+}
+
+extension EndReason {
+  /// What a webhook's refusal means: a 5xx is this side's word, no carrier's.
+  fileprivate init(routeCode code: Int) {
+    let reason = EndReason(sipStatus: code)
+    self = reason == .trunkFailed ? (code == 503 ? .overload : .server) : reason
   }
 }
 

@@ -87,7 +87,7 @@ extension CallMachine {
       call.trunkLeg.isLateOffer = true
     }
     if let hook = route.hook { return ask(call, invite, hook, toward: toward, route.diversions, &turn) }
-    guard isReachable(call) || call.diversions.rules[.unreached] != nil else { return rejectUnreached(call, &turn) }
+    guard isReachable(call, turn.now) || call.diversions.rules[.unreached] != nil else { return rejectUnreached(call, &turn) }
     pending[call.id] = .incoming(call, invite)
     turn.output.actions.append(.reserveMedia(call.id, session: call.session, user: route.user, toward: toward))
   }
@@ -156,13 +156,13 @@ extension CallMachine {
 
   /// Nobody is there and nobody can be woken, or all that are do not want to be disturbed.
   private mutating func rejectUnreached(_ call: Call, _ turn: inout Turn) {
-    let ending = unreachedEnding(call)
+    let ending = unreachedEnding(call, turn.now)
     admit(call, &turn)
     change(call.id, &turn) { $0.nobodyCame(.unreached, ending, &$1) }
   }
 
-  func unreachedEnding(_ call: Call) -> Call.Ending {
-    let connected = call.targets.flatMap { (presences[$0] ?? []).filter(\.isConnected) }
+  func unreachedEnding(_ call: Call, _ now: Instant) -> Call.Ending {
+    let connected = call.targets.flatMap { (presences[$0] ?? []).filter { $0.isReachable(at: now) } }
     if connected.contains(where: { !devices.wantsCalls($0.key) }) {
       return .init(.dnd, by: .app, detail: "no device wants calls")
     }
@@ -177,7 +177,7 @@ extension CallMachine {
     guard let call = calls[id]?.value else { return }
     let present = call.targets.flatMap { ringable($0, for: call) }
     let destinations = call.targets.flatMap { wakeable($0, for: call) }
-    let nobody = present.contains(where: \.isConnected) || !destinations.isEmpty ? nil : unreachedEnding(call)
+    let nobody = isReachable(call, turn.now) ? nil : unreachedEnding(call, turn.now)
     change(id, &turn) { call, turn in
       if let reservation, let invite = call.invite {
         call.offer(to: present, waking: destinations, reservation, invite, &turn)

@@ -9,8 +9,8 @@ public enum CallDirection: String, Sendable, Codable, CaseIterable {
 /// Whose act or fault ended a call.
 public typealias CallSide = CallOver.Side
 
-/// What the store keeps of a call from before its first 180 or INVITE until its record: a killed process leaves these behind,
-/// and the next start turns each into a record `gatewayRestart`.
+/// What the store keeps of a call from before its first 180 or INVITE until its record, once more when it is connected: a killed
+/// process leaves these behind, and the next start turns each into a record `gatewayRestart`.
 public struct StartLine: Sendable, Codable, Equatable {
   public var call: CallID
   public var sipCallId: String?
@@ -21,13 +21,15 @@ public struct StartLine: Sendable, Codable, Equatable {
   public var user: String?
   /// Milliseconds since 1970.
   public var start: Int64
+  /// When it was connected; nil before.
+  public var connect: Int64?
 
   public init(
     call: CallID, sipCallId: String?, direction: CallDirection, trunk: String, from: String, to: String, user: String?,
-    start: Int64
+    start: Int64, connect: Int64? = nil
   ) {
     (self.call, self.sipCallId, self.direction, self.trunk) = (call, sipCallId, direction, trunk)
-    (self.from, self.to, self.user, self.start) = (from, to, user, start)
+    (self.from, self.to, self.user, self.start, self.connect) = (from, to, user, start, connect)
   }
 }
 
@@ -120,12 +122,16 @@ public struct CallRecord: Sendable, Codable, Equatable {
     public init(_ why: DiversionTrigger) { self.why = why }
   }
 
-  /// The record of a call whose process died: all that its start line knows.
+  /// The record of a call whose process died: all that its start line knows. Nobody knows when the call ended: it is cut at `now`,
+  /// the next start, and `connectedMs` is the most that it can have been.
   public init(orphan line: StartLine, at now: Int64) {
+    var times = [CallStage.start.rawValue: line.start, CallStage.ended.rawValue: now]
+    times[CallStage.connected.rawValue] = line.connect
     self.init(
       call: line.call, sipCallId: line.sipCallId, direction: line.direction, trunk: line.trunk, from: line.from, to: line.to,
-      user: line.user, device: nil, devices: 0, times: [CallStage.start.rawValue: line.start, CallStage.ended.rawValue: now],
-      end: End(.gatewayRestart, by: .gateway), connectedMs: 0, codecs: Codecs())
+      user: line.user, device: nil, devices: 0, times: times,
+      end: End(.gatewayRestart, by: .gateway, sip: line.connect == nil ? nil : 200),
+      connectedMs: line.connect.map { max(0, now - $0) } ?? 0, codecs: Codecs())
   }
 
   init(

@@ -26,7 +26,7 @@ enum CallTimer: Int, CaseIterable {
   case trunkPing
   case longestCall
   case softPause
-  /// A device's session ended while it rang, and no new one came.
+  /// A device without a socket did not come back.
   case vanished
   /// The verifier did not answer.
   case verification

@@ -18,8 +18,8 @@ struct DeviceLeg {
   /// Where the device is now, or was last.
   var session: SessionID
   var isConnected: Bool
-  /// When its last socket was lost.
-  var lostAt: Instant?
+  /// Without a socket: until when it holds the call up, because it may come back.
+  var awaitedUntil: Instant?
   /// `media.active` is in its caps: the first words are kept until it comes.
   var announcesActive: Bool
   var negotiation: AppNegotiation
@@ -72,7 +72,7 @@ struct DeviceLeg {
       telephoneEvent8: media.telephoneEvent8)
     remote.opus = OpusWishes(
       takesPauses: media.opus.usesDTX, takesRepair: !media.opus.refusesInbandFEC,
-      maximumBitrate: media.opus.maxAverageBitrate)
+      maximumBitrate: media.opus.maxAverageBitrate, isConstantRate: media.opus.wantsConstantBitrate)
     return remote
   }
 

@@ -5,7 +5,7 @@ public import Bytes
 ///
 /// | state | offer | tap / dial | media connected | `call.connected` | terminal message | hang up |
 /// |---|---|---|---|---|---|---|
-/// | ringing | prepare again (new gen) | answer → answering | `media.ready` | ignored | → ended | reject → ended |
+/// | ringing | prepare again (new gen) | answer, once `call.prepare` is accepted → answering | `media.ready` | ignored | → ended | reject → ended |
 /// | answering | ignored | ignored | `media.ready` | → connected | → ended | end → ended |
 /// | starting, ready, progress | ignored | ignored | `media.ready` | → connected | → ended | end → ended |
 /// | connected | ignored | ignored | `media.ready` (restart) | ignored | → ended | end → ended |
@@ -75,6 +75,13 @@ public struct ClientCall: Sendable {
   private var readyGeneration = 0
   private let caller: Handle?
   private var restartCause: MediaRestart.Cause?
+  /// The gateway has taken our description: only then an answer goes out.
+  private var isPrepared = false
+  /// Our description was sent; and it never came about.
+  private var isDescribed = false
+  private var isUnable = false
+  /// The tap that waits for `isPrepared`: its age when it came.
+  private var tapAge: Int?
 
   /// An incoming call; hand its offer in next.
   public init(incoming id: Identifier, from: Handle) {
@@ -98,8 +105,10 @@ public struct ClientCall: Sendable {
     case .offered(let sdp, let gen): offered(sdp, gen, &actions)
     case .answer(let age):
       guard state == .ringing else { return }
+      if isUnable { return giveUp(.mediaFailed, &actions) }
       move(to: .answering, &actions)
-      actions.append(.request(.callAnswer(CallAnswer(ageMs: age)), .answer))
+      tapAge = age
+      answerIfPrepared(&actions)
     case .reject(let why):
       guard state == .ringing else { return }
       actions.append(.request(.callReject(CallReject(reason: why)), .reject))
@@ -134,9 +143,22 @@ public struct ClientCall: Sendable {
 
   private mutating func offered(_ sdp: String, _ gen: Int, _ actions: inout [Action]) {
     guard direction == .incoming, state == .ringing else { return }
-    generation = gen
+    (generation, isPrepared, isDescribed, isUnable) = (gen, false, false, false)
     actions.append(.notify(.callRinging))
     actions.append(.media(.answer(offer: sdp, generation: gen)))
+  }
+
+  /// `call.answer` without a description that the gateway has taken would be refused.
+  private mutating func answerIfPrepared(_ actions: inout [Action]) {
+    guard isPrepared, let age = tapAge else { return }
+    tapAge = nil
+    actions.append(.request(.callAnswer(CallAnswer(ageMs: age)), .answer))
+  }
+
+  /// This device cannot take the call: it is out, others ring on.
+  private mutating func giveUp(_ why: EndReason, _ actions: inout [Action]) {
+    actions.append(.request(.callReject(CallReject(scope: .device, reason: .mediaFailed)), .reject))
+    end(why, &actions)
   }
 
   private mutating func restart(_ next: Int, _ cause: MediaRestart.Cause, _ actions: inout [Action]) {
@@ -152,6 +174,7 @@ public struct ClientCall: Sendable {
       actions.append(.request(.mediaRestart(MediaRestart(sdp: sdp, gen: gen, cause: restartCause)), .restart))
       restartCause = nil
     case .described(let sdp, let gen) where direction == .incoming:
+      isDescribed = true
       actions.append(.request(.callPrepare(CallPrepare(sdp: sdp, gen: gen)), .prepare))
     case .described(let sdp, let gen):
       actions.append(.request(.callStart(CallStart(from: caller, to: peer, sdp: sdp, gen: gen)), .start))
@@ -161,6 +184,9 @@ public struct ClientCall: Sendable {
       actions.append(.notify(.mediaReady(MediaReady(gen: gen, pair: pair, rttMs: roundTrip, dtls: profile))))
     case .failed(let stage, let detail):
       actions.append(.notify(.mediaFail(MediaFail(gen: generation, stage: stage, detail: detail))))
+      guard direction == .incoming, !isPrepared, !isDescribed else { return }
+      isUnable = true
+      if state == .answering { giveUp(.mediaFailed, &actions) }
     }
   }
 
@@ -185,9 +211,25 @@ public struct ClientCall: Sendable {
     switch (tag, result) {
     case (.start, .success(let success)):
       if let sdp = success.sdp { actions.append(.media(.apply(answer: sdp, generation: 1))) }
-    case (.answer, .failure(let failure)), (.start, .failure(let failure)):
-      end(failure.reason ?? EndReason(failure.code), &actions)
+    case (.prepare, .success):
+      isPrepared = true
+      answerIfPrepared(&actions)
+    // a description of an older offer, or a second one of this
+    case (.prepare, .failure(let failure)) where failure.code == .staleGen || isPrepared: break
+    case (.answer, .failure(let failure)), (.prepare, .failure(let failure)): refused(failure, &actions)
+    case (.start, .failure(let failure)): end(failure.reason ?? EndReason(failure.code), &actions)
     default: break
+    }
+  }
+}
+
+extension ClientCall {
+  /// The call cannot be taken here. Where the gateway does not know that yet, it is told.
+  private mutating func refused(_ failure: Failure, _ actions: inout [Action]) {
+    let why = failure.reason ?? EndReason(failure.code)
+    switch failure.code {
+    case .gone, .answeredElsewhere, .codec: end(why, &actions)
+    default: giveUp(why, &actions)
     }
   }
 }

@@ -70,10 +70,10 @@ extension ClientMedia {
     }
     if configuration.codesAudio, audioReceiver?.encoding != encoding {
       audioReceiver = try? AudioReceiver(encoding: encoding)
-      // Copies from the start, as browsers send them: nobody tells the encoder of the gateway's reports.
-      let most = max(6_000, media.opus.maxAverageBitrate ?? EncoderControl.repairBitrate)
-      let control = EncoderControl(bitrate: most, repairBitrate: most, expectedLossPercent: EncoderControl.leastExpectedLoss)
-      encoder = try? AudioEncoder(encoding: encoding, control: control)
+      // The gateway's own rule: no copies until its reports tell of loss.
+      let wishes = OpusWishes(takesRepair: !media.opus.refusesInbandFEC, maximumBitrate: media.opus.maxAverageBitrate)
+      encoder = try? AudioEncoder(
+        encoding: encoding, control: wishes.control, isConstantRate: media.opus.wantsConstantBitrate)
     }
     if configuration.codesAudio, audioReceiver == nil || encoder == nil {
       output.reports.append(.failed(.device, "the \(encoding.name) codec did not start"))

@@ -39,10 +39,34 @@ extension ClientMedia {
       var packet = bytes
       var count = packet.count
       packet.withUnsafeMutableBytes { buffer in
-        do throws(SRTPError) { try receiver?.unprotectRTCP(buffer, count: &count) } catch { statistics.refusedPackets += 1 }
+        do throws(SRTPError) { try receiver?.unprotectRTCP(buffer, count: &count) } catch {
+          statistics.refusedPackets += 1
+          count = 0
+        }
       }
+      guard receiver != nil, count <= packet.count else { return }
+      packet.removeLast(packet.count - count)
+      receiveReports(packet.span, now)
     case .zrtp, .turnChannel, .unknown: break
     }
+  }
+
+  /// What the gateway says of our stream: the encoder follows it.
+  private mutating func receiveReports(_ datagram: Span<UInt8>, _ now: Instant) {
+    var reader = RTCPReader()
+    do throws(RTCPParseError) {
+      while let packet = try reader.next(in: datagram) {
+        let blocks: ReportBlocks
+        switch packet {
+        case .senderReport(_, _, let found), .receiverReport(_, let found): blocks = found
+        default: continue
+        }
+        for index in 0..<blocks.count {
+          guard let block = blocks.block(index, in: datagram), block.source.raw == negotiation.endpoint.ssrc else { continue }
+          encoder?.reported(lossFraction: Double(block.fractionLost) / 256, roundTripMilliseconds: nil, at: now)
+        }
+      }
+    } catch { return }
   }
 
   private mutating func takeICE(_ now: Instant, _ output: inout Output) {

@@ -329,7 +329,8 @@ export class Call extends EventTarget {
       if (this.microphone) await this.sender.replaceTrack(this.microphone.getAudioTracks()[0]);
       await pc.setLocalDescription();
       this.announced = false;
-      this.line.request("call.prepare", this.id, { sdp: pc.localDescription.sdp, gen: this.gen }).catch((error) => this.unprepared(error));
+      await this.line.request("call.prepare", this.id, { sdp: pc.localDescription.sdp, gen: this.gen });
+      this.unable = null;
     } catch (error) {
       this.unprepared(error);
     }
@@ -337,6 +338,8 @@ export class Call extends EventTarget {
 
   unprepared(error) {
     if (this.state === "ended" || error.code === "gone") return;
+    if (error.code === "codec") return this.finish("codec"); // the refusal is this device's last word of the call
+    this.unable = error;
     this.line.notify("media.fail", this.id, { stage: "ice", detail: String(error.message ?? error) });
   }
 
@@ -427,14 +430,17 @@ export class Call extends EventTarget {
     this.setState("answering");
     try {
       const track = await this.openMicrophone();
-      await this.prepared; // the answer must not overtake the description
+      await this.prepared; // no answer without a description that the gateway has taken
+      if (this.state === "ended") return;
+      if (this.unable) throw this.unable;
       await this.sender?.replaceTrack(track);
       const d = { ageMs: Math.round(performance.now() - tapped) };
       await this.line.request("call.answer", this.id, d);
       this.times.won = performance.now();
     } catch (error) {
-      // Nobody declined: this device is out, others ring on.
-      if (!(error instanceof RequestError)) this.line.request("call.reject", this.id, { scope: "device", reason: "mediaFailed" }).catch(() => {});
+      // Nobody declined: this device is out, others ring on. Who was refused for one of these is out already.
+      const isOut = error instanceof RequestError && ["gone", "answeredElsewhere", "codec"].includes(error.code);
+      if (!isOut) this.line.request("call.reject", this.id, { scope: "device", reason: "mediaFailed" }).catch(() => {});
       this.finish(endReason(error));
     }
   }

@@ -14,8 +14,9 @@ public struct AudioEncoder: ~Copyable {
   private var g722: G722Encoder?
 
   /// Throws only if libopus refuses its parameters.
+  /// - Parameter isConstantRate: of Opus; the other codecs know nothing else.
   public init(
-    encoding: AudioEncoding, control: EncoderControl = EncoderControl(), complexity: Int = 5
+    encoding: AudioEncoding, control: EncoderControl = EncoderControl(), complexity: Int = 5, isConstantRate: Bool = false
   ) throws(OpusError) {
     (self.encoding, self.control, self.complexity) = (encoding, control, complexity)
     opus = nil
@@ -25,6 +26,7 @@ public struct AudioEncoder: ~Copyable {
       opus = try OpusEncoder(
         bitrate: control.bitrate, complexity: complexity, expectedLossPercent: control.expectedLossPercent)
       opus?.setRepair(control.repairs)
+      opus?.setConstantRate(isConstantRate)
     }
   }
 

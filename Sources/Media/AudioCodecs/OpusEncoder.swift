@@ -82,6 +82,9 @@ public struct OpusEncoder: ~Copyable {
   /// Whether packets carry a copy of the frame before.
   public mutating func setRepair(_ on: Bool) { _ = copus_encoder_set(encoder, OPUS_SET_INBAND_FEC_REQUEST, on ? 1 : 0) }
 
+  /// Constant rate: packets of one length for as long as the bitrate is one. Variable rate else.
+  public mutating func setConstantRate(_ on: Bool) { _ = copus_encoder_set(encoder, OPUS_SET_VBR_REQUEST, on ? 0 : 1) }
+
   /// 0…10; takes effect with the next frame.
   public mutating func setComplexity(_ complexity: Int) {
     _ = copus_encoder_set(encoder, OPUS_SET_COMPLEXITY_REQUEST, Int32(clamping: max(0, min(10, complexity))))

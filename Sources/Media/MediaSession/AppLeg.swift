@@ -9,10 +9,10 @@ struct LegSecurity: ~Copyable {
   var receiver: SRTPReceiver
 
   /// The gateway is the DTLS server: it protects with the server's keys.
-  init(_ keys: SRTPKeyMaterial) throws(SRTPError) {
+  init(_ keys: SRTPKeyMaterial, seed: UInt64) throws(SRTPError) {
     let (server, client) = (keys.server, keys.client)
     let sender = try SRTPSender(keys.profile, server)
-    let receiver = try SRTPReceiver(keys.profile, client)
+    let receiver = try SRTPReceiver(keys.profile, client, seed: seed)
     self.sender = sender
     self.receiver = receiver
   }

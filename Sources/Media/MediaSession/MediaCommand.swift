@@ -111,13 +111,16 @@ public struct OpusWishes: Sendable, Equatable {
   public var takesRepair: Bool
   /// `maxaveragebitrate` in bit/s.
   public var maximumBitrate: Int?
+  /// All packets of one length: `cbr=1`.
+  public var isConstantRate: Bool
 
-  public init(takesPauses: Bool = false, takesRepair: Bool = true, maximumBitrate: Int? = nil) {
+  public init(takesPauses: Bool = false, takesRepair: Bool = true, maximumBitrate: Int? = nil, isConstantRate: Bool = false) {
     (self.takesPauses, self.takesRepair, self.maximumBitrate) = (takesPauses, takesRepair, maximumBitrate)
+    self.isConstantRate = isConstantRate
   }
 
   /// No more than the receiver wants, and never less than libopus can do.
-  var control: EncoderControl {
+  public var control: EncoderControl {
     let most = max(6_000, maximumBitrate ?? EncoderControl.repairBitrate)
     return EncoderControl(
       bitrate: min(most, EncoderControl.plainBitrate), repairBitrate: min(most, EncoderControl.repairBitrate),

@@ -93,7 +93,7 @@ extension MediaSession {
   private mutating func install(_ keys: SRTPKeyMaterial, _ index: Int, into output: inout MediaOutput) {
     let legs = legs  // docs/decisions/0081
     do throws(SRTPError) {
-      let security = try LegSecurity(keys)
+      let security = try LegSecurity(keys, seed: setup.random.next())
       if legs[index].security == nil { legs[index].security = consume security } else { legs[index].pending = consume security }
     } catch { return fail(index, .dtls("\(error)"), into: &output) }
     legs[index].profileName = keys.profile.name

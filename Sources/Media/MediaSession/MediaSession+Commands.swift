@@ -136,7 +136,8 @@ extension MediaSession {
   private func makeEncoder(_ encoding: AudioEncoding, _ wishes: OpusWishes = OpusWishes()) -> AudioEncoder? {
     do throws(OpusError) {
       var encoder = try AudioEncoder(
-        encoding: encoding, control: wishes.control, complexity: setup.opusComplexity)
+        encoding: encoding, control: wishes.control, complexity: setup.opusComplexity,
+        isConstantRate: wishes.isConstantRate)
       encoder.limitComplexity(to: complexityCeiling)
       return encoder
     } catch { return nil }

@@ -6,13 +6,16 @@
 /// | heard before those | the highest indices: what is not above them is refused |
 /// | beyond `Limits.sourcesRetired` of these | refused as `tooManySources` |
 struct ReceivedSources: ~Copyable {
-  private var current = SSRCTable<Source>(limit: Limits.sourcesReceived)
-  private var retired = SSRCTable<RetiredSource>(limit: Limits.sourcesRetired)
+  private var current: SSRCTable<Source>
+  private var retired: SSRCTable<RetiredSource>
   /// Counts packets, so that the least recent source is known.
   private var clock: UInt32 = 0
   private var retirements: UInt64 = 0
 
-  init() {}
+  init(seed: UInt64) {
+    current = SSRCTable(limit: Limits.sourcesReceived, seed: seed)
+    retired = SSRCTable(limit: Limits.sourcesRetired, seed: seed)
+  }
 
   var place: UInt { current.place }
 

@@ -9,7 +9,7 @@ public struct SRTPReceiver: ~Copyable {
   public let profile: SRTPProfile
   private let rtp: SessionCipher
   private let rtcp: SessionCipher
-  var sources = ReceivedSources()
+  var sources: ReceivedSources
   /// Bytes of the master key identifier in each packet (RFC 3711 §3.1), 0…128. Its value says nothing new: there is one key.
   public var identifierBytes = 0
   /// The roll-over counter of the keys before these: a sender may go on with it, or begin with 0.
@@ -18,18 +18,20 @@ public struct SRTPReceiver: ~Copyable {
   private var refusals: UInt32 = 0
 
   /// Derives the session keys. Throws `keyLength` or `cryptoFailed`. About 5 µs and a dozen allocations.
-  public init(_ profile: SRTPProfile, _ master: SRTPMasterKey) throws(SRTPError) {
+  /// - Parameter seed: draws where SSRCs are kept; from a `RandomSource` where the peer may choose them to do harm.
+  public init(_ profile: SRTPProfile, _ master: SRTPMasterKey, seed: UInt64 = 0) throws(SRTPError) {
     let rtpKeys = try SessionKeys(profile, master, .rtp)
     let rtcpKeys = try SessionKeys(profile, master, .rtcp)
-    try self.init(profile, rtp: rtpKeys, rtcp: rtcpKeys)
+    try self.init(profile, rtp: rtpKeys, rtcp: rtcpKeys, seed: seed)
   }
 
-  init(_ profile: SRTPProfile, rtp: SessionKeys, rtcp: SessionKeys) throws(SRTPError) {
+  init(_ profile: SRTPProfile, rtp: SessionKeys, rtcp: SessionKeys, seed: UInt64 = 0) throws(SRTPError) {
     let rtpCipher = try SessionCipher(profile, rtp, encrypts: false)
     let rtcpCipher = try SessionCipher(profile, rtcp, encrypts: false)
     self.profile = profile
     self.rtp = rtpCipher
     self.rtcp = rtcpCipher
+    sources = ReceivedSources(seed: seed)
   }
 
   /// Where the next `unprotect` will look.

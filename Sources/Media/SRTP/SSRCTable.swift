@@ -9,8 +9,9 @@ protocol SSRCElement {
 /// Elements by SSRC: open addressing in a slab of its own, which begins with four slots and doubles. Allocates in `init` and where
 /// `insert` finds it full; a pointer is good until the next `insert` or `remove`.
 ///
-/// Up to three elements stand in the order they came, so that what is fetched ahead is the first. Of more the place is drawn by a
-/// multiplier that nobody outside knows: whoever chooses the SSRCs cannot make them collide.
+/// Up to three elements stand in the order they came, so that what is fetched ahead is the first. Of more the place is the
+/// product with an odd number, the golden ratio's and `seed` (Fibonacci hashing). Elements come from authentic packets only, but an
+/// app's SSRCs are its own choice: with a seed that it cannot know it cannot make them collide, and look-ups come before the tag.
 struct SSRCTable<Element: SSRCElement>: ~Copyable {
   /// `mask` + 1 initialised elements of a trivial type, one of them unused at least; freed in deinit.
   private var slots: UnsafeMutablePointer<Element>
@@ -21,9 +22,11 @@ struct SSRCTable<Element: SSRCElement>: ~Copyable {
   private(set) var count = 0
   private let limit: Int
 
-  /// Room for `limit` elements.
-  init(limit: Int) {
-    self.limit = limit
+  private let seed: UInt64
+
+  /// Room for `limit` elements. `seed`: any number, kept from whoever chooses the SSRCs, or 0 where that is ourselves.
+  init(limit: Int, seed: UInt64 = 0) {
+    (self.limit, self.seed) = (limit, seed)
     slots = .allocate(capacity: 4)
     slots.initialize(repeating: Element(), count: 4)
   }
@@ -84,7 +87,7 @@ struct SSRCTable<Element: SSRCElement>: ~Copyable {
 
   private mutating func grow() {
     let (old, size) = (slots, mask + 1)
-    if multiplier == 0 { multiplier = UInt64.random(in: 0...UInt64.max) | 1 }
+    multiplier = (0x9e37_79b9_7f4a_7c15 ^ seed) | 1  // 2⁶⁴ divided by the golden ratio
     (mask, shift) = (2 * size - 1, shift - 1)
     slots = .allocate(capacity: 2 * size)
     slots.initialize(repeating: Element(), count: 2 * size)

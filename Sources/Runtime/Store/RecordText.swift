@@ -45,6 +45,7 @@ struct RecordText {
   mutating func append(_ line: StartLine) {
     object { text in
       text.field("call", line.call.description)
+      text.field("connect", line.connect)
       text.field("direction", line.direction.rawValue)
       text.field("from", line.from)
       text.field("sipCallId", line.sipCallId)

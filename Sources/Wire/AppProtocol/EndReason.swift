@@ -1,7 +1,7 @@
 /// How a call ended, for one device (docs/protocol.md, Reasons). A reason this version does not know is read as `unknown`.
 public enum EndReason: String, CaseIterable, Sendable, Codable {
   case remoteHangup, callerCancelled, answeredElsewhere, declinedElsewhere, busyElsewhere, unanswered, busy, declined
-  case mediaTimeout, mediaFailed, networkLost, trunkLost
+  case mediaTimeout, mediaFailed, networkLost, trunkLost, trunkFailed
   case notFound, forbidden, codec, auth, overload, server, gatewayRestart, unknown
   case diverted, dnd, blocked, localEnd
 
@@ -24,8 +24,8 @@ extension EndReason {
     case .answeredElsewhere, .diverted: .answeredElsewhere
     case .declinedElsewhere, .busyElsewhere: .declinedElsewhere
     case .unanswered, .busy: .unanswered
-    case .mediaTimeout, .mediaFailed, .networkLost, .trunkLost, .notFound, .forbidden, .codec, .auth, .overload, .server,
-      .gatewayRestart, .unknown:
+    case .mediaTimeout, .mediaFailed, .networkLost, .trunkLost, .trunkFailed, .notFound, .forbidden, .codec, .auth, .overload,
+      .server, .gatewayRestart, .unknown:
       .failed
     case .dnd, .blocked, .localEnd: nil
     }
@@ -46,7 +46,7 @@ extension EndReason {
     case .declined, .declinedElsewhere, .busyElsewhere, .busy, .localEnd, .blocked: Refusal(status: declineCode)
     case .unanswered: Refusal(status: 480, q850: 19)
     case .dnd: Refusal(status: 480)
-    case .mediaTimeout, .mediaFailed, .networkLost, .trunkLost: Refusal(status: 480, q850: 41)
+    case .mediaTimeout, .mediaFailed, .networkLost, .trunkLost, .trunkFailed: Refusal(status: 480, q850: 41)
     case .notFound: Refusal(status: 404)
     case .forbidden: Refusal(status: 403)
     case .codec: Refusal(status: 488)
@@ -68,8 +68,7 @@ extension EndReason {
       case 403: .forbidden
       case 415, 488, 606: .codec
       case 401, 407: .auth
-      case 503: .overload
-      case 500...599: .server
+      case 500...599: .trunkFailed
       default: .unknown
       }
   }

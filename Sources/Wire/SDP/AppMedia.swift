@@ -30,6 +30,8 @@ public struct AppMedia: Hashable, Sendable {
     public var usesDTX = false
     /// `useinbandfec=0`, written out: not the same as its absence.
     public var refusesInbandFEC = false
+    /// `cbr=1`: packets of one length, so that their lengths tell nothing of what is said (RFC 6562).
+    public var wantsConstantBitrate = false
     public var maxPlaybackRateHz: Int?
     public var maxAverageBitrate: Int?
     public init() {}
@@ -38,6 +40,7 @@ public struct AppMedia: Hashable, Sendable {
       usesInbandFEC = format.parameter("useinbandfec") == "1"
       usesDTX = format.parameter("usedtx") == "1"
       refusesInbandFEC = format.parameter("useinbandfec") == "0"
+      wantsConstantBitrate = format.parameter("cbr") == "1"
       maxPlaybackRateHz = format.parameter("maxplaybackrate").flatMap { number($0) }
       maxAverageBitrate = format.parameter("maxaveragebitrate").flatMap { number($0) }
     }

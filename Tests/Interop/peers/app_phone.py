@@ -27,6 +27,8 @@ parser.add_argument("--end-after", type=float, help="seconds after call.connecte
 parser.add_argument("--no-prepare", action="store_true", help="the SDP goes with call.answer")
 parser.add_argument("--no-ice", action="store_true", help="never answers with candidates that work")
 parser.add_argument("--bad-fingerprint", action="store_true")
+parser.add_argument("--passive", action="store_true", help="an SDP that no gateway can use: it wants to be the DTLS server")
+parser.add_argument("--resume-after", type=float, help="seconds after its socket broke: once")
 parser.add_argument("--no-active", action="store_true", help="without media.active in caps")
 parser.add_argument("--silent", action="store_true", help="no call.ringing")
 parser.add_argument("--call", help="place a call to this number at once")
@@ -182,6 +184,8 @@ class Call:
 
     def local(self):
         sdp = self.pc.localDescription.sdp
+        if options.passive:
+            sdp = sdp.replace("a=setup:active", "a=setup:passive")
         if options.bad_fingerprint:
             sdp = re.sub(r"(a=fingerprint:\S+ )..", r"\g<1>00", sdp)
         return sdp
@@ -208,6 +212,7 @@ class Call:
 class Phone:
     def __init__(self):
         self.wake = None
+        self.session = None
         self.calls = {}
         self.requests = {}
         self.seq = 0
@@ -247,24 +252,31 @@ class Phone:
         return await asyncio.wait_for(future, 30)
 
     async def run(self):
-        async with websockets.connect(options.url, subprotocols=["trunkline.v1"], ping_interval=None) as socket:
-            self.socket = socket
-            helpers = [asyncio.ensure_future(self.deliver()), asyncio.ensure_future(self.heartbeat()), asyncio.ensure_future(self.commands())]
-            caps = [] if options.no_active else ["media.active"]
-            proof = {"wake": self.wake} if self.wake else {"auth": options.token}
-            hello = {**proof, "device": {"id": options.device, "platform": "linux", "sdk": "aiortc"}, "caps": caps, "state": "fg"}
-            await self.raw({"t": "hello", "id": str(uuid.uuid4()), "d": hello})
-            try:
-                async for text in socket:
-                    asyncio.ensure_future(self.later(text)) if options.rtt else await self.receive(json.loads(text))
-            except websockets.ConnectionClosed:
-                pass
-            say("closed", code=socket.close_code, reason=socket.close_reason)
-            for helper in helpers:
-                helper.cancel()
-            for call in list(self.calls.values()):
-                await call.close({"reason": "socket"})
-            self.done.set()
+        helpers = []
+        proof = {"wake": self.wake} if self.wake else {"auth": options.token}
+        while True:
+            async with websockets.connect(options.url, subprotocols=["trunkline.v1"], ping_interval=None) as socket:
+                self.socket = socket
+                helpers = helpers or [asyncio.ensure_future(run()) for run in (self.deliver, self.heartbeat, self.commands)]
+                caps = [] if options.no_active else ["media.active"]
+                hello = {**proof, "device": {"id": options.device, "platform": "linux", "sdk": "aiortc"}, "caps": caps, "state": "fg"}
+                await self.raw({"t": "hello", "id": str(uuid.uuid4()), "d": hello})
+                try:
+                    async for text in socket:
+                        asyncio.ensure_future(self.later(text)) if options.rtt else await self.receive(json.loads(text))
+                except websockets.ConnectionClosed:
+                    pass
+                say("closed", code=socket.close_code, reason=socket.close_reason)
+            if options.resume_after is None or not self.session:
+                break
+            await asyncio.sleep(options.resume_after)
+            options.resume_after = None
+            proof = {"resume": {**self.session, "lastSeq": self.seen}}
+        for helper in helpers:
+            helper.cancel()
+        for call in list(self.calls.values()):
+            await call.close({"reason": "socket"})
+        self.done.set()
 
     async def later(self, text):
         await asyncio.sleep(options.rtt / 2000)
@@ -315,6 +327,7 @@ class Phone:
             asyncio.ensure_future(self.send("call.dtmf", {"digits": rest[0], "kind": "tone"}, call.id, request=True))
 
     async def quit(self):
+        options.resume_after = None
         await self.socket.close()
 
     async def receive(self, m):
@@ -332,6 +345,7 @@ class Phone:
             return
         say(kind, call=m.get("call"), **{k: v for k, v in body.items() if k not in ("sdp", "ice", "resumeToken")})
         if kind == "welcome":
+            self.session = {"sid": body["sid"], "token": body["resumeToken"]}
             for entry in body.get("calls", []):
                 if entry.get("state") == "ringing":
                     asyncio.ensure_future(self.offered(entry["call"], entry))
