@@ -97,9 +97,9 @@ extension PlayoutBuffer {
     let overtakes = highest &- lateAt <= Limits.overtakenPackets
     let excess = slack &- max(delay.wanted, delay.slowest)
     let kept = min(uncovered, Int64(Limits.joinMilliseconds) &* unitsPerMillisecond)
-    // What is short afterwards, the next loss would have to do without what comes behind it.
-    let spare = bridgesLosses ? excess &- (uncovered &- kept) : excess
-    if excess >= thresholds.patience(isPause: isPause, overtakes: overtakes), spare >= 0 {
+    // The next loss is to be bridged as well: afterwards the packet behind it must still be there, if it comes as fast as most.
+    let bridges = !bridgesLosses || slack &- (uncovered &- kept) >= delay.bridging
+    if excess >= thresholds.patience(isPause: isPause, overtakes: overtakes), bridges {
       // A loss is the best place to shorten the delay: nothing that came has to go. A little is made up to join the ends.
       slack &-= uncovered &- kept
       counts.leftOut &+= 1
