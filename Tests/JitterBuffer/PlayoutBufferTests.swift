@@ -56,6 +56,8 @@ final class Buffer {
   private func number(_ packet: FetchedPacket) -> Int {
     packet.payload.prefix(8).enumerated().reduce(0) { $0 | Int($1.element) << ($1.offset * 8) }
   }
+  /// The number of the packet whose audio goes on where made-up audio ends.
+  var behind: Int? { buffer.packet(behind: 0).map(number) }
   var statistics: JitterStatistics { buffer.statistics }
 }
 
@@ -172,6 +174,20 @@ final class Buffer {
     buffer.fetch(at: 101)
     #expect(buffer.fetch(at: 121) == .empty)
     #expect(buffer.fetch(at: 141) == .packet(2))
+  }
+
+  @Test(arguments: [21, 22]) func `what comes behind a loss is told when nothing else is missing`(_ next: Int) {
+    let buffer = Buffer()
+    for number in 0..<20 {
+      buffer.insert(number, at: number * 20)
+      buffer.fetch(at: number * 20 + 5)
+    }
+    #expect(buffer.fetch(at: 405) == .empty)
+    #expect(buffer.behind == nil)
+    buffer.insert(next, at: 425)
+    #expect(buffer.behind == (next == 21 ? 21 : nil))
+    #expect(buffer.fetch(at: 425) == (next == 21 ? .packet(21) : .empty))
+    #expect(buffer.behind == (next == 21 ? nil : 22))
   }
 
   @Test func `a packet of another kind in the sequence is no loss`() {

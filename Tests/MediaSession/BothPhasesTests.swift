@@ -1,5 +1,6 @@
 import AudioCodecs
 import Bytes
+import Foundation
 import RTP
 import Testing
 
@@ -8,11 +9,13 @@ import Testing
 /// The one tick of a session serves what comes from the trunk and what comes from the app, wherever in the 20 ms both come.
 @Suite struct BothPhasesTests {
   /// How packets wander about their time, by up to 3 ms.
-  enum Wander { case none, chance, slow }
+  enum Wander: CaseIterable { case none, chance, slow }
 
   /// One side of a call: when its packets come.
   struct Side {
     var phase: Int
+    /// Of a millisecond, beyond the phase.
+    var fraction = 0.4
     var packetMilliseconds = 20
     /// So many packets come together.
     var together = 1
@@ -28,16 +31,18 @@ import Testing
           // A triangle of 12 s.
           case .slow: Double(abs((Int(sent) / 20 + turn) % 600 - 300)) / 100
           }
-        return sent + Double(phase) + 0.4 + extra
+        return sent + Double(phase) + fraction + extra
       }
     }
   }
 
   /// A call of G.711 in two laws, on a thread of 1 ms steps; what both receivers counted.
-  static func call(_ trunk: Side, _ app: Side, _ wander: Wander, seconds: Int) throws -> [AudioReceiverStatistics] {
+  static func call(
+    _ trunk: Side, _ app: Side, _ wander: Wander, seconds: Int, seed: UInt64? = nil
+  ) throws -> [AudioReceiverStatistics] {
     var bench = try Bench(app: .pcmu, trunk: .pcma)
     bench.connect()
-    var random = SplitMix64(seed: UInt64(trunk.phase * 20 + app.phase + 1))
+    var random = SplitMix64(seed: seed ?? UInt64(trunk.phase * 20 + app.phase + 1))
     let start = bench.now
     let fromTrunk = [UInt8](repeating: 0x35, count: trunk.packetMilliseconds * 8)
     let fromApp = [UInt8](repeating: 0x35, count: app.packetMilliseconds * 8)
@@ -86,6 +91,28 @@ import Testing
       if (trunkPhase + appPhase) % 4 == 0 { try check(trunk, app, .none, seconds: 2) }
       if (trunkPhase + 3 * appPhase) % 8 == 0 { try check(trunk, app, .slow, seconds: 8) }
     }
+  }
+
+  /// Calls of 20 s at phases of chance, clocks up to 20 ppm apart. `TRUNKLINE_CALLS=10000` for as many (docs/design/the-tick.md).
+  @Test func `in none of many calls is anything made up or stretched`() throws {
+    let count = ProcessInfo.processInfo.environment["TRUNKLINE_CALLS"].flatMap { Int($0) } ?? 12
+    var random = SplitMix64(seed: 14)
+    func side() -> Side {
+      Side(
+        phase: Int(random.next() % 20), fraction: Double(random.next() % 1_000) / 1_000,
+        partsPerMillion: Int(random.next() % 21) - 10)
+    }
+    var (madeUp, stretched): ([String], [String]) = ([], [])
+    for call in 0..<count {
+      let (trunk, app, wander) = (side(), side(), Wander.allCases[Int(random.next() % 3)])
+      let counts = try Self.call(trunk, app, wander, seconds: 20, seed: random.next())
+      let what = "call \(call): \(trunk), \(app), \(wander)"
+      if counts.contains(where: { $0.concealedSamples > 0 }) { madeUp.append(what) }
+      if counts.contains(where: { $0.shrunkSamples + $0.grownSamples > 0 }) { stretched.append(what) }
+    }
+    if count > 100 { print("\(count) calls: something made up in \(madeUp.count), stretched in \(stretched.count)") }
+    #expect(madeUp.isEmpty, "\(madeUp.prefix(5))")
+    #expect(stretched.isEmpty, "\(stretched.prefix(5))")
   }
 
   @Test(arguments: [10, 30, 40, 60])

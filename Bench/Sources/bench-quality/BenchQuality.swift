@@ -11,6 +11,7 @@ import JitterPeers
 /// - `--seeds N`: how often each network is played to each passage with other random numbers (3; 8 where there is jitter).
 /// - `--paths a,b`, `--networks a,b`: only these.
 /// - `--encoder`: in place of all that, the table of PESQ by bitrate, FEC and loss (`EncoderTable`).
+/// - `--concealment`: in place of all that, lost G.711 through us, NetEQ and G.711 Appendix I (`ConcealmentTable`).
 /// - `--pauses`: in place of all that, how talkspurts begin after packets of silence that were kept (`PauseTable`).
 /// - `--keep FOLDER`: the WAV files stay there.
 @main struct BenchQuality {
@@ -64,6 +65,11 @@ struct Quality {
   func run() throws {
     if bench.arguments.contains("--encoder") {
       let files = try EncoderTable(bench, passages: passages, seeds: seeds, folder: folder).run()
+      return keeps ? () : removeFolder(files)
+    }
+    if bench.arguments.contains("--concealment") {
+      let table = ConcealmentTable(bench, passages: passages, networks: networks, seeds: seeds, folder: folder)
+      let files = try table.run()
       return keeps ? () : removeFolder(files)
     }
     if bench.arguments.contains("--pauses") {

@@ -51,6 +51,17 @@ public struct AudioDecoder: ~Copyable {
     return (try? opus?.conceal(count / 20 * 20, into: &samples)) ?? 0
   }
 
+  /// The same where `next` is the payload behind them: G.711 is made up from both sides, others as without.
+  public mutating func conceal(_ count: Int, before next: Span<UInt8>, into samples: inout MutableSpan<Int16>) -> Int {
+    guard encoding == .pcmu || encoding == .pcma else { return conceal(count, into: &samples) }
+    let count = min(count, samples.count, Limits.samplesPerPacket)
+    var room = InlineArray<160, Int16>(repeating: 0)
+    var behind = room.mutableSpan
+    let length = G711.decode(next.extracting(first: behind.count), law: encoding == .pcmu ? .mu : .a, into: &behind)
+    concealer?.conceal(count, into: &samples, before: behind.span.extracting(first: length))
+    return count
+  }
+
   public mutating func reset() {
     opus?.reset()
     g722?.reset()

@@ -12,8 +12,8 @@ public enum Limits {
   public static let queuedDigits = 128
   /// RFC 4733 §2.5.1.4: the end of an event is sent three times.
   static let endPackets = 3
-  /// Lost audio is extrapolated this long at full strength and fade, then silence: 60 ms (G.711 Appendix I).
-  static let concealedSamples = 480
+  /// Lost audio is extrapolated this long, fading, then there is noise: 120 ms (60 in G.711 Appendix I).
+  static let concealedSamples = 960
   /// What SILK loses of the level, made up: 0.12 dB, in 1/2¹⁴ before our encoder, 0.25, in 1/256 dB, behind the decoder: apps send with
   /// FEC (docs/decisions/0121).
   static let opusMakeUp: Int32 = 16_612

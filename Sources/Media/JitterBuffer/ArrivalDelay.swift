@@ -55,6 +55,10 @@
   /// What the last repairable loss would have needed, and for how many groups it is still wanted.
   private var repairSpread: Int64 = 0
   private var repairGroups = 0
+  private var bridges = 0
+  private var bridgeSpread: Int64 = 0
+  /// What the last packet behind a loss would have needed to be there when the lost one was.
+  var bridging: Int64 { recentMinimum &+ bridgeSpread }
 
   init(clockRateHz: UInt32, memoryPackets: Float, lossCost: Float) {
     func memory(_ count: Int, _ value: Int64) -> UnsafeMutablePointer<Int64> {
@@ -156,6 +160,15 @@
     repairSpread = repairGroups > 0 ? max(repairSpread, needed) : needed
     repairGroups = Limits.repairHoldPackets / Self.groupSize
     updateWanted()
+  }
+
+  /// A packet that never came, but sounds better made up when its successor is there: worth waiting for as some packets are.
+  mutating func bridgeable(transit: Int64) {
+    bridges &+= 1
+    bridgeSpread = max(0, transit &- recentMinimum)
+    guard bridges.isMultiple(of: Limits.lossesPerLatePacket) else { return }
+    let beyond = max(0, min(transit &- recentMinimum, 2048 &* unitsPerMillisecond))
+    histogram.add(milliseconds: Int(truncatingIfNeeded: (beyond &* reciprocal) >> 32))
   }
 
   @inline(never) @usableFromInline mutating func endGroup() {

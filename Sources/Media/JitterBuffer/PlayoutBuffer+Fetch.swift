@@ -44,6 +44,14 @@ extension PlayoutBuffer {
       start: store.payload(packet), length: packet.length, units: UInt32(truncatingIfNeeded: max(0, packet.duration)))
   }
 
+  /// The packet whose audio goes on where the next `units` end that are made up, after `.lost` or at `.empty`; nil while it is not there.
+  public mutating func packet(behind units: Int) -> FetchedPacket? {
+    guard let after = store.first(after: next &- 1, through: highest), !after.isPlaceholder,
+      after.timestamp == position &+ waited &+ Int64(units)
+    else { return nil }
+    return fetched(after)
+  }
+
   /// Units made up at `.empty` or `.pause`.
   public mutating func madeUp(_ units: Int) {
     waited &+= Int64(max(0, units))
@@ -79,6 +87,7 @@ extension PlayoutBuffer {
       return isCovered ? nil : .repair(Int(min(length, Int64(after.duration))), from: fetched(after))
     }
     if waited >= length {
+      if missing == 1, bridgesLosses { delay.bridgeable(transit: after.transit &+ Int64(after.duration)) }
       skip(1, to: end)
       waited &-= length
       return nil
@@ -87,9 +96,11 @@ extension PlayoutBuffer {
     if waited == 0 { lossyThrough = highest &+ Limits.lossyPackets }
     let overtakes = highest &- lateAt <= Limits.overtakenPackets
     let excess = slack &- max(delay.wanted, delay.slowest)
-    if excess >= thresholds.patience(isPause: isPause, overtakes: overtakes) {
+    let kept = min(uncovered, Int64(Limits.joinMilliseconds) &* unitsPerMillisecond)
+    // The next loss is to be bridged as well: afterwards the packet behind it must still be there, if it comes as fast as most.
+    let bridges = !bridgesLosses || slack &- (uncovered &- kept) >= delay.bridging
+    if excess >= thresholds.patience(isPause: isPause, overtakes: overtakes), bridges {
       // A loss is the best place to shorten the delay: nothing that came has to go. A little is made up to join the ends.
-      let kept = min(uncovered, Int64(Limits.joinMilliseconds) &* unitsPerMillisecond)
       slack &-= uncovered &- kept
       counts.leftOut &+= 1
       skip(1, to: end)
@@ -98,6 +109,7 @@ extension PlayoutBuffer {
     }
     // Making a tick's audio up without giving up the packet costs nothing, and if it was only overtaken it is played after all.
     if waited == 0, length >= Int64(Limits.tickMilliseconds) &* unitsPerMillisecond { return .empty }
+    if missing == 1, bridgesLosses { delay.bridgeable(transit: after.transit &+ Int64(after.duration)) }
     skip(1, to: end)
     waited = 0
     return .lost(Int(uncovered))

@@ -68,6 +68,7 @@ public struct PlayoutBuffer: ~Copyable {
   let unitsPerMillisecond: Int64
   @usableFromInline let unitsPerNanosecond: Int64
   let carriesRepair: Bool
+  let bridgesLosses: Bool
 
   var source: SSRC?
   /// The source while there is one; without one no packet is usual, whatever stands here.
@@ -100,12 +101,13 @@ public struct PlayoutBuffer: ~Copyable {
   /// - Parameters:
   ///   - clockRateHz: RTP clock: 8000 for G.711, 48000 for Opus.
   ///   - carriesRepair: packets may carry a copy of the one before (Opus FEC).
-  public init(clockRateHz: UInt32, carriesRepair: Bool, policy: DelayPolicy = DelayPolicy()) {
+  ///   - bridgesLosses: what is lost is made up better when the packet behind it is there, which is worth some delay (G.711).
+  public init(clockRateHz: UInt32, carriesRepair: Bool, bridgesLosses: Bool = false, policy: DelayPolicy = DelayPolicy()) {
     let rate = max(1000, min(clockRateHz, 1_000_000))
     unitsPerNanosecond = Int64(
       truncatingIfNeeded: (1_000_000_000 as UInt64).dividingFullWidth((UInt64(rate), 999_999_999)).quotient)
     self.clockRateHz = rate
-    self.carriesRepair = carriesRepair
+    (self.carriesRepair, self.bridgesLosses) = (carriesRepair, bridgesLosses)
     unitsPerMillisecond = Int64(rate / 1000)
     thresholds = DelayPolicy.Thresholds(policy, unitsPerMillisecond: Int64(rate / 1000))
     packetDuration = 20 * Int64(rate / 1000)

@@ -93,7 +93,8 @@ public struct AudioReceiver: ~Copyable {
     self.encoding = encoding
     unitsPerSample = Int(encoding.clockRateHz) / AudioCodecs.Limits.sampleRateHz
     buffer = PlayoutBuffer(
-      clockRateHz: encoding.clockRateHz, carriesRepair: CodecCatalog.row(of: encoding).carriesRepair, policy: policy)
+      clockRateHz: encoding.clockRateHz, carriesRepair: CodecCatalog.row(of: encoding).carriesRepair,
+      bridgesLosses: encoding == .pcmu || encoding == .pcma, policy: policy)
     decoded = DecodedAudio(capacity: Self.capacity)
     decoder = try AudioDecoder(encoding: encoding)
   }
@@ -173,7 +174,7 @@ public struct AudioReceiver: ~Copyable {
       counts.repairedSamples &+= UInt64(length)
       if result == .played { result = .repaired }
     case .lost(let units):
-      conceal(min(units / unitsPerSample, AudioCodecs.Limits.samplesPerPacket), into: &result)
+      conceal(min(units / unitsPerSample, AudioCodecs.Limits.samplesPerPacket), behind: 0, into: &result)
     case .pause: wait(into: &result, isPause: true)
     case .empty: wait(into: &result, isPause: pause.isOn)
     }
@@ -213,7 +214,8 @@ public struct AudioReceiver: ~Copyable {
   private mutating func wait(into result: inout PullResult, isPause: Bool) {
     let before = decoded.count
     guard before < Self.tick else { return }
-    if isPause { makeNoise(Self.tick &- before, into: &result) } else { conceal(Self.tick &- before, into: &result) }
+    let wanted = Self.tick &- before
+    if isPause { makeNoise(wanted, into: &result) } else { conceal(wanted, behind: wanted &* unitsPerSample, into: &result) }
     buffer.madeUp((decoded.count &- before) &* unitsPerSample)
   }
 
@@ -230,7 +232,8 @@ public struct AudioReceiver: ~Copyable {
   }
 
   /// Appends at least `wanted` made-up samples; silence once the stream is long gone or never was.
-  private mutating func conceal(_ wanted: Int, into result: inout PullResult) {
+  /// - Parameter behind: how far from where the buffer stands the audio goes on that they may lead into; nil: they may not.
+  private mutating func conceal(_ wanted: Int, behind units: Int? = nil, into result: inout PullResult) {
     let length = roundedUp(wanted)
     let room = UnsafeMutableBufferPointer(rebasing: decoded.free.prefix(length))
     if !hasAudio || madeUp >= Self.silentAfter {
@@ -239,7 +242,7 @@ public struct AudioReceiver: ~Copyable {
       if result != .concealed { result = .silent }
       return
     }
-    fill(room)
+    fill(room, behind: length == wanted ? units : nil)
     takeMadeUp(length)
     madeUp &+= length
     counted &+= length
@@ -251,9 +254,15 @@ public struct AudioReceiver: ~Copyable {
   private func roundedUp(_ wanted: Int) -> Int { min(max(20, (wanted &+ 19) / 20 &* 20), decoded.capacity &- decoded.count) }
 
   /// Lets the decoder make up audio; what it does not is silence.
-  private mutating func fill(_ room: UnsafeMutableBufferPointer<Int16>) {
+  private mutating func fill(_ room: UnsafeMutableBufferPointer<Int16>, behind units: Int? = nil) {
     var samples = room.mutableSpan
-    let made = decoder.conceal(room.count, into: &samples)
+    let made: Int
+    if let units, let next = buffer.packet(behind: units) {
+      let payload = next.payload
+      made = decoder.conceal(room.count, before: payload.span, into: &samples)
+    } else {
+      made = decoder.conceal(room.count, into: &samples)
+    }
     for index in made..<max(made, room.count) { room[index] = 0 }
   }
 

@@ -1,0 +1,67 @@
+import AudioCodecs
+import Bytes
+import RTP
+import Testing
+
+@testable import MediaSession
+
+/// Lost G.711 is made up from both sides: on a trunk that loses packets the packet behind a loss is waited for.
+@Suite struct BridgedLossTests {
+  private struct Heard {
+    var samples: [Int16] = []
+    /// Before each tick, in milliseconds.
+    var delays: [Double] = []
+    var counts = AudioReceiverStatistics()
+  }
+
+  /// Packets of a steady voice, of which `isLost` never come; the tick follows the receiver's wishes.
+  private func play(_ encoding: Encoding, seconds: Int, _ isLost: (Int) -> Bool) throws -> Heard {
+    var receiver = try AudioReceiver(encoding: encoding)
+    var encoder = try AudioEncoder(encoding: encoding)
+    var (heard, phase, next, now) = (Heard(), TickPhase(), 0, 5)
+    while now < seconds * 1_000 {
+      while next * 20 <= now {
+        var payload = [UInt8](repeating: 0, count: 1_275)
+        var room = payload.mutableSpan
+        let audio = (next * 160..<next * 160 + 160).map { ReceiverSimulation.voice($0) }
+        payload.removeLast(1_275 - (try encoder.encode(audio.span, into: &room)))
+        let header = RTPHeader(
+          payloadType: 0, marker: false, sequence: SequenceNumber(raw: UInt16(next)),
+          timestamp: RTPTimestamp(raw: UInt32(next * 160)), ssrc: SSRC(raw: 1))
+        if !isLost(next) { _ = receiver.insert(header, payload: payload.span, at: .zero + .milliseconds(next * 20)) }
+        next += 1
+      }
+      heard.delays.append(receiver.delayMilliseconds(at: .zero + .milliseconds(now)))
+      var samples = [Int16](repeating: 0, count: 160)
+      var span = samples.mutableSpan
+      _ = receiver.pull(into: &span, at: .zero + .milliseconds(now))
+      heard.samples += samples
+      now += 20 + phase.step(receiver.tickWish)
+    }
+    heard.counts = receiver.statistics
+    return heard
+  }
+
+  @Test(arguments: [Encoding.pcmu, .pcma])
+  func `a trunk that loses packets is played a packet later`(_ encoding: Encoding) throws {
+    let whole = try play(encoding, seconds: 30) { _ in false }
+    #expect(whole.counts.concealedSamples == 0 && whole.delays.max() ?? 99 < 10)
+    let lossy = try play(encoding, seconds: 30) { $0 % 21 == 20 }
+    let late = lossy.delays.dropFirst(500).sorted()
+    #expect(late[0] > 19 && late[late.count / 2] < 32, "\(late[0]) \(late[late.count / 2])")
+    #expect(lossy.counts.packets.leftOut == 0)
+    #expect(lossy.counts.concealedSamples >= 70 * 160)
+  }
+
+  @Test func `a loss once in a while is worth no delay`() throws {
+    let heard = try play(.pcmu, seconds: 30) { $0 % 400 == 399 }
+    let delays = heard.delays.dropFirst(500).sorted()
+    #expect(delays[delays.count * 9 / 10] < 12)
+  }
+
+  @Test func `the delay goes when no packets get lost any more`() throws {
+    let heard = try play(.pcmu, seconds: 120) { $0 < 1_000 && $0 % 21 == 20 }
+    #expect(heard.delays[900] > 19 && heard.delays[910] > 19)
+    #expect(heard.delays.last ?? 99 < 12)
+  }
+}
