@@ -140,4 +140,16 @@ import Testing
       try check(Side(phase: 0), app, .chance, seconds: 30, stretches: true)
     }
   }
+
+  /// An Android phone whose clock is off and whose packets come in pairs, beside trunks of other packet lengths; the same with 10 ms packets.
+  @Test(arguments: [-300, 300]) func `pairs and short packets of a clock that is off are served beside any trunk`(
+    _ partsPerMillion: Int
+  ) throws {
+    for (phase, milliseconds) in [(3, 10), (11, 20), (17, 30)] {
+      let trunk = Side(phase: phase, packetMilliseconds: milliseconds)
+      try check(trunk, Side(phase: 6, together: 2, partsPerMillion: partsPerMillion), .chance, seconds: 30, stretches: true)
+      try check(
+        trunk, Side(phase: 6, packetMilliseconds: 10, partsPerMillion: partsPerMillion), .chance, seconds: 30, stretches: true)
+    }
+  }
 }
