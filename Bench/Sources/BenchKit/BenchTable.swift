@@ -87,8 +87,11 @@ extension BenchFigure {
 }
 
 extension Interval {
-  /// A difference in words: "equal" where the interval holds zero.
-  public var text: String { holdsZero ? "equal" : "\(mean > 0 ? "+" : "−")\(fixed(abs(mean), 2)) ± \(fixed(half, 2))" }
+  static let equal = "equal"
+  /// A difference in words: "equal" where the interval as it is printed holds zero, or where no digit that is shown differs.
+  public var text: String {
+    holdsZero || abs(mean) < max(half, 0.005) ? Self.equal : "\(mean > 0 ? "+" : "−")\(fixed(abs(mean), 2)) ± \(fixed(half, 2))"
+  }
 }
 
 /// A number with a fixed count of decimals; "-" when it is none.
