@@ -61,10 +61,14 @@ struct QualityReport {
     _ value: @escaping Value
   ) {
     guard let means = means(path, network, isStart: isStart, value) else { return }
+    // One speaker has no interval.
+    let isAlone = Set(points.map(\.passage.speaker)).count < 2
     bench.add(
       BenchRow(
-        "\(what): \(path.title), \(network)", unit: unit, ours: BenchFigure("ours", means.ours.mean, interval: means.ours),
-        peers: means.theirs.map { [BenchFigure("NetEQ", $0.mean, interval: $0)] } ?? [], goal: goal, lead: means.lead,
+        "\(what): \(path.title), \(network)", unit: unit,
+        ours: BenchFigure("ours", means.ours.mean, interval: isAlone ? nil : means.ours),
+        peers: means.theirs.map { [BenchFigure("NetEQ", $0.mean, interval: isAlone ? nil : $0)] } ?? [], goal: goal,
+        lead: isAlone ? nil : means.lead,
         note: note(path, network, isStart)))
   }
 
