@@ -1,45 +1,101 @@
-"""Recordings of people for `bench-quality --speech`: the prompts of Asterisk as Debian has them, three women and a man in five languages,
-8 s or more of each in a WAV file of 8 kHz. Downloads 100 MB of Debian packages into the folder, once.
+"""Voices for `bench-quality` and `bench-ears`: prompts of telephone exchanges that Debian ships, read by seven people in five languages.
+Writes a WAV file of 8 kHz for each, `--seconds` or more of sentences with half a second between them; what is there is left alone.
+Downloads 115 MB of Debian packages by apt-get, once, and keeps none of it but the sentences; root is not needed.
 
-    python3 Bench/voices.py --folder /tmp/voices
-    bench-quality $(printf -- '--speech %s ' /tmp/voices/*.wav)
+    python3 Bench/voices.py --folder Bench/.voices
 
-Licences: CC-BY-SA 3.0 (Allison Smith, June Wallack), CC-BY 3.0 (Maxim Topal), and as the packages' copyright files say (Carlo Flora).
+Who they are, and their licences: the table in Bench/README.md.
 """
 import argparse
 import pathlib
 import random
+import shutil
 import subprocess
+import sys
+import tempfile
 import wave
 
-VOICES = {
-    "en": "en_US_f_Allison", "es": "es_MX_f_Allison", "fr": "fr_CA_f_June", "it": "it_IT_m_Carlo", "ru": "ru_RU_f_IvrvoiceRU",
-}
+# The file's name, its package, and where its prompts are.
+VOICES = [
+    ("allison-en", "asterisk-core-sounds-en-wav", "sounds/en_US_f_Allison"),
+    ("allison-es", "asterisk-core-sounds-es-wav", "sounds/es_MX_f_Allison"),
+    ("june-fr", "asterisk-core-sounds-fr-wav", "sounds/fr_CA_f_June"),
+    ("carlo-it", "asterisk-core-sounds-it-wav", "sounds/it_IT_m_Carlo"),
+    ("ivrvoice-ru", "asterisk-core-sounds-ru-wav", "sounds/ru_RU_f_IvrvoiceRU"),
+    ("paola-it", "asterisk-prompt-it-menardi-wav", "sounds/it_IT_f_Menardi"),
+    ("armelle-fr", "asterisk-prompt-fr-armelle", "sounds/fr"),
+    ("july-es", "asterisk-prompt-es-co", "sounds/es"),
+]
+PAUSE = bytes(2 * 4000)
 
 
-def unpacked(package, folder):
-    if not (folder / package).exists():
-        subprocess.run(["apt-get", "download", "-q", package], cwd=folder, check=True)
-        subprocess.run(["dpkg-deb", "-x", next(folder.glob(f"{package}_*.deb")), folder / package], check=True)
-    return folder / package / "usr/share/asterisk"
+def say(text):
+    print(f"voices: {text}", file=sys.stderr, flush=True)
 
 
-def prompts(folder):
-    """Sentences, in an order of chance that is always the same."""
-    files = [file for file in sorted(folder.rglob("*.wav")) if "silence" not in file.parts and file.stat().st_size > 24000]
+class Packages:
+    """Debian packages, unpacked into a folder that goes away. Where root's package lists know nothing, lists of its own."""
+
+    def __init__(self, folder):
+        self.folder, self.options = pathlib.Path(folder), []
+
+    def apt(self, *arguments):
+        command = ["apt-get", "-qq", "-o", "APT::Sandbox::User=", *self.options, *arguments]
+        return subprocess.run(command, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+    def unpacked(self, package):
+        got = self.apt("download", package)
+        if got.returncode and not self.options:
+            (self.folder / "apt/lists/partial").mkdir(parents=True)
+            (self.folder / "apt/cache/archives/partial").mkdir(parents=True)
+            self.options = ["-o", f"Dir::State={self.folder}/apt", "-o", "Dir::State::status=/var/lib/dpkg/status",
+                            "-o", f"Dir::Cache={self.folder}/apt/cache"]
+            self.apt("-o", "Acquire::Retries=1", "-o", "Acquire::http::Timeout=20", "update")
+            got = self.apt("download", package)
+        if got.returncode:
+            raise OSError((got.stderr.strip().splitlines() or ["no package"])[-1])
+        archive = next(self.folder.glob(f"{package}_*.deb"))
+        subprocess.run(["dpkg-deb", "-x", archive.name, package], cwd=self.folder, check=True)
+        archive.unlink()
+        return self.folder / package / "usr/share/asterisk"
+
+
+def sentences(folder):
+    """Prompts that are longer than a word, in an order of chance that is always the same."""
+    files = [file for suffix, least in (("wav", 24000), ("gsm", 2475)) for file in sorted(folder.rglob(f"*.{suffix}"))
+             if "silence" not in file.parts and file.stat().st_size > least]
     random.Random(5).shuffle(files)
     return files
 
 
+def samples(file):
+    if file.suffix == ".wav":
+        with wave.open(str(file)) as prompt:
+            assert (prompt.getframerate(), prompt.getnchannels(), prompt.getsampwidth()) == (8000, 1, 2), file
+            return prompt.readframes(prompt.getnframes())
+    import av  # with aiortc; only GSM needs it
+
+    with av.open(str(file), format="gsm") as prompt:
+        return b"".join(frame.to_ndarray().astype("<i2").tobytes() for frame in prompt.decode(audio=0))
+
+
 def passage(files, seconds):
-    """Prompts with half a second of silence between them."""
     octets = b""
     for file in files:
-        with wave.open(str(file)) as prompt:
-            octets += prompt.readframes(prompt.getnframes()) + bytes(2 * 4000)
+        octets += samples(file) + PAUSE
         if len(octets) >= 2 * 8000 * seconds:
-            break
-    return octets
+            return octets
+    raise OSError("too few prompts")
+
+
+def write(octets, path):
+    partial = path.with_suffix(".partial")
+    with wave.open(str(partial), "wb") as out:
+        out.setnchannels(1)
+        out.setsampwidth(2)
+        out.setframerate(8000)
+        out.writeframes(octets)
+    partial.rename(path)
 
 
 def main():
@@ -48,14 +104,24 @@ def main():
     parser.add_argument("--seconds", type=float, default=8, help="at least; a prompt is not cut")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    for language, voice in VOICES.items():
-        files = prompts(unpacked(f"asterisk-core-sounds-{language}-wav", options.folder) / "sounds" / voice)
-        with wave.open(str(options.folder / f"{voice}.wav"), "wb") as out:
-            out.setnchannels(1)
-            out.setsampwidth(2)
-            out.setframerate(8000)
-            out.writeframes(passage(files, options.seconds))
+    missing = [voice for voice in VOICES if not (options.folder / f"{voice[0]}.wav").exists()]
+    if missing and not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
+        say("no apt-get here: recordings of people are left out")
+        return 1
+    with tempfile.TemporaryDirectory() as folder:
+        packages = Packages(folder)
+        for number, (name, package, prompts) in enumerate(missing):
+            say(f"{name} from {package}, {number + 1} of {len(missing)}")
+            try:
+                write(passage(sentences(packages.unpacked(package) / prompts), options.seconds), options.folder / f"{name}.wav")
+            except (OSError, ImportError, subprocess.CalledProcessError) as error:
+                say(f"{name} is left out: {error}")
+                if number == 0 and isinstance(error, OSError):
+                    say("Debian's packages cannot be had: recordings of people are left out")
+                    return 1
+            shutil.rmtree(packages.folder / package, ignore_errors=True)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

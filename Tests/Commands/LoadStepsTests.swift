@@ -41,4 +41,26 @@ import Testing
     #expect(LoadSteps.numbers("20,40") == [20, 40])
     for bad in ["", "5,x", "0", "5,,6", "-1", "99999999999999999999"] { #expect(LoadSteps.numbers(bad) == nil, "\(bad)") }
   }
+
+  @Test func `from the first number that is too many it goes back by halves until the most is known to 5 percent`() {
+    func step(_ calls: Int, carries: Int) -> LoadStep {
+      var result = result(of: min(calls, carries))
+      result.asked = calls
+      return LoadStep(LoadReport(result))
+    }
+    for (carries, known) in [(175, 175), (150, 150), (1, 1), (90, 90)] {
+      var steps = LoadSteps()
+      for calls in [1, 60, 140, 220] {
+        steps.steps.append(step(calls, carries: carries))
+        if calls > carries { break }
+      }
+      while let calls = steps.between { steps.steps.append(step(calls, carries: carries)) }
+      steps.conclude()
+      #expect(steps.callsPerCore <= known && Double(known - steps.callsPerCore) <= 0.05 * Double(known), "\(steps.callsPerCore)")
+      #expect(steps.steps.count < 12)
+    }
+    var nothing = LoadSteps()
+    nothing.steps = [step(20, carries: 10)]
+    #expect(nothing.between == nil)
+  }
 }

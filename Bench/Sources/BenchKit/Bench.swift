@@ -3,12 +3,10 @@ import Glibc
 /// One run of one bench: its options, its rows, its files. Every bench's `main` is
 ///
 ///     @main struct BenchSRTP {
-///       nonisolated static func main() { Bench.main("srtp") { bench in try rows(bench) } }
+///       nonisolated static func main() { Bench.main("srtp", about: "packets protected…") { bench in try rows(bench) } }
 ///     }
 ///
-/// Options every bench understands:
-/// `--small` (≤ 5 s, no callgrind), `--json` (JSON lines instead of the table), `--results FOLDER` (also writes `FOLDER/NAME.jsonl`
-/// and the bench's plots there), `--only TEXT` (rows whose name contains it). Progress goes to standard error.
+/// Options every bench understands: `BenchOption.common`; `--help` prints them and runs nothing. Progress goes to standard error.
 public final class Bench {
   public let name: String
   public let isSmall: Bool
@@ -50,9 +48,19 @@ public final class Bench {
     counted = values["--count"].map { ($0, Int(values["--operations"] ?? "") ?? 1) }
   }
 
-  /// Runs a bench and ends the process: status 0, or 1 after an error or a failed requirement.
-  public static func main(_ name: String, _ body: (Bench) throws -> Void) -> Never {
-    let bench = Bench(name, Array(CommandLine.arguments.dropFirst()))
+  /// Runs a bench and ends the process: status 0, or 1 after an error or a failed requirement, 2 after an option that is none.
+  /// `about` is the first line of its `--help`.
+  public static func main(_ name: String, about: String, options: [BenchOption] = [], _ body: (Bench) throws -> Void) -> Never {
+    let arguments = Array(CommandLine.arguments.dropFirst())
+    if arguments.contains(where: { $0 == "--help" || $0 == "-h" }) {
+      print(BenchOption.text(name, about: about, options))
+      exit(0)
+    }
+    if let fault = BenchOption.fault(arguments, options) {
+      writeError("bench-\(name): \(fault)\n")
+      exit(2)
+    }
+    let bench = Bench(name, arguments)
     if bench.counted == nil { bench.emptyResults() }
     do {
       try body(bench)
@@ -98,6 +106,13 @@ public final class Bench {
     guard counted == nil, let results else { return }
     guard write(svg, to: "\(results)/\(file).svg", mode: "w") else { return }
     append(#"{"bench":\#(jsonQuoted(name)),"picture":\#(jsonQuoted(file + ".svg")),"caption":\#(jsonQuoted(caption))}"#)
+  }
+
+  /// A sentence of the report, where a picture would show two numbers only.
+  public func say(_ sentence: String) {
+    guard counted == nil else { return }
+    progress(sentence)
+    append(#"{"bench":\#(jsonQuoted(name)),"sentence":\#(jsonQuoted(sentence))}"#)
   }
 
   private func append(_ line: String) {

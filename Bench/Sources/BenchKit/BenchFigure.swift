@@ -90,6 +90,8 @@ public struct BenchRow: Sendable, Codable {
     case .limit: other = limit
     }
     guard let other, other.value != 0 else { return nil }
+    // As good as a peer: not worse by more than the measurement can tell.
+    if let lead, goal.subject == .peer, goal.bound == 1, lead.text == Interval.equal { return true }
     let ratio = ours.value / other.value
     return goal.isUpper ? ratio <= goal.bound : ratio >= goal.bound
   }

@@ -15,7 +15,8 @@ enum BenchTable {
   }
 
   private static func line(_ name: String, _ figure: BenchFigure, _ row: BenchRow, ratio: String) -> String {
-    left(name, nameWidth) + right(number(figure.value) + (figure.interval.map { " ± " + fixed($0.half, 2) } ?? ""), 12) + "  "
+    left(name, nameWidth)
+      + right(number(figure.value, of: row.unit) + (figure.interval.map { " ± " + fixed($0.half, 2) } ?? ""), 12) + "  "
       + left(row.unit, 12) + right(ratio, 8)
       + right(figure.nanoseconds.map { fixed($0, 1) } ?? "", 11) + right(figure.instructions.map { fixed($0, 0) } ?? "", 14)
       + right(figure.mallocs.map { fixed($0, 3) } ?? "", 9) + "  " + left(figure.hash ?? "", 18)
@@ -29,9 +30,10 @@ enum BenchTable {
     return parts.joined(separator: "; ")
   }
 
-  /// As many digits as say something.
-  static func number(_ value: Double) -> String {
-    switch abs(value) {
+  /// As many digits as say something: calls are whole.
+  static func number(_ value: Double, of unit: String = "") -> String {
+    if unit.hasPrefix("calls"), abs(value) >= 10 { return fixed(value, 0) }
+    return switch abs(value) {
     case 100_000...: fixed(value, 0)
     case 100...: fixed(value, 1)
     case 1...: fixed(value, 2)
@@ -87,8 +89,11 @@ extension BenchFigure {
 }
 
 extension Interval {
-  /// A difference in words: "equal" where the interval holds zero.
-  public var text: String { holdsZero ? "equal" : "\(mean > 0 ? "+" : "−")\(fixed(abs(mean), 2)) ± \(fixed(half, 2))" }
+  static let equal = "equal"
+  /// A difference in words: "equal" where the interval as it is printed holds zero, or where no digit that is shown differs.
+  public var text: String {
+    holdsZero || abs(mean) < max(half, 0.005) ? Self.equal : "\(mean > 0 ? "+" : "−")\(fixed(abs(mean), 2)) ± \(fixed(half, 2))"
+  }
 }
 
 /// A number with a fixed count of decimals; "-" when it is none.

@@ -79,7 +79,8 @@ public struct Plot {
   }
 }
 
-/// Horizontal bars, one per name: what each implementation reaches. Those named "ours…" stand out, limits ("limit…", "bare…") are grey.
+/// Horizontal bars, one per name: what each implementation reaches; dots on a logarithmic scale, where a length would say nothing. Those
+/// named "ours…" stand out, limits ("limit…", "bare…") are grey.
 public struct BarPlot {
   private let title: String
   private let label: String
@@ -112,10 +113,14 @@ public struct BarPlot {
       let y = 42 + Double(index) * 28
       let length = max(1, axis.position(bar.value) - left)
       out += SVG.text(bar.name, x: left - 10, y: y + 14, style: bar.name.hasPrefix("ours") ? "end bold" : "end")
-      out +=
-        #"<rect class="\#(Self.style(bar.name)) fill" x="\#(fixed(left, 1))" y="\#(fixed(y, 1))" width="\#(fixed(length, 1))" "#
-        + #"height="19" rx="3"/>"#
-      out += SVG.text(Self.value(bar.value), x: left + length + 6, y: y + 14, style: "")
+      if scale == .logarithmic {
+        out += SVG.dot(left + length, y + 9.5, radius: 6, style: Self.style(bar.name))
+      } else {
+        out +=
+          #"<rect class="\#(Self.style(bar.name)) fill" x="\#(fixed(left, 1))" y="\#(fixed(y, 1))" width="\#(fixed(length, 1))" "#
+          + #"height="19" rx="3"/>"#
+      }
+      out += SVG.text(Self.value(bar.value), x: left + length + (scale == .logarithmic ? 11 : 6), y: y + 14, style: "")
     }
     return out + "</svg>\n"
   }
@@ -126,7 +131,9 @@ public struct BarPlot {
 
   /// Three digits are all that a bar shows.
   private static func value(_ value: Double) -> String {
-    value >= 1e6 ? fixed(value / 1e6, 1) + " M" : value >= 1_000 ? fixed(value, 0) : BenchTable.number(value)
+    value >= 1e6
+      ? fixed(value / 1e6, 1) + " M"
+      : value >= 100_000 ? fixed(value / 1_000, 0) + " k" : value >= 10 ? fixed(value, 0) : BenchTable.number(value)
   }
 }
 
@@ -148,8 +155,10 @@ struct ScaledAxis {
       high = max(high, low * 1.001)
       var decade = SVG.power(of: 10, atMost: low)
       if axis.range == nil { low = decade }
+      // Of few decades their halves and fifths, too.
+      let steps = high / low < 300 ? [1.0, 2, 5] : [1]
       while decade <= high * 1.0001 {
-        if decade >= low * 0.9999 { ticks.append(decade) }
+        ticks += steps.map { decade * $0 }.filter { $0 >= low * 0.9999 && $0 <= high * 1.0001 }
         decade *= 10
       }
       if axis.range == nil, ticks.count < 2 || ticks[ticks.count - 1] < high { (high, ticks) = (decade, ticks + [decade]) }

@@ -8,8 +8,9 @@ enum SVG {
     polyline{fill:none;stroke-width:1.8}.ours{stroke-width:3}
     .c0{stroke:#0969da;color:#0969da}.c1{stroke:#cf222e;color:#cf222e}.c2{stroke:#1a7f37;color:#1a7f37}
     .c3{stroke:#9a6700;color:#9a6700}.c4{stroke:#8250df;color:#8250df}.c5{stroke:#57606a;color:#57606a}
-    .fill{fill:currentColor;stroke:none}.back{fill:#ffffff}
-    @media(prefers-color-scheme:dark){text{fill:#e6edf3}.grid{stroke:#30363d}.back{fill:#0d1117}
+    .fill{fill:currentColor;stroke:none}.back{fill:#ffffff}.small{font-size:12px}.whisker{stroke-width:2.4;opacity:.6}
+    .mark{stroke:#ffffff;stroke-width:1.2}
+    @media(prefers-color-scheme:dark){text{fill:#e6edf3}.grid{stroke:#30363d}.back{fill:#0d1117}.mark{stroke:#0d1117}
     .c0{stroke:#58a6ff;color:#58a6ff}.c1{stroke:#ff7b72;color:#ff7b72}.c2{stroke:#3fb950;color:#3fb950}
     .c3{stroke:#d29922;color:#d29922}.c4{stroke:#bc8cff;color:#bc8cff}.c5{stroke:#8b949e;color:#8b949e}}
     """

@@ -6,7 +6,7 @@ import Foundation
 /// The gateway is the one that was built beside this bench, or the binary that TRUNKLINE_BINARY names.
 @main struct BenchCalls {
   nonisolated static func main() {
-    Bench.main("calls") { bench in
+    Bench.main("calls", about: "calls a second through the release gateway, with sipp as the carrier, and its memory.") { bench in
       let binary = Gateway.binary
       guard let sipp = Program.find("sipp") else { return bench.progress("left out: sipp is not installed (sip-tester)") }
       let gateway = try MeasuredGateway(binary)

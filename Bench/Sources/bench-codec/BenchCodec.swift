@@ -8,7 +8,7 @@ import Glibc
 /// must give the same octets and samples; G.711 and its concealment alone.
 @main struct BenchCodec {
   nonisolated static func main() {
-    Bench.main("codec") { bench in
+    Bench.main("codec", about: "codecs, level and tone detectors, beside bare libopus.") { bench in
       for rate in [8_000, 16_000, 48_000] {
         let frames = frames(rate)
         for complexity in [0, 5, 8, 10] { try encode(bench, rate, complexity, frames) }

@@ -2,19 +2,24 @@ import BenchKit
 import Foundation
 
 /// `bench-ears`: what a real client hears of a real carrier's call, Trunkline and Janus in the same run. The calls are made by
-/// `Bench/ears/ears.py`; here they become rows. Beyond the options of every bench:
-///
-/// - `--full`: every network and both clients; without it Chromium on a clean network and with 3 and 5 % loss.
-/// - `--calls FILE`: the calls' JSON lines, kept and gone on with (default: `ears-calls.jsonl` in the results folder).
-/// - `--voices FOLDER`: recordings that are spoken (default: `Bench/.voices`, which Scripts/bench fills).
-/// - `--side-by-side N`: calls at a time (4).
+/// `Bench/ears/ears.py`; here they become rows. The options: `options`.
 @main struct BenchEars {
   nonisolated static func main() {
-    Bench.main("ears") { bench in
+    Bench.main("ears", about: about, options: options) { bench in
       let calls = try EarCalls(bench).made()
       EarRows(bench, calls).add()
     }
   }
+
+  private static let about =
+    "what Chromium hears of a carrier's call, and the carrier of its, beside Janus in the same run; clean, 3 and 5 % loss."
+  private static let options = [
+    BenchOption("--full", "every network, and aiortc as a second client: some 45 minutes"),
+    BenchOption(
+      "--calls FILE", "the calls as JSON lines, kept and gone on with (default: ears-calls.jsonl in the results folder)"),
+    BenchOption("--voices FOLDER", "recordings that are spoken (default: Bench/.voices, which Scripts/bench fills)"),
+    BenchOption("--side-by-side N", "calls at a time (4)"),
+  ]
 }
 
 /// Runs ears.py until it has made the calls that were asked for.
@@ -42,7 +47,11 @@ struct EarCalls {
       folder.path + "/ears/ears.py", "--binary", Gateway.binary, "--results", file, "--side-by-side",
       value("--side-by-side") ?? "4",
     ]
-    if !isFull { arguments += ["--rows", "clean,trunk-3,trunk-5,app-3,app-5", "--clients", "chromium"] }
+    if bench.isSmall {
+      arguments += ["--rows", "clean", "--clients", "chromium", "--bridges", "trunkline", "--calls", "1", "--passages", "1"]
+    } else if !isFull {
+      arguments += ["--rows", "clean,trunk-3,trunk-5,app-3,app-5", "--clients", "chromium"]
+    }
     let voices = value("--voices") ?? folder.path + "/.voices"
     let files = ((try? FileManager.default.contentsOfDirectory(atPath: voices)) ?? []).filter { $0.hasSuffix(".wav") }.sorted()
     if files.count < 8 { bench.progress("\(files.count) recordings in \(voices): Bench/voices.py fetches eight") }

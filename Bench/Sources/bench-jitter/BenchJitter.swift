@@ -4,12 +4,11 @@ import Glibc
 import JitterBuffer
 import JitterPeers
 
-/// `bench-jitter`: see `help`.
+/// `bench-jitter`: see `JitterOptions.about`.
 @main struct BenchJitter {
   nonisolated static func main() {
-    Bench.main("jitter") { bench in
+    Bench.main("jitter", about: JitterOptions.about, options: JitterOptions.options) { bench in
       let options = try JitterOptions(bench.arguments)
-      if options.wantsHelp { return print(JitterOptions.help) }
       if options.kinds > 0 { return try KindsTable.show(options) }
       guard options.traces.isEmpty else { return try replay(options, bench) }
       for (name, isThere) in [

@@ -10,10 +10,10 @@ import RTP
 enum CostRows {
   static func add(to bench: Bench) throws {
     let calm = Schedule(packets: 120_000, Impairments(), seed: 7)
-    try buffer(bench, "put + decide + get, packets in order", calm, isHeadline: true)
+    let alone = try buffer(bench, "put + decide + get, packets in order", calm, isHeadline: true)
     let rough = Schedule(packets: 120_000, Impairments(loss: 0.03, jitter: 6, reorder: 0.02), seed: 8)
     try buffer(bench, "put + decide + get, 3 % loss, jitter, reorder", rough, isHeadline: false)
-    try receivePath(bench, "receive path PCMU, packets in order", calm)
+    picture(bench, alone, whole: try receivePath(bench, "receive path PCMU, packets in order", calm))
     try receivePath(bench, "receive path PCMU, 3 % loss, jitter, reorder", rough)
   }
 
@@ -23,7 +23,26 @@ enum CostRows {
       timestamp: RTPTimestamp(raw: UInt32(truncatingIfNeeded: number &* 160)), ssrc: SSRC(raw: 7))
   }
 
-  private static func buffer(_ bench: Bench, _ name: String, _ schedule: Schedule, isHeadline: Bool) throws {
+  /// NetEQ has no buffer apart from the rest: the whole path of both stands beside the buffers alone.
+  private static func picture(_ bench: Bench, _ alone: BenchRow?, whole: BenchRow?) {
+    guard let alone, let whole else { return }
+    var plot = BarPlot(
+      "Packets of 160 octets a second, one core", label: "packets per second, logarithmic: ten times from line to line",
+      scale: .logarithmic)
+    for figure in [alone.ours] + alone.peers.dropLast() { plot.add(figure.name + ": buffer", figure.value) }
+    if let limit = alone.limit { plot.add("limit: bare ring", limit.value) }
+    for figure in [whole.ours] + whole.peers where figure.value > 0 {
+      plot.add(figure.name + ": with decoding and concealment", 1e9 / figure.value)
+    }
+    bench.save(
+      plot.svg, as: "jitter-throughput",
+      caption:
+        "Packets per second of one core: put, decide, get; and the whole receive path of PCMU, which is all that NetEQ offers.")
+  }
+
+  @discardableResult private static func buffer(_ bench: Bench, _ name: String, _ schedule: Schedule, isHeadline: Bool) throws
+    -> BenchRow?
+  {
     let payload = [UInt8](repeating: 0x55, count: 160)
     let ours = BenchWork("ours") { loop in
       var buffer = PlayoutBuffer(clockRateHz: 8000, carriesRepair: false)
@@ -45,24 +64,16 @@ enum CostRows {
     let row = try bench.compare(
       name, as: .perSecond(unit: "packets/s"), operations: 30_000, ours: ours, peers: peers, limit: ring(schedule, payload),
       goal: .atLeast(1, of: .peer), note: "one core; the limit is a bare ring")
-    guard let row else { return }
-    if isHeadline {
-      var bars = BarPlot(
-        "Jitter buffer: put + decide + get of 160 octets", label: "packets per second and core", scale: .logarithmic)
-      for figure in [row.ours] + row.peers.dropLast() + [row.limit].compactMap({ $0 }) {
-        bars.add(figure.name == "ring" ? "limit: bare ring" : figure.name, figure.value)
-      }
-      bench.save(
-        bars.svg, as: "jitter-throughput", caption: "Jitter buffer throughput: packets per second of one core, logarithmic.")
-    }
+    guard let row else { return nil }
     // What the loop itself takes is in the rows above; here it is taken off.
-    guard let ours = row.ours.instructions, let loop = row.peers.last?.instructions else { return }
+    guard let ours = row.ours.instructions, let loop = row.peers.last?.instructions else { return row }
     bench.add(
       BenchRow(
         name + ": instructions", unit: "instructions", ours: BenchFigure("ours", ours - loop),
         peers: row.peers.dropLast().compactMap { peer in peer.instructions.map { BenchFigure(peer.name, $0 - loop) } },
         limit: row.limit?.instructions.map { BenchFigure("ring", $0 - loop) }, goal: isHeadline ? .atMost(200) : nil,
         note: "without the \(fixed(loop, 0)) of the loop"))
+    return row
   }
 
   /// What measuring takes: the packets' numbers and headers, and a call per tick.
@@ -139,7 +150,7 @@ enum CostRows {
     }
   }
 
-  private static func receivePath(_ bench: Bench, _ name: String, _ schedule: Schedule) throws {
+  @discardableResult private static func receivePath(_ bench: Bench, _ name: String, _ schedule: Schedule) throws -> BenchRow? {
     let packets = try Speech.packets(.pcmu, count: 400)
     let ours = BenchWork("ours") { loop in
       var receiver = try AudioReceiver(encoding: .pcmu)
@@ -179,12 +190,13 @@ enum CostRows {
     let row = try bench.compare(
       name, operations: 4000, ours: ours, peers: NetEQ.isInstalled ? [netEQ] : [], goal: .atMost(0.1, of: .peer),
       note: "per 20 ms, with decode, concealment and stretch")
-    guard let row, let instructions = row.ours.instructions, let other = row.peers.first?.instructions else { return }
+    guard let row, let instructions = row.ours.instructions, let other = row.peers.first?.instructions else { return row }
     bench.add(
       BenchRow(
         name + ": instructions", unit: "instructions", ours: BenchFigure("ours", instructions),
         peers: [BenchFigure("NetEQ", other)],
         goal: .atMost(0.1, of: .peer)))
+    return row
   }
 }
 

@@ -5,37 +5,57 @@ import JitterBuffer
 import JitterPeers
 
 /// Delay against missing audio: ours at several settings, the peers at theirs, and fixed buffers chosen with hindsight.
-enum TradeOff {
+struct TradeOff {
+  private static let mostMissing = 50.0
+  private let bench: Bench
+  private let policy: DelayPolicy
+  private var page = PlotPage(
+    "Audio missing beyond what was lost, against delay, on 14 networks: left and low is better",
+    legend: "large dots: defaults; lines: other settings; titles: ours beside NetEQ",
+    x: .init("mean delay, ms", scale: .logarithmic, range: 20...2000),
+    y: .init("missing, %", scale: .logarithmic, range: 0.01...mostMissing))
+
   static func add(to bench: Bench, policy: DelayPolicy) throws {
+    var tradeOff = TradeOff(bench: bench, policy: policy)
+    try tradeOff.add()
+  }
+
+  private init(bench: Bench, policy: DelayPolicy) { (self.bench, self.policy) = (bench, policy) }
+
+  private mutating func add() throws {
     let seconds = bench.isSmall ? 20 : 180
-    try trade(bench, .tradeOff(seconds: seconds), policy)
+    try trade(.tradeOff(seconds: seconds))
     let kinds: [NetworkTrace.Kind] = bench.isSmall ? [.quiet, .stall] : NetworkTrace.Kind.allCases
-    for kind in kinds where bench.wants(kind.rawValue) { try kindRows(bench, kind, seeds: bench.isSmall ? 1 : 3, policy) }
+    for kind in kinds where bench.wants(kind.rawValue) { try kindRows(kind, seeds: bench.isSmall ? 1 : 3) }
     if !bench.isSmall {
       for trace in Trace.recorded() where bench.wants(trace.name) {
         bench.progress("trade-off: \(trace.name)")
         let replay = try Replay(trace, encoding: .pcmu)
         let results = try replay.all(policy: policy, peers: true)
-        rows(bench, trace.name, results, ratio: trace.name.contains("steps") ? .atMost(1.1) : .atMost(0.9, of: .peer))
-        try picture(bench, replay, results)
+        rows(trace.name, [results], ratio: trace.name.contains("steps") ? .atMost(1.1) : .atMost(0.9, of: .peer))
+        try picture(replay, results)
       }
+      bench.save(
+        page.svg, as: "jitter-networks",
+        caption:
+          "Audio missing beyond what was lost against mean delay from send to play-out, one scale for all; on an edge: there or "
+          + "beyond. Grey: constant delays, chosen with hindsight.")
     }
-    try repair(bench, policy: policy, seconds: seconds)
+    try repair(seconds: seconds)
   }
 
   /// The row of the goals: late packets and mean delay on one network with everything in it.
-  private static func trade(_ bench: Bench, _ trace: Trace, _ policy: DelayPolicy) throws {
+  private mutating func trade(_ trace: Trace) throws {
     guard bench.wants(trace.name) else { return }
     bench.progress("trade-off: \(trace.name)")
     let replay = try Replay(trace, encoding: .pcmu)
     let results = try replay.all(policy: policy, peers: true)
-    rows(bench, trace.name, results, late: .atMost(0.2), mean: .atMost(105))
-    guard !bench.isSmall else { return }
-    try picture(bench, replay, results)
+    rows(trace.name, [results], late: .atMost(0.2), mean: .atMost(105))
+    if !bench.isSmall { try picture(replay, results) }
   }
 
   /// Means over a kind's networks, of ratios the geometric mean.
-  private static func kindRows(_ bench: Bench, _ kind: NetworkTrace.Kind, seeds: Int, _ policy: DelayPolicy) throws {
+  private mutating func kindRows(_ kind: NetworkTrace.Kind, seeds: Int) throws {
     bench.progress("trade-off: networks of the kind \(kind.rawValue)")
     var all: [[ReplayResult]] = []
     for seed in 1...seeds {
@@ -43,7 +63,7 @@ enum TradeOff {
       let replay = try Replay(Trace(name: kind.rawValue, packets: made.packets), encoding: .pcmu)
       let results = try replay.all(policy: policy, peers: true)
       all.append(results)
-      if seed == 1, !bench.isSmall { try picture(bench, replay, results) }
+      if seed == 1, !bench.isSmall { try picture(replay, results) }
     }
     let ratio: BenchGoal? =
       switch kind {
@@ -53,18 +73,11 @@ enum TradeOff {
       case .skew: nil
       default: .atMost(0.9, of: .peer)
       }
-    rows(bench, kind.rawValue, all, ratio: ratio)
+    rows(kind.rawValue, all, ratio: ratio)
   }
 
-  private static func rows(
-    _ bench: Bench, _ name: String, _ results: [ReplayResult], late: BenchGoal? = nil, mean: BenchGoal? = nil,
-    ratio: BenchGoal? = nil
-  ) {
-    rows(bench, name, [results], late: late, mean: mean, ratio: ratio)
-  }
-
-  private static func rows(
-    _ bench: Bench, _ name: String, _ all: [[ReplayResult]], late: BenchGoal? = nil, mean: BenchGoal? = nil,
+  private func rows(
+    _ name: String, _ all: [[ReplayResult]], late: BenchGoal? = nil, mean: BenchGoal? = nil,
     ratio: BenchGoal? = nil
   ) {
     let count = Double(max(1, all.count))
@@ -88,7 +101,7 @@ enum TradeOff {
   }
 
   /// Audio made up on 3 % loss when packets carry the copy of the one before.
-  private static func repair(_ bench: Bench, policy: DelayPolicy, seconds: Int) throws {
+  private func repair(seconds: Int) throws {
     guard bench.wants("Opus FEC") else { return }
     let trace = Trace.made("3 % loss", seconds: seconds, Impairments(loss: 0.03, jitter: 5), seed: 9)
     let replay = try Replay(trace, encoding: .opus)
@@ -105,47 +118,52 @@ enum TradeOff {
     bench.add(BenchRow("3 % loss, Opus FEC: mean delay", unit: "ms", ours: delay, peers: delays))
   }
 
-  private static func picture(_ bench: Bench, _ replay: Replay, _ results: [ReplayResult]) throws {
-    let name = replay.trace.name
-    var curves: [(String, [ReplayResult])] = []
-    curves.append(("ours, other loss costs", try JitterOptions.policies.map { replay.run(try OurReceiver(.pcmu, policy: $0)) }))
-    curves.append(
+  private mutating func picture(_ replay: Replay, _ results: [ReplayResult]) throws {
+    var settings: [(String, [ReplayResult])] = []
+    settings.append(("ours", try JitterOptions.policies.map { replay.run(try OurReceiver(.pcmu, policy: $0)) }))
+    settings.append(
+      ("NetEQ", [0, 40, 80, 120].compactMap { NetEQReceiver(.pcmu, minimumDelayMilliseconds: $0) }.map(replay.run)))
+    settings.append(
       (
-        "NetEQ, minimum delays",
-        [0, 40, 80, 120].compactMap { NetEQReceiver(.pcmu, minimumDelayMilliseconds: $0) }.map(replay.run)
-      ))
-    curves.append(
-      (
-        "speexdsp, margins",
+        "speexdsp",
         [0, 20, 40, 80].compactMap { margin in
           guard let buffer = SpeexJitterBuffer(marginMilliseconds: margin) else { return nil }
           let receiver = PacketReceiver("speexdsp", buffer)
           return withoutStandardError { replay.run(receiver) }
         }
       ))
-    curves.append(
+    settings.append(
       (
-        "libre, minimum packets",
+        "libre",
         ([1, 2, 3, 5, 8] as [UInt32]).compactMap { minimum in
           guard let buffer = LibreJitterBuffer(minimum: minimum) else { return nil }
           return replay.run(PacketReceiver("libre", buffer))
         }
       ))
-    let words = name.lowercased().split { !$0.isASCII || !($0.isLetter || $0.isNumber) }
-    let label = "audio missing beyond what was lost, %"
-    func missing(_ result: ReplayResult) -> Double {
-      max(0, 100 * result.concealed - 100 * Double(result.lost) / Double(max(1, result.packets)))
+    var curves = results.map { PlotPage.Curve($0.name, [Self.spot($0)], marks: true) }
+    for (name, points) in settings where !points.isEmpty {
+      curves.append(.init(name, points.sorted { $0.meanDelay < $1.meanDelay }.map(Self.spot)))
     }
-    var plot = Plot(
-      "Network: \(name)", x: .init("mean delay from send to play-out, ms"),
-      y: .init(label, scale: .logarithmic, range: 0.01...20))
-    if let ours = results.first { plot.add("ours", [(ours.meanDelay, missing(ours))]) }
-    for (curve, points) in curves where !points.isEmpty {
-      plot.add(curve, points.map { ($0.meanDelay, missing($0)) }.sorted { $0.0 < $1.0 })
-    }
-    plot.add("fixed, with hindsight", replay.fixedCurve())
-    bench.save(
-      plot.svg, as: "jitter-" + words.joined(separator: "-"),
-      caption: "\(name): \(label), against mean delay. On the lower edge: 0.01 % or less. Left and low is better.")
+    let fixed = replay.fixedCurve().filter { $0.1 <= Self.mostMissing }.map { PlotPage.Spot($0.0, $0.1) }
+    curves.append(.init("best fixed delay", fixed, isLimit: true))
+    let name = replay.trace.name
+    page.add(name.hasSuffix(".csv") ? String(name.dropLast(4)) : name, finding: Self.finding(results), curves: curves)
+  }
+
+  private static func spot(_ result: ReplayResult) -> PlotPage.Spot { .init(result.meanDelay, missing(result)) }
+
+  /// In percent, beyond what was lost.
+  private static func missing(_ result: ReplayResult) -> Double {
+    max(0, 100 * result.concealed - 100 * Double(result.lost) / Double(max(1, result.packets)))
+  }
+
+  /// Ours beside NetEQ, both as they are by default.
+  private static func finding(_ results: [ReplayResult]) -> String {
+    guard let ours = results.first, let theirs = results.first(where: { $0.name == "NetEQ" }) else { return "" }
+    let (delay, missing) = (ours.meanDelay - theirs.meanDelay, Self.missing(ours) - Self.missing(theirs))
+    let sooner =
+      abs(delay) < 2 ? "as soon" : "\(fixed(abs(delay), 0)) ms \(delay < 0 ? "sooner" : "later")"
+    let made = abs(missing) < 0.05 ? "as much missing" : "\(fixed(abs(missing), 1)) % \(missing < 0 ? "less" : "more") missing"
+    return sooner + ", " + made
   }
 }

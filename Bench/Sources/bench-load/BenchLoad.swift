@@ -5,9 +5,9 @@ import Foundation
 /// The gateway is the one that was built beside this bench, or the binary that TRUNKLINE_BINARY names.
 @main struct BenchLoad {
   nonisolated static func main() {
-    Bench.main("load") { bench in
+    Bench.main("load", about: "the whole gateway under more and more calls of `trunkline load`.") { bench in
       let binary = Gateway.binary
-      let steps = bench.isSmall ? "2" : "20,60,100,120,140,160,180,200"
+      let steps = bench.isSmall ? "2" : "20,60,100,140,180,220,280,360"
       let result = try run(
         binary, ["load", "--json", "--steps", steps, "--seconds", bench.isSmall ? "0.5" : "10", "--rate", "20"])
       rows(result, bench)
@@ -49,10 +49,18 @@ import Foundation
 
   private static func rows(_ result: Steps, _ bench: Bench) {
     let voids = result.steps.count { $0.isVoid }
-    let note = voids > 0 ? "\(voids) of \(result.steps.count) steps are void: the load could not keep time" : ""
+    let note =
+      "in steps of 5 % or less"
+      + (voids > 0 ? "; \(voids) of \(result.steps.count) steps are void: the load could not keep time" : "")
     bench.add(
       BenchRow(
         "load: calls that one core carries", unit: "calls", ours: BenchFigure("ours", Double(result.callsPerCore)), note: note))
+    if result.cpuPercentPerCall > 0 {
+      bench.add(
+        BenchRow(
+          "load: calls per core by CPU time", unit: "calls/core", ours: BenchFigure("ours", 100 / result.cpuPercentPerCall),
+          note: "the whole gateway, at the last step that was carried"))
+    }
     bench.add(BenchRow("load: CPU of a call", unit: "% of a core", ours: BenchFigure("ours", result.cpuPercentPerCall)))
     bench.add(
       BenchRow(

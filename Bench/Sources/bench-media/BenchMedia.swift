@@ -8,7 +8,7 @@ import RTP
 /// `bench-media`: CPU time, instructions and allocations per packet of the parts a media thread runs. Status 1 if one allocates.
 @main struct BenchMedia {
   nonisolated static func main() {
-    Bench.main("media") { bench in
+    Bench.main("media", about: "the parts of a media session and a whole call without sockets, beside bare libopus.") { bench in
       try headerRow(bench)
       try codecRows(bench)
       for encoding in [AudioEncoding.pcmu, .opus] {

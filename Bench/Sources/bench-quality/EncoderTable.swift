@@ -27,6 +27,7 @@ struct EncoderTable {
   /// How many files are left in the folder.
   func run() throws -> Int {
     var (points, pairs): ([Point], [(reference: String, heard: String)]) = ([], [])
+    var speakers: [String] = []
     var bytes: [Point: Int] = [:]
     for (index, passage) in passages.enumerated() {
       // The first half is not scored: receivers set themselves up.
@@ -46,6 +47,7 @@ struct EncoderTable {
               try WAVFile.write(Array(heard.dropFirst(passage.samples.count)), to: "\(folder)/\(file)")
               pairs.append((reference, file))
               points.append(point)
+              speakers.append(passage.speaker)
             }
           }
         }
@@ -53,25 +55,27 @@ struct EncoderTable {
       bench.progress("\(passage.name) played \(pairs.count) times in all")
     }
     if let scores = Scorer.scores(pairs, in: folder) {
-      report(points, scores, bytes)
+      report(points, speakers, scores, bytes)
     } else {
       bench.progress("nothing is scored: PESQ (.venv, made by Scripts/install test) is not installed")
     }
     return pairs.count
   }
 
-  private func report(_ points: [Point], _ scores: [Double], _ bytes: [Point: Int]) {
+  private func report(_ points: [Point], _ speakers: [String], _ scores: [Double], _ bytes: [Point: Int]) {
     let seconds = passages.reduce(0.0) { $0 + Double($1.samples.count) / 8_000 }
     for loss in Self.losses {
       for bitrate in Self.bitrates {
         for repairs in [false, true] {
           let point = Point(bitrate: bitrate, repairs: repairs, loss: loss)
-          let own = zip(points, scores).filter { $0.0 == point }.map(\.1)
+          let own = points.indices.filter { points[$0] == point }
+          let groups = Dictionary(grouping: own) { speakers[$0] }.sorted { $0.key < $1.key }.map { $0.value.map { scores[$0] } }
+          guard let mean = Interval(groups: groups) else { continue }
           let name = "encoder: \(loss) % loss, \(bitrate / 1_000) kbit/s\(repairs ? " with FEC" : "")"
           let kilobits = Double(bytes[point] ?? 0) * 8 / seconds / 1_000
           bench.add(
             BenchRow(
-              name, unit: "MOS", ours: BenchFigure("ours", own.reduce(0, +) / Double(max(1, own.count))), peers: [],
+              name, unit: "MOS", ours: BenchFigure("ours", mean.mean, interval: mean),
               note: "\(own.count) passages, \((kilobits * 10).rounded() / 10) kbit/s"))
         }
       }

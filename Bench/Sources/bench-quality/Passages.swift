@@ -2,14 +2,36 @@ import AudioCodecs
 import DemoSpeech
 import Glibc
 
-/// What is spoken: 8 kHz samples, about 8 s each.
+/// What is spoken: 8 kHz samples, 8 to 10 s each.
 struct Passage {
+  /// The voice's, too: a person may read two of them.
   var name: String
   var samples: [Int16]
+  var speaker: String { String(name.prefix { $0 != "-" }) }
+
+  /// Heard before the passage and not scored: receivers set themselves up, NetEQ for a second. The passage's own last seconds, then
+  /// half a second of silence, in which the recording is cut. A little longer with each seed, so that packets begin elsewhere in words.
+  func lead(_ seed: UInt64) -> [Int16] {
+    let spoken = Self.leadSamples - 4_000 + Int(seed * 53 % 160)
+    let tail = Array(samples.suffix(spoken))
+    return [Int16](repeating: 0, count: spoken - tail.count) + tail + [Int16](repeating: 0, count: 4_000)
+  }
+  private static let leadSamples = 40_000
 }
 
 enum Passages {
-  /// Two texts in two voices from `DemoSpeech`, and the same spoken lower and higher: periods of 20 to 110 samples.
+  private static let most = 80_000
+
+  /// The recordings of people that `voices.py` leaves in Bench/.voices with the demo's two, or the demo's alone: two texts in two voices
+  /// of `DemoSpeech`, and the same spoken lower and higher, with periods of 20 to 110 samples.
+  static func all() throws -> [Passage] {
+    let recordings = try files(in: Scorer.folder + "/.voices").map { name in
+      let samples = try WAVFile.read("\(Scorer.folder)/.voices/\(name)")
+      return Passage(name: String(name.dropLast(4)), samples: levelled(Array(samples.prefix(most))))
+    }
+    return recordings.isEmpty ? own() : Array(own().prefix(2)) + recordings
+  }
+
   static func own() -> [Passage] {
     let (telephone, app) = (decoded(DemoSpeech.telephone), decoded(DemoSpeech.app))
     return [
@@ -19,6 +41,25 @@ enum Passages {
     ]
   }
 
+  private static func files(in folder: String) -> [String] {
+    guard let directory = opendir(folder) else { return [] }
+    defer { closedir(directory) }
+    var names: [String] = []
+    while let entry = readdir(directory) {
+      let name = withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+      if name.hasSuffix(".wav") { names.append(name) }
+    }
+    return names.sorted()
+  }
+
+  /// At −22 dB of full scale while somebody speaks, as `bench-ears` has it.
+  private static func levelled(_ samples: [Int16]) -> [Int16] {
+    let spoken = samples.filter { $0.magnitude > 300 }
+    let power = spoken.reduce(0.0) { $0 + Double($1) * Double($1) } / Double(max(1, spoken.count))
+    let gain = power > 0 ? 2_600 / power.squareRoot() : 1
+    return samples.map { Int16(clamping: Int((Double($0) * gain).rounded())) }
+  }
+
   private static func decoded(_ octets: [UInt8]) -> [Int16] {
     var samples = [Int16](repeating: 0, count: octets.count)
     var span = samples.mutableSpan
@@ -26,17 +67,27 @@ enum Passages {
     return samples
   }
 
-  /// Band-limited interpolation with 32 taps of a windowed sine over its argument.
+  /// Band-limited interpolation with a windowed sine over its argument, 32 zero crossings of it, or of the narrower band's if samples
+  /// become fewer.
   static func resampled(_ samples: [Int16], speed: Double) -> [Int16] {
     let cut = min(1, 1 / speed)
+    let reach = Int((16 / cut).rounded(.up))
+    func weights(_ fraction: Double) -> [Double] {
+      (0..<2 * reach).map { tap in
+        let x = Double(tap - reach + 1) - fraction
+        let lobe = x == 0 ? cut : sin(.pi * x * cut) / (.pi * x)
+        return lobe * (0.5 + 0.5 * cos(.pi * x / (Double(reach) + 0.5)))
+      }
+    }
+    // From 48 or 16 kHz all samples have the same.
+    let same = speed == speed.rounded() ? weights(0) : nil
     return (0..<Int(Double(samples.count) / speed)).map { index in
       let centre = Double(index) * speed
-      let first = Int(centre) - 15
+      let first = Int(centre) - reach + 1
+      let weights = same ?? weights(centre - centre.rounded(.down))
       var sum = 0.0
-      for tap in max(0, first)..<min(samples.count, first + 32) where tap >= 0 {
-        let x = Double(tap) - centre
-        let lobe = x == 0 ? cut : sin(.pi * x * cut) / (.pi * x)
-        sum += Double(samples[tap]) * lobe * (0.5 + 0.5 * cos(.pi * x / 16.5))
+      for tap in max(0, first)..<max(0, min(samples.count, first + 2 * reach)) {
+        sum += Double(samples[tap]) * weights[tap - first]
       }
       return Int16(clamping: Int(sum.rounded()))
     }

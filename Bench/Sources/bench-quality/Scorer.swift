@@ -1,6 +1,21 @@
 import Glibc
 
-/// PyPI's `pesq` in the Python that Scripts/install sets up (`.venv`), or in the one of `TRUNKLINE_PYTHON`.
+/// What one recording was found to be worth. PESQ-WB and STOI only where they were asked for and are installed.
+struct Scores {
+  var narrow: Double
+  var wide: Double?
+  var intelligible: Double?
+}
+
+/// A recording to be scored, by the files' names in the folder.
+struct Heard {
+  var reference: String
+  var file: String
+  /// PESQ-WB and STOI, too.
+  var wantsAll = false
+}
+
+/// PyPI's `pesq` and `pystoi` in the Python that Scripts/install sets up (`.venv`), or in the one of `TRUNKLINE_PYTHON`.
 enum Scorer {
   static let folder: String = {
     let file = #filePath
@@ -11,19 +26,29 @@ enum Scorer {
     return candidates.compactMap(\.self).first { access($0, X_OK) == 0 && system("'\($0)' -c 'import pesq' 2>/dev/null") == 0 }
   }()
 
-  /// One score per pair of files; nil where no scorer is installed.
+  /// PESQ-NB of each pair of files; nil where no scorer is installed.
   static func scores(_ pairs: [(reference: String, heard: String)], in folder: String) -> [Double]? {
+    measure(pairs.map { Heard(reference: $0.reference, file: $0.heard) }, in: folder)?.map(\.narrow)
+  }
+
+  static func measure(_ heard: [Heard], in folder: String) -> [Scores]? {
     guard let python else { return nil }
     let list = folder + "/pairs.tsv"
     guard let file = fopen(list, "w") else { return nil }
-    for pair in pairs { fputs("\(folder)/\(pair.reference)\t\(folder)/\(pair.heard)\n", file) }
+    for item in heard { fputs("\(folder)/\(item.reference)\t\(folder)/\(item.file)\(item.wantsAll ? "\tall" : "")\n", file) }
     fclose(file)
     guard let pipe = popen("'\(python)' '\(self.folder)/score.py' <'\(list)'", "r") else { return nil }
     defer { pclose(pipe) }
-    var scores: [Double] = []
-    var line = [CChar](repeating: 0, count: 64)
-    while fgets(&line, 64, pipe) != nil { scores.append(atof(line)) }
-    return scores.count == pairs.count ? scores : nil
+    var scores: [Scores] = []
+    var line = [CChar](repeating: 0, count: 128)
+    while fgets(&line, 128, pipe) != nil {
+      let text = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+      let values = text.split(whereSeparator: \.isWhitespace).compactMap { Double($0) }
+      guard let narrow = values.first else { return nil }
+      scores.append(
+        Scores(narrow: narrow, wide: values.count == 3 ? values[1] : nil, intelligible: values.count == 3 ? values[2] : nil))
+    }
+    return scores.count == heard.count ? scores : nil
   }
 }
 

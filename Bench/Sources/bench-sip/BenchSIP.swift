@@ -7,7 +7,7 @@ import SIPDialogs
 /// `bench-sip`: what a message and a call cost the control thread. Parsing allocates one array for the fields and holds the bytes.
 @main struct BenchSIP {
   nonisolated static func main() {
-    Bench.main("sip") { bench in
+    Bench.main("sip", about: "what a call costs the SIP user agent: parsing, setting up, tearing down.") { bench in
       try parseRows(bench)
       try callRows(bench)
     }

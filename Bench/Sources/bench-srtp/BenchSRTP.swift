@@ -7,7 +7,7 @@ import SRTP
 /// OpenSSL calls without header parsing, index and replay window. All three must produce the same ciphertext and tag.
 @main struct BenchSRTP {
   nonisolated static func main() {
-    Bench.main("srtp") { bench in
+    Bench.main("srtp", about: "SRTP, each profile and length, beside libsrtp2.") { bench in
       for profile in [SRTPProfile.aeadAES128GCM, .aeadAES256GCM, .aes128CM_HMAC_SHA1_80, .aes128CM_HMAC_SHA1_32] {
         for bytes in [80, 160, 480, 1200] { try row(bench, Fixture(profile, payloadBytes: bytes)) }
       }

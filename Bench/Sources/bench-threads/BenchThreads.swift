@@ -5,11 +5,13 @@ import CBenchNet
 import Glibc
 import SRTP
 
-/// `bench-threads [--small] [--only relay|bridge|steps|handshakes|strangers] [--json]`: calls per core of the real media thread, beside rtpengine
+/// `bench-threads [--only relay|bridge|steps|handshakes|strangers]`: calls per core of the real media thread, beside rtpengine
 /// where it is installed and bare libopus, and what handshakes do to running calls.
 @main struct BenchThreads {
   nonisolated static func main() {
-    Bench.main("threads") { bench in
+    Bench.main(
+      "threads", about: "calls per core of the real media thread, beside rtpengine and bare libopus, and handshakes beside them."
+    ) { bench in
       let cores = Cores()
       // On a machine that others use, too, times are those of the scheduler otherwise.
       if bn_hurry(2) != 0 { bench.progress("no permission for real-time scheduling: what else runs here is in the times") }

@@ -14,10 +14,11 @@ enum Markdown {
 
       """
     for fact in machine.facts { out += "| \(fact.key) | \(escaped(fact.value)) |\n" }
-    out += "\n## At a glance\n\(Headlines.table(results))\n" + goals(results)
+    out += "\n## At a glance\n\(Headlines.table(results))\n\(Headlines.remarks)\n" + goals(results)
     for bench in results {
       out += "\n## \(bench.name)\n`swift run -c release --package-path Bench bench-\(bench.name)`\n\n"
       out += table(bench)
+      for sentence in bench.sentences { out += "\n\(escaped(sentence))\n" }
       for picture in bench.pictures {
         out += "\n![\(escaped(picture.caption))](\(pictures)/\(picture.picture))\n\n*\(picture.caption)*\n"
       }
@@ -33,7 +34,8 @@ enum Markdown {
     guard !missed.isEmpty else { return out + "\n" }
     out += " These do not:\n\n| bench | row | ours | ratio | goal |\n|---|---|---:|---:|---|\n"
     for row in missed {
-      out += "| \(row.bench) | \(escaped(row.row)) | \(Number.text(row.ours)) \(row.unit) | \(ratio(row)) | \(row.goal ?? "") |\n"
+      let ours = Number.text(row.ours, plusMinus: row.half, of: row.unit)
+      out += "| \(row.bench) | \(escaped(row.row)) | \(ours) \(row.unit) | \(ratio(row)) | \(row.goal ?? "") |\n"
     }
     return out
   }
@@ -64,7 +66,7 @@ enum Markdown {
     out += "|---|---:|\(names.map { _ in "---:|" }.joined())---:|---|\n"
     for row in rows {
       let others = names.map { name in named(row, name) + " | " }.joined()
-      let ours = Number.text(row.ours, plusMinus: row.half)
+      let ours = Number.text(row.ours, plusMinus: row.half, of: row.unit)
       out += "| \(escaped(row.row)), \(row.unit) | **\(ours)** | \(others)\(ratio(row)) | \(remark(row)) |\n"
     }
     return out
@@ -77,7 +79,7 @@ enum Markdown {
 
   private static func named(_ row: Row, _ name: String) -> String {
     let figure = row.named.first { $0.name == name }
-    return Number.text(figure?.value, plusMinus: figure?.half)
+    return Number.text(figure?.value, plusMinus: figure?.half, of: row.unit)
   }
 
   private static func ratio(_ row: Row) -> String {
@@ -90,7 +92,8 @@ enum Markdown {
     let name = figure.name == "ours" ? "**ours**" : escaped(figure.name)
     // A value in nanoseconds is the time itself.
     let time = unit == "ns" ? "" : Number.text(figure.ns)
-    return "| \(name) | \(Number.text(figure.value)) \(unit) | \(ratio) | \(time) | \(Number.text(figure.instructions)) "
+    let value = Number.text(figure.value, of: unit)
+    return "| \(name) | \(value) \(unit) | \(ratio) | \(time) | \(Number.text(figure.instructions)) "
       + "| \(Number.mallocs(figure.mallocs)) | \(figure.hash.map { "`\($0.prefix(8))`" } ?? "") "
   }
 

@@ -20,6 +20,7 @@ enum Page {
     out += "</table>"
     for bench in results {
       out += "<h2>\(escaped(bench.name))</h2>" + table(bench)
+      for sentence in bench.sentences { out += "<p>\(escaped(sentence))</p>" }
       for picture in bench.pictures {
         guard let svg = pictures(picture.picture) else { continue }
         out += "<figure>\(svg)<figcaption>\(escaped(picture.caption))</figcaption></figure>"
@@ -52,10 +53,10 @@ enum Page {
       "<div class=wide><table><tr><th>row<th>unit<th>ours" + names.map { "<th>" + escaped($0) }.joined()
       + "<th>ratio<th>goal, note"
     for row in rows {
-      out += "<tr><td>\(escaped(row.row))<td>\(escaped(row.unit))<td>\(Number.text(row.ours, plusMinus: row.half))"
+      out += "<tr><td>\(escaped(row.row))<td>\(escaped(row.unit))<td>\(Number.text(row.ours, plusMinus: row.half, of: row.unit))"
       for name in names {
         let figure = row.named.first { $0.name == name }
-        out += "<td>" + Number.text(figure?.value, plusMinus: figure?.half)
+        out += "<td>" + Number.text(figure?.value, plusMinus: figure?.half, of: row.unit)
       }
       out += "<td>\(escaped(ratio(row)))" + remark(row)
     }
@@ -73,7 +74,7 @@ enum Page {
   }
 
   private static func cells(_ figure: Row.Figure, _ unit: String, _ ratio: String) -> String {
-    "<td>\(escaped(figure.name))<td>\(Number.text(figure.value))<td>\(escaped(unit))<td>\(escaped(ratio))<td>\(Number.text(figure.ns))"
+    "<td>\(escaped(figure.name))<td>\(Number.text(figure.value, of: unit))<td>\(escaped(unit))<td>\(escaped(ratio))<td>\(Number.text(figure.ns))"
       + "<td>\(Number.text(figure.instructions))<td>\(Number.mallocs(figure.mallocs))<td>\(figure.hash.map { String($0.prefix(8)) } ?? "")"
   }
 

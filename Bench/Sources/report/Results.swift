@@ -54,11 +54,18 @@ struct Picture: Decodable {
   var caption: String
 }
 
+/// What is said in words, where a picture would show two numbers only.
+struct Sentence: Decodable {
+  var bench: String
+  var sentence: String
+}
+
 /// What one bench left in the results folder.
 struct BenchResults {
   var name: String
   var rows: [Row] = []
   var pictures: [Picture] = []
+  var sentences: [String] = []
 
   /// Every `NAME.jsonl` of the folder, in the order wanted, then the rest by name.
   static func read(_ folder: URL, order: [String]) throws -> [BenchResults] {
@@ -73,6 +80,8 @@ struct BenchResults {
           results.rows.append(row)
         } else if let picture = try? JSONDecoder().decode(Picture.self, from: data) {
           results.pictures.append(picture)
+        } else if let sentence = try? JSONDecoder().decode(Sentence.self, from: data) {
+          results.sentences.append(sentence.sentence)
         }
       }
       return results
@@ -119,9 +128,14 @@ enum Number {
     return (value < 0 ? "-" : "") + out
   }
   static func text(_ value: Double?) -> String { value.map { text($0) } ?? "" }
+  /// Calls are whole, and counted in steps: no digit behind the point.
+  static func text(_ value: Double, of unit: String) -> String {
+    unit.hasPrefix("calls") && abs(value) >= 10 ? grouped(value) : text(value)
+  }
   /// A mean of voices or calls with half of its 95 % interval.
-  static func text(_ value: Double?, plusMinus half: Double?) -> String {
-    guard let value, let half else { return text(value) }
+  static func text(_ value: Double?, plusMinus half: Double?, of unit: String = "") -> String {
+    guard let value else { return "" }
+    guard let half else { return text(value, of: unit) }
     return String(format: half < 0.995 ? "%.2f ± %.2f" : "%.0f ± %.0f", value, half)
   }
   /// A share of allocations is worth three decimals.

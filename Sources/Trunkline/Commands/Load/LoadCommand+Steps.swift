@@ -4,7 +4,7 @@ import Foundation
 import Peers
 
 extension LoadCommand {
-  /// More and more calls, each number with a new gateway, then 1.5 times too many.
+  /// More and more calls, each number with a new gateway, back by halves from the first that is too many, then 1.5 times too many.
   func runSteps(_ stop: LoadStop) throws {
     let numbers = LoadSteps.numbers(steps) ?? []
     let cores = Cores.allowed
@@ -21,6 +21,7 @@ extension LoadCommand {
       result.steps.append(step)
       guard step.isCarried || step.isVoid else { break }
     }
+    while let number = result.between, let step = try runStep(number, core, isOverload: false, stop) { result.steps.append(step) }
     if let most = result.steps.map(\.connected).max(), most > 0 {
       // Beyond what it took at most, so that there is something to refuse.
       result.overload = try runStep(Int((Double(most) * 1.5).rounded(.up)), core, isOverload: true, stop)

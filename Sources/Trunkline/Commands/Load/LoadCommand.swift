@@ -18,8 +18,9 @@ struct LoadCommand: ParsableCommand {
       call was set up, lost nothing, ended as planned, has its record, and every gauge of the gateway is back where it was.
 
       Without --config it starts a gateway of its own for every number of --steps, bound to one core while the load uses the
-      others, until the calls are more than that core carries; then it offers 1.5 times as many at once. A step is void if the
-      load could not keep its own time: run it with less beside it.
+      others, until the calls are more than that core carries, and then goes back by halves until it knows how many are carried to
+      5 %; at last it offers 1.5 times as many at once. A step is void if the load could not keep its own time: run it with less
+      beside it.
 
       Ctrl-C hangs up, prints what was measured and ends with status 130; a second one ends at once.
 
@@ -34,7 +35,7 @@ struct LoadCommand: ParsableCommand {
 
   @Option(help: "The gateway's configuration file.") var config: String?
   @Option(help: ArgumentHelp("Calls at once, one number after the other, each with a gateway of its own.", valueName: "n,n,…"))
-  var steps = "20,60,100,120,140,160,180,200"
+  var steps = "20,60,100,140,180,220"
   @Option(help: ArgumentHelp("Calls at once with --config.", valueName: "n")) var calls = 50
   @Option(help: "How long all of them stay up, in each step.") var seconds = 60.0
   @Option(help: ArgumentHelp("Calls begun a second.", valueName: "n")) var rate = 10.0

@@ -91,10 +91,20 @@ struct LoadSteps: Codable {
   /// The gateway ran on a core of its own.
   var hasOwnCore = false
 
+  /// Half way from the most that were carried to the fewest that were too many, until the two are within 5 %; nil then, without either,
+  /// or after a void step, from which nothing follows.
+  var between: Int? {
+    guard let last = steps.last, !last.isVoid else { return nil }
+    let carried = steps.filter { $0.isCarried && !$0.isVoid }.map(\.offered).max() ?? 0
+    let failed = steps.filter { !$0.isCarried && !$0.isVoid && $0.offered > carried }.map(\.offered).min() ?? 0
+    guard carried > 0, failed > carried + 1, Double(failed - carried) > 0.05 * Double(carried) else { return nil }
+    return (carried + failed) / 2
+  }
+
   mutating func conclude() {
-    let good = steps.filter { $0.isCarried && !$0.isVoid }
-    callsPerCore = good.map(\.connected).max() ?? 0
-    cpuPercentPerCall = good.last?.cpuPercentPerCall ?? 0
+    let best = steps.filter { $0.isCarried && !$0.isVoid }.max { $0.connected < $1.connected }
+    callsPerCore = best?.connected ?? 0
+    cpuPercentPerCall = best?.cpuPercentPerCall ?? 0
     let points = steps.filter { $0.residentMegabytes > 0 }.map { (Double($0.connected), $0.residentMegabytes * 1024) }
     let count = Double(points.count)
     guard count >= 2 else { return }
