@@ -11,6 +11,16 @@ enum Headlines {
 
   private static let wanted = [
     Headline(
+      text: "what Chromium hears of a carrier, clean network, PESQ", row: "Chromium, clean: PESQ trunk to app", peer: "Janus"),
+    Headline(text: "… and the carrier of Chromium", row: "Chromium, clean: PESQ app to trunk", peer: "Janus"),
+    Headline(text: "… mouth to ear", row: "Chromium, clean: mouth to ear, trunk to app", peer: "Janus"),
+    Headline(
+      text: "Chromium at 5 % loss on the trunk, PESQ", row: "Chromium, 5 % loss on the trunk: PESQ trunk to app", peer: "Janus"),
+    Headline(
+      text: "Chromium at 5 % loss on its own network, PESQ", row: "Chromium, 5 % loss on the app's network: PESQ trunk to app",
+      peer: "Janus"),
+    Headline(text: "… and the carrier then", row: "Chromium, 5 % loss on the app's network: PESQ app to trunk", peer: "Janus"),
+    Headline(
       text: "calls one core carries, PCMU ↔ Opus over DTLS-SRTP, every call whole",
       row: "steps: transcoded calls that one core carries", peer: "rtpengine"),
     Headline(text: "… and by CPU time", row: "steps: the same by CPU time", peer: "rtpengine"),
