@@ -23,6 +23,9 @@ struct EarCall: Decodable {
   var kbpsDown: Double
   var kbpsUp: Double
   var copies: Double?
+  var repairedMs: Double?
+  var latestUpMs: Double?
+  var harnessLateMs: Double
   var bridgeCores: Double
   var record: Record?
 
@@ -34,5 +37,9 @@ struct EarCall: Decodable {
   struct Stream: Decodable {
     var concealedMs: Double
   }
-  var madeUpMs: Double? { record.map { ($0.fromTrunk?.concealedMs ?? 0) + ($0.fromApp?.concealedMs ?? 0) } }
+  /// Of both directions; nil for another bridge, and where carrier or client sent more than 5 ms late themselves.
+  var madeUpMs: Double? {
+    guard harnessLateMs <= 5, latestUpMs ?? 0 <= 5 else { return nil }
+    return record.map { ($0.fromTrunk?.concealedMs ?? 0) + ($0.fromApp?.concealedMs ?? 0) }
+  }
 }

@@ -60,6 +60,16 @@ struct EarRows {
       let all = of(client, row, bridge).compactMap(\.concealedPct).sorted()
       return all.isEmpty ? nil : all[all.count / 2]
     }
+    let punctual = ours.compactMap(\.madeUpMs)
+    if row == "clean", !punctual.isEmpty {
+      bench.add(
+        BenchRow(
+          "\(place): calls in which the gateway made anything up", unit: "calls",
+          ours: BenchFigure("ours", Double(punctual.count { $0 > 0 })), goal: .atMost(0),
+          note: "of \(punctual.count) whose carrier and client sent in time"))
+    }
+    measured("copies (FEC) that came to the client", "packets") { one($0.copies) }
+    measured("repaired from copies at the client", "ms") { one($0.repairedMs) }
     if client == "chromium" { measured("NetEQ's target", "ms", isClean ? .atMost(25) : nil) { one($0.targetMs) } }
     measured("through the bridge, trunk to app", "ms", row == "clean" ? .atMost(10) : nil) { one($0.transitDownMs) }
     measured("through the bridge, app to trunk", "ms", row == "clean" ? .atMost(15) : nil) { one($0.transitUpMs) }
