@@ -37,7 +37,14 @@ enum Surroundings {
 /// Loopback ports that nobody had a moment ago.
 enum FreePorts {
   static func udp() throws -> UInt16 { try port(SOCK_DGRAM) }
-  static func tcp() throws -> UInt16 { try port(SOCK_STREAM) }
+  /// The system may give a port again that was let go: not one that is meant for another.
+  static func tcp(beside others: [UInt16] = []) throws -> UInt16 {
+    for _ in 0..<200 {
+      let port = try port(SOCK_STREAM)
+      if !others.contains(port) { return port }
+    }
+    throw Spawned.Failure(description: "no free port")
+  }
 
   /// Free for UDP and for TCP.
   static func both() throws -> UInt16 {
