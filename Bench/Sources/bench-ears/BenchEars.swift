@@ -50,7 +50,7 @@ struct EarCalls {
     if bench.isSmall {
       arguments += ["--rows", "clean", "--clients", "chromium", "--bridges", "trunkline", "--calls", "1", "--passages", "1"]
     } else if !isFull {
-      arguments += ["--rows", "clean,trunk-3,trunk-5,app-3,app-5", "--clients", "chromium"]
+      arguments += ["--rows", "clean,trunk-3,trunk-5,app-3,app-5", "--clients", "chromium", "--passages", "2"]
     }
     let voices = value("--voices") ?? folder.path + "/.voices"
     let files = ((try? FileManager.default.contentsOfDirectory(atPath: voices)) ?? []).filter { $0.hasSuffix(".wav") }.sorted()
