@@ -6,8 +6,8 @@ extension Interop {
   /// and a capture between them counted. The large one is `make bench-ears`.
   @Suite(
     .enabled(
-      if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.chromium != nil),
-      "no chromium or no .venv: run Scripts/install test"), .serialized)
+      if: SoakTests.binary != nil && (Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.chromium != nil)),
+      "TRUNKLINE_BINARY names no release build, or there is no chromium or .venv: Scripts/test has them"), .serialized)
   struct EarsTests {
     @Test func `a clean call in Chromium has nothing made up, its buffer stays at its least, and nobody spends bits on copies`()
       async throws
@@ -60,7 +60,7 @@ extension Interop {
       let ears = try Spawned(
         "ears", python,
         [
-          Surroundings.package + "/Bench/ears/ears.py", "--binary", Surroundings.trunkline, "--rows", row, "--clients",
+          Surroundings.package + "/Bench/ears/ears.py", "--binary", try #require(SoakTests.binary), "--rows", row, "--clients",
           "chromium",
           "--bridges", "trunkline", "--calls", "2", "--side-by-side", "2", "--passages", "1", "--voices",
           folder + "/telephone.wav",
