@@ -66,7 +66,9 @@ enum Headlines {
         "\(Number.text(value, plusMinus: half, of: row.unit))"
       }
       let beside = peer.map { "\($0.name) \(text($0.value, $0.half)) \(row.unit)" } ?? ""
-      let lead = row.lead.map { peer == nil ? "" : $0 == "equal" ? ": equal" : ", lead \($0)" } ?? ""
+      // A lead is more of what is good; of milliseconds more is only a difference.
+      let word = row.unit == "MOS" ? "lead" : "difference"
+      let lead = row.lead.map { peer == nil ? "" : $0 == "equal" ? ": equal" : ", \(word) \($0)" } ?? ""
       let doubt = row.note.contains("VOID") ? " (void: the load generator was late)" : ""
       out += "| \(headline.text) | **\(text(row.ours, row.half))** \(row.unit)\(doubt) | \(beside)\(lead) |\n"
     }
