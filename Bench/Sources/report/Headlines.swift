@@ -16,6 +16,7 @@ enum Headlines {
     Headline(text: "… mouth to ear", row: "Chromium, clean: mouth to ear, trunk to app", peer: "Janus"),
     Headline(
       text: "Chromium at 5 % loss on the trunk, PESQ", row: "Chromium, 5 % loss on the trunk: PESQ trunk to app", peer: "Janus"),
+    Headline(text: "… mouth to ear then", row: "Chromium, 5 % loss on the trunk: mouth to ear, trunk to app", peer: "Janus"),
     Headline(
       text: "Chromium at 5 % loss on its own network, PESQ", row: "Chromium, 5 % loss on the app's network: PESQ trunk to app",
       peer: "Janus"),
