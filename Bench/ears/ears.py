@@ -34,7 +34,7 @@ def parsed():
     parser.add_argument("--calls", type=int, default=6, help="of each row, client and bridge; half of them are incoming")
     parser.add_argument("--side-by-side", type=int, default=4, help="calls at a time, of all bridges")
     parser.add_argument("--passages", type=int, default=3, help="of 8 s that are scored in a call, each way, after the lead-in")
-    parser.add_argument("--voices", nargs="*", help="WAV files of 8 kHz, 8 s of speech at least (Bench/voices.py); the demo's without")
+    parser.add_argument("--voices", nargs="*", help="WAV files of 8 kHz, 8 s of speech at least (default: Bench/.voices, which Bench/voices.py makes)")
     parser.add_argument("--results", help="JSON lines are added here; without it they go to standard output")
     parser.add_argument("--keep", metavar="FOLDER", help="recordings and captures stay there")
     parser.add_argument("--list", action="store_true", help="the rows")

@@ -5,12 +5,15 @@ import audio
 
 LEAD = 6 * 8000
 LENGTH = 8 * 8000
-FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../Tests/Vectors/voices")
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.voices")
 
 
 class Voices:
     def __init__(self, files, folder):
-        files = files or sorted(os.path.join(FOLDER, name) for name in os.listdir(FOLDER) if name.endswith(".wav"))
+        if not files and os.path.isdir(FOLDER):
+            files = sorted(os.path.join(FOLDER, name) for name in os.listdir(FOLDER) if name.endswith(".wav"))
+        if not files:
+            sys.exit("ears: no recordings to speak: run python3 Bench/voices.py --folder Bench/.voices, or name some with --voices")
         self.folder, self.voices = folder, []
         for path in files:
             samples = audio.read_wav(path)

@@ -1,3 +1,5 @@
+import Bytes
+
 /// A mean with its 95 % interval, by a bootstrap over the groups that the values come from: voices, or calls. Values of one group are alike,
 /// so groups are drawn, not values.
 public struct Interval: Sendable, Codable, Equatable {
@@ -12,7 +14,7 @@ public struct Interval: Sendable, Codable, Equatable {
     let sums = groups.filter { !$0.isEmpty }.map { (sum: $0.reduce(0, +), count: Double($0.count)) }
     let count = sums.reduce(0) { $0 + $1.count }
     guard count > 0 else { return nil }
-    var chance = SplitMix(state: 20)
+    var chance = SplitMix64(seed: 20)
     var means: [Double] = []
     means.reserveCapacity(rounds)
     for _ in 0..<rounds {
@@ -32,16 +34,4 @@ public struct Interval: Sendable, Codable, Equatable {
   public var half: Double { (high - low) / 2 }
   /// Whether a difference is none that the measurement could tell.
   public var holdsZero: Bool { low <= 0 && high >= 0 }
-}
-
-/// Steele, Lea and Flood's SplitMix64: small, and the same everywhere.
-struct SplitMix {
-  var state: UInt64
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var value = state
-    value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-    return value ^ (value >> 31)
-  }
 }
