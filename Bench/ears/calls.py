@@ -207,7 +207,8 @@ def result(plan, facts, folder, trunk_said, app_said):
         lag = at - ((stamp - stamp[0]) & 0xFFFFFFFF) / clock
         lag = 1000 * (lag - np.percentile(lag, 5))
         line |= {
-            f"packets{name}": int(mine.sum()), f"later{name}": int((lag[1:] > 5).sum()), f"latest{name}Ms": rounded(lag[1:].max()),
+            f"packets{name}": int(mine.sum()), f"later{name}": int((lag[100:] > 5).sum()), f"latest{name}Ms": rounded(lag[100:].max()),
+            f"latestEver{name}Ms": rounded(lag[1:].max()),
             f"kbps{name}": round(8 * relay["length"][mine].sum() / max(1, at[-1] - at[0]) / 1000, 1)}
     if plan.client == "aiortc":
         # Its microphone is ours, in Python.
