@@ -138,7 +138,7 @@ public struct AudioReceiver: ~Copyable {
   public mutating func pull(into samples: inout MutableSpan<Int16>, at now: Instant) -> PullResult {
     var result = PullResult.played
     if !hasAudio, start.mustWait(at: now, grain: grain) { conceal(Self.tick, into: &result) }
-    // Where copies repair losses, delay given away in a pause is what the next repair needs (docs/decisions/0230).
+    // Where copies repair losses, delay given away in a pause is what the next repair needs.
     buffer.isPause = encoding != .opus && loudness.isPause
     while decoded.count < Self.tick { fetch(into: &result, at: now) }
     adjust(at: now)

@@ -27,8 +27,8 @@ public enum TickWish: Sendable, Equatable {
 }
 
 /// Where a session's tick lies in its 20 ms follows what its jitter buffers ask for (`AudioReceiver.tickWish`), by a millisecond at a
-/// time, every fourth tick at most (decision 0210). So packets hardly wait for the tick that plays them, clocks that drift apart need no
-/// stretching, and the far end sees no jump, save for one of a few milliseconds where a stream begins.
+/// time, every fourth tick at most (docs/design/play-out.md). So packets hardly wait for the tick that plays them, clocks that drift
+/// apart need no stretching, and the far end sees no jump, save for one of a few milliseconds where a stream begins.
 public struct TickPhase: Sendable {
   private static let pause = 4
   private var unmoved = 0
