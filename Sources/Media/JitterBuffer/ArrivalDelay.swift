@@ -55,10 +55,14 @@
   /// What the last repairable loss would have needed, and for how many groups it is still wanted.
   private var repairSpread: Int64 = 0
   private var repairGroups = 0
-  private var bridges = 0
+  /// The transit that the packet behind a loss needs to be there when the lost one is to be played, while losses come; else far below
+  /// any. The delay is not shortened below it.
+  @usableFromInline var bridging = ArrivalDelay.noBridging
+  @usableFromInline static let noBridging = Int64.min / 2
   private var bridgeSpread: Int64 = 0
-  /// What the last packet behind a loss would have needed to be there when the lost one was.
-  var bridging: Int64 { recentMinimum &+ bridgeSpread }
+  private var bridgeGroups = 0
+  /// The group of the last loss.
+  private var bridgedAt = Int.min / 2
 
   init(clockRateHz: UInt32, memoryPackets: Float, lossCost: Float) {
     func memory(_ count: Int, _ value: Int64) -> UnsafeMutablePointer<Int64> {
@@ -148,6 +152,7 @@
     }
     if repairGroups > 0 { spread = max(spread, repairSpread) }
     wanted = recentMinimum &+ spread
+    bridging = bridgeGroups > 0 ? recentMinimum &+ bridgeSpread : Self.noBridging
   }
 
   /// A packet that never came but could be repaired from its successor: as if it had come with it, so that the wanted delay
@@ -162,13 +167,17 @@
     updateWanted()
   }
 
-  /// A packet that never came, but sounds better made up when its successor is there: worth waiting for as some packets are.
-  mutating func bridgeable(transit: Int64) {
-    bridges &+= 1
-    bridgeSpread = max(0, transit &- recentMinimum)
-    guard bridges.isMultiple(of: Limits.lossesPerLatePacket) else { return }
-    let beyond = max(0, min(transit &- recentMinimum, 2048 &* unitsPerMillisecond))
-    histogram.add(milliseconds: Int(truncatingIfNeeded: (beyond &* reciprocal) >> 32))
+  /// A packet never came that sounds better made up when its successor, of this transit, is there: from the second such loss on the
+  /// delay is to cover that, for as long as they come. It does not count in the histogram: ticks that come later bit by bit would be
+  /// jitter for who hears them, and the next loss is there to gain the delay (`PlayoutBuffer.fetch`).
+  mutating func bridgeable(transit: Int64, duration: Int64) {
+    let isAlone = bridgeGroups == 0 && group &- bridgedAt > Limits.bridgedPackets / Self.groupSize
+    bridgedAt = group
+    guard !isAlone else { return }
+    // A successor later than is worth waiting for says nothing of the next.
+    bridgeSpread = max(0, min(transit, wanted) &- recentMinimum) &+ duration
+    bridgeGroups = Limits.bridgeHoldPackets / Self.groupSize
+    updateWanted()
   }
 
   @inline(never) @usableFromInline mutating func endGroup() {
@@ -191,17 +200,18 @@
     }
     recentMinimum = lowest
     windowMinima[newest & mask] = lowest
-    guard newest >= Self.startGroups, repairGroups == 0 else { return endGroupElsewhere(newest, lowest) }
+    guard newest >= Self.startGroups, repairGroups == 0, bridgeGroups == 0 else { return endGroupElsewhere(newest, lowest) }
     judge(newest &- Self.window, lowest)
     wanted = lowest &+ histogram.units
   }
 
-  /// At the start, and while repairs hold the delay.
+  /// At the start, and while losses hold the delay.
   @inline(never) private mutating func endGroupElsewhere(_ newest: Int, _ lowest: Int64) {
     if newest >= Self.window { judge(newest &- Self.window, lowest) }
     if group == Self.startGroups { histogram.search() }
     if group >= Self.startGroups { usualSpread = inStall ? 0 : UInt64(bitPattern: stallUnits) }
     if repairGroups > 0 { repairGroups &-= 1 }
+    if bridgeGroups > 0 { bridgeGroups &-= 1 }
     updateWanted()
   }
 
@@ -232,6 +242,7 @@
   /// The timeline jumped: what is known about spread stays, the minima do not.
   mutating func timelineChanged() {
     (group, filled, slowestLeft, inStall, usualSpread, repairGroups) = (0, 0, Self.hold, false, 0, 0)
+    (bridging, bridgeGroups, bridgedAt) = (Self.noBridging, 0, .min / 2)
     current = transits
     (groupMinimum, recentMinimum, startMaximum, slowest, previous) = (.max, .max, .min, .min, .max / 4)
     minima.update(repeating: .max, count: Self.groups)

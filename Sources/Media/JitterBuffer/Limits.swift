@@ -22,8 +22,10 @@ public enum Limits {
   static let startMilliseconds = 80
   /// Packets for which a loss that a copy repairs keeps the delay that its repair needs.
   static let repairHoldPackets = 250
-  /// Losses that could be led into what comes behind them, as bad as a packet that comes too late for want of delay.
-  static let lossesPerLatePacket = 2
+  /// Two losses of audio that is made up better when the next packet is there, so many packets apart or less, are worth a packet of
+  /// delay; and so many packets without any end that.
+  static let bridgedPackets = 100
+  static let bridgeHoldPackets = 500
   /// Packets for which a network that overtakes is believed to go on doing so.
   static let overtakenPackets: Int64 = 200
   /// Packets for which a network that loses some is believed to go on doing so.

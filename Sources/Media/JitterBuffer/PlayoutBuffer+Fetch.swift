@@ -87,7 +87,15 @@ extension PlayoutBuffer {
       return isCovered ? nil : .repair(Int(min(length, Int64(after.duration))), from: fetched(after))
     }
     if waited >= length {
-      if missing == 1, bridgesLosses { delay.bridgeable(transit: after.transit &+ Int64(after.duration)) }
+      if missing == 1, bridgesLosses {
+        delay.bridgeable(transit: after.transit, duration: Int64(after.duration))
+        // The next loss finds its successor there if the delay grows by this one: it lasts once more, and is led into what is there now.
+        if slack < delay.bridging {
+          skip(1, to: end)
+          waited = 0
+          return .lost(Int(length))
+        }
+      }
       skip(1, to: end)
       waited &-= length
       return nil
@@ -109,7 +117,7 @@ extension PlayoutBuffer {
     }
     // Making a tick's audio up without giving up the packet costs nothing, and if it was only overtaken it is played after all.
     if waited == 0, length >= Int64(Limits.tickMilliseconds) &* unitsPerMillisecond { return .empty }
-    if missing == 1, bridgesLosses { delay.bridgeable(transit: after.transit &+ Int64(after.duration)) }
+    if missing == 1, bridgesLosses { delay.bridgeable(transit: after.transit, duration: Int64(after.duration)) }
     skip(1, to: end)
     waited = 0
     return .lost(Int(uncovered))

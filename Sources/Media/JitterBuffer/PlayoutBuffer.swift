@@ -126,7 +126,8 @@ public struct PlayoutBuffer: ~Copyable {
   public mutating func decide(at now: Instant, pending: Int, tick: Int) -> DelayDecision {
     let until = units(now) &+ steps.grain &- position
     guard _fastPath(grainTick == tick), pending == 0,
-      let usual = DelayPolicy.usual(slack: until, wanted: delay.wanted &+ reserve, slowest: delay.slowest, steps)
+      let usual = DelayPolicy.usual(
+        slack: until, wanted: delay.wanted &+ reserve, slowest: max(delay.slowest, delay.bridging), steps)
     else { return decideElsewhere(at: now, pending: pending, tick: tick) }
     slack = until
     guard usual.hasSurplus else { return DelayDecision(adjustment: .none, tickShift: 0 &- usual.excess, slack: until) }
@@ -143,7 +144,7 @@ public struct PlayoutBuffer: ~Copyable {
     if grainTick != tick { updateGrain(tick) }
     let status = PlayoutStatus(
       now: units(now), nextTimestamp: position, pending: Int64(pending), grain: steps.grain, wanted: delay.wanted &+ reserve,
-      slowest: delay.slowest)
+      slowest: max(delay.slowest, delay.bridging))
     let decision = DelayPolicy.decide(status, thresholds)
     slack = decision.slack
     switch decision.adjustment {

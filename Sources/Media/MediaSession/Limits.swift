@@ -45,7 +45,7 @@ enum Limits {
   static let bufferMaximumMilliseconds = 1_280.0
   /// So long the first packet of a stream waits for its tick at least, and so many are heard before ticks come earlier: until then
   /// nobody knows how packets wander.
-  static let startMarginMilliseconds = 4
+  static let startMarginMilliseconds = 5
   static let startPackets = 50
   /// Beyond what packets need this much must be left when a tick's worth of delay is taken out.
   static let cutMarginMilliseconds = 6

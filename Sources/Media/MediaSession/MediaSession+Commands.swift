@@ -169,7 +169,7 @@ extension MediaSession {
     }
     guard hasLeg(winner), legs[winner].payloadType != 255 else { return }
     let encoding = legs[winner].encoding
-    if !uplink.relays, isLocked || connectedAt != nil { uplink.receiver.make(encoding) }
+    if !uplink.relays, isLocked || connectedAt != nil { uplink.receiver.make(encoding, policy: .ofApps) }
     if isDownlinkOpen, !downlink.relays, downlink.encoder == nil {
       downlink.encoder = makeEncoder(encoding, legs[winner].remote?.opus ?? OpusWishes())
       downlink.silence = encoding == .opus && !legs[winner].leavesSilenceOut ? CodedSilence() : nil

@@ -5,9 +5,9 @@ import RTP
 extension MediaSession {
   /// True while a relayed call lets its ticks pass: asked before each `tick`, which is left out then. Four in five are, since
   /// packets go on without them and what is left, time-outs and reports, may come 80 ms later. HOT
-  @inline(__always) public mutating func restsThisTick() -> Bool {
+  @inline(__always) public mutating func restsThisTick(_ direction: AudioDirection) -> Bool {
     guard restingTicks > 0 else { return false }
-    restingTicks &-= 1
+    if direction == .appToTrunk { restingTicks &-= 1 }
     return true
   }
 
@@ -19,18 +19,29 @@ extension MediaSession {
     return quiet < Limits.relaySilence - .milliseconds(Limits.restingTicks * Frame.milliseconds)
   }
 
-  /// The session's clock: to be called every 20 ms, unless `restsThisTick`. Play-out, digits, reports and time-outs happen here.
-  /// HOT
-  public mutating func tick(at now: Instant, into output: inout MediaOutput) {
+  /// The clock of one direction: to be called every 20 ms, unless `restsThisTick`. Play-out and digits happen here, and with the app's
+  /// direction time-outs and reports of both. The two directions' ticks are independent: each follows its own packets
+  /// (`preferredPhase`). HOT
+  public mutating func tick(_ direction: AudioDirection, at now: Instant, into output: inout MediaOutput) {
     guard !isClosed else { return }
+    switch direction {
+    case .trunkToApp: tickFromTrunk(at: now, into: &output)
+    case .appToTrunk: tickFromApp(at: now, into: &output)
+    }
+  }
+
+  private mutating func tickFromTrunk(at now: Instant, into output: inout MediaOutput) {
     if now >= playoutAssumedAt { releaseDownlink(at: now) }
     if let digit = trunk.digits.expire(at: now), connectedAt != nil { tell(digit, from: .trunkToApp, into: &output) }
-    if let digit = uplink.digits.expire(at: now) { tell(digit, from: .appToTrunk, into: &output) }
     if bridge != nil {
       tickBridge(at: now, into: &output)
     } else if !downlink.relays {
       tickDownlink(at: now, into: &output)
     }
+  }
+
+  private mutating func tickFromApp(at now: Instant, into output: inout MediaOutput) {
+    if let digit = uplink.digits.expire(at: now) { tell(digit, from: .appToTrunk, into: &output) }
     if playback != nil {
       tickPlayback(at: now, into: &output)
     } else if bridge != nil {
