@@ -285,8 +285,8 @@ public struct AudioReceiver: ~Copyable {
   }
 
   /// What may be taken out of `surplus` samples where `excess` is how much longer than it needs to the tightest packet waits. Delay goes
-  /// in grains, and the last of them only if a margin is left: packets that wander would have it put in and taken out again, since ticks
-  /// that also serve the other direction cannot follow. Less is left to the ticks.
+  /// in grains, and the last of them only if a margin is left: packets that wander would have it put in and taken out again. Less is
+  /// left to the ticks.
   private func cut(_ surplus: Int, of excess: Int) -> Int {
     let isShort = surplus >= grain && excess < surplus &+ Limits.cutMarginMilliseconds &* 8
     return isShort ? surplus &- grain : surplus
