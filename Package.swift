@@ -186,6 +186,7 @@ let testTargets: [Target] = [
   tests("Peers", ["Bytes", "SIPDialogs", "Platform", "SpeechScore", "Peers"]),
   tests("ImportRule", []),
   tests("Requirements", []),
+  tests("Documents", ["AppProtocol", "Configuration"]),
   tests(
     "Interop", ["trunkline", "Bytes", "SpeechScore", "DemoSpeech", "Platform"],
     exclude: ["peers", "sipp"] + ["attacks", "adversary.py", "arena.py", "table.json"].map { "Adversary/" + $0 }),

@@ -1,4 +1,4 @@
-/// The table of design.md's house: folders from the top down, and the siblings that may know each other.
+/// The folder tree as a table: folders from the top down, and the siblings that may know each other.
 enum ImportRule {
   static let order = ["CLibraries", "Wire", "Media", "Calls", "Platform", "Runtime", "Trunkline"]
 

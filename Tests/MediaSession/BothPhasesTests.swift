@@ -96,7 +96,7 @@ import Testing
     }
   }
 
-  /// Calls of 20 s at phases of chance, clocks up to 20 ppm apart. `TRUNKLINE_CALLS=10000` for as many (docs/design/the-tick.md).
+  /// Calls of 20 s at phases of chance, clocks up to 20 ppm apart. `TRUNKLINE_CALLS=10000` for as many (docs/design/play-out.md).
   @Test func `in none of many calls is anything made up or stretched`() throws {
     let count = ProcessInfo.processInfo.environment["TRUNKLINE_CALLS"].flatMap { Int($0) } ?? 12
     var random = SplitMix64(seed: 14)

@@ -46,7 +46,7 @@ public struct DelayDecision: Sendable, Equatable {
 /// tick⌋ + 1` from now. Over all `j` the tightest of them leaves `⌊r / grain⌋ · grain + grain` until its packet is needed.
 /// Stretching moves that by whole grains; the rest is the ticks' phase.
 public struct DelayPolicy: Sendable {
-  /// What one percent of late packets is worth, in milliseconds of delay (decisions 0060, 0230).
+  /// What one percent of late packets is worth, in milliseconds of delay (docs/design/play-out.md).
   public var lossCost: Float = 28
   /// Packets after which an observation counts 1/e: about 30 s.
   public var memoryPackets: Float = 1500
@@ -55,7 +55,7 @@ public struct DelayPolicy: Sendable {
   /// Slack from which ticks come earlier.
   public var shiftMarginMilliseconds: Int64 = 2
   /// A shortfall up to this is left to the ticks, which come later bit by bit, and to late packets that are played whole:
-  /// repeated periods are heard more (decision 0165).
+  /// repeated periods are heard more.
   public var shiftableMilliseconds: Int64 = 60
   /// Delay beyond the wanted from which a loss is used to shorten it, and late packets are given up at once.
   public var patienceMilliseconds: Int64 = 10

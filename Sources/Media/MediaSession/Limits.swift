@@ -25,7 +25,7 @@ enum Limits {
   static let generations = 4
   /// Without `media.active` this long after the connect, play-out is taken as running.
   static let playoutAssumed: Duration = .seconds(10)
-  /// Source learning: packets that must agree, and the window they must fall in (design.md, Limits and safety).
+  /// Source learning: packets that must agree, and the window they must fall in.
   static let agreeingPackets = 5
   static let learningWindow: Duration = .seconds(1)
   /// Mean time between RTCP reports of one leg (RFC 3550 §6.2), and between `quality` events.

@@ -42,10 +42,12 @@ public struct MediaSessionSetup: Sendable {
 /// `AudioReceiver` and an encoder on the tick.
 ///
 /// What a relayed packet touches stands first and together: with hundreds of calls none of it is in a near cache when the next
-/// packet comes, and each further line costs as much as a hundred instructions (docs/decisions/0215).
+/// packet comes, and each further line costs as much as a hundred instructions.
 public struct MediaSession: ~Copyable {
   public let id: MediaSessionID
   // `legSlots` slots, initialised where the bit in `legsUsed` is set; freed in deinit. They move when one is added, and then only.
+  // Methods read this into a local first: a path through `self.legs[…]` aborts the compiler's thread sanitizer pass
+  // (docs/design/tests-and-benches.md).
   private(set) var legs: UnsafeMutablePointer<AppLeg>
   private(set) var legsUsed: UInt32 = 0
   /// Ticks that are still left out.
