@@ -15,8 +15,6 @@ enum Limits {
   static let handshakeDatagramBurst = 100
   /// Kept first words (docs/protocol.md, First words): 1.5 s at 8 kHz.
   static let keptSamples = 12_000
-  /// Play-out of kept audio at most 1.25 times as fast, and for at most this long.
-  static let catchUp: Duration = .seconds(3)
   /// Silence of an authenticated app leg before it counts as lost (docs/protocol.md, Reconnect and handover).
   static let appSilence: Duration = .seconds(15)
   /// Absence of trunk RTP before it counts as silent.

@@ -182,7 +182,7 @@ extension MediaSession {
     choose(index)
     connectedAt = now
     nextQuality = now + Limits.reportInterval
-    uplink.kept?.release(at: now)
+    uplink.kept?.release()
     if uplink.kept?.isFinished == true { uplink.kept = nil }
     if keepsFirstWords, !isPlaying {
       downlink.kept = KeptAudio()
@@ -194,7 +194,7 @@ extension MediaSession {
   /// The device plays: what was kept goes out, hurrying, then live audio.
   mutating func releaseDownlink(at now: Instant) {
     playoutAssumedAt = .distantFuture
-    downlink.kept?.release(at: now)
+    downlink.kept?.release()
     if downlink.kept?.isFinished == true { downlink.kept = nil }
     updateRelay()
   }

@@ -64,7 +64,7 @@ extension MediaSession {
     var hasAudio = false
     if !isHeld { hasAudio = downlink.receiver.pull(into: frame, at: now) }
     if downlink.tones != nil { hearTones(frame, hasAudio ? Frame.samples : 0, at: now, into: &output) }
-    if downlink.kept != nil { hasAudio = throughKeptDownlink(hasAudio, at: now) }
+    if downlink.kept != nil { hasAudio = throughKeptDownlink(hasAudio) }
     guard !isHeld, downlink.kept == nil || hasAudio, !downlink.event.isActive(at: now) else { return skipDownlink() }
     switch judgeDownlink(hasAudio) {
     case .send: sendTalkToApp(at: now, into: &output)
@@ -94,10 +94,10 @@ extension MediaSession {
   }
 
   /// First words towards the app: keeps the frame, or replaces it by the next kept one. False: nothing to play.
-  private mutating func throughKeptDownlink(_ hasAudio: Bool, at now: Instant) -> Bool {
+  private mutating func throughKeptDownlink(_ hasAudio: Bool) -> Bool {
     if hasAudio { downlink.kept?.push(frame) }
     if downlink.kept?.isHolding == true { return false }
-    let played = downlink.kept?.pull(into: frame, at: now) ?? false
+    let played = downlink.kept?.pull(into: frame) ?? false
     if downlink.kept?.isFinished == true { downlink.kept = nil }
     return played
   }
@@ -149,7 +149,7 @@ extension MediaSession {
     }
     if uplink.kept != nil {
       if hasAudio { uplink.kept?.push(frame) }
-      hasAudio = uplink.kept?.pull(into: frame, at: now) ?? false
+      hasAudio = uplink.kept?.pull(into: frame) ?? false
       if uplink.kept?.isFinished == true { uplink.kept = nil }
     }
     guard uplink.hold.isPlaying else { return hasAudio ? uplink.gate.judge(frame) : absentUplink() }
