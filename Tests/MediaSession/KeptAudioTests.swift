@@ -66,7 +66,8 @@ import Testing
   }
 
   /// 1.5 s at 1.25 times the speed take 6 s.
-  @Test(arguments: [0, 1_000, 3_000]) func `a full store of speech is caught up within 6 s, and only pauses are left out`(_ start: Int) {
+  @Test(arguments: [0, 1_000, 3_000])
+  func `a full store of speech is caught up within 6 s, and only pauses are left out`(_ start: Int) {
     let speech = (0..<DemoSpeech.telephone.count / 160).map { tick in
       var samples = [Int16](repeating: 0, count: 160)
       var span = samples.mutableSpan

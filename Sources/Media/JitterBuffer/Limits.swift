@@ -4,8 +4,6 @@ public enum Limits {
   public static let packets = 64
   /// Octets of a slot: 20 ms of G.711 or any 20 ms Opus packet of speech fits.
   public static let slotLength = 256
-  /// Octets of nearly every packet from a trunk: 20 ms of G.711 or G.722.
-  @usableFromInline static let usualLength = 160
   /// Larger payloads, up to a datagram, kept at a time: 0.6 s of 60 ms G.711.
   public static let largePackets = 12
   public static let largeLength = 1504
