@@ -1,5 +1,6 @@
 import AudioCodecs
 import CallFlow
+import CommandSupport
 import Foundation
 import Peers
 import SpeechScore

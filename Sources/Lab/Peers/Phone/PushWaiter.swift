@@ -67,7 +67,7 @@ public struct ReceivedPush: Sendable, Equatable {
 /// The operating system of a killed app: waits for pushes, so that the app need not. Blocks its thread.
 public final class PushWaiter: Sendable {
   public enum Source: Sendable {
-    /// `trunkline push-sandbox --apps`.
+    /// `trunkline-lab push-sandbox --apps`.
     case sandbox(SocketAddress, token: String)
     /// Lines of JSON on standard input, of any other push service.
     case standardInput
@@ -91,7 +91,7 @@ public final class PushWaiter: Sendable {
         if made >= 0 { close(made) }
         throw Failure(
           description:
-            "cannot reach the push sandbox's apps port \(address): \(why); start it with: trunkline push-sandbox --apps \(address)"
+            "cannot reach the push sandbox's apps port \(address): \(why); start it with: trunkline-lab push-sandbox --apps \(address)"
         )
       }
       let line = Array("{\"token\":\"\(token)\"}\n".utf8)

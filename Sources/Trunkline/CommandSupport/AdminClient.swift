@@ -1,17 +1,20 @@
-import Bytes
+package import Bytes
 import CCurl
 import Platform
 
 /// One HTTP request to the admin endpoint; blocks, for the command line only.
-struct AdminClient {
-  struct Answer {
-    var status: Int
-    var bytes: [UInt8]
-    var body: String { String(decoding: bytes, as: UTF8.self) }
+package struct AdminClient {
+  package struct Answer {
+    package var status: Int
+    package var bytes: [UInt8]
+    package var body: String { String(decoding: bytes, as: UTF8.self) }
   }
-  struct Failure: Error, CustomStringConvertible { var description: String }
+  package struct Failure: Error, CustomStringConvertible {
+    package var description: String
+    package init(description: String) { self.description = description }
+  }
 
-  static let timeoutSeconds = 5
+  package static let timeoutSeconds = 5
   static let answerBytes = 16 << 20
 
   let address: SocketAddress
@@ -19,9 +22,13 @@ struct AdminClient {
   /// The port's own certificate where it speaks TLS: it must be this one, whatever name it is for.
   var certificate: String?
   /// Seconds.
-  var timeout = Self.timeoutSeconds
+  package var timeout: Int
 
-  func request(_ method: String, _ path: String) throws -> Answer {
+  package init(address: SocketAddress, token: String?, certificate: String? = nil, timeout: Int = Self.timeoutSeconds) {
+    (self.address, self.token, self.certificate, self.timeout) = (address, token, certificate, timeout)
+  }
+
+  package func request(_ method: String, _ path: String) throws -> Answer {
     guard let easy = curl_easy_init() else { throw Failure(description: "libcurl cannot be started") }
     defer { curl_easy_cleanup(easy) }
     var fields = curl_slist_append(nil, "Content-Type: application/json")

@@ -1,10 +1,11 @@
 import ArgumentParser
 import Bytes
+import CommandSupport
 import Peers
 import SDP
 import SIPDialogs
 
-/// `trunkline trunk`: a simulated carrier.
+/// `trunkline-lab trunk`: a simulated carrier.
 struct TrunkCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "trunk", abstract: "A simulated carrier: places calls into a gateway or answers the calls it sends.",
@@ -13,12 +14,12 @@ struct TrunkCommand: ParsableCommand {
       Ends with status 0 only if its calls were answered.
 
       EXAMPLES:
-        trunkline trunk --call +15551230001 --talk 5 --record heard.wav
-        trunkline trunk --listen 127.0.0.1:5080 --calls 1 --answer-after 2
-        trunkline trunk --call +15551230001 --loss 3 --jitter 40 --digits 12#
-        trunkline trunk --call +15551230001 --calls 20 --gap 0.3 --talk 1
-        trunkline trunk --refuse 486
-        trunkline trunk --call +15551230001 --talk 5 --srtp required
+        trunkline-lab trunk --call +15551230001 --talk 5 --record heard.wav
+        trunkline-lab trunk --listen 127.0.0.1:5080 --calls 1 --answer-after 2
+        trunkline-lab trunk --call +15551230001 --loss 3 --jitter 40 --digits 12#
+        trunkline-lab trunk --call +15551230001 --calls 20 --gap 0.3 --talk 1
+        trunkline-lab trunk --refuse 486
+        trunkline-lab trunk --call +15551230001 --talk 5 --srtp required
       """)
 
   enum Codec: String, ExpressibleByArgument, CaseIterable { case PCMU, PCMA }

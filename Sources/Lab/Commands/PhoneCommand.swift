@@ -1,12 +1,13 @@
 import AppProtocol
 import ArgumentParser
 import Bytes
+import CommandSupport
 import Glibc
 import Peers
 import Platform
 import Synchronization
 
-/// `trunkline phone`: an app client.
+/// `trunkline-lab phone`: an app client.
 struct PhoneCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "phone", abstract: "An app client: logs in, answers or places a call with ICE, DTLS-SRTP and Opus.",
@@ -14,13 +15,13 @@ struct PhoneCommand: ParsableCommand {
       Speaks a built-in sentence or a WAV file and records what it hears. Ends with status 0 only if its calls connected.
 
       With --wait-for-push it plays an app that was killed: with a token it logs in once to register its push token and leaves; then no
-      socket is open until a push comes, which starts it with the push's wake token. Pushes come from `trunkline push-sandbox --apps`,
+      socket is open until a push comes, which starts it with the push's wake token. Pushes come from `trunkline-lab push-sandbox --apps`,
       or as lines of JSON on standard input (-) from any other push service.
 
       EXAMPLES:
-        trunkline phone --answer --token "$(trunkline token --user alice --device desk)" --device desk
-        trunkline phone --answer --wait-for-push 127.0.0.1:2198 --token-file alice.jwt --device cell     a killed app
-        trunkline phone --call +15557770001 --token-file alice.jwt --device desk --talk 5 --record heard.wav
+        trunkline-lab phone --answer --token "$(trunkline token --user alice --device desk)" --device desk
+        trunkline-lab phone --answer --wait-for-push 127.0.0.1:2198 --token-file alice.jwt --device cell     a killed app
+        trunkline-lab phone --call +15557770001 --token-file alice.jwt --device desk --talk 5 --record heard.wav
       """)
 
   @Option(help: "The gateway's WebSocket address.") var url = "ws://127.0.0.1:8080/v1/connect"

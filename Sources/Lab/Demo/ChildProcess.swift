@@ -2,7 +2,7 @@ import Foundation
 import Peers
 import Synchronization
 
-/// This same binary with other arguments, its events read line by line.
+/// The gateway, or this same binary with other arguments, its events read line by line.
 final class ChildProcess: Sendable {
   private struct State {
     var events: [PeerEvent] = []
@@ -15,15 +15,13 @@ final class ChildProcess: Sendable {
   private let changed = DispatchSemaphore(value: 0)
   let name: String
 
-  /// The file that this process runs.
-  static var binary: URL { URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath() }
-
-  /// Starts `trunkline arguments…` in `directory`; standard error goes to `log` there.
-  init(_ name: String, _ arguments: [String], directory: URL, log: String, onEvent: @escaping @Sendable (PeerEvent) -> Void)
-    throws
-  {
+  /// Starts `binary arguments…` in `directory`; standard error goes to `log` there.
+  init(
+    _ name: String, _ binary: URL, _ arguments: [String], directory: URL, log: String,
+    onEvent: @escaping @Sendable (PeerEvent) -> Void
+  ) throws {
     self.name = name
-    process.executableURL = Self.binary
+    process.executableURL = binary
     process.arguments = arguments
     process.currentDirectoryURL = directory
     let file = directory.appendingPathComponent(log)

@@ -2,13 +2,14 @@ import ArgumentParser
 import Bytes
 import CLinux
 import CallFlow
+import CommandSupport
 import Configuration
 import Foundation
 import JSONWebToken
 import Peers
 import Platform
 
-/// `trunkline load`: many calls at once against a running gateway.
+/// `trunkline-lab load`: many calls at once against a running gateway.
 struct LoadCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "load", abstract: "Plays many calls at once through a running gateway and measures them.",
@@ -25,12 +26,12 @@ struct LoadCommand: ParsableCommand {
       Ctrl-C hangs up, prints what was measured and ends with status 130; a second one ends at once.
 
       EXAMPLES:
-        trunkline load --steps 5,10 --seconds 10
-        trunkline load --steps 20,40,60,80,100,120,140
-        trunkline load --relay --steps 100,200,300
-        trunkline load --config load.yaml --calls 50 --seconds 60 --pid $(pidof trunkline)
-        trunkline load --config load.yaml --calls 100 --seconds 600 --network 0,0,0 --network 2,30,1 --json
-        trunkline load --sessions 10000 --rate 1000 --seconds 10 --reconnect-within 10
+        trunkline-lab load --steps 5,10 --seconds 10
+        trunkline-lab load --steps 20,40,60,80,100,120,140
+        trunkline-lab load --relay --steps 100,200,300
+        trunkline-lab load --config load.yaml --calls 50 --seconds 60 --pid $(pidof trunkline)
+        trunkline-lab load --config load.yaml --calls 100 --seconds 600 --network 0,0,0 --network 2,30,1 --json
+        trunkline-lab load --sessions 10000 --rate 1000 --seconds 10 --reconnect-within 10
       """)
 
   @Option(help: "The gateway's configuration file.") var config: String?

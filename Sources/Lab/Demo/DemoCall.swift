@@ -1,8 +1,9 @@
+import CommandSupport
 import Configuration
 import Foundation
 import Peers
 
-/// The call of `trunkline demo`, from the phone's login to the record.
+/// The call of `trunkline-lab demo`, from the phone's login to the record.
 struct DemoCall {
   let settings: Settings
   let folder: URL
@@ -15,7 +16,7 @@ struct DemoCall {
     guard let number = settings.users.first?.numbers.first, let user = settings.users.first?.id else {
       throw Failure(description: "the configuration has no user with a number")
     }
-    let token = try Token.make(settings, user: user, device: "demo")
+    let token = try LoginToken.make(settings, user: user, device: "demo")
     let tokenFile = folder.appendingPathComponent("demo.jwt")
     try Data(token.utf8).write(to: tokenFile)
     defer { try? FileManager.default.removeItem(at: tokenFile) }
@@ -41,7 +42,7 @@ struct DemoCall {
 
   private func start(_ name: String, _ arguments: [String], record: String) throws -> ChildProcess {
     try ChildProcess(
-      name, arguments + ["--events", "--record", record], directory: folder, log: name + ".log"
+      name, Binaries.lab, arguments + ["--events", "--record", record], directory: folder, log: name + ".log"
     ) { event in
       if ["invite", "ringing", "answering", "connected", "bye", "failed"].contains(event.event) {
         Console.line("  \(name): \(event.event)")

@@ -1,20 +1,22 @@
-import ArgumentParser
-import Bytes
-import Configuration
+package import ArgumentParser
+internal import Bytes
+package import Configuration
 import Foundation
 import Platform
 
 /// Where a command's settings come from: a file, or the embedded defaults in the working directory.
-struct SettingsSource: ParsableArguments {
+package struct SettingsSource: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "The configuration file. Without it the embedded defaults hold (`trunkline config example`).", valueName: "file"))
-  var config: String?
+  package var config: String?
+
+  package init() {}
 
   /// Prints every problem and exits with 2 if there is one.
-  func load() throws -> Settings { try Self.load(config) }
+  package func load() throws -> Settings { try Self.load(config) }
 
-  static func load(_ config: String?) throws -> Settings {
+  package static func load(_ config: String?) throws -> Settings {
     do {
       if let config { return try ConfigurationFile.load(config) }
       let directory = FileManager.default.currentDirectoryPath
@@ -38,6 +40,3 @@ struct SettingsSource: ParsableArguments {
     }
   }
 }
-
-/// A line on standard error.
-func complain(_ text: String) { FileHandle.standardError.write(Data((text + "\n").utf8)) }

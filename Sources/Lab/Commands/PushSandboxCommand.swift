@@ -1,10 +1,11 @@
 import ArgumentParser
 import Bytes
+import CommandSupport
 import Foundation
 import JSONWebToken
 import PushSandbox
 
-/// `trunkline push-sandbox`: APNs and FCM on this machine.
+/// `trunkline-lab push-sandbox`: APNs and FCM on this machine.
 struct PushSandboxCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "push-sandbox", abstract: "A stand-in for APNs and FCM: HTTP/2 over TLS, real checks, any answer you ask for.",
@@ -13,12 +14,12 @@ struct PushSandboxCommand: ParsableCommand {
       {"token":"…"} and a line break, and get a line of JSON for each push; what comes while no app waits is dropped.
 
       EXAMPLES:
-        trunkline push-sandbox --certificate sandbox.pem --key AuthKey.p8
-        trunkline phone --answer --wait-for-push 127.0.0.1:2198 --token-file alice.jwt --device cell     an app that is woken
-        trunkline push-sandbox --certificate sandbox.pem --clients voip-ca.pem        with push.apns.certificate
-        trunkline push-sandbox --answers 503,real          the first push fails, the others are taken
-        trunkline push-sandbox --answers delay:3000        every push is three seconds late
-        trunkline push-sandbox --answers goaway,drop,410,429,reorder,real
+        trunkline-lab push-sandbox --certificate sandbox.pem --key AuthKey.p8
+        trunkline-lab phone --answer --wait-for-push 127.0.0.1:2198 --token-file alice.jwt --device cell     an app that is woken
+        trunkline-lab push-sandbox --certificate sandbox.pem --clients voip-ca.pem        with push.apns.certificate
+        trunkline-lab push-sandbox --answers 503,real          the first push fails, the others are taken
+        trunkline-lab push-sandbox --answers delay:3000        every push is three seconds late
+        trunkline-lab push-sandbox --answers goaway,drop,410,429,reorder,real
       """)
 
   @Option(help: "Where APNs and FCM are served.") var listen = "127.0.0.1:2197"

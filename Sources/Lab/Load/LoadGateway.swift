@@ -1,4 +1,5 @@
 import Bytes
+import CommandSupport
 import Configuration
 import Foundation
 import Peers
@@ -32,7 +33,7 @@ final class LoadGateway {
     if isSecure { try Self.makeCertificate(in: folder) }
     try Self.configuration(calls, folder, isSecure: isSecure).write(to: file, atomically: true, encoding: .utf8)
     settings = try SettingsSource.load(file.path)
-    process.executableURL = ChildProcess.binary
+    process.executableURL = try Binaries.gateway()
     process.arguments = ["serve", "--config", file.path]
     process.currentDirectoryURL = folder
     process.standardInput = FileHandle.nullDevice

@@ -1,9 +1,9 @@
 import Testing
 
 @testable import Peers
-@testable import trunkline
+@testable import trunkline_lab
 
-/// What `trunkline load` says of a step, and how it is stopped.
+/// What `trunkline-lab load` says of a step, and how it is stopped.
 @Suite struct LoadStepsTests {
   private func result(of connected: Int, heard: Bool = true, clipped: Int = 0) -> LoadResult {
     var result = LoadResult()

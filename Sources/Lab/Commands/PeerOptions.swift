@@ -1,10 +1,7 @@
 import ArgumentParser
 import AudioCodecs
-import Bytes
-import Dispatch
-import Glibc
+import CommandSupport
 import Peers
-import Platform
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -52,38 +49,4 @@ struct PeerOptions: ParsableArguments {
   }
 
   func report(_ event: PeerEvent) { Console.line(events ? event.line : event.text) }
-}
-
-/// Standard output a line at a time, also when it is a pipe.
-enum Console {
-  static func line(_ text: String) {
-    let bytes = Array((text + "\n").utf8)
-    var start = 0
-    while start < bytes.count {
-      let written = bytes[start...].withUnsafeBytes { Glibc.write(1, $0.baseAddress, $0.count) }
-      guard written > 0 || errno == EINTR else { return }
-      start += max(0, written)
-    }
-  }
-}
-
-/// Calls `stop` at SIGINT and SIGTERM, on a thread of its own, as long as the object lives.
-final class StopSignal {
-  private let sources: [any DispatchSourceSignal]
-
-  init(_ stop: @escaping @Sendable () -> Void) {
-    sources = [SIGINT, SIGTERM].map { number in
-      signal(number, SIG_IGN)
-      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-      source.setEventHandler(handler: DispatchWorkItem(block: stop))
-      source.resume()
-      return source
-    }
-  }
-
-  deinit { for source in sources { source.cancel() } }
-}
-
-extension SocketAddress: ExpressibleByArgument {
-  public init?(argument: String) { self.init(argument) }
 }

@@ -1,9 +1,10 @@
 import ArgumentParser
+import CommandSupport
 import Configuration
 import Foundation
 import Peers
 
-/// `trunkline demo`: what `make run` runs.
+/// `trunkline-lab demo`: what `make run` runs.
 struct DemoCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "demo",
@@ -13,8 +14,8 @@ struct DemoCommand: ParsableCommand {
       timeline and what each side heard, then stays up and serves the web phone until Ctrl-C.
 
       EXAMPLES:
-        trunkline demo
-        trunkline demo --once        # ends after the call; status 0 only if both sides heard speech
+        trunkline-lab demo
+        trunkline-lab demo --once        # ends after the call; status 0 only if both sides heard speech
       """)
 
   @Flag(help: "Ends after the demo call; status 0 only if both sides heard speech.") var once = false
@@ -27,7 +28,7 @@ struct DemoCommand: ParsableCommand {
     let settings = try SettingsSource.load(nil)
 
     Console.line("Starting the gateway (log: \(directory)/gateway.log) …")
-    let gateway = try ChildProcess("gateway", ["serve"], directory: folder, log: "gateway.log") { _ in }
+    let gateway = try ChildProcess("gateway", try Binaries.gateway(), ["serve"], directory: folder, log: "gateway.log") { _ in }
     defer { gateway.end() }
     try awaitReady(gateway, settings, folder)
 
@@ -55,7 +56,7 @@ struct DemoCommand: ParsableCommand {
   }
 
   private func serveWebPhone(_ settings: Settings, _ gateway: ChildProcess) throws {
-    let token = try Token.make(settings, user: "alice", device: "browser")
+    let token = try LoginToken.make(settings, user: "alice", device: "browser")
     let address = settings.listen.app
     Console.line(
       """
@@ -64,7 +65,7 @@ struct DemoCommand: ParsableCommand {
       Log in with:
         http://\(address)/#token=\(token)
       Then call it from another terminal:
-        \(ChildProcess.binary.path) trunk --call \(settings.users.first?.numbers.first ?? "NUMBER") --talk 20
+        \(Binaries.lab.path) trunk --call \(settings.users.first?.numbers.first ?? "NUMBER") --talk 20
       Health: http://\(settings.listen.admin)/metrics · /readyz        Ctrl-C ends.
       """)
     let stopped = DispatchSemaphore(value: 0)
