@@ -10,6 +10,7 @@ enum ImportRule {
     "Trunking": ["SIPDialogs"],
     "Devices": ["AppSessions", "PushPolicy"],
     "CallFlow": ["SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices"],
+    "GatewayCore": ["SIPDialogs", "Trunking", "CallFlow"],
     "Trunkline": ["Configuration", "Peers", "PushSandbox"],
   ]
 

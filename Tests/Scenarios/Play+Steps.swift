@@ -108,14 +108,7 @@ extension Play {
       if resuming { connect(i, resuming: true) }
       if devices[i].connection == nil || !resuming { comeBack(i) }
     case .cancel:
-      if finals == 0 {
-        finals += 1
-        trunk.append("487")
-        feed(.sip(.cancelled(leg, nil)))
-      } else {
-        feed(.sip(.byeReceived(leg, nil)))
-      }
-      feed(.sip(.legClosed(leg)))
+      trunkDoes(finals == 0 ? .cancel(leg, nil) : .bye(leg, nil))
     case .timeout: pass(.seconds(46))
     case .rings: numberRings(early: false)
     case .talks: numberRings(early: true)
@@ -201,7 +194,9 @@ extension Play {
     expect(play.numbersCalled <= 1 && !play.trunk.contains { $0.contains("that is") }, "legs: \(play.trunk)")
     for index in play.devices.indices { play.drop(index, .normal) }
     play.pass(.seconds(3_800))
-    expect(play.machine.nextDeadline == nil && play.sessions.nextDeadline == nil, "a timer is left")
+    expect(play.nextDeadline == nil, "a timer is left")
+    let sip = play.core.userAgent.statistics
+    expect(sip.legs == 0 && sip.serverTransactions == 0 && sip.clientTransactions == 0, "SIP state is left: \(sip)")
     expect(
       play.machine.statistics.tombstones == 0 && play.machine.statistics.states.values.allSatisfy { $0 == 0 }, "state is left")
     return problems

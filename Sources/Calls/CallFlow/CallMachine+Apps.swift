@@ -190,7 +190,8 @@ extension CallMachine {
     (call.isPrivate, call.identities) = (start.privacy ?? false, identities.map { SignedIdentity($0) })
     trunking?.callStarted(trunk.name, at: turn.now)
     pending[id] = .outgoing(call, start, device, token)
-    turn.output.actions.append(.reserveMedia(id, session: call.session, user: key.user, toward: trunk.peer?.flow.remote.ip))
+    turn.output.actions.append(
+      .reserveMedia(MediaRequest(id, session: call.session, user: key.user, toward: trunk.peer?.flow.remote.ip)))
   }
 
   func refuse(

@@ -97,7 +97,8 @@ extension CallMachine {
       SecondLegPlan(wish: wish, number: number, showsCaller: showsCaller, ownNumber: own, trunks: candidates, session: session))
     // on the media thread of the call, which is that of the user whom it rang for first
     let owner = call.formerUsers.first ?? call.targets.first ?? call.user
-    turn.output.actions.append(.reserveMedia(id, session: session, user: owner, toward: candidates[0].peer?.flow.remote.ip))
+    turn.output.actions.append(
+      .reserveMedia(MediaRequest(id, session: session, user: owner, toward: candidates[0].peer?.flow.remote.ip)))
   }
 
   mutating func secondReserved(_ id: CallID, _ plan: SecondLegPlan, _ reservation: MediaReservation, _ turn: inout Turn) {

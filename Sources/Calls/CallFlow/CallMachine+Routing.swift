@@ -80,7 +80,7 @@ extension CallMachine {
       return change(id, &turn) { $0.nobodyCame(.unreached, ending, &$1) }
     }
     pending[id] = .asked
-    turn.output.actions.append(.reserveMedia(id, session: call.session, user: first, toward: asking.toward))
+    turn.output.actions.append(.reserveMedia(MediaRequest(id, session: call.session, user: first, toward: asking.toward)))
   }
 
   /// Somebody can be offered the call, or woken for it. Also a device whose socket broke a moment ago, which may resume.

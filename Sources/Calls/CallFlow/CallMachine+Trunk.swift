@@ -89,7 +89,7 @@ extension CallMachine {
     if let hook = route.hook { return ask(call, invite, hook, toward: toward, route.diversions, &turn) }
     guard isReachable(call, turn.now) || call.diversions.rules[.unreached] != nil else { return rejectUnreached(call, &turn) }
     pending[call.id] = .incoming(call, invite)
-    turn.output.actions.append(.reserveMedia(call.id, session: call.session, user: route.user, toward: toward))
+    turn.output.actions.append(.reserveMedia(MediaRequest(call.id, session: call.session, user: route.user, toward: toward)))
   }
 
   mutating func refuse(_ leg: LegID, _ invite: InboundInvite, _ reason: Refusal.Reason, code: Int, _ turn: inout Turn) {

@@ -16,7 +16,7 @@ public import Trunking
 ///     machine.handle(.sip(.inviteReceived(leg, invite)), at: now, into: &output)
 ///     // output.actions: reserveMedia → handle(.mediaReserved), then journal, call.offer to each device …
 public struct CallMachine {
-  /// A call between `reserveMedia` and its answer, which comes in the same turn.
+  /// A call between `reserveMedia` and its answer, which is the next input.
   enum Pending {
     case incoming(Call, InboundInvite)
     case outgoing(Call, CallStart, DevicePresence, RequestToken)
