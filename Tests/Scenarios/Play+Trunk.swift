@@ -33,8 +33,9 @@ extension Play {
       ($0, Diversions.Rule(.user("alice")))
     }
     bob.diversions = Diversions(Dictionary(uniqueKeysWithValues: back))
+    let rules = TrunkRules(allowsTransfer: true)
     return Routing(
-      trunks: [.init(name: "carrier", peer: carrier)], users: [alice, bob],
+      trunks: [.init(name: "carrier", peer: carrier, rules: rules, signalsHold: true)], users: [alice, bob],
       inbound: [.init(trunk: "carrier", target: asks ? .hook(.init(webhook)) : .users)],
       outbound: [.init(prefix: "+", trunk: "carrier")])
   }
@@ -57,6 +58,11 @@ extension Play {
       number = Number(leg: leg)
     case .cancelled(number?.leg, _): numberLeft("CANCEL number", in: .invited)
     case .byeReceived(number?.leg, _): numberLeft("BYE number", in: .answered)
+    case .offerWanted(let leg): trunkDoes(.offer(leg, sdp: Carrier.sdp(direction: "sendonly")))
+    case .reinviteReceived(let leg, let sdp):
+      let isHold = sdp?.contains("a=sendonly") == true
+      trunkDoes(.answerReinvite(leg, sdp: Carrier.sdp(direction: isHold ? "recvonly" : "sendrecv")))
+    case .referProgress(_, let code, _): trunk.append("NOTIFY \(code)")
     case .ackTimedOut, .sessionLost: strays.append("\(event)")
     default: break
     }
@@ -85,6 +91,32 @@ extension Play {
 
   // MARK: steps
 
+  /// Audio flows between the caller and somebody.
+  var isTalking: Bool { isAnswered && !isOver && !trunk.contains("BYE") }
+  var winner: Int? { devices.firstIndex { $0.hasWon && $0.connection != nil && $0.terminals.isEmpty } }
+
+  /// An app's hold and the caller's own meet on the wire.
+  mutating func glare() {
+    guard let winner, let call else { return }
+    cross {
+      $0.send(.callHold(CallHold(on: true)), winner, call: call)
+      $0.trunkDoes(.modify($0.leg))
+    }
+  }
+
+  /// The caller hangs up, or gives up, while the number answers.
+  mutating func hangUpCrossesAnswer() {
+    cross {
+      $0.trunkDoes($0.finals == 0 ? .cancel($0.leg, nil) : .bye($0.leg, nil))
+      $0.numberAnswers()
+    }
+  }
+
+  mutating func refer() {
+    isReferred = true
+    trunkDoes(.refer(leg, to: "sip:\(Play.mobile)@198.51.100.9", replaces: nil))
+  }
+
   mutating func numberRings(early: Bool) {
     guard let leg = number?.leg else { return }
     number?.hasRung = true
@@ -97,10 +129,10 @@ extension Play {
     trunkDoes(.answer(leg, sdp: Carrier.sdp()))
   }
 
-  mutating func numberRefuses() {
+  mutating func numberRefuses(_ code: Int) {
     guard let leg = number?.leg else { return }
     number?.phase = .over
-    trunkDoes(.refuse(leg, code: 486, reason: nil, cause: nil, retryAfter: nil))
+    trunkDoes(.refuse(leg, code: code, reason: nil, cause: nil, retryAfter: nil))
   }
 
   mutating func numberHangsUp() {

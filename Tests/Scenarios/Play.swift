@@ -57,12 +57,14 @@ struct Play {
   private var nextConnection: UInt64 = 1
   private var nextRequest: UInt64 = 1
   /// What has yet to reach the gateway or the trunk's end, first in first out.
-  private enum Event {
+  enum Event {
     case core(GatewayCore.Input)
     case carrier(SIPDialogs.Input)
   }
-  private var events: [Event] = []
-  private var isPumping = false
+  var events: [Event] = []
+  var isPumping = false
+  /// While not nil, messages on the wire wait here: those of either side then cross.
+  var crossing: [Event]?
 
   // the trunk
   /// Seeded apart from the gateway's: one that marks its messages as the other does would take them for its own.
@@ -72,6 +74,8 @@ struct Play {
   var trunk: [String] = []
   var finals = 0
   var isAnswered = false
+  /// The caller has asked for a transfer.
+  var isReferred = false
   /// The leg to the number that the call is diverted to.
   var number: Number?
   var numbersCalled = 0
@@ -131,73 +135,7 @@ struct Play {
         OutboundInvite(trunk: Self.gateway, to: World.number, from: "+15550000042", displayName: "Carol", sdp: Carrier.sdp())))
   }
 
-  // MARK: the gateway
-
-  mutating func feed(_ input: CallFlow.Input) {
-    later(input)
-    pump()
-  }
-
-  mutating func later(_ input: CallFlow.Input) { events.append(.core(.call(input))) }
-
-  /// The trunk's end does something.
-  mutating func trunkDoes(_ command: SIPDialogs.Command) {
-    events.append(.carrier(.command(command)))
-    pump()
-  }
-
-  private mutating func pump() {
-    guard !isPumping else { return }
-    isPumping = true
-    while !events.isEmpty {
-      switch events.removeFirst() {
-      case .core(let input): run(input)
-      case .carrier(let input): runCarrier(input)
-      }
-    }
-    isPumping = false
-  }
-
-  private mutating func run(_ input: GatewayCore.Input) {
-    var output = GatewayCore.Output()
-    var requests: [MediaRequest] = []
-    core.handle(input, at: now, into: &output) { request in
-      requests.append(request)
-      return .mediaReserved(request.call, MediaScript.reservation(request.session))
-    }
-    for request in requests {
-      if session == nil { (call, session) = (request.call, request.session) }
-      closes[request.session] = 0
-    }
-    for effect in output.effects {
-      switch effect {
-      case .sendSIP(let message): events.append(.carrier(.received(message.bytes, Self.gateway.flow, trunk: "gateway")))
-      case .action(let action): perform(action)
-      case .authenticated, .challengeRefused: break
-      }
-    }
-  }
-
-  private mutating func runCarrier(_ input: SIPDialogs.Input) {
-    var output = SIPDialogs.Output()
-    carrier.handle(input, at: now, into: &output)
-    for message in output.messages { events.append(.core(.sip(.received(message.bytes, Self.carrier.flow, trunk: "carrier")))) }
-    for event in output.events { heard(event) }
-  }
-
-  private mutating func perform(_ action: Action) {
-    switch action {
-    case .app(let command): tell(.command(command))
-    case .media(let command): perform(command)
-    case .journal(let line): later(.journalled(line.call))
-    case .record(let record): records.append(record)
-    case .push(let key, let target, let content, _):
-      pushes.append((key, content, target, false))
-      if devices.contains(where: { $0.name == key.device && !$0.terminals.isEmpty }) { strays.append("a push behind the end") }
-    case .askRoute(let question, _): (call, isAsked) = (question.call, true)
-    default: break
-    }
-  }
+  // MARK: apps
 
   mutating func tell(_ input: SessionInput) {
     var output = SessionOutput()
@@ -219,23 +157,6 @@ struct Play {
     }
     for (index, frame) in replies { transmit(frame, index) }
     pump()
-  }
-
-  /// Time passes; every timer fires at its own instant.
-  mutating func pass(_ duration: Duration) {
-    let end = now + duration
-    while let due = nextDeadline, due <= end {
-      now = max(now, due)
-      if let own = sessions.nextDeadline, own <= now { tell(.timer) }
-      if let own = core.nextDeadline, own <= now { events.append(.core(.timer)) }
-      if let own = carrier.nextDeadline, own <= now { events.append(.carrier(.timer)) }
-      pump()
-    }
-    now = end
-  }
-
-  var nextDeadline: Instant? {
-    [core.nextDeadline, sessions.nextDeadline, carrier.nextDeadline].compactMap(\.self).min()
   }
 
   // MARK: devices
