@@ -70,13 +70,13 @@ extension Call {
     timers[.longestCall] = turn.now + turn.configuration.timers.longestCall
     // media first: the media thread is told before the trunk can send
     if isAnswered { joinAnswered(&turn) }
-    turn.sip(.answer(trunkLeg.leg, sdp: isOffered ? nil : offer ?? trunkLeg.answer))
+    turn.sip(.answer(trunkLeg.id, sdp: isOffered ? nil : offer ?? trunkLeg.answer))
     if isAnswered { announceConnected(&turn) }
   }
 
   /// Both descriptions are there: audio flows between whoever has the call.
   mutating func joinAnswered(_ turn: inout Turn) {
-    if second != nil || recording != nil { joinDiverted(&turn) } else if let winner = winnerIndex { join(winner, &turn) }
+    if isDivertedToNumber || recording != nil { joinDiverted(&turn) } else if let winner = winnerIndex { join(winner, &turn) }
   }
 
   /// Audio flows; the first words are kept until the device plays.

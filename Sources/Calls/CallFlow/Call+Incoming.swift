@@ -21,18 +21,12 @@ extension Call {
   /// False if the call has ended: the trunk's offer does not fit after all.
   private mutating func take(_ reservation: MediaReservation, _ invite: InboundInvite, _ turn: inout Turn) -> Bool {
     self.reservation = reservation
-    var negotiation = trunk.negotiation(local: reservation.trunkAddress, over: invite.source, random: turn.random)
-    if let sdp = invite.sdp {
-      do {
-        let (answer, media) = try negotiation.answer(to: sdp)
-        trunkLeg.answer = answer
-        setTrunk(media, &turn)
-      } catch {
-        end(.codec, by: .trunk, detail: String(describing: error), &turn)
-        return false
-      }
+    do {
+      try trunkLeg.take(invite, at: reservation.trunkAddress, &turn)
+    } catch {
+      end(.codec, by: .trunk, detail: String(describing: error), &turn)
+      return false
     }
-    trunkLeg.negotiation = negotiation
     startJournal(&turn)
     return true
   }
@@ -153,15 +147,12 @@ extension Call {
 
   /// 180 once, and not before the start line is on disk.
   mutating func ringTrunk(_ turn: inout Turn) {
-    guard trunkLeg.wantsRinging, !trunkLeg.sentRinging, isJournalled, trunkLeg.phase == .invited, isUndecided || second != nil
+    guard trunkLeg.wantsRinging, !trunkLeg.sentRinging, isJournalled, trunkLeg.phase == .invited,
+      isUndecided || isDivertedToNumber
     else { return }
-    trunkLeg.sentRinging = true
     reach(.ringing, &turn)
     if let start = times[.start] { turn.measure(.inviteToRinging(turn.now - start)) }
-    // RFC 3262 §5: without an offer in the INVITE the first reliable response must hold ours
-    var offer: String?
-    if trunkLeg.isLateOffer, trunkLeg.isReliable { offer = trunkLeg.negotiation?.makeOffer() }
-    turn.sip(.respondProvisional(trunkLeg.leg, code: 180, reason: nil, sdp: offer))
+    trunkLeg.sendRinging(&turn)
   }
 
   /// The journal has the call, or took too long.
@@ -170,7 +161,7 @@ extension Call {
     guard isLive, !isJournalled else { return }
     isJournalled = true
     guard direction == .incoming else { return tryGate(&turn) }
-    if second != nil { inviteSecond(&turn) } else if recording != nil { startRecording(&turn) } else { ringTrunk(&turn) }
+    if isDivertedToNumber { inviteDiversion(&turn) } else if recording != nil { startRecording(&turn) } else { ringTrunk(&turn) }
   }
 
   mutating func deviceUnavailable(_ key: DeviceKey, _ why: CallUnavailable.Why?, _ turn: inout Turn) {
@@ -189,7 +180,7 @@ extension Call {
   mutating func ringTimedOut(_ turn: inout Turn) {
     switch direction {
     case .incoming where isUndecided: nobodyCame(.noAnswer, .init(.unanswered, by: .gateway), &turn)
-    case .incoming where second != nil || recording != nil: secondTimedOut(&turn)
+    case .incoming where isDivertedToNumber || recording != nil: diversionTimedOut(&turn)
     case .outgoing where state == .ready || state == .progress: end(.unanswered, by: .trunk, &turn)
     default: break
     }

@@ -43,7 +43,7 @@ extension Call {
       reach(hold.on ? .heldByApp : .resumedByApp, &turn)
       if hold.on { stopTrunkWatch() }
       turn.media(.hold(session, hold.on))
-      signalHold(&turn)
+      for leg in legs { leg.signalHold(&turn) }
     }
     return .ok
   }
@@ -76,12 +76,8 @@ extension Call {
     timers[.softPause] = nil
     guard !pendingDigits.isEmpty else { return }
     let next = pendingDigits.removeFirst()
-    if trunk.sendsDigitsByInfo {
-      sendByInfo(next.digits, &turn)
-      return startPendingDigits(&turn)
-    }
-    turn.media(
-      .sendDigits(session, DigitRequest(digits: next.digits, durationMilliseconds: next.durMs, gapMilliseconds: next.gapMs)))
+    trunkLeg.send(
+      DigitRequest(digits: next.digits, durationMilliseconds: next.durMs, gapMilliseconds: next.gapMs), &turn)
     startPendingDigits(&turn)
   }
 
@@ -137,19 +133,15 @@ extension Call {
   }
 
   mutating func digitHeard(_ digit: Character, _ durationMilliseconds: Int, in heard: MediaSessionID, _ turn: inout Turn) {
-    if second != nil { return passOn(digit, durationMilliseconds, heardIn: heard, &turn) }
+    if isDivertedToNumber { return passOn(digit, durationMilliseconds, from: heard == session ? 0 : 1, &turn) }
     guard isLive, let winner else { return }
     turn.send(.callDigit(CallDigit(digit: String(digit), durMs: durationMilliseconds)), to: winner, call: id)
   }
 
   mutating func measured(_ statistics: MediaStatistics, of measured: MediaSessionID, _ turn: inout Turn) {
-    guard isLive else { return }
-    if measured == second?.session {
-      second?.statistics = statistics
-      return
-    }
-    lastStatistics = statistics
-    guard state == .connected, let winner else { return }
+    guard isLive, let place = legs.firstIndex(where: { $0.session == measured }) else { return }
+    legs[place].statistics = statistics
+    guard place == 0, state == .connected, let winner else { return }
     turn.send(.quality(Quality(statistics)), to: winner, call: id)
   }
 

@@ -8,8 +8,6 @@ struct RouteAsking {
   var hook: Routing.Hook
   var toward: IPAddress
   var diversions: Diversions
-  /// Its time is over: the fallback rule holds.
-  var isLate = false
 }
 
 /// Calls whose user somebody else names (`route: { webhook: … }`): they exist while the webhook is asked, and go on with its answer
@@ -33,7 +31,7 @@ extension CallMachine {
 
   /// The webhook's word, or none (nil): in time, too late, or after the call.
   mutating func routed(_ id: CallID, _ answer: RouteAnswer?, _ turn: inout Turn) {
-    guard let call = calls[id]?.value, call.isLive else { return }
+    guard let call = calls[id], call.isLive else { return }
     if let answer, let caller = answer.caller(call.from) { change(id, &turn) { $0.callerKnown(caller, &$1) } }
     guard let asking = call.asking else { return }
     change(id, &turn) { call, turn in
@@ -58,7 +56,7 @@ extension CallMachine {
   }
 
   private mutating func goOn(_ id: CallID, _ asking: RouteAsking, _ found: [String], _ turn: inout Turn) {
-    guard let call = calls[id]?.value else { return }
+    guard let call = calls[id] else { return }
     let users = found.filter { routing.user($0) != nil && callsOfUser[$0]?.count ?? 0 < configuration.bounds.callsPerUser }
     guard let first = users.first else {
       let ending =
@@ -74,7 +72,7 @@ extension CallMachine {
       call.ring(for: Array(users.prefix(limit)))
       call.diversions = rules
     }
-    guard let call = calls[id]?.value else { return }
+    guard let call = calls[id] else { return }
     guard isReachable(call, turn.now) || rules.rules[.unreached] != nil else {
       let ending = unreachedEnding(call, turn.now)
       return change(id, &turn) { $0.nobodyCame(.unreached, ending, &$1) }

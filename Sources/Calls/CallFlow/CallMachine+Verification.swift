@@ -7,7 +7,7 @@ import SIPDialogs
 extension CallMachine {
   /// The verifier's answer, or its deadline: the devices that are connected hear of the call. Pushes have not waited for it.
   mutating func verified(_ id: CallID, _ attestation: String?, _ turn: inout Turn) {
-    guard let call = calls[id]?.value, call.isVerifying else { return }
+    guard let call = calls[id], call.isVerifying else { return }
     let present = call.targets.flatMap { ringable($0, for: call) }
     change(id, &turn) { $0.verified(attestation, present, &$1) }
   }
