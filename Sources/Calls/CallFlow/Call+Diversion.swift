@@ -8,10 +8,10 @@ import SIPDialogs
 /// A call that goes somewhere else because nobody took it: the lock, the second leg, the recording.
 extension Call {
   /// Somebody or something else than this user's devices has it.
-  func isDiverted(for user: String) -> Bool { formerUsers.contains(user) || isDivertedToNumber || recording != nil }
+  func isDiverted(for user: String) -> Bool { users.former.contains(user) || isDivertedToNumber || diversions.recording != nil }
 
   /// What a device hears that comes late; nil if no leg and no recording has the call.
-  var divertedReason: EndReason? { isDivertedToNumber ? .diverted : recording?.wish.reasonForDevices }
+  var divertedReason: EndReason? { isDivertedToNumber ? .diverted : diversions.recording?.wish.reasonForDevices }
 
   /// The lock, taken for what comes now: every device that had no terminal message yet is told, a winner without media that it
   /// failed.
@@ -19,17 +19,17 @@ extension Call {
     for timer in [CallTimer.ring, .unreached, .push, .early180, .gate, .restart, .mediaActive, .vanished] { timers[timer] = nil }
     tellDevices(wish.ending.reason, others: wish.reasonForDevices, by: .gateway, &turn)
     for device in devices { turn.media(.removeAppLeg(session, device.id)) }
-    (devices, pushes, winner, declines) = ([], [], nil, Declines())
-    (isVerifying, timers[.verification]) = (false, nil)
-    self.wish = nil
-    diversionsMade.append(diversion)
+    (devices, pushes, winner, bookkeeping.declines) = ([], [], nil, Declines())
+    (parties.isVerifying, timers[.verification]) = (false, nil)
+    diversions.wish = nil
+    diversions.made.append(diversion)
     enter(.diverting, &turn)
     reach(.diverting, detail: wish.trigger.rawValue, &turn)
   }
 
   /// Those of the INVITE and ours; recordings and codes lead nowhere.
   var isDivertedTooOften: Bool {
-    diversionsBefore + diversionsMade.count { $0.user != nil || $0.number != nil } >= Limits.diversions
+    diversions.before + diversions.made.count { $0.user != nil || $0.number != nil } >= Limits.diversions
   }
 
   // MARK: another user
@@ -39,9 +39,9 @@ extension Call {
     var diversion = CallRecord.Diversion(wish.trigger)
     diversion.user = next
     takeLock(for: wish, diversion, &turn)
-    divertedFrom = Array(([to] + divertedFrom).prefix(Limits.diversions))
-    diversions = rules
-    ring(for: [next])
+    parties.divertedFrom = Array(([parties.to] + parties.divertedFrom).prefix(Limits.diversions))
+    diversions.rules = rules
+    users.ring(for: [next])
     enter(.parked, &turn)
   }
 
@@ -54,7 +54,7 @@ extension Call {
     takeLock(for: target.wish, diversion, &turn)
     legs.append(leg)
     timers[.ring] = turn.now + turn.configuration.timers.ring
-    if isJournalled { inviteDiversion(&turn) }
+    if bookkeeping.isJournalled { inviteDiversion(&turn) }
   }
 
   mutating func inviteDiversion(_ turn: inout Turn) {
@@ -63,13 +63,14 @@ extension Call {
     else { return }
     let trunk = legs[second].trunk
     let own = trunk.numbers.calling(target.ownNumber)
-    let isPrivate = from.h == Self.anonymous.h
-    let caller = target.showsCaller && !isPrivate ? trunk.numbers.calling(callerNumber) : own
+    let isPrivate = parties.from.h == Self.anonymous.h
+    let caller = target.showsCaller && !isPrivate ? trunk.numbers.calling(parties.callerNumber) : own
     reach(.inviteSent, detail: trunk.name, &turn)
     legs[second].invite(
       OutboundInvite(
-        trunk: peer, to: trunk.numbers.called(target.number), from: caller, displayName: target.showsCaller ? from.n : nil,
-        isPrivate: target.showsCaller && isPrivate, assertedIdentity: own, sdp: nil, maxForwards: maxForwards - 1,
+        trunk: peer, to: trunk.numbers.called(target.number), from: caller,
+        displayName: target.showsCaller ? parties.from.n : nil,
+        isPrivate: target.showsCaller && isPrivate, assertedIdentity: own, sdp: nil, maxForwards: transfers.maxForwards - 1,
         extraHeaders: diversionHeaders(own, target.wish.trigger, trunk, peer.domain)), &turn)
   }
 
@@ -77,11 +78,11 @@ extension Call {
   private func diversionHeaders(_ own: String, _ trigger: DiversionTrigger, _ trunk: Routing.Trunk, _ domain: String)
     -> [(name: String, value: String)]
   {
-    let untold = max(0, diversionsBefore + diversionsMade.count - 1 - divertedFrom.count)
+    let untold = max(0, diversions.before + diversions.made.count - 1 - parties.divertedFrom.count)
     var out = [
       ("Diversion", "<sip:\(percentEncodedUser(own))@\(domain)>;reason=\(trigger.diversionReason);counter=\(1 + untold)")
     ]
-    for handle in divertedFrom {
+    for handle in parties.divertedFrom {
       out.append(
         ("Diversion", "<sip:\(percentEncodedUser(trunk.numbers.calling(handle.h)))@\(domain)>;reason=unknown;counter=1"))
     }
@@ -125,7 +126,7 @@ extension Call {
   mutating func diversionTimedOut(_ turn: inout Turn) {
     if isDivertedToNumber {
       end(Ending(.unanswered, by: .trunk, detail: "diversion not answered"), &turn)
-    } else if let recording {
+    } else if let recording = diversions.recording {
       end(recording.wish.ending, &turn)
     }
   }
@@ -136,12 +137,12 @@ extension Call {
     var diversion = CallRecord.Diversion(wish.trigger)
     diversion.recording = file.name
     takeLock(for: wish, diversion, &turn)
-    recording = (wish, file)
-    if isJournalled { startRecording(&turn) }
+    diversions.recording = (wish, file)
+    if bookkeeping.isJournalled { startRecording(&turn) }
   }
 
   mutating func startRecording(_ turn: inout Turn) {
-    guard state == .diverting, let (wish, file) = recording else { return }
+    guard state == .diverting, let (wish, file) = diversions.recording else { return }
     // a media thread that never tells of the end does not hold the caller
     timers[.ring] = turn.now + .milliseconds(file.audio.samples.count / 8) + Self.recordingPatience
     guard file.isEarly else { return sendAnswer(&turn) }
@@ -153,7 +154,7 @@ extension Call {
 
   /// The recording is over, and with it the call.
   mutating func played(_ turn: inout Turn) {
-    guard isLive, let (wish, _) = recording else { return }
+    guard isLive, let (wish, _) = diversions.recording else { return }
     var ending = wish.ending
     ending.q850 = wish.trigger.cause
     end(ending, &turn)
@@ -164,7 +165,7 @@ extension Call {
     if isDivertedToNumber, let inner = legs[1].session {
       turn.media(.bridge(session, to: inner, connects: true))
       turn.media(.bridge(inner, to: session, connects: true))
-    } else if let recording {
+    } else if let recording = diversions.recording {
       turn.media(.play(session, recording.1.audio))
     }
   }

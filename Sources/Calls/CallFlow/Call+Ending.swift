@@ -16,7 +16,7 @@ extension Call {
   ) {
     guard isLive else { return }
     timers.clear()
-    (wish, asking) = (nil, nil)
+    (diversions.wish, asking) = (nil, nil)
     if let second {
       _ = legs[second].end(reason, q850: nil, &turn)
       if isDivertedToNumber, let inner = legs[second].session { turn.media(.close(inner)) }
@@ -28,13 +28,13 @@ extension Call {
     }
     let status = sip ?? (times[.connected] == nil ? trunkLeg.finalStatus : nil)
     tellDevices(reason, others: others ?? reason, by: side, sip: status, &turn)
-    reasonForOthers = others ?? reason
-    if reservation != nil { turn.media(.close(session)) }
-    end = CallRecord.End(reason, by: side, sip: status ?? trunkLeg.finalStatus, detail: detail)
+    bookkeeping.reasonForOthers = others ?? reason
+    if appMedia.reservation != nil { turn.media(.close(session)) }
+    bookkeeping.end = CallRecord.End(reason, by: side, sip: status ?? trunkLeg.finalStatus, detail: detail)
     enter(.ended, &turn)
     turn.outcomes.append(.ended)
     reach(.ended, detail: "\(reason.rawValue) by \(side.rawValue)", &turn)
-    timers[.finalStatistics] = reservation == nil ? turn.now : turn.now + turn.configuration.timers.finalStatistics
+    timers[.finalStatistics] = appMedia.reservation == nil ? turn.now : turn.now + turn.configuration.timers.finalStatistics
     let connected = times[.connected].map { turn.now - $0 } ?? .zero
     turn.measure(.callLength(direction, connected: connected))
   }
@@ -64,11 +64,11 @@ extension Call {
   /// Nobody has taken an incoming call, or who took it has no media: the one place where it can still go somewhere else. A
   /// diversion is carried out by the machine, behind the input that caused it.
   mutating func nobodyCame(_ trigger: DiversionTrigger, _ ending: Ending, _ turn: inout Turn) {
-    guard isLive, wish == nil else { return }
+    guard isLive, diversions.wish == nil else { return }
     reach(.nobodyCame, detail: trigger.rawValue, &turn)
-    if let rule = diversions.rules[trigger], trunkLeg.phase == .invited {
+    if let rule = diversions.rules.rules[trigger], trunkLeg.phase == .invited {
       let wanted = DiversionWish(trigger: trigger, rule: rule, ending: ending)
-      wish = wanted
+      diversions.wish = wanted
       return turn.outcomes.append(.diverts(wanted))
     }
     end(ending, &turn)
@@ -124,7 +124,7 @@ extension Call {
 
   /// Nobody is left who could answer: the final response follows from what the devices said.
   mutating func endIfNobodyRings(_ turn: inout Turn) {
-    guard isUndecided, direction == .incoming, !isVerifying else { return }
+    guard isUndecided, direction == .incoming, !parties.isVerifying else { return }
     let undecided = devices.filter { terminals[$0.key] == nil }
     guard !undecided.contains(where: { $0.isConnected || $0.phase == .ringing }),
       !pushes.contains(where: { terminals[$0.key] == nil && $0.isOpen })
@@ -134,7 +134,7 @@ extension Call {
       timers[.vanished] = until
       return
     }
-    let said = declines
+    let said = bookkeeping.declines
     if said.busy > 0, said.declined == 0 { return nobodyCame(.busy, .init(.busy, by: .app, others: .busyElsewhere), &turn) }
     if said.declined > 0 { return nobodyCame(.declined, .init(.declined, by: .app, others: .declinedElsewhere), &turn) }
     if said.incapable > 0 {
@@ -143,7 +143,7 @@ extension Call {
     if said.unusable > 0 { return end(.codec, by: .app, detail: "no device's SDP was usable", &turn) }
     if said.blocked > 0, said.filtered == 0 { return end(.blocked, by: .app, &turn) }
     if said.filtered > 0 { return nobodyCame(.unreached, .init(.dnd, by: .app), &turn) }
-    let detail = pushFailure.map { "no device left, no push accepted: \($0)" } ?? "no device left"
+    let detail = bookkeeping.pushFailure.map { "no device left, no push accepted: \($0)" } ?? "no device left"
     nobodyCame(.unreached, .init(.unanswered, by: .app, q850: 20, detail: detail), &turn)
   }
 
@@ -153,11 +153,12 @@ extension Call {
     let ended = times[.ended] ?? turn.now
     let leg = winnerIndex.map { devices[$0] }
     var record = CallRecord(
-      call: id, sipCallId: sipCallID, direction: direction, trunk: trunk.name, from: callerNumber, to: calledNumber,
-      user: user.isEmpty ? nil : user,
-      device: winner?.device, devices: offeredDevices,
+      call: id, sipCallId: sipCallID, direction: direction, trunk: trunk.name, from: parties.callerNumber,
+      to: parties.calledNumber,
+      user: users.owner.isEmpty ? nil : users.owner,
+      device: winner?.device, devices: bookkeeping.offeredDevices,
       times: Dictionary(uniqueKeysWithValues: times.map { ($0.rawValue, turn.wall($1)) }),
-      end: end ?? .init(.unknown, by: .gateway),
+      end: bookkeeping.end ?? .init(.unknown, by: .gateway),
       connectedMs: times[.connected].map { (ended - $0).milliseconds } ?? 0,
       codecs: .init(
         trunk: (trunkLeg.media.map { AudioEncoding($0.codec) } ?? statistics?.trunkEncoding)?.name,
@@ -165,7 +166,7 @@ extension Call {
       srtp: leg?.srtpProfile ?? statistics?.srtpProfile, fromTrunk: statistics.map { .init($0.fromTrunk) },
       fromApp: statistics.map { .init($0.fromApp) })
     record.trunkSrtp = trunkLeg.media?.protection.flatMap { SRTPProfile(suite: $0.suite.rawValue)?.name }
-    if !diversionsMade.isEmpty { record.diversions = diversionsMade }
+    if !diversions.made.isEmpty { record.diversions = diversions.made }
     if isDivertedToNumber { record.join(legs[1], statistics) }
     return record
   }

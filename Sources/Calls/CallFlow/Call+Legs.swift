@@ -36,10 +36,10 @@ extension Call {
     case .answered(_, let sdp): answered(place, sdp, &turn)
     case .failed(_, let code, let cause, let byTransport): refused(place, code, cause, byTransport: byTransport, &turn)
     case .reinviteReceived(_, let sdp):
-      if legs[place].offered(sdp, isHeld: isHeldByApp, &turn), place == 0 { noteTrunkHold(&turn) }
-    case .offerWanted: legs[place].sendOffer(isHeld: isHeldByApp, &turn)
+      if legs[place].offered(sdp, isHeld: appMedia.isHeld, &turn), place == 0 { noteTrunkHold(&turn) }
+    case .offerWanted: legs[place].sendOffer(isHeld: appMedia.isHeld, &turn)
     case .offerAnswered(_, let sdp):
-      legs[place].offerAnswered(sdp, isHeld: isHeldByApp, &turn)
+      legs[place].offerAnswered(sdp, isHeld: appMedia.isHeld, &turn)
       if place == 0, state == .connected { noteTrunkHold(&turn) }
     case .offerRefused(_, let code):
       // docs/protocol.md: a failed re-INVITE for hold does not end the call; the hold stays local
@@ -65,8 +65,8 @@ extension Call {
     switch legs[place].purpose {
     case .call: inviteAgain(&turn)
     case .diversion:
-      if let last = diversionsMade.indices.last {
-        (diversionsMade[last].trunk, diversionsMade[last].sipCallId) = (next.name, legs[place].sipCallID)
+      if let last = diversions.made.indices.last {
+        (diversions.made[last].trunk, diversions.made[last].sipCallId) = (next.name, legs[place].sipCallID)
       }
       inviteDiversion(&turn)
     case .transfer: inviteTransfer(&turn)
@@ -141,7 +141,7 @@ extension Call {
   /// RTP came and then not for 20 s: is anybody there? Never asked while held.
   mutating func trunkSilent(_ session: MediaSessionID, _ turn: inout Turn) {
     guard let place = legs.firstIndex(where: { $0.session == session }), state == .connected,
-      legs[place].phase == .confirmed, !isHeldByApp, !legs[place].isHeldByPeer
+      legs[place].phase == .confirmed, !appMedia.isHeld, !legs[place].isHeldByPeer
     else { return }
     reach(.trunkSilent, &turn)
     ping(place, &turn)

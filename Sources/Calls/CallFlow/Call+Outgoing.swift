@@ -12,7 +12,7 @@ extension Call {
   mutating func start(
     _ start: CallStart, from device: DevicePresence, _ reservation: MediaReservation, _ turn: inout Turn
   ) -> RequestAnswer {
-    self.reservation = reservation
+    appMedia.reservation = reservation
     guard let index = addDevice(device, &turn) else { return .err(Failure(.server)) }
     do {
       let (sdp, media) = try devices[index].negotiation.answer(to: start.sdp)
@@ -40,12 +40,13 @@ extension Call {
     enter(.ready, &turn)
     reach(.inviteSent, detail: trunk.name, &turn)
     timers[.ring] = turn.now + turn.configuration.timers.outgoingRing
-    let caller = trunk.numbers.calling(callerNumber)
+    let caller = trunk.numbers.calling(parties.callerNumber)
     trunkLeg.invite(
       OutboundInvite(
-        trunk: peer, to: trunk.numbers.called(calledNumber), from: caller, displayName: from.n, isPrivate: isPrivate,
-        assertedIdentity: caller, sdp: nil, maxForwards: maxForwards,
-        extraHeaders: identities.map { (HeaderName.identity.text, $0.text) }), &turn)
+        trunk: peer, to: trunk.numbers.called(parties.calledNumber), from: caller, displayName: parties.from.n,
+        isPrivate: parties.isPrivate,
+        assertedIdentity: caller, sdp: nil, maxForwards: transfers.maxForwards,
+        extraHeaders: parties.identities.map { (HeaderName.identity.text, $0.text) }), &turn)
   }
 
   /// 100…199. The app hears of each stage once; SDP opens early media.

@@ -17,7 +17,7 @@ import SIPDialogs
 extension Call {
   /// `leg` is not invited yet; its trunk has a peer.
   mutating func follow(_ leg: TrunkLeg, _ turn: inout Turn) {
-    transfers += 1
+    transfers.followed += 1
     legs.append(leg)
     reach(.transferring, detail: leg.trunk.name, &turn)
     turn.sip(.acceptRefer(trunkLeg.id))
@@ -31,11 +31,11 @@ extension Call {
     if let referredBy = target.referral.referredBy { headers.append(("Referred-By", referredBy)) }
     // the dialog to be replaced lives where the REFER came from, and nowhere else
     if let replaces = target.referral.replaces, next.name == trunk.name { headers.append(("Replaces", replaces.text)) }
-    let own = next.numbers.calling(direction == .incoming ? calledNumber : callerNumber)
+    let own = next.numbers.calling(direction == .incoming ? parties.calledNumber : parties.callerNumber)
     legs[second].invite(
       OutboundInvite(
-        trunk: peer, to: next.numbers.called(target.number), from: own, isPrivate: direction == .outgoing && isPrivate,
-        assertedIdentity: own, sdp: nil, maxForwards: maxForwards - 1, extraHeaders: headers), &turn)
+        trunk: peer, to: next.numbers.called(target.number), from: own, isPrivate: direction == .outgoing && parties.isPrivate,
+        assertedIdentity: own, sdp: nil, maxForwards: transfers.maxForwards - 1, extraHeaders: headers), &turn)
   }
 
   /// Who asked for it is told how it goes, if it is there still.
@@ -89,8 +89,8 @@ extension Call {
 
   /// Why a `call.transfer` cannot be asked of the trunk now.
   func refusal(of request: CallTransfer, domain: String?) -> Failure? {
-    guard state == .connected, trunkLeg.phase == .confirmed, !isTransferring, second == nil else { return Failure(.badState) }
-    guard trunk.rules.allowsTransfer else { return Failure(.unsupported, msg: "this trunk takes no transfers") }
+    guard state == .connected, trunkLeg.phase == .confirmed, !transfers.isAsked, second == nil else { return Failure(.badState) }
+    guard trunk.rules.allowsTransfer else { return Failure(.unsupported, msg: "this trunk takes no transfers.followed") }
     guard request.withCall != nil || domain != nil && request.number != nil else {
       return Failure(.badRequest, msg: "target is not a number")
     }
@@ -104,16 +104,16 @@ extension Call {
     } else if let number = request.number {
       turn.sip(.refer(trunkLeg.id, to: "sip:\(percentEncodedUser(number))@\(domain)", replaces: nil))
     }
-    isTransferring = true
+    transfers.isAsked = true
   }
 
   mutating func referAnswered(_ code: Int, _ turn: inout Turn) {
-    guard isTransferring else { return }
+    guard transfers.isAsked else { return }
     tellTransfer(code < 300 ? .trying : .failed, code, &turn)
   }
 
   mutating func referProgress(_ code: Int, isFinal: Bool, _ turn: inout Turn) {
-    guard isTransferring, isLive else { return }
+    guard transfers.isAsked, isLive else { return }
     guard isFinal else { return tellTransfer(code < 180 ? .trying : .ringing, code, &turn) }
     tellTransfer(code < 300 ? .done : .failed, code, &turn)
     // the far ends have each other: our part is over
@@ -121,7 +121,7 @@ extension Call {
   }
 
   private mutating func tellTransfer(_ status: CallTransferred.Status, _ code: Int, _ turn: inout Turn) {
-    if status == .failed || status == .done { isTransferring = false }
+    if status == .failed || status == .done { transfers.isAsked = false }
     guard let winner else { return }
     turn.send(.callTransferred(CallTransferred(status, sip: code)), to: winner, call: id)
   }

@@ -40,125 +40,46 @@ import SIPDialogs
 struct Call {
   let id: CallID
   let direction: CallDirection
-  /// Whose call it is; while it rings for several, the first of them.
-  private(set) var user: String
-  /// Whom it rings for.
-  private(set) var targets: [String]
-  /// Whom it rang for before it was diverted.
-  private(set) var formerUsers: [String] = []
+  /// Of media: of the first trunk leg and of the devices.
   let session: MediaSessionID
-  /// Of an outgoing call; of an incoming one where none is configured.
-  let account: String
-  /// Of an incoming call, for each user whom it rings for: only devices that are logged in to it ring.
-  private(set) var accounts: [String: String] = [:]
-  /// The route's, for users without one of their own.
-  var routeAccount: String?
-  /// As the app sees the parties.
-  var from: Handle
-  var to: Handle
-  /// As the record holds them.
-  let callerNumber: String
-  let calledNumber: String
-  /// Whom the call was for before it was diverted to us, the latest first.
-  var divertedFrom: [Handle] = []
-  /// Incoming: the caller withholds the number. Outgoing: the user does.
-  var isPrivate = false
-  /// Identity header fields (RFC 8224): of the trunk's INVITE, or of the app for ours.
-  var identities: [SignedIdentity] = []
-  /// What the verifier said of them: A, B or C.
-  var attestation: String?
-  /// The devices are told when the verifier has answered, or after its deadline.
-  var isVerifying = false
-  /// The INVITE of an incoming call, for as long as its media may yet have to be reserved, and what it said of diversions.
+  var users: Users
+  var parties: Parties
+  /// The INVITE of an incoming call, for as long as its media may yet have to be reserved.
   var invite: InboundInvite?
-  var diversions = Diversions()
-  var diversionsBefore = 0
-  var diversionsMade: [CallRecord.Diversion] = []
   /// Whom it is for is not known yet.
   var asking: RouteAsking?
-  /// A diversion that is to begin.
-  var wish: DiversionWish?
-  /// What is played in place of an answer.
-  var recording: (wish: DiversionWish, Diversions.Recording)?
-  /// Wake tokens of it are about.
-  var wasPushed = false
-
+  var diversions = DiversionState()
   private(set) var state: CallState
   private(set) var stateSince: Instant
   var timers = CallTimers()
   /// When each stage was first reached.
   private(set) var times: [CallStage: Instant] = [:]
-
   /// Never empty; see `Call+Legs.swift`.
   var legs: [TrunkLeg]
-  /// Diversions, REFERs and Replaces that this call has followed.
-  var transfers = 0
-  /// Max-Forwards of the INVITE that made it; a leg made for it sends one less.
-  var maxForwards = 70
-  /// Our own REFER is on its way.
-  var isTransferring = false
+  var transfers = Transfers()
   var devices: [DeviceLeg] = []
   /// Devices that can be woken, whether they were or not.
   var pushes: [DevicePush] = []
-  /// Why the last push failed, for the record.
-  var pushFailure: String?
   /// Exactly one entry for each device that was ever told of the call and for which it is over.
   var terminals: [DeviceKey: Terminal] = [:]
   /// The device that has the call.
   var winner: DeviceKey?
-  var offeredDevices = 0
-  var nextAppLeg: UInt32 = 1
-  var reservation: MediaReservation?
-
-  var isJournalled = false
-  var isHeldByApp = false
-  var isMuted = false
-  var pendingDigits: [CallDTMF] = []
-  /// How the devices' refusals add up: the final response follows from it.
-  var declines = Declines()
-  var end: CallRecord.End?
-  /// What devices hear of the end that had no part in it.
-  var reasonForOthers: EndReason?
-
-  struct Declines { var declined = 0, busy = 0, blocked = 0, filtered = 0, unusable = 0, incapable = 0 }
+  var appMedia = AppMedia()
+  var bookkeeping = Bookkeeping()
 
   init(
-    id: CallID, direction: CallDirection, user: String, session: MediaSessionID, account: String,
-    from: Handle,
-    to: Handle, callerNumber: String, calledNumber: String, trunkLeg: TrunkLeg, at now: Instant
+    id: CallID, direction: CallDirection, session: MediaSessionID, users: Users, parties: Parties, trunkLeg: TrunkLeg,
+    at now: Instant
   ) {
-    (self.id, self.direction, self.user, self.session) = (id, direction, user, session)
-    targets = user.isEmpty ? [] : [user]
-    (self.account, self.from, self.to, legs) = (account, from, to, [trunkLeg])
-    (self.callerNumber, self.calledNumber) = (
-      String(callerNumber.prefix(Limits.textCharacters)), String(calledNumber.prefix(Limits.textCharacters))
-    )
+    (self.id, self.direction, self.session) = (id, direction, session)
+    (self.users, self.parties, legs) = (users, parties, [trunkLeg])
     state = direction == .incoming ? .parked : .starting
     stateSince = now
   }
 
   /// Nobody has the call yet: the lock is free.
-  var isUndecided: Bool { (state == .parked || state == .ringing) && wish == nil }
+  var isUndecided: Bool { (state == .parked || state == .ringing) && diversions.wish == nil }
   var isLive: Bool { state != .ended }
-
-  /// Whether a user's devices may know of it.
-  func concerns(_ user: String) -> Bool { targets.contains(user) || formerUsers.contains(user) }
-  var concerned: [String] { targets + formerUsers }
-
-  /// What devices of this user are told.
-  func account(of user: String) -> String { accounts[user] ?? account }
-
-  func isFor(_ accounts: [String], of user: String) -> Bool { self.accounts[user].map(accounts.contains) ?? true }
-
-  mutating func belongs(to account: String?, of user: String) { accounts[user] = account }
-
-  mutating func ring(for users: [String]) {
-    formerUsers += targets.filter { !formerUsers.contains($0) }
-    targets = users
-    if let first = users.first { user = first }
-  }
-  /// Of several users one has it.
-  mutating func won(by user: String) { self.user = user }
 
   /// Runs a change in place.
   mutating func apply(_ body: (inout Call, inout Turn) -> Void, _ turn: inout Turn) { body(&self, &turn) }

@@ -40,7 +40,7 @@ extension CallMachine {
     default: break
     }
     guard let id = call else { return turn.refuse(token, .badRequest, "call is missing") }
-    guard let live = calls[id], live.isLive, live.concerns(key.user), live.terminals[key] == nil,
+    guard let live = calls[id], live.isLive, live.users.concerns(key.user), live.terminals[key] == nil,
       live.index(of: key) != nil
     else {
       return refuseGone(id, key, token, message, &turn)
@@ -75,7 +75,7 @@ extension CallMachine {
   private func refuseGone(_ id: CallID, _ key: DeviceKey, _ token: RequestToken, _ message: ClientMessage, _ turn: inout Turn) {
     if case .callEnd = message { return turn.answer(token, .ok) }
     var reason: EndReason?
-    if let call = calls[id], call.concerns(key.user) {
+    if let call = calls[id], call.users.concerns(key.user) {
       reason =
         call.terminals[key]?.over.reason
         ?? (call.isDiverted(for: key.user)
@@ -92,7 +92,7 @@ extension CallMachine {
   }
 
   private mutating func notice(_ key: DeviceKey, _ message: ClientMessage, _ id: CallID?, _ turn: inout Turn) {
-    guard let id, calls[id]?.concerns(key.user) == true, calls[id]?.terminals[key] == nil else { return }
+    guard let id, calls[id]?.users.concerns(key.user) == true, calls[id]?.terminals[key] == nil else { return }
     change(id, &turn) { call, turn in
       guard call.isLive else { return }
       switch message {
@@ -111,7 +111,7 @@ extension CallMachine {
     guard let call = calls[id], call.winner == key else { return .err(Failure(.badState)) }
     var other: LegID?
     if let with = transfer.withCall {
-      guard let second = calls[with], with != id, second.user == key.user, second.isLive, second.state == .connected,
+      guard let second = calls[with], with != id, second.users.owner == key.user, second.isLive, second.state == .connected,
         second.trunk.name == call.trunk.name
       else { return .err(Failure(.badState, msg: "withCall is no connected call on this trunk")) }
       other = second.trunkLeg.id
@@ -139,7 +139,9 @@ extension CallMachine {
       guard running.direction == .outgoing, running.winner == key else {
         return refuse(token, .forbidden, .forbidden, nil, &turn)
       }
-      guard running.isLive, let leg = running.devices.first else { return turn.refuse(token, .gone, reason: running.end?.reason) }
+      guard running.isLive, let leg = running.devices.first else {
+        return turn.refuse(token, .gone, reason: running.bookkeeping.end?.reason)
+      }
       return turn.answer(token, .ok(Success(sdp: leg.sdp, call: id)))
     }
     if let tombstone = tombstones[id] {
@@ -181,13 +183,14 @@ extension CallMachine {
       return refuse(token, .tooMany, .userRate, "calls_per_hour", &turn)
     }
     let session = MediaSessionID(raw: takeNumber())
-    var call = Call(
-      id: id, direction: .outgoing, user: key.user, session: session, account: account,
+    let parties = Call.Parties(
       from: Handle(k: .phone, h: caller, n: routing.displayName(of: key.user, wanted: start.from?.n)),
-      to: Handle(k: .phone, h: number, n: start.to.n), callerNumber: caller,
-      calledNumber: number, trunkLeg: TrunkLeg(.outbound(takeNumber()), over: trunk, session: session), at: turn.now)
+      to: Handle(k: .phone, h: number, n: start.to.n), callerNumber: caller, calledNumber: number)
+    var call = Call(
+      id: id, direction: .outgoing, session: session, users: Call.Users(key.user, account: account), parties: parties,
+      trunkLeg: TrunkLeg(.outbound(takeNumber()), over: trunk, session: session), at: turn.now)
     call.trunkLeg.alternatives = Array(candidates.dropFirst())
-    (call.isPrivate, call.identities) = (start.privacy ?? false, identities.map { SignedIdentity($0) })
+    (call.parties.isPrivate, call.parties.identities) = (start.privacy ?? false, identities.map { SignedIdentity($0) })
     trunking?.callStarted(trunk.name, at: turn.now)
     pending[id] = .outgoing(call, start, device, token)
     turn.output.actions.append(

@@ -19,17 +19,17 @@ extension CallMachine {
 
   /// Carries a wish out, or ends the call as it would have ended without the rule.
   mutating func divert(_ id: CallID, _ wish: DiversionWish, _ turn: inout Turn) {
-    guard let call = calls[id], call.isLive, call.wish != nil else { return }
+    guard let call = calls[id], call.isLive, call.diversions.wish != nil else { return }
     switch wish.rule.target {
     case .code(let code):
       change(id, &turn) { call, turn in
         var diversion = CallRecord.Diversion(wish.trigger)
         diversion.code = code
-        call.diversionsMade.append(diversion)
+        call.diversions.made.append(diversion)
         call.end(wish.ending, refusing: code, &turn)
       }
     case .recording(let file):
-      guard call.reservation != nil else { return giveUp(id, wish, "no media", &turn) }
+      guard call.appMedia.reservation != nil else { return giveUp(id, wish, "no media", &turn) }
       change(id, &turn) { $0.divert(to: file, wish, &$1) }
     case .user(let next): divert(id, wish, to: next, &turn)
     case .number(let text, let showsCaller): divert(id, wish, toNumber: text, showsCaller: showsCaller, &turn)
@@ -48,18 +48,18 @@ extension CallMachine {
 
   private mutating func divert(_ id: CallID, _ wish: DiversionWish, to next: String, _ turn: inout Turn) {
     guard let call = calls[id] else { return }
-    if call.concerns(next) { return giveUp(id, wish, "\(next) had it before", isLoop: true, &turn) }
+    if call.users.concerns(next) { return giveUp(id, wish, "\(next) had it before", isLoop: true, &turn) }
     if call.isDivertedTooOften { return giveUp(id, wish, "too many diversions", isLoop: true, &turn) }
     guard routing.user(next) != nil else { return giveUp(id, wish, "no user \(next)", &turn) }
     guard callsOfUser[next]?.count ?? 0 < configuration.bounds.callsPerUser else {
       return giveUp(id, wish, "\(next) has too many calls", &turn)
     }
-    guard call.reservation != nil else { return giveUp(id, wish, "no media", &turn) }
+    guard call.appMedia.reservation != nil else { return giveUp(id, wish, "no media", &turn) }
     let rules = diversions(of: next)
-    let account = routing.account(of: next, called: call.calledNumber, route: nil)
+    let account = routing.account(of: next, called: call.parties.calledNumber, route: nil)
     callsOfUser[next, default: []].append(id)
     change(id, &turn) { call, turn in
-      call.belongs(to: account, of: next)
+      call.users.belongs(to: account, of: next)
       call.divert(to: next, rules, wish, &turn)
     }
     ring(id, &turn)
@@ -67,13 +67,15 @@ extension CallMachine {
 
   private mutating func divert(_ id: CallID, _ wish: DiversionWish, toNumber text: String, showsCaller: Bool, _ turn: inout Turn)
   {
-    guard let call = calls[id], call.reservation != nil else { return giveUp(id, wish, "no media", &turn) }
+    guard let call = calls[id], call.appMedia.reservation != nil else { return giveUp(id, wish, "no media", &turn) }
     guard let number = Routing.dialled(text) else { return giveUp(id, wish, "not a number", &turn) }
     if routing.isOwn(number) { return giveUp(id, wish, "a number of this gateway", isLoop: true, &turn) }
-    if call.isDivertedTooOften || call.maxForwards <= 1 { return giveUp(id, wish, "too many diversions", isLoop: true, &turn) }
+    if call.isDivertedTooOften || call.transfers.maxForwards <= 1 {
+      return giveUp(id, wish, "too many diversions", isLoop: true, &turn)
+    }
     if routing.isEmergency(number) { return giveUp(id, wish, "an emergency number", &turn) }
     let rule: Routing.OutboundRule
-    switch outboundRule(number, user: call.user, turn.now) {
+    switch outboundRule(number, user: call.users.owner, turn.now) {
     case .rule(let found): rule = found
     case .refused(_, let reason, _): return giveUp(id, wish, reason.rawValue, &turn)
     }
@@ -82,23 +84,24 @@ extension CallMachine {
     case .trunks(let found): candidates = found
     case .refused(let reason): return giveUp(id, wish, reason.rawValue, &turn)
     }
-    guard quota.take(call.user, most: routing.user(call.user)?.allowance.callsPerHour, at: turn.now) else {
+    guard quota.take(call.users.owner, most: routing.user(call.users.owner)?.allowance.callsPerHour, at: turn.now) else {
       return giveUp(id, wish, Refusal.Reason.userRate.rawValue, &turn)
     }
     let own =
-      routing.callerNumber(of: call.user, wanted: call.calledNumber) ?? routing.user(call.user)?.numbers.first
-      ?? call.calledNumber
+      routing.callerNumber(of: call.users.owner, wanted: call.parties.calledNumber) ?? routing.user(call.users.owner)?.numbers
+      .first
+      ?? call.parties.calledNumber
     let session = MediaSessionID(raw: takeNumber())
     let target = DiversionTarget(number: number, ownNumber: own, showsCaller: showsCaller, wish: wish)
     pending[id] = .diversion(DiversionPlan(target: target, trunks: candidates, session: session))
     // on the media thread of the call, which is that of the user whom it rang for first
-    let owner = call.formerUsers.first ?? call.targets.first ?? call.user
+    let owner = call.users.former.first ?? call.users.ringing.first ?? call.users.owner
     turn.output.actions.append(
       .reserveMedia(MediaRequest(id, session: session, user: owner, toward: candidates[0].peer?.flow.remote.ip)))
   }
 
   mutating func diversionReserved(_ id: CallID, _ plan: DiversionPlan, _ reservation: MediaReservation, _ turn: inout Turn) {
-    guard let call = calls[id], call.isLive, call.wish != nil else { return turn.media(.close(reservation.session)) }
+    guard let call = calls[id], call.isLive, call.diversions.wish != nil else { return turn.media(.close(reservation.session)) }
     var leg = TrunkLeg(
       .outbound(takeNumber()), .diversion(plan.target), over: plan.trunks[0], session: plan.session)
     (leg.local, leg.alternatives) = (reservation.trunkAddress, Array(plan.trunks.dropFirst()))

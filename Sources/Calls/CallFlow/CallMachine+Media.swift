@@ -61,12 +61,13 @@ extension Call {
 
   func summary(_ turn: Turn) -> CallSummary {
     CallSummary(
-      call: id, sipCallId: sipCallID, direction: direction, state: state, trunk: trunk.name, from: callerNumber, to: calledNumber,
-      user: user,
+      call: id, sipCallId: sipCallID, direction: direction, state: state, trunk: trunk.name, from: parties.callerNumber,
+      to: parties.calledNumber,
+      user: users.owner,
       times: Dictionary(uniqueKeysWithValues: times.map { ($0.rawValue, turn.wall($1)) }),
       devices: devices.map {
         let phase = $0.isDescribed && $0.phase != .winner ? "prepared" : "\($0.phase)"
         return .init(device: $0.key.device, state: phase, ice: $0.hasPair, dtls: $0.hasKeys, ready: $0.saidReady)
-      } + wokenDevices, held: isHeldByApp, heldByTrunk: trunkLeg.isToldHeld, muted: isMuted)
+      } + wokenDevices, held: appMedia.isHeld, heldByTrunk: trunkLeg.isToldHeld, muted: appMedia.isMuted)
   }
 }

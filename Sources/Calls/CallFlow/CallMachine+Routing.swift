@@ -19,8 +19,9 @@ extension CallMachine {
     admit(call, &turn)
     let isPrivate = invite.isPrivate
     let question = RouteQuestion(
-      call: call.id, sipCallId: call.sipCallID, trunk: call.trunk.name, from: isPrivate ? nil : call.callerNumber,
-      name: isPrivate ? nil : call.from.n, to: call.calledNumber, diverted: call.divertedFrom.map(\.h), at: turn.wallNow)
+      call: call.id, sipCallId: call.sipCallID, trunk: call.trunk.name, from: isPrivate ? nil : call.parties.callerNumber,
+      name: isPrivate ? nil : call.parties.from.n, to: call.parties.calledNumber, diverted: call.parties.divertedFrom.map(\.h),
+      at: turn.wallNow)
     turn.output.actions.append(.askRoute(question, hook.webhook))
     change(call.id, &turn) { call, turn in
       (call.invite, call.asking) = (invite, RouteAsking(hook: hook, toward: toward, diversions: diversions))
@@ -32,7 +33,7 @@ extension CallMachine {
   /// The webhook's word, or none (nil): in time, too late, or after the call.
   mutating func routed(_ id: CallID, _ answer: RouteAnswer?, _ turn: inout Turn) {
     guard let call = calls[id], call.isLive else { return }
-    if let answer, let caller = answer.caller(call.from) { change(id, &turn) { $0.callerKnown(caller, &$1) } }
+    if let answer, let caller = answer.caller(call.parties.from) { change(id, &turn) { $0.callerKnown(caller, &$1) } }
     guard let asking = call.asking else { return }
     change(id, &turn) { call, turn in
       (call.asking, call.timers[.route]) = (nil, nil)
@@ -45,7 +46,7 @@ extension CallMachine {
       switch asking.hook.fallback {
       case .code(let code): return refuseRouted(id, code, &turn)
       case .user(let user): users = [user]
-      case .users: users = routing.owner(of: call.calledNumber).map { [$0] } ?? []
+      case .users: users = routing.owner(of: call.parties.calledNumber).map { [$0] } ?? []
       }
     }
     goOn(id, asking, users, &turn)
@@ -66,11 +67,13 @@ extension CallMachine {
     }
     let (rules, limit) = (diversions(of: first).orElse(asking.diversions), Limits.usersPerCall)
     for user in users.prefix(limit) { callsOfUser[user, default: []].append(id) }
-    let accounts = users.prefix(limit).map { ($0, routing.account(of: $0, called: call.calledNumber, route: call.routeAccount)) }
+    let accounts = users.prefix(limit).map {
+      ($0, routing.account(of: $0, called: call.parties.calledNumber, route: call.users.routeAccount))
+    }
     change(id, &turn) { call, _ in
-      for (user, account) in accounts { call.belongs(to: account, of: user) }
-      call.ring(for: Array(users.prefix(limit)))
-      call.diversions = rules
+      for (user, account) in accounts { call.users.belongs(to: account, of: user) }
+      call.users.ring(for: Array(users.prefix(limit)))
+      call.diversions.rules = rules
     }
     guard let call = calls[id] else { return }
     guard isReachable(call, turn.now) || rules.rules[.unreached] != nil else {
@@ -83,7 +86,7 @@ extension CallMachine {
 
   /// Somebody can be offered the call, or woken for it. Also a device whose socket broke a moment ago, which may resume.
   func isReachable(_ call: Call, _ now: Instant) -> Bool {
-    call.targets.contains { user in
+    call.users.ringing.contains { user in
       ringable(user, for: call).contains { $0.isReachable(at: now) } || !wakeable(user, for: call).isEmpty
     }
   }

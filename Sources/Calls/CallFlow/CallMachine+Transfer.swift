@@ -10,17 +10,17 @@ extension CallMachine {
   mutating func referred(_ leg: LegID, _ referral: Referral, _ turn: inout Turn) {
     guard let id = legs[leg], let call = calls[id], call.isLive, call.state == .connected,
       call.trunkLeg.phase == .confirmed,
-      call.second == nil, call.winner != nil, let reservation = call.reservation
+      call.second == nil, call.winner != nil, let reservation = call.appMedia.reservation
     else { return turn.sip(.refuseRefer(leg, code: 491)) }
     guard let number = Routing.dialled(referral.target.number) else { return turn.sip(.refuseRefer(leg, code: 404)) }
     // our own numbers, and more hops than a diversion may take, are loops
-    if routing.isOwn(number) || call.transfers >= Limits.diversions || call.maxForwards <= 1 {
+    if routing.isOwn(number) || call.transfers.followed >= Limits.diversions || call.transfers.maxForwards <= 1 {
       return turn.sip(.refuseRefer(leg, code: 482))
     }
     if routing.isEmergency(number) { return turn.sip(.refuseRefer(leg, code: 403)) }
-    guard !isDraining, case .rule(let rule) = outboundRule(number, user: call.user, turn.now),
+    guard !isDraining, case .rule(let rule) = outboundRule(number, user: call.users.owner, turn.now),
       case .trunks(let candidates) = trunks(of: rule, turn.now),
-      quota.take(call.user, most: routing.user(call.user)?.allowance.callsPerHour, at: turn.now)
+      quota.take(call.users.owner, most: routing.user(call.users.owner)?.allowance.callsPerHour, at: turn.now)
     else { return turn.sip(.refuseRefer(leg, code: 603)) }
     guard candidates[0].peer != nil else { return turn.sip(.refuseRefer(leg, code: 500)) }
     let target = TransferTarget(number: number, referral: referral)
@@ -34,7 +34,8 @@ extension CallMachine {
   /// INVITE with Replaces (RFC 3891): the same call, and the same app, on a new leg that is answered at once.
   mutating func replace(_ old: LegID, with leg: LegID, _ invite: InboundInvite, _ trunk: Routing.Trunk, _ turn: inout Turn) {
     guard let id = legs[old], let call = calls[id], call.isLive, call.state == .connected, call.trunkLeg.id == old,
-      call.trunk.name == trunk.name, call.transfers < Limits.diversions, invite.sdp != nil, let reservation = call.reservation
+      call.trunk.name == trunk.name, call.transfers.followed < Limits.diversions, invite.sdp != nil,
+      let reservation = call.appMedia.reservation
     else { return refuse(leg, invite, .forbidden, code: 603, &turn) }
     var trunk = call.trunk
     trunk.calledFrom = [invite.source.remote.ip]
@@ -47,8 +48,8 @@ extension CallMachine {
     callsOfTrunk[trunk.name, default: 0] += 1
     turn.statistics.replaced += 1
     change(id, &turn) {
-      $0.maxForwards = min($0.maxForwards, invite.maxForwards)
-      $0.transfers += 1
+      $0.transfers.maxForwards = min($0.transfers.maxForwards, invite.maxForwards)
+      $0.transfers.followed += 1
       $0.moved(to: next, &$1)
     }
     turn.sip(.answer(leg, sdp: answer))

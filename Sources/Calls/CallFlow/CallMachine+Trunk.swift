@@ -66,7 +66,9 @@ extension CallMachine {
       call.trunkLeg.isLateOffer = true
     }
     if let hook = route.hook { return ask(call, invite, hook, toward: toward, route.diversions, &turn) }
-    guard isReachable(call, turn.now) || call.diversions.rules[.unreached] != nil else { return rejectUnreached(call, &turn) }
+    guard isReachable(call, turn.now) || call.diversions.rules.rules[.unreached] != nil else {
+      return rejectUnreached(call, &turn)
+    }
     pending[call.id] = .incoming(call, invite)
     turn.output.actions.append(.reserveMedia(MediaRequest(call.id, session: call.session, user: route.user, toward: toward)))
   }
@@ -84,26 +86,31 @@ extension CallMachine {
     var trunk = trunk
     trunk.calledFrom = [invite.source.remote.ip]
     let session = MediaSessionID(raw: takeNumber())
-    var call = Call(
-      id: CallID(random: random), direction: .incoming, user: route?.user ?? "", session: session,
-      account: Self.defaultAccount,
+    let parties = Call.Parties(
       from: invite.isPrivate ? Call.anonymous : Handle(number: caller.number, name: caller.displayName),
       to: Handle(number: route?.number ?? invite.to.number, name: nil),
       callerNumber: invite.isPrivate && !trunk.recordsPrivateNumbers ? Call.anonymous.h : caller.number,
-      calledNumber: route?.number ?? invite.to.number,
+      calledNumber: route?.number ?? invite.to.number)
+    var call = Call(
+      id: CallID(random: random), direction: .incoming, session: session,
+      users: Call.Users(route?.user ?? "", account: Self.defaultAccount), parties: parties,
       trunkLeg: TrunkLeg(leg, over: trunk, session: session, phase: .invited), at: turn.now)
-    (call.trunkLeg.sipCallID, call.isPrivate, call.identities) = (invite.callID, invite.isPrivate, invite.identities)
+    (call.trunkLeg.sipCallID, call.parties.isPrivate, call.parties.identities) = (
+      invite.callID, invite.isPrivate, invite.identities
+    )
     call.trunkLeg.isReliable = invite.isReliable
     // what was diverted before counts with the transfers to come
-    (call.maxForwards, call.transfers) = (invite.maxForwards, invite.diversions)
-    call.diversionsBefore = invite.diversions
+    (call.transfers.maxForwards, call.transfers.followed) = (invite.maxForwards, invite.diversions)
+    call.diversions.before = invite.diversions
     if let route {
-      call.diversions = diversions(of: route.user).orElse(route.diversions)
-      call.routeAccount = route.account
+      call.diversions.rules = diversions(of: route.user).orElse(route.diversions)
+      call.users.routeAccount = route.account
       let account = routing.account(of: route.user, called: route.number, route: route.account)
-      if route.hook == nil { call.belongs(to: account, of: route.user) }
+      if route.hook == nil { call.users.belongs(to: account, of: route.user) }
     }
-    call.divertedFrom = invite.divertedFrom.prefix(Limits.diversions).map { Handle(number: $0.number, name: $0.displayName) }
+    call.parties.divertedFrom = invite.divertedFrom.prefix(Limits.diversions).map {
+      Handle(number: $0.number, name: $0.displayName)
+    }
     call.reach(.start, detail: trunk.name, &turn)
     return call
   }
@@ -142,12 +149,12 @@ extension CallMachine {
   }
 
   func unreachedEnding(_ call: Call, _ now: Instant) -> Call.Ending {
-    let connected = call.targets.flatMap { (presences[$0] ?? []).filter { $0.isReachable(at: now) } }
+    let connected = call.users.ringing.flatMap { (presences[$0] ?? []).filter { $0.isReachable(at: now) } }
     if connected.contains(where: { !devices.wantsCalls($0.key) }) {
       return .init(.dnd, by: .app, detail: "no device wants calls")
     }
-    let stranger = connected.first { $0.info.onlyCall == nil && !call.isFor($0.accounts, of: $0.key.user) }
-    let account = stranger.map { "no device is logged in to account " + call.account(of: $0.key.user) }
+    let stranger = connected.first { $0.info.onlyCall == nil && !call.users.isFor($0.accounts, of: $0.key.user) }
+    let account = stranger.map { "no device is logged in to account " + call.users.account(of: $0.key.user) }
     return .init(.unanswered, by: .app, q850: 20, detail: account ?? "no device connected")
   }
 
@@ -155,8 +162,8 @@ extension CallMachine {
   /// - Parameter reservation: for a call that has no media yet.
   mutating func ring(_ id: CallID, media reservation: MediaReservation? = nil, _ turn: inout Turn) {
     guard let call = calls[id] else { return }
-    let present = call.targets.flatMap { ringable($0, for: call) }
-    let destinations = call.targets.flatMap { wakeable($0, for: call) }
+    let present = call.users.ringing.flatMap { ringable($0, for: call) }
+    let destinations = call.users.ringing.flatMap { wakeable($0, for: call) }
     let nobody = isReachable(call, turn.now) ? nil : unreachedEnding(call, turn.now)
     change(id, &turn) { call, turn in
       if let reservation, let invite = call.invite {
@@ -172,12 +179,12 @@ extension CallMachine {
   /// another call only.
   func ringable(_ user: String, for call: Call) -> [DevicePresence] {
     (presences[user] ?? []).filter {
-      $0.info.onlyCall == nil && devices.wantsCalls($0.key) && call.isFor($0.accounts, of: user)
+      $0.info.onlyCall == nil && devices.wantsCalls($0.key) && call.users.isFor($0.accounts, of: user)
     }
   }
 
   func wakeable(_ user: String, for call: Call) -> [PushDestination] {
-    configuration.push == nil ? [] : devices.targets(of: user, account: call.accounts[user])
+    configuration.push == nil ? [] : devices.targets(of: user, account: call.users.accounts[user])
   }
 
   // MARK: reservation

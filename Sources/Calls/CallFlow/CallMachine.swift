@@ -147,18 +147,19 @@ public struct CallMachine {
   private mutating func ended(_ id: CallID, _ turn: inout Turn) {
     guard let call = calls[id] else { return }
     remember(call, &turn)
-    if call.reservation == nil { finish(id, nil, &turn) }
+    if call.appMedia.reservation == nil { finish(id, nil, &turn) }
   }
 
   private mutating func remember(_ call: Call, _ turn: inout Turn) {
-    let end = call.end ?? .init(.unknown, by: .gateway)
+    let end = call.bookkeeping.end ?? .init(.unknown, by: .gateway)
     let isElsewhere = call.direction == .incoming && call.winner != nil
-    let reason = isElsewhere ? .answeredElsewhere : call.divertedReason ?? call.reasonForOthers ?? end.reason
+    let reason = isElsewhere ? .answeredElsewhere : call.divertedReason ?? call.bookkeeping.reasonForOthers ?? end.reason
     let over = CallOver(reason, by: end.by, at: turn.wallNow, sip: end.sip)
     let forgotten = tombstones.insert(
       Tombstone(
-        users: call.concerned, direction: call.direction, owner: call.direction == .outgoing ? call.winner : nil, over: over,
-        terminals: call.terminals, wasPushed: call.wasPushed,
+        users: call.users.concerned, direction: call.direction, owner: call.direction == .outgoing ? call.winner : nil,
+        over: over,
+        terminals: call.terminals, wasPushed: call.bookkeeping.wasPushed,
         expires: turn.now + configuration.timers.tombstone),
       for: call.id)
     for id in forgotten { turn.app(.wakesOver(id)) }
@@ -181,7 +182,7 @@ public struct CallMachine {
   /// Writes the record and forgets the call; its SIP leg is forgotten with `legClosed`.
   mutating func finish(_ id: CallID, _ statistics: MediaStatistics?, _ turn: inout Turn) {
     guard let call = calls.removeValue(forKey: id) else { return }
-    if call.reservation != nil, statistics == nil { turn.statistics.recordsWithoutMedia += 1 }
+    if call.appMedia.reservation != nil, statistics == nil { turn.statistics.recordsWithoutMedia += 1 }
     turn.statistics.states[call.state, default: 0] -= 1
     let record = call.record(statistics, turn)
     turn.statistics.ended[record.end.reason, default: [:]][record.end.by, default: 0] += 1
@@ -189,7 +190,7 @@ public struct CallMachine {
     for leg in call.legs { if let session = leg.session { sessions[session] = nil } }
     deadlines.schedule(id, at: nil)
     for leg in call.legs { release(leg, at: turn.now) }
-    for user in call.concerned {
+    for user in call.users.concerned {
       callsOfUser[user]?.removeAll { $0 == id }
       if callsOfUser[user]?.isEmpty ?? false { callsOfUser[user] = nil }
     }
@@ -202,7 +203,7 @@ public struct CallMachine {
     calls[call.id] = call
     legs[call.trunkLeg.id] = call.id
     sessions[call.session] = call.id
-    for user in call.targets { callsOfUser[user, default: []].append(call.id) }
+    for user in call.users.ringing { callsOfUser[user, default: []].append(call.id) }
     callsOfTrunk[call.trunk.name, default: 0] += 1
   }
 
