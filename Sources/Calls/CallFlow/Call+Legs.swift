@@ -28,7 +28,7 @@ extension Call {
     }
     switch event {
     case .cancelled(_, let cause): cancelled(cause, &turn)
-    case .acknowledged(_, let sdp): acknowledged(sdp, &turn)
+    case .acknowledged(_, let sdp): acknowledged(place, sdp, &turn)
     case .ackTimedOut: ackTimedOut(&turn)
     case .provisionallyAnswered(_, let sdp): provisionallyAnswered(sdp, &turn)
     case .provisionalTimedOut: provisionalTimedOut(&turn)

@@ -15,15 +15,15 @@ extension Call {
     end(elsewhere ? .answeredElsewhere : .callerCancelled, by: .trunk, sip: 487, &turn)
   }
 
-  mutating func acknowledged(_ sdp: String?, _ turn: inout Turn) {
-    if trunkLeg.phase == .answered {
-      trunkLeg.phase = .confirmed
+  mutating func acknowledged(_ place: Int, _ sdp: String?, _ turn: inout Turn) {
+    if legs[place].phase == .answered {
+      legs[place].phase = .confirmed
       let isFirst = times[.acknowledged] == nil && times[.transferred] == nil
       reachOnce(.acknowledged, &turn)
       if isFirst, let since = times[.connected] { turn.measure(.answerToACK(turn.now - since)) }
       if trunkLeg.isLateOffer, !trunkLeg.isProvisionallyAnswered { lateAnswer(sdp, in: "ACK", &turn) }
-    } else if trunkLeg.awaitsReinviteAnswer {
-      guard trunkLeg.reinviteAnswered(sdp, &turn) else {
+    } else if legs[place].awaitsReinviteAnswer {
+      guard legs[place].reinviteAnswered(sdp, &turn) else {
         return end(.codec, by: .trunk, detail: "no usable answer in the ACK", &turn)
       }
       noteTrunkHold(&turn)
