@@ -71,6 +71,7 @@ let calls: [Target] = [
       "Bytes", "SDP", "SIP", "AppProtocol", "SRTP", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "AppSessions",
       "PushPolicy", "Devices",
     ]),
+  module("Calls", "GatewayCore", ["Bytes", "SIPDialogs", "Trunking", "CallFlow"]),
 ]
 
 let platform: [Target] = [module("", "Platform", ["Bytes", "CLinux"], [logging])]
@@ -93,7 +94,7 @@ let runtime: [Target] = [
     "Runtime", "Control",
     [
       "Bytes", "SIP", "SDP", "AppProtocol", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices",
-      "CallFlow", "Platform",
+      "CallFlow", "GatewayCore", "Platform",
     ],
     [logging]),
 ]
@@ -146,7 +147,7 @@ let mediaStack = ["Bytes", "RTP", "STUN", "SRTP", "DTLS", "ICE", "JitterBuffer",
 let appStack = ["Bytes", "AppProtocol", "JSONWebToken", "AppSessions"]
 let callStack = [
   "Bytes", "SIP", "SDP", "AppProtocol", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices",
-  "CallFlow",
+  "CallFlow", "GatewayCore",
 ]
 let testTargets: [Target] = [
   .target(name: "CHeap", path: "Tests/CHeap"),

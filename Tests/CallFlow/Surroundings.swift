@@ -91,11 +91,7 @@ final class Surroundings {
     while !waiting.isEmpty {
       var output = CallFlow.Output()
       machine.handle(waiting.removeFirst(), at: now, into: &output)
-      var index = 0
-      while index < output.actions.count {
-        perform(output.actions[index], &output)
-        index += 1
-      }
+      for action in output.actions { perform(action) }
       actions += output.actions
     }
   }
@@ -110,14 +106,15 @@ final class Surroundings {
     now = end
   }
 
-  private func perform(_ action: Action, _ output: inout CallFlow.Output) {
+  private func perform(_ action: Action) {
     switch action {
     case .sip(let command): note(command)
     case .app(let command): note(command)
     case .media(let command): note(command)
-    case .reserveMedia(let call, let session, _, _):
+    case .reserveMedia(let request):
+      let (call, session) = (request.call, request.session)
       if let mediaRefusal {
-        return machine.handle(.mediaRefused(call, reason: mediaRefusal, isOverload: isMediaOverloaded), at: now, into: &output)
+        return waiting.insert(.mediaRefused(call, reason: mediaRefusal, isOverload: isMediaOverloaded), at: 0)
       }
       self.session = session
       if firstSession == nil { firstSession = session }
@@ -125,7 +122,7 @@ final class Surroundings {
         session: session, trunkAddress: SocketAddress(.loopback, 41_000),
         appCandidates: [SocketAddress(IPAddress(192, 0, 2, 1), 40_000)],
         fingerprint: [UInt8](repeating: 0xab, count: 32))
-      machine.handle(.mediaReserved(call, reservation), at: now, into: &output)
+      waiting.insert(.mediaReserved(call, reservation), at: 0)
     case .journal(let line): if journals { waiting.append(.journalled(line.call)) }
     case .record(let record): records.append(record)
     case .refused(let refusal): refusals.append(refusal)

@@ -14,6 +14,7 @@ enum ImportRule {
     "Trunkline": ["Configuration", "CommandSupport"],
     "Peers": ["SpeechScore", "DemoSpeech"],
     "Lab": ["Peers", "PushSandbox", "SpeechScore"],
+    "GatewayCore": ["SIPDialogs", "Trunking", "CallFlow"],
   ]
 
   /// What is not ours, by folder or `folder/module` that may import it; `*` is everywhere.

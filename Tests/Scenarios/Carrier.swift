@@ -6,7 +6,7 @@ import SIPDialogs
 final class Carrier {
   unowned let world: World
   var agent: UserAgent = {
-    var agent = UserAgent(random: .seeded(99))
+    var agent = UserAgent(random: .seeded(1 << 40))
     var unused = SIPDialogs.Output()
     agent.handle(.rules(["gateway": TrunkRules(trustsIdentity: true)]), at: .zero, into: &unused)
     return agent

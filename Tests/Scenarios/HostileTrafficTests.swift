@@ -1,6 +1,7 @@
 import AppProtocol
 import Bytes
 import CallFlow
+import GatewayCore
 import SIP
 import SIPDialogs
 import Testing
@@ -44,12 +45,16 @@ import Testing
     let left = world.userAgent.statistics
     #expect(left.legs == 0 && left.serverTransactions == 0 && left.clientTransactions == 0, "\(left)")
     #expect(world.media.open.isEmpty, "media sessions are left")
-    var output = SIPDialogs.Output()
+    var output = GatewayCore.Output()
     let text =
       "OPTIONS sip:a@198.51.100.9 SIP/2.0\r\nVia: SIP/2.0/UDP 203.0.113.7:5060;branch=z9hG4bKlast;rport\r\nFrom: <sip:a@b>;tag=1\r\n"
       + "To: <sip:a@b>\r\nCall-ID: last\r\nCSeq: 1 OPTIONS\r\nContent-Length: 0\r\n\r\n"
-    world.userAgent.handle(.received(Array(text.utf8), flow, trunk: "carrier"), at: world.now, into: &output)
-    #expect(output.messages.first.flatMap { try? Message($0.bytes) }?.statusCode == 200)
+    world.core.handle(
+      .sip(.received(Array(text.utf8), flow, trunk: "carrier")), at: world.now, into: &output
+    ) { world.media.reserve($0) }
+    var answer: [UInt8]?
+    if case .sendSIP(let message) = output.effects.first { answer = message.bytes }
+    #expect(answer.flatMap { try? Message($0) }?.statusCode == 200)
   }
 }
 

@@ -25,6 +25,18 @@ final class MediaScript {
 
   init(_ world: World) { self.world = world }
 
+  func reserve(_ request: MediaRequest) -> CallFlow.Input {
+    if world.refusesMedia { return .mediaRefused(request.call, reason: "no ports") }
+    calls[request.session] = request.call
+    return .mediaReserved(request.call, Self.reservation(request.session))
+  }
+
+  static func reservation(_ session: MediaSessionID) -> MediaReservation {
+    MediaReservation(
+      session: session, trunkAddress: SocketAddress(IPAddress(198, 51, 100, 9), 41_000),
+      appCandidates: [SocketAddress(IPAddress(198, 51, 100, 9), 40_000)], fingerprint: [UInt8](repeating: 0xab, count: 32))
+  }
+
   func handle(_ command: MediaCommand) {
     switch command {
     case .addAppLeg(let session, _, _): open.insert(session)

@@ -68,7 +68,6 @@ import Testing
     let world = World()
     let (phone, leg, call, _) = try connected(world)
     let idle = world.app("tablet")
-    world.signal(.draining(true))
     world.tell(.command(.drain))
     world.give(.draining)
     world.run(.seconds(1))

@@ -28,6 +28,10 @@ enum Step: Hashable {
   case cancel, timeout
   /// Of the number that the call is diverted to: 180, 183 with media, 200, 486, BYE.
   case rings, talks, answers, refuses, hangsUp
+  /// 503 of it; hold by it, and by the caller; an app's hold that meets the caller's; the caller hangs up as the number answers.
+  case fails, numberHolds, callerHolds, glare, crosses
+  /// The caller's REFER to the number.
+  case refers
   /// The recording is at its end.
   case played
   /// The webhook names alice, or has nothing to say; a better name of the caller comes, by it or by another way.
@@ -53,8 +57,12 @@ extension Play {
     case .cancel: finals == 0 || isAnswered && !trunk.contains("BYE") && !isOver
     case .timeout: !isOver
     case .rings: number?.phase == .invited && number?.hasRung == false
-    case .talks, .answers, .refuses: number?.phase == .invited
-    case .hangsUp: number?.phase == .answered
+    case .talks, .answers, .refuses, .fails: number?.phase == .invited
+    case .hangsUp, .numberHolds: number?.phase == .answered
+    case .callerHolds: isTalking
+    case .glare: isTalking && winner != nil
+    case .crosses: number?.phase == .invited && !trunk.contains("BYE")
+    case .refers: isTalking && !isReferred && number == nil
     case .played: !playing.isEmpty
     case .routed, .unrouted: isAsked
     case .named: !isOver
@@ -108,19 +116,18 @@ extension Play {
       if resuming { connect(i, resuming: true) }
       if devices[i].connection == nil || !resuming { comeBack(i) }
     case .cancel:
-      if finals == 0 {
-        finals += 1
-        trunk.append("487")
-        feed(.sip(.cancelled(leg, nil)))
-      } else {
-        feed(.sip(.byeReceived(leg, nil)))
-      }
-      feed(.sip(.legClosed(leg)))
+      trunkDoes(finals == 0 ? .cancel(leg, nil) : .bye(leg, nil))
     case .timeout: pass(.seconds(46))
     case .rings: numberRings(early: false)
     case .talks: numberRings(early: true)
     case .answers: numberAnswers()
-    case .refuses: numberRefuses()
+    case .refuses: numberRefuses(486)
+    case .fails: numberRefuses(503)
+    case .numberHolds: if let leg = number?.leg { trunkDoes(.modify(leg)) }
+    case .callerHolds: trunkDoes(.modify(leg))
+    case .glare: glare()
+    case .crosses: hangUpCrossesAnswer()
+    case .refers: refer()
     case .hangsUp: numberHangsUp()
     case .played: recordingEnds()
     case .routed, .unrouted:
@@ -201,7 +208,9 @@ extension Play {
     expect(play.numbersCalled <= 1 && !play.trunk.contains { $0.contains("that is") }, "legs: \(play.trunk)")
     for index in play.devices.indices { play.drop(index, .normal) }
     play.pass(.seconds(3_800))
-    expect(play.machine.nextDeadline == nil && play.sessions.nextDeadline == nil, "a timer is left")
+    expect(play.nextDeadline == nil, "a timer is left")
+    let sip = play.core.userAgent.statistics
+    expect(sip.legs == 0 && sip.serverTransactions == 0 && sip.clientTransactions == 0, "SIP state is left: \(sip)")
     expect(
       play.machine.statistics.tombstones == 0 && play.machine.statistics.states.values.allSatisfy { $0 == 0 }, "state is left")
     return problems
@@ -224,7 +233,10 @@ extension Play {
       pass(.seconds(100))
       if isOver { strays.append("the call to the number ended by itself") }
     }
+    if isReferred, number?.phase == .invited { numberRefuses(486) }
     if isPossible(.cancel) { apply(.cancel, resuming: false) }
+    // after a transfer the number has the call
+    if isReferred, isPossible(.hangsUp) { numberHangsUp() }
     pass(.seconds(1))
     for index in devices.indices where devices[index].connection == nil {
       devices[index].isDropped = false

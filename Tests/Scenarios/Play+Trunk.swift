@@ -7,7 +7,7 @@ import SIPDialogs
 
 /// The trunk's end of a play, and its media threads: the caller's leg, and the one to a number that the call is diverted to.
 extension Play {
-  /// A leg that the gateway made. The user agent reports a cancelled one as failed and then closed, also where its 200 crosses.
+  /// A leg that the gateway made.
   struct Number {
     enum Phase { case invited, answered, over }
     let leg: LegID
@@ -20,6 +20,10 @@ extension Play {
     name: "carrier", domain: "203.0.113.7:5060",
     flow: Flow(transport: .udp, local: World.gatewayAddress, remote: World.carrierAddress))
 
+  static let gateway = TrunkPeer(
+    name: "gateway", domain: "198.51.100.9:5060",
+    flow: Flow(transport: .udp, local: World.carrierAddress, remote: World.gatewayAddress))
+
   static func routing(_ rules: [DiversionTrigger: Diversions.Rule], asks: Bool) -> Routing {
     let webhook = Webhook(url: "https://crm.example/route", key: Redacted([1, 2, 3]))
     var alice = Routing.User(id: "alice", numbers: [World.number])
@@ -29,34 +33,38 @@ extension Play {
       ($0, Diversions.Rule(.user("alice")))
     }
     bob.diversions = Diversions(Dictionary(uniqueKeysWithValues: back))
+    let rules = TrunkRules(allowsTransfer: true)
     return Routing(
-      trunks: [.init(name: "carrier", peer: carrier)], users: [alice, bob],
+      trunks: [.init(name: "carrier", peer: carrier, rules: rules, signalsHold: true)], users: [alice, bob],
       inbound: [.init(trunk: "carrier", target: asks ? .hook(.init(webhook)) : .users)],
       outbound: [.init(prefix: "+", trunk: "carrier")])
   }
 
-  mutating func perform(_ command: SIPDialogs.Command) {
-    switch command {
-    case .respondProvisional(_, let code, _, _): trunk.append("\(code)")
-    case .answer:
+  /// What the trunk's end hears of the gateway.
+  mutating func heard(_ event: SIPDialogs.Event) {
+    switch event {
+    case .progress(leg, let code, _): if code > 100 { trunk.append("\(code)") }
+    case .answered(leg, _):
       trunk.append("200")
       finals += 1
       isAnswered = true
-      later(.sip(.acknowledged(leg, sdp: nil)))
-    case .refuse(_, let code, _, _, _):
+    case .failed(leg, let code, _, _):
       trunk.append("\(code)")
       finals += 1
-      later(.sip(.legClosed(leg)))
-    case .bye(number?.leg, _): numberLeft("BYE number", in: .answered)
-    case .bye:
-      trunk.append("BYE")
-      later(.sip(.legClosed(leg)))
-    case .invite(let leg, let invite):
-      trunk.append("INVITE \(invite.to)")
+    case .byeReceived(leg, _): trunk.append("BYE")
+    case .inviteReceived(let leg, let invite):
+      trunk.append("INVITE \(invite.to.number)")
       numbersCalled += 1
       number = Number(leg: leg)
-    case .cancel(number?.leg, _): numberLeft("CANCEL number", in: .invited)
-    default: trunk.append("\(command)")
+    case .cancelled(number?.leg, _): numberLeft("CANCEL number", in: .invited)
+    case .byeReceived(number?.leg, _): numberLeft("BYE number", in: .answered)
+    case .offerWanted(let leg): trunkDoes(.offer(leg, sdp: Carrier.sdp(direction: "sendonly")))
+    case .reinviteReceived(let leg, let sdp):
+      let isHold = sdp?.contains("a=sendonly") == true
+      trunkDoes(.answerReinvite(leg, sdp: Carrier.sdp(direction: isHold ? "recvonly" : "sendrecv")))
+    case .referProgress(_, let code, _): trunk.append("NOTIFY \(code)")
+    case .ackTimedOut, .sessionLost: strays.append("\(event)")
+    default: break
     }
   }
 
@@ -64,8 +72,6 @@ extension Play {
     guard let number else { return }
     trunk.append(number.phase == phase ? text : "\(text) of a leg that is \(number.phase)")
     self.number?.phase = .over
-    if phase == .invited { later(.sip(.failed(number.leg, code: 487, cause: nil, byTransport: false))) }
-    later(.sip(.legClosed(number.leg)))
   }
 
   mutating func perform(_ command: MediaCommand) {
@@ -85,30 +91,54 @@ extension Play {
 
   // MARK: steps
 
+  /// Audio flows between the caller and somebody.
+  var isTalking: Bool { isAnswered && !isOver && !trunk.contains("BYE") }
+  var winner: Int? { devices.firstIndex { $0.hasWon && $0.connection != nil && $0.terminals.isEmpty } }
+
+  /// An app's hold and the caller's own meet on the wire.
+  mutating func glare() {
+    guard let winner, let call else { return }
+    cross {
+      $0.send(.callHold(CallHold(on: true)), winner, call: call)
+      $0.trunkDoes(.modify($0.leg))
+    }
+  }
+
+  /// The caller hangs up, or gives up, while the number answers.
+  mutating func hangUpCrossesAnswer() {
+    cross {
+      $0.trunkDoes($0.finals == 0 ? .cancel($0.leg, nil) : .bye($0.leg, nil))
+      $0.numberAnswers()
+    }
+  }
+
+  mutating func refer() {
+    isReferred = true
+    trunkDoes(.refer(leg, to: "sip:\(Play.mobile)@198.51.100.9", replaces: nil))
+  }
+
   mutating func numberRings(early: Bool) {
     guard let leg = number?.leg else { return }
     number?.hasRung = true
-    feed(.sip(.progress(leg, code: early ? 183 : 180, sdp: early ? Carrier.sdp() : nil)))
+    trunkDoes(.respondProvisional(leg, code: early ? 183 : 180, reason: nil, sdp: early ? Carrier.sdp() : nil))
   }
 
   mutating func numberAnswers() {
     guard let leg = number?.leg else { return }
     number?.phase = .answered
-    feed(.sip(.answered(leg, sdp: Carrier.sdp())))
+    trunkDoes(.answer(leg, sdp: Carrier.sdp()))
   }
 
-  mutating func numberRefuses() {
+  mutating func numberRefuses(_ code: Int) {
     guard let leg = number?.leg else { return }
     number?.phase = .over
-    feed(.sip(.failed(leg, code: 486, cause: nil, byTransport: false)))
-    feed(.sip(.legClosed(leg)))
+    trunkDoes(.refuse(leg, code: code, reason: nil, cause: nil, retryAfter: nil))
   }
 
   mutating func numberHangsUp() {
     guard let leg = number?.leg else { return }
     number?.phase = .over
-    feed(.sip(.byeReceived(leg, nil)))
-    feed(.sip(.legClosed(leg)))
+    trunkDoes(.bye(leg, nil))
   }
 
   mutating func recordingEnds() {

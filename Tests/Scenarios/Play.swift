@@ -2,14 +2,15 @@ import AppProtocol
 import AppSessions
 import Bytes
 import CallFlow
+import GatewayCore
 import JSONWebToken
 import MediaSession
 import PushPolicy
 import SIPDialogs
 
-/// One incoming call, its devices and its pushes, and where else it may go, around the real call machine and the real session
-/// machine. A value: a run can branch at every step by a copy. Nothing takes time but `pass`; what crosses on its way is played
-/// by doing it late.
+/// One incoming call, its devices and its pushes, and where else it may go, around the real `GatewayCore` and the real
+/// session machine; the trunk's end is a user agent of its own. A value: a run can branch at every step by a copy. Nothing takes
+/// time but `pass`; what crosses on its way is played by doing it late.
 struct Play {
   struct Device {
     let name: String
@@ -48,20 +49,33 @@ struct Play {
   }
 
   var now = Instant(nanoseconds: 1_000_000_000)
-  var machine: CallMachine
+  var core: GatewayCore
+  var machine: CallMachine { core.machine }
   var sessions: SessionMachine
   var devices: [Device]
   var call: CallID?
   private var nextConnection: UInt64 = 1
   private var nextRequest: UInt64 = 1
-  private var inputs: [CallFlow.Input] = []
-  private var isPumping = false
+  /// What has yet to reach the gateway or the trunk's end, first in first out.
+  enum Event {
+    case core(GatewayCore.Input)
+    case carrier(SIPDialogs.Input)
+  }
+  var events: [Event] = []
+  var isPumping = false
+  /// While not nil, messages on the wire wait here: those of either side then cross.
+  var crossing: [Event]?
 
   // the trunk
-  let leg = LegID.inbound(1)
+  /// Seeded apart from the gateway's: one that marks its messages as the other does would take them for its own.
+  var carrier = UserAgent(random: .seeded(1 << 40))
+  /// The caller's leg, as its carrier counts.
+  let leg = LegID.outbound(1)
   var trunk: [String] = []
   var finals = 0
   var isAnswered = false
+  /// The caller has asked for a transfer.
+  var isReferred = false
   /// The leg to the number that the call is diverted to.
   var number: Number?
   var numbersCalled = 0
@@ -99,7 +113,9 @@ struct Play {
     let wakes = WakeTokens(key: Array("a key of at least thirty-two bytes".utf8))
     var configuration = CallFlow.Configuration()
     configuration.push = wakes.map { PushSettings(gateway: "wss://gw", wakes: $0) }
-    machine = CallMachine(configuration: configuration, routing: Self.routing(rules, asks: asks), random: .seeded(seed))
+    core = GatewayCore(
+      userAgent: UserAgent(random: .seeded(seed &+ 2)),
+      machine: CallMachine(configuration: configuration, routing: Self.routing(rules, asks: asks), random: .seeded(seed)))
     let settings = SessionSettings(
       verifier: TokenVerifier(keys: World.keys, audience: "trunkline"), users: ["alice", "bob"], wakeTokens: wakes)
     sessions = SessionMachine(settings: settings, random: .seeded(seed &+ 1))
@@ -113,66 +129,18 @@ struct Play {
         .devicePut(DevicePut(push: .init(kind: .apnsVoIP, token: String(token.prefix(48)), topic: "com.example.voip"))), index)
       if !connected.contains(devices[index].name) { drop(index, .normal) }
     }
-    feed(
-      .sip(
-        .inviteReceived(
-          leg,
-          InboundInvite(
-            trunk: "carrier", source: Self.carrier.flow, callID: "c@carrier",
-            from: .init(number: "+15550000042", displayName: "Carol"),
-            to: .init(number: World.number), isPrivate: false, sdp: Carrier.sdp(), diversions: 0))))
+    trunkDoes(
+      .invite(
+        leg,
+        OutboundInvite(trunk: Self.gateway, to: World.number, from: "+15550000042", displayName: "Carol", sdp: Carrier.sdp())))
   }
 
-  // MARK: the gateway
-
-  mutating func feed(_ input: CallFlow.Input) {
-    inputs.append(input)
-    pump()
-  }
-
-  private mutating func pump() {
-    guard !isPumping else { return }
-    isPumping = true
-    while !inputs.isEmpty {
-      var output = CallFlow.Output()
-      machine.handle(inputs.removeFirst(), at: now, into: &output)
-      var index = 0
-      while index < output.actions.count {
-        perform(output.actions[index], &output)
-        index += 1
-      }
-    }
-    isPumping = false
-  }
-
-  mutating func later(_ input: CallFlow.Input) { inputs.append(input) }
-
-  private mutating func perform(_ action: Action, _ output: inout CallFlow.Output) {
-    switch action {
-    case .sip(let command): perform(command)
-    case .app(let command): tell(.command(command))
-    case .media(let command): perform(command)
-    case .reserveMedia(let call, let session, _, _):
-      if self.session == nil { (self.call, self.session) = (call, session) }
-      closes[session] = 0
-      let reservation = MediaReservation(
-        session: session, trunkAddress: SocketAddress(IPAddress(198, 51, 100, 9), 41_000),
-        appCandidates: [SocketAddress(IPAddress(198, 51, 100, 9), 40_000)], fingerprint: [UInt8](repeating: 0xab, count: 32))
-      machine.handle(.mediaReserved(call, reservation), at: now, into: &output)
-    case .journal(let line): inputs.append(.journalled(line.call))
-    case .record(let record): records.append(record)
-    case .push(let key, let target, let content, _):
-      pushes.append((key, content, target, false))
-      if devices.contains(where: { $0.name == key.device && !$0.terminals.isEmpty }) { strays.append("a push behind the end") }
-    case .askRoute(let question, _): (call, isAsked) = (question.call, true)
-    default: break
-    }
-  }
+  // MARK: apps
 
   mutating func tell(_ input: SessionInput) {
     var output = SessionOutput()
     sessions.handle(input, at: now, into: &output)
-    inputs += output.events.map { .app($0) }
+    for event in output.events { later(.app(event)) }
     var replies: [(Int, ClientFrame)] = []
     for action in output.actions {
       switch action {
@@ -189,17 +157,6 @@ struct Play {
     }
     for (index, frame) in replies { transmit(frame, index) }
     pump()
-  }
-
-  /// Time passes; every timer fires at its own instant.
-  mutating func pass(_ duration: Duration) {
-    let end = now + duration
-    while let due = [machine.nextDeadline, sessions.nextDeadline].compactMap(\.self).min(), due <= end {
-      now = max(now, due)
-      if let own = sessions.nextDeadline, own <= now { tell(.timer) }
-      if let own = machine.nextDeadline, own <= now { feed(.timer) }
-    }
-    now = end
   }
 
   // MARK: devices

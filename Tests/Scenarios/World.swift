@@ -2,6 +2,7 @@ import AppProtocol
 import AppSessions
 import Bytes
 import CallFlow
+import GatewayCore
 import JSONWebToken
 import MediaSession
 import PushPolicy
@@ -10,7 +11,7 @@ import SIP
 import SIPDialogs
 import Testing
 
-/// The whole gateway on virtual time: the real SIP user agent, session machine and call machine, wired as the runtime wires
+/// The whole gateway on virtual time: the real `GatewayCore` and the session machine, wired as the runtime wires
 /// them. Around it a carrier (a second user agent), apps that speak frames, and media threads that follow a script. One seed
 /// is one run.
 final class World {
@@ -28,11 +29,12 @@ final class World {
   var appDelay = Duration.milliseconds(10)
 
   // the gateway
-  var userAgent: UserAgent
+  var core: GatewayCore
   var sessions: SessionMachine
-  var machine: CallMachine
-  private var pending: [CallFlow.Input] = []
-  private var isPumping = false
+  var machine: CallMachine { core.machine }
+  var userAgent: UserAgent { core.userAgent }
+  private var waiting: [GatewayCore.Input] = []
+  private var isRunning = false
 
   // around it
   lazy var carrier = Carrier(self)
@@ -67,7 +69,6 @@ final class World {
   var loses: ([UInt8]) -> Bool = { _ in false }
 
   init(seed: UInt64 = 1, configure: (inout CallFlow.Configuration, inout Routing) -> Void = { _, _ in }) {
-    userAgent = UserAgent(random: .seeded(seed))
     let wakes = WakeTokens(random: .seeded(seed &+ 3))
     let settings = SessionSettings(
       verifier: TokenVerifier(keys: Self.keys, audience: "trunkline"), users: ["alice"], wakeTokens: wakes)
@@ -81,9 +82,9 @@ final class World {
       trunks: [.init(name: "carrier", peer: peer)], users: [.init(id: "alice", numbers: [Self.number])],
       inbound: [.init(trunk: "carrier", target: .users)], outbound: [.init(prefix: "+", trunk: "carrier")])
     configure(&configuration, &routing)
-    machine = CallMachine(configuration: configuration, routing: routing, random: .seeded(seed &+ 2))
-    var unused = SIPDialogs.Output()
-    userAgent.handle(.rules(machine.trunkRules), at: now, into: &unused)
+    core = GatewayCore(
+      userAgent: UserAgent(random: .seeded(seed)),
+      machine: CallMachine(configuration: configuration, routing: routing, random: .seeded(seed &+ 2)))
     sessions.setWallClock(unixMilliseconds: Self.epoch * 1_000, at: now)
     give(.wallClock(offsetMilliseconds: Self.epoch * 1_000 - 1_000))
   }
@@ -112,7 +113,7 @@ final class World {
   }
 
   private var nextTime: Instant? {
-    let timers = [userAgent.nextDeadline, carrier.agent.nextDeadline, sessions.nextDeadline, machine.nextDeadline]
+    let timers = [core.nextDeadline, carrier.agent.nextDeadline, sessions.nextDeadline]
     return (timers.compactMap { $0 } + queue.map(\.at)).min()
   }
 
@@ -121,12 +122,10 @@ final class World {
       queue[index].at <= now
     {
       queue.remove(at: index).run()
-    } else if let due = userAgent.nextDeadline, due <= now {
-      signal(.timer)
+    } else if let due = core.nextDeadline, due <= now {
+      run(.timer)
     } else if let due = sessions.nextDeadline, due <= now {
       tell(.timer)
-    } else if let due = machine.nextDeadline, due <= now {
-      give(.timer)
     } else {
       carrier.handle(.timer)
     }
@@ -134,23 +133,35 @@ final class World {
 
   // MARK: the gateway, wired
 
-  func signal(_ input: SIPDialogs.Input) {
-    var output = SIPDialogs.Output()
-    userAgent.handle(input, at: now, into: &output)
-    for message in output.messages {
-      Invariants.look(at: message.bytes, fromGateway: true, self)
-      if message.bytes.starts(with: "INVITE ".utf8) { invites.append(String(decoding: message.bytes, as: UTF8.self)) }
-      if loses(message.bytes) { continue }
-      let bytes = message.bytes
-      after(sipDelay) { [unowned self] in carrier.receive(bytes) }
+  func signal(_ input: SIPDialogs.Input) { run(.sip(input)) }
+  func give(_ input: CallFlow.Input) { run(.call(input)) }
+
+  /// One input of the core, behind those that are under way.
+  private func run(_ input: GatewayCore.Input) {
+    waiting.append(input)
+    guard !isRunning else { return }
+    isRunning = true
+    defer { isRunning = false }
+    while !waiting.isEmpty {
+      var output = GatewayCore.Output()
+      core.handle(waiting.removeFirst(), at: now, into: &output) { media.reserve($0) }
+      for effect in output.effects { perform(effect) }
     }
-    pending += output.events.map { .sip($0) }
-    pump()
   }
 
-  func give(_ input: CallFlow.Input) {
-    pending.append(input)
-    pump()
+  private func perform(_ effect: GatewayCore.Effect) {
+    switch effect {
+    case .sendSIP(let message): send(message.bytes)
+    case .action(let action): perform(action)
+    case .authenticated, .challengeRefused: break
+    }
+  }
+
+  private func send(_ bytes: [UInt8]) {
+    Invariants.look(at: bytes, fromGateway: true, self)
+    if bytes.starts(with: "INVITE ".utf8) { invites.append(String(decoding: bytes, as: UTF8.self)) }
+    if loses(bytes) { return }
+    after(sipDelay) { [unowned self] in carrier.receive(bytes) }
   }
 
   /// One input of the session machine.
@@ -165,37 +176,13 @@ final class World {
       case .httpAnswer: break
       }
     }
-    pending += output.events.map { .app($0) }
-    pump()
+    for event in output.events { give(.app(event)) }
   }
 
-  private func pump() {
-    guard !isPumping else { return }
-    isPumping = true
-    defer { isPumping = false }
-    while !pending.isEmpty {
-      var output = CallFlow.Output()
-      machine.handle(pending.removeFirst(), at: now, into: &output)
-      var index = 0
-      while index < output.actions.count {
-        perform(output.actions[index], &output)
-        index += 1
-      }
-    }
-  }
-
-  private func perform(_ action: Action, _ output: inout CallFlow.Output) {
+  private func perform(_ action: Action) {
     switch action {
-    case .sip(let command): signal(.command(command))
     case .app(let command): tell(.command(command))
     case .media(let command): media.handle(command)
-    case .reserveMedia(let call, let session, _, _):
-      if refusesMedia { return machine.handle(.mediaRefused(call, reason: "no ports"), at: now, into: &output) }
-      media.calls[session] = call
-      let reservation = MediaReservation(
-        session: session, trunkAddress: SocketAddress(IPAddress(198, 51, 100, 9), 41_000),
-        appCandidates: [SocketAddress(IPAddress(198, 51, 100, 9), 40_000)], fingerprint: [UInt8](repeating: 0xab, count: 32))
-      machine.handle(.mediaReserved(call, reservation), at: now, into: &output)
     case .journal(let line): after(.milliseconds(3)) { [unowned self] in give(.journalled(line.call)) }
     case .record(let record): records.append(record)
     case .trace(let call, let stage, let at, _): traces.append((call, stage, at))
@@ -208,6 +195,7 @@ final class World {
       let (answer, delay) = verifier(question)
       after(delay) { [unowned self] in give(.verified(call, attestation: answer)) }
     case .lookUp, .trunkNews: break  // trunks here have a fixed address
+    case .sip, .reserveMedia: break  // the core's
     }
   }
 

@@ -14,15 +14,26 @@ public struct Output: Sendable {
   public mutating func removeAll() { actions.removeAll(keepingCapacity: true) }
 }
 
-/// What the call machine asks of its surroundings. Only `reserveMedia` is answered in the same turn.
+/// Sockets and a thread for a call.
+public struct MediaRequest: Sendable {
+  public var call: CallID
+  public var session: MediaSessionID
+  /// All sessions of one user are on one thread.
+  public var user: String
+  /// The trunk's media or signalling address: it chooses the local address of the trunk leg.
+  public var toward: IPAddress?
+  public init(_ call: CallID, session: MediaSessionID, user: String, toward: IPAddress?) {
+    (self.call, self.session, self.user, self.toward) = (call, session, user, toward)
+  }
+}
+
+/// What the call machine asks of its surroundings. Only `reserveMedia` is answered at once.
 public enum Action: Sendable {
   case sip(SIPDialogs.Command)
   case app(SessionCommand)
   case media(MediaCommand)
-  /// Sockets and a thread for a new call; answer with `mediaReserved` or `mediaRefused` before any other input. `toward` is
-  /// the trunk's media or signalling address: it chooses the local address of the trunk leg. A reserved session is freed by
-  /// `MediaCommand.close`.
-  case reserveMedia(CallID, session: MediaSessionID, user: String, toward: IPAddress?)
+  /// `mediaReserved` or `mediaRefused` is the next input. A reserved session is freed by `MediaCommand.close`.
+  case reserveMedia(MediaRequest)
   /// Identity header fields to be checked; answer with `verified`, within `Timers.verification` if it is to count.
   case verify(CallID, IdentityQuestion)
   /// A question to the domain name system; answer with `trunking(.resolved)`.

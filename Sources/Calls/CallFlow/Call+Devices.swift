@@ -25,9 +25,9 @@ extension Call {
       pushConnected(device, isNew: true, &turn)
       return .snapshot(snapshot(devices[index], turn))
     }
-    let mayJoin = mayJoin && (device.info.onlyCall == id || isFor(device.accounts, of: device.key.user))
+    let mayJoin = mayJoin && (device.info.onlyCall == id || users.isFor(device.accounts, of: device.key.user))
     guard direction == .incoming, mayJoin || pushes.contains(where: { $0.key == device.key && $0.mayShow }) else { return nil }
-    if isUndecided, targets.contains(device.key.user) {
+    if isUndecided, users.ringing.contains(device.key.user) {
       guard let index = addDevice(device, &turn) else { return nil }
       reachOnce(.offered, &turn)
       pushConnected(device, isNew: true, &turn)
@@ -47,17 +47,17 @@ extension Call {
     let caller = Handle(
       k: caller.k, h: String(caller.h.prefix(Limits.textCharacters)), n: caller.n.map { String($0.prefix(Limits.textCharacters)) }
     )
-    guard isLive, direction == .incoming, caller != from else { return }
-    from = caller
+    guard isLive, direction == .incoming, caller != parties.from else { return }
+    parties.from = caller
     for device in devices where terminals[device.key] == nil {
-      turn.send(.callUpdate(CallUpdate(from: from)), to: device.key, call: id)
+      turn.send(.callUpdate(CallUpdate(from: parties.from)), to: device.key, call: id)
     }
   }
 
   func snapshot(_ leg: DeviceLeg, _ turn: Turn) -> CallSnapshot {
     CallSnapshot(
-      call: id, dir: direction == .incoming ? .incoming : .outgoing, state: snapshotState, from: from, to: to,
-      acct: account(of: leg.key.user), sdp: leg.sdp, gen: leg.gen, at: turn.wall(stateSince),
+      call: id, dir: direction == .incoming ? .incoming : .outgoing, state: snapshotState, from: parties.from, to: parties.to,
+      acct: users.account(of: leg.key.user), sdp: leg.sdp, gen: leg.gen, at: turn.wall(stateSince),
       exp: timers[.ring].map { turn.wall($0) })
   }
 
@@ -68,7 +68,7 @@ extension Call {
     case .starting: .starting
     case .ready: .ready
     case .progress: .progress
-    case .connected: isHeldByApp ? .held : .connected
+    case .connected: appMedia.isHeld ? .held : .connected
     }
   }
 

@@ -8,39 +8,33 @@ import SRTP
 
 /// How a call ends: once, with one final response, one terminal message per device, and one record.
 extension Call {
-  /// What the trunk is told.
-  enum TrunkEnding {
-    /// What the reason asks for: a refusal before the 200, CANCEL or BYE.
-    case byReason
-    /// The trunk ended it, or the user agent has said it already.
-    case alreadyOver
-  }
-
   /// The only door to `ended`. `others` is what devices that did not win are told, if it differs; `sip` the status for the
-  /// record.
+  /// record. A leg that is `over` already is told nothing.
   mutating func end(
     _ reason: EndReason, by side: CallSide, others: EndReason? = nil, sip: Int? = nil, q850: Int? = nil,
-    trunk: TrunkEnding = .byReason, detail: String? = nil, _ turn: inout Turn
+    detail: String? = nil, _ turn: inout Turn
   ) {
     guard isLive else { return }
     timers.clear()
-    (wish, asking) = (nil, nil)
-    endSecondLeg(reason, &turn)
-    if let transfer {
-      turn.sip(.cancel(transfer.leg, Self.causeSent(reason)))
-      self.transfer = nil
-      replacedLegs.append(transfer.leg)
+    (diversions.wish, asking) = (nil, nil)
+    if let second {
+      _ = legs[second].end(reason, q850: nil, &turn)
+      if isDivertedToNumber, let inner = legs[second].session { turn.media(.close(inner)) }
     }
-    if trunk == .byReason { endTrunk(reason, q850: q850, &turn) }
-    trunkLeg.phase = .over
+    switch trunkLeg.end(reason, q850: q850, &turn) {
+    case .cancelled: reach(.cancel, detail: "sent", &turn)
+    case .saidBye: reach(.bye, detail: "sent", &turn)
+    case .refused, .nothing: break
+    }
     let status = sip ?? (times[.connected] == nil ? trunkLeg.finalStatus : nil)
     tellDevices(reason, others: others ?? reason, by: side, sip: status, &turn)
-    reasonForOthers = others ?? reason
-    if reservation != nil { turn.media(.close(session)) }
-    end = CallRecord.End(reason, by: side, sip: status ?? trunkLeg.finalStatus, detail: detail)
+    bookkeeping.reasonForOthers = others ?? reason
+    if appMedia.reservation != nil { turn.media(.close(session)) }
+    bookkeeping.end = CallRecord.End(reason, by: side, sip: status ?? trunkLeg.finalStatus, detail: detail)
     enter(.ended, &turn)
+    turn.outcomes.append(.ended)
     reach(.ended, detail: "\(reason.rawValue) by \(side.rawValue)", &turn)
-    timers[.finalStatistics] = reservation == nil ? turn.now : turn.now + turn.configuration.timers.finalStatistics
+    timers[.finalStatistics] = appMedia.reservation == nil ? turn.now : turn.now + turn.configuration.timers.finalStatistics
     let connected = times[.connected].map { turn.now - $0 } ?? .zero
     turn.measure(.callLength(direction, connected: connected))
   }
@@ -70,11 +64,12 @@ extension Call {
   /// Nobody has taken an incoming call, or who took it has no media: the one place where it can still go somewhere else. A
   /// diversion is carried out by the machine, behind the input that caused it.
   mutating func nobodyCame(_ trigger: DiversionTrigger, _ ending: Ending, _ turn: inout Turn) {
-    guard isLive, wish == nil else { return }
+    guard isLive, diversions.wish == nil else { return }
     reach(.nobodyCame, detail: trigger.rawValue, &turn)
-    if let rule = diversions.rules[trigger], trunkLeg.phase == .invited {
-      wish = DiversionWish(trigger: trigger, rule: rule, ending: ending)
-      return
+    if let rule = diversions.rules.rules[trigger], trunkLeg.phase == .invited {
+      let wanted = DiversionWish(trigger: trigger, rule: rule, ending: ending)
+      diversions.wish = wanted
+      return turn.outcomes.append(.diverts(wanted))
     }
     end(ending, &turn)
   }
@@ -86,9 +81,9 @@ extension Call {
   /// The same with a final response that does not follow from the reason.
   mutating func end(_ ending: Ending, refusing code: Int, _ turn: inout Turn) {
     guard trunkLeg.phase == .invited else { return end(ending, &turn) }
-    trunkLeg.finalStatus = code
-    turn.sip(.refuse(trunkLeg.leg, code: code, reason: nil, cause: ending.q850.map { .q850($0) }, retryAfter: nil))
-    end(ending.reason, by: ending.side, others: ending.others, sip: code, trunk: .alreadyOver, detail: ending.detail, &turn)
+    (trunkLeg.phase, trunkLeg.finalStatus) = (.over, code)
+    turn.sip(.refuse(trunkLeg.id, code: code, reason: nil, cause: ending.q850.map { .q850($0) }, retryAfter: nil))
+    end(ending.reason, by: ending.side, others: ending.others, sip: code, detail: ending.detail, &turn)
   }
 
   /// An operator ends the call: nothing is wrong with this server, so a caller that still waits hears 480 with cause 31.
@@ -99,42 +94,13 @@ extension Call {
     end(.server, by: .gateway, detail: "hung up by an operator", &turn)
   }
 
-  /// One final response, CANCEL or BYE, whichever the leg's phase allows.
-  private mutating func endTrunk(_ reason: EndReason, q850: Int?, _ turn: inout Turn) {
-    let leg = trunkLeg.leg
-    switch (direction, trunkLeg.phase) {
-    case (_, .idle), (_, .over): break
-    case (.incoming, .invited):
-      let refusal = reason.refusal(declineCode: turn.configuration.declineCode) ?? .init(status: 480)
-      trunkLeg.finalStatus = refusal.status
-      let retry = refusal.status == 503 ? turn.configuration.retryAfterSeconds : nil
-      turn.sip(
-        .refuse(leg, code: refusal.status, reason: nil, cause: (q850 ?? refusal.q850).map { .q850($0) }, retryAfter: retry))
-    case (.outgoing, .invited):
-      reach(.cancel, detail: "sent", &turn)
-      turn.sip(.cancel(leg, Self.causeSent(reason)))
-    case (_, .answered), (_, .confirmed):
-      reach(.bye, detail: "sent", &turn)
-      turn.sip(.bye(leg, q850.map { .q850($0) } ?? Self.causeSent(reason)))
-    }
-  }
-
-  /// `Reason` of our CANCEL or BYE: 16 is a normal end (Q.850 §2.2.5).
-  static func causeSent(_ reason: EndReason) -> ReasonValue? {
-    switch reason {
-    case .localEnd: .q850(16)
-    case .unanswered: .q850(19)
-    default: reason.refusal()?.q850.map { .q850($0) }
-    }
-  }
-
   /// The terminal message of one device; never a second one.
   mutating func terminate(
     _ key: DeviceKey, _ reason: EndReason, by side: CallSide, sip: Int? = nil, isWinner: Bool, _ turn: inout Turn
   ) {
     guard terminals[key] == nil, let index = index(of: key) else { return }
     var over = CallOver(reason, by: side, at: turn.wallNow, sip: sip)
-    if isWinner { over.stats = lastStatistics.map(StreamStats.init) }
+    if isWinner { over.stats = trunkLeg.statistics.map(StreamStats.init) }
     terminals[key] = Terminal(over: over, isOwnDoing: false, isUnseen: !devices[index].isConnected)
     turn.send(isWinner ? .callEnded(over) : .callCancel(over), to: key, call: id)
     turn.app(.callDead(key, id))
@@ -158,7 +124,7 @@ extension Call {
 
   /// Nobody is left who could answer: the final response follows from what the devices said.
   mutating func endIfNobodyRings(_ turn: inout Turn) {
-    guard isUndecided, direction == .incoming, !isVerifying else { return }
+    guard isUndecided, direction == .incoming, !parties.isVerifying else { return }
     let undecided = devices.filter { terminals[$0.key] == nil }
     guard !undecided.contains(where: { $0.isConnected || $0.phase == .ringing }),
       !pushes.contains(where: { terminals[$0.key] == nil && $0.isOpen })
@@ -168,7 +134,7 @@ extension Call {
       timers[.vanished] = until
       return
     }
-    let said = declines
+    let said = bookkeeping.declines
     if said.busy > 0, said.declined == 0 { return nobodyCame(.busy, .init(.busy, by: .app, others: .busyElsewhere), &turn) }
     if said.declined > 0 { return nobodyCame(.declined, .init(.declined, by: .app, others: .declinedElsewhere), &turn) }
     if said.incapable > 0 {
@@ -177,21 +143,22 @@ extension Call {
     if said.unusable > 0 { return end(.codec, by: .app, detail: "no device's SDP was usable", &turn) }
     if said.blocked > 0, said.filtered == 0 { return end(.blocked, by: .app, &turn) }
     if said.filtered > 0 { return nobodyCame(.unreached, .init(.dnd, by: .app), &turn) }
-    let detail = pushFailure.map { "no device left, no push accepted: \($0)" } ?? "no device left"
+    let detail = bookkeeping.pushFailure.map { "no device left, no push accepted: \($0)" } ?? "no device left"
     nobodyCame(.unreached, .init(.unanswered, by: .app, q850: 20, detail: detail), &turn)
   }
 
   /// The final statistics are here, or late: the record.
   func record(_ final: MediaStatistics?, _ turn: Turn) -> CallRecord {
-    let statistics = final ?? lastStatistics
+    let statistics = final ?? trunkLeg.statistics
     let ended = times[.ended] ?? turn.now
     let leg = winnerIndex.map { devices[$0] }
     var record = CallRecord(
-      call: id, sipCallId: sipCallID, direction: direction, trunk: trunk.name, from: callerNumber, to: calledNumber,
-      user: user.isEmpty ? nil : user,
-      device: winner?.device, devices: offeredDevices,
+      call: id, sipCallId: sipCallID, direction: direction, trunk: trunk.name, from: parties.callerNumber,
+      to: parties.calledNumber,
+      user: users.owner.isEmpty ? nil : users.owner,
+      device: winner?.device, devices: bookkeeping.offeredDevices,
       times: Dictionary(uniqueKeysWithValues: times.map { ($0.rawValue, turn.wall($1)) }),
-      end: end ?? .init(.unknown, by: .gateway),
+      end: bookkeeping.end ?? .init(.unknown, by: .gateway),
       connectedMs: times[.connected].map { (ended - $0).milliseconds } ?? 0,
       codecs: .init(
         trunk: (trunkLeg.media.map { AudioEncoding($0.codec) } ?? statistics?.trunkEncoding)?.name,
@@ -199,8 +166,8 @@ extension Call {
       srtp: leg?.srtpProfile ?? statistics?.srtpProfile, fromTrunk: statistics.map { .init($0.fromTrunk) },
       fromApp: statistics.map { .init($0.fromApp) })
     record.trunkSrtp = trunkLeg.media?.protection.flatMap { SRTPProfile(suite: $0.suite.rawValue)?.name }
-    if !diversionsMade.isEmpty { record.diversions = diversionsMade }
-    if let second { record.join(second, statistics) }
+    if !diversions.made.isEmpty { record.diversions = diversions.made }
+    if isDivertedToNumber { record.join(legs[1], statistics) }
     return record
   }
 }

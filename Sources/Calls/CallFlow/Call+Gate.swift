@@ -17,7 +17,7 @@ extension Call {
   /// fingerprint, `media.ready` of this generation. A reliable provisional response with SDP that waits for its PRACK holds the
   /// 200 up in the user agent.
   mutating func tryGate(_ turn: inout Turn) {
-    guard state == .answering || state == .starting, wish == nil, let winner = winnerIndex else { return }
+    guard state == .answering || state == .starting, diversions.wish == nil, let winner = winnerIndex else { return }
     let leg = devices[winner]
     if leg.hasPair { reachOnce(.ice, at: leg.nominatedAt, &turn) }
     if leg.hasKeys { reachOnce(.dtls, at: leg.keysAt, detail: leg.srtpProfile, &turn) }
@@ -26,7 +26,7 @@ extension Call {
     let proof = GateProof(winner: winner)
     switch direction {
     case .incoming: answerTrunk(proof, &turn)
-    case .outgoing where isJournalled: inviteTrunk(proof, &turn)
+    case .outgoing where bookkeeping.isJournalled: inviteTrunk(proof, &turn)
     case .outgoing: break  // the start line is on its way to disk
     }
   }
@@ -70,13 +70,17 @@ extension Call {
     timers[.longestCall] = turn.now + turn.configuration.timers.longestCall
     // media first: the media thread is told before the trunk can send
     if isAnswered { joinAnswered(&turn) }
-    turn.sip(.answer(trunkLeg.leg, sdp: isOffered ? nil : offer ?? trunkLeg.answer))
+    turn.sip(.answer(trunkLeg.id, sdp: isOffered ? nil : offer ?? trunkLeg.answer))
     if isAnswered { announceConnected(&turn) }
   }
 
   /// Both descriptions are there: audio flows between whoever has the call.
   mutating func joinAnswered(_ turn: inout Turn) {
-    if second != nil || recording != nil { joinDiverted(&turn) } else if let winner = winnerIndex { join(winner, &turn) }
+    if isDivertedToNumber || diversions.recording != nil {
+      joinDiverted(&turn)
+    } else if let winner = winnerIndex {
+      join(winner, &turn)
+    }
   }
 
   /// Audio flows; the first words are kept until the device plays.
@@ -85,7 +89,7 @@ extension Call {
     let keeps = leg.announcesActive && !leg.isPlaying
     devices[winner].isPlaying = !keeps
     turn.media(.connect(session, leg.id, keepsFirstWords: keeps))
-    if isMuted { turn.media(.mute(session, true)) }
+    if appMedia.isMuted { turn.media(.mute(session, true)) }
     if keeps { timers[.mediaActive] = turn.now + turn.configuration.timers.mediaActive }
   }
 

@@ -20,26 +20,20 @@ extension Call {
 
   /// False if the call has ended: the trunk's offer does not fit after all.
   private mutating func take(_ reservation: MediaReservation, _ invite: InboundInvite, _ turn: inout Turn) -> Bool {
-    self.reservation = reservation
-    var negotiation = trunk.negotiation(local: reservation.trunkAddress, over: invite.source, random: turn.random)
-    if let sdp = invite.sdp {
-      do {
-        let (answer, media) = try negotiation.answer(to: sdp)
-        trunkLeg.answer = answer
-        setTrunk(media, &turn)
-      } catch {
-        end(.codec, by: .trunk, detail: String(describing: error), &turn)
-        return false
-      }
+    appMedia.reservation = reservation
+    do {
+      try trunkLeg.take(invite, at: reservation.trunkAddress, &turn)
+    } catch {
+      end(.codec, by: .trunk, detail: String(describing: error), &turn)
+      return false
     }
-    trunkLeg.negotiation = negotiation
     startJournal(&turn)
     return true
   }
 
   /// Once: the start line goes to disk.
   mutating func startJournal(_ turn: inout Turn) {
-    guard timers[.journal] == nil, !isJournalled else { return }
+    guard timers[.journal] == nil, !bookkeeping.isJournalled else { return }
     turn.output.actions.append(.journal(startLine(turn)))
     timers[.journal] = turn.now + turn.configuration.timers.journal
   }
@@ -48,19 +42,19 @@ extension Call {
   mutating func ring(
     _ present: [DevicePresence], waking destinations: [PushDestination], holdsOffers: Bool = false, _ turn: inout Turn
   ) {
-    let window = diversions.rules[.noAnswer]?.after ?? turn.configuration.timers.ring
+    let window = diversions.rules.rules[.noAnswer]?.after ?? turn.configuration.timers.ring
     timers[.ring] = turn.now + window
-    if let rule = diversions.rules[.unreached] { timers[.unreached] = turn.now + (rule.after ?? Diversions.unreachedAfter) }
+    if let rule = diversions.rules.rules[.unreached] { timers[.unreached] = turn.now + (rule.after ?? Diversions.unreachedAfter) }
     if !holdsOffers { for device in present.prefix(Limits.devicesPerCall) { offer(to: device, &turn) } }
     for destination in destinations.prefix(Limits.devicesPerCall) {
       watch(destination, present.first { $0.key == destination.key }, &turn)
     }
-    offeredDevices += pushes.count { push in push.mayShow && !devices.contains { $0.key == push.key } }
+    bookkeeping.offeredDevices += pushes.count { push in push.mayShow && !devices.contains { $0.key == push.key } }
   }
 
   /// `call.offer` to a device that is connected, or may be again.
   mutating func offer(to device: DevicePresence, _ turn: inout Turn) {
-    guard isUndecided, !isVerifying, terminals[device.key] == nil, index(of: device.key) == nil,
+    guard isUndecided, !parties.isVerifying, terminals[device.key] == nil, index(of: device.key) == nil,
       let index = addDevice(device, &turn)
     else { return }
     if times[.offered] == nil, let start = times[.start] { turn.measure(.inviteToOffer(turn.now - start)) }
@@ -83,20 +77,23 @@ extension Call {
 
   func startLine(_ turn: Turn) -> StartLine {
     StartLine(
-      call: id, sipCallId: sipCallID, direction: direction, trunk: trunk.name, from: callerNumber, to: calledNumber,
-      user: user.isEmpty ? nil : user, start: turn.wall(times[.start] ?? turn.now),
+      call: id, sipCallId: sipCallID, direction: direction, trunk: trunk.name, from: parties.callerNumber,
+      to: parties.calledNumber,
+      user: users.owner.isEmpty ? nil : users.owner, start: turn.wall(times[.start] ?? turn.now),
       connect: times[.connected].map { turn.wall($0) })
   }
 
   /// A leg with its own ufrag, password and SSRC; nil if the call rings on as many devices as it may.
   mutating func addDevice(_ device: DevicePresence, _ turn: inout Turn) -> Int? {
-    guard let reservation, devices.count < Limits.devicesPerCall, let endpoint = endpoint(reservation, turn) else { return nil }
+    guard let reservation = appMedia.reservation, devices.count < Limits.devicesPerCall,
+      let endpoint = endpoint(reservation, turn)
+    else { return nil }
     var leg = DeviceLeg(
-      key: device.key, id: AppLegID(raw: nextAppLeg), session: device.session, isConnected: device.isConnected,
+      key: device.key, id: AppLegID(raw: appMedia.nextLeg), session: device.session, isConnected: device.isConnected,
       announcesActive: device.announcesActive,
       negotiation: AppNegotiation(.gateway, endpoint: endpoint, sessionID: turn.random.next()))
-    nextAppLeg += 1
-    if !pushes.contains(where: { $0.key == device.key && $0.mayShow }) { offeredDevices += 1 }
+    appMedia.nextLeg += 1
+    if !pushes.contains(where: { $0.key == device.key && $0.mayShow }) { bookkeeping.offeredDevices += 1 }
     if direction == .incoming { leg.sdp = leg.negotiation.makeOffer() }
     turn.media(.addAppLeg(session, leg.id, leg.local))
     devices.append(leg)
@@ -127,12 +124,13 @@ extension Call {
 
   func callOffer(_ leg: DeviceLeg, _ turn: Turn) -> CallOffer {
     CallOffer(
-      from: from, to: to, acct: account(of: leg.key.user), sdp: leg.sdp, gen: leg.gen, exp: turn.wall(timers[.ring] ?? turn.now),
+      from: parties.from, to: parties.to, acct: users.account(of: leg.key.user), sdp: leg.sdp, gen: leg.gen,
+      exp: turn.wall(timers[.ring] ?? turn.now),
       pstn: .init(
-        trunk: trunk.name, privacy: isPrivate || from.h == Self.anonymous.h, attest: attestation,
-        diverted: divertedFrom.isEmpty ? nil : divertedFrom,
+        trunk: trunk.name, privacy: parties.isPrivate || parties.from.h == Self.anonymous.h, attest: parties.attestation,
+        diverted: parties.divertedFrom.isEmpty ? nil : parties.divertedFrom,
         // the tokens hold the number
-        identity: isPrivate || identities.isEmpty ? nil : identities.map(\.text)), media: .init())
+        identity: parties.isPrivate || parties.identities.isEmpty ? nil : parties.identities.map(\.text)), media: .init())
   }
 
   /// What is shown of a caller who withholds the number.
@@ -153,29 +151,32 @@ extension Call {
 
   /// 180 once, and not before the start line is on disk.
   mutating func ringTrunk(_ turn: inout Turn) {
-    guard trunkLeg.wantsRinging, !trunkLeg.sentRinging, isJournalled, trunkLeg.phase == .invited, isUndecided || second != nil
+    guard trunkLeg.wantsRinging, !trunkLeg.sentRinging, bookkeeping.isJournalled, trunkLeg.phase == .invited,
+      isUndecided || isDivertedToNumber
     else { return }
-    trunkLeg.sentRinging = true
     reach(.ringing, &turn)
     if let start = times[.start] { turn.measure(.inviteToRinging(turn.now - start)) }
-    // RFC 3262 §5: without an offer in the INVITE the first reliable response must hold ours
-    var offer: String?
-    if trunkLeg.isLateOffer, trunkLeg.isReliable { offer = trunkLeg.negotiation?.makeOffer() }
-    turn.sip(.respondProvisional(trunkLeg.leg, code: 180, reason: nil, sdp: offer))
+    trunkLeg.sendRinging(&turn)
   }
 
   /// The journal has the call, or took too long.
   mutating func journalled(_ turn: inout Turn) {
     timers[.journal] = nil
-    guard isLive, !isJournalled else { return }
-    isJournalled = true
+    guard isLive, !bookkeeping.isJournalled else { return }
+    bookkeeping.isJournalled = true
     guard direction == .incoming else { return tryGate(&turn) }
-    if second != nil { inviteSecond(&turn) } else if recording != nil { startRecording(&turn) } else { ringTrunk(&turn) }
+    if isDivertedToNumber {
+      inviteDiversion(&turn)
+    } else if diversions.recording != nil {
+      startRecording(&turn)
+    } else {
+      ringTrunk(&turn)
+    }
   }
 
   mutating func deviceUnavailable(_ key: DeviceKey, _ why: CallUnavailable.Why?, _ turn: inout Turn) {
     guard isUndecided, terminals[key] == nil, index(of: key) != nil else { return }
-    if why == .blocked { declines.blocked += 1 } else { declines.filtered += 1 }
+    if why == .blocked { bookkeeping.declines.blocked += 1 } else { bookkeeping.declines.filtered += 1 }
     leave(key, why == .blocked ? .blocked : .dnd, &turn)
     endIfNobodyRings(&turn)
   }
@@ -189,7 +190,7 @@ extension Call {
   mutating func ringTimedOut(_ turn: inout Turn) {
     switch direction {
     case .incoming where isUndecided: nobodyCame(.noAnswer, .init(.unanswered, by: .gateway), &turn)
-    case .incoming where second != nil || recording != nil: secondTimedOut(&turn)
+    case .incoming where isDivertedToNumber || diversions.recording != nil: diversionTimedOut(&turn)
     case .outgoing where state == .ready || state == .progress: end(.unanswered, by: .trunk, &turn)
     default: break
     }
@@ -216,7 +217,7 @@ extension Call {
       return nil
     } catch {
       // no other description is to be hoped for: the refusal is the device's terminal message, and the last one out ends the call
-      declines.unusable += 1
+      bookkeeping.declines.unusable += 1
       leave(devices[index].key, .codec, &turn)
       endIfNobodyRings(&turn)
       return Failure(.codec, msg: String(describing: error))
@@ -247,7 +248,7 @@ extension Call {
     startGateDeadline(answer, isWarm: isWarm, &turn)
     reach(.answered, detail: isWarm ? "warm" : "cold", &turn)
     (timers[.ring], timers[.unreached]) = (nil, nil)
-    won(by: key.user)
+    users.owner = key.user
     turn.media(.lockWinner(session, devices[index].id))
     for other in devices where other.key != key {
       terminate(other.key, .answeredElsewhere, by: .app, isWinner: false, &turn)
@@ -268,9 +269,9 @@ extension Call {
     guard direction == .incoming, isUndecided, terminals[key] == nil else { return .err(Failure(.badState)) }
     let isBusy = reject.reason == .busy
     switch reject.reason {
-    case .busy: declines.busy += 1
-    case .declined: declines.declined += 1
-    case .mediaFailed: declines.incapable += 1
+    case .busy: bookkeeping.declines.busy += 1
+    case .declined: bookkeeping.declines.declined += 1
+    case .mediaFailed: bookkeeping.declines.incapable += 1
     }
     leave(key, EndReason(rawValue: reject.reason.rawValue) ?? .declined, &turn)
     switch reject.scope {

@@ -30,7 +30,7 @@ extension Call {
   // MARK: requests
 
   mutating func mute(_ mute: CallMute, _ turn: inout Turn) -> RequestAnswer {
-    isMuted = mute.on
+    appMedia.isMuted = mute.on
     if state == .connected { turn.media(.mute(session, mute.on)) }
     return .ok
   }
@@ -38,34 +38,35 @@ extension Call {
   /// `ok` at once and silence locally; with `hold: signal` the trunk is told as well, and what it says changes nothing here.
   mutating func hold(_ hold: CallHold, from key: DeviceKey, _ turn: inout Turn) -> RequestAnswer {
     guard state == .connected else { return .err(Failure(.badState)) }
-    if isHeldByApp != hold.on {
-      isHeldByApp = hold.on
+    if appMedia.isHeld != hold.on {
+      appMedia.isHeld = hold.on
       reach(hold.on ? .heldByApp : .resumedByApp, &turn)
       if hold.on { stopTrunkWatch() }
       turn.media(.hold(session, hold.on))
-      signalHold(&turn)
+      for leg in legs { leg.signalHold(&turn) }
     }
     return .ok
   }
 
   mutating func sendDigits(_ request: CallDTMF, _ turn: inout Turn) -> RequestAnswer {
     guard state == .connected || (state == .progress && trunkLeg.media != nil) else { return .err(Failure(.badState)) }
-    if request.continue == true, pendingDigits.first?.kind == .hardPause {
-      pendingDigits[0].kind = .tone
+    if request.continue == true, appMedia.pendingDigits.first?.kind == .hardPause {
+      appMedia.pendingDigits[0].kind = .tone
       playPendingDigits(&turn)
     }
     guard !request.digits.isEmpty else { return .ok }
-    guard pendingDigits.reduce(0, { $0 + $1.digits.utf8.count }) + request.digits.utf8.count <= Limits.pendingDigits else {
+    guard appMedia.pendingDigits.reduce(0, { $0 + $1.digits.utf8.count }) + request.digits.utf8.count <= Limits.pendingDigits
+    else {
       return .err(Failure(.tooMany))
     }
-    pendingDigits.append(request)
-    if pendingDigits.count == 1 { startPendingDigits(&turn) }
+    appMedia.pendingDigits.append(request)
+    if appMedia.pendingDigits.count == 1 { startPendingDigits(&turn) }
     return .ok
   }
 
   /// The first in the line: a tone plays, a soft pause waits, a hard pause waits for `continue`.
   private mutating func startPendingDigits(_ turn: inout Turn) {
-    switch pendingDigits.first?.kind {
+    switch appMedia.pendingDigits.first?.kind {
     case .tone: playPendingDigits(&turn)
     case .softPause: timers[.softPause] = turn.now + turn.configuration.timers.softPause
     case .hardPause, nil: break
@@ -74,14 +75,10 @@ extension Call {
 
   mutating func playPendingDigits(_ turn: inout Turn) {
     timers[.softPause] = nil
-    guard !pendingDigits.isEmpty else { return }
-    let next = pendingDigits.removeFirst()
-    if trunk.sendsDigitsByInfo {
-      sendByInfo(next.digits, &turn)
-      return startPendingDigits(&turn)
-    }
-    turn.media(
-      .sendDigits(session, DigitRequest(digits: next.digits, durationMilliseconds: next.durMs, gapMilliseconds: next.gapMs)))
+    guard !appMedia.pendingDigits.isEmpty else { return }
+    let next = appMedia.pendingDigits.removeFirst()
+    trunkLeg.send(
+      DigitRequest(digits: next.digits, durationMilliseconds: next.durMs, gapMilliseconds: next.gapMs), &turn)
     startPendingDigits(&turn)
   }
 
@@ -137,19 +134,15 @@ extension Call {
   }
 
   mutating func digitHeard(_ digit: Character, _ durationMilliseconds: Int, in heard: MediaSessionID, _ turn: inout Turn) {
-    if second != nil { return passOn(digit, durationMilliseconds, heardIn: heard, &turn) }
+    if isDivertedToNumber { return passOn(digit, durationMilliseconds, from: heard == session ? 0 : 1, &turn) }
     guard isLive, let winner else { return }
     turn.send(.callDigit(CallDigit(digit: String(digit), durMs: durationMilliseconds)), to: winner, call: id)
   }
 
   mutating func measured(_ statistics: MediaStatistics, of measured: MediaSessionID, _ turn: inout Turn) {
-    guard isLive else { return }
-    if measured == second?.session {
-      second?.statistics = statistics
-      return
-    }
-    lastStatistics = statistics
-    guard state == .connected, let winner else { return }
+    guard isLive, let place = legs.firstIndex(where: { $0.session == measured }) else { return }
+    legs[place].statistics = statistics
+    guard place == 0, state == .connected, let winner else { return }
     turn.send(.quality(Quality(statistics)), to: winner, call: id)
   }
 

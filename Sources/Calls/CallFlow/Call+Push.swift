@@ -27,14 +27,15 @@ extension Call {
     let device = pushes[index].key
     let wake = Wake(call: id, device: device, firstUseBefore: ring + Limits.wakeAfterRing)
     var content = CallPush(
-      call: id, deadline: turn.wall(ring) / 1_000, account: account(of: device.user),
-      handleKind: .init(rawValue: from.k.rawValue) ?? .generic, handle: from.h, name: from.n, gateway: settings.gateway,
+      call: id, deadline: turn.wall(ring) / 1_000, account: users.account(of: device.user),
+      handleKind: .init(rawValue: parties.from.k.rawValue) ?? .generic, handle: parties.from.h, name: parties.from.n,
+      gateway: settings.gateway,
       wake: settings.wakes.token(wake))
     content.sealCaller(for: pushes[index].target, turn.random)
     let key = PushKey(call: id, user: device.user, device: device.device)
     turn.output.actions.append(.push(key, pushes[index].target, content, deadline: ring))
     if times[.pushed] == nil, let start = times[.start] { turn.measure(.inviteToPush(turn.now - start)) }
-    wasPushed = true
+    bookkeeping.wasPushed = true
     reach(.pushed, detail: pushes[index].target.service.rawValue, &turn)
     (pushes[index].phase, pushes[index].sentAt, pushes[index].mayShow) = (.underWay, turn.now, true)
     schedulePushes()
@@ -71,7 +72,7 @@ extension Call {
 
   private mutating func failed(_ index: Int, _ report: PushReport, other: PushTarget?, _ turn: inout Turn) {
     reach(.pushFailed, detail: report.reason, &turn)
-    pushFailure = report.reason
+    bookkeeping.pushFailure = report.reason
     if let other, other != pushes[index].target, isUndecided, terminals[pushes[index].key] == nil {
       pushes[index].target = other
       return push(index, &turn)
@@ -124,7 +125,7 @@ extension Call {
   mutating func pushForbidden(_ key: DeviceKey, _ turn: inout Turn) {
     guard isUndecided, let index = pushIndex(key), pushes[index].isFresh else { return }
     pushes[index].phase = .failed
-    pushFailure = "no longer registered"
+    bookkeeping.pushFailure = "no longer registered"
     schedulePushes()
     endIfNobodyRings(&turn)
   }

@@ -15,76 +15,73 @@ import SIPDialogs
 ///     300…699                      forgotten           NOTIFY with the code; the call goes on
 ///     BYE of the old leg           goes on alone       –; a later failure ends the call
 extension Call {
-  mutating func follow(_ referral: Referral, to number: String, over next: Routing.Trunk, _ leg: LegID, _ turn: inout Turn) {
-    guard let peer = next.peer, let reservation else { return turn.sip(.refuseRefer(trunkLeg.leg, code: 500)) }
-    transfers += 1
-    var negotiation = next.negotiation(local: reservation.trunkAddress, over: next.leastSecureFlow, random: turn.random)
-    let offer = negotiation.makeOffer()
-    transfer = Transfer(leg: leg, trunk: next, negotiation: negotiation)
-    reach(.transferring, detail: next.name, &turn)
-    turn.sip(.acceptRefer(trunkLeg.leg))
+  /// `leg` is not invited yet; its trunk has a peer.
+  mutating func follow(_ leg: TrunkLeg, _ turn: inout Turn) {
+    transfers.followed += 1
+    legs.append(leg)
+    reach(.transferring, detail: leg.trunk.name, &turn)
+    turn.sip(.acceptRefer(trunkLeg.id))
+    inviteTransfer(&turn)
+  }
+
+  mutating func inviteTransfer(_ turn: inout Turn) {
+    guard let second, let target = legs[second].transfer, let peer = legs[second].trunk.peer else { return }
+    let next = legs[second].trunk
     var headers: [(name: String, value: String)] = []
-    if let referredBy = referral.referredBy { headers.append(("Referred-By", referredBy)) }
+    if let referredBy = target.referral.referredBy { headers.append(("Referred-By", referredBy)) }
     // the dialog to be replaced lives where the REFER came from, and nowhere else
-    if let replaces = referral.replaces, next.name == trunk.name { headers.append(("Replaces", replaces.text)) }
-    let own = direction == .incoming ? calledNumber : callerNumber
-    turn.sip(
-      .invite(
-        leg,
-        OutboundInvite(
-          trunk: peer, to: next.numbers.called(number), from: next.numbers.calling(own),
-          isPrivate: direction == .outgoing && isPrivate, assertedIdentity: next.numbers.calling(own), sdp: offer,
-          maxForwards: maxForwards - 1,
-          extraHeaders: headers)))
+    if let replaces = target.referral.replaces, next.name == trunk.name { headers.append(("Replaces", replaces.text)) }
+    let own = next.numbers.calling(direction == .incoming ? parties.calledNumber : parties.callerNumber)
+    legs[second].invite(
+      OutboundInvite(
+        trunk: peer, to: next.numbers.called(target.number), from: own, isPrivate: direction == .outgoing && parties.isPrivate,
+        assertedIdentity: own, sdp: nil, maxForwards: transfers.maxForwards - 1, extraHeaders: headers), &turn)
   }
 
-  mutating func transferProgressed(_ code: Int, _ turn: inout Turn) {
-    guard let transfer, !transfer.isAlone, code > 100 else { return }
-    turn.sip(.notifyRefer(trunkLeg.leg, code: code))
+  /// Who asked for it is told how it goes, if it is there still.
+  private mutating func notify(_ code: Int, _ turn: inout Turn) {
+    if trunkLeg.phase != .over { turn.sip(.notifyRefer(trunkLeg.id, code: code)) }
   }
 
-  mutating func transferAnswered(_ sdp: String?, _ turn: inout Turn) {
-    guard var transfer, isLive else { return }
-    guard let sdp, let media = try? transfer.negotiation.apply(answer: sdp) else {
-      turn.sip(.bye(transfer.leg, .q850(65)))
+  /// Early media waits: the app talks to the old leg as long as that is there.
+  mutating func transferProgressed(_ code: Int, _ sdp: String?, _ turn: inout Turn) {
+    guard code > 100 else { return }
+    _ = legs[1].progressed(code, sdp, &turn)
+    notify(code, &turn)
+  }
+
+  mutating func transferAnswered(_ problem: String?, _ turn: inout Turn) {
+    guard problem == nil else {
+      turn.sip(.bye(legs[1].id, .q850(65)))
+      legs[1].phase = .over
       return transferFailed(488, &turn)
     }
-    if !transfer.isAlone {
-      turn.sip(.notifyRefer(trunkLeg.leg, code: 200))
-      turn.sip(.bye(trunkLeg.leg, .q850(16)))
-    }
-    trunk = transfer.trunk
-    moved(to: transfer.leg, transfer.negotiation, media, endsOld: false, &turn)
-    trunkLeg.phase = .confirmed
+    notify(200, &turn)
+    moved(to: legs.removeLast(), &turn)
   }
 
   mutating func transferFailed(_ code: Int, _ turn: inout Turn) {
-    guard let transfer else { return }
-    self.transfer = nil
     reach(.transferFailed, detail: String(code), &turn)
-    if transfer.isAlone {
-      return end(.remoteHangup, by: .trunk, trunk: .alreadyOver, detail: "transfer failed with \(code)", &turn)
-    }
-    turn.sip(.notifyRefer(trunkLeg.leg, code: code))
+    // who asked for it is gone: nobody is left
+    if trunkLeg.phase == .over { return end(.remoteHangup, by: .trunk, detail: "transfer failed with \(code)", &turn) }
+    turn.outcomes.append(.legLeft(legs.removeLast()))
+    notify(code, &turn)
   }
 
-  /// The call goes on on another leg. With `endsOld` the one before gets BYE (RFC 3891 §3).
-  mutating func moved(
-    to leg: LegID, _ negotiation: TrunkNegotiation?, _ media: TrunkMedia, endsOld: Bool = true, _ turn: inout Turn
-  ) {
-    let old = trunkLeg.leg
-    if endsOld {
-      transfers += 1
-      turn.sip(.bye(old, .q850(16)))
+  /// The call goes on on another leg; the one before gets BYE (RFC 3891 §3), and so does a transfer that was being made.
+  mutating func moved(to next: TrunkLeg, _ turn: inout Turn) {
+    for place in legs.indices.reversed() {
+      var old = legs[place]
+      _ = old.end(.localEnd, q850: 16, &turn)
+      turn.outcomes.append(.legLeft(old))
     }
-    transfer = nil
-    replacedLegs.append(old)
-    var next = TrunkLeg(leg: leg, phase: endsOld ? .answered : .confirmed)
-    (next.negotiation, next.finalStatus, next.sentRinging) = (negotiation, 200, true)
-    trunkLeg = next
+    var next = next
+    (next.purpose, next.session, next.sipCallID) = (.call, session, sipCallID)
+    (next.finalStatus, next.sentRinging, next.statistics) = (200, true, trunkLeg.statistics)
+    (next.isToldHeld, legs) = (trunkLeg.isToldHeld, [next])
     stopTrunkWatch()
     reach(.transferred, detail: trunk.name, &turn)
-    setTrunk(media, &turn)
+    if let media = next.media { trunkLeg.set(media, &turn) }
     noteTrunkHold(&turn)
   }
 
@@ -92,8 +89,8 @@ extension Call {
 
   /// Why a `call.transfer` cannot be asked of the trunk now.
   func refusal(of request: CallTransfer, domain: String?) -> Failure? {
-    guard state == .connected, trunkLeg.phase == .confirmed, !isTransferring, transfer == nil else { return Failure(.badState) }
-    guard trunk.rules.allowsTransfer else { return Failure(.unsupported, msg: "this trunk takes no transfers") }
+    guard state == .connected, trunkLeg.phase == .confirmed, !transfers.isAsked, second == nil else { return Failure(.badState) }
+    guard trunk.rules.allowsTransfer else { return Failure(.unsupported, msg: "this trunk takes no transfers.followed") }
     guard request.withCall != nil || domain != nil && request.number != nil else {
       return Failure(.badRequest, msg: "target is not a number")
     }
@@ -103,20 +100,20 @@ extension Call {
   /// `call.transfer` without a refusal: a REFER to the trunk. `call.transferred` tells how it goes. `other` is the leg of `withCall`.
   mutating func askTransfer(_ request: CallTransfer, domain: String, other: LegID?, _ turn: inout Turn) {
     if let other {
-      turn.sip(.referToLeg(trunkLeg.leg, other: other))
+      turn.sip(.referToLeg(trunkLeg.id, other: other))
     } else if let number = request.number {
-      turn.sip(.refer(trunkLeg.leg, to: "sip:\(percentEncodedUser(number))@\(domain)", replaces: nil))
+      turn.sip(.refer(trunkLeg.id, to: "sip:\(percentEncodedUser(number))@\(domain)", replaces: nil))
     }
-    isTransferring = true
+    transfers.isAsked = true
   }
 
   mutating func referAnswered(_ code: Int, _ turn: inout Turn) {
-    guard isTransferring else { return }
+    guard transfers.isAsked else { return }
     tellTransfer(code < 300 ? .trying : .failed, code, &turn)
   }
 
   mutating func referProgress(_ code: Int, isFinal: Bool, _ turn: inout Turn) {
-    guard isTransferring, isLive else { return }
+    guard transfers.isAsked, isLive else { return }
     guard isFinal else { return tellTransfer(code < 180 ? .trying : .ringing, code, &turn) }
     tellTransfer(code < 300 ? .done : .failed, code, &turn)
     // the far ends have each other: our part is over
@@ -124,7 +121,7 @@ extension Call {
   }
 
   private mutating func tellTransfer(_ status: CallTransferred.Status, _ code: Int, _ turn: inout Turn) {
-    if status == .failed || status == .done { isTransferring = false }
+    if status == .failed || status == .done { transfers.isAsked = false }
     guard let winner else { return }
     turn.send(.callTransferred(CallTransferred(status, sip: code)), to: winner, call: id)
   }
@@ -133,4 +130,10 @@ extension Call {
 extension CallTransfer {
   /// The number that the call is to go to; nil if `target` is none.
   fileprivate var number: String? { target.flatMap { $0.k == .phone ? Routing.dialled($0.h) : nil } }
+}
+
+/// What a REFER asks for.
+struct TransferTarget {
+  let number: String
+  let referral: Referral
 }

@@ -40,163 +40,46 @@ import SIPDialogs
 struct Call {
   let id: CallID
   let direction: CallDirection
-  /// Whose call it is; while it rings for several, the first of them.
-  private(set) var user: String
-  /// Whom it rings for.
-  private(set) var targets: [String]
-  /// Whom it rang for before it was diverted.
-  private(set) var formerUsers: [String] = []
-  /// The trunk in use, and for an outgoing call those that are left to try.
-  var trunk: Routing.Trunk
-  var alternatives: [Routing.Trunk] = []
+  /// Of media: of the first trunk leg and of the devices.
   let session: MediaSessionID
-  /// Of an outgoing call; of an incoming one where none is configured.
-  let account: String
-  /// Of an incoming call, for each user whom it rings for: only devices that are logged in to it ring.
-  private(set) var accounts: [String: String] = [:]
-  /// The route's, for users without one of their own.
-  var routeAccount: String?
-  /// As the app sees the parties.
-  var from: Handle
-  var to: Handle
-  /// As the record holds them.
-  let callerNumber: String
-  let calledNumber: String
-  /// Whom the call was for before it was diverted to us, the latest first.
-  var divertedFrom: [Handle] = []
-  var sipCallID: String?
-  /// Incoming: the caller withholds the number. Outgoing: the user does.
-  var isPrivate = false
-  /// Identity header fields (RFC 8224): of the trunk's INVITE, or of the app for ours.
-  var identities: [SignedIdentity] = []
-  /// What the verifier said of them: A, B or C.
-  var attestation: String?
-  /// The devices are told when the verifier has answered, or after its deadline.
-  var isVerifying = false
-  /// The INVITE of an incoming call, for as long as its media may yet have to be reserved, and what it said of diversions.
+  var users: Users
+  var parties: Parties
+  /// The INVITE of an incoming call, for as long as its media may yet have to be reserved.
   var invite: InboundInvite?
-  var diversions = Diversions()
-  var diversionsBefore = 0
-  var diversionsMade: [CallRecord.Diversion] = []
   /// Whom it is for is not known yet.
   var asking: RouteAsking?
-  /// A diversion that is to begin.
-  var wish: DiversionWish?
-  var second: SecondLeg? {
-    get { secondPlace?.value }
-    set { secondPlace = newValue.map { Box($0) } }
-  }
-  // Few calls have one: large values behind a pointer, so that the others do without their memory.
-  private var secondPlace: Box<SecondLeg>?
-  private var transferPlace: Box<Transfer>?
-  /// What is played in place of an answer.
-  var recording: (wish: DiversionWish, Diversions.Recording)?
-  /// Wake tokens of it are about.
-  var wasPushed = false
-
+  var diversions = DiversionState()
   private(set) var state: CallState
   private(set) var stateSince: Instant
   var timers = CallTimers()
   /// When each stage was first reached.
   private(set) var times: [CallStage: Instant] = [:]
-
-  var trunkLeg: TrunkLeg
-  /// The call that a REFER asked for, while it is being made.
-  var transfer: Transfer? {
-    get { transferPlace?.value }
-    set { transferPlace = newValue.map { Box($0) } }
-  }
-  /// A trunk leg that another has taken the place of; its last events mean nothing.
-  var replacedLegs: [LegID] = []
-  /// Diversions, REFERs and Replaces that this call has followed.
-  var transfers = 0
-  /// Max-Forwards of the INVITE that made it; a leg made for it sends one less.
-  var maxForwards = 70
-  /// Our own REFER is on its way.
-  var isTransferring = false
+  /// Never empty; see `Call+Legs.swift`.
+  var legs: [TrunkLeg]
+  var transfers = Transfers()
   var devices: [DeviceLeg] = []
   /// Devices that can be woken, whether they were or not.
   var pushes: [DevicePush] = []
-  /// Why the last push failed, for the record.
-  var pushFailure: String?
   /// Exactly one entry for each device that was ever told of the call and for which it is over.
   var terminals: [DeviceKey: Terminal] = [:]
   /// The device that has the call.
   var winner: DeviceKey?
-  var offeredDevices = 0
-  var nextAppLeg: UInt32 = 1
-  var reservation: MediaReservation?
-
-  var isJournalled = false
-  var isHeldByApp = false
-  var isHeldByTrunk = false
-  var isMuted = false
-  var pendingDigits: [CallDTMF] = []
-  /// How the devices' refusals add up: the final response follows from it.
-  var declines = Declines()
-  var end: CallRecord.End?
-  /// What devices hear of the end that had no part in it.
-  var reasonForOthers: EndReason?
-  var lastStatistics: MediaStatistics?
-
-  struct Declines { var declined = 0, busy = 0, blocked = 0, filtered = 0, unusable = 0, incapable = 0 }
+  var appMedia = AppMedia()
+  var bookkeeping = Bookkeeping()
 
   init(
-    id: CallID, direction: CallDirection, user: String, trunk: Routing.Trunk, session: MediaSessionID, account: String,
-    from: Handle,
-    to: Handle, callerNumber: String, calledNumber: String, trunkLeg: TrunkLeg, at now: Instant
+    id: CallID, direction: CallDirection, session: MediaSessionID, users: Users, parties: Parties, trunkLeg: TrunkLeg,
+    at now: Instant
   ) {
-    (self.id, self.direction, self.user, self.trunk, self.session) = (id, direction, user, trunk, session)
-    targets = user.isEmpty ? [] : [user]
-    (self.account, self.from, self.to, self.trunkLeg) = (account, from, to, trunkLeg)
-    (self.callerNumber, self.calledNumber) = (
-      String(callerNumber.prefix(Limits.textCharacters)), String(calledNumber.prefix(Limits.textCharacters))
-    )
+    (self.id, self.direction, self.session) = (id, direction, session)
+    (self.users, self.parties, legs) = (users, parties, [trunkLeg])
     state = direction == .incoming ? .parked : .starting
     stateSince = now
   }
 
   /// Nobody has the call yet: the lock is free.
-  var isUndecided: Bool { (state == .parked || state == .ringing) && wish == nil }
+  var isUndecided: Bool { (state == .parked || state == .ringing) && diversions.wish == nil }
   var isLive: Bool { state != .ended }
-
-  /// Whether a user's devices may know of it.
-  func concerns(_ user: String) -> Bool { targets.contains(user) || formerUsers.contains(user) }
-  var concerned: [String] { targets + formerUsers }
-
-  /// What devices of this user are told.
-  func account(of user: String) -> String { accounts[user] ?? account }
-
-  func isFor(_ accounts: [String], of user: String) -> Bool { self.accounts[user].map(accounts.contains) ?? true }
-
-  mutating func belongs(to account: String?, of user: String) { accounts[user] = account }
-
-  mutating func ring(for users: [String]) {
-    formerUsers += targets.filter { !formerUsers.contains($0) }
-    targets = users
-    if let first = users.first { user = first }
-  }
-  /// Of several users one has it.
-  mutating func won(by user: String) { self.user = user }
-
-  /// What the machine looks at after each event.
-  struct Standing {
-    var newWish: DiversionWish?
-    var isRouteLate: Bool
-    var isLive: Bool
-    var hasMedia: Bool
-    var next: Instant?
-  }
-
-  /// Mutating, so that it is read where it stands: a call has six thousand octets, and reading a field of a boxed one copies all.
-  mutating func standing() -> Standing {
-    Standing(
-      newWish: wish.flatMap { $0.isUnderWay ? nil : $0 }, isRouteLate: asking?.isLate == true && isLive, isLive: isLive,
-      hasMedia: reservation != nil, next: timers.next)
-  }
-
-  /// The same for the leg that an event is of.
-  mutating func isTrunkLeg(_ leg: LegID) -> Bool { trunkLeg.leg == leg }
 
   /// Runs a change in place.
   mutating func apply(_ body: (inout Call, inout Turn) -> Void, _ turn: inout Turn) { body(&self, &turn) }
@@ -232,7 +115,7 @@ struct Call {
       journalled(&turn)
     case .ring: ringTimedOut(&turn)
     case .unreached: unreached(&turn)
-    case .route: asking?.isLate = true
+    case .route: turn.outcomes.append(.routeTimedOut)
     case .push: pushesDue(&turn)
     case .early180: ringEarly(&turn)
     case .gate: gateTimedOut(&turn)
@@ -246,57 +129,4 @@ struct Call {
     case .finalStatistics, .verification: break  // the machine's own
     }
   }
-}
-
-/// The outbound leg of a transfer that the trunk asked for.
-struct Transfer {
-  let leg: LegID
-  var trunk: Routing.Trunk
-  var negotiation: TrunkNegotiation
-  /// The leg that asked is gone: the call waits for this one.
-  var isAlone = false
-}
-
-/// The trunk's side of a call.
-struct TrunkLeg {
-  enum Phase {
-    /// Outgoing, no INVITE sent.
-    case idle
-    /// INVITE without a final response.
-    case invited
-    /// Our 200 waits for its ACK.
-    case answered
-    case confirmed
-    /// A final response, BYE or CANCEL is sent or received: nothing more goes out.
-    case over
-  }
-  var leg: LegID
-  var phase: Phase
-  var negotiation: TrunkNegotiation?
-  var media: TrunkMedia?
-  /// Our answer to the INVITE's offer, for the 200.
-  var answer: String?
-  /// The INVITE had no offer: ours goes in the 200.
-  var isLateOffer = false
-  /// 18x go reliably; for a late offer the first holds our offer.
-  var isReliable = false
-  /// The answer to it came in the PRACK.
-  var isProvisionallyAnswered = false
-  /// The last description of a provisional response: early media, and the answer should the 200 repeat none.
-  var earlyAnswer: String?
-  /// An UPDATE before the 200 has changed the session: the 200's description says nothing new.
-  var wasUpdatedEarly = false
-  /// What our open re-INVITE offered.
-  var offeredDirection: MediaDirection?
-  /// Our offer went in the answer to a re-INVITE without one; the ACK brings the peer's answer.
-  var awaitsReinviteAnswer = false
-  /// A digit is on its way by INFO; these wait behind it.
-  var isSendingDigit = false
-  var waitingDigits: [Character] = []
-  var wantsRinging = false
-  var isPinging = false
-  var isSilent = false
-  var sentRinging = false
-  /// Of the INVITE; nil before.
-  var finalStatus: Int?
 }

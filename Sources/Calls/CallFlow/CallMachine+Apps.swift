@@ -18,7 +18,7 @@ extension CallMachine {
     case .httpReject(let id, let key, let reject, let call): httpReject(id, key, reject, call, &turn)
     case .offerAcked(let key, let session, let call): change(call, &turn) { call, _ in call.offerAcked(key, on: session) }
     case .overAcked(let key, _, let call):
-      calls[call]?.value.terminals[key]?.isAcked = true
+      calls[call]?.terminals[key]?.isAcked = true
       tombstones.update(call, key) { $0.isAcked = true }
     case .request(let key, let session, let token, let message, let call): request(key, session, token, message, call, &turn)
     case .notification(let key, _, let message, let call): notice(key, message, call, &turn)
@@ -40,7 +40,7 @@ extension CallMachine {
     default: break
     }
     guard let id = call else { return turn.refuse(token, .badRequest, "call is missing") }
-    guard let live = calls[id]?.value, live.isLive, live.concerns(key.user), live.terminals[key] == nil,
+    guard let live = calls[id], live.isLive, live.users.concerns(key.user), live.terminals[key] == nil,
       live.index(of: key) != nil
     else {
       return refuseGone(id, key, token, message, &turn)
@@ -75,7 +75,7 @@ extension CallMachine {
   private func refuseGone(_ id: CallID, _ key: DeviceKey, _ token: RequestToken, _ message: ClientMessage, _ turn: inout Turn) {
     if case .callEnd = message { return turn.answer(token, .ok) }
     var reason: EndReason?
-    if let call = calls[id]?.value, call.concerns(key.user) {
+    if let call = calls[id], call.users.concerns(key.user) {
       reason =
         call.terminals[key]?.over.reason
         ?? (call.isDiverted(for: key.user)
@@ -92,7 +92,7 @@ extension CallMachine {
   }
 
   private mutating func notice(_ key: DeviceKey, _ message: ClientMessage, _ id: CallID?, _ turn: inout Turn) {
-    guard let id, calls[id]?.value.concerns(key.user) == true, calls[id]?.value.terminals[key] == nil else { return }
+    guard let id, calls[id]?.users.concerns(key.user) == true, calls[id]?.terminals[key] == nil else { return }
     change(id, &turn) { call, turn in
       guard call.isLive else { return }
       switch message {
@@ -108,13 +108,13 @@ extension CallMachine {
 
   /// `call.transfer`: to a number that the user may dial, or together with another of the user's calls.
   private mutating func transfer(_ id: CallID, _ transfer: CallTransfer, _ key: DeviceKey, _ turn: inout Turn) -> RequestAnswer {
-    guard let call = calls[id]?.value, call.winner == key else { return .err(Failure(.badState)) }
+    guard let call = calls[id], call.winner == key else { return .err(Failure(.badState)) }
     var other: LegID?
     if let with = transfer.withCall {
-      guard let second = calls[with]?.value, with != id, second.user == key.user, second.isLive, second.state == .connected,
+      guard let second = calls[with], with != id, second.users.owner == key.user, second.isLive, second.state == .connected,
         second.trunk.name == call.trunk.name
       else { return .err(Failure(.badState, msg: "withCall is no connected call on this trunk")) }
-      other = second.trunkLeg.leg
+      other = second.trunkLeg.id
     } else if let number = transfer.target.flatMap({ Routing.dialled($0.h) }) {
       if routing.isEmergency(number) { return .err(Failure(.emergency)) }
       if case .refused(let code, _, let text) = outboundRule(number, user: key.user, turn.now) {
@@ -135,11 +135,13 @@ extension CallMachine {
 
   private mutating func start(_ start: CallStart, _ key: DeviceKey, _ token: RequestToken, _ id: CallID?, _ turn: inout Turn) {
     guard let id else { return turn.refuse(token, .badRequest, "call is missing") }
-    if let running = calls[id]?.value {
+    if let running = calls[id] {
       guard running.direction == .outgoing, running.winner == key else {
         return refuse(token, .forbidden, .forbidden, nil, &turn)
       }
-      guard running.isLive, let leg = running.devices.first else { return turn.refuse(token, .gone, reason: running.end?.reason) }
+      guard running.isLive, let leg = running.devices.first else {
+        return turn.refuse(token, .gone, reason: running.bookkeeping.end?.reason)
+      }
       return turn.answer(token, .ok(Success(sdp: leg.sdp, call: id)))
     }
     if let tombstone = tombstones[id] {
@@ -180,17 +182,19 @@ extension CallMachine {
     else {
       return refuse(token, .tooMany, .userRate, "calls_per_hour", &turn)
     }
-    var call = Call(
-      id: id, direction: .outgoing, user: key.user, trunk: trunk, session: MediaSessionID(raw: takeNumber()), account: account,
+    let session = MediaSessionID(raw: takeNumber())
+    let parties = Call.Parties(
       from: Handle(k: .phone, h: caller, n: routing.displayName(of: key.user, wanted: start.from?.n)),
-      to: Handle(k: .phone, h: number, n: start.to.n), callerNumber: caller,
-      calledNumber: number, trunkLeg: TrunkLeg(leg: .outbound(takeNumber()), phase: .idle), at: turn.now)
-    call.sipCallID = CallID(random: random).description
-    call.alternatives = Array(candidates.dropFirst())
-    (call.isPrivate, call.identities) = (start.privacy ?? false, identities.map { SignedIdentity($0) })
+      to: Handle(k: .phone, h: number, n: start.to.n), callerNumber: caller, calledNumber: number)
+    var call = Call(
+      id: id, direction: .outgoing, session: session, users: Call.Users(key.user, account: account), parties: parties,
+      trunkLeg: TrunkLeg(.outbound(takeNumber()), over: trunk, session: session), at: turn.now)
+    call.trunkLeg.alternatives = Array(candidates.dropFirst())
+    (call.parties.isPrivate, call.parties.identities) = (start.privacy ?? false, identities.map { SignedIdentity($0) })
     trunking?.callStarted(trunk.name, at: turn.now)
     pending[id] = .outgoing(call, start, device, token)
-    turn.output.actions.append(.reserveMedia(id, session: call.session, user: key.user, toward: trunk.peer?.flow.remote.ip))
+    turn.output.actions.append(
+      .reserveMedia(MediaRequest(id, session: call.session, user: key.user, toward: trunk.peer?.flow.remote.ip)))
   }
 
   func refuse(

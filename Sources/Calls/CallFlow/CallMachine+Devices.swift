@@ -49,7 +49,7 @@ extension CallMachine {
     let key = DeviceKey(user: report.key.user, device: report.key.device)
     let other = devices.targets(of: key.user).first { $0.key == key }?.target
     if report.outcome != .accepted, report.outcome != .failed || report.attempts == 0 {
-      calls[report.key.call]?.value.terminals[key]?.pushRefused()
+      calls[report.key.call]?.terminals[key]?.pushRefused()
       tombstones.update(report.key.call, key) { $0.pushRefused() }
     }
     change(report.key.call, &turn) { $0.pushed(report, other: other == report.target ? nil : other, &$1) }

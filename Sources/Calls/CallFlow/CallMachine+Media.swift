@@ -25,7 +25,7 @@ extension CallMachine {
     case .played(let session): change(sessions[session], &turn) { $0.played(&$1) }
     case .closed(let session, let statistics):
       guard let id = sessions[session] else { return }
-      if calls[id]?.value.second?.session == session { return secondClosed(id, statistics, &turn) }
+      if calls[id]?.session != session { return diversionClosed(id, statistics, &turn) }
       change(id, &turn) { call, turn in
         if call.isLive { call.end(.server, by: .gateway, detail: "media ended", &turn) }
       }
@@ -36,7 +36,7 @@ extension CallMachine {
   /// Live calls, oldest first.
   public var summaries: [CallSummary] {
     let turn = Turn(now: .zero, configuration: configuration, random: random, wallOffset: wallOffset)
-    return calls.values.map(\.value).sorted {
+    return calls.values.sorted {
       ($0.times[.start] ?? .zero, $0.session.raw) < ($1.times[.start] ?? .zero, $1.session.raw)
     }
     .map { $0.summary(turn) }
@@ -61,12 +61,13 @@ extension Call {
 
   func summary(_ turn: Turn) -> CallSummary {
     CallSummary(
-      call: id, sipCallId: sipCallID, direction: direction, state: state, trunk: trunk.name, from: callerNumber, to: calledNumber,
-      user: user,
+      call: id, sipCallId: sipCallID, direction: direction, state: state, trunk: trunk.name, from: parties.callerNumber,
+      to: parties.calledNumber,
+      user: users.owner,
       times: Dictionary(uniqueKeysWithValues: times.map { ($0.rawValue, turn.wall($1)) }),
       devices: devices.map {
         let phase = $0.isDescribed && $0.phase != .winner ? "prepared" : "\($0.phase)"
         return .init(device: $0.key.device, state: phase, ice: $0.hasPair, dtls: $0.hasKeys, ready: $0.saidReady)
-      } + wokenDevices, held: isHeldByApp, heldByTrunk: isHeldByTrunk, muted: isMuted)
+      } + wokenDevices, held: appMedia.isHeld, heldByTrunk: trunkLeg.isToldHeld, muted: appMedia.isMuted)
   }
 }

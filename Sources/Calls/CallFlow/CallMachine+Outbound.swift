@@ -27,7 +27,7 @@ extension CallMachine {
     guard allowance.allows(number) else { return .refused(.forbidden, .userPrefix, "not a number this user may call") }
     if let most = allowance.calls {
       let live = (callsOfUser[id] ?? []).count {
-        calls[$0]?.value.isLive == true && (calls[$0]?.value.direction == .outgoing || calls[$0]?.value.second != nil)
+        calls[$0]?.isLive == true && (calls[$0]?.direction == .outgoing || calls[$0]?.isDivertedToNumber == true)
       }
       guard live < most else { return .refused(.tooMany, .userLimit, "max_calls") }
     }
@@ -81,23 +81,22 @@ extension CallMachine {
     return rates[trunk.name]?.take(at: now) ?? true
   }
 
-  /// An outgoing INVITE failed: true if the call goes on by another trunk of its route.
-  mutating func tryNextTrunk(_ leg: LegID, _ code: Int, byTransport: Bool, _ turn: inout Turn) -> Bool {
-    guard let id = legs[leg], let call = calls[id]?.value, call.isLive, call.direction == .outgoing else { return false }
-    settleTrunk(of: leg, byFault: call.isTrunkFault(code, byTransport: byTransport), &turn)
-    guard call.mayTryNextTrunk(after: code, byTransport: byTransport) else { return false }
-    var left = call.alternatives
+  /// An INVITE of ours failed: true if its call goes on by another trunk of the leg's route.
+  mutating func tryNextTrunk(_ id: LegID, _ code: Int, byTransport: Bool, _ turn: inout Turn) -> Bool {
+    guard let owner = legs[id], let call = calls[owner], call.isLive, let place = call.legs.firstIndex(where: { $0.id == id })
+    else { return false }
+    let leg = call.legs[place]
+    let isFault = leg.isTrunkFault(code, byTransport: byTransport)
+    settle(id, byFault: isFault, &turn)
+    guard isFault, leg.mayTryAnother else { return false }
+    var left = leg.alternatives
     while !left.isEmpty {
       let next = left.removeFirst()
       guard trunking?.isUsable(next.name, at: turn.now) ?? true, roomRefusal(next, turn.now) == nil else { continue }
       let number = LegID.outbound(takeNumber())
-      legs[leg] = nil  // its `legClosed` is not the call's end
-      legs[number] = id
-      releaseTrunk(call.trunk.name)
-      callsOfTrunk[next.name, default: 0] += 1
-      calls[id]?.value.alternatives = left
-      trunking?.callStarted(next.name, at: turn.now)
-      change(id, &turn) { $0.tryTrunk(next, leg: number, &$1) }
+      legs[id] = nil  // its `legClosed` is not the call's end
+      claim(number, next, for: owner, at: turn.now)
+      change(owner, &turn) { $0.retry(place, over: next, as: number, alternatives: left, &$1) }
       return true
     }
     return false
@@ -110,10 +109,13 @@ extension CallMachine {
 
   // MARK: the trunk machine
 
-  /// What an outgoing call has learnt about its trunk.
-  mutating func settleTrunk(of leg: LegID, byFault: Bool, _ turn: inout Turn) {
-    guard let id = legs[leg], let call = calls[id]?.value, call.direction == .outgoing else { return }
-    trunking?.callSettled(call.trunk.name, byFault: byFault, at: turn.now, into: &trunkOutput)
+  /// What a leg of ours has learnt about its trunk.
+  mutating func settle(_ id: LegID, byFault: Bool, _ turn: inout Turn) {
+    guard id.isOutbound, let owner = legs[id], let place = calls[owner]?.legs.firstIndex(where: { $0.id == id }),
+      let name = calls[owner]?.legs[place].trunk.name
+    else { return }
+    calls[owner]?.legs[place].isSettled = true
+    trunking?.callSettled(name, byFault: byFault, at: turn.now, into: &trunkOutput)
     carryOut(&turn)
   }
 

@@ -39,7 +39,7 @@ extension CallMachine {
         if let over = terminal.takeUnseen() { gone.append(GoneCall(call: id, over: over)) }
       }
     }
-    if let only, calls[only]?.value.concerns(device.key.user) != true, tombstones[only]?.terminals[device.key] == nil {
+    if let only, calls[only]?.users.concerns(device.key.user) != true, tombstones[only]?.terminals[device.key] == nil {
       // woken for a call that nobody here knows of any more
       let tombstone = tombstones[only].flatMap { $0.users.contains(device.key.user) ? $0.over : nil }
       gone.append(GoneCall(call: only, over: tombstone ?? CallOver(.unknown, by: .gateway, at: turn.wallNow)))
@@ -78,8 +78,8 @@ extension CallMachine {
     guard let device = presence(key), devices.wantsCalls(key) else { return }
     for id in callsOfUser[key.user] ?? [] {
       change(id, &turn) { call, turn in
-        let isItsCall = call.direction == .incoming && call.targets.contains(key.user)
-        if isItsCall, call.isFor(device.accounts, of: key.user) { call.offer(to: device, &turn) }
+        let isItsCall = call.direction == .incoming && call.users.ringing.contains(key.user)
+        if isItsCall, call.users.isFor(device.accounts, of: key.user) { call.offer(to: device, &turn) }
       }
     }
   }
@@ -88,11 +88,11 @@ extension CallMachine {
   mutating func httpReject(
     _ request: HTTPRequestID, _ key: DeviceKey, _ reject: CallReject, _ id: CallID, _ turn: inout Turn
   ) {
-    let terminals = calls[id].map { $0.value.concerns(key.user) ? $0.value.terminals : [:] } ?? tombstones[id]?.terminals ?? [:]
+    let terminals = calls[id].map { $0.users.concerns(key.user) ? $0.terminals : [:] } ?? tombstones[id]?.terminals ?? [:]
     var answer = RequestAnswer.err(Failure(.gone, reason: terminals[key]?.over.reason))
     if terminals[key]?.isOwnDoing == true {
       answer = .ok
-    } else if terminals[key] == nil, let call = calls[id]?.value, call.isLive, call.concerns(key.user) {
+    } else if terminals[key] == nil, let call = calls[id], call.isLive, call.users.concerns(key.user) {
       change(id, &turn) { answer = $0.reject(reject, from: key, &$1) }
     }
     turn.app(.httpAnswer(request, answer))

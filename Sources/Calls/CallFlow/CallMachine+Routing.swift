@@ -8,8 +8,6 @@ struct RouteAsking {
   var hook: Routing.Hook
   var toward: IPAddress
   var diversions: Diversions
-  /// Its time is over: the fallback rule holds.
-  var isLate = false
 }
 
 /// Calls whose user somebody else names (`route: { webhook: … }`): they exist while the webhook is asked, and go on with its answer
@@ -21,8 +19,9 @@ extension CallMachine {
     admit(call, &turn)
     let isPrivate = invite.isPrivate
     let question = RouteQuestion(
-      call: call.id, sipCallId: call.sipCallID, trunk: call.trunk.name, from: isPrivate ? nil : call.callerNumber,
-      name: isPrivate ? nil : call.from.n, to: call.calledNumber, diverted: call.divertedFrom.map(\.h), at: turn.wallNow)
+      call: call.id, sipCallId: call.sipCallID, trunk: call.trunk.name, from: isPrivate ? nil : call.parties.callerNumber,
+      name: isPrivate ? nil : call.parties.from.n, to: call.parties.calledNumber, diverted: call.parties.divertedFrom.map(\.h),
+      at: turn.wallNow)
     turn.output.actions.append(.askRoute(question, hook.webhook))
     change(call.id, &turn) { call, turn in
       (call.invite, call.asking) = (invite, RouteAsking(hook: hook, toward: toward, diversions: diversions))
@@ -33,8 +32,8 @@ extension CallMachine {
 
   /// The webhook's word, or none (nil): in time, too late, or after the call.
   mutating func routed(_ id: CallID, _ answer: RouteAnswer?, _ turn: inout Turn) {
-    guard let call = calls[id]?.value, call.isLive else { return }
-    if let answer, let caller = answer.caller(call.from) { change(id, &turn) { $0.callerKnown(caller, &$1) } }
+    guard let call = calls[id], call.isLive else { return }
+    if let answer, let caller = answer.caller(call.parties.from) { change(id, &turn) { $0.callerKnown(caller, &$1) } }
     guard let asking = call.asking else { return }
     change(id, &turn) { call, turn in
       (call.asking, call.timers[.route]) = (nil, nil)
@@ -47,7 +46,7 @@ extension CallMachine {
       switch asking.hook.fallback {
       case .code(let code): return refuseRouted(id, code, &turn)
       case .user(let user): users = [user]
-      case .users: users = routing.owner(of: call.calledNumber).map { [$0] } ?? []
+      case .users: users = routing.owner(of: call.parties.calledNumber).map { [$0] } ?? []
       }
     }
     goOn(id, asking, users, &turn)
@@ -58,7 +57,7 @@ extension CallMachine {
   }
 
   private mutating func goOn(_ id: CallID, _ asking: RouteAsking, _ found: [String], _ turn: inout Turn) {
-    guard let call = calls[id]?.value else { return }
+    guard let call = calls[id] else { return }
     let users = found.filter { routing.user($0) != nil && callsOfUser[$0]?.count ?? 0 < configuration.bounds.callsPerUser }
     guard let first = users.first else {
       let ending =
@@ -68,24 +67,26 @@ extension CallMachine {
     }
     let (rules, limit) = (diversions(of: first).orElse(asking.diversions), Limits.usersPerCall)
     for user in users.prefix(limit) { callsOfUser[user, default: []].append(id) }
-    let accounts = users.prefix(limit).map { ($0, routing.account(of: $0, called: call.calledNumber, route: call.routeAccount)) }
-    change(id, &turn) { call, _ in
-      for (user, account) in accounts { call.belongs(to: account, of: user) }
-      call.ring(for: Array(users.prefix(limit)))
-      call.diversions = rules
+    let accounts = users.prefix(limit).map {
+      ($0, routing.account(of: $0, called: call.parties.calledNumber, route: call.users.routeAccount))
     }
-    guard let call = calls[id]?.value else { return }
+    change(id, &turn) { call, _ in
+      for (user, account) in accounts { call.users.belongs(to: account, of: user) }
+      call.users.ring(for: Array(users.prefix(limit)))
+      call.diversions.rules = rules
+    }
+    guard let call = calls[id] else { return }
     guard isReachable(call, turn.now) || rules.rules[.unreached] != nil else {
       let ending = unreachedEnding(call, turn.now)
       return change(id, &turn) { $0.nobodyCame(.unreached, ending, &$1) }
     }
     pending[id] = .asked
-    turn.output.actions.append(.reserveMedia(id, session: call.session, user: first, toward: asking.toward))
+    turn.output.actions.append(.reserveMedia(MediaRequest(id, session: call.session, user: first, toward: asking.toward)))
   }
 
   /// Somebody can be offered the call, or woken for it. Also a device whose socket broke a moment ago, which may resume.
   func isReachable(_ call: Call, _ now: Instant) -> Bool {
-    call.targets.contains { user in
+    call.users.ringing.contains { user in
       ringable(user, for: call).contains { $0.isReachable(at: now) } || !wakeable(user, for: call).isEmpty
     }
   }

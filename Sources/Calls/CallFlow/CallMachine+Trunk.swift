@@ -9,49 +9,28 @@ import Trunking
 /// Events of the trunk side, and the admission of incoming calls.
 extension CallMachine {
   mutating func handle(_ event: SIPDialogs.Event, _ turn: inout Turn) {
-    if let leg = event.leg, let id = legs[leg], calls[id]?.value.isTrunkLeg(leg) != true {
-      return handle(event, ofOther: leg, id, &turn)
-    }
     switch event {
     case .inviteReceived(let leg, let invite): invited(leg, invite, &turn)
-    case .cancelled(let leg, let cause): change(legs[leg], &turn) { $0.cancelled(cause, &$1) }
-    case .acknowledged(let leg, let sdp): change(legs[leg], &turn) { $0.acknowledged(sdp, &$1) }
-    case .ackTimedOut(let leg): change(legs[leg], &turn) { $0.ackTimedOut(&$1) }
-    case .progress(let leg, let code, let sdp):
-      if code >= 180 { settleTrunk(of: leg, byFault: false, &turn) }
-      change(legs[leg], &turn) { $0.progressed(code, sdp, &$1) }
-    case .answered(let leg, let sdp):
-      settleTrunk(of: leg, byFault: false, &turn)
-      change(legs[leg], &turn) { $0.trunkAnswered(sdp, &$1) }
-    case .failed(let leg, let code, let cause, let byTransport):
-      if tryNextTrunk(leg, code, byTransport: byTransport, &turn) { return }
-      change(legs[leg], &turn) { $0.trunkRefused(code, cause, byTransport: byTransport, &$1) }
-    case .reinviteReceived(let leg, let sdp):
-      guard let id = legs[leg], calls[id]?.value.isLive ?? false else { return turn.sip(.refuseReinvite(leg, code: 481)) }
-      change(id, &turn) { $0.reinvited(sdp, &$1) }
-    case .provisionallyAnswered(let leg, let sdp): change(legs[leg], &turn) { $0.provisionallyAnswered(sdp, &$1) }
-    case .provisionalTimedOut(let leg): change(legs[leg], &turn) { $0.provisionalTimedOut(&$1) }
-    case .offerWanted(let leg): change(legs[leg], &turn) { $0.offerWanted(&$1) }
-    case .offerAnswered(let leg, let sdp): change(legs[leg], &turn) { $0.offerAnswered(sdp, &$1) }
-    case .offerRefused(let leg, let code): change(legs[leg], &turn) { $0.offerRefused(code, &$1) }
-    case .sessionLost(let leg, let loss): change(legs[leg], &turn) { $0.sessionLost(loss, &$1) }
-    case .digit(let leg, let digit, let milliseconds): change(legs[leg], &turn) { $0.digitInfo(digit, milliseconds, &$1) }
-    case .digitSent(let leg, let code): change(legs[leg], &turn) { $0.digitSent(code, &$1) }
     case .referReceived(let leg, let referral): referred(leg, referral, &turn)
-    case .referAnswered(let leg, let code): change(legs[leg], &turn) { $0.referAnswered(code, &$1) }
-    case .referProgress(let leg, let code, let isFinal):
-      change(legs[leg], &turn) { $0.referProgress(code, isFinal: isFinal, &$1) }
-    case .byeReceived(let leg, let reason): change(legs[leg], &turn) { $0.byeReceived(reason, &$1) }
-    case .pingAnswered(let leg, let alive): change(legs[leg], &turn) { $0.pingAnswered(alive: alive, &$1) }
-    case .legClosed(let leg):
-      change(legs[leg], &turn) { $0.legClosed(&$1) }
-      legs[leg] = nil
     case .targetFailed(_, let flow, _, let retryAfter): trunking?.serverFailed(flow.remote, retryAfter: retryAfter, at: turn.now)
     case .challengeRefused: break  // control's to log
     case .requestAnswered(let id, let outcome): handle(TrunkMachine.Input.requestAnswered(id, outcome), &turn)
     case .refused(let reason, let isInvite, let trunk):
       if isInvite { turn.output.actions.append(.refused(Refusal(.signalling, .incoming, trunk: trunk, detail: reason.rawValue))) }
+    default: if let leg = event.leg { handle(event, of: leg, &turn) }
     }
+  }
+
+  private mutating func handle(_ event: SIPDialogs.Event, of leg: LegID, _ turn: inout Turn) {
+    switch event {
+    case .progress(_, let code, _): if code >= 180 { settle(leg, byFault: false, &turn) }
+    case .answered: settle(leg, byFault: false, &turn)
+    case .failed(_, let code, _, let byTransport): if tryNextTrunk(leg, code, byTransport: byTransport, &turn) { return }
+    case .reinviteReceived where legs[leg].map({ calls[$0] == nil }) ?? true: turn.sip(.refuseReinvite(leg, code: 481))
+    default: break
+    }
+    change(legs[leg], &turn) { $0.handle(event, of: leg, &$1) }
+    if case .legClosed = event { legs[leg] = nil }
   }
 
   /// An INVITE becomes a call, with a record whatever comes, or a counted refusal.
@@ -87,9 +66,11 @@ extension CallMachine {
       call.trunkLeg.isLateOffer = true
     }
     if let hook = route.hook { return ask(call, invite, hook, toward: toward, route.diversions, &turn) }
-    guard isReachable(call, turn.now) || call.diversions.rules[.unreached] != nil else { return rejectUnreached(call, &turn) }
+    guard isReachable(call, turn.now) || call.diversions.rules.rules[.unreached] != nil else {
+      return rejectUnreached(call, &turn)
+    }
     pending[call.id] = .incoming(call, invite)
-    turn.output.actions.append(.reserveMedia(call.id, session: call.session, user: route.user, toward: toward))
+    turn.output.actions.append(.reserveMedia(MediaRequest(call.id, session: call.session, user: route.user, toward: toward)))
   }
 
   mutating func refuse(_ leg: LegID, _ invite: InboundInvite, _ reason: Refusal.Reason, code: Int, _ turn: inout Turn) {
@@ -104,26 +85,32 @@ extension CallMachine {
     let caller = invite.assertedIdentity ?? invite.from
     var trunk = trunk
     trunk.calledFrom = [invite.source.remote.ip]
-    var call = Call(
-      id: CallID(random: random), direction: .incoming, user: route?.user ?? "", trunk: trunk,
-      session: MediaSessionID(raw: takeNumber()),
-      account: Self.defaultAccount,
+    let session = MediaSessionID(raw: takeNumber())
+    let parties = Call.Parties(
       from: invite.isPrivate ? Call.anonymous : Handle(number: caller.number, name: caller.displayName),
       to: Handle(number: route?.number ?? invite.to.number, name: nil),
       callerNumber: invite.isPrivate && !trunk.recordsPrivateNumbers ? Call.anonymous.h : caller.number,
-      calledNumber: route?.number ?? invite.to.number, trunkLeg: TrunkLeg(leg: leg, phase: .invited), at: turn.now)
-    (call.sipCallID, call.isPrivate, call.identities) = (invite.callID, invite.isPrivate, invite.identities)
+      calledNumber: route?.number ?? invite.to.number)
+    var call = Call(
+      id: CallID(random: random), direction: .incoming, session: session,
+      users: Call.Users(route?.user ?? "", account: Self.defaultAccount), parties: parties,
+      trunkLeg: TrunkLeg(leg, over: trunk, session: session, phase: .invited), at: turn.now)
+    (call.trunkLeg.sipCallID, call.parties.isPrivate, call.parties.identities) = (
+      invite.callID, invite.isPrivate, invite.identities
+    )
     call.trunkLeg.isReliable = invite.isReliable
     // what was diverted before counts with the transfers to come
-    (call.maxForwards, call.transfers) = (invite.maxForwards, invite.diversions)
-    call.diversionsBefore = invite.diversions
+    (call.transfers.maxForwards, call.transfers.followed) = (invite.maxForwards, invite.diversions)
+    call.diversions.before = invite.diversions
     if let route {
-      call.diversions = diversions(of: route.user).orElse(route.diversions)
-      call.routeAccount = route.account
+      call.diversions.rules = diversions(of: route.user).orElse(route.diversions)
+      call.users.routeAccount = route.account
       let account = routing.account(of: route.user, called: route.number, route: route.account)
-      if route.hook == nil { call.belongs(to: account, of: route.user) }
+      if route.hook == nil { call.users.belongs(to: account, of: route.user) }
     }
-    call.divertedFrom = invite.divertedFrom.prefix(Limits.diversions).map { Handle(number: $0.number, name: $0.displayName) }
+    call.parties.divertedFrom = invite.divertedFrom.prefix(Limits.diversions).map {
+      Handle(number: $0.number, name: $0.displayName)
+    }
     call.reach(.start, detail: trunk.name, &turn)
     return call
   }
@@ -148,9 +135,9 @@ extension CallMachine {
     admit(call, &turn)
     change(call.id, &turn) { call, turn in
       guard let sip, sip != reason.refusal()?.status else { return call.end(reason, by: side, q850: q850, detail: detail, &turn) }
-      call.trunkLeg.finalStatus = sip
-      turn.sip(.refuse(call.trunkLeg.leg, code: sip, reason: nil, cause: nil, retryAfter: nil))
-      call.end(reason, by: side, sip: sip, trunk: .alreadyOver, detail: detail, &turn)
+      (call.trunkLeg.phase, call.trunkLeg.finalStatus) = (.over, sip)
+      turn.sip(.refuse(call.trunkLeg.id, code: sip, reason: nil, cause: nil, retryAfter: nil))
+      call.end(reason, by: side, sip: sip, detail: detail, &turn)
     }
   }
 
@@ -162,21 +149,21 @@ extension CallMachine {
   }
 
   func unreachedEnding(_ call: Call, _ now: Instant) -> Call.Ending {
-    let connected = call.targets.flatMap { (presences[$0] ?? []).filter { $0.isReachable(at: now) } }
+    let connected = call.users.ringing.flatMap { (presences[$0] ?? []).filter { $0.isReachable(at: now) } }
     if connected.contains(where: { !devices.wantsCalls($0.key) }) {
       return .init(.dnd, by: .app, detail: "no device wants calls")
     }
-    let stranger = connected.first { $0.info.onlyCall == nil && !call.isFor($0.accounts, of: $0.key.user) }
-    let account = stranger.map { "no device is logged in to account " + call.account(of: $0.key.user) }
+    let stranger = connected.first { $0.info.onlyCall == nil && !call.users.isFor($0.accounts, of: $0.key.user) }
+    let account = stranger.map { "no device is logged in to account " + call.users.account(of: $0.key.user) }
     return .init(.unanswered, by: .app, q850: 20, detail: account ?? "no device connected")
   }
 
   /// The devices of those whom a call is for, offered or woken; if there are none it is over, or goes where its rules say.
   /// - Parameter reservation: for a call that has no media yet.
   mutating func ring(_ id: CallID, media reservation: MediaReservation? = nil, _ turn: inout Turn) {
-    guard let call = calls[id]?.value else { return }
-    let present = call.targets.flatMap { ringable($0, for: call) }
-    let destinations = call.targets.flatMap { wakeable($0, for: call) }
+    guard let call = calls[id] else { return }
+    let present = call.users.ringing.flatMap { ringable($0, for: call) }
+    let destinations = call.users.ringing.flatMap { wakeable($0, for: call) }
     let nobody = isReachable(call, turn.now) ? nil : unreachedEnding(call, turn.now)
     change(id, &turn) { call, turn in
       if let reservation, let invite = call.invite {
@@ -192,12 +179,12 @@ extension CallMachine {
   /// another call only.
   func ringable(_ user: String, for call: Call) -> [DevicePresence] {
     (presences[user] ?? []).filter {
-      $0.info.onlyCall == nil && devices.wantsCalls($0.key) && call.isFor($0.accounts, of: user)
+      $0.info.onlyCall == nil && devices.wantsCalls($0.key) && call.users.isFor($0.accounts, of: user)
     }
   }
 
   func wakeable(_ user: String, for call: Call) -> [PushDestination] {
-    configuration.push == nil ? [] : devices.targets(of: user, account: call.accounts[user])
+    configuration.push == nil ? [] : devices.targets(of: user, account: call.users.accounts[user])
   }
 
   // MARK: reservation
@@ -206,12 +193,12 @@ extension CallMachine {
     switch pending.removeValue(forKey: id) {
     case .incoming(let call, let invite):
       admit(call, &turn)
-      calls[id]?.value.invite = invite
+      calls[id]?.invite = invite
       ring(id, media: reservation, &turn)
     case .asked:
-      guard calls[id]?.value.isLive == true else { return turn.media(.close(reservation.session)) }
+      guard calls[id]?.isLive == true else { return turn.media(.close(reservation.session)) }
       ring(id, media: reservation, &turn)
-    case .second(let plan): secondReserved(id, plan, reservation, &turn)
+    case .diversion(let plan): diversionReserved(id, plan, reservation, &turn)
     case .outgoing(let call, let start, let device, let request):
       started(call, start, device, request, reservation, &turn)
     case nil: turn.media(.close(reservation.session))
@@ -220,9 +207,9 @@ extension CallMachine {
 
   mutating func reservationRefused(_ id: CallID, _ reason: Refusal.Reason, _ text: String, _ turn: inout Turn) {
     switch pending.removeValue(forKey: id) {
-    case .incoming(let call, let invite): refuse(call.trunkLeg.leg, invite, reason, code: 503, &turn)
+    case .incoming(let call, let invite): refuse(call.trunkLeg.id, invite, reason, code: 503, &turn)
     case .asked: change(id, &turn) { $0.end(.overload, by: .gateway, detail: text, &$1) }
-    case .second(let plan): secondImpossible(id, plan, text, &turn)
+    case .diversion(let plan): diversionImpossible(id, plan, text, &turn)
     case .outgoing(let call, _, _, let request): refuse(request, .overload, reason, trunk: call.trunk.name, text, &turn)
     case nil: break
     }

@@ -7,8 +7,8 @@ import SIPDialogs
 extension CallMachine {
   /// The verifier's answer, or its deadline: the devices that are connected hear of the call. Pushes have not waited for it.
   mutating func verified(_ id: CallID, _ attestation: String?, _ turn: inout Turn) {
-    guard let call = calls[id]?.value, call.isVerifying else { return }
-    let present = call.targets.flatMap { ringable($0, for: call) }
+    guard let call = calls[id], call.parties.isVerifying else { return }
+    let present = call.users.ringing.flatMap { ringable($0, for: call) }
     change(id, &turn) { $0.verified(attestation, present, &$1) }
   }
 }
@@ -16,21 +16,22 @@ extension CallMachine {
 extension Call {
   /// Asks the verifier, if there is one and something for it. False: nothing to wait for.
   mutating func startVerification(_ invite: InboundInvite, _ turn: inout Turn) -> Bool {
-    let signed = identities.filter(\.isWellFormed)
+    let signed = parties.identities.filter(\.isWellFormed)
     guard turn.configuration.verifiesIdentity, signed.contains(where: { $0.type == "shaken" }) else { return false }
-    isVerifying = true
+    parties.isVerifying = true
     timers[.verification] = turn.now + turn.configuration.timers.verification
     let caller = invite.assertedIdentity ?? invite.from
-    let question = IdentityQuestion(identities: signed.map(\.text), from: caller.number, to: calledNumber, date: invite.date)
+    let question = IdentityQuestion(
+      identities: signed.map(\.text), from: caller.number, to: parties.calledNumber, date: invite.date)
     turn.output.actions.append(.verify(id, question))
     return true
   }
 
   mutating func verified(_ attestation: String?, _ present: [DevicePresence], _ turn: inout Turn) {
-    (isVerifying, timers[.verification]) = (false, nil)
+    (parties.isVerifying, timers[.verification]) = (false, nil)
     guard isUndecided else { return }
-    self.attestation = attestation.flatMap { ["A", "B", "C"].contains($0) ? $0 : nil }
-    reach(.verified, detail: self.attestation ?? "no", &turn)
+    parties.attestation = attestation.flatMap { ["A", "B", "C"].contains($0) ? $0 : nil }
+    reach(.verified, detail: parties.attestation ?? "no", &turn)
     for device in present.prefix(Limits.devicesPerCall) { offer(to: device, &turn) }
     if devices.isEmpty { endIfNobodyRings(&turn) }
   }

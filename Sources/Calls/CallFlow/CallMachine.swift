@@ -16,14 +16,14 @@ public import Trunking
 ///     machine.handle(.sip(.inviteReceived(leg, invite)), at: now, into: &output)
 ///     // output.actions: reserveMedia → handle(.mediaReserved), then journal, call.offer to each device …
 public struct CallMachine {
-  /// A call between `reserveMedia` and its answer, which comes in the same turn.
+  /// A call between `reserveMedia` and its answer, which is the next input.
   enum Pending {
     case incoming(Call, InboundInvite)
     case outgoing(Call, CallStart, DevicePresence, RequestToken)
     /// A call whose webhook has said whom it is for.
     case asked
     /// The leg to the number that a call is diverted to.
-    case second(SecondLegPlan)
+    case diversion(DiversionPlan)
   }
 
   var configuration: Configuration
@@ -32,7 +32,7 @@ public struct CallMachine {
   var wallOffset: Int64 = 0
   var isDraining = false
 
-  var calls: [CallID: Box<Call>] = [:]
+  var calls: [CallID: Call] = [:]
   var pending: [CallID: Pending] = [:]
   var legs: [LegID: CallID] = [:]
   var sessions: [MediaSessionID: CallID] = [:]
@@ -116,79 +116,94 @@ public struct CallMachine {
     for id in tombstones.removeExpired(at: turn.now) { turn.app(.wakesOver(id)) }
     if let due = trunking?.nextDeadline, due <= turn.now { handle(TrunkMachine.Input.timer, &turn) }
     while let id = deadlines.takeDue(at: turn.now) {
-      while let timer = calls[id]?.value.timers.takeDue(at: turn.now) {
+      while let timer = calls[id]?.timers.takeDue(at: turn.now) {
         switch timer {
         case .finalStatistics: finish(id, nil, &turn)
         case .verification: verified(id, nil, &turn)
-        default: calls[id]?.value.expired(timer, &turn)
+        default: change(id, &turn) { $0.expired(timer, &$1) }
         }
       }
-      settle(id, &turn)
+      deadlines.schedule(id, at: calls[id]?.timers.next)
     }
   }
 
-  /// Applies an event to a call, if it is there, and whatever follows from the new state.
+  /// Applies an event to a call, if it is there, and does what the call says that it means.
   mutating func change(_ id: CallID?, _ turn: inout Turn, _ body: (inout Call, inout Turn) -> Void) {
-    guard let id, calls[id]?.value.apply(body, &turn) != nil else { return }
-    settle(id, &turn)
-  }
-
-  /// A call that has just ended leaves a tombstone; its next deadline is noted.
-  private mutating func settle(_ id: CallID, _ turn: inout Turn) {
-    if let wish = calls[id]?.value.standing().newWish { divert(id, wish, &turn) }
-    if calls[id]?.value.standing().isRouteLate == true { routed(id, nil, &turn) }
-    guard let standing = calls[id]?.value.standing() else { return }
-    if !standing.isLive {
-      if tombstones[id] == nil, let call = calls[id]?.value { bury(call, &turn) }
-      if !standing.hasMedia { return finish(id, nil, &turn) }
+    guard let id, calls[id]?.apply(body, &turn) != nil else { return }
+    let outcomes = turn.outcomes
+    turn.outcomes.removeAll()
+    for outcome in outcomes {
+      switch outcome {
+      case .diverts(let wish): divert(id, wish, &turn)
+      case .routeTimedOut: routed(id, nil, &turn)
+      case .legLeft(let leg): release(leg, at: turn.now)
+      case .ended: ended(id, &turn)
+      }
     }
-    deadlines.schedule(id, at: standing.next)
+    deadlines.schedule(id, at: calls[id]?.timers.next)
   }
 
-  private mutating func bury(_ call: Call, _ turn: inout Turn) {
-    let end = call.end ?? .init(.unknown, by: .gateway)
+  /// A tombstone tells who comes late; the record waits for the final statistics, if there is media.
+  private mutating func ended(_ id: CallID, _ turn: inout Turn) {
+    guard let call = calls[id] else { return }
+    remember(call, &turn)
+    if call.appMedia.reservation == nil { finish(id, nil, &turn) }
+  }
+
+  private mutating func remember(_ call: Call, _ turn: inout Turn) {
+    let end = call.bookkeeping.end ?? .init(.unknown, by: .gateway)
     let isElsewhere = call.direction == .incoming && call.winner != nil
-    let reason = isElsewhere ? .answeredElsewhere : call.divertedReason ?? call.reasonForOthers ?? end.reason
+    let reason = isElsewhere ? .answeredElsewhere : call.divertedReason ?? call.bookkeeping.reasonForOthers ?? end.reason
     let over = CallOver(reason, by: end.by, at: turn.wallNow, sip: end.sip)
     let forgotten = tombstones.insert(
       Tombstone(
-        users: call.concerned, direction: call.direction, owner: call.direction == .outgoing ? call.winner : nil, over: over,
-        terminals: call.terminals, wasPushed: call.wasPushed,
+        users: call.users.concerned, direction: call.direction, owner: call.direction == .outgoing ? call.winner : nil,
+        over: over,
+        terminals: call.terminals, wasPushed: call.bookkeeping.wasPushed,
         expires: turn.now + configuration.timers.tombstone),
       for: call.id)
     for id in forgotten { turn.app(.wakesOver(id)) }
   }
 
+  /// A leg that its call is done with. One that was never invited has no `legClosed` to come.
+  private mutating func release(_ leg: TrunkLeg, at now: Instant) {
+    if leg.phase == .idle { legs[leg.id] = nil }
+    if leg.id.isOutbound, !leg.isSettled { trunking?.callUndecided(leg.trunk.name, at: now) }
+    releaseTrunk(leg.trunk.name)
+  }
+
+  /// A leg of ours that is to be invited takes a place in its trunk.
+  mutating func claim(_ leg: LegID, _ trunk: Routing.Trunk, for id: CallID, at now: Instant) {
+    legs[leg] = id
+    callsOfTrunk[trunk.name, default: 0] += 1
+    trunking?.callStarted(trunk.name, at: now)
+  }
+
   /// Writes the record and forgets the call; its SIP leg is forgotten with `legClosed`.
   mutating func finish(_ id: CallID, _ statistics: MediaStatistics?, _ turn: inout Turn) {
-    guard let call = calls.removeValue(forKey: id)?.value else { return }
-    if call.reservation != nil, statistics == nil { turn.statistics.recordsWithoutMedia += 1 }
+    guard let call = calls.removeValue(forKey: id) else { return }
+    if call.appMedia.reservation != nil, statistics == nil { turn.statistics.recordsWithoutMedia += 1 }
     turn.statistics.states[call.state, default: 0] -= 1
     let record = call.record(statistics, turn)
     turn.statistics.ended[record.end.reason, default: [:]][record.end.by, default: 0] += 1
     turn.output.actions.append(.record(record))
-    sessions[call.session] = nil
+    for leg in call.legs { if let session = leg.session { sessions[session] = nil } }
     deadlines.schedule(id, at: nil)
-    if call.direction == .outgoing, call.times[.inviteSent] == nil {
-      legs[call.trunkLeg.leg] = nil
-      trunking?.callUndecided(call.trunk.name, at: turn.now)
-    }
-    for user in call.concerned {
+    for leg in call.legs { release(leg, at: turn.now) }
+    for user in call.users.concerned {
       callsOfUser[user]?.removeAll { $0 == id }
       if callsOfUser[user]?.isEmpty ?? false { callsOfUser[user] = nil }
     }
-    releaseTrunk(call.trunk.name)
-    if let second = call.second { forget(second, at: turn.now) }
   }
 
   /// A call exists from here on, and has one record.
   mutating func admit(_ call: Call, _ turn: inout Turn) {
     if call.direction == .incoming { turn.statistics.incoming += 1 } else { turn.statistics.outgoing += 1 }
     turn.statistics.states[call.state, default: 0] += 1
-    calls[call.id] = Box(call)
-    legs[call.trunkLeg.leg] = call.id
+    calls[call.id] = call
+    legs[call.trunkLeg.id] = call.id
     sessions[call.session] = call.id
-    for user in call.targets { callsOfUser[user, default: []].append(call.id) }
+    for user in call.users.ringing { callsOfUser[user, default: []].append(call.id) }
     callsOfTrunk[call.trunk.name, default: 0] += 1
   }
 

@@ -84,8 +84,6 @@ struct DiversionWish {
   var trigger: DiversionTrigger
   var rule: Diversions.Rule
   var ending: Call.Ending
-  /// Its media is being reserved.
-  var isUnderWay = false
 
   /// What devices are told that had no part in the end.
   var reasonForDevices: EndReason {
@@ -93,25 +91,11 @@ struct DiversionWish {
   }
 }
 
-/// The leg to a number that a call is diverted to.
-struct SecondLeg {
-  var leg: LegID
-  var trunk: Routing.Trunk
-  var alternatives: [Routing.Trunk]
+/// The number that a call is diverted to.
+struct DiversionTarget {
   let number: String
-  /// Of the user for whom it is made.
+  /// Of the user for whom the leg is made.
   let ownNumber: String
   let showsCaller: Bool
-  let session: MediaSessionID
-  let reservation: MediaReservation
   let wish: DiversionWish
-  var sipCallID: String
-  var negotiation: TrunkNegotiation
-  var phase = TrunkLeg.Phase.idle
-  var media: TrunkMedia?
-  var earlyAnswer: String?
-  var isPinging = false
-  /// The trunk has shown whether it works.
-  var isSettled = false
-  var statistics: MediaStatistics?
 }

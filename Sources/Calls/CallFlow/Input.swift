@@ -17,7 +17,7 @@ public enum Input: Sendable {
   /// An event of an app session. Every `request` gets exactly one `SessionCommand.answer`, every new session one `welcome`.
   case app(SessionEvent)
   case media(MediaEvent)
-  /// The answer to `Action.reserveMedia`, given before any other input.
+  /// The answer to `Action.reserveMedia`: the next input.
   case mediaReserved(CallID, MediaReservation)
   /// The other answer: no port, no session, no thread is free; or, with `isOverload`, those that are there are busy enough. The
   /// text is for the log.

@@ -11,6 +11,8 @@ struct Turn {
   let random: RandomSource
   let wallOffset: Int64
   var output = Output()
+  /// What the present change means beyond its call; `CallMachine.change` acts on it.
+  var outcomes: [CallOutcome] = []
   var statistics = CallStatistics()
 
   /// Milliseconds since 1970.
@@ -26,4 +28,15 @@ struct Turn {
     app(.answer(request, .err(Failure(code, reason: reason, msg: text))))
   }
   mutating func measure(_ sample: Measurement) { output.actions.append(.measured(sample)) }
+}
+
+/// What an event of a call means for the call machine, in order.
+enum CallOutcome {
+  /// Nobody took it, and a rule says where it goes.
+  case diverts(DiversionWish)
+  /// The webhook's time is over.
+  case routeTimedOut
+  /// A leg that was replaced, or that failed: its place in its trunk is free.
+  case legLeft(TrunkLeg)
+  case ended
 }

@@ -9,7 +9,7 @@ extension Control {
     let verdict = judge.verdict(outlets.mediaShortage(), isFull: metrics.liveCalls >= most, backlog: outlets.backlog())
     guard verdict != overload else { return }
     overload = verdict
-    signal(.overloaded(verdict))
+    run(.sip(.overloaded(verdict)))
   }
 
   /// Ten times a second: what takes time to see, and what operators and load balancers are told.

@@ -1,0 +1,119 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import MediaSession
+import SIP
+
+/// What a call holds, by subject.
+extension Call {
+  /// Whose devices may have it.
+  struct Users {
+    /// Whose call it is; while it rings for several, the first of them. Empty: nobody's yet.
+    var owner: String
+    /// Whom it rings for.
+    var ringing: [String]
+    /// Whom it rang for before it was diverted.
+    var former: [String] = []
+    /// Of an outgoing call; of an incoming one where none is configured.
+    let account: String
+    /// Of an incoming call, for each user whom it rings for: only devices that are logged in to it ring.
+    var accounts: [String: String] = [:]
+    /// The route's, for users without one of their own.
+    var routeAccount: String?
+
+    init(_ owner: String, account: String) {
+      (self.owner, self.account) = (owner, account)
+      ringing = owner.isEmpty ? [] : [owner]
+    }
+
+    func concerns(_ user: String) -> Bool { ringing.contains(user) || former.contains(user) }
+    /// Everybody whose devices may know of it.
+    var concerned: [String] { ringing + former }
+
+    /// What devices of this user are told.
+    func account(of user: String) -> String { accounts[user] ?? account }
+
+    func isFor(_ accounts: [String], of user: String) -> Bool { self.accounts[user].map(accounts.contains) ?? true }
+
+    mutating func belongs(to account: String?, of user: String) { accounts[user] = account }
+
+    mutating func ring(for next: [String]) {
+      former += ringing.filter { !former.contains($0) }
+      ringing = next
+      if let first = next.first { owner = first }
+    }
+  }
+
+  /// Who calls whom.
+  struct Parties {
+    /// As the app sees them.
+    var from: Handle
+    var to: Handle
+    /// As the record holds them.
+    let callerNumber: String
+    let calledNumber: String
+    /// Incoming: the caller withholds the number. Outgoing: the user does.
+    var isPrivate = false
+    /// Whom the call was for before it was diverted to us, the latest first.
+    var divertedFrom: [Handle] = []
+    /// Identity header fields (RFC 8224): of the trunk's INVITE, or of the app for ours.
+    var identities: [SignedIdentity] = []
+    /// What the verifier said of them: A, B or C.
+    var attestation: String?
+    /// The devices are told when the verifier has answered, or after its deadline.
+    var isVerifying = false
+
+    init(from: Handle, to: Handle, callerNumber: String, calledNumber: String) {
+      (self.from, self.to) = (from, to)
+      self.callerNumber = String(callerNumber.prefix(Limits.textCharacters))
+      self.calledNumber = String(calledNumber.prefix(Limits.textCharacters))
+    }
+  }
+
+  /// Where it goes if nobody takes it, and where it went.
+  struct DiversionState {
+    var rules = Diversions()
+    /// Those of the INVITE.
+    var before = 0
+    var made: [CallRecord.Diversion] = []
+    /// One that is to begin.
+    var wish: DiversionWish?
+    /// What is played in place of an answer.
+    var recording: (wish: DiversionWish, Diversions.Recording)?
+  }
+
+  struct Transfers {
+    /// Diversions, REFERs and Replaces that this call has followed.
+    var followed = 0
+    /// Max-Forwards of the INVITE that made it; a leg made for it sends one less.
+    var maxForwards = 70
+    /// Our own REFER is on its way.
+    var isAsked = false
+  }
+
+  /// Media of the app's side.
+  struct AppMedia {
+    var reservation: MediaReservation?
+    var nextLeg: UInt32 = 1
+    var isHeld = false
+    var isMuted = false
+    var pendingDigits: [CallDTMF] = []
+  }
+
+  /// What the end, the record and the tombstone are made of.
+  struct Bookkeeping {
+    var isJournalled = false
+    var offeredDevices = 0
+    /// Wake tokens of it are about.
+    var wasPushed = false
+    /// Why the last push failed.
+    var pushFailure: String?
+    /// How the devices' refusals add up: the final response follows from it.
+    var declines = Declines()
+    var end: CallRecord.End?
+    /// What devices hear of the end that had no part in it.
+    var reasonForOthers: EndReason?
+  }
+
+  struct Declines { var declined = 0, busy = 0, blocked = 0, filtered = 0, unusable = 0, incapable = 0 }
+}

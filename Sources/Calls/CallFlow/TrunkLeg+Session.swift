@@ -1,0 +1,122 @@
+import MediaSession
+import SDP
+import SIPDialogs
+
+/// What happens inside a leg's dialog, either way: offers (hold, move, refresh), digits by INFO, and whether anybody is there.
+extension TrunkLeg {
+  /// Our direction while nobody holds, and what an app's hold leaves of it.
+  func direction(isHeld: Bool) -> MediaDirection { isHeld && trunk.signalsHold ? .sendOnly : .sendReceive }
+
+  // MARK: the peer's offers
+
+  /// Keeps or moves media, or holds; what cannot be used is refused and changes nothing (RFC 3261 §14.2). True if media is as the peer wants
+  /// it now.
+  mutating func offered(_ sdp: String?, isHeld: Bool, _ turn: inout Turn) -> Bool {
+    guard negotiation != nil, let isEarly = offerStage else {
+      turn.sip(.refuseReinvite(id, code: 491))
+      return false
+    }
+    let own = direction(isHeld: isHeld)
+    guard let sdp else {
+      guard let offer = negotiation?.makeOffer(direction: own) else { return false }
+      awaitsReinviteAnswer = true
+      turn.sip(.answerReinvite(id, sdp: offer))
+      return false
+    }
+    do {
+      if isEarly, id.isOutbound, !wasUpdatedEarly, let earlyAnswer {
+        // an UPDATE follows a complete exchange: the early answer is the answer
+        _ = try negotiation?.apply(answer: earlyAnswer)
+        wasUpdatedEarly = true
+      }
+      guard let (answer, media) = try negotiation?.answer(to: sdp, direction: own) else { return false }
+      if isEarly || media != self.media { set(media, &turn) }
+      turn.sip(.answerReinvite(id, sdp: answer))
+      return !isEarly
+    } catch {
+      turn.sip(.refuseReinvite(id, code: error.sipStatus))
+      return false
+    }
+  }
+
+  /// Whether an offer of the peer comes before the leg is answered; nil: it can not be answered now.
+  private var offerStage: Bool? {
+    switch phase {
+    case .confirmed: false
+    case .invited where id.isOutbound ? earlyAnswer != nil : isProvisionallyAnswered: true
+    default: nil
+    }
+  }
+
+  /// The ACK of a re-INVITE that our answer was the offer of. False if what it brings cannot be used.
+  mutating func reinviteAnswered(_ sdp: String?, _ turn: inout Turn) -> Bool {
+    awaitsReinviteAnswer = false
+    guard let sdp, let media = try? negotiation?.apply(answer: sdp) else { return false }
+    if media != self.media { set(media, &turn) }
+    return true
+  }
+
+  // MARK: ours
+
+  /// An app's hold or resume on a trunk with `hold: signal`.
+  func signalHold(_ turn: inout Turn) {
+    if trunk.signalsHold, phase == .answered || phase == .confirmed { turn.sip(.modify(id)) }
+  }
+
+  /// An offer may go out now: our hold as it stands, or the same session again as its refresh.
+  mutating func sendOffer(isHeld: Bool, _ turn: inout Turn) {
+    let direction = direction(isHeld: isHeld)
+    guard phase == .confirmed, let offer = negotiation?.makeOffer(direction: direction) else { return }
+    offeredDirection = direction
+    turn.sip(.offer(id, sdp: offer))
+  }
+
+  /// The answer counts like any other; one that cannot be used leaves the session as it was.
+  mutating func offerAnswered(_ sdp: String?, isHeld: Bool, _ turn: inout Turn) {
+    let offered = offeredDirection
+    offeredDirection = nil
+    if let sdp, let media = try? negotiation?.apply(answer: sdp), media != self.media { set(media, &turn) }
+    // the app has changed its mind while the offer was on its way
+    if let offered, offered != direction(isHeld: isHeld) { signalHold(&turn) }
+  }
+
+  // MARK: digits
+
+  /// Digits to the peer, as its trunk wants them: by INFO one after the other, so that they cannot overtake, else by the media thread.
+  mutating func send(_ request: DigitRequest, infoMilliseconds: Int = 160, _ turn: inout Turn) {
+    guard trunk.sendsDigitsByInfo else {
+      if let session { turn.media(.sendDigits(session, request)) }
+      return
+    }
+    for digit in request.digits where waitingDigits.count < Limits.pendingDigits {
+      waitingDigits.append((digit, infoMilliseconds))
+    }
+    sendNextDigit(&turn)
+  }
+
+  /// False if the peer refused it: those that wait are dropped.
+  mutating func digitSent(_ code: Int, _ turn: inout Turn) -> Bool {
+    isSendingDigit = false
+    let isTaken = (200..<300).contains(code)
+    if !isTaken { waitingDigits = [] }
+    sendNextDigit(&turn)
+    return isTaken
+  }
+
+  private mutating func sendNextDigit(_ turn: inout Turn) {
+    guard !isSendingDigit, !waitingDigits.isEmpty, phase == .confirmed else { return }
+    isSendingDigit = true
+    let (digit, milliseconds) = waitingDigits.removeFirst()
+    turn.sip(.sendDigit(id, digit, milliseconds: milliseconds))
+  }
+
+  // MARK: silence
+
+  /// RTP came and then not for 20 s: is anybody there?
+  mutating func ping(_ turn: inout Turn) {
+    (isSilent, isPinging) = (true, true)
+    turn.sip(.ping(id))
+  }
+
+  mutating func stopPinging() { (isSilent, isPinging) = (false, false) }
+}

@@ -1,0 +1,255 @@
+import AppProtocol
+import Bytes
+import MediaSession
+import SDP
+import SIP
+import SIPDialogs
+
+/// One SIP leg between the gateway and a trunk: the caller's, the one that an app dials, the one to a number that a call is diverted to, or the
+/// one that a transfer makes. What one of them can, all can; what it means is the call's to say (`Call+Legs.swift`).
+///
+///     phase      inbound                      outbound
+///     idle       –                            no INVITE yet
+///     invited    no final response yet        no final response yet
+///     answered   our 200 waits for its ACK    –
+///     confirmed  ACK                          200
+///     over       a final response, BYE or CANCEL is sent or received: nothing more goes out
+struct TrunkLeg {
+  enum Phase { case idle, invited, answered, confirmed, over }
+
+  enum Purpose {
+    /// The caller's leg, or the one that an app dials.
+    case call
+    case diversion(DiversionTarget)
+    case transfer(TransferTarget)
+  }
+
+  let id: LegID
+  var purpose: Purpose
+  var trunk: Routing.Trunk
+  /// Trunks of its route that are left to try.
+  var alternatives: [Routing.Trunk] = []
+  /// Our RTP address toward the trunk.
+  var local: SocketAddress?
+  /// The session that its audio is in; nil while another leg of the call has it.
+  var session: MediaSessionID?
+  var sipCallID: String?
+  var phase: Phase
+  var negotiation: TrunkNegotiation?
+  var media: TrunkMedia?
+  /// Our answer to the INVITE's offer, for the 200.
+  var answer: String?
+  /// The INVITE had no offer: ours goes in the 200.
+  var isLateOffer = false
+  /// 18x go reliably; for a late offer the first holds our offer.
+  var isReliable = false
+  /// The answer to it came in the PRACK.
+  var isProvisionallyAnswered = false
+  /// The last description of a provisional response: early media, and the answer should the 200 repeat none.
+  var earlyAnswer: String?
+  /// An UPDATE before the 200 has changed the session: the 200's description says nothing new.
+  var wasUpdatedEarly = false
+  /// What our open re-INVITE offered.
+  var offeredDirection: MediaDirection?
+  /// Our offer went in the answer to a re-INVITE without one; the ACK brings the peer's answer.
+  var awaitsReinviteAnswer = false
+  /// The app was told that the peer holds.
+  var isToldHeld = false
+  /// A digit is on its way by INFO; these wait behind it.
+  var isSendingDigit = false
+  var waitingDigits: [(digit: Character, milliseconds: Int)] = []
+  var wantsRinging = false
+  var sentRinging = false
+  /// Outbound: a provisional response of 180 or more has come.
+  var hasRung = false
+  var isPinging = false
+  var isSilent = false
+  /// Of the INVITE; nil before.
+  var finalStatus: Int?
+  /// Outbound: the trunk has shown whether it works.
+  var isSettled = false
+  /// The latest of its session.
+  var statistics: MediaStatistics?
+
+  init(_ id: LegID, _ purpose: Purpose = .call, over trunk: Routing.Trunk, session: MediaSessionID?, phase: Phase = .idle) {
+    (self.id, self.purpose, self.trunk, self.session, self.phase) = (id, purpose, trunk, session, phase)
+  }
+
+  /// The peer takes nothing from us (RFC 3264 §8.4), and that is not our own doing.
+  var isHeldByPeer: Bool { media.map { !$0.direction.sends } ?? false }
+
+  var diversion: DiversionTarget? { if case .diversion(let target) = purpose { target } else { nil } }
+  var transfer: TransferTarget? { if case .transfer(let target) = purpose { target } else { nil } }
+
+  /// Agreed on; the media thread is told if the leg has a session.
+  mutating func set(_ media: TrunkMedia, _ turn: inout Turn) {
+    self.media = media
+    if let session { turn.media(.setTrunk(session, trunk.parameters(of: media))) }
+  }
+
+  // MARK: an INVITE of ours
+
+  /// The same leg by another trunk of its route; nothing has been agreed on yet.
+  func retried(over next: Routing.Trunk, as id: LegID, alternatives: [Routing.Trunk], _ random: RandomSource) -> TrunkLeg {
+    var leg = TrunkLeg(id, purpose, over: next, session: session)
+    (leg.alternatives, leg.local) = (alternatives, local)
+    leg.prepareOffer(random)
+    return leg
+  }
+
+  mutating func prepareOffer(_ random: RandomSource) {
+    guard let local else { return }
+    negotiation = trunk.negotiation(local: local, over: trunk.leastSecureFlow, random: random)
+    sipCallID = CallID(random: random).description
+  }
+
+  /// Sends the INVITE with our offer, where the trunk does not want one that comes late.
+  mutating func invite(_ invite: OutboundInvite, _ turn: inout Turn) {
+    var invite = invite
+    invite.sdp = trunk.offersLate ? nil : negotiation?.makeOffer()
+    (invite.callID, invite.givesUpSilence) = (sipCallID, !alternatives.isEmpty)
+    phase = .invited
+    turn.sip(.invite(id, invite))
+  }
+
+  /// A provisional response: true if it opens early media. Without 100rel an answer in it is not the last word (RFC 3261 §13.2.1): a copy
+  /// takes it, so that the 200's counts.
+  mutating func progressed(_ code: Int, _ sdp: String?, _ turn: inout Turn) -> Bool {
+    if code >= 180 { hasRung = true }
+    var copy = negotiation
+    guard let sdp, let media = try? copy?.apply(answer: sdp) else { return false }
+    earlyAnswer = sdp
+    let isFirst = self.media == nil
+    if media != self.media { set(media, &turn) }
+    return isFirst
+  }
+
+  /// 2xx: its SDP, or that of an earlier response if it has none. Says what is wrong with it, if anything is.
+  mutating func answered(_ sdp: String?, _ turn: inout Turn) -> String? {
+    (phase, finalStatus) = (.confirmed, 200)
+    do {
+      if trunk.offersLate {
+        if let sdp, let (answer, media) = try negotiation?.answer(to: sdp) {
+          turn.sip(.acknowledge(id, sdp: answer))
+          set(media, &turn)
+        }
+      } else if !wasUpdatedEarly, let sdp = sdp ?? earlyAnswer, let media = try negotiation?.apply(answer: sdp) {
+        if media != self.media { set(media, &turn) }
+      }
+    } catch {
+      return String(describing: error)
+    }
+    return media == nil ? "200 without SDP" : nil
+  }
+
+  /// A failure that says something about the trunk, not about who was called.
+  func isTrunkFault(_ code: Int, byTransport: Bool) -> Bool {
+    switch code {
+    case 500, 502, 503, 504: true
+    case 408: byTransport || !hasRung
+    default: byTransport
+    }
+  }
+
+  /// Whether another trunk may be tried after such a failure: the far side has said nothing that binds.
+  var mayTryAnother: Bool { id.isOutbound && phase == .invited && media == nil }
+
+  // MARK: an INVITE of the peer
+
+  /// The INVITE's offer is answered, for the 200; without one the leg makes its own.
+  mutating func take(_ invite: InboundInvite, at local: SocketAddress, _ turn: inout Turn) throws(NegotiationError) {
+    self.local = local
+    var negotiation = trunk.negotiation(local: local, over: invite.source, random: turn.random)
+    if let sdp = invite.sdp {
+      let (answer, media) = try negotiation.answer(to: sdp)
+      self.answer = answer
+      set(media, &turn)
+    }
+    self.negotiation = negotiation
+  }
+
+  /// 180. Without an offer in the INVITE the first reliable response must hold ours (RFC 3262 §5).
+  mutating func sendRinging(_ turn: inout Turn) {
+    sentRinging = true
+    let offer = isLateOffer && isReliable ? negotiation?.makeOffer() : nil
+    turn.sip(.respondProvisional(id, code: 180, reason: nil, sdp: offer))
+  }
+
+  /// 183 with our answer. False without an offer: there is nothing that a 183 could answer.
+  mutating func sendEarlyMedia(_ turn: inout Turn) -> Bool {
+    guard let answer else { return false }
+    sentRinging = true
+    turn.sip(.respondProvisional(id, code: 183, reason: nil, sdp: answer))
+    return true
+  }
+
+  /// The peer's answer to the offer that our 200 or 180 carried. Says what is wrong with it, if anything is.
+  mutating func lateAnswer(_ sdp: String?, in request: String, _ turn: inout Turn) -> String? {
+    do {
+      guard let sdp, let media = try negotiation?.apply(answer: sdp) else { return "no SDP in the " + request }
+      set(media, &turn)
+      return nil
+    } catch {
+      return String(describing: error)
+    }
+  }
+
+  // MARK: the end
+
+  enum Ending { case nothing, refused, cancelled, saidBye }
+
+  /// One final response, CANCEL or BYE, whichever the phase allows.
+  mutating func end(_ reason: EndReason, q850: Int?, _ turn: inout Turn) -> Ending {
+    defer { if phase != .idle { phase = .over } }
+    switch phase {
+    case .idle, .over: return .nothing
+    case .invited where !id.isOutbound:
+      let refusal = reason.refusal(declineCode: turn.configuration.declineCode) ?? .init(status: 480)
+      finalStatus = refusal.status
+      let retry = refusal.status == 503 ? turn.configuration.retryAfterSeconds : nil
+      let cause = (q850 ?? refusal.q850).map { ReasonValue.q850($0) }
+      turn.sip(.refuse(id, code: refusal.status, reason: nil, cause: cause, retryAfter: retry))
+      return .refused
+    case .invited:
+      turn.sip(.cancel(id, reason.causeSent))
+      return .cancelled
+    case .answered, .confirmed:
+      let usual: ReasonValue? = diversion == nil ? nil : .q850(16)
+      turn.sip(.bye(id, q850.map { .q850($0) } ?? reason.causeSent ?? usual))
+      return .saidBye
+    }
+  }
+}
+
+extension EndReason {
+  /// `Reason` of our CANCEL or BYE: 16 is a normal end (Q.850 §2.2.5).
+  var causeSent: ReasonValue? {
+    switch self {
+    case .localEnd: .q850(16)
+    case .unanswered: .q850(19)
+    default: refusal()?.q850.map { .q850($0) }
+    }
+  }
+}
+
+extension Routing.Trunk {
+  /// What the media thread is told of a leg of this trunk.
+  func parameters(of media: TrunkMedia) -> TrunkLegParameters {
+    var out = TrunkLegParameters(
+      remote: media.remote, encoding: AudioEncoding(media.codec), payloadType: media.payloadType,
+      telephoneEventPayloadType: media.telephoneEventPayloadType, packetTimeMilliseconds: media.packetTimeMilliseconds,
+      sends: media.direction.sends, receives: media.direction.receives, sourcePolicy: sourcePolicy, mediaPeers: mediaPeers,
+      comfortNoisePayloadType: media.comfortNoisePayloadType)
+    (out.peers, out.signalling) = (peers, calledFrom.isEmpty ? servers : calledFrom)
+    (out.digits, out.remoteControl) = (digits, media.control)
+    out.wantsVoIPMetrics = media.wantsVoIPMetrics
+    out.holdAudio = holdAudio
+    out.protection = media.protection.flatMap { TrunkProtection($0) }
+    return out
+  }
+  /// Where an INVITE of ours goes, or may go.
+  private var servers: [IPAddress] {
+    guard let peer else { return [] }
+    return ([peer.target] + peer.further).flatMap { [$0.flow, $0.large].compactMap { $0?.remote.ip } }
+  }
+}

@@ -1,0 +1,121 @@
+public import Bytes
+public import CallFlow
+public import SIPDialogs
+
+/// The SIP user agent, the call machine and the pump between them: all of the gateway's signalling, without clock, socket or thread.
+///
+/// Every input is one call of `handle`; the events of the user agent become inputs of the call machine, first in first out, and its commands
+/// go to the user agent where they stand among the other actions. When `handle` returns, neither machine has anything more to say.
+///
+/// The one question that is answered within the turn is whether there is media for a call: an INVITE or CANCEL that came in between would
+/// find a call that is not there yet. The answer is the call machine's next input; no machine is re-entered.
+///
+///     core.handle(.sip(.received(datagram, flow, trunk: "carrier")), at: now, into: &output) { request in
+///       .mediaReserved(request.call, plane.reserve(request))
+///     }
+///     for effect in output.effects { … }
+///     output.removeAll()
+public struct GatewayCore {
+  /// What can happen to the gateway.
+  public enum Input: Sendable {
+    /// What the SIP transport has, or overload.
+    case sip(SIPDialogs.Input)
+    /// Everything else. `routing` and `draining` are told to the user agent as well.
+    case call(CallFlow.Input)
+    /// `now` has reached `nextDeadline` (early or late calls do no harm).
+    case timer
+  }
+
+  /// What an input caused.
+  public enum Effect: Sendable {
+    case sendSIP(SIPDialogs.Output.Message)
+    /// The peer of a flow has answered a challenge.
+    case authenticated(Flow)
+    /// A challenge of another realm than the trunk's was left unanswered.
+    case challengeRefused(trunk: String, realm: String)
+    /// An action of the call machine; never `sip` and never `reserveMedia`.
+    case action(Action)
+  }
+
+  /// What a `handle` call caused, in order: media is told before the trunk can send. Owned by the caller and reused.
+  public struct Output: Sendable {
+    public var effects: [Effect] = []
+    public init() {}
+    /// Empties the list and keeps its storage.
+    public mutating func removeAll() { effects.removeAll(keepingCapacity: true) }
+  }
+
+  public private(set) var userAgent: UserAgent
+  public private(set) var machine: CallMachine
+  private var signalling = SIPDialogs.Output()
+  private var calls = CallFlow.Output()
+  /// Inputs that the present turn caused, first in first out, from `next` on.
+  private var pending: [CallFlow.Input] = []
+  private var next = 0
+
+  public init(userAgent: UserAgent, machine: CallMachine) {
+    (self.userAgent, self.machine) = (userAgent, machine)
+    self.userAgent.handle(.rules(machine.trunkRules), at: .zero, into: &signalling)
+  }
+
+  /// When `handle(.timer)` is due; nil if nothing waits.
+  public var nextDeadline: Instant? {
+    guard let signalling = userAgent.nextDeadline else { return machine.nextDeadline }
+    return machine.nextDeadline.map { min($0, signalling) } ?? signalling
+  }
+
+  /// Takes one input and appends all that it causes to `output`.
+  /// - Parameter reserve: Whether there is media for a call: `mediaReserved` or `mediaRefused`. Must not wait.
+  public mutating func handle(
+    _ input: Input, at now: Instant, into output: inout Output, reserve: (MediaRequest) -> CallFlow.Input
+  ) {
+    switch input {
+    case .sip(let input):
+      signal(input, at: now, into: &output)
+      if case .transportFailed(let flow) = input { pending.append(.trunking(.flowLost(flow))) }
+    case .call(let input):
+      if case .routing(let routing) = input { signal(.rules(routing.rules), at: now, into: &output) }
+      if case .draining = input { signal(.draining(true), at: now, into: &output) }
+      pending.append(input)
+    case .timer:
+      if let due = userAgent.nextDeadline, due <= now { signal(.timer, at: now, into: &output) }
+      if let due = machine.nextDeadline, due <= now { pending.append(.timer) }
+    }
+    pump(at: now, into: &output, reserve)
+  }
+
+  /// One input of the user agent: its messages go out, its events wait for the call machine.
+  private mutating func signal(_ input: SIPDialogs.Input, at now: Instant, into output: inout Output) {
+    userAgent.handle(input, at: now, into: &signalling)
+    for flow in signalling.authenticated { output.effects.append(.authenticated(flow)) }
+    for message in signalling.messages { output.effects.append(.sendSIP(message)) }
+    for event in signalling.events {
+      if case .challengeRefused(let trunk, let realm) = event {
+        output.effects.append(.challengeRefused(trunk: trunk, realm: realm))
+      } else {
+        pending.append(.sip(event))
+      }
+    }
+    signalling.removeAll()
+  }
+
+  private mutating func pump(at now: Instant, into output: inout Output, _ reserve: (MediaRequest) -> CallFlow.Input) {
+    while next < pending.count {
+      let input = pending[next]
+      next += 1
+      machine.handle(input, at: now, into: &calls)
+      var answers: [CallFlow.Input] = []
+      for action in calls.actions {
+        switch action {
+        case .sip(let command): signal(.command(command), at: now, into: &output)
+        case .reserveMedia(let request): answers.append(reserve(request))
+        default: output.effects.append(.action(action))
+        }
+      }
+      calls.removeAll()
+      if !answers.isEmpty { pending.insert(contentsOf: answers, at: next) }
+    }
+    pending.removeAll(keepingCapacity: true)
+    next = 0
+  }
+}

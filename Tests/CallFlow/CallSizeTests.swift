@@ -1,0 +1,14 @@
+import Testing
+
+@testable import CallFlow
+
+@Suite struct CallSizeTests {
+  /// Tables move calls when they grow, and every look at one copies what it holds.
+  @Test func `a call has at most 20 fields and 2 KB in its own place`() throws {
+    let world = Surroundings()
+    let (_, id) = try world.connected()
+    let call = try #require(world.machine.calls[id])
+    #expect(Mirror(reflecting: call).children.count <= 20)
+    #expect(MemoryLayout<Call>.size <= 2_048, "\(MemoryLayout<Call>.size) bytes")
+  }
+}
