@@ -12,6 +12,7 @@ enum ImportRule {
     "CallFlow": ["SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices"],
     "CommandSupport": ["Configuration"],
     "Trunkline": ["Configuration", "CommandSupport"],
+    "DemoSpeech": ["CDemoSpeech"],
     "Peers": ["SpeechScore", "DemoSpeech"],
     "Lab": ["Peers", "PushSandbox", "SpeechScore"],
     "GatewayCore": ["SIPDialogs", "Trunking", "CallFlow"],
