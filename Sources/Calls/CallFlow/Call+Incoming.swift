@@ -8,27 +8,20 @@ import SIPDialogs
 
 /// An incoming call until somebody has it: ringing, preparing, answering, refusing.
 extension Call {
-  /// Media is reserved: the trunk's description is answered, the devices are offered the call. False if the trunk's offer
-  /// does not fit after all.
+  /// Media is reserved: the trunk's description is answered, the devices are offered the call. It ends if the trunk's offer does not fit
+  /// after all.
   mutating func offer(
-    to present: [DevicePresence], waking destinations: [PushDestination], _ reservation: MediaReservation,
-    _ invite: InboundInvite, _ turn: inout Turn
+    to present: [DevicePresence], waking destinations: [PushDestination], _ reservation: MediaReservation, _ intake: Intake,
+    _ turn: inout Turn
   ) {
-    guard take(reservation, invite, &turn) else { return }
-    ring(present, waking: destinations, holdsOffers: startVerification(invite, &turn), &turn)
-  }
-
-  /// False if the call has ended: the trunk's offer does not fit after all.
-  private mutating func take(_ reservation: MediaReservation, _ invite: InboundInvite, _ turn: inout Turn) -> Bool {
     appMedia.reservation = reservation
     do {
-      try trunkLeg.take(invite, at: reservation.trunkAddress, &turn)
+      try trunkLeg.take(intake.offer, over: intake.invite.source, at: reservation.trunkAddress, &turn)
     } catch {
-      end(.codec, by: .trunk, detail: String(describing: error), &turn)
-      return false
+      return end(.codec, by: .trunk, detail: String(describing: error), &turn)
     }
     startJournal(&turn)
-    return true
+    ring(present, waking: destinations, holdsOffers: startVerification(intake.invite, &turn), &turn)
   }
 
   /// Once: the start line goes to disk.

@@ -10,12 +10,12 @@ import SIPDialogs
 extension Call {
   /// Media is reserved: the app's offer is answered and the gate's clock runs.
   mutating func start(
-    _ start: CallStart, from device: DevicePresence, _ reservation: MediaReservation, _ turn: inout Turn
+    _ offer: SessionDescription, from device: DevicePresence, _ reservation: MediaReservation, _ turn: inout Turn
   ) -> RequestAnswer {
     appMedia.reservation = reservation
     guard let index = addDevice(device, &turn) else { return .err(Failure(.server)) }
     do {
-      let (sdp, media) = try devices[index].negotiation.answer(to: start.sdp)
+      let (sdp, media) = try devices[index].negotiation.answer(to: offer)
       devices[index].sdp = sdp
       let remote = devices[index].describe(media, on: device.session, newAssociation: true)
       turn.media(.setAppRemote(session, devices[index].id, remote, newLocal: nil, newAssociation: true))

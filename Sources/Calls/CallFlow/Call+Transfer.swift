@@ -53,7 +53,6 @@ extension Call {
   mutating func transferAnswered(_ problem: String?, _ turn: inout Turn) {
     guard problem == nil else {
       turn.sip(.bye(legs[1].id, .q850(65)))
-      legs[1].phase = .over
       return transferFailed(488, &turn)
     }
     notify(200, &turn)
@@ -61,6 +60,7 @@ extension Call {
   }
 
   mutating func transferFailed(_ code: Int, _ turn: inout Turn) {
+    legs[1].phase = .over
     reach(.transferFailed, detail: String(code), &turn)
     // who asked for it is gone: nobody is left
     if trunkLeg.phase == .over { return end(.remoteHangup, by: .trunk, detail: "transfer failed with \(code)", &turn) }

@@ -44,8 +44,8 @@ struct Call {
   let session: MediaSessionID
   var users: Users
   var parties: Parties
-  /// The INVITE of an incoming call, for as long as its media may yet have to be reserved.
-  var invite: InboundInvite?
+  /// Of an incoming call: what its media is made of, once there is some.
+  var intake: Intake?
   /// Whom it is for is not known yet.
   var asking: RouteAsking?
   var diversions = DiversionState()

@@ -24,7 +24,7 @@ extension CallMachine {
       at: turn.wallNow)
     turn.output.actions.append(.askRoute(question, hook.webhook))
     change(call.id, &turn) { call, turn in
-      (call.invite, call.asking) = (invite, RouteAsking(hook: hook, toward: toward, diversions: diversions))
+      call.asking = RouteAsking(hook: hook, toward: toward, diversions: diversions)
       call.timers[.route] = turn.now + turn.configuration.timers.route
       call.startJournal(&turn)
     }

@@ -3,6 +3,7 @@ import AppSessions
 public import Bytes
 public import Devices
 import MediaSession
+import SDP
 public import SIPDialogs
 public import Trunking
 
@@ -18,8 +19,8 @@ public import Trunking
 public struct CallMachine {
   /// A call between `reserveMedia` and its answer, which is the next input.
   enum Pending {
-    case incoming(Call, InboundInvite)
-    case outgoing(Call, CallStart, DevicePresence, RequestToken)
+    case incoming(Call)
+    case outgoing(Call, offer: SessionDescription, DevicePresence, RequestToken)
     /// A call whose webhook has said whom it is for.
     case asked
     /// The leg to the number that a call is diverted to.
