@@ -226,7 +226,7 @@ extension CallMachine {
     _ turn: inout Turn
   ) {
     var call = call
-    call.reach(.start, detail: call.trunk.name, &turn)
+    call.mark(.start, detail: call.trunk.name, &turn)
     let answer = call.start(offer, from: device, reservation, &turn)
     turn.answer(request, answer)
     guard case .ok = answer else {

@@ -37,7 +37,7 @@ extension CallMachine {
     guard let asking = call.asking else { return }
     change(id, &turn) { call, turn in
       (call.asking, call.timers[.route]) = (nil, nil)
-      call.reach(.routed, detail: answer == nil ? "fallback" : "webhook", &turn)
+      call.mark(.routed, detail: answer == nil ? "fallback" : "webhook", &turn)
     }
     if let code = answer?.code { return refuseRouted(id, code, &turn) }
     var users: [String] = []

@@ -23,8 +23,8 @@ extension CallMachine {
 
   private mutating func handle(_ event: SIPDialogs.Event, of leg: LegID, _ turn: inout Turn) {
     switch event {
-    case .progress(_, let code, _): if code >= 180 { settle(leg, byFault: false, &turn) }
-    case .answered: settle(leg, byFault: false, &turn)
+    case .progress(_, let code, _): if code >= 180 { judgeTrunk(of: leg, byFault: false, &turn) }
+    case .answered: judgeTrunk(of: leg, byFault: false, &turn)
     case .failed(_, let code, _, let byTransport): if tryNextTrunk(leg, code, byTransport: byTransport, &turn) { return }
     case .reinviteReceived where legs[leg].map({ calls[$0] == nil }) ?? true: turn.sip(.refuseReinvite(leg, code: 481))
     default: break
@@ -117,7 +117,7 @@ extension CallMachine {
     call.parties.divertedFrom = invite.divertedFrom.prefix(Limits.diversions).map {
       Handle(number: $0.number, name: $0.displayName)
     }
-    call.reach(.start, detail: trunk.name, &turn)
+    call.mark(.start, detail: trunk.name, &turn)
     return call
   }
 
