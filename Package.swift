@@ -3,7 +3,7 @@ import Foundation
 import PackageDescription
 
 // The folder tree is the import rule. A module imports from the folders above its own, and from siblings named here:
-// CLibraries → Wire → Media → Calls → Platform → Runtime → Trunkline; Client stands beside Calls and sees Wire and Media only.
+// CLibraries → Wire → Media → Calls → Platform → Runtime → Trunkline → Lab; Client stands beside Calls and sees Wire and Media only.
 // `swift build --explicit-target-dependency-import-check error` enforces this table; Tests/ImportRule holds it.
 
 let strict: [SwiftSetting] = Context.environment["TRUNKLINE_STRICT"] == nil ? [] : [.treatAllWarnings(as: .error)]
@@ -56,8 +56,6 @@ let media: [Target] = [
   module("Media", "ICE", ["Bytes", "STUN"]),
   module("Media", "JitterBuffer", ["Bytes", "RTP"]),
   module("Media", "AudioCodecs", ["Bytes", "RTP", "COpus"]),
-  module("Media", "SpeechScore", ["Bytes"]),
-  module("Media", "DemoSpeech", []),
   module("Media", "MediaSession", ["Bytes", "RTP", "STUN", "SRTP", "ICE", "JitterBuffer", "AudioCodecs"]),
 ]
 
@@ -112,27 +110,35 @@ let client: [Target] = [
 ]
 
 let executable: [Target] = [
-  .target(
-    name: "PushSandbox", dependencies: ["Bytes", "JSONWebToken", "Platform", "COpenSSL", "CNGHTTP2"],
-    path: "Sources/Trunkline/PushSandbox",
-    swiftSettings: swift),
-  .target(
-    name: "Configuration", dependencies: ["Bytes", "JSONWebToken", "AudioCodecs", yams], path: "Sources/Trunkline/Configuration",
-    swiftSettings: swift),
-  .target(
-    name: "Peers",
-    dependencies: [
-      "Bytes", "RTP", "STUN", "SDP", "SIP", "AppProtocol", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession",
-      "DemoSpeech",
-      "SpeechScore", "SIPDialogs", "SIPTransport", "Platform", "TrunklineClient", "CWebSockets", logging,
-    ], path: "Sources/Trunkline/Peers", swiftSettings: swift),
+  module("Trunkline", "Configuration", ["Bytes", "JSONWebToken", "AudioCodecs"], [yams]),
+  module("Trunkline", "CommandSupport", ["Bytes", "JSONWebToken", "Platform", "Configuration", "CCurl"], [argumentParser]),
   .executableTarget(
     name: "trunkline",
-    dependencies: ["COpenSSL", "CCurl", "CLinux"].map { .byName(name: $0) }
-      + (wire + media + calls + platform + runtime + client).map { .byName(name: $0.name) } + [
-        "Configuration", "Peers", "PushSandbox", logging, argumentParser,
-      ],
-    path: "Sources/Trunkline", exclude: ["Configuration", "Peers", "PushSandbox"], swiftSettings: swift),
+    dependencies: ["COpenSSL", "CCurl", "CLinux", "WebPhone", "Configuration", "CommandSupport", logging, argumentParser]
+      + (wire + media + calls + platform + runtime).map { .byName(name: $0.name) },
+    path: "Sources/Trunkline", exclude: ["Configuration", "CommandSupport"], swiftSettings: swift),
+]
+
+// What stands in for others: nothing of it is in the gateway's binary.
+let lab: [Target] = [
+  module("Lab", "SpeechScore", ["Bytes"]),
+  .target(
+    name: "DemoSpeech", path: "Sources/Lab/DemoSpeech", resources: ["telephone.ulaw", "app.ulaw"].map { .embedInCode($0) },
+    swiftSettings: swift),
+  module("Lab", "PushSandbox", ["Bytes", "JSONWebToken", "Platform", "COpenSSL", "CNGHTTP2"]),
+  module(
+    "Lab", "Peers",
+    [
+      "Bytes", "RTP", "STUN", "SDP", "SIP", "AppProtocol", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession",
+      "DemoSpeech", "SpeechScore", "SIPDialogs", "SIPTransport", "Platform", "TrunklineClient", "CWebSockets",
+    ], [logging]),
+  .executableTarget(
+    name: "trunkline-lab",
+    dependencies: [
+      "Bytes", "SDP", "AppProtocol", "JSONWebToken", "AudioCodecs", "SIPDialogs", "CallFlow", "Platform", "CLinux",
+      "Configuration", "CommandSupport", "SpeechScore", "Peers", "PushSandbox", argumentParser,
+    ],
+    path: "Sources/Lab", exclude: ["SpeechScore", "DemoSpeech", "PushSandbox", "Peers"], swiftSettings: swift),
 ]
 
 // One row for every folder under Tests; a row whose folder is not there yet has no effect.
@@ -182,17 +188,19 @@ let testTargets: [Target] = [
   tests("Control", callStack + ["Platform", "Control"], [logging]),
   tests("TrunklineClient", mediaStack + ["AppProtocol", "TrunklineClient"]),
   tests("Configuration", ["Bytes", "JSONWebToken", "AudioCodecs", "Configuration"]),
-  tests("Commands", ["Bytes", "Configuration", "Peers", "trunkline"]),
+  tests("Commands", ["Bytes", "Configuration", "trunkline"]),
+  tests("Load", ["Bytes", "Configuration", "Peers", "trunkline-lab"]),
   tests("PushSandbox", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender", "PushSandbox"], [logging]),
   tests("Peers", ["Bytes", "SIPDialogs", "Platform", "SpeechScore", "Peers"]),
   tests("ImportRule", []),
   tests("Requirements", []),
+  tests("Documents", ["AppProtocol", "Configuration"]),
   tests(
-    "Interop", ["trunkline", "Bytes", "SpeechScore", "DemoSpeech", "Platform"],
+    "Interop", ["trunkline", "trunkline-lab", "Bytes", "SpeechScore", "DemoSpeech", "Platform"],
     exclude: ["peers", "sipp"] + ["attacks", "adversary.py", "arena.py", "table.json"].map { "Adversary/" + $0 }),
 ].filter { FileManager.default.fileExists(atPath: Context.packageDirectory + "/" + ($0.path ?? "")) }
 
-var targets = cLibraries + wire + media + calls + platform + runtime + client + executable + testTargets
+var targets = cLibraries + wire + media + calls + platform + runtime + client + executable + lab + testTargets
 var packages: [Package.Dependency] = [
   .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
   .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -232,7 +240,8 @@ let threads = (platform + runtime).filter { ["Platform", "MediaThreads"].contain
 let products: [Product] =
   [.library(name: "TrunklineClient", targets: ["TrunklineClient"])] + products("TrunklineCore", wire + media + calls)
   + products("TrunklineMedia", wire + media) + products("TrunklineMediaThreads", wire + media + threads)
-  + (present.contains("trunkline") ? [.executable(name: "trunkline", targets: ["trunkline"])] : [])
+  + products("TrunklineLab", lab.filter { ["SpeechScore", "DemoSpeech"].contains($0.name) })
+  + ["trunkline", "trunkline-lab"].filter(present.contains).map { .executable(name: $0, targets: [$0]) }
 
 let package = Package(
   name: "trunkline",

@@ -6,7 +6,10 @@ import PackageDescription
 let media = Target.Dependency.product(name: "TrunklineMedia", package: "trunkline")
 let core = Target.Dependency.product(name: "TrunklineCore", package: "trunkline")
 let mediaThreads = Target.Dependency.product(name: "TrunklineMediaThreads", package: "trunkline")
-let gateway = Target.Dependency.product(name: "trunkline", package: "trunkline")  // built beside the benches that start it
+let speech = Target.Dependency.product(name: "TrunklineLab", package: "trunkline")
+// Built beside the benches that start them.
+let gateway = Target.Dependency.product(name: "trunkline", package: "trunkline")
+let lab = Target.Dependency.product(name: "trunkline-lab", package: "trunkline")
 
 /// Where Debian and others keep what is linked; a peer is built in if its files are there, and left out with a note if not.
 let libraryFolders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib", "/usr/lib64", "/usr/local/lib"]
@@ -47,7 +50,7 @@ let package = Package(
     .target(name: "CMallocCount"),
     .target(name: "CBenchNet"),
     .systemLibrary(name: "CLibSRTP", pkgConfig: "libsrtp2", providers: [.apt(["libsrtp2-dev"])]),
-    .target(name: "BenchKit", dependencies: ["CMallocCount", media], swiftSettings: settings),
+    .target(name: "BenchKit", dependencies: ["CMallocCount", media, speech], swiftSettings: settings),
     netEQ,
     jitterPeers,
     .target(name: "JitterPeers", dependencies: ["CNetEQ", "CJitterPeers", media], swiftSettings: settings),
@@ -59,7 +62,7 @@ let package = Package(
     bench("codec"),
     bench("quality", [media, "JitterPeers"]),
     bench("threads", [mediaThreads, "CBenchNet"]),
-    bench("load", [media, gateway]),
+    bench("load", [media, gateway, lab]),
     bench("calls", [media, gateway]),
     bench("sip", [core]),
   ],

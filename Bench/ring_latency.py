@@ -16,6 +16,7 @@ parser.add_argument("--seconds", type=float, default=10)
 parser.add_argument("--users", type=int, default=100)
 options = parser.parse_args()
 BINARY = os.path.abspath(options.binary)
+LAB = os.path.join(os.path.dirname(BINARY), "trunkline-lab")
 KEY = b"0123456789abcdef0123456789abcdef"
 HOST = "127.0.0.1"
 
@@ -165,7 +166,7 @@ async def run(folder):
     children, kept = [], []
     try:
         sandbox = ["push-sandbox", "--listen", f"{HOST}:{apns}", "--apps", f"{HOST}:{handed}", "--certificate", "cert.pem", "--key", "AuthKey.p8"]
-        children.append(subprocess.Popen([BINARY] + sandbox, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        children.append(subprocess.Popen([LAB] + sandbox, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
         while not os.path.exists(folder + "/cert.pem"):
             await asyncio.sleep(0.1)
         children.append(subprocess.Popen([BINARY, "serve", "--config", "gateway.yaml"], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))

@@ -77,6 +77,7 @@ async def made(plan, bridge, client, host, folder, trunk_said, app_said):
         after = await client.statistics() if plan.client == "chromium" else None
         busy = {"setUpMs": round(1000 * (connected_at - began)), "id": identifier}
         # Both sides speak until the end, so that nothing is missing in between.
+        hung_up_at = time.time()
         await hang_up()
         sent = await carrier.ask(stop=1, file=base + "-trunk.npz")
         if plan.client == "chromium":
@@ -84,7 +85,7 @@ async def made(plan, bridge, client, host, folder, trunk_said, app_said):
         else:
             heard = await client.child.ask(do="finish", file=base + "-app.npz")
         passed = await relay.ask(stop=1, file=base + "-relay.npz")
-        return busy | {"connectedAt": connected_at, "sent": sent, "passed": passed, "heard": heard, "before": before, "after": after}
+        return busy | {"connectedAt": connected_at, "hungUpAt": hung_up_at, "sent": sent, "passed": passed, "heard": heard, "before": before, "after": after}
     finally:
         await client.close()
         for child in (carrier, relay):
@@ -198,8 +199,8 @@ def result(plan, facts, folder, trunk_said, app_said):
 
     # What the capture between app and gateway says.
     for way, name in ((0, "Down"), (1, "Up")):
-        mine = relay["way"] == way
-        if not mine.any():
+        mine = (relay["way"] == way) & (relay["at"] < facts["hungUpAt"])
+        if mine.sum() < 2:
             continue
         clock = 8000 if plan.bridge == "janus" else 48000
         stamp, at = relay["stamp"][mine].astype(np.int64), relay["at"][mine]
@@ -207,6 +208,7 @@ def result(plan, facts, folder, trunk_said, app_said):
         lag = 1000 * (lag - np.percentile(lag, 5))
         line |= {
             f"packets{name}": int(mine.sum()), f"later{name}": int((lag[100:] > 5).sum()), f"latest{name}Ms": rounded(lag[100:].max()),
+            f"latestEver{name}Ms": rounded(lag[1:].max()),
             f"kbps{name}": round(8 * relay["length"][mine].sum() / max(1, at[-1] - at[0]) / 1000, 1)}
     if plan.client == "aiortc":
         # Its microphone is ours, in Python.

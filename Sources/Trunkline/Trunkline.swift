@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSupport
 import Platform
 
 @main
@@ -18,20 +19,13 @@ struct Trunkline: ParsableCommand {
       """,
     version: Version.text,
     subcommands: [
-      Serve.self, Calls.self, DevicesCommand.self, PushCommand.self, Trace.self, Token.self, Config.self,
-      TrunkCommand.self, PhoneCommand.self, LoadCommand.self, PushSandboxCommand.self,
-      DemoCommand.self, PrintVersion.self,
+      Serve.self, Calls.self, DevicesCommand.self, PushCommand.self, Trace.self, Token.self, Config.self, PrintVersion.self,
     ])
 
   static func main() {
     ProcessSignals.endAtOnceInCrash()
     main(nil)
   }
-}
-
-enum Version {
-  static let number = "0.1.0"
-  static let text = "trunkline \(number)"
 }
 
 struct PrintVersion: ParsableCommand {

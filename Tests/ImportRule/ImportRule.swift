@@ -1,6 +1,6 @@
-/// The table of design.md's house: folders from the top down, and the siblings that may know each other.
+/// The folder tree as a table: folders from the top down, and the siblings that may know each other.
 enum ImportRule {
-  static let order = ["CLibraries", "Wire", "Media", "Calls", "Platform", "Runtime", "Trunkline"]
+  static let order = ["CLibraries", "Wire", "Media", "Calls", "Platform", "Runtime", "Trunkline", "Lab"]
 
   /// Siblings by importing module. `Bytes` is the ground of Wire. Runtime has no row: its modules never import each other.
   static let siblings: [String: Set<String>] = [
@@ -10,31 +10,34 @@ enum ImportRule {
     "Trunking": ["SIPDialogs"],
     "Devices": ["AppSessions", "PushPolicy"],
     "CallFlow": ["SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices"],
+    "CommandSupport": ["Configuration"],
+    "Trunkline": ["Configuration", "CommandSupport"],
+    "Peers": ["SpeechScore", "DemoSpeech"],
+    "Lab": ["Peers", "PushSandbox", "SpeechScore"],
     "GatewayCore": ["SIPDialogs", "Trunking", "CallFlow"],
-    "Trunkline": ["Configuration", "Peers", "PushSandbox"],
   ]
 
   /// What is not ours, by folder or `folder/module` that may import it; `*` is everywhere.
   static let outside: [String: Set<String>] = [
     "Synchronization": ["*"],
-    "Logging": ["Platform", "Runtime", "Trunkline"],
+    "Logging": ["Platform", "Runtime", "Trunkline", "Lab"],
     "GRDB": ["Runtime/Store"],
     "Yams": ["Trunkline/Configuration"],
-    "ArgumentParser": ["Trunkline"],
+    "ArgumentParser": ["Trunkline", "Lab"],
     // JSON only; the rest of the machines live without Foundation.
     "FoundationEssentials": [
       "Wire/AppProtocol", "Wire/JSONWebToken", "Calls/AppSessions", "Calls/CallFlow", "Calls/PushPolicy", "Platform", "Runtime",
-      "Client", "Trunkline",
+      "Client", "Trunkline", "Lab",
     ],
     // In Wire and Calls only where FoundationEssentials is not there (Apple systems).
     "Foundation": [
-      "Platform", "Runtime", "Trunkline", "Client", "Wire/AppProtocol", "Wire/JSONWebToken", "Calls/AppSessions",
+      "Platform", "Runtime", "Trunkline", "Lab", "Client", "Wire/AppProtocol", "Wire/JSONWebToken", "Calls/AppSessions",
       "Calls/PushPolicy",
     ],
     // The C library: files, sockets, clocks, mathematics. Wire and Media use its mathematics only.
-    "Glibc": ["Wire/RTP", "Media", "Platform", "Runtime", "Client", "Trunkline"],
-    "Darwin": ["Wire/RTP", "Media", "Platform", "Client"],
-    "Dispatch": ["Trunkline"],
+    "Glibc": ["Wire/RTP", "Media", "Platform", "Runtime", "Client", "Trunkline", "Lab"],
+    "Darwin": ["Wire/RTP", "Media", "Platform", "Client", "Lab/SpeechScore"],
+    "Dispatch": ["Trunkline", "Lab"],
   ]
 
   /// Why `module` in `folder` must not import `name`; nil if it may, or if `name` is not ours.
@@ -42,7 +45,7 @@ enum ImportRule {
     guard name != module, let other = folders[name] else { return nil }
     if name == "CSRTP" { return "\(module) imports CSRTP: the oracle is for Tests and Bench only" }
     if folder == "Client" || other == "Client" {
-      let allowed = folder == "Client" ? ["CLibraries", "Wire", "Media"].contains(other) : folder == "Trunkline"
+      let allowed = folder == "Client" ? ["CLibraries", "Wire", "Media"].contains(other) : ["Trunkline", "Lab"].contains(folder)
       return allowed ? nil : "\(module) (\(folder)) imports \(name) (\(other)): Client sees CLibraries, Wire and Media only"
     }
     if folder == other {

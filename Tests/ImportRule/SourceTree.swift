@@ -9,6 +9,8 @@ struct SourceTree {
     var imports: [String]
   }
 
+  /// Folders of Trunkline and Lab that are modules; the rest is the executable.
+  private static let inner = ["Configuration", "CommandSupport", "Peers", "PushSandbox", "DemoSpeech", "SpeechScore"]
   let root: URL
   var files: [File] = []
   /// Folder by module name.
@@ -18,14 +20,13 @@ struct SourceTree {
     root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
       .appendingPathComponent("Sources")
     for folder in Self.children(root) {
-      // Platform and Trunkline are a folder and a module at once.
-      let isModule = folder.lastPathComponent == "Platform" || folder.lastPathComponent == "Trunkline"
+      // Platform, Trunkline and Lab are a folder and a module at once.
+      let isModule = ["Platform", "Trunkline", "Lab"].contains(folder.lastPathComponent)
       for module in isModule ? [folder] : Self.children(folder) {
         let name = module.lastPathComponent
         modules[name] = folder.lastPathComponent
         for path in Self.swiftFiles(module) {
-          // Configuration and Peers are modules of their own inside Trunkline, so that they are tested without the runtime.
-          let inner = ["Configuration", "Peers", "PushSandbox"].first { path.path.contains("/Trunkline/\($0)/") } ?? name
+          let inner = Self.inner.first { path.path.contains("/\(name)/\($0)/") } ?? name
           modules[inner] = folder.lastPathComponent
           let text = (try? String(contentsOf: path, encoding: .utf8)) ?? ""
           files.append(

@@ -18,7 +18,7 @@ extension Interop {
         let phone = try await Peers.ownPhone(
           gateway, ["--answer", "--answer-after", "0.2", "--calls", "1", "--play", "app.wav", "--record", "app-heard.wav"])
         let trunk = try Spawned(
-          "trunk6", Surroundings.trunkline,
+          "trunk6", Surroundings.lab,
           [
             "trunk", "--gateway", "[::1]:\(sip)", "--listen", "[::1]:\(carrier)", "--events", "--call", "+15551230001", "--calls",
             "1", "--talk",
@@ -52,7 +52,7 @@ extension Interop {
       ])
       let carriers = try [heavy, light, last].map { port in
         try Spawned(
-          "trunk-\(port)", Surroundings.trunkline,
+          "trunk-\(port)", Surroundings.lab,
           ["trunk", "--gateway", "127.0.0.1:\(gateway.sip)", "--listen", "127.0.0.1:\(port)", "--events", "--refuse", "486"],
           in: gateway.folder)
       }

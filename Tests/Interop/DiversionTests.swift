@@ -10,7 +10,7 @@ extension Interop {
     private func caller(_ gateway: GatewayUnderTest, _ more: [String]) async throws -> Spawned {
       let port = try FreePorts.both()
       return try Spawned(
-        "caller", Surroundings.trunkline,
+        "caller", Surroundings.lab,
         ["trunk", "--gateway", "127.0.0.1:\(gateway.sip)", "--listen", "127.0.0.1:\(port)", "--events", "--call", "+15551230001"]
           + more,
         in: gateway.folder)
@@ -61,7 +61,7 @@ extension Interop {
         ], carrier: first)
       let failing = try await Peers.callee(gateway, "unavailable")
       let number = try Spawned(
-        "number", Surroundings.trunkline,
+        "number", Surroundings.lab,
         [
           "trunk", "--gateway", "127.0.0.1:\(gateway.sip)", "--listen", "127.0.0.1:\(next)", "--events", "--calls", "1",
           "--early",

@@ -19,7 +19,7 @@ extension Interop {
             [
               "made up of the trunk's speech": call.record.fromTrunk.concealedMs == 0,
               // Chromium is a program of this machine like others: what it sent late itself was missing when it was needed.
-              "made up of the app's speech": call.record.fromApp.concealedMs == 0 || call.latestUpMs > 5,
+              "made up of the app's speech": call.record.fromApp.concealedMs == 0 || call.latestEverUpMs > 5,
               "concealed in Chromium": call.concealedPct == 0, "NetEQ's target": call.targetMs <= 25,
               "copies without loss": call.copies == 0,
               "PESQ trunk to app": call.pesqDown.allSatisfy { $0 >= 3.9 },
@@ -45,7 +45,7 @@ extension Interop {
       struct Record: Decodable { var fromTrunk, fromApp: Stream }
       var direction: String
       var pesqDown, pesqUp: [Double]
-      var concealedPct, targetMs, copies, latestUpMs: Double
+      var concealedPct, targetMs, copies, latestEverUpMs: Double
       var record: Record
     }
 

@@ -127,7 +127,7 @@ extension Interop {
 
     private static func carrier(_ gateway: GatewayUnderTest, _ port: UInt16, _ arguments: [String]) throws -> Spawned {
       try Spawned(
-        "carrier", Surroundings.trunkline, ["trunk", "--listen", "127.0.0.1:\(port)", "--events"] + arguments, in: gateway.folder)
+        "carrier", Surroundings.lab, ["trunk", "--listen", "127.0.0.1:\(port)", "--events"] + arguments, in: gateway.folder)
     }
   }
 }

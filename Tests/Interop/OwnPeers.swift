@@ -2,12 +2,12 @@ import Foundation
 import SpeechScore
 import Testing
 
-/// Our own ends of a call, `trunkline trunk` and `trunkline phone`, and a browser on the web phone, each a process of its own.
+/// Our own ends of a call, `trunkline-lab trunk` and `trunkline-lab phone`, and a browser on the web phone, each a process of its own.
 extension Peers {
   /// A simulated carrier on the address that the gateway's trunk calls.
   static func trunk(_ gateway: GatewayUnderTest, _ arguments: [String]) async throws -> Spawned {
     let trunk = try Spawned(
-      "trunk", Surroundings.trunkline,
+      "trunk", Surroundings.lab,
       ["trunk", "--gateway", "127.0.0.1:\(gateway.sip)", "--listen", "127.0.0.1:\(gateway.carrier)", "--events"] + arguments,
       in: gateway.folder)
     _ = try await trunk.event("listening")
@@ -21,7 +21,7 @@ extension Peers {
   ) async throws -> Spawned {
     let token = try await gateway.token(user, device)
     let phone = try Spawned(
-      "own-\(device)", Surroundings.trunkline,
+      "own-\(device)", Surroundings.lab,
       ["phone", "--url", "ws://127.0.0.1:\(port ?? gateway.app)/v1/connect", "--token", token, "--device", device, "--events"]
         + arguments, in: gateway.folder)
     _ = try await phone.event("online")
@@ -44,7 +44,7 @@ extension Peers {
 }
 
 extension Spawned {
-  /// A field of an event of `trunkline trunk` or `trunkline phone`.
+  /// A field of an event of `trunkline-lab trunk` or `trunkline-lab phone`.
   func field(_ name: String, of event: String, within seconds: Double = 10) async throws -> String? {
     (try await self.event(event, within: seconds)["fields"] as? [String: String])?[name]
   }

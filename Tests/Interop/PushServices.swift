@@ -3,7 +3,7 @@ import Testing
 
 /// A push service and what a gateway needs to know of it: our stand-in, or an HTTP/2 server that nobody here wrote.
 final class PushServiceUnderTest {
-  enum Kind: String, CaseIterable { case standIn = "trunkline push-sandbox", h2 = "hyper h2 (Python)" }
+  enum Kind: String, CaseIterable { case standIn = "trunkline-lab push-sandbox", h2 = "hyper h2 (Python)" }
   let kind: Kind
   let folder: String
   let ports: (sip: UInt16, app: UInt16, admin: UInt16)
@@ -39,7 +39,7 @@ final class PushServiceUnderTest {
     case .standIn:
       (apnsPort, appsPort) = (try FreePorts.tcp(), try FreePorts.tcp())
       process = try Spawned(
-        "sandbox", Surroundings.trunkline,
+        "sandbox", Surroundings.lab,
         [
           "push-sandbox", "--listen", "127.0.0.1:\(apnsPort)", "--apps", "127.0.0.1:\(appsPort)", "--certificate", "cert.pem",
           "--key", "AuthKey.p8", "--answers", answers,
@@ -110,7 +110,7 @@ final class PushServiceUnderTest {
     _ gateway: GatewayUnderTest, user: String = "alice", device: String = "cell", token: String? = nil, _ arguments: [String]
   ) async throws -> Spawned {
     let phone = try Spawned(
-      "killed-\(device)", Surroundings.trunkline,
+      "killed-\(device)", Surroundings.lab,
       [
         "phone", "--answer", "--wait-for-push", kind == .standIn ? "127.0.0.1:\(appsPort)" : "-", "--push-token",
         token ?? Self.token(device), "--url", "ws://127.0.0.1:\(gateway.app)/v1/connect", "--token",

@@ -24,7 +24,7 @@ extension Interop {
     private func calledUser(_ gateway: GatewayUnderTest) async throws -> String? {
       let count = gateway.records.count
       let caller = try Spawned(
-        "caller", Surroundings.trunkline,
+        "caller", Surroundings.lab,
         [
           "trunk", "--gateway", "127.0.0.1:\(gateway.sip)", "--listen", "127.0.0.1:\(try FreePorts.both())", "--events", "--call",
           "+15551230001",

@@ -2,11 +2,12 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// Many calls at once through a release build, measured by `trunkline load` (Scripts/test runs this alone on the machine).
+  /// Many calls at once through a release build, measured by `trunkline-lab load` (Scripts/test runs this alone on the machine).
   @Suite(.serialized) struct SoakTests {
     static let calls = 50
     /// A debug build transcodes too slowly for 50 calls: Scripts/test builds the release binary and names it here.
     static let binary = ProcessInfo.processInfo.environment["TRUNKLINE_BINARY"]
+    static let lab = binary.map { URL(fileURLWithPath: $0).deletingLastPathComponent().path + "/trunkline-lab" }
 
     @Test(.enabled(if: binary != nil, "TRUNKLINE_BINARY names no release build of trunkline; Scripts/test makes one"))
     func `50 concurrent bridged calls for 60 s: no packet lost by us, flat memory, every gauge back to zero`() async throws {
@@ -20,7 +21,7 @@ extension Interop {
         ], users: users, binary: try #require(Self.binary))
       let seconds = ProcessInfo.processInfo.environment["TRUNKLINE_SOAK_SECONDS"] ?? "60"
       let load = try Spawned(
-        "load", try #require(Self.binary),
+        "load", try #require(Self.lab),
         [
           "load", "--config", gateway.folder + "/gateway.yaml", "--calls", "\(Self.calls)", "--seconds", seconds, "--pid",
           "\(gateway.process.pid)",
@@ -47,7 +48,7 @@ extension Interop {
         }
       }
       let load = try Spawned(
-        "load", try #require(Self.binary), ["load", "--steps", "2,3", "--seconds", "120"], in: folder,
+        "load", try #require(Self.lab), ["load", "--steps", "2,3", "--seconds", "120"], in: folder,
         environment: ["TMPDIR": folder])
       #expect(await eventually(within: 15) { gateways() == 1 }, "\(load.text)")
       load.signal(SIGTERM)
@@ -61,7 +62,7 @@ extension Interop {
       async throws
     {
       let load = try Spawned(
-        "sessions", try #require(Self.binary),
+        "sessions", try #require(Self.lab),
         ["load", "--sessions", "1000", "--rate", "500", "--seconds", "1", "--reconnect-within", "2", "--json"],
         in: NSTemporaryDirectory())
       let status = try await load.finish(within: 100)

@@ -13,9 +13,8 @@ enum Surroundings {
   static let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().path
   static let package = URL(fileURLWithPath: sources).deletingLastPathComponent().deletingLastPathComponent().path
   /// The gateway that was built beside the tests.
-  static let trunkline = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent(
-    "trunkline"
-  ).path
+  static let trunkline = beside("trunkline")
+  static let lab = beside("trunkline-lab")
   static let python = first([ProcessInfo.processInfo.environment["TRUNKLINE_PYTHON"] ?? "", package + "/.venv/bin/python"])
   static let tshark = first(["/usr/bin/tshark", "/usr/local/bin/tshark", "/opt/homebrew/bin/tshark"])
   static let sngrep = first(["/usr/bin/sngrep", "/usr/local/bin/sngrep", "/opt/homebrew/bin/sngrep"])
@@ -29,6 +28,9 @@ enum Surroundings {
       "no sipp: run Scripts/install test"
     } else { nil }
 
+  private static func beside(_ name: String) -> String {
+    URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent(name).path
+  }
   private static func first(_ paths: [String]) -> String? {
     paths.first { FileManager.default.isExecutableFile(atPath: $0) }
   }

@@ -257,10 +257,10 @@ final class ReceiverSimulation {
     simulation.speech = speech
     let lost = Array(stride(from: 10, to: 380, by: every))
     try simulation.run(packets: 380) { lost.contains($0) ? nil : 3 }
-    // Ticks and packets coincide here: tick n plays packet n.
+    // Ticks and packets coincide here: tick n plays packet n, and from the second loss on, which the delay grows at, packet n − 1.
     var (energy, made, error) = (0.0, 0.0, 0.0)
-    for index in lost.flatMap({ $0 * 160..<($0 + 1) * 160 }) {
-      let (a, b) = (Double(simulation.sent[index]), Double(simulation.heard[index]))
+    for index in lost.dropFirst(2).flatMap({ $0 * 160..<($0 + 1) * 160 }) {
+      let (a, b) = (Double(simulation.sent[index]), Double(simulation.heard[index + 160]))
       energy += a * a
       made += b * b
       error += (a - b) * (a - b)

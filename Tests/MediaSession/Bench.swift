@@ -221,9 +221,15 @@ struct Bench: ~Copyable {
     return packet + payload
   }
 
-  /// One tick, unless the session lets it pass as on a media thread; then 20 ms go by.
+  /// One tick of each direction, unless the session lets it pass as on a media thread; then 20 ms go by.
   mutating func tick() {
-    if session.restsThisTick() { rested += 1 } else { session.tick(at: now, into: &output) }
+    for direction in AudioDirection.allCases {
+      if !session.restsThisTick(direction) {
+        session.tick(direction, at: now, into: &output)
+      } else if direction == .appToTrunk {
+        rested += 1
+      }
+    }
     collect()
     now = now + .milliseconds(20)
   }

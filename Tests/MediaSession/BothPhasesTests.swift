@@ -6,7 +6,7 @@ import Testing
 
 @testable import MediaSession
 
-/// The one tick of a session serves what comes from the trunk and what comes from the app, wherever in the 20 ms both come.
+/// Each direction's tick follows its own packets, wherever in the 20 ms those of trunk and app come.
 @Suite struct BothPhasesTests {
   /// How packets wander about their time, by up to 3 ms.
   enum Wander: CaseIterable { case none, chance, slow }
@@ -48,8 +48,12 @@ import Testing
     let fromApp = [UInt8](repeating: 0x35, count: app.packetMilliseconds * 8)
     let trunkTimes = trunk.times(wander, turn: 0, seconds: seconds, &random)
     let appTimes = app.times(wander, turn: 170, seconds: seconds, &random)
-    var (nextTrunk, nextApp, phase, due) = (0, 0, 0, 0)
-    while due < seconds * 1_000 - 100 {
+    var (nextTrunk, nextApp) = (0, 0)
+    var phases: [AudioDirection: Int] = [.trunkToApp: 0, .appToTrunk: 0]
+    var dues = phases
+    while let (direction, due) = dues.min(by: { ($0.value, $0.key.rawValue) < ($1.value, $1.key.rawValue) }),
+      due < seconds * 1_000 - 100
+    {
       while nextTrunk < trunkTimes.count, trunkTimes[nextTrunk] <= Double(due) {
         bench.now = start + .nanoseconds(Int64(trunkTimes[nextTrunk] * 1e6))
         bench.trunkSends(fromTrunk, payloadType: 8)
@@ -63,13 +67,12 @@ import Testing
         nextApp += 1
       }
       bench.now = start + .milliseconds(due)
-      bench.session.tick(at: bench.now, into: &bench.output)
+      bench.session.tick(direction, at: bench.now, into: &bench.output)
       bench.collect()
-      due += 20
-      if let wanted = bench.session.preferredPhase(current: phase) {
-        due += (wanted - phase + 30) % 20 - 10
-        phase = wanted
-      }
+      let phase = phases[direction] ?? 0
+      let wanted = bench.session.preferredPhase(direction, current: phase) ?? phase
+      phases[direction] = wanted
+      dues[direction] = due + 20 + (wanted - phase + 30) % 20 - 10
     }
     return [bench.session.downlink.receiver.statistics, bench.session.uplink.receiver.statistics]
   }
@@ -93,7 +96,7 @@ import Testing
     }
   }
 
-  /// Calls of 20 s at phases of chance, clocks up to 20 ppm apart. `TRUNKLINE_CALLS=10000` for as many (docs/design/the-tick.md).
+  /// Calls of 20 s at phases of chance, clocks up to 20 ppm apart. `TRUNKLINE_CALLS=10000` for as many (docs/design/play-out.md).
   @Test func `in none of many calls is anything made up or stretched`() throws {
     let count = ProcessInfo.processInfo.environment["TRUNKLINE_CALLS"].flatMap { Int($0) } ?? 12
     var random = SplitMix64(seed: 14)

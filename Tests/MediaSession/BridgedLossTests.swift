@@ -12,6 +12,8 @@ import Testing
     /// Before each tick, in milliseconds.
     var delays: [Double] = []
     var counts = AudioReceiverStatistics()
+    /// How far ticks moved, in milliseconds, up and down.
+    var moved = 0
   }
 
   /// Packets of a steady voice, of which `isLost` never come; the tick follows the receiver's wishes.
@@ -36,7 +38,9 @@ import Testing
       var span = samples.mutableSpan
       _ = receiver.pull(into: &span, at: .zero + .milliseconds(now))
       heard.samples += samples
-      now += 20 + phase.step(receiver.tickWish)
+      let step = phase.step(receiver.tickWish)
+      heard.moved += abs(step)
+      now += 20 + step
     }
     heard.counts = receiver.statistics
     return heard
@@ -51,6 +55,10 @@ import Testing
     #expect(late[0] > 19 && late[late.count / 2] < 32, "\(late[0]) \(late[late.count / 2])")
     #expect(lossy.counts.packets.leftOut == 0)
     #expect(lossy.counts.concealedSamples >= 70 * 160)
+    // Once 20 ms more are made up; who hears it sees no tick come later.
+    #expect(lossy.counts.concealedSamples <= 73 * 160, "\(lossy.counts.concealedSamples / 160)")
+    #expect(lossy.moved <= whole.moved + 2, "\(lossy.moved) \(whole.moved)")
+    #expect(lossy.delays[60] > 19, "\(lossy.delays[60])")
   }
 
   @Test func `a loss once in a while is worth no delay`() throws {

@@ -32,14 +32,16 @@ private struct Halves: ~Copyable {
     for frame in 0..<frames {
       if let samples = callerSays(frame) { caller.trunkSays(samples) }
       if let samples = calledSays(frame) { called.trunkSays(samples) }
-      caller.session.tick(at: caller.now, into: &caller.output)
+      caller.session.tick(.trunkToApp, at: caller.now, into: &caller.output)
       if caller.session.bridgeTarget == Self.second {
         called.session.playBridged(caller.session.bridgedFrame, at: caller.now, into: &called.output)
       }
-      called.session.tick(at: called.now, into: &called.output)
+      called.session.tick(.trunkToApp, at: called.now, into: &called.output)
       if called.session.bridgeTarget == Bench.id {
         caller.session.playBridged(called.session.bridgedFrame, at: called.now, into: &caller.output)
       }
+      caller.session.tick(.appToTrunk, at: caller.now, into: &caller.output)
+      called.session.tick(.appToTrunk, at: called.now, into: &called.output)
       caller.collect()
       called.collect()
       caller.now = caller.now + .milliseconds(20)

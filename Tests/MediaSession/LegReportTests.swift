@@ -79,7 +79,7 @@ import Testing
     bench.connect()
     try bench.run(frames: 20, trunk: { tone($0) }, app: { tone($0) })
     for _ in 0..<400 {
-      bench.session.tick(at: bench.now, into: &bench.output)
+      for direction in AudioDirection.allCases { bench.session.tick(direction, at: bench.now, into: &bench.output) }
       for index in 0..<bench.output.packets.count where bench.output.packets[entry: index].route == Bench.controlRoute {
         #expect(bench.output.packets[entry: index].destination == control)
       }

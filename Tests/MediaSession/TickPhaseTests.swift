@@ -16,23 +16,12 @@ import Testing
     #expect(phase.step(.later) == 0)
   }
 
-  @Test func `where a stream begins just before its tick the next comes later at once, by 4 ms at most`() {
+  @Test func `where a stream begins just before its tick the next comes later at once, by 5 ms at most`() {
     var phase = TickPhase()
     _ = phase.step(.later)
     #expect(phase.step(.laterAtOnce(3)) == 3)
-    #expect(phase.step(.laterAtOnce(19)) == 4)
+    #expect(phase.step(.laterAtOnce(19)) == 5)
     #expect(phase.step(.laterAtOnce(-1)) == 0)
     #expect(phase.step(.earlier) == 0)
-  }
-
-  @Test func `of two streams ticks come later if either is short, earlier only if both have room`() {
-    let rows: [(TickWish, TickWish, TickWish)] = [
-      (.none, .none, .none), (.none, .earlier, .earlier), (.none, .later, .later), (.none, .stay, .stay),
-      (.earlier, .earlier, .earlier), (.earlier, .stay, .stay), (.earlier, .later, .later), (.stay, .later, .later),
-      (.later, .later, .later), (.laterAtOnce(2), .earlier, .laterAtOnce(2)), (.laterAtOnce(2), .laterAtOnce(3), .laterAtOnce(3)),
-    ]
-    for (a, b, joined) in rows {
-      #expect(TickWish.joined(a, b) == joined && TickWish.joined(b, a) == joined, "\(a) \(b)")
-    }
   }
 }

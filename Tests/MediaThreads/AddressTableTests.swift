@@ -35,47 +35,48 @@ import Testing
 }
 
 @Suite struct TickWheelTests {
-  @Test func `every session ticks once in 20 ms, spread over the slots`() {
+  @Test func `every session ticks once in 20 ms in each direction, spread over the slots`() {
     var wheel = TickWheel()
     let start = Instant(nanoseconds: 5_000_000)
     for session in 0..<60 { _ = wheel.add(session, at: start) }
     var ticks = [Int](repeating: 0, count: 60)
     var most = 0
     for _ in 0..<100 {
-      let sessions = wheel.take()
-      most = max(most, sessions.count)
-      for session in sessions { ticks[session] += 1 }
+      let due = wheel.take()
+      most = max(most, due.count)
+      for tick in due { ticks[tick.session] += 1 }
     }
-    #expect(ticks.allSatisfy { $0 == 5 })
-    #expect(most == 3)
+    #expect(ticks.allSatisfy { $0 == 2 * 5 })
+    #expect(most == 2 * 3)
     #expect(wheel.nextDue == start + .milliseconds(100))
   }
 
   @Test func `a thread that is far behind leaves ticks out and goes on at the present`() {
     var wheel = TickWheel()
-    let slot = wheel.add(1, at: .zero)
+    let slots = wheel.add(1, at: .zero)
     let late = Instant(nanoseconds: 1_000_000_000)
-    #expect(wheel.skip(to: late) == 50)
+    #expect(wheel.skip(to: late) == 2 * 50)
     #expect(wheel.nextDue.map { $0 >= late } == true)
-    wheel.remove(1, from: slot)
+    wheel.remove(1, from: slots)
     #expect(wheel.nextDue == nil)
   }
 }
 
 extension TickWheelTests {
-  @Test func `a session moves to the phase it asks for, unless that slot is crowded`() {
+  @Test func `a tick moves to the phase it asks for, unless that slot is crowded`() {
     var wheel = TickWheel()
     let start = Instant(nanoseconds: 5_000_000)
     let slots = (0..<20).map { wheel.add($0, at: start) }
-    let moved = wheel.move(0, from: slots[0], toPhase: 12)
-    #expect(wheel.phase(of: moved) == 12)
-    var places: [Int: Int] = [:]
-    for session in 1..<20 {
-      places[wheel.phase(of: wheel.move(session, from: slots[session], toPhase: 12)), default: 0] += 1
+    func move(_ session: Int) -> Int {
+      let tick = SessionTick(session: session, direction: .trunkToApp)
+      return wheel.phase(of: wheel.move(tick, from: slots[session].toApp, toPhase: 12))
     }
-    #expect((places.values.max() ?? 99) <= 4, "\(places)")
+    #expect(move(0) == 12)
+    var places: [Int: Int] = [:]
+    for session in 1..<20 { places[move(session), default: 0] += 1 }
+    #expect((places.values.max() ?? 99) <= 8, "\(places)")
     var ticks = [Int](repeating: 0, count: 20)
-    while let due = wheel.nextDue, due < start + .milliseconds(200) { for session in wheel.take() { ticks[session] += 1 } }
-    #expect(ticks.allSatisfy { $0 == 10 })
+    while let due = wheel.nextDue, due < start + .milliseconds(200) { for tick in wheel.take() { ticks[tick.session] += 1 } }
+    #expect(ticks.allSatisfy { $0 == 2 * 10 })
   }
 }

@@ -4,17 +4,33 @@ import Testing
 @testable import MediaThreads
 
 @Suite struct TickMoveTests {
-  /// The times in milliseconds of the next ticks of a lone session; after the first it is moved by `step`.
+  private static let toApp = SessionTick(session: 4, direction: .trunkToApp)
+  private static let toTrunk = SessionTick(session: 4, direction: .appToTrunk)
+
+  /// The times in milliseconds of the next ticks of a lone session's direction; after the first it is moved by `step`.
   private func ticks(movedBy step: Int, count: Int) -> [Int64] {
     var wheel = TickWheel()
-    var slot = wheel.add(4, at: .zero)
+    var slot = wheel.add(4, at: .zero).toApp
     var times: [Int64] = []
     while times.count < count, let due = wheel.nextDue {
-      guard wheel.take() == [4] else { continue }
+      guard wheel.take().contains(Self.toApp) else { continue }
       times.append(due.nanoseconds / 1_000_000)
-      if times.count == 1 { slot = wheel.move(4, from: slot, toPhase: (wheel.phase(of: slot) + step + 20) % 20) }
+      if times.count == 1 { slot = wheel.move(Self.toApp, from: slot, toPhase: (wheel.phase(of: slot) + step + 20) % 20) }
     }
     return times
+  }
+
+  @Test func `one direction moves, the other stays`() {
+    var wheel = TickWheel()
+    var slots = wheel.add(4, at: .zero)
+    #expect(wheel.take() == [Self.toApp, Self.toTrunk])
+    slots.toApp = wheel.move(Self.toApp, from: slots.toApp, toPhase: 7)
+    // Where the moved one waits nothing ticks yet.
+    #expect(wheel.take().isEmpty)
+    #expect(wheel.nextDue == .zero + .milliseconds(20) && wheel.take() == [Self.toTrunk])
+    #expect(wheel.nextDue == .zero + .milliseconds(27) && wheel.take() == [Self.toApp])
+    wheel.remove(4, from: slots)
+    #expect(wheel.nextDue == nil)
   }
 
   @Test func `a session ticks every 20 ms`() { #expect(ticks(movedBy: 0, count: 4) == [0, 20, 40, 60]) }
@@ -29,20 +45,21 @@ import Testing
 
   @Test func `one that waits for its new slot can be removed`() {
     var wheel = TickWheel()
-    let slot = wheel.add(4, at: .zero)
+    var slots = wheel.add(4, at: .zero)
     _ = wheel.take()
-    let moved = wheel.move(4, from: slot, toPhase: 3)
-    wheel.remove(4, from: moved)
+    slots.toTrunk = wheel.move(Self.toTrunk, from: slots.toTrunk, toPhase: 3)
+    wheel.remove(4, from: slots)
     #expect(wheel.nextDue == nil)
     #expect(wheel.take().isEmpty)
   }
 
   @Test func `skipped time lets moved ones in`() {
     var wheel = TickWheel()
-    let slot = wheel.add(4, at: .zero)
+    let slots = wheel.add(4, at: .zero)
     _ = wheel.take()
-    _ = wheel.move(4, from: slot, toPhase: 3)
-    #expect(wheel.skip(to: .zero + .milliseconds(30)) == 1)
+    _ = wheel.move(Self.toApp, from: slots.toApp, toPhase: 3)
+    _ = wheel.move(Self.toTrunk, from: slots.toTrunk, toPhase: 3)
+    #expect(wheel.skip(to: .zero + .milliseconds(30)) == 2)
     #expect(wheel.nextDue == .zero + .milliseconds(43))
   }
 }

@@ -7,4 +7,8 @@ public enum Gateway {
     ProcessInfo.processInfo.environment["TRUNKLINE_BINARY"]
       ?? URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("trunkline").path
   }
+  /// `trunkline-lab` beside it.
+  public static var lab: String {
+    URL(fileURLWithPath: binary).deletingLastPathComponent().appendingPathComponent("trunkline-lab").path
+  }
 }

@@ -23,7 +23,7 @@ final class BareEncoder {
   }
   deinit { opus_encoder_destroy(state) }
 
-  /// A frame as our encoder hands it to libopus: 0.25 dB louder, or as much as its peak bears (docs/decisions/0121).
+  /// A frame as our encoder hands it to libopus: 0.25 dB louder, or as much as its peak bears.
   static func louder(_ frame: [Int16]) -> [Int16] {
     let peak = frame.reduce(Int32(1)) { max($0, abs(Int32($1))) }
     let factor = min(16_612, (32_767 << 14) / peak)
@@ -45,7 +45,7 @@ final class BareDecoder {
       throw BenchError(text: "opus_decoder_create: \(error)")
     }
     self.state = state
-    // Ours makes up for 0.25 dB (docs/decisions/0121).
+    // Ours makes up for 0.25 dB.
     guard copus_decoder_set(state, OPUS_SET_GAIN_REQUEST, 64) == OPUS_OK else { throw BenchError(text: "opus_decoder_ctl") }
   }
   deinit { opus_decoder_destroy(state) }

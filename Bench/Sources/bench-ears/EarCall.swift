@@ -24,7 +24,8 @@ struct EarCall: Decodable {
   var kbpsUp: Double
   var copies: Double?
   var repairedMs: Double?
-  var latestUpMs: Double?
+  /// From the second packet on: how late the client sent, at the most.
+  var latestEverUpMs: Double?
   var harnessLateMs: Double
   var bridgeCores: Double
   var record: Record?
@@ -39,7 +40,7 @@ struct EarCall: Decodable {
   }
   /// Of both directions; nil for another bridge, and where carrier or client sent more than 5 ms late themselves.
   var madeUpMs: Double? {
-    guard harnessLateMs <= 5, latestUpMs ?? 0 <= 5 else { return nil }
+    guard harnessLateMs <= 5, latestEverUpMs ?? 0 <= 5 else { return nil }
     return record.map { ($0.fromTrunk?.concealedMs ?? 0) + ($0.fromApp?.concealedMs ?? 0) }
   }
 }

@@ -1,12 +1,12 @@
 import BenchKit
 import Foundation
 
-/// `bench-load`: the whole gateway under more and more calls of `trunkline load`, which has a process and cores of its own.
+/// `bench-load`: the whole gateway under more and more calls of `trunkline-lab load`, which has a process and cores of its own.
 /// The gateway is the one that was built beside this bench, or the binary that TRUNKLINE_BINARY names.
 @main struct BenchLoad {
   nonisolated static func main() {
-    Bench.main("load", about: "the whole gateway under more and more calls of `trunkline load`.") { bench in
-      let binary = Gateway.binary
+    Bench.main("load", about: "the whole gateway under more and more calls of `trunkline-lab load`.") { bench in
+      let binary = Gateway.lab
       let steps = bench.isSmall ? "2" : "20,60,100,140,180,220,280,360"
       let result = try run(
         binary, ["load", "--json", "--steps", steps, "--seconds", bench.isSmall ? "0.5" : "10", "--rate", "20"])
@@ -43,7 +43,9 @@ import Foundation
     try process.run()
     let output = pipe.fileHandleForReading.readDataToEndOfFile()
     process.waitUntilExit()
-    guard process.terminationStatus == 0 else { throw BenchError(text: "trunkline load ended with \(process.terminationStatus)") }
+    guard process.terminationStatus == 0 else {
+      throw BenchError(text: "trunkline-lab load ended with \(process.terminationStatus)")
+    }
     return try JSONDecoder().decode(Steps.self, from: output)
   }
 

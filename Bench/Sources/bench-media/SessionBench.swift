@@ -150,7 +150,9 @@ struct SessionBench: ~Copyable {
         fromApp(UnsafeMutableRawBufferPointer(rebasing: room[..<count]))
       }
     }
-    if !session.restsThisTick() { session.tick(at: now, into: &output) }
+    for direction in AudioDirection.allCases where !session.restsThisTick(direction) {
+      session.tick(direction, at: now, into: &output)
+    }
     drain()
     now = now + .milliseconds(20)
     number += 1

@@ -6,7 +6,7 @@ import JitterPeers
 /// `bench-quality --concealment`: PCMU from a trunk that loses packets, as an app hears it (Opus, no loss there), through our receiver,
 /// NetEQ and ITU-T G.711 Appendix I (libspandsp; a fixed delay): the same words, the same losses. Each passage is played twice and the
 /// second time scored, so that receivers have set themselves up. Differences are of pairs, with 95 % of the bootstrap over passages and
-/// seeds (docs/design/concealment-of-g711.md).
+/// seeds (docs/design/codecs-and-concealment.md).
 struct ConcealmentTable {
   private struct Point: Hashable {
     var network: String

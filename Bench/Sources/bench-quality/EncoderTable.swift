@@ -6,7 +6,7 @@ import RTP
 
 /// `bench-quality --encoder`: what bitrate and FEC of the Opus that we send are worth at each loss, by PESQ. libopus' encoder as a session
 /// has it, packets lost one by one, and the receiver an app has: NetEQ, or ours where it is not installed. `EncoderControl` is derived
-/// from the table (docs/design/opus-towards-apps.md).
+/// from the table (docs/design/codecs-and-concealment.md).
 struct EncoderTable {
   private struct Point: Hashable {
     var bitrate: Int

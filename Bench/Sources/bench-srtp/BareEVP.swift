@@ -3,8 +3,8 @@ import COpenSSL
 import SRTP
 
 /// The OpenSSL calls that one packet cannot do without, and nothing else: a new IV, the cipher, the tag. One header length, one
-/// SSRC, no roll-over, no replay window, no bounds. Counter mode's HMAC goes by saved SHA-1 states, the quickest form there is
-/// (docs/decisions/0001): against EVP_MAC, which allocates twice a packet, the limit would be a third slower.
+/// SSRC, no roll-over, no replay window, no bounds. Counter mode's HMAC goes by saved SHA-1 states, the quickest form there is:
+/// against EVP_MAC, which allocates twice a packet, the limit would be a third slower.
 final class BareEVP {
   private let context: OpaquePointer
   private let isAEAD: Bool

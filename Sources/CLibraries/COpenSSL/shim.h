@@ -1,5 +1,5 @@
 #pragma once
-// SHA1_Init and its kin are deprecated in 3.0 but allocate nothing per packet (docs/decisions): no warning wanted.
+// SHA1_Init and its kin are deprecated in 3.0 but allocate nothing per packet (docs/design/srtp.md): no warning wanted.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/ssl.h>
 #include <openssl/err.h>

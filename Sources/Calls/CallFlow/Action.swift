@@ -75,7 +75,7 @@ public struct IdentityQuestion: Sendable, Equatable {
   }
 }
 
-/// Durations that the machine measures (goals.md).
+/// Durations that the machine measures.
 public enum Measurement: Sendable, Equatable {
   /// From INVITE to the first `call.offer`, and to the first push.
   case inviteToOffer(Duration)

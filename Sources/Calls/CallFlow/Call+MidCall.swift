@@ -146,7 +146,7 @@ extension Call {
     turn.send(.quality(Quality(statistics)), to: winner, call: id)
   }
 
-  /// Answer to audio (goals.md), less what only trunk and client can shorten: 200 → ACK and connected → `media.active` run
+  /// Answer to audio, less what only trunk and client can shorten: 200 → ACK and connected → `media.active` run
   /// side by side, so the longer of the two is taken off.
   mutating func firstAudio(_ audio: AudioDirection, at instant: Instant, _ turn: inout Turn) {
     let stage: CallStage = audio == .trunkToApp ? .firstAudioToApp : .firstAudioToTrunk

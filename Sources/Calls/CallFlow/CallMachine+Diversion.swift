@@ -36,7 +36,7 @@ extension CallMachine {
     }
   }
 
-  /// The rule cannot be followed: the call ends, with 482 where it would go in circles (design.md, Limits and safety).
+  /// The rule cannot be followed: the call ends, with 482 where it would go in circles.
   private mutating func giveUp(_ id: CallID, _ wish: DiversionWish, _ why: String, isLoop: Bool = false, _ turn: inout Turn) {
     var ending = wish.ending
     ending.detail = "diversion: " + why

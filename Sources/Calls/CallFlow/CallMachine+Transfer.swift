@@ -4,7 +4,7 @@ import SDP
 import SIP
 import SIPDialogs
 
-/// Second legs, made only on behalf of a user and under that user's outbound rules (design.md, Limits and safety).
+/// Second legs, made only on behalf of a user and under that user's outbound rules.
 extension CallMachine {
   /// A REFER of a trunk that may transfer: the user's app is to be connected to another number.
   mutating func referred(_ leg: LegID, _ referral: Referral, _ turn: inout Turn) {

@@ -18,7 +18,7 @@ enum Limits {
   static let wakeAfterRing = Duration.seconds(30)
   /// Digits that wait behind a pause.
   static let pendingDigits = 256
-  /// Diversion values of an INVITE (design.md, Limits and safety).
+  /// Diversion values of an INVITE; more are a loop.
   static let diversions = 3
   /// Characters of a number or name that go into messages and records.
   static let textCharacters = 128

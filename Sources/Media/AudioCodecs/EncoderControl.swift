@@ -11,8 +11,8 @@ import Bytes
 /// | two reports in a row with ≥ 15 % loss, or ≥ 5 % while the round trip is 150 ms above its least | bitrate a step down |
 /// | loss below 3 % for 15 s | bitrate a step up |
 ///
-/// FEC is off until somebody loses a packet: at the same bitrate it costs 0.2 to 0.4 of PESQ (docs/design/opus-towards-apps.md). Reports that lie
-/// move all this between its bounds and no further.
+/// FEC is off until somebody loses a packet: without loss it costs PESQ at the same bitrate
+/// (docs/design/codecs-and-concealment.md). Reports that lie move all this between its bounds and no further.
 public struct EncoderControl: Sendable, Equatable {
   public private(set) var expectedLossPercent: Int
   /// Packets carry a copy of the frame before.

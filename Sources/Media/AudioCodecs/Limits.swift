@@ -15,7 +15,7 @@ public enum Limits {
   /// Lost audio is extrapolated this long, fading, then there is noise: 120 ms (60 in G.711 Appendix I).
   static let concealedSamples = 960
   /// What SILK loses of the level, made up: 0.12 dB, in 1/2¹⁴ before our encoder, 0.25, in 1/256 dB, behind the decoder: apps send with
-  /// FEC (docs/decisions/0121).
+  /// FEC, which loses more (docs/design/codecs-and-concealment.md).
   static let opusMakeUp: Int32 = 16_612
   static let opusGain: Int32 = 64
 }

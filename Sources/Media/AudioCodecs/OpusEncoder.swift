@@ -64,7 +64,7 @@ public struct OpusEncoder: ~Copyable {
     return Int(result)
   }
 
-  /// Makes up for the level that SILK loses (docs/decisions/0121), or for as much of it as the frame's peak bears.
+  /// Makes up for the level that SILK loses, or for as much of it as the frame's peak bears.
   private func makeUp(_ samples: Span<Int16>) {
     var peak: Int32 = 1
     for index in 0..<samples.count { peak = max(peak, abs(Int32(samples[index]))) }

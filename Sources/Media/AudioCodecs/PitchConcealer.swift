@@ -1,5 +1,5 @@
 /// Fills lost G.711 audio: from the audio before it as ITU-T G.711 Appendix I does, and where the audio behind it is there already from both
-/// sides, cross-faded over the whole gap (docs/design/concealment-of-g711.md). Good audio passes unchanged and without delay.
+/// sides, cross-faded over the whole gap (docs/design/codecs-and-concealment.md). Good audio passes unchanged and without delay.
 ///
 /// Made-up audio that was not led into what came is faded over into it, for a quarter period and half a millisecond for each 10 ms
 /// lost: longer would hide real audio.

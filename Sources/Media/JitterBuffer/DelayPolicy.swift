@@ -30,10 +30,6 @@ public struct DelayDecision: Sendable, Equatable {
   public var tickShift: Int64
   /// How long the tightest packet has until it is needed.
   public var slack: Int64
-
-  @inlinable init(adjustment: Adjustment, tickShift: Int64, slack: Int64) {
-    (self.adjustment, self.tickShift, self.slack) = (adjustment, tickShift, slack)
-  }
 }
 
 /// Decide: a pure function from status to operation, so that a replay or a unit test can ask the same questions.
@@ -46,7 +42,7 @@ public struct DelayDecision: Sendable, Equatable {
 /// tick⌋ + 1` from now. Over all `j` the tightest of them leaves `⌊r / grain⌋ · grain + grain` until its packet is needed.
 /// Stretching moves that by whole grains; the rest is the ticks' phase.
 public struct DelayPolicy: Sendable {
-  /// What one percent of late packets is worth, in milliseconds of delay (decisions 0060, 0230).
+  /// What one percent of late packets is worth, in milliseconds of delay (docs/design/play-out.md).
   public var lossCost: Float = 28
   /// Packets after which an observation counts 1/e: about 30 s.
   public var memoryPackets: Float = 1500
@@ -55,7 +51,7 @@ public struct DelayPolicy: Sendable {
   /// Slack from which ticks come earlier.
   public var shiftMarginMilliseconds: Int64 = 2
   /// A shortfall up to this is left to the ticks, which come later bit by bit, and to late packets that are played whole:
-  /// repeated periods are heard more (decision 0165).
+  /// repeated periods are heard more.
   public var shiftableMilliseconds: Int64 = 60
   /// Delay beyond the wanted from which a loss is used to shorten it, and late packets are given up at once.
   public var patienceMilliseconds: Int64 = 10
@@ -70,7 +66,7 @@ public struct DelayPolicy: Sendable {
   public init() {}
 
   /// The thresholds above in RTP clock units.
-  @usableFromInline struct Thresholds {
+  struct Thresholds {
     let shrinkMargin: Int64
     let shiftMargin: Int64
     let shiftable: Int64
@@ -78,7 +74,7 @@ public struct DelayPolicy: Sendable {
     let overtakenPatience: Int64
     let pausePatience: Int64
     let overtakenPausePatience: Int64
-    @usableFromInline let reserve: Int64
+    let reserve: Int64
 
     init(_ policy: DelayPolicy, unitsPerMillisecond: Int64) {
       func units(_ milliseconds: Int64) -> Int64 { max(0, min(milliseconds, 1000)) * unitsPerMillisecond }
@@ -96,33 +92,8 @@ public struct DelayPolicy: Sendable {
     }
   }
 
-  /// What `decide` says in the usual cases, nothing decoded ahead and no more than one grain of delay that no packet needs: that
-  /// delay, 0 below the margin, of which `tickShift` is the negative, and whether the grain can be taken out. nil in any other case.
   // HOT
-  @inlinable @inline(__always) static func usual(
-    slack: Int64, wanted: Int64, slowest: Int64, _ steps: Steps
-  ) -> (excess: Int64, hasSurplus: Bool)? {
-    let excess = slack &- max(wanted, slowest)
-    guard _fastPath(slack >= wanted), _fastPath(excess < steps.end) else { return nil }
-    return (excess >= steps.shiftFrom ? excess : 0, excess >= steps.shrinkFrom)
-  }
-
-  /// The thresholds of `usual`, for one grain.
-  @usableFromInline struct Steps {
-    @usableFromInline let grain: Int64
-    /// Delay beyond the wanted from which ticks come earlier, a grain is taken out, and more than one is.
-    @usableFromInline let shiftFrom: Int64
-    @usableFromInline let shrinkFrom: Int64
-    @usableFromInline let end: Int64
-
-    init(grain: Int64, _ thresholds: Thresholds) {
-      (self.grain, shiftFrom) = (grain, thresholds.shiftMargin)
-      (shrinkFrom, end) = (grain &- thresholds.shrinkMargin, 2 &* grain &- thresholds.shrinkMargin)
-    }
-  }
-
-  // HOT
-  static func decide(_ status: PlayoutStatus, _ thresholds: Thresholds) -> DelayDecision {
+  @inline(__always) static func decide(_ status: PlayoutStatus, _ thresholds: Thresholds) -> DelayDecision {
     var (ahead, rest) = (Int64(0), status.pending)
     if rest >= status.grain {
       ahead = rest / status.grain &* status.grain

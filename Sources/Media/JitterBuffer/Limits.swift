@@ -4,8 +4,6 @@ public enum Limits {
   public static let packets = 64
   /// Octets of a slot: 20 ms of G.711 or any 20 ms Opus packet of speech fits.
   public static let slotLength = 256
-  /// Octets of nearly every packet from a trunk: 20 ms of G.711 or G.722.
-  @usableFromInline static let usualLength = 160
   /// Larger payloads, up to a datagram, kept at a time: 0.6 s of 60 ms G.711.
   public static let largePackets = 12
   public static let largeLength = 1504
@@ -22,8 +20,10 @@ public enum Limits {
   static let startMilliseconds = 80
   /// Packets for which a loss that a copy repairs keeps the delay that its repair needs.
   static let repairHoldPackets = 250
-  /// Losses that could be led into what comes behind them, as bad as a packet that comes too late for want of delay.
-  static let lossesPerLatePacket = 2
+  /// Two losses of audio that is made up better when the next packet is there, so many packets apart or less, are worth a packet of
+  /// delay; and so many packets without any end that.
+  static let bridgedPackets = 100
+  static let bridgeHoldPackets = 500
   /// Packets for which a network that overtakes is believed to go on doing so.
   static let overtakenPackets: Int64 = 200
   /// Packets for which a network that loses some is believed to go on doing so.

@@ -3,63 +3,51 @@ import Bytes
 extension PlayoutBuffer {
   /// The next piece of audio. Call until the tick is full; at `.empty` and `.pause` make up what is missing and tell by `madeUp`.
   // HOT
-  @inlinable @inline(__always)
   public mutating func fetch(at now: Instant) -> Fetch {
-    // Nearly always the next packet is there and its audio follows.
-    guard _fastPath(fetchesAsUsual), let packet = store.take(next, at: position) else { return fetchElsewhere(at: now) }
-    next &+= 1
-    position &+= Int64(packet.units)
-    return .packet(packet)
-  }
-
-  @usableFromInline @inline(never) mutating func fetchElsewhere(at now: Instant) -> Fetch {
-    settle()
-    defer { unsettle() }
-    if isExcessive, store.count > Self.usualCount { dropExcess() }
-    while !store.isEmpty {
+    if isExcessive { dropExcess() }
+    while true {
       guard let packet = store.packet(next) else {
+        guard !store.isEmpty else { return .empty }
         if let piece = fetchAcrossGap(at: now) { return piece }
         continue
       }
-      if packet.isPlaceholder {
-        store.remove(next)
+      let (timestamp, duration) = (packet.pointee.timestamp, Int64(packet.pointee.duration))
+      if duration <= 0 {
+        store.remove(packet)
         advance(played: true)
         continue
       }
       // A timestamp ahead of the line without a missing number: the talker paused. Go on when the wanted delay is reached.
-      if packet.timestamp &- position >= unitsPerMillisecond, started, !isDue(packet.timestamp, at: now) { return .pause }
-      store.remove(next)
+      if timestamp &- position >= unitsPerMillisecond, started, !isDue(timestamp, at: now) { return .pause }
+      store.remove(packet)
       advance(played: true)
-      position = packet.timestamp &+ Int64(packet.duration)
+      position = timestamp &+ duration
       started = true
       waited = 0
-      counts.fetched &+= 1
-      return .packet(fetched(packet))
+      statistics.fetched &+= 1
+      return .packet(handedOut(packet))
     }
-    return .empty
   }
 
-  @inline(__always) private mutating func fetched(_ packet: StoredPacket) -> FetchedPacket {
-    FetchedPacket(
-      start: store.payload(packet), length: packet.length, units: UInt32(truncatingIfNeeded: max(0, packet.duration)))
+  private func handedOut(_ packet: UnsafePointer<StoredPacket>) -> FetchedPacket {
+    FetchedPacket(payload: store.payload(packet), duration: Int(packet.pointee.duration))
   }
 
   /// The packet whose audio goes on where the next `units` end that are made up, after `.lost` or at `.empty`; nil while it is not there.
   public mutating func packet(behind units: Int) -> FetchedPacket? {
-    guard let after = store.first(after: next &- 1, through: highest), !after.isPlaceholder,
-      after.timestamp == position &+ waited &+ Int64(units)
+    guard let after = store.first(after: next &- 1, through: highest), !after.pointee.isPlaceholder,
+      after.pointee.timestamp == position &+ waited &+ Int64(units)
     else { return nil }
-    return fetched(after)
+    return handedOut(after)
   }
 
   /// Units made up at `.empty` or `.pause`.
   public mutating func madeUp(_ units: Int) {
     waited &+= Int64(max(0, units))
-    fetchesAsUsual = false
-    counts.waits &+= 1
+    statistics.waits &+= 1
   }
 
-  @inline(__always) mutating func advance(played wasPlayed: Bool) {
+  mutating func advance(played wasPlayed: Bool) {
     next &+= 1
     played = played << 1 | (wasPlayed ? 1 : 0)
   }
@@ -67,7 +55,8 @@ extension PlayoutBuffer {
   /// The packet of the next number is missing and a later one is there. One missing packet is settled at a time; nil when that
   /// needed no audio.
   @inline(never) private mutating func fetchAcrossGap(at now: Instant) -> Fetch? {
-    guard let after = store.first(after: next, through: highest) else { return .empty }
+    guard let found = store.first(after: next, through: highest) else { return .empty }
+    let after = found.pointee
     let missing = after.sequence &- next
     let gap = after.isPlaceholder ? 0 : after.timestamp &- position
     guard started, gap > 0, gap <= Int64(Limits.timestampStepMilliseconds) &* unitsPerMillisecond else {
@@ -83,11 +72,19 @@ extension PlayoutBuffer {
       let isCovered = waited >= length && isDue(after.timestamp, at: now)
       skip(1, to: end)
       waited = 0
-      if !isCovered { counts.repaired &+= 1 }
-      return isCovered ? nil : .repair(Int(min(length, Int64(after.duration))), from: fetched(after))
+      if !isCovered { statistics.repaired &+= 1 }
+      return isCovered ? nil : .repair(Int(min(length, Int64(after.duration))), from: handedOut(found))
     }
     if waited >= length {
-      if missing == 1, bridgesLosses { delay.bridgeable(transit: after.transit &+ Int64(after.duration)) }
+      if missing == 1, bridgesLosses {
+        delay.bridgeable(transit: after.transit, duration: Int64(after.duration))
+        // The next loss finds its successor there if the delay grows by this one: it lasts once more, and is led into what is there now.
+        if slack < delay.bridging {
+          skip(1, to: end)
+          waited = 0
+          return .lost(Int(length))
+        }
+      }
       skip(1, to: end)
       waited &-= length
       return nil
@@ -102,14 +99,14 @@ extension PlayoutBuffer {
     if excess >= thresholds.patience(isPause: isPause, overtakes: overtakes), bridges {
       // A loss is the best place to shorten the delay: nothing that came has to go. A little is made up to join the ends.
       slack &-= uncovered &- kept
-      counts.leftOut &+= 1
+      statistics.leftOut &+= 1
       skip(1, to: end)
       waited = 0
       return .lost(Int(kept))
     }
     // Making a tick's audio up without giving up the packet costs nothing, and if it was only overtaken it is played after all.
     if waited == 0, length >= Int64(Limits.tickMilliseconds) &* unitsPerMillisecond { return .empty }
-    if missing == 1, bridgesLosses { delay.bridgeable(transit: after.transit &+ Int64(after.duration)) }
+    if missing == 1, bridgesLosses { delay.bridgeable(transit: after.transit, duration: Int64(after.duration)) }
     skip(1, to: end)
     waited = 0
     return .lost(Int(uncovered))
@@ -118,7 +115,7 @@ extension PlayoutBuffer {
   private mutating func skip(_ count: Int64, to timestamp: Int64) {
     for _ in 0..<count { advance(played: false) }
     position = timestamp
-    counts.missing &+= UInt64(count)
+    statistics.missing &+= UInt64(count)
   }
 
   /// Would a packet of this timestamp, played now, have the wanted delay?
@@ -127,19 +124,19 @@ extension PlayoutBuffer {
   }
 
   /// More is queued than the wanted delay and `Limits.excessMilliseconds`: after a stall.
-  @inline(__always) private var isExcessive: Bool {
+  private var isExcessive: Bool {
     lastTimestamp &- position > wantedQueue &+ Int64(Limits.excessMilliseconds) &* unitsPerMillisecond
   }
-  @inline(__always) private var wantedQueue: Int64 { delay.wanted &- delay.recentMinimum &+ packetDuration }
+  private var wantedQueue: Int64 { delay.wanted &- delay.recentMinimum &+ packetDuration }
 
   /// What is beyond the wanted delay is stale, and goes at once.
   @inline(never) private mutating func dropExcess() {
     let wanted = wantedQueue
     while store.count > 1, lastTimestamp &- position > wanted {
       if let packet = store.packet(next) {
-        counts.overflowed &+= 1
-        position = packet.timestamp &+ Int64(packet.duration)
-        store.remove(next)
+        statistics.overflowed &+= 1
+        position = packet.pointee.timestamp &+ Int64(packet.pointee.duration)
+        store.remove(packet)
       }
       advance(played: false)
       if next > highest { break }

@@ -1,17 +1,6 @@
 import Bytes
 import RTP
 
-/// What the buffer reads of a header; smaller to hand on.
-@usableFromInline struct PacketNumbers {
-  @usableFromInline let sequence: SequenceNumber
-  @usableFromInline let timestamp: RTPTimestamp
-  @usableFromInline let ssrc: SSRC
-
-  @inlinable init(sequence: SequenceNumber, timestamp: RTPTimestamp, ssrc: SSRC) {
-    (self.sequence, self.timestamp, self.ssrc) = (sequence, timestamp, ssrc)
-  }
-}
-
 extension PlayoutBuffer {
   /// Stores one packet.
   /// - Parameters:
@@ -19,64 +8,18 @@ extension PlayoutBuffer {
   ///     place is kept.
   ///   - carriesRepair: it holds a copy of the packet before.
   // HOT
-  @inlinable @inline(__always)
   public mutating func insert(
     _ header: RTPHeader, payload: Span<UInt8>, duration: Int, carriesRepair: Bool = false, at now: Instant
   ) -> Insertion {
     let arrival = units(now)
-    // Nearly all packets are the next in order, as long as the one before, and came as those before.
-    let (sequence, timestamp) = (highest &+ 1, lastTimestamp &+ packetDuration)
-    let transit = arrival &- timestamp
-    guard _fastPath(header.sequence.raw == UInt16(truncatingIfNeeded: sequence)),
-      _fastPath(header.timestamp.raw == UInt32(truncatingIfNeeded: timestamp)), _fastPath(header.ssrc.raw == usualSource),
-      _fastPath(Int64(duration) == packetDuration), _fastPath(payload.count <= Limits.slotLength),
-      // That is −1 ≤ highest − next < packets − 1, compared once: what is stored lies between these, so that there is room.
-      _fastPath(UInt64(bitPattern: sequence &- next) < UInt64(Limits.packets)), _fastPath(delay.isUsual(transit: transit))
-    else {
-      let numbers = PacketNumbers(sequence: header.sequence, timestamp: header.timestamp, ssrc: header.ssrc)
-      return insertElsewhere(numbers, payload, duration, carriesRepair, arrival)
-    }
-    (highest, lastTimestamp) = (sequence, timestamp)
-    // As many may be stored now.
-    if sequence &- next >= Int64(Self.usualCount) { fetchesAsUsual = false }
-    delay.arrivedAsUsual(transit: transit)
-    let packet = StoredPacket(
-      sequence: sequence, timestamp: timestamp, transit: transit, duration: Int32(truncatingIfNeeded: duration),
-      carriesRepair: carriesRepair)
-    store.putNext(packet, payload)
-    delay.settle()
-    return .stored
-  }
-
-  private mutating func keep(
-    _ sequence: Int64, _ timestamp: Int64, payload: Span<UInt8>, _ duration: Int32, _ carriesRepair: Bool, _ arrival: Int64
-  ) -> Insertion {
-    let packet = StoredPacket(
-      sequence: sequence, timestamp: timestamp, transit: arrival &- timestamp, duration: duration, carriesRepair: carriesRepair)
-    guard store.put(packet, payload: payload) else {
-      counts.refused &+= 1
-      return .refused
-    }
-    highest = max(highest, sequence)
-    guard duration > 0 else { return .stored }
-    delay.arrived(transit: arrival &- timestamp, inTime: true)
-    (lastTimestamp, lastArrival) = (timestamp, arrival)
-    return .stored
-  }
-
-  @usableFromInline @inline(never) mutating func insertElsewhere(
-    _ header: PacketNumbers, _ payload: Span<UInt8>, _ duration: Int, _ carriesRepair: Bool, _ arrival: Int64
-  ) -> Insertion {
-    settle()
-    defer { unsettle() }
-    counts.inserted &+= 1
+    statistics.inserted &+= 1
     guard let source, let sequence = place(header, source: source) else {
       return resynchronise(header, payload, duration, carriesRepair, arrival)
     }
     // Before play-out an overtaken packet still becomes the first, as long as all stored ones lie within the store's size.
     if sequence < next, started || highest &- sequence >= Int64(Limits.packets) { return tooLate(header, sequence, arrival) }
-    guard !store.contains(sequence) else {
-      counts.duplicate &+= 1
+    guard store.packet(sequence) == nil else {
+      statistics.duplicate &+= 1
       return .duplicate
     }
     let timestamp =
@@ -95,8 +38,24 @@ extension PlayoutBuffer {
     return .stored
   }
 
+  @inline(__always) private mutating func keep(
+    _ sequence: Int64, _ timestamp: Int64, payload: Span<UInt8>, _ duration: Int32, _ carriesRepair: Bool, _ arrival: Int64
+  ) -> Insertion {
+    let packet = StoredPacket(
+      sequence: sequence, timestamp: timestamp, transit: arrival &- timestamp, duration: duration, carriesRepair: carriesRepair)
+    guard store.put(packet, payload: payload) else {
+      statistics.refused &+= 1
+      return .refused
+    }
+    highest = max(highest, sequence)
+    guard duration > 0 else { return .stored }
+    delay.arrived(transit: arrival &- timestamp, inTime: true)
+    (lastTimestamp, lastArrival) = (timestamp, arrival)
+    return .stored
+  }
+
   /// The packet's extended number, nil if it is not of this stream's range.
-  @inline(__always) private mutating func place(_ header: PacketNumbers, source: SSRC) -> Int64? {
+  @inline(__always) private mutating func place(_ header: RTPHeader, source: SSRC) -> Int64? {
     guard header.ssrc == source else { return nil }
     let distance = header.sequence.distance(from: SequenceNumber(raw: UInt16(truncatingIfNeeded: highest)))
     guard distance < Limits.packets &* 4 else { return nil }
@@ -109,13 +68,13 @@ extension PlayoutBuffer {
     return highest &+ Int64(distance)
   }
 
-  @inline(never) private mutating func tooLate(_ header: PacketNumbers, _ sequence: Int64, _ arrival: Int64) -> Insertion {
+  @inline(never) private mutating func tooLate(_ header: RTPHeader, _ sequence: Int64, _ arrival: Int64) -> Insertion {
     let behind = next &- 1 &- sequence
     if behind < 64, played >> UInt64(behind) & 1 == 1 {
-      counts.duplicate &+= 1
+      statistics.duplicate &+= 1
       return .duplicate
     }
-    counts.late &+= 1
+    statistics.late &+= 1
     lateAt = highest
     if behind < 64 { played |= 1 << UInt64(behind) }
     let timestamp =
@@ -127,30 +86,30 @@ extension PlayoutBuffer {
   /// A number far away or another source: believed when it is the first, when the stream was silent for 100 ms, or when its
   /// successor follows.
   @inline(never) private mutating func resynchronise(
-    _ header: PacketNumbers, _ payload: Span<UInt8>, _ duration: Int, _ carriesRepair: Bool, _ arrival: Int64
+    _ header: RTPHeader, _ payload: Span<UInt8>, _ duration: Int, _ carriesRepair: Bool, _ arrival: Int64
   ) -> Insertion {
     let confirmed = candidate.map { $0.source == header.ssrc && $0.sequence.next == header.sequence } ?? false
     guard source == nil || confirmed || arrival &- lastArrival >= 100 &* unitsPerMillisecond else {
       candidate = (header.ssrc, header.sequence)
-      counts.outOfRange &+= 1
+      statistics.outOfRange &+= 1
       return .outOfRange
     }
     guard duration > 0 else {
-      counts.outOfRange &+= 1
+      statistics.outOfRange &+= 1
       return .outOfRange
     }
     return begin(header, payload, duration, carriesRepair, arrival)
   }
 
   @inline(never) private mutating func begin(
-    _ header: PacketNumbers, _ payload: Span<UInt8>, _ duration: Int, _ carriesRepair: Bool, _ arrival: Int64
+    _ header: RTPHeader, _ payload: Span<UInt8>, _ duration: Int, _ carriesRepair: Bool, _ arrival: Int64
   ) -> Insertion {
     let isFirst = source == nil
-    if !isFirst { counts.resynchronised &+= 1 }
-    counts.overflowed &+= UInt64(store.count)
+    if !isFirst { statistics.resynchronised &+= 1 }
+    statistics.overflowed &+= UInt64(store.count)
     store.removeAll()
     candidate = nil
-    (source, usualSource) = (header.ssrc, header.ssrc.raw)
+    source = header.ssrc
     // Room below for packets that overtook: numbers stay positive.
     highest = 65_536 &+ Int64(header.sequence.raw)
     let timestamp = Int64(header.timestamp.raw)
@@ -170,13 +129,13 @@ extension PlayoutBuffer {
     let first = sequence &- Int64(Limits.packets) &+ 1
     while next < first {
       if let packet = store.packet(next) {
-        counts.overflowed &+= 1
-        position = packet.timestamp &+ Int64(packet.duration)
-        store.remove(next)
+        statistics.overflowed &+= 1
+        position = packet.pointee.timestamp &+ Int64(packet.pointee.duration)
+        store.remove(packet)
       }
       advance(played: false)
     }
-    if let packet = store.first(after: next &- 1, through: highest) { position = packet.timestamp }
+    if let packet = store.first(after: next &- 1, through: highest) { position = packet.pointee.timestamp }
     waited = 0
   }
 }

@@ -12,18 +12,10 @@ public enum Insertion: Sendable, Equatable {
 
 /// One packet handed out by `fetch`.
 public struct FetchedPacket {
-  @usableFromInline let start: UnsafePointer<UInt8>
-  @usableFromInline let length: UInt16
-  @usableFromInline let units: UInt32
-
-  @inlinable init(start: UnsafePointer<UInt8>, length: UInt16, units: UInt32) {
-    (self.start, self.length, self.units) = (start, length, units)
-  }
-
   /// Readable until the next `insert`. A pointer, as a span of the buffer could not be held while the owner runs its decoder.
-  @inlinable public var payload: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(start: start, count: Int(length)) }
+  public let payload: UnsafeBufferPointer<UInt8>
   /// RTP clock units.
-  @inlinable public var duration: Int { Int(units) }
+  public let duration: Int
 }
 
 /// The next piece of the timeline, in RTP clock units.
@@ -51,51 +43,42 @@ public enum Fetch {
 /// bounded by `Limits`; bytes from the network cannot make it trap.
 public struct PlayoutBuffer: ~Copyable {
   public let clockRateHz: UInt32
-  @usableFromInline let thresholds: DelayPolicy.Thresholds
-  /// But for the packets that came and went the usual way since `settle`.
-  @usableFromInline var counts = JitterStatistics()
+  let thresholds: DelayPolicy.Thresholds
+  /// What happened so far.
+  public internal(set) var statistics = JitterStatistics()
 
   /// Told by the owner before it fetches: the talker pauses as far as it knows.
   public var isPause = false
   /// As of the last `decide`: how long the tightest packet has until it is needed.
-  @usableFromInline var slack = Int64.min / 2
-  /// The policy's steps for the greatest common divisor of packet and tick, and the tick they were computed for; −1 when the
-  /// packets' length has changed, and without a stream that has started.
-  @usableFromInline var steps: DelayPolicy.Steps
-  @usableFromInline var grainTick = -1
-  @usableFromInline var store = PacketStore()
-  @usableFromInline var delay: ArrivalDelay
+  var slack = Int64.min / 2
+  /// The greatest common divisor of packet and tick, and the tick it was computed for; −1 when the packets' length has changed.
+  private var grain: Int64 = 1
+  var grainTick = -1
+  var store = PacketStore()
+  var delay: ArrivalDelay
   let unitsPerMillisecond: Int64
-  @usableFromInline let unitsPerNanosecond: Int64
+  private let unitsPerNanosecond: Int64
   let carriesRepair: Bool
   let bridgesLosses: Bool
 
   var source: SSRC?
-  /// The source while there is one; without one no packet is usual, whatever stands here.
-  @usableFromInline var usualSource: UInt32 = 0
   /// Highest number stored, on the extended line, and the packet time it came with.
-  @usableFromInline var highest: Int64 = 0
-  @usableFromInline var lastTimestamp: Int64 = 0
+  var highest: Int64 = 0
+  var lastTimestamp: Int64 = 0
   var lastArrival: Int64 = 0
   /// The next number to hand out and where its audio should begin.
-  @usableFromInline var next: Int64 = 0
-  @usableFromInline var position: Int64 = 0
+  var next: Int64 = 0
+  var position: Int64 = 0
   var started = false
-  /// Started, nothing made up since the last audio, and no more than `usualCount` packets stored, of which some may be stale.
-  @usableFromInline var fetchesAsUsual = false
-  @usableFromInline static let usualCount = 8
-  /// `highest` and `next` when the packets that came and went the usual way were last counted.
-  @usableFromInline var settledHighest: Int64 = 0
-  @usableFromInline var settledNext: Int64 = 0
-  @usableFromInline var packetDuration: Int64
-  /// Which of the last 64 handed-out places had their packet: tells duplicates from late ones. As of `settle`.
+  var packetDuration: Int64
+  /// Which of the last 64 handed-out places had their packet: tells duplicates from late ones.
   var played: UInt64 = 0
   /// Units made up while waiting, since the last real audio.
   var waited: Int64 = 0
   /// The highest number when a packet last came too late.
   var lateAt = Int64.min / 2
   /// Up to this number the network counts as one that loses packets.
-  @usableFromInline var lossyThrough = Int64.min / 2
+  var lossyThrough = Int64.min / 2
   var candidate: (source: SSRC, sequence: SequenceNumber)?
 
   /// - Parameters:
@@ -111,7 +94,6 @@ public struct PlayoutBuffer: ~Copyable {
     unitsPerMillisecond = Int64(rate / 1000)
     thresholds = DelayPolicy.Thresholds(policy, unitsPerMillisecond: Int64(rate / 1000))
     packetDuration = 20 * Int64(rate / 1000)
-    steps = DelayPolicy.Steps(grain: 1, thresholds)
     delay = ArrivalDelay(clockRateHz: rate, memoryPackets: policy.memoryPackets, lossCost: policy.lossCost)
   }
 
@@ -122,75 +104,30 @@ public struct PlayoutBuffer: ~Copyable {
   ///   - pending: decoded units that will remain after this tick.
   ///   - tick: units of one tick.
   // HOT
-  @inlinable @inline(__always)
   public mutating func decide(at now: Instant, pending: Int, tick: Int) -> DelayDecision {
-    let until = units(now) &+ steps.grain &- position
-    guard _fastPath(grainTick == tick), pending == 0,
-      let usual = DelayPolicy.usual(slack: until, wanted: delay.wanted &+ reserve, slowest: delay.slowest, steps)
-    else { return decideElsewhere(at: now, pending: pending, tick: tick) }
-    slack = until
-    guard usual.hasSurplus else { return DelayDecision(adjustment: .none, tickShift: 0 &- usual.excess, slack: until) }
-    counts.shrinks &+= 1
-    return DelayDecision(
-      adjustment: .shrink(Int(truncatingIfNeeded: steps.grain)), tickShift: 0 &- usual.excess, slack: until)
-  }
-
-  /// Wanted beyond what packets need, while some get lost.
-  @inlinable @inline(__always) var reserve: Int64 { highest <= lossyThrough ? thresholds.reserve : 0 }
-
-  @usableFromInline @inline(never) mutating func decideElsewhere(at now: Instant, pending: Int, tick: Int) -> DelayDecision {
     guard started, tick >= 0 else { return DelayDecision(adjustment: .none, tickShift: 0, slack: 0) }
     if grainTick != tick { updateGrain(tick) }
     let status = PlayoutStatus(
-      now: units(now), nextTimestamp: position, pending: Int64(pending), grain: steps.grain, wanted: delay.wanted &+ reserve,
-      slowest: delay.slowest)
+      now: units(now), nextTimestamp: position, pending: Int64(pending), grain: grain, wanted: delay.wanted &+ reserve,
+      slowest: max(delay.slowest, delay.bridging))
     let decision = DelayPolicy.decide(status, thresholds)
     slack = decision.slack
     switch decision.adjustment {
     case .none: break
-    case .shrink: counts.shrinks &+= 1
-    case .grow: counts.grows &+= 1
+    case .shrink: statistics.shrinks &+= 1
+    case .grow: statistics.grows &+= 1
     }
     return decision
   }
 
+  /// Wanted beyond what packets need, while some get lost.
+  private var reserve: Int64 { highest <= lossyThrough ? thresholds.reserve : 0 }
+
   private mutating func updateGrain(_ tick: Int) {
     var (common, other) = (packetDuration, Int64(tick))
     while other > 0 { (common, other) = (other, common % other) }
-    steps = DelayPolicy.Steps(grain: max(1, common), thresholds)
+    grain = max(1, common)
     grainTick = tick
-  }
-
-  // MARK: Counts
-
-  /// What happened so far.
-  @inlinable public var statistics: JitterStatistics {
-    var statistics = counts
-    statistics.inserted &+= UInt64(bitPattern: highest &- settledHighest)
-    statistics.fetched &+= UInt64(bitPattern: next &- settledNext)
-    return statistics
-  }
-
-  /// Counts the packets that came and went the usual way: each took `highest` or `next` on by one. Before either is changed
-  /// otherwise, and before `played`, `lastArrival` or the delay's `previous` is read.
-  mutating func settle() {
-    if highest != settledHighest {
-      counts.inserted &+= UInt64(bitPattern: highest &- settledHighest)
-      lastArrival = lastTimestamp &+ delay.settlePrevious()
-    }
-    let count = UInt64(bitPattern: next &- settledNext)
-    if count > 0 {
-      counts.fetched &+= count
-      played = played << count | ~(UInt64.max << count)
-    }
-    (settledHighest, settledNext) = (highest, next)
-  }
-
-  /// After a packet came or went in another way.
-  mutating func unsettle() {
-    (settledHighest, settledNext) = (highest, next)
-    // What is stored lies from `next` to `highest`.
-    fetchesAsUsual = started && waited == 0 && highest &- next < Int64(Self.usualCount)
   }
 
   /// How long audio of `nextTimestamp − pending` has waited beyond the fastest packet's delay, in milliseconds; what listeners
@@ -201,27 +138,26 @@ public struct PlayoutBuffer: ~Copyable {
   }
 
   /// The RTP timestamp where the next piece begins.
-  @inlinable public var nextTimestamp: RTPTimestamp { RTPTimestamp(raw: UInt32(truncatingIfNeeded: position)) }
+  public var nextTimestamp: RTPTimestamp { RTPTimestamp(raw: UInt32(truncatingIfNeeded: position)) }
   /// The packet of the next number is there: `fetch` will not have to give up on it.
   public var nextIsReady: Bool {
-    mutating get { store.packet(next).map { !$0.isPlaceholder } ?? false }
+    mutating get { store.packet(next).map { !$0.pointee.isPlaceholder } ?? false }
   }
   /// Packets stored.
   public var depth: Int { store.count }
 
   /// Forgets stream and measurements, for another peer.
   public mutating func reset() {
-    settle()
     store.removeAll()
     delay.removeAll()
     source = nil
     candidate = nil
-    (started, fetchesAsUsual, grainTick) = (false, false, -1)
+    (started, grainTick) = (false, -1)
     (waited, slack) = (0, .min / 2)
   }
 
   /// On the RTP clock, by a multiplication with the rate per nanosecond in 2⁻⁶⁴.
-  @inlinable @inline(__always) func units(_ instant: Instant) -> Int64 {
+  func units(_ instant: Instant) -> Int64 {
     instant.nanoseconds.multipliedFullWidth(by: unitsPerNanosecond).high
   }
 }

@@ -30,7 +30,7 @@ struct LegSecurity: ~Copyable {
 /// | restart, same fingerprint | new credentials; the old pair is received 5 s more | stay |
 struct AppLeg: ~Copyable {
   let id: AppLegID
-  // What every packet touches stands first (docs/decisions/0215).
+  // What every packet touches stands first, in as few cache lines as it takes.
   /// Where our packets go: the nominated pair, before one the last validated address.
   var route = PacketRoute(raw: -1)
   var encoding = AudioEncoding.opus

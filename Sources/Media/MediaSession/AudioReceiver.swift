@@ -138,7 +138,7 @@ public struct AudioReceiver: ~Copyable {
   public mutating func pull(into samples: inout MutableSpan<Int16>, at now: Instant) -> PullResult {
     var result = PullResult.played
     if !hasAudio, start.mustWait(at: now, grain: grain) { conceal(Self.tick, into: &result) }
-    // Where copies repair losses, delay given away in a pause is what the next repair needs (docs/decisions/0230).
+    // Where copies repair losses, delay given away in a pause is what the next repair needs.
     buffer.isPause = encoding != .opus && loudness.isPause
     while decoded.count < Self.tick { fetch(into: &result, at: now) }
     adjust(at: now)
@@ -285,8 +285,8 @@ public struct AudioReceiver: ~Copyable {
   }
 
   /// What may be taken out of `surplus` samples where `excess` is how much longer than it needs to the tightest packet waits. Delay goes
-  /// in grains, and the last of them only if a margin is left: packets that wander would have it put in and taken out again, since ticks
-  /// that also serve the other direction cannot follow. Less is left to the ticks.
+  /// in grains, and the last of them only if a margin is left: packets that wander would have it put in and taken out again. Less is
+  /// left to the ticks.
   private func cut(_ surplus: Int, of excess: Int) -> Int {
     let isShort = surplus >= grain && excess < surplus &+ Limits.cutMarginMilliseconds &* 8
     return isShort ? surplus &- grain : surplus

@@ -24,6 +24,7 @@ struct Downlink: ~Copyable {
   /// First words, between the 200 and the device's play-out.
   var kept: KeptAudio?
   var receiver = ReceiverSlot()
+  var phase = TickPhase()
   var encoder: AudioEncoder?
 
   /// From here on packets are forwarded as they come: what coding needed is freed. The encoder of a relayed app is asked for nothing
@@ -67,6 +68,7 @@ struct Uplink: ~Copyable {
   /// First words, between `ok{won}` and the 200.
   var kept: KeptAudio?
   var receiver = ReceiverSlot()
+  var phase = TickPhase()
   var encoder: AudioEncoder?
 
   /// The same; but the encoder stays, for digits and where the app is quiet.

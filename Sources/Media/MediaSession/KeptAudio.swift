@@ -11,9 +11,8 @@ import JitterBuffer
 /// | catching up (`release`) | appends | 160 samples, at most 1.25 × as fast, pauses cut |
 /// | finished | – | – : the caller passes frames through |
 ///
-/// Speed comes from leaving out whole pitch periods, cross-faded, so that the voice keeps its height. Speed alone catches up 0.75
-/// s within the 3 s; of more than that the quietest frames are left out, evenly over the time. One slab of 25 KB, allocated when
-/// made; nothing after that.
+/// Speed comes from leaving out whole pitch periods, cross-faded, so that the voice keeps its height: 1.5 s are caught up in 6 s, and no
+/// word is left out for it. One slab of 25 KB, allocated when made; nothing after that.
 struct KeptAudio: ~Copyable {
   private static let kept = Limits.keptSamples / Frame.samples
   private static let capacity = kept + 2
@@ -26,7 +25,6 @@ struct KeptAudio: ~Copyable {
   private(set) var isHolding = true
   /// Samples that were dropped unheard: pauses and what overflowed.
   private(set) var dropped = 0
-  private var deadline = Instant.distantFuture
 
   /// A ring of frames and their mean squares. Invariant: 0 ≤ length ≤ capacity; frames below `length` are in order of time.
   private let frames: UnsafeMutablePointer<Int16>
@@ -75,17 +73,13 @@ struct KeptAudio: ~Copyable {
   }
 
   /// The other side hears now: what is kept is played.
-  mutating func release(at now: Instant) {
-    guard isHolding else { return }
-    isHolding = false
-    deadline = now + Limits.catchUp
-  }
+  mutating func release() { isHolding = false }
 
   /// One frame of play-out into `out`, after the live frame was pushed; false if there is less than a frame.
-  mutating func pull(into out: UnsafeMutablePointer<Int16>, at now: Instant) -> Bool {
+  mutating func pull(into out: UnsafeMutablePointer<Int16>) -> Bool {
     guard !isHolding else { return false }
     allowance = min(allowance + Frame.samples / 4, 2 * TimeScale.longestLag)
-    refill(upTo: Frame.samples + 2 * TimeScale.longestLag, at: now)
+    refill(upTo: Frame.samples + 2 * TimeScale.longestLag)
     guard work.count >= Frame.samples else {
       work.removeAll()
       return false
@@ -143,10 +137,10 @@ struct KeptAudio: ~Copyable {
 
   // MARK: Play-out
 
-  private mutating func refill(upTo wanted: Int, at now: Instant) {
+  private mutating func refill(upTo wanted: Int) {
     while length > 0, work.count < wanted {
       let source = frames + head * Frame.samples
-      if shouldOmit(at: now) {
+      if isInsidePause {
         if !hasOmitted { omitted.update(from: source, count: Self.fade) }
         hasOmitted = true
         dropFirst()
@@ -163,18 +157,7 @@ struct KeptAudio: ~Copyable {
     }
   }
 
-  /// Inside a pause; or among the quietest when speed alone would not catch up in time.
-  private func shouldOmit(at now: Instant) -> Bool {
-    guard length > 1 else { return false }
-    if lastWasQuiet, isQuiet(0), isQuiet(1) { return true }
-    let left = Int(max(0, (deadline - now).milliseconds)) / Frame.milliseconds
-    // The live frame just pushed is no backlog.
-    let excess = (length - 1) * Frame.samples + work.count - left * Frame.samples / 4
-    guard excess > 0 else { return false }
-    var quieter = 0
-    for index in 1..<length where powers[slot(index)] < powers[slot(0)] { quieter += 1 }
-    return quieter * Frame.samples < excess
-  }
+  private var isInsidePause: Bool { length > 1 && lastWasQuiet && isQuiet(0) && isQuiet(1) }
 
   /// Leaves out one period if the allowance covers it.
   private mutating func hasten() {

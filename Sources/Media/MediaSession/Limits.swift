@@ -15,8 +15,6 @@ enum Limits {
   static let handshakeDatagramBurst = 100
   /// Kept first words (docs/protocol.md, First words): 1.5 s at 8 kHz.
   static let keptSamples = 12_000
-  /// Play-out of kept audio at most 1.25 times as fast, and for at most this long.
-  static let catchUp: Duration = .seconds(3)
   /// Silence of an authenticated app leg before it counts as lost (docs/protocol.md, Reconnect and handover).
   static let appSilence: Duration = .seconds(15)
   /// Absence of trunk RTP before it counts as silent.
@@ -25,7 +23,7 @@ enum Limits {
   static let generations = 4
   /// Without `media.active` this long after the connect, play-out is taken as running.
   static let playoutAssumed: Duration = .seconds(10)
-  /// Source learning: packets that must agree, and the window they must fall in (design.md, Limits and safety).
+  /// Source learning: packets that must agree, and the window they must fall in.
   static let agreeingPackets = 5
   static let learningWindow: Duration = .seconds(1)
   /// Mean time between RTCP reports of one leg (RFC 3550 §6.2), and between `quality` events.
@@ -45,7 +43,7 @@ enum Limits {
   static let bufferMaximumMilliseconds = 1_280.0
   /// So long the first packet of a stream waits for its tick at least, and so many are heard before ticks come earlier: until then
   /// nobody knows how packets wander.
-  static let startMarginMilliseconds = 4
+  static let startMarginMilliseconds = 5
   static let startPackets = 50
   /// Beyond what packets need this much must be left when a tick's worth of delay is taken out.
   static let cutMarginMilliseconds = 6

@@ -19,7 +19,7 @@ public struct AppLegID: Hashable, Sendable {
 /// commands.
 public typealias AudioEncoding = AudioCodecs.AudioEncoding
 
-/// Which RTP sources a trunk leg takes (docs/design/trunk-rtp-sources.md).
+/// Which RTP sources a trunk leg takes (docs/design/media-plane.md).
 public enum SourcePolicy: Sendable { case signalledIP, strict, symmetric }
 
 /// The trunk leg as offer/answer settled it.

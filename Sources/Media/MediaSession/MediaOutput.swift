@@ -105,7 +105,7 @@ public struct MediaOutput: ~Copyable {
   deinit { drops.deallocate() }
 
   @inline(__always) mutating func drop(_ reason: MediaDrop) {
-    let drops = drops  // docs/decisions/0081
+    let drops = drops  // a local: see `MediaSession.legs`
     drops[Int(reason.rawValue)] &+= 1
   }
 

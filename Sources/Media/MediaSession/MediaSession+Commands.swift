@@ -80,7 +80,7 @@ extension MediaSession {
     _ index: Int, _ remote: AppLegRemote, newLocal: AppLegLocal?, newAssociation: Bool, at now: Instant,
     into output: inout MediaOutput
   ) {
-    let legs = legs  // docs/decisions/0081
+    let legs = legs  // a local: see `MediaSession.legs`
     let isFirst = legs[index].remote == nil
     let encodingBefore = legs[index].encoding
     legs[index].take(remote)
@@ -147,7 +147,7 @@ extension MediaSession {
 
   /// Makes a leg the one whose audio flows.
   private mutating func choose(_ index: Int) {
-    let legs = legs  // docs/decisions/0081
+    let legs = legs  // a local: see `MediaSession.legs`
     let changed = winner != index
     winner = index
     let encoding = legs[index].encoding
@@ -161,7 +161,7 @@ extension MediaSession {
 
   /// Allocates what coding needs when a direction is not relayed: at commands, never per packet. It is freed when relaying begins.
   private mutating func equip() {
-    let legs = legs  // docs/decisions/0081
+    let legs = legs  // a local: see `MediaSession.legs`
     if trunk.isSet {
       if isDownlinkOpen, !downlink.relays, !isHeld { downlink.receiver.make(trunk.encoding) }
       if uplink.encoder == nil { uplink.encoder = makeEncoder(trunk.encoding) }
@@ -169,7 +169,7 @@ extension MediaSession {
     }
     guard hasLeg(winner), legs[winner].payloadType != 255 else { return }
     let encoding = legs[winner].encoding
-    if !uplink.relays, isLocked || connectedAt != nil { uplink.receiver.make(encoding) }
+    if !uplink.relays, isLocked || connectedAt != nil { uplink.receiver.make(encoding, policy: .ofApps) }
     if isDownlinkOpen, !downlink.relays, downlink.encoder == nil {
       downlink.encoder = makeEncoder(encoding, legs[winner].remote?.opus ?? OpusWishes())
       downlink.silence = encoding == .opus && !legs[winner].leavesSilenceOut ? CodedSilence() : nil
@@ -182,7 +182,7 @@ extension MediaSession {
     choose(index)
     connectedAt = now
     nextQuality = now + Limits.reportInterval
-    uplink.kept?.release(at: now)
+    uplink.kept?.release()
     if uplink.kept?.isFinished == true { uplink.kept = nil }
     if keepsFirstWords, !isPlaying {
       downlink.kept = KeptAudio()
@@ -194,7 +194,7 @@ extension MediaSession {
   /// The device plays: what was kept goes out, hurrying, then live audio.
   mutating func releaseDownlink(at now: Instant) {
     playoutAssumedAt = .distantFuture
-    downlink.kept?.release(at: now)
+    downlink.kept?.release()
     if downlink.kept?.isFinished == true { downlink.kept = nil }
     updateRelay()
   }

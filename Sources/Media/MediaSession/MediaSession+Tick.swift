@@ -5,9 +5,9 @@ import RTP
 extension MediaSession {
   /// True while a relayed call lets its ticks pass: asked before each `tick`, which is left out then. Four in five are, since
   /// packets go on without them and what is left, time-outs and reports, may come 80 ms later. HOT
-  @inline(__always) public mutating func restsThisTick() -> Bool {
+  @inline(__always) public mutating func restsThisTick(_ direction: AudioDirection) -> Bool {
     guard restingTicks > 0 else { return false }
-    restingTicks &-= 1
+    if direction == .appToTrunk { restingTicks &-= 1 }
     return true
   }
 
@@ -19,18 +19,29 @@ extension MediaSession {
     return quiet < Limits.relaySilence - .milliseconds(Limits.restingTicks * Frame.milliseconds)
   }
 
-  /// The session's clock: to be called every 20 ms, unless `restsThisTick`. Play-out, digits, reports and time-outs happen here.
-  /// HOT
-  public mutating func tick(at now: Instant, into output: inout MediaOutput) {
+  /// The clock of one direction: to be called every 20 ms, unless `restsThisTick`. Play-out and digits happen here, and with the app's
+  /// direction time-outs and reports of both. The two directions' ticks are independent: each follows its own packets
+  /// (`preferredPhase`). HOT
+  public mutating func tick(_ direction: AudioDirection, at now: Instant, into output: inout MediaOutput) {
     guard !isClosed else { return }
+    switch direction {
+    case .trunkToApp: tickFromTrunk(at: now, into: &output)
+    case .appToTrunk: tickFromApp(at: now, into: &output)
+    }
+  }
+
+  private mutating func tickFromTrunk(at now: Instant, into output: inout MediaOutput) {
     if now >= playoutAssumedAt { releaseDownlink(at: now) }
     if let digit = trunk.digits.expire(at: now), connectedAt != nil { tell(digit, from: .trunkToApp, into: &output) }
-    if let digit = uplink.digits.expire(at: now) { tell(digit, from: .appToTrunk, into: &output) }
     if bridge != nil {
       tickBridge(at: now, into: &output)
     } else if !downlink.relays {
       tickDownlink(at: now, into: &output)
     }
+  }
+
+  private mutating func tickFromApp(at now: Instant, into output: inout MediaOutput) {
+    if let digit = uplink.digits.expire(at: now) { tell(digit, from: .appToTrunk, into: &output) }
     if playback != nil {
       tickPlayback(at: now, into: &output)
     } else if bridge != nil {
@@ -48,12 +59,12 @@ extension MediaSession {
   // MARK: Trunk → app
 
   private mutating func tickDownlink(at now: Instant, into output: inout MediaOutput) {
-    let legs = legs  // docs/decisions/0081
+    let legs = legs  // a local: see `MediaSession.legs`
     guard isDownlinkOpen, hasLeg(winner), legs[winner].isReady else { return }
     var hasAudio = false
     if !isHeld { hasAudio = downlink.receiver.pull(into: frame, at: now) }
     if downlink.tones != nil { hearTones(frame, hasAudio ? Frame.samples : 0, at: now, into: &output) }
-    if downlink.kept != nil { hasAudio = throughKeptDownlink(hasAudio, at: now) }
+    if downlink.kept != nil { hasAudio = throughKeptDownlink(hasAudio) }
     guard !isHeld, downlink.kept == nil || hasAudio, !downlink.event.isActive(at: now) else { return skipDownlink() }
     switch judgeDownlink(hasAudio) {
     case .send: sendTalkToApp(at: now, into: &output)
@@ -78,15 +89,15 @@ extension MediaSession {
   }
 
   private mutating func skipDownlink() {
-    let legs = legs  // docs/decisions/0081
+    let legs = legs  // a local: see `MediaSession.legs`
     legs[winner].stream.skip(units: legs[winner].stream.unitsPerFrame)
   }
 
   /// First words towards the app: keeps the frame, or replaces it by the next kept one. False: nothing to play.
-  private mutating func throughKeptDownlink(_ hasAudio: Bool, at now: Instant) -> Bool {
+  private mutating func throughKeptDownlink(_ hasAudio: Bool) -> Bool {
     if hasAudio { downlink.kept?.push(frame) }
     if downlink.kept?.isHolding == true { return false }
-    let played = downlink.kept?.pull(into: frame, at: now) ?? false
+    let played = downlink.kept?.pull(into: frame) ?? false
     if downlink.kept?.isFinished == true { downlink.kept = nil }
     return played
   }
@@ -138,7 +149,7 @@ extension MediaSession {
     }
     if uplink.kept != nil {
       if hasAudio { uplink.kept?.push(frame) }
-      hasAudio = uplink.kept?.pull(into: frame, at: now) ?? false
+      hasAudio = uplink.kept?.pull(into: frame) ?? false
       if uplink.kept?.isFinished == true { uplink.kept = nil }
     }
     guard uplink.hold.isPlaying else { return hasAudio ? uplink.gate.judge(frame) : absentUplink() }

@@ -42,10 +42,12 @@ public struct MediaSessionSetup: Sendable {
 /// `AudioReceiver` and an encoder on the tick.
 ///
 /// What a relayed packet touches stands first and together: with hundreds of calls none of it is in a near cache when the next
-/// packet comes, and each further line costs as much as a hundred instructions (docs/decisions/0215).
+/// packet comes, and each further line costs as much as a hundred instructions.
 public struct MediaSession: ~Copyable {
   public let id: MediaSessionID
   // `legSlots` slots, initialised where the bit in `legsUsed` is set; freed in deinit. They move when one is added, and then only.
+  // Methods read this into a local first: a path through `self.legs[…]` aborts the compiler's thread sanitizer pass
+  // (docs/design/tests-and-benches.md).
   private(set) var legs: UnsafeMutablePointer<AppLeg>
   private(set) var legsUsed: UInt32 = 0
   /// Ticks that are still left out.
@@ -75,7 +77,6 @@ public struct MediaSession: ~Copyable {
   var trunk: TrunkLeg
   var downlink = Downlink()
   var uplink = Uplink()
-  private var phase = TickPhase()
   private var legSlots = 1
   var random: SplitMix64
   let cname: [UInt8]
@@ -99,11 +100,14 @@ public struct MediaSession: ~Copyable {
     frame.deallocate()
   }
 
-  /// Where in the 20 ms period of the caller's clock this session's tick should lie, if elsewhere than `current` (0…19 ms): asked
-  /// once after each tick. One tick serves both directions: it comes later if either jitter buffer is short, earlier only if both have
-  /// room.
-  public mutating func preferredPhase(current: Int) -> Int? {
-    let step = phase.step(.joined(downlink.receiver.tickWish, uplink.receiver.tickWish))
+  /// Where in the 20 ms period of the caller's clock a direction's tick should lie, if elsewhere than `current` (0…19 ms): asked
+  /// once after each of its ticks.
+  public mutating func preferredPhase(_ direction: AudioDirection, current: Int) -> Int? {
+    let step =
+      switch direction {
+      case .trunkToApp: downlink.phase.step(downlink.receiver.tickWish)
+      case .appToTrunk: uplink.phase.step(uplink.receiver.tickWish)
+      }
     return step == 0 ? nil : (current &+ step &+ 20) % 20
   }
 

@@ -2,7 +2,7 @@ import Bytes
 
 /// SSRC, sequence number and timestamp of one stream we send: the only place they are chosen, so that a leg can switch between
 /// relay,
-/// transcoding, digits and silence without a jump (design.md, A packet). Sequence numbers are continuous over what we send
+/// transcoding, digits and silence without a jump. Sequence numbers are continuous over what we send
 /// ourselves;
 /// in relay they keep the gaps of the source, so that the receiver sees its loss.
 struct OutgoingStream {

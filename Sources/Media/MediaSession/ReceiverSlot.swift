@@ -36,10 +36,10 @@ struct ReceiverSlot: ~Copyable {
   }
 
   /// Does nothing if there is one. libopus refuses nothing but parameters, and ours are constant.
-  mutating func make(_ encoding: AudioEncoding) {
+  mutating func make(_ encoding: AudioEncoding, policy: DelayPolicy = DelayPolicy()) {
     guard receiver == nil else { return }
     do throws(OpusError) {
-      let made = try AudioReceiver(encoding: encoding)
+      let made = try AudioReceiver(encoding: encoding, policy: policy)
       let memory = UnsafeMutablePointer<AudioReceiver>.allocate(capacity: 1)
       memory.initialize(to: made)
       receiver = memory

@@ -1,6 +1,6 @@
 import Bytes
 
-/// Decides which source addresses a trunk leg's RTP is taken from (docs/design/trunk-rtp-sources.md).
+/// Decides which source addresses a trunk leg's RTP is taken from (docs/design/media-plane.md).
 ///
 /// | policy | taken | sent to |
 /// |---|---|---|

@@ -1,5 +1,15 @@
 import AudioCodecs
 import Bytes
+import JitterBuffer
+
+extension DelayPolicy {
+  /// For what comes from apps: a phone or a browser sends a packet some milliseconds late now and then, too seldom for the histogram.
+  static let ofApps = {
+    var policy = DelayPolicy()
+    policy.shiftMarginMilliseconds = 6
+    return policy
+  }()
+}
 
 /// The beginning of a received stream: when its first packet is played, and what its ticks are asked for while nobody knows how packets
 /// wander.

@@ -10,24 +10,10 @@ public enum TickWish: Sendable, Equatable {
   case later
   /// The stream began just before its tick: the next must come later by so many milliseconds.
   case laterAtOnce(Int)
-
-  /// Of two streams that share a tick: later if either is short, earlier only if both have room.
-  public static func joined(_ a: TickWish, _ b: TickWish) -> TickWish {
-    switch (a, b) {
-    case (.laterAtOnce(let own), .laterAtOnce(let other)): .laterAtOnce(max(own, other))
-    case (.laterAtOnce, _): a
-    case (_, .laterAtOnce): b
-    case (.later, _), (_, .later): .later
-    case (.none, _): b
-    case (_, .none): a
-    case (.earlier, .earlier): .earlier
-    default: .stay
-    }
-  }
 }
 
-/// Where a session's tick lies in its 20 ms follows what its jitter buffers ask for (`AudioReceiver.tickWish`), by a millisecond at a
-/// time, every fourth tick at most (decision 0210). So packets hardly wait for the tick that plays them, clocks that drift apart need no
+/// Where a direction's tick lies in its 20 ms follows what its jitter buffer asks for (`AudioReceiver.tickWish`), by a millisecond at a
+/// time, every fourth tick at most. So packets hardly wait for the tick that plays them, clocks that drift apart need no
 /// stretching, and the far end sees no jump, save for one of a few milliseconds where a stream begins.
 public struct TickPhase: Sendable {
   private static let pause = 4
@@ -36,7 +22,6 @@ public struct TickPhase: Sendable {
   public init() {}
 
   /// Asked once after each tick.
-  /// - Parameter wish: of the receiver, or of both (`TickWish.joined`).
   /// - Returns: milliseconds by which the next tick comes later (positive) or earlier (−1) than 20 ms after this one.
   // HOT
   public mutating func step(_ wish: TickWish) -> Int {

@@ -4,7 +4,7 @@ import COpenSSL
 /// HMAC pads.
 ///
 /// Not a packet's shape nor its replay state: those are in `SRTPSender` and `SRTPReceiver`. No allocation after `init`.
-/// Measured against EVP_MAC and libsrtp2 in docs/decisions/0001-srtp-over-evp.md.
+/// Why not EVP_MAC or libsrtp2: docs/design/srtp.md.
 struct SessionCipher: ~Copyable {
   let isAEAD: Bool
   /// Owned; freed in deinit.

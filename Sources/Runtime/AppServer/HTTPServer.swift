@@ -9,7 +9,7 @@ import Synchronization
 /// HTTP/1.1 on one port, and if asked for the WebSocket sub-protocol `trunkline.v1`, on an event loop and thread of its own.
 ///
 /// A connection is served one request at a time: what is pipelined behind it is read once it is answered. Every wait has a
-/// deadline and every buffer a bound (`Limits`); what a stranger may take is in docs/design/app-port.md.
+/// deadline and every buffer a bound (`Limits`); what a stranger may take is in docs/design/app-protocol.md.
 ///
 /// Unchecked: every field but `shared` and the constants belongs to the server's thread (before it starts, to the starter).
 final class HTTPServer: Transport, @unchecked Sendable {

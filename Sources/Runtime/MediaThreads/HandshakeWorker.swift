@@ -24,7 +24,7 @@ enum HandshakeWork: Sendable {
 /// | any | `end` | forgotten |
 ///
 /// Who can write the peer's address into a datagram can begin attempts: the certificate tells which one is the peer's, and how many are
-/// begun is limited (docs/design/media-from-strangers.md).
+/// begun is limited (docs/design/media-plane.md).
 struct HandshakeWorker: ~Copyable {
   private let identity: DTLSIdentity
   private let mailbox: Mailbox<HandshakeWork>

@@ -41,7 +41,7 @@ struct LoadGovernor {
     var isRefusing: Bool
   }
 
-  /// What a call costs at a ceiling, relative to complexity 5: encoder, decoder and all the rest (docs/decisions/0076).
+  /// What a call costs at a ceiling, relative to complexity 5: encoder, decoder and all the rest; `bench-media` measures it.
   private static let steps: [(ceiling: Int, cost: Double)] = [(10, 1.68), (7, 1.32), (5, 1.00), (3, 0.87), (1, 0.55)]
 
   private let steps: [(ceiling: Int, cost: Double)]

@@ -5,7 +5,7 @@ import Platform
 import STUN
 
 /// What the next packets need is fetched while one is worked on: with hundreds of calls none of it is in a near cache, and a packet
-/// would wait a dozen times for memory, a tenth of a microsecond each (docs/decisions/0215).
+/// would wait a dozen times for memory, a tenth of a microsecond each.
 extension MediaWorker {
   /// The session of an event on a trunk's socket, and the table of far addresses in it. HOT
   @inline(__always) func fetchSession(_ data: UInt64) {

@@ -42,7 +42,7 @@ extension MediaWorker {
     let entry = UnsafeMutablePointer<SessionEntry>.allocate(capacity: 1)
     entry.initialize(
       to: SessionEntry(
-        MediaSession(id: id, setup: setup), sockets, tickSlot: ticks.add(slot, at: now)))
+        MediaSession(id: id, setup: setup), sockets, tickSlots: ticks.add(slot, at: now)))
     entry.pointee.session.limitComplexity(to: ceiling)
     entries[slot] = entry
     slotOf[id] = slot
@@ -108,7 +108,7 @@ extension MediaWorker {
     _ = epoll_ctl(epoll, EPOLL_CTL_DEL, entry.pointee.control, nil)
     for key in entry.pointee.ufrags where legOfUfrag[key]?.slot == slot { legOfUfrag[key] = nil }
     for (route, address) in entry.pointee.addresses { addresses.remove(address, route, of: Int32(slot)) }
-    ticks.remove(slot, from: entry.pointee.tickSlot)
+    ticks.remove(slot, from: entry.pointee.tickSlots)
     slotOf[entry.pointee.session.id] = nil
     entries[slot] = nil
     if entry.pointee.isRunning { running -= 1 }

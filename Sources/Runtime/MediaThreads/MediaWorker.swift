@@ -139,16 +139,18 @@ struct MediaWorker: ~Copyable {
         shared.metrics.ticksLeftOut.increment(by: UInt64(skipped))
         continue
       }
-      for slot in ticks.take() {
-        guard let entry = entries[slot], !entry.pointee.session.restsThisTick() else { continue }
+      for tick in ticks.take() {
+        let (slot, direction) = (tick.session, tick.direction)
+        guard let entry = entries[slot], !entry.pointee.session.restsThisTick(direction) else { continue }
         // Each on its own: what runs before it in the slot makes a tick late, too.
         let late = MonotonicClock.now() - due
         shared.metrics.tickLateness.record(late)
         meter.ticked(late: late)
-        entry.pointee.session.tick(at: now, into: &output)
-        if let other = entry.pointee.session.bridgeTarget { passOn(slot, to: other) }
-        if let phase = entry.pointee.session.preferredPhase(current: ticks.phase(of: entry.pointee.tickSlot)) {
-          entry.pointee.tickSlot = ticks.move(slot, from: entry.pointee.tickSlot, toPhase: phase)
+        entry.pointee.session.tick(direction, at: now, into: &output)
+        if direction == .trunkToApp, let other = entry.pointee.session.bridgeTarget { passOn(slot, to: other) }
+        let current = entry.pointee.tickSlots[direction]
+        if let phase = entry.pointee.session.preferredPhase(direction, current: ticks.phase(of: current)) {
+          entry.pointee.tickSlots[direction] = ticks.move(tick, from: current, toPhase: phase)
         }
         afterSession(slot)
       }

@@ -5,7 +5,8 @@ import MediaSession
 struct SessionEntry: ~Copyable {
   /// Descriptors of `sockets`, which are one more object away.
   let trunk: Int32, control: Int32
-  var tickSlot: Int
+  /// Where on the thread's `TickWheel` the ticks of each direction are.
+  var tickSlots: TickSlots
   var far = FarMemory()
   var session: MediaSession
   let sockets: TrunkSockets
@@ -15,11 +16,11 @@ struct SessionEntry: ~Copyable {
   var addresses: [(route: Int32, address: SocketAddress)] = []
   var counted = MediaStatistics()
 
-  init(_ session: consuming MediaSession, _ sockets: TrunkSockets, tickSlot: Int) {
+  init(_ session: consuming MediaSession, _ sockets: TrunkSockets, tickSlots: TickSlots) {
     (trunk, control) = (sockets.rtp.fd, sockets.rtcp.fd)
     self.session = session
     self.sockets = sockets
-    self.tickSlot = tickSlot
+    self.tickSlots = tickSlots
   }
 }
 

@@ -1,29 +1,53 @@
 import Bytes
+import MediaSession
 
-/// When each session's 20 ms tick is due: 20 slots of 1 ms, so that a thread's load is even. One thread.
+/// A 20 ms tick of one direction of a session.
+struct SessionTick: Equatable {
+  let session: Int
+  let direction: AudioDirection
+}
+
+/// The slots of a session's two ticks.
+struct TickSlots: Equatable {
+  var toApp: Int
+  var toTrunk: Int
+
+  subscript(direction: AudioDirection) -> Int {
+    get { direction == .trunkToApp ? toApp : toTrunk }
+    set { if direction == .trunkToApp { toApp = newValue } else { toTrunk = newValue } }
+  }
+}
+
+/// When each session's 20 ms ticks are due: 20 slots of 1 ms, so that a thread's load is even. One thread.
 struct TickWheel {
-  private var slots: [[Int]] = Array(repeating: [], count: Limits.tickSlots)
+  private var slots: [[SessionTick]] = Array(repeating: [], count: Limits.tickSlots)
   /// Moved to a slot that comes up before a period has nearly passed since their last tick: they wait for the round after.
-  private var moved: [(session: Int, slot: Int)] = []
+  private var moved: [(tick: SessionTick, slot: Int)] = []
   private var origin = Instant.zero
   /// Milliseconds since `origin` that have been run.
   private var position: Int64 = 0
   private var count = 0
   private static let step = Duration.milliseconds(1).nanoseconds
 
-  /// Puts a session into the emptiest slot and returns it.
-  mutating func add(_ session: Int, at now: Instant) -> Int {
+  /// Puts both ticks of a session into the emptiest slot, one after the other, until packets tell where they had better be.
+  mutating func add(_ session: Int, at now: Instant) -> TickSlots {
     if count == 0 { (origin, position) = (now, 0) }
     let slot = slots.indices.min { slots[$0].count < slots[$1].count } ?? 0
-    slots[slot].append(session)
-    count += 1
-    return slot
+    slots[slot] += AudioDirection.allCases.map { SessionTick(session: session, direction: $0) }
+    count += AudioDirection.allCases.count
+    return TickSlots(toApp: slot, toTrunk: slot)
   }
 
-  mutating func remove(_ session: Int, from slot: Int) {
-    if let index = slots[slot].firstIndex(of: session) {
+  mutating func remove(_ session: Int, from slots: TickSlots) {
+    for direction in AudioDirection.allCases {
+      remove(SessionTick(session: session, direction: direction), from: slots[direction])
+    }
+  }
+
+  private mutating func remove(_ tick: SessionTick, from slot: Int) {
+    if let index = slots[slot].firstIndex(of: tick) {
       slots[slot].remove(at: index)
-    } else if let index = moved.firstIndex(where: { $0.session == session }) {
+    } else if let index = moved.firstIndex(where: { $0.tick == tick }) {
       moved.remove(at: index)
     } else {
       return
@@ -34,11 +58,11 @@ struct TickWheel {
   /// The millisecond of the 20 ms period that a slot's ticks lie in.
   func phase(of slot: Int) -> Int { Int((origin.nanoseconds / Self.step + Int64(slot)) % Int64(Limits.tickSlots)) }
 
-  /// Moves a session's tick to `phase`, or to the next slot after it that is not crowded, and returns the slot.
-  mutating func move(_ session: Int, from slot: Int, toPhase phase: Int) -> Int {
-    guard let index = slots[slot].firstIndex(of: session) else { return slot }
-    // A quarter more than the average, or what follows in the slot would be late: a transcoded call takes an eighth of it.
-    let crowded = max(4, count * 5 / (4 * Limits.tickSlots) + 1)
+  /// Moves a tick to `phase`, or to the next slot after it that is not crowded, and returns the slot.
+  mutating func move(_ tick: SessionTick, from slot: Int, toPhase phase: Int) -> Int {
+    guard let index = slots[slot].firstIndex(of: tick) else { return slot }
+    // A quarter more than the average, or what follows in the slot would be late: a direction of a transcoded call takes a sixteenth of it.
+    let crowded = max(8, count * 5 / (4 * Limits.tickSlots) + 1)
     let home = phase - self.phase(of: 0) + Limits.tickSlots
     for later in 0..<Limits.tickSlots {
       let candidate = (home + later) % Limits.tickSlots
@@ -49,9 +73,9 @@ struct TickWheel {
       let half = Limits.tickSlots / 2
       let shift = (candidate - slot + half + Limits.tickSlots) % Limits.tickSlots - half
       if ahead(slot) + shift >= Limits.tickSlots {
-        moved.append((session, candidate))
+        moved.append((tick, candidate))
       } else {
-        slots[candidate].append(session)
+        slots[candidate].append(tick)
       }
       return candidate
     }
@@ -73,7 +97,7 @@ struct TickWheel {
     let slot = Int(position % Int64(Limits.tickSlots))
     position += 1
     guard !moved.isEmpty else { return }
-    for entry in moved where entry.slot == slot { slots[slot].append(entry.session) }
+    for entry in moved where entry.slot == slot { slots[slot].append(entry.tick) }
     moved.removeAll { $0.slot == slot }
   }
 
@@ -85,8 +109,8 @@ struct TickWheel {
     return Instant(nanoseconds: origin.nanoseconds + (position + ahead) * Self.step)
   }
 
-  /// The sessions of the next occupied slot, which counts as run; none if only moved ones wait there.
-  mutating func take() -> [Int] {
+  /// The ticks of the next occupied slot, which counts as run; none if only moved ones wait there.
+  mutating func take() -> [SessionTick] {
     guard count > 0 else { return [] }
     while !isOccupied(position) { pass() }
     let due = slots[Int(position % Int64(Limits.tickSlots))]

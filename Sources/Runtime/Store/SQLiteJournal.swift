@@ -3,7 +3,7 @@ import Foundation
 import GRDB
 
 /// The journal in a SQLite file, where earlier versions had it: read once at the start and moved to `JournalFile`
-/// (docs/decisions/0205).
+/// (docs/design/store-and-configuration.md).
 public final class SQLiteJournal: Journal {
   private let file: SQLiteFile
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Bytes
+import CommandSupport
 import Configuration
 import Foundation
 

@@ -1,7 +1,5 @@
 import ArgumentParser
-import Configuration
-import JSONWebToken
-import Platform
+import CommandSupport
 
 struct Token: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -22,8 +20,6 @@ struct Token: ParsableCommand {
   var account: [String] = []
   @OptionGroup var source: SettingsSource
 
-  static let validSeconds: Int64 = 86_400
-
   func run() throws {
     let settings = try source.load()
     guard settings.users.contains(where: { $0.id == user }) else {
@@ -31,18 +27,10 @@ struct Token: ParsableCommand {
       throw ExitCode(2)
     }
     do {
-      print(try Self.make(settings, user: user, device: device, accounts: account))
+      print(try LoginToken.make(settings, user: user, device: device, accounts: account))
     } catch {
       complain("auth.jwt: \(error)")
       throw ExitCode(2)
     }
-  }
-
-  /// A token for `user` on `device`, valid for one day.
-  static func make(_ settings: Settings, user: String, device: String, accounts: [String] = []) throws -> String {
-    let now = WallClock.nowMilliseconds() / 1_000
-    let claims = Claims(
-      sub: user, dev: device, aud: [settings.auth.audience], exp: now + validSeconds, acct: accounts.isEmpty ? nil : accounts)
-    return try TokenSigner(keys: settings.auth.keys()).sign(claims)
   }
 }

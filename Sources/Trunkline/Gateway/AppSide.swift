@@ -1,6 +1,7 @@
 import AppServer
 import AppSessions
 import Bytes
+import CommandSupport
 import Configuration
 import Control
 import JSONWebToken

@@ -2,6 +2,7 @@ import AppServer
 import AppSessions
 import Bytes
 import CallFlow
+import CommandSupport
 import Configuration
 import Control
 import DTLS

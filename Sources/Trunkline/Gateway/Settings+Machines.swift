@@ -1,5 +1,6 @@
 import Bytes
 import CallFlow
+import CommandSupport
 import Configuration
 import MediaSession
 import MediaThreads

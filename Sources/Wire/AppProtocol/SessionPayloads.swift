@@ -157,7 +157,7 @@ public struct DevicePut: Hashable, Sendable, Codable {
     public var token: String
     public var env: String?
     public var topic: String?
-    /// X25519 public key as Base64url: callers are sealed for it (decision 0185). Belongs to this registration.
+    /// X25519 public key as Base64url: callers are sealed for it (docs/design/devices-and-push.md). Belongs to this registration.
     public var sealKey: String?
     public init(kind: Kind, token: String, env: String? = nil, topic: String? = nil, sealKey: String? = nil) {
       (self.kind, self.token, self.env, self.topic, self.sealKey) = (kind, token, env, topic, sealKey)

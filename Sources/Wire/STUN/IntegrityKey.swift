@@ -3,7 +3,7 @@ import COpenSSL
 /// A password as HMAC-SHA1 uses it (RFC 8489 §14.5): the two padded states, computed once. Prints as a mask. No allocation per
 /// message.
 ///
-/// The low-level SHA-1 functions are used for the reason given in docs/decisions/0001-srtp-over-evp.md.
+/// The low-level SHA-1 functions allocate nothing, unlike those that OpenSSL 3 does not deprecate (docs/design/srtp.md).
 public struct IntegrityKey: Sendable, CustomStringConvertible, CustomReflectable {
   private var inner = SHA_CTX()
   private var outer = SHA_CTX()

@@ -9,6 +9,11 @@ CORES = sorted(os.sched_getaffinity(0))
 KEY = "0123456789abcdef0123456789abcdef"
 
 
+def lab(binary):
+    """The program beside the gateway that stands in for carrier, app and many calls."""
+    return os.path.join(os.path.dirname(os.path.abspath(binary)), "trunkline-lab")
+
+
 def die_with_parent():
     """Whatever ends this program ends what it started (PR_SET_PDEATHSIG)."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
@@ -150,7 +155,7 @@ class Gateway:
                     raise Failure(f"the gateway is not ready:\n{self.process.text[-2000:]}")
                 time.sleep(0.05)
             self.phone = self.start(
-                [self.binary, "phone", "--answer", "--answer-after", "0.1", "--events", "--repeat", "--device", "desk", "--insecure", "--url",
+                [lab(self.binary), "phone", "--answer", "--answer-after", "0.1", "--events", "--repeat", "--device", "desk", "--insecure", "--url",
                  self.url, "--token", self.arena.token("alice", "desk")], "phone")
             if not self.phone.says('"online"'):
                 raise Failure(f"the phone is not online: {self.phone.text[-500:]}")
@@ -220,7 +225,7 @@ class Gateway:
         if not self.phone.is_running():
             return 0, 0
         trunk = self.start(
-            [self.binary, "trunk", "--listen", f"127.0.0.1:{self.other}", "--gateway", f"127.0.0.1:{self.sip}", "--call", "+15551230001",
+            [lab(self.binary), "trunk", "--listen", f"127.0.0.1:{self.other}", "--gateway", f"127.0.0.1:{self.sip}", "--call", "+15551230001",
              "--talk", "0.3", "--events"], "trunk")
         status = trunk.wait(10)
         if status is None:
@@ -256,7 +261,7 @@ class Gateway:
 
 
 class Calls:
-    """`trunkline load`: calls with audio both ways, held until told."""
+    """`trunkline-lab load`: calls with audio both ways, held until told."""
 
     def __init__(self, gateway, count):
         self.gateway, self.count = gateway, count
@@ -264,7 +269,7 @@ class Calls:
     def __enter__(self):
         began = time.monotonic()
         self.process = self.gateway.start(
-            [self.gateway.binary, "load", "--config", "gateway.yaml", "--calls", str(self.count), "--seconds", "86400", "--sampled", "0",
+            [lab(self.gateway.binary), "load", "--config", "gateway.yaml", "--calls", str(self.count), "--seconds", "86400", "--sampled", "0",
              "--rate", "25", "--json"], "load")
         while self.gateway.calls_connected() < self.count:
             if time.monotonic() - began > 30 + self.count or not self.process.is_running():

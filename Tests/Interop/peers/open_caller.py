@@ -1,4 +1,5 @@
-"""An app that opens sealed callers (RFC 9180, base mode, X25519, HKDF-SHA256, AES-128-GCM), written from the decision alone.
+"""An app that opens sealed callers (RFC 9180, base mode, X25519, HKDF-SHA256, AES-128-GCM), written from
+docs/design/devices-and-push.md alone.
 
 Prints its public key, reads push payloads line by line, prints what it opened or why it could not.
 """

@@ -94,7 +94,7 @@ private struct FuzzedCall: ~Copyable {
   }
 
   mutating func tick() {
-    session.tick(at: now, into: &output)
+    for direction in AudioDirection.allCases { session.tick(direction, at: now, into: &output) }
     now = now + .milliseconds(20)
     drain()
   }

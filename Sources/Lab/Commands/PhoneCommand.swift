@@ -1,0 +1,157 @@
+import AppProtocol
+import ArgumentParser
+import Bytes
+import CommandSupport
+import Glibc
+import Peers
+import Platform
+import Synchronization
+
+/// `trunkline-lab phone`: an app client.
+struct PhoneCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "phone", abstract: "An app client: logs in, answers or places a call with ICE, DTLS-SRTP and Opus.",
+    discussion: """
+      Speaks a built-in sentence or a WAV file and records what it hears. Ends with status 0 only if its calls connected.
+
+      With --wait-for-push it plays an app that was killed: with a token it logs in once to register its push token and leaves; then no
+      socket is open until a push comes, which starts it with the push's wake token. Pushes come from `trunkline-lab push-sandbox --apps`,
+      or as lines of JSON on standard input (-) from any other push service.
+
+      EXAMPLES:
+        trunkline-lab phone --answer --token "$(trunkline token --user alice --device desk)" --device desk
+        trunkline-lab phone --answer --wait-for-push 127.0.0.1:2198 --token-file alice.jwt --device cell     a killed app
+        trunkline-lab phone --call +15557770001 --token-file alice.jwt --device desk --talk 5 --record heard.wav
+      """)
+
+  @Option(help: "The gateway's WebSocket address.") var url = "ws://127.0.0.1:8080/v1/connect"
+  @Option(help: "Login token, as `trunkline token` prints it.") var token: String?
+  @Option(help: ArgumentHelp("Reads the token from a file.", valueName: "file")) var tokenFile: String?
+  @Option(help: "This device's id: the token's dev.") var device = "phone"
+  @Flag(help: "Answers incoming calls.") var answer = false
+  @Option(help: ArgumentHelp("Rings so long before it answers.", valueName: "seconds")) var answerAfter = 0.0
+  @Option(help: ArgumentHelp("Calls this number.", valueName: "number")) var call: String?
+  @Option(help: "The caller's number, one of the user's; the first by default.") var from: String?
+  @Option(help: ArgumentHelp("Hangs up so long after the call is connected.", valueName: "seconds")) var talk: Double?
+  @Option(help: "Digits to send once connected.") var digits = ""
+  @Option(help: ArgumentHelp("Ends after so many calls.", valueName: "n")) var calls: Int?
+  @Option(
+    help: ArgumentHelp(
+      "Starts when the push sandbox at this address hands it a push; - reads pushes from standard input.",
+      valueName: "address:port"))
+  var waitForPush: String?
+  @Option(help: ArgumentHelp("The push token to register and wait for; a new one by default.", valueName: "hex")) var pushToken:
+    String?
+  @Option(help: "The topic to register.") var pushTopic = "org.example.phone.voip"
+  @Option(help: "The APNs environment to register: production or sandbox.") var pushEnv = "production"
+  @Option(help: "The service to register with: apns-voip or fcm.") var pushKind = "apns-voip"
+  @Option(help: ArgumentHelp("X25519 public key to register: pushes hold the caller sealed for it.", valueName: "base64url"))
+  var sealKey: String?
+  @Option(help: ArgumentHelp("How long a push takes to start the app.", valueName: "seconds")) var startAfter = 0.0
+  @Flag(help: "Takes any TLS certificate: for tests.") var insecure = false
+  @OptionGroup var peer: PeerOptions
+
+  func validate() throws {
+    if token == nil, tokenFile == nil, waitForPush == nil {
+      throw ValidationError("--token or --token-file is needed; make one with: trunkline token --user USER --device \(device)")
+    }
+    if digits.contains(where: { !"0123456789*#ABCD".contains($0) }) { throw ValidationError("--digits takes 0-9 * # A-D") }
+  }
+
+  private func options() throws -> AppPhone.Options {
+    var options = AppPhone.Options()
+    (options.url, options.device, options.call, options.from) = (url, device, call, from)
+    if token != nil || tokenFile != nil {
+      options.token = try token ?? peer.text(ofFile: tokenFile ?? "", option: "--token-file")
+    }
+    options.answerAfter = answer ? .seconds(answerAfter) : nil
+    (options.talk, options.digits, options.calls, options.isInsecure) = (talk.map { .seconds($0) }, digits, calls, insecure)
+    (options.samples, options.repeats) = (try peer.samples(), peer.repeats)
+    return options
+  }
+
+  func run() throws {
+    let options = try options()
+    // One for the whole command: a source that is cancelled may take its signal from the next one.
+    let stop = StopBox()
+    let signals = StopSignal { stop.stop() }
+    defer { withExtendedLifetime(signals) {} }
+    let reports = try waitForPush.map { try wait(at: $0, options, stop) } ?? live(options, stop)
+    for (number, report) in reports.enumerated() { try peer.write(report.heard, number: number) }
+    if reports.contains(where: { !$0.wasConnected }) || (call != nil && reports.isEmpty) { throw ExitCode(1) }
+  }
+
+  /// What SIGINT and SIGTERM stop now; what comes after them is stopped at once.
+  private final class StopBox: Sendable {
+    private let state = Mutex<(isStopped: Bool, stop: (@Sendable () -> Void)?)>((false, nil))
+    var isStopped: Bool { state.withLock { $0.isStopped } }
+
+    func stop() {
+      state.withLock { state in
+        state.isStopped = true
+        return state.stop
+      }?()
+    }
+
+    func set(_ stop: @escaping @Sendable () -> Void) {
+      let isStopped = state.withLock { state in
+        state.stop = stop
+        return state.isStopped
+      }
+      if isStopped { stop() }
+    }
+  }
+
+  /// One run of the app.
+  private func live(_ options: AppPhone.Options, _ stop: StopBox) throws -> [AppPhone.CallReport] {
+    let peer = peer
+    let phone: AppPhone
+    do {
+      phone = try AppPhone(options) { peer.report($0) }
+    } catch {
+      throw ValidationError("\(error)")
+    }
+    stop.set { phone.stop() }
+    if let refusal = phone.run() { throw ValidationError(refusal) }
+    return phone.reports
+  }
+
+  /// A killed app: each push is a start of its own, until `--calls` of them are over.
+  private func wait(at place: String, _ options: AppPhone.Options, _ stop: StopBox) throws -> [AppPhone.CallReport] {
+    let hex = pushToken ?? hexString(RandomSource.system.bytes(32))
+    let waiter: PushWaiter
+    do {
+      waiter = try PushWaiter(try source(place, hex))
+    } catch {
+      throw ValidationError("--wait-for-push: \(error)")
+    }
+    if !options.token.isEmpty {
+      var registering = options
+      guard let kind = DevicePut.Push.Kind(rawValue: pushKind) else {
+        throw ValidationError("--push-kind takes apns-voip or fcm")
+      }
+      registering.registration = DevicePut.Push(
+        kind: kind, token: hex, env: kind == .apnsVoIP ? pushEnv : nil, topic: kind == .apnsVoIP ? pushTopic : nil,
+        sealKey: sealKey)
+      _ = try live(registering, stop)
+    }
+    peer.report(PeerEvent("waiting", ["token": hex]))
+    var reports: [AppPhone.CallReport] = []
+    while reports.count < self.calls ?? .max, !stop.isStopped {
+      stop.set { waiter.stop() }
+      guard let push = waiter.next() else { break }
+      peer.report(PeerEvent("pushed", ["call": "\(push.call)", "from": push.handle, "name": push.name]))
+      usleep(UInt32(max(0, min(60, startAfter)) * 1e6))
+      var woken = options
+      (woken.push, woken.calls) = (push, 1)
+      reports += try live(woken, stop)
+    }
+    return reports
+  }
+
+  private func source(_ place: String, _ token: String) throws -> PushWaiter.Source {
+    if place == "-" { return .standardInput }
+    guard let address = SocketAddress(place) else { throw ValidationError("\"\(place)\" is no ADDRESS:PORT") }
+    return .sandbox(address, token: token)
+  }
+}

@@ -1,0 +1,185 @@
+import ArgumentParser
+import Bytes
+import CLinux
+import CallFlow
+import CommandSupport
+import Configuration
+import Foundation
+import JSONWebToken
+import Peers
+import Platform
+
+/// `trunkline-lab load`: many calls at once against a running gateway.
+struct LoadCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "load", abstract: "Plays many calls at once through a running gateway and measures them.",
+    discussion: """
+      Reads the gateway's own configuration: its addresses, its key, and as many users as there are to be calls, each with a
+      number. One process plays the carrier and all apps; half of the calls are placed by apps. Ends with status 0 only if every
+      call was set up, lost nothing, ended as planned, has its record, and every gauge of the gateway is back where it was.
+
+      Without --config it starts a gateway of its own for every number of --steps, bound to one core while the load uses the
+      others, until the calls are more than that core carries, and then goes back by halves until it knows how many are carried to
+      5 %; at last it offers 1.5 times as many at once. A step is void if the load could not keep its own time: run it with less
+      beside it.
+
+      Ctrl-C hangs up, prints what was measured and ends with status 130; a second one ends at once.
+
+      EXAMPLES:
+        trunkline-lab load --steps 5,10 --seconds 10
+        trunkline-lab load --steps 20,40,60,80,100,120,140
+        trunkline-lab load --relay --steps 100,200,300
+        trunkline-lab load --config load.yaml --calls 50 --seconds 60 --pid $(pidof trunkline)
+        trunkline-lab load --config load.yaml --calls 100 --seconds 600 --network 0,0,0 --network 2,30,1 --json
+        trunkline-lab load --sessions 10000 --rate 1000 --seconds 10 --reconnect-within 10
+      """)
+
+  @Option(help: "The gateway's configuration file.") var config: String?
+  @Option(help: ArgumentHelp("Calls at once, one number after the other, each with a gateway of its own.", valueName: "n,n,…"))
+  var steps = "20,60,100,140,180,220"
+  @Option(help: ArgumentHelp("Calls at once with --config.", valueName: "n")) var calls = 50
+  @Option(help: "How long all of them stay up, in each step.") var seconds = 60.0
+  @Option(help: ArgumentHelp("Calls begun a second.", valueName: "n")) var rate = 10.0
+  @Option(help: ArgumentHelp("Share of calls that apps place.", valueName: "percent")) var outgoing = 50
+  @Option(help: ArgumentHelp("Calls whose speech is scored from the first word on, if they last 3.5 s.", valueName: "n"))
+  var sampled = 4
+  @Flag(help: "Apps speak the carrier's PCMU, which is relayed, instead of Opus, which is transcoded.") var relay = false
+  @Option(
+    help: ArgumentHelp(
+      "A state of the carrier's network; several are gone through in turn.", valueName: "loss %,jitter ms,reorder %"))
+  var network: [String] = []
+  @Option(
+    help: "Idle sessions instead of calls, against a gateway of its own: its memory, and how it takes them all coming back.")
+  var sessions: Int?
+  @Option(help: ArgumentHelp("The time in which all --sessions are cut to come back; 0 leaves them.", valueName: "seconds"))
+  var reconnectWithin = 10.0
+  @Flag(help: "The --sessions come over TLS.") var tls = false
+  @Option(help: "The gateway's process, for its memory and CPU.") var pid: Int32?
+  @Flag(help: "Prints the figures as JSON; progress goes to standard error.") var json = false
+
+  /// How long after the last call records and gauges may take.
+  static let afterwards = Duration.seconds(40)
+
+  func validate() throws {
+    guard calls > 0, seconds > 0, rate > 0, sampled >= 0 else {
+      throw ValidationError("--calls, --seconds and --rate: numbers above zero; --sampled: zero or more")
+    }
+    guard (0...100).contains(outgoing) else { throw ValidationError("--outgoing: 0 to 100") }
+    guard LoadSteps.numbers(steps) != nil else { throw ValidationError("--steps \(steps): as in 20,40,60") }
+    if let sessions, !(1...20_000).contains(sessions) { throw ValidationError("--sessions: 1 to 20000") }
+    if let bad = network.first(where: { LoadOptions.Network($0) == nil }) {
+      throw ValidationError("--network \(bad): as in 2,30,1")
+    }
+  }
+
+  func run() throws {
+    // What else runs on this machine is not to be taken for the gateway's lateness, or for ours.
+    if clx_set_realtime(1) != 0 { complain("no permission for real-time scheduling: the load's own lateness may void its times") }
+    let stop = LoadStop()
+    let signals = StopSignal { stop.signalled() }
+    defer { withExtendedLifetime(signals) {} }
+    if let sessions { return try runSessions(sessions, stop) }
+    guard let config else { return try runSteps(stop) }
+    try Descriptors.allow(calls * Descriptors.perCall)
+    let report = try play(try SettingsSource.load(config), calls: calls, seconds: seconds, pid: pid, stop) { complain($0) }
+    print(json ? try Self.encoded(report) : report.table)
+    if stop.isStopped { throw ExitCode(LoadStop.status) }
+    if !report.failures.isEmpty { throw ExitCode(1) }
+  }
+
+  /// One run against a gateway that is there; `mayBeRefused`: it is offered more than it can take.
+  func play(
+    _ settings: Settings, calls: Int, seconds: Double, pid: Int32?, mayBeRefused: Bool = false, _ stop: LoadStop,
+    progress: @escaping (String) -> Void
+  ) throws -> LoadReport {
+    var options = try loadOptions(settings, calls, seconds)
+    options.mayBeRefused = mayBeRefused
+    let watch = try GatewayWatch(
+      AdminClient(
+        address: settings.listen.admin, token: settings.listen.adminToken?.exposed,
+        certificate: settings.listen.adminTLS?.certificate), pid: pid)
+    defer { watch.stop() }
+    let before = try watch.metrics()
+    let old = Set(Self.records(settings.records).map(\.call))
+    let generator: LoadGenerator
+    do {
+      generator = try LoadGenerator(options, report: progress)
+    } catch {
+      throw ValidationError("\(error)")
+    }
+    generator.onHold = { watch.watch($0) }
+    let result = stop.during({ generator.run() }, hangUp: { generator.stop() })
+    return try conclude(result, watch, before, settings, old, waitsForGauges: !mayBeRefused, stop)
+  }
+
+  private func loadOptions(_ settings: Settings, _ calls: Int, _ seconds: Double) throws -> LoadOptions {
+    var options = LoadOptions()
+    let users = settings.users.filter { !$0.numbers.isEmpty }
+    guard users.count >= calls else {
+      throw ValidationError(
+        "the configuration has \(users.count) users with a number, \(calls) are needed: add some, or lower --calls")
+    }
+    guard let sip = settings.listen.sipUDP.first, let carrier = settings.trunks.lazy.compactMap(\.uri?.address).first else {
+      throw ValidationError(
+        "the configuration needs listen.sip.udp and a trunk with an address, where the load's carrier listens")
+    }
+    options.clients = try Self.clients(Array(users.prefix(calls)), settings)
+    options.url = Self.url(settings)
+    (options.gateway, options.listen) = (sip, carrier)
+    if !sip.ip.isLoopback { options.mediaAddress = routeAddress(toward: sip) ?? .loopback }
+    (options.hold, options.callsPerSecond) = (.seconds(seconds), rate)
+    (options.outgoingPercent, options.sampled, options.relays) = (outgoing, sampled, relay)
+    options.networks = network.compactMap { LoadOptions.Network($0) }
+    return options
+  }
+
+  static func clients(_ users: [Settings.User], _ settings: Settings) throws -> [LoadOptions.Client] {
+    let signer = try TokenSigner(keys: settings.auth.keys())
+    let expiry = WallClock.nowMilliseconds() / 1000 + 86_400
+    return try users.map { user in
+      let claims = Claims(sub: user.id, dev: "load", aud: [settings.auth.audience], exp: expiry)
+      return .init(token: try signer.sign(claims), device: "load", number: user.numbers[0])
+    }
+  }
+
+  static func url(_ settings: Settings) -> String {
+    "\(settings.listen.appTLS == nil ? "ws" : "wss")://\(settings.listen.app)/v1/connect"
+  }
+
+  /// Waits for records and gauges, then puts all figures together.
+  private func conclude(
+    _ result: LoadResult, _ watch: GatewayWatch, _ before: GatewayWatch.Metrics, _ settings: Settings, _ old: Set<CallID>,
+    waitsForGauges: Bool, _ stop: LoadStop
+  ) throws -> LoadReport {
+    let end = MonotonicClock.now() + Self.afterwards
+    var after = try watch.metrics()
+    var records: [CallRecord] = []
+    repeat {
+      records = Self.records(settings.records).filter { !old.contains($0.call) }
+      after = try watch.metrics()
+      let wanted = stop.isStopped ? result.connected : result.asked - result.refused
+      if records.count >= wanted, stop.isStopped || !waitsForGauges || LoadReport.unreturned(before, after).isEmpty { break }
+      usleep(250_000)
+    } while MonotonicClock.now() < end
+    var report = LoadReport(result)
+    report.process = watch.figures(calls: result.connected)
+    report.take(before, watch.atHold, after)
+    report.take(records)
+    var limits = LoadReport.Limits()
+    limits.isGoodNetwork = network.isEmpty
+    report.judge(limits)
+    return report
+  }
+
+  private static func records(_ path: String) -> [CallRecord] {
+    let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
+    let decoder = JSONDecoder()
+    return text.split(separator: "\n").compactMap { try? decoder.decode(CallRecord.self, from: Data($0.utf8)) }
+  }
+
+  static func encoded(_ report: some Encodable) throws -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return String(decoding: try encoder.encode(report), as: UTF8.self)
+  }
+}

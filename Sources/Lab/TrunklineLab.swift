@@ -1,0 +1,27 @@
+import ArgumentParser
+import CommandSupport
+import Platform
+
+@main
+struct TrunklineLab: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "trunkline-lab", abstract: "Stands in for what is around a gateway: carrier, app, push services, many calls.",
+    discussion: """
+      Nobody needs it in service. Where a command starts a gateway it takes `trunkline` beside this file, or what TRUNKLINE_BINARY
+      names.
+
+      EXAMPLES:
+        trunkline-lab demo --once
+        trunkline-lab trunk --call +15551230001 --talk 5 --record heard.wav
+        trunkline-lab phone --answer --token "$(trunkline token --user alice --device desk)" --device desk
+        trunkline-lab load --steps 20,60,100
+        trunkline-lab push-sandbox --certificate sandbox.pem --key AuthKey.p8
+      """,
+    version: Version.text,
+    subcommands: [DemoCommand.self, TrunkCommand.self, PhoneCommand.self, LoadCommand.self, PushSandboxCommand.self])
+
+  static func main() {
+    ProcessSignals.endAtOnceInCrash()
+    main(nil)
+  }
+}

@@ -1,0 +1,17 @@
+package import Configuration
+import JSONWebToken
+import Platform
+
+/// What a device logs in with.
+package enum LoginToken {
+  private static let validSeconds: Int64 = 86_400
+
+  /// A token for `user` on `device`, valid for one day.
+  /// - Throws: what is wrong with the key of `auth.jwt`.
+  package static func make(_ settings: Settings, user: String, device: String, accounts: [String] = []) throws -> String {
+    let now = WallClock.nowMilliseconds() / 1_000
+    let claims = Claims(
+      sub: user, dev: device, aud: [settings.auth.audience], exp: now + validSeconds, acct: accounts.isEmpty ? nil : accounts)
+    return try TokenSigner(keys: settings.auth.keys()).sign(claims)
+  }
+}

@@ -1,0 +1,42 @@
+package import ArgumentParser
+internal import Bytes
+package import Configuration
+import Foundation
+import Platform
+
+/// Where a command's settings come from: a file, or the embedded defaults in the working directory.
+package struct SettingsSource: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "The configuration file. Without it the embedded defaults hold (`trunkline config example`).", valueName: "file"))
+  package var config: String?
+
+  package init() {}
+
+  /// Prints every problem and exits with 2 if there is one.
+  package func load() throws -> Settings { try Self.load(config) }
+
+  package static func load(_ config: String?) throws -> Settings {
+    do {
+      if let config { return try ConfigurationFile.load(config) }
+      let directory = FileManager.default.currentDirectoryPath
+      try makeKey(directory + "/jwt.key")
+      return try ConfigurationFile.parse(Settings.example, file: "embedded defaults", directory: directory)
+    } catch let problems as ConfigurationProblems {
+      complain("\(problems)")
+      throw ExitCode(2)
+    }
+  }
+
+  /// The embedded defaults name a key that a fresh directory does not have yet.
+  private static func makeKey(_ path: String) throws {
+    guard access(path, F_OK) != 0 else { return }
+    let fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard fd >= 0 else { throw ValidationError("cannot make \(path): \(String(cString: strerror(errno)))") }
+    defer { close(fd) }
+    let text = RandomSource.system.text(43) + "\n"
+    guard text.withCString({ write(fd, $0, text.utf8.count) }) == text.utf8.count else {
+      throw ValidationError("cannot write \(path): \(String(cString: strerror(errno)))")
+    }
+  }
+}
