@@ -29,7 +29,7 @@ extension Call {
     guard direction == .incoming, mayJoin || pushes.contains(where: { $0.key == device.key && $0.mayShow }) else { return nil }
     if isUndecided, users.ringing.contains(device.key.user) {
       guard let index = addDevice(device, &turn) else { return nil }
-      reachOnce(.offered, &turn)
+      markOnce(.offered, &turn)
       pushConnected(device, isNew: true, &turn)
       return .snapshot(snapshot(devices[index], turn))
     }

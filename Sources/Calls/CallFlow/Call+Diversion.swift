@@ -24,7 +24,7 @@ extension Call {
     diversions.wish = nil
     diversions.made.append(diversion)
     enter(.diverting, &turn)
-    reach(.diverting, detail: wish.trigger.rawValue, &turn)
+    mark(.diverting, detail: wish.trigger.rawValue, &turn)
   }
 
   /// Those of the INVITE and ours; recordings and codes lead nowhere.
@@ -65,7 +65,7 @@ extension Call {
     let own = trunk.numbers.calling(target.ownNumber)
     let isPrivate = parties.from.h == Self.anonymous.h
     let caller = target.showsCaller && !isPrivate ? trunk.numbers.calling(parties.callerNumber) : own
-    reach(.inviteSent, detail: trunk.name, &turn)
+    mark(.inviteSent, detail: trunk.name, &turn)
     legs[second].invite(
       OutboundInvite(
         trunk: peer, to: trunk.numbers.called(target.number), from: caller,
@@ -92,7 +92,7 @@ extension Call {
   /// 180 and early media of the second leg are the caller's.
   mutating func diversionProgressed(_ code: Int, _ sdp: String?, _ turn: inout Turn) {
     guard state == .diverting, let second, code > 100 else { return }
-    if code == 180 { reachOnce(.divertedRinging, &turn) }
+    if code == 180 { markOnce(.divertedRinging, &turn) }
     if legs[second].progressed(code, sdp, &turn), let inner = legs[second].session, trunkLeg.answer != nil {
       turn.media(.bridge(inner, to: session, connects: false))
       _ = trunkLeg.sendEarlyMedia(&turn)
@@ -105,7 +105,7 @@ extension Call {
 
   mutating func diversionAnswered(_ problem: String?, _ turn: inout Turn) {
     guard state == .diverting, trunkLeg.phase == .invited else { return }
-    reach(.divertedAnswered, &turn)
+    mark(.divertedAnswered, &turn)
     timers[.ring] = nil
     if let problem { return end(.codec, by: .trunk, detail: "diversion: " + problem, &turn) }
     sendAnswer(&turn)
@@ -114,7 +114,7 @@ extension Call {
   /// Busy, declined and unanswered there are so here; anything else leaves what it was for.
   mutating func diversionRefused(_ code: Int, _ turn: inout Turn) {
     guard state == .diverting, let wish = second.flatMap({ legs[$0].diversion?.wish }) else { return }
-    reach(.divertedFailed, detail: String(code), &turn)
+    mark(.divertedFailed, detail: String(code), &turn)
     let reason = EndReason(sipStatus: code)
     var ending = wish.ending
     if [.busy, .declined, .unanswered].contains(reason) { ending = Ending(reason, by: .trunk) }

@@ -22,8 +22,8 @@ extension Call {
       if isDivertedToNumber, let inner = legs[second].session { turn.media(.close(inner)) }
     }
     switch trunkLeg.end(reason, q850: q850, &turn) {
-    case .cancelled: reach(.cancel, detail: "sent", &turn)
-    case .saidBye: reach(.bye, detail: "sent", &turn)
+    case .cancelled: mark(.cancel, detail: "sent", &turn)
+    case .saidBye: mark(.bye, detail: "sent", &turn)
     case .refused, .nothing: break
     }
     let status = sip ?? (times[.connected] == nil ? trunkLeg.finalStatus : nil)
@@ -33,7 +33,7 @@ extension Call {
     bookkeeping.end = CallRecord.End(reason, by: side, sip: status ?? trunkLeg.finalStatus, detail: detail)
     enter(.ended, &turn)
     turn.outcomes.append(.ended)
-    reach(.ended, detail: "\(reason.rawValue) by \(side.rawValue)", &turn)
+    mark(.ended, detail: "\(reason.rawValue) by \(side.rawValue)", &turn)
     timers[.finalStatistics] = appMedia.reservation == nil ? turn.now : turn.now + turn.configuration.timers.finalStatistics
     let connected = times[.connected].map { turn.now - $0 } ?? .zero
     turn.measure(.callLength(direction, connected: connected))
@@ -65,7 +65,7 @@ extension Call {
   /// diversion is carried out by the machine, behind the input that caused it.
   mutating func nobodyCame(_ trigger: DiversionTrigger, _ ending: Ending, _ turn: inout Turn) {
     guard isLive, diversions.wish == nil else { return }
-    reach(.nobodyCame, detail: trigger.rawValue, &turn)
+    mark(.nobodyCame, detail: trigger.rawValue, &turn)
     if let rule = diversions.rules.rules[trigger], trunkLeg.phase == .invited {
       let wanted = DiversionWish(trigger: trigger, rule: rule, ending: ending)
       diversions.wish = wanted

@@ -19,9 +19,9 @@ extension Call {
   mutating func tryGate(_ turn: inout Turn) {
     guard state == .answering || state == .starting, diversions.wish == nil, let winner = winnerIndex else { return }
     let leg = devices[winner]
-    if leg.hasPair { reachOnce(.ice, at: leg.nominatedAt, &turn) }
-    if leg.hasKeys { reachOnce(.dtls, at: leg.keysAt, detail: leg.srtpProfile, &turn) }
-    if leg.saidReady { reachOnce(.mediaReady, at: leg.readyAt, &turn) }
+    if leg.hasPair { markOnce(.ice, at: leg.nominatedAt, &turn) }
+    if leg.hasKeys { markOnce(.dtls, at: leg.keysAt, detail: leg.srtpProfile, &turn) }
+    if leg.saidReady { markOnce(.mediaReady, at: leg.readyAt, &turn) }
     guard leg.hasMedia else { return }
     let proof = GateProof(winner: winner)
     switch direction {
@@ -40,7 +40,7 @@ extension Call {
   }
 
   mutating func noteGateOpen(since: CallStage, _ turn: inout Turn) {
-    reachOnce(.gateOpen, &turn)
+    markOnce(.gateOpen, &turn)
     if let began = times[since] { turn.measure(.gate(direction, turn.now - began)) }
     timers[.gate] = nil
     timers[.restart] = nil
@@ -105,7 +105,7 @@ extension Call {
     let settings = turn.configuration.timers
     let age = min(max(answer.ageMs ?? 0, Limits.answerAgeMilliseconds.lowerBound), Limits.answerAgeMilliseconds.upperBound)
     let tap = turn.now - .milliseconds(age)
-    reach(.tap, at: tap, &turn)
+    mark(.tap, at: tap, &turn)
     var deadline = tap + (isWarm ? settings.mediaGateWarm : settings.mediaGateCold)
     if let timeout = answer.timeoutMs, Limits.answerTimeoutMilliseconds.contains(timeout) {
       deadline = min(deadline, turn.now + .milliseconds(timeout) - settings.answerMargin)

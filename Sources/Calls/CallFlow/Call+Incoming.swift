@@ -8,27 +8,20 @@ import SIPDialogs
 
 /// An incoming call until somebody has it: ringing, preparing, answering, refusing.
 extension Call {
-  /// Media is reserved: the trunk's description is answered, the devices are offered the call. False if the trunk's offer
-  /// does not fit after all.
+  /// Media is reserved: the trunk's description is answered, the devices are offered the call. It ends if the trunk's offer does not fit
+  /// after all.
   mutating func offer(
-    to present: [DevicePresence], waking destinations: [PushDestination], _ reservation: MediaReservation,
-    _ invite: InboundInvite, _ turn: inout Turn
+    to present: [DevicePresence], waking destinations: [PushDestination], _ reservation: MediaReservation, _ intake: Intake,
+    _ turn: inout Turn
   ) {
-    guard take(reservation, invite, &turn) else { return }
-    ring(present, waking: destinations, holdsOffers: startVerification(invite, &turn), &turn)
-  }
-
-  /// False if the call has ended: the trunk's offer does not fit after all.
-  private mutating func take(_ reservation: MediaReservation, _ invite: InboundInvite, _ turn: inout Turn) -> Bool {
     appMedia.reservation = reservation
     do {
-      try trunkLeg.take(invite, at: reservation.trunkAddress, &turn)
+      try trunkLeg.take(intake.offer, over: intake.invite.source, at: reservation.trunkAddress, &turn)
     } catch {
-      end(.codec, by: .trunk, detail: String(describing: error), &turn)
-      return false
+      return end(.codec, by: .trunk, detail: String(describing: error), &turn)
     }
     startJournal(&turn)
-    return true
+    ring(present, waking: destinations, holdsOffers: startVerification(intake.invite, &turn), &turn)
   }
 
   /// Once: the start line goes to disk.
@@ -58,7 +51,7 @@ extension Call {
       let index = addDevice(device, &turn)
     else { return }
     if times[.offered] == nil, let start = times[.start] { turn.measure(.inviteToOffer(turn.now - start)) }
-    reachOnce(.offered, &turn)
+    markOnce(.offered, &turn)
     turn.send(.callOffer(callOffer(devices[index], turn)), to: device.key, call: id)
     turn.app(.callLive(device.key, id))
     if let until = device.awaitedUntil(turn.now) {
@@ -71,7 +64,7 @@ extension Call {
   /// 200, either way. The start line goes to disk again: what a killed process leaves says when the call was connected.
   mutating func becomeConnected(_ turn: inout Turn) {
     enter(.connected, &turn)
-    reach(.connected, &turn)
+    mark(.connected, &turn)
     turn.output.actions.append(.journal(startLine(turn)))
   }
 
@@ -142,7 +135,7 @@ extension Call {
     guard isUndecided, let index = index(of: key), terminals[key] == nil else { return }
     if devices[index].phase == .offered { devices[index].phase = .ringing }
     pushNotNeeded(key)
-    reachOnce(.deviceRinging, &turn)
+    markOnce(.deviceRinging, &turn)
     timers[.unreached] = nil
     enter(.ringing, &turn)
     trunkLeg.wantsRinging = true
@@ -154,7 +147,7 @@ extension Call {
     guard trunkLeg.wantsRinging, !trunkLeg.sentRinging, bookkeeping.isJournalled, trunkLeg.phase == .invited,
       isUndecided || isDivertedToNumber
     else { return }
-    reach(.ringing, &turn)
+    mark(.ringing, &turn)
     if let start = times[.start] { turn.measure(.inviteToRinging(turn.now - start)) }
     trunkLeg.sendRinging(&turn)
   }
@@ -201,7 +194,7 @@ extension Call {
   mutating func prepare(_ prepare: CallPrepare, from key: DeviceKey, on session: SessionID, _ turn: inout Turn) -> RequestAnswer {
     guard direction == .incoming, isUndecided, let index = index(of: key) else { return .err(Failure(.badState)) }
     if let refusal = describe(index, prepare.sdp, gen: prepare.gen, on: session, &turn) { return .err(refusal) }
-    reachOnce(.prepared, &turn)
+    markOnce(.prepared, &turn)
     return .ok
   }
 
@@ -244,9 +237,9 @@ extension Call {
     winner = key
     devices[index].phase = .winner
     enter(.answering, &turn)
-    reachOnce(.deviceRinging, &turn)
+    markOnce(.deviceRinging, &turn)
     startGateDeadline(answer, isWarm: isWarm, &turn)
-    reach(.answered, detail: isWarm ? "warm" : "cold", &turn)
+    mark(.answered, detail: isWarm ? "warm" : "cold", &turn)
     (timers[.ring], timers[.unreached]) = (nil, nil)
     users.owner = key.user
     turn.media(.lockWinner(session, devices[index].id))

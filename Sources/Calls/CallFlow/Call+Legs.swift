@@ -44,10 +44,10 @@ extension Call {
     case .offerRefused(_, let code):
       // docs/protocol.md: a failed re-INVITE for hold does not end the call; the hold stays local
       legs[place].offeredDirection = nil
-      reach(.offerRefused, detail: String(code), &turn)
+      mark(.offerRefused, detail: String(code), &turn)
     case .digit(_, let digit, let milliseconds): digitInfo(place, digit, milliseconds, &turn)
     case .digitSent(_, let code):
-      if !legs[place].digitSent(code, &turn) { reach(.digitRefused, detail: String(code), &turn) }
+      if !legs[place].digitSent(code, &turn) { mark(.digitRefused, detail: String(code), &turn) }
     case .referAnswered(_, let code): referAnswered(code, &turn)
     case .referProgress(_, let code, let isFinal): referProgress(code, isFinal: isFinal, &turn)
     case .byeReceived(_, let reason): byeReceived(place, reason, &turn)
@@ -106,7 +106,7 @@ extension Call {
   // MARK: the end of a leg
 
   private mutating func byeReceived(_ place: Int, _ reason: ReasonValue?, _ turn: inout Turn) {
-    reach(.bye, detail: place == 0 ? "received" : "received from the diversion", &turn)
+    mark(.bye, detail: place == 0 ? "received" : "received from the diversion", &turn)
     legs[place].phase = .over
     // who asked for a transfer need not wait for it
     if place == 0, isBeingTransferred { return }
@@ -120,7 +120,7 @@ extension Call {
       case .expired: "session expired"
       case .refreshFailed(let code): "session refresh failed with \(code)"
       }
-    reach(.bye, detail: detail, &turn)
+    mark(.bye, detail: detail, &turn)
     lost(place, detail, &turn)
   }
 
@@ -143,7 +143,7 @@ extension Call {
     guard let place = legs.firstIndex(where: { $0.session == session }), state == .connected,
       legs[place].phase == .confirmed, !appMedia.isHeld, !legs[place].isHeldByPeer
     else { return }
-    reach(.trunkSilent, &turn)
+    mark(.trunkSilent, &turn)
     ping(place, &turn)
   }
 
@@ -154,7 +154,7 @@ extension Call {
 
   mutating func trunkBack(_ session: MediaSessionID, _ turn: inout Turn) {
     guard let place = legs.firstIndex(where: { $0.session == session }), legs[place].isSilent else { return }
-    reach(.trunkBack, &turn)
+    mark(.trunkBack, &turn)
     stopTrunkWatch(place)
   }
 

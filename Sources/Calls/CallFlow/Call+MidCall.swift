@@ -11,7 +11,7 @@ extension Call {
   mutating func mediaActive(_ active: MediaActive, from key: DeviceKey, _ turn: inout Turn) {
     guard winner == key || isUndecided, let index = index(of: key), active.playout else { return }
     if winner == key, times[.mediaActive] == nil {
-      reach(.mediaActive, &turn)
+      mark(.mediaActive, &turn)
       if let connected = times[.connected] { turn.measure(.connectedToActive(turn.now - connected)) }
     }
     guard !devices[index].isPlaying else { return }
@@ -40,7 +40,7 @@ extension Call {
     guard state == .connected else { return .err(Failure(.badState)) }
     if appMedia.isHeld != hold.on {
       appMedia.isHeld = hold.on
-      reach(hold.on ? .heldByApp : .resumedByApp, &turn)
+      mark(hold.on ? .heldByApp : .resumedByApp, &turn)
       if hold.on { stopTrunkWatch() }
       turn.media(.hold(session, hold.on))
       for leg in legs { leg.signalHold(&turn) }
@@ -99,7 +99,7 @@ extension Call {
       devices[index] = leg
       timers[.restart] = nil
       turn.media(.setAppRemote(self.session, leg.id, remote, newLocal: leg.local, newAssociation: isNew))
-      reach(.restarted, detail: restart.cause?.rawValue, &turn)
+      mark(.restarted, detail: restart.cause?.rawValue, &turn)
       return .mediaAnswer(MediaAnswer(sdp: answer, gen: restart.gen))
     } catch {
       return .err(Failure(.codec, msg: String(describing: error)))
@@ -120,7 +120,7 @@ extension Call {
   mutating func appLegSilent(_ leg: AppLegID, _ turn: inout Turn) {
     guard let index = index(of: leg), winner == devices[index].key, state == .connected || state == .ready || state == .progress
     else { return }
-    reach(.appSilent, &turn)
+    mark(.appSilent, &turn)
     timers[.appGrace] = turn.now + turn.configuration.timers.appLegGrace
     // we are ICE-lite: only the client can offer
     guard devices[index].isConnected else { return }
@@ -129,7 +129,7 @@ extension Call {
 
   mutating func appLegBack(_ leg: AppLegID, _ turn: inout Turn) {
     guard timers[.appGrace] != nil, let index = index(of: leg), winner == devices[index].key else { return }
-    reach(.appBack, &turn)
+    mark(.appBack, &turn)
     timers[.appGrace] = nil
   }
 
@@ -151,7 +151,7 @@ extension Call {
   mutating func firstAudio(_ audio: AudioDirection, at instant: Instant, _ turn: inout Turn) {
     let stage: CallStage = audio == .trunkToApp ? .firstAudioToApp : .firstAudioToTrunk
     guard isLive, times[stage] == nil else { return }
-    reach(stage, at: instant, &turn)
+    mark(stage, at: instant, &turn)
     guard direction == .incoming, let answered = times[.answered], let connected = times[.connected] else { return }
     let acknowledged = times[.acknowledged].map { $0 - connected } ?? .zero
     let active = times[.mediaActive].map { $0 - connected } ?? .zero

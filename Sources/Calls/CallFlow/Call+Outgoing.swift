@@ -10,12 +10,12 @@ import SIPDialogs
 extension Call {
   /// Media is reserved: the app's offer is answered and the gate's clock runs.
   mutating func start(
-    _ start: CallStart, from device: DevicePresence, _ reservation: MediaReservation, _ turn: inout Turn
+    _ offer: SessionDescription, from device: DevicePresence, _ reservation: MediaReservation, _ turn: inout Turn
   ) -> RequestAnswer {
     appMedia.reservation = reservation
     guard let index = addDevice(device, &turn) else { return .err(Failure(.server)) }
     do {
-      let (sdp, media) = try devices[index].negotiation.answer(to: start.sdp)
+      let (sdp, media) = try devices[index].negotiation.answer(to: offer)
       devices[index].sdp = sdp
       let remote = devices[index].describe(media, on: device.session, newAssociation: true)
       turn.media(.setAppRemote(session, devices[index].id, remote, newLocal: nil, newAssociation: true))
@@ -38,7 +38,7 @@ extension Call {
     guard trunkLeg.phase == .idle, let peer = trunk.peer, trunkLeg.negotiation != nil else { return }
     if times[.gateOpen] == nil { noteGateOpen(since: .start, &turn) }
     enter(.ready, &turn)
-    reach(.inviteSent, detail: trunk.name, &turn)
+    mark(.inviteSent, detail: trunk.name, &turn)
     timers[.ring] = turn.now + turn.configuration.timers.outgoingRing
     let caller = trunk.numbers.calling(parties.callerNumber)
     trunkLeg.invite(
@@ -55,22 +55,22 @@ extension Call {
     switch code {
     case 100:
       guard times[.trying] == nil else { return }
-      reach(.trying, &turn)
+      mark(.trying, &turn)
       report(.trying, to: winner, &turn)
       return enter(.progress, &turn)
     case 180:
       if times[.ringing] == nil {
-        reach(.ringing, &turn)
+        mark(.ringing, &turn)
         report(.ringing, to: winner, &turn)
       }
     case 181:
       // the far side diverts it (RFC 3261 §21.1.3)
       if times[.forwarded] == nil { report(.divertedPstn, to: winner, &turn) }
-      reachOnce(.forwarded, &turn)
+      markOnce(.forwarded, &turn)
     case 182:
       if times[.progress] == nil { report(.queued, to: winner, &turn) }
-      reachOnce(.progress, detail: "182", &turn)
-    default: reachOnce(.progress, detail: String(code), &turn)
+      markOnce(.progress, detail: "182", &turn)
+    default: markOnce(.progress, detail: String(code), &turn)
     }
     enter(.progress, &turn)
     guard trunkLeg.progressed(code, sdp, &turn) else { return }

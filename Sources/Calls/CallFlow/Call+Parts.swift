@@ -2,7 +2,9 @@ import AppProtocol
 import AppSessions
 import Bytes
 import MediaSession
+import SDP
 import SIP
+import SIPDialogs
 
 /// What a call holds, by subject.
 extension Call {
@@ -68,6 +70,12 @@ extension Call {
       self.callerNumber = String(callerNumber.prefix(Limits.textCharacters))
       self.calledNumber = String(calledNumber.prefix(Limits.textCharacters))
     }
+  }
+
+  /// The INVITE of a caller, and its offer as it was read; nil: it has none.
+  struct Intake {
+    let invite: InboundInvite
+    let offer: SessionDescription?
   }
 
   /// Where it goes if nobody takes it, and where it went.

@@ -36,7 +36,7 @@ extension Call {
     turn.output.actions.append(.push(key, pushes[index].target, content, deadline: ring))
     if times[.pushed] == nil, let start = times[.start] { turn.measure(.inviteToPush(turn.now - start)) }
     bookkeeping.wasPushed = true
-    reach(.pushed, detail: pushes[index].target.service.rawValue, &turn)
+    mark(.pushed, detail: pushes[index].target.service.rawValue, &turn)
     (pushes[index].phase, pushes[index].sentAt, pushes[index].mayShow) = (.underWay, turn.now, true)
     schedulePushes()
   }
@@ -56,7 +56,7 @@ extension Call {
     switch report.outcome {
     case .accepted:
       pushes[index].phase = .accepted
-      reachOnce(.pushAccepted, &turn)
+      markOnce(.pushAccepted, &turn)
       if isUndecided, !trunkLeg.wantsRinging, timers[.early180] == nil, let early = turn.configuration.timers.early180 {
         timers[.early180] = turn.now + early
       }
@@ -71,7 +71,7 @@ extension Call {
   }
 
   private mutating func failed(_ index: Int, _ report: PushReport, other: PushTarget?, _ turn: inout Turn) {
-    reach(.pushFailed, detail: report.reason, &turn)
+    mark(.pushFailed, detail: report.reason, &turn)
     bookkeeping.pushFailure = report.reason
     if let other, other != pushes[index].target, isUndecided, terminals[pushes[index].key] == nil {
       pushes[index].target = other
@@ -135,7 +135,7 @@ extension Call {
     guard let index = pushIndex(device.key) else { return }
     if isNew, !pushes[index].isBack, let sentAt = pushes[index].sentAt {
       pushes[index].isBack = true
-      reachOnce(.woken, &turn)
+      markOnce(.woken, &turn)
       turn.measure(.pushToConnected(turn.now - sentAt))
     }
     guard pushes[index].isFresh, isUndecided else { return }

@@ -19,7 +19,7 @@ extension Call {
   mutating func follow(_ leg: TrunkLeg, _ turn: inout Turn) {
     transfers.followed += 1
     legs.append(leg)
-    reach(.transferring, detail: leg.trunk.name, &turn)
+    mark(.transferring, detail: leg.trunk.name, &turn)
     turn.sip(.acceptRefer(trunkLeg.id))
     inviteTransfer(&turn)
   }
@@ -53,7 +53,6 @@ extension Call {
   mutating func transferAnswered(_ problem: String?, _ turn: inout Turn) {
     guard problem == nil else {
       turn.sip(.bye(legs[1].id, .q850(65)))
-      legs[1].phase = .over
       return transferFailed(488, &turn)
     }
     notify(200, &turn)
@@ -61,7 +60,8 @@ extension Call {
   }
 
   mutating func transferFailed(_ code: Int, _ turn: inout Turn) {
-    reach(.transferFailed, detail: String(code), &turn)
+    legs[1].phase = .over
+    mark(.transferFailed, detail: String(code), &turn)
     // who asked for it is gone: nobody is left
     if trunkLeg.phase == .over { return end(.remoteHangup, by: .trunk, detail: "transfer failed with \(code)", &turn) }
     turn.outcomes.append(.legLeft(legs.removeLast()))
@@ -80,7 +80,7 @@ extension Call {
     (next.finalStatus, next.sentRinging, next.statistics) = (200, true, trunkLeg.statistics)
     (next.isToldHeld, legs) = (trunkLeg.isToldHeld, [next])
     stopTrunkWatch()
-    reach(.transferred, detail: trunk.name, &turn)
+    mark(.transferred, detail: trunk.name, &turn)
     if let media = next.media { trunkLeg.set(media, &turn) }
     noteTrunkHold(&turn)
   }

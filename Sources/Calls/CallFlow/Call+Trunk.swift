@@ -10,7 +10,7 @@ extension Call {
   /// CANCEL before our 200. `Reason: SIP;cause=200` says that another fork answered (RFC 3326 §2).
   mutating func cancelled(_ cause: ReasonValue?, _ turn: inout Turn) {
     (trunkLeg.phase, trunkLeg.finalStatus) = (.over, 487)
-    reach(.cancel, detail: "received", &turn)
+    mark(.cancel, detail: "received", &turn)
     let elsewhere = cause.map { $0.protocolName.uppercased() == "SIP" && $0.cause == 200 } ?? false
     end(elsewhere ? .answeredElsewhere : .callerCancelled, by: .trunk, sip: 487, &turn)
   }
@@ -19,7 +19,7 @@ extension Call {
     if legs[place].phase == .answered {
       legs[place].phase = .confirmed
       let isFirst = times[.acknowledged] == nil && times[.transferred] == nil
-      reachOnce(.acknowledged, &turn)
+      markOnce(.acknowledged, &turn)
       if isFirst, let since = times[.connected] { turn.measure(.answerToACK(turn.now - since)) }
       if trunkLeg.isLateOffer, !trunkLeg.isProvisionallyAnswered { lateAnswer(sdp, in: "ACK", &turn) }
     } else if legs[place].awaitsReinviteAnswer {
@@ -53,7 +53,7 @@ extension Call {
   /// The user agent has sent the BYE.
   mutating func ackTimedOut(_ turn: inout Turn) {
     trunkLeg.phase = .over
-    reach(.bye, detail: "no ACK", &turn)
+    mark(.bye, detail: "no ACK", &turn)
     end(.server, by: .trunk, detail: "no ACK", &turn)
   }
 
@@ -62,7 +62,7 @@ extension Call {
     let isHeld = trunkLeg.isHeldByPeer
     guard isHeld != trunkLeg.isToldHeld, let winner else { return }
     trunkLeg.isToldHeld = isHeld
-    reach(isHeld ? .heldByTrunk : .resumedByTrunk, &turn)
+    mark(isHeld ? .heldByTrunk : .resumedByTrunk, &turn)
     if isHeld { stopTrunkWatch() }
     turn.send(.callHeld(CallHeld(by: .remote, on: isHeld)), to: winner, call: id)
   }

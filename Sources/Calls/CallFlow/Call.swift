@@ -44,8 +44,8 @@ struct Call {
   let session: MediaSessionID
   var users: Users
   var parties: Parties
-  /// The INVITE of an incoming call, for as long as its media may yet have to be reserved.
-  var invite: InboundInvite?
+  /// Of an incoming call: what its media is made of, once there is some.
+  var intake: Intake?
   /// Whom it is for is not known yet.
   var asking: RouteAsking?
   var diversions = DiversionState()
@@ -92,15 +92,15 @@ struct Call {
   }
 
   /// Notes a stage in timeline and trace; its first time counts for the record.
-  mutating func reach(_ stage: CallStage, at instant: Instant? = nil, detail: String? = nil, _ turn: inout Turn) {
+  mutating func mark(_ stage: CallStage, at instant: Instant? = nil, detail: String? = nil, _ turn: inout Turn) {
     let at = instant ?? turn.now
     if times[stage] == nil { times[stage] = at }
     turn.output.actions.append(.trace(id, stage, at: at, detail: detail))
   }
 
   /// The same, but only the first time.
-  mutating func reachOnce(_ stage: CallStage, at instant: Instant? = nil, detail: String? = nil, _ turn: inout Turn) {
-    if times[stage] == nil { reach(stage, at: instant, detail: detail, &turn) }
+  mutating func markOnce(_ stage: CallStage, at instant: Instant? = nil, detail: String? = nil, _ turn: inout Turn) {
+    if times[stage] == nil { mark(stage, at: instant, detail: detail, &turn) }
   }
 
   func index(of key: DeviceKey) -> Int? { devices.firstIndex { $0.key == key } }

@@ -171,7 +171,12 @@ extension CallMachine {
     case .rule(let found): rule = found
     case .refused(let code, let reason, let text): return refuse(token, code, reason, text, &turn)
     }
-    if let problem = Self.problem(of: start.sdp) { return refuse(token, .codec, .codec, problem, &turn) }
+    let offer: SessionDescription
+    do {
+      offer = try Self.readOffer(start.sdp)
+    } catch {
+      return refuse(token, .codec, .codec, String(describing: error), &turn)
+    }
     let candidates: [Routing.Trunk]
     switch trunks(of: rule, turn.now) {
     case .trunks(let found): candidates = found
@@ -192,7 +197,7 @@ extension CallMachine {
     call.trunkLeg.alternatives = Array(candidates.dropFirst())
     (call.parties.isPrivate, call.parties.identities) = (start.privacy ?? false, identities.map { SignedIdentity($0) })
     trunking?.callStarted(trunk.name, at: turn.now)
-    pending[id] = .outgoing(call, start, device, token)
+    pending[id] = .outgoing(call, offer: offer, device, token)
     turn.output.actions.append(
       .reserveMedia(MediaRequest(id, session: call.session, user: key.user, toward: trunk.peer?.flow.remote.ip)))
   }
@@ -204,28 +209,25 @@ extension CallMachine {
     turn.output.actions.append(.refused(Refusal(reason, .outgoing, trunk: trunk, detail: text)))
   }
 
-  /// Why the app's offer cannot be used; asked before anything is reserved.
-  private static func problem(of sdp: String) -> String? {
-    guard let fingerprint = FingerprintAttribute(.sha256, [UInt8](repeating: 0, count: 32)) else { return nil }
+  /// The app's offer, if it can be used; asked before anything is reserved.
+  private static func readOffer(_ sdp: String) throws(NegotiationError) -> SessionDescription {
+    let offer = try SessionDescription.read(sdp)
+    guard let fingerprint = FingerprintAttribute(.sha256, [UInt8](repeating: 0, count: 32)) else { return offer }
     var negotiation = AppNegotiation(
       .gateway, endpoint: SecureEndpoint(ufrag: "probe", password: "probe", fingerprint: fingerprint, candidates: [], ssrc: 1),
       sessionID: 0)
-    do {
-      _ = try negotiation.answer(to: sdp)
-      return nil
-    } catch {
-      return String(describing: error)
-    }
+    _ = try negotiation.answer(to: offer)
+    return offer
   }
 
   /// Media is reserved for a `call.start`.
   mutating func started(
-    _ call: Call, _ start: CallStart, _ device: DevicePresence, _ request: RequestToken, _ reservation: MediaReservation,
+    _ call: Call, _ offer: SessionDescription, _ device: DevicePresence, _ request: RequestToken, _ reservation: MediaReservation,
     _ turn: inout Turn
   ) {
     var call = call
-    call.reach(.start, detail: call.trunk.name, &turn)
-    let answer = call.start(start, from: device, reservation, &turn)
+    call.mark(.start, detail: call.trunk.name, &turn)
+    let answer = call.start(offer, from: device, reservation, &turn)
     turn.answer(request, answer)
     guard case .ok = answer else {
       turn.media(.close(reservation.session))

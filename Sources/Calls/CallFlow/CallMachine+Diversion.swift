@@ -41,7 +41,7 @@ extension CallMachine {
     var ending = wish.ending
     ending.detail = "diversion: " + why
     change(id, &turn) { call, turn in
-      call.reach(.divertedFailed, detail: why, &turn)
+      call.mark(.divertedFailed, detail: why, &turn)
       if isLoop { call.end(ending, refusing: 482, &turn) } else { call.end(ending, &turn) }
     }
   }

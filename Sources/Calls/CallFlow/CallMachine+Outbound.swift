@@ -87,7 +87,7 @@ extension CallMachine {
     else { return false }
     let leg = call.legs[place]
     let isFault = leg.isTrunkFault(code, byTransport: byTransport)
-    settle(id, byFault: isFault, &turn)
+    judgeTrunk(of: id, byFault: isFault, &turn)
     guard isFault, leg.mayTryAnother else { return false }
     var left = leg.alternatives
     while !left.isEmpty {
@@ -110,11 +110,11 @@ extension CallMachine {
   // MARK: the trunk machine
 
   /// What a leg of ours has learnt about its trunk.
-  mutating func settle(_ id: LegID, byFault: Bool, _ turn: inout Turn) {
+  mutating func judgeTrunk(of id: LegID, byFault: Bool, _ turn: inout Turn) {
     guard id.isOutbound, let owner = legs[id], let place = calls[owner]?.legs.firstIndex(where: { $0.id == id }),
       let name = calls[owner]?.legs[place].trunk.name
     else { return }
-    calls[owner]?.legs[place].isSettled = true
+    calls[owner]?.legs[place].isTrunkJudged = true
     trunking?.callSettled(name, byFault: byFault, at: turn.now, into: &trunkOutput)
     carryOut(&turn)
   }

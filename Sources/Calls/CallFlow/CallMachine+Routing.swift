@@ -24,7 +24,7 @@ extension CallMachine {
       at: turn.wallNow)
     turn.output.actions.append(.askRoute(question, hook.webhook))
     change(call.id, &turn) { call, turn in
-      (call.invite, call.asking) = (invite, RouteAsking(hook: hook, toward: toward, diversions: diversions))
+      call.asking = RouteAsking(hook: hook, toward: toward, diversions: diversions)
       call.timers[.route] = turn.now + turn.configuration.timers.route
       call.startJournal(&turn)
     }
@@ -37,7 +37,7 @@ extension CallMachine {
     guard let asking = call.asking else { return }
     change(id, &turn) { call, turn in
       (call.asking, call.timers[.route]) = (nil, nil)
-      call.reach(.routed, detail: answer == nil ? "fallback" : "webhook", &turn)
+      call.mark(.routed, detail: answer == nil ? "fallback" : "webhook", &turn)
     }
     if let code = answer?.code { return refuseRouted(id, code, &turn) }
     var users: [String] = []

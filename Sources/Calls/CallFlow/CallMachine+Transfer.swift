@@ -34,15 +34,17 @@ extension CallMachine {
   /// INVITE with Replaces (RFC 3891): the same call, and the same app, on a new leg that is answered at once.
   mutating func replace(_ old: LegID, with leg: LegID, _ invite: InboundInvite, _ trunk: Routing.Trunk, _ turn: inout Turn) {
     guard let id = legs[old], let call = calls[id], call.isLive, call.state == .connected, call.trunkLeg.id == old,
-      call.trunk.name == trunk.name, call.transfers.followed < Limits.diversions, invite.sdp != nil,
+      call.trunk.name == trunk.name, call.transfers.followed < Limits.diversions, let sdp = invite.sdp,
       let reservation = call.appMedia.reservation
-    else { return refuse(leg, invite, .forbidden, code: 603, &turn) }
+    else { return refuse(leg, trunk: invite.trunk, .forbidden, code: 603, &turn) }
     var trunk = call.trunk
     trunk.calledFrom = [invite.source.remote.ip]
     var next = TrunkLeg(leg, over: trunk, session: nil, phase: .answered)
     let mayProtect = trunk.srtp != .required || trunk.mayTellKeys(over: invite.source)
-    guard mayProtect, (try? next.take(invite, at: reservation.trunkAddress, &turn)) != nil, let answer = next.answer else {
-      return refuse(leg, invite, .codec, code: 488, &turn)
+    guard mayProtect, let offer = try? SessionDescription.read(sdp),
+      (try? next.take(offer, over: invite.source, at: reservation.trunkAddress, &turn)) != nil, let answer = next.answer
+    else {
+      return refuse(leg, trunk: invite.trunk, .codec, code: 488, &turn)
     }
     legs[leg] = id
     callsOfTrunk[trunk.name, default: 0] += 1

@@ -23,8 +23,8 @@ extension CallMachine {
 
   private mutating func handle(_ event: SIPDialogs.Event, of leg: LegID, _ turn: inout Turn) {
     switch event {
-    case .progress(_, let code, _): if code >= 180 { settle(leg, byFault: false, &turn) }
-    case .answered: settle(leg, byFault: false, &turn)
+    case .progress(_, let code, _): if code >= 180 { judgeTrunk(of: leg, byFault: false, &turn) }
+    case .answered: judgeTrunk(of: leg, byFault: false, &turn)
     case .failed(_, let code, _, let byTransport): if tryNextTrunk(leg, code, byTransport: byTransport, &turn) { return }
     case .reinviteReceived where legs[leg].map({ calls[$0] == nil }) ?? true: turn.sip(.refuseReinvite(leg, code: 481))
     default: break
@@ -35,26 +35,31 @@ extension CallMachine {
 
   /// An INVITE becomes a call, with a record whatever comes, or a counted refusal.
   private mutating func invited(_ leg: LegID, _ invite: InboundInvite, _ turn: inout Turn) {
-    guard let trunk = routing.trunk(invite.trunk) else { return refuse(leg, invite, .unknownTrunk, code: 403, &turn) }
+    guard let trunk = routing.trunk(invite.trunk) else {
+      return refuse(leg, trunk: invite.trunk, .unknownTrunk, code: 403, &turn)
+    }
     let invite = invite.normalised(by: trunk.numbers)
     if let replaced = invite.replaces { return replace(replaced, with: leg, invite, trunk, &turn) }
-    if isDraining { return refuse(leg, invite, .draining, code: 503, &turn) }
-    if invite.diversions > Limits.diversions { return refuse(leg, invite, .diversions, code: 482, &turn) }
-    if calls.count >= configuration.bounds.calls { return refuse(leg, invite, .overload, code: 503, &turn) }
+    if isDraining { return refuse(leg, trunk: invite.trunk, .draining, code: 503, &turn) }
+    if invite.diversions > Limits.diversions { return refuse(leg, trunk: invite.trunk, .diversions, code: 482, &turn) }
+    if calls.count >= configuration.bounds.calls { return refuse(leg, trunk: invite.trunk, .overload, code: 503, &turn) }
     if let most = trunk.maximumCalls, callsOfTrunk[trunk.name, default: 0] >= most {
-      return refuse(leg, invite, .trunkLimit, code: 503, &turn)
+      return refuse(leg, trunk: invite.trunk, .trunkLimit, code: 503, &turn)
     }
-    guard takeRate(trunk, turn.now) else { return refuse(leg, invite, .trunkRate, code: 503, &turn) }
+    guard takeRate(trunk, turn.now) else { return refuse(leg, trunk: invite.trunk, .trunkRate, code: 503, &turn) }
     let route = routing.route(called: invite.to.number, trunk: trunk.name)
     if let route, route.hook == nil, callsOfUser[route.user]?.count ?? 0 >= configuration.bounds.callsPerUser {
-      return refuse(leg, invite, .userLimit, code: 503, &turn)
+      return refuse(leg, trunk: invite.trunk, .userLimit, code: 503, &turn)
     }
     var call = makeIncoming(leg, invite, trunk, route, &turn)
     guard let route else { return reject(call, .notFound, by: .gateway, q850: 1, &turn) }
     var toward = invite.source.remote.ip
+    var offer: SessionDescription?
     if let sdp = invite.sdp {
       do {
-        let media = try probe(sdp, trunk, invite.source)
+        let read = try SessionDescription.read(sdp)
+        let media = try probe(read, trunk, invite.source)
+        offer = read
         // 0.0.0.0 is a caller that holds us already: its signalling says where it is
         if !media.isUnspecified { toward = media }
       } catch {
@@ -65,18 +70,19 @@ extension CallMachine {
     } else {
       call.trunkLeg.isLateOffer = true
     }
+    call.intake = .init(invite: invite, offer: offer)
     if let hook = route.hook { return ask(call, invite, hook, toward: toward, route.diversions, &turn) }
     guard isReachable(call, turn.now) || call.diversions.rules.rules[.unreached] != nil else {
       return rejectUnreached(call, &turn)
     }
-    pending[call.id] = .incoming(call, invite)
+    pending[call.id] = .incoming(call)
     turn.output.actions.append(.reserveMedia(MediaRequest(call.id, session: call.session, user: route.user, toward: toward)))
   }
 
-  mutating func refuse(_ leg: LegID, _ invite: InboundInvite, _ reason: Refusal.Reason, code: Int, _ turn: inout Turn) {
+  mutating func refuse(_ leg: LegID, trunk: String, _ reason: Refusal.Reason, code: Int, _ turn: inout Turn) {
     let retry = code == 503 ? configuration.retryAfterSeconds : nil
     turn.sip(.refuse(leg, code: code, reason: nil, cause: nil, retryAfter: retry))
-    turn.output.actions.append(.refused(Refusal(reason, .incoming, trunk: invite.trunk)))
+    turn.output.actions.append(.refused(Refusal(reason, .incoming, trunk: trunk)))
   }
 
   private mutating func makeIncoming(
@@ -111,20 +117,17 @@ extension CallMachine {
     call.parties.divertedFrom = invite.divertedFrom.prefix(Limits.diversions).map {
       Handle(number: $0.number, name: $0.displayName)
     }
-    call.reach(.start, detail: trunk.name, &turn)
+    call.mark(.start, detail: trunk.name, &turn)
     return call
   }
 
   static var defaultAccount: String { "default" }
 
   /// Whether the offer can be answered at all, before anything is reserved; where its media lives.
-  private func probe(_ sdp: String, _ trunk: Routing.Trunk, _ source: Flow) throws(NegotiationError) -> IPAddress {
+  private func probe(_ offer: SessionDescription, _ trunk: Routing.Trunk, _ source: Flow) throws(NegotiationError) -> IPAddress {
     let negotiation = trunk.negotiation(local: SocketAddress(.any, 9), over: source, random: random)
-    if trunk.srtp == .required, !trunk.mayTellKeys(over: source) {
-      do { _ = try SessionDescription(parsing: sdp) } catch { throw .malformed(error) }
-      throw .keysNeedTLS
-    }
-    return try negotiation.destination(of: sdp)
+    if trunk.srtp == .required, !trunk.mayTellKeys(over: source) { throw .keysNeedTLS }
+    return try negotiation.destination(of: offer)
   }
 
   /// A call that ends as it begins: one final response, one record.
@@ -166,8 +169,8 @@ extension CallMachine {
     let destinations = call.users.ringing.flatMap { wakeable($0, for: call) }
     let nobody = isReachable(call, turn.now) ? nil : unreachedEnding(call, turn.now)
     change(id, &turn) { call, turn in
-      if let reservation, let invite = call.invite {
-        call.offer(to: present, waking: destinations, reservation, invite, &turn)
+      if let reservation, let intake = call.intake {
+        call.offer(to: present, waking: destinations, reservation, intake, &turn)
       } else {
         call.ring(present, waking: destinations, &turn)
       }
@@ -191,23 +194,22 @@ extension CallMachine {
 
   mutating func reserved(_ id: CallID, _ reservation: MediaReservation, _ turn: inout Turn) {
     switch pending.removeValue(forKey: id) {
-    case .incoming(let call, let invite):
+    case .incoming(let call):
       admit(call, &turn)
-      calls[id]?.invite = invite
       ring(id, media: reservation, &turn)
     case .asked:
       guard calls[id]?.isLive == true else { return turn.media(.close(reservation.session)) }
       ring(id, media: reservation, &turn)
     case .diversion(let plan): diversionReserved(id, plan, reservation, &turn)
-    case .outgoing(let call, let start, let device, let request):
-      started(call, start, device, request, reservation, &turn)
+    case .outgoing(let call, let offer, let device, let request):
+      started(call, offer, device, request, reservation, &turn)
     case nil: turn.media(.close(reservation.session))
     }
   }
 
   mutating func reservationRefused(_ id: CallID, _ reason: Refusal.Reason, _ text: String, _ turn: inout Turn) {
     switch pending.removeValue(forKey: id) {
-    case .incoming(let call, let invite): refuse(call.trunkLeg.id, invite, reason, code: 503, &turn)
+    case .incoming(let call): refuse(call.trunkLeg.id, trunk: call.trunk.name, reason, code: 503, &turn)
     case .asked: change(id, &turn) { $0.end(.overload, by: .gateway, detail: text, &$1) }
     case .diversion(let plan): diversionImpossible(id, plan, text, &turn)
     case .outgoing(let call, _, _, let request): refuse(request, .overload, reason, trunk: call.trunk.name, text, &turn)

@@ -31,7 +31,7 @@ extension Call {
     (parties.isVerifying, timers[.verification]) = (false, nil)
     guard isUndecided else { return }
     parties.attestation = attestation.flatMap { ["A", "B", "C"].contains($0) ? $0 : nil }
-    reach(.verified, detail: parties.attestation ?? "no", &turn)
+    mark(.verified, detail: parties.attestation ?? "no", &turn)
     for device in present.prefix(Limits.devicesPerCall) { offer(to: device, &turn) }
     if devices.isEmpty { endIfNobodyRings(&turn) }
   }

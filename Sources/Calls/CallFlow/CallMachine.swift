@@ -3,6 +3,7 @@ import AppSessions
 public import Bytes
 public import Devices
 import MediaSession
+import SDP
 public import SIPDialogs
 public import Trunking
 
@@ -18,8 +19,8 @@ public import Trunking
 public struct CallMachine {
   /// A call between `reserveMedia` and its answer, which is the next input.
   enum Pending {
-    case incoming(Call, InboundInvite)
-    case outgoing(Call, CallStart, DevicePresence, RequestToken)
+    case incoming(Call)
+    case outgoing(Call, offer: SessionDescription, DevicePresence, RequestToken)
     /// A call whose webhook has said whom it is for.
     case asked
     /// The leg to the number that a call is diverted to.
@@ -168,7 +169,7 @@ public struct CallMachine {
   /// A leg that its call is done with. One that was never invited has no `legClosed` to come.
   private mutating func release(_ leg: TrunkLeg, at now: Instant) {
     if leg.phase == .idle { legs[leg.id] = nil }
-    if leg.id.isOutbound, !leg.isSettled { trunking?.callUndecided(leg.trunk.name, at: now) }
+    if leg.id.isOutbound, !leg.isTrunkJudged { trunking?.callUndecided(leg.trunk.name, at: now) }
     releaseTrunk(leg.trunk.name)
   }
 

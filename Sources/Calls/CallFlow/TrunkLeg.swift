@@ -67,7 +67,7 @@ struct TrunkLeg {
   /// Of the INVITE; nil before.
   var finalStatus: Int?
   /// Outbound: the trunk has shown whether it works.
-  var isSettled = false
+  var isTrunkJudged = false
   /// The latest of its session.
   var statistics: MediaStatistics?
 
@@ -157,11 +157,13 @@ struct TrunkLeg {
   // MARK: an INVITE of the peer
 
   /// The INVITE's offer is answered, for the 200; without one the leg makes its own.
-  mutating func take(_ invite: InboundInvite, at local: SocketAddress, _ turn: inout Turn) throws(NegotiationError) {
+  mutating func take(_ offer: SessionDescription?, over flow: Flow, at local: SocketAddress, _ turn: inout Turn)
+    throws(NegotiationError)
+  {
     self.local = local
-    var negotiation = trunk.negotiation(local: local, over: invite.source, random: turn.random)
-    if let sdp = invite.sdp {
-      let (answer, media) = try negotiation.answer(to: sdp)
+    var negotiation = trunk.negotiation(local: local, over: flow, random: turn.random)
+    if let offer {
+      let (answer, media) = try negotiation.answer(to: offer)
       self.answer = answer
       set(media, &turn)
     }

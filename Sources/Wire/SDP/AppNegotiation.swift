@@ -50,7 +50,7 @@ public struct AppNegotiation: Sendable {
   /// Takes the peer's answer to our offer. An app that is unusable by its answer gets `err{codec}`.
   public mutating func apply(answer text: String) throws(NegotiationError) -> AppMedia {
     guard hasOffered else { throw .noOffer }
-    let media = try reader.read(.answer, SecureAudioReader.parse(text), at: 0)
+    let media = try reader.read(.answer, SessionDescription.read(text), at: 0)
     settled = media
     return media
   }
@@ -58,7 +58,10 @@ public struct AppNegotiation: Sendable {
   /// Answers the peer's offer with one codec: its first that we have. Other sections are refused in their place, header extensions
   /// and feedback are not taken up.
   public mutating func answer(to text: String) throws(NegotiationError) -> (sdp: String, media: AppMedia) {
-    let description = try SecureAudioReader.parse(text)
+    try answer(to: .read(text))
+  }
+
+  public mutating func answer(to description: SessionDescription) throws(NegotiationError) -> (sdp: String, media: AppMedia) {
     let index = try reader.chooseSection(description)
     let media = try reader.read(.offer, description, at: index)
     settled = media

@@ -10,10 +10,6 @@ struct SecureAudioReader {
 
   enum Kind { case offer, answer }
 
-  static func parse(_ text: String) throws(NegotiationError) -> SessionDescription {
-    do { return try SessionDescription(parsing: text) } catch { throw .malformed(error) }
-  }
-
   /// The place of the audio section in a peer's offer: the first that is on, has a secure transport and shares a codec; else the
   /// first that is on, whose reading tells what is wrong.
   func chooseSection(_ description: SessionDescription) throws(NegotiationError) -> Int {

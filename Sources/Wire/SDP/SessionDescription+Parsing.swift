@@ -7,6 +7,11 @@ extension SessionDescription {
     try self.init(parsing: Array(text.utf8))
   }
 
+  /// The same for a negotiation, which may look at an offer more than once.
+  public static func read(_ text: String) throws(NegotiationError) -> SessionDescription {
+    do { return try SessionDescription(parsing: text) } catch { throw .malformed(error) }
+  }
+
   public init(parsing bytes: [UInt8]) throws(DescriptionError) {
     guard bytes.count <= Limits.descriptionBytes else {
       throw DescriptionError(line: 0, rule: "more than \(Limits.descriptionBytes) bytes")

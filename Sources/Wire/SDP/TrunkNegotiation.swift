@@ -110,7 +110,7 @@ public struct TrunkNegotiation: Sendable {
   /// Takes the peer's answer to our offer: its first codec that we offered counts. `noOffer` without an offer of ours.
   public mutating func apply(answer text: String) throws(NegotiationError) -> TrunkMedia {
     guard let offered else { throw .noOffer }
-    let description = try parse(text)
+    let description = try SessionDescription.read(text)
     let index = sections.firstIndex { if case .audio = $0 { true } else { false } } ?? 0
     guard let section = description.media.indices.contains(index) ? description.media[index] : description.media.first,
       section.kind == "audio"
@@ -149,7 +149,12 @@ public struct TrunkNegotiation: Sendable {
   public mutating func answer(to text: String, direction: MediaDirection = .sendReceive) throws(NegotiationError)
     -> (sdp: String, media: TrunkMedia)
   {
-    let description = try parse(text)
+    try answer(to: .read(text), direction: direction)
+  }
+
+  public mutating func answer(to description: SessionDescription, direction: MediaDirection = .sendReceive)
+    throws(NegotiationError) -> (sdp: String, media: TrunkMedia)
+  {
     let choice = try choose(description)
     let (index, format, codec, line) = (choice.index, choice.format, choice.codec, choice.key)
     var media = try media(of: description.media[index], in: description, format, codec, choice.formats)
@@ -173,10 +178,9 @@ public struct TrunkNegotiation: Sendable {
   }
 
   /// Whether an offer can be answered, without an answer: where its media lives, which may be of the other family than `local`.
-  public func destination(of offer: String) throws(NegotiationError) -> IPAddress {
-    let description = try parse(offer)
-    let choice = try choose(description)
-    return try remote(of: description.media[choice.index], in: description)
+  public func destination(of offer: SessionDescription) throws(NegotiationError) -> IPAddress {
+    let choice = try choose(offer)
+    return try remote(of: offer.media[choice.index], in: offer)
   }
 
   /// Our key for the peer's: a new one where the peer has changed its own (RFC 4568 §7.1.4).
@@ -232,10 +236,6 @@ public struct TrunkNegotiation: Sendable {
   }
 
   // MARK: both
-
-  private func parse(_ text: String) throws(NegotiationError) -> SessionDescription {
-    do { return try SessionDescription(parsing: text) } catch { throw .malformed(error) }
-  }
 
   /// RTP/AVPF is plain RTP with early feedback, of which we send none.
   private static func isPlain(_ transport: String) -> Bool { transport == plain || transport == "RTP/AVPF" }
