@@ -12,7 +12,6 @@ enum ImportRule {
     "CallFlow": ["SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices"],
     "CommandSupport": ["Configuration"],
     "Trunkline": ["Configuration", "CommandSupport"],
-    "DemoSpeech": ["CDemoSpeech"],
     "Peers": ["SpeechScore", "DemoSpeech"],
     "Lab": ["Peers", "PushSandbox", "SpeechScore"],
     "GatewayCore": ["SIPDialogs", "Trunking", "CallFlow"],
@@ -39,6 +38,7 @@ enum ImportRule {
     "Glibc": ["Wire/RTP", "Media", "Platform", "Runtime", "Client", "Trunkline", "Lab"],
     "Darwin": ["Wire/RTP", "Media", "Platform", "Client", "Lab/SpeechScore"],
     "Dispatch": ["Trunkline", "Lab"],
+    "CDemoSpeech": ["Lab/DemoSpeech"],
   ]
 
   /// Why `module` in `folder` must not import `name`; nil if it may, or if `name` is not ours.
