@@ -152,6 +152,28 @@ private let call = Identifier(high: 5, low: 5)
     #expect(invites(world).last?.trunk.name == "a")
   }
 
+  @Test func `a call that gets no media is not the one that tries a trunk again`() throws {
+    let world = world()
+    for number in 0..<6 {
+      let id = Identifier(high: 6, low: UInt64(number))
+      try world.started(id)
+      world.openOutgoingGate(id)
+      let leg = try #require(world.outgoingLeg)
+      world.feed(.sip(.failed(leg, code: 503, cause: nil, byTransport: true)))
+      let next = try #require(world.outgoingLeg)
+      if next != leg { world.feed(.sip(.failed(next, code: 486, cause: nil, byTransport: false))) }
+    }
+    world.pass(.seconds(11))
+    world.mediaRefusal = "no ports"
+    let refused = Identifier(high: 7, low: 7)
+    let start = CallStart(to: Handle(k: .phone, h: "+15557654321"), sdp: Surroundings.appSDP(setup: "actpass"))
+    #expect(!world.isOK(world.request(phone, .callStart(start), call: refused)))
+    world.mediaRefusal = nil
+    try world.started(call)
+    world.openOutgoingGate(call)
+    #expect(invites(world).last?.trunk.name == "a")
+  }
+
   @Test func `numbers are written as the trunk wants them, and read as the gateway does`() throws {
     let world = world { routing in
       routing.trunks[0].numbers = NumberRules(

@@ -196,7 +196,6 @@ extension CallMachine {
       trunkLeg: TrunkLeg(.outbound(takeNumber()), over: trunk, session: session), at: turn.now)
     call.trunkLeg.alternatives = Array(candidates.dropFirst())
     (call.parties.isPrivate, call.parties.identities) = (start.privacy ?? false, identities.map { SignedIdentity($0) })
-    trunking?.callStarted(trunk.name, at: turn.now)
     pending[id] = .outgoing(call, offer: offer, device, token)
     turn.output.actions.append(
       .reserveMedia(MediaRequest(id, session: call.session, user: key.user, toward: trunk.peer?.flow.remote.ip)))

@@ -206,6 +206,7 @@ public struct CallMachine {
     sessions[call.session] = call.id
     for user in call.users.ringing { callsOfUser[user, default: []].append(call.id) }
     callsOfTrunk[call.trunk.name, default: 0] += 1
+    if call.direction == .outgoing { trunking?.callStarted(call.trunk.name, at: turn.now) }
   }
 
   mutating func takeNumber() -> UInt64 {

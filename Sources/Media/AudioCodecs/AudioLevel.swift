@@ -31,22 +31,6 @@ public struct LevelMeter: Sendable {
 
   /// dBov of a mean square, −127 at least.
   public static func decibels(_ meanSquare: Double) -> Double { meanSquare > 2e-13 ? max(-127, 10 * log10(meanSquare)) : -127 }
-
-  /// Mean power over the parts of at least −50 dB below the loudest 20 ms, a plain form of ITU-T P.56's active level, in dBov.
-  /// For tests and reports; −127 for silence.
-  public static func activeLevel(_ samples: Span<Int16>) -> Double {
-    var loudest = 0.0
-    for start in stride(from: 0, to: samples.count - 159, by: 160) {
-      loudest = max(loudest, meanSquare(samples.extracting(start..<start + 160)))
-    }
-    var sum = 0.0
-    var frames = 0
-    for start in stride(from: 0, to: samples.count - 159, by: 160) {
-      let power = meanSquare(samples.extracting(start..<start + 160))
-      if power > loudest * 1e-3 { (sum, frames) = (sum + power, frames + 1) }
-    }
-    return frames == 0 ? -127 : decibels(sum / Double(frames))
-  }
 }
 
 /// Sums over samples, eight at a time. The vectors are put together so that they become one multiply-add instruction for eight

@@ -66,13 +66,8 @@ public struct DigitSender: Sendable {
   public var isIdle: Bool { phase == .idle && count == 0 }
   /// Digits not yet begun.
   public var waiting: Int { count }
-  /// True while audio must not be sent: a digit plays or its gap runs.
-  public var holdsAudio: Bool { phase != .idle }
 
-  /// Drops what is queued; a digit that plays ends properly.
-  public mutating func cancelQueued() { count = 0 }
-
-  /// The next 20 ms. Nil: send audio, or nothing while `holdsAudio`.
+  /// The next 20 ms. Nil: send audio, or nothing while a digit's gap runs.
   // HOT
   public mutating func tick() -> DigitPacket? {
     switch phase {
