@@ -4,7 +4,7 @@
 
 Makes FOLDER/cert.pem and serves on a free port of 127.0.0.1; prints the port, then a JSON line for each request. What it answers stands in the
 device token's first three digits: 200, 410, 503, …; 999 closes the connection with GOAWAY in place of an answer, 888 never answers,
-777 answers 200 with a body that is no JSON. With CLIENTS.pem only clients with a certificate of those authorities are let in.
+777 answers 200 with a body that is no JSON, 666 answers 503 once four such wait on a connection. With CLIENTS.pem only clients with a certificate of those authorities are let in.
 
 It is a browser's push service too: FOLDER/subscription.json is a subscription of its own, and what is sent there is opened with the
 subscription's key (RFC 8291, with the primitives of the package cryptography) and its VAPID token is checked (RFC 8292).
@@ -95,6 +95,7 @@ class Peer(asyncio.Protocol):
     def __init__(self, public_key):
         self.public_key = public_key
         self.requests = {}
+        self.held = []
 
     def connection_made(self, transport):
         Peer.connections += 1
@@ -139,6 +140,16 @@ class Peer(asyncio.Protocol):
             return
         if kind == 888:
             return
+        if kind == 666:
+            self.held.append((stream, headers))
+            if len(self.held) == 4:
+                for stream, headers in self.held:
+                    self.respond(stream, headers, 503)
+                self.held = []
+            return
+        self.respond(stream, headers, kind)
+
+    def respond(self, stream, headers, kind):
         status = 200 if kind == 777 else kind
         out = b"<html>" if kind == 777 else b""
         if kind in REASONS:
@@ -146,7 +157,6 @@ class Peer(asyncio.Protocol):
         self.h2.send_headers(stream, [(":status", str(status)), ("apns-id", headers.get("apns-id", ""))], end_stream=not out)
         if out:
             self.h2.send_data(stream, out, end_stream=True)
-
 
     def answer_browser(self, stream, headers, body):
         try:
