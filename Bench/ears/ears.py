@@ -135,8 +135,8 @@ class Run:
                 if isinstance(answer, BaseException):
                     tell(f"{plan.name} failed: {type(answer).__name__}: {answer}")
                     failed.append(plan)
-                elif answer["harnessLateMs"] > 5 and attempt < 3:
-                    tell(f"{plan.name} is made again: the harness was {answer['harnessLateMs']} ms late")
+                elif (late := self.lateness(answer)) > 5 and attempt < 3:
+                    tell(f"{plan.name} is made again: the harness was {late} ms late")
                     self.repeated += 1
                     failed.append(plan)
                 else:
@@ -145,6 +145,11 @@ class Run:
                 return
             left = failed
         raise SystemExit(f"ears: {', '.join(plan.name for plan in left)} could not be made")
+
+    @staticmethod
+    def lateness(answer):
+        """Of carrier, relay and a microphone of ours; where nothing may be made up, of the browser's too, as the capture shows it."""
+        return max(answer["harnessLateMs"], answer.get("latestEverUpMs", 0) if answer["row"] == "clean" else 0)
 
     async def call(self, plan):
         trunk_said, app_said = self.said(plan)
