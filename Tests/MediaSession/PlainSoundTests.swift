@@ -38,6 +38,7 @@ import Testing
   private func check(_ payloads: [[UInt8]], _ encoding: Encoding, _ what: Comment) throws {
     var receiver = try AudioReceiver(encoding: encoding)
     var plain = try PlainDecoder(encoding)
+    let decoder = try AudioDecoder(encoding: encoding)
     let units = Int(encoding.clockRateHz) / 50
     var (next, timestamp, said, heard): (Int, Int, [Int16], [Int16]) = (0, 0, [], [])
     var tick = 0
@@ -52,7 +53,7 @@ import Testing
           timestamp: RTPTimestamp(raw: UInt32(timestamp)), ssrc: SSRC(raw: 1))
         let insertion = receiver.insert(header, payload: payload.span, at: arrival)
         #expect(insertion == .stored, what)
-        let duration = AudioDecoder.duration(payload.span, encoding: encoding)
+        let duration = decoder.duration(payload.span)
         timestamp += try #require(duration)
         said += try plain.decode(payload)
         next += 1
@@ -158,7 +159,8 @@ import Testing
     for encoding in [Encoding.pcmu, .pcma, .g722] {
       let lengths = [160, 240, 160, 80, 320, 100, 161]
       let octets = (0..<300).map { number in
-        (0..<lengths[number / 5 % lengths.count]).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+        (0..<lengths[number / 5 % lengths.count] * encoding.row.octetsPerUnit).map { _ in UInt8(truncatingIfNeeded: random.next())
+        }
       }
       try check(octets, encoding, "\(encoding)")
     }

@@ -1,10 +1,11 @@
 import Bytes
+import RTP
 import SDP
 import Testing
 
 @Suite struct TrunkNegotiationTests {
   private let local = SocketAddress(IPAddress(192, 0, 2, 1), 41_000)
-  private func leg(_ codecs: [AudioCodecName] = [.pcmu, .pcma]) -> TrunkNegotiation {
+  private func leg(_ codecs: [AudioEncoding] = [.pcmu, .pcma]) -> TrunkNegotiation {
     TrunkNegotiation(local: local, codecs: codecs, sessionID: 14)
   }
   private func body(_ section: String, session: String = "c=IN IP4 198.51.100.7\r\n") -> String {
@@ -73,6 +74,17 @@ import Testing
     #expect(sdp.contains("m=audio 41000 RTP/AVP 96 97\r\n") && sdp.contains("a=rtpmap:96 PCMA/8000\r\n"))
   }
 
+  @Test func `an answer with a codec that has no row is an error, not another codec`() {
+    var leg = leg([.opus, .pcmu])
+    _ = leg.makeOffer()
+    for map in ["97 L24/8000", "97 L16/16000", "111 silk/48000/2", "111 opus/48000"] {
+      let number = map.prefix { $0 != " " }
+      #expect(throws: NegotiationError.noCommonCodec, "\(map)") {
+        try leg.apply(answer: body("m=audio 5000 RTP/AVP \(number)\r\na=rtpmap:\(map)\r\n"))
+      }
+    }
+  }
+
   @Test func `without telephone-event in the offer there is none in the answer`() throws {
     var leg = leg()
     let (sdp, media) = try leg.answer(to: body("m=audio 5000 RTP/AVP 0\r\n"))
@@ -130,6 +142,7 @@ import Testing
   @Test(arguments: [
     ("m=audio 5000 RTP/AVP 18 9\r\n", NegotiationError.noCommonCodec),
     ("m=audio 5000 RTP/AVP 96\r\na=rtpmap:96 PCMU/16000\r\n", .noCommonCodec),
+    ("m=audio 5000 RTP/AVP 96 97\r\na=rtpmap:96 EVS/16000\r\na=rtpmap:97 L16/44100/2\r\n", .noCommonCodec),
     ("m=audio 5000 RTP/SAVP 0\r\n", .transportProfile("RTP/SAVP")), ("m=audio 0 RTP/AVP 0\r\n", .noAudio),
     ("m=video 5000 RTP/AVP 31\r\n", .noAudio), ("", .noAudio),
     ("m=audio 5000 RTP/AVP 0\r\nc=IN IP4 media.example.com\r\n", .unusableAddress("media.example.com")),
