@@ -36,8 +36,8 @@ private let tablet = Surroundings.tablet
     #expect(record.times["tap"].map { record.times["answered", default: 0] - $0 } == 20)
   }
 
-  @Test func `prefer relay offers an app its trunk's codec first`() throws {
-    for (codec, formats) in [(AudioEncoding.pcma, "8 111 0"), (.g722, "9 111 0 8")] {
+  @Test func `prefer relay offers an app its trunk's codec first, but never L16`() throws {
+    for (codec, formats) in [(AudioEncoding.pcma, "8 111 0"), (.g722, "9 111 0 8"), (.l16, "111 0 8")] {
       let world = Surroundings { _, routing in
         (routing.trunks[0].codecs, routing.trunks[0].prefersRelay) = ([codec], true)
       }

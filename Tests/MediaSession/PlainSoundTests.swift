@@ -29,6 +29,7 @@ import Testing
         case .g722: g722.decode(payload.span, into: &span)
         case .pcmu: G711.decode(payload.span, law: .mu, into: &span)
         case .pcma: G711.decode(payload.span, law: .a, into: &span)
+        case .l16: L16.decode(payload.span, into: &span)
         }
       return Array(samples[..<count])
     }
@@ -156,7 +157,7 @@ import Testing
       [contents[number / 7 % contents.count]] + (0..<40).map { _ in UInt8(truncatingIfNeeded: random.next()) }
     }
     try check(opus, .opus, "opus")
-    for encoding in [Encoding.pcmu, .pcma, .g722] {
+    for encoding in [Encoding.pcmu, .pcma, .g722, .l16] {
       let lengths = [160, 240, 160, 80, 320, 100, 161]
       let octets = (0..<300).map { number in
         (0..<lengths[number / 5 % lengths.count] * encoding.row.octetsPerUnit).map { _ in UInt8(truncatingIfNeeded: random.next())

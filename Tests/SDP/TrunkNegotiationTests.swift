@@ -74,8 +74,21 @@ import Testing
     #expect(sdp.contains("m=audio 41000 RTP/AVP 96 97\r\n") && sdp.contains("a=rtpmap:96 PCMA/8000\r\n"))
   }
 
+  @Test func `L16 is offered under a dynamic payload type, and answered under the offer's`() throws {
+    var caller = leg([.l16, .pcmu])
+    let offer = caller.makeOffer()
+    #expect(offer.contains("RTP/AVP 97 0 101\r\n") && offer.contains("a=rtpmap:97 L16/8000\r\n"))
+    var called = leg([.l16])
+    let (answer, theirs) = try called.answer(to: offer.replacing("97", with: "118"))
+    #expect(theirs.codec == .l16 && theirs.payloadType == 118 && theirs.telephoneEventPayloadType == 101)
+    #expect(answer.contains("RTP/AVP 118 101\r\n") && answer.contains("a=rtpmap:118 L16/8000\r\n"))
+    let ours = try caller.apply(answer: answer)
+    #expect(ours.codec == .l16 && ours.payloadType == 118)
+    #expect(caller.makeOffer().contains("RTP/AVP 118 0 101\r\n"))
+  }
+
   @Test func `an answer with a codec that has no row is an error, not another codec`() {
-    var leg = leg([.opus, .pcmu])
+    var leg = leg([.opus, .l16, .pcmu])
     _ = leg.makeOffer()
     for map in ["97 L24/8000", "97 L16/16000", "111 silk/48000/2", "111 opus/48000"] {
       let number = map.prefix { $0 != " " }

@@ -9,6 +9,7 @@ extension AudioEncoding {
     switch self {
     case .pcmu: G711.decode(payload, law: .mu, into: &samples)
     case .pcma: G711.decode(payload, law: .a, into: &samples)
+    case .l16: L16.decode(payload, into: &samples)
     case .opus, .g722: 0
     }
   }
@@ -19,6 +20,7 @@ extension AudioEncoding {
     switch self {
     case .pcmu: G711.encode(samples, law: .mu, into: &payload)
     case .pcma: G711.encode(samples, law: .a, into: &payload)
+    case .l16: L16.encode(samples, into: &payload)
     case .opus, .g722: 0
     }
   }
@@ -32,6 +34,8 @@ extension AudioEncoding {
     case .pcma: payload.contains { ($0 ^ 0x55) & 0x70 >= 0x20 }
     // The scale of its codes is in the decoder; talk is taken as soon as they vary.
     case .g722: payload.contains { $0 != payload[0] }
+    // The high octets, of which 0 and −1 are less than 256.
+    case .l16: stride(from: 0, to: payload.count, by: 2).contains { payload[$0] &+ 1 > 1 }
     }
   }
 }

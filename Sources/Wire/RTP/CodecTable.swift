@@ -1,7 +1,7 @@
 /// What an audio stream is coded in on one leg. Each case has its row in `CodecTable`; SDP, codecs, media, settings and client know
 /// of a codec only what stands there.
 public enum AudioEncoding: UInt8, Sendable, CaseIterable {
-  case opus, pcmu, pcma, g722
+  case opus, pcmu, pcma, g722, l16
 }
 
 /// The one table of codecs. A codec is a case above, a row here, and its coding in AudioCodecs (docs/design/codecs-and-concealment.md).
@@ -17,6 +17,8 @@ public enum CodecTable {
     CodecRow(.pcma, name: "PCMA", payloadType: 8, silence: 0xd5, isStateless: true, apps: .offered),
     // The clock is 8000 by an old mistake (RFC 3551 §4.5.2).
     CodecRow(.g722, name: "G722", payloadType: 9, samplingRateHz: 16_000, apps: .ofTrunk),
+    // RFC 3551 §4.5.11; its static types 10 and 11 are of 44.1 kHz.
+    CodecRow(.l16, name: "L16", payloadType: 97, octetsPerUnit: 2, silence: 0, isStateless: true, apps: .never),
   ])
 
   /// The codec of an `a=rtpmap`, whose name is compared without case (RFC 8866 §6.6); nil for one without a row.
