@@ -42,7 +42,7 @@ let wire: [Target] = [
   module("Wire", "Bytes", []),
   module("Wire", "STUN", ["Bytes", "COpenSSL"]),
   module("Wire", "RTP", ["Bytes"]),
-  module("Wire", "SDP", ["Bytes"]),
+  module("Wire", "SDP", ["Bytes", "RTP"]),
   module("Wire", "SIP", ["Bytes"]),
   module("Wire", "AppProtocol", ["Bytes"]),
   module("Wire", "JSONWebToken", ["Bytes", "COpenSSL"]),
@@ -68,7 +68,7 @@ let calls: [Target] = [
   module(
     "Calls", "CallFlow",
     [
-      "Bytes", "SDP", "SIP", "AppProtocol", "SRTP", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "AppSessions",
+      "Bytes", "RTP", "SDP", "SIP", "AppProtocol", "SRTP", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "AppSessions",
       "PushPolicy", "Devices",
     ]),
   module("Calls", "GatewayCore", ["Bytes", "SIPDialogs", "Trunking", "CallFlow"]),
@@ -110,7 +110,7 @@ let client: [Target] = [
 ]
 
 let executable: [Target] = [
-  module("Trunkline", "Configuration", ["Bytes", "JSONWebToken", "AudioCodecs"], [yams]),
+  module("Trunkline", "Configuration", ["Bytes", "RTP", "JSONWebToken", "AudioCodecs"], [yams]),
   module("Trunkline", "CommandSupport", ["Bytes", "JSONWebToken", "Platform", "Configuration", "CCurl"], [argumentParser]),
   .executableTarget(
     name: "trunkline",
@@ -134,7 +134,7 @@ let lab: [Target] = [
   .executableTarget(
     name: "trunkline-lab",
     dependencies: [
-      "Bytes", "SDP", "AppProtocol", "JSONWebToken", "AudioCodecs", "SIPDialogs", "CallFlow", "Platform", "CLinux",
+      "Bytes", "RTP", "SDP", "AppProtocol", "JSONWebToken", "AudioCodecs", "SIPDialogs", "CallFlow", "Platform", "CLinux",
       "Configuration", "CommandSupport", "SpeechScore", "Peers", "PushSandbox", argumentParser,
     ],
     path: "Sources/Lab", exclude: ["SpeechScore", "CDemoSpeech", "DemoSpeech", "PushSandbox", "Peers"], swiftSettings: swift),
@@ -145,7 +145,7 @@ let sipStack = ["Bytes", "SIP", "SDP"]
 let mediaStack = ["Bytes", "RTP", "STUN", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession", "SDP"]
 let appStack = ["Bytes", "AppProtocol", "JSONWebToken", "AppSessions"]
 let callStack = [
-  "Bytes", "SIP", "SDP", "AppProtocol", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices",
+  "Bytes", "RTP", "SIP", "SDP", "AppProtocol", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices",
   "CallFlow", "GatewayCore",
 ]
 let testTargets: [Target] = [
@@ -153,7 +153,7 @@ let testTargets: [Target] = [
   tests("Bytes", ["Bytes"]),
   tests("STUN", ["Bytes", "STUN"]),
   tests("RTP", ["Bytes", "RTP"]),
-  tests("SDP", ["Bytes", "SDP"]),
+  tests("SDP", ["Bytes", "RTP", "SDP"]),
   tests("SIP", ["Bytes", "SIP"]),
   tests("AppProtocol", ["Bytes", "AppProtocol"]),
   tests("JSONWebToken", ["Bytes", "JSONWebToken", "COpenSSL"]),
@@ -186,7 +186,7 @@ let testTargets: [Target] = [
   tests("Telemetry", ["Bytes", "Platform", "Telemetry"], [logging]),
   tests("Control", callStack + ["Platform", "Control"], [logging]),
   tests("TrunklineClient", mediaStack + ["AppProtocol", "TrunklineClient"]),
-  tests("Configuration", ["Bytes", "JSONWebToken", "AudioCodecs", "Configuration"]),
+  tests("Configuration", ["Bytes", "RTP", "JSONWebToken", "AudioCodecs", "Configuration"]),
   tests("Commands", ["Bytes", "Configuration", "trunkline"]),
   tests("Load", ["Bytes", "Configuration", "Peers", "trunkline-lab"]),
   tests("PushSandbox", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender", "PushSandbox"], [logging]),

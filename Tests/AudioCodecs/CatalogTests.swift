@@ -1,4 +1,5 @@
 import AudioCodecs
+import RTP
 import Testing
 
 /// The contract every row of the catalog keeps.
@@ -16,7 +17,7 @@ import Testing
       let length = try encoder.encode(samples.span, into: &span)
       return Array(payload[..<length])
     }
-    func duration(_ payload: [UInt8]) -> Int? { AudioDecoder.duration(payload.span, encoding: encoder.encoding) }
+    func duration(_ payload: [UInt8]) -> Int? { decoder.duration(payload.span) }
     func output(_ body: (inout MutableSpan<Int16>) -> Int) -> [Int16] {
       var samples = [Int16](repeating: 0, count: 960)
       var span = samples.mutableSpan
@@ -26,8 +27,8 @@ import Testing
   }
 
   @Test func `there is a row for every encoding, in their order`() {
-    #expect(CodecCatalog.rows.map(\.encoding) == AudioEncoding.allCases)
-    for encoding in AudioEncoding.allCases { #expect(CodecCatalog.row(of: encoding).clockRateHz == encoding.clockRateHz) }
+    #expect(CodecTable.rows.map(\.encoding) == AudioEncoding.allCases)
+    for encoding in AudioEncoding.allCases { #expect(encoding.row.encoding == encoding) }
   }
 
   @Test(arguments: AudioEncoding.allCases)

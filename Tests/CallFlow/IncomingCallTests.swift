@@ -3,6 +3,7 @@ import AppSessions
 import Bytes
 import CallFlow
 import MediaSession
+import RTP
 import Testing
 
 private let phone = Surroundings.phone
@@ -33,6 +34,27 @@ private let tablet = Surroundings.tablet
     #expect(record.codecs.trunk == "PCMU" && record.codecs.app == "opus")
     #expect(record.srtp == "AEAD_AES_128_GCM")
     #expect(record.times["tap"].map { record.times["answered", default: 0] - $0 } == 20)
+  }
+
+  @Test func `prefer relay offers an app its trunk's codec first, but never L16`() throws {
+    for (codec, formats) in [(AudioEncoding.pcma, "8 111 0"), (.g722, "9 111 0 8"), (.l16, "111 0 8")] {
+      let world = Surroundings { _, routing in
+        (routing.trunks[0].codecs, routing.trunks[0].prefersRelay) = ([codec], true)
+      }
+      let sdp = Surroundings.trunkSDP(formats: "\(codec.row.payloadType) 101")
+        .replacing("a=sendrecv", with: "a=rtpmap:\(codec.row.payloadType) \(codec.row.rtpmap)\r\na=sendrecv")
+      _ = try world.ringing(sdp: sdp)
+      let offers = world.messages[phone, default: []].compactMap { if case .callOffer(let offer) = $0 { offer.sdp } else { nil } }
+      #expect(offers.first?.contains("RTP/SAVPF \(formats) 110") == true, "\(codec): \(offers)")
+    }
+  }
+
+  @Test func `a call of a codec that has no row is refused, and no app rings`() {
+    let world = Surroundings()
+    world.connect(phone)
+    world.invite(sdp: Surroundings.trunkSDP(formats: "96").replacing("a=sendrecv", with: "a=rtpmap:96 EVS/16000\r\na=sendrecv"))
+    #expect(world.heard[phone, default: []].isEmpty)
+    #expect(world.trunkHeard == ["488"])
   }
 
   @Test func `no 200 before pair, keys and media-ready all hold, in any order (ANS-5)`() throws {

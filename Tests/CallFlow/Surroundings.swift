@@ -4,6 +4,7 @@ import Bytes
 import Devices
 import MediaSession
 import PushPolicy
+import RTP
 import SDP
 import SIP
 import SIPDialogs
@@ -292,10 +293,10 @@ final class Surroundings {
   }
 
   /// The device's SDP and, with media, everything that opens the gate but the lock.
-  static func appSDP(codecs: [AudioCodecName] = [.opus], setup: String = "active", fingerprint: UInt8 = 1) -> String {
+  static func appSDP(codecs: [AudioEncoding] = [.opus], setup: String = "active", fingerprint: UInt8 = 1) -> String {
     let print = (0..<32).map { _ in hexString(CollectionOfOne(fingerprint)).uppercased() }.joined(separator: ":")
-    let formats = codecs.map { "\($0.offeredPayloadType)" }.joined(separator: " ")
-    let maps = codecs.map { "a=rtpmap:\($0.offeredPayloadType) \($0 == .opus ? "opus/48000/2" : "\($0.rawValue)/8000")" }
+    let formats = codecs.map { "\($0.row.payloadType)" }.joined(separator: " ")
+    let maps = codecs.map { "a=rtpmap:\($0.row.payloadType) \($0.row.rtpmap)" }
     return
       ([
         "v=0", "o=- 1 1 IN IP4 127.0.0.1", "s=-", "t=0 0", "a=group:BUNDLE 0", "m=audio 9 UDP/TLS/RTP/SAVPF \(formats)",

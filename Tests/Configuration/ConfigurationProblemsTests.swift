@@ -33,7 +33,7 @@ import Testing
       "gateway.yaml:6:43: auth.jwt.key_file: cannot read DIR/missing.key: No such file or directory",
       "gateway.yaml:8:30: trunks[0].peers[0]: expected an address or a network such as 192.0.2.0/24, got \"127.0.0.0/33\"",
       "gateway.yaml:8:50: trunks[0].uri: expected a SIP URI such as sip:192.0.2.1:5060;transport=tcp, got \"tel:5\"",
-      "gateway.yaml:8:74: trunks[0].codecs[1]: expected PCMU, PCMA, G722 or opus, got \"G729\"",
+      "gateway.yaml:8:74: trunks[0].codecs[1]: expected opus, PCMU, PCMA, G722 or L16, got \"G729\"",
       "gateway.yaml:8:93: trunks[0].rtp_source: expected signalled_ip, symmetric or strict, got \"anything\"",
       "gateway.yaml:9:13: trunks[1].name: \"carrier\" is given twice",
       "gateway.yaml:10:5: trunks[2]: name is missing",

@@ -47,6 +47,15 @@ import Testing
     #expect(configuration.users.map(\.name) == ["Alice", nil] && configuration.users.map(\.choosesDisplayName) == [false, true])
   }
 
+  @Test func `a trunk's codecs are the table's, by name in any case`() throws {
+    let configuration = try TemporaryFolder().parse(
+      key + "trunks: [ { name: a, peers: 10.0.0.1, codecs: [ l16, opus, G722 ] }, { name: b, peers: 10.0.0.2 } ]")
+    #expect(configuration.trunks.map(\.codecs) == [[.l16, .opus, .g722], [.pcmu, .pcma]])
+    #expect(throws: (any Error).self) {
+      try TemporaryFolder().parse(key + "trunks: [ { name: a, peers: 10.0.0.1, codecs: [ L24 ] } ]")
+    }
+  }
+
   @Test func `short forms and long forms mean the same`() throws {
     let folder = try TemporaryFolder(["jwt.key": "k", "token": "t \n"])
     let short = try folder.parse(key + "listen: { app: 127.0.0.1:1, admin: 127.0.0.1:2 }\nmedia: { addresses: auto }")

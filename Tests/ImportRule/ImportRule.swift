@@ -4,7 +4,8 @@ enum ImportRule {
 
   /// Siblings by importing module. `Bytes` is the ground of Wire. Runtime has no row: its modules never import each other.
   static let siblings: [String: Set<String>] = [
-    "STUN": ["Bytes"], "RTP": ["Bytes"], "SDP": ["Bytes"], "SIP": ["Bytes"], "AppProtocol": ["Bytes"], "JSONWebToken": ["Bytes"],
+    "STUN": ["Bytes"], "RTP": ["Bytes"], "SDP": ["Bytes", "RTP"], "SIP": ["Bytes"], "AppProtocol": ["Bytes"],
+    "JSONWebToken": ["Bytes"],
     "DTLS": ["SRTP"],
     "MediaSession": ["SRTP", "ICE", "JitterBuffer", "AudioCodecs"],
     "Trunking": ["SIPDialogs"],

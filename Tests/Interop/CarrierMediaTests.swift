@@ -40,8 +40,9 @@ extension Interop {
       }
     }
 
-    /// The carrier's codecs are ffmpeg's.
-    @Test(arguments: [("G722", 9), ("opus", 96)]) func `G.722 and Opus on a trunk: agreed alone, and both hear each other`(
+    /// The carrier's codecs are ffmpeg's and numpy's.
+    @Test(arguments: [("G722", 9), ("opus", 96), ("L16", 98)])
+    func `G.722, Opus and L16 on a trunk: agreed alone, and both hear each other`(
       codec: String, payloadType: Int
     ) async throws {
       try await expectGoodAudio {

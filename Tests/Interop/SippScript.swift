@@ -36,7 +36,9 @@ struct SippScript {
     _ formats: String = "0 101", port: String = "[audio_port]", address: String = "[media_ip]", version: Int = 1,
     _ attributes: [String] = ["a=ptime:20", "a=sendrecv"]
   ) -> String {
-    let names = ["0": "PCMU/8000", "8": "PCMA/8000", "101": "telephone-event/8000", "9": "G722/8000", "96": "opus/48000/2"]
+    let names = [
+      "0": "PCMU/8000", "8": "PCMA/8000", "101": "telephone-event/8000", "9": "G722/8000", "96": "opus/48000/2", "98": "L16/8000",
+    ]
     let maps = formats.split(separator: " ").compactMap { type in names[String(type)].map { "a=rtpmap:\(type) \($0)" } }
     let head = ["v=0", "o=carrier 1 \(version) IN IP4 [local_ip]", "s=-", "c=IN IP4 \(address)", "t=0 0"]
     return (head + ["m=audio \(port) RTP/AVP \(formats)"] + maps + attributes).joined(separator: "\n")

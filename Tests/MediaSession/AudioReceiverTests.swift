@@ -7,7 +7,7 @@ import RTP
 import Testing
 
 /// Two modules show the name; a macro cannot choose.
-typealias Encoding = AudioCodecs.AudioEncoding
+typealias Encoding = AudioEncoding
 
 /// A talker, a network and a receiver on virtual time: a 200 Hz tone with harmonics in 20 ms packets, each sent at `20 n` ms and
 /// delivered after a delay the test chooses (nil: lost).

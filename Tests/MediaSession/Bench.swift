@@ -9,7 +9,7 @@ import Testing
 
 @testable import MediaSession
 
-/// One session on virtual time with both far ends played by the test: a trunk that sends G.711 and an app with its own SRTP
+/// One session on virtual time with both far ends played by the test: a trunk of a stateless codec and an app with its own SRTP
 /// contexts.
 struct Bench: ~Copyable {
   static let id = MediaSessionID(raw: 7)
@@ -74,7 +74,7 @@ struct Bench: ~Copyable {
     adjust: (inout TrunkLegParameters) -> Void = { _ in }
   ) throws {
     var trunk = TrunkLegParameters(
-      remote: Self.trunkAddress, encoding: trunkEncoding, payloadType: trunkEncoding == .pcma ? 8 : 0,
+      remote: Self.trunkAddress, encoding: trunkEncoding, payloadType: trunkEncoding.row.payloadType,
       telephoneEventPayloadType: trunkTakesEvents ?? telephoneEvents ? 101 : nil, packetTimeMilliseconds: packetTime,
       sourcePolicy: policy,
       mediaPeers: peers, comfortNoisePayloadType: comfortNoise)
@@ -158,9 +158,9 @@ struct Bench: ~Copyable {
 
   /// 20 ms of the trunk's talk.
   mutating func trunkSays(_ samples: [Int16], from source: SocketAddress = Bench.trunkAddress) {
-    var octets = [UInt8](repeating: 0, count: samples.count)
+    var octets = [UInt8](repeating: 0, count: samples.count * trunk.encoding.row.octetsPerUnit)
     var span = octets.mutableSpan
-    _ = G711.encode(samples.span, law: trunk.encoding == .pcma ? .a : .mu, into: &span)
+    _ = trunk.encoding.encodeSamples(samples.span, into: &span)
     trunkSends(octets, payloadType: trunk.payloadType, from: source)
     trunkTimestamp &+= UInt32(samples.count)
   }
@@ -271,9 +271,9 @@ struct Bench: ~Copyable {
     let payload = Array(bytes[header.length...])
     toTrunk.append(Packet(header: header, payload: payload, destination: destination, at: now))
     guard header.payloadType == trunk.payloadType else { return }
-    var samples = [Int16](repeating: 0, count: payload.count)
+    var samples = [Int16](repeating: 0, count: payload.count / trunk.encoding.row.octetsPerUnit)
     var span = samples.mutableSpan
-    _ = G711.decode(payload.span, law: trunk.encoding == .pcma ? .a : .mu, into: &span)
+    _ = trunk.encoding.decodeSamples(payload.span, into: &span)
     heardByTrunk += samples
   }
 

@@ -46,7 +46,7 @@ import Testing
     return heard
   }
 
-  @Test(arguments: [Encoding.pcmu, .pcma])
+  @Test(arguments: [Encoding.pcmu, .pcma, .l16])
   func `a trunk that loses packets is played a packet later`(_ encoding: Encoding) throws {
     let whole = try play(encoding, seconds: 30) { _ in false }
     #expect(whole.counts.concealedSamples == 0 && whole.delays.max() ?? 99 < 10)

@@ -1,5 +1,6 @@
 import AudioCodecs
 import Bytes
+import RTP
 import SpeechScore
 import Testing
 
@@ -53,6 +54,7 @@ private struct Halves: ~Copyable {
 @Suite struct DivertedCallTests {
   @Test func `SRV-7: speech goes from trunk to trunk both ways, of one codec`() throws { try converse(.pcmu, .pcmu) }
   @Test func `SRV-7: speech goes from trunk to trunk both ways, of two codecs`() throws { try converse(.pcmu, .pcma) }
+  @Test func `speech goes between a trunk of L16 and one of G.711 both ways`() throws { try converse(.l16, .pcma) }
 
   private func converse(_ first: AudioEncoding, _ second: AudioEncoding) throws {
     var halves = try Halves(first, second)

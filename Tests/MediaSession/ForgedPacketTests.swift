@@ -35,9 +35,9 @@ import Testing
     }
   }
 
-  @Test(arguments: [AudioCodecs.AudioEncoding.opus, .pcmu])
+  @Test(arguments: [AudioEncoding.opus, .pcmu])
   func `forged, damaged and replayed packets change nothing but the count of dropped ones`(
-    _ encoding: AudioCodecs.AudioEncoding
+    _ encoding: AudioEncoding
   ) throws {
     var bench = try Bench(app: encoding)
     bench.connect()

@@ -1,5 +1,6 @@
 import AudioCodecs
 import Bytes
+import RTP
 import Testing
 
 @testable import MediaSession

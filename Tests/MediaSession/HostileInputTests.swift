@@ -142,9 +142,9 @@ import Testing
     #expect(level(bench.heardByTrunk.suffix(4_000)) > 3_000)
   }
 
-  @Test(arguments: [AudioCodecs.AudioEncoding.opus, .pcmu])
+  @Test(arguments: [AudioEncoding.opus, .pcmu])
   func `one SSRC as fast as a core can send is cut to the budget, and a stall's burst is not`(
-    _ encoding: AudioCodecs.AudioEncoding
+    _ encoding: AudioEncoding
   ) throws {
     var bench = try Bench(app: encoding)
     bench.connect()

@@ -16,8 +16,8 @@ import Testing
     Self.listened.contains(ssrc) ? (0..<12).map { tone($0) } : [quiet]
   }
 
-  @Test(arguments: [AudioCodecs.AudioEncoding.pcmu, .opus])
-  func `app to trunk: the 17th, the 100th and the 1,025th SSRC of the app are heard`(_ app: AudioCodecs.AudioEncoding) throws {
+  @Test(arguments: [AudioEncoding.pcmu, .opus])
+  func `app to trunk: the 17th, the 100th and the 1,025th SSRC of the app are heard`(_ app: AudioEncoding) throws {
     var bench = try Bench(app: app)
     bench.connect()
     for ssrc in 1...Self.last {
@@ -37,9 +37,9 @@ import Testing
     for reason in [MediaDrop.badTag, .tooManySources, .replayed] { #expect(bench.output.takeDrops(reason) == 0) }
   }
 
-  @Test(arguments: [AudioCodecs.AudioEncoding.pcmu, .opus], [SRTPProfile.aes128CM_HMAC_SHA1_80, .aeadAES128GCM])
+  @Test(arguments: [AudioEncoding.pcmu, .opus], [SRTPProfile.aes128CM_HMAC_SHA1_80, .aeadAES128GCM])
   func `trunk to app under SDES: the 17th, the 100th and the 1,025th SSRC of the trunk are heard`(
-    _ app: AudioCodecs.AudioEncoding, _ profile: SRTPProfile
+    _ app: AudioEncoding, _ profile: SRTPProfile
   ) throws {
     let key = SRTPMasterKey(
       key: [UInt8](repeating: 1, count: profile.keyBytes), salt: [UInt8](repeating: 2, count: profile.saltBytes))

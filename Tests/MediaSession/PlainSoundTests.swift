@@ -29,6 +29,7 @@ import Testing
         case .g722: g722.decode(payload.span, into: &span)
         case .pcmu: G711.decode(payload.span, law: .mu, into: &span)
         case .pcma: G711.decode(payload.span, law: .a, into: &span)
+        case .l16: L16.decode(payload.span, into: &span)
         }
       return Array(samples[..<count])
     }
@@ -38,6 +39,7 @@ import Testing
   private func check(_ payloads: [[UInt8]], _ encoding: Encoding, _ what: Comment) throws {
     var receiver = try AudioReceiver(encoding: encoding)
     var plain = try PlainDecoder(encoding)
+    let decoder = try AudioDecoder(encoding: encoding)
     let units = Int(encoding.clockRateHz) / 50
     var (next, timestamp, said, heard): (Int, Int, [Int16], [Int16]) = (0, 0, [], [])
     var tick = 0
@@ -52,7 +54,7 @@ import Testing
           timestamp: RTPTimestamp(raw: UInt32(timestamp)), ssrc: SSRC(raw: 1))
         let insertion = receiver.insert(header, payload: payload.span, at: arrival)
         #expect(insertion == .stored, what)
-        let duration = AudioDecoder.duration(payload.span, encoding: encoding)
+        let duration = decoder.duration(payload.span)
         timestamp += try #require(duration)
         said += try plain.decode(payload)
         next += 1
@@ -155,10 +157,11 @@ import Testing
       [contents[number / 7 % contents.count]] + (0..<40).map { _ in UInt8(truncatingIfNeeded: random.next()) }
     }
     try check(opus, .opus, "opus")
-    for encoding in [Encoding.pcmu, .pcma, .g722] {
+    for encoding in [Encoding.pcmu, .pcma, .g722, .l16] {
       let lengths = [160, 240, 160, 80, 320, 100, 161]
       let octets = (0..<300).map { number in
-        (0..<lengths[number / 5 % lengths.count]).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+        (0..<lengths[number / 5 % lengths.count] * encoding.row.octetsPerUnit).map { _ in UInt8(truncatingIfNeeded: random.next())
+        }
       }
       try check(octets, encoding, "\(encoding)")
     }

@@ -1,4 +1,5 @@
 import AudioCodecs
+import RTP
 import Testing
 
 @testable import MediaSession
@@ -101,7 +102,7 @@ import Testing
 
 extension Bench {
   /// What is decoded; nil while nothing is.
-  fileprivate var codecFromApp: AudioCodecs.AudioEncoding? { session.uplink.receiver.encoding }
-  fileprivate var codecFromTrunk: AudioCodecs.AudioEncoding? { session.downlink.receiver.encoding }
+  fileprivate var codecFromApp: AudioEncoding? { session.uplink.receiver.encoding }
+  fileprivate var codecFromTrunk: AudioEncoding? { session.downlink.receiver.encoding }
   fileprivate var relaysBothWays: Bool { session.uplink.relays && session.downlink.relays }
 }

@@ -1,6 +1,7 @@
 import AudioCodecs
 import Bytes
 import CHeap
+import RTP
 import SRTP
 import Testing
 

@@ -27,7 +27,7 @@ import Testing
   }
 
   @Test func `through Opus the level stays within 0,3 dB`() throws {
-    for trunk in [Encoding.pcmu, .pcma] {
+    for trunk in [Encoding.pcmu, .pcma, .l16] {
       let levels = try run(app: .opus, trunk: trunk)
       #expect(abs(levels.byApp - levels.played) < 0.3, "\(trunk) \(levels)")
       #expect(abs(levels.byTrunk - levels.played) < 0.3, "\(trunk) \(levels)")

@@ -4,6 +4,7 @@ import DTLS
 import DemoSpeech
 import MediaSession
 import Platform
+import RTP
 import SpeechScore
 import Testing
 
@@ -27,7 +28,7 @@ import Testing
 
   @Test(arguments: [false, true])
   func `a call with ICE, DTLS and SRTP carries speech both ways and leaves nothing behind`(relays: Bool) throws {
-    let encoding: AudioCodecs.AudioEncoding = relays ? .pcmu : .opus
+    let encoding: AudioEncoding = relays ? .pcmu : .opus
     let (threads, descriptors) = (NamedThread.live.value, openDescriptors())
     try call(encoding)
     #expect(NamedThread.live.value == threads)
@@ -37,7 +38,7 @@ import Testing
     #expect(left.isEmpty)
   }
 
-  private func call(_ encoding: AudioCodecs.AudioEncoding) throws {
+  private func call(_ encoding: AudioEncoding) throws {
     let log = EventLog()
     let identity = try DTLSIdentity()
     let plane = try MediaPlane(configuration: configuration(), identity: identity) { log.append($0) }

@@ -1,10 +1,11 @@
 import Bytes
+import RTP
 import SDP
 import Testing
 
 @Suite struct TrunkNegotiationTests {
   private let local = SocketAddress(IPAddress(192, 0, 2, 1), 41_000)
-  private func leg(_ codecs: [AudioCodecName] = [.pcmu, .pcma]) -> TrunkNegotiation {
+  private func leg(_ codecs: [AudioEncoding] = [.pcmu, .pcma]) -> TrunkNegotiation {
     TrunkNegotiation(local: local, codecs: codecs, sessionID: 14)
   }
   private func body(_ section: String, session: String = "c=IN IP4 198.51.100.7\r\n") -> String {
@@ -73,6 +74,30 @@ import Testing
     #expect(sdp.contains("m=audio 41000 RTP/AVP 96 97\r\n") && sdp.contains("a=rtpmap:96 PCMA/8000\r\n"))
   }
 
+  @Test func `L16 is offered under a dynamic payload type, and answered under the offer's`() throws {
+    var caller = leg([.l16, .pcmu])
+    let offer = caller.makeOffer()
+    #expect(offer.contains("RTP/AVP 97 0 101\r\n") && offer.contains("a=rtpmap:97 L16/8000\r\n"))
+    var called = leg([.l16])
+    let (answer, theirs) = try called.answer(to: offer.replacing("97", with: "118"))
+    #expect(theirs.codec == .l16 && theirs.payloadType == 118 && theirs.telephoneEventPayloadType == 101)
+    #expect(answer.contains("RTP/AVP 118 101\r\n") && answer.contains("a=rtpmap:118 L16/8000\r\n"))
+    let ours = try caller.apply(answer: answer)
+    #expect(ours.codec == .l16 && ours.payloadType == 118)
+    #expect(caller.makeOffer().contains("RTP/AVP 118 0 101\r\n"))
+  }
+
+  @Test func `an answer with a codec that has no row is an error, not another codec`() {
+    var leg = leg([.opus, .l16, .pcmu])
+    _ = leg.makeOffer()
+    for map in ["97 L24/8000", "97 L16/16000", "111 silk/48000/2", "111 opus/48000"] {
+      let number = map.prefix { $0 != " " }
+      #expect(throws: NegotiationError.noCommonCodec, "\(map)") {
+        try leg.apply(answer: body("m=audio 5000 RTP/AVP \(number)\r\na=rtpmap:\(map)\r\n"))
+      }
+    }
+  }
+
   @Test func `without telephone-event in the offer there is none in the answer`() throws {
     var leg = leg()
     let (sdp, media) = try leg.answer(to: body("m=audio 5000 RTP/AVP 0\r\n"))
@@ -130,6 +155,7 @@ import Testing
   @Test(arguments: [
     ("m=audio 5000 RTP/AVP 18 9\r\n", NegotiationError.noCommonCodec),
     ("m=audio 5000 RTP/AVP 96\r\na=rtpmap:96 PCMU/16000\r\n", .noCommonCodec),
+    ("m=audio 5000 RTP/AVP 96 97\r\na=rtpmap:96 EVS/16000\r\na=rtpmap:97 L16/44100/2\r\n", .noCommonCodec),
     ("m=audio 5000 RTP/SAVP 0\r\n", .transportProfile("RTP/SAVP")), ("m=audio 0 RTP/AVP 0\r\n", .noAudio),
     ("m=video 5000 RTP/AVP 31\r\n", .noAudio), ("", .noAudio),
     ("m=audio 5000 RTP/AVP 0\r\nc=IN IP4 media.example.com\r\n", .unusableAddress("media.example.com")),

@@ -1,6 +1,7 @@
 import AudioCodecs
 import Bytes
 import DemoSpeech
+import RTP
 
 /// The demo call's speech as 8 kHz samples, in ticks of 160.
 public enum Speech {

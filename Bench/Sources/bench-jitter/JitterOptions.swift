@@ -1,6 +1,7 @@
 import AudioCodecs
 import BenchKit
 import JitterBuffer
+import RTP
 
 struct JitterOptions {
   var traces: [String] = []

@@ -4,6 +4,7 @@ import Bytes
 import JitterBuffer
 import JitterPeers
 import MediaSession
+import RTP
 
 /// What a receiver made of a trace. Every figure is defined in README.md.
 struct ReplayResult {

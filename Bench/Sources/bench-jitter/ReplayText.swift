@@ -1,5 +1,6 @@
 import AudioCodecs
 import BenchKit
+import RTP
 
 /// Results of a replay as one JSON object and as a table.
 enum ReplayText {

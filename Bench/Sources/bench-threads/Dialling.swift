@@ -6,6 +6,7 @@ import DTLS
 import MediaSession
 import MediaThreads
 import Platform
+import RTP
 import SRTP
 import STUN
 

@@ -1,4 +1,5 @@
 import BenchKit
+import RTP
 
 /// More and more transcoded calls until one of them loses or most are late: how many a core carries, by the same rule for ours and rtpengine.
 /// `bench-load` steps the whole gateway up; rtpengine has no calls of its own to step, so both media planes stand here.

@@ -174,7 +174,7 @@ extension Call {
 extension CallRecord {
   /// The second leg of a diverted call stands where the app's would.
   mutating func join(_ second: TrunkLeg, _ first: MediaStatistics?) {
-    codecs.app = second.media.map { AudioEncoding($0.codec).name }
+    codecs.app = second.media.map { $0.codec.name }
     guard let other = second.statistics else { return }
     var heard = other.fromTrunk
     heard.sentPackets = first?.fromApp.sentPackets ?? 0

@@ -161,8 +161,8 @@ extension Call {
       end: bookkeeping.end ?? .init(.unknown, by: .gateway),
       connectedMs: times[.connected].map { (ended - $0).milliseconds } ?? 0,
       codecs: .init(
-        trunk: (trunkLeg.media.map { AudioEncoding($0.codec) } ?? statistics?.trunkEncoding)?.name,
-        app: (leg?.negotiation.settled.map { AudioEncoding($0.codec) } ?? statistics?.appEncoding)?.name),
+        trunk: (trunkLeg.media?.codec ?? statistics?.trunkEncoding)?.name,
+        app: (leg?.negotiation.settled?.codec ?? statistics?.appEncoding)?.name),
       srtp: leg?.srtpProfile ?? statistics?.srtpProfile, fromTrunk: statistics.map { .init($0.fromTrunk) },
       fromApp: statistics.map { .init($0.fromApp) })
     record.trunkSrtp = trunkLeg.media?.protection.flatMap { SRTPProfile(suite: $0.suite.rawValue)?.name }

@@ -95,8 +95,11 @@ extension Call {
 
   mutating func announceConnected(_ turn: inout Turn) {
     guard let winner, let index = winnerIndex else { return }
-    let codec = devices[index].negotiation.settled.map { AudioEncoding($0.codec).name } ?? "opus"
-    turn.send(.callConnected(CallConnected(at: turn.wall(times[.connected] ?? turn.now), codec: codec)), to: winner, call: id)
+    guard let codec = devices[index].negotiation.settled?.codec else {
+      return end(.server, by: .gateway, detail: "connected without a codec", &turn)
+    }
+    let at = turn.wall(times[.connected] ?? turn.now)
+    turn.send(.callConnected(CallConnected(at: at, codec: codec.name)), to: winner, call: id)
     noteTrunkHold(&turn)
   }
 

@@ -3,6 +3,7 @@ import AppSessions
 import Bytes
 import Devices
 import MediaSession
+import RTP
 import SDP
 import SIPDialogs
 
@@ -95,10 +96,10 @@ extension Call {
 
   private func endpoint(_ reservation: MediaReservation, _ turn: Turn) -> SecureEndpoint? {
     guard let fingerprint = FingerprintAttribute(.sha256, reservation.fingerprint) else { return nil }
-    var codecs: [AudioCodecName] = [.opus, .pcmu, .pcma]
+    var codecs = AudioEncoding.ofApps
     if trunk.prefersRelay {
       // the trunk's codec first: nothing is transcoded
-      let relayed = trunkLeg.media.map { [$0.codec] } ?? trunk.codecs.map { AudioCodecName($0) }
+      let relayed = (trunkLeg.media.map { [$0.codec] } ?? trunk.codecs).filter { $0.row.apps != .never }
       codecs = relayed + codecs.filter { !relayed.contains($0) }
     }
     var endpoint = SecureEndpoint(

@@ -68,7 +68,7 @@ struct DeviceLeg {
     var remote = AppLegRemote(
       generation: epoch, ufrag: media.credentials.ufrag, password: media.credentials.password,
       fingerprintAlgorithm: media.fingerprint.algorithm.rawValue, fingerprint: media.fingerprint.bytes,
-      encoding: AudioEncoding(media.codec), payloadType: media.payloadType, telephoneEvent48: media.telephoneEvent48,
+      encoding: media.codec, payloadType: media.payloadType, telephoneEvent48: media.telephoneEvent48,
       telephoneEvent8: media.telephoneEvent8)
     remote.opus = OpusWishes(
       takesPauses: media.opus.usesDTX, takesRepair: !media.opus.refusesInbandFEC,
@@ -125,27 +125,5 @@ struct Terminal {
     guard isUnseen, !isOwnDoing else { return nil }
     (isUnseen, isOfPushOnly) = (false, false)
     return over
-  }
-}
-
-extension AudioEncoding {
-  init(_ codec: AudioCodecName) {
-    switch codec {
-    case .opus: self = .opus
-    case .pcmu: self = .pcmu
-    case .pcma: self = .pcma
-    case .g722: self = .g722
-    }
-  }
-}
-
-extension AudioCodecName {
-  init(_ encoding: AudioEncoding) {
-    switch encoding {
-    case .opus: self = .opus
-    case .pcmu: self = .pcmu
-    case .pcma: self = .pcma
-    case .g722: self = .g722
-    }
   }
 }

@@ -26,7 +26,7 @@ extension Routing.Trunk {
       }
     }
     var negotiation = TrunkNegotiation(
-      local: local, codecs: codecs.map { AudioCodecName($0) }, sessionID: random.next(), protection: protection)
+      local: local, codecs: codecs, sessionID: random.next(), protection: protection)
     negotiation.refusesLocal = !(flow?.local.ip.isLoopback ?? false)
     negotiation.ownAddresses = ownAddresses
     return negotiation

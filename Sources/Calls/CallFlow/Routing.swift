@@ -1,6 +1,6 @@
-public import AudioCodecs
 public import Bytes
 public import MediaSession
+public import RTP
 public import SIPDialogs
 public import Trunking
 

@@ -238,7 +238,7 @@ extension Routing.Trunk {
   /// What the media thread is told of a leg of this trunk.
   func parameters(of media: TrunkMedia) -> TrunkLegParameters {
     var out = TrunkLegParameters(
-      remote: media.remote, encoding: AudioEncoding(media.codec), payloadType: media.payloadType,
+      remote: media.remote, encoding: media.codec, payloadType: media.payloadType,
       telephoneEventPayloadType: media.telephoneEventPayloadType, packetTimeMilliseconds: media.packetTimeMilliseconds,
       sends: media.direction.sends, receives: media.direction.receives, sourcePolicy: sourcePolicy, mediaPeers: mediaPeers,
       comfortNoisePayloadType: media.comfortNoisePayloadType)

@@ -74,7 +74,7 @@ extension ClientMedia {
   }
 
   private mutating func transmit(_ payload: ArraySlice<UInt8>, _ remote: AppMedia, _ output: inout Output) {
-    defer { timestamp &+= encoding == .opus ? 960 : 160 }
+    defer { timestamp &+= remote.codec.clockRateHz / 50 }
     guard keys != nil, let pair = agent.nominatedPair else { return }
     var packet = [UInt8](repeating: 0, count: 12 + payload.count + 64)
     let header = RTPHeader(

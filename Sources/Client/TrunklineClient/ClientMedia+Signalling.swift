@@ -56,13 +56,7 @@ extension ClientMedia {
       agent.addRemote(Candidate(SocketAddress(address, candidate.port), .host, priority: candidate.priority))
     }
     agent.endOfCandidates()
-    let encoding: AudioEncoding =
-      switch media.codec {
-      case .pcmu: .pcmu
-      case .pcma: .pcma
-      case .g722: .g722
-      default: .opus
-      }
+    let encoding = media.codec
     if self.encoding != encoding {
       self.encoding = encoding
       reception = ReceiverStatistics(clockRateHz: encoding.clockRateHz)

@@ -4,7 +4,7 @@ public import DTLS
 import ICE
 import MediaSession
 public import RTP
-public import SDP
+import SDP
 import SRTP
 import STUN
 
@@ -14,7 +14,7 @@ public struct ClientMedia: ~Copyable {
   public struct Configuration: Sendable {
     /// Addresses of our sockets; each is a host candidate.
     public var localAddresses: [SocketAddress]
-    public var codecs: [AudioCodecName]
+    public var codecs: [AudioEncoding]
     public var identity: DTLSIdentity
     /// False for an owner that codes audio itself: what comes in is left in `Output.frames` as it came, what goes out is given to
     /// `send(encoded:)`, and `tick` is not used.
@@ -22,7 +22,7 @@ public struct ClientMedia: ~Copyable {
     let fingerprint: FingerprintAttribute
 
     /// nil only if the identity's fingerprint is of an algorithm that SDP does not carry, which OpenSSL cannot give us.
-    public init?(localAddresses: [SocketAddress], identity: DTLSIdentity, codecs: [AudioCodecName] = [.opus, .pcmu, .pcma]) {
+    public init?(localAddresses: [SocketAddress], identity: DTLSIdentity, codecs: [AudioEncoding] = AudioEncoding.ofApps) {
       guard let algorithm = FingerprintAttribute.Algorithm(rawValue: identity.fingerprint.algorithm.rawValue),
         let fingerprint = FingerprintAttribute(algorithm, identity.fingerprint.bytes)
       else { return nil }
@@ -113,5 +113,5 @@ public struct ClientMedia: ~Copyable {
   }
 
   /// The encoding in use once negotiated.
-  public var codecName: String? { remote?.codec.rawValue }
+  public var codecName: String? { remote?.codec.name }
 }

@@ -2,6 +2,7 @@ import ArgumentParser
 import Bytes
 import CommandSupport
 import Peers
+import RTP
 import SDP
 import SIPDialogs
 
@@ -22,7 +23,17 @@ struct TrunkCommand: ParsableCommand {
         trunkline-lab trunk --call +15551230001 --talk 5 --srtp required
       """)
 
-  enum Codec: String, ExpressibleByArgument, CaseIterable { case PCMU, PCMA }
+  struct Codec: ExpressibleByArgument {
+    let encoding: AudioEncoding
+    static let all = AudioEncoding.allCases.filter(\.row.isStateless)
+    static var allValueStrings: [String] { all.map(\.name) }
+    init(_ encoding: AudioEncoding) { self.encoding = encoding }
+    init?(argument: String) {
+      guard let encoding = AudioEncoding(named: argument), Self.all.contains(encoding) else { return nil }
+      self.encoding = encoding
+    }
+    var defaultValueDescription: String { encoding.name }
+  }
   enum Transport: String, ExpressibleByArgument, CaseIterable { case udp, tcp }
 
   @Option(help: "Where this carrier's SIP listens, UDP and TCP.") var listen = SocketAddress(.loopback, 5080)
@@ -31,7 +42,7 @@ struct TrunkCommand: ParsableCommand {
   @Option(help: ArgumentHelp("Places a call to this number; without it calls are answered.", valueName: "number")) var call:
     String?
   @Option(help: "The caller's number.") var from = "+15557770001"
-  @Option(help: ArgumentHelp("Codecs in order of preference.", valueName: "codec")) var codec: [Codec] = [.PCMU, .PCMA]
+  @Option(help: ArgumentHelp("Codecs in order of preference.", valueName: "codec")) var codec = [Codec(.pcmu), Codec(.pcma)]
   @Option(help: ArgumentHelp("Hangs up so long after the answer.", valueName: "seconds")) var talk: Double?
   @Option(help: ArgumentHelp("Rings so long before it answers.", valueName: "seconds")) var answerAfter = 0.0
   @Flag(help: "Speaks before it answers: 183 with SDP in place of 180.") var early = false
@@ -62,7 +73,7 @@ struct TrunkCommand: ParsableCommand {
     var options = SimulatedCarrier.Options()
     (options.listen, options.gateway, options.call, options.from) = (listen, gateway, call, from)
     options.transport = transport == .udp ? .udp : .tcp
-    options.codecs = codec.map { $0 == .PCMU ? .pcmu : .pcma }
+    options.codecs = codec.map(\.encoding)
     options.gap = .seconds(gap)
     (options.talk, options.answerAfter) = (talk.map { .seconds($0) }, .seconds(answerAfter))
     options.isEarly = early

@@ -1,14 +1,19 @@
-/// One received stream of any codec of the catalog to 8 kHz samples: real, repaired or made up, joined without clicks. The caller
+import RTP
+
+/// One received stream of any codec of the table to 8 kHz samples: real, repaired or made up, joined without clicks. The caller
 /// says which, in the order of play-out. No allocation after `init`; one thread at a time.
 public struct AudioDecoder: ~Copyable {
   public let encoding: AudioEncoding
   private var opus: OpusDecoder?
   private var g722: G722Decoder?
   private var concealer: PitchConcealer?
+  private let octetsPerUnit: Int
+  private let isStateless: Bool
 
   /// - Throws: only if libopus refuses its parameters.
   public init(encoding: AudioEncoding) throws(OpusError) {
-    self.encoding = encoding
+    let row = encoding.row
+    (self.encoding, octetsPerUnit, isStateless) = (encoding, row.octetsPerUnit, row.isStateless)
     opus = nil
     g722 = nil
     concealer = nil
@@ -16,12 +21,17 @@ public struct AudioDecoder: ~Copyable {
     if encoding == .opus { opus = try OpusDecoder() } else { concealer = PitchConcealer() }
   }
 
-  /// RTP clock units a payload lasts; nil for what the codec cannot have made: empty, or longer than 120 ms.
+  /// RTP clock units a payload lasts; nil for what the codec cannot have made: empty, longer than 120 ms, or part
+  /// of a unit too long.
   // HOT
-  public static func duration(_ payload: Span<UInt8>, encoding: AudioEncoding) -> Int? {
+  public func duration(_ payload: Span<UInt8>) -> Int? {
     if encoding == .opus { return OpusPacket.duration(payload) }
-    return payload.isEmpty || payload.count > Limits.samplesPerPacket ? nil : payload.count
+    let units = octetsPerUnit == 1 ? payload.count : wholeUnits(payload.count)
+    return units <= 0 || units > Limits.samplesPerPacket ? nil : units
   }
+
+  /// Of larger units; 0 where the last one is not whole.
+  private func wholeUnits(_ octets: Int) -> Int { octets % octetsPerUnit == 0 ? octets / octetsPerUnit : 0 }
 
   /// Decodes a payload and returns its samples; 0 for a damaged one, which the caller treats as lost.
   // HOT
@@ -29,7 +39,7 @@ public struct AudioDecoder: ~Copyable {
     if encoding == .opus { return (try? opus?.decode(payload, into: &samples)) ?? 0 }
     let count =
       encoding == .g722
-      ? g722?.decode(payload, into: &samples) ?? 0 : G711.decode(payload, law: encoding == .pcmu ? .mu : .a, into: &samples)
+      ? g722?.decode(payload, into: &samples) ?? 0 : encoding.decodeSamples(payload, into: &samples)
     concealer?.received(&samples, count: count)
     return count
   }
@@ -51,13 +61,13 @@ public struct AudioDecoder: ~Copyable {
     return (try? opus?.conceal(count / 20 * 20, into: &samples)) ?? 0
   }
 
-  /// The same where `next` is the payload behind them: G.711 is made up from both sides, others as without.
+  /// The same where `next` is the payload behind them: a stateless codec is made up from both sides, others as without.
   public mutating func conceal(_ count: Int, before next: Span<UInt8>, into samples: inout MutableSpan<Int16>) -> Int {
-    guard encoding == .pcmu || encoding == .pcma else { return conceal(count, into: &samples) }
+    guard isStateless else { return conceal(count, into: &samples) }
     let count = min(count, samples.count, Limits.samplesPerPacket)
     var room = InlineArray<160, Int16>(repeating: 0)
     var behind = room.mutableSpan
-    let length = G711.decode(next.extracting(first: behind.count), law: encoding == .pcmu ? .mu : .a, into: &behind)
+    let length = encoding.decodeSamples(next, into: &behind)
     concealer?.conceal(count, into: &samples, before: behind.span.extracting(first: length))
     return count
   }

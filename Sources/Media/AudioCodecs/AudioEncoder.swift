@@ -1,6 +1,7 @@
 import Bytes
+import RTP
 
-/// One stream of 8 kHz samples to any codec of the catalog: what a sending leg owns. G.711 costs nothing until a switch to Opus
+/// One stream of 8 kHz samples to any codec of the table: what a sending leg owns. G.711 costs nothing until a switch to Opus
 /// allocates its encoder, so switching is for set-up and re-INVITE, not per packet.
 public struct AudioEncoder: ~Copyable {
   public let encoding: AudioEncoding
@@ -35,14 +36,13 @@ public struct AudioEncoder: ~Copyable {
   public mutating func encode(_ samples: Span<Int16>, into payload: inout MutableSpan<UInt8>) throws(OpusError) -> Int {
     switch encoding {
     case .opus: try opus?.encode(samples, into: &payload) ?? 0
-    case .pcmu: G711.encode(samples, law: .mu, into: &payload)
-    case .pcma: G711.encode(samples, law: .a, into: &payload)
     case .g722: g722?.encode(samples, into: &payload) ?? 0
+    default: encoding.encodeSamples(samples, into: &payload)
     }
   }
 
   /// RTP clock units of `samples` samples at 8 kHz.
-  @inlinable public func units(ofSamples samples: Int) -> Int { encoding == .opus ? samples &* 6 : samples }
+  public func units(ofSamples samples: Int) -> Int { samples &* Int(encoding.clockRateHz) / Limits.sampleRateHz }
 
   /// Follows one report of the receiver: loss that packets must cover, FEC, bitrate.
   public mutating func reported(lossFraction: Double, roundTripMilliseconds: Double?, at now: Instant) {

@@ -3,9 +3,6 @@
 public enum G711 {
   public enum Law: UInt8, Sendable { case mu, a }
 
-  /// The octet of digital silence, for padding a short packet.
-  public static func silence(_ law: Law) -> UInt8 { law == .mu ? 0xff : 0xd5 }
-
   /// Decodes as many octets as fit and returns their number.
   // HOT
   public static func decode(_ octets: Span<UInt8>, law: Law, into samples: inout MutableSpan<Int16>) -> Int {

@@ -2,8 +2,10 @@
 public enum Limits {
   /// Packets kept at a time, a power of two up to 64: 1.28 s at 20 ms. The oldest are dropped beyond it.
   public static let packets = 64
-  /// Octets of a slot: 20 ms of G.711 or any 20 ms Opus packet of speech fits.
+  /// Octets of a slot for each octet of a clock unit: 20 ms of G.711 or any 20 ms Opus packet of speech fits.
   public static let slotLength = 256
+  /// Octets of a clock unit that slots grow for.
+  static let unitOctets = 4
   /// Larger payloads, up to a datagram, kept at a time: 0.6 s of 60 ms G.711.
   public static let largePackets = 12
   public static let largeLength = 1504

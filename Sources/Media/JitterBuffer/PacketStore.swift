@@ -23,24 +23,25 @@ struct StoredPacket {
 }
 
 /// Store: a ring of `Limits.packets` slots found by extended sequence number, and as many rooms for payloads, allocated at set-up
-/// (3 KB + 16 KB + 18 KB for large payloads). The first free room is taken, so that of a usual call only the first few are ever
+/// (3 KB + 16 KB, of G.711, + 18 KB for large payloads). The first free room is taken, so that of a usual call only the first few are ever
 /// touched and cost memory. Two numbers never share a slot as long as all lie within `Limits.packets` of each other, which the buffer
 /// above keeps true.
 struct PacketStore: ~Copyable {
   let slots: UnsafeMutablePointer<StoredPacket>
   let octets: UnsafeMutablePointer<UInt8>
-  private static let largeOffset = Limits.packets * Limits.slotLength
-  private static let octetCount = largeOffset + Limits.largePackets * Limits.largeLength
+  private let slotLength: Int
+  private let largeOffset: Int
   var freeRooms = UInt64.max
   private var largeInUse: UInt32 = 0
   /// Slots in use: each has a room.
   var count: Int { Limits.packets &- freeRooms.nonzeroBitCount &+ largeInUse.nonzeroBitCount }
   var isEmpty: Bool { freeRooms == .max && largeInUse == 0 }
 
-  init() {
+  init(slotLength: Int = Limits.slotLength) {
+    (self.slotLength, largeOffset) = (slotLength, Limits.packets * slotLength)
     slots = .allocate(capacity: Limits.packets)
     slots.initialize(repeating: StoredPacket(), count: Limits.packets)
-    octets = .allocate(capacity: Self.octetCount)
+    octets = .allocate(capacity: largeOffset + Limits.largePackets * Limits.largeLength)
   }
 
   deinit {
@@ -60,7 +61,7 @@ struct PacketStore: ~Copyable {
   /// Copies a payload in. False when it is too large, the pool of large ones is used up, or its slot is taken.
   // HOT
   @inline(__always) mutating func put(_ packet: StoredPacket, payload: Span<UInt8>) -> Bool {
-    guard payload.count <= Limits.slotLength else { return putLarge(packet, payload: payload) }
+    guard payload.count <= slotLength else { return putLarge(packet, payload: payload) }
     // There are as many rooms as slots. The buffer above keeps numbers closer together than the ring is long; if it did not, nothing
     // stored may be lost track of.
     let slot = slots + index(packet.sequence)
@@ -70,7 +71,7 @@ struct PacketStore: ~Copyable {
     slot.pointee = packet
     slot.pointee.length = UInt16(truncatingIfNeeded: payload.count)
     slot.pointee.room = UInt8(truncatingIfNeeded: room)
-    copy(payload, to: room &* Limits.slotLength)
+    copy(payload, to: room &* slotLength)
     return true
   }
 
@@ -86,7 +87,7 @@ struct PacketStore: ~Copyable {
     slots[position] = packet
     slots[position].length = UInt16(truncatingIfNeeded: payload.count)
     slots[position].room = UInt8(truncatingIfNeeded: Limits.packets &+ free)
-    copy(payload, to: Self.largeOffset &+ free &* Limits.largeLength)
+    copy(payload, to: largeOffset &+ free &* Limits.largeLength)
     return true
   }
 
@@ -112,7 +113,7 @@ struct PacketStore: ~Copyable {
     // Invariant: room and length come from a packet that this store filled, so the range lies in the slab.
     let room = Int(packet.pointee.room)
     let offset =
-      room < Limits.packets ? room &* Limits.slotLength : Self.largeOffset &+ (room &- Limits.packets) &* Limits.largeLength
+      room < Limits.packets ? room &* slotLength : largeOffset &+ (room &- Limits.packets) &* Limits.largeLength
     return UnsafeBufferPointer(start: octets + offset, count: Int(packet.pointee.length))
   }
 

@@ -54,7 +54,7 @@ public struct PlayoutBuffer: ~Copyable {
   /// The greatest common divisor of packet and tick, and the tick it was computed for; −1 when the packets' length has changed.
   private var grain: Int64 = 1
   var grainTick = -1
-  var store = PacketStore()
+  var store: PacketStore
   var delay: ArrivalDelay
   let unitsPerMillisecond: Int64
   private let unitsPerNanosecond: Int64
@@ -85,7 +85,12 @@ public struct PlayoutBuffer: ~Copyable {
   ///   - clockRateHz: RTP clock: 8000 for G.711, 48000 for Opus.
   ///   - carriesRepair: packets may carry a copy of the one before (Opus FEC).
   ///   - bridgesLosses: what is lost is made up better when the packet behind it is there, which is worth some delay (G.711).
-  public init(clockRateHz: UInt32, carriesRepair: Bool, bridgesLosses: Bool = false, policy: DelayPolicy = DelayPolicy()) {
+  ///   - octetsPerUnit: of its payloads: slots are as large as it takes for as many packets of any codec.
+  public init(
+    clockRateHz: UInt32, carriesRepair: Bool, bridgesLosses: Bool = false, octetsPerUnit: Int = 1,
+    policy: DelayPolicy = DelayPolicy()
+  ) {
+    store = PacketStore(slotLength: Limits.slotLength * min(max(1, octetsPerUnit), Limits.unitOctets))
     let rate = max(1000, min(clockRateHz, 1_000_000))
     unitsPerNanosecond = Int64(
       truncatingIfNeeded: (1_000_000_000 as UInt64).dividingFullWidth((UInt64(rate), 999_999_999)).quotient)

@@ -36,6 +36,7 @@ struct AppLeg: ~Copyable {
   var encoding = AudioEncoding.opus
   /// 255 until the remote description is known.
   var payloadType: UInt8 = 255
+  var payloadLength = PayloadLength(.opus)
   var telephoneEvent48: UInt8 = 255
   var telephoneEvent8: UInt8 = 255
   var isNominated = false
@@ -88,6 +89,7 @@ struct AppLeg: ~Copyable {
       stream.unitsPerFrame = remote.encoding.clockRateHz / 50
     }
     (encoding, payloadType) = (remote.encoding, remote.payloadType)
+    payloadLength = PayloadLength(encoding)
     (telephoneEvent48, telephoneEvent8) = (remote.telephoneEvent48 ?? 255, remote.telephoneEvent8 ?? 255)
   }
 
@@ -111,5 +113,5 @@ struct AppLeg: ~Copyable {
   var leavesSilenceOut: Bool { encoding == .opus && remote?.opus.takesPauses ?? false }
 
   /// The telephone-event payload type on the clock of our audio (RFC 4733 §2.1), 255 without one.
-  var telephoneEventOnAudioClock: UInt8 { encoding == .opus ? telephoneEvent48 : telephoneEvent8 }
+  var telephoneEventOnAudioClock: UInt8 { encoding.clockRateHz == 48_000 ? telephoneEvent48 : telephoneEvent8 }
 }

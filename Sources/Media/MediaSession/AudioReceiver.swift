@@ -90,11 +90,12 @@ public struct AudioReceiver: ~Copyable {
 
   /// - Throws: only if libopus refuses its parameters.
   public init(encoding: AudioEncoding, policy: DelayPolicy = DelayPolicy()) throws(OpusError) {
+    let row = encoding.row
     self.encoding = encoding
-    unitsPerSample = Int(encoding.clockRateHz) / AudioCodecs.Limits.sampleRateHz
+    unitsPerSample = Int(row.clockRateHz) / AudioCodecs.Limits.sampleRateHz
     buffer = PlayoutBuffer(
-      clockRateHz: encoding.clockRateHz, carriesRepair: CodecCatalog.row(of: encoding).carriesRepair,
-      bridgesLosses: encoding == .pcmu || encoding == .pcma, policy: policy)
+      clockRateHz: row.clockRateHz, carriesRepair: row.carriesRepair, bridgesLosses: row.isStateless,
+      octetsPerUnit: row.octetsPerUnit, policy: policy)
     decoded = DecodedAudio(capacity: Self.capacity)
     decoder = try AudioDecoder(encoding: encoding)
   }
@@ -102,7 +103,7 @@ public struct AudioReceiver: ~Copyable {
   /// Takes one audio packet of this stream's payload type, in the clear. Empty and impossible payloads are counted and refused.
   // HOT
   public mutating func insert(_ header: RTPHeader, payload: Span<UInt8>, at now: Instant) -> Insertion {
-    guard let duration = AudioDecoder.duration(payload, encoding: encoding) else {
+    guard let duration = decoder.duration(payload) else {
       counts.damaged &+= 1
       return .refused
     }

@@ -2,12 +2,6 @@ import AudioCodecs
 import Bytes
 import RTP
 
-/// How long a payload of G.711 lasts; for Opus, where it would have to be read, a frame. HOT
-@inline(__always)
-func milliseconds(of payload: UnsafeRawBufferPointer, _ encoding: AudioEncoding) -> Double {
-  encoding == .opus ? Double(Frame.milliseconds) : Double(payload.count) / 8
-}
-
 /// Trunk → app: how the winner gets the trunk's audio.
 struct Downlink: ~Copyable {
   /// Packets are forwarded as they come; else they go through the receiver and the encoder.

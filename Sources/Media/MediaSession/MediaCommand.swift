@@ -1,5 +1,6 @@
 import AudioCodecs
 import Bytes
+import RTP
 
 /// One bridged call's media: a trunk leg and the app legs of every device that rings. Chosen by control, never reused in a
 /// process.
@@ -14,10 +15,6 @@ public struct AppLegID: Hashable, Sendable {
   public let raw: UInt32
   public init(raw: UInt32) { self.raw = raw }
 }
-
-/// What an audio stream is coded in on one leg: AudioCodecs' own type, under this module's roof for those who only speak in
-/// commands.
-public typealias AudioEncoding = AudioCodecs.AudioEncoding
 
 /// Which RTP sources a trunk leg takes (docs/design/media-plane.md).
 public enum SourcePolicy: Sendable { case signalledIP, strict, symmetric }

@@ -1,4 +1,5 @@
 import Bytes
+import RTP
 
 /// What a media session needs before it exists; answered at once by the runtime.
 public struct MediaReservation: Sendable {

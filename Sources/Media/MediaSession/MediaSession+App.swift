@@ -237,7 +237,7 @@ extension MediaSession {
   ) {
     let legs = legs  // a local: see `MediaSession.legs`
     if uplink.relays, !uplink.sender.isIdle { return }  // digits take the audio's place
-    legs[winner].packetMilliseconds = milliseconds(of: payload, legs[winner].encoding)
+    legs[winner].packetMilliseconds = legs[winner].payloadLength.milliseconds(ofOctets: payload.count)
     guard uplink.relays else {
       switch uplink.receiver.insert(header, payload, at: now) {
       case .late: legs[winner].reception.discarded(header.sequence)
@@ -250,13 +250,13 @@ extension MediaSession {
     guard trunk.sends, let destination = trunk.destination else { return }
     guard payload.count <= Limits.packetBytes else { return output.drop(.tooLarge) }
     uplink.lastForwarded = now
-    let units = trunk.encoding == .opus ? 960 : UInt32(truncatingIfNeeded: payload.count)
+    let units = trunk.payloadLength.units(ofOctets: payload.count)
     let stamp = trunk.stream.forward(
       header.ssrc.raw, sequence: header.sequence.raw, timestamp: header.timestamp.raw, marker: header.marker, units: units,
       at: now)
     let count = writeRTP(output.packets.room, payloadType: trunk.payloadType, stamp, ssrc: trunk.stream.ssrc, payload: payload)
     sendToTrunk(count, payloadBytes: payload.count, timestamp: stamp.timestamp, to: destination, at: now, into: &output)
-    if !uplink.firstAudioTold, isAudible(payload, trunk.encoding) { tellFirstAudio(.appToTrunk, at: now, into: &output) }
+    if !uplink.firstAudioTold, trunk.encoding.isAudible(payload) { tellFirstAudio(.appToTrunk, at: now, into: &output) }
   }
 
   /// Telephone-events of the app: digits for control, and packet by packet to the trunk if it takes them.

@@ -1,6 +1,7 @@
 import AudioCodecs
 import Bytes
 import ICE
+import RTP
 import SRTP
 
 extension MediaSession {
@@ -127,8 +128,13 @@ extension MediaSession {
       _ = (uplink.packetizer.clear(), uplink.gathered.clear())
       uplink.sender = DigitSender(clockRateHz: parameters.encoding.clockRateHz)
     }
-    uplink.packetizer.packetBytes = trunk.packetTimeMilliseconds * 8
-    if trunk.encoding == .opus { uplink.gathered.setPacketTime(milliseconds: trunk.packetTimeMilliseconds) }
+    let row = trunk.encoding.row
+    let packetTime = row.packetTime(atMost: trunk.packetTimeMilliseconds)
+    if row.octetsPerUnit > 0 {
+      uplink.packetizer.setFormat(row, packetTime: packetTime)
+    } else {
+      uplink.gathered.setPacketTime(milliseconds: packetTime)
+    }
     updateRelay()
   }
 

@@ -50,12 +50,12 @@ extension MediaSession {
   ) {
     if trunk.encoding == .opus { return sendOpusFrame(samples, to: destination, at: now, into: &output) }
     guard let octets = uplink.packetizer.room else { return }
-    let room = UnsafeMutableRawBufferPointer(start: octets, count: Frame.samples)
+    let room = UnsafeMutableRawBufferPointer(start: octets, count: uplink.packetizer.frameBytes)
     uplink.packetizer.added(encode(samples, Frame.samples, &uplink.encoder, into: room))
-    let packetBytes = uplink.packetizer.packetBytes
+    let (packetBytes, units) = (uplink.packetizer.packetBytes, uplink.packetizer.packetUnits)
     while uplink.packetizer.count >= packetBytes {
       guard let base = output.packets.room.baseAddress, uplink.packetizer.take(into: base + headerBytes) else { return }
-      let stamp = trunk.stream.stamp(units: UInt32(truncatingIfNeeded: packetBytes), at: now)
+      let stamp = trunk.stream.stamp(units: units, at: now)
       writeHeader(base, trunk.payloadType, stamp, trunk.stream.ssrc)
       sendToTrunk(
         headerBytes + packetBytes, payloadBytes: packetBytes, timestamp: stamp.timestamp, to: destination, at: now, into: &output)

@@ -72,7 +72,9 @@ extension MediaSession {
   }
 
   /// Encoder, packet and decoder.
-  private func codecDelay(_ encoding: AudioEncoding) -> Double { encoding == .opus ? 26.5 : 20 }
+  private func codecDelay(_ encoding: AudioEncoding) -> Double {
+    Double(Frame.milliseconds) + encoding.row.algorithmicDelayMilliseconds
+  }
 
   /// G.107 for what was received: loss that was not repaired and how bursty it is, half the round trip, the buffer and the
   /// codec's own delay.
@@ -86,7 +88,7 @@ extension MediaSession {
       Double(stream.lost + stream.late) * packetMilliseconds - Double(stream.repairedByFECMilliseconds))
     let delay = stream.bufferDelayMilliseconds + (stream.roundTripMilliseconds ?? 0) / 2 + codecDelay(encoding)
     return OpinionScore(
-      codec: encoding == .opus ? .opus : .g711, lossFraction: max(0, missing) / max(1, expected), burstRatio: stream.burstRatio,
+      codec: encoding.row.impairment, lossFraction: max(0, missing) / max(1, expected), burstRatio: stream.burstRatio,
       oneWayDelayMilliseconds: withDelay ? delay : 0)
   }
 }

@@ -141,7 +141,7 @@ extension MediaSession {
     let legs = legs  // a local: see `MediaSession.legs`
     guard isDownlinkOpen, hasLeg(winner) || bridge != nil else { return }
     guard !isHeld else { return }
-    trunk.packetMilliseconds = milliseconds(of: payload, trunk.encoding)
+    trunk.packetMilliseconds = trunk.payloadLength.milliseconds(ofOctets: payload.count)
     guard downlink.relays else {
       switch downlink.receiver.insert(header, payload, at: now) {
       case .late: trunk.reception.discarded(header.sequence)
@@ -153,30 +153,30 @@ extension MediaSession {
     }
     hearRelayed(payload, at: now, into: &output)
     guard legs[winner].isReady, payload.count <= Limits.packetBytes else { return output.drop(.tooLarge) }
-    let units = trunk.encoding == .opus ? 960 : UInt32(truncatingIfNeeded: payload.count)
+    let units = trunk.payloadLength.units(ofOctets: payload.count)
     let stamp = legs[winner].stream.forward(
       header.ssrc.raw, sequence: header.sequence.raw, timestamp: header.timestamp.raw, marker: header.marker, units: units,
       at: now)
     let room = output.packets.room
     let count = writeRTP(room, payloadType: legs[winner].payloadType, stamp, ssrc: legs[winner].stream.ssrc, payload: payload)
     sendToApp(winner, count, payloadBytes: payload.count, timestamp: stamp.timestamp, at: now, into: &output)
-    if !downlink.firstAudioTold, isAudible(payload, trunk.encoding) { tellFirstAudio(.trunkToApp, at: now, into: &output) }
+    if !downlink.firstAudioTold, trunk.encoding.isAudible(payload) { tellFirstAudio(.trunkToApp, at: now, into: &output) }
   }
 
   /// A relayed payload that is listened to: for digits, and now and then for the level.
   private mutating func hearRelayed(_ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput) {
-    guard trunk.encoding == .pcmu || trunk.encoding == .pcma else { return }
+    guard trunk.pieceOctets > 0 else { return }
     guard downlink.tones != nil || trunk.reception.received & 7 == 0 else { return }
     let scratch = frame + Frame.samples
     var start = 0
-    while start &+ Frame.samples / 2 <= payload.count {
-      let piece = UnsafeRawBufferPointer(rebasing: payload[start..<min(payload.count, start &+ Frame.samples)])
+    while start &+ trunk.pieceOctets / 2 <= payload.count {
+      let piece = UnsafeRawBufferPointer(rebasing: payload[start..<min(payload.count, start &+ trunk.pieceOctets)])
       var samples = MutableSpan<Int16>(_unsafeStart: scratch, count: Frame.samples)
       let octets = Span<UInt8>(_unsafeElements: piece.bindMemory(to: UInt8.self))
-      let count = G711.decode(octets, law: trunk.encoding == .pcma ? .a : .mu, into: &samples)
+      let count = trunk.encoding.decodeSamples(octets, into: &samples)
       hearTones(scratch, count, at: now, into: &output)
       if trunk.reception.received & 7 == 0, count == Frame.samples { downlink.gate.measure(scratch) }
-      start &+= Frame.samples
+      start &+= trunk.pieceOctets
     }
   }
 
@@ -219,7 +219,7 @@ extension MediaSession {
       if downlink.relays, header != nil { legs[winner].stream.withhold() }
       return
     }
-    let scale: UInt64 = legs[winner].stream.unitsPerFrame == 960 && trunk.stream.unitsPerFrame == 160 ? 6 : 1
+    let scale = UInt64(max(1, legs[winner].stream.unitsPerFrame / max(1, trunk.stream.unitsPerFrame)))
     let (closing, part) = downlink.event.take(
       event, timestamp: timestamp, next: legs[winner].stream.nextTimestamp, scale: { $0 &* scale }, at: now)
     if downlink.relays {
@@ -257,17 +257,5 @@ extension MediaSession {
     case .appToTrunk: uplink.firstAudioTold = true
     }
     output.events.append(.firstAudio(id, direction, at: now))
-  }
-}
-
-/// Whether a relayed payload is more than silence: G.711 above −40 dB of full scale somewhere, Opus more than a DTX frame.
-func isAudible(_ payload: UnsafeRawBufferPointer, _ encoding: AudioEncoding) -> Bool {
-  switch encoding {
-  case .opus: payload.count > 10
-  // The exponent bits: µ-law is sent inverted, A-law with every other bit inverted (G.711 tables 1 and 2).
-  case .pcmu: payload.contains { ~$0 & 0x70 >= 0x20 }
-  case .pcma: payload.contains { ($0 ^ 0x55) & 0x70 >= 0x20 }
-  // The scale of its codes is in the decoder; talk is taken as soon as they vary.
-  case .g722: payload.contains { $0 != payload[0] }
   }
 }

@@ -1,40 +1,59 @@
-/// Gathers encoded G.711 octets into packets of the trunk's packet time: 80 to 480 octets from ticks of 160.
+import RTP
+
+/// Gathers encoded octets into packets of the trunk's packet time, from ticks of 20 ms: of any codec whose payloads last as long as
+/// they have octets.
 struct Packetizer: ~Copyable {
-  /// A packet that is a frame short, and the frame.
-  private static let capacity = Limits.packetTimeMilliseconds.upperBound * 8 + Frame.samples
   private(set) var count = 0
-  var packetBytes = Frame.samples
-  // `capacity` initialised octets of which `count` are waiting; freed in deinit.
-  private let octets: UnsafeMutablePointer<UInt8>
+  /// Octets of a packet, of a frame, and of one unit of the clock.
+  private(set) var packetBytes = 0
+  private(set) var frameBytes = 0
+  private var unitBytes = 1
+  private(set) var packetUnits: UInt32 = 0
+  private var capacity = 0
+  // `capacity` initialised octets of which `count` are waiting; nil before the first `setFormat`, freed in deinit.
+  private var octets: UnsafeMutablePointer<UInt8>?
 
-  init() {
-    octets = .allocate(capacity: Self.capacity)
-    octets.initialize(repeating: 0, count: Self.capacity)
+  init() {}
+  deinit { octets?.deallocate() }
+
+  /// Packets of `packetTime` milliseconds from here on. Allocates for a codec of another size; what waited of it is dropped.
+  mutating func setFormat(_ row: CodecRow, packetTime: Int) {
+    (packetBytes, frameBytes) = (row.octets(ofMilliseconds: packetTime), row.octets(ofMilliseconds: Frame.milliseconds))
+    unitBytes = row.octetsPerUnit
+    packetUnits = UInt32(truncatingIfNeeded: packetBytes / unitBytes)
+    // A packet that is a frame short, and the frame.
+    let needed = row.octets(ofMilliseconds: Limits.packetTimeMilliseconds.upperBound + Frame.milliseconds)
+    guard needed != capacity else { return }
+    octets?.deallocate()
+    let memory = UnsafeMutablePointer<UInt8>.allocate(capacity: needed)
+    memory.initialize(repeating: 0, count: needed)
+    (octets, capacity, count) = (memory, needed, 0)
   }
-  deinit { octets.deallocate() }
 
-  /// Where the next frame is encoded; at least 160 octets, nil when nobody takes packets.
-  var room: UnsafeMutablePointer<UInt8>? { count + Frame.samples <= Self.capacity ? octets + count : nil }
-  mutating func added(_ bytes: Int) { count = min(Self.capacity, count + bytes) }
+  /// Where the next frame is encoded, `frameBytes`; nil when nobody takes packets.
+  var room: UnsafeMutablePointer<UInt8>? {
+    guard let octets, count + frameBytes <= capacity else { return nil }
+    return octets + count
+  }
+  mutating func added(_ bytes: Int) { count = min(capacity, count + bytes) }
 
   /// Moves one packet's payload to `destination`; false if there is less than a packet.
   mutating func take(into destination: UnsafeMutableRawPointer) -> Bool {
-    guard count >= packetBytes else { return false }
+    guard let octets, packetBytes > 0, count >= packetBytes else { return false }
     destination.copyMemory(from: octets, byteCount: packetBytes)
     count -= packetBytes
     if count > 0 { octets.update(from: octets + packetBytes, count: count) }
     return true
   }
 
-  /// Drops what waits and returns how much it was.
+  /// Drops what waits and returns how many units of the clock it was.
   mutating func clear() -> Int {
     defer { count = 0 }
-    return count
+    return count / unitBytes
   }
 }
 
-/// Gathers frames into what one Opus packet holds: 10, 20, 40 or 60 ms. 30 ms and 50 ms are no Opus frames (RFC 6716 §2.1.4).
-/// Takes memory with the first `setPacketTime`.
+/// Gathers frames into what one Opus packet holds: 10, 20, 40 or 60 ms, not 30 or 50 (RFC 6716 §2.1.4). Takes memory with the first `setPacketTime`.
 struct GatheredSamples: ~Copyable {
   private static let capacity = 4 * Frame.samples
   private(set) var count = 0
@@ -48,15 +67,14 @@ struct GatheredSamples: ~Copyable {
   /// What waits; `count` samples, nil before the first `setPacketTime`.
   var samples: UnsafePointer<Int16>? { memory.map { UnsafePointer($0) } }
 
-  /// The longest packet that is no longer than asked for. Allocates the first time.
+  /// `milliseconds` has to be one of the codec's frames. Allocates the first time.
   mutating func setPacketTime(milliseconds: Int) {
     if memory == nil {
       let samples = UnsafeMutablePointer<Int16>.allocate(capacity: Self.capacity)
       samples.initialize(repeating: 0, count: Self.capacity)
       memory = samples
     }
-    let legal = [60, 40, 20].first { $0 <= milliseconds } ?? 10
-    packetSamples = legal * Frame.samples / Frame.milliseconds
+    packetSamples = milliseconds * Frame.samples / Frame.milliseconds
   }
 
   mutating func append(_ frame: UnsafePointer<Int16>) {

@@ -8,6 +8,9 @@ struct TrunkLeg: ~Copyable {
   private(set) var isSet = false
   private(set) var encoding = AudioEncoding.pcmu
   private(set) var payloadType: UInt8 = 255
+  private(set) var payloadLength = PayloadLength(.pcmu)
+  /// Octets of 20 ms that are decoded by themselves, of a stateless codec; 0 of others.
+  private(set) var pieceOctets = 0
   /// Of telephone-events that come in, and that go out: 255 there where digits go as tones.
   private(set) var incomingEvent: UInt8 = 255
   private(set) var telephoneEvent: UInt8 = 255
@@ -50,6 +53,9 @@ struct TrunkLeg: ~Copyable {
       stream.unitsPerFrame = parameters.encoding.clockRateHz / 50
     }
     (isSet, encoding, payloadType) = (true, parameters.encoding, parameters.payloadType)
+    let row = encoding.row
+    payloadLength = PayloadLength(encoding)
+    pieceOctets = row.isStateless ? row.octets(ofMilliseconds: Frame.milliseconds) : 0
     incomingEvent = parameters.telephoneEventPayloadType ?? 255
     telephoneEvent = parameters.digits == .inband ? 255 : incomingEvent
     detectsTones = parameters.digits == .inband || (parameters.digits == .auto && incomingEvent == 255)

@@ -34,7 +34,7 @@ extension Settings {
       - name: carrier
         peers: [ 127.0.0.0/8 ]       # who may send SIP; everyone else gets silence
         uri: "sip:127.0.0.1:5080"    # where calls go out: an address, or a name (NAPTR, SRV, A, AAAA); sips: or ;transport=udp, tcp, tls
-        codecs: [ PCMU, PCMA ]       # in the order of preference; also G722 and opus
+        codecs: [ PCMU, PCMA ]       # in the order of preference; also G722, opus and L16 (linear PCM)
         dtmf: auto                   # digits as telephone-event where agreed, else as tones; or rfc4733, inband, info: one of them only
         # auth: { username: u, password_file: p }
         # realm: carrier.example     # no challenge of another realm is answered

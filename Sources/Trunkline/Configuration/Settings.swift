@@ -1,5 +1,6 @@
 public import Bytes
 public import JSONWebToken
+public import RTP
 
 /// Everything a gateway is told, checked: a value of this type can be served. Made by `ConfigurationFile`; names follow the
 /// file's keys.
@@ -102,7 +103,6 @@ public struct Settings: Sendable, Equatable {
   }
 
   public struct Trunk: Sendable, Equatable {
-    public enum Codec: String, Sendable, CaseIterable { case PCMU, PCMA, G722, opus }
     public enum RTPSource: String, Sendable, CaseIterable { case signalledIP = "signalled_ip", symmetric, strict }
 
     public var name: String
@@ -110,7 +110,7 @@ public struct Settings: Sendable, Equatable {
     public var peers: [IPNetwork]
     /// Where outbound INVITEs go; nil for an inbound-only trunk.
     public var uri: TrunkURI?
-    public var codecs: [Codec] = [.PCMU, .PCMA]
+    public var codecs: [AudioEncoding] = [.pcmu, .pcma]
     public var username: String?
     public var password: Redacted<String>?
     public var rtpSource = RTPSource.signalledIP

@@ -1,8 +1,14 @@
 import Bytes
+import RTP
 import Yams
 
 /// Trunks, users and routes: the parts that SIGHUP reads again.
 extension Walk {
+  private static let codecNames: String = {
+    let names = AudioEncoding.allCases.map(\.name)
+    return names.dropLast().joined(separator: ", ") + " or " + (names.last ?? "")
+  }()
+
   func trunk(_ node: Node, _ path: String) -> Settings.Trunk? {
     let trunk = Section(
       node, path, self,
@@ -28,7 +34,7 @@ extension Walk {
     }
     reach(trunk, &out)
     if trunk.has("codecs") {
-      out.codecs = trunk.list("codecs", limit: 8, "PCMU, PCMA, G722 or opus") { .init(rawValue: $0) }
+      out.codecs = trunk.list("codecs", limit: 8, Self.codecNames) { .init(named: $0) }
       if Set(out.codecs).count != out.codecs.count { problem(path + ".codecs", "names a codec twice") }
       if trunk.items("codecs", limit: 8).isEmpty { problem(path + ".codecs", "is empty") }
     }

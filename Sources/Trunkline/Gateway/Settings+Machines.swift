@@ -159,7 +159,7 @@ extension Settings.Trunk {
       case .strict: .strict
       }
     var out = Routing.Trunk(
-      name: name, codecs: codecs.map(\.encoding), sourcePolicy: policy, mediaPeers: mediaPeers,
+      name: name, codecs: codecs, sourcePolicy: policy, mediaPeers: mediaPeers,
       prefersRelay: prefersRelay, maximumCalls: maximumCalls, rules: rules, signalsHold: calls.hold == .signal,
       sendsDigitsByInfo: calls.digits == .info, offersLate: calls.offersLate,
       digits: DigitTransport(rawValue: calls.digits.rawValue) ?? .rfc4733)
@@ -218,17 +218,6 @@ extension Settings.Numbers {
     return NumberRules(
       incoming: made(inbound), outgoing: made(outbound), caller: made(caller),
       country: country.map { .init(code: $0, international: international, national: national) })
-  }
-}
-
-extension Settings.Trunk.Codec {
-  fileprivate var encoding: AudioEncoding {
-    switch self {
-    case .PCMU: .pcmu
-    case .PCMA: .pcma
-    case .G722: .g722
-    case .opus: .opus
-    }
   }
 }
 

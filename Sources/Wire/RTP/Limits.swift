@@ -6,6 +6,11 @@ public enum Limits {
   public static let contributingSources = 15
   /// A larger datagram is refused unread: an Ethernet payload.
   public static let datagramLength = 1500
+  /// Octets of a payload that fits into one with IPv6, UDP and RTP headers and the longest SRTP tag.
+  static let payloadLength = datagramLength - 40 - 8 - fixedHeaderLength - 16
+  /// Payload types of RFC 3551 §6 and those that descriptions assign. 35 to 95 are reserved, 64 to 95 are RTCP's (RFC 5761 §4).
+  static let staticPayloadTypes: ClosedRange<UInt8> = 0...34
+  static let dynamicPayloadTypes: ClosedRange<UInt8> = 96...127
   /// RTCP packets in one compound datagram.
   public static let packetsInCompound = 32
   /// Reception report blocks in one report: five bits.

@@ -1,4 +1,5 @@
 import Bytes
+public import RTP
 
 /// An app leg's audio as offer and answer settled it: what the other side is and wants.
 public struct AppMedia: Hashable, Sendable {
@@ -10,7 +11,7 @@ public struct AppMedia: Hashable, Sendable {
   public var isLite: Bool
   /// In the peer's order, at most 64. The gateway never resolves or probes them.
   public var candidates: [CandidateAttribute]
-  public var codec: AudioCodecName
+  public var codec: AudioEncoding
   public var payloadType: UInt8
   /// telephone-event at 48000 and at 8000 Hz (RFC 4733), if both sides have it.
   public var telephoneEvent48: UInt8?
@@ -58,7 +59,7 @@ public struct SecureEndpoint: Hashable, Sendable {
   /// RTCP's canonical name, the same for all streams of this side.
   public var cname: String
   /// In our order of preference.
-  public var codecs: [AudioCodecName]
+  public var codecs: [AudioEncoding]
   /// The most that is of use to us, 8000 toward a telephone; nil leaves Opus without a limit.
   public var opusPlaybackRateHz: Int?
   /// `maxaveragebitrate` in bit/s where `opusPlaybackRateHz` is said. Without it libwebrtc takes 12 kbit/s for 8 kHz, where libopus
@@ -67,7 +68,7 @@ public struct SecureEndpoint: Hashable, Sendable {
 
   public init(
     ufrag: String, password: String, fingerprint: FingerprintAttribute, candidates: [SocketAddress], ssrc: UInt32,
-    cname: String = "trunkline", codecs: [AudioCodecName] = [.opus, .pcmu, .pcma], opusPlaybackRateHz: Int? = 8_000
+    cname: String = "trunkline", codecs: [AudioEncoding] = AudioEncoding.ofApps, opusPlaybackRateHz: Int? = 8_000
   ) {
     (self.ufrag, self.password, self.fingerprint, self.candidates) = (ufrag, password, fingerprint, candidates)
     (self.ssrc, self.cname, self.codecs, self.opusPlaybackRateHz) = (ssrc, cname, codecs, opusPlaybackRateHz)

@@ -1,4 +1,5 @@
 import Bytes
+import RTP
 
 /// Offer and answer of an app leg, one audio section (docs/protocol.md, "Media on the app leg"). The gateway's side is ICE-lite and DTLS
 /// server, the app's (for our own phone) full ICE and DTLS client.
@@ -42,7 +43,7 @@ public struct AppNegotiation: Sendable {
     hasOffered = true
     let writer = SecureAudioWriter(
       endpoint: endpoint, isLite: isLite, setup: .actpass,
-      formats: endpoint.codecs.map { .init(codec: $0, payloadType: $0.offeredPayloadType) }, event48: SecureAudioWriter.event48,
+      formats: endpoint.codecs.map { .init(codec: $0, payloadType: $0.row.payloadType) }, event48: SecureAudioWriter.event48,
       event8: SecureAudioWriter.event8, mid: "0")
     return history.write(writer.description([writer.section()], bundled: true, sessionID: history.sessionID))
   }
@@ -68,7 +69,7 @@ public struct AppNegotiation: Sendable {
     let writer = SecureAudioWriter(
       endpoint: endpoint, isLite: isLite, setup: isLite ? .passive : .active,
       formats: [.init(codec: media.codec, payloadType: media.payloadType)],
-      event48: media.codec == .opus ? media.telephoneEvent48 : nil, event8: media.telephoneEvent8, mid: media.mid,
+      event48: media.codec.clockRateHz == 48_000 ? media.telephoneEvent48 : nil, event8: media.telephoneEvent8, mid: media.mid,
       transport: description.media[index].transport, direction: media.direction)
     return (history.write(writer.answer(to: description, at: index, history.sessionID)), media)
   }

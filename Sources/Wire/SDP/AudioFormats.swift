@@ -1,26 +1,5 @@
 import Bytes
-
-/// The audio codings a leg can settle on.
-public enum AudioCodecName: String, Hashable, Sendable, CaseIterable {
-  case opus
-  case pcmu = "PCMU"
-  case pcma = "PCMA"
-  /// 16 kHz sampling under a clock of 8000 (RFC 3551 §4.5.2).
-  case g722 = "G722"
-
-  /// On the wire; always 48000 for Opus, whatever it carries (RFC 7587 §4.1).
-  public var clockRateHz: UInt32 { self == .opus ? 48_000 : 8_000 }
-  /// The payload type we offer: static for G.711 (RFC 3551 §6).
-  public var offeredPayloadType: UInt8 {
-    switch self {
-    case .opus: 111
-    case .pcmu: 0
-    case .pcma: 8
-    case .g722: 9
-    }
-  }
-  var rtpmap: String { self == .opus ? "opus/48000/2" : "\(rawValue)/8000" }
-}
+public import RTP
 
 /// One payload type of a section with its `rtpmap` (or the static assignment of RFC 3551 §6) and `fmtp`.
 public struct AudioFormat: Hashable, Sendable {
@@ -31,16 +10,8 @@ public struct AudioFormat: Hashable, Sendable {
   public let channels: Int
   public let parameters: String?
 
-  /// The codec, if it is one of ours. Opus is always 48000/2 (RFC 7587 §7); G.711 8000/1.
-  public var codec: AudioCodecName? {
-    switch (encoding, clockRateHz, channels) {
-    case ("opus", 48_000, 2): .opus
-    case ("pcmu", 8_000, 1): .pcmu
-    case ("pcma", 8_000, 1): .pcma
-    case ("g722", 8_000, 1): .g722
-    default: nil
-    }
-  }
+  /// The codec, if the table has it; nil for any other.
+  public var codec: AudioEncoding? { CodecTable.encoding(named: encoding, clockRateHz: clockRateHz, channels: channels) }
   public var isTelephoneEvent: Bool { encoding == "telephone-event" && channels == 1 }
   /// RFC 3389.
   public var isComfortNoise: Bool { encoding == "cn" && channels == 1 }
@@ -86,11 +57,12 @@ extension MediaDescription {
     }
   }
 
-  /// RFC 3551 §6, as far as telephone systems leave the rtpmap out. G722's clock is 8000 there by an old mistake.
-  private static let staticTypes: [UInt8: Substring] = [
-    0: "PCMU/8000", 3: "GSM/8000", 4: "G723/8000", 8: "PCMA/8000", 9: "G722/8000", 13: "CN/8000", 15: "G728/8000",
-    18: "G729/8000",
-  ]
+  /// RFC 3551 §6, as far as telephone systems leave the rtpmap out: our codecs, and what else they name.
+  private static let staticTypes: [UInt8: Substring] = {
+    var types: [UInt8: Substring] = [3: "GSM/8000", 4: "G723/8000", 13: "CN/8000", 15: "G728/8000", 18: "G729/8000"]
+    for row in CodecTable.rows { if row.isStatic { types[row.payloadType] = row.rtpmap[...] } }
+    return types
+  }()
 
   /// The packet time the author wants to receive: `ptime` within `maxptime`, rounded down to 10 ms; 20 if absent or unusable.
   public var packetTimeMilliseconds: Int {

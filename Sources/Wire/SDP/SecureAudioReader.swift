@@ -1,4 +1,5 @@
 import Bytes
+import RTP
 
 /// Reads the audio section of an app leg's description (docs/protocol.md, "Media on the app leg") and refuses what is not safe.
 /// The gateway and the phone differ in two points only.
@@ -6,7 +7,7 @@ struct SecureAudioReader {
   /// The DTLS role that the peer must have.
   var peerRole: SetupRole
   var acceptsLite: Bool
-  var codecs: [AudioCodecName]
+  var codecs: [AudioEncoding]
 
   enum Kind { case offer, answer }
 
@@ -51,7 +52,7 @@ struct SecureAudioReader {
   }
 
   /// The peer's first format that is one of our codecs: an app that prefers G.711 gets it (relay), others put Opus first.
-  private func format(_ formats: [AudioFormat]) -> (AudioFormat, AudioCodecName)? {
+  private func format(_ formats: [AudioFormat]) -> (AudioFormat, AudioEncoding)? {
     for format in formats { if let codec = format.codec, codecs.contains(codec) { return (format, codec) } }
     return nil
   }

@@ -1,9 +1,10 @@
 import Bytes
+import RTP
 
 /// Writes the audio section of an app leg, for both sides of it.
 struct SecureAudioWriter {
   struct Format: Hashable, Sendable {
-    var codec: AudioCodecName
+    var codec: AudioEncoding
     var payloadType: UInt8
   }
 
@@ -46,16 +47,22 @@ struct SecureAudioWriter {
   private func codecAttributes(_ events: [(UInt8, Int)]) -> [Attribute] {
     var out: [Attribute] = []
     for format in formats {
-      out.append(Attribute("rtpmap", "\(format.payloadType) \(format.codec.rtpmap)"))
-      guard format.codec == .opus else { continue }
-      var limit = endpoint.opusPlaybackRateHz.map { "maxplaybackrate=\($0);" } ?? ""
-      if !limit.isEmpty, let bitrate = endpoint.opusAverageBitrate { limit += "maxaveragebitrate=\(bitrate);" }
-      out.append(Attribute("fmtp", "\(format.payloadType) minptime=10;useinbandfec=1;\(limit)stereo=0"))
+      out.append(Attribute("rtpmap", "\(format.payloadType) \(format.codec.row.rtpmap)"))
+      var parameters = format.codec.row.formatParameters
+      guard !parameters.isEmpty else { continue }
+      if format.codec == .opus { parameters.insert(contentsOf: limits, at: parameters.count - 1) }
+      out.append(Attribute("fmtp", "\(format.payloadType) \(parameters.joined(separator: ";"))"))
     }
     for (payloadType, clock) in events {
       out += [Attribute("rtpmap", "\(payloadType) telephone-event/\(clock)"), Attribute("fmtp", "\(payloadType) 0-15")]
     }
     return out + [Attribute("ptime", "20")]
+  }
+
+  /// What we ask Opus for (RFC 7587 §6.1).
+  private var limits: [String] {
+    guard let rate = endpoint.opusPlaybackRateHz else { return [] }
+    return ["maxplaybackrate=\(rate)"] + (endpoint.opusAverageBitrate.map { ["maxaveragebitrate=\($0)"] } ?? [])
   }
 
   private func streamAttributes() -> [Attribute] {

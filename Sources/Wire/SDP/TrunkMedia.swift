@@ -1,10 +1,11 @@
 import Bytes
+public import RTP
 
 /// The trunk leg's audio as offer and answer settled it.
 public struct TrunkMedia: Hashable, Sendable {
   /// Where our RTP goes. Unspecified while the peer holds us in the old way (0.0.0.0): then `direction` does not send.
   public var remote: SocketAddress
-  public var codec: AudioCodecName
+  public var codec: AudioEncoding
   public var payloadType: UInt8
   /// telephone-event/8000 (RFC 4733), if both have it.
   public var telephoneEventPayloadType: UInt8?
@@ -22,7 +23,7 @@ public struct TrunkMedia: Hashable, Sendable {
   public var direction: MediaDirection
 
   public init(
-    remote: SocketAddress, codec: AudioCodecName, payloadType: UInt8, telephoneEventPayloadType: UInt8?,
+    remote: SocketAddress, codec: AudioEncoding, payloadType: UInt8, telephoneEventPayloadType: UInt8?,
     packetTimeMilliseconds: Int = 20, direction: MediaDirection = .sendReceive
   ) {
     (self.remote, self.codec, self.payloadType) = (remote, codec, payloadType)

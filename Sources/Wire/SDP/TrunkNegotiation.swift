@@ -1,4 +1,5 @@
 public import Bytes
+public import RTP
 
 /// Offer and answer (RFC 3264) of one trunk leg: one audio section, plain RTP or SRTP with keys in the description (RFC 4568).
 ///
@@ -26,7 +27,7 @@ public struct TrunkNegotiation: Sendable {
   /// Plain RTP, SRTP, or either.
   public let protection: Protection
   /// In our order of preference.
-  public let codecs: [AudioCodecName]
+  public let codecs: [AudioEncoding]
   /// What the last completed exchange settled.
   public private(set) var settled: TrunkMedia?
   private var history: DescriptionHistory
@@ -38,7 +39,7 @@ public struct TrunkNegotiation: Sendable {
   private var offeredKeys: [CryptoAttribute] = []
 
   private struct OfferedFormat: Hashable, Sendable {
-    var codec: AudioCodecName
+    var codec: AudioEncoding
     var payloadType: UInt8
   }
   fileprivate static let plain = "RTP/AVP"
@@ -47,7 +48,7 @@ public struct TrunkNegotiation: Sendable {
 
   /// `codecs` without Opus is a telephone trunk; `sessionID` is random.
   public init(
-    local: SocketAddress, codecs: [AudioCodecName] = [.pcmu, .pcma], sessionID: UInt64, protection: Protection = .off
+    local: SocketAddress, codecs: [AudioEncoding] = [.pcmu, .pcma], sessionID: UInt64, protection: Protection = .off
   ) {
     (self.local, self.codecs, self.protection) = (local, codecs, protection)
     history = DescriptionHistory(sessionID: sessionID)
@@ -77,7 +78,7 @@ public struct TrunkNegotiation: Sendable {
   /// Our offer: all codecs, after an exchange the settled one first under its payload type, so that hold does not change it.
   /// `direction` is ours.
   public mutating func makeOffer(direction: MediaDirection = .sendReceive) -> String {
-    var formats = codecs.map { OfferedFormat(codec: $0, payloadType: $0.offeredPayloadType) }
+    var formats = codecs.map { OfferedFormat(codec: $0, payloadType: $0.row.payloadType) }
     var event = Self.telephoneEvent
     if let settled {
       event = settled.telephoneEventPayloadType ?? event
@@ -198,7 +199,7 @@ public struct TrunkNegotiation: Sendable {
   private struct Choice {
     var index: Int
     var format: AudioFormat
-    var codec: AudioCodecName
+    var codec: AudioEncoding
     var key: CryptoAttribute?
     /// All of its section.
     var formats: [AudioFormat]
@@ -242,7 +243,7 @@ public struct TrunkNegotiation: Sendable {
   private static func isSecure(_ transport: String) -> Bool { transport == secure || transport == "RTP/SAVPF" }
 
   private func media(
-    of section: MediaDescription, in description: SessionDescription, _ format: AudioFormat, _ codec: AudioCodecName,
+    of section: MediaDescription, in description: SessionDescription, _ format: AudioFormat, _ codec: AudioEncoding,
     _ formats: [AudioFormat]
   ) throws(NegotiationError) -> TrunkMedia {
     let ip = try remote(of: section, in: description)
@@ -294,9 +295,10 @@ public struct TrunkNegotiation: Sendable {
       }
       var attributes = keys.map { Attribute("crypto", $0.text) }
       for format in formats {
-        attributes.append(Attribute("rtpmap", "\(format.payloadType) \(format.codec.rtpmap)"))
-        if format.codec == .opus {
-          attributes.append(Attribute("fmtp", "\(format.payloadType) minptime=10;useinbandfec=1;stereo=0"))
+        attributes.append(Attribute("rtpmap", "\(format.payloadType) \(format.codec.row.rtpmap)"))
+        let parameters = format.codec.row.formatParameters
+        if !parameters.isEmpty {
+          attributes.append(Attribute("fmtp", "\(format.payloadType) \(parameters.joined(separator: ";"))"))
         }
       }
       if let noise { attributes.append(Attribute("rtpmap", "\(noise) CN/8000")) }

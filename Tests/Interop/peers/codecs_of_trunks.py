@@ -1,6 +1,6 @@
 """Codecs of a trunk for the peers: each takes and gives speech at its own rate, 20 ms or more of it, and counts RTP in its own clock.
 
-G.711 in numpy; G.722 and Opus by ffmpeg's (PyAV), which is not ours.
+G.711 and L16 in numpy; G.722 and Opus by ffmpeg's (PyAV), which is not ours.
 """
 import numpy as np
 import audio
@@ -31,6 +31,16 @@ class G711:
         return audio.DECODE[self.payload_type][np.frombuffer(payload, dtype=np.uint8)]
 
 
+class L16:
+    rate = clock = 8000
+
+    def encode(self, samples):
+        return np.asarray(samples).astype(">i2").tobytes()
+
+    def decode(self, payload):
+        return np.frombuffer(payload[: len(payload) // 2 * 2], dtype=">i2").astype(np.int16)
+
+
 class FFmpeg:
     def __init__(self, encoder, decoder, rate, clock):
         import av
@@ -55,9 +65,11 @@ class FFmpeg:
 
 
 def codec(payload_type):
-    """By the payload types of the scenarios: 0 PCMU, 8 PCMA, 9 G.722, 96 Opus."""
+    """By the payload types of the scenarios: 0 PCMU, 8 PCMA, 9 G.722, 96 Opus, 98 L16."""
     if payload_type == 9:
         return FFmpeg("g722", "g722", 16000, 8000)
     if payload_type == 96:
         return FFmpeg("libopus", "libopus", 48000, 48000)
+    if payload_type == 98:
+        return L16()
     return G711(payload_type)

@@ -1,4 +1,4 @@
-"""The media of a carrier whose signalling is sipp's: RTP on one port, G.711, G.722 or Opus, plays a WAV file and records what it hears.
+"""The media of a carrier whose signalling is sipp's: RTP on one port, G.711, G.722, Opus or L16, plays a WAV file and records what it hears.
 
 It learns where to send from the first packet it gets, and starts to play then. Prints one JSON object a line; ends after --silence seconds
 without a packet, or after --seconds.
@@ -12,7 +12,7 @@ parser.add_argument("--port", type=int, required=True)
 parser.add_argument("--address", default="127.0.0.1")
 parser.add_argument("--play")
 parser.add_argument("--record")
-parser.add_argument("--codec", type=int, default=0, help="0 PCMU, 8 PCMA, 9 G.722, 96 Opus")
+parser.add_argument("--codec", type=int, default=0, help="0 PCMU, 8 PCMA, 9 G.722, 96 Opus, 98 L16")
 parser.add_argument("--seconds", type=float, default=60)
 parser.add_argument("--silence", type=float, default=2)
 parser.add_argument("--events", type=int, default=101, help="telephone-event payload type")

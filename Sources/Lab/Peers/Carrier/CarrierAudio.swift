@@ -29,7 +29,8 @@ final class CarrierAudio {
   let socket: UDPSocket
   private let control: UDPSocket
   private let loop: EventLoop
-  private let encoding: AudioEncoding
+  /// Of the stateless ones.
+  private var encoding: AudioEncoding
   private var media: TrunkMedia?
   private var security: TrunkSecurity?
   private var source: SpeechSource
@@ -70,7 +71,7 @@ final class CarrierAudio {
   /// Sending may begin, under the keys that the descriptions agreed on.
   func start(_ media: TrunkMedia) {
     let sameEnd = self.media?.remote == media.remote
-    self.media = media
+    (self.media, encoding) = (media, media.codec)
     guard let agreed = media.protection else {
       security = nil
       report.profile = nil
@@ -106,9 +107,9 @@ final class CarrierAudio {
       send(payload, payloadType, marker: digit.marker, lag: digit.timestampLag, now)
     } else {
       if report.spokenSince == nil { report.spokenSince = now }
-      var payload = [UInt8](repeating: 0, count: 160)
+      var payload = [UInt8](repeating: 0, count: encoding.row.octets(ofMilliseconds: 20))
       var room = payload.mutableSpan
-      _ = G711.encode(source.next().span, law: encoding == .pcma ? .a : .mu, into: &room)
+      _ = encoding.encodeSamples(source.next().span, into: &room)
       send(payload, media.payloadType, marker: isFirst, lag: 0, now)
       isFirst = false
     }
@@ -194,9 +195,9 @@ final class CarrierAudio {
       return
     }
     guard payload.count > 0, arrived.count < Self.frameLimit else { return }
-    var frame = [Int16](repeating: 0, count: payload.count)
+    var frame = [Int16](repeating: 0, count: payload.count / max(1, encoding.row.octetsPerUnit))
     var room = frame.mutableSpan
-    _ = G711.decode(payload, law: encoding == .pcma ? .a : .mu, into: &room)
+    _ = encoding.decodeSamples(payload, into: &room)
     if let onFirstAudio, LevelMeter.decibels(LevelMeter.meanSquare(frame.span)) > -50 {
       self.onFirstAudio = nil
       onFirstAudio(now)

@@ -2,6 +2,7 @@ import AudioCodecs
 import Bytes
 import Logging
 import Platform
+import RTP
 import SDP
 import SIP
 import SIPDialogs
@@ -16,7 +17,8 @@ public final class SimulatedCarrier: @unchecked Sendable {
     public var listen = SocketAddress(.loopback, 5080)
     public var gateway = SocketAddress(.loopback, 5060)
     public var transport = TransportProtocol.udp
-    public var codecs: [AudioCodecName] = [.pcmu, .pcma]
+    /// In order of preference, stateless ones.
+    public var codecs: [AudioEncoding] = [.pcmu, .pcma]
     /// Places calls to this number, one after the other, `calls` of them or one; nil waits for calls.
     public var call: String?
     /// From the end of a placed call to the next one.
@@ -193,11 +195,11 @@ public final class SimulatedCarrier: @unchecked Sendable {
 
   private func makeCall(_ leg: LegID, toward remote: SocketAddress) throws -> Call {
     let source = SpeechSource(samples: options.samples ?? SpeechSource.telephone, repeats: options.repeats)
-    let encoding: AudioEncoding = options.codecs.first == .pcma ? .pcma : .pcmu
     let impairment = Impairment(
       lossPercent: options.lossPercent, jitterMilliseconds: options.jitterMilliseconds, reorderPercent: options.reorderPercent)
     let audio = try CarrierAudio(
-      loop: loop, address: options.listen.ip, encoding: encoding, source: source, impairment: impairment, random: random)
+      loop: loop, address: options.listen.ip, encoding: options.codecs.first ?? .pcmu, source: source, impairment: impairment,
+      random: random)
     audio.onFirstAudio = { [emit] in emit(PeerEvent("firstAudio", at: $0)) }
     audio.onDigit = { [emit] in emit(PeerEvent("digit", ["digit": String($0)])) }
     let call = Call(

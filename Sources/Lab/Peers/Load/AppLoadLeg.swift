@@ -2,6 +2,7 @@ import AppProtocol
 import Bytes
 import DTLS
 import Platform
+import RTP
 import TrunklineClient
 
 /// The app's half of one call: a session, a call, its media and one socket.
@@ -23,11 +24,12 @@ final class AppLoadLeg {
     _ client: LoadOptions.Client, position: Int, address: IPAddress, identity: DTLSIdentity, relays: Bool, random: RandomSource
   ) throws {
     self.position = position
-    heard = StreamCount(clockRateHz: relays ? 8_000 : 48_000)
+    let codec: AudioEncoding = relays ? .pcmu : .opus
+    heard = StreamCount(clockRateHz: Int64(codec.clockRateHz))
     socket = try UDPSocket(bind: SocketAddress(address, 0))
     guard
       var configuration = ClientMedia.Configuration(
-        localAddresses: [socket.localAddress], identity: identity, codecs: [relays ? .pcmu : .opus])
+        localAddresses: [socket.localAddress], identity: identity, codecs: [codec])
     else {
       throw AppPhone.SetupError(description: "no usable certificate")
     }

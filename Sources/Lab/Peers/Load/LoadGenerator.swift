@@ -268,7 +268,7 @@ public final class LoadGenerator: @unchecked Sendable {
 
   private func score(_ call: LoadCall) {
     let fromTrunk: AudioEncoding = options.relays ? .pcmu : .opus
-    let fromApp: AudioEncoding = call.trunk.media?.codec == .pcma ? .pcma : .pcmu
+    let fromApp: AudioEncoding = call.trunk.media?.codec ?? .pcmu
     for (direction, audio, said, encoding) in [
       ("trunk to app", call.heardByApp, speech.telephone, fromTrunk), ("app to trunk", call.heardByTrunk, speech.app, fromApp),
     ] where audio.expected(of: said.count) != nil {

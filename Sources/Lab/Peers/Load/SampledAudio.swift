@@ -54,13 +54,15 @@ struct SampledAudio {
     var decoder: OpusDecoder? = nil
     if encoding == .opus { decoder = try? OpusDecoder() }
     for entry in kept.sorted(by: { $1.timestamp.isNewer(than: $0.timestamp) }) {
-      var frame = [Int16](repeating: 0, count: encoding == .opus ? 960 : entry.payload.count)
+      var frame = [Int16](repeating: 0, count: AudioCodecs.Limits.samplesPerPacket)
       var room = frame.mutableSpan
-      if encoding == .opus {
-        guard let count = try? decoder?.decode(entry.payload.span, into: &room) else { continue }
+      let payload = entry.payload.span
+      if decoder != nil {
+        guard let count = try? decoder?.decode(payload, into: &room) else { continue }
         frame.removeLast(frame.count - count)
       } else {
-        _ = G711.decode(entry.payload.span, law: encoding == .pcma ? .a : .mu, into: &room)
+        let count = encoding.decodeSamples(payload, into: &room)
+        frame.removeLast(frame.count - count)
       }
       recording.write(frame, at: origin + .nanoseconds(offset(entry.timestamp)))
     }
