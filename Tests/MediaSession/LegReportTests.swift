@@ -73,6 +73,14 @@ import Testing
     #expect(!bench.toTrunkControl.isEmpty && bench.toTrunkControl.allSatisfy { metrics($0) == nil })
   }
 
+  @Test func `an app hears each second what was lost, a trunk each five`() throws {
+    var bench = try Bench()
+    bench.connect()
+    try bench.run(frames: 1_000, trunk: { tone($0) }, app: { tone($0) })
+    #expect((14...30).contains(bench.toAppControl.count), "\(bench.toAppControl.count) reports in 20 s")
+    #expect((3...7).contains(bench.toTrunkControl.count), "\(bench.toTrunkControl.count) reports in 20 s")
+  }
+
   @Test func `reports go where the trunk said`() throws {
     let control = SocketAddress(IPAddress(192, 0, 2, 77), 5_555)
     var bench = try Bench(adjust: { $0.remoteControl = control })

@@ -53,7 +53,7 @@ struct AppLeg: ~Copyable {
   var bytesReceived: UInt64 = 0
   var dropped: UInt64 = 0
   var reception = ReceiverStatistics(clockRateHz: 48_000)
-  var reports = ReportState()
+  var reports = ReportState(interval: Limits.appReportInterval)
 
   /// Of the keys installed last.
   var profileName: String?

@@ -26,8 +26,11 @@ enum Limits {
   /// Source learning: packets that must agree, and the window they must fall in.
   static let agreeingPackets = 5
   static let learningWindow: Duration = .seconds(1)
-  /// Mean time between RTCP reports of one leg (RFC 3550 §6.2), and between `quality` events.
+  /// Mean time between RTCP reports to a trunk (RFC 3550 §6.2), and between `quality` events.
   static let reportInterval: Duration = .seconds(5)
+  /// Mean time between RTCP reports to an app, whose profile has no minimum of 5 s (RFC 4585 §3.4). libwebrtc takes no loss from the
+  /// first report and smooths the next ones over 10 s: with 5 s between them an app sends no copies in the first ten seconds of a call.
+  static let appReportInterval: Duration = .seconds(1)
   /// An event whose end packets were all lost ends this long after its last update.
   static let eventTimeout: Duration = .milliseconds(250)
   /// A relayed app that is quiet for this long is filled in with silence, so that the trunk's stream goes on.

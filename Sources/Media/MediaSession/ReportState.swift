@@ -3,15 +3,19 @@ import RTP
 
 /// When a leg's next RTCP report is due and what the peer's reports said (RFC 3550 §6).
 struct ReportState {
+  /// Mean time between reports.
+  let interval: Duration
   private(set) var nextDue: Instant?
   private(set) var roundTripMilliseconds: Double?
   private(set) var reportedLossFraction: Double?
   /// A block about our stream came since `takeNews`.
   private var hasNews = false
 
-  /// True when a report is due; sets the next time, 2.5…7.5 s from now (§6.3.1), the first within half of that.
+  init(interval: Duration) { self.interval = interval }
+
+  /// True when a report is due; sets the next time, half to one and a half intervals from now (§6.3.1), the first within half of one.
   mutating func isDue(at now: Instant, random: inout SplitMix64) -> Bool {
-    let base = Limits.reportInterval.nanoseconds
+    let base = interval.nanoseconds
     let spread = Int64(random.next() % UInt64(base))
     guard let due = nextDue else {
       nextDue = now + .nanoseconds(base / 4 + spread / 4)

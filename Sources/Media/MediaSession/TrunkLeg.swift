@@ -33,7 +33,7 @@ struct TrunkLeg: ~Copyable {
   var reception = ReceiverStatistics(clockRateHz: 8_000)
 
   // Not of every packet.
-  var reports = ReportState()
+  var reports = ReportState(interval: Limits.reportInterval)
   var digits = DigitReceiver(clockRateHz: 8_000)
   var dropped: UInt64 = 0
   var toldSource = false
