@@ -4,7 +4,7 @@ afterwards by a player with a fixed buffer (hearing.py), so that only the gatewa
 One JSON object as argument: play (WAV), host. Lines: {"do": "offer"}, {"do": "answer", "sdp"}, {"do": "accept", "sdp"}, {"do": "connected"},
 {"do": "speak"}, {"do": "finish", "file"}.
 """
-import asyncio, fractions, json, os, sys, time
+import asyncio, fractions, gc, json, os, sys, time
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../Tests/Interop/peers"))
 import aioice.ice, av
@@ -12,9 +12,13 @@ import numpy as np
 from aiortc import MediaStreamTrack, RTCConfiguration, RTCPeerConnection, RTCSessionDescription
 from aiortc.mediastreams import MediaStreamError
 from aiortc.rtcrtpreceiver import RTCRtpReceiver
-import audio
+import audio, processes
 
 options = json.loads(sys.argv[1])
+processes.be_prompt()
+# A collection of all objects takes longer than a packet may be late; a call is short.
+gc.freeze()
+gc.disable()
 aioice.ice.get_host_addresses = lambda use_ipv4, use_ipv6: [options["host"]]
 came = []
 received = RTCRtpReceiver._handle_rtp_packet

@@ -7,11 +7,11 @@ One JSON object a line for each call: row, client, bridge, direction, PESQ of it
 concealed and repaired, what the capture says of each packet. Calls that a results file has already are not made again. Calls run side by
 side, Trunkline's and Janus' at the same time. A call in which this program itself sent more than 5 ms late is made again, and counted.
 """
-import argparse, asyncio, concurrent.futures, hashlib, json, os, shutil, sys, tempfile, time
+import argparse, asyncio, concurrent.futures, hashlib, json, os, shutil, signal, sys, tempfile, time
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../Tests/Interop/peers"))
 import bridges, calls, chromium, passages
-from processes import own_address
+from processes import be_idle, end_with_parent, own_address
 
 #: What each network does: `trunk` to the carrier's packets, `app` to both directions between app and gateway.
 ROWS = {
@@ -83,7 +83,7 @@ class Run:
             self.names.remove("janus")
         self.width = max(1, options.side_by_side // len(self.names))
         self.voices = passages.Voices(options.voices, folder)
-        self.scoring = concurrent.futures.ProcessPoolExecutor(os.cpu_count(), initializer=os.nice, initargs=(10,))
+        self.scoring = concurrent.futures.ProcessPoolExecutor(os.cpu_count(), initializer=be_idle)
         self.build, self.repeated = build_of(options.binary), 0
 
     async def run(self):
@@ -190,4 +190,6 @@ if __name__ == "__main__":
     if options.list:
         print("\n".join(f"{name}: {json.dumps(what)}" for name, what in ROWS.items()))
     else:
+        end_with_parent(signal.SIGTERM)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit("ears: ended from outside"))  # past every `finally`
         asyncio.run(run(options))

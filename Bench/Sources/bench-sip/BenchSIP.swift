@@ -63,7 +63,7 @@ import SIPDialogs
 /// One user agent under a steady stream of calls, 2 ms apart, with its timers served.
 struct CallBench {
   private var agent = UserAgent(random: .seeded(1))
-  private var output = Output()
+  private var output = UserAgent.Output()
   private var now = Instant.zero
   private let flow = Flow(
     transport: .udp, local: SocketAddress(IPAddress(198, 51, 100, 9), 5_060),
@@ -79,7 +79,7 @@ struct CallBench {
   private static let answer =
     "v=0\r\no=- 2 2 IN IP4 198.51.100.9\r\ns=-\r\nc=IN IP4 198.51.100.9\r\nt=0 0\r\nm=audio 6000 RTP/AVP 0\r\n"
 
-  private mutating func handle(_ input: Input) { agent.handle(input, at: now, into: &output) }
+  private mutating func handle(_ input: UserAgent.Input) { agent.handle(input, at: now, into: &output) }
 
   private static func request(_ method: String, _ branch: String, _ callID: String, tag: String, _ sequence: Int) -> [UInt8] {
     Array(
