@@ -25,23 +25,38 @@ import Testing
     #expect(queue.count == 0)
   }
 
-  @Test func `any order of changes gives what a sorted list gives`() throws {
+  @Test func `equal deadlines come up in the order they were set, one set again behind those that stood there`() {
+    var queue = DeadlineQueue<Int>()
+    for (key, due) in [(1, 30), (2, 10), (3, 20), (4, 10)] { queue.schedule(key, at: at(due)) }
+    #expect((0..<4).map { _ in queue.takeDue(at: at(30)) } == [2, 4, 3, 1])
+    for (key, due) in [(1, 10), (2, 20), (3, 20)] { queue.schedule(key, at: at(due)) }
+    queue.schedule(1, at: at(20))
+    queue.cancel(7)
+    #expect((0..<4).map { _ in queue.takeDue(at: at(20)) } == [2, 3, 1, nil])
+  }
+
+  @Test func `any order of changes gives what a list gives that is searched`() throws {
     for seed in 0..<UInt64(20) {
       var random = SplitMix64(seed: seed)
-      var (queue, list): (DeadlineQueue<Int>, [Int: Int]) = (DeadlineQueue(), [:])
-      for _ in 0..<400 {
-        let key = Int.random(in: 0..<40, using: &random)
-        let due = Int.random(in: 0..<1_000, using: &random)
+      var (queue, list): (DeadlineQueue<Int>, [(key: Int, due: Instant, order: Int)]) = (DeadlineQueue(), [])
+      for order in 0..<2_000 {
+        let key = Int.random(in: 0..<100, using: &random)
+        let due = at(Int.random(in: 0..<500, using: &random) + order / 10)
         switch Int.random(in: 0..<4, using: &random) {
-        case 0...1: (list[key]) = due; queue.schedule(key, at: at(due))
-        case 2: (list[key]) = nil; queue.cancel(key)
+        case 0...1:
+          list.removeAll { $0.key == key }
+          list.append((key, due, order))
+          queue.schedule(key, at: due)
+        case 2:
+          list.removeAll { $0.key == key }
+          queue.cancel(key)
         default:
-          let now = Int.random(in: 0..<200, using: &random)
-          let taken = queue.takeDue(at: at(now))
-          try #require((taken == nil) == ((list.values.min() ?? .max) > now), "seed \(seed)")
-          if let taken { try #require(list.removeValue(forKey: taken) ?? .max <= now, "seed \(seed)") }
+          let now = at(order / 10)
+          let first = list.filter { $0.due <= now }.min { ($0.due, $0.order) < ($1.due, $1.order) }?.key
+          try #require(queue.takeDue(at: now) == first, "seed \(seed)")
+          list.removeAll { $0.key == first }
         }
-        try #require(queue.count == list.count && queue.next == list.values.min().map(at), "seed \(seed)")
+        try #require(queue.count == list.count && queue.next == list.map(\.due).min(), "seed \(seed)")
       }
     }
   }

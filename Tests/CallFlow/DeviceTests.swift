@@ -145,7 +145,7 @@ private let tablet = Surroundings.tablet
     let appLeg = try #require(world.legs[phone]).0
     world.feed(.sip(.byeReceived(leg, nil)))
     let (trunk, heard) = (world.trunkHeard, world.heard[phone])
-    let late: [CallFlow.Input] = [
+    let late: [CallMachine.Input] = [
       .sip(.byeReceived(leg, nil)), .sip(.cancelled(leg, nil)), .sip(.ackTimedOut(leg)), .sip(.acknowledged(leg, sdp: nil)),
       .sip(.pingAnswered(leg, alive: false)), .sip(.legClosed(leg)), .hangUp(call), .journalled(call), .timer,
       .media(.appLegSilent(session, appLeg)), .media(.trunkSilent(session)),

@@ -62,14 +62,14 @@ import Testing
         _ = world.request(
           device, .callStart(start), call: random.next() % 3 == 0 ? call : Identifier(high: seed, low: random.next()))
       case 15:
-        let ends: [SIPDialogs.Event] = [.cancelled(trunk, nil), .byeReceived(trunk, nil), .ackTimedOut(trunk), .legClosed(trunk)]
+        let ends: [UserAgent.Event] = [.cancelled(trunk, nil), .byeReceived(trunk, nil), .ackTimedOut(trunk), .legClosed(trunk)]
         world.feed(.sip(pick(ends) ?? .legClosed(trunk)))
       case 16: world.feed(.sip(.acknowledged(trunk, sdp: random.next() % 2 == 0 ? nil : Surroundings.trunkSDP())))
       case 17:
         let sdp = random.next() % 2 == 0 ? nil : Surroundings.trunkSDP()
         world.feed(.sip(.progress(trunk, code: pick([100, 180, 182, 183]) ?? 180, sdp: sdp)))
       case 18:
-        let refusal = SIPDialogs.Event.failed(trunk, code: 486, cause: nil, byTransport: false)
+        let refusal = UserAgent.Event.failed(trunk, code: 486, cause: nil, byTransport: false)
         world.feed(.sip(random.next() % 2 == 0 ? .answered(trunk, sdp: Surroundings.trunkSDP()) : refusal))
       case 19: world.feed(.sip(.reinviteReceived(trunk, sdp: random.next() % 2 == 0 ? nil : Surroundings.trunkSDP())))
       case 20:

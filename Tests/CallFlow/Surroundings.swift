@@ -18,7 +18,7 @@ final class Surroundings {
   var machine: CallMachine
   var now = Instant(nanoseconds: 1_000_000_000)
   /// Everything asked for since the last `take`.
-  var actions: [Action] = []
+  var actions: [CallMachine.Action] = []
   var records: [CallRecord] = []
   var refusals: [Refusal] = []
   var measurements: [Measurement] = []
@@ -44,7 +44,7 @@ final class Surroundings {
   /// False: the media threads never report the end.
   var closesMedia = true
   var statistics = MediaStatistics()
-  private var waiting: [CallFlow.Input] = []
+  private var waiting: [CallMachine.Input] = []
   var legs: [DeviceKey: (AppLegID, AppLegRemote)] = [:]
   var addedLegs: Set<AppLegID> = []
   /// Of the newest reservation, and of the first.
@@ -69,28 +69,28 @@ final class Surroundings {
       inbound: [.init(trunk: "carrier", target: .users)], outbound: [.init(prefix: "+", trunk: "carrier")])
   }
 
-  /// `reach`: trunks are located, registered and probed; without it they have a fixed `peer`.
+  /// `network`: trunks are located, registered and probed; without it they have a fixed `peer`.
   static let wakes = WakeTokens(key: Array("a key of at least thirty-two bytes".utf8))!
 
   /// `pushes`: devices can be woken.
   init(
-    reach: TrunkMachine.Reach? = nil, pushes: Bool = false,
+    network: TrunkMachine.Network? = nil, pushes: Bool = false,
     _ configure: (inout CallFlow.Configuration, inout Routing) -> Void = { _, _ in }
   ) {
     var configuration = CallFlow.Configuration()
     var routing = Self.routing
     if pushes { configuration.push = PushSettings(gateway: "wss://gw.example/v1/connect", wakes: Self.wakes) }
     configure(&configuration, &routing)
-    machine = CallMachine(configuration: configuration, routing: routing, random: .seeded(7), reach: reach)
+    machine = CallMachine(configuration: configuration, routing: routing, random: .seeded(7), network: network)
     feed(.wallClock(offsetMilliseconds: 1_700_000_000_000))
   }
 
   // MARK: time
 
-  func feed(_ input: CallFlow.Input) {
+  func feed(_ input: CallMachine.Input) {
     waiting.append(input)
     while !waiting.isEmpty {
-      var output = CallFlow.Output()
+      var output = CallMachine.Output()
       machine.handle(waiting.removeFirst(), at: now, into: &output)
       for action in output.actions { perform(action) }
       actions += output.actions
@@ -107,7 +107,7 @@ final class Surroundings {
     now = end
   }
 
-  private func perform(_ action: Action) {
+  private func perform(_ action: CallMachine.Action) {
     switch action {
     case .sip(let command): note(command)
     case .app(let command): note(command)
@@ -139,7 +139,7 @@ final class Surroundings {
     }
   }
 
-  private func note(_ command: Command) {
+  private func note(_ command: UserAgent.Command) {
     switch command {
     case .respondProvisional(_, let code, _, _): trunkHeard.append("\(code)")
     case .answer: trunkHeard.append("200")

@@ -13,7 +13,7 @@ private let call = Identifier(high: 5, low: 5)
 
 /// Which trunk an outgoing call takes, and what a user may dial.
 @Suite struct TrunkChoiceTests {
-  private static let reach = TrunkMachine.Reach(transports: [.udp], families: [.v4]) { transport, remote in
+  private static let network = TrunkMachine.Network(transports: [.udp], families: [.v4]) { transport, remote in
     transport == .udp ? Flow(transport: .udp, local: SocketAddress(.loopback, 5060), remote: remote) : nil
   }
 
@@ -28,7 +28,7 @@ private let call = Identifier(high: 5, low: 5)
     _ choices: [Routing.TrunkChoice] = [.init(trunk: "a"), .init(trunk: "b", priority: 2)],
     _ change: @escaping (inout Routing) -> Void = { _ in }
   ) -> Surroundings {
-    Surroundings(reach: Self.reach) { _, routing in
+    Surroundings(network: Self.network) { _, routing in
       routing.trunks = [trunk("a", "192.0.2.1"), trunk("b", "192.0.2.2"), trunk("c", "192.0.2.3")]
       routing.outbound = [.init(prefix: "+", choices: choices)]
       routing.inbound = [.init(trunk: "a", target: .users)]
@@ -42,8 +42,8 @@ private let call = Identifier(high: 5, low: 5)
 
   @Test func `devices that are loaded before the start take no trunk's first question away`() {
     let routing = Routing(trunks: [trunk("a", "carrier.example")])
-    var machine = CallMachine(routing: routing, random: .seeded(1), reach: Self.reach)
-    var output = CallFlow.Output()
+    var machine = CallMachine(routing: routing, random: .seeded(1), network: Self.network)
+    var output = CallMachine.Output()
     machine.handle(.devices(.loaded([])), at: .zero, into: &output)
     #expect(!output.actions.contains { if case .lookUp = $0 { true } else { false } })
     output.removeAll()
@@ -57,12 +57,12 @@ private let call = Identifier(high: 5, low: 5)
     try world.started(call)
     world.openOutgoingGate(call)
     let first = try #require(world.outgoingLeg)
-    #expect(invites(world).map(\.trunk.name) == ["a"] && invites(world)[0].givesUpSilence)
+    #expect(invites(world).map(\.trunk.name) == ["a"] && invites(world)[0].failsOverOnSilence)
     world.feed(.sip(.progress(first, code: 100, sdp: nil)))
     world.feed(.sip(.failed(first, code: code, cause: nil, byTransport: byTransport)))
     world.feed(.sip(.legClosed(first)))
     let second = try #require(world.outgoingLeg)
-    #expect(second != first && invites(world).map(\.trunk.name) == ["a", "b"] && !invites(world)[1].givesUpSilence)
+    #expect(second != first && invites(world).map(\.trunk.name) == ["a", "b"] && !invites(world)[1].failsOverOnSilence)
     #expect(invites(world)[0].callID != invites(world)[1].callID)
     world.feed(.sip(.answered(second, sdp: Surroundings.trunkSDP())))
     world.request(phone, .callEnd(CallEnd()), call: call)

@@ -233,7 +233,7 @@ import Testing
     for step in 0..<3 {
       let world = world(role)
       let leg = try connected(role, world)
-      let event: SIPDialogs.Event = [.byeReceived(leg, nil), .sessionLost(leg, .expired), .legClosed(leg)][step]
+      let event: UserAgent.Event = [.byeReceived(leg, nil), .sessionLost(leg, .expired), .legClosed(leg)][step]
       world.feed(.sip(event))
       world.feed(.sip(.legClosed(leg)))
       world.expectRecord(step == 0 ? .remoteHangup : .trunkLost)

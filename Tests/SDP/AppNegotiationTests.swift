@@ -156,7 +156,7 @@ import Testing
     answered.endpoint.codecs = [.opus]
     _ = answered.makeOffer()
     #expect(throws: expected) { try answered.apply(answer: app("answer", changes)) }
-    #expect(answered.settled == nil)
+    #expect(answered.agreed == nil)
     var offered = gateway()
     offered.endpoint.codecs = [.opus]
     #expect(throws: expected) { try offered.answer(to: app("offer", changes)) }

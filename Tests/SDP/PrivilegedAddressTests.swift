@@ -67,26 +67,26 @@ import Testing
       (negotiation.refusesLocal, negotiation.ownAddresses) = (true, [IPAddress("198.51.100.10")!])
       let good = Self.description("203.0.113.7", .session)
       let bad = Self.description(host, place)
-      var settled: TrunkMedia?
+      var agreed: TrunkMedia?
       switch way {
-      case .offer: settled = try? negotiation.answer(to: bad).media
+      case .offer: agreed = try? negotiation.answer(to: bad).media
       case .reoffer:
         _ = try negotiation.answer(to: good)
-        settled = try? negotiation.answer(to: bad).media
+        agreed = try? negotiation.answer(to: bad).media
       case .answer:
         _ = negotiation.makeOffer()
-        settled = try? negotiation.apply(answer: bad)
+        agreed = try? negotiation.apply(answer: bad)
       case .reanswer:
         _ = try negotiation.answer(to: good)
         _ = negotiation.makeOffer(direction: .sendOnly)
-        settled = try? negotiation.apply(answer: bad)
+        agreed = try? negotiation.apply(answer: bad)
       }
-      for media in [settled, negotiation.settled].compactMap(\.self) {
+      for media in [agreed, negotiation.agreed].compactMap(\.self) {
         #expect(media.remote.ip == IPAddress("203.0.113.7")!, "\(host) \(place) \(way)")
         #expect(media.control.map { $0.ip == media.remote.ip } ?? true, "\(host) \(place) \(way)")
       }
       // what is refused leaves the leg where it was
-      if way == .reoffer, settled == nil { #expect(negotiation.settled?.remote.ip == IPAddress("203.0.113.7")!) }
+      if way == .reoffer, agreed == nil { #expect(negotiation.agreed?.remote.ip == IPAddress("203.0.113.7")!) }
     }
   }
 

@@ -41,7 +41,7 @@ import Testing
         == TrunkMedia(
           remote: SocketAddress(IPAddress(198, 51, 100, 7), 5_000), codec: .pcma, payloadType: 8, telephoneEventPayloadType: 101))
     #expect(sdp.contains("m=audio 41000 RTP/AVP 8 101\r\n") && !sdp.contains("PCMU"))
-    #expect(first.settled == media)
+    #expect(first.agreed == media)
   }
 
   @Test(arguments: ["m=video 0 RTP/AVP\r\n", "m=audio 0 RTP/AVP\r\n"])
@@ -168,7 +168,7 @@ import Testing
     var leg = leg()
     #expect(throws: expected) { try leg.answer(to: body(section)) }
     #expect(expected.sipStatus == 488)
-    #expect(leg.settled == nil)
+    #expect(leg.agreed == nil)
     #expect(try leg.answer(to: body(both)).sdp.contains("o=- 7 1 "))
   }
 

@@ -22,7 +22,7 @@ import Testing
       name: "carrier", domain: "carrier.example", target: targets[0], further: Array(targets.dropFirst()),
       credentials: credentials)
     var invite = OutboundInvite(trunk: peer, to: "+15559990000", from: "+15551230001", sdp: sdp)
-    invite.givesUpSilence = !isLast
+    invite.failsOverOnSilence = !isLast
     let sent = try #require(wire.command(.invite(leg, invite)).first)
     return (wire, sent)
   }

@@ -12,7 +12,7 @@ import Testing
   private func network(_ seed: UInt64, loss: Int, delay: ClosedRange<Int> = 5...60) -> LossyNetwork {
     var network = LossyNetwork(seed: seed, loss: loss, delay: delay)
     let rules = TrunkRules(reliability: .required, sessionTimer: .init(seconds: 90), allowsTransfer: true)
-    var unused = Output()
+    var unused = UserAgent.Output()
     for agent in 0...1 { network.agents[agent].handle(.rules(["peer": rules]), at: network.now, into: &unused) }
     let trunk = TrunkPeer(name: "peer", domain: "203.0.113.7:5060", flow: network.flow(of: 0))
     network.schedule(0, afterMs: 0, .invite(out, OutboundInvite(trunk: trunk, to: "+15551230001", from: "+1555", sdp: offer)))
@@ -38,7 +38,7 @@ import Testing
   }
 
   /// What both ends do by themselves: answer offers, make them when asked, follow REFERs.
-  private static func habits(_ event: Event) -> [(afterMs: Int, command: Command)] {
+  private static func habits(_ event: UserAgent.Event) -> [(afterMs: Int, command: UserAgent.Command)] {
     switch event {
     case .reinviteReceived(let leg, _): [(0, .answerReinvite(leg, sdp: answer))]
     case .offerWanted(let leg): [(0, .offer(leg, sdp: offer))]

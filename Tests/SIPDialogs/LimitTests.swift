@@ -81,26 +81,4 @@ private typealias Bound = SIPDialogs.Limits
     let sent = try #require(wire.command(.invite(.outbound(1), many)).first)
     #expect(sent.fields.filter { $0.name == .other }.count == Bound.extraHeaders)
   }
-
-  @Test func `timers fire in order, can be moved and leave nothing when cancelled`() {
-    var timers = TimerTable<Int>()
-    var random = SplitMix64(seed: 5)
-    var model: [Int: (at: Int64, order: Int)] = [:]
-    for order in 0..<4_000 {
-      let key = Int(random.next() % 300)
-      if random.next() % 3 == 0 {
-        timers.cancel(key)
-        model[key] = nil
-      } else {
-        let at = Int64(random.next() % 1_000)
-        timers.set(key, at: Instant(nanoseconds: at))
-        model[key] = (at, order)
-      }
-      #expect(timers.next?.nanoseconds == model.values.map(\.at).min())
-    }
-    var fired: [Int] = []
-    while let key = timers.popDue(Instant(nanoseconds: 1_000)) { fired.append(key) }
-    #expect(fired == model.sorted { ($0.value.at, $0.value.order) < ($1.value.at, $1.value.order) }.map(\.key))
-    #expect(timers.count == 0 && timers.next == nil)
-  }
 }

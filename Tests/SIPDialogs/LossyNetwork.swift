@@ -14,18 +14,18 @@ struct LossyNetwork {
 
   var agents: [UserAgent]
   var now = Instant(nanoseconds: 1_000_000_000)
-  var log: [[(at: Int64, event: Event)]] = [[], []]
+  var log: [[(at: Int64, event: UserAgent.Event)]] = [[], []]
   /// Chance of loss in percent, and the one-way delay in milliseconds.
   var loss: Int
   var delay: ClosedRange<Int>
   private var random: SplitMix64
   private var packets: [Packet] = []
-  private var actions: [(at: Instant, order: Int, agent: Int, command: Command)] = []
+  private var actions: [(at: Instant, order: Int, agent: Int, command: UserAgent.Command)] = []
   private var updates: [(at: Instant, order: Int, agent: Int)] = []
   private var order = 0
   private let addresses = [gatewayAddress, carrierAddress]
   /// What an agent does when something happens: commands with a delay in milliseconds.
-  var react: (Int, Event) -> [(afterMs: Int, command: Command)] = { _, _ in [] }
+  var react: (Int, UserAgent.Event) -> [(afterMs: Int, command: UserAgent.Command)] = { _, _ in [] }
 
   init(seed: UInt64, loss: Int = 30, delay: ClosedRange<Int> = 5...60) {
     agents = [UserAgent(random: .seeded(seed)), UserAgent(random: .seeded(seed &+ 1_000_003))]
@@ -35,7 +35,7 @@ struct LossyNetwork {
 
   func flow(of agent: Int) -> Flow { Flow(transport: .udp, local: addresses[agent], remote: addresses[1 - agent]) }
 
-  mutating func schedule(_ agent: Int, afterMs: Int, _ command: Command) {
+  mutating func schedule(_ agent: Int, afterMs: Int, _ command: UserAgent.Command) {
     order += 1
     actions.append((now + .milliseconds(afterMs), order, agent, command))
   }
@@ -94,8 +94,8 @@ struct LossyNetwork {
     }
   }
 
-  private mutating func handle(_ agent: Int, _ input: Input) {
-    var output = Output()
+  private mutating func handle(_ agent: Int, _ input: UserAgent.Input) {
+    var output = UserAgent.Output()
     agents[agent].handle(input, at: now, into: &output)
     for message in output.messages { transmit(message.bytes, from: agent) }
     for event in output.events {

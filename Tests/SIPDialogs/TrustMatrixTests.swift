@@ -141,7 +141,7 @@ import Testing
       let contact = header.hasPrefix("Contact") ? [] : ["Contact: <sip:c@203.0.113.7>"]
       var (wire, invite) = try Wire.calling()
       wire.receive(reply(invite, 200, extra: contact + [header], sdp: answer))
-      for command in [Command.ping(Wire.out), .bye(Wire.out, nil)] {
+      for command in [UserAgent.Command.ping(Wire.out), .bye(Wire.out, nil)] {
         wire.command(command)
         #expect(wire.output.messages.allSatisfy { $0.flow.remote.ip == carrierAddress.ip }, "\(header)")
         #expect(!wire.output.messages.isEmpty)

@@ -19,7 +19,7 @@ extension Duration {
 struct Wire {
   var agent: UserAgent
   var now = Instant(nanoseconds: 1_000_000_000)
-  var output = Output()
+  var output = UserAgent.Output()
   var flow = udp
 
   init(seed: UInt64 = 1, own: OwnAddresses = OwnAddresses()) {
@@ -33,14 +33,14 @@ struct Wire {
   }
 
   @discardableResult
-  mutating func input(_ input: Input) -> [Message] {
+  mutating func input(_ input: UserAgent.Input) -> [Message] {
     output.messages.removeAll()
     agent.handle(input, at: now, into: &output)
     return output.messages.compactMap { try? Message($0.bytes) }
   }
 
   @discardableResult
-  mutating func command(_ command: Command) -> [Message] { input(.command(command)) }
+  mutating func command(_ command: UserAgent.Command) -> [Message] { input(.command(command)) }
 
   /// Lets time pass, timer by timer; gives what was sent with its time in milliseconds from here.
   mutating func advance(_ duration: Duration) -> [(ms: Int64, message: Message)] {
@@ -55,7 +55,7 @@ struct Wire {
   }
 
   /// The events since the last call.
-  mutating func events() -> [Event] {
+  mutating func events() -> [UserAgent.Event] {
     defer { output.events.removeAll() }
     return output.events
   }
@@ -109,7 +109,7 @@ extension Message {
   var uri: String { if case .request(_, _, let uri) = startLine { text(uri) } else { "" } }
 }
 
-extension Event {
+extension UserAgent.Event {
   /// A short text for comparisons.
   var name: String {
     switch self {

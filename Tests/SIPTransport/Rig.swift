@@ -15,7 +15,7 @@ final class Rig: Sendable {
   private let thread: NamedThread
 
   private final class Shared: Sendable {
-    let list = Mutex<[Input]>([])
+    let list = Mutex<[UserAgent.Input]>([])
     let event: EventDescriptor?
     init() { event = try? EventDescriptor() }
   }
@@ -79,7 +79,7 @@ final class Rig: Sendable {
   }
 
   /// Waits until `count` inputs have come, at most 5 s, and returns all.
-  func wait(_ count: Int) -> [Input] {
+  func wait(_ count: Int) -> [UserAgent.Input] {
     let deadline = MonotonicClock.now() + .seconds(5)
     while MonotonicClock.now() < deadline {
       inputs.event?.clear()

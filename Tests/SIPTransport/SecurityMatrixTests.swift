@@ -85,8 +85,8 @@ private final class Listener: Sendable {
   private final class Agent: @unchecked Sendable {
     // of the loop's thread
     var agent = UserAgent(random: .system)
-    var output = Output()
-    var send: (Output.Message) -> Void = { _ in }
+    var output = UserAgent.Output()
+    var send: (UserAgent.Output.Message) -> Void = { _ in }
   }
 
   init(takesAny: Bool) throws {

@@ -7,11 +7,11 @@ final class Carrier {
   unowned let world: World
   var agent: UserAgent = {
     var agent = UserAgent(random: .seeded(1 << 40))
-    var unused = SIPDialogs.Output()
+    var unused = UserAgent.Output()
     agent.handle(.rules(["gateway": TrunkRules(trustsIdentity: true)]), at: .zero, into: &unused)
     return agent
   }()
-  var events: [Event] = []
+  var events: [UserAgent.Event] = []
   /// What an INVITE of the gateway gets: codes with their delays; 200 and 183 carry SDP.
   var answers: [(after: Duration, code: Int)] = [(.milliseconds(20), 180), (.milliseconds(500), 200)]
   /// Messages of the carrier that get lost on the way.
@@ -58,8 +58,8 @@ final class Carrier {
     handle(.received(bytes, Flow(transport: .udp, local: World.carrierAddress, remote: World.gatewayAddress), trunk: "gateway"))
   }
 
-  func handle(_ input: SIPDialogs.Input) {
-    var output = SIPDialogs.Output()
+  func handle(_ input: UserAgent.Input) {
+    var output = UserAgent.Output()
     agent.handle(input, at: world.now, into: &output)
     for message in output.messages where !loses(message.bytes) { deliver(message.bytes) }
     events += output.events
@@ -75,7 +75,7 @@ final class Carrier {
     }
   }
 
-  private func react(_ events: [Event]) {
+  private func react(_ events: [UserAgent.Event]) {
     for event in events {
       switch event {
       case .inviteReceived(let leg, _): answer(leg)

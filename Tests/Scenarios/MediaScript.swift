@@ -25,7 +25,7 @@ final class MediaScript {
 
   init(_ world: World) { self.world = world }
 
-  func reserve(_ request: MediaRequest) -> CallFlow.Input {
+  func reserve(_ request: MediaRequest) -> CallMachine.Input {
     if world.refusesMedia { return .mediaRefused(request.call, reason: "no ports") }
     calls[request.session] = request.call
     return .mediaReserved(request.call, Self.reservation(request.session))

@@ -8,15 +8,15 @@ import SIPDialogs
 
 /// The gateway's core and the trunk's end, and the wire between them; how time passes.
 extension Play {
-  mutating func feed(_ input: CallFlow.Input) {
+  mutating func feed(_ input: CallMachine.Input) {
     later(input)
     pump()
   }
 
-  mutating func later(_ input: CallFlow.Input) { events.append(.core(.call(input))) }
+  mutating func later(_ input: CallMachine.Input) { events.append(.core(.call(input))) }
 
   /// The trunk's end does something.
-  mutating func trunkDoes(_ command: SIPDialogs.Command) {
+  mutating func trunkDoes(_ command: UserAgent.Command) {
     events.append(.carrier(.command(command)))
     pump()
   }
@@ -66,8 +66,8 @@ extension Play {
     pump()
   }
 
-  private mutating func runCarrier(_ input: SIPDialogs.Input) {
-    var output = SIPDialogs.Output()
+  private mutating func runCarrier(_ input: UserAgent.Input) {
+    var output = UserAgent.Output()
     carrier.handle(input, at: now, into: &output)
     for message in output.messages {
       if message.bytes.starts(with: "SIP/2.0 491".utf8) { trunk.append("491") }
@@ -76,7 +76,7 @@ extension Play {
     for event in output.events { heard(event) }
   }
 
-  private mutating func perform(_ action: Action) {
+  private mutating func perform(_ action: CallMachine.Action) {
     switch action {
     case .app(let command): tell(.command(command))
     case .media(let command): perform(command)

@@ -59,7 +59,7 @@ struct Play {
   /// What has yet to reach the gateway or the trunk's end, first in first out.
   enum Event {
     case core(GatewayCore.Input)
-    case carrier(SIPDialogs.Input)
+    case carrier(UserAgent.Input)
   }
   var events: [Event] = []
   var isPumping = false

@@ -133,8 +133,8 @@ final class World {
 
   // MARK: the gateway, wired
 
-  func signal(_ input: SIPDialogs.Input) { run(.sip(input)) }
-  func give(_ input: CallFlow.Input) { run(.call(input)) }
+  func signal(_ input: UserAgent.Input) { run(.sip(input)) }
+  func give(_ input: CallMachine.Input) { run(.call(input)) }
 
   /// One input of the core, behind those that are under way.
   private func run(_ input: GatewayCore.Input) {
@@ -179,7 +179,7 @@ final class World {
     for event in output.events { give(.app(event)) }
   }
 
-  private func perform(_ action: Action) {
+  private func perform(_ action: CallMachine.Action) {
     switch action {
     case .app(let command): tell(.command(command))
     case .media(let command): media.handle(command)

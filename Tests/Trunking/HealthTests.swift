@@ -61,9 +61,9 @@ import Testing
   @Test func `a breaker's changes are told once`() {
     var world = World([trunk("192.0.2.1")])
     var output = TrunkMachine.Output()
-    for _ in 0..<9 { world.machine.callSettled("carrier", byFault: true, at: world.now, into: &output) }
+    for _ in 0..<9 { world.machine.callFinished("carrier", byFault: true, at: world.now, into: &output) }
     #expect(output.news == [.breaker(trunk: "carrier", isOpen: true)])
-    for _ in 0..<2 { world.machine.callSettled("carrier", byFault: false, at: world.now, into: &output) }
+    for _ in 0..<2 { world.machine.callFinished("carrier", byFault: false, at: world.now, into: &output) }
     #expect(output.news == [.breaker(trunk: "carrier", isOpen: true), .breaker(trunk: "carrier", isOpen: false)])
   }
 }

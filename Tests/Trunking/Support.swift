@@ -40,10 +40,10 @@ struct World {
     _ settings: [TrunkSettings], _ zone: Zone = Zone(), seed: UInt64 = 1, transports: Set<TransportProtocol> = [.udp, .tcp, .tls]
   ) {
     let local = SocketAddress("198.51.100.9:5060")!
-    let reach = TrunkMachine.Reach(transports: transports, families: [.v4, .v6]) { transport, remote in
+    let network = TrunkMachine.Network(transports: transports, families: [.v4, .v6]) { transport, remote in
       transports.contains(transport) ? Flow(transport: transport, local: local, remote: remote) : nil
     }
-    machine = TrunkMachine(reach: reach, random: .seeded(seed))
+    machine = TrunkMachine(network: network, random: .seeded(seed))
     self.zone = zone
     feed(.configure(settings))
   }

@@ -6,12 +6,14 @@ public import PushPolicy
 public import SIPDialogs
 public import Trunking
 
-/// What a `handle` call caused, in order. Owned by the caller and reused: take what is there, then `removeAll()`.
-public struct Output: Sendable {
-  public var actions: [Action] = []
-  public init() {}
-  /// Empties the list and keeps its storage.
-  public mutating func removeAll() { actions.removeAll(keepingCapacity: true) }
+extension CallMachine {
+  /// What a `handle` call caused, in order. Owned by the caller and reused: take what is there, then `removeAll()`.
+  public struct Output: Sendable {
+    public var actions: [Action] = []
+    public init() {}
+    /// Empties the list and keeps its storage.
+    public mutating func removeAll() { actions.removeAll(keepingCapacity: true) }
+  }
 }
 
 /// Sockets and a thread for a call.
@@ -27,38 +29,40 @@ public struct MediaRequest: Sendable {
   }
 }
 
-/// What the call machine asks of its surroundings. Only `reserveMedia` is answered at once.
-public enum Action: Sendable {
-  case sip(SIPDialogs.Command)
-  case app(SessionCommand)
-  case media(MediaCommand)
-  /// `mediaReserved` or `mediaRefused` is the next input. A reserved session is freed by `MediaCommand.close`.
-  case reserveMedia(MediaRequest)
-  /// Identity header fields to be checked; answer with `verified`, within `Timers.verification` if it is to count.
-  case verify(CallID, IdentityQuestion)
-  /// A question to the domain name system; answer with `trunking(.resolved)`.
-  case lookUp(DNSQuestion)
-  /// Wakes a device for a call; answer with `pushed`, once. Never for a (call, device) whose push was accepted.
-  case push(PushKey, PushTarget, CallPush, deadline: Instant)
-  /// Asks a webhook whom a call is for; answer with `routed`, within 10 s or not at all.
-  case askRoute(RouteQuestion, Webhook)
-  /// Somebody has the call, or nobody will: no retries of its pushes.
-  case pushCallOver(CallID)
-  /// To the store: the registry has changed. In order.
-  case devices([DeviceChange])
-  /// For log, metrics and the transport's allow-list.
-  case trunkNews(TrunkNews)
-  /// To the store before the first 180 or INVITE, and again with the time of the 200; answer with `journalled`.
-  case journal(StartLine)
-  /// Exactly one per call, at most `Timers.finalStatistics` after its end.
-  case record(CallRecord)
-  /// A step of a call's timeline; `detail` is a short text such as a SIP code, a codec or a reason, without numbers of
-  /// subscribers.
-  case trace(CallID, CallStage, at: Instant, detail: String?)
-  /// A sample for a histogram.
-  case measured(Measurement)
-  /// A trunk's INVITE or an app's `call.start` that became no call.
-  case refused(Refusal)
+extension CallMachine {
+  /// What the call machine asks of its surroundings. Only `reserveMedia` is answered at once.
+  public enum Action: Sendable {
+    case sip(UserAgent.Command)
+    case app(SessionCommand)
+    case media(MediaCommand)
+    /// `mediaReserved` or `mediaRefused` is the next input. A reserved session is freed by `MediaCommand.close`.
+    case reserveMedia(MediaRequest)
+    /// Identity header fields to be checked; answer with `verified`, within `Timers.verification` if it is to count.
+    case verify(CallID, IdentityQuestion)
+    /// A question to the domain name system; answer with `trunking(.resolved)`.
+    case lookUp(DNSQuestion)
+    /// Wakes a device for a call; answer with `pushed`, once. Never for a (call, device) whose push was accepted.
+    case push(PushKey, PushTarget, CallPush, deadline: Instant)
+    /// Asks a webhook whom a call is for; answer with `routed`, within 10 s or not at all.
+    case askRoute(RouteQuestion, Webhook)
+    /// Somebody has the call, or nobody will: no retries of its pushes.
+    case pushCallOver(CallID)
+    /// To the store: the registry has changed. In order.
+    case devices([DeviceChange])
+    /// For log, metrics and the transport's allow-list.
+    case trunkNews(TrunkNews)
+    /// To the store before the first 180 or INVITE, and again with the time of the 200; answer with `journalled`.
+    case journal(StartLine)
+    /// Exactly one per call, at most `Timers.finalStatistics` after its end.
+    case record(CallRecord)
+    /// A step of a call's timeline; `detail` is a short text such as a SIP code, a codec or a reason, without numbers of
+    /// subscribers.
+    case trace(CallID, CallStage, at: Instant, detail: String?)
+    /// A sample for a histogram.
+    case measured(Measurement)
+    /// A trunk's INVITE or an app's `call.start` that became no call.
+    case refused(Refusal)
+  }
 }
 
 /// What a verifier of caller identities needs (RFC 8224 §6.2).

@@ -38,7 +38,7 @@ extension Call {
     guard isDiverted || winner != nil, terminals.count < Limits.terminalsPerCall else { return nil }
     let reason = isDiverted ? divertedReason ?? .diverted : .answeredElsewhere
     let over = CallOver(reason, by: isDiverted ? .gateway : .app, at: turn.wallNow)
-    terminals[device.key] = Terminal(over: over, isOwnDoing: false, isUnseen: false)
+    terminals[device.key] = Terminal(over: over, isByDevice: false, isUnseen: false)
     return .gone(over)
   }
 

@@ -11,20 +11,20 @@ extension Call {
   func isDiverted(for user: String) -> Bool { users.former.contains(user) || isDivertedToNumber || diversions.recording != nil }
 
   /// What a device hears that comes late; nil if no leg and no recording has the call.
-  var divertedReason: EndReason? { isDivertedToNumber ? .diverted : diversions.recording?.wish.reasonForDevices }
+  var divertedReason: EndReason? { isDivertedToNumber ? .diverted : diversions.recording?.planned.reasonForDevices }
 
   /// The lock, taken for what comes now: every device that had no terminal message yet is told, a winner without media that it
   /// failed.
-  mutating func takeLock(for wish: DiversionWish, _ diversion: CallRecord.Diversion, _ turn: inout Turn) {
+  mutating func takeLock(for planned: PlannedDiversion, _ diversion: CallRecord.Diversion, _ turn: inout Turn) {
     for timer in [CallTimer.ring, .unreached, .push, .early180, .gate, .restart, .mediaActive, .vanished] { timers[timer] = nil }
-    tellDevices(wish.ending.reason, others: wish.reasonForDevices, by: .gateway, &turn)
+    tellDevices(planned.ending.reason, others: planned.reasonForDevices, by: .gateway, &turn)
     for device in devices { turn.media(.removeAppLeg(session, device.id)) }
     (devices, pushes, winner, bookkeeping.declines) = ([], [], nil, Declines())
     (parties.isVerifying, timers[.verification]) = (false, nil)
-    diversions.wish = nil
+    diversions.planned = nil
     diversions.made.append(diversion)
     enter(.diverting, &turn)
-    mark(.diverting, detail: wish.trigger.rawValue, &turn)
+    mark(.diverting, detail: planned.trigger.rawValue, &turn)
   }
 
   /// Those of the INVITE and ours; recordings and codes lead nowhere.
@@ -35,10 +35,10 @@ extension Call {
   // MARK: another user
 
   /// The next user's devices ring under the same lock, and that user's rules hold.
-  mutating func divert(to next: String, _ rules: Diversions, _ wish: DiversionWish, _ turn: inout Turn) {
-    var diversion = CallRecord.Diversion(wish.trigger)
+  mutating func divert(to next: String, _ rules: Diversions, _ planned: PlannedDiversion, _ turn: inout Turn) {
+    var diversion = CallRecord.Diversion(planned.trigger)
     diversion.user = next
-    takeLock(for: wish, diversion, &turn)
+    takeLock(for: planned, diversion, &turn)
     parties.divertedFrom = Array(([parties.to] + parties.divertedFrom).prefix(Limits.diversions))
     diversions.rules = rules
     users.ring(for: [next])
@@ -49,9 +49,9 @@ extension Call {
 
   /// The leg to the number; its INVITE waits for the start line on disk.
   mutating func divert(by leg: TrunkLeg, to target: DiversionTarget, _ turn: inout Turn) {
-    var diversion = CallRecord.Diversion(target.wish.trigger)
+    var diversion = CallRecord.Diversion(target.planned.trigger)
     (diversion.number, diversion.trunk, diversion.sipCallId) = (target.number, leg.trunk.name, leg.sipCallID)
-    takeLock(for: target.wish, diversion, &turn)
+    takeLock(for: target.planned, diversion, &turn)
     legs.append(leg)
     timers[.ring] = turn.now + turn.configuration.timers.ring
     if bookkeeping.isJournalled { inviteDiversion(&turn) }
@@ -71,16 +71,16 @@ extension Call {
         trunk: peer, to: trunk.numbers.called(target.number), from: caller,
         displayName: target.showsCaller ? parties.from.n : nil,
         isPrivate: target.showsCaller && isPrivate, assertedIdentity: own, sdp: nil, maxForwards: transfers.maxForwards - 1,
-        extraHeaders: diversionHeaders(own, target.wish.trigger, trunk, peer.domain)), &turn)
+        extraHeaders: diversionHeaders(own, target.planned.trigger, trunk, peer.domain)), &turn)
   }
 
   /// RFC 5806: who diverts it now comes first, then those before. What an untrusted trunk said of them is counted, not repeated.
   private func diversionHeaders(_ own: String, _ trigger: DiversionTrigger, _ trunk: Routing.Trunk, _ domain: String)
     -> [(name: String, value: String)]
   {
-    let untold = max(0, diversions.before + diversions.made.count - 1 - parties.divertedFrom.count)
+    let unlisted = max(0, diversions.before + diversions.made.count - 1 - parties.divertedFrom.count)
     var out = [
-      ("Diversion", "<sip:\(percentEncodedUser(own))@\(domain)>;reason=\(trigger.diversionReason);counter=\(1 + untold)")
+      ("Diversion", "<sip:\(percentEncodedUser(own))@\(domain)>;reason=\(trigger.diversionReason);counter=\(1 + unlisted)")
     ]
     for handle in parties.divertedFrom {
       out.append(
@@ -113,10 +113,10 @@ extension Call {
 
   /// Busy, declined and unanswered there are so here; anything else leaves what it was for.
   mutating func diversionRefused(_ code: Int, _ turn: inout Turn) {
-    guard state == .diverting, let wish = second.flatMap({ legs[$0].diversion?.wish }) else { return }
+    guard state == .diverting, let planned = second.flatMap({ legs[$0].diversion?.planned }) else { return }
     mark(.divertedFailed, detail: String(code), &turn)
     let reason = EndReason(sipStatus: code)
-    var ending = wish.ending
+    var ending = planned.ending
     if [.busy, .declined, .unanswered].contains(reason) { ending = Ending(reason, by: .trunk) }
     ending.detail = "diversion refused with \(code)"
     end(ending, &turn)
@@ -127,36 +127,36 @@ extension Call {
     if isDivertedToNumber {
       end(Ending(.unanswered, by: .trunk, detail: "diversion not answered"), &turn)
     } else if let recording = diversions.recording {
-      end(recording.wish.ending, &turn)
+      end(recording.planned.ending, &turn)
     }
   }
 
   // MARK: a recording
 
-  mutating func divert(to file: Diversions.Recording, _ wish: DiversionWish, _ turn: inout Turn) {
-    var diversion = CallRecord.Diversion(wish.trigger)
+  mutating func divert(to file: Diversions.Recording, _ planned: PlannedDiversion, _ turn: inout Turn) {
+    var diversion = CallRecord.Diversion(planned.trigger)
     diversion.recording = file.name
-    takeLock(for: wish, diversion, &turn)
-    diversions.recording = (wish, file)
+    takeLock(for: planned, diversion, &turn)
+    diversions.recording = (planned, file)
     if bookkeeping.isJournalled { startRecording(&turn) }
   }
 
   mutating func startRecording(_ turn: inout Turn) {
-    guard state == .diverting, let (wish, file) = diversions.recording else { return }
+    guard state == .diverting, let (planned, file) = diversions.recording else { return }
     // a media thread that never tells of the end does not hold the caller
-    timers[.ring] = turn.now + .milliseconds(file.audio.samples.count / 8) + Self.recordingPatience
+    timers[.ring] = turn.now + .milliseconds(file.audio.samples.count / 8) + Self.recordingTimeout
     guard file.isEarly else { return sendAnswer(&turn) }
-    guard trunkLeg.sendEarlyMedia(&turn) else { return end(wish.ending, &turn) }
+    guard trunkLeg.sendEarlyMedia(&turn) else { return end(planned.ending, &turn) }
     joinDiverted(&turn)
   }
 
-  private static let recordingPatience = Duration.seconds(5)
+  private static let recordingTimeout = Duration.seconds(5)
 
   /// The recording is over, and with it the call.
   mutating func played(_ turn: inout Turn) {
-    guard isLive, let (wish, _) = diversions.recording else { return }
-    var ending = wish.ending
-    ending.q850 = wish.trigger.cause
+    guard isLive, let (planned, _) = diversions.recording else { return }
+    var ending = planned.ending
+    ending.q850 = planned.trigger.cause
     end(ending, &turn)
   }
 

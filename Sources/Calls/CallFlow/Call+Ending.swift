@@ -16,7 +16,7 @@ extension Call {
   ) {
     guard isLive else { return }
     timers.clear()
-    (diversions.wish, asking) = (nil, nil)
+    (diversions.planned, routeQuery) = (nil, nil)
     if let second {
       _ = legs[second].end(reason, q850: nil, &turn)
       if isDivertedToNumber, let inner = legs[second].session { turn.media(.close(inner)) }
@@ -63,12 +63,12 @@ extension Call {
 
   /// Nobody has taken an incoming call, or who took it has no media: the one place where it can still go somewhere else. A
   /// diversion is carried out by the machine, behind the input that caused it.
-  mutating func nobodyCame(_ trigger: DiversionTrigger, _ ending: Ending, _ turn: inout Turn) {
-    guard isLive, diversions.wish == nil else { return }
+  mutating func endUnlessDiverted(_ trigger: DiversionTrigger, _ ending: Ending, _ turn: inout Turn) {
+    guard isLive, diversions.planned == nil else { return }
     mark(.nobodyCame, detail: trigger.rawValue, &turn)
     if let rule = diversions.rules.rules[trigger], trunkLeg.phase == .invited {
-      let wanted = DiversionWish(trigger: trigger, rule: rule, ending: ending)
-      diversions.wish = wanted
+      let wanted = PlannedDiversion(trigger: trigger, rule: rule, ending: ending)
+      diversions.planned = wanted
       return turn.outcomes.append(.diverts(wanted))
     }
     end(ending, &turn)
@@ -101,7 +101,7 @@ extension Call {
     guard terminals[key] == nil, let index = index(of: key) else { return }
     var over = CallOver(reason, by: side, at: turn.wallNow, sip: sip)
     if isWinner { over.stats = trunkLeg.statistics.map(StreamStats.init) }
-    terminals[key] = Terminal(over: over, isOwnDoing: false, isUnseen: !devices[index].isConnected)
+    terminals[key] = Terminal(over: over, isByDevice: false, isUnseen: !devices[index].isConnected)
     turn.send(isWinner ? .callEnded(over) : .callCancel(over), to: key, call: id)
     turn.app(.callDead(key, id))
   }
@@ -110,7 +110,7 @@ extension Call {
   mutating func leave(_ key: DeviceKey, _ reason: EndReason, _ turn: inout Turn) {
     guard terminals[key] == nil else { return }
     let over = CallOver(reason, by: .app, at: turn.wallNow)
-    terminals[key] = Terminal(over: over, isOwnDoing: true, isUnseen: false)
+    terminals[key] = Terminal(over: over, isByDevice: true, isUnseen: false)
     pushNotNeeded(key)
     guard let index = index(of: key) else { return }  // it was woken and says so without a session
     turn.app(.callDead(key, id))
@@ -135,16 +135,18 @@ extension Call {
       return
     }
     let said = bookkeeping.declines
-    if said.busy > 0, said.declined == 0 { return nobodyCame(.busy, .init(.busy, by: .app, others: .busyElsewhere), &turn) }
-    if said.declined > 0 { return nobodyCame(.declined, .init(.declined, by: .app, others: .declinedElsewhere), &turn) }
+    if said.busy > 0, said.declined == 0 {
+      return endUnlessDiverted(.busy, .init(.busy, by: .app, others: .busyElsewhere), &turn)
+    }
+    if said.declined > 0 { return endUnlessDiverted(.declined, .init(.declined, by: .app, others: .declinedElsewhere), &turn) }
     if said.incapable > 0 {
-      return nobodyCame(.mediaFailed, .init(.mediaFailed, by: .app, q850: 41, detail: "no device could take it"), &turn)
+      return endUnlessDiverted(.mediaFailed, .init(.mediaFailed, by: .app, q850: 41, detail: "no device could take it"), &turn)
     }
     if said.unusable > 0 { return end(.codec, by: .app, detail: "no device's SDP was usable", &turn) }
     if said.blocked > 0, said.filtered == 0 { return end(.blocked, by: .app, &turn) }
-    if said.filtered > 0 { return nobodyCame(.unreached, .init(.dnd, by: .app), &turn) }
+    if said.filtered > 0 { return endUnlessDiverted(.unreached, .init(.dnd, by: .app), &turn) }
     let detail = bookkeeping.pushFailure.map { "no device left, no push accepted: \($0)" } ?? "no device left"
-    nobodyCame(.unreached, .init(.unanswered, by: .app, q850: 20, detail: detail), &turn)
+    endUnlessDiverted(.unreached, .init(.unanswered, by: .app, q850: 20, detail: detail), &turn)
   }
 
   /// The final statistics are here, or late: the record.
@@ -162,7 +164,7 @@ extension Call {
       connectedMs: times[.connected].map { (ended - $0).milliseconds } ?? 0,
       codecs: .init(
         trunk: (trunkLeg.media?.codec ?? statistics?.trunkEncoding)?.name,
-        app: (leg?.negotiation.settled?.codec ?? statistics?.appEncoding)?.name),
+        app: (leg?.negotiation.agreed?.codec ?? statistics?.appEncoding)?.name),
       srtp: leg?.srtpProfile ?? statistics?.srtpProfile, fromTrunk: statistics.map { .init($0.fromTrunk) },
       fromApp: statistics.map { .init($0.fromApp) })
     record.trunkSrtp = trunkLeg.media?.protection.flatMap { SRTPProfile(suite: $0.suite.rawValue)?.name }

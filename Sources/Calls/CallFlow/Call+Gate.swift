@@ -17,7 +17,7 @@ extension Call {
   /// fingerprint, `media.ready` of this generation. A reliable provisional response with SDP that waits for its PRACK holds the
   /// 200 up in the user agent.
   mutating func tryGate(_ turn: inout Turn) {
-    guard state == .answering || state == .starting, diversions.wish == nil, let winner = winnerIndex else { return }
+    guard state == .answering || state == .starting, diversions.planned == nil, let winner = winnerIndex else { return }
     let leg = devices[winner]
     if leg.hasPair { markOnce(.ice, at: leg.nominatedAt, &turn) }
     if leg.hasKeys { markOnce(.dtls, at: leg.keysAt, detail: leg.srtpProfile, &turn) }
@@ -95,7 +95,7 @@ extension Call {
 
   mutating func announceConnected(_ turn: inout Turn) {
     guard let winner, let index = winnerIndex else { return }
-    guard let codec = devices[index].negotiation.settled?.codec else {
+    guard let codec = devices[index].negotiation.agreed?.codec else {
       return end(.server, by: .gateway, detail: "connected without a codec", &turn)
     }
     let at = turn.wall(times[.connected] ?? turn.now)
@@ -121,7 +121,7 @@ extension Call {
     let missing = winnerIndex.map { devices[$0].missingMedia } ?? "no device"
     // docs/protocol.md, Outgoing: 5 s without media is mediaFailed; Incoming: the deadline is mediaTimeout
     if direction == .outgoing { return end(.mediaFailed, by: .gateway, detail: missing, &turn) }
-    nobodyCame(.mediaFailed, .init(.mediaTimeout, by: .gateway, others: .answeredElsewhere, detail: missing), &turn)
+    endUnlessDiverted(.mediaFailed, .init(.mediaTimeout, by: .gateway, others: .answeredElsewhere, detail: missing), &turn)
   }
 
   // MARK: what the gate hears
@@ -154,28 +154,28 @@ extension Call {
   mutating func appLegFailed(_ leg: AppLegID, _ failure: AppLegFailure, _ turn: inout Turn) {
     guard let index = index(of: leg) else { return }
     devices[index].failed(failure)
-    failIfHopeless(index, &turn)
+    failIfFatal(index, &turn)
   }
 
-  mutating func failIfHopeless(_ index: Int, _ turn: inout Turn) {
+  mutating func failIfFatal(_ index: Int, _ turn: inout Turn) {
     guard winner == devices[index].key, state == .answering || state == .starting, let failure = devices[index].failure else {
       return
     }
     switch failure {
     case .fingerprintMismatch: failMedia("wrong fingerprint", &turn)
     case .noCommonProfile: failMedia("no common SRTP profile", &turn)
-    case .dtls: timers[.restart] = turn.now + Self.restartPatience
+    case .dtls: timers[.restart] = turn.now + Self.restartTimeout
     }
   }
 
   /// The media of the device that has the call failed: for good, unless somebody else may have it.
   mutating func failMedia(_ detail: String, _ turn: inout Turn) {
     guard direction == .incoming, state == .answering else { return end(.mediaFailed, by: .app, detail: detail, &turn) }
-    nobodyCame(.mediaFailed, .init(.mediaFailed, by: .app, others: .answeredElsewhere, detail: detail), &turn)
+    endUnlessDiverted(.mediaFailed, .init(.mediaFailed, by: .app, others: .answeredElsewhere, detail: detail), &turn)
   }
 
   /// After a failed handshake the device has this long to send `media.restart` instead of `media.fail`.
-  private static let restartPatience = Duration.seconds(3)
+  private static let restartTimeout = Duration.seconds(3)
 }
 
 extension DeviceLeg {

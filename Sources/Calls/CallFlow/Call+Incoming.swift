@@ -178,12 +178,12 @@ extension Call {
   /// Woken or not, no device has said that it rings.
   mutating func unreached(_ turn: inout Turn) {
     guard state == .parked, isUndecided else { return }
-    nobodyCame(.unreached, .init(.unanswered, by: .gateway, q850: 20, detail: "no device rang"), &turn)
+    endUnlessDiverted(.unreached, .init(.unanswered, by: .gateway, q850: 20, detail: "no device rang"), &turn)
   }
 
   mutating func ringTimedOut(_ turn: inout Turn) {
     switch direction {
-    case .incoming where isUndecided: nobodyCame(.noAnswer, .init(.unanswered, by: .gateway), &turn)
+    case .incoming where isUndecided: endUnlessDiverted(.noAnswer, .init(.unanswered, by: .gateway), &turn)
     case .incoming where isDivertedToNumber || diversions.recording != nil: diversionTimedOut(&turn)
     case .outgoing where state == .ready || state == .progress: end(.unanswered, by: .trunk, &turn)
     default: break
@@ -255,7 +255,7 @@ extension Call {
   /// After `ok{won}` is on its way: the gate may be open already.
   mutating func answerAccepted(_ turn: inout Turn) {
     guard let index = winnerIndex, state == .answering else { return }
-    failIfHopeless(index, &turn)
+    failIfFatal(index, &turn)
     tryGate(&turn)
   }
 
@@ -271,7 +271,7 @@ extension Call {
     switch reject.scope {
     // what one device lacks says nothing about the others
     case .all where reject.reason != .mediaFailed:
-      nobodyCame(
+      endUnlessDiverted(
         isBusy ? .busy : .declined,
         .init(isBusy ? .busy : .declined, by: .app, others: isBusy ? .busyElsewhere : .declinedElsewhere), &turn)
     case .all, .device: endIfNobodyRings(&turn)

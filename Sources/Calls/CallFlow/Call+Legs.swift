@@ -20,7 +20,7 @@ extension Call {
   var sipCallID: String? { legs[0].sipCallID }
 
   /// An event of one of its legs, or of one that another has taken the place of.
-  mutating func handle(_ event: SIPDialogs.Event, of id: LegID, _ turn: inout Turn) {
+  mutating func handle(_ event: UserAgent.Event, of id: LegID, _ turn: inout Turn) {
     guard isLive, let place = legs.firstIndex(where: { $0.id == id }) else {
       // an offer on a leg that is on its way out
       if case .reinviteReceived = event { turn.sip(.refuseReinvite(id, code: 481)) }
@@ -167,17 +167,17 @@ extension Call {
     guard legs[place].isPinging else { return }
     // alive: asked again while it stays silent
     legs[place].isPinging = false
-    if !alive { notThere(place, "OPTIONS not answered", &turn) }
+    if !alive { peerVanished(place, "OPTIONS not answered", &turn) }
   }
 
   mutating func trunkPingDue(_ turn: inout Turn) {
     for place in legs.indices where legs[place].isSilent {
-      if legs[place].isPinging { return notThere(place, "no answer to OPTIONS", &turn) }
+      if legs[place].isPinging { return peerVanished(place, "no answer to OPTIONS", &turn) }
       ping(place, &turn)
     }
   }
 
-  private mutating func notThere(_ place: Int, _ detail: String, _ turn: inout Turn) {
+  private mutating func peerVanished(_ place: Int, _ detail: String, _ turn: inout Turn) {
     end(.trunkLost, by: .trunk, detail: place == 0 ? detail : "diversion: " + detail, &turn)
   }
 
@@ -187,12 +187,12 @@ extension Call {
   private mutating func digitInfo(_ place: Int, _ digit: Character, _ milliseconds: Int, _ turn: inout Turn) {
     let leg = legs[place]
     guard leg.trunk.sendsDigitsByInfo || leg.media?.telephoneEventPayloadType == nil else { return }
-    if isDivertedToNumber { return passOn(digit, milliseconds, from: place, byInfo: true, &turn) }
+    if isDivertedToNumber { return relayDigit(digit, milliseconds, from: place, byInfo: true, &turn) }
     if let session = leg.session { digitHeard(digit, milliseconds, in: session, &turn) }
   }
 
   /// A digit of one trunk for the other; what comes as tones is in the audio already.
-  mutating func passOn(_ digit: Character, _ milliseconds: Int, from place: Int, byInfo: Bool = false, _ turn: inout Turn) {
+  mutating func relayDigit(_ digit: Character, _ milliseconds: Int, from place: Int, byInfo: Bool = false, _ turn: inout Turn) {
     guard state == .connected, isDivertedToNumber else { return }
     let leg = legs[place]
     guard byInfo || (leg.trunk.digits != .inband && leg.media?.telephoneEventPayloadType != nil) else { return }

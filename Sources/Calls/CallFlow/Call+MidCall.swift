@@ -89,7 +89,7 @@ extension Call {
     guard let sdp = restart.sdp else { return .err(Failure(.badRequest, msg: "sdp is missing")) }
     guard restart.gen == devices[index].gen + 1 else { return .err(Failure(.staleGen)) }
     var leg = devices[index]
-    let fingerprint = leg.negotiation.settled?.fingerprint
+    let fingerprint = leg.negotiation.agreed?.fingerprint
     leg.renewCredentials(turn.random)
     do {
       let (answer, media) = try leg.negotiation.answer(to: sdp)
@@ -134,7 +134,7 @@ extension Call {
   }
 
   mutating func digitHeard(_ digit: Character, _ durationMilliseconds: Int, in heard: MediaSessionID, _ turn: inout Turn) {
-    if isDivertedToNumber { return passOn(digit, durationMilliseconds, from: heard == session ? 0 : 1, &turn) }
+    if isDivertedToNumber { return relayDigit(digit, durationMilliseconds, from: heard == session ? 0 : 1, &turn) }
     guard isLive, let winner else { return }
     turn.send(.callDigit(CallDigit(digit: String(digit), durMs: durationMilliseconds)), to: winner, call: id)
   }

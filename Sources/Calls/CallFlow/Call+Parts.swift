@@ -85,9 +85,9 @@ extension Call {
     var before = 0
     var made: [CallRecord.Diversion] = []
     /// One that is to begin.
-    var wish: DiversionWish?
+    var planned: PlannedDiversion?
     /// What is played in place of an answer.
-    var recording: (wish: DiversionWish, Diversions.Recording)?
+    var recording: (planned: PlannedDiversion, Diversions.Recording)?
   }
 
   struct Transfers {

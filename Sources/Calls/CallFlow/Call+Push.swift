@@ -156,7 +156,7 @@ extension Call {
   mutating func closePushes(_ over: CallOver, _ turn: inout Turn) {
     if pushes.contains(where: { $0.phase == .underWay }) { turn.output.actions.append(.pushCallOver(id)) }
     for push in pushes where push.mayShow && push.key != winner && terminals[push.key] == nil && index(of: push.key) == nil {
-      terminals[push.key] = Terminal(over: over, isOwnDoing: false, isUnseen: true, isOfPushOnly: true)
+      terminals[push.key] = Terminal(over: over, isByDevice: false, isUnseen: true, isOfPushOnly: true)
     }
     (timers[.push], timers[.early180]) = (nil, nil)
   }

@@ -78,7 +78,7 @@ extension Call {
     var next = next
     (next.purpose, next.session, next.sipCallID) = (.call, session, sipCallID)
     (next.finalStatus, next.sentRinging, next.statistics) = (200, true, trunkLeg.statistics)
-    (next.isToldHeld, legs) = (trunkLeg.isToldHeld, [next])
+    (next.isHoldSignalled, legs) = (trunkLeg.isHoldSignalled, [next])
     stopTrunkWatch()
     mark(.transferred, detail: trunk.name, &turn)
     if let media = next.media { trunkLeg.set(media, &turn) }

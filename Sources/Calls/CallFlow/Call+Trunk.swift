@@ -60,8 +60,8 @@ extension Call {
   /// Who has the call hears of each hold by the trunk, and of a call that begins so.
   mutating func noteTrunkHold(_ turn: inout Turn) {
     let isHeld = trunkLeg.isHeldByPeer
-    guard isHeld != trunkLeg.isToldHeld, let winner else { return }
-    trunkLeg.isToldHeld = isHeld
+    guard isHeld != trunkLeg.isHoldSignalled, let winner else { return }
+    trunkLeg.isHoldSignalled = isHeld
     mark(isHeld ? .heldByTrunk : .resumedByTrunk, &turn)
     if isHeld { stopTrunkWatch() }
     turn.send(.callHeld(CallHeld(by: .remote, on: isHeld)), to: winner, call: id)

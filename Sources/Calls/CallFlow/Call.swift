@@ -47,7 +47,7 @@ struct Call {
   /// Of an incoming call: what its media is made of, once there is some.
   var intake: Intake?
   /// Whom it is for is not known yet.
-  var asking: RouteAsking?
+  var routeQuery: RouteQuery?
   var diversions = DiversionState()
   private(set) var state: CallState
   private(set) var stateSince: Instant
@@ -78,7 +78,7 @@ struct Call {
   }
 
   /// Nobody has the call yet: the lock is free.
-  var isUndecided: Bool { (state == .parked || state == .ringing) && diversions.wish == nil }
+  var isUndecided: Bool { (state == .parked || state == .ringing) && diversions.planned == nil }
   var isLive: Bool { state != .ended }
 
   /// Runs a change in place.

@@ -17,28 +17,30 @@ struct DiversionPlan {
 extension CallMachine {
   func diversions(of user: String) -> Diversions { routing.user(user)?.diversions ?? Diversions() }
 
-  /// Carries a wish out, or ends the call as it would have ended without the rule.
-  mutating func divert(_ id: CallID, _ wish: DiversionWish, _ turn: inout Turn) {
-    guard let call = calls[id], call.isLive, call.diversions.wish != nil else { return }
-    switch wish.rule.target {
+  /// Carries a planned diversion out, or ends the call as it would have ended without the rule.
+  mutating func divert(_ id: CallID, _ planned: PlannedDiversion, _ turn: inout Turn) {
+    guard let call = calls[id], call.isLive, call.diversions.planned != nil else { return }
+    switch planned.rule.target {
     case .code(let code):
       change(id, &turn) { call, turn in
-        var diversion = CallRecord.Diversion(wish.trigger)
+        var diversion = CallRecord.Diversion(planned.trigger)
         diversion.code = code
         call.diversions.made.append(diversion)
-        call.end(wish.ending, refusing: code, &turn)
+        call.end(planned.ending, refusing: code, &turn)
       }
     case .recording(let file):
-      guard call.appMedia.reservation != nil else { return giveUp(id, wish, "no media", &turn) }
-      change(id, &turn) { $0.divert(to: file, wish, &$1) }
-    case .user(let next): divert(id, wish, to: next, &turn)
-    case .number(let text, let showsCaller): divert(id, wish, toNumber: text, showsCaller: showsCaller, &turn)
+      guard call.appMedia.reservation != nil else { return abandon(id, planned, "no media", &turn) }
+      change(id, &turn) { $0.divert(to: file, planned, &$1) }
+    case .user(let next): divert(id, planned, to: next, &turn)
+    case .number(let text, let showsCaller): divert(id, planned, toNumber: text, showsCaller: showsCaller, &turn)
     }
   }
 
   /// The rule cannot be followed: the call ends, with 482 where it would go in circles.
-  private mutating func giveUp(_ id: CallID, _ wish: DiversionWish, _ why: String, isLoop: Bool = false, _ turn: inout Turn) {
-    var ending = wish.ending
+  private mutating func abandon(
+    _ id: CallID, _ planned: PlannedDiversion, _ why: String, isLoop: Bool = false, _ turn: inout Turn
+  ) {
+    var ending = planned.ending
     ending.detail = "diversion: " + why
     change(id, &turn) { call, turn in
       call.mark(.divertedFailed, detail: why, &turn)
@@ -46,53 +48,54 @@ extension CallMachine {
     }
   }
 
-  private mutating func divert(_ id: CallID, _ wish: DiversionWish, to next: String, _ turn: inout Turn) {
+  private mutating func divert(_ id: CallID, _ planned: PlannedDiversion, to next: String, _ turn: inout Turn) {
     guard let call = calls[id] else { return }
-    if call.users.concerns(next) { return giveUp(id, wish, "\(next) had it before", isLoop: true, &turn) }
-    if call.isDivertedTooOften { return giveUp(id, wish, "too many diversions", isLoop: true, &turn) }
-    guard routing.user(next) != nil else { return giveUp(id, wish, "no user \(next)", &turn) }
+    if call.users.concerns(next) { return abandon(id, planned, "\(next) had it before", isLoop: true, &turn) }
+    if call.isDivertedTooOften { return abandon(id, planned, "too many diversions", isLoop: true, &turn) }
+    guard routing.user(next) != nil else { return abandon(id, planned, "no user \(next)", &turn) }
     guard callsOfUser[next]?.count ?? 0 < configuration.bounds.callsPerUser else {
-      return giveUp(id, wish, "\(next) has too many calls", &turn)
+      return abandon(id, planned, "\(next) has too many calls", &turn)
     }
-    guard call.appMedia.reservation != nil else { return giveUp(id, wish, "no media", &turn) }
+    guard call.appMedia.reservation != nil else { return abandon(id, planned, "no media", &turn) }
     let rules = diversions(of: next)
     let account = routing.account(of: next, called: call.parties.calledNumber, route: nil)
     callsOfUser[next, default: []].append(id)
     change(id, &turn) { call, turn in
       call.users.belongs(to: account, of: next)
-      call.divert(to: next, rules, wish, &turn)
+      call.divert(to: next, rules, planned, &turn)
     }
     ring(id, &turn)
   }
 
-  private mutating func divert(_ id: CallID, _ wish: DiversionWish, toNumber text: String, showsCaller: Bool, _ turn: inout Turn)
-  {
-    guard let call = calls[id], call.appMedia.reservation != nil else { return giveUp(id, wish, "no media", &turn) }
-    guard let number = Routing.dialled(text) else { return giveUp(id, wish, "not a number", &turn) }
-    if routing.isOwn(number) { return giveUp(id, wish, "a number of this gateway", isLoop: true, &turn) }
+  private mutating func divert(
+    _ id: CallID, _ planned: PlannedDiversion, toNumber text: String, showsCaller: Bool, _ turn: inout Turn
+  ) {
+    guard let call = calls[id], call.appMedia.reservation != nil else { return abandon(id, planned, "no media", &turn) }
+    guard let number = Routing.dialled(text) else { return abandon(id, planned, "not a number", &turn) }
+    if routing.isOwn(number) { return abandon(id, planned, "a number of this gateway", isLoop: true, &turn) }
     if call.isDivertedTooOften || call.transfers.maxForwards <= 1 {
-      return giveUp(id, wish, "too many diversions", isLoop: true, &turn)
+      return abandon(id, planned, "too many diversions", isLoop: true, &turn)
     }
-    if routing.isEmergency(number) { return giveUp(id, wish, "an emergency number", &turn) }
+    if routing.isEmergency(number) { return abandon(id, planned, "an emergency number", &turn) }
     let rule: Routing.OutboundRule
     switch outboundRule(number, user: call.users.owner, turn.now) {
     case .rule(let found): rule = found
-    case .refused(_, let reason, _): return giveUp(id, wish, reason.rawValue, &turn)
+    case .refused(_, let reason, _): return abandon(id, planned, reason.rawValue, &turn)
     }
     let candidates: [Routing.Trunk]
     switch trunks(of: rule, turn.now) {
     case .trunks(let found): candidates = found
-    case .refused(let reason): return giveUp(id, wish, reason.rawValue, &turn)
+    case .refused(let reason): return abandon(id, planned, reason.rawValue, &turn)
     }
     guard quota.take(call.users.owner, most: routing.user(call.users.owner)?.allowance.callsPerHour, at: turn.now) else {
-      return giveUp(id, wish, Refusal.Reason.userRate.rawValue, &turn)
+      return abandon(id, planned, Refusal.Reason.userRate.rawValue, &turn)
     }
     let own =
       routing.callerNumber(of: call.users.owner, wanted: call.parties.calledNumber) ?? routing.user(call.users.owner)?.numbers
       .first
       ?? call.parties.calledNumber
     let session = MediaSessionID(raw: takeNumber())
-    let target = DiversionTarget(number: number, ownNumber: own, showsCaller: showsCaller, wish: wish)
+    let target = DiversionTarget(number: number, ownNumber: own, showsCaller: showsCaller, planned: planned)
     pending[id] = .diversion(DiversionPlan(target: target, trunks: candidates, session: session))
     // on the media thread of the call, which is that of the user whom it rang for first
     let owner = call.users.former.first ?? call.users.ringing.first ?? call.users.owner
@@ -101,7 +104,9 @@ extension CallMachine {
   }
 
   mutating func diversionReserved(_ id: CallID, _ plan: DiversionPlan, _ reservation: MediaReservation, _ turn: inout Turn) {
-    guard let call = calls[id], call.isLive, call.diversions.wish != nil else { return turn.media(.close(reservation.session)) }
+    guard let call = calls[id], call.isLive, call.diversions.planned != nil else {
+      return turn.media(.close(reservation.session))
+    }
     var leg = TrunkLeg(
       .outbound(takeNumber()), .diversion(plan.target), over: plan.trunks[0], session: plan.session)
     (leg.local, leg.alternatives) = (reservation.trunkAddress, Array(plan.trunks.dropFirst()))
@@ -112,7 +117,7 @@ extension CallMachine {
   }
 
   mutating func diversionImpossible(_ id: CallID, _ plan: DiversionPlan, _ why: String, _ turn: inout Turn) {
-    if calls[id]?.isLive == true { giveUp(id, plan.target.wish, why, &turn) }
+    if calls[id]?.isLive == true { abandon(id, plan.target.planned, why, &turn) }
   }
 
   mutating func diversionClosed(_ id: CallID, _ statistics: MediaStatistics, _ turn: inout Turn) {

@@ -68,6 +68,6 @@ extension Call {
       devices: devices.map {
         let phase = $0.isDescribed && $0.phase != .winner ? "prepared" : "\($0.phase)"
         return .init(device: $0.key.device, state: phase, ice: $0.hasPair, dtls: $0.hasKeys, ready: $0.saidReady)
-      } + wokenDevices, held: appMedia.isHeld, heldByTrunk: trunkLeg.isToldHeld, muted: appMedia.isMuted)
+      } + wokenDevices, held: appMedia.isHeld, heldByTrunk: trunkLeg.isHoldSignalled, muted: appMedia.isMuted)
   }
 }

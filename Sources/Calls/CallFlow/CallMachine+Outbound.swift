@@ -38,7 +38,7 @@ extension CallMachine {
   /// should be registered and are not come last. The first takes its share of the trunk's rate.
   mutating func trunks(of rule: Routing.OutboundRule, _ now: Instant) -> TrunkOutcome {
     var usable: [Routing.Trunk] = []
-    var hesitant: [Routing.Trunk] = []
+    var unregistered: [Routing.Trunk] = []
     for priority in Set(rule.choices.map(\.priority)).sorted() {
       let group = rule.choices.filter { $0.priority == priority }
       for place in weightedOrder(group.map(\.weight), random) {
@@ -53,10 +53,10 @@ extension CallMachine {
           continue
         }
         trunk.peer = peer
-        if trunking.isRegistered(trunk.name) { usable.append(trunk) } else { hesitant.append(trunk) }
+        if trunking.isRegistered(trunk.name) { usable.append(trunk) } else { unregistered.append(trunk) }
       }
     }
-    let all = usable + hesitant
+    let all = usable + unregistered
     var reason = Refusal.Reason.trunkDown
     for (index, trunk) in all.enumerated() {
       if let refusal = roomRefusal(trunk, now) {
@@ -115,8 +115,8 @@ extension CallMachine {
       let name = calls[owner]?.legs[place].trunk.name
     else { return }
     calls[owner]?.legs[place].isTrunkJudged = true
-    trunking?.callSettled(name, byFault: byFault, at: turn.now, into: &trunkOutput)
-    carryOut(&turn)
+    trunking?.callFinished(name, byFault: byFault, at: turn.now, into: &trunkOutput)
+    forwardTrunkOutput(&turn)
   }
 
   mutating func configureTrunks(_ turn: inout Turn) {
@@ -129,10 +129,10 @@ extension CallMachine {
 
   mutating func handle(_ input: TrunkMachine.Input, _ turn: inout Turn) {
     trunking?.handle(input, at: turn.now, into: &trunkOutput)
-    carryOut(&turn)
+    forwardTrunkOutput(&turn)
   }
 
-  mutating func carryOut(_ turn: inout Turn) {
+  mutating func forwardTrunkOutput(_ turn: inout Turn) {
     for question in trunkOutput.questions { turn.output.actions.append(.lookUp(question)) }
     for (id, request) in trunkOutput.requests { turn.sip(.request(id, request)) }
     for news in trunkOutput.news { turn.output.actions.append(.trunkNews(news)) }

@@ -90,7 +90,7 @@ extension CallMachine {
   ) {
     let terminals = calls[id].map { $0.users.concerns(key.user) ? $0.terminals : [:] } ?? tombstones[id]?.terminals ?? [:]
     var answer = RequestAnswer.err(Failure(.gone, reason: terminals[key]?.over.reason))
-    if terminals[key]?.isOwnDoing == true {
+    if terminals[key]?.isByDevice == true {
       answer = .ok
     } else if terminals[key] == nil, let call = calls[id], call.isLive, call.users.concerns(key.user) {
       change(id, &turn) { answer = $0.reject(reject, from: key, &$1) }

@@ -4,7 +4,7 @@ public import PushPolicy
 import SIPDialogs
 
 /// A call whose webhook has been asked whom it is for.
-struct RouteAsking {
+struct RouteQuery {
   var hook: Routing.Hook
   var toward: IPAddress
   var diversions: Diversions
@@ -24,7 +24,7 @@ extension CallMachine {
       at: turn.wallNow)
     turn.output.actions.append(.askRoute(question, hook.webhook))
     change(call.id, &turn) { call, turn in
-      call.asking = RouteAsking(hook: hook, toward: toward, diversions: diversions)
+      call.routeQuery = RouteQuery(hook: hook, toward: toward, diversions: diversions)
       call.timers[.route] = turn.now + turn.configuration.timers.route
       call.startJournal(&turn)
     }
@@ -34,29 +34,29 @@ extension CallMachine {
   mutating func routed(_ id: CallID, _ answer: RouteAnswer?, _ turn: inout Turn) {
     guard let call = calls[id], call.isLive else { return }
     if let answer, let caller = answer.caller(call.parties.from) { change(id, &turn) { $0.callerKnown(caller, &$1) } }
-    guard let asking = call.asking else { return }
+    guard let routeQuery = call.routeQuery else { return }
     change(id, &turn) { call, turn in
-      (call.asking, call.timers[.route]) = (nil, nil)
+      (call.routeQuery, call.timers[.route]) = (nil, nil)
       call.mark(.routed, detail: answer == nil ? "fallback" : "webhook", &turn)
     }
     if let code = answer?.code { return refuseRouted(id, code, &turn) }
     var users: [String] = []
     for user in answer?.users ?? [] where routing.user(user) != nil && !users.contains(user) { users.append(user) }
     if users.isEmpty {
-      switch asking.hook.fallback {
+      switch routeQuery.hook.fallback {
       case .code(let code): return refuseRouted(id, code, &turn)
       case .user(let user): users = [user]
       case .users: users = routing.owner(of: call.parties.calledNumber).map { [$0] } ?? []
       }
     }
-    goOn(id, asking, users, &turn)
+    ringFoundUsers(id, routeQuery, users, &turn)
   }
 
   private mutating func refuseRouted(_ id: CallID, _ code: Int, _ turn: inout Turn) {
     change(id, &turn) { $0.end(.init(EndReason(routeCode: code), by: .gateway, detail: "route"), refusing: code, &$1) }
   }
 
-  private mutating func goOn(_ id: CallID, _ asking: RouteAsking, _ found: [String], _ turn: inout Turn) {
+  private mutating func ringFoundUsers(_ id: CallID, _ routeQuery: RouteQuery, _ found: [String], _ turn: inout Turn) {
     guard let call = calls[id] else { return }
     let users = found.filter { routing.user($0) != nil && callsOfUser[$0]?.count ?? 0 < configuration.bounds.callsPerUser }
     guard let first = users.first else {
@@ -65,7 +65,7 @@ extension CallMachine {
         ? Call.Ending(.notFound, by: .gateway, q850: 1) : .init(.overload, by: .gateway, detail: "too many calls of the user")
       return change(id, &turn) { $0.end(ending, &$1) }
     }
-    let (rules, limit) = (diversions(of: first).orElse(asking.diversions), Limits.usersPerCall)
+    let (rules, limit) = (diversions(of: first).orElse(routeQuery.diversions), Limits.usersPerCall)
     for user in users.prefix(limit) { callsOfUser[user, default: []].append(id) }
     let accounts = users.prefix(limit).map {
       ($0, routing.account(of: $0, called: call.parties.calledNumber, route: call.users.routeAccount))
@@ -78,10 +78,10 @@ extension CallMachine {
     guard let call = calls[id] else { return }
     guard isReachable(call, turn.now) || rules.rules[.unreached] != nil else {
       let ending = unreachedEnding(call, turn.now)
-      return change(id, &turn) { $0.nobodyCame(.unreached, ending, &$1) }
+      return change(id, &turn) { $0.endUnlessDiverted(.unreached, ending, &$1) }
     }
     pending[id] = .asked
-    turn.output.actions.append(.reserveMedia(MediaRequest(id, session: call.session, user: first, toward: asking.toward)))
+    turn.output.actions.append(.reserveMedia(MediaRequest(id, session: call.session, user: first, toward: routeQuery.toward)))
   }
 
   /// Somebody can be offered the call, or woken for it. Also a device whose socket broke a moment ago, which may resume.

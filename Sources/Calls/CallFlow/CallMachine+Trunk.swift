@@ -8,7 +8,7 @@ import Trunking
 
 /// Events of the trunk side, and the admission of incoming calls.
 extension CallMachine {
-  mutating func handle(_ event: SIPDialogs.Event, _ turn: inout Turn) {
+  mutating func handle(_ event: UserAgent.Event, _ turn: inout Turn) {
     switch event {
     case .inviteReceived(let leg, let invite): invited(leg, invite, &turn)
     case .referReceived(let leg, let referral): referred(leg, referral, &turn)
@@ -21,7 +21,7 @@ extension CallMachine {
     }
   }
 
-  private mutating func handle(_ event: SIPDialogs.Event, of leg: LegID, _ turn: inout Turn) {
+  private mutating func handle(_ event: UserAgent.Event, of leg: LegID, _ turn: inout Turn) {
     switch event {
     case .progress(_, let code, _): if code >= 180 { judgeTrunk(of: leg, byFault: false, &turn) }
     case .answered: judgeTrunk(of: leg, byFault: false, &turn)
@@ -148,7 +148,7 @@ extension CallMachine {
   private mutating func rejectUnreached(_ call: Call, _ turn: inout Turn) {
     let ending = unreachedEnding(call, turn.now)
     admit(call, &turn)
-    change(call.id, &turn) { $0.nobodyCame(.unreached, ending, &$1) }
+    change(call.id, &turn) { $0.endUnlessDiverted(.unreached, ending, &$1) }
   }
 
   func unreachedEnding(_ call: Call, _ now: Instant) -> Call.Ending {
@@ -174,7 +174,7 @@ extension CallMachine {
       } else {
         call.ring(present, waking: destinations, &turn)
       }
-      if let nobody { call.nobodyCame(.unreached, nobody, &turn) }
+      if let nobody { call.endUnlessDiverted(.unreached, nobody, &turn) }
     }
   }
 

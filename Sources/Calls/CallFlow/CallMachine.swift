@@ -55,10 +55,10 @@ public struct CallMachine {
   var quota = UserQuota()
 
   public init(
-    configuration: Configuration = Configuration(), routing: Routing, random: RandomSource, reach: TrunkMachine.Reach? = nil
+    configuration: Configuration = Configuration(), routing: Routing, random: RandomSource, network: TrunkMachine.Network? = nil
   ) {
     (self.configuration, self.routing, self.random) = (configuration, routing, random)
-    trunking = reach.map { TrunkMachine(reach: $0, random: random) }
+    trunking = network.map { TrunkMachine(network: $0, random: random) }
   }
 
   /// `Configuration.bounds.calls`.
@@ -135,7 +135,7 @@ public struct CallMachine {
     turn.outcomes.removeAll()
     for outcome in outcomes {
       switch outcome {
-      case .diverts(let wish): divert(id, wish, &turn)
+      case .diverts(let planned): divert(id, planned, &turn)
       case .routeTimedOut: routed(id, nil, &turn)
       case .legLeft(let leg): release(leg, at: turn.now)
       case .ended: ended(id, &turn)

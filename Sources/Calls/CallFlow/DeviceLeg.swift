@@ -103,7 +103,7 @@ struct DeviceLeg {
 struct Terminal {
   var over: CallOver
   /// The device's own word ended it (`call.reject`, `call.unavailable`): it knows.
-  var isOwnDoing: Bool
+  var isByDevice: Bool
   /// The device was not connected, or lost its socket before its ack: a new session gets `call.gone` in its place.
   var isUnseen: Bool
   /// Nothing but a push told the device of the call, and no session has it in its outbox.
@@ -122,7 +122,7 @@ struct Terminal {
 
   /// What a new session is told, once.
   mutating func takeUnseen() -> CallOver? {
-    guard isUnseen, !isOwnDoing else { return nil }
+    guard isUnseen, !isByDevice else { return nil }
     (isUnseen, isOfPushOnly) = (false, false)
     return over
   }

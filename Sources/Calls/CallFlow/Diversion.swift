@@ -80,7 +80,7 @@ extension DiversionTrigger {
 }
 
 /// A diversion that the call machine is to carry out, or what the call ends with if it cannot.
-struct DiversionWish {
+struct PlannedDiversion {
   var trigger: DiversionTrigger
   var rule: Diversions.Rule
   var ending: Call.Ending
@@ -97,5 +97,5 @@ struct DiversionTarget {
   /// Of the user for whom the leg is made.
   let ownNumber: String
   let showsCaller: Bool
-  let wish: DiversionWish
+  let planned: PlannedDiversion
 }

@@ -10,44 +10,46 @@ public import Trunking
 /// A call's UUID: the same value in `call.offer`, CallKit, journal and record.
 public typealias CallID = Identifier
 
-/// What can happen to a `CallMachine`.
-public enum Input: Sendable {
-  /// An event of the SIP user agent.
-  case sip(SIPDialogs.Event)
-  /// An event of an app session. Every `request` gets exactly one `SessionCommand.answer`, every new session one `welcome`.
-  case app(SessionEvent)
-  case media(MediaEvent)
-  /// The answer to `Action.reserveMedia`: the next input.
-  case mediaReserved(CallID, MediaReservation)
-  /// The other answer: no port, no session, no thread is free; or, with `isOverload`, those that are there are busy enough. The
-  /// text is for the log.
-  case mediaRefused(CallID, reason: String, isOverload: Bool = false)
-  /// The start line of `Action.journal` is on disk. Without it the machine goes on after `Timers.journal`.
-  case journalled(CallID)
-  /// How an `Action.push` ended.
-  case pushed(PushReport)
-  /// A webhook's answer to `Action.askRoute`; nil: it has none.
-  case routed(CallID, RouteAnswer?)
-  /// What the store held, at the start; or what an operator does to a device.
-  case devices(DeviceCommand)
-  /// More is known of who calls than the INVITE said: what devices show changes by `call.update`, never by another push.
-  case callerKnown(CallID, Handle)
-  /// The answer to `Action.verify`: A, B or C, or nil if the verifier does not stand for the caller, or did not answer.
-  case verified(CallID, attestation: String?)
-  /// Trunks, users and routes as of now; calls that run keep what they began with.
-  case routing(Routing)
-  /// How devices are woken from now on; nil: they are not. Those woken before come back with the token that they have.
-  case push(PushSettings?)
-  /// Answers to `Action.lookUp`, and lost connections.
-  case trunking(TrunkMachine.Input)
-  /// Wall clock in milliseconds since 1970 = monotonic milliseconds + offset.
-  case wallClock(offsetMilliseconds: Int64)
-  /// From now on new calls are refused; those that live go on.
-  case draining
-  /// An operator ends a call.
-  case hangUp(CallID)
-  /// `now` has reached `nextDeadline` (early or late calls do no harm).
-  case timer
+extension CallMachine {
+  /// What can happen to a `CallMachine`.
+  public enum Input: Sendable {
+    /// An event of the SIP user agent.
+    case sip(UserAgent.Event)
+    /// An event of an app session. Every `request` gets exactly one `SessionCommand.answer`, every new session one `welcome`.
+    case app(SessionEvent)
+    case media(MediaEvent)
+    /// The answer to `Action.reserveMedia`: the next input.
+    case mediaReserved(CallID, MediaReservation)
+    /// The other answer: no port, no session, no thread is free; or, with `isOverload`, those that are there are busy enough. The
+    /// text is for the log.
+    case mediaRefused(CallID, reason: String, isOverload: Bool = false)
+    /// The start line of `Action.journal` is on disk. Without it the machine goes on after `Timers.journal`.
+    case journalled(CallID)
+    /// How an `Action.push` ended.
+    case pushed(PushReport)
+    /// A webhook's answer to `Action.askRoute`; nil: it has none.
+    case routed(CallID, RouteAnswer?)
+    /// What the store held, at the start; or what an operator does to a device.
+    case devices(DeviceCommand)
+    /// More is known of who calls than the INVITE said: what devices show changes by `call.update`, never by another push.
+    case callerKnown(CallID, Handle)
+    /// The answer to `Action.verify`: A, B or C, or nil if the verifier does not stand for the caller, or did not answer.
+    case verified(CallID, attestation: String?)
+    /// Trunks, users and routes as of now; calls that run keep what they began with.
+    case routing(Routing)
+    /// How devices are woken from now on; nil: they are not. Those woken before come back with the token that they have.
+    case push(PushSettings?)
+    /// Answers to `Action.lookUp`, and lost connections.
+    case trunking(TrunkMachine.Input)
+    /// Wall clock in milliseconds since 1970 = monotonic milliseconds + offset.
+    case wallClock(offsetMilliseconds: Int64)
+    /// From now on new calls are refused; those that live go on.
+    case draining
+    /// An operator ends a call.
+    case hangUp(CallID)
+    /// `now` has reached `nextDeadline` (early or late calls do no harm).
+    case timer
+  }
 }
 
 /// What comes to the device registry from outside of calls.

@@ -54,7 +54,7 @@ struct TrunkLeg {
   /// Our offer went in the answer to a re-INVITE without one; the ACK brings the peer's answer.
   var awaitsReinviteAnswer = false
   /// The app was told that the peer holds.
-  var isToldHeld = false
+  var isHoldSignalled = false
   /// A digit is on its way by INFO; these wait behind it.
   var isSendingDigit = false
   var waitingDigits: [(digit: Character, milliseconds: Int)] = []
@@ -107,7 +107,7 @@ struct TrunkLeg {
   mutating func invite(_ invite: OutboundInvite, _ turn: inout Turn) {
     var invite = invite
     invite.sdp = trunk.offersLate ? nil : negotiation?.makeOffer()
-    (invite.callID, invite.givesUpSilence) = (sipCallID, !alternatives.isEmpty)
+    (invite.callID, invite.failsOverOnSilence) = (sipCallID, !alternatives.isEmpty)
     phase = .invited
     turn.sip(.invite(id, invite))
   }

@@ -10,7 +10,7 @@ struct Turn {
   let configuration: Configuration
   let random: RandomSource
   let wallOffset: Int64
-  var output = Output()
+  var output = CallMachine.Output()
   /// What the present change means beyond its call; `CallMachine.change` acts on it.
   var outcomes: [CallOutcome] = []
   var statistics = CallStatistics()
@@ -19,7 +19,7 @@ struct Turn {
   func wall(_ instant: Instant) -> Int64 { instant.nanoseconds / 1_000_000 &+ wallOffset }
   var wallNow: Int64 { wall(now) }
 
-  mutating func sip(_ command: SIPDialogs.Command) { output.actions.append(.sip(command)) }
+  mutating func sip(_ command: UserAgent.Command) { output.actions.append(.sip(command)) }
   mutating func media(_ command: MediaCommand) { output.actions.append(.media(command)) }
   mutating func app(_ command: SessionCommand) { output.actions.append(.app(command)) }
   mutating func send(_ message: ServerMessage, to device: DeviceKey, call: CallID) { app(.send(device, message, call: call)) }
@@ -33,7 +33,7 @@ struct Turn {
 /// What an event of a call means for the call machine, in order.
 enum CallOutcome {
   /// Nobody took it, and a rule says where it goes.
-  case diverts(DiversionWish)
+  case diverts(PlannedDiversion)
   /// The webhook's time is over.
   case routeTimedOut
   /// A leg that was replaced, or that failed: its place in its trunk is free.

@@ -19,22 +19,22 @@ public struct GatewayCore {
   /// What can happen to the gateway.
   public enum Input: Sendable {
     /// What the SIP transport has, or overload.
-    case sip(SIPDialogs.Input)
+    case sip(UserAgent.Input)
     /// Everything else. `routing` and `draining` are told to the user agent as well.
-    case call(CallFlow.Input)
+    case call(CallMachine.Input)
     /// `now` has reached `nextDeadline` (early or late calls do no harm).
     case timer
   }
 
   /// What an input caused.
   public enum Effect: Sendable {
-    case sendSIP(SIPDialogs.Output.Message)
+    case sendSIP(UserAgent.Output.Message)
     /// The peer of a flow has answered a challenge.
     case authenticated(Flow)
     /// A challenge of another realm than the trunk's was left unanswered.
     case challengeRefused(trunk: String, realm: String)
     /// An action of the call machine; never `sip` and never `reserveMedia`.
-    case action(Action)
+    case action(CallMachine.Action)
   }
 
   /// What a `handle` call caused, in order: media is told before the trunk can send. Owned by the caller and reused.
@@ -47,10 +47,10 @@ public struct GatewayCore {
 
   public private(set) var userAgent: UserAgent
   public private(set) var machine: CallMachine
-  private var signalling = SIPDialogs.Output()
-  private var calls = CallFlow.Output()
+  private var signalling = UserAgent.Output()
+  private var calls = CallMachine.Output()
   /// Inputs that the present turn caused, first in first out, from `next` on.
-  private var pending: [CallFlow.Input] = []
+  private var pending: [CallMachine.Input] = []
   private var next = 0
 
   public init(userAgent: UserAgent, machine: CallMachine) {
@@ -67,7 +67,7 @@ public struct GatewayCore {
   /// Takes one input and appends all that it causes to `output`.
   /// - Parameter reserve: Whether there is media for a call: `mediaReserved` or `mediaRefused`. Must not wait.
   public mutating func handle(
-    _ input: Input, at now: Instant, into output: inout Output, reserve: (MediaRequest) -> CallFlow.Input
+    _ input: Input, at now: Instant, into output: inout Output, reserve: (MediaRequest) -> CallMachine.Input
   ) {
     switch input {
     case .sip(let input):
@@ -85,7 +85,7 @@ public struct GatewayCore {
   }
 
   /// One input of the user agent: its messages go out, its events wait for the call machine.
-  private mutating func signal(_ input: SIPDialogs.Input, at now: Instant, into output: inout Output) {
+  private mutating func signal(_ input: UserAgent.Input, at now: Instant, into output: inout Output) {
     userAgent.handle(input, at: now, into: &signalling)
     for flow in signalling.authenticated { output.effects.append(.authenticated(flow)) }
     for message in signalling.messages { output.effects.append(.sendSIP(message)) }
@@ -99,12 +99,12 @@ public struct GatewayCore {
     signalling.removeAll()
   }
 
-  private mutating func pump(at now: Instant, into output: inout Output, _ reserve: (MediaRequest) -> CallFlow.Input) {
+  private mutating func pump(at now: Instant, into output: inout Output, _ reserve: (MediaRequest) -> CallMachine.Input) {
     while next < pending.count {
       let input = pending[next]
       next += 1
       machine.handle(input, at: now, into: &calls)
-      var answers: [CallFlow.Input] = []
+      var answers: [CallMachine.Input] = []
       for action in calls.actions {
         switch action {
         case .sip(let command): signal(.command(command), at: now, into: &output)

@@ -1,69 +1,71 @@
 public import SIP
 
-/// What the user agent tells the call machine.
-///
-/// Order on an inbound leg: `inviteReceived`, then at most one of `cancelled` / (after `answer`) `acknowledged` or `ackTimedOut`,
-/// any number of `reinviteReceived` and `pingAnswered`, at most one `byeReceived`, and as the last of all, always, `legClosed`.
-/// On an outbound leg: any number of `progress`, one of `answered` / `failed`, … , `legClosed`.
-public enum Event: Sendable {
-  /// A new call; 100 is already sent.
-  case inviteReceived(LegID, InboundInvite)
-  /// CANCEL before a final response; 200 and 487 are already sent.
-  case cancelled(LegID, ReasonValue?)
-  /// The ACK of our 200 arrived; `sdp` is the answer when the INVITE had no offer, nil otherwise. Comes again for a re-INVITE
-  /// only if that had no offer.
-  case acknowledged(LegID, sdp: String?)
-  /// No ACK within 64·T1 of our 200: the BYE that RFC 3261 §13.3.1.4 asks for is already sent.
-  case ackTimedOut(LegID)
-  /// 100…199 on an outbound leg.
-  case progress(LegID, code: Int, sdp: String?)
-  /// 2xx on an outbound leg; ACK is already sent. A second fork's 2xx gets ACK and BYE inside and is not reported.
-  case answered(LegID, sdp: String?)
-  /// Final non-2xx, time-out (408) or transport failure (503, `byTransport`) of an outbound INVITE.
-  case failed(LegID, code: Int, cause: ReasonValue?, byTransport: Bool)
-  /// The answer to the offer that a reliable provisional response carried (RFC 3262 §5): the 200 holds no description.
-  case provisionallyAnswered(LegID, sdp: String?)
-  /// No PRACK within 64·T1 of a reliable provisional response; 504 is already sent.
-  case provisionalTimedOut(LegID)
-  /// A re-INVITE, or an UPDATE or PRACK with an offer; reply with `answerReinvite` or `refuseReinvite`. `sdp` is nil if it holds
-  /// no offer. Also comes before the final response, once the first offer has been answered.
-  case reinviteReceived(LegID, sdp: String?)
-  /// An offer may go out now: because of `modify`, of a glare that is over, or because the session is to be refreshed. Reply
-  /// with `offer`, or not at all.
-  case offerWanted(LegID)
-  /// 2xx to our `offer`; `sdp` is the answer.
-  case offerAnswered(LegID, sdp: String?)
-  /// Our `offer` was refused; the session stays as it was (RFC 3261 §14.1).
-  case offerRefused(LegID, code: Int)
-  /// The dialog is gone; BYE is already sent.
-  case sessionLost(LegID, SessionLoss)
-  /// A digit by INFO.
-  case digit(LegID, Character, milliseconds: Int)
-  /// The final response to `sendDigit`; 408 if there was none.
-  case digitSent(LegID, code: Int)
-  /// A REFER (RFC 3515); reply with `acceptRefer` or `refuseRefer`.
-  case referReceived(LegID, Referral)
-  /// The final response to our `refer`; after a 2xx `referProgress` tells more.
-  case referAnswered(LegID, code: Int)
-  /// A NOTIFY of our `refer`: the status line in its body. `isFinal`: there will be no more.
-  case referProgress(LegID, code: Int, isFinal: Bool)
-  /// The peer ended the leg; 200 is already sent.
-  case byeReceived(LegID, ReasonValue?)
-  /// `alive` unless 408, 481, a time-out or a transport failure answered the `ping`.
-  case pingAnswered(LegID, alive: Bool)
-  /// A server of an outbound leg has answered 503 (with its Retry-After), could not be reached or is silent, and the leg goes on
-  /// with the next one.
-  case targetFailed(LegID, Flow, code: Int, retryAfter: Int?)
-  /// The outcome of `Command.request`.
-  case requestAnswered(RequestID, RequestOutcome)
-  /// A challenge to our credentials was left unanswered: it has none of the trunk's realm.
-  case challengeRefused(trunk: String, realm: String)
-  /// Nothing of the leg is left that could cause an event; its LegID is dead. Retransmissions are still absorbed for a while
-  /// inside.
-  case legClosed(LegID)
-  /// A request was refused before a call existed. INVITEs received = `inviteReceived` + `refused` with `isInvite`
-  /// (retransmissions apart).
-  case refused(RefusalReason, isInvite: Bool, trunk: String)
+extension UserAgent {
+  /// What the user agent tells the call machine.
+  ///
+  /// Order on an inbound leg: `inviteReceived`, then at most one of `cancelled` / (after `answer`) `acknowledged` or `ackTimedOut`,
+  /// any number of `reinviteReceived` and `pingAnswered`, at most one `byeReceived`, and as the last of all, always, `legClosed`.
+  /// On an outbound leg: any number of `progress`, one of `answered` / `failed`, … , `legClosed`.
+  public enum Event: Sendable {
+    /// A new call; 100 is already sent.
+    case inviteReceived(LegID, InboundInvite)
+    /// CANCEL before a final response; 200 and 487 are already sent.
+    case cancelled(LegID, ReasonValue?)
+    /// The ACK of our 200 arrived; `sdp` is the answer when the INVITE had no offer, nil otherwise. Comes again for a re-INVITE
+    /// only if that had no offer.
+    case acknowledged(LegID, sdp: String?)
+    /// No ACK within 64·T1 of our 200: the BYE that RFC 3261 §13.3.1.4 asks for is already sent.
+    case ackTimedOut(LegID)
+    /// 100…199 on an outbound leg.
+    case progress(LegID, code: Int, sdp: String?)
+    /// 2xx on an outbound leg; ACK is already sent. A second fork's 2xx gets ACK and BYE inside and is not reported.
+    case answered(LegID, sdp: String?)
+    /// Final non-2xx, time-out (408) or transport failure (503, `byTransport`) of an outbound INVITE.
+    case failed(LegID, code: Int, cause: ReasonValue?, byTransport: Bool)
+    /// The answer to the offer that a reliable provisional response carried (RFC 3262 §5): the 200 holds no description.
+    case provisionallyAnswered(LegID, sdp: String?)
+    /// No PRACK within 64·T1 of a reliable provisional response; 504 is already sent.
+    case provisionalTimedOut(LegID)
+    /// A re-INVITE, or an UPDATE or PRACK with an offer; reply with `answerReinvite` or `refuseReinvite`. `sdp` is nil if it holds
+    /// no offer. Also comes before the final response, once the first offer has been answered.
+    case reinviteReceived(LegID, sdp: String?)
+    /// An offer may go out now: because of `modify`, of a glare that is over, or because the session is to be refreshed. Reply
+    /// with `offer`, or not at all.
+    case offerWanted(LegID)
+    /// 2xx to our `offer`; `sdp` is the answer.
+    case offerAnswered(LegID, sdp: String?)
+    /// Our `offer` was refused; the session stays as it was (RFC 3261 §14.1).
+    case offerRefused(LegID, code: Int)
+    /// The dialog is gone; BYE is already sent.
+    case sessionLost(LegID, SessionLoss)
+    /// A digit by INFO.
+    case digit(LegID, Character, milliseconds: Int)
+    /// The final response to `sendDigit`; 408 if there was none.
+    case digitSent(LegID, code: Int)
+    /// A REFER (RFC 3515); reply with `acceptRefer` or `refuseRefer`.
+    case referReceived(LegID, Referral)
+    /// The final response to our `refer`; after a 2xx `referProgress` tells more.
+    case referAnswered(LegID, code: Int)
+    /// A NOTIFY of our `refer`: the status line in its body. `isFinal`: there will be no more.
+    case referProgress(LegID, code: Int, isFinal: Bool)
+    /// The peer ended the leg; 200 is already sent.
+    case byeReceived(LegID, ReasonValue?)
+    /// `alive` unless 408, 481, a time-out or a transport failure answered the `ping`.
+    case pingAnswered(LegID, alive: Bool)
+    /// A server of an outbound leg has answered 503 (with its Retry-After), could not be reached or is silent, and the leg goes on
+    /// with the next one.
+    case targetFailed(LegID, Flow, code: Int, retryAfter: Int?)
+    /// The outcome of `Command.request`.
+    case requestAnswered(RequestID, RequestOutcome)
+    /// A challenge to our credentials was left unanswered: it has none of the trunk's realm.
+    case challengeRefused(trunk: String, realm: String)
+    /// Nothing of the leg is left that could cause an event; its LegID is dead. Retransmissions are still absorbed for a while
+    /// inside.
+    case legClosed(LegID)
+    /// A request was refused before a call existed. INVITEs received = `inviteReceived` + `refused` with `isInvite`
+    /// (retransmissions apart).
+    case refused(RefusalReason, isInvite: Bool, trunk: String)
+  }
 }
 
 /// Why a dialog ended without a BYE of the peer.
@@ -158,7 +160,7 @@ public struct InboundInvite: Sendable {
   }
 }
 
-extension Event {
+extension UserAgent.Event {
   /// The leg that it is about; nil for what has none.
   public var leg: LegID? {
     switch self {

@@ -1,63 +1,67 @@
 public import SIP
 
-/// What can happen to a `UserAgent`.
-public enum Input: Sendable {
-  /// A datagram, or one message framed by `StreamFramer`, with the trunk its source belongs to. The transport drops strangers
-  /// unparsed.
-  case received([UInt8], Flow, trunk: String)
-  /// ICMP error, connection refused or lost.
-  case transportFailed(Flow)
-  /// `now` has reached `nextDeadline` (early or late calls do no harm).
-  case timer
-  case command(Command)
-  /// While true, OPTIONS and new INVITEs get 503 with Retry-After; existing legs go on.
-  case draining(Bool)
-  /// While given, new INVITEs get a 503 that keeps no state; OPTIONS, and all that belongs to a call, are served.
-  case overloaded(RefusalReason?)
-  /// How each trunk's calls behave, by trunk name. Those left out keep what they had, and the defaults before that.
-  case rules([String: TrunkRules])
+extension UserAgent {
+  /// What can happen to a `UserAgent`.
+  public enum Input: Sendable {
+    /// A datagram, or one message framed by `StreamFramer`, with the trunk its source belongs to. The transport drops strangers
+    /// unparsed.
+    case received([UInt8], Flow, trunk: String)
+    /// ICMP error, connection refused or lost.
+    case transportFailed(Flow)
+    /// `now` has reached `nextDeadline` (early or late calls do no harm).
+    case timer
+    case command(Command)
+    /// While true, OPTIONS and new INVITEs get 503 with Retry-After; existing legs go on.
+    case draining(Bool)
+    /// While given, new INVITEs get a 503 that keeps no state; OPTIONS, and all that belongs to a call, are served.
+    case overloaded(RefusalReason?)
+    /// How each trunk's calls behave, by trunk name. Those left out keep what they had, and the defaults before that.
+    case rules([String: TrunkRules])
+  }
 }
 
-/// What the call machine asks of the user agent. A command for a leg that is gone, or that does not fit the leg's phase, has no
-/// effect: it crossed an event on its way.
-public enum Command: Sendable {
-  /// 101…199 on an inbound leg, such as 180 or 183; `sdp` as body.
-  case respondProvisional(LegID, code: Int, reason: String?, sdp: String?)
-  /// 200 to the INVITE, sent again until its ACK; `ackTimedOut` after 64·T1 without one.
-  /// `sdp` is nil after `provisionallyAnswered`. Waits for the PRACK of a reliable provisional response with SDP.
-  case answer(LegID, sdp: String?)
-  /// A final response of 300…699 to the INVITE, with `Reason` and `Retry-After` (seconds) if given.
-  case refuse(LegID, code: Int, reason: String?, cause: ReasonValue?, retryAfter: Int?)
-  /// A new outbound leg; the `LegID` is the caller's (`LegID.outbound`).
-  case invite(LegID, OutboundInvite)
-  /// Gives an outbound INVITE up. CANCEL waits for the first provisional response (RFC 3261 §9.1); a 2xx that crosses it gets ACK
-  /// and BYE. Ends in `failed` (487 as a rule) and `legClosed`.
-  case cancel(LegID, ReasonValue?)
-  /// Ends an answered leg. On an inbound leg whose 200 has no ACK yet the BYE waits for the ACK or its time-out (RFC 3261 §15).
-  case bye(LegID, ReasonValue?)
-  case answerReinvite(LegID, sdp: String)
-  case refuseReinvite(LegID, code: Int)
-  /// The session is to be changed: `offerWanted` follows as soon as an offer may go out.
-  case modify(LegID)
-  /// The offer that `offerWanted` asked for, in a re-INVITE.
-  case offer(LegID, sdp: String)
-  /// Our answer to the offer in the 2xx of an INVITE without one, in its ACK.
-  case acknowledge(LegID, sdp: String)
-  /// A digit by INFO with `application/dtmf-relay`; gives `digitSent`.
-  case sendDigit(LegID, Character, milliseconds: Int)
-  /// A REFER (RFC 3515); `to` is a URI, `replaces` makes it an attended transfer. Gives `referAnswered`.
-  case refer(LegID, to: String, replaces: Replaces?)
-  /// The same toward the far end of another leg of the trunk, whose dialog the new call replaces.
-  case referToLeg(LegID, other: LegID)
-  /// 202, and a NOTIFY with 100.
-  case acceptRefer(LegID)
-  case refuseRefer(LegID, code: Int)
-  /// How the referred call goes, in a NOTIFY; a final code ends the subscription.
-  case notifyRefer(LegID, code: Int)
-  /// An OPTIONS inside the dialog; gives `pingAnswered`.
-  case ping(LegID)
-  /// A request outside any dialog; gives one `requestAnswered`.
-  case request(RequestID, OutboundRequest)
+extension UserAgent {
+  /// What the call machine asks of the user agent. A command for a leg that is gone, or that does not fit the leg's phase, has no
+  /// effect: it crossed an event on its way.
+  public enum Command: Sendable {
+    /// 101…199 on an inbound leg, such as 180 or 183; `sdp` as body.
+    case respondProvisional(LegID, code: Int, reason: String?, sdp: String?)
+    /// 200 to the INVITE, sent again until its ACK; `ackTimedOut` after 64·T1 without one.
+    /// `sdp` is nil after `provisionallyAnswered`. Waits for the PRACK of a reliable provisional response with SDP.
+    case answer(LegID, sdp: String?)
+    /// A final response of 300…699 to the INVITE, with `Reason` and `Retry-After` (seconds) if given.
+    case refuse(LegID, code: Int, reason: String?, cause: ReasonValue?, retryAfter: Int?)
+    /// A new outbound leg; the `LegID` is the caller's (`LegID.outbound`).
+    case invite(LegID, OutboundInvite)
+    /// Gives an outbound INVITE up. CANCEL waits for the first provisional response (RFC 3261 §9.1); a 2xx that crosses it gets ACK
+    /// and BYE. Ends in `failed` (487 as a rule) and `legClosed`.
+    case cancel(LegID, ReasonValue?)
+    /// Ends an answered leg. On an inbound leg whose 200 has no ACK yet the BYE waits for the ACK or its time-out (RFC 3261 §15).
+    case bye(LegID, ReasonValue?)
+    case answerReinvite(LegID, sdp: String)
+    case refuseReinvite(LegID, code: Int)
+    /// The session is to be changed: `offerWanted` follows as soon as an offer may go out.
+    case modify(LegID)
+    /// The offer that `offerWanted` asked for, in a re-INVITE.
+    case offer(LegID, sdp: String)
+    /// Our answer to the offer in the 2xx of an INVITE without one, in its ACK.
+    case acknowledge(LegID, sdp: String)
+    /// A digit by INFO with `application/dtmf-relay`; gives `digitSent`.
+    case sendDigit(LegID, Character, milliseconds: Int)
+    /// A REFER (RFC 3515); `to` is a URI, `replaces` makes it an attended transfer. Gives `referAnswered`.
+    case refer(LegID, to: String, replaces: Replaces?)
+    /// The same toward the far end of another leg of the trunk, whose dialog the new call replaces.
+    case referToLeg(LegID, other: LegID)
+    /// 202, and a NOTIFY with 100.
+    case acceptRefer(LegID)
+    case refuseRefer(LegID, code: Int)
+    /// How the referred call goes, in a NOTIFY; a final code ends the subscription.
+    case notifyRefer(LegID, code: Int)
+    /// An OPTIONS inside the dialog; gives `pingAnswered`.
+    case ping(LegID)
+    /// A request outside any dialog; gives one `requestAnswered`.
+    case request(RequestID, OutboundRequest)
+  }
 }
 
 /// An INVITE that we send.
@@ -78,7 +82,7 @@ public struct OutboundInvite: Sendable {
   public var callID: String?
   public var maxForwards: Int
   /// There is another trunk to try: the last server, too, is given up when it is silent for `Interval.silence`.
-  public var givesUpSilence = false
+  public var failsOverOnSilence = false
   /// Further headers, name and value, written as they are (line breaks are removed).
   public var extraHeaders: [(name: String, value: String)]
 

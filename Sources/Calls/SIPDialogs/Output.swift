@@ -1,26 +1,28 @@
-/// What a `handle` call caused, appended in order. Owned by the caller and reused: take what is there, then `removeAll()`.
-public struct Output: Sendable {
-  public struct Message: Sendable {
-    public var bytes: [UInt8]
-    public var flow: Flow
-    public init(bytes: [UInt8], flow: Flow) { (self.bytes, self.flow) = (bytes, flow) }
+extension UserAgent {
+  /// What a `handle` call caused, appended in order. Owned by the caller and reused: take what is there, then `removeAll()`.
+  public struct Output: Sendable {
+    public struct Message: Sendable {
+      public var bytes: [UInt8]
+      public var flow: Flow
+      public init(bytes: [UInt8], flow: Flow) { (self.bytes, self.flow) = (bytes, flow) }
 
-    /// Else it is a request.
-    public var isResponse: Bool { bytes.starts(with: "SIP/2.0 ".utf8) }
-  }
+      /// Else it is a request.
+      public var isResponse: Bool { bytes.starts(with: "SIP/2.0 ".utf8) }
+    }
 
-  /// Messages to send now. A retransmission is a message like any other.
-  public var messages: [Message] = []
-  public var events: [Event] = []
-  /// Connections whose peers have answered a challenge, or spoke within a dialog that has begun with one: told with each such message.
-  public var authenticated: [Flow] = []
+    /// Messages to send now. A retransmission is a message like any other.
+    public var messages: [Message] = []
+    public var events: [Event] = []
+    /// Connections whose peers have answered a challenge, or spoke within a dialog that has begun with one: told with each such message.
+    public var authenticated: [Flow] = []
 
-  public init() {}
+    public init() {}
 
-  /// Empties the lists and keeps their storage.
-  public mutating func removeAll() {
-    messages.removeAll(keepingCapacity: true)
-    events.removeAll(keepingCapacity: true)
-    authenticated.removeAll(keepingCapacity: true)
+    /// Empties the lists and keeps their storage.
+    public mutating func removeAll() {
+      messages.removeAll(keepingCapacity: true)
+      events.removeAll(keepingCapacity: true)
+      authenticated.removeAll(keepingCapacity: true)
+    }
   }
 }

@@ -17,8 +17,8 @@ extension UserAgent {
     clientIndex[key] = id
     counters.requestsSent[method, default: 0] += 1
     send(bytes, flow)
-    if flow.transport == .udp { timers.set(.client(id, .retransmission), at: now + Interval.t1) }
-    timers.set(.client(id, .end), at: now + Interval.transaction)
+    if flow.transport == .udp { timers.schedule(.client(id, .retransmission), at: now + Interval.t1) }
+    timers.schedule(.client(id, .end), at: now + Interval.transaction)
     return id
   }
 
@@ -33,7 +33,7 @@ extension UserAgent {
       var interval = client.interval * 2
       if !client.isInvite { interval = client.phase == .proceeding ? Interval.t2 : min(interval, Interval.t2) }
       clients[id]?.value.interval = interval
-      timers.set(.client(id, .retransmission), at: now + interval)
+      timers.schedule(.client(id, .retransmission), at: now + interval)
     case .end:
       let isUnanswered = client.phase == .calling || client.phase == .proceeding
       endClient(id)
@@ -82,11 +82,11 @@ extension UserAgent {
     clients[id]?.value.phase = phase
     timers.cancel(.client(id, .retransmission))
     if phase == .accepted {
-      timers.set(.client(id, .end), at: now + Interval.transaction)
+      timers.schedule(.client(id, .end), at: now + Interval.transaction)
     } else if client.isReliable {
       endClient(id)
     } else {
-      timers.set(.client(id, .end), at: now + (client.isInvite ? Interval.d : Interval.t4))
+      timers.schedule(.client(id, .end), at: now + (client.isInvite ? Interval.d : Interval.t4))
     }
   }
 
@@ -121,7 +121,7 @@ extension UserAgent {
     case (.calling, 100..<200), (.proceeding, 100..<200):
       clients[id]?.value.phase = .proceeding
       timers.cancel(.client(id, .retransmission))
-      if client.purpose == .reinvite { return timers.set(.client(id, .end), at: now + Interval.reinvite) }
+      if client.purpose == .reinvite { return timers.schedule(.client(id, .end), at: now + Interval.reinvite) }
       timers.cancel(.client(id, .end))
       inviteProgressed(client, message, envelope, code)
     case (.calling, 200..<300), (.proceeding, 200..<300):

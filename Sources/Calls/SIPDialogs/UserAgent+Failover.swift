@@ -7,7 +7,7 @@ import SIP
 extension UserAgent {
   /// Whether silence is worth acting on before timer B.
   func hasAnotherTarget(_ leg: Leg) -> Bool {
-    !leg.further.isEmpty || leg.isLarge || leg.invite?.givesUpSilence == true
+    !leg.further.isEmpty || leg.isLarge || leg.invite?.failsOverOnSilence == true
   }
 
   /// The present server is of no use; true if another one is asked now.
@@ -46,7 +46,7 @@ extension UserAgent {
   /// The first sign of life of an INVITE that was given up.
   mutating func cancelAbandoned(_ client: ClientTransaction) {
     guard let id = clientIndex[client.key], client.phase == .calling else { return }
-    timers.set(.client(id, .end), at: now + Interval.transaction)
+    timers.schedule(.client(id, .end), at: now + Interval.transaction)
     _ = beginClient(
       .cancel, .cancel, branch: client.key.branch, leg: nil, trunk: client.trunk, client.flow, cancellation(of: client, nil))
   }

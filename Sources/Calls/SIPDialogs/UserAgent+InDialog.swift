@@ -79,7 +79,7 @@ extension UserAgent {
       isSameTrunk(request, leg), leg.dialog.remoteTag == request.fromTag,
       let answer = leg.answer, answer.sequence == request.envelope.cseq.number
     else { return counters.drop(.strayAcknowledgement) }
-    settleAnswer(id)
+    stopAnswer(id)
     var sdp: String?
     if answer.wantsAnswer, case .sdp(let text)? = try? request.message.sessionBody { sdp = text }
     if !answer.isReinvite {

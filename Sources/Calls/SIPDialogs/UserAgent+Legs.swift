@@ -90,11 +90,11 @@ extension UserAgent {
   /// A 2xx is sent again by the leg, not by the transaction, until its ACK (RFC 3261 §13.3.1.4), also on TCP.
   mutating func startAnswer(_ id: LegID, _ answer: Leg.Answer) {
     legs[id]?.value.answer = answer
-    timers.set(.leg(id, .answer), at: now + answer.interval)
-    timers.set(.leg(id, .acknowledgement), at: now + Interval.transaction)
+    timers.schedule(.leg(id, .answer), at: now + answer.interval)
+    timers.schedule(.leg(id, .acknowledgement), at: now + Interval.transaction)
   }
 
-  mutating func settleAnswer(_ id: LegID) {
+  mutating func stopAnswer(_ id: LegID) {
     legs[id]?.value.answer = nil
     timers.cancel(.leg(id, .answer))
     timers.cancel(.leg(id, .acknowledgement))
@@ -131,9 +131,9 @@ extension UserAgent {
       send(answer.bytes, answer.flow)
       let interval = min(answer.interval * 2, Interval.t2)
       legs[id]?.value.answer?.interval = interval
-      timers.set(.leg(id, .answer), at: now + interval)
+      timers.schedule(.leg(id, .answer), at: now + interval)
     case .acknowledgement:
-      settleAnswer(id)
+      stopAnswer(id)
       emit(.ackTimedOut(id))
       sendBye(id, leg.pendingBye?.reason ?? .sip(408, "ACK timed out"))
     case .provisional:

@@ -67,7 +67,7 @@ extension UserAgent {
     default: break
     }
     if purpose == .reinvite { emit(.offerRefused(id, code: code)) }
-    if leg.session?.isRefresher == true { timers.set(.leg(id, .refresh), at: now + Interval.refreshRetry) }
+    if leg.session?.isRefresher == true { timers.schedule(.leg(id, .refresh), at: now + Interval.refreshRetry) }
     offerIfFree(id)
   }
 
@@ -80,7 +80,7 @@ extension UserAgent {
     legs[id]?.value.offerTries += 1
     if purpose == .reinvite { legs[id]?.value.wantsOffer = true } else { legs[id]?.value.wantsRefresh = true }
     legs[id]?.value.isWaitingOutGlare = true
-    timers.set(.leg(id, .glare), at: now + delay)
+    timers.schedule(.leg(id, .glare), at: now + delay)
   }
 
   /// RFC 3261 §14.1: who made the Call-ID waits 2.1 to 4 s, the other up to 2 s, in steps of 10 ms.

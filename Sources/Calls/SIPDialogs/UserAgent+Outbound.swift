@@ -44,7 +44,7 @@ extension UserAgent {
       return fail(id, code: 503, cause: nil, byTransport: false)
     }
     legs[id]?.value.inviteTransaction = transaction
-    if hasAnotherTarget(leg) { timers.set(.leg(id, .silence), at: now + Interval.silence) }
+    if hasAnotherTarget(leg) { timers.schedule(.leg(id, .silence), at: now + Interval.silence) }
   }
 
   /// CANCEL at once, or as soon as there is a provisional response.
@@ -63,7 +63,7 @@ extension UserAgent {
     legs[id]?.value.cancel = .sent
     let bytes = cancellation(of: client, reason)
     _ = beginClient(.cancel, .cancel, branch: client.key.branch, leg: nil, trunk: leg.trunk, client.flow, bytes)
-    timers.set(.leg(id, .cancelled), at: now + Interval.transaction)
+    timers.schedule(.leg(id, .cancelled), at: now + Interval.transaction)
   }
 
   /// No final response to a cancelled INVITE: the peer does not know CANCEL, or is gone (RFC 3261 §9.1).
@@ -268,7 +268,7 @@ extension UserAgent {
     if let offer = legs[id]?.value.peerOffer { respond(offer.transaction, ResponseContent(code: 487)) }
     legs[id]?.value.peerOffer = nil
     legs[id]?.value.wantsOffer = false
-    settleAnswer(id)
+    stopAnswer(id)
     for timer in [LegTimer.refresh, .sessionEnd, .glare] { timers.cancel(.leg(id, timer)) }
     sendInDialog(.bye, .bye, id, RequestContent(fields: reason.map { [(.reason, $0.description)] } ?? []))
   }

@@ -29,7 +29,7 @@ extension UserAgent {
       content.sdp = sdp
       respond(transaction, content)
       legs[id]?.value.lastProvisional = Provisional(code: code, reason: reason, sdp: sdp)
-      timers.set(.leg(id, .provisional), at: now + Interval.provisional)
+      timers.schedule(.leg(id, .provisional), at: now + Interval.provisional)
       return
     }
     // The first reliable response to an INVITE without offer must hold ours; once it is answered there is no other.
@@ -43,8 +43,8 @@ extension UserAgent {
     legs[id]?.value.reliable = ReliableResponse(
       bytes: bytes, flow: flow, number: number, hasSDP: content.sdp != nil,
       wantsAnswer: leg.isLateOffer && content.sdp != nil)
-    timers.set(.leg(id, .reliable), at: now + Interval.t1)
-    timers.set(.leg(id, .unacknowledged), at: now + Interval.transaction)
+    timers.schedule(.leg(id, .reliable), at: now + Interval.t1)
+    timers.schedule(.leg(id, .unacknowledged), at: now + Interval.transaction)
   }
 
   /// The response again, the interval doubled each time, with no bound but the 64·T1 of the whole.
@@ -53,7 +53,7 @@ extension UserAgent {
     counters.retransmissionsSent += 1
     send(response.bytes, response.flow)
     legs[id]?.value.reliable?.interval = response.interval * 2
-    timers.set(.leg(id, .reliable), at: now + response.interval * 2)
+    timers.schedule(.leg(id, .reliable), at: now + response.interval * 2)
   }
 
   /// No PRACK within 64·T1: the INVITE is refused with a 5xx (RFC 3262 §3).

@@ -44,11 +44,11 @@ extension UserAgent {
     servers[id]?.value.reply = nil
     servers[id]?.value.lastResponse = isAccepted ? nil : bytes
     servers[id]?.value.phase = isAccepted ? .accepted : .completed
-    if server.method == .invite, !isAccepted, !server.isReliable { timers.set(.server(id, .g), at: now + Interval.t1) }
+    if server.method == .invite, !isAccepted, !server.isReliable { timers.schedule(.server(id, .g), at: now + Interval.t1) }
     if server.method != .invite, server.isReliable {
       endServer(id)
     } else {
-      timers.set(.server(id, .end), at: now + Interval.transaction)
+      timers.schedule(.server(id, .end), at: now + Interval.transaction)
     }
     return bytes
   }
@@ -104,7 +104,7 @@ extension UserAgent {
       servers[id]?.value.phase = .confirmed
       servers[id]?.value.lastResponse = nil
       timers.cancel(.server(id, .g))
-      if server.isReliable { endServer(id) } else { timers.set(.server(id, .end), at: now + Interval.t4) }
+      if server.isReliable { endServer(id) } else { timers.schedule(.server(id, .end), at: now + Interval.t4) }
       return true
     }
   }
@@ -119,7 +119,7 @@ extension UserAgent {
       send(bytes, server.flow)
       let interval = min(server.interval * 2, Interval.t2)
       servers[id]?.value.interval = interval
-      timers.set(.server(id, .g), at: now + interval)
+      timers.schedule(.server(id, .g), at: now + interval)
     }
   }
 

@@ -67,11 +67,11 @@ extension UserAgent {
       return timers.cancel(.leg(id, .sessionEnd))
     }
     if timer.isRefresher {
-      timers.set(.leg(id, .refresh), at: now + .seconds(timer.seconds / 2))
+      timers.schedule(.leg(id, .refresh), at: now + .seconds(timer.seconds / 2))
     } else {
       timers.cancel(.leg(id, .refresh))
     }
-    timers.set(.leg(id, .sessionEnd), at: now + .seconds(timer.seconds - min(32, timer.seconds / 3)))
+    timers.schedule(.leg(id, .sessionEnd), at: now + .seconds(timer.seconds - min(32, timer.seconds / 3)))
   }
 
   /// Half of the interval has passed.
@@ -79,7 +79,7 @@ extension UserAgent {
     guard let leg = legs[id]?.value, leg.phase == .confirmed, leg.session?.isRefresher == true else { return }
     guard leg.ourOffer == nil else {
       // An offer of ours is on its way: its 2xx refreshes too.
-      return timers.set(.leg(id, .refresh), at: now + Interval.refreshRetry)
+      return timers.schedule(.leg(id, .refresh), at: now + Interval.refreshRetry)
     }
     guard leg.peerAllowsUpdate else { return wantOffer(id) }
     legs[id]?.value.ourOffer = OurOffer(kind: .update)

@@ -33,7 +33,7 @@ public struct UserAgent: Sendable {
   var overload: RefusalReason?
   private var trunkRules: [String: TrunkRules] = [:]
   var counters = Statistics()
-  var timers = TimerTable<TimerKey>()
+  var timers = DeadlineQueue<TimerKey>()
   var lastNumber: UInt64 = 0
 
   var servers: [UInt64: Box<ServerTransaction>] = [:]
@@ -82,7 +82,7 @@ public struct UserAgent: Sendable {
   }
 
   private mutating func fireTimers() {
-    while let key = timers.popDue(now) {
+    while let key = timers.takeDue(at: now) {
       switch key {
       case .server(let id, let timer): serverTimer(id, timer)
       case .client(let id, let timer): clientTimer(id, timer)

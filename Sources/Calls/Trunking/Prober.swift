@@ -4,7 +4,7 @@ import Bytes
 struct Prober: Equatable {
   let settings: TrunkSettings.Probe
   private(set) var isUp = true
-  private var inARow = 0
+  private var consecutive = 0
   /// When the next probe goes out; nil while one is under way.
   private(set) var due: Instant?
 
@@ -14,13 +14,13 @@ struct Prober: Equatable {
 
   /// True if the trunk's state changed. A trunk that is down, or may be, is probed more often.
   mutating func answered(alive: Bool, at now: Instant) -> Bool {
-    inARow = alive == isUp ? 0 : inARow + 1
-    let flips = inARow >= (isUp ? settings.downAfter : settings.upAfter)
-    if flips { (isUp, inARow) = (!isUp, 0) }
-    let hurried = !isUp || inARow > 0
-    due = now + (hurried ? min(settings.interval, Self.hurry) : settings.interval)
+    consecutive = alive == isUp ? 0 : consecutive + 1
+    let flips = consecutive >= (isUp ? settings.downAfter : settings.upAfter)
+    if flips { (isUp, consecutive) = (!isUp, 0) }
+    let isDoubtful = !isUp || consecutive > 0
+    due = now + (isDoubtful ? min(settings.interval, Self.doubtfulInterval) : settings.interval)
     return flips
   }
 
-  private static let hurry = Duration.seconds(5)
+  private static let doubtfulInterval = Duration.seconds(5)
 }

@@ -30,7 +30,7 @@ struct Registrar: Equatable {
 
   mutating func sent() { due = nil }
   /// Ask at once: the connection that the registrar knows is gone, or another server is to be tried.
-  mutating func hurry(at now: Instant) { if due != nil { due = now } }
+  mutating func registerNow(at now: Instant) { if due != nil { due = now } }
 
   /// What to tell of it.
   mutating func answered(_ outcome: RequestOutcome, _ trunk: String, random: RandomSource, at now: Instant) -> TrunkNews? {

@@ -4,7 +4,7 @@ import SIPDialogs
 /// REGISTER and OPTIONS, when they are due and what their answers mean.
 extension TrunkMachine {
   /// Registrars have yet to answer that we are gone.
-  public var isUnregistering: Bool { asking.values.contains { $0.what == .leaving || $0.left != nil } }
+  public var isUnregistering: Bool { pendingRequests.values.contains { $0.purpose == .leaving || $0.left != nil } }
 
   mutating func unregister(at now: Instant, _ output: inout Output) {
     for name in trunks.keys.sorted() {
@@ -19,9 +19,9 @@ extension TrunkMachine {
   /// A registration that the configuration no longer has is taken back; one that is under way, once its answer is here.
   mutating func leave(_ name: String, _ old: Trunk, at now: Instant, _ output: inout Output) {
     guard let registrar = old.registrar else { return }
-    let underWay = asking.first { $0.value.trunk == name && $0.value.what == .registration && $0.value.left == nil }
+    let underWay = pendingRequests.first { $0.value.trunk == name && $0.value.purpose == .registration && $0.value.left == nil }
     if let id = underWay?.key {
-      asking[id]?.left = old
+      pendingRequests[id]?.left = old
       return
     }
     if registrar.isRegistered { takeBack(name, old, sequence: registrar.sequence &+ 1, at: now, &output) }
@@ -34,12 +34,13 @@ extension TrunkMachine {
   }
 
   private mutating func ask(
-    _ name: String, _ what: Asking, _ settings: TrunkSettings, _ registrar: Registrar, _ target: TrunkTarget, sequence: UInt32,
+    _ name: String, _ purpose: RequestPurpose, _ settings: TrunkSettings, _ registrar: Registrar, _ target: TrunkTarget,
+    sequence: UInt32,
     expires: Int, _ output: inout Output
   ) {
     lastRequest += 1
     let id = RequestID(lastRequest)
-    asking[id] = Asked(trunk: name, what: what, flow: target.flow)
+    pendingRequests[id] = PendingRequest(trunk: name, purpose: purpose, flow: target.flow)
     let own = "sip:\(registrar.settings.user)@\(settings.domain)"
     let peer = TrunkPeer(name: name, domain: settings.domain, target: target, credentials: settings.credentials)
     output.requests.append(
@@ -59,20 +60,20 @@ extension TrunkMachine {
     }
   }
 
-  private mutating func ask(_ name: String, _ what: Asking, _ targets: [TrunkTarget], _ output: inout Output) {
+  private mutating func ask(_ name: String, _ purpose: RequestPurpose, _ targets: [TrunkTarget], _ output: inout Output) {
     guard let trunk = trunks[name], let target = targets.first else { return }
-    if what == .registration, let registrar = trunk.registrar {
+    if purpose == .registration, let registrar = trunk.registrar {
       trunks[name]?.registrar?.sent()
-      trunks[name]?.unasked = Array(targets.dropFirst())
+      trunks[name]?.untriedTargets = Array(targets.dropFirst())
       return ask(
-        name, what, trunk.settings, registrar, target, sequence: registrar.sequence &+ 1, expires: registrar.wanted, &output)
+        name, purpose, trunk.settings, registrar, target, sequence: registrar.sequence &+ 1, expires: registrar.wanted, &output)
     }
     let settings = trunk.settings
     let server = "sip:\(settings.domain)\(target.flow.transport.uriParameter)"
     let peer = TrunkPeer(name: name, domain: settings.domain, target: target, credentials: settings.credentials)
     lastRequest += 1
     let id = RequestID(lastRequest)
-    asking[id] = Asked(trunk: name, what: what, flow: target.flow)
+    pendingRequests[id] = PendingRequest(trunk: name, purpose: purpose, flow: target.flow)
     trunks[name]?.prober?.sent()
     output.requests.append(
       (
@@ -84,37 +85,37 @@ extension TrunkMachine {
   }
 
   mutating func answered(_ id: RequestID, _ outcome: RequestOutcome, at now: Instant, _ output: inout Output) {
-    guard let asked = asking.removeValue(forKey: id) else { return }
-    if let left = asked.left { return leftAnswered(asked, left, outcome, at: now, &output) }
-    guard let trunk = trunks[asked.trunk] else { return }
+    guard let request = pendingRequests.removeValue(forKey: id) else { return }
+    if let left = request.left { return leftAnswered(request, left, outcome, at: now, &output) }
+    guard let trunk = trunks[request.trunk] else { return }
     let isFault = outcome.byTransport || outcome.code == 408 || outcome.code == 503
-    if isFault { serverFailed(asked.flow.remote, retryAfter: outcome.retryAfter, at: now) }
-    switch asked.what {
+    if isFault { serverFailed(request.flow.remote, retryAfter: outcome.retryAfter, at: now) }
+    switch request.purpose {
     case .leaving: break
     case .probe:
-      if !isFault { penalties[asked.flow.remote] = nil }
-      if trunks[asked.trunk]?.prober?.answered(alive: !isFault, at: now) == true {
-        output.news.append(.probed(trunk: asked.trunk, isUp: !isFault))
+      if !isFault { penalties[request.flow.remote] = nil }
+      if trunks[request.trunk]?.prober?.answered(alive: !isFault, at: now) == true {
+        output.news.append(.probed(trunk: request.trunk, isUp: !isFault))
       }
     case .registration:
-      if isFault, !trunk.unasked.isEmpty, outcome.retryAfter == nil || outcome.code == 503 {
-        trunks[asked.trunk]?.registrar?.sequence = outcome.sequence
-        return ask(asked.trunk, .registration, trunk.unasked, &output)
+      if isFault, !trunk.untriedTargets.isEmpty, outcome.retryAfter == nil || outcome.code == 503 {
+        trunks[request.trunk]?.registrar?.sequence = outcome.sequence
+        return ask(request.trunk, .registration, trunk.untriedTargets, &output)
       }
-      trunks[asked.trunk]?.registeredFlow = (200..<300).contains(outcome.code) ? asked.flow : nil
-      let news = trunks[asked.trunk]?.registrar?.answered(outcome, asked.trunk, random: random, at: now)
+      trunks[request.trunk]?.registeredFlow = (200..<300).contains(outcome.code) ? request.flow : nil
+      let news = trunks[request.trunk]?.registrar?.answered(outcome, request.trunk, random: random, at: now)
       if let news = news ?? nil { output.news.append(news) }
     }
   }
 
   /// A REGISTER was answered whose trunk is gone: what it bound, or what was bound before it, is taken back.
   private mutating func leftAnswered(
-    _ asked: Asked, _ left: Trunk, _ outcome: RequestOutcome, at now: Instant, _ output: inout Output
+    _ request: PendingRequest, _ left: Trunk, _ outcome: RequestOutcome, at now: Instant, _ output: inout Output
   ) {
     var left = left
     let isBound = (200..<300).contains(outcome.code)
-    if isBound { left.registeredFlow = asked.flow }
+    if isBound { left.registeredFlow = request.flow }
     guard isBound || left.registrar?.isRegistered == true else { return }
-    takeBack(asked.trunk, left, sequence: outcome.sequence &+ 1, at: now, &output)
+    takeBack(request.trunk, left, sequence: outcome.sequence &+ 1, at: now, &output)
   }
 }

@@ -36,7 +36,7 @@ public struct TrunkMachine: Sendable {
   }
 
   /// How the gateway reaches others.
-  public struct Reach: Sendable {
+  public struct Network: Sendable {
     public var transports: Set<TransportProtocol>
     public var families: Set<IPAddress.Family>
     /// The listener and the local address toward a server; nil where there is none.
@@ -57,30 +57,30 @@ public struct TrunkMachine: Sendable {
     var prober: Prober?
     var breaker = Breaker()
     /// The servers that the request under way has not tried.
-    var unasked: [TrunkTarget] = []
+    var untriedTargets: [TrunkTarget] = []
     var registeredFlow: Flow?
-    var toldLost = false
+    var isUnlocatedReported = false
   }
-  enum Asking { case registration, probe, leaving }
+  enum RequestPurpose { case registration, probe, leaving }
 
   /// A request under way.
-  struct Asked {
+  struct PendingRequest {
     var trunk: String
-    var what: Asking
+    var purpose: RequestPurpose
     var flow: Flow
     /// The trunk as it was, if the configuration took its registration away meanwhile: what comes of it is to be taken back.
     var left: Trunk?
   }
 
-  let reach: Reach
+  let network: Network
   let random: RandomSource
   var trunks: [String: Trunk] = [:]
   private var names = NameTable()
   var penalties: [SocketAddress: Instant] = [:]
-  var asking: [RequestID: Asked] = [:]
+  var pendingRequests: [RequestID: PendingRequest] = [:]
   var lastRequest: UInt64 = 0
 
-  public init(reach: Reach, random: RandomSource) { (self.reach, self.random) = (reach, random) }
+  public init(network: Network, random: RandomSource) { (self.network, self.random) = (network, random) }
 
   public var nextDeadline: Instant? {
     let requests = trunks.values.flatMap { [$0.registrar?.due, $0.prober?.due] }.compactMap(\.self)
@@ -95,7 +95,7 @@ public struct TrunkMachine: Sendable {
     case .flowLost(let flow):
       for (name, trunk) in trunks where trunk.registeredFlow == flow {
         trunks[name]?.registeredFlow = nil
-        trunks[name]?.registrar?.hurry(at: now)
+        trunks[name]?.registrar?.registerNow(at: now)
       }
     case .unregister: unregister(at: now, &output)
     case .timer: break
@@ -109,7 +109,7 @@ public struct TrunkMachine: Sendable {
     for one in settings {
       let old = trunks[one.name]
       var trunk = old ?? Trunk(settings: one)
-      if trunk.settings.server != one.server { (trunk.plan, trunk.toldLost) = (TargetPlan(), false) }
+      if trunk.settings.server != one.server { (trunk.plan, trunk.isUnlocatedReported) = (TargetPlan(), false) }
       if trunk.registrar?.settings != one.registration || trunk.settings.server != one.server
         || trunk.settings.credentials != one.credentials
       {
@@ -127,11 +127,15 @@ public struct TrunkMachine: Sendable {
       if !stays {
         leave(name, old, at: now, &output)
       } else if new?.registrar != old.registrar {
-        asking = asking.filter { $0.value.trunk != name || $0.value.what != .registration || $0.value.left != nil }
+        pendingRequests = pendingRequests.filter {
+          $0.value.trunk != name || $0.value.purpose != .registration || $0.value.left != nil
+        }
       }
     }
     trunks = next
-    asking = asking.filter { trunks[$0.value.trunk] != nil || $0.value.what == .leaving || $0.value.left != nil }
+    pendingRequests = pendingRequests.filter {
+      trunks[$0.value.trunk] != nil || $0.value.purpose == .leaving || $0.value.left != nil
+    }
   }
 
   /// A registration in place of another. With the other's user it binds the same contact: one Call-ID, and numbers above all that the
@@ -151,7 +155,7 @@ public struct TrunkMachine: Sendable {
     var all: Set<DNSQuestion> = []
     for name in trunks.keys.sorted() {
       guard let trunk = trunks[name] else { continue }
-      var locator = ServerLocator(transports: reach.transports, families: reach.families) { [names] in names.answer($0) }
+      var locator = ServerLocator(transports: network.transports, families: network.families) { [names] in names.answer($0) }
       let plan = locator.locate(trunk.settings.server)
       trunks[name]?.questions = locator.used
       all.formUnion(locator.used)
@@ -159,12 +163,12 @@ public struct TrunkMachine: Sendable {
       let servers = plan.servers
       // an answer that leaves nothing does not take the last good servers away
       guard !servers.isEmpty else {
-        if !trunk.toldLost { output.news.append(.notLocated(trunk: name)) }
-        trunks[name]?.toldLost = true
+        if !trunk.isUnlocatedReported { output.news.append(.notLocated(trunk: name)) }
+        trunks[name]?.isUnlocatedReported = true
         continue
       }
       trunks[name]?.plan = plan
-      trunks[name]?.toldLost = false
+      trunks[name]?.isUnlocatedReported = false
       if servers != trunk.plan.servers {
         output.news.append(.located(trunk: name, Set(servers.map(\.address)).sorted { $0.description < $1.description }))
       }
@@ -192,9 +196,9 @@ public struct TrunkMachine: Sendable {
     let bad = servers.filter { (penalties[$0.address] ?? .zero) > now }
     var out: [TrunkTarget] = []
     for server in (good + bad).prefix(Limits.targets) {
-      guard let flow = reach.flow(server.transport, server.address) else { continue }
+      guard let flow = network.flow(server.transport, server.address) else { continue }
       // `;transport=udp` is the operator's word: never another
-      let large = server.transport == .udp && trunk.settings.server.transport == nil ? reach.flow(.tcp, server.address) : nil
+      let large = server.transport == .udp && trunk.settings.server.transport == nil ? network.flow(.tcp, server.address) : nil
       out.append(TrunkTarget(flow, large: large))
     }
     return out
@@ -222,7 +226,7 @@ public struct TrunkMachine: Sendable {
   }
 
   /// A call got an answer of any kind from the far side, or failed by the trunk's fault.
-  public mutating func callSettled(_ name: String, byFault: Bool, at now: Instant, into output: inout Output) {
+  public mutating func callFinished(_ name: String, byFault: Bool, at now: Instant, into output: inout Output) {
     let wasOpen = trunks[name]?.breaker.isOpen ?? false
     let flipped = byFault ? trunks[name]?.breaker.failed(at: now) : trunks[name]?.breaker.succeeded()
     guard flipped == true, byFault != wasOpen else { return }

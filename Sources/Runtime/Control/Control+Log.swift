@@ -22,7 +22,7 @@ extension Control {
   }
 
   /// What the call machine has no use for and an operator has.
-  func log(_ input: CallFlow.Input) {
+  func log(_ input: CallMachine.Input) {
     guard case .media(.trunkSourceRejected(let session, let source, let setting)) = input else { return }
     logger.warning(
       "RTP from an address that the trunk did not name is dropped",

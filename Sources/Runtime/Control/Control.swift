@@ -62,7 +62,7 @@ public final class Control: @unchecked Sendable {
   // MARK: inputs, on the loop's thread
 
   /// What the SIP transport has: a message of a trunk, or the loss of a flow.
-  public func handle(_ input: SIPDialogs.Input) {
+  public func handle(_ input: UserAgent.Input) {
     judgeOverload()
     run(.sip(input))
   }
@@ -132,7 +132,7 @@ public final class Control: @unchecked Sendable {
     }
   }
 
-  private func perform(_ action: Action) {
+  private func perform(_ action: CallMachine.Action) {
     switch action {
     case .sip, .reserveMedia: break  // the core's
     case .app(let command): outlets.sendApp(command)
@@ -173,7 +173,7 @@ public final class Control: @unchecked Sendable {
     run(.call(.media(.closed(command.session, MediaStatistics()))))
   }
 
-  private func reservation(_ request: MediaRequest) -> CallFlow.Input {
+  private func reservation(_ request: MediaRequest) -> CallMachine.Input {
     if let reason = judge.lasting { return .mediaRefused(request.call, reason: reason.rawValue, isOverload: true) }
     do {
       return .mediaReserved(request.call, try outlets.reserveMedia(request.session, request.user, request.toward))

@@ -10,7 +10,7 @@ public final class Inbox: Sendable {
 
   public init() throws(SystemError) { mailbox = try Mailbox(capacity: Limits.inbox) }
 
-  @discardableResult public func post(_ input: CallFlow.Input) -> Bool { mailbox.post(.input(input)) }
+  @discardableResult public func post(_ input: CallMachine.Input) -> Bool { mailbox.post(.input(input)) }
 
   /// `answer` runs on the control thread with the live calls, oldest first.
   @discardableResult public func calls(_ answer: @escaping @Sendable ([CallSummary]) -> Void) -> Bool {
@@ -33,7 +33,7 @@ public final class Inbox: Sendable {
 }
 
 enum Inbound: Sendable {
-  case input(CallFlow.Input)
+  case input(CallMachine.Input)
   case calls(@Sendable ([CallSummary]) -> Void)
   case look(@Sendable (CallMachine) -> Void)
   case drain(@Sendable () -> Void)

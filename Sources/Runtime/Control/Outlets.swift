@@ -20,7 +20,7 @@ public enum MediaShortage: Sendable { case cpu, ports }
 /// not wait.
 public struct Outlets {
   /// Queues one message; sent at the end of the turn.
-  public var sendSIP: (SIPDialogs.Output.Message) -> Void
+  public var sendSIP: (UserAgent.Output.Message) -> Void
   /// The peer of a flow has answered a challenge.
   public var authenticated: (Flow) -> Void = { _ in }
   public var sendApp: (SessionCommand) -> Void
@@ -57,7 +57,7 @@ public struct Outlets {
   public var devices: ([DeviceChange]) -> Void = { _ in }
 
   public init(
-    sendSIP: @escaping (SIPDialogs.Output.Message) -> Void, sendApp: @escaping (SessionCommand) -> Void,
+    sendSIP: @escaping (UserAgent.Output.Message) -> Void, sendApp: @escaping (SessionCommand) -> Void,
     sendMedia: @escaping (MediaCommand) -> Bool,
     reserveMedia: @escaping (MediaSessionID, String, IPAddress?) throws -> MediaReservation,
     journal: @escaping (StartLine, _ confirm: @escaping @Sendable (CallID) -> Void) -> Void,

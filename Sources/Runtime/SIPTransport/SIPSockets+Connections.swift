@@ -92,7 +92,7 @@ extension SIPSockets {
       && connections.values.reduce(0) { $0 + ($1.trunk == trunk ? 1 : 0) } < Limits.connectionsPerTrunk
   }
 
-  func sendTCP(_ message: Output.Message) {
+  func sendTCP(_ message: UserAgent.Output.Message) {
     // the flow's own connection, else any other with that peer, else a new one
     var flow = message.flow
     if connections[flow] == nil, let other = connections.first(where: { Self.serves($0.key, flow) })?.key { flow = other }

@@ -21,7 +21,7 @@ import SIPDialogs
 public final class SIPSockets: @unchecked Sendable {
   let loop: EventLoop
   let logger: Logger
-  let deliver: (Input) -> Void
+  let deliver: (UserAgent.Input) -> Void
   let counts = TransportMetrics()
   var messageCounts = MessageCounts()
   var trunks: AllowList
@@ -59,7 +59,7 @@ public final class SIPSockets: @unchecked Sendable {
   public init(
     loop: EventLoop, udp udpAddresses: [SocketAddress], tcp tcpAddresses: [SocketAddress], tls tlsAddresses: [SocketAddress] = [],
     trunks: AllowList, logger: Logger, settings: (udp: String, tcp: String) = ("listen.sip.udp", "listen.sip.tcp"),
-    deliver: @escaping (Input) -> Void
+    deliver: @escaping (UserAgent.Input) -> Void
   ) throws(SystemError) {
     (self.loop, self.trunks, self.logger, self.deliver) = (loop, trunks, logger, deliver)
     buffer = .allocate(byteCount: Limits.readBytes, alignment: 16)
@@ -121,7 +121,7 @@ public final class SIPSockets: @unchecked Sendable {
   }
 
   /// Sends a message on its flow. What cannot be sent comes back as `.transportFailed` in a later turn.
-  public func send(_ message: Output.Message) {
+  public func send(_ message: UserAgent.Output.Message) {
     loop.preconditionOnThread()
     guard !isClosed else { return }
     tap(message.bytes, message.flow, true, trunks.trunk(of: message.flow.remote) ?? "")

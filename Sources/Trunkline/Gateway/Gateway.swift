@@ -159,9 +159,9 @@ final class Gateway: @unchecked Sendable {
     configuration.bounds.calls = min(configuration.bounds.calls, descriptors.calls / Self.descriptorsPerCall)
     var machine = CallMachine(
       configuration: configuration, routing: settings.routing, random: .system,
-      reach: settings.reach { sockets.flow($0, toward: $1) })
+      network: settings.network { sockets.flow($0, toward: $1) })
     // Before the first INVITE: who can be woken.
-    var nothing = CallFlow.Output()
+    var nothing = CallMachine.Output()
     machine.handle(.devices(.loaded(store.devices)), at: loop.now, into: &nothing)
     machine.handle(.devices(.defaults(settings.registrationDefaults)), at: loop.now, into: &nothing)
     control = try Control(

@@ -85,13 +85,13 @@ extension Settings {
   }
 
   /// What the SIP listeners can carry; `flow` finds the listener and the local address toward a server.
-  func reach(_ flow: @escaping @Sendable (TransportProtocol, SocketAddress) -> Flow?) -> TrunkMachine.Reach {
+  func network(_ flow: @escaping @Sendable (TransportProtocol, SocketAddress) -> Flow?) -> TrunkMachine.Network {
     var transports: Set<TransportProtocol> = []
     if !listen.sipUDP.isEmpty { transports.insert(.udp) }
     if !listen.sipTCP.isEmpty { transports.insert(.tcp) }
     if !listen.sipTLS.isEmpty { transports.insert(.tls) }
     let families = Set((listen.sipUDP + listen.sipTCP + listen.sipTLS).map(\.ip.family))
-    return TrunkMachine.Reach(transports: transports, families: families, flow: flow)
+    return TrunkMachine.Network(transports: transports, families: families, flow: flow)
   }
 }
 

@@ -1,92 +1,99 @@
-/// When which of many keys is due next: a binary heap with one place per key, so that a key that is forgotten leaves nothing
-/// behind. Each change costs O(log n), `next` nothing.
+/// When which of many keys is due next: a binary heap with one place per key, so that a key that is cancelled leaves nothing behind.
+/// Each change costs O(log n) and one hash of the key, `next` nothing. Equal deadlines come up in the order in which they were set.
 ///
-///     queue.schedule(call, at: now + .seconds(45))      // nil forgets it
+///     queue.schedule(call, at: now + .seconds(45))      // nil cancels it
 ///     while let call = queue.takeDue(at: now) { … }
 public struct DeadlineQueue<Key: Hashable & Sendable>: Sendable {
   @usableFromInline struct Entry: Sendable {
     @usableFromInline var due: Instant
+    @usableFromInline var order: UInt64
+    @usableFromInline var slot: Int
+    @inlinable init(due: Instant, order: UInt64, slot: Int) { (self.due, self.order, self.slot) = (due, order, slot) }
+    @inlinable func isBefore(_ other: Entry) -> Bool { due != other.due ? due < other.due : order < other.order }
+  }
+  /// A key, and where its entry stands in the heap: an entry that moves hashes nothing.
+  @usableFromInline struct Slot: Sendable {
     @usableFromInline var key: Key
-    @inlinable init(_ due: Instant, _ key: Key) { (self.due, self.key) = (due, key) }
+    @usableFromInline var place: Int
+    @inlinable init(key: Key, place: Int) { (self.key, self.place) = (key, place) }
   }
   @usableFromInline var heap: [Entry] = []
-  @usableFromInline var places: [Key: Int] = [:]
+  @usableFromInline var slots: [Slot] = []
+  @usableFromInline var free: [Int] = []
+  @usableFromInline var slotOf: [Key: Int] = [:]
+  @usableFromInline var order: UInt64 = 0
 
   @inlinable public init() {}
 
   @inlinable public var next: Instant? { heap.first?.due }
   @inlinable public var count: Int { heap.count }
 
-  /// Notes, moves or (nil) forgets a key's deadline.
+  /// Sets, moves or (nil) cancels a key's deadline.
   @inlinable public mutating func schedule(_ key: Key, at due: Instant?) {
-    switch (places[key], due) {
-    case (nil, nil): break
-    case (nil, let due?):
-      heap.append(Entry(due, key))
-      places[key] = heap.count - 1
-      rise(heap.count - 1)
-    case (let place?, let due?):
-      guard heap[place].due != due else { return }
-      heap[place].due = due
-      settle(place)
-    case (let place?, nil): remove(place)
-    }
+    guard let due else { return cancel(key) }
+    order &+= 1
+    let slot = slotOf[key] ?? added(key)
+    let place = slots[slot].place
+    heap[place] = Entry(due: due, order: order, slot: slot)
+    restoreOrder(from: place)
   }
 
   /// For a key whose deadline mostly moves later without firing: it comes up at `due` or before, and its owner schedules it
   /// again. Moving later costs a look-up.
   @inlinable public mutating func schedule(_ key: Key, notLaterThan due: Instant) {
-    if let place = places[key], heap[place].due <= due { return }
+    if let slot = slotOf[key], heap[slots[slot].place].due <= due { return }
     schedule(key, at: due)
   }
 
-  @inlinable public mutating func cancel(_ key: Key) { schedule(key, at: nil) }
+  @inlinable public mutating func cancel(_ key: Key) {
+    guard let slot = slotOf.removeValue(forKey: key) else { return }
+    free.append(slot)
+    let place = slots[slot].place
+    let last = heap.removeLast()
+    guard place < heap.count else { return }
+    put(last, place)
+    restoreOrder(from: place)
+  }
 
   /// A key whose deadline has come, once.
   @inlinable public mutating func takeDue(at now: Instant) -> Key? {
     guard let first = heap.first, first.due <= now else { return nil }
-    remove(0)
-    return first.key
+    let key = slots[first.slot].key
+    cancel(key)
+    return key
   }
 
-  @inlinable mutating func remove(_ place: Int) {
-    places[heap[place].key] = nil
-    let last = heap.removeLast()
-    guard place < heap.count else { return }
-    heap[place] = last
-    places[last.key] = place
-    settle(place)
+  /// A slot for a new key; its entry is the heap's last.
+  @inlinable mutating func added(_ key: Key) -> Int {
+    let slot = free.popLast() ?? slots.count
+    let new = Slot(key: key, place: heap.count)
+    if slot == slots.count { slots.append(new) } else { slots[slot] = new }
+    slotOf[key] = slot
+    heap.append(Entry(due: .zero, order: 0, slot: slot))
+    return slot
   }
 
-  /// One of the two moves, or none.
-  @inlinable mutating func settle(_ place: Int) {
-    rise(place)
-    sink(place)
-  }
-
-  @inlinable mutating func rise(_ place: Int) {
-    var child = place
-    while child > 0, heap[child].due < heap[(child - 1) / 2].due {
-      swap(child, (child - 1) / 2)
-      child = (child - 1) / 2
+  /// Moves the entry at a place up or down to where it belongs.
+  @inlinable mutating func restoreOrder(from start: Int) {
+    let entry = heap[start]
+    var place = start
+    while place > 0, entry.isBefore(heap[(place - 1) / 2]) {
+      put(heap[(place - 1) / 2], place)
+      place = (place - 1) / 2
     }
-  }
-
-  @inlinable mutating func sink(_ place: Int) {
-    var parent = place
     while true {
-      var least = parent
-      for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count && heap[child].due < heap[least].due {
-        least = child
-      }
-      if least == parent { return }
-      swap(parent, least)
-      parent = least
+      var child = 2 * place + 1
+      guard child < heap.count else { break }
+      if child + 1 < heap.count, heap[child + 1].isBefore(heap[child]) { child += 1 }
+      guard heap[child].isBefore(entry) else { break }
+      put(heap[child], place)
+      place = child
     }
+    put(entry, place)
   }
 
-  @inlinable mutating func swap(_ a: Int, _ b: Int) {
-    heap.swapAt(a, b)
-    (places[heap[a].key], places[heap[b].key]) = (a, b)
+  @inlinable mutating func put(_ entry: Entry, _ place: Int) {
+    heap[place] = entry
+    slots[entry.slot].place = place
   }
 }

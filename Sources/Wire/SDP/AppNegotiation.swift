@@ -22,8 +22,8 @@ public struct AppNegotiation: Sendable {
   private let side: Side
   /// Set anew for an ICE restart.
   public var endpoint: SecureEndpoint
-  /// What the last completed exchange settled.
-  public private(set) var settled: AppMedia?
+  /// What the last completed exchange agreed.
+  public private(set) var agreed: AppMedia?
   private var history: DescriptionHistory
   private var hasOffered = false
 
@@ -52,7 +52,7 @@ public struct AppNegotiation: Sendable {
   public mutating func apply(answer text: String) throws(NegotiationError) -> AppMedia {
     guard hasOffered else { throw .noOffer }
     let media = try reader.read(.answer, SessionDescription.read(text), at: 0)
-    settled = media
+    agreed = media
     return media
   }
 
@@ -65,7 +65,7 @@ public struct AppNegotiation: Sendable {
   public mutating func answer(to description: SessionDescription) throws(NegotiationError) -> (sdp: String, media: AppMedia) {
     let index = try reader.chooseSection(description)
     let media = try reader.read(.offer, description, at: index)
-    settled = media
+    agreed = media
     let writer = SecureAudioWriter(
       endpoint: endpoint, isLite: isLite, setup: isLite ? .passive : .active,
       formats: [.init(codec: media.codec, payloadType: media.payloadType)],

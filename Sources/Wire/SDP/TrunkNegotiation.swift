@@ -28,8 +28,8 @@ public struct TrunkNegotiation: Sendable {
   public let protection: Protection
   /// In our order of preference.
   public let codecs: [AudioEncoding]
-  /// What the last completed exchange settled.
-  public private(set) var settled: TrunkMedia?
+  /// What the last completed exchange agreed.
+  public private(set) var agreed: TrunkMedia?
   private var history: DescriptionHistory
   private var sections: [Section]
   private var offered: [OfferedFormat]?
@@ -75,15 +75,15 @@ public struct TrunkNegotiation: Sendable {
 
   // MARK: our offer
 
-  /// Our offer: all codecs, after an exchange the settled one first under its payload type, so that hold does not change it.
+  /// Our offer: all codecs, after an exchange the agreed one first under its payload type, so that hold does not change it.
   /// `direction` is ours.
   public mutating func makeOffer(direction: MediaDirection = .sendReceive) -> String {
     var formats = codecs.map { OfferedFormat(codec: $0, payloadType: $0.row.payloadType) }
     var event = Self.telephoneEvent
-    if let settled {
-      event = settled.telephoneEventPayloadType ?? event
-      formats.removeAll { $0.codec == settled.codec || $0.payloadType == settled.payloadType || $0.payloadType == event }
-      formats.insert(OfferedFormat(codec: settled.codec, payloadType: settled.payloadType), at: 0)
+    if let agreed {
+      event = agreed.telephoneEventPayloadType ?? event
+      formats.removeAll { $0.codec == agreed.codec || $0.payloadType == agreed.payloadType || $0.payloadType == event }
+      formats.insert(OfferedFormat(codec: agreed.codec, payloadType: agreed.payloadType), at: 0)
     }
     offered = formats
     offeredDirection = direction
@@ -91,18 +91,18 @@ public struct TrunkNegotiation: Sendable {
     // Silence suppression only with a peer that has shown that it knows comfort noise.
     let events = events(beside: formats, first: event)
     return write(
-      formats, events: events, noise: settled?.comfortNoisePayloadType, packetTime: 20, direction: direction, keys: offeredKeys)
+      formats, events: events, noise: agreed?.comfortNoisePayloadType, packetTime: 20, direction: direction, keys: offeredKeys)
   }
 
-  /// A line for each suite, the settled one first. Tags stay with their suites, so that an offer that changes nothing says so.
+  /// A line for each suite, the agreed one first. Tags stay with their suites, so that an offer that changes nothing says so.
   private mutating func makeKeys() -> [CryptoAttribute] {
     guard let random = protection.random else { return [] }
-    if let current = settled?.protection { ownKeys[current.suite] = current.ours }
+    if let current = agreed?.protection { ownKeys[current.suite] = current.ours }
     var keys: [CryptoAttribute] = []
     for (index, suite) in CryptoSuite.offered.enumerated() {
       let key = ownKeys[suite] ?? MediaKey(random.bytes(suite.keyBytes + suite.saltBytes))
       ownKeys[suite] = key
-      let place = suite == settled?.protection?.suite ? 0 : keys.count
+      let place = suite == agreed?.protection?.suite ? 0 : keys.count
       keys.insert(CryptoAttribute(tag: index + 1, suite: suite, key: key), at: place)
     }
     return keys
@@ -126,7 +126,7 @@ public struct TrunkNegotiation: Sendable {
     media.direction = media.direction.limited(to: offeredDirection)
     media.protection = protection
     self.offered = nil
-    settled = media
+    agreed = media
     return media
   }
 
@@ -169,7 +169,7 @@ public struct TrunkNegotiation: Sendable {
       place == index ? .audio(transport: other.transport, mid: other.mid) : .off(other.refusal)
     }
     offered = nil
-    settled = media
+    agreed = media
     let formats = [OfferedFormat(codec: codec, payloadType: format.payloadType)]
     let sdp = write(
       formats, events: media.telephoneEventPayloadType.map { [($0, codec.clockRateHz)] } ?? [],
@@ -187,7 +187,7 @@ public struct TrunkNegotiation: Sendable {
   /// Our key for the peer's: a new one where the peer has changed its own (RFC 4568 §7.1.4).
   private mutating func ownKey(for line: CryptoAttribute) -> MediaKey? {
     guard let random = protection.random else { return nil }
-    if let current = settled?.protection {
+    if let current = agreed?.protection {
       if current.theirs == line.key, current.suite == line.suite { return current.ours }
       ownKeys = [:]
     }

@@ -91,7 +91,7 @@ public final class SimulatedCarrier: @unchecked Sendable {
   private var tickTimer: EventLoop.TimerID?
   private var placeTimer: EventLoop.TimerID?
   private var nextTick = Instant.zero
-  private var output = Output()
+  private var output = UserAgent.Output()
   public private(set) var reports: [CallReport] = []
 
   /// Binds its sockets; throws with the address that is in use.
@@ -136,7 +136,7 @@ public final class SimulatedCarrier: @unchecked Sendable {
 
   // MARK: the user agent
 
-  private func feed(_ input: Input) {
+  private func feed(_ input: UserAgent.Input) {
     agent.handle(input, at: loop.now, into: &output)
     for message in output.messages { sockets?.send(message) }
     let events = output.events
@@ -145,7 +145,7 @@ public final class SimulatedCarrier: @unchecked Sendable {
     if let agentTimer { loop.setTimer(agentTimer, at: agent.nextDeadline) }
   }
 
-  private func happened(_ event: Event) {
+  private func happened(_ event: UserAgent.Event) {
     switch event {
     case .inviteReceived(let leg, let invite): incoming(leg, invite)
     case .progress(let leg, let code, let sdp):

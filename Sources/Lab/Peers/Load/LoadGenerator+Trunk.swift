@@ -20,7 +20,7 @@ extension LoadGenerator {
     )
   }
 
-  func happened(_ event: SIPDialogs.Event) {
+  func happened(_ event: UserAgent.Event) {
     switch event {
     case .inviteReceived(let leg, let invite): incoming(leg, invite)
     case .progress(let leg, _, let sdp?): if let call = byLeg[leg], !call.trunk.isAnswered { settle(call, sdp) }

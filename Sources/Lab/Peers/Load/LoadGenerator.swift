@@ -28,7 +28,7 @@ public final class LoadGenerator: @unchecked Sendable {
   let report: (String) -> Void
   let speech: CodedSpeech
   var agent: UserAgent
-  var output = SIPDialogs.Output()
+  var output = UserAgent.Output()
   var sockets: SIPSockets?
   var webSockets: WebSocketPool?
   var calls: [LoadCall] = []
@@ -108,7 +108,7 @@ public final class LoadGenerator: @unchecked Sendable {
 
   // MARK: the user agent of the carrier
 
-  func feed(_ input: SIPDialogs.Input) {
+  func feed(_ input: UserAgent.Input) {
     agent.handle(input, at: loop.now, into: &output)
     for message in output.messages { sockets?.send(message) }
     let events = output.events

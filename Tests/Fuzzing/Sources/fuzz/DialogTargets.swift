@@ -16,7 +16,7 @@ import SIPDialogs
 
 private struct DialogRun {
   var agent = UserAgent(random: .seeded(1))
-  var output = Output()
+  var output = UserAgent.Output()
   var now = Instant.zero
   var legs: [LegID] = []
   /// Our last messages: what answers and in-dialog requests are made of.
@@ -97,7 +97,7 @@ private struct DialogRun {
     let events = output.events
     output.removeAll()
     for event in events {
-      let command: Command?
+      let command: UserAgent.Command?
       switch event {
       case .inviteReceived(let leg, let invite):
         legs.append(leg)
@@ -117,7 +117,7 @@ private struct DialogRun {
   private mutating func command(_ kind: UInt8) {
     guard !legs.isEmpty else { return }
     let leg = legs[Int(kind / 8) % legs.count]
-    let commands: [Command] = [
+    let commands: [UserAgent.Command] = [
       .answer(leg, sdp: Self.sdp), .bye(leg, nil), .cancel(leg, nil), .modify(leg), .ping(leg),
       .sendDigit(leg, "5", milliseconds: 100),
       .refer(leg, to: "sip:1@x", replaces: nil), .notifyRefer(leg, code: 200),

@@ -29,7 +29,7 @@ import SIPDialogs
 /// Several datagrams, separated by a NUL byte, to one user agent: transactions and dialogs must survive any of them.
 @Sendable func fuzzUserAgent(_ bytes: [UInt8]) {
   var agent = UserAgent(random: .seeded(1))
-  var output = Output()
+  var output = UserAgent.Output()
   let flow = Flow(
     transport: .udp, local: SocketAddress(.loopback, 5060), remote: SocketAddress(IPAddress(127, 0, 0, 2), 5070))
   var now = Instant.zero

@@ -1,0 +1,30 @@
+/// Every timer of a user agent.
+enum TimerKey: Hashable {
+  case server(UInt64, ServerTimer)
+  case client(UInt64, ClientTimer)
+  case leg(LegID, LegTimer)
+}
+
+/// G: retransmission of a final response. End: H, I, J and L, of which a transaction has one at a time.
+enum ServerTimer: Hashable { case g, end }
+/// Retransmission: A and E. End: B, D, F, K and M, of which a transaction has one at a time.
+enum ClientTimer: Hashable { case retransmission, end }
+
+enum LegTimer: Hashable, CaseIterable {
+  /// Our 2xx is sent again.
+  case answer
+  /// Our 2xx has had no ACK.
+  case acknowledgement
+  /// The last 18x is sent again.
+  case provisional
+  /// A cancelled INVITE has had no final response (RFC 3261 §9.1).
+  case cancelled
+  /// The server of an outbound INVITE has said nothing.
+  case silence
+  /// The reliable provisional response again, and its 64·T1 (RFC 3262 §3).
+  case reliable, unacknowledged
+  /// A session refresh is due; the session has had none (RFC 4028).
+  case refresh, sessionEnd
+  /// A glare is waited out (RFC 3261 §14.1).
+  case glare
+}
