@@ -208,6 +208,3 @@ public struct Success: Hashable, Sendable, Codable {
     (self.won, self.sdp, self.call) = (won, sdp, call)
   }
 }
-
-/// The `d` of a message that has none.
-public struct Empty: Hashable, Sendable, Codable { public init() {} }
