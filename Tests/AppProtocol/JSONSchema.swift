@@ -6,12 +6,21 @@ enum JSON: Hashable, Codable {
 
   init(from decoder: any Decoder) throws {
     let value = try decoder.singleValueContainer()
-    if value.decodeNil() { self = .null } else if let read = try? value.decode(Bool.self) { self = .bool(read) }
-    else if let read = try? value.decode(Int.self) { self = .integer(read) }
-    else if let read = try? value.decode(Double.self) { self = .number(read) }
-    else if let read = try? value.decode(String.self) { self = .text(read) }
-    else if let read = try? value.decode([JSON].self) { self = .list(read) }
-    else { self = .object(try value.decode([String: JSON].self)) }
+    if value.decodeNil() {
+      self = .null
+    } else if let read = try? value.decode(Bool.self) {
+      self = .bool(read)
+    } else if let read = try? value.decode(Int.self) {
+      self = .integer(read)
+    } else if let read = try? value.decode(Double.self) {
+      self = .number(read)
+    } else if let read = try? value.decode(String.self) {
+      self = .text(read)
+    } else if let read = try? value.decode([JSON].self) {
+      self = .list(read)
+    } else {
+      self = .object(try value.decode([String: JSON].self))
+    }
   }
 
   func encode(to encoder: any Encoder) throws {

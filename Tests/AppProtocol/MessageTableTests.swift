@@ -85,7 +85,8 @@ import Testing
   }
 
   @Test(arguments: [
-    "call.group", "call.translate", "dir.get", "dir.changed", "dir.full", "dir.delta", "hist.list", "hist.changed", "hist.resolve",
+    "call.group", "call.translate", "dir.get", "dir.changed", "dir.full", "dir.delta", "hist.list", "hist.changed",
+    "hist.resolve",
   ])
   func `a reserved type is read as unknown, with its envelope`(type: String) throws {
     let bytes = Array(#"{"t":"\#(type)","id":"\#(callText)","seq":9,"call":"\#(callText)","d":{"version":1}}"#.utf8)

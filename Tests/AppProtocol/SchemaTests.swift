@@ -35,7 +35,8 @@ import Testing
     MessageTableTests.client.map { Sample($0, "client") } + MessageTableTests.server.map { Sample($0, "server") }
 
   @Test func `every row of the table has a schema, and every schema a row`() {
-    let rows = ClientMessageType.allCases.map { "client." + $0.rawValue } + ServerMessageType.allCases.map { "server." + $0.rawValue }
+    let rows =
+      ClientMessageType.allCases.map { "client." + $0.rawValue } + ServerMessageType.allCases.map { "server." + $0.rawValue }
     #expect(Set(rows) == Set(Self.schema.definitions.keys.filter { $0.hasPrefix("client.") || $0.hasPrefix("server.") }))
   }
 
@@ -95,7 +96,9 @@ import Testing
 
   @Test func `every frame in docs/protocol.md is valid`() throws {
     let text = try String(contentsOf: Self.docs.appendingPathComponent("protocol.md"), encoding: .utf8)
-    let blocks = text.components(separatedBy: "```json frames\n").dropFirst().compactMap { $0.components(separatedBy: "```").first }
+    let blocks = text.components(separatedBy: "```json frames\n").dropFirst().compactMap {
+      $0.components(separatedBy: "```").first
+    }
     let frames = blocks.flatMap { $0.split(separator: "\n") }
     #expect(frames.count > 10)
     for frame in frames {

@@ -76,24 +76,19 @@ final class PushWorker: HTTPWorker {
 
   private func perform(_ action: PushAction) {
     switch action {
-    case .send(let attempt, let request):
+    case .send(let attempt, let request, let since):
       statistics.requests.increment()
       let began = loop.now
-      transfers.start(
-        HTTPRequest(
-          group: request.connection, url: "https://\(request.host):\(request.port)\(request.path)", headers: request.headers,
-          body: request.body, timeout: PushPolicy.Limits.attemptTime)
-      ) { [unowned self] result in
+      transfers.start(request) { [unowned self] result in
         statistics.answerTime.record(loop.now - began)
         answeredBegan = began
         defer { answeredBegan = nil }
         switch result {
-        case .success(let answer):
-          feed(.answered(attempt, PushAnswer(status: answer.status, retryAfter: answer.retryAfter, body: answer.body)))
+        case .success(let answer): feed(.answered(attempt, answer))
         case .failure(let failure): feed(.broke(attempt, reason: failure.text))
         }
       }
-      if let since = request.since { statistics.inviteToPush.record(MonotonicClock.now() - since) }
+      if let since { statistics.inviteToPush.record(MonotonicClock.now() - since) }
     case .retire(let connection): transfers.retire(connection, failedSince: answeredBegan)
     case .finished(let outcome):
       statistics.count(outcome)
@@ -110,7 +105,7 @@ final class PushWorker: HTTPWorker {
       "user": "\(outcome.key.user)",
       "device": "\(outcome.key.device)",
     ]
-    if target.service == .apns { metadata["env"] = "\(target.environment.rawValue)" }
+    if target.service.provider.hasEnvironments { metadata["env"] = "\(target.environment.rawValue)" }
     if let advice = PushAdvice.text(outcome) { metadata["do"] = "\(advice)" }
     let text = outcome.outcome == .wrongPlace ? "push token of another environment or app" : "push refused"
     logger.error("\(text)", metadata: metadata)

@@ -111,7 +111,7 @@ final class PushSide: Sendable {
 
 extension Settings {
   func pushProviders() throws -> PushProviders {
-    var out = PushProviders()
+    var out: [any PushProvider] = []
     if let apns = push?.apns {
       let credentials: APNsProvider.Credentials
       switch apns.credentials {
@@ -122,21 +122,22 @@ extension Settings {
       var provider = APNsProvider(credentials)
       if let own = apns.production { provider.production = (own.host, own.port) }
       if let own = apns.sandbox { provider.sandbox = (own.host, own.port) }
-      out.apns = provider
+      out.append(provider)
     }
     if let fcm = push?.fcm {
       let signer = try TokenSigner(keys: try KeySet(.RS256, keyFile: fcm.key.exposed))
       var provider = FCMProvider(project: fcm.project, account: fcm.account, signer: signer)
       provider.tokens = (fcm.tokens.host, fcm.tokens.port, fcm.tokens.path.isEmpty ? "/token" : fcm.tokens.path)
       if let own = fcm.service { provider.service = (own.host, own.port) }
-      out.fcm = provider
+      out.append(provider)
     }
     if let web = push?.webPush {
       let signer = try TokenSigner(keys: try KeySet(.ES256, keyFile: web.key.exposed))
-      out.webPush = WebPushProvider(
-        signer: signer, publicKey: try web.publicKey(), subject: web.subject, hosts: web.hosts ?? WebPushProvider.browsers)
+      out.append(
+        WebPushProvider(
+          signer: signer, publicKey: try web.publicKey(), subject: web.subject, hosts: web.hosts ?? WebPushProvider.browsers))
     }
-    return out
+    return PushProviders(out)
   }
 
   func pushSettings(_ wakes: WakeTokens) -> CallFlow.PushSettings? {
@@ -145,13 +146,9 @@ extension Settings {
 
   var registrationDefaults: DeviceRegistry.Defaults {
     let environment: PushTarget.Environment = push?.apns?.environment == .sandbox ? .sandbox : .production
-    var services: Set<PushService> = []
-    if push?.apns != nil { services.insert(.apns) }
-    if push?.fcm != nil { services.insert(.fcm) }
-    if push?.webPush != nil { services.insert(.webPush) }
-    var out = DeviceRegistry.Defaults(topic: push?.apns?.topic, environment: environment)
-    out.reach = PushReach(services: services, webPushHosts: push?.webPush?.hosts ?? WebPushProvider.browsers)
-    return out
+    // Keys that cannot be read fail the start or the reload before this.
+    let providers = (try? pushProviders()) ?? PushProviders()
+    return DeviceRegistry.Defaults(topic: push?.apns?.topic, environment: environment, providers: providers)
   }
 
   var pushTLS: TLSFiles {
