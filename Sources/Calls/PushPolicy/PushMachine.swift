@@ -47,7 +47,7 @@ public struct PushMachine: Sendable {
 
   /// Pushes without a report yet.
   public var pending: Int { pushes.count }
-  /// The services that are left alone for now, for an alarm metric.
+  /// The services whose circuit breaker is open, for an alarm metric.
   public var openCircuits: [PushService] { PushService.allCases.filter { breakers[$0]?.isOpen == true } }
 
   public mutating func handle(_ input: PushInput, at now: Instant, into output: inout [PushAction]) {

@@ -90,7 +90,7 @@ extension Webhook {
   }
 }
 
-/// Whether the webhooks' servers are worth asking, and how many are asked at once. Belongs to the webhook thread.
+/// Admission of questions to webhooks: a circuit breaker for each URL, and how many are under way. Belongs to the webhook thread.
 ///
 ///     guard gate.admits(url, at: now) else { answer nothing }
 ///     …

@@ -18,8 +18,9 @@ final class PushWorker: HTTPWorker {
   private var machine: PushMachine
   private var timer: EventLoop.TimerID?
   private var actions: [PushAction] = []
-  private var alarms: Set<PushService> = []
-  /// When the request began whose answer is dealt with now.
+  /// Whose open circuit is logged.
+  private var reported: Set<PushService> = []
+  /// When the request whose answer is handled now began.
   private var answeredBegan: Instant?
 
   init(
@@ -71,7 +72,7 @@ final class PushWorker: HTTPWorker {
     if let timer {
       loop.setTimer(timer, at: machine.pending == 0 ? nil : machine.nextDeadline.map { max($0, loop.now + Self.coarse) })
     }
-    tellAlarms()
+    reportCircuits()
   }
 
   private func perform(_ action: PushAction) {
@@ -111,19 +112,19 @@ final class PushWorker: HTTPWorker {
     logger.error("\(text)", metadata: metadata)
   }
 
-  private func tellAlarms() {
+  private func reportCircuits() {
     let open = Set(machine.openCircuits)
-    guard open != alarms else { return }
+    guard open != reported else { return }
     for service in PushService.allCases { statistics.open[service].set(open.contains(service) ? 1 : 0) }
-    for service in open.subtracting(alarms) {
+    for service in open.subtracting(reported) {
       logger.error("push service does not answer", metadata: ["service": "\(service.rawValue)"])
     }
-    for service in alarms.subtracting(open) {
+    for service in reported.subtracting(open) {
       logger.notice("push service answers again", metadata: ["service": "\(service.rawValue)"])
     }
-    alarms = open
+    reported = open
   }
 
-  /// Deadlines of thousands of pushes are looked at no more often than this.
+  /// The timer for the deadlines of thousands of pushes fires no more often than this.
   private static let coarse = Duration.milliseconds(20)
 }
