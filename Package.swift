@@ -63,7 +63,7 @@ let calls: [Target] = [
   module("Calls", "SIPDialogs", ["Bytes", "SIP", "COpenSSL"]),
   module("Calls", "Trunking", ["Bytes", "SIP", "SIPDialogs"]),
   module("Calls", "AppSessions", ["Bytes", "AppProtocol", "JSONWebToken"]),
-  module("Calls", "PushPolicy", ["Bytes", "JSONWebToken", "COpenSSL"]),
+  module("Calls", "PushPolicy", ["Bytes", "JSONWebToken", "HTTP", "COpenSSL"]),
   module("Calls", "Devices", ["Bytes", "AppProtocol", "AppSessions", "PushPolicy"]),
   module(
     "Calls", "CallFlow",
@@ -88,7 +88,7 @@ let runtime: [Target] = [
     "Runtime", "AppServer",
     ["Bytes", "AppProtocol", "JSONWebToken", "HTTP", "WebSocket", "AppSessions", "Platform", "COpenSSL"], [logging]),
   module("Runtime", "Store", ["Bytes", "AppSessions", "PushPolicy", "Devices", "CallFlow", "Platform"], [logging, grdb]),
-  module("Runtime", "PushSender", ["Bytes", "PushPolicy", "Platform", "CCurl"], [logging]),
+  module("Runtime", "PushSender", ["Bytes", "HTTP", "PushPolicy", "Platform", "CCurl"], [logging]),
   module("Runtime", "Telemetry", ["Bytes", "Platform"], [logging]),
   module(
     "Runtime", "Control",
@@ -170,8 +170,8 @@ let testTargets: [Target] = [
   tests("Trunking", ["Bytes", "SIP", "SIPDialogs", "Trunking"]),
   tests("AppSessions", appStack + ["COpenSSL"]),
   tests("CallFlow", callStack),
-  tests("PushPolicy", ["Bytes", "JSONWebToken", "PushPolicy", "COpenSSL"]),
-  tests("Devices", ["Bytes", "AppProtocol", "AppSessions", "PushPolicy", "Devices"]),
+  tests("PushPolicy", ["Bytes", "JSONWebToken", "HTTP", "PushPolicy", "COpenSSL"]),
+  tests("Devices", ["Bytes", "AppProtocol", "JSONWebToken", "AppSessions", "PushPolicy", "Devices"]),
   tests("Scenarios", callStack + ["JSONWebToken", "COpenSSL"]),
   tests("Platform", ["Bytes", "Platform"], [logging]),
   tests("SIPTransport", sipStack + ["SIPDialogs", "Platform", "SIPTransport"], [logging]),

@@ -14,10 +14,10 @@ import Testing
     let token = RequestToken(device: client.device, request: number(50))
     #expect(
       bench.takeEvents() == [.request(client.device, client.session, token, .callAnswer(CallAnswer(ageMs: 5)), call: callA)])
-    bench.obey(.answer(token, won))
+    bench.perform(.answer(token, won))
     #expect(bench.frames(client.connection) == [ServerFrame(.ok(Success(won: true)), re: number(50), ack: 1)])
     // Twice is a fault of control: not sent again.
-    bench.obey(.answer(token, .err(Failure(.server))))
+    bench.perform(.answer(token, .err(Failure(.server))))
     #expect(bench.frames(client.connection).isEmpty)
     #expect(bench.machine.stats.strayCommands == 1)
   }
@@ -28,7 +28,7 @@ import Testing
     bench.send(end, on: client.connection, id: number(50), seq: 1, call: callA)
     bench.send(end, on: client.connection, id: number(50), seq: 2, call: callA)
     #expect(bench.takeEvents().count == 1)
-    bench.obey(.answer(RequestToken(device: client.device, request: number(50)), .err(Failure(.gone, reason: .busy))))
+    bench.perform(.answer(RequestToken(device: client.device, request: number(50)), .err(Failure(.gone, reason: .busy))))
     #expect(bench.frames(client.connection).map(\.re) == [number(50)])
     bench.send(end, on: client.connection, id: number(50), seq: 3, call: callA)
     #expect(bench.takeEvents().isEmpty)
@@ -42,7 +42,7 @@ import Testing
     let token = RequestToken(device: client.device, request: number(50))
     bench.send(end, on: client.connection, id: number(50), seq: 1, call: callA)
     bench.give(.closed(client.connection, nil))
-    bench.obey(.answer(token, .ok))
+    bench.perform(.answer(token, .ok))
     let resumed = bench.resume(client, lastSeq: 0)
     #expect(bench.frames(resumed).count == 1, "ok and err are not replayed")
     bench.send(end, on: resumed, id: number(50), seq: 2, call: callA)
@@ -62,7 +62,7 @@ import Testing
     let resumed = bench.resume(client, lastSeq: 0)
     _ = bench.frames(resumed)
     bench.send(end, on: resumed, id: number(50), seq: 2, call: callA)
-    bench.obey(.answer(RequestToken(device: client.device, request: number(50)), .ok))
+    bench.perform(.answer(RequestToken(device: client.device, request: number(50)), .ok))
     #expect(bench.frames(resumed).map(\.re) == [number(50)])
   }
 
@@ -74,7 +74,7 @@ import Testing
       seq += 1
       bench.send(end, on: client.connection, id: number(n), seq: seq, call: callA)
       let requests = bench.takeEvents()
-      for case .request(_, _, let token, _, _) in requests { bench.obey(.answer(token, .ok)) }
+      for case .request(_, _, let token, _, _) in requests { bench.perform(.answer(token, .ok)) }
       _ = bench.frames(client.connection)
       return requests.count
     }
@@ -111,7 +111,7 @@ import Testing
     let client = try bench.login(live: [callA])
     bench.send(.mediaRestart(MediaRestart(sdp: "v", gen: 2)), on: client.connection, id: number(50), seq: 1, call: callA)
     bench.give(.closed(client.connection, nil))
-    bench.obey(.answer(RequestToken(device: client.device, request: number(50)), .mediaAnswer(MediaAnswer(sdp: "w", gen: 2))))
+    bench.perform(.answer(RequestToken(device: client.device, request: number(50)), .mediaAnswer(MediaAnswer(sdp: "w", gen: 2))))
     let resumed = bench.resume(client, lastSeq: 0)
     let answer = ServerFrame(.mediaAnswer(MediaAnswer(sdp: "w", gen: 2)), re: number(50), seq: 1, call: callA)
     #expect(bench.frames(resumed).dropFirst().map { $0 } == [answer])
@@ -132,7 +132,7 @@ import Testing
     var bench = Bench()
     let client = try bench.login(lives: 36_000)
     bench.send(end, on: client.connection, id: number(50), seq: 1, call: callA)
-    bench.obey(.answer(RequestToken(device: client.device, request: number(50)), .ok))
+    bench.perform(.answer(RequestToken(device: client.device, request: number(50)), .ok))
     bench.give(.closed(client.connection, .normal))
     bench.pass(.seconds(3_601))
     #expect(bench.machine.nextDeadline == nil)

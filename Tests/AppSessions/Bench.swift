@@ -47,7 +47,7 @@ struct Bench {
     events += output.events
   }
 
-  mutating func obey(_ command: SessionCommand) { give(.command(command)) }
+  mutating func perform(_ command: SessionCommand) { give(.command(command)) }
 
   /// Lets time pass, firing every deadline on its way.
   mutating func pass(_ duration: Duration) {
@@ -112,7 +112,7 @@ struct Bench {
     let id = open()
     send(.hello(Hello(.auth(Self.token(user, device, lives: lives)), device: .init(id: device))), on: id, id: number(1))
     guard case .connected(let key, let session, _, resumed: false)? = events.last else { throw Trouble("no .connected") }
-    obey(.welcome(session, calls: calls, gone: gone, live: live))
+    perform(.welcome(session, calls: calls, gone: gone, live: live))
     guard case .message(.welcome(let welcome))? = frames(id).first?.body else { throw Trouble("no welcome") }
     events = []
     return Client(connection: id, device: key, session: session, welcome: welcome)

@@ -77,8 +77,8 @@ import Testing
       if case .message(.err(let failure)) = frame.body { failure.code } else { nil }
     }
     #expect(codes == [.auth, .auth])
-    bench.obey(.send(client.device, .callEnded(CallOver(.remoteHangup)), call: callA))
-    bench.obey(.callDead(client.device, callA))
+    bench.perform(.send(client.device, .callEnded(CallOver(.remoteHangup)), call: callA))
+    bench.perform(.callDead(client.device, callA))
     #expect(bench.frames(client.connection).count == 1, "the terminal message goes out first")
     #expect(bench.closed(client.connection) == .authFailed)
   }
@@ -88,7 +88,7 @@ import Testing
     let client = try bench.login(lives: 100, live: [callA])
     pass(200, &bench, client.connection)
     bench.send(.authRefresh(AuthRefresh(auth: Bench.token(lives: 1_000))), on: client.connection, id: number(80))
-    bench.obey(.callDead(client.device, callA))
+    bench.perform(.callDead(client.device, callA))
     pass(10, &bench, client.connection)
     #expect(bench.closed(client.connection) == nil)
   }
@@ -101,7 +101,7 @@ import Testing
     let id = bench.resume(client, lastSeq: 0)
     #expect(bench.closed(id) == nil)
     bench.give(.closed(id, nil))
-    bench.obey(.callDead(client.device, callA))
+    bench.perform(.callDead(client.device, callA))
     #expect(bench.resumeCode(client, lastSeq: 0) == .authFailed)
   }
 
@@ -109,7 +109,7 @@ import Testing
     var bench = Bench()
     let idle = try bench.login("alice", "d1")
     let busy = try bench.login("alice", "d2", live: [callA])
-    bench.obey(.drain)
+    bench.perform(.drain)
     #expect(bench.closed(idle.connection) == .draining)
     #expect(bench.frames(idle.connection).map(\.body) == [.message(.bye(Bye(code: 1_012)))])
     #expect(bench.closed(busy.connection) == nil)
@@ -123,12 +123,12 @@ import Testing
       Issue.record("no .connected")
       return
     }
-    bench.obey(.welcome(session, calls: [], gone: [], live: [callA]))
+    bench.perform(.welcome(session, calls: [], gone: [], live: [callA]))
     #expect(bench.closed(again) == nil)
     let stranger = bench.open()
     bench.send(.hello(Hello(.auth(Bench.token("bob")), device: .init(id: "d1"))), on: stranger, id: number(5))
     #expect(bench.closed(stranger) == .draining)
-    bench.obey(.callDead(busy.device, callA))
+    bench.perform(.callDead(busy.device, callA))
     #expect(bench.closed(again) == .draining)
   }
 
@@ -146,7 +146,7 @@ import Testing
       return
     }
     #expect(failure.code == .revoked)
-    bench.obey(.callDead(bob.device, callA))
+    bench.perform(.callDead(bob.device, callA))
     #expect(bench.closed(bob.connection) == .revoked)
     bench.send(.ping, on: alice.connection)
     #expect(bench.frames(alice.connection).count == 1)

@@ -25,7 +25,7 @@ import Testing
       call: callA, dir: .incoming, state: .ringing, from: Handle(k: .phone, h: "+1"), to: Handle(k: .phone, h: "+2"),
       acct: "default",
       sdp: "v=0", gen: 1, at: 5)
-    bench.obey(
+    bench.perform(
       .welcome(session, calls: [snapshot], gone: [GoneCall(call: callB, over: CallOver(.callerCancelled))], live: [callA]))
     let frames = bench.frames(id)
     guard case .message(.welcome(let welcome))? = frames.first?.body else {
@@ -120,9 +120,9 @@ import Testing
     }
     #expect(session != old.session)
     // What control sent before it knew of the new session is dropped: the snapshot stands for it.
-    bench.obey(.send(old.device, offer, call: callA))
-    bench.obey(.welcome(session, calls: [], gone: [], live: []))
-    bench.obey(.send(old.device, progress(1), call: callA))
+    bench.perform(.send(old.device, offer, call: callA))
+    bench.perform(.welcome(session, calls: [], gone: [], live: []))
+    bench.perform(.send(old.device, progress(1), call: callA))
     let frames = bench.frames(id)
     #expect(frames.count == 2)
     #expect(frames[1].seq == 1)
@@ -202,7 +202,7 @@ import Testing
     }
     bench.give(.closed(id, nil))
     #expect(bench.takeEvents() == [.disconnected(device, session), .ended(device, session)])
-    bench.obey(.welcome(session, calls: [], gone: [], live: []))
+    bench.perform(.welcome(session, calls: [], gone: [], live: []))
     #expect(bench.actions.isEmpty)
     #expect(bench.machine.connectedCount == 0 && bench.machine.resumableCount == 0)
   }

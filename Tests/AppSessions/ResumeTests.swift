@@ -8,10 +8,10 @@ import Testing
     var bench = Bench()
     let client = try bench.login(live: [callA])
     bench.send(.callRinging, on: client.connection, seq: 1, call: callA)
-    bench.obey(.send(client.device, offer, call: callA))
-    bench.obey(.send(client.device, progress(2), call: callA))
+    bench.perform(.send(client.device, offer, call: callA))
+    bench.perform(.send(client.device, progress(2), call: callA))
     bench.give(.closed(client.connection, nil))
-    bench.obey(.send(client.device, progress(3), call: callA))
+    bench.perform(.send(client.device, progress(3), call: callA))
     #expect(
       bench.takeEvents() == [
         .notification(client.device, client.session, .callRinging, call: callA), .disconnected(client.device, client.session),
@@ -50,7 +50,7 @@ import Testing
           take(id, &bench)
           bench.give(.closed(id, nil))
         }
-        bench.obey(.send(client.device, progress(Int64(n)), call: callA))
+        bench.perform(.send(client.device, progress(Int64(n)), call: callA))
         if n == cut + 2, cut > 0 { id = bench.resume(client, lastSeq: received.count) }
       }
       if cut >= 5 { id = bench.resume(client, lastSeq: received.count) }
@@ -79,8 +79,8 @@ import Testing
   @Test func `a wrong token, device, sid or lastSeq is refused with 4001, and the session stays`() throws {
     var bench = Bench()
     let client = try bench.login()
-    bench.obey(.send(client.device, offer, call: callA))
-    bench.obey(.send(client.device, offer, call: callB))
+    bench.perform(.send(client.device, offer, call: callA))
+    bench.perform(.send(client.device, offer, call: callB))
     bench.send(.ack, on: client.connection, ack: 1)
     bench.give(.closed(client.connection, nil))
     let wrong = bench.resume(client, lastSeq: 1, token: String(client.welcome.resumeToken.dropLast()) + "x")
@@ -111,13 +111,13 @@ import Testing
   @Test func `a session with calls can be resumed until two minutes after the last of them`() throws {
     var bench = Bench()
     let client = try bench.login()
-    bench.obey(.callLive(client.device, callA))
-    bench.obey(.callLive(client.device, callB))
+    bench.perform(.callLive(client.device, callA))
+    bench.perform(.callLive(client.device, callB))
     bench.give(.closed(client.connection, nil))
     bench.pass(.seconds(600))
-    bench.obey(.callDead(client.device, callA))
+    bench.perform(.callDead(client.device, callA))
     bench.pass(.seconds(600))
-    bench.obey(.callDead(client.device, callB))
+    bench.perform(.callDead(client.device, callB))
     bench.pass(.milliseconds(119_999))
     #expect(bench.takeEvents() == [.disconnected(client.device, client.session)])
     bench.pass(.milliseconds(1))
@@ -129,8 +129,8 @@ import Testing
     let client = try bench.login()
     bench.give(.closed(client.connection, nil))
     bench.pass(.seconds(100))
-    bench.obey(.send(client.device, offer, call: callA))
-    bench.obey(.callLive(client.device, callA))
+    bench.perform(.send(client.device, offer, call: callA))
+    bench.perform(.callLive(client.device, callA))
     bench.pass(.seconds(60))
     let id = bench.resume(client, lastSeq: 0)
     #expect(bench.frames(id).last == ServerFrame(offer, seq: 1, call: callA))

@@ -94,13 +94,13 @@ private struct HonestClient {
       }
       if chance(30) {
         told += 1
-        bench.obey(.send(DeviceKey(user: "alice", device: "d1"), progress(told), call: callA))
+        bench.perform(.send(DeviceKey(user: "alice", device: "d1"), progress(told), call: callA))
       }
       for case .request(_, _, let token, _, _) in bench.takeEvents() {
         effects[token, default: 0] += 1
         unanswered.append(token)
       }
-      if !unanswered.isEmpty, chance(40) { bench.obey(.answer(unanswered.removeFirst(), .ok)) }
+      if !unanswered.isEmpty, chance(40) { bench.perform(.answer(unanswered.removeFirst(), .ok)) }
       bench.pass(.milliseconds(Int64(random.next() % 300)))
       if let socket = client.socket {
         if chance(10) {
@@ -123,7 +123,7 @@ private struct HonestClient {
         effects[token, default: 0] += 1
         unanswered.append(token)
       }
-      for token in unanswered { bench.obey(.answer(token, .ok)) }
+      for token in unanswered { bench.perform(.answer(token, .ok)) }
       unanswered = []
       bench.pass(.milliseconds(300))
       client.take(bench.frames(socket))

@@ -26,14 +26,14 @@ import Testing
     let (id, session) = bench.wake(token())
     guard case .connected(device, _, let info, resumed: false)? = bench.takeEvents().last else { throw Trouble("not connected") }
     #expect(info.onlyCall == callA)
-    bench.obey(.welcome(try #require(session), calls: [], gone: [], live: [callA]))
+    bench.perform(.welcome(try #require(session), calls: [], gone: [], live: [callA]))
     #expect(bench.frames(id).first?.body != nil && bench.closed(id) == nil)
   }
 
   @Test func `it permits only messages of that call; a refresh makes it a login`() throws {
     var bench = Bench(wakes: Bench.wakes)
     let (id, session) = bench.wake(token())
-    bench.obey(.welcome(try #require(session), calls: [], gone: [], live: [callA]))
+    bench.perform(.welcome(try #require(session), calls: [], gone: [], live: [callA]))
     _ = (bench.takeEvents(), bench.frames(id))
     bench.send(.callAnswer(CallAnswer()), on: id, id: number(2), seq: 1, call: callA)
     #expect(bench.takeEvents().count == 1)
@@ -91,7 +91,7 @@ import Testing
     var bench = Bench(wakes: Bench.wakes)
     bench.pass(.seconds(74))
     let (first, session) = bench.wake(token())
-    bench.obey(.welcome(try #require(session), calls: [], gone: [], live: [callA]))
+    bench.perform(.welcome(try #require(session), calls: [], gone: [], live: [callA]))
     bench.give(.closed(first, nil))
     bench.pass(.seconds(600))
     _ = bench.takeEvents()
@@ -99,7 +99,7 @@ import Testing
     _ = bench.takeEvents()
     // the same token text cannot be another device's
     #expect(bench.wake(token(), "d2").1 == nil)
-    bench.obey(.wakesOver(callA))
+    bench.perform(.wakesOver(callA))
     _ = bench.takeEvents()
     let (late, none) = bench.wake(token())
     #expect(none == nil && bench.closed(late) == .authFailed)
@@ -113,7 +113,7 @@ import Testing
       var bench = Bench(wakes: Bench.wakes)
       bench.machine.setWallClock(unixMilliseconds: Bench.epoch * 1_000 + step, at: bench.now)
       let (id, session) = bench.wake(token())
-      bench.obey(.welcome(try #require(session), calls: [], gone: [], live: [callA]))
+      bench.perform(.welcome(try #require(session), calls: [], gone: [], live: [callA]))
       bench.machine.setWallClock(unixMilliseconds: Bench.epoch * 1_000 - step, at: bench.now)
       _ = bench.frames(id)
       bench.pass(.seconds(10))
@@ -135,32 +135,32 @@ import Testing
     for isLive in [false, true] {
       var bench = Bench(wakes: Bench.wakes)
       let (id, session) = bench.wake(token())
-      bench.obey(.welcome(try #require(session), calls: [], gone: [], live: isLive ? [callA] : []))
+      bench.perform(.welcome(try #require(session), calls: [], gone: [], live: isLive ? [callA] : []))
       for _ in 0..<20 {
         bench.pass(.seconds(10))
         bench.send(.ping, on: id)
       }
       #expect(bench.closed(id) == (isLive ? nil : .authFailed))
       #expect(!bench.frames(id).contains { if case .message(.authExpiring) = $0.body { true } else { false } })
-      bench.obey(.callDead(device, callA))
+      bench.perform(.callDead(device, callA))
       #expect(bench.closed(id) == .authFailed)
     }
   }
 
   @Test func `while draining a woken device still comes to its call, and leaves with it`() throws {
     var bench = Bench(wakes: Bench.wakes)
-    bench.obey(.drain)
+    bench.perform(.drain)
     let (id, session) = bench.wake(token())
-    bench.obey(.welcome(try #require(session), calls: [], gone: [], live: [callA]))
+    bench.perform(.welcome(try #require(session), calls: [], gone: [], live: [callA]))
     #expect(bench.closed(id) == nil)
-    bench.obey(.callDead(device, callA))
+    bench.perform(.callDead(device, callA))
     #expect(bench.closed(id) == .draining)
   }
 
   @Test func `a resumed session is still for its call only`() throws {
     var bench = Bench(wakes: Bench.wakes)
     let (id, session) = bench.wake(token())
-    bench.obey(.welcome(try #require(session), calls: [], gone: [], live: [callA]))
+    bench.perform(.welcome(try #require(session), calls: [], gone: [], live: [callA]))
     guard case .message(.welcome(let welcome))? = bench.frames(id).first?.body else { throw Trouble("no welcome") }
     bench.give(.closed(id, nil))
     let client = Client(connection: id, device: device, session: try #require(session), welcome: welcome)
@@ -194,9 +194,9 @@ import Testing
         bench.give(.httpReject(id, call: callA, bearer: bearer, body: Array(#"{"scope":"device","reason":"busy"}"#.utf8)))
         #expect(bench.takeEvents() == [.httpReject(id, device, CallReject(scope: .device, reason: .busy), call: callA)])
         #expect(bench.actions.isEmpty)
-        bench.obey(.httpAnswer(id, answer))
+        bench.perform(.httpAnswer(id, answer))
         #expect(status(&bench, 1) == expected)
-        bench.obey(.httpAnswer(id, answer))
+        bench.perform(.httpAnswer(id, answer))
         #expect(bench.actions.count == 1, "answered once")
       }
     }
@@ -231,7 +231,7 @@ import Testing
     bench.give(.httpGone(HTTPRequestID(1)))
     bench.give(.httpReject(HTTPRequestID(10_000), call: callA, bearer: token(), body: []))
     #expect(status(&bench, 10_000) == nil)
-    bench.obey(.httpAnswer(HTTPRequestID(1), .ok))
+    bench.perform(.httpAnswer(HTTPRequestID(1), .ok))
     #expect(status(&bench, 1) == nil)
   }
 
@@ -240,11 +240,11 @@ import Testing
   {
     var bench = Bench(wakes: Bench.wakes)
     let client = try bench.login(live: [callA])
-    bench.obey(.send(client.device, offer, call: callA))
-    bench.obey(.send(client.device, offer, call: callB))
+    bench.perform(.send(client.device, offer, call: callA))
+    bench.perform(.send(client.device, offer, call: callB))
     bench.give(.closed(client.connection, nil))
     bench.give(.httpReject(HTTPRequestID(1), call: callA, bearer: token(), body: []))
-    bench.obey(.httpAnswer(HTTPRequestID(1), answer))
+    bench.perform(.httpAnswer(HTTPRequestID(1), answer))
     let id = bench.resume(client, lastSeq: 0)
     let frames = bench.frames(id).dropFirst()
     #expect(frames.map(\.seq) == [1, 2] && frames.map(\.call) == [callA, callB])
@@ -256,9 +256,9 @@ import Testing
     for live in [Set<Identifier>(), [callA]] {
       var bench = Bench()
       let client = try bench.login(live: live)
-      bench.obey(.revoke(client.device))
+      bench.perform(.revoke(client.device))
       #expect(bench.closed(client.connection) == (live.isEmpty ? .revoked : nil))
-      bench.obey(.callDead(client.device, callA))
+      bench.perform(.callDead(client.device, callA))
       #expect(bench.closed(client.connection) == .revoked)
     }
   }

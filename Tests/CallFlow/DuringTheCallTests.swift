@@ -29,14 +29,6 @@ private let phone = Surroundings.phone
     #expect(world.code(world.request(phone, .callReject(CallReject()), call: call)) == .badState)
   }
 
-  @Test func `group and translate are not served`() throws {
-    let world = Surroundings()
-    let (_, call) = try world.connected()
-    for type in [ClientMessageType.callGroup, .callTranslate, .dirGet, .histList] {
-      #expect(world.code(world.request(phone, .later(type), call: call)) == .unsupported)
-    }
-  }
-
   @Test func `hold is local, ok at once and followed by call-held (MID-2)`() throws {
     let world = Surroundings()
     let (_, call) = try world.connected()

@@ -1,6 +1,7 @@
 import AppProtocol
 import AppSessions
 import Bytes
+import JSONWebToken
 import PushPolicy
 import Testing
 
@@ -82,10 +83,22 @@ import Testing
     }
   }
 
+  @Test func `a kind that is no service is refused, and the answer names those that are`() {
+    var rig = Rig()
+    #expect(throws: DeviceError.kind("pigeon")) {
+      try rig.put(key("alice", "loft"), .init(kind: .init(rawValue: "pigeon"), token: "t"))
+    }
+    #expect(DeviceError.kind("pigeon").failure.code == .badRequest)
+    #expect(DeviceError.kind("pigeon").text.contains("apns-voip, fcm, webpush"))
+  }
+
   @Test func `a registration that this gateway would never push to is refused, whatever its form`() throws {
     var rig = Rig()
     let web = key("alice", "web")
-    rig.registry.defaults.reach = PushReach(services: [.webPush], webPushHosts: ["push.example", "*.push.example"])
+    let signer = try TokenSigner(keys: try KeySet(.HS256, keyFile: [UInt8](repeating: 7, count: 32)))
+    let provider = WebPushProvider(
+      signer: signer, publicKey: "B", subject: "mailto:a@example", hosts: ["push.example", "*.push.example"])
+    rig.registry.defaults.providers = PushProviders([provider])
     for push in [apns("ab"), .init(kind: .fcm, token: "f")] {
       let service: PushService = push.kind == .fcm ? .fcm : .apns
       #expect(throws: DeviceError.token(service, .notConfigured)) { try rig.put(web, push) }
@@ -104,7 +117,7 @@ import Testing
     for host in ["push.example", "PUSH.example:8443", "eu.push.example"] {
       try rig.put(web, .init(kind: .webpush, token: Self.subscription("https://\(host)/1")))
     }
-    rig.registry.defaults.reach = PushReach(services: [], webPushHosts: [])
+    rig.registry.defaults.providers = PushProviders()
     #expect(throws: DeviceError.token(.webPush, .notConfigured)) {
       try rig.put(web, .init(kind: .webpush, token: Self.subscription("https://push.example/1")))
     }

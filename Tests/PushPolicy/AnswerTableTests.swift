@@ -1,8 +1,16 @@
+import HTTP
 import Testing
 
 @testable import PushPolicy
 
 @Suite struct AnswerTableTests {
+  @Test(arguments: PushService.allCases) func `each service stands in the table under its own name and kind`(service: PushService)
+  {
+    #expect(service.provider.service == service)
+    #expect(PushService(kind: service.provider.registrationKind) == service)
+    #expect(PushService(kind: "pigeon") == nil)
+  }
+
   @Test(
     arguments: [
       (200, nil, PushVerdict.accepted),
@@ -18,25 +26,31 @@ import Testing
       (405, "MethodNotAllowed", .refused(reason: "MethodNotAllowed", isFault: true)),
       (413, "PayloadTooLarge", .retry(.withoutCaller, reason: "PayloadTooLarge")),
       (429, "TooManyRequests", .refused(reason: "TooManyRequests", isFault: false)),
-      (429, "TooManyProviderTokenUpdates", .refused(reason: "TooManyProviderTokenUpdates", isFault: true)),
+      (429, "TooManyProviderTokenUpdates", .refused(reason: "TooManyProviderTokenUpdates", isFault: true, freezesToken: true)),
       (500, "InternalServerError", .retry(.otherConnection, reason: "InternalServerError")),
       (503, "Shutdown", .retry(.otherConnection, reason: "Shutdown")),
     ] as [(Int, String?, PushVerdict)])
   func `TOK-4: each status and reason of APNs has its verdict`(_ status: Int, _ reason: String?, _ verdict: PushVerdict) {
     let body = reason.map { #"{"reason":"\#($0)"}"# } ?? ""
-    #expect(APNsAnswer.verdict(PushAnswer(status: status, body: Array(body.utf8))) == verdict)
+    #expect(APNsProvider.verdict(HTTPClientResponse(status: status, body: Array(body.utf8))) == verdict)
   }
 
   @Test func `TOK-4: a 410 tells since when the token is no more`() {
-    let answer = PushAnswer(status: 410, body: Array(#"{"reason":"Unregistered","timestamp":1700000000123}"#.utf8))
-    #expect(APNsAnswer.verdict(answer) == .unregistered(before: 1_700_000_000_123, reason: "Unregistered"))
+    let answer = HTTPClientResponse(status: 410, body: Array(#"{"reason":"Unregistered","timestamp":1700000000123}"#.utf8))
+    #expect(APNsProvider.verdict(answer) == .unregistered(before: 1_700_000_000_123, reason: "Unregistered"))
   }
 
   @Test(arguments: ["", "<html>", "[]", #"{"reason":7}"#, #"{"reason":"\u0000"#])
   func `an answer that is no JSON is judged by its status`(_ body: String) {
-    #expect(APNsAnswer.verdict(PushAnswer(status: 503, body: Array(body.utf8))) == .retry(.otherConnection, reason: "status 503"))
-    #expect(APNsAnswer.verdict(PushAnswer(status: 403, body: Array(body.utf8))) == .refused(reason: "status 403", isFault: true))
-    #expect(FCMAnswer.verdict(PushAnswer(status: 400, body: Array(body.utf8))) == .refused(reason: "status 400", isFault: true))
+    #expect(
+      APNsProvider.verdict(HTTPClientResponse(status: 503, body: Array(body.utf8)))
+        == .retry(.otherConnection, reason: "status 503"))
+    #expect(
+      APNsProvider.verdict(HTTPClientResponse(status: 403, body: Array(body.utf8)))
+        == .refused(reason: "status 403", isFault: true))
+    #expect(
+      FCMProvider.verdict(HTTPClientResponse(status: 400, body: Array(body.utf8)))
+        == .refused(reason: "status 400", isFault: true))
   }
 
   @Test(
@@ -53,7 +67,7 @@ import Testing
       (503, "", 2, .retry(.after(seconds: 2), reason: "status 503")),
     ] as [(Int, String, Int?, PushVerdict)])
   func `each status and error code of FCM has its verdict`(_ status: Int, _ body: String, _ after: Int?, _ verdict: PushVerdict) {
-    #expect(FCMAnswer.verdict(PushAnswer(status: status, retryAfter: after, body: Array(body.utf8))) == verdict)
+    #expect(FCMProvider.verdict(HTTPClientResponse(status: status, retryAfter: after, body: Array(body.utf8))) == verdict)
   }
 
   @Test(
@@ -64,6 +78,6 @@ import Testing
       (403, .refused(reason: "status 403", isFault: true)),
     ] as [(Int, PushVerdict)])
   func `each status of a browser's push service has its verdict`(_ status: Int, _ verdict: PushVerdict) {
-    #expect(WebPushAnswer.verdict(PushAnswer(status: status)) == verdict)
+    #expect(WebPushProvider.verdict(HTTPClientResponse(status: status)) == verdict)
   }
 }

@@ -1,4 +1,5 @@
 import Bytes
+import HTTP
 import JSONWebToken
 import Testing
 
@@ -86,15 +87,39 @@ import Testing
     #expect(rig.sent[3].request.header("authorization") != rig.sent[2].request.header("authorization"))
   }
 
+  @Test(arguments: PushService.allCases)
+  func `a push for a service that is not configured fails at once, and the advice names what to configure`(service: PushService)
+    throws
+  {
+    var rig = try Rig(apns: service != .apns, fcm: service != .fcm, webPush: service != .webPush)
+    rig.wake("d1", PushTarget(service, token: Rig.token, topic: "org.example.app.voip"))
+    let report = try #require(rig.reports.first)
+    #expect(rig.sent.isEmpty && rig.machine.pending == 0)
+    #expect(report.outcome == .failed && report.reason == "noProvider" && report.isFault && report.attempts == 0)
+    #expect(PushAdvice.text(report)?.contains("push.\(service.rawValue)") == true)
+  }
+
+  @Test func `a service whose keys are taken away fails what comes after, and ends what is under way`() throws {
+    var rig = try Rig()
+    rig.wake("d1")
+    rig.wake("d2")
+    rig.feed(.providers(PushProviders()))
+    rig.wake("d3")
+    rig.feed(.answered(rig.sent[0].attempt, HTTPClientResponse(status: 200)))
+    rig.feed(.answered(rig.sent[1].attempt, HTTPClientResponse(status: 503)))
+    #expect(rig.reports.map(\.reason) == ["noProvider", "accepted", "noProvider"])
+    #expect(rig.retired.contains(rig.sent[0].request.connection))
+  }
+
   @Test func `SRV-5: a new key starts on new connections while pushes under way end on the old`() throws {
     var rig = try Rig()
     rig.wake("d1")
-    rig.feed(.providers(PushProviders(apns: try Rig.apns(keyID: "KEY2"))))
+    rig.feed(.providers(PushProviders([try Rig.apns(keyID: "KEY2")])))
     rig.wake("d2")
     #expect(rig.sent[0].request.connection != rig.sent[1].request.connection)
     #expect(rig.retired.contains(rig.sent[0].request.connection))
-    rig.feed(.answered(rig.sent[0].attempt, PushAnswer(status: 200)))
-    rig.feed(.answered(rig.sent[1].attempt, PushAnswer(status: 200)))
+    rig.feed(.answered(rig.sent[0].attempt, HTTPClientResponse(status: 200)))
+    rig.feed(.answered(rig.sent[1].attempt, HTTPClientResponse(status: 200)))
     #expect(rig.reports.map(\.outcome) == [.accepted, .accepted])
   }
 
@@ -164,13 +189,13 @@ import Testing
         let attempt = rig.sent[open].attempt
         rig.now = rig.now + .milliseconds(Int64(random.next() % 9_000))
         switch random.next() % 6 {
-        case 0: rig.feed(.answered(attempt, PushAnswer(status: 200, body: Array(#"{"access_token":"x"}"#.utf8))))
+        case 0: rig.feed(.answered(attempt, HTTPClientResponse(status: 200, body: Array(#"{"access_token":"x"}"#.utf8))))
         case 1: rig.feed(.broke(attempt, reason: "reset"))
         case 2: rig.feed(.callOver(Rig.push(1).call))
         case 3: rig.feed(.timer)
         default:
           let status = [400, 401, 403, 404, 410, 413, 429, 500, 503][Int(random.next() % 9)]
-          rig.feed(.answered(attempt, PushAnswer(status: status, retryAfter: Int(random.next() % 4))))
+          rig.feed(.answered(attempt, HTTPClientResponse(status: status, retryAfter: Int(random.next() % 4))))
         }
         open += 1
       }
@@ -190,7 +215,9 @@ import Testing
     for number in 0..<3_000 as Range<UInt64> { rig.wake(call: number, window: .milliseconds(3_000 + Int64(number))) }
     #expect(rig.machine.pending == 3_000 && rig.machine.nextDeadline == .zero + .milliseconds(3_000))
     for number in stride(from: 0, to: 3_000, by: 3) { rig.feed(.callOver(Rig.key("d1", UInt64(number)).call)) }
-    for (index, sent) in rig.sent.enumerated() where index % 3 == 1 { rig.feed(.answered(sent.attempt, PushAnswer(status: 200))) }
+    for (index, sent) in rig.sent.enumerated() where index % 3 == 1 {
+      rig.feed(.answered(sent.attempt, HTTPClientResponse(status: 200)))
+    }
     #expect(rig.reports.count == 1_000 && rig.machine.pending == 2_000)
     rig.now = .zero + .milliseconds(4_500)
     rig.feed(.timer)

@@ -1,4 +1,6 @@
 import Bytes
+import Foundation
+import HTTP
 import JSONWebToken
 
 @testable import PushPolicy
@@ -7,7 +9,7 @@ import JSONWebToken
 struct Rig {
   var machine: PushMachine
   var now = Instant.zero
-  var sent: [(attempt: AttemptID, request: PushRequest)] = []
+  var sent: [(attempt: AttemptID, request: HTTPClientRequest)] = []
   var retired: [String] = []
   var reports: [PushReport] = []
 
@@ -15,14 +17,15 @@ struct Rig {
   static let token = String(repeating: "0a", count: 32)
 
   init(apns: Bool = true, fcm: Bool = false, webPush: Bool = false) throws {
-    var providers = PushProviders()
-    if apns { providers.apns = try Self.apns(keyID: "KEY1") }
-    if fcm { providers.fcm = FCMProvider(project: "p1", account: "a@p1.example", signer: try Self.signer("KEY1")) }
+    var providers: [any PushProvider] = []
+    if apns { providers.append(try Self.apns(keyID: "KEY1")) }
+    if fcm { providers.append(FCMProvider(project: "p1", account: "a@p1.example", signer: try Self.signer("KEY1"))) }
     if webPush {
-      providers.webPush = WebPushProvider(signer: try Self.signer("KEY1"), publicKey: "BPub", subject: "mailto:ops@example.org")
+      providers.append(
+        WebPushProvider(signer: try Self.signer("KEY1"), publicKey: "BPub", subject: "mailto:ops@example.org"))
     }
     let seeded = RandomSource.seeded(7)
-    machine = PushMachine(providers: providers, random: seeded, unixSecondsAtZero: Self.unixSeconds)
+    machine = PushMachine(providers: PushProviders(providers), random: seeded, unixSecondsAtZero: Self.unixSeconds)
   }
 
   static func apns(keyID: String) throws -> APNsProvider { APNsProvider(.key(try signer(keyID), keyID: keyID, team: "TEAM1")) }
@@ -34,7 +37,7 @@ struct Rig {
     machine.handle(input, at: now, into: &actions)
     for action in actions {
       switch action {
-      case .send(let attempt, let request): sent.append((attempt, request))
+      case .send(let attempt, let request, _): sent.append((attempt, request))
       case .retire(let connection): retired.append(connection)
       case .finished(let report): reports.append(report)
       }
@@ -46,7 +49,7 @@ struct Rig {
   }
   mutating func answer(_ status: Int, _ body: String = "", retryAfter: Int? = nil) {
     guard let last = sent.last else { return }
-    feed(.answered(last.attempt, PushAnswer(status: status, retryAfter: retryAfter, body: Array(body.utf8))))
+    feed(.answered(last.attempt, HTTPClientResponse(status: status, retryAfter: retryAfter, body: Array(body.utf8))))
   }
 
   static func key(_ device: String, _ call: UInt64) -> PushKey {
@@ -59,4 +62,11 @@ struct Rig {
       gateway: "wss://gw.example/v1/connect",
       wake: "wake-token")
   }
+}
+
+extension HTTPClientRequest {
+  private var parts: URLComponents { URLComponents(string: url) ?? URLComponents() }
+  var host: String { parts.host ?? "" }
+  var port: Int? { parts.port }
+  var path: String { parts.percentEncodedPath + (parts.percentEncodedQuery.map { "?" + $0 } ?? "") }
 }

@@ -1,11 +1,12 @@
 import Bytes
+import HTTP
 import Testing
 
 @testable import PushPolicy
 
 @Suite struct WebhookAnswerTests {
   private func read(_ text: String, status: Int = 200) -> RouteAnswer? {
-    RouteAnswer(PushAnswer(status: status, body: Array(text.utf8)))
+    RouteAnswer(HTTPClientResponse(status: status, body: Array(text.utf8)))
   }
 
   @Test func `answers are read by their fields, each of which may be left out`() {
@@ -28,7 +29,7 @@ import Testing
     #expect(read(#"{"more":"\#(String(repeating: "x", count: 9_000))"}"#) == nil)
     #expect(read(#"{"users":[\#(Array(repeating: "\"a\"", count: 17).joined(separator: ","))]}"#) == nil)
     for status in [204, 301, 302, 400, 404, 500, 503] { #expect(read(#"{"users":["alice"]}"#, status: status) == nil) }
-    #expect(RouteAnswer(PushAnswer(status: 200, body: [0xff, 0xfe, 0x7b])) == nil)
+    #expect(RouteAnswer(HTTPClientResponse(status: 200, body: [0xff, 0xfe, 0x7b])) == nil)
   }
 
   @Test func `a question is signed with its time; another key, body or time gives another signature`() throws {

@@ -59,10 +59,11 @@ import Testing
     static func providers(_ sandbox: PushSandbox, _ pem: String, keyID: String = "K1") throws -> PushProviders {
       let signer = try TokenSigner(keys: try keys(pem), kid: keyID)
       let place = ("127.0.0.1", sandbox.address.port)
-      return PushProviders(
-        apns: APNsProvider(.key(signer, keyID: keyID, team: "T1"), production: place, sandbox: place),
-        fcm: FCMProvider(
-          project: "p1", account: "a@example.org", signer: signer, service: place, tokens: (place.0, place.1, "/token")))
+      return PushProviders([
+        APNsProvider(.key(signer, keyID: keyID, team: "T1"), production: place, sandbox: place),
+        FCMProvider(
+          project: "p1", account: "a@example.org", signer: signer, service: place, tokens: (place.0, place.1, "/token")),
+      ])
     }
 
     func wake(_ device: String, call: UInt64 = 7, _ target: PushTarget? = nil) {

@@ -47,9 +47,10 @@ import Testing
 
     static func providers(_ peer: Peer, _ keyID: String) throws -> PushProviders {
       let signer = try TokenSigner(keys: try KeySet(.ES256, keyFile: Array(TestKeys.p256.utf8)), kid: keyID)
-      return PushProviders(
-        apns: APNsProvider(
-          .key(signer, keyID: keyID, team: "TEAM1"), production: ("127.0.0.1", peer.port), sandbox: ("localhost", peer.port)))
+      return PushProviders([
+        APNsProvider(
+          .key(signer, keyID: keyID, team: "TEAM1"), production: ("127.0.0.1", peer.port), sandbox: ("localhost", peer.port))
+      ])
     }
 
     /// The peer answers what the token's first three digits say.

@@ -39,23 +39,23 @@ import Testing
   }
 
   @Test func `the breaker opens at the fifth failure in a row, tries one call, and waits twice as long`() {
-    var breaker = Breaker()
+    var breaker = CircuitBreaker(Limits.breaker)
     func failed(_ second: Int) -> Bool { breaker.failed(at: .s(second)) }
     func succeeded() -> Bool { breaker.succeeded() }
     #expect([failed(1), failed(1), failed(1), failed(1), succeeded()] == [false, false, false, false, false])
     #expect([failed(1), failed(1), failed(1), failed(1), failed(1)] == [false, false, false, false, true])
-    #expect(!breaker.admits(at: .s(10)))
-    #expect(breaker.admits(at: .s(12)))
-    breaker.tried(at: .s(12))
-    #expect(!breaker.admits(at: .s(12)), "one call tries it")
+    #expect(!breaker.allows(at: .s(10)))
+    #expect(breaker.allows(at: .s(12)))
+    breaker.attempted(at: .s(12))
+    #expect(!breaker.allows(at: .s(12)), "one call tries it")
     #expect(failed(13))
-    #expect(!breaker.admits(at: .s(32)) && breaker.admits(at: .s(33)))
-    breaker.tried(at: .s(33))
+    #expect(!breaker.allows(at: .s(32)) && breaker.allows(at: .s(33)))
+    breaker.attempted(at: .s(33))
     breaker.undecided(at: .s(34))
-    #expect(breaker.admits(at: .s(34)))
-    breaker.tried(at: .s(34))
+    #expect(breaker.allows(at: .s(34)))
+    breaker.attempted(at: .s(34))
     #expect(succeeded())
-    #expect(breaker.admits(at: .s(34)))
+    #expect(breaker.allows(at: .s(34)))
   }
 
   @Test func `a breaker's changes are told once`() {

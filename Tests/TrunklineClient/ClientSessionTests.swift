@@ -35,7 +35,7 @@ private struct Harness {
       .welcome(
         Welcome(
           sid: "s", resumeToken: "r", resumed: resumed, replayFrom: replayFrom, time: 0, hb: 15_000, ice: [],
-          calls: resumed ? nil : calls)))
+          calls: resumed ? nil : calls)), re: Identifier(high: 0, low: 1))
   }
 }
 

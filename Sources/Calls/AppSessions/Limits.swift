@@ -40,7 +40,7 @@ public enum Limits {
   public static let wokenCalls = 20_000
   /// Answers to HTTP requests that are awaited from control.
   public static let pendingHTTP = 1_024
-  /// Silence after which a socket is pinged, in eighths of a heartbeat; and the parts of a heartbeat at which sockets are looked at.
+  /// Silence after which a socket is pinged, in eighths of a heartbeat; and the grid of its timer, as parts of a heartbeat.
   static let pingAfterEighths = 9
   static let heartbeatGrid: Int64 = 64
 }

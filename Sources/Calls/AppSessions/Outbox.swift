@@ -24,7 +24,7 @@ struct Outbox {
     return frame
   }
 
-  /// What control wants to know of an ack.
+  /// An acked message that control must know of.
   enum Acked {
     case offer(Identifier)
     case over(Identifier)
@@ -50,8 +50,8 @@ struct Outbox {
   /// What a resumed client still lacks, unchanged.
   var unacked: [ServerFrame] { entries.map(\.frame) }
 
-  /// The device has said by another way that it is out of this call: an offer that it may not have received becomes an update of
-  /// a call that it does not show, which keeps the numbers as they are.
+  /// The device rejected this call by HTTP: an offer that it may not have received becomes an update of a call that it does not
+  /// show, which keeps the numbering.
   mutating func withdrawOffer(of call: Identifier) {
     for index in entries.indices where entries[index].frame.call == call {
       guard case .message(.callOffer(let offer)) = entries[index].frame.body else { continue }

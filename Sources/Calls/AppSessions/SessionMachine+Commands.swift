@@ -2,7 +2,7 @@ import AppProtocol
 import Bytes
 
 extension SessionMachine {
-  mutating func obey(_ command: SessionCommand, _ now: Instant, _ output: inout SessionOutput) {
+  mutating func perform(_ command: SessionCommand, _ now: Instant, _ output: inout SessionOutput) {
     switch command {
     case .welcome(let id, let calls, let gone, let live): welcomed(id, calls, gone, live, now, &output)
     case .send(let device, let message, let call):

@@ -55,7 +55,7 @@ extension SessionMachine {
       switch frame.body {
       case .message(let message): message.type.isNumbered
       case .malformed(let type, _): type.isNumbered
-      case .unknown: true  // of a later version: if it carries a number, the number counts
+      case .unknown: true  // its sender may number it: a later version, or a type that is reserved
       }
     guard isNumbered, let seq = frame.seq, let received = sessions[id]?.receivedSeq, let acked = sessions[id]?.ackSentSeq
     else { return true }
@@ -132,7 +132,6 @@ extension SessionMachine {
       sessions[id]?.info.state = d.state
       if session.info.state != d.state { output.events.append(.stateChanged(session.device, d.state)) }
       answer(token, .ok, now, &output)
-    case .later: answer(token, .err(Failure(.unsupported)), now, &output)
     default: output.events.append(.request(session.device, id, token, message, call: call))
     }
   }

@@ -54,7 +54,7 @@ extension SessionMachine {
     case .wake(let token):
       let wake = try verify(wake: token, device: hello.device.id, now)
       info.onlyCall = wake.call
-      // used once in time it is good for as long as its call: the session ends with it
+      // A token that was used in time holds for as long as its call, and the session ends with the call.
       let expiresAt = unixMilliseconds(now) + max(wake.firstUseBefore - now, Limits.wakeSession).milliseconds
       try begin(wake.device, info, expiresAt: expiresAt, request, on: id, now, &output)
     }
@@ -81,7 +81,7 @@ extension SessionMachine {
       info: info,
       connection: id, expiresAt: expiresAt)
     session.awaitsWelcome = request
-    // its time says how long a call may be taken up, not that a login ends
+    // A wake token's expiry bounds its first use; there is no login that could be refreshed.
     session.isExpiryAnnounced = info.onlyCall != nil
     if isDraining { session.closesAfterCalls = .draining }
     sessions[session.id] = session
@@ -116,7 +116,7 @@ extension SessionMachine {
     session.isExpiryAnnounced = false
     session.info.state = hello.state
     session.info.caps = Set(hello.caps)
-    session.ackSentSeq = session.receivedSeq  // replayFrom says it
+    session.ackSentSeq = session.receivedSeq  // `replayFrom` acks as much
     sessions[sid] = session
     connections[id]?.phase = .bound(sid)
     stats.resumed += 1

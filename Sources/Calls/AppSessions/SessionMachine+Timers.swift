@@ -8,10 +8,10 @@ extension SessionMachine {
     case .awaitingHello(let until): timers.schedule(.connection(id), notLaterThan: until)
     case .bound:
       let deadline = connection.lastHeard + (connection.isPinged ? settings.heartbeat * 2 : pingAfter)
-      // On a grid: sessions at rest are looked at some together, not each by a wake-up of its own.
+      // Rounded up to a grid, so that idle sessions share timer wake-ups.
       let grid = max(1, settings.heartbeat.nanoseconds / Limits.heartbeatGrid)
-      let late = deadline.nanoseconds % grid
-      timers.schedule(.connection(id), notLaterThan: late == 0 ? deadline : deadline + .nanoseconds(grid - late))
+      let remainder = deadline.nanoseconds % grid
+      timers.schedule(.connection(id), notLaterThan: remainder == 0 ? deadline : deadline + .nanoseconds(grid - remainder))
     case .closing: break
     }
   }

@@ -88,7 +88,7 @@ public struct SessionMachine {
     case .httpReject(let request, let call, let bearer, let body):
       httpReject(request, call: call, bearer: bearer, body: body, now, &output)
     case .httpGone(let request): pendingHTTP[request] = nil
-    case .command(let command): obey(command, now, &output)
+    case .command(let command): perform(command, now, &output)
     case .timer: while let key = timers.takeDue(at: now) { timerFired(key, now, &output) }
     }
   }

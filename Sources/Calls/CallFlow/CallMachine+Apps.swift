@@ -35,7 +35,6 @@ extension CallMachine {
       guard let device = presence(key) else { return turn.refuse(token, .server, "no session") }
       return self.put(put, by: device, token, &turn)
     case .deviceDel: return delete(key, token, &turn)
-    case .later: return turn.refuse(token, .unsupported)
     case .callStart(let start): return self.start(start, key, token, call, &turn)
     default: break
     }

@@ -4,6 +4,8 @@ public import PushPolicy
 /// Why a registration was not taken; nothing has changed then.
 public enum DeviceError: Error, Hashable, Sendable {
   case token(PushService, TargetProblem)
+  /// No service has this `kind`.
+  case kind(String)
   /// `env` is neither `production` nor `sandbox`.
   case environment(String)
   case revoked
@@ -17,7 +19,7 @@ public enum DeviceError: Error, Hashable, Sendable {
   /// What the app is told.
   public var failure: Failure {
     switch self {
-    case .token, .environment: Failure(.badRequest, msg: text)
+    case .token, .kind, .environment: Failure(.badRequest, msg: text)
     case .revoked: Failure(.revoked, msg: text)
     case .tooManyDevices, .tooManyBindings: Failure(.tooMany, msg: text)
     case .full: Failure(.overload, msg: text, retryMs: 60_000)
@@ -29,6 +31,7 @@ public enum DeviceError: Error, Hashable, Sendable {
   public var text: String {
     switch self {
     case .token(let service, let problem): "push.\(problem.field): \(problem.text(service))"
+    case .kind(let given): "push.kind: \"\(given.prefix(32))\" is no service: \(PushService.kinds) are"
     case .environment(let given): "push.env: \"\(given.prefix(32))\" is neither production nor sandbox"
     case .revoked: "this device was revoked by the operator"
     case .tooManyDevices(let limit): "the user has \(limit) devices that were seen in the last 30 days: log one of them out"
@@ -51,19 +54,18 @@ extension TargetProblem {
   }
 
   fileprivate func text(_ service: PushService) -> String {
-    switch (self, service) {
-    case (.empty, _): "is empty"
-    case (.tooLong(let limit), _): "longer than \(limit) characters, which no \(service.rawValue) token is"
-    case (.malformed, .apns): "must be the token's bytes as hexadecimal digits"
-    case (.malformed, .fcm): "must be the registration token as Firebase gave it"
-    case (.malformed, .webPush): "must be the JSON of a PushSubscription: an https endpoint, keys.p256dh and keys.auth"
-    case (.topicMissing, _): "is missing; it is the bundle identifier with .voip behind it"
-    case (.topicTooLong(let limit), _): "longer than \(limit) characters"
-    case (.topicMalformed, .apns): "must be the bundle identifier with .voip behind it"
-    case (.sealKey, _): "must be the 32 bytes of an X25519 public key as Base64url"
-    case (.notConfigured, _): "this gateway does not push by \(service.rawValue)"
-    case (.host, _): "this gateway does not push to the endpoint's host: see hosts of push.webpush"
-    case (.topicMalformed, _): "may hold letters, digits, - . and _ only"
+    switch self {
+    case .empty: "is empty"
+    case .tooLong(let limit): "longer than \(limit) characters, which no \(service.rawValue) token is"
+    case .malformed: service.provider.tokenRule
+    case .topicMissing: "is missing; it is the bundle identifier with .voip behind it"
+    case .topicTooLong(let limit): "longer than \(limit) characters"
+    case .topicMalformed:
+      service.provider.hasEnvironments
+        ? "must be the bundle identifier with .voip behind it" : "may hold letters, digits, - . and _ only"
+    case .sealKey: "must be the 32 bytes of an X25519 public key as Base64url"
+    case .notConfigured: "this gateway does not push by \(service.rawValue)"
+    case .host: "this gateway does not push to the endpoint's host: see hosts of push.webpush"
     }
   }
 }

@@ -27,13 +27,13 @@ public struct DeviceRegistry: Sendable {
   /// What an APNs registration without topic or env means, and what can be pushed to.
   public var defaults = Defaults()
 
-  public struct Defaults: Sendable, Hashable {
+  public struct Defaults: Sendable {
     public var topic: String?
     public var environment: PushTarget.Environment
-    /// What can be pushed to: other registrations are refused. Nil: anything.
-    public var reach: PushReach?
-    public init(topic: String? = nil, environment: PushTarget.Environment = .production) {
-      (self.topic, self.environment) = (topic, environment)
+    /// Registrations that none of these pushes to are refused. Nil: none is.
+    public var providers: PushProviders?
+    public init(topic: String? = nil, environment: PushTarget.Environment = .production, providers: PushProviders? = nil) {
+      (self.topic, self.environment, self.providers) = (topic, environment, providers)
     }
   }
 
@@ -194,20 +194,15 @@ public struct DeviceRegistry: Sendable {
 
 extension DeviceRegistry {
   private func target(_ push: DevicePut.Push) throws(DeviceError) -> PushTarget {
-    let service: PushService =
-      switch push.kind {
-      case .apnsVoIP: .apns
-      case .fcm: .fcm
-      case .webpush: .webPush
-      }
+    guard let service = PushService(kind: push.kind.rawValue) else { throw .kind(push.kind.rawValue) }
     guard let environment = push.env.map({ PushTarget.Environment(rawValue: $0) }) ?? defaults.environment else {
       throw .environment(push.env ?? "")
     }
     do {
-      let topic = push.topic ?? (service == .apns ? defaults.topic : nil) ?? ""
+      let topic = push.topic ?? (service.provider.hasEnvironments ? defaults.topic : nil) ?? ""
       let sealKey = push.sealKey.map { CallerSealing.key($0) }
       let target = try PushTarget(service, token: push.token, environment: environment, topic: topic, sealKey: sealKey).checked()
-      try defaults.reach?.check(target)
+      try defaults.providers?.check(target)
       return target
     } catch {
       throw .token(service, error)

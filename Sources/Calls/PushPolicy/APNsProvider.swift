@@ -1,5 +1,12 @@
 import Bytes
+public import HTTP
 public import JSONWebToken
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// How one team speaks to APNs (Apple, *establishing a token-based connection*). A value; replaced whole when the key rotates.
 public struct APNsProvider: Sendable {
@@ -11,6 +18,7 @@ public struct APNsProvider: Sendable {
   }
 
   public var credentials: Credentials
+  private var token = ProviderToken()
   /// Host and port of the environments; replaced in tests and by a stand-in.
   public var production: (host: String, port: UInt16)
   public var sandbox: (host: String, port: UInt16)
@@ -21,41 +29,74 @@ public struct APNsProvider: Sendable {
   ) {
     (self.credentials, self.production, self.sandbox) = (credentials, production, sandbox)
   }
+}
+
+extension APNsProvider: PushProvider {
+  public static let service = PushService.apns
+  public static let registrationKind = "apns-voip"
+  public static let tokenBytes = Limits.apnsTokenBytes.upperBound
+  public static let tokenRule = "must be the token's bytes as hexadecimal digits"
+  public static let hasEnvironments = true
+
+  public static func checked(_ target: PushTarget) throws(TargetProblem) -> PushTarget {
+    guard !target.topic.isEmpty else { throw .topicMissing }
+    guard target.topic.hasSuffix(".voip"), target.topic.count > ".voip".count else { throw .topicMalformed }
+    let bytes = Array(target.token.exposed.utf8)
+    guard bytes.count % 2 == 0, bytes.count >= Limits.apnsTokenBytes.lowerBound, bytes.allSatisfy({ hexDigit($0) != nil }) else {
+      throw .malformed
+    }
+    var target = target
+    target.token = Redacted(target.token.exposed.lowercased())
+    return target
+  }
 
   /// One team and one key per connection: Apple counts and refuses by connection.
-  func connection(_ environment: PushTarget.Environment) -> String {
+  public func connection(_ environment: PushTarget.Environment) -> String? {
     switch credentials {
     case .key(_, let keyID, let team): "apns/\(environment.rawValue)/\(team)/\(keyID)"
     case .certificate(let name): "apns/\(environment.rawValue)/certificate/\(name)"
     }
   }
 
-  /// The request of one call push; nil if even the bare payload is too large or the token cannot be a path.
-  /// - Parameters:
-  ///   - id: `apns-id`: the same for every attempt of one (call, device), so that Apple's logs and the app join them.
-  ///   - bearer: the provider token; nil with a certificate.
-  func request(
-    _ push: CallPush, to target: PushTarget, id: Identifier, bearer: String?, withCaller: Bool
-  ) -> PushRequest? {
-    let token = target.token.exposed
-    guard !token.isEmpty, token.utf8.count <= Limits.tokenBytes, token.utf8.allSatisfy({ hexDigit($0) != nil }) else {
-      return nil
+  public mutating func request(_ attempt: PushAttempt) throws(KeyError) -> PushStep {
+    let target = attempt.target
+    var headers = [
+      ("apns-topic", target.topic), ("apns-push-type", "voip"), ("apns-priority", "10"), ("apns-expiration", "0"),
+      // The same for every attempt of one (call, device), so that Apple's logs and the app join them.
+      ("apns-id", PushMachine.identifier(of: attempt.key).description),
+    ]
+    var showsCertificate = true
+    if case .key(let signer, _, let team) = credentials {
+      let bearer = try token.current(signer, team: team, at: attempt.now)
+      headers.append(("authorization", "bearer " + bearer))
+      showsCertificate = false
     }
-    let body = Payload.fitting(Limits.voipBodyBytes, push, withCaller: withCaller) { payload in
+    let text = target.token.exposed
+    guard !text.isEmpty, text.utf8.count <= Limits.tokenBytes, text.utf8.allSatisfy({ hexDigit($0) != nil }) else {
+      return .unusable
+    }
+    let body = Payload.fitting(Limits.voipBodyBytes, attempt.content, withCaller: attempt.withCaller) { payload in
       var payload = payload
       payload.aps = Payload.Empty()
       return payload.json()
     }
-    guard let body else { return nil }
+    guard let body, let connection = connection(target.environment) else { return .unusable }
     let place = target.environment == .production ? production : sandbox
-    var headers = [
-      ("apns-topic", target.topic), ("apns-push-type", "voip"), ("apns-priority", "10"), ("apns-expiration", "0"),
-      ("apns-id", id.description),
-    ]
-    if let bearer { headers.append(("authorization", "bearer " + bearer)) }
-    return PushRequest(
-      connection: connection(target.environment), host: place.host, port: place.port, path: "/3/device/" + token.lowercased(),
-      headers: headers, body: body)
+    return .send(
+      HTTPClientRequest(
+        connection: connection, url: "https://\(place.host):\(place.port)/3/device/\(text.lowercased())", headers: headers,
+        body: body, timeout: Limits.attemptTime, showsCertificate: showsCertificate))
+  }
+
+  public mutating func renewToken(at now: Int64) -> Bool {
+    guard case .key = credentials else { return false }
+    return token.expire(at: now)
+  }
+
+  public mutating func freezeToken(at now: Int64) { token.freeze(at: now) }
+
+  public mutating func takeTokens(of old: any PushProvider) {
+    if let old = old as? APNsProvider, old.connection(.production) == connection(.production) { token = old.token }
   }
 }
 
@@ -92,4 +133,71 @@ struct ProviderToken {
   private static let shortest: Int64 = 20 * 60
   /// A clock that was set back this far makes a token from the future.
   private static let clockStep: Int64 = 60
+}
+
+/// Apple's table of statuses and reasons (*handling notification responses from APNs*).
+///
+/// | status | reasons | verdict |
+/// |---|---|---|
+/// | 200 | – | accepted |
+/// | 400 | BadDeviceToken, DeviceTokenNotForTopic | wrong place |
+/// | 400 | IdleTimeout | retry on another connection |
+/// | 400 | all others | refused, a fault |
+/// | 403 | ExpiredProviderToken | retry with a new token |
+/// | 403, 404, 405 | all others | refused, a fault; the device stays |
+/// | 410 | Unregistered, ExpiredToken | unregistered, if it registered before `timestamp` |
+/// | 413 | PayloadTooLarge | retry without the caller |
+/// | 429 | TooManyRequests, TooManyProviderTokenUpdates | refused; the second freezes the token |
+/// | 500, 503 | InternalServerError, ServiceUnavailable, Shutdown | retry on another connection |
+extension APNsProvider {
+  private struct AnswerBody: Decodable {
+    var reason: String?
+    var timestamp: Int64?
+  }
+
+  public static func verdict(_ answer: HTTPClientResponse) -> PushVerdict {
+    if answer.status == 200 { return .accepted }
+    // A middlebox may answer with anything; then only the status speaks.
+    let body = try? JSONDecoder().decode(AnswerBody.self, from: Data(answer.body))
+    let reason = body?.reason.map { String($0.prefix(64)) } ?? "status \(answer.status)"
+    switch (answer.status, body?.reason) {
+    case (400, "BadDeviceToken"), (400, "DeviceTokenNotForTopic"): return .wrongPlace(reason: reason)
+    case (400, "IdleTimeout"): return .retry(.otherConnection, reason: reason)
+    case (403, "ExpiredProviderToken"): return .retry(.newToken, reason: reason)
+    case (410, _): return .unregistered(before: body?.timestamp, reason: reason)
+    case (413, _): return .retry(.withoutCaller, reason: reason)
+    case (429, "TooManyProviderTokenUpdates"): return .refused(reason: reason, isFault: true, freezesToken: true)
+    case (429, _): return .refused(reason: reason, isFault: false)
+    case (500..., _): return .retry(.otherConnection, reason: reason)
+    default: return .refused(reason: reason, isFault: true)
+    }
+  }
+
+  public static func advice(_ report: PushReport) -> String? {
+    let (environment, topic) = (report.target.environment, report.target.topic)
+    let other: PushTarget.Environment = environment == .production ? .sandbox : .production
+    switch report.reason {
+    case "BadDeviceToken":
+      return
+        "not a \(environment.rawValue) token: it is most likely of \(other.rawValue) (builds from Xcode have sandbox tokens); "
+        + "the app must send env: \(other.rawValue) in device.put"
+    case "DeviceTokenNotForTopic":
+      return "the token is of another app than \(topic): the app must send its own topic in device.put"
+    case "TopicDisallowed", "BadTopic", "MissingTopic":
+      return "this key or certificate may not push to \(topic): check topic, team and the key's scope"
+    case "InvalidProviderToken", "UnrelatedKeyIdInToken":
+      return "Apple does not know the key: push.apns.key_id, team_id and key_file do not belong together, or the key was revoked"
+    case "BadEnvironmentKeyIdInToken", "BadEnvironmentKeyInToken":
+      return "the key is limited to the other environment than \(environment.rawValue): make one for both, or set push.apns.url"
+    case "ExpiredProviderToken": return "this machine's clock is wrong: Apple takes provider tokens of the last hour only"
+    case "MissingProviderToken", "BadCertificate", "BadCertificateEnvironment", "Forbidden":
+      return "the certificate is refused: is it a VoIP Services certificate for this app and environment, and not expired?"
+    case "Unregistered", "ExpiredToken": return PushAdvice.registrationGone
+    case "PayloadTooLarge": return "the push is too large even without name and number: shorten push.gateway"
+    case "TooManyRequests": return PushAdvice.tooMany
+    case "TooManyProviderTokenUpdates":
+      return "another program signs provider tokens for this team too often: one of them must stop"
+    default: return nil
+    }
+  }
 }

@@ -1,4 +1,5 @@
 import Bytes
+public import HTTP
 public import JSONWebToken
 
 #if canImport(FoundationEssentials)
@@ -17,6 +18,8 @@ public struct FCMProvider: Sendable {
   public var service: (host: String, port: UInt16)
   /// Where tokens come from, `token_uri` of the file.
   public var tokens: (host: String, port: UInt16, path: String)
+  /// Asked for at the first push and again before it ends.
+  private var access = AccessToken()
 
   public init(
     project: String, account: String, signer: TokenSigner, service: (host: String, port: UInt16) = ("fcm.googleapis.com", 443),
@@ -24,6 +27,29 @@ public struct FCMProvider: Sendable {
   ) {
     (self.project, self.account, self.signer, self.service, self.tokens) = (project, account, signer, service, tokens)
   }
+}
+
+private struct AccessToken {
+  var text: String?
+  /// Seconds since 1970.
+  var ends: Int64 = 0
+  var isAsked = false
+  /// Renewed this long before its end, so that no push waits for it.
+  static let margin: Int64 = 300
+}
+
+extension FCMProvider: PushProvider {
+  public static let service = PushService.fcm
+  public static let registrationKind = "fcm"
+  public static let tokenBytes = Limits.fcmTokenBytes
+  public static let tokenRule = "must be the registration token as Firebase gave it"
+
+  public static func checked(_ target: PushTarget) throws(TargetProblem) -> PushTarget {
+    guard target.token.exposed.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else { throw .malformed }
+    return target
+  }
+
+  public func connection(_ environment: PushTarget.Environment) -> String? { "fcm/\(project)" }
 
   private struct Message: Encodable {
     struct Android: Encodable {
@@ -38,18 +64,21 @@ public struct FCMProvider: Sendable {
     var message: Content
   }
 
-  func request(_ push: CallPush, to target: PushTarget, bearer: String, withCaller: Bool) -> PushRequest? {
-    let token = target.token.exposed
-    guard !token.isEmpty, token.utf8.count <= Limits.tokenBytes else { return nil }
+  public mutating func request(_ attempt: PushAttempt) throws(KeyError) -> PushStep {
+    guard let bearer = access.text, attempt.now < access.ends else { return .waitForToken }
+    let token = attempt.target.token.exposed
+    guard !token.isEmpty, token.utf8.count <= Limits.tokenBytes else { return .unusable }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    let body = Payload.fitting(Limits.dataBytes, push, withCaller: withCaller) { payload in
+    let body = Payload.fitting(Limits.dataBytes, attempt.content, withCaller: attempt.withCaller) { payload in
       (try? encoder.encode(Message(message: .init(token: token, data: payload.strings)))).map { Array($0) } ?? []
     }
-    guard let body else { return nil }
-    return PushRequest(
-      connection: "fcm/\(project)", host: service.host, port: service.port, path: "/v1/projects/\(project)/messages:send",
-      headers: [("authorization", "Bearer " + bearer), ("content-type", "application/json")], body: body)
+    guard let body else { return .unusable }
+    return .send(
+      HTTPClientRequest(
+        connection: "fcm/\(project)", url: "https://\(service.host):\(service.port)/v1/projects/\(project)/messages:send",
+        headers: [("authorization", "Bearer " + bearer), ("content-type", "application/json")], body: body,
+        timeout: Limits.attemptTime))
   }
 
   private struct Assertion: Encodable {
@@ -57,19 +86,21 @@ public struct FCMProvider: Sendable {
     var iat, exp: Int64
   }
 
-  /// Asks for an access token (RFC 7523 §2.1).
-  /// - Parameter now: seconds since 1970.
-  func tokenRequest(at now: Int64) throws(KeyError) -> PushRequest {
+  /// RFC 7523 §2.1.
+  public mutating func tokenRequest(at now: Int64) throws(KeyError) -> HTTPClientRequest? {
+    guard now >= access.ends - AccessToken.margin, !access.isAsked else { return nil }
     let port = tokens.port == 443 ? "" : ":\(tokens.port)"
     let assertion = try signer.sign(
       Assertion(
         iss: account, scope: "https://www.googleapis.com/auth/firebase.messaging",
         aud: "https://\(tokens.host)\(port)\(tokens.path)",
         iat: now, exp: now + 3600))
-    return PushRequest(
-      connection: "oauth/\(tokens.host)", host: tokens.host, port: tokens.port, path: tokens.path,
+    access.isAsked = true
+    return HTTPClientRequest(
+      connection: "oauth/\(tokens.host)", url: "https://\(tokens.host):\(tokens.port)\(tokens.path)",
       headers: [("content-type", "application/x-www-form-urlencoded")],
-      body: Array("grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=\(assertion)".utf8))
+      body: Array("grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=\(assertion)".utf8),
+      timeout: Limits.attemptTime)
   }
 
   private struct TokenAnswer: Decodable {
@@ -81,18 +112,32 @@ public struct FCMProvider: Sendable {
     }
   }
 
-  /// The access token and its life in seconds; nil if the answer holds none.
-  static func accessToken(_ answer: PushAnswer) -> (text: String, seconds: Int64)? {
-    guard answer.status == 200, let body = try? JSONDecoder().decode(TokenAnswer.self, from: Data(answer.body)),
+  public mutating func tokenAnswered(_ answer: HTTPClientResponse?, at now: Int64) -> String? {
+    access.isAsked = false
+    if let answer, answer.status == 200, let body = try? JSONDecoder().decode(TokenAnswer.self, from: Data(answer.body)),
       !body.accessToken.isEmpty, body.accessToken.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
-    else { return nil }
-    return (body.accessToken, min(max(body.expiresIn ?? 3600, 60), 86_400))
+    {
+      (access.text, access.ends) = (body.accessToken, now + min(max(body.expiresIn ?? 3600, 60), 86_400))
+      return nil
+    }
+    // An old token that still holds is used on.
+    if access.text != nil, now < access.ends { return nil }
+    return answer.map { "accessToken: status \($0.status)" } ?? "accessToken: broke"
+  }
+
+  public mutating func renewToken(at now: Int64) -> Bool {
+    (access.text, access.ends) = (nil, 0)
+    return true
+  }
+
+  public mutating func takeTokens(of old: any PushProvider) {
+    if let old = old as? FCMProvider, old.account == account, old.project == project { access = old.access }
   }
 }
 
 /// Firebase's table of errors (*FCM error codes*); the code stands in `error.details[].errorCode` or `error.status`.
-enum FCMAnswer {
-  private struct Body: Decodable {
+extension FCMProvider {
+  private struct AnswerBody: Decodable {
     struct Problem: Decodable {
       struct Detail: Decodable { var errorCode: String? }
       var status: String?
@@ -101,9 +146,9 @@ enum FCMAnswer {
     var error: Problem?
   }
 
-  static func verdict(_ answer: PushAnswer) -> PushVerdict {
+  public static func verdict(_ answer: HTTPClientResponse) -> PushVerdict {
     if answer.status == 200 { return .accepted }
-    let error = (try? JSONDecoder().decode(Body.self, from: Data(answer.body)))?.error
+    let error = (try? JSONDecoder().decode(AnswerBody.self, from: Data(answer.body)))?.error
     let code = error?.details?.lazy.compactMap(\.errorCode).first ?? error?.status
     let reason = code.map { String($0.prefix(64)) } ?? "status \(answer.status)"
     switch (answer.status, code) {
@@ -114,6 +159,18 @@ enum FCMAnswer {
     case (401, _): return .retry(.newToken, reason: reason)
     case (429, _), (500..., _): return .retry(.after(seconds: answer.retryAfter ?? 1), reason: reason)
     default: return .refused(reason: reason, isFault: true)
+    }
+  }
+
+  public static func advice(_ report: PushReport) -> String? {
+    switch report.reason {
+    case let text where text.hasPrefix("accessToken"):
+      "Google gave no access token: check push.fcm.service_account, its key may be deleted, and this machine's clock"
+    case "UNREGISTERED", "NOT_FOUND": PushAdvice.registrationGone
+    case "QUOTA_EXCEEDED": PushAdvice.tooMany
+    case "SENDER_ID_MISMATCH": "the token is of another Firebase project: check push.fcm.service_account"
+    case "INVALID_ARGUMENT": "Firebase cannot read token or message: does the app send its registration token unchanged?"
+    default: nil
     }
   }
 }

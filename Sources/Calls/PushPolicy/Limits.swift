@@ -1,11 +1,11 @@
+import Bytes
+
 /// The named limits of this module.
 public enum Limits {
   /// Bytes of a VoIP push's body (APNs); other kinds of push stop at 4096.
   public static let voipBodyBytes = 5_120
   /// Bytes of the data of one FCM message, and of a Web Push record before encryption.
   public static let dataBytes = 4_096
-  /// Bytes of a push service's answer that are read.
-  public static let answerBytes = 16_384
   /// A webhook's answer, the users it may name, and the bytes of a text in it.
   public static let routeAnswerBytes = 8_192
   public static let routeUsers = 16
@@ -31,4 +31,6 @@ public enum Limits {
   public static let retryMargin = Duration.seconds(2)
   /// How long one attempt may take before it counts as lost.
   public static let attemptTime = Duration.seconds(10)
+  /// When a service or a webhook's server is left alone: a failure is a transport that broke or a 5xx, not an answer about one token.
+  static let breaker = CircuitBreaker.Policy(failures: 5, pause: .seconds(1) ... .seconds(30), attemptTime: attemptTime)
 }

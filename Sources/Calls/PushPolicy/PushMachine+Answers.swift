@@ -1,48 +1,53 @@
 import Bytes
+import HTTP
 
 extension PushMachine {
-  mutating func answered(_ id: AttemptID, _ answer: PushAnswer, at now: Instant, _ output: inout [PushAction]) {
-    guard let attempt = attempts.removeValue(forKey: id) else { return }
-    guard case .push(let key) = attempt else { return accessAnswered(answer, at: now, &output) }
-    guard let push = pushes[key] else { return }
-    pushes[key]?.lastStatus = answer.status
-    let verdict = verdict(push.target.service, answer)
-    if answer.status >= 500 {
-      breakers[push.target.service, default: CircuitBreaker()].failed(at: now)
-    } else {
-      breakers[push.target.service, default: CircuitBreaker()].succeeded()
+  mutating func answered(_ id: AttemptID, _ answer: HTTPClientResponse, at now: Instant, _ output: inout [PushAction]) {
+    switch attempts.removeValue(forKey: id) {
+    case .push(let key): answered(key, answer, at: now, &output)
+    case .accessToken(let service): tokenAnswered(service, answer, at: now, &output)
+    case nil: break
     }
-    switch verdict {
+  }
+
+  private mutating func answered(_ key: PushKey, _ answer: HTTPClientResponse, at now: Instant, _ output: inout [PushAction]) {
+    guard let service = pushes[key]?.target.service else { return }
+    let seconds = unixSeconds(now)
+    pushes[key]?.lastStatus = answer.status
+    if answer.status >= 500 {
+      breakers[service, default: CircuitBreaker(Limits.breaker)].failed(at: now)
+    } else {
+      breakers[service]?.succeeded()
+    }
+    switch service.provider.verdict(answer) {
     case .accepted: finish(key, .accepted, "accepted", at: now, &output)
     case .unregistered(let before, let reason): finish(key, .unregistered(before: before), reason, at: now, &output)
     case .wrongPlace(let reason): finish(key, .wrongPlace, reason, isFault: true, at: now, &output)
-    case .refused(let reason, let isFault):
-      if reason == APNsAnswer.tooManyTokens { freezeToken(at: now) }
+    case .refused(let reason, let isFault, let freezesToken):
+      if freezesToken { providers[service]?.freezeToken(at: seconds) }
       finish(key, .failed, reason, isFault: isFault, at: now, &output)
     case .retry(let how, let reason): retry(key, how, reason, at: now, &output)
     }
   }
 
-  /// Nobody knows whether the service took it; the app tells two pushes of one call apart by the call's id.
   mutating func broke(_ id: AttemptID, _ reason: String, at now: Instant, _ output: inout [PushAction]) {
-    guard let attempt = attempts.removeValue(forKey: id) else { return }
-    guard case .push(let key) = attempt else { return accessAnswered(nil, at: now, &output) }
-    guard let push = pushes[key] else { return }
+    switch attempts.removeValue(forKey: id) {
+    case .push(let key): broke(key, reason, at: now, &output)
+    case .accessToken(let service): tokenAnswered(service, nil, at: now, &output)
+    case nil: break
+    }
+  }
+
+  /// Nobody knows whether the service took it; the app tells two pushes of one call apart by the call's id.
+  private mutating func broke(_ key: PushKey, _ reason: String, at now: Instant, _ output: inout [PushAction]) {
+    guard let service = pushes[key]?.target.service else { return }
     pushes[key]?.lastStatus = nil
-    breakers[push.target.service, default: CircuitBreaker()].failed(at: now)
+    breakers[service, default: CircuitBreaker(Limits.breaker)].failed(at: now)
     // what the service, or our own library, said of our certificate does not change with the connection
     if PushAdvice.isCertificateRefused(reason), !PushAdvice.isGuess(reason) {
       return finish(key, .failed, "broke: " + reason, isFault: true, at: now, &output)
     }
     retry(key, .otherConnection, "broke: " + reason, at: now, &output)
-  }
-
-  private func verdict(_ service: PushService, _ answer: PushAnswer) -> PushVerdict {
-    switch service {
-    case .apns: APNsAnswer.verdict(answer)
-    case .fcm: FCMAnswer.verdict(answer)
-    case .webPush: WebPushAnswer.verdict(answer)
-    }
   }
 
   private mutating func retry(
@@ -56,9 +61,13 @@ extension PushMachine {
     var until = now
     switch how {
     case .otherConnection:
-      if let connection = connection(push.target) { output.append(.retire(connection: connection)) }
+      let connection = providers[push.target.service]?.connection(push.target.environment)
+      if let connection { output.append(.retire(connection: connection)) }
     case .newToken:
-      guard renewToken(push.target.service, at: now) else { return finish(key, .failed, reason, isFault: true, at: now, &output) }
+      let seconds = unixSeconds(now)
+      guard providers[push.target.service]?.renewToken(at: seconds) ?? false else {
+        return finish(key, .failed, reason, isFault: true, at: now, &output)
+      }
     case .withoutCaller:
       guard push.withCaller else { return finish(key, .failed, reason, isFault: true, at: now, &output) }
       push.withCaller = false
@@ -74,31 +83,6 @@ extension PushMachine {
     }
   }
 
-  private func connection(_ target: PushTarget) -> String? {
-    switch target.service {
-    case .apns: providers.apns?.connection(target.environment)
-    case .fcm: providers.fcm.map { "fcm/\($0.project)" }
-    case .webPush: nil
-    }
-  }
-
-  private mutating func renewToken(_ service: PushService, at now: Instant) -> Bool {
-    switch service {
-    case .apns:
-      guard case .key(_, _, let team)? = providers.apns?.credentials else { return false }
-      return tokens[team, default: ProviderToken()].expire(at: unixSeconds(now))
-    case .fcm:
-      (access.text, access.ends) = (nil, 0)
-      return true
-    case .webPush: return false
-    }
-  }
-
-  private mutating func freezeToken(at now: Instant) {
-    guard case .key(_, _, let team)? = providers.apns?.credentials else { return }
-    tokens[team, default: ProviderToken()].freeze(at: unixSeconds(now))
-  }
-
   mutating func callOver(_ call: Identifier, at now: Instant, _ output: inout [PushAction]) {
     for key in ofCall[call] ?? [] {
       pushes[key]?.isCallOver = true
@@ -109,12 +93,9 @@ extension PushMachine {
 
   /// A new key starts with a new token on new connections; pushes under way end on the old ones.
   mutating func replace(_ new: PushProviders, _ output: inout [PushAction]) {
-    let environments = PushTarget.Environment.allCases
-    let before = environments.compactMap { providers.apns?.connection($0) }
-    let after = environments.compactMap { new.apns?.connection($0) }
-    for old in before where !after.contains(old) { output.append(.retire(connection: old)) }
-    if before != after { tokens.removeAll() }
-    if providers.fcm?.account != new.fcm?.account || providers.fcm?.project != new.fcm?.project { access = AccessToken() }
+    for old in providers.connections.subtracting(new.connections) { output.append(.retire(connection: old)) }
+    var new = new
+    new.takeTokens(of: providers)
     providers = new
   }
 

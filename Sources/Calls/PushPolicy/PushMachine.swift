@@ -1,12 +1,11 @@
 public import Bytes
 import COpenSSL
-import JSONWebToken
 
 /// Every push that is under way: what is sent, what an answer means, what is tried again. No clock, no socket.
 ///
 /// | a push is | wake | answer | broke | callOver | timer |
 /// |---|---|---|---|---|---|
-/// | new | sent, or waits for FCM's access token, or ends | – | – | – | – |
+/// | new | sent, or waits for an access token, or ends | – | – | – | – |
 /// | waiting for a token | ignored (same key) | – | – | ends | ends when too late |
 /// | under way | ignored (same key) | ends, or retry | retry, or ends | goes on, without a retry | ends when too late |
 /// | waiting to retry | ignored (same key) | – | – | ends | sent, or ends when too late |
@@ -34,10 +33,8 @@ public struct PushMachine: Sendable {
   var deadlines = DeadlineQueue<PushKey>()
   var ofCall: [Identifier: [PushKey]] = [:]
   var attempts: [AttemptID: Attempt] = [:]
-  enum Attempt { case push(PushKey), accessToken }
+  enum Attempt { case push(PushKey), accessToken(PushService) }
   var providers: PushProviders
-  var tokens: [String: ProviderToken] = [:]
-  var access = AccessToken()
   var breakers: [PushService: CircuitBreaker] = [:]
   private var nextAttempt: UInt64 = 1
   let random: RandomSource
@@ -50,7 +47,7 @@ public struct PushMachine: Sendable {
 
   /// Pushes without a report yet.
   public var pending: Int { pushes.count }
-  /// The services that are left alone for now, for an alarm metric.
+  /// The services whose circuit breaker is open, for an alarm metric.
   public var openCircuits: [PushService] { PushService.allCases.filter { breakers[$0]?.isOpen == true } }
 
   public mutating func handle(_ input: PushInput, at now: Instant, into output: inout [PushAction]) {

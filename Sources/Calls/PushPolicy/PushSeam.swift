@@ -1,4 +1,5 @@
 public import Bytes
+public import HTTP
 
 /// One push of one call to one device: at most one of them is ever accepted.
 public struct PushKey: Hashable, Sendable {
@@ -19,7 +20,7 @@ public enum PushInput: Sendable {
   ///   - deadline: the end of the ring window; no attempt starts less than two seconds before it.
   ///   - since: when the INVITE came, if the way from there to the push service is to be measured.
   case wake(PushKey, PushTarget, CallPush, deadline: Instant, since: Instant? = nil)
-  case answered(AttemptID, PushAnswer)
+  case answered(AttemptID, HTTPClientResponse)
   /// No answer: the connection broke, could not be made, or took too long.
   case broke(AttemptID, reason: String)
   /// The call is over: no retry. What is on its way cannot be called back.
@@ -30,7 +31,8 @@ public enum PushInput: Sendable {
 }
 
 public enum PushAction: Sendable {
-  case send(AttemptID, PushRequest)
+  /// `since`: what the call began with, on a first attempt whose way from there is to be measured.
+  case send(AttemptID, HTTPClientRequest, since: Instant? = nil)
   /// Its keys are no longer valid, or it is broken: no further request goes over it.
   case retire(connection: String)
   case finished(PushReport)
@@ -67,15 +69,5 @@ public struct PushReport: Sendable, Hashable {
     (self.key, self.target, self.outcome, self.reason) = (key, target, outcome, reason)
     (self.isFault, self.attempts, self.took) = (isFault, attempts, took)
     self.status = status
-  }
-}
-
-/// Whose keys are used. A service without a provider cannot be pushed to.
-public struct PushProviders: Sendable {
-  public var apns: APNsProvider?
-  public var fcm: FCMProvider?
-  public var webPush: WebPushProvider?
-  public init(apns: APNsProvider? = nil, fcm: FCMProvider? = nil, webPush: WebPushProvider? = nil) {
-    (self.apns, self.fcm, self.webPush) = (apns, fcm, webPush)
   }
 }

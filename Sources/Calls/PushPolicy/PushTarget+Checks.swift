@@ -18,51 +18,15 @@ public enum TargetProblem: Error, Hashable, Sendable {
   case host
 }
 
-/// What a gateway pushes to at all, by its configuration: the services that it has keys for, and the hosts of browsers' services.
-public struct PushReach: Hashable, Sendable {
-  public var services: Set<PushService>
-  /// As in `WebPushProvider.hosts`.
-  public var webPushHosts: [String]
-  public init(services: Set<PushService>, webPushHosts: [String] = WebPushProvider.browsers) {
-    (self.services, self.webPushHosts) = (services, webPushHosts)
-  }
-
-  /// - Parameter target: as `checked()` gave it.
-  public func check(_ target: PushTarget) throws(TargetProblem) {
-    guard services.contains(target.service) else { throw .notConfigured }
-    guard target.service == .webPush else { return }
-    guard let host = WebPushProvider.host(ofSubscription: target.token.exposed), WebPushProvider.allows(host, among: webPushHosts)
-    else { throw .host }
-  }
-}
-
 extension PushTarget {
   /// The registration as it is kept: APNs' token in lower case, nothing else changed. The service alone knows whether it works.
   public func checked() throws(TargetProblem) -> PushTarget {
-    let bytes = Array(token.exposed.utf8)
-    guard !bytes.isEmpty else { throw .empty }
-    let limit =
-      switch service {
-      case .apns: Limits.apnsTokenBytes.upperBound
-      case .fcm: Limits.fcmTokenBytes
-      case .webPush: Limits.tokenBytes
-      }
-    guard bytes.count <= limit else { throw .tooLong(limit: limit) }
+    guard !token.exposed.isEmpty else { throw .empty }
+    let limit = service.provider.tokenBytes
+    guard token.exposed.utf8.count <= limit else { throw .tooLong(limit: limit) }
     try checkTopic()
     if let sealKey, !CallerSealing.isUsable(key: sealKey) { throw .sealKey }
-    switch service {
-    case .apns:
-      guard bytes.count % 2 == 0, bytes.count >= Limits.apnsTokenBytes.lowerBound, bytes.allSatisfy({ hexDigit($0) != nil })
-      else {
-        throw .malformed
-      }
-      return PushTarget(.apns, token: token.exposed.lowercased(), environment: environment, topic: topic, sealKey: sealKey)
-    case .fcm:
-      guard bytes.allSatisfy({ (0x21...0x7e).contains($0) }) else { throw .malformed }
-    case .webPush:
-      guard WebPushProvider.host(ofSubscription: token.exposed) != nil else { throw .malformed }
-    }
-    return self
+    return try service.provider.checked(self)
   }
 
   /// Letters, digits, `-`, `.` and `_`: it becomes a header.
@@ -78,8 +42,5 @@ extension PushTarget {
       }
     }
     guard isPlain else { throw .topicMalformed }
-    guard service == .apns else { return }
-    guard !bytes.isEmpty else { throw .topicMissing }
-    guard topic.hasSuffix(".voip"), topic.count > ".voip".count else { throw .topicMalformed }
   }
 }

@@ -1,11 +1,5 @@
 public import Bytes
 
-/// The three services that can wake an app.
-public enum PushService: String, Sendable, Hashable, CaseIterable, Codable {
-  case apns, fcm
-  case webPush = "webpush"
-}
-
 /// Where a push goes: one registration of one app on one device. Not logged: `token` prints as a mask.
 public struct PushTarget: Hashable, Sendable {
   /// APNs keeps two worlds: a development build's token is unknown to production.

@@ -9,8 +9,9 @@ public enum PushVerdict: Hashable, Sendable {
   case unregistered(before: Int64?, reason: String)
   /// The token belongs to another environment or topic: no more pushes until the app registers again.
   case wrongPlace(reason: String)
-  /// This call's push is lost; the device stays. `isFault`: configuration or program is wrong, somebody must look.
-  case refused(reason: String, isFault: Bool)
+  /// This call's push is lost; the device stays. `isFault`: configuration or program is wrong, somebody must look. `freezesToken`:
+  /// no new token for a while.
+  case refused(reason: String, isFault: Bool, freezesToken: Bool = false)
 
   public enum Retry: Hashable, Sendable {
     /// On a new connection: this one is closing or broken.
@@ -27,7 +28,7 @@ public enum PushVerdict: Hashable, Sendable {
   public var reason: String {
     switch self {
     case .accepted: "accepted"
-    case .retry(_, let reason), .unregistered(_, let reason), .wrongPlace(let reason), .refused(let reason, _): reason
+    case .retry(_, let reason), .unregistered(_, let reason), .wrongPlace(let reason), .refused(let reason, _, _): reason
     }
   }
 }

@@ -1,4 +1,5 @@
 import Bytes
+public import HTTP
 public import JSONWebToken
 
 #if canImport(FoundationEssentials)
@@ -48,6 +49,22 @@ public struct WebPushProvider: Sendable {
     else { return nil }
     return Endpoint(subscription.endpoint)?.host
   }
+}
+
+extension WebPushProvider: PushProvider {
+  public static let service = PushService.webPush
+  public static let registrationKind = "webpush"
+  public static let tokenBytes = Limits.tokenBytes
+  public static let tokenRule = "must be the JSON of a PushSubscription: an https endpoint, keys.p256dh and keys.auth"
+
+  public static func checked(_ target: PushTarget) throws(TargetProblem) -> PushTarget {
+    guard host(ofSubscription: target.token.exposed) != nil else { throw .malformed }
+    return target
+  }
+
+  public func accepts(_ target: PushTarget) throws(TargetProblem) {
+    guard let host = Self.host(ofSubscription: target.token.exposed), Self.allows(host, among: hosts) else { throw .host }
+  }
 
   private struct Content: Encodable {
     var aud: String
@@ -55,31 +72,44 @@ public struct WebPushProvider: Sendable {
     var sub: String
   }
 
-  /// Nil if the subscription cannot be used; an endpoint must be `https`.
-  /// - Parameters:
-  ///   - now: seconds since 1970.
-  ///   - seconds: what is left of the ring window, the service keeps the message no longer.
-  func request(
-    _ push: CallPush, to target: PushTarget, withCaller: Bool, at now: Int64, seconds: Int64, random: RandomSource
-  ) throws(KeyError) -> PushRequest? {
-    guard target.token.exposed.utf8.count <= Limits.tokenBytes,
-      let subscription = try? JSONDecoder().decode(Subscription.self, from: Data(target.token.exposed.utf8)),
+  public func request(_ attempt: PushAttempt) throws(KeyError) -> PushStep {
+    let token = attempt.target.token.exposed
+    guard token.utf8.count <= Limits.tokenBytes,
+      let subscription = try? JSONDecoder().decode(Subscription.self, from: Data(token.utf8)),
       let endpoint = Endpoint(subscription.endpoint), Self.allows(endpoint.host, among: hosts),
       let receiver = Base64URL.decode(Self.unpadded(subscription.keys.p256dh)),
       let secret = Base64URL.decode(Self.unpadded(subscription.keys.auth)),
-      let text = Payload.fitting(Self.textBytes, push, withCaller: withCaller, { $0.json() }),
+      let text = Payload.fitting(Self.textBytes, attempt.content, withCaller: attempt.withCaller, { $0.json() }),
       let body = WebPushEncryption.encrypt(
-        text, receiver: receiver, secret: secret, salt: random.bytes(16), scalar: random.bytes(32))
-    else { return nil }
-    let token = try signer.sign(Content(aud: endpoint.origin, exp: now + Self.tokenSeconds, sub: subject))
-    return PushRequest(
-      connection: "webpush/\(endpoint.host):\(endpoint.port)", host: endpoint.host, port: endpoint.port, path: endpoint.path,
-      headers: [
-        ("ttl", "\(min(max(seconds, 0), 30))"), ("urgency", "high"), ("topic", Self.topic(push.call)),
-        ("content-encoding", "aes128gcm"), ("content-type", "application/octet-stream"),
-        ("authorization", "vapid t=\(token), k=\(publicKey)"),
-      ], body: body)
+        text, receiver: receiver, secret: secret, salt: attempt.random.bytes(16), scalar: attempt.random.bytes(32))
+    else { return .unusable }
+    let identity = try signer.sign(Content(aud: endpoint.origin, exp: attempt.now + Self.tokenSeconds, sub: subject))
+    return .send(
+      HTTPClientRequest(
+        connection: "webpush/\(endpoint.host):\(endpoint.port)",
+        url: "https://\(endpoint.host):\(endpoint.port)\(endpoint.path)",
+        headers: [
+          // The service keeps the message no longer than the call rings.
+          ("ttl", "\(min(max(attempt.secondsLeft, 0), 30))"), ("urgency", "high"), ("topic", Self.topic(attempt.content.call)),
+          ("content-encoding", "aes128gcm"), ("content-type", "application/octet-stream"),
+          ("authorization", "vapid t=\(identity), k=\(publicKey)"),
+        ], body: body, timeout: Limits.attemptTime))
   }
+
+  /// RFC 8030 §5 and §8: what a browser's push service answers.
+  public static func verdict(_ answer: HTTPClientResponse) -> PushVerdict {
+    let reason = "status \(answer.status)"
+    switch answer.status {
+    case 200...299: return .accepted
+    case 404, 410: return .unregistered(before: nil, reason: reason)
+    case 413: return .retry(.withoutCaller, reason: reason)
+    case 429, 500...: return .retry(.after(seconds: answer.retryAfter ?? 1), reason: reason)
+    default: return .refused(reason: reason, isFault: true)
+    }
+  }
+
+  /// Browsers' services have no words beyond the status.
+  public static func advice(_ report: PushReport) -> String? { nil }
 
   /// At most 32 characters of base64url (RFC 8030 §5.4): a retry replaces the message, should the first wait somewhere.
   private static func topic(_ call: Identifier) -> String { String(call.description.filter { $0 != "-" }) }
@@ -126,19 +156,5 @@ private func isHostByte(_ byte: UInt8) -> Bool {
     UInt8(ascii: "-"), UInt8(ascii: "."):
     true
   default: false
-  }
-}
-
-/// RFC 8030 §5 and §8: what a browser's push service answers.
-enum WebPushAnswer {
-  static func verdict(_ answer: PushAnswer) -> PushVerdict {
-    let reason = "status \(answer.status)"
-    switch answer.status {
-    case 200...299: return .accepted
-    case 404, 410: return .unregistered(before: nil, reason: reason)
-    case 413: return .retry(.withoutCaller, reason: reason)
-    case 429, 500...: return .retry(.after(seconds: answer.retryAfter ?? 1), reason: reason)
-    default: return .refused(reason: reason, isFault: true)
-    }
   }
 }

@@ -1,5 +1,6 @@
 public import Bytes
 import COpenSSL
+public import HTTP
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -53,7 +54,7 @@ public struct RouteAnswer: Sendable, Equatable {
   }
 
   /// Nil for what is no answer: not 200, not such an object, a field of another type or beyond its limit.
-  public init?(_ answer: PushAnswer) {
+  public init?(_ answer: HTTPClientResponse) {
     guard answer.status == 200, answer.body.count <= Limits.routeAnswerBytes,
       let read = try? JSONDecoder().decode(Body.self, from: Data(answer.body))
     else { return nil }
@@ -89,7 +90,7 @@ extension Webhook {
   }
 }
 
-/// Whether the webhooks' servers are worth asking, and how many are asked at once. Belongs to the webhook thread.
+/// Admission of questions to webhooks: a circuit breaker for each URL, and how many are under way. Belongs to the webhook thread.
 ///
 ///     guard gate.admits(url, at: now) else { answer nothing }
 ///     …
@@ -103,9 +104,10 @@ public struct WebhookGate: Sendable {
     guard underWay < Limits.webhooksUnderWay else { return false }
     if breakers[url] == nil {
       if breakers.count >= Limits.webhooks { breakers.removeAll() }
-      breakers[url] = CircuitBreaker()
+      breakers[url] = CircuitBreaker(Limits.breaker)
     }
     guard breakers[url]?.allows(at: now) == true else { return false }
+    breakers[url]?.attempted(at: now)
     underWay += 1
     return true
   }
@@ -113,7 +115,7 @@ public struct WebhookGate: Sendable {
   /// - Parameter answered: in time and below 500, whatever it said.
   public mutating func ended(_ url: String, answered: Bool, at now: Instant) {
     underWay -= 1
-    if answered { breakers[url]?.succeeded() } else { breakers[url]?.failed(at: now) }
+    if answered { _ = breakers[url]?.succeeded() } else { _ = breakers[url]?.failed(at: now) }
   }
 
   public func isOpen(_ url: String) -> Bool { breakers[url]?.isOpen ?? false }

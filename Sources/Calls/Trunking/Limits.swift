@@ -1,3 +1,5 @@
+import Bytes
+
 // The named limits of this module; every bound on a queue, table or message stands here.
 enum Limits {
   /// Questions about the names of one trunk; further SRV targets are not asked for.
@@ -23,8 +25,7 @@ enum Limits {
   static let registrationPause: ClosedRange<Duration> = .seconds(5) ... .seconds(300)
   static let longestRetryAfter: Duration = .seconds(3_600)
   /// Calls in a row that failed by the trunk's fault before it is left alone, and for how long, doubled.
-  static let breakerFailures = 5
-  static let breakerPause: ClosedRange<Duration> = .seconds(10) ... .seconds(300)
+  static let breaker = CircuitBreaker.Policy(failures: 5, pause: .seconds(10) ... .seconds(300))
   /// Users whose calls of the last hour are remembered.
   static let quotaUsers = 100_000
 }

@@ -55,7 +55,7 @@ public struct TrunkMachine: Sendable {
     var questions: Set<DNSQuestion> = []
     var registrar: Registrar?
     var prober: Prober?
-    var breaker = Breaker()
+    var breaker = CircuitBreaker(Limits.breaker)
     /// The servers that the request under way has not tried.
     var untriedTargets: [TrunkTarget] = []
     var registeredFlow: Flow?
@@ -207,7 +207,7 @@ public struct TrunkMachine: Sendable {
   /// Whether calls should try the trunk: probes are answered and the breaker lets them.
   public func isUsable(_ name: String, at now: Instant) -> Bool {
     guard let trunk = trunks[name] else { return false }
-    return trunk.prober?.isUp ?? true && trunk.breaker.admits(at: now)
+    return trunk.prober?.isUp ?? true && trunk.breaker.allows(at: now)
   }
 
   /// Registered, or not asked to.
@@ -215,7 +215,7 @@ public struct TrunkMachine: Sendable {
 
   // MARK: what calls tell
 
-  public mutating func callStarted(_ name: String, at now: Instant) { trunks[name]?.breaker.tried(at: now) }
+  public mutating func callStarted(_ name: String, at now: Instant) { trunks[name]?.breaker.attempted(at: now) }
 
   /// A server failed a call, which went on to the next.
   public mutating func serverFailed(_ address: SocketAddress, retryAfter: Int?, at now: Instant) {

@@ -238,8 +238,8 @@ extension ClientSession {
     guard case .message(let message) = frame.body else { return }
     switch message {
     case .welcome(let welcome): welcomed(welcome, now, &actions)
-    case .ok(let success): settle(frame.re, .success(success), &actions)
-    case .err(let failure) where frame.re != nil: settle(frame.re, .failure(failure), &actions)
+    case .ok(let success): complete(frame.re, .success(success), &actions)
+    case .err(let failure) where frame.re != nil: complete(frame.re, .failure(failure), &actions)
     case .mediaAnswer(let answer):
       guard let index = open.firstIndex(where: { $0.id == frame.re }), let id = frame.re else { return }
       actions.append(.event(.mediaAnswer(id, call: open.remove(at: index).call, answer)))
@@ -248,7 +248,7 @@ extension ClientSession {
     }
   }
 
-  private mutating func settle(_ id: Identifier?, _ result: Result<Success, Failure>, _ actions: inout [Action]) {
+  private mutating func complete(_ id: Identifier?, _ result: Result<Success, Failure>, _ actions: inout [Action]) {
     guard let id, let index = open.firstIndex(where: { $0.id == id }) else { return }
     actions.append(.event(.answered(id, call: open.remove(at: index).call, result)))
   }

@@ -197,8 +197,8 @@ export class Trunkline extends EventTarget {
     const d = message.d ?? {};
     switch (message.t) {
       case "welcome": return this.welcome(d);
-      case "ok": case "media.answer": return this.settle(message.re, (r) => r.resolve(d));
-      case "err": return this.settle(message.re, (r) => r.reject(new RequestError(d)));
+      case "ok": case "media.answer": return this.complete(message.re, (r) => r.resolve(d));
+      case "err": return this.complete(message.re, (r) => r.reject(new RequestError(d)));
       case "call.offer": return this.offer(message.call, d);
       case "auth.expiring": return this.dispatchEvent(Object.assign(new Event("expiring"), { at: d.at }));
       case "pong": return this.pong();
@@ -209,7 +209,7 @@ export class Trunkline extends EventTarget {
     }
   }
 
-  settle(id, finish) {
+  complete(id, finish) {
     const entry = this.requests.get(id);
     if (!entry) return;
     this.requests.delete(id);

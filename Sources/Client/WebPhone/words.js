@@ -35,8 +35,8 @@ export const isMissed = (entry) => entry.direction === "incoming" && entry.conne
 
 /** What the page asks for before the first call; empty if nothing. */
 export function setupWords({ microphone, notifications }) {
-  const wishes = [microphone && "the microphone, so that you are heard", notifications && "notifications, so that a call shows while this tab is in the background"];
-  const said = wishes.filter(Boolean).join(", and ");
+  const permissions = [microphone && "the microphone, so that you are heard", notifications && "notifications, so that a call shows while this tab is in the background"];
+  const said = permissions.filter(Boolean).join(", and ");
   return said && `Allow ${said}.`;
 }
 

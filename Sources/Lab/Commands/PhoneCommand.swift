@@ -127,7 +127,8 @@ struct PhoneCommand: ParsableCommand {
     }
     if !options.token.isEmpty {
       var registering = options
-      guard let kind = DevicePut.Push.Kind(rawValue: pushKind) else {
+      let kind = DevicePut.Push.Kind(rawValue: pushKind)
+      guard [.apnsVoIP, .fcm].contains(kind) else {
         throw ValidationError("--push-kind takes apns-voip or fcm")
       }
       registering.registration = DevicePut.Push(

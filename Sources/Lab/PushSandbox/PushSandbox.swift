@@ -37,8 +37,8 @@ public final class PushSandbox: Sendable {
     (address, appsAddress, certificate, self.loop) = (service.localAddress, apps.localAddress, identity.pem, loop)
     thread = Mutex(nil)
     let running = try NamedThread.start(name: "push-sandbox") {
-      let desk = SandboxDesk(loop: loop, identity: identity, service: service, apps: apps, options: options, report: report)
-      desk.run()
+      let server = SandboxServer(loop: loop, identity: identity, service: service, apps: apps, options: options, report: report)
+      server.run()
     }
     thread.withLock { $0 = running }
   }

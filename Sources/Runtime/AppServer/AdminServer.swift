@@ -27,21 +27,21 @@ public final class AdminServer: Sendable {
   public typealias Handler = @Sendable (AdminRequest, @escaping @Sendable (AdminResponse) -> Void) -> Void
 
   private let server: HTTPServer
-  private let desk: AdminDesk
+  private let delegate: AdminDelegate
 
   /// Throws `SystemError` with the setting's name if the address cannot be bound.
   public static func start(_ settings: Settings, logger: Logger, handler: @escaping Handler) throws -> AdminServer {
-    let desk = AdminDesk(token: settings.token?.exposed, handler: handler)
+    let delegate = AdminDelegate(token: settings.token?.exposed, handler: handler)
     let server = try HTTPServer(
       .init(
         name: "admin", address: settings.address, setting: "listen.admin", tls: settings.tls,
         connections: Limits.adminConnections,
-        connectionsPerAddress: Limits.adminConnections), delegate: desk, logger: logger)
+        connectionsPerAddress: Limits.adminConnections), delegate: delegate, logger: logger)
     try server.start()
-    return AdminServer(server, desk)
+    return AdminServer(server, delegate)
   }
 
-  private init(_ server: HTTPServer, _ desk: AdminDesk) { (self.server, self.desk) = (server, desk) }
+  private init(_ server: HTTPServer, _ delegate: AdminDelegate) { (self.server, self.delegate) = (server, delegate) }
 
   public var address: SocketAddress { server.address }
   /// Reads the TLS files again. `done` gets what is wrong with them, in which case the old ones stay in use.
@@ -50,8 +50,8 @@ public final class AdminServer: Sendable {
   public func stop() { server.stop() }
 }
 
-/// Who may ask.
-private final class AdminDesk: TransportDelegate, Sendable {
+/// Checks who may ask, then hands the request to the handler.
+private final class AdminDelegate: TransportDelegate, Sendable {
   private let token: [UInt8]?
   private let handler: AdminServer.Handler
 

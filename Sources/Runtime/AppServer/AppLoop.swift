@@ -71,7 +71,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
       case .reconfigure(let settings, let origins):
         self.origins = origins
         machine.reconfigure(settings, at: now, into: &output)
-        obey()
+        runActions()
       }
     }
     batch.removeAll(keepingCapacity: true)
@@ -92,11 +92,11 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
 
   private func feed(_ input: SessionInput, _ now: Instant = MonotonicClock.now()) {
     machine.handle(input, at: now, into: &output)
-    obey()
+    runActions()
   }
 
   /// Sends, pings and closes; the machine may be called again from here (congestion), so the output is taken first.
-  private func obey() {
+  private func runActions() {
     while !output.actions.isEmpty || !output.events.isEmpty {
       let now = output
       output.removeAll()
@@ -135,7 +135,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
     feed(.frame(id, bytes))
   }
   func webSocketCongested(_ id: ConnectionID) {
-    // Called from `send`, inside `obey`: its loop takes what this adds.
+    // Called from `send`, inside `runActions`: its loop takes what this adds.
     machine.handle(.congested(id), at: MonotonicClock.now(), into: &output)
   }
   func requestReceived(_ request: HTTPRequest, answer: @escaping @Sendable (HTTPResponse) -> Void) {

@@ -9,7 +9,7 @@ import Synchronization
 /// HTTP/1.1 on one port, and if asked for the WebSocket sub-protocol `trunkline.v1`, on an event loop and thread of its own.
 ///
 /// A connection is served one request at a time: what is pipelined behind it is read once it is answered. Every wait has a
-/// deadline and every buffer a bound (`Limits`); what a stranger may take is in docs/design/app-protocol.md.
+/// deadline and every buffer a bound (`Limits`); what a peer may use before it is authenticated is in docs/design/app-protocol.md.
 ///
 /// Unchecked: every field but `shared` and the constants belongs to the server's thread (before it starts, to the starter).
 final class HTTPServer: Transport, @unchecked Sendable {
@@ -26,7 +26,7 @@ final class HTTPServer: Transport, @unchecked Sendable {
     var connectionsPerAddress: Int
   }
 
-  /// What other threads reach.
+  /// What other threads write.
   struct Shared {
     var answers: [(UInt64, HTTPResponse)] = []
     var stops = false
@@ -136,7 +136,7 @@ final class HTTPServer: Transport, @unchecked Sendable {
     }
   }
 
-  /// Ends what is late.
+  /// Closes the connections whose deadline has passed.
   private func sweep() {
     sweepIsSet = false
     for number in Array(waiting) {

@@ -1,5 +1,6 @@
 import COpenSSL
 import Glibc
+import Platform
 
 /// An `SSL_CTX` of a listener: TLS 1.2 and up, AEAD suites only, ALPN `http/1.1`. Connections keep the one they began with.
 final class TLSContext {
@@ -28,6 +29,25 @@ final class TLSContext {
   }
 
   deinit { SSL_CTX_free(raw) }
+}
+
+extension TLSFiles {
+  /// Gives chain and key to a listener's context; the error says which cannot be read, or that they do not belong together.
+  fileprivate func load(into context: OpaquePointer) throws(TLSError) {
+    defer { ERR_clear_error() }
+    let (chain, secret) = (certificate ?? "", key ?? "")
+    guard SSL_CTX_use_certificate_chain_file(context, chain) == 1 else {
+      throw TLSError("\(chain): no certificate chain in PEM can be read from it")
+    }
+    guard SSL_CTX_use_PrivateKey_file(context, secret, SSL_FILETYPE_PEM) == 1, SSL_CTX_check_private_key(context) == 1 else {
+      throw TLSError("\(secret): no private key in PEM that fits \(chain)")
+    }
+  }
+}
+
+public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
+  public let description: String
+  init(_ text: String) { description = text }
 }
 
 /// TLS over a non-blocking socket, as a server. Reads and writes go straight to the descriptor.

@@ -1,5 +1,6 @@
 import Bytes
 import Foundation
+import HTTP
 public import Logging
 public import Platform
 
@@ -104,8 +105,8 @@ final class VerifierWorker: HTTPWorker {
     let own = number
     waiting[own] = answer
     let began = loop.now
-    let request = HTTPRequest(
-      group: "verifier", url: url, headers: [("content-type", "application/json")], body: Array(body), timeout: timeout,
+    let request = HTTPClientRequest(
+      connection: "verifier", url: url, headers: [("content-type", "application/json")], body: Array(body), timeout: timeout,
       protocols: url.hasPrefix("http:") ? "http" : "https")
     transfers.start(request) { [unowned self] result in
       statistics.took.record(loop.now - began)
@@ -113,7 +114,7 @@ final class VerifierWorker: HTTPWorker {
     }
   }
 
-  private func answered(_ own: UInt64, _ result: Result<HTTPAnswer, HTTPFailure>) {
+  private func answered(_ own: UInt64, _ result: Result<HTTPClientResponse, HTTPFailure>) {
     guard let answer = waiting.removeValue(forKey: own) else { return }
     switch result {
     case .success(let got) where got.status == 200:

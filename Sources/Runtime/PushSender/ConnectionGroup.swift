@@ -1,5 +1,6 @@
 import Bytes
 import CCurl
+import HTTP
 import Platform
 
 /// One `CURLM`: connections of its own, watched by the event loop. One thread.
@@ -44,7 +45,7 @@ final class ConnectionGroup {
   private var isToClose = false
   private var handle: UnsafeMutableRawPointer { UnsafeMutableRawPointer(multi) }
 
-  func start(_ request: HTTPRequest, tls: TLSFiles, completion: @escaping HTTPTransfers.Completion) {
+  func start(_ request: HTTPClientRequest, tls: TLSFiles, completion: @escaping HTTPTransfers.Completion) {
     usedAt = loop.now
     guard let transfer = Transfer(request, tls: tls, completion: completion) else {
       return completion(.failure(HTTPFailure(text: "the request cannot be written")))

@@ -15,15 +15,15 @@ protocol HTTPWorker: AnyObject, SendableMetatype {
   func ended(_ rest: [Message])
 }
 
-/// A thread with an event loop, a mailbox and HTTP transfers: pushes, webhooks and verifiers have one each, so that a slow server of
-/// one is no matter of the others.
+/// A thread with an event loop, a mailbox and HTTP transfers: pushes, webhooks and verifiers have one each, so that a slow server
+/// delays only its own.
 ///
 ///     let thread = try HTTPThread(name: "push", capacity: 1_000, tls: tls, logger: logger) { loop, transfers in PushWorker(…) }
 ///     thread.post(message)
 ///     thread.stop()
 final class HTTPThread<Worker: HTTPWorker>: Sendable {
   private let name: String
-  /// Nil is the stop.
+  /// Nil stops the thread.
   private let mailbox: Mailbox<Worker.Message?>
   private let thread: Mutex<NamedThread?>
 

@@ -1,44 +1,13 @@
 import Bytes
 import CCurl
+import HTTP
 import Platform
-
-/// One HTTPS request. Requests of one `group` share HTTP/2 connections, another group has its own.
-struct HTTPRequest {
-  var group: String
-  var method = "POST"
-  var url: String
-  /// Names and values without line breaks; checked.
-  var headers: [(name: String, value: String)]
-  var body: [UInt8]
-  var timeout: Duration
-  /// As libcurl names them: what the URL may be.
-  var protocols = "https"
-}
-
-struct HTTPAnswer: Sendable {
-  var status: Int
-  var retryAfter: Int?
-  var body: [UInt8]
-}
-
-/// How TLS trusts and presents itself; nil: the system's certificates, none of ours.
-public struct TLSFiles: Sendable, Hashable {
-  /// PEM of the authorities trusted instead of the system's.
-  public var authorities: String?
-  /// PEM of our certificate and of its key (APNs' certificate mode).
-  public var certificate: String?
-  public var key: String?
-  public init(authorities: String? = nil, certificate: String? = nil, key: String? = nil) {
-    (self.authorities, self.certificate, self.key) = (authorities, certificate, key)
-  }
-}
 
 /// libcurl's multi interface on an event loop: HTTP/2 over TLS 1.2 or newer, many streams a connection, no thread of its own but
 /// the resolver's. One thread (the loop's). About 130 µs CPU a request.
 final class HTTPTransfers {
-  typealias Completion = (Result<HTTPAnswer, HTTPFailure>) -> Void
+  typealias Completion = (Result<HTTPClientResponse, HTTPFailure>) -> Void
   private let loop: EventLoop
-  /// Our certificate goes to APNs only, in its certificate mode; who else asks for one learns nothing of us.
   private var tls: TLSFiles
   private var timer: EventLoop.TimerID?
   private var groups: [String: ConnectionGroup] = [:]
@@ -51,20 +20,20 @@ final class HTTPTransfers {
   }
 
   /// `completion` is called exactly once, later, on the loop's thread, unless `close` comes first.
-  func start(_ request: HTTPRequest, completion: @escaping Completion) {
+  func start(_ request: HTTPClientRequest, completion: @escaping Completion) {
     let group: ConnectionGroup
-    if let known = groups[request.group] {
+    if let known = groups[request.connection] {
       group = known
     } else {
       if groups.count >= Limits.groups { closeIdlest() }
       guard let made = ConnectionGroup(loop: loop, timerMoved: { [unowned self] in arm() }) else {
         return completion(.failure(HTTPFailure(text: "out of memory")))
       }
-      groups[request.group] = made
+      groups[request.connection] = made
       group = made
     }
-    let isForAPNs = request.group.hasPrefix("apns/")
-    group.start(request, tls: isForAPNs ? tls : TLSFiles(authorities: tls.authorities), completion: completion)
+    let files = request.showsCertificate ? tls : TLSFiles(authorities: tls.authorities)
+    group.start(request, tls: files, completion: completion)
     arm()
   }
 

@@ -3,7 +3,7 @@ enum Limits {
   /// Groups of connections kept at one time; the one unused the longest is closed for a new one.
   static let groups = 64
   /// Bytes of an answer's body that are kept.
-  static let answerBytes = 65_536
+  static let answerBytes = 16_384
   /// TCP connections of one group: a second one carries what the first cannot (its streams are all taken, or it is closing).
   static let connectionsPerGroup = 4
   /// Streams of one connection, if the server allows as many.

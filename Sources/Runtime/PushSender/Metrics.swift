@@ -46,7 +46,7 @@ public final class PushStatistics: Sendable {
         "From an INVITE to the request for the service, for devices that are pushed to at once.",
         inviteToPush),
       .histogram("trunkline_push_answer_seconds", "From a request to its answer.", answerTime),
-      .histogram("trunkline_push_seconds", "From the wish to wake a device to the outcome.", took),
+      .histogram("trunkline_push_seconds", "From the decision to wake a device to the outcome.", took),
     ]
   }
 }

@@ -18,8 +18,9 @@ final class PushWorker: HTTPWorker {
   private var machine: PushMachine
   private var timer: EventLoop.TimerID?
   private var actions: [PushAction] = []
-  private var alarms: Set<PushService> = []
-  /// When the request began whose answer is dealt with now.
+  /// Whose open circuit is logged.
+  private var reported: Set<PushService> = []
+  /// When the request whose answer is handled now began.
   private var answeredBegan: Instant?
 
   init(
@@ -71,29 +72,24 @@ final class PushWorker: HTTPWorker {
     if let timer {
       loop.setTimer(timer, at: machine.pending == 0 ? nil : machine.nextDeadline.map { max($0, loop.now + Self.coarse) })
     }
-    tellAlarms()
+    reportCircuits()
   }
 
   private func perform(_ action: PushAction) {
     switch action {
-    case .send(let attempt, let request):
+    case .send(let attempt, let request, let since):
       statistics.requests.increment()
       let began = loop.now
-      transfers.start(
-        HTTPRequest(
-          group: request.connection, url: "https://\(request.host):\(request.port)\(request.path)", headers: request.headers,
-          body: request.body, timeout: PushPolicy.Limits.attemptTime)
-      ) { [unowned self] result in
+      transfers.start(request) { [unowned self] result in
         statistics.answerTime.record(loop.now - began)
         answeredBegan = began
         defer { answeredBegan = nil }
         switch result {
-        case .success(let answer):
-          feed(.answered(attempt, PushAnswer(status: answer.status, retryAfter: answer.retryAfter, body: answer.body)))
+        case .success(let answer): feed(.answered(attempt, answer))
         case .failure(let failure): feed(.broke(attempt, reason: failure.text))
         }
       }
-      if let since = request.since { statistics.inviteToPush.record(MonotonicClock.now() - since) }
+      if let since { statistics.inviteToPush.record(MonotonicClock.now() - since) }
     case .retire(let connection): transfers.retire(connection, failedSince: answeredBegan)
     case .finished(let outcome):
       statistics.count(outcome)
@@ -110,25 +106,25 @@ final class PushWorker: HTTPWorker {
       "user": "\(outcome.key.user)",
       "device": "\(outcome.key.device)",
     ]
-    if target.service == .apns { metadata["env"] = "\(target.environment.rawValue)" }
+    if target.service.provider.hasEnvironments { metadata["env"] = "\(target.environment.rawValue)" }
     if let advice = PushAdvice.text(outcome) { metadata["do"] = "\(advice)" }
     let text = outcome.outcome == .wrongPlace ? "push token of another environment or app" : "push refused"
     logger.error("\(text)", metadata: metadata)
   }
 
-  private func tellAlarms() {
+  private func reportCircuits() {
     let open = Set(machine.openCircuits)
-    guard open != alarms else { return }
+    guard open != reported else { return }
     for service in PushService.allCases { statistics.open[service].set(open.contains(service) ? 1 : 0) }
-    for service in open.subtracting(alarms) {
+    for service in open.subtracting(reported) {
       logger.error("push service does not answer", metadata: ["service": "\(service.rawValue)"])
     }
-    for service in alarms.subtracting(open) {
+    for service in reported.subtracting(open) {
       logger.notice("push service answers again", metadata: ["service": "\(service.rawValue)"])
     }
-    alarms = open
+    reported = open
   }
 
-  /// Deadlines of thousands of pushes are looked at no more often than this.
+  /// The timer for the deadlines of thousands of pushes fires no more often than this.
   private static let coarse = Duration.milliseconds(20)
 }

@@ -1,5 +1,7 @@
 import Bytes
 import CCurl
+import HTTP
+import Platform
 
 /// One `CURL`: a request, and what has come of its answer. Lives until its answer; one thread.
 final class Transfer {
@@ -14,7 +16,7 @@ final class Transfer {
   private let showsCertificate: Bool
 
   /// Nil if memory is short or a header holds a line break.
-  init?(_ request: HTTPRequest, tls: TLSFiles, completion: @escaping HTTPTransfers.Completion) {
+  init?(_ request: HTTPClientRequest, tls: TLSFiles, completion: @escaping HTTPTransfers.Completion) {
     guard let easy = curl_easy_init() else { return nil }
     (self.easy, body, self.completion, showsCertificate) = (easy, request.body, completion, tls.certificate != nil)
     details = .allocate(capacity: Int(CURL_ERROR_SIZE))
@@ -95,6 +97,7 @@ final class Transfer {
     _ = ccurl_get_long(easy, CURLINFO_RESPONSE_CODE, &status)
     var seconds: curl_off_t = 0
     _ = ccurl_get_offset(easy, CURLINFO_RETRY_AFTER, &seconds)
-    completion(.success(HTTPAnswer(status: status, retryAfter: seconds > 0 ? Int(min(seconds, 86_400)) : nil, body: answer)))
+    completion(
+      .success(HTTPClientResponse(status: status, retryAfter: seconds > 0 ? Int(min(seconds, 86_400)) : nil, body: answer)))
   }
 }

@@ -1,4 +1,5 @@
 public import Bytes
+import HTTP
 public import Logging
 public import Platform
 public import PushPolicy
@@ -88,8 +89,8 @@ private final class WebhookWorker: HTTPWorker {
     guard gate.admits(hook.url, at: loop.now) else { return ended(question, nil, "skipped") }
     let began = loop.now
     let body = question.body
-    let request = HTTPRequest(
-      group: hook.url, url: hook.url, headers: hook.headers(body, at: WallClock.nowMilliseconds() / 1_000), body: body,
+    let request = HTTPClientRequest(
+      connection: hook.url, url: hook.url, headers: hook.headers(body, at: WallClock.nowMilliseconds() / 1_000), body: body,
       timeout: Limits.webhookTime, protocols: "http,https")
     transfers.start(request) { [unowned self] result in
       let took = loop.now - began
@@ -98,7 +99,7 @@ private final class WebhookWorker: HTTPWorker {
       switch result {
       case .success(let answer):
         gate.ended(hook.url, answered: answer.status < 500 && !isLate, at: loop.now)
-        let read = RouteAnswer(PushAnswer(status: answer.status, body: answer.body))
+        let read = RouteAnswer(answer)
         let outcome = answer.status != 200 ? "refused" : read == nil ? "nonsense" : isLate ? "late" : "answered"
         ended(question, read, outcome, Self.problem(answer))
       case .failure(let failure):
@@ -110,7 +111,7 @@ private final class WebhookWorker: HTTPWorker {
   }
 
   /// Why an answer is none, for whoever wrote the webhook.
-  private static func problem(_ answer: HTTPAnswer) -> String {
+  private static func problem(_ answer: HTTPClientResponse) -> String {
     switch answer.status {
     case 200 where answer.body.count > PushPolicy.Limits.routeAnswerBytes:
       "the answer is longer than \(PushPolicy.Limits.routeAnswerBytes) bytes"

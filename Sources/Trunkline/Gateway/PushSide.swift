@@ -36,7 +36,7 @@ final class PushSide: Sendable {
     current = Mutex(settings)
     sender = try PushSender(providers: try settings.pushProviders(), tls: settings.pushTLS, logger: logger) { report in
       if let answer = tests.take(report.key) { answer(report) }
-      // What a test learns of a registration counts too.
+      // The outcome of a test updates the device registry too.
       Self.post(report, inbox)
     }
     look()
@@ -69,8 +69,7 @@ final class PushSide: Sendable {
     look()
   }
 
-  /// A certificate that APNs will refuse is said before the first call needs it; calls of connected apps go on without it.
-  /// Any thread; reads the files.
+  /// Logs a client certificate that APNs will refuse, before the first push needs it. Any thread; reads the files.
   func look() {
     guard case .certificate(let files, _)? = current.withLock({ $0.push })?.apns?.credentials else { return expires.set(0) }
     let remedy: Logger.MetadataValue = "renew it at Apple (VoIP Services), replace the files, then send SIGHUP"
@@ -79,7 +78,7 @@ final class PushSide: Sendable {
       let certificate = try ClientCertificate(certificate: bytes[0], key: bytes[1])
       expires.set(certificate.expires)
       let left = certificate.expires - WallClock.nowMilliseconds() / 1_000
-      guard left < Self.soon else { return }
+      guard left < Self.expiryWarning else { return }
       let date = Date(timeIntervalSince1970: Double(certificate.expires)).formatted(.iso8601)
       let metadata: Logger.Metadata = ["file": "\(files.certificate)", "expires": "\(date)", "do": remedy]
       if left <= 0 {
@@ -93,7 +92,8 @@ final class PushSide: Sendable {
         metadata: ["cert": "\(files.certificate)", "key": "\(files.key)", "why": "\(error)", "do": remedy])
     }
   }
-  private static let soon: Int64 = 30 * 86_400
+  /// Seconds before its end from which a certificate is warned of.
+  private static let expiryWarning: Int64 = 30 * 86_400
 
   func stop() { sender.stop() }
   var metrics: [MetricFamily] {
@@ -111,7 +111,7 @@ final class PushSide: Sendable {
 
 extension Settings {
   func pushProviders() throws -> PushProviders {
-    var out = PushProviders()
+    var out: [any PushProvider] = []
     if let apns = push?.apns {
       let credentials: APNsProvider.Credentials
       switch apns.credentials {
@@ -122,21 +122,22 @@ extension Settings {
       var provider = APNsProvider(credentials)
       if let own = apns.production { provider.production = (own.host, own.port) }
       if let own = apns.sandbox { provider.sandbox = (own.host, own.port) }
-      out.apns = provider
+      out.append(provider)
     }
     if let fcm = push?.fcm {
       let signer = try TokenSigner(keys: try KeySet(.RS256, keyFile: fcm.key.exposed))
       var provider = FCMProvider(project: fcm.project, account: fcm.account, signer: signer)
       provider.tokens = (fcm.tokens.host, fcm.tokens.port, fcm.tokens.path.isEmpty ? "/token" : fcm.tokens.path)
       if let own = fcm.service { provider.service = (own.host, own.port) }
-      out.fcm = provider
+      out.append(provider)
     }
     if let web = push?.webPush {
       let signer = try TokenSigner(keys: try KeySet(.ES256, keyFile: web.key.exposed))
-      out.webPush = WebPushProvider(
-        signer: signer, publicKey: try web.publicKey(), subject: web.subject, hosts: web.hosts ?? WebPushProvider.browsers)
+      out.append(
+        WebPushProvider(
+          signer: signer, publicKey: try web.publicKey(), subject: web.subject, hosts: web.hosts ?? WebPushProvider.browsers))
     }
-    return out
+    return PushProviders(out)
   }
 
   func pushSettings(_ wakes: WakeTokens) -> CallFlow.PushSettings? {
@@ -145,13 +146,9 @@ extension Settings {
 
   var registrationDefaults: DeviceRegistry.Defaults {
     let environment: PushTarget.Environment = push?.apns?.environment == .sandbox ? .sandbox : .production
-    var services: Set<PushService> = []
-    if push?.apns != nil { services.insert(.apns) }
-    if push?.fcm != nil { services.insert(.fcm) }
-    if push?.webPush != nil { services.insert(.webPush) }
-    var out = DeviceRegistry.Defaults(topic: push?.apns?.topic, environment: environment)
-    out.reach = PushReach(services: services, webPushHosts: push?.webPush?.hosts ?? WebPushProvider.browsers)
-    return out
+    // Keys that cannot be read fail the start or the reload before this.
+    let providers = (try? pushProviders()) ?? PushProviders()
+    return DeviceRegistry.Defaults(topic: push?.apns?.topic, environment: environment, providers: providers)
   }
 
   var pushTLS: TLSFiles {

@@ -22,9 +22,5 @@ extension CallReject {
 
 extension Failure {
   /// The `d` of `err`, keys sorted.
-  public var json: [UInt8] {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return (try? encoder.encode(self)).map { Array($0) } ?? Array("{}".utf8)
-  }
+  public var json: [UInt8] { jsonBytes(self) }
 }

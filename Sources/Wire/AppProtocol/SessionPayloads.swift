@@ -149,9 +149,13 @@ public struct AuthExpiring: Hashable, Sendable, Codable {
 /// `device.put`: where to push to, and what the user prefers.
 public struct DevicePut: Hashable, Sendable, Codable {
   public struct Push: Hashable, Sendable, Codable {
-    public enum Kind: String, Sendable, Codable {
-      case apnsVoIP = "apns-voip"
-      case fcm, webpush
+    /// Which push service; the gateway says which it has.
+    public struct Kind: RawRepresentable, Hashable, Sendable, Codable {
+      public var rawValue: String
+      public init(rawValue: String) { self.rawValue = rawValue }
+      public static let apnsVoIP = Kind(rawValue: "apns-voip")
+      public static let fcm = Kind(rawValue: "fcm")
+      public static let webpush = Kind(rawValue: "webpush")
     }
     public var kind: Kind
     public var token: String
@@ -208,6 +212,3 @@ public struct Success: Hashable, Sendable, Codable {
     (self.won, self.sdp, self.call) = (won, sdp, call)
   }
 }
-
-/// The `d` of a message that has none.
-public struct Empty: Hashable, Sendable, Codable { public init() {} }

@@ -3,7 +3,7 @@ import Foundation
 import Platform
 
 /// What runs on the stand-in's thread: connections in, verdicts out, pushes to apps.
-final class SandboxDesk {
+final class SandboxServer {
   private let loop: EventLoop
   private let identity: TLSIdentity
   private let service: TCPListener

@@ -1,0 +1,96 @@
+/// What the gateway sends. A new message is its payload struct, a case and a row of `ServerMessageType`, and a case here; the
+/// compiler asks for all of them. docs/schemas and docs/protocol.md describe it.
+public enum ServerMessage: AppMessage {
+  case welcome(Welcome)
+  case ok(Success)
+  case err(Failure)
+  case authExpiring(AuthExpiring)
+  case ping, pong, ack
+  case bye(Bye)
+  case callOffer(CallOffer)
+  case callConnected(CallConnected)
+  case callUpdate(CallUpdate)
+  case callCancel(CallOver)
+  case callEnded(CallOver)
+  case callGone(CallOver)
+  case callProgress(CallProgress)
+  case mediaRestart(MediaRestart)
+  case mediaAnswer(MediaAnswer)
+  case callHeld(CallHeld)
+  case callDigit(CallDigit)
+  case callTransferred(CallTransferred)
+  case quality(Quality)
+
+  public var content: (type: ServerMessageType, payload: (any Encodable)?) {
+    switch self {
+    case .welcome(let d): (.welcome, d)
+    case .ok(let d): (.ok, d == Success() ? nil : d)
+    case .err(let d): (.err, d)
+    case .authExpiring(let d): (.authExpiring, d)
+    case .ping: (.ping, nil)
+    case .pong: (.pong, nil)
+    case .ack: (.ack, nil)
+    case .bye(let d): (.bye, d)
+    case .callOffer(let d): (.callOffer, d)
+    case .callConnected(let d): (.callConnected, d)
+    case .callUpdate(let d): (.callUpdate, d)
+    case .callCancel(let d): (.callCancel, d)
+    case .callEnded(let d): (.callEnded, d)
+    case .callGone(let d): (.callGone, d)
+    case .callProgress(let d): (.callProgress, d)
+    case .mediaRestart(let d): (.mediaRestart, d)
+    case .mediaAnswer(let d): (.mediaAnswer, d)
+    case .callHeld(let d): (.callHeld, d)
+    case .callDigit(let d): (.callDigit, d)
+    case .callTransferred(let d): (.callTransferred, d)
+    case .quality(let d): (.quality, d)
+    }
+  }
+}
+
+/// The table of server-to-client messages.
+public enum ServerMessageType: String, AppMessageType {
+  case welcome, ok, err, ping, pong, ack, bye, quality
+  case authExpiring = "auth.expiring"
+  case callOffer = "call.offer"
+  case callConnected = "call.connected"
+  case callUpdate = "call.update"
+  case callCancel = "call.cancel"
+  case callEnded = "call.ended"
+  case callGone = "call.gone"
+  case callProgress = "call.progress"
+  case mediaRestart = "media.restart"
+  case mediaAnswer = "media.answer"
+  case callHeld = "call.held"
+  case callDigit = "call.digit"
+  case callTransferred = "call.transferred"
+
+  public var row: MessageRow<ServerMessage> {
+    switch self {
+    case .welcome: .init(.response, ServerMessage.welcome)
+    case .ok: .init(.response, ServerMessage.ok)
+    case .err: .init(.event, ServerMessage.err)
+    case .authExpiring: .init(.event, ServerMessage.authExpiring)
+    case .ping: .init(.event, .ping)
+    case .pong: .init(.event, .pong)
+    case .ack: .init(.event, .ack)
+    case .bye: .init(.event, ServerMessage.bye)
+    case .callOffer: .init(.event, ServerMessage.callOffer, .numbered)
+    case .callConnected: .init(.event, ServerMessage.callConnected, .numbered)
+    case .callUpdate: .init(.event, ServerMessage.callUpdate, .numbered)
+    case .callCancel: .init(.event, ServerMessage.callCancel, .numbered)
+    case .callEnded: .init(.event, ServerMessage.callEnded, .numbered)
+    case .callGone: .init(.event, ServerMessage.callGone, .numbered)
+    case .callProgress: .init(.event, ServerMessage.callProgress, .numbered)
+    case .mediaRestart: .init(.event, ServerMessage.mediaRestart, .numbered)
+    case .mediaAnswer: .init(.response, ServerMessage.mediaAnswer, .numbered)
+    case .callHeld: .init(.event, ServerMessage.callHeld, .numbered)
+    case .callDigit: .init(.event, ServerMessage.callDigit, .numbered)
+    case .callTransferred: .init(.event, ServerMessage.callTransferred, .numbered)
+    case .quality: .init(.event, ServerMessage.quality, .call)
+    }
+  }
+
+  /// The one terminal message of a (call, device), beside a refusing `err`.
+  public var isTerminal: Bool { self == .callCancel || self == .callEnded || self == .callGone }
+}

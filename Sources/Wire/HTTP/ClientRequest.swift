@@ -1,0 +1,38 @@
+/// One request that we make: of a push service, a webhook or a verifier.
+public struct HTTPClientRequest: Sendable {
+  /// Requests of one name share HTTP/2 connections; another name never does (one APNs team and key per connection).
+  public var connection: String
+  public var method: String
+  public var url: String
+  /// Names in lower case, as HTTP/2 has them. May hold secrets: not for logs. A line break in one fails the request.
+  public var headers: [(name: String, value: String)]
+  public var body: [UInt8]
+  public var timeout: Duration
+  /// As libcurl names them: what the URL may be.
+  public var protocols: String
+  /// Shows our certificate, if there is one; what else asks for one learns nothing of us.
+  public var showsCertificate: Bool
+
+  public init(
+    connection: String, method: String = "POST", url: String, headers: [(name: String, value: String)], body: [UInt8],
+    timeout: Duration, protocols: String = "https", showsCertificate: Bool = false
+  ) {
+    (self.connection, self.method, self.url, self.headers, self.body) = (connection, method, url, headers, body)
+    (self.timeout, self.protocols, self.showsCertificate) = (timeout, protocols, showsCertificate)
+  }
+
+  /// The first value of a header; `name` in lower case.
+  public func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
+}
+
+/// What a server answered, as far as anything here reads it.
+public struct HTTPClientResponse: Sendable, Hashable {
+  public var status: Int
+  /// `Retry-After` in seconds, if it was a number.
+  public var retryAfter: Int?
+  public var body: [UInt8]
+
+  public init(status: Int, retryAfter: Int? = nil, body: [UInt8] = []) {
+    (self.status, self.retryAfter, self.body) = (status, retryAfter, body)
+  }
+}
