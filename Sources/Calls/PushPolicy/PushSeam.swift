@@ -54,7 +54,7 @@ public struct PushReport: Sendable, Hashable {
   public var outcome: Outcome
   /// The service's word, or ours: `noProvider`, `circuitOpen`, `tooMany`, `unusable`, `callOver`, `tooLate`, `broke: …`.
   public var reason: String
-  /// Configuration or program is wrong: somebody must look.
+  /// Configuration or program is wrong: an operator must look.
   public var isFault: Bool
   public var attempts: Int
   /// From `wake` to this.
