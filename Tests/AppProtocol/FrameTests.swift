@@ -140,6 +140,18 @@ let call = Identifier(high: 0x6f96_19ff_8b86_d011, low: 0xb42d_00cf_4fc9_64ff)
     #expect(text(ServerFrame(.ok(Success()), re: call).encoded()) == #"{"re":"\#(callText)","t":"ok"}"#)
   }
 
+  @Test(arguments: [
+    (#""t":"call.gone","call":"\#(callText)""#, "seq: missing"), (#""t":"call.gone","seq":1"#, "call: missing"),
+    (#""t":"ok","seq":1"#, "re: missing"), (#""t":"quality""#, "call: missing"),
+  ])
+  func `a server message without what its row asks for is malformed`(fields: String, rule: String) throws {
+    let read = try ServerFrame(decoding: Array(#"{\#(fields),"d":{"reason":"busy","level":"bad"}}"#.utf8))
+    guard case .malformed(_, rule) = read.body else {
+      Issue.record("read as \(read.body)")
+      return
+    }
+  }
+
   @Test func `a reason or error code of a later version is read as unknown and server`() throws {
     let over = try ServerFrame(
       decoding: Array(#"{"t":"call.gone","seq":1,"call":"\#(callText)","d":{"reason":"abducted"}}"#.utf8))

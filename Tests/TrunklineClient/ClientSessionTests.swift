@@ -75,6 +75,16 @@ private func numbered(_ actions: [ClientSession.Action]) -> [Int] { frames(actio
     #expect(frames(harness.give(.timer)).isEmpty)
   }
 
+  @Test func `a message of a type that this client does not know uses its number up and is acked`() throws {
+    var harness = Harness()
+    _ = harness.goOnline()
+    #expect(harness.give(.frame(Array(#"{"t":"hist.changed","seq":1,"call":"\#(call)","d":{}}"#.utf8))).isEmpty)
+    harness.now = try #require(harness.session.nextDeadline)
+    #expect(frames(harness.give(.timer)).map(\.ack) == [1])
+    let progress = ServerMessage.callProgress(CallProgress(.ringing, at: 1))
+    #expect(harness.give(ServerFrame(progress, seq: 2, call: call)).count == 1)
+  }
+
   @Test func `a repeated number is dropped and a gap closes with 4002 for a fresh hello`() throws {
     var harness = Harness()
     _ = harness.goOnline()

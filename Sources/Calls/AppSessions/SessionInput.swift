@@ -34,7 +34,7 @@ public enum SessionInput: Sendable {
   case timer
 }
 
-/// What the app thread shall do, in this order.
+/// What the app thread has to do, in this order.
 public enum SessionAction: Hashable, Sendable {
   case send(ConnectionID, [UInt8])
   /// A WebSocket ping.

@@ -3,14 +3,15 @@ import Bytes
 import JSONWebToken
 
 extension SessionMachine {
-  func verify(_ token: String, device: String, _ now: Instant) throws(RefusedHello) -> Claims {
+  /// - Parameter device: whose token it must be; nil: any device's.
+  func verify(_ token: String, device: String?, _ now: Instant) throws(RefusedHello) -> Claims {
     let claims: Claims
     do {
       claims = try settings.verifier.verify(token, unixSeconds: unixMilliseconds(now) / 1_000)
     } catch {
       throw RefusedHello(error.refusal, "token: \(error.rawValue)")
     }
-    guard claims.dev == device else { throw RefusedHello(.deviceMismatch, "dev is not device.id") }
+    guard device == nil || claims.dev == device else { throw RefusedHello(.deviceMismatch, "dev is not device.id") }
     guard settings.users.contains(claims.sub) else { throw RefusedHello(.unknownUser, "unknown sub") }
     return claims
   }

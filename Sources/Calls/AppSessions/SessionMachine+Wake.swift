@@ -7,7 +7,7 @@ extension SessionMachine {
   /// The call and device of a wake token that may be used now, on this device.
   mutating func verify(wake token: String, device: String?, _ now: Instant) throws(RefusedHello) -> Wake {
     guard let wake = settings.wakeTokens?.read(token) else { throw RefusedHello(.wakeToken, "wake token") }
-    guard device.map({ $0 == wake.device.device }) ?? true else {
+    guard device == nil || device == wake.device.device else {
       throw RefusedHello(.deviceMismatch, "the wake token is another device's")
     }
     guard settings.users.contains(wake.device.user) else { throw RefusedHello(.unknownUser, "unknown user") }
@@ -51,13 +51,7 @@ extension SessionMachine {
       guard wake.call == call else { throw RefusedHello(.wakeToken, "the wake token is another call's") }
       return wake.device
     }
-    let claims: Claims
-    do {
-      claims = try settings.verifier.verify(token, unixSeconds: unixMilliseconds(now) / 1_000)
-    } catch {
-      throw RefusedHello(error.refusal, "token: \(error.rawValue)")
-    }
-    guard settings.users.contains(claims.sub) else { throw RefusedHello(.unknownUser, "unknown sub") }
+    let claims = try verify(token, device: nil, now)
     return DeviceKey(user: claims.sub, device: claims.dev)
   }
 

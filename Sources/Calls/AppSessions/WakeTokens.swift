@@ -5,8 +5,8 @@ import JSONWebToken
 public struct Wake: Hashable, Sendable {
   public var call: Identifier
   public var device: DeviceKey
-  /// When it must have been used for the first time: the ring deadline + 30 s. Of the monotonic clock, as nobody but this
-  /// process reads it: a step of the wall clock costs no call.
+  /// When it must have been used for the first time: the ring deadline + 30 s. On the monotonic clock, as only this process
+  /// reads it: a step of the wall clock costs no call.
   public var firstUseBefore: Instant
   public init(call: Identifier, device: DeviceKey, firstUseBefore: Instant) {
     (self.call, self.device, self.firstUseBefore) = (call, device, firstUseBefore)

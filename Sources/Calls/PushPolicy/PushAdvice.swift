@@ -1,4 +1,4 @@
-/// What somebody should do about a push that was not accepted; for logs and `trunkline push test`.
+/// What an operator should do about a push that was not accepted; for logs and `trunkline push test`.
 public enum PushAdvice {
   /// One sentence; nil if nothing needs doing.
   public static func text(_ report: PushReport) -> String? {
@@ -35,7 +35,7 @@ public enum PushAdvice {
         + "key, and not expired? Renew it at Apple, replace the files, then send SIGHUP"
     case let text where text.hasPrefix("broke:") && text.contains("peer certificate"):
       return
-        "the service's certificate is not trusted: with a stand-in set push.ca to its certificate; else somebody is in between"
+        "the service's certificate is not trusted: with a stand-in set push.ca to its certificate; else TLS is intercepted on the way"
     case let text where text.hasPrefix("broke:"):
       return "no connection to the service: check network, firewall (TCP 443 or 2197) and, with a stand-in, push.ca"
     case let text where text.hasPrefix("unsigned"): return "the key cannot sign: check the key file of push.\(service)"

@@ -38,7 +38,7 @@ extension PushMachine {
     }
   }
 
-  /// Nobody knows whether the service took it; the app tells two pushes of one call apart by the call's id.
+  /// The service may have taken it all the same; an app knows two pushes of one call by the call's id.
   private mutating func broke(_ key: PushKey, _ reason: String, at now: Instant, _ output: inout [PushAction]) {
     guard let service = pushes[key]?.target.service else { return }
     pushes[key]?.lastStatus = nil

@@ -18,7 +18,7 @@ public protocol PushProvider: Sendable {
   /// The registration as it is kept. Its length and the characters of its topic are checked before.
   static func checked(_ target: PushTarget) throws(TargetProblem) -> PushTarget
   static func verdict(_ answer: HTTPClientResponse) -> PushVerdict
-  /// What somebody should do about a push that this service refused, as one sentence; nil if it has no row for the reason.
+  /// What an operator should do about a push that this service refused, as one sentence; nil if it has no row for the reason.
   static func advice(_ report: PushReport) -> String?
 
   /// Throws for a registration that this configuration does not push to, whatever its form.

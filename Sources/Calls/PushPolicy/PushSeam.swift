@@ -38,8 +38,8 @@ public enum PushAction: Sendable {
   case finished(PushReport)
 }
 
-/// How a push ended; exactly one for each `wake`, but none for a second `wake` of a key that is under way. Whoever wakes a key
-/// again after its report pushes again: a call wakes a device once.
+/// How a push ended; exactly one for each `wake`, but none for a second `wake` of a key that is under way. A key that is
+/// woken again after its report is pushed again; a call wakes a device once.
 public struct PushReport: Sendable, Hashable {
   public enum Outcome: Sendable, Hashable {
     case accepted
@@ -54,7 +54,7 @@ public struct PushReport: Sendable, Hashable {
   public var outcome: Outcome
   /// The service's word, or ours: `noProvider`, `circuitOpen`, `tooMany`, `unusable`, `callOver`, `tooLate`, `broke: …`.
   public var reason: String
-  /// Configuration or program is wrong: somebody must look.
+  /// Configuration or program is wrong: an operator must look.
   public var isFault: Bool
   public var attempts: Int
   /// From `wake` to this.

@@ -12,7 +12,7 @@ public enum PushService: String, Sendable, Hashable, CaseIterable, Codable {
     }
   }
 
-  /// Every `kind` of a registration, for whoever gave another.
+  /// Every `kind` of a registration, for the answer to another one.
   public static var kinds: String { allCases.map { $0.provider.registrationKind }.joined(separator: ", ") }
 
   /// The service of a registration's `kind` (`device.put`); nil if there is none.

@@ -33,14 +33,6 @@ extension PushTarget {
   private func checkTopic() throws(TargetProblem) {
     let bytes = Array(topic.utf8)
     guard bytes.count <= Limits.topicBytes else { throw .topicTooLong(limit: Limits.topicBytes) }
-    let isPlain = bytes.allSatisfy { byte in
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"):
-        true
-      case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): true
-      default: false
-      }
-    }
-    guard isPlain else { throw .topicMalformed }
+    guard bytes.allSatisfy({ isHostByte($0) || $0 == UInt8(ascii: "_") }) else { throw .topicMalformed }
   }
 }

@@ -9,7 +9,7 @@ public enum PushVerdict: Hashable, Sendable {
   case unregistered(before: Int64?, reason: String)
   /// The token belongs to another environment or topic: no more pushes until the app registers again.
   case wrongPlace(reason: String)
-  /// This call's push is lost; the device stays. `isFault`: configuration or program is wrong, somebody must look. `freezesToken`:
+  /// This call's push is lost; the device stays. `isFault`: configuration or program is wrong, an operator must look. `freezesToken`:
   /// no new token for a while.
   case refused(reason: String, isFault: Bool, freezesToken: Bool = false)
 

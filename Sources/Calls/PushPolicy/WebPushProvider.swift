@@ -150,7 +150,8 @@ struct Endpoint {
   }
 }
 
-private func isHostByte(_ byte: UInt8) -> Bool {
+/// Letters, digits, `-` and `.`.
+func isHostByte(_ byte: UInt8) -> Bool {
   switch byte {
   case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
     UInt8(ascii: "-"), UInt8(ascii: "."):

@@ -8,7 +8,7 @@ public import HTTP
   import Foundation
 #endif
 
-/// Where somebody else says whom a call is for.
+/// A server of the operator that says whom a call is for.
 public struct Webhook: Sendable, Hashable {
   public var url: String
   /// Both sides have it; requests are signed with it.

@@ -1,4 +1,4 @@
-// What makes itself heard: the bell, seen also in a tab that nobody has clicked, and the ringback tone of a call that is dialled.
+// Sounds: the bell, which also shows in a tab that may not play sound yet (no click), and the ringback tone of an outgoing call.
 
 /** Two tones with a cadence in seconds; heard once the browser lets this page sound. */
 class Tone {

@@ -203,7 +203,7 @@ extension HTTPServer {
         connection.shutDown()
         if connection.webSocket == nil { setDeadline(connection, loop.now + Limits.lingerTime) }
       case .request:
-        // One a turn for each connection, so that nobody waits for those that somebody pipelined.
+        // One request per turn and connection: what one peer pipelines delays no other.
         nextRequest(connection)
         if connection.phase == .request, connection.queuedBytes == 0, !connection.isSilent {
           let isMidRequest = connection.reader?.isMidRequest == true

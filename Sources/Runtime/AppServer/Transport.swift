@@ -69,7 +69,7 @@ enum ConnectionRefusal: String, CaseIterable, Sendable {
   case tooMany, tooManyFromAddress
   /// More attempts from one address than it may make in a second.
   case tooFast
-  /// Nothing was said in time, or somebody else needed the room first; a request that did not become whole in time.
+  /// No octet came in time, or the connection gave way to another; a request that was not complete in time.
   case silent, slow
   /// No HTTP, or HTTP that two parsers may read in two ways.
   case malformed

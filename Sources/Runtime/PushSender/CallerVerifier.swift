@@ -4,7 +4,7 @@ import HTTP
 public import Logging
 public import Platform
 
-/// The verify thread: asks a service who stands for a caller (RFC 8224 §6.2 done elsewhere). Nobody waits for it; a question that
+/// The verify thread: asks a service who stands for a caller (RFC 8224 §6.2 done elsewhere). No call waits for it; a question that
 /// fails, is late or is one too many is answered with nil, and the call goes on unverified.
 ///
 /// A POST of `{"identity": [..], "from": "+1..", "to": "+1..", "date": ".."}`; 200 with `{"attest": "A"}` (B, C) stands for the

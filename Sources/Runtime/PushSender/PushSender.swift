@@ -3,7 +3,7 @@ public import Logging
 public import Platform
 public import PushPolicy
 
-/// The push thread: runs a `PushMachine` over HTTP/2. Nobody waits for it, and it knows of no call.
+/// The push thread: runs a `PushMachine` over HTTP/2. No call waits for it, and it knows of none.
 ///
 ///     let sender = try PushSender(providers: providers, logger: logger) { report in … }
 ///     sender.wake(key, target, push, deadline: now + .seconds(45))

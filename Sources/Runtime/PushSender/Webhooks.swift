@@ -4,7 +4,7 @@ public import Logging
 public import Platform
 public import PushPolicy
 
-/// The webhook thread: asks servers of the operator whom a call is for. Nobody waits for it.
+/// The webhook thread: asks servers of the operator whom a call is for. No thread waits for it.
 ///
 ///     let hooks = try Webhooks(logger: logger) { call, answer in inbox.post(.routed(call, answer)) }
 ///     hooks.ask(question, hook)
@@ -110,7 +110,7 @@ private final class WebhookWorker: HTTPWorker {
     }
   }
 
-  /// Why an answer is none, for whoever wrote the webhook.
+  /// Why an answer is not used, for the author of the webhook.
   private static func problem(_ answer: HTTPClientResponse) -> String {
     switch answer.status {
     case 200 where answer.body.count > PushPolicy.Limits.routeAnswerBytes:

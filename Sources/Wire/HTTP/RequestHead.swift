@@ -42,7 +42,7 @@ public struct RequestHead: Equatable, Sendable {
   }
 }
 
-/// Why a request is not served, as the status to answer with and a sentence for whoever wrote the client.
+/// Why a request is not served, as the status to answer with and a sentence for the author of the client.
 public struct RequestRefusal: Error, Equatable, Sendable {
   public var status: Int
   public var reason: String
