@@ -54,7 +54,7 @@ private struct DialogRun {
   mutating func finish() {
     for leg in legs {
       for command in [
-        Command.cancel(leg, nil), .refuse(leg, code: 480, reason: nil, cause: nil, retryAfter: nil), .bye(leg, nil),
+        UserAgent.Command.cancel(leg, nil), .refuse(leg, code: 480, reason: nil, cause: nil, retryAfter: nil), .bye(leg, nil),
       ] {
         agent.handle(.command(command), at: now, into: &output)
       }

@@ -48,7 +48,7 @@ import SIPDialogs
 }
 
 /// Plays the call machine: rings, then answers or refuses by the length of the offer.
-private func answer(_ agent: inout UserAgent, _ output: inout Output, _ now: Instant) {
+private func answer(_ agent: inout UserAgent, _ output: inout UserAgent.Output, _ now: Instant) {
   let events = output.events
   output.removeAll()
   for event in events {
