@@ -11,7 +11,7 @@ import Testing
     var samples: [Int16] = []
     /// Before each tick, in milliseconds.
     var delays: [Double] = []
-    var counts = AudioReceiverStatistics()
+    var counts = PlayoutStatistics()
     /// How far ticks moved, in milliseconds, up and down.
     var moved = 0
   }
@@ -53,7 +53,7 @@ import Testing
     let lossy = try play(encoding, seconds: 30) { $0 % 21 == 20 }
     let late = lossy.delays.dropFirst(500).sorted()
     #expect(late[0] > 19 && late[late.count / 2] < 32, "\(late[0]) \(late[late.count / 2])")
-    #expect(lossy.counts.packets.leftOut == 0)
+    #expect(lossy.counts.leftOut == 0)
     #expect(lossy.counts.concealedSamples >= 70 * 160)
     // Once 20 ms more are made up; who hears it sees no tick come later.
     #expect(lossy.counts.concealedSamples <= 73 * 160, "\(lossy.counts.concealedSamples / 160)")

@@ -77,8 +77,8 @@ final class OurReceiver: ReplayReceiver {
     let statistics = receiver.statistics
     counts.concealed = statistics.concealedSamples
     counts.repaired = statistics.repairedSamples
-    (counts.shrunk, counts.grown) = (statistics.shrunkSamples, statistics.grownSamples)
-    counts.discarded = statistics.packets.late + statistics.packets.overflowed
+    (counts.shrunk, counts.grown) = (statistics.removedSamplesForAcceleration, statistics.insertedSamplesForDeceleration)
+    counts.discarded = statistics.late + statistics.overflowed
     counts.isSilent = result == .silent
     // What comes next, less the 160 samples just played.
     counts.position = Double(Int32(bitPattern: receiver.nextTimestamp.raw)) * 160 / Double(units) - 160

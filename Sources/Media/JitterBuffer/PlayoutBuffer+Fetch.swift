@@ -72,7 +72,6 @@ extension PlayoutBuffer {
       let isCovered = waited >= length && isDue(after.timestamp, at: now)
       skip(1, to: end)
       waited = 0
-      if !isCovered { statistics.repaired &+= 1 }
       return isCovered ? nil : .repair(Int(min(length, Int64(after.duration))), from: handedOut(found))
     }
     if waited >= length {

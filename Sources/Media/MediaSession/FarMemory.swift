@@ -13,7 +13,6 @@ public struct FarMemory: Sendable {
 extension MediaSession {
   /// For the session where it lies now: it must not be moved.
   public mutating func farMemory() -> FarMemory {
-    let legs = legs  // a local: see `MediaSession.legs`
     var far = FarMemory()
     far.downlink = withUnsafePointer(to: &downlink) { UInt(bitPattern: $0) }
     far.uplink = withUnsafePointer(to: &uplink) { UInt(bitPattern: $0) }

@@ -81,7 +81,6 @@ extension MediaSession {
     _ index: Int, _ remote: AppLegRemote, newLocal: AppLegLocal?, newAssociation: Bool, at now: Instant,
     into output: inout MediaOutput
   ) {
-    let legs = legs  // a local: see `MediaSession.legs`
     let isFirst = legs[index].remote == nil
     let encodingBefore = legs[index].encoding
     legs[index].take(remote)
@@ -153,7 +152,6 @@ extension MediaSession {
 
   /// Makes a leg the one whose audio flows.
   private mutating func choose(_ index: Int) {
-    let legs = legs  // a local: see `MediaSession.legs`
     let changed = winner != index
     winner = index
     let encoding = legs[index].encoding
@@ -167,7 +165,6 @@ extension MediaSession {
 
   /// Allocates what coding needs when a direction is not relayed: at commands, never per packet. It is freed when relaying begins.
   private mutating func equip() {
-    let legs = legs  // a local: see `MediaSession.legs`
     if trunk.isSet {
       if isDownlinkOpen, !downlink.relays, !isHeld { downlink.receiver.make(trunk.encoding) }
       if uplink.encoder == nil { uplink.encoder = makeEncoder(trunk.encoding) }

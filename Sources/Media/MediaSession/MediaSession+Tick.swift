@@ -59,7 +59,6 @@ extension MediaSession {
   // MARK: Trunk → app
 
   private mutating func tickDownlink(at now: Instant, into output: inout MediaOutput) {
-    let legs = legs  // a local: see `MediaSession.legs`
     guard isDownlinkOpen, hasLeg(winner), legs[winner].isReady else { return }
     var hasAudio = false
     if !isHeld { hasAudio = downlink.receiver.pull(into: frame, at: now) }
@@ -89,7 +88,6 @@ extension MediaSession {
   }
 
   private mutating func skipDownlink() {
-    let legs = legs  // a local: see `MediaSession.legs`
     legs[winner].stream.skip(units: legs[winner].stream.unitsPerFrame)
   }
 
