@@ -16,7 +16,7 @@ import Testing
     var moved = 0
   }
 
-  /// Packets of a steady voice, of which `isLost` never come; the tick follows the receiver's wishes.
+  /// Packets of a steady voice, of which `isLost` never come; the tick follows the tick preference of the receiver.
   private func play(_ encoding: Encoding, seconds: Int, _ isLost: (Int) -> Bool) throws -> Heard {
     var receiver = try AudioReceiver(encoding: encoding)
     var encoder = try AudioEncoder(encoding: encoding)
@@ -38,7 +38,7 @@ import Testing
       var span = samples.mutableSpan
       _ = receiver.pull(into: &span, at: .zero + .milliseconds(now))
       heard.samples += samples
-      let step = phase.step(receiver.tickWish)
+      let step = phase.step(receiver.tickPreference)
       heard.moved += abs(step)
       now += 20 + step
     }

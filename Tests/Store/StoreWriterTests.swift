@@ -25,19 +25,19 @@ import Testing
     #expect(writer.problem == nil)
   }
 
-  @Test func `removals wait for the next lines, or for leisure`() {
+  @Test func `removals wait for the next lines, or until the store is idle`() {
     var writer = StoreWriter(journal: store, records: store)
     writer.take(started(1))
-    writer.flush(atLeisure: false)
+    writer.flush(isIdle: false)
     writer.take(.ended(record(1)))
-    writer.flush(atLeisure: false)
+    writer.flush(isIdle: false)
     #expect(store.sink.all == [record(1)])
     #expect(store.lines() == [startLine(1)] && writer.hasRemovals)
     writer.take(started(2))
-    writer.flush(atLeisure: false)
+    writer.flush(isIdle: false)
     #expect(store.lines() == [startLine(2)] && !writer.hasRemovals)
     writer.take(.ended(record(2)))
-    writer.flush(atLeisure: false)
+    writer.flush(isIdle: false)
     writer.flush()
     #expect(store.lines().isEmpty && !writer.hasRemovals)
   }

@@ -68,7 +68,7 @@ final class OurReceiver: ReplayReceiver {
   }
 
   func millisecondsToNextPull(after now: Instant) -> Double {
-    20 + Double(phase.step(receiver.tickWish))
+    20 + Double(phase.step(receiver.tickPreference))
   }
 
   func pull(into samples: inout [Int16], at now: Instant) {

@@ -36,7 +36,7 @@ struct SessionBench: ~Copyable {
     /// 20 ms each, over and over; nil while the side is silent and does not send.
     var fromTrunk: [[UInt8]?]
     var fromApp: [[UInt8]?]
-    var opus = OpusWishes()
+    var opus = OpusPreferences()
     var complexity = 5
   }
 

@@ -78,7 +78,7 @@ enum Stream {
       var span = samples.mutableSpan
       _ = receiver.pull(into: &span, at: Instant(nanoseconds: Int64(now * 1e6)))
       heard += samples
-      now += 20 + Double(ticks.step(receiver.tickWish))
+      now += 20 + Double(ticks.step(receiver.tickPreference))
     }
     return (heard, receiver.statistics)
   }

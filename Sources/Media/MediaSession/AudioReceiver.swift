@@ -35,7 +35,7 @@ public struct AudioReceiver: ~Copyable {
 
   /// As of the last `pull`: whether the next ticks had better come later or earlier than every 20 ms, so that neither packets wait nor
   /// audio is stretched for it.
-  public private(set) var tickWish = TickWish.none
+  public private(set) var tickPreference = TickPreference.none
 
   private var buffer: PlayoutBuffer
   private var decoder: AudioDecoder
@@ -245,12 +245,12 @@ public struct AudioReceiver: ~Copyable {
 
   /// Makes the buffered delay what the policy wants, a pitch period at a time.
   private mutating func adjust(at now: Instant) {
-    tickWish = hasAudio ? .stay : .none
+    tickPreference = hasAudio ? .stay : .none
     guard hasAudio, madeUp == 0 else { return }
     let pending = (decoded.count &- Self.tick) &* unitsPerSample
     let decision = buffer.decide(at: now, pending: pending, tick: Self.tick &* unitsPerSample)
     let delay = start.isFirst ? delayMilliseconds(at: now) : 0
-    tickWish = start.wish(decision.tickShift, delayMilliseconds: delay, grain: grain)
+    tickPreference = start.preference(decision.tickShift, delayMilliseconds: delay, grain: grain)
     switch decision.adjustment {
     case .none: break
     case .shrink(let units):
@@ -314,7 +314,7 @@ public struct AudioReceiver: ~Copyable {
     decoder.reset()
     decoded.removeAll()
     (madeUp, counted, hasAudio) = (0, 0, false)
-    (start, tickWish) = (StreamStart(), .none)
+    (start, tickPreference) = (StreamStart(), .none)
     (loudness, pause) = (SpeechLoudness(), Pause())
   }
 }

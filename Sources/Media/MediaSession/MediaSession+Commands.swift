@@ -138,11 +138,11 @@ extension MediaSession {
   }
 
   /// libopus refuses nothing but parameters, and ours are constant.
-  private func makeEncoder(_ encoding: AudioEncoding, _ wishes: OpusWishes = OpusWishes()) -> AudioEncoder? {
+  private func makeEncoder(_ encoding: AudioEncoding, _ preferences: OpusPreferences = OpusPreferences()) -> AudioEncoder? {
     do throws(OpusError) {
       var encoder = try AudioEncoder(
-        encoding: encoding, control: wishes.control, complexity: setup.opusComplexity,
-        isConstantRate: wishes.isConstantRate)
+        encoding: encoding, control: preferences.control, complexity: setup.opusComplexity,
+        isConstantRate: preferences.isConstantRate)
       encoder.limitComplexity(to: complexityCeiling)
       return encoder
     } catch { return nil }
@@ -174,7 +174,7 @@ extension MediaSession {
     let encoding = legs[winner].encoding
     if !uplink.relays, isLocked || connectedAt != nil { uplink.receiver.make(encoding, policy: .ofApps) }
     if isDownlinkOpen, !downlink.relays, downlink.encoder == nil {
-      downlink.encoder = makeEncoder(encoding, legs[winner].remote?.opus ?? OpusWishes())
+      downlink.encoder = makeEncoder(encoding, legs[winner].remote?.opus ?? OpusPreferences())
       downlink.silence = encoding == .opus && !legs[winner].leavesSilenceOut ? CodedSilence() : nil
     }
   }
@@ -194,7 +194,7 @@ extension MediaSession {
     updateRelay()
   }
 
-  /// The device plays: what was kept goes out, hurrying, then live audio.
+  /// The device plays: what was kept goes out faster, then live audio.
   mutating func releaseDownlink(at now: Instant) {
     playoutAssumedAt = .distantFuture
     downlink.kept?.release()
@@ -215,7 +215,7 @@ extension MediaSession {
     updateRelay()
   }
 
-  /// Relaying begins at once only where nothing lies in the receiver; the tick switches over in a pause (`settleRelay`).
+  /// Relaying begins at once only where nothing lies in the receiver; the tick switches over in a pause (`tickDownlink`, `tickUplink`).
   mutating func updateRelay() {
     if !canRelayDownlink { downlink.relays = false } else if !downlink.isPrimed { downlink.beginRelaying() }
     if !canRelayUplink { uplink.relays = false } else if !uplink.isPrimed { uplink.beginRelaying() }

@@ -65,7 +65,7 @@ extension MediaSession {
     if downlink.tones != nil { hearTones(frame, hasAudio ? Frame.samples : 0, at: now, into: &output) }
     if downlink.kept != nil { hasAudio = throughKeptDownlink(hasAudio) }
     guard !isHeld, downlink.kept == nil || hasAudio, !downlink.event.isActive(at: now) else { return skipDownlink() }
-    switch judgeDownlink(hasAudio) {
+    switch classifyDownlink(hasAudio) {
     case .send: sendTalkToApp(at: now, into: &output)
     case _ where !legs[winner].leavesSilenceOut: sendSilenceToApp(at: now, into: &output)
     case .describe: sendFrameToApp(frame, startsTalk: false, at: now, into: &output)
@@ -79,12 +79,12 @@ extension MediaSession {
   }
 
   /// Without audio the app still hears that the line is there: noise, described as in any pause.
-  private mutating func judgeDownlink(_ hasAudio: Bool) -> SilenceGate.Step {
+  private mutating func classifyDownlink(_ hasAudio: Bool) -> SilenceGate.Step {
     guard hasAudio else {
       downlink.gate.fillNoise(frame)
       return downlink.gate.absent()
     }
-    return downlink.gate.judge(frame)
+    return downlink.gate.classify(frame)
   }
 
   private mutating func skipDownlink() {
@@ -150,7 +150,7 @@ extension MediaSession {
       hasAudio = uplink.kept?.pull(into: frame) ?? false
       if uplink.kept?.isFinished == true { uplink.kept = nil }
     }
-    guard uplink.hold.isPlaying else { return hasAudio ? uplink.gate.judge(frame) : absentUplink() }
+    guard uplink.hold.isPlaying else { return hasAudio ? uplink.gate.classify(frame) : absentUplink() }
     if !hasAudio { silence() }
     uplink.hold.stop(into: frame)
     return .send

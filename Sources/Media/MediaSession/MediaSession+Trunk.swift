@@ -56,7 +56,7 @@ extension MediaSession {
       trunk.dropped &+= 1
       return output.drop(.malformed)
     }
-    switch trunk.source?.judge(source, at: now) {
+    switch trunk.source?.classify(source, at: now) {
     case .accepted: break
     case .tookOver: output.sourceTakeovers &+= 1
     case .rejected, nil: return rejectSource(source, into: &output)

@@ -103,8 +103,8 @@ public struct MediaSession: ~Copyable {
   public mutating func preferredPhase(_ direction: AudioDirection, current: Int) -> Int? {
     let step =
       switch direction {
-      case .trunkToApp: downlink.phase.step(downlink.receiver.tickWish)
-      case .appToTrunk: uplink.phase.step(uplink.receiver.tickWish)
+      case .trunkToApp: downlink.phase.step(downlink.receiver.tickPreference)
+      case .appToTrunk: uplink.phase.step(uplink.receiver.tickPreference)
       }
     return step == 0 ? nil : (current &+ step &+ 20) % 20
   }

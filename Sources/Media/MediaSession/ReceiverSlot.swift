@@ -28,7 +28,7 @@ struct ReceiverSlot: ~Copyable {
   var isEmpty: Bool { receiver == nil }
   var encoding: AudioEncoding? { receiver?.pointee.encoding }
   /// Of the last `pull`.
-  var tickWish: TickWish { receiver?.pointee.tickWish ?? .none }
+  var tickPreference: TickPreference { receiver?.pointee.tickPreference ?? .none }
   /// Of all receivers there were.
   var statistics: PlayoutStatistics { receiver?.pointee.statistics ?? past }
 

@@ -117,7 +117,7 @@ extension MediaWorker {
     freeSlots.append(slot)
     shared.sessions.add(-1)
     // An idle thread sleeps: nobody else would tell that there is room again.
-    if slotOf.isEmpty { judgeLoad() }
+    if slotOf.isEmpty { checkLoad() }
     shared.metrics.sessions.add(-1)
     shared.metrics.appAddresses.set(Int64(addresses.count))
   }

@@ -160,7 +160,7 @@ struct MediaWorker: ~Copyable {
 
   private mutating func finishTurn() {
     flush()
-    if now >= meter.due { judgeLoad() }
+    if now >= meter.due { checkLoad() }
     guard now >= nextDrops else { return }
     nextDrops = now + .seconds(1)
     countDrops()

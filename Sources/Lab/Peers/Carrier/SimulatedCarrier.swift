@@ -150,16 +150,16 @@ public final class SimulatedCarrier: @unchecked Sendable {
     case .inviteReceived(let leg, let invite): incoming(leg, invite)
     case .progress(let leg, let code, let sdp):
       emit(PeerEvent("progress", ["code": "\(code)"]))
-      if let sdp, let call = calls[leg], !call.answered { settle(call, sdp) }
+      if let sdp, let call = calls[leg], !call.answered { applyAnswer(call, sdp) }
     case .answered(let leg, let sdp):
       guard let call = calls[leg] else { return }
       emit(PeerEvent("answered", ["code": "200"]))
       call.answered = true
-      if let sdp { settle(call, sdp) }
+      if let sdp { applyAnswer(call, sdp) }
       connected(call)
     case .acknowledged(let leg, let sdp):
       guard let call = calls[leg] else { return }
-      if let sdp { settle(call, sdp) }
+      if let sdp { applyAnswer(call, sdp) }
       emit(PeerEvent("acknowledged"))
       connected(call)
     case .failed(let leg, let code, _, _):
@@ -180,7 +180,7 @@ public final class SimulatedCarrier: @unchecked Sendable {
     }
   }
 
-  private func settle(_ call: Call, _ sdp: String) {
+  private func applyAnswer(_ call: Call, _ sdp: String) {
     do {
       call.audio.start(try call.negotiation.apply(answer: sdp))
     } catch {

@@ -23,11 +23,11 @@ extension LoadGenerator {
   func happened(_ event: SIPDialogs.Event) {
     switch event {
     case .inviteReceived(let leg, let invite): incoming(leg, invite)
-    case .progress(let leg, _, let sdp?): if let call = byLeg[leg], !call.trunk.isAnswered { settle(call, sdp) }
+    case .progress(let leg, _, let sdp?): if let call = byLeg[leg], !call.trunk.isAnswered { applyAnswer(call, sdp) }
     case .answered(let leg, let sdp):
       guard let call = byLeg[leg] else { return }
       call.trunk.isAnswered = true
-      if let sdp { settle(call, sdp) }
+      if let sdp { applyAnswer(call, sdp) }
       checkUp(call)
     case .acknowledged(let leg, _): if let call = byLeg[leg] { checkUp(call) }
     case .failed(let leg, let code, _, _):
@@ -41,7 +41,7 @@ extension LoadGenerator {
     }
   }
 
-  private func settle(_ call: LoadCall, _ sdp: String) {
+  private func applyAnswer(_ call: LoadCall, _ sdp: String) {
     do { call.trunk.media = try call.trunk.negotiation.apply(answer: sdp) } catch { fail(call, "SDP: \(error)") }
   }
 

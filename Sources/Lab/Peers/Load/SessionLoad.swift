@@ -35,7 +35,7 @@ public final class SessionLoad: Sendable {
     public var asked = 0
     /// Sessions that were online when all had been begun, and at the end.
     public var online = 0, onlineAtEnd = 0
-    /// From the wish to connect to `welcome`: the first time; and from the cut, with the client's own wait in it, the second.
+    /// From the attempt to connect to `welcome`: the first time; and from the cut, with the client's own wait in it, the second.
     public var welcome = Times(), welcomeBack = Times()
     /// From `call.end` of one session to its answer: while nothing happens, and while the others come back.
     public var answerAtRest = Times(), answerInStorm = Times()
@@ -51,7 +51,7 @@ public final class SessionLoad: Sendable {
   }
 
   /// How long the last one may take to be online.
-  private static let patience = Duration.seconds(30)
+  private static let timeout = Duration.seconds(30)
   private let options: Options
   private let random: RandomSource
   private let state: Mutex<State>
@@ -103,7 +103,7 @@ public final class SessionLoad: Sendable {
     spread(over: .nanoseconds(Int64(Double(result.asked) / options.perSecond * 1e9)), pool) { number in
       give(number, .start, pool) { $0.began[number] = MonotonicClock.now() }
     }
-    wait(pool, Self.patience) { $0.sessions.allSatisfy(\.isOnline) && probe.isOnline }
+    wait(pool, Self.timeout) { $0.sessions.allSatisfy(\.isOnline) && probe.isOnline }
     result.online = online + (probe.isOnline ? 1 : 0)
     progress("\(result.online) online; at rest for \(Int(options.hold.inSeconds)) s")
     wait(pool, options.hold) { _ in false }
@@ -117,7 +117,7 @@ public final class SessionLoad: Sendable {
         // Not 1000, which would end the session: the network is gone.
         pool.close(number, 1001)
       }
-      wait(pool, Self.patience) { $0.welcomeBack.count >= result.asked - 1 }
+      wait(pool, Self.timeout) { $0.welcomeBack.count >= result.asked - 1 }
     }
     result.onlineAtEnd = online + (probe.isOnline ? 1 : 0)
     let (answersAtRest, answersInStorm, problems) = probe.stop()

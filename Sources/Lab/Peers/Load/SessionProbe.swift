@@ -20,7 +20,7 @@ final class SessionProbe: Sendable {
 
   /// From an answer to the next question, and how long one may take.
   private static let pause = Duration.milliseconds(20)
-  private static let patience = Duration.seconds(5)
+  private static let timeout = Duration.seconds(5)
   private let random: RandomSource
   private let state: Mutex<State>
   private let pool = Mutex<WebSocketPool?>(nil)
@@ -69,8 +69,8 @@ final class SessionProbe: Sendable {
 
   private func ask(_ now: Instant) {
     let actions = state.withLock { state -> [ClientSession.Action] in
-      guard state.session.isOnline, state.asked.map({ now - $0.at > Self.patience }) ?? true else { return [] }
-      if state.asked != nil { state.problems.append("call.end was not answered within \(Self.patience)") }
+      guard state.session.isOnline, state.asked.map({ now - $0.at > Self.timeout }) ?? true else { return [] }
+      if state.asked != nil { state.problems.append("call.end was not answered within \(Self.timeout)") }
       var actions: [ClientSession.Action] = []
       let id = state.session.request(.callEnd(CallEnd()), call: Identifier(random: random), at: now, into: &actions)
       state.asked = (id, now)

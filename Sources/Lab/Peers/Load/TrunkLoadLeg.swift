@@ -10,7 +10,7 @@ final class TrunkLoadLeg {
   let control: UDPSocket
   var leg: LegID?
   var negotiation: TrunkNegotiation
-  /// The peer's media once settled.
+  /// The negotiated media of the peer.
   var media: TrunkMedia?
   var isAnswered = false
   var isOver = false
