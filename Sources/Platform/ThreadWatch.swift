@@ -166,12 +166,12 @@ extension HangDetector.Ending {
 
 /// A line on standard error from a process that is about to end, whatever state its threads and its log are in.
 enum EmergencyLog {
-  static func say(_ text: String) {
+  static func write(_ text: String) {
     var line = Array("trunkline: \(text)".utf8.prefix(Limits.emergencyLogBytes - 1))
     line.append(UInt8(ascii: "\n"))
     // A pipe that nobody reads must not keep the process.
     var poll = pollfd(fd: 2, events: Int16(POLLOUT), revents: 0)
     guard Glibc.poll(&poll, 1, 0) > 0, poll.revents & Int16(POLLOUT) != 0 else { return }
-    _ = write(2, line, line.count)
+    _ = Glibc.write(2, line, line.count)
   }
 }

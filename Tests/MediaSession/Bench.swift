@@ -224,7 +224,7 @@ struct Bench: ~Copyable {
   /// One tick of each direction, unless the session lets it pass as on a media thread; then 20 ms go by.
   mutating func tick() {
     for direction in AudioDirection.allCases {
-      if !session.restsThisTick(direction) {
+      if !session.skipsTick(direction) {
         session.tick(direction, at: now, into: &output)
       } else if direction == .appToTrunk {
         rested += 1

@@ -1,6 +1,7 @@
 import AudioCodecs
 import Bytes
 import Foundation
+import JitterBuffer
 import RTP
 import Testing
 

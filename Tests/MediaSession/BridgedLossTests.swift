@@ -1,5 +1,6 @@
 import AudioCodecs
 import Bytes
+import JitterBuffer
 import RTP
 import Testing
 

@@ -150,7 +150,7 @@ struct SessionBench: ~Copyable {
         fromApp(UnsafeMutableRawBufferPointer(rebasing: room[..<count]))
       }
     }
-    for direction in AudioDirection.allCases where !session.restsThisTick(direction) {
+    for direction in AudioDirection.allCases where !session.skipsTick(direction) {
       session.tick(direction, at: now, into: &output)
     }
     drain()

@@ -254,7 +254,7 @@ extension MediaSession {
   ) {
     let bytes = Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self))
     guard TelephoneEvent.count(in: bytes) > 0 else { return output.drop(.malformed) }
-    restingTicks = 0
+    skippedTicks = 0
     let clock: UInt32 = header.payloadType == legs[winner].telephoneEvent48 ? 48_000 : 8_000
     if uplink.relays {
       if trunk.telephoneEvent == 255 { trunk.stream.withhold() }

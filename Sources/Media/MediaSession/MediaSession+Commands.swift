@@ -8,7 +8,7 @@ extension MediaSession {
   /// One command of control. Those for legs that are gone are ignored: they crossed the leg's end.
   public mutating func handle(_ command: MediaCommand, at now: Instant, into output: inout MediaOutput) {
     guard !isClosed else { return }
-    restingTicks = 0
+    skippedTicks = 0
     switch command {
     case .addAppLeg(_, let leg, let local): addLeg(leg, local)
     case .setAppRemote(_, let leg, let remote, let newLocal, let newAssociation):

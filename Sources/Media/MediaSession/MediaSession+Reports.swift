@@ -33,7 +33,9 @@ extension MediaSession {
     followReports(at: now)
     guard isDownlinkOpen else { return }
     if trunk.isSet, trunk.reports.isDue(at: now, random: &random) { sendTrunkReport(goodbye: false, at: now, into: &output) }
-    if hasLeg(winner), legs[winner].isReady, legs[winner].reports.isDue(at: now, random: &random) {
+    guard hasLeg(winner), legs[winner].isReady else { return }
+    let leg = legs + winner
+    if leg.pointee.reports.isDue(at: now, random: &random) {
       sendAppReport(winner, goodbye: false, at: now, into: &output)
     }
   }
@@ -46,11 +48,11 @@ extension MediaSession {
 
   /// What our packets carry follows the reports of those who hear them.
   private mutating func followReports(at now: Instant) {
-    if hasLeg(winner), let loss = legs[winner].reports.takeNews() {
-      downlink.encoder?.reported(
-        lossFraction: loss, roundTripMilliseconds: legs[winner].reports.roundTripMilliseconds, at: now)
+    if hasLeg(winner), let loss = legs[winner].reports.takeReportedLoss() {
+      let roundTrip = legs[winner].reports.roundTripMilliseconds
+      downlink.encoder?.reported(lossFraction: loss, roundTripMilliseconds: roundTrip, at: now)
     }
-    if let loss = trunk.reports.takeNews() {
+    if let loss = trunk.reports.takeReportedLoss() {
       uplink.encoder?.reported(lossFraction: loss, roundTripMilliseconds: trunk.reports.roundTripMilliseconds, at: now)
     }
   }

@@ -192,7 +192,7 @@ extension MediaSession {
   ) {
     let bytes = Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self))
     guard TelephoneEvent.count(in: bytes) > 0 else { return output.drop(.malformed) }
-    restingTicks = 0
+    skippedTicks = 0
     if !downlink.relays { downlink.receiver.skip(header, at: now) }
     var timestamp = header.timestamp
     for index in 0..<TelephoneEvent.count(in: bytes) {

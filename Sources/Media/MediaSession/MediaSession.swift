@@ -48,8 +48,8 @@ public struct MediaSession: ~Copyable {
   // `legSlots` slots, initialised where the bit in `legsUsed` is set; freed in deinit. They move when one is added, and then only.
   private var legStorage: UnsafeMutablePointer<AppLeg>
   private(set) var legsUsed: UInt32 = 0
-  /// Ticks that are still left out.
-  var restingTicks = 0
+  /// Ticks that are still to be skipped.
+  var skippedTicks = 0
   /// Index of the leg that has the call, or −1.
   var winner = -1
   // Two frames of scratch; freed in deinit.

@@ -140,7 +140,7 @@ public final class MediaMetrics: Sendable {
 
 extension PlayoutStatistics {
   /// Values of the label `decision` of `trunkline_media_playout_total`.
-  fileprivate var decisions: [(name: String, count: UInt64)] {
+  var decisions: [(name: String, count: UInt64)] {
     [
       ("fetched", fetched), ("missing", missing), ("left_out", leftOut), ("waits", waits), ("shrinks", shrinks), ("grows", grows),
       ("shortened_ms", removedSamplesForAcceleration / 8), ("lengthened_ms", insertedSamplesForDeceleration / 8),

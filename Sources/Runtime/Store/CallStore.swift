@@ -67,7 +67,7 @@ public final class CallStore: Sendable {
   }
 
   public init(
-    journal: any Journal, records: any RecordSink, devices: any DeviceStore = MemoryDevices(), readiness: Readiness,
+    journal: any Journal, records: any RecordSink, devices: any DeviceStore, readiness: Readiness,
     logger: Logger,
     pace: Pace = Pace()
   ) throws {

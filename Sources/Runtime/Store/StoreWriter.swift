@@ -33,7 +33,7 @@ struct StoreWriter {
   var waitingRecords: Int { waiting.count }
   var waitingChanges: Int { changes.count }
 
-  init(journal: any Journal, records: any RecordSink, devices: any DeviceStore = MemoryDevices()) {
+  init(journal: any Journal, records: any RecordSink, devices: any DeviceStore) {
     (self.journal, self.records, self.devices) = (journal, records, devices)
   }
 
