@@ -30,7 +30,7 @@ enum Limits {
   /// Named as what may have kept a process that is late to end.
   static let longTurn = Duration.milliseconds(500)
   /// A signal to end waits no longer to be taken, while the process starts.
-  static let patience = Duration.seconds(2)
+  static let signalTimeout = Duration.seconds(2)
   /// What a dying process says, in bytes: below PIPE_BUF, so that a pipe takes it whole.
-  static let lastWordsBytes = 512
+  static let emergencyLogBytes = 512
 }

@@ -23,7 +23,7 @@ public final class Mailbox<Element: Sendable>: Sendable {
     var count = 0
     var idle = true
     /// The reader sleeps for a stated time only.
-    var dozes = false
+    var takesDeferred = false
 
     init(capacity: Int) {
       self.capacity = capacity
@@ -81,7 +81,7 @@ public final class Mailbox<Element: Sendable>: Sendable {
         switch urgency {
         case .now: ring.idle
         case .gathered: false
-        case .patient: ring.idle && !ring.dozes
+        case .deferred: ring.idle && !ring.takesDeferred
         }
       if wakes { ring.idle = false }
       return (true, ring.count, wakes)
@@ -112,21 +112,22 @@ public final class Mailbox<Element: Sendable>: Sendable {
     let (taken, left) = ring.withLock { ring -> (Int, Int) in
       let taking = min(ring.count, limit)
       for _ in 0..<taking { batch.append(ring.removeFirst()) }
-      (ring.idle, ring.dozes) = (ring.count == 0, false)
+      (ring.idle, ring.takesDeferred) = (ring.count == 0, false)
       return (taking, ring.count)
     }
     if left > 0 { signal() }
     return taken
   }
 
-  /// For a reader without a loop: sleeps until there is something or `timeout` has passed, then drains. With `dozing` what is posted
-  /// as `patient` does not end the sleep. `heartbeat`: the reader's, which waits while it sleeps.
+  /// For a reader without a loop: sleeps until there is something or `timeout` has passed, then drains. With `takesDeferred` what is posted
+  /// as `deferred` does not end the sleep. `heartbeat`: the reader's, which waits while it sleeps.
   @discardableResult public func wait(
-    into batch: inout [Element], timeout: Duration? = nil, dozing: Bool = false, limit: Int = .max, heartbeat: Heartbeat? = nil
+    into batch: inout [Element], timeout: Duration? = nil, takesDeferred: Bool = false, limit: Int = .max,
+    heartbeat: Heartbeat? = nil
   ) -> Int {
-    precondition(!dozing || timeout != nil, "a reader that dozes must wake by itself")
+    precondition(!takesDeferred || timeout != nil, "a reader of deferred posts must wake by itself")
     let milliseconds = timeout.map { Int32(clamping: max(0, ($0.nanoseconds + 999_999) / 1_000_000)) } ?? -1
-    if dozing { ring.withLock { $0.dozes = true } }
+    if takesDeferred { ring.withLock { $0.takesDeferred = true } }
     heartbeat?.waits()
     _ = event.wait(milliseconds: milliseconds)
     heartbeat?.woke()
@@ -146,8 +147,8 @@ public enum MailboxUrgency: Sendable {
   case now
   /// The poster has more to post and calls `wake` then: one system call, and one change of threads, for all of them.
   case gathered
-  /// At the end of the reader's doze will do, if it dozes (`wait`).
-  case patient
+  /// Does not wake a reader that waits with `takesDeferred`: the end of its time-out will do.
+  case deferred
 }
 
 extension Mailbox {

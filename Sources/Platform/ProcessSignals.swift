@@ -39,13 +39,13 @@ public enum ProcessSignals {
   /// wants that handler: it is left in place. Its alternate stack (sigaltstack) stays and is of no use: after an overflow of the stack
   /// the kernel ends the process without the line.
   public static func endAtOnceInCrash() {
-    if let wish = getenv("SWIFT_BACKTRACE"), asksForBacktrace(String(cString: wish)) { return }
+    if let setting = getenv("SWIFT_BACKTRACE"), asksForBacktrace(String(cString: setting)) { return }
     clx_crash_plainly()
   }
 
   /// As the runtime reads it: `key=value` separated by commas.
-  static func asksForBacktrace(_ wish: String) -> Bool {
-    wish.split(separator: ",").contains { pair in
+  static func asksForBacktrace(_ setting: String) -> Bool {
+    setting.split(separator: ",").contains { pair in
       let parts = pair.split(separator: "=", maxSplits: 1).map { $0.lowercased() }
       return parts.count == 2 && parts[0] == "enable" && ["yes", "y", "on", "true", "t", "1", "tty", "auto"].contains(parts[1])
     }

@@ -6,14 +6,14 @@ import Synchronization
 /// What becomes of a process whose threads hang, or that does not end when it should: docs/design/health.md.
 ///
 /// Time is counted in wake-ups of the watcher, one each `interval`: while the whole process is stopped, it does not pass.
-struct HangJudge {
+struct HangDetector {
   /// Why the process ends now.
   enum Ending: Equatable {
     case hangs(String, seconds: Int)
     /// The time that was given by `end(within:)`, and who is in a long turn.
     case overdue([String])
     /// A signal to end that nobody took.
-    case deaf
+    case signalIgnored
   }
 
   static let interval = Duration.milliseconds(100)
@@ -22,7 +22,7 @@ struct HangJudge {
   /// Threads without which no call can live.
   let isVital: @Sendable (String) -> Bool
   private var left: Int?
-  private var patience = Self.wakeUps(Limits.patience)
+  private var signalTimeout = Self.wakeUps(Limits.signalTimeout)
   private var waited = 0
 
   init(isVital: @escaping @Sendable (String) -> Bool) { self.isVital = isVital }
@@ -31,7 +31,7 @@ struct HangJudge {
   mutating func end(within time: Duration) { left = min(left ?? .max, Self.wakeUps(time)) }
 
   /// How long a signal to end may wait for the thread that takes signals.
-  mutating func setPatience(_ time: Duration) { patience = Self.wakeUps(time) }
+  mutating func setSignalTimeout(_ time: Duration) { signalTimeout = Self.wakeUps(time) }
 
   /// One wake-up. `isAsked`: a signal to end waits to be taken.
   mutating func wakeUp(_ ages: [Heartbeats.Age], isAsked: Bool) -> Ending? {
@@ -43,7 +43,7 @@ struct HangJudge {
       self.left = left - 1
     }
     waited = isAsked ? waited + 1 : 0
-    return waited > patience ? .deaf : nil
+    return waited > signalTimeout ? .signalIgnored : nil
   }
 
   static func hung(_ ages: [Heartbeats.Age]) -> [Heartbeats.Age] { ages.filter { $0.looks > wakeUps(Limits.unwellAfter) } }
@@ -65,7 +65,7 @@ public final class ThreadWatch: Sendable {
   }
 
   private let heartbeats: Heartbeats
-  private let judge: Mutex<HangJudge>
+  private let detector: Mutex<HangDetector>
   private let wake: EventDescriptor
   private let stopping = Atomic<Bool>(false)
   private let thread: Mutex<NamedThread?>
@@ -73,7 +73,7 @@ public final class ThreadWatch: Sendable {
   /// Starts the thread. Signals to end must be blocked in every thread by now (`ProcessSignals.blockAsynchronous`).
   /// `isVital`: whether the process ends with a thread of this name that hangs.
   public convenience init(logger: Logger, isVital: @escaping @Sendable (String) -> Bool) throws(SystemError) {
-    try self.init(heartbeats: .process, interval: HangJudge.interval, logger: logger, isVital: isVital)
+    try self.init(heartbeats: .process, interval: HangDetector.interval, logger: logger, isVital: isVital)
   }
 
   /// `interval`: what a test makes shorter; each is still counted for 100 ms.
@@ -81,7 +81,7 @@ public final class ThreadWatch: Sendable {
     throws(SystemError)
   {
     self.heartbeats = heartbeats
-    judge = Mutex(HangJudge(isVital: isVital))
+    detector = Mutex(HangDetector(isVital: isVital))
     wake = try EventDescriptor()
     thread = Mutex(nil)
     let running = try NamedThread.start(name: "health", logger: logger) { [self] in run(interval, logger) }
@@ -89,13 +89,13 @@ public final class ThreadWatch: Sendable {
   }
 
   /// Threads that have been in one turn for more than 2 s. Any thread.
-  public var hung: [Hung] { HangJudge.hung(heartbeats.ages).map { Hung(thread: $0.name, age: Self.age($0)) } }
+  public var hung: [Hung] { HangDetector.hung(heartbeats.ages).map { Hung(thread: $0.name, age: Self.age($0)) } }
 
   /// The process ends within `time`, at the latest, by status 1 and with a line that names who is in a long turn. Any thread.
-  public func end(within time: Duration) { judge.withLock { $0.end(within: time) } }
+  public func end(within time: Duration) { detector.withLock { $0.end(within: time) } }
 
   /// How long SIGTERM or SIGINT may wait to be taken before the process ends by itself: 2 s until this is called. Any thread.
-  public func allowSignalsToWait(_ time: Duration) { judge.withLock { $0.setPatience(time) } }
+  public func allowSignalsToWait(_ time: Duration) { detector.withLock { $0.setSignalTimeout(time) } }
 
   public func stop() {
     stopping.store(true, ordering: .releasing)
@@ -112,7 +112,7 @@ public final class ThreadWatch: Sendable {
         var oldest: [String: Int] = [:]
         for age in heartbeats.ages { oldest[age.name] = max(age.looks, oldest[age.name] ?? 0) }
         return oldest.sorted { $0.key < $1.key }.map { name, looks in
-          MetricSample([name], .number(Double(looks) / Double(HangJudge.wakeUps(.seconds(1)))))
+          MetricSample([name], .number(Double(looks) / Double(HangDetector.wakeUps(.seconds(1)))))
         }
       }
     ]
@@ -128,8 +128,8 @@ public final class ThreadWatch: Sendable {
       heartbeats.look()
       let ages = heartbeats.ages
       let isAsked = ProcessSignals.isPending([SIGTERM, SIGINT])
-      if let ending = judge.withLock({ $0.wakeUp(ages, isAsked: isAsked) }) { Self.end(ending) }
-      tell(HangJudge.hung(ages), &told, logger)
+      if let ending = detector.withLock({ $0.wakeUp(ages, isAsked: isAsked) }) { Self.end(ending) }
+      tell(HangDetector.hung(ages), &told, logger)
     }
   }
 
@@ -141,10 +141,10 @@ public final class ThreadWatch: Sendable {
     told = names
   }
 
-  private static func age(_ age: Heartbeats.Age) -> Duration { HangJudge.interval * age.looks }
+  private static func age(_ age: Heartbeats.Age) -> Duration { HangDetector.interval * age.looks }
 
-  private static func end(_ ending: HangJudge.Ending) -> Never {
-    LastWords.say(ending.text)
+  private static func end(_ ending: HangDetector.Ending) -> Never {
+    EmergencyLog.write(ending.text)
     guard case .hangs = ending else { _exit(1) }
     // The line has been said, so the signal's default action: with it comes the core, if cores are kept.
     _ = signal(SIGABRT, SIG_DFL)
@@ -152,26 +152,26 @@ public final class ThreadWatch: Sendable {
   }
 }
 
-extension HangJudge.Ending {
+extension HangDetector.Ending {
   var text: String {
     switch self {
     case .hangs(let thread, let seconds): "thread \(thread) has hung for \(seconds) s: the process ends, to be started again"
     case .overdue(let threads):
       "the time to end is over: the process ends now"
         + (threads.isEmpty ? "" : "; at work or hung: \(threads.joined(separator: ", "))")
-    case .deaf: "SIGTERM was not taken in time, the main thread hangs: the process ends now"
+    case .signalIgnored: "SIGTERM was not taken in time, the main thread hangs: the process ends now"
     }
   }
 }
 
 /// A line on standard error from a process that is about to end, whatever state its threads and its log are in.
-enum LastWords {
-  static func say(_ text: String) {
-    var line = Array("trunkline: \(text)".utf8.prefix(Limits.lastWordsBytes - 1))
+enum EmergencyLog {
+  static func write(_ text: String) {
+    var line = Array("trunkline: \(text)".utf8.prefix(Limits.emergencyLogBytes - 1))
     line.append(UInt8(ascii: "\n"))
     // A pipe that nobody reads must not keep the process.
     var poll = pollfd(fd: 2, events: Int16(POLLOUT), revents: 0)
     guard Glibc.poll(&poll, 1, 0) > 0, poll.revents & Int16(POLLOUT) != 0 else { return }
-    _ = write(2, line, line.count)
+    _ = Glibc.write(2, line, line.count)
   }
 }

@@ -194,13 +194,15 @@ private let phone = Surroundings.phone
   }
 
   @Test func `whatever an app says of its Opus the call stands, and the media thread is told what is asked for`() throws {
-    let asked: [(String?, OpusWishes)] = [
-      ("usedtx=1", OpusWishes(takesPauses: true)), ("cbr=1", OpusWishes(isConstantRate: true)),
-      ("maxaveragebitrate=6000", OpusWishes(maximumBitrate: 6_000)), ("maxptime=10", OpusWishes()), ("stereo=1", OpusWishes()),
-      ("useinbandfec=0", OpusWishes(takesRepair: false)), (nil, OpusWishes()), ("", OpusWishes()), (";;=;cbr", OpusWishes()),
+    let asked: [(String?, OpusPreferences)] = [
+      ("usedtx=1", OpusPreferences(takesPauses: true)), ("cbr=1", OpusPreferences(isConstantRate: true)),
+      ("maxaveragebitrate=6000", OpusPreferences(maximumBitrate: 6_000)), ("maxptime=10", OpusPreferences()),
+      ("stereo=1", OpusPreferences()),
+      ("useinbandfec=0", OpusPreferences(takesRepair: false)), (nil, OpusPreferences()), ("", OpusPreferences()),
+      (";;=;cbr", OpusPreferences()),
       (
         "cbr=1;stereo=1;usedtx=1;maxaveragebitrate=6000",
-        OpusWishes(takesPauses: true, maximumBitrate: 6_000, isConstantRate: true)
+        OpusPreferences(takesPauses: true, maximumBitrate: 6_000, isConstantRate: true)
       ),
     ]
     for (fmtp, wishes) in asked {

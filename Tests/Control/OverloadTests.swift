@@ -7,55 +7,55 @@ import Testing
 @testable import Control
 
 @Suite struct OverloadTests {
-  private func take(_ judge: inout OverloadJudge, _ milliseconds: [Int], used: Int64 = 0, limit: Int64 = 0) {
-    for late in milliseconds { judge.take(delay: .milliseconds(late), memory: (used, limit)) }
+  private func take(_ detector: inout OverloadDetector, _ milliseconds: [Int], used: Int64 = 0, limit: Int64 = 0) {
+    for late in milliseconds { detector.take(delay: .milliseconds(late), memory: (used, limit)) }
   }
 
   @Test func `delay refuses from 200 ms in the mean of a second until it is below 50`() {
-    var judge = OverloadJudge()
-    take(&judge, [1_000])
-    #expect(judge.lasting == nil, "one late turn is no overload")
-    take(&judge, Array(repeating: 210, count: 10))
-    #expect(judge.lasting == .delay)
-    take(&judge, Array(repeating: 60, count: 10))
-    #expect(judge.lasting == .delay)
-    take(&judge, Array(repeating: 40, count: 10))
-    #expect(judge.lasting == nil)
+    var detector = OverloadDetector()
+    take(&detector, [1_000])
+    #expect(detector.lasting == nil, "one late turn is no overload")
+    take(&detector, Array(repeating: 210, count: 10))
+    #expect(detector.lasting == .delay)
+    take(&detector, Array(repeating: 60, count: 10))
+    #expect(detector.lasting == .delay)
+    take(&detector, Array(repeating: 40, count: 10))
+    #expect(detector.lasting == nil)
   }
 
   @Test func `a stop of the whole process is no overload, however long`() {
-    var judge = OverloadJudge()
-    take(&judge, [0, 0, 20_000, 0, 0])
-    #expect(judge.lasting == nil)
-    take(&judge, [0, 20_000])
-    #expect(judge.lasting == .delay, "a second one within a second is")
+    var detector = OverloadDetector()
+    take(&detector, [0, 0, 20_000, 0, 0])
+    #expect(detector.lasting == nil)
+    take(&detector, [0, 20_000])
+    #expect(detector.lasting == .delay, "a second one within a second is")
   }
 
   @Test func `memory refuses from 90 percent of its limit until 85; without a limit never`() {
-    var judge = OverloadJudge()
+    var detector = OverloadDetector()
     for (used, limit, wanted) in [(89, 100, nil), (90, 100, .memory), (86, 100, .memory), (84, 100, nil), (1_000, 0, nil)]
       as [(Int64, Int64, RefusalReason?)]
     {
-      take(&judge, [0], used: used * 1_000, limit: limit * 1_000)
-      #expect(judge.lasting == wanted, "\(used) of \(limit)")
+      take(&detector, [0], used: used * 1_000, limit: limit * 1_000)
+      #expect(detector.lasting == wanted, "\(used) of \(limit)")
     }
   }
 
   @Test func `SIP that waits in the kernel for 40 ms is refused until it is read`() {
-    let judge = OverloadJudge()
-    #expect(judge.verdict(nil, isFull: false, backlog: .milliseconds(39)) == nil)
-    #expect(judge.verdict(.cpu, isFull: true, backlog: .milliseconds(40)) == .delay)
-    #expect(judge.verdict(nil, isFull: false, backlog: .zero) == nil)
+    let detector = OverloadDetector()
+    #expect(detector.verdict(nil, isFull: false, backlog: .milliseconds(39)) == nil)
+    #expect(detector.verdict(.cpu, isFull: true, backlog: .milliseconds(40)) == .delay)
+    #expect(detector.verdict(nil, isFull: false, backlog: .zero) == nil)
   }
 
   @Test func `what lasts comes before places, and places before media`() {
-    var judge = OverloadJudge()
-    #expect(judge.verdict(nil, isFull: false) == nil)
-    #expect(judge.verdict(.cpu, isFull: false) == .cpu)
-    #expect(judge.verdict(.ports, isFull: false) == .ports)
-    #expect(judge.verdict(.ports, isFull: true) == .calls)
-    take(&judge, [0], used: 100, limit: 100)
-    #expect(judge.verdict(.cpu, isFull: true) == .memory)
+    var detector = OverloadDetector()
+    #expect(detector.verdict(nil, isFull: false) == nil)
+    #expect(detector.verdict(.cpu, isFull: false) == .cpu)
+    #expect(detector.verdict(.ports, isFull: false) == .ports)
+    #expect(detector.verdict(.ports, isFull: true) == .calls)
+    take(&detector, [0], used: 100, limit: 100)
+    #expect(detector.verdict(.cpu, isFull: true) == .memory)
   }
 
   @Test func `a shortage refuses the very next INVITE, its end takes the one after, and readiness hears of it`() throws {

@@ -39,7 +39,7 @@ final class Surroundings: @unchecked Sendable {
       trunks: [.init(name: "carrier", peer: TrunkPeer(name: "carrier", domain: "127.0.0.1:5080", flow: Self.flow))],
       users: [.init(id: "alice", numbers: ["+15551230001"])], inbound: [.init(trunk: "carrier", target: .users)])
     let door = Door()
-    var outlets = Outlets(
+    var outputs = ControlOutputs(
       sendSIP: { message in door.owner?.note { $0.sip.append(String(decoding: message.bytes, as: UTF8.self)) } },
       sendApp: { command in door.owner?.note { $0.app.append(command) } },
       sendMedia: { command in
@@ -57,10 +57,10 @@ final class Surroundings: @unchecked Sendable {
         confirm(line.call)
       },
       record: { record in door.owner?.note { $0.records.append(record) } })
-    (outlets.mediaShortage, outlets.overloaded) = (shortage, overloaded)
+    (outputs.mediaShortage, outputs.overloaded) = (shortage, overloaded)
     control = try Control(
       loop: loop, userAgent: UserAgent(random: .seeded(1)), machine: CallMachine(routing: routing, random: .seeded(2)),
-      outlets: outlets,
+      outputs: outputs,
       metrics: metrics, inbox: inbox, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     door.owner = self
     let loop = loop

@@ -7,7 +7,7 @@ import Testing
 @Suite struct ChangingStreamTests {
   /// Sends `packets`, ticks 7 ms after each 20 ms, and returns what was fetched with its time, and ticks that had to make audio up.
   private func play(_ packets: [(at: Int, sequence: Int, timestamp: Int, units: Int, ssrc: UInt32)], until end: Int) -> (
-    fetched: [(at: Int, timestamp: Int)], madeUp: [Int], statistics: JitterStatistics
+    fetched: [(at: Int, timestamp: Int)], madeUp: [Int], statistics: PlayoutStatistics
   ) {
     var buffer = PlayoutBuffer(clockRateHz: 8000, carriesRepair: false)
     let payload = [UInt8](repeating: 0, count: 480)

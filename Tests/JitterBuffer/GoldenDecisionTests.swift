@@ -10,7 +10,7 @@ struct DryReplay {
   private(set) var ticks = 0
   private(set) var madeUpTicks = 0
   private(set) var numbers: [Int] = []
-  private(set) var statistics = JitterStatistics()
+  private(set) var statistics = PlayoutStatistics()
   /// Play-out behind send, in milliseconds, of every packet handed out.
   private(set) var delays: [Double] = []
   private(set) var longestGap = 0

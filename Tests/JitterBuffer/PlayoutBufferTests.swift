@@ -58,7 +58,7 @@ final class Buffer {
   }
   /// The number of the packet whose audio goes on where made-up audio ends.
   var behind: Int? { buffer.packet(behind: 0).map(number) }
-  var statistics: JitterStatistics { buffer.statistics }
+  var statistics: PlayoutStatistics { buffer.statistics }
 }
 
 @Suite struct PlayoutBufferTests {

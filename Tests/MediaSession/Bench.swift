@@ -70,7 +70,7 @@ struct Bench: ~Copyable {
     app appEncoding: AudioEncoding = .opus, trunk trunkEncoding: AudioEncoding = .pcmu, telephoneEvents: Bool = true,
     trunkTakesEvents: Bool? = nil,
     packetTime: Int = 20, policy: SourcePolicy = .signalledIP, peers: [IPNetwork] = [], comfortNoise: UInt8? = nil,
-    wishes: OpusWishes = OpusWishes(), id: MediaSessionID = Bench.id,
+    preferences: OpusPreferences = OpusPreferences(), id: MediaSessionID = Bench.id,
     adjust: (inout TrunkLegParameters) -> Void = { _ in }
   ) throws {
     var trunk = TrunkLegParameters(
@@ -84,7 +84,7 @@ struct Bench: ~Copyable {
       generation: 1, ufrag: "appu", password: "apppasswordapppassword", fingerprintAlgorithm: "sha-256",
       fingerprint: [UInt8](repeating: 9, count: 32), encoding: appEncoding, payloadType: appEncoding == .opus ? 111 : 0,
       telephoneEvent48: telephoneEvents ? 110 : nil, telephoneEvent8: telephoneEvents ? 126 : nil)
-    app.opus = wishes
+    app.opus = preferences
     self.app = app
     keys = Self.keyMaterial()
     let keys = self.keys
@@ -224,7 +224,7 @@ struct Bench: ~Copyable {
   /// One tick of each direction, unless the session lets it pass as on a media thread; then 20 ms go by.
   mutating func tick() {
     for direction in AudioDirection.allCases {
-      if !session.restsThisTick(direction) {
+      if !session.skipsTick(direction) {
         session.tick(direction, at: now, into: &output)
       } else if direction == .appToTrunk {
         rested += 1

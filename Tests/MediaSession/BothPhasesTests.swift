@@ -1,6 +1,7 @@
 import AudioCodecs
 import Bytes
 import Foundation
+import JitterBuffer
 import RTP
 import Testing
 
@@ -39,7 +40,7 @@ import Testing
   /// A call of G.711 in two laws, on a thread of 1 ms steps; what both receivers counted.
   static func call(
     _ trunk: Side, _ app: Side, _ wander: Wander, seconds: Int, seed: UInt64? = nil
-  ) throws -> [AudioReceiverStatistics] {
+  ) throws -> [PlayoutStatistics] {
     var bench = try Bench(app: .pcmu, trunk: .pcma)
     bench.connect()
     var random = SplitMix64(seed: seed ?? UInt64(trunk.phase * 20 + app.phase + 1))
@@ -81,7 +82,8 @@ import Testing
     for (name, counts) in zip(["trunk", "app"], try Self.call(trunk, app, wander, seconds: seconds)) {
       let what = "\(name) of \(trunk), \(app), \(wander)"
       #expect(counts.concealedSamples == 0, "made up, \(what)")
-      #expect(stretches || counts.shrunkSamples + counts.grownSamples == 0, "stretched, \(what)")
+      #expect(
+        stretches || counts.removedSamplesForAcceleration + counts.insertedSamplesForDeceleration == 0, "stretched, \(what)")
       #expect(counts.playedSamples > UInt64(seconds * 8_000 - 1_600), "\(what)")
     }
   }
@@ -111,7 +113,9 @@ import Testing
       let counts = try Self.call(trunk, app, wander, seconds: 20, seed: random.next())
       let what = "call \(call): \(trunk), \(app), \(wander)"
       if counts.contains(where: { $0.concealedSamples > 0 }) { madeUp.append(what) }
-      if counts.contains(where: { $0.shrunkSamples + $0.grownSamples > 0 }) { stretched.append(what) }
+      if counts.contains(where: { $0.removedSamplesForAcceleration + $0.insertedSamplesForDeceleration > 0 }) {
+        stretched.append(what)
+      }
     }
     if count > 100 { print("\(count) calls: something made up in \(madeUp.count), stretched in \(stretched.count)") }
     #expect(madeUp.isEmpty, "\(madeUp.prefix(5))")

@@ -1,5 +1,6 @@
 import AudioCodecs
 import Bytes
+import JitterBuffer
 import RTP
 import Testing
 
@@ -11,12 +12,12 @@ import Testing
     var samples: [Int16] = []
     /// Before each tick, in milliseconds.
     var delays: [Double] = []
-    var counts = AudioReceiverStatistics()
+    var counts = PlayoutStatistics()
     /// How far ticks moved, in milliseconds, up and down.
     var moved = 0
   }
 
-  /// Packets of a steady voice, of which `isLost` never come; the tick follows the receiver's wishes.
+  /// Packets of a steady voice, of which `isLost` never come; the tick follows the tick preference of the receiver.
   private func play(_ encoding: Encoding, seconds: Int, _ isLost: (Int) -> Bool) throws -> Heard {
     var receiver = try AudioReceiver(encoding: encoding)
     var encoder = try AudioEncoder(encoding: encoding)
@@ -38,7 +39,7 @@ import Testing
       var span = samples.mutableSpan
       _ = receiver.pull(into: &span, at: .zero + .milliseconds(now))
       heard.samples += samples
-      let step = phase.step(receiver.tickWish)
+      let step = phase.step(receiver.tickPreference)
       heard.moved += abs(step)
       now += 20 + step
     }
@@ -53,7 +54,7 @@ import Testing
     let lossy = try play(encoding, seconds: 30) { $0 % 21 == 20 }
     let late = lossy.delays.dropFirst(500).sorted()
     #expect(late[0] > 19 && late[late.count / 2] < 32, "\(late[0]) \(late[late.count / 2])")
-    #expect(lossy.counts.packets.leftOut == 0)
+    #expect(lossy.counts.leftOut == 0)
     #expect(lossy.counts.concealedSamples >= 70 * 160)
     // Once 20 ms more are made up; who hears it sees no tick come later.
     #expect(lossy.counts.concealedSamples <= 73 * 160, "\(lossy.counts.concealedSamples / 160)")

@@ -72,7 +72,7 @@ import Testing
     }
     let statistics = bench.session.statistics()
     #expect(statistics.fromTrunk.lost > 5 && statistics.fromApp.lost > 5)
-    #expect(statistics.fromApp.repairedByFECMilliseconds > 0)
+    #expect(statistics.fromApp.playout.repairedMilliseconds > 0)
     #expect(bench.toApp.isContinuous && bench.toTrunk.isContinuous)
     #expect(bench.toTrunk.count >= min(350, speech.count) - 1)
   }

@@ -93,7 +93,7 @@ import Testing
     let statistics = bench.session.statistics()
     let stream = direction == .trunkToApp ? statistics.fromTrunk : statistics.fromApp
     var counted = stream.lost + stream.playout.damaged + stream.playout.resynchronised
-    counted += stream.playout.outOfRange + stream.playout.noiseMilliseconds
+    counted += stream.playout.outOfRange + stream.playout.noiseSamples / 8
     for reason in MediaDrop.allCases { counted += bench.output.takeDrops(reason) }
     return (heard, bad, counted)
   }

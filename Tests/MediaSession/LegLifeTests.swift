@@ -222,7 +222,7 @@ import Testing
     #expect((1...2).contains(quality.count))
     let last = bench.session.statistics()
     #expect(last.fromTrunk.lost == 50)
-    #expect(last.fromTrunk.concealedMilliseconds > 500)
+    #expect(last.fromTrunk.playout.concealedMilliseconds > 500)
     #expect((last.fromTrunk.meanOpinionScore ?? 9) < (last.fromApp.meanOpinionScore ?? 0))
   }
 }

@@ -63,7 +63,6 @@ import Testing
     let counts = try #require(closed.last).fromTrunk.playout
     #expect(counts.fetched > 500 && counts.missing == 8 && counts.damaged == 1)
     #expect(counts.waits > 0)
-    #expect(Set(counts.named.map(\.name)).count == 14)
   }
 
   @Test func `a trunk that does not ask gets none`() throws {
@@ -110,7 +109,7 @@ import Testing
     #expect(try #require(stream.noiseLevel) < level - 15)
     let score = try #require(stream.meanOpinionScore)
     #expect(score > 3 && score < 4.4)
-    #expect(stream.concealedMilliseconds >= 140)
+    #expect(stream.playout.concealedMilliseconds >= 140)
   }
 
   @Test func `bursts cost more than the same loss spread out`() throws {

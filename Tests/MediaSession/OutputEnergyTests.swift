@@ -68,7 +68,7 @@ import Testing
       let loudest = loudness[max(0, newest - 60)...newest].max() ?? 0
       #expect(Self.energy(output[...]) <= 2 * loudest + 2000, "tick \(tick)")
     }
-    let counted = receiver.statistics.packets
+    let counted = receiver.statistics
     #expect(counted.fetched + counted.late + counted.duplicate + counted.overflowed <= counted.inserted)
     #expect(counted.fetched > 300)
   }

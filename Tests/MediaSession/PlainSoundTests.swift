@@ -67,7 +67,7 @@ import Testing
     }
     let counts = receiver.statistics
     let isWhole = counts.concealedSamples + counts.repairedSamples + counts.noiseSamples + counts.damaged == 0
-    #expect(isWhole && counts.shrunkSamples + counts.grownSamples == 0, "\(what) \(counts)")
+    #expect(isWhole && counts.removedSamplesForAcceleration + counts.insertedSamplesForDeceleration == 0, "\(what) \(counts)")
     // No `==` of the arrays in the expectation: it would print both.
     let difference = zip(heard, said).enumerated().first { $0.element.0 != $0.element.1 }?.offset
     #expect(difference == nil && level(said) > 50, what)

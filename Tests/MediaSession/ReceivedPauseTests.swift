@@ -30,7 +30,7 @@ import Testing
       simulation.pull(at: now + .milliseconds(5))
     }
     #expect(simulation.statistics.concealedSamples == 0)
-    #expect(simulation.statistics.packets.missing == 0)
+    #expect(simulation.statistics.missing == 0)
     #expect(abs(simulation.level(60..<145) + 50) < 1.5)
     #expect(simulation.results[52..<148].allSatisfy { $0 == .noise })
     #expect(simulation.results[153...].allSatisfy { $0 == .played })
@@ -54,7 +54,7 @@ import Testing
         simulation.pull(at: now + .milliseconds(5))
       }
       #expect(simulation.statistics.concealedSamples == 0, "\(marks)")
-      #expect(simulation.statistics.packets.missing == 0)
+      #expect(simulation.statistics.missing == 0)
       #expect(simulation.results[155...].allSatisfy { $0 == .played })
     }
   }

@@ -57,7 +57,7 @@ import Testing
     }
     let statistics = receiver.statistics
     return Outcome(
-      latePercent: 100 * Double(statistics.packets.late + statistics.packets.overflowed) / Double(packets.count),
+      latePercent: 100 * Double(statistics.late + statistics.overflowed) / Double(packets.count),
       concealedPercent: 100 * Double(statistics.concealedSamples) / Double(160 * ticks),
       meanDelayMilliseconds: delay / Double(ticks))
   }

@@ -10,7 +10,7 @@ import Testing
   /// Line noise of about −66 dBov: the odd step of the law around zero.
   private func line(_ frame: Int) -> [Int16] { (0..<160).map { ($0 * 7 + frame * 13) % 5 == 0 ? 8 : -8 } }
 
-  private let pausing = OpusWishes(takesPauses: true)
+  private let pausing = OpusPreferences(takesPauses: true)
 
   /// How much later than their timestamps say packets were sent, in milliseconds: the worst of them all.
   private func lateness(_ packets: [Bench.Packet], clockRateHz: Double = 48_000) -> Double {
@@ -22,7 +22,7 @@ import Testing
   }
 
   @Test func `silence of the trunk is described to an app that asked for usedtx, not encoded`() throws {
-    var bench = try Bench(wishes: pausing)
+    var bench = try Bench(preferences: pausing)
     bench.connect()
     try bench.run(frames: 50, trunk: { tone($0) })
     let before = bench.toApp.count
@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test func `a talkspurt begins with the marker, at its time, and nothing is sent after its time`() throws {
-    var bench = try Bench(wishes: pausing)
+    var bench = try Bench(preferences: pausing)
     bench.connect()
     try bench.run(frames: 50, trunk: { tone($0) })
     try bench.run(frames: 107, trunk: { line($0) })
@@ -97,7 +97,7 @@ import Testing
   }
 
   @Test(arguments: [false, true]) func `words with pauses between reach the app whole`(takesPauses: Bool) throws {
-    var bench = try Bench(wishes: OpusWishes(takesPauses: takesPauses))
+    var bench = try Bench(preferences: OpusPreferences(takesPauses: takesPauses))
     bench.connect()
     let frames = min(600, speech.count)
     try bench.run(frames: frames, trunk: { speech[$0] })
@@ -142,7 +142,7 @@ import Testing
     try bench.run(frames: 100)
     #expect(bench.toApp.count == 100)
     #expect(level(bench.heardByApp) > 2)
-    bench = try Bench(wishes: pausing)
+    bench = try Bench(preferences: pausing)
     bench.connect()
     try bench.run(frames: 100)
     #expect(bench.toApp.count >= 5 && bench.toApp.count <= 6)

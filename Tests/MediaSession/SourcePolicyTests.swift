@@ -150,22 +150,22 @@ import Testing
     var state = SourcePolicyState(TrunkLegParameters(remote: Bench.trunkAddress, encoding: .pcmu, payloadType: 0))
     var now = Instant.zero
     for _ in 0..<10 {
-      let verdict = state.judge(other, at: now)
+      let verdict = state.classify(other, at: now)
       #expect(verdict == .accepted)
       now = now + .milliseconds(400)
     }
     #expect(state.learnt == nil)
-    for _ in 0..<5 { _ = state.judge(other, at: now) }
+    for _ in 0..<5 { _ = state.classify(other, at: now) }
     #expect(state.learnt == other)
   }
 
   @Test func `the signalled address takes over from a candidate, another rival does not`() {
     var state = SourcePolicyState(TrunkLegParameters(remote: Bench.trunkAddress, encoding: .pcmu, payloadType: 0))
     let rival = SocketAddress(Bench.trunkAddress.ip, 31_111)
-    #expect(state.judge(other, at: .zero) == .accepted)
-    #expect(state.judge(rival, at: .zero) == .rejected)
-    #expect(state.judge(Bench.trunkAddress, at: .zero) == .accepted)
-    #expect(state.judge(other, at: .zero) == .rejected)
+    #expect(state.classify(other, at: .zero) == .accepted)
+    #expect(state.classify(rival, at: .zero) == .rejected)
+    #expect(state.classify(Bench.trunkAddress, at: .zero) == .accepted)
+    #expect(state.classify(other, at: .zero) == .rejected)
   }
 
   @Test func `a re-INVITE that moves the media is followed`() throws {

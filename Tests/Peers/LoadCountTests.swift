@@ -111,8 +111,8 @@ import Testing
     }
   }
 
-  @Test func `an endpoint is a ws or wss address`() {
-    #expect(WebSocketClient.Endpoint(url: "wss://a.example/v1", subprotocol: "x")?.port == 443)
-    #expect(WebSocketClient.Endpoint(url: "http://a.example/", subprotocol: "x") == nil)
+  @Test func `an endpoint is a ws or wss address`() throws {
+    #expect(try WebSocketPool.Endpoint(url: "wss://a.example/v1", isInsecure: false).port == 443)
+    #expect(throws: AppPhone.SetupError.self) { try WebSocketPool.Endpoint(url: "http://a.example/", isInsecure: false) }
   }
 }

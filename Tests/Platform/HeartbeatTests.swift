@@ -64,48 +64,50 @@ import Testing
   }
 }
 
-@Suite struct HangJudgeTests {
-  private var judge = HangJudge { $0 == "control" }
+@Suite struct HangDetectorTests {
+  private var detector = HangDetector { $0 == "control" }
   private func ages(_ name: String, _ looks: Int) -> [Heartbeats.Age] {
     [.init(name: "idle", looks: 0), .init(name: name, looks: looks)]
   }
 
   @Test func `older than 2 s is a hang, 2 s is none`() {
-    #expect(HangJudge.hung(ages("store", 20)).isEmpty)
-    #expect(HangJudge.hung(ages("store", 21)).map(\.name) == ["store"])
+    #expect(HangDetector.hung(ages("store", 20)).isEmpty)
+    #expect(HangDetector.hung(ages("store", 21)).map(\.name) == ["store"])
   }
 
   @Test mutating func `a vital thread ends the process when it is older than 5 s, another never does`() {
-    #expect(judge.wakeUp(ages("control", 50), isAsked: false) == nil)
-    #expect(judge.wakeUp(ages("store", 100_000), isAsked: false) == nil)
-    #expect(judge.wakeUp(ages("control", 51), isAsked: false) == .hangs("control", seconds: 5))
+    #expect(detector.wakeUp(ages("control", 50), isAsked: false) == nil)
+    #expect(detector.wakeUp(ages("store", 100_000), isAsked: false) == nil)
+    #expect(detector.wakeUp(ages("control", 51), isAsked: false) == .hangs("control", seconds: 5))
   }
 
   @Test mutating func `the time to end is counted in wake-ups, and a later word does not prolong it`() {
-    judge.end(within: .seconds(1))
-    judge.end(within: .seconds(9))
-    for _ in 0..<10 { #expect(judge.wakeUp([], isAsked: false) == nil) }
-    #expect(judge.wakeUp(ages("store", 6), isAsked: false) == .overdue(["store"]))
+    detector.end(within: .seconds(1))
+    detector.end(within: .seconds(9))
+    for _ in 0..<10 { #expect(detector.wakeUp([], isAsked: false) == nil) }
+    #expect(detector.wakeUp(ages("store", 6), isAsked: false) == .overdue(["store"]))
   }
 
   @Test mutating func `a later word may shorten the time to end`() {
-    judge.end(within: .seconds(600))
-    _ = judge.wakeUp([], isAsked: false)
-    judge.end(within: .zero)
-    #expect(judge.wakeUp([], isAsked: false) == .overdue([]))
+    detector.end(within: .seconds(600))
+    _ = detector.wakeUp([], isAsked: false)
+    detector.end(within: .zero)
+    #expect(detector.wakeUp([], isAsked: false) == .overdue([]))
   }
 
-  @Test mutating func `a signal that nobody takes ends the process after its patience, one that is taken does not`() {
-    for _ in 0..<20 { #expect(judge.wakeUp([], isAsked: true) == nil) }
-    #expect(judge.wakeUp([], isAsked: false) == nil)
-    judge.setPatience(.seconds(3))
-    for _ in 0..<30 { #expect(judge.wakeUp([], isAsked: true) == nil) }
-    #expect(judge.wakeUp([], isAsked: true) == .deaf)
+  @Test mutating func `a signal that nobody takes ends the process after a time-out, one that is taken does not`() {
+    for _ in 0..<20 { #expect(detector.wakeUp([], isAsked: true) == nil) }
+    #expect(detector.wakeUp([], isAsked: false) == nil)
+    detector.setSignalTimeout(.seconds(3))
+    for _ in 0..<30 { #expect(detector.wakeUp([], isAsked: true) == nil) }
+    #expect(detector.wakeUp([], isAsked: true) == .signalIgnored)
   }
 
   @Test func `each ending says what hangs in one line`() {
-    let endings: [HangJudge.Ending] = [.hangs("control", seconds: 5), .overdue(["store", "push"]), .overdue([]), .deaf]
-    for ending in endings { #expect(!ending.text.contains("\n") && ending.text.utf8.count < Limits.lastWordsBytes - 20) }
+    let endings: [HangDetector.Ending] = [
+      .hangs("control", seconds: 5), .overdue(["store", "push"]), .overdue([]), .signalIgnored,
+    ]
+    for ending in endings { #expect(!ending.text.contains("\n") && ending.text.utf8.count < Limits.emergencyLogBytes - 20) }
     #expect(endings[0].text.contains("thread control") && endings[1].text.contains("store, push"))
   }
 }
@@ -132,7 +134,7 @@ import Testing
     ("color=yes", false),
     ("enable=1,unwind=fast", true),
   ])
-  func `the runtime's own crash handler stays only where it was asked for`(wish: String, isAsked: Bool) {
-    #expect(ProcessSignals.asksForBacktrace(wish) == isAsked)
+  func `the runtime's own crash handler stays only where it was asked for`(setting: String, isAsked: Bool) {
+    #expect(ProcessSignals.asksForBacktrace(setting) == isAsked)
   }
 }

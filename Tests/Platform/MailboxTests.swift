@@ -106,19 +106,19 @@ import Testing
     #expect(batch == [1, 2, 3, 4, 5])
   }
 
-  @Test func `a patient post wakes a reader that sleeps without end, not one that dozes`() throws {
+  @Test func `a deferred post wakes a reader that sleeps without a time-out, not one that takes deferred posts`() throws {
     let box = try Mailbox<Int>(capacity: 8)
-    box.post(1, .patient)
+    box.post(1, .deferred)
     #expect(box.event.wait(milliseconds: 0))
     var batch: [Int] = []
-    box.wait(into: &batch, timeout: .zero, dozing: true)
+    box.wait(into: &batch, timeout: .zero, takesDeferred: true)
     #expect(batch == [1])
     // As within a doze: its end finds what was posted meanwhile.
     let before = MonotonicClock.now()
-    let poster = try NamedThread.start(name: "poster") { box.post(2, .patient) }
+    let poster = try NamedThread.start(name: "poster") { box.post(2, .deferred) }
     poster.join()
     #expect(box.event.wait(milliseconds: 0), "the reader does not doze any more")
-    box.wait(into: &batch, timeout: .milliseconds(1), dozing: true)
+    box.wait(into: &batch, timeout: .milliseconds(1), takesDeferred: true)
     #expect(batch == [1, 2] && MonotonicClock.now() >= before)
   }
 

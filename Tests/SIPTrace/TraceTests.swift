@@ -12,11 +12,11 @@ import Testing
     func read() -> (Instant, Int64) { now.withLock { ($0, 1_700_000_000_000_000 + $0.nanoseconds / 1_000) } }
   }
   private let clock = Clock()
-  private let desk: TraceDesk
+  private let desk: TraceCollector
   private let flow = Flow(
     transport: .udp, local: SocketAddress(IPAddress(192, 0, 2, 1), 5060), remote: SocketAddress(IPAddress(192, 0, 2, 9), 5070))
 
-  init() { desk = TraceDesk(application: "test", clock: { [clock] in clock.read() }) }
+  init() { desk = TraceCollector(application: "test", clock: { [clock] in clock.read() }) }
 
   private func message(_ callID: String, _ more: String = "", pad: Int = 0) -> [UInt8] {
     Array("OPTIONS sip:a SIP/2.0\r\ni : \(callID) \r\n\(more)\r\n\(String(repeating: "p", count: pad))".utf8)
@@ -106,7 +106,7 @@ import Testing
 
   @Test func `there are few traces at a time, and an abandoned one makes room`() throws {
     for _ in 0..<Limits.traces { _ = try desk.start(.trunk("carrier"), for: .seconds(60), bytes: 1 << 20) }
-    #expect(throws: TraceDesk.Refusal.tooMany) { try desk.start(.trunk("carrier"), for: .seconds(60), bytes: 1 << 20) }
+    #expect(throws: TraceCollector.Refusal.tooMany) { try desk.start(.trunk("carrier"), for: .seconds(60), bytes: 1 << 20) }
     clock.advance(.seconds(16))
     _ = try desk.start(.trunk("carrier"), for: .seconds(60), bytes: 1 << 20)
   }

@@ -19,7 +19,7 @@ import Testing
     }
     let report = rtcpPacket(more: Array(repeating: 9, count: size))
     let sealed = try sender.protectedRTCP(report)
-    #expect(sealed.count == report.count + profile.controlOverheadBytes)
+    #expect(sealed.count == report.count + 4 + profile.rtcpTagBytes)
     #expect(try receiver.unprotectedRTCP(sealed) == report)
     #expect(throws: SRTPError.replayed) { try receiver.unprotectedRTCP(sealed) }
   }

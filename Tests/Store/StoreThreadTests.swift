@@ -26,7 +26,8 @@ import Testing
     #expect(try folder.read("calls.jsonl").split(separator: "\n").count == 15)
 
     let next = try CallStore(
-      journal: MemoryJournal(), records: MemoryRecords(), readiness: readiness, logger: Logger(label: "test"))
+      journal: MemoryJournal(), records: MemoryRecords(), devices: MemoryDevices(), readiness: readiness,
+      logger: Logger(label: "test"))
     next.stop()
     next.stop()
   }
@@ -43,7 +44,8 @@ import Testing
 
   @Test func `a record that waits for company is written without any, and its line is removed`() throws {
     let store = Faulty()
-    let calls = try CallStore(journal: store, records: store, readiness: Readiness(), logger: Logger(label: "test"))
+    let calls = try CallStore(
+      journal: store, records: store, devices: MemoryDevices(), readiness: Readiness(), logger: Logger(label: "test"))
     calls.start(startLine(1), gathers: true) { _ in }
     calls.wake()
     calls.end(record(1))
@@ -60,7 +62,8 @@ import Testing
     faulty.broken.withLock { $0.records = true }
     var pace = CallStore.Pace()
     pace.retry = .milliseconds(1)
-    let store = try CallStore(journal: faulty, records: faulty, readiness: readiness, logger: Logger(label: "test"), pace: pace)
+    let store = try CallStore(
+      journal: faulty, records: faulty, devices: MemoryDevices(), readiness: readiness, logger: Logger(label: "test"), pace: pace)
     store.end(record(1))
     while store.failures.value < 3 { sched_yield() }
     #expect(readiness.report.first?.reason == "the disk is full; 1 records and 0 devices wait in memory")

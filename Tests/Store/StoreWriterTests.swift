@@ -12,7 +12,7 @@ import Testing
   func started(_ number: UInt64) -> StoreWriter.Command { .started(startLine(number)) { [confirmed] in confirmed.note($0) } }
 
   @Test func `a line is confirmed once it is stored, and gone once its call has a record`() {
-    var writer = StoreWriter(journal: store, records: store)
+    var writer = StoreWriter(journal: store, records: store, devices: MemoryDevices())
     writer.take(started(1))
     writer.take(started(2))
     #expect(confirmed.calls.isEmpty)
@@ -25,19 +25,19 @@ import Testing
     #expect(writer.problem == nil)
   }
 
-  @Test func `removals wait for the next lines, or for leisure`() {
-    var writer = StoreWriter(journal: store, records: store)
+  @Test func `removals wait for the next lines, or until the store is idle`() {
+    var writer = StoreWriter(journal: store, records: store, devices: MemoryDevices())
     writer.take(started(1))
-    writer.flush(atLeisure: false)
+    writer.flush(isIdle: false)
     writer.take(.ended(record(1)))
-    writer.flush(atLeisure: false)
+    writer.flush(isIdle: false)
     #expect(store.sink.all == [record(1)])
     #expect(store.lines() == [startLine(1)] && writer.hasRemovals)
     writer.take(started(2))
-    writer.flush(atLeisure: false)
+    writer.flush(isIdle: false)
     #expect(store.lines() == [startLine(2)] && !writer.hasRemovals)
     writer.take(.ended(record(2)))
-    writer.flush(atLeisure: false)
+    writer.flush(isIdle: false)
     writer.flush()
     #expect(store.lines().isEmpty && !writer.hasRemovals)
   }
@@ -45,7 +45,7 @@ import Testing
   @Test func `orphans of a killed process get one record gatewayRestart`() throws {
     try store.add([startLine(1), startLine(2)])
     try store.append([record(2)])  // died between record and removal
-    var writer = StoreWriter(journal: store, records: store)
+    var writer = StoreWriter(journal: store, records: store, devices: MemoryDevices())
     #expect(try writer.recover(nowMilliseconds: 5_000) == 1)
     #expect(store.sink.all.map(\.call) == [record(2).call, record(1).call])
     #expect(store.sink.all.last?.end.reason == .gatewayRestart)
@@ -55,14 +55,14 @@ import Testing
   }
 
   @Test func `a call that was connected when its process died keeps when that was`() throws {
-    var writer = StoreWriter(journal: store, records: store)
+    var writer = StoreWriter(journal: store, records: store, devices: MemoryDevices())
     writer.take(started(1))
     writer.flush()
     var line = startLine(1)
     line.connect = 2_000
     writer.take(.started(line) { _ in })
     writer.flush()
-    var next = StoreWriter(journal: store, records: store)
+    var next = StoreWriter(journal: store, records: store, devices: MemoryDevices())
     #expect(try next.recover(nowMilliseconds: 5_000) == 1)
     let record = try #require(store.sink.all.last)
     #expect(record.times == ["start": 1, "connected": 2_000, "ended": 5_000])
@@ -70,7 +70,7 @@ import Testing
   }
 
   @Test func `records wait while the file is full and all go out when it is not`() {
-    var writer = StoreWriter(journal: store, records: store)
+    var writer = StoreWriter(journal: store, records: store, devices: MemoryDevices())
     store.broken.withLock { $0.records = true }
     for number in 1...3 as ClosedRange<UInt64> {
       writer.take(started(number))
@@ -88,7 +88,7 @@ import Testing
   }
 
   @Test func `a broken journal holds up no record and confirms nothing`() {
-    var writer = StoreWriter(journal: store, records: store)
+    var writer = StoreWriter(journal: store, records: store, devices: MemoryDevices())
     store.broken.withLock { $0.journal = true }
     writer.take(started(1))
     writer.take(started(2))
@@ -104,7 +104,7 @@ import Testing
   }
 
   @Test func `ten thousand records wait, the next are counted as lost`() {
-    var writer = StoreWriter(journal: store, records: store)
+    var writer = StoreWriter(journal: store, records: store, devices: MemoryDevices())
     store.broken.withLock { $0.records = true }
     for number in 0..<UInt64(Limits.waitingRecords + 5) { writer.take(.ended(record(number))) }
     #expect(writer.waitingRecords == 10_000)

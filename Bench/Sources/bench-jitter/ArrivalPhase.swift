@@ -1,7 +1,7 @@
 import Bytes
 
 /// When in the 20 ms period packets arrive, so that the tick can come just after them instead of up to 20 ms later: what a thread
-/// around a peer that has no wish of its own would do.
+/// around a peer that has no preference of its own would do.
 ///
 /// A verdict after the first second, then every 10 s, because two clocks drift apart by a period in minutes. Counts in 20 bins of
 /// 1 ms;

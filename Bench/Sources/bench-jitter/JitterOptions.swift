@@ -32,7 +32,7 @@ struct JitterOptions {
       case "--write": directory = try value(argument)
       case "--loss-cost": policy.lossCost = Float(try number(argument))
       case "--memory": policy.memoryPackets = Float(try number(argument))
-      case "--patience": policy.patienceMilliseconds = Int64(try number(argument))
+      case "--patience": policy.excessToleranceMilliseconds = Int64(try number(argument))
       case "--shrink-margin": policy.shrinkMarginMilliseconds = Int64(try number(argument))
       default: throw BenchError(text: "unknown option \(argument); see --help")
       }

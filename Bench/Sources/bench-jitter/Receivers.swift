@@ -68,7 +68,7 @@ final class OurReceiver: ReplayReceiver {
   }
 
   func millisecondsToNextPull(after now: Instant) -> Double {
-    20 + Double(phase.step(receiver.tickWish))
+    20 + Double(phase.step(receiver.tickPreference))
   }
 
   func pull(into samples: inout [Int16], at now: Instant) {
@@ -77,8 +77,8 @@ final class OurReceiver: ReplayReceiver {
     let statistics = receiver.statistics
     counts.concealed = statistics.concealedSamples
     counts.repaired = statistics.repairedSamples
-    (counts.shrunk, counts.grown) = (statistics.shrunkSamples, statistics.grownSamples)
-    counts.discarded = statistics.packets.late + statistics.packets.overflowed
+    (counts.shrunk, counts.grown) = (statistics.removedSamplesForAcceleration, statistics.insertedSamplesForDeceleration)
+    counts.discarded = statistics.late + statistics.overflowed
     counts.isSilent = result == .silent
     // What comes next, less the 160 samples just played.
     counts.position = Double(Int32(bitPattern: receiver.nextTimestamp.raw)) * 160 / Double(units) - 160

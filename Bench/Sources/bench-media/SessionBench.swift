@@ -36,7 +36,7 @@ struct SessionBench: ~Copyable {
     /// 20 ms each, over and over; nil while the side is silent and does not send.
     var fromTrunk: [[UInt8]?]
     var fromApp: [[UInt8]?]
-    var opus = OpusWishes()
+    var opus = OpusPreferences()
     var complexity = 5
   }
 
@@ -150,7 +150,7 @@ struct SessionBench: ~Copyable {
         fromApp(UnsafeMutableRawBufferPointer(rebasing: room[..<count]))
       }
     }
-    for direction in AudioDirection.allCases where !session.restsThisTick(direction) {
+    for direction in AudioDirection.allCases where !session.skipsTick(direction) {
       session.tick(direction, at: now, into: &output)
     }
     drain()

@@ -140,7 +140,7 @@ struct Quality {
   }
 
   private func hear(_ payloads: [[UInt8]], _ delays: [Double?], _ path: Path) throws -> [(who: String, heard: [Int16])] {
-    var heard = [(who: "ours", heard: try path.outward(Stream.play(payloads, path.encoding, delays).heard))]
+    var heard = [(who: "ours", heard: try path.outward(Stream.play(payloads, path.encoding, delays)))]
     if let theirs = Stream.playByNetEQ(payloads, path.encoding, delays) {
       heard.append((who: "NetEQ", heard: try path.outward(theirs)))
     }

@@ -53,7 +53,7 @@ struct ConcealmentTable {
   }
 
   private func hear(_ payloads: [[UInt8]], _ delays: [Double?]) throws -> [(String, [Int16])] {
-    var heard = [("ours", try Stream.play(payloads, .pcmu, delays).heard)]
+    var heard = [("ours", try Stream.play(payloads, .pcmu, delays))]
     if let theirs = Stream.playByNetEQ(payloads, .pcmu, delays) { heard.append(("NetEQ", theirs)) }
     // It has no jitter buffer.
     if delays.allSatisfy({ $0 ?? 0 == 0 }), let concealer = AppendixI() {

@@ -42,7 +42,7 @@ struct EncoderTable {
             for seed in 1...(loss == 0 ? 1 : seeds) {
               let delays = Impairment.loss(loss).delays(payloads.count, seed)
               let theirs = Stream.playByNetEQ(payloads, .opus, delays)
-              let heard = try theirs ?? Stream.play(payloads, .opus, delays).heard
+              let heard = try theirs ?? Stream.play(payloads, .opus, delays)
               let file = "\(pairs.count).wav"
               try WAVFile.write(Array(heard.dropFirst(passage.samples.count)), to: "\(folder)/\(file)")
               pairs.append((reference, file))

@@ -53,7 +53,7 @@ enum Stream {
   /// Through the real receiver, a tick every 20 ms, a millisecond sooner or later where it asks the media thread for that; the first
   /// `phase` ms after the fastest packets.
   static func play(_ payloads: [[UInt8]], _ encoding: AudioEncoding, _ delays: [Double?], phase: Double = 7) throws
-    -> (heard: [Int16], statistics: AudioReceiverStatistics)
+    -> [Int16]
   {
     var receiver = try AudioReceiver(encoding: encoding)
     let arrivals = arrivals(delays)
@@ -78,9 +78,9 @@ enum Stream {
       var span = samples.mutableSpan
       _ = receiver.pull(into: &span, at: Instant(nanoseconds: Int64(now * 1e6)))
       heard += samples
-      now += 20 + Double(ticks.step(receiver.tickWish))
+      now += 20 + Double(ticks.step(receiver.tickPreference))
     }
-    return (heard, receiver.statistics)
+    return heard
   }
 
   /// Through NetEQ, two pulls of 10 ms where ours has a tick.

@@ -179,11 +179,11 @@ extension CallRecord.Stream {
     let expected = stream.packets &+ stream.lost
     self.init(
       packets: stream.packets, sent: stream.sentPackets, lost: stream.lost,
-      loss: expected == 0 ? 0 : (Double(stream.lost) / Double(expected) * 1e5).rounded() / 1e5, late: stream.late,
+      loss: expected == 0 ? 0 : (Double(stream.lost) / Double(expected) * 1e5).rounded() / 1e5, late: stream.playout.late,
       dropped: stream.dropped,
       jitterMs: (stream.jitterMilliseconds * 100).rounded() / 100,
-      bufferMs: (stream.bufferDelayMilliseconds * 100).rounded() / 100,
-      concealedMs: stream.concealedMilliseconds, repairedMs: stream.repairedByFECMilliseconds,
+      bufferMs: (stream.playout.bufferDelayMilliseconds * 100).rounded() / 100,
+      concealedMs: stream.playout.concealedMilliseconds, repairedMs: stream.playout.repairedMilliseconds,
       rttMs: stream.roundTripMilliseconds,
       mos: stream.meanOpinionScore.map { ($0 * 100).rounded() / 100 }, bursts: .init(stream),
       levelDb: stream.speechLevel.map { ($0 * 10).rounded() / 10 }, noiseDb: stream.noiseLevel.map { ($0 * 10).rounded() / 10 })
@@ -210,6 +210,6 @@ extension StreamStats {
     self.init(
       rttMs: statistics.fromApp.roundTripMilliseconds, jitterMs: heard.jitterMilliseconds,
       loss: expected == 0 ? 0 : Double(heard.lost) / Double(expected), bytes: Int64(clamping: heard.bytes),
-      plc: Double(heard.concealedMilliseconds), codec: statistics.appEncoding?.name, mos: heard.meanOpinionScore)
+      plc: Double(heard.playout.concealedMilliseconds), codec: statistics.appEncoding?.name, mos: heard.meanOpinionScore)
   }
 }

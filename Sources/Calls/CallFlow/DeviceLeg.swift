@@ -70,7 +70,7 @@ struct DeviceLeg {
       fingerprintAlgorithm: media.fingerprint.algorithm.rawValue, fingerprint: media.fingerprint.bytes,
       encoding: media.codec, payloadType: media.payloadType, telephoneEvent48: media.telephoneEvent48,
       telephoneEvent8: media.telephoneEvent8)
-    remote.opus = OpusWishes(
+    remote.opus = OpusPreferences(
       takesPauses: media.opus.usesDTX, takesRepair: !media.opus.refusesInbandFEC,
       maximumBitrate: media.opus.maxAverageBitrate, isConstantRate: media.opus.wantsConstantBitrate)
     return remote

@@ -49,8 +49,8 @@ extension ClientMedia {
     var room = played.mutableSpan
     _ = audioReceiver?.pull(into: &room, at: now)
     if let receiver = audioReceiver?.statistics {
-      statistics.concealedMilliseconds = receiver.concealedSamples / 8
-      statistics.bufferDelayMilliseconds = receiver.meanDelayMilliseconds
+      statistics.concealedMilliseconds = receiver.concealedMilliseconds
+      statistics.bufferDelayMilliseconds = receiver.bufferDelayMilliseconds
     }
     send(isMuted ? [Int16](repeating: 0, count: 160) : captured, remote, &output)
     return played

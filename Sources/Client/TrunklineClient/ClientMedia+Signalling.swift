@@ -65,9 +65,9 @@ extension ClientMedia {
     if configuration.codesAudio, audioReceiver?.encoding != encoding {
       audioReceiver = try? AudioReceiver(encoding: encoding)
       // The gateway's own rule: no copies until its reports tell of loss.
-      let wishes = OpusWishes(takesRepair: !media.opus.refusesInbandFEC, maximumBitrate: media.opus.maxAverageBitrate)
+      let preferences = OpusPreferences(takesRepair: !media.opus.refusesInbandFEC, maximumBitrate: media.opus.maxAverageBitrate)
       encoder = try? AudioEncoder(
-        encoding: encoding, control: wishes.control, isConstantRate: media.opus.wantsConstantBitrate)
+        encoding: encoding, control: preferences.control, isConstantRate: media.opus.wantsConstantBitrate)
     }
     if configuration.codesAudio, audioReceiver == nil || encoder == nil {
       output.reports.append(.failed(.device, "the \(encoding.name) codec did not start"))

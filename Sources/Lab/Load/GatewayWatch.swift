@@ -88,9 +88,9 @@ final class GatewayWatch: Sendable {
     out.cpuPercentPerCall = calls > 0 ? out.cpuCores * 100 / Double(calls) : 0
     out.residentBeforeMegabytes = (before?.residentKilobytes ?? 0) / 1024
     (out.residentFirstMegabytes, out.residentLastMegabytes) = (first.residentKilobytes / 1024, last.residentKilobytes / 1024)
-    let settled = Array(taken[(taken.count / 2)...])
-    out.residentSlopeKilobytesPerMinute = Self.slope(settled) * 60
-    out.residentGrowthMegabytes = (last.residentKilobytes - (settled.first ?? last).residentKilobytes) / 1024
+    let steady = Array(taken[(taken.count / 2)...])
+    out.residentSlopeKilobytesPerMinute = Self.slope(steady) * 60
+    out.residentGrowthMegabytes = (last.residentKilobytes - (steady.first ?? last).residentKilobytes) / 1024
     return out
   }
 

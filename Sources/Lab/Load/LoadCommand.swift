@@ -167,7 +167,7 @@ struct LoadCommand: ParsableCommand {
     report.take(records)
     var limits = LoadReport.Limits()
     limits.isGoodNetwork = network.isEmpty
-    report.judge(limits)
+    report.evaluate(limits)
     return report
   }
 

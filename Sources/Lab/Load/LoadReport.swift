@@ -30,7 +30,7 @@ struct LoadReport: Codable {
 
   /// The limits of a good run; loss is always zero on a good network.
   struct Limits {
-    /// Over the second half of the held time. A slope alone would judge one page of the allocator in a short run.
+    /// Over the second half of the held time. A slope alone would measure one page of the allocator in a short run.
     var growthMegabytes = 1.0
     var isGoodNetwork = true
   }
@@ -98,7 +98,7 @@ struct LoadReport: Codable {
     }
   }
 
-  mutating func judge(_ limits: Limits) {
+  mutating func evaluate(_ limits: Limits) {
     func check(_ isGood: Bool, _ text: String) { if !isGood { failures.append(text) } }
     failures += run.problems
     check(run.connected == run.asked, "\(run.connected) of \(run.asked) calls were connected")

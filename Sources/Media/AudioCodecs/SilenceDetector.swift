@@ -35,7 +35,7 @@ public struct SilenceDetector: Sendable {
 
   public init() {}
 
-  /// Judges 20 ms; true: nobody speaks.
+  /// Classifies 20 ms; true: nobody speaks.
   // HOT
   public mutating func isSilence(_ samples: Span<Int16>) -> Bool {
     guard samples.count > 1 else { return true }
@@ -87,7 +87,7 @@ public struct SilenceDetector: Sendable {
     let energy = measured.min()
     return energy.isFinite ? LevelMeter.decibels(energy / Self.fullScale) : -127
   }
-  /// The mean level of what was judged speech, hang-over left out, in dBov; nil before any.
+  /// The mean level of what counted as speech, hang-over left out, in dBov; nil before any.
   public var speechLevel: Double? {
     speechTicks == 0 ? nil : LevelMeter.decibels(speechSum / Double(speechTicks) / Self.fullScale)
   }

@@ -70,7 +70,7 @@ public struct ToneDetector: ~Copyable {
     var start = 0
     while start &+ Self.hop <= input.count {
       take(input, from: start)
-      if let digit = judge(look()) { ended = digit }
+      if let digit = track(look()) { ended = digit }
       start &+= Self.hop
     }
     return ended
@@ -180,7 +180,7 @@ public struct ToneDetector: ~Copyable {
 
   // MARK: Deciding
 
-  private mutating func judge(_ hit: UInt8) -> ReceivedDigit? {
+  private mutating func track(_ hit: UInt8) -> ReceivedDigit? {
     run = hit == candidate && hit != 0 ? run &+ 1 : (hit == 0 ? 0 : 1)
     candidate = hit
     var ended: ReceivedDigit?

@@ -75,17 +75,17 @@ public enum WAVFile {
 
   /// Low-pass (windowed sinc, 3.4 kHz) and keep every `factor`-th sample.
   private static func decimated(_ samples: [Int16], by factor: Int) -> [Int16] {
-    let reach = 16 * factor
+    let halfWidth = 16 * factor
     let cutoff = 0.425 / Double(factor)
-    let taps = (-reach...reach).map { n -> Double in
+    let taps = (-halfWidth...halfWidth).map { n -> Double in
       let x = Double(n)
       let sinc = n == 0 ? 2 * cutoff : sin(2 * .pi * cutoff * x) / (.pi * x)
-      return sinc * (0.5 + 0.5 * cos(.pi * x / Double(reach)))
+      return sinc * (0.5 + 0.5 * cos(.pi * x / Double(halfWidth)))
     }
     return stride(from: 0, to: samples.count, by: factor).map { centre in
       var sum = 0.0
       for (index, tap) in taps.enumerated() {
-        let at = centre + index - reach
+        let at = centre + index - halfWidth
         if samples.indices.contains(at) { sum += tap * Double(samples[at]) }
       }
       return Int16(max(-32768, min(32767, sum.rounded())))

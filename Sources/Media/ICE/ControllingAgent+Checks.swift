@@ -25,7 +25,7 @@ extension ControllingAgent {
       retransmit(now, &output)
       if let nominateAt, nominateAt <= now { nominateBest(now) }
       pace(now, &output)
-      giveUp(now, &output)
+      failIfOver(now, &output)
     }
     keepConsent(now, &output)
   }
@@ -82,7 +82,7 @@ extension ControllingAgent {
     if state == .checking, isControlling, pairs.contains(where: \.isValid) { nominateAt = nominateAt ?? now }
   }
 
-  private mutating func giveUp(_ now: Instant, _ output: inout Output) {
+  private mutating func failIfOver(_ now: Instant, _ output: inout Output) {
     guard state == .checking, let checkingSince else { return }
     let isExhausted = areCandidatesComplete && pairs.allSatisfy(\.hasFailed)
     guard isExhausted || now >= checkingSince + Limits.connecting else { return }
@@ -96,7 +96,7 @@ extension ControllingAgent {
   mutating func considerNomination(_ index: Int, _ now: Instant) {
     guard state == .checking, isControlling, mode == .regular else { return }
     let isBest = !pairs[..<index].contains { !$0.hasFailed && !$0.isValid }
-    nominateAt = isBest ? now : min(nominateAt ?? .distantFuture, now + Limits.nominationPatience)
+    nominateAt = isBest ? now : min(nominateAt ?? .distantFuture, now + Limits.nominationDelay)
   }
 
   private mutating func nominateBest(_ now: Instant) {

@@ -38,13 +38,13 @@ extension ControllingAgent {
         writer.addUnknownAttributes(message.unknownRequired)
       }
     }
-    guard settleRoles(message) else { return answer(.error) { $0.addError(.roleConflict) } }
+    guard resolveRoleConflict(message) else { return answer(.error) { $0.addError(.roleConflict) } }
     answer(.success) { $0.addMappedAddress(pair.remote) }
     if !isPrevious { trigger(pair, message, now, &output) }
   }
 
   /// RFC 8445 §7.3.1.1; false if the peer has to switch.
-  private mutating func settleRoles(_ message: STUNMessage) -> Bool {
+  private mutating func resolveRoleConflict(_ message: STUNMessage) -> Bool {
     if isControlling, let theirs = message.controlling {
       if tieBreaker >= theirs { return false }
       isControlling = false

@@ -11,7 +11,7 @@ import STUN
 /// | checking | answer to the nominating check | connected, `nominated` |
 /// | checking | every pair failed and candidates are complete, or 15 s | failed, `failed` |
 /// | connected | 30 s without an answer | lost, `consentLost`; an answer later is `consentRegained` |
-/// | any | check of the peer | answered; triggered check; role conflict settled by tie-breaker |
+/// | any | check of the peer | answered; triggered check; role conflict resolved by tie-breaker |
 /// | any | 487 | role switched, checked again |
 /// | any | `restart` | checking; the nominated pair serves on until another is nominated |
 public struct ControllingAgent: Sendable {

@@ -28,7 +28,7 @@ enum Limits {
   /// answer.
   static let transmissions = 14
   /// How long better pairs may still succeed before the best valid one is nominated.
-  static let nominationPatience: Duration = .milliseconds(100)
+  static let nominationDelay: Duration = .milliseconds(100)
   /// Without a valid pair this long after the first check the agent has failed.
   static let connecting: Duration = .seconds(15)
   /// Consent (RFC 7675 §5.1): a check every 4–6 s, lost after 30 s without an answer.

@@ -4,7 +4,7 @@
 /// timed on the same clock: a packet played at `now` waited `now − timestamp − transit`. What must be known is how far transits
 /// spread above the fastest ones.
 ///
-/// The fastest changes: routes change by a step, clocks drift. So a packet is judged against the larger of two minima, over the
+/// The fastest changes: routes change by a step, clocks drift. So a packet is measured against the larger of two minima, over the
 /// 25 packets before and the 25 after it. A lasting step of +180 ms is then no jitter at all, while a single late burst still is. That
 /// verdict comes half a second late; until then `slowest` keeps the policy from shortening the delay.
 ///
@@ -163,7 +163,7 @@ struct ArrivalDelay: ~Copyable {
     }
     recentMinimum = lowest
     windowMinima[newest & mask] = lowest
-    if newest >= Self.window { judge(newest &- Self.window, lowest) }
+    if newest >= Self.window { enter(newest &- Self.window, before: lowest) }
     if group == Self.startGroups { histogram.search() }
     if repairGroups > 0 { repairGroups &-= 1 }
     if bridgeGroups > 0 { bridgeGroups &-= 1 }
@@ -171,11 +171,11 @@ struct ArrivalDelay: ~Copyable {
   }
 
   /// Enters a group whose following window is complete now.
-  private mutating func judge(_ judged: Int, _ after: Int64) {
+  private mutating func enter(_ group: Int, before after: Int64) {
     let mask = Self.groups &- 1
-    let before = min(windowMinima[judged & mask], minima[(judged &- Self.window) & mask])
-    let fastest = max(before, min(after, minima[judged & mask]))
-    let entries = transits + ((judged & mask) &* 8)
+    let before = min(windowMinima[group & mask], minima[(group &- Self.window) & mask])
+    let fastest = max(before, min(after, minima[group & mask]))
+    let entries = transits + ((group & mask) &* 8)
     for index in 0..<Self.groupSize where entries[index] != Self.uncounted {
       histogram.add(milliseconds: milliseconds(entries[index] &- fastest))
     }

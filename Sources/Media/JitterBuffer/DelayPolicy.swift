@@ -54,12 +54,12 @@ public struct DelayPolicy: Sendable {
   /// repeated periods are heard more.
   public var shiftableMilliseconds: Int64 = 60
   /// Delay beyond the wanted from which a loss is used to shorten it, and late packets are given up at once.
-  public var patienceMilliseconds: Int64 = 10
+  public var excessToleranceMilliseconds: Int64 = 10
   /// The same where packets came too late a short while ago: what is missing may only have been overtaken.
-  public var overtakenPatienceMilliseconds: Int64 = 25
+  public var overtakenExcessToleranceMilliseconds: Int64 = 25
   /// Both while the talker pauses: there nothing is missed.
-  public var pausePatienceMilliseconds: Int64 = 2
-  public var overtakenPausePatienceMilliseconds: Int64 = 10
+  public var pauseExcessToleranceMilliseconds: Int64 = 2
+  public var overtakenPauseExcessToleranceMilliseconds: Int64 = 10
   /// Delay beyond the wanted while packets get lost, for the pauses to take out of their losses; ticks bring it back, unheard.
   public var reserveMilliseconds: Int64 = 2
 
@@ -70,25 +70,27 @@ public struct DelayPolicy: Sendable {
     let shrinkMargin: Int64
     let shiftMargin: Int64
     let shiftable: Int64
-    let patience: Int64
-    let overtakenPatience: Int64
-    let pausePatience: Int64
-    let overtakenPausePatience: Int64
+    let excessTolerance: Int64
+    let overtakenExcessTolerance: Int64
+    let pauseExcessTolerance: Int64
+    let overtakenPauseExcessTolerance: Int64
     let reserve: Int64
 
     init(_ policy: DelayPolicy, unitsPerMillisecond: Int64) {
       func units(_ milliseconds: Int64) -> Int64 { max(0, min(milliseconds, 1000)) * unitsPerMillisecond }
       (shrinkMargin, shiftMargin) = (units(policy.shrinkMarginMilliseconds), units(policy.shiftMarginMilliseconds))
-      (shiftable, patience) = (units(policy.shiftableMilliseconds), units(policy.patienceMilliseconds))
-      overtakenPatience = units(policy.overtakenPatienceMilliseconds)
-      pausePatience = units(policy.pausePatienceMilliseconds)
-      overtakenPausePatience = units(policy.overtakenPausePatienceMilliseconds)
+      (shiftable, excessTolerance) = (units(policy.shiftableMilliseconds), units(policy.excessToleranceMilliseconds))
+      overtakenExcessTolerance = units(policy.overtakenExcessToleranceMilliseconds)
+      pauseExcessTolerance = units(policy.pauseExcessToleranceMilliseconds)
+      overtakenPauseExcessTolerance = units(policy.overtakenPauseExcessToleranceMilliseconds)
       reserve = units(policy.reserveMilliseconds)
     }
 
     /// Delay beyond the wanted from which a lost packet is left out.
-    func patience(isPause: Bool, overtakes: Bool) -> Int64 {
-      isPause ? (overtakes ? overtakenPausePatience : pausePatience) : (overtakes ? overtakenPatience : patience)
+    func excessTolerance(isPause: Bool, overtakes: Bool) -> Int64 {
+      isPause
+        ? (overtakes ? overtakenPauseExcessTolerance : pauseExcessTolerance)
+        : (overtakes ? overtakenExcessTolerance : excessTolerance)
     }
   }
 

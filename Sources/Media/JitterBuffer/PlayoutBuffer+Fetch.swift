@@ -52,7 +52,7 @@ extension PlayoutBuffer {
     played = played << 1 | (wasPlayed ? 1 : 0)
   }
 
-  /// The packet of the next number is missing and a later one is there. One missing packet is settled at a time; nil when that
+  /// The packet of the next number is missing and a later one is there. One missing packet is decided on at a time; nil when that
   /// needed no audio.
   @inline(never) private mutating func fetchAcrossGap(at now: Instant) -> Fetch? {
     guard let found = store.first(after: next, through: highest) else { return .empty }
@@ -72,7 +72,6 @@ extension PlayoutBuffer {
       let isCovered = waited >= length && isDue(after.timestamp, at: now)
       skip(1, to: end)
       waited = 0
-      if !isCovered { statistics.repaired &+= 1 }
       return isCovered ? nil : .repair(Int(min(length, Int64(after.duration))), from: handedOut(found))
     }
     if waited >= length {
@@ -96,7 +95,7 @@ extension PlayoutBuffer {
     let kept = min(uncovered, Int64(Limits.joinMilliseconds) &* unitsPerMillisecond)
     // The next loss is to be bridged as well: afterwards the packet behind it must still be there, if it comes as fast as most.
     let bridges = !bridgesLosses || slack &- (uncovered &- kept) >= delay.bridging
-    if excess >= thresholds.patience(isPause: isPause, overtakes: overtakes), bridges {
+    if excess >= thresholds.excessTolerance(isPause: isPause, overtakes: overtakes), bridges {
       // A loss is the best place to shorten the delay: nothing that came has to go. A little is made up to join the ends.
       slack &-= uncovered &- kept
       statistics.leftOut &+= 1

@@ -44,8 +44,8 @@ public enum Fetch {
 public struct PlayoutBuffer: ~Copyable {
   public let clockRateHz: UInt32
   let thresholds: DelayPolicy.Thresholds
-  /// What happened so far.
-  public internal(set) var statistics = JitterStatistics()
+  /// What happened so far; the owner of the decoder counts the audio here.
+  public var statistics: PlayoutStatistics
 
   /// Told by the owner before it fetches: the talker pauses as far as it knows.
   public var isPause = false
@@ -86,10 +86,12 @@ public struct PlayoutBuffer: ~Copyable {
   ///   - carriesRepair: packets may carry a copy of the one before (Opus FEC).
   ///   - bridgesLosses: what is lost is made up better when the packet behind it is there, which is worth some delay (G.711).
   ///   - octetsPerUnit: of its payloads: slots are as large as it takes for as many packets of any codec.
+  ///   - statistics: where counting goes on from.
   public init(
     clockRateHz: UInt32, carriesRepair: Bool, bridgesLosses: Bool = false, octetsPerUnit: Int = 1,
-    policy: DelayPolicy = DelayPolicy()
+    policy: DelayPolicy = DelayPolicy(), statistics: PlayoutStatistics = PlayoutStatistics()
   ) {
+    self.statistics = statistics
     store = PacketStore(slotLength: Limits.slotLength * min(max(1, octetsPerUnit), Limits.unitOctets))
     let rate = max(1000, min(clockRateHz, 1_000_000))
     unitsPerNanosecond = Int64(

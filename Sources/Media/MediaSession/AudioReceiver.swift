@@ -17,27 +17,6 @@ public enum PullResult: UInt8, Sendable {
   case noise
 }
 
-/// Counts of one received stream, from its first packet on. Samples are at 8 kHz.
-public struct AudioReceiverStatistics: Sendable, Equatable {
-  public var packets = JitterStatistics()
-  public var playedSamples: UInt64 = 0
-  public var repairedSamples: UInt64 = 0
-  /// Made up because audio was lost or late; not while the talker paused.
-  public var concealedSamples: UInt64 = 0
-  /// Taken out and put in by time-scale modification.
-  public var shrunkSamples: UInt64 = 0
-  public var grownSamples: UInt64 = 0
-  /// Comfort noise while the talker paused.
-  public var noiseSamples: UInt64 = 0
-  /// Payloads that were no audio of this codec.
-  public var damaged: UInt64 = 0
-  public var ticks: UInt64 = 0
-  /// Sum over ticks of the play-out delay beyond the fastest packet, in milliseconds.
-  public var delaySum: Double = 0
-  public var meanDelayMilliseconds: Double { ticks == 0 ? 0 : delaySum / Double(ticks) }
-  public init() {}
-}
-
 /// The receiving half of an audio leg: packets of one codec in, exactly 160 samples of 8 kHz audio per 20 ms tick out, whatever
 /// the network did. Jitter buffer, decoder, FEC repair, concealment, and time-scale modification joined.
 ///
@@ -52,17 +31,11 @@ public struct AudioReceiverStatistics: Sendable, Equatable {
 public struct AudioReceiver: ~Copyable {
   public let encoding: AudioEncoding
   /// Up to now.
-  public var statistics: AudioReceiverStatistics {
-    var statistics = counts
-    statistics.packets = buffer.statistics
-    return statistics
-  }
-  /// But for what the buffer counts itself.
-  private var counts = AudioReceiverStatistics()
+  public var statistics: PlayoutStatistics { buffer.statistics }
 
   /// As of the last `pull`: whether the next ticks had better come later or earlier than every 20 ms, so that neither packets wait nor
   /// audio is stretched for it.
-  public private(set) var tickWish = TickWish.none
+  public private(set) var tickPreference = TickPreference.none
 
   private var buffer: PlayoutBuffer
   private var decoder: AudioDecoder
@@ -88,14 +61,17 @@ public struct AudioReceiver: ~Copyable {
   /// After this many made-up samples the peer counts as silent (no concealment is counted): 200 ms.
   private static let silentAfter = 1600
 
+  /// - Parameter statistics: where counting goes on from: of the stream's receiver before this one.
   /// - Throws: only if libopus refuses its parameters.
-  public init(encoding: AudioEncoding, policy: DelayPolicy = DelayPolicy()) throws(OpusError) {
+  public init(
+    encoding: AudioEncoding, policy: DelayPolicy = DelayPolicy(), statistics: PlayoutStatistics = PlayoutStatistics()
+  ) throws(OpusError) {
     let row = encoding.row
     self.encoding = encoding
     unitsPerSample = Int(row.clockRateHz) / AudioCodecs.Limits.sampleRateHz
     buffer = PlayoutBuffer(
       clockRateHz: row.clockRateHz, carriesRepair: row.carriesRepair, bridgesLosses: row.isStateless,
-      octetsPerUnit: row.octetsPerUnit, policy: policy)
+      octetsPerUnit: row.octetsPerUnit, policy: policy, statistics: statistics)
     decoded = DecodedAudio(capacity: Self.capacity)
     decoder = try AudioDecoder(encoding: encoding)
   }
@@ -104,7 +80,7 @@ public struct AudioReceiver: ~Copyable {
   // HOT
   public mutating func insert(_ header: RTPHeader, payload: Span<UInt8>, at now: Instant) -> Insertion {
     guard let duration = decoder.duration(payload) else {
-      counts.damaged &+= 1
+      buffer.statistics.damaged &+= 1
       return .refused
     }
     let repairs = encoding == .opus && OpusPacket.carriesRepair(payload)
@@ -144,11 +120,11 @@ public struct AudioReceiver: ~Copyable {
     while decoded.count < Self.tick { fetch(into: &result, at: now) }
     adjust(at: now)
     if hasAudio {
-      counts.ticks &+= 1
-      counts.delaySum += delayMilliseconds(at: now)
+      buffer.statistics.ticks &+= 1
+      buffer.statistics.delaySumMilliseconds += delayMilliseconds(at: now)
     }
     decoded.take(into: &samples)
-    if result == .played { counts.playedSamples &+= UInt64(Self.tick) }
+    if result == .played { buffer.statistics.playedSamples &+= UInt64(Self.tick) }
     return result
   }
 
@@ -161,7 +137,7 @@ public struct AudioReceiver: ~Copyable {
       // The timestamps left something out and the numbers did not: the talker had paused, nothing was lost.
       let leftOut = buffer.nextTimestamp.distance(from: line) &- packet.duration
       if leftOut > 0, counted > 0, missing == buffer.statistics.missing {
-        counts.concealedSamples &-= UInt64(min(counted, leftOut / unitsPerSample))
+        buffer.statistics.concealedSamples &-= UInt64(min(counted, leftOut / unitsPerSample))
       }
       counted = 0
     case .repair(let units, let packet):
@@ -172,7 +148,7 @@ public struct AudioReceiver: ~Copyable {
       let length = decoder.repair(wanted, from: payload.span, into: &room)
       guard length > 0 else { return conceal(wanted, into: &result) }
       take(length)
-      counts.repairedSamples &+= UInt64(length)
+      buffer.statistics.repairedSamples &+= UInt64(length)
       if result == .played { result = .repaired }
     case .lost(let units):
       conceal(min(units / unitsPerSample, AudioCodecs.Limits.samplesPerPacket), behind: 0, into: &result)
@@ -191,7 +167,7 @@ public struct AudioReceiver: ~Copyable {
     var room = free.mutableSpan
     let length = decoder.decode(payload.span, into: &room)
     guard length > 0 else {
-      counts.damaged &+= 1
+      buffer.statistics.damaged &+= 1
       return conceal(packet.duration / unitsPerSample, into: &result)
     }
     take(length)
@@ -228,7 +204,7 @@ public struct AudioReceiver: ~Copyable {
     if pause.isDescribed { pause.noise.fill(room) } else { fill(room) }
     takeMadeUp(length)
     madeUp &+= length
-    counts.noiseSamples &+= UInt64(length)
+    buffer.statistics.noiseSamples &+= UInt64(length)
     if result == .played || result == .silent { result = .noise }
   }
 
@@ -247,7 +223,7 @@ public struct AudioReceiver: ~Copyable {
     takeMadeUp(length)
     madeUp &+= length
     counted &+= length
-    counts.concealedSamples &+= UInt64(length)
+    buffer.statistics.concealedSamples &+= UInt64(length)
     result = .concealed
   }
 
@@ -269,12 +245,12 @@ public struct AudioReceiver: ~Copyable {
 
   /// Makes the buffered delay what the policy wants, a pitch period at a time.
   private mutating func adjust(at now: Instant) {
-    tickWish = hasAudio ? .stay : .none
+    tickPreference = hasAudio ? .stay : .none
     guard hasAudio, madeUp == 0 else { return }
     let pending = (decoded.count &- Self.tick) &* unitsPerSample
     let decision = buffer.decide(at: now, pending: pending, tick: Self.tick &* unitsPerSample)
     let delay = start.isFirst ? delayMilliseconds(at: now) : 0
-    tickWish = start.wish(decision.tickShift, delayMilliseconds: delay, grain: grain)
+    tickPreference = start.preference(decision.tickShift, delayMilliseconds: delay, grain: grain)
     switch decision.adjustment {
     case .none: break
     case .shrink(let units):
@@ -300,7 +276,7 @@ public struct AudioReceiver: ~Copyable {
       count
         + TimeScale.grow(samples, count: count, capacity: capacity, limit: TimeScale.longestLag, urgent: shortfall >= Self.urgent)
     }
-    counts.grownSamples &+= UInt64(decoded.count &- before)
+    buffer.statistics.insertedSamplesForDeceleration &+= UInt64(decoded.count &- before)
   }
 
   private mutating func shrink(upTo surplus: Int, at now: Instant) {
@@ -318,7 +294,7 @@ public struct AudioReceiver: ~Copyable {
     decoded.modify { samples, count in
       count - TimeScale.shrink(samples, count: count, limit: limit, urgent: surplus > Self.urgent)
     }
-    counts.shrunkSamples &+= UInt64(before &- decoded.count)
+    buffer.statistics.removedSamplesForAcceleration &+= UInt64(before &- decoded.count)
   }
 
   /// The delay the jitter buffer adds now beyond the fastest packet, in milliseconds.
@@ -338,7 +314,7 @@ public struct AudioReceiver: ~Copyable {
     decoder.reset()
     decoded.removeAll()
     (madeUp, counted, hasAudio) = (0, 0, false)
-    (start, tickWish) = (StreamStart(), .none)
+    (start, tickPreference) = (StreamStart(), .none)
     (loudness, pause) = (SpeechLoudness(), Pause())
   }
 }

@@ -25,12 +25,6 @@ struct DecodedAudio: ~Copyable {
   /// Takes in what was written to `free`.
   mutating func append(_ written: Int) { count = min(capacity, count &+ max(0, written)) }
 
-  mutating func appendSilence(_ length: Int) {
-    let length = min(max(0, length), capacity &- count)
-    (samples + count).update(repeating: 0, count: length)
-    count &+= length
-  }
-
   /// Moves the oldest samples out; what is missing is silence.
   // HOT
   mutating func take(into output: inout MutableSpan<Int16>) {

@@ -84,7 +84,7 @@ struct KeptAudio: ~Copyable {
       work.removeAll()
       return false
     }
-    hasten()
+    accelerate()
     if length == 0, work.count < Frame.samples + TimeScale.shortestLag { endWithFade() }
     var samples = MutableSpan(_unsafeStart: out, count: Frame.samples)
     work.take(into: &samples)
@@ -160,7 +160,7 @@ struct KeptAudio: ~Copyable {
   private var isInsidePause: Bool { length > 1 && lastWasQuiet && isQuiet(0) && isQuiet(1) }
 
   /// Leaves out one period if the allowance covers it.
-  private mutating func hasten() {
+  private mutating func accelerate() {
     guard allowance >= TimeScale.shortestLag else { return }
     let limit = min(allowance, work.count - Frame.samples)
     let before = work.count

@@ -36,7 +36,7 @@ enum Limits {
   /// A relayed app that is quiet for this long is filled in with silence, so that the trunk's stream goes on.
   static let relaySilence: Duration = .milliseconds(200)
   /// Ticks of 20 ms that a relayed call lets pass between two; shorter than `relaySilence`, which is looked for on ticks.
-  static let restingTicks = 4
+  static let skippedTicks = 4
   /// A pause is described again after this many frames (400 ms, as libopus's own DTX does).
   static let noiseRefreshFrames = 20
   /// Comfort noise in dBov: what a listener takes for a live line, and the most we would make.

@@ -19,7 +19,7 @@ public struct AppLegID: Hashable, Sendable {
 /// Which RTP sources a trunk leg takes (docs/design/media-plane.md).
 public enum SourcePolicy: Sendable { case signalledIP, strict, symmetric }
 
-/// The trunk leg as offer/answer settled it.
+/// The trunk leg as offer/answer agreed on.
 public struct TrunkLegParameters: Sendable {
   /// Where our RTP goes: the address of the peer's SDP. RTCP goes to port + 1.
   public var remote: SocketAddress
@@ -87,7 +87,7 @@ public struct AppLegRemote: Sendable {
   /// telephone-event payload types at 48000 and at 8000 Hz, if negotiated.
   public var telephoneEvent48: UInt8?
   public var telephoneEvent8: UInt8?
-  public var opus = OpusWishes()
+  public var opus = OpusPreferences()
 
   public init(
     generation: Int, ufrag: String, password: String, fingerprintAlgorithm: String, fingerprint: [UInt8], encoding: AudioEncoding,
@@ -101,7 +101,7 @@ public struct AppLegRemote: Sendable {
 }
 
 /// What the receiver of our Opus asked for (RFC 7587 §6.1).
-public struct OpusWishes: Sendable, Equatable {
+public struct OpusPreferences: Sendable, Equatable {
   /// Silence may be left out: `usedtx=1`. Else the stream has no gaps.
   public var takesPauses: Bool
   /// Packets may carry FEC; only `useinbandfec=0` forbids it.

@@ -1,4 +1,5 @@
 import Bytes
+import JitterBuffer
 import RTP
 
 /// What a media session needs before it exists; answered at once by the runtime.
@@ -58,18 +59,11 @@ public struct StreamStatistics: Sendable, Equatable {
   public var packets: UInt64 = 0
   public var bytes: UInt64 = 0
   public var lost: UInt64 = 0
-  public var late: UInt64 = 0
-  public var duplicate: UInt64 = 0
   public var reordered: UInt64 = 0
   /// RFC 3550 §6.4.1 interarrival jitter in milliseconds.
   public var jitterMilliseconds: Double = 0
-  /// Audio made up or repaired, in milliseconds of play-out.
-  public var concealedMilliseconds: UInt64 = 0
-  public var repairedByFECMilliseconds: UInt64 = 0
-  /// Mean of what packets waited in the jitter buffer.
-  public var bufferDelayMilliseconds: Double = 0
-  /// What play-out decided.
-  public var playout = PlayoutCounts()
+  /// What play-out did with the packets; nothing while the stream is relayed.
+  public var playout = PlayoutStatistics()
   /// Dropped: wrong source, bad tag, unknown payload type, before the trunk was set.
   public var dropped: UInt64 = 0
   public var sentPackets: UInt64 = 0

@@ -37,7 +37,6 @@ extension MediaSession {
     _ check: STUNMessage?, _ index: Int, from source: SocketAddress, route: PacketRoute, at now: Instant,
     into output: inout MediaOutput
   ) {
-    let legs = legs  // a local: see `MediaSession.legs`
     guard let check else { return output.drop(.malformed) }
     let outcome = legs[index].agent.handle(check, from: source, at: now, reply: output.packets.room)
     output.packets.commit(outcome.replyCount, to: source, route: route)
@@ -63,7 +62,6 @@ extension MediaSession {
     _ packet: UnsafeMutableRawBufferPointer, _ index: Int, from source: SocketAddress, route: PacketRoute, at now: Instant,
     into output: inout MediaOutput
   ) {
-    let legs = legs  // a local: see `MediaSession.legs`
     guard legs[index].agent.isValidated(source, at: now) else { return output.drop(.unvalidatedAddress) }
     guard HandshakeDatagram(UnsafeRawBufferPointer(packet)).isSound else { return output.drop(.malformed) }
     guard legs[index].handshakeBudget.take(at: now) else { return output.drop(.overBudget) }
@@ -74,7 +72,6 @@ extension MediaSession {
 
   /// What the handshake's runner says about one of this session's legs. What concerns an earlier association is ignored.
   public mutating func handle(_ result: HandshakeResult, at now: Instant, into output: inout MediaOutput) {
-    let legs = legs  // a local: see `MediaSession.legs`
     let key = result.key
     guard !isClosed, let index = index(of: key.leg), legs[index].association == key.association else { return }
     switch result {
@@ -91,7 +88,6 @@ extension MediaSession {
 
   /// The first keys serve at once; later ones from their first valid packet on (docs/protocol.md, Reconnect and handover).
   private mutating func install(_ keys: SRTPKeyMaterial, _ index: Int, into output: inout MediaOutput) {
-    let legs = legs  // a local: see `MediaSession.legs`
     do throws(SRTPError) {
       let security = try LegSecurity(keys, seed: setup.random.next())
       if legs[index].security == nil { legs[index].security = consume security } else { legs[index].pending = consume security }
@@ -102,7 +98,6 @@ extension MediaSession {
   }
 
   private mutating func fail(_ index: Int, _ failure: AppLegFailure, into output: inout MediaOutput) {
-    let legs = legs  // a local: see `MediaSession.legs`
     guard !legs[index].failed else { return }
     legs[index].failed = true
     output.events.append(.appLegFailed(id, legs[index].id, failure))
@@ -114,7 +109,6 @@ extension MediaSession {
   private mutating func appRTP(
     _ packet: UnsafeMutableRawBufferPointer, _ index: Int, at now: Instant, into output: inout MediaOutput
   ) {
-    let legs = legs  // a local: see `MediaSession.legs`
     var count = packet.count
     guard unprotect(packet, index, isControl: false, count: &count, into: &output) else { return }
     authenticated(index, at: now, into: &output)
@@ -162,7 +156,6 @@ extension MediaSession {
   private mutating func appRTCP(
     _ packet: UnsafeMutableRawBufferPointer, _ index: Int, at now: Instant, into output: inout MediaOutput
   ) {
-    let legs = legs  // a local: see `MediaSession.legs`
     var count = packet.count
     guard unprotect(packet, index, isControl: true, count: &count, into: &output) else { return }
     authenticated(index, at: now, into: &output)
@@ -179,7 +172,6 @@ extension MediaSession {
   private mutating func unprotect(
     _ packet: UnsafeMutableRawBufferPointer, _ index: Int, isControl: Bool, count: inout Int, into output: inout MediaOutput
   ) -> Bool {
-    let legs = legs  // a local: see `MediaSession.legs`
     if legs[index].pending != nil, openPending(packet, index, isControl: isControl, count: &count) { return true }
     guard legs[index].security != nil else {
       legs[index].dropped &+= 1
@@ -208,7 +200,6 @@ extension MediaSession {
   private mutating func openPending(
     _ packet: UnsafeMutableRawBufferPointer, _ index: Int, isControl: Bool, count: inout Int
   ) -> Bool {
-    let legs = legs  // a local: see `MediaSession.legs`
     do throws(SRTPError) {
       if isControl {
         try legs[index].pending?.receiver.unprotectRTCP(packet, count: &count)
@@ -222,7 +213,6 @@ extension MediaSession {
 
   /// STUN, SRTP or SRTCP with a good tag: the leg lives.
   @inline(__always) mutating func authenticated(_ index: Int, at now: Instant, into output: inout MediaOutput) {
-    let legs = legs  // a local: see `MediaSession.legs`
     legs[index].lastAuthenticated = now
     guard legs[index].isSilent else { return }
     legs[index].isSilent = false
@@ -235,7 +225,6 @@ extension MediaSession {
   private mutating func appAudio(
     _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput
   ) {
-    let legs = legs  // a local: see `MediaSession.legs`
     if uplink.relays, !uplink.sender.isIdle { return }  // digits take the audio's place
     legs[winner].packetMilliseconds = legs[winner].payloadLength.milliseconds(ofOctets: payload.count)
     guard uplink.relays else {
@@ -263,10 +252,9 @@ extension MediaSession {
   private mutating func appEvents(
     _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput
   ) {
-    let legs = legs  // a local: see `MediaSession.legs`
     let bytes = Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self))
     guard TelephoneEvent.count(in: bytes) > 0 else { return output.drop(.malformed) }
-    restingTicks = 0
+    skippedTicks = 0
     let clock: UInt32 = header.payloadType == legs[winner].telephoneEvent48 ? 48_000 : 8_000
     if uplink.relays {
       if trunk.telephoneEvent == 255 { trunk.stream.withhold() }
@@ -326,7 +314,6 @@ extension MediaSession {
   mutating func sendToApp(
     _ index: Int, _ count: Int, payloadBytes: Int, timestamp: UInt32, at now: Instant, into output: inout MediaOutput
   ) {
-    let legs = legs  // a local: see `MediaSession.legs`
     guard count > 0, let address = legs[index].address, legs[index].security != nil else { return }
     var total = count
     do throws(SRTPError) {

@@ -8,7 +8,7 @@ extension MediaSession {
   /// One command of control. Those for legs that are gone are ignored: they crossed the leg's end.
   public mutating func handle(_ command: MediaCommand, at now: Instant, into output: inout MediaOutput) {
     guard !isClosed else { return }
-    restingTicks = 0
+    skippedTicks = 0
     switch command {
     case .addAppLeg(_, let leg, let local): addLeg(leg, local)
     case .setAppRemote(_, let leg, let remote, let newLocal, let newAssociation):
@@ -81,7 +81,6 @@ extension MediaSession {
     _ index: Int, _ remote: AppLegRemote, newLocal: AppLegLocal?, newAssociation: Bool, at now: Instant,
     into output: inout MediaOutput
   ) {
-    let legs = legs  // a local: see `MediaSession.legs`
     let isFirst = legs[index].remote == nil
     let encodingBefore = legs[index].encoding
     legs[index].take(remote)
@@ -139,11 +138,11 @@ extension MediaSession {
   }
 
   /// libopus refuses nothing but parameters, and ours are constant.
-  private func makeEncoder(_ encoding: AudioEncoding, _ wishes: OpusWishes = OpusWishes()) -> AudioEncoder? {
+  private func makeEncoder(_ encoding: AudioEncoding, _ preferences: OpusPreferences = OpusPreferences()) -> AudioEncoder? {
     do throws(OpusError) {
       var encoder = try AudioEncoder(
-        encoding: encoding, control: wishes.control, complexity: setup.opusComplexity,
-        isConstantRate: wishes.isConstantRate)
+        encoding: encoding, control: preferences.control, complexity: setup.opusComplexity,
+        isConstantRate: preferences.isConstantRate)
       encoder.limitComplexity(to: complexityCeiling)
       return encoder
     } catch { return nil }
@@ -153,7 +152,6 @@ extension MediaSession {
 
   /// Makes a leg the one whose audio flows.
   private mutating func choose(_ index: Int) {
-    let legs = legs  // a local: see `MediaSession.legs`
     let changed = winner != index
     winner = index
     let encoding = legs[index].encoding
@@ -167,7 +165,6 @@ extension MediaSession {
 
   /// Allocates what coding needs when a direction is not relayed: at commands, never per packet. It is freed when relaying begins.
   private mutating func equip() {
-    let legs = legs  // a local: see `MediaSession.legs`
     if trunk.isSet {
       if isDownlinkOpen, !downlink.relays, !isHeld { downlink.receiver.make(trunk.encoding) }
       if uplink.encoder == nil { uplink.encoder = makeEncoder(trunk.encoding) }
@@ -177,7 +174,7 @@ extension MediaSession {
     let encoding = legs[winner].encoding
     if !uplink.relays, isLocked || connectedAt != nil { uplink.receiver.make(encoding, policy: .ofApps) }
     if isDownlinkOpen, !downlink.relays, downlink.encoder == nil {
-      downlink.encoder = makeEncoder(encoding, legs[winner].remote?.opus ?? OpusWishes())
+      downlink.encoder = makeEncoder(encoding, legs[winner].remote?.opus ?? OpusPreferences())
       downlink.silence = encoding == .opus && !legs[winner].leavesSilenceOut ? CodedSilence() : nil
     }
   }
@@ -197,7 +194,7 @@ extension MediaSession {
     updateRelay()
   }
 
-  /// The device plays: what was kept goes out, hurrying, then live audio.
+  /// The device plays: what was kept goes out faster, then live audio.
   mutating func releaseDownlink(at now: Instant) {
     playoutAssumedAt = .distantFuture
     downlink.kept?.release()
@@ -218,7 +215,7 @@ extension MediaSession {
     updateRelay()
   }
 
-  /// Relaying begins at once only where nothing lies in the receiver; the tick switches over in a pause (`settleRelay`).
+  /// Relaying begins at once only where nothing lies in the receiver; the tick switches over in a pause (`tickDownlink`, `tickUplink`).
   mutating func updateRelay() {
     if !canRelayDownlink { downlink.relays = false } else if !downlink.isPrimed { downlink.beginRelaying() }
     if !canRelayUplink { uplink.relays = false } else if !uplink.isPrimed { uplink.beginRelaying() }

@@ -8,7 +8,6 @@ extension MediaSession {
 
   /// Tells when a leg has gone quiet for too long; its return is told where packets come in.
   mutating func watch(at now: Instant, into output: inout MediaOutput) {
-    let legs = legs  // a local: see `MediaSession.legs`
     guard let connectedAt else { return }
     if hasLeg(winner), !legs[winner].isSilent {
       let last = max(legs[winner].lastAuthenticated ?? connectedAt, connectedAt - Limits.appSilence)
@@ -26,7 +25,6 @@ extension MediaSession {
   // MARK: RTCP and quality
 
   mutating func report(at now: Instant, into output: inout MediaOutput) {
-    let legs = legs  // a local: see `MediaSession.legs`
     if now >= nextQuality {
       nextQuality = nextQuality + Limits.reportInterval
       output.events.append(.quality(id, statistics()))
@@ -35,26 +33,26 @@ extension MediaSession {
     followReports(at: now)
     guard isDownlinkOpen else { return }
     if trunk.isSet, trunk.reports.isDue(at: now, random: &random) { sendTrunkReport(goodbye: false, at: now, into: &output) }
-    if hasLeg(winner), legs[winner].isReady, legs[winner].reports.isDue(at: now, random: &random) {
+    guard hasLeg(winner), legs[winner].isReady else { return }
+    let leg = legs + winner
+    if leg.pointee.reports.isDue(at: now, random: &random) {
       sendAppReport(winner, goodbye: false, at: now, into: &output)
     }
   }
 
   /// SSRCs that the receivers of both legs retired.
   mutating func countRetirements(into output: inout MediaOutput) {
-    let legs = legs  // a local: see `MediaSession.legs`
     output.retiredSources &+= trunk.security?.takeRetirements() ?? 0
     if hasLeg(winner) { output.retiredSources &+= legs[winner].security?.receiver.takeRetirements() ?? 0 }
   }
 
   /// What our packets carry follows the reports of those who hear them.
   private mutating func followReports(at now: Instant) {
-    let legs = legs  // a local: see `MediaSession.legs`
-    if hasLeg(winner), let loss = legs[winner].reports.takeNews() {
-      downlink.encoder?.reported(
-        lossFraction: loss, roundTripMilliseconds: legs[winner].reports.roundTripMilliseconds, at: now)
+    if hasLeg(winner), let loss = legs[winner].reports.takeReportedLoss() {
+      let roundTrip = legs[winner].reports.roundTripMilliseconds
+      downlink.encoder?.reported(lossFraction: loss, roundTripMilliseconds: roundTrip, at: now)
     }
-    if let loss = trunk.reports.takeNews() {
+    if let loss = trunk.reports.takeReportedLoss() {
       uplink.encoder?.reported(lossFraction: loss, roundTripMilliseconds: trunk.reports.roundTripMilliseconds, at: now)
     }
   }
@@ -71,7 +69,6 @@ extension MediaSession {
   }
 
   private mutating func sendAppReport(_ index: Int, goodbye: Bool, at now: Instant, into output: inout MediaOutput) {
-    let legs = legs  // a local: see `MediaSession.legs`
     guard let address = legs[index].address, legs[index].security != nil else { return }
     let clock = wallClock(now)
     var count = writeReport(
@@ -84,7 +81,6 @@ extension MediaSession {
 
   /// RTCP BYE, if the leg ever had keys and a stream.
   mutating func sendGoodbye(_ index: Int, at now: Instant, into output: inout MediaOutput) {
-    let legs = legs  // a local: see `MediaSession.legs`
     guard legs[index].isReady, legs[index].stream.packets > 0 else { return }
     sendAppReport(index, goodbye: true, at: now, into: &output)
   }

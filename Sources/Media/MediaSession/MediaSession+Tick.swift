@@ -5,21 +5,21 @@ import RTP
 extension MediaSession {
   /// True while a relayed call lets its ticks pass: asked before each `tick`, which is left out then. Four in five are, since
   /// packets go on without them and what is left, time-outs and reports, may come 80 ms later. HOT
-  @inline(__always) public mutating func restsThisTick(_ direction: AudioDirection) -> Bool {
-    guard restingTicks > 0 else { return false }
-    if direction == .appToTrunk { restingTicks &-= 1 }
+  @inline(__always) public mutating func skipsTick(_ direction: AudioDirection) -> Bool {
+    guard skippedTicks > 0 else { return false }
+    if direction == .appToTrunk { skippedTicks &-= 1 }
     return true
   }
 
-  /// Nothing but time-outs and reports is to be done before the next tick but `Limits.restingTicks`.
-  private func mayRest(at now: Instant) -> Bool {
+  /// Nothing but time-outs and reports is to be done before the next tick but `Limits.skippedTicks`.
+  private func maySkipTicks(at now: Instant) -> Bool {
     guard downlink.relays, uplink.relays, bridge == nil, playback == nil else { return false }
     guard uplink.sender.isIdle, let connectedAt else { return false }
     let quiet = now - max(uplink.lastForwarded, connectedAt)
-    return quiet < Limits.relaySilence - .milliseconds(Limits.restingTicks * Frame.milliseconds)
+    return quiet < Limits.relaySilence - .milliseconds(Limits.skippedTicks * Frame.milliseconds)
   }
 
-  /// The clock of one direction: to be called every 20 ms, unless `restsThisTick`. Play-out and digits happen here, and with the app's
+  /// The clock of one direction: to be called every 20 ms, unless `skipsTick`. Play-out and digits happen here, and with the app's
   /// direction time-outs and reports of both. The two directions' ticks are independent: each follows its own packets
   /// (`preferredPhase`). HOT
   public mutating func tick(_ direction: AudioDirection, at now: Instant, into output: inout MediaOutput) {
@@ -53,20 +53,19 @@ extension MediaSession {
     }
     watch(at: now, into: &output)
     report(at: now, into: &output)
-    if mayRest(at: now) { restingTicks = Limits.restingTicks }
+    if maySkipTicks(at: now) { skippedTicks = Limits.skippedTicks }
   }
 
   // MARK: Trunk → app
 
   private mutating func tickDownlink(at now: Instant, into output: inout MediaOutput) {
-    let legs = legs  // a local: see `MediaSession.legs`
     guard isDownlinkOpen, hasLeg(winner), legs[winner].isReady else { return }
     var hasAudio = false
     if !isHeld { hasAudio = downlink.receiver.pull(into: frame, at: now) }
     if downlink.tones != nil { hearTones(frame, hasAudio ? Frame.samples : 0, at: now, into: &output) }
     if downlink.kept != nil { hasAudio = throughKeptDownlink(hasAudio) }
     guard !isHeld, downlink.kept == nil || hasAudio, !downlink.event.isActive(at: now) else { return skipDownlink() }
-    switch judgeDownlink(hasAudio) {
+    switch classifyDownlink(hasAudio) {
     case .send: sendTalkToApp(at: now, into: &output)
     case _ where !legs[winner].leavesSilenceOut: sendSilenceToApp(at: now, into: &output)
     case .describe: sendFrameToApp(frame, startsTalk: false, at: now, into: &output)
@@ -80,16 +79,15 @@ extension MediaSession {
   }
 
   /// Without audio the app still hears that the line is there: noise, described as in any pause.
-  private mutating func judgeDownlink(_ hasAudio: Bool) -> SilenceGate.Step {
+  private mutating func classifyDownlink(_ hasAudio: Bool) -> SilenceGate.Step {
     guard hasAudio else {
       downlink.gate.fillNoise(frame)
       return downlink.gate.absent()
     }
-    return downlink.gate.judge(frame)
+    return downlink.gate.classify(frame)
   }
 
   private mutating func skipDownlink() {
-    let legs = legs  // a local: see `MediaSession.legs`
     legs[winner].stream.skip(units: legs[winner].stream.unitsPerFrame)
   }
 
@@ -152,7 +150,7 @@ extension MediaSession {
       hasAudio = uplink.kept?.pull(into: frame) ?? false
       if uplink.kept?.isFinished == true { uplink.kept = nil }
     }
-    guard uplink.hold.isPlaying else { return hasAudio ? uplink.gate.judge(frame) : absentUplink() }
+    guard uplink.hold.isPlaying else { return hasAudio ? uplink.gate.classify(frame) : absentUplink() }
     if !hasAudio { silence() }
     uplink.hold.stop(into: frame)
     return .send

@@ -49,7 +49,6 @@ extension MediaSession {
   private mutating func takeTrunk(
     _ packet: UnsafeRawBufferPointer, from source: SocketAddress, at now: Instant, into output: inout MediaOutput
   ) {
-    let legs = legs  // a local: see `MediaSession.legs`
     guard trunk.isSet, !isClosed else { return output.drop(.beforeTrunk) }
     let bytes = Span<UInt8>(_unsafeElements: packet.bindMemory(to: UInt8.self))
     let header: RTPHeader
@@ -57,7 +56,7 @@ extension MediaSession {
       trunk.dropped &+= 1
       return output.drop(.malformed)
     }
-    switch trunk.source?.judge(source, at: now) {
+    switch trunk.source?.classify(source, at: now) {
     case .accepted: break
     case .tookOver: output.sourceTakeovers &+= 1
     case .rejected, nil: return rejectSource(source, into: &output)
@@ -138,7 +137,6 @@ extension MediaSession {
   private mutating func trunkAudio(
     _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput
   ) {
-    let legs = legs  // a local: see `MediaSession.legs`
     guard isDownlinkOpen, hasLeg(winner) || bridge != nil else { return }
     guard !isHeld else { return }
     trunk.packetMilliseconds = trunk.payloadLength.milliseconds(ofOctets: payload.count)
@@ -194,7 +192,7 @@ extension MediaSession {
   ) {
     let bytes = Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self))
     guard TelephoneEvent.count(in: bytes) > 0 else { return output.drop(.malformed) }
-    restingTicks = 0
+    skippedTicks = 0
     if !downlink.relays { downlink.receiver.skip(header, at: now) }
     var timestamp = header.timestamp
     for index in 0..<TelephoneEvent.count(in: bytes) {
@@ -212,7 +210,6 @@ extension MediaSession {
     _ event: TelephoneEvent, _ timestamp: UInt32, _ header: RTPHeader?, _ payload: UnsafeRawBufferPointer, at now: Instant,
     into output: inout MediaOutput
   ) {
-    let legs = legs  // a local: see `MediaSession.legs`
     guard isDownlinkOpen, !isHeld, downlink.kept == nil, hasLeg(winner), legs[winner].isReady else { return }
     let payloadType = legs[winner].telephoneEventOnAudioClock
     guard payloadType != 255 else {
@@ -238,7 +235,6 @@ extension MediaSession {
   private mutating func sendEventToApp(
     _ event: TelephoneEvent, _ part: EventForward.Part, _ payloadType: UInt8, at now: Instant, into output: inout MediaOutput
   ) {
-    let legs = legs  // a local: see `MediaSession.legs`
     var stamp = legs[winner].stream.stamp(units: 0, at: now)
     (stamp.timestamp, stamp.marker) = (part.timestamp, part.marker)
     let count = writeEvent(

@@ -46,12 +46,10 @@ public struct MediaSessionSetup: Sendable {
 public struct MediaSession: ~Copyable {
   public let id: MediaSessionID
   // `legSlots` slots, initialised where the bit in `legsUsed` is set; freed in deinit. They move when one is added, and then only.
-  // Methods read this into a local first: a path through `self.legs[…]` aborts the compiler's thread sanitizer pass
-  // (docs/design/tests-and-benches.md).
-  private(set) var legs: UnsafeMutablePointer<AppLeg>
+  private var legStorage: UnsafeMutablePointer<AppLeg>
   private(set) var legsUsed: UInt32 = 0
-  /// Ticks that are still left out.
-  var restingTicks = 0
+  /// Ticks that are still to be skipped.
+  var skippedTicks = 0
   /// Index of the leg that has the call, or −1.
   var winner = -1
   // Two frames of scratch; freed in deinit.
@@ -85,7 +83,7 @@ public struct MediaSession: ~Copyable {
     (self.id, self.setup) = (id, setup)
     random = SplitMix64(seed: setup.random.next())
     cname = Array(setup.random.text(16, alphabet: "abcdefghijklmnopqrstuvwxyz234567").utf8)
-    legs = .allocate(capacity: 1)
+    legStorage = .allocate(capacity: 1)
     frame = .allocate(capacity: 2 * Frame.samples)
     frame.initialize(repeating: 0, count: 2 * Frame.samples)
     let numbers = setup.random.next()
@@ -95,8 +93,8 @@ public struct MediaSession: ~Copyable {
   }
 
   deinit {
-    for index in 0..<legSlots where legsUsed & 1 << UInt32(index) != 0 { (legs + index).deinitialize(count: 1) }
-    legs.deallocate()
+    for index in 0..<legSlots where legsUsed & 1 << UInt32(index) != 0 { (legStorage + index).deinitialize(count: 1) }
+    legStorage.deallocate()
     frame.deallocate()
   }
 
@@ -105,8 +103,8 @@ public struct MediaSession: ~Copyable {
   public mutating func preferredPhase(_ direction: AudioDirection, current: Int) -> Int? {
     let step =
       switch direction {
-      case .trunkToApp: downlink.phase.step(downlink.receiver.tickWish)
-      case .appToTrunk: uplink.phase.step(uplink.receiver.tickWish)
+      case .trunkToApp: downlink.phase.step(downlink.receiver.tickPreference)
+      case .appToTrunk: uplink.phase.step(uplink.receiver.tickPreference)
       }
     return step == 0 ? nil : (current &+ step &+ 20) % 20
   }
@@ -119,6 +117,10 @@ public struct MediaSession: ~Copyable {
     downlink.encoder?.limitComplexity(to: ceiling)
     uplink.encoder?.limitComplexity(to: ceiling)
   }
+
+  /// The app legs by slot; only those of which `hasLeg` is true may be touched. Computed, because an l-value path through the stored
+  /// pointer aborts the compiler's thread sanitizer pass (docs/design/tests-and-benches.md, Sanitizers).
+  @inline(__always) var legs: UnsafeMutablePointer<AppLeg> { legStorage }
 
   /// The slot of a leg, to be given back with its packets; nil for an unknown one.
   public func index(of leg: AppLegID) -> Int? {
@@ -138,9 +140,9 @@ public struct MediaSession: ~Copyable {
     if free >= legSlots {
       let more = UnsafeMutablePointer<AppLeg>.allocate(capacity: 2 * legSlots)
       // All that there are: none is free.
-      more.moveInitialize(from: legs, count: legSlots)
-      legs.deallocate()
-      (legs, legSlots) = (more, 2 * legSlots)
+      more.moveInitialize(from: legStorage, count: legSlots)
+      legStorage.deallocate()
+      (legStorage, legSlots) = (more, 2 * legSlots)
     }
     (legs + free).initialize(to: leg)
     legsUsed |= 1 << UInt32(free)

@@ -17,7 +17,7 @@ struct ReceiverSlot: ~Copyable {
   // Owned: initialised where there is one, freed by `free` and deinit.
   private(set) var receiver: UnsafeMutablePointer<AudioReceiver>?
   /// Of receivers that are gone.
-  private var past = AudioReceiverStatistics()
+  private var past = PlayoutStatistics()
 
   init() {}
   deinit {
@@ -28,18 +28,15 @@ struct ReceiverSlot: ~Copyable {
   var isEmpty: Bool { receiver == nil }
   var encoding: AudioEncoding? { receiver?.pointee.encoding }
   /// Of the last `pull`.
-  var tickWish: TickWish { receiver?.pointee.tickWish ?? .none }
+  var tickPreference: TickPreference { receiver?.pointee.tickPreference ?? .none }
   /// Of all receivers there were.
-  var statistics: AudioReceiverStatistics {
-    guard let receiver else { return past }
-    return past + receiver.pointee.statistics
-  }
+  var statistics: PlayoutStatistics { receiver?.pointee.statistics ?? past }
 
   /// Does nothing if there is one. libopus refuses nothing but parameters, and ours are constant.
   mutating func make(_ encoding: AudioEncoding, policy: DelayPolicy = DelayPolicy()) {
     guard receiver == nil else { return }
     do throws(OpusError) {
-      let made = try AudioReceiver(encoding: encoding, policy: policy)
+      let made = try AudioReceiver(encoding: encoding, policy: policy, statistics: past)
       let memory = UnsafeMutablePointer<AudioReceiver>.allocate(capacity: 1)
       memory.initialize(to: made)
       receiver = memory
@@ -77,42 +74,4 @@ struct ReceiverSlot: ~Copyable {
   }
 
   func skip(_ header: RTPHeader, at now: Instant) { if let receiver { receiver.pointee.skip(header, at: now) } }
-}
-
-extension AudioReceiverStatistics {
-  static func + (a: Self, b: Self) -> Self {
-    var sum = a
-    sum.packets = a.packets + b.packets
-    sum.playedSamples &+= b.playedSamples
-    sum.repairedSamples &+= b.repairedSamples
-    sum.concealedSamples &+= b.concealedSamples
-    sum.shrunkSamples &+= b.shrunkSamples
-    sum.grownSamples &+= b.grownSamples
-    sum.noiseSamples &+= b.noiseSamples
-    sum.damaged &+= b.damaged
-    sum.ticks &+= b.ticks
-    sum.delaySum += b.delaySum
-    return sum
-  }
-}
-
-extension JitterStatistics {
-  fileprivate static func + (a: Self, b: Self) -> Self {
-    var sum = a
-    sum.inserted &+= b.inserted
-    sum.late &+= b.late
-    sum.duplicate &+= b.duplicate
-    sum.refused &+= b.refused
-    sum.outOfRange &+= b.outOfRange
-    sum.overflowed &+= b.overflowed
-    sum.resynchronised &+= b.resynchronised
-    sum.fetched &+= b.fetched
-    sum.missing &+= b.missing
-    sum.repaired &+= b.repaired
-    sum.leftOut &+= b.leftOut
-    sum.waits &+= b.waits
-    sum.shrinks &+= b.shrinks
-    sum.grows &+= b.grows
-    return sum
-  }
 }

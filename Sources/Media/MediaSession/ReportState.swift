@@ -8,8 +8,8 @@ struct ReportState {
   private(set) var nextDue: Instant?
   private(set) var roundTripMilliseconds: Double?
   private(set) var reportedLossFraction: Double?
-  /// A block about our stream came since `takeNews`.
-  private var hasNews = false
+  /// A block about our stream came since `takeReportedLoss`.
+  private var hasReport = false
 
   init(interval: Duration) { self.interval = interval }
 
@@ -27,9 +27,9 @@ struct ReportState {
   }
 
   /// The loss of a report that came since the last call.
-  mutating func takeNews() -> Double? {
-    guard hasNews else { return nil }
-    hasNews = false
+  mutating func takeReportedLoss() -> Double? {
+    guard hasReport else { return nil }
+    hasReport = false
     return reportedLossFraction
   }
 
@@ -53,7 +53,7 @@ struct ReportState {
     for index in 0..<blocks.count {
       guard let block = blocks.block(index, in: datagram), block.source.raw == ssrc else { continue }
       reportedLossFraction = Double(block.fractionLost) / 256
-      hasNews = true
+      hasReport = true
       if let units = block.roundTrip(receivedAt: wallClock) {
         let milliseconds = Double(units) * 1_000 / 65_536
         roundTripMilliseconds = roundTripMilliseconds.map { $0 * 0.75 + milliseconds * 0.25 } ?? milliseconds

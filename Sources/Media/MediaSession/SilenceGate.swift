@@ -26,7 +26,7 @@ struct SilenceGate: ~Copyable {
   private var pausing = 0
 
   /// What to do with this frame. HOT
-  mutating func judge(_ frame: UnsafePointer<Int16>) -> Step {
+  mutating func classify(_ frame: UnsafePointer<Int16>) -> Step {
     guard detector.isSilence(Span(_unsafeStart: frame, count: Frame.samples)) else {
       pausing = 0
       return .send

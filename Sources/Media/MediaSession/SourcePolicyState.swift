@@ -54,7 +54,7 @@ struct SourcePolicyState {
   var destination: SocketAddress { policy == .symmetric ? learnt ?? signalled : signalled }
 
   /// HOT: the usual packet costs one comparison.
-  @inline(__always) mutating func judge(_ source: SocketAddress, at now: Instant) -> Verdict {
+  @inline(__always) mutating func classify(_ source: SocketAddress, at now: Instant) -> Verdict {
     if let learnt { return learnt == source ? .accepted : challenge(learnt, by: source, at: now) }
     return learn(source, at: now)
   }

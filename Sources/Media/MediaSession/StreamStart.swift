@@ -39,7 +39,7 @@ struct StreamStart {
   /// - Parameters:
   ///   - shift: of the jitter buffer's decision: how much later, or earlier, ticks had better come.
   ///   - delayMilliseconds: of what is played, at the first of them.
-  mutating func wish(_ shift: Int64, delayMilliseconds: Double, grain: Int) -> TickWish {
+  mutating func preference(_ shift: Int64, delayMilliseconds: Double, grain: Int) -> TickPreference {
     guard ticks < Limits.startPackets else { return shift > 0 ? .later : shift < 0 ? .earlier : .stay }
     ticks &+= 1
     if ticks == 1 {

@@ -2,7 +2,7 @@
 /// not longer than half a second; from 60 ms on it does not wait.
 struct Stretching {
   private var waited = 0
-  private static let patience = 25
+  private static let longestWaitTicks = 25
   /// Ticks between two cuts in words.
   private static let spacing = 10
   private static let urgent = 480
@@ -13,7 +13,7 @@ struct Stretching {
       return true
     }
     waited += 1
-    guard waited >= Self.patience else { return false }
+    guard waited >= Self.longestWaitTicks else { return false }
     waited -= Self.spacing
     return true
   }

@@ -1,5 +1,5 @@
 /// Where the receiver of a stream wants its ticks, as of the last of them.
-public enum TickWish: Sendable, Equatable {
+public enum TickPreference: Sendable, Equatable {
   /// There is no stream: any tick will do.
   case none
   /// Packets wait longer than they need to.
@@ -12,7 +12,7 @@ public enum TickWish: Sendable, Equatable {
   case laterAtOnce(Int)
 }
 
-/// Where a direction's tick lies in its 20 ms follows what its jitter buffer asks for (`AudioReceiver.tickWish`), by a millisecond at a
+/// Where a direction's tick lies in its 20 ms follows what its jitter buffer asks for (`AudioReceiver.tickPreference`), by a millisecond at a
 /// time, every fourth tick at most. So packets hardly wait for the tick that plays them, clocks that drift apart need no
 /// stretching, and the far end sees no jump, save for one of a few milliseconds where a stream begins.
 public struct TickPhase: Sendable {
@@ -24,14 +24,14 @@ public struct TickPhase: Sendable {
   /// Asked once after each tick.
   /// - Returns: milliseconds by which the next tick comes later (positive) or earlier (−1) than 20 ms after this one.
   // HOT
-  public mutating func step(_ wish: TickWish) -> Int {
+  public mutating func step(_ preference: TickPreference) -> Int {
     unmoved &+= 1
-    if case .laterAtOnce(let milliseconds) = wish {
+    if case .laterAtOnce(let milliseconds) = preference {
       unmoved = 0
       return max(0, min(Limits.startMarginMilliseconds, milliseconds))
     }
-    guard wish == .earlier || wish == .later, unmoved >= Self.pause else { return 0 }
+    guard preference == .earlier || preference == .later, unmoved >= Self.pause else { return 0 }
     unmoved = 0
-    return wish == .later ? 1 : -1
+    return preference == .later ? 1 : -1
   }
 }

@@ -45,7 +45,7 @@ struct TrunkLeg: ~Copyable {
     stream = OutgoingStream(ssrc: ssrc, sequence: sequence, timestamp: timestamp, clockRateHz: 8_000)
   }
 
-  /// What offer/answer settled, first or by re-INVITE. Returns true if the incoming encoding changed.
+  /// What offer/answer agreed on, first or by re-INVITE. Returns true if the incoming encoding changed.
   mutating func take(_ parameters: TrunkLegParameters) -> Bool {
     let changed = !isSet || encoding != parameters.encoding
     if changed {

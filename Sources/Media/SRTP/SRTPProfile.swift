@@ -45,8 +45,6 @@ public enum SRTPProfile: UInt16, Sendable, CaseIterable {
   public var saltBytes: Int { isAEAD ? 12 : 14 }
   /// What `SRTPSender.protect` adds to an RTP packet.
   public var overheadBytes: Int { rtpTagBytes }
-  /// What `SRTPSender.protectRTCP` adds to an RTCP packet: tag and index word.
-  public var controlOverheadBytes: Int { rtcpTagBytes + 4 }
 
   @inline(__always) var isAEAD: Bool { self == .aeadAES128GCM || self == .aeadAES256GCM }
   var rtpTagBytes: Int {

@@ -35,10 +35,10 @@ public struct SRTPReceiver: ~Copyable {
   }
 
   /// Where the next `unprotect` will look.
-  public var places: SRTPPlaces {
-    var places = SRTPPlaces()
-    (places.cipher, places.sources) = (rtp.place, sources.place)
-    return places
+  public var prefetchTargets: SRTPPrefetchTargets {
+    var prefetchTargets = SRTPPrefetchTargets()
+    (prefetchTargets.cipher, prefetchTargets.sources) = (rtp.place, sources.place)
+    return prefetchTargets
   }
 
   /// Takes over how often the sequence numbers of each sender went round: a new master key does not reset that (RFC 3711 §3.3.1).

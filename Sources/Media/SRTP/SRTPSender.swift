@@ -27,10 +27,10 @@ public struct SRTPSender: ~Copyable {
   }
 
   /// Where the next `protect` will look.
-  public var places: SRTPPlaces {
-    var places = SRTPPlaces()
-    (places.cipher, places.sources) = (rtp.place, sources.place)
-    return places
+  public var prefetchTargets: SRTPPrefetchTargets {
+    var prefetchTargets = SRTPPrefetchTargets()
+    (prefetchTargets.cipher, prefetchTargets.sources) = (rtp.place, sources.place)
+    return prefetchTargets
   }
 
   /// Goes on with the packet indices of the keys before these: a new master key does not reset them (RFC 3711 §3.3.1).
@@ -74,7 +74,7 @@ public struct SRTPSender: ~Copyable {
     return sources.insert(source)
   }
 
-  /// Encrypts a (compound) RTCP packet where it lies and appends index word and tag: `profile.controlOverheadBytes` more. HOT
+  /// Encrypts a (compound) RTCP packet where it lies and appends index word and tag: 4 octets and the tag more. HOT
   public mutating func protectRTCP(_ packet: UnsafeMutableRawBufferPointer, count: inout Int) throws(SRTPError) {
     let header = PacketShape.controlHeaderBytes
     guard let p = PacketShape.bytes(packet, count), count >= header, p[0] >> 6 == 2 else { throw .malformed }

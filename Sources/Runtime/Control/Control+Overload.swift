@@ -5,8 +5,8 @@ import SIPDialogs
 /// Overload: who is refused before anything is done for it.
 extension Control {
   /// Before each SIP message: a refusal must not outlast its cause, nor come after it.
-  func judgeOverload() {
-    let verdict = judge.verdict(outlets.mediaShortage(), isFull: metrics.liveCalls >= most, backlog: outlets.backlog())
+  func checkOverload() {
+    let verdict = detector.verdict(outputs.mediaShortage(), isFull: metrics.liveCalls >= most, backlog: outputs.backlog())
     guard verdict != overload else { return }
     overload = verdict
     run(.sip(.overloaded(verdict)))
@@ -14,8 +14,8 @@ extension Control {
 
   /// Ten times a second: what takes time to see, and what operators and load balancers are told.
   func checkPressure() {
-    judge.take(delay: loop.now - pressureDue, memory: outlets.memory())
-    judgeOverload()
+    detector.take(delay: loop.now - pressureDue, memory: outputs.memory())
+    checkOverload()
     if let overload { tell(overload, at: loop.now) } else if let told, loop.now >= told.until { tell(nil, at: loop.now) }
     pressureDue = loop.now + Limits.pressureCheck
     if let pressure { loop.setTimer(pressure, at: pressureDue) }
@@ -25,7 +25,7 @@ extension Control {
     let before = told?.reason
     told = reason.map { ($0, now + Limits.overloadHold) }
     guard reason != before else { return }
-    outlets.overloaded(reason)
+    outputs.overloaded(reason)
     if let reason {
       logger.warning("overloaded: new calls get 503", metadata: ["reason": "\(reason.rawValue)"])
     } else {

@@ -7,7 +7,7 @@ public import Platform
 public import SIPDialogs
 public import Trunking
 
-/// The control thread's work: it gives the `GatewayCore` what other threads, the SIP transport and timers have, and carries out what that
+/// The control thread's work: it gives the `GatewayCore` what other threads, the SIP transport and timers have, and performs what that
 /// causes.
 ///
 /// Set up on one thread before the loop runs; from then on everything here happens on the loop's thread, except `inbox`, which takes inputs
@@ -17,11 +17,11 @@ public final class Control: @unchecked Sendable {
   public let inbox: Inbox
   public let metrics: ControlMetrics
   let loop: EventLoop
-  let outlets: Outlets
+  let outputs: ControlOutputs
   let logger: Logger
   private var core: GatewayCore
   private var output = GatewayCore.Output()
-  /// Inputs that came while another one's effects were carried out, first in first out.
+  /// Inputs that came while another one's effects were performed, first in first out.
   private var waiting: [GatewayCore.Input] = []
   private var isRunning = false
   private var drained: (() -> Void)?
@@ -31,7 +31,7 @@ public final class Control: @unchecked Sendable {
   private var timer: EventLoop.TimerID?
   private var clock: EventLoop.TimerID?
   private var clockDue: Instant
-  var judge = OverloadJudge()
+  var detector = OverloadDetector()
   /// What the user agent refuses new calls for now.
   var overload: RefusalReason?
   var told: (reason: RefusalReason, until: Instant)?
@@ -41,10 +41,10 @@ public final class Control: @unchecked Sendable {
   let most: Int64
 
   public init(
-    loop: EventLoop, userAgent: UserAgent, machine: CallMachine, outlets: Outlets, metrics: ControlMetrics, inbox: Inbox,
+    loop: EventLoop, userAgent: UserAgent, machine: CallMachine, outputs: ControlOutputs, metrics: ControlMetrics, inbox: Inbox,
     logger: Logger
   ) throws(SystemError) {
-    (self.loop, self.outlets) = (loop, outlets)
+    (self.loop, self.outputs) = (loop, outputs)
     core = GatewayCore(userAgent: userAgent, machine: machine)
     (self.metrics, self.inbox, self.logger) = (metrics, inbox, logger)
     (clockDue, pressureDue) = (loop.now, loop.now + Limits.pressureCheck)
@@ -63,11 +63,11 @@ public final class Control: @unchecked Sendable {
 
   /// What the SIP transport has: a message of a trunk, or the loss of a flow.
   public func handle(_ input: UserAgent.Input) {
-    judgeOverload()
+    checkOverload()
     run(.sip(input))
   }
 
-  /// The name servers' answer to `Outlets.lookUp`.
+  /// The name servers' answer to `ControlOutputs.lookUp`.
   public func resolved(_ question: DNSQuestion, _ answer: DNSAnswer) { run(.call(.trunking(.resolved(question, answer)))) }
 
   private func takeInbox() {
@@ -92,7 +92,7 @@ public final class Control: @unchecked Sendable {
   private func drain(_ whenDone: @escaping @Sendable () -> Void) {
     guard drained == nil else { return }
     drained = whenDone
-    outlets.sendApp(.drain)
+    outputs.sendApp(.drain)
     run(.call(.draining))
   }
 
@@ -106,7 +106,7 @@ public final class Control: @unchecked Sendable {
 
   // MARK: a turn of the core
 
-  /// Gives the core one input and carries out what it causes.
+  /// Gives the core one input and performs what it causes.
   func run(_ input: GatewayCore.Input) {
     waiting.append(input)
     guard !isRunning else { return }
@@ -125,8 +125,8 @@ public final class Control: @unchecked Sendable {
 
   private func perform(_ effect: GatewayCore.Effect) {
     switch effect {
-    case .sendSIP(let message): outlets.sendSIP(message)
-    case .authenticated(let flow): outlets.authenticated(flow)
+    case .sendSIP(let message): outputs.sendSIP(message)
+    case .authenticated(let flow): outputs.authenticated(flow)
     case .challengeRefused(let trunk, let realm): logChallenge(trunk, realm)
     case .action(let action): perform(action)
     }
@@ -135,25 +135,25 @@ public final class Control: @unchecked Sendable {
   private func perform(_ action: CallMachine.Action) {
     switch action {
     case .sip, .reserveMedia: break  // the core's
-    case .app(let command): outlets.sendApp(command)
+    case .app(let command): outputs.sendApp(command)
     case .media(let command): send(command)
     case .push(let key, let target, let content, let deadline):
-      outlets.push(key, target, content, deadline, key.call == newCall ? loop.now : nil)
-    case .askRoute(let question, let hook): outlets.askRoute(question, hook)
-    case .pushCallOver(let call): outlets.pushCallOver(call)
-    case .devices(let changes): outlets.devices(changes)
-    case .verify(let call, let question): outlets.verify(call, question)
-    case .lookUp(let question): outlets.lookUp(question)
+      outputs.push(key, target, content, deadline, key.call == newCall ? loop.now : nil)
+    case .askRoute(let question, let hook): outputs.askRoute(question, hook)
+    case .pushCallOver(let call): outputs.pushCallOver(call)
+    case .devices(let changes): outputs.devices(changes)
+    case .verify(let call, let question): outputs.verify(call, question)
+    case .lookUp(let question): outputs.lookUp(question)
     case .trunkNews(let news):
       log(news)
       metrics.count(news)
-      outlets.trunkNews(news)
+      outputs.trunkNews(news)
     case .journal(let line):
-      outlets.journal(line) { [inbox] call in inbox.post(.journalled(call)) }
+      outputs.journal(line) { [inbox] call in inbox.post(.journalled(call)) }
     case .record(let record):
       metrics.count(record)
       log(record)
-      outlets.record(record)
+      outputs.record(record)
     case .trace(let call, let stage, let at, let detail):
       if stage == .start { newCall = call }
       log(call, stage, at, detail)
@@ -166,17 +166,17 @@ public final class Control: @unchecked Sendable {
 
   /// A session that missed a command is of no use: it is closed, and its call hears that it ended by a fault of ours.
   private func send(_ command: MediaCommand) {
-    guard !outlets.sendMedia(command) else { return }
+    guard !outputs.sendMedia(command) else { return }
     logger.error("a media thread does not keep up: the call is given up", metadata: ["session": "\(command.session.raw)"])
     if case .close = command { return }
-    _ = outlets.sendMedia(.close(command.session))
+    _ = outputs.sendMedia(.close(command.session))
     run(.call(.media(.closed(command.session, MediaStatistics()))))
   }
 
   private func reservation(_ request: MediaRequest) -> CallMachine.Input {
-    if let reason = judge.lasting { return .mediaRefused(request.call, reason: reason.rawValue, isOverload: true) }
+    if let reason = detector.lasting { return .mediaRefused(request.call, reason: reason.rawValue, isOverload: true) }
     do {
-      return .mediaReserved(request.call, try outlets.reserveMedia(request.session, request.user, request.toward))
+      return .mediaReserved(request.call, try outputs.reserveMedia(request.session, request.user, request.toward))
     } catch let overload as MediaOverload {
       // Counted and logged as a refusal, which under overload is many a second: nothing more is said here.
       return .mediaRefused(request.call, reason: overload.description, isOverload: true)
@@ -187,7 +187,7 @@ public final class Control: @unchecked Sendable {
   }
 
   private func endTurn() {
-    outlets.endTurn()
+    outputs.endTurn()
     if let timer { loop.setTimer(timer, at: core.nextDeadline) }
     metrics.publish(core.machine.statistics)
     if let done = left, !core.machine.isUnregistering {

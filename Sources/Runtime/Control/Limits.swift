@@ -6,7 +6,7 @@ enum Limits {
   static let inboxPerTurn = 512
   /// How often the wall clock is compared with the monotonic one, and the loop's delay measured.
   static let clockCheck = Duration.seconds(1)
-  /// How often the loop's delay is taken for `OverloadJudge`, and how many of them it looks at.
+  /// How often the loop's delay is taken for `OverloadDetector`, and how many of them it looks at.
   static let pressureCheck = Duration.milliseconds(100)
   static let delaySamples = 10
   /// Mean delay of the control loop from which new calls are refused, and below which they are taken again. A turn takes well under

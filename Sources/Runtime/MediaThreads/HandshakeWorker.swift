@@ -71,7 +71,7 @@ struct HandshakeWorker: ~Copyable {
       }
       handshake.expected = fingerprint
       for attempt in handshake.attempts { attempt.association.setRemoteFingerprint(fingerprint) }
-      settle(handshake)
+      collect(handshake)
     case .datagram(_, let bytes):
       let handshake = self.handshake(key, reply)
       let datagram = bytes.withUnsafeBytes { HandshakeDatagram($0) }
@@ -85,7 +85,7 @@ struct HandshakeWorker: ~Copyable {
       } else {
         for attempt in handshake.attempts { attempt.receive(bytes) }
       }
-      settle(handshake)
+      collect(handshake)
     }
   }
 
@@ -122,7 +122,7 @@ struct HandshakeWorker: ~Copyable {
   }
 
   /// Sends what OpenSSL wrote and tells what became of the handshake, once.
-  private mutating func settle(_ handshake: Handshake) {
+  private mutating func collect(_ handshake: Handshake) {
     for attempt in handshake.attempts {
       // No alert for a failure that anybody can bring about: it would end the peer's own handshake.
       if attempt.hasFailedEarly {
@@ -187,7 +187,7 @@ struct HandshakeWorker: ~Copyable {
           attempt.association.handleTimeout()
         }
       }
-      settle(handshake)
+      collect(handshake)
     }
   }
 

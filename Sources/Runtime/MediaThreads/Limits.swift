@@ -43,7 +43,7 @@ enum Limits {
   static let sessionLines: Int32 = 12
   static let legLines: Int32 = 12
   static let cipherLines: Int32 = 3
-  static let fetchAhead = 2
+  static let prefetchDistance = 2
   /// Bytes read of one datagram; a longer one is dropped and counted.
   static let datagramBytes = 1_600
   /// Batches read from one socket before others get their turn.

@@ -73,7 +73,7 @@ struct LoadGovernor {
   /// Before the first sample. An idle thread always takes one call.
   var initial: Verdict { Verdict(ceiling: steps[step].ceiling, room: max(1, Int(limit / prior)), isRefusing: false) }
 
-  /// Takes a sample and judges.
+  /// Takes a sample and decides.
   mutating func take(_ sample: Sample) -> Verdict {
     guard sample.reserved > 0 else {
       self = LoadGovernor(copying: self)

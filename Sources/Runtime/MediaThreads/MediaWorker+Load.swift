@@ -48,8 +48,8 @@ struct LoadMeter {
 }
 
 extension MediaWorker {
-  /// Looks at the thread's load; a new ceiling reaches every session in the same turn.
-  mutating func judgeLoad() {
+  /// Looks at the thread's load; a new ceiling holds for every session in the same turn.
+  mutating func checkLoad() {
     let sample = meter.take(at: now, running: running, reserved: Int(clamping: shared.sessions.value))
     let verdict = governor.take(sample)
     shared.load.set(verdict, load: governor.load)

@@ -65,7 +65,7 @@ extension MediaWorker {
     case .connect, .openEarly, .bridge, .play: countRunning(slot)
     default: break
     }
-    entry.pointee.far = entry.pointee.session.farMemory()
+    entry.pointee.prefetch = entry.pointee.session.prefetchTargets()
     afterSession(slot)
   }
 
@@ -79,7 +79,7 @@ extension MediaWorker {
   private mutating func handshake(_ result: HandshakeResult) {
     guard let slot = slotOf[result.key.session], let entry = entries[slot] else { return }
     entry.pointee.session.handle(result, at: now, into: &output)
-    entry.pointee.far = entry.pointee.session.farMemory()
+    entry.pointee.prefetch = entry.pointee.session.prefetchTargets()
     afterSession(slot)
   }
 
@@ -117,7 +117,7 @@ extension MediaWorker {
     freeSlots.append(slot)
     shared.sessions.add(-1)
     // An idle thread sleeps: nobody else would tell that there is room again.
-    if slotOf.isEmpty { judgeLoad() }
+    if slotOf.isEmpty { checkLoad() }
     shared.metrics.sessions.add(-1)
     shared.metrics.appAddresses.set(Int64(addresses.count))
   }
@@ -153,7 +153,7 @@ extension MediaWorker {
       guard receiving.receive(on: fd) else { return }
       counters.appReceived.increment(by: UInt64(receiving.count))
       for index in 0..<receiving.count {
-        fetchApp(index, fd)
+        prefetchApp(index, fd)
         guard let bytes = receiving.bytes(index), let source = receiving.source(index) else { continue }
         if STUNMessage.isSTUN(UnsafeRawBufferPointer(bytes)) {
           receiveCheck(UnsafeRawBufferPointer(bytes), source, PacketRoute(raw: fd))

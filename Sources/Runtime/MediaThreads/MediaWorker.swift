@@ -91,8 +91,8 @@ struct MediaWorker: ~Copyable {
         isCrowded = count >= Limits.crowdedTurn
         let last = Int(count) - 1
         for index in 0..<max(0, Int(count)) {
-          if index + Limits.fetchAhead <= last { fetchSession(events[index + Limits.fetchAhead].data.u64) }
-          if index < last { fetchFar(events[index + 1].data.u64) }
+          if index + Limits.prefetchDistance <= last { prefetchSession(events[index + Limits.prefetchDistance].data.u64) }
+          if index < last { prefetchTargets(events[index + 1].data.u64) }
           ready(events[index].data.u64)
         }
         flush()
@@ -141,7 +141,7 @@ struct MediaWorker: ~Copyable {
       }
       for tick in ticks.take() {
         let (slot, direction) = (tick.session, tick.direction)
-        guard let entry = entries[slot], !entry.pointee.session.restsThisTick(direction) else { continue }
+        guard let entry = entries[slot], !entry.pointee.session.skipsTick(direction) else { continue }
         // Each on its own: what runs before it in the slot makes a tick late, too.
         let late = MonotonicClock.now() - due
         shared.metrics.tickLateness.record(late)
@@ -160,7 +160,7 @@ struct MediaWorker: ~Copyable {
 
   private mutating func finishTurn() {
     flush()
-    if now >= meter.due { judgeLoad() }
+    if now >= meter.due { checkLoad() }
     guard now >= nextDrops else { return }
     nextDrops = now + .seconds(1)
     countDrops()

@@ -1,4 +1,5 @@
 import Bytes
+import JitterBuffer
 import MediaSession
 import Platform
 import Synchronization
@@ -119,19 +120,33 @@ public final class MediaMetrics: Sendable {
   func add(_ now: MediaStatistics, since before: MediaStatistics) {
     func add(_ a: StreamStatistics, _ b: StreamStatistics, _ stream: Stream) {
       func grown(_ x: UInt64, _ y: UInt64) -> UInt64 { x > y ? x - y : 0 }
+      let (x, y) = (a.playout, b.playout)
       lost[stream].increment(by: grown(a.lost, b.lost))
-      late[stream].increment(by: grown(a.late, b.late))
-      concealedMilliseconds[stream].increment(by: grown(a.concealedMilliseconds, b.concealedMilliseconds))
-      repairedMilliseconds[stream].increment(by: grown(a.repairedByFECMilliseconds, b.repairedByFECMilliseconds))
-      for (now, before) in zip(a.playout.named, b.playout.named) where now.count > before.count {
+      late[stream].increment(by: grown(x.late, y.late))
+      concealedMilliseconds[stream].increment(by: grown(x.concealedMilliseconds, y.concealedMilliseconds))
+      repairedMilliseconds[stream].increment(by: grown(x.repairedMilliseconds, y.repairedMilliseconds))
+      for (now, before) in zip(x.decisions, y.decisions) where now.count > before.count {
         playout.counter(stream.rawValue, now.name).increment(by: now.count - before.count)
       }
       guard a.packets > b.packets else { return }
       jitter.record(a.jitterMilliseconds / 1_000)
-      if a.bufferDelayMilliseconds > 0 { jitterBufferDelay.record(a.bufferDelayMilliseconds / 1_000) }
+      if x.bufferDelayMilliseconds > 0 { jitterBufferDelay.record(x.bufferDelayMilliseconds / 1_000) }
     }
     legs.record(now)
     add(now.fromTrunk, before.fromTrunk, .trunk)
     add(now.fromApp, before.fromApp, .app)
+  }
+}
+
+extension PlayoutStatistics {
+  /// Values of the label `decision` of `trunkline_media_playout_total`.
+  var decisions: [(name: String, count: UInt64)] {
+    [
+      ("fetched", fetched), ("missing", missing), ("left_out", leftOut), ("waits", waits), ("shrinks", shrinks), ("grows", grows),
+      ("shortened_ms", removedSamplesForAcceleration / 8), ("lengthened_ms", insertedSamplesForDeceleration / 8),
+      ("noise_ms", noiseSamples / 8), ("out_of_range", outOfRange), ("resynchronised", resynchronised),
+      ("overflowed", overflowed),
+      ("refused", refused), ("damaged", damaged),
+    ]
   }
 }

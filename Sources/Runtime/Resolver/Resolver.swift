@@ -47,7 +47,7 @@ public final class Resolver: @unchecked Sendable {
   /// Asks; a question that cannot be sent is answered `failed`.
   public func ask(_ question: DNSQuestion) {
     loop.preconditionOnThread()
-    guard let channel, underWay < Limits.questions else { return settle(question, .failed) }
+    guard let channel, underWay < Limits.questions else { return finish(question, .failed) }
     underWay += 1
     counts.questions[question.kind].increment()
     let query = Unmanaged.passRetained(Query(self, question)).toOpaque()
@@ -155,13 +155,13 @@ public final class Resolver: @unchecked Sendable {
     guard let resolver = query.resolver else { return }
     resolver.underWay -= 1
     switch status {
-    case 0: resolver.settle(query.question, read())
-    case ARES_ENODATA, ARES_ENOTFOUND: resolver.settle(query.question, .none)
-    default: resolver.settle(query.question, .failed)
+    case 0: resolver.finish(query.question, read())
+    case ARES_ENODATA, ARES_ENOTFOUND: resolver.finish(query.question, .none)
+    default: resolver.finish(query.question, .failed)
     }
   }
 
-  private func settle(_ question: DNSQuestion, _ answer: DNSAnswer) {
+  private func finish(_ question: DNSQuestion, _ answer: DNSAnswer) {
     switch answer {
     case .failed: counts.answers[.failed].increment()
     case .none: counts.answers[.none].increment()

@@ -15,7 +15,7 @@ enum Limits {
   /// Datagrams taken from one socket in one turn, so that timers and other sockets are not starved.
   static let datagramsPerTurn = 128
   /// How long a socket is left unread after a stranger's datagram: the shorter, the more of them come.
-  static let restTime = Duration.milliseconds(1)...Duration.milliseconds(20)
+  static let pauseTime = Duration.milliseconds(1)...Duration.milliseconds(20)
   static let datagramBytes = 65_536
   /// Datagrams and bytes gathered for one `sendmmsg`.
   static let batchDatagrams = 64

@@ -51,8 +51,8 @@ public final class SIPSockets: @unchecked Sendable {
   var deadlineTimer: EventLoop.TimerID?
   private var failureTimer: EventLoop.TimerID?
   var resumeTimer: EventLoop.TimerID?
-  private var restTimer: EventLoop.TimerID?
-  private var restEnd = Instant.distantFuture
+  private var pauseTimer: EventLoop.TimerID?
+  private var pauseEnd = Instant.distantFuture
   private var isClosed = false
 
   /// Binds all listeners or none. `settings` name the configuration's keys in errors.
@@ -79,7 +79,7 @@ public final class SIPSockets: @unchecked Sendable {
     deadlineTimer = loop.addTimer { [weak self] in self?.closeLate() }
     failureTimer = loop.addTimer { [weak self] in self?.tellFailures() }
     resumeTimer = loop.addTimer { [weak self] in self?.resumeListeners() }
-    restTimer = loop.addTimer { [weak self] in self?.endRest() }
+    pauseTimer = loop.addTimer { [weak self] in self?.endPauses() }
     loop.addFlush { [weak self] in self?.flush() }
   }
 
@@ -152,7 +152,7 @@ public final class SIPSockets: @unchecked Sendable {
       remove(flow)
     }
     if let deadlineTimer { loop.setTimer(deadlineTimer, at: nil) }
-    for timer in [failureTimer, resumeTimer, restTimer] { if let timer { loop.setTimer(timer, at: nil) } }
+    for timer in [failureTimer, resumeTimer, pauseTimer] { if let timer { loop.setTimer(timer, at: nil) } }
     (udp, tcp, tls, failures) = ([], [], [], [])
   }
 
@@ -177,27 +177,27 @@ public final class SIPSockets: @unchecked Sendable {
         deliver(.received(bytes, flow, trunk: trunk))
       },
       unreachable: { unreachable(port, $0, $1) })
-    rest(port, after: refused)
+    pause(port, after: refused)
   }
 
   /// What costs is to be woken, not to drop: after a stranger's datagrams the next ones wait for each other. A socket with more than
   /// it could read in its turn goes on at once.
-  private func rest(_ port: UDPPort, after refused: Int) {
-    guard let restTimer, let time = port.rest(after: refused) else {
-      if port.isResting { try? loop.modify(port.socket.fd, .readable) }
-      port.isResting = false
+  private func pause(_ port: UDPPort, after refused: Int) {
+    guard let pauseTimer, let time = port.pause(after: refused) else {
+      if port.isPaused { try? loop.modify(port.socket.fd, .readable) }
+      port.isPaused = false
       return
     }
-    if !port.isResting { try? loop.modify(port.socket.fd, []) }
-    port.isResting = true
-    guard loop.now + time < restEnd else { return }
-    restEnd = loop.now + time
-    loop.setTimer(restTimer, at: restEnd)
+    if !port.isPaused { try? loop.modify(port.socket.fd, []) }
+    port.isPaused = true
+    guard loop.now + time < pauseEnd else { return }
+    pauseEnd = loop.now + time
+    loop.setTimer(pauseTimer, at: pauseEnd)
   }
 
-  private func endRest() {
-    restEnd = .distantFuture
-    for port in udp where port.isResting { read(port) }
+  private func endPauses() {
+    pauseEnd = .distantFuture
+    for port in udp where port.isPaused { read(port) }
   }
 
   /// An ICMP error about a datagram of ours (RFC 3261 §18.4). Told only for trunks: we send to nobody else.

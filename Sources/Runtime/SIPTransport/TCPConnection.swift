@@ -120,7 +120,7 @@ struct TCPConnection {
     _ = write(at: .zero)
   }
 
-  /// Writes what the kernel takes; settles the connection first if it is being made.
+  /// Writes what the kernel takes; completes the connection first if it is being made.
   mutating func write(at now: Instant) -> Outcome {
     if isConnecting {
       guard socket.connectionError() == nil else { return .failed }

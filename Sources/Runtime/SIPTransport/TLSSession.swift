@@ -58,7 +58,7 @@ final class TLSSession {
     step()
     while state == .open {
       let count = SSL_read(ssl, buffer.baseAddress, Int32(clamping: buffer.count))
-      guard count > 0 else { return settle(count) }
+      guard count > 0 else { return handleError(count) }
       plain(UnsafeRawBufferPointer(rebasing: buffer[..<min(Int(count), buffer.count)]))
     }
   }
@@ -90,7 +90,7 @@ final class TLSSession {
     guard !bytes.isEmpty else { return true }
     ERR_clear_error()
     let count = SSL_write(ssl, bytes, Int32(clamping: bytes.count))
-    if count <= 0 { settle(count) }
+    if count <= 0 { handleError(count) }
     return count == Int32(clamping: bytes.count)
   }
 
@@ -98,7 +98,7 @@ final class TLSSession {
     guard state == .handshaking else { return }
     ERR_clear_error()
     let result = SSL_do_handshake(ssl)
-    guard result == 1 else { return settle(result) }
+    guard result == 1 else { return handleError(result) }
     if let host {
       guard let certificate = SSL_get1_peer_certificate(ssl) else { return fail("no certificate") }
       defer { X509_free(certificate) }
@@ -110,7 +110,7 @@ final class TLSSession {
     _ = put(waiting)
   }
 
-  private func settle(_ result: Int32) {
+  private func handleError(_ result: Int32) {
     switch SSL_get_error(ssl, result) {
     case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: break
     case SSL_ERROR_ZERO_RETURN: state = .closed

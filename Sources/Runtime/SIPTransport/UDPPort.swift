@@ -8,9 +8,9 @@ final class UDPPort {
   let socket: UDPSocket
   /// The first of the turns that all had their whole share to read; nil: nothing was left in the kernel's buffer.
   private(set) var behindSince: Instant?
-  /// Not watched: it is read when its rest is over.
-  var isResting = false
-  private var restTime = Limits.restTime.upperBound
+  /// Not watched: it is read when its pause is over.
+  var isPaused = false
+  private var pauseTime = Limits.pauseTime.upperBound
   private var batch = DatagramBatch()
   private let buffer: UnsafeMutableRawBufferPointer  // owned, as large as the largest datagram
 
@@ -55,11 +55,11 @@ final class UDPPort {
 
   /// How long to leave the socket unread after a turn that has refused so many; nil: read on. What gathers meanwhile is to be half a
   /// turn's share to a whole one, which fits into the kernel's buffer.
-  func rest(after refused: Int) -> Duration? {
-    if refused > 0, behindSince != nil { restTime = max(restTime / 2, Limits.restTime.lowerBound) }
+  func pause(after refused: Int) -> Duration? {
+    if refused > 0, behindSince != nil { pauseTime = max(pauseTime / 2, Limits.pauseTime.lowerBound) }
     guard refused > 0, behindSince == nil else { return nil }
-    if refused < Limits.datagramsPerTurn / 2 { restTime = min(restTime * 2, Limits.restTime.upperBound) }
-    return restTime
+    if refused < Limits.datagramsPerTurn / 2 { pauseTime = min(pauseTime * 2, Limits.pauseTime.upperBound) }
+    return pauseTime
   }
 
   func takeErrors(unreachable: (SocketAddress, Int32) -> Void) { ErrorQueue.take(socket.fd, unreachable: unreachable) }

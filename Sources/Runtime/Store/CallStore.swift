@@ -8,7 +8,7 @@ import Synchronization
 
 /// The store thread: journal of started calls, file of call records, devices. Nobody waits for it.
 ///
-/// A start line wakes it, as a call waits for it; a record waits up to `Limits.leisure` (10 ms) for something to go with.
+/// A start line wakes it, as a call waits for it; a record waits up to `Limits.groupCommitDelay` (10 ms) for something to go with.
 ///
 ///     let store = try CallStore(sqlite: "/var/lib/trunkline/trunkline.db", records: "/var/lib/trunkline/calls.jsonl", readiness: readiness, logger: logger)
 ///     store.start(line) { call in control.post(.journalled(call)) }
@@ -67,7 +67,7 @@ public final class CallStore: Sendable {
   }
 
   public init(
-    journal: any Journal, records: any RecordSink, devices: any DeviceStore = MemoryDevices(), readiness: Readiness,
+    journal: any Journal, records: any RecordSink, devices: any DeviceStore, readiness: Readiness,
     logger: Logger,
     pace: Pace = Pace()
   ) throws {
@@ -98,9 +98,9 @@ public final class CallStore: Sendable {
   /// Any thread, after `start` with `gathers`.
   public func wake() { mailbox.wake() }
 
-  /// Any thread. The record is written within `Limits.leisure`, or waits in memory, or (beyond every bound) is counted as lost.
+  /// Any thread. The record is written within `Limits.groupCommitDelay`, or waits in memory, or (beyond every bound) is counted as lost.
   public func end(_ record: CallRecord) {
-    if !mailbox.post(.command(.ended(record)), .patient) { lost.increment() }
+    if !mailbox.post(.command(.ended(record)), .deferred) { lost.increment() }
   }
 
   /// Any thread. In order; kept in memory while the file cannot be written.
@@ -148,16 +148,16 @@ public final class CallStore: Sendable {
     defer { heartbeat.end() }
     while running {
       batch.removeAll(keepingCapacity: true)
-      // After work it dozes once: records that come meanwhile are written together, with the removals of the last ones.
-      let dozes = writer.problem == nil && (hasWorked || writer.hasRemovals)
-      let timeout = dozes ? Limits.leisure : writer.problem == nil ? nil : pace.retry
-      mailbox.wait(into: &batch, timeout: timeout, dozing: dozes, heartbeat: heartbeat)
+      // After work it waits once for a group commit: records that come meanwhile are written together, with the removals of the last ones.
+      let isGrouping = writer.problem == nil && (hasWorked || writer.hasRemovals)
+      let timeout = isGrouping ? Limits.groupCommitDelay : writer.problem == nil ? nil : pace.retry
+      mailbox.wait(into: &batch, timeout: timeout, takesDeferred: isGrouping, heartbeat: heartbeat)
       hasWorked = !batch.isEmpty
       for message in batch {
         if case .command(let command) = message { writer.take(command) } else { running = false }
       }
       let before = (writer.written, writer.failures)
-      writer.flush(atLeisure: !hasWorked || !running)
+      writer.flush(isIdle: !hasWorked || !running)
       written.increment(by: UInt64(writer.written - before.0))
       failures.increment(by: UInt64(writer.failures - before.1))
       lost.increment(by: UInt64(writer.takeLost()))

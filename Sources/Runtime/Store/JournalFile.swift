@@ -15,6 +15,7 @@ public final class JournalFile: Journal, @unchecked Sendable {
   private var live: [CallID: [UInt8]] = [:]
   private var liveBytes = 0
   private var text: [UInt8] = []
+  private let encoder = RecordEncoder()
 
   /// Opens or creates the file, readable by its owner only, and reads what is live.
   public init(path: String) throws {
@@ -39,12 +40,11 @@ public final class JournalFile: Journal, @unchecked Sendable {
     }
     var added: [(CallID, [UInt8])] = []
     for line in lines {
-      var json = RecordText()
-      json.append(line)
+      let json = try encoder.encode(line)
       text.append(UInt8(ascii: "+"))
-      text += json.bytes
+      text += json
       text.append(UInt8(ascii: "\n"))
-      added.append((line.call, json.bytes))
+      added.append((line.call, json))
     }
     guard !text.isEmpty else { return }
     try write(text)

@@ -10,8 +10,8 @@ public enum Limits {
   public static let waitingChanges = 200_000
   /// Commands waiting for the store thread.
   static let mailbox = 32_768
-  /// How long a record may wait for company, and with it the removal of its start line.
-  static let leisure = Duration.milliseconds(10)
+  /// How long a record may wait for others to be written with (group commit), and with it the removal of its start line.
+  static let groupCommitDelay = Duration.milliseconds(10)
   /// From this size on a journal that is mostly history is written anew.
   static let journalBytes = 1 << 20
   /// How long a failed write waits for its next try.

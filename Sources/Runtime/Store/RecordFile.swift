@@ -6,6 +6,7 @@ public final class RecordFile: RecordSink, @unchecked Sendable {
   // The descriptor is touched by the thread that calls only, as `RecordSink` says.
   private let path: String
   private var fd: Int32 = -1
+  private let encoder = RecordEncoder()
 
   /// Opens or creates the file, and cuts off a last line that a dying process left without its end.
   public init(path: String) throws {
@@ -18,9 +19,8 @@ public final class RecordFile: RecordSink, @unchecked Sendable {
 
   public func append(_ records: [CallRecord]) throws {
     try reopenIfMoved()
-    var text = RecordText()
-    for record in records { text.append(record) }
-    let data = text.bytes
+    var data: [UInt8] = []
+    for record in records { data += try encoder.encode(record) + [0x0a] }
     let before = lseek(fd, 0, SEEK_END)
     var written = 0
     while written < data.count {

@@ -11,11 +11,8 @@ public final class SQLiteJournal: Journal {
   public convenience init(path: String) throws { self.init(try SQLiteFile(path: path)) }
 
   public func add(_ lines: [StartLine]) throws {
-    let rows = lines.map { line in
-      var text = RecordText()
-      text.append(line)
-      return (line, String(decoding: text.bytes, as: UTF8.self))
-    }
+    let encoder = RecordEncoder()
+    let rows = try lines.map { ($0, String(decoding: try encoder.encode($0), as: UTF8.self)) }
     try file.write("journal") { database in
       let statement = try database.cachedStatement(sql: "INSERT OR REPLACE INTO started (call, start, line) VALUES (?, ?, ?)")
       for (line, text) in rows { try statement.execute(arguments: [line.call.description, line.start, text]) }

@@ -33,7 +33,7 @@ struct StoreWriter {
   var waitingRecords: Int { waiting.count }
   var waitingChanges: Int { changes.count }
 
-  init(journal: any Journal, records: any RecordSink, devices: any DeviceStore = MemoryDevices()) {
+  init(journal: any Journal, records: any RecordSink, devices: any DeviceStore) {
     (self.journal, self.records, self.devices) = (journal, records, devices)
   }
 
@@ -93,12 +93,12 @@ struct StoreWriter {
   /// Start lines of calls whose record is written have yet to be removed.
   var hasRemovals: Bool { !removals.isEmpty }
 
-  /// Puts what waits on disk, as far as it goes. Removals alone are written `atLeisure` only.
-  mutating func flush(atLeisure: Bool = true) {
+  /// Puts what waits on disk, as far as it goes. Removals alone are written when it `isIdle` only.
+  mutating func flush(isIdle: Bool = true) {
     problem = nil
     attempt { me throws in try me.flushLines() }
     attempt { me throws in try me.flushRecords() }
-    if atLeisure || removals.count >= Limits.waitingRemovals { attempt { me throws in try me.flushRemovals() } }
+    if isIdle || removals.count >= Limits.waitingRemovals { attempt { me throws in try me.flushRemovals() } }
     attempt { me throws in try me.flushDevices() }
   }
 

@@ -18,7 +18,7 @@ final class AppSide: Sendable {
   private let logs: Logs
   private let pages: HealthPages
   private let registry: MetricRegistry
-  private let traces: TraceDesk
+  private let traces: TraceCollector
   private let trunkNames: Mutex<Set<String>>
   private let servers = Mutex<(app: AppServer?, admin: AdminServer?)>((nil, nil))
 
@@ -29,7 +29,7 @@ final class AppSide: Sendable {
   private let gateway: Mutex<String?>
 
   init(
-    _ settings: Settings, readiness: Readiness, registry: MetricRegistry, inbox: Inbox, traces: TraceDesk, push: PushSide,
+    _ settings: Settings, readiness: Readiness, registry: MetricRegistry, inbox: Inbox, traces: TraceCollector, push: PushSide,
     wakes: WakeTokens, watch: ThreadWatch, logs: Logs
   ) {
     (self.settings, self.inbox, self.logs, self.registry, self.traces) = (settings, inbox, logs, registry, traces)

@@ -72,7 +72,7 @@ final class Gateway: @unchecked Sendable {
     ) { [door] input in door.control?.handle(input) }
     self.sockets = sockets
     sockets.setTLS(server: settings.serverTLS, trunks: settings.clientTLS)
-    let traces = TraceDesk(application: Version.text)
+    let traces = TraceCollector(application: Version.text)
     sockets.tap = { traces.saw($0, $1, isOurs: $2, trunk: $3) }
     // A key for this process: no call that somebody is woken for outlives it.
     guard let wakes = WakeTokens(random: .system) else { throw GatewayFailure("no random bytes for wake tokens") }
@@ -97,7 +97,7 @@ final class Gateway: @unchecked Sendable {
       door.control?.resolved(question, answer)
     }
     self.resolver = resolver
-    var outlets = Outlets(
+    var outlets = ControlOutputs(
       sendSIP: { sockets.send($0) },
       sendApp: { app.post($0) },
       sendMedia: { command in
@@ -170,7 +170,7 @@ final class Gateway: @unchecked Sendable {
         configuration: .init(
           product: "Trunkline/\(Version.number)",
           own: settings.own(bound: sockets.udpAddresses + sockets.tcpAddresses + sockets.tlsAddresses)), random: .system),
-      machine: machine, outlets: outlets,
+      machine: machine, outputs: outlets,
       metrics: ControlMetrics(turns: loop.turns), inbox: inbox, logger: logs.logger("control"))
     door.control = control
     door.gateway = self

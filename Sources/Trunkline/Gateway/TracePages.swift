@@ -12,7 +12,7 @@ import SIPTrace
 ///     GET  /v1/traces/NUMBER                                     the next piece of a pcapng file, maybe empty; 404 after the last
 ///     POST /v1/traces/NUMBER/stop
 struct TracePages: Sendable {
-  let desk: TraceDesk
+  let desk: TraceCollector
   let inbox: Inbox
   let isTrunk: @Sendable (String) -> Bool
 
@@ -49,7 +49,7 @@ struct TracePages: Sendable {
     let desk = desk
     let asked = inbox.calls { calls in
       guard let subject = Self.subject(trunk, call, calls) else { return answer(.text(404, "no such call")) }
-      do throws(TraceDesk.Refusal) {
+      do throws(TraceCollector.Refusal) {
         let id = try desk.start(subject, for: .seconds(seconds), bytes: bytes)
         for call in calls { desk.began(call.call, callID: call.sipCallId) }
         answer(.text(201, String(id)))

@@ -1,4 +1,5 @@
 import Bytes
+import RTP
 
 /// What a peer heard, placed on its own time line: sample 0 is `origin`. At most ten minutes are kept.
 struct Recording: Sendable {
@@ -15,5 +16,22 @@ struct Recording: Sendable {
     guard offset >= 0, offset + frame.count <= Self.sampleLimit else { return }
     if samples.count < offset + frame.count { samples += [Int16](repeating: 0, count: offset + frame.count - samples.count) }
     for (index, sample) in frame.enumerated() { samples[offset + index] = sample }
+  }
+}
+
+extension Recording {
+  /// RTP audio as an ideal receiver without a jitter buffer plays it: each frame by its timestamp, as far behind the fastest packet as
+  /// it was sent.
+  /// - Parameter start: the instant of sample 0; nil: of the earliest frame.
+  init(_ frames: [(timestamp: RTPTimestamp, at: Instant, samples: [Int16])], clockRateHz: UInt32, from start: Instant? = nil) {
+    guard let first = frames.first else { return }
+    func offset(_ timestamp: RTPTimestamp) -> Int64 {
+      Int64(timestamp.distance(from: first.timestamp)) * 1_000_000_000 / Int64(clockRateHz)
+    }
+    let fastest = frames.map { ($0.at - first.at).nanoseconds - offset($0.timestamp) }.min() ?? 0
+    let zero = first.at + .nanoseconds(fastest)
+    let earliest = frames.map { offset($0.timestamp) }.min() ?? 0
+    write([], at: start ?? zero + .nanoseconds(earliest))
+    for frame in frames { write(frame.samples, at: zero + .nanoseconds(offset(frame.timestamp))) }
   }
 }

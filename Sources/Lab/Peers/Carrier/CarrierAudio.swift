@@ -34,15 +34,11 @@ final class CarrierAudio {
   private var media: TrunkMedia?
   private var security: TrunkSecurity?
   private var source: SpeechSource
-  private var impairment: Impairment
-  private var delayed: [(at: Instant, packet: [UInt8])] = []
-  private var sequence: UInt16
-  private var timestamp: UInt32
-  private let ssrc: UInt32
+  private var sender: RTPSender
   private var digitSender = DigitSender()
   private var digitReceiver = DigitReceiver(clockRateHz: 8000)
   private var statistics = ReceiverStatistics(clockRateHz: 8000)
-  private var arrived: [(timestamp: RTPTimestamp, at: Instant, frame: [Int16])] = []
+  private var arrived: [(timestamp: RTPTimestamp, at: Instant, samples: [Int16])] = []
   private var isFirst = true
   private(set) var report = Report()
   /// Told once, when the first frame above −50 dBov is heard.
@@ -59,13 +55,13 @@ final class CarrierAudio {
   )
     throws(SystemError)
   {
-    (self.loop, self.encoding, self.source, self.impairment) = (loop, encoding, source, impairment)
+    (self.loop, self.encoding, self.source) = (loop, encoding, source)
     (socket, control) = try MediaPorts.bindPair(address, random)
-    sequence = UInt16(truncatingIfNeeded: random.next())
-    timestamp = UInt32(truncatingIfNeeded: random.next())
-    ssrc = UInt32(truncatingIfNeeded: random.next())
-    try loop.register(socket.fd, .readable) { [unowned self] _ in receive() }
-    try loop.register(control.fd, .readable) { [unowned self] _ in discardControl() }
+    sender = RTPSender(socket, impairment: impairment, random: random)
+    try loop.register(socket.fd, .readable) { [unowned self] _ in
+      socket.receiveAll { bytes, _ in received(Array(bytes), MonotonicClock.now()) }
+    }
+    try loop.register(control.fd, .readable) { [unowned self] _ in control.receiveAll() }
   }
 
   /// Sending may begin, under the keys that the descriptions agreed on.
@@ -98,38 +94,31 @@ final class CarrierAudio {
 
   /// The next 20 ms.
   func tick(at now: Instant) {
-    flushDelayed(now)
+    sendDelayed(at: now)
     guard let media, media.direction.sends else { return }
     if let digit = digitSender.tick(), let payloadType = media.telephoneEventPayloadType {
       var payload = [UInt8](repeating: 0, count: TelephoneEvent.length)
       var room = payload.mutableSpan
       _ = digit.event.write(into: &room)
-      send(payload, payloadType, marker: digit.marker, lag: digit.timestampLag, now)
+      send(sender.makePacket(payload, payloadType: payloadType, marker: digit.marker, lag: digit.timestampLag), media, now)
     } else {
       if report.spokenSince == nil { report.spokenSince = now }
       var payload = [UInt8](repeating: 0, count: encoding.row.octets(ofMilliseconds: 20))
       var room = payload.mutableSpan
       _ = encoding.encodeSamples(source.next().span, into: &room)
-      send(payload, media.payloadType, marker: isFirst, lag: 0, now)
+      send(sender.makePacket(payload, payloadType: media.payloadType, marker: isFirst), media, now)
       isFirst = false
     }
-    timestamp &+= 160
+    sender.timestamp &+= 160
   }
 
-  private func send(_ payload: [UInt8], _ payloadType: UInt8, marker: Bool, lag: Int, _ now: Instant) {
-    var packet = [UInt8](repeating: 0, count: 12 + payload.count)
-    let header = RTPHeader(
-      payloadType: payloadType, marker: marker, sequence: SequenceNumber(raw: sequence),
-      timestamp: RTPTimestamp(raw: timestamp).advanced(by: -lag), ssrc: SSRC(raw: ssrc))
-    var room = packet.mutableSpan
-    _ = header.write(into: &room)
-    packet.replaceSubrange(12..., with: payload)
-    sequence &+= 1
-    report.sent += 1
-    if media?.protection != nil, !protect(&packet) { return }
-    guard let wait = impairment.next() else { return }
-    if wait <= .zero { transmit(packet) } else { delayed.append((now + wait, packet)) }
+  private func send(_ packet: [UInt8], _ media: TrunkMedia, _ now: Instant) {
+    var packet = packet
+    if media.protection != nil, !protect(&packet) { return }
+    sender.send(packet, to: media.remote, at: now)
   }
+
+  func sendDelayed(at now: Instant) { if let media { sender.sendDelayed(to: media.remote, at: now) } }
 
   /// False where there are no keys: nothing goes in clear on a leg that agreed on SRTP.
   private func protect(_ packet: inout [UInt8]) -> Bool {
@@ -153,31 +142,6 @@ final class CarrierAudio {
     }
     if isAuthentic { packet.removeLast(packet.count - count) }
     return isAuthentic
-  }
-
-  private func transmit(_ packet: [UInt8]) {
-    guard let media else { return }
-    // An unreachable port shows as one-way audio in the report; the SIP side ends the call.
-    _ = try? socket.send(packet, to: media.remote)
-  }
-
-  /// Held-back packets go at the next 5 ms step; returns when the next is due.
-  func flushDelayed(_ now: Instant) {
-    guard !delayed.isEmpty else { return }
-    for entry in delayed.filter({ $0.at <= now }).sorted(by: { $0.at < $1.at }) { transmit(entry.packet) }
-    delayed.removeAll { $0.at <= now }
-  }
-
-  private func receive() {
-    var buffer = [UInt8](repeating: 0, count: 2048)
-    while let count = buffer.withUnsafeMutableBytes({ (try? socket.receive(into: $0))?.count }) {
-      received(Array(buffer[..<min(count, buffer.count)]), MonotonicClock.now())
-    }
-  }
-
-  private func discardControl() {
-    var buffer = [UInt8](repeating: 0, count: 2048)
-    while buffer.withUnsafeMutableBytes({ (try? control.receive(into: $0))?.count }) != nil {}
   }
 
   private func received(_ bytes: [UInt8], _ now: Instant) {
@@ -207,19 +171,11 @@ final class CarrierAudio {
 
   /// The figures, and what was heard on the ideal time line.
   func finish() -> Report {
-    (report.received, report.lost) = (statistics.received, statistics.lost)
+    (report.sent, report.received, report.lost) = (sender.sent, statistics.received, statistics.lost)
     report.jitterMilliseconds = statistics.jitterMilliseconds
-    guard let first = arrived.first else { return report }
-    func offset(_ timestamp: RTPTimestamp) -> Int64 { Int64(timestamp.distance(from: first.timestamp)) * 125_000 }
-    let fastest = arrived.map { ($0.at - first.at).nanoseconds - offset($0.timestamp) }.min() ?? 0
     // A frame is heard when its last sample has arrived: the packet's instant is the end of its 20 ms at the sender.
-    let origin = first.at + .nanoseconds(fastest)
-    var recording = Recording()
-    let earliest = arrived.map { offset($0.timestamp) }.min() ?? 0
-    recording.write([], at: origin + .nanoseconds(earliest))
-    for entry in arrived { recording.write(entry.frame, at: origin + .nanoseconds(offset(entry.timestamp))) }
-    report.heard = recording.samples
-    report.heardSince = recording.origin
+    let recording = Recording(arrived, clockRateHz: encoding.clockRateHz)
+    (report.heard, report.heardSince) = (recording.samples, recording.origin)
     return report
   }
 }

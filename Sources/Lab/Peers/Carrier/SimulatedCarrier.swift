@@ -1,12 +1,9 @@
 import AudioCodecs
 import Bytes
-import Logging
 import Platform
 import RTP
 import SDP
-import SIP
 import SIPDialogs
-import SIPTransport
 
 /// A carrier for developers: places calls into a gateway or answers the calls it sends, speaks, records, plays digits, on a bad network if
 /// asked. One event loop thread; `run` returns when its calls are over.
@@ -82,29 +79,23 @@ public final class SimulatedCarrier: @unchecked Sendable {
   private let loop: EventLoop
   private let random: RandomSource
   private let emit: (PeerEvent) -> Void
-  private var agent: UserAgent
-  private var sockets: SIPSockets?
+  private let userAgent: CarrierUserAgent
   private var calls: [LegID: Call] = [:]
   private var finished = 0
   private var placed: UInt64 = 0
-  private var agentTimer: EventLoop.TimerID?
   private var tickTimer: EventLoop.TimerID?
   private var placeTimer: EventLoop.TimerID?
   private var nextTick = Instant.zero
-  private var output = UserAgent.Output()
   public private(set) var reports: [CallReport] = []
 
   /// Binds its sockets; throws with the address that is in use.
   public init(_ options: Options, random: RandomSource = .system, emit: @escaping (PeerEvent) -> Void) throws {
     (self.options, self.random, self.emit) = (options, random, emit)
     loop = try EventLoop(name: "carrier")
-    agent = UserAgent(configuration: .init(product: "Trunkline-carrier"), random: random)
-    let allowed = AllowList([(name: "gateway", peers: [IPNetwork(options.gateway.ip.description)].compactMap { $0 })])
-    sockets = try SIPSockets(
-      loop: loop, udp: [options.listen], tcp: [options.listen], trunks: allowed, logger: Logger(label: "carrier"),
-      settings: ("--listen", "--listen")
-    ) { [unowned self] in feed($0) }
-    agentTimer = loop.addTimer { [unowned self] in feed(.timer) }
+    userAgent = try CarrierUserAgent(
+      loop: loop, name: "carrier", udp: options.listen, tcp: options.listen, gateway: options.gateway, setting: "--listen",
+      random: random)
+    userAgent.handler = { [unowned self] in handle($0) }
     tickTimer = loop.addTimer { [unowned self] in tick() }
     placeTimer = loop.addTimer { [unowned self] in place() }
   }
@@ -119,13 +110,13 @@ public final class SimulatedCarrier: @unchecked Sendable {
       if options.call != nil { place() }
     }
     loop.run()
-    sockets?.close()
+    userAgent.close()
   }
 
   private var isStopping = false
   private func stopping() {
     isStopping = true
-    for call in calls.values { feed(.command(call.answered ? .bye(call.leg, nil) : .cancel(call.leg, nil))) }
+    for call in calls.values { userAgent.run(call.answered ? .bye(call.leg, nil) : .cancel(call.leg, nil)) }
     endIfDone()
   }
 
@@ -136,30 +127,21 @@ public final class SimulatedCarrier: @unchecked Sendable {
 
   // MARK: the user agent
 
-  private func feed(_ input: UserAgent.Input) {
-    agent.handle(input, at: loop.now, into: &output)
-    for message in output.messages { sockets?.send(message) }
-    let events = output.events
-    output.removeAll()
-    for event in events { happened(event) }
-    if let agentTimer { loop.setTimer(agentTimer, at: agent.nextDeadline) }
-  }
-
-  private func happened(_ event: UserAgent.Event) {
+  private func handle(_ event: UserAgent.Event) {
     switch event {
     case .inviteReceived(let leg, let invite): incoming(leg, invite)
     case .progress(let leg, let code, let sdp):
       emit(PeerEvent("progress", ["code": "\(code)"]))
-      if let sdp, let call = calls[leg], !call.answered { settle(call, sdp) }
+      if let sdp, let call = calls[leg], !call.answered { applyAnswer(call, sdp) }
     case .answered(let leg, let sdp):
       guard let call = calls[leg] else { return }
       emit(PeerEvent("answered", ["code": "200"]))
       call.answered = true
-      if let sdp { settle(call, sdp) }
+      if let sdp { applyAnswer(call, sdp) }
       connected(call)
     case .acknowledged(let leg, let sdp):
       guard let call = calls[leg] else { return }
-      if let sdp { settle(call, sdp) }
+      if let sdp { applyAnswer(call, sdp) }
       emit(PeerEvent("acknowledged"))
       connected(call)
     case .failed(let leg, let code, _, _):
@@ -169,10 +151,10 @@ public final class SimulatedCarrier: @unchecked Sendable {
     case .byeReceived: emit(PeerEvent("bye", ["by": "gateway"]))
     case .reinviteReceived(let leg, let sdp):
       guard let call = calls[leg], let sdp, let (answer, media) = try? call.negotiation.answer(to: sdp) else {
-        return feed(.command(.refuseReinvite(leg, code: 488)))
+        return userAgent.run(.refuseReinvite(leg, code: 488))
       }
       call.audio.start(media)
-      feed(.command(.answerReinvite(leg, sdp: answer)))
+      userAgent.run(.answerReinvite(leg, sdp: answer))
     case .legClosed(let leg): closed(leg)
     case .ackTimedOut: emit(PeerEvent("noAck"))
     case .digit(_, let digit, _): emit(PeerEvent("digit", ["digit": String(digit), "by": "info"]))
@@ -180,7 +162,7 @@ public final class SimulatedCarrier: @unchecked Sendable {
     }
   }
 
-  private func settle(_ call: Call, _ sdp: String) {
+  private func applyAnswer(_ call: Call, _ sdp: String) {
     do {
       call.audio.start(try call.negotiation.apply(answer: sdp))
     } catch {
@@ -193,7 +175,7 @@ public final class SimulatedCarrier: @unchecked Sendable {
     call.audio.play(options.digits)
   }
 
-  private func makeCall(_ leg: LegID, toward remote: SocketAddress) throws -> Call {
+  private func makeCall(_ leg: LegID) throws -> Call {
     let source = SpeechSource(samples: options.samples ?? SpeechSource.telephone, repeats: options.repeats)
     let impairment = Impairment(
       lossPercent: options.lossPercent, jitterMilliseconds: options.jitterMilliseconds, reorderPercent: options.reorderPercent)
@@ -224,35 +206,37 @@ public final class SimulatedCarrier: @unchecked Sendable {
     guard let number = options.call, !isStopping else { return }
     placed += 1
     let leg = LegID.outbound(placed)
-    guard let flow = sockets?.flow(options.transport, toward: options.gateway),
-      let call = try? makeCall(leg, toward: options.gateway)
-    else {
-      emit(PeerEvent("noRoute", ["gateway": "\(options.gateway)"]))
-      return loop.stop()
-    }
-    let peer = TrunkPeer(name: "gateway", domain: "\(options.gateway)", flow: flow, credentials: options.credentials)
+    guard let call = try? makeCall(leg) else { return noRoute() }
     emit(PeerEvent("invite", ["to": number]))
-    feed(.command(.invite(leg, OutboundInvite(trunk: peer, to: number, from: options.from, sdp: call.negotiation.makeOffer()))))
+    let isSent = userAgent.invite(
+      leg, to: number, from: options.from, sdp: call.negotiation.makeOffer(), credentials: options.credentials,
+      transport: options.transport)
+    if !isSent { noRoute() }
+  }
+
+  private func noRoute() {
+    emit(PeerEvent("noRoute", ["gateway": "\(options.gateway)"]))
+    loop.stop()
   }
 
   private func incoming(_ leg: LegID, _ invite: InboundInvite) {
     emit(PeerEvent("invited", ["from": invite.from.number, "to": invite.to.number]))
-    if let code = options.refuse { return feed(.command(.refuse(leg, code: code, reason: nil, cause: nil, retryAfter: nil))) }
-    guard let offer = invite.sdp, let call = try? makeCall(leg, toward: invite.source.remote) else {
-      return feed(.command(.refuse(leg, code: 503, reason: nil, cause: nil, retryAfter: nil)))
+    if let code = options.refuse { return userAgent.run(.refuse(leg, code: code, reason: nil, cause: nil, retryAfter: nil)) }
+    guard let offer = invite.sdp, let call = try? makeCall(leg) else {
+      return userAgent.run(.refuse(leg, code: 503, reason: nil, cause: nil, retryAfter: nil))
     }
     do {
       let (answer, media) = try call.negotiation.answer(to: offer)
       if options.isEarly {
-        feed(.command(.respondProvisional(leg, code: 183, reason: nil, sdp: answer)))
+        userAgent.run(.respondProvisional(leg, code: 183, reason: nil, sdp: answer))
         call.audio.start(media)
       } else {
-        feed(.command(.respondProvisional(leg, code: 180, reason: nil, sdp: nil)))
+        userAgent.run(.respondProvisional(leg, code: 180, reason: nil, sdp: nil))
       }
       call.answerAt = loop.now + options.answerAfter
       pendingAnswers[leg] = (answer, media)
     } catch {
-      feed(.command(.refuse(leg, code: 488, reason: nil, cause: nil, retryAfter: nil)))
+      userAgent.run(.refuse(leg, code: 488, reason: nil, cause: nil, retryAfter: nil))
     }
   }
   private var pendingAnswers: [LegID: (sdp: String, media: TrunkMedia)] = [:]
@@ -296,14 +280,14 @@ public final class SimulatedCarrier: @unchecked Sendable {
         if let due = call.hangUpAt, due <= now {
           call.hangUpAt = nil
           emit(PeerEvent("bye", ["by": "carrier"]))
-          feed(.command(.bye(call.leg, nil)))
+          userAgent.run(.bye(call.leg, nil))
         }
         call.audio.tick(at: now)
       }
       nextTick = nextTick + .milliseconds(20)
       if now - nextTick > .milliseconds(200) { nextTick = now + .milliseconds(20) }
     }
-    for call in calls.values { call.audio.flushDelayed(now) }
+    for call in calls.values { call.audio.sendDelayed(at: now) }
     guard !calls.isEmpty, let tickTimer else { return }
     let impaired = options.jitterMilliseconds > 0 || options.reorderPercent > 0
     loop.setTimer(tickTimer, at: impaired ? min(nextTick, now + .milliseconds(5)) : nextTick)
@@ -315,6 +299,6 @@ public final class SimulatedCarrier: @unchecked Sendable {
     call.answered = true
     emit(PeerEvent("answer", ["code": "200"]))
     call.audio.start(media)
-    feed(.command(.answer(call.leg, sdp: sdp)))
+    userAgent.run(.answer(call.leg, sdp: sdp))
   }
 }

@@ -34,10 +34,7 @@ final class AppLoadLeg {
       throw AppPhone.SetupError(description: "no usable certificate")
     }
     configuration.codesAudio = false
-    session = ClientSession(
-      configuration: .init(
-        token: client.token, device: Hello.Device(id: client.device, platform: "linux", sdk: "trunkline-load")),
-      random: random)
+    session = client.session(random)
     media = ClientMedia(configuration: configuration, random: random)
   }
 
@@ -54,5 +51,13 @@ final class AppLoadLeg {
 
   func transmit(_ output: ClientMedia.Output) {
     for datagram in output.datagrams where (try? socket.send(datagram.bytes, to: datagram.remote)) != true { unsent += 1 }
+  }
+}
+
+extension LoadOptions.Client {
+  func session(_ random: RandomSource) -> ClientSession {
+    ClientSession(
+      configuration: .init(token: token, device: Hello.Device(id: device, platform: "linux", sdk: "trunkline-load")),
+      random: random)
   }
 }

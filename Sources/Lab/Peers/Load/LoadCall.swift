@@ -21,7 +21,7 @@ final class LoadCall {
   }
 
   /// What is said from here on need not be heard.
-  func listensNoMore() {
+  func endScoring() {
     heardByApp.callEnds()
     heardByTrunk.callEnds()
   }

@@ -7,14 +7,11 @@ import TrunklineClient
 extension LoadGenerator {
   // MARK: session
 
-  func happened(_ call: LoadCall, _ event: WebSocketClient.Event) {
-    switch event {
-    case .opened: give(call, .socketOpened)
-    case .received(let bytes): give(call, .frame(bytes))
-    case .closed(let code, let why):
-      if stage != .over { result.problems.append("app \(call.number): socket closed with \(code) \(why ?? "")") }
-      give(call, .socketClosed(code))
+  func handle(_ call: LoadCall, _ event: WebSocketPool.Event) {
+    if case .closed(let code, let why) = event, stage != .over {
+      result.problems.append("app \(call.number): socket closed with \(code) \(why ?? "")")
     }
+    give(call, event.input)
   }
 
   func give(_ call: LoadCall, _ input: ClientSession.Input) {
@@ -24,17 +21,10 @@ extension LoadGenerator {
   }
 
   private func perform(_ actions: [ClientSession.Action], _ call: LoadCall) {
-    for action in actions {
-      switch action {
-      case .connect: webSockets?.connect(call.number)
-      case .write(let bytes): webSockets?.send(call.number, bytes)
-      case .close(let code): webSockets?.close(call.number, code)
-      case .event(let event): told(call, event)
-      }
-    }
+    webSockets?.perform(actions, call.number) { handle(call, $0) }
   }
 
-  private func told(_ call: LoadCall, _ event: ClientSession.Event) {
+  private func handle(_ call: LoadCall, _ event: ClientSession.Event) {
     switch event {
     case .online: call.app.isOnline = true
     case .offline: call.app.isOnline = false
@@ -111,9 +101,9 @@ extension LoadGenerator {
   func end(_ call: LoadCall) {
     guard call.phase == .up, let id = call.app.call?.id, let leg = call.trunk.leg else { return }
     call.phase = .ending
-    call.listensNoMore()
+    call.endScoring()
     result.expectedEnds["\(id)"] = call.endedByTrunk ? "remoteHangup trunk" : "localEnd app"
-    if call.endedByTrunk { feed(.command(.bye(leg, nil))) } else { act(call, .hangUp) }
+    if call.endedByTrunk { userAgent.run(.bye(leg, nil)) } else { act(call, .hangUp) }
   }
 
   func checkOver(_ call: LoadCall) {
@@ -125,7 +115,7 @@ extension LoadGenerator {
   func fail(_ call: LoadCall, _ why: String) {
     guard call.phase != .over, call.phase != .ending else { return }
     call.phase = .over
-    call.listensNoMore()
+    call.endScoring()
     if result.problems.count < 100 { result.problems.append("call \(call.number): \(why)") }
   }
 
@@ -158,14 +148,11 @@ extension LoadGenerator {
   }
 
   func receiveApp(_ call: LoadCall) {
-    withUnsafeTemporaryAllocation(byteCount: 2048, alignment: 8) { buffer in
-      while let (count, source) = (try? call.app.socket.receive(into: buffer)) ?? nil {
-        var output = ClientMedia.Output()
-        call.app.media.receive(
-          Array(buffer[..<min(count, buffer.count)]), from: source, to: call.app.socket.localAddress, at: MonotonicClock.now(),
-          into: &output)
-        take(output, call)
-      }
+    call.app.socket.receiveAll { bytes, source in
+      var output = ClientMedia.Output()
+      call.app.media.receive(
+        Array(bytes), from: source, to: call.app.socket.localAddress, at: MonotonicClock.now(), into: &output)
+      take(output, call)
     }
   }
 }

@@ -7,41 +7,37 @@ import SIPDialogs
 extension LoadGenerator {
   /// Places the carrier's call to the client's number.
   func invite(_ call: LoadCall) {
-    guard let flow = sockets?.flow(.udp, toward: options.gateway) else {
-      return fail(call, "no route to \(options.gateway)")
-    }
     let leg = LegID.outbound(UInt64(call.number + 1))
     call.trunk.leg = leg
     byLeg[leg] = call
-    let peer = TrunkPeer(name: "gateway", domain: "\(options.gateway)", flow: flow, credentials: nil)
-    let number = options.clients[call.number].number
-    feed(
-      .command(.invite(leg, OutboundInvite(trunk: peer, to: number, from: call.dialled, sdp: call.trunk.negotiation.makeOffer())))
-    )
+    let offer = call.trunk.negotiation.makeOffer()
+    guard userAgent.invite(leg, to: options.clients[call.number].number, from: call.dialled, sdp: offer) else {
+      return fail(call, "no route to \(options.gateway)")
+    }
   }
 
-  func happened(_ event: UserAgent.Event) {
+  func handle(_ event: UserAgent.Event) {
     switch event {
     case .inviteReceived(let leg, let invite): incoming(leg, invite)
-    case .progress(let leg, _, let sdp?): if let call = byLeg[leg], !call.trunk.isAnswered { settle(call, sdp) }
+    case .progress(let leg, _, let sdp?): if let call = byLeg[leg], !call.trunk.isAnswered { applyAnswer(call, sdp) }
     case .answered(let leg, let sdp):
       guard let call = byLeg[leg] else { return }
       call.trunk.isAnswered = true
-      if let sdp { settle(call, sdp) }
+      if let sdp { applyAnswer(call, sdp) }
       checkUp(call)
     case .acknowledged(let leg, _): if let call = byLeg[leg] { checkUp(call) }
     case .failed(let leg, let code, _, _):
       guard let call = byLeg[leg] else { return }
       if code == 503, options.mayBeRefused { refuse(call) } else { fail(call, "the gateway answered \(code)") }
     case .byeReceived(let leg, _): if let call = byLeg[leg], call.phase != .ending { fail(call, "ended by the gateway") }
-    case .reinviteReceived(let leg, _): feed(.command(.refuseReinvite(leg, code: 488)))
+    case .reinviteReceived(let leg, _): userAgent.run(.refuseReinvite(leg, code: 488))
     case .legClosed(let leg): closed(leg)
     case .ackTimedOut(let leg): if let call = byLeg[leg] { fail(call, "no ACK") }
     default: break
     }
   }
 
-  private func settle(_ call: LoadCall, _ sdp: String) {
+  private func applyAnswer(_ call: LoadCall, _ sdp: String) {
     do { call.trunk.media = try call.trunk.negotiation.apply(answer: sdp) } catch { fail(call, "SDP: \(error)") }
   }
 
@@ -49,13 +45,13 @@ extension LoadGenerator {
   private func incoming(_ leg: LegID, _ invite: InboundInvite) {
     guard let number = LoadCall.number(dialled: invite.to.number), calls.indices.contains(number), let offer = invite.sdp,
       let (answer, media) = try? calls[number].trunk.negotiation.answer(to: offer)
-    else { return feed(.command(.refuse(leg, code: 404, reason: nil, cause: nil, retryAfter: nil))) }
+    else { return userAgent.run(.refuse(leg, code: 404, reason: nil, cause: nil, retryAfter: nil)) }
     let call = calls[number]
     call.trunk.leg = leg
     byLeg[leg] = call
     (call.trunk.media, call.trunk.isAnswered) = (media, true)
-    feed(.command(.respondProvisional(leg, code: 180, reason: nil, sdp: nil)))
-    feed(.command(.answer(leg, sdp: answer)))
+    userAgent.run(.respondProvisional(leg, code: 180, reason: nil, sdp: nil))
+    userAgent.run(.answer(leg, sdp: answer))
   }
 
   private func closed(_ leg: LegID) {
@@ -67,17 +63,14 @@ extension LoadGenerator {
   // MARK: RTP
 
   func receiveTrunk(_ call: LoadCall) {
-    withUnsafeTemporaryAllocation(byteCount: 2048, alignment: 8) { buffer in
-      while let (count, _) = (try? call.trunk.socket.receive(into: buffer)) ?? nil {
-        let now = MonotonicClock.now()
-        let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<min(count, buffer.count)])
-        let packet = Span<UInt8>(_unsafeBytes: bytes)
-        guard let header = try? RTPHeader(parsing: packet) else { continue }
-        call.trunk.heard.receive(
-          sequence: header.sequence.raw, timestamp: header.timestamp.raw, at: now, counted: stage == .held)
-        if call.isSampled, !call.heardByTrunk.isFull {
-          call.heardByTrunk.heard(header.timestamp, header.payload(of: packet).withUnsafeBufferPointer { Array($0) }, at: now)
-        }
+    call.trunk.socket.receiveAll { bytes, _ in
+      let now = MonotonicClock.now()
+      let packet = Span<UInt8>(_unsafeBytes: bytes)
+      guard let header = try? RTPHeader(parsing: packet) else { return }
+      call.trunk.heard.receive(
+        sequence: header.sequence.raw, timestamp: header.timestamp.raw, at: now, counted: stage == .held)
+      if call.isSampled, !call.heardByTrunk.isFull {
+        call.heardByTrunk.heard(header.timestamp, header.payload(of: packet).withUnsafeBufferPointer { Array($0) }, at: now)
       }
     }
   }

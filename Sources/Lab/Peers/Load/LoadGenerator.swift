@@ -1,11 +1,9 @@
 import AudioCodecs
 import Bytes
 import DTLS
-import Logging
 import Platform
 import RTP
 import SIPDialogs
-import SIPTransport
 
 /// Plays many calls through a gateway at once: a carrier with SIP and RTP on one side, apps with WebSocket, ICE, DTLS-SRTP and
 /// Opus (or PCMU) on the other. Speech is coded once and replayed. One event loop thread with a step of 1 ms in which a twentieth of the
@@ -27,15 +25,12 @@ public final class LoadGenerator: @unchecked Sendable {
   let random: RandomSource
   let report: (String) -> Void
   let speech: CodedSpeech
-  var agent: UserAgent
-  var output = UserAgent.Output()
-  var sockets: SIPSockets?
+  let userAgent: CarrierUserAgent
   var webSockets: WebSocketPool?
   var calls: [LoadCall] = []
   var byLeg: [LegID: LoadCall] = [:]
   var stage = Stage.loggingIn
   var result = LoadResult()
-  private var agentTimer: EventLoop.TimerID?
   private var stepTimer: EventLoop.TimerID?
   private var stepDue = Instant.zero
   private var step = 0
@@ -53,20 +48,14 @@ public final class LoadGenerator: @unchecked Sendable {
     (self.options, self.random, self.report) = (options, random, report)
     loop = try EventLoop(name: "load")
     speech = try CodedSpeech(relayed: options.relays)
-    agent = UserAgent(configuration: .init(product: "Trunkline-load"), random: random)
-    let allowed = AllowList([(name: "gateway", peers: [IPNetwork(options.gateway.ip.description)].compactMap { $0 })])
-    sockets = try SIPSockets(
-      loop: loop, udp: [options.listen], tcp: [], trunks: allowed, logger: Logger(label: "load"),
-      settings: ("the trunk's uri", "the trunk's uri")
-    ) { [unowned self] in feed($0) }
-    guard let endpoint = WebSocketClient.Endpoint(url: options.url, subprotocol: "trunkline.v1", isInsecure: true) else {
-      throw AppPhone.SetupError(description: "\(options.url): a ws:// or wss:// address is wanted")
-    }
+    userAgent = try CarrierUserAgent(
+      loop: loop, name: "load", udp: options.listen, gateway: options.gateway, setting: "the trunk's uri", random: random)
+    let endpoint = try WebSocketPool.Endpoint(url: options.url, isInsecure: true)
+    userAgent.handler = { [unowned self] in handle($0) }
     try makeCalls()
-    agentTimer = loop.addTimer { [unowned self] in feed(.timer) }
     stepTimer = loop.addTimer { [unowned self] in steps() }
     webSockets = try WebSocketPool(endpoint: endpoint, count: calls.count) { [unowned self] number, event in
-      loop.post { [unowned self] in happened(calls[number], event) }
+      loop.post { [unowned self] in handle(calls[number], event) }
     }
   }
 
@@ -84,7 +73,7 @@ public final class LoadGenerator: @unchecked Sendable {
           relays: options.relays, random: random))
       calls.append(call)
       try loop.register(call.trunk.socket.fd, .readable) { [unowned self, unowned call] _ in receiveTrunk(call) }
-      try loop.register(call.trunk.control.fd, .readable) { [unowned call] _ in Self.discard(call.trunk.control) }
+      try loop.register(call.trunk.control.fd, .readable) { [unowned call] _ in call.trunk.control.receiveAll() }
       try loop.register(call.app.socket.fd, .readable) { [unowned self, unowned call] _ in receiveApp(call) }
     }
     result.asked = calls.count
@@ -101,20 +90,9 @@ public final class LoadGenerator: @unchecked Sendable {
     }
     loop.run()
     webSockets?.stop()
-    sockets?.close()
+    userAgent.close()
     gather()
     return result
-  }
-
-  // MARK: the user agent of the carrier
-
-  func feed(_ input: UserAgent.Input) {
-    agent.handle(input, at: loop.now, into: &output)
-    for message in output.messages { sockets?.send(message) }
-    let events = output.events
-    output.removeAll()
-    for event in events { happened(event) }
-    if let agentTimer { loop.setTimer(agentTimer, at: agent.nextDeadline) }
   }
 
   // MARK: time
@@ -239,8 +217,8 @@ public final class LoadGenerator: @unchecked Sendable {
   private func gather() {
     var (down, up, setUps) = (DelayCounts(), DelayCounts(), DelayCounts())
     for call in calls {
-      let (trunk, app) = (call.trunk, call.app)
-      result.trunkToApp.add(sent: trunk.sent, withheld: trunk.withheld, unsent: trunk.unsent, heard: app.heard)
+      let (trunk, app, sender) = (call.trunk, call.app, call.trunk.sender)
+      result.trunkToApp.add(sent: sender.sent, withheld: sender.withheld, unsent: sender.unsent, heard: app.heard)
       result.appToTrunk.add(sent: app.media.statistics.sentPackets, withheld: 0, unsent: app.unsent, heard: trunk.heard)
       result.trunkToApp.refused += app.media.statistics.refusedPackets
       down.addAboveSmallest(app.heard.delays)
@@ -249,7 +227,7 @@ public final class LoadGenerator: @unchecked Sendable {
         result.connected += 1
         result.calls.append(
           .init(
-            id: call.app.call.map { "\($0.id)" } ?? "", sentByTrunk: trunk.sent - trunk.withheld, missedByApp: app.heard.lost,
+            id: call.app.call.map { "\($0.id)" } ?? "", sentByTrunk: sender.sent - sender.withheld, missedByApp: app.heard.lost,
             sentByApp: app.media.statistics.sentPackets, missedByTrunk: trunk.heard.lost))
         setUps.count(time)
       }
@@ -281,12 +259,6 @@ public final class LoadGenerator: @unchecked Sendable {
           call: call.app.call.map { "\($0.id)" } ?? "", direction: direction, delayMilliseconds: found.delayMilliseconds,
           levelDecibels: found.levelDifferenceDecibels, heardShare: found.heardShare, similarity: found.similarity,
           clippedStartMilliseconds: found.clippedStartMilliseconds, heardSpeech: found.heardSpeech))
-    }
-  }
-
-  static func discard(_ socket: UDPSocket) {
-    withUnsafeTemporaryAllocation(byteCount: 2048, alignment: 8) { buffer in
-      while (try? socket.receive(into: buffer)) ?? nil != nil {}
     }
   }
 }

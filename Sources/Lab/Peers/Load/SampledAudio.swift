@@ -43,29 +43,24 @@ struct SampledAudio {
   /// What was heard of `sentence`, as far as it was said before the call's end, as an ideal receiver without a jitter buffer
   /// plays it. Nil if the call was too short, or nothing was heard.
   func compare(with sentence: [Int16], encoding: AudioEncoding) -> SpeechComparison? {
-    guard let spokenAt, let first = kept.first, let count = expected(of: sentence.count) else { return nil }
+    guard let spokenAt, !kept.isEmpty, let count = expected(of: sentence.count) else { return nil }
     let said = Array(sentence.prefix(count))
-    let unit = 1_000_000_000 / Int64(encoding.clockRateHz)
-    func offset(_ timestamp: RTPTimestamp) -> Int64 { Int64(timestamp.distance(from: first.timestamp)) * unit }
-    let fastest = kept.map { ($0.at - first.at).nanoseconds - offset($0.timestamp) }.min() ?? 0
-    let origin = first.at + .nanoseconds(fastest)
-    var recording = Recording()
-    recording.write([], at: spokenAt)
     var decoder: OpusDecoder? = nil
     if encoding == .opus { decoder = try? OpusDecoder() }
+    var frames: [(timestamp: RTPTimestamp, at: Instant, samples: [Int16])] = []
     for entry in kept.sorted(by: { $1.timestamp.isNewer(than: $0.timestamp) }) {
-      var frame = [Int16](repeating: 0, count: AudioCodecs.Limits.samplesPerPacket)
-      var room = frame.mutableSpan
-      let payload = entry.payload.span
+      var samples = [Int16](repeating: 0, count: AudioCodecs.Limits.samplesPerPacket)
+      var room = samples.mutableSpan
+      let count: Int
       if decoder != nil {
-        guard let count = try? decoder?.decode(payload, into: &room) else { continue }
-        frame.removeLast(frame.count - count)
+        guard let decoded = try? decoder?.decode(entry.payload.span, into: &room) else { continue }
+        count = decoded
       } else {
-        let count = encoding.decodeSamples(payload, into: &room)
-        frame.removeLast(frame.count - count)
+        count = encoding.decodeSamples(entry.payload.span, into: &room)
       }
-      recording.write(frame, at: origin + .nanoseconds(offset(entry.timestamp)))
+      frames.append((entry.timestamp, entry.at, Array(samples[..<count])))
     }
+    let recording = Recording(frames, clockRateHz: encoding.clockRateHz, from: spokenAt)
     return SpeechComparison(played: said, heard: Array(recording.samples.prefix(said.count + 8000)), searchMilliseconds: 600)
   }
 }

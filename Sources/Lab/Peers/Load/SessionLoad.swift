@@ -35,7 +35,7 @@ public final class SessionLoad: Sendable {
     public var asked = 0
     /// Sessions that were online when all had been begun, and at the end.
     public var online = 0, onlineAtEnd = 0
-    /// From the wish to connect to `welcome`: the first time; and from the cut, with the client's own wait in it, the second.
+    /// From the attempt to connect to `welcome`: the first time; and from the cut, with the client's own wait in it, the second.
     public var welcome = Times(), welcomeBack = Times()
     /// From `call.end` of one session to its answer: while nothing happens, and while the others come back.
     public var answerAtRest = Times(), answerInStorm = Times()
@@ -51,7 +51,7 @@ public final class SessionLoad: Sendable {
   }
 
   /// How long the last one may take to be online.
-  private static let patience = Duration.seconds(30)
+  private static let timeout = Duration.seconds(30)
   private let options: Options
   private let random: RandomSource
   private let state: Mutex<State>
@@ -67,15 +67,8 @@ public final class SessionLoad: Sendable {
     (self.options, self.random, self.progress, self.atRest) = (options, random, progress, atRest)
     state = Mutex(
       State(
-        sessions: options.clients.dropFirst().map { Self.session($0, random) },
+        sessions: options.clients.dropFirst().map { $0.session(random) },
         began: Array(repeating: .zero, count: max(0, options.clients.count - 1))))
-  }
-
-  private static func session(_ client: LoadOptions.Client, _ random: RandomSource) -> ClientSession {
-    ClientSession(
-      configuration: .init(
-        token: client.token, device: Hello.Device(id: client.device, platform: "linux", sdk: "trunkline-load")),
-      random: random)
   }
 
   /// May be called from any thread: `run` goes through what is left without waiting.
@@ -83,14 +76,12 @@ public final class SessionLoad: Sendable {
 
   /// Blocks until the sessions have been there, been cut, come back and been closed.
   public func run() throws -> Result {
-    guard let endpoint = WebSocketClient.Endpoint(url: options.url, subprotocol: "trunkline.v1", isInsecure: true) else {
-      throw AppPhone.SetupError(description: "\(options.url): a ws:// or wss:// address is wanted")
-    }
+    let endpoint = try WebSocketPool.Endpoint(url: options.url, isInsecure: true)
     guard let first = options.clients.first else { return Result() }
-    let probe = try SessionProbe(Self.session(first, random), endpoint: endpoint, random: random)
+    let probe = try SessionProbe(first.session(random), endpoint: endpoint, random: random)
     let room = Mutex<WebSocketPool?>(nil)
     let pool = try WebSocketPool(endpoint: endpoint, count: options.clients.count - 1) { [self] number, event in
-      if let pool = room.withLock({ $0 }) { happened(number, event, pool) }
+      if let pool = room.withLock({ $0 }) { give(number, event.input, pool) }
     }
     room.withLock { $0 = pool }
     defer {
@@ -103,7 +94,7 @@ public final class SessionLoad: Sendable {
     spread(over: .nanoseconds(Int64(Double(result.asked) / options.perSecond * 1e9)), pool) { number in
       give(number, .start, pool) { $0.began[number] = MonotonicClock.now() }
     }
-    wait(pool, Self.patience) { $0.sessions.allSatisfy(\.isOnline) && probe.isOnline }
+    wait(pool, Self.timeout) { $0.sessions.allSatisfy(\.isOnline) && probe.isOnline }
     result.online = online + (probe.isOnline ? 1 : 0)
     progress("\(result.online) online; at rest for \(Int(options.hold.inSeconds)) s")
     wait(pool, options.hold) { _ in false }
@@ -117,7 +108,7 @@ public final class SessionLoad: Sendable {
         // Not 1000, which would end the session: the network is gone.
         pool.close(number, 1001)
       }
-      wait(pool, Self.patience) { $0.welcomeBack.count >= result.asked - 1 }
+      wait(pool, Self.timeout) { $0.welcomeBack.count >= result.asked - 1 }
     }
     result.onlineAtEnd = online + (probe.isOnline ? 1 : 0)
     let (answersAtRest, answersInStorm, problems) = probe.stop()
@@ -162,14 +153,6 @@ public final class SessionLoad: Sendable {
     usleep(20_000)
   }
 
-  private func happened(_ number: Int, _ event: WebSocketClient.Event, _ pool: WebSocketPool) {
-    switch event {
-    case .opened: give(number, .socketOpened, pool)
-    case .received(let bytes): give(number, .frame(bytes), pool)
-    case .closed(let code, _): give(number, .socketClosed(code), pool)
-    }
-  }
-
   private func give(
     _ number: Int, _ input: ClientSession.Input, _ pool: WebSocketPool, _ before: (inout State) -> Void = { _ in }
   ) {
@@ -179,21 +162,10 @@ public final class SessionLoad: Sendable {
       state.sessions[number].handle(input, at: MonotonicClock.now(), into: &actions)
       return actions
     }
-    perform(actions, number, pool)
+    pool.perform(actions, number) { handle(number, $0) }
   }
 
-  private func perform(_ actions: [ClientSession.Action], _ number: Int, _ pool: WebSocketPool) {
-    for action in actions {
-      switch action {
-      case .connect: pool.connect(number)
-      case .write(let bytes): pool.send(number, bytes)
-      case .close(let code): pool.close(number, code)
-      case .event(let event): told(number, event)
-      }
-    }
-  }
-
-  private func told(_ number: Int, _ event: ClientSession.Event) {
+  private func handle(_ number: Int, _ event: ClientSession.Event) {
     let now = MonotonicClock.now()
     state.withLock { state in
       switch event {

@@ -20,13 +20,13 @@ final class SessionProbe: Sendable {
 
   /// From an answer to the next question, and how long one may take.
   private static let pause = Duration.milliseconds(20)
-  private static let patience = Duration.seconds(5)
+  private static let timeout = Duration.seconds(5)
   private let random: RandomSource
   private let state: Mutex<State>
   private let pool = Mutex<WebSocketPool?>(nil)
   private let thread = Mutex<NamedThread?>(nil)
 
-  init(_ session: ClientSession, endpoint: WebSocketClient.Endpoint, random: RandomSource) throws {
+  init(_ session: ClientSession, endpoint: WebSocketPool.Endpoint, random: RandomSource) throws {
     self.random = random
     state = Mutex(State(session: session))
     let started = try NamedThread.start(name: "probe", scheduling: .realtime) { [self] in run(endpoint) }
@@ -46,9 +46,9 @@ final class SessionProbe: Sendable {
     return state.withLock { ($0.answerAtRest, $0.answerInStorm, $0.problems) }
   }
 
-  private func run(_ endpoint: WebSocketClient.Endpoint) {
+  private func run(_ endpoint: WebSocketPool.Endpoint) {
     do {
-      let made = try WebSocketPool(endpoint: endpoint, count: 1, scheduling: .realtime) { [self] _, event in happened(event) }
+      let made = try WebSocketPool(endpoint: endpoint, count: 1, scheduling: .realtime) { [self] _, event in give(event.input) }
       pool.withLock { $0 = made }
     } catch {
       return state.withLock { $0.problems.append("no probe: \(error)") }
@@ -69,22 +69,14 @@ final class SessionProbe: Sendable {
 
   private func ask(_ now: Instant) {
     let actions = state.withLock { state -> [ClientSession.Action] in
-      guard state.session.isOnline, state.asked.map({ now - $0.at > Self.patience }) ?? true else { return [] }
-      if state.asked != nil { state.problems.append("call.end was not answered within \(Self.patience)") }
+      guard state.session.isOnline, state.asked.map({ now - $0.at > Self.timeout }) ?? true else { return [] }
+      if state.asked != nil { state.problems.append("call.end was not answered within \(Self.timeout)") }
       var actions: [ClientSession.Action] = []
       let id = state.session.request(.callEnd(CallEnd()), call: Identifier(random: random), at: now, into: &actions)
       state.asked = (id, now)
       return actions
     }
     perform(actions)
-  }
-
-  private func happened(_ event: WebSocketClient.Event) {
-    switch event {
-    case .opened: give(.socketOpened)
-    case .received(let bytes): give(.frame(bytes))
-    case .closed(let code, _): give(.socketClosed(code))
-    }
   }
 
   private func give(_ input: ClientSession.Input) {
@@ -115,14 +107,6 @@ final class SessionProbe: Sendable {
   }
 
   private func perform(_ actions: [ClientSession.Action]) {
-    guard let pool = pool.withLock({ $0 }) else { return }
-    for action in actions {
-      switch action {
-      case .connect: pool.connect(0)
-      case .write(let bytes): pool.send(0, bytes)
-      case .close(let code): pool.close(0, code)
-      case .event: break
-      }
-    }
+    pool.withLock { $0 }?.perform(actions, 0)
   }
 }

@@ -10,31 +10,24 @@ final class TrunkLoadLeg {
   let control: UDPSocket
   var leg: LegID?
   var negotiation: TrunkNegotiation
-  /// The peer's media once settled.
+  /// The negotiated media of the peer.
   var media: TrunkMedia?
   var isAnswered = false
   var isOver = false
-  private(set) var sent: UInt64 = 0, withheld: UInt64 = 0, unsent: UInt64 = 0
+  private(set) var sender: RTPSender
   var heard = StreamCount(clockRateHz: 8000)
   private var position: Int
-  private var sequence: UInt16
-  private var timestamp: UInt32
-  private let ssrc: UInt32
-  private var held: [(at: Instant, packet: [UInt8])] = []
-  private var impairment = Impairment()
 
   /// - Parameter position: the frame of the sentence that it begins with.
   init(address: IPAddress, position: Int, random: RandomSource) throws(SystemError) {
     self.position = position
     (socket, control) = try MediaPorts.bindPair(address, random)
     negotiation = TrunkNegotiation(local: socket.localAddress, codecs: [.pcmu, .pcma], sessionID: random.next() >> 2)
-    sequence = UInt16(truncatingIfNeeded: random.next())
-    timestamp = UInt32(truncatingIfNeeded: random.next())
-    ssrc = UInt32(truncatingIfNeeded: random.next())
+    sender = RTPSender(socket, random: random)
   }
 
   func use(_ network: LoadOptions.Network, seed: UInt64) {
-    impairment = Impairment(
+    sender.impairment = Impairment(
       lossPercent: network.lossPercent, jitterMilliseconds: network.jitterMilliseconds, reorderPercent: network.reorderPercent,
       seed: seed)
   }
@@ -43,36 +36,13 @@ final class TrunkLoadLeg {
   func speak(_ frames: [[UInt8]], at now: Instant) -> Bool {
     guard let media, isAnswered, media.direction.sends, !isOver, !frames.isEmpty else { return false }
     let frame = position % frames.count
-    var packet = [UInt8](repeating: 0, count: 12 + frames[frame].count)
-    let header = RTPHeader(
-      payloadType: media.payloadType, marker: sent == 0, sequence: SequenceNumber(raw: sequence),
-      timestamp: RTPTimestamp(raw: timestamp),
-      ssrc: SSRC(raw: ssrc))
-    var room = packet.mutableSpan
-    _ = header.write(into: &room)
-    packet.replaceSubrange(12..., with: frames[frame])
-    sequence &+= 1
-    timestamp &+= 160
+    let packet = sender.makePacket(frames[frame], payloadType: media.payloadType, marker: sender.sent == 0)
+    sender.timestamp &+= 160
     position += 1
-    sent += 1
-    if impairment.isNone {
-      transmit(packet, media.remote)
-    } else if let wait = impairment.next() {
-      if wait <= .zero { transmit(packet, media.remote) } else { held.append((now + wait, packet)) }
-    } else {
-      withheld += 1
-    }
+    sender.send(packet, to: media.remote, at: now)
     return true
   }
 
-  private func transmit(_ packet: [UInt8], _ remote: SocketAddress) {
-    if (try? socket.send(packet, to: remote)) != true { unsent += 1 }
-  }
-
   /// Sends what a bad network held back until now.
-  func release(at now: Instant) {
-    guard !held.isEmpty, let media else { return }
-    for entry in held where entry.at <= now { transmit(entry.packet, media.remote) }
-    held.removeAll { $0.at <= now }
-  }
+  func release(at now: Instant) { if let media { sender.sendDelayed(to: media.remote, at: now) } }
 }

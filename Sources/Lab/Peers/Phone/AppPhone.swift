@@ -69,7 +69,7 @@ public final class AppPhone: @unchecked Sendable {
   let random: RandomSource
   let emit: (PeerEvent) -> Void
   private var session: ClientSession
-  private var webSocket: WebSocketClient?
+  private var webSocket: WebSocketPool?
   private var sockets: [UDPSocket] = []
   private let mediaConfiguration: ClientMedia.Configuration
   var live: Live?
@@ -91,12 +91,7 @@ public final class AppPhone: @unchecked Sendable {
   public init(_ options: Options, random: RandomSource = .system, emit: @escaping (PeerEvent) -> Void) throws {
     (self.options, self.random, self.emit) = (options, random, emit)
     loop = try EventLoop(name: "phone")
-    guard
-      let endpoint = WebSocketClient.Endpoint(
-        url: options.push?.gateway ?? options.url, subprotocol: "trunkline.v1", isInsecure: options.isInsecure)
-    else {
-      throw SetupError(description: "\(options.url): a ws:// or wss:// address is wanted")
-    }
+    let endpoint = try WebSocketPool.Endpoint(url: options.push?.gateway ?? options.url, isInsecure: options.isInsecure)
     // A gateway on loopback may offer its media there too.
     let isNear = endpoint.host == "localhost" || IPAddress(endpoint.host)?.isLoopback == true
     for address in try localAddresses(loopback: isNear ? true : nil) {
@@ -115,8 +110,8 @@ public final class AppPhone: @unchecked Sendable {
     tickTimer = loop.addTimer { [unowned self] in tick() }
     goneTimer = loop.addTimer { [unowned self] in gone(.unknown) }
     for socket in sockets { try loop.register(socket.fd, .readable) { [unowned self] _ in receive(socket) } }
-    webSocket = try WebSocketClient(endpoint: endpoint) { [unowned self] event in
-      loop.post { [unowned self] in happened(event) }
+    webSocket = try WebSocketPool(endpoint: endpoint, count: 1) { [unowned self] _, event in
+      loop.post { [unowned self] in handle(event) }
     }
   }
 
@@ -146,14 +141,9 @@ public final class AppPhone: @unchecked Sendable {
 
   // MARK: session
 
-  private func happened(_ event: WebSocketClient.Event) {
-    switch event {
-    case .opened: give(.socketOpened)
-    case .received(let bytes): give(.frame(bytes))
-    case .closed(let code, let why):
-      if let why { emit(PeerEvent("disconnected", ["why": why])) }
-      give(.socketClosed(code))
-    }
+  private func handle(_ event: WebSocketPool.Event) {
+    if case .closed(_, let why?) = event { emit(PeerEvent("disconnected", ["why": why])) }
+    give(event.input)
   }
 
   private func give(_ input: ClientSession.Input) {
@@ -163,18 +153,11 @@ public final class AppPhone: @unchecked Sendable {
   }
 
   private func perform(_ actions: [ClientSession.Action]) {
-    for action in actions {
-      switch action {
-      case .connect: webSocket?.connect()
-      case .write(let bytes): webSocket?.send(bytes)
-      case .close(let code): webSocket?.close(code)
-      case .event(let event): told(event)
-      }
-    }
+    webSocket?.perform(actions, 0) { handle($0) }
     if let sessionTimer { loop.setTimer(sessionTimer, at: session.nextDeadline) }
   }
 
-  private func told(_ event: ClientSession.Event) {
+  private func handle(_ event: ClientSession.Event) {
     switch event {
     case .online(_, let snapshot):
       emit(PeerEvent("online"))
@@ -362,11 +345,10 @@ public final class AppPhone: @unchecked Sendable {
   }
 
   private func receive(_ socket: UDPSocket) {
-    var buffer = [UInt8](repeating: 0, count: 2048)
-    while let (count, source) = buffer.withUnsafeMutableBytes({ try? socket.receive(into: $0) }) ?? nil {
-      guard let live, count <= buffer.count else { continue }
+    socket.receiveAll { bytes, source in
+      guard let live else { return }
       var output = ClientMedia.Output()
-      live.media.receive(Array(buffer[..<count]), from: source, to: socket.localAddress, at: MonotonicClock.now(), into: &output)
+      live.media.receive(Array(bytes), from: source, to: socket.localAddress, at: MonotonicClock.now(), into: &output)
       take(output)
     }
   }

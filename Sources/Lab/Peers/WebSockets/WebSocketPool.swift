@@ -14,8 +14,8 @@ final class WebSocketPool: Sendable {
   }
 
   static let messageLimit = 65_536
-  private let endpoint: WebSocketClient.Endpoint
-  private let handler: @Sendable (Int, WebSocketClient.Event) -> Void
+  private let endpoint: Endpoint
+  private let handler: @Sendable (Int, Event) -> Void
   private let orders = Mutex<[Order]>([])
   private let context = Mutex<ContextBox?>(nil)
   private let thread = Mutex<NamedThread?>(nil)
@@ -24,8 +24,8 @@ final class WebSocketPool: Sendable {
   private struct ContextBox: @unchecked Sendable { let pointer: OpaquePointer }
 
   init(
-    endpoint: WebSocketClient.Endpoint, count: Int, scheduling: NamedThread.Scheduling = .usual,
-    handler: @escaping @Sendable (Int, WebSocketClient.Event) -> Void
+    endpoint: Endpoint, count: Int, scheduling: NamedThread.Scheduling = .usual,
+    handler: @escaping @Sendable (Int, Event) -> Void
   ) throws {
     self.endpoint = endpoint
     self.handler = handler
@@ -65,11 +65,11 @@ final class WebSocketPool: Sendable {
   /// What runs on the service thread; lives and dies there.
   private final class PoolLoop {
     let owner: WebSocketPool
-    let endpoint: WebSocketClient.Endpoint
+    let endpoint: Endpoint
     private let slots: [Slot]
     private var stopping = false
 
-    init(owner: WebSocketPool, endpoint: WebSocketClient.Endpoint, count: Int) {
+    init(owner: WebSocketPool, endpoint: Endpoint, count: Int) {
       (self.owner, self.endpoint, slots) = (owner, endpoint, (0..<count).map { Slot(number: $0) })
     }
 
@@ -86,7 +86,7 @@ final class WebSocketPool: Sendable {
       protocols[0].rx_buffer_size = WebSocketPool.messageLimit
       protocols[0].callback = { wsi, reason, _, bytes, count in
         guard let context = lws_get_context(wsi), let user = lws_context_user(context) else { return 0 }
-        return Unmanaged<PoolLoop>.fromOpaque(user).takeUnretainedValue().happened(wsi, reason, bytes, count)
+        return Unmanaged<PoolLoop>.fromOpaque(user).takeUnretainedValue().handle(wsi, reason, bytes, count)
       }
       protocols.withUnsafeMutableBufferPointer { table in
         var info = lws_context_creation_info()
@@ -160,7 +160,7 @@ final class WebSocketPool: Sendable {
       // A refused connection has been told by CLIENT_CONNECTION_ERROR already.
     }
 
-    private func happened(_ wsi: OpaquePointer?, _ reason: lws_callback_reasons, _ bytes: UnsafeMutableRawPointer?, _ count: Int)
+    private func handle(_ wsi: OpaquePointer?, _ reason: lws_callback_reasons, _ bytes: UnsafeMutableRawPointer?, _ count: Int)
       -> Int32
     {
       if reason == LWS_CALLBACK_EVENT_WAIT_CANCELLED {

@@ -18,7 +18,7 @@ public enum MediaShortage: Sendable { case cpu, ports }
 
 /// Where control's actions go: the other runtimes, given by who puts the gateway together. All are called on the control thread and must
 /// not wait.
-public struct Outlets {
+public struct ControlOutputs {
   /// Queues one message; sent at the end of the turn.
   public var sendSIP: (UserAgent.Output.Message) -> Void
   /// The peer of a flow has answered a challenge.

@@ -7,10 +7,10 @@ import Testing
 @testable import MediaSession
 
 /// What an app may ask of the Opus that it gets (RFC 7587 §6.1), however odd, and reports that lie.
-@Suite struct OpusWishesTests {
+@Suite struct OpusPreferencesTests {
   /// Bytes of payload in a second of speech.
-  private func bytes(_ wishes: OpusWishes, loss: Double? = nil) throws -> Double {
-    var encoder = try AudioEncoder(encoding: .opus, control: wishes.control)
+  private func bytes(_ preferences: OpusPreferences, loss: Double? = nil) throws -> Double {
+    var encoder = try AudioEncoder(encoding: .opus, control: preferences.control)
     if let loss { encoder.reported(lossFraction: loss, roundTripMilliseconds: nil, at: .zero) }
     var total = 0
     for frame in speech.prefix(300) {
@@ -22,22 +22,22 @@ import Testing
   }
 
   @Test func `no app gets more than it wants, with copies or without`() throws {
-    #expect(try bytes(OpusWishes()) < 3_300)
-    #expect(try bytes(OpusWishes(), loss: 0.05) > 3_300)
+    #expect(try bytes(OpusPreferences()) < 3_300)
+    #expect(try bytes(OpusPreferences(), loss: 0.05) > 3_300)
     for bitrate in [6_000, 12_000, 28_000] {
       for loss in [nil, 0.05, 1] {
-        let bytes = try bytes(OpusWishes(maximumBitrate: bitrate), loss: loss)
+        let bytes = try bytes(OpusPreferences(maximumBitrate: bitrate), loss: loss)
         #expect(bytes < Double(max(bitrate, 8_000)) / 8 * 1.15, "\(bitrate) \(String(describing: loss)): \(bytes)")
       }
     }
     for bitrate in [-1, 0, 1, .max] {
-      let control = OpusWishes(maximumBitrate: bitrate).control
+      let control = OpusPreferences(maximumBitrate: bitrate).control
       #expect((6_000...24_000).contains(control.bitrate))
     }
   }
 
   @Test func `an app without use for FEC never gets it`() {
-    var control = OpusWishes(takesRepair: false).control
+    var control = OpusPreferences(takesRepair: false).control
     for second in 0..<20 { control.reported(lossFraction: 0.2, roundTripMilliseconds: nil, at: .zero + .seconds(second)) }
     #expect(!control.repairs)
   }
@@ -49,9 +49,9 @@ import Testing
     #expect(bench.toApp.allSatisfy { !OpusPacket.carriesRepair($0.payload.span) })
   }
 
-  /// Speech, then two seconds of silence, then speech: as an app hears it that wishes this.
-  private func heard(_ wishes: OpusWishes) throws -> [Bench.Packet] {
-    var bench = try Bench(wishes: wishes)
+  /// Speech, then two seconds of silence, then speech: as an app hears it that asks for this.
+  private func heard(_ preferences: OpusPreferences) throws -> [Bench.Packet] {
+    var bench = try Bench(preferences: preferences)
     bench.connect()
     try bench.run(frames: 400, trunk: { (150..<250).contains($0) ? quiet : speech[$0 % speech.count] })
     #expect(bench.toApp.isContinuous)
@@ -61,23 +61,24 @@ import Testing
   }
 
   @Test func `whatever an app answers, it hears the speech`() throws {
-    for wishes in [
-      OpusWishes(), OpusWishes(takesPauses: true), OpusWishes(takesRepair: false), OpusWishes(maximumBitrate: 6_000),
-      OpusWishes(isConstantRate: true), OpusWishes(takesPauses: true, maximumBitrate: 6_000, isConstantRate: true),
+    for preferences in [
+      OpusPreferences(), OpusPreferences(takesPauses: true), OpusPreferences(takesRepair: false),
+      OpusPreferences(maximumBitrate: 6_000),
+      OpusPreferences(isConstantRate: true), OpusPreferences(takesPauses: true, maximumBitrate: 6_000, isConstantRate: true),
     ] {
-      let packets = try heard(wishes)
-      #expect(wishes.takesPauses ? packets.count < 380 : packets.count > 390, "\(wishes): \(packets.count)")
+      let packets = try heard(preferences)
+      #expect(preferences.takesPauses ? packets.count < 380 : packets.count > 390, "\(preferences): \(packets.count)")
       let bytes = packets.reduce(0) { $0 + $1.payload.count }
       // 8 s; RFC 7587's 6000 is below what libopus makes of 20 ms of speech
-      if wishes.maximumBitrate != nil { #expect(bytes < 8 * 8_000 / 8 * 115 / 100, "\(wishes): \(bytes)") }
+      if preferences.maximumBitrate != nil { #expect(bytes < 8 * 8_000 / 8 * 115 / 100, "\(preferences): \(bytes)") }
     }
   }
 
   @Test func `cbr=1 makes all packets one length, in pauses too, with copies or without`() throws {
-    let packets = try heard(OpusWishes(isConstantRate: true))
+    let packets = try heard(OpusPreferences(isConstantRate: true))
     #expect(Set(packets.map(\.payload.count)).count == 1, "\(Set(packets.map(\.payload.count)))")
-    #expect(try Set(heard(OpusWishes()).map(\.payload.count)).count > 10)
-    var encoder = try AudioEncoder(encoding: .opus, control: OpusWishes().control, isConstantRate: true)
+    #expect(try Set(heard(OpusPreferences()).map(\.payload.count)).count > 10)
+    var encoder = try AudioEncoder(encoding: .opus, control: OpusPreferences().control, isConstantRate: true)
     encoder.reported(lossFraction: 0.05, roundTripMilliseconds: nil, at: .zero)
     var lengths: Set<Int> = []
     for frame in speech.prefix(200) {

@@ -11,7 +11,7 @@ import SIPDialogs
 /// | cpu, ports, calls | at once: no media thread, no port pair, no place is free | at once |
 ///
 /// The first two are looked at ten times a second, the others with every SIP message.
-struct OverloadJudge {
+struct OverloadDetector {
   private var delays = [Int64](repeating: 0, count: Limits.delaySamples)
   private var next = 0
   private var sum: Int64 = 0

@@ -18,7 +18,7 @@ public enum TraceSubject: Hashable, Sendable {
 ///
 /// `saw` keeps a reference to the message and returns: masking and writing are the reader's work, on its thread. A trace that its
 /// reader does not keep up with drops messages and counts them; one that nobody reads for 15 s is over.
-public final class TraceDesk: Sendable {
+public final class TraceCollector: Sendable {
   public enum Refusal: Error, Sendable { case tooMany }
 
   private let traces = Mutex<[UInt64: Trace]>([:])

@@ -19,3 +19,14 @@ enum MediaPorts {
     throw SystemError("bind udp")
   }
 }
+
+extension UDPSocket {
+  /// Reads all datagrams that wait; longer ones than 2048 octets are cut.
+  func receiveAll(_ body: (UnsafeRawBufferPointer, _ from: SocketAddress) -> Void = { _, _ in }) {
+    withUnsafeTemporaryAllocation(byteCount: 2048, alignment: 8) { buffer in
+      while let (count, source) = (try? receive(into: buffer)) ?? nil {
+        body(UnsafeRawBufferPointer(rebasing: buffer[..<min(count, buffer.count)]), source)
+      }
+    }
+  }
+}

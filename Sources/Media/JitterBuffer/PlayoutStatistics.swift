@@ -1,0 +1,53 @@
+/// Counts of one received stream's play-out, from its first packet on; they only grow. The buffer counts packets, the owner of its decoder
+/// the audio. Samples are at 8 kHz, names those of WebRTC's getStats() where it has them.
+public struct PlayoutStatistics: Sendable, Equatable {
+  // Packets, counted by `PlayoutBuffer`.
+
+  public var inserted: UInt64 = 0
+  /// Came after their place was played or skipped.
+  public var late: UInt64 = 0
+  public var duplicate: UInt64 = 0
+  /// Not stored: larger than a datagram, or no room for large payloads.
+  public var refused: UInt64 = 0
+  /// Far from the stream's numbers, once; a second in order resynchronises.
+  public var outOfRange: UInt64 = 0
+  /// Dropped, oldest first, because the buffer was full or too far behind.
+  public var overflowed: UInt64 = 0
+  public var resynchronised: UInt64 = 0
+  public var fetched: UInt64 = 0
+  /// Places played without their packet: repaired, made up or skipped.
+  public var missing: UInt64 = 0
+  /// Of the missing: left out but for a join, because the delay was longer than wanted.
+  public var leftOut: UInt64 = 0
+  /// Fetches that had nothing to give: a late network, a pause of the talker, or a missing packet that may only have been overtaken.
+  public var waits: UInt64 = 0
+  /// Ticks at which audio was to be shortened, lengthened.
+  public var shrinks: UInt64 = 0
+  public var grows: UInt64 = 0
+
+  // Audio, counted by who decodes.
+
+  /// In ticks that were received audio and nothing else.
+  public var playedSamples: UInt64 = 0
+  /// Decoded from the copy in the next packet (Opus FEC).
+  public var repairedSamples: UInt64 = 0
+  /// Made up because audio was lost or late; not while the talker paused.
+  public var concealedSamples: UInt64 = 0
+  /// Taken out and put in by time-scale modification.
+  public var removedSamplesForAcceleration: UInt64 = 0
+  public var insertedSamplesForDeceleration: UInt64 = 0
+  /// Comfort noise while the talker paused.
+  public var noiseSamples: UInt64 = 0
+  /// Payloads that were no audio of this codec.
+  public var damaged: UInt64 = 0
+  public var ticks: UInt64 = 0
+  /// Sum over ticks of the delay beyond the fastest packet.
+  public var delaySumMilliseconds: Double = 0
+
+  public init() {}
+
+  /// Mean over all ticks.
+  public var bufferDelayMilliseconds: Double { ticks == 0 ? 0 : delaySumMilliseconds / Double(ticks) }
+  public var concealedMilliseconds: UInt64 { concealedSamples / 8 }
+  public var repairedMilliseconds: UInt64 { repairedSamples / 8 }
+}

@@ -1,0 +1,48 @@
+import AppSessions
+import CallFlow
+import Devices
+import Synchronization
+
+@testable import Store
+
+/// A journal that dies with the process.
+final class MemoryJournal: Journal {
+  private let table = Mutex<[CallID: StartLine]>([:])
+  func add(_ lines: [StartLine]) { table.withLock { table in for line in lines { table[line.call] = line } } }
+  func remove(_ calls: [CallID]) { table.withLock { table in for call in calls { table[call] = nil } } }
+  func lines() -> [StartLine] {
+    table.withLock { $0.values.sorted { ($0.start, $0.call.description) < ($1.start, $1.call.description) } }
+  }
+}
+
+/// Records in memory, in order.
+final class MemoryRecords: RecordSink {
+  private let list = Mutex<[CallRecord]>([])
+  var all: [CallRecord] { list.withLock { $0 } }
+  func append(_ records: [CallRecord]) { list.withLock { $0 += records } }
+  func recorded(among calls: Set<CallID>) -> Set<CallID> {
+    list.withLock { Set($0.map(\.call)).intersection(calls) }
+  }
+}
+
+/// Devices that are forgotten with the process.
+final class MemoryDevices: DeviceStore {
+  private let table = Mutex<[DeviceKey: Device]>([:])
+
+  func devices() -> [Device] {
+    table.withLock {
+      $0.values.sorted { ($0.firstSeen, $0.key.user, $0.key.device) < ($1.firstSeen, $1.key.user, $1.key.device) }
+    }
+  }
+
+  func apply(_ changes: [DeviceChange]) {
+    table.withLock { table in
+      for change in changes {
+        switch change {
+        case .stored(let device): table[device.key] = device
+        case .removed(let key): table[key] = nil
+        }
+      }
+    }
+  }
+}
