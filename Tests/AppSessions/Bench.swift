@@ -13,7 +13,7 @@ struct Bench {
   var machine: SessionMachine
   var now = Instant.zero + .seconds(1)
   /// Everything the machine ordered, oldest first; emptied by `take…`.
-  var actions: [SessionAction] = []
+  var actions: [SessionMachine.Action] = []
   var events: [SessionEvent] = []
   private var nextConnection: UInt64 = 1
 
@@ -30,7 +30,7 @@ struct Bench {
     var settings = SessionSettings(
       verifier: TokenVerifier(keys: Self.keys, audience: "trunkline"), users: ["alice", "bob"])
     change(&settings)
-    var output = SessionOutput()
+    var output = SessionMachine.Output()
     machine.reconfigure(settings, at: now, into: &output)
     actions += output.actions
     events += output.events
@@ -40,8 +40,8 @@ struct Bench {
     try! signer.sign(Claims(sub: user, dev: device, aud: ["trunkline"], exp: from + lives))
   }
 
-  mutating func give(_ input: SessionInput) {
-    var output = SessionOutput()
+  mutating func give(_ input: SessionMachine.Input) {
+    var output = SessionMachine.Output()
     machine.handle(input, at: now, into: &output)
     actions += output.actions
     events += output.events

@@ -136,7 +136,7 @@ import Testing
     var bench = Bench()
     let alice = try bench.login("alice", "d1")
     let bob = try bench.login("bob", "d1", live: [callA])
-    var output = SessionOutput()
+    var output = SessionMachine.Output()
     let settings = SessionSettings(verifier: TokenVerifier(keys: Bench.keys, audience: "trunkline"), users: ["alice"])
     bench.machine.reconfigure(settings, at: bench.now, into: &output)
     #expect(output.actions.isEmpty && output.events.isEmpty)

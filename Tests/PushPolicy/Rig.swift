@@ -32,8 +32,8 @@ struct Rig {
   static func signer(_ keyID: String) throws -> TokenSigner { try TokenSigner(keys: try keys(), kid: keyID) }
   static func keys() throws -> KeySet { try KeySet(.ES256, keyFile: Array(TestKeys.p256.utf8)) }
 
-  mutating func feed(_ input: PushInput) {
-    var actions: [PushAction] = []
+  mutating func feed(_ input: PushMachine.Input) {
+    var actions: [PushMachine.Action] = []
     machine.handle(input, at: now, into: &actions)
     for action in actions {
       switch action {

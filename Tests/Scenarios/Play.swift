@@ -137,8 +137,8 @@ struct Play {
 
   // MARK: apps
 
-  mutating func tell(_ input: SessionInput) {
-    var output = SessionOutput()
+  mutating func tell(_ input: SessionMachine.Input) {
+    var output = SessionMachine.Output()
     sessions.handle(input, at: now, into: &output)
     for event in output.events { later(.app(event)) }
     var replies: [(Int, ClientFrame)] = []

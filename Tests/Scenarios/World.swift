@@ -165,8 +165,8 @@ final class World {
   }
 
   /// One input of the session machine.
-  func tell(_ input: SessionInput) {
-    var output = SessionOutput()
+  func tell(_ input: SessionMachine.Input) {
+    var output = SessionMachine.Output()
     sessions.handle(input, at: now, into: &output)
     for action in output.actions {
       switch action {

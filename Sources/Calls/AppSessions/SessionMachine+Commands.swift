@@ -2,7 +2,7 @@ import AppProtocol
 import Bytes
 
 extension SessionMachine {
-  mutating func perform(_ command: SessionCommand, _ now: Instant, _ output: inout SessionOutput) {
+  mutating func perform(_ command: SessionCommand, _ now: Instant, _ output: inout Output) {
     switch command {
     case .welcome(let id, let calls, let gone, let live): welcomed(id, calls, gone, live, now, &output)
     case .send(let device, let message, let call):
@@ -37,7 +37,7 @@ extension SessionMachine {
 
   private mutating func welcomed(
     _ id: SessionID, _ calls: [CallSnapshot], _ gone: [GoneCall], _ live: Set<Identifier>, _ now: Instant,
-    _ output: inout SessionOutput
+    _ output: inout Output
   ) {
     guard var session = sessions[id], let request = session.awaitsWelcome, let connection = session.connection else {
       stats.strayCommands += 1
@@ -55,7 +55,7 @@ extension SessionMachine {
   }
 
   /// Stores the answer and sends it where the request arrived last, if that socket still is there.
-  mutating func answer(_ token: RequestToken, _ answer: RequestAnswer, _ now: Instant, _ output: inout SessionOutput) {
+  mutating func answer(_ token: RequestToken, _ answer: RequestAnswer, _ now: Instant, _ output: inout Output) {
     guard let waiter = answers[token.device]?.answered(token.request, answer) else {
       stats.strayCommands += 1
       return
@@ -65,7 +65,7 @@ extension SessionMachine {
 
   mutating func deliver(
     _ answer: RequestAnswer, to request: Identifier, _ waiter: AnswerStore.Waiter, _ now: Instant,
-    _ output: inout SessionOutput
+    _ output: inout Output
   ) {
     guard let session = sessions[waiter.session] else { return }
     switch answer {

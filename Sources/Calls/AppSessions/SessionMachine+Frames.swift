@@ -7,7 +7,7 @@ extension SessionMachine {
     connections[id]?.isPinged = false
   }
 
-  mutating func frameReceived(_ bytes: [UInt8], on id: ConnectionID, _ now: Instant, _ output: inout SessionOutput) {
+  mutating func frameReceived(_ bytes: [UInt8], on id: ConnectionID, _ now: Instant, _ output: inout Output) {
     guard let phase = connections[id]?.phase, phase != .closing else { return }
     heard(id, now)
     stats.messagesReceived += 1
@@ -36,7 +36,7 @@ extension SessionMachine {
     }
   }
 
-  mutating func acked(_ seq: Int, by id: SessionID, _ output: inout SessionOutput) {
+  mutating func acked(_ seq: Int, by id: SessionID, _ output: inout Output) {
     guard let device = sessions[id]?.device, let messages = sessions[id]?.outbox.ack(seq) else {
       stats.malformed += 1
       return
@@ -50,7 +50,7 @@ extension SessionMachine {
   }
 
   /// Numbering: false if the message is one seen before, or one too far.
-  private mutating func isNext(_ frame: ClientFrame, of id: SessionID, _ now: Instant, _ output: inout SessionOutput) -> Bool {
+  private mutating func isNext(_ frame: ClientFrame, of id: SessionID, _ now: Instant, _ output: inout Output) -> Bool {
     let isNumbered =
       switch frame.body {
       case .message(let message): message.type.isNumbered
@@ -77,7 +77,7 @@ extension SessionMachine {
   }
 
   private mutating func messageReceived(
-    _ message: ClientMessage, _ frame: ClientFrame, _ id: SessionID, _ now: Instant, _ output: inout SessionOutput
+    _ message: ClientMessage, _ frame: ClientFrame, _ id: SessionID, _ now: Instant, _ output: inout Output
   ) {
     switch message {
     case .ping: write(.pong, on: id, &output)
@@ -107,7 +107,7 @@ extension SessionMachine {
 
   private mutating func requestReceived(
     _ message: ClientMessage, _ request: Identifier, _ call: Identifier?, _ id: SessionID, _ now: Instant,
-    _ output: inout SessionOutput
+    _ output: inout Output
   ) {
     guard let session = sessions[id], let connection = session.connection else { return }
     let waiter = AnswerStore.Waiter(session: id, connection: connection)

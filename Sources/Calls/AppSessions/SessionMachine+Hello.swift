@@ -17,7 +17,7 @@ extension SessionMachine {
   }
 
   /// The first message of a connection.
-  mutating func helloReceived(_ frame: ClientFrame, on id: ConnectionID, _ now: Instant, _ output: inout SessionOutput) {
+  mutating func helloReceived(_ frame: ClientFrame, on id: ConnectionID, _ now: Instant, _ output: inout Output) {
     do throws(RefusedHello) {
       switch frame.body {
       case .message(.hello(let hello)):
@@ -38,7 +38,7 @@ extension SessionMachine {
   }
 
   private mutating func accept(
-    _ hello: Hello, _ request: Identifier, on id: ConnectionID, _ now: Instant, _ output: inout SessionOutput
+    _ hello: Hello, _ request: Identifier, on id: ConnectionID, _ now: Instant, _ output: inout Output
   ) throws(RefusedHello) {
     var info = DeviceInfo(
       platform: hello.device.platform, model: hello.device.model, os: hello.device.os, sdk: hello.device.sdk,
@@ -63,7 +63,7 @@ extension SessionMachine {
 
   private mutating func begin(
     _ device: DeviceKey, _ info: DeviceInfo, expiresAt: Int64, _ request: Identifier, on id: ConnectionID, _ now: Instant,
-    _ output: inout SessionOutput
+    _ output: inout Output
   ) throws(RefusedHello) {
     let old = sessionOfDevice[device]
     // While draining, only a device that still has a call may come back, or is woken for one that waits here.
@@ -98,7 +98,7 @@ extension SessionMachine {
 
   private mutating func resume(
     _ resume: Hello.Resume, _ hello: Hello, _ request: Identifier, on id: ConnectionID, _ now: Instant,
-    _ output: inout SessionOutput
+    _ output: inout Output
   ) throws(RefusedHello) {
     let sid = SessionID(resume.sid)
     guard var session = sessions[sid], session.awaitsWelcome == nil,

@@ -34,7 +34,7 @@ extension SessionMachine {
     if next != .distantFuture { timers.schedule(.session(id), notLaterThan: next) }
   }
 
-  mutating func timerFired(_ key: TimerKey, _ now: Instant, _ output: inout SessionOutput) {
+  mutating func timerFired(_ key: TimerKey, _ now: Instant, _ output: inout Output) {
     switch key {
     case .connection(let id): connectionTimerFired(id, now, &output)
     case .session(let id): sessionTimerFired(id, now, &output)
@@ -42,7 +42,7 @@ extension SessionMachine {
     }
   }
 
-  private mutating func connectionTimerFired(_ id: ConnectionID, _ now: Instant, _ output: inout SessionOutput) {
+  private mutating func connectionTimerFired(_ id: ConnectionID, _ now: Instant, _ output: inout Output) {
     guard let connection = connections[id] else { return }
     switch connection.phase {
     case .awaitingHello(let until) where now >= until:
@@ -58,7 +58,7 @@ extension SessionMachine {
     rearm(connection: id)
   }
 
-  private mutating func sessionTimerFired(_ id: SessionID, _ now: Instant, _ output: inout SessionOutput) {
+  private mutating func sessionTimerFired(_ id: SessionID, _ now: Instant, _ output: inout Output) {
     guard let session = sessions[id] else { return }
     if let until = session.resumableUntil, now >= until { return end(id, nil, now, &output) }
     if let due = session.ackDue, now >= due {

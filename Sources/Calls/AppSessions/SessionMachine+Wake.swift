@@ -18,7 +18,7 @@ extension SessionMachine {
   }
 
   /// A login on a session that was for one call: now it is for all.
-  mutating func upgrade(_ id: SessionID, _ output: inout SessionOutput) {
+  mutating func upgrade(_ id: SessionID, _ output: inout Output) {
     guard sessions[id]?.info.onlyCall != nil else { return }
     sessions[id]?.info.onlyCall = nil
     if let session = sessions[id] { output.events.append(.upgraded(session.device, id, session.info)) }
@@ -27,7 +27,7 @@ extension SessionMachine {
   // MARK: POST /v1/calls/<id>/reject
 
   mutating func httpReject(
-    _ request: HTTPRequestID, call: Identifier, bearer: String?, body: [UInt8], _ now: Instant, _ output: inout SessionOutput
+    _ request: HTTPRequestID, call: Identifier, bearer: String?, body: [UInt8], _ now: Instant, _ output: inout Output
   ) {
     guard pendingHTTP.count < Limits.pendingHTTP else { return answer(request, .err(Failure(.overload)), &output) }
     let device: DeviceKey
@@ -56,7 +56,7 @@ extension SessionMachine {
   }
 
   /// The answer of control.
-  mutating func httpAnswered(_ request: HTTPRequestID, _ answer: RequestAnswer, _ output: inout SessionOutput) {
+  mutating func httpAnswered(_ request: HTTPRequestID, _ answer: RequestAnswer, _ output: inout Output) {
     guard let (device, call) = pendingHTTP.removeValue(forKey: request) else {
       stats.strayCommands += 1
       return
@@ -66,7 +66,7 @@ extension SessionMachine {
     self.answer(request, answer, &output)
   }
 
-  private mutating func answer(_ request: HTTPRequestID, _ answer: RequestAnswer, _ output: inout SessionOutput) {
+  private mutating func answer(_ request: HTTPRequestID, _ answer: RequestAnswer, _ output: inout Output) {
     var status = 200
     var body: [UInt8] = Array("{}".utf8)
     if case .err(let failure) = answer {

@@ -62,14 +62,14 @@ public struct SessionMachine {
   }
 
   /// New settings, for sessions to come. Sessions of users that are gone are closed with 4003, after their calls.
-  public mutating func reconfigure(_ settings: SessionSettings, at now: Instant, into output: inout SessionOutput) {
+  public mutating func reconfigure(_ settings: SessionSettings, at now: Instant, into output: inout Output) {
     self.settings = settings
     for (id, session) in sessions where !settings.users.contains(session.device.user) {
       closeAfterCalls(id, .revoked, now, &output)
     }
   }
 
-  public mutating func handle(_ input: SessionInput, at now: Instant, into output: inout SessionOutput) {
+  public mutating func handle(_ input: Input, at now: Instant, into output: inout Output) {
     switch input {
     case .opened(let id, let address):
       connections[id] = Connection(address: address, at: now)
@@ -99,7 +99,7 @@ public struct SessionMachine {
 // Endings.
 extension SessionMachine {
   /// Closes the socket. Its session, if any, is disconnected and can be resumed.
-  mutating func close(_ id: ConnectionID, _ code: CloseCode, _ now: Instant, _ output: inout SessionOutput) {
+  mutating func close(_ id: ConnectionID, _ code: CloseCode, _ now: Instant, _ output: inout Output) {
     guard let phase = connections[id]?.phase, phase != .closing else { return }
     connections[id]?.phase = .closing
     timers.cancel(.connection(id))
@@ -108,7 +108,7 @@ extension SessionMachine {
     if case .bound(let session) = phase { disconnected(session, now, &output) }
   }
 
-  mutating func socketClosed(_ id: ConnectionID, _ code: CloseCode?, _ now: Instant, _ output: inout SessionOutput) {
+  mutating func socketClosed(_ id: ConnectionID, _ code: CloseCode?, _ now: Instant, _ output: inout Output) {
     guard let connection = connections.removeValue(forKey: id) else { return }
     timers.cancel(.connection(id))
     guard case .bound(let session) = connection.phase else { return }
@@ -116,7 +116,7 @@ extension SessionMachine {
     if code == .normal { end(session, nil, now, &output) }
   }
 
-  mutating func disconnected(_ id: SessionID, _ now: Instant, _ output: inout SessionOutput) {
+  mutating func disconnected(_ id: SessionID, _ now: Instant, _ output: inout Output) {
     guard var session = sessions[id], session.connection != nil else { return }
     session.connection = nil
     connectedCount -= 1
@@ -129,7 +129,7 @@ extension SessionMachine {
   }
 
   /// The session is dead; its socket, if any, is closed with `code`.
-  mutating func end(_ id: SessionID, _ code: CloseCode?, _ now: Instant, _ output: inout SessionOutput) {
+  mutating func end(_ id: SessionID, _ code: CloseCode?, _ now: Instant, _ output: inout Output) {
     if let connection = sessions[id]?.connection, let code {
       if code == .draining { write(.bye(Bye(code: Int(code.rawValue))), on: id, &output) }
       close(connection, code, now, &output)
@@ -147,13 +147,13 @@ extension SessionMachine {
     output.events.append(.ended(session.device, id))
   }
 
-  mutating func closeAfterCalls(_ id: SessionID, _ code: CloseCode, _ now: Instant, _ output: inout SessionOutput) {
+  mutating func closeAfterCalls(_ id: SessionID, _ code: CloseCode, _ now: Instant, _ output: inout Output) {
     sessions[id]?.closesAfterCalls = code
     endIfDue(id, now, &output)
   }
 
   /// Ends a session that nothing holds open any more.
-  mutating func endIfDue(_ id: SessionID, _ now: Instant, _ output: inout SessionOutput) {
+  mutating func endIfDue(_ id: SessionID, _ now: Instant, _ output: inout Output) {
     guard let session = sessions[id], session.live.isEmpty, session.awaitsWelcome == nil else { return }
     if let code = session.closesAfterCalls {
       end(id, code, now, &output)
@@ -167,12 +167,12 @@ extension SessionMachine {
 extension SessionMachine {
   /// Sends a message that is not numbered, with the ack that is due.
   mutating func write(
-    _ message: ServerMessage, re: Identifier? = nil, call: Identifier? = nil, on id: SessionID, _ output: inout SessionOutput
+    _ message: ServerMessage, re: Identifier? = nil, call: Identifier? = nil, on id: SessionID, _ output: inout Output
   ) {
     write(ServerFrame(message, re: re, call: call), on: id, &output)
   }
 
-  mutating func write(_ frame: ServerFrame, on id: SessionID, _ output: inout SessionOutput) {
+  mutating func write(_ frame: ServerFrame, on id: SessionID, _ output: inout Output) {
     guard var session = sessions[id], let connection = session.connection else { return }
     var frame = frame
     if session.receivedSeq > session.ackSentSeq {
@@ -188,7 +188,7 @@ extension SessionMachine {
   /// Numbers a message, keeps it and sends it; the session dies of a full outbox.
   mutating func writeNumbered(
     _ message: ServerMessage, re: Identifier? = nil, call: Identifier, on id: SessionID, _ now: Instant,
-    _ output: inout SessionOutput
+    _ output: inout Output
   ) {
     guard let frame = sessions[id]?.outbox.append(message, re: re, call: call) else {
       return end(id, .overflow, now, &output)

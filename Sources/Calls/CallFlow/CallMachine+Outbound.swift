@@ -114,7 +114,7 @@ extension CallMachine {
     guard id.isOutbound, let owner = legs[id], let place = calls[owner]?.legs.firstIndex(where: { $0.id == id }),
       let name = calls[owner]?.legs[place].trunk.name
     else { return }
-    calls[owner]?.legs[place].isTrunkJudged = true
+    calls[owner]?.legs[place].isTrunkOutcomeTold = true
     trunking?.callFinished(name, byFault: byFault, at: turn.now, into: &trunkOutput)
     forwardTrunkOutput(&turn)
   }

@@ -169,7 +169,7 @@ public struct CallMachine {
   /// A leg that its call is done with. One that was never invited has no `legClosed` to come.
   private mutating func release(_ leg: TrunkLeg, at now: Instant) {
     if leg.phase == .idle { legs[leg.id] = nil }
-    if leg.id.isOutbound, !leg.isTrunkJudged { trunking?.callUndecided(leg.trunk.name, at: now) }
+    if leg.id.isOutbound, !leg.isTrunkOutcomeTold { trunking?.callUndecided(leg.trunk.name, at: now) }
     releaseTrunk(leg.trunk.name)
   }
 

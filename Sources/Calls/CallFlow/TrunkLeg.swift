@@ -67,7 +67,7 @@ struct TrunkLeg {
   /// Of the INVITE; nil before.
   var finalStatus: Int?
   /// Outbound: the trunk has shown whether it works.
-  var isTrunkJudged = false
+  var isTrunkOutcomeTold = false
   /// The latest of its session.
   var statistics: MediaStatistics?
 

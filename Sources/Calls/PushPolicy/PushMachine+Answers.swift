@@ -2,7 +2,7 @@ import Bytes
 import HTTP
 
 extension PushMachine {
-  mutating func answered(_ id: AttemptID, _ answer: HTTPClientResponse, at now: Instant, _ output: inout [PushAction]) {
+  mutating func answered(_ id: AttemptID, _ answer: HTTPClientResponse, at now: Instant, _ output: inout [Action]) {
     switch attempts.removeValue(forKey: id) {
     case .push(let key): answered(key, answer, at: now, &output)
     case .accessToken(let service): tokenAnswered(service, answer, at: now, &output)
@@ -10,7 +10,7 @@ extension PushMachine {
     }
   }
 
-  private mutating func answered(_ key: PushKey, _ answer: HTTPClientResponse, at now: Instant, _ output: inout [PushAction]) {
+  private mutating func answered(_ key: PushKey, _ answer: HTTPClientResponse, at now: Instant, _ output: inout [Action]) {
     guard let service = pushes[key]?.target.service else { return }
     let seconds = unixSeconds(now)
     pushes[key]?.lastStatus = answer.status
@@ -30,7 +30,7 @@ extension PushMachine {
     }
   }
 
-  mutating func broke(_ id: AttemptID, _ reason: String, at now: Instant, _ output: inout [PushAction]) {
+  mutating func broke(_ id: AttemptID, _ reason: String, at now: Instant, _ output: inout [Action]) {
     switch attempts.removeValue(forKey: id) {
     case .push(let key): broke(key, reason, at: now, &output)
     case .accessToken(let service): tokenAnswered(service, nil, at: now, &output)
@@ -39,7 +39,7 @@ extension PushMachine {
   }
 
   /// The service may have taken it all the same; an app knows two pushes of one call by the call's id.
-  private mutating func broke(_ key: PushKey, _ reason: String, at now: Instant, _ output: inout [PushAction]) {
+  private mutating func broke(_ key: PushKey, _ reason: String, at now: Instant, _ output: inout [Action]) {
     guard let service = pushes[key]?.target.service else { return }
     pushes[key]?.lastStatus = nil
     breakers[service, default: CircuitBreaker(Limits.breaker)].failed(at: now)
@@ -51,7 +51,7 @@ extension PushMachine {
   }
 
   private mutating func retry(
-    _ key: PushKey, _ how: PushVerdict.Retry, _ reason: String, at now: Instant, _ output: inout [PushAction]
+    _ key: PushKey, _ how: PushVerdict.Retry, _ reason: String, at now: Instant, _ output: inout [Action]
   ) {
     guard var push = pushes[key] else { return }
     guard push.attempts < Limits.attempts else {
@@ -83,7 +83,7 @@ extension PushMachine {
     }
   }
 
-  mutating func callOver(_ call: Identifier, at now: Instant, _ output: inout [PushAction]) {
+  mutating func callOver(_ call: Identifier, at now: Instant, _ output: inout [Action]) {
     for key in ofCall[call] ?? [] {
       pushes[key]?.isCallOver = true
       if case .underWay = pushes[key]?.phase { continue }
@@ -92,14 +92,14 @@ extension PushMachine {
   }
 
   /// A new key starts with a new token on new connections; pushes under way end on the old ones.
-  mutating func replace(_ new: PushProviders, _ output: inout [PushAction]) {
+  mutating func replace(_ new: PushProviders, _ output: inout [Action]) {
     for old in providers.connections.subtracting(new.connections) { output.append(.retire(connection: old)) }
     var new = new
     new.takeTokens(of: providers)
     providers = new
   }
 
-  mutating func timer(at now: Instant, _ output: inout [PushAction]) {
+  mutating func timer(at now: Instant, _ output: inout [Action]) {
     while let key = deadlines.takeDue(at: now) {
       guard let push = pushes[key] else { continue }
       if now >= push.deadline {

@@ -3,7 +3,7 @@ import HTTP
 
 extension PushMachine {
   /// Builds and sends one attempt, or ends the push.
-  mutating func send(_ key: PushKey, at now: Instant, _ output: inout [PushAction]) {
+  mutating func send(_ key: PushKey, at now: Instant, _ output: inout [Action]) {
     guard let push = pushes[key] else { return }
     let service = push.target.service
     guard !push.isCallOver else { return finish(key, .failed, "callOver", at: now, &output) }
@@ -32,7 +32,7 @@ extension PushMachine {
     }
   }
 
-  private mutating func dispatch(_ key: PushKey, _ request: HTTPClientRequest, at now: Instant, _ output: inout [PushAction]) {
+  private mutating func dispatch(_ key: PushKey, _ request: HTTPClientRequest, at now: Instant, _ output: inout [Action]) {
     guard let push = pushes[key] else { return }
     let attempt = newAttempt(.push(key))
     pushes[key]?.attempts += 1
@@ -43,7 +43,7 @@ extension PushMachine {
 
   /// The access token came, or did not: nil is a connection that broke.
   mutating func tokenAnswered(
-    _ service: PushService, _ answer: HTTPClientResponse?, at now: Instant, _ output: inout [PushAction]
+    _ service: PushService, _ answer: HTTPClientResponse?, at now: Instant, _ output: inout [Action]
   ) {
     let seconds = unixSeconds(now)
     let problem = providers[service]?.tokenAnswered(answer, at: seconds)

@@ -50,7 +50,7 @@ public struct PushMachine: Sendable {
   /// The services whose circuit breaker is open, for an alarm metric.
   public var openCircuits: [PushService] { PushService.allCases.filter { breakers[$0]?.isOpen == true } }
 
-  public mutating func handle(_ input: PushInput, at now: Instant, into output: inout [PushAction]) {
+  public mutating func handle(_ input: Input, at now: Instant, into output: inout [Action]) {
     switch input {
     case .wake(let key, let target, let content, let deadline, let since):
       guard pushes[key] == nil else { return }
@@ -65,7 +65,7 @@ public struct PushMachine: Sendable {
   }
 
   /// The process ends: every push is reported.
-  public mutating func abandon(at now: Instant, into output: inout [PushAction]) {
+  public mutating func abandon(at now: Instant, into output: inout [Action]) {
     for key in Array(pushes.keys) { finish(key, .failed, "stopped", at: now, &output) }
   }
 
@@ -83,7 +83,7 @@ public struct PushMachine: Sendable {
 
   mutating func finish(
     _ key: PushKey, _ outcome: PushReport.Outcome, _ reason: String, isFault: Bool = false, at now: Instant,
-    _ output: inout [PushAction]
+    _ output: inout [Action]
   ) {
     guard let push = pushes.removeValue(forKey: key) else { return }
     deadlines.cancel(key)
@@ -97,7 +97,7 @@ public struct PushMachine: Sendable {
           took: now - push.began, status: push.lastStatus)))
   }
 
-  private mutating func wake(_ key: PushKey, _ push: Push, at now: Instant, _ output: inout [PushAction]) {
+  private mutating func wake(_ key: PushKey, _ push: Push, at now: Instant, _ output: inout [Action]) {
     let isRoomLeft = pushes.count < Limits.pushesInFlight
     pushes[key] = push
     ofCall[key.call, default: []].append(key)

@@ -15,27 +15,29 @@ public struct AttemptID: Hashable, Sendable {
   public init(raw: UInt64) { self.raw = raw }
 }
 
-public enum PushInput: Sendable {
-  /// - Parameters:
-  ///   - deadline: the end of the ring window; no attempt starts less than two seconds before it.
-  ///   - since: when the INVITE came, if the way from there to the push service is to be measured.
-  case wake(PushKey, PushTarget, CallPush, deadline: Instant, since: Instant? = nil)
-  case answered(AttemptID, HTTPClientResponse)
-  /// No answer: the connection broke, could not be made, or took too long.
-  case broke(AttemptID, reason: String)
-  /// The call is over: no retry. What is on its way cannot be called back.
-  case callOver(Identifier)
-  /// The newest keys; what is under way keeps its connection.
-  case providers(PushProviders)
-  case timer
-}
+extension PushMachine {
+  public enum Input: Sendable {
+    /// - Parameters:
+    ///   - deadline: the end of the ring window; no attempt starts less than two seconds before it.
+    ///   - since: when the INVITE came, if the way from there to the push service is to be measured.
+    case wake(PushKey, PushTarget, CallPush, deadline: Instant, since: Instant? = nil)
+    case answered(AttemptID, HTTPClientResponse)
+    /// No answer: the connection broke, could not be made, or took too long.
+    case broke(AttemptID, reason: String)
+    /// The call is over: no retry. What is on its way cannot be called back.
+    case callOver(Identifier)
+    /// The newest keys; what is under way keeps its connection.
+    case providers(PushProviders)
+    case timer
+  }
 
-public enum PushAction: Sendable {
-  /// `since`: what the call began with, on a first attempt whose way from there is to be measured.
-  case send(AttemptID, HTTPClientRequest, since: Instant? = nil)
-  /// Its keys are no longer valid, or it is broken: no further request goes over it.
-  case retire(connection: String)
-  case finished(PushReport)
+  public enum Action: Sendable {
+    /// `since`: what the call began with, on a first attempt whose way from there is to be measured.
+    case send(AttemptID, HTTPClientRequest, since: Instant? = nil)
+    /// Its keys are no longer valid, or it is broken: no further request goes over it.
+    case retire(connection: String)
+    case finished(PushReport)
+  }
 }
 
 /// How a push ended; exactly one for each `wake`, but none for a second `wake` of a key that is under way. A key that is

@@ -25,7 +25,7 @@ struct DigestServer {
 
   init(random: RandomSource) { key = random.bytes(32) }
 
-  mutating func judge(
+  mutating func verify(
     _ message: Message, method: String, _ credentials: Credentials, realm: String, from source: IPAddress, at now: Instant
   ) -> Verdict {
     guard case .request(_, _, let uri) = message.startLine, let values = try? message.authentication(.authorization),
@@ -103,18 +103,19 @@ extension UserAgent {
     }
     let name = request.method == .other ? request.message.methodName : request.method.name
     let realm = rules(request.trunk).realm ?? DigestServer.realm
-    switch guests.judge(request.message, method: name, credentials, realm: realm, from: source, at: now) {
+    switch digestServer.verify(request.message, method: name, credentials, realm: realm, from: source, at: now) {
     case .admitted:
       noteAuthenticated(request.flow)
       return true
     case .challenge(let stale):
-      guard guests.mayAnswer(source, at: now) else {
+      guard digestServer.mayAnswer(source, at: now) else {
         counters.drop(.challengeLimit)
         if request.method == .invite { noteRefusal(.unauthorized, isInvite: true, request.trunk) }
         return false
       }
       noteRefusal(.unauthorized, isInvite: request.method == .invite, request.trunk)
-      let fields = guests.challenges(stale: stale, realm: realm, to: source, at: now).map { (HeaderName.wwwAuthenticate, $0) }
+      let challenges = digestServer.challenges(stale: stale, realm: realm, to: source, at: now)
+      let fields = challenges.map { (HeaderName.wwwAuthenticate, $0) }
       respondStateless(request.reply, ResponseContent(code: 401, fields: fields))
       return false
     }

@@ -44,11 +44,11 @@ public struct UserAgent: Sendable {
   var legs: [LegID: Box<Leg>] = [:]
   var dialogs: [DialogKey: LegID] = [:]
   var standalones: [RequestID: Standalone] = [:]
-  var guests: DigestServer
+  var digestServer: DigestServer
 
   public init(configuration: Configuration = Configuration(), random: RandomSource) {
     (self.configuration, self.random) = (configuration, random)
-    guests = DigestServer(random: random)
+    digestServer = DigestServer(random: random)
     instanceKey = random.text(8, alphabet: identifierAlphabet)
   }
 

@@ -105,7 +105,7 @@ public struct ClientCall: Sendable {
     case .offered(let sdp, let gen): offered(sdp, gen, &actions)
     case .answer(let age):
       guard state == .ringing else { return }
-      if isUnable { return giveUp(.mediaFailed, &actions) }
+      if isUnable { return withdraw(.mediaFailed, &actions) }
       move(to: .answering, &actions)
       tapAge = age
       answerIfPrepared(&actions)
@@ -156,7 +156,7 @@ public struct ClientCall: Sendable {
   }
 
   /// This device cannot take the call: it is out, others ring on.
-  private mutating func giveUp(_ why: EndReason, _ actions: inout [Action]) {
+  private mutating func withdraw(_ why: EndReason, _ actions: inout [Action]) {
     actions.append(.request(.callReject(CallReject(scope: .device, reason: .mediaFailed)), .reject))
     end(why, &actions)
   }
@@ -186,7 +186,7 @@ public struct ClientCall: Sendable {
       actions.append(.notify(.mediaFail(MediaFail(gen: generation, stage: stage, detail: detail))))
       guard direction == .incoming, !isPrepared, !isDescribed else { return }
       isUnable = true
-      if state == .answering { giveUp(.mediaFailed, &actions) }
+      if state == .answering { withdraw(.mediaFailed, &actions) }
     }
   }
 
@@ -229,7 +229,7 @@ extension ClientCall {
     let why = failure.reason ?? EndReason(failure.code)
     switch failure.code {
     case .gone, .answeredElsewhere, .codec: end(why, &actions)
-    default: giveUp(why, &actions)
+    default: withdraw(why, &actions)
     }
   }
 }

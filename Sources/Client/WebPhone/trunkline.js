@@ -412,7 +412,7 @@ export class Call extends EventTarget {
     this.times[this.state] = performance.now() - Math.max(0, now - entry.at);
     this.sender = this.makePeer().addTransceiver("audio", { direction: "sendrecv" }).sender;
     await this.restart("net");
-    if (!this.pc.remoteDescription) return this.giveUp();
+    if (!this.pc.remoteDescription) return this.failMedia();
     if (isConnected) await this.connected({ codec: this.codec });
     try {
       await this.sender.replaceTrack(await this.openMicrophone());
@@ -466,7 +466,7 @@ export class Call extends EventTarget {
   }
 
   /** Its media cannot be set up any more. */
-  giveUp() {
+  failMedia() {
     if (this.state === "ended") return;
     this.line.request("call.end", this.id, { reason: "mediaFailed" }).catch(() => {});
     this.finish("mediaFailed");

@@ -26,7 +26,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   private let pages: StaticPages
   private var origins: Set<String>
   private var machine: SessionMachine
-  private var output = SessionOutput()
+  private var output = SessionMachine.Output()
   private var batch: [AppOrder] = []
   /// Events that control did not take yet, oldest first.
   private var waiting: [SessionEvent] = []
@@ -90,7 +90,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
     return waiting.isEmpty ? next : min(next ?? .distantFuture, now + .milliseconds(Limits.retryMilliseconds))
   }
 
-  private func feed(_ input: SessionInput, _ now: Instant = MonotonicClock.now()) {
+  private func feed(_ input: SessionMachine.Input, _ now: Instant = MonotonicClock.now()) {
     machine.handle(input, at: now, into: &output)
     runActions()
   }

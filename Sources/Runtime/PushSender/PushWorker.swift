@@ -6,7 +6,7 @@ import PushPolicy
 /// What runs on the push thread: mailbox → machine → transfers → machine.
 final class PushWorker: HTTPWorker {
   enum Message: Sendable {
-    case input(PushInput)
+    case input(PushMachine.Input)
     case tls(TLSFiles)
   }
 
@@ -17,7 +17,7 @@ final class PushWorker: HTTPWorker {
   private let report: @Sendable (PushReport) -> Void
   private var machine: PushMachine
   private var timer: EventLoop.TimerID?
-  private var actions: [PushAction] = []
+  private var actions: [PushMachine.Action] = []
   /// Whose open circuit is logged.
   private var reported: Set<PushService> = []
   /// When the request whose answer is handled now began.
@@ -56,7 +56,7 @@ final class PushWorker: HTTPWorker {
     WallClock.nowMilliseconds() / 1_000 - MonotonicClock.now().nanoseconds / 1_000_000_000
   }
 
-  private func feed(_ input: PushInput) {
+  private func feed(_ input: PushMachine.Input) {
     machine.handle(input, at: loop.now, into: &actions)
     runActions()
   }
@@ -75,7 +75,7 @@ final class PushWorker: HTTPWorker {
     reportCircuits()
   }
 
-  private func perform(_ action: PushAction) {
+  private func perform(_ action: PushMachine.Action) {
     switch action {
     case .send(let attempt, let request, let since):
       statistics.requests.increment()

@@ -54,15 +54,15 @@ final class AppSide: Sendable {
     let server = try AppServer.start(app, logger: logs.logger("app")) { [inbox] event in inbox.post(.app(event)) }
     servers.withLock { $0.app = server }
     registry.register(server.metrics)
-    let tracePages = TracePages(desk: traces, inbox: inbox) { [self] name in trunkNames.withLock { $0.contains(name) } }
+    let tracePages = TracePages(collector: traces, inbox: inbox) { [self] name in trunkNames.withLock { $0.contains(name) } }
     let devicePages = DevicePages(inbox: inbox, push: push, gateway: { [self] in gateway.withLock { $0 } }, wakes: wakes)
-    let desk = AdminDesk(pages: pages, inbox: inbox, traces: tracePages, devices: devicePages)
+    let adminPages = AdminPages(pages: pages, inbox: inbox, traces: tracePages, devices: devicePages)
     let admin = try AdminServer.start(
       .init(
         address: settings.listen.admin, token: settings.listen.adminToken.map { Redacted(Array($0.exposed.utf8)) },
         tls: settings.listen.adminTLS.map { TLSFiles(certificate: $0.certificate, key: $0.key) }),
       logger: logs.logger("admin")
-    ) { request, answer in desk.handle(request, answer) }
+    ) { request, answer in adminPages.handle(request, answer) }
     servers.withLock { $0.admin = admin }
     if !settings.listen.admin.ip.isLoopback, settings.listen.adminTLS == nil {
       logs.logger("admin").warning(

@@ -326,9 +326,9 @@ final class Gateway: @unchecked Sendable {
   }
 
   /// Ends all threads in the order in which they need each other; the store after who writes to it, so that every record is written. Registrars have
-  /// `farewell` to answer.
-  func stop(farewell: Duration) {
-    unregister(within: farewell)
+  /// `unregisterTime` to answer.
+  func stop(unregisterTime: Duration) {
+    unregister(within: unregisterTime)
     app.stop()
     loop.post { [sockets, resolver] in
       resolver.close()

@@ -7,11 +7,11 @@ struct RetiredTrunks {
   static let interval = Duration.seconds(5)
 
   /// So long a registrar may take to answer that its registration is taken back: 64·T1 (RFC 3261 §17.1.2.2), and a challenge.
-  static let farewell = Duration.seconds(64)
+  static let unregisterTime = Duration.seconds(64)
 
   private var current: [Settings.Trunk]
   private var retired: [Settings.Trunk] = []
-  private var farewells: [String: Instant] = [:]
+  private var unregisterDeadlines: [String: Instant] = [:]
 
   init(_ trunks: [Settings.Trunk]) { current = trunks }
 
@@ -23,7 +23,7 @@ struct RetiredTrunks {
   mutating func replace(with new: [Settings.Trunk], at now: Instant) {
     let names = Set(new.map(\.name))
     for trunk in current where trunk.registration != nil && !names.contains(trunk.name) {
-      farewells[trunk.name] = now + Self.farewell
+      unregisterDeadlines[trunk.name] = now + Self.unregisterTime
     }
     retired = (retired + current).filter { !names.contains($0.name) }
     current = new
@@ -32,8 +32,8 @@ struct RetiredTrunks {
   /// Lets go of retired trunks without a live call whose registrar has had its time; true if one went.
   mutating func drop(except live: Set<String>, at now: Instant) -> Bool {
     let before = retired.count
-    farewells = farewells.filter { $0.value > now }
-    retired.removeAll { !live.contains($0.name) && farewells[$0.name] == nil }
+    unregisterDeadlines = unregisterDeadlines.filter { $0.value > now }
+    retired.removeAll { !live.contains($0.name) && unregisterDeadlines[$0.name] == nil }
     return retired.count != before
   }
 }

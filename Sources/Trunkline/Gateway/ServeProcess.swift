@@ -10,10 +10,10 @@ enum ServeProcess {
   /// From the end of the drain time to the end of the process, whatever hangs.
   static let ending = Duration.seconds(2)
   /// Of that, what BYEs and records of the calls that were left have, in seconds; and then the registrars.
-  static let farewell: UInt32 = 1
-  static let shortGoodbye = Duration.milliseconds(500)
+  static let lastRecordsSeconds: UInt32 = 1
+  static let unregisterTimeAfterDrain = Duration.milliseconds(500)
   /// Of a gateway without calls, whose time is not over.
-  static let goodbye = Duration.seconds(2)
+  static let unregisterTimeIdle = Duration.seconds(2)
 
   static func run(_ settings: Settings, config: String?) throws {
     ProcessSignals.ignoreBrokenPipes()
@@ -28,7 +28,7 @@ enum ServeProcess {
     do {
       try gateway.start()
     } catch {
-      gateway.stop(farewell: .zero)
+      gateway.stop(unregisterTime: .zero)
       throw error
     }
     watch.allowSignalsToWait(settings.timers.drain + ending)
@@ -40,8 +40,8 @@ enum ServeProcess {
       ])
     if config == nil { logger.notice("embedded defaults: state is kept in the working directory; see trunkline config example") }
     let isEarly = serve(settings, config, gateway, watch, logger)
-    if isEarly { watch.end(within: goodbye + ending) }
-    gateway.stop(farewell: isEarly ? goodbye : shortGoodbye)
+    if isEarly { watch.end(within: unregisterTimeIdle + ending) }
+    gateway.stop(unregisterTime: isEarly ? unregisterTimeIdle : unregisterTimeAfterDrain)
   }
 
   /// Takes signals until the gateway is to be stopped. True if that is before the drain time is over.
@@ -62,13 +62,13 @@ enum ServeProcess {
         if gateway.isEnding { return false }
         logger.warning("drain time is over: ending the calls that are left")
         gateway.endCalls()
-        alarm(farewell)
+        alarm(lastRecordsSeconds)
       default:
         if draining {
           logger.notice("second signal: ending all calls")
           watch.end(within: ending)
           gateway.endCalls()
-          alarm(farewell)
+          alarm(lastRecordsSeconds)
         } else {
           draining = true
           logger.notice("draining: no new calls; a second signal ends those that live")

@@ -12,7 +12,7 @@ import SIPTrace
 ///     GET  /v1/traces/NUMBER                                     the next piece of a pcapng file, maybe empty; 404 after the last
 ///     POST /v1/traces/NUMBER/stop
 struct TracePages: Sendable {
-  let desk: TraceCollector
+  let collector: TraceCollector
   let inbox: Inbox
   let isTrunk: @Sendable (String) -> Bool
 
@@ -20,12 +20,12 @@ struct TracePages: Sendable {
     switch (request.method, rest.count) {
     case ("POST", 0): start(request.query, answer)
     case ("GET", 1):
-      guard let id = UInt64(rest[0]), let piece = desk.read(id) else {
+      guard let id = UInt64(rest[0]), let piece = collector.read(id) else {
         return answer(.text(404, "no such trace, or all of it has been read"))
       }
       answer(AdminResponse(200, contentType: "application/x-pcapng", body: piece))
     case ("POST", 2) where rest[1] == "stop":
-      answer(UInt64(rest[0]).map(desk.stop) == true ? .text(202, "ending") : .text(404, "no such trace"))
+      answer(UInt64(rest[0]).map(collector.stop) == true ? .text(202, "ending") : .text(404, "no such trace"))
     default:
       answer(.text(405, "POST /v1/traces?trunk=NAME&seconds=N&bytes=N, GET /v1/traces/NUMBER, POST /v1/traces/NUMBER/stop"))
     }
@@ -46,12 +46,12 @@ struct TracePages: Sendable {
     if let trunk = value("trunk"), !isTrunk(trunk) { return answer(.text(404, "no such trunk")) }
     let (trunk, call) = (value("trunk"), value("call"))
     guard (trunk == nil) != (call == nil) else { return answer(.text(400, "trunk or call")) }
-    let desk = desk
+    let collector = collector
     let asked = inbox.calls { calls in
       guard let subject = Self.subject(trunk, call, calls) else { return answer(.text(404, "no such call")) }
       do throws(TraceCollector.Refusal) {
-        let id = try desk.start(subject, for: .seconds(seconds), bytes: bytes)
-        for call in calls { desk.began(call.call, callID: call.sipCallId) }
+        let id = try collector.start(subject, for: .seconds(seconds), bytes: bytes)
+        for call in calls { collector.began(call.call, callID: call.sipCallId) }
         answer(.text(201, String(id)))
       } catch {
         answer(.text(503, "\(Limits.traces) traces are running: stop one"))

@@ -12,7 +12,7 @@ import Telemetry
 ///     POST /v1/calls/ID/hangup     ends it
 ///     POST /v1/traces…             see `TracePages`
 ///     GET  /v1/devices…            see `DevicePages`, with POST /v1/push/test
-struct AdminDesk: Sendable {
+struct AdminPages: Sendable {
   let pages: HealthPages
   let inbox: Inbox
   let traces: TracePages

@@ -1,0 +1,89 @@
+import AppProtocol
+import Bytes
+
+/// One socket, numbered by the transport and never reused.
+public struct ConnectionID: Hashable, Sendable {
+  public var number: UInt64
+  public init(_ number: UInt64) { self.number = number }
+}
+
+extension SessionMachine {
+  /// What the app thread tells the session machine.
+  public enum Input: Sendable {
+    /// A WebSocket was upgraded.
+    case opened(ConnectionID, IPAddress)
+    /// A whole text frame.
+    case frame(ConnectionID, [UInt8])
+    /// A WebSocket pong, or anything else that shows life without being a message.
+    case alive(ConnectionID)
+    /// More is queued toward this socket than the transport holds.
+    case congested(ConnectionID)
+    /// The socket is gone; with the code of the client's close frame, if there was one.
+    case closed(ConnectionID, CloseCode?)
+    /// `POST /v1/calls/<call>/reject` with the text after `Bearer ` and the whole body. Exactly one
+    /// `Action.httpAnswer` follows, some other input later.
+    case httpReject(HTTPRequestID, call: Identifier, bearer: String?, body: [UInt8])
+    /// The HTTP client went away: no answer is wanted any more.
+    case httpGone(HTTPRequestID)
+    case command(SessionCommand)
+    /// A command for this device, or the welcome of this session, did not fit the queue from control: the session ends, so that
+    /// the client's next `hello` gets the truth as a snapshot.
+    case commandLost(DeviceKey)
+    case welcomeLost(SessionID)
+    /// `nextDeadline` has come.
+    case timer
+  }
+
+  /// What the app thread has to do, in this order.
+  public enum Action: Hashable, Sendable {
+    case send(ConnectionID, [UInt8])
+    /// A WebSocket ping.
+    case ping(ConnectionID)
+    /// After what was sent. No input but `.closed` is expected from this connection any more.
+    case close(ConnectionID, CloseCode)
+    /// Answers an HTTP request; `body` is JSON.
+    case httpAnswer(HTTPRequestID, status: Int, body: [UInt8])
+  }
+
+  /// Written by `SessionMachine.handle`, emptied by its caller.
+  public struct Output: Sendable {
+    public var actions: [Action] = []
+    public var events: [SessionEvent] = []
+    public init() {}
+    public mutating func removeAll() {
+      actions.removeAll(keepingCapacity: true)
+      events.removeAll(keepingCapacity: true)
+    }
+  }
+}
+
+/// Why a `hello` was refused or a message dropped; for counting.
+public enum SessionRefusal: String, CaseIterable, Hashable, Sendable {
+  case tokenMalformed, tokenAlgorithm, tokenSignature, tokenExpired, tokenNotYetValid, tokenAudience, tokenClaims,
+    tokenCritical
+  case deviceMismatch, unknownUser, wakeToken, resumeUnknown, helloMalformed, helloMissing, draining, overload,
+    tooManySessions
+}
+
+/// Counts since the start; read by the owner of the machine on its thread.
+public struct SessionStats: Hashable, Sendable {
+  public var messagesReceived: UInt64 = 0
+  public var messagesSent: UInt64 = 0
+  public var resumed: UInt64 = 0
+  /// Numbered messages dropped because their `seq` had been seen.
+  public var duplicates: UInt64 = 0
+  /// Requests answered from the store, or joined to one without an answer yet.
+  public var repeats: UInt64 = 0
+  /// Messages of a known type with a bad field, and of an unknown type.
+  public var malformed: UInt64 = 0
+  public var unknown: UInt64 = 0
+  /// HTTP requests by status.
+  public var httpAnswers: [Int: UInt64] = [:]
+  /// Commands for a device or request that is not there (any more).
+  public var strayCommands: UInt64 = 0
+  public var rateLimited: UInt64 = 0
+  public var refusals: [SessionRefusal: UInt64] = [:]
+  /// Close codes that this side decided.
+  public var closes: [CloseCode: UInt64] = [:]
+  public init() {}
+}
