@@ -44,7 +44,7 @@ struct PhoneCommand: ParsableCommand {
     String?
   @Option(help: "The topic to register.") var pushTopic = "org.example.phone.voip"
   @Option(help: "The APNs environment to register: production or sandbox.") var pushEnv = "production"
-  @Option(help: "The service to register with: apns-voip or fcm.") var pushKind = "apns-voip"
+  @Option(help: "The service to register with: apns-voip, fcm or webpush.") var pushKind = "apns-voip"
   @Option(help: ArgumentHelp("X25519 public key to register: pushes hold the caller sealed for it.", valueName: "base64url"))
   var sealKey: String?
   @Option(help: ArgumentHelp("How long a push takes to start the app.", valueName: "seconds")) var startAfter = 0.0
@@ -128,8 +128,8 @@ struct PhoneCommand: ParsableCommand {
     if !options.token.isEmpty {
       var registering = options
       let kind = DevicePut.Push.Kind(rawValue: pushKind)
-      guard [.apnsVoIP, .fcm].contains(kind) else {
-        throw ValidationError("--push-kind takes apns-voip or fcm")
+      guard [.apnsVoIP, .fcm, .webpush].contains(kind) else {
+        throw ValidationError("--push-kind takes apns-voip, fcm or webpush")
       }
       registering.registration = DevicePut.Push(
         kind: kind, token: hex, env: kind == .apnsVoIP ? pushEnv : nil, topic: kind == .apnsVoIP ? pushTopic : nil,

@@ -2,7 +2,7 @@ import COpenSSL
 
 /// Key bytes that are overwritten when the last reference to them goes, and that print as a mask.
 ///
-/// A class because a struct's arrays are copied and freed in prefetchTargets nobody sees. Made per key, never per packet.
+/// A class because a struct's arrays are copied and freed in places that nobody sees. Made per key, never per packet.
 final class SecretBytes: Sendable, CustomStringConvertible, CustomReflectable {
   /// `count` initialised bytes, written only by `init`; wiped and given to `free` in deinit.
   nonisolated(unsafe) private let memory: UnsafeMutableRawBufferPointer
