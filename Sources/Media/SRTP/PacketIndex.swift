@@ -50,10 +50,3 @@ struct IndexWindow {
     }
   }
 }
-
-/// Addresses of what the packets of one direction need, to be fetched ahead; nothing is read through them.
-public struct SRTPPrefetchTargets: Sendable {
-  public internal(set) var cipher: UInt = 0
-  public internal(set) var sources: UInt = 0
-  public init() {}
-}

@@ -17,8 +17,6 @@ struct ReceivedSources: ~Copyable {
     retired = SSRCTable(limit: Limits.sourcesRetired, seed: seed)
   }
 
-  var place: UInt { current.place }
-
   /// A source that packets came from lately. HOT
   @inline(__always) func find(_ ssrc: UInt32) -> UnsafeMutablePointer<Source>? { current.find(ssrc) }
 

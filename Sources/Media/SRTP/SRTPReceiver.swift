@@ -34,13 +34,6 @@ public struct SRTPReceiver: ~Copyable {
     sources = ReceivedSources(seed: seed)
   }
 
-  /// Where the next `unprotect` will look.
-  public var prefetchTargets: SRTPPrefetchTargets {
-    var prefetchTargets = SRTPPrefetchTargets()
-    (prefetchTargets.cipher, prefetchTargets.sources) = (rtp.place, sources.place)
-    return prefetchTargets
-  }
-
   /// Takes over how often the sequence numbers of each sender went round: a new master key does not reset that (RFC 3711 §3.3.1).
   public mutating func followRollover(of before: borrowing SRTPReceiver) { rollover = before.sources.lastRollover }
 

@@ -26,13 +26,6 @@ public struct SRTPSender: ~Copyable {
     self.rtcp = rtcpCipher
   }
 
-  /// Where the next `protect` will look.
-  public var prefetchTargets: SRTPPrefetchTargets {
-    var prefetchTargets = SRTPPrefetchTargets()
-    (prefetchTargets.cipher, prefetchTargets.sources) = (rtp.place, sources.place)
-    return prefetchTargets
-  }
-
   /// Goes on with the packet indices of the keys before these: a new master key does not reset them (RFC 3711 §3.3.1).
   public mutating func followRollover(of before: borrowing SRTPSender) {
     var former: [Source] = []

@@ -54,8 +54,6 @@ struct SessionCipher: ~Copyable {
     if !profile.isAEAD { setPads(keys.authentication) }
   }
 
-  var place: UInt { UInt(bitPattern: context) }
-
   deinit {
     EVP_CIPHER_CTX_free(context)
     OPENSSL_cleanse(hash, hashes * MemoryLayout<SHA_CTX>.stride)

@@ -29,11 +29,6 @@ struct AddressTable: ~Copyable {
   }
   deinit { slots.deallocate() }
 
-  /// Where `find` will begin. HOT
-  @inline(__always) func place(of address: SocketAddress, _ route: Int32) -> UnsafeRawPointer {
-    UnsafeRawPointer(slots + hash(address, route))
-  }
-
   /// HOT
   @inline(__always) func find(_ address: SocketAddress, _ route: Int32) -> Place? {
     var index = hash(address, route)

@@ -38,12 +38,6 @@ enum Limits {
   static let datagramsPerTrunkBatch = 4
   /// Sockets ready at once from which on datagrams are gathered before they are sent.
   static let crowdedTurn = 24
-  /// Lines of 64 octets that a packet touches of a session, of a leg and of a cipher's context, and how many packets before its
-  /// turn they are asked for.
-  static let sessionLines: Int32 = 12
-  static let legLines: Int32 = 12
-  static let cipherLines: Int32 = 3
-  static let prefetchDistance = 2
   /// Bytes read of one datagram; a longer one is dropped and counted.
   static let datagramBytes = 1_600
   /// Batches read from one socket before others get their turn.

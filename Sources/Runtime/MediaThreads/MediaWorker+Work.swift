@@ -65,7 +65,6 @@ extension MediaWorker {
     case .connect, .openEarly, .bridge, .play: countRunning(slot)
     default: break
     }
-    entry.pointee.prefetch = entry.pointee.session.prefetchTargets()
     afterSession(slot)
   }
 
@@ -79,7 +78,6 @@ extension MediaWorker {
   private mutating func handshake(_ result: HandshakeResult) {
     guard let slot = slotOf[result.key.session], let entry = entries[slot] else { return }
     entry.pointee.session.handle(result, at: now, into: &output)
-    entry.pointee.prefetch = entry.pointee.session.prefetchTargets()
     afterSession(slot)
   }
 
@@ -153,7 +151,6 @@ extension MediaWorker {
       guard receiving.receive(on: fd) else { return }
       counters.appReceived.increment(by: UInt64(receiving.count))
       for index in 0..<receiving.count {
-        prefetchApp(index, fd)
         guard let bytes = receiving.bytes(index), let source = receiving.source(index) else { continue }
         if STUNMessage.isSTUN(UnsafeRawBufferPointer(bytes)) {
           receiveCheck(UnsafeRawBufferPointer(bytes), source, PacketRoute(raw: fd))

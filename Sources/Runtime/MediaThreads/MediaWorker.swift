@@ -89,12 +89,7 @@ struct MediaWorker: ~Copyable {
         heartbeat.woke()
         now = MonotonicClock.now()
         isCrowded = count >= Limits.crowdedTurn
-        let last = Int(count) - 1
-        for index in 0..<max(0, Int(count)) {
-          if index + Limits.prefetchDistance <= last { prefetchSession(events[index + Limits.prefetchDistance].data.u64) }
-          if index < last { prefetchTargets(events[index + 1].data.u64) }
-          ready(events[index].data.u64)
-        }
+        for index in 0..<max(0, Int(count)) { ready(events[index].data.u64) }
         flush()
         runTicks()
         finishTurn()

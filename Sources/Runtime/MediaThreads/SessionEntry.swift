@@ -7,7 +7,6 @@ struct SessionEntry: ~Copyable {
   let trunk: Int32, control: Int32
   /// Where on the thread's `TickWheel` the ticks of each direction are.
   var tickSlots: TickSlots
-  var prefetch = PrefetchTargets()
   var session: MediaSession
   let sockets: TrunkSockets
   /// Audio flows: it counts in the load.

@@ -23,10 +23,6 @@ int clx_set_affinity(int cpu);
 int clx_get_affinity(int32_t *cpus, int32_t room);
 int clx_set_affinities(const int32_t *cpus, int32_t count);
 int clx_thread_id(void);
-/// Asks for the `lines` cache lines of 64 octets from `place` on, to be read or written soon. Any address will do: none is touched.
-static inline void clx_prefetch(const void *place, int lines) {
-  for (int line = 0; line < lines; line++) __builtin_prefetch((const char *)place + 64 * line, 1);
-}
 /// Schedules the calling thread by SCHED_FIFO at `priority`, threads that it starts later as usual. 0, or -1 with errno.
 int clx_set_realtime(int priority);
 /// From now on SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE and SIGSEGV write one line that names the thread and then do what is their default,
