@@ -110,7 +110,13 @@ let client: [Target] = [
 ]
 
 let executable: [Target] = [
-  module("Trunkline", "Configuration", ["Bytes", "RTP", "JSONWebToken", "AudioCodecs"], [yams]),
+  module(
+    "Trunkline", "Configuration",
+    [
+      "Bytes", "RTP", "JSONWebToken", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "PushPolicy", "CallFlow",
+      "Platform",
+      "SIPTransport",
+    ], [yams]),
   module("Trunkline", "CommandSupport", ["Bytes", "JSONWebToken", "Platform", "Configuration", "CCurl"], [argumentParser]),
   .executableTarget(
     name: "trunkline",
@@ -186,7 +192,13 @@ let testTargets: [Target] = [
   tests("Telemetry", ["Bytes", "Platform", "Telemetry"], [logging]),
   tests("Control", callStack + ["Platform", "Control"], [logging]),
   tests("TrunklineClient", mediaStack + ["AppProtocol", "TrunklineClient"]),
-  tests("Configuration", ["Bytes", "RTP", "JSONWebToken", "AudioCodecs", "Configuration"]),
+  tests(
+    "Configuration",
+    [
+      "Bytes", "RTP", "JSONWebToken", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "PushPolicy", "CallFlow",
+      "Platform",
+      "SIPTransport", "Configuration",
+    ]),
   tests("Commands", ["Bytes", "Configuration", "trunkline"]),
   tests("Load", ["Bytes", "Configuration", "Peers", "trunkline-lab"]),
   tests("PushSandbox", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender", "PushSandbox"], [logging]),

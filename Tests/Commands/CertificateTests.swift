@@ -47,10 +47,10 @@ import Testing
     #expect(settings.certificates.isEmpty && settings.certificatePaths.isEmpty)
     settings.listen.appTLS = .init(certificate: "/app.pem", key: "/app.key")
     settings.listen.sipTLS = [settings.listen.app]
-    settings.listen.sipCertificates = .init(own: .init(certificate: "/sip.pem", key: "/sip.key"))
-    var trunk = Settings.Trunk(name: "carrier", peers: [])
-    trunk.tls.own = .init(certificate: "/trunk.pem", key: "/trunk.key")
-    settings.trunks = [Settings.Trunk(name: "plain", peers: []), trunk]
+    settings.listen.sipServer = .init(identity: .init(certificate: "/sip.pem", key: "/sip.key"))
+    var trunk = Settings.Trunk(routing: .init(name: "carrier"))
+    trunk.tls = .init(certificate: "/trunk.pem", key: "/trunk.key")
+    settings.trunks = [Settings.Trunk(routing: .init(name: "plain")), trunk]
     #expect(
       settings.certificates == [
         .init(use: .app, path: "/app.pem"), .init(use: .sip, path: "/sip.pem"),

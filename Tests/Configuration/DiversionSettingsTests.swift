@@ -1,4 +1,5 @@
 import AudioCodecs
+import CallFlow
 import Configuration
 import Foundation
 import Testing
@@ -34,16 +35,21 @@ import Testing
           inbound: [ { trunk: c, to: users, diversions: { busy: { code: 480 } } } ]
         """, file: "gateway.yaml", directory: folder.path)
     let rules = settings.users[1].diversions.rules
-    #expect(rules[.unreached] == .init(target: .number("+15557654321", showsCaller: true), after: .seconds(15)))
-    #expect(rules[.noAnswer] == .init(target: .user("bob"), after: .seconds(25)))
-    #expect(rules[.busy] == .init(target: .code(600)))
-    guard case .play(let path, let samples, false, .diverted)? = rules[.declined]?.target else {
-      Issue.record("no recording")
+    guard case .number("+15557654321", true)? = rules[.unreached]?.target, case .user("bob")? = rules[.noAnswer]?.target,
+      case .code(600)? = rules[.busy]?.target, case .recording(let diverted)? = rules[.declined]?.target,
+      case .recording(let early)? = rules[.mediaFailed]?.target
+    else {
+      Issue.record("\(rules)")
       return
     }
-    #expect(path.hasSuffix("/away.wav") && samples.count == 1_600 && samples[7] == 7)
-    #expect(rules[.mediaFailed] == .init(target: .play(path: path, samples: samples, isEarly: true)))
-    #expect(settings.routes.inbound[0].diversions.rules[.busy]?.target == .code(480))
+    #expect(rules[.unreached]?.after == .seconds(15) && rules[.noAnswer]?.after == .seconds(25) && rules[.busy]?.after == nil)
+    #expect(diverted.name == "away.wav" && !diverted.isMissed && !diverted.isEarly && early.isMissed && early.isEarly)
+    #expect(diverted.audio.samples.count == 1_600 && diverted.audio.samples[7] == 7)
+    #expect(diverted.audio === early.audio, "a file is read once")
+    guard case .code(480)? = settings.routes.inbound[0].diversions.rules[.busy]?.target else {
+      Issue.record("the route has no rule")
+      return
+    }
     #expect(settings.users[0].diversions.rules.isEmpty)
   }
 

@@ -27,3 +27,14 @@ final class TemporaryFolder {
     }
   }
 }
+
+/// A value as a text that is the same for the same content: sets and dictionaries in order.
+func content(_ value: Any) -> String {
+  let mirror = Mirror(reflecting: value)
+  let parts = mirror.children.map { ($0.label.map { $0 + ": " } ?? "") + content($0.value) }
+  switch mirror.displayStyle {
+  case .set, .dictionary: return "[\(parts.sorted().joined(separator: ", "))]"
+  case nil where parts.isEmpty, .enum where parts.isEmpty: return "\(value)"
+  default: return "(\(parts.joined(separator: ", ")))"
+  }
+}

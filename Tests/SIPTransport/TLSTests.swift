@@ -21,13 +21,13 @@ final class Certificates {
   var authorities: String { folder + "/ca.pem" }
 
   /// A certificate of the root; `names` as `DNS:a.example,URI:sip:a.example`.
-  @discardableResult func make(_ file: String, _ names: String?, commonName: String = "x") throws -> TLSIdentity {
+  @discardableResult func make(_ file: String, _ names: String?, commonName: String = "x") throws -> TLSFiles {
     var arguments = [
       "-keyout", file + ".key", "-out", file + ".pem", "-subj", "/CN=" + commonName, "-CA", "ca.pem", "-CAkey", "ca.key",
     ]
     if let names { arguments += ["-addext", "subjectAltName=" + names] }
     try run(arguments)
-    return TLSIdentity(certificate: "\(folder)/\(file).pem", key: "\(folder)/\(file).key", authorities: authorities)
+    return TLSFiles(certificate: "\(folder)/\(file).pem", key: "\(folder)/\(file).key", authorities: authorities)
   }
 
   private func run(_ arguments: [String]) throws {
@@ -80,7 +80,7 @@ extension Rig {
     let own = try certificates.make("server", "DNS:carrier.example")
     let (callee, caller, flow) = try pair(
       TLSServerSettings(identity: own),
-      TLSClientSettings(identity: TLSIdentity(authorities: certificates.authorities), host: "carrier.example"))
+      TLSClientSettings(identity: TLSFiles(authorities: certificates.authorities), host: "carrier.example"))
     defer {
       callee.stop()
       caller.stop()
@@ -107,7 +107,7 @@ extension Rig {
     let own = try certificates.make("server", names, commonName: commonName)
     let (callee, caller, flow) = try pair(
       TLSServerSettings(identity: own),
-      TLSClientSettings(identity: TLSIdentity(authorities: certificates.authorities), host: "carrier.example"))
+      TLSClientSettings(identity: TLSFiles(authorities: certificates.authorities), host: "carrier.example"))
     defer {
       callee.stop()
       caller.stop()
@@ -124,7 +124,7 @@ extension Rig {
   @Test func `an unknown authority is refused, unless the operator said otherwise`() throws {
     let (certificates, others) = (try Certificates(), try Certificates())
     let own = try certificates.make("server", "DNS:carrier.example")
-    let strict = TLSClientSettings(identity: TLSIdentity(authorities: others.authorities), host: "carrier.example")
+    let strict = TLSClientSettings(identity: TLSFiles(authorities: others.authorities), host: "carrier.example")
     let (callee, caller, flow) = try pair(TLSServerSettings(identity: own), strict)
     defer {
       callee.stop()
@@ -146,7 +146,7 @@ extension Rig {
     let theirs = try certificates.make("client", "DNS:gateway.example")
     let server = TLSServerSettings(identity: own, clients: .required)
     let (callee, caller, flow) = try pair(
-      server, TLSClientSettings(identity: TLSIdentity(authorities: certificates.authorities), host: "carrier.example"))
+      server, TLSClientSettings(identity: TLSFiles(authorities: certificates.authorities), host: "carrier.example"))
     defer {
       callee.stop()
       caller.stop()
@@ -167,14 +167,14 @@ extension Rig {
     let second = try certificates.make("second", "DNS:carrier.example")
     let (callee, caller, flow) = try pair(
       TLSServerSettings(identity: first),
-      TLSClientSettings(identity: TLSIdentity(authorities: certificates.authorities), host: "carrier.example"))
+      TLSClientSettings(identity: TLSFiles(authorities: certificates.authorities), host: "carrier.example"))
     defer {
       callee.stop()
       caller.stop()
     }
     caller.send(Self.options, flow)
     #expect(caller.failures(1) == [flow])
-    func serve(_ identity: TLSIdentity) throws {
+    func serve(_ identity: TLSFiles) throws {
       _ = try callee.onLoop { sockets in
         sockets.setTLS(server: TLSServerSettings(identity: identity), trunks: [:])
         return true
@@ -183,8 +183,8 @@ extension Rig {
     try serve(second)
     caller.send(Self.options, flow)
     #expect(callee.whole(1).count == 1)
-    try serve(TLSIdentity(certificate: second.certificate, key: first.key))
-    try serve(TLSIdentity(certificate: "/nowhere", key: "/nowhere"))
+    try serve(TLSFiles(certificate: second.certificate, key: first.key))
+    try serve(TLSFiles(certificate: "/nowhere", key: "/nowhere"))
     caller.send(Self.options, flow)
     #expect(callee.whole(2).count == 2)
     #expect(callee.reaches(1, "trunkline_sip_connections"))

@@ -1,7 +1,7 @@
 /// Settings of the call machine that hold for the process.
 public struct Configuration: Sendable {
   /// docs/protocol.md names each of these.
-  public struct Timers: Sendable {
+  public struct Timers: Sendable, Equatable {
     /// How long an incoming call rings.
     public var ring: Duration = .seconds(45)
     /// How long an outgoing call may ring before it is given up (RFC 3261 §16.6 Timer C).
@@ -37,9 +37,9 @@ public struct Configuration: Sendable {
     public var softPause: Duration = .seconds(2)
     public init() {}
   }
-  public struct Bounds: Sendable {
+  public struct Bounds: Sendable, Equatable {
     /// Calls at a time; more are refused with 503 or `overload`.
-    public var calls = 5_000
+    public var calls = 1_000
     public var callsPerUser = 8
     public init() {}
   }

@@ -7,7 +7,7 @@ import Trunking
 
 /// SRTP with keys in the description (RFC 4568): whoever reads the signalling has the keys, so that it goes over TLS unless told.
 extension Routing.Trunk {
-  public enum SRTPRule: Sendable, Equatable {
+  public enum SRTPRule: String, Sendable, CaseIterable {
     case off
     /// Either; we offer RTP/AVP with keys beside it.
     case optional

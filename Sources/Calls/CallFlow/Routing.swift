@@ -40,7 +40,7 @@ public struct Routing: Sendable {
     /// The number of a caller who withholds it stays in journal and record; else it is written nowhere.
     public var recordsPrivateNumbers = false
     /// What the trunk hears while the app holds.
-    public var holdAudio = HoldAudio.silence
+    public var holdAudio = HoldAudio.noise
     public var srtp = SRTPRule.off
     /// Keys of SRTP go over UDP and TCP too, where everybody on the way can read them.
     public var tellsKeysInClear = false

@@ -119,7 +119,7 @@ struct LoadCommand: ParsableCommand {
       throw ValidationError(
         "the configuration has \(users.count) users with a number, \(calls) are needed: add some, or lower --calls")
     }
-    guard let sip = settings.listen.sipUDP.first, let carrier = settings.trunks.lazy.compactMap(\.uri?.address).first else {
+    guard let sip = settings.listen.sipUDP.first, let carrier = settings.trunks.lazy.compactMap(\.serverAddress).first else {
       throw ValidationError(
         "the configuration needs listen.sip.udp and a trunk with an address, where the load's carrier listens")
     }
@@ -133,7 +133,7 @@ struct LoadCommand: ParsableCommand {
     return options
   }
 
-  static func clients(_ users: [Settings.User], _ settings: Settings) throws -> [LoadOptions.Client] {
+  static func clients(_ users: [Routing.User], _ settings: Settings) throws -> [LoadOptions.Client] {
     let signer = try TokenSigner(keys: settings.auth.keys())
     let expiry = WallClock.nowMilliseconds() / 1000 + 86_400
     return try users.map { user in

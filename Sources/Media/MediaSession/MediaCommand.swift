@@ -17,7 +17,7 @@ public struct AppLegID: Hashable, Sendable {
 }
 
 /// Which RTP sources a trunk leg takes (docs/design/media-plane.md).
-public enum SourcePolicy: Sendable { case signalledIP, strict, symmetric }
+public enum SourcePolicy: String, Sendable, CaseIterable { case signalledIP = "signalled_ip", symmetric, strict }
 
 /// The trunk leg as offer/answer agreed on.
 public struct TrunkLegParameters: Sendable {

@@ -1,34 +1,22 @@
 import COpenSSL
 import Glibc
-
-/// Certificate files of one side, and whom it believes.
-public struct TLSIdentity: Sendable, Equatable {
-  /// PEM: our certificate and those that lead to its root, and its key; nil shows none.
-  public var certificate: String?
-  public var key: String?
-  /// PEM of the authorities that may have signed the other side's; nil: the system's.
-  public var authorities: String?
-
-  public init(certificate: String? = nil, key: String? = nil, authorities: String? = nil) {
-    (self.certificate, self.key, self.authorities) = (certificate, key, authorities)
-  }
-}
+public import Platform
 
 /// What our TLS listeners show and ask.
 public struct TLSServerSettings: Sendable, Equatable {
-  public enum Clients: Sendable { case off, optional, required }
-  public var identity: TLSIdentity
+  public enum Clients: String, Sendable, CaseIterable { case off, optional, required }
+  public var identity: TLSFiles
   public var clients: Clients
-  public init(identity: TLSIdentity, clients: Clients = .off) { (self.identity, self.clients) = (identity, clients) }
+  public init(identity: TLSFiles, clients: Clients = .off) { (self.identity, self.clients) = (identity, clients) }
 }
 
 /// TLS toward one trunk.
 public struct TLSClientSettings: Sendable, Equatable {
-  public var identity: TLSIdentity
+  public var identity: TLSFiles
   /// What the trunk's certificate must be for: the host of its URI, whatever servers DNS led to (RFC 5922 §7.3).
   public var host: String
   public var verifies: Bool
-  public init(identity: TLSIdentity = TLSIdentity(), host: String, verifies: Bool = true) {
+  public init(identity: TLSFiles = TLSFiles(), host: String, verifies: Bool = true) {
     (self.identity, self.host, self.verifies) = (identity, host, verifies)
   }
 }
@@ -69,7 +57,7 @@ final class TLSContext {
   /// For TLS 1.2: authenticated encryption with forward secrecy, of both sides (RFC 9325 §4.2); TLS 1.3 has nothing else.
   private static let suites = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
-  private static func make(_ method: OpaquePointer?, _ identity: TLSIdentity) throws(TLSFailure) -> OpaquePointer {
+  private static func make(_ method: OpaquePointer?, _ identity: TLSFiles) throws(TLSFailure) -> OpaquePointer {
     ERR_clear_error()
     guard let context = SSL_CTX_new(method) else { throw TLSFailure("no TLS context") }
     var failure: TLSFailure?

@@ -18,16 +18,16 @@ public enum ConfigurationFile {
 
   /// `file` is what problems name; `directory`, absolute, is where relative paths start.
   public static func parse(_ text: String, file: String, directory: String) throws(ConfigurationProblems) -> Settings {
-    let walk = Walk(file: file, directory: directory)
+    let parser = ConfigurationParser(file: file, directory: directory)
     let root: Node?
     do {
       root = try Yams.compose(yaml: text)
     } catch {
       throw ConfigurationProblems(problems: [syntaxProblem(error, file: file)])
     }
-    let configuration = walk.configuration(root)
-    guard walk.problems.isEmpty else {
-      let sorted = walk.problems.enumerated().sorted {
+    let configuration = parser.configuration(root)
+    guard parser.problems.isEmpty else {
+      let sorted = parser.problems.enumerated().sorted {
         ($0.element.line, $0.element.column, $0.offset) < ($1.element.line, $1.element.column, $1.offset)
       }
       throw ConfigurationProblems(problems: sorted.map(\.element))

@@ -49,7 +49,7 @@ extension Settings {
         # reliable: supported        # provisional responses (100rel): off, supported, required
         # session_timer: 1800        # seconds, or off; session_minimum: 90
         # hold: signal               # an app's hold becomes a re-INVITE; local: it stays here
-        # hold_audio: music.wav      # what the trunk hears while an app holds: a WAV (8 or 16 kHz, mono), or noise, silence
+        # hold_audio: music.wav      # what the trunk hears while an app holds: a WAV of 40 ms at least, or noise, silence
         # redirects: follow          # a 3xx within the trunk's own hosts; refuse
         # trust_identity: true       # believe P-Asserted-Identity, Diversion and History-Info, and give ours
         # transfers: true            # serve REFER and Replaces

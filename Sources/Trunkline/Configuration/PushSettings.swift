@@ -1,5 +1,6 @@
 public import Bytes
 public import JSONWebToken
+public import Platform
 
 extension Settings {
   /// How apps are woken; without a service's part nothing is sent to its devices.
@@ -27,7 +28,7 @@ extension Settings {
       /// The `.p8` key, its id and the team's.
       case key(Redacted<[UInt8]>, id: String, team: String)
       /// A VoIP Services certificate; `fingerprint` tells one from the next.
-      case certificate(CertificateFiles, fingerprint: String)
+      case certificate(TLSFiles, fingerprint: String)
     }
     public enum Environment: String, Sendable, CaseIterable { case production, sandbox }
     public var credentials: Credentials

@@ -5,17 +5,17 @@ extension Section {
   /// The content of the file that `key` names, as bytes; nil if the key is absent or the file can not be read (which is reported).
   func fileContent(_ key: String, limit: Int = Limits.secretBytes) -> [UInt8]? {
     guard let name = string(key) else { return nil }
-    let path = walk.resolve(name)
+    let path = parser.resolve(name)
     guard access(path, R_OK) == 0 else {
-      walk.problem(self.path(key), "cannot read \(path): \(String(cString: strerror(errno)))")
+      parser.problem(self.path(key), "cannot read \(path): \(String(cString: strerror(errno)))")
       return nil
     }
     guard let data = FileManager.default.contents(atPath: path) else {
-      walk.problem(self.path(key), "cannot read \(path)")
+      parser.problem(self.path(key), "cannot read \(path)")
       return nil
     }
     guard data.count <= limit else {
-      walk.problem(self.path(key), "\(path) has \(data.count) bytes, more than the limit of \(limit)")
+      parser.problem(self.path(key), "\(path) has \(data.count) bytes, more than the limit of \(limit)")
       return nil
     }
     return [UInt8](data)
@@ -26,7 +26,7 @@ extension Section {
     guard var bytes = fileContent(key) else { return nil }
     while let last = bytes.last, [0x20, 0x09, 0x0a, 0x0b, 0x0c, 0x0d].contains(last) { bytes.removeLast() }
     guard !bytes.isEmpty else {
-      walk.problem(path(key), "\(walk.resolve(string(key) ?? "")) is empty")
+      parser.problem(path(key), "\(parser.resolve(string(key) ?? "")) is empty")
       return nil
     }
     return bytes
@@ -35,6 +35,6 @@ extension Section {
   /// A readable file's absolute path.
   func readableFile(_ key: String) -> String? {
     guard fileContent(key, limit: Limits.fileBytes) != nil, let name = string(key) else { return nil }
-    return walk.resolve(name)
+    return parser.resolve(name)
   }
 }

@@ -3,31 +3,31 @@ import Yams
 
 /// One mapping of the file: its known keys by name. Every reader gives the default when the key is absent or wrong, and reports the latter.
 struct Section {
-  let walk: Walk
+  let parser: ConfigurationParser
   let path: String
   private var nodes: [String: Node] = [:]
 
   /// Reports what is not a mapping and every key not in `keys`.
-  init(_ node: Node?, _ path: String, _ walk: Walk, keys: [String]) {
-    self.walk = walk
+  init(_ node: Node?, _ path: String, _ parser: ConfigurationParser, keys: [String]) {
+    self.parser = parser
     self.path = path
     guard let node, !node.isNull else { return }
-    if !path.isEmpty { walk.visit(path, node) }
+    if !path.isEmpty { parser.visit(path, node) }
     guard case .mapping(let mapping) = node else {
-      walk.problem(path, "expected a mapping with \(keys.joined(separator: ", ")), got \(shown(node))")
+      parser.problem(path, "expected a mapping with \(keys.joined(separator: ", ")), got \(shown(node))")
       return
     }
     for (key, value) in mapping {
       let name = key.text ?? shown(key)
       guard keys.contains(name) else {
         let own = self.path(name)
-        walk.visit(own, key)
-        walk.problem(own, "unknown key; known here: \(keys.joined(separator: ", "))")
+        parser.visit(own, key)
+        parser.problem(own, "unknown key; known here: \(keys.joined(separator: ", "))")
         continue
       }
       if !value.isNull {
         nodes[name] = value
-        walk.visit(self.path(name), value)
+        parser.visit(self.path(name), value)
       }
     }
   }
@@ -37,19 +37,19 @@ struct Section {
   func has(_ key: String) -> Bool { nodes[key] != nil }
 
   /// A mapping inside this one.
-  func section(_ key: String, keys: [String]) -> Section { Section(nodes[key], path(key), walk, keys: keys) }
+  func section(_ key: String, keys: [String]) -> Section { Section(nodes[key], path(key), parser, keys: keys) }
 
   /// Items with their paths; a single value stands for a list of one.
   func items(_ key: String, limit: Int) -> [(node: Node, path: String)] {
     guard let node = nodes[key] else { return [] }
     guard case .sequence(let sequence) = node else {
-      walk.visit(path(key) + "[0]", node)
+      parser.visit(path(key) + "[0]", node)
       return [(node, path(key) + "[0]")]
     }
-    if sequence.count > limit { walk.problem(path(key), "\(sequence.count) items are more than the limit of \(limit)") }
+    if sequence.count > limit { parser.problem(path(key), "\(sequence.count) items are more than the limit of \(limit)") }
     return sequence.prefix(limit).enumerated().map { index, item in
       let own = path(key) + "[\(index)]"
-      walk.visit(own, item)
+      parser.visit(own, item)
       return (item, own)
     }
   }
@@ -57,18 +57,19 @@ struct Section {
   /// The scalar parsed by `parse`; `expected` completes "expected …, got …".
   func value<Value>(_ key: String, _ expected: String, _ parse: (String) -> Value?) -> Value? {
     guard let node = nodes[key] else { return nil }
-    return Self.value(node, path(key), walk, expected, parse)
+    return Self.value(node, path(key), parser, expected, parse)
   }
 
-  static func value<Value>(_ node: Node, _ path: String, _ walk: Walk, _ expected: String, _ parse: (String) -> Value?) -> Value?
-  {
+  static func value<Value>(
+    _ node: Node, _ path: String, _ parser: ConfigurationParser, _ expected: String, _ parse: (String) -> Value?
+  ) -> Value? {
     if let text = node.text, let value = parse(text) { return value }
-    walk.problem(path, "expected \(expected), got \(shown(node))")
+    parser.problem(path, "expected \(expected), got \(shown(node))")
     return nil
   }
 
   func list<Value>(_ key: String, limit: Int, _ expected: String, _ parse: (String) -> Value?) -> [Value] {
-    items(key, limit: limit).compactMap { Self.value($0.node, $0.path, walk, expected, parse) }
+    items(key, limit: limit).compactMap { Self.value($0.node, $0.path, parser, expected, parse) }
   }
 
   func string(_ key: String) -> String? { value(key, "a text") { $0.isEmpty ? nil : $0 } }
@@ -76,7 +77,7 @@ struct Section {
   /// A text that must be there.
   func required(_ key: String) -> String? {
     guard has(key) else {
-      walk.problem(path, "\(key) is missing")
+      parser.problem(path, "\(key) is missing")
       return nil
     }
     return string(key)
@@ -85,7 +86,7 @@ struct Section {
   func integer(_ key: String, in range: ClosedRange<Int>, default fallback: Int) -> Int {
     guard let number = value(key, "an integer", { Int($0) }) else { return fallback }
     guard range.contains(number) else {
-      walk.problem(path(key), "\(number) is outside \(range.lowerBound)...\(range.upperBound)")
+      parser.problem(path(key), "\(number) is outside \(range.lowerBound)...\(range.upperBound)")
       return fallback
     }
     return number
@@ -106,7 +107,7 @@ struct Section {
   func duration(_ key: String, in range: ClosedRange<Duration>, default fallback: Duration) -> Duration {
     guard let value = value(key, "a duration such as 45s or 500ms", durationValue) else { return fallback }
     guard range.contains(value) else {
-      walk.problem(
+      parser.problem(
         path(key), "\(durationText(value)) is outside \(durationText(range.lowerBound))...\(durationText(range.upperBound))")
       return fallback
     }
@@ -117,11 +118,11 @@ struct Section {
   func socketAddresses(_ key: String) -> [SocketAddress] {
     if node(key)?.text != nil { return [socketAddress(key)].compactMap(\.self) }
     return items(key, limit: 16).compactMap { node, path in
-      let found = Self.value(node, path, walk, "an address with a port, such as 127.0.0.1:5060 or [::1]:5060") {
+      let found = Self.value(node, path, parser, "an address with a port, such as 127.0.0.1:5060 or [::1]:5060") {
         SocketAddress($0)
       }
       guard let found else { return nil }
-      if found.port == 0 { walk.problem(path, "port 0 is outside 1...65535") }
+      if found.port == 0 { parser.problem(path, "port 0 is outside 1...65535") }
       return found.port == 0 ? nil : found
     }
   }
@@ -131,7 +132,7 @@ struct Section {
       return nil
     }
     guard address.port != 0 else {
-      walk.problem(path(key), "port 0 is outside 1...65535")
+      parser.problem(path(key), "port 0 is outside 1...65535")
       return nil
     }
     return address

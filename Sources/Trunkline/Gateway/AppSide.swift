@@ -46,7 +46,7 @@ final class AppSide: Sendable {
       logs.logger("app").warning("auth.jwt.key_file is short: 32 random bytes or more keep it from being guessed")
     }
     var app = AppServer.Settings(
-      address: settings.listen.app, tls: settings.listen.appTLS.map { TLSFiles(certificate: $0.certificate, key: $0.key) },
+      address: settings.listen.app, tls: settings.listen.appTLS,
       origins: Set(settings.auth.origins), pages: Self.phone, sessions: try sessions(settings))
     app.connectionsPerAddress = settings.limits.sessionsPerAddress
     app.proxies = settings.listen.appProxies
@@ -60,7 +60,7 @@ final class AppSide: Sendable {
     let admin = try AdminServer.start(
       .init(
         address: settings.listen.admin, token: settings.listen.adminToken.map { Redacted(Array($0.exposed.utf8)) },
-        tls: settings.listen.adminTLS.map { TLSFiles(certificate: $0.certificate, key: $0.key) }),
+        tls: settings.listen.adminTLS),
       logger: logs.logger("admin")
     ) { request, answer in adminPages.handle(request, answer) }
     servers.withLock { $0.admin = admin }

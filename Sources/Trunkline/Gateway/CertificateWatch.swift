@@ -167,28 +167,12 @@ struct FileStamps {
 }
 
 extension Settings {
-  var serverTLS: TLSServerSettings? {
-    listen.sipCertificates.map { files in
-      let clients: TLSServerSettings.Clients =
-        switch files.clients {
-        case .off: .off
-        case .optional: .optional
-        case .required: .required
-        }
-      return TLSServerSettings(
-        identity: TLSIdentity(certificate: files.own.certificate, key: files.own.key, authorities: files.authorities),
-        clients: clients)
-    }
-  }
-
   /// Every trunk that DNS or the operator may send over TLS.
   var clientTLS: [String: TLSClientSettings] {
     var out: [String: TLSClientSettings] = [:]
     for trunk in trunks where !listen.sipTLS.isEmpty {
       guard let uri = trunk.uri, uri.transport == nil || uri.transport == .tls else { continue }
-      let identity = TLSIdentity(
-        certificate: trunk.tls.own?.certificate, key: trunk.tls.own?.key, authorities: trunk.tls.authorities)
-      out[trunk.name] = TLSClientSettings(identity: identity, host: uri.host, verifies: trunk.tls.verifies)
+      out[trunk.name] = TLSClientSettings(identity: trunk.tls, host: uri.host, verifies: trunk.verifiesCertificate)
     }
     return out
   }
@@ -196,12 +180,12 @@ extension Settings {
   /// Every certificate that we show. Those of pushes are `PushSide`'s.
   var certificates: [CertificateFile] {
     var out: [CertificateFile] = []
-    if let files = listen.appTLS { out.append(CertificateFile(use: .app, path: files.certificate)) }
-    if let files = listen.adminTLS { out.append(CertificateFile(use: .admin, path: files.certificate)) }
+    if let path = listen.appTLS?.certificate { out.append(CertificateFile(use: .app, path: path)) }
+    if let path = listen.adminTLS?.certificate { out.append(CertificateFile(use: .admin, path: path)) }
     guard !listen.sipTLS.isEmpty else { return out }
-    if let files = listen.sipCertificates { out.append(CertificateFile(use: .sip, path: files.own.certificate)) }
+    if let path = listen.sipServer?.identity.certificate { out.append(CertificateFile(use: .sip, path: path)) }
     for trunk in trunks {
-      if let own = trunk.tls.own { out.append(CertificateFile(use: .trunk, trunk: trunk.name, path: own.certificate)) }
+      if let path = trunk.tls.certificate { out.append(CertificateFile(use: .trunk, trunk: trunk.name, path: path)) }
     }
     return out
   }
@@ -213,9 +197,9 @@ extension Settings {
     ]
     guard !listen.sipTLS.isEmpty else { return paths.compactMap(\.self) }
     paths += [
-      listen.sipCertificates?.own.certificate, listen.sipCertificates?.own.key, listen.sipCertificates?.authorities,
+      listen.sipServer?.identity.certificate, listen.sipServer?.identity.key, listen.sipServer?.identity.authorities,
     ]
-    for trunk in trunks { paths += [trunk.tls.own?.certificate, trunk.tls.own?.key, trunk.tls.authorities] }
+    for trunk in trunks { paths += [trunk.tls.certificate, trunk.tls.key, trunk.tls.authorities] }
     return paths.compactMap(\.self)
   }
 }

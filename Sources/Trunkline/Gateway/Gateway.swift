@@ -71,7 +71,7 @@ final class Gateway: @unchecked Sendable {
       trunks: settings.allowList, logger: logs.logger("sip")
     ) { [door] input in door.control?.handle(input) }
     self.sockets = sockets
-    sockets.setTLS(server: settings.serverTLS, trunks: settings.clientTLS)
+    sockets.setTLS(server: settings.listen.sipServer, trunks: settings.clientTLS)
     let traces = TraceCollector(application: Version.text)
     sockets.tap = { traces.saw($0, $1, isOurs: $2, trunk: $3) }
     // A key for this process: no call that somebody is woken for outlives it.
@@ -97,7 +97,7 @@ final class Gateway: @unchecked Sendable {
       door.control?.resolved(question, answer)
     }
     self.resolver = resolver
-    var outlets = ControlOutputs(
+    var outputs = ControlOutputs(
       sendSIP: { sockets.send($0) },
       sendApp: { app.post($0) },
       sendMedia: { command in
@@ -119,25 +119,25 @@ final class Gateway: @unchecked Sendable {
       record: { store.end($0) })
     let memoryLimit =
       settings.limits.memoryMebibytes > 0 ? Int64(settings.limits.memoryMebibytes) << 20 : ProcessMemory.limitBytes()
-    outlets.endTurn = {
+    outputs.endTurn = {
       media.wake()
       store.wake()
     }
-    outlets.authenticated = { sockets.authenticated($0) }
-    outlets.backlog = { sockets.backlog }
-    outlets.memory = { (ProcessMemory.residentBytes(), memoryLimit) }
-    outlets.mediaShortage = {
+    outputs.authenticated = { sockets.authenticated($0) }
+    outputs.backlog = { sockets.backlog }
+    outputs.memory = { (ProcessMemory.residentBytes(), memoryLimit) }
+    outputs.mediaShortage = {
       switch media.shortage {
       case .overloaded: .cpu
       case .portsExhausted: .ports
       default: nil
       }
     }
-    outlets.overloaded = { [readiness] reason in
+    outputs.overloaded = { [readiness] reason in
       readiness.set("load", ready: reason == nil, why: "overloaded (\(reason?.rawValue ?? "")): new calls get 503")
     }
-    outlets.lookUp = { resolver.ask($0) }
-    outlets.trunkNews = { [door] news in
+    outputs.lookUp = { resolver.ask($0) }
+    outputs.trunkNews = { [door] news in
       guard case .located(let trunk, let addresses) = news else { return }
       door.gateway?.located(trunk, addresses)
     }
@@ -145,16 +145,16 @@ final class Gateway: @unchecked Sendable {
       try CallerVerifier(url: $0.url, authorities: $0.authorities, logger: logs.logger("verify"))
     }
     self.verifier = verifier
-    outlets.verify = { [inbox] call, question in
+    outputs.verify = { [inbox] call, question in
       verifier?.ask(
         CallerQuestion(identities: question.identities, from: question.from, to: question.to, date: question.date)
       ) { inbox.post(.verified(call, attestation: $0)) }
     }
-    outlets.push = { push.push($0, $1, $2, $3, since: $4) }
-    outlets.pushCallOver = { push.callOver($0) }
-    outlets.askRoute = { hooks.ask($0, $1) }
-    outlets.devices = { store.change($0) }
-    var configuration = settings.callConfiguration
+    outputs.push = { push.push($0, $1, $2, $3, since: $4) }
+    outputs.pushCallOver = { push.callOver($0) }
+    outputs.askRoute = { hooks.ask($0, $1) }
+    outputs.devices = { store.change($0) }
+    var configuration = settings.calls
     configuration.push = settings.pushSettings(wakes)
     configuration.bounds.calls = min(configuration.bounds.calls, descriptors.calls / Self.descriptorsPerCall)
     var machine = CallMachine(
@@ -170,7 +170,7 @@ final class Gateway: @unchecked Sendable {
         configuration: .init(
           product: "Trunkline/\(Version.number)",
           own: settings.own(bound: sockets.udpAddresses + sockets.tcpAddresses + sockets.tlsAddresses)), random: .system),
-      machine: machine, outputs: outlets,
+      machine: machine, outputs: outputs,
       metrics: ControlMetrics(turns: loop.turns), inbox: inbox, logger: logs.logger("control"))
     door.control = control
     door.gateway = self
@@ -184,7 +184,7 @@ final class Gateway: @unchecked Sendable {
       app.reloadCertificates()
       loop.post { [self] in
         logs.logger("sip").notice("certificates changed on disk: read again")
-        sockets.setTLS(server: settings.serverTLS, trunks: clientTLS)
+        sockets.setTLS(server: settings.listen.sipServer, trunks: clientTLS)
       }
     } daily: { [push] in
       push.look()
@@ -210,13 +210,13 @@ final class Gateway: @unchecked Sendable {
 
   /// What the process may open, and a warning if that is less than the configuration asks for.
   private static func descriptors(_ settings: Settings, _ logger: Logger) -> DescriptorLimit {
-    let limit = DescriptorLimit.raise(calls: settings.limits.calls * descriptorsPerCall)
-    if limit.calls / descriptorsPerCall < settings.limits.calls || limit.apps < AppServer.mostConnections {
+    let limit = DescriptorLimit.raise(calls: settings.calls.bounds.calls * descriptorsPerCall)
+    if limit.calls / descriptorsPerCall < settings.calls.bounds.calls || limit.apps < AppServer.mostConnections {
       logger.warning(
         "few file descriptors: raise the hard limit (systemd: LimitNOFILE, else ulimit -Hn)",
         metadata: [
           "limit": "\(limit.total)", "app_connections": "\(min(limit.apps, AppServer.mostConnections))",
-          "calls": "\(min(settings.limits.calls, limit.calls / descriptorsPerCall))",
+          "calls": "\(min(settings.calls.bounds.calls, limit.calls / descriptorsPerCall))",
         ])
     }
     return limit
@@ -246,7 +246,7 @@ final class Gateway: @unchecked Sendable {
       current = new
       inbox.post(.routing(new.routing))
       retired.replace(with: new.trunks, at: loop.now)
-      sockets.setTLS(server: settings.serverTLS, trunks: clientTLS)
+      sockets.setTLS(server: settings.listen.sipServer, trunks: clientTLS)
       // A trunk that is gone from the file is heard until its last call has ended: its BYE must not be a stranger's.
       admitTrunks()
     }

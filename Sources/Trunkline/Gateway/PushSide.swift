@@ -74,13 +74,15 @@ final class PushSide: Sendable {
     guard case .certificate(let files, _)? = current.withLock({ $0.push })?.apns?.credentials else { return expires.set(0) }
     let remedy: Logger.MetadataValue = "renew it at Apple (VoIP Services), replace the files, then send SIGHUP"
     do {
-      let bytes = [files.certificate, files.key].map { FileManager.default.contents(atPath: $0).map { [UInt8]($0) } ?? [] }
+      let bytes = [files.certificate, files.key].map { path in
+        path.flatMap { FileManager.default.contents(atPath: $0) }.map { [UInt8]($0) } ?? []
+      }
       let certificate = try ClientCertificate(certificate: bytes[0], key: bytes[1])
       expires.set(certificate.expires)
       let left = certificate.expires - WallClock.nowMilliseconds() / 1_000
       guard left < Self.expiryWarning else { return }
       let date = Date(timeIntervalSince1970: Double(certificate.expires)).formatted(.iso8601)
-      let metadata: Logger.Metadata = ["file": "\(files.certificate)", "expires": "\(date)", "do": remedy]
+      let metadata: Logger.Metadata = ["file": "\(files.certificate ?? "")", "expires": "\(date)", "do": remedy]
       if left <= 0 {
         logger.error("push.apns.certificate has expired: APNs refuses every push", metadata: metadata)
       } else {
@@ -89,7 +91,7 @@ final class PushSide: Sendable {
     } catch {
       logger.error(
         "push.apns.certificate cannot be used: no push can be sent",
-        metadata: ["cert": "\(files.certificate)", "key": "\(files.key)", "why": "\(error)", "do": remedy])
+        metadata: ["cert": "\(files.certificate ?? "")", "key": "\(files.key ?? "")", "why": "\(error)", "do": remedy])
     }
   }
   /// Seconds before its end from which a certificate is warned of.

@@ -22,7 +22,7 @@ struct RetiredTrunks {
   /// A new configuration: what it lacks retires, what it names again is back.
   mutating func replace(with new: [Settings.Trunk], at now: Instant) {
     let names = Set(new.map(\.name))
-    for trunk in current where trunk.registration != nil && !names.contains(trunk.name) {
+    for trunk in current where trunk.routing.settings?.registration != nil && !names.contains(trunk.name) {
       unregisterDeadlines[trunk.name] = now + Self.unregisterTime
     }
     retired = (retired + current).filter { !names.contains($0.name) }

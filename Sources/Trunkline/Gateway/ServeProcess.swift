@@ -31,7 +31,7 @@ enum ServeProcess {
       gateway.stop(unregisterTime: .zero)
       throw error
     }
-    watch.allowSignalsToWait(settings.timers.drain + ending)
+    watch.allowSignalsToWait(settings.drain + ending)
     logger.notice(
       "ready",
       metadata: [
@@ -72,7 +72,7 @@ enum ServeProcess {
         } else {
           draining = true
           logger.notice("draining: no new calls; a second signal ends those that live")
-          let seconds = max(1, settings.timers.drain.components.seconds)
+          let seconds = max(1, settings.drain.components.seconds)
           watch.end(within: .seconds(seconds) + ending)
           alarm(UInt32(clamping: seconds))
           gateway.drain { kill(getpid(), SIGUSR1) }
@@ -122,11 +122,12 @@ extension Settings {
   func partsThatNeedRestart(comparedWith old: Settings) -> [String] {
     var out: [String] = []
     if listen != old.listen { out.append("listen") }
-    if media != old.media { out.append("media") }
+    if media != old.media || calls.opusBitrate != old.calls.opusBitrate { out.append("media") }
     if auth != old.auth { out.append("auth") }
     if verifier != old.verifier { out.append("verifier") }
-    if timers != old.timers { out.append("timers") }
-    if limits != old.limits { out.append("limits") }
+    if calls.timers != old.calls.timers || drain != old.drain { out.append("timers") }
+    if limits != old.limits || calls.bounds != old.calls.bounds { out.append("limits") }
+    if calls.declineCode != old.calls.declineCode { out.append("routes.decline_code") }
     if store != old.store { out.append("store") }
     if records != old.records { out.append("records") }
     if log != old.log { out.append("log") }

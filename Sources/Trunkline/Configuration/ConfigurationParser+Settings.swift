@@ -1,7 +1,11 @@
 import Bytes
+import CallFlow
+import JSONWebToken
+import Platform
+import SIPTransport
 import Yams
 
-extension Walk {
+extension ConfigurationParser {
   /// The whole file; absent parts take their defaults.
   func configuration(_ root: Node?) -> Settings {
     var out = Settings()
@@ -17,18 +21,19 @@ extension Walk {
     ) {
       SocketAddress($0) ?? IPAddress($0).map { SocketAddress($0, 53) }
     }
-    out.media = media(top)
+    out.media = media(top, &out.calls)
     out.auth = auth(top)
     out.trunks = top.items("trunks", limit: Limits.trunks).compactMap { trunk($0.node, $0.path) }
     out.users = top.items("users", limit: Limits.users).compactMap { user($0.node, $0.path) }
-    out.routes = routes(top)
+    out.routes = routes(top, &out.calls)
     out.push = push(top)
-    out.timers = timers(top)
+    timers(top, &out)
     out.verifier = verifier(top)
+    out.calls.verifiesIdentity = out.verifier != nil
     let limits = top.section("limits", keys: ["calls", "calls_per_user", "sessions_per_address", "memory_mib"])
-    out.limits.callsPerUser = limits.integer("calls_per_user", in: 1...1_000, default: out.limits.callsPerUser)
-    out.limits.calls = limits.integer("calls", in: Limits.calls, default: out.limits.calls)
-    out.limits.memoryMebibytes = limits.integer("memory_mib", in: 0...1_048_576, default: 0)
+    out.calls.bounds.callsPerUser = limits.integer("calls_per_user", in: 1...1_000, default: out.calls.bounds.callsPerUser)
+    out.calls.bounds.calls = limits.integer("calls", in: Limits.calls, default: out.calls.bounds.calls)
+    out.limits.memoryMebibytes = limits.integer("memory_mib", in: 0...1_048_576, default: out.limits.memoryMebibytes)
     out.limits.sessionsPerAddress = limits.integer(
       "sessions_per_address", in: 1...100_000, default: out.limits.sessionsPerAddress)
     out.store = resolve(top.section("store", keys: ["sqlite"]).string("sqlite") ?? out.store)
@@ -91,7 +96,7 @@ extension Walk {
   }
 
   /// `tls: { cert: FILE, key: FILE }` of a port.
-  private func certificateFiles(_ port: Section, _ path: String) -> Settings.CertificateFiles? {
+  private func certificateFiles(_ port: Section, _ path: String) -> TLSFiles? {
     guard port.has("tls") else { return nil }
     let tls = port.section("tls", keys: ["cert", "key"])
     for key in ["cert", "key"] where !tls.has(key) { problem(path, "\(key) is missing") }
@@ -104,16 +109,15 @@ extension Walk {
     out.sipTLS = tls.socketAddresses("address")
     for key in ["address", "cert", "key"] where !tls.has(key) { problem("listen.sip.tls", "\(key) is missing") }
     guard let certificate = tls.readableFile("cert"), let key = tls.readableFile("key") else { return }
-    var files = Settings.SIPCertificates(own: .init(certificate: certificate, key: key))
-    files.authorities = tls.readableFile("ca")
-    files.clients = tls.choice("clients", default: tls.has("ca") ? .required : .off)
-    if files.clients != .off, !tls.has("ca") {
-      problem("listen.sip.tls", "clients: \(files.clients.rawValue) needs ca: FILE, who signs their certificates")
+    let identity = TLSFiles(certificate: certificate, key: key, authorities: tls.readableFile("ca"))
+    let clients = tls.choice("clients", default: tls.has("ca") ? TLSServerSettings.Clients.required : .off)
+    if clients != .off, !tls.has("ca") {
+      problem("listen.sip.tls", "clients: \(clients.rawValue) needs ca: FILE, who signs their certificates")
     }
-    out.sipCertificates = files
+    out.sipServer = TLSServerSettings(identity: identity, clients: clients)
   }
 
-  private func media(_ top: Section) -> Settings.Media {
+  private func media(_ top: Section, _ calls: inout CallFlow.Configuration) -> Settings.Media {
     var out = Settings.Media()
     let media = top.section("media", keys: ["addresses", "threads", "app_port", "trunk_ports", "load_limit", "opus_bitrate"])
     if media.has("addresses") {
@@ -122,7 +126,7 @@ extension Walk {
       if items.isEmpty { problem("media.addresses", "is empty; write auto for the machine's own addresses") }
     }
     out.loadLimitPercent = media.integer("load_limit", in: 1...100, default: out.loadLimitPercent)
-    out.opusBitrate = media.integer("opus_bitrate", in: Limits.opusBitrate, default: out.opusBitrate)
+    calls.opusBitrate = media.integer("opus_bitrate", in: Limits.opusBitrate, default: calls.opusBitrate)
     out.threads = media.integer("threads", in: Limits.mediaThreads, default: out.threads)
     out.appPort = UInt16(media.integer("app_port", in: 1024...65535, default: Int(out.appPort)))
     if let ports = media.value("trunk_ports", "a port range such as 20000-21999", portRange) { out.trunkPorts = ports }
@@ -178,29 +182,27 @@ extension Walk {
     return out
   }
 
-  private func timers(_ top: Section) -> Settings.Timers {
-    var out = Settings.Timers()
+  private func timers(_ top: Section, _ out: inout Settings) {
     let timers = top.section(
       "timers",
       keys: [
         "ring", "early180", "media_gate_warm", "media_gate_cold", "media_gate_outgoing", "longest_call", "app_grace", "drain",
       ])
-    func read(_ key: String, _ field: WritableKeyPath<Settings.Timers, Duration>, _ range: ClosedRange<Duration>) {
-      out[keyPath: field] = timers.duration(key, in: range, default: out[keyPath: field])
+    func read(_ key: String, _ value: inout Duration, _ range: ClosedRange<Duration>) {
+      value = timers.duration(key, in: range, default: value)
     }
-    read("ring", \.ring, .seconds(1) ... .seconds(600))
+    read("ring", &out.calls.timers.ring, .seconds(1) ... .seconds(600))
     if timers.node("early180")?.text == "off" {
-      out.early180 = nil
-    } else {
-      out.early180 = timers.duration("early180", in: .zero ... .seconds(60), default: .seconds(2))
+      out.calls.timers.early180 = nil
+    } else if timers.has("early180") {
+      out.calls.timers.early180 = timers.duration("early180", in: .zero ... .seconds(60), default: .zero)
     }
-    read("media_gate_warm", \.mediaGateWarm, .milliseconds(500) ... .seconds(60))
-    read("media_gate_cold", \.mediaGateCold, .milliseconds(500) ... .seconds(60))
-    read("media_gate_outgoing", \.mediaGateOutgoing, .milliseconds(500) ... .seconds(60))
-    read("longest_call", \.longestCall, .seconds(1) ... .seconds(7 * 24 * 3600))
-    read("app_grace", \.appGrace, .zero ... .seconds(600))
-    read("drain", \.drain, .zero ... .seconds(24 * 3600))
-    return out
+    read("media_gate_warm", &out.calls.timers.mediaGateWarm, .milliseconds(500) ... .seconds(60))
+    read("media_gate_cold", &out.calls.timers.mediaGateCold, .milliseconds(500) ... .seconds(60))
+    read("media_gate_outgoing", &out.calls.timers.mediaGateOutgoing, .milliseconds(500) ... .seconds(60))
+    read("longest_call", &out.calls.timers.longestCall, .seconds(1) ... .seconds(7 * 24 * 3600))
+    read("app_grace", &out.calls.timers.appLegGrace, .zero ... .seconds(600))
+    read("drain", &out.drain, .zero ... .seconds(24 * 3600))
   }
 }
 

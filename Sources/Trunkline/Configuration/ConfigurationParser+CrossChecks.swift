@@ -1,7 +1,8 @@
 import Bytes
+import CallFlow
 
 /// What no single key can tell: names that must exist, things that must not meet.
-extension Walk {
+extension ConfigurationParser {
   func checkTogether(_ configuration: Settings) {
     checkExposure(configuration.listen)
     checkPorts(configuration)
@@ -77,7 +78,7 @@ extension Walk {
     }
   }
 
-  private func checkUsers(_ users: [Settings.User]) {
+  private func checkUsers(_ users: [Routing.User]) {
     var ids: Set<String> = []
     var numbers: [String: String] = [:]
     for (index, user) in users.enumerated() {
@@ -116,7 +117,7 @@ extension Walk {
       if !prefixes.insert(row.prefix + (row.allowsEmergency ? "!" : "")).inserted {
         problem(path + ".prefix", "\"\(row.prefix)\" is given twice")
       }
-      for (place, choice) in row.trunks.enumerated() {
+      for (place, choice) in row.choices.enumerated() {
         let own = isWritten(path + ".trunks") ? path + ".trunks[\(place)]" : path + ".trunk"
         guard let trunk = trunks[choice.trunk] else {
           problem(own, "there is no trunk \"\(choice.trunk)\"")
@@ -129,7 +130,7 @@ extension Walk {
 
   /// Keys in descriptions want signalling that nobody reads.
   private func checkSRTP(_ trunk: Settings.Trunk, _ path: String, _ listen: Settings.Listen) {
-    guard trunk.calls.srtp != .off, !trunk.calls.srtpWithoutTLS else { return }
+    guard trunk.routing.srtp != .off, !trunk.routing.tellsKeysInClear else { return }
     if let uri = trunk.uri, !uri.isSecure, uri.transport != nil || uri.address != nil {
       problem(path + ".srtp", "its keys go over TLS only: write sips: or ;transport=tls in uri, or srtp_without_tls: true")
     } else if listen.sipTLS.isEmpty {

@@ -1,9 +1,11 @@
 import Bytes
+import CallFlow
+import PushPolicy
 import Yams
 
-extension Walk {
+extension ConfigurationParser {
   /// `route: { webhook: URL, key_file: F, fallback: users }`, also `fallback: { user: ID }` or `{ code: 503 }`.
-  func hook(_ row: Section) -> Settings.Routes.Inbound.Hook? {
+  func hook(_ row: Section) -> Routing.Hook? {
     let route = row.section("route", keys: ["webhook", "key_file", "fallback"])
     if !route.has("key_file") { problem(route.path, "key_file is missing: the secret that requests are signed with") }
     let fallback = fallback(route)
@@ -13,10 +15,10 @@ extension Walk {
     }
     let url = route.value("webhook", "a URL: https://…, or http://… of this machine", webhookURL)
     guard let url, let key = route.secret("key_file") else { return nil }
-    return .init(url: url, key: Redacted(key), fallback: fallback)
+    return .init(Webhook(url: url, key: Redacted(key)), fallback: fallback)
   }
 
-  private func fallback(_ route: Section) -> Settings.Routes.Inbound.Hook.Fallback {
+  private func fallback(_ route: Section) -> Routing.Hook.Fallback {
     if route.node("fallback")?.text != nil || !route.has("fallback") {
       _ = route.value("fallback", "users, { user: ID } or { code: 503 }") { $0 == "users" ? true : nil }
       return .users

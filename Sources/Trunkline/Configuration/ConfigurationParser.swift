@@ -1,14 +1,15 @@
+import MediaSession
 import Yams
 
 /// A walk through the node tree that goes on after a problem, so that one run reports them all.
-final class Walk {
+final class ConfigurationParser {
   let file: String
   /// Relative paths in the file start here.
   let directory: String
   private(set) var problems: [Problem] = []
   private var marks: [String: Mark] = [:]
-  /// Recordings by path.
-  var recordings: [String: [Int16]] = [:]
+  /// Recordings by path: read once, however many users have them.
+  var recordings: [String: Announcement] = [:]
 
   init(file: String, directory: String) {
     self.file = file

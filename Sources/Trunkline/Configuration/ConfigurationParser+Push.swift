@@ -4,7 +4,7 @@ import JSONWebToken
 import Yams
 
 /// `push:`, with every key read and tried, so that `serve --check` finds what Apple, Google or a browser would refuse.
-extension Walk {
+extension ConfigurationParser {
   func push(_ top: Section) -> Settings.Push? {
     guard top.has("push") else { return nil }
     let push = top.section("push", keys: ["gateway", "apns", "fcm", "webpush", "ca"])

@@ -1,0 +1,87 @@
+import AudioCodecs
+import CallFlow
+import MediaSession
+import Yams
+
+extension DiversionTrigger {
+  /// As the file spells it.
+  fileprivate var key: String {
+    switch self {
+    case .noAnswer: "no_answer"
+    case .mediaFailed: "media_failed"
+    case .unreached, .busy, .declined: rawValue
+    }
+  }
+}
+
+/// `diversions:` of a user or a route: what becomes of calls that nobody takes.
+extension ConfigurationParser {
+  func diversions(_ section: Section) -> Diversions {
+    var out = Diversions()
+    guard section.has("diversions") else { return out }
+    let all = section.section("diversions", keys: DiversionTrigger.allCases.map(\.key))
+    for trigger in DiversionTrigger.allCases where all.has(trigger.key) {
+      let hasTime = trigger == .unreached || trigger == .noAnswer
+      let row = all.section(
+        trigger.key, keys: ["user", "number", "show_caller", "play", "early", "shows", "code"] + (hasTime ? ["after"] : []))
+      guard let target = target(row) else { continue }
+      var rule = Diversions.Rule(target)
+      if row.has("after") { rule.after = row.duration("after", in: .seconds(1) ... .seconds(600), default: .seconds(20)) }
+      out.rules[trigger] = rule
+    }
+    return out
+  }
+
+  private func target(_ row: Section) -> Diversions.Target? {
+    let given = ["user", "number", "play", "code"].filter(row.has)
+    guard given.count == 1 else {
+      problem(row.path, "needs exactly one of user: ID, number: \"+15551230009\", play: FILE.wav, code: 486")
+      return nil
+    }
+    if row.has("show_caller"), given != ["number"] { problem(row.path("show_caller"), "goes with number:") }
+    if row.has("shows"), given != ["play"] { problem(row.path("shows"), "goes with play:") }
+    if row.has("early"), given != ["play"] { problem(row.path("early"), "goes with play:") }
+    switch given[0] {
+    case "user": return row.string("user").map { .user($0) }
+    case "number":
+      return row.value("number", "a number such as \"+15551230009\"", number).map {
+        .number($0, showsCaller: row.flag("show_caller", default: false))
+      }
+    case "play":
+      guard var out = recording(row) else { return nil }
+      out.isEarly = row.flag("early", default: out.isEarly)
+      out.isMissed = row.value("shows", "missed or diverted") { ["missed": true, "diverted": false][$0] } ?? out.isMissed
+      return .recording(out)
+    default: return .code(row.integer("code", in: Limits.refusals, default: 486))
+    }
+  }
+
+  /// Read once, however many users have it.
+  private func recording(_ row: Section) -> Diversions.Recording? {
+    guard let name = row.string("play") else { return nil }
+    let path = resolve(name)
+    if recordings[path] == nil {
+      guard let samples = samples(row, "play", limit: Limits.recordingBytes) else { return nil }
+      if samples.isEmpty { problem(row.path("play"), "\(path) is empty") }
+      recordings[path] = Announcement(samples: samples)
+    }
+    return recordings[path].map { .init(name: path.split(separator: "/").last.map(String.init) ?? path, audio: $0) }
+  }
+
+  /// Users that must exist, and numbers that would lead back here.
+  func checkDiversions(_ diversions: Diversions, _ path: String, _ configuration: Settings, of own: String? = nil) {
+    for (trigger, rule) in diversions.rules {
+      let key = path + ".diversions." + trigger.key
+      switch rule.target {
+      case .user(let id):
+        if !configuration.users.contains(where: { $0.id == id }) { problem(key + ".user", "there is no user \"\(id)\"") }
+        if id == own { problem(key + ".user", "is the user itself") }
+      case .number(let number, _):
+        if configuration.users.contains(where: { $0.numbers.contains(number) }) {
+          problem(key + ".number", "\(number) is a user's number here: write user: ID")
+        }
+      case .recording, .code: break
+      }
+    }
+  }
+}

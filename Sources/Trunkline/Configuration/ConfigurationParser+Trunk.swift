@@ -1,0 +1,186 @@
+import AudioCodecs
+import Bytes
+import CallFlow
+import MediaSession
+import Platform
+import RTP
+import SIPDialogs
+import Trunking
+import Yams
+
+/// `trunks:`, read again at SIGHUP.
+extension ConfigurationParser {
+  func trunk(_ node: Node, _ path: String) -> Settings.Trunk? {
+    let trunk = Section(
+      node, path, self,
+      keys: [
+        "name", "peers", "peer_auth", "uri", "codecs", "auth", "realm", "register", "probe", "rtp_source", "media_peers",
+        "prefer",
+        "max_calls", "calls_per_second", "numbers", "tls", "reliable", "session_timer", "session_minimum", "hold", "dtmf",
+        "redirects", "redirect_hosts", "trust_identity", "transfers", "late_offer", "srtp", "srtp_without_tls",
+        "record_private_numbers", "hold_audio",
+      ])
+    guard case .mapping = node else { return nil }
+    let name = trunk.required("name")
+    var out = Routing.Trunk(name: name ?? "")
+    peers(trunk, &out)
+    way(trunk, &out)
+    media(trunk, &out)
+    out.rules = rules(trunk, out.rules)
+    out.numbers = numberRules(trunk)
+    if trunk.has("max_calls") { out.maximumCalls = trunk.integer("max_calls", in: Limits.calls, default: 1) }
+    if trunk.has("calls_per_second") { out.callsPerSecond = trunk.integer("calls_per_second", in: 1...10_000, default: 1) }
+    out.signalsHold = trunk.value("hold", "local or signal") { ["local": false, "signal": true][$0] } ?? out.signalsHold
+    out.offersLate = trunk.flag("late_offer", default: out.offersLate)
+    out.recordsPrivateNumbers = trunk.flag("record_private_numbers", default: out.recordsPrivateNumbers)
+    var all = Settings.Trunk(routing: out)
+    tls(trunk, &all)
+    return name == nil ? nil : all
+  }
+
+  private func networks(_ section: Section, _ key: String) -> [IPNetwork] {
+    section.list(key, limit: 1_000, "an address or a network such as 192.0.2.0/24") { IPNetwork($0) }
+  }
+
+  // MARK: who it is
+
+  private func peers(_ trunk: Section, _ out: inout Routing.Trunk) {
+    let isAny = trunk.node("peers")?.text == "any"
+    if isAny {
+      if !trunk.has("peer_auth") { problem(trunk.path("peers"), "any needs peer_auth: { username: U, password_file: F }") }
+    } else {
+      out.peers = networks(trunk, "peers")
+      if !trunk.has("peers") { problem(trunk.path, "peers is missing") }
+    }
+    let credentials = credentials(trunk, "peer_auth")
+    if isAny { out.rules.peerCredentials = credentials }
+    if trunk.has("realm") {
+      out.rules.realm = trunk.value(
+        "realm", "the realm of the trunk's challenges, of at most \(Limits.realmBytes) characters", realm)
+      if !trunk.has("auth"), !trunk.has("peer_auth") { problem(trunk.path("realm"), "is of no use without auth or peer_auth") }
+    }
+  }
+
+  /// `{ username: U, password_file: F }`.
+  private func credentials(_ trunk: Section, _ key: String) -> Credentials? {
+    guard trunk.has(key) else { return nil }
+    let auth = trunk.section(key, keys: ["username", "password_file"])
+    let username = auth.required("username")
+    if !auth.has("password_file") { problem(trunk.path(key), "password_file is missing") }
+    guard let password = auth.secret("password_file"), let username else { return nil }
+    return Credentials(username: username, password: String(decoding: password, as: UTF8.self))
+  }
+
+  private func realm(_ text: String) -> String? {
+    let isPlain = text.unicodeScalars.allSatisfy { $0.value >= 32 && $0.value != 127 && $0 != "\"" && $0 != "\\" }
+    return isPlain && (1...Limits.realmBytes).contains(text.utf8.count) ? text : nil
+  }
+
+  private func tls(_ trunk: Section, _ out: inout Settings.Trunk) {
+    let tls = trunk.section("tls", keys: ["ca", "cert", "key", "verify"])
+    out.tls.authorities = tls.readableFile("ca")
+    out.verifiesCertificate = tls.flag("verify", default: out.verifiesCertificate)
+    if tls.has("cert") != tls.has("key") { problem(trunk.path("tls"), "cert and key belong together") }
+    guard let certificate = tls.readableFile("cert"), let key = tls.readableFile("key") else { return }
+    (out.tls.certificate, out.tls.key) = (certificate, key)
+  }
+
+  // MARK: the way to it
+
+  private func way(_ trunk: Section, _ out: inout Routing.Trunk) {
+    let credentials = credentials(trunk, "auth")
+    let registration = registration(trunk, credentials)
+    let probe = probe(trunk)
+    let uri = trunk.value("uri", "a SIP URI such as sip:192.0.2.1:5060;transport=tcp", { $0 })
+    guard let uri = uri.flatMap({ trunkURI($0, trunk.path("uri")) }) else { return }
+    out.settings = TrunkSettings(
+      name: out.name, domain: uri.domain, server: uri.server, credentials: credentials, registration: registration, probe: probe)
+  }
+
+  /// `register: true`, with the user of `auth`, or `{ user: U, expires: 10m }`.
+  private func registration(_ trunk: Section, _ credentials: Credentials?) -> TrunkSettings.Registration? {
+    guard trunk.has("register") else { return nil }
+    if !trunk.has("uri") { problem(trunk.path("register"), "needs a uri to register at") }
+    let user = trunk.section("auth", keys: ["username", "password_file"]).string("username")
+    if trunk.node("register")?.text != nil {
+      guard trunk.flag("register", default: false) else { return nil }
+      if user == nil { problem(trunk.path("register"), "true needs auth: { username: U, password_file: F }") }
+      return user.map { .init(user: $0) }
+    }
+    let register = trunk.section("register", keys: ["user", "expires"])
+    guard let name = register.string("user") ?? user else {
+      problem(trunk.path("register"), "user is missing")
+      return nil
+    }
+    var out = TrunkSettings.Registration(user: name)
+    let expires = register.duration("expires", in: .seconds(10) ... .seconds(86_400), default: .seconds(out.expires))
+    out.expires = Int(expires.components.seconds)
+    return out
+  }
+
+  /// `probe: 30s`, or `{ interval: 30s, down_after: 3, up_after: 2 }`.
+  private func probe(_ trunk: Section) -> TrunkSettings.Probe? {
+    guard trunk.has("probe") else { return nil }
+    let range = Duration.seconds(1) ... .seconds(3_600)
+    var out = TrunkSettings.Probe()
+    if let text = trunk.node("probe")?.text {
+      if text == "off" { return nil }
+      out.interval = trunk.duration("probe", in: range, default: out.interval)
+    } else {
+      let row = trunk.section("probe", keys: ["interval", "down_after", "up_after"])
+      out.interval = row.duration("interval", in: range, default: out.interval)
+      out.downAfter = row.integer("down_after", in: 1...100, default: out.downAfter)
+      out.upAfter = row.integer("up_after", in: 1...100, default: out.upAfter)
+    }
+    if !trunk.has("uri") { problem(trunk.path("probe"), "needs a uri to probe") }
+    return out
+  }
+
+  /// The URI's host and port as written, and the next hop that it names.
+  private func trunkURI(_ text: String, _ path: String) -> (domain: String, server: ServerURI)? {
+    func refuse(_ why: String) -> (String, ServerURI)? {
+      problem(path, why)
+      return nil
+    }
+    let isSIPS = text.hasPrefix("sips:")
+    guard isSIPS || text.hasPrefix("sip:") else {
+      return refuse("expected a SIP URI such as sip:192.0.2.1:5060;transport=tcp, got \"\(text)\"")
+    }
+    let parts = text.dropFirst(isSIPS ? 5 : 4).split(separator: ";", omittingEmptySubsequences: false)
+    let domain = String(parts.first ?? "")
+    var transport: TransportProtocol?
+    for parameter in parts.dropFirst() {
+      switch parameter.lowercased() {
+      case "transport=udp": transport = .udp
+      case "transport=tcp": transport = .tcp
+      case "transport=tls": transport = .tls
+      default: return refuse("unknown parameter \"\(parameter)\"; known: transport=udp, transport=tcp, transport=tls")
+      }
+    }
+    if isSIPS, transport == .udp { return refuse("sips: is TLS, not UDP") }
+    guard !domain.isEmpty, !domain.contains("@"), !domain.contains("?") else {
+      return refuse("expected host or host:port after sip:, got \"\(domain)\"")
+    }
+    if isSIPS { transport = .tls }
+    func uri(_ host: String, _ port: UInt16?) -> (String, ServerURI) {
+      (domain, ServerURI(host: host, port: port, transport: transport, isSecure: isSIPS))
+    }
+    if let address = SocketAddress(domain) { return uri(address.ip.description, address.port) }
+    let bare = domain.hasPrefix("[") && domain.hasSuffix("]") ? String(domain.dropFirst().dropLast()) : domain
+    if IPAddress(bare) != nil { return uri(bare, nil) }
+    let host = domain.split(separator: ":", omittingEmptySubsequences: false)
+    guard host.count <= 2, let name = host.first, isHostName(name) else {
+      return refuse("expected host or host:port, got \"\(domain)\"")
+    }
+    guard host.count == 2 else { return uri(String(name), nil) }
+    guard let number = UInt16(host[1]), number > 0 else { return refuse("port \"\(host[1])\" is outside 1...65535") }
+    return uri(String(name), number)
+  }
+
+  private func isHostName(_ name: Substring) -> Bool {
+    (1...253).contains(name.utf8.count)
+      && name.utf8.allSatisfy {
+        (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || [45, 46, 95].contains($0)
+      }
+  }
+}

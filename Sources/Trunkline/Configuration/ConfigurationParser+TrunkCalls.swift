@@ -1,0 +1,116 @@
+import AudioCodecs
+import CallFlow
+import MediaSession
+import RTP
+import SIPDialogs
+import Trunking
+
+/// How a trunk's calls behave: media, what is offered to it, demanded of it and taken from it, and how it writes numbers.
+extension ConfigurationParser {
+  private static let codecNames: String = {
+    let names = AudioEncoding.allCases.map(\.name)
+    return names.dropLast().joined(separator: ", ") + " or " + (names.last ?? "")
+  }()
+
+  func media(_ trunk: Section, _ out: inout Routing.Trunk) {
+    if trunk.has("codecs") {
+      out.codecs = trunk.list("codecs", limit: 8, Self.codecNames) { .init(named: $0) }
+      if Set(out.codecs).count != out.codecs.count { problem(trunk.path("codecs"), "names a codec twice") }
+      if trunk.items("codecs", limit: 8).isEmpty { problem(trunk.path("codecs"), "is empty") }
+    }
+    out.mediaPeers = trunk.list("media_peers", limit: 1_000, "an address or a network such as 192.0.2.0/24") { .init($0) }
+    out.sourcePolicy = trunk.choice("rtp_source", default: out.sourcePolicy)
+    out.prefersRelay =
+      trunk.value("prefer", "relay or transcode") { ["relay": true, "transcode": false][$0] } ?? out.prefersRelay
+    // By INFO they are no matter of media, whose tones then are what they sound like.
+    let digits = trunk.value("dtmf", "auto, rfc4733, inband or info") { text -> DigitTransport?? in
+      text == "info" ? .some(nil) : DigitTransport(rawValue: text)
+    }
+    if let digits { (out.sendsDigitsByInfo, out.digits) = (digits == nil, digits ?? .rfc4733) }
+    out.srtp = trunk.choice("srtp", default: out.srtp)
+    out.tellsKeysInClear = trunk.flag("srtp_without_tls", default: out.tellsKeysInClear)
+    out.holdAudio = holdAudio(trunk) ?? out.holdAudio
+  }
+
+  /// `noise`, `silence`, or a WAV file.
+  private func holdAudio(_ trunk: Section) -> HoldAudio? {
+    switch trunk.string("hold_audio") {
+    case nil: return nil
+    case "noise": return .noise
+    case "silence": return .silence
+    default:
+      guard let samples = samples(trunk, "hold_audio", limit: Limits.audioBytes) else { return nil }
+      guard let clip = AudioClip(samples) else {
+        problem(trunk.path("hold_audio"), "is shorter than 40 ms")
+        return nil
+      }
+      return .clip(clip)
+    }
+  }
+
+  /// What the WAV file that `key` names says, at 8 kHz.
+  func samples(_ section: Section, _ key: String, limit: Int) -> [Int16]? {
+    guard let name = section.string(key), let bytes = section.fileContent(key, limit: limit) else { return nil }
+    do throws(WAVFile.FormatError) {
+      return try WAVFile.samples(of: bytes)
+    } catch {
+      problem(section.path(key), "\(resolve(name)): \(error)")
+      return nil
+    }
+  }
+
+  func rules(_ trunk: Section, _ defaults: TrunkRules) -> TrunkRules {
+    var out = defaults
+    out.reliability = trunk.choice("reliable", default: out.reliability)
+    out.sessionTimer = sessionTimer(trunk)
+    let hosts = trunk.list("redirect_hosts", limit: 16, "a host name or address") { $0.isEmpty ? nil : $0.lowercased() }
+    let follows = trunk.value("redirects", "refuse or follow") { ["refuse": false, "follow": true][$0] } ?? false
+    out.redirects = follows ? .follow(hosts: Set(hosts)) : .refuse
+    out.trustsIdentity = trunk.flag("trust_identity", default: out.trustsIdentity)
+    out.allowsTransfer = trunk.flag("transfers", default: out.allowsTransfer)
+    return out
+  }
+
+  private func sessionTimer(_ trunk: Section) -> TrunkRules.SessionTimer? {
+    let defaults = TrunkRules.SessionTimer()
+    let least = trunk.integer("session_minimum", in: Limits.sessionSeconds, default: defaults.minimumSeconds)
+    if trunk.value("session_timer", "off or seconds", { $0 == "off" || Int($0) != nil ? $0 : nil }) == "off" { return nil }
+    let seconds =
+      trunk.has("session_timer")
+      ? trunk.integer("session_timer", in: Limits.sessionSeconds, default: defaults.seconds)
+      : defaults.seconds
+    if seconds < least { problem(trunk.path("session_timer"), "is less than session_minimum, \(least)") }
+    return .init(seconds: seconds, minimumSeconds: least)
+  }
+
+  // MARK: numbers
+
+  func numberRules(_ trunk: Section) -> NumberRules {
+    let row = trunk.section("numbers", keys: ["country", "international", "national", "inbound", "outbound", "caller"])
+    var country = row.value("country", "a country code such as \"49\"") { digits($0, 1...3) }.map {
+      NumberRules.Country(code: $0)
+    }
+    if let code = row.value("international", "digits such as \"00\"", { digits($0, 0...5) }) { country?.international = code }
+    if let code = row.value("national", "digits such as \"0\"", { digits($0, 0...5) }) { country?.national = code }
+    return NumberRules(
+      incoming: numberRules(row, "inbound"), outgoing: numberRules(row, "outbound"), caller: numberRules(row, "caller"),
+      country: country)
+  }
+
+  private func digits(_ text: String, _ count: ClosedRange<Int>) -> String? {
+    count.contains(text.utf8.count) && text.utf8.allSatisfy { (48...57).contains($0) } ? text : nil
+  }
+
+  private func numberRules(_ section: Section, _ key: String) -> [NumberRules.Rule] {
+    section.items(key, limit: 100).compactMap { item in
+      let row = Section(item.node, item.path, self, keys: ["prefix", "strip", "add"])
+      guard case .mapping = item.node else { return nil }
+      let text = { (text: String) -> String? in
+        text.utf8.count <= 20 && text.utf8.allSatisfy { (48...57).contains($0) || $0 == 43 || $0 == 42 || $0 == 35 } ? text : nil
+      }
+      return .init(
+        prefix: row.value("prefix", "the beginning of a number", text) ?? "", strip: row.integer("strip", in: 0...20, default: 0),
+        add: row.value("add", "digits", text) ?? "")
+    }
+  }
+}
