@@ -1,6 +1,7 @@
 public import Bytes
 public import JSONWebToken
 public import Platform
+public import PushPolicy
 
 extension Settings {
   /// How apps are woken; without a service's part nothing is sent to its devices.
@@ -30,11 +31,10 @@ extension Settings {
       /// A VoIP Services certificate; `fingerprint` tells one from the next.
       case certificate(TLSFiles, fingerprint: String)
     }
-    public enum Environment: String, Sendable, CaseIterable { case production, sandbox }
     public var credentials: Credentials
     /// What a `device.put` without topic or env means.
     public var topic: String?
-    public var environment = Environment.production
+    public var environment = PushTarget.Environment.production
     /// Nil: Apple's.
     public var production: PushServer?
     public var sandbox: PushServer?

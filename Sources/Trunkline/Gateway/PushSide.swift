@@ -147,10 +147,10 @@ extension Settings {
   }
 
   var registrationDefaults: DeviceRegistry.Defaults {
-    let environment: PushTarget.Environment = push?.apns?.environment == .sandbox ? .sandbox : .production
     // Keys that cannot be read fail the start or the reload before this.
     let providers = (try? pushProviders()) ?? PushProviders()
-    return DeviceRegistry.Defaults(topic: push?.apns?.topic, environment: environment, providers: providers)
+    return DeviceRegistry.Defaults(
+      topic: push?.apns?.topic, environment: push?.apns?.environment ?? .production, providers: providers)
   }
 
   var pushTLS: TLSFiles {
