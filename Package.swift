@@ -186,7 +186,7 @@ let testTargets: [Target] = [
   tests("Telemetry", ["Bytes", "Platform", "Telemetry"], [logging]),
   tests("Control", callStack + ["Platform", "Control"], [logging]),
   tests("TrunklineClient", mediaStack + ["AppProtocol", "TrunklineClient"]),
-  tests("Configuration", ["Bytes", "RTP", "JSONWebToken", "AudioCodecs", "Configuration"]),
+  tests("Configuration", ["Bytes", "RTP", "JSONWebToken", "AudioCodecs", "Configuration"], [yams]),
   tests("Commands", ["Bytes", "Configuration", "trunkline"]),
   tests("Load", ["Bytes", "Configuration", "Peers", "trunkline-lab"]),
   tests("PushSandbox", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender", "PushSandbox"], [logging]),

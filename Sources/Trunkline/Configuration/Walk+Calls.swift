@@ -44,12 +44,6 @@ extension Settings.Trunk {
     public var holdAudio = HoldAudio.noise
     /// `record_private_numbers`: a withheld number stays in journal and record.
     public var recordsPrivateNumbers = false
-
-    static let keys = [
-      "reliable", "session_timer", "session_minimum", "hold", "dtmf", "redirects", "redirect_hosts", "trust_identity",
-      "transfers",
-      "late_offer", "srtp", "srtp_without_tls", "record_private_numbers", "hold_audio",
-    ]
   }
 }
 

@@ -32,14 +32,14 @@ extension Walk {
   func diversions(_ section: Section) -> Settings.Diversions {
     var out = Settings.Diversions()
     guard section.has("diversions") else { return out }
-    let all = section.section("diversions", keys: Settings.Diversions.Trigger.allCases.map(\.rawValue))
+    let all = section.section("diversions")
     for trigger in Settings.Diversions.Trigger.allCases where all.has(trigger.rawValue) {
-      let hasTime = trigger == .unreached || trigger == .noAnswer
-      let row = all.section(
-        trigger.rawValue, keys: ["user", "number", "show_caller", "play", "early", "shows", "code"] + (hasTime ? ["after"] : []))
+      let row = all.section(trigger.rawValue)
       guard let target = target(row) else { continue }
       var rule = Settings.Diversions.Rule(target: target)
-      if row.has("after") { rule.after = row.duration("after", in: .seconds(1) ... .seconds(600), default: .seconds(20)) }
+      if trigger == .unreached || trigger == .noAnswer, row.has("after") {
+        rule.after = row.duration("after", in: .seconds(1) ... .seconds(600), default: .seconds(20))
+      }
       out.rules[trigger] = rule
     }
     return out

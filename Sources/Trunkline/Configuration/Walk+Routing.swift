@@ -10,14 +10,7 @@ extension Walk {
   }()
 
   func trunk(_ node: Node, _ path: String) -> Settings.Trunk? {
-    let trunk = Section(
-      node, path, self,
-      keys: [
-        "name", "peers", "peer_auth", "uri", "codecs", "auth", "realm", "register", "probe", "rtp_source", "media_peers",
-        "prefer",
-        "max_calls",
-        "calls_per_second", "numbers", "tls",
-      ] + Settings.Trunk.Calls.keys)
+    let trunk = Section(node, path, self)
     guard case .mapping = node else { return nil }
     let name = trunk.required("name")
     var out = Settings.Trunk(name: name ?? "", peers: [])
@@ -42,7 +35,7 @@ extension Walk {
     out.prefersRelay = trunk.value("prefer", "relay or transcode") { ["relay": true, "transcode": false][$0] } ?? false
     if trunk.has("max_calls") { out.maximumCalls = trunk.integer("max_calls", in: Limits.calls, default: 1) }
     if trunk.has("auth") {
-      let auth = trunk.section("auth", keys: ["username", "password_file"])
+      let auth = trunk.section("auth")
       out.username = auth.required("username")
       if !auth.has("password_file") { problem(path + ".auth", "password_file is missing") }
       out.password = auth.secret("password_file").map { Redacted(String(decoding: $0, as: UTF8.self)) }
@@ -56,9 +49,7 @@ extension Walk {
   }
 
   func user(_ node: Node, _ path: String) -> Settings.User? {
-    let user = Section(
-      node, path, self,
-      keys: ["id", "numbers", "account", "name", "display_name", "allow", "max_calls", "calls_per_hour", "diversions"])
+    let user = Section(node, path, self)
     guard case .mapping = node else { return nil }
     let numbers = numbers(user)
     guard let id = user.required("id") else { return nil }
@@ -82,7 +73,7 @@ extension Walk {
       guard case .mapping = item.node else {
         return Section.value(item.node, item.path, self, expected, number).map { ($0, nil) }
       }
-      let row = Section(item.node, item.path, self, keys: ["number", "account"])
+      let row = Section(item.node, item.path, self)
       if !row.has("number") { problem(item.path, "number is missing") }
       return row.value("number", expected, number).map { ($0, account(row)) }
     }
@@ -98,12 +89,12 @@ extension Walk {
 
   func routes(_ top: Section) -> Settings.Routes {
     var out = Settings.Routes()
-    let routes = top.section("routes", keys: ["inbound", "outbound", "emergency", "decline_code", "webhook_ca"])
+    let routes = top.section("routes")
     out.webhookAuthorities = routes.readableFile("webhook_ca")
     if routes.has("emergency") { out.emergencyNumbers = routes.list("emergency", limit: 100, "a number such as 112", number) }
     out.declineCode = routes.value("decline_code", "486 or 603") { ["486": 486, "603": 603][$0] } ?? out.declineCode
     for item in routes.items("inbound", limit: Limits.routes) {
-      let row = Section(item.node, item.path, self, keys: ["trunk", "to", "user", "route", "account", "diversions"])
+      let row = Section(item.node, item.path, self)
       guard case .mapping = item.node else { continue }
       if ["to", "user", "route"].filter(row.has).count != 1 {
         problem(item.path, "needs exactly one of to: users, user: ID, route: { webhook: URL }")
@@ -116,7 +107,7 @@ extension Walk {
       out.inbound.append(.init(trunk: trunk, target: target, diversions: diversions(row), account: account(row)))
     }
     for item in routes.items("outbound", limit: Limits.routes) {
-      let row = Section(item.node, item.path, self, keys: ["prefix", "trunk", "trunks", "emergency"])
+      let row = Section(item.node, item.path, self)
       guard case .mapping = item.node else { continue }
       let prefix = row.value("prefix", "the beginning of a number", prefix) ?? ""
       if row.has("trunk"), row.has("trunks") { problem(item.path, "trunk and trunks exclude each other") }
@@ -134,7 +125,7 @@ extension Walk {
   private func choices(_ row: Section) -> [Settings.Routes.Outbound.Choice] {
     row.items("trunks", limit: 32).enumerated().compactMap { place, item in
       if let name = item.node.text { return .init(trunk: name, priority: place + 1, weight: 1) }
-      let choice = Section(item.node, item.path, self, keys: ["trunk", "priority", "weight"])
+      let choice = Section(item.node, item.path, self)
       guard case .mapping = item.node, let name = choice.required("trunk") else { return nil }
       return .init(
         trunk: name, priority: choice.integer("priority", in: 1...1_000, default: place + 1),

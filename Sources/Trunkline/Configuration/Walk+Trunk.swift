@@ -5,7 +5,7 @@ import Yams
 extension Walk {
   func reach(_ trunk: Section, _ out: inout Settings.Trunk) {
     if trunk.has("peer_auth") {
-      let auth = trunk.section("peer_auth", keys: ["username", "password_file"])
+      let auth = trunk.section("peer_auth")
       out.peerUsername = auth.required("username")
       if !auth.has("password_file") { problem(trunk.path("peer_auth"), "password_file is missing") }
       out.peerPassword = auth.secret("password_file").map { Redacted(String(decoding: $0, as: UTF8.self)) }
@@ -18,7 +18,7 @@ extension Walk {
     probe(trunk, &out)
     numbers(trunk, &out)
     if trunk.has("calls_per_second") { out.callsPerSecond = trunk.integer("calls_per_second", in: 1...10_000, default: 1) }
-    let tls = trunk.section("tls", keys: ["ca", "cert", "key", "verify"])
+    let tls = trunk.section("tls")
     out.tls.authorities = tls.readableFile("ca")
     out.tls.verifies = tls.flag("verify", default: true)
     if tls.has("cert") != tls.has("key") { problem(trunk.path("tls"), "cert and key belong together") }
@@ -35,13 +35,13 @@ extension Walk {
   /// `register: true`, with the user of `auth`, or `{ user: U, expires: 10m }`.
   private func register(_ trunk: Section, _ out: inout Settings.Trunk) {
     guard trunk.has("register") else { return }
-    let user = trunk.section("auth", keys: ["username", "password_file"]).string("username")
+    let user = trunk.section("auth").string("username")
     if trunk.node("register")?.text != nil {
       guard trunk.flag("register", default: false) else { return }
       guard let user else { return problem(trunk.path("register"), "true needs auth: { username: U, password_file: F }") }
       out.registration = .init(user: user, expires: 600)
     } else {
-      let register = trunk.section("register", keys: ["user", "expires"])
+      let register = trunk.section("register")
       guard let name = register.string("user") ?? user else { return problem(trunk.path("register"), "user is missing") }
       let expires = register.duration("expires", in: .seconds(10) ... .seconds(86_400), default: .seconds(600))
       out.registration = .init(user: name, expires: Int(expires.components.seconds))
@@ -58,7 +58,7 @@ extension Walk {
       if text == "off" { return }
       probe.interval = trunk.duration("probe", in: range, default: probe.interval)
     } else {
-      let row = trunk.section("probe", keys: ["interval", "down_after", "up_after"])
+      let row = trunk.section("probe")
       probe.interval = row.duration("interval", in: range, default: probe.interval)
       probe.downAfter = row.integer("down_after", in: 1...100, default: probe.downAfter)
       probe.upAfter = row.integer("up_after", in: 1...100, default: probe.upAfter)
@@ -68,7 +68,7 @@ extension Walk {
   }
 
   private func numbers(_ trunk: Section, _ out: inout Settings.Trunk) {
-    let row = trunk.section("numbers", keys: ["country", "international", "national", "inbound", "outbound", "caller"])
+    let row = trunk.section("numbers")
     out.numbers.country = row.value("country", "a country code such as \"49\"") { digits($0, 1...3) }
     out.numbers.international = row.value("international", "digits such as \"00\"") { digits($0, 0...5) } ?? "00"
     out.numbers.national = row.value("national", "digits such as \"0\"") { digits($0, 0...5) } ?? "0"
@@ -83,7 +83,7 @@ extension Walk {
 
   private func rules(_ section: Section, _ key: String) -> [Settings.Numbers.Rule] {
     section.items(key, limit: 100).compactMap { item in
-      let row = Section(item.node, item.path, self, keys: ["prefix", "strip", "add"])
+      let row = Section(item.node, item.path, self)
       guard case .mapping = item.node else { return nil }
       let text = { (text: String) -> String? in
         text.utf8.count <= 20 && text.utf8.allSatisfy { (48...57).contains($0) || $0 == 43 || $0 == 42 || $0 == 35 } ? text : nil
