@@ -187,7 +187,7 @@ let testTargets: [Target] = [
   tests("Control", callStack + ["Platform", "Control"], [logging]),
   tests("TrunklineClient", mediaStack + ["AppProtocol", "TrunklineClient"]),
   tests("Configuration", ["Bytes", "RTP", "JSONWebToken", "AudioCodecs", "Configuration"], [yams]),
-  tests("Commands", ["Bytes", "Configuration", "trunkline"]),
+  tests("Commands", ["Bytes", "CallFlow", "Configuration", "trunkline"]),
   tests("Load", ["Bytes", "Configuration", "Peers", "trunkline-lab"]),
   tests("PushSandbox", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender", "PushSandbox"], [logging]),
   tests("Peers", ["Bytes", "SIPDialogs", "Platform", "SpeechScore", "Peers"]),

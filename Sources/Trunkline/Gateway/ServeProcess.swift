@@ -116,6 +116,8 @@ extension Settings {
   func reloaded(from new: Settings) -> Settings {
     var out = self
     (out.trunks, out.users, out.routes, out.dns, out.push) = (new.trunks, new.users, new.routes, new.dns, new.push)
+    out.auth = new.auth
+    out.routes.declineCode = routes.declineCode
     return out
   }
 
@@ -123,7 +125,7 @@ extension Settings {
     var out: [String] = []
     if listen != old.listen { out.append("listen") }
     if media != old.media { out.append("media") }
-    if auth != old.auth { out.append("auth") }
+    if routes.declineCode != old.routes.declineCode { out.append("routes.decline_code") }
     if verifier != old.verifier { out.append("verifier") }
     if timers != old.timers { out.append("timers") }
     if limits != old.limits { out.append("limits") }
