@@ -3,7 +3,7 @@ import Configuration
 
 struct Config: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Helps with the configuration file.", subcommands: [Example.self])
+    abstract: "Helps with the configuration file.", subcommands: [Example.self, Reference.self])
 
   struct Example: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -15,5 +15,16 @@ struct Config: ParsableCommand {
           trunkline serve --check --config gateway.yaml
         """)
     func run() { print(Settings.example, terminator: "") }
+  }
+
+  struct Reference: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Prints every key of the configuration with its values, limits and default, as Markdown.",
+      discussion: """
+        EXAMPLES:
+          trunkline config reference | less
+          trunkline config reference | grep session_timer
+        """)
+    func run() { print(Settings.reference, terminator: "") }
   }
 }

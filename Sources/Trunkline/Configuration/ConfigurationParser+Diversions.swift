@@ -19,14 +19,14 @@ extension ConfigurationParser {
   func diversions(_ section: Section) -> Diversions {
     var out = Diversions()
     guard section.has("diversions") else { return out }
-    let all = section.section("diversions", keys: DiversionTrigger.allCases.map(\.key))
+    let all = section.section("diversions")
     for trigger in DiversionTrigger.allCases where all.has(trigger.key) {
-      let hasTime = trigger == .unreached || trigger == .noAnswer
-      let row = all.section(
-        trigger.key, keys: ["user", "number", "show_caller", "play", "early", "shows", "code"] + (hasTime ? ["after"] : []))
+      let row = all.section(trigger.key)
       guard let target = target(row) else { continue }
       var rule = Diversions.Rule(target)
-      if row.has("after") { rule.after = row.duration("after", in: .seconds(1) ... .seconds(600), default: .seconds(20)) }
+      if trigger == .unreached || trigger == .noAnswer, row.has("after") {
+        rule.after = row.duration("after", in: .seconds(1) ... .seconds(600), default: .seconds(20))
+      }
       out.rules[trigger] = rule
     }
     return out

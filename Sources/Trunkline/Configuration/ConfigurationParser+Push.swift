@@ -7,7 +7,7 @@ import Yams
 extension ConfigurationParser {
   func push(_ top: Section) -> Settings.Push? {
     guard top.has("push") else { return nil }
-    let push = top.section("push", keys: ["gateway", "apns", "fcm", "webpush", "ca"])
+    let push = top.section("push")
     guard case .mapping = top.node("push") else { return nil }
     if !push.has("gateway") {
       problem("push", "gateway is missing: the address that a woken app connects to, such as wss://phone.example.com/v1/connect")
@@ -29,7 +29,7 @@ extension ConfigurationParser {
   // MARK: APNs
 
   private func apns(_ push: Section) -> Settings.APNs? {
-    let apns = push.section("apns", keys: ["key_file", "key_id", "team_id", "certificate", "topic", "environment", "url"])
+    let apns = push.section("apns")
     guard let credentials = apns.has("certificate") ? certificate(apns) : key(apns) else { return nil }
     var out = Settings.APNs(credentials: credentials)
     out.topic = apns.value("topic", "the app's bundle identifier with .voip behind it") { text in
@@ -40,7 +40,7 @@ extension ConfigurationParser {
       out.production = server(apns, "url")
       out.sandbox = out.production
     } else {
-      let url = apns.section("url", keys: ["production", "sandbox"])
+      let url = apns.section("url")
       (out.production, out.sandbox) = (server(url, "production"), server(url, "sandbox"))
     }
     return out
@@ -65,7 +65,7 @@ extension ConfigurationParser {
     for name in ["key_file", "key_id", "team_id"] where apns.has(name) {
       problem(apns.path(name), "certificate and \(name) exclude each other")
     }
-    let row = apns.section("certificate", keys: ["cert", "key"])
+    let row = apns.section("certificate")
     for name in ["cert", "key"] where !row.has(name) { problem(apns.path("certificate"), "\(name) is missing") }
     guard let certificate = row.readableFile("cert"), let key = row.readableFile("key"),
       let content = row.fileContent("cert", limit: Limits.fileBytes)
@@ -86,7 +86,7 @@ extension ConfigurationParser {
   }
 
   private func fcm(_ push: Section) -> Settings.FCM? {
-    let fcm = push.section("fcm", keys: ["service_account", "url", "token_url"])
+    let fcm = push.section("fcm")
     if !fcm.has("service_account") { problem(fcm.path, "service_account is missing: the JSON file that Google gave you") }
     let service = server(fcm, "url")
     let given = server(fcm, "token_url")
@@ -117,7 +117,7 @@ extension ConfigurationParser {
   // MARK: browsers
 
   private func webPush(_ push: Section) -> Settings.WebPush? {
-    let row = push.section("webpush", keys: ["key_file", "subject", "hosts"])
+    let row = push.section("webpush")
     for name in ["key_file", "subject"] where !row.has(name) { problem(row.path, "\(name) is missing") }
     let subject = row.value("subject", "a contact such as mailto:ops@example.com or https://example.com") { text in
       text.hasPrefix("mailto:") || text.hasPrefix("https://") ? text : nil

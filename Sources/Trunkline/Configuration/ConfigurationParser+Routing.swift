@@ -8,8 +8,7 @@ import Yams
 extension ConfigurationParser {
   func user(_ node: Node, _ path: String) -> Routing.User? {
     let user = Section(
-      node, path, self,
-      keys: ["id", "numbers", "account", "name", "display_name", "allow", "max_calls", "calls_per_hour", "diversions"])
+      node, path, self)
     guard case .mapping = node else { return nil }
     let numbers = numbers(user)
     guard let id = user.required("id") else { return nil }
@@ -35,7 +34,7 @@ extension ConfigurationParser {
       guard case .mapping = item.node else {
         return Section.value(item.node, item.path, self, expected, number).map { ($0, nil) }
       }
-      let row = Section(item.node, item.path, self, keys: ["number", "account"])
+      let row = Section(item.node, item.path, self)
       if !row.has("number") { problem(item.path, "number is missing") }
       return row.value("number", expected, number).map { ($0, account(row)) }
     }
@@ -51,14 +50,14 @@ extension ConfigurationParser {
 
   func routes(_ top: Section, _ calls: inout CallFlow.Configuration) -> Settings.Routes {
     var out = Settings.Routes()
-    let routes = top.section("routes", keys: ["inbound", "outbound", "emergency", "decline_code", "webhook_ca"])
+    let routes = top.section("routes")
     out.webhookAuthorities = routes.readableFile("webhook_ca")
     if routes.has("emergency") {
       out.emergencyNumbers = Set(routes.list("emergency", limit: 100, "a number such as 112", number))
     }
     calls.declineCode = routes.value("decline_code", "486 or 603") { ["486": 486, "603": 603][$0] } ?? calls.declineCode
     for item in routes.items("inbound", limit: Limits.routes) {
-      let row = Section(item.node, item.path, self, keys: ["trunk", "to", "user", "route", "account", "diversions"])
+      let row = Section(item.node, item.path, self)
       guard case .mapping = item.node else { continue }
       if ["to", "user", "route"].filter(row.has).count != 1 {
         problem(item.path, "needs exactly one of to: users, user: ID, route: { webhook: URL }")
@@ -73,7 +72,7 @@ extension ConfigurationParser {
       out.inbound.append(rule)
     }
     for item in routes.items("outbound", limit: Limits.routes) {
-      let row = Section(item.node, item.path, self, keys: ["prefix", "trunk", "trunks", "emergency"])
+      let row = Section(item.node, item.path, self)
       guard case .mapping = item.node else { continue }
       let prefix = row.value("prefix", "the beginning of a number", prefix) ?? ""
       if row.has("trunk"), row.has("trunks") { problem(item.path, "trunk and trunks exclude each other") }
@@ -91,7 +90,7 @@ extension ConfigurationParser {
   private func choices(_ row: Section) -> [Routing.TrunkChoice] {
     row.items("trunks", limit: 32).enumerated().compactMap { place, item in
       if let name = item.node.text { return .init(trunk: name, priority: place + 1) }
-      let choice = Section(item.node, item.path, self, keys: ["trunk", "priority", "weight"])
+      let choice = Section(item.node, item.path, self)
       guard case .mapping = item.node, let name = choice.required("trunk") else { return nil }
       return .init(
         trunk: name, priority: choice.integer("priority", in: 1...1_000, default: place + 1),

@@ -9,14 +9,9 @@ extension ConfigurationParser {
   /// The whole file; absent parts take their defaults.
   func configuration(_ root: Node?) -> Settings {
     var out = Settings()
-    let top = Section(
-      root, "", self,
-      keys: [
-        "listen", "dns", "media", "auth", "trunks", "users", "routes", "push", "verifier", "timers", "limits", "store", "records",
-        "log",
-      ])
+    let top = Section(root, "", self)
     out.listen = listen(top)
-    out.dns.servers = top.section("dns", keys: ["servers"]).list(
+    out.dns.servers = top.section("dns").list(
       "servers", limit: 16, "a name server such as 192.0.2.53 or 127.0.0.1:5353"
     ) {
       SocketAddress($0) ?? IPAddress($0).map { SocketAddress($0, 53) }
@@ -30,15 +25,15 @@ extension ConfigurationParser {
     timers(top, &out)
     out.verifier = verifier(top)
     out.calls.verifiesIdentity = out.verifier != nil
-    let limits = top.section("limits", keys: ["calls", "calls_per_user", "sessions_per_address", "memory_mib"])
+    let limits = top.section("limits")
     out.calls.bounds.callsPerUser = limits.integer("calls_per_user", in: 1...1_000, default: out.calls.bounds.callsPerUser)
     out.calls.bounds.calls = limits.integer("calls", in: Limits.calls, default: out.calls.bounds.calls)
     out.limits.memoryMebibytes = limits.integer("memory_mib", in: 0...1_048_576, default: out.limits.memoryMebibytes)
     out.limits.sessionsPerAddress = limits.integer(
       "sessions_per_address", in: 1...100_000, default: out.limits.sessionsPerAddress)
-    out.store = resolve(top.section("store", keys: ["sqlite"]).string("sqlite") ?? out.store)
-    out.records = resolve(top.section("records", keys: ["file"]).string("file") ?? out.records)
-    let log = top.section("log", keys: ["level", "format"])
+    out.store = resolve(top.section("store").string("sqlite") ?? out.store)
+    out.records = resolve(top.section("records").string("file") ?? out.records)
+    let log = top.section("log")
     out.log.level = log.choice("level", default: out.log.level)
     out.log.format = log.choice("format", default: out.log.format)
     checkTogether(out)
@@ -57,7 +52,7 @@ extension ConfigurationParser {
       return isURL ? text : nil
     }
     if top.node("verifier")?.text != nil { return top.value("verifier", expected, parse).map { .init(url: $0) } }
-    let row = top.section("verifier", keys: ["url", "ca"])
+    let row = top.section("verifier")
     guard let url = row.value("url", expected, parse) else {
       if !row.has("url") { problem("verifier", "url is missing") }
       return nil
@@ -67,9 +62,9 @@ extension ConfigurationParser {
 
   private func listen(_ top: Section) -> Settings.Listen {
     var out = Settings.Listen()
-    let listen = top.section("listen", keys: ["sip", "app", "admin"])
+    let listen = top.section("listen")
     if listen.has("sip") {
-      let sip = listen.section("sip", keys: ["udp", "tcp", "tls"])
+      let sip = listen.section("sip")
       out.sipUDP = sip.socketAddresses("udp")
       out.sipTCP = sip.socketAddresses("tcp")
       if sip.has("tls") { sipTLS(sip, &out) }
@@ -79,7 +74,7 @@ extension ConfigurationParser {
     if listen.node("app")?.text != nil {
       out.app = listen.socketAddress("app") ?? out.app
     } else {
-      let app = listen.section("app", keys: ["address", "tls", "proxies"])
+      let app = listen.section("app")
       out.app = app.socketAddress("address") ?? out.app
       out.appTLS = certificateFiles(app, "listen.app.tls")
       out.appProxies = app.list("proxies", limit: 100, "an address or a network such as 10.0.0.0/8") { IPNetwork($0) }
@@ -87,7 +82,7 @@ extension ConfigurationParser {
     if listen.node("admin")?.text != nil {
       out.admin = listen.socketAddress("admin") ?? out.admin
     } else {
-      let admin = listen.section("admin", keys: ["address", "token_file", "tls"])
+      let admin = listen.section("admin")
       out.admin = admin.socketAddress("address") ?? out.admin
       out.adminTLS = certificateFiles(admin, "listen.admin.tls")
       out.adminToken = admin.secret("token_file").map { Redacted(String(decoding: $0, as: UTF8.self)) }
@@ -98,14 +93,14 @@ extension ConfigurationParser {
   /// `tls: { cert: FILE, key: FILE }` of a port.
   private func certificateFiles(_ port: Section, _ path: String) -> TLSFiles? {
     guard port.has("tls") else { return nil }
-    let tls = port.section("tls", keys: ["cert", "key"])
+    let tls = port.section("tls")
     for key in ["cert", "key"] where !tls.has(key) { problem(path, "\(key) is missing") }
     guard let certificate = tls.readableFile("cert"), let key = tls.readableFile("key") else { return nil }
     return .init(certificate: certificate, key: key)
   }
 
   private func sipTLS(_ sip: Section, _ out: inout Settings.Listen) {
-    let tls = sip.section("tls", keys: ["address", "cert", "key", "ca", "clients"])
+    let tls = sip.section("tls")
     out.sipTLS = tls.socketAddresses("address")
     for key in ["address", "cert", "key"] where !tls.has(key) { problem("listen.sip.tls", "\(key) is missing") }
     guard let certificate = tls.readableFile("cert"), let key = tls.readableFile("key") else { return }
@@ -119,7 +114,7 @@ extension ConfigurationParser {
 
   private func media(_ top: Section, _ calls: inout CallFlow.Configuration) -> Settings.Media {
     var out = Settings.Media()
-    let media = top.section("media", keys: ["addresses", "threads", "app_port", "trunk_ports", "load_limit", "opus_bitrate"])
+    let media = top.section("media")
     if media.has("addresses") {
       let items = media.items("addresses", limit: 16)
       out.addresses = items.compactMap { mediaAddress($0.node, $0.path) }
@@ -142,7 +137,7 @@ extension ConfigurationParser {
       }
       return .fixed(bind: address, advertise: address)
     }
-    let pair = Section(node, path, self, keys: ["bind", "advertise"])
+    let pair = Section(node, path, self)
     guard case .mapping = node else { return nil }
     guard pair.has("bind") else {
       problem(path, "bind is missing")
@@ -158,8 +153,8 @@ extension ConfigurationParser {
 
   private func auth(_ top: Section) -> Settings.Auth {
     var out = Settings.Auth()
-    let auth = top.section("auth", keys: ["jwt", "origins"])
-    let jwt = auth.section("jwt", keys: ["algorithm", "key_file", "jwks_file", "audience"])
+    let auth = top.section("auth")
+    let jwt = auth.section("jwt")
     out.algorithm = jwt.choice("algorithm", default: out.algorithm)
     out.audience = jwt.string("audience") ?? out.audience
     out.origins = auth.list("origins", limit: 1_000, "an origin such as https://phone.example.com") { text in
@@ -183,11 +178,7 @@ extension ConfigurationParser {
   }
 
   private func timers(_ top: Section, _ out: inout Settings) {
-    let timers = top.section(
-      "timers",
-      keys: [
-        "ring", "early180", "media_gate_warm", "media_gate_cold", "media_gate_outgoing", "longest_call", "app_grace", "drain",
-      ])
+    let timers = top.section("timers")
     func read(_ key: String, _ value: inout Duration, _ range: ClosedRange<Duration>) {
       value = timers.duration(key, in: range, default: value)
     }

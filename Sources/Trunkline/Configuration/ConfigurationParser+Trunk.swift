@@ -12,14 +12,7 @@ import Yams
 extension ConfigurationParser {
   func trunk(_ node: Node, _ path: String) -> Settings.Trunk? {
     let trunk = Section(
-      node, path, self,
-      keys: [
-        "name", "peers", "peer_auth", "uri", "codecs", "auth", "realm", "register", "probe", "rtp_source", "media_peers",
-        "prefer",
-        "max_calls", "calls_per_second", "numbers", "tls", "reliable", "session_timer", "session_minimum", "hold", "dtmf",
-        "redirects", "redirect_hosts", "trust_identity", "transfers", "late_offer", "srtp", "srtp_without_tls",
-        "record_private_numbers", "hold_audio",
-      ])
+      node, path, self)
     guard case .mapping = node else { return nil }
     let name = trunk.required("name")
     var out = Routing.Trunk(name: name ?? "")
@@ -64,7 +57,7 @@ extension ConfigurationParser {
   /// `{ username: U, password_file: F }`.
   private func credentials(_ trunk: Section, _ key: String) -> Credentials? {
     guard trunk.has(key) else { return nil }
-    let auth = trunk.section(key, keys: ["username", "password_file"])
+    let auth = trunk.section(key)
     let username = auth.required("username")
     if !auth.has("password_file") { problem(trunk.path(key), "password_file is missing") }
     guard let password = auth.secret("password_file"), let username else { return nil }
@@ -77,7 +70,7 @@ extension ConfigurationParser {
   }
 
   private func tls(_ trunk: Section, _ out: inout Settings.Trunk) {
-    let tls = trunk.section("tls", keys: ["ca", "cert", "key", "verify"])
+    let tls = trunk.section("tls")
     out.tls.authorities = tls.readableFile("ca")
     out.verifiesCertificate = tls.flag("verify", default: out.verifiesCertificate)
     if tls.has("cert") != tls.has("key") { problem(trunk.path("tls"), "cert and key belong together") }
@@ -101,13 +94,13 @@ extension ConfigurationParser {
   private func registration(_ trunk: Section, _ credentials: Credentials?) -> TrunkSettings.Registration? {
     guard trunk.has("register") else { return nil }
     if !trunk.has("uri") { problem(trunk.path("register"), "needs a uri to register at") }
-    let user = trunk.section("auth", keys: ["username", "password_file"]).string("username")
+    let user = trunk.section("auth").string("username")
     if trunk.node("register")?.text != nil {
       guard trunk.flag("register", default: false) else { return nil }
       if user == nil { problem(trunk.path("register"), "true needs auth: { username: U, password_file: F }") }
       return user.map { .init(user: $0) }
     }
-    let register = trunk.section("register", keys: ["user", "expires"])
+    let register = trunk.section("register")
     guard let name = register.string("user") ?? user else {
       problem(trunk.path("register"), "user is missing")
       return nil
@@ -127,7 +120,7 @@ extension ConfigurationParser {
       if text == "off" { return nil }
       out.interval = trunk.duration("probe", in: range, default: out.interval)
     } else {
-      let row = trunk.section("probe", keys: ["interval", "down_after", "up_after"])
+      let row = trunk.section("probe")
       out.interval = row.duration("interval", in: range, default: out.interval)
       out.downAfter = row.integer("down_after", in: 1...100, default: out.downAfter)
       out.upAfter = row.integer("up_after", in: 1...100, default: out.upAfter)

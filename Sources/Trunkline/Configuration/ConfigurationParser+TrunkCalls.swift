@@ -86,7 +86,7 @@ extension ConfigurationParser {
   // MARK: numbers
 
   func numberRules(_ trunk: Section) -> NumberRules {
-    let row = trunk.section("numbers", keys: ["country", "international", "national", "inbound", "outbound", "caller"])
+    let row = trunk.section("numbers")
     var country = row.value("country", "a country code such as \"49\"") { digits($0, 1...3) }.map {
       NumberRules.Country(code: $0)
     }
@@ -103,7 +103,7 @@ extension ConfigurationParser {
 
   private func numberRules(_ section: Section, _ key: String) -> [NumberRules.Rule] {
     section.items(key, limit: 100).compactMap { item in
-      let row = Section(item.node, item.path, self, keys: ["prefix", "strip", "add"])
+      let row = Section(item.node, item.path, self)
       guard case .mapping = item.node else { return nil }
       let text = { (text: String) -> String? in
         text.utf8.count <= 20 && text.utf8.allSatisfy { (48...57).contains($0) || $0 == 43 || $0 == 42 || $0 == 35 } ? text : nil

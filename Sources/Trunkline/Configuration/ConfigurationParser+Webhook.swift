@@ -6,7 +6,7 @@ import Yams
 extension ConfigurationParser {
   /// `route: { webhook: URL, key_file: F, fallback: users }`, also `fallback: { user: ID }` or `{ code: 503 }`.
   func hook(_ row: Section) -> Routing.Hook? {
-    let route = row.section("route", keys: ["webhook", "key_file", "fallback"])
+    let route = row.section("route")
     if !route.has("key_file") { problem(route.path, "key_file is missing: the secret that requests are signed with") }
     let fallback = fallback(route)
     guard route.has("webhook") else {
@@ -23,7 +23,7 @@ extension ConfigurationParser {
       _ = route.value("fallback", "users, { user: ID } or { code: 503 }") { $0 == "users" ? true : nil }
       return .users
     }
-    let rule = route.section("fallback", keys: ["user", "code"])
+    let rule = route.section("fallback")
     if rule.has("user") == rule.has("code") { problem(rule.path, "needs exactly one of user: ID, code: 503") }
     if let user = rule.string("user") { return .user(user) }
     return .code(rule.integer("code", in: Limits.refusals, default: 503))

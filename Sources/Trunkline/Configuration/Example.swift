@@ -99,7 +99,7 @@ extension Settings {
     #     topic: org.example.phone.voip                      # for apps that name none; environment: production, or sandbox
     #     # url: https://127.0.0.1:2197                      # instead of Apple's: trunkline-lab push-sandbox; then ca: sandbox.pem below
     #   fcm: { service_account: firebase.json }              # url:, token_url: instead of Google's
-    #   webpush: { key_file: vapid.pem, subject: "mailto:ops@example.com" }   # a P-256 key of your own; hosts: [ ... ] beside the browsers' services
+    #   webpush: { key_file: vapid.pem, subject: "mailto:ops@example.com" }   # a P-256 key of your own; hosts: [ ... ] in place of the browsers' services
     #   # ca: sandbox.pem                                    # authorities trusted instead of the system's
 
     # verifier: https://verifier.example/check   # is asked who stands for a caller (STIR/SHAKEN); { url: https://…, ca: FILE }

@@ -5,12 +5,15 @@ import Yams
 struct Section {
   let parser: ConfigurationParser
   let path: String
+  /// The rows of `ConfigurationKeys` for this path: the only keys that may be written, and asked for.
+  private let keys: [String]
   private var nodes: [String: Node] = [:]
 
-  /// Reports what is not a mapping and every key not in `keys`.
-  init(_ node: Node?, _ path: String, _ parser: ConfigurationParser, keys: [String]) {
+  /// Reports what is not a mapping and every key that has no row.
+  init(_ node: Node?, _ path: String, _ parser: ConfigurationParser) {
     self.parser = parser
     self.path = path
+    keys = ConfigurationKeys.names(at: path)
     guard let node, !node.isNull else { return }
     if !path.isEmpty { parser.visit(path, node) }
     guard case .mapping(let mapping) = node else {
@@ -33,15 +36,18 @@ struct Section {
   }
 
   func path(_ key: String) -> String { path.isEmpty ? key : path + "." + key }
-  func node(_ key: String) -> Node? { nodes[key] }
-  func has(_ key: String) -> Bool { nodes[key] != nil }
+  func node(_ key: String) -> Node? {
+    assert(keys.contains(key), "ConfigurationKeys has no row for \(self.path(key))")
+    return nodes[key]
+  }
+  func has(_ key: String) -> Bool { node(key) != nil }
 
   /// A mapping inside this one.
-  func section(_ key: String, keys: [String]) -> Section { Section(nodes[key], path(key), parser, keys: keys) }
+  func section(_ key: String) -> Section { Section(node(key), path(key), parser) }
 
   /// Items with their paths; a single value stands for a list of one.
   func items(_ key: String, limit: Int) -> [(node: Node, path: String)] {
-    guard let node = nodes[key] else { return [] }
+    guard let node = self.node(key) else { return [] }
     guard case .sequence(let sequence) = node else {
       parser.visit(path(key) + "[0]", node)
       return [(node, path(key) + "[0]")]
@@ -56,7 +62,7 @@ struct Section {
 
   /// The scalar parsed by `parse`; `expected` completes "expected …, got …".
   func value<Value>(_ key: String, _ expected: String, _ parse: (String) -> Value?) -> Value? {
-    guard let node = nodes[key] else { return nil }
+    guard let node = self.node(key) else { return nil }
     return Self.value(node, path(key), parser, expected, parse)
   }
 

@@ -116,6 +116,7 @@ extension Settings {
   func reloaded(from new: Settings) -> Settings {
     var out = self
     (out.trunks, out.users, out.routes, out.dns, out.push) = (new.trunks, new.users, new.routes, new.dns, new.push)
+    out.auth = new.auth
     return out
   }
 
@@ -123,7 +124,6 @@ extension Settings {
     var out: [String] = []
     if listen != old.listen { out.append("listen") }
     if media != old.media || calls.opusBitrate != old.calls.opusBitrate { out.append("media") }
-    if auth != old.auth { out.append("auth") }
     if verifier != old.verifier { out.append("verifier") }
     if calls.timers != old.calls.timers || drain != old.drain { out.append("timers") }
     if limits != old.limits || calls.bounds != old.calls.bounds { out.append("limits") }

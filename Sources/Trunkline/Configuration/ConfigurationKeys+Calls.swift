@@ -1,0 +1,224 @@
+import CallFlow
+import MediaSession
+import RTP
+import SIPDialogs
+import Trunking
+
+/// Trunks, users, routes and push services: what SIGHUP takes.
+extension ConfigurationKeys {
+  private static let trunk = Routing.Trunk(name: "")
+  private static let country = NumberRules.Country(code: "")
+  private static let sessionTimer = TrunkRules.SessionTimer()
+  private static let probe = TrunkSettings.Probe()
+
+  static let trunks: [ConfigurationSection] = [
+    .init(
+      "trunks[]", isTakenBySIGHUP: true,
+      "A trunk that is gone at SIGHUP is un-registered; its calls go on.",
+      [
+        .init("name", .text("text"), .required, "What routes, metrics and records call it."),
+        .init(
+          "peers", .or(.list(.text("address or network"), limit: 1_000), .oneOf(["any"])), .required,
+          "Who may send SIP as this trunk; others get no answer. `any`, for one trunk, needs `peer_auth`."),
+        .init(
+          "peer_auth", .mapping, .none("no challenge"), "The credentials that the trunk's own requests are challenged for."),
+        .init(
+          "uri", .text("SIP URI"), .none("no outgoing calls"),
+          "`sip:` or `sips:`, a host or address, then `;transport=udp`, `tcp` or `tls`; names are looked up (RFC 3263)."),
+        .init(
+          "codecs", .list(.oneOf(AudioEncoding.allCases.map(\.name)), limit: 8),
+          .value("[ \(trunk.codecs.map(\.name).joined(separator: ", ")) ]"), "In the order of preference."),
+        .init("auth", .mapping, "The credentials that the trunk's challenges are answered with."),
+        .init(
+          "realm", .text("text of at most \(Limits.realmBytes) bytes"), .none("any; ours is `trunkline`"),
+          "The only realm whose challenges are answered, and that of our own challenges."),
+        .init(
+          "register", .or(.flag, .mapping), .value("false"),
+          "Registers at `uri`: `true` with the user of `auth`, or a mapping."),
+        .init(
+          "probe", .or(.or(.duration(.seconds(1) ... .seconds(3_600)), .oneOf(["off"])), .mapping), .value("off"),
+          "OPTIONS to `uri` at this interval, or a mapping; no calls go to a trunk that is down. 30s is usual."),
+        .init(
+          "rtp_source", .oneOf(SourcePolicy.self), .value(trunk.sourcePolicy.rawValue),
+          "Whose RTP is taken: the SDP's address from any port; `symmetric`: also `peers` and `media_peers`, and ours goes to where it comes from; `strict`: the SDP's address and port only."
+        ),
+        .init(
+          "media_peers", .list(.text("address or network"), limit: 1_000), .value("[]"),
+          "Further addresses that RTP may come from, such as the carrier's media gateways."),
+        .init(
+          "prefer", .oneOf(["relay", "transcode"]), .value("transcode"),
+          "`relay`: apps are offered the trunk's codec first, so that nothing is transcoded."),
+        .init("max_calls", .integer(Limits.calls), .none("no limit of its own"), "Calls at a time in both directions."),
+        .init(
+          "calls_per_second", .integer(1...10_000), .none("no limit"),
+          "New calls a second in both directions; beyond it 503, or the next trunk of the route."),
+        .init("numbers", .mapping, .none("numbers stay as they are"), "How the trunk writes numbers."),
+        .init("tls", .mapping, "TLS toward the trunk."),
+        .init(
+          "reliable", .oneOf(TrunkRules.Reliability.self), .value(trunk.rules.reliability.rawValue),
+          "Reliable provisional responses (100rel, RFC 3262)."),
+        .init(
+          "session_timer", .or(.integer(Limits.sessionSeconds), .oneOf(["off"])),
+          .value("\(sessionTimer.seconds)"),
+          "Seconds of the session interval that is asked for (RFC 4028); not less than `session_minimum`."),
+        .init(
+          "session_minimum", .integer(Limits.sessionSeconds), .value("\(sessionTimer.minimumSeconds)"),
+          "Seconds: the shortest session interval that is taken (Min-SE); RFC 4028 forbids less than 90."),
+        .init(
+          "hold", .oneOf(["local", "signal"]), .value(trunk.signalsHold ? "signal" : "local"),
+          "`signal`: an app's hold becomes a re-INVITE; `local`: the trunk hears `hold_audio`."),
+        .init(
+          "hold_audio", .or(.oneOf(["noise", "silence"]), .file("WAV of 40 ms to 2 minutes")),
+          .value("noise"), "What the trunk hears while an app holds."),
+        .init(
+          "dtmf", .oneOf(DigitTransport.allCases.map(\.rawValue) + ["info"]), .value(trunk.digits.rawValue),
+          "How digits go both ways; `auto`: telephone-event (RFC 4733) where negotiated, else tones."),
+        .init(
+          "redirects", .oneOf(["refuse", "follow"]), .value("refuse"),
+          "`follow`: a 3xx is followed within the trunk's own hosts."),
+        .init(
+          "redirect_hosts", .list(.text("host name or address"), limit: 16), .value("[]"),
+          "Further hosts of the trunk that a 3xx may name."),
+        .init(
+          "trust_identity", .flag, .value("\(trunk.rules.trustsIdentity)"),
+          "P-Asserted-Identity, Diversion and History-Info are believed, and ours are sent."),
+        .init("transfers", .flag, .value("\(trunk.rules.allowsTransfer)"), "REFER and Replaces are served."),
+        .init("late_offer", .flag, .value("\(trunk.offersLate)"), "INVITEs go without SDP."),
+        .init(
+          "srtp", .oneOf(Routing.Trunk.SRTPRule.self), .value(trunk.srtp.rawValue),
+          "SRTP with keys in the SDP (RFC 4568); `optional`: RTP/AVP with keys beside it. Needs SIP over TLS."),
+        .init(
+          "srtp_without_tls", .flag, .value("\(trunk.tellsKeysInClear)"),
+          "The keys go over UDP and TCP too, where everybody on the way can read them."),
+        .init(
+          "record_private_numbers", .flag, .value("\(trunk.recordsPrivateNumbers)"),
+          "Withheld numbers stay in journal and records."),
+      ]),
+    .init(
+      "trunks[].auth", "trunks[].peer_auth", isTakenBySIGHUP: true, "Digest credentials (RFC 3261 §22).",
+      [
+        .init("username", .text("text"), .required, "The user name of the digest."),
+        .init("password_file", .file("one line"), .required, "The password."),
+      ]),
+    .init(
+      "trunks[].register", isTakenBySIGHUP: true, "",
+      [
+        .init("user", .text("text"), .none("`username` of `auth`"), "The user of the address-of-record."),
+        .init(
+          "expires", .duration(.seconds(10) ... .seconds(86_400)), .value("10m"),
+          "The registration time that is asked for; it is renewed before."),
+      ]),
+    .init(
+      "trunks[].probe", isTakenBySIGHUP: true, "",
+      [
+        .init(
+          "interval", .duration(.seconds(1) ... .seconds(3_600)), .value(durationText(probe.interval)),
+          "From one OPTIONS to the next."),
+        .init(
+          "down_after", .integer(1...100), .value("\(probe.downAfter)"), "Failures in a row that take it down."),
+        .init("up_after", .integer(1...100), .value("\(probe.upAfter)"), "Answers in a row that bring it back."),
+      ]),
+    .init(
+      "trunks[].numbers", isTakenBySIGHUP: true, "The first rule whose prefix fits changes the number.",
+      [
+        .init(
+          "country", .text("1 to 3 digits"), .none("numbers stay as dialled"),
+          "The country code, such as `\"49\"`: numbers as dialled there become E.164."),
+        .init(
+          "international", .text("at most 5 digits"), .value("\"\(country.international)\""),
+          "What `+` is dialled as there; `\"011\"` in North America."),
+        .init(
+          "national", .text("at most 5 digits"), .value("\"\(country.national)\""),
+          "What the country code is dialled as; `\"1\"` in North America."),
+        .init(
+          "inbound", .list(.mapping, limit: 100), .value("[]"),
+          "Rules for numbers that the trunk sends, the caller's and the called one."),
+        .init("outbound", .list(.mapping, limit: 100), .value("[]"), "Rules for the called number of our INVITEs."),
+        .init("caller", .list(.mapping, limit: 100), .value("[]"), "Rules for the caller's number of our INVITEs."),
+      ]),
+    .init(
+      "trunks[].numbers.inbound[]", "trunks[].numbers.outbound[]", "trunks[].numbers.caller[]", isTakenBySIGHUP: true, "",
+      [
+        .init("prefix", .text("digits, `+`, `*`, `#`"), .value("\"\""), "The numbers that the rule is for."),
+        .init("strip", .integer(0...20), .value("0"), "How many characters are taken away in front."),
+        .init("add", .text("digits, `+`, `*`, `#`"), .value("\"\""), "What is put in front then."),
+      ]),
+    .init(
+      "trunks[].tls", isTakenBySIGHUP: true, "",
+      [
+        .init("ca", .file("PEM certificates"), .none("the system's authorities"), "Who signs the trunk's certificate."),
+        .init("cert", .file("PEM certificate chain"), .none("no certificate"), "Ours, where the trunk asks for one."),
+        .init("key", .file("PEM private key"), .none("–"), "Its private key; goes with `cert`."),
+        .init("verify", .flag, .value("\(Settings.Trunk(routing: trunk).verifiesCertificate)"), "Checks the trunk's certificate; `false` is for a lab."),
+      ]),
+  ]
+
+  static let users: [ConfigurationSection] = [
+    .init(
+      "users[]", isTakenBySIGHUP: true, "",
+      [
+        .init("id", .text("text"), .required, "`sub` of the login tokens of the user's devices."),
+        .init(
+          "numbers", .list(.or(.text("number"), .mapping), limit: Limits.numbersPerUser), .value("[]"),
+          "Numbers that ring the user's devices, as the trunk sends them (E.164 with `+` is best); the first is shown in outgoing calls."
+        ),
+        .init(
+          "account", .text("text of at most \(Limits.accountBytes) bytes without spaces"), .none("none"),
+          "The account (`acct` of login tokens) of the user's numbers that have none of their own."),
+        .init("name", .text("text"), .none("no name"), "What trunks are shown beside the number."),
+        .init("display_name", .flag, .value("false"), "Apps may choose another name."),
+        .init(
+          "allow", .list(.text("beginning of a number"), limit: Limits.numbersPerUser), .none("any number"),
+          "The numbers that the user may dial."),
+        .init(
+          "max_calls", .integer(0...1_000), .none("no limit of its own"),
+          "Outgoing and diverted calls at a time; 0: none. Against toll fraud."),
+        .init(
+          "calls_per_hour", .integer(0...10_000), .none("no limit"),
+          "Outgoing and diverted calls an hour; 0: none. Against toll fraud."),
+        .init("diversions", .mapping, .none("those of the route"), "What becomes of calls that nobody takes."),
+      ]),
+    .init(
+      "users[].numbers[]", isTakenBySIGHUP: true, "",
+      [
+        .init("number", .text("number"), .required, "Digits, with `+` in front of a country code."),
+        .init(
+          "account", .text("text of at most \(Limits.accountBytes) bytes without spaces"), .none("that of the user"),
+          "Calls to the number ring only on devices that are logged in to this account."),
+      ]),
+    .init(
+      "users[].diversions", "routes.inbound[].diversions", isTakenBySIGHUP: true,
+      "A rule of the user goes before that of the route.",
+      [
+        .init("unreached", .mapping, "No device rings: none could be woken, or all of them filter the call."),
+        .init("busy", .mapping, "Every device that decided said busy."),
+        .init("declined", .mapping, "The user declined."),
+        .init("no_answer", .mapping, "Devices rang and nobody answered."),
+        .init("media_failed", .mapping, "A device answered, and its media did not come."),
+      ]),
+    .init(
+      "users[].diversions.unreached", "users[].diversions.no_answer", "routes.inbound[].diversions.unreached",
+      "routes.inbound[].diversions.no_answer", isTakenBySIGHUP: true, "Needs one of `user`, `number`, `play` and `code`.",
+      diversion + [
+        .init(
+          "after", .duration(.seconds(1) ... .seconds(600)), .none("`unreached`: 20s; `no_answer`: `timers.ring`"),
+          "How long no device has said that it rings; of `no_answer` how long the call rings.")
+      ]),
+    .init(
+      "users[].diversions.busy", "users[].diversions.declined", "users[].diversions.media_failed",
+      "routes.inbound[].diversions.busy", "routes.inbound[].diversions.declined", "routes.inbound[].diversions.media_failed",
+      isTakenBySIGHUP: true, "Needs one of `user`, `number`, `play` and `code`.", diversion),
+  ]
+
+  private static let diversion: [ConfigurationKey] = [
+    .init("user", .text("id of a user"), "Another user's devices ring."),
+    .init("number", .text("number"), "A second call on the user's behalf, over the outbound routes."),
+    .init("show_caller", .flag, .value("false"), "With `number`: it shows the caller's number, where the trunk lets it."),
+    .init("play", .file("WAV of at most 10 minutes"), "A recording is played, then the call ends."),
+    .init("early", .flag, .value("false"), "With `play`: as early media (183); the call is then refused and never answered."),
+    .init(
+      "shows", .oneOf(["missed", "diverted"]), .value("missed"),
+      "With `play`: what devices show of the call; `diverted` hides the missed call."),
+    .init("code", .integer(Limits.refusals), "The final response."),
+  ]
+}

@@ -1,0 +1,120 @@
+import PushPolicy
+
+/// Routes and push services: what SIGHUP takes too.
+extension ConfigurationKeys {
+  static let routes: [ConfigurationSection] = [
+    .init(
+      "routes", isTakenBySIGHUP: true, "",
+      [
+        .init("inbound", .list(.mapping, limit: Limits.routes), "Calls from trunks; the first row that fits is taken."),
+        .init("outbound", .list(.mapping, limit: Limits.routes), "Calls to trunks; the longest prefix is taken."),
+        .init(
+          "emergency", .list(.text("number"), limit: 100), .none("112, 911, 999, 110, 118, 119, 000, 111"),
+          "Emergency numbers: apps must dial them over the device's own telephone, unless an outbound row has `emergency`."),
+        .init(
+          "decline_code", .oneOf(["486", "603"]), .value("\(Settings().calls.declineCode)"), waitsForRestart: true,
+          "The final response once every device declined; a 603 ends forking upstream."),
+        .init(
+          "webhook_ca", .file("PEM certificates"), .none("the system's authorities"), "Who signs the webhooks' certificates."),
+      ]),
+    .init(
+      "routes.inbound[]", isTakenBySIGHUP: true, "Needs one of `to`, `user` and `route`.",
+      [
+        .init("trunk", .text("name of a trunk"), .required, "Where the calls come from."),
+        .init("to", .oneOf(["users"]), "The user who has the called number."),
+        .init("user", .text("id of a user"), "This user, whatever the called number."),
+        .init("route", .mapping, "A webhook says who it is."),
+        .init(
+          "account", .text("text of at most \(Limits.accountBytes) bytes without spaces"), .none("none"),
+          "The account of numbers and users that have none of their own."),
+        .init("diversions", .mapping, "For users without a rule of their own."),
+      ]),
+    .init(
+      "routes.inbound[].route", isTakenBySIGHUP: true, "Asked with a POST that is signed; it has 1 s to answer.",
+      [
+        .init(
+          "webhook", .text("URL of at most 2048 bytes"), .required, "`https:`, or `http:` of this machine."),
+        .init("key_file", .file("one line"), .required, "The secret that requests are signed with (HMAC-SHA256)."),
+        .init(
+          "fallback", .or(.oneOf(["users"]), .mapping), .value("users"),
+          "What holds when no answer comes: the user who has the called number, or a mapping."),
+      ]),
+    .init(
+      "routes.inbound[].route.fallback", isTakenBySIGHUP: true, "Needs one of the two.",
+      [
+        .init("user", .text("id of a user"), "This user."),
+        .init("code", .integer(Limits.refusals), "The final response, such as 503."),
+      ]),
+    .init(
+      "routes.outbound[]", isTakenBySIGHUP: true, "Needs `trunk` or `trunks`.",
+      [
+        .init("prefix", .text("beginning of a number"), .value("\"\""), "The numbers that go this way."),
+        .init("trunk", .text("name of a trunk"), "The only trunk; it needs a `uri`."),
+        .init(
+          "trunks", .list(.or(.text("name of a trunk"), .mapping), limit: 32),
+          "Several: the next one where a trunk is full, down or silent. In this order, or mappings."),
+        .init("emergency", .flag, .value("false"), "Emergency numbers may go this way."),
+      ]),
+    .init(
+      "routes.outbound[].trunks[]", isTakenBySIGHUP: true, "",
+      [
+        .init("trunk", .text("name of a trunk"), .required, "It needs a `uri`."),
+        .init("priority", .integer(1...1_000), .none("its place in the list"), "Lower ones are tried first."),
+        .init("weight", .integer(0...65_535), .value("1"), "Its share of the calls among those of one priority."),
+      ]),
+  ]
+
+  static let push: [ConfigurationSection] = [
+    .init(
+      "push", isTakenBySIGHUP: true, "Needs `gateway` and at least one service.",
+      [
+        .init("gateway", .text("`wss://` address of at most 512 bytes"), .required, "Where a woken app connects."),
+        .init("apns", .mapping, .none("no pushes to iOS"), "Apple Push Notification service."),
+        .init("fcm", .mapping, .none("no pushes to Android"), "Firebase Cloud Messaging."),
+        .init("webpush", .mapping, .none("no pushes to browsers"), "Web Push (RFC 8030)."),
+        .init("ca", .file("PEM certificates"), .none("the system's authorities"), "For a stand-in of the services."),
+      ]),
+    .init(
+      "push.apns", isTakenBySIGHUP: true, "Needs `certificate`, or `key_file`, `key_id` and `team_id`.",
+      [
+        .init("key_file", .file(".p8 key of Apple"), "The key that pushes are signed with."),
+        .init("key_id", .text("1 to 32 letters and digits"), "The id of the key."),
+        .init("team_id", .text("1 to 32 letters and digits"), "The id of the team."),
+        .init("certificate", .mapping, "A VoIP Services certificate in place of the key."),
+        .init("topic", .text("bundle identifier with `.voip`"), .none("an app must name one"), "For apps that name none."),
+        .init(
+          "environment", .oneOf(PushTarget.Environment.self), .value(PushTarget.Environment.production.rawValue),
+          "For apps that name none: `sandbox` is for builds of Xcode."),
+        .init(
+          "url", .or(.text("`https://` address"), .mapping), .none("Apple's"), "A stand-in of both environments, or a mapping."),
+      ]),
+    .init(
+      "push.apns.certificate", isTakenBySIGHUP: true, "",
+      [
+        .init("cert", .file("PEM certificate"), .required, "The VoIP Services certificate."),
+        .init("key", .file("PEM private key"), .required, "Its private key."),
+      ]),
+    .init(
+      "push.apns.url", isTakenBySIGHUP: true, "",
+      [
+        .init("production", .text("`https://` address"), .none("Apple's"), "A stand-in of production."),
+        .init("sandbox", .text("`https://` address"), .none("Apple's"), "A stand-in of the sandbox."),
+      ]),
+    .init(
+      "push.fcm", isTakenBySIGHUP: true, "",
+      [
+        .init("service_account", .file("JSON of Google"), .required, "Project and key that pushes are sent with."),
+        .init("url", .text("`https://` address"), .none("Google's"), "A stand-in of the service."),
+        .init("token_url", .text("`https://` address"), .none("that of the service account"), "A stand-in of the token server."),
+      ]),
+    .init(
+      "push.webpush", isTakenBySIGHUP: true, "",
+      [
+        .init("key_file", .file("PEM key on P-256"), .required, "The VAPID key that pushes are signed with."),
+        .init("subject", .text("`mailto:` or `https:`"), .required, "Whom a push service writes to when pushes go wrong."),
+        .init(
+          "hosts", .list(.text("host, or `*.` and a domain"), limit: 100), .none("the browsers' push services"),
+          "Hosts of endpoints that are pushed to."),
+      ]),
+  ]
+}

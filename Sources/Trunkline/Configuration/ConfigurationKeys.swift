@@ -1,0 +1,229 @@
+import Bytes
+import CallFlow
+import JSONWebToken
+import RTP
+import SIPTransport
+
+/// What holds for the process: listeners, media, timers, limits, files.
+extension ConfigurationKeys {
+  private static let settings = Settings()
+
+  static let file: [ConfigurationSection] = [
+    .init(
+      "", isTakenBySIGHUP: true, "The sections.",
+      [
+        .init("listen", .mapping, "The addresses of the SIP, app and admin listeners."),
+        .init("dns", .mapping, "The name servers that the names of trunks are looked up with."),
+        .init("media", .mapping, "Addresses, ports and threads of RTP."),
+        .init("auth", .mapping, .required, "How apps log in."),
+        .init("trunks", .list(.mapping, limit: Limits.trunks), "The carriers and PBXs that SIP is exchanged with."),
+        .init("users", .list(.mapping, limit: Limits.users), "Who has which numbers."),
+        .init("routes", .mapping, "Which calls go where."),
+        .init("push", .mapping, .none("no pushes"), "How apps that are not connected are woken."),
+        .init(
+          "verifier", .or(.text("URL"), .mapping), .none("identities are not verified"),
+          "Who checks the Identity header field of callers (STIR/SHAKEN). The URL alone, or a mapping."),
+        .init("timers", .mapping, "How long things may take."),
+        .init("limits", .mapping, "How much a gateway takes on before it refuses calls."),
+        .init("store", .mapping, "Where devices and the journal of started calls are kept."),
+        .init("records", .mapping, "Where the record of each call is written."),
+        .init("log", .mapping, "The log on standard error."),
+      ])
+  ]
+
+  static let listen: [ConfigurationSection] = [
+    .init(
+      "listen", isTakenBySIGHUP: false,
+      "Certificate and key files are read again when they change on disk, and at SIGHUP.",
+      [
+        .init(
+          "sip", .mapping, .value("{ udp: \(settings.listen.sipUDP[0]), tcp: \(settings.listen.sipTCP[0]) }"),
+          "SIP from and to trunks; needs at least one of `udp`, `tcp` and `tls`."),
+        .init(
+          "app", .or(.text("address with port"), .mapping), .value("\(settings.listen.app)"),
+          "The WebSocket that apps connect to, and the web phone. The address alone, or a mapping."),
+        .init(
+          "admin", .or(.text("address with port"), .mapping), .value("\(settings.listen.admin)"),
+          "`/healthz`, `/readyz`, `/metrics` and the calls API. The address alone, or a mapping."),
+      ]),
+    .init(
+      "listen.sip", isTakenBySIGHUP: false, "A transport that is not named is not served.",
+      [
+        .init("udp", .list(.text("address with port"), limit: 16), .none("no UDP"), "Usually port 5060 of the public address."),
+        .init("tcp", .list(.text("address with port"), limit: 16), .none("no TCP"), "Usually port 5060 of the public address."),
+        .init("tls", .mapping, .none("no TLS"), "SIP over TLS."),
+      ]),
+    .init(
+      "listen.sip.tls", isTakenBySIGHUP: false, "",
+      [
+        .init("address", .list(.text("address with port"), limit: 16), .required, "Usually port 5061 of the public address."),
+        .init("cert", .file("PEM certificate chain"), .required, "The certificate that is shown to trunks."),
+        .init("key", .file("PEM private key"), .required, "Its private key."),
+        .init("ca", .file("PEM certificates"), "The authorities that sign the certificates of who connects (mutual TLS)."),
+        .init(
+          "clients", .oneOf(TLSServerSettings.Clients.self), .none("`required` with `ca`, else `off`"),
+          "Whether who connects must show a certificate; `optional` checks one that is shown."),
+      ]),
+    .init(
+      "listen.app", isTakenBySIGHUP: false, "",
+      [
+        .init(
+          "address", .text("address with port"), .value("\(settings.listen.app)"),
+          "Loopback behind a reverse proxy; else `tls` is required."),
+        .init("tls", .mapping, .none("no TLS"), "Required unless the address is loopback."),
+        .init(
+          "proxies", .list(.text("address or network"), limit: 100),
+          "Reverse proxies: from these alone the last X-Forwarded-For is taken as the app's address."),
+      ]),
+    .init(
+      "listen.admin", isTakenBySIGHUP: false, "",
+      [
+        .init(
+          "address", .text("address with port"), .value("\(settings.listen.admin)"),
+          "Loopback, or an address of the management network; never that of `listen.app`."),
+        .init(
+          "token_file", .file("one line"), .none("no token"),
+          "The bearer token of the calls API; required unless the address is loopback."),
+        .init("tls", .mapping, .none("no TLS"), "TLS of the admin endpoint."),
+      ]),
+    .init(
+      "listen.app.tls", "listen.admin.tls", isTakenBySIGHUP: false, "",
+      [
+        .init("cert", .file("PEM certificate chain"), .required, "The certificate that is shown to who connects."),
+        .init("key", .file("PEM private key"), .required, "Its private key."),
+      ]),
+  ]
+
+  static let process: [ConfigurationSection] = [
+    .init(
+      "dns", isTakenBySIGHUP: true, "",
+      [
+        .init(
+          "servers", .list(.text("address, port 53 unless given"), limit: 16), .none("those of the system"),
+          "Name servers for NAPTR, SRV, A and AAAA of trunks.")
+      ]),
+    .init(
+      "media", isTakenBySIGHUP: false, "",
+      [
+        .init(
+          "addresses", .list(.or(.text("`auto` or address"), .mapping), limit: 16), .value("[ auto ]"),
+          "Where RTP is received. `auto`: the machine's own addresses; behind NAT a mapping with `advertise`."),
+        .init(
+          "threads", .integer(Limits.mediaThreads), .value("\(settings.media.threads)"),
+          "Media threads; as many as cores that calls may fill."),
+        .init(
+          "load_limit", .integer(1...100), .value("\(settings.media.loadLimitPercent)"),
+          "Percent of a core that one media thread may fill; beyond it new calls get 503."),
+        .init(
+          "opus_bitrate", .integer(Limits.opusBitrate), .value("\(settings.calls.opusBitrate)"),
+          "bit/s of Opus that apps send at most on the average (`maxaveragebitrate`); below 20000 Opus has no FEC."),
+        .init(
+          "app_port", .integer(1024...65535), .value("\(settings.media.appPort)"),
+          "The first UDP port toward apps; each media thread takes one. Open them in the firewall."),
+        .init(
+          "trunk_ports", .text("port range from 1024 to 65535"),
+          .value("\(settings.media.trunkPorts.lowerBound)-\(settings.media.trunkPorts.upperBound)"),
+          "UDP ports toward trunks, two for each call: RTP and RTCP."),
+      ]),
+    .init(
+      "media.addresses[]", isTakenBySIGHUP: false, "For a machine behind NAT.",
+      [
+        .init("bind", .text("IP address"), .required, "The address of this machine that sockets are bound to."),
+        .init(
+          "advertise", .text("IP address"), .none("that of `bind`"),
+          "The public address that SDP and ICE candidates name; of the same family."),
+      ]),
+    .init(
+      "auth", isTakenBySIGHUP: true, "Sessions that stand are not asked again.",
+      [
+        .init("jwt", .mapping, .required, "How login tokens are checked."),
+        .init(
+          "origins", .list(.text("origin"), limit: 1_000), .value("[]"),
+          "Origins of web pages that may connect, such as `https://phone.example.com`. Without one: the gateway's own web phone."),
+      ]),
+    .init(
+      "auth.jwt", isTakenBySIGHUP: true, "Needs `key_file` or `jwks_file`.",
+      [
+        .init(
+          "algorithm", .oneOf(Algorithm.self), .value(settings.auth.algorithm.rawValue),
+          "The only signature algorithm that is taken."),
+        .init(
+          "key_file", .file("the secret itself, or for RS256 and ES256 a PEM key"),
+          "The key that your server signs login tokens with."),
+        .init("jwks_file", .file("JSON Web Key Set"), "Public keys, chosen by `kid`; not with HS256."),
+        .init("audience", .text("text"), .value(settings.auth.audience), "What `aud` of a login token must be."),
+      ]),
+    .init(
+      "verifier", isTakenBySIGHUP: false, "",
+      [
+        .init("url", .text("URL"), .required, "`https:`, or `http:` of this machine; asked for each call with an Identity."),
+        .init("ca", .file("PEM certificates"), .none("the system's authorities"), "Who signs its certificate."),
+      ]),
+    .init(
+      "timers", isTakenBySIGHUP: false, "",
+      [
+        .init(
+          "ring", .duration(.seconds(1) ... .seconds(600)), .value(durationText(settings.calls.timers.ring)),
+          "How long devices ring; less than the carrier's own no-answer timer."),
+        .init(
+          "early180", .or(.duration(.zero ... .seconds(60)), .oneOf(["off"])),
+          .value(settings.calls.timers.early180.map(durationText) ?? "off"),
+          "The trunk gets 180 at the latest this long after the first accepted push; `off`: only when a device rings."),
+        .init(
+          "media_gate_warm", .duration(.milliseconds(500) ... .seconds(60)),
+          .value(durationText(settings.calls.timers.mediaGateWarm)),
+          "From an answer to media that flows, where the app was connected; then the call fails."),
+        .init(
+          "media_gate_cold", .duration(.milliseconds(500) ... .seconds(60)),
+          .value(durationText(settings.calls.timers.mediaGateCold)),
+          "The same where a push woke the app."),
+        .init(
+          "media_gate_outgoing", .duration(.milliseconds(500) ... .seconds(60)),
+          .value(durationText(settings.calls.timers.mediaGateOutgoing)),
+          "From an app's `call.start` to media that flows; then the call fails."),
+        .init(
+          "longest_call", .duration(.seconds(1) ... .seconds(7 * 24 * 3600)),
+          .value(durationText(settings.calls.timers.longestCall)),
+          "A call that lasts longer is ended."),
+        .init(
+          "app_grace", .duration(.zero ... .seconds(600)), .value(durationText(settings.calls.timers.appLegGrace)),
+          "How long an app may be silent in a call, as when it changes networks; then the call ends."),
+        .init(
+          "drain", .duration(.zero ... .seconds(24 * 3600)), .value(durationText(settings.drain)),
+          "How long SIGTERM waits for calls; less than the supervisor's own timeout (systemd: TimeoutStopSec)."),
+      ]),
+    .init(
+      "limits", isTakenBySIGHUP: false, "",
+      [
+        .init(
+          "calls", .integer(Limits.calls), .value("\(settings.calls.bounds.calls)"), "Calls at a time; more get 503."),
+        .init(
+          "calls_per_user", .integer(1...1_000), .value("\(settings.calls.bounds.callsPerUser)"), "Calls at a time of one user."),
+        .init(
+          "sessions_per_address", .integer(1...100_000), .value("\(settings.limits.sessionsPerAddress)"),
+          "App connections from one IP address; more where many users share a NAT."),
+        .init(
+          "memory_mib", .integer(0...1_048_576), .value("\(settings.limits.memoryMebibytes)"),
+          "MiB of memory; at 90 % of it new calls get 503. 0: what the control group allows, or the machine has."),
+      ]),
+    .init(
+      "store", isTakenBySIGHUP: false, "",
+      [
+        .init(
+          "sqlite", .text("path"), .value(settings.store),
+          "The SQLite file of devices; calls that have begun are in a file `.started` beside it. Keep both.")
+      ]),
+    .init(
+      "records", isTakenBySIGHUP: false, "",
+      [.init("file", .text("path"), .value(settings.records), "The file that gets one line of JSON for each call.")]),
+    .init(
+      "log", isTakenBySIGHUP: false, "",
+      [
+        .init(
+          "level", .oneOf(Settings.Log.Level.self), .value(settings.log.level.rawValue), "The least severe that is written."),
+        .init(
+          "format", .oneOf(Settings.Log.Format.self), .value(settings.log.format.rawValue),
+          "`text` for people, `json` for a log collector."),
+      ]),
+  ]
+}

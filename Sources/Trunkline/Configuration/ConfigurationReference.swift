@@ -1,0 +1,95 @@
+import Foundation
+
+extension Settings {
+  /// What `trunkline config reference` prints, and docs/configuration.md holds: every key of the configuration file, as Markdown.
+  public static let reference = ConfigurationReference.text
+}
+
+/// `ConfigurationKeys` as a page.
+enum ConfigurationReference {
+  static var text: String {
+    ([start] + ConfigurationKeys.sections.map(text)).joined(separator: "\n\n") + "\n"
+  }
+
+  private static let start = """
+    # Configuration
+
+    Every key of the file that `trunkline serve --config FILE` reads, as `trunkline config reference` prints it. A small gateway behind a web proxy:
+
+    ```yaml
+    listen:
+      sip: { udp: 192.0.2.1:5060, tcp: 192.0.2.1:5060 }
+      app: { address: 127.0.0.1:8080, proxies: [ 127.0.0.1 ] }
+    media: { addresses: [ 192.0.2.1 ], trunk_ports: 20000-21999 }
+    auth: { jwt: { key_file: jwt.key } }
+    trunks:
+      - name: carrier
+        peers: [ 198.51.100.0/24 ]
+        uri: "sip:sip.carrier.example"
+        auth: { username: trunkline, password_file: carrier.password }
+        register: true
+    users:
+      - { id: alice, numbers: [ "+15551230001" ], allow: [ "+1" ], max_calls: 2 }
+    routes:
+      inbound: [ { trunk: carrier, to: users } ]
+      outbound: [ { prefix: "+", trunk: carrier } ]
+    ```
+
+    - `trunkline config example` prints a longer one with comments; `trunkline serve --check --config FILE` names every mistake with its line.
+    - Durations are written `500ms`, `45s`, `1m` or `4h`. A list of one item may do without brackets. Relative paths start at the file's folder.
+    - `[]` in a heading stands for each item of a list.
+    - At SIGHUP a running gateway reads the file again. Sections say whether it takes a change then; what waits for a restart is named in the log.
+    """
+
+  private static func text(_ section: ConfigurationSection) -> String {
+    let reload = section.isTakenBySIGHUP ? "Taken at SIGHUP." : "Waits for a restart."
+    let also = section.paths.dropFirst().map { "`\($0)`" }.joined(separator: ", ")
+    let intro = [section.paths == [""] ? "" : reload, also.isEmpty ? "" : "The same for \(also).", section.meaning]
+      .filter { !$0.isEmpty }.joined(separator: " ")
+    let head = ["## " + heading(section), intro, "| key | value | default | what |\n|---|---|---|---|"].joined(separator: "\n\n")
+    return ([head] + section.keys.map { row($0, in: section) }).joined(separator: "\n")
+  }
+
+  private static func heading(_ section: ConfigurationSection) -> String {
+    section.paths == [""] ? "The file" : "`\(section.paths[0])`"
+  }
+
+  private static func row(_ key: ConfigurationKey, in section: ConfigurationSection) -> String {
+    let fallback =
+      switch key.fallback {
+      case .required: "required"
+      case .value(let text): "`\(text)`"
+      case .none(let words): words
+      }
+    let meaning = key.meaning + (key.waitsForRestart ? " Waits for a restart." : "")
+    let cells = ["`\(key.name)`", words(key.value, link(key, in: section)), fallback, meaning]
+    return "| " + cells.map { $0.replacing("|", with: "\\|") }.joined(separator: " | ") + " |"
+  }
+
+  /// `mapping` is how a mapping is written here.
+  private static func words(_ value: ConfigurationKey.Value, _ mapping: String) -> String {
+    switch value {
+    case .text(let words): words
+    case .file(let content): "file: \(content)"
+    case .flag: "`true`, `false`"
+    case .oneOf(let choices): choices.map { "`\($0)`" }.joined(separator: ", ")
+    case .integer(let range): "integer, \(range.lowerBound) to \(range.upperBound)"
+    case .duration(let range): "duration, \(durationText(range.lowerBound)) to \(durationText(range.upperBound))"
+    case .list(let item, let limit): "list, at most \(limit): \(words(item, mapping))"
+    case .mapping: mapping
+    case .or(let one, let other): "\(words(one, mapping)); or \(words(other, mapping))"
+    }
+  }
+
+  /// The mapping's section on this page.
+  private static func link(_ key: ConfigurationKey, in section: ConfigurationSection) -> String {
+    let path = section.paths[0].isEmpty ? key.name : section.paths[0] + "." + key.name
+    guard let target = ConfigurationKeys.sections.first(where: { $0.paths.contains(path) || $0.paths.contains(path + "[]") })
+    else { return "mapping" }
+    // The anchor that a heading gets on the web.
+    let anchor = heading(target).lowercased().compactMap { character -> Character? in
+      character == " " ? "-" : character.isLetter || character.isNumber || "-_".contains(character) ? character : nil
+    }
+    return "[mapping](#\(String(anchor)))"
+  }
+}

@@ -1,0 +1,57 @@
+import Bytes
+import CallFlow
+import Testing
+
+@testable import Configuration
+@testable import trunkline
+
+/// What the reference says of SIGHUP, against what `serve` does.
+@Suite struct ReloadTests {
+  /// A change of each section of the file, and of each key that differs from its section.
+  private let changes: [(path: String, change: (inout Settings) -> Void)] = [
+    ("listen", { $0.listen.admin = SocketAddress(.loopback, 9091) }),
+    ("dns", { $0.dns.servers = [SocketAddress(.loopback, 53)] }),
+    ("media", { $0.media.threads = 3 }),
+    ("auth", { $0.auth.audience = "other" }),
+    ("trunks", { $0.trunks = [.init(routing: .init(name: "t"))] }),
+    ("users", { $0.users = [.init(id: "u", numbers: [])] }),
+    ("routes", { $0.routes.emergencyNumbers = [] }),
+    ("routes.decline_code", { $0.calls.declineCode = 603 }),
+    ("push", { $0.push = .init(gateway: "wss://phone.example") }),
+    ("verifier", { $0.verifier = .init(url: "https://verifier.example") }),
+    ("timers", { $0.calls.timers.ring = .seconds(10) }),
+    ("limits", { $0.calls.bounds.calls = 1 }),
+    ("store", { $0.store = "/other" }),
+    ("records", { $0.records = "/other" }),
+    ("log", { $0.log.level = .debug }),
+  ]
+
+  @Test func `SIGHUP takes what the reference says, and names the rest each time`() throws {
+    var waiting: Set<String> = []
+    for section in ConfigurationKeys.sections {
+      for path in section.paths where !path.isEmpty && !section.isTakenBySIGHUP {
+        waiting.insert(String(path.prefix { $0 != "." && $0 != "[" }))
+      }
+      for key in section.keys where key.waitsForRestart { waiting.insert(section.paths[0] + "." + key.name) }
+    }
+    let sections = try #require(ConfigurationKeys.sections.first).keys.map(\.name)
+    #expect(Set(sections).union(waiting) == Set(changes.map(\.path)), "each has a change here")
+    for (path, change) in changes {
+      let running = Settings()
+      var new = running
+      change(&new)
+      let expected = waiting.contains(path) ? [path] : []
+      #expect(new.partsThatNeedRestart(comparedWith: running) == expected)
+      #expect(new.partsThatNeedRestart(comparedWith: running.reloaded(from: new)) == expected, "the second SIGHUP")
+    }
+  }
+
+  @Test func `the reference names the emergency numbers that are built in`() throws {
+    let section = try #require(ConfigurationKeys.sections.first { $0.paths == ["routes"] })
+    guard case .none(let words)? = section.keys.first(where: { $0.name == "emergency" })?.fallback else {
+      Issue.record("no row")
+      return
+    }
+    #expect(Set(words.split(separator: ", ").map(String.init)) == Settings().routing.emergencyNumbers)
+  }
+}
