@@ -149,7 +149,9 @@ extension ConfigurationKeys {
         .init("ca", .file("PEM certificates"), .none("the system's authorities"), "Who signs the trunk's certificate."),
         .init("cert", .file("PEM certificate chain"), .none("no certificate"), "Ours, where the trunk asks for one."),
         .init("key", .file("PEM private key"), .none("–"), "Its private key; goes with `cert`."),
-        .init("verify", .flag, .value("\(Settings.Trunk(routing: trunk).verifiesCertificate)"), "Checks the trunk's certificate; `false` is for a lab."),
+        .init(
+          "verify", .flag, .value("\(Settings.Trunk(routing: trunk).verifiesCertificate)"),
+          "Checks the trunk's certificate; `false` is for a lab."),
       ]),
   ]
 
