@@ -45,13 +45,4 @@ import Testing
       #expect(new.partsThatNeedRestart(comparedWith: running.reloaded(from: new)) == expected, "the second SIGHUP")
     }
   }
-
-  @Test func `the reference names the emergency numbers that are built in`() throws {
-    let section = try #require(ConfigurationKeys.sections.first { $0.paths == ["routes"] })
-    guard case .none(let words)? = section.keys.first(where: { $0.name == "emergency" })?.fallback else {
-      Issue.record("no row")
-      return
-    }
-    #expect(Set(words.split(separator: ", ").map(String.init)) == Settings().routing.emergencyNumbers)
-  }
 }

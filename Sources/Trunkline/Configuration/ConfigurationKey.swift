@@ -60,31 +60,3 @@ struct ConfigurationSection: Sendable {
     (self.paths, self.isTakenBySIGHUP, self.meaning, self.keys) = (paths, isTakenBySIGHUP, meaning, keys)
   }
 }
-
-/// Every key of the configuration file, in the order of the reference.
-enum ConfigurationKeys {
-  static let sections: [ConfigurationSection] = file + listen + process + trunks + users + routes + push
-
-  /// The names that the section at `path` may hold; indices in `path` do not matter. Traps for a path without a row.
-  static func names(at path: String) -> [String] {
-    guard let names = names[tablePath(path)] else { preconditionFailure("ConfigurationKeys has no section \(path)") }
-    return names
-  }
-
-  /// `trunks[3].tls` is `trunks[].tls`.
-  static func tablePath(_ path: String) -> String {
-    var isIndex = false
-    return String(
-      path.filter { character in
-        if character == "]" { isIndex = false }
-        defer { if character == "[" { isIndex = true } }
-        return !isIndex
-      })
-  }
-
-  private static let names: [String: [String]] = {
-    var out: [String: [String]] = [:]
-    for section in sections { for path in section.paths { out[path] = section.keys.map(\.name) } }
-    return out
-  }()
-}

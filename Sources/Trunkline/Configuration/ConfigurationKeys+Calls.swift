@@ -4,7 +4,7 @@ import RTP
 import SIPDialogs
 import Trunking
 
-/// Trunks, users, routes and push services: what SIGHUP takes.
+/// Trunks and users: what SIGHUP takes.
 extension ConfigurationKeys {
   private static let trunk = Routing.Trunk(name: "")
   private static let country = NumberRules.Country(code: "")
@@ -68,7 +68,8 @@ extension ConfigurationKeys {
           "hold", .oneOf(["local", "signal"]), .value(trunk.signalsHold ? "signal" : "local"),
           "`signal`: an app's hold becomes a re-INVITE; `local`: the trunk hears `hold_audio`."),
         .init(
-          "hold_audio", .or(.oneOf(["noise", "silence"]), .file("WAV of 40 ms to 2 minutes")),
+          "hold_audio",
+          .or(.oneOf(["noise", "silence"]), .file("WAV of 40 ms at least, at most \(Limits.audioBytes >> 20) MiB")),
           .value("noise"), "What the trunk hears while an app holds."),
         .init(
           "dtmf", .oneOf(DigitTransport.allCases.map(\.rawValue) + ["info"]), .value(trunk.digits.rawValue),
@@ -105,7 +106,8 @@ extension ConfigurationKeys {
       [
         .init("user", .text("text"), .none("`username` of `auth`"), "The user of the address-of-record."),
         .init(
-          "expires", .duration(.seconds(10) ... .seconds(86_400)), .value("10m"),
+          "expires", .duration(.seconds(10) ... .seconds(86_400)),
+          .value(durationText(.seconds(TrunkSettings.Registration(user: "").expires))),
           "The registration time that is asked for; it is renewed before."),
       ]),
     .init(
@@ -216,7 +218,7 @@ extension ConfigurationKeys {
     .init("user", .text("id of a user"), "Another user's devices ring."),
     .init("number", .text("number"), "A second call on the user's behalf, over the outbound routes."),
     .init("show_caller", .flag, .value("false"), "With `number`: it shows the caller's number, where the trunk lets it."),
-    .init("play", .file("WAV of at most 10 minutes"), "A recording is played, then the call ends."),
+    .init("play", .file("WAV of at most \(Limits.recordingBytes / 1_000_000) MB"), "A recording is played, then the call ends."),
     .init("early", .flag, .value("false"), "With `play`: as early media (183); the call is then refused and never answered."),
     .init(
       "shows", .oneOf(["missed", "diverted"]), .value("missed"),

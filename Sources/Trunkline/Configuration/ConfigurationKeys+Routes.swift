@@ -9,7 +9,8 @@ extension ConfigurationKeys {
         .init("inbound", .list(.mapping, limit: Limits.routes), "Calls from trunks; the first row that fits is taken."),
         .init("outbound", .list(.mapping, limit: Limits.routes), "Calls to trunks; the longest prefix is taken."),
         .init(
-          "emergency", .list(.text("number"), limit: 100), .none("112, 911, 999, 110, 118, 119, 000, 111"),
+          "emergency", .list(.text("number"), limit: 100),
+          .value("[ \(Settings().routes.emergencyNumbers.sorted().joined(separator: ", ")) ]"),
           "Emergency numbers: apps must dial them over the device's own telephone, unless an outbound row has `emergency`."),
         .init(
           "decline_code", .oneOf(["486", "603"]), .value("\(Settings().calls.declineCode)"), waitsForRestart: true,

@@ -11,8 +11,7 @@ import Yams
 /// `trunks:`, read again at SIGHUP.
 extension ConfigurationParser {
   func trunk(_ node: Node, _ path: String) -> Settings.Trunk? {
-    let trunk = Section(
-      node, path, self)
+    let trunk = Section(node, path, self)
     guard case .mapping = node else { return nil }
     let name = trunk.required("name")
     var out = Routing.Trunk(name: name ?? "")

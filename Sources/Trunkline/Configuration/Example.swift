@@ -4,6 +4,7 @@ extension Settings {
   public static let example = """
     # Trunkline configuration. Relative paths start at this file's directory; durations are 500ms, 45s, 1m or 4h.
     # What is commented out shows a default or an option; `trunkline serve --check --config FILE` names every mistake.
+    # `trunkline config reference` prints every key with its limits and default.
 
     listen:
       sip: { udp: 127.0.0.1:5060, tcp: 127.0.0.1:5060 }   # any may be left out; each takes a list: [ 192.0.2.1:5060, "[2001:db8::1]:5060" ]

@@ -3,9 +3,8 @@ enum Limits {
   /// Bytes of a configuration file, and of a key or password file.
   static let fileBytes = 4 << 20
   static let secretBytes = 64 << 10
-  /// Of a file for held calls: 2 minutes of 16 kHz and its headers; 40 ms at 8 kHz at least.
+  /// Of a file for held calls: 2 minutes of 16 kHz and its headers.
   static let audioBytes = 4 << 20
-  static let audioSamples = 320
   static let trunks = 1_000
   static let users = 100_000
   static let numbersPerUser = 100
