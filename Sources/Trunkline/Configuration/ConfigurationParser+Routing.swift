@@ -1,14 +1,11 @@
 import Bytes
 import CallFlow
-import PushPolicy
-import Trunking
 import Yams
 
 /// Users and routes, read again at SIGHUP.
 extension ConfigurationParser {
   func user(_ node: Node, _ path: String) -> Routing.User? {
-    let user = Section(
-      node, path, self)
+    let user = Section(node, path, self)
     guard case .mapping = node else { return nil }
     let numbers = numbers(user)
     guard let id = user.required("id") else { return nil }
