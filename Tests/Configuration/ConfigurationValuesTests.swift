@@ -131,6 +131,39 @@ import Trunking
     #expect(!"\(configuration)".contains("s3cret"))
   }
 
+  @Test func `registration, probe and number rules are read in short and in long form`() throws {
+    let folder = try TemporaryFolder(["jwt.key": "k", "p": "s3cret"])
+    func trunk(_ rows: String) throws -> Routing.Trunk {
+      let text = key + "trunks: [ { name: a, peers: 192.0.2.1, uri: \"sip:Carrier.example:5070\", \(rows) } ]"
+      return try #require(try folder.parse(text).trunks.first).routing
+    }
+    let short = try trunk("auth: { username: u, password_file: p }, register: true, probe: 10s, numbers: { country: \"49\" }")
+    #expect(short.settings?.server == ServerURI(host: "carrier.example", port: 5070))
+    #expect(short.settings?.domain == "Carrier.example:5070")
+    #expect(short.settings?.registration == .init(user: "u", expires: 600))
+    #expect(short.settings?.probe == .init(interval: .seconds(10)))
+    #expect(short.numbers == NumberRules(country: .init(code: "49")))
+    let long = try trunk(
+      "register: { user: r, expires: 2m }, probe: { interval: 1m, down_after: 5, up_after: 4 }, "
+        + "numbers: { country: \"1\", international: \"011\", national: \"1\", outbound: [ { prefix: \"+1\", strip: 2, add: \"9\" } ] }"
+    )
+    #expect(long.settings?.credentials == nil && long.settings?.registration == .init(user: "r", expires: 120))
+    #expect(long.settings?.probe == .init(interval: .seconds(60), downAfter: 5, upAfter: 4))
+    #expect(
+      long.numbers
+        == NumberRules(
+          outgoing: [.init(prefix: "+1", strip: 2, add: "9")],
+          country: .init(code: "1", international: "011", national: "1")))
+  }
+
+  @Test func `credentials of peers count where any may be one`() throws {
+    let folder = try TemporaryFolder(["jwt.key": "k", "p": "s3cret"])
+    let rows = ["a, peers: any", "b, peers: 192.0.2.1"].map { "{ name: \($0), peer_auth: { username: u, password_file: p } }" }
+    let trunks = try folder.parse(key + "trunks: [ \(rows.joined(separator: ", ")) ]").trunks
+    #expect(trunks.map(\.takesAnyPeer) == [true, false])
+    #expect(trunks.map(\.routing.rules.peerCredentials) == [Credentials(username: "u", password: "s3cret"), nil])
+  }
+
   @Test func `hold_audio is noise, silence or a file of 40 ms at least`() throws {
     let folder = try TemporaryFolder()
     func audio(_ text: String) throws -> HoldAudio? {

@@ -3,7 +3,7 @@ import CallFlow
 
 /// What no single key can tell: names that must exist, things that must not meet.
 extension ConfigurationParser {
-  func checkTogether(_ configuration: Settings) {
+  func crossCheck(_ configuration: Settings) {
     checkExposure(configuration.listen)
     checkPorts(configuration)
     checkTrunks(configuration.trunks)
@@ -26,17 +26,17 @@ extension ConfigurationParser {
   /// Two TCP listeners on one address, or UDP ports used twice.
   private func checkPorts(_ configuration: Settings) {
     let listen = configuration.listen
-    func meet(_ a: SocketAddress, _ b: SocketAddress) -> Bool {
+    func overlap(_ a: SocketAddress, _ b: SocketAddress) -> Bool {
       a.port == b.port && (a.ip == b.ip || a.ip.isUnspecified || b.ip.isUnspecified)
     }
-    if meet(listen.app, listen.admin) { problem("listen.admin", "\(listen.admin) is also listen.app's address") }
+    if overlap(listen.app, listen.admin) { problem("listen.admin", "\(listen.admin) is also listen.app's address") }
     for (key, addresses) in [("listen.sip.tcp", listen.sipTCP), ("listen.sip.tls.address", listen.sipTLS)] {
       for address in addresses {
-        if meet(address, listen.app) { problem(key, "\(address) is also listen.app's address") }
-        if meet(address, listen.admin) { problem(key, "\(address) is also listen.admin's address") }
+        if overlap(address, listen.app) { problem(key, "\(address) is also listen.app's address") }
+        if overlap(address, listen.admin) { problem(key, "\(address) is also listen.admin's address") }
       }
     }
-    for tls in listen.sipTLS where listen.sipTCP.contains(where: { meet($0, tls) }) {
+    for tls in listen.sipTLS where listen.sipTCP.contains(where: { overlap($0, tls) }) {
       problem("listen.sip.tls.address", "\(tls) is also listen.sip.tcp's address")
     }
     let media = configuration.media

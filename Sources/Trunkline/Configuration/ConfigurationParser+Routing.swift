@@ -1,7 +1,5 @@
 import Bytes
 import CallFlow
-import PushPolicy
-import Trunking
 import Yams
 
 /// Users and routes, read again at SIGHUP.

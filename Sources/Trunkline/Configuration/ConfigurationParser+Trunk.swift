@@ -1,9 +1,6 @@
-import AudioCodecs
 import Bytes
 import CallFlow
-import MediaSession
 import Platform
-import RTP
 import SIPDialogs
 import Trunking
 import Yams
@@ -16,7 +13,7 @@ extension ConfigurationParser {
     let name = trunk.required("name")
     var out = Routing.Trunk(name: name ?? "")
     peers(trunk, &out)
-    way(trunk, &out)
+    out.settings = settings(trunk, out.name)
     media(trunk, &out)
     out.rules = rules(trunk, out.rules)
     out.numbers = numberRules(trunk)
@@ -77,16 +74,17 @@ extension ConfigurationParser {
     (out.tls.certificate, out.tls.key) = (certificate, key)
   }
 
-  // MARK: the way to it
+  // MARK: where it is
 
-  private func way(_ trunk: Section, _ out: inout Routing.Trunk) {
+  /// Of a trunk with a `uri`; the other keys are checked without it too.
+  private func settings(_ trunk: Section, _ name: String) -> TrunkSettings? {
     let credentials = credentials(trunk, "auth")
     let registration = registration(trunk, credentials)
     let probe = probe(trunk)
     let uri = trunk.value("uri", "a SIP URI such as sip:192.0.2.1:5060;transport=tcp", { $0 })
-    guard let uri = uri.flatMap({ trunkURI($0, trunk.path("uri")) }) else { return }
-    out.settings = TrunkSettings(
-      name: out.name, domain: uri.domain, server: uri.server, credentials: credentials, registration: registration, probe: probe)
+    guard let uri = uri.flatMap({ trunkURI($0, trunk.path("uri")) }) else { return nil }
+    return TrunkSettings(
+      name: name, domain: uri.domain, server: uri.server, credentials: credentials, registration: registration, probe: probe)
   }
 
   /// `register: true`, with the user of `auth`, or `{ user: U, expires: 10m }`.

@@ -75,10 +75,7 @@ extension ConfigurationParser {
     let defaults = TrunkRules.SessionTimer()
     let least = trunk.integer("session_minimum", in: Limits.sessionSeconds, default: defaults.minimumSeconds)
     if trunk.value("session_timer", "off or seconds", { $0 == "off" || Int($0) != nil ? $0 : nil }) == "off" { return nil }
-    let seconds =
-      trunk.has("session_timer")
-      ? trunk.integer("session_timer", in: Limits.sessionSeconds, default: defaults.seconds)
-      : defaults.seconds
+    let seconds = trunk.integer("session_timer", in: Limits.sessionSeconds, default: defaults.seconds)
     if seconds < least { problem(trunk.path("session_timer"), "is less than session_minimum, \(least)") }
     return .init(seconds: seconds, minimumSeconds: least)
   }

@@ -2,10 +2,8 @@ import Bytes
 import CallFlow
 import CommandSupport
 import Configuration
-import MediaSession
 import MediaThreads
 import Platform
-import PushPolicy
 import SIPDialogs
 import SIPTransport
 import Trunking
