@@ -1,6 +1,7 @@
 import Bytes
 import Foundation
 import JSONWebToken
+import PushPolicy
 import Testing
 
 @testable import Configuration
@@ -29,36 +30,43 @@ import Testing
         start
           + "  ca: cert.pem\n  apns: { key_file: a.p8, key_id: KEY1, team_id: TEAM1, topic: org.example.voip, environment: sandbox, url: https://127.0.0.1:2197 }"
       ).push)
-    #expect(push.gateway == "wss://gw.example.com/v1/connect" && push.authorities == folder.path + "/cert.pem")
-    let apns = try #require(push.apns)
-    #expect(apns.credentials == .key(Redacted(Array(Self.p256.utf8)), id: "KEY1", team: "TEAM1"))
-    #expect(apns.topic == "org.example.voip" && apns.environment == .sandbox)
-    #expect(apns.production == .init(host: "127.0.0.1", port: 2197) && apns.sandbox == apns.production)
-    let two = try folder.parse(
-      start
-        + "  apns: { key_file: a.p8, key_id: K, team_id: T, url: { production: \"https://[::1]:1\", sandbox: https://apns.example } }"
-    ).push?.apns
-    #expect(two?.production == .init(host: "[::1]", port: 1) && two?.sandbox == .init(host: "apns.example", port: 443))
+    #expect(push.gateway == "wss://gw.example.com/v1/connect" && push.tls == .init(authorities: folder.path + "/cert.pem"))
+    let apns = try #require(push.providers[.apns] as? APNsProvider)
+    guard case .key(let signer, "KEY1", "TEAM1") = apns.credentials else {
+      Issue.record("\(apns.credentials)")
+      return
+    }
+    let header = try Base64URL.decode(Array(signer.sign(["try": "it"]).utf8.prefix { $0 != UInt8(ascii: ".") })) ?? []
+    #expect(String(decoding: header, as: UTF8.self).contains("\"kid\":\"KEY1\""))
+    #expect(push.topic == "org.example.voip" && push.environment == .sandbox)
+    #expect(apns.production == ("127.0.0.1", 2197) && apns.sandbox == apns.production)
+    let two =
+      try folder.parse(
+        start
+          + "  apns: { key_file: a.p8, key_id: K, team_id: T, url: { production: \"https://[::1]:1\", sandbox: https://apns.example } }"
+      ).push?.providers[.apns] as? APNsProvider
+    #expect(try #require(two).production == ("[::1]", 1) && #require(two).sandbox == ("apns.example", 443))
   }
 
   @Test func `SRV-8: a VoIP certificate stands in place of the key, and a renewed file is another certificate`() throws {
     let folder = try folder()
     let text = start + "  apns: { certificate: { cert: cert.pem, key: a.p8 } }"
-    let first = try folder.parse(text).push?.apns?.credentials
-    guard case .certificate(let files, _) = first else { return #expect(Bool(false), "\(String(describing: first))") }
-    #expect(files == .init(certificate: folder.path + "/cert.pem", key: folder.path + "/a.p8"))
+    func connection() throws -> String? { try folder.parse(text).push?.providers[.apns]?.connection(.production) }
+    let first = try #require(try connection())
+    #expect(
+      try folder.parse(text).push?.tls == .init(certificate: folder.path + "/cert.pem", key: folder.path + "/a.p8"))
+    #expect(try connection() == first)
     try "another".write(toFile: folder.path + "/cert.pem", atomically: true, encoding: .utf8)
-    #expect(try folder.parse(text).push?.apns?.credentials != first)
+    #expect(try connection() != first)
   }
 
   @Test func `browsers subscribe with the public half of the key`() throws {
     let push = try folder().parse(
       start + "  webpush: { key_file: a.p8, subject: \"mailto:ops@example.com\", hosts: [ push.example.com ] }"
     ).push
-    let web = try #require(push?.webPush)
+    let web = try #require(push?.providers[.webPush] as? WebPushProvider)
     #expect(web.hosts == ["push.example.com"])
-    let key = try web.publicKey()
-    #expect(key == "BOtUUJQ6s17MsPVvg59jhgN2ITIU3BERt_0Pdx-7WzZspsdtJ0TcZQ8UeutRbxW9uZZG5F85WbMWKUSqU7K0s5w")
+    #expect(web.publicKey == "BOtUUJQ6s17MsPVvg59jhgN2ITIU3BERt_0Pdx-7WzZspsdtJ0TcZQ8UeutRbxW9uZZG5F85WbMWKUSqU7K0s5w")
   }
 
   @Test(arguments: [

@@ -1,6 +1,7 @@
 import Bytes
 import Foundation
 import JSONWebToken
+import PushPolicy
 import Yams
 
 /// `push:`, with every key read and tried, so that `serve --check` finds what Apple, Google or a browser would refuse.
@@ -18,35 +19,37 @@ extension ConfigurationParser {
         && !text.contains(where: \.isWhitespace) ? text : nil
     }
     var out = Settings.Push(gateway: gateway ?? "")
-    out.authorities = push.readableFile("ca")
-    if push.has("apns") { out.apns = apns(push) }
-    if push.has("fcm") { out.fcm = fcm(push) }
-    if push.has("webpush") { out.webPush = webPush(push) }
-    if !push.has("apns"), !push.has("fcm"), !push.has("webpush") { problem("push", "needs apns, fcm or webpush") }
+    out.tls.authorities = push.readableFile("ca")
+    var providers: [(any PushProvider)?] = []
+    if push.has("apns") { providers.append(apns(push, &out)) }
+    if push.has("fcm") { providers.append(fcm(push)) }
+    if push.has("webpush") { providers.append(webPush(push)) }
+    if providers.isEmpty { problem("push", "needs apns, fcm or webpush") }
+    out.providers = PushProviders(providers.compactMap(\.self))
     return out
   }
 
   // MARK: APNs
 
-  private func apns(_ push: Section) -> Settings.APNs? {
+  private func apns(_ push: Section, _ out: inout Settings.Push) -> APNsProvider? {
     let apns = push.section("apns")
-    guard let credentials = apns.has("certificate") ? certificate(apns) : key(apns) else { return nil }
-    var out = Settings.APNs(credentials: credentials)
+    guard let credentials = apns.has("certificate") ? certificate(apns, &out) : key(apns) else { return nil }
+    var provider = APNsProvider(credentials)
     out.topic = apns.value("topic", "the app's bundle identifier with .voip behind it") { text in
       text.hasSuffix(".voip") && text.count > 5 && text.utf8.count <= 255 && !text.contains(where: \.isWhitespace) ? text : nil
     }
-    out.environment = apns.choice("environment", default: .production)
+    out.environment = apns.choice("environment", default: out.environment)
     if apns.node("url")?.text != nil {
-      out.production = server(apns, "url")
-      out.sandbox = out.production
+      if let server = server(apns, "url") { (provider.production, provider.sandbox) = (server.place, server.place) }
     } else {
       let url = apns.section("url")
-      (out.production, out.sandbox) = (server(url, "production"), server(url, "sandbox"))
+      if let server = server(url, "production") { provider.production = server.place }
+      if let server = server(url, "sandbox") { provider.sandbox = server.place }
     }
-    return out
+    return provider
   }
 
-  private func key(_ apns: Section) -> Settings.APNs.Credentials? {
+  private func key(_ apns: Section) -> APNsProvider.Credentials? {
     if !apns.has("key_file") {
       problem(apns.path, "key_file is missing: the .p8 that Apple gave you, or certificate: { cert: FILE, key: FILE }")
     }
@@ -57,11 +60,11 @@ extension ConfigurationParser {
     for name in ["key_id", "team_id"] where !apns.has(name) { problem(apns.path, "\(name) is missing") }
     let id = apns.value("key_id", "the key's id, such as ABC123DEFG", word)
     let team = apns.value("team_id", "the team's id, such as DEF123GHIJ", word)
-    guard let bytes = signingKey(apns, "key_file", .ES256), let id, let team else { return nil }
-    return .key(bytes, id: id, team: team)
+    guard let signer = signer(apns, "key_file", .ES256, kid: id), let id, let team else { return nil }
+    return .key(signer, keyID: id, team: team)
   }
 
-  private func certificate(_ apns: Section) -> Settings.APNs.Credentials? {
+  private func certificate(_ apns: Section, _ out: inout Settings.Push) -> APNsProvider.Credentials? {
     for name in ["key_file", "key_id", "team_id"] where apns.has(name) {
       problem(apns.path(name), "certificate and \(name) exclude each other")
     }
@@ -70,10 +73,11 @@ extension ConfigurationParser {
     guard let certificate = row.readableFile("cert"), let key = row.readableFile("key"),
       let content = row.fileContent("cert", limit: Limits.fileBytes)
     else { return nil }
+    (out.tls.certificate, out.tls.key) = (certificate, key)
     // Not a secret: only so that a renewed certificate is seen as another one.
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     for byte in content { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-    return .certificate(.init(certificate: certificate, key: key), fingerprint: hexString(hash))
+    return .certificate(name: hexString(hash))
   }
 
   // MARK: FCM
@@ -85,7 +89,7 @@ extension ConfigurationParser {
     var token_uri: String?
   }
 
-  private func fcm(_ push: Section) -> Settings.FCM? {
+  private func fcm(_ push: Section) -> FCMProvider? {
     let fcm = push.section("fcm")
     if !fcm.has("service_account") { problem(fcm.path, "service_account is missing: the JSON file that Google gave you") }
     let service = server(fcm, "url")
@@ -109,14 +113,16 @@ extension ConfigurationParser {
       problem(own, "token_uri is not an https address")
       return nil
     }
-    let secret = Redacted(Array(key.utf8))
-    guard trySigning(own, secret, .RS256) else { return nil }
-    return Settings.FCM(project: project, account: email, key: secret, tokens: tokens, service: service)
+    guard let signer = signer(own, Array(key.utf8), .RS256) else { return nil }
+    var provider = FCMProvider(project: project, account: email, signer: signer)
+    provider.tokens = (tokens.host, tokens.port, tokens.path.isEmpty ? "/token" : tokens.path)
+    if let service { provider.service = service.place }
+    return provider
   }
 
   // MARK: browsers
 
-  private func webPush(_ push: Section) -> Settings.WebPush? {
+  private func webPush(_ push: Section) -> WebPushProvider? {
     let row = push.section("webpush")
     for name in ["key_file", "subject"] where !row.has(name) { problem(row.path, "\(name) is missing") }
     let subject = row.value("subject", "a contact such as mailto:ops@example.com or https://example.com") { text in
@@ -125,34 +131,44 @@ extension ConfigurationParser {
     let hosts = row.list("hosts", limit: 100, "a host such as push.example.com or *.example.com") { text in
       !text.isEmpty && !text.contains("/") && !text.contains(":") ? text : nil
     }
-    guard let key = signingKey(row, "key_file", .ES256), let subject else { return nil }
-    return Settings.WebPush(key: key, subject: subject, hosts: hosts.isEmpty ? nil : hosts)
+    guard let signer = signer(row, "key_file", .ES256), let subject, let point = signer.publicPoint else { return nil }
+    return WebPushProvider(
+      signer: signer, publicKey: Base64URL.encode(point), subject: subject,
+      hosts: hosts.isEmpty ? WebPushProvider.browsers : hosts)
   }
 
   // MARK: parts
 
-  private func signingKey(_ section: Section, _ key: String, _ algorithm: Algorithm) -> Redacted<[UInt8]>? {
-    guard let bytes = section.fileContent(key) else { return nil }
-    let secret = Redacted(bytes)
-    return trySigning(section.path(key), secret, algorithm) ? secret : nil
+  private func signer(_ section: Section, _ key: String, _ algorithm: Algorithm, kid: String? = nil) -> TokenSigner? {
+    section.fileContent(key).flatMap { signer(section.path(key), $0, algorithm, kid: kid) }
   }
 
-  private func trySigning(_ path: String, _ key: Redacted<[UInt8]>, _ algorithm: Algorithm) -> Bool {
+  /// Tried, so that `serve --check` finds a key that does not sign.
+  private func signer(_ path: String, _ key: [UInt8], _ algorithm: Algorithm, kid: String? = nil) -> TokenSigner? {
     do {
-      _ = try TokenSigner(keys: try KeySet(algorithm, keyFile: key.exposed)).sign(["try": "it"])
-      return true
+      let signer = try TokenSigner(keys: try KeySet(algorithm, keyFile: key), kid: kid)
+      _ = try signer.sign(["try": "it"])
+      return signer
     } catch {
       problem(path, "\(error)")
-      return false
+      return nil
     }
   }
 
-  private func server(_ section: Section, _ key: String) -> Settings.PushServer? {
+  /// A server of a push service.
+  struct Server: Equatable {
+    var host: String
+    var port: UInt16
+    var path: String
+    var place: (host: String, port: UInt16) { (host, port) }
+  }
+
+  private func server(_ section: Section, _ key: String) -> Server? {
     section.value(key, "an address such as https://127.0.0.1:2197", Self.server)
   }
 
   /// `https://host[:port][/path]`; IPv6 in brackets.
-  static func server(_ text: String) -> Settings.PushServer? {
+  static func server(_ text: String) -> Server? {
     guard text.hasPrefix("https://") else { return nil }
     let rest = text.dropFirst("https://".count)
     let place = rest.prefix { $0 != "/" }

@@ -34,7 +34,9 @@ final class PushSide: Sendable {
     let tests = Tests()
     (self.inbox, self.tests, self.logger) = (inbox, tests, logger)
     current = Mutex(settings)
-    sender = try PushSender(providers: try settings.pushProviders(), tls: settings.pushTLS, logger: logger) { report in
+    sender = try PushSender(
+      providers: settings.push?.providers ?? PushProviders(), tls: settings.push?.tls ?? TLSFiles(), logger: logger
+    ) { report in
       if let answer = tests.take(report.key) { answer(report) }
       // The outcome of a test updates the device registry too.
       Self.post(report, inbox)
@@ -64,14 +66,14 @@ final class PushSide: Sendable {
 
   /// Keys are read again; pushes under way end on their old connection.
   func reload(_ new: Settings) throws {
-    sender.replace(try new.pushProviders(), tls: new.pushTLS)
+    sender.replace(new.push?.providers ?? PushProviders(), tls: new.push?.tls ?? TLSFiles())
     current.withLock { $0 = new }
     look()
   }
 
   /// Logs a client certificate that APNs will refuse, before the first push needs it. Any thread; reads the files.
   func look() {
-    guard case .certificate(let files, _)? = current.withLock({ $0.push })?.apns?.credentials else { return expires.set(0) }
+    guard let files = current.withLock({ $0.push })?.tls, files.certificate != nil else { return expires.set(0) }
     let remedy: Logger.MetadataValue = "renew it at Apple (VoIP Services), replace the files, then send SIGHUP"
     do {
       let bytes = [files.certificate, files.key].map { path in
@@ -112,50 +114,12 @@ final class PushSide: Sendable {
 }
 
 extension Settings {
-  func pushProviders() throws -> PushProviders {
-    var out: [any PushProvider] = []
-    if let apns = push?.apns {
-      let credentials: APNsProvider.Credentials
-      switch apns.credentials {
-      case .key(let key, let id, let team):
-        credentials = .key(try TokenSigner(keys: try KeySet(.ES256, keyFile: key.exposed), kid: id), keyID: id, team: team)
-      case .certificate(_, let fingerprint): credentials = .certificate(name: fingerprint)
-      }
-      var provider = APNsProvider(credentials)
-      if let own = apns.production { provider.production = (own.host, own.port) }
-      if let own = apns.sandbox { provider.sandbox = (own.host, own.port) }
-      out.append(provider)
-    }
-    if let fcm = push?.fcm {
-      let signer = try TokenSigner(keys: try KeySet(.RS256, keyFile: fcm.key.exposed))
-      var provider = FCMProvider(project: fcm.project, account: fcm.account, signer: signer)
-      provider.tokens = (fcm.tokens.host, fcm.tokens.port, fcm.tokens.path.isEmpty ? "/token" : fcm.tokens.path)
-      if let own = fcm.service { provider.service = (own.host, own.port) }
-      out.append(provider)
-    }
-    if let web = push?.webPush {
-      let signer = try TokenSigner(keys: try KeySet(.ES256, keyFile: web.key.exposed))
-      out.append(
-        WebPushProvider(
-          signer: signer, publicKey: try web.publicKey(), subject: web.subject, hosts: web.hosts ?? WebPushProvider.browsers))
-    }
-    return PushProviders(out)
-  }
-
   func pushSettings(_ wakes: WakeTokens) -> CallFlow.PushSettings? {
     push.map { CallFlow.PushSettings(gateway: $0.gateway, wakes: wakes) }
   }
 
   var registrationDefaults: DeviceRegistry.Defaults {
-    // Keys that cannot be read fail the start or the reload before this.
-    let providers = (try? pushProviders()) ?? PushProviders()
-    return DeviceRegistry.Defaults(
-      topic: push?.apns?.topic, environment: push?.apns?.environment ?? .production, providers: providers)
-  }
-
-  var pushTLS: TLSFiles {
-    var out = TLSFiles(authorities: push?.authorities)
-    if case .certificate(let files, _)? = push?.apns?.credentials { (out.certificate, out.key) = (files.certificate, files.key) }
-    return out
+    DeviceRegistry.Defaults(
+      topic: push?.topic, environment: push?.environment ?? .production, providers: push?.providers ?? PushProviders())
   }
 }
