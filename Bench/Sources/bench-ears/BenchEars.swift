@@ -17,6 +17,7 @@ import Foundation
     BenchOption("--full", "every network, and aiortc as a second client: some 45 minutes"),
     BenchOption(
       "--calls FILE", "the calls as JSON lines, kept and gone on with (default: ears-calls.jsonl in the results folder)"),
+    BenchOption("--made", "only the rows of the calls that are there already; none is made"),
     BenchOption("--voices FOLDER", "recordings that are spoken (default: Bench/.voices, which Scripts/bench fills)"),
     BenchOption("--side-by-side N", "calls at a time (4)"),
   ]
@@ -38,6 +39,13 @@ struct EarCalls {
     let isFull = bench.arguments.contains("--full")
     let file =
       value("--calls") ?? bench.results.map { "\($0)/ears-calls.jsonl" } ?? NSTemporaryDirectory() + "ears-\(getpid()).jsonl"
+    if !bench.arguments.contains("--made") { try make(into: file, isFull: isFull, folder) }
+    let text = try String(contentsOfFile: file, encoding: .utf8)
+    let calls = try text.split(separator: "\n").map { try JSONDecoder().decode(EarCall.self, from: Data($0.utf8)) }
+    return calls.filter { $0.build == calls.last?.build }
+  }
+
+  private func make(into file: String, isFull: Bool, _ folder: URL) throws {
     let python =
       ProcessInfo.processInfo.environment["TRUNKLINE_PYTHON"] ?? folder.deletingLastPathComponent().path + "/.venv/bin/python"
     guard FileManager.default.isExecutableFile(atPath: python) else {
@@ -62,9 +70,6 @@ struct EarCalls {
     try process.run()
     process.waitUntilExit()
     guard process.terminationStatus == 0 else { throw BenchError(text: "ears.py ended with status \(process.terminationStatus)") }
-    let text = try String(contentsOfFile: file, encoding: .utf8)
-    let calls = try text.split(separator: "\n").map { try JSONDecoder().decode(EarCall.self, from: Data($0.utf8)) }
-    return calls.filter { $0.build == calls.last?.build }
   }
 }
 
