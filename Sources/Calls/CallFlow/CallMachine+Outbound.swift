@@ -88,6 +88,8 @@ extension CallMachine {
     let leg = call.legs[place]
     let isFault = leg.isTrunkFault(code, byTransport: byTransport)
     judgeTrunk(of: id, byFault: isFault, &turn)
+    // 487 is the answer to our CANCEL
+    if id.isOutbound, code != 487 { trunking?.callRefused(leg.trunk.name, code: code, at: turn.now) }
     guard isFault, leg.mayTryAnother else { return false }
     var left = leg.alternatives
     while !left.isEmpty {

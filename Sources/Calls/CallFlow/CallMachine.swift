@@ -199,7 +199,7 @@ public struct CallMachine {
 
   /// A call exists from here on, and has one record.
   mutating func admit(_ call: Call, _ turn: inout Turn) {
-    if call.direction == .incoming { turn.statistics.incoming += 1 } else { turn.statistics.outgoing += 1 }
+    turn.statistics.started[call.direction, default: [:]][call.trunk.name, default: 0] += 1
     turn.statistics.states[call.state, default: 0] += 1
     calls[call.id] = call
     legs[call.trunkLeg.id] = call.id
