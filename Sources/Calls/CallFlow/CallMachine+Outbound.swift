@@ -70,6 +70,7 @@ extension CallMachine {
 
   /// Why a trunk takes no further call now; nil if it does, and then its rate is taken.
   mutating func roomRefusal(_ trunk: Routing.Trunk, _ now: Instant) -> Refusal.Reason? {
+    if disabledTrunks.contains(trunk.name) { return .trunkDisabled }
     if let most = trunk.maximumCalls, callsOfTrunk[trunk.name, default: 0] >= most { return .trunkLimit }
     return takeRate(trunk, now) ? nil : .trunkRate
   }
@@ -126,6 +127,7 @@ extension CallMachine {
     for trunk in routing.trunks { if let rate = trunk.callsPerSecond { rates[trunk.name]?.setRate(rate) } }
     let names = Set(routing.trunks.map(\.name))
     rates = rates.filter { names.contains($0.key) }
+    disabledTrunks.formIntersection(names)
     handle(TrunkMachine.Input.configure(routing.trunks.compactMap(\.settings)), &turn)
   }
 

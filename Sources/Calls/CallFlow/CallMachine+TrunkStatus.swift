@@ -13,7 +13,10 @@ extension CallMachine {
       gone.mark(.removed)
       all.append(gone)
     }
-    for index in all.indices { all[index].calls = callsOfTrunk[all[index].trunk] ?? 0 }
+    for index in all.indices {
+      all[index].calls = callsOfTrunk[all[index].trunk] ?? 0
+      if disabledTrunks.contains(all[index].trunk) { all[index].mark(.disabled) }
+    }
     return all
   }
 }

@@ -51,6 +51,8 @@ public struct CallMachine {
   var trunking: TrunkMachine?
   var trunkOutput = TrunkMachine.Output()
   var isTrunkingConfigured = false
+  /// Taken out of use by an operator, until they take it back or the trunk leaves the configuration.
+  var disabledTrunks: Set<String> = []
   var rates: [String: TokenBucket] = [:]
   var quota = UserQuota()
 
@@ -106,6 +108,8 @@ public struct CallMachine {
       self.routing = routing
       configureTrunks(&turn)
     case .trunking(let input): handle(input, &turn)
+    case .setTrunk(let name, let isDisabled):
+      if !isDisabled { disabledTrunks.remove(name) } else if routing.trunk(name) != nil { disabledTrunks.insert(name) }
     case .wallClock(let offset): wallOffset = offset
     case .draining: isDraining = true
     case .hangUp(let id): change(id, &turn) { $0.hangUp(&$1) }

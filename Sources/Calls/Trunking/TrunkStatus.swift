@@ -1,8 +1,8 @@
 /// A trunk as operators see it, for metrics and `/v1/trunks`. Times are milliseconds since 1970.
 public struct TrunkStatus: Sendable, Codable, Equatable {
-  /// Why a trunk is down; `removed`: it is not in the configuration any more, and its last calls run.
+  /// Why a trunk is down; `removed`: it is not in the configuration any more, and its last calls run; `disabled`: by an operator.
   public enum Trouble: String, Sendable, Codable {
-    case removed, notLocated = "not located", notAnswering = "OPTIONS not answered", notRegistered = "not registered"
+    case removed, disabled, notLocated = "not located", notAnswering = "OPTIONS not answered", notRegistered = "not registered"
   }
   public struct Server: Sendable, Codable, Equatable {
     public var address: String
@@ -39,6 +39,6 @@ public struct TrunkStatus: Sendable, Codable, Equatable {
 
   public init(trunk: String) { self.trunk = trunk }
 
-  /// The first trouble is the one that is told.
-  public mutating func mark(_ trouble: Trouble) { (up, why) = (false, why ?? trouble) }
+  /// The first trouble is told; what an operator did comes before what the trunk does.
+  public mutating func mark(_ trouble: Trouble) { (up, why) = (false, trouble == .disabled ? trouble : why ?? trouble) }
 }
