@@ -100,7 +100,9 @@ public final class Control: @unchecked Sendable {
     metrics.delay.set(max(0, (loop.now - clockDue).nanoseconds / 1_000))
     run(.call(.wallClock(offsetMilliseconds: WallClock.nowMilliseconds() - loop.now.nanoseconds / 1_000_000)))
     metrics.publish(core.userAgent.statistics)
-    metrics.trunks.publish(core.machine.trunkStatuses(at: loop.now))
+    let trunks = core.machine.trunkStatuses(at: loop.now)
+    metrics.trunks.publish(trunks)
+    outputs.trunkStatuses(trunks)
     clockDue = loop.now + Limits.clockCheck
     if let clock { loop.setTimer(clock, at: clockDue) }
   }
