@@ -61,6 +61,9 @@ public final class CounterTable: Sendable {
     }
   }
 
+  /// Forgets what has come to an end, such as the counters of a trunk that left the configuration.
+  public func keep(where isKept: ([String]) -> Bool) { counters.withLock { table in table = table.filter { isKept($0.key) } } }
+
   var samples: [MetricSample] {
     var out = counters.withLock { $0.map { ($0.key, $0.value.value) } }.sorted { $0.0.lexicographicallyPrecedes($1.0) }
     if overflow.value > 0 { out.append((labelNames.map { _ in "other" }, overflow.value)) }

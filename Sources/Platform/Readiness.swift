@@ -7,19 +7,23 @@ public final class Readiness: Sendable {
     public let component: String
     /// nil when ready.
     public let reason: String?
-    public init(component: String, reason: String?) { (self.component, self.reason) = (component, reason) }
+    /// What an operator should know of a component that is ready.
+    public let note: String?
+    public init(component: String, reason: String?, note: String? = nil) {
+      (self.component, self.reason, self.note) = (component, reason, note)
+    }
   }
 
-  private let conditions = Mutex<[String: String?]>([:])
+  private let conditions = Mutex<[String: Condition]>([:])
 
   public init() {}
 
   /// Reports a component as ready, or as not ready with a reason an operator can act on.
-  public func set(_ component: String, ready: Bool, why: @autoclosure () -> String = "not ready") {
-    let reason = ready ? nil : why()
+  public func set(_ component: String, ready: Bool, why: @autoclosure () -> String = "not ready", note: String? = nil) {
+    let condition = Condition(component: component, reason: ready ? nil : why(), note: ready ? note : nil)
     conditions.withLock { table in
       guard table[component] != nil || table.count < Limits.readinessComponents else { return }
-      table.updateValue(reason, forKey: component)
+      table[component] = condition
     }
   }
 
@@ -28,12 +32,11 @@ public final class Readiness: Sendable {
 
   /// All components by name.
   public var report: [Condition] {
-    conditions.withLock { table in table.map { Condition(component: $0.key, reason: $0.value) } }
-      .sorted { $0.component < $1.component }
+    conditions.withLock { Array($0.values) }.sorted { $0.component < $1.component }
   }
 
   /// True when there is a component and every one is ready.
   public var isReady: Bool {
-    conditions.withLock { table in !table.isEmpty && table.values.allSatisfy { $0 == nil } }
+    conditions.withLock { table in !table.isEmpty && table.values.allSatisfy { $0.reason == nil } }
   }
 }

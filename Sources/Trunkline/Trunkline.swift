@@ -14,12 +14,14 @@ struct Trunkline: ParsableCommand {
         trunkline serve --config gateway.yaml
         trunkline token --user alice --device laptop --config gateway.yaml
         trunkline calls list
+        trunkline trunks list
         trunkline devices list
         trunkline push test --user alice
       """,
     version: Version.text,
     subcommands: [
-      Serve.self, Calls.self, DevicesCommand.self, PushCommand.self, Trace.self, Token.self, Config.self, PrintVersion.self,
+      Serve.self, Calls.self, TrunksCommand.self, DevicesCommand.self, PushCommand.self, Trace.self, Token.self, Config.self,
+      PrintVersion.self,
     ])
 
   static func main() {

@@ -236,4 +236,26 @@ private let call = Identifier(high: 5, low: 5)
     }
     #expect(dial(allowed, "112") == nil && dial(allowed, "911", 6) == .emergency)
   }
+
+  @Test func `a disabled trunk takes no new calls either way, its calls go on, and it can be taken back`() throws {
+    let world = world([.init(trunk: "a")])
+    try world.started(call)
+    world.openOutgoingGate(call)
+    let leg = try #require(world.outgoingLeg)
+    world.feed(.sip(.answered(leg, sdp: Surroundings.trunkSDP())))
+    world.feed(.setTrunk("a", isDisabled: true))
+    let status = try #require(world.machine.trunkStatuses(at: world.now).first)
+    #expect(status.trunk == "a" && status.why == .disabled && !status.up && status.calls == 1)
+    #expect(world.machine.summaries.count == 1)
+    world.invite(trunk: "a")
+    #expect(world.trunkHeard.last == "503" && world.refusals.last?.reason == .trunkDisabled)
+    guard case .refused(.trunkDisabled) = world.machine.trunks(of: world.machine.routing.outbound[0], world.now) else {
+      Issue.record("an outgoing call takes it")
+      return
+    }
+    world.feed(.setTrunk("a", isDisabled: false))
+    #expect(world.machine.trunkStatuses(at: world.now).first?.up == true)
+    world.feed(.setTrunk("nobody", isDisabled: true))
+    #expect(world.machine.disabledTrunks.isEmpty)
+  }
 }

@@ -83,6 +83,28 @@ import Testing
     #expect(surroundings.seen.withLock { $0.app.contains { if case .drain = $0 { true } else { false } } })
   }
 
+  /// A sample's value by its family and labels.
+  private func value(_ surroundings: Surroundings, _ name: String, _ labels: String...) -> Int64? {
+    let samples = surroundings.metrics.families.first { $0.name == name }?.snapshot() ?? []
+    guard case .integer(let value)? = samples.first(where: { $0.labels == labels })?.value else { return nil }
+    return value
+  }
+
+  @Test func `a trunk is counted by name, and leaves the metrics with the configuration`() throws {
+    let surroundings = try Surroundings()
+    surroundings.receive(Surroundings.invite(to: "+19990000000"))
+    #expect(surroundings.eventually { $0.records.count == 1 })
+    #expect(surroundings.eventually { _ in value(surroundings, "trunkline_calls_started_total", "in", "carrier") == 1 })
+    #expect(value(surroundings, "trunkline_calls_ended_total", "in", "notFound", "gateway", "carrier") == 1)
+    #expect(value(surroundings, "trunkline_trunk_up", "carrier") == 1)
+    #expect(value(surroundings, "trunkline_trunk_calls", "carrier") == 0)
+    #expect(value(surroundings, "trunkline_trunk_registered", "carrier") == nil, "it is not asked to")
+    surroundings.inbox.post(.routing(Routing()))
+    #expect(surroundings.eventually { _ in value(surroundings, "trunkline_trunk_up", "carrier") == nil })
+    #expect(value(surroundings, "trunkline_calls_started_total", "in", "carrier") == nil)
+    surroundings.stop()
+  }
+
   @Test func `every family has samples that its labels fit`() throws {
     let surroundings = try Surroundings()
     surroundings.receive(Surroundings.invite(to: "+19990000000"))

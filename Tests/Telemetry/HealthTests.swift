@@ -40,8 +40,10 @@ import Testing
     let components = try #require(root["components"] as? [[String: Any]])
     #expect(components.map { $0["name"] as? String } == ["sip", "store"])
     #expect(components.map { $0["reason"] as? String } == [nil, "disk \"full\":\n/var"])
-    readiness.set("store", ready: true)
+    readiness.set("store", ready: true, note: "half full")
     #expect(pages.page("/readyz")?.status == 200)
+    let rows = try #require(try object(pages.page("/readyz"))["components"] as? [[String: Any]])
+    #expect(rows.map { $0["note"] as? String } == [nil, "half full"])
   }
 
   @Test func `metrics come in the text format, other paths are nobody's`() {

@@ -68,6 +68,57 @@ import Testing
   }
 }
 
+@Suite struct StatusTests {
+  private func status(_ world: World) -> TrunkStatus? { world.machine.status("carrier", at: world.now, wallOffset: 0) }
+
+  @Test func `a trunk that is asked for nothing is up as soon as it is located`() {
+    let name = trunk()
+    #expect(status(World([trunk("192.0.2.1")]))?.up == true)
+    #expect(status(World([name]))?.why == .notLocated)
+    #expect(status(World([name], Zone(a: ["carrier.example": ["192.0.2.1"]])))?.servers.map(\.address) == ["192.0.2.1:5060"])
+    #expect(World([name]).machine.status("other", at: .zero, wallOffset: 0) == nil)
+  }
+
+  @Test func `a server is down from its first silent probe, its trunk from the third, and an answer brings it back`() {
+    var world = World([trunk("192.0.2.1", probe: .init(interval: .seconds(10), downAfter: 3, upAfter: 1))])
+    for silence in 1...3 {
+      world.answer(408)
+      #expect(status(world)?.servers.map(\.up) == [false])
+      #expect(status(world)?.why == (silence == 3 ? .notAnswering : nil))
+      #expect(status(world)?.lastRefusal == .init(method: "OPTIONS", code: 408, at: world.now.nanoseconds / 1_000_000))
+      #expect(status(world)?.nextProbe == world.now.nanoseconds / 1_000_000 + 5_000)
+      world.advance(.seconds(5))
+    }
+    world.answer(200)
+    #expect(status(world)?.up == true && status(world)?.servers.map(\.up) == [true])
+  }
+
+  @Test func `a failed refresh is seen at once, and the trunk is down when what was granted ends`() {
+    var world = World([trunk("192.0.2.1", registration: .init(user: "gw"))])
+    #expect(status(world)?.registration == .init(registered: false, expires: nil) && status(world)?.why == .notRegistered)
+    world.answer(200, expires: 100)
+    #expect(status(world)?.registration == .init(registered: true, expires: 101_000) && status(world)?.up == true)
+    world.advance(.seconds(86))
+    world.answer(403)
+    #expect(status(world)?.registration == .init(registered: false, expires: 101_000) && status(world)?.up == true)
+    #expect(status(world)?.lastRefusal?.method == "REGISTER" && status(world)?.lastRefusal?.code == 403)
+    world.advance(.seconds(14))
+    #expect(status(world)?.why == .notRegistered)
+    world.advance(.seconds(100))
+    world.answer(200, expires: 100)
+    #expect(status(world)?.registration?.registered == true && status(world)?.up == true)
+  }
+
+  @Test func `an open breaker and the last refused call are seen`() {
+    var world = World([trunk("192.0.2.1")])
+    var output = TrunkMachine.Output()
+    for _ in 0..<5 { world.machine.callFinished("carrier", byFault: true, at: world.now, into: &output) }
+    world.machine.callRefused("carrier", code: 503, at: world.now)
+    #expect(status(world)?.breakerOpen == true)
+    #expect(status(world)?.lastRefusal == .init(method: "INVITE", code: 503, at: 1_000))
+  }
+}
+
 @Suite struct AllowanceTests {
   @Test func `numbers are stripped, extended and made E 164`() {
     let rules = NumberRules(

@@ -106,6 +106,8 @@ public struct Refusal: Sendable, Hashable {
   public enum Reason: String, Sendable, CaseIterable {
     /// Outgoing: every trunk of the route is down; or has had its calls of this second.
     case trunkDown, trunkRate
+    /// An operator took the trunk out of use.
+    case trunkDisabled
     /// A number that the user may not dial; too many calls of the user in this hour; the user's own number.
     case userPrefix, userRate, ownNumber
     case draining, overload, trunkLimit, userLimit, mediaPorts, mediaOverload, diversions, unknownTrunk

@@ -70,6 +70,7 @@ extension CallMachine {
 
   /// Why a trunk takes no further call now; nil if it does, and then its rate is taken.
   mutating func roomRefusal(_ trunk: Routing.Trunk, _ now: Instant) -> Refusal.Reason? {
+    if disabledTrunks.contains(trunk.name) { return .trunkDisabled }
     if let most = trunk.maximumCalls, callsOfTrunk[trunk.name, default: 0] >= most { return .trunkLimit }
     return takeRate(trunk, now) ? nil : .trunkRate
   }
@@ -88,6 +89,8 @@ extension CallMachine {
     let leg = call.legs[place]
     let isFault = leg.isTrunkFault(code, byTransport: byTransport)
     judgeTrunk(of: id, byFault: isFault, &turn)
+    // 487 is the answer to our CANCEL
+    if id.isOutbound, code != 487 { trunking?.callRefused(leg.trunk.name, code: code, at: turn.now) }
     guard isFault, leg.mayTryAnother else { return false }
     var left = leg.alternatives
     while !left.isEmpty {
@@ -124,6 +127,7 @@ extension CallMachine {
     for trunk in routing.trunks { if let rate = trunk.callsPerSecond { rates[trunk.name]?.setRate(rate) } }
     let names = Set(routing.trunks.map(\.name))
     rates = rates.filter { names.contains($0.key) }
+    disabledTrunks.formIntersection(names)
     handle(TrunkMachine.Input.configure(routing.trunks.compactMap(\.settings)), &turn)
   }
 

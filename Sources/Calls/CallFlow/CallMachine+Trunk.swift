@@ -43,10 +43,7 @@ extension CallMachine {
     if isDraining { return refuse(leg, trunk: invite.trunk, .draining, code: 503, &turn) }
     if invite.diversions > Limits.diversions { return refuse(leg, trunk: invite.trunk, .diversions, code: 482, &turn) }
     if calls.count >= configuration.bounds.calls { return refuse(leg, trunk: invite.trunk, .overload, code: 503, &turn) }
-    if let most = trunk.maximumCalls, callsOfTrunk[trunk.name, default: 0] >= most {
-      return refuse(leg, trunk: invite.trunk, .trunkLimit, code: 503, &turn)
-    }
-    guard takeRate(trunk, turn.now) else { return refuse(leg, trunk: invite.trunk, .trunkRate, code: 503, &turn) }
+    if let reason = roomRefusal(trunk, turn.now) { return refuse(leg, trunk: invite.trunk, reason, code: 503, &turn) }
     let route = routing.route(called: invite.to.number, trunk: trunk.name)
     if let route, route.hook == nil, callsOfUser[route.user]?.count ?? 0 >= configuration.bounds.callsPerUser {
       return refuse(leg, trunk: invite.trunk, .userLimit, code: 503, &turn)

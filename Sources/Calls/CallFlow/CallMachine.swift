@@ -51,6 +51,8 @@ public struct CallMachine {
   var trunking: TrunkMachine?
   var trunkOutput = TrunkMachine.Output()
   var isTrunkingConfigured = false
+  /// Taken out of use by an operator, until they take it back or the trunk leaves the configuration.
+  var disabledTrunks: Set<String> = []
   var rates: [String: TokenBucket] = [:]
   var quota = UserQuota()
 
@@ -106,6 +108,8 @@ public struct CallMachine {
       self.routing = routing
       configureTrunks(&turn)
     case .trunking(let input): handle(input, &turn)
+    case .setTrunk(let name, let isDisabled):
+      if !isDisabled { disabledTrunks.remove(name) } else if routing.trunk(name) != nil { disabledTrunks.insert(name) }
     case .wallClock(let offset): wallOffset = offset
     case .draining: isDraining = true
     case .hangUp(let id): change(id, &turn) { $0.hangUp(&$1) }
@@ -199,7 +203,7 @@ public struct CallMachine {
 
   /// A call exists from here on, and has one record.
   mutating func admit(_ call: Call, _ turn: inout Turn) {
-    if call.direction == .incoming { turn.statistics.incoming += 1 } else { turn.statistics.outgoing += 1 }
+    turn.statistics.started[call.direction, default: [:]][call.trunk.name, default: 0] += 1
     turn.statistics.states[call.state, default: 0] += 1
     calls[call.id] = call
     legs[call.trunkLeg.id] = call.id

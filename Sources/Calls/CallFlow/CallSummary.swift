@@ -39,8 +39,10 @@ public enum CallState: String, Sendable, Codable, CaseIterable {
 public struct CallStatistics: Sendable, Equatable {
   /// Calls by state now.
   public var states: [CallState: Int] = [:]
-  public var incoming = 0
-  public var outgoing = 0
+  /// Calls since the start, by trunk.
+  public var started: [CallDirection: [String: Int]] = [:]
+  public var incoming: Int { started[.incoming, default: [:]].values.reduce(0, +) }
+  public var outgoing: Int { started[.outgoing, default: [:]].values.reduce(0, +) }
   /// INVITEs with Replaces that took over a call: neither a new call nor a refusal.
   public var replaced = 0
   /// Records by end reason and side.

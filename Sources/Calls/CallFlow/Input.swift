@@ -41,6 +41,8 @@ extension CallMachine {
     case push(PushSettings?)
     /// Answers to `Action.lookUp`, and lost connections.
     case trunking(TrunkMachine.Input)
+    /// An operator takes a trunk out of use, or back: no new calls over it, those that run go on.
+    case setTrunk(String, isDisabled: Bool)
     /// Wall clock in milliseconds since 1970 = monotonic milliseconds + offset.
     case wallClock(offsetMilliseconds: Int64)
     /// From now on new calls are refused; those that live go on.

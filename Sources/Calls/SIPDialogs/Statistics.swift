@@ -5,11 +5,12 @@ public struct Statistics: Sendable {
   public struct Response: Hashable, Sendable {
     public let method: Method
     public let code: Int
+    public let trunk: String
   }
 
   public internal(set) var requestsReceived: [Method: UInt64] = [:]
   public internal(set) var requestsSent: [Method: UInt64] = [:]
-  /// By the method of CSeq and the status code.
+  /// By the method of CSeq, the status code and the trunk.
   public internal(set) var responsesReceived: [Response: UInt64] = [:]
   public internal(set) var responsesSent: [Response: UInt64] = [:]
   /// Requests received again that a transaction absorbed.
@@ -43,9 +44,11 @@ public struct Statistics: Sendable {
     case malformedResponse
   }
 
-  mutating func sent(_ method: Method, _ code: Int) { responsesSent[Response(method: method, code: code), default: 0] += 1 }
-  mutating func received(_ method: Method, _ code: Int) {
-    responsesReceived[Response(method: method, code: code), default: 0] += 1
+  mutating func sent(_ method: Method, _ code: Int, trunk: String) {
+    responsesSent[Response(method: method, code: code, trunk: trunk), default: 0] += 1
+  }
+  mutating func received(_ method: Method, _ code: Int, trunk: String) {
+    responsesReceived[Response(method: method, code: code, trunk: trunk), default: 0] += 1
   }
   mutating func drop(_ reason: DropReason) { dropped[reason, default: 0] += 1 }
 }

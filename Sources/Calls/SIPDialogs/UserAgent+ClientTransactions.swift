@@ -102,7 +102,7 @@ extension UserAgent {
     // Who asks for a password must be whom we asked for the call; another member of the trunk can not end the request with it
     // either.
     guard (code != 401 && code != 407) || flow.remote.ip == client.flow.remote.ip else { return counters.drop(.strayResponse) }
-    counters.received(envelope.cseq.method, code)
+    counters.received(envelope.cseq.method, code, trunk: client.trunk)
     if client.isInvite { return received(inviteResponse: message, envelope, code, id, client) }
     guard client.phase == .calling || client.phase == .proceeding else { return }
     if code < 200 {

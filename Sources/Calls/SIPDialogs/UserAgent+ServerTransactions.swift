@@ -34,7 +34,7 @@ extension UserAgent {
   mutating func respond(_ id: UInt64, _ content: ResponseContent) -> [UInt8]? {
     guard let server = servers[id]?.value, server.phase == .proceeding, let reply = server.reply else { return nil }
     let bytes = response(content, reply)
-    counters.sent(server.method, content.code)
+    counters.sent(server.method, content.code, trunk: reply.trunk)
     send(bytes, reply.flow)
     if content.code < 200 {
       servers[id]?.value.lastResponse = bytes
@@ -57,7 +57,7 @@ extension UserAgent {
   mutating func respondStateless(_ reply: Reply, _ content: ResponseContent) {
     var content = content
     if content.tag == nil { content.tag = statelessTag(reply.message) }
-    counters.sent(reply.message.method ?? .other, content.code)
+    counters.sent(reply.message.method ?? .other, content.code, trunk: reply.trunk)
     send(response(content, reply), reply.flow)
   }
 

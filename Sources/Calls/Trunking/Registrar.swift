@@ -19,6 +19,8 @@ struct Registrar: Equatable {
   private var pause = Limits.registrationPause.lowerBound
   private var wasBrief = false
   private var endsAt = Instant.zero
+  /// The last REGISTER that was answered was refused, or lost.
+  private var isFailing = false
 
   init(_ settings: TrunkSettings.Registration, callID: String, sequence: UInt32, at now: Instant) {
     (self.settings, self.callID, self.sequence, due) = (settings, callID, sequence, now)
@@ -27,6 +29,13 @@ struct Registrar: Equatable {
 
   /// What the next REGISTER asks for.
   var wanted: Int { expires }
+
+  /// When what was granted last ends; nil if nothing was.
+  var expiry: Instant? { endsAt == .zero ? nil : endsAt }
+  /// What was granted last holds, even if a refresh has failed since.
+  func isBound(at now: Instant) -> Bool { now < endsAt }
+  /// It holds, and no refresh has failed since.
+  func isGranted(at now: Instant) -> Bool { isBound(at: now) && !isFailing }
 
   mutating func sent() { due = nil }
   /// Ask at once: the connection that the registrar knows is gone, or another server is to be tried.
@@ -40,7 +49,7 @@ struct Registrar: Equatable {
       let granted = min(
         max(outcome.expires ?? expires, Limits.registrationSeconds.lowerBound), Limits.registrationSeconds.upperBound)
       pause = Limits.registrationPause.lowerBound
-      (isRegistered, wasBrief, endsAt) = (true, false, now + .seconds(granted))
+      (isRegistered, isFailing, wasBrief, endsAt) = (true, false, false, now + .seconds(granted))
       // between 75 and 85 % of the time: what registers together does not refresh together
       due = now + .milliseconds(granted * 750 + Int(random.next() % 101) * granted)
       return .registered(trunk: trunk, seconds: granted)
@@ -52,7 +61,7 @@ struct Registrar: Equatable {
     default: break
     }
     if now >= endsAt { isRegistered = false }
-    wasBrief = false
+    (wasBrief, isFailing) = (false, true)
     var wait = pause
     // a password that is wrong now is wrong in five seconds too
     if outcome.code == 401 || outcome.code == 403 || outcome.code == 407 { wait = max(wait, .seconds(60)) }

@@ -90,6 +90,10 @@ extension TrunkMachine {
     guard let trunk = trunks[request.trunk] else { return }
     let isFault = outcome.byTransport || outcome.code == 408 || outcome.code == 503
     if isFault { serverFailed(request.flow.remote, retryAfter: outcome.retryAfter, at: now) }
+    if isFault || request.purpose == .registration, !(200..<300).contains(outcome.code) {
+      let method = request.purpose == .probe ? "OPTIONS" : "REGISTER"
+      trunks[request.trunk]?.lastRefusal = RefusedRequest(method: method, code: outcome.code, at: now)
+    }
     switch request.purpose {
     case .leaving: break
     case .probe:

@@ -60,6 +60,7 @@ public struct TrunkMachine: Sendable {
     var untriedTargets: [TrunkTarget] = []
     var registeredFlow: Flow?
     var isUnlocatedReported = false
+    var lastRefusal: RefusedRequest?
   }
   enum RequestPurpose { case registration, probe, leaving }
 

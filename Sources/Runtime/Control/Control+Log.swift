@@ -21,12 +21,19 @@ extension Control {
     logger.info("call ended", metadata: metadata)
   }
 
-  /// What the call machine has no use for and an operator has.
+  /// Inputs that an operator is to hear of.
   func log(_ input: CallMachine.Input) {
-    guard case .media(.trunkSourceRejected(let session, let source, let setting)) = input else { return }
-    logger.warning(
-      "RTP from an address that the trunk did not name is dropped",
-      metadata: ["session": "\(session.raw)", "from": "\(source)", "allowed by": "\(setting)"])
+    switch input {
+    case .media(.trunkSourceRejected(let session, let source, let setting)):
+      logger.warning(
+        "RTP from an address that the trunk did not name is dropped",
+        metadata: ["session": "\(session.raw)", "from": "\(source)", "allowed by": "\(setting)"])
+    case .setTrunk(let trunk, let isDisabled):
+      logger.notice(
+        isDisabled ? "trunk disabled by an operator: no new calls over it" : "trunk enabled by an operator",
+        metadata: ["trunk": "\(trunk)"])
+    default: break
+    }
   }
 
   /// Each is the end of a request of ours: there are no more of them than calls and registrations.

@@ -100,6 +100,9 @@ public final class Control: @unchecked Sendable {
     metrics.delay.set(max(0, (loop.now - clockDue).nanoseconds / 1_000))
     run(.call(.wallClock(offsetMilliseconds: WallClock.nowMilliseconds() - loop.now.nanoseconds / 1_000_000)))
     metrics.publish(core.userAgent.statistics)
+    let trunks = core.machine.trunkStatuses(at: loop.now)
+    metrics.trunks.publish(trunks)
+    outputs.trunkStatuses(trunks)
     clockDue = loop.now + Limits.clockCheck
     if let clock { loop.setTimer(clock, at: clockDue) }
   }
@@ -146,12 +149,12 @@ public final class Control: @unchecked Sendable {
     case .lookUp(let question): outputs.lookUp(question)
     case .trunkNews(let news):
       log(news)
-      metrics.count(news)
+      metrics.trunks.count(news)
       outputs.trunkNews(news)
     case .journal(let line):
       outputs.journal(line) { [inbox] call in inbox.post(.journalled(call)) }
     case .record(let record):
-      metrics.count(record)
+      metrics.trunks.count(record)
       log(record)
       outputs.record(record)
     case .trace(let call, let stage, let at, let detail):

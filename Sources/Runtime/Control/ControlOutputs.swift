@@ -39,6 +39,8 @@ public struct ControlOutputs {
   /// Who is calling: the answer comes as `Input.verified`.
   public var verify: (CallID, IdentityQuestion) -> Void = { _, _ in }
   public var trunkNews: (TrunkNews) -> Void = { _ in }
+  /// The trunks, once a second; for `/readyz`.
+  public var trunkStatuses: ([TrunkStatus]) -> Void = { _ in }
   /// Wakes a device; the report comes as `Input.pushed`. The instants: the end of the ring window, and when the INVITE came if
   /// the device is pushed to at once.
   public var push: (PushKey, PushTarget, CallPush, Instant, _ since: Instant?) -> Void = { _, _, _, _, _ in }

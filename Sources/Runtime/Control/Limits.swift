@@ -23,4 +23,6 @@ enum Limits {
   static let memoryLowPercent: Int64 = 85
   /// How long `/readyz` says so after the last refusal was due.
   static let overloadHold = Duration.seconds(2)
+  /// Label sets of a counter by trunk; what comes beyond is counted under `other`.
+  static let trunkLabelSets = 4_096
 }

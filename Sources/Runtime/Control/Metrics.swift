@@ -4,16 +4,12 @@ import MediaSession
 public import Platform
 import SIPDialogs
 import Synchronization
-import Trunking
 
 /// What control counts. Written on the control thread, read by the thread that renders.
 public final class ControlMetrics: Sendable {
   let states = LabelledGauges<CallState>()
-  let started = LabelledCounters<CallDirection>()
-  let ended = CounterTable(labelNames: ["direction", "reason", "by"])
+  let trunks = TrunkMetrics()
   let refused = CounterTable(labelNames: ["direction", "reason"])
-  let trunkMedia = CounterTable(labelNames: ["trunk", "profile"])
-  let trunkEvents = CounterTable(labelNames: ["trunk", "event"])
   let answeredWithoutMedia = Gauge()
   let journalLate = Gauge()
   let recordsWithoutMedia = Gauge()
@@ -55,10 +51,7 @@ public final class ControlMetrics: Sendable {
       sum += count
     }
     live.set(Int64(sum))
-    for (direction, count) in [(CallDirection.incoming, statistics.incoming), (.outgoing, statistics.outgoing)] {
-      let counter = started[direction]
-      counter.increment(by: UInt64(clamping: count) &- counter.value)
-    }
+    trunks.count(started: statistics.started)
     answeredWithoutMedia.set(Int64(statistics.answeredWithoutMedia))
     journalLate.set(Int64(statistics.journalLate))
     replaced.set(Int64(statistics.replaced))
@@ -66,23 +59,7 @@ public final class ControlMetrics: Sendable {
     tombstones.set(Int64(statistics.tombstones))
   }
 
-  func count(_ record: CallRecord) {
-    ended.counter(record.direction.rawValue, record.end.reason.rawValue, record.end.by.rawValue).increment()
-    if record.connectedMs > 0 { trunkMedia.counter(record.trunk, record.trunkSrtp ?? "none").increment() }
-  }
-
   func count(_ refusal: Refusal) { refused.counter(refusal.direction.rawValue, refusal.reason.rawValue).increment() }
-
-  func count(_ news: TrunkNews) {
-    switch news {
-    case .registered(let trunk, _): trunkEvents.counter(trunk, "registered").increment()
-    case .registrationFailed(let trunk, _, _): trunkEvents.counter(trunk, "registration_failed").increment()
-    case .probed(let trunk, let isUp): trunkEvents.counter(trunk, isUp ? "probe_up" : "probe_down").increment()
-    case .breaker(let trunk, let isOpen): trunkEvents.counter(trunk, isOpen ? "breaker_opened" : "breaker_closed").increment()
-    case .located(let trunk, _): trunkEvents.counter(trunk, "located").increment()
-    case .notLocated(let trunk): trunkEvents.counter(trunk, "not_located").increment()
-    }
-  }
 
   func count(_ measurement: Measurement) {
     switch measurement {
@@ -117,9 +94,17 @@ public final class ControlMetrics: Sendable {
       counter("trunkline_sip_requests_total", "SIP requests by direction and method.", ["direction", "method"]) {
         $0.requestsReceived.map { (["in", $0.key.name], $0.value) } + $0.requestsSent.map { (["out", $0.key.name], $0.value) }
       },
-      counter("trunkline_sip_responses_total", "SIP responses by direction, method and code.", ["direction", "method", "code"]) {
-        $0.responsesReceived.map { (["in", $0.key.method.name, "\($0.key.code)"], $0.value) }
-          + $0.responsesSent.map { (["out", $0.key.method.name, "\($0.key.code)"], $0.value) }
+      counter(
+        "trunkline_sip_responses_total", "SIP responses by direction, method, code and trunk.",
+        ["direction", "method", "code", "trunk"]
+      ) { [trunks] statistics in
+        let known = trunks.names
+        func rows(_ direction: String, _ counts: [Statistics.Response: UInt64]) -> [([String], UInt64)] {
+          counts.filter { known.contains($0.key.trunk) }.map { response, count in
+            ([direction, response.method.name, "\(response.code)", response.trunk], count)
+          }
+        }
+        return rows("in", statistics.responsesReceived) + rows("out", statistics.responsesSent)
       },
       counter("trunkline_sip_retransmissions_total", "SIP messages sent or received again.", ["direction"]) {
         [(["in"], $0.retransmissionsReceived), (["out"], $0.retransmissionsSent)]
@@ -156,12 +141,7 @@ extension ControlMetrics {
     }
     return [
       .gauges("trunkline_calls", "Calls by state now.", label: "state", states),
-      .counters(
-        "trunkline_calls_started_total", "Calls since the start, each of which gets one record.", label: "direction", started),
-      .counters("trunkline_calls_ended_total", "Call records by end reason and side.", ended),
       .counters("trunkline_calls_refused_total", "INVITEs and call.starts that became no call, by reason.", refused),
-      .counters("trunkline_trunk_media_total", "Calls that were connected, by the SRTP profile of the trunk leg.", trunkMedia),
-      .counters("trunkline_trunk_events_total", "Registrations, probes, breakers and names of trunks.", trunkEvents),
       grown(
         "trunkline_answered_without_media_total", "Trunk legs answered before the media gate was open; stays 0.",
         answeredWithoutMedia),
@@ -189,6 +169,6 @@ extension ControlMetrics {
       MetricFamily(
         name: "trunkline_control_delay_seconds", help: "How late the control loop's last clock check was.", kind: .gauge
       ) { [delay] in [MetricSample([], .number(Double(delay.value) / 1e6))] },
-    ] + signallingFamilies
+    ] + trunks.families + signallingFamilies
   }
 }

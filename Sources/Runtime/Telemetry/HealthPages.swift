@@ -55,7 +55,7 @@ public struct HealthPages: Sendable {
     return Page(status: hung.isEmpty ? 200 : 503, contentType: JSONText.contentType, body: out.object)
   }
 
-  /// 200 if every component is ready, else 503; with each component and why it is not.
+  /// 200 if every component is ready, else 503; with each component, why it is not, and what to note of one that is.
   ///
   ///     {"ready":false,"components":[{"name":"store","ready":false,"reason":"disk full"},…]}
   private func readyz() -> Page {
@@ -70,6 +70,7 @@ public struct HealthPages: Sendable {
         entry.field("name", condition.component)
         entry.field("ready", condition.reason == nil)
         if let reason = condition.reason { entry.field("reason", reason) }
+        if let note = condition.note { entry.field("note", note) }
         return entry
       })
     return Page(status: ready ? 200 : 503, contentType: JSONText.contentType, body: out.object)

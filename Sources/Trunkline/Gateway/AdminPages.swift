@@ -11,6 +11,7 @@ import Telemetry
 ///     GET  /v1/calls/ID            one call
 ///     POST /v1/calls/ID/hangup     ends it
 ///     POST /v1/traces…             see `TracePages`
+///     GET  /v1/trunks…             see `TrunkPages`, with POST
 ///     GET  /v1/devices…            see `DevicePages`, with POST /v1/push/test
 struct AdminPages: Sendable {
   let pages: HealthPages
@@ -24,11 +25,14 @@ struct AdminPages: Sendable {
     }
     let parts = request.path.split(separator: "/").map(String.init)
     if parts.starts(with: ["v1", "traces"]) { return traces.handle(request, Array(parts.dropFirst(2)), answer) }
+    if parts.starts(with: ["v1", "trunks"]) {
+      return TrunkPages(inbox: inbox).handle(request, Array(parts.dropFirst(2)), answer)
+    }
     if parts.first == "v1", parts.count > 1, ["devices", "push"].contains(parts[1]) {
       return devices.handle(request, Array(parts.dropFirst()), answer)
     }
     guard parts.starts(with: ["v1", "calls"]) else {
-      return answer(.text(404, "no such page: /healthz /readyz /metrics /v1/calls /v1/devices"))
+      return answer(.text(404, "no such page: /healthz /readyz /metrics /v1/calls /v1/trunks /v1/devices"))
     }
     switch (request.method, parts.count) {
     case ("GET", 2):

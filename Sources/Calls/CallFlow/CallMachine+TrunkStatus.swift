@@ -1,0 +1,22 @@
+public import Bytes
+public import Trunking
+
+/// The trunks as operators see them.
+extension CallMachine {
+  /// The configured trunks in their order, then those that are gone and still have calls.
+  public func trunkStatuses(at now: Instant) -> [TrunkStatus] {
+    var all = routing.trunks.map {
+      trunking?.status($0.name, at: now, wallOffset: wallOffset) ?? TrunkStatus(trunk: $0.name)
+    }
+    for name in callsOfTrunk.keys.sorted() where routing.trunk(name) == nil {
+      var gone = TrunkStatus(trunk: name)
+      gone.mark(.removed)
+      all.append(gone)
+    }
+    for index in all.indices {
+      all[index].calls = callsOfTrunk[all[index].trunk] ?? 0
+      if disabledTrunks.contains(all[index].trunk) { all[index].mark(.disabled) }
+    }
+    return all
+  }
+}

@@ -1,0 +1,37 @@
+public import Bytes
+import SIPDialogs
+
+/// What operators ask.
+extension TrunkMachine {
+  /// A request of ours that its trunk did not grant.
+  struct RefusedRequest {
+    var method: String
+    var code: Int
+    var at: Instant
+  }
+
+  /// The trunk at `now`, without its calls; nil for one that is not configured here. `wallOffset`: milliseconds from `Instant` to 1970.
+  public func status(_ name: String, at now: Instant, wallOffset: Int64) -> TrunkStatus? {
+    guard let trunk = trunks[name] else { return nil }
+    func wall(_ instant: Instant) -> Int64 { instant.nanoseconds / 1_000_000 &+ wallOffset }
+    var out = TrunkStatus(trunk: name)
+    let isAnswering = trunk.prober?.isUp ?? true
+    let addresses = Set(trunk.plan.servers.map(\.address)).sorted { $0.description < $1.description }
+    out.servers = addresses.map { .init(address: "\($0)", up: isAnswering && (penalties[$0] ?? .zero) <= now) }
+    out.nextProbe = trunk.prober?.due.map(wall)
+    out.breakerOpen = trunk.breaker.isOpen
+    out.lastRefusal = trunk.lastRefusal.map { .init(method: $0.method, code: $0.code, at: wall($0.at)) }
+    if addresses.isEmpty { out.mark(.notLocated) }
+    if !isAnswering { out.mark(.notAnswering) }
+    if let registrar = trunk.registrar {
+      out.registration = .init(registered: registrar.isGranted(at: now), expires: registrar.expiry.map(wall))
+      if !registrar.isBound(at: now) { out.mark(.notRegistered) }
+    }
+    return out
+  }
+
+  /// An INVITE of ours was refused for good.
+  public mutating func callRefused(_ name: String, code: Int, at now: Instant) {
+    trunks[name]?.lastRefusal = RefusedRequest(method: "INVITE", code: code, at: now)
+  }
+}

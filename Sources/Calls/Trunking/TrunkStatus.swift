@@ -1,0 +1,44 @@
+/// A trunk as operators see it, for metrics and `/v1/trunks`. Times are milliseconds since 1970.
+public struct TrunkStatus: Sendable, Codable, Equatable {
+  /// Why a trunk is down; `removed`: it is not in the configuration any more, and its last calls run; `disabled`: by an operator.
+  public enum Trouble: String, Sendable, Codable {
+    case removed, disabled, notLocated = "not located", notAnswering = "OPTIONS not answered", notRegistered = "not registered"
+  }
+  public struct Server: Sendable, Codable, Equatable {
+    public var address: String
+    /// False for a while after a request to it failed, and while the trunk's probes are not answered.
+    public var up: Bool
+  }
+  public struct Registration: Sendable, Codable, Equatable {
+    /// The last REGISTER was granted and its time is not over.
+    public var registered: Bool
+    /// When what was granted last ends; nil if nothing was.
+    public var expires: Int64?
+  }
+  /// A request of ours that was refused or timed out.
+  public struct Refusal: Sendable, Codable, Equatable {
+    public var method: String
+    public var code: Int
+    public var at: Int64
+  }
+
+  public var trunk: String
+  /// Calls go over it as far as is known: it has servers, its probes are answered, it is registered. What is not asked for counts as good.
+  public var up = true
+  /// Why it is not up.
+  public var why: Trouble?
+  public var breakerOpen = false
+  /// Calls now, both directions.
+  public var calls = 0
+  /// Nil for a trunk that does not register.
+  public var registration: Registration?
+  public var servers: [Server] = []
+  /// When the next OPTIONS goes out; nil without probes, and while one is under way.
+  public var nextProbe: Int64?
+  public var lastRefusal: Refusal?
+
+  public init(trunk: String) { self.trunk = trunk }
+
+  /// The first trouble is told; what an operator did comes before what the trunk does.
+  public mutating func mark(_ trouble: Trouble) { (up, why) = (false, trouble == .disabled ? trouble : why ?? trouble) }
+}

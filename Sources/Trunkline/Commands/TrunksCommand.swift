@@ -1,0 +1,106 @@
+import ArgumentParser
+import Foundation
+import Trunking
+
+/// `trunkline trunks`: how the trunks do.
+struct TrunksCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "trunks", abstract: "Shows the trunks of a running gateway, and takes them out of use.",
+    discussion: """
+      EXAMPLES:
+        trunkline trunks list
+        trunkline trunks list --json
+        trunkline trunks show carrier
+        trunkline trunks disable carrier    no new calls over it
+        trunkline trunks enable carrier     takes that back, as a restart does
+      """,
+    subcommands: [List.self, Show.self, Disable.self, Enable.self])
+
+  static func path(_ trunk: String) -> String {
+    "/v1/trunks/" + (trunk.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? trunk)
+  }
+
+  struct List: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Prints the trunks in the configuration's order.")
+    @OptionGroup var endpoint: Calls.Endpoint
+    @Flag(help: "Print the JSON as the gateway gives it.") var json = false
+
+    func run() throws {
+      struct Body: Decodable { var trunks: [TrunkStatus] }
+      let body = try endpoint.request("GET", "/v1/trunks")
+      print(json ? body : TrunkTable.render(try JSONDecoder().decode(Body.self, from: Data(body.utf8)).trunks))
+    }
+  }
+
+  struct Show: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Prints one trunk with its servers.")
+    @Argument(help: "The trunk's name.") var trunk: String
+    @OptionGroup var endpoint: Calls.Endpoint
+    @Flag(help: "Print the JSON as the gateway gives it.") var json = false
+
+    func run() throws {
+      let body = try endpoint.request("GET", path(trunk))
+      print(json ? body : TrunkTable.details(try JSONDecoder().decode(TrunkStatus.self, from: Data(body.utf8))))
+    }
+  }
+
+  struct Disable: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "No new calls over a trunk, in or out; those that run go on. A restart takes it back.")
+    @Argument(help: "The trunk's name.") var trunk: String
+    @OptionGroup var endpoint: Calls.Endpoint
+
+    func run() throws { print(try endpoint.request("POST", path(trunk) + "/disable"), terminator: "") }
+  }
+
+  struct Enable: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Takes a `disable` back.")
+    @Argument(help: "The trunk's name.") var trunk: String
+    @OptionGroup var endpoint: Calls.Endpoint
+
+    func run() throws { print(try endpoint.request("POST", path(trunk) + "/enable"), terminator: "") }
+  }
+}
+
+/// Trunks for people.
+enum TrunkTable {
+  static func render(_ rows: [TrunkStatus]) -> String {
+    guard !rows.isEmpty else { return "no trunks: the configuration has none" }
+    let cells =
+      [["TRUNK", "STATE", "REGISTERED UNTIL", "SERVERS UP", "CALLS", "LAST REFUSAL"]]
+      + rows.map { row in
+        [row.trunk, state(row), registration(row), servers(row), "\(row.calls)", refusal(row)]
+      }
+    return TextTable.render(cells)
+  }
+
+  static func details(_ row: TrunkStatus) -> String {
+    var cells = [["trunk", row.trunk], ["state", state(row)], ["calls", "\(row.calls)"]]
+    if row.registration != nil { cells.append(["registered until", registration(row)]) }
+    cells += row.servers.map { ["server", "\($0.address) \($0.up ? "up" : "down")"] }
+    if let next = row.nextProbe { cells.append(["next OPTIONS", time(next)]) }
+    if row.lastRefusal != nil { cells.append(["last refusal", refusal(row)]) }
+    return TextTable.render(cells)
+  }
+
+  private static func state(_ row: TrunkStatus) -> String {
+    let state = row.up ? "up" : row.why.map { "down (\($0.rawValue))" } ?? "down"
+    return row.breakerOpen ? state + ", breaker open" : state
+  }
+
+  private static func registration(_ row: TrunkStatus) -> String {
+    guard let registration = row.registration else { return "-" }
+    guard let end = registration.expires.map(time) else { return "never registered" }
+    return registration.registered ? end : end + " (failing)"
+  }
+
+  private static func servers(_ row: TrunkStatus) -> String { "\(row.servers.count { $0.up })/\(row.servers.count)" }
+
+  private static func refusal(_ row: TrunkStatus) -> String {
+    row.lastRefusal.map { "\($0.method) \($0.code) at \(time($0.at))" } ?? "-"
+  }
+
+  private static func time(_ milliseconds: Int64) -> String {
+    Date(timeIntervalSince1970: Double(milliseconds) / 1_000).formatted(.iso8601)
+  }
+}

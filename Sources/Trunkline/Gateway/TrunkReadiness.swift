@@ -1,0 +1,13 @@
+import Platform
+import Trunking
+
+extension Readiness {
+  /// Ready while one trunk is up, and where there are none: without trunks nothing is expected of them. Those that are down are named
+  /// either way.
+  func set(trunks: [TrunkStatus]) {
+    let configured = trunks.filter { $0.why != .removed }
+    let down = configured.compactMap { trunk in trunk.why.map { "\(trunk.trunk) (\($0.rawValue))" } }
+    let text = down.isEmpty ? nil : "down: " + down.joined(separator: ", ")
+    set("trunks", ready: configured.isEmpty || down.count < configured.count, why: text ?? "", note: text)
+  }
+}
