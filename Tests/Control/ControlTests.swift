@@ -98,6 +98,8 @@ import Testing
     #expect(value(surroundings, "trunkline_calls_ended_total", "in", "notFound", "gateway", "carrier") == 1)
     #expect(value(surroundings, "trunkline_trunk_up", "carrier") == 1)
     #expect(value(surroundings, "trunkline_trunk_calls", "carrier") == 0)
+    #expect(value(surroundings, "trunkline_trunk_calls_limit", "carrier") == 7)
+    #expect(value(surroundings, "trunkline_calls_limit") == Int64(CallMachine(routing: Routing(), random: .seeded(1)).mostCalls))
     #expect(value(surroundings, "trunkline_trunk_registered", "carrier") == nil, "it is not asked to")
     surroundings.inbox.post(.routing(Routing()))
     #expect(surroundings.eventually { _ in value(surroundings, "trunkline_trunk_up", "carrier") == nil })

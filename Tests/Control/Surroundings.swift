@@ -36,7 +36,9 @@ final class Surroundings: @unchecked Sendable {
     inbox = try Inbox()
     metrics = ControlMetrics(turns: loop.turns)
     let routing = Routing(
-      trunks: [.init(name: "carrier", peer: TrunkPeer(name: "carrier", domain: "127.0.0.1:5080", flow: Self.flow))],
+      trunks: [
+        .init(name: "carrier", peer: TrunkPeer(name: "carrier", domain: "127.0.0.1:5080", flow: Self.flow), maximumCalls: 7)
+      ],
       users: [.init(id: "alice", numbers: ["+15551230001"])], inbound: [.init(trunk: "carrier", target: .users)])
     let door = Door()
     var outputs = ControlOutputs(

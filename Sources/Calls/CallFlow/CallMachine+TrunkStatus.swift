@@ -5,8 +5,10 @@ public import Trunking
 extension CallMachine {
   /// The configured trunks in their order, then those that are gone and still have calls.
   public func trunkStatuses(at now: Instant) -> [TrunkStatus] {
-    var all = routing.trunks.map {
-      trunking?.status($0.name, at: now, wallOffset: wallOffset) ?? TrunkStatus(trunk: $0.name)
+    var all = routing.trunks.map { trunk in
+      var status = trunking?.status(trunk.name, at: now, wallOffset: wallOffset) ?? TrunkStatus(trunk: trunk.name)
+      status.callsLimit = trunk.maximumCalls
+      return status
     }
     for name in callsOfTrunk.keys.sorted() where routing.trunk(name) == nil {
       var gone = TrunkStatus(trunk: name)

@@ -15,7 +15,7 @@ public struct TrunkStatus: Sendable, Codable, Equatable {
     /// When what was granted last ends; nil if nothing was.
     public var expires: Int64?
   }
-  /// A request of ours that was refused or timed out.
+  /// A request of ours that was refused; 408 also if nobody answered, 503 also if it could not be sent.
   public struct Refusal: Sendable, Codable, Equatable {
     public var method: String
     public var code: Int
@@ -30,6 +30,8 @@ public struct TrunkStatus: Sendable, Codable, Equatable {
   public var breakerOpen = false
   /// Calls now, both directions.
   public var calls = 0
+  /// Calls at a time; nil: the trunk has no limit of its own.
+  public var callsLimit: Int?
   /// Nil for a trunk that does not register.
   public var registration: Registration?
   public var servers: [Server] = []

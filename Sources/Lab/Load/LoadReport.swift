@@ -35,11 +35,12 @@ struct LoadReport: Codable {
     var isGoodNetwork = true
   }
 
-  /// Gauges that need not be back at once: what a process is, and what is kept for a time after a call on purpose.
+  /// Gauges that need not be back at once: what a process is, how its trunks do, and what is kept for a time after a call on purpose.
   static let changing: Set<String> = [
     "trunkline_call_tombstones", "trunkline_control_delay_seconds", "trunkline_mailbox_high_water",
     "trunkline_media_load", "trunkline_media_complexity_ceiling", "process_resident_memory_bytes",
-    "process_open_fds", "process_start_time_seconds",
+    "process_open_fds", "process_start_time_seconds", "trunkline_trunk_up", "trunkline_trunk_registered",
+    "trunkline_trunk_registration_expires_seconds", "trunkline_trunk_server_up",
   ]
 
   init(_ run: LoadResult) { self.run = run }

@@ -37,9 +37,12 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   private var rejects: [HTTPRequestID: @Sendable (HTTPResponse) -> Void] = [:]
   private var nextRequest: UInt64 = 0
   let published = Mutex(Published())
+  let sessionsLimit: Int
+  let connectionsLimit: Int
 
   init(_ settings: AppServer.Settings, events: @escaping AppServer.EventSink) {
     (self.events, origins) = (events, settings.origins)
+    (sessionsLimit, connectionsLimit) = (settings.sessions.sessions, settings.connections)
     pages = StaticPages(pages: settings.pages, isSecure: settings.tls != nil)
     machine = SessionMachine(settings: settings.sessions, random: .system)
   }

@@ -19,6 +19,11 @@ extension AppLoop {
           MetricSample(["resumable"], .integer(Int64(now.resumable))),
         ]
       },
+      .gauge("trunkline_app_sessions_limit", "App sessions in all; more are refused.") { [sessionsLimit] in Int64(sessionsLimit)
+      },
+      .gauge("trunkline_app_connections_limit", "Sockets of the app port in all; more are refused.") { [connectionsLimit] in
+        Int64(connectionsLimit)
+      },
       .gauge("trunkline_app_connections", "Sockets of the app port, HTTP included.", transport.connections),
       .gauge("trunkline_app_websockets", "WebSockets of the app port.", transport.webSockets),
       .gauge("trunkline_app_events_waiting", "Events that control has not taken yet.") { [self] in

@@ -49,6 +49,7 @@ public final class Control: @unchecked Sendable {
     (self.metrics, self.inbox, self.logger) = (metrics, inbox, logger)
     (clockDue, pressureDue) = (loop.now, loop.now + Limits.pressureCheck)
     most = Int64(machine.mostCalls)
+    metrics.callsLimit.set(most)
     try loop.register(inbox.mailbox.event.fd, .readable) { [unowned self] _ in takeInbox() }
     timer = loop.addTimer { [unowned self] in run(.timer) }
     clock = loop.addTimer { [unowned self] in checkClock() }

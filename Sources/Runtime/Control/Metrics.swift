@@ -29,6 +29,8 @@ public final class ControlMetrics: Sendable {
   let delay = Gauge()
   private let turns: Histogram
   private let live = Gauge()
+  /// Calls at a time.
+  let callsLimit = Gauge()
 
   static let lengthBounds: [Double] = [1, 5, 10, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 14_400]
 
@@ -141,6 +143,7 @@ extension ControlMetrics {
     }
     return [
       .gauges("trunkline_calls", "Calls by state now.", label: "state", states),
+      .gauge("trunkline_calls_limit", "Calls at a time; more get 503.", callsLimit),
       .counters("trunkline_calls_refused_total", "INVITEs and call.starts that became no call, by reason.", refused),
       grown(
         "trunkline_answered_without_media_total", "Trunk legs answered before the media gate was open; stays 0.",

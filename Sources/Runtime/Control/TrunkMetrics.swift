@@ -79,6 +79,9 @@ final class TrunkMetrics: Sendable {
         [([], $0.breakerOpen ? 1 : 0)]
       },
       gauge("trunkline_trunk_calls", "Calls now, by trunk.") { [([], Int64($0.calls))] },
+      gauge("trunkline_trunk_calls_limit", "Calls at a time by a trunk that has a limit; more get 503.") { status in
+        status.callsLimit.map { [([], Int64($0))] } ?? []
+      },
       .counters("trunkline_calls_started_total", "Calls since the start, each of which gets one record.", started),
       .counters("trunkline_calls_ended_total", "Call records by end reason, side and trunk.", ended),
       .counters("trunkline_trunk_media_total", "Calls that were connected, by the SRTP profile of the trunk leg.", media),

@@ -52,6 +52,7 @@ public final class MediaPlane: Sendable {
     let metrics = MediaMetrics(threads: configuration.threads)
     self.metrics = metrics
     ports = TrunkPorts(configuration.trunkPorts)
+    metrics.watch(ports, limit: ports.limit(addresses: configuration.addresses.count))
     handshakes = try Mailbox(capacity: Limits.handshakeMailbox)
     let governor = LoadGovernor(
       limit: configuration.loadLimit, complexity: configuration.opusComplexity,

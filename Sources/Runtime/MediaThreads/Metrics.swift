@@ -56,7 +56,11 @@ public final class MediaMetrics: Sendable {
     threadCPU = (0..<threads).map { ("media-\($0)", Gauge()) } + [("dtls-0", Gauge())]
   }
 
+  /// Set once, before the threads start.
+  private let ports = Mutex<(pairs: TrunkPorts, limit: Int)?>(nil)
+
   func watch(_ threads: [(name: String, load: ThreadLoad)]) { loads.withLock { $0 = threads } }
+  func watch(_ pairs: TrunkPorts, limit: Int) { ports.withLock { $0 = (pairs, limit) } }
 
   /// All families, for `Telemetry`.
   public var families: [MetricFamily] {
@@ -80,6 +84,12 @@ public final class MediaMetrics: Sendable {
       .histogram("trunkline_media_tick_lateness_seconds", "How long after its due time a 20 ms tick ran.", tickLateness),
       .counter("trunkline_media_ticks_left_out_total", "Ticks left out because a thread was far behind.", ticksLeftOut),
       .gauge("trunkline_media_sessions", "Media sessions that exist now.", sessions),
+      .gauge("trunkline_media_port_pairs", "Port pairs of media.trunk_ports in use.") { [self] in
+        Int64(ports.withLock { $0?.pairs.inUse ?? 0 })
+      },
+      .gauge("trunkline_media_port_pairs_limit", "Port pairs of media.trunk_ports, over all addresses.") { [self] in
+        Int64(ports.withLock { $0?.limit ?? 0 })
+      },
       .gauge("trunkline_media_app_addresses", "Remote addresses bound to app legs.", appAddresses),
       .counter(
         "trunkline_media_app_addresses_refused_total", "Validated addresses that found the table full.", appAddressesRefused),

@@ -62,10 +62,11 @@ final class TrunkPorts: Sendable {
   }
 
   /// Pairs in use now.
-  var inUse: Int { state.withLock { $0.used } }
-
+  var inUse: Int { taken.load(ordering: .relaxed) }
+  /// Pairs of `addresses` addresses, those that other processes hold among them.
+  func limit(addresses: Int) -> Int { pairs * addresses }
   /// No pair of `addresses` addresses is free, other processes' ports apart.
-  func isExhausted(addresses: Int) -> Bool { taken.load(ordering: .relaxed) >= pairs * addresses }
+  func isExhausted(addresses: Int) -> Bool { inUse >= limit(addresses: addresses) }
 
   /// Binds a pair on `address`. A port that another process holds is passed over.
   func reserve(on address: IPAddress) throws(MediaReservationError) -> TrunkSockets {
