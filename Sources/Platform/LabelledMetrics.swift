@@ -61,8 +61,19 @@ public final class CounterTable: Sendable {
     }
   }
 
-  /// Forgets what has come to an end, such as the counters of a trunk that left the configuration.
-  public func keep(where isKept: ([String]) -> Bool) { counters.withLock { table in table = table.filter { isKept($0.key) } } }
+  /// What has come to an end, such as the counters of a trunk that left the configuration, is counted on under `removed` in that label:
+  /// sums never fall.
+  public func fold(_ label: String, where isGone: (String) -> Bool) {
+    guard let place = labelNames.firstIndex(of: label) else { return }
+    counters.withLock { table in
+      for (labels, counter) in table where labels[place] != "removed" && isGone(labels[place]) {
+        table[labels] = nil
+        var rest = labels
+        rest[place] = "removed"
+        table[rest, default: Counter()].increment(by: counter.value)
+      }
+    }
+  }
 
   var samples: [MetricSample] {
     var out = counters.withLock { $0.map { ($0.key, $0.value.value) } }.sorted { $0.0.lexicographicallyPrecedes($1.0) }

@@ -90,7 +90,7 @@ import Testing
     return value
   }
 
-  @Test func `a trunk is counted by name, and leaves the metrics with the configuration`() throws {
+  @Test func `a trunk is counted by name, and under removed when it has left the configuration: sums never fall`() throws {
     let surroundings = try Surroundings()
     surroundings.receive(Surroundings.invite(to: "+19990000000"))
     #expect(surroundings.eventually { $0.records.count == 1 })
@@ -104,6 +104,9 @@ import Testing
     surroundings.inbox.post(.routing(Routing()))
     #expect(surroundings.eventually { _ in value(surroundings, "trunkline_trunk_up", "carrier") == nil })
     #expect(value(surroundings, "trunkline_calls_started_total", "in", "carrier") == nil)
+    #expect(value(surroundings, "trunkline_calls_started_total", "in", "removed") == 1)
+    #expect(value(surroundings, "trunkline_calls_ended_total", "in", "notFound", "gateway", "removed") == 1)
+    #expect(value(surroundings, "trunkline_sip_responses_total", "out", "INVITE", "404", "removed") == 1)
     surroundings.stop()
   }
 

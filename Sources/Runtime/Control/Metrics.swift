@@ -102,9 +102,10 @@ public final class ControlMetrics: Sendable {
       ) { [trunks] statistics in
         let known = trunks.names
         func rows(_ direction: String, _ counts: [Statistics.Response: UInt64]) -> [([String], UInt64)] {
-          counts.filter { known.contains($0.key.trunk) }.map { response, count in
-            ([direction, response.method.name, "\(response.code)", response.trunk], count)
+          let rows = counts.map { response, count in
+            ([direction, response.method.name, "\(response.code)", known.contains(response.trunk) ? response.trunk : "removed"], count)
           }
+          return Dictionary(rows, uniquingKeysWith: &+).map { ($0.key, $0.value) }
         }
         return rows("in", statistics.responsesReceived) + rows("out", statistics.responsesSent)
       },

@@ -3,7 +3,8 @@ import Platform
 import Synchronization
 import Trunking
 
-/// What control counts by trunk. A trunk that left the configuration leaves the metrics within a second of its last call's end.
+/// What control counts by trunk. A trunk that left the configuration is counted under `removed` from a second
+/// after its last call's end.
 final class TrunkMetrics: Sendable {
   private let started = CounterTable(labelNames: ["direction", "trunk"], limit: Limits.trunkLabelSets)
   private let ended = CounterTable(labelNames: ["direction", "reason", "by", "trunk"], limit: Limits.trunkLabelSets)
@@ -25,10 +26,7 @@ final class TrunkMetrics: Sendable {
   func publish(_ statuses: [TrunkStatus]) {
     state.withLock { $0.statuses = statuses }
     let names = Set(statuses.map(\.trunk))
-    for table in [started, ended, media, events] {
-      let place = table.labelNames.firstIndex(of: "trunk") ?? 0
-      table.keep { names.contains($0[place]) }
-    }
+    for table in [started, ended, media, events] { table.fold("trunk") { !names.contains($0) } }
   }
 
   /// The call machine's count, after each turn.
