@@ -23,7 +23,7 @@ import Testing
       timers: { ring: 45, early180: 2s, media_gate_warm: 100s }
       """
     let expected = [
-      "gateway.yaml:2:31: listen.sip.tpc: unknown key; known here: udp, tcp, tls",
+      "gateway.yaml:2:31: listen.sip.tpc: unknown key; did you mean tcp? known here: udp, tcp, tls",
       "gateway.yaml:3:19: listen.app.address: 0.0.0.0:8080 is not a loopback address, so tls: { cert: FILE, key: FILE } is required",
       "gateway.yaml:4:10: listen.admin: expected an address with a port, such as 127.0.0.1:5060 or [::1]:5060, got \"127.0.0.1:99999\"",
       "gateway.yaml:5:29: media.addresses[1]: expected auto, an address, or { bind: ADDRESS, advertise: ADDRESS }, got \"nonsense\"",
@@ -77,7 +77,7 @@ import Testing
     ),
     (
       "timers: { rang: 4s }",
-      "1:11: timers.rang: unknown key; known here: ring, early180, media_gate_warm, media_gate_cold, "
+      "1:11: timers.rang: unknown key; did you mean ring? known here: ring, early180, media_gate_warm, media_gate_cold, "
         + "media_gate_outgoing, longest_call, app_grace, drain"
     ),
     (
@@ -160,5 +160,15 @@ import Testing
   @Test func `an empty key file is refused`() throws {
     let folder = try TemporaryFolder(["jwt.key": " \n"])
     #expect(folder.problems(key) == ["gateway.yaml:1:26: auth.jwt.key_file: DIR/jwt.key: the key file is empty"])
+  }
+
+  @Test(arguments: [
+    ("trunk", "trunks"), ("recrods", "records"), ("user", "users"), ("TRUNKS", nil), ("voicemail", nil), ("", nil),
+    (String(repeating: "x", count: 10_000), nil),
+  ])
+  func `a slip of the pen gets the key that it is near to`(written: String, meant: String?) throws {
+    let said = try TemporaryFolder().problems(key + "? \"\(written)\"\n: 1\n").first ?? ""
+    #expect(said.contains("unknown key") && said.contains("did you mean") == (meant != nil), "\(said.prefix(300))")
+    if let meant { #expect(said.contains("did you mean \(meant)?")) }
   }
 }

@@ -110,7 +110,7 @@ import Testing
       "  webpush: { key_file: a.p8, subject: ops }",
       "4:39: push.webpush.subject: expected a contact such as mailto:ops@example.com or https://example.com, got \"ops\""
     ),
-    ("  apn: {}", "4:3: push.apn: unknown key; known here: gateway, apns, fcm, webpush, ca"),
+    ("  apn: {}", "4:3: push.apn: unknown key; did you mean apns? known here: gateway, apns, fcm, webpush, ca"),
   ])
   func `what a push service would refuse is found when the file is read`(text: String, problem: String) throws {
     let problems = try folder().problems(start + text)

@@ -33,6 +33,27 @@ import Testing
     #expect(world.machine.isUsable("carrier", at: world.now) && world.news.last == .probed(trunk: "carrier", isUp: true))
   }
 
+  @Test func `a trunk that fell silent is down 20 s after its first lost probe; an answer that comes late tells nothing`() {
+    var world = probed()
+    world.answer(200)
+    world.advance(.seconds(30))
+    let lost = world.requests.count
+    world.advance(.seconds(5))
+    #expect(status(world)?.servers.map(\.up) == [false] && status(world)?.why == nil)
+    world.advance(.seconds(19))
+    #expect(status(world)?.why == nil)
+    world.advance(.seconds(1))
+    #expect(status(world)?.why == .notAnswering && world.news == [.probed(trunk: "carrier", isUp: false)])
+    #expect(world.requests.count == lost + 2)
+    for late in world.requests.suffix(3) { world.feed(.requestAnswered(late.id, RequestOutcome(code: 200))) }
+    #expect(status(world)?.why == .notAnswering)
+    world.advance(.seconds(5))
+    world.answer(200)
+    world.advance(.seconds(5))
+    world.answer(200)
+    #expect(status(world)?.up == true)
+  }
+
   @Test func `a trunk without probes is up`() {
     #expect(World([trunk("192.0.2.1")]).machine.isUsable("carrier", at: .s(1)))
     #expect(!World([trunk("192.0.2.1")]).machine.isUsable("other", at: .s(1)))

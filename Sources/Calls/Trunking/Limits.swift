@@ -24,6 +24,9 @@ enum Limits {
   static let registrationSeconds = 10...86_400
   static let registrationPause: ClosedRange<Duration> = .seconds(5) ... .seconds(300)
   static let longestRetryAfter: Duration = .seconds(3_600)
+  /// An OPTIONS without an answer for this long counts as lost: Timer F's 32 s (RFC 3261 §17.1.2.2) would tell of a dead trunk after
+  /// more than a minute and a half.
+  static let probeTime: Duration = .seconds(5)
   /// Calls in a row that failed by the trunk's fault before it is left alone, and for how long, doubled.
   static let breaker = CircuitBreaker.Policy(failures: 5, pause: .seconds(10) ... .seconds(300))
   /// Users whose calls of the last hour are remembered.

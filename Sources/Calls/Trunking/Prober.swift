@@ -1,19 +1,22 @@
 import Bytes
 
 /// OPTIONS at an interval, with hysteresis: one lost probe says nothing, and one answer after a silence neither.
-struct Prober: Equatable {
+struct Prober {
   let settings: TrunkSettings.Probe
   private(set) var isUp = true
   private var consecutive = 0
   /// When the next probe goes out; nil while one is under way.
   private(set) var due: Instant?
+  /// The probe that is under way, and when it counts as unanswered.
+  private(set) var pending: (id: RequestID, until: Instant)?
 
   init(_ settings: TrunkSettings.Probe, at now: Instant) { (self.settings, due) = (settings, now) }
 
-  mutating func sent() { due = nil }
+  mutating func sent(_ id: RequestID, at now: Instant) { (due, pending) = (nil, (id, now + Limits.probeTime)) }
 
   /// True if the trunk's state changed. A trunk that is down, or may be, is probed more often.
   mutating func answered(alive: Bool, at now: Instant) -> Bool {
+    pending = nil
     consecutive = alive == isUp ? 0 : consecutive + 1
     let flips = consecutive >= (isUp ? settings.downAfter : settings.upAfter)
     if flips { (isUp, consecutive) = (!isUp, 0) }

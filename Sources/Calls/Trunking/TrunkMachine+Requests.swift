@@ -54,6 +54,9 @@ extension TrunkMachine {
 
   mutating func sendDue(at now: Instant, _ output: inout Output) {
     for name in trunks.keys.sorted() {
+      if let pending = trunks[name]?.prober?.pending, pending.until <= now {
+        answered(pending.id, RequestOutcome(code: 408), at: now, &output)
+      }
       guard let trunk = trunks[name], !trunk.plan.rows.isEmpty else { continue }
       if let due = trunk.registrar?.due, due <= now { ask(name, .registration, targets(trunk, at: now), &output) }
       if let due = trunk.prober?.due, due <= now { ask(name, .probe, targets(trunk, at: now), &output) }
@@ -74,7 +77,7 @@ extension TrunkMachine {
     lastRequest += 1
     let id = RequestID(lastRequest)
     pendingRequests[id] = PendingRequest(trunk: name, purpose: purpose, flow: target.flow)
-    trunks[name]?.prober?.sent()
+    trunks[name]?.prober?.sent(id, at: now)
     output.requests.append(
       (
         id,

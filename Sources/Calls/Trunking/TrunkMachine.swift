@@ -84,7 +84,7 @@ public struct TrunkMachine: Sendable {
   public init(network: Network, random: RandomSource) { (self.network, self.random) = (network, random) }
 
   public var nextDeadline: Instant? {
-    let requests = trunks.values.flatMap { [$0.registrar?.due, $0.prober?.due] }.compactMap(\.self)
+    let requests = trunks.values.flatMap { [$0.registrar?.due, $0.prober?.due, $0.prober?.pending?.until] }.compactMap(\.self)
     return ([names.nextDeadline].compactMap(\.self) + requests).min()
   }
 

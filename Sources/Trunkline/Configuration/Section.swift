@@ -25,7 +25,8 @@ struct Section {
       guard keys.contains(name) else {
         let own = self.path(name)
         parser.visit(own, key)
-        parser.problem(own, "unknown key; known here: \(keys.joined(separator: ", "))")
+        let hint = nearest(to: name, in: keys).map { "did you mean \($0)? " } ?? ""
+        parser.problem(own, "unknown key; \(hint)known here: \(keys.joined(separator: ", "))")
         continue
       }
       if !value.isNull {
@@ -143,6 +144,27 @@ struct Section {
     }
     return address
   }
+}
+
+/// The word that `name` is probably a slip of: at most one letter in three is wrong, missing, too much or swapped with the next.
+func nearest(to name: String, in words: [String]) -> String? {
+  let near = words.map { (word: $0, distance: editDistance(Array(name.utf8.prefix(64)), Array($0.utf8))) }
+  return near.min { $0.distance < $1.distance }.flatMap { $0.distance * 3 <= max(3, name.utf8.count) ? $0.word : nil }
+}
+
+/// Optimal string alignment: letters put in, left out, changed, or swapped with their neighbour.
+private func editDistance(_ a: [UInt8], _ b: [UInt8]) -> Int {
+  var (before, last) = ([Int](), Array(0...b.count))
+  for i in 0..<a.count {
+    var row = [i + 1]
+    for j in 0..<b.count {
+      var cost = min(last[j + 1] + 1, row[j] + 1, last[j] + (a[i] == b[j] ? 0 : 1))
+      if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] { cost = min(cost, before[j - 1] + 1) }
+      row.append(cost)
+    }
+    (before, last) = (last, row)
+  }
+  return last[b.count]
 }
 
 /// `500ms`, `45s`, `1m`, `4h`.
