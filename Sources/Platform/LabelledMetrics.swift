@@ -70,7 +70,9 @@ public final class CounterTable: Sendable {
         table[labels] = nil
         var rest = labels
         rest[place] = "removed"
-        table[rest, default: Counter()].increment(by: counter.value)
+        let sum = table[rest] ?? Counter()
+        sum.increment(by: counter.value)
+        table[rest] = sum
       }
     }
   }

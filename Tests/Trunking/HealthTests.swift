@@ -89,9 +89,9 @@ import Testing
   }
 }
 
-@Suite struct StatusTests {
-  private func status(_ world: World) -> TrunkStatus? { world.machine.status("carrier", at: world.now, wallOffset: 0) }
+private func status(_ world: World) -> TrunkStatus? { world.machine.status("carrier", at: world.now, wallOffset: 0) }
 
+@Suite struct StatusTests {
   @Test func `a trunk that is asked for nothing is up as soon as it is located`() {
     let name = trunk()
     #expect(status(World([trunk("192.0.2.1")]))?.up == true)

@@ -1,4 +1,5 @@
 import Bytes
+import SIPDialogs
 
 /// OPTIONS at an interval, with hysteresis: one lost probe says nothing, and one answer after a silence neither.
 struct Prober {

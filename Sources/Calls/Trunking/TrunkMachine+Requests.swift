@@ -58,12 +58,14 @@ extension TrunkMachine {
         answered(pending.id, RequestOutcome(code: 408), at: now, &output)
       }
       guard let trunk = trunks[name], !trunk.plan.rows.isEmpty else { continue }
-      if let due = trunk.registrar?.due, due <= now { ask(name, .registration, targets(trunk, at: now), &output) }
-      if let due = trunk.prober?.due, due <= now { ask(name, .probe, targets(trunk, at: now), &output) }
+      if let due = trunk.registrar?.due, due <= now { ask(name, .registration, targets(trunk, at: now), at: now, &output) }
+      if let due = trunk.prober?.due, due <= now { ask(name, .probe, targets(trunk, at: now), at: now, &output) }
     }
   }
 
-  private mutating func ask(_ name: String, _ purpose: RequestPurpose, _ targets: [TrunkTarget], _ output: inout Output) {
+  private mutating func ask(
+    _ name: String, _ purpose: RequestPurpose, _ targets: [TrunkTarget], at now: Instant, _ output: inout Output
+  ) {
     guard let trunk = trunks[name], let target = targets.first else { return }
     if purpose == .registration, let registrar = trunk.registrar {
       trunks[name]?.registrar?.sent()
@@ -107,7 +109,7 @@ extension TrunkMachine {
     case .registration:
       if isFault, !trunk.untriedTargets.isEmpty, outcome.retryAfter == nil || outcome.code == 503 {
         trunks[request.trunk]?.registrar?.sequence = outcome.sequence
-        return ask(request.trunk, .registration, trunk.untriedTargets, &output)
+        return ask(request.trunk, .registration, trunk.untriedTargets, at: now, &output)
       }
       trunks[request.trunk]?.registeredFlow = (200..<300).contains(outcome.code) ? request.flow : nil
       let news = trunks[request.trunk]?.registrar?.answered(outcome, request.trunk, random: random, at: now)

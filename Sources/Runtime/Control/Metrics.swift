@@ -103,7 +103,10 @@ public final class ControlMetrics: Sendable {
         let known = trunks.names
         func rows(_ direction: String, _ counts: [Statistics.Response: UInt64]) -> [([String], UInt64)] {
           let rows = counts.map { response, count in
-            ([direction, response.method.name, "\(response.code)", known.contains(response.trunk) ? response.trunk : "removed"], count)
+            (
+              [direction, response.method.name, "\(response.code)", known.contains(response.trunk) ? response.trunk : "removed"],
+              count
+            )
           }
           return Dictionary(rows, uniquingKeysWith: &+).map { ($0.key, $0.value) }
         }

@@ -24,9 +24,9 @@ final class TrunkMetrics: Sendable {
 
   /// Once a second.
   func publish(_ statuses: [TrunkStatus]) {
-    state.withLock { $0.statuses = statuses }
     let names = Set(statuses.map(\.trunk))
     for table in [started, ended, media, events] { table.fold("trunk") { !names.contains($0) } }
+    state.withLock { $0.statuses = statuses }
   }
 
   /// The call machine's count, after each turn.

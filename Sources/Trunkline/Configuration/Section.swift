@@ -148,8 +148,9 @@ struct Section {
 
 /// The word that `name` is probably a slip of: at most one letter in three is wrong, missing, too much or swapped with the next.
 func nearest(to name: String, in words: [String]) -> String? {
-  let near = words.map { (word: $0, distance: editDistance(Array(name.utf8.prefix(64)), Array($0.utf8))) }
-  return near.min { $0.distance < $1.distance }.flatMap { $0.distance * 3 <= max(3, name.utf8.count) ? $0.word : nil }
+  let letters = Array(name.utf8.prefix(64))
+  let near = words.map { (word: $0, distance: editDistance(letters, Array($0.utf8))) }
+  return near.min { $0.distance < $1.distance }.flatMap { $0.distance * 3 <= max(3, letters.count) ? $0.word : nil }
 }
 
 /// Optimal string alignment: letters put in, left out, changed, or swapped with their neighbour.
