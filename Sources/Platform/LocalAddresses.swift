@@ -12,22 +12,55 @@ public func localAddresses(loopback: Bool? = false) throws(SystemError) -> [IPAd
   var next = first
   while let entry = next, found.count < Limits.localAddresses {
     next = entry.pointee.ifa_next
-    guard entry.pointee.ifa_flags & UInt32(IFF_UP) != 0, let address = entry.pointee.ifa_addr else { continue }
-    let length: Int
-    switch Int32(address.pointee.sa_family) {
-    case AF_INET: length = MemoryLayout<sockaddr_in>.size
-    case AF_INET6: length = MemoryLayout<sockaddr_in6>.size
-    default: continue
-    }
-    var storage = sockaddr_storage()
-    withUnsafeMutableBytes(of: &storage) { $0.copyMemory(from: UnsafeRawBufferPointer(start: address, count: length)) }
-    guard let ip = withUnsafePointer(to: &storage, { SocketAddress($0) })?.ip else { continue }
+    guard entry.pointee.ifa_flags & UInt32(IFF_UP) != 0, let ip = ipAddress(entry.pointee.ifa_addr) else { continue }
     if !ip.isLinkLocal, !found.contains(ip) { found.append(ip) }
   }
   let outside = found.filter { !$0.isLoopback }
   let inside = found.filter(\.isLoopback)
   let chosen = loopback == true || (loopback == nil && outside.isEmpty) ? outside + inside : outside
   return chosen.filter { $0.family == .v4 } + chosen.filter { $0.family == .v6 }
+}
+
+/// The networks that the machine's interfaces are in, by their masks; without loopback.
+public func interfaceNetworks() throws(SystemError) -> [IPNetwork] {
+  var first: UnsafeMutablePointer<ifaddrs>?
+  guard getifaddrs(&first) == 0 else { throw SystemError("list interfaces") }
+  defer { freeifaddrs(first) }
+  var found: [IPNetwork] = []
+  var next = first
+  while let entry = next, found.count < Limits.localAddresses {
+    next = entry.pointee.ifa_next
+    guard entry.pointee.ifa_flags & UInt32(IFF_UP) != 0, let ip = ipAddress(entry.pointee.ifa_addr), !ip.isLoopback,
+      let mask = ipAddress(entry.pointee.ifa_netmask)
+    else { continue }
+    let network = IPNetwork(ip, prefixLength: mask.high.nonzeroBitCount + mask.low.nonzeroBitCount)
+    if !found.contains(network) { found.append(network) }
+  }
+  return found
+}
+
+/// The first address that the system's resolver has for a name. Blocks: for the start, and for a thread that may wait.
+public func lookUp(_ host: String, _ family: IPAddress.Family) -> IPAddress? {
+  var hints = addrinfo()
+  hints.ai_family = family == .v4 ? AF_INET : AF_INET6
+  hints.ai_socktype = Int32(SOCK_DGRAM.rawValue)
+  var first: UnsafeMutablePointer<addrinfo>?
+  guard getaddrinfo(host, nil, &hints, &first) == 0, let first else { return nil }
+  defer { freeaddrinfo(first) }
+  return ipAddress(first.pointee.ai_addr)
+}
+
+private func ipAddress(_ address: UnsafeMutablePointer<sockaddr>?) -> IPAddress? {
+  guard let address else { return nil }
+  let length: Int
+  switch Int32(address.pointee.sa_family) {
+  case AF_INET: length = MemoryLayout<sockaddr_in>.size
+  case AF_INET6: length = MemoryLayout<sockaddr_in6>.size
+  default: return nil
+  }
+  var storage = sockaddr_storage()
+  withUnsafeMutableBytes(of: &storage) { $0.copyMemory(from: UnsafeRawBufferPointer(start: address, count: length)) }
+  return withUnsafePointer(to: &storage) { SocketAddress($0) }?.ip
 }
 
 /// The local address the kernel would send from toward `remote`; nil if there is no route. No packet is sent.

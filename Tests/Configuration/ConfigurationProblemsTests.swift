@@ -31,7 +31,7 @@ import Testing
       "gateway.yaml:5:66: media.trunk_ports: expected a port range such as 20000-21999, got \"41999-41000\"",
       "gateway.yaml:6:27: auth.jwt.algorithm: expected HS256, RS256 or ES256, got \"none\"",
       "gateway.yaml:6:43: auth.jwt.key_file: cannot read DIR/missing.key: No such file or directory",
-      "gateway.yaml:8:30: trunks[0].peers[0]: expected an address or a network such as 192.0.2.0/24, got \"127.0.0.0/33\"",
+      "gateway.yaml:8:30: trunks[0].peers[0]: expected any, an address, a network such as 192.0.2.0/24, or a host name, got \"127.0.0.0/33\"",
       "gateway.yaml:8:50: trunks[0].uri: expected a SIP URI such as sip:192.0.2.1:5060;transport=tcp, got \"tel:5\"",
       "gateway.yaml:8:74: trunks[0].codecs[1]: expected opus, PCMU, PCMA, G722 or L16, got \"G729\"",
       "gateway.yaml:8:93: trunks[0].rtp_source: expected signalled_ip, symmetric or strict, got \"anything\"",
@@ -69,7 +69,7 @@ import Testing
     ("media: { app_port: 65535 }", "1:20: media.app_port: 2 threads need ports 65535...65536, beyond 65535"),
     (
       "media: { addresses: [ { bind: 10.0.0.1, advertise: 0.0.0.0 } ] }",
-      "1:23: media.addresses[0]: advertise must be an address that peers can reach, not 0.0.0.0"
+      "1:52: media.addresses[0].advertise: must be an address that peers can reach, not 0.0.0.0"
     ),
     (
       "auth: { origins: [ phone.example.com ] }",
@@ -120,7 +120,7 @@ import Testing
     ("limits: { calls: many }", "1:18: limits.calls: expected an integer, got \"many\""),
     (
       "nonsense",
-      "1:1: expected a mapping with listen, dns, media, auth, trunks, users, routes, push, verifier, timers, limits, store, records, log, got \"nonsense\""
+      "1:1: expected a mapping with listen, local_networks, dns, media, auth, trunks, users, routes, push, verifier, timers, limits, store, records, log, got \"nonsense\""
     ),
   ])
   func `each mistake has one message`(text: String, message: String) throws {

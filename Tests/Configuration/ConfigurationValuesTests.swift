@@ -17,7 +17,7 @@ import Trunking
     let configuration = try folder.parse(Settings.example)
     #expect(configuration.listen.sipUDP == [SocketAddress("127.0.0.1:5060")])
     #expect(configuration.listen.admin == SocketAddress("127.0.0.1:9090"))
-    #expect(configuration.media.addresses == [.automatic])
+    #expect(configuration.media.addresses == [.automatic(advertise: nil)])
     #expect(configuration.media.trunkPorts == 20_000...21_999)
     #expect(configuration.auth.key == .keyFile(Redacted(Array("0123456789abcdef0123456789abcdef\n".utf8))))
     #expect(configuration.trunks.map(\.name) == ["carrier"])
@@ -90,9 +90,9 @@ import Trunking
       key + "media: { addresses: [ auto, 192.0.2.1, { bind: 10.0.0.1, advertise: 198.51.100.7 }, { bind: \"2001:db8::1\" } ] }")
     #expect(
       configuration.media.addresses == [
-        .automatic, .fixed(bind: IPAddress(192, 0, 2, 1), advertise: IPAddress(192, 0, 2, 1)),
-        .fixed(bind: IPAddress(10, 0, 0, 1), advertise: IPAddress(198, 51, 100, 7)),
-        .fixed(bind: try #require(IPAddress("2001:db8::1")), advertise: try #require(IPAddress("2001:db8::1"))),
+        .automatic(advertise: nil), .fixed(bind: IPAddress(192, 0, 2, 1), advertise: nil),
+        .fixed(bind: IPAddress(10, 0, 0, 1), advertise: AdvertisedHost("198.51.100.7")),
+        .fixed(bind: try #require(IPAddress("2001:db8::1")), advertise: nil),
       ])
   }
 

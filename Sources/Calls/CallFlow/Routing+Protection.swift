@@ -25,6 +25,8 @@ extension Routing.Trunk {
       case .required: protection = .required(random)
       }
     }
+    var local = local
+    if let told = rules.advertised?.address, told.family == local.ip.family { local.ip = told }
     var negotiation = TrunkNegotiation(
       local: local, codecs: codecs, sessionID: random.next(), protection: protection)
     negotiation.refusesLocal = !(flow?.local.ip.isLoopback ?? false)

@@ -21,6 +21,8 @@ public struct Routing: Sendable {
     public var mediaPeers: [IPNetwork]
     /// Who may send SIP as this trunk: of these RTP is learnt where `sourcePolicy` is `symmetric`.
     public var peers: [IPNetwork] = []
+    /// Host names whose addresses are peers, too.
+    public var peerNames: [String] = []
     /// Where the INVITE of this call came from; empty for a call that we make.
     public var calledFrom: [IPAddress] = []
     /// `prefer: relay`: app legs offer the trunk's codec first, so that nothing is transcoded.

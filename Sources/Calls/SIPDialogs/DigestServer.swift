@@ -91,34 +91,52 @@ struct DigestServer {
 }
 
 extension UserAgent {
-  /// A request of a trunk whose peers no list names: true if it may go on. In a dialog the source that opened it is enough.
-  mutating func admitsGuest(_ request: Request, _ credentials: Credentials) -> Bool {
+  /// A request of a peer that no list names: the trunk whose credentials it has, or nil if it may not go on. In a dialog the source
+  /// that opened it is enough.
+  mutating func admit(guest request: Request) -> String? {
     let source = request.flow.remote.ip.unmapped
     if let tag = request.envelope.to.tag,
       let id = dialogs[DialogKey(callID: request.message.callID, localTag: request.message.text(tag))], let leg = legs[id]?.value,
       leg.flow.remote.ip.unmapped == source
     {
       noteAuthenticated(request.flow)
-      return true
+      return leg.trunk
     }
     let name = request.method == .other ? request.message.methodName : request.method.name
-    let realm = rules(request.trunk).realm ?? DigestServer.realm
-    switch digestServer.verify(request.message, method: name, credentials, realm: realm, from: source, at: now) {
-    case .admitted:
-      noteAuthenticated(request.flow)
-      return true
-    case .challenge(let stale):
-      guard digestServer.mayAnswer(source, at: now) else {
-        counters.drop(.challengeLimit)
-        if request.method == .invite { noteRefusal(.unauthorized, isInvite: true, request.trunk) }
-        return false
+    var isStale = false
+    let trunks = accounts.all(of: request.trunk)
+    for trunk in trunks {
+      guard let credentials = rules(trunk).peerCredentials else { continue }
+      switch digestServer.verify(
+        request.message, method: name, credentials, realm: realm(of: trunk), from: source, at: now)
+      {
+      case .admitted:
+        noteAuthenticated(request.flow)
+        return trunk
+      case .challenge(let stale): isStale = isStale || stale
       }
-      noteRefusal(.unauthorized, isInvite: request.method == .invite, request.trunk)
-      let challenges = digestServer.challenges(stale: stale, realm: realm, to: source, at: now)
-      let fields = challenges.map { (HeaderName.wwwAuthenticate, $0) }
-      respondStateless(request.reply, ResponseContent(code: 401, fields: fields))
-      return false
     }
+    challenge(request, trunks, stale: isStale)
+    return nil
+  }
+
+  private func realm(of trunk: String) -> String { rules(trunk).realm ?? DigestServer.realm }
+
+  /// 401 with a challenge for each realm, as far as strangers get answers now.
+  private mutating func challenge(_ request: Request, _ trunks: [String], stale: Bool) {
+    let source = request.flow.remote.ip.unmapped
+    guard digestServer.mayAnswer(source, at: now) else {
+      counters.drop(.challengeLimit)
+      if request.method == .invite { noteRefusal(.unauthorized, isInvite: true, request.trunk) }
+      return
+    }
+    noteRefusal(.unauthorized, isInvite: request.method == .invite, request.trunk)
+    var realms: [String] = []
+    for trunk in trunks where !realms.contains(realm(of: trunk)) { realms.append(realm(of: trunk)) }
+    let challenges = realms.prefix(Limits.realms).flatMap {
+      digestServer.challenges(stale: stale, realm: $0, to: source, at: now)
+    }
+    respondStateless(request.reply, ResponseContent(code: 401, fields: challenges.map { (HeaderName.wwwAuthenticate, $0) }))
   }
 
   private mutating func noteAuthenticated(_ flow: Flow) {

@@ -3,10 +3,9 @@ import SIP
 
 extension InboundInvite {
   /// Reads an INVITE that has passed all checks.
-  init(_ message: Message, _ envelope: Envelope, trunk: String, flow: Flow, sdp: String?, isTrusted: Bool) {
+  init(_ message: Message, _ envelope: Envelope, trunk: String, flow: Flow, sdp: String?, _ rules: TrunkRules) {
     let from = Party(message, envelope.from)
-    let uri = envelope.requestURI ?? envelope.to.uri
-    let asserted = isTrusted ? ((try? message.assertedIdentities) ?? []).map { Party(message, $0) } : []
+    let asserted = rules.trustsIdentity ? ((try? message.assertedIdentities) ?? []).map { Party(message, $0) } : []
     let diversions = ((try? message.diversions) ?? []).map { $0.isHidden(in: message) ? Party.hidden : Party(message, $0) }
     // The last entry is whom the call is for now, the others whom it was for before.
     let history = ((try? message.history) ?? []).dropLast().reversed().map {
@@ -15,14 +14,31 @@ extension InboundInvite {
     let privacy = message.privacy
     let isAnonymous = from.number.lowercased() == "anonymous" || from.host.lowercased().hasSuffix("anonymous.invalid")
     self.init(
-      trunk: trunk, source: flow, callID: message.callID, from: from, to: Party(message, uri: uri, displayName: nil),
+      trunk: trunk, source: flow, callID: message.callID, from: from, to: Self.called(message, envelope, rules),
       assertedIdentity: asserted.first { !$0.number.isEmpty },
       isPrivate: isAnonymous || privacy.contains("id") || privacy.contains("user") || privacy.contains("header"), sdp: sdp,
       diversions: max(((try? message.values(of: .diversion)) ?? []).count, history.count),
       maxForwards: envelope.maxForwards ?? 70,
       alertInfo: message.field(.alertInfo).map { message.text($0.value) })
     (identities, date) = (message.identities, message.date)
-    if isTrusted { divertedFrom = diversions.isEmpty ? history : diversions }
+    if rules.trustsIdentity { divertedFrom = diversions.isEmpty ? history : diversions }
+  }
+}
+
+extension InboundInvite {
+  /// Whom the call is for. The Request-URI, should nothing that the rules name say more than our own contact does.
+  fileprivate static func called(_ message: Message, _ envelope: Envelope, _ rules: TrunkRules) -> Party {
+    func party(_ source: TrunkRules.CalledNumber) -> Party? {
+      let uri: URI? =
+        switch source {
+        case .requestURI: envelope.requestURI
+        case .to: envelope.to.uri
+        case .pCalledPartyID: (try? message.calledParty)?.uri
+        }
+      return uri.map { Party(message, uri: $0, displayName: nil) }
+    }
+    let named = rules.called.lazy.compactMap(party).first { !$0.number.isEmpty && $0.number != rules.contactUser }
+    return named ?? Party(message, uri: envelope.requestURI ?? envelope.to.uri, displayName: nil)
   }
 }
 

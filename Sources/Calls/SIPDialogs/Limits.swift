@@ -25,6 +25,8 @@ enum Limits {
   static let challengedSources = 4_096
   /// Nonces that were used with the right password, and how long one may be used.
   static let usedNonces = 8_192
+  /// Challenges in one 401.
+  static let realms = 4
   static let nonceSeconds: Int64 = 300
   /// Of a realm that a challenge names, in the log.
   static let shownRealmCharacters = 64

@@ -13,19 +13,19 @@ public struct OutboundRequest: Sendable {
   public var method: Method
   /// Request-URI.
   public var uri: String
-  /// The URIs of From and To.
-  public var from: String
+  /// The URIs of From and To; From is our own address if nil.
+  public var from: String?
   public var to: String
   public var callID: String
   /// CSeq of the first try; each challenge that is answered takes one more.
   public var sequence: UInt32
-  /// The user part of our Contact; nil leaves the header out.
+  /// The user part of our Contact; nil: that of the trunk's rules.
   public var contactUser: String?
   /// `Expires` of a REGISTER.
   public var expires: Int?
 
   public init(
-    trunk: TrunkPeer, method: Method, uri: String, from: String, to: String, callID: String, sequence: UInt32 = 1,
+    trunk: TrunkPeer, method: Method, uri: String, from: String? = nil, to: String, callID: String, sequence: UInt32 = 1,
     contactUser: String? = nil, expires: Int? = nil
   ) {
     (self.trunk, self.method, self.uri, self.from, self.to) = (trunk, method, uri, from, to)

@@ -32,6 +32,8 @@ public struct TrunkPeer: Hashable, Sendable {
   public var further: [TrunkTarget]
   /// Given only to challenges that come from the address the request was sent to.
   public var credentials: Credentials?
+  /// The URI of the outbound proxy, which is the first route of requests that make a dialog or none (RFC 3261 §8.1.2); nil: none.
+  public var outboundProxy: String?
 
   public var flow: Flow {
     get { target.flow }

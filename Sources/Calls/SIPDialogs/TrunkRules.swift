@@ -1,3 +1,5 @@
+public import Bytes
+
 /// How calls of one trunk behave: what is offered to it, demanded of it, and taken from it. Given with `Input.rules`; a trunk
 /// without rules has the defaults. Calls that run keep what they agreed on.
 public struct TrunkRules: Hashable, Sendable {
@@ -23,6 +25,14 @@ public struct TrunkRules: Hashable, Sendable {
     }
   }
 
+  /// Where an INVITE says which number is called.
+  public enum CalledNumber: String, Hashable, Sendable, CaseIterable {
+    case requestURI = "request_uri"
+    case to
+    /// RFC 7315 §4.2.
+    case pCalledPartyID = "p_called_party_id"
+  }
+
   /// What becomes of a 3xx.
   public enum Redirects: Hashable, Sendable {
     /// The call fails with it.
@@ -46,6 +56,22 @@ public struct TrunkRules: Hashable, Sendable {
   /// The only realm whose challenges get our credentials, so that nobody who forges a 401 has us compute on them, and the one of the
   /// challenges to its peers; nil: any, and `trunkline`.
   public var realm: String?
+
+  /// Where this trunk's peers reach us, if not where the listeners say.
+  public var advertised: AdvertisedHost?
+  /// The user part of our Contact.
+  public var contactUser = "trunkline"
+  /// The first that names another than `contactUser` says the called number. A carrier that we register with puts our contact into the
+  /// Request-URI, and the number elsewhere.
+  public var called: [CalledNumber] = [.requestURI, .to]
+  /// The user part of From in our INVITEs, for carriers that want an account there; nil: the caller's number.
+  public var fromUser: String?
+  /// The host part of From and of P-Asserted-Identity in our INVITEs; nil: that of the trunk's URI.
+  public var fromDomain: String?
+
+  /// The trunk by whose name this one's peers are known, where addresses do not tell them apart: several accounts at one carrier, or
+  /// several trunks that take any peer. Then the called contact decides, or the credentials. nil: the peers are its own.
+  public var peersKnownAs: String?
 
   public init(
     reliability: Reliability = .supported, sessionTimer: SessionTimer? = SessionTimer(), redirects: Redirects = .refuse,

@@ -97,7 +97,7 @@ extension UserAgent {
     guard let code = message.statusCode, let branch = envelope.via.branch,
       let id = clientIndex[ClientKey(branch: message.text(branch), method: envelope.cseq.method)],
       let client = clients[id]?.value,
-      client.trunk == trunk || flow.remote == client.flow.remote, (try? message.vias.count) == 1
+      accounts.mayBeOne(client.trunk, trunk) || flow.remote == client.flow.remote, (try? message.vias.count) == 1
     else { return counters.drop(.strayResponse) }
     // Who asks for a password must be whom we asked for the call; another member of the trunk can not end the request with it
     // either.

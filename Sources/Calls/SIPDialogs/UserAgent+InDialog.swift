@@ -38,7 +38,7 @@ extension UserAgent {
 
   /// Two trunks may have one address (two accounts at a carrier): then the address decides, not the name it was found under.
   private func isSameTrunk(_ request: Request, _ leg: Leg) -> Bool {
-    leg.trunk == request.trunk || leg.flow.remote == request.flow.remote
+    accounts.mayBeOne(leg.trunk, request.trunk) || leg.flow.remote == request.flow.remote
   }
 
   /// The From tag is the dialog's. An outbound leg before its 2xx has early dialogs with any tag.

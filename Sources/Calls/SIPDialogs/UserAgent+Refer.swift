@@ -44,11 +44,9 @@ extension UserAgent {
   }
 
   mutating func acceptRefer(_ id: LegID) {
-    guard let transaction = legs[id]?.value.referIn?.transaction, let flow = servers[transaction]?.value.reply?.flow else {
-      return
-    }
+    guard let transaction = legs[id]?.value.referIn?.transaction, let reply = servers[transaction]?.value.reply else { return }
     legs[id]?.value.referIn?.transaction = nil
-    respond(transaction, ResponseContent(code: 202, fields: [(.contact, contact(flow))]))
+    respond(transaction, ResponseContent(code: 202, fields: [(.contact, contact(reply.flow, reply.trunk))]))
     notifyRefer(id, 100)
   }
 

@@ -2,9 +2,19 @@ import Bytes
 import SIP
 
 extension UserAgent {
-  /// Our Via on a flow.
-  func via(_ flow: Flow, branch: String) -> String {
-    "SIP/2.0/\(flow.transport.viaName) \(flow.local);branch=\(branch);rport"
+  /// Our Via on a flow toward a trunk.
+  func via(_ flow: Flow, branch: String, _ trunk: String) -> String {
+    "SIP/2.0/\(flow.transport.viaName) \(hostPort(flow, trunk));branch=\(branch);rport"
+  }
+
+  /// Our Contact on a flow toward a trunk.
+  func contact(_ flow: Flow, _ trunk: String, user: String? = nil) -> String {
+    "<sip:\(percentEncodedUser(user ?? rules(trunk).contactUser))@\(hostPort(flow, trunk))\(flow.transport.uriParameter)>"
+  }
+
+  /// Where the trunk's peers reach us.
+  func hostPort(_ flow: Flow, _ trunk: String) -> String {
+    configuration.advertised.hostPort(flow, trunk: rules(trunk).advertised)
   }
 
   /// A request inside a dialog (RFC 3261 §12.2.1.1), with strict routers served as §12.2.1.1 asks.
@@ -22,7 +32,7 @@ extension UserAgent {
     }
     let flow = nextHop(target: dialog.remoteTarget, routes: dialog.routeSet, base: base, own: configuration.own)
     var writer = MessageWriter(method: method.name, uri: uri)
-    writer.field(.via, via(flow, branch: branch))
+    writer.field(.via, via(flow, branch: branch, trunk))
     for route in routes { writer.field(.route, route) }
     writer.field(.maxForwards, "70")
     writer.field(.from, dialog.localParty)
@@ -30,7 +40,7 @@ extension UserAgent {
     writer.field(.callID, dialog.callID)
     writer.field(.cseq, "\(sequence) \(method.name)")
     if content.refreshesTarget {
-      writer.field(.contact, contact(flow))
+      writer.field(.contact, contact(flow, trunk))
       writer.field(.allow, rules(trunk).methods)
       let options = rules(trunk).options
       if !options.isEmpty { writer.field(.supported, options.joined(separator: ", ")) }
@@ -43,13 +53,14 @@ extension UserAgent {
   /// The first INVITE of a leg (RFC 3261 §8.1.1, §13.2.1).
   func inviteBytes(_ leg: Leg, _ invite: OutboundInvite, branch: String, authorization: (HeaderName, String)?) -> [UInt8] {
     var writer = MessageWriter(method: "INVITE", uri: leg.dialog.remoteTarget)
-    writer.field(.via, via(leg.flow, branch: branch))
+    writer.field(.via, via(leg.flow, branch: branch, leg.trunk))
+    if let proxy = invite.trunk.outboundProxy { writer.field(.route, "<\(proxy);lr>") }
     writer.field(.maxForwards, String(min(max(invite.maxForwards, 0), 255)))
     writer.field(.from, leg.dialog.localParty)
     writer.field(.to, leg.dialog.remoteParty)
     writer.field(.callID, leg.dialog.callID)
     writer.field(.cseq, "\(leg.inviteSequence) INVITE")
-    writer.field(.contact, contact(leg.flow))
+    writer.field(.contact, contact(leg.flow, leg.trunk))
     let rules = rules(leg.trunk)
     writer.field(.allow, rules.methods)
     // An INVITE without offer would have to answer one in a PRACK; it does without.
@@ -68,7 +79,7 @@ extension UserAgent {
       let name = invite.displayName.map { quotedString($0) + " " } ?? ""
       writer.field(
         rules.trustsIdentity ? .pAssertedIdentity : .pPreferredIdentity,
-        "\(name)<sip:\(percentEncodedUser(identity))@\(invite.trunk.domain)>")
+        "\(name)<sip:\(percentEncodedUser(identity))@\(rules.fromDomain ?? invite.trunk.domain)>")
     }
     if invite.isPrivate { writer.field(.privacy, "id") }
     for (name, value) in invite.extraHeaders.prefix(Limits.extraHeaders) { writer.field(named: name, value) }
@@ -80,7 +91,8 @@ extension UserAgent {
   func fromParty(_ invite: OutboundInvite, tag: String) -> String {
     if invite.isPrivate { return "\"Anonymous\" <sip:anonymous@anonymous.invalid>;tag=\(tag)" }
     let name = invite.displayName.map { quotedString($0) + " " } ?? ""
-    return "\(name)<sip:\(percentEncodedUser(invite.from))@\(invite.trunk.domain)>;tag=\(tag)"
+    let rules = rules(invite.trunk.name)
+    return "\(name)<sip:\(percentEncodedUser(rules.fromUser ?? invite.from))@\(rules.fromDomain ?? invite.trunk.domain)>;tag=\(tag)"
   }
 
   /// The ACK of a non-2xx: the INVITE's own Via, Route and CSeq number, To from the response (RFC 3261 §17.1.1.3).

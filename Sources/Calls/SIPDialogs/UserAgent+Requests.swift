@@ -7,7 +7,8 @@ struct Request {
   let envelope: Envelope
   let method: Method
   let flow: Flow
-  let trunk: String
+  /// By the address it came from; of a new call the account that it is for.
+  var trunk: String
   let key: ServerKey
   let reply: Reply
 
@@ -30,7 +31,7 @@ extension UserAgent {
         reply, error.status == 505 ? .version : error.status == 416 ? .uriScheme : .malformed, trunk, code: error.status)
       return
     }
-    let request = Request(
+    var request = Request(
       message: message, envelope: envelope, method: method, flow: flow, trunk: trunk, key: serverKey(message, envelope, trunk),
       reply: reply)
     switch method {
@@ -39,12 +40,16 @@ extension UserAgent {
     default: break
     }
     if let id = serverIndex[request.key] { return serverReceivedAgain(id, flow) }
-    if let credentials = rules(trunk).peerCredentials, !admitsGuest(request, credentials) { return }
+    if rules(trunk).peerCredentials != nil {
+      guard let admitted = admit(guest: request) else { return }
+      request.trunk = admitted
+    }
     if let tag = envelope.to.tag {
       let dialog = DialogKey(callID: message.callID, localTag: message.text(tag))
       if let leg = dialogs[dialog] { return received(inDialog: request, leg) }
       return refuse(request, .noDialog, code: 481)
     }
+    if let uri = envelope.requestURI { request.trunk = accounts.trunk(of: request.trunk, called: message.text(uri.user)) }
     receivedOutside(request)
   }
 
@@ -124,7 +129,7 @@ extension UserAgent {
     }
     var invite = InboundInvite(
       request.message, request.envelope, trunk: request.trunk, flow: request.flow, sdp: sdp,
-      isTrusted: rules(request.trunk).trustsIdentity)
+      rules(request.trunk))
     (invite.isReliable, invite.replaces) = (reliability == .required, replaces)
     let leg = openLeg(request, routes, isLateOffer: sdp == nil, reliability, session)
     emit(.inviteReceived(leg, invite))
@@ -147,7 +152,7 @@ extension UserAgent {
     do { value = try request.message.replaces } catch { throw Refused(400) }
     guard let value else { return nil }
     guard let id = dialogs[DialogKey(callID: value.callID, localTag: value.toTag)], let leg = legs[id]?.value,
-      leg.trunk == request.trunk, leg.dialog.remoteTag == value.fromTag
+      accounts.mayBeOne(leg.trunk, request.trunk), leg.dialog.remoteTag == value.fromTag
     else { throw Refused(481) }
     switch leg.phase {
     case .confirmed where value.isEarlyOnly: throw Refused(486)

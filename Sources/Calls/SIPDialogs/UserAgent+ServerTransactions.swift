@@ -65,7 +65,7 @@ extension UserAgent {
     var writer = reply.writer(content.code, reason: content.reason, toTag: content.tag)
     if content.isDialogForming {
       writer.copy(.recordRoute, of: reply.message)
-      writer.field(.contact, contact(reply.flow))
+      writer.field(.contact, contact(reply.flow, reply.trunk))
       writer.field(.allow, rules(reply.trunk).methods)
       let options = rules(reply.trunk).options
       if !options.isEmpty { writer.field(.supported, options.joined(separator: ", ")) }
@@ -73,11 +73,6 @@ extension UserAgent {
     for (name, value) in content.fields { writer.field(name, value) }
     writer.field(.server, configuration.product)
     return writer.finish(body: content.sdp)
-  }
-
-  /// Our Contact on a flow.
-  func contact(_ flow: Flow, user: String = "trunkline") -> String {
-    "<sip:\(percentEncodedUser(user))@\(flow.local)\(flow.transport.uriParameter)>"
   }
 
   /// The request of a transaction came again, maybe from another port.

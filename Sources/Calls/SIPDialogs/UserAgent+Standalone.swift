@@ -24,25 +24,27 @@ extension UserAgent {
   private mutating func sendStandalone(_ id: RequestID) {
     guard let entry = standalones[id] else { return }
     let request = entry.request
-    let flow = request.trunk.flow
+    let (flow, trunk) = (request.trunk.flow, request.trunk.name)
     let branch = newBranch(for: "")
     let cnonce = newTag()
     let authorization = standalones[id]?.digest?.authorization(method: request.method, uri: request.uri, cnonce: cnonce)
     var writer = MessageWriter(method: request.method.name, uri: request.uri)
-    writer.field(.via, via(flow, branch: branch))
+    writer.field(.via, via(flow, branch: branch, trunk))
+    if let proxy = request.trunk.outboundProxy { writer.field(.route, "<\(proxy);lr>") }
     writer.field(.maxForwards, "70")
-    writer.field(.from, "<\(request.from)>;tag=\(entry.tag)")
+    let from = request.from ?? "sip:\(rules(trunk).contactUser)@\(hostPort(flow, trunk))"
+    writer.field(.from, "<\(from)>;tag=\(entry.tag)")
     writer.field(.to, "<\(request.to)>")
     writer.field(.callID, request.callID)
     writer.field(.cseq, "\(entry.sequence) \(request.method.name)")
-    if let user = request.contactUser { writer.field(.contact, contact(flow, user: user)) }
+    writer.field(.contact, contact(flow, trunk, user: request.contactUser))
     if let expires = request.expires { writer.field(.expires, String(expires)) }
     if let authorization { writer.field(authorization.name, authorization.value) }
     if request.method == .options { writer.field(.accept, "application/sdp") }
-    writer.field(.allow, rules(request.trunk.name).methods)
+    writer.field(.allow, rules(trunk).methods)
     writer.field(.userAgent, configuration.product)
     let started = beginClient(
-      .standalone(id), request.method, branch: branch, leg: nil, trunk: request.trunk.name, flow, writer.finish())
+      .standalone(id), request.method, branch: branch, leg: nil, trunk: trunk, flow, writer.finish())
     if started == nil { standaloneFailed(id, code: 503, byTransport: false) }
   }
 
@@ -64,7 +66,7 @@ extension UserAgent {
     outcome.retryAfter = message.retryAfterSeconds
     outcome.minimumExpires = message.minimumExpiresSeconds
     if entry.request.method == .register, (200..<300).contains(code) {
-      outcome.expires = granted(message, contact(entry.request.trunk.flow, user: entry.request.contactUser ?? ""))
+      outcome.expires = granted(message, contact(entry.request.trunk.flow, entry.request.trunk.name, user: entry.request.contactUser))
     }
     emit(.requestAnswered(id, outcome))
   }

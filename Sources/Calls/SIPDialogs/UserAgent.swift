@@ -14,9 +14,14 @@ public struct UserAgent: Sendable {
     public var retryAfterSeconds: Int
     /// Where we are ourselves.
     public var own: OwnAddresses
+    /// Where peers reach us.
+    public var advertised: AdvertisedAddresses
 
-    public init(product: String = "Trunkline", retryAfterSeconds: Int = 30, own: OwnAddresses = OwnAddresses()) {
-      (self.product, self.retryAfterSeconds, self.own) = (product, retryAfterSeconds, own)
+    public init(
+      product: String = "Trunkline", retryAfterSeconds: Int = 30, own: OwnAddresses = OwnAddresses(),
+      advertised: AdvertisedAddresses = AdvertisedAddresses()
+    ) {
+      (self.product, self.retryAfterSeconds, self.own, self.advertised) = (product, retryAfterSeconds, own, advertised)
     }
   }
 
@@ -31,7 +36,10 @@ public struct UserAgent: Sendable {
 
   var isDraining = false
   var overload: RefusalReason?
-  private var trunkRules: [String: TrunkRules] = [:]
+  var trunkRules: [String: TrunkRules] = [:] {
+    didSet { accounts = TrunkAccounts(trunkRules) }
+  }
+  var accounts = TrunkAccounts()
   var counters = Statistics()
   var timers = DeadlineQueue<TimerKey>()
   var lastNumber: UInt64 = 0

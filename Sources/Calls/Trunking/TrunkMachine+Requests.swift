@@ -42,13 +42,12 @@ extension TrunkMachine {
     let id = RequestID(lastRequest)
     pendingRequests[id] = PendingRequest(trunk: name, purpose: purpose, flow: target.flow)
     let own = "sip:\(registrar.settings.user)@\(settings.domain)"
-    let peer = TrunkPeer(name: name, domain: settings.domain, target: target, credentials: settings.credentials)
     output.requests.append(
       (
         id,
         OutboundRequest(
-          trunk: peer, method: .register, uri: "sip:\(settings.domain)\(target.flow.transport.uriParameter)", from: own, to: own,
-          callID: registrar.callID, sequence: sequence, contactUser: registrar.settings.user, expires: expires)
+          trunk: settings.peer(at: target), method: .register, uri: "sip:\(settings.domain)\(target.flow.transport.uriParameter)", from: own, to: own,
+          callID: registrar.callID, sequence: sequence, contactUser: registrar.settings.contactUser, expires: expires)
       ))
   }
 
@@ -75,7 +74,6 @@ extension TrunkMachine {
     }
     let settings = trunk.settings
     let server = "sip:\(settings.domain)\(target.flow.transport.uriParameter)"
-    let peer = TrunkPeer(name: name, domain: settings.domain, target: target, credentials: settings.credentials)
     lastRequest += 1
     let id = RequestID(lastRequest)
     pendingRequests[id] = PendingRequest(trunk: name, purpose: purpose, flow: target.flow)
@@ -84,8 +82,7 @@ extension TrunkMachine {
       (
         id,
         OutboundRequest(
-          trunk: peer, method: .options, uri: server, from: "sip:trunkline@\(target.flow.local)", to: server,
-          callID: random.text(24, alphabet: Self.letters), contactUser: "trunkline")
+          trunk: settings.peer(at: target), method: .options, uri: server, to: server, callID: random.text(24, alphabet: Self.letters))
       ))
   }
 

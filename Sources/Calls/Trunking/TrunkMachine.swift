@@ -12,7 +12,8 @@ public import SIPDialogs
 public struct TrunkMachine: Sendable {
   public enum Input: Sendable {
     /// Replaces all; what stays as it was keeps its state. A registration that is gone is taken back.
-    case configure([TrunkSettings])
+    /// `peerNames`: host names by trunk, also of trunks that are only called from, whose addresses may talk to us.
+    case configure([TrunkSettings], peerNames: [String: [String]] = [:])
     case resolved(DNSQuestion, DNSAnswer)
     case requestAnswered(RequestID, RequestOutcome)
     /// A connection is gone.
@@ -77,6 +78,8 @@ public struct TrunkMachine: Sendable {
   let random: RandomSource
   var trunks: [String: Trunk] = [:]
   private var names = NameTable()
+  private var peerNames: [String: [String]] = [:]
+  private var peerAddresses: [String: Set<IPAddress>] = [:]
   var penalties: [SocketAddress: Instant] = [:]
   var pendingRequests: [RequestID: PendingRequest] = [:]
   var lastRequest: UInt64 = 0
@@ -90,7 +93,10 @@ public struct TrunkMachine: Sendable {
 
   public mutating func handle(_ input: Input, at now: Instant, into output: inout Output) {
     switch input {
-    case .configure(let settings): configure(settings, at: now, &output)
+    case .configure(let settings, let peerNames):
+      configure(settings, at: now, &output)
+      self.peerNames = peerNames.filter { !$0.value.isEmpty }
+      peerAddresses = peerAddresses.filter { self.peerNames[$0.key] != nil }
     case .resolved(let question, let answer): names.answered(question, answer, at: now)
     case .requestAnswered(let id, let outcome): answered(id, outcome, at: now, &output)
     case .flowLost(let flow):
@@ -124,7 +130,8 @@ public struct TrunkMachine: Sendable {
     for name in trunks.keys.sorted() {
       guard let old = trunks[name], old.registrar != nil else { continue }
       let (new, before) = (next[name], old.settings)
-      let stays = new?.settings.server == before.server && new?.settings.registration?.user == before.registration?.user
+      let (next, last) = (new?.settings.registration, before.registration)
+      let stays = new?.settings.server == before.server && next?.user == last?.user && next?.contactUser == last?.contactUser
       if !stays {
         leave(name, old, at: now, &output)
       } else if new?.registrar != old.registrar {
@@ -142,7 +149,7 @@ public struct TrunkMachine: Sendable {
   /// A registration in place of another. With the other's user it binds the same contact: one Call-ID, and numbers above all that the
   /// other may still send, so that a registrar takes a late `Expires: 0` for what it is, out of date (RFC 3261 §10.3).
   private func successor(of old: Registrar?, _ settings: TrunkSettings.Registration, at now: Instant) -> Registrar {
-    if let old, old.settings.user == settings.user {
+    if let old, old.settings.user == settings.user, old.settings.contactUser == settings.contactUser {
       return Registrar(settings, callID: old.callID, sequence: old.sequence &+ 16, at: now)
     }
     return Registrar(
@@ -174,8 +181,28 @@ public struct TrunkMachine: Sendable {
         output.news.append(.located(trunk: name, Set(servers.map(\.address)).sorted { $0.description < $1.description }))
       }
     }
+    locatePeers(&all, &output)
     names.keep(only: all)
     output.questions += names.due(all, at: now)
+  }
+
+  /// The addresses of peers that are given by name; asked for again by their time to live.
+  private mutating func locatePeers(_ all: inout Set<DNSQuestion>, _ output: inout Output) {
+    for trunk in peerNames.keys.sorted() {
+      var found: Set<IPAddress> = []
+      for host in peerNames[trunk]?.prefix(Limits.questionsPerTrunk / 2) ?? [] {
+        for family in network.families {
+          let question = DNSQuestion(host, family == .v4 ? .a : .aaaa)
+          all.insert(question)
+          if case .addresses(let addresses, _)? = names.answer(question) { found.formUnion(addresses.prefix(Limits.records)) }
+        }
+      }
+      // as with servers, an answer that leaves nothing takes nothing away
+      guard !found.isEmpty, found != peerAddresses[trunk] else { continue }
+      peerAddresses[trunk] = found
+      let addresses = found.map { SocketAddress($0, ServerURI.port(of: .udp)) }
+      output.news.append(.located(trunk: trunk, addresses.sorted { $0.description < $1.description }))
+    }
   }
 
   // MARK: what calls ask
@@ -187,8 +214,9 @@ public struct TrunkMachine: Sendable {
     let targets = targets(trunk, at: now)
     guard let first = targets.first else { return nil }
     let settings = trunk.settings
-    return TrunkPeer(
-      name: name, domain: settings.domain, target: first, further: Array(targets.dropFirst()), credentials: settings.credentials)
+    var peer = settings.peer(at: first)
+    peer.further = Array(targets.dropFirst())
+    return peer
   }
 
   func targets(_ trunk: Trunk, at now: Instant) -> [TrunkTarget] {

@@ -4,11 +4,15 @@ public import SIPDialogs
 /// A trunk as the configuration describes it, as far as reaching it goes.
 public struct TrunkSettings: Sendable, Equatable {
   public struct Registration: Sendable, Equatable {
-    /// The user part of the address of record and of our Contact.
+    /// The user part of the address of record.
     public var user: String
+    /// The user part of our Contact.
+    public var contactUser: String
     /// What we ask for; the registrar decides.
     public var expires: Int
-    public init(user: String, expires: Int = 600) { (self.user, self.expires) = (user, expires) }
+    public init(user: String, contactUser: String? = nil, expires: Int = 600) {
+      (self.user, self.contactUser, self.expires) = (user, contactUser ?? user, expires)
+    }
   }
   public struct Probe: Sendable, Equatable {
     public var interval: Duration
@@ -24,6 +28,8 @@ public struct TrunkSettings: Sendable, Equatable {
   /// `host` or `host:port` as written in Request-URI, From and To.
   public var domain: String
   public var server: ServerURI
+  /// `server` is this proxy, and `domain` is behind it: its URI, for Route; nil: `server` is the trunk itself.
+  public var outboundProxy: String?
   public var credentials: Credentials?
   public var registration: Registration?
   public var probe: Probe?
@@ -35,11 +41,17 @@ public struct TrunkSettings: Sendable, Equatable {
     (self.name, self.domain, self.server, self.credentials) = (name, domain, server, credentials)
     (self.registration, self.probe) = (registration, probe)
   }
+
+  func peer(at target: TrunkTarget) -> TrunkPeer {
+    var peer = TrunkPeer(name: name, domain: domain, target: target, credentials: credentials)
+    peer.outboundProxy = outboundProxy
+    return peer
+  }
 }
 
 /// What changed about a trunk: for log, metrics and the transport's allow-list.
 public enum TrunkNews: Sendable, Equatable {
-  /// All addresses its servers have now.
+  /// All addresses that its servers have now, or those of its peers that are given by name.
   case located(trunk: String, [SocketAddress])
   case notLocated(trunk: String)
   case registered(trunk: String, seconds: Int)

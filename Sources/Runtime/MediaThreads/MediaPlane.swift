@@ -32,6 +32,8 @@ public final class MediaPlane: Sendable {
     var userOf: [MediaSessionID: String] = [:]
     var undelivered: [MediaCommand] = []
     var isStopped = false
+    /// What names that are advertised have led to since, by what is bound.
+    var advertised: [IPAddress: IPAddress] = [:]
 
     /// The session no longer binds its user to a thread.
     mutating func forget(_ session: MediaSessionID) {
@@ -132,11 +134,37 @@ public final class MediaPlane: Sendable {
       state.userOf[session] = user
       state.users[user, default: (worker.index, 0)].calls += 1
     }
-    let candidates = zip(configuration.addresses, worker.appSockets).map { SocketAddress($0.advertise, $1.localAddress.port) }
     return MediaReservation(
-      session: session, trunkAddress: SocketAddress(address.advertise, sockets.rtp.localAddress.port), appCandidates: candidates,
-      fingerprint: fingerprint)
+      session: session, trunkAddress: SocketAddress(told(address, trunk), sockets.rtp.localAddress.port),
+      appCandidates: candidates(worker.appSockets), fingerprint: fingerprint)
   }
+
+  /// What apps are offered: where a translator or a container's host takes media for us, and for who is behind it too, our own address.
+  private func candidates(_ sockets: [UDPSocket]) -> [SocketAddress] {
+    zip(configuration.addresses, sockets).flatMap { address, socket in
+      let told = advertised(address)
+      let isHidden = told == address.bind || address.bind.isLoopback || address.bind.isUnspecified
+      return (isHidden ? [told] : [told, address.bind]).map { SocketAddress($0, socket.localAddress.port) }
+    }
+  }
+
+  /// As they were at the start.
+  public var addresses: [MediaPlaneConfiguration.Address] { configuration.addresses }
+
+  /// The address that a trunk is told. Any thread; costs system calls where there are several of one family.
+  public func address(toldTo trunk: IPAddress) -> IPAddress { told(trunkAddress(toward: trunk), trunk) }
+
+  private func told(_ address: MediaPlaneConfiguration.Address, _ trunk: IPAddress?) -> IPAddress {
+    let isLocal = trunk.map(configuration.localNetworks.contains) == true && !address.bind.isUnspecified
+    return isLocal ? address.bind : advertised(address)
+  }
+
+  private func advertised(_ address: MediaPlaneConfiguration.Address) -> IPAddress {
+    state.withLock { $0.advertised[address.bind] } ?? address.advertise
+  }
+
+  /// Calls from now on are told `address` for what is bound to `bind`: a name has led to another one. Any thread.
+  public func advertise(_ address: IPAddress, for bind: IPAddress) { state.withLock { $0.advertised[bind] = address } }
 
   /// What would make any `reserve` fail now. Any thread; a few loads.
   public var shortage: MediaReservationError? {

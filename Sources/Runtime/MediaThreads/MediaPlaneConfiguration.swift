@@ -6,10 +6,16 @@ public struct MediaPlaneConfiguration: Sendable {
   public struct Address: Sendable, Equatable {
     public var bind: IPAddress
     public var advertise: IPAddress
-    public init(bind: IPAddress, advertise: IPAddress? = nil) { (self.bind, self.advertise) = (bind, advertise ?? bind) }
+    /// What `advertise` was found by, if it was given as a name.
+    public var name: String?
+    public init(bind: IPAddress, advertise: IPAddress? = nil, name: String? = nil) {
+      (self.bind, self.advertise, self.name) = (bind, advertise ?? bind, name)
+    }
   }
   /// At least one. App legs offer all of them; a trunk leg uses the one on the route to its peer, else the first of its family.
   public var addresses: [Address]
+  /// Trunks in these are told `bind` whatever `advertise` says.
+  public var localNetworks = LocalNetworks()
   public var threads: Int
   /// UDP port of app legs: thread k has `appPort` + k.
   public var appPort: UInt16

@@ -17,8 +17,10 @@ public enum ConfigurationFile {
   }
 
   /// `file` is what problems name; `directory`, absolute, is where relative paths start.
-  public static func parse(_ text: String, file: String, directory: String) throws(ConfigurationProblems) -> Settings {
-    let parser = ConfigurationParser(file: file, directory: directory)
+  public static func parse(
+    _ text: String, file: String, directory: String, environment: [String: String] = ProcessInfo.processInfo.environment
+  ) throws(ConfigurationProblems) -> Settings {
+    let parser = ConfigurationParser(file: file, directory: directory, environment: environment)
     let root: Node?
     do {
       root = try Yams.compose(yaml: text)

@@ -18,8 +18,8 @@ extension ConfigurationKeys {
       [
         .init("name", .text("text"), .required, "What routes, metrics and records call it."),
         .init(
-          "peers", .or(.list(.text("address or network"), limit: 1_000), .oneOf(["any"])), .required,
-          "Who may send SIP as this trunk; others get no answer. `any`, for one trunk, needs `peer_auth`."),
+          "peers", .or(.list(.text("address, network or host name"), limit: 1_000), .oneOf(["any"])), .none("the hosts of `uri`"),
+          "Who may send SIP as this trunk; others get no answer. Names are looked up again by their TTL. `any` needs `peer_auth`."),
         .init(
           "peer_auth", .mapping, .none("no challenge"), "The credentials that the trunk's own requests are challenged for."),
         .init(
@@ -52,6 +52,17 @@ extension ConfigurationKeys {
         .init(
           "calls_per_second", .integer(1...10_000), .none("no limit"),
           "New calls a second in both directions; beyond it 503, or the next trunk of the route."),
+        .init(
+          "advertise", .text("address or host name, with a port or without, or `env:NAME`"), .none("as `listen.sip` and `media` say"),
+          "What this trunk is told instead, in Via and Contact, and if it is an address in SDP."),
+        .init(
+          "called", .list(.oneOf(TrunkRules.CalledNumber.self), limit: 3), .value("[ request_uri, to ]"),
+          "Where its INVITEs say the called number: the first that does not name our own contact."),
+        .init("contact_user", .text("text"), .none("the user of `register`, else `trunkline`"), "The user part of our Contact."),
+        .init("from", .mapping, .none("the caller's number and the host of `uri`"), "From of our INVITEs."),
+        .init(
+          "outbound_proxy", .text("SIP URI"), .none("requests go to `uri`"),
+          "Where requests go instead, with a Route; `uri` stays what they are addressed to."),
         .init("numbers", .mapping, .none("numbers stay as they are"), "How the trunk writes numbers."),
         .init("tls", .mapping, "TLS toward the trunk."),
         .init(
@@ -119,6 +130,14 @@ extension ConfigurationKeys {
         .init(
           "down_after", .integer(1...100), .value("\(probe.downAfter)"), "Failures in a row that take it down."),
         .init("up_after", .integer(1...100), .value("\(probe.upAfter)"), "Answers in a row that bring it back."),
+      ]),
+    .init(
+      "trunks[].from", isTakenBySIGHUP: true, "",
+      [
+        .init(
+          "user", .text("text"), .none("the caller's number"),
+          "An account, where the trunk wants it; the number is in P-Preferred-Identity or P-Asserted-Identity then."),
+        .init("domain", .text("host"), .none("that of `uri`"), "Also that of P-Preferred-Identity and P-Asserted-Identity."),
       ]),
     .init(
       "trunks[].numbers", isTakenBySIGHUP: true, "The first rule whose prefix fits changes the number.",

@@ -41,6 +41,9 @@ extension ConfigurationKeys {
       "", isTakenBySIGHUP: true, "The sections.",
       [
         .init("listen", .mapping, "The addresses of the SIP, app and admin listeners."),
+        .init(
+          "local_networks", .list(.text("network, or `auto`"), limit: 100), .value("[ auto ]"), waitsForRestart: true,
+          "Peers in these are told our own addresses, not those of `advertise`. `auto`: the networks that our interfaces are in."),
         .init("dns", .mapping, "The name servers that the names of trunks are looked up with."),
         .init("media", .mapping, "Addresses, ports and threads of RTP."),
         .init("auth", .mapping, .required, "How apps log in."),
@@ -58,6 +61,10 @@ extension ConfigurationKeys {
         .init("log", .mapping, "The log on standard error."),
       ])
   ]
+
+  private static let advertise = ConfigurationKey(
+    "advertise", .text("address or host name, with a port or without, or `env:NAME`"), .none("the listener's address"),
+    "What Via and Contact say to peers that are not in `local_networks`: where the NAT or the container's host takes SIP for us.")
 
   static let listen: [ConfigurationSection] = [
     .init(
@@ -77,14 +84,23 @@ extension ConfigurationKeys {
     .init(
       "listen.sip", isTakenBySIGHUP: false, "A transport that is not named is not served.",
       [
-        .init("udp", .list(.text("address with port"), limit: 16), .none("no UDP"), "Usually port 5060 of the public address."),
-        .init("tcp", .list(.text("address with port"), limit: 16), .none("no TCP"), "Usually port 5060 of the public address."),
+        .init(
+          "udp", .list(.or(.text("address with port"), .mapping), limit: 16), .none("no UDP"),
+          "Usually port 5060. The address alone, or behind NAT a mapping with `advertise`."),
+        .init("tcp", .list(.or(.text("address with port"), .mapping), limit: 16), .none("no TCP"), "The same for TCP."),
         .init("tls", .mapping, .none("no TLS"), "SIP over TLS."),
+      ]),
+    .init(
+      "listen.sip.udp[]", "listen.sip.tcp[]", isTakenBySIGHUP: false, "",
+      [
+        .init("address", .list(.text("address with port"), limit: 16), .required, "Where it listens."),
+        advertise,
       ]),
     .init(
       "listen.sip.tls", isTakenBySIGHUP: false, "",
       [
         .init("address", .list(.text("address with port"), limit: 16), .required, "Usually port 5061 of the public address."),
+        advertise,
         .init("cert", .file("PEM certificate chain"), .required, "The certificate that is shown to trunks."),
         .init("key", .file("PEM private key"), .required, "Its private key."),
         .init("ca", .file("PEM certificates"), "The authorities that sign the certificates of who connects (mutual TLS)."),
@@ -156,10 +172,10 @@ extension ConfigurationKeys {
     .init(
       "media.addresses[]", isTakenBySIGHUP: false, "For a machine behind NAT.",
       [
-        .init("bind", .text("IP address"), .required, "The address of this machine that sockets are bound to."),
+        .init("bind", .text("IP address or `auto`"), .required, "The address of this machine that sockets are bound to."),
         .init(
-          "advertise", .text("IP address"), .none("that of `bind`"),
-          "The public address that SDP and ICE candidates name; of the same family."),
+          "advertise", .text("address or host name, or `env:NAME`"), .none("that of `bind`"),
+          "The public address that SDP and ICE candidates name; of the same family. A name is looked up at the start and each minute."),
       ]),
     .init(
       "auth", isTakenBySIGHUP: true, "Sessions that stand are not asked again.",

@@ -69,10 +69,11 @@ extension ConfigurationParser {
     for (index, trunk) in trunks.enumerated() {
       if !names.insert(trunk.name).inserted { problem("trunks[\(index)].name", "\"\(trunk.name)\" is given twice") }
       for (row, peer) in trunk.peers.enumerated() {
-        if let other = peers[peer] {
+        let rules = trunk.routing.rules
+        if let other = peers[peer], other != rules.peersKnownAs {
           problem("trunks[\(index)].peers[\(row)]", "\(peer) already belongs to trunk \"\(other)\"")
         } else {
-          peers[peer] = trunk.name
+          peers[peer] = rules.peersKnownAs ?? trunk.name
         }
       }
     }
@@ -154,10 +155,6 @@ extension ConfigurationParser {
         if let missing { problem(path + ".uri", "needs listen.sip.\(missing)") }
       }
       checkSRTP(trunk, path, listen)
-    }
-    let open = configuration.trunks.indices.filter { configuration.trunks[$0].takesAnyPeer }
-    for index in open.dropFirst() {
-      problem("trunks[\(index)].peers", "any is for one trunk; trunk \"\(configuration.trunks[open[0]].name)\" has it")
     }
   }
 }

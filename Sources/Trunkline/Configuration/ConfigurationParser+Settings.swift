@@ -2,6 +2,7 @@ import Bytes
 import CallFlow
 import JSONWebToken
 import Platform
+import SIPDialogs
 import SIPTransport
 import Yams
 
@@ -16,9 +17,15 @@ extension ConfigurationParser {
     ) {
       SocketAddress($0) ?? IPAddress($0).map { SocketAddress($0, 53) }
     }
+    if top.has("local_networks") {
+      out.localNetworks = top.list("local_networks", limit: 100, "auto, or a network such as 10.0.0.0/8") {
+        $0 == "auto" ? .interfaces : IPNetwork($0).map { .network($0) }
+      }
+    }
     out.media = media(top, &out.calls)
     out.auth = auth(top)
     out.trunks = top.items("trunks", limit: Limits.trunks).compactMap { trunk($0.node, $0.path) }
+    linkAccounts(&out.trunks)
     out.users = top.items("users", limit: Limits.users).compactMap { user($0.node, $0.path) }
     out.routes = routes(top, &out.calls)
     out.push = push(top)
@@ -65,8 +72,8 @@ extension ConfigurationParser {
     let listen = top.section("listen")
     if listen.has("sip") {
       let sip = listen.section("sip")
-      out.sipUDP = sip.socketAddresses("udp")
-      out.sipTCP = sip.socketAddresses("tcp")
+      out.sipUDP = sipListeners(sip, .udp, &out.advertised)
+      out.sipTCP = sipListeners(sip, .tcp, &out.advertised)
       if sip.has("tls") { sipTLS(sip, &out) }
       if !sip.has("udp"), !sip.has("tcp"), !sip.has("tls") { problem("listen.sip", "needs udp, tcp or tls") }
     }
@@ -90,6 +97,58 @@ extension ConfigurationParser {
     return out
   }
 
+  /// `udp: 192.0.2.1:5060`, or `{ address: 10.0.0.5:5060, advertise: 203.0.113.5 }`, or a list of these.
+  private func sipListeners(
+    _ sip: Section, _ transport: TransportProtocol, _ advertised: inout [AdvertisedAddresses.Listener]
+  ) -> [SocketAddress] {
+    if sip.node(transport.rawValue)?.text != nil { return sip.socketAddresses(transport.rawValue) }
+    var out: [SocketAddress] = []
+    for (node, path) in sip.items(transport.rawValue, limit: 16) {
+      if node.text != nil {
+        out += [Section.socketAddress(node, path, self)].compactMap(\.self)
+      } else {
+        let row = Section(node, path, self)
+        if !row.has("address") { problem(path, "address is missing") }
+        let found = row.socketAddresses("address")
+        advertise(row, transport, found, &advertised)
+        out += found
+      }
+    }
+    return out
+  }
+
+  private func advertise(
+    _ row: Section, _ transport: TransportProtocol, _ addresses: [SocketAddress],
+    _ advertised: inout [AdvertisedAddresses.Listener]
+  ) {
+    guard let host = advertisedHost(row) else { return }
+    let fitting = addresses.filter { host.address == nil || host.address?.family == $0.ip.family }
+    if fitting.isEmpty, !addresses.isEmpty {
+      problem(row.path("advertise"), "\(host) is not of the address family that address has")
+    }
+    advertised += fitting.map { .init(transport, $0, as: host) }
+  }
+
+  /// `advertise: 203.0.113.5`, `sip.example.com`, `203.0.113.5:5070` or `env:NAME`.
+  func advertisedHost(_ row: Section, takesPort: Bool = true) -> AdvertisedHost? {
+    guard var text = row.string("advertise") else { return nil }
+    let path = row.path("advertise")
+    if text.hasPrefix("env:") {
+      let name = String(text.dropFirst(4))
+      guard let value = environment[name], !value.isEmpty else {
+        problem(path, "the environment has no \(name), or it is empty")
+        return nil
+      }
+      text = value
+    }
+    guard let host = AdvertisedHost(text), takesPort || host.port == nil else {
+      problem(path, "expected an address or a host name\(takesPort ? ", with a port or without" : "") (or env:NAME), got \"\(text)\"")
+      return nil
+    }
+    if host.address?.isUnspecified == true { problem(path, "must be an address that peers can reach, not \(host)") }
+    return host
+  }
+
   /// `tls: { cert: FILE, key: FILE }` of a port.
   private func certificateFiles(_ port: Section, _ path: String) -> TLSFiles? {
     guard port.has("tls") else { return nil }
@@ -102,6 +161,7 @@ extension ConfigurationParser {
   private func sipTLS(_ sip: Section, _ out: inout Settings.Listen) {
     let tls = sip.section("tls")
     out.sipTLS = tls.socketAddresses("address")
+    advertise(tls, .tls, out.sipTLS, &out.advertised)
     for key in ["address", "cert", "key"] where !tls.has(key) { problem("listen.sip.tls", "\(key) is missing") }
     guard let certificate = tls.readableFile("cert"), let key = tls.readableFile("key") else { return }
     let identity = TLSFiles(certificate: certificate, key: key, authorities: tls.readableFile("ca"))
@@ -130,12 +190,12 @@ extension ConfigurationParser {
 
   private func mediaAddress(_ node: Node, _ path: String) -> Settings.MediaAddress? {
     if let text = node.text {
-      if text == "auto" { return .automatic }
+      if text == "auto" { return .automatic(advertise: nil) }
       guard let address = IPAddress(text) else {
         problem(path, "expected auto, an address, or { bind: ADDRESS, advertise: ADDRESS }, got \(shown(node))")
         return nil
       }
-      return .fixed(bind: address, advertise: address)
+      return .fixed(bind: address, advertise: nil)
     }
     let pair = Section(node, path, self)
     guard case .mapping = node else { return nil }
@@ -143,11 +203,10 @@ extension ConfigurationParser {
       problem(path, "bind is missing")
       return nil
     }
-    guard let bind = pair.value("bind", "an IPv4 or IPv6 address", { IPAddress($0) }) else { return nil }
-    let advertise = pair.has("advertise") ? pair.value("advertise", "an IPv4 or IPv6 address", { IPAddress($0) }) : bind
-    guard let advertise else { return nil }
-    if advertise.isUnspecified { problem(path, "advertise must be an address that peers can reach, not \(advertise)") }
-    if advertise.family != bind.family { problem(path, "bind and advertise must be of one family") }
+    let advertise = advertisedHost(pair, takesPort: false)
+    if pair.node("bind")?.text == "auto" { return .automatic(advertise: advertise) }
+    guard let bind = pair.value("bind", "auto, or an IPv4 or IPv6 address", { IPAddress($0) }) else { return nil }
+    if let family = advertise?.address?.family, family != bind.family { problem(path, "bind and advertise must be of one family") }
     return .fixed(bind: bind, advertise: advertise)
   }
 

@@ -16,6 +16,7 @@ extension ConfigurationParser {
     out.settings = settings(trunk, out.name)
     media(trunk, &out)
     out.rules = rules(trunk, out.rules)
+    identity(trunk, out.settings?.registration, &out.rules)
     out.numbers = numberRules(trunk)
     if trunk.has("max_calls") { out.maximumCalls = trunk.integer("max_calls", in: Limits.calls, default: 1) }
     if trunk.has("calls_per_second") { out.callsPerSecond = trunk.integer("calls_per_second", in: 1...10_000, default: 1) }
@@ -25,6 +26,10 @@ extension ConfigurationParser {
     var all = Settings.Trunk(routing: out)
     tls(trunk, &all)
     return name == nil ? nil : all
+  }
+
+  private enum Peer {
+    case network(IPNetwork), name(String)
   }
 
   private func networks(_ section: Section, _ key: String) -> [IPNetwork] {
@@ -38,8 +43,15 @@ extension ConfigurationParser {
     if isAny {
       if !trunk.has("peer_auth") { problem(trunk.path("peers"), "any needs peer_auth: { username: U, password_file: F }") }
     } else {
-      out.peers = networks(trunk, "peers")
-      if !trunk.has("peers") { problem(trunk.path, "peers is missing") }
+      let peers = trunk.list("peers", limit: 1_000, "any, an address, a network such as 192.0.2.0/24, or a host name") {
+        (text) -> Peer? in
+        if let network = IPNetwork(text) { return .network(network) }
+        // a slip in an address is no name
+        return isHostName(text) && text.contains { $0.isLetter } ? .name(text) : nil
+      }
+      for case .network(let network) in peers { out.peers.append(network) }
+      for case .name(let name) in peers { out.peerNames.append(name) }
+      if !trunk.has("peers"), !trunk.has("uri") { problem(trunk.path, "needs peers (who calls us) or uri (whom we call)") }
     }
     let credentials = credentials(trunk, "peer_auth")
     if isAny { out.rules.peerCredentials = credentials }
@@ -83,8 +95,22 @@ extension ConfigurationParser {
     let probe = probe(trunk)
     let uri = trunk.value("uri", "a SIP URI such as sip:192.0.2.1:5060;transport=tcp", { $0 })
     guard let uri = uri.flatMap({ trunkURI($0, trunk.path("uri")) }) else { return nil }
-    return TrunkSettings(
+    var out = TrunkSettings(
       name: name, domain: uri.domain, server: uri.server, credentials: credentials, registration: registration, probe: probe)
+    if let text = trunk.string("outbound_proxy"), let proxy = trunkURI(text, trunk.path("outbound_proxy")) {
+      (out.server, out.outboundProxy) = (proxy.server, text)
+    }
+    return out
+  }
+
+  /// What is not the same with every carrier: where the number stands, and who we say we are.
+  private func identity(_ trunk: Section, _ registration: TrunkSettings.Registration?, _ out: inout TrunkRules) {
+    let sources = trunk.list("called", limit: 3, "request_uri, to or p_called_party_id") { TrunkRules.CalledNumber(rawValue: $0) }
+    if !sources.isEmpty { out.called = sources }
+    let from = trunk.section("from")
+    (out.fromUser, out.fromDomain) = (from.string("user"), from.value("domain", "a host name or address") { AdvertisedHost($0)?.description })
+    out.contactUser = registration?.contactUser ?? trunk.string("contact_user") ?? out.contactUser
+    out.advertised = advertisedHost(trunk)
   }
 
   /// `register: true`, with the user of `auth`, or `{ user: U, expires: 10m }`.
@@ -95,14 +121,14 @@ extension ConfigurationParser {
     if trunk.node("register")?.text != nil {
       guard trunk.flag("register", default: false) else { return nil }
       if user == nil { problem(trunk.path("register"), "true needs auth: { username: U, password_file: F }") }
-      return user.map { .init(user: $0) }
+      return user.map { .init(user: $0, contactUser: trunk.string("contact_user")) }
     }
     let register = trunk.section("register")
     guard let name = register.string("user") ?? user else {
       problem(trunk.path("register"), "user is missing")
       return nil
     }
-    var out = TrunkSettings.Registration(user: name)
+    var out = TrunkSettings.Registration(user: name, contactUser: trunk.string("contact_user"))
     let expires = register.duration("expires", in: .seconds(10) ... .seconds(86_400), default: .seconds(out.expires))
     out.expires = Int(expires.components.seconds)
     return out
@@ -165,12 +191,5 @@ extension ConfigurationParser {
     guard host.count == 2 else { return uri(String(name), nil) }
     guard let number = UInt16(host[1]), number > 0 else { return refuse("port \"\(host[1])\" is outside 1...65535") }
     return uri(String(name), number)
-  }
-
-  private func isHostName(_ name: Substring) -> Bool {
-    (1...253).contains(name.utf8.count)
-      && name.utf8.allSatisfy {
-        (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || [45, 46, 95].contains($0)
-      }
   }
 }

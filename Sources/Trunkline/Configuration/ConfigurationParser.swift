@@ -6,14 +6,15 @@ final class ConfigurationParser {
   let file: String
   /// Relative paths in the file start here.
   let directory: String
+  /// For values such as `env:PUBLIC_IP`.
+  let environment: [String: String]
   private(set) var problems: [Problem] = []
   private var marks: [String: Mark] = [:]
   /// Recordings by path: read once, however many users have them.
   var recordings: [String: Announcement] = [:]
 
-  init(file: String, directory: String) {
-    self.file = file
-    self.directory = directory
+  init(file: String, directory: String, environment: [String: String]) {
+    (self.file, self.directory, self.environment) = (file, directory, environment)
   }
 
   /// Remembers where `path` stands, for this problem and for cross-checks that come later.

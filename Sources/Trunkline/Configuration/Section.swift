@@ -124,22 +124,18 @@ struct Section {
   /// One address or a list of them.
   func socketAddresses(_ key: String) -> [SocketAddress] {
     if node(key)?.text != nil { return [socketAddress(key)].compactMap(\.self) }
-    return items(key, limit: 16).compactMap { node, path in
-      let found = Self.value(node, path, parser, "an address with a port, such as 127.0.0.1:5060 or [::1]:5060") {
-        SocketAddress($0)
-      }
-      guard let found else { return nil }
-      if found.port == 0 { parser.problem(path, "port 0 is outside 1...65535") }
-      return found.port == 0 ? nil : found
-    }
+    return items(key, limit: 16).compactMap { Self.socketAddress($0.node, $0.path, parser) }
   }
 
   func socketAddress(_ key: String) -> SocketAddress? {
-    guard let address = value(key, "an address with a port, such as 127.0.0.1:5060 or [::1]:5060", { SocketAddress($0) }) else {
-      return nil
-    }
+    node(key).flatMap { Self.socketAddress($0, path(key), parser) }
+  }
+
+  static func socketAddress(_ node: Node, _ path: String, _ parser: ConfigurationParser) -> SocketAddress? {
+    let expected = "an address with a port, such as 127.0.0.1:5060 or [::1]:5060"
+    guard let address = value(node, path, parser, expected, { SocketAddress($0) }) else { return nil }
     guard address.port != 0 else {
-      parser.problem(path(key), "port 0 is outside 1...65535")
+      parser.problem(path, "port 0 is outside 1...65535")
       return nil
     }
     return address

@@ -2,6 +2,7 @@ public import Bytes
 public import CallFlow
 public import JSONWebToken
 public import Platform
+public import SIPDialogs
 public import SIPTransport
 public import Trunking
 
@@ -9,6 +10,8 @@ public import Trunking
 /// knows is the machine's own type, with its defaults; the rest is named as the file's keys.
 public struct Settings: Sendable {
   public var listen = Listen()
+  /// Whose peers reach us at the addresses that we listen on.
+  public var localNetworks = [LocalNetwork.interfaces]
   public var dns = DNS()
   public var media = Media()
   public var auth = Auth()
@@ -34,6 +37,8 @@ public struct Settings: Sendable {
     public var sipUDP: [SocketAddress] = [SocketAddress(.loopback, 5060)]
     public var sipTCP: [SocketAddress] = [SocketAddress(.loopback, 5060)]
     public var sipTLS: [SocketAddress] = []
+    /// What peers are told instead of a SIP listener's address.
+    public var advertised: [AdvertisedAddresses.Listener] = []
     /// Always there with `sipTLS`.
     public var sipServer: TLSServerSettings?
     public var app = SocketAddress(.loopback, 8080)
@@ -46,13 +51,19 @@ public struct Settings: Sendable {
     public var adminTLS: TLSFiles?
   }
 
+  public enum LocalNetwork: Sendable, Equatable {
+    /// Those that the machine's interfaces are in.
+    case interfaces
+    case network(IPNetwork)
+  }
+
   /// Name servers; empty: those of the system.
   public struct DNS: Sendable, Equatable {
     public var servers: [SocketAddress] = []
   }
 
   public struct Media: Sendable, Equatable {
-    public var addresses: [MediaAddress] = [.automatic]
+    public var addresses = [MediaAddress.automatic(advertise: nil)]
     public var threads = 2
     /// Of a core that one media thread may fill with calls; beyond it new calls are refused.
     public var loadLimitPercent = 85
@@ -63,9 +74,10 @@ public struct Settings: Sendable {
   }
 
   public enum MediaAddress: Sendable, Equatable {
-    /// The machine's own addresses, loopback only if there is no other.
-    case automatic
-    case fixed(bind: IPAddress, advertise: IPAddress)
+    /// The machine's own addresses, loopback only if there is no other. `advertise` stands for the one on the route toward it.
+    case automatic(advertise: AdvertisedHost?)
+    /// Without `advertise` peers are told `bind`.
+    case fixed(bind: IPAddress, advertise: AdvertisedHost?)
   }
 
   public struct Auth: Sendable, Equatable {

@@ -50,6 +50,9 @@ final class Gateway: @unchecked Sendable {
   /// What SIGHUP took last; of `listen` only what the process began with counts.
   private var current: Settings
   private let certificates: CertificateWatch
+  private let names: AdvertisedNames
+  /// The last of `tellWhatPeersSee`, so that nothing is said twice.
+  private var told: Set<PeersView> = []
   private var located: [String: [SocketAddress]] = [:]
   private let state = Mutex((drained: false, ending: false))
 
@@ -61,6 +64,7 @@ final class Gateway: @unchecked Sendable {
     retired = RetiredTrunks(settings.trunks)
     current = settings
     certificates = try CertificateWatch(settings)
+    names = try AdvertisedNames()
     descriptors = Self.descriptors(settings, logs.logger("trunkline"))
     loop = try EventLoop(name: "control")
     let inbox = try Inbox()
@@ -170,7 +174,8 @@ final class Gateway: @unchecked Sendable {
       userAgent: UserAgent(
         configuration: .init(
           product: "Trunkline/\(Version.number)",
-          own: settings.own(bound: sockets.udpAddresses + sockets.tcpAddresses + sockets.tlsAddresses)), random: .system),
+          own: settings.own(bound: sockets.udpAddresses + sockets.tcpAddresses + sockets.tlsAddresses),
+          advertised: settings.advertisedAddresses), random: .system),
       machine: machine, outputs: outputs,
       metrics: ControlMetrics(turns: loop.turns), inbox: inbox, logger: logs.logger("control"))
     door.control = control
@@ -229,6 +234,8 @@ final class Gateway: @unchecked Sendable {
     thread = try NamedThread.start(name: "control", nice: -5, logger: logs.logger("control")) { loop.run() }
     try app.start(descriptors: descriptors)
     try watchCertificates()
+    try names.start(media.addresses, logger: logs.logger("media")) { [media] in media.advertise($0, for: $1) }
+    loop.post { [self] in tellWhatPeersSee() }
     registry.register(
       MailboxReading.families([inbox.queue, loop.posted, store.queue, push.queue, hooks.queue] + media.mailboxes + app.queues))
     readiness.set("calls", ready: true)
@@ -250,6 +257,7 @@ final class Gateway: @unchecked Sendable {
       sockets.setTLS(server: settings.listen.sipServer, trunks: clientTLS)
       // A trunk that is gone from the file is heard until its last call has ended: its BYE must not be a stranger's.
       admitTrunks()
+      tellWhatPeersSee()
     }
   }
 
@@ -292,8 +300,33 @@ final class Gateway: @unchecked Sendable {
     for address in addresses where !all.contains(address) { all.append(address) }
     located[trunk] = Array(all.suffix(Self.locatedAddresses))
     admit()
+    tellWhatPeersSee()
   }
   private static let locatedAddresses = 256
+
+  /// On the control thread: what peers are told of where we are, as far as it was not said yet.
+  private func tellWhatPeersSee() {
+    let logger = logs.logger("sip")
+    for view in peersViews() where told.insert(view).inserted {
+      var metadata: Logger.Metadata = [view.kind: "\(view.of)", "signalling": "\(view.signalling)"]
+      if !view.media.isEmpty { metadata["media"] = "\(view.media)" }
+      logger.notice("peers see", metadata: metadata)
+    }
+  }
+
+  private func peersViews() -> [PeersView] {
+    let listeners = settings.views(udp: sockets.udpAddresses, tcp: sockets.tcpAddresses, tls: sockets.tlsAddresses)
+    let advertised = settings.advertisedAddresses
+    return listeners + current.trunks.compactMap { trunk in
+      guard let (transport, remote) = trunk.example(located[trunk.name]), let flow = sockets.flow(transport, toward: remote) else {
+        return nil
+      }
+      let host = trunk.routing.rules.advertised
+      return PeersView(
+        kind: "trunk", of: trunk.name, signalling: advertised.hostPort(flow, trunk: host),
+        media: "\(host?.address ?? media.address(toldTo: remote.ip))")
+    }
+  }
 
   private func dropRetired(except live: Set<String>) {
     if retired.drop(except: live, at: loop.now) { admit() }
@@ -343,6 +376,7 @@ final class Gateway: @unchecked Sendable {
     media.stop()
     store.stop()
     certificates.stop()
+    names.stop()
   }
 }
 

@@ -152,6 +152,11 @@ public struct IPNetwork: Hashable, Sendable, CustomStringConvertible {
     (self.address, prefixLength) = (address, length)
   }
 
+  /// The network of `prefixLength` bits that an address is in.
+  public init(_ address: IPAddress, prefixLength: Int) {
+    (self.address, self.prefixLength) = (address.masked(to: prefixLength), prefixLength)
+  }
+
   public func contains(_ other: IPAddress) -> Bool {
     let other = other.unmapped
     guard other.family == address.family else { return false }

@@ -1,0 +1,36 @@
+import CallFlow
+import SIPDialogs
+
+/// Trunks that addresses do not tell apart.
+extension ConfigurationParser {
+  /// Several accounts at one carrier are told apart by the contact that it calls, several trunks with `peers: any` by their
+  /// credentials: each is known by the name of the first.
+  func linkAccounts(_ trunks: inout [Settings.Trunk]) {
+    var carriers: [String: Int] = [:]
+    var contacts: [String: String] = [:]
+    var firstAny: Int?
+    var guests: [String: String] = [:]
+    for (index, trunk) in trunks.enumerated() {
+      let path = "trunks[\(index)]"
+      if let credentials = trunk.routing.rules.peerCredentials {
+        let key = "\(credentials.username) \(trunk.routing.rules.realm ?? "")"
+        if let other = guests.updateValue(trunk.name, forKey: key) {
+          problem(path + ".peer_auth", "trunk \"\(other)\" takes any peer with this username and realm, too: give one another username")
+        }
+        if let firstAny { trunks[index].routing.rules.peersKnownAs = trunks[firstAny].name } else { firstAny = index }
+      } else if let settings = trunk.routing.settings, let registration = settings.registration {
+        let host = settings.server.host.lowercased()
+        if let other = contacts.updateValue(trunk.name, forKey: "\(registration.contactUser)@\(host)") {
+          problem(
+            path + ".register",
+            "trunk \"\(other)\" registers \(registration.contactUser) at \(host), too, so that nobody can tell whom it calls: give one another contact_user")
+        }
+        if let first = carriers[host] {
+          trunks[index].routing.rules.peersKnownAs = trunks[first].name
+        } else {
+          carriers[host] = index
+        }
+      }
+    }
+  }
+}
