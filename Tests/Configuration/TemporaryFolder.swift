@@ -13,8 +13,8 @@ final class TemporaryFolder {
 
   deinit { try? FileManager.default.removeItem(atPath: path) }
 
-  func parse(_ text: String) throws -> Settings {
-    try ConfigurationFile.parse(text, file: "gateway.yaml", directory: path)
+  func parse(_ text: String, environment: [String: String] = [:]) throws -> Settings {
+    try ConfigurationFile.parse(text, file: "gateway.yaml", directory: path, environment: environment)
   }
 
   /// What `text` is refused with, line by line; empty if it is accepted.

@@ -73,6 +73,24 @@ import Testing
     #expect(wire.events().map(\.name) == ["refused unauthorized invite", "invite"])
   }
 
+  @Test func `several trunks take any peer: each realm is asked for, and the credentials say whose call it is`() throws {
+    var (first, second) = (TrunkRules(), TrunkRules())
+    first.peerCredentials = credentials
+    second.peerCredentials = Credentials(username: "branch", password: "other")
+    (second.realm, second.peersKnownAs) = ("branch.example", "carrier")
+    var wire = Wire()
+    wire.input(.rules(["carrier": first, "branch": second]))
+    let challenge = try #require(ask(&wire, 1))
+    let values = try challenge.authentication(.wwwAuthenticate)
+    #expect(Set(values.compactMap { $0["realm"] }) == ["trunkline", "branch.example"])
+    let fresh = try #require(nonce(challenge))
+    let answer = Answer(nonce: fresh, username: "branch", password: "other", realm: "branch.example")
+    #expect(ask(&wire, 2, "INVITE", [answer.header])?.statusCode == 100)
+    let trunks = wire.events().compactMap { if case .inviteReceived(_, let invite) = $0 { invite.trunk } else { nil } }
+    #expect(trunks == ["branch"])
+    #expect(ask(&wire, 3, "INVITE", [Answer(nonce: fresh, count: 2, username: "branch", password: "other").header])?.statusCode == 401)
+  }
+
   @Test func `wrong name, password, address, scheme or count is challenged again, and a wrong one uses no count up`() throws {
     var wire = wire()
     let fresh = try #require(nonce(ask(&wire, 1)))

@@ -22,8 +22,8 @@ struct Wire {
   var output = UserAgent.Output()
   var flow = udp
 
-  init(seed: UInt64 = 1, own: OwnAddresses = OwnAddresses()) {
-    agent = UserAgent(configuration: .init(own: own), random: .seeded(seed))
+  init(seed: UInt64 = 1, own: OwnAddresses = OwnAddresses(), advertised: AdvertisedAddresses = AdvertisedAddresses()) {
+    agent = UserAgent(configuration: .init(own: own, advertised: advertised), random: .seeded(seed))
   }
 
   /// Hands a message to the agent; gives what it sent, parsed.
