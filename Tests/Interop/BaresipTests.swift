@@ -108,7 +108,7 @@ struct Baresip {
   /// `certificate`: TLS beside UDP and TCP, on the port above, with this certificate and its key, and SRTP for every call.
   init(
     _ gateway: GatewayUnderTest, user: String, codec: String, certificate: String? = nil, transport: String = "udp",
-    says: [Int16] = Speech.telephone, _ arguments: [String]
+    host: String = "127.0.0.1", says: [Int16] = Speech.telephone, _ arguments: [String]
   ) throws {
     folder = gateway.folder + "/baresip"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -118,8 +118,8 @@ struct Baresip {
     let rtp = try FreePorts.row(4)
     let configuration = """
       poll_method epoll
-      sip_listen 127.0.0.1:\(gateway.carrier)
-      net_interface 127.0.0.1
+      sip_listen \(host):\(gateway.carrier)
+      net_interface \(host)
       rtp_ports \(rtp)-\(rtp + 3)
       audio_source aufile,\(folder)/telephone.wav
       audio_player aubridge,heard
@@ -137,7 +137,7 @@ struct Baresip {
       """
     try configuration.write(toFile: folder + "/config", atomically: true, encoding: .utf8)
     let way = certificate == nil ? "transport=\(transport)>" : "transport=tls>;mediaenc=srtp-mand"
-    try "<sip:\(user)@127.0.0.1;\(way);regint=0;answermode=auto;audio_codecs=\(codec)\n".write(
+    try "<sip:\(user)@\(host);\(way);regint=0;answermode=auto;audio_codecs=\(codec)\n".write(
       toFile: folder + "/accounts", atomically: true, encoding: .utf8)
     process = try Spawned("baresip", Surroundings.baresip ?? "", ["-f", folder] + arguments, in: folder)
   }

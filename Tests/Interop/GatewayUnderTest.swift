@@ -8,6 +8,8 @@ import Testing
 /// A real gateway, `trunkline serve`, on free loopback ports with its own folder, and what it wrote.
 final class GatewayUnderTest: @unchecked Sendable {
   let folder: String
+  /// Where the test's peers reach it.
+  let host: String
   let sip: UInt16
   let app: UInt16
   let admin: UInt16
@@ -15,18 +17,21 @@ final class GatewayUnderTest: @unchecked Sendable {
   let trunkPorts: UInt16
   private(set) var process: Spawned
   private let binary: String
+  private let namespace: String?
   /// Call-IDs of the INVITEs that `Peers.caller` sent, for `Accounting`.
   let invites = Mutex<Set<String>>([])
 
   /// `more` replaces or adds top-level lines of the configuration by key: "timers: …".
   /// `ports`: of a `listen:` of the test's own; `carrier`: of a `trunks:`.
+  /// `network`: the gateway runs behind its translator, and `more` has the `listen:` for that.
   /// `binary`: another build of the gateway than the one beside the tests.
   init(
     _ more: [String] = [], users: [String: String] = ["alice": "+15551230001", "bob": "+15551230002"], trunk: String = "",
     media: String = "[ 127.0.0.1 ]", binary: String = Surroundings.trunkline,
     ports: (sip: UInt16, app: UInt16, admin: UInt16)? = nil,
-    carrier carrierPort: UInt16? = nil
+    carrier carrierPort: UInt16? = nil, network: TranslatedNetwork? = nil
   ) async throws {
+    (host, namespace) = (network == nil ? "127.0.0.1" : TranslatedNetwork.outside, network?.inside)
     self.binary = binary
     folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-\(UUID().uuidString.prefix(8))").path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -52,14 +57,16 @@ final class GatewayUnderTest: @unchecked Sendable {
       lines.append(line)
     }
     try (lines.joined(separator: "\n") + "\n").write(toFile: folder + "/gateway.yaml", atomically: true, encoding: .utf8)
-    process = try Self.spawn(folder, binary)
+    process = try Self.spawn(folder, binary, in: namespace)
     try await waitUntilReady()
   }
 
   deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-  private static func spawn(_ folder: String, _ binary: String) throws -> Spawned {
-    try Spawned("gateway", binary, ["serve", "--config", folder + "/gateway.yaml"], in: folder)
+  private static func spawn(_ folder: String, _ binary: String, in namespace: String?) throws -> Spawned {
+    let serve = ["serve", "--config", folder + "/gateway.yaml"]
+    guard let namespace else { return try Spawned("gateway", binary, serve, in: folder) }
+    return try Spawned("gateway", "/sbin/ip", ["netns", "exec", namespace, binary] + serve, in: folder)
   }
 
   private func waitUntilReady() async throws {
@@ -78,7 +85,7 @@ final class GatewayUnderTest: @unchecked Sendable {
 
   /// Starts it again in the same folder, after it was killed.
   func restart() async throws {
-    process = try Self.spawn(folder, binary)
+    process = try Self.spawn(folder, binary, in: namespace)
     try await waitUntilReady()
   }
 
@@ -93,7 +100,10 @@ final class GatewayUnderTest: @unchecked Sendable {
   }
 
   /// A GET of the admin endpoint.
-  func get(_ path: String) throws -> (status: Int, body: String) { try HTTP.request("GET", path, port: admin) }
+  func get(_ path: String) throws -> (status: Int, body: String) { 
+    let headers = namespace == nil ? [] : ["Authorization: Bearer \(TranslatedNetwork.token)"]
+    return try HTTP.request("GET", path, host: host, port: admin, headers: headers)
+  }
 
   /// The value of a metric line, by its name with labels as printed; nil if there is none.
   func metric(_ name: String) throws -> Double? {
@@ -147,18 +157,18 @@ final class GatewayUnderTest: @unchecked Sendable {
 
 /// One plain HTTP/1.1 request on loopback; the server closes, or Content-Length ends it.
 enum HTTP {
-  static func request(_ method: String, _ path: String, port: UInt16, headers: [String] = [], body: String = "") throws -> (
-    status: Int, body: String
-  ) {
+  static func request(
+    _ method: String, _ path: String, host: String = "127.0.0.1", port: UInt16, headers: [String] = [], body: String = ""
+  ) throws -> (status: Int, body: String) {
     let fd = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     defer { close(fd) }
     var limit = timeval(tv_sec: 3, tv_usec: 0)
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-    guard SocketAddress(.loopback, port).withSockaddr({ connect(fd, $0, $1) }) == 0 else {
+    guard let address = IPAddress(host), SocketAddress(address, port).withSockaddr({ connect(fd, $0, $1) }) == 0 else {
       throw Spawned.Failure(description: "cannot connect to \(port)")
     }
     let head =
-      (["\(method) \(path) HTTP/1.1", "Host: 127.0.0.1:\(port)", "Connection: close", "Content-Length: \(body.utf8.count)"]
+      (["\(method) \(path) HTTP/1.1", "Host: \(host):\(port)", "Connection: close", "Content-Length: \(body.utf8.count)"]
       + headers).joined(separator: "\r\n")
     let text = head + "\r\n\r\n" + body
     guard text.withCString({ send(fd, $0, text.utf8.count, Int32(MSG_NOSIGNAL)) }) == text.utf8.count else {

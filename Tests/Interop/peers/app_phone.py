@@ -6,7 +6,7 @@ answer, reject, end, fail (the media), mute, unmute, dtmf DIGITS, call NUMBER, d
 With --register and --wait-for-push it plays an app that was killed: it registers its push token and leaves; a push starts it again with the
 push's wake token.
 """
-import argparse, asyncio, fractions, json, os, re, sys, time, uuid
+import argparse, asyncio, fractions, json, os, re, ssl, sys, time, uuid
 import av
 import numpy as np
 import aioice.ice
@@ -34,6 +34,7 @@ parser.add_argument("--silent", action="store_true", help="no call.ringing")
 parser.add_argument("--call", help="place a call to this number at once")
 parser.add_argument("--rtt", type=float, default=0, help="milliseconds of round trip, on socket and media")
 parser.add_argument("--host", help="use this address alone for ICE, also 127.0.0.1")
+parser.add_argument("--insecure", action="store_true", help="takes any TLS certificate")
 parser.add_argument("--seconds", type=float, default=120)
 parser.add_argument("--calls", type=int, help="quit after so many calls")
 parser.add_argument("--register", metavar="TOKEN", help="logs in to register this APNs token, and leaves")
@@ -44,6 +45,7 @@ parser.add_argument("--trace", action="store_true", help="says every message, ei
 options = parser.parse_args()
 if options.host:
     aioice.ice.get_host_addresses = lambda use_ipv4, use_ipv6: [options.host]
+tls = ssl._create_unverified_context() if options.insecure else None
 
 
 def say(event, **more):
@@ -255,7 +257,7 @@ class Phone:
         helpers = []
         proof = {"wake": self.wake} if self.wake else {"auth": options.token}
         while True:
-            async with websockets.connect(options.url, subprotocols=["trunkline.v1"], ping_interval=None) as socket:
+            async with websockets.connect(options.url, subprotocols=["trunkline.v1"], ping_interval=None, ssl=tls) as socket:
                 self.socket = socket
                 helpers = helpers or [asyncio.ensure_future(run()) for run in (self.deliver, self.heartbeat, self.commands)]
                 caps = [] if options.no_active else ["media.active"]
@@ -407,7 +409,7 @@ class Phone:
 
 async def register():
     """Logs in once, registers the token, and is killed."""
-    async with websockets.connect(options.url, subprotocols=["trunkline.v1"], ping_interval=None) as socket:
+    async with websockets.connect(options.url, subprotocols=["trunkline.v1"], ping_interval=None, ssl=tls) as socket:
         device = {"id": options.device, "platform": "linux", "sdk": "aiortc"}
         await socket.send(json.dumps({"t": "hello", "id": str(uuid.uuid4()), "d": {"auth": options.token, "device": device, "caps": [], "state": "fg"}}))
         push = {"kind": "apns-voip", "token": options.register, "env": "production", "topic": "org.example.phone.voip"}

@@ -1,0 +1,86 @@
+import Foundation
+import Glibc
+
+/// A network behind an address translator: a namespace `inside`, where the gateway is 10.9.0.5, a router, and the test's own network as
+/// the world, where peers are 203.0.113.1 and the gateway is known as 203.0.113.5.
+final class TranslatedNetwork {
+  /// Of peers.
+  static let world = "203.0.113.1"
+  /// Of the router: what the gateway is to advertise.
+  static let outside = "203.0.113.5"
+  /// Of the gateway itself.
+  static let gateway = "10.9.0.5"
+
+  /// Of the gateway's admin port, which is asked from another machine.
+  static let token = "admin-token"
+
+  enum Kind {
+    /// Each address has a public one, as with cloud providers.
+    case oneToOne
+    /// These ports alone lead in, and what goes out goes from the router's address by whatever port is free: a container's bridge.
+    case publishedPorts([ClosedRange<UInt16>])
+  }
+
+  let inside: String
+  private let router: String
+  private let folder: String
+
+  /// Nil if it can be made here; else why not.
+  static let missing: String? =
+    getuid() != 0
+    ? "no network namespaces: not root"
+    : ["/sbin/ip", "/usr/sbin/nft"].first { !FileManager.default.isExecutableFile(atPath: $0) }.map {
+      "no \($0): run Scripts/install test"
+    }
+
+  init(_ kind: Kind) async throws {
+    let id = "tl\(getpid())"
+    (inside, router) = (id + "in", id + "nat")
+    folder = NSTemporaryDirectory() + "trunkline-\(id)"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    let translation =
+      switch kind {
+      case .oneToOne:
+        """
+        chain in { type nat hook prerouting priority dstnat; ip daddr \(Self.outside) dnat to \(Self.gateway); }
+        chain out { type nat hook postrouting priority srcnat; oif "world" ip saddr \(Self.gateway) snat to \(Self.outside); }
+        """
+      case .publishedPorts(let ports):
+        """
+        chain in { type nat hook prerouting priority dstnat; ip daddr \(Self.outside) meta l4proto { tcp, udp } th dport \
+        { \(ports.map { "\($0.lowerBound)-\($0.upperBound)" }.joined(separator: ", ")) } dnat to \(Self.gateway); }
+        chain out { type nat hook postrouting priority srcnat; oif "world" masquerade random; }
+        """
+      }
+    try "table ip nat {\n\(translation)\n}\n".write(toFile: folder + "/rules", atomically: true, encoding: .utf8)
+    let script = """
+      set -e
+      ip netns add \(router); ip netns add \(inside)
+      ip link add net2 type veth peer name world netns \(router)
+      ip addr add \(Self.world)/24 dev net2; ip link set net2 up
+      ip -n \(router) addr add \(Self.outside)/24 dev world; ip -n \(router) link set world up
+      ip -n \(router) link add lan type veth peer name eth0 netns \(inside)
+      ip -n \(router) addr add 10.9.0.1/24 dev lan; ip -n \(router) link set lan up
+      ip -n \(inside) link set lo up
+      ip -n \(inside) addr add \(Self.gateway)/24 dev eth0; ip -n \(inside) link set eth0 up
+      ip -n \(inside) route add default via 10.9.0.1
+      ip netns exec \(router) sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'
+      ip netns exec \(router) nft -f \(folder)/rules
+      """
+    let made = try Spawned("network", "/bin/sh", ["-c", script], in: folder)
+    guard try await made.finish(within: 20) == 0 else { throw Spawned.Failure(description: made.text) }
+  }
+
+  /// The interfaces go with their namespaces.
+  deinit {
+    for namespace in [router, inside] {
+      // a handful of milliseconds, and the next network has the same names
+      var (status, pid): (Int32, pid_t) = (0, 0)
+      let command: [String] = ["/sbin/ip", "netns", "del", namespace]
+      let words = command.map { strdup($0) } + [nil]
+      defer { for word in words { free(word) } }
+      if posix_spawn(&pid, "/sbin/ip", nil, nil, words, environ) == 0 { waitpid(pid, &status, 0) }
+    }
+    try? FileManager.default.removeItem(atPath: folder)
+  }
+}
