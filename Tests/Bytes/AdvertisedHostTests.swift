@@ -2,11 +2,13 @@ import Bytes
 import Testing
 
 @Suite struct AdvertisedHostTests {
-  @Test(arguments: [
-    ("203.0.113.5", "203.0.113.5", nil), ("203.0.113.5:5070", "203.0.113.5", 5070), ("2001:db8::5", "[2001:db8::5]", nil),
-    ("[2001:db8::5]", "[2001:db8::5]", nil), ("[2001:db8::5]:5070", "[2001:db8::5]", 5070), ("sip.example.com", "sip.example.com", nil),
-    ("sip.example.com:5070", "sip.example.com", 5070),
-  ] as [(String, String, UInt16?)])
+  @Test(
+    arguments: [
+      ("203.0.113.5", "203.0.113.5", nil), ("203.0.113.5:5070", "203.0.113.5", 5070), ("2001:db8::5", "[2001:db8::5]", nil),
+      ("[2001:db8::5]", "[2001:db8::5]", nil), ("[2001:db8::5]:5070", "[2001:db8::5]", 5070),
+      ("sip.example.com", "sip.example.com", nil),
+      ("sip.example.com:5070", "sip.example.com", 5070),
+    ] as [(String, String, UInt16?)])
   func `an address or a name, with a port or without`(text: String, host: String, port: UInt16?) throws {
     let found = try #require(AdvertisedHost(text))
     #expect(found.host == host && found.port == port)
@@ -18,7 +20,8 @@ import Testing
 
   @Test func `local networks hold their hosts and this machine`() throws {
     let networks = LocalNetworks([try #require(IPNetwork("10.9.0.0/16"))])
-    #expect(networks.contains(IPAddress(10, 9, 3, 4)) && networks.contains(.loopback) && !networks.contains(IPAddress(10, 8, 0, 1)))
+    #expect(
+      networks.contains(IPAddress(10, 9, 3, 4)) && networks.contains(.loopback) && !networks.contains(IPAddress(10, 8, 0, 1)))
     #expect(try networks.contains(#require(IPAddress("::ffff:10.9.0.1"))))
     #expect(IPNetwork(IPAddress(10, 9, 3, 4), prefixLength: 16).description == "10.9.0.0/16")
   }

@@ -108,7 +108,7 @@ struct Baresip {
   /// `certificate`: TLS beside UDP and TCP, on the port above, with this certificate and its key, and SRTP for every call.
   init(
     _ gateway: GatewayUnderTest, user: String, codec: String, certificate: String? = nil, transport: String = "udp",
-    host: String = "127.0.0.1", says: [Int16] = Speech.telephone, _ arguments: [String]
+    host: String = "127.0.0.1", in namespace: String? = nil, says: [Int16] = Speech.telephone, _ arguments: [String]
   ) throws {
     folder = gateway.folder + "/baresip"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -139,7 +139,9 @@ struct Baresip {
     let way = certificate == nil ? "transport=\(transport)>" : "transport=tls>;mediaenc=srtp-mand"
     try "<sip:\(user)@\(host);\(way);regint=0;answermode=auto;audio_codecs=\(codec)\n".write(
       toFile: folder + "/accounts", atomically: true, encoding: .utf8)
-    process = try Spawned("baresip", Surroundings.baresip ?? "", ["-f", folder] + arguments, in: folder)
+    let words =
+      (namespace.map { ["/sbin/ip", "netns", "exec", $0] } ?? []) + [Surroundings.baresip ?? "", "-f", folder] + arguments
+    process = try Spawned("baresip", words[0], Array(words.dropFirst()), in: folder)
   }
 
   /// Debian's multiarch or plain module folder.

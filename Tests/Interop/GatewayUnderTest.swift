@@ -100,7 +100,7 @@ final class GatewayUnderTest: @unchecked Sendable {
   }
 
   /// A GET of the admin endpoint.
-  func get(_ path: String) throws -> (status: Int, body: String) { 
+  func get(_ path: String) throws -> (status: Int, body: String) {
     let headers = namespace == nil ? [] : ["Authorization: Bearer \(TranslatedNetwork.token)"]
     return try HTTP.request("GET", path, host: host, port: admin, headers: headers)
   }

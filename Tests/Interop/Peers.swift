@@ -64,19 +64,20 @@ enum Peers {
 
   /// sipp as the carrier that the gateway calls.
   static func callee(
-    _ gateway: GatewayUnderTest, _ scenario: String, audio: UInt16 = 9, port: UInt16? = nil, _ more: [String] = []
-  ) async throws
-    -> Spawned
-  {
+    _ gateway: GatewayUnderTest, _ scenario: String, audio: UInt16 = 9, host: String = "127.0.0.1", port: UInt16? = nil,
+    _ more: [String] = []
+  ) async throws -> Spawned {
     let port = port ?? gateway.carrier
-    let peer = try sipp(gateway, scenario, ["-p", "\(port)", "-key", "audio_port", "\(audio)"] + more)
+    let peer = try sipp(gateway, scenario, host: host, ["-p", "\(port)", "-key", "audio_port", "\(audio)"] + more)
     guard await eventually(within: 5, { FreePorts.isTaken(port) }) else {
       throw Spawned.Failure(description: "sipp does not listen on \(port): \(peer.text.suffix(500))")
     }
     return peer
   }
 
-  static func sipp(_ gateway: GatewayUnderTest, _ scenario: String, _ arguments: [String]) throws -> Spawned {
+  static func sipp(
+    _ gateway: GatewayUnderTest, _ scenario: String, host: String = "127.0.0.1", _ arguments: [String]
+  ) throws -> Spawned {
     guard let sipp = Surroundings.sipp else { throw Spawned.Failure(description: Surroundings.missing ?? "") }
     let media = try FreePorts.row(4)
     let file = scenario.hasPrefix("/") ? scenario : Surroundings.sources + "/sipp/\(scenario).xml"
@@ -84,7 +85,7 @@ enum Peers {
     let spawned = try Spawned(
       "sipp-\(name)", sipp,
       [
-        "-sf", file, "-i", "127.0.0.1", "-mi", "127.0.0.1", "-mp", "\(media)",
+        "-sf", file, "-i", host, "-mi", host, "-mp", "\(media)",
         "-nostdin",
         "-trace_err", "-error_file", gateway.folder + "/sipp-errors.log", "-timeout_error",
       ] + (arguments.contains("-m") ? [] : ["-m", "1"]) + (arguments.contains("-timeout") ? [] : ["-timeout", "60s"]) + arguments,

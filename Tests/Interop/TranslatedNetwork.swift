@@ -8,6 +8,8 @@ final class TranslatedNetwork {
   static let world = "203.0.113.1"
   /// Of the router: what the gateway is to advertise.
   static let outside = "203.0.113.5"
+  /// Of the router in the gateway's network, where a PBX is.
+  static let pbx = "10.9.0.1"
   /// Of the gateway itself.
   static let gateway = "10.9.0.5"
 
@@ -22,7 +24,7 @@ final class TranslatedNetwork {
   }
 
   let inside: String
-  private let router: String
+  let router: String
   private let folder: String
 
   /// Nil if it can be made here; else why not.

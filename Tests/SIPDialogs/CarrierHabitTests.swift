@@ -12,11 +12,14 @@ import Testing
       localNetworks: LocalNetworks(local.compactMap { IPNetwork($0) }))
   }
 
-  private func invite(_ rules: TrunkRules = TrunkRules(), _ advertised: AdvertisedAddresses = AdvertisedAddresses()) throws -> Message {
+  private func invite(_ rules: TrunkRules = TrunkRules(), _ advertised: AdvertisedAddresses = AdvertisedAddresses()) throws
+    -> Message
+  {
     var wire = Wire(advertised: advertised)
     wire.input(.rules(["carrier": rules]))
     let trunk = TrunkPeer(name: "carrier", domain: "carrier.example", flow: udp)
-    let call = OutboundInvite(trunk: trunk, to: "+15559990001", from: "+15551230001", assertedIdentity: "+15551230001", sdp: offer)
+    let call = OutboundInvite(
+      trunk: trunk, to: "+15559990001", from: "+15551230001", assertedIdentity: "+15551230001", sdp: offer)
     return try #require(wire.command(.invite(.outbound(1), call)).first)
   }
 
@@ -54,14 +57,15 @@ import Testing
     #expect(options.value(.contact) == "<sip:gw@203.0.113.5:5060>")
   }
 
-  @Test(arguments: [
-    // Request-URI user, To user, P-Called-Party-ID, the rule, what counts
-    ("+15551230001", "+15551230009", nil, nil, "+15551230001"), ("gw", "+15551230009", nil, nil, "+15551230009"),
-    ("", "+15551230009", nil, nil, "+15551230009"), ("gw", "gw", nil, nil, "gw"),
-    ("gw", "anything", "+15551230007", [.pCalledPartyID, .to], "+15551230007"),
-    ("gw", "+15551230009", nil, [.pCalledPartyID, .to], "+15551230009"),
-    ("+15551230001", "+15551230009", nil, [.to], "+15551230009"), ("+15551230001", "gw", nil, [.to], "+15551230001"),
-  ] as [(String, String, String?, [TrunkRules.CalledNumber]?, String)])
+  @Test(
+    arguments: [
+      // Request-URI user, To user, P-Called-Party-ID, the rule, what counts
+      ("+15551230001", "+15551230009", nil, nil, "+15551230001"), ("gw", "+15551230009", nil, nil, "+15551230009"),
+      ("", "+15551230009", nil, nil, "+15551230009"), ("gw", "gw", nil, nil, "gw"),
+      ("gw", "anything", "+15551230007", [.pCalledPartyID, .to], "+15551230007"),
+      ("gw", "+15551230009", nil, [.pCalledPartyID, .to], "+15551230009"),
+      ("+15551230001", "+15551230009", nil, [.to], "+15551230009"), ("+15551230001", "gw", nil, [.to], "+15551230001"),
+    ] as [(String, String, String?, [TrunkRules.CalledNumber]?, String)])
   func `the called number is where the carrier writes it`(
     uri: String, to: String, called: String?, sources: [TrunkRules.CalledNumber]?, number: String
   ) throws {
@@ -71,7 +75,8 @@ import Testing
     wire.input(.rules(["carrier": rules]))
     let user = uri.isEmpty ? "" : uri + "@"
     let text = request(
-      "INVITE", uri: "sip:\(user)198.51.100.9", extra: called.map { ["P-Called-Party-ID: <sip:\($0)@carrier.example>"] } ?? [], sdp: offer)
+      "INVITE", uri: "sip:\(user)198.51.100.9", extra: called.map { ["P-Called-Party-ID: <sip:\($0)@carrier.example>"] } ?? [],
+      sdp: offer)
     wire.receive(text.replacing("To: <sip:+15551230001@", with: "To: <sip:\(to)@"))
     let invite = wire.events().compactMap { if case .inviteReceived(_, let invite) = $0 { invite } else { nil } }.first
     #expect(invite?.to.number == number)

@@ -88,7 +88,8 @@ import Testing
     #expect(ask(&wire, 2, "INVITE", [answer.header])?.statusCode == 100)
     let trunks = wire.events().compactMap { if case .inviteReceived(_, let invite) = $0 { invite.trunk } else { nil } }
     #expect(trunks == ["branch"])
-    #expect(ask(&wire, 3, "INVITE", [Answer(nonce: fresh, count: 2, username: "branch", password: "other").header])?.statusCode == 401)
+    #expect(
+      ask(&wire, 3, "INVITE", [Answer(nonce: fresh, count: 2, username: "branch", password: "other").header])?.statusCode == 401)
   }
 
   @Test func `wrong name, password, address, scheme or count is challenged again, and a wrong one uses no count up`() throws {

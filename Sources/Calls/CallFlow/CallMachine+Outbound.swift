@@ -128,8 +128,10 @@ extension CallMachine {
     let names = Set(routing.trunks.map(\.name))
     rates = rates.filter { names.contains($0.key) }
     disabledTrunks.formIntersection(names)
-    handle(TrunkMachine.Input.configure(
-        routing.trunks.compactMap(\.settings), peerNames: Dictionary(routing.trunks.map { ($0.name, $0.peerNames) }) { first, _ in first }),
+    handle(
+      TrunkMachine.Input.configure(
+        routing.trunks.compactMap(\.settings),
+        peerNames: Dictionary(routing.trunks.map { ($0.name, $0.peerNames) }) { first, _ in first }),
       &turn)
   }
 

@@ -92,7 +92,8 @@ extension UserAgent {
     if invite.isPrivate { return "\"Anonymous\" <sip:anonymous@anonymous.invalid>;tag=\(tag)" }
     let name = invite.displayName.map { quotedString($0) + " " } ?? ""
     let rules = rules(invite.trunk.name)
-    return "\(name)<sip:\(percentEncodedUser(rules.fromUser ?? invite.from))@\(rules.fromDomain ?? invite.trunk.domain)>;tag=\(tag)"
+    return
+      "\(name)<sip:\(percentEncodedUser(rules.fromUser ?? invite.from))@\(rules.fromDomain ?? invite.trunk.domain)>;tag=\(tag)"
   }
 
   /// The ACK of a non-2xx: the INVITE's own Via, Route and CSeq number, To from the response (RFC 3261 §17.1.1.3).

@@ -66,7 +66,8 @@ extension UserAgent {
     outcome.retryAfter = message.retryAfterSeconds
     outcome.minimumExpires = message.minimumExpiresSeconds
     if entry.request.method == .register, (200..<300).contains(code) {
-      outcome.expires = granted(message, contact(entry.request.trunk.flow, entry.request.trunk.name, user: entry.request.contactUser))
+      outcome.expires = granted(
+        message, contact(entry.request.trunk.flow, entry.request.trunk.name, user: entry.request.contactUser))
     }
     emit(.requestAnswered(id, outcome))
   }

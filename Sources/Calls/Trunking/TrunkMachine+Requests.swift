@@ -46,7 +46,8 @@ extension TrunkMachine {
       (
         id,
         OutboundRequest(
-          trunk: settings.peer(at: target), method: .register, uri: "sip:\(settings.domain)\(target.flow.transport.uriParameter)", from: own, to: own,
+          trunk: settings.peer(at: target), method: .register, uri: "sip:\(settings.domain)\(target.flow.transport.uriParameter)",
+          from: own, to: own,
           callID: registrar.callID, sequence: sequence, contactUser: registrar.settings.contactUser, expires: expires)
       ))
   }
@@ -82,7 +83,8 @@ extension TrunkMachine {
       (
         id,
         OutboundRequest(
-          trunk: settings.peer(at: target), method: .options, uri: server, to: server, callID: random.text(24, alphabet: Self.letters))
+          trunk: settings.peer(at: target), method: .options, uri: server, to: server,
+          callID: random.text(24, alphabet: Self.letters))
       ))
   }
 

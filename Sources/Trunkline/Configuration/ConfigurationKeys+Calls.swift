@@ -19,7 +19,8 @@ extension ConfigurationKeys {
         .init("name", .text("text"), .required, "What routes, metrics and records call it."),
         .init(
           "peers", .or(.list(.text("address, network or host name"), limit: 1_000), .oneOf(["any"])), .none("the hosts of `uri`"),
-          "Who may send SIP as this trunk; others get no answer. Names are looked up again by their TTL. `any` needs `peer_auth`."),
+          "Who may send SIP as this trunk; others get no answer. Names are looked up again by their TTL. `any` needs `peer_auth`."
+        ),
         .init(
           "peer_auth", .mapping, .none("no challenge"), "The credentials that the trunk's own requests are challenged for."),
         .init(
@@ -53,7 +54,8 @@ extension ConfigurationKeys {
           "calls_per_second", .integer(1...10_000), .none("no limit"),
           "New calls a second in both directions; beyond it 503, or the next trunk of the route."),
         .init(
-          "advertise", .text("address or host name, with a port or without, or `env:NAME`"), .none("as `listen.sip` and `media` say"),
+          "advertise", .text("address or host name, with a port or without, or `env:NAME`"),
+          .none("as `listen.sip` and `media` say"),
           "What this trunk is told instead, in Via and Contact, and if it is an address in SDP."),
         .init(
           "called", .list(.oneOf(TrunkRules.CalledNumber.self), limit: 3), .value("[ request_uri, to ]"),

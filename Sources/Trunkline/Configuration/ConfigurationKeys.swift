@@ -175,7 +175,8 @@ extension ConfigurationKeys {
         .init("bind", .text("IP address or `auto`"), .required, "The address of this machine that sockets are bound to."),
         .init(
           "advertise", .text("address or host name, or `env:NAME`"), .none("that of `bind`"),
-          "The public address that SDP and ICE candidates name; of the same family. A name is looked up at the start and each minute."),
+          "The public address that SDP and ICE candidates name; of the same family. A name is looked up at the start and each minute."
+        ),
       ]),
     .init(
       "auth", isTakenBySIGHUP: true, "Sessions that stand are not asked again.",

@@ -15,7 +15,8 @@ extension ConfigurationParser {
       if let credentials = trunk.routing.rules.peerCredentials {
         let key = "\(credentials.username) \(trunk.routing.rules.realm ?? "")"
         if let other = guests.updateValue(trunk.name, forKey: key) {
-          problem(path + ".peer_auth", "trunk \"\(other)\" takes any peer with this username and realm, too: give one another username")
+          problem(
+            path + ".peer_auth", "trunk \"\(other)\" takes any peer with this username and realm, too: give one another username")
         }
         if let firstAny { trunks[index].routing.rules.peersKnownAs = trunks[firstAny].name } else { firstAny = index }
       } else if let settings = trunk.routing.settings, let registration = settings.registration {
@@ -23,7 +24,8 @@ extension ConfigurationParser {
         if let other = contacts.updateValue(trunk.name, forKey: "\(registration.contactUser)@\(host)") {
           problem(
             path + ".register",
-            "trunk \"\(other)\" registers \(registration.contactUser) at \(host), too, so that nobody can tell whom it calls: give one another contact_user")
+            "trunk \"\(other)\" registers \(registration.contactUser) at \(host), too, so that nobody can tell whom it calls: give one another contact_user"
+          )
         }
         if let first = carriers[host] {
           trunks[index].routing.rules.peersKnownAs = trunks[first].name

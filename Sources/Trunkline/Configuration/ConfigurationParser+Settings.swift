@@ -142,7 +142,8 @@ extension ConfigurationParser {
       text = value
     }
     guard let host = AdvertisedHost(text), takesPort || host.port == nil else {
-      problem(path, "expected an address or a host name\(takesPort ? ", with a port or without" : "") (or env:NAME), got \"\(text)\"")
+      problem(
+        path, "expected an address or a host name\(takesPort ? ", with a port or without" : "") (or env:NAME), got \"\(text)\"")
       return nil
     }
     if host.address?.isUnspecified == true { problem(path, "must be an address that peers can reach, not \(host)") }
@@ -206,7 +207,9 @@ extension ConfigurationParser {
     let advertise = advertisedHost(pair, takesPort: false)
     if pair.node("bind")?.text == "auto" { return .automatic(advertise: advertise) }
     guard let bind = pair.value("bind", "auto, or an IPv4 or IPv6 address", { IPAddress($0) }) else { return nil }
-    if let family = advertise?.address?.family, family != bind.family { problem(path, "bind and advertise must be of one family") }
+    if let family = advertise?.address?.family, family != bind.family {
+      problem(path, "bind and advertise must be of one family")
+    }
     return .fixed(bind: bind, advertise: advertise)
   }
 

@@ -108,7 +108,9 @@ extension ConfigurationParser {
     let sources = trunk.list("called", limit: 3, "request_uri, to or p_called_party_id") { TrunkRules.CalledNumber(rawValue: $0) }
     if !sources.isEmpty { out.called = sources }
     let from = trunk.section("from")
-    (out.fromUser, out.fromDomain) = (from.string("user"), from.value("domain", "a host name or address") { AdvertisedHost($0)?.description })
+    (out.fromUser, out.fromDomain) = (
+      from.string("user"), from.value("domain", "a host name or address") { AdvertisedHost($0)?.description }
+    )
     out.contactUser = registration?.contactUser ?? trunk.string("contact_user") ?? out.contactUser
     out.advertised = advertisedHost(trunk)
   }

@@ -18,7 +18,8 @@ final class AdvertisedNames: Sendable {
 
   /// `changed` is called on the thread. Without names there is no thread.
   func start(
-    _ addresses: [MediaPlaneConfiguration.Address], logger: Logger, changed: @escaping @Sendable (_ address: IPAddress, _ bind: IPAddress) -> Void
+    _ addresses: [MediaPlaneConfiguration.Address], logger: Logger,
+    changed: @escaping @Sendable (_ address: IPAddress, _ bind: IPAddress) -> Void
   ) throws(SystemError) {
     let names = addresses.filter { $0.name != nil }
     guard !names.isEmpty else { return }
@@ -52,7 +53,8 @@ final class AdvertisedNames: Sendable {
         }
         guard found != names[index].advertise else { continue }
         logger.notice(
-          "an advertised name has another address: calls from now on are told", metadata: ["name": "\(name)", "address": "\(found)"])
+          "an advertised name has another address: calls from now on are told",
+          metadata: ["name": "\(name)", "address": "\(found)"])
         names[index].advertise = found
         changed(found, bind)
       }

@@ -317,15 +317,17 @@ final class Gateway: @unchecked Sendable {
   private func peersViews() -> [PeersView] {
     let listeners = settings.views(udp: sockets.udpAddresses, tcp: sockets.tcpAddresses, tls: sockets.tlsAddresses)
     let advertised = settings.advertisedAddresses
-    return listeners + current.trunks.compactMap { trunk in
-      guard let (transport, remote) = trunk.example(located[trunk.name]), let flow = sockets.flow(transport, toward: remote) else {
-        return nil
+    return listeners
+      + current.trunks.compactMap { trunk in
+        guard let (transport, remote) = trunk.example(located[trunk.name]), let flow = sockets.flow(transport, toward: remote)
+        else {
+          return nil
+        }
+        let host = trunk.routing.rules.advertised
+        return PeersView(
+          kind: "trunk", of: trunk.name, signalling: advertised.hostPort(flow, trunk: host),
+          media: "\(host?.address ?? media.address(toldTo: remote.ip))")
       }
-      let host = trunk.routing.rules.advertised
-      return PeersView(
-        kind: "trunk", of: trunk.name, signalling: advertised.hostPort(flow, trunk: host),
-        media: "\(host?.address ?? media.address(toldTo: remote.ip))")
-    }
   }
 
   private func dropRetired(except live: Set<String>) {

@@ -109,7 +109,9 @@ extension Settings {
     let address = try host.address ?? resolved(host, families.contains(.v4) ? .v4 : .v6)
     let route = routeAddress(toward: SocketAddress(address, 0))
     let index = own.firstIndex { $0.bind == route } ?? own.firstIndex { $0.bind.family == address.family && !$0.bind.isLoopback }
-    guard let index else { throw GatewayFailure("media.addresses: advertise \(host): no address of this machine is of its family") }
+    guard let index else {
+      throw GatewayFailure("media.addresses: advertise \(host): no address of this machine is of its family")
+    }
     (own[index].advertise, own[index].name) = (address, name(host))
   }
 
@@ -117,7 +119,9 @@ extension Settings {
 
   private func resolved(_ host: AdvertisedHost, _ family: IPAddress.Family) throws -> IPAddress {
     guard let address = host.address ?? lookUp(host.host, family) else {
-      throw GatewayFailure("media.addresses: advertise: \(host) has no \(family == .v4 ? "IPv4" : "IPv6") address in DNS; write the address, or mend the name")
+      throw GatewayFailure(
+        "media.addresses: advertise: \(host) has no \(family == .v4 ? "IPv4" : "IPv6") address in DNS; write the address, or mend the name"
+      )
     }
     return address
   }

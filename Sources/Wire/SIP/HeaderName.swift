@@ -6,7 +6,8 @@ public enum HeaderName: UInt8, Hashable, Sendable, CaseIterable {
     contentDisposition, require, proxyRequire, supported, unsupported, allow, accept, reason, wwwAuthenticate,
     proxyAuthenticate, authorization, proxyAuthorization, pAssertedIdentity, privacy, diversion, retryAfter, expires,
     server, userAgent, replaces, alertInfo, warning, timestamp, sessionExpires, minSE, referTo, subject, event, allowEvents,
-    minExpires, identity, rseq, rack, historyInfo, referredBy, subscriptionState, infoPackage, date, pPreferredIdentity, pCalledPartyID, other
+    minExpires, identity, rseq, rack, historyInfo, referredBy, subscriptionState, infoPackage, date, pPreferredIdentity,
+    pCalledPartyID, other
 
   /// Canonical spelling and compact form (RFC 3261 §7.3.3).
   var row: (name: StaticString, compact: UInt8?) {
