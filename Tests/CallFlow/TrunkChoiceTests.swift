@@ -178,7 +178,7 @@ private let call = Identifier(high: 5, low: 5)
     let world = world { routing in
       routing.trunks[0].numbers = NumberRules(
         outgoing: [.init(prefix: "+", strip: 1, add: "00")], caller: [.init(prefix: "+", strip: 1)],
-        country: .init(code: "1", international: "011", national: "1"))
+        country: .init(code: "1"))
     }
     try world.started(call)
     world.openOutgoingGate(call)
@@ -206,6 +206,25 @@ private let call = Identifier(high: 5, low: 5)
     world.connect(phone)
     let start = CallStart(to: Handle(k: .phone, h: number), sdp: Surroundings.appSDP(setup: "actpass"))
     return world.code(world.request(phone, .callStart(start), call: Identifier(high: 9, low: low)))
+  }
+
+  @Test func `a number is dialled as in the user's country, else as in the trunks', and takes the route of its E 164 form`()
+    throws
+  {
+    let world = world { routing in
+      for index in routing.trunks.indices { routing.trunks[index].numbers.country = .init(code: "1") }
+      routing.users[0].allowance = UserAllowance(prefixes: ["+1555", "+4930"])
+    }
+    #expect(dial(world, "(555) 765-4321", 1) == nil && dial(world, "011 49 30 123456", 2) == nil)
+    #expect(dial(world, "0301234567", 3) == .forbidden, "no number of North America")
+    let german = self.world { routing in
+      for index in routing.trunks.indices { routing.trunks[index].numbers.country = .init(code: "1") }
+      routing.users[0].country = .init(code: "49")
+      routing.users[0].allowance = UserAllowance(prefixes: ["+4930"])
+    }
+    #expect(
+      dial(german, "030 1234567", 1) == nil && dial(german, "0049301234567", 2) == nil
+        && dial(german, "5557654321", 3) == .forbidden)
   }
 
   @Test func `only allowed beginnings, so many at a time, so many an hour`() {

@@ -10,6 +10,7 @@ import Testing
   /// A change of each section of the file, and of each key that differs from its section.
   private let changes: [(path: String, change: (inout Settings) -> Void)] = [
     ("listen", { $0.listen.admin = SocketAddress(.loopback, 9091) }),
+    ("local_networks", { $0.localNetworks = [] }),
     ("dns", { $0.dns.servers = [SocketAddress(.loopback, 53)] }),
     ("media", { $0.media.threads = 3 }),
     ("auth", { $0.auth.audience = "other" }),
@@ -32,7 +33,9 @@ import Testing
       for path in section.paths where !path.isEmpty && !section.isTakenBySIGHUP {
         waiting.insert(String(path.prefix { $0 != "." && $0 != "[" }))
       }
-      for key in section.keys where key.waitsForRestart { waiting.insert(section.paths[0] + "." + key.name) }
+      for key in section.keys where key.waitsForRestart {
+        waiting.insert(section.paths[0].isEmpty ? key.name : section.paths[0] + "." + key.name)
+      }
     }
     let sections = try #require(ConfigurationKeys.sections.first).keys.map(\.name)
     #expect(Set(sections).union(waiting) == Set(changes.map(\.path)), "each has a change here")

@@ -44,7 +44,7 @@ import Testing
       """ + key)
     #expect(settings.trunks.map(\.routing.rules.peersKnownAs) == [nil, "one", nil, "any-1"])
     #expect(settings.trunks.map(\.routing.rules.contactUser) == ["u1", "u2", "trunkline", "trunkline"])
-    let problems = try folder.problems(
+    let problems = folder.problems(
       """
       trunks:
         - { name: one, uri: "sip:carrier.example", \(account("u1")), register: true }

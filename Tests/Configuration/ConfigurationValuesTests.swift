@@ -153,7 +153,7 @@ import Trunking
       long.numbers
         == NumberRules(
           outgoing: [.init(prefix: "+1", strip: 2, add: "9")],
-          country: .init(code: "1", international: "011", national: "1")))
+          country: .init(code: "1")))
   }
 
   @Test func `credentials of peers count where any may be one`() throws {

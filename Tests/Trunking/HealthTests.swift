@@ -154,9 +154,11 @@ private func status(_ world: World) -> TrunkStatus? { world.machine.status("carr
     #expect(
       rules.received("110") == "110" && rules.received("anonymous") == "anonymous"
         && NumberRules().received("030123456") == "030123456")
-    let america = NumberRules(country: .init(code: "1", international: "011", national: "1"))
+    let america = NumberRules(country: .init(code: "1"))
     #expect(america.received("5551230001") == "+15551230001" && america.received("15551230001") == "+15551230001")
     #expect(america.received("011493012345") == "+493012345")
+    let denmark = NumberRules.Country(code: "45")
+    #expect(denmark.e164("45123456", isDialled: true) == "+4545123456" && denmark.e164("4545123456") == "+4545123456")
     #expect(NumberRules(outgoing: [.init(prefix: "", strip: 99)]).called("12") == "")
   }
 

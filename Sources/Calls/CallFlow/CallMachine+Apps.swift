@@ -114,7 +114,7 @@ extension CallMachine {
         second.trunk.name == call.trunk.name
       else { return .err(Failure(.badState, msg: "withCall is no connected call on this trunk")) }
       other = second.trunkLeg.id
-    } else if let number = transfer.target.flatMap({ Routing.dialled($0.h) }) {
+    } else if let number = transfer.target.flatMap({ routing.dialled($0.h, by: key.user) }) {
       if routing.isEmergency(number) { return .err(Failure(.emergency)) }
       if case .refused(let code, _, let text) = outboundRule(number, user: key.user, turn.now) {
         return .err(Failure(code, msg: text))
@@ -158,7 +158,7 @@ extension CallMachine {
     guard let caller = routing.callerNumber(of: key.user, wanted: start.from?.h, account: account) else {
       return refuse(token, .forbidden, .forbidden, "from is not a number of this user", &turn)
     }
-    guard start.to.k == .phone, let number = Routing.dialled(start.to.h) else {
+    guard start.to.k == .phone, let number = routing.dialled(start.to.h, by: key.user) else {
       return refuse(token, .notFound, .notFound, "to", &turn)
     }
     let identities = start.identity ?? []

@@ -71,7 +71,7 @@ extension CallMachine {
     _ id: CallID, _ planned: PlannedDiversion, toNumber text: String, showsCaller: Bool, _ turn: inout Turn
   ) {
     guard let call = calls[id], call.appMedia.reservation != nil else { return abandon(id, planned, "no media", &turn) }
-    guard let number = Routing.dialled(text) else { return abandon(id, planned, "not a number", &turn) }
+    guard let number = routing.dialled(text, by: call.users.owner) else { return abandon(id, planned, "not a number", &turn) }
     if routing.isOwn(number) { return abandon(id, planned, "a number of this gateway", isLoop: true, &turn) }
     if call.isDivertedTooOften || call.transfers.maxForwards <= 1 {
       return abandon(id, planned, "too many diversions", isLoop: true, &turn)

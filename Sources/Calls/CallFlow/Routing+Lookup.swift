@@ -1,6 +1,7 @@
 import AppProtocol
 import Bytes
 public import SIPDialogs
+import Trunking
 
 extension Routing {
   /// Whom an incoming call is for.
@@ -103,6 +104,19 @@ extension Routing {
     if number.hasPrefix("+") { return number.dropFirst() }
     if number.hasPrefix("00") { return number.dropFirst(2) }
     return number[...]
+  }
+
+  /// What a user has dialled, as E.164 where the user's country is known, or that of all trunks that calls go out on; nil if it is no
+  /// number.
+  func dialled(_ text: String, by id: String) -> String? {
+    guard let number = Self.dialled(text) else { return nil }
+    return (user(id)?.country ?? commonCountry)?.e164(number, isDialled: true) ?? number
+  }
+
+  private var commonCountry: NumberRules.Country? {
+    let names = Set(outbound.flatMap { $0.choices.map(\.trunk) })
+    let countries = trunks.filter { names.contains($0.name) }.map(\.numbers.country)
+    return countries.allSatisfy { $0 == countries.first } ? countries.first ?? nil : nil
   }
 
   /// A dialled text without separators; nil if something else than a number remains.

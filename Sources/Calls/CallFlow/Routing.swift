@@ -75,6 +75,8 @@ public struct Routing: Sendable {
     public var choosesName = false
     /// What becomes of calls that the user does not take.
     public var diversions = Diversions()
+    /// Where the user is, so that numbers may be dialled as there; nil: as of the trunks.
+    public var country: NumberRules.Country?
     /// What the user may dial.
     public var allowance: UserAllowance
     public init(id: String, numbers: [String], allowance: UserAllowance = UserAllowance()) {

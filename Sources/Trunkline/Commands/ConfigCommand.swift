@@ -3,7 +3,7 @@ import Configuration
 
 struct Config: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Helps with the configuration file.", subcommands: [Example.self, Reference.self])
+    abstract: "Helps with the configuration file.", subcommands: [Example.self, Reference.self, Profiles.self])
 
   struct Example: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -15,6 +15,16 @@ struct Config: ParsableCommand {
           trunkline serve --check --config gateway.yaml
         """)
     func run() { print(Settings.example, terminator: "") }
+  }
+
+  struct Profiles: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Prints the profiles of carriers and PBXs: what `profile: NAME` of a trunk stands for.",
+      discussion: """
+        EXAMPLES:
+          trunkline config profiles | less
+        """)
+    func run() { print(TrunkProfile.text, terminator: "") }
   }
 
   struct Reference: ParsableCommand {

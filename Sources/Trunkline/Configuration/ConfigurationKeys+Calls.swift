@@ -18,6 +18,9 @@ extension ConfigurationKeys {
       [
         .init("name", .text("text"), .required, "What routes, metrics and records call it."),
         .init(
+          "profile", .oneOf(TrunkProfile.all.map(\.name)), .none("none"),
+          "A carrier's habits: keys that count where the trunk has none of its own. `trunkline config profiles` prints them."),
+        .init(
           "peers", .or(.list(.text("address, network or host name"), limit: 1_000), .oneOf(["any"])), .none("the hosts of `uri`"),
           "Who may send SIP as this trunk; others get no answer. Names are looked up again by their TTL. `any` needs `peer_auth`."
         ),
@@ -202,6 +205,9 @@ extension ConfigurationKeys {
           "calls_per_hour", .integer(0...10_000), .none("no limit"),
           "Outgoing and diverted calls an hour; 0: none. Against toll fraud."),
         .init("diversions", .mapping, .none("those of the route"), "What becomes of calls that nobody takes."),
+        .init(
+          "country", .text("1 to 3 digits"), .none("that of the trunks, if calls go out on trunks of one country"),
+          "The country code, such as `\"49\"`: numbers may be dialled as there, and become E.164 before the route is chosen."),
       ]),
     .init(
       "users[].numbers[]", isTakenBySIGHUP: true, "",

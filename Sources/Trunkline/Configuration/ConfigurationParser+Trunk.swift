@@ -8,9 +8,11 @@ import Yams
 /// `trunks:`, read again at SIGHUP.
 extension ConfigurationParser {
   func trunk(_ node: Node, _ path: String) -> Settings.Trunk? {
-    let trunk = Section(node, path, self)
+    let trunk = Section(profiled(node), path, self)
     guard case .mapping = node else { return nil }
     let name = trunk.required("name")
+    let profiles = TrunkProfile.all.map(\.name).joined(separator: ", ")
+    _ = trunk.value("profile", "one of \(profiles)", TrunkProfile.named)
     var out = Routing.Trunk(name: name ?? "")
     peers(trunk, &out)
     out.settings = settings(trunk, out.name)

@@ -84,14 +84,16 @@ extension ConfigurationParser {
 
   func numberRules(_ trunk: Section) -> NumberRules {
     let row = trunk.section("numbers")
-    var country = row.value("country", "a country code such as \"49\"") { digits($0, 1...3) }.map {
-      NumberRules.Country(code: $0)
-    }
+    var country = country(row)
     if let code = row.value("international", "digits such as \"00\"", { digits($0, 0...5) }) { country?.international = code }
     if let code = row.value("national", "digits such as \"0\"", { digits($0, 0...5) }) { country?.national = code }
     return NumberRules(
       incoming: numberRules(row, "inbound"), outgoing: numberRules(row, "outbound"), caller: numberRules(row, "caller"),
       country: country)
+  }
+
+  func country(_ row: Section) -> NumberRules.Country? {
+    row.value("country", "a country code such as \"49\"") { digits($0, 1...3) }.map { NumberRules.Country(code: $0) }
   }
 
   private func digits(_ text: String, _ count: ClosedRange<Int>) -> String? {

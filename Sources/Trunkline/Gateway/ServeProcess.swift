@@ -123,6 +123,7 @@ extension Settings {
   func partsThatNeedRestart(comparedWith old: Settings) -> [String] {
     var out: [String] = []
     if listen != old.listen { out.append("listen") }
+    if localNetworks != old.localNetworks { out.append("local_networks") }
     if media != old.media || calls.opusBitrate != old.calls.opusBitrate { out.append("media") }
     if verifier != old.verifier { out.append("verifier") }
     if calls.timers != old.calls.timers || drain != old.drain { out.append("timers") }
