@@ -35,7 +35,10 @@ let cLibraries: [Target] = [
   library("CAres", "CAres", pkgConfig: "libcares", apt: "libc-ares-dev"),
   library("CNGHTTP2", "CNGHTTP2", pkgConfig: "libnghttp2", apt: "libnghttp2-dev"),
   library("CSRTP", "CSRTP", pkgConfig: "libsrtp2", apt: "libsrtp2-dev"),  // the oracle: Tests and Bench only
-  .target(name: "CLinux", path: "Sources/CLibraries/CLinux"),
+  // Scripts/dist says of which commit a package is.
+  .target(
+    name: "CLinux", path: "Sources/CLibraries/CLinux",
+    cSettings: Context.environment["TRUNKLINE_COMMIT"].map { [.define("TRUNKLINE_COMMIT", to: "\"\($0)\"")] } ?? []),
 ]
 
 let wire: [Target] = [
@@ -117,7 +120,8 @@ let executable: [Target] = [
       "Platform",
       "SIPTransport",
     ], [yams]),
-  module("Trunkline", "CommandSupport", ["Bytes", "JSONWebToken", "Platform", "Configuration", "CCurl"], [argumentParser]),
+  module(
+    "Trunkline", "CommandSupport", ["Bytes", "JSONWebToken", "Platform", "Configuration", "CCurl", "CLinux"], [argumentParser]),
   .executableTarget(
     name: "trunkline",
     dependencies: ["COpenSSL", "CCurl", "CLinux", "WebPhone", "Configuration", "CommandSupport", logging, argumentParser]

@@ -71,20 +71,25 @@ public final class ThreadWatch: Sendable {
   private let thread: Mutex<NamedThread?>
 
   /// Starts the thread. Signals to end must be blocked in every thread by now (`ProcessSignals.blockAsynchronous`).
-  /// `isVital`: whether the process ends with a thread of this name that hangs.
-  public convenience init(logger: Logger, isVital: @escaping @Sendable (String) -> Bool) throws(SystemError) {
-    try self.init(heartbeats: .process, interval: HangDetector.interval, logger: logger, isVital: isVital)
+  /// `isVital`: whether the process ends with a thread of this name that hangs. `supervisor` is told that it does not, as often as it
+  /// wants to hear it.
+  public convenience init(
+    logger: Logger, supervisor: Supervisor = Supervisor(), isVital: @escaping @Sendable (String) -> Bool
+  ) throws(SystemError) {
+    try self.init(
+      heartbeats: .process, interval: HangDetector.interval, logger: logger, supervisor: supervisor, isVital: isVital)
   }
 
   /// `interval`: what a test makes shorter; each is still counted for 100 ms.
-  init(heartbeats: Heartbeats, interval: Duration, logger: Logger, isVital: @escaping @Sendable (String) -> Bool)
-    throws(SystemError)
-  {
+  init(
+    heartbeats: Heartbeats, interval: Duration, logger: Logger, supervisor: Supervisor = Supervisor(),
+    isVital: @escaping @Sendable (String) -> Bool
+  ) throws(SystemError) {
     self.heartbeats = heartbeats
     detector = Mutex(HangDetector(isVital: isVital))
     wake = try EventDescriptor()
     thread = Mutex(nil)
-    let running = try NamedThread.start(name: "health", logger: logger) { [self] in run(interval, logger) }
+    let running = try NamedThread.start(name: "health", logger: logger) { [self] in run(interval, logger, supervisor) }
     thread.withLock { $0 = running }
   }
 
@@ -120,8 +125,10 @@ public final class ThreadWatch: Sendable {
 
   // MARK: the thread
 
-  private func run(_ interval: Duration, _ logger: Logger) {
+  private func run(_ interval: Duration, _ logger: Logger, _ supervisor: Supervisor) {
     let milliseconds = Int32(interval.nanoseconds / 1_000_000)
+    let watchdog = supervisor.watchdogInterval.map { max(1, HangDetector.wakeUps($0) / 2) }
+    var looks = 0
     var told: Set<String> = []
     while !stopping.load(ordering: .acquiring) {
       _ = wake.wait(milliseconds: milliseconds)
@@ -129,6 +136,8 @@ public final class ThreadWatch: Sendable {
       let ages = heartbeats.ages
       let isAsked = ProcessSignals.isPending([SIGTERM, SIGINT])
       if let ending = detector.withLock({ $0.wakeUp(ages, isAsked: isAsked) }) { Self.end(ending) }
+      if let watchdog, looks % watchdog == 0 { supervisor.tell("WATCHDOG=1") }
+      looks += 1
       tell(HangDetector.hung(ages), &told, logger)
     }
   }

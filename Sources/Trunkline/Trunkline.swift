@@ -17,11 +17,12 @@ struct Trunkline: ParsableCommand {
         trunkline trunks list
         trunkline devices list
         trunkline push test --user alice
+        trunkline health
       """,
     version: Version.text,
     subcommands: [
       Serve.self, Calls.self, TrunksCommand.self, DevicesCommand.self, PushCommand.self, Trace.self, Token.self, Config.self,
-      PrintVersion.self,
+      Health.self, PrintVersion.self,
     ])
 
   static func main() {
@@ -31,6 +32,7 @@ struct Trunkline: ParsableCommand {
 }
 
 struct PrintVersion: ParsableCommand {
-  static let configuration = CommandConfiguration(commandName: "version", abstract: "Prints the version.")
+  static let configuration = CommandConfiguration(
+    commandName: "version", abstract: "Prints the version, and of a packaged program the commit that it was built from.")
   func run() { print(Version.text) }
 }

@@ -41,6 +41,9 @@ private let phone = Surroundings.phone
     world.feed(.sip(.legClosed(made.leg)))
     world.expectRecord(.remoteHangup, by: .trunk)
     #expect(world.records.first?.times[CallStage.transferred.rawValue] != nil && world.records.first?.call == call)
+    let transfer = try #require(world.records.first?.transfers?.first)
+    #expect(transfer.by == .trunk && transfer.number == "+15558880000" && transfer.referredBy == "<sip:bob@x>")
+    #expect(transfer.trunk == "carrier" && transfer.sipCallId == made.invite.callID && transfer.sip == 200)
     #expect(world.machine.legs.isEmpty)
   }
 
@@ -54,6 +57,7 @@ private let phone = Surroundings.phone
     #expect(world.trunkHeard.last == "NOTIFY 486" && world.machine.summaries.count == 1)
     world.feed(.sip(.byeReceived(leg, nil)))
     world.expectRecord(.remoteHangup, by: .trunk)
+    #expect(world.records.first?.transfers?.map(\.sip) == [486])
   }
 
   @Test func `who asked may hang up at once: the call waits for the transfer, and ends with it if it fails`() throws {
@@ -163,6 +167,7 @@ private let phone = Surroundings.phone
     world.feed(.sip(.byeReceived(next, nil)))
     world.feed(.sip(.legClosed(next)))
     world.expectRecord(.remoteHangup, by: .trunk)
+    #expect(world.records.first?.transfers?.map(\.sipCallId) == ["r"])
     #expect(world.machine.legs.isEmpty)
   }
 
@@ -180,6 +185,8 @@ private let phone = Surroundings.phone
     #expect(told == ["call.transferred trying", "call.transferred ringing", "call.transferred done"])
     #expect(world.trunkHeard.last == "BYE" && world.heard[phone]?.last == "call.ended localEnd")
     world.expectRecord(.localEnd, by: .app)
+    let transfer = try #require(world.records.first?.transfers?.first)
+    #expect(transfer.by == .app && transfer.number == "+15558880000" && transfer.sip == 200 && transfer.sipCallId == nil)
   }
 
   @Test func `a refused transfer leaves the call to the app, and a trunk that takes none says so`() throws {

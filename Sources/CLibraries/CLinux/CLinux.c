@@ -75,3 +75,9 @@ void clx_crash_plainly(void) {
   }
   signal(SIGQUIT, SIG_DFL);
 }
+
+#ifndef TRUNKLINE_COMMIT
+#define TRUNKLINE_COMMIT ""
+#endif
+
+const char *clx_commit(void) { return TRUNKLINE_COMMIT; }

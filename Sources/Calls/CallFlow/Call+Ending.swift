@@ -169,6 +169,7 @@ extension Call {
       fromApp: statistics.map { .init($0.fromApp) })
     record.trunkSrtp = trunkLeg.media?.protection.flatMap { SRTPProfile(suite: $0.suite.rawValue)?.name }
     if !diversions.made.isEmpty { record.diversions = diversions.made }
+    if !transfers.made.isEmpty { record.transfers = transfers.made }
     if isDivertedToNumber { record.join(legs[1], statistics) }
     return record
   }

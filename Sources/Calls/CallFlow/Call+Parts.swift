@@ -97,6 +97,15 @@ extension Call {
     var maxForwards = 70
     /// Our own REFER is on its way.
     var isAsked = false
+    var made: [CallRecord.Transfer] = []
+
+    mutating func begin(_ transfer: CallRecord.Transfer) {
+      made.append(transfer)
+      if made.count > Limits.recordedTransfers { made.removeFirst() }
+    }
+    mutating func end(_ code: Int) {
+      if let last = made.indices.last, made[last].sip == nil { made[last].sip = code }
+    }
   }
 
   /// Media of the app's side.

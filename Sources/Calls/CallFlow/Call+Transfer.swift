@@ -20,6 +20,7 @@ extension Call {
     transfers.followed += 1
     legs.append(leg)
     mark(.transferring, detail: leg.trunk.name, &turn)
+    transfers.begin(.init(by: .trunk, number: leg.transfer?.number, referredBy: leg.transfer?.referral.referredBy))
     turn.sip(.acceptRefer(trunkLeg.id))
     inviteTransfer(&turn)
   }
@@ -36,6 +37,9 @@ extension Call {
       OutboundInvite(
         trunk: peer, to: next.numbers.called(target.number), from: own, isPrivate: direction == .outgoing && parties.isPrivate,
         assertedIdentity: own, sdp: nil, maxForwards: transfers.maxForwards - 1, extraHeaders: headers), &turn)
+    if let last = transfers.made.indices.last {
+      (transfers.made[last].trunk, transfers.made[last].sipCallId) = (next.name, legs[second].sipCallID)
+    }
   }
 
   /// Who asked for it is told how it goes, if it is there still.
@@ -56,12 +60,14 @@ extension Call {
       return transferFailed(488, &turn)
     }
     notify(200, &turn)
+    transfers.end(200)
     moved(to: legs.removeLast(), &turn)
   }
 
   mutating func transferFailed(_ code: Int, _ turn: inout Turn) {
     legs[1].phase = .over
     mark(.transferFailed, detail: String(code), &turn)
+    transfers.end(code)
     // who asked for it is gone: nobody is left
     if trunkLeg.phase == .over { return end(.remoteHangup, by: .trunk, detail: "transfer failed with \(code)", &turn) }
     turn.outcomes.append(.legLeft(legs.removeLast()))
@@ -90,7 +96,7 @@ extension Call {
   /// Why a `call.transfer` cannot be asked of the trunk now.
   func refusal(of request: CallTransfer, domain: String?) -> Failure? {
     guard state == .connected, trunkLeg.phase == .confirmed, !transfers.isAsked, second == nil else { return Failure(.badState) }
-    guard trunk.rules.allowsTransfer else { return Failure(.unsupported, msg: "this trunk takes no transfers.followed") }
+    guard trunk.rules.allowsTransfer else { return Failure(.unsupported, msg: "this trunk takes no transfers") }
     guard request.withCall != nil || domain != nil && request.number != nil else {
       return Failure(.badRequest, msg: "target is not a number")
     }
@@ -105,6 +111,7 @@ extension Call {
       turn.sip(.refer(trunkLeg.id, to: "sip:\(percentEncodedUser(number))@\(domain)", replaces: nil))
     }
     transfers.isAsked = true
+    transfers.begin(.init(by: .app, number: other == nil ? request.number : nil))
   }
 
   mutating func referAnswered(_ code: Int, _ turn: inout Turn) {
@@ -121,7 +128,10 @@ extension Call {
   }
 
   private mutating func tellTransfer(_ status: CallTransferred.Status, _ code: Int, _ turn: inout Turn) {
-    if status == .failed || status == .done { transfers.isAsked = false }
+    if status == .failed || status == .done {
+      transfers.isAsked = false
+      transfers.end(code)
+    }
     guard let winner else { return }
     turn.send(.callTransferred(CallTransferred(status, sip: code)), to: winner, call: id)
   }

@@ -52,6 +52,7 @@ extension CallMachine {
     change(id, &turn) {
       $0.transfers.maxForwards = min($0.transfers.maxForwards, invite.maxForwards)
       $0.transfers.followed += 1
+      $0.transfers.begin(.init(by: .trunk, trunk: trunk.name, sipCallId: invite.callID, sip: 200))
       $0.moved(to: next, &$1)
     }
     turn.sip(.answer(leg, sdp: answer))

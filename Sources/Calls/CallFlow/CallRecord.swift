@@ -122,6 +122,22 @@ public struct CallRecord: Sendable, Codable, Equatable {
     public init(_ why: DiversionTrigger) { self.why = why }
   }
 
+  /// Transfers that were asked for, in that order; of more than eight the last.
+  public var transfers: [Transfer]?
+  public struct Transfer: Sendable, Codable, Equatable {
+    /// `trunk`: a REFER, or an INVITE with Replaces. `app`: `call.transfer`.
+    public var by: CallSide
+    /// Whom the call was to go to; nil for an INVITE with Replaces, and for another call of the user's.
+    public var number: String?
+    /// Referred-By of a REFER, as written.
+    public var referredBy: String?
+    /// The trunk and the Call-ID of the new leg; nil where another makes it.
+    public var trunk: String?
+    public var sipCallId: String?
+    /// The final status; nil if the call ended before.
+    public var sip: Int?
+  }
+
   /// The record of a call whose process died: all that its start line knows. Nobody knows when the call ended: it is cut at `now`,
   /// the next start, and `connectedMs` is the most that it can have been.
   public init(orphan line: StartLine, at now: Int64) {

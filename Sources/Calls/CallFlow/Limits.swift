@@ -20,6 +20,8 @@ enum Limits {
   static let pendingDigits = 256
   /// Diversion values of an INVITE; more are a loop.
   static let diversions = 3
+  /// Transfers in a call's record.
+  static let recordedTransfers = 8
   /// Characters of a number or name that go into messages and records.
   static let textCharacters = 128
   /// A number that an app may dial.

@@ -1,5 +1,9 @@
+import CLinux
+
 /// Of the gateway and of the lab: they are built together.
 package enum Version {
   package static let number = "0.1.0"
-  package static let text = "trunkline \(number)"
+  /// Of a packaged program; empty else.
+  package static let commit = String(cString: clx_commit())
+  package static let text = "trunkline \(number)" + (commit.isEmpty ? "" : " (\(commit))")
 }

@@ -22,7 +22,8 @@ enum ServeProcess {
     let logs = try Logs(settings.log)
     defer { logs.stop() }
     let logger = logs.logger("trunkline")
-    let watch = try ThreadWatch(logger: logs.logger("health"), isVital: VitalThreads.contains)
+    let supervisor = Supervisor()
+    let watch = try ThreadWatch(logger: logs.logger("health"), supervisor: supervisor, isVital: VitalThreads.contains)
     defer { watch.stop() }
     let gateway = try Gateway(settings, watch: watch, logs: logs)
     do {
@@ -38,21 +39,26 @@ enum ServeProcess {
         "version": "\(Version.number)", "app": "\(settings.listen.app)", "admin": "\(settings.listen.admin)",
         "sip": "\(settings.listen.sipText)",
       ])
+    supervisor.tell("READY=1")
     if config == nil { logger.notice("embedded defaults: state is kept in the working directory; see trunkline config example") }
-    let isEarly = serve(settings, config, gateway, watch, logger)
+    let isEarly = serve(settings, config, gateway, watch, supervisor, logger)
+    supervisor.tell("STOPPING=1")
     if isEarly { watch.end(within: unregisterTimeIdle + ending) }
     gateway.stop(unregisterTime: isEarly ? unregisterTimeIdle : unregisterTimeAfterDrain)
   }
 
   /// Takes signals until the gateway is to be stopped. True if that is before the drain time is over.
   private static func serve(
-    _ settings: Settings, _ config: String?, _ gateway: Gateway, _ watch: ThreadWatch, _ logger: Logger
+    _ settings: Settings, _ config: String?, _ gateway: Gateway, _ watch: ThreadWatch, _ supervisor: Supervisor, _ logger: Logger
   ) -> Bool {
     var running = settings
     var draining = false
     while true {
       switch ProcessSignals.wait(for: [SIGHUP, SIGTERM, SIGINT, SIGUSR1, SIGALRM]) {
-      case SIGHUP: running = reload(running, config, gateway, logger)
+      case SIGHUP:
+        supervisor.tell("RELOADING=1\nMONOTONIC_USEC=\(MonotonicClock.now().nanoseconds / 1_000)")
+        running = reload(running, config, gateway, logger)
+        supervisor.tell("READY=1")
       case SIGUSR1:
         guard gateway.isDrained else { continue }
         logger.notice("drained: the last call is over")
@@ -72,6 +78,7 @@ enum ServeProcess {
         } else {
           draining = true
           logger.notice("draining: no new calls; a second signal ends those that live")
+          supervisor.tell("STATUS=draining: no new calls, the process ends with the last one")
           let seconds = max(1, settings.drain.components.seconds)
           watch.end(within: .seconds(seconds) + ending)
           alarm(UInt32(clamping: seconds))
