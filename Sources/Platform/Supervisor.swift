@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// What systemd is told of the process by `$NOTIFY_SOCKET` (sd_notify(3)); nothing where that is not set.
