@@ -6,13 +6,9 @@ extension Interop {
   /// `Scripts/dist-check`, which needs a Debian to install it in.
   @Suite(
     .enabled(
-      if: binaries != nil && FileManager.default.isExecutableFile(atPath: "/usr/bin/dpkg-shlibdeps"),
+      if: Surroundings.binaries != nil && FileManager.default.isExecutableFile(atPath: "/usr/bin/dpkg-shlibdeps"),
       "needs TRUNKLINE_BINARY, a release build, and dpkg-dev"), .serialized)
   struct PackageTests {
-    private static let binaries = ProcessInfo.processInfo.environment["TRUNKLINE_BINARY"].map {
-      URL(fileURLWithPath: $0).deletingLastPathComponent().path
-    }
-
     private func run(_ command: String, in folder: String) async throws -> String {
       let made = try Spawned("sh", "/bin/sh", ["-ec", command], in: folder)
       let status = try await made.finish(within: 120)
@@ -24,7 +20,7 @@ extension Interop {
       let folder = NSTemporaryDirectory() + "trunkline-dist-\(getpid())"
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
       defer { try? FileManager.default.removeItem(atPath: folder) }
-      let from = try #require(Self.binaries)
+      let from = try #require(Surroundings.binaries)
       for out in ["a", "b"] {
         _ = try await run("DIST=\(folder)/\(out) \(Surroundings.package)/Scripts/dist --from \(from) packages", in: folder)
       }
@@ -40,9 +36,11 @@ extension Interop {
         #expect(files.contains(path + "\n"), "\(path) is not in the package")
       }
       #expect(!files.contains("root/root") || files.split(separator: "\n").allSatisfy { $0.contains("root/root") }, "\(files)")
-      let control = try await run("dpkg-deb --field a/trunkline_*.deb; dpkg-deb --ctrl-tarfile a/trunkline_*.deb | tar -xO ./conffiles", in: folder)
+      let control = try await run(
+        "dpkg-deb --field a/trunkline_*.deb; dpkg-deb --ctrl-tarfile a/trunkline_*.deb | tar -xO ./conffiles", in: folder)
       #expect(control.contains("libssl3") && control.contains("libopus0") && control.contains("/etc/trunkline/trunkline.yaml"))
-      let manual = try await run("dpkg-deb --fsys-tarfile a/trunkline_*.deb | tar -xO ./usr/share/man/man1/trunkline.1.gz | gunzip", in: folder)
+      let manual = try await run(
+        "dpkg-deb --fsys-tarfile a/trunkline_*.deb | tar -xO ./usr/share/man/man1/trunkline.1.gz | gunzip", in: folder)
       #expect(manual.contains(".SS trunkline serve") && manual.contains("\\-\\-config"))
       let parts = try await run("cat a/*.spdx.json", in: folder)
       #expect(parts.contains("\"grdb.swift\"") && parts.contains("libssl3"))
@@ -55,5 +53,12 @@ extension Interop {
       let level = said.firstMatch(of: /service: ([0-9.]+)/).flatMap { Double($0.1) }
       #expect(level ?? 10 <= 2, "\(said)")
     }
+  }
+}
+
+extension Surroundings {
+  /// The folder of a release build.
+  static let binaries = ProcessInfo.processInfo.environment["TRUNKLINE_BINARY"].map {
+    URL(fileURLWithPath: $0).deletingLastPathComponent().path
   }
 }
