@@ -35,10 +35,16 @@ import Testing
   static func links(_ lines: [String]) -> [(line: Int, target: String)] {
     var isFenced = false
     return lines.enumerated().flatMap { number, line -> [(line: Int, target: String)] in
-      if line.hasPrefix("```") { isFenced.toggle() }
+      if fence(line) != nil { isFenced.toggle() }
       guard !isFenced else { return [] }
       return line.matches(of: /\]\(([^()\s]+)\)/).map { (number + 1, String($0.1)) }.filter { !$0.target.contains("://") }
     }
+  }
+
+  /// What stands behind the backticks of a fence, which may be inside of a list; nil for another line.
+  private static func fence(_ line: String) -> String? {
+    let text = line.drop { $0 == " " }
+    return text.hasPrefix("```") ? String(text.dropFirst(3)) : nil
   }
 
   /// The blocks behind a fence with exactly this word or these words, and the number of their first line.
@@ -46,8 +52,8 @@ import Testing
     var found: [(line: Int, lines: [String])] = []
     var open: String?
     for (number, line) in lines.enumerated() {
-      if line.hasPrefix("```") {
-        open = open == nil ? String(line.dropFirst(3)) : nil
+      if let word = fence(line) {
+        open = open == nil ? word : nil
         if open == kind { found.append((number + 2, [])) }
       } else if open == kind {
         found[found.count - 1].lines.append(line)
@@ -125,7 +131,7 @@ import Testing
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        for match in text.matches(of: /(?:key|password)_file: ([a-z.]+)/) {
+        for match in text.matches(of: /(?:(?:key|password)_file|cert|key): ([a-z.]+)/) {
           try Data("0123456789abcdef0123456789abcdef\n".utf8).write(to: folder.appendingPathComponent(String(match.1)))
         }
         do {
