@@ -1,0 +1,162 @@
+import Foundation
+import Testing
+
+/// Asterisk of Debian sid, in a folder of its own that `Scripts/install test` makes: a PBX and a carrier that nobody here wrote. Each
+/// endpoint has an address of its own on loopback, so that the gateway's trunks can be told apart.
+final class Asterisk {
+  struct Endpoint {
+    var name: String
+    var address: String
+    /// As Asterisk writes it.
+    var codecs: String
+    /// Lines of the endpoint in pjsip.conf.
+    var more: [String] = []
+    /// It registers, and its calls are challenged.
+    var hasPassword = false
+    var isTLS = false
+  }
+
+  static let root = Surroundings.package + "/.build/asterisk/root"
+  /// Why the suite cannot run; nil if it can.
+  static let missing: String? =
+    getuid() != 0
+    ? "Asterisk runs in a chroot: not root"
+    : FileManager.default.isExecutableFile(atPath: root + "/usr/sbin/asterisk")
+      ? nil : "no Asterisk: Scripts/install test makes it with mmdebstrap, where that can fetch Debian sid"
+
+  let process: Spawned
+  /// As Asterisk sees it, and as we do.
+  private let inside: String
+  let folder: String
+  let port: UInt16
+
+  /// `gateway`: where its calls go to. `certificate`: a folder with `sip.pem` and `sip.key`, for endpoints with TLS.
+  init(_ endpoints: [Endpoint], gateway: GatewayUnderTest, port: UInt16, certificate: String? = nil) async throws {
+    inside = "/run/trunkline-\(UUID().uuidString.prefix(8))"
+    folder = Self.root + inside
+    self.port = port
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    if let certificate {
+      for name in ["sip.pem", "sip.key"] {
+        try FileManager.default.copyItem(atPath: certificate + "/" + name, toPath: folder + "/" + name)
+      }
+    }
+    try Speech.write(Baresip.short, folder + "/telephone.wav")
+    for (name, text) in Self.files(inside, endpoints, gateway, port) {
+      try text.write(toFile: folder + "/" + name, atomically: true, encoding: .utf8)
+    }
+    process = try Spawned(
+      "asterisk", "/usr/sbin/chroot", [Self.root, "/usr/sbin/asterisk", "-f", "-n", "-C", inside + "/asterisk.conf"],
+      in: gateway.folder)
+    let isUp = await eventually(within: 30) { (try? self.said("core waitfullybooted"))?.contains("fully booted") == true }
+    guard isUp else {
+      throw Spawned.Failure(description: "Asterisk is not up: \(process.text.suffix(2_000)) \(log.suffix(2_000))")
+    }
+  }
+
+  private static func files(_ inside: String, _ endpoints: [Endpoint], _ gateway: GatewayUnderTest, _ port: UInt16) -> [String:
+    String]
+  {
+    let folders = ["astetcdir", "astdbdir", "astspooldir", "astrundir", "astlogdir", "astkeydir", "astagidir"].map {
+      "\($0) => \(inside)"
+    }
+    let own = [
+      "astmoddir => /usr/lib/x86_64-linux-gnu/asterisk/modules", "astvarlibdir => /var/lib/asterisk",
+      "astdatadir => /usr/share/asterisk",
+    ]
+    return [
+      "asterisk.conf": "[directories]\n" + (folders + own).joined(separator: "\n") + "\n[options]\nverbose = 3\n",
+      // what wants files or ports of its own
+      "modules.conf": "[modules]\nautoload = yes\n"
+        + [
+          "chan_iax2", "chan_unistim", "pbx_dundi", "chan_skinny", "chan_mgcp", "res_http_media_cache", "res_xmpp",
+          "cdr_sqlite3_custom", "chan_mobile", "res_hep_rtcp", "pbx_ael", "pbx_lua",
+        ]
+        .map { "noload = \($0).so\n" }.joined(),
+      "logger.conf": "[logfiles]\nfull => notice,warning,error,verbose\n",
+      "rtp.conf": "[general]\nrtpstart=30000\nrtpend=30999\n",
+      "extensions.conf": """
+      [calls]
+      exten => _+1555999XXXX,1,Answer()
+       same => n,MixMonitor(\(inside)/mixed-${EXTEN}.wav,r(\(inside)/heard-${EXTEN}.wav))
+       same => n,Playback(\(inside)/telephone)
+       same => n,Wait(1)
+       same => n,Hangup()
+      exten => _+1555888XXXX,1,Answer()
+       same => n,Read(DIGITS,,4,,1,8)
+       same => n,Verbose(1,got ${CHANNEL(endpoint)} ${DIGITS})
+       same => n,Hangup()
+      exten => pcpid,1,Set(PJSIP_HEADER(add,P-Called-Party-ID)=<sip:+15551230001@127.0.0.6>)
+       same => n,Return()
+      exten => registered,1,Dial(PJSIP/reg,20,b(calls^pcpid^1))
+      exten => transfer,1,Answer()
+       same => n,Wait(1)
+       same => n,Transfer(PJSIP/sip:+15559990077@127.0.0.1:\(gateway.sip))
+       same => n,Verbose(1,transfer ${TRANSFERSTATUS})
+       same => n,Hangup()
+
+      """,
+      "pjsip.conf": endpoints.map { text($0, inside, gateway, port) }.joined(separator: "\n"),
+    ]
+  }
+
+  private static func text(_ endpoint: Endpoint, _ inside: String, _ gateway: GatewayUnderTest, _ port: UInt16) -> String {
+    let (name, address) = (endpoint.name, endpoint.address)
+    let transport =
+      endpoint.isTLS
+      ? "protocol=tls\nbind=\(address):\(port)\ncert_file=\(inside)/sip.pem\npriv_key_file=\(inside)/sip.key\nmethod=tlsv1_2"
+      : "protocol=udp\nbind=\(address):\(port)"
+    return """
+      [transport-\(name)]
+      type=transport
+      \(transport)
+      [\(name)]
+      type=endpoint
+      context=calls
+      transport=transport-\(name)
+      disallow=all
+      allow=\(endpoint.codecs)
+      aors=\(name)
+      direct_media=no
+      identify_by=username
+      media_address=\(address)
+      \((endpoint.more + (endpoint.hasPassword ? ["auth=\(name)"] : [])).joined(separator: "\n"))
+      [\(name)]
+      type=aor
+      max_contacts=1
+      remove_existing=yes
+      minimum_expiration=10
+      \(endpoint.hasPassword || endpoint.isTLS ? "" : "contact=sip:127.0.0.1:\(gateway.sip)")
+      [\(name)]
+      type=auth
+      auth_type=userpass
+      username=\(name)
+      password=s3cret
+
+      """
+  }
+
+  /// What the console answers.
+  func said(_ command: String) throws -> String {
+    let console = Process()
+    console.executableURL = URL(fileURLWithPath: "/usr/sbin/chroot")
+    console.arguments = [Self.root, "/usr/sbin/asterisk", "-C", inside + "/asterisk.conf", "-rx", command]
+    let output = Pipe()
+    (console.standardOutput, console.standardError, console.standardInput) = (output, output, FileHandle.nullDevice)
+    try console.run()
+    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    console.waitUntilExit()
+    return text
+  }
+
+  var log: String { (try? String(contentsOfFile: folder + "/full", encoding: .utf8)) ?? "" }
+
+  /// What a call to `number` was heard to say.
+  func heard(_ number: String) -> String { folder + "/heard-\(number).wav" }
+
+  func stop() async throws {
+    _ = try? said("core stop now")
+    _ = try await process.finish(within: 15)
+    try FileManager.default.removeItem(atPath: folder)
+  }
+}

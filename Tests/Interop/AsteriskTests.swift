@@ -1,0 +1,143 @@
+import Foundation
+import SpeechScore
+import Testing
+
+extension Interop {
+  /// Asterisk as the carrier, one process for all calls.
+  @Suite(
+    .enabled(if: Surroundings.missing == nil && Asterisk.missing == nil, "\(Asterisk.missing ?? Surroundings.missing ?? "")"),
+    .serialized)
+  struct AsteriskTests {
+    private static let endpoints: [Asterisk.Endpoint] = [
+      .init(name: "ulaw", address: "127.0.0.2", codecs: "ulaw", more: ["dtmf_mode=rfc4733"]),
+      .init(name: "alaw", address: "127.0.0.3", codecs: "alaw", more: ["dtmf_mode=info"]),
+      .init(name: "g722", address: "127.0.0.4", codecs: "g722"), .init(name: "opus", address: "127.0.0.5", codecs: "opus"),
+      .init(name: "reg", address: "127.0.0.6", codecs: "ulaw", more: ["dtmf_mode=inband"], hasPassword: true),
+      .init(name: "secure", address: "127.0.0.7", codecs: "ulaw", more: ["media_encryption=sdes"], isTLS: true),
+    ]
+
+    private static let said = Array(Speech.fromFirstWord(Speech.app).prefix(20_000))
+
+    private struct Site {
+      var gateway: GatewayUnderTest
+      var asterisk: Asterisk
+      var certificate: String
+    }
+
+    private func site() async throws -> Site {
+      let certificate = try await OpenSSL.certificate("asterisk.example", alternatives: "IP:127.0.0.7")
+      let ports = (sip: try FreePorts.both(), app: try FreePorts.tcp(), admin: try FreePorts.tcp())
+      let (port, tls) = (try FreePorts.both(), try FreePorts.tcp(beside: [ports.sip, ports.app, ports.admin]))
+      let codecs = ["ulaw": "PCMU", "alaw": "PCMA", "g722": "G722", "opus": "opus", "reg": "PCMU", "secure": "PCMU"]
+      let trunks = Self.endpoints.map { endpoint in
+        var keys = [
+          "name: \(endpoint.name)", "from: { user: \(endpoint.name) }", "codecs: [ \(codecs[endpoint.name] ?? "") ]",
+          "transfers: true",
+        ]
+        keys.append("uri: \"sip:\(endpoint.address):\(port)\(endpoint.isTLS ? ";transport=tls" : "")\"")
+        if endpoint.name == "alaw" { keys.append("dtmf: info") }
+        if endpoint.name == "reg" { keys += ["dtmf: inband", "called: p_called_party_id"] }
+        if endpoint.hasPassword {
+          keys.append("auth: { username: \(endpoint.name), password_file: password }, register: { expires: 60s }")
+        }
+        if endpoint.isTLS { keys.append("srtp: required, tls: { ca: \(certificate)/sip.pem }") }
+        return "{ \(keys.joined(separator: ", ")) }"
+      }
+      let inbound = Self.endpoints.map { "{ trunk: \($0.name), to: users }" }
+      // the last digit but one of a number says which trunk it takes
+      let outbound = Self.endpoints.enumerated().flatMap { index, endpoint in
+        ["+155599900\(index)", "+155588800\(index)"].map { "{ prefix: \"\($0)\", trunk: \(endpoint.name) }" }
+      }
+      let gateway = try await GatewayUnderTest(
+        [
+          "listen: { sip: { udp: 0.0.0.0:\(ports.sip), tls: { address: 0.0.0.0:\(tls), cert: \(certificate)/sip.pem, key: \(certificate)/sip.key } }, app: { address: 127.0.0.1:\(ports.app) }, admin: 127.0.0.1:\(ports.admin) }",
+          "trunks: [ \(trunks.joined(separator: ", ")) ]",
+          "routes: { inbound: [ \(inbound.joined(separator: ", ")) ], outbound: [ \(outbound.joined(separator: ", ")), { prefix: \"+1555999007\", trunk: ulaw } ] }",
+        ], ports: ports)
+      try Speech.write(Self.said, gateway.folder + "/app.wav")
+      let asterisk = try await Asterisk(Self.endpoints, gateway: gateway, port: port, certificate: certificate)
+      return Site(gateway: gateway, asterisk: asterisk, certificate: certificate)
+    }
+
+    private func close(_ site: Site) async throws {
+      try await site.gateway.finish()
+      try await site.asterisk.stop()
+      try FileManager.default.removeItem(atPath: site.certificate)
+    }
+
+    @Test func `an app calls Asterisk with each codec, by digest and by TLS with SRTP: both hear each other`() async throws {
+      let site = try await site()
+      for (index, endpoint) in Self.endpoints.enumerated() {
+        try await expectGoodAudio {
+          let number = "+155599900\(index)1"
+          let phone = try await Peers.ownPhone(
+            site.gateway, ["--call", number, "--play", "app.wav", "--record", "app-heard.wav"])
+          #expect(
+            try await phone.finish(within: 40) == 0,
+            "\(endpoint.name): \(phone.text)\n\(site.asterisk.log.suffix(2_000))\n\(site.gateway.process.text.suffix(2_000))")
+          return try Speech.faults(
+            "Asterisk → app, \(endpoint.name)", said: Baresip.short, heardIn: site.gateway.folder + "/app-heard.wav")
+            + Speech.faults("app → Asterisk, \(endpoint.name)", said: Self.said, heardIn: site.asterisk.heard(number))
+        }
+        let record = try #require(site.gateway.records.last)
+        #expect(
+          record["trunk"] as? String == endpoint.name && (record["end"] as? [String: Any])?["reason"] as? String == "remoteHangup"
+        )
+        #expect((record["trunkSrtp"] != nil) == endpoint.isTLS)
+      }
+      try await close(site)
+    }
+
+    @Test func `Asterisk calls an app with each codec, the registered contact among them: both hear each other`() async throws {
+      let site = try await site()
+      #expect(await eventually(within: 10) { try site.asterisk.said("pjsip show contacts").contains("reg/sip:reg@") })
+      for endpoint in Self.endpoints where !endpoint.isTLS {
+        let number = "+1555999001\(endpoint.name.count)"
+        try await expectGoodAudio {
+          let phone = try await Peers.ownPhone(
+            site.gateway, ["--answer", "--answer-after", "0.1", "--calls", "1", "--play", "app.wav", "--record", "app-heard.wav"])
+          // the carrier that we registered with puts our contact into the Request-URI, and the number elsewhere
+          let leg = endpoint.hasPassword ? "Local/registered@calls" : "PJSIP/+15551230001@\(endpoint.name)"
+          _ = try site.asterisk.said("channel originate \(leg) extension \(number)@calls")
+          #expect(
+            try await phone.finish(within: 40) == 0,
+            "\(endpoint.name): \(phone.text)\n\(site.asterisk.log.suffix(3_000))\n\(site.gateway.process.text.suffix(2_000))")
+          return try Speech.faults(
+            "Asterisk → app, \(endpoint.name)", said: Baresip.short, heardIn: site.gateway.folder + "/app-heard.wav")
+            + Speech.faults("app → Asterisk, \(endpoint.name)", said: Self.said, heardIn: site.asterisk.heard(number))
+        }
+        #expect(site.gateway.records.last?["trunk"] as? String == endpoint.name)
+        #expect(site.gateway.records.last?["to"] as? String == "+15551230001")
+      }
+      try await close(site)
+    }
+
+    @Test func `digits go to Asterisk as telephone-event, by INFO and as tones`() async throws {
+      let site = try await site()
+      for (index, name) in [(0, "ulaw"), (1, "alaw"), (4, "reg")] {
+        let phone = try await Peers.ownPhone(site.gateway, ["--call", "+155588800\(index)1", "--digits", "1259"])
+        #expect(
+          await eventually(within: 20) { site.asterisk.log.contains("got \(name) 1259") },
+          "\(name): \(site.asterisk.log.suffix(1_500))")
+        _ = try await phone.finish(within: 20)
+      }
+      try await close(site)
+    }
+
+    @Test func `Asterisk transfers a call by REFER: the app talks to whom it names`() async throws {
+      let site = try await site()
+      let phone = try await Peers.ownPhone(
+        site.gateway, ["--answer", "--answer-after", "0.1", "--calls", "1", "--play", "app.wav", "--record", "app-heard.wav"])
+      _ = try site.asterisk.said("channel originate PJSIP/+15551230001@ulaw extension transfer@calls")
+      #expect(
+        try await phone.finish(within: 40) == 0,
+        "\(phone.text)\n\(site.asterisk.log.suffix(3_000))\n\(site.gateway.process.text.suffix(2_000))")
+      let record = try #require(try await site.gateway.records(1).first)
+      let transfer = try #require((record["transfers"] as? [[String: Any]])?.first)
+      #expect(
+        transfer["number"] as? String == "+15559990077" && transfer["by"] as? String == "trunk" && transfer["sip"] as? Int == 200)
+      #expect(FileManager.default.fileExists(atPath: site.asterisk.heard("+15559990077")))
+      try await close(site)
+    }
+  }
+}
