@@ -157,6 +157,15 @@ import Testing
       ])
   }
 
+  @Test(arguments: [("0123456789abcdef0123456789abcde\n", false), ("0123456789abcdef0123456789abcdef", true)])
+  func `a secret for HS256 has 32 bytes, without the newline at the end`(content: String, isTaken: Bool) throws {
+    let said = try TemporaryFolder(["jwt.key": content]).problems(key)
+    #expect(said.isEmpty == isTaken)
+    guard let problem = said.first else { return }
+    #expect(problem.hasPrefix("gateway.yaml:1:26: auth.jwt.key_file: HS256 needs a key of 32 bytes or more: "))
+    #expect(problem.contains("base64 is not decoded") && problem.contains("head -c 32 /dev/urandom"))
+  }
+
   @Test func `an empty key file is refused`() throws {
     let folder = try TemporaryFolder(["jwt.key": " \n"])
     #expect(folder.problems(key) == ["gateway.yaml:1:26: auth.jwt.key_file: DIR/jwt.key: the key file is empty"])

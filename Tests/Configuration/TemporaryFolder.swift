@@ -3,9 +3,10 @@ import Foundation
 
 /// A folder for one test with the files a configuration names; removed at the end.
 final class TemporaryFolder {
+  static let key = "0123456789abcdef0123456789abcdef\n"
   let path: String
 
-  init(_ files: [String: String] = ["jwt.key": "0123456789abcdef0123456789abcdef\n"]) throws {
+  init(_ files: [String: String] = ["jwt.key": TemporaryFolder.key]) throws {
     path = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-\(UUID().uuidString)").path
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     for (name, content) in files { try content.write(toFile: path + "/" + name, atomically: true, encoding: .utf8) }

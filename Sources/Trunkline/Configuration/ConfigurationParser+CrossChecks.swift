@@ -1,15 +1,25 @@
 import Bytes
 import CallFlow
+import JSONWebToken
 
 /// What no single key can tell: names that must exist, things that must not meet.
 extension ConfigurationParser {
   func crossCheck(_ configuration: Settings) {
+    checkSecret(configuration.auth)
     checkExposure(configuration.listen)
     checkPorts(configuration)
     checkTrunks(configuration.trunks)
     checkUsers(configuration.users)
     checkRoutes(configuration)
     checkTransports(configuration)
+  }
+
+  private func checkSecret(_ auth: Settings.Auth) {
+    guard isWritten("auth.jwt.key_file"), let keys = try? auth.keys(), keys.isWeak else { return }
+    problem(
+      "auth.jwt.key_file",
+      "HS256 needs a key of \(JSONWebToken.Limits.strongSecretBytes) bytes or more: the key is the file's bytes as they are, base64 is "
+        + "not decoded, white space at the end is no part of it; make one with: head -c 32 /dev/urandom | base64 > jwt.key")
   }
 
   private func checkExposure(_ listen: Settings.Listen) {
