@@ -115,7 +115,7 @@ let executable: [Target] = [
     [
       "Bytes", "RTP", "JSONWebToken", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "PushPolicy", "CallFlow",
       "Platform",
-      "SIPTransport",
+      "SIPTransport", "COpenSSL",
     ], [yams]),
   module("Trunkline", "CommandSupport", ["Bytes", "JSONWebToken", "Platform", "Configuration", "CCurl"], [argumentParser]),
   .executableTarget(

@@ -1,5 +1,6 @@
-import Configuration
 import Foundation
+
+@testable import Configuration
 
 /// A folder for one test with the files a configuration names; removed at the end.
 final class TemporaryFolder {
@@ -19,9 +20,19 @@ final class TemporaryFolder {
   }
 
   /// What `text` is refused with, line by line; empty if it is accepted.
-  func problems(_ text: String) -> [String] {
+  func problems(_ text: String) -> [String] { said { _ = try parse(text) } }
+
+  /// What `serve --check` says: problems, or warnings where there are none.
+  func checked(_ text: String) -> [String] {
+    said {
+      let settings = try ConfigurationFile.parse(text, file: "gateway.yaml", directory: path, triesFiles: true)
+      if !settings.warnings.isEmpty { throw ConfigurationProblems(problems: settings.warnings) }
+    }
+  }
+
+  private func said(_ body: () throws -> Void) -> [String] {
     do {
-      _ = try parse(text)
+      try body()
       return []
     } catch {
       return "\(error)".split(separator: "\n").map { String($0.replacing(path, with: "DIR")) }

@@ -3,8 +3,8 @@ import Yams
 
 /// Reads a configuration from YAML. Blocks on files: not for the control thread.
 public enum ConfigurationFile {
-  /// The file at `path`; relative paths in it start at its directory.
-  public static func load(_ path: String) throws(ConfigurationProblems) -> Settings {
+  /// The file at `path`; relative paths in it start at its directory. `triesFiles`: as `parse`.
+  public static func load(_ path: String, triesFiles: Bool = false) throws(ConfigurationProblems) -> Settings {
     func unreadable(_ why: String) -> ConfigurationProblems {
       ConfigurationProblems(problems: [Problem(file: path, line: 0, column: 0, path: "", message: "cannot read: \(why)")])
     }
@@ -13,25 +13,27 @@ public enum ConfigurationFile {
     guard data.count <= Limits.fileBytes else { throw unreadable("more than \(Limits.fileBytes) bytes") }
     guard let text = String(data: data, encoding: .utf8) else { throw unreadable("not UTF-8") }
     let directory = URL(fileURLWithPath: path).standardizedFileURL.deletingLastPathComponent().path
-    return try parse(text, file: path, directory: directory)
+    return try parse(text, file: path, directory: directory, triesFiles: triesFiles)
   }
 
-  /// `file` is what problems name; `directory`, absolute, is where relative paths start.
-  public static func parse(_ text: String, file: String, directory: String) throws(ConfigurationProblems) -> Settings {
-    let parser = ConfigurationParser(file: file, directory: directory)
+  /// `file` is what problems name; `directory`, absolute, is where relative paths start. `triesFiles`: certificates and folders
+  /// that `serve` opens itself are looked at, too.
+  public static func parse(
+    _ text: String, file: String, directory: String, triesFiles: Bool = false
+  ) throws(ConfigurationProblems) -> Settings {
+    let parser = ConfigurationParser(file: file, directory: directory, triesFiles: triesFiles)
     let root: Node?
     do {
       root = try Yams.compose(yaml: text)
     } catch {
       throw ConfigurationProblems(problems: [syntaxProblem(error, file: file)])
     }
-    let configuration = parser.configuration(root)
-    guard parser.problems.isEmpty else {
-      let sorted = parser.problems.enumerated().sorted {
-        ($0.element.line, $0.element.column, $0.offset) < ($1.element.line, $1.element.column, $1.offset)
-      }
-      throw ConfigurationProblems(problems: sorted.map(\.element))
-    }
+    var configuration = parser.configuration(root)
+    let sorted = parser.problems.enumerated().sorted {
+      ($0.element.line, $0.element.column, $0.offset) < ($1.element.line, $1.element.column, $1.offset)
+    }.map(\.element)
+    guard sorted.allSatisfy({ $0.severity == .warning }) else { throw ConfigurationProblems(problems: sorted) }
+    configuration.warnings = sorted
     return configuration
   }
 

@@ -12,6 +12,10 @@ extension ConfigurationParser {
     checkUsers(configuration.users)
     checkRoutes(configuration)
     checkTransports(configuration)
+    if triesFiles {
+      checkCertificates(configuration)
+      checkFolders(configuration)
+    }
   }
 
   private func checkSecret(_ auth: Settings.Auth) {

@@ -6,14 +6,15 @@ final class ConfigurationParser {
   let file: String
   /// Relative paths in the file start here.
   let directory: String
+  /// Whether the files that `serve` would open are tried, too.
+  let triesFiles: Bool
   private(set) var problems: [Problem] = []
   private var marks: [String: Mark] = [:]
   /// Recordings by path: read once, however many users have them.
   var recordings: [String: Announcement] = [:]
 
-  init(file: String, directory: String) {
-    self.file = file
-    self.directory = directory
+  init(file: String, directory: String, triesFiles: Bool) {
+    (self.file, self.directory, self.triesFiles) = (file, directory, triesFiles)
   }
 
   /// Remembers where `path` stands, for this problem and for cross-checks that come later.
@@ -22,14 +23,16 @@ final class ConfigurationParser {
   }
 
   /// At the mark of `path`, or of the nearest key above it that is in the file.
-  func problem(_ path: String, _ message: String) {
+  func problem(_ path: String, _ message: String, _ severity: Problem.Severity = .error) {
     var key = path
     while marks[key] == nil, !key.isEmpty {
       let end = key.lastIndex { $0 == "." || $0 == "[" } ?? key.startIndex
       key = String(key[..<end])
     }
     let mark = marks[key]
-    problems.append(Problem(file: file, line: mark?.line ?? 1, column: mark?.column ?? 1, path: path, message: message))
+    problems.append(
+      Problem(
+        severity: severity, file: file, line: mark?.line ?? 1, column: mark?.column ?? 1, path: path, message: message))
   }
 
   func isWritten(_ path: String) -> Bool { marks[path] != nil }

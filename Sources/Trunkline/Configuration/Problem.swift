@@ -1,5 +1,8 @@
 /// One thing wrong with a configuration file.
 public struct Problem: Sendable, Equatable, CustomStringConvertible {
+  /// A file with warnings alone is accepted.
+  public enum Severity: Sendable { case error, warning }
+  public var severity = Severity.error
   public var file: String
   /// From 1; 0 when the file could not be read at all.
   public var line: Int
@@ -10,7 +13,7 @@ public struct Problem: Sendable, Equatable, CustomStringConvertible {
 
   public var description: String {
     let place = line > 0 ? "\(file):\(line):\(column): " : "\(file): "
-    return place + (path.isEmpty ? "" : path + ": ") + message
+    return place + (severity == .warning ? "warning: " : "") + (path.isEmpty ? "" : path + ": ") + message
   }
 }
 
