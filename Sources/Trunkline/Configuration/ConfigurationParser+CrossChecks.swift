@@ -12,6 +12,7 @@ extension ConfigurationParser {
     checkUsers(configuration.users)
     checkRoutes(configuration)
     checkTransports(configuration)
+    checkReachability(configuration)
     if triesFiles {
       checkCertificates(configuration)
       checkFolders(configuration)
