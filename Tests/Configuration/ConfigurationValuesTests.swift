@@ -30,6 +30,11 @@ import Trunking
     #expect(configuration.store == folder.path + "/trunkline.db")
   }
 
+  @Test func `the printed example can be read through: 150 lines at most, and each fits`() {
+    let lines = Settings.example.split(separator: "\n", omittingEmptySubsequences: false)
+    #expect(lines.count <= 150 && lines.allSatisfy { $0.count <= 190 })
+  }
+
   @Test func `a file that only names the key takes every default`() throws {
     let configuration = try TemporaryFolder().parse(key)
     var expected = Settings()

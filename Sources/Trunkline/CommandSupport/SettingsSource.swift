@@ -25,7 +25,7 @@ package struct SettingsSource: ParsableArguments {
       return try ConfigurationFile.parse(
         Settings.example, file: "embedded defaults", directory: directory, triesFiles: triesFiles)
     } catch let problems as ConfigurationProblems {
-      complain("\(problems)")
+      complain(problems.drawn)
       throw ExitCode(2)
     }
   }

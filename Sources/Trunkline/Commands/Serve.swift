@@ -21,7 +21,7 @@ struct Serve: ParsableCommand {
   func run() throws {
     let settings = try source.load(triesFiles: check)
     if check {
-      for warning in settings.warnings { complain("\(warning)") }
+      for warning in settings.warnings { complain(warning.drawn) }
       do { _ = try settings.mediaPlane() } catch {
         complain("\(source.config ?? "embedded defaults"): \(error)")
         throw ExitCode(2)
