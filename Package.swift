@@ -199,7 +199,7 @@ let testTargets: [Target] = [
       "Platform",
       "SIPTransport", "Configuration",
     ], [yams]),
-  tests("Commands", ["Bytes", "Trunking", "CallFlow", "Platform", "SIPTransport", "Configuration", "trunkline"]),
+  tests("Commands", ["Bytes", "Trunking", "CallFlow", "Platform", "SIPTransport", "Configuration", "trunkline"], [yams]),
   tests("Load", ["Bytes", "Configuration", "Peers", "trunkline-lab"]),
   tests("PushSandbox", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender", "PushSandbox"], [logging]),
   tests("Peers", ["Bytes", "SIPDialogs", "Platform", "SpeechScore", "Peers"]),
