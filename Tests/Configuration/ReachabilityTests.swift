@@ -23,7 +23,7 @@ import Testing
     ),
     (
       "routes: { outbound: [ { prefix: \"0049\", trunk: a } ] }",
-      "4:33: warning: routes.outbound[0].prefix: \"0049\" never fits a number in E.164: write \"+49\""
+      "4:33: warning: routes.outbound[0].prefix: \"0049\" fits no number that begins with \"+\": write \"+49\", too"
     ),
     (
       "routes: { outbound: [ { prefix: \"+49 30\", trunk: a } ] }",
@@ -70,6 +70,20 @@ import Testing
       Self.top + "users: { id: u, diversions: { unreached: { code: 480, after: 50s } } }\n"
         + "routes: { inbound: { trunk: a, to: users, diversions: { no_answer: { code: 480, after: 60s } } } }")
     #expect(said.isEmpty)
+  }
+
+  @Test func `a prefix with 00 beside the one with + is meant`() throws {
+    let rows = "{ prefix: \"00\", trunk: a }, { prefix: \"+\", trunk: a }"
+    let rest = "users: { id: u, allow: [ \"+4\", \"0049\" ] }\nroutes: { outbound: [ \(rows) ] }"
+    #expect(try TemporaryFolder().checked(Self.top + rest).isEmpty)
+  }
+
+  @Test func `a number in two spellings is one number`() throws {
+    let rest = "users: [ { id: u, numbers: \"+4930\" }, { id: v, numbers: [ \"4931\", \"004930\" ] } ]"
+    #expect(
+      try TemporaryFolder().checked(Self.top + rest) == [
+        "gateway.yaml:4:67: users[1].numbers[1]: 004930 already belongs to user \"u\""
+      ])
   }
 
   @Test func `numbers that a user may dial and no route serves are a warning`() throws {

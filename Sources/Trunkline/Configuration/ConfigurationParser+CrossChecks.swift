@@ -95,14 +95,15 @@ extension ConfigurationParser {
 
   private func checkUsers(_ users: [Routing.User]) {
     var ids: Set<String> = []
-    var numbers: [String: String] = [:]
+    var numbers: [Substring: String] = [:]
     for (index, user) in users.enumerated() {
       if !ids.insert(user.id).inserted { problem("users[\(index)].id", "\"\(user.id)\" is given twice") }
       for (row, number) in user.numbers.enumerated() {
-        if let other = numbers[number] {
+        let called = Routing.canonical(number)
+        if let other = numbers[called] {
           problem("users[\(index)].numbers[\(row)]", "\(number) already belongs to user \"\(other)\"")
         } else {
-          numbers[number] = user.id
+          numbers[called] = user.id
         }
       }
     }

@@ -84,16 +84,19 @@ extension ConfigurationParser {
     }
   }
 
-  /// Numbers of trunks that name their country, and of most apps, are E.164.
+  /// Prefixes are compared with the number as the device dials it, which from an address book is E.164.
   private func checkInternational(_ configuration: Settings) {
-    func check(_ text: String, _ path: String) {
-      guard text.hasPrefix("00") else { return }
-      problem(path, "\"\(text)\" never fits a number in E.164: write \"+\(text.dropFirst(2))\"", .warning)
+    func check(_ prefixes: [String], _ path: (Int) -> String) {
+      let plus = prefixes.filter { $0.isEmpty || $0.hasPrefix("+") }
+      for (index, prefix) in prefixes.enumerated() where prefix.hasPrefix("00") {
+        let meant = "+" + prefix.dropFirst(2)
+        guard !plus.contains(where: meant.hasPrefix) else { continue }
+        problem(path(index), "\"\(prefix)\" fits no number that begins with \"+\": write \"\(meant)\", too", .warning)
+      }
     }
     for (index, user) in configuration.users.enumerated() {
-      for (row, number) in user.numbers.enumerated() { check(number, "users[\(index)].numbers[\(row)]") }
-      for (row, prefix) in (user.allowance.prefixes ?? []).enumerated() { check(prefix, "users[\(index)].allow[\(row)]") }
+      check(user.allowance.prefixes ?? []) { "users[\(index)].allow[\($0)]" }
     }
-    for (index, row) in configuration.routes.outbound.enumerated() { check(row.prefix, "routes.outbound[\(index)].prefix") }
+    check(configuration.routes.outbound.map(\.prefix)) { "routes.outbound[\($0)].prefix" }
   }
 }
