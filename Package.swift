@@ -120,7 +120,7 @@ let executable: [Target] = [
   module("Trunkline", "CommandSupport", ["Bytes", "JSONWebToken", "Platform", "Configuration", "CCurl"], [argumentParser]),
   .executableTarget(
     name: "trunkline",
-    dependencies: ["COpenSSL", "CCurl", "CLinux", "WebPhone", "Configuration", "CommandSupport", logging, argumentParser]
+    dependencies: ["CCurl", "CLinux", "WebPhone", "Configuration", "CommandSupport", logging, argumentParser]
       + (wire + media + calls + platform + runtime).map { .byName(name: $0.name) },
     path: "Sources/Trunkline", exclude: ["Configuration", "CommandSupport"], swiftSettings: swift),
 ]

@@ -90,7 +90,8 @@ import Yams
   /// All that is made of settings before a port is bound.
   private func serve(_ settings: Settings) throws {
     _ = (settings.allowList, settings.ownAddresses, settings.own(bound: []), settings.clientTLS, settings.certificatePaths)
-    _ = try settings.mediaPlane()
+    // What `auto` finds is the machine's; `serve --check` says it.
+    if !settings.media.addresses.contains(.automatic) { _ = try settings.mediaPlane() }
     _ = try settings.auth.keys()
     _ = CallMachine(
       configuration: settings.calls, routing: settings.routing, random: .system, network: settings.network { _, _ in nil })

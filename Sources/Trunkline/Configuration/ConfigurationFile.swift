@@ -22,7 +22,7 @@ public enum ConfigurationFile {
     _ text: String, file: String, directory: String, triesFiles: Bool = false
   ) throws(ConfigurationProblems) -> Settings {
     let parser = ConfigurationParser(file: file, directory: directory, triesFiles: triesFiles)
-    let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+    lazy var lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
     /// In the order of the file, each with its line.
     func finished(_ problems: [Problem]) -> [Problem] {
       var out = problems.enumerated().sorted {
