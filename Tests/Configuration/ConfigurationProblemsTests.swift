@@ -96,6 +96,12 @@ import Testing
       "users: [ { id: a, numbers: [], display_name: Bank } ]", "1:46: users[0].display_name: expected true or false, got \"Bank\""
     ),
     ("users: [ { numbers: [] } ]", "1:10: users[0]: id is missing"),
+    ("media: { addresses: [ auto, ~ ] }", "1:29: media.addresses[1]: is empty: write a value, or leave the item out"),
+    ("users:\n  -\n", "2:4: users[0]: is empty: write a value, or leave the item out"),
+    (
+      "trunks: [ { name: a, peers: 10.0.0.1, codecs: [ PCMU, ~ ] } ]",
+      "1:55: trunks[0].codecs[1]: is empty: write a value, or leave the item out"
+    ),
     (
       "trunks: [ { name: a, peers: 10.0.0.1 } ]\nroutes: { inbound: { trunk: a, user: zoe } }",
       "2:38: routes.inbound[0].user: there is no user \"zoe\""

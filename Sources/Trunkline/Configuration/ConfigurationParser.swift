@@ -30,9 +30,10 @@ final class ConfigurationParser {
       key = String(key[..<end])
     }
     let mark = marks[key]
-    problems.append(
-      Problem(
-        severity: severity, file: file, line: mark?.line ?? 1, column: mark?.column ?? 1, path: path, message: message))
+    let new = Problem(
+      severity: severity, file: file, line: mark?.line ?? 1, column: mark?.column ?? 1, path: path, message: message)
+    // A list may be read twice.
+    if problems.last != new { problems.append(new) }
   }
 
   func isWritten(_ path: String) -> Bool { marks[path] != nil }
