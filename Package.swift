@@ -118,13 +118,13 @@ let executable: [Target] = [
     [
       "Bytes", "RTP", "JSONWebToken", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "PushPolicy", "CallFlow",
       "Platform",
-      "SIPTransport",
+      "SIPTransport", "COpenSSL",
     ], [yams]),
   module(
     "Trunkline", "CommandSupport", ["Bytes", "JSONWebToken", "Platform", "Configuration", "CCurl", "CLinux"], [argumentParser]),
   .executableTarget(
     name: "trunkline",
-    dependencies: ["COpenSSL", "CCurl", "CLinux", "WebPhone", "Configuration", "CommandSupport", logging, argumentParser]
+    dependencies: ["CCurl", "CLinux", "WebPhone", "Configuration", "CommandSupport", logging, argumentParser]
       + (wire + media + calls + platform + runtime).map { .byName(name: $0.name) },
     path: "Sources/Trunkline", exclude: ["Configuration", "CommandSupport"], swiftSettings: swift),
 ]
@@ -203,7 +203,7 @@ let testTargets: [Target] = [
       "Platform",
       "SIPTransport", "Configuration",
     ], [yams]),
-  tests("Commands", ["Bytes", "Trunking", "CallFlow", "Platform", "SIPTransport", "Configuration", "trunkline"]),
+  tests("Commands", ["Bytes", "Trunking", "CallFlow", "Platform", "SIPTransport", "Configuration", "trunkline"], [yams]),
   tests("Load", ["Bytes", "Configuration", "Peers", "trunkline-lab"]),
   tests("PushSandbox", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender", "PushSandbox"], [logging]),
   tests("Peers", ["Bytes", "SIPDialogs", "Platform", "SpeechScore", "Peers"]),

@@ -70,7 +70,7 @@ import Yams
   private let folder: TemporaryFolder
 
   init() throws {
-    folder = try TemporaryFolder(["jwt.key": "0123456789abcdef", "a.p8": PushSettingsTests.p256])
+    folder = try TemporaryFolder(["jwt.key": TemporaryFolder.key, "a.p8": PushSettingsTests.p256])
     try Data(WAVFile.bytes(of: [Int16](repeating: 1, count: 800))).write(to: URL(fileURLWithPath: folder.path + "/away.wav"))
   }
 

@@ -96,6 +96,12 @@ import Testing
       "users: [ { id: a, numbers: [], display_name: Bank } ]", "1:46: users[0].display_name: expected true or false, got \"Bank\""
     ),
     ("users: [ { numbers: [] } ]", "1:10: users[0]: id is missing"),
+    ("media: { addresses: [ auto, ~ ] }", "1:29: media.addresses[1]: is empty: write a value, or leave the item out"),
+    ("users:\n  -\n", "2:4: users[0]: is empty: write a value, or leave the item out"),
+    (
+      "trunks: [ { name: a, peers: 10.0.0.1, codecs: [ PCMU, ~ ] } ]",
+      "1:55: trunks[0].codecs[1]: is empty: write a value, or leave the item out"
+    ),
     (
       "trunks: [ { name: a, peers: 10.0.0.1 } ]\nroutes: { inbound: { trunk: a, user: zoe } }",
       "2:38: routes.inbound[0].user: there is no user \"zoe\""
@@ -155,6 +161,15 @@ import Testing
       folder.problems("auth: { jwt: { jwks_file: set.json } }") == [
         "gateway.yaml:1:27: auth.jwt.jwks_file: DIR/set.json: not a JWKS file: HS256 takes key_file"
       ])
+  }
+
+  @Test(arguments: [("0123456789abcdef0123456789abcde\n", false), ("0123456789abcdef0123456789abcdef", true)])
+  func `a secret for HS256 has 32 bytes, without the newline at the end`(content: String, isTaken: Bool) throws {
+    let said = try TemporaryFolder(["jwt.key": content]).problems(key)
+    #expect(said.isEmpty == isTaken)
+    guard let problem = said.first else { return }
+    #expect(problem.hasPrefix("gateway.yaml:1:26: auth.jwt.key_file: HS256 needs a key of 32 bytes or more: "))
+    #expect(problem.contains("base64 is not decoded") && problem.contains("head -c 32 /dev/urandom"))
   }
 
   @Test func `an empty key file is refused`() throws {

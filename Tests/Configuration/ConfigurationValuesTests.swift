@@ -30,6 +30,11 @@ import Trunking
     #expect(configuration.store == folder.path + "/trunkline.db")
   }
 
+  @Test func `the printed example can be read through: 150 lines at most, and each fits`() {
+    let lines = Settings.example.split(separator: "\n", omittingEmptySubsequences: false)
+    #expect(lines.count <= 150 && lines.allSatisfy { $0.count <= 190 })
+  }
+
   @Test func `a file that only names the key takes every default`() throws {
     let configuration = try TemporaryFolder().parse(key)
     var expected = Settings()
@@ -64,7 +69,7 @@ import Trunking
   }
 
   @Test func `short forms and long forms mean the same`() throws {
-    let folder = try TemporaryFolder(["jwt.key": "k", "token": "t \n"])
+    let folder = try TemporaryFolder(["jwt.key": TemporaryFolder.key, "token": "t \n"])
     let short = try folder.parse(key + "listen: { app: 127.0.0.1:1, admin: 127.0.0.1:2 }\nmedia: { addresses: auto }")
     let long = try folder.parse(
       key + "listen: { app: { address: 127.0.0.1:1 }, admin: { address: 127.0.0.1:2 } }\nmedia: { addresses: [ auto ] }")
@@ -74,7 +79,7 @@ import Trunking
   }
 
   @Test func `the app port may name its proxies, and the admin port may speak TLS`() throws {
-    let folder = try TemporaryFolder(["jwt.key": "k", "c.pem": "c", "k.pem": "k"])
+    let folder = try TemporaryFolder(["jwt.key": TemporaryFolder.key, "c.pem": "c", "k.pem": "k"])
     let configuration = try folder.parse(
       key + "listen: { app: { address: 127.0.0.1:1, proxies: [ 10.0.0.0/8, \"2001:db8::1\" ] }, "
         + "admin: { address: 127.0.0.1:2, tls: { cert: c.pem, key: k.pem } } }")
@@ -114,7 +119,7 @@ import Trunking
   }
 
   @Test func `trunk credentials and TCP are read`() throws {
-    let folder = try TemporaryFolder(["jwt.key": "k", "p": "s3cret\n"])
+    let folder = try TemporaryFolder(["jwt.key": TemporaryFolder.key, "p": "s3cret\n"])
     let configuration = try folder.parse(
       key + """
         trunks:
@@ -132,7 +137,7 @@ import Trunking
   }
 
   @Test func `registration, probe and number rules are read in short and in long form`() throws {
-    let folder = try TemporaryFolder(["jwt.key": "k", "p": "s3cret"])
+    let folder = try TemporaryFolder(["jwt.key": TemporaryFolder.key, "p": "s3cret"])
     func trunk(_ rows: String) throws -> Routing.Trunk {
       let text = key + "trunks: [ { name: a, peers: 192.0.2.1, uri: \"sip:Carrier.example:5070\", \(rows) } ]"
       return try #require(try folder.parse(text).trunks.first).routing
@@ -157,7 +162,7 @@ import Trunking
   }
 
   @Test func `credentials of peers count where any may be one`() throws {
-    let folder = try TemporaryFolder(["jwt.key": "k", "p": "s3cret"])
+    let folder = try TemporaryFolder(["jwt.key": TemporaryFolder.key, "p": "s3cret"])
     let rows = ["a, peers: any", "b, peers: 192.0.2.1"].map { "{ name: \($0), peer_auth: { username: u, password_file: p } }" }
     let trunks = try folder.parse(key + "trunks: [ \(rows.joined(separator: ", ")) ]").trunks
     #expect(trunks.map(\.takesAnyPeer) == [true, false])

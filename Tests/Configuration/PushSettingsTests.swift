@@ -20,7 +20,7 @@ import Testing
 
   private func folder(_ more: [String: String] = [:]) throws -> TemporaryFolder {
     try TemporaryFolder(
-      ["jwt.key": "0123456789abcdef", "a.p8": Self.p256, "cert.pem": "certificate", "fcm.json": "{}"].merging(more) { $1 })
+      ["jwt.key": TemporaryFolder.key, "a.p8": Self.p256, "cert.pem": "certificate", "fcm.json": "{}"].merging(more) { $1 })
   }
 
   @Test func `SRV-5: APNs by key takes the key, its id and the team, and a stand-in's address`() throws {

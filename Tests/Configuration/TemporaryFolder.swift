@@ -1,11 +1,13 @@
-import Configuration
 import Foundation
+
+@testable import Configuration
 
 /// A folder for one test with the files a configuration names; removed at the end.
 final class TemporaryFolder {
+  static let key = "0123456789abcdef0123456789abcdef\n"
   let path: String
 
-  init(_ files: [String: String] = ["jwt.key": "0123456789abcdef0123456789abcdef\n"]) throws {
+  init(_ files: [String: String] = ["jwt.key": TemporaryFolder.key]) throws {
     path = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-\(UUID().uuidString)").path
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     for (name, content) in files { try content.write(toFile: path + "/" + name, atomically: true, encoding: .utf8) }
@@ -18,9 +20,19 @@ final class TemporaryFolder {
   }
 
   /// What `text` is refused with, line by line; empty if it is accepted.
-  func problems(_ text: String) -> [String] {
+  func problems(_ text: String) -> [String] { said { _ = try parse(text) } }
+
+  /// What `serve --check` says: problems, or warnings where there are none.
+  func checked(_ text: String) -> [String] {
+    said {
+      let settings = try ConfigurationFile.parse(text, file: "gateway.yaml", directory: path, triesFiles: true)
+      if !settings.warnings.isEmpty { throw ConfigurationProblems(problems: settings.warnings) }
+    }
+  }
+
+  private func said(_ body: () throws -> Void) -> [String] {
     do {
-      _ = try parse(text)
+      try body()
       return []
     } catch {
       return "\(error)".split(separator: "\n").map { String($0.replacing(path, with: "DIR")) }

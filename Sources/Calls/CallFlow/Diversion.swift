@@ -52,7 +52,7 @@ public struct Diversions: Sendable {
   func orElse(_ others: Diversions) -> Diversions { Diversions(rules.merging(others.rules) { own, _ in own }) }
 
   /// Without a time of its own: long enough for an app that is started by a push.
-  static let unreachedAfter = Duration.seconds(20)
+  public static let unreachedAfter = Duration.seconds(20)
 }
 
 extension DiversionTrigger {

@@ -100,7 +100,7 @@ extension Routing {
   }
 
   /// Carriers write the same number as `+1555`, `001555` or `1555`.
-  static func canonical(_ number: String) -> Substring {
+  public static func canonical(_ number: String) -> Substring {
     if number.hasPrefix("+") { return number.dropFirst() }
     if number.hasPrefix("00") { return number.dropFirst(2) }
     return number[...]

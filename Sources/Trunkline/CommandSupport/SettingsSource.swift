@@ -14,16 +14,18 @@ package struct SettingsSource: ParsableArguments {
   package init() {}
 
   /// Prints every problem and exits with 2 if there is one.
-  package func load() throws -> Settings { try Self.load(config) }
+  /// `triesFiles`: as `ConfigurationFile.parse`.
+  package func load(triesFiles: Bool = false) throws -> Settings { try Self.load(config, triesFiles: triesFiles) }
 
-  package static func load(_ config: String?) throws -> Settings {
+  package static func load(_ config: String?, triesFiles: Bool = false) throws -> Settings {
     do {
-      if let config { return try ConfigurationFile.load(config) }
+      if let config { return try ConfigurationFile.load(config, triesFiles: triesFiles) }
       let directory = FileManager.default.currentDirectoryPath
       try makeKey(directory + "/jwt.key")
-      return try ConfigurationFile.parse(Settings.example, file: "embedded defaults", directory: directory)
+      return try ConfigurationFile.parse(
+        Settings.example, file: "embedded defaults", directory: directory, triesFiles: triesFiles)
     } catch let problems as ConfigurationProblems {
-      complain("\(problems)")
+      complain(problems.drawn)
       throw ExitCode(2)
     }
   }

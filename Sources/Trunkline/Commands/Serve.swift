@@ -19,8 +19,13 @@ struct Serve: ParsableCommand {
   @Flag(help: "Only check the configuration.") var check = false
 
   func run() throws {
-    let settings = try source.load()
+    let settings = try source.load(triesFiles: check)
     if check {
+      for warning in settings.warnings { complain(warning.drawn) }
+      do { _ = try settings.mediaPlane() } catch {
+        complain("\(source.config ?? "embedded defaults"): \(error)")
+        throw ExitCode(2)
+      }
       print("\(source.config ?? "embedded defaults"): ok")
       return
     }

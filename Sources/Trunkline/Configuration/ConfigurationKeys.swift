@@ -194,7 +194,7 @@ extension ConfigurationKeys {
           "The only signature algorithm that is taken."),
         .init(
           "key_file", .file("the secret itself, or for RS256 and ES256 a PEM key"),
-          "The key that your server signs login tokens with."),
+          "The key that your server signs login tokens with; for HS256 32 bytes or more, and base64 is not decoded."),
         .init("jwks_file", .file("JSON Web Key Set"), "Public keys, chosen by `kid`; not with HS256."),
         .init("audience", .text("text"), .value(settings.auth.audience), "What `aud` of a login token must be."),
       ]),

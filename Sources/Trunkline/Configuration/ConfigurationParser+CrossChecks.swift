@@ -1,15 +1,30 @@
 import Bytes
 import CallFlow
+import JSONWebToken
 
 /// What no single key can tell: names that must exist, things that must not meet.
 extension ConfigurationParser {
   func crossCheck(_ configuration: Settings) {
+    checkSecret(configuration.auth)
     checkExposure(configuration.listen)
     checkPorts(configuration)
     checkTrunks(configuration.trunks)
     checkUsers(configuration.users)
     checkRoutes(configuration)
     checkTransports(configuration)
+    checkReachability(configuration)
+    if triesFiles {
+      checkCertificates(configuration)
+      checkFolders(configuration)
+    }
+  }
+
+  private func checkSecret(_ auth: Settings.Auth) {
+    guard isWritten("auth.jwt.key_file"), let keys = try? auth.keys(), keys.isWeak else { return }
+    problem(
+      "auth.jwt.key_file",
+      "HS256 needs a key of \(JSONWebToken.Limits.strongSecretBytes) bytes or more: the key is the file's bytes as they are, base64 is "
+        + "not decoded, white space at the end is no part of it; make one with: head -c 32 /dev/urandom | base64 > jwt.key")
   }
 
   private func checkExposure(_ listen: Settings.Listen) {
@@ -81,14 +96,15 @@ extension ConfigurationParser {
 
   private func checkUsers(_ users: [Routing.User]) {
     var ids: Set<String> = []
-    var numbers: [String: String] = [:]
+    var numbers: [Substring: String] = [:]
     for (index, user) in users.enumerated() {
       if !ids.insert(user.id).inserted { problem("users[\(index)].id", "\"\(user.id)\" is given twice") }
       for (row, number) in user.numbers.enumerated() {
-        if let other = numbers[number] {
+        let called = Routing.canonical(number)
+        if let other = numbers[called] {
           problem("users[\(index)].numbers[\(row)]", "\(number) already belongs to user \"\(other)\"")
         } else {
-          numbers[number] = user.id
+          numbers[called] = user.id
         }
       }
     }

@@ -8,13 +8,15 @@ final class ConfigurationParser {
   let directory: String
   /// For values such as `env:PUBLIC_IP`.
   let environment: [String: String]
+  /// Whether the files that `serve` would open are tried, too.
+  let triesFiles: Bool
   private(set) var problems: [Problem] = []
   private var marks: [String: Mark] = [:]
   /// Recordings by path: read once, however many users have them.
   var recordings: [String: Announcement] = [:]
 
-  init(file: String, directory: String, environment: [String: String]) {
-    (self.file, self.directory, self.environment) = (file, directory, environment)
+  init(file: String, directory: String, environment: [String: String], triesFiles: Bool) {
+    (self.file, self.directory, self.environment, self.triesFiles) = (file, directory, environment, triesFiles)
   }
 
   /// Remembers where `path` stands, for this problem and for cross-checks that come later.
@@ -23,14 +25,17 @@ final class ConfigurationParser {
   }
 
   /// At the mark of `path`, or of the nearest key above it that is in the file.
-  func problem(_ path: String, _ message: String) {
+  func problem(_ path: String, _ message: String, _ severity: Problem.Severity = .error) {
     var key = path
     while marks[key] == nil, !key.isEmpty {
       let end = key.lastIndex { $0 == "." || $0 == "[" } ?? key.startIndex
       key = String(key[..<end])
     }
     let mark = marks[key]
-    problems.append(Problem(file: file, line: mark?.line ?? 1, column: mark?.column ?? 1, path: path, message: message))
+    let new = Problem(
+      severity: severity, file: file, line: mark?.line ?? 1, column: mark?.column ?? 1, path: path, message: message)
+    // A list may be read twice.
+    if problems.last != new { problems.append(new) }
   }
 
   func isWritten(_ path: String) -> Bool { marks[path] != nil }

@@ -54,10 +54,11 @@ struct Section {
       return [(node, path(key) + "[0]")]
     }
     if sequence.count > limit { parser.problem(path(key), "\(sequence.count) items are more than the limit of \(limit)") }
-    return sequence.prefix(limit).enumerated().map { index, item in
+    return sequence.prefix(limit).enumerated().compactMap { index, item in
       let own = path(key) + "[\(index)]"
       parser.visit(own, item)
-      return (item, own)
+      if item.isNull { parser.problem(own, "is empty: write a value, or leave the item out") }
+      return item.isNull ? nil : (item, own)
     }
   }
 

@@ -32,6 +32,8 @@ public struct Settings: Sendable {
   /// Absolute path of the JSON-lines file with one record per call.
   public var records = "calls.jsonl"
   public var log = Log()
+  /// What is probably not meant, in the order of the file; `serve --check` prints it.
+  public var warnings: [Problem] = []
 
   public struct Listen: Sendable, Equatable {
     public var sipUDP: [SocketAddress] = [SocketAddress(.loopback, 5060)]

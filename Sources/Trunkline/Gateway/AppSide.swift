@@ -41,10 +41,6 @@ final class AppSide: Sendable {
 
   /// Binds both ports; throws with the address that is taken.
   func start(descriptors: DescriptorLimit) throws {
-    let keys = try settings.auth.keys()
-    if keys.isWeak {
-      logs.logger("app").warning("auth.jwt.key_file is short: 32 random bytes or more keep it from being guessed")
-    }
     var app = AppServer.Settings(
       address: settings.listen.app, tls: settings.listen.appTLS,
       origins: Set(settings.auth.origins), pages: Self.phone, sessions: try sessions(settings))

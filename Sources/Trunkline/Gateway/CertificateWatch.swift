@@ -1,4 +1,3 @@
-import COpenSSL
 import Configuration
 import Foundation
 import Glibc
@@ -110,30 +109,9 @@ struct CertificateFile: Hashable, Sendable {
   /// Empty unless it is shown to one trunk.
   var trunk = ""
   var path: String
-  /// Certificates looked at in one file.
-  private static let most = 16
 
   /// When the first of them expires, in seconds since 1970; nil if there is none.
-  func expires() -> Int64? {
-    guard let file = BIO_new_file(path, "r"), let epoch = ASN1_TIME_set(nil, 0) else {
-      ERR_clear_error()
-      return nil
-    }
-    defer {
-      BIO_free(file)
-      ASN1_TIME_free(epoch)
-      ERR_clear_error()  // the end of the file is an error, too
-    }
-    var earliest: Int64?
-    for _ in 0..<Self.most {
-      guard let certificate = PEM_read_bio_X509(file, nil, nil, nil) else { break }
-      defer { X509_free(certificate) }
-      var (days, seconds): (Int32, Int32) = (0, 0)
-      guard ASN1_TIME_diff(&days, &seconds, epoch, X509_get0_notAfter(certificate)) == 1 else { continue }
-      earliest = min(earliest ?? .max, Int64(days) * 86_400 + Int64(seconds))
-    }
-    return earliest
-  }
+  func expires() -> Int64? { PEMFile(path: path).certificates().map(\.expires).min() }
 }
 
 /// Modification times of files.

@@ -47,7 +47,7 @@ public struct KeySet: Sendable {
     material = .keys(found)
   }
 
-  /// An HMAC secret shorter than the hash can be found by trying (RFC 7518 §3.2): worth a warning at start.
+  /// An HMAC secret shorter than the hash can be found by trying (RFC 7518 §3.2).
   public var isWeak: Bool {
     if case .secret(let secret) = material { secret.count < Limits.strongSecretBytes } else { false }
   }

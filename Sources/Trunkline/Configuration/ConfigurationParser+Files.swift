@@ -1,0 +1,99 @@
+import Foundation
+import Platform
+
+/// `serve --check`: the files that `serve` opens when it starts.
+extension ConfigurationParser {
+  private static let soonSeconds: Int64 = 14 * 86_400
+
+  func checkCertificates(_ configuration: Settings) {
+    let listen = configuration.listen
+    if let files = listen.appTLS { checkTLS(files, "listen.app.tls", host: configuration.push.flatMap { host($0.gateway) }) }
+    if let files = listen.adminTLS { checkTLS(files, "listen.admin.tls") }
+    if let server = listen.sipServer { checkTLS(server.identity, "listen.sip.tls") }
+    for (index, trunk) in configuration.trunks.enumerated() { checkTLS(trunk.tls, "trunks[\(index)].tls") }
+    if let tls = configuration.push?.tls {
+      checkTLS(TLSFiles(certificate: tls.certificate, key: tls.key), "push.apns.certificate")
+      checkAuthorities(tls.authorities, "push.ca")
+    }
+    checkAuthorities(configuration.routes.webhookAuthorities, "routes.webhook_ca")
+    checkAuthorities(configuration.verifier?.authorities, "verifier.ca")
+  }
+
+  private func host(_ url: String) -> String? { URLComponents(string: url)?.host?.trimmingCharacters(in: ["[", "]"]) }
+
+  /// `host`: where clients are sent to that meet this certificate, unless a proxy stands before us.
+  private func checkTLS(_ files: TLSFiles, _ path: String, host: String? = nil) {
+    checkAuthorities(files.authorities, path + ".ca")
+    guard let certificate = files.certificate, let key = files.key else { return }
+    let chain = PEMFile(path: certificate)
+    guard checkChain(chain, path + ".cert") else { return }
+    switch PEMFile(path: key).key(of: chain) {
+    case .pairs: break
+    case .other: problem(path + ".key", "\(key) is not the key of \(certificate): name the two files that were made together")
+    case .encrypted:
+      problem(
+        path + ".key", "\(key) is encrypted, and nobody is there to type its passphrase: openssl pkey -in \(key) -out NEW.key")
+    case .unreadable: problem(path + ".key", "\(key) holds no private key in PEM")
+    }
+    if let host, !chain.names(host) {
+      problem(path + ".cert", "\(certificate) is not for \(host), where push.gateway sends apps", .warning)
+    }
+  }
+
+  /// False if it cannot be used at all.
+  private func checkChain(_ chain: PEMFile, _ path: String) -> Bool {
+    let certificates = chain.certificates()
+    guard !certificates.isEmpty else {
+      problem(path, "\(chain.path) holds no readable certificate in PEM")
+      return false
+    }
+    let written = chain.writtenCertificates
+    if certificates.count < written {
+      problem(path, "certificate \(certificates.count + 1) of \(written) in \(chain.path) cannot be read: copy the file again")
+    }
+    for certificate in certificates {
+      let remaining = certificate.expires - WallClock.nowMilliseconds() / 1_000
+      if remaining < 0 {
+        problem(path, "\(certificate.subject) in \(chain.path) has expired: renew it")
+      } else if remaining < Self.soonSeconds {
+        let days = (remaining + 86_399) / 86_400
+        problem(path, "\(certificate.subject) in \(chain.path) expires within \(days) days: renew it", .warning)
+      }
+    }
+    return true
+  }
+
+  private func checkAuthorities(_ file: String?, _ path: String) {
+    guard let file, PEMFile(path: file).certificates().isEmpty else { return }
+    problem(path, "\(file) holds no readable certificate in PEM")
+  }
+
+  func checkFolders(_ configuration: Settings) {
+    // SQLite, its write-ahead log and the journal make files beside each other.
+    checkFile(configuration.store, "store.sqlite")
+    checkFile(configuration.records, "records.file")
+    guard let file = FileHandle(forReadingAtPath: configuration.store) else { return }
+    defer { try? file.close() }
+    let head = (try? file.read(upToCount: 16)) ?? nil
+    if let head, !head.isEmpty, head != Data("SQLite format 3\0".utf8) {
+      problem("store.sqlite", "\(configuration.store) is no SQLite database: name another file")
+    }
+  }
+
+  /// A file that is made if it is not there.
+  private func checkFile(_ file: String, _ path: String) {
+    let folder = URL(fileURLWithPath: file).deletingLastPathComponent().path
+    var isFolder: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder) else {
+      return problem(path, "the folder \(folder) is not there: mkdir -p \(folder)")
+    }
+    guard isFolder.boolValue else { return problem(path, "\(folder) is a file, not a folder: name another path") }
+    if FileManager.default.fileExists(atPath: file, isDirectory: &isFolder), isFolder.boolValue {
+      return problem(path, "\(file) is a folder: name a file in it")
+    }
+    for place in [folder, file] where access(place, F_OK) == 0 && access(place, W_OK) != 0 {
+      return problem(
+        path, "cannot write \(place): \(String(cString: strerror(errno))); the user that runs trunkline must own it")
+    }
+  }
+}

@@ -1,0 +1,121 @@
+import Foundation
+import Testing
+
+@testable import Configuration
+
+@Suite struct FileCheckTests {
+  private let folder: TemporaryFolder
+  init() throws { folder = try TemporaryFolder() }
+
+  /// `NAME.pem` with `NAME.key`.
+  private func make(_ name: String, days: Int = 30, more: [String] = []) throws {
+    try openssl(
+      [
+        "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-days", "\(days)", "-keyout", "\(name).key",
+        "-out", "\(name).pem", "-subj", "/CN=\(name).example",
+      ] + (more.isEmpty ? ["-nodes"] : more))
+  }
+
+  private func openssl(_ arguments: [String]) throws {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
+    process.arguments = arguments
+    process.currentDirectoryURL = URL(fileURLWithPath: folder.path)
+    (process.standardOutput, process.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice)
+    try process.run()
+    process.waitUntilExit()
+    try #require(process.terminationStatus == 0)
+  }
+
+  private func read(_ name: String) throws -> String { try String(contentsOfFile: folder.path + "/" + name, encoding: .utf8) }
+  private func write(_ text: String, _ name: String) throws {
+    try text.write(toFile: folder.path + "/" + name, atomically: true, encoding: .utf8)
+  }
+
+  /// Problems, or warnings where there are none, with the place cut off.
+  private func found(_ text: String) -> [String] { folder.checked("auth: { jwt: { key_file: jwt.key } }\n" + text) }
+  private func app(_ certificate: String, _ key: String) -> [String] {
+    found("listen: { app: { tls: { cert: \(certificate), key: \(key) } } }")
+  }
+
+  @Test func `a certificate with its key is taken, another key is not`() throws {
+    try make("a")
+    try make("b")
+    #expect(app("a.pem", "a.key").isEmpty)
+    #expect(
+      app("a.pem", "b.key") == [
+        "gateway.yaml:2:43: listen.app.tls.key: DIR/b.key is not the key of DIR/a.pem: name the two files that were made together"
+      ])
+    #expect(app("a.pem", "jwt.key").map(\.sentence) == ["DIR/jwt.key holds no private key in PEM"])
+  }
+
+  @Test func `an encrypted key is refused without asking the terminal`() throws {
+    try make("a", more: ["-passout", "pass:secret"])
+    #expect(
+      app("a.pem", "a.key").map(\.sentence) == [
+        "DIR/a.key is encrypted, and nobody is there to type its passphrase: openssl pkey -in DIR/a.key -out NEW.key"
+      ])
+  }
+
+  @Test func `an expired certificate is a problem, one of the next 14 days a warning`() throws {
+    try make("new", days: 15)
+    try make("soon", days: 13)
+    try make("old")
+    try openssl(["x509", "-in", "old.pem", "-signkey", "old.key", "-days", "-1", "-out", "expired.pem"])
+    #expect(app("new.pem", "new.key").isEmpty)
+    #expect(
+      app("soon.pem", "soon.key") == [
+        "gateway.yaml:2:31: warning: listen.app.tls.cert: /CN=soon.example in DIR/soon.pem expires within 13 days: renew it"
+      ])
+    #expect(app("expired.pem", "old.key").map(\.sentence) == ["/CN=old.example in DIR/expired.pem has expired: renew it"])
+  }
+
+  @Test func `a chain is read to its end, and authorities hold a certificate`() throws {
+    try make("a")
+    try write(try read("a.pem") + "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "chain.pem")
+    #expect(
+      app("chain.pem", "a.key").map(\.sentence) == [
+        "certificate 2 of 2 in DIR/chain.pem cannot be read: copy the file again"
+      ])
+    #expect(app("jwt.key", "a.key").map(\.sentence) == ["DIR/jwt.key holds no readable certificate in PEM"])
+    #expect(
+      found("verifier: { url: https://verifier.example, ca: jwt.key }").map(\.sentence) == [
+        "DIR/jwt.key holds no readable certificate in PEM"
+      ])
+  }
+
+  @Test func `a certificate for another name than push_gateway is a warning`() throws {
+    try make("a")
+    try write("{}", "fcm.json")
+    try make("vapid")
+    let push = { (host: String) in
+      """
+      listen: { app: { tls: { cert: a.pem, key: a.key } } }
+      push: { gateway: "wss://\(host)/v1/connect", webpush: { key_file: vapid.key, subject: "mailto:a@b.example" } }
+      """
+    }
+    #expect(found(push("a.example")).isEmpty)
+    #expect(
+      found(push("b.example")).map(\.sentence) == ["DIR/a.pem is not for b.example, where push.gateway sends apps"])
+  }
+
+  @Test func `folders of store and records must be there, and their files be files`() throws {
+    try FileManager.default.createDirectory(atPath: folder.path + "/inner", withIntermediateDirectories: true)
+    #expect(found("store: { sqlite: inner/a.db }\nrecords: { file: inner/calls.jsonl }").isEmpty)
+    #expect(
+      found("store: { sqlite: none/a.db }") == [
+        "gateway.yaml:2:18: store.sqlite: the folder DIR/none is not there: mkdir -p DIR/none"
+      ])
+    #expect(found("records: { file: inner }").map(\.sentence) == ["DIR/inner is a folder: name a file in it"])
+    #expect(
+      found("records: { file: jwt.key/calls }").map(\.sentence) == ["DIR/jwt.key is a file, not a folder: name another path"])
+    #expect(found("store: { sqlite: jwt.key }").map(\.sentence) == ["DIR/jwt.key is no SQLite database: name another file"])
+  }
+}
+
+extension String {
+  /// Of a problem that is shown: without file, line, column and key.
+  fileprivate var sentence: String {
+    components(separatedBy: ": ").drop { $0.hasPrefix("gateway.yaml") || $0 == "warning" }.dropFirst().joined(separator: ": ")
+  }
+}
