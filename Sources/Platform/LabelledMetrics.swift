@@ -83,37 +83,3 @@ public final class CounterTable: Sendable {
     return out.map { MetricSample($0.0, .integer(Int64(clamping: $0.1))) }
   }
 }
-
-/// Histograms by label values known only at run time, at most `limit` sets (512); what comes beyond that is recorded under `other`.
-/// Recording takes a lock: for what happens once a call.
-public final class HistogramTable: Sendable {
-  public let labelNames: [String]
-  private let bounds: [Double]
-  private let limit: Int
-  private let histograms = Mutex<[[String]: Histogram]>([:])
-
-  public init(labelNames: [String], bounds: [Double], limit: Int? = nil) {
-    (self.labelNames, self.bounds, self.limit) = (labelNames, bounds, limit ?? Limits.labelSets)
-  }
-
-  public func record(_ value: Double, _ labels: String...) {
-    precondition(labels.count == labelNames.count)
-    histograms.withLock { table in
-      let key = table[labels] != nil || table.count < limit ? labels : labelNames.map { _ in "other" }
-      let histogram = table[key] ?? Histogram(bounds: bounds)
-      table[key] = histogram
-      histogram.record(value)
-    }
-  }
-
-  /// Forgets what has come to an end, such as the histogram of a trunk that left the configuration.
-  public func drop(_ label: String, where isGone: (String) -> Bool) {
-    guard let place = labelNames.firstIndex(of: label) else { return }
-    histograms.withLock { table in table = table.filter { !isGone($0.key[place]) } }
-  }
-
-  var samples: [MetricSample] {
-    histograms.withLock { $0.map { ($0.key, $0.value.snapshot) } }.sorted { $0.0.lexicographicallyPrecedes($1.0) }
-      .map { MetricSample($0.0, .histogram($0.1)) }
-  }
-}

@@ -62,9 +62,6 @@ extension MetricFamily {
   public static func counters(_ name: String, _ help: String, _ table: CounterTable) -> MetricFamily {
     MetricFamily(name: name, help: help, kind: .counter, labelNames: table.labelNames) { table.samples }
   }
-  public static func histograms(_ name: String, _ help: String, _ table: HistogramTable) -> MetricFamily {
-    MetricFamily(name: name, help: help, kind: .histogram, labelNames: table.labelNames) { table.samples }
-  }
   public static func gauges<Label>(_ name: String, _ help: String, label: String, _ gauges: LabelledGauges<Label>)
     -> MetricFamily
   {

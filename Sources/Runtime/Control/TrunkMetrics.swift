@@ -10,12 +10,6 @@ final class TrunkMetrics: Sendable {
   private let ended = CounterTable(labelNames: ["direction", "reason", "by", "trunk"], limit: Limits.trunkLabelSets)
   private let media = CounterTable(labelNames: ["trunk", "profile"], limit: Limits.trunkLabelSets)
   private let events = CounterTable(labelNames: ["trunk", "event"], limit: Limits.trunkLabelSets)
-  private let seizures = CounterTable(labelNames: ["trunk", "direction", "outcome"], limit: Limits.trunkLabelSets)
-  private let packets = CounterTable(labelNames: ["trunk", "fate"], limit: Limits.trunkLabelSets)
-  private let oneWay = CounterTable(labelNames: ["trunk", "silent"], limit: Limits.trunkLabelSets)
-  private let postDialDelay = HistogramTable(labelNames: ["trunk"], bounds: Histogram.secondsBounds)
-  private let opinionScore = HistogramTable(
-    labelNames: ["trunk"], bounds: [1.5, 2, 2.5, 3, 3.3, 3.6, 3.8, 4, 4.1, 4.2, 4.3, 4.4])
   private let state = Mutex(State())
 
   private struct State {
@@ -31,8 +25,7 @@ final class TrunkMetrics: Sendable {
   /// Once a second.
   func publish(_ statuses: [TrunkStatus]) {
     let names = Set(statuses.map(\.trunk))
-    for table in [started, ended, media, events, seizures, packets, oneWay] { table.fold("trunk") { !names.contains($0) } }
-    for table in [postDialDelay, opinionScore] { table.drop("trunk") { !names.contains($0) } }
+    for table in [started, ended, media, events] { table.fold("trunk") { !names.contains($0) } }
     state.withLock { $0.statuses = statuses }
   }
 
@@ -52,16 +45,7 @@ final class TrunkMetrics: Sendable {
 
   func count(_ record: CallRecord) {
     ended.counter(record.direction.rawValue, record.end.reason.rawValue, record.end.by.rawValue, record.trunk).increment()
-    seizures.counter(record.trunk, record.direction.rawValue, SeizureOutcome(record).rawValue).increment()
-    if let delay = record.postDialDelay { postDialDelay.record(delay, record.trunk) }
-    guard record.connectedMs > 0 else { return }
-    media.counter(record.trunk, record.trunkSrtp ?? "none").increment()
-    if let stream = record.fromTrunk {
-      packets.counter(record.trunk, "received").increment(by: stream.packets)
-      packets.counter(record.trunk, "lost").increment(by: stream.lost)
-      if let score = stream.mos { opinionScore.record(score, record.trunk) }
-    }
-    if let silent = record.silentSide { oneWay.counter(record.trunk, silent.rawValue).increment() }
+    if record.connectedMs > 0 { media.counter(record.trunk, record.trunkSrtp ?? "none").increment() }
   }
 
   func count(_ news: TrunkNews) {
@@ -99,16 +83,6 @@ final class TrunkMetrics: Sendable {
       .counters("trunkline_calls_started_total", "Calls since the start, each of which gets one record.", started),
       .counters("trunkline_calls_ended_total", "Call records by end reason, side and trunk.", ended),
       .counters("trunkline_trunk_media_total", "Calls that were connected, by the SRTP profile of the trunk leg.", media),
-      .counters(
-        "trunkline_trunk_seizures_total",
-        "Calls by how they came out, for the answer-seizure and the network-effectiveness ratio (ITU-T E.425).", seizures),
-      .counters("trunkline_trunk_packets_total", "RTP that ended calls had from the trunk, received and lost.", packets),
-      .counters(
-        "trunkline_trunk_one_way_total", "Calls of 5 s and more in which one side's media never came.", oneWay),
-      .histograms(
-        "trunkline_trunk_post_dial_delay_seconds", "From our INVITE to the first ringing, early media or answer.", postDialDelay),
-      .histograms(
-        "trunkline_trunk_opinion_score", "Estimated opinion score (ITU-T G.107) of what calls had from the trunk.", opinionScore),
       .counters("trunkline_trunk_events_total", "Registrations, probes, breakers and names of trunks.", events),
     ]
   }
