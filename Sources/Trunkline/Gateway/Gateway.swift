@@ -192,6 +192,9 @@ final class Gateway: @unchecked Sendable {
     }
   }
 
+  /// What `/metrics` shows; all of it after `start`.
+  var metrics: [MetricFamily] { registry.declared }
+
   private func registerMetrics() {
     registry.register(control.metrics.families)
     registry.register(sockets.metrics)
