@@ -172,7 +172,8 @@ final class Gateway: @unchecked Sendable {
           product: "Trunkline/\(Version.number)",
           own: settings.own(bound: sockets.udpAddresses + sockets.tcpAddresses + sockets.tlsAddresses)), random: .system),
       machine: machine, outputs: outputs,
-      metrics: ControlMetrics(turns: loop.turns), inbox: inbox, logger: logs.logger("control"))
+      metrics: ControlMetrics(turns: loop.turns), inbox: inbox, logger: logs.logger("control"),
+      masksNumbers: settings.log.numbers == .masked)
     door.control = control
     door.gateway = self
     registerMetrics()
