@@ -16,11 +16,13 @@ struct Trunkline: ParsableCommand {
         trunkline calls list
         trunkline trunks list
         trunkline devices list
+        trunkline log level sip debug
         trunkline push test --user alice
       """,
     version: Version.text,
     subcommands: [
-      Serve.self, Calls.self, TrunksCommand.self, DevicesCommand.self, PushCommand.self, Trace.self, Token.self, Config.self,
+      Serve.self, Calls.self, TrunksCommand.self, DevicesCommand.self, PushCommand.self, Trace.self, LogCommand.self, Token.self,
+      Config.self,
       PrintVersion.self,
     ])
 
