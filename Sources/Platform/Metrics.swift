@@ -50,6 +50,17 @@ public final class Histogram: Sendable {
     var index = 0
     while index < bounds.count, value > bounds[index] { index &+= 1 }
     counts.increment(index)
+    addToSum(value)
+  }
+
+  /// Everything that another histogram with the same bounds has recorded.
+  func add(_ other: HistogramSnapshot) {
+    precondition(other.bounds == bounds)
+    for (index, count) in other.counts.enumerated() { counts.increment(index, by: count) }
+    addToSum(other.sum)
+  }
+
+  private func addToSum(_ value: Double) {
     var old = sumBits.load(ordering: .relaxed)
     while true {
       let new = (Double(bitPattern: old) + value).bitPattern
@@ -91,9 +102,9 @@ private final class UnsafeAtomics: @unchecked Sendable {
     base.deinitialize(count: count)
     base.deallocate()
   }
-  func increment(_ index: Int) {
+  func increment(_ index: Int, by amount: UInt64 = 1) {
     precondition(index >= 0 && index < count)
-    base[index].wrappingAdd(1, ordering: .relaxed)
+    base[index].wrappingAdd(amount, ordering: .relaxed)
   }
   func load(_ index: Int) -> UInt64 {
     precondition(index >= 0 && index < count)

@@ -16,13 +16,14 @@ struct Trunkline: ParsableCommand {
         trunkline calls list
         trunkline trunks list
         trunkline devices list
+        trunkline log level sip debug
         trunkline push test --user alice
         trunkline health
       """,
     version: Version.text,
     subcommands: [
-      Serve.self, Calls.self, TrunksCommand.self, DevicesCommand.self, PushCommand.self, Trace.self, Token.self, Config.self,
-      Health.self, PrintVersion.self,
+      Serve.self, Calls.self, TrunksCommand.self, DevicesCommand.self, PushCommand.self, Trace.self, LogCommand.self, Token.self,
+      Config.self, Health.self, PrintVersion.self,
     ])
 
   static func main() {

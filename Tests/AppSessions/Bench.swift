@@ -15,6 +15,7 @@ struct Bench {
   /// Everything the machine ordered, oldest first; emptied by `take…`.
   var actions: [SessionMachine.Action] = []
   var events: [SessionEvent] = []
+  var refusedLogins: [RefusedLogin] = []
   private var nextConnection: UInt64 = 1
 
   static let wakes = WakeTokens(key: Array("another secret of thirty-two bytes".utf8))!
@@ -45,6 +46,7 @@ struct Bench {
     machine.handle(input, at: now, into: &output)
     actions += output.actions
     events += output.events
+    refusedLogins += output.refusedLogins
   }
 
   mutating func perform(_ command: SessionCommand) { give(.command(command)) }

@@ -69,6 +69,19 @@ import Testing
     #expect(bench.machine.stats.refusals == [why: 1])
   }
 
+  @Test func `a refused login is told with its reason; a user only of a token that is genuine`() {
+    var bench = Bench()
+    for (_, why, token) in Self.bad {
+      let id = bench.open()
+      bench.send(hello(.auth(token)), on: id, id: number(3))
+      let login = bench.refusedLogins.last
+      #expect(login?.refusal == why && login?.device == "d1" && login?.why.isEmpty == false && login?.address != nil)
+      let user: String? = why == .unknownUser ? "mallory" : why == .deviceMismatch ? "alice" : nil
+      #expect(login?.user == user, "\(why)")
+    }
+    #expect(bench.refusedLogins.count == Self.bad.count)
+  }
+
   @Test func `a wake token is refused while nobody verifies them`() {
     var bench = Bench()
     let id = bench.open()

@@ -297,6 +297,7 @@ private let tablet = Surroundings.tablet
     world.invite()
     #expect(
       world.refusals.map(\.reason) == [.unknownTrunk, .diversions, .userLimit, .overload, .mediaPorts, .mediaOverload, .draining])
+    #expect(world.refusals.allSatisfy { $0.caller.number != nil && $0.caller.call != nil && $0.caller.device == nil })
     #expect(world.trunkHeard.filter { $0 == "503" }.count == 5)
     #expect(world.machine.statistics.incoming == 2)
   }

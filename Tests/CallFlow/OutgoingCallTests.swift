@@ -197,6 +197,7 @@ private let call = Identifier(high: 5, low: 5)
     world.feed(.draining)
     #expect(start("+15557654321") == .overload)
     #expect(world.refusals.count == 11 && world.refusals.allSatisfy { $0.direction == .outgoing })
+    #expect(world.refusals.allSatisfy { $0.caller.device == phone && $0.caller.number != nil && $0.caller.call != nil })
     #expect(world.machine.statistics.outgoing == 1 && world.records.isEmpty)
     #expect(world.machine.summaries.first?.from == "+15551230002")
   }

@@ -90,8 +90,11 @@ import Yams
   /// All that is made of settings before a port is bound.
   private func serve(_ settings: Settings) throws {
     _ = (settings.allowList, settings.ownAddresses, settings.own(bound: []), settings.clientTLS, settings.certificatePaths)
-    // What `auto` finds is the machine's; `serve --check` says it.
-    if !settings.media.addresses.contains { if case .automatic = $0 { true } else { false } } { _ = try settings.mediaPlane() }
+    // What `auto` and names find is the machine's and DNS's; `serve --check` says it.
+    let isFixed = settings.media.addresses.allSatisfy { address in
+      if case .fixed(_, let host) = address { host?.address != nil || host == nil } else { false }
+    }
+    if isFixed { _ = try settings.mediaPlane() }
     _ = try settings.auth.keys()
     _ = CallMachine(
       configuration: settings.calls, routing: settings.routing, random: .system, network: settings.network { _, _ in nil })

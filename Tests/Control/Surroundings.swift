@@ -30,7 +30,8 @@ final class Surroundings: @unchecked Sendable {
 
   init(
     hasPorts: Bool = true, losesMedia: Bool = false, shortage: @escaping () -> MediaShortage? = { nil },
-    overloaded: @escaping (RefusalReason?) -> Void = { _ in }
+    overloaded: @escaping (RefusalReason?) -> Void = { _ in },
+    logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, masksNumbers: Bool = true
   ) throws {
     loop = try EventLoop(name: "test")
     inbox = try Inbox()
@@ -63,7 +64,7 @@ final class Surroundings: @unchecked Sendable {
     control = try Control(
       loop: loop, userAgent: UserAgent(random: .seeded(1)), machine: CallMachine(routing: routing, random: .seeded(2)),
       outputs: outputs,
-      metrics: metrics, inbox: inbox, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+      metrics: metrics, inbox: inbox, logger: logger, masksNumbers: masksNumbers)
     door.owner = self
     let loop = loop
     thread = try NamedThread.start(name: "test") { loop.run() }

@@ -11,7 +11,7 @@ import Testing
   private func lines(_ body: (Logger) -> Void) throws -> [[String: Any]] {
     let pipe = Pipe()
     let sink = try LogSink(fd: pipe.fileHandleForWriting.fileDescriptor)
-    let logger = Logger(label: "test") { JSONLogHandler(label: $0, sink: sink, level: .debug) }
+    let logger = Logger(label: "test") { JSONLogHandler(label: $0, sink: sink, level: LogLevel(.debug)) }
     body(logger)
     sink.stop()
     try pipe.fileHandleForWriting.close()
@@ -19,6 +19,18 @@ import Testing
     return try text.split(separator: "\n").map { line in
       try #require(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
     }
+  }
+
+  @Test func `the level of a module changes while its loggers are in use, and a logger's own level stays its own`() throws {
+    let levels = LogLevels(.info)
+    let logger = Logger(label: "sip") { [levels] in
+      JSONLogHandler(label: $0, sink: try! LogSink(fd: 2), level: levels.level(of: $0))
+    }
+    var own = logger
+    own.logLevel = .error
+    #expect(logger.logLevel == .info && levels.all == ["sip": .info])
+    #expect(levels.set("sip", .debug) && !levels.set("nobody", .debug))
+    #expect(logger.logLevel == .debug && own.logLevel == .error)
   }
 
   @Test func `a line is one JSON object with its metadata`() throws {

@@ -49,8 +49,11 @@ extension SessionMachine {
   public struct Output: Sendable {
     public var actions: [Action] = []
     public var events: [SessionEvent] = []
+    /// For the log.
+    public var refusedLogins: [RefusedLogin] = []
     public init() {}
     public mutating func removeAll() {
+      refusedLogins.removeAll(keepingCapacity: true)
       actions.removeAll(keepingCapacity: true)
       events.removeAll(keepingCapacity: true)
     }
@@ -63,6 +66,18 @@ public enum SessionRefusal: String, CaseIterable, Hashable, Sendable {
     tokenCritical
   case deviceMismatch, unknownUser, wakeToken, resumeUnknown, helloMalformed, helloMissing, draining, overload,
     tooManySessions
+}
+
+/// A `hello` or `auth.refresh` that was refused.
+public struct RefusedLogin: Hashable, Sendable {
+  public var refusal: SessionRefusal
+  /// What the client is told.
+  public var why: String
+  public var address: IPAddress?
+  /// Of a token whose signature holds; else nobody vouches for a user.
+  public var user: String?
+  /// What the client says of itself.
+  public var device: String?
 }
 
 /// Counts since the start; read by the owner of the machine on its thread.

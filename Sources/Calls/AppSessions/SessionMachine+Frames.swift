@@ -125,7 +125,7 @@ extension SessionMachine {
     if let refusal = refusal(message, call, session, now) { return answer(token, .err(refusal), now, &output) }
     switch message {
     case .authRefresh(let refresh):
-      let result = refreshed(refresh, id, now)
+      let result = refreshed(refresh, id, now, &output)
       answer(token, result, now, &output)
       if case .ok = result { upgrade(id, &output) }
     case .deviceState(let d):
@@ -136,7 +136,9 @@ extension SessionMachine {
     }
   }
 
-  private mutating func refreshed(_ refresh: AuthRefresh, _ id: SessionID, _ now: Instant) -> RequestAnswer {
+  private mutating func refreshed(
+    _ refresh: AuthRefresh, _ id: SessionID, _ now: Instant, _ output: inout Output
+  ) -> RequestAnswer {
     guard let session = sessions[id] else { return .err(Failure(.server)) }
     do {
       let claims = try verify(refresh.auth, device: session.device.device, now)
@@ -148,6 +150,8 @@ extension SessionMachine {
       return .ok
     } catch {
       stats.refusals[error.refusal, default: 0] += 1
+      let address = session.connection.flatMap { connections[$0]?.address }
+      output.refusedLogins.append(error.login(from: address, device: session.device.device))
       return .err(Failure(.auth, msg: error.message))
     }
   }

@@ -11,8 +11,10 @@ extension SessionMachine {
     } catch {
       throw RefusedHello(error.refusal, "token: \(error.rawValue)")
     }
-    guard device == nil || claims.dev == device else { throw RefusedHello(.deviceMismatch, "dev is not device.id") }
-    guard settings.users.contains(claims.sub) else { throw RefusedHello(.unknownUser, "unknown sub") }
+    guard device == nil || claims.dev == device else {
+      throw RefusedHello(.deviceMismatch, "dev is not device.id", user: claims.sub)
+    }
+    guard settings.users.contains(claims.sub) else { throw RefusedHello(.unknownUser, "unknown sub", user: claims.sub) }
     return claims
   }
 
@@ -30,6 +32,9 @@ extension SessionMachine {
       }
     } catch {
       stats.refusals[error.refusal, default: 0] += 1
+      var device: String?
+      if case .message(.hello(let hello)) = frame.body { device = hello.device.id }
+      output.refusedLogins.append(error.login(from: connections[id]?.address, device: device))
       let failure = Failure(error.code, msg: error.message, fatal: true)
       output.actions.append(.send(id, ServerFrame(.err(failure), re: frame.id).encoded()))
       stats.messagesSent += 1
@@ -68,12 +73,12 @@ extension SessionMachine {
     let old = sessionOfDevice[device]
     // While draining, only a device that still has a call may come back, or is woken for one that waits here.
     if isDraining, info.onlyCall == nil, old.flatMap({ sessions[$0]?.live.isEmpty }) ?? true {
-      throw RefusedHello(.draining, "draining")
+      throw RefusedHello(.draining, "draining", user: device.user)
     }
     if old == nil {
-      guard sessions.count < settings.sessions else { throw RefusedHello(.overload, "too many sessions") }
+      guard sessions.count < settings.sessions else { throw RefusedHello(.overload, "too many sessions", user: device.user) }
       guard sessionsOfUser[device.user, default: 0] < Limits.sessionsPerUser else {
-        throw RefusedHello(.tooManySessions, "too many devices of this user")
+        throw RefusedHello(.tooManySessions, "too many devices of this user", user: device.user)
       }
     }
     if let old { end(old, .replaced, now, &output) }
@@ -145,8 +150,16 @@ extension SessionMachine {
 struct RefusedHello: Error {
   var refusal: SessionRefusal
   var message: String
+  /// Only of a token that is genuine.
+  var user: String?
 
-  init(_ refusal: SessionRefusal, _ message: String) { (self.refusal, self.message) = (refusal, message) }
+  init(_ refusal: SessionRefusal, _ message: String, user: String? = nil) {
+    (self.refusal, self.message, self.user) = (refusal, message, user)
+  }
+
+  func login(from address: IPAddress?, device: String?) -> RefusedLogin {
+    RefusedLogin(refusal: refusal, why: message, address: address, user: user, device: device)
+  }
 
   var code: ErrorCode {
     switch refusal {

@@ -120,7 +120,23 @@ public struct Refusal: Sendable, Hashable {
   /// Empty if not known.
   public var trunk: String
   public var detail: String?
-  public init(_ reason: Reason, _ direction: CallDirection, trunk: String = "", detail: String? = nil) {
+  /// Who wanted it, as far as known.
+  public var caller = Caller()
+  public struct Caller: Sendable, Hashable {
+    /// Of an outgoing call.
+    public var device: DeviceKey?
+    /// The other party: who calls, or who is dialled.
+    public var number: String?
+    /// The Call-ID of an INVITE, or the id of a `call.start`.
+    public var call: String?
+    public init(device: DeviceKey? = nil, number: String? = nil, call: String? = nil) {
+      (self.device, self.number, self.call) = (device, number, call)
+    }
+  }
+  public init(
+    _ reason: Reason, _ direction: CallDirection, trunk: String = "", detail: String? = nil, caller: Caller = Caller()
+  ) {
     (self.reason, self.direction, self.trunk, self.detail) = (reason, direction, trunk, detail)
+    self.caller = caller
   }
 }

@@ -134,9 +134,10 @@ extension CallMachine {
 
   private mutating func start(_ start: CallStart, _ key: DeviceKey, _ token: RequestToken, _ id: CallID?, _ turn: inout Turn) {
     guard let id else { return turn.refuse(token, .badRequest, "call is missing") }
+    let caller = Refusal.Caller(device: key, number: start.to.h, call: "\(id)")
     if let running = calls[id] {
       guard running.direction == .outgoing, running.winner == key else {
-        return refuse(token, .forbidden, .forbidden, nil, &turn)
+        return refuse(token, caller, .forbidden, .forbidden, nil, &turn)
       }
       guard running.isLive, let leg = running.devices.first else {
         return turn.refuse(token, .gone, reason: running.bookkeeping.end?.reason)
@@ -144,22 +145,22 @@ extension CallMachine {
       return turn.answer(token, .ok(Success(sdp: leg.sdp, call: id)))
     }
     if let tombstone = tombstones[id] {
-      guard tombstone.owner == key else { return refuse(token, .forbidden, .forbidden, nil, &turn) }
+      guard tombstone.owner == key else { return refuse(token, caller, .forbidden, .forbidden, nil, &turn) }
       return turn.refuse(token, .gone, reason: tombstone.over.reason)
     }
-    guard let device = presence(key) else { return refuse(token, .server, .forbidden, "no session", &turn) }
-    if isDraining { return refuse(token, .overload, .draining, nil, &turn) }
-    if calls.count >= configuration.bounds.calls { return refuse(token, .overload, .overload, nil, &turn) }
+    guard let device = presence(key) else { return refuse(token, caller, .server, .forbidden, "no session", &turn) }
+    if isDraining { return refuse(token, caller, .overload, .draining, nil, &turn) }
+    if calls.count >= configuration.bounds.calls { return refuse(token, caller, .overload, .overload, nil, &turn) }
     if callsOfUser[key.user]?.count ?? 0 >= configuration.bounds.callsPerUser {
-      return refuse(token, .tooMany, .userLimit, nil, &turn)
+      return refuse(token, caller, .tooMany, .userLimit, nil, &turn)
     }
     let account = start.acct ?? device.accounts.first ?? Self.defaultAccount
-    guard device.accounts.contains(account) else { return refuse(token, .forbidden, .forbidden, "acct", &turn) }
-    guard let caller = routing.callerNumber(of: key.user, wanted: start.from?.h, account: account) else {
-      return refuse(token, .forbidden, .forbidden, "from is not a number of this user", &turn)
+    guard device.accounts.contains(account) else { return refuse(token, caller, .forbidden, .forbidden, "acct", &turn) }
+    guard let own = routing.callerNumber(of: key.user, wanted: start.from?.h, account: account) else {
+      return refuse(token, caller, .forbidden, .forbidden, "from is not a number of this user", &turn)
     }
     guard start.to.k == .phone, let number = routing.dialled(start.to.h, by: key.user) else {
-      return refuse(token, .notFound, .notFound, "to", &turn)
+      return refuse(token, caller, .notFound, .notFound, "to", &turn)
     }
     let identities = start.identity ?? []
     guard identities.count <= SIP.Limits.identities,
@@ -168,28 +169,28 @@ extension CallMachine {
     let rule: Routing.OutboundRule
     switch outboundRule(number, user: key.user, turn.now) {
     case .rule(let found): rule = found
-    case .refused(let code, let reason, let text): return refuse(token, code, reason, text, &turn)
+    case .refused(let code, let reason, let text): return refuse(token, caller, code, reason, text, &turn)
     }
     let offer: SessionDescription
     do {
       offer = try Self.readOffer(start.sdp)
     } catch {
-      return refuse(token, .codec, .codec, String(describing: error), &turn)
+      return refuse(token, caller, .codec, .codec, String(describing: error), &turn)
     }
     let candidates: [Routing.Trunk]
     switch trunks(of: rule, turn.now) {
     case .trunks(let found): candidates = found
-    case .refused(let reason): return refuse(token, .overload, reason, trunk: rule.choices.first?.trunk ?? "", nil, &turn)
+    case .refused(let reason): return refuse(token, caller, .overload, reason, trunk: rule.choices.first?.trunk ?? "", nil, &turn)
     }
     let trunk = candidates[0]
     guard quota.take(key.user, most: routing.user(key.user)?.allowance.callsPerHour, at: turn.now) || routing.isEmergency(number)
     else {
-      return refuse(token, .tooMany, .userRate, "calls_per_hour", &turn)
+      return refuse(token, caller, .tooMany, .userRate, "calls_per_hour", &turn)
     }
     let session = MediaSessionID(raw: takeNumber())
     let parties = Call.Parties(
-      from: Handle(k: .phone, h: caller, n: routing.displayName(of: key.user, wanted: start.from?.n)),
-      to: Handle(k: .phone, h: number, n: start.to.n), callerNumber: caller, calledNumber: number)
+      from: Handle(k: .phone, h: own, n: routing.displayName(of: key.user, wanted: start.from?.n)),
+      to: Handle(k: .phone, h: number, n: start.to.n), callerNumber: own, calledNumber: number)
     var call = Call(
       id: id, direction: .outgoing, session: session, users: Call.Users(key.user, account: account), parties: parties,
       trunkLeg: TrunkLeg(.outbound(takeNumber()), over: trunk, session: session), at: turn.now)
@@ -201,10 +202,11 @@ extension CallMachine {
   }
 
   func refuse(
-    _ token: RequestToken, _ code: ErrorCode, _ reason: Refusal.Reason, trunk: String = "", _ text: String?, _ turn: inout Turn
+    _ token: RequestToken, _ caller: Refusal.Caller, _ code: ErrorCode, _ reason: Refusal.Reason, trunk: String = "",
+    _ text: String?, _ turn: inout Turn
   ) {
     turn.refuse(token, code, text)
-    turn.output.actions.append(.refused(Refusal(reason, .outgoing, trunk: trunk, detail: text)))
+    turn.output.actions.append(.refused(Refusal(reason, .outgoing, trunk: trunk, detail: text, caller: caller)))
   }
 
   /// The app's offer, if it can be used; asked before anything is reserved.
@@ -229,9 +231,17 @@ extension CallMachine {
     turn.answer(request, answer)
     guard case .ok = answer else {
       turn.media(.close(reservation.session))
-      return turn.output.actions.append(.refused(Refusal(.codec, .outgoing, trunk: call.trunk.name)))
+      return turn.output.actions.append(
+        .refused(Refusal(.codec, .outgoing, trunk: call.trunk.name, caller: call.wanted(by: device.key))))
     }
     admit(call, &turn)
     change(call.id, &turn) { _, _ in }
+  }
+}
+
+extension Call {
+  /// For the refusal of an outgoing call.
+  func wanted(by device: DeviceKey) -> Refusal.Caller {
+    Refusal.Caller(device: device, number: parties.calledNumber, call: "\(id)")
   }
 }

@@ -36,7 +36,7 @@ extension CallMachine {
     guard let id = legs[old], let call = calls[id], call.isLive, call.state == .connected, call.trunkLeg.id == old,
       call.trunk.name == trunk.name, call.transfers.followed < Limits.diversions, let sdp = invite.sdp,
       let reservation = call.appMedia.reservation
-    else { return refuse(leg, trunk: invite.trunk, .forbidden, code: 603, &turn) }
+    else { return refuse(leg, invite, .forbidden, code: 603, &turn) }
     var trunk = call.trunk
     trunk.calledFrom = [invite.source.remote.ip]
     var next = TrunkLeg(leg, over: trunk, session: nil, phase: .answered)
@@ -44,7 +44,7 @@ extension CallMachine {
     guard mayProtect, let offer = try? SessionDescription.read(sdp),
       (try? next.take(offer, over: invite.source, at: reservation.trunkAddress, &turn)) != nil, let answer = next.answer
     else {
-      return refuse(leg, trunk: invite.trunk, .codec, code: 488, &turn)
+      return refuse(leg, invite, .codec, code: 488, &turn)
     }
     legs[leg] = id
     callsOfTrunk[trunk.name, default: 0] += 1

@@ -36,17 +36,17 @@ extension CallMachine {
   /// An INVITE becomes a call, with a record whatever comes, or a counted refusal.
   private mutating func invited(_ leg: LegID, _ invite: InboundInvite, _ turn: inout Turn) {
     guard let trunk = routing.trunk(invite.trunk) else {
-      return refuse(leg, trunk: invite.trunk, .unknownTrunk, code: 403, &turn)
+      return refuse(leg, invite, .unknownTrunk, code: 403, &turn)
     }
     let invite = invite.normalised(by: trunk.numbers)
     if let replaced = invite.replaces { return replace(replaced, with: leg, invite, trunk, &turn) }
-    if isDraining { return refuse(leg, trunk: invite.trunk, .draining, code: 503, &turn) }
-    if invite.diversions > Limits.diversions { return refuse(leg, trunk: invite.trunk, .diversions, code: 482, &turn) }
-    if calls.count >= configuration.bounds.calls { return refuse(leg, trunk: invite.trunk, .overload, code: 503, &turn) }
-    if let reason = roomRefusal(trunk, turn.now) { return refuse(leg, trunk: invite.trunk, reason, code: 503, &turn) }
+    if isDraining { return refuse(leg, invite, .draining, code: 503, &turn) }
+    if invite.diversions > Limits.diversions { return refuse(leg, invite, .diversions, code: 482, &turn) }
+    if calls.count >= configuration.bounds.calls { return refuse(leg, invite, .overload, code: 503, &turn) }
+    if let reason = roomRefusal(trunk, turn.now) { return refuse(leg, invite, reason, code: 503, &turn) }
     let route = routing.route(called: invite.to.number, trunk: trunk.name)
     if let route, route.hook == nil, callsOfUser[route.user]?.count ?? 0 >= configuration.bounds.callsPerUser {
-      return refuse(leg, trunk: invite.trunk, .userLimit, code: 503, &turn)
+      return refuse(leg, invite, .userLimit, code: 503, &turn)
     }
     var call = makeIncoming(leg, invite, trunk, route, &turn)
     guard let route else { return reject(call, .notFound, by: .gateway, q850: 1, &turn) }
@@ -76,10 +76,13 @@ extension CallMachine {
     turn.output.actions.append(.reserveMedia(MediaRequest(call.id, session: call.session, user: route.user, toward: toward)))
   }
 
-  mutating func refuse(_ leg: LegID, trunk: String, _ reason: Refusal.Reason, code: Int, _ turn: inout Turn) {
+  mutating func refuse(_ leg: LegID, _ invite: InboundInvite, _ reason: Refusal.Reason, code: Int, _ turn: inout Turn) {
     let retry = code == 503 ? configuration.retryAfterSeconds : nil
     turn.sip(.refuse(leg, code: code, reason: nil, cause: nil, retryAfter: retry))
-    turn.output.actions.append(.refused(Refusal(reason, .incoming, trunk: trunk)))
+    // a withheld number stays withheld
+    let number = invite.isPrivate ? nil : (invite.assertedIdentity ?? invite.from).number
+    turn.output.actions.append(
+      .refused(Refusal(reason, .incoming, trunk: invite.trunk, caller: .init(number: number, call: invite.callID))))
   }
 
   private mutating func makeIncoming(
@@ -206,10 +209,13 @@ extension CallMachine {
 
   mutating func reservationRefused(_ id: CallID, _ reason: Refusal.Reason, _ text: String, _ turn: inout Turn) {
     switch pending.removeValue(forKey: id) {
-    case .incoming(let call): refuse(call.trunkLeg.id, trunk: call.trunk.name, reason, code: 503, &turn)
+    case .incoming(let call):
+      guard let intake = call.intake else { return }
+      refuse(call.trunkLeg.id, intake.invite, reason, code: 503, &turn)
     case .asked: change(id, &turn) { $0.end(.overload, by: .gateway, detail: text, &$1) }
     case .diversion(let plan): diversionImpossible(id, plan, text, &turn)
-    case .outgoing(let call, _, _, let request): refuse(request, .overload, reason, trunk: call.trunk.name, text, &turn)
+    case .outgoing(let call, _, _, let request):
+      refuse(request, call.wanted(by: request.device), .overload, reason, trunk: call.trunk.name, text, &turn)
     case nil: break
     }
   }

@@ -1,6 +1,7 @@
 import AppProtocol
 import AppSessions
 import Bytes
+import Logging
 import Platform
 import Synchronization
 
@@ -40,8 +41,12 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   let sessionsLimit: Int
   let connectionsLimit: Int
 
-  init(_ settings: AppServer.Settings, events: @escaping AppServer.EventSink) {
-    (self.events, origins) = (events, settings.origins)
+  private let logger: Logger
+  /// Refused logins that were logged in this second.
+  private var logged = (since: Instant.zero, count: 0)
+
+  init(_ settings: AppServer.Settings, logger: Logger, events: @escaping AppServer.EventSink) {
+    (self.events, self.logger, origins) = (events, logger, settings.origins)
     (sessionsLimit, connectionsLimit) = (settings.sessions.sessions, settings.connections)
     pages = StaticPages(pages: settings.pages, isSecure: settings.tls != nil)
     machine = SessionMachine(settings: settings.sessions, random: .system)
@@ -112,8 +117,22 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
           rejects.removeValue(forKey: id)?(HTTPResponse(status, contentType: "application/json", body: body))
         }
       }
+      for login in now.refusedLogins { log(login) }
       for event in now.events { if !waiting.isEmpty || !events(event) { waiting.append(event) } }
     }
+  }
+
+  /// Who may send a `hello` may send many: the metric counts all of them, the log has the first of each second.
+  private func log(_ login: RefusedLogin) {
+    let now = MonotonicClock.now()
+    if now - logged.since >= .seconds(1) { logged = (now, 0) }
+    logged.count += 1
+    guard logged.count <= Limits.refusedLoginLines else { return }
+    var metadata: Logger.Metadata = ["reason": "\(login.refusal.rawValue)", "why": "\(login.why)"]
+    if let address = login.address { metadata["address"] = "\(address)" }
+    if let user = login.user { metadata["user"] = "\(user)" }
+    if let device = login.device { metadata["device"] = "\(device)" }
+    logger.notice("login refused", metadata: metadata)
   }
 
   private func offerWaiting() {

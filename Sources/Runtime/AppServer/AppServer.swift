@@ -40,7 +40,7 @@ public final class AppServer: Sendable {
 
   /// Throws `SystemError` with the setting's name if the address cannot be bound, `TLSError` if the files do not fit.
   public static func start(_ settings: Settings, logger: Logger, events: @escaping EventSink) throws -> AppServer {
-    let loop = AppLoop(settings, events: events)
+    let loop = AppLoop(settings, logger: logger, events: events)
     let server = try HTTPServer(
       .init(
         name: "app-0", address: settings.address, setting: "listen.app", tls: settings.tls, webSocketPath: "/v1/connect",

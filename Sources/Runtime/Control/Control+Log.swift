@@ -5,14 +5,14 @@ import MediaSession
 import SIPDialogs
 import Trunking
 
-/// What control tells an operator. Numbers are masked.
+/// What control tells an operator. Numbers are masked unless the configuration says `log: { numbers: full }`.
 extension Control {
   func log(_ record: CallRecord) {
     guard logger.logLevel <= .info else { return }
     var metadata: Logger.Metadata = [
       "call": "\(record.call)", "direction": "\(record.direction.rawValue)", "trunk": "\(record.trunk)",
-      "from": "\(masked(record.from))",
-      "to": "\(masked(record.to))", "reason": "\(record.end.reason.rawValue)", "by": "\(record.end.by.rawValue)",
+      "from": "\(shown(record.from))",
+      "to": "\(shown(record.to))", "reason": "\(record.end.reason.rawValue)", "by": "\(record.end.by.rawValue)",
       "connected_ms": "\(record.connectedMs)",
     ]
     if let user = record.user { metadata["user"] = "\(user)" }
@@ -27,7 +27,7 @@ extension Control {
     case .media(.trunkSourceRejected(let session, let source, let setting)):
       logger.warning(
         "RTP from an address that the trunk did not name is dropped",
-        metadata: ["session": "\(session.raw)", "from": "\(source)", "allowed by": "\(setting)"])
+        metadata: ["session": "\(session.raw)", "from": "\(source)", "allowed_by": "\(setting)"])
     case .setTrunk(let trunk, let isDisabled):
       logger.notice(
         isDisabled ? "trunk disabled by an operator: no new calls over it" : "trunk enabled by an operator",
@@ -53,7 +53,7 @@ extension Control {
     case .registered(let trunk, let seconds): logger.info("registered", metadata: ["trunk": "\(trunk)", "seconds": "\(seconds)"])
     case .registrationFailed(let trunk, let code, let retry):
       logger.warning(
-        "registration failed", metadata: ["trunk": "\(trunk)", "sip": "\(code)", "again in ms": "\(retry.milliseconds)"])
+        "registration failed", metadata: ["trunk": "\(trunk)", "sip": "\(code)", "again_in_ms": "\(retry.milliseconds)"])
     case .probed(let trunk, let isUp):
       logger.warning(
         isUp ? "trunk answers OPTIONS again" : "trunk no longer answers OPTIONS: no calls go there",
@@ -74,11 +74,17 @@ extension Control {
     // under overload there may be thousands a second: they are counted, and `checkPressure` says it once
     if refusal.reason == .signalling, RefusalReason(rawValue: refusal.detail ?? "")?.isOverload == true { return }
     guard logger.logLevel <= .notice else { return }
-    logger.notice(
-      "call refused",
-      metadata: [
-        "reason": "\(refusal.reason.rawValue)", "direction": "\(refusal.direction.rawValue)", "trunk": "\(refusal.trunk)",
-        "detail": "\(refusal.detail ?? "")",
-      ])
+    var metadata: Logger.Metadata = [
+      "reason": "\(refusal.reason.rawValue)", "direction": "\(refusal.direction.rawValue)", "trunk": "\(refusal.trunk)",
+      "detail": "\(refusal.detail ?? "")",
+    ]
+    if let device = refusal.caller.device {
+      (metadata["user"], metadata["device"]) = ("\(device.user)", "\(device.device)")
+    }
+    if let number = refusal.caller.number { metadata["number"] = "\(shown(number))" }
+    if let call = refusal.caller.call { metadata["call"] = "\(call)" }
+    logger.notice("call refused", metadata: metadata)
   }
+
+  private func shown(_ number: String) -> String { masksNumbers ? masked(number) : number }
 }

@@ -19,6 +19,7 @@ public final class Control: @unchecked Sendable {
   let loop: EventLoop
   let outputs: ControlOutputs
   let logger: Logger
+  let masksNumbers: Bool
   private var core: GatewayCore
   private var output = GatewayCore.Output()
   /// Inputs that came while another one's effects were performed, first in first out.
@@ -42,11 +43,11 @@ public final class Control: @unchecked Sendable {
 
   public init(
     loop: EventLoop, userAgent: UserAgent, machine: CallMachine, outputs: ControlOutputs, metrics: ControlMetrics, inbox: Inbox,
-    logger: Logger
+    logger: Logger, masksNumbers: Bool = true
   ) throws(SystemError) {
     (self.loop, self.outputs) = (loop, outputs)
     core = GatewayCore(userAgent: userAgent, machine: machine)
-    (self.metrics, self.inbox, self.logger) = (metrics, inbox, logger)
+    (self.metrics, self.inbox, self.logger, self.masksNumbers) = (metrics, inbox, logger, masksNumbers)
     (clockDue, pressureDue) = (loop.now, loop.now + Limits.pressureCheck)
     most = Int64(machine.mostCalls)
     metrics.callsLimit.set(most)

@@ -25,4 +25,6 @@ enum Limits {
   static let overloadHold = Duration.seconds(2)
   /// Label sets of a counter by trunk; what comes beyond is counted under `other`.
   static let trunkLabelSets = 4_096
+  /// Connected for so many milliseconds, a call without packets from a side had no audio from there.
+  static let audioExpected: Int64 = 5_000
 }

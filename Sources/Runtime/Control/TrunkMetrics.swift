@@ -10,7 +10,16 @@ final class TrunkMetrics: Sendable {
   private let ended = CounterTable(labelNames: ["direction", "reason", "by", "trunk"], limit: Limits.trunkLabelSets)
   private let media = CounterTable(labelNames: ["trunk", "profile"], limit: Limits.trunkLabelSets)
   private let events = CounterTable(labelNames: ["trunk", "event"], limit: Limits.trunkLabelSets)
+  private let outcomes = CounterTable(labelNames: ["direction", "outcome", "trunk"], limit: Limits.trunkLabelSets)
+  private let audio = CounterTable(labelNames: ["trunk", "audio"], limit: Limits.trunkLabelSets)
+  private let postDialDelay = TrunkMetrics.histogram(Histogram.secondsBounds)
+  private let score = TrunkMetrics.histogram([1.5, 2, 2.5, 3, 3.3, 3.6, 3.8, 4, 4.1, 4.2, 4.3, 4.4])
+  private let loss = TrunkMetrics.histogram([0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5])
   private let state = Mutex(State())
+
+  private static func histogram(_ bounds: [Double]) -> HistogramTable {
+    HistogramTable(labelName: "trunk", bounds: bounds, limit: Limits.trunkLabelSets)
+  }
 
   private struct State {
     /// As of the last second.
@@ -25,7 +34,13 @@ final class TrunkMetrics: Sendable {
   /// Once a second.
   func publish(_ statuses: [TrunkStatus]) {
     let names = Set(statuses.map(\.trunk))
-    for table in [started, ended, media, events] { table.fold("trunk") { !names.contains($0) } }
+    for table in [started, ended, media, events, outcomes, audio] { table.fold("trunk") { !names.contains($0) } }
+    // Rows that alerts divide by each other are there from the start: a first failure is then seen as a step from 0.
+    for trunk in names.subtracting(self.names) {
+      for outcome in CallOutcome.allCases { _ = outcomes.counter(CallDirection.outgoing.rawValue, outcome.rawValue, trunk) }
+      for heard in AudioHeard.allCases { _ = audio.counter(trunk, heard.rawValue) }
+    }
+    for table in [postDialDelay, score, loss] { table.fold { !names.contains($0) } }
     state.withLock { $0.statuses = statuses }
   }
 
@@ -46,6 +61,14 @@ final class TrunkMetrics: Sendable {
   func count(_ record: CallRecord) {
     ended.counter(record.direction.rawValue, record.end.reason.rawValue, record.end.by.rawValue, record.trunk).increment()
     if record.connectedMs > 0 { media.counter(record.trunk, record.trunkSrtp ?? "none").increment() }
+    if let outcome = record.outcome {
+      outcomes.counter(record.direction.rawValue, outcome.rawValue, record.trunk).increment()
+    }
+    if let delay = record.postDialDelay { postDialDelay.record(delay, record.trunk) }
+    if let heard = record.audioHeard { audio.counter(record.trunk, heard.rawValue).increment() }
+    guard let stream = record.fromTrunk, stream.packets > 0 else { return }
+    loss.record(stream.loss, record.trunk)
+    if let mos = stream.mos { score.record(mos, record.trunk) }
   }
 
   func count(_ news: TrunkNews) {
@@ -83,6 +106,12 @@ final class TrunkMetrics: Sendable {
       .counters("trunkline_calls_started_total", "Calls since the start, each of which gets one record.", started),
       .counters("trunkline_calls_ended_total", "Call records by end reason, side and trunk.", ended),
       .counters("trunkline_trunk_media_total", "Calls that were connected, by the SRTP profile of the trunk leg.", media),
+      .counters("trunkline_trunk_attempts_total", "Calls that ended, by what came of the INVITE (ITU-T E.425).", outcomes),
+      .counters("trunkline_trunk_audio_total", "Calls of 5 s and more that ended, by the sides that sent audio.", audio),
+      .histograms(
+        "trunkline_trunk_post_dial_delay_seconds", "From our INVITE to the first 18x or 2xx of the trunk.", postDialDelay),
+      .histograms("trunkline_trunk_opinion_score", "MOS of what a trunk sent, by G.107, once per call.", score),
+      .histograms("trunkline_trunk_loss_ratio", "Part of a trunk's RTP packets that never came, once per call.", loss),
       .counters("trunkline_trunk_events_total", "Registrations, probes, breakers and names of trunks.", events),
     ]
   }

@@ -12,7 +12,7 @@ extension SIPSockets {
       do throws(TLSFailure) { serverTLS = try TLSContext(server: server) } catch {
         logger.error(
           "listen.sip.tls: certificates not taken",
-          metadata: ["why": "\(error)", "old ones": "\(serverTLS == nil ? "none" : "stay")"])
+          metadata: ["why": "\(error)", "old_ones": "\(serverTLS == nil ? "none" : "stay")"])
       }
     }
     var next: [String: (context: TLSContext, settings: TLSClientSettings)] = [:]

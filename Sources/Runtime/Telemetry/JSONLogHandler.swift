@@ -8,7 +8,12 @@ import Platform
 /// mask; values under names that mean a secret are masked whatever they hold.
 public struct JSONLogHandler: LogHandler {
   public var metadata: Logger.Metadata = [:]
-  public var logLevel: Logger.Level
+  public var logLevel: Logger.Level {
+    get { own ?? shared.value }
+    set { own = newValue }
+  }
+  private var own: Logger.Level?
+  private let shared: LogLevel
   public var metadataProvider: Logger.MetadataProvider?
   private let label: String
   private let sink: LogSink
@@ -18,8 +23,8 @@ public struct JSONLogHandler: LogHandler {
     "authorization", "token", "password", "pwd", "jwt", "key", "secret", "sdp", "resumetoken", "wake", "icepwd",
   ]
 
-  public init(label: String, sink: LogSink, level: Logger.Level = .info, metadataProvider: Logger.MetadataProvider? = nil) {
-    (self.label, self.sink, logLevel, self.metadataProvider) = (label, sink, level, metadataProvider)
+  public init(label: String, sink: LogSink, level: LogLevel = LogLevel(.info), metadataProvider: Logger.MetadataProvider? = nil) {
+    (self.label, self.sink, shared, self.metadataProvider) = (label, sink, level, metadataProvider)
   }
 
   public subscript(metadataKey key: String) -> Logger.Metadata.Value? {

@@ -27,11 +27,13 @@ public final class MetricRegistry: Sendable {
     }
   }
 
-  /// All families by name, in UTF-8.
+  /// All families by name.
+  public var declared: [MetricFamily] { families.withLock { $0 }.sorted { $0.name < $1.name } }
+
+  /// The page, in UTF-8.
   public func render() -> [UInt8] {
-    let all = families.withLock { $0 }.sorted { $0.name < $1.name }
     var out = ""
-    for family in all { TextExposition.append(family, to: &out) }
+    for family in declared { TextExposition.append(family, to: &out) }
     return Array(out.utf8)
   }
 }

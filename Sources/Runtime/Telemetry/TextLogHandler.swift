@@ -5,13 +5,18 @@ import Platform
 /// One line for people: time, level, label, message, then `name=value`. Bounds and masks are those of `JSONLogHandler`.
 public struct TextLogHandler: LogHandler {
   public var metadata: Logger.Metadata = [:]
-  public var logLevel: Logger.Level
+  public var logLevel: Logger.Level {
+    get { own ?? shared.value }
+    set { own = newValue }
+  }
+  private var own: Logger.Level?
+  private let shared: LogLevel
   public var metadataProvider: Logger.MetadataProvider?
   private let label: String
   private let sink: LogSink
 
-  public init(label: String, sink: LogSink, level: Logger.Level = .info) {
-    (self.label, self.sink, logLevel) = (label, sink, level)
+  public init(label: String, sink: LogSink, level: LogLevel = LogLevel(.info)) {
+    (self.label, self.sink, shared) = (label, sink, level)
   }
 
   public subscript(metadataKey key: String) -> Logger.Metadata.Value? {

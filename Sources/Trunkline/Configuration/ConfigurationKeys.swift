@@ -269,6 +269,9 @@ extension ConfigurationKeys {
         .init(
           "format", .oneOf(Settings.Log.Format.self), .value(settings.log.format.rawValue),
           "`text` for people, `json` for a log collector."),
+        .init(
+          "numbers", .oneOf(Settings.Log.Numbers.self), .value(settings.log.numbers.rawValue),
+          "Telephone numbers in the log: all but the last two digits masked, or in full."),
       ]),
   ]
 }

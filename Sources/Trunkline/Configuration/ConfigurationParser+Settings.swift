@@ -43,6 +43,7 @@ extension ConfigurationParser {
     let log = top.section("log")
     out.log.level = log.choice("level", default: out.log.level)
     out.log.format = log.choice("format", default: out.log.format)
+    out.log.numbers = log.choice("numbers", default: out.log.numbers)
     crossCheck(out)
     return out
   }

@@ -119,7 +119,7 @@ extension Settings {
     #   At 90 % of memory_mib new calls get 503; 0: what the control group allows, or the machine has.
     store: { sqlite: trunkline.db }   # devices; calls that have begun are in trunkline.db.started beside it: keep both
     records: { file: calls.jsonl }
-    log: { level: info, format: text }   # or json
+    log: { level: info, format: text }   # or json; numbers: full shows telephone numbers, else masked
 
     """
 }

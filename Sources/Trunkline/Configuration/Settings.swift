@@ -154,8 +154,10 @@ public struct Settings: Sendable {
   public struct Log: Sendable, Equatable {
     public enum Level: String, Sendable, CaseIterable { case trace, debug, info, notice, warning, error }
     public enum Format: String, Sendable, CaseIterable { case text, json }
+    public enum Numbers: String, Sendable, CaseIterable { case masked, full }
     public var level = Level.info
     public var format = Format.text
+    public var numbers = Numbers.masked
   }
 
   public init() {}

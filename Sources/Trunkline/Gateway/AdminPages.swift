@@ -12,12 +12,14 @@ import Telemetry
 ///     POST /v1/calls/ID/hangup     ends it
 ///     POST /v1/traces…             see `TracePages`
 ///     GET  /v1/trunks…             see `TrunkPages`, with POST
+///     GET  /v1/log/levels          see `LogPages`, with POST
 ///     GET  /v1/devices…            see `DevicePages`, with POST /v1/push/test
 struct AdminPages: Sendable {
   let pages: HealthPages
   let inbox: Inbox
   let traces: TracePages
   let devices: DevicePages
+  let logs: LogPages
 
   func handle(_ request: AdminRequest, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
     if let page = pages.page(request.path) {
@@ -31,8 +33,9 @@ struct AdminPages: Sendable {
     if parts.first == "v1", parts.count > 1, ["devices", "push"].contains(parts[1]) {
       return devices.handle(request, Array(parts.dropFirst()), answer)
     }
+    if parts.starts(with: ["v1", "log"]) { return answer(logs.answer(request, Array(parts.dropFirst(2)))) }
     guard parts.starts(with: ["v1", "calls"]) else {
-      return answer(.text(404, "no such page: /healthz /readyz /metrics /v1/calls /v1/trunks /v1/devices"))
+      return answer(.text(404, "no such page: /healthz /readyz /metrics /v1/calls /v1/trunks /v1/devices /v1/log/levels"))
     }
     switch (request.method, parts.count) {
     case ("GET", 2):

@@ -52,7 +52,8 @@ final class AppSide: Sendable {
     registry.register(server.metrics)
     let tracePages = TracePages(collector: traces, inbox: inbox) { [self] name in trunkNames.withLock { $0.contains(name) } }
     let devicePages = DevicePages(inbox: inbox, push: push, gateway: { [self] in gateway.withLock { $0 } }, wakes: wakes)
-    let adminPages = AdminPages(pages: pages, inbox: inbox, traces: tracePages, devices: devicePages)
+    let adminPages = AdminPages(
+      pages: pages, inbox: inbox, traces: tracePages, devices: devicePages, logs: LogPages(levels: logs.levels))
     let admin = try AdminServer.start(
       .init(
         address: settings.listen.admin, token: settings.listen.adminToken.map { Redacted(Array($0.exposed.utf8)) },

@@ -177,7 +177,8 @@ final class Gateway: @unchecked Sendable {
           own: settings.own(bound: sockets.udpAddresses + sockets.tcpAddresses + sockets.tlsAddresses),
           advertised: settings.advertisedAddresses), random: .system),
       machine: machine, outputs: outputs,
-      metrics: ControlMetrics(turns: loop.turns), inbox: inbox, logger: logs.logger("control"))
+      metrics: ControlMetrics(turns: loop.turns), inbox: inbox, logger: logs.logger("control"),
+      masksNumbers: settings.log.numbers == .masked)
     door.control = control
     door.gateway = self
     registerMetrics()
@@ -196,6 +197,9 @@ final class Gateway: @unchecked Sendable {
       push.look()
     }
   }
+
+  /// What `/metrics` shows; all of it after `start`.
+  var metrics: [MetricFamily] { registry.declared }
 
   private func registerMetrics() {
     registry.register(control.metrics.families)

@@ -6,17 +6,18 @@ import Telemetry
 /// Loggers of one process, all over one sink on standard error.
 struct Logs: Sendable {
   private let sink: LogSink
-  private let level: Logger.Level
+  let levels: LogLevels
   private let format: Settings.Log.Format
 
   init(_ settings: Settings.Log) throws {
     sink = try LogSink(fd: 2)
-    level = Logger.Level(rawValue: settings.level.rawValue) ?? .info
+    levels = LogLevels(Logger.Level(rawValue: settings.level.rawValue) ?? .info)
     format = settings.format
   }
 
   func logger(_ label: String) -> Logger {
-    Logger(label: label) { [sink, level, format] label in
+    let level = levels.level(of: label)
+    return Logger(label: label) { [sink, format] label in
       switch format {
       case .text: TextLogHandler(label: label, sink: sink, level: level)
       case .json: JSONLogHandler(label: label, sink: sink, level: level)

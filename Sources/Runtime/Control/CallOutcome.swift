@@ -1,0 +1,54 @@
+import CallFlow
+
+/// What came of a call's INVITE. ASR is `answered` of all; NER is `answered`, `busy`, `unanswered` and `rejected` of all:
+/// the network did its part, whatever the called user wanted (ITU-T E.411, E.425).
+enum CallOutcome: String, CaseIterable, Sendable {
+  case answered, busy, unanswered, rejected
+  /// The caller gave up before it rang.
+  case abandoned
+  case failed
+}
+
+/// Whose audio came during a call.
+enum AudioHeard: String, CaseIterable, Sendable {
+  case both
+  case nobody = "none"
+  case trunkOnly = "trunk_only"
+  case appOnly = "app_only"
+}
+
+extension CallRecord {
+  /// Nil for a call whose INVITE never went out.
+  var outcome: CallOutcome? {
+    if times[CallStage.connected.rawValue] != nil { return .answered }
+    if direction == .outgoing, times[CallStage.inviteSent.rawValue] == nil { return nil }
+    let hasRung = times[CallStage.ringing.rawValue] != nil
+    switch end.reason {
+    case .busy, .busyElsewhere: return .busy
+    case .unanswered, .dnd: return .unanswered
+    case .declined, .declinedElsewhere, .blocked, .diverted: return .rejected
+    case .callerCancelled, .localEnd: return hasRung ? .unanswered : .abandoned
+    default: return .failed
+    }
+  }
+
+  /// Seconds from our INVITE to the first 18x or 2xx; nil for incoming calls and where neither came.
+  var postDialDelay: Double? {
+    guard direction == .outgoing, let sent = times[CallStage.inviteSent.rawValue] else { return nil }
+    let stages: [CallStage] = [.ringing, .forwarded, .progress, .connected]
+    guard let first = stages.compactMap({ times[$0.rawValue] }).min() else { return nil }
+    return max(0, Double(first - sent) / 1_000)
+  }
+
+  /// Nil for calls that were too short to tell, without statistics, or answered by a recording, to which nobody is connected.
+  var audioHeard: AudioHeard? {
+    guard connectedMs >= Limits.audioExpected, let fromTrunk, let fromApp else { return nil }
+    guard diversions?.contains(where: { $0.recording != nil }) != true else { return nil }
+    return switch (fromTrunk.packets > 0, fromApp.packets > 0) {
+    case (true, true): .both
+    case (true, false): .trunkOnly
+    case (false, true): .appOnly
+    case (false, false): .nobody
+    }
+  }
+}

@@ -1,0 +1,37 @@
+import ArgumentParser
+import Foundation
+
+/// `trunkline log`: the log levels of a running gateway.
+struct LogCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "log", abstract: "Shows and changes the log levels of a running gateway, by module.",
+    discussion: """
+      EXAMPLES:
+        trunkline log levels
+        trunkline log level sip debug    until the gateway restarts
+      """,
+    subcommands: [Levels.self, Level.self])
+
+  struct Levels: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Prints the level of each module.")
+    @OptionGroup var endpoint: Calls.Endpoint
+
+    func run() throws {
+      struct Body: Decodable { var levels: [String: String] }
+      let body = try JSONDecoder().decode(Body.self, from: Data(try endpoint.request("GET", "/v1/log/levels").utf8))
+      print(TextTable.render([["MODULE", "LEVEL"]] + body.levels.sorted { $0.key < $1.key }.map { [$0.key, $0.value] }))
+    }
+  }
+
+  struct Level: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Changes the level of one module; a restart takes it back.")
+    @Argument(help: "The module, as a line of the log names it.") var module: String
+    @Argument(help: "trace, debug, info, notice, warning, error or critical.") var level: String
+    @OptionGroup var endpoint: Calls.Endpoint
+
+    func run() throws {
+      func safe(_ text: String) -> String { text.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? text }
+      print(try endpoint.request("POST", "/v1/log/levels/\(safe(module))/\(safe(level))"), terminator: "")
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import Bytes
+import Foundation
+import Platform
+import Testing
+
+@testable import Configuration
+@testable import trunkline
+
+/// docs/monitoring.md lists what a gateway exposes; dashboards and alerts are held to that list by `Tests/Documents`.
+@Suite struct MetricReferenceTests {
+  private static let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().appendingPathComponent("docs/monitoring.md")
+
+  private static func row(_ family: MetricFamily) -> String {
+    "| `\(family.name)` | \(family.kind.rawValue) | \(family.labelNames.joined(separator: ", ")) | \(family.help) |"
+  }
+
+  /// A gateway with everything that has metrics, on a loopback address of this process.
+  private func settings(_ folder: String) throws -> Settings {
+    try Data("0123456789abcdef0123456789abcdef\n".utf8).write(to: URL(fileURLWithPath: folder + "/jwt.key"))
+    var settings = try ConfigurationFile.parse(Settings.example, file: "example", directory: folder)
+    let process = UInt32(bitPattern: ProcessInfo.processInfo.processIdentifier) & 0xFFFF
+    let own = try #require(IPAddress("127.77.\(process >> 8).\(process & 0xFF)"))
+    settings.listen.sipUDP = [SocketAddress(own, 0)]
+    settings.listen.sipTCP = []
+    (settings.listen.app, settings.listen.admin) = (SocketAddress(own, 0), SocketAddress(own, 0))
+    settings.media.addresses = [.fixed(bind: own, advertise: nil)]
+    settings.verifier = .init(url: "https://127.0.0.1:1/")
+    return settings
+  }
+
+  @Test func `docs/monitoring.md has a row for each metric of a gateway, and no other`() throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("metrics-\(UUID().uuidString.prefix(8))").path
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let settings = try settings(folder)
+    let logs = try Logs(settings.log)
+    defer { logs.stop() }
+    let watch = try ThreadWatch(logger: logs.logger("health")) { _ in false }
+    defer { watch.stop() }
+    let gateway = try Gateway(settings, watch: watch, logs: logs)
+    defer { gateway.stop(unregisterTime: .zero) }
+    try gateway.start()
+    let expected = gateway.metrics.map(Self.row)
+    var lines = try String(contentsOf: Self.page, encoding: .utf8).components(separatedBy: "\n")
+    let isRow = { (line: String) in line.hasPrefix("| `trunkline_") || line.hasPrefix("| `process_") }
+    let rows = lines.filter(isRow)
+    if ProcessInfo.processInfo.environment["TRUNKLINE_GOLDEN"] == "write", let place = lines.firstIndex(of: "|---|---|---|---|") {
+      lines.removeAll(where: isRow)
+      lines.insert(contentsOf: expected, at: place + 1)
+      try lines.joined(separator: "\n").write(to: Self.page, atomically: true, encoding: .utf8)
+    }
+    #expect(rows == expected, "TRUNKLINE_GOLDEN=write swift test --filter MetricReferenceTests writes the table")
+  }
+}
