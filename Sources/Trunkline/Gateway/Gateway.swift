@@ -120,7 +120,10 @@ final class Gateway: @unchecked Sendable {
         traces.began(line.call, callID: line.sipCallId)
         store.start(line, gathers: true, confirm: confirm)
       },
-      record: { store.end($0) })
+      record: { record in
+        app.recent.note(record)
+        store.end(record)
+      })
     let memoryLimit =
       settings.limits.memoryMebibytes > 0 ? Int64(settings.limits.memoryMebibytes) << 20 : ProcessMemory.limitBytes()
     outputs.endTurn = {
