@@ -81,7 +81,7 @@ let platform: [Target] = [module("", "Platform", ["Bytes", "CLinux"], [logging])
 
 let runtime: [Target] = [
   module("Runtime", "SIPTransport", ["Bytes", "SIP", "SIPDialogs", "Platform", "CLinux", "COpenSSL"], [logging]),
-  module("Runtime", "SIPTrace", ["Bytes", "SIPDialogs", "Platform"]),
+  module("Runtime", "SIPTrace", ["Bytes", "SIPDialogs", "Platform"], [logging]),
   module("Runtime", "Resolver", ["Bytes", "SIPDialogs", "Trunking", "Platform", "CAres"], [logging]),
   module(
     "Runtime", "MediaThreads",
