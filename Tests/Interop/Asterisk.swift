@@ -54,6 +54,13 @@ final class Asterisk {
     }
   }
 
+  /// Debian's folder of modules, which has the architecture's name.
+  private static var modules: String {
+    let folders = (try? FileManager.default.contentsOfDirectory(atPath: root + "/usr/lib")) ?? []
+    let found = folders.map { "/usr/lib/\($0)/asterisk/modules" }.first { FileManager.default.fileExists(atPath: root + $0) }
+    return found ?? "/usr/lib/asterisk/modules"
+  }
+
   private static func files(_ inside: String, _ endpoints: [Endpoint], _ gateway: GatewayUnderTest, _ port: UInt16) -> [String:
     String]
   {
@@ -61,7 +68,7 @@ final class Asterisk {
       "\($0) => \(inside)"
     }
     let own = [
-      "astmoddir => /usr/lib/x86_64-linux-gnu/asterisk/modules", "astvarlibdir => /var/lib/asterisk",
+      "astmoddir => \(modules)", "astvarlibdir => /var/lib/asterisk",
       "astdatadir => /usr/share/asterisk",
     ]
     return [
