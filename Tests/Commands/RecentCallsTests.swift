@@ -19,7 +19,7 @@ import Testing
     recent.note(record(.busy, .outgoing), now: start + 59_999)
     recent.note(record(.busy, .outgoing), now: start + 60_000)
     let hour = recent.hour(now: start + 60_000)
-    #expect(hour.total == .init(incoming: 1, outgoing: 2, reasons: ["connected": 1, "busy": 2]))
+    #expect(hour.total == .init(incoming: 1, outgoing: 2, incomingConnected: 1, reasons: ["connected": 1, "busy": 2]))
     #expect(hour.minutes.count == 60 && hour.minutes.suffix(2) == [2, 1])
     #expect(recent.hour(now: start + 59 * 60_000).minutes.prefix(2) == [2, 1])
     #expect(recent.hour(now: start + 60 * 60_000).total.outgoing == 1)

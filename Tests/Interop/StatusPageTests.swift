@@ -22,13 +22,14 @@ extension Interop {
       // nobody answers the probes yet
       try await page.waitFor("trunk carrier: OPTIONS not answered", in: "wrong", within: 40)
       let phone = try await Peers.phone(gateway, ["--answer-after", "0.1", "--calls", "1"])
-      let caller = try Peers.caller(gateway, "call", ["-d", "6000"])
+      let caller = try Peers.caller(gateway, "call", ["-d", "9000"])
       try await page.waitFor("connected", in: "calls")
       try await page.waitFor("alice", in: "calls")
+      try await page.waitFor("MOS 4", in: "calls")
       try await page.shot("status-light")
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(2_000))")
       #expect(try await phone.finish(within: 10) == 0)
-      try await page.waitFor("1 incoming and 0 outgoing calls ended", in: "hour")
+      try await page.waitFor("Ended: 1 (100 % connected) incoming, 0 outgoing", in: "hour")
       try await page.waitFor("connected", in: "reasons")
       #expect(
         try await page.evaluate(

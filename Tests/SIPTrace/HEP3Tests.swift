@@ -35,7 +35,7 @@ import Testing
     let found = chunks(packet)
     #expect(found[1] == [2] && found[2] == [17] && found[3] == [192, 0, 2, 1] && found[4] == [198, 51, 100, 7])
     #expect(found[7] == [0x13, 0xc4] && found[8] == [0x13, 0xce])
-    #expect(found[9] == [0x6a, 0xb1, 0x38, 0x80] && found[10] == [0, 1, 0xe2, 0x40])
+    #expect(found[9] == [0x6a, 0xb1, 0x3b, 0x80] && found[10] == [0, 1, 0xe2, 0x40])
     #expect(found[11] == [1] && found[12] == [0, 0, 0x07, 0xd1] && found[14] == Array("k3y".utf8))
     #expect(found[15] == bytes && found[17] == Array("c1".utf8))
   }

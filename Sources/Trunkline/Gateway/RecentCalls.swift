@@ -8,12 +8,16 @@ final class RecentCalls: Sendable {
   struct Counts: Encodable, Equatable {
     var incoming = 0
     var outgoing = 0
-    /// By how they came out, as `trunkline_trunk_attempts_total` has it for outgoing calls; of incoming ones connected or the reason.
+    var incomingConnected = 0
+    var outgoingConnected = 0
+    /// By the reason of their end, or `connected` if somebody spoke.
     var reasons: [String: Int] = [:]
 
     mutating func add(_ other: Counts) {
       incoming += other.incoming
       outgoing += other.outgoing
+      incomingConnected += other.incomingConnected
+      outgoingConnected += other.outgoingConnected
       reasons.merge(other.reasons, uniquingKeysWith: +)
     }
   }
@@ -32,8 +36,15 @@ final class RecentCalls: Sendable {
     let minute = now / 60_000
     buckets.withLock { buckets in
       var counts = buckets[minute] ?? Counts()
-      if record.direction == .incoming { counts.incoming += 1 } else { counts.outgoing += 1 }
-      counts.reasons[record.connectedMs > 0 ? "connected" : record.end.reason.rawValue, default: 0] += 1
+      let isConnected = record.connectedMs > 0
+      if record.direction == .incoming {
+        counts.incoming += 1
+        counts.incomingConnected += isConnected ? 1 : 0
+      } else {
+        counts.outgoing += 1
+        counts.outgoingConnected += isConnected ? 1 : 0
+      }
+      counts.reasons[isConnected ? "connected" : record.end.reason.rawValue, default: 0] += 1
       buckets[minute] = counts
       buckets = buckets.filter { $0.key > minute - Int64(Self.minutes) }
     }

@@ -30,7 +30,7 @@ enum StatusPage {
       th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
       th { font-weight: 550; color: var(--soft); font-size: .85rem; }
       .good { color: var(--good); } .bad { color: var(--bad); } .soft { color: var(--soft); }
-      #wrong li { color: var(--bad); } ul { margin: .2rem 0; padding-left: 1.2rem; }
+      #wrong li:not(.soft) { color: var(--bad); } ul { margin: .2rem 0; padding-left: 1.2rem; }
       svg { width: 100%; height: 4rem; display: block; } rect { fill: var(--bar); }
       input, button { font: inherit; padding: .3rem .6rem; } :focus-visible { outline: 3px solid var(--bar); outline-offset: 2px; }
     </style>
@@ -60,6 +60,7 @@ enum StatusPage {
       };
       const table = (id, head, rows, none) => $(id).replaceChildren(...rows.length ? [row(head, "th"), ...rows.map(cells => row(cells))] : [row([[none, "soft"]])]);
       const since = ms => { const s = Math.max(0, Math.round((Date.now() - ms) / 1000)); return s < 60 ? s + " s" : Math.floor(s / 60) + " min " + s % 60 + " s"; };
+      const heard = s => !s || !s.packets ? "–" : [(s.mos ? "MOS " + s.mos.toFixed(1) + ", " : "") + (100 * s.loss).toFixed(1) + " % lost", s.mos && s.mos < 3.6 ? "bad" : ""];
       async function show() {
         try {
           const [ready, { trunks }, { calls }, hour] = await Promise.all(["/readyz", "/v1/trunks", "/v1/calls", "/v1/hour"].map(ask));
@@ -72,8 +73,9 @@ enum StatusPage {
             t.up ? ["up", "good"] : [t.why || "down", "bad"], t.registration ? (t.registration.expires ? new Date(t.registration.expires).toLocaleTimeString() : "no") : "–",
             t.servers.filter(s => s.up).length + " of " + t.servers.length, t.calls + (t.callsLimit ? " of " + t.callsLimit : ""),
             t.lastRefusal ? t.lastRefusal.method + " " + t.lastRefusal.code + ", " + since(t.lastRefusal.at) + " ago" : "–"]), "no trunks");
-          table("calls", ["Since", "Direction", "State", "From", "To", "User", "Trunk"], calls.map(c => [since(c.times.start), c.direction, c.state, c.from, c.to, c.user, c.trunk]), "no calls");
-          $("hour").textContent = hour.total.incoming + " incoming and " + hour.total.outgoing + " outgoing calls ended.";
+          table("calls", ["Since", "Direction", "State", "From", "To", "User", "Trunk", "From trunk", "From app"], calls.map(c => [since(c.times.start), c.direction, c.state, c.from, c.to, c.user, c.trunk, heard(c.fromTrunk), heard(c.fromApp)]), "no calls");
+          const of = (count, connected) => count + (count ? " (" + Math.round(100 * connected / count) + " % connected)" : "");
+          $("hour").textContent = "Ended: " + of(hour.total.incoming, hour.total.incomingConnected) + " incoming, " + of(hour.total.outgoing, hour.total.outgoingConnected) + " outgoing";
           const most = Math.max(1, ...hour.minutes);
           $("minutes").replaceChildren(...hour.minutes.map((count, at) => {
             const bar = document.createElementNS("http://www.w3.org/2000/svg", "rect"), height = 58 * count / most;
