@@ -66,7 +66,7 @@ enum StatusPage {
           const [ready, { trunks }, { calls }, hour] = await Promise.all(["/readyz", "/v1/trunks", "/v1/calls", "/v1/hour"].map(ask));
           $("login").hidden = true;
           $("state").textContent = ready.ready ? "takes calls" : "takes no calls"; $("state").className = ready.ready ? "good" : "bad";
-          const wrong = (ready.components || []).filter(c => !c.ready).map(c => c.name + ": " + (c.why || "not ready"))
+          const wrong = (ready.components || []).filter(c => !c.ready).map(c => c.name + ": " + (c.reason || "not ready"))
             .concat(trunks.filter(t => !t.up).map(t => "trunk " + t.trunk + ": " + (t.why || "down")));
           $("wrong").replaceChildren(...(wrong.length ? wrong : ["nothing"]).map(text => { const li = document.createElement("li"); li.textContent = text; if (!wrong.length) li.className = "soft"; return li; }));
           table("trunks", ["Trunk", "State", "Registered until", "Servers up", "Calls", "Last refusal"], trunks.map(t => [t.trunk,
