@@ -209,7 +209,7 @@ let testTargets: [Target] = [
   tests("Peers", ["Bytes", "SIPDialogs", "Platform", "SpeechScore", "Peers"]),
   tests("ImportRule", []),
   tests("Requirements", []),
-  tests("Documents", ["AppProtocol", "Configuration"], [yams]),
+  tests("Documents", ["AppProtocol", "CallFlow", "Configuration"], [yams]),
   tests(
     "Interop", ["trunkline", "trunkline-lab", "Bytes", "SpeechScore", "DemoSpeech", "Platform"],
     exclude: ["peers", "sipp"] + ["attacks", "adversary.py", "arena.py", "table.json"].map { "Adversary/" + $0 }),
