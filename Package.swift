@@ -81,7 +81,7 @@ let platform: [Target] = [module("", "Platform", ["Bytes", "CLinux"], [logging])
 
 let runtime: [Target] = [
   module("Runtime", "SIPTransport", ["Bytes", "SIP", "SIPDialogs", "Platform", "CLinux", "COpenSSL"], [logging]),
-  module("Runtime", "SIPTrace", ["Bytes", "SIPDialogs", "Platform"]),
+  module("Runtime", "SIPTrace", ["Bytes", "SIPDialogs", "Platform"], [logging]),
   module("Runtime", "Resolver", ["Bytes", "SIPDialogs", "Trunking", "Platform", "CAres"], [logging]),
   module(
     "Runtime", "MediaThreads",
@@ -209,7 +209,7 @@ let testTargets: [Target] = [
   tests("Peers", ["Bytes", "SIPDialogs", "Platform", "SpeechScore", "Peers"]),
   tests("ImportRule", []),
   tests("Requirements", []),
-  tests("Documents", ["AppProtocol", "Configuration"], [yams]),
+  tests("Documents", ["AppProtocol", "CallFlow", "Configuration"], [yams]),
   tests(
     "Interop", ["trunkline", "trunkline-lab", "Bytes", "SpeechScore", "DemoSpeech", "Platform"],
     exclude: ["peers", "sipp"] + ["attacks", "adversary.py", "arena.py", "table.json"].map { "Adversary/" + $0 }),

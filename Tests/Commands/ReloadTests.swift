@@ -25,6 +25,7 @@ import Testing
     ("store", { $0.store = "/other" }),
     ("records", { $0.records = "/other" }),
     ("log", { $0.log.level = .debug }),
+    ("hep", { $0.hep = .init(address: SocketAddress(.loopback, 9060)) }),
   ]
 
   @Test func `SIGHUP takes what the reference says, and names the rest each time`() throws {

@@ -30,6 +30,7 @@ import Yams
       admin: { token_file: jwt.key, tls: { cert: jwt.key, key: jwt.key } }
     media: { addresses: [ { bind: 127.0.0.1 } ] }
     auth: { jwt: { key_file: jwt.key } }
+    hep: { address: 127.0.0.1:9060 }
     verifier: { url: https://verifier.example, ca: jwt.key }
     trunks:
       - name: t

@@ -60,7 +60,8 @@ extension Call {
   }
 
   func summary(_ turn: Turn) -> CallSummary {
-    CallSummary(
+    let statistics = legs.first?.statistics
+    return CallSummary(
       call: id, sipCallId: sipCallID, direction: direction, state: state, trunk: trunk.name, from: parties.callerNumber,
       to: parties.calledNumber,
       user: users.owner,
@@ -68,6 +69,7 @@ extension Call {
       devices: devices.map {
         let phase = $0.isDescribed && $0.phase != .winner ? "prepared" : "\($0.phase)"
         return .init(device: $0.key.device, state: phase, ice: $0.hasPair, dtls: $0.hasKeys, ready: $0.saidReady)
-      } + wokenDevices, held: appMedia.isHeld, heldByTrunk: trunkLeg.isHoldSignalled, muted: appMedia.isMuted)
+      } + wokenDevices, held: appMedia.isHeld, heldByTrunk: trunkLeg.isHoldSignalled, muted: appMedia.isMuted,
+      fromTrunk: statistics.map { .init($0.fromTrunk) }, fromApp: statistics.map { .init($0.fromApp) })
   }
 }

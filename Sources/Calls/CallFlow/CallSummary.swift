@@ -25,6 +25,9 @@ public struct CallSummary: Sendable, Codable, Equatable {
   public var held: Bool
   public var heldByTrunk: Bool
   public var muted: Bool
+  /// What is heard of each side, as the record will have it, from the newest statistics of the media thread (each 5 s); nil before.
+  public var fromTrunk: CallRecord.Stream?
+  public var fromApp: CallRecord.Stream?
 }
 
 /// docs/protocol.md, Call states at the gateway. Incoming: parked, ringing, answering, diverting, connected. Outgoing: starting,

@@ -14,6 +14,8 @@ public enum Limits {
   static let calls = 8_192
   /// Bytes of SIP in one packet of the file: a TCP message that is longer goes into several.
   static let segmentBytes = 32_768
+  /// Messages that wait for the capture server's thread.
+  static let hepQueue = 8_192
   /// Longest Call-ID that is looked at.
   static let callIDBytes = 256
 }

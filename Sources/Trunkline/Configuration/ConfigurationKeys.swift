@@ -59,6 +59,9 @@ extension ConfigurationKeys {
         .init("store", .mapping, "Where devices and the journal of started calls are kept."),
         .init("records", .mapping, "Where the record of each call is written."),
         .init("log", .mapping, "The log on standard error."),
+        .init(
+          "hep", .or(.text("address with port"), .mapping), .none("nothing is captured"), waitsForRestart: true,
+          "A capture server, such as Homer, that gets all SIP as HEP3 over UDP, secrets masked. The address alone, or a mapping."),
       ])
   ]
 
@@ -139,6 +142,14 @@ extension ConfigurationKeys {
   ]
 
   static let process: [ConfigurationSection] = [
+    .init(
+      "hep", isTakenBySIGHUP: false, "",
+      [
+        .init("address", .text("address with port"), .required, "Usually port 9060 of the capture server."),
+        .init(
+          "capture_id", .integer(1...Int(UInt32.max)), .value("2001"), "The number of this gateway there (capture agent)."),
+        .init("password_file", .file("one line"), "The key that the server asks for (HEP3 chunk 14)."),
+      ]),
     .init(
       "dns", isTakenBySIGHUP: true, "",
       [

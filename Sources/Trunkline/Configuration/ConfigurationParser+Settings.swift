@@ -40,11 +40,25 @@ extension ConfigurationParser {
       "sessions_per_address", in: 1...100_000, default: out.limits.sessionsPerAddress)
     out.store = resolve(top.section("store").string("sqlite") ?? out.store)
     out.records = resolve(top.section("records").string("file") ?? out.records)
+    out.hep = hep(top)
     let log = top.section("log")
     out.log.level = log.choice("level", default: out.log.level)
     out.log.format = log.choice("format", default: out.log.format)
     out.log.numbers = log.choice("numbers", default: out.log.numbers)
     crossCheck(out)
+    return out
+  }
+
+  /// `hep: 192.0.2.9:9060`, or `{ address: 192.0.2.9:9060, capture_id: 2001, password_file: FILE }`.
+  private func hep(_ top: Section) -> Settings.HEP? {
+    guard top.has("hep") else { return nil }
+    if top.node("hep")?.text != nil { return top.socketAddress("hep").map { .init(address: $0) } }
+    let row = top.section("hep")
+    if !row.has("address") { problem("hep", "address is missing") }
+    guard let address = row.socketAddress("address") else { return nil }
+    var out = Settings.HEP(address: address)
+    out.captureID = UInt32(row.integer("capture_id", in: 1...Int(UInt32.max), default: Int(out.captureID)))
+    out.key = row.secret("password_file").map { Redacted($0) }
     return out
   }
 

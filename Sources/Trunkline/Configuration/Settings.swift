@@ -32,6 +32,8 @@ public struct Settings: Sendable {
   /// Absolute path of the JSON-lines file with one record per call.
   public var records = "calls.jsonl"
   public var log = Log()
+  /// Where all SIP is sent for capture; nil: nowhere.
+  public var hep: HEP?
   /// What is probably not meant, in the order of the file; `serve --check` prints it.
   public var warnings: [Problem] = []
 
@@ -158,6 +160,16 @@ public struct Settings: Sendable {
     public var level = Level.info
     public var format = Format.text
     public var numbers = Numbers.masked
+  }
+
+  /// A capture server that takes HEP3, such as Homer.
+  public struct HEP: Sendable, Equatable {
+    public var address: SocketAddress
+    /// The capture agent's number there.
+    public var captureID: UInt32 = 2_001
+    /// What the server asks for.
+    public var key: Redacted<[UInt8]>?
+    public init(address: SocketAddress) { self.address = address }
   }
 
   public init() {}

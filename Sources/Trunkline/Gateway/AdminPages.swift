@@ -14,17 +14,21 @@ import Telemetry
 ///     GET  /v1/trunks…             see `TrunkPages`, with POST
 ///     GET  /v1/log/levels          see `LogPages`, with POST
 ///     GET  /v1/devices…            see `DevicePages`, with POST /v1/push/test
+///     GET  /v1/hour                how the calls of the last hour came out, `RecentCalls.Hour`
+///     GET  /                       the status page
 struct AdminPages: Sendable {
   let pages: HealthPages
   let inbox: Inbox
   let traces: TracePages
   let devices: DevicePages
   let logs: LogPages
+  let recent: RecentCalls
 
   func handle(_ request: AdminRequest, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
     if let page = pages.page(request.path) {
       return answer(AdminResponse(page.status, contentType: page.contentType, body: page.body))
     }
+    if request.path == "/", request.method != "POST" { return answer(StatusPage.answer) }
     let parts = request.path.split(separator: "/").map(String.init)
     if parts.starts(with: ["v1", "traces"]) { return traces.handle(request, Array(parts.dropFirst(2)), answer) }
     if parts.starts(with: ["v1", "trunks"]) {
@@ -34,8 +38,10 @@ struct AdminPages: Sendable {
       return devices.handle(request, Array(parts.dropFirst()), answer)
     }
     if parts.starts(with: ["v1", "log"]) { return answer(logs.answer(request, Array(parts.dropFirst(2)))) }
+    if parts == ["v1", "hour"], request.method != "POST" { return answer(.json(200, recent.hour())) }
     guard parts.starts(with: ["v1", "calls"]) else {
-      return answer(.text(404, "no such page: /healthz /readyz /metrics /v1/calls /v1/trunks /v1/devices /v1/log/levels"))
+      return answer(
+        .text(404, "no such page: / /v1/hour /healthz /readyz /metrics /v1/calls /v1/trunks /v1/devices /v1/log/levels"))
     }
     switch (request.method, parts.count) {
     case ("GET", 2):

@@ -19,6 +19,8 @@ final class AppSide: Sendable {
   private let pages: HealthPages
   private let registry: MetricRegistry
   private let traces: TraceCollector
+  /// For the status page; told of every record.
+  let recent = RecentCalls()
   private let trunkNames: Mutex<Set<String>>
   private let servers = Mutex<(app: AppServer?, admin: AdminServer?)>((nil, nil))
 
@@ -53,7 +55,8 @@ final class AppSide: Sendable {
     let tracePages = TracePages(collector: traces, inbox: inbox) { [self] name in trunkNames.withLock { $0.contains(name) } }
     let devicePages = DevicePages(inbox: inbox, push: push, gateway: { [self] in gateway.withLock { $0 } }, wakes: wakes)
     let adminPages = AdminPages(
-      pages: pages, inbox: inbox, traces: tracePages, devices: devicePages, logs: LogPages(levels: logs.levels))
+      pages: pages, inbox: inbox, traces: tracePages, devices: devicePages, logs: LogPages(levels: logs.levels),
+      recent: recent)
     let admin = try AdminServer.start(
       .init(
         address: settings.listen.admin, token: settings.listen.adminToken.map { Redacted(Array($0.exposed.utf8)) },

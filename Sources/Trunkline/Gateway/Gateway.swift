@@ -50,6 +50,7 @@ final class Gateway: @unchecked Sendable {
   /// What SIGHUP took last; of `listen` only what the process began with counts.
   private var current: Settings
   private let certificates: CertificateWatch
+  private let hep: HEPOutlet?
   private let names: AdvertisedNames
   /// The last of `tellWhatPeersSee`, so that nothing is said twice.
   private var told: Set<PeersView> = []
@@ -77,7 +78,14 @@ final class Gateway: @unchecked Sendable {
     self.sockets = sockets
     sockets.setTLS(server: settings.listen.sipServer, trunks: settings.clientTLS)
     let traces = TraceCollector(application: Version.text)
-    sockets.tap = { traces.saw($0, $1, isOurs: $2, trunk: $3) }
+    let outlet = try settings.hep.map {
+      try HEPOutlet(to: $0.address, captureID: $0.captureID, key: $0.key?.exposed ?? [], logger: logs.logger("hep"))
+    }
+    hep = outlet
+    sockets.tap = {
+      traces.saw($0, $1, isOurs: $2, trunk: $3)
+      outlet?.saw($0, $1, isOurs: $2, trunk: $3)
+    }
     // A key for this process: no call that somebody is woken for outlives it.
     guard let wakes = WakeTokens(random: .system) else { throw GatewayFailure("no random bytes for wake tokens") }
     self.wakes = wakes
@@ -120,7 +128,10 @@ final class Gateway: @unchecked Sendable {
         traces.began(line.call, callID: line.sipCallId)
         store.start(line, gathers: true, confirm: confirm)
       },
-      record: { store.end($0) })
+      record: { record in
+        app.recent.note(record)
+        store.end(record)
+      })
     let memoryLimit =
       settings.limits.memoryMebibytes > 0 ? Int64(settings.limits.memoryMebibytes) << 20 : ProcessMemory.limitBytes()
     outputs.endTurn = {
@@ -207,6 +218,7 @@ final class Gateway: @unchecked Sendable {
     registry.register(resolver.metrics)
     registry.register(media.metrics.families)
     if let verifier { registry.register(verifier.metrics) }
+    if let hep { registry.register(hep.metrics) }
     registry.register(store.metrics)
     registry.register(push.metrics)
     registry.register(hooks.metrics)
@@ -383,6 +395,7 @@ final class Gateway: @unchecked Sendable {
     store.stop()
     certificates.stop()
     names.stop()
+    hep?.stop()
   }
 }
 

@@ -139,6 +139,7 @@ extension Settings {
     if store != old.store { out.append("store") }
     if records != old.records { out.append("records") }
     if log != old.log { out.append("log") }
+    if hep != old.hep { out.append("hep") }
     return out
   }
 }

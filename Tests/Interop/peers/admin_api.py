@@ -1,0 +1,104 @@
+"""Does every operation of docs/admin-api.yaml at a live gateway, and holds each answer against it.
+
+    admin_api.py http://127.0.0.1:9090 docs/admin-api.yaml alice cell
+
+`cell` is a registered device of alice, and a call is connected; it is hung up at the end. Prints a line for each answer that is not as the
+document says, and for each operation that was not done; exits with 1 if there is one."""
+
+import json, sys, time, urllib.error, urllib.request
+import yaml
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import validate
+
+base, path, user, device = sys.argv[1:5]
+document = yaml.safe_load(open(path))
+validate(document)
+faults, done = [], set()
+
+
+def resolved(value):
+    while "$ref" in value:
+        here = document
+        for part in value["$ref"].removeprefix("#/").split("/"):
+            here = here[part]
+        value = here
+    return value
+
+
+def ask(method, template, wanted, url=None):
+    """One request; the body if the answer has the wanted status and is as the document says."""
+    request = urllib.request.Request(base + (url or template), method=method)
+    try:
+        answer = urllib.request.urlopen(request, timeout=20)
+    except urllib.error.HTTPError as refused:
+        answer = refused
+    body, kind = answer.read(), (answer.headers.get("Content-Type") or "").split(";")[0]
+    name = f"{method} {url or template} {answer.status}"
+    if answer.status != wanted:
+        faults.append(f"{name}: {wanted} is wanted: {body[:200]!r}")
+    if 200 <= answer.status < 300:
+        done.add((method, template))
+    row = document["paths"][template][method.lower()]["responses"].get(str(answer.status))
+    if row is None:
+        faults.append(f"{name}: the document has no such status")
+        return None
+    content = resolved(row)["content"]
+    if kind not in content:
+        faults.append(f"{name}: {kind!r} is not {list(content)}")
+        return None
+    schema = content[kind].get("schema")
+    if schema is None:
+        return body
+    value = json.loads(body) if kind == "application/json" else body.decode()
+    for fault in Draft202012Validator(schema | {"components": document["components"]}).iter_errors(value):
+        faults.append(f"{name}: {fault.json_path}: {fault.message}")
+    return value
+
+
+for page in ("/", "/healthz", "/metrics", "/v1/hour", "/v1/log/levels", "/readyz"):
+    ask("GET", page, 200)
+for _ in range(150):
+    calls = ask("GET", "/v1/calls", 200)["calls"]
+    if calls and "mos" in calls[0].get("fromApp", {}):
+        break
+    time.sleep(0.1)
+else:
+    sys.exit(f"no call with statistics: {calls}")
+call = calls[0]["call"]
+ask("GET", "/v1/calls/{call}", 200, f"/v1/calls/{call}")
+ask("GET", "/v1/calls/{call}", 404, "/v1/calls/00000000-0000-4000-8000-000000000000")
+trunk = ask("GET", "/v1/trunks", 200)["trunks"][0]["trunk"]
+ask("GET", "/v1/trunks/{trunk}", 200, f"/v1/trunks/{trunk}")
+ask("GET", "/v1/trunks/{trunk}", 404, "/v1/trunks/nobody")
+for word in ("disable", "enable"):
+    ask("POST", f"/v1/trunks/{{trunk}}/{word}", 200, f"/v1/trunks/{trunk}/{word}")
+    ask("POST", f"/v1/trunks/{{trunk}}/{word}", 404, f"/v1/trunks/nobody/{word}")
+devices = ask("GET", "/v1/devices", 200)["devices"]
+if not any(row["push"] for row in devices):
+    faults.append(f"no device with a push registration: {devices}")
+ask("GET", "/v1/devices", 404, f"/v1/devices?user={user}&device=nobody")
+ask("POST", "/v1/push/test", 200, f"/v1/push/test?user={user}")
+ask("POST", "/v1/push/test", 404, "/v1/push/test?user=nobody")
+ask("POST", "/v1/push/test", 400)
+for word in ("revoke", "allow"):
+    ask("POST", f"/v1/devices/{word}", 200, f"/v1/devices/{word}?user={user}&device={device}")
+    ask("POST", f"/v1/devices/{word}", 400)
+    ask("POST", f"/v1/devices/{word}", 404, f"/v1/devices/{word}?user={user}&device=nobody")
+level = "/v1/log/levels/{module}/{level}"
+for wanted, url in ((200, "sip/debug"), (400, "sip/loud"), (404, "nobody/debug")):
+    ask("POST", level, wanted, "/v1/log/levels/" + url)
+ask("POST", "/v1/traces", 400)
+ask("POST", "/v1/traces", 404, "/v1/traces?trunk=nobody&seconds=5&bytes=1000")
+trace = ask("POST", "/v1/traces", 201, f"/v1/traces?trunk={trunk}&seconds=5&bytes=100000").strip()
+ask("GET", "/v1/traces/{trace}", 200, f"/v1/traces/{trace}")
+ask("POST", "/v1/traces/{trace}/stop", 202, f"/v1/traces/{trace}/stop")
+ask("POST", "/v1/traces/{trace}/stop", 404, "/v1/traces/99999/stop")
+ask("GET", "/v1/traces/{trace}", 404, "/v1/traces/99999")
+ask("POST", "/v1/calls/{call}/hangup", 400, "/v1/calls/nothing/hangup")
+ask("POST", "/v1/calls/{call}/hangup", 404, "/v1/calls/00000000-0000-4000-8000-000000000000/hangup")
+ask("POST", "/v1/calls/{call}/hangup", 202, f"/v1/calls/{call}/hangup")
+
+known = {(method.upper(), template) for template, row in document["paths"].items() for method in row if method in ("get", "post")}
+faults += [f"{method} {template} was not done" for method, template in sorted(known - done)]
+print("\n".join(faults) or "as documented")
+sys.exit(bool(faults))
