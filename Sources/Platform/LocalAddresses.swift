@@ -5,16 +5,8 @@ import Glibc
 /// The machine's own addresses: interfaces that are up, without link-local ones; IPv4 before IPv6, each in the kernel's order.
 /// Loopback addresses come only if asked for, or if there is nothing else and `loopback` is nil.
 public func localAddresses(loopback: Bool? = false) throws(SystemError) -> [IPAddress] {
-  var first: UnsafeMutablePointer<ifaddrs>?
-  guard getifaddrs(&first) == 0 else { throw SystemError("list interfaces") }
-  defer { freeifaddrs(first) }
   var found: [IPAddress] = []
-  var next = first
-  while let entry = next, found.count < Limits.localAddresses {
-    next = entry.pointee.ifa_next
-    guard entry.pointee.ifa_flags & UInt32(IFF_UP) != 0, let ip = ipAddress(entry.pointee.ifa_addr) else { continue }
-    if !ip.isLinkLocal, !found.contains(ip) { found.append(ip) }
-  }
+  for (ip, _) in try interfaceAddresses() where !ip.isLinkLocal && !found.contains(ip) { found.append(ip) }
   let outside = found.filter { !$0.isLoopback }
   let inside = found.filter(\.isLoopback)
   let chosen = loopback == true || (loopback == nil && outside.isEmpty) ? outside + inside : outside
@@ -23,20 +15,35 @@ public func localAddresses(loopback: Bool? = false) throws(SystemError) -> [IPAd
 
 /// The networks that the machine's interfaces are in, by their masks; without loopback.
 public func interfaceNetworks() throws(SystemError) -> [IPNetwork] {
-  var first: UnsafeMutablePointer<ifaddrs>?
-  guard getifaddrs(&first) == 0 else { throw SystemError("list interfaces") }
-  defer { freeifaddrs(first) }
   var found: [IPNetwork] = []
-  var next = first
-  while let entry = next, found.count < Limits.localAddresses {
-    next = entry.pointee.ifa_next
-    guard entry.pointee.ifa_flags & UInt32(IFF_UP) != 0, let ip = ipAddress(entry.pointee.ifa_addr), !ip.isLoopback,
-      let mask = ipAddress(entry.pointee.ifa_netmask)
-    else { continue }
+  for case (let ip, let mask?) in try interfaceAddresses() where !ip.isLoopback {
     let network = IPNetwork(ip, prefixLength: mask.high.nonzeroBitCount + mask.low.nonzeroBitCount)
     if !found.contains(network) { found.append(network) }
   }
   return found
+}
+
+/// Address and mask of each interface that is up, at most `Limits.localAddresses`.
+private func interfaceAddresses() throws(SystemError) -> [(ip: IPAddress, mask: IPAddress?)] {
+  var first: UnsafeMutablePointer<ifaddrs>?
+  guard getifaddrs(&first) == 0 else { throw SystemError("list interfaces") }
+  defer { freeifaddrs(first) }
+  var found: [(ip: IPAddress, mask: IPAddress?)] = []
+  var next = first
+  while let entry = next, found.count < Limits.localAddresses {
+    next = entry.pointee.ifa_next
+    guard entry.pointee.ifa_flags & UInt32(IFF_UP) != 0, let ip = ipAddress(entry.pointee.ifa_addr) else { continue }
+    found.append((ip, ipAddress(entry.pointee.ifa_netmask)))
+  }
+  return found
+}
+
+/// Whether a socket can be bound to `ip`: an interface of this machine has it, or the system allows others.
+public func isBindable(_ ip: IPAddress) -> Bool {
+  let address = SocketAddress(ip, 0)
+  guard let fd = try? openSocket(SOCK_DGRAM, address, "open udp", nil) else { return false }
+  defer { close(fd) }
+  return address.withSockaddr { bind(fd, $0, $1) } == 0
 }
 
 /// The first address that the system's resolver has for a name. Blocks: for the start, and for a thread that may wait.

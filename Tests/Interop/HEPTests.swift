@@ -18,7 +18,8 @@ extension Interop {
         folder = NSTemporaryDirectory() + "hep-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         sngrep = try Spawned(
-          "sngrep", Surroundings.sngrep ?? "", ["-F", "-N", "-q", "-L", "udp:127.0.0.1:\(port)", "-O", "captured.pcap"], in: folder,
+          "sngrep", Surroundings.sngrep ?? "", ["-F", "-N", "-q", "-L", "udp:127.0.0.1:\(port)", "-O", "captured.pcap"],
+          in: folder,
           environment: ["TERM": "dumb", "HOME": folder])
         guard await eventually(within: 10, { FreePorts.isTaken(port) }) else {
           throw Spawned.Failure(description: "sngrep does not listen: \(sngrep.text)")
@@ -30,10 +31,13 @@ extension Interop {
       func finish() async throws -> [[String]] {
         sngrep.signal(SIGTERM)
         #expect(try await sngrep.finish(within: 10) == 0, "\(sngrep.text)")
-        let fields = ["udp.srcport", "udp.dstport", "sip.Method", "sip.Status-Code", "sip.auth.username", "sip.auth.digest.response"]
+        let fields = [
+          "udp.srcport", "udp.dstport", "sip.Method", "sip.Status-Code", "sip.auth.username", "sip.auth.digest.response",
+        ]
         let tshark = try Spawned(
           "tshark", Surroundings.tshark ?? "",
-          ["-r", "captured.pcap", "-d", "udp.port==1-65535,sip", "-T", "fields", "-E", "separator=|"] + fields.flatMap { ["-e", $0] },
+          ["-r", "captured.pcap", "-d", "udp.port==1-65535,sip", "-T", "fields", "-E", "separator=|"]
+            + fields.flatMap { ["-e", $0] },
           in: folder)
         #expect(try await tshark.finish(within: 30) == 0, "\(tshark.text)")
         let rows = tshark.text.split(separator: "\n").map {

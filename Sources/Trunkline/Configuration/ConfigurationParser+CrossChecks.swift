@@ -13,7 +13,9 @@ extension ConfigurationParser {
     checkRoutes(configuration)
     checkTransports(configuration)
     checkReachability(configuration)
+    checkAdvertised(configuration)
     if triesFiles {
+      checkOwnAddresses(configuration)
       checkCertificates(configuration)
       checkFolders(configuration)
     }

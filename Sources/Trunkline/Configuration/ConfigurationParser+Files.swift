@@ -9,7 +9,12 @@ extension ConfigurationParser {
     let listen = configuration.listen
     if let files = listen.appTLS { checkTLS(files, "listen.app.tls", host: configuration.push.flatMap { host($0.gateway) }) }
     if let files = listen.adminTLS { checkTLS(files, "listen.admin.tls") }
-    if let server = listen.sipServer { checkTLS(server.identity, "listen.sip.tls") }
+    if let server = listen.sipServer {
+      let host = listen.advertised.first { $0.transport == .tls }?.host
+      checkTLS(
+        server.identity, "listen.sip.tls", host: host.map { $0.address?.description ?? $0.host },
+        because: "where advertise sends peers")
+    }
     for (index, trunk) in configuration.trunks.enumerated() { checkTLS(trunk.tls, "trunks[\(index)].tls") }
     if let tls = configuration.push?.tls {
       checkTLS(TLSFiles(certificate: tls.certificate, key: tls.key), "push.apns.certificate")
@@ -21,8 +26,10 @@ extension ConfigurationParser {
 
   private func host(_ url: String) -> String? { URLComponents(string: url)?.host?.trimmingCharacters(in: ["[", "]"]) }
 
-  /// `host`: where clients are sent to that meet this certificate, unless a proxy stands before us.
-  private func checkTLS(_ files: TLSFiles, _ path: String, host: String? = nil) {
+  /// `host`: where clients are sent to that meet this certificate, unless a proxy stands before us, and `reason`, by what.
+  private func checkTLS(
+    _ files: TLSFiles, _ path: String, host: String? = nil, because reason: String = "where push.gateway sends apps"
+  ) {
     checkAuthorities(files.authorities, path + ".ca")
     guard let certificate = files.certificate, let key = files.key else { return }
     let chain = PEMFile(path: certificate)
@@ -36,7 +43,7 @@ extension ConfigurationParser {
     case .unreadable: problem(path + ".key", "\(key) holds no private key in PEM")
     }
     if let host, !chain.names(host) {
-      problem(path + ".cert", "\(certificate) is not for \(host), where push.gateway sends apps", .warning)
+      problem(path + ".cert", "\(certificate) is not for \(host), \(reason)", .warning)
     }
   }
 

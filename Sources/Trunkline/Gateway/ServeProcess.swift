@@ -39,12 +39,19 @@ enum ServeProcess {
         "version": "\(Version.number)", "app": "\(settings.listen.app)", "admin": "\(settings.listen.admin)",
         "sip": "\(settings.listen.sipText)",
       ])
+    warn(settings, logger)
     supervisor.tell("READY=1")
     if config == nil { logger.notice("embedded defaults: state is kept in the working directory; see trunkline config example") }
     let isEarly = serve(settings, config, gateway, watch, supervisor, logger)
     supervisor.tell("STOPPING=1")
     if isEarly { watch.end(within: unregisterTimeIdle + ending) }
     gateway.stop(unregisterTime: isEarly ? unregisterTimeIdle : unregisterTimeAfterDrain)
+  }
+
+  private static func warn(_ settings: Settings, _ logger: Logger) {
+    for warning in settings.warnings {
+      logger.warning("the configuration is probably not what was meant", metadata: ["problem": "\(warning)"])
+    }
   }
 
   /// Takes signals until the gateway is to be stopped. True if that is before the drain time is over.
@@ -97,6 +104,7 @@ enum ServeProcess {
       let new = try ConfigurationFile.load(config)
       try gateway.reload(new)
       logger.notice("configuration read again", metadata: ["trunks": "\(new.trunks.count)", "users": "\(new.users.count)"])
+      warn(new, logger)
       for part in new.partsThatNeedRestart(comparedWith: running) {
         logger.warning("a changed setting waits for a restart", metadata: ["setting": "\(part)"])
       }

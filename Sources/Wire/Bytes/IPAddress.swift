@@ -51,6 +51,11 @@ public struct IPAddress: Hashable, Sendable, CustomStringConvertible {
   public var isUnspecified: Bool { high == 0 && low == 0 }
   public var isMulticast: Bool { family == .v4 ? low >> 28 == 0xe : high >> 56 == 0xff }
   public var isLinkLocal: Bool { family == .v4 ? low >> 16 == 0xa9fe : high >> 54 == 0xfe80 >> 6 }
+  /// Not to be reached over the internet: RFC 1918, RFC 6598 (carriers' NAT), RFC 4193, link-local.
+  public var isPrivate: Bool {
+    if family == .v6 { return isLinkLocal || high >> 57 == 0xfc >> 1 }
+    return isLinkLocal || low >> 24 == 10 || low >> 20 == 0xac1 || low >> 16 == 0xc0a8 || low >> 22 == 0x6440 >> 6
+  }
 
   /// Dotted IPv4, or IPv6 in the form of RFC 5952 (lower case, longest run of zeros shortened).
   public var description: String {

@@ -1,0 +1,81 @@
+import Bytes
+import Platform
+import SIPDialogs
+
+/// Addresses that nobody can reach us at.
+extension ConfigurationParser {
+  /// `serve --check`: `serve` would end with the first of these.
+  func checkOwnAddresses(_ configuration: Settings) {
+    let listen = configuration.listen
+    let listeners =
+      listen.sipUDP.map { ("listen.sip.udp", $0.ip) } + listen.sipTCP.map { ("listen.sip.tcp", $0.ip) }
+      + listen.sipTLS.map { ("listen.sip.tls", $0.ip) } + [("listen.app", listen.app.ip), ("listen.admin", listen.admin.ip)]
+    let media = configuration.media.addresses.enumerated().compactMap { index, address -> (String, IPAddress)? in
+      if case .fixed(let bind, _) = address { ("media.addresses[\(index)]", bind) } else { nil }
+    }
+    for (path, ip) in listeners + media where !ip.isUnspecified && !isBindable(ip) {
+      let own = (try? localAddresses(loopback: true)) ?? []
+      problem(
+        path,
+        "\(ip) is no address of this machine, which has \(own.map(\.description).joined(separator: ", ")); an address that peers "
+          + "reach us at from outside goes into advertise")
+    }
+  }
+
+  /// A private address that a peer on the internet would be told: it answers to where nobody is.
+  func checkAdvertised(_ configuration: Settings) {
+    let around = LocalNetworks(
+      configuration.localNetworks.flatMap { network in
+        switch network {
+        case .interfaces: triesFiles ? (try? interfaceNetworks()) ?? [] : []
+        case .network(let network): [network]
+        }
+      })
+    for (index, trunk) in configuration.trunks.enumerated() {
+      let peers = ([trunk.serverAddress?.ip].compactMap(\.self) + trunk.peers.map(\.address)).map(\.unmapped)
+      let isOutside = { (ip: IPAddress) in !ip.isUnspecified && !ip.isPrivate && !around.contains(ip) }
+      guard let peer = peers.first(where: isOutside) else { continue }
+      let own = trunk.routing.rules.advertised
+      let told = [
+        ("SIP", own.map { $0.address } ?? signalling(toldTo: peer, trunk, configuration.listen)),
+        ("media", own?.address ?? media(toldTo: peer, configuration.media)),
+      ]
+      for (what, address) in told {
+        guard let address, address.isPrivate else { continue }
+        problem(
+          "trunks[\(index)]",
+          "\(peer) is outside and would be told \(address) for \(what), which only this network knows: give \(what == "SIP" ? "the listener" : "media.addresses")"
+            + " advertise: with the address outside, or name the peer's network in local_networks", .warning)
+      }
+    }
+  }
+
+  /// Nil where the file does not tell, or a name is told.
+  private func signalling(toldTo peer: IPAddress, _ trunk: Settings.Trunk, _ listen: Settings.Listen) -> IPAddress? {
+    let transport: TransportProtocol = trunk.uri?.isSecure == true ? .tls : trunk.uri?.transport ?? .udp
+    let listeners =
+      switch transport {
+      case .udp: listen.sipUDP
+      case .tcp: listen.sipTCP
+      case .tls: listen.sipTLS
+      }
+    guard let listener = listeners.first(where: { $0.ip.family == peer.family && !$0.ip.isLoopback }) else { return nil }
+    if let told = listen.advertised.first(where: { $0.transport == transport && $0.address == listener }) {
+      return told.host.address
+    }
+    return listener.ip.isUnspecified ? routed(toward: peer) : listener.ip
+  }
+
+  private func media(toldTo peer: IPAddress, _ media: Settings.Media) -> IPAddress? {
+    let told = media.addresses.compactMap { address -> IPAddress? in
+      switch address {
+      case .automatic(let host): host.map { $0.address } ?? routed(toward: peer)
+      case .fixed(let bind, let host): host.map { $0.address } ?? bind
+      }
+    }
+    let fitting = told.filter { $0.family == peer.family && !$0.isLoopback }
+    return fitting.first { !$0.isPrivate } ?? fitting.first
+  }
+
+  private func routed(toward peer: IPAddress) -> IPAddress? { triesFiles ? routeAddress(toward: SocketAddress(peer, 5060)) : nil }
+}
