@@ -14,6 +14,8 @@ final class Asterisk {
     /// It registers, and its calls are challenged.
     var hasPassword = false
     var isTLS = false
+    /// `direct_media=yes`: two legs of a bridge are told each other's RTP address.
+    var sendsMediaDirectly = false
   }
 
   static let root = Surroundings.package + "/.build/asterisk/root"
@@ -30,19 +32,21 @@ final class Asterisk {
   let folder: String
   let port: UInt16
 
-  /// `gateway`: where its calls go to. `certificate`: a folder with `sip.pem` and `sip.key`, for endpoints with TLS.
-  init(_ endpoints: [Endpoint], gateway: GatewayUnderTest, port: UInt16, certificate: String? = nil) async throws {
+  /// `gateway`: where its calls go to. `tls`: the gateway's port for endpoints with TLS, and a folder with `sip.pem` and `sip.key`.
+  init(_ endpoints: [Endpoint], gateway: GatewayUnderTest, port: UInt16, tls: (port: UInt16, certificate: String)? = nil)
+    async throws
+  {
     inside = "/run/trunkline-\(UUID().uuidString.prefix(8))"
     folder = Self.root + inside
     self.port = port
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    if let certificate {
+    if let certificate = tls?.certificate {
       for name in ["sip.pem", "sip.key"] {
         try FileManager.default.copyItem(atPath: certificate + "/" + name, toPath: folder + "/" + name)
       }
     }
     try Speech.write(Baresip.short, folder + "/telephone.wav")
-    for (name, text) in Self.files(inside, endpoints, gateway, port) {
+    for (name, text) in Self.files(inside, endpoints, gateway, port, tls?.port) {
       try text.write(toFile: folder + "/" + name, atomically: true, encoding: .utf8)
     }
     process = try Spawned(
@@ -61,8 +65,10 @@ final class Asterisk {
     return found ?? "/usr/lib/asterisk/modules"
   }
 
-  private static func files(_ inside: String, _ endpoints: [Endpoint], _ gateway: GatewayUnderTest, _ port: UInt16) -> [String:
-    String]
+  private static func files(
+    _ inside: String, _ endpoints: [Endpoint], _ gateway: GatewayUnderTest, _ port: UInt16, _ tls: UInt16?
+  )
+    -> [String: String]
   {
     let folders = ["astetcdir", "astdbdir", "astspooldir", "astrundir", "astlogdir", "astkeydir", "astagidir"].map {
       "\($0) => \(inside)"
@@ -72,7 +78,7 @@ final class Asterisk {
       "astdatadir => /usr/share/asterisk",
     ]
     return [
-      "asterisk.conf": "[directories]\n" + (folders + own).joined(separator: "\n") + "\n[options]\nverbose = 3\n",
+      "asterisk.conf": "[directories]\n" + (folders + own).joined(separator: "\n") + "\n[options]\nverbose = 4\n",
       // what wants files or ports of its own
       "modules.conf": "[modules]\nautoload = yes\n"
         + [
@@ -96,23 +102,34 @@ final class Asterisk {
       exten => pcpid,1,Set(PJSIP_HEADER(add,P-Called-Party-ID)=<sip:+15551230001@127.0.0.6>)
        same => n,Return()
       exten => registered,1,Dial(PJSIP/reg,20,b(calls^pcpid^1))
+      exten => _+1555777100X,1,Dial(PJSIP/+1555123000${EXTEN:-1}@far,20)
+      exten => digits,1,Answer()
+       same => n,Wait(0.5)
+       same => n,SendDTMF(1259,150,150)
+       same => n,Wait(0.5)
+       same => n,Hangup()
       exten => transfer,1,Answer()
        same => n,Wait(1)
-       same => n,Transfer(PJSIP/sip:+15559990077@127.0.0.1:\(gateway.sip))
+       same => n,Transfer(PJSIP/sip:+15559990901@127.0.0.1:\(gateway.sip))
        same => n,Verbose(1,transfer ${TRANSFERSTATUS})
        same => n,Hangup()
 
       """,
-      "pjsip.conf": endpoints.map { text($0, inside, gateway, port) }.joined(separator: "\n"),
+      "pjsip.conf": endpoints.map { text($0, inside, gateway, port, tls) }.joined(separator: "\n"),
     ]
   }
 
-  private static func text(_ endpoint: Endpoint, _ inside: String, _ gateway: GatewayUnderTest, _ port: UInt16) -> String {
+  private static func text(_ endpoint: Endpoint, _ inside: String, _ gateway: GatewayUnderTest, _ port: UInt16, _ tls: UInt16?)
+    -> String
+  {
     let (name, address) = (endpoint.name, endpoint.address)
     let transport =
       endpoint.isTLS
       ? "protocol=tls\nbind=\(address):\(port)\ncert_file=\(inside)/sip.pem\npriv_key_file=\(inside)/sip.key\nmethod=tlsv1_2"
       : "protocol=udp\nbind=\(address):\(port)"
+    let contact =
+      endpoint.isTLS
+      ? tls.map { "sip:127.0.0.1:\($0);transport=tls" } : endpoint.hasPassword ? nil : "sip:127.0.0.1:\(gateway.sip)"
     return """
       [transport-\(name)]
       type=transport
@@ -124,7 +141,8 @@ final class Asterisk {
       disallow=all
       allow=\(endpoint.codecs)
       aors=\(name)
-      direct_media=no
+      direct_media=\(endpoint.sendsMediaDirectly ? "yes" : "no")
+      moh_passthrough=yes
       identify_by=username
       media_address=\(address)
       \((endpoint.more + (endpoint.hasPassword ? ["auth=\(name)"] : [])).joined(separator: "\n"))
@@ -133,7 +151,7 @@ final class Asterisk {
       max_contacts=1
       remove_existing=yes
       minimum_expiration=10
-      \(endpoint.hasPassword || endpoint.isTLS ? "" : "contact=sip:127.0.0.1:\(gateway.sip)")
+      \(contact.map { "contact=\($0)" } ?? "")
       [\(name)]
       type=auth
       auth_type=userpass

@@ -10,10 +10,12 @@ extension Interop {
   struct AsteriskTests {
     private static let endpoints: [Asterisk.Endpoint] = [
       .init(name: "ulaw", address: "127.0.0.2", codecs: "ulaw", more: ["dtmf_mode=rfc4733"]),
-      .init(name: "alaw", address: "127.0.0.3", codecs: "alaw", more: ["dtmf_mode=info"]),
+      .init(name: "alaw", address: "127.0.0.3", codecs: "alaw", more: ["dtmf_mode=info", "outbound_auth=alaw"]),
       .init(name: "g722", address: "127.0.0.4", codecs: "g722"), .init(name: "opus", address: "127.0.0.5", codecs: "opus"),
       .init(name: "reg", address: "127.0.0.6", codecs: "ulaw", more: ["dtmf_mode=inband"], hasPassword: true),
       .init(name: "secure", address: "127.0.0.7", codecs: "ulaw", more: ["media_encryption=sdes"], isTLS: true),
+      .init(name: "near", address: "127.0.0.8", codecs: "ulaw", more: ["dtmf_mode=rfc4733"], sendsMediaDirectly: true),
+      .init(name: "far", address: "127.0.0.9", codecs: "ulaw", more: ["dtmf_mode=rfc4733"], sendsMediaDirectly: true),
     ]
 
     private static let said = Array(Speech.fromFirstWord(Speech.app).prefix(20_000))
@@ -28,15 +30,18 @@ extension Interop {
       let certificate = try await OpenSSL.certificate("asterisk.example", alternatives: "IP:127.0.0.7")
       let ports = (sip: try FreePorts.both(), app: try FreePorts.tcp(), admin: try FreePorts.tcp())
       let (port, tls) = (try FreePorts.both(), try FreePorts.tcp(beside: [ports.sip, ports.app, ports.admin]))
-      let codecs = ["ulaw": "PCMU", "alaw": "PCMA", "g722": "G722", "opus": "opus", "reg": "PCMU", "secure": "PCMU"]
+      let codecs = ["ulaw": "PCMU", "alaw": "PCMA", "g722": "G722", "opus": "opus", "reg": "PCMU"]
       let trunks = Self.endpoints.map { endpoint in
         var keys = [
-          "name: \(endpoint.name)", "from: { user: \(endpoint.name) }", "codecs: [ \(codecs[endpoint.name] ?? "") ]",
+          "name: \(endpoint.name)", "from: { user: \(endpoint.name) }", "codecs: [ \(codecs[endpoint.name] ?? "PCMU") ]",
           "transfers: true",
         ]
         keys.append("uri: \"sip:\(endpoint.address):\(port)\(endpoint.isTLS ? ";transport=tls" : "")\"")
         if endpoint.name == "opus" { keys.append("profile: asterisk") }
-        if endpoint.name == "alaw" { keys.append("dtmf: info") }
+        if endpoint.name == "alaw" {
+          keys += ["dtmf: info", "peer_auth: { username: alaw, password_file: password }"]
+        }
+        if endpoint.sendsMediaDirectly { keys.append("hold: signal") }
         if endpoint.name == "reg" { keys += ["dtmf: inband", "called: p_called_party_id"] }
         if endpoint.hasPassword {
           keys.append("auth: { username: \(endpoint.name), password_file: password }, register: { expires: 60s }")
@@ -53,10 +58,10 @@ extension Interop {
         [
           "listen: { sip: { udp: 0.0.0.0:\(ports.sip), tls: { address: 0.0.0.0:\(tls), cert: \(certificate)/sip.pem, key: \(certificate)/sip.key } }, app: { address: 127.0.0.1:\(ports.app) }, admin: 127.0.0.1:\(ports.admin) }",
           "trunks: [ \(trunks.joined(separator: ", ")) ]",
-          "routes: { inbound: [ \(inbound.joined(separator: ", ")) ], outbound: [ \(outbound.joined(separator: ", ")), { prefix: \"+1555999007\", trunk: ulaw } ] }",
+          "routes: { inbound: [ \(inbound.joined(separator: ", ")) ], outbound: [ \(outbound.joined(separator: ", ")), { prefix: \"+155599909\", trunk: ulaw }, { prefix: \"+1555777\", trunk: near } ] }",
         ], ports: ports)
       try Speech.write(Self.said, gateway.folder + "/app.wav")
-      let asterisk = try await Asterisk(Self.endpoints, gateway: gateway, port: port, certificate: certificate)
+      let asterisk = try await Asterisk(Self.endpoints, gateway: gateway, port: port, tls: (tls, certificate))
       return Site(gateway: gateway, asterisk: asterisk, certificate: certificate)
     }
 
@@ -68,7 +73,7 @@ extension Interop {
 
     @Test func `an app calls Asterisk with each codec, by digest and by TLS with SRTP: both hear each other`() async throws {
       let site = try await site()
-      for (index, endpoint) in Self.endpoints.enumerated() {
+      for (index, endpoint) in Self.endpoints.enumerated() where !endpoint.sendsMediaDirectly {
         try await expectGoodAudio {
           let number = "+155599900\(index)1"
           let phone = try await Peers.ownPhone(
@@ -92,7 +97,7 @@ extension Interop {
     @Test func `Asterisk calls an app with each codec, the registered contact among them: both hear each other`() async throws {
       let site = try await site()
       #expect(await eventually(within: 10) { try site.asterisk.said("pjsip show contacts").contains("reg/sip:reg@") })
-      for (index, endpoint) in Self.endpoints.enumerated() where !endpoint.isTLS {
+      for (index, endpoint) in Self.endpoints.enumerated() where !endpoint.sendsMediaDirectly {
         let number = "+1555999001\(index)"
         try await expectGoodAudio {
           let phone = try await Peers.ownPhone(
@@ -125,6 +130,94 @@ extension Interop {
       try await close(site)
     }
 
+    @Test func `digits come from Asterisk as telephone-event, by INFO and as tones`() async throws {
+      let site = try await site()
+      #expect(await eventually(within: 10) { try site.asterisk.said("pjsip show contacts").contains("reg/sip:reg@") })
+      for (name, leg) in [
+        ("ulaw", "PJSIP/+15551230001@ulaw"), ("alaw", "PJSIP/+15551230001@alaw"), ("reg", "Local/registered@calls"),
+      ] {
+        let phone = try await Peers.ownPhone(site.gateway, ["--answer", "--calls", "1", "--record", "app-heard.wav"])
+        _ = try site.asterisk.said("channel originate \(leg) extension digits@calls")
+        _ = try await phone.finish(within: 30)
+        let tones = try Self.tones(Speech.read(site.gateway.folder + "/app-heard.wav"))
+        let events = phone.fields("digits", of: "ended") + [phone.fields("digit", of: "digit").joined()]
+        // tones are not taken out of the audio; telephone-events are played by the app, if it wants
+        #expect(name == "reg" ? tones == "1259" : events.contains("1259"), "\(name): \(tones) \(events) \(phone.text)")
+      }
+      try await close(site)
+    }
+
+    /// The digits that are heard in a recording at 8 kHz: frames of 20 ms in which two tones of ITU-T Q.23 have most of the power.
+    private static func tones(_ samples: [Int16]) -> String {
+      let (rows, columns) = ([697.0, 770, 852, 941], [1209.0, 1336, 1477, 1633])
+      func power(_ frame: ArraySlice<Int16>, _ hertz: Double) -> Double {
+        let turn = 2 * Double.pi * hertz / 8_000
+        let (re, im) = frame.enumerated().reduce((0.0, 0.0)) { sum, row in
+          (
+            sum.0 + Double(row.element) * cos(turn * Double(row.offset)),
+            sum.1 + Double(row.element) * sin(turn * Double(row.offset))
+          )
+        }
+        return 2 * (re * re + im * im) / Double(frame.count)
+      }
+      var (out, last) = ("", Character(" "))
+      for start in stride(from: 0, to: samples.count - 160, by: 160) {
+        let frame = samples[start..<start + 160]
+        let all = frame.reduce(0.0) { $0 + Double($1) * Double($1) }
+        let (row, column) = (rows.map { power(frame, $0) }, columns.map { power(frame, $0) })
+        guard all > 160e4, let (r, low) = row.enumerated().max(by: { $0.1 < $1.1 }),
+          let (c, high) = column.enumerated().max(by: { $0.1 < $1.1 }), low + high > 0.8 * all, low > 0.1 * all, high > 0.1 * all
+        else {
+          last = " "
+          continue
+        }
+        let digit = Array("123A456B789C*0#D")[r * 4 + c]
+        if digit != last { out.append(digit) }
+        last = digit
+      }
+      return out
+    }
+
+    /// Asterisk is between two apps: its legs are both the gateway's.
+    @Test func `Asterisk bridges two apps and sends media directly: both hear each other, and a hold goes through it`()
+      async throws
+    {
+      let site = try await site()
+      try await expectGoodAudio {
+        let bob = try await Peers.ownPhone(
+          site.gateway, user: "bob", device: "far",
+          ["--answer", "--calls", "1", "--play", "app.wav", "--record", "bob-heard.wav"])
+        let alice = try await Peers.ownPhone(
+          site.gateway, ["--call", "+15557771002", "--talk", "8", "--play", "app.wav", "--record", "alice-heard.wav"])
+        #expect(try await alice.finish(within: 40) == 0, "\(alice.text)\n\(site.asterisk.log.suffix(3_000))")
+        #expect(try await bob.finish(within: 10) == 0, "\(bob.text)")
+        return try Speech.faults("alice → bob", said: Self.said, heardIn: site.gateway.folder + "/bob-heard.wav")
+          + Speech.faults("bob → alice", said: Self.said, heardIn: site.gateway.folder + "/alice-heard.wav")
+      }
+      #expect(site.asterisk.log.contains("Remotely bridged"), "\(site.asterisk.log.suffix(3_000))")
+
+      let bob = try await Peers.ownPhone(site.gateway, user: "bob", device: "far", ["--answer", "--calls", "1"])
+      let alice = try await Peers.phone(site.gateway, ["--call", "+15557771002", "--calls", "1"])
+      _ = try await alice.event("call.connected")
+      func marks(_ stage: String, _ direction: String) throws -> Bool {
+        let calls =
+          try JSONSerialization.jsonObject(with: Data(site.gateway.get("/v1/calls").body.utf8)) as? [String: [[String: Any]]]
+        return calls?["calls"]?.contains {
+          $0["direction"] as? String == direction && ($0["times"] as? [String: Int])?[stage] != nil
+        } == true
+      }
+      alice.type("hold")
+      #expect(
+        await eventually(within: 10) { try marks("heldByApp", "out") && marks("heldByTrunk", "in") },
+        "\(site.asterisk.log.suffix(3_000))")
+      alice.type("resume")
+      #expect(await eventually(within: 10) { try marks("resumedByApp", "out") && marks("resumedByTrunk", "in") })
+      alice.type("end")
+      _ = try await alice.finish(within: 10)
+      #expect(try await bob.finish(within: 10) == 0, "\(bob.text)")
+      try await close(site)
+    }
+
     @Test func `Asterisk transfers a call by REFER: the app talks to whom it names`() async throws {
       let site = try await site()
       let phone = try await Peers.ownPhone(
@@ -136,7 +229,7 @@ extension Interop {
       let record = try #require(try await site.gateway.records(1).first)
       let transfer = try #require((record["transfers"] as? [[String: Any]])?.first)
       #expect(
-        transfer["number"] as? String == "+15559990077" && transfer["by"] as? String == "trunk" && transfer["sip"] as? Int == 200)
+        transfer["number"] as? String == "+15559990901" && transfer["by"] as? String == "trunk" && transfer["sip"] as? Int == 200)
       let faults = try Speech.faults(
         "the new leg → app", said: Baresip.short, heardIn: site.gateway.folder + "/app-heard.wav", clippedAtMost: 200,
         delayWithin: -2_000...2_000)

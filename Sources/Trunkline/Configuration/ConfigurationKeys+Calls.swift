@@ -89,7 +89,8 @@ extension ConfigurationKeys {
           .value("noise"), "What the trunk hears while an app holds."),
         .init(
           "dtmf", .oneOf(DigitTransport.allCases.map(\.rawValue) + ["info"]), .value(trunk.digits.rawValue),
-          "How digits go both ways; `auto`: telephone-event (RFC 4733) where negotiated, else tones."),
+          "How digits go both ways; `auto`: telephone-event (RFC 4733) where negotiated, else tones. Tones from the trunk stay in the audio."
+        ),
         .init(
           "redirects", .oneOf(["refuse", "follow"]), .value("refuse"),
           "`follow`: a 3xx is followed within the trunk's own hosts."),
