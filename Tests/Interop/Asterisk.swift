@@ -49,6 +49,9 @@ final class Asterisk {
     for (name, text) in Self.files(inside, endpoints, gateway, port, tls?.port) {
       try text.write(toFile: folder + "/" + name, atomically: true, encoding: .utf8)
     }
+    // else it waits for a name server, for each call, to learn its own address; the other name is OperatorTests', who may run beside us
+    try "127.0.0.1 localhost \(ProcessInfo.processInfo.hostName) A.ROOT-SERVERS.NET\n203.0.113.5 sbc.example.com\n"
+      .write(toFile: Self.root + "/etc/hosts", atomically: true, encoding: .utf8)
     process = try Spawned(
       "asterisk", "/usr/sbin/chroot", [Self.root, "/usr/sbin/asterisk", "-f", "-n", "-C", inside + "/asterisk.conf"],
       in: gateway.folder)

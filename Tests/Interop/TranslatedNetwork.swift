@@ -21,6 +21,8 @@ final class TranslatedNetwork {
     case oneToOne
     /// These ports alone lead in, and what goes out goes from the router's address by whatever port is free: a container's bridge.
     case publishedPorts([ClosedRange<UInt16>])
+    /// As published ports, and the router rewrites SIP of these UDP ports, as nf_nat_sip does in many a router ("SIP ALG").
+    case rewritten([ClosedRange<UInt16>], signalling: [UInt16])
   }
 
   let inside: String
@@ -47,14 +49,24 @@ final class TranslatedNetwork {
         chain in { type nat hook prerouting priority dstnat; ip daddr \(Self.outside) dnat to \(Self.gateway); }
         chain out { type nat hook postrouting priority srcnat; oif "world" ip saddr \(Self.gateway) snat to \(Self.outside); }
         """
-      case .publishedPorts(let ports):
+      case .publishedPorts(let ports), .rewritten(let ports, _):
         """
         chain in { type nat hook prerouting priority dstnat; ip daddr \(Self.outside) meta l4proto { tcp, udp } th dport \
         { \(ports.map { "\($0.lowerBound)-\($0.upperBound)" }.joined(separator: ", ")) } dnat to \(Self.gateway); }
         chain out { type nat hook postrouting priority srcnat; oif "world" masquerade random; }
         """
       }
-    try "table ip nat {\n\(translation)\n}\n".write(toFile: folder + "/rules", atomically: true, encoding: .utf8)
+    var rules = "table ip nat {\n\(translation)\n}\n"
+    if case .rewritten(_, let signalling) = kind {
+      rules += """
+        table ip alg {
+          ct helper sip { type "sip" protocol udp; }
+          chain in { type filter hook prerouting priority 0; udp dport { \(signalling.map(String.init).joined(separator: ", ")) } ct helper set "sip"; }
+        }
+
+        """
+    }
+    try rules.write(toFile: folder + "/rules", atomically: true, encoding: .utf8)
     let script = """
       set -e
       ip netns add \(router); ip netns add \(inside)
