@@ -56,6 +56,23 @@ import Testing
     ).first
   }
 
+  @Test func `a refusal says who called: a challenge to one without credentials is the usual course, one to wrong ones is not`()
+    throws
+  {
+    var wire = wire()
+    func refused() -> RefusedInvite? {
+      wire.events().compactMap { if case .refused(.unauthorized, let invite, _) = $0 { invite } else { nil } }.last
+    }
+    let fresh = try #require(nonce(ask(&wire, 1)))
+    #expect(refused() == RefusedInvite(callID: "g1", number: "+15557654321", isFirstChallenge: true))
+    _ = ask(&wire, 2, "INVITE", [Answer(nonce: fresh, password: "wrong").header])
+    #expect(refused() == RefusedInvite(callID: "g2", number: "+15557654321", isFirstChallenge: false))
+    _ = ask(&wire, 3, "INVITE", ["Privacy: id"])
+    #expect(refused() == RefusedInvite(callID: "g3", number: nil, isFirstChallenge: true))
+    _ = ask(&wire, 4, "OPTIONS")
+    #expect(refused() == nil, "no INVITE")
+  }
+
   @Test func `a trunk that left the configuration goes on to ask for the password`() {
     var wire = wire()
     wire.input(.rules(["another": TrunkRules()]))

@@ -139,7 +139,7 @@ extension UserAgent.Event {
     case .referReceived: "refer"
     case .referAnswered(_, let code): "referAnswered \(code)"
     case .referProgress(_, let code, let isFinal): "referProgress \(code)\(isFinal ? " final" : "")"
-    case .refused(let reason, let isInvite, _): "refused \(reason)\(isInvite ? " invite" : "")"
+    case .refused(let reason, let invite, _): "refused \(reason)\(invite == nil ? "" : " invite")"
     }
   }
 }

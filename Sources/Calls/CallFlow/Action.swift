@@ -120,6 +120,8 @@ public struct Refusal: Sendable, Hashable {
   /// Empty if not known.
   public var trunk: String
   public var detail: String?
+  /// It is no fault: the first challenge of a caller that logs in.
+  public var isRoutine = false
   /// Who wanted it, as far as known.
   public var caller = Caller()
   public struct Caller: Sendable, Hashable {

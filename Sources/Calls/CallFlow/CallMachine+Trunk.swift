@@ -15,8 +15,12 @@ extension CallMachine {
     case .targetFailed(_, let flow, _, let retryAfter): trunking?.serverFailed(flow.remote, retryAfter: retryAfter, at: turn.now)
     case .challengeRefused: break  // control's to log
     case .requestAnswered(let id, let outcome): handle(TrunkMachine.Input.requestAnswered(id, outcome), &turn)
-    case .refused(let reason, let isInvite, let trunk):
-      if isInvite { turn.output.actions.append(.refused(Refusal(.signalling, .incoming, trunk: trunk, detail: reason.rawValue))) }
+    case .refused(let reason, let invite?, let trunk):
+      var refusal = Refusal(
+        .signalling, .incoming, trunk: trunk, detail: reason.rawValue, caller: .init(number: invite.number, call: invite.callID))
+      refusal.isRoutine = invite.isFirstChallenge
+      turn.output.actions.append(.refused(refusal))
+    case .refused: break
     default: if let leg = event.leg { handle(event, of: leg, &turn) }
     }
   }

@@ -127,10 +127,10 @@ extension UserAgent {
     let source = request.flow.remote.ip.unmapped
     guard digestServer.mayAnswer(source, at: now) else {
       counters.drop(.challengeLimit)
-      if request.method == .invite { noteRefusal(.unauthorized, isInvite: true, request.trunk) }
+      if request.method == .invite { noteRefusal(.unauthorized, request.message, request.trunk) }
       return
     }
-    noteRefusal(.unauthorized, isInvite: request.method == .invite, request.trunk)
+    noteRefusal(.unauthorized, request.message, request.trunk)
     var realms: [String] = []
     for trunk in trunks where !realms.contains(realm(of: trunk)) { realms.append(realm(of: trunk)) }
     let challenges = realms.prefix(Limits.realms).flatMap {

@@ -62,9 +62,9 @@ extension UserAgent {
     /// Nothing of the leg is left that could cause an event; its LegID is dead. Retransmissions are still absorbed for a while
     /// inside.
     case legClosed(LegID)
-    /// A request was refused before a call existed. INVITEs received = `inviteReceived` + `refused` with `isInvite`
+    /// A request was refused before a call existed. INVITEs received = `inviteReceived` + `refused` with `invite`
     /// (retransmissions apart).
-    case refused(RefusalReason, isInvite: Bool, trunk: String)
+    case refused(RefusalReason, invite: RefusedInvite?, trunk: String)
   }
 }
 
@@ -104,6 +104,15 @@ public enum RefusalReason: String, Sendable, CaseIterable {
 
   /// 503 with Retry-After, without state.
   public var isOverload: Bool { [.overload, .cpu, .delay, .memory, .ports, .calls].contains(self) }
+}
+
+/// An INVITE that no leg was made for.
+public struct RefusedInvite: Sendable, Equatable {
+  public var callID: String
+  /// User part of From; nil if it is withheld or cannot be read, and under overload, when nobody looks.
+  public var number: String?
+  /// A challenge to an INVITE without credentials: the usual course of a call whose caller logs in.
+  public var isFirstChallenge: Bool
 }
 
 /// An INVITE that opens a call.

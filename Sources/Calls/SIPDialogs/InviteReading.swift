@@ -11,12 +11,10 @@ extension InboundInvite {
     let history = ((try? message.history) ?? []).dropLast().reversed().map {
       $0.isHidden(in: message) ? Party.hidden : Party(message, $0)
     }
-    let privacy = message.privacy
-    let isAnonymous = from.number.lowercased() == "anonymous" || from.host.lowercased().hasSuffix("anonymous.invalid")
     self.init(
       trunk: trunk, source: flow, callID: message.callID, from: from, to: Self.called(message, envelope, rules),
       assertedIdentity: asserted.first { !$0.number.isEmpty },
-      isPrivate: isAnonymous || privacy.contains("id") || privacy.contains("user") || privacy.contains("header"), sdp: sdp,
+      isPrivate: Self.isPrivate(message, from: from), sdp: sdp,
       diversions: max(((try? message.values(of: .diversion)) ?? []).count, history.count),
       maxForwards: envelope.maxForwards ?? 70,
       alertInfo: message.field(.alertInfo).map { message.text($0.value) })
@@ -26,6 +24,12 @@ extension InboundInvite {
 }
 
 extension InboundInvite {
+  fileprivate static func isPrivate(_ message: Message, from: Party) -> Bool {
+    let privacy = message.privacy
+    return from.number.lowercased() == "anonymous" || from.host.lowercased().hasSuffix("anonymous.invalid")
+      || privacy.contains("id") || privacy.contains("user") || privacy.contains("header")
+  }
+
   /// Whom the call is for. The Request-URI, should nothing that the rules name say more than our own contact does.
   fileprivate static func called(_ message: Message, _ envelope: Envelope, _ rules: TrunkRules) -> Party {
     func party(_ source: TrunkRules.CalledNumber) -> Party? {
@@ -39,6 +43,16 @@ extension InboundInvite {
     }
     let named = rules.called.lazy.compactMap(party).first { !$0.number.isEmpty && $0.number != rules.contactUser }
     return named ?? Party(message, uri: envelope.requestURI ?? envelope.to.uri, displayName: nil)
+  }
+}
+
+extension RefusedInvite {
+  init(_ message: Message, _ reason: RefusalReason) {
+    let from = reason.isOverload ? nil : (try? message.from).map { InboundInvite.Party(message, $0) }
+    let number = from.flatMap { InboundInvite.isPrivate(message, from: $0) || $0.number.isEmpty ? nil : $0.number }
+    self.init(
+      callID: message.callID, number: number,
+      isFirstChallenge: reason == .unauthorized && message.field(.authorization) == nil)
   }
 }
 

@@ -231,7 +231,7 @@ extension UserAgent {
     guard request.method == .invite, servers.count < Limits.serverTransactions else {
       return refuseStateless(request.reply, reason, request.trunk, code: code, fields: fields)
     }
-    noteRefusal(reason, isInvite: true, request.trunk)
+    noteRefusal(reason, request.message, request.trunk)
     let id = beginServer(request.key, .invite, request.reply)
     respond(id, ResponseContent(code: code, reason: phrase, tag: newTag(), fields: fields))
   }
@@ -239,14 +239,14 @@ extension UserAgent {
   private mutating func refuseStateless(
     _ reply: Reply, _ reason: RefusalReason, _ trunk: String, code: Int, fields: [(HeaderName, String)] = []
   ) {
-    noteRefusal(reason, isInvite: reply.message.method == .invite, trunk)
+    noteRefusal(reason, reply.message, trunk)
     var fields = fields
     if reason.isOverload { fields.append((.retryAfter, String(configuration.retryAfterSeconds))) }
     respondStateless(reply, ResponseContent(code: code, fields: fields))
   }
 
-  mutating func noteRefusal(_ reason: RefusalReason, isInvite: Bool, _ trunk: String) {
+  mutating func noteRefusal(_ reason: RefusalReason, _ message: Message, _ trunk: String) {
     counters.refused[reason, default: 0] += 1
-    emit(.refused(reason, isInvite: isInvite, trunk: trunk))
+    emit(.refused(reason, invite: message.method == .invite ? RefusedInvite(message, reason) : nil, trunk: trunk))
   }
 }

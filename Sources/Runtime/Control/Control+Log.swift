@@ -73,7 +73,8 @@ extension Control {
   func log(_ refusal: Refusal) {
     // under overload there may be thousands a second: they are counted, and `checkPressure` says it once
     if refusal.reason == .signalling, RefusalReason(rawValue: refusal.detail ?? "")?.isOverload == true { return }
-    guard logger.logLevel <= .notice else { return }
+    let level = refusal.isRoutine ? Logger.Level.debug : .notice
+    guard logger.logLevel <= level else { return }
     var metadata: Logger.Metadata = [
       "reason": "\(refusal.reason.rawValue)", "direction": "\(refusal.direction.rawValue)", "trunk": "\(refusal.trunk)",
       "detail": "\(refusal.detail ?? "")",
@@ -83,7 +84,7 @@ extension Control {
     }
     if let number = refusal.caller.number { metadata["number"] = "\(shown(number))" }
     if let call = refusal.caller.call { metadata["call"] = "\(call)" }
-    logger.notice("call refused", metadata: metadata)
+    logger.log(level: level, "call refused", metadata: metadata)
   }
 
   private func shown(_ number: String) -> String { masksNumbers ? masked(number) : number }
