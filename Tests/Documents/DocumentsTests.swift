@@ -135,7 +135,8 @@ import Testing
           try Data("0123456789abcdef0123456789abcdef\n".utf8).write(to: folder.appendingPathComponent(String(match.1)))
         }
         do {
-          _ = try ConfigurationFile.parse(text, file: page.path, directory: folder.path)
+          _ = try ConfigurationFile.parse(
+            text, file: page.path, directory: folder.path, environment: ["PUBLIC_IP": "203.0.113.5"])
         } catch {
           Issue.record("\(page.path):\(sample.line): \(error)")
         }

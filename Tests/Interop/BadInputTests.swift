@@ -162,6 +162,24 @@ extension Interop {
         [what, "--url", "ws://127.0.0.1:\(gateway.app)/v1/connect", "--key", gateway.folder + "/jwt.key"], gateway)
     }
 
+    @Test func `an advertised name that leads nowhere is named by --check, and by serve, which ends`() async throws {
+      let folder = try NameServer.folder()
+      defer { try? FileManager.default.removeItem(atPath: folder) }
+      try "0123456789abcdef0123456789abcdef\n".write(toFile: folder + "/jwt.key", atomically: true, encoding: .utf8)
+      try """
+      listen: { sip: { udp: 127.0.0.1:\(try FreePorts.both()) }, app: 127.0.0.1:\(try FreePorts.tcp()), admin: 127.0.0.1:\(try FreePorts.tcp()) }
+      media: { addresses: [ { bind: 127.0.0.1, advertise: gw.invalid } ] }
+      auth: { jwt: { key_file: jwt.key } }
+      """.write(toFile: folder + "/gateway.yaml", atomically: true, encoding: .utf8)
+      for (words, status) in [(["serve", "--check"], Int32(2)), (["serve"], 1)] {
+        let command = try Spawned(
+          "second", Surroundings.trunkline, words + ["--config", "gateway.yaml"], in: folder,
+          environment: ["RES_OPTIONS": "timeout:1 attempts:1"])
+        #expect(try await command.finish(within: 20) == status, "\(command.text)")
+        #expect(command.text.contains("gw.invalid has no IPv4 address in DNS"), "\(command.text)")
+      }
+    }
+
     /// Another configuration with one port of the first, and all else its own.
     @Test(arguments: ["udp", "app", "admin", "store"])
     func `a second serve on a taken address names it and ends with 1`(shared: String) async throws {

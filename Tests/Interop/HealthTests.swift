@@ -33,6 +33,35 @@ extension Interop {
       "trunkline_sip_responses_total", "trunkline_records_written_total", "trunkline_dtls_handshake_seconds_count",
     ]
 
+    @Test func `scraped 100 times a second the call is heard as ever`() async throws {
+      let gateway = try await GatewayUnderTest()
+      try Speech.write(Speech.telephone, gateway.folder + "/telephone.wav")
+      try Speech.write(Speech.app, gateway.folder + "/app.wav")
+      try await expectGoodAudio {
+        let scraper = Task.detached {
+          var scrapes = 0
+          while !Task.isCancelled {
+            let begin = ContinuousClock.now
+            if try gateway.get("/metrics").status == 200 { scrapes += 1 }
+            try? await Task.sleep(until: begin + .milliseconds(10))
+          }
+          return scrapes
+        }
+        let phone = try await Peers.ownPhone(
+          gateway, ["--answer", "--calls", "1", "--play", "app.wav", "--record", "app-heard.wav"])
+        let audio = try await Peers.trunkAudio(gateway, ["--play", "telephone.wav", "--record", "trunk-heard.wav"])
+        let caller = try Peers.caller(gateway, "call", audio: audio.port, ["-d", "8000"])
+        #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(2_000))")
+        #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
+        #expect(try await audio.peer.finish(within: 10) == 0)
+        scraper.cancel()
+        #expect(try await scraper.value > 400)
+        return try Speech.faults("telephone → app", said: Speech.telephone, heardIn: gateway.folder + "/app-heard.wav")
+          + Speech.faults("app → telephone", said: Speech.app, heardIn: gateway.folder + "/trunk-heard.wav")
+      }
+      try await gateway.finish()
+    }
+
     @Test func `PERF-3: after a call every metric of the health line is there, moved, and valid for promtool`() async throws {
       let gateway = try await GatewayUnderTest()
       try Speech.write(Speech.telephone, gateway.folder + "/telephone.wav")

@@ -8,13 +8,19 @@ import Synchronization
 /// The thread `names`, where SDP says addresses that the configuration gives as names: looks them up again each minute, as a public
 /// address may change under its name. Looking up may take its time, so no thread of calls does it.
 final class AdvertisedNames: Sendable {
-  private static let interval = Duration.seconds(60)
-
+  private let interval: Duration
+  private let find: @Sendable (String, IPAddress.Family) -> IPAddress?
   private let wake: EventDescriptor
   private let isOver = Mutex(false)
   private let thread = Mutex<NamedThread?>(nil)
 
-  init() throws(SystemError) { wake = try EventDescriptor() }
+  /// `interval` and `find`: what a test makes shorter, and the system's resolver.
+  init(
+    interval: Duration = .seconds(60), find: @escaping @Sendable (String, IPAddress.Family) -> IPAddress? = { lookUp($0, $1) }
+  ) throws(SystemError) {
+    (self.interval, self.find) = (interval, find)
+    wake = try EventDescriptor()
+  }
 
   /// `changed` is called on the thread. Without names there is no thread.
   func start(
@@ -41,11 +47,11 @@ final class AdvertisedNames: Sendable {
     var names = names
     while !isOver.withLock({ $0 }) {
       heartbeat.waits()
-      if wake.wait(milliseconds: Int32(Self.interval.nanoseconds / 1_000_000)) { wake.clear() }
+      if wake.wait(milliseconds: Int32(interval.nanoseconds / 1_000_000)) { wake.clear() }
       if isOver.withLock({ $0 }) { return }
       for index in names.indices {
         let (bind, name) = (names[index].bind, names[index].name ?? "")
-        guard let found = lookUp(name, bind.family) else {
+        guard let found = find(name, bind.family) else {
           logger.warning(
             "an advertised name has no address now: the last one stays",
             metadata: ["name": "\(name)", "address": "\(names[index].advertise)"])
