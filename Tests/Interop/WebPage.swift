@@ -118,11 +118,14 @@ final class WebPage {
 
   /// Types letters, or one named key.
   func press(_ keys: String) async throws {
-    for key in keys == "Enter" ? [keys] : keys.map(String.init) {
-      let text = key == "Enter" ? "\r" : key
-      let down: [String: Any] = ["type": "keyDown", "key": key, "text": text, "windowsVirtualKeyCode": key == "Enter" ? 13 : 0]
+    let named = ["Enter": ("\r", 13), "Tab": ("", 9)]
+    for key in named[keys] != nil ? [keys] : keys.map(String.init) {
+      let (text, code) = named[key] ?? (key, 0)
+      let down: [String: Any] = [
+        "type": text.isEmpty ? "rawKeyDown" : "keyDown", "key": key, "text": text, "windowsVirtualKeyCode": code,
+      ]
       try await send("Input.dispatchKeyEvent", down)
-      try await send("Input.dispatchKeyEvent", ["type": "keyUp", "key": key])
+      try await send("Input.dispatchKeyEvent", ["type": "keyUp", "key": key, "windowsVirtualKeyCode": code])
     }
   }
 

@@ -21,9 +21,9 @@ enum StatusPage {
     <meta name="viewport" content="width=device-width">
     <title>Trunkline</title>
     <style>
-      :root { color-scheme: light dark; --line: #8884; --soft: #777; --good: #1a7f37; --bad: #cf222e; --bar: #0969da; }
+      :root { color-scheme: light dark; --line: #8884; --soft: #666; --good: #1a7f37; --bad: #cf222e; --bar: #0969da; }
       @media (prefers-color-scheme: dark) { :root { --soft: #9aa; --good: #3fb950; --bad: #f85149; --bar: #58a6ff; } }
-      body { font: 15px/1.45 system-ui, sans-serif; max-width: 70rem; margin: 0 auto; padding: 1rem; }
+      body { font: 15px/1.45 system-ui, sans-serif; max-width: 70rem; margin: 0 auto; padding: 1rem; background: Canvas; color: CanvasText; }
       h1 { font-size: 1.2rem; margin: 0 0 .8rem; } h2 { font-size: 1rem; margin: 1.4rem 0 .4rem; }
       .scroll { overflow-x: auto; }
       table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
