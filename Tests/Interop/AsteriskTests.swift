@@ -219,6 +219,27 @@ extension Interop {
       try await close(site)
     }
 
+    @Test func `an app transfers its call by REFER: Asterisk connects the other with whom it names`() async throws {
+      let site = try await site()
+      let bob = try await Peers.ownPhone(
+        site.gateway, user: "bob", device: "far", ["--answer", "--calls", "1", "--record", "bob-heard.wav"])
+      let alice = try await Peers.phone(site.gateway, ["--call", "+15557771002", "--calls", "1"])
+      _ = try await bob.event("connected")
+      _ = try await alice.event("call.connected")
+      alice.type("transfer +15559990901")
+      _ = try await alice.event("call.ended")
+      _ = try await alice.finish(within: 10)
+      #expect(try await bob.finish(within: 30) == 0, "\(bob.text)\n\(site.asterisk.log.suffix(3_000))")
+      let faults = try Speech.faults(
+        "the new leg → bob", said: Baresip.short, heardIn: site.gateway.folder + "/bob-heard.wav", clippedAtMost: 200,
+        delayWithin: -2_000...8_000)
+      #expect(faults.isEmpty, "\(faults)")
+      let record = try #require(try await site.gateway.records(2).first { $0["direction"] as? String == "out" })
+      let transfer = try #require((record["transfers"] as? [[String: Any]])?.first)
+      #expect(transfer["number"] as? String == "+15559990901" && transfer["by"] as? String == "app", "\(record)")
+      try await close(site)
+    }
+
     @Test func `Asterisk transfers a call by REFER: the app talks to whom it names`() async throws {
       let site = try await site()
       let phone = try await Peers.ownPhone(
