@@ -23,6 +23,15 @@ private let phone = Surroundings.phone
     world.expectRecord(.localEnd, by: .app, sip: 200)
   }
 
+  @Test func `an app that was killed in the call gives it up: call-ended appRestart, BYE`() throws {
+    let world = Surroundings()
+    let (_, call) = try world.connected()
+    #expect(world.isOK(world.request(phone, .callEnd(CallEnd(reason: .appRestart)), call: call)))
+    #expect(world.heard[phone]?.last == "call.ended appRestart")
+    #expect(world.trunkHeard.last == "BYE")
+    world.expectRecord(.appRestart, by: .app, sip: 200)
+  }
+
   @Test func `after the lock call-reject is badState`() throws {
     let world = Surroundings()
     let (_, call) = try world.connected()

@@ -111,7 +111,13 @@ extension Call {
     if isUndecided, direction == .incoming {
       _ = reject(CallReject(), from: key, &turn)
     } else if winner == key {
-      end(request.reason == .mediaFailed ? .mediaFailed : .localEnd, by: .app, &turn)
+      let reason: EndReason =
+        switch request.reason {
+        case .localEnd: .localEnd
+        case .mediaFailed: .mediaFailed
+        case .appRestart: .appRestart
+        }
+      end(reason, by: .app, &turn)
     }
   }
 

@@ -7,7 +7,7 @@ const REASONS = {
   networkLost: "The network connection was lost", trunkLost: "The telephone side went silent",
   trunkFailed: "The phone network could not take the call", notFound: "This number does not exist", forbidden: "This call is not allowed",
   codec: "No common audio format", overload: "The gateway is busy. Try again in a moment", server: "The gateway ended the call",
-  gatewayRestart: "The gateway restarted", unknown: "The call is over", diverted: "Taken by another line", dnd: "Do not disturb is on",
+  gatewayRestart: "The gateway restarted", appRestart: "The app was restarted", unknown: "The call is over", diverted: "Taken by another line", dnd: "Do not disturb is on",
   blocked: "This caller is blocked", localEnd: "You hung up", localDecline: "You declined",
   auth: "The login has expired. Log in again", revoked: "This device may no longer call. Ask for a new login link",
   emergency: "Emergency numbers cannot be called here. Use a telephone", tooMany: "Too many calls. Try again later",

@@ -125,7 +125,7 @@ public struct CallReject: Hashable, Sendable, Codable {
 }
 
 public struct CallEnd: Hashable, Sendable, Codable {
-  public enum Reason: String, Sendable, Codable { case localEnd, mediaFailed }
+  public enum Reason: String, Sendable, Codable { case localEnd, mediaFailed, appRestart }
   public var reason: Reason
   public init(reason: Reason = .localEnd) { self.reason = reason }
   public init(from decoder: any Decoder) throws {

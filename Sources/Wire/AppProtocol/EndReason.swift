@@ -2,7 +2,7 @@
 public enum EndReason: String, CaseIterable, Sendable, Codable {
   case remoteHangup, callerCancelled, answeredElsewhere, declinedElsewhere, busyElsewhere, unanswered, busy, declined
   case mediaTimeout, mediaFailed, networkLost, trunkLost, trunkFailed
-  case notFound, forbidden, codec, auth, overload, server, gatewayRestart, unknown
+  case notFound, forbidden, codec, auth, overload, server, gatewayRestart, appRestart, unknown
   case diverted, dnd, blocked, localEnd
 
   public init(from decoder: any Decoder) throws {
@@ -25,7 +25,7 @@ extension EndReason {
     case .declinedElsewhere, .busyElsewhere: .declinedElsewhere
     case .unanswered, .busy: .unanswered
     case .mediaTimeout, .mediaFailed, .networkLost, .trunkLost, .trunkFailed, .notFound, .forbidden, .codec, .auth, .overload,
-      .server, .gatewayRestart, .unknown:
+      .server, .gatewayRestart, .appRestart, .unknown:
       .failed
     case .dnd, .blocked, .localEnd: nil
     }
@@ -46,7 +46,7 @@ extension EndReason {
     case .declined, .declinedElsewhere, .busyElsewhere, .busy, .localEnd, .blocked: Refusal(status: declineCode)
     case .unanswered: Refusal(status: 480, q850: 19)
     case .dnd: Refusal(status: 480)
-    case .mediaTimeout, .mediaFailed, .networkLost, .trunkLost, .trunkFailed: Refusal(status: 480, q850: 41)
+    case .mediaTimeout, .mediaFailed, .networkLost, .trunkLost, .trunkFailed, .appRestart: Refusal(status: 480, q850: 41)
     case .notFound: Refusal(status: 404)
     case .forbidden: Refusal(status: 403)
     case .codec: Refusal(status: 488)
