@@ -32,6 +32,20 @@ private let phone = Surroundings.phone
     world.expectRecord(.appRestart, by: .app, sip: 200)
   }
 
+  @Test(arguments: [true, false]) func `offer and snapshot say what the app may offer, and of which trunk the call is`(
+    transfers: Bool
+  ) throws {
+    let world = Surroundings { _, routing in routing.trunks[0].rules.allowsTransfer = transfers }
+    world.connect(phone)
+    world.invite()
+    let offers = world.messages[phone, default: []].compactMap { if case .callOffer(let offer) = $0 { offer } else { nil } }
+    let offer = try #require(offers.first)
+    #expect(offer.caps == CallCapabilities(hold: true, dtmf: true, transfer: transfers ? true : nil))
+    world.connect(phone, "again")
+    let snapshot = try #require(world.welcomes[SessionID("again")]?.calls.first)
+    #expect(snapshot.caps == offer.caps && snapshot.pstn == offer.pstn && offer.pstn != nil)
+  }
+
   @Test func `after the lock call-reject is badState`() throws {
     let world = Surroundings()
     let (_, call) = try world.connected()

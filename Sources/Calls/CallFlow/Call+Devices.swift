@@ -58,7 +58,7 @@ extension Call {
     CallSnapshot(
       call: id, dir: direction == .incoming ? .incoming : .outgoing, state: snapshotState, from: parties.from, to: parties.to,
       acct: users.account(of: leg.key.user), sdp: leg.sdp, gen: leg.gen, at: turn.wall(stateSince),
-      exp: timers[.ring].map { turn.wall($0) })
+      exp: timers[.ring].map { turn.wall($0) }, pstn: direction == .incoming ? pstn : nil, caps: capabilities)
   }
 
   private var snapshotState: CallSnapshot.State {

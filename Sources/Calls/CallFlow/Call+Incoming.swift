@@ -119,12 +119,20 @@ extension Call {
   func callOffer(_ leg: DeviceLeg, _ turn: Turn) -> CallOffer {
     CallOffer(
       from: parties.from, to: parties.to, acct: users.account(of: leg.key.user), sdp: leg.sdp, gen: leg.gen,
-      exp: turn.wall(timers[.ring] ?? turn.now),
-      pstn: .init(
-        trunk: trunk.name, privacy: parties.isPrivate || parties.from.h == Self.anonymous.h, attest: parties.attestation,
-        diverted: parties.divertedFrom.isEmpty ? nil : parties.divertedFrom,
-        // the tokens hold the number
-        identity: parties.isPrivate || parties.identities.isEmpty ? nil : parties.identities.map(\.text)), media: .init())
+      exp: turn.wall(timers[.ring] ?? turn.now), pstn: pstn, media: .init(), caps: capabilities)
+  }
+
+  /// Of an incoming call.
+  var pstn: CallOffer.PSTN {
+    .init(
+      trunk: trunk.name, privacy: parties.isPrivate || parties.from.h == Self.anonymous.h, attest: parties.attestation,
+      diverted: parties.divertedFrom.isEmpty ? nil : parties.divertedFrom,
+      // the tokens hold the number
+      identity: parties.isPrivate || parties.identities.isEmpty ? nil : parties.identities.map(\.text))
+  }
+
+  var capabilities: CallCapabilities {
+    CallCapabilities(hold: true, dtmf: true, transfer: trunk.rules.allowsTransfer ? true : nil)
   }
 
   /// What is shown of a caller who withholds the number.

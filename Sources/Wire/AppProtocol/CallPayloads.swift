@@ -1,5 +1,16 @@
 import Bytes
 
+/// What an app may offer its user in a call; what is not there is not to be had.
+public struct CallCapabilities: Hashable, Sendable, Codable {
+  public var hold: Bool?
+  public var group: Bool?
+  public var dtmf: Bool?
+  public var transfer: Bool?
+  public init(hold: Bool? = nil, group: Bool? = nil, dtmf: Bool? = nil, transfer: Bool? = nil) {
+    (self.hold, self.group, self.dtmf, self.transfer) = (hold, group, dtmf, transfer)
+  }
+}
+
 public struct CallOffer: Hashable, Sendable, Codable {
   public struct PSTN: Hashable, Sendable, Codable {
     public var trunk: String
@@ -31,12 +42,13 @@ public struct CallOffer: Hashable, Sendable, Codable {
   public var exp: Int64
   public var pstn: PSTN?
   public var media: Media?
+  public var caps: CallCapabilities?
   public init(
     from: Handle, to: Handle, acct: String, video: Bool = false, sdp: String, gen: Int, exp: Int64, pstn: PSTN? = nil,
-    media: Media? = nil
+    media: Media? = nil, caps: CallCapabilities? = nil
   ) {
     (self.from, self.to, self.acct, self.video, self.sdp) = (from, to, acct, video, sdp)
-    (self.gen, self.exp, self.pstn, self.media) = (gen, exp, pstn, media)
+    (self.gen, self.exp, self.pstn, self.media, self.caps) = (gen, exp, pstn, media, caps)
   }
 }
 
@@ -62,13 +74,16 @@ public struct CallSnapshot: Hashable, Sendable, Codable {
   /// When the call reached this state, milliseconds since 1970.
   public var at: Int64
   public var exp: Int64?
+  public var pstn: CallOffer.PSTN?
+  public var caps: CallCapabilities?
   public init(
     call: Identifier, dir: Direction, state: State, from: Handle, to: Handle, acct: String, video: Bool = false, sdp: String?,
     gen: Int,
-    at: Int64, exp: Int64? = nil
+    at: Int64, exp: Int64? = nil, pstn: CallOffer.PSTN? = nil, caps: CallCapabilities? = nil
   ) {
     (self.call, self.dir, self.state, self.from, self.to, self.acct) = (call, dir, state, from, to, acct)
     (self.video, self.sdp, self.gen, self.at, self.exp) = (video, sdp, gen, at, exp)
+    (self.pstn, self.caps) = (pstn, caps)
   }
 }
 
@@ -162,19 +177,10 @@ public struct CallConnected: Hashable, Sendable, Codable {
 }
 
 public struct CallUpdate: Hashable, Sendable, Codable {
-  public struct Capabilities: Hashable, Sendable, Codable {
-    public var hold: Bool?
-    public var group: Bool?
-    public var dtmf: Bool?
-    public var transfer: Bool?
-    public init(hold: Bool? = nil, group: Bool? = nil, dtmf: Bool? = nil, transfer: Bool? = nil) {
-      (self.hold, self.group, self.dtmf, self.transfer) = (hold, group, dtmf, transfer)
-    }
-  }
   public var from: Handle?
   public var video: Bool?
-  public var caps: Capabilities?
-  public init(from: Handle? = nil, video: Bool? = nil, caps: Capabilities? = nil) {
+  public var caps: CallCapabilities?
+  public init(from: Handle? = nil, video: Bool? = nil, caps: CallCapabilities? = nil) {
     (self.from, self.video, self.caps) = (from, video, caps)
   }
 }
