@@ -22,6 +22,36 @@ let call = Identifier(high: 0x6f96_19ff_8b86_d011, low: 0xb42d_00cf_4fc9_64ff)
     #expect(bare.body == .malformed(.callPrepare, "d.sdp: missing"))
   }
 
+  @Test(arguments: [
+    ("", CallRinging()), (#","d":{}"#, CallRinging()), (#","d":null"#, CallRinging()), (#","d":[1]"#, CallRinging()),
+    (#","d":7"#, CallRinging()), (#","d":{"pushMs":0,"reportMs":600000}"#, CallRinging(pushMs: 0, reportMs: 600_000)),
+    (#","d":{"pushMs":-1,"reportMs":600001,"openMs":5}"#, CallRinging(openMs: 5)),
+    (#","d":{"pushMs":"9","reportMs":1.5,"openMs":null}"#, CallRinging()), (#","d":{"openMs":1e300,"x":1}"#, CallRinging()),
+    (#","d":{"pushMs":true,"openMs":99999999999999999999999}"#, CallRinging()),
+  ])
+  func `call-ringing counts whatever it measured; what cannot be is left out`(d: String, expected: CallRinging) throws {
+    let read = try frame(#"{"t":"call.ringing","seq":1,"call":"\#(callText)"\#(d)}"#)
+    #expect(read == ClientFrame(.callRinging(expected), seq: 1, call: call))
+  }
+
+  @Test func `call-ringing without measurements has no d`() {
+    #expect(!text(ClientFrame(.callRinging(CallRinging()), seq: 1, call: call).encoded()).contains(#""d""#))
+  }
+
+  @Test(arguments: [
+    ("localEnd", CallEnd.Reason.localEnd), ("mediaFailed", .mediaFailed), ("appRestart", .appRestart), ("busy", .localEnd),
+    ("", .localEnd), ("remoteHangup", .localEnd), ("LocalEnd", .localEnd),
+  ])
+  func `a call-end ends the call whatever its reason; one that is not known is localEnd`(
+    reason: String, expected: CallEnd.Reason
+  ) throws {
+    let read = try frame(
+      #"{"t":"call.end","id":"\#(callText)","seq":1,"call":"\#(callText)","d":{"reason":"\#(reason)"}}"#)
+    #expect(read.body == .message(.callEnd(CallEnd(reason: expected))))
+    let wrong = try frame(#"{"t":"call.end","id":"\#(callText)","seq":1,"call":"\#(callText)","d":{"reason":5}}"#)
+    #expect(wrong.body == .malformed(.callEnd, "d.reason: wrong type"))
+  }
+
   @Test func `what is no object, too deep or without t ends the connection with 1007`() throws {
     let deep = #"{"t":"ping","d":"# + String(repeating: "[", count: 16) + String(repeating: "]", count: 16) + "}"
     for bad in [

@@ -11,7 +11,7 @@ import Testing
     .devicePut(
       DevicePut(push: .init(kind: .apnsVoIP, token: "t", env: "dev", topic: "a"), prefs: .init(ring: true, dnd: false))),
     .deviceDel, .deviceState(DeviceState(state: .bg)), .ping, .pong, .ack, .err(Failure(.server)), .bye(Bye(code: 1)),
-    .callRinging,
+    .callRinging(CallRinging()), .callRinging(CallRinging(pushMs: 420, reportMs: 0, openMs: 600_000)),
     .callUnavailable(CallUnavailable(why: .busyOther)), .callPrepare(CallPrepare(sdp: "v=0\r\n", gen: 2)),
     .callAnswer(CallAnswer(sdp: "v", gen: 1, ageMs: 1, timeoutMs: 2)), .callReject(CallReject(scope: .device, reason: .busy)),
     .callEnd(CallEnd(reason: .mediaFailed)),
@@ -35,7 +35,7 @@ import Testing
             call: call, dir: .incoming, state: .ringing, from: Handle(k: .phone, h: "+1"), to: Handle(k: .phone, h: "+2"),
             acct: "default",
             sdp: "v", gen: 1, at: 1, exp: 2)
-        ])),
+        ], push: .init(webpush: "BK"))),
     .ok(Success(won: true, sdp: "v")), .err(Failure(.gone, reason: .busy, sip: 486, msg: "m", retryMs: 1, fatal: true)),
     .authExpiring(AuthExpiring(at: 1)), .ping, .pong, .ack, .bye(Bye(code: 1)),
     .callOffer(

@@ -1,4 +1,5 @@
 import COpenSSL
+import HPKE
 
 /// RFC 8291: a message that only the browser can read. Stateless; about 0.15 ms (two multiplications on P-256).
 enum WebPushEncryption {
@@ -14,12 +15,12 @@ enum WebPushEncryption {
       let exchange = exchange(receiver: receiver, scalar: scalar)
     else { return nil }
     let keyInfo = Array("WebPush: info".utf8) + [0] + receiver + exchange.publicKey
-    let input = hmac(key: hmac(key: secret, exchange.shared), keyInfo + [1])
-    let pseudoRandom = hmac(key: salt, input)
-    let key = Array(hmac(key: pseudoRandom, Array("Content-Encoding: aes128gcm".utf8) + [0, 1]).prefix(16))
-    let nonce = Array(hmac(key: pseudoRandom, Array("Content-Encoding: nonce".utf8) + [0, 1]).prefix(12))
+    let input = hmacSHA256(key: hmacSHA256(key: secret, exchange.shared), keyInfo + [1])
+    let pseudoRandom = hmacSHA256(key: salt, input)
+    let key = Array(hmacSHA256(key: pseudoRandom, Array("Content-Encoding: aes128gcm".utf8) + [0, 1]).prefix(16))
+    let nonce = Array(hmacSHA256(key: pseudoRandom, Array("Content-Encoding: nonce".utf8) + [0, 1]).prefix(12))
     // 2 marks the last record (RFC 8188 §2); nothing is padded, the length says no more than that a call came.
-    guard let sealed = seal(text + [2], key: key, nonce: nonce) else { return nil }
+    guard let sealed = AEAD.seal(text + [2], key: key, nonce: nonce) else { return nil }
     let recordSize: [UInt8] = [0, 0, 0x10, 0]
     return salt + recordSize + [UInt8(exchange.publicKey.count)] + exchange.publicKey + sealed
   }
@@ -60,31 +61,5 @@ enum WebPushEncryption {
       EC_POINT_point2oct(group, product, POINT_CONVERSION_UNCOMPRESSED, &point, 65, nil) == 65
     else { return nil }
     return (publicKey, Array(point[1...32]))
-  }
-
-  static func hmac(key: [UInt8], _ message: [UInt8]) -> [UInt8] {
-    var out = [UInt8](repeating: 0, count: 32)
-    var length: UInt32 = 0
-    _ = HMAC(EVP_sha256(), key, Int32(key.count), message, message.count, &out, &length)
-    return out
-  }
-
-  /// AEAD_AES_128_GCM: text and tag.
-  static func seal(_ text: [UInt8], key: [UInt8], nonce: [UInt8], authenticating data: [UInt8] = []) -> [UInt8]? {
-    guard let context = EVP_CIPHER_CTX_new() else { return nil }
-    defer { EVP_CIPHER_CTX_free(context) }
-    var out = [UInt8](repeating: 0, count: text.count + 16)
-    var written: Int32 = 0
-    var finished: Int32 = 0
-    guard EVP_EncryptInit_ex(context, EVP_aes_128_gcm(), nil, key, nonce) == 1,
-      data.isEmpty || EVP_EncryptUpdate(context, nil, &written, data, Int32(data.count)) == 1,
-      EVP_EncryptUpdate(context, &out, &written, text, Int32(text.count)) == 1, written == Int32(text.count)
-    else { return nil }
-    let isSealed = out.withUnsafeMutableBufferPointer { bytes -> Bool in
-      guard let base = bytes.baseAddress else { return false }
-      return EVP_EncryptFinal_ex(context, base + text.count, &finished) == 1
-        && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, 16, base + text.count) == 1
-    }
-    return isSealed ? out : nil
   }
 }

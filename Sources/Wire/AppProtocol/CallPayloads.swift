@@ -87,6 +87,23 @@ public struct CallSnapshot: Hashable, Sendable, Codable {
   }
 }
 
+/// `call.ringing`: what the app measured on its way from the push to here (docs/protocol.md, Incoming). A field that is no whole
+/// number within `Limits.appStepMilliseconds` is read as absent: a measurement never costs the ringing.
+public struct CallRinging: Hashable, Sendable, Codable {
+  public var pushMs: Int?
+  public var reportMs: Int?
+  public var openMs: Int?
+  public init(pushMs: Int? = nil, reportMs: Int? = nil, openMs: Int? = nil) {
+    (self.pushMs, self.reportMs, self.openMs) = (pushMs, reportMs, openMs)
+  }
+  public init(from decoder: any Decoder) throws {
+    self.init()
+    guard let values = try? decoder.container(keyedBy: CodingKeys.self) else { return }
+    func step(_ key: CodingKeys) -> Int? { try? values.optionalNumber(key, in: Limits.appStepMilliseconds) }
+    (pushMs, reportMs, openMs) = (step(.pushMs), step(.reportMs), step(.openMs))
+  }
+}
+
 public struct CallUnavailable: Hashable, Sendable, Codable {
   public enum Why: String, Sendable, Codable { case dnd, blocked, filtered, busyOther, noPermission }
   public var why: Why?
@@ -139,12 +156,15 @@ public struct CallReject: Hashable, Sendable, Codable {
   }
 }
 
+/// `call.end`. A reason that this version does not know is read as `localEnd`.
 public struct CallEnd: Hashable, Sendable, Codable {
   public enum Reason: String, Sendable, Codable { case localEnd, mediaFailed, appRestart }
   public var reason: Reason
   public init(reason: Reason = .localEnd) { self.reason = reason }
   public init(from decoder: any Decoder) throws {
-    reason = try decoder.container(keyedBy: CodingKeys.self).decodeIfPresent(Reason.self, forKey: .reason) ?? .localEnd
+    // a later version's reason must not keep a call alive that its user has ended
+    let text = try decoder.container(keyedBy: CodingKeys.self).decodeIfPresent(String.self, forKey: .reason)
+    reason = text.flatMap(Reason.init) ?? .localEnd
   }
 }
 

@@ -9,7 +9,7 @@ public enum ClientMessage: AppMessage {
   case ping, pong, ack
   case err(Failure)
   case bye(Bye)
-  case callRinging
+  case callRinging(CallRinging)
   case callUnavailable(CallUnavailable)
   case callPrepare(CallPrepare)
   case callAnswer(CallAnswer)
@@ -40,7 +40,7 @@ public enum ClientMessage: AppMessage {
     case .ack: (.ack, nil)
     case .err(let d): (.err, d)
     case .bye(let d): (.bye, d)
-    case .callRinging: (.callRinging, nil)
+    case .callRinging(let d): (.callRinging, d == CallRinging() ? nil : d)
     case .callUnavailable(let d): (.callUnavailable, d)
     case .callPrepare(let d): (.callPrepare, d)
     case .callAnswer(let d): (.callAnswer, d)
@@ -99,7 +99,7 @@ public enum ClientMessageType: String, AppMessageType {
     case .ack: .init(.event, .ack)
     case .err: .init(.event, ClientMessage.err)
     case .bye: .init(.event, ClientMessage.bye)
-    case .callRinging: .init(.event, .callRinging, .numbered)
+    case .callRinging: .init(.event, ClientMessage.callRinging, .numbered)
     case .callUnavailable: .init(.event, ClientMessage.callUnavailable, .numbered)
     case .callPrepare: .init(.request, ClientMessage.callPrepare, .numbered)
     case .callAnswer: .init(.request, ClientMessage.callAnswer, .numbered)

@@ -18,6 +18,9 @@ extension CallReject {
     }
     self = reject
   }
+
+  /// The body of the request, keys sorted.
+  public var json: [UInt8] { jsonBytes(self) }
 }
 
 extension Failure {

@@ -14,6 +14,8 @@ public enum Limits {
   public static let candidateCharacters = 1_024
   /// The longest `ageMs`, `timeoutMs` a client may state.
   public static let spanMilliseconds = 86_400_000
+  /// The longest `pushMs`, `reportMs`, `openMs` that is believed.
+  public static let appStepMilliseconds = 0...600_000
   /// Digits of one `call.dtmf`.
   public static let digits = 1...64
   public static let digitMilliseconds = 40...6_000

@@ -107,6 +107,13 @@ public struct ICEServer: Hashable, Sendable, Codable {
 }
 
 public struct Welcome: Hashable, Sendable, Codable {
+  /// What a client needs to register with a push service.
+  public struct Push: Hashable, Sendable, Codable {
+    /// The VAPID key (RFC 8292): Base64url, unpadded, of the uncompressed point on P-256, as `PushManager.subscribe` takes it for
+    /// `applicationServerKey`. Absent: the gateway does not push to browsers.
+    public var webpush: String?
+    public init(webpush: String? = nil) { self.webpush = webpush }
+  }
   public var sid: String
   public var resumeToken: String
   public var resumed: Bool
@@ -121,13 +128,15 @@ public struct Welcome: Hashable, Sendable, Codable {
   public var calls: [CallSnapshot]?
   public var dirVersion: Int
   public var caps: [String]
+  public var push: Push?
   public init(
     sid: String, resumeToken: String, resumed: Bool, replayFrom: Int, time: Int64, hb: Int, ice: [ICEServer],
     calls: [CallSnapshot]?,
-    dirVersion: Int = 0, caps: [String] = []
+    dirVersion: Int = 0, caps: [String] = [], push: Push? = nil
   ) {
     (self.sid, self.resumeToken, self.resumed, self.replayFrom, self.time) = (sid, resumeToken, resumed, replayFrom, time)
     (self.hb, self.ice, self.calls, self.dirVersion, self.caps) = (hb, ice, calls, dirVersion, caps)
+    self.push = push
   }
 }
 
