@@ -169,7 +169,7 @@ import Testing
     let other = try fixture.login("bob", "d1")
     let stuck = DispatchSemaphore(value: 0)
     fixture.ears.holdThread(with: stuck)
-    socket.send(ClientFrame(.callRinging, seq: 1, call: someCall))
+    socket.send(ClientFrame(.callRinging(CallRinging()), seq: 1, call: someCall))
     #expect(fixture.waitFor { if case .notification = $0 { true } else { false } } != nil)
     var refused = 0
     for _ in 0..<70_000 where !fixture.app.post(.send(alice, .quality(Quality(level: "x")), call: someCall)) { refused += 1 }
@@ -203,7 +203,7 @@ import Testing
     let fixture = try Fixture()
     let socket = try fixture.login()
     fixture.ears.refuseEvents(true)
-    socket.send(ClientFrame(.callRinging, seq: 1, call: someCall))
+    socket.send(ClientFrame(.callRinging(CallRinging()), seq: 1, call: someCall))
     socket.send(ClientFrame(.mediaReady(MediaReady()), seq: 2, call: someCall))
     #expect(fixture.answersPing(socket))
     fixture.ears.refuseEvents(false)

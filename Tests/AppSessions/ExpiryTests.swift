@@ -71,7 +71,7 @@ import Testing
       .callStart(CallStart(to: Handle(k: .phone, h: "+1"), sdp: "v")), on: client.connection, id: number(81), seq: 2,
       call: callB)
     bench.send(.deviceState(DeviceState(state: .bg)), on: client.connection, id: number(82))
-    bench.send(.callRinging, on: client.connection, seq: 3, call: callB)
+    bench.send(.callRinging(CallRinging()), on: client.connection, seq: 3, call: callB)
     #expect(bench.takeEvents().isEmpty)
     let codes = bench.frames(client.connection).map { frame -> ErrorCode? in
       if case .message(.err(let failure)) = frame.body { failure.code } else { nil }
@@ -158,7 +158,7 @@ import Testing
       var clients: [Client] = []
       for n in 0..<1_000 { clients.append(try bench.login("u\(n)", "d", lives: 36_000)) }
       for (n, client) in clients.enumerated() {
-        bench.send(.callRinging, on: client.connection, seq: 1, call: callA)
+        bench.send(.callRinging(CallRinging()), on: client.connection, seq: 1, call: callA)
         bench.give(.closed(client.connection, n % 2 == 0 ? .normal : nil))
       }
       bench.pass(.seconds(121))

@@ -7,6 +7,18 @@ import Testing
 @Suite struct HelloTests {
   func hello(_ proof: Hello.Proof, device: String = "d1") -> ClientMessage { .hello(Hello(proof, device: .init(id: device))) }
 
+  @Test func `welcome has the key that browsers subscribe with, also of a resume, and none where there is none`() throws {
+    var bench = Bench()
+    #expect(try bench.login("bob").welcome.push == nil)
+    bench.reconfigure { $0.webPushKey = "BKey" }
+    let client = try bench.login()
+    #expect(client.welcome.push == .init(webpush: "BKey"))
+    bench.give(.closed(client.connection, nil))
+    let id = bench.resume(client, lastSeq: 0)
+    guard case .message(.welcome(let again))? = bench.frames(id).first?.body else { throw Trouble("no welcome") }
+    #expect(again.resumed && again.push == .init(webpush: "BKey"))
+  }
+
   @Test func `hello with a token is welcomed by control, with the snapshot, then the calls gone`() throws {
     var bench = Bench(ice: [ICEServer(urls: ["stun:s"])])
     let id = bench.open()

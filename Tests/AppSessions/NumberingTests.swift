@@ -7,11 +7,11 @@ import Testing
   @Test func `messages are numbered from 1 and acked within 200 ms`() throws {
     var bench = Bench()
     let client = try bench.login(live: [callA])
-    bench.send(.callRinging, on: client.connection, seq: 1, call: callA)
+    bench.send(.callRinging(CallRinging()), on: client.connection, seq: 1, call: callA)
     bench.send(.mediaReady(MediaReady()), on: client.connection, seq: 2, call: callA)
     #expect(
       bench.takeEvents() == [
-        .notification(client.device, client.session, .callRinging, call: callA),
+        .notification(client.device, client.session, .callRinging(CallRinging()), call: callA),
         .notification(client.device, client.session, .mediaReady(MediaReady()), call: callA),
       ])
     #expect(bench.frames(client.connection).isEmpty)
@@ -24,7 +24,7 @@ import Testing
   @Test func `what goes out anyway carries the ack`() throws {
     var bench = Bench()
     let client = try bench.login(live: [callA])
-    bench.send(.callRinging, on: client.connection, seq: 1, call: callA)
+    bench.send(.callRinging(CallRinging()), on: client.connection, seq: 1, call: callA)
     bench.perform(.send(client.device, progress(1), call: callA))
     #expect(bench.frames(client.connection) == [ServerFrame(progress(1), seq: 1, ack: 1, call: callA)])
     bench.pass(.milliseconds(200))
@@ -34,10 +34,10 @@ import Testing
   @Test func `a number seen before is dropped and acked again`() throws {
     var bench = Bench()
     let client = try bench.login()
-    bench.send(.callRinging, on: client.connection, seq: 1, call: callA)
+    bench.send(.callRinging(CallRinging()), on: client.connection, seq: 1, call: callA)
     bench.pass(.milliseconds(200))
     _ = (bench.frames(client.connection), bench.takeEvents())
-    bench.send(.callRinging, on: client.connection, seq: 1, call: callA)
+    bench.send(.callRinging(CallRinging()), on: client.connection, seq: 1, call: callA)
     #expect(bench.takeEvents().isEmpty)
     #expect(bench.machine.stats.duplicates == 1)
     bench.pass(.milliseconds(200))
@@ -47,7 +47,7 @@ import Testing
   @Test func `a gap closes with 4002 and the session is dead`() throws {
     var bench = Bench()
     let client = try bench.login()
-    bench.send(.callRinging, on: client.connection, seq: 2, call: callA)
+    bench.send(.callRinging(CallRinging()), on: client.connection, seq: 2, call: callA)
     #expect(bench.closed(client.connection) == .sequenceGap)
     #expect(bench.takeEvents() == [.disconnected(client.device, client.session), .ended(client.device, client.session)])
     bench.give(.closed(client.connection, .sequenceGap))
@@ -63,13 +63,13 @@ import Testing
     bench.text(#"{"t":"media.ready","seq":2,"call":"\#(callA)","d":{"gen":"x"}}"#, on: c)
     bench.text(#"{"t":"call.fly","seq":3}"#, on: c)
     bench.text(#"{"t":"call.swim","id":"\#(number(6))"}"#, on: c)
-    bench.send(.callRinging, on: c, seq: 4, call: callA)
+    bench.send(.callRinging(CallRinging()), on: c, seq: 4, call: callA)
     let errors = bench.frames(c).map { frame -> String in
       guard case .message(.err(let failure)) = frame.body else { return "\(frame.body)" }
       return "\(failure.code) \(frame.re.map(\.description) ?? "-")"
     }
     #expect(errors == ["badRequest \(number(5))", "unsupported -", "unsupported \(number(6))"])
-    #expect(bench.takeEvents() == [.notification(client.device, client.session, .callRinging, call: callA)])
+    #expect(bench.takeEvents() == [.notification(client.device, client.session, .callRinging(CallRinging()), call: callA)])
     #expect(bench.machine.stats.malformed == 2 && bench.machine.stats.unknown == 2)
   }
 

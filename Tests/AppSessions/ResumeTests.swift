@@ -7,14 +7,15 @@ import Testing
   @Test func `a resume replays what was not acked, after a welcome that names the next number`() throws {
     var bench = Bench()
     let client = try bench.login(live: [callA])
-    bench.send(.callRinging, on: client.connection, seq: 1, call: callA)
+    bench.send(.callRinging(CallRinging()), on: client.connection, seq: 1, call: callA)
     bench.perform(.send(client.device, offer, call: callA))
     bench.perform(.send(client.device, progress(2), call: callA))
     bench.give(.closed(client.connection, nil))
     bench.perform(.send(client.device, progress(3), call: callA))
     #expect(
       bench.takeEvents() == [
-        .notification(client.device, client.session, .callRinging, call: callA), .disconnected(client.device, client.session),
+        .notification(client.device, client.session, .callRinging(CallRinging()), call: callA),
+        .disconnected(client.device, client.session),
       ])
     let id = bench.resume(client, lastSeq: 1)
     let events = bench.takeEvents()
@@ -29,7 +30,7 @@ import Testing
     #expect(frames[0].re == number(2))
     #expect(frames.dropFirst().map(\.seq) == [2, 3])
     // Replayed by the client, and then the next.
-    bench.send(.callRinging, on: id, seq: 1, call: callA)
+    bench.send(.callRinging(CallRinging()), on: id, seq: 1, call: callA)
     bench.send(.mediaActive(MediaActive(capture: true, playout: true)), on: id, seq: 2, call: callA)
     #expect(bench.takeEvents().count == 1)
   }

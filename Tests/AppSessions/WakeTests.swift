@@ -38,7 +38,7 @@ import Testing
     bench.send(.callAnswer(CallAnswer()), on: id, id: number(2), seq: 1, call: callA)
     #expect(bench.takeEvents().count == 1)
     bench.send(.callAnswer(CallAnswer()), on: id, id: number(3), seq: 2, call: callB)
-    bench.send(.callRinging, on: id, seq: 3, call: callB)
+    bench.send(.callRinging(CallRinging()), on: id, seq: 3, call: callB)
     bench.send(.devicePut(DevicePut(prefs: .init(dnd: true))), on: id, id: number(4))
     bench.send(.callStart(CallStart(to: Handle(k: .phone, h: "+1"), sdp: "v=0")), on: id, id: number(5), seq: 4, call: callB)
     #expect(bench.takeEvents() == [])
@@ -50,7 +50,7 @@ import Testing
     bench.send(.authRefresh(AuthRefresh(auth: Bench.token())), on: id, id: number(7))
     guard case .upgraded(device, session, let info)? = bench.takeEvents().last else { throw Trouble("not upgraded") }
     #expect(info.onlyCall == nil && info.accounts == ["default"])
-    bench.send(.callRinging, on: id, seq: 5, call: callB)
+    bench.send(.callRinging(CallRinging()), on: id, seq: 5, call: callB)
     #expect(bench.takeEvents().count == 1)
     // a second refresh is one of a login
     bench.send(.authRefresh(AuthRefresh(auth: Bench.token())), on: id, id: number(8))
@@ -144,6 +144,36 @@ import Testing
       #expect(!bench.frames(id).contains { if case .message(.authExpiring) = $0.body { true } else { false } })
       bench.perform(.callDead(device, callA))
       #expect(bench.closed(id) == .authFailed)
+    }
+  }
+
+  @Test func `the 4001 after its call has no err, so that it is no refusal: at once when its time is over, else at its end`()
+    throws
+  {
+    for lasts in [20, 300] {
+      var bench = Bench(wakes: Bench.wakes)
+      let (id, session) = bench.wake(token())
+      bench.perform(.welcome(try #require(session), calls: [], gone: [], live: [callA]))
+      func pass(_ seconds: Int) {
+        for _ in 0..<seconds where bench.closed(id) == nil {
+          bench.pass(.seconds(1))
+          bench.send(.ping, on: id)
+        }
+      }
+      pass(lasts)
+      _ = bench.frames(id)
+      bench.perform(.send(device, .callEnded(CallOver(.remoteHangup)), call: callA))
+      bench.perform(.callDead(device, callA))
+      #expect(bench.closed(id) == (lasts == 20 ? nil : .authFailed))
+      let frames = bench.frames(id)
+      #expect(frames.map(\.body) == [.message(.callEnded(CallOver(.remoteHangup)))], "its terminal message comes before")
+      // the token's first-use time is 75 s from here
+      if lasts == 20 { pass(54) }
+      #expect(bench.closed(id) == (lasts == 20 ? nil : .authFailed))
+      pass(2)
+      #expect(bench.closed(id) == .authFailed)
+      #expect(!bench.frames(id).contains { if case .message(.err) = $0.body { true } else { false } })
+      #expect(bench.machine.stats.refusals.isEmpty)
     }
   }
 

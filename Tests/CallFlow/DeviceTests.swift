@@ -156,7 +156,7 @@ private let tablet = Surroundings.tablet
       .media(.firstAudio(session, .trunkToApp, at: world.now)),
     ]
     for input in late { world.feed(input) }
-    for message in [ClientMessage.mediaReady(MediaReady()), .mediaFail(MediaFail(stage: .ice)), .callRinging] {
+    for message in [ClientMessage.mediaReady(MediaReady()), .mediaFail(MediaFail(stage: .ice)), .callRinging(CallRinging())] {
       world.notify(phone, message, call: call)
     }
     #expect(world.code(world.request(phone, .callMute(CallMute(on: true)), call: call)) == .gone)

@@ -293,7 +293,7 @@ private let mobile = "+15558887777"
     #expect(world.offeredCall(bob) == call)
     let offer = world.messages[bob]?.compactMap { if case .callOffer(let offer) = $0 { offer } else { nil } }.first
     #expect(offer?.pstn?.diverted?.first?.h == "+15551230001")
-    world.notify(bob, .callRinging, call: call)
+    world.notify(bob, .callRinging(CallRinging()), call: call)
     // alice comes back: not a call for her any more
     world.connect(phone, "again")
     #expect(world.welcomes[SessionID("again")]?.calls.isEmpty == true)

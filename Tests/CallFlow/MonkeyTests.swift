@@ -46,7 +46,7 @@ import Testing
       case 2: world.connect(device, "\(device.device)\(random.next() % 2)", resumed: random.next() % 2 == 0)
       case 3: world.feed(.app(.disconnected(device, SessionID("\(device.device)\(random.next() % 2)"))))
       case 4: world.feed(.app(.ended(device, SessionID("\(device.device)\(random.next() % 2)"))))
-      case 5: world.notify(device, .callRinging, call: call)
+      case 5: world.notify(device, .callRinging(CallRinging()), call: call)
       case 6: _ = world.request(device, .callPrepare(CallPrepare(sdp: Surroundings.appSDP())), call: call)
       case 7: _ = world.request(device, .callAnswer(CallAnswer(sdp: Surroundings.appSDP())), call: call)
       case 8: world.notify(device, .mediaReady(MediaReady(gen: 1 + Int(random.next() % 2))), call: call)

@@ -25,6 +25,36 @@ private let call = Identifier(high: 5, low: 5)
     }
   }
 
+  private func caps(_ world: Surroundings) -> [CallCapabilities] {
+    world.messages[phone, default: []].compactMap { if case .callUpdate(let update) = $0 { update.caps } else { nil } }
+  }
+
+  @Test(arguments: [true, false], [true, false])
+  func `what the app may offer in a call that it dialled comes right before call-connected, unless a snapshot told it`(
+    transfers: Bool, reconnects: Bool
+  ) throws {
+    let world = Surroundings { _, routing in routing.trunks[0].rules.allowsTransfer = transfers }
+    let expected = CallCapabilities(hold: true, dtmf: true, transfer: transfers ? true : nil)
+    try world.started(call)
+    world.openOutgoingGate(call)
+    let leg = try #require(world.outgoingLeg)
+    world.feed(.sip(.progress(leg, code: 180, sdp: nil)))
+    #expect(caps(world) == [])
+    if reconnects {
+      world.connect(phone, "again")
+      #expect(world.welcomes[SessionID("again")]?.calls.map(\.caps) == [expected])
+    }
+    world.feed(.sip(.answered(leg, sdp: Surroundings.trunkSDP())))
+    #expect(caps(world) == (reconnects ? [] : [expected]))
+    #expect(
+      world.heard[phone]?.suffix(2)
+        == (reconnects ? ["call.progress ringing", "call.connected"] : ["call.update", "call.connected"]))
+    world.connect(phone, "third")
+    #expect(world.welcomes[SessionID("third")]?.calls.map(\.caps) == [expected])
+    #expect(world.isOK(world.request(phone, .callHold(CallHold(on: true)), call: call, on: "third")))
+    #expect(caps(world).count == (reconnects ? 0 : 1), "nothing has changed")
+  }
+
   @Test func `the INVITE leaves when the app's media is ready (sequence 6, OUT-3, OUT-4)`() throws {
     let world = Surroundings()
     try world.started(call)

@@ -28,7 +28,7 @@ private let tablet = Surroundings.tablet
     let snapshot = try #require(world.welcomes[SessionID("phone")]?.calls.first)
     #expect(snapshot.call == call && snapshot.state == .ringing && snapshot.sdp != nil)
     #expect(world.trunkHeard == [])
-    world.notify(phone, .callRinging, call: call)
+    world.notify(phone, .callRinging(CallRinging()), call: call)
     #expect(world.trunkHeard == ["180"])
     world.warm(phone, call)
     #expect(world.request(phone, .callAnswer(CallAnswer()), call: call) == .ok(Success(won: true)))
@@ -80,10 +80,10 @@ private let tablet = Surroundings.tablet
       world.invite()
       let call = try #require(world.offeredCall())
       world.feed(.app(.offerAcked(tablet, SessionID("tablet"), call: call)))
-      world.notify(tablet, .callRinging, call: call)
+      world.notify(tablet, .callRinging(CallRinging()), call: call)
       world.pass(.seconds(1))
       world.feed(.app(.offerAcked(phone, SessionID("phone"), call: call)))
-      if says == "ringing" { world.notify(phone, .callRinging, call: call) }
+      if says == "ringing" { world.notify(phone, .callRinging(CallRinging()), call: call) }
       if says == "unavailable" { world.notify(phone, .callUnavailable(CallUnavailable(why: .dnd)), call: call) }
       world.pass(.milliseconds(1_999))
       #expect(world.pushes.isEmpty, "\(says)")
@@ -122,7 +122,7 @@ private let tablet = Surroundings.tablet
         world.invite()
         let call = try #require(world.offeredCall())
         world.feed(.app(.offerAcked(phone, SessionID("phone"), call: call)))
-        if rang { world.notify(phone, .callRinging, call: call) }
+        if rang { world.notify(phone, .callRinging(CallRinging()), call: call) }
         world.pass(.milliseconds(500))
         world.disconnect(phone)
         if returns { world.connect(phone, resumed: true) }
@@ -140,7 +140,7 @@ private let tablet = Surroundings.tablet
     for round in 0..<5 {
       world.connect(phone, "s\(round)", platform: "ios", state: .bg)
       world.pass(.seconds(4))
-      if round == 2 { world.notify(phone, .callRinging, call: call) }
+      if round == 2 { world.notify(phone, .callRinging(CallRinging()), call: call) }
       world.disconnect(phone, "s\(round)", forGood: round % 2 == 0)
       world.pass(.seconds(2))
     }
@@ -166,7 +166,7 @@ private let tablet = Surroundings.tablet
       world.pass(.milliseconds(1))
       #expect(world.trunkHeard == (early == nil ? [] : ["180"]))
       world.connect(phone)
-      world.notify(phone, .callRinging, call: try #require(world.pushes.last?.key.call))
+      world.notify(phone, .callRinging(CallRinging()), call: try #require(world.pushes.last?.key.call))
       #expect(world.trunkHeard == ["180"])
     }
   }
@@ -265,7 +265,7 @@ private let tablet = Surroundings.tablet
         world.connect(phone, resumed: true)
         world.pass(.seconds(10))
         #expect(world.trunkHeard == [])
-        world.notify(phone, .callRinging, call: call)
+        world.notify(phone, .callRinging(CallRinging()), call: call)
         world.warm(phone, call)
         #expect(world.request(phone, .callAnswer(CallAnswer()), call: call) == .ok(Success(won: true)))
         #expect(world.trunkHeard == ["180", "200"])
@@ -400,7 +400,7 @@ private let tablet = Surroundings.tablet
         world.connect(tablet, wake: call)
         world.notify(phone, .callUnavailable(CallUnavailable(why: first)), call: call)
         #expect(world.trunkHeard == [] && world.pushes.count == 2)
-        world.notify(tablet, .callRinging, call: call)
+        world.notify(tablet, .callRinging(CallRinging()), call: call)
         world.notify(tablet, .callUnavailable(CallUnavailable(why: second)), call: call)
         #expect(world.trunkHeard == ["180", first == .blocked && second == .blocked ? "486" : "480"])
         // receipt was the terminal message of both
@@ -468,7 +468,7 @@ private let tablet = Surroundings.tablet
     #expect(world.heard[phone] == ["call.update"], "said once")
     world.connect(tablet, wake: call)
     #expect(world.welcomes[SessionID("tablet")]?.calls.first?.from == named)
-    world.notify(phone, .callRinging, call: call)
+    world.notify(phone, .callRinging(CallRinging()), call: call)
     world.request(phone, .callAnswer(CallAnswer(sdp: Surroundings.appSDP())), call: call)
     world.feed(.sip(.cancelled(leg, nil)))
     world.feed(.callerKnown(call, Handle(k: .phone, h: "+15550000042")))

@@ -368,7 +368,7 @@ final class Surroundings {
     let call = try #require(offeredCall(devices[0]))
     for device in devices {
       feed(.app(.offerAcked(device, SessionID(device.device), call: call)))
-      notify(device, .callRinging, call: call)
+      notify(device, .callRinging(CallRinging()), call: call)
     }
     return (leg, call)
   }

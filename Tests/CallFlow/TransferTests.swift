@@ -60,6 +60,30 @@ private let phone = Surroundings.phone
     #expect(world.records.first?.transfers?.map(\.sip) == [486])
   }
 
+  @Test(arguments: [200, 486]) func `while the trunk has it transferred an app cannot, and is told; it hears when it can again`(
+    code: Int
+  ) throws {
+    let world = world()
+    let (leg, call) = try world.connected()
+    func caps() -> [CallCapabilities] {
+      world.messages[phone, default: []].compactMap { if case .callUpdate(let update) = $0 { update.caps } else { nil } }
+    }
+    let transfer = CallTransfer(target: Handle(k: .phone, h: "+15557654321"))
+    #expect(caps() == [], "the offer has told it")
+    world.feed(.sip(.referReceived(leg, referral("+15558880000"))))
+    let (without, with) = (CallCapabilities(hold: true, dtmf: true), CallCapabilities(hold: true, dtmf: true, transfer: true))
+    #expect(caps() == [without])
+    #expect(world.code(world.request(phone, .callTransfer(transfer), call: call)) == .badState)
+    let made = try #require(invites(world).last)
+    if code == 200 {
+      world.feed(.sip(.answered(made.leg, sdp: Surroundings.trunkSDP(port: 6_800))))
+    } else {
+      world.feed(.sip(.failed(made.leg, code: code, cause: nil, byTransport: false)))
+    }
+    #expect(caps() == [without, with])
+    #expect(world.isOK(world.request(phone, .callTransfer(transfer), call: call)) || code == 200)
+  }
+
   @Test func `who asked may hang up at once: the call waits for the transfer, and ends with it if it fails`() throws {
     for succeeds in [true, false] {
       let world = world()

@@ -135,7 +135,7 @@ private let phone = Surroundings.phone
     invite.isReliable = true
     world.feed(.sip(.inviteReceived(leg, invite)))
     let call = try #require(world.offeredCall())
-    world.notify(phone, .callRinging, call: call)
+    world.notify(phone, .callRinging(CallRinging()), call: call)
     let ringing = world.actions.compactMap { if case .sip(.respondProvisional(_, 180, _, let sdp)) = $0 { sdp } else { nil } }
     #expect(ringing.count == 1)
     world.warm(phone, call)

@@ -15,7 +15,7 @@ private let bob = DeviceKey(user: "bob", device: "b")
     let world = Surroundings(pushes: true)
     let (_, first) = try world.parked()
     world.connect(phone, wake: first)
-    world.notify(phone, .callRinging, call: first)
+    world.notify(phone, .callRinging(CallRinging()), call: first)
     world.invite(to: "+15551230002")
     let second = try #require(world.pushes.last?.key.call)
     #expect(second != first && world.pushes.count == 2, "the second call is pushed, not offered")
@@ -24,7 +24,7 @@ private let bob = DeviceKey(user: "bob", device: "b")
     world.feed(.app(.upgraded(phone, SessionID("phone"), DeviceInfo(caps: ["media.active"]))))
     #expect(world.heard[phone] == ["call.offer"] && world.offeredCall() == second)
     #expect(world.pushes.count == 2)
-    world.notify(phone, .callRinging, call: second)
+    world.notify(phone, .callRinging(CallRinging()), call: second)
     #expect(world.trunkHeard == ["180", "180"])
   }
 
@@ -95,11 +95,40 @@ private let bob = DeviceKey(user: "bob", device: "b")
     #expect(world.reject(phone, call, CallReject(scope: .device, reason: .busy)) == .ok)
     #expect(world.trunkHeard == [])
     world.connect(tablet, wake: call)
-    world.notify(tablet, .callRinging, call: call)
+    world.notify(tablet, .callRinging(CallRinging()), call: call)
     #expect(world.reject(tablet, call, CallReject(scope: .device, reason: .busy)) == .ok)
     #expect(world.trunkHeard == ["180", "486"])
     world.pass(.seconds(1))
     world.expectRecord(.busy, by: .app)
+  }
+
+  @Test(arguments: [true, false], [CallReject.Scope.all, .device])
+  func `a reject by socket and one by HTTP have one effect, in either order, and both are ok`(
+    socketFirst: Bool, scope: CallReject.Scope
+  ) throws {
+    for other in [false, true] {
+      let world = Surroundings(pushes: true)
+      let (_, call) = try world.ringing(other ? [phone, tablet] : [phone])
+      let reject = CallReject(scope: scope, reason: .busy)
+      let bySocket = { world.request(phone, .callReject(reject), call: call) }
+      let byHTTP = { world.reject(phone, call, reject) }
+      for way in socketFirst ? [bySocket, byHTTP, bySocket] : [byHTTP, bySocket, byHTTP] { #expect(way() == .ok) }
+      #expect(world.heard[phone] == ["call.offer"], "its ok is the terminal message")
+      let isOver = !other || scope == .all
+      #expect(world.trunkHeard == (isOver ? ["180", "486"] : ["180"]))
+      if other { #expect(world.heard[tablet] == ["call.offer"] + (isOver ? ["call.cancel busyElsewhere"] : [])) }
+      // also while nothing but the tombstone is left
+      world.pass(.seconds(1))
+      #expect(bySocket() == .ok && byHTTP() == .ok)
+      guard isOver else {
+        world.warm(tablet, call)
+        #expect(world.isOK(world.request(tablet, .callAnswer(CallAnswer()), call: call)), "the other one rings on")
+        continue
+      }
+      world.expectRecord(.busy, by: .app, sip: 486)
+      // who had no part in it is told why
+      if other { #expect(world.reason(world.request(tablet, .callReject(reject), call: call)) == .busyElsewhere) }
+    }
   }
 
   @Test func `a device that cannot take a call is out alone: the others ring on, and the last one out is no decline`() throws {
@@ -108,8 +137,8 @@ private let bob = DeviceKey(user: "bob", device: "b")
     world.connect(tablet)
     world.invite()
     let call = try #require(world.offeredCall(tablet))
-    world.notify(phone, .callRinging, call: call)
-    world.notify(tablet, .callRinging, call: call)
+    world.notify(phone, .callRinging(CallRinging()), call: call)
+    world.notify(tablet, .callRinging(CallRinging()), call: call)
     #expect(world.request(phone, .callReject(CallReject(scope: .all, reason: .mediaFailed)), call: call) == .ok)
     #expect(world.trunkHeard == ["180"] && world.heard[tablet] == ["call.offer"])
     #expect(world.request(tablet, .callReject(CallReject(scope: .device, reason: .mediaFailed)), call: call) == .ok)

@@ -58,7 +58,8 @@ extension SessionMachine {
       let device = DeviceKey(user: claims.sub, device: claims.dev)
       try begin(device, info, expiresAt: expiresAt, request, on: id, now, &output)
     case .wake(let token):
-      let wake = try verify(wake: token, device: hello.device.id, now)
+      // before the first unlock a device may not be able to read its own id: the token knows it
+      let wake = try verify(wake: token, device: hello.device.id.isEmpty ? nil : hello.device.id, now)
       info.onlyCall = wake.call
       // A token that was used in time holds for as long as its call, and the session ends with the call.
       let expiresAt = unixMilliseconds(now) + max(wake.firstUseBefore - now, Limits.wakeSession).milliseconds
@@ -142,7 +143,7 @@ extension SessionMachine {
       sid: session.id.text, resumeToken: String(decoding: session.resumeToken, as: UTF8.self), resumed: resumed,
       replayFrom: session.receivedSeq + 1, time: unixMilliseconds(now), hb: Int(settings.heartbeat.milliseconds),
       ice: settings.ice,
-      calls: calls, caps: settings.caps)
+      calls: calls, caps: settings.caps, push: settings.webPushKey.map { .init(webpush: $0) })
   }
 }
 

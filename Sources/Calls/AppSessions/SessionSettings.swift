@@ -15,12 +15,14 @@ public struct SessionSettings: Sendable {
   public var sessions = Limits.sessions
   /// Without one, `hello{wake}` gets `err{auth}`.
   public var wakeTokens: WakeTokens?
+  /// `welcome.push.webpush`; nil: browsers are not pushed to.
+  public var webPushKey: String?
 
   public init(
     verifier: TokenVerifier, users: Set<String>, heartbeat: Duration = Limits.heartbeat, ice: [ICEServer] = [],
-    caps: [String] = ["media.active"], wakeTokens: WakeTokens? = nil
+    caps: [String] = ["media.active"], wakeTokens: WakeTokens? = nil, webPushKey: String? = nil
   ) {
     (self.verifier, self.users, self.heartbeat, self.ice, self.caps) = (verifier, users, heartbeat, ice, caps)
-    self.wakeTokens = wakeTokens
+    (self.wakeTokens, self.webPushKey) = (wakeTokens, webPushKey)
   }
 }

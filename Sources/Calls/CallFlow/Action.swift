@@ -86,6 +86,8 @@ public enum Measurement: Sendable, Equatable {
   case inviteToPush(Duration)
   /// From a push to the `hello` of its device.
   case pushToConnected(Duration)
+  /// What an app said in `call.ringing`, once per call and device.
+  case app(AppStep, Duration)
   /// From INVITE to our 180.
   case inviteToRinging(Duration)
   /// From `call.answer` (incoming) or `call.start` (outgoing) to the open gate.
@@ -98,6 +100,12 @@ public enum Measurement: Sendable, Equatable {
   case connectedToActive(Duration)
   /// From start to end, and from 200 to end (zero if never connected).
   case callLength(CallDirection, connected: Duration)
+}
+
+/// What an app measures of its own way from a push to `call.ringing`.
+public enum AppStep: Sendable, CaseIterable {
+  /// Process start to push delegate; delegate to accepted report; delegate to `welcome`.
+  case push, report, open
 }
 
 /// Why an INVITE or `call.start` became no call. INVITEs received = incoming calls + refusals of direction `incoming`; accepted

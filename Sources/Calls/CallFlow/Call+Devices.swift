@@ -23,6 +23,7 @@ extension Call {
       // offered by the snapshot: not warm
       devices[index].ackedOn = nil
       pushConnected(device, isNew: true, &turn)
+      devices[index].toldCapabilities = capabilities
       return .snapshot(snapshot(devices[index], turn))
     }
     let mayJoin = mayJoin && (device.info.onlyCall == id || users.isFor(device.accounts, of: device.key.user))
@@ -31,6 +32,7 @@ extension Call {
       guard let index = addDevice(device, &turn) else { return nil }
       markOnce(.offered, &turn)
       pushConnected(device, isNew: true, &turn)
+      devices[index].toldCapabilities = capabilities
       return .snapshot(snapshot(devices[index], turn))
     }
     // it may have been woken for this call: a late one learns who has it
@@ -59,6 +61,15 @@ extension Call {
       call: id, dir: direction == .incoming ? .incoming : .outgoing, state: snapshotState, from: parties.from, to: parties.to,
       acct: users.account(of: leg.key.user), sdp: leg.sdp, gen: leg.gen, at: turn.wall(stateSince),
       exp: timers[.ring].map { turn.wall($0) }, pstn: direction == .incoming ? pstn : nil, caps: capabilities)
+  }
+
+  /// What the app that has the call may offer its user, if that is not what it was told last.
+  mutating func tellCapabilities(_ turn: inout Turn) {
+    guard state == .connected, let winner, let index = winnerIndex, devices[index].toldCapabilities != capabilities else {
+      return
+    }
+    devices[index].toldCapabilities = capabilities
+    turn.send(.callUpdate(CallUpdate(caps: capabilities)), to: winner, call: id)
   }
 
   private var snapshotState: CallSnapshot.State {

@@ -168,6 +168,8 @@ extension Call {
       srtp: leg?.srtpProfile ?? statistics?.srtpProfile, fromTrunk: statistics.map { .init($0.fromTrunk) },
       fromApp: statistics.map { .init($0.fromApp) })
     record.trunkSrtp = trunkLeg.media?.protection.flatMap { SRTPProfile(suite: $0.suite.rawValue)?.name }
+    record.ring = winner == nil ? bookkeeping.firstRing : leg.flatMap { leg in leg.rang.map { .init(leg.key, $0) } }
+    record.appStats = leg?.stats
     if !diversions.made.isEmpty { record.diversions = diversions.made }
     if !transfers.made.isEmpty { record.transfers = transfers.made }
     if isDivertedToNumber { record.join(legs[1], statistics) }

@@ -98,6 +98,7 @@ extension Call {
     guard let codec = devices[index].negotiation.agreed?.codec else {
       return end(.server, by: .gateway, detail: "connected without a codec", &turn)
     }
+    tellCapabilities(&turn)
     let at = turn.wall(times[.connected] ?? turn.now)
     turn.send(.callConnected(CallConnected(at: at, codec: codec.name)), to: winner, call: id)
     noteTrunkHold(&turn)

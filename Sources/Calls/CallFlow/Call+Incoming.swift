@@ -53,6 +53,7 @@ extension Call {
     else { return }
     if times[.offered] == nil, let start = times[.start] { turn.measure(.inviteToOffer(turn.now - start)) }
     markOnce(.offered, &turn)
+    devices[index].toldCapabilities = capabilities
     turn.send(.callOffer(callOffer(devices[index], turn)), to: device.key, call: id)
     turn.app(.callLive(device.key, id))
     if let until = device.awaitedUntil(turn.now) {
@@ -131,8 +132,9 @@ extension Call {
       identity: parties.isPrivate || parties.identities.isEmpty ? nil : parties.identities.map(\.text))
   }
 
+  /// Of the trunk leg that has the call; while the trunk has it transferred, an app cannot.
   var capabilities: CallCapabilities {
-    CallCapabilities(hold: true, dtmf: true, transfer: trunk.rules.allowsTransfer ? true : nil)
+    CallCapabilities(hold: true, dtmf: true, transfer: trunk.rules.allowsTransfer && !isBeingTransferred ? true : nil)
   }
 
   /// What is shown of a caller who withholds the number.
@@ -140,8 +142,9 @@ extension Call {
 
   // MARK: ringing
 
-  mutating func deviceRinging(_ key: DeviceKey, _ turn: inout Turn) {
+  mutating func deviceRinging(_ key: DeviceKey, _ ringing: CallRinging, _ turn: inout Turn) {
     guard isUndecided, let index = index(of: key), terminals[key] == nil else { return }
+    note(ringing, of: index, &turn)
     if devices[index].phase == .offered { devices[index].phase = .ringing }
     pushNotNeeded(key)
     markOnce(.deviceRinging, &turn)
@@ -149,6 +152,15 @@ extension Call {
     enter(.ringing, &turn)
     trunkLeg.wantsRinging = true
     ringTrunk(&turn)
+  }
+
+  /// What the app measured; a repeat after a reconnect counts no second time.
+  private mutating func note(_ ringing: CallRinging, of index: Int, _ turn: inout Turn) {
+    guard devices[index].rang == nil, ringing != CallRinging() else { return }
+    devices[index].rang = ringing
+    if bookkeeping.firstRing == nil { bookkeeping.firstRing = .init(devices[index].key, ringing) }
+    let steps: [(AppStep, Int?)] = [(.push, ringing.pushMs), (.report, ringing.reportMs), (.open, ringing.openMs)]
+    for case (let step, let milliseconds?) in steps { turn.measure(.app(step, .milliseconds(milliseconds))) }
   }
 
   /// 180 once, and not before the start line is on disk.
@@ -285,5 +297,11 @@ extension Call {
     case .all, .device: endIfNobodyRings(&turn)
     }
     return .ok
+  }
+}
+
+extension CallRecord.Ring {
+  init(_ key: DeviceKey, _ ringing: CallRinging) {
+    self.init(device: key.device, pushMs: ringing.pushMs, reportMs: ringing.reportMs, openMs: ringing.openMs)
   }
 }

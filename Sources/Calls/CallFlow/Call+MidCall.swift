@@ -145,6 +145,12 @@ extension Call {
     turn.send(.callDigit(CallDigit(digit: String(digit), durMs: durationMilliseconds)), to: winner, call: id)
   }
 
+  /// The device's own view, for people to look at.
+  mutating func statsReceived(_ stats: StreamStats, from key: DeviceKey) {
+    guard winner == key, let index = winnerIndex else { return }
+    devices[index].stats = AppStats(devices[index].stats, stats)
+  }
+
   mutating func measured(_ statistics: MediaStatistics, of measured: MediaSessionID, _ turn: inout Turn) {
     guard isLive, let place = legs.firstIndex(where: { $0.session == measured }) else { return }
     legs[place].statistics = statistics

@@ -121,6 +121,8 @@ extension Call {
   struct Bookkeeping {
     var isJournalled = false
     var offeredDevices = 0
+    /// Of the first device whose `call.ringing` had any.
+    var firstRing: CallRecord.Ring?
     /// Wake tokens of it are about.
     var wasPushed = false
     /// Why the last push failed.

@@ -23,6 +23,7 @@ extension Call {
     transfers.begin(.init(by: .trunk, number: leg.transfer?.number, referredBy: leg.transfer?.referral.referredBy))
     turn.sip(.acceptRefer(trunkLeg.id))
     inviteTransfer(&turn)
+    tellCapabilities(&turn)
   }
 
   mutating func inviteTransfer(_ turn: inout Turn) {
@@ -72,6 +73,7 @@ extension Call {
     if trunkLeg.phase == .over { return end(.remoteHangup, by: .trunk, detail: "transfer failed with \(code)", &turn) }
     turn.outcomes.append(.legLeft(legs.removeLast()))
     notify(code, &turn)
+    tellCapabilities(&turn)
   }
 
   /// The call goes on on another leg; the one before gets BYE (RFC 3891 §3), and so does a transfer that was being made.
@@ -89,6 +91,7 @@ extension Call {
     mark(.transferred, detail: trunk.name, &turn)
     if let media = next.media { trunkLeg.set(media, &turn) }
     noteTrunkHold(&turn)
+    tellCapabilities(&turn)
   }
 
   // MARK: asked for by the app

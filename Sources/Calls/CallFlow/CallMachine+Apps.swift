@@ -70,9 +70,13 @@ extension CallMachine {
     if let accepted { turn.answer(token, accepted) }
   }
 
-  /// The call is over for this device, or was never its own: `call.end` is safe to repeat, everything else is told why.
+  /// The call is over for this device, or was never its own: `call.end` and its own `call.reject` are safe to repeat, everything else
+  /// is told why.
   private func refuseGone(_ id: CallID, _ key: DeviceKey, _ token: RequestToken, _ message: ClientMessage, _ turn: inout Turn) {
     if case .callEnd = message { return turn.answer(token, .ok) }
+    // its own word ended it, by HTTP or on another socket
+    let terminal = calls[id]?.terminals[key] ?? tombstones[id]?.terminals[key]
+    if case .callReject = message, terminal?.isByDevice == true { return turn.answer(token, .ok) }
     var reason: EndReason?
     if let call = calls[id], call.users.concerns(key.user) {
       reason =
@@ -95,12 +99,13 @@ extension CallMachine {
     change(id, &turn) { call, turn in
       guard call.isLive else { return }
       switch message {
-      case .callRinging: call.deviceRinging(key, &turn)
+      case .callRinging(let ringing): call.deviceRinging(key, ringing, &turn)
       case .callUnavailable(let unavailable): call.deviceUnavailable(key, unavailable.why, &turn)
       case .mediaReady(let ready): call.mediaReady(ready, from: key, &turn)
       case .mediaFail(let failure): call.mediaFailed(failure, from: key, &turn)
       case .mediaActive(let active): call.mediaActive(active, from: key, &turn)
-      default: break  // candidates are never resolved or probed; `stats` are the device's own view
+      case .stats(let stats): call.statsReceived(stats, from: key)
+      default: break  // candidates are never resolved or probed
       }
     }
   }

@@ -61,7 +61,7 @@ extension Call {
 
   func summary(_ turn: Turn) -> CallSummary {
     let statistics = legs.first?.statistics
-    return CallSummary(
+    var summary = CallSummary(
       call: id, sipCallId: sipCallID, direction: direction, state: state, trunk: trunk.name, from: parties.callerNumber,
       to: parties.calledNumber,
       user: users.owner,
@@ -71,5 +71,7 @@ extension Call {
         return .init(device: $0.key.device, state: phase, ice: $0.hasPair, dtls: $0.hasKeys, ready: $0.saidReady)
       } + wokenDevices, held: appMedia.isHeld, heldByTrunk: trunkLeg.isHoldSignalled, muted: appMedia.isMuted,
       fromTrunk: statistics.map { .init($0.fromTrunk) }, fromApp: statistics.map { .init($0.fromApp) })
+    summary.appStats = winnerIndex.flatMap { devices[$0].stats }
+    return summary
   }
 }

@@ -108,6 +108,17 @@ public struct CallRecord: Sendable, Codable, Equatable {
   public var fromTrunk: Stream?
   /// Of a call that was diverted to a number: what came from there.
   public var fromApp: Stream?
+  /// What the app measured on its way from the push to `call.ringing`: of the device that answered; if none did, of the first that
+  /// said any.
+  public var ring: Ring?
+  public struct Ring: Sendable, Codable, Equatable {
+    public var device: String
+    public var pushMs: Int?
+    public var reportMs: Int?
+    public var openMs: Int?
+  }
+  /// What the device that had the call said of it.
+  public var appStats: AppStats?
   /// Where the call went because nobody took it, in that order.
   public var diversions: [Diversion]?
   public struct Diversion: Sendable, Codable, Equatable {

@@ -28,6 +28,8 @@ public struct CallSummary: Sendable, Codable, Equatable {
   /// What is heard of each side, as the record will have it, from the newest statistics of the media thread (each 5 s); nil before.
   public var fromTrunk: CallRecord.Stream?
   public var fromApp: CallRecord.Stream?
+  /// What the device that has the call says of it; nil before its first `stats`.
+  public var appStats: AppStats?
 }
 
 /// docs/protocol.md, Call states at the gateway. Incoming: parked, ringing, answering, diverting, connected. Outgoing: starting,

@@ -31,6 +31,11 @@ struct DeviceLeg {
   /// The session on which `call.offer` was acked: there the device is warm.
   var ackedOn: SessionID?
   var isPlaying = false
+  /// The `caps` that it was told last; nil: none yet.
+  var toldCapabilities: CallCapabilities?
+  /// What its `call.ringing` said, and its `stats` since it has the call.
+  var rang: CallRinging?
+  var stats: AppStats?
 
   private(set) var epoch = 0
   private var associationEpoch = 0

@@ -28,6 +28,12 @@ enum Limits {
   static let dialledCharacters = 2...32
   /// The longest believable time between a tap and its `call.answer`.
   static let answerAgeMilliseconds = 0...60_000
+  /// What is believed of an app's `stats`: round trip and jitter, bytes, concealed audio of a call, MOS, a codec's name.
+  static let statsMilliseconds = 0.0...60_000
+  static let statsBytes: ClosedRange<Int64> = 0...1_000_000_000_000
+  static let concealedMilliseconds = 0.0...86_400_000
+  static let opinionScore = 1.0...5
+  static let codecCharacters = 1...64
   /// `timeoutMs` beyond this is no bound.
   static let answerTimeoutMilliseconds = 0...600_000
 }

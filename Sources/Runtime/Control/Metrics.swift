@@ -17,6 +17,7 @@ public final class ControlMetrics: Sendable {
   let tombstones = Gauge()
   let inviteToOffer = Histogram(bounds: Histogram.secondsBounds)
   let pushToConnected = Histogram(bounds: Histogram.secondsBounds)
+  let app = AppStep.allCases.map { ($0, Histogram(bounds: Histogram.secondsBounds)) }
   let inviteToRinging = Histogram(bounds: Histogram.secondsBounds)
   let gate = CallDirection.allCases.map { ($0, Histogram(bounds: Histogram.secondsBounds)) }
   let answerToAudio = AudioDirection.allCases.map { ($0, Histogram(bounds: Histogram.secondsBounds)) }
@@ -69,6 +70,7 @@ public final class ControlMetrics: Sendable {
     // The push thread measures to the request itself, which is where time could be lost.
     case .inviteToPush: break
     case .pushToConnected(let time): pushToConnected.record(time)
+    case .app(let step, let time): app.first { $0.0 == step }?.1.record(time)
     case .inviteToRinging(let time): inviteToRinging.record(time)
     case .gate(let direction, let time): gate.first { $0.0 == direction }?.1.record(time)
     case .answerToAudio(let direction, let time): answerToAudio.first { $0.0 == direction }?.1.record(time)
@@ -145,6 +147,7 @@ extension ControlMetrics {
         rows.map { MetricSample([text($0.0)], .histogram($0.1.snapshot)) }
       }
     }
+    let steps = app.map { MetricFamily.histogram("trunkline_app_\($0.0)_seconds", $0.0.help, $0.1) }
     return [
       .gauges("trunkline_calls", "Calls by state now.", label: "state", states),
       .gauge("trunkline_calls_limit", "Calls at a time; more get 503.", callsLimit),
@@ -176,6 +179,16 @@ extension ControlMetrics {
       MetricFamily(
         name: "trunkline_control_delay_seconds", help: "How late the control loop's last clock check was.", kind: .gauge
       ) { [delay] in [MetricSample([], .number(Double(delay.value) / 1e6))] },
-    ] + trunks.families + signallingFamilies
+    ] + steps + trunks.families + signallingFamilies
+  }
+}
+
+extension AppStep {
+  fileprivate var help: String {
+    switch self {
+    case .push: "From an app's start or a push's delivery to the push delegate, as the app says in call.ringing."
+    case .report: "From an app's push delegate to the accepted report of the call, as the app says in call.ringing."
+    case .open: "From an app's push delegate to welcome, as the app says in call.ringing."
+    }
   }
 }

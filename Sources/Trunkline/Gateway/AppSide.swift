@@ -45,7 +45,7 @@ final class AppSide: Sendable {
   func start(descriptors: DescriptorLimit) throws {
     var app = AppServer.Settings(
       address: settings.listen.app, tls: settings.listen.appTLS,
-      origins: Set(settings.auth.origins), pages: Self.phone, sessions: try sessions(settings))
+      origins: Set(settings.auth.origins), pages: Self.phone, sessions: try settings.sessions(wakes))
     app.connectionsPerAddress = settings.limits.sessionsPerAddress
     app.proxies = settings.listen.appProxies
     app.connections = min(app.connections, descriptors.apps)
@@ -71,20 +71,13 @@ final class AppSide: Sendable {
     }
   }
 
-  private func sessions(_ settings: Settings) throws -> SessionSettings {
-    SessionSettings(
-      verifier: TokenVerifier(keys: try settings.auth.keys(), audience: settings.auth.audience),
-      users: Set(settings.users.map(\.id)),
-      wakeTokens: wakes)
-  }
-
   func post(_ command: SessionCommand) { servers.withLock { $0.app }?.post(command) }
 
   /// Users and certificates of a new configuration.
   func reload(_ new: Settings) throws {
     trunkNames.withLock { $0 = Set(new.trunks.map(\.name)) }
     gateway.withLock { $0 = new.push?.gateway }
-    servers.withLock { $0.app }?.reconfigure(try sessions(new), origins: Set(new.auth.origins))
+    servers.withLock { $0.app }?.reconfigure(try new.sessions(wakes), origins: Set(new.auth.origins))
     reloadCertificates()
   }
 
@@ -113,4 +106,12 @@ final class AppSide: Sendable {
   private static let phone = Dictionary(
     WebPhone.assets.map { ($0.path, Page(contentType: $0.contentType, bytes: $0.bytes)) }, uniquingKeysWith: { first, _ in first }
   )
+}
+
+extension Settings {
+  func sessions(_ wakes: WakeTokens?) throws -> SessionSettings {
+    SessionSettings(
+      verifier: TokenVerifier(keys: try auth.keys(), audience: auth.audience), users: Set(users.map(\.id)), wakeTokens: wakes,
+      webPushKey: push?.webPushKey)
+  }
 }

@@ -113,6 +113,11 @@ final class PushSide: Sendable {
   static let testWindow = Duration.seconds(20)
 }
 
+extension Settings.Push {
+  /// What browsers subscribe with.
+  var webPushKey: String? { (providers[.webPush] as? WebPushProvider)?.publicKey }
+}
+
 extension Settings {
   func pushSettings(_ wakes: WakeTokens) -> CallFlow.PushSettings? {
     push.map { CallFlow.PushSettings(gateway: $0.gateway, wakes: wakes) }
