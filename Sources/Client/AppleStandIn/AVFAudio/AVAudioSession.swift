@@ -1,0 +1,85 @@
+public import Foundation
+
+/// The process's audio session. The system activates it for calls (R8); the app configures it, before it completes the action.
+///
+/// Each process has its own: `sharedInstance()` is that of the process that asks. It has no audio; `sampleRate` and
+/// `currentRoute` are
+/// what the phone says, with 0 Hz for a moment when the route changes (R28).
+open class AVAudioSession: NSObject, @unchecked Sendable {  // what changes is behind `lock`
+  private struct State {
+    var category = Category.soloAmbient
+    var mode = Mode.default
+    var options: CategoryOptions = []
+    var isActive = false
+    var sampleRate = 48_000.0
+    var bufferDuration = 0.02
+    var port = Port.builtInReceiver
+    var isOtherPlaying = false
+  }
+
+  private let lock = NSLock()
+  private var state = State()
+  private weak var process: AppProcess?
+
+  init(_ process: AppProcess) { self.process = process }
+
+  open class func sharedInstance() -> AVAudioSession { AppProcess.current.audioSession }
+
+  public var category: Category { lock.withLock { state.category } }
+  public var mode: Mode { lock.withLock { state.mode } }
+  public var categoryOptions: CategoryOptions { lock.withLock { state.options } }
+  /// Hz; 0 while the route changes.
+  public var sampleRate: Double { lock.withLock { state.sampleRate } }
+  /// Seconds.
+  public var ioBufferDuration: TimeInterval { lock.withLock { state.bufferDuration } }
+  public var isOtherAudioPlaying: Bool { lock.withLock { state.isOtherPlaying } }
+  public var currentRoute: AVAudioSessionRouteDescription {
+    AVAudioSessionRouteDescription(output: lock.withLock { state.port })
+  }
+
+  /// While the session is active this clears the speaker override (R20).
+  open func setCategory(_ category: Category, mode: Mode, options: CategoryOptions = []) throws {
+    lock.withLock { (state.category, state.mode, state.options) = (category, mode, options) }
+    process?.send(.categorySet)
+  }
+  open func setCategory(_ category: Category, options: CategoryOptions = []) throws {
+    try setCategory(category, mode: mode, options: options)
+  }
+  open func setMode(_ mode: Mode) throws {
+    lock.withLock { state.mode = mode }
+    process?.send(.categorySet)
+  }
+
+  /// An app with calls leaves this to the system (R8). Throws while a cellular call has the audio.
+  open func setActive(_ active: Bool, options: SetActiveOptions = []) throws {
+    if active, isOtherAudioPlaying { throw ErrorCode(.insufficientPriority) }
+    lock.withLock { state.isActive = active }
+    process?.send(.activatedItself(active))
+  }
+
+  open func overrideOutputAudioPort(_ portOverride: PortOverride) throws { process?.send(.speaker(portOverride == .speaker)) }
+  open func setPreferredIOBufferDuration(_ duration: TimeInterval) throws { lock.withLock { state.bufferDuration = duration } }
+  /// A wish: the route decides.
+  open func setPreferredSampleRate(_ sampleRate: Double) throws {}
+
+  // MARK: for its process
+
+  func activated(_ isOn: Bool) { lock.withLock { state.isActive = isOn } }
+  func interrupted(_ isOn: Bool) {
+    lock.withLock { state.isOtherPlaying = isOn }
+    let type: InterruptionType = isOn ? .began : .ended
+    notify(Self.interruptionNotification, [AVAudioSessionInterruptionTypeKey: type.rawValue])
+  }
+  func routed(_ route: SystemMachine.Route, sampleRate: Int) {
+    lock.withLock { (state.port, state.sampleRate) = (Port(route), Double(sampleRate)) }
+    notify(Self.routeChangeNotification, [AVAudioSessionRouteChangeReasonKey: RouteChangeReason.override.rawValue])
+  }
+  func mediaWasReset() {
+    lock.withLock { state = State() }
+    notify(Self.mediaServicesWereResetNotification, [:])
+  }
+
+  private func notify(_ name: Notification.Name, _ info: [String: UInt]) {
+    NotificationCenter.default.post(name: name, object: self, userInfo: info)
+  }
+}

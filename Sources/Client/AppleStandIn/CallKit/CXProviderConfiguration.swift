@@ -1,0 +1,30 @@
+public import Foundation
+
+/// What the app's calls can do. A provider copies it: a later change takes effect only when it is set again.
+open class CXProviderConfiguration: NSObject, NSCopying {
+  public internal(set) var localizedName: String?
+  public var ringtoneSound: String?
+  public var iconTemplateImageData: Data?
+  public var maximumCallGroups = 2
+  public var maximumCallsPerCallGroup = 5
+  public var includesCallsInRecents = true
+  public var supportsVideo = false
+  public var supportsAudioTranslation = false
+  public final var supportedHandleTypes: Set<CXHandle.HandleType> = []
+
+  public override init() {}
+  @available(*, deprecated, message: "The localized name is the app's")
+  public convenience init(localizedName: String) {
+    self.init()
+    self.localizedName = localizedName
+  }
+
+  open func copy(with zone: NSZone? = nil) -> Any {
+    let copy = CXProviderConfiguration()
+    (copy.localizedName, copy.ringtoneSound, copy.iconTemplateImageData) = (localizedName, ringtoneSound, iconTemplateImageData)
+    (copy.maximumCallGroups, copy.maximumCallsPerCallGroup) = (maximumCallGroups, maximumCallsPerCallGroup)
+    (copy.includesCallsInRecents, copy.supportsVideo) = (includesCallsInRecents, supportsVideo)
+    (copy.supportsAudioTranslation, copy.supportedHandleTypes) = (supportsAudioTranslation, supportedHandleTypes)
+    return copy
+  }
+}

@@ -1,0 +1,15 @@
+public import Foundation
+
+/// A call is held or taken off hold.
+open class CXSetHeldCallAction: CXCallAction, @unchecked Sendable {  // changed only before it is requested, as in CallKit
+  public var isOnHold: Bool
+
+  public init(call callUUID: UUID, onHold: Bool) {
+    isOnHold = onHold
+    super.init(call: callUUID)
+  }
+  init(copying uuid: UUID, call: UUID, onHold: Bool) {
+    isOnHold = onHold
+    super.init(copying: uuid, call: call)
+  }
+}

@@ -1,0 +1,210 @@
+import Bytes
+import Dispatch
+public import Foundation
+
+/// A phone in this process: an app's real delegate code runs before it, and a test plays the person and the network.
+///
+/// ```swift
+/// let iphone = StandInPhone(.strict, clock: .virtual)
+/// iphone.launch { MyApp() }              // makes its CXProvider and PKPushRegistry
+/// iphone.push(#"{"call":"…"}"#)
+/// iphone.tap(.answer)
+/// iphone.advance(.seconds(7))
+/// iphone.violations                      // [] or ["R1: …"]
+/// ```
+/// Objects that the app makes in `launch`, in callbacks and in tasks started there belong to this phone; those made elsewhere to
+/// the phone
+/// that launched last. With a virtual clock each call returns when the delegates' queues have run what it caused: the next timer
+/// sees
+/// their answers. Work that an app moves to queues of its own is waited for after `alsoDrains(_:)`.
+///
+/// Any thread but a delegate's: inside a callback a call returns before its effects.
+public final class StandInPhone: @unchecked Sendable {  // what changes is behind `access`
+  public enum Clock: Sendable {
+    /// Time passes in `advance` only.
+    case virtual
+    /// Time passes by itself; timers run on a queue of the phone.
+    case real
+  }
+
+  let access = NSLock()
+  var model: PhoneModel
+  var now = Instant.zero
+  var process: AppProcess?
+  private var extensionProcess: AppProcess?
+  private var main: (@Sendable () -> Any)?
+  /// What the app's start returned lives as long as its process.
+  private var root: Any?
+  private var launchIsDue = false
+  private var deliveries = 0
+  /// One a launch: their objects may call them yet.
+  private var dead: [AppProcess] = []
+  private var extraQueues: [DelegateQueue] = []
+  private let clock: Clock
+  private let started = DispatchTime.now()
+  private let timers = DispatchQueue(label: "stand-in phone")
+
+  /// `date`: the phone's at its start; `seed`: of R3's chance.
+  public init(_ rules: SystemRules = .strict, clock: Clock = .virtual, seed: UInt64 = 1, date: Date = Date()) {
+    self.clock = clock
+    let token = (0..<32).map { UInt8(truncatingIfNeeded: seed &* 31 &+ $0) }
+    model = PhoneModel(rules, random: .seeded(seed), epoch: date, token: token)
+  }
+
+  deinit { process?.die() }
+
+  // MARK: the app
+
+  /// The user opens the app; `main` is its start, and is run again for each later process. What it returns lives as long as the
+  /// process.
+  /// It runs on the caller's thread, or where the push came that starts it again.
+  public func launch(_ main: @escaping @Sendable () -> Any) {
+    if isRunning { kill() }
+    access.withLock { self.main = main }
+    start()
+    give(.foreground(true))
+  }
+
+  /// The app is installed, but does not run: the first push starts it.
+  public func install(_ main: @escaping @Sendable () -> Any) { access.withLock { self.main = main } }
+
+  /// The app's process ends at once. Its objects go dead: no callbacks, and its calls are ignored and counted.
+  public func kill() {
+    died()
+    change { $0.exited(at: $1) }
+  }
+
+  /// Calls of dead processes: of timers and tasks that a real process would not have left behind.
+  public var ignoredCalls: Int { access.withLock { dead }.reduce(0) { $0 + $1.ignoredCalls } }
+
+  /// Runs code as the app's notification service extension does (R15).
+  public func notificationExtension<T>(_ body: () throws -> T) rethrows -> T {
+    let made = makeProcess()
+    access.withLock { extensionProcess = made }
+    defer {
+      pump()
+      made.drain()
+      access.withLock { extensionProcess = nil }
+    }
+    return try AppProcess.$isExtension.withValue(true) { try AppProcess.$running.withValue(made, operation: body) }
+  }
+
+  /// Runs code as the app's process does: for what a test asks `AVAudioSession.sharedInstance()` and the like.
+  public func inApp<T>(_ body: () throws -> T) rethrows -> T {
+    defer { pump() }
+    return try AppProcess.$running.withValue(access.withLock { process }, operation: body)
+  }
+
+  private func makeProcess() -> AppProcess {
+    AppProcess { [weak self] message in self?.receive(message) }
+  }
+
+  private func start() {
+    died()
+    let made = makeProcess()
+    guard let main = access.withLock({ self.main }) else { return }
+    access.withLock { (process, launchIsDue) = (made, false) }
+    made.receive(.unlockedOnce(access.withLock { model.machine.isUnlockedOnce }))
+    CurrentPhone.install(made)
+    let root = AppProcess.$running.withValue(made, operation: main)
+    access.withLock { self.root = root }
+    receive(.launched(process: 0))
+    pump()
+  }
+
+  private func died() {
+    let (old, oldRoot) = access.withLock {
+      defer { (process, root) = (nil, nil) }
+      return (process, root)
+    }
+    guard let old else { return }
+    old.die()
+    access.withLock { dead.append(old) }
+    withExtendedLifetime(oldRoot) {}
+  }
+
+  // MARK: turns
+
+  /// The app's words: any thread. What follows is posted before it returns, and so in order.
+  private func receive(_ message: AppMessage) { turn { $0.receive(message, at: $1) } }
+
+  func give(_ input: SystemMachine.Input) { change { $0.handle(input, at: $1) } }
+
+  func change(_ body: (inout PhoneModel, Instant) -> [PhoneOrder]) {
+    turn(body)
+    pump()
+  }
+
+  private func turn(_ body: (inout PhoneModel, Instant) -> [PhoneOrder]) {
+    let (killed, oldRoot): (AppProcess?, Any?) = access.withLock {
+      if clock == .real { now = Instant(nanoseconds: Int64(DispatchTime.now().uptimeNanoseconds - started.uptimeNanoseconds)) }
+      var killed: AppProcess?
+      for order in body(&model, now) {
+        deliveries += 1
+        switch order {
+        case .launch: launchIsDue = true
+        case .kill: (killed, process) = (process, nil)
+        case .send(.extensionPushed(let id, let error)):
+          (extensionProcess ?? process)?.receive(.extensionPushed(id, error: error))
+        case .send(let message): process?.receive(message)
+        }
+      }
+      guard killed != nil else { return (nil, nil) }
+      defer { root = nil }
+      return (killed, root)
+    }
+    if let killed {
+      killed.die()
+      access.withLock { dead.append(killed) }
+    }
+    withExtendedLifetime(oldRoot) {}  // the app's objects go outside the lock: they may call the phone when they do
+    if clock == .real { timers.async { [weak self] in self?.runTimers() } }
+  }
+
+  /// Until the queues are quiet: what a callback causes may cause another.
+  private func pump() {
+    var seen = -1
+    while true {
+      if access.withLock({ launchIsDue && process == nil }) { start() }
+      let (count, current, queues) = access.withLock { (deliveries, process, extraQueues) }
+      if clock == .real || count == seen { return }
+      seen = count
+      current?.drain()
+      for queue in queues { queue.drain() }
+    }
+  }
+
+  /// A queue of the app that is waited for, besides those it gave to the surface.
+  public func alsoDrains(_ queue: DispatchQueue) { access.withLock { extraQueues.append(DelegateQueue(queue)) } }
+
+  // MARK: time
+
+  public var date: Date { access.withLock { model.date(at: now) } }
+  /// Since the phone's start.
+  public var uptime: Duration { access.withLock { now - .zero } }
+
+  /// Virtual time passes: timer by timer, each with all that it causes before the next one. `.zero` waits for what a test has
+  /// caused.
+  public func advance(_ time: Duration) {
+    guard clock == .virtual else { return }
+    pump()
+    let end = access.withLock { now + time }
+    while let due = access.withLock({ model.nextTimeout }), due <= end {
+      access.withLock { now = max(now, due) }
+      change { $0.timeout(at: $1) }
+    }
+    access.withLock { now = end }
+  }
+
+  private func runTimers() {
+    if access.withLock({ launchIsDue && process == nil }) { start() }
+    let now = Instant(nanoseconds: Int64(DispatchTime.now().uptimeNanoseconds - started.uptimeNanoseconds))
+    guard let due = access.withLock({ model.nextTimeout }) else { return }
+    guard due > now else { return turn { $0.timeout(at: $1) } }
+    timers.asyncAfter(deadline: .now() + .nanoseconds(Int((due - now).nanoseconds))) { [weak self] in self?.runDueTimers() }
+  }
+  private func runDueTimers() {
+    let now = Instant(nanoseconds: Int64(DispatchTime.now().uptimeNanoseconds - started.uptimeNanoseconds))
+    if let due = access.withLock({ model.nextTimeout }), due <= now { turn { $0.timeout(at: $1) } }
+  }
+}

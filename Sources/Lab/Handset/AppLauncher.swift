@@ -1,0 +1,36 @@
+import Foundation
+
+/// Starts the app with the handset's path in its environment, and kills it with SIGKILL as iOS does.
+final class AppLauncher: @unchecked Sendable {  // `process` is behind `lock`
+  private let executable: URL
+  private let arguments: [String]
+  private let socket: String
+  private let output: FileHandle
+  private let lock = NSLock()
+  private var process: Process?
+
+  /// `output`: where the app's standard output and error go.
+  init(_ executable: URL, _ arguments: [String], socket: String, output: FileHandle) {
+    (self.executable, self.arguments, self.socket, self.output) = (executable, arguments, socket, output)
+  }
+
+  /// Does nothing while it runs.
+  func start() throws {
+    try lock.withLock {
+      guard process?.isRunning != true else { return }
+      let made = Process()
+      (made.executableURL, made.arguments) = (executable, arguments)
+      made.environment = ProcessInfo.processInfo.environment.merging(["APPLE_STAND_IN": socket]) { $1 }
+      (made.standardInput, made.standardOutput, made.standardError) = (FileHandle.nullDevice, output, output)
+      try made.run()
+      process = made
+    }
+  }
+
+  /// Returns once it is gone.
+  func kill() {
+    guard let running = lock.withLock({ process }), running.isRunning else { return }
+    Foundation.kill(running.processIdentifier, SIGKILL)
+    running.waitUntilExit()
+  }
+}

@@ -1,0 +1,108 @@
+import AppleStandIn
+import Bytes
+import Foundation
+import Testing
+
+@testable import trunkline_lab
+
+/// `trunkline-lab handset`: its scripts, keys and events, and an app in a process of its own.
+@Suite struct HandsetTests {
+  private static let push = #"push {"call":"11111111-1111-4111-8111-111111111111"}"#
+
+  @Test func `a script has one order a line, with a time before it`() throws {
+    let script = try HandsetScript(
+      """
+      # a call
+      at 1.5s tap answer
+
+      tap hold on
+      expect violation R1 within 300ms
+      cellular off
+      push {"a": "b"}
+      """)
+    #expect(script.lines.map(\.number) == [2, 4, 5, 6, 7])
+    #expect(script.lines.map(\.at) == [.milliseconds(1_500), nil, nil, nil, nil])
+    let orders: [HandsetOrder] = [
+      .tap(.answer), .tap(.hold(true)), .expect(.violation("R1"), within: .milliseconds(300)), .input(.cellular(false)),
+      .push(#"{"a": "b"}"#),
+    ]
+    #expect(script.lines.map(\.order) == orders)
+  }
+
+  @Test(arguments: [
+    "tap", "tap hold", "at 2s", "at soon lock", "lock now", "expect rain", "expect ringing within 5", "wait -1s", "recent 0",
+  ])
+  func `a line that is no order is refused with its number`(line: String) {
+    let problem = #expect(throws: HandsetScript.Problem.self) { try HandsetScript("lock\n\(line)") }
+    #expect(problem?.description.hasPrefix("line 2: ") == true)
+  }
+
+  @Test func `of a push sandbox's line the payload is taken`() {
+    #expect(HandsetCommand.payload(Array(#"{"service":"apns","id":"1","payload":{"call":"x"}}"#.utf8)) == #"{"call":"x"}"#)
+    #expect(HandsetCommand.payload(Array("[]".utf8)) == nil && HandsetCommand.payload(Array(#"{"payload":1}"#.utf8)) == nil)
+    #expect(HandsetCommand.bytes("00fF") == [0, 255] && HandsetCommand.bytes("0") == nil && HandsetCommand.bytes("zz") == nil)
+  }
+
+  @Test func `the screen keeps a caller's control characters off the terminal`() {
+    var phone = PhoneModel(.strict, random: .seeded(1), epoch: Date(), token: [1])
+    _ = phone.receive(.launched(process: 0), at: .zero)
+    _ = phone.receive(.report(Identifier(high: 1, low: 1), .init("+1", name: "J\u{1b}[2J\u{9b}x"), isOnQueue: true), at: .zero)
+    let drawn = HandsetScreen.draw(phone)
+    #expect(
+      drawn.contains { $0.contains("J?[2J?x") } && !drawn.joined().unicodeScalars.contains { $0.value < 32 || $0.value == 0x9b })
+    #expect(HandsetTerminal.order(UInt8(ascii: "a"), phone) == .tap(.answer))
+    #expect(HandsetTerminal.order(UInt8(ascii: "d"), phone) == .tap(.decline))
+    #expect(HandsetTerminal.order(UInt8(ascii: "?"), phone) == nil)
+  }
+
+  // MARK: an app in a process of its own
+
+  /// Beside the tests' own binary.
+  private static let binaries = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+
+  private func run(_ script: String, app arguments: [String] = []) throws -> (status: Int32, events: [String]) {
+    let file = FileManager.default.temporaryDirectory.appendingPathComponent("handset-\(UUID().uuidString).txt")
+    try script.write(to: file, atomically: true, encoding: .utf8)
+    defer { try? FileManager.default.removeItem(at: file) }
+    let (process, pipe) = (Process(), Pipe())
+    process.executableURL = Self.binaries.appendingPathComponent("trunkline-lab")
+    process.arguments =
+      ["handset", "--events", "--script", file.path, "--app", Self.binaries.appendingPathComponent("handset-app").path]
+      + arguments
+    process.standardOutput = pipe
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    return (process.terminationStatus, text.split(separator: "\n").map(String.init))
+  }
+
+  @Test func `a push starts an app, which rings, talks and is held by a cellular call`() throws {
+    let (status, events) = try run(
+      """
+      \(Self.push)
+      expect ringing within 30s
+      tap answer
+      expect audio within 30s
+      cellular on
+      expect held within 30s
+      tap end
+      expect idle within 30s
+      expect clean
+      """)
+    #expect(status == 0, "\(events.joined(separator: "\n"))")
+    #expect(events.contains { $0.contains(#""event":"didActivate""#) })
+  }
+
+  @Test func `R1: an app that reports nothing is killed, and R2: after three kills nothing is delivered`() throws {
+    let rounds = (0..<3).map { _ in "\(Self.push)\nexpect running within 30s\nexpect stopped within 30s" }
+    let (status, events) = try run(
+      (rounds + [Self.push, "expect violation R1", "expect violation R2"]).joined(separator: "\n"), app: ["--silent"])
+    #expect(status == 0, "\(events.joined(separator: "\n"))")
+    #expect(events.count { $0.contains(#""event":"kill""#) } == 3)
+  }
+
+  @Test func `an expectation that does not hold ends with status 1`() throws {
+    #expect(try run("expect ringing within 10ms").status == 1)
+  }
+}
