@@ -7,6 +7,7 @@ let media = Target.Dependency.product(name: "TrunklineMedia", package: "trunklin
 let core = Target.Dependency.product(name: "TrunklineCore", package: "trunkline")
 let mediaThreads = Target.Dependency.product(name: "TrunklineMediaThreads", package: "trunkline")
 let speech = Target.Dependency.product(name: "TrunklineLab", package: "trunkline")
+let callDirectory = Target.Dependency.product(name: "TrunklineCallDirectory", package: "trunkline")
 // Built beside the benches that start them.
 let gateway = Target.Dependency.product(name: "trunkline", package: "trunkline")
 let lab = Target.Dependency.product(name: "trunkline-lab", package: "trunkline")
@@ -65,5 +66,6 @@ let package = Package(
     bench("load", [media, gateway, lab]),
     bench("calls", [media, gateway]),
     bench("sip", [core]),
+    bench("directory", [callDirectory]),
   ],
   swiftLanguageModes: [.v6], cxxLanguageStandard: .cxx20)

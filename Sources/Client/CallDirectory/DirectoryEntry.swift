@@ -1,0 +1,47 @@
+/// What the directory says of one number. The two lists are independent, as they are for iOS: a number may be blocked, identified, or both.
+public struct DirectoryEntry: Sendable, Hashable {
+  public var number: PhoneNumber
+  /// Shown by the call screen; nil or empty: the number is not identified. Cut to `DirectoryLimits.labelBytes`.
+  public var label: String?
+  public var isBlocked: Bool
+
+  public init(_ number: PhoneNumber, label: String? = nil, isBlocked: Bool = false) {
+    (self.number, self.label, self.isBlocked) = (number, label, isBlocked)
+  }
+}
+
+public enum DirectoryList: Sendable, Hashable, CaseIterable { case blocking, identification }
+
+/// A change of the directory as a server sends it: a part of the full directory, or a difference to a version. A large one comes as several
+/// chunks with the same `version` and `base`, which are applied together: `DirectoryStore.apply`.
+public struct DirectoryChunk: Sendable, Hashable {
+  public struct Removal: Sendable, Hashable {
+    public var number: PhoneNumber
+    public var list: DirectoryList
+    public init(_ number: PhoneNumber, from list: DirectoryList) { (self.number, self.list) = (number, list) }
+  }
+  /// What the directory has after this change; versions only grow.
+  public var version: UInt64
+  /// The version that this is the difference to; nil: the full directory.
+  public var base: UInt64?
+  /// In any order; applied before the additions of the same chunk. A number that is not there is no fault.
+  public var removes: [Removal]
+  /// In any order; the last label of a number wins.
+  public var adds: [DirectoryEntry]
+
+  public init(version: UInt64, base: UInt64? = nil, removes: [Removal] = [], adds: [DirectoryEntry] = []) {
+    (self.version, self.base, self.removes, self.adds) = (version, base, removes, adds)
+  }
+}
+
+/// Limits of the files; a reader refuses more.
+public enum DirectoryLimits {
+  /// A label's UTF-8 bytes; a longer one is cut before the character that does not fit.
+  public static let labelBytes = 255
+  /// Labels that occur more than once are kept once, up to this many.
+  public static let sharedLabels = 1_024
+  /// Additions and removals of one call to the store, before doubled ones are dropped.
+  public static let changes = 20_000_000
+  /// Default for the entries of one extension: Apple documents an error for too many, but no number; 2 million is what others report.
+  public static let entriesPerExtension = 1_900_000
+}

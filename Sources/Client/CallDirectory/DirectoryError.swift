@@ -1,0 +1,51 @@
+/// Why a directory cannot be written or loaded. The description says what to do.
+public enum DirectoryError: Error, Sendable, Equatable, CustomStringConvertible {
+  /// What is wrong with a file.
+  public enum Damage: String, Sendable {
+    case tooShort, notADirectory, headerChecksum, length, checksum, counts, dictionary, entry, order, label, trailingBytes
+  }
+  /// The app group's folder: the name is wrong, or the target has no entitlement for it.
+  case noAppGroup(String)
+  /// Nothing has been written for this extension.
+  case missing(String)
+  /// The file is not one of ours, cut, or changed.
+  case damaged(String, Damage)
+  /// Written by a newer version of the SDK.
+  case formatVersion(Int)
+  /// An identifier that cannot be a file's name, a doubled one, none, or a limit below 1.
+  case configuration(String)
+  /// A version that is not above the stored one.
+  case versionNotNewer(given: UInt64, stored: UInt64)
+  /// A difference to another version than the stored one; `stored` is nil if there is none that can be changed.
+  case baseMissing(needed: UInt64, stored: UInt64?)
+  /// Chunks of one call that do not agree on version and base.
+  case mixedChunks
+  case tooManyChanges
+  /// More entries than the extensions may hold together.
+  case tooManyEntries(count: Int, extensions: Int, needed: Int)
+  /// A system call failed.
+  case system(call: String, path: String, errno: Int32)
+
+  public var description: String {
+    switch self {
+    case .noAppGroup(let group):
+      "The app group \(group) has no folder: add the App Groups capability with this name to the app and to the extension."
+    case .missing(let file): "\(file) has not been written: let the app write the directory, then reload the extension."
+    case .damaged(let file, let damage):
+      "\(file) is damaged (\(damage.rawValue)): write the full directory again, then reload the extension."
+    case .formatVersion(let version):
+      "The directory has format \(version), which this version does not know: build app and extension with the same SDK."
+    case .configuration(let text): "\(text): correct the configuration of the directory."
+    case .versionNotNewer(let given, let stored):
+      "Version \(given) is not newer than \(stored), which is stored: nothing needs to be done, or the server's numbers went back."
+    case .baseMissing(let needed, let stored):
+      "The change needs version \(needed), and \(stored.map { "\($0)" } ?? "none") is stored: ask for the full directory."
+    case .mixedChunks: "The chunks are of different versions: apply those of one version together."
+    case .tooManyChanges: "More than \(DirectoryLimits.changes) changes at once: send fewer."
+    case .tooManyEntries(let count, let extensions, let needed):
+      "\(count) entries do not fit into \(extensions) extensions: add extensions to the app until there are \(needed), or send fewer."
+    case .system(let call, let path, let errno):
+      "\(call) of \(path) failed with errno \(errno): look for a full disk or missing rights, then try again."
+    }
+  }
+}

@@ -1,0 +1,160 @@
+import Synchronization
+
+/// The app's side of the directory: takes entries from any source and writes a file for each extension. One process writes: the app.
+/// Thread-safe; calls wait for each other. Blocks while it sorts and writes: not for the main thread.
+///
+///     let store = try DirectoryStore(
+///       folder: DirectoryFolder(appGroup: "group.com.example"), extensions: ["com.example.app.directory"])
+///     try store.replace(with: rows.compactMap { row in
+///       PhoneNumber(row.text, plan: germany).map { DirectoryEntry($0, label: row.name) }
+///     })
+public final class DirectoryStore: Sendable {
+  public let folder: DirectoryFolder
+  /// Bundle identifiers of the Call Directory extensions, in the order in which they are filled.
+  public let extensions: [String]
+  /// Blocked and identified entries together that one extension gets at most.
+  public let entriesPerExtension: Int
+  private let turn = Mutex(())
+
+  /// - Throws: `DirectoryError.configuration`.
+  public init(
+    folder: DirectoryFolder, extensions: [String], entriesPerExtension: Int = DirectoryLimits.entriesPerExtension
+  ) throws(DirectoryError) {
+    guard !extensions.isEmpty else { throw .configuration("No extension is named") }
+    guard Set(extensions).count == extensions.count else { throw .configuration("An extension is named twice") }
+    guard entriesPerExtension > 0 else { throw .configuration("\(entriesPerExtension) entries per extension") }
+    for identifier in extensions { try DirectoryFolder.check(identifier) }
+    (self.folder, self.extensions, self.entriesPerExtension) = (folder, extensions, entriesPerExtension)
+  }
+
+  /// What was written.
+  public struct Summary: Sendable, Equatable {
+    public var version: UInt64
+    public var blocked: Int
+    public var identified: Int
+    /// Entries of each extension, in the store's order.
+    public var entries: [Int]
+  }
+
+  /// The version of the files; nil if one of them is missing, damaged or of another version than the others: write the full directory then.
+  /// Cost: one pass over the files.
+  public var version: UInt64? { turn.withLock { _ in wholeVersion() } }
+
+  /// Replaces the directory. Order and doubled numbers do not matter: the last label of a number wins, and a number is blocked if any entry
+  /// says so. Nothing changes if it throws `tooManyEntries` or earlier; after a failed write call it again.
+  ///
+  /// - Parameter version: a server's version, which must be above the stored one; nil: the stored one + 1.
+  /// Cost: 16 bytes an entry and each different label in memory; sorting and writing 10⁶ entries takes about a second.
+  @discardableResult
+  public func replace(with entries: some Sequence<DirectoryEntry>, version: UInt64? = nil) throws(DirectoryError) -> Summary {
+    var table = DirectoryTable()
+    for entry in entries { try table.add(entry) }
+    table.finish()
+    let result = turn.withLock { [table] _ in
+      Result { () throws(DirectoryError) -> Summary in
+        if let version { try check(version) }
+        return try write(table, version ?? lastVersion() + 1)
+      }
+    }
+    return try result.get()
+  }
+
+  /// Applies all chunks of one change: a full directory (`base` nil), or the difference to the stored version.
+  ///
+  /// - Throws: `baseMissing`: ask the server for the full directory; `versionNotNewer`: the change is known already.
+  @discardableResult
+  public func apply(_ chunks: some Sequence<DirectoryChunk>) throws(DirectoryError) -> Summary {
+    let chunks = Array(chunks)
+    guard let first = chunks.first else { throw .mixedChunks }
+    guard chunks.allSatisfy({ $0.version == first.version && $0.base == first.base }) else { throw .mixedChunks }
+    let result = turn.withLock { _ in
+      Result { () throws(DirectoryError) -> Summary in
+        try check(first.version)
+        var table = DirectoryTable()
+        if let base = first.base { try addStored(to: &table, base: base) }
+        for chunk in chunks {
+          for removal in chunk.removes { try table.remove(removal.number.value, from: removal.list) }
+          for entry in chunk.adds { try table.add(entry) }
+        }
+        table.finish()
+        return try write(table, first.version)
+      }
+    }
+    return try result.get()
+  }
+
+  /// Reads one extension's file to its end, as the extension will. - Throws: what the extension would fail with.
+  @discardableResult
+  public func verify(_ identifier: String) throws(DirectoryError) -> UInt64 {
+    let reader = try DirectoryReader(folder.current(identifier))
+    for list in DirectoryList.allCases {
+      var cursor = reader.cursor(list)
+      while try cursor.next() != nil {}
+    }
+    return reader.header.version
+  }
+
+  /// The version that iOS has taken of one extension; nil: none, or it is not known.
+  public func loadedVersion(_ identifier: String) -> UInt64? { headerVersion(folder.loaded(identifier)) }
+
+  // MARK: versions
+
+  private func headerVersion(_ path: String) -> UInt64? {
+    guard let file = try? DirectoryFile(reading: path) else { return nil }
+    return (try? DirectoryReader.header(file))?.version
+  }
+
+  private func wholeVersion() -> UInt64? {
+    let versions = extensions.map { (try? DirectoryReader(folder.current($0)))?.header.version }
+    guard let first = versions.first, versions.allSatisfy({ $0 == first }) else { return nil }
+    return first
+  }
+
+  /// The highest of any file, also where the others are gone: versions never go back. The last one there can be stays.
+  private func lastVersion() -> UInt64 {
+    min(extensions.compactMap { headerVersion(folder.current($0)) }.max() ?? 0, .max - 1)
+  }
+
+  /// A directory that is not whole may be written again under its own version.
+  private func check(_ version: UInt64) throws(DirectoryError) {
+    let (whole, last) = (wholeVersion(), lastVersion())
+    guard version > last || (whole == nil && version == last) else { throw .versionNotNewer(given: version, stored: last) }
+  }
+
+  // MARK: files
+
+  private func addStored(to table: inout DirectoryTable, base: UInt64) throws(DirectoryError) {
+    let stored = wholeVersion()
+    guard stored == base else { throw .baseMissing(needed: base, stored: stored) }
+    for identifier in extensions {
+      let reader = try DirectoryReader(folder.current(identifier))
+      var blocking = reader.cursor(.blocking)
+      while let item = try blocking.next() { try table.block(item.number) }
+      var identification = reader.cursor(.identification)
+      while let item = try identification.next() { try table.add(item.number, label: item.label) }
+    }
+  }
+
+  /// The two lists one behind the other, cut into pieces of `entriesPerExtension`. Extensions that get nothing get an empty file, so that
+  /// what they had goes.
+  private func write(_ table: DirectoryTable, _ version: UInt64) throws(DirectoryError) -> Summary {
+    let (blocked, identified) = (table.blocking.count, table.identification.count)
+    let needed = (blocked + identified + entriesPerExtension - 1) / entriesPerExtension
+    guard needed <= extensions.count
+    else { throw .tooManyEntries(count: blocked + identified, extensions: extensions.count, needed: needed) }
+    try folder.make()
+    var summary = Summary(version: version, blocked: blocked, identified: identified, entries: [])
+    var start = 0
+    for identifier in extensions {
+      let end = min(start + entriesPerExtension, blocked + identified)
+      let blocking = min(start, blocked)..<min(end, blocked)
+      let identification = max(start - blocked, 0)..<max(end - blocked, 0)
+      try DirectoryEncoder.write(
+        table, blocking: blocking, identification: identification, version: version, temporary: folder.writing(identifier),
+        path: folder.current(identifier))
+      summary.entries.append(end - start)
+      start = end
+    }
+    return summary
+  }
+}
