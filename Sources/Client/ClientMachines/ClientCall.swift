@@ -15,10 +15,13 @@ public struct ClientCall: Sendable {
 
   public enum Input: Sendable {
     /// The offer of an incoming call, first or again.
-    case offered(sdp: String, generation: Int)
-    case answer(ageMilliseconds: Int)
+    case offered(sdp: String, generation: Int, ringing: CallRinging = .init())
+    /// - Parameter timeoutMilliseconds: what is left of the system's action.
+    case answer(ageMilliseconds: Int, timeoutMilliseconds: Int? = nil)
+    /// What of the device's audio really runs; `media.active` says so while the call is connected.
+    case audio(MediaActive)
     case reject(CallReject.Reason)
-    case hangUp
+    case hangUp(CallEnd.Reason = .localEnd)
     case mute(Bool)
     case digits(String)
     /// The network path changed: new ICE credentials.
@@ -58,8 +61,8 @@ public struct ClientCall: Sendable {
     /// Make an offer (a first one or a restart): `described` follows.
     case offer(generation: Int)
     case apply(answer: String, generation: Int)
-    /// Audio may flow: the microphone and the loudspeaker run.
-    case activate
+    /// Audio may flow: the call is connected, or else its early media is heard.
+    case activate(isConnected: Bool)
     case mute(Bool)
     case close
   }
@@ -74,23 +77,29 @@ public struct ClientCall: Sendable {
   private var generation = 1
   private var readyGeneration = 0
   private let caller: Handle?
+  private let account: String?
   private var restartCause: MediaRestart.Cause?
   /// The gateway has taken our description: only then an answer goes out.
   private var isPrepared = false
   /// Our description was sent; and it never came about.
   private var isDescribed = false
   private var isUnable = false
-  /// The tap that waits for `isPrepared`: its age when it came.
-  private var tapAge: Int?
+  /// The tap that waits for `isPrepared`.
+  private var tap: CallAnswer?
+  private var audio: MediaActive
+  private var toldAudio = MediaActive.idle
 
   /// An incoming call; hand its offer in next.
-  public init(incoming id: Identifier, from: Handle) {
-    (self.id, direction, peer, state, caller) = (id, .incoming, from, .ringing, nil)
+  /// - Parameter audio: what of the device's audio runs already; a bot's always does.
+  public init(incoming id: Identifier, from: Handle, audio: MediaActive) {
+    (self.id, direction, peer, state, caller, self.audio) = (id, .incoming, from, .ringing, nil, audio)
+    account = nil
   }
 
   /// An outgoing call; `dial` starts it.
-  public init(outgoing id: Identifier, to: Handle, from: Handle?) {
-    (self.id, direction, peer, state, caller) = (id, .outgoing, to, .starting, from)
+  public init(outgoing id: Identifier, to: Handle, from: Handle?, account: String? = nil, audio: MediaActive) {
+    (self.id, direction, peer, state, caller, self.audio) = (id, .outgoing, to, .starting, from, audio)
+    self.account = account
   }
 
   /// Starts an outgoing call.
@@ -102,20 +111,23 @@ public struct ClientCall: Sendable {
   public mutating func handle(_ input: Input, into actions: inout [Action]) {
     guard state != .ended else { return }
     switch input {
-    case .offered(let sdp, let gen): offered(sdp, gen, &actions)
-    case .answer(let age):
+    case .offered(let sdp, let gen, let ringing): offered(sdp, gen, ringing, &actions)
+    case .answer(let age, let timeout):
       guard state == .ringing else { return }
       if isUnable { return withdraw(.mediaFailed, &actions) }
       move(to: .answering, &actions)
-      tapAge = age
+      tap = CallAnswer(ageMs: age, timeoutMs: timeout)
       answerIfPrepared(&actions)
+    case .audio(let running):
+      audio = running
+      tellAudio(&actions)
     case .reject(let why):
       guard state == .ringing else { return }
       actions.append(.request(.callReject(CallReject(reason: why)), .reject))
       end(.declined, &actions)
-    case .hangUp:
-      actions.append(.request(.callEnd(CallEnd(reason: .localEnd)), .end))
-      end(.localEnd, &actions)
+    case .hangUp(let why):
+      actions.append(.request(.callEnd(CallEnd(reason: why)), .end))
+      end(why == .mediaFailed ? .mediaFailed : .localEnd, &actions)
     case .mute(let on):
       actions.append(.media(.mute(on)))
       actions.append(.request(.callMute(CallMute(on: on, mode: .input)), .mute))
@@ -141,18 +153,24 @@ public struct ClientCall: Sendable {
     move(to: .ended, &actions)
   }
 
-  private mutating func offered(_ sdp: String, _ gen: Int, _ actions: inout [Action]) {
+  private mutating func offered(_ sdp: String, _ gen: Int, _ ringing: CallRinging, _ actions: inout [Action]) {
     guard direction == .incoming, state == .ringing else { return }
     (generation, isPrepared, isDescribed, isUnable) = (gen, false, false, false)
-    actions.append(.notify(.callRinging))
+    actions.append(.notify(.callRinging(ringing)))
     actions.append(.media(.answer(offer: sdp, generation: gen)))
   }
 
   /// `call.answer` without a description that the gateway has taken would be refused.
   private mutating func answerIfPrepared(_ actions: inout [Action]) {
-    guard isPrepared, let age = tapAge else { return }
-    tapAge = nil
-    actions.append(.request(.callAnswer(CallAnswer(ageMs: age)), .answer))
+    guard isPrepared, let tap else { return }
+    self.tap = nil
+    actions.append(.request(.callAnswer(tap), .answer))
+  }
+
+  private mutating func tellAudio(_ actions: inout [Action]) {
+    guard state == .connected, audio != toldAudio else { return }
+    toldAudio = audio
+    actions.append(.notify(.mediaActive(audio)))
   }
 
   /// This device cannot take the call: it is out, others ring on.
@@ -177,7 +195,7 @@ public struct ClientCall: Sendable {
       isDescribed = true
       actions.append(.request(.callPrepare(CallPrepare(sdp: sdp, gen: gen)), .prepare))
     case .described(let sdp, let gen):
-      actions.append(.request(.callStart(CallStart(from: caller, to: peer, sdp: sdp, gen: gen)), .start))
+      actions.append(.request(.callStart(CallStart(from: caller, to: peer, acct: account, sdp: sdp, gen: gen)), .start))
     case .connected(let gen, let pair, let roundTrip, let profile):
       guard gen == generation, readyGeneration != gen else { return }
       readyGeneration = gen
@@ -196,10 +214,13 @@ public struct ClientCall: Sendable {
       guard state != .ringing, state != .connected else { return }
       codec = d.codec
       move(to: .connected, &actions)
-      actions.append(.media(.activate))
-      actions.append(.notify(.mediaActive(MediaActive(capture: true, playout: true))))
+      actions.append(.media(.activate(isConnected: true)))
+      tellAudio(&actions)
     case .callCancel(let d), .callEnded(let d), .callGone(let d): end(d.reason, &actions)
-    case .callProgress(let d): if state != .connected { move(to: d.stage == .trying ? .ready : .progress, &actions) }
+    case .callProgress(let d):
+      guard state != .connected else { return }
+      move(to: d.stage == .trying ? .ready : .progress, &actions)
+      if d.stage == .early { actions.append(.media(.activate(isConnected: false))) }
     case .callDigit(let d): if let digit = d.digit.first { actions.append(.digit(digit)) }
     case .quality(let d): actions.append(.quality(d))
     case .mediaRestart(let d): restart(d.gen, d.cause ?? .timeout, &actions)
@@ -217,6 +238,8 @@ public struct ClientCall: Sendable {
     // a description of an older offer, or a second one of this
     case (.prepare, .failure(let failure)) where failure.code == .staleGen || isPrepared: break
     case (.answer, .failure(let failure)), (.prepare, .failure(let failure)): refused(failure, &actions)
+    // refused: the generation did not come about
+    case (.restart, .failure): generation = max(1, generation - 1)
     case (.start, .failure(let failure)): end(failure.reason ?? EndReason(failure.code), &actions)
     default: break
     }
@@ -232,6 +255,11 @@ extension ClientCall {
     default: withdraw(why, &actions)
     }
   }
+}
+
+extension MediaActive {
+  public static let running = MediaActive(capture: true, playout: true)
+  public static let idle = MediaActive(capture: false, playout: false)
 }
 
 extension EndReason {

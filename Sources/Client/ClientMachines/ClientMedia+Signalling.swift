@@ -30,10 +30,15 @@ extension ClientMedia {
       do throws(NegotiationError) { use(try negotiation.apply(answer: answer), now, &output) } catch {
         output.reports.append(.failed(.ice, "answer: \(error)"))
       }
-    case .activate: isActive = true
+    case .activate(let isConnected): activate(isConnected, now)
     case .mute(let on): isMuted = on
     case .close: close(&output)
     }
+  }
+
+  /// The host candidates of the next generation; those of this one serve until it has its pair.
+  public mutating func use(localAddresses: [SocketAddress], nat64: NAT64? = nil) {
+    (configuration.localAddresses, configuration.nat64) = (localAddresses, nat64)
   }
 
   private mutating func restartICE() {
@@ -53,7 +58,8 @@ extension ClientMedia {
     agent.setRemote(ufrag: media.credentials.ufrag, password: media.credentials.password)
     for candidate in media.candidates {
       guard let address = candidate.address, candidate.transport.lowercased() == "udp" else { continue }
-      agent.addRemote(Candidate(SocketAddress(address, candidate.port), .host, priority: candidate.priority))
+      let reachable = configuration.nat64?.address(of: address) ?? address
+      agent.addRemote(Candidate(SocketAddress(reachable, candidate.port), .host, priority: candidate.priority))
     }
     agent.endOfCandidates()
     let encoding = media.codec
@@ -75,8 +81,14 @@ extension ClientMedia {
     handleTimeout(at: now, into: &output)
   }
 
+  private mutating func activate(_ isConnected: Bool, _ now: Instant) {
+    (isActive, self.isConnected) = (true, isConnected)
+    if nextReport == nil { nextReport = now + Limits.reportInterval / 2 }
+  }
+
   private mutating func close(_ output: inout Output) {
     isActive = false
+    nextReport = nil
     guard association != nil else { return }
     association?.close()
     drainHandshake(&output)

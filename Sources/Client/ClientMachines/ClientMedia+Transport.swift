@@ -9,7 +9,7 @@ import SRTP
 extension ClientMedia {
   /// When `handleTimeout` is due: ICE checks, DTLS retransmission.
   public var nextDeadline: Instant? {
-    let deadlines = [remote == nil ? nil : agent.nextDeadline, handshakeDeadline].compactMap { $0 }
+    let deadlines = [remote == nil ? nil : agent.nextDeadline, handshakeDeadline, nextReport].compactMap { $0 }
     return deadlines.min()
   }
 
@@ -20,6 +20,7 @@ extension ClientMedia {
       association?.handleTimeout()
       advanceHandshake(now, &output)
     }
+    if let due = nextReport, due <= now { sendReport(now, &output) }
   }
 
   /// Takes one datagram. Only STUN of the peer, DTLS from the nominated pair and authentic SRTP have an effect.
@@ -49,24 +50,6 @@ extension ClientMedia {
       receiveReports(packet.span, now)
     case .zrtp, .turnChannel, .unknown: break
     }
-  }
-
-  /// What the gateway says of our stream: the encoder follows it.
-  private mutating func receiveReports(_ datagram: Span<UInt8>, _ now: Instant) {
-    var reader = RTCPReader()
-    do throws(RTCPParseError) {
-      while let packet = try reader.next(in: datagram) {
-        let blocks: ReportBlocks
-        switch packet {
-        case .senderReport(_, _, let found), .receiverReport(_, let found): blocks = found
-        default: continue
-        }
-        for index in 0..<blocks.count {
-          guard let block = blocks.block(index, in: datagram), block.source.raw == negotiation.endpoint.ssrc else { continue }
-          encoder?.reported(lossFraction: Double(block.fractionLost) / 256, roundTripMilliseconds: nil, at: now)
-        }
-      }
-    } catch { return }
   }
 
   private mutating func takeICE(_ now: Instant, _ output: inout Output) {

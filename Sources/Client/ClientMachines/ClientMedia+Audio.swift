@@ -22,6 +22,7 @@ extension ClientMedia {
     guard let header = try? RTPHeader(parsing: packet.span), let remote else { return }
     _ = reception.receive(header, at: now)
     let payload = header.payload(of: packet.span)
+    statistics.receivedBytes += UInt64(payload.count)
     if header.payloadType == remote.payloadType {
       if configuration.codesAudio {
         _ = audioReceiver?.insert(header, payload: payload, at: now)
@@ -44,16 +45,27 @@ extension ClientMedia {
   /// Every 20 ms: sends `captured` (160 samples at 8 kHz) if audio runs, and returns the 160 samples to play.
   /// Once active nothing heard means silence; before that nothing is played or sent.
   public mutating func tick(captured: [Int16], at now: Instant, into output: inout Output) -> [Int16] {
+    defer { send(captured: captured, at: now, into: &output) }
+    return play(at: now)
+  }
+
+  /// The next 160 samples at 8 kHz, at the loudspeaker's pace. Silence before audio may run.
+  public mutating func play(at now: Instant) -> [Int16] {
     var played = [Int16](repeating: 0, count: 160)
-    guard isActive, let remote else { return played }
+    guard isActive, remote != nil else { return played }
     var room = played.mutableSpan
     _ = audioReceiver?.pull(into: &room, at: now)
     if let receiver = audioReceiver?.statistics {
       statistics.concealedMilliseconds = receiver.concealedMilliseconds
       statistics.bufferDelayMilliseconds = receiver.bufferDelayMilliseconds
     }
-    send(isMuted ? [Int16](repeating: 0, count: 160) : captured, remote, &output)
     return played
+  }
+
+  /// Sends 160 samples at 8 kHz, at the microphone's pace; nothing before audio may run, silence while muted.
+  public mutating func send(captured: [Int16], at now: Instant, into output: inout Output) {
+    guard isActive, let remote else { return }
+    send(isMuted ? [Int16](repeating: 0, count: 160) : captured, remote, &output)
   }
 
   private mutating func send(_ captured: [Int16], _ remote: AppMedia, _ output: inout Output) {
@@ -95,6 +107,7 @@ extension ClientMedia {
     sequence &+= 1
     ticks += 1
     statistics.sentPackets += 1
+    sentBytes += UInt64(payload.count)
     packet.removeLast(packet.count - count)
     output.datagrams.append(.init(bytes: packet, local: pair.local, remote: pair.remote))
   }

@@ -18,6 +18,7 @@ public struct ClientSession: Sendable {
     public var wake: Redacted<String>?
     public var device: Hello.Device
     public var capabilities: [String]
+    public var state = AppState.fg
     public init(token: String, device: Hello.Device, capabilities: [String] = ["media.active", "quality"]) {
       (self.token, self.device, self.capabilities) = (Redacted(token), device, capabilities)
     }
@@ -29,13 +30,14 @@ public struct ClientSession: Sendable {
     case socketClosed(UInt16)
     case frame([UInt8])
     case timer
-    /// The network path changed: reconnect at once.
+    /// The network path changed: a new socket at once, in place of the one there is.
     case networkChanged
     /// Ends the session for good.
     case finish
   }
 
   public enum Action: Sendable {
+    /// In place of the socket there is: nothing of that one is handed in any more.
     case connect
     case write([UInt8])
     case close(UInt16)
@@ -62,7 +64,7 @@ public struct ClientSession: Sendable {
     var seq: Int
   }
 
-  private let configuration: Configuration
+  private var configuration: Configuration
   private let random: RandomSource
   private var phase = Phase.offline
   private var resume: (sid: String, token: String)?
@@ -84,9 +86,15 @@ public struct ClientSession: Sendable {
     (self.configuration, self.random) = (configuration, random)
   }
 
+  /// What the next fresh `hello` carries, in place of the wake token too.
+  public mutating func use(token: Redacted<String>) { (configuration.token, configuration.wake) = (token, nil) }
+  public mutating func use(state: AppState) { configuration.state = state }
+
   /// When `.timer` is due.
   public var nextDeadline: Instant? { deadlines.next }
   public var isOnline: Bool { phase == .online }
+  /// Online, and the gateway has all that was said.
+  public var isQuiet: Bool { phase == .online && open.isEmpty && outbox.isEmpty }
 
   /// Takes one event and appends what it causes to `actions`. Any bytes are survived.
   public mutating func handle(_ input: Input, at now: Instant, into actions: inout [Action]) {
@@ -97,8 +105,10 @@ public struct ClientSession: Sendable {
     case .frame(let bytes): received(bytes, now, &actions)
     case .timer: timers(now, &actions)
     case .networkChanged:
+      guard phase != .ended else { return }
       attempt = 0
-      if phase == .offline { connect(&actions) }
+      if phase == .online { actions.append(.event(.offline)) }
+      connect(&actions)
     case .finish:
       guard phase != .ended else { return }
       if phase == .greeting || phase == .online { actions.append(.close(CloseCode.normal.rawValue)) }
@@ -172,7 +182,7 @@ extension ClientSession {
       } else {
         .auth(configuration.token.exposed)
       }
-    let hello = Hello(proof, device: configuration.device, caps: configuration.capabilities, state: .fg)
+    let hello = Hello(proof, device: configuration.device, caps: configuration.capabilities, state: configuration.state)
     write(ClientFrame(.hello(hello), id: Identifier(random: random)), &actions)
   }
 

@@ -15,6 +15,8 @@ public struct ClientMedia: ~Copyable {
     /// Addresses of our sockets; each is a host candidate.
     public var localAddresses: [SocketAddress]
     public var codecs: [AudioEncoding]
+    /// On a network without IPv4: the way to the gateway's IPv4 candidates.
+    public var nat64: NAT64?
     public var identity: DTLSIdentity
     /// False for an owner that codes audio itself: what comes in is left in `Output.frames` as it came, what goes out is given to
     /// `send(encoded:)`, and `tick` is not used.
@@ -52,6 +54,7 @@ public struct ClientMedia: ~Copyable {
   public struct Statistics: Sendable, Equatable {
     public var sentPackets: UInt64 = 0
     public var receivedPackets: UInt64 = 0
+    public var receivedBytes: UInt64 = 0
     public var lostPackets: UInt64 = 0
     public var jitterMilliseconds = 0.0
     public var concealedMilliseconds: UInt64 = 0
@@ -63,7 +66,7 @@ public struct ClientMedia: ~Copyable {
     public init() {}
   }
 
-  let configuration: Configuration
+  var configuration: Configuration
   let random: RandomSource
   var negotiation: AppNegotiation
   var agent: ControllingAgent
@@ -84,7 +87,13 @@ public struct ClientMedia: ~Copyable {
   var sequence: UInt16
   var timestamp: UInt32
   var ticks = 0
+  var sentBytes: UInt64 = 0
+  /// Of the next RTCP report; nil before audio may run.
+  var nextReport: Instant?
+  var roundTrip: Double?
   var isActive = false
+  /// What is captured is heard by the other side.
+  public internal(set) var isConnected = false
   var isMuted = false
   public internal(set) var statistics = Statistics()
 

@@ -1,7 +1,7 @@
 import AppProtocol
 import Bytes
+import ClientMachines
 import Testing
-import TrunklineClient
 
 /// A session on virtual time with the gateway's side played by hand.
 private struct Harness {
@@ -102,7 +102,7 @@ private func numbered(_ actions: [ClientSession.Action]) -> [Int] { frames(actio
   @Test func `a resumed session replays what the gateway lacks and repeats open requests with their id`() throws {
     var harness = Harness()
     _ = harness.goOnline()
-    _ = harness.notify(.callRinging, call)
+    _ = harness.notify(.callRinging(CallRinging()), call)
     let (id, _) = harness.request(.callAnswer(CallAnswer(ageMs: 1)), call)
     _ = harness.give(.socketClosed(1006))
     #expect(harness.notify(.mediaReady(MediaReady(gen: 1)), call).isEmpty)
@@ -121,8 +121,8 @@ private func numbered(_ actions: [ClientSession.Action]) -> [Int] { frames(actio
     var harness = Harness()
     _ = harness.goOnline()
     let other = Identifier(random: .seeded(10))
-    _ = harness.notify(.callRinging, call)
-    _ = harness.notify(.callRinging, other)
+    _ = harness.notify(.callRinging(CallRinging()), call)
+    _ = harness.notify(.callRinging(CallRinging()), other)
     let (id, _) = harness.request(.callMute(CallMute(on: true)), call)
     _ = harness.give(.socketClosed(4008))
     harness.now = try #require(harness.session.nextDeadline)

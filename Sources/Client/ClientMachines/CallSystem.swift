@@ -1,0 +1,84 @@
+public import AppProtocol
+public import Bytes
+
+// What the system's call screen and the phone say to each other, in CallKit's order and without its types.
+
+/// An action of the system, which the phone completes once.
+public struct SystemActionID: Hashable, Sendable {
+  public var raw: Int
+  public init(_ raw: Int) { self.raw = raw }
+}
+
+/// What the user wants of a call: performed by the phone, and asked for by it on the app's behalf.
+public enum SystemRequest: Hashable, Sendable {
+  case start(Identifier, Handle)
+  case answer(Identifier)
+  case end(Identifier)
+  case hold(Identifier, Bool)
+  case mute(Identifier, Bool)
+  case digits(Identifier, String)
+
+  public var call: Identifier {
+    switch self {
+    case .start(let id, _), .answer(let id), .end(let id), .hold(let id, _), .mute(let id, _), .digits(let id, _): id
+    }
+  }
+}
+
+/// Why the system does not show a call.
+public enum ReportRefusal: Hashable, Sendable {
+  /// It is on the screen already: as good as shown.
+  case exists
+  case doNotDisturb
+  case blocked
+  case other(Int)
+}
+
+/// The audio device, for all calls together.
+public enum AudioOrder: Hashable, Sendable {
+  /// Category and mode, once a call and before the system activates the session; never `setActive`.
+  case configure
+  case start
+  case stop
+  /// No call is left.
+  case release
+}
+
+public enum MicrophonePermission: Sendable { case granted, denied, undetermined }
+
+/// What the app shows of a call.
+public struct CallInfo: Sendable, Equatable {
+  public var id: Identifier
+  public var isOutgoing: Bool
+  public var peer: Handle
+  /// The account it belongs to, if the gateway named one.
+  public var account: String?
+  public var state: ClientCall.State
+  public var isMuted = false
+  public var isHeld = false
+  public var isHeldByPeer = false
+  public var capabilities: CallCapabilities?
+  /// The gateway's time of `call.connected`, milliseconds since 1970.
+  public var connectedAt: Int64?
+  public var codec: String?
+  public var quality: Quality?
+  /// How it ended; nil before.
+  public var reason: EndReason?
+  /// Why the gateway refused it, where it said so.
+  public var refusal: ErrorCode?
+
+  public init(id: Identifier, isOutgoing: Bool, peer: Handle, state: ClientCall.State, reason: EndReason? = nil) {
+    (self.id, self.isOutgoing, self.peer, self.state, self.reason) = (id, isOutgoing, peer, state, reason)
+  }
+}
+
+/// Where the phone stands with its gateway.
+public enum PhoneState: Hashable, Sendable {
+  /// No login is known yet, or nothing is to be done in the background.
+  case idle
+  case connecting
+  case online
+  /// The login is refused: 4001 with a fresh token, 4003 revoked, 4009 this device is online elsewhere.
+  case refused(UInt16)
+  case loggedOut
+}

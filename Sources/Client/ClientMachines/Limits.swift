@@ -1,0 +1,35 @@
+// The named limits of this module; every bound on a queue, table or message stands here.
+import Bytes
+
+enum Limits {
+  /// Numbered messages kept until acked (docs/protocol.md, Frames); beyond it the session starts afresh.
+  static let outboxMessages = 256
+  /// Requests without an answer.
+  static let openRequests = 256
+  /// Longest text frame taken.
+  static let frameBytes = 65_536
+  static let reconnectFirst = Duration.milliseconds(200)
+  static let reconnectLongest = Duration.seconds(5)
+  /// A received message is acked within this time (docs/protocol.md: 200 ms).
+  static let ackDelay = Duration.milliseconds(100)
+  /// No `welcome` by then: the socket is given up.
+  static let welcomeDeadline = Duration.seconds(10)
+  /// From the report of a pushed call, and from its tap, to a word of the gateway (docs/protocol.md, Parking and push).
+  static let snapshotTime = Duration.seconds(15)
+  static let snapshotTimeAfterTap = Duration.seconds(20)
+  /// From a fulfilled unhold: by then audio runs, with `didActivate` or without.
+  static let activationTime = Duration.seconds(1)
+  /// Calls kept, ended ones too: a late push must find them.
+  static let rememberedCalls = 32
+  /// The phone's own deadline lies so long before the system's (docs/protocol.md, The media gate).
+  static let answerMargin = Duration.seconds(5)
+  /// From the tap: the gateway's deadline for media (docs/protocol.md, The media gate), and what a new attempt needs of it.
+  static let gateTime = Duration.seconds(10)
+  static let restartTime = Duration.seconds(3)
+  /// Mute and unmute within this time count as the last.
+  static let muteBurst = Duration.milliseconds(300)
+  static let tokenRetryLongest = Duration.seconds(300)
+  /// RTCP reports, half to one and a half of it (RFC 3550 §6.3.1); a loss is told soon enough for the next words.
+  static let reportInterval = Duration.seconds(2)
+  static let reportBytes = 256
+}

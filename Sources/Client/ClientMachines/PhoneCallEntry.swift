@@ -1,0 +1,91 @@
+import AppProtocol
+import Bytes
+
+extension PhoneMachine {
+  /// A switch that the app wants and the system performs. What the app wants while a request is under way is asked for afterwards; an action
+  /// of the system is obeyed and causes no request.
+  struct Switch: Sendable {
+    private(set) var isOn = false
+    private var wanted = false
+    private var asked: Bool?
+
+    /// What to ask the system for, if anything.
+    mutating func want(_ on: Bool) -> Bool? {
+      wanted = on
+      return ask()
+    }
+    private mutating func ask() -> Bool? {
+      guard asked == nil, wanted != isOn else { return nil }
+      asked = wanted
+      return wanted
+    }
+    /// The system's action begins.
+    mutating func begin(_ on: Bool) { if asked == on { asked = nil } else { wanted = on } }
+    /// It is done, or could not be; what to ask for next, if anything.
+    mutating func finish(_ on: Bool, isDone: Bool) -> Bool? {
+      if isDone { isOn = on } else if wanted == on { wanted = isOn }
+      return ask()
+    }
+    mutating func refused() { (asked, wanted) = (nil, isOn) }
+  }
+
+  /// A call as the phone knows it, before and after the gateway does.
+  struct Entry: Sendable {
+    enum Screen {
+      /// A push that need not be reported, before the gateway has said that the call lives.
+      case unreported
+      case reporting, shown, refused, gone
+    }
+    let isOutgoing: Bool
+    var peer: Handle
+    var from: Handle?
+    var account: String?
+    var screen: Screen
+    /// Nil before the gateway's offer.
+    var call: ClientCall?
+    /// Of its push: what rejects it without a session.
+    var push: Push?
+    var pushedAt: Instant?
+    var reportedAt: Instant?
+    /// What waits for the call to be on the screen: `call.ringing` says that it is.
+    var offer: (sdp: String, generation: Int)?
+    /// The tap, and the action that is completed when the call is connected.
+    var tappedAt: Instant?
+    var open: SystemActionID?
+    /// No word of the gateway by then: the call ends.
+    var watchdog: Instant?
+    /// The phone gives up before the system does, so that the end has its reason.
+    var answerBy: Instant?
+    var isConfigured = false
+    var hold = Switch()
+    var mute = Switch()
+    var muteDue: Instant?
+    var isHeldByPeer = false
+    var capabilities: CallCapabilities?
+    var connectedAt: Int64?
+    var quality: Quality?
+    var refusal: ErrorCode?
+    var reason: EndReason?
+    /// Media was made anew for it once; a second failure is final.
+    var hasRestarted = false
+    /// The snapshot lacks it; `call.gone` may still say why.
+    var isMissing = false
+    var isOver = false
+
+    init(isOutgoing: Bool, peer: Handle, from: Handle? = nil, screen: Screen) {
+      (self.isOutgoing, self.peer, self.from, self.screen) = (isOutgoing, peer, from, screen)
+    }
+
+    var deadlines: [Instant?] { isOver ? [] : [watchdog, answerBy, muteDue] }
+
+    func info(_ id: Identifier) -> CallInfo {
+      let early: ClientCall.State = isOutgoing ? .starting : tappedAt == nil ? .ringing : .answering
+      var info = CallInfo(id: id, isOutgoing: isOutgoing, peer: peer, state: isOver ? .ended : call?.state ?? early)
+      (info.account, info.capabilities, info.connectedAt) = (account, capabilities, connectedAt)
+      (info.isMuted, info.isHeld, info.isHeldByPeer) = (mute.isOn, hold.isOn, isHeldByPeer)
+      (info.codec, info.quality, info.refusal) = (call?.codec, quality, refusal)
+      info.reason = isOver ? call?.reason ?? reason : nil
+      return info
+    }
+  }
+}

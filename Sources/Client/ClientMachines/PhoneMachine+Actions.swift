@@ -1,0 +1,180 @@
+import AppProtocol
+import Bytes
+
+/// What the user wants, by the app's buttons or the system's.
+extension PhoneMachine {
+  // MARK: the app's buttons: asked of the system, which performs them
+
+  mutating func dial(
+    _ id: Identifier, _ to: Handle, _ from: Handle?, _ account: String?, _ now: Instant, _ out: inout [Action]
+  ) {
+    guard calls[id] == nil else { return }
+    add(id, Entry(isOutgoing: true, peer: to, from: from, screen: .reporting), &out)
+    calls[id]?.account = account
+    guard state != .loggedOut, !isLoggingOut else {
+      calls[id]?.refusal = .auth
+      return ended(id, .silent, now, &out)
+    }
+    out.append(.request(.start(id, to)))
+  }
+
+  mutating func wished(_ wish: Wish, _ id: Identifier, _ now: Instant, _ out: inout [Action]) {
+    guard let entry = calls[id], !entry.isOver else { return }
+    switch wish {
+    case .answer: if !entry.isOutgoing, entry.tappedAt == nil { out.append(.request(.answer(id))) }
+    case .end: if entry.screen == .shown { out.append(.request(.end(id))) } else { forget(id, now, &out) }
+    case .hold(let isOn): if let on = calls[id]?.hold.want(isOn) { out.append(.request(.hold(id, on))) }
+    case .mute(let isOn): if let on = calls[id]?.mute.want(isOn) { out.append(.request(.mute(id, on))) }
+    case .digits(let digits): out.append(.request(.digits(id, digits)))
+    case .transfer(let target): ask(.callTransfer(CallTransfer(target: target)), call: id, now, &out)
+    case .join(let other): ask(.callTransfer(CallTransfer(withCall: other, mode: .attended)), call: id, now, &out)
+    }
+  }
+
+  mutating func requestRefused(_ request: SystemRequest, _ now: Instant, _ out: inout [Action]) {
+    let id = request.call
+    switch request {
+    case .start: ended(id, .failed, now, &out)
+    // it is not on the system's screen any more
+    case .end: forget(id, now, &out)
+    case .hold: calls[id]?.hold.refused()
+    case .mute: calls[id]?.mute.refused()
+    case .answer, .digits: break
+    }
+  }
+
+  // MARK: what the system wants done
+
+  mutating func perform(
+    _ action: SystemActionID, _ request: SystemRequest, _ timeout: Duration?, _ now: Instant, _ out: inout [Action]
+  ) {
+    let id = request.call
+    // the end of a call that is over is done already; all else can not be done
+    guard let entry = calls[id], !entry.isOver else {
+      var isEnd = false
+      if case .end = request { isEnd = true }
+      return out.append(.complete(action, isEnd))
+    }
+    switch request {
+    case .start(_, let to): dial(id, to, entry.from, action, now, &out)
+    case .answer: answer(id, action, timeout, now, &out)
+    case .end: end(id, action, now, &out)
+    case .hold(_, let isOn): hold(id, isOn, action, now, &out)
+    case .mute(_, let isOn):
+      // at once here; the gateway hears the last of a burst
+      calls[id]?.mute.begin(isOn)
+      out.append(.media(id, .mute(isOn)))
+      if entry.muteDue == nil { calls[id]?.muteDue = now + Limits.muteBurst }
+      out.append(.complete(action, true))
+      if let next = calls[id]?.mute.finish(isOn, isDone: true) { out.append(.request(.mute(id, next))) }
+      tellChange(id, &out)
+    case .digits(_, let digits):
+      let isLegal = !digits.isEmpty && digits.utf8.allSatisfy { "0123456789ABCD*#".utf8.contains($0) }
+      if isLegal { give(.digits(digits), to: id, now, &out) }
+      out.append(.complete(action, isLegal && entry.call?.state == .connected))
+    }
+  }
+
+  private mutating func dial(
+    _ id: Identifier, _ to: Handle, _ from: Handle?, _ action: SystemActionID, _ now: Instant, _ out: inout [Action]
+  ) {
+    calls[id]?.screen = .shown
+    calls[id]?.open = action
+    calls[id]?.watchdog = now + Limits.snapshotTime
+    configureAudio(id, &out)
+    connect(now, &out)
+    var call = ClientCall(outgoing: id, to: to, from: from, account: calls[id]?.account, audio: audio(of: id))
+    var actions: [ClientCall.Action] = []
+    call.dial(into: &actions)
+    calls[id]?.call = call
+    run(actions, id, now, &out)
+  }
+
+  private mutating func answer(
+    _ id: Identifier, _ action: SystemActionID, _ timeout: Duration?, _ now: Instant, _ out: inout [Action]
+  ) {
+    guard calls[id]?.tappedAt == nil, calls[id]?.isOutgoing == false else { return out.append(.complete(action, false)) }
+    calls[id]?.open = action
+    calls[id]?.tappedAt = now
+    if calls[id]?.watchdog != nil { calls[id]?.watchdog = now + Limits.snapshotTimeAfterTap }
+    calls[id]?.answerBy = timeout.map { now + max(.zero, $0 - Limits.answerMargin) }
+    configureAudio(id, &out)
+    if calls[id]?.call != nil, calls[id]?.offer == nil { answerWhenOffered(id, now, &out) }
+    tellChange(id, &out)
+  }
+
+  /// The tap goes out with its age, whenever it can.
+  mutating func answerWhenOffered(_ id: Identifier, _ now: Instant, _ out: inout [Action]) {
+    guard let entry = calls[id], let tappedAt = entry.tappedAt else { return }
+    let left = entry.answerBy.map { max(0, Int(($0 + Limits.answerMargin - now).milliseconds)) }
+    give(.answer(ageMilliseconds: Int((now - tappedAt).milliseconds), timeoutMilliseconds: left), to: id, now, &out)
+  }
+
+  mutating func answerTooLate(_ id: Identifier, _ now: Instant, _ out: inout [Action]) {
+    calls[id]?.answerBy = nil
+    give(.hangUp(.mediaFailed), to: id, now, &out)
+    ended(id, .failed, now, &out)
+  }
+
+  private mutating func end(_ id: Identifier, _ action: SystemActionID, _ now: Instant, _ out: inout [Action]) {
+    out.append(.complete(action, true))
+    calls[id]?.screen = .gone
+    guard let entry = calls[id] else { return }
+    if !entry.isOutgoing, entry.call == nil || entry.call?.state == .ringing {
+      calls[id]?.reason = .localEnd
+      reject(id, CallReject(reason: .declined), entry.push, now, &out)
+      ended(id, .silent, now, &out)
+    } else if entry.call == nil {
+      ended(id, .silent, now, &out)
+    } else {
+      give(.hangUp(), to: id, now, &out)
+    }
+  }
+
+  private mutating func hold(_ id: Identifier, _ isOn: Bool, _ action: SystemActionID, _ now: Instant, _ out: inout [Action]) {
+    calls[id]?.hold.begin(isOn)
+    guard let question = ask(.callHold(CallHold(on: isOn)), call: id, now, &out) else {
+      return finishHold(id, isOn, action, isDone: false, now, &out)
+    }
+    holds[question] = (id, action, isOn)
+  }
+
+  mutating func finishHold(
+    _ id: Identifier, _ isOn: Bool, _ action: SystemActionID, isDone: Bool, _ now: Instant, _ out: inout [Action]
+  ) {
+    let next = calls[id]?.hold.finish(isOn, isDone: isDone)
+    out.append(.complete(action, isDone))
+    if let next { out.append(.request(.hold(id, next))) }
+    listen(now, &out)
+    tellChange(id, &out)
+  }
+
+  mutating func timedOut(_ action: SystemActionID, _ request: SystemRequest, _ now: Instant, _ out: inout [Action]) {
+    let id = request.call
+    for (question, hold) in holds where hold.action == action {
+      holds[question] = nil
+      _ = calls[id]?.hold.finish(hold.isOn, isDone: false)
+    }
+    guard calls[id]?.open == action else { return }
+    // the system has ended the call by itself: no completion, no report
+    calls[id]?.open = nil
+    calls[id]?.screen = .gone
+    give(.hangUp(.mediaFailed), to: id, now, &out)
+    ended(id, .failed, now, &out)
+  }
+
+  /// The system has forgotten its calls and its actions: none is completed, all calls end.
+  mutating func reset(_ now: Instant, _ out: inout [Action]) {
+    isActivated = false
+    holds = [:]
+    for id in liveCalls {
+      calls[id]?.open = nil
+      forget(id, now, &out)
+    }
+  }
+
+  mutating func tellMute(_ id: Identifier, _ now: Instant, _ out: inout [Action]) {
+    calls[id]?.muteDue = nil
+    if let isOn = calls[id]?.mute.isOn { give(.mute(isOn), to: id, now, &out) }
+  }
+}

@@ -1,0 +1,241 @@
+import AppProtocol
+import Bytes
+
+/// A call's own machine, its end, and the audio that it has.
+extension PhoneMachine {
+  // MARK: what the gateway says
+
+  mutating func heard(_ message: ServerMessage, _ id: Identifier, _ now: Instant, _ out: inout [Action]) {
+    switch message {
+    case .callOffer(let offer): offered(id, offer.from, offer.acct, offer.caps, (offer.sdp, offer.gen), now, &out)
+    case .callUpdate(let update):
+      guard calls[id]?.isOver == false else { return }
+      if let from = update.from { calls[id]?.peer = from }
+      if let capabilities = update.caps { calls[id]?.capabilities = capabilities }
+      if let entry = calls[id] { out.append(.updated(id, entry.peer, entry.capabilities)) }
+      tellChange(id, &out)
+    case .callCancel(let over), .callEnded(let over), .callGone(let over):
+      calls[id]?.reason = over.reason
+      if calls[id]?.call == nil { ended(id, over.reason.callEndedReason.map { .over($0) } ?? .failed, now, &out) }
+      give(.message(message), to: id, now, &out)
+    case .callConnected(let connected):
+      calls[id]?.connectedAt = connected.at
+      give(.message(message), to: id, now, &out)
+    case .callHeld(let held) where held.by == .remote:
+      calls[id]?.isHeldByPeer = held.on
+      tellChange(id, &out)
+    case .callTransferred(let status): out.append(.transferred(id, status))
+    default: give(.message(message), to: id, now, &out)
+    }
+  }
+
+  mutating func answered(_ question: Identifier, _ result: Result<Success, Failure>, _ now: Instant, _ out: inout [Action]) {
+    var isDone = false
+    if case .success = result { isDone = true }
+    if registration == question {
+      registration = nil
+      var refusal: ErrorCode?
+      if case .failure(let failure) = result { refusal = failure.code }
+      return out.append(.registered(refusal))
+    }
+    if let hold = holds.removeValue(forKey: question) {
+      return finishHold(hold.call, hold.isOn, hold.action, isDone: isDone, now, &out)
+    }
+    guard let (id, tag) = tags.removeValue(forKey: question) else { return }
+    if tag == .start {
+      calls[id]?.watchdog = nil
+      if case .failure(let failure) = result { calls[id]?.refusal = failure.code }
+    }
+    give(.answered(tag, result), to: id, now, &out)
+  }
+
+  /// While the tap's deadline leaves time, media is made anew once instead of failing.
+  mutating func mediaReport(_ report: ClientCall.MediaReport, _ id: Identifier, _ now: Instant, _ out: inout [Action]) {
+    if case .failed(let stage, _) = report, stage != .device, let entry = calls[id], !entry.hasRestarted,
+      entry.call?.state == .answering, let tappedAt = entry.tappedAt, now + Limits.restartTime <= tappedAt + Limits.gateTime
+    {
+      calls[id]?.hasRestarted = true
+      return give(.restart(.iceFailed), to: id, now, &out)
+    }
+    give(.media(report), to: id, now, &out)
+  }
+
+  // MARK: a call's own machine
+
+  mutating func give(_ input: ClientCall.Input, to id: Identifier, _ now: Instant, _ out: inout [Action]) {
+    var actions: [ClientCall.Action] = []
+    calls[id]?.call?.handle(input, into: &actions)
+    run(actions, id, now, &out)
+  }
+
+  mutating func run(_ actions: [ClientCall.Action], _ id: Identifier, _ now: Instant, _ out: inout [Action]) {
+    for action in actions {
+      switch action {
+      case .request(let message, let tag):
+        if let question = ask(message, call: id, now, &out) { tags[question] = (id, tag) }
+      case .notify(let message): tell(message, call: id, now, &out)
+      case .media(let order): out.append(.media(id, order))
+      case .stateChanged(let state): changed(id, state, now, &out)
+      case .digit(let digit): out.append(.digit(id, digit))
+      case .quality(let quality):
+        calls[id]?.quality = quality
+        tellChange(id, &out)
+      }
+    }
+  }
+
+  private mutating func changed(_ id: Identifier, _ state: ClientCall.State, _ now: Instant, _ out: inout [Action]) {
+    switch state {
+    case .ready where calls[id]?.isOutgoing == true: complete(id, true, &out)
+    case .progress:
+      complete(id, true, &out)
+      out.append(.reportConnecting(id))
+    case .connected:
+      calls[id]?.answerBy = nil
+      complete(id, true, &out)
+      if calls[id]?.isOutgoing == true { out.append(.reportConnected(id, at: calls[id]?.connectedAt)) }
+      if isForeground { out.append(.presentInApp(id)) }
+    case .ended: ended(id, calls[id]?.call?.reason?.callEndedReason.map { .over($0) } ?? .silent, now, &out)
+    default: break
+    }
+    listen(now, &out)
+    if state != .ended { tellChange(id, &out) }
+  }
+
+  private mutating func complete(_ id: Identifier, _ isDone: Bool, _ out: inout [Action]) {
+    guard let action = calls[id]?.open else { return }
+    calls[id]?.open = nil
+    out.append(.complete(action, isDone))
+  }
+
+  /// A call that nobody has been shown is nobody's news.
+  func tellChange(_ id: Identifier, _ out: inout [Action]) {
+    guard let entry = calls[id], entry.screen != .unreported else { return }
+    out.append(.changed(entry.info(id)))
+  }
+
+  // MARK: the end
+
+  /// `silent`: this side ended it; where the screen still has it, it hears of an end.
+  enum Ending { case over(CallEndedReason), failed, silent }
+
+  /// Once a call: the screen is told unless the user ended it there.
+  mutating func ended(_ id: Identifier, _ ending: Ending, _ now: Instant, _ out: inout [Action]) {
+    guard calls[id]?.isOver == false else { return }
+    calls[id]?.isOver = true
+    calls[id]?.offer = nil
+    let reason: CallEndedReason =
+      switch ending {
+      case .over(let reason): reason
+      case .failed: .failed
+      case .silent: .remoteEnded
+      }
+    // the reason first: a failed answer ends the call on the screen by itself
+    close(id, reason, &out)
+    complete(id, false, &out)
+    for (question, hold) in holds where hold.call == id {
+      holds[question] = nil
+      out.append(.complete(hold.action, false))
+    }
+    if calls[id]?.call?.state != .ended { out.append(.media(id, .close)) }
+    tellChange(id, &out)
+    listen(now, &out)
+    guard liveCalls.isEmpty else { return }
+    if isConfigured { out.append(.audio(.release)) }
+    isConfigured = false
+  }
+
+  mutating func close(_ id: Identifier, _ reason: CallEndedReason, _ out: inout [Action]) {
+    guard calls[id]?.screen == .shown else { return }
+    calls[id]?.screen = .gone
+    out.append(.reportEnded(id, reason))
+  }
+
+  /// Without a word to the screen: it never had the call, or has forgotten it.
+  mutating func forget(_ id: Identifier, _ now: Instant, _ out: inout [Action]) {
+    if calls[id]?.screen != .refused { calls[id]?.screen = .gone }
+    give(.hangUp(), to: id, now, &out)
+    ended(id, .failed, now, &out)
+  }
+
+  // MARK: audio
+
+  mutating func configureAudio(_ id: Identifier, _ out: inout [Action]) {
+    guard calls[id]?.isConfigured == false else { return }
+    calls[id]?.isConfigured = true
+    isConfigured = true
+    out.append(.audio(.configure))
+  }
+
+  /// Audio runs while the system has it activated and a call is heard. R9: the system may not say that it has, after an unhold above all;
+  /// a while later audio starts all the same.
+  mutating func runAudio(isForced: Bool = false, _ now: Instant, _ out: inout [Action]) {
+    guard listening != nil else {
+      startsAudioAt = nil
+      guard isAudioRunning else { return }
+      isAudioRunning = false
+      return out.append(.audio(.stop))
+    }
+    guard !isAudioRunning else { return startsAudioAt = nil }
+    guard isActivated || isForced else { return startsAudioAt = startsAudioAt ?? now + Limits.activationTime }
+    (startsAudioAt, isAudioRunning, isAudioForced) = (nil, true, !isActivated)
+    out.append(.audio(.start))
+  }
+
+  mutating func activated(_ isOn: Bool, _ now: Instant, _ out: inout [Action]) {
+    isActivated = isOn
+    if isOn { return runAudio(now, &out) }
+    guard isAudioRunning else { return }
+    isAudioRunning = false
+    out.append(.audio(.stop))
+  }
+
+  /// Microphone and loudspeaker belong to the call that is neither held nor only ringing; the latest, were there two.
+  mutating func listen(_ now: Instant, _ out: inout [Action]) {
+    let hearing = calls.filter { !$0.value.isOver && !$0.value.hold.isOn && $0.value.isHeard }
+    let next = hearing.max { ($0.value.connectedAt ?? .max) < ($1.value.connectedAt ?? .max) }?.key
+    guard next != listening else { return }
+    let last = listening
+    listening = next
+    out.append(.listen(next))
+    runAudio(now, &out)
+    for id in [last, next].compactMap(\.self) { give(.audio(audio(of: id)), to: id, now, &out) }
+  }
+
+  func audio(of id: Identifier) -> MediaActive { id == listening ? runningAudio : .idle }
+
+  mutating func audioRuns(_ running: MediaActive, _ now: Instant, _ out: inout [Action]) {
+    runningAudio = running
+    if let listening { give(.audio(running), to: listening, now, &out) }
+  }
+
+  /// A call without audio is none: who has not answered yet rings on elsewhere, who has is told that it failed.
+  mutating func audioFailed(_ order: AudioOrder, _ now: Instant, _ out: inout [Action]) {
+    guard order == .configure || order == .start else { return }
+    isAudioRunning = false
+    // not the system's word: the next activation may still start it
+    if order == .start, isAudioForced { return }
+    for id in liveCalls where calls[id]?.isConfigured == true && calls[id]?.hold.isOn == false {
+      if calls[id]?.call?.state == .connected {
+        give(.hangUp(.mediaFailed), to: id, now, &out)
+      } else if calls[id]?.isOutgoing == true {
+        give(.hangUp(.mediaFailed), to: id, now, &out)
+      } else {
+        reject(id, CallReject(scope: .device, reason: .mediaFailed), calls[id]?.push, now, &out)
+      }
+      calls[id]?.reason = .mediaFailed
+      ended(id, .failed, now, &out)
+    }
+  }
+}
+
+extension PhoneMachine.Entry {
+  /// Its audio may be heard: connected, or an outgoing call on its way.
+  var isHeard: Bool {
+    switch call?.state {
+    case .connected: true
+    case .ready, .progress: isOutgoing
+    default: false
+    }
+  }
+}

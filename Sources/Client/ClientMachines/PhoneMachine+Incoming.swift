@@ -1,0 +1,147 @@
+import AppProtocol
+import Bytes
+
+/// A call comes: from the push, the offer or the snapshot to `call.ringing`.
+extension PhoneMachine {
+  mutating func pushed(_ push: Push?, _ mustReport: Bool, _ now: Instant, _ out: inout [Action]) {
+    // nothing is known of it, or nobody is logged in: the system wants to see a call all the same, and it names nobody
+    guard let push, state != .loggedOut, !isLoggingOut else {
+      guard mustReport else { return }
+      let id = push?.call ?? Identifier(random: random)
+      out.append(.report(id, Self.unknownCaller, isVideo: false))
+      return out.append(.reportEnded(id, .failed))
+    }
+    let isKnown = calls[push.call] != nil
+    if mustReport { out.append(.report(push.call, push.caller, isVideo: forcesUnlock)) }
+    if isKnown {
+      // after the end the system must see a call, and not for long
+      if mustReport, calls[push.call]?.isOver == true { out.append(.reportEnded(push.call, .failed)) }
+      return
+    }
+    // a third call, or a second one for a session that is another push's
+    if liveCalls.count >= configuration.maximumCalls || (wake != nil && wake?.call != push.call) {
+      if mustReport { out.append(.reportEnded(push.call, .unanswered)) }
+      return reject(push.call, CallReject(scope: .device, reason: .busy), push, now, &out)
+    }
+    add(push.call, Entry(isOutgoing: false, peer: push.caller, screen: mustReport ? .reporting : .unreported), &out)
+    calls[push.call]?.push = push
+    calls[push.call]?.pushedAt = now
+    calls[push.call]?.watchdog = now + Limits.snapshotTime
+    connect(push: push, now, &out)
+  }
+
+  static let unknownCaller = Handle(k: .generic, h: "Unknown")
+  private var forcesUnlock: Bool { microphone != .granted && configuration.forcesUnlock }
+
+  mutating func add(_ id: Identifier, _ entry: Entry, _ out: inout [Action]) {
+    // ended ones are kept a while: a late push must find them
+    if calls.count >= Limits.rememberedCalls,
+      let old = calls.filter(\.value.isOver).keys.min(by: { $0.description < $1.description })
+    {
+      calls[old] = nil
+    }
+    calls[id] = entry
+    tellChange(id, &out)
+  }
+
+  mutating func take(snapshot: [CallSnapshot], _ now: Instant, _ out: inout [Action]) {
+    for row in snapshot {
+      if calls[row.call] == nil, row.state != .ringing || row.dir == .outgoing {
+        // a call of a process that was killed: nobody is on the line. A push's session may not say so yet
+        if wake != nil { orphans.insert(row.call) } else { giveUp(row.call, now, &out) }
+      } else if row.dir == .incoming, row.state == .ringing, let sdp = row.sdp {
+        offered(row.call, row.from, row.acct, row.caps, (sdp, row.gen), now, &out)
+      }
+    }
+    let named = Set(snapshot.map(\.call))
+    for id in liveCalls where !named.contains(id) && calls[id]?.call?.state != .starting { calls[id]?.isMissing = true }
+  }
+
+  mutating func giveUp(_ id: Identifier, _ now: Instant, _ out: inout [Action]) {
+    ask(.callEnd(CallEnd(reason: .appRestart)), call: id, now, &out)
+  }
+
+  /// What the snapshot lacked and no `call.gone` named until the session's first `pong`.
+  mutating func endMissing(_ now: Instant, _ out: inout [Action]) {
+    for id in liveCalls where calls[id]?.isMissing == true {
+      calls[id]?.reason = .unknown
+      give(.lostByGateway, to: id, now, &out)
+      ended(id, .failed, now, &out)
+    }
+  }
+
+  mutating func offered(
+    _ id: Identifier, _ from: Handle, _ account: String, _ capabilities: CallCapabilities?,
+    _ offer: (sdp: String, generation: Int),
+    _ now: Instant, _ out: inout [Action]
+  ) {
+    if calls[id] == nil {
+      guard liveCalls.count < configuration.maximumCalls else {
+        ask(.callReject(CallReject(scope: .device, reason: .busy)), call: id, now, &out)
+        return
+      }
+      add(id, Entry(isOutgoing: false, peer: from, screen: .unreported), &out)
+    }
+    guard calls[id]?.isOver == false else { return }
+    if microphone != .granted, !configuration.forcesUnlock, calls[id]?.screen == .unreported {
+      tell(.callUnavailable(CallUnavailable(why: .noPermission)), call: id, now, &out)
+      return forget(id, now, &out)
+    }
+    let isNews = calls[id]?.peer != from || calls[id]?.capabilities != capabilities
+    calls[id]?.peer = from
+    calls[id]?.account = account
+    calls[id]?.capabilities = capabilities
+    if calls[id]?.screen == .unreported {
+      calls[id]?.screen = .reporting
+      out.append(.report(id, from, isVideo: forcesUnlock))
+      tellChange(id, &out)
+    }
+    if isNews { out.append(.updated(id, from, capabilities)) }
+    calls[id]?.watchdog = nil
+    let running = audio(of: id)
+    if calls[id]?.call == nil { calls[id]?.call = ClientCall(incoming: id, from: from, audio: running) }
+    calls[id]?.offer = offer
+    ring(id, now, &out)
+  }
+
+  /// `call.ringing` once the call is on the screen.
+  private mutating func ring(_ id: Identifier, _ now: Instant, _ out: inout [Action]) {
+    guard let entry = calls[id], entry.screen == .shown, let offer = entry.offer, !entry.isOver else { return }
+    calls[id]?.offer = nil
+    give(.offered(sdp: offer.sdp, generation: offer.generation, ringing: steps(entry)), to: id, now, &out)
+    answerWhenOffered(id, now, &out)
+    tellChange(id, &out)
+  }
+
+  /// How long the app took from its push (docs/protocol.md, `call.ringing`).
+  private func steps(_ entry: Entry) -> CallRinging {
+    guard let pushedAt = entry.pushedAt else { return CallRinging() }
+    func milliseconds(_ later: Instant?) -> Int? { later.map { max(0, Int(($0 - pushedAt).milliseconds)) } }
+    return CallRinging(
+      pushMs: configuration.startedAt.map { max(0, Int((pushedAt - $0).milliseconds)) }, reportMs: milliseconds(entry.reportedAt),
+      openMs: milliseconds(onlineAt))
+  }
+
+  mutating func reported(_ id: Identifier, _ refusal: ReportRefusal?, _ now: Instant, _ out: inout [Action]) {
+    guard calls[id]?.screen == .reporting else { return }
+    switch refusal {
+    case nil, .exists?:
+      calls[id]?.screen = .shown
+      calls[id]?.reportedAt = now
+      if calls[id]?.isOver == true { return close(id, .failed, &out) }
+      ring(id, now, &out)
+    case .doNotDisturb?, .blocked?, .other?:
+      calls[id]?.screen = .refused
+      tell(.callUnavailable(CallUnavailable(why: refusal == .blocked ? .blocked : .dnd)), call: id, now, &out)
+      forget(id, now, &out)
+    }
+  }
+
+  /// By the socket, and beside it by HTTP where the socket is not there yet: whichever comes first counts.
+  mutating func reject(_ id: Identifier, _ why: CallReject, _ push: Push?, _ now: Instant, _ out: inout [Action]) {
+    if session?.isOnline != true || (wake != nil && wake?.call != id), let push {
+      out.append(.post(why, id, wake: push.wake, gateway: push.gateway))
+    }
+    if wake == nil || wake?.call == id { ask(.callReject(why), call: id, now, &out) }
+  }
+}

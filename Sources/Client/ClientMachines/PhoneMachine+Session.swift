@@ -1,0 +1,202 @@
+import AppProtocol
+import Bytes
+
+/// The session: login, wake, background, paths, push token and logout.
+extension PhoneMachine {
+  mutating func start(_ now: Instant, _ out: inout [Action]) { if token == nil { askForToken(&out) } }
+
+  mutating func askForToken(_ out: inout [Action]) {
+    tokenRetryAt = nil
+    guard !isTokenAsked, state != .loggedOut else { return }
+    isTokenAsked = true
+    out.append(.needsToken)
+  }
+
+  mutating func tokenFailed(_ now: Instant) {
+    isTokenAsked = false
+    tokenAttempts += 1
+    tokenRetryAt = now + min(Limits.reconnectLongest * Int(1 << UInt64(min(tokenAttempts, 6))), Limits.tokenRetryLongest)
+  }
+
+  mutating func take(_ text: String, _ now: Instant, _ out: inout [Action]) {
+    (isTokenAsked, tokenRetryAt) = (false, nil)
+    token = Redacted(text)
+    guard session != nil else { return connect(now, &out) }
+    session?.use(token: Redacted(text))
+    // a session of a push becomes a whole one; one that expires goes on
+    wake = nil
+    ask(.authRefresh(AuthRefresh(auth: text)), call: nil, now, &out)
+    register(now, &out)
+    for id in orphans { giveUp(id, now, &out) }
+    orphans = []
+  }
+
+  /// Opens a session if there is a reason for one: a login while the app is in front, or a call.
+  mutating func connect(push: Push? = nil, _ now: Instant, _ out: inout [Action]) {
+    guard session == nil else { return }
+    guard push != nil || (token != nil && (isForeground || isLoggingOut || !liveCalls.isEmpty)) else { return }
+    var settings = ClientSession.Configuration(
+      token: token?.exposed ?? "", device: configuration.device, capabilities: configuration.capabilities)
+    settings.state = isForeground ? .fg : .bg
+    if token == nil, let push {
+      settings.wake = push.wake
+      wake = push
+    }
+    session = ClientSession(configuration: settings, random: random)
+    move(to: .connecting, &out)
+    give(.start, now, &out)
+  }
+
+  mutating func move(to next: PhoneState, _ out: inout [Action]) {
+    guard state != next else { return }
+    state = next
+    out.append(.state(next))
+  }
+
+  mutating func pathChanged(_ now: Instant, _ out: inout [Action]) {
+    give(.networkChanged, now, &out)
+    for id in liveCalls { give(.restart(.net), to: id, now, &out) }
+  }
+
+  mutating func foreground(_ isOn: Bool, _ now: Instant, _ out: inout [Action]) {
+    guard isOn != isForeground else { return }
+    isForeground = isOn
+    session?.use(state: isOn ? .fg : .bg)
+    if isOn, token == nil { askForToken(&out) }
+    guard session != nil else { return isOn ? connect(now, &out) : () }
+    ask(.deviceState(DeviceState(state: isOn ? .fg : .bg)), call: nil, now, &out)
+  }
+
+  /// In the background a session without a call is let go once the gateway has all that was said: iOS would kill its socket, and pushes
+  /// come at once instead.
+  mutating func leaveInBackground(_ now: Instant, _ out: inout [Action]) {
+    guard !isForeground, !isLoggingOut, liveCalls.isEmpty, session?.isQuiet == true else { return }
+    finishSession(now, &out)
+    move(to: .idle, &out)
+  }
+
+  func isRegistrable() -> Bool { session?.isOnline == true && wake == nil && token != nil }
+
+  mutating func finishSession(_ now: Instant, _ out: inout [Action]) {
+    give(.finish, now, &out)
+    (session, wake) = (nil, nil)
+    tags = [:]
+  }
+
+  // MARK: where to be pushed to
+
+  mutating func take(push token: DevicePut.Push?, _ now: Instant, _ out: inout [Action]) {
+    isRegistrationDropped = token == nil && (pushToken != nil || isRegistrationDropped)
+    pushToken = token
+    register(now, &out)
+  }
+
+  mutating func take(_ wanted: DevicePut.Preferences, _ now: Instant, _ out: inout [Action]) {
+    preferences = wanted
+    register(now, &out)
+  }
+
+  /// At every login, launch and new push token: the gateway may have forgotten.
+  mutating func register(_ now: Instant, _ out: inout [Action]) {
+    guard isRegistrable(), !isLoggingOut else { return }
+    if isRegistrationDropped {
+      isRegistrationDropped = false
+      ask(.deviceDel, call: nil, now, &out)
+    }
+    guard pushToken != nil || preferences != nil else { return }
+    registration = ask(.devicePut(DevicePut(push: pushToken, prefs: preferences)), call: nil, now, &out)
+  }
+
+  // MARK: logout
+
+  /// The device leaves the gateway's list before the phone says that it is out, now or when the gateway is next reached.
+  mutating func logOut(_ now: Instant, _ out: inout [Action]) {
+    guard !isLoggingOut, state != .loggedOut else { return }
+    for id in liveCalls { wished(.end, id, now, &out) }
+    isLoggingOut = true
+    guard session != nil, token != nil else { return token == nil ? loggedOut(now, &out) : connect(now, &out) }
+    sendLogOut(now, &out)
+  }
+
+  mutating func sendLogOut(_ now: Instant, _ out: inout [Action]) {
+    guard isLoggingOut, logOutQuestion == nil, isRegistrable() else { return }
+    logOutQuestion = ask(.deviceDel, call: nil, now, &out)
+  }
+
+  mutating func loggedOut(_ now: Instant, _ out: inout [Action]) {
+    (isLoggingOut, logOutQuestion, token, pushToken, preferences) = (false, nil, nil, nil, nil)
+    for id in liveCalls { forget(id, now, &out) }
+    finishSession(now, &out)
+    move(to: .loggedOut, &out)
+    out.append(.loggedOut)
+  }
+
+  // MARK: what the session says
+
+  @discardableResult
+  mutating func ask(_ message: ClientMessage, call: Identifier?, _ now: Instant, _ out: inout [Action]) -> Identifier? {
+    var actions: [ClientSession.Action] = []
+    let id = session?.request(message, call: call, at: now, into: &actions)
+    run(actions, now, &out)
+    return id
+  }
+
+  mutating func tell(_ message: ClientMessage, call: Identifier, _ now: Instant, _ out: inout [Action]) {
+    var actions: [ClientSession.Action] = []
+    session?.notify(message, call: call, at: now, into: &actions)
+    run(actions, now, &out)
+  }
+
+  mutating func give(_ input: ClientSession.Input, _ now: Instant, _ out: inout [Action]) {
+    var actions: [ClientSession.Action] = []
+    session?.handle(input, at: now, into: &actions)
+    run(actions, now, &out)
+  }
+
+  private mutating func run(_ actions: [ClientSession.Action], _ now: Instant, _ out: inout [Action]) {
+    for action in actions {
+      if case .event(let event) = action { happened(event, now, &out) } else { out.append(.socket(action)) }
+    }
+  }
+
+  private mutating func happened(_ event: ClientSession.Event, _ now: Instant, _ out: inout [Action]) {
+    switch event {
+    case .online(_, let snapshot):
+      move(to: .online, &out)
+      onlineAt = now
+      if wake == nil { tokenAttempts = 0 }
+      if let snapshot { take(snapshot: snapshot, now, &out) }
+      if isLoggingOut { sendLogOut(now, &out) } else if snapshot != nil { register(now, &out) }
+    case .offline: move(to: .connecting, &out)
+    case .refused(let code): refused(code, now, &out)
+    case .message(.pong, _): endMissing(now, &out)
+    case .message(.authExpiring, _): askForToken(&out)
+    case .message(let message, let call?): heard(message, call, now, &out)
+    case .message: break
+    case .answered(let id, _, _) where id == logOutQuestion: loggedOut(now, &out)
+    case .answered(let id, _, let result): answered(id, result, now, &out)
+    case .mediaAnswer(let id, let call?, let answer):
+      tags[id] = nil
+      give(.restarted(answer), to: call, now, &out)
+    case .mediaAnswer: break
+    }
+  }
+
+  private mutating func refused(_ code: UInt16, _ now: Instant, _ out: inout [Action]) {
+    let wasWake = wake != nil
+    (session, wake, tags) = (nil, nil, [:])
+    for id in liveCalls { ended(id, .failed, now, &out) }
+    if isLoggingOut { return loggedOut(now, &out) }
+    // a push's session ends with its call; who has logged in goes on
+    if wasWake {
+      move(to: .idle, &out)
+      return connect(now, &out)
+    }
+    move(to: .refused(code), &out)
+    guard code == CloseCode.authFailed.rawValue else { return }
+    token = nil
+    // the first time at once: the token may simply be old
+    tokenAttempts += 1
+    if tokenAttempts == 1 { askForToken(&out) } else { tokenFailed(now) }
+  }
+}

@@ -1,0 +1,211 @@
+public import AppProtocol
+public import Bytes
+
+/// The telephone of an app: joins its session with the gateway, its calls, the system's call screen and the audio device. No clock, I/O or
+/// threads: the shell hands every event in and does what `Action` says, in that order.
+///
+/// What holds whatever comes in which order: a push is reported in its own turn; each action of the system is completed once; the end of a
+/// call is reported once, and not when the user ended it; audio starts when the system has activated it and stops with it; the microphone
+/// belongs to one call at most.
+public struct PhoneMachine: Sendable {
+  public struct Configuration: Sendable {
+    public var device: Hello.Device
+    public var capabilities: [String]
+    /// False where a push has started the process.
+    public var isForeground = true
+    /// Of the process, if a push started it.
+    public var startedAt: Instant?
+    /// Without a microphone permission a call is reported as video, so that iOS unlocks and the app can ask; else the call is
+    /// `call.unavailable{noPermission}`.
+    public var forcesUnlock = false
+    /// Calls at once; a further one is busy on this device.
+    public var maximumCalls = 2
+    public init(device: Hello.Device, capabilities: [String] = ["media.active", "quality"]) {
+      (self.device, self.capabilities) = (device, capabilities)
+    }
+  }
+
+  public struct Push: Sendable {
+    public var call: Identifier
+    public var caller: Handle
+    public var wake: Redacted<String>
+    /// Where to connect; nil: the phone's own gateway.
+    public var gateway: String?
+    public init(call: Identifier, caller: Handle, wake: String, gateway: String? = nil) {
+      (self.call, self.caller, self.wake, self.gateway) = (call, caller, Redacted(wake), gateway)
+    }
+  }
+
+  /// What the app asks for. The system performs it, where there is one, and only then it is done.
+  public enum Wish: Sendable {
+    case answer, end
+    case hold(Bool)
+    case mute(Bool)
+    case digits(String)
+    case transfer(to: Handle)
+    case join(Identifier)
+  }
+
+  public enum Input: Sendable {
+    // the system
+    /// In the push delegate's turn. Nil: the payload could not be read, and a call must be reported all the same.
+    case pushed(Push?, mustReport: Bool)
+    case reported(Identifier, ReportRefusal?)
+    /// `timeout`: what is left until the action's `timeoutDate`.
+    case perform(SystemActionID, SystemRequest, timeout: Duration? = nil)
+    case timedOut(SystemActionID, SystemRequest)
+    /// A request by `Action.request` was refused.
+    case requestRefused(SystemRequest)
+    case audioActivated, audioDeactivated
+    /// The system has forgotten all calls.
+    case reset
+    // the device
+    /// What of the audio device really runs.
+    case audioRuns(MediaActive)
+    /// The device has refused an order.
+    case audioFailed(AudioOrder)
+    case pathChanged
+    case foreground(Bool)
+    case microphone(MicrophonePermission)
+    // the app
+    case start
+    /// `device`: the token's `dev`, the id that this installation is known by.
+    case token(String, device: String? = nil)
+    /// There is none now; it is asked for again later.
+    case tokenFailed
+    case pushToken(DevicePut.Push?)
+    case preferences(DevicePut.Preferences)
+    case dial(Identifier, to: Handle, from: Handle?, account: String? = nil)
+    case wish(Identifier, Wish)
+    case logOut
+    // the gateway
+    case socket(ClientSession.Input)
+    // the media of a call
+    case media(Identifier, ClientCall.MediaReport)
+    case statistics(Identifier, StreamStats)
+    case timer
+  }
+
+  public enum Action: Sendable {
+    case report(Identifier, Handle, isVideo: Bool)
+    case updated(Identifier, Handle, CallCapabilities?)
+    case reportEnded(Identifier, CallEndedReason)
+    case reportConnecting(Identifier)
+    /// `at`: the gateway's time, milliseconds since 1970.
+    case reportConnected(Identifier, at: Int64?)
+    case request(SystemRequest)
+    case complete(SystemActionID, Bool)
+    /// Connect, write or close; its events are the machine's own.
+    case socket(ClientSession.Action)
+    /// `POST /v1/calls/<id>/reject`: the socket is not there yet, and need not come any more.
+    case post(CallReject, Identifier, wake: Redacted<String>, gateway: String?)
+    case media(Identifier, ClientCall.MediaOrder)
+    case audio(AudioOrder)
+    /// The call that microphone and loudspeaker belong to.
+    case listen(Identifier?)
+    case needsToken
+    case state(PhoneState)
+    case changed(CallInfo)
+    /// The app's own call screen should show.
+    case presentInApp(Identifier)
+    case registered(ErrorCode?)
+    case digit(Identifier, Character)
+    case transferred(Identifier, CallTransferred)
+    case loggedOut
+  }
+
+  var configuration: Configuration
+  let random: RandomSource
+  var token: Redacted<String>?
+  var session: ClientSession?
+  /// Set while the session is a push's; the address is the push's.
+  var wake: Push?
+  /// When the session was welcomed.
+  var onlineAt: Instant?
+  var calls: [Identifier: Entry] = [:]
+  /// Calls of a process that was killed, which a push's session may not end.
+  var orphans: Set<Identifier> = []
+  /// What an answer of the gateway belongs to.
+  var tags: [Identifier: (call: Identifier, tag: ClientCall.RequestTag)] = [:]
+  var holds: [Identifier: (call: Identifier, action: SystemActionID, isOn: Bool)] = [:]
+  var state = PhoneState.idle
+  var isForeground: Bool
+  var microphone = MicrophonePermission.granted
+  var pushToken: DevicePut.Push?
+  var preferences: DevicePut.Preferences?
+  /// The gateway still has a push token that is none any more.
+  var isRegistrationDropped = false
+  var logOutQuestion: Identifier?
+  var registration: Identifier?
+  var isLoggingOut = false
+  var isTokenAsked = false
+  var tokenRetryAt: Instant?
+  var tokenAttempts = 0
+  /// The system says that audio is active; audio runs; it was started without the system's word.
+  var isActivated = false
+  var isAudioRunning = false
+  var isAudioForced = false
+  var isConfigured = false
+  var runningAudio = MediaActive.idle
+  var listening: Identifier?
+  var startsAudioAt: Instant?
+
+  public init(_ configuration: Configuration, random: RandomSource) {
+    (self.configuration, self.random, isForeground) = (configuration, random, configuration.isForeground)
+  }
+
+  public var nextDeadline: Instant? {
+    ([session?.nextDeadline, startsAudioAt, tokenRetryAt] + calls.values.flatMap(\.deadlines)).compactMap(\.self).min()
+  }
+  /// Calls that are not over.
+  public var liveCalls: [Identifier] { calls.filter { !$0.value.isOver }.map(\.key) }
+  /// Where the socket is to be opened; nil: the phone's own gateway.
+  public var gateway: String? { wake?.gateway }
+  public func info(of call: Identifier) -> CallInfo? { calls[call]?.info(call) }
+
+  public mutating func handle(_ input: Input, at now: Instant, into out: inout [Action]) {
+    switch input {
+    case .pushed(let push, let mustReport): pushed(push, mustReport, now, &out)
+    case .reported(let id, let refusal): reported(id, refusal, now, &out)
+    case .perform(let action, let request, let timeout): perform(action, request, timeout, now, &out)
+    case .timedOut(let action, let request): timedOut(action, request, now, &out)
+    case .requestRefused(let request): requestRefused(request, now, &out)
+    case .audioActivated: activated(true, now, &out)
+    case .audioDeactivated: activated(false, now, &out)
+    case .reset: reset(now, &out)
+    case .audioRuns(let running): audioRuns(running, now, &out)
+    case .audioFailed(let order): audioFailed(order, now, &out)
+    case .pathChanged: pathChanged(now, &out)
+    case .foreground(let isOn): foreground(isOn, now, &out)
+    case .microphone(let permission): microphone = permission
+    case .start: start(now, &out)
+    case .token(let token, let device):
+      if let device { configuration.device.id = device }
+      take(token, now, &out)
+    case .tokenFailed: tokenFailed(now)
+    case .pushToken(let token): take(push: token, now, &out)
+    case .preferences(let wanted): take(wanted, now, &out)
+    case .dial(let id, let to, let from, let account): dial(id, to, from, account, now, &out)
+    case .wish(let id, let wish): wished(wish, id, now, &out)
+    case .logOut: logOut(now, &out)
+    case .socket(let input):
+      give(input, now, &out)
+      leaveInBackground(now, &out)
+    case .media(let id, let report): mediaReport(report, id, now, &out)
+    case .statistics(let id, let statistics): tell(.stats(statistics), call: id, now, &out)
+    case .timer: timers(now, &out)
+    }
+  }
+
+  private mutating func timers(_ now: Instant, _ out: inout [Action]) {
+    func isDue(_ deadline: Instant?) -> Bool { deadline.map { $0 <= now } ?? false }
+    if isDue(session?.nextDeadline) { give(.timer, now, &out) }
+    if isDue(startsAudioAt) { runAudio(isForced: true, now, &out) }
+    if isDue(tokenRetryAt) { askForToken(&out) }
+    for (id, entry) in calls {
+      if isDue(entry.watchdog) { ended(id, .failed, now, &out) }
+      if isDue(entry.answerBy) { answerTooLate(id, now, &out) }
+      if isDue(entry.muteDue) { tellMute(id, now, &out) }
+    }
+  }
+}

@@ -1,0 +1,73 @@
+public import ClientMachines
+
+extension WebSocketPool {
+  public enum Event: Sendable {
+    case opened
+    /// One whole text message.
+    case received([UInt8])
+    /// 1006 when no close frame came; the text says why a connection attempt failed.
+    case closed(UInt16, String?)
+  }
+
+  /// Where to connect.
+  public struct Endpoint: Sendable {
+    public var host: String
+    public var port: UInt16
+    public var path: String
+    public var isSecure: Bool
+    static let subprotocol = "trunkline.v1"
+    /// Takes self-signed certificates: for tests.
+    var isInsecure: Bool
+
+    /// Parses `ws://host:port/path` or `wss://…`; throws for anything else.
+    public init(url: String, isInsecure: Bool = false) throws(AddressError) {
+      let error = AddressError(description: "\(url): a ws:// or wss:// address is wanted")
+      let isSecure = url.hasPrefix("wss://")
+      guard isSecure || url.hasPrefix("ws://") else { throw error }
+      let rest = url.dropFirst(isSecure ? 6 : 5)
+      let authority = rest.prefix { $0 != "/" }
+      let path = rest.dropFirst(authority.count)
+      var host = String(authority)
+      var port: UInt16 = isSecure ? 443 : 80
+      if let colon = authority.lastIndex(of: ":"), !authority.hasSuffix("]") {
+        guard let number = UInt16(authority[authority.index(after: colon)...]) else { throw error }
+        (host, port) = (String(authority[..<colon]), number)
+      }
+      host = host.trimming("[", "]")
+      guard !host.isEmpty else { throw error }
+      (self.host, self.port, self.path) = (host, port, path.isEmpty ? "/" : String(path))
+      (self.isSecure, self.isInsecure) = (isSecure, isInsecure)
+    }
+  }
+
+  public struct AddressError: Error, CustomStringConvertible { public let description: String }
+
+  /// Performs what concerns the socket `number`, and tells the app the rest.
+  public func perform(_ actions: [ClientSession.Action], _ number: Int, tell: (ClientSession.Event) -> Void = { _ in }) {
+    for action in actions {
+      switch action {
+      case .connect: connect(number)
+      case .write(let bytes): send(number, bytes)
+      case .close(let code): close(number, code)
+      case .event(let event): tell(event)
+      }
+    }
+  }
+}
+
+extension WebSocketPool.Event {
+  /// What the session hears of it.
+  public var input: ClientSession.Input {
+    switch self {
+    case .opened: .socketOpened
+    case .received(let bytes): .frame(bytes)
+    case .closed(let code, _): .socketClosed(code)
+    }
+  }
+}
+
+extension String {
+  fileprivate func trimming(_ first: Character, _ last: Character) -> String {
+    hasPrefix(String(first)) && hasSuffix(String(last)) ? String(dropFirst().dropLast()) : self
+  }
+}

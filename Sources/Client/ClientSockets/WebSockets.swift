@@ -1,0 +1,98 @@
+import CCurl
+import ClientMachines
+import Foundation
+import Synchronization
+public import TrunklineClient
+
+/// The phone's WebSockets on Linux, over libwebsockets; its one POST goes by libcurl.
+public final class WebSockets: SocketConnector {
+  private struct State {
+    var pool: WebSocketPool?
+    var next = 0
+    var handlers: [Int: @Sendable (SocketEvent) -> Void] = [:]
+  }
+  /// A socket that is replaced has time to end before its number comes round again.
+  private static let sockets = 4
+  private let state = Mutex(State())
+  private let isInsecure: Bool
+
+  /// - Parameter isInsecure: takes self-signed certificates: for tests.
+  public init(isInsecure: Bool = false) { self.isInsecure = isInsecure }
+
+  deinit { state.withLock { $0.pool }?.stop() }
+
+  public func open(_ url: String, events: @escaping @Sendable (SocketEvent) -> Void) -> any Socket {
+    do {
+      let endpoint = try WebSocketPool.Endpoint(url: url, isInsecure: isInsecure)
+      let pool = try pool(endpoint)
+      let number = state.withLock { state -> Int in
+        let number = state.next % Self.sockets
+        state.next += 1
+        state.handlers[number] = events
+        return number
+      }
+      pool.connect(number, to: endpoint)
+      return PooledSocket(pool: pool, number: number)
+    } catch {
+      events(.closed(1006, "\(error)"))
+      return NoSocket()
+    }
+  }
+
+  private func pool(_ endpoint: WebSocketPool.Endpoint) throws -> WebSocketPool {
+    if let pool = state.withLock({ $0.pool }) { return pool }
+    let made = try WebSocketPool(endpoint: endpoint, count: Self.sockets) { [weak self] number, event in
+      let handler = self?.state.withLock { $0.handlers[number] }
+      switch event {
+      case .opened: handler?(.opened)
+      case .received(let text): handler?(.received(text))
+      case .closed(let code, let why): handler?(.closed(code, why))
+      }
+    }
+    state.withLock { $0.pool = made }
+    return made
+  }
+
+  private struct PooledSocket: Socket {
+    let pool: WebSocketPool
+    let number: Int
+    func send(_ text: [UInt8]) { pool.send(number, text) }
+    func close(_ code: UInt16) { pool.close(number, code) }
+  }
+
+  private struct NoSocket: Socket {
+    func send(_ text: [UInt8]) {}
+    func close(_ code: UInt16) {}
+  }
+
+  // MARK: POST
+
+  private static let postSeconds = 10
+
+  public func post(_ url: String, bearer: String, body: [UInt8]) {
+    let isInsecure = isInsecure
+    let thread = Thread {
+      guard let easy = curl_easy_init() else { return }
+      defer { curl_easy_cleanup(easy) }
+      var fields: UnsafeMutablePointer<curl_slist>?
+      for field in ["Authorization: Bearer \(bearer)", "Content-Type: application/json"] {
+        fields = curl_slist_append(fields, field)
+      }
+      defer { curl_slist_free_all(fields) }
+      _ = ccurl_set_text(easy, CURLOPT_URL, url)
+      _ = ccurl_set_text(easy, CURLOPT_PROTOCOLS_STR, "http,https")
+      _ = ccurl_set_list(easy, CURLOPT_HTTPHEADER, fields)
+      _ = ccurl_set_long(easy, CURLOPT_NOSIGNAL, 1)
+      _ = ccurl_set_long(easy, CURLOPT_TIMEOUT, Self.postSeconds)
+      _ = ccurl_set_long(easy, CURLOPT_POSTFIELDSIZE, body.count)
+      if isInsecure {
+        _ = ccurl_set_long(easy, CURLOPT_SSL_VERIFYPEER, 0)
+        _ = ccurl_set_long(easy, CURLOPT_SSL_VERIFYHOST, 0)
+      }
+      _ = ccurl_set_text(easy, CURLOPT_COPYPOSTFIELDS, String(decoding: body, as: UTF8.self))
+      _ = ccurl_set_write(easy) { _, size, count, _ in size * count }
+      curl_easy_perform(easy)
+    }
+    thread.start()
+  }
+}

@@ -1,0 +1,209 @@
+import AppProtocol
+import Bytes
+import ClientMachines
+public import Dispatch
+public import Foundation
+
+/// Calls on the system's screens: CallKit, PushKit and AVAudioSession.
+///
+/// Its provider and its push registry exist from `attach` on, once a process, with the engine's queue as their delegate queue: a delegate enters
+/// the phone in its own turn, so that a push is reported before its delegate method returns.
+public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
+  // Unchecked: made on one thread, and from `attach` on touched on the engine's queue only.
+  private let settings: Settings
+  private let provider: CXProvider
+  private var controller: CXCallController?
+  private var registry: PKPushRegistry?
+  private var queue: DispatchQueue?
+  private var events: (@Sendable (CallSystemEvent) -> Void)?
+  private var actions: [SystemActionID: CXAction] = [:]
+  private var nextAction = 0
+  /// The push whose delegate runs now: its completion waits for the report's.
+  private var pushCompletion: (@Sendable () -> Void)?
+
+  /// How calls look, and where pushes come from.
+  public struct Settings: Sendable {
+    /// Calls at once, each a group of its own.
+    public var maximumCalls = 2
+    public var includesCallsInRecents = true
+    /// A file of the app's bundle.
+    public var ringtone: String?
+    /// 40 points, a mask.
+    public var icon: Data?
+    /// The topic of pushes; nil: the bundle's identifier and `.voip`.
+    public var topic: String?
+    /// False for builds that Xcode installs: their tokens are the sandbox's.
+    public var isProduction = true
+    public init() {}
+  }
+
+  /// On the thread that launches the app, before the first push can come.
+  public init(_ settings: Settings = Settings()) {
+    self.settings = settings
+    let configuration = CXProviderConfiguration()
+    configuration.maximumCallGroups = settings.maximumCalls
+    configuration.maximumCallsPerCallGroup = 1
+    configuration.supportsVideo = false
+    // every kind that is ever put into a handle: a tap in Recents does nothing else
+    configuration.supportedHandleTypes = [.phoneNumber, .emailAddress, .generic]
+    configuration.includesCallsInRecents = settings.includesCallsInRecents
+    configuration.ringtoneSound = settings.ringtone
+    configuration.iconTemplateImageData = settings.icon
+    provider = CXProvider(configuration: configuration)
+    super.init()
+  }
+
+  deinit { provider.invalidate() }
+
+  public func attach(to queue: DispatchQueue, _ events: @escaping @Sendable (CallSystemEvent) -> Void) {
+    (self.queue, self.events) = (queue, events)
+    provider.setDelegate(self, queue: queue)
+    controller = CXCallController(queue: queue)
+    Application.onForeground { [weak self] isOn in
+      self?.queue?.async { [weak self] in self?.events?(.foreground(isOn)) }
+    }
+    let registry = PKPushRegistry(queue: queue)
+    self.registry = registry
+    registry.delegate = self
+    registry.desiredPushTypes = [.voIP]
+  }
+
+  var configuration: CXProviderConfiguration { provider.configuration }
+
+  // MARK: orders
+
+  public func perform(_ order: CallSystemOrder) {
+    switch order {
+    case .report(let call, let caller, let isVideo): report(call, caller, isVideo: isVideo)
+    case .update(let call, let caller, let capabilities):
+      let update = CXCallUpdate()
+      fill(update, caller)
+      update.supportsHolding = capabilities?.hold ?? false
+      update.supportsDTMF = capabilities?.dtmf ?? false
+      provider.reportCall(with: call.uuid, updated: update)
+    case .reportEnded(let call, let reason): provider.reportCall(with: call.uuid, endedAt: nil, reason: CXCallEndedReason(reason))
+    case .reportConnecting(let call): provider.reportOutgoingCall(with: call.uuid, startedConnectingAt: nil)
+    case .reportConnected(let call, let at):
+      let date = at.map { Date(timeIntervalSince1970: Double($0) / 1_000) }
+      provider.reportOutgoingCall(with: call.uuid, connectedAt: date)
+    case .request(let request): ask(request)
+    case .complete(let id, let isDone):
+      guard let action = actions.removeValue(forKey: id) else { return }
+      if isDone { action.fulfill() } else { action.fail() }
+    case .configureAudio:
+      // once a call, before activation; the system activates the session, nobody else
+      try? AVAudioSession.sharedInstance().setCategory(
+        .playAndRecord, mode: .voiceChat, options: [.allowBluetoothHFP, .allowBluetoothA2DP])
+    }
+  }
+
+  private func report(_ call: Identifier, _ caller: Handle, isVideo: Bool) {
+    let update = CXCallUpdate()
+    fill(update, caller)
+    update.hasVideo = isVideo
+    (update.supportsGrouping, update.supportsUngrouping) = (false, false)
+    let completion = pushCompletion
+    pushCompletion = nil
+    provider.reportNewIncomingCall(with: call.uuid, update: update) { [weak self] error in
+      completion?()
+      let refusal = error.map { ReportRefusal($0) }
+      self?.queue?.async { [weak self] in self?.events?(.reported(call, refusal)) }
+    }
+  }
+
+  private func fill(_ update: CXCallUpdate, _ caller: Handle) {
+    update.remoteHandle = CXHandle(caller)
+    update.localizedCallerName = caller.n
+  }
+
+  private func ask(_ request: SystemRequest) {
+    controller?.request(CXTransaction(action: request.action)) { [weak self] error in
+      guard error != nil else { return }
+      self?.queue?.async { [weak self] in self?.events?(.requestRefused(request)) }
+    }
+  }
+
+  fileprivate func perform(_ action: CXAction, _ request: SystemRequest) {
+    nextAction += 1
+    let id = SystemActionID(nextAction)
+    actions[id] = action
+    events?(.perform(id, request, timeout: .seconds(max(0, action.timeoutDate.timeIntervalSinceNow))))
+  }
+}
+
+extension CallKitSystem: CXProviderDelegate {
+  public func providerDidReset(_ provider: CXProvider) {
+    actions = [:]
+    events?(.reset)
+  }
+  public func provider(_ provider: CXProvider, perform action: CXStartCallAction) {
+    perform(action, .start(Identifier(action.callUUID), Handle(action.handle)))
+  }
+  public func provider(_ provider: CXProvider, perform action: CXAnswerCallAction) {
+    perform(action, .answer(Identifier(action.callUUID)))
+  }
+  public func provider(_ provider: CXProvider, perform action: CXEndCallAction) {
+    perform(action, .end(Identifier(action.callUUID)))
+  }
+  public func provider(_ provider: CXProvider, perform action: CXSetHeldCallAction) {
+    perform(action, .hold(Identifier(action.callUUID), action.isOnHold))
+  }
+  public func provider(_ provider: CXProvider, perform action: CXSetMutedCallAction) {
+    perform(action, .mute(Identifier(action.callUUID), action.isMuted))
+  }
+  public func provider(_ provider: CXProvider, perform action: CXPlayDTMFCallAction) {
+    perform(action, .digits(Identifier(action.callUUID), action.digits))
+  }
+  /// Groups need the gateway's mixer, which it has not.
+  public func provider(_ provider: CXProvider, perform action: CXSetGroupCallAction) { action.fail() }
+
+  public func provider(_ provider: CXProvider, timedOutPerforming action: CXAction) {
+    guard let (id, _) = actions.first(where: { $0.value.uuid == action.uuid }), let request = SystemRequest(action) else {
+      return
+    }
+    actions[id] = nil
+    events?(.timedOut(id, request))
+  }
+  public func provider(_ provider: CXProvider, didActivate audioSession: AVAudioSession) { events?(.audioActivated) }
+  public func provider(_ provider: CXProvider, didDeactivate audioSession: AVAudioSession) { events?(.audioDeactivated) }
+}
+
+extension CallKitSystem: PKPushRegistryDelegate {
+  public func pushRegistry(_ registry: PKPushRegistry, didUpdate pushCredentials: PKPushCredentials, for type: PKPushType) {
+    guard type == .voIP else { return }
+    let token = pushCredentials.token.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
+    let topic = settings.topic ?? Bundle.main.bundleIdentifier.map { $0 + ".voip" }
+    events?(.pushToken(.init(kind: .apnsVoIP, token: token, env: settings.isProduction ? "production" : "sandbox", topic: topic)))
+  }
+
+  public func pushRegistry(_ registry: PKPushRegistry, didInvalidatePushTokenFor type: PKPushType) {
+    if type == .voIP { events?(.pushToken(nil)) }
+  }
+
+  /// iOS before 26.4: each push must be reported.
+  public func pushRegistry(
+    _ registry: PKPushRegistry, didReceiveIncomingPushWith payload: PKPushPayload, for type: PKPushType,
+    completion: @escaping @Sendable () -> Void
+  ) { received(payload, type, mustReport: true, completion) }
+
+  @available(iOS 26.4, *)
+  public func pushRegistry(
+    _ registry: PKPushRegistry, didReceiveIncomingVoIPPushWith payload: PKPushPayload, metadata: PKVoIPPushMetadata,
+    withCompletionHandler completion: @escaping @Sendable () -> Void
+  ) { received(payload, payload.type, mustReport: metadata.mustReport, completion) }
+
+  /// The report is the first thing that happens; the completion follows its callback, or comes at once where nothing is reported.
+  private func received(
+    _ payload: PKPushPayload, _ type: PKPushType, mustReport: Bool, _ completion: @escaping @Sendable () -> Void
+  ) {
+    guard type == .voIP else { return completion() }
+    pushCompletion = completion
+    let fields = payload.dictionaryPayload.reduce(into: [String: Any]()) { fields, field in
+      if let key = field.key as? String { fields[key] = field.value }
+    }
+    let json = JSONSerialization.isValidJSONObject(fields) ? try? JSONSerialization.data(withJSONObject: fields) : nil
+    events?(.pushed(payload: [UInt8](json ?? Data()), mustReport: mustReport))
+    pushCompletion?()
+    pushCompletion = nil
+  }
+}

@@ -1,0 +1,39 @@
+import Foundation
+
+#if os(Linux)
+  import ClientSockets
+#endif
+
+#if os(Linux)
+  /// Closed until the first unlock, as the keychain is (R29).
+  struct UnlockedSecrets: SecretStore {
+    let files: FileSecrets
+    func read(_ key: String) -> [UInt8]? { StandInApplication.isProtectedDataAvailable ? files.read(key) : nil }
+    func write(_ key: String, _ value: [UInt8]?) -> Bool {
+      StandInApplication.isProtectedDataAvailable && files.write(key, value)
+    }
+  }
+#endif
+
+/// The phone's parts where the app names none.
+enum SystemParts {
+  #if os(Linux)
+    /// Samples of files: `PHONE_MICROPHONE` is said over and over (16-bit mono at 8 kHz, no header), nothing without it.
+    static func audio() -> any AudioDevice {
+      let path = ProcessInfo.processInfo.environment["PHONE_MICROPHONE"] ?? ""
+      let bytes = [UInt8](FileManager.default.contents(atPath: path) ?? Data())
+      let samples = stride(from: 0, to: bytes.count - bytes.count % 2, by: 2).map {
+        Int16(bitPattern: UInt16(bytes[$0]) | UInt16(bytes[$0 + 1]) << 8)
+      }
+      return FileAudio(samples, repeats: true, keepsHeard: false)
+    }
+    static func sockets() -> any SocketConnector { WebSockets() }
+    /// What survives a kill: a folder of the user's.
+    static func secrets() -> any SecretStore {
+      let folder = ProcessInfo.processInfo.environment["PHONE_SECRETS"] ?? NSHomeDirectory() + "/.local/share/trunkline-phone"
+      return UnlockedSecrets(files: FileSecrets(folder: folder))
+    }
+    static func paths() -> (any PathMonitor)? { AddressMonitor() }
+    static let startsInBackground = true
+  #endif
+}

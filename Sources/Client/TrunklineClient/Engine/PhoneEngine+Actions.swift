@@ -1,0 +1,144 @@
+import AppProtocol
+import Bytes
+import ClientMachines
+import Foundation
+
+/// What the machine wants done.
+extension PhoneEngine {
+  func perform(_ action: PhoneMachine.Action) {
+    switch action {
+    case .report(let call, let caller, let isVideo): parts.system.perform(.report(call, caller, isVideo: isVideo))
+    case .updated(let call, let caller, let capabilities): parts.system.perform(.update(call, caller, capabilities))
+    case .reportEnded(let call, let reason): parts.system.perform(.reportEnded(call, reason))
+    case .reportConnecting(let call): parts.system.perform(.reportConnecting(call))
+    case .reportConnected(let call, let at): parts.system.perform(.reportConnected(call, at: at))
+    case .request(let request): parts.system.perform(.request(request))
+    case .complete(let id, let isDone): parts.system.perform(.complete(id, isDone))
+    case .socket(let order): perform(order)
+    case .post(let reject, let call, let wake, let gateway): post(reject, call, wake, gateway)
+    case .media(let call, let order): media?.give(.call(call, order))
+    case .audio(let order): perform(order)
+    case .listen(let call): media?.give(.listen(call))
+    case .needsToken: askForToken()
+    case .state(let state):
+      updates.change { batch in
+        batch.state = state
+        if case .refused(let code) = state { batch.error = .some(PhoneError(closeCode: code)) }
+        if state == .online { batch.error = .some(nil) }
+      }
+    case .changed(let info):
+      updates.change { batch in
+        if batch.calls.updateValue(info, forKey: info.id) == nil { batch.order.append(info.id) }
+      }
+    case .digit(let call, let digit): updates.tell(.digit(call, digit))
+    case .transferred(let call, let status): updates.tell(.transferred(call, status))
+    case .presentInApp(let call): updates.tell(.presentInApp(call))
+    case .registered(let refusal): updates.tell(.registered(refusal))
+    case .loggedOut:
+      for key in [SecretKey.deviceID, SecretKey.loggingOut] { parts.secrets.write(key, nil) }
+      updates.tell(.loggedOut)
+    }
+  }
+
+  private func perform(_ order: AudioOrder) {
+    switch order {
+    case .configure:
+      parts.system.perform(.configureAudio)
+      if !parts.audio.configure(handle) { give(.audioFailed(.configure)) }
+    case .start:
+      media?.give(.audio(true))
+      guard parts.audio.start() else {
+        media?.give(.audio(false))
+        return give(.audioFailed(.start))
+      }
+      give(.audioRuns(.running))
+    case .stop:
+      parts.audio.stop()
+      media?.give(.audio(false))
+      give(.audioRuns(.idle))
+    case .release:
+      parts.audio.release()
+      media?.give(.audio(false))
+      give(.audioRuns(.idle))
+    }
+  }
+
+  private func perform(_ order: ClientSession.Action) {
+    switch order {
+    case .connect:
+      socketNumber += 1
+      let number = socketNumber
+      let gateway = machine.gateway ?? parts.gateway
+      media?.withLoopback.store(PhoneParts.isLoopback(gateway), ordering: .relaxed)
+      socket = parts.sockets.open(gateway) { [weak self] event in
+        self?.enqueue { $0.heard(event, of: number) }
+      }
+    case .write(let bytes): socket?.send(bytes)
+    case .close(let code): socket?.close(code)
+    case .event: break
+    }
+  }
+
+  private func heard(_ event: SocketEvent, of number: Int) {
+    guard number == socketNumber else { return }
+    switch event {
+    case .opened: give(.socket(.socketOpened))
+    case .received(let text): give(.socket(.frame(text)))
+    case .closed(let code, let why):
+      if let why { updates.tell(.disconnected(why)) }
+      give(.socket(.socketClosed(code)))
+    }
+  }
+
+  private func post(_ reject: CallReject, _ call: Identifier, _ wake: Redacted<String>, _ gateway: String?) {
+    guard let url = httpAddress(of: gateway ?? parts.gateway, path: "/v1/calls/\(call)/reject") else { return }
+    parts.sockets.post(url, bearer: wake.exposed, body: reject.json)
+  }
+
+  /// `wss://host/any` → `https://host` + path.
+  private func httpAddress(of gateway: String, path: String) -> String? {
+    guard var parts = URLComponents(string: gateway), parts.host != nil else { return nil }
+    parts.scheme = parts.scheme == "ws" ? "http" : "https"
+    (parts.path, parts.query) = (path, nil)
+    return parts.string
+  }
+
+  private func askForToken() {
+    let token = parts.token
+    Task { [weak self] in
+      let result: Result<String, any Error> = await Self.deadline(.seconds(30)) { try await token() }
+      await self?.hand(result)
+    }
+  }
+
+  private func hand(_ token: Result<String, any Error>) {
+    switch token {
+    case .success(let text):
+      let device = TokenClaims(text)?.dev
+      if let device { parts.secrets.write(SecretKey.deviceID, Array(device.utf8)) }
+      give(.token(text, device: device))
+    case .failure(let error):
+      updates.change { $0.error = .some(.noToken("\(error)")) }
+      give(.tokenFailed)
+    }
+  }
+
+  private struct TooLate: Error, CustomStringConvertible { let description = "no answer within 30 s" }
+
+  /// A closure that hangs is left alone.
+  private static func deadline(_ time: Duration, _ body: @escaping @Sendable () async throws -> String) async -> Result<
+    String, any Error
+  > {
+    await withCheckedContinuation { continuation in
+      let once = Once(continuation)
+      let timer = Task {
+        try? await Task.sleep(for: time)
+        once.resume(.failure(TooLate()))
+      }
+      Task {
+        do { once.resume(.success(try await body())) } catch { once.resume(.failure(error)) }
+        timer.cancel()
+      }
+    }
+  }
+}

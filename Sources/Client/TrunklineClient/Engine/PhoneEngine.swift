@@ -1,0 +1,173 @@
+import AppProtocol
+import Bytes
+import ClientMachines
+import Dispatch
+import Foundation
+
+/// Drives the phone's machine: the only place where it is touched. Every event enters on the engine's queue and is handled to its end, with what it
+/// causes, before the next.
+actor PhoneEngine {
+  nonisolated let executor = EngineExecutor()
+  nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+  let parts: PhoneParts
+  let updates: PhoneUpdates
+  let trace: PhoneTrace
+  var machine: PhoneMachine
+  let media: MediaThread?
+  let handle: AudioHandle
+  var socket: (any Socket)?
+  /// Sockets are numbered: what an older one still says is not heard.
+  var socketNumber = 0
+  private var secondsOfCall: [Identifier: Int] = [:]
+  private var waiting: [PhoneMachine.Input] = []
+  private var isRunning = false
+  private var timer: DispatchSourceTimer?
+  private var timerDue: Instant?
+  private var isTokenAsked = 0
+
+  init(_ parts: PhoneParts, updates: PhoneUpdates) {
+    (self.parts, self.updates, trace) = (parts, updates, PhoneTrace())
+    machine = PhoneMachine(parts.configuration, random: .client)
+    handle = AudioHandle()
+    let report = ReportBox()
+    media = MediaThread(handle) { report.hand($0) }
+    report.set { [weak self] told in self?.enqueue { $0.take(told) } }
+  }
+
+  /// A closure that is set after the thread that calls it was made.
+  private final class ReportBox: @unchecked Sendable {
+    // Unchecked: set once, before the thread is started.
+    private var body: @Sendable (MediaThread.Report) -> Void = { _ in }
+    func set(_ body: @escaping @Sendable (MediaThread.Report) -> Void) { self.body = body }
+    func hand(_ report: MediaThread.Report) { body(report) }
+  }
+
+  /// From any thread; bodies run in order.
+  nonisolated func enqueue(_ body: @escaping @Sendable (isolated PhoneEngine) -> Void) {
+    executor.queue.async { self.assumeIsolated { body($0) } }
+  }
+
+  /// Before this returns, the system's objects exist: a push that started the process finds them.
+  nonisolated func start() {
+    media?.start()
+    parts.system.attach(to: executor.queue) { [weak self] event in
+      guard let self else { return }
+      self.assumeIsolated { $0.take(event) }
+    }
+    enqueue { engine in
+      if engine.media == nil { engine.updates.change { $0.error = .some(.noResources) } }
+      engine.give(.start)
+      engine.parts.paths?.start { [weak engine] in engine?.enqueue { $0.give(.pathChanged) } }
+    }
+  }
+
+  nonisolated func stop() {
+    enqueue { engine in
+      engine.parts.paths?.stop()
+      engine.timer?.cancel()
+      engine.media?.give(.stop)
+      engine.parts.audio.release()
+      engine.socket?.close(1000)
+    }
+  }
+
+  // MARK: in
+
+  func give(_ input: PhoneMachine.Input) {
+    waiting.append(input)
+    guard !isRunning else { return }
+    isRunning = true
+    while !waiting.isEmpty {
+      let now = MonotonicTime.now()
+      var actions: [PhoneMachine.Action] = []
+      let next = waiting.removeFirst()
+      trace.note(next, now)
+      machine.handle(next, at: now, into: &actions)
+      for action in actions {
+        trace.note(action, now)
+        perform(action)
+      }
+    }
+    isRunning = false
+    setTimer()
+  }
+
+  private func take(_ event: CallSystemEvent) {
+    switch event {
+    case .pushed(let payload, let mustReport):
+      var push = PushPayload(json: payload)
+      if let sealed = push?.sealed, let call = push?.call, let key = parts.secrets.read(SecretKey.sealKey),
+        let caller = SealedCaller.open(sealed, call: call, key: key)
+      {
+        push?.caller = caller
+      }
+      give(.pushed(push?.push, mustReport: mustReport))
+    case .pushToken(var token):
+      if parts.sealsCallers, token != nil {
+        token?.sealKey = SealedCaller.key(in: parts.secrets, .client).flatMap { SealedCaller.publicText(of: $0) }
+      }
+      give(.pushToken(token))
+    case .reported(let call, let refusal): give(.reported(call, refusal))
+    case .perform(let action, let request, let timeout): give(.perform(action, request, timeout: timeout))
+    case .timedOut(let action, let request): give(.timedOut(action, request))
+    case .requestRefused(let request): give(.requestRefused(request))
+    case .audioActivated: give(.audioActivated)
+    case .audioDeactivated: give(.audioDeactivated)
+    case .reset: give(.reset)
+    case .foreground(let isOn): give(.foreground(isOn))
+    case .microphone(let permission): give(.microphone(permission))
+    case .unsupported: updates.change { $0.error = .some(.unsupported) }
+    }
+  }
+
+  private func take(_ report: MediaThread.Report) {
+    switch report {
+    case .media(let call, let told):
+      if case .connected(_, let pair, let trip, let profile) = told {
+        updates.tell(.media(call, pair: pair, roundTripMilliseconds: trip, profile: profile))
+      }
+      give(.media(call, told))
+    case .statistics(let call, let statistics):
+      updates.change { $0.statistics[call] = statistics }
+      tell(statistics, of: call)
+    case .closed(let call, let statistics):
+      updates.change { $0.statistics[call] = statistics }
+      updates.tell(.closed(call))
+      secondsOfCall[call] = nil
+    }
+  }
+
+  /// Every fifth second the gateway hears how the call is heard here.
+  private func tell(_ statistics: ClientMedia.Statistics, of call: Identifier) {
+    let second = secondsOfCall[call, default: 0] + 1
+    secondsOfCall[call] = second
+    guard second % 5 == 0 else { return }
+    let expected = statistics.receivedPackets + statistics.lostPackets
+    give(
+      .statistics(
+        call,
+        StreamStats(
+          rttMs: statistics.roundTripMilliseconds, jitterMs: statistics.jitterMilliseconds,
+          loss: expected > 0 ? Double(statistics.lostPackets) / Double(expected) : nil,
+          bytes: Int64(clamping: statistics.receivedBytes),
+          plc: Double(statistics.concealedMilliseconds), codec: machine.info(of: call)?.codec)))
+  }
+
+  private func setTimer() {
+    guard let due = machine.nextDeadline else { return }
+    if let timerDue, timerDue <= due, timerDue > MonotonicTime.now() { return }
+    timer?.cancel()
+    let made = DispatchSource.makeTimerSource(queue: executor.queue)
+    let wait = max(0, (due - MonotonicTime.now()).nanoseconds)
+    made.schedule(deadline: .now() + .nanoseconds(Int(clamping: wait)), leeway: .milliseconds(1))
+    made.setEventHandler { [weak self] in
+      self?.assumeIsolated { engine in
+        engine.timerDue = nil
+        engine.give(.timer)
+      }
+    }
+    (timer, timerDue) = (made, due)
+    made.resume()
+  }
+}

@@ -1,0 +1,61 @@
+import AppProtocol
+import Bytes
+import ClientMachines
+import Foundation
+import Synchronization
+
+/// What a phone is made of.
+struct PhoneParts: Sendable {
+  var gateway: String
+  var configuration: PhoneMachine.Configuration
+  var system: any CallSystem
+  var audio: any AudioDevice
+  var sockets: any SocketConnector
+  var secrets: any SecretStore
+  var paths: (any PathMonitor)?
+  var token: @Sendable () async throws -> String
+  /// Pushes hold the caller sealed for this installation.
+  var sealsCallers = false
+
+  /// A gateway on loopback may offer its media there too.
+  static func isLoopback(_ gateway: String) -> Bool {
+    let host = URLComponents(string: gateway)?.host ?? ""
+    return host == "localhost" || IPAddress(host)?.isLoopback == true
+  }
+}
+
+enum SecretKey {
+  /// Which device the gateway knows this installation as: a wake before the first login needs it.
+  static let deviceID = "device-id"
+  /// A logout that the gateway has not heard of yet.
+  static let loggingOut = "logging-out"
+  /// The private key that callers are sealed for.
+  static let sealKey = "seal-key"
+}
+
+/// What of a JSON web token's payload the device itself must know. Nobody has verified it here.
+struct TokenClaims: Decodable {
+  var dev: String?
+
+  init?(_ token: String) {
+    let parts = token.split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count == 3 else { return nil }
+    var text = parts[1].map { $0 == "-" ? "+" : $0 == "_" ? "/" : String($0) }.joined()
+    text += String(repeating: "=", count: (4 - text.count % 4) % 4)
+    guard let data = Data(base64Encoded: text), let claims = try? JSONDecoder().decode(Self.self, from: data) else { return nil }
+    self = claims
+  }
+}
+
+/// A continuation that is resumed by whoever comes first.
+final class Once<Value: Sendable>: Sendable {
+  private let continuation: Mutex<CheckedContinuation<Value, Never>?>
+  init(_ continuation: CheckedContinuation<Value, Never>) { self.continuation = Mutex(continuation) }
+  func resume(_ value: Value) {
+    let taken = continuation.withLock { continuation in
+      defer { continuation = nil }
+      return continuation
+    }
+    taken?.resume(returning: value)
+  }
+}

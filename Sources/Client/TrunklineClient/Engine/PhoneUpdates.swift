@@ -1,0 +1,53 @@
+import AppProtocol
+import Bytes
+import ClientMachines
+import Synchronization
+
+/// What the engine tells the main actor. States are kept as the latest only, so that a main thread that hangs for long costs nothing; what happened
+/// once is kept in order, at most `limit` of it.
+final class PhoneUpdates: Sendable {
+  enum Event: Sendable {
+    case digit(Identifier, Character)
+    case transferred(Identifier, CallTransferred)
+    case presentInApp(Identifier)
+    case closed(Identifier)
+    case media(Identifier, pair: MediaReady.Pair?, roundTripMilliseconds: Double?, profile: String)
+    case disconnected(String)
+    case registered(ErrorCode?)
+    case loggedOut
+  }
+  struct Batch: Sendable {
+    var state: PhoneState?
+    var error: PhoneError??
+    /// In the order of their first change.
+    var order: [Identifier] = []
+    var calls: [Identifier: CallInfo] = [:]
+    var statistics: [Identifier: ClientMedia.Statistics] = [:]
+    var events: [Event] = []
+  }
+  static let limit = 256
+
+  private let pending = Mutex<(batch: Batch, isAsked: Bool)>((Batch(), false))
+  private let wake: @Sendable () -> Void
+
+  /// - Parameter wake: called once until `take`.
+  init(wake: @escaping @Sendable () -> Void) { self.wake = wake }
+
+  func change(_ body: (inout Batch) -> Void) {
+    let isFirst = pending.withLock { pending -> Bool in
+      body(&pending.batch)
+      defer { pending.isAsked = true }
+      return !pending.isAsked
+    }
+    if isFirst { wake() }
+  }
+
+  func tell(_ event: Event) { change { if $0.events.count < Self.limit { $0.events.append(event) } } }
+
+  func take() -> Batch {
+    pending.withLock { pending in
+      defer { pending = (Batch(), false) }
+      return pending.batch
+    }
+  }
+}

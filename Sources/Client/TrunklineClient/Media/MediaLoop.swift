@@ -1,0 +1,221 @@
+import AppProtocol
+import Bytes
+import ClientMachines
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// What runs on the media thread; lives and dies there.
+final class MediaLoop {
+  /// A call with its sockets; noncopyable media needs a box.
+  private final class Live {
+    var media: ClientMedia
+    var sockets: [DatagramSocket]
+    var oldSockets: [DatagramSocket] = []
+    var closesOldAt: Instant?
+    init(_ media: consuming ClientMedia, _ sockets: [DatagramSocket]) {
+      self.media = media
+      self.sockets = sockets
+    }
+  }
+
+  private let thread: MediaThread
+  private let wakeUp: Int32
+  private let report: @Sendable (MediaThread.Report) -> Void
+  private var calls: [Identifier: Live] = [:]
+  private var listening: Identifier?
+  private var isAudioOn = false
+  private var nextFrame = Instant.zero
+  private var nextStatistics = Instant.zero
+  private var isStopped = false
+  private var output = ClientMedia.Output()
+  private var frame = [Int16](repeating: 0, count: 160)
+
+  init(_ thread: MediaThread, _ wakeUp: Int32, _ report: @escaping @Sendable (MediaThread.Report) -> Void) {
+    (self.thread, self.wakeUp, self.report) = (thread, wakeUp, report)
+  }
+
+  func run() {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: MediaLimits.datagramBytes, alignment: 8)
+    defer { buffer.deallocate() }
+    var polls: [pollfd] = []
+    while !isStopped {
+      polls.removeAll(keepingCapacity: true)
+      polls.append(pollfd(fd: wakeUp, events: Int16(POLLIN), revents: 0))
+      for live in calls.values {
+        for socket in live.sockets { polls.append(pollfd(fd: socket.fd, events: Int16(POLLIN), revents: 0)) }
+        for socket in live.oldSockets { polls.append(pollfd(fd: socket.fd, events: Int16(POLLIN), revents: 0)) }
+      }
+      let ready = poll(&polls, nfds_t(polls.count), timeout)
+      if ready > 0, polls[0].revents != 0 { drainWakeUp() }
+      for order in thread.takeOrders() { handle(order) }
+      if ready > 0 { receive(buffer) }
+      timers(MonotonicTime.now())
+    }
+  }
+
+  private func drainWakeUp() {
+    var bytes: UInt64 = 0
+    while read(wakeUp, &bytes, 8) > 0 {}
+  }
+
+  /// Milliseconds for `poll`; −1: until something comes.
+  private var timeout: Int32 {
+    var due: Instant?
+    func consider(_ other: Instant?) { if let other { due = min(due ?? other, other) } }
+    for live in calls.values {
+      consider(live.media.nextDeadline)
+      consider(live.closesOldAt)
+    }
+    if isExchanging { consider(nextFrame) }
+    if !calls.isEmpty { consider(nextStatistics) }
+    guard let due else { return -1 }
+    let wait = (due - MonotonicTime.now()).nanoseconds
+    return wait <= 0 ? 0 : Int32(clamping: (wait + 999_999) / 1_000_000)
+  }
+
+  private var isExchanging: Bool { isAudioOn && listening != nil }
+
+  // MARK: orders
+
+  private func handle(_ order: MediaThread.Order) {
+    let now = MonotonicTime.now()
+    switch order {
+    case .call(let id, .close):
+      let live = calls.removeValue(forKey: id)
+      live?.media.handle(.close, at: now, into: &output)
+      if let live { take(id, live, now) }
+      report(.closed(id, live?.media.statistics ?? .init()))
+    case .call(let id, let order):
+      guard let live = calls[id] ?? open(id, order) else { return }
+      if case .offer(let generation) = order, generation > 1 { renew(live) }
+      live.media.handle(order, at: now, into: &output)
+      take(id, live, now)
+      tellConnected()
+    case .listen(let id):
+      listening = id
+      tellConnected()
+      thread.handle.captured.drain()
+      nextFrame = now
+    case .audio(let isOn):
+      isAudioOn = isOn
+      thread.handle.captured.drain()
+      nextFrame = now
+    case .stop: isStopped = true
+    }
+  }
+
+  private func tellConnected() {
+    let isConnected = listening.flatMap { calls[$0]?.media.isConnected } ?? false
+    thread.handle.connected.store(isConnected, ordering: .relaxed)
+  }
+
+  private func sockets() -> [DatagramSocket] {
+    interfaceAddresses(withLoopback: thread.withLoopback.load(ordering: .relaxed)).compactMap { DatagramSocket(bind: $0) }
+  }
+
+  /// Asked for only where no socket has IPv4. Blocks for a DNS question of a network that gives no other way.
+  private func nat64(_ sockets: [DatagramSocket]) -> NAT64? {
+    guard !sockets.isEmpty, sockets.allSatisfy({ $0.local.ip.family == .v6 }) else { return nil }
+    return lookUpIPv6(NAT64.name).lazy.compactMap { NAT64(answer: $0) }.first
+  }
+
+  private func open(_ id: Identifier, _ order: ClientCall.MediaOrder) -> Live? {
+    switch order {
+    case .answer, .offer: break
+    case .apply, .activate, .mute, .close: return nil
+    }
+    let sockets = sockets()
+    guard var configuration = ClientMedia.Configuration(localAddresses: sockets.map(\.local), identity: thread.identity) else {
+      return nil
+    }
+    configuration.nat64 = nat64(sockets)
+    let live = Live(ClientMedia(configuration: configuration, random: .client), sockets)
+    if calls.isEmpty { nextStatistics = MonotonicTime.now() + MediaLimits.statisticsInterval }
+    calls[id] = live
+    return live
+  }
+
+  /// New sockets for a new generation: the path may be another. The old ones serve until the new one has its pair.
+  private func renew(_ live: Live) {
+    let fresh = sockets()
+    guard !fresh.isEmpty else { return }
+    if live.oldSockets.count < MediaLimits.sockets { live.oldSockets += live.sockets }
+    live.sockets = fresh
+    live.closesOldAt = nil
+    live.media.use(localAddresses: fresh.map(\.local), nat64: nat64(fresh))
+  }
+
+  // MARK: datagrams
+
+  private func receive(_ buffer: UnsafeMutableRawBufferPointer) {
+    for (id, live) in calls {
+      for sockets in [live.sockets, live.oldSockets] {
+        for socket in sockets {
+          while let (count, from) = socket.receive(into: buffer) {
+            let now = MonotonicTime.now()
+            live.media.receive(Array(buffer[..<count]), from: from, to: socket.local, at: now, into: &output)
+            take(id, live, now)
+          }
+        }
+      }
+    }
+  }
+
+  private func take(_ id: Identifier, _ live: Live, _ now: Instant) {
+    for datagram in output.datagrams {
+      let socket = live.sockets.first { $0.local == datagram.local } ?? live.oldSockets.first { $0.local == datagram.local }
+      socket?.send(datagram.bytes, to: datagram.remote)
+    }
+    for told in output.reports {
+      if case .connected = told, !live.oldSockets.isEmpty { live.closesOldAt = now + MediaLimits.oldSockets }
+      report(.media(id, told))
+    }
+    output.datagrams.removeAll(keepingCapacity: true)
+    output.reports.removeAll(keepingCapacity: true)
+  }
+
+  // MARK: time
+
+  private func timers(_ now: Instant) {
+    for (id, live) in calls {
+      if let due = live.media.nextDeadline, due <= now {
+        live.media.handleTimeout(at: now, into: &output)
+        take(id, live, now)
+      }
+      if let due = live.closesOldAt, due <= now { (live.oldSockets, live.closesOldAt) = ([], nil) }
+    }
+    if isExchanging, nextFrame <= now {
+      exchange(now)
+      nextFrame = nextFrame + MediaLimits.frame
+      if now - nextFrame > .milliseconds(200) { nextFrame = now + MediaLimits.frame }
+    }
+    if !calls.isEmpty, nextStatistics <= now {
+      nextStatistics = now + MediaLimits.statisticsInterval
+      for (id, live) in calls { report(.statistics(id, live.media.statistics)) }
+    }
+  }
+
+  /// Sends what was captured and keeps a frame ready to be played: the audio unit sets the pace.
+  private func exchange(_ now: Instant) {
+    guard let listening, let live = calls[listening] else { return }
+    let handle = thread.handle
+    for _ in 0..<MediaLimits.framesPerTurn {
+      var room = frame.mutableSpan
+      guard handle.captured.read(into: &room) else { break }
+      live.media.send(captured: frame, at: now, into: &output)
+    }
+    for _ in 0..<MediaLimits.framesPerTurn where handle.played.count <= MediaLimits.playedSamples {
+      handle.played.write(live.media.play(at: now).span)
+    }
+    take(listening, live, now)
+  }
+}
+
+extension RandomSource {
+  /// The system's cryptographic generator.
+  static var client: RandomSource { RandomSource { UInt64.random(in: .min ... .max) } }
+}

@@ -1,0 +1,81 @@
+import AppProtocol
+import Bytes
+import ClientMachines
+import DTLS
+import Foundation
+import Synchronization
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// The one thread of all media: sockets, ICE, DTLS, SRTP, jitter buffers and codecs of every call. Orders come from the engine by a mailbox;
+/// reports go back by a closure.
+final class MediaThread: Sendable {
+  enum Order: Sendable {
+    case call(Identifier, ClientCall.MediaOrder)
+    /// The call that the device's rings belong to.
+    case listen(Identifier?)
+    /// Audio runs: frames are exchanged with the rings.
+    case audio(Bool)
+    case stop
+  }
+  enum Report: Sendable {
+    case media(Identifier, ClientCall.MediaReport)
+    case statistics(Identifier, ClientMedia.Statistics)
+    /// The call's media is over; these are its last statistics.
+    case closed(Identifier, ClientMedia.Statistics)
+  }
+
+  private let orders = Mutex<[Order]>([])
+  private let wakeUp: (read: Int32, write: Int32)
+  let handle: AudioHandle
+  let identity: DTLSIdentity
+  /// The gateway is on this machine: its addresses are tried from loopback too.
+  let withLoopback = Atomic<Bool>(false)
+  private let report: @Sendable (Report) -> Void
+
+  /// Nil: the process has no descriptor or memory left.
+  init?(_ handle: AudioHandle, report: @escaping @Sendable (Report) -> Void) {
+    var ends: [Int32] = [0, 0]
+    guard pipe(&ends) == 0, let identity = try? DTLSIdentity() else { return nil }
+    for fd in ends {
+      _ = fcntl(fd, F_SETFL, O_NONBLOCK)
+      _ = fcntl(fd, F_SETFD, FD_CLOEXEC)
+    }
+    (wakeUp, self.handle, self.identity) = ((ends[0], ends[1]), handle, identity)
+    self.report = report
+  }
+
+  deinit {
+    close(wakeUp.read)
+    close(wakeUp.write)
+  }
+
+  func start() {
+    let thread = Thread { [self] in MediaLoop(self, wakeUp.read, report).run() }
+    thread.name = "trunkline-media"
+    thread.qualityOfService = .userInteractive
+    thread.start()
+  }
+
+  /// From any thread. Beyond the limit an order is dropped: the thread hangs then, and the call fails by its deadlines.
+  func give(_ order: Order) {
+    let isFirst = orders.withLock { orders -> Bool in
+      guard orders.count < MediaLimits.orders else { return false }
+      orders.append(order)
+      return orders.count == 1
+    }
+    var byte: UInt8 = 1
+    if isFirst { _ = write(wakeUp.write, &byte, 1) }
+  }
+
+  func takeOrders() -> [Order] {
+    orders.withLock { orders in
+      defer { orders.removeAll(keepingCapacity: true) }
+      return orders
+    }
+  }
+}

@@ -1,0 +1,61 @@
+public import AppProtocol
+import ClientMachines
+public import Dispatch
+import Synchronization
+
+/// No call screen of the system: the app shows calls itself. For bots, Macs, and where CallKit is not allowed. Audio is active while a call is.
+public final class NoCallSystem: CallSystem {
+  private struct State {
+    var queue: DispatchQueue?
+    var events: (@Sendable (CallSystemEvent) -> Void)?
+    var actions = 0
+    var open: [SystemActionID: SystemRequest] = [:]
+  }
+  private let state = Mutex(State())
+
+  public init() {}
+
+  public func attach(to queue: DispatchQueue, _ events: @escaping @Sendable (CallSystemEvent) -> Void) {
+    state.withLock { ($0.queue, $0.events) = (queue, events) }
+  }
+
+  public func perform(_ order: CallSystemOrder) {
+    switch order {
+    case .report(let call, _, _): tell(.reported(call, nil))
+    case .request(let request):
+      let id = state.withLock { state -> SystemActionID in
+        state.actions += 1
+        let id = SystemActionID(state.actions)
+        state.open[id] = request
+        return id
+      }
+      tell(.perform(id, request, timeout: nil))
+    case .complete(let id, let isDone): complete(id, isDone)
+    case .update, .reportEnded, .reportConnecting, .reportConnected, .configureAudio: break
+    }
+  }
+
+  /// Nobody else wants the audio device: it is active from the first call on.
+  private func complete(_ id: SystemActionID, _ isDone: Bool) {
+    let request = state.withLock { $0.open.removeValue(forKey: id) }
+    guard isDone else { return }
+    switch request {
+    case .answer?, .start?, .hold(_, false)?: tell(.audioActivated)
+    case .end?, .hold?, .mute?, .digits?, nil: break
+    }
+  }
+
+  /// A push that the app got by another way than PushKit; its call is shown at once, as CallKit would.
+  public func pushed(_ payload: [UInt8]) { tell(.pushed(payload: payload, mustReport: true)) }
+  public func pushToken(_ token: DevicePut.Push?) { tell(.pushToken(token)) }
+
+  private func tell(_ event: CallSystemEvent) {
+    let (queue, events) = state.withLock { ($0.queue, $0.events) }
+    queue?.async { events?(event) }
+  }
+}
+
+extension CallSystem where Self == NoCallSystem {
+  /// The app shows its calls itself.
+  public static var none: NoCallSystem { NoCallSystem() }
+}

@@ -1,0 +1,259 @@
+public import AppProtocol
+import Bytes
+public import ClientMachines
+import Foundation
+public import Observation
+import Synchronization
+
+/// The telephone of an app: made once, at launch, and kept for the process's life. Nothing on it blocks.
+///
+/// ```swift
+/// let phone = Phone("wss://phone.example.com/v1/connect", system: .none, audio: NoAudio()) { try await backend.phoneToken() }
+/// let call = phone.call("+15551230001")
+/// for await state in call.states { print(state) }   // connecting, calling, 0:00, 0:01 … ended
+/// ```
+@MainActor @Observable
+public final class Phone {
+  public enum State: Hashable, Sendable, CustomStringConvertible {
+    case idle, connecting, online, loggedOut
+    /// What the app should do is the error's text.
+    case failed(PhoneError)
+
+    public var description: String {
+      switch self {
+      case .idle: "offline"
+      case .connecting: "connecting"
+      case .online: "online"
+      case .loggedOut: "logged out"
+      case .failed(let error): "\(error)"
+      }
+    }
+  }
+
+  public enum Event: Sendable {
+    /// Media of a call has a pair of candidates and its keys.
+    case media(Call, pair: MediaReady.Pair?, roundTripMilliseconds: Double?, profile: String)
+    case digit(Call, Character)
+    case transferred(Call, CallTransferred)
+    /// The app's own call screen should show: the device is unlocked and the call is connected (UI-1).
+    case presentInApp(Call)
+    /// An ended call's media is closed; its statistics are final.
+    case closed(Call)
+    /// A connection attempt failed, and why.
+    case disconnected(String)
+    /// The gateway took the push token, or why not.
+    case registered(ErrorCode?)
+  }
+
+  /// Live calls, the oldest first; ended ones go after a few seconds.
+  public private(set) var calls: [Call] = []
+  public private(set) var state = State.idle
+  /// Calls do not ring here.
+  public var doNotDisturb = false { didSet { give(.preferences(.init(dnd: doNotDisturb))) } }
+
+  @ObservationIgnored private let engine: PhoneEngine?
+  @ObservationIgnored private let updates: PhoneUpdates
+  @ObservationIgnored private var error: PhoneError?
+  @ObservationIgnored private var machineState = PhoneState.idle
+  @ObservationIgnored private var stateReaders: [UUID: AsyncStream<State>.Continuation] = [:]
+  @ObservationIgnored private var eventReaders: [UUID: AsyncStream<Event>.Continuation] = [:]
+  @ObservationIgnored private var logOutWaiters: [CheckedContinuation<Void, Never>] = []
+  /// Ended calls stay in `calls` so long, so that their reason can be read.
+  private static let endedTime = Duration.seconds(3)
+  nonisolated private static let isMade = Mutex(false)
+
+  /// - Parameters:
+  ///   - gateway: `wss://host/v1/connect`.
+  ///   - device: the id that the gateway knows this installation by, the token's `dev`; nil: read from the token.
+  ///   - system: what shows calls.
+  ///   - audio: microphone and loudspeaker.
+  ///   - sockets: what opens WebSockets; nil: the system's own.
+  ///   - secrets: what is kept over restarts.
+  ///   - isBackground: a push has started the process.
+  ///   - forcesUnlock: without a microphone permission a call is reported as video, so that iOS unlocks and the app can ask.
+  ///   - maximumCalls: a further one is busy on this device.
+  ///   - sealsCallers: pushes hold the caller sealed for a key in `secrets`: no push service sees who calls. Before the first unlock, when
+  ///     the key cannot be read, the call screen says Unknown until the gateway is reached.
+  ///   - token: a login token of the app's backend. Called at launch, before the old one expires and after it is refused.
+  public init(
+    _ gateway: String, device: String? = nil, system: any CallSystem, audio: any AudioDevice, sockets: any SocketConnector,
+    secrets: any SecretStore = MemorySecrets(), paths: (any PathMonitor)? = nil, isBackground: Bool = false,
+    forcesUnlock: Bool = false, maximumCalls: Int = 2, sealsCallers: Bool = false,
+    token: @escaping @Sendable () async throws -> String
+  ) {
+    let box = WakeBox()
+    updates = PhoneUpdates { box.wake() }
+    let isFirst = Self.isMade.withLock { isMade in
+      defer { isMade = true }
+      return !isMade
+    }
+    guard isFirst else {
+      engine = nil
+      state = .failed(.secondPhone)
+      return
+    }
+    let known = device ?? secrets.read(SecretKey.deviceID).map { String(decoding: $0, as: UTF8.self) } ?? ""
+    var configuration = PhoneMachine.Configuration(
+      device: Hello.Device(id: known, platform: Self.platform, sdk: "trunkline-swift"))
+    (configuration.isForeground, configuration.forcesUnlock) = (!isBackground, forcesUnlock)
+    configuration.maximumCalls = maximumCalls
+    var parts = PhoneParts(
+      gateway: gateway, configuration: configuration, system: system, audio: audio, sockets: sockets, secrets: secrets,
+      paths: paths,
+      token: token)
+    parts.sealsCallers = sealsCallers
+    let engine = PhoneEngine(parts, updates: updates)
+    self.engine = engine
+    box.set { [weak self] in Task { @MainActor in self?.takeUpdates() } }
+    engine.start()
+  }
+
+  deinit {
+    guard let engine else { return }
+    engine.stop()
+    Self.isMade.withLock { $0 = false }
+  }
+
+  private static var platform: String {
+    #if os(iOS)
+      "ios"
+    #elseif os(macOS)
+      "macos"
+    #else
+      "linux"
+    #endif
+  }
+
+  /// A closure that is set once the phone is whole.
+  private final class WakeBox: Sendable {
+    private let body = Mutex<(@Sendable () -> Void)?>(nil)
+    func set(_ body: @escaping @Sendable () -> Void) { self.body.withLock { $0 = body } }
+    func wake() { body.withLock { $0 }?() }
+  }
+
+  // MARK: what the app asks for
+
+  /// Calls a number (E.164 with +). Its `state` says how it goes; a call that cannot be made is `.ended` and has an `error`.
+  @discardableResult
+  public func call(_ number: String, from: String? = nil, account: String? = nil) -> Call {
+    call(Handle(k: .phone, h: number), from: from, account: account)
+  }
+
+  @discardableResult
+  public func call(_ handle: Handle, from: String? = nil, account: String? = nil) -> Call {
+    let id = Identifier(random: .client)
+    var callee = handle
+    callee.h = String(handle.h.filter { !$0.isWhitespace }.prefix(256))
+    let call = Call(id, .outgoing, callee, self)
+    if callee.h.isEmpty {
+      call.error = .emptyNumber
+      call.take(CallInfo(id: id, isOutgoing: true, peer: callee, state: .ended, reason: .notFound))
+      return call
+    }
+    guard engine != nil else {
+      call.error = .secondPhone
+      call.take(CallInfo(id: id, isOutgoing: true, peer: callee, state: .ended, reason: .unknown))
+      return call
+    }
+    calls.append(call)
+    give(.dial(id, to: callee, from: from.map { Handle(k: .phone, h: $0) }, account: account))
+    return call
+  }
+
+  /// The device leaves the gateway's list, then this returns; without a network it is done when the gateway is next reached.
+  public func logOut() async {
+    guard engine != nil, state != .loggedOut else { return }
+    give(.logOut)
+    await withCheckedContinuation { logOutWaiters.append($0) }
+  }
+
+  /// What the user has granted; without it calls are not shown, or reported as video so that the device unlocks (`forcesUnlock`).
+  public func microphone(_ permission: MicrophonePermission) { give(.microphone(permission)) }
+  /// The app comes to the front, or leaves it.
+  public func foreground(_ isOn: Bool) { give(.foreground(isOn)) }
+
+  /// The last 500 events, for a bug report; numbers and tokens are not in it.
+  public var trace: [String] { engine?.trace.text ?? [] }
+
+  /// Each state from now on; a slow reader misses steps, never the last.
+  public var states: AsyncStream<State> {
+    let (stream, continuation) = AsyncStream.makeStream(of: State.self, bufferingPolicy: .bufferingNewest(1))
+    let reader = UUID()
+    continuation.yield(state)
+    stateReaders[reader] = continuation
+    continuation.onTermination = { [weak self] _ in Task { @MainActor in self?.stateReaders[reader] = nil } }
+    return stream
+  }
+
+  /// What happens once, from now on; of a reader that is slow the oldest 256 are kept.
+  public var events: AsyncStream<Event> {
+    let (stream, continuation) = AsyncStream.makeStream(of: Event.self, bufferingPolicy: .bufferingOldest(256))
+    let reader = UUID()
+    eventReaders[reader] = continuation
+    continuation.onTermination = { [weak self] _ in Task { @MainActor in self?.eventReaders[reader] = nil } }
+    return stream
+  }
+
+  func wish(_ call: Call, _ wish: PhoneMachine.Wish) { give(.wish(call.identifier, wish)) }
+  private func give(_ input: PhoneMachine.Input) { engine?.enqueue { $0.give(input) } }
+
+  // MARK: what the engine tells
+
+  private func takeUpdates() {
+    let batch = updates.take()
+    if let state = batch.state { machineState = state }
+    if let news = batch.error { error = news }
+    if batch.state != nil || batch.error != nil { moveState() }
+    for id in batch.order { if let info = batch.calls[id] { take(info) } }
+    for (id, statistics) in batch.statistics { call(id)?.take(statistics) }
+    for event in batch.events { take(event) }
+  }
+
+  private func call(_ id: Identifier) -> Call? { calls.first { $0.identifier == id } }
+
+  private func take(_ info: CallInfo) {
+    let known = call(info.id)
+    // the end of one that was never shown here
+    guard known != nil || info.state != .ended else { return }
+    let call = known ?? Call(info.id, info.isOutgoing ? .outgoing : .incoming, info.peer, self)
+    if known == nil { calls.append(call) }
+    call.take(info)
+    guard info.state == .ended else { return }
+    Task { [weak self] in
+      try? await Task.sleep(for: Self.endedTime)
+      self?.calls.removeAll { $0 === call }
+    }
+  }
+
+  private func moveState() {
+    let next: State =
+      switch machineState {
+      case .idle: error.map { .failed($0) } ?? .idle
+      case .connecting: .connecting
+      case .online: .online
+      case .refused: error.map { .failed($0) } ?? .failed(.loginRefused)
+      case .loggedOut: .loggedOut
+      }
+    guard next != state else { return }
+    state = next
+    for reader in stateReaders.values { reader.yield(next) }
+  }
+
+  private func take(_ event: PhoneUpdates.Event) {
+    switch event {
+    case .digit(let id, let digit): if let call = call(id) { yield(.digit(call, digit)) }
+    case .transferred(let id, let status): if let call = call(id) { yield(.transferred(call, status)) }
+    case .presentInApp(let id): if let call = call(id) { yield(.presentInApp(call)) }
+    case .closed(let id): if let call = call(id) { yield(.closed(call)) }
+    case .media(let id, let pair, let trip, let profile):
+      if let call = call(id) { yield(.media(call, pair: pair, roundTripMilliseconds: trip, profile: profile)) }
+    case .disconnected(let why): yield(.disconnected(why))
+    case .registered(let refusal): yield(.registered(refusal))
+    case .loggedOut:
+      for waiter in logOutWaiters { waiter.resume() }
+      logOutWaiters = []
+    }
+  }
+
+  private func yield(_ event: Event) { for reader in eventReaders.values { reader.yield(event) } }
+}

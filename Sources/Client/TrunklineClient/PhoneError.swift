@@ -1,0 +1,51 @@
+import AppProtocol
+
+/// What went wrong, and what the app should do about it.
+public enum PhoneError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// Another `Phone` lives in this process: use that one.
+  case secondPhone
+  /// VoIP pushes do not exist here (the simulator): calls come while the app is open.
+  case unsupported
+  /// The gateway refuses the token: the backend's key, audience or `dev` is not what the gateway expects.
+  case loginRefused
+  /// An operator turned this device away: log in anew with the user's consent.
+  case revoked
+  /// The same device is online in another process.
+  case replaced
+  /// The app's closure gave no token; it is asked again later.
+  case noToken(String)
+  case loggedOut
+  /// No number was given.
+  case emptyNumber
+  /// The gateway does not carry emergency calls: open the telephone's own dialler.
+  case emergency
+  /// The microphone is not granted: ask for it, or send the user to the settings.
+  case noMicrophone
+  /// No media thread: the process has no memory or descriptors left.
+  case noResources
+
+  public var description: String {
+    switch self {
+    case .secondPhone: "there is a Phone in this process already: keep one for the app's life and use it everywhere"
+    case .unsupported: "no VoIP pushes on this system: calls arrive while the app is open"
+    case .loginRefused: "the gateway refused the token (4001): check the backend's signing key, audience and dev claim"
+    case .revoked: "this device was turned away (4003): let the user log in again"
+    case .replaced: "this device is online in another process (4009): give each installation its own device id"
+    case .noToken(let why): "the app's token closure failed: \(why)"
+    case .loggedOut: "logged out: make a new Phone after the next login"
+    case .emptyNumber: "no number to call"
+    case .emergency: "emergency calls are not carried: open the telephone's own dialler (tel:)"
+    case .noMicrophone: "the microphone is not granted: ask for it while the app is open, or open its settings"
+    case .noResources: "the media thread could not start: the process has no descriptors left"
+    }
+  }
+
+  init?(closeCode: UInt16) {
+    switch CloseCode(rawValue: closeCode) {
+    case .authFailed: self = .loginRefused
+    case .revoked: self = .revoked
+    case .replaced: self = .replaced
+    default: return nil
+    }
+  }
+}

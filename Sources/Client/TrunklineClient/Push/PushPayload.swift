@@ -1,0 +1,50 @@
+import AppProtocol
+import Bytes
+import ClientMachines
+import Foundation
+
+/// What a push tells an app that it wakes: version 1 of the payload (docs/design/devices-and-push.md). Any bytes are taken.
+public struct PushPayload: Sendable, Equatable {
+  public var call: Identifier
+  public var caller: Handle
+  /// Where to connect; nil: the phone's own gateway.
+  public var gateway: String?
+  public var wake: Redacted<String>
+  /// Seconds since 1970; a hint only: the clock of a device may be wrong.
+  public var expires: Int64?
+  /// The sealed caller, Base64url.
+  public var sealed: String?
+
+  /// Longest payload read; APNs carries 5,120 bytes.
+  static let longest = 8_192
+
+  /// Reads JSON: the payload itself, or an object that has it as `payload`. Nil for anything that names no call or has no wake token.
+  public init?(json: some Collection<UInt8>) {
+    guard json.count <= Self.longest, let object = try? JSONSerialization.jsonObject(with: Data(json)) as? [String: Any] else {
+      return nil
+    }
+    self.init(object["payload"] as? [String: Any] ?? object)
+  }
+
+  private init?(_ fields: [String: Any]) {
+    func text(_ key: String, _ most: Int = 256) -> String? {
+      (fields[key] as? String).flatMap { $0.utf8.count <= most ? $0 : nil }
+    }
+    guard let call = text("call").flatMap({ Identifier($0) }), let wake = text("wake", 4_096), !wake.isEmpty else { return nil }
+    (self.call, self.wake, gateway, sealed) = (call, Redacted(wake), text("gw", 2_048), text("enc", 4_096))
+    // FCM carries strings only, the caller's flat
+    let from = fields["from"] as? [String: Any]
+    let handle = (from?["h"] as? String ?? text("from_h")).map { String($0.prefix(256)) } ?? ""
+    let name = (from?["n"] as? String ?? text("from_n")).map { String($0.prefix(256)) }
+    let kind = (from?["k"] as? String ?? text("from_k")).flatMap { Handle.Kind(rawValue: $0) } ?? .phone
+    caller =
+      handle.isEmpty
+      ? Handle(k: .generic, h: "Unknown", n: name) : Handle(k: kind, h: handle, n: name?.isEmpty == true ? nil : name)
+    expires = (fields["exp"] as? NSNumber)?.int64Value ?? text("exp").flatMap { Int64($0) }
+  }
+
+  /// The push names nobody: the caller is sealed, or withheld.
+  public var isAnonymous: Bool { caller.k == .generic && caller.h == "Unknown" }
+
+  var push: PhoneMachine.Push { .init(call: call, caller: caller, wake: wake.exposed, gateway: gateway) }
+}

@@ -1,0 +1,40 @@
+import Synchronization
+
+/// Microphone and loudspeaker, in four phases (AUD-4). All calls come on the engine's queue, in this order; a phase that returns false is told to
+/// the call, which fails. `release` may come at any time and implies `stop`.
+///
+/// | phase | bound to | what it does |
+/// |---|---|---|
+/// | `configure` | the answer or start action, before audio is activated | takes the handle; sets nothing that would change the route later |
+/// | `start` | `didActivate`, or 1 s after a call is heard without it | the unit runs: it fills `handle.captured` and empties `handle.played` |
+/// | `stop` | `didDeactivate`, hold | the unit stops; `start` may follow |
+/// | `release` | the last call's end | everything is given back; `configure` may follow |
+public protocol AudioDevice: Sendable {
+  func configure(_ handle: AudioHandle) -> Bool
+  func start() -> Bool
+  func stop()
+  func release()
+}
+
+/// What the audio unit's thread and the media thread share: two rings of samples at 8 kHz.
+public final class AudioHandle: Sendable {
+  public static let sampleRateHz = 8_000
+  /// From the microphone: written by the unit, read by the media thread.
+  public let captured = AudioRing(capacity: 4_096)
+  /// To the loudspeaker: written by the media thread, read by the unit.
+  public let played = AudioRing(capacity: 4_096)
+  /// What is captured now is heard by the other side: a device that plays a file begins it then.
+  public var isConnected: Bool { connected.load(ordering: .relaxed) }
+  let connected = Atomic<Bool>(false)
+  public init() {}
+}
+
+/// No microphone and no loudspeaker: what comes is thrown away, what goes is silence.
+public final class NoAudio: AudioDevice {
+  private let file = FileAudio([], keepsHeard: false)
+  public init() {}
+  public func configure(_ handle: AudioHandle) -> Bool { file.configure(handle) }
+  public func start() -> Bool { file.start() }
+  public func stop() { file.stop() }
+  public func release() { file.release() }
+}

@@ -1,0 +1,44 @@
+public import AppProtocol
+public import Bytes
+public import ClientMachines
+public import Dispatch
+
+/// What shows calls to the user: CallKit by `TrunklineCallKit`, or the app itself (`CallSystem.none`).
+///
+/// Events are handed in on `queue`, from within its own turn: a push's report leaves before the delegate returns. `perform` is called there too.
+public protocol CallSystem: Sendable {
+  /// Called once, before the phone does anything else.
+  func attach(to queue: DispatchQueue, _ events: @escaping @Sendable (CallSystemEvent) -> Void)
+  func perform(_ order: CallSystemOrder)
+}
+
+public enum CallSystemEvent: Sendable {
+  /// A VoIP push: its payload as JSON, whatever it is. The phone has reported a call when this returns.
+  case pushed(payload: [UInt8], mustReport: Bool)
+  /// Where pushes for this process are to be sent; nil: nowhere any more.
+  case pushToken(DevicePut.Push?)
+  case reported(Identifier, ReportRefusal?)
+  /// `timeout`: what is left until the system gives the action up.
+  case perform(SystemActionID, SystemRequest, timeout: Duration?)
+  case timedOut(SystemActionID, SystemRequest)
+  case requestRefused(SystemRequest)
+  case audioActivated, audioDeactivated
+  case reset
+  case foreground(Bool)
+  case microphone(MicrophonePermission)
+  /// VoIP pushes do not exist here: the state is `unsupported`.
+  case unsupported
+}
+
+public enum CallSystemOrder: Sendable {
+  case report(Identifier, Handle, isVideo: Bool)
+  case update(Identifier, Handle, CallCapabilities?)
+  case reportEnded(Identifier, CallEndedReason)
+  case reportConnecting(Identifier)
+  /// `at`: milliseconds since 1970, the gateway's.
+  case reportConnected(Identifier, at: Int64?)
+  case request(SystemRequest)
+  case complete(SystemActionID, Bool)
+  /// Category and mode of the audio session, before it is activated.
+  case configureAudio
+}

@@ -1,0 +1,251 @@
+import AppProtocol
+import Bytes
+import ClientMachines
+import Foundation
+import Synchronization
+import Testing
+
+@testable import TrunklineCallKit
+
+/// The app's half on the stand-in's CallKit and PushKit: what the phone orders is on the screen, what the user does reaches the phone.
+@Suite(.serialized) struct CallKitSystemTests {
+  static let jane = Handle(k: .phone, h: "+15550001", n: "Jane Doe")
+
+  /// The phone's part, played by the test: reports each push, keeps what it hears.
+  final class App: Sendable {
+    let system: CallKitSystem
+    private let heard = Mutex<[String]>([])
+    private let actions = Mutex<[SystemActionID]>([])
+    private let reports: Bool
+    private let queue = DispatchQueue(label: "app")
+
+    init(_ settings: CallKitSystem.Settings = .init(), reports: Bool = true) {
+      system = CallKitSystem(settings)
+      self.reports = reports
+      system.attach(to: queue) { [weak self] event in self?.take(event) }
+    }
+
+    private func take(_ event: CallSystemEvent) {
+      switch event {
+      case .pushed(let payload, let mustReport):
+        note("pushed \(mustReport)")
+        guard reports, mustReport else { return }
+        let push = PushPayload(json: payload)
+        system.perform(
+          .report(push?.call ?? Identifier(high: 1, low: 1), push?.caller ?? Handle(k: .generic, h: "Unknown"), isVideo: false))
+      case .perform(let id, let request, let timeout):
+        note("perform \(String(describing: request).prefix { $0 != "(" }) \((timeout ?? .zero) > .seconds(3))")
+        actions.withLock { $0.append(id) }
+      case .reported(_, let refusal): note(refusal.map { "refused \($0)" } ?? "reported")
+      case .pushToken(let token): note("token \(token?.token.count ?? 0) \(token?.topic ?? "")")
+      case .timedOut: note("timed out")
+      case .requestRefused: note("request refused")
+      case .audioActivated: note("audio on")
+      case .audioDeactivated: note("audio off")
+      case .reset: note("reset")
+      case .foreground(let isOn): note("foreground \(isOn)")
+      case .microphone, .unsupported: break
+      }
+    }
+
+    private func note(_ text: String) { heard.withLock { $0.append(text) } }
+    var events: [String] { heard.withLock { $0 } }
+
+    /// Completes the oldest action that is open.
+    func complete(_ isDone: Bool = true) {
+      guard let id = actions.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) else { return }
+      queue.sync { system.perform(.complete(id, isDone)) }
+    }
+    /// What the app has put on its own queue is done.
+    func drain() { queue.sync {} }
+    func order(_ order: CallSystemOrder) { queue.sync { system.perform(order) } }
+  }
+
+  /// A phone with the app installed; what the app was at its last start.
+  private func iphone(_ rules: SystemRules = .strict, _ make: @escaping @Sendable () -> App = { App() }) -> (
+    StandInPhone, @Sendable () -> App?
+  ) {
+    let phone = StandInPhone(rules, clock: .virtual)
+    let last = Held()
+    phone.install {
+      let app = make()
+      last.set(app)
+      return app
+    }
+    return (phone, { last.value })
+  }
+  private final class Held: Sendable {
+    private let app = Mutex<App?>(nil)
+    func set(_ app: App) { self.app.withLock { $0 = app } }
+    var value: App? { app.withLock { $0 } }
+  }
+
+  private func payload(_ call: String = "8d4f0c1e-6a53-4c39-9a53-0b0f6f8a2f11") -> [String: Any] {
+    [
+      "aps": [:] as [String: Any], "call": call, "wake": "w", "gw": "wss://g/v1/connect",
+      "from": ["k": "phone", "h": "+15550001", "n": "Jane Doe"],
+    ]
+  }
+
+  @Test
+  func
+    `INC-2, INC-3, PUSH-1, PUSH-5: a push starts the app, is reported with handle and name in its delegate's turn, and completed`()
+    throws
+  {
+    let (phone, app) = iphone()
+    phone.lock()
+    phone.push(payload())
+    phone.advance(.seconds(8))
+    #expect(phone.violations == [] && phone.isRunning)
+    #expect(
+      phone.screen.incoming?.title == "Jane Doe"
+        && phone.screen.incoming?.id == Identifier("8d4f0c1e-6a53-4c39-9a53-0b0f6f8a2f11"))
+    let events = try #require(app()).events
+    #expect(events.contains("pushed true") && events.contains("reported"))
+    #expect(events.contains { $0.hasPrefix("token 64") })
+  }
+
+  @Test(arguments: ["{}", "[1]", "nonsense", #"{"call":"x"}"#, #"{"call":null,"from":[]}"#])
+  func `INC-3: any payload is reported as a call of somebody unknown`(text: String) {
+    let (phone, _) = iphone()
+    phone.push(text)
+    phone.advance(.seconds(8))
+    #expect(phone.violations == [] && phone.screen.incoming?.title == "Unknown")
+  }
+
+  @Test func `INC-1, PUSH-2: an app that does not report is killed, and after three times is pushed to no more: this is seen`() {
+    let (phone, _) = iphone(.strict) { App(reports: false) }
+    for _ in 0..<4 {
+      phone.push(payload())
+      phone.advance(.seconds(8))
+    }
+    #expect(phone.violations.contains { $0.hasPrefix("R1") } && phone.violations.contains { $0.hasPrefix("R2") })
+  }
+
+  @Test func `PUSH-3: a push that need not be reported says so`() throws {
+    var rules = SystemRules.strict
+    rules.mustReport = .unlessActive
+    let (phone, app) = iphone(rules)
+    phone.push(payload())
+    phone.tap(.answer)
+    phone.push(payload("8d4f0c1e-6a53-4c39-9a53-0b0f6f8a2f22"))
+    phone.advance(.seconds(1))
+    #expect(try #require(app()).events.filter { $0.hasPrefix("pushed") } == ["pushed true", "pushed false"])
+    #expect(phone.violations == [])
+  }
+
+  @Test func `ANS-4, AUD-1: an answer is performed once, audio is configured before it is fulfilled, and nobody calls setActive`()
+    throws
+  {
+    let (phone, app) = iphone()
+    phone.push(payload())
+    phone.tap(.answer)
+    phone.advance(.milliseconds(100))
+    let host = try #require(app())
+    #expect(host.events.last == "perform answer true" && !phone.isAudioActive)
+    host.order(.configureAudio)
+    host.complete()
+    phone.advance(.seconds(1))
+    #expect(host.events.last == "audio on" && phone.isAudioActive)
+    let session = phone.inApp { AVAudioSession.sharedInstance() }
+    #expect(session.category == .playAndRecord && session.mode == .voiceChat)
+    #expect(session.categoryOptions == [.allowBluetoothHFP, .allowBluetoothA2DP])
+    phone.tap(.end)
+    phone.advance(.milliseconds(100))
+    #expect(host.events.contains("perform end true"))
+    host.complete()
+    phone.advance(.seconds(1))
+    #expect(host.events.last == "audio off" && phone.screen.calls.isEmpty && phone.violations == [])
+  }
+
+  @Test func `OUT-1: a call is asked for by a transaction, its dates are reported; a third one is refused`() throws {
+    let phone = StandInPhone(.strict, clock: .virtual)
+    let box = Held()
+    phone.launch {
+      let app = App()
+      box.set(app)
+      return app
+    }
+    phone.advance(.seconds(1))
+    let host = try #require(box.value)
+    #expect(host.events.contains("foreground true"))
+    let call = Identifier(high: 1, low: 2)
+    host.order(.request(.start(call, Self.jane)))
+    phone.advance(.seconds(1))
+    #expect(host.events.last == "perform start true")
+    host.complete()
+    host.order(.reportConnecting(call))
+    host.order(.reportConnected(call, at: 1_700_000_000_000))
+    phone.advance(.seconds(1))
+    #expect(phone.screen.calls.map(\.phase) == [.active])
+    for low in UInt64(3)...4 {
+      host.order(.request(.start(Identifier(high: 1, low: low), Self.jane)))
+      phone.advance(.seconds(1))
+      host.complete()
+    }
+    host.drain()
+    #expect(host.events.contains("request refused"))
+  }
+
+  @Test func `CFG-3: what the settings say of calls is what the system has`() throws {
+    var settings = CallKitSystem.Settings()
+    (settings.maximumCalls, settings.includesCallsInRecents, settings.ringtone, settings.icon) = (1, false, "ring.caf", Data([1]))
+    let phone = StandInPhone(.strict, clock: .virtual)
+    let configuration = phone.inApp { CallKitSystem(settings).configuration }
+    #expect(configuration.maximumCallGroups == 1 && configuration.maximumCallsPerCallGroup == 1 && !configuration.supportsVideo)
+    #expect(
+      !configuration.includesCallsInRecents && configuration.ringtoneSound == "ring.caf"
+        && configuration.iconTemplateImageData == Data([1]))
+    #expect(configuration.supportedHandleTypes == [.generic, .phoneNumber, .emailAddress])
+  }
+
+  @Test func `CFG-1, CFG-2: one provider with its delegate for each launch, and no rule is broken over many calls`() throws {
+    let (phone, app) = iphone()
+    for index in 0..<5 {
+      phone.push(payload("8d4f0c1e-6a53-4c39-9a53-0b0f6f8a2f0\(index)"))
+      phone.tap(.answer)
+      phone.advance(.milliseconds(100))
+      try #require(app()).complete()
+      phone.advance(.seconds(1))
+      let call = try #require(phone.screen.calls.first?.id)
+      try #require(app()).order(.reportEnded(call, .remoteEnded))
+      phone.advance(.seconds(1))
+      #expect(phone.screen.calls.isEmpty)
+      if index == 2 { phone.kill() }
+    }
+    #expect(phone.violations == [] && phone.recents.count == 5)
+  }
+
+  @Test func `END-4: a reset of the system reaches the phone, and its actions are forgotten`() throws {
+    let (phone, app) = iphone()
+    phone.push(payload())
+    phone.tap(.answer)
+    phone.advance(.milliseconds(100))
+    phone.crash(.callServices)
+    phone.advance(.seconds(1))
+    let host = try #require(app())
+    #expect(host.events.contains("reset"))
+    host.complete()
+    #expect(phone.violations == [])
+  }
+
+  @Test func `CFG-4, REC-1, REC-3: a tap in Recents gives the handle that the call had`() throws {
+    let (phone, app) = iphone()
+    phone.push(payload())
+    phone.tap(.decline)
+    phone.advance(.seconds(1))
+    try #require(app()).complete()
+    phone.advance(.seconds(1))
+    let recent = try #require(phone.recents.first)
+    let handle = Mutex<String?>(nil)
+    phone.inApp {
+      StandInApplication.onContinue { activity in
+        let intent = activity.interaction?.intent as? INStartCallIntent
+        handle.withLock { $0 = intent?.contacts?.first?.personHandle?.value }
+      }
+    }
+    phone.tapRecent(recent)
+    phone.advance(.seconds(1))
+    #expect(handle.withLock { $0 } == "+15550001" && phone.violations == [])
+  }
+}

@@ -1,0 +1,190 @@
+import AppProtocol
+import Bytes
+import Foundation
+import HPKE
+import Testing
+
+@testable import TrunklineClient
+
+@Suite struct AudioRingTests {
+  @Test func `what is written is read, in order, by another thread, and nothing else`() async {
+    let ring = AudioRing(capacity: 512)
+    let total = 200_000
+    let writer = Thread {
+      var next = 0
+      while next < total {
+        let frame = (0..<80).map { Int16(truncatingIfNeeded: next + $0) }
+        if ring.write(frame.span) { next += 80 } else { sched_yield() }
+      }
+    }
+    writer.start()
+    var (seen, isRight) = (0, true)
+    var frame = [Int16](repeating: 0, count: 160)
+    while seen < total {
+      var room = frame.mutableSpan
+      guard ring.read(into: &room) else {
+        sched_yield()
+        continue
+      }
+      for (index, sample) in frame.enumerated() where sample != Int16(truncatingIfNeeded: seen + index) { isRight = false }
+      seen += 160
+    }
+    #expect(isRight && ring.count == 0)
+  }
+
+  @Test func `what does not fit is refused whole, what is not there is not read`() {
+    let ring = AudioRing(capacity: 64)
+    let full = [Int16](repeating: 1, count: 64)
+    #expect(ring.write(full.span) && !ring.write([1].span) && ring.count == 64)
+    var frame = [Int16](repeating: 0, count: 65)
+    var room = frame.mutableSpan
+    let wasRead = ring.read(into: &room)
+    #expect(!wasRead)
+    ring.drain()
+    #expect(ring.count == 0 && ring.write(full.span))
+  }
+}
+
+/// What every audio device keeps to (AUD-2, AUD-4, C6, C7).
+@Suite struct AudioDeviceTests {
+  @Test(arguments: [0, 1]) func `AUD-4: the four phases, in any order that the system may choose`(which: Int) {
+    let device: any AudioDevice = which == 0 ? FileAudio([1, 2, 3], repeats: true) : NoAudio()
+    let handle = AudioHandle()
+    #expect(!device.start(), "not before configure")
+    for _ in 0..<3 {
+      #expect(device.configure(handle) && device.configure(handle), "configure may be repeated")
+      #expect(device.start())
+      device.stop()
+      device.stop()
+      #expect(device.start(), "a hold, and back")
+      device.release()
+      device.release()
+      #expect(!device.start(), "not after release")
+    }
+  }
+
+  @Test func `a file is played from the moment that the call is connected`() async {
+    let handle = AudioHandle()
+    let device = FileAudio([Int16](repeating: 7, count: 320))
+    #expect(device.configure(handle) && device.start())
+    var frame = [Int16](repeating: 9, count: 160)
+    func next() async -> [Int16] {
+      while true {
+        var room = frame.mutableSpan
+        if handle.captured.read(into: &room) { return frame }
+        await Task.yield()
+      }
+    }
+    #expect(await next().allSatisfy { $0 == 0 })
+    handle.connected.store(true, ordering: .relaxed)
+    var heard: [Int16] = []
+    while heard.count(where: { $0 == 7 }) < 320 { heard += await next() }
+    device.release()
+    #expect(device.takeHeard().spokenSince != nil)
+  }
+}
+
+@Suite struct PushPayloadTests {
+  private static let call = "8d4f0c1e-6a53-4c39-9a53-0b0f6f8a2f11"
+
+  @Test func `a payload of APNs, one of FCM, and one in an envelope`() throws {
+    let apns =
+      #"{"aps":{},"v":1,"t":"call","call":"\#(Self.call)","exp":1700000000,"from":{"k":"phone","h":"+1","n":"Jane"},"gw":"wss://g","wake":"w"}"#
+    let fcm =
+      #"{"call":"\#(Self.call)","exp":"1700000000","from_k":"phone","from_h":"+1","from_n":"Jane","gw":"wss://g","wake":"w"}"#
+    for text in [apns, fcm, #"{"service":"apns","payload":\#(apns)}"#] {
+      let push = try #require(PushPayload(json: Array(text.utf8)))
+      #expect(push.caller == Handle(k: .phone, h: "+1", n: "Jane") && push.gateway == "wss://g" && push.expires == 1_700_000_000)
+    }
+  }
+
+  @Test func `without a caller it is Unknown; without a call or a wake token it is none`() throws {
+    let bare = try #require(PushPayload(json: Array(#"{"call":"\#(Self.call)","wake":"w"}"#.utf8)))
+    #expect(bare.caller.h == "Unknown" && bare.gateway == nil && bare.isAnonymous)
+    for text in ["", "[]", "{}", "null", #"{"call":"\#(Self.call)"}"#, #"{"call":"x","wake":"w"}"#, #"{"call":1,"wake":[]}"#] {
+      #expect(PushPayload(json: Array(text.utf8)) == nil, "\(text)")
+    }
+  }
+
+  @Test func `E2E-2: a sealed caller is read by who has the key, for its call only`() throws {
+    let secrets = MemorySecrets()
+    let key = try #require(SealedCaller.key(in: secrets, .seeded(6)))
+    #expect(SealedCaller.key(in: secrets, .seeded(7)) == key && SealedCaller.publicText(of: key)?.count == 43)
+    let call = try #require(Identifier(Self.call))
+    let json = Array(#"{"k":"phone","h":"+1","n":"Jane"}      "#.utf8)
+    let publicKey = try #require(HPKE.publicKey(of: key))
+    let sealed = try #require(
+      HPKE.seal(json, for: publicKey, info: Array("trunkline caller v1".utf8), authenticating: Array(Self.call.utf8), scalar: key)
+    )
+    let text = Data(sealed).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+    #expect(SealedCaller.open(text, call: call, key: key) == Handle(k: .phone, h: "+1", n: "Jane"))
+    #expect(SealedCaller.open(text, call: Identifier(high: 1, low: 2), key: key) == nil)
+    #expect(SealedCaller.open(text + "A", call: call, key: key) == nil && SealedCaller.open("", call: call, key: key) == nil)
+  }
+
+  @Test func `any bytes are survived`() {
+    let random = RandomSource.seeded(5)
+    let sample = Array(#"{"call":"\#(Self.call)","wake":"w","from":{"h":"+1"},"exp":1}"#.utf8)
+    for _ in 0..<10_000 {
+      var bytes = sample
+      for _ in 0..<3 { bytes[Int(random.next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: random.next()) }
+      _ = PushPayload(json: bytes.prefix(Int(random.next() % UInt64(bytes.count + 1))))
+      _ = PushPayload(json: random.bytes(Int(random.next() % 200)))
+    }
+  }
+}
+
+@Suite struct SecretStoreTests {
+  @Test func `ACC-2: files are for their owner only, outlive the store, and are deleted; nothing is in UserDefaults`() throws {
+    let folder = NSTemporaryDirectory() + "secrets-\(UUID().uuidString)"
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    #expect(FileSecrets(folder: folder).write("device-id", [1, 2]))
+    #expect(FileSecrets(folder: folder).read("device-id") == [1, 2])
+    let mode = try FileManager.default.attributesOfItem(atPath: folder + "/device-id")[.posixPermissions] as? Int
+    #expect(mode == 0o600)
+    #expect(FileSecrets(folder: folder).write("device-id", nil))
+    #expect(FileSecrets(folder: folder).read("device-id") == nil)
+  }
+
+  @Test func `a key is no path`() {
+    let folder = NSTemporaryDirectory() + "secrets-\(UUID().uuidString)"
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    #expect(FileSecrets(folder: folder).write("../outside", [1]))
+    #expect(
+      !FileManager.default.fileExists(atPath: folder + "/../outside") && FileSecrets(folder: folder).read("../outside") == [1])
+  }
+}
+
+@Suite struct QuickStartTests {
+  @Test func `the README's app is the file that the suite compiles, in 35 lines`() throws {
+    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    let file = try String(contentsOf: root.appendingPathComponent("Tests/QuickStart/App/PhoneApp.swift"), encoding: .utf8)
+    let app = file.components(separatedBy: "\n").drop { $0.hasPrefix("//") || $0.isEmpty }.joined(separator: "\n")
+    let readme = try String(contentsOf: root.appendingPathComponent("README.md"), encoding: .utf8)
+    #expect(readme.contains("```swift\n" + app.trimmingCharacters(in: .newlines) + "\n```"))
+    #expect(app.components(separatedBy: "\n").filter { !$0.isEmpty }.count <= 35)
+    let stub = try String(contentsOf: root.appendingPathComponent("Tests/QuickStart/SwiftUI/SwiftUI.swift"), encoding: .utf8)
+    #expect(stub.components(separatedBy: "\n").count <= 200)
+  }
+}
+
+/// The SDK never traps in a customer's app.
+@Suite struct NoTrapTests {
+  @Test func `nothing in Client can trap by its own hand`() throws {
+    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+      .appendingPathComponent("Sources/Client")
+    let files = try #require(FileManager.default.enumerator(at: root, includingPropertiesForKeys: nil))
+    var count = 0
+    for case let file as URL in files where file.pathExtension == "swift" {
+      count += 1
+      for (number, line) in try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n").enumerated() {
+        let code = line.components(separatedBy: "//").first ?? ""
+        #expect(!code.contains("UserDefaults"), "\(file.lastPathComponent):\(number + 1)")
+        let offence = code.firstMatch(
+          of: /\b(fatalError|preconditionFailure|precondition|try!|as!)|[A-Za-z0-9_)\]]!(?:[.,)\[\s;]|$)/)
+        #expect(offence == nil, "\(file.lastPathComponent):\(number + 1): \(line)")
+      }
+    }
+    #expect(count > 40)
+  }
+}

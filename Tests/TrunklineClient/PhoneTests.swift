@@ -1,0 +1,237 @@
+import AppProtocol
+import Bytes
+import ClientMachines
+import Foundation
+import Synchronization
+import Testing
+
+@testable import TrunklineClient
+
+/// The phone as an app sees it, before a gateway that the test plays. One phone a process: one suite, one after the other.
+@MainActor @Suite(.serialized) struct PhoneTests {
+  private struct NoToken: Error, CustomStringConvertible { let description = "the backend is away" }
+  private static let gateway = "wss://phone.example.com/v1/connect"
+
+  private func phone(
+    _ sockets: FakeSockets, system: any CallSystem = .none, audio: any AudioDevice = NoAudio(),
+    secrets: any SecretStore = MemorySecrets(),
+    token: @escaping @Sendable () async throws -> String = { "a.b.c" }
+  ) -> Phone {
+    Phone(Self.gateway, device: "desk", system: system, audio: audio, sockets: sockets, secrets: secrets, token: token)
+  }
+
+  private func wait(for state: Phone.State, _ phone: Phone) async {
+    for await next in phone.states where next == state { return }
+  }
+
+  private func online(_ phone: Phone, _ sockets: FakeSockets) async {
+    for await _ in sockets.hellos.stream { break }
+    sockets.welcome()
+    await wait(for: .online, phone)
+  }
+
+  @Test func `a login: the token's hello, then online`() async {
+    let sockets = FakeSockets()
+    let phone = phone(sockets)
+    #expect(phone.state == .idle)
+    await online(phone, sockets)
+    #expect(phone.state.description == "online" && sockets.opened == [Self.gateway])
+    #expect(sockets.sent.first?.contains(#""auth":"a.b.c""#) == true)
+  }
+
+  @Test func `a second phone is refused in its state, and the first one goes on`() async {
+    let sockets = FakeSockets()
+    let first = phone(sockets)
+    let second = phone(FakeSockets())
+    #expect(second.state == .failed(.secondPhone))
+    let call = second.call("+15551230001")
+    #expect(call.endReason != nil && call.error == .secondPhone && second.calls.isEmpty)
+    for _ in 0..<8 { #expect(phone(FakeSockets()).state == .failed(.secondPhone)) }
+    await second.logOut()
+    await online(first, sockets)
+  }
+
+  @Test func `a phone that is gone leaves room for the next`() async {
+    do {
+      let sockets = FakeSockets()
+      await online(phone(sockets), sockets)
+    }
+    let sockets = FakeSockets()
+    await online(phone(sockets), sockets)
+  }
+
+  @Test func `a token closure that throws is told with its text`() async {
+    let phone = phone(FakeSockets()) { throw NoToken() }
+    await wait(for: .failed(.noToken("the backend is away")), phone)
+  }
+
+  @Test func `a token that is refused is asked for anew once, then told`() async {
+    let sockets = FakeSockets()
+    let asked = Mutex(0)
+    let phone = phone(sockets) {
+      asked.withLock { $0 += 1 }
+      return "old"
+    }
+    for await _ in sockets.hellos.stream { break }
+    sockets.hear(.closed(4001, nil))
+    for await _ in sockets.hellos.stream { break }
+    sockets.hear(.closed(4001, nil))
+    await wait(for: .failed(.loginRefused), phone)
+    #expect(asked.withLock { $0 } == 2)
+  }
+
+  @Test(arguments: [(UInt16(4_003), PhoneError.revoked), (4_009, .replaced)])
+  func `a device that was turned away says what to do`(code: UInt16, error: PhoneError) async {
+    let sockets = FakeSockets()
+    let phone = phone(sockets)
+    await online(phone, sockets)
+    sockets.hear(.closed(code, nil))
+    await wait(for: .failed(error), phone)
+  }
+
+  @Test func `a call to nobody ends at once, and says so`() {
+    let phone = phone(FakeSockets())
+    for number in ["", "   ", "\n"] {
+      let call = phone.call(number)
+      #expect(call.error == .emptyNumber && call.endReason != nil)
+    }
+    #expect(phone.calls.isEmpty)
+  }
+
+  @Test func `an emergency call is refused with what to do instead`() async throws {
+    let sockets = FakeSockets()
+    let phone = phone(sockets)
+    await online(phone, sockets)
+    let call = phone.call("112")
+    let id = try await request("call.start", sockets)
+    sockets.hear(.received(ServerFrame(.err(Failure(.emergency)), re: id).encoded()))
+    for await state in call.states { if case .ended = state { break } }
+    #expect(call.error == .emergency && call.endReason == .forbidden)
+  }
+
+  /// The id of the request of this type, once it has been sent.
+  private func request(_ type: String, _ sockets: FakeSockets) async throws -> Identifier {
+    for _ in 0..<500 {
+      if let text = sockets.sent.first(where: { $0.contains("\"t\":\"\(type)\"") }),
+        let frame = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any], let id = frame["id"] as? String
+      {
+        return try #require(Identifier(id))
+      }
+      try await Task.sleep(for: .milliseconds(10))
+    }
+    throw NoToken()
+  }
+
+  @Test func `a call made while logged out ends, and a logout returns once the gateway has forgotten the device`() async throws {
+    let sockets = FakeSockets()
+    let phone = phone(sockets)
+    await online(phone, sockets)
+    async let out: Void = phone.logOut()
+    let id = try await request("device.del", sockets)
+    #expect(phone.state == .online, "not before the gateway has said so")
+    sockets.hear(.received(ServerFrame(.ok(Success()), re: id).encoded()))
+    await out
+    await wait(for: .loggedOut, phone)
+    let call = phone.call("+15551230001")
+    for await state in call.states { if case .ended = state { break } }
+    #expect(call.error == .loggedOut)
+  }
+
+  @Test func `a main thread that hangs while a call comes: it is reported, and shown when the thread is back`() async throws {
+    let sockets = FakeSockets()
+    let system = NoCallSystem()
+    let phone = phone(sockets, system: system)
+    await online(phone, sockets)
+    let call = "8d4f0c1e-6a53-4c39-9a53-0b0f6f8a2f11"
+    let payload =
+      #"{"call":"\#(call)","wake":"w","gw":"wss://other.example/v1/connect","from":{"k":"phone","h":"+1555","n":"Jane"}}"#
+    system.pushed(Array(payload.utf8))
+    // the main actor is this test: it is not given back until the trace has the report
+    while !phone.trace.contains(where: { $0.contains("reported") }) { usleep(1_000) }
+    #expect(phone.calls.isEmpty)
+    while phone.calls.isEmpty { await Task.yield() }
+    #expect(phone.calls.first?.peer.description == "Jane" && phone.calls.first?.state == .ringing)
+  }
+
+  @Test func `the trace names events and calls, no number and no token`() async {
+    let sockets = FakeSockets()
+    let phone = phone(sockets) { "secret.token.text" }
+    await online(phone, sockets)
+    phone.call("+15551230001")
+    while !phone.trace.contains(where: { $0.contains("dial") }) { await Task.yield() }
+    let text = phone.trace.joined(separator: "\n")
+    #expect(!text.contains("5551230001") && !text.contains("secret") && text.contains("state"))
+  }
+
+  @Test(arguments: [AudioPhase.configure, .start]) func `an audio device that refuses: the call ends as failed`(
+    _ phase: AudioPhase
+  ) async throws {
+    let sockets = FakeSockets()
+    let phone = phone(sockets, audio: RefusingAudio(phase))
+    await online(phone, sockets)
+    let call = phone.call("+15551230001")
+    if phase == .start {
+      let id = try await request("call.start", sockets)
+      sockets.hear(.received(ServerFrame(.ok(Success(sdp: "v=0")), re: id).encoded()))
+      sockets.hear(.received(numbered(.callProgress(CallProgress(.ringing, at: 0)), 1, call)))
+    }
+    for await state in call.states { if case .ended = state { break } }
+    #expect(call.endReason == .mediaFailed)
+  }
+
+  private func numbered(_ message: ServerMessage, _ seq: Int, _ call: Call) -> [UInt8] {
+    ServerFrame(message, seq: seq, call: Identifier(call.id)).encoded()
+  }
+
+  @Test func `CFG-7: a system without VoIP pushes is said in the state, and calls still work while the app is open`() async {
+    let sockets = FakeSockets()
+    let system = NoPushes()
+    let phone = phone(sockets, system: system) {
+      try await Task.sleep(for: .seconds(3_600))
+      return ""
+    }
+    await wait(for: .failed(.unsupported), phone)
+    #expect(phone.state.description.contains("while the app is open"))
+    withExtendedLifetime(system) {}
+  }
+
+  @Test func `INC-10: a call has one id, in every vocabulary`() {
+    let sockets = FakeSockets()
+    let call = phone(sockets).call("+15551230001")
+    #expect("\(call.id)".lowercased() == "\(Identifier(call.id))" && Identifier(call.id).uuid == call.id)
+  }
+
+  @Test func `any frames from a gateway are survived`() async {
+    let sockets = FakeSockets()
+    let phone = phone(sockets)
+    await online(phone, sockets)
+    let random = RandomSource.seeded(3)
+    for _ in 0..<2_000 {
+      sockets.hear(.received(random.bytes(Int(random.next() % 300))))
+      sockets.hear(.opened)
+    }
+    sockets.hear(.received(Array(#"{"t":"call.offer","seq":1,"call":"x","d":{}}"#.utf8)))
+    for await state in phone.states where state == .connecting || state == .online { break }
+    #expect(phone.calls.isEmpty)
+  }
+}
+
+/// The simulator.
+private final class NoPushes: CallSystem {
+  func attach(to queue: DispatchQueue, _ events: @escaping @Sendable (CallSystemEvent) -> Void) {
+    queue.async { events(.unsupported) }
+  }
+  func perform(_ order: CallSystemOrder) {}
+}
+
+enum AudioPhase: Sendable { case configure, start }
+
+/// Refuses in one phase.
+struct RefusingAudio: AudioDevice {
+  let phase: AudioPhase
+  init(_ phase: AudioPhase) { self.phase = phase }
+  func configure(_ handle: AudioHandle) -> Bool { phase != .configure }
+  func start() -> Bool { phase != .start }
+  func stop() {}
+  func release() {}
+}
