@@ -16,9 +16,12 @@ struct TrunklineLab: ParsableCommand {
         trunkline-lab phone --answer --token "$(trunkline token --user alice --device desk)" --device desk
         trunkline-lab load --steps 20,60,100
         trunkline-lab push-sandbox --certificate sandbox.pem --key AuthKey.p8
+        trunkline-lab handset --script call.txt --app ./MyApp
       """,
     version: Version.text,
-    subcommands: [DemoCommand.self, TrunkCommand.self, PhoneCommand.self, LoadCommand.self, PushSandboxCommand.self])
+    subcommands: [
+      DemoCommand.self, TrunkCommand.self, PhoneCommand.self, LoadCommand.self, PushSandboxCommand.self, HandsetCommand.self,
+    ])
 
   static func main() {
     ProcessSignals.endAtOnceInCrash()

@@ -1,4 +1,5 @@
 import Bytes
+import ClientSockets
 import Testing
 
 @testable import Peers
@@ -113,6 +114,6 @@ import Testing
 
   @Test func `an endpoint is a ws or wss address`() throws {
     #expect(try WebSocketPool.Endpoint(url: "wss://a.example/v1", isInsecure: false).port == 443)
-    #expect(throws: AppPhone.SetupError.self) { try WebSocketPool.Endpoint(url: "http://a.example/", isInsecure: false) }
+    #expect(throws: WebSocketPool.AddressError.self) { try WebSocketPool.Endpoint(url: "http://a.example/", isInsecure: false) }
   }
 }

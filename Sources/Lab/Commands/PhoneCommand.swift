@@ -2,10 +2,12 @@ import AppProtocol
 import ArgumentParser
 import Bytes
 import CommandSupport
+import Foundation
 import Glibc
 import Peers
 import Platform
 import Synchronization
+import TrunklineClient
 
 /// `trunkline-lab phone`: an app client.
 struct PhoneCommand: ParsableCommand {
@@ -58,8 +60,8 @@ struct PhoneCommand: ParsableCommand {
     if digits.contains(where: { !"0123456789*#ABCD".contains($0) }) { throw ValidationError("--digits takes 0-9 * # A-D") }
   }
 
-  private func options() throws -> AppPhone.Options {
-    var options = AppPhone.Options()
+  private func options() throws -> LabPhone.Options {
+    var options = LabPhone.Options()
     (options.url, options.device, options.call, options.from) = (url, device, call, from)
     if token != nil || tokenFile != nil {
       options.token = try token ?? peer.text(ofFile: tokenFile ?? "", option: "--token-file")
@@ -102,22 +104,21 @@ struct PhoneCommand: ParsableCommand {
     }
   }
 
-  /// One run of the app.
-  private func live(_ options: AppPhone.Options, _ stop: StopBox) throws -> [AppPhone.CallReport] {
+  /// One run of the app. The main thread lends itself to the SDK, which lives there.
+  private func live(_ options: LabPhone.Options, _ stop: StopBox) throws -> [LabPhone.CallReport] {
     let peer = peer
-    let phone: AppPhone
-    do {
-      phone = try AppPhone(options) { peer.report($0) }
-    } catch {
-      throw ValidationError("\(error)")
+    return try MainActor.assumeIsolated {
+      let phone = LabPhone(options) { peer.report($0) }
+      stop.set { Task { @MainActor in phone.stop() } }
+      phone.start()
+      while !phone.isOver { _ = RunLoop.main.run(mode: .default, before: Date(timeIntervalSinceNow: 1)) }
+      if let refusal = phone.refusal { throw ValidationError(refusal) }
+      return phone.reports
     }
-    stop.set { phone.stop() }
-    if let refusal = phone.run() { throw ValidationError(refusal) }
-    return phone.reports
   }
 
   /// A killed app: each push is a start of its own, until `--calls` of them are over.
-  private func wait(at place: String, _ options: AppPhone.Options, _ stop: StopBox) throws -> [AppPhone.CallReport] {
+  private func wait(at place: String, _ options: LabPhone.Options, _ stop: StopBox) throws -> [LabPhone.CallReport] {
     let hex = pushToken ?? hexString(RandomSource.system.bytes(32))
     let waiter: PushWaiter
     do {
@@ -137,14 +138,17 @@ struct PhoneCommand: ParsableCommand {
       _ = try live(registering, stop)
     }
     peer.report(PeerEvent("waiting", ["token": hex]))
-    var reports: [AppPhone.CallReport] = []
+    var reports: [LabPhone.CallReport] = []
     while reports.count < self.calls ?? .max, !stop.isStopped {
       stop.set { waiter.stop() }
       guard let push = waiter.next() else { break }
-      peer.report(PeerEvent("pushed", ["call": "\(push.call)", "from": push.handle, "name": push.name]))
+      if let told = PushPayload(json: push) {
+        let (handle, name) = (told.isAnonymous ? "" : told.caller.h, told.caller.n ?? "")
+        peer.report(PeerEvent("pushed", ["call": "\(told.call)", "from": handle, "name": name]))
+      }
       usleep(UInt32(max(0, min(60, startAfter)) * 1e6))
       var woken = options
-      (woken.push, woken.calls) = (push, 1)
+      (woken.push, woken.calls, woken.token) = (push, 1, "")
       reports += try live(woken, stop)
     }
     return reports

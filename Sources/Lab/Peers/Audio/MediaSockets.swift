@@ -30,3 +30,6 @@ extension UDPSocket {
     }
   }
 }
+
+/// A peer cannot be set up on this machine.
+public struct PeerSetupError: Error, CustomStringConvertible { public let description: String }

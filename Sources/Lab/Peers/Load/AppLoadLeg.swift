@@ -1,9 +1,9 @@
 import AppProtocol
 import Bytes
+import ClientMachines
 import DTLS
 import Platform
 import RTP
-import TrunklineClient
 
 /// The app's half of one call: a session, a call, its media and one socket.
 final class AppLoadLeg {
@@ -31,7 +31,7 @@ final class AppLoadLeg {
       var configuration = ClientMedia.Configuration(
         localAddresses: [socket.localAddress], identity: identity, codecs: [codec])
     else {
-      throw AppPhone.SetupError(description: "no usable certificate")
+      throw PeerSetupError(description: "no usable certificate")
     }
     configuration.codesAudio = false
     session = client.session(random)

@@ -1,8 +1,9 @@
 import AppProtocol
 import Bytes
+import ClientMachines
+import ClientSockets
 import Platform
 import RTP
-import TrunklineClient
 
 extension LoadGenerator {
   // MARK: session
@@ -31,7 +32,7 @@ extension LoadGenerator {
     case .refused(let code): result.problems.append("app \(call.number): the session was refused with \(code)")
     case .message(.callOffer(let offer), let id?):
       guard call.app.call == nil, !call.isOutgoing else { return }
-      call.app.call = ClientCall(incoming: id, from: offer.from)
+      call.app.call = ClientCall(incoming: id, from: offer.from, audio: .running)
       call.app.answerAt = loop.now + Self.answerAfter
       act(call, .offered(sdp: offer.sdp, generation: offer.gen))
     case .message(let message, let id): if id != nil, id == call.app.call?.id { act(call, .message(message)) }
@@ -44,7 +45,9 @@ extension LoadGenerator {
   // MARK: call
 
   func dial(_ call: LoadCall) {
-    var made = ClientCall(outgoing: Identifier(random: random), to: Handle(k: .phone, h: call.dialled), from: nil)
+    var made = ClientCall(
+      outgoing: Identifier(random: random), to: Handle(k: .phone, h: call.dialled), from: nil,
+      audio: .running)
     var actions: [ClientCall.Action] = []
     made.dial(into: &actions)
     call.app.call = made
@@ -103,7 +106,7 @@ extension LoadGenerator {
     call.phase = .ending
     call.endScoring()
     result.expectedEnds["\(id)"] = call.endedByTrunk ? "remoteHangup trunk" : "localEnd app"
-    if call.endedByTrunk { userAgent.run(.bye(leg, nil)) } else { act(call, .hangUp) }
+    if call.endedByTrunk { userAgent.run(.bye(leg, nil)) } else { act(call, .hangUp()) }
   }
 
   func checkOver(_ call: LoadCall) {

@@ -1,5 +1,6 @@
 import AudioCodecs
 import Bytes
+import ClientSockets
 import DTLS
 import Platform
 import RTP

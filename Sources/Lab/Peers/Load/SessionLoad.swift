@@ -1,9 +1,10 @@
 import AppProtocol
 public import Bytes
+import ClientMachines
+import ClientSockets
 import Glibc
 import Platform
 import Synchronization
-import TrunklineClient
 
 /// Many app sessions at once and no calls: how quickly they are welcome, what it takes to have them all come back at the same
 /// time, and whether one of them (`SessionProbe`) is answered meanwhile. One thread for the sockets, one for the times.

@@ -1,9 +1,10 @@
 import AppProtocol
 import Bytes
+import ClientMachines
+import ClientSockets
 import Glibc
 import Platform
 import Synchronization
-import TrunklineClient
 
 /// One app session that asks again and again for the end of a call that is not there, which goes through control and is answered with
 /// `ok`: what a running call would feel of the others. Its socket and its two threads are its own, and ahead of the load's where
@@ -48,7 +49,13 @@ final class SessionProbe: Sendable {
 
   private func run(_ endpoint: WebSocketPool.Endpoint) {
     do {
-      let made = try WebSocketPool(endpoint: endpoint, count: 1, scheduling: .realtime) { [self] _, event in give(event.input) }
+      let made = try WebSocketPool(
+        endpoint: endpoint, count: 1,
+        start: { body in
+          let thread = try NamedThread.start(name: "ws-probe", scheduling: .realtime, body: body)
+          return { thread.join() }
+        }
+      ) { [self] _, event in give(event.input) }
       pool.withLock { $0 = made }
     } catch {
       return state.withLock { $0.problems.append("no probe: \(error)") }

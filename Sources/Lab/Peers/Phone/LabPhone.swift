@@ -1,0 +1,205 @@
+public import AppProtocol
+import Bytes
+import ClientSockets
+import Foundation
+import Observation
+import Platform
+import TrunklineClient
+
+/// The SDK as a command: logs in to a gateway, answers or places calls, speaks, records what it hears. One call at a time; a second one is busy.
+@MainActor
+public final class LabPhone {
+  public struct Options: Sendable {
+    public var url = "ws://127.0.0.1:8080/v1/connect"
+    /// Empty: only `push` lets it in.
+    public var token = ""
+    /// Started by this push.
+    public var push: [UInt8]?
+    /// Registers where it can be woken, then leaves.
+    public var registration: DevicePut.Push?
+    public var device = "phone"
+    /// Answers incoming calls, so long after they ring.
+    public var answerAfter: Duration?
+    public var call: String?
+    public var from: String?
+    /// Hangs up this long after the call is connected; nil waits for the other side.
+    public var talk: Duration?
+    public var digits = ""
+    public var samples: [Int16]?
+    public var repeats = false
+    /// Ends after this many calls.
+    public var calls: Int?
+    /// Takes self-signed certificates.
+    public var isInsecure = false
+    public init() {}
+  }
+
+  public struct CallReport: Sendable {
+    public var wasConnected = false
+    public var heard: [Int16] = []
+    public init() {}
+  }
+
+  private struct NotLoggedIn: Error, CustomStringConvertible { let description = "no token: a push lets this phone in" }
+
+  private let options: Options
+  private let emit: @Sendable (PeerEvent) -> Void
+  private let audio: FileAudio
+  private let system = NoCallSystem()
+  private var phone: Phone?
+  private var tasks: [Task<Void, Never>] = []
+  /// What is known of each call that is not over.
+  private var shown: [UUID: (isRinging: Bool, wasConnected: Bool, codec: String)] = [:]
+  private var isStopping = false
+  private var wasOnline = false
+  public private(set) var reports: [CallReport] = []
+  /// Why the gateway refused this device.
+  public private(set) var refusal: String?
+  public private(set) var isOver = false
+
+  public init(_ options: Options, emit: @escaping @Sendable (PeerEvent) -> Void) {
+    (self.options, self.emit) = (options, emit)
+    audio = FileAudio(options.samples ?? PeerSpeech.app, repeats: options.repeats) { emit(PeerEvent("firstAudio", at: $0)) }
+  }
+
+  public func start() {
+    let token = options.token
+    let made = Phone(
+      options.url, device: options.device, system: system, audio: audio, sockets: WebSockets(isInsecure: options.isInsecure),
+      paths: AddressMonitor(), maximumCalls: 1
+    ) {
+      if token.isEmpty { throw NotLoggedIn() }
+      return token
+    }
+    phone = made
+    let (states, events) = (made.states, made.events)
+    tasks.append(Task { [weak self] in for await state in states { self?.take(state) } })
+    tasks.append(Task { [weak self] in for await event in events { self?.take(event) } })
+    if let push = options.push { system.pushed(push) }
+    watch()
+  }
+
+  /// Hangs up, then leaves.
+  public func stop() {
+    guard !isStopping else { return }
+    isStopping = true
+    let live = phone?.calls.filter { $0.endReason == nil } ?? []
+    if live.isEmpty { return leave() }
+    for call in live { call.end() }
+  }
+
+  private func leave() {
+    for task in tasks { task.cancel() }
+    (phone, tasks, isOver) = (nil, [], true)
+  }
+
+  private func take(_ state: Phone.State) {
+    switch state {
+    case .online:
+      guard !wasOnline else { return }
+      wasOnline = true
+      emit(PeerEvent("online"))
+      if let registration = options.registration { return system.pushToken(registration) }
+      if let number = options.call, reports.isEmpty, shown.isEmpty {
+        emit(PeerEvent("dial", ["to": number]))
+        phone?.call(number, from: options.from)
+      }
+    case .connecting where wasOnline:
+      wasOnline = false
+      emit(PeerEvent("offline"))
+    case .failed(let error):
+      if options.push != nil, case .noToken = error { return }
+      refusal = "\(error)"
+      leave()
+    case .idle, .connecting, .loggedOut: break
+    }
+  }
+
+  private func take(_ event: Phone.Event) {
+    switch event {
+    case .media(_, let pair, let trip, let profile):
+      let kinds = "\(pair?.local ?? "?")→\(pair?.remote ?? "?")"
+      emit(PeerEvent("media", ["pair": kinds, "rttMs": trip.map { "\(Int($0))" } ?? "", "profile": profile]))
+    case .digit(_, let digit): emit(PeerEvent("digit", ["digit": String(digit)]))
+    case .disconnected(let why): emit(PeerEvent("disconnected", ["why": why]))
+    case .registered(let refused):
+      if let refused {
+        refusal = "device.put was refused: \(refused.rawValue)"
+      } else {
+        emit(PeerEvent("registered", ["device": options.device]))
+      }
+      leave()
+    case .closed(let call): ended(call)
+    case .transferred, .presentInApp: break
+    }
+  }
+
+  // MARK: calls
+
+  /// Follows the list of calls and what of each is reported, at every change.
+  private func watch() {
+    guard let phone else { return }
+    withObservationTracking {
+      for call in phone.calls { _ = (call.state, call.account, call.quality) }
+    } onChange: { [weak self] in
+      Task { @MainActor in self?.watch() }
+    }
+    for call in phone.calls { look(at: call) }
+  }
+
+  private func look(at call: Call) {
+    if shown[call.id] == nil, call.endReason == nil { shown[call.id] = (false, false, "") }
+    guard var known = shown[call.id] else { return }
+    defer { if shown[call.id] != nil { shown[call.id] = known } }
+    // a push alone does not ring: the gateway has said that the call lives
+    if call.direction == .incoming, !known.isRinging, call.account != nil, call.endReason == nil {
+      known.isRinging = true
+      emit(PeerEvent("ringing", ["from": call.peer.handle.h, "call": "\(call.id)".lowercased()]))
+      if let wait = options.answerAfter { after(wait, call) { $0.answer() } }
+    }
+    if case .connected = call.state, !known.wasConnected {
+      (known.wasConnected, known.codec) = (true, call.codec ?? "")
+      emit(PeerEvent("connected", ["codec": known.codec]))
+      if !options.digits.isEmpty { call.send(digits: options.digits) }
+      if let talk = options.talk { after(talk, call) { $0.end() } }
+    }
+  }
+
+  private func after(_ time: Duration, _ call: Call, _ body: @escaping @MainActor (Call) -> Void) {
+    if time <= .zero { return body(call) }
+    tasks.append(
+      Task { [weak call] in
+        guard (try? await Task.sleep(for: time)) != nil, let call else { return }
+        body(call)
+      })
+  }
+
+  private func ended(_ call: Call) {
+    guard let known = shown.removeValue(forKey: call.id) else { return }
+    let heard = audio.takeHeard()
+    let reason = call.endReason?.rawValue ?? ""
+    if reports.count < 1_000 {
+      var report = CallReport()
+      (report.wasConnected, report.heard) = (known.wasConnected, heard.samples)
+      reports.append(report)
+    }
+    if options.push != nil, !known.isRinging {
+      emit(PeerEvent("gone", ["call": "\(call.id)".lowercased(), "reason": reason]))
+    } else {
+      let statistics = call.statistics
+      emit(
+        PeerEvent(
+          "ended",
+          [
+            "reason": reason, "connected": "\(known.wasConnected)", "sent": "\(statistics.sentPackets)",
+            "received": "\(statistics.receivedPackets)", "lost": "\(statistics.lostPackets)",
+            "concealedMs": "\(statistics.concealedMilliseconds)", "refused": "\(statistics.refusedPackets)",
+            "digits": statistics.digits, "jitterMs": PeerEvent.number(statistics.jitterMilliseconds),
+            "bufferMs": PeerEvent.number(statistics.bufferDelayMilliseconds),
+            "spokenAt": PeerEvent.wall(heard.spokenSince), "heardAt": PeerEvent.wall(heard.since),
+          ]))
+    }
+    let limit = options.calls ?? (options.call != nil ? 1 : nil)
+    if isStopping || limit.map({ reports.count >= $0 }) ?? false { leave() }
+  }
+}
