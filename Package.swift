@@ -49,6 +49,7 @@ let wire: [Target] = [
   module("Wire", "SIP", ["Bytes"]),
   module("Wire", "AppProtocol", ["Bytes"]),
   module("Wire", "JSONWebToken", ["Bytes", "COpenSSL"]),
+  module("Wire", "HPKE", ["COpenSSL"]),
   module("Wire", "HTTP", []),
   module("Wire", "WebSocket", ["COpenSSL"]),
 ]
@@ -66,7 +67,7 @@ let calls: [Target] = [
   module("Calls", "SIPDialogs", ["Bytes", "SIP", "COpenSSL"]),
   module("Calls", "Trunking", ["Bytes", "SIP", "SIPDialogs"]),
   module("Calls", "AppSessions", ["Bytes", "AppProtocol", "JSONWebToken"]),
-  module("Calls", "PushPolicy", ["Bytes", "JSONWebToken", "HTTP", "COpenSSL"]),
+  module("Calls", "PushPolicy", ["Bytes", "JSONWebToken", "HPKE", "HTTP", "COpenSSL"]),
   module("Calls", "Devices", ["Bytes", "AppProtocol", "AppSessions", "PushPolicy"]),
   module(
     "Calls", "CallFlow",
@@ -108,8 +109,22 @@ let client: [Target] = [
     resources: ["index.html", "phone.css", "phone.js", "words.js", "bell.js", "history.js", "meters.js", "trunkline.js"]
       .map { .embedInCode($0) }, swiftSettings: swift),
   module(
-    "Client", "TrunklineClient",
+    "Client", "ClientMachines",
     ["Bytes", "RTP", "STUN", "SDP", "AppProtocol", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession"]),
+  module("Client", "AppleStandIn", ["Bytes"]),
+  .target(
+    name: "TrunklineCallKit",
+    dependencies: ["Bytes", "AppProtocol", "ClientMachines", "TrunklineClient"].map { .byName(name: $0) } + [
+      .byName(name: "AppleStandIn", condition: .when(platforms: [.linux, .macOS])),
+      .byName(name: "ClientSockets", condition: .when(platforms: [.linux])),
+    ], path: "Sources/Client/TrunklineCallKit", swiftSettings: swift),
+  module("Client", "TrunklineClient", ["Bytes", "AppProtocol", "HPKE", "DTLS", "ClientMachines"]),
+  // Linux's Foundation cannot open a WebSocket: Debian's libcurl is built without.
+  module("Client", "ClientSockets", ["Bytes", "ClientMachines", "TrunklineClient", "CWebSockets", "CCurl"]),
+  // An extension of an iPhone links nothing else of ours; where CallKit is not there, the stand-in is.
+  .target(
+    name: "CallDirectory", dependencies: [.byName(name: "AppleStandIn", condition: .when(platforms: [.linux, .macOS]))],
+    path: "Sources/Client/CallDirectory", swiftSettings: swift),
 ]
 
 let executable: [Target] = [
@@ -139,13 +154,14 @@ let lab: [Target] = [
     "Lab", "Peers",
     [
       "Bytes", "RTP", "STUN", "SDP", "SIP", "AppProtocol", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession",
-      "DemoSpeech", "SpeechScore", "SIPDialogs", "SIPTransport", "Platform", "TrunklineClient", "CWebSockets",
+      "DemoSpeech", "SpeechScore", "SIPDialogs", "SIPTransport", "Platform", "ClientMachines", "TrunklineClient", "ClientSockets",
     ], [logging]),
   .executableTarget(
     name: "trunkline-lab",
     dependencies: [
       "Bytes", "RTP", "SDP", "AppProtocol", "JSONWebToken", "AudioCodecs", "SIPDialogs", "CallFlow", "Platform", "CLinux",
-      "Configuration", "CommandSupport", "SpeechScore", "Peers", "PushSandbox", argumentParser,
+      "Configuration", "CommandSupport", "SpeechScore", "Peers", "PushSandbox", "ClientMachines", "TrunklineClient",
+      "ClientSockets", "AppleStandIn", argumentParser,
     ],
     path: "Sources/Lab", exclude: ["SpeechScore", "CDemoSpeech", "DemoSpeech", "PushSandbox", "Peers"], swiftSettings: swift),
 ]
@@ -160,6 +176,10 @@ let callStack = [
 ]
 let testTargets: [Target] = [
   .target(name: "CHeap", path: "Tests/CHeap"),
+  // The quick start as it stands, over a stand-in of SwiftUI: an app that the handset starts.
+  .target(name: "SwiftUI", dependencies: ["AppleStandIn"], path: "Tests/QuickStart/SwiftUI", swiftSettings: swift),
+  .executableTarget(
+    name: "quick-start", dependencies: ["SwiftUI", "TrunklineCallKit"], path: "Tests/QuickStart/App", swiftSettings: swift),
   tests("Bytes", ["Bytes"]),
   tests("STUN", ["Bytes", "STUN"]),
   tests("RTP", ["Bytes", "RTP"]),
@@ -167,6 +187,7 @@ let testTargets: [Target] = [
   tests("SIP", ["Bytes", "SIP"]),
   tests("AppProtocol", ["Bytes", "AppProtocol"]),
   tests("JSONWebToken", ["Bytes", "JSONWebToken", "COpenSSL"]),
+  tests("HPKE", ["Bytes", "HPKE"]),
   tests("HTTP", ["Bytes", "HTTP"]),
   tests("WebSocket", ["Bytes", "WebSocket"]),
   tests("SRTP", ["Bytes", "RTP", "SRTP", "COpenSSL", "CSRTP"]),
@@ -180,9 +201,9 @@ let testTargets: [Target] = [
   tests("Trunking", ["Bytes", "SIP", "SIPDialogs", "Trunking"]),
   tests("AppSessions", appStack + ["COpenSSL"]),
   tests("CallFlow", callStack),
-  tests("PushPolicy", ["Bytes", "JSONWebToken", "HTTP", "PushPolicy", "COpenSSL"]),
+  tests("PushPolicy", ["Bytes", "JSONWebToken", "HPKE", "HTTP", "PushPolicy", "COpenSSL"]),
   tests("Devices", ["Bytes", "AppProtocol", "JSONWebToken", "AppSessions", "PushPolicy", "Devices"]),
-  tests("Scenarios", callStack + ["JSONWebToken", "COpenSSL"]),
+  tests("Scenarios", callStack + ["JSONWebToken", "COpenSSL", "ClientMachines", "AppleStandIn"]),
   tests("Platform", ["Bytes", "Platform"], [logging]),
   tests("SIPTransport", sipStack + ["SIPDialogs", "Platform", "SIPTransport"], [logging]),
   tests("SIPTrace", ["Bytes", "SIPDialogs", "SIPTrace"]),
@@ -195,7 +216,13 @@ let testTargets: [Target] = [
     exclude: ["push_peer.py", "verifier_peer.py"]),
   tests("Telemetry", ["Bytes", "Platform", "Telemetry"], [logging]),
   tests("Control", callStack + ["Platform", "Control"], [logging]),
-  tests("TrunklineClient", mediaStack + ["AppProtocol", "TrunklineClient"]),
+  tests("ClientMachines", mediaStack + ["AppProtocol", "ClientMachines"]),
+  tests("AppleStandIn", ["Bytes", "AppleStandIn"]),
+  tests("TrunklineCallKit", ["Bytes", "AppProtocol", "ClientMachines", "AppleStandIn", "TrunklineClient", "TrunklineCallKit"]),
+  tests("TrunklineClient", ["Bytes", "AppProtocol", "HPKE", "ClientMachines", "TrunklineClient"]),
+  tests("CallDirectory", ["AppleStandIn", "CallDirectory"]),
+  .executableTarget(name: "handset-app", dependencies: ["AppleStandIn"], path: "Tests/HandsetApp", swiftSettings: swift),
+  tests("Handset", ["Bytes", "AppleStandIn", "trunkline-lab", "handset-app"]),
   tests(
     "Configuration",
     [
@@ -203,15 +230,22 @@ let testTargets: [Target] = [
       "Platform",
       "SIPTransport", "Configuration",
     ], [yams]),
-  tests("Commands", ["Bytes", "Trunking", "CallFlow", "Platform", "SIPTransport", "Configuration", "trunkline"], [yams]),
+  tests(
+    "Commands", ["Bytes", "Trunking", "AppSessions", "CallFlow", "Platform", "SIPTransport", "Configuration", "trunkline"], [yams]
+  ),
   tests("Load", ["Bytes", "Configuration", "Peers", "trunkline-lab"]),
   tests("PushSandbox", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender", "PushSandbox"], [logging]),
-  tests("Peers", ["Bytes", "SIPDialogs", "Platform", "SpeechScore", "Peers"]),
+  tests("Peers", ["Bytes", "SIPDialogs", "Platform", "SpeechScore", "Peers", "ClientSockets"]),
   tests("ImportRule", []),
   tests("Requirements", []),
   tests("Documents", ["AppProtocol", "CallFlow", "Configuration"], [yams]),
   tests(
-    "Interop", ["trunkline", "trunkline-lab", "Bytes", "SpeechScore", "DemoSpeech", "Platform"],
+    "Interop",
+    [
+      "trunkline", "trunkline-lab", "Bytes", "SpeechScore", "DemoSpeech", "Platform", "Peers", "AppleStandIn", "ClientSockets",
+      "quick-start",
+      "TrunklineCallKit",
+    ],
     exclude: ["peers", "sipp"] + ["attacks", "adversary.py", "arena.py", "table.json"].map { "Adversary/" + $0 }),
 ].filter { FileManager.default.fileExists(atPath: Context.packageDirectory + "/" + ($0.path ?? "")) }
 
@@ -244,8 +278,9 @@ if let only = Context.environment["TRUNKLINE_ONLY"] {
   }
 }
 
-// TrunklineClient is what an app depends on. The others are for the nested packages Bench and Tests/Fuzzing: everything sans-I/O,
-// the media half of it, that half with its threads, and the gateway itself, which the test suite builds once for both.
+// An app depends on TrunklineCallKit, or on TrunklineClient where CallKit is not to be had; its Call Directory extension on
+// TrunklineCallDirectory; its tests on AppleStandIn. The others are for the nested packages Bench and Tests/Fuzzing: everything sans-I/O, the media half of it, that half with its threads, and the gateway
+// itself, which the test suite builds once for both.
 let present = Set(targets.map(\.name))
 func products(_ name: String, _ parts: [Target]) -> [Product] {
   let names = parts.map(\.name).filter(present.contains)
@@ -253,7 +288,13 @@ func products(_ name: String, _ parts: [Target]) -> [Product] {
 }
 let threads = (platform + runtime).filter { ["Platform", "MediaThreads"].contains($0.name) }
 let products: [Product] =
-  [.library(name: "TrunklineClient", targets: ["TrunklineClient"])] + products("TrunklineCore", wire + media + calls)
+  // what apps add: Trunkline… and the stand-in
+  [
+    ("TrunklineCallKit", "TrunklineCallKit"), ("TrunklineClient", "TrunklineClient"), ("TrunklineCallDirectory", "CallDirectory"),
+    ("AppleStandIn", "AppleStandIn"), ("ClientMachines", "ClientMachines"),
+  ].flatMap { name, target in
+    products(name, client.filter { $0.name == target })
+  } + products("TrunklineCore", wire + media + calls)
   + products("TrunklineMedia", wire + media) + products("TrunklineMediaThreads", wire + media + threads)
   + products("TrunklineLab", lab.filter { ["SpeechScore", "DemoSpeech"].contains($0.name) })
   + ["trunkline", "trunkline-lab"].filter(present.contains).map { .executable(name: $0, targets: [$0]) }
@@ -261,7 +302,7 @@ let products: [Product] =
 let package = Package(
   name: "trunkline",
   platforms: [.macOS(.v15), .iOS(.v18)],
-  products: products.filter { product in targets.contains { $0.name == product.name } || product.name != "TrunklineClient" },
+  products: products,
   dependencies: packages,
   targets: targets,
   swiftLanguageModes: [.v6])

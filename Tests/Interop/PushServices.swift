@@ -62,6 +62,9 @@ final class PushServiceUnderTest {
     }
   }
 
+  /// Where apps wait for pushes.
+  var apps: String { "127.0.0.1:\(appsPort)" }
+
   deinit { try? FileManager.default.removeItem(atPath: folder) }
 
   /// How the gateway pushes here.

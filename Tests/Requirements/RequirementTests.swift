@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The gateway's requirements against the display names of all tests: each is named by one, or said to be open.
+/// The requirements against the display names of the tests: each is named by one, or said to be open.
 @Suite struct RequirementTests {
   struct Row {
     var id: String
@@ -11,8 +11,8 @@ import Testing
 
   private static let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
 
-  private func rows() throws -> [Row] {
-    let text = try String(contentsOf: Self.tests.appendingPathComponent("Vectors/requirements/gateway.txt"), encoding: .utf8)
+  private func rows(_ list: String) throws -> [Row] {
+    let text = try String(contentsOf: Self.tests.appendingPathComponent("Vectors/requirements/\(list).txt"), encoding: .utf8)
     return text.split(separator: "\n").filter { !$0.hasPrefix("#") }.map { line in
       let words = line.split(separator: " ", maxSplits: 1)
       let rest = words.count > 1 ? words[1].trimmingCharacters(in: .whitespaces) : ""
@@ -21,11 +21,13 @@ import Testing
   }
 
   /// Display names: what stands between the back ticks of `func`, and in `@Test("…")`.
-  private func names() throws -> [String] {
+  private func names(_ isWanted: (URL) -> Bool) throws -> [String] {
     let files = FileManager.default.enumerator(at: Self.tests, includingPropertiesForKeys: nil)?.compactMap { $0 as? URL } ?? []
     let ours = files.filter { $0.pathExtension == "swift" && !$0.path.contains("/.build/") }  // a package may be named so
-    return try ours.filter { $0.lastPathComponent != "RequirementTests.swift" }.flatMap { file in
-      try String(contentsOf: file, encoding: .utf8).split(separator: "\n").compactMap { line -> String? in
+    return try ours.filter { $0.lastPathComponent != "RequirementTests.swift" && isWanted($0) }.flatMap { file in
+      // a long name stands on a line of its own
+      try String(contentsOf: file, encoding: .utf8).replacing(/func\n +`/, with: "func `").split(separator: "\n").compactMap {
+        line -> String? in
         if let range = line.range(of: "func `") { return line[range.upperBound...].split(separator: "`").first.map(String.init) }
         if let range = line.range(of: "@Test(\"") {
           return line[range.upperBound...].split(separator: "\"").first.map(String.init)
@@ -41,9 +43,10 @@ import Testing
     return words.contains(id)
   }
 
-  @Test func `every requirement of the gateway is named by a test, or is open`() throws {
-    let (rows, names) = (try rows(), try names())
-    #expect(rows.count >= 30 && names.count > 500, "list or tests were not found")
+  @Test(arguments: ["gateway", "client"]) func `every requirement is named by a test of its side, or is open`(list: String) throws
+  {
+    let (rows, names) = (try rows(list), try names { list == "gateway" ? !isClient($0) : isClient($0) })
+    #expect(rows.count >= 30 && names.count > 100, "list or tests were not found")
     #expect(Set(rows.map(\.id)).count == rows.count, "an id stands twice")
     for row in rows {
       let isNamed = names.contains { mentions($0, row.id) }
@@ -53,5 +56,11 @@ import Testing
         #expect(isNamed, "no test is named after \(row.id): \(row.title)")
       }
     }
+  }
+
+  private func isClient(_ file: URL) -> Bool {
+    let folder = file.deletingLastPathComponent().lastPathComponent
+    return ["TrunklineClient", "TrunklineCallKit", "AppleStandIn", "CallDirectory", "ClientMachines"].contains(folder)
+      || (folder == "Scenarios" && file.lastPathComponent.hasPrefix("Handset"))
   }
 }

@@ -6,8 +6,19 @@ import JSONWebToken
 import PushPolicy
 import Testing
 
+/// What the world wants of a device.
+protocol Device: AnyObject {
+  var device: String { get }
+  var media: MediaPlan { get }
+  func pushArrived(_ push: CallPush)
+  func receive(_ bytes: [UInt8], on id: ConnectionID)
+  func closed(_ id: ConnectionID, _ code: CloseCode)
+  /// ICE and DTLS are up at the device's end.
+  func mediaIsUp(_ call: CallID, gen: Int)
+}
+
 /// A device that speaks frames as docs/protocol.md says. Its habits are flags; everything else the test does itself.
-final class App {
+final class App: Device {
   unowned let world: World
   let device: String
   var connection: ConnectionID?
@@ -28,6 +39,7 @@ final class App {
   var saysReady = true
   /// From the network's "up" to `media.ready`.
   var readyAfter = Duration.zero
+  var accounts: [String]?
   var media = MediaPlan()
   /// How long a killed app takes from its push to its `hello`.
   var launchTime = Duration.milliseconds(300)
@@ -57,7 +69,8 @@ final class App {
     let id = world.newConnection(self)
     connection = id
     isOpen = true
-    let token = try? World.signer.sign(Claims(sub: "alice", dev: device, aud: ["trunkline"], exp: World.epoch + 86_400))
+    let token = try? World.signer.sign(
+      Claims(sub: "alice", dev: device, aud: ["trunkline"], exp: World.epoch + 86_400, acct: accounts))
     var proof = Hello.Proof.auth(token ?? "")
     if resuming, let sid {
       proof = .resume(.init(sid: sid.id, token: sid.token, lastSeq: seenSeq))
@@ -212,15 +225,15 @@ final class App {
   private func offer(_ call: CallID) {
     if !offered.contains(call) { offered.append(call) }
     if let onOffer { return onOffer(call) }
-    if rings { send(.callRinging, call: call) }
+    if rings { send(.callRinging(CallRinging()), call: call) }
     if prepares { send(.callPrepare(CallPrepare(sdp: sdp(setup: "active"))), call: call) }
     if let answersAfter { world.after(answersAfter) { [self] in tap(call) } }
   }
 
-  /// ICE and DTLS are up at the device's end.
+  /// ICE and DTLS are up at the device's end. It never makes media anew: the media threads' generation counts its reloads too.
   func mediaIsUp(_ call: CallID, gen: Int) {
     guard saysReady else { return }
-    world.after(readyAfter) { [self] in send(.mediaReady(MediaReady(gen: gen)), call: call) }
+    world.after(readyAfter) { [self] in send(.mediaReady(MediaReady(gen: 1)), call: call) }
   }
 
   static func text(_ message: ServerMessage) -> String {

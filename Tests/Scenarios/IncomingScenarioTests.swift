@@ -82,7 +82,7 @@ import Testing
     let phone = App(world, device: "phone")
     phone.prepares = false
     phone.onOffer = { call in
-      phone.send(.callRinging, call: call)
+      phone.send(.callRinging(CallRinging()), call: call)
       phone.tap(call, age: 1_500)
     }
     world.apps.append(phone)

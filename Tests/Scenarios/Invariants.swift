@@ -44,6 +44,7 @@ enum Invariants {
     checkBooks(world, location)
     checkDevices(world, abandoned, location)
     for app in world.apps { app.drop(.normal) }
+    for handset in world.handsets { handset.check(location) }
     // answers of devices without a session are kept for an hour, and a session without a socket for two minutes before
     world.run(.seconds(4_000))
     #expect(world.machine.nextDeadline == nil, "timers are left", sourceLocation: location)

@@ -55,7 +55,7 @@ final class MediaScript {
   }
 
   private func described(_ session: MediaSessionID, _ leg: AppLegID, _ remote: AppLegRemote) {
-    guard let app = world.apps.first(where: { $0.device == remote.ufrag }), let call = calls[session] else { return }
+    guard let app = world.device(remote.ufrag), let call = calls[session] else { return }
     epochs[session, default: [:]][leg] = remote.generation
     up[session]?.remove(leg)
     let plan = app.media
@@ -73,7 +73,7 @@ final class MediaScript {
       if let failure = plan.failure { return world.give(.media(.appLegFailed(session, leg, failure))) }
       if plan.ice != nil { up[session, default: []].insert(leg) }
       world.give(.media(.keysInstalled(session, leg, generation: remote.generation, profile: "AEAD_AES_128_GCM")))
-      app.mediaIsUp(call, gen: 1)
+      app.mediaIsUp(call, gen: remote.generation)
     }
   }
 }

@@ -15,7 +15,10 @@ private let call = Identifier(high: 0xca11, low: 1)
     world.run(.milliseconds(50))
     #expect(world.sentINVITEs.isEmpty)
     world.run(.seconds(2))
-    #expect(phone.heard(call) == ["call.progress trying", "call.progress ringing", "call.progress early", "call.connected"])
+    #expect(
+      phone.heard(call) == [
+        "call.progress trying", "call.progress ringing", "call.progress early", "call.update", "call.connected",
+      ])
     let leg = try #require(world.carrier.inboundLeg)
     world.carrier.hangUp(leg)
     world.run(.seconds(1))

@@ -79,7 +79,7 @@ extension Play {
       if devices[i].connection == nil { come(i) }
       guard devices[i].knows else { return }
       devices[i].hasRung = true
-      send(.callRinging, i, call: call)
+      send(.callRinging(CallRinging()), i, call: call)
       send(.callPrepare(CallPrepare(sdp: sdp(i))), i, call: call)
     case .tap(let i):
       devices[i].hasTapped = true
@@ -172,7 +172,7 @@ extension Play {
     let was = devices[i]
     come(i)
     guard let call, devices[i].terminals.isEmpty, devices[i].connection != nil, was.knows else { return }
-    if was.hasRung { send(.callRinging, i, call: call) }
+    if was.hasRung { send(.callRinging(CallRinging()), i, call: call) }
     if was.hasTapped, !was.hasWon { send(.callAnswer(CallAnswer(sdp: sdp(i))), i, call: call) }
   }
 

@@ -53,7 +53,7 @@ import Testing
     }
     phone.onOffer = { call in
       // ringing and answer together; the tap is 1.5 s old
-      phone.send(.callRinging, call: call)
+      phone.send(.callRinging(CallRinging()), call: call)
       phone.tap(call, age: 1_500, timeout: 20_000)
     }
     let leg = world.carrier.call()

@@ -40,7 +40,8 @@ final class World {
   lazy var carrier = Carrier(self)
   lazy var media = MediaScript(self)
   var apps: [App] = []
-  var connections: [ConnectionID: App] = [:]
+  var handsets: [Handset] = []
+  var connections: [ConnectionID: any Device] = [:]
   private var nextConnection: UInt64 = 1
 
   // what the invariants look at
@@ -60,6 +61,10 @@ final class World {
     (.milliseconds(40), .accepted, true)
   }
   var pushes: [(key: PushKey, at: Instant)] = []
+  /// The tokens that were pushed to.
+  var pushTargets: [String] = []
+  /// Each push as it leaves, for who delivers it himself.
+  var pushContent: (CallPush) -> Void = { _ in }
   /// What the verifier of caller identities says, and when; and what it was asked.
   var verifier: (IdentityQuestion) -> (String?, Duration) = { _ in (nil, .milliseconds(50)) }
   var questions: [IdentityQuestion] = []
@@ -201,9 +206,11 @@ final class World {
 
   private func push(_ key: PushKey, _ target: PushTarget, _ content: CallPush) {
     pushes.append((key, now))
+    pushTargets.append(target.token.exposed)
+    pushContent(content)
     guard let (delay, outcome, arrives) = pushService(key) else { return }
     after(delay) { [unowned self] in
-      if arrives { apps.first { $0.device == key.device }?.pushArrived(content) }
+      if arrives { device(key.device)?.pushArrived(content) }
       give(
         .pushed(
           PushReport(key: key, target: target, outcome: outcome, reason: "", isFault: false, attempts: 1, took: delay)))
@@ -212,7 +219,12 @@ final class World {
 
   // MARK: apps
 
-  func newConnection(_ app: App) -> ConnectionID {
+  /// A handset comes before the app that registered for it.
+  func device(_ name: String) -> (any Device)? {
+    handsets.first { $0.device == name } ?? apps.first { $0.device == name }
+  }
+
+  func newConnection(_ app: any Device) -> ConnectionID {
     let id = ConnectionID(nextConnection)
     nextConnection += 1
     connections[id] = app

@@ -1,0 +1,119 @@
+import AppProtocol
+import AppleStandIn
+import Bytes
+import CallFlow
+import ClientMachines
+import SIPDialogs
+import Testing
+
+/// Random walks: user, caller, network and system do what they like, and what must hold holds.
+@Suite struct HandsetWalkTests {
+  private static let walks: UInt64 = 1_500
+
+  @Test func `ACT-1, ACT-3: whatever happens in whatever order, nothing is left on the screen and nothing is done twice`() {
+    for seed in 1...Self.walks {
+      let steps = walk(seed)
+      if Failures.count > 0 {
+        Issue.record("seed \(seed): \(steps.joined(separator: ", "))")
+        return
+      }
+    }
+  }
+
+  private enum Failures { nonisolated(unsafe) static var count = 0 }
+
+  private func walk(_ seed: UInt64) -> [String] {
+    let random = RandomSource.seeded(seed)
+    func pick(_ count: Int) -> Int { Int(random.next() % UInt64(count)) }
+    let world = World(seed: seed)
+    var rules = SystemRules.strict
+    rules.mustReport = [.always, .unlessActive, .atRandom][pick(3)]
+    rules.activatesAfterUnhold = pick(2) == 0
+    rules.unmutesOnConnect = pick(2) == 0
+    rules.repeatsEnds = pick(4) == 0
+    rules.activationTime = pick(8) == 0 ? .milliseconds(600) : .milliseconds(50)
+    world.killed("cell")
+    let handset = Handset(world, device: "cell", rules: rules)
+    handset.hasToken = pick(3) > 0
+    var legs: [LegID] = []
+    var steps: [String] = []
+    for _ in 0..<12 {
+      let shown = handset.shown.sorted { "\($0)" < "\($1)" }
+      let call = shown.isEmpty ? nil : shown[pick(shown.count)]
+      switch pick(16) {
+      case 0, 1:
+        guard legs.count < 3 else { break }
+        legs.append(world.carrier.call())
+        steps.append("call")
+      case 2:
+        guard let leg = legs.last else { break }
+        world.carrier.final(leg) == 200 ? world.carrier.hangUp(leg) : world.carrier.cancel(leg)
+        steps.append("caller ends")
+      case 3, 4, 5:
+        guard let call else { break }
+        let phase = handset.system.calls[call]?.phase
+        handset.tap(
+          phase == .ringing
+            ? (shown.count > 1 ? [.holdAndAnswer(call), .endAndAnswer(call)][pick(2)] : .answer(call)) : .hold(call, pick(2) == 0)
+        )
+        steps.append("tap on \(phase.map { "\($0)" } ?? "")")
+      case 6:
+        guard let call else { break }
+        handset.tap(.end(call))
+        steps.append("end")
+      case 7:
+        guard let call else { break }
+        handset.tap(.mute(call, pick(2) == 0))
+        steps.append("mute")
+      case 8:
+        handset.drop()
+        steps.append("drop")
+      case 9:
+        handset.cellular(pick(2) == 0)
+        steps.append("cellular")
+      case 10:
+        if pick(4) == 0 {
+          handset.kill()
+          steps.append("kill")
+        } else {
+          handset.open()
+          steps.append("open")
+        }
+      case 11:
+        handset.moveNetwork()
+        steps.append("path change")
+      case 12:
+        guard let call else { break }
+        handset.wish(call, [.hold(pick(2) == 0), .mute(pick(2) == 0), .answer, .end][pick(4)])
+        steps.append("the app's button")
+      case 13:
+        handset.background()
+        steps.append("background")
+      case 14:
+        guard let call else { break }
+        handset.isMediaUp.toggle()
+        if !handset.isMediaUp { handset.mediaFails(call) }
+        steps.append("media \(handset.isMediaUp ? "up" : "down")")
+      case 15:
+        guard pick(4) == 0 else { break }
+        handset.dial(Identifier(random: random), "+15557654321")
+        steps.append("dial")
+      default: break
+      }
+      let time = [20, 200, 900, 3_000][pick(4)]
+      world.run(.milliseconds(time))
+      steps.append("\(time) ms")
+    }
+    handset.cellular(false)
+    for leg in legs { world.carrier.final(leg) == 200 ? world.carrier.hangUp(leg) : world.carrier.cancel(leg) }
+    // who was killed in a call is opened again: nobody else ends an outgoing one
+    handset.hasToken = true
+    handset.open()
+    world.run(.seconds(5))
+    for call in handset.shown where handset.system.calls[call]?.isOutgoing == true { handset.tap(.end(call)) }
+    world.run(.seconds(90))
+    if !handset.isClean || !world.machine.summaries.isEmpty { Failures.count += 1 }
+    Invariants.check(world, abandoned: ["cell"])
+    return steps
+  }
+}
