@@ -23,7 +23,7 @@ import Testing
     #expect(script.lines.map(\.number) == [2, 4, 5, 6, 7])
     #expect(script.lines.map(\.at) == [.milliseconds(1_500), nil, nil, nil, nil])
     let orders: [HandsetOrder] = [
-      .tap(.answer), .tap(.hold(true)), .expect(.violation("R1"), within: .milliseconds(300)), .input(.cellular(false)),
+      .tap(.answer), .tap(.hold(true)), .expect(.violation("R1", times: 1), within: .milliseconds(300)), .input(.cellular(false)),
       .push(#"{"a": "b"}"#),
     ]
     #expect(script.lines.map(\.order) == orders)
@@ -31,6 +31,7 @@ import Testing
 
   @Test(arguments: [
     "tap", "tap hold", "at 2s", "at soon lock", "lock now", "expect rain", "expect ringing within 5", "wait -1s", "recent 0",
+    "expect violation R99", "expect violation R1 0",
   ])
   func `a line that is no order is refused with its number`(line: String) {
     let problem = #expect(throws: HandsetScript.Problem.self) { try HandsetScript("lock\n\(line)") }
@@ -95,9 +96,9 @@ import Testing
   }
 
   @Test func `R1: an app that reports nothing is killed, and R2: after three kills nothing is delivered`() throws {
-    let rounds = (0..<3).map { _ in "\(Self.push)\nexpect running within 30s\nexpect stopped within 30s" }
+    let rounds = (1...3).map { "\(Self.push)\nexpect violation R1 \($0) within 30s\nexpect stopped within 30s" }
     let (status, events) = try run(
-      (rounds + [Self.push, "expect violation R1", "expect violation R2"]).joined(separator: "\n"), app: ["--silent"])
+      (rounds + [Self.push, "expect violation R2"]).joined(separator: "\n"), app: ["--silent"])
     #expect(status == 0, "\(events.joined(separator: "\n"))")
     #expect(events.count { $0.contains(#""event":"kill""#) } == 3)
   }

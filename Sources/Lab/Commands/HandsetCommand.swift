@@ -17,7 +17,7 @@ struct HandsetCommand: ParsableCommand {
         at 2s tap answer        answer decline end hold|mute|speaker on|off holdAndAnswer endAndAnswer headset digits 12
         open, background, foreground, lock, unlock, restart, kill, network, quit, cellular on|off
         push {"call":"…"}       recent 1       wait 3s       crash callServices|mediaServices       route bluetooth
-        expect ringing within 5s         active held idle locked running stopped audio clean, violation R1
+        expect ringing within 5s         active held idle locked running stopped audio clean, violation R1 [times]
 
       EXAMPLES:
         trunkline-lab handset --pushes 127.0.0.1:2198 --token 00ff --app ./MyApp --verbose

@@ -3,10 +3,10 @@ import AppleStandIn
 /// What a script expects to see of the phone.
 enum Expectation: Equatable {
   case ringing, active, held, idle, locked, running, stopped, audio, clean
-  /// A rule that was broken, by name.
-  case violation(String)
+  /// A rule that was broken so often or more, by name: what passes in milliseconds is counted, since a look may miss it.
+  case violation(String, times: Int)
 
-  static let names = "ringing, active, held, idle, locked, running, stopped, audio, clean, violation RULE"
+  static let names = "ringing, active, held, idle, locked, running, stopped, audio, clean, violation RULE [TIMES]"
 
   init?(_ words: [String]) {
     let plain: [String: Expectation] = [
@@ -15,8 +15,10 @@ enum Expectation: Equatable {
     ]
     if words.count == 1, let value = plain[words[0]] {
       self = value
-    } else if words.count == 2, words[0] == "violation", SystemMachine.Rule(rawValue: words[1]) != nil {
-      self = .violation(words[1])
+    } else if (2...3).contains(words.count), words[0] == "violation", SystemMachine.Rule(rawValue: words[1]) != nil,
+      let times = words.count == 2 ? 1 : Int(words[2]), times > 0
+    {
+      self = .violation(words[1], times: times)
     } else {
       return nil
     }
@@ -34,7 +36,7 @@ enum Expectation: Equatable {
     case .stopped: !phone.machine.isRunning
     case .audio: phone.machine.isAudioActive
     case .clean: phone.violations.isEmpty
-    case .violation(let rule): phone.violations.contains { $0.hasPrefix(rule + ":") }
+    case .violation(let rule, let times): phone.violations.count { $0.hasPrefix(rule + ":") } >= times
     }
   }
 }
