@@ -99,11 +99,16 @@ public final class StandInPhone: @unchecked Sendable {  // what changes is behin
     AppProcess { [weak self] message in self?.receive(message) }
   }
 
-  private func start() {
-    died()
+  /// With a real clock several threads may see that the app is due: one of them starts it.
+  private func start(onlyIfDue: Bool = false) {
+    if !onlyIfDue { died() }
     let made = makeProcess()
-    guard let main = access.withLock({ self.main }) else { return }
-    access.withLock { (process, launchIsDue) = (made, false) }
+    let taken = access.withLock { () -> (@Sendable () -> Any)? in
+      guard let main, !onlyIfDue || launchIsDue && process == nil else { return nil }
+      (process, launchIsDue) = (made, false)
+      return main
+    }
+    guard let main = taken else { return }
     made.receive(.unlockedOnce(access.withLock { model.machine.isUnlockedOnce }))
     CurrentPhone.install(made)
     let root = AppProcess.$running.withValue(made, operation: main)
@@ -165,7 +170,7 @@ public final class StandInPhone: @unchecked Sendable {  // what changes is behin
   private func pump() {
     var seen = -1
     while true {
-      if access.withLock({ launchIsDue && process == nil }) { start() }
+      start(onlyIfDue: true)
       let (count, current, queues) = access.withLock { (deliveries, process, extraQueues) }
       if clock == .real || count == seen { return }
       seen = count
@@ -197,7 +202,7 @@ public final class StandInPhone: @unchecked Sendable {  // what changes is behin
   }
 
   private func runTimers() {
-    if access.withLock({ launchIsDue && process == nil }) { start() }
+    start(onlyIfDue: true)
     let now = Instant(nanoseconds: Int64(DispatchTime.now().uptimeNanoseconds - started.uptimeNanoseconds))
     guard let due = access.withLock({ model.nextTimeout }) else { return }
     guard due > now else { return turn { $0.timeout(at: $1) } }
