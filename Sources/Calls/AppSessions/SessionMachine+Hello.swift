@@ -108,7 +108,8 @@ extension SessionMachine {
   ) throws(RefusedHello) {
     let sid = SessionID(resume.sid)
     guard var session = sessions[sid], session.awaitsWelcome == nil,
-      constantTimeEqual(session.resumeToken, Array(resume.token.utf8)), session.device.device == hello.device.id,
+      constantTimeEqual(session.resumeToken, Array(resume.token.utf8)),
+      hello.device.id.isEmpty || session.device.device == hello.device.id,
       // What was acked before is not kept: a client that has lost it needs the snapshot.
       resume.lastSeq >= session.outbox.ackedSeq, resume.lastSeq <= session.outbox.lastSeq,
       !session.live.isEmpty || !session.isExpired(unixMilliseconds: unixMilliseconds(now))

@@ -31,6 +31,7 @@ public struct Hello: Hashable, Sendable, Codable {
     public init(sid: String, token: String, lastSeq: Int) { (self.sid, self.token, self.lastSeq) = (sid, token, lastSeq) }
   }
   public struct Device: Hashable, Sendable, Codable {
+    /// Empty where the device cannot read it: before the first unlock its keychain is closed. A wake or resume token says it then.
     public var id: String
     public var platform: String?
     public var model: String?
@@ -41,7 +42,8 @@ public struct Hello: Hashable, Sendable, Codable {
     }
     public init(from decoder: any Decoder) throws {
       let values = try decoder.container(keyedBy: CodingKeys.self)
-      id = try values.text(.id)
+      guard let id = try values.optionalText(.id) else { throw values.problem(.id, "text") }
+      self.id = id
       platform = try values.optionalText(.platform)
       model = try values.optionalText(.model)
       os = try values.optionalText(.os)
@@ -78,6 +80,7 @@ public struct Hello: Hashable, Sendable, Codable {
     default: throw values.problem(.auth, "exactly one of auth, wake, resume")
     }
     device = try values.decode(Device.self, forKey: .device)
+    if case .auth = proof, device.id.isEmpty { throw values.problem(.device, "an id beside auth") }
     caps = try values.optionalList(.caps) ?? []
     state = try values.decodeIfPresent(AppState.self, forKey: .state) ?? .fg
   }
