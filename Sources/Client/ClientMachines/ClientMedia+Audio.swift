@@ -8,20 +8,16 @@ import SDP
 import SRTP
 
 extension ClientMedia {
-  mutating func receiveAudio(_ bytes: [UInt8], _ now: Instant, _ output: inout Output) {
-    var packet = bytes
-    var count = packet.count
-    let isAuthentic = packet.withUnsafeMutableBytes { buffer -> Bool in
-      do throws(SRTPError) { return try receiver?.unprotect(buffer, count: &count) != nil } catch { return false }
-    }
-    guard isAuthentic, count <= packet.count else {
-      statistics.refusedPackets += 1
-      return
-    }
-    packet.removeLast(packet.count - count)
-    guard let header = try? RTPHeader(parsing: packet.span), let remote else { return }
+  /// Decrypts in place.
+  mutating func receiveAudio(_ datagram: UnsafeMutableRawBufferPointer, _ now: Instant, _ output: inout Output) {
+    var count = datagram.count
+    do throws(SRTPError) {
+      guard try receiver?.unprotect(datagram, count: &count) != nil, count <= datagram.count else { return refuse() }
+    } catch { return refuse() }
+    let packet = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(rebasing: datagram[..<count]))
+    guard let header = try? RTPHeader(parsing: packet), let remote else { return }
     _ = reception.receive(header, at: now)
-    let payload = header.payload(of: packet.span)
+    let payload = header.payload(of: packet)
     statistics.receivedBytes += UInt64(payload.count)
     if header.payloadType == remote.payloadType {
       if configuration.codesAudio {
@@ -42,62 +38,71 @@ extension ClientMedia {
     statistics.jitterMilliseconds = reception.jitterMilliseconds
   }
 
-  /// Every 20 ms: sends `captured` (160 samples at 8 kHz) if audio runs, and returns the 160 samples to play.
-  /// Once active nothing heard means silence; before that nothing is played or sent.
-  public mutating func tick(captured: [Int16], at now: Instant, into output: inout Output) -> [Int16] {
-    defer { send(captured: captured, at: now, into: &output) }
-    return play(at: now)
-  }
+  mutating func refuse() { statistics.refusedPackets += 1 }
 
-  /// The next 160 samples at 8 kHz, at the loudspeaker's pace. Silence before audio may run.
-  public mutating func play(at now: Instant) -> [Int16] {
-    var played = [Int16](repeating: 0, count: 160)
-    guard isActive, remote != nil else { return played }
-    var room = played.mutableSpan
-    _ = audioReceiver?.pull(into: &room, at: now)
+  /// Fills the next 160 samples at 8 kHz, at the loudspeaker's pace. Silence before audio may run. No allocation.
+  public mutating func play(into samples: inout MutableSpan<Int16>, at now: Instant) {
+    for index in 0..<samples.count { samples[index] = 0 }
+    guard isActive, remote != nil, samples.count == 160 else { return }
+    _ = audioReceiver?.pull(into: &samples, at: now)
     if let receiver = audioReceiver?.statistics {
       statistics.concealedMilliseconds = receiver.concealedMilliseconds
       statistics.bufferDelayMilliseconds = receiver.bufferDelayMilliseconds
     }
-    return played
   }
 
-  /// Sends 160 samples at 8 kHz, at the microphone's pace; nothing before audio may run, silence while muted.
-  public mutating func send(captured: [Int16], at now: Instant, into output: inout Output) {
-    guard isActive, let remote else { return }
-    send(isMuted ? [Int16](repeating: 0, count: 160) : captured, remote, &output)
+  /// Sends 160 samples at 8 kHz, at the microphone's pace; nothing before audio may run, silence while muted. A pause is not coded: packets of
+  /// it that are there already are sent again. No allocation.
+  public mutating func send(captured samples: Span<Int16>, into output: inout Output) {
+    guard isActive, let remote, samples.count == 160 else { return }
+    if isMuted {
+      let nothing = InlineArray<160, Int16>(repeating: 0)
+      send(nothing.span, remote, &output)
+    } else {
+      send(samples, remote, &output)
+    }
   }
 
-  private mutating func send(_ captured: [Int16], _ remote: AppMedia, _ output: inout Output) {
-    var payload = [UInt8](repeating: 0, count: AudioCodecs.Limits.opusFrameLength)
-    var room = payload.mutableSpan
-    guard captured.count == 160, let length = try? encoder?.encode(captured.span, into: &room), length > 0 else {
+  private mutating func send(_ samples: Span<Int16>, _ remote: AppMedia, _ output: inout Output) {
+    let isPause = silence != nil && silenceDetector.isSilence(samples)
+    if isPause, let packet = silence?.next() { return transmit(packet, remote, &output) }
+    let isSilence = isPause || silenceDetector.isLingering
+    if !isSilence { silence?.removeAll() }
+    var frame = coded
+    coded = []  // else the array is copied when it is written
+    defer { coded = frame }
+    var room = frame.mutableSpan
+    let length = (try? encoder?.encode(samples, into: &room)) ?? 0
+    guard length > 0 else {
       timestamp &+= UInt32(truncatingIfNeeded: encoder?.units(ofSamples: 160) ?? 160)
       return
     }
-    transmit(payload[..<length], remote, &output)
+    if isSilence { silence?.keep(frame.span.extracting(..<length)) }
+    frame.withUnsafeBytes { transmit(UnsafeRawBufferPointer(rebasing: $0[..<length]), remote, &output) }
   }
 
   /// Sends 20 ms of audio that is coded already, in the negotiated codec; nothing before audio may run. For owners that code audio
   /// themselves: call it every 20 ms.
   public mutating func send(encoded payload: [UInt8], into output: inout Output) {
     guard isActive, let remote, !payload.isEmpty, payload.count <= AudioCodecs.Limits.opusFrameLength else { return }
-    transmit(payload[...], remote, &output)
+    payload.withUnsafeBytes { bytes in transmit(bytes, remote, &output) }
   }
 
-  private mutating func transmit(_ payload: ArraySlice<UInt8>, _ remote: AppMedia, _ output: inout Output) {
+  /// Header and protection around a payload.
+  private mutating func transmit(_ payload: UnsafeRawBufferPointer, _ remote: AppMedia, _ output: inout Output) {
     defer { timestamp &+= remote.codec.clockRateHz / 50 }
     guard keys != nil, let pair = agent.nominatedPair else { return }
-    var packet = [UInt8](repeating: 0, count: 12 + payload.count + 64)
     let header = RTPHeader(
       payloadType: remote.payloadType, marker: ticks == 0, sequence: SequenceNumber(raw: sequence),
-      timestamp: RTPTimestamp(raw: timestamp),
-      ssrc: SSRC(raw: negotiation.endpoint.ssrc))
+      timestamp: RTPTimestamp(raw: timestamp), ssrc: SSRC(raw: negotiation.endpoint.ssrc))
+    var packet = room
+    room = []
+    defer { room = packet }
     var whole = packet.mutableSpan
     _ = header.write(into: &whole)
-    packet.replaceSubrange(12..<12 + payload.count, with: payload)
-    var count = 12 + payload.count
+    var count = Self.headerBytes + payload.count
     let isProtected = packet.withUnsafeMutableBytes { buffer -> Bool in
+      UnsafeMutableRawBufferPointer(rebasing: buffer[Self.headerBytes...]).copyMemory(from: payload)
       do throws(SRTPError) {
         try sender?.protect(buffer, count: &count)
         return true
@@ -108,7 +113,8 @@ extension ClientMedia {
     ticks += 1
     statistics.sentPackets += 1
     sentBytes += UInt64(payload.count)
-    packet.removeLast(packet.count - count)
-    output.datagrams.append(.init(bytes: packet, local: pair.local, remote: pair.remote))
+    output.send(packet[..<count], from: pair.local, to: pair.remote)
   }
+
+  private static var headerBytes: Int { 12 }
 }

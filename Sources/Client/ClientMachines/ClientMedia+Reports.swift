@@ -53,8 +53,7 @@ extension ClientMedia {
       } catch { return false }
     }
     guard isProtected, sender != nil, count > 0 else { return }
-    packet.removeLast(packet.count - count)
-    output.datagrams.append(.init(bytes: packet, local: pair.local, remote: pair.remote))
+    output.send(packet[..<count], from: pair.local, to: pair.remote)
   }
 
   /// Report and CNAME (§6.1).

@@ -31,7 +31,10 @@ extension ClientMedia {
         output.reports.append(.failed(.ice, "answer: \(error)"))
       }
     case .activate(let isConnected): activate(isConnected, now)
-    case .mute(let on): isMuted = on
+    case .mute(let on):
+      // a pause of the room is not the silence of the muted
+      if isMuted != on { silence?.removeAll() }
+      isMuted = on
     case .close: close(&output)
     }
   }
@@ -74,6 +77,7 @@ extension ClientMedia {
       let preferences = OpusPreferences(takesRepair: !media.opus.refusesInbandFEC, maximumBitrate: media.opus.maxAverageBitrate)
       encoder = try? AudioEncoder(
         encoding: encoding, control: preferences.control, isConstantRate: media.opus.wantsConstantBitrate)
+      silence = encoding == .opus ? CodedSilence() : nil
     }
     if configuration.codesAudio, audioReceiver == nil || encoder == nil {
       output.reports.append(.failed(.device, "the \(encoding.name) codec did not start"))

@@ -9,8 +9,10 @@ import SRTP
 extension ClientMedia {
   /// When `handleTimeout` is due: ICE checks, DTLS retransmission.
   public var nextDeadline: Instant? {
-    let deadlines = [remote == nil ? nil : agent.nextDeadline, handshakeDeadline, nextReport].compactMap { $0 }
-    return deadlines.min()
+    var due = remote == nil ? nil : agent.nextDeadline
+    if let handshakeDeadline { due = min(due ?? handshakeDeadline, handshakeDeadline) }
+    if let nextReport { due = min(due ?? nextReport, nextReport) }
+    return due
   }
 
   public mutating func handleTimeout(at now: Instant, into output: inout Output) {
@@ -23,31 +25,27 @@ extension ClientMedia {
     if let due = nextReport, due <= now { sendReport(now, &output) }
   }
 
-  /// Takes one datagram. Only STUN of the peer, DTLS from the nominated pair and authentic SRTP have an effect.
+  /// Takes one datagram and decrypts it in place. Only STUN of the peer, DTLS from the nominated pair and authentic SRTP have an effect.
   public mutating func receive(
-    _ bytes: [UInt8], from source: SocketAddress, to local: SocketAddress, at now: Instant, into output: inout Output
+    _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, to local: SocketAddress, at now: Instant,
+    into output: inout Output
   ) {
-    switch PacketKind(bytes.span) {
+    let bytes = UnsafeRawBufferPointer(datagram)
+    switch PacketKind(Span<UInt8>(_unsafeBytes: bytes)) {
     case .stun:
-      bytes.withUnsafeBytes { agent.handle($0, from: source, to: local, at: now, into: &iceOutput) }
+      agent.handle(bytes, from: source, to: local, at: now, into: &iceOutput)
       takeICE(now, &output)
     case .dtls:
       guard association != nil else { return }
-      bytes.withUnsafeBytes { association?.receive($0) }
+      association?.receive(bytes)
       advanceHandshake(now, &output)
-    case .rtp: receiveAudio(bytes, now, &output)
+    case .rtp: receiveAudio(datagram, now, &output)
     case .rtcp:
-      var packet = bytes
-      var count = packet.count
-      packet.withUnsafeMutableBytes { buffer in
-        do throws(SRTPError) { try receiver?.unprotectRTCP(buffer, count: &count) } catch {
-          statistics.refusedPackets += 1
-          count = 0
-        }
-      }
-      guard receiver != nil, count <= packet.count else { return }
-      packet.removeLast(packet.count - count)
-      receiveReports(packet.span, now)
+      guard receiver != nil else { return }
+      var count = datagram.count
+      do throws(SRTPError) { try receiver?.unprotectRTCP(datagram, count: &count) } catch { return refuse() }
+      guard count <= datagram.count else { return refuse() }
+      receiveReports(Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(rebasing: datagram[..<count])), now)
     case .zrtp, .turnChannel, .unknown: break
     }
   }
@@ -57,7 +55,7 @@ extension ClientMedia {
     iceOutput.datagrams.removeAll(keepingCapacity: true)
     iceOutput.events.removeAll(keepingCapacity: true)
     for datagram in datagrams {
-      output.datagrams.append(.init(bytes: datagram.bytes, local: datagram.pair.local, remote: datagram.pair.remote))
+      output.send(datagram.bytes, from: datagram.pair.local, to: datagram.pair.remote)
     }
     for event in events {
       switch event {
@@ -99,7 +97,7 @@ extension ClientMedia {
 
   mutating func drainHandshake(_ output: inout Output) {
     guard let pair = agent.nominatedPair else { return }
-    association?.drain { output.datagrams.append(.init(bytes: Array($0), local: pair.local, remote: pair.remote)) }
+    association?.drain { output.send($0, from: pair.local, to: pair.remote) }
   }
 
   private mutating func install(_ output: inout Output) {

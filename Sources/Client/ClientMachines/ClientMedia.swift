@@ -9,7 +9,8 @@ import SRTP
 import STUN
 
 /// The media of one app call: full ICE, DTLS in the client's role, SRTP, a jitter buffer and a codec, without sockets or a clock.
-/// Give it datagrams and a tick every 20 ms; it writes datagrams to `Output`. One thread. OpenSSL alone keeps its own time (retransmission).
+/// Give it datagrams, 20 ms of audio at a time, and `handleTimeout` when it is due; it writes datagrams to `Output`. One thread. OpenSSL alone
+/// keeps its own time (retransmission). Once set up a packet or a frame allocates nothing.
 public struct ClientMedia: ~Copyable {
   public struct Configuration: Sendable {
     /// Addresses of our sockets; each is a host candidate.
@@ -19,7 +20,7 @@ public struct ClientMedia: ~Copyable {
     public var nat64: NAT64?
     public var identity: DTLSIdentity
     /// False for an owner that codes audio itself: what comes in is left in `Output.frames` as it came, what goes out is given to
-    /// `send(encoded:)`, and `tick` is not used.
+    /// `send(encoded:)`; `play` and `send(captured:)` are not used.
     public var codesAudio = true
     let fingerprint: FingerprintAttribute
 
@@ -32,23 +33,50 @@ public struct ClientMedia: ~Copyable {
     }
   }
 
-  /// What a call of this machine causes.
+  /// What a call of this machine causes. Keep one and empty it by `removeAll`: then packets allocate nothing.
   public struct Output: Sendable {
-    public struct Datagram: Sendable {
-      public var bytes: [UInt8]
-      public var local: SocketAddress
-      public var remote: SocketAddress
+    struct Datagram: Sendable {
+      let octets: Range<Int>
+      let local: SocketAddress
+      let remote: SocketAddress
     }
     /// The payload of an authentic RTP packet.
     public struct Frame: Sendable {
       public var header: RTPHeader
       public var payload: [UInt8]
     }
-    public var datagrams: [Datagram] = []
+    private var datagrams: [Datagram] = []
+    /// Of all datagrams, one after another.
+    private var octets: [UInt8] = []
     /// Only while `Configuration.codesAudio` is false.
     public var frames: [Frame] = []
     public var reports: [ClientCall.MediaReport] = []
     public init() {}
+
+    public var hasDatagrams: Bool { !datagrams.isEmpty }
+
+    /// In the order in which they are to be sent: octets, ours, the peer's.
+    public func forEachDatagram(_ body: (UnsafeRawBufferPointer, SocketAddress, SocketAddress) -> Void) {
+      octets.withUnsafeBytes { all in
+        for datagram in datagrams {
+          body(UnsafeRawBufferPointer(rebasing: all[datagram.octets]), datagram.local, datagram.remote)
+        }
+      }
+    }
+
+    mutating func send(_ bytes: some Collection<UInt8>, from local: SocketAddress, to remote: SocketAddress) {
+      let start = octets.count
+      octets.append(contentsOf: bytes)
+      datagrams.append(Datagram(octets: start..<octets.count, local: local, remote: remote))
+    }
+
+    /// Keeps what was allocated.
+    public mutating func removeAll() {
+      datagrams.removeAll(keepingCapacity: true)
+      octets.removeAll(keepingCapacity: true)
+      frames.removeAll(keepingCapacity: true)
+      reports.removeAll(keepingCapacity: true)
+    }
   }
 
   public struct Statistics: Sendable, Equatable {
@@ -82,6 +110,12 @@ public struct ClientMedia: ~Copyable {
   var encoding: AudioEncoding?
   var audioReceiver: AudioReceiver?
   var encoder: AudioEncoder?
+  /// Pauses are not coded, as in the gateway: packets of this pause are sent again. Opus only.
+  var silence: CodedSilence?
+  var silenceDetector = SilenceDetector()
+  /// The frame that is coded, and the packet that is made of it.
+  var coded = [UInt8](repeating: 0, count: AudioCodecs.Limits.opusFrameLength)
+  var room = [UInt8](repeating: 0, count: Limits.packetBytes)
   var reception: ReceiverStatistics
   var digitReceiver: DigitReceiver
   var sequence: UInt16

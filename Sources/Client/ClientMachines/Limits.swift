@@ -32,4 +32,6 @@ enum Limits {
   /// RTCP reports, half to one and a half of it (RFC 3550 §6.3.1); a loss is told soon enough for the next words.
   static let reportInterval = Duration.seconds(2)
   static let reportBytes = 256
+  /// An RTP packet that is sent: 20 ms of any codec, header and tag.
+  static let packetBytes = 1_024
 }

@@ -40,10 +40,8 @@ final class DatagramSocket {
   deinit { close(fd) }
 
   /// What the kernel does not take is gone: ICE and the jitter buffer live with loss.
-  func send(_ bytes: [UInt8], to remote: SocketAddress) {
-    _ = withSockaddr(remote) { address, length in
-      bytes.withUnsafeBytes { sendto(fd, $0.baseAddress, $0.count, 0, address, length) }
-    }
+  func send(_ bytes: UnsafeRawBufferPointer, to remote: SocketAddress) {
+    _ = withSockaddr(remote) { address, length in sendto(fd, bytes.baseAddress, bytes.count, 0, address, length) }
   }
 
   /// Nil once nothing waits. A datagram that does not fit is cut.

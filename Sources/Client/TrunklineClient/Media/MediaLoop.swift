@@ -50,8 +50,10 @@ final class MediaLoop {
         for socket in live.oldSockets { polls.append(pollfd(fd: socket.fd, events: Int16(POLLIN), revents: 0)) }
       }
       let ready = poll(&polls, nfds_t(polls.count), timeout)
-      if ready > 0, polls[0].revents != 0 { drainWakeUp() }
-      for order in thread.takeOrders() { handle(order) }
+      if ready > 0, polls[0].revents != 0 {
+        drainWakeUp()
+        for order in thread.takeOrders() { handle(order) }
+      }
       if ready > 0 { receive(buffer) }
       timers(MonotonicTime.now())
     }
@@ -153,29 +155,29 @@ final class MediaLoop {
 
   private func receive(_ buffer: UnsafeMutableRawBufferPointer) {
     for (id, live) in calls {
-      for sockets in [live.sockets, live.oldSockets] {
-        for socket in sockets {
-          while let (count, from) = socket.receive(into: buffer) {
-            let now = MonotonicTime.now()
-            live.media.receive(Array(buffer[..<count]), from: from, to: socket.local, at: now, into: &output)
-            take(id, live, now)
-          }
-        }
-      }
+      for socket in live.sockets { receive(id, live, socket, buffer) }
+      for socket in live.oldSockets { receive(id, live, socket, buffer) }
+    }
+  }
+
+  private func receive(_ id: Identifier, _ live: Live, _ socket: DatagramSocket, _ buffer: UnsafeMutableRawBufferPointer) {
+    while let (count, from) = socket.receive(into: buffer) {
+      let (now, datagram) = (MonotonicTime.now(), UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]))
+      live.media.receive(datagram, from: from, to: socket.local, at: now, into: &output)
+      take(id, live, now)
     }
   }
 
   private func take(_ id: Identifier, _ live: Live, _ now: Instant) {
-    for datagram in output.datagrams {
-      let socket = live.sockets.first { $0.local == datagram.local } ?? live.oldSockets.first { $0.local == datagram.local }
-      socket?.send(datagram.bytes, to: datagram.remote)
+    output.forEachDatagram { bytes, local, remote in
+      let socket = live.sockets.first { $0.local == local } ?? live.oldSockets.first { $0.local == local }
+      socket?.send(bytes, to: remote)
     }
     for told in output.reports {
       if case .connected = told, !live.oldSockets.isEmpty { live.closesOldAt = now + MediaLimits.oldSockets }
       report(.media(id, told))
     }
-    output.datagrams.removeAll(keepingCapacity: true)
-    output.reports.removeAll(keepingCapacity: true)
+    output.removeAll()
   }
 
   // MARK: time
@@ -206,10 +208,12 @@ final class MediaLoop {
     for _ in 0..<MediaLimits.framesPerTurn {
       var room = frame.mutableSpan
       guard handle.captured.read(into: &room) else { break }
-      live.media.send(captured: frame, at: now, into: &output)
+      live.media.send(captured: frame.span, into: &output)
     }
     for _ in 0..<MediaLimits.framesPerTurn where handle.played.count <= MediaLimits.playedSamples {
-      handle.played.write(live.media.play(at: now).span)
+      var room = frame.mutableSpan
+      live.media.play(into: &room, at: now)
+      handle.played.write(frame.span)
     }
     take(listening, live, now)
   }

@@ -43,14 +43,14 @@ final class AppLoadLeg {
     guard isConnected, !frames.isEmpty else { return false }
     var output = ClientMedia.Output()
     media.send(encoded: frames[position % frames.count], into: &output)
-    guard !output.datagrams.isEmpty else { return false }
+    guard output.hasDatagrams else { return false }
     position += 1
     transmit(output)
     return true
   }
 
   func transmit(_ output: ClientMedia.Output) {
-    for datagram in output.datagrams where (try? socket.send(datagram.bytes, to: datagram.remote)) != true { unsent += 1 }
+    output.forEachDatagram { bytes, _, remote in if (try? socket.send(Array(bytes), to: remote)) != true { unsent += 1 } }
   }
 }
 

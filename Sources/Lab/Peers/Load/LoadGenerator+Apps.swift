@@ -153,8 +153,10 @@ extension LoadGenerator {
   func receiveApp(_ call: LoadCall) {
     call.app.socket.receiveAll { bytes, source in
       var output = ClientMedia.Output()
-      call.app.media.receive(
-        Array(bytes), from: source, to: call.app.socket.localAddress, at: MonotonicClock.now(), into: &output)
+      var datagram = Array(bytes)
+      datagram.withUnsafeMutableBytes {
+        call.app.media.receive($0, from: source, to: call.app.socket.localAddress, at: MonotonicClock.now(), into: &output)
+      }
       take(output, call)
     }
   }
