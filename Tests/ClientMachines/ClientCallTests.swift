@@ -105,6 +105,17 @@ private func types(_ actions: [ClientCall.Action]) -> [String] {
     #expect(give(.media(.connected(generation: 2, pair: nil, roundTripMilliseconds: nil, profile: "x"))) == ["media.ready"])
   }
 
+  @Test mutating func `a path that changes while it rings is left at once, or as soon as the gateway has a description`() {
+    _ = give(.offered(sdp: "o", generation: 1))
+    #expect(give(.restart(.net)).isEmpty)
+    #expect(give(.media(.described(sdp: "a", generation: 1))) == ["call.prepare"])
+    #expect(give(.answered(.prepare, .success(Success()))) == ["media:offer"])
+    #expect(give(.media(.described(sdp: "b", generation: 2))) == ["media.restart"])
+    #expect(give(.restart(.net)) == ["media:offer"])
+    #expect(give(.answer(ageMilliseconds: 5)) == ["→answering", "call.answer"])
+    #expect(give(.media(.described(sdp: "c", generation: 3))) == ["media.restart"])
+  }
+
   @Test mutating func `an outgoing call offers, applies the answer and follows the progress`() {
     call = ClientCall(outgoing: Identifier(random: .seeded(1)), to: Handle(k: .phone, h: "+15550002"), from: nil, audio: .running)
     actions.removeAll()

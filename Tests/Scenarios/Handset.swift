@@ -23,6 +23,10 @@ final class Handset: Device {
   /// The app's own backend, asked for a token.
   var tokenTime = Duration.milliseconds(150)
   var isMediaUp = true
+  /// Without it no socket opens.
+  var isReachable = true
+  /// Offers of media made anew.
+  private(set) var restarts = 0
   var accounts: [String]?
 
   /// Each process has its own ids of requests: the gateway answers a repeated one from its store.
@@ -72,6 +76,8 @@ final class Handset: Device {
     give(.reset)
   }
   func logOut() { give(.logOut) }
+  func route(_ route: SystemMachine.Route) { give(system: .route(route)) }
+  func resetMediaServices() { give(.audioChanged(isReset: true)) }
   func moveNetwork() { give(.pathChanged) }
   func microphone(_ permission: MicrophonePermission) { give(.microphone(permission)) }
   func pushToken(_ token: DevicePut.Push?) { give(.pushToken(token)) }
@@ -216,7 +222,9 @@ final class Handset: Device {
     case .didActivate: give(.audioActivated)
     case .didDeactivate: give(.audioDeactivated)
     case .violation(let rule, let text): violations.append("\(rule.rawValue): \(text)")
-    case .reset, .mediaReset, .extensionPushed, .startCall, .route, .capture, .microphonePrompt, .socketsDie, .unlockedOnce: break
+    case .mediaReset: give(.audioChanged(isReset: true))
+    case .route(_, let rate): if rate > 0 { give(.audioChanged(isReset: false)) }
+    case .reset, .extensionPushed, .startCall, .capture, .microphonePrompt, .socketsDie, .unlockedOnce: break
     }
   }
 
@@ -246,7 +254,9 @@ final class Handset: Device {
       give(system: .complete(.init(id.raw), isDone ? .fulfilled : .failed))
     case .socket(let order): perform(order)
     case .media(let call, .answer(_, let generation)): describe(call, generation, setup: "active")
-    case .media(let call, .offer(let generation)): describe(call, generation, setup: "actpass")
+    case .media(let call, .offer(let generation)):
+      if generation > 1 { restarts += 1 }
+      describe(call, generation, setup: "actpass")
     case .media: break
     case .audio(let order):
       audio.append(order)
@@ -270,6 +280,9 @@ final class Handset: Device {
   private func perform(_ order: ClientSession.Action) {
     switch order {
     case .connect:
+      guard isReachable else {
+        return world.after(.seconds(5)) { [self] in give(.socket(.socketClosed(CloseCode.abnormal.rawValue))) }
+      }
       let id = world.newConnection(self)
       connection = id
       world.tell(.opened(id, IPAddress(192, 0, 2, 7)))

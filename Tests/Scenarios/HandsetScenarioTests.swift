@@ -133,6 +133,73 @@ import Testing
     Invariants.check(world, abandoned: ["cell"])
   }
 
+  @Test func `MID-1: the app resumes a call, answers one, or dials while another talks: the other is held first`() throws {
+    let world = World()
+    let handset = handset(world)
+    let (leg, first) = try active(world, handset)
+    let second = world.carrier.call()
+    world.run(.seconds(1))
+    let ringing = try #require(handset.shown.first { handset.system.calls[$0]?.phase == .ringing })
+    handset.wish(ringing, .answer)
+    world.run(.seconds(2))
+    #expect(handset.listening == ringing && handset.system.calls[first]?.isHeld == true)
+    handset.wish(first, .hold(false))
+    world.run(.seconds(2))
+    #expect(handset.listening == first && handset.system.calls[ringing]?.isHeld == true)
+    #expect(handset.system.calls[first]?.isHeld == false)
+    world.carrier.hangUp(second)
+    world.run(.seconds(1))
+    handset.dial(CallID(high: 9, low: 9), "+15557770009")
+    world.run(.seconds(1))
+    #expect(handset.system.calls[first]?.isHeld == true)
+    handset.tap(.end(CallID(high: 9, low: 9)))
+    world.carrier.hangUp(leg)
+    world.run(.seconds(2))
+    Invariants.check(world, abandoned: ["cell"])
+  }
+
+  @Test func `a call whose path is gone lives for as long as the gateway waits, and is made anew once it can be asked`() throws {
+    let world = World()
+    let handset = handset(world)
+    let (leg, call) = try active(world, handset)
+    handset.isReachable = false
+    handset.drop()
+    world.run(.seconds(5))
+    handset.mediaFails(call)
+    world.run(.seconds(30))
+    #expect(handset.restarts == 0)
+    #expect(handset.system.calls[call]?.phase == .active, "the phone gave it up by itself")
+    handset.isReachable = true
+    world.run(.seconds(8))
+    #expect(handset.restarts == 1 && handset.system.calls[call]?.phase == .active)
+    world.carrier.hangUp(leg)
+    world.run(.seconds(2))
+    Invariants.check(world, abandoned: ["cell"])
+  }
+
+  /// R28: the unit is started anew once the route has its rate.
+  @Test func `AUD-2: a route of another sample rate, and a reset of the media services, restart the audio unit once`() throws {
+    let world = World()
+    let handset = handset(world)
+    let (leg, call) = try active(world, handset)
+    handset.route(.bluetooth)
+    world.run(.milliseconds(200))
+    #expect(handset.audio.filter { $0 == .restart }.count == 1 && handset.isAudioRunning)
+    handset.tap(.hold(call, true))
+    world.run(.seconds(1))
+    handset.route(.receiver)
+    world.run(.seconds(1))
+    #expect(handset.audio.filter { $0 == .restart }.count == 1, "nothing runs that could be restarted")
+    handset.tap(.hold(call, false))
+    world.run(.seconds(2))
+    handset.resetMediaServices()
+    world.run(.seconds(1))
+    #expect(handset.audio.suffix(2) == [.configure, .restart] && handset.isAudioRunning, "\(handset.audio)")
+    world.carrier.hangUp(leg)
+    world.run(.seconds(1))
+    Invariants.check(world, abandoned: ["cell"])
+  }
+
   @Test func `EXC-2: a cellular call holds ours; its end resumes nothing, the user does`() throws {
     let world = World()
     let handset = handset(world)

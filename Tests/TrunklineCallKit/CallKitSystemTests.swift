@@ -42,6 +42,7 @@ import Testing
       case .requestRefused: note("request refused")
       case .audioActivated: note("audio on")
       case .audioDeactivated: note("audio off")
+      case .audioChanged(let isReset): note("audio changed \(isReset)")
       case .reset: note("reset")
       case .foreground(let isOn): note("foreground \(isOn)")
       case .microphone, .unsupported: break
@@ -156,6 +157,28 @@ import Testing
     host.complete()
     phone.advance(.seconds(1))
     #expect(host.events.last == "audio off" && phone.screen.calls.isEmpty && phone.violations == [])
+  }
+
+  @Test func `AUD-2: a route's new sample rate is told once it is there, the same rate and 0 Hz are not (R28)`() throws {
+    let (phone, app) = iphone()
+    phone.push(payload())
+    phone.route(.bluetooth)
+    phone.advance(.milliseconds(50))
+    #expect(phone.inApp { AVAudioSession.sharedInstance() }.sampleRate == 0)
+    let host = try #require(app())
+    host.drain()
+    #expect(!host.events.contains("audio changed false"))
+    phone.advance(.milliseconds(100))
+    phone.route(.speaker)
+    phone.advance(.seconds(1))
+    phone.route(.receiver)
+    phone.advance(.seconds(1))
+    host.drain()
+    #expect(host.events.filter { $0 == "audio changed false" }.count == 2, "\(host.events)")
+    phone.crash(.mediaServices)
+    phone.advance(.seconds(1))
+    host.drain()
+    #expect(host.events.contains("audio changed true"))
   }
 
   @Test func `OUT-1: a call is asked for by a transaction, its dates are reported; a third one is refused`() throws {

@@ -39,6 +39,8 @@ public enum AudioOrder: Hashable, Sendable {
   /// Category and mode, once a call and before the system activates the session; never `setActive`.
   case configure
   case start
+  /// It runs on other hardware than it was started on.
+  case restart
   case stop
   /// No call is left.
   case release

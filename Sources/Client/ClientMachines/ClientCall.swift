@@ -79,6 +79,8 @@ public struct ClientCall: Sendable {
   private let caller: Handle?
   private let account: String?
   private var restartCause: MediaRestart.Cause?
+  /// A restart that was asked for before the gateway took the first description.
+  private var heldRestart: MediaRestart.Cause?
   /// The gateway has taken our description: only then an answer goes out.
   private var isPrepared = false
   /// Our description was sent; and it never came about.
@@ -155,7 +157,7 @@ public struct ClientCall: Sendable {
 
   private mutating func offered(_ sdp: String, _ gen: Int, _ ringing: CallRinging, _ actions: inout [Action]) {
     guard direction == .incoming, state == .ringing else { return }
-    (generation, isPrepared, isDescribed, isUnable) = (gen, false, false, false)
+    (generation, isPrepared, isDescribed, isUnable, heldRestart) = (gen, false, false, false, nil)
     actions.append(.notify(.callRinging(ringing)))
     actions.append(.media(.answer(offer: sdp, generation: gen)))
   }
@@ -180,7 +182,9 @@ public struct ClientCall: Sendable {
   }
 
   private mutating func restart(_ next: Int, _ cause: MediaRestart.Cause, _ actions: inout [Action]) {
-    guard state != .ringing, next == generation + 1, restartCause == nil else { return }
+    guard next == generation + 1, restartCause == nil else { return }
+    // while it rings, too: what was warmed up must be there when the call is answered
+    if direction == .incoming, !isPrepared { return heldRestart = cause }
     restartCause = cause
     generation = next
     actions.append(.media(.offer(generation: next)))
@@ -235,6 +239,8 @@ public struct ClientCall: Sendable {
     case (.prepare, .success):
       isPrepared = true
       answerIfPrepared(&actions)
+      if let cause = heldRestart { restart(generation + 1, cause, &actions) }
+      heldRestart = nil
     // a description of an older offer, or a second one of this
     case (.prepare, .failure(let failure)) where failure.code == .staleGen || isPrepared: break
     case (.answer, .failure(let failure)), (.prepare, .failure(let failure)): refused(failure, &actions)

@@ -68,6 +68,8 @@ extension PhoneMachine {
     var reason: EndReason?
     /// Media was made anew for it once; a second failure is final.
     var hasRestarted = false
+    /// It lost its path while the gateway could not be asked for another.
+    var restartsOnline = false
     /// The snapshot lacks it; `call.gone` may still say why.
     var isMissing = false
     var isOver = false

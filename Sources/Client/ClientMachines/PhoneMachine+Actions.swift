@@ -15,15 +15,28 @@ extension PhoneMachine {
       calls[id]?.refusal = .auth
       return ended(id, .silent, now, &out)
     }
+    holdOthers(than: id, &out)
     out.append(.request(.start(id, to)))
+  }
+
+  /// One call talks at a time. Where the user takes another by the system's own buttons, the system holds this one itself.
+  private mutating func holdOthers(than id: Identifier, _ out: inout [Action]) {
+    for other in liveCalls where other != id && calls[other]?.call?.state == .connected {
+      if let on = calls[other]?.hold.want(true) { out.append(.request(.hold(other, on))) }
+    }
   }
 
   mutating func wished(_ wish: Wish, _ id: Identifier, _ now: Instant, _ out: inout [Action]) {
     guard let entry = calls[id], !entry.isOver else { return }
     switch wish {
-    case .answer: if !entry.isOutgoing, entry.tappedAt == nil { out.append(.request(.answer(id))) }
+    case .answer:
+      guard !entry.isOutgoing, entry.tappedAt == nil else { return }
+      holdOthers(than: id, &out)
+      out.append(.request(.answer(id)))
     case .end: if entry.screen == .shown { out.append(.request(.end(id))) } else { forget(id, now, &out) }
-    case .hold(let isOn): if let on = calls[id]?.hold.want(isOn) { out.append(.request(.hold(id, on))) }
+    case .hold(let isOn):
+      if !isOn { holdOthers(than: id, &out) }
+      if let on = calls[id]?.hold.want(isOn) { out.append(.request(.hold(id, on))) }
     case .mute(let isOn): if let on = calls[id]?.mute.want(isOn) { out.append(.request(.mute(id, on))) }
     case .digits(let digits): out.append(.request(.digits(id, digits)))
     case .transfer(let target): ask(.callTransfer(CallTransfer(target: target)), call: id, now, &out)

@@ -49,7 +49,8 @@ extension PhoneMachine {
     give(.answered(tag, result), to: id, now, &out)
   }
 
-  /// While the tap's deadline leaves time, media is made anew once instead of failing.
+  /// While the tap's deadline leaves time, media is made anew once instead of failing. A connected call without a path goes on: the gateway
+  /// says when it is lost, and media is made anew as soon as it can be asked.
   mutating func mediaReport(_ report: ClientCall.MediaReport, _ id: Identifier, _ now: Instant, _ out: inout [Action]) {
     if case .failed(let stage, _) = report, stage != .device, let entry = calls[id], !entry.hasRestarted,
       entry.call?.state == .answering, let tappedAt = entry.tappedAt, now + Limits.restartTime <= tappedAt + Limits.gateTime
@@ -57,7 +58,23 @@ extension PhoneMachine {
       calls[id]?.hasRestarted = true
       return give(.restart(.iceFailed), to: id, now, &out)
     }
+    if case .failed(.ice, _) = report, calls[id]?.call?.state == .connected {
+      if session?.isOnline != true {
+        calls[id]?.restartsOnline = true
+      } else {
+        give(.restart(.iceFailed), to: id, now, &out)
+      }
+      return
+    }
     give(.media(report), to: id, now, &out)
+  }
+
+  /// The session is back.
+  mutating func restartBroken(_ now: Instant, _ out: inout [Action]) {
+    for id in liveCalls where calls[id]?.restartsOnline == true {
+      calls[id]?.restartsOnline = false
+      give(.restart(.net), to: id, now, &out)
+    }
   }
 
   // MARK: a call's own machine
@@ -142,7 +159,8 @@ extension PhoneMachine {
     listen(now, &out)
     guard liveCalls.isEmpty else { return }
     if isConfigured { out.append(.audio(.release)) }
-    isConfigured = false
+    // that the system had it activated was the last call's: the next one waits for its own word
+    (isConfigured, isActivated) = (false, false)
   }
 
   mutating func close(_ id: Identifier, _ reason: CallEndedReason, _ out: inout [Action]) {
@@ -202,6 +220,13 @@ extension PhoneMachine {
     for id in [last, next].compactMap(\.self) { give(.audio(audio(of: id)), to: id, now, &out) }
   }
 
+  /// On a rate that its hardware has no more a unit is silent or distorted (R28); a reset of the media services leaves nothing of it, nor of
+  /// the session's category.
+  mutating func audioChanged(isReset: Bool, _ out: inout [Action]) {
+    if isReset, isConfigured { out.append(.audio(.configure)) }
+    if isAudioRunning { out.append(.audio(.restart)) }
+  }
+
   func audio(of id: Identifier) -> MediaActive { id == listening ? runningAudio : .idle }
 
   mutating func audioRuns(_ running: MediaActive, _ now: Instant, _ out: inout [Action]) {
@@ -211,7 +236,7 @@ extension PhoneMachine {
 
   /// A call without audio is none: who has not answered yet rings on elsewhere, who has is told that it failed.
   mutating func audioFailed(_ order: AudioOrder, _ now: Instant, _ out: inout [Action]) {
-    guard order == .configure || order == .start else { return }
+    guard order == .configure || order == .start || order == .restart else { return }
     isAudioRunning = false
     // not the system's word: the next activation may still start it
     if order == .start, isAudioForced { return }

@@ -55,7 +55,10 @@ extension PhoneMachine {
 
   mutating func pathChanged(_ now: Instant, _ out: inout [Action]) {
     give(.networkChanged, now, &out)
-    for id in liveCalls { give(.restart(.net), to: id, now, &out) }
+    for id in liveCalls {
+      calls[id]?.restartsOnline = false
+      give(.restart(.net), to: id, now, &out)
+    }
   }
 
   mutating func foreground(_ isOn: Bool, _ now: Instant, _ out: inout [Action]) {
@@ -166,6 +169,7 @@ extension PhoneMachine {
       onlineAt = now
       if wake == nil { tokenAttempts = 0 }
       if let snapshot { take(snapshot: snapshot, now, &out) }
+      restartBroken(now, &out)
       if isLoggingOut { sendLogOut(now, &out) } else if snapshot != nil { register(now, &out) }
     case .offline: move(to: .connecting, &out)
     case .refused(let code): refused(code, now, &out)

@@ -57,6 +57,8 @@ public struct PhoneMachine: Sendable {
     /// A request by `Action.request` was refused.
     case requestRefused(SystemRequest)
     case audioActivated, audioDeactivated
+    /// The audio hardware is another, or has another sample rate; with `isReset` nothing is left of what was set up.
+    case audioChanged(isReset: Bool)
     /// The system has forgotten all calls.
     case reset
     // the device
@@ -172,6 +174,7 @@ public struct PhoneMachine: Sendable {
     case .requestRefused(let request): requestRefused(request, now, &out)
     case .audioActivated: activated(true, now, &out)
     case .audioDeactivated: activated(false, now, &out)
+    case .audioChanged(let isReset): audioChanged(isReset: isReset, &out)
     case .reset: reset(now, &out)
     case .audioRuns(let running): audioRuns(running, now, &out)
     case .audioFailed(let order): audioFailed(order, now, &out)

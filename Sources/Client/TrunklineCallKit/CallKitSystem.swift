@@ -18,6 +18,9 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
   private var events: (@Sendable (CallSystemEvent) -> Void)?
   private var actions: [SystemActionID: CXAction] = [:]
   private var nextAction = 0
+  private var observers: [any NSObjectProtocol] = []
+  /// Hz, of the route that audio was last started on, or would be.
+  private var sampleRate = 0.0
   /// The push whose delegate runs now: its completion waits for the report's.
   private var pushCompletion: (@Sendable () -> Void)?
 
@@ -53,7 +56,10 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
     super.init()
   }
 
-  deinit { provider.invalidate() }
+  deinit {
+    provider.invalidate()
+    for observer in observers { NotificationCenter.default.removeObserver(observer) }
+  }
 
   public func attach(to queue: DispatchQueue, _ events: @escaping @Sendable (CallSystemEvent) -> Void) {
     (self.queue, self.events) = (queue, events)
@@ -62,10 +68,32 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
     Application.onForeground { [weak self] isOn in
       self?.queue?.async { [weak self] in self?.events?(.foreground(isOn)) }
     }
+    watch(AVAudioSession.sharedInstance())
     let registry = PKPushRegistry(queue: queue)
     self.registry = registry
     registry.delegate = self
     registry.desiredPushTypes = [.voIP]
+  }
+
+  /// R28: a route may come with another rate, after a moment with none.
+  private func watch(_ session: AVAudioSession) {
+    sampleRate = session.sampleRate
+    func observe(_ name: Notification.Name, _ body: @escaping @Sendable (CallKitSystem) -> Void) {
+      let observer = NotificationCenter.default.addObserver(forName: name, object: session, queue: nil) { [weak self] _ in
+        self?.queue?.async { [weak self] in if let self { body(self) } }
+      }
+      observers.append(observer)
+    }
+    observe(AVAudioSession.routeChangeNotification) { system in
+      let rate = session.sampleRate
+      guard rate > 0, rate != system.sampleRate else { return }
+      system.sampleRate = rate
+      system.events?(.audioChanged(isReset: false))
+    }
+    observe(AVAudioSession.mediaServicesWereResetNotification) { system in
+      system.sampleRate = session.sampleRate
+      system.events?(.audioChanged(isReset: true))
+    }
   }
 
   var configuration: CXProviderConfiguration { provider.configuration }

@@ -52,6 +52,12 @@ extension PhoneEngine {
         return give(.audioFailed(.start))
       }
       give(.audioRuns(.running))
+    case .restart:
+      parts.audio.stop()
+      guard parts.audio.start() else {
+        media?.give(.audio(false))
+        return give(.audioFailed(.restart))
+      }
     case .stop:
       parts.audio.stop()
       media?.give(.audio(false))

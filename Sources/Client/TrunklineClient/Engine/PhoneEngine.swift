@@ -114,6 +114,7 @@ actor PhoneEngine {
     case .requestRefused(let request): give(.requestRefused(request))
     case .audioActivated: give(.audioActivated)
     case .audioDeactivated: give(.audioDeactivated)
+    case .audioChanged(let isReset): give(.audioChanged(isReset: isReset))
     case .reset: give(.reset)
     case .foreground(let isOn): give(.foreground(isOn))
     case .microphone(let permission): give(.microphone(permission))

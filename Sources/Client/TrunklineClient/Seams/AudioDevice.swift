@@ -7,7 +7,7 @@ import Synchronization
 /// |---|---|---|
 /// | `configure` | the answer or start action, before audio is activated | takes the handle; sets nothing that would change the route later |
 /// | `start` | `didActivate`, or 1 s after a call is heard without it | the unit runs: it fills `handle.captured` and empties `handle.played` |
-/// | `stop` | `didDeactivate`, hold | the unit stops; `start` may follow |
+/// | `stop` | `didDeactivate`, hold; and before another `start`, when the route's sample rate changes | the unit stops; `start` may follow |
 /// | `release` | the last call's end | everything is given back; `configure` may follow |
 public protocol AudioDevice: Sendable {
   func configure(_ handle: AudioHandle) -> Bool

@@ -23,6 +23,8 @@ public enum CallSystemEvent: Sendable {
   case timedOut(SystemActionID, SystemRequest)
   case requestRefused(SystemRequest)
   case audioActivated, audioDeactivated
+  /// The route has another sample rate; `isReset`: the media services were reset.
+  case audioChanged(isReset: Bool)
   case reset
   case foreground(Bool)
   case microphone(MicrophonePermission)
