@@ -37,6 +37,58 @@ extension Interop {
       try await gateway.finish()
     }
 
+    @Test(.enabled(if: TwoNetworks.missing == nil || Surroundings.isRequired, "\(TwoNetworks.missing ?? "")"))
+    func `Wi-Fi to cellular while it rings: it rings on, is answered, and both sides hear each other`() async throws {
+      let networks = TwoNetworks()
+      try await networks.make()
+      let gateway = try await networks.gateway(TwoNetworks.address)
+      try Self.tone(6, gateway.folder + "/tone.wav")
+      let phone = try await networks.phone(
+        gateway, at: TwoNetworks.address,
+        ["--answer", "--answer-after", "2", "--calls", "1", "--play", "tone.wav", "--record", "app-heard.wav"])
+      let trunk = try await Peers.trunk(
+        gateway, ["--call", "+15551230001", "--talk", "4", "--play", "tone.wav", "--record", "trunk-heard.wav"])
+      _ = try await phone.event("ringing", within: 10)
+      try await networks.leaveWiFi()
+      #expect(try await trunk.finish(within: 30) == 0, "\(trunk.text)\n\(phone.text)")
+      _ = try await phone.finish(within: 10)
+      for side in ["app", "trunk"] {
+        let gaps = try Self.gaps(gateway.folder + "/\(side)-heard.wav")
+        #expect(gaps.seconds > 3.5, "\(side) heard \(gaps.seconds) s of tone\n\(phone.text)")
+      }
+      #expect(phone.fields("reason", of: "ended") == ["remoteHangup"], "\(phone.text)")
+      try await gateway.finish()
+    }
+
+    @Test(.enabled(if: TwoNetworks.missing == nil || Surroundings.isRequired, "\(TwoNetworks.missing ?? "")"))
+    func `40 s without any network: the call lives and is heard again; 60 s: it ends on both sides, networkLost`() async throws {
+      let networks = TwoNetworks()
+      try await networks.make()
+      let gateway = try await networks.gateway(TwoNetworks.address)
+      try Self.tone(130, gateway.folder + "/tone.wav")
+      let phone = try await networks.phone(
+        gateway, at: TwoNetworks.address, ["--answer", "--calls", "1", "--play", "tone.wav", "--record", "app-heard.wav"])
+      let trunk = try await Peers.trunk(
+        gateway, ["--call", "+15551230001", "--talk", "130", "--play", "tone.wav", "--record", "trunk-heard.wav"])
+      _ = try await phone.event("firstAudio", within: 10)
+      try await networks.connect(false)
+      try await Task.sleep(for: .seconds(40))  // the case itself
+      try await networks.connect(true)
+      try await Task.sleep(for: .seconds(6))  // what is heard in them is looked for in the recordings
+      try await networks.connect(false)
+      #expect(try await trunk.finish(within: 70) == 0, "\(trunk.text)\n\(phone.text)")
+      let record = try await gateway.records(1).first
+      #expect((record?["end"] as? [String: Any])?["reason"] as? String == "networkLost", "\(phone.text)")
+      try await networks.connect(true)
+      #expect(try await phone.finish(within: 20) == 0, "\(phone.text)")
+      #expect(phone.fields("reason", of: "ended") == ["networkLost"], "\(phone.text)")
+      for side in ["app", "trunk"] {
+        let gaps = try Self.gaps(gateway.folder + "/\(side)-heard.wav")
+        #expect(gaps.longest > 35 && gaps.longest < 50, "\(side): \(gaps)\n\(phone.text)")
+      }
+      try await gateway.finish()
+    }
+
     @Test(.enabled(if: IPv6Only.missing == nil || Surroundings.isRequired, "\(IPv6Only.missing ?? "")"))
     func `a network with IPv6 only, behind NAT64: a call both ways with a gateway that has IPv4 only`() async throws {
       let network = IPv6Only()
@@ -81,6 +133,8 @@ extension Interop {
 /// A telephone in a network namespace of its own, and a gateway that it reaches by TLS.
 private class PhoneNetwork {
   let namespace = "tlcell\(getpid())"
+  /// Ends on this side.
+  var cables: [String] { [] }
   private let folder = NSTemporaryDirectory()
   private var certificate: String?
 
@@ -131,6 +185,8 @@ private class PhoneNetwork {
   }
 
   deinit {
+    // what is left of a cable goes with its namespace, but later
+    for end in cables { runAtEnd(["/sbin/ip", "link", "del", end]) }
     if let certificate { try? FileManager.default.removeItem(atPath: certificate) }
     runAtEnd(["/sbin/ip", "netns", "del", namespace])
   }
@@ -140,6 +196,7 @@ private class PhoneNetwork {
 private final class TwoNetworks: PhoneNetwork {
   /// Known by this on both.
   static let address = "10.91.1.1"
+  override var cables: [String] { ["tlwifi", "tlcell"] }
 
   func make() async throws {
     try await run(
@@ -155,6 +212,11 @@ private final class TwoNetworks: PhoneNetwork {
       """)
   }
 
+  /// No network, or both again: the cables' other ends.
+  func connect(_ isOn: Bool) async throws {
+    try await run("for end in tlwifi tlcell; do ip link set $end \(isOn ? "up" : "down"); done")
+  }
+
   /// The address that the telephone had is gone with it.
   func leaveWiFi() async throws { try await run("ip -n \(namespace) addr flush dev wifi; ip -n \(namespace) link set wifi down") }
 }
@@ -162,6 +224,7 @@ private final class TwoNetworks: PhoneNetwork {
 /// IPv6 only, and tayga as the translator (RFC 7915); what DNS64 would say stands in the namespace's hosts file.
 private final class IPv6Only: PhoneNetwork {
   static let address = "10.92.0.1"
+  override var cables: [String] { ["tlnat"] }
   private static let prefix = "2001:db8:64::"
   private var router: String { namespace + "nat" }
   private var translator: Spawned?

@@ -13,14 +13,22 @@ extension Interop {
   /// The SDK whole in this process, on the stand-in's CallKit and PushKit in real time; gateway, push service and carrier are processes of their own.
   @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
   struct TelephoneTests {
-    @Test func `a locked telephone, its app killed: rung by one push, answered, heard both ways, in Recents`() async throws {
-      try await expectGoodAudio { try await killedAndLocked(.strict) }
+    /// When the system gives the app its audio after the answer; nil: never.
+    @Test(arguments: [.milliseconds(50), .milliseconds(600), nil] as [Duration?])
+    func `a locked telephone, its app killed: rung by one push, answered, heard both ways, in Recents`(activation: Duration?)
+      async throws
+    {
+      var rules = SystemRules.strict
+      rules.activationTime = activation
+      try await expectGoodAudio { [rules] in try await killedAndLocked(rules) }
     }
 
     /// The app of the README as it stands, a process that the handset starts. Its backend is away: the push alone lets it in.
-    @Test func `the quick start, killed and locked: a push starts its process, it rings, is answered, and the caller hears it`()
-      async throws
-    {
+    /// With `restart` the keychain is closed until the first unlock: the app does not know its own device id.
+    @Test(arguments: ["lock", "restart"])
+    func `the quick start, killed and locked: a push starts its process, it rings, is answered, and the caller hears it`(
+      order: String
+    ) async throws {
       let service = try await PushServiceUnderTest(.standIn)
       let gateway = try await service.gateway()
       let token = String(repeating: "5a", count: 32)
@@ -30,7 +38,7 @@ extension Interop {
       try Data(Speech.app.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] }).write(
         to: URL(fileURLWithPath: microphone))
       try """
-      lock
+      \(order)
       expect ringing within 20s
       tap answer
       expect active within 10s
@@ -70,14 +78,14 @@ extension Interop {
     {
       let service = try await PushServiceUnderTest(.standIn)
       let gateway = try await service.gateway()
-      let site = try await Site(gateway, .strict)
+      let site = try await TelephoneUnderTest(gateway, .strict)
       let iphone = site.iphone
       try await site.register()
-      let waiter = try PushWaiter(.sandbox(try #require(SocketAddress(service.apps)), token: await site.pushToken()))
+      let waiter = try await site.pushes(at: service.apps)
       iphone.lock()
       iphone.kill()
       let trunk = try await Peers.trunk(gateway, ["--call", "+15551230001", "--talk", "3"])
-      iphone.push(try await Self.payload(waiter))
+      iphone.push(try await waiter.payload())
       #expect(await eventually(within: 5) { iphone.screen.incoming != nil }, "\(iphone.log)")
       iphone.tap(.decline)
       #expect(try await trunk.finish(within: 20) != 0)
@@ -96,7 +104,7 @@ extension Interop {
     {
       let service = try await PushServiceUnderTest(.standIn)
       let gateway = try await service.gateway()
-      let site = try await Site(gateway, .strict)
+      let site = try await TelephoneUnderTest(gateway, .strict)
       let iphone = site.iphone
       try await site.register()
       let trunk = try await Peers.trunk(gateway, ["--call", "+15551230001", "--talk", "20"])
@@ -115,26 +123,19 @@ extension Interop {
       try await service.stop()
     }
 
-    /// Of the next push.
-    private static func payload(_ waiter: PushWaiter) async throws -> [String: Any] {
-      let line = try #require(await Task.detached { waiter.next() }.value)
-      let envelope = try #require(JSONSerialization.jsonObject(with: Data(line)) as? [String: Any])
-      return try #require(envelope["payload"] as? [String: Any])
-    }
-
     private func killedAndLocked(_ rules: SystemRules) async throws -> [String] {
       let service = try await PushServiceUnderTest(.standIn)
       let gateway = try await service.gateway()
-      let site = try await Site(gateway, rules)
+      let site = try await TelephoneUnderTest(gateway, rules)
       let iphone = site.iphone
       try await site.register()
-      let waiter = try PushWaiter(.sandbox(try #require(SocketAddress(service.apps)), token: await site.pushToken()))
+      let waiter = try await site.pushes(at: service.apps)
       iphone.lock()
       iphone.kill()
       try Speech.write(Speech.telephone, gateway.folder + "/telephone.wav")
       let audio = try await Peers.trunkAudio(gateway, ["--play", "telephone.wav", "--record", "trunk-heard.wav"])
       let caller = try Peers.caller(gateway, "call", audio: audio.port, ["-d", "8000"])
-      iphone.push(try await Self.payload(waiter))
+      iphone.push(try await waiter.payload())
       #expect(await eventually(within: 5) { iphone.screen.incoming != nil }, "\(iphone.log)")
       iphone.tap(.answer)
       #expect(await eventually(within: 10) { iphone.isAudioActive == (rules.activationTime != nil) }, "\(iphone.log)")
@@ -149,66 +150,13 @@ extension Interop {
       iphone.kill()
       let faults =
         try Speech.faults("telephone → app", said: Speech.telephone, heardIn: gateway.folder + "/app-heard.wav")
-        + Speech.faults("app → telephone", said: Speech.app, heardIn: gateway.folder + "/trunk-heard.wav")
+        // who has no microphone yet says nothing: so much later than the answer
+        + Speech.faults(
+          "app → telephone", said: Speech.app, heardIn: gateway.folder + "/trunk-heard.wav",
+          delayWithin: -2_000...(400 + ((rules.activationTime ?? .seconds(1)) / .milliseconds(1))))
       try await gateway.finish()
       try await service.stop()
       return faults
     }
-  }
-}
-
-/// A telephone with the SDK's app, whose microphone and loudspeaker are samples.
-@MainActor private final class Site {
-  let iphone: StandInPhone
-  let audio = FileAudio(Speech.app)
-  private let phone = Running()
-  private let start: @Sendable () -> Any
-
-  /// The app's phone of the process that runs now. Weak: the process owns it.
-  private final class Running: Sendable {
-    private struct Box: @unchecked Sendable { weak var phone: Phone? }  // a weak reference is read and written whole
-    private let box = Mutex(Box())
-    var value: Phone? {
-      get { box.withLock { $0.phone } }
-      set { box.withLock { $0.phone = newValue } }
-    }
-  }
-
-  init(_ gateway: GatewayUnderTest, _ rules: SystemRules) async throws {
-    iphone = StandInPhone(rules, clock: .real)
-    let (url, token) = ("ws://127.0.0.1:\(gateway.app)/v1/connect", try await gateway.token("alice", "cell"))
-    let (phone, audio) = (phone, audio)
-    let isMain = DispatchSpecificKey<Bool>()
-    DispatchQueue.main.setSpecific(key: isMain, value: true)
-    start = {
-      let make: @MainActor () -> Phone = {
-        var settings = CallKitSystem.Settings()
-        settings.topic = "org.example.phone.voip"
-        let made = Phone(
-          url, device: "cell", system: CallKitSystem(settings), audio: audio, sockets: WebSockets(), isBackground: true
-        ) { token }
-        phone.value = made
-        return made
-      }
-      // the system starts a process on a thread of its own
-      if DispatchQueue.getSpecific(key: isMain) != nil { return MainActor.assumeIsolated(make) }
-      return DispatchQueue.main.sync { MainActor.assumeIsolated(make) }
-    }
-  }
-
-  /// The app is opened once: it logs in and says where it can be pushed to.
-  func register() async throws {
-    iphone.launch(start)
-    let phone = try #require(phone.value)
-    for await event in phone.events {
-      guard case .registered(let refusal) = event else { continue }
-      #expect(refusal == nil)
-      return
-    }
-  }
-
-  func pushToken() -> String {
-    let token = iphone.access.withLock { iphone.model.token }
-    return token.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
   }
 }
