@@ -188,3 +188,17 @@ import Testing
     #expect(count > 40)
   }
 }
+
+@Suite struct EndReasonTests {
+  @Test func `each reason has the words of the vectors, and what the screen is told`() throws {
+    let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .appendingPathComponent("Vectors/client/texts.txt")
+    let rows = try String(contentsOf: file, encoding: .utf8).split(separator: "\n").filter { !$0.hasPrefix("#") }
+    #expect(rows.count == EndReason.allCases.count)
+    for row in rows {
+      let words = row.split(separator: " ", maxSplits: 2).map(String.init)
+      let reason = try #require(EndReason(rawValue: words[0]))
+      #expect(reason.callEndedReason?.rawValue ?? "-" == words[1] && reason.text == words[2], "\(row)")
+    }
+  }
+}

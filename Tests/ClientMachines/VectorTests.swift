@@ -1,0 +1,123 @@
+import AppProtocol
+import Foundation
+import Testing
+
+/// The machines against `Tests/Vectors/client`: events in, frames and states out, written for clients in any language.
+/// `TRUNKLINE_GOLDEN=write swift test --filter VectorTests` writes what the machines do: read it against docs/protocol.md then.
+@Suite struct VectorTests {
+  static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .appendingPathComponent("Vectors/client")
+  private static let isWriting = ProcessInfo.processInfo.environment["TRUNKLINE_GOLDEN"] == "write"
+
+  /// Where a case went another way.
+  struct Difference {
+    var line: Int
+    var text: String
+  }
+
+  @Test(arguments: ["sessions", "replay", "races", "reasons"]) func `the machines do what the vectors say`(_ name: String) throws
+  {
+    let place = Self.folder.appendingPathComponent("\(name).txt")
+    let file = try VectorFile(name: "\(name).txt", text: String(contentsOf: place, encoding: .utf8))
+    var seen: [Int: [String]] = [:]
+    for one in file.cases {
+      // rows are a table: they are never written
+      if Self.isWriting, one.rows.isEmpty {
+        if let difference = Self.play(one, keeping: &seen) { Issue.record("\(file.name):\(difference.line): \(difference.text)") }
+        continue
+      }
+      for row in one.rows.isEmpty ? [one] : one.rows.map({ one.filled($0) }) {
+        guard let difference = Self.play(row) else { continue }
+        Issue.record(
+          "\(file.name):\(difference.line): \(difference.text)",
+          sourceLocation: SourceLocation(
+            fileID: "Vectors/\(file.name)", filePath: place.path, line: difference.line, column: 1))
+      }
+    }
+    if Self.isWriting { try file.rewritten(seen).write(to: place, atomically: true, encoding: .utf8) }
+  }
+
+  @Test func `there are cases of each theme, and each has a name of its own`() throws {
+    let files = try ["sessions", "replay", "races", "reasons"].map {
+      try VectorFile(name: $0, text: String(contentsOf: Self.folder.appendingPathComponent("\($0).txt"), encoding: .utf8))
+    }
+    let names = files.flatMap { $0.cases.map(\.name) }
+    #expect(names.count >= 50 && Set(names).count == names.count)
+    #expect(files.allSatisfy { $0.cases.count >= 4 })
+  }
+
+  @Test func `every reason of the protocol is in the vectors, with what the screen is told`() throws {
+    let file = try VectorFile(
+      name: "reasons", text: String(contentsOf: Self.folder.appendingPathComponent("reasons.txt"), encoding: .utf8))
+    let rows = try #require(file.cases.first { $0.name.hasPrefix("call.ended") }).rows
+    let never: Set<String> = ["dnd", "blocked", "localEnd"]
+    #expect(Set(rows.map { $0[0] }) == Set(EndReason.allCases.map(\.rawValue)).subtracting(never))
+    for row in rows { #expect(EndReason(rawValue: row[0])?.callEndedReason?.rawValue == row[1], "\(row)") }
+    for name in never { #expect(EndReason(rawValue: name)?.callEndedReason == nil) }
+  }
+
+  @Test func `a line that is wrong is told with its file's line and both texts`() throws {
+    let text = """
+      # a comment
+      case a token
+      > start
+      < needsToken
+      > token t1
+      < state connecting
+      < connect #2
+      """
+    let difference = try #require(Self.play(VectorFile(name: "x", text: text).cases[0]))
+    #expect(difference.line == 5 && difference.text.contains("- connect #2") && difference.text.contains("+ connect #1"))
+  }
+
+  @Test func `what is missing, too much, or in another order is a difference`() throws {
+    for outputs in [["state connecting"], ["connect #1", "state connecting"], ["state connecting", "connect #1", "connect #2"]] {
+      let text = "case x\n> start\n< needsToken\n> token t1\n" + outputs.map { "< " + $0 }.joined(separator: "\n")
+      #expect(Self.play(try VectorFile(name: "x", text: text).cases[0])?.line == 4)
+    }
+  }
+
+  /// Nil: the case went as the file says.
+  private static func play(_ one: VectorFile.Case) -> Difference? {
+    do {
+      var phone = try VectorPhone(settings: one.settings, comparesAcks: one.comparesAcks)
+      for step in one.steps {
+        let outputs: [String]
+        do { outputs = try phone.play(step.event) } catch { return Difference(line: step.line, text: "\(one.name): \(error)") }
+        guard outputs != step.expected.map(canonical) else { continue }
+        return Difference(line: step.line, text: diff(one.name, step, outputs))
+      }
+    } catch { return Difference(line: one.line, text: "\(one.name): \(error)") }
+    return nil
+  }
+
+  /// Keeps what is seen by the event's line.
+  private static func play(_ one: VectorFile.Case, keeping seen: inout [Int: [String]]) -> Difference? {
+    do {
+      var phone = try VectorPhone(settings: one.settings, comparesAcks: one.comparesAcks)
+      for step in one.steps {
+        let outputs: [String]
+        do { outputs = try phone.play(step.event) } catch { return Difference(line: step.line, text: "\(one.name): \(error)") }
+        if seen[step.line] == nil { seen[step.line] = outputs }
+      }
+    } catch { return Difference(line: one.line, text: "\(one.name): \(error)") }
+    return nil
+  }
+
+  private static func diff(_ name: String, _ step: VectorFile.Step, _ outputs: [String]) -> String {
+    let expected = step.expected.map(canonical)
+    let changes = outputs.difference(from: expected)
+    let lost = changes.removals.compactMap { if case .remove(_, let line, _) = $0 { line } else { nil } }
+    let extra = changes.insertions.compactMap { if case .insert(_, let line, _) = $0 { line } else { nil } }
+    return (["\(name)", "after: \(step.event)"] + lost.map { "- \($0)" } + extra.map { "+ \($0)" }).joined(separator: "\n")
+  }
+
+  /// Frames are compared as JSON: the order of keys says nothing.
+  private static func canonical(_ line: String) -> String {
+    guard let brace = line.firstIndex(of: "{"),
+      let object = try? JSONSerialization.jsonObject(with: Data(line[brace...].utf8)),
+      let data = try? JSONSerialization.data(withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes])
+    else { return line }
+    return line[..<brace] + String(decoding: data, as: UTF8.self)
+  }
+}
