@@ -193,7 +193,8 @@ extension ClientSession {
     deadlines = Deadlines()
     if wasOnline { actions.append(.event(.offline)) }
     switch code {
-    case CloseCode.authFailed.rawValue where resume != nil:
+    // right behind `welcome` it ends what a push's token began (docs/protocol.md, Details): nothing to repeat
+    case CloseCode.authFailed.rawValue where resume != nil && !(wasOnline && configuration.wake != nil):
       resume = nil
       attempt = 0
       return connect(&actions)
