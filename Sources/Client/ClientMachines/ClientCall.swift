@@ -5,7 +5,7 @@ public import Bytes
 ///
 /// | state | offer | tap / dial | media connected | `call.connected` | terminal message | hang up |
 /// |---|---|---|---|---|---|---|
-/// | ringing | prepare again (new gen) | answer, once `call.prepare` is accepted → answering | `media.ready` | ignored | → ended | reject → ended |
+/// | ringing | prepare; the same one again: ringing only | answer, once `call.prepare` is accepted → answering | `media.ready` | ignored | → ended | reject → ended |
 /// | answering | ignored | ignored | `media.ready` | → connected | → ended | end → ended |
 /// | starting, ready, progress | ignored | ignored | `media.ready` | → connected | → ended | end → ended |
 /// | connected | ignored | ignored | `media.ready` (restart) | ignored | → ended | end → ended |
@@ -76,6 +76,7 @@ public struct ClientCall: Sendable {
   public private(set) var codec: String?
   private var generation = 1
   private var readyGeneration = 0
+  private var offer: (sdp: String, generation: Int)?
   private let caller: Handle?
   private let account: String?
   private var restartCause: MediaRestart.Cause?
@@ -157,8 +158,14 @@ public struct ClientCall: Sendable {
 
   private mutating func offered(_ sdp: String, _ gen: Int, _ ringing: CallRinging, _ actions: inout [Action]) {
     guard direction == .incoming, state == .ringing else { return }
-    (generation, isPrepared, isDescribed, isUnable, heldRestart) = (gen, false, false, false, nil)
     actions.append(.notify(.callRinging(ringing)))
+    // the same one, from the snapshot of a fresh session: our description holds, or is on its way; a second one would begin ICE and DTLS anew
+    // at the gateway only
+    if let offer, offer == (sdp, gen), !isUnable { return }
+    offer = (sdp, gen)
+    // a new description: a `media.ready` of before counts no more
+    (generation, readyGeneration, isPrepared, isDescribed, isUnable) = (gen, 0, false, false, false)
+    heldRestart = nil
     actions.append(.media(.answer(offer: sdp, generation: gen)))
   }
 
