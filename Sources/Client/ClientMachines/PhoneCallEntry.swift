@@ -66,6 +66,8 @@ extension PhoneMachine {
     var quality: Quality?
     var refusal: ErrorCode?
     var reason: EndReason?
+    /// What the screen is told of the end, should its report still be under way.
+    var ending: CallEndedReason?
     /// Media was made anew for it once; a second failure is final.
     var hasRestarted = false
     /// It lost its path while the gateway could not be asked for another.

@@ -147,6 +147,7 @@ extension PhoneMachine {
       case .failed: .failed
       case .silent: .remoteEnded
       }
+    calls[id]?.ending = reason
     // the reason first: a failed answer ends the call on the screen by itself
     close(id, reason, &out)
     complete(id, false, &out)
@@ -169,9 +170,9 @@ extension PhoneMachine {
     out.append(.reportEnded(id, reason))
   }
 
-  /// Without a word to the screen: it never had the call, or has forgotten it.
+  /// Without a word to the screen: it never had the call, or has forgotten it. One whose report is under way is ended when that is answered.
   mutating func forget(_ id: Identifier, _ now: Instant, _ out: inout [Action]) {
-    if calls[id]?.screen != .refused { calls[id]?.screen = .gone }
+    if calls[id]?.screen == .shown { calls[id]?.screen = .gone }
     give(.hangUp(), to: id, now, &out)
     ended(id, .failed, now, &out)
   }

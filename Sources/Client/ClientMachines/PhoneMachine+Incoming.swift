@@ -128,7 +128,7 @@ extension PhoneMachine {
     case nil, .exists?:
       calls[id]?.screen = .shown
       calls[id]?.reportedAt = now
-      if calls[id]?.isOver == true { return close(id, .failed, &out) }
+      if calls[id]?.isOver == true { return close(id, calls[id]?.ending ?? .failed, &out) }
       ring(id, now, &out)
     case .doNotDisturb?, .blocked?, .other?:
       calls[id]?.screen = .refused
