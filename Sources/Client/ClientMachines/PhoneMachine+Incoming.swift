@@ -84,8 +84,7 @@ extension PhoneMachine {
     }
     guard calls[id]?.isOver == false else { return }
     if microphone != .granted, !configuration.forcesUnlock, calls[id]?.screen == .unreported {
-      tell(.callUnavailable(CallUnavailable(why: .noPermission)), call: id, now, &out)
-      return forget(id, now, &out)
+      return filtered(id, .noPermission, .mediaFailed, now, &out)
     }
     let isNews = calls[id]?.peer != from || calls[id]?.capabilities != capabilities
     calls[id]?.peer = from
@@ -130,11 +129,23 @@ extension PhoneMachine {
       calls[id]?.reportedAt = now
       if calls[id]?.isOver == true { return close(id, calls[id]?.ending ?? .failed, &out) }
       ring(id, now, &out)
-    case .doNotDisturb?, .blocked?, .other?:
-      calls[id]?.screen = .refused
-      tell(.callUnavailable(CallUnavailable(why: refusal == .blocked ? .blocked : .dnd)), call: id, now, &out)
-      forget(id, now, &out)
+    case .doNotDisturb?: filtered(id, .dnd, .dnd, now, &out)
+    case .blocked?: filtered(id, .blocked, .blocked, now, &out)
+    // Focus and Screen Time have more codes than are documented
+    case .other?: filtered(id, .filtered, .dnd, now, &out)
     }
+  }
+
+  /// The gateway has all that it needs with `call.unavailable`; a `call.end` besides would decline for every device.
+  private mutating func filtered(
+    _ id: Identifier, _ why: CallUnavailable.Why, _ reason: EndReason, _ now: Instant, _ out: inout [Action]
+  ) {
+    if calls[id]?.screen == .reporting { calls[id]?.screen = .refused }
+    guard calls[id]?.isOver == false else { return }
+    calls[id]?.call = nil
+    calls[id]?.reason = reason
+    tell(.callUnavailable(CallUnavailable(why: why)), call: id, now, &out)
+    ended(id, .silent, now, &out)
   }
 
   /// By the socket, and beside it by HTTP where the socket is not there yet: whichever comes first counts.
