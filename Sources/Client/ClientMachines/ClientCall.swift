@@ -128,6 +128,8 @@ public struct ClientCall: Sendable {
       guard state == .ringing else { return }
       actions.append(.request(.callReject(CallReject(reason: why)), .reject))
       end(.declined, &actions)
+    // before our answer has gone out `call.end` would decline for every device
+    case .hangUp(.mediaFailed) where direction == .incoming && (state == .ringing || tap != nil): withdraw(.mediaFailed, &actions)
     case .hangUp(let why):
       actions.append(.request(.callEnd(CallEnd(reason: why)), .end))
       end(why == .mediaFailed ? .mediaFailed : .localEnd, &actions)

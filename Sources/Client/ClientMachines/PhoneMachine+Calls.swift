@@ -235,18 +235,16 @@ extension PhoneMachine {
     if let listening { give(.audio(running), to: listening, now, &out) }
   }
 
-  /// A call without audio is none: who has not answered yet rings on elsewhere, who has is told that it failed.
+  /// A call without audio is none: before the answer it rings on elsewhere, after it the other side is told that it failed.
   mutating func audioFailed(_ order: AudioOrder, _ now: Instant, _ out: inout [Action]) {
     guard order == .configure || order == .start || order == .restart else { return }
     isAudioRunning = false
     // not the system's word: the next activation may still start it
     if order == .start, isAudioForced { return }
     for id in liveCalls where calls[id]?.isConfigured == true && calls[id]?.hold.isOn == false {
-      if calls[id]?.call?.state == .connected {
+      if calls[id]?.call != nil {
         give(.hangUp(.mediaFailed), to: id, now, &out)
-      } else if calls[id]?.isOutgoing == true {
-        give(.hangUp(.mediaFailed), to: id, now, &out)
-      } else {
+      } else if calls[id]?.isOutgoing == false {
         reject(id, CallReject(scope: .device, reason: .mediaFailed), calls[id]?.push, now, &out)
       }
       calls[id]?.reason = .mediaFailed
