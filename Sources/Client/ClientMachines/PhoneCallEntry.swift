@@ -75,6 +75,8 @@ extension PhoneMachine {
     /// The snapshot lacks it; `call.gone` may still say why.
     var isMissing = false
     var isOver = false
+    /// The gateway said nothing of it in time: should it do so after all, this device is out, and others ring on.
+    var isGivenUp = false
 
     init(isOutgoing: Bool, peer: Handle, from: Handle? = nil, screen: Screen) {
       (self.isOutgoing, self.peer, self.from, self.screen) = (isOutgoing, peer, from, screen)

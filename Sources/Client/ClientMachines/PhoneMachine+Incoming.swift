@@ -82,7 +82,11 @@ extension PhoneMachine {
       }
       add(id, Entry(isOutgoing: false, peer: from, screen: .unreported), &out)
     }
-    guard calls[id]?.isOver == false else { return }
+    guard calls[id]?.isOver == false else {
+      guard calls[id]?.isGivenUp == true else { return }
+      calls[id]?.isGivenUp = false
+      return reject(id, CallReject(scope: .device, reason: .mediaFailed), nil, now, &out)
+    }
     if microphone != .granted, !configuration.forcesUnlock, calls[id]?.screen == .unreported {
       return filtered(id, .noPermission, .mediaFailed, now, &out)
     }

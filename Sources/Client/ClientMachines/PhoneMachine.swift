@@ -206,7 +206,10 @@ public struct PhoneMachine: Sendable {
     if isDue(startsAudioAt) { runAudio(isForced: true, now, &out) }
     if isDue(tokenRetryAt) { askForToken(&out) }
     for (id, entry) in calls {
-      if isDue(entry.watchdog) { ended(id, .failed, now, &out) }
+      if isDue(entry.watchdog) {
+        calls[id]?.isGivenUp = true
+        ended(id, .failed, now, &out)
+      }
       if isDue(entry.answerBy) { answerTooLate(id, now, &out) }
       if isDue(entry.muteDue) { tellMute(id, now, &out) }
     }
