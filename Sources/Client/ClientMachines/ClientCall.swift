@@ -231,7 +231,7 @@ public struct ClientCall: Sendable {
       tellAudio(&actions)
     case .callCancel(let d), .callEnded(let d), .callGone(let d): end(d.reason, &actions)
     case .callProgress(let d):
-      guard state != .connected else { return }
+      guard direction == .outgoing, state != .connected else { return }
       move(to: d.stage == .trying ? .ready : .progress, &actions)
       if d.stage == .early { actions.append(.media(.activate(isConnected: false))) }
     case .callDigit(let d): if let digit = d.digit.first { actions.append(.digit(digit)) }

@@ -62,6 +62,8 @@ extension PhoneMachine {
     var muteDue: Instant?
     var isHeldByPeer = false
     var capabilities: CallCapabilities?
+    /// The screen was told that an outgoing call connects.
+    var isConnecting = false
     var connectedAt: Int64?
     var quality: Quality?
     var refusal: ErrorCode?

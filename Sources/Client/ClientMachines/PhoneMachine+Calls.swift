@@ -6,10 +6,12 @@ extension PhoneMachine {
   // MARK: what the gateway says
 
   mutating func heard(_ message: ServerMessage, _ id: Identifier, _ now: Instant, _ out: inout [Action]) {
+    // what crosses the end of a call changes nothing of it; an offer is looked at, it may be of one that was given up
+    if calls[id]?.isOver == true, message.type != .callOffer { return }
     switch message {
     case .callOffer(let offer): offered(id, offer.from, offer.acct, offer.caps, (offer.sdp, offer.gen), now, &out)
     case .callUpdate(let update):
-      guard calls[id]?.isOver == false else { return }
+      guard calls[id] != nil else { return }
       if let from = update.from { calls[id]?.peer = from }
       if let capabilities = update.caps { calls[id]?.capabilities = capabilities }
       if let entry = calls[id] { out.append(.updated(id, entry.peer, entry.capabilities)) }
@@ -19,6 +21,7 @@ extension PhoneMachine {
       if calls[id]?.call == nil { ended(id, over.reason.callEndedReason.map { .over($0) } ?? .failed, now, &out) }
       give(.message(message), to: id, now, &out)
     case .callConnected(let connected):
+      guard let state = calls[id]?.call?.state, state != .ringing else { return }
       calls[id]?.connectedAt = connected.at
       give(.message(message), to: id, now, &out)
     case .callHeld(let held) where held.by == .remote:
@@ -47,6 +50,8 @@ extension PhoneMachine {
       if case .failure(let failure) = result { calls[id]?.refusal = failure.code }
     }
     give(.answered(tag, result), to: id, now, &out)
+    // the gateway has the call (docs/protocol.md, Sequences, 6): the start action is done
+    if tag == .start, isDone { complete(id, true, &out) }
   }
 
   /// While the tap's deadline leaves time, media is made anew once instead of failing. A connected call without a path goes on: the gateway
@@ -103,9 +108,11 @@ extension PhoneMachine {
 
   private mutating func changed(_ id: Identifier, _ state: ClientCall.State, _ now: Instant, _ out: inout [Action]) {
     switch state {
-    case .ready where calls[id]?.isOutgoing == true: complete(id, true, &out)
-    case .progress:
+    // the trunk's 100 at the latest; whichever comes first is when it began to connect
+    case .ready, .progress:
       complete(id, true, &out)
+      guard calls[id]?.isConnecting == false else { break }
+      calls[id]?.isConnecting = true
       out.append(.reportConnecting(id))
     case .connected:
       calls[id]?.answerBy = nil
