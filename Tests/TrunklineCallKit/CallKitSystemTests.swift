@@ -135,6 +135,49 @@ import Testing
     #expect(phone.violations == [])
   }
 
+  @Test
+  func `PUSH-4: by the older method, before iOS 26.4, each push is reported in its turn and completed, also in the foreground`()
+    throws
+  {
+    var rules = SystemRules.strict
+    (rules.hasPushMetadata, rules.mustReport) = (false, .unlessActive)
+    let (phone, app) = iphone(rules)
+    phone.push(payload())
+    phone.tap(.answer)
+    phone.advance(.milliseconds(100))
+    try #require(app()).complete()
+    phone.push(payload("8d4f0c1e-6a53-4c39-9a53-0b0f6f8a2f22"))
+    phone.push("nonsense")
+    phone.advance(.seconds(8))
+    #expect(try #require(app()).events.filter { $0.hasPrefix("pushed") } == ["pushed true", "pushed true", "pushed true"])
+    #expect(phone.log.count { $0.contains("app pushCompleted") } == 3 && phone.violations == [] && phone.isRunning)
+  }
+
+  @Test(arguments: [true, false]) func `MID-3: translation by the system's engine, where the app says so; else the action fails`(
+    isOn: Bool
+  ) throws {
+    var settings = CallKitSystem.Settings()
+    settings.translates = isOn
+    let (phone, app) = iphone { [settings] in App(settings) }
+    phone.push(payload())
+    phone.tap(.answer)
+    phone.advance(.milliseconds(100))
+    let host = try #require(app())
+    host.complete()
+    phone.advance(.seconds(1))
+    #expect(phone.inApp { host.system.configuration.supportsAudioTranslation } == isOn)
+    let call = try #require(phone.screen.calls.first?.id)
+    phone.inApp {
+      let action = CXSetTranslatingCallAction(
+        call: call.uuid, isTranslating: true, localLanguage: "en", remoteLanguage: "de")
+      CXCallController(queue: DispatchQueue(label: "translation")).request(CXTransaction(action: action)) { _ in }
+    }
+    phone.advance(.seconds(10))
+    let (asked, done) = (phone.log.firstIndex { $0.contains("translate") }, isOn ? "app fulfill" : "app fail")
+    #expect(phone.log[(try #require(asked))...].contains { $0.contains(done) }, "\(phone.log.suffix(8))")
+    #expect(phone.violations == [] && !host.events.contains("timed out"))
+  }
+
   @Test func `ANS-4, AUD-1: an answer is performed once, audio is configured before it is fulfilled, and nobody calls setActive`()
     throws
   {

@@ -31,6 +31,7 @@ extension SystemMachine {
     let isActive = isForeground || calls.values.contains { $0.phase != .ended }
     let mustReport =
       switch rules.mustReport {
+      case _ where !rules.hasPushMetadata: true
       case .always: true
       case .unlessActive: !isActive
       case .atRandom: random.next() % 2 == 0

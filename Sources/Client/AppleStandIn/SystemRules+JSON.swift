@@ -35,7 +35,7 @@ extension SystemRules {
     ("repeatsEnds", \.repeatsEnds), ("unmutesOnConnect", \.unmutesOnConnect), ("categoryClearsSpeaker", \.categoryClearsSpeaker),
     ("hasFilteringEntitlement", \.hasFilteringEntitlement), ("hasVoIPBackgroundMode", \.hasVoIPBackgroundMode),
     ("hidesReportsOffQueue", \.hidesReportsOffQueue), ("answerEndsOtherRinging", \.answerEndsOtherRinging),
-    ("isUnlockedOnce", \.isUnlockedOnce),
+    ("isUnlockedOnce", \.isUnlockedOnce), ("hasPushMetadata", \.hasPushMetadata),
   ]
   static let others = ["mustReport", "blocked", "microphone", "headsetFault", "wakesUntilSocketsFail"]
 

@@ -18,6 +18,8 @@ public struct SystemRules: Sendable, Equatable {
   /// R2: kills after which no push is delivered until the app is installed again. The number is not documented.
   public var killsBeforeSilence = 3
   public var mustReport = MustReport.always
+  /// R3: false: iOS before 26.4, which calls the older method of the push delegate, without metadata; each push must be reported.
+  public var hasPushMetadata = true
   /// R5: what Focus and the block list do with a report.
   public var doesNotDisturb = false
   public var blocked: Set<String> = []

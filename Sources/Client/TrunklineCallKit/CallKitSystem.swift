@@ -29,6 +29,8 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
     /// Calls at once, each a group of its own.
     public var maximumCalls = 2
     public var includesCallsInRecents = true
+    /// Calls may be translated by the system's own engine, on iOS 26 and later; it needs nothing of the gateway.
+    public var translates = false
     /// A file of the app's bundle.
     public var ringtone: String?
     /// 40 points, a mask.
@@ -52,6 +54,7 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
     configuration.includesCallsInRecents = settings.includesCallsInRecents
     configuration.ringtoneSound = settings.ringtone
     configuration.iconTemplateImageData = settings.icon
+    if #available(iOS 26.0, macOS 26.0, *) { configuration.supportsAudioTranslation = settings.translates }
     provider = CXProvider(configuration: configuration)
     super.init()
   }
@@ -184,6 +187,11 @@ extension CallKitSystem: CXProviderDelegate {
   }
   /// Groups need the gateway's mixer, which it has not.
   public func provider(_ provider: CXProvider, perform action: CXSetGroupCallAction) { action.fail() }
+  /// The system's engine has what is heard and what is said; a mute meanwhile silences our microphone's samples only, as ever.
+  @available(iOS 26.0, macOS 26.0, *)
+  public func provider(_ provider: CXProvider, perform action: CXSetTranslatingCallAction) {
+    if settings.translates { action.fulfill(using: .default) } else { action.fail() }
+  }
 
   public func provider(_ provider: CXProvider, timedOutPerforming action: CXAction) {
     guard let (id, _) = actions.first(where: { $0.value.uuid == action.uuid }), let request = SystemRequest(action) else {

@@ -58,14 +58,20 @@ open class PKPushRegistry: NSObject, @unchecked Sendable {  // what changes is b
   }
 
   /// R1: `pushHandled` follows when the method returns, in the turn of the queue that called it.
-  func received(_ push: Int, payload: String, mustReport: Bool) {
+  func received(_ push: Int, payload: String, mustReport: Bool?) {
     process.post(on: queue) { [weak self] in
       guard let self else { return }
       process.handles(push)
-      delegate?.pushRegistry(
-        self, didReceiveIncomingVoIPPushWith: PKPushPayload(type: .voIP, json: payload),
-        metadata: PKVoIPPushMetadata(mustReport: mustReport)
-      ) { [process] in process.send(.pushCompleted(push)) }
+      let (payload, completed) = (
+        PKPushPayload(type: .voIP, json: payload), { @Sendable [process] in process.send(.pushCompleted(push)) }
+      )
+      if let mustReport {
+        delegate?.pushRegistry(
+          self, didReceiveIncomingVoIPPushWith: payload, metadata: PKVoIPPushMetadata(mustReport: mustReport),
+          withCompletionHandler: completed)
+      } else {
+        delegate?.pushRegistry(self, didReceiveIncomingPushWith: payload, for: .voIP, completion: completed)
+      }
       process.send(.pushHandled(push))
     }
   }

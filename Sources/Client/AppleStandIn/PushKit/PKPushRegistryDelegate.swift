@@ -2,7 +2,8 @@ public import Foundation
 
 /// The app's side of its pushes. A VoIP push is reported before the method returns (R1).
 ///
-/// Of the two receive methods the one with metadata is called, as on iOS 26.4; its default calls the older one.
+/// Of the two receive methods the one with metadata is called, as on iOS 26.4; its default calls the older one. By the rules
+/// (`hasPushMetadata`) it may be the older one at once, as before.
 public protocol PKPushRegistryDelegate: NSObjectProtocol {
   func pushRegistry(_ registry: PKPushRegistry, didUpdate pushCredentials: PKPushCredentials, for type: PKPushType)
   func pushRegistry(

@@ -24,7 +24,7 @@ final class AppProcess: @unchecked Sendable {  // what changes is behind `lock`;
     var calls: [CallFacts] = []
     var token: [UInt8]?
     /// Pushes before the app has a registry that takes them.
-    var pushes: [(id: Int, payload: String, mustReport: Bool)] = []
+    var pushes: [(id: Int, payload: String, mustReport: Bool?)] = []
     /// The push that a delegate handles.
     var handled: Int?
     var reports: [Identifier: [@Sendable ((any Error)?) -> Void]] = [:]

@@ -6,8 +6,8 @@ public enum PhoneMessage: Codable, Sendable, Equatable {
   /// Bytes of the push token.
   case token([UInt8])
   case tokenInvalidated
-  /// `payload`: the text of a JSON object.
-  case push(Int, payload: String, mustReport: Bool)
+  /// `payload`: the text of a JSON object; `mustReport` nil: by the older method, without metadata.
+  case push(Int, payload: String, mustReport: Bool?)
   /// `error`: of `CXErrorCodeIncomingCallError.Code`.
   case reported(Identifier, error: Int?)
   /// `error`: of `CXErrorCodeRequestTransactionError.Code`.

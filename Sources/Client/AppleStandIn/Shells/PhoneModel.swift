@@ -98,7 +98,8 @@ public struct PhoneModel: Sendable {
       violations.append("\(rule.rawValue): \(text)")
       return nil
     case .deliver(let push, let mustReport):
-      return .send(.push(push.raw, payload: payloads.removeValue(forKey: push) ?? "{}", mustReport: mustReport))
+      let metadata = machine.rules.hasPushMetadata ? mustReport : nil
+      return .send(.push(push.raw, payload: payloads.removeValue(forKey: push) ?? "{}", mustReport: metadata))
     case .extensionPushed(let push, let error):
       return extensionIDs.removeValue(forKey: push).map { .send(.extensionPushed($0, error: error?.rawValue)) }
     case .reported(let call, let error): return .send(.reported(call, error: error?.rawValue))
