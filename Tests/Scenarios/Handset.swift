@@ -43,6 +43,8 @@ final class Handset: Device {
   private(set) var violations: [String] = []
   private(set) var isAudioRunning = false
   private(set) var audio: [AudioOrder] = []
+  /// The system's words about actions and audio, the phone's, and the orders to the audio device, in order.
+  private(set) var steps: [String] = []
   private(set) var listening: CallID?
   private(set) var state = PhoneState.idle
   private(set) var infos: [CallID: CallInfo] = [:]
@@ -73,6 +75,7 @@ final class Handset: Device {
   func reset() {
     give(system: .exited)
     give(system: .launched)
+    steps.append("system  didReset")
     give(.reset)
   }
   func logOut() { give(.logOut) }
@@ -217,10 +220,15 @@ final class Handset: Device {
     case .requested(let id, let error): if error != nil, let request = transactions[id] { give(.requestRefused(request)) }
     case .didBegin: break
     case .perform(let id, let request):
+      steps.append("system  perform \(String(describing: request).prefix { $0 != "(" })")
       give(.perform(.init(id.raw), Self.request(request), timeout: time(for: request)))
     case .timedOut(let id, let request): give(.timedOut(.init(id.raw), Self.request(request)))
-    case .didActivate: give(.audioActivated)
-    case .didDeactivate: give(.audioDeactivated)
+    case .didActivate:
+      steps.append("system  didActivate")
+      give(.audioActivated)
+    case .didDeactivate:
+      steps.append("system  didDeactivate")
+      give(.audioDeactivated)
     case .violation(let rule, let text): violations.append("\(rule.rawValue): \(text)")
     case .mediaReset: give(.audioChanged(isReset: true))
     case .route(_, let rate): if rate > 0 { give(.audioChanged(isReset: false)) }
@@ -237,6 +245,7 @@ final class Handset: Device {
       updates[call, default: []].append(caller)
       give(system: .update(call, .init(caller.h, name: caller.n)))
     case .reportEnded(let call, let reason):
+      steps.append("phone   ended \(reason.rawValue)")
       ends[call, default: []].append(reason)
       give(system: .reportEnded(call, Self.reason(reason)))
     case .reportConnecting(let call):
@@ -251,6 +260,7 @@ final class Handset: Device {
       give(system: .request(id, [Self.request(request)]))
     case .complete(let id, let isDone):
       completed.append((id, isDone))
+      steps.append("phone   \(isDone ? "fulfil" : "fail")")
       give(system: .complete(.init(id.raw), isDone ? .fulfilled : .failed))
     case .socket(let order): perform(order)
     case .media(let call, .answer(_, let generation)): describe(call, generation, setup: "active")
@@ -260,6 +270,7 @@ final class Handset: Device {
     case .media: break
     case .audio(let order):
       audio.append(order)
+      steps.append("device  \(order)")
       guard order == .start || order == .stop else { return }
       isAudioRunning = order == .start
       // the unit takes a moment

@@ -189,6 +189,8 @@ extension PhoneMachine {
   mutating func configureAudio(_ id: Identifier, _ out: inout [Action]) {
     guard calls[id]?.isConfigured == false else { return }
     calls[id]?.isConfigured = true
+    // R20: while the session is active its category stays as it is; the device is another call's, and configured
+    if isActivated, isConfigured { return }
     isConfigured = true
     out.append(.audio(.configure))
   }
