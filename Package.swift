@@ -203,7 +203,9 @@ let testTargets: [Target] = [
   tests("CallFlow", callStack),
   tests("PushPolicy", ["Bytes", "JSONWebToken", "HPKE", "HTTP", "PushPolicy", "COpenSSL"]),
   tests("Devices", ["Bytes", "AppProtocol", "JSONWebToken", "AppSessions", "PushPolicy", "Devices"]),
-  tests("Scenarios", callStack + ["JSONWebToken", "COpenSSL", "ClientMachines", "AppleStandIn"]),
+  tests(
+    "Scenarios",
+    callStack + ["JSONWebToken", "COpenSSL", "ClientMachines", "AppleStandIn", "TrunklineCallKit", "CallDirectory"]),
   tests("Platform", ["Bytes", "Platform"], [logging]),
   tests("SIPTransport", sipStack + ["SIPDialogs", "Platform", "SIPTransport"], [logging]),
   tests("SIPTrace", ["Bytes", "SIPDialogs", "SIPTrace"]),
