@@ -178,6 +178,60 @@ import Testing
     Invariants.check(world, abandoned: ["cell"])
   }
 
+  @Test
+  func `OUT-5: the gateway's switch to a telephone number leaves the audio device alone: configured once, given back once`()
+    throws
+  {
+    let mobile = Diversions.Rule(.number("+15558887777", showsCaller: false))
+    let world = World { _, routing in routing.users[0].diversions = Diversions([.mediaFailed: mobile]) }
+    let handset = handset(world)
+    handset.isMediaUp = false
+    let (leg, call) = try ringing(world, handset)
+    handset.tap(.answer(call))
+    world.run(.seconds(1))
+    handset.mediaFails(call)
+    world.run(.seconds(1))
+    handset.mediaFails(call)
+    world.run(.seconds(5))
+    // the call goes on at the number, and this telephone has nothing to do with it
+    #expect(world.invites.count == 1 && world.carrier.final(leg) == 200 && world.machine.summaries.first?.state == .connected)
+    #expect(handset.shown == [] && handset.audio == [.configure, .release] && handset.ends[call] == [.failed])
+    // the device is free for the next one
+    handset.isMediaUp = true
+    let (second, _) = try active(world, handset)
+    #expect(handset.audio == [.configure, .release, .configure, .start])
+    for leg in [leg, second] { world.carrier.hangUp(leg) }
+    world.run(.seconds(2))
+    Invariants.check(world, abandoned: ["cell"])
+  }
+
+  @Test func `EXC-3: system calls go first: ours is held as long as one is on, and nothing of ours takes the audio back`() throws
+  {
+    let world = World()
+    let handset = handset(world)
+    let (leg, call) = try active(world, handset)
+    let orders = handset.audio.count
+    handset.cellular(true)
+    world.run(.seconds(1))
+    #expect(handset.system.calls[call]?.isHeld == true && !handset.isAudioRunning && handset.listening == nil)
+    // the app's own button asks the system, like any other; an interrupted session is activated for nobody
+    let second = world.carrier.call()
+    world.run(.seconds(20))
+    #expect(handset.audio.count == orders + 1 && handset.audio.last == .stop, "\(handset.audio)")
+    #expect(
+      handset.infos[call]?.isHeld == true && world.machine.summaries.contains { $0.held }, "the trunk hears that it is held")
+    world.carrier.cancel(second)
+    handset.cellular(false)
+    world.run(.seconds(5))
+    #expect(!handset.isAudioRunning, "its end resumes nothing")
+    handset.wish(call, .hold(false))
+    world.run(.seconds(2))
+    #expect(handset.isAudioRunning && handset.listening == call)
+    world.carrier.hangUp(leg)
+    world.run(.seconds(2))
+    Invariants.check(world, abandoned: ["cell"])
+  }
+
   @Test func `TOK-1, TOK-2: the token is uploaded at login, at every update and after a wake; an invalidated one is deleted`()
     throws
   {

@@ -195,6 +195,25 @@ import Testing
     withExtendedLifetime(system) {}
   }
 
+  @Test func `INC-11: another reporter in CallKit's place: a call is shown by it, answered on it and ended on it`() async throws {
+    let sockets = FakeSockets()
+    let reporter = Reporter()
+    let phone = phone(sockets, system: reporter)
+    await online(phone, sockets)
+    let id = try #require(Identifier("8d4f0c1e-6a53-4c39-9a53-0b0f6f8a2f11"))
+    let offer = CallOffer(
+      from: Handle(k: .phone, h: "+1555", n: "Jane"), to: Handle(k: .phone, h: "+1556"), acct: "default", sdp: "v=0", gen: 1,
+      exp: 0)
+    sockets.hear(.received(ServerFrame(.callOffer(offer), seq: 1, call: id).encoded()))
+    #expect(await reporter.next("report") == "report Jane")
+    while !sockets.sent.contains(where: { $0.contains("call.ringing") }) { await Task.yield() }
+    reporter.perform(.answer(id))
+    #expect(await reporter.next("configure") == "configureAudio")
+    sockets.hear(.received(ServerFrame(.callCancel(CallOver(.answeredElsewhere)), seq: 2, call: id).encoded()))
+    #expect(await reporter.next("ended") == "ended answeredElsewhere")
+    #expect(await reporter.next("complete") == "complete false")
+  }
+
   @Test func `INC-10: a call has one id, in every vocabulary`() {
     let sockets = FakeSockets()
     let call = phone(sockets).call("+15551230001")
@@ -222,6 +241,46 @@ private final class NoPushes: CallSystem {
     queue.async { events(.unsupported) }
   }
   func perform(_ order: CallSystemOrder) {}
+}
+
+/// What LiveCommunicationKit would be: shows calls, and has nothing of CallKit.
+private final class Reporter: CallSystem {
+  private struct State {
+    var queue: DispatchQueue?
+    var events: (@Sendable (CallSystemEvent) -> Void)?
+  }
+  private let state = Mutex(State())
+  private let orders = AsyncStream.makeStream(of: String.self)
+
+  func attach(to queue: DispatchQueue, _ events: @escaping @Sendable (CallSystemEvent) -> Void) {
+    state.withLock { $0 = State(queue: queue, events: events) }
+  }
+
+  func perform(_ order: CallSystemOrder) {
+    switch order {
+    case .report(let call, let caller, _):
+      orders.continuation.yield("report \(caller.n ?? caller.h)")
+      tell(.reported(call, nil))
+    case .reportEnded(_, let reason): orders.continuation.yield("ended \(reason.rawValue)")
+    case .complete(_, let isDone): orders.continuation.yield("complete \(isDone)")
+    case .configureAudio: orders.continuation.yield("configureAudio")
+    case .update, .reportConnecting, .reportConnected, .request: break
+    }
+  }
+
+  /// The user's button.
+  func perform(_ request: SystemRequest) { tell(.perform(SystemActionID(1), request, timeout: .seconds(60))) }
+
+  private func tell(_ event: CallSystemEvent) {
+    let state = state.withLock { $0 }
+    state.queue?.async { state.events?(event) }
+  }
+
+  /// The next order of this kind; others are passed over.
+  func next(_ kind: String) async -> String? {
+    for await order in orders.stream where order.hasPrefix(kind) { return order }
+    return nil
+  }
 }
 
 enum AudioPhase: Sendable { case configure, start }
