@@ -68,6 +68,8 @@ public struct CallInfo: Sendable, Equatable {
   public var reason: EndReason?
   /// Why the gateway refused it, where it said so.
   public var refusal: ErrorCode?
+  /// It was not made: the microphone is denied.
+  public var lacksMicrophone = false
 
   public init(id: Identifier, isOutgoing: Bool, peer: Handle, state: ClientCall.State, reason: EndReason? = nil) {
     (self.id, self.isOutgoing, self.peer, self.state, self.reason) = (id, isOutgoing, peer, state, reason)

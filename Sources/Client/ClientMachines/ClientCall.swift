@@ -159,7 +159,7 @@ public struct ClientCall: Sendable {
   }
 
   private mutating func offered(_ sdp: String, _ gen: Int, _ ringing: CallRinging, _ actions: inout [Action]) {
-    guard direction == .incoming, state == .ringing else { return }
+    guard direction == .incoming, state == .ringing, gen < Limits.generations else { return }
     actions.append(.notify(.callRinging(ringing)))
     // the same one, from the snapshot of a fresh session: our description holds, or is on its way; a second one would begin ICE and DTLS anew
     // at the gateway only
@@ -224,7 +224,8 @@ public struct ClientCall: Sendable {
   private mutating func received(_ message: ServerMessage, _ actions: inout [Action]) {
     switch message {
     case .callConnected(let d):
-      guard state != .ringing, state != .connected else { return }
+      // never without the user's tap: the microphone would be open
+      guard state != .connected, direction == .outgoing || state == .answering else { return }
       codec = d.codec
       move(to: .connected, &actions)
       actions.append(.media(.activate(isConnected: true)))

@@ -269,7 +269,7 @@ extension ClientSession {
     phase = .online
     attempt = 0
     resume = (welcome.sid, welcome.resumeToken)
-    heartbeat = .milliseconds(max(1000, welcome.hb))
+    heartbeat = min(.milliseconds(max(1000, welcome.hb)), Limits.heartbeatLongest)
     deadlines = Deadlines()
     deadlines.ping = now + heartbeat
     if welcome.resumed {

@@ -8,6 +8,10 @@ enum Limits {
   static let openRequests = 256
   /// Longest text frame taken.
   static let frameBytes = 65_536
+  /// Of an offer; a restart counts one up.
+  static let generations = 1_000_000
+  /// Longest heartbeat taken from a `welcome`.
+  static let heartbeatLongest = Duration.seconds(600)
   static let reconnectFirst = Duration.milliseconds(200)
   static let reconnectLongest = Duration.seconds(5)
   /// A received message is acked within this time (docs/protocol.md: 200 ms).

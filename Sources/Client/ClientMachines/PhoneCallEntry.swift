@@ -67,6 +67,7 @@ extension PhoneMachine {
     var connectedAt: Int64?
     var quality: Quality?
     var refusal: ErrorCode?
+    var lacksMicrophone = false
     var reason: EndReason?
     /// What the screen is told of the end, should its report still be under way.
     var ending: CallEndedReason?
@@ -93,6 +94,7 @@ extension PhoneMachine {
       (info.isMuted, info.isHeld, info.isHeldByPeer) = (mute.isOn, hold.isOn, isHeldByPeer)
       (info.codec, info.quality, info.refusal) = (call?.codec, quality, refusal)
       info.reason = isOver ? call?.reason ?? reason : nil
+      info.lacksMicrophone = lacksMicrophone
       return info
     }
   }

@@ -13,6 +13,12 @@ extension PhoneMachine {
     calls[id]?.account = account
     guard state != .loggedOut, !isLoggingOut else {
       calls[id]?.refusal = .auth
+      calls[id]?.reason = .auth
+      return ended(id, .silent, now, &out)
+    }
+    guard microphone != .denied else {
+      calls[id]?.lacksMicrophone = true
+      calls[id]?.reason = .mediaFailed
       return ended(id, .silent, now, &out)
     }
     holdOthers(than: id, &out)
@@ -69,7 +75,7 @@ extension PhoneMachine {
       return out.append(.complete(action, isEnd))
     }
     switch request {
-    case .start(_, let to): dial(id, to, entry.from, action, now, &out)
+    case .start: dial(id, action, now, &out)
     case .answer: answer(id, action, timeout, now, &out)
     case .end: end(id, action, now, &out)
     case .hold(_, let isOn): hold(id, isOn, action, now, &out)
@@ -88,15 +94,23 @@ extension PhoneMachine {
     }
   }
 
-  private mutating func dial(
-    _ id: Identifier, _ to: Handle, _ from: Handle?, _ action: SystemActionID, _ now: Instant, _ out: inout [Action]
-  ) {
+  private mutating func dial(_ id: Identifier, _ action: SystemActionID, _ now: Instant, _ out: inout [Action]) {
+    // dialled already, or a call that came in
+    guard let entry = calls[id], entry.isOutgoing, entry.screen == .reporting else { return out.append(.complete(action, false)) }
     calls[id]?.screen = .shown
     calls[id]?.open = action
     calls[id]?.watchdog = now + Limits.snapshotTime
     configureAudio(id, &out)
+    if token == nil { askForToken(&out) }
     connect(now, &out)
-    var call = ClientCall(outgoing: id, to: to, from: from, account: calls[id]?.account, audio: audio(of: id))
+    startDialled(now, &out)
+  }
+
+  /// A session that is a push's permits no other call: the login is waited for.
+  mutating func start(_ id: Identifier, _ now: Instant, _ out: inout [Action]) {
+    guard session != nil, wake == nil, let entry = calls[id] else { return }
+    var call = ClientCall(
+      outgoing: id, to: entry.peer, from: entry.from, account: entry.account, audio: audio(of: id))
     var actions: [ClientCall.Action] = []
     call.dial(into: &actions)
     calls[id]?.call = call
@@ -182,7 +196,7 @@ extension PhoneMachine {
     holds = [:]
     for id in liveCalls {
       calls[id]?.open = nil
-      forget(id, now, &out)
+      forget(id, as: .unknown, now, &out)
     }
   }
 

@@ -39,7 +39,8 @@ extension PhoneMachine {
       registration = nil
       var refusal: ErrorCode?
       if case .failure(let failure) = result { refusal = failure.code }
-      return out.append(.registered(refusal))
+      out.append(.registered(refusal))
+      return isRegistrationOld ? register(now, &out) : ()
     }
     if let hold = holds.removeValue(forKey: question) {
       return finishHold(hold.call, hold.isOn, hold.action, isDone: isDone, now, &out)
@@ -94,7 +95,11 @@ extension PhoneMachine {
     for action in actions {
       switch action {
       case .request(let message, let tag):
-        if let question = ask(message, call: id, now, &out) { tags[question] = (id, tag) }
+        if let question = ask(message, call: id, now, &out) {
+          tags[question] = (id, tag)
+        } else if session != nil {
+          give(.answered(tag, .failure(Failure(.tooMany))), to: id, now, &out)
+        }
       case .notify(let message): tell(message, call: id, now, &out)
       case .media(let order): out.append(.media(id, order))
       case .stateChanged(let state): changed(id, state, now, &out)
@@ -148,6 +153,9 @@ extension PhoneMachine {
     guard calls[id]?.isOver == false else { return }
     calls[id]?.isOver = true
     calls[id]?.offer = nil
+    if calls[id]?.call?.reason == nil, calls[id]?.reason == nil {
+      if case .silent = ending { calls[id]?.reason = .localEnd } else { calls[id]?.reason = .unknown }
+    }
     let reason: CallEndedReason =
       switch ending {
       case .over(let reason): reason
@@ -178,8 +186,9 @@ extension PhoneMachine {
   }
 
   /// Without a word to the screen: it never had the call, or has forgotten it. One whose report is under way is ended when that is answered.
-  mutating func forget(_ id: Identifier, _ now: Instant, _ out: inout [Action]) {
+  mutating func forget(_ id: Identifier, as why: EndReason = .localEnd, _ now: Instant, _ out: inout [Action]) {
     if calls[id]?.screen == .shown { calls[id]?.screen = .gone }
+    if calls[id]?.reason == nil { calls[id]?.reason = why }
     give(.hangUp(), to: id, now, &out)
     ended(id, .failed, now, &out)
   }
@@ -247,7 +256,8 @@ extension PhoneMachine {
   /// A call without audio is none: before the answer it rings on elsewhere, after it the other side is told that it failed.
   mutating func audioFailed(_ order: AudioOrder, _ now: Instant, _ out: inout [Action]) {
     guard order == .configure || order == .start || order == .restart else { return }
-    isAudioRunning = false
+    // a second call's configuration may fail while the first one's audio runs
+    if order != .configure { isAudioRunning = false }
     // not the system's word: the next activation may still start it
     if order == .start, isAudioForced { return }
     for id in liveCalls where calls[id]?.isConfigured == true && calls[id]?.hold.isOn == false {

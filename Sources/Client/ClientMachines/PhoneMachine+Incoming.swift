@@ -14,10 +14,16 @@ extension PhoneMachine {
     let isKnown = calls[push.call] != nil
     if mustReport { out.append(.report(push.call, push.caller, isVideo: forcesUnlock)) }
     if isKnown {
+      if mustReport, calls[push.call]?.screen == .unreported, calls[push.call]?.isOver == false {
+        calls[push.call]?.screen = .reporting
+        tellChange(push.call, &out)
+      }
       // after the end the system must see a call, and not for long
       if mustReport, calls[push.call]?.isOver == true { out.append(.reportEnded(push.call, .failed)) }
       return
     }
+    // the session of a push whose call is over may wait for a gateway that nobody reaches
+    if let wake, wake.call != push.call, session?.isOnline != true, !liveCalls.contains(wake.call) { finishSession(now, &out) }
     // a third call, or a second one for a session that is another push's
     if liveCalls.count >= configuration.maximumCalls || (wake != nil && wake?.call != push.call) {
       if mustReport { out.append(.reportEnded(push.call, .unanswered)) }
@@ -48,7 +54,11 @@ extension PhoneMachine {
     for row in snapshot {
       if calls[row.call] == nil, row.state != .ringing || row.dir == .outgoing {
         // a call of a process that was killed: nobody is on the line. A push's session may not say so yet
-        if wake != nil { orphans.insert(row.call) } else { giveUp(row.call, now, &out) }
+        if wake == nil {
+          giveUp(row.call, now, &out)
+        } else if orphans.count < Limits.rememberedCalls {
+          orphans.insert(row.call)
+        }
       } else if row.dir == .incoming, row.state == .ringing, let sdp = row.sdp {
         offered(row.call, row.from, row.acct, row.caps, (sdp, row.gen), now, &out)
       }

@@ -29,6 +29,7 @@ extension PhoneMachine {
     register(now, &out)
     for id in orphans { giveUp(id, now, &out) }
     orphans = []
+    startDialled(now, &out)
   }
 
   /// Opens a session if there is a reason for one: a login while the app is in front, or a call.
@@ -45,6 +46,14 @@ extension PhoneMachine {
     session = ClientSession(configuration: settings, random: random)
     move(to: .connecting, &out)
     give(.start, now, &out)
+    startDialled(now, &out)
+  }
+
+  /// What was dialled before there was a login goes out with it.
+  mutating func startDialled(_ now: Instant, _ out: inout [Action]) {
+    for (id, entry) in calls where entry.open != nil && entry.call == nil && entry.isOutgoing && !entry.isOver {
+      start(id, now, &out)
+    }
   }
 
   mutating func move(to next: PhoneState, _ out: inout [Action]) {
@@ -83,7 +92,7 @@ extension PhoneMachine {
   mutating func finishSession(_ now: Instant, _ out: inout [Action]) {
     give(.finish, now, &out)
     (session, wake) = (nil, nil)
-    tags = [:]
+    (tags, registration) = ([:], nil)
   }
 
   // MARK: where to be pushed to
@@ -102,6 +111,9 @@ extension PhoneMachine {
   /// At every login, launch and new push token: the gateway may have forgotten.
   mutating func register(_ now: Instant, _ out: inout [Action]) {
     guard isRegistrable(), !isLoggingOut else { return }
+    // one at a time: a system that gives a new token each second must not fill the session
+    guard registration == nil else { return isRegistrationOld = true }
+    isRegistrationOld = false
     if isRegistrationDropped {
       isRegistrationDropped = false
       ask(.deviceDel, call: nil, now, &out)
@@ -136,10 +148,13 @@ extension PhoneMachine {
 
   // MARK: what the session says
 
+  /// Nil: there is no session, or too many questions are open.
   @discardableResult
   mutating func ask(_ message: ClientMessage, call: Identifier?, _ now: Instant, _ out: inout [Action]) -> Identifier? {
     var actions: [ClientSession.Action] = []
-    let id = session?.request(message, call: call, at: now, into: &actions)
+    guard let id = session?.request(message, call: call, at: now, into: &actions) else { return nil }
+    // too many are open: the refusal is here before anybody waits for it
+    for case .event(.answered(id, _, _)) in actions { return nil }
     run(actions, now, &out)
     return id
   }
@@ -188,8 +203,11 @@ extension PhoneMachine {
 
   private mutating func refused(_ code: UInt16, _ now: Instant, _ out: inout [Action]) {
     let wasWake = wake != nil
-    (session, wake, tags) = (nil, nil, [:])
-    for id in liveCalls { ended(id, .failed, now, &out) }
+    (session, wake, tags, registration, logOutQuestion) = (nil, nil, [:], nil, nil)
+    for id in liveCalls {
+      if calls[id]?.reason == nil { calls[id]?.reason = .auth }
+      ended(id, .failed, now, &out)
+    }
     if isLoggingOut { return loggedOut(now, &out) }
     // a push's session ends with its call; who has logged in goes on
     if wasWake {

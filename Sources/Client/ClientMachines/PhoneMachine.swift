@@ -139,6 +139,8 @@ public struct PhoneMachine: Sendable {
   var isRegistrationDropped = false
   var logOutQuestion: Identifier?
   var registration: Identifier?
+  /// What is to be registered has changed since the question.
+  var isRegistrationOld = false
   var isLoggingOut = false
   var isTokenAsked = false
   var tokenRetryAt: Instant?
@@ -205,9 +207,9 @@ public struct PhoneMachine: Sendable {
     if isDue(session?.nextDeadline) { give(.timer, now, &out) }
     if isDue(startsAudioAt) { runAudio(isForced: true, now, &out) }
     if isDue(tokenRetryAt) { askForToken(&out) }
-    for (id, entry) in calls {
+    for (id, entry) in calls where !entry.isOver {
       if isDue(entry.watchdog) {
-        calls[id]?.isGivenUp = true
+        calls[id]?.isGivenUp = !entry.isOutgoing
         ended(id, .failed, now, &out)
       }
       if isDue(entry.answerBy) { answerTooLate(id, now, &out) }

@@ -1,0 +1,272 @@
+import AppProtocol
+import Bytes
+import ClientMachines
+import Testing
+
+/// What a phone is not told in the order, or with the numbers, that it should be: each has a defined end, and the next call works.
+@Suite struct PhoneBadInputTests {
+  private let first = PhoneRig.call(1)
+  private let second = PhoneRig.call(2)
+
+  /// A call rings, is answered and connected.
+  private func expectCall(_ rig: inout PhoneRig, _ call: Identifier, _ location: SourceLocation = #_sourceLocation) {
+    rig.ring(call)
+    let tap = rig.perform(.answer(call))
+    #expect(tap.written.contains("call.answer"), sourceLocation: location)
+    rig.answer("call.answer")
+    let done = rig.hear(.callConnected(CallConnected(at: 1, codec: "opus")), call)
+    #expect(done.completions == [true], sourceLocation: location)
+    #expect(rig.give(.audioActivated).audio == [.start], sourceLocation: location)
+    let end = rig.hear(.callEnded(CallOver(.remoteHangup)), call)
+    #expect(end.ends == [.remoteEnded] && end.audio == [.stop, .release], sourceLocation: location)
+    rig.give(.audioDeactivated)
+    #expect(rig.phone.liveCalls == [], sourceLocation: location)
+  }
+
+  @Test func `a gateway that says connected, or progress, before the tap: nobody is heard, and the tap still counts`() {
+    var rig = PhoneRig()
+    rig.logIn()
+    rig.ring(first)
+    rig.give(.audioActivated)
+    for message in [
+      ServerMessage.callProgress(CallProgress(.early, at: 0)), .callConnected(CallConnected(at: 1, codec: "opus")),
+      .callProgress(CallProgress(.trying, at: 0)),
+    ] {
+      let done = rig.hear(message, first)
+      #expect(done.audio == [] && rig.phone.info(of: first)?.state == .ringing, "\(message)")
+    }
+    rig.give(.audioDeactivated)
+    #expect(rig.perform(.answer(first)).written.contains("call.answer"))
+    rig.hear(.callEnded(CallOver(.remoteHangup)), first)
+    expectCall(&rig, second)
+  }
+
+  @Test func `an offer with the largest number there is: a path change does not trap, and the next call works`() {
+    var rig = PhoneRig()
+    rig.logIn()
+    rig.offer(first, gen: .max)
+    rig.give(.reported(first, nil))
+    rig.perform(.answer(first))
+    rig.hear(.mediaRestart(MediaRestart(gen: 2)), first)
+    rig.give(.pathChanged)
+    _ = rig.welcome()
+    rig.hear(.callCancel(CallOver(.callerCancelled)), first)
+    expectCall(&rig, second)
+  }
+
+  @Test(arguments: [Int.max, Int.min, 0]) func `a heartbeat of centuries, or of none: a ping now and then, not all the time`(
+    hb: Int
+  ) {
+    var rig = PhoneRig()
+    rig.give(.start)
+    rig.give(.token("a.b.c"))
+    _ = rig.welcome(hb: hb)
+    for _ in 0..<3 {
+      rig.hear(.pong)
+      guard let due = rig.phone.nextDeadline else { return #expect(Bool(false), "no ping is due") }
+      #expect(due > rig.now && due <= rig.now + .seconds(600))
+      rig.now = due
+      #expect(rig.give(.timer).written == ["ping"])
+    }
+  }
+
+  @Test func `a push token every second while the gateway does not answer: one question at a time, then the last token`() {
+    var rig = PhoneRig()
+    rig.logIn()
+    var puts = 0
+    for second in 0..<300 {
+      puts += rig.give(.pushToken(.init(kind: .apnsVoIP, token: "\(second)"))).written.count { $0 == "device.put" }
+      rig.hear(.pong)
+      puts += rig.wait(.seconds(1)).written.count { $0 == "device.put" }
+    }
+    #expect(puts == 1 && rig.waiting("device.put") == 1)
+    rig.answer("device.put", .ok(Success()))
+    guard rig.requests.count == 1, case .devicePut(let put) = rig.requests[0].message else {
+      return #expect(Bool(false), "\(rig.requests)")
+    }
+    #expect(put.push?.token == "299")
+    let last = rig.answer("device.put", .ok(Success()))
+    #expect(last.written == [] && last.names == ["registered"])
+    expectCall(&rig, first)
+  }
+
+  @Test func `256 questions without an answer: an action that asks one more fails at once, and is not forgotten`() {
+    var rig = PhoneRig()
+    rig.logIn()
+    rig.ring(first)
+    rig.perform(.answer(first))
+    rig.answer("call.answer")
+    rig.hear(.callConnected(CallConnected(at: 1, codec: "opus")), first)
+    // unnumbered, so that only the number of open questions is met
+    for index in 0..<256 { rig.give(.foreground(index % 2 == 1)) }
+    #expect(rig.perform(.hold(first, true)).completions == [false])
+    #expect(rig.phone.info(of: first)?.isHeld == false)
+    #expect(rig.perform(.end(first)).completions == [true] && rig.phone.liveCalls == [])
+  }
+
+  @Test func `dialled before there is a token: it goes out with the login`() {
+    var rig = PhoneRig()
+    rig.give(.start)
+    rig.give(.dial(first, to: PhoneRig.handle, from: nil))
+    rig.perform(.start(first, PhoneRig.handle))
+    #expect(rig.phone.info(of: first)?.state == .starting)
+    let out = rig.give(.token("a.b.c"))
+    guard out.names.contains("media") else { return #expect(Bool(false), "\(out.names)") }
+    _ = rig.welcome()
+    #expect(rig.give(.media(first, .described(sdp: "v=0", generation: 1))).written == ["call.start"])
+  }
+
+  @Test func `dialled while no token is to be had: it is asked for at once, and the call ends as failed if it does not come`() {
+    var rig = PhoneRig()
+    rig.give(.start)
+    rig.give(.tokenFailed)
+    rig.give(.dial(first, to: PhoneRig.handle, from: nil))
+    #expect(rig.perform(.start(first, PhoneRig.handle)).names.contains("needsToken"))
+    rig.give(.tokenFailed)
+    let out = rig.wait(.seconds(16))
+    #expect(out.completions == [false] && out.ends == [.failed] && out.audio == [.release])
+    #expect(rig.phone.info(of: first)?.reason == .unknown)
+    rig.give(.token("a.b.c"))
+    _ = rig.welcome()
+    expectCall(&rig, second)
+  }
+
+  @Test func `an app ends a call whose report is under way: once it succeeds, the call leaves the screen`() {
+    var rig = PhoneRig()
+    rig.logIn()
+    rig.give(.pushed(.init(call: first, caller: PhoneRig.handle, wake: "w"), mustReport: true))
+    rig.give(.wish(first, .end))
+    #expect(rig.phone.liveCalls == [])
+    #expect(rig.give(.reported(first, nil)).ends == [.failed])
+    expectCall(&rig, second)
+  }
+
+  @Test func `pushed first without, then with the order to report: it is on the screen, and the watchdog ends it there`() {
+    var rig = PhoneRig(isForeground: false)
+    let push = PhoneMachine.Push(call: first, caller: PhoneRig.handle, wake: "w")
+    rig.give(.pushed(push, mustReport: false))
+    #expect(rig.give(.pushed(push, mustReport: true)).names.first == "report")
+    rig.give(.reported(first, nil))
+    #expect(rig.wait(.seconds(16)).ends == [.failed])
+  }
+
+  @Test func `a gateway of the push that nobody reaches: the call ends as failed, and the next push rings`() {
+    var rig = PhoneRig(isForeground: false)
+    rig.give(.start)
+    rig.give(.tokenFailed)
+    rig.give(.pushed(.init(call: first, caller: PhoneRig.handle, wake: "w", gateway: "no address"), mustReport: true))
+    rig.give(.reported(first, nil))
+    #expect(rig.phone.gateway == "no address")
+    var ends: [CallEndedReason] = []
+    for _ in 0..<30 {
+      rig.give(.socket(.socketClosed(1006)))
+      ends += rig.wait(.seconds(1)).ends
+    }
+    #expect(ends == [.failed] && rig.phone.info(of: first)?.reason == .unknown)
+    let out = rig.give(.pushed(.init(call: second, caller: PhoneRig.handle, wake: "v", gateway: "wss://g"), mustReport: true))
+    #expect(out.ends == [] && rig.phone.gateway == "wss://g" && rig.phone.liveCalls == [second])
+    rig.give(.reported(second, nil))
+    #expect(rig.welcome([snapshot(second)]).written.contains("call.ringing"))
+  }
+
+  private func snapshot(_ call: Identifier) -> CallSnapshot {
+    CallSnapshot(
+      call: call, dir: .incoming, state: .ringing, from: PhoneRig.handle, to: PhoneRig.handle, acct: "default", sdp: "v=0",
+      gen: 1,
+      at: 0)
+  }
+
+  @Test func `INC-4: what was given up is refused for this device once the gateway is reached: others ring on`() {
+    var rig = PhoneRig(isForeground: false)
+    rig.give(.pushed(.init(call: first, caller: PhoneRig.handle, wake: "w"), mustReport: true))
+    rig.give(.reported(first, nil))
+    #expect(rig.wait(.seconds(16)).ends == [.failed])
+    _ = rig.welcome([snapshot(first)])
+    guard case .callReject(let reject)? = rig.requests.last?.message else { return #expect(Bool(false), "\(rig.requests)") }
+    #expect(reject == CallReject(scope: .device, reason: .mediaFailed))
+  }
+
+  @Test
+  func `actions for calls that are unknown, over, or of the other direction: failed, and the end of one that is over is done`() {
+    var rig = PhoneRig()
+    rig.logIn()
+    let (over, unknown) = (PhoneRig.call(3), PhoneRig.call(4))
+    expectCall(&rig, over)
+    for call in [over, unknown] {
+      for (request, isDone) in [
+        (SystemRequest.answer(call), false), (.hold(call, true), false), (.mute(call, true), false), (.digits(call, "1"), false),
+        (.start(call, PhoneRig.handle), false), (.end(call), true),
+      ] {
+        let out = rig.perform(request)
+        #expect(out.completions == [isDone] && out.count == 1, "\(request): \(out)")
+      }
+      for request in [
+        SystemRequest.start(call, PhoneRig.handle), .answer(call), .end(call), .hold(call, true), .mute(call, true),
+      ] {
+        #expect(rig.give(.requestRefused(request)).isEmpty && rig.give(.timedOut(SystemActionID(99), request)).isEmpty)
+      }
+    }
+    rig.ring(first)
+    #expect(rig.perform(.start(first, PhoneRig.handle)).completions == [false], "it came in")
+    rig.give(.dial(second, to: PhoneRig.handle, from: nil))
+    rig.perform(.start(second, PhoneRig.handle))
+    #expect(rig.perform(.start(second, PhoneRig.handle)).completions == [false], "it is dialled already")
+    #expect(rig.perform(.answer(second)).completions == [false], "it went out")
+    rig.give(.media(second, .described(sdp: "v=0", generation: 1)))
+    rig.answer("call.start")
+    #expect(rig.hear(.callProgress(CallProgress(.ringing, at: 0)), second).completions == [true], "the first action goes on")
+  }
+
+  @Test func `a call while the microphone is denied is none, and says so; the next one works once it is granted`() {
+    var rig = PhoneRig()
+    rig.logIn()
+    rig.give(.microphone(.denied))
+    let out = rig.give(.dial(first, to: PhoneRig.handle, from: nil))
+    #expect(out.states.last?.lacksMicrophone == true && out.states.last?.reason == .mediaFailed)
+    #expect(!out.names.contains("request") && rig.phone.liveCalls == [])
+    rig.give(.microphone(.granted))
+    #expect(rig.give(.dial(second, to: PhoneRig.handle, from: nil)).names.contains("request"))
+  }
+
+  @Test func `a device that refuses the second call's configuration while the first one is heard: nothing runs on`() {
+    var rig = PhoneRig()
+    rig.logIn()
+    for call in [first, second] {
+      rig.ring(call)
+      rig.perform(.answer(call))
+      rig.answer("call.answer")
+      rig.hear(.callConnected(CallConnected(at: 1, codec: "opus")), call)
+      if call == first {
+        rig.perform(.hold(call, true))
+        rig.answer("call.hold", .ok(Success()))
+      }
+    }
+    #expect(rig.give(.audioActivated).audio == [.start])
+    // the held one goes on, without audio
+    #expect(rig.give(.audioFailed(.configure)).audio == [.stop] && rig.phone.liveCalls == [first])
+    #expect(rig.perform(.end(first)).audio == [.release])
+    rig.give(.audioDeactivated)
+    expectCall(&rig, PhoneRig.call(3))
+  }
+
+  @Test func `each end of a call has a reason`() {
+    let ways: [(EndReason, (inout PhoneRig, Identifier) -> Void)] = [
+      (.unknown, { $0.give(.requestRefused(.start($1, PhoneRig.handle))) }), (.localEnd, { $0.give(.wish($1, .end)) }),
+      (.auth, { rig, _ in rig.give(.socket(.socketClosed(4003))) }), (.unknown, { rig, _ in rig.give(.reset) }),
+    ]
+    for (reason, way) in ways {
+      var rig = PhoneRig()
+      rig.logIn()
+      rig.give(.dial(first, to: PhoneRig.handle, from: nil))
+      way(&rig, first)
+      #expect(rig.phone.info(of: first)?.reason == reason && rig.phone.liveCalls == [])
+    }
+    for (reason, refusal) in [(EndReason.dnd, ReportRefusal.doNotDisturb), (.blocked, .blocked)] {
+      var rig = PhoneRig()
+      rig.logIn()
+      rig.give(.pushed(.init(call: first, caller: PhoneRig.handle, wake: "w"), mustReport: true))
+      rig.give(.reported(first, refusal))
+      #expect(rig.phone.info(of: first)?.reason == reason)
+    }
+  }
+}
