@@ -109,6 +109,21 @@ import Testing
     #expect(call.error == .emergency && call.endReason == .forbidden)
   }
 
+  @Test func `a call without a microphone is none, and says what to do; once it is granted the next one goes out`() async throws {
+    let sockets = FakeSockets()
+    let phone = phone(sockets)
+    await online(phone, sockets)
+    phone.microphone(.denied)
+    let call = phone.call("+15551230001")
+    for await state in call.states { if case .ended = state { break } }
+    #expect(call.error == .noMicrophone && call.endReason == .mediaFailed)
+    #expect(call.error?.description.contains("ask for it") == true)
+    phone.microphone(.granted)
+    phone.call("+15551230002")
+    _ = try await request("call.start", sockets)
+    #expect(!sockets.sent.contains { $0.contains("+15551230001") })
+  }
+
   /// The id of the request of this type, once it has been sent.
   private func request(_ type: String, _ sockets: FakeSockets) async throws -> Identifier {
     for _ in 0..<500 {

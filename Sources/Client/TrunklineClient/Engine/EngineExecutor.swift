@@ -4,6 +4,12 @@ import Dispatch
 /// its own turn. (`DispatchSerialQueue` as an executor is not in Linux's Dispatch.)
 final class EngineExecutor: SerialExecutor {
   let queue = DispatchQueue(label: "trunkline.phone", qos: .userInteractive)
+  private static let mark = DispatchSpecificKey<ObjectIdentifier>()
+
+  init() { queue.setSpecific(key: Self.mark, value: ObjectIdentifier(self)) }
+
+  /// This code runs on the queue.
+  var isCurrent: Bool { DispatchQueue.getSpecific(key: Self.mark) == ObjectIdentifier(self) }
 
   func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)

@@ -43,29 +43,27 @@ extension PhoneEngine {
   private func perform(_ order: AudioOrder) {
     switch order {
     case .configure:
+      // before the action is fulfilled: the system activates what it has been told by then
       parts.system.perform(.configureAudio)
-      if !parts.audio.configure(handle) { give(.audioFailed(.configure)) }
-    case .start:
-      media?.give(.audio(true))
-      guard parts.audio.start() else {
-        media?.give(.audio(false))
-        return give(.audioFailed(.start))
-      }
-      give(.audioRuns(.running))
-    case .restart:
-      parts.audio.stop()
-      guard parts.audio.start() else {
-        media?.give(.audio(false))
-        return give(.audioFailed(.restart))
-      }
-    case .stop:
-      parts.audio.stop()
+    case .start: media?.give(.audio(true))
+    case .restart: break
+    case .stop, .release: media?.give(.audio(false))
+    }
+    audioNumber += 1
+    let number = audioNumber
+    audio.run(order) { [weak self] isDone in self?.enqueue { $0.performed(order, number, isDone) } }
+  }
+
+  private func performed(_ order: AudioOrder, _ number: Int, _ isDone: Bool) {
+    switch order {
+    // stopped or started again since
+    case .start where number != audioNumber, .restart where number != audioNumber: break
+    case .configure: if !isDone { give(.audioFailed(order)) }
+    case .start where isDone, .restart where isDone: give(.audioRuns(.running))
+    case .start, .restart:
       media?.give(.audio(false))
-      give(.audioRuns(.idle))
-    case .release:
-      parts.audio.release()
-      media?.give(.audio(false))
-      give(.audioRuns(.idle))
+      give(.audioFailed(order))
+    case .stop, .release: give(.audioRuns(.idle))
     }
   }
 
@@ -110,9 +108,13 @@ extension PhoneEngine {
   }
 
   private func askForToken() {
-    let token = parts.token
+    let (token, time) = (parts.token, parts.tokenTime)
     Task { [weak self] in
-      let result: Result<String, any Error> = await Self.deadline(.seconds(30)) { try await token() }
+      let result: Result<String, any Error> = await Self.deadline(time) {
+        let text = try await token()
+        try NoToken.check(text)
+        return text
+      }
       await self?.hand(result)
     }
   }
@@ -129,7 +131,10 @@ extension PhoneEngine {
     }
   }
 
-  private struct TooLate: Error, CustomStringConvertible { let description = "no answer within 30 s" }
+  private struct TooLate: Error, CustomStringConvertible {
+    let time: Duration
+    var description: String { "no answer within \(time)" }
+  }
 
   /// A closure that hangs is left alone.
   private static func deadline(_ time: Duration, _ body: @escaping @Sendable () async throws -> String) async -> Result<
@@ -139,7 +144,7 @@ extension PhoneEngine {
       let once = Once(continuation)
       let timer = Task {
         try? await Task.sleep(for: time)
-        once.resume(.failure(TooLate()))
+        once.resume(.failure(TooLate(time: time)))
       }
       Task {
         do { once.resume(.success(try await body())) } catch { once.resume(.failure(error)) }

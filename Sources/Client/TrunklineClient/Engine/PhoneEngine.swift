@@ -12,13 +12,15 @@ actor PhoneEngine {
 
   let parts: PhoneParts
   let updates: PhoneUpdates
-  let trace: PhoneTrace
+  nonisolated let trace: PhoneTrace
   var machine: PhoneMachine
   let media: MediaThread?
-  let handle: AudioHandle
+  let audio: AudioRunner
   var socket: (any Socket)?
   /// Sockets are numbered: what an older one still says is not heard.
   var socketNumber = 0
+  /// Orders to the audio device are numbered too.
+  var audioNumber = 0
   private var secondsOfCall: [Identifier: Int] = [:]
   private var waiting: [PhoneMachine.Input] = []
   private var isRunning = false
@@ -29,7 +31,8 @@ actor PhoneEngine {
   init(_ parts: PhoneParts, updates: PhoneUpdates) {
     (self.parts, self.updates, trace) = (parts, updates, PhoneTrace())
     machine = PhoneMachine(parts.configuration, random: .client)
-    handle = AudioHandle()
+    let handle = AudioHandle()
+    audio = AudioRunner(parts.audio, handle, time: parts.audioTime)
     let report = ReportBox()
     media = MediaThread(handle) { report.hand($0) }
     report.set { [weak self] told in self?.enqueue { $0.take(told) } }
@@ -53,7 +56,8 @@ actor PhoneEngine {
     media?.start()
     parts.system.attach(to: executor.queue) { [weak self] event in
       guard let self else { return }
-      self.assumeIsolated { $0.take(event) }
+      // a call system that does not keep to the queue comes later, and no process traps
+      if self.executor.isCurrent { self.assumeIsolated { $0.take(event) } } else { self.enqueue { $0.take(event) } }
     }
     enqueue { engine in
       if engine.media == nil { engine.updates.change { $0.error = .some(.noResources) } }
@@ -67,7 +71,7 @@ actor PhoneEngine {
       engine.parts.paths?.stop()
       engine.timer?.cancel()
       engine.media?.give(.stop)
-      engine.parts.audio.release()
+      engine.audio.run(.release) { _ in }
       engine.socket?.close(1000)
     }
   }

@@ -14,6 +14,9 @@ struct PhoneParts: Sendable {
   var secrets: any SecretStore
   var paths: (any PathMonitor)?
   var token: @Sendable () async throws -> String
+  /// The app's closure, and one phase of the audio device, may take so long.
+  var tokenTime = Duration.seconds(30)
+  var audioTime = Duration.seconds(3)
   /// Pushes hold the caller sealed for this installation.
   var sealsCallers = false
 
@@ -44,6 +47,17 @@ struct TokenClaims: Decodable {
     text += String(repeating: "=", count: (4 - text.count % 4) % 4)
     guard let data = Data(base64Encoded: text), let claims = try? JSONDecoder().decode(Self.self, from: data) else { return nil }
     self = claims
+  }
+}
+
+/// What no gateway could take as a token.
+struct NoToken: Error, CustomStringConvertible {
+  let description = "what it returned is no token"
+  static let longest = 16_384
+
+  /// - Throws: `NoToken` for anything but one line of printable ASCII.
+  static func check(_ text: String) throws {
+    guard (1...longest).contains(text.utf8.count), text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { throw NoToken() }
   }
 }
 

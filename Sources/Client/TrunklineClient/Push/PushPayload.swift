@@ -7,7 +7,7 @@ import Foundation
 public struct PushPayload: Sendable, Equatable {
   public var call: Identifier
   public var caller: Handle
-  /// Where to connect; nil: the phone's own gateway.
+  /// Where to connect; nil: the phone's own gateway. Always a ws: or wss: address.
   public var gateway: String?
   public var wake: Redacted<String>
   /// Seconds since 1970; a hint only: the clock of a device may be wrong.
@@ -31,7 +31,8 @@ public struct PushPayload: Sendable, Equatable {
       (fields[key] as? String).flatMap { $0.utf8.count <= most ? $0 : nil }
     }
     guard let call = text("call").flatMap({ Identifier($0) }), let wake = text("wake", 4_096), !wake.isEmpty else { return nil }
-    (self.call, self.wake, gateway, sealed) = (call, Redacted(wake), text("gw", 2_048), text("enc", 4_096))
+    (self.call, self.wake, sealed) = (call, Redacted(wake), text("enc", 4_096))
+    gateway = text("gw", 2_048).flatMap { Self.isAddress($0) ? $0 : nil }
     // FCM carries strings only, the caller's flat
     let from = fields["from"] as? [String: Any]
     let handle = (from?["h"] as? String ?? text("from_h")).map { String($0.prefix(256)) } ?? ""
@@ -41,6 +42,12 @@ public struct PushPayload: Sendable, Equatable {
       handle.isEmpty
       ? Handle(k: .generic, h: "Unknown", n: name) : Handle(k: kind, h: handle, n: name?.isEmpty == true ? nil : name)
     expires = (fields["exp"] as? NSNumber)?.int64Value ?? text("exp").flatMap { Int64($0) }
+  }
+
+  /// A text that is none costs nothing: the phone's own gateway has the call too, or knows who has.
+  private static func isAddress(_ text: String) -> Bool {
+    guard let parts = URLComponents(string: text), let host = parts.host else { return false }
+    return ["ws", "wss"].contains(parts.scheme) && !host.isEmpty
   }
 
   /// The push names nobody: the caller is sealed, or withheld.

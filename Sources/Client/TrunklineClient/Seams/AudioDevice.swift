@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Microphone and loudspeaker, in four phases (AUD-4). All calls come on the engine's queue, in this order; a phase that returns false is told to
-/// the call, which fails. `release` may come at any time and implies `stop`.
+/// Microphone and loudspeaker, in four phases (AUD-4). All calls come on one queue, in this order; a phase that returns false, or not
+/// within 3 s, is told to the call, which fails. `release` may come at any time and implies `stop`.
 ///
 /// | phase | bound to | what it does |
 /// |---|---|---|
