@@ -168,27 +168,6 @@ import Testing
   }
 }
 
-/// The SDK never traps in a customer's app.
-@Suite struct NoTrapTests {
-  @Test func `nothing in Client can trap by its own hand`() throws {
-    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-      .appendingPathComponent("Sources/Client")
-    let files = try #require(FileManager.default.enumerator(at: root, includingPropertiesForKeys: nil))
-    var count = 0
-    for case let file as URL in files where file.pathExtension == "swift" {
-      count += 1
-      for (number, line) in try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n").enumerated() {
-        let code = line.components(separatedBy: "//").first ?? ""
-        #expect(!code.contains("UserDefaults"), "\(file.lastPathComponent):\(number + 1)")
-        let offence = code.firstMatch(
-          of: /\b(fatalError|preconditionFailure|precondition|try!|as!)|[A-Za-z0-9_)\]]!(?:[.,)\[\s;]|$)/)
-        #expect(offence == nil, "\(file.lastPathComponent):\(number + 1): \(line)")
-      }
-    }
-    #expect(count > 40)
-  }
-}
-
 @Suite struct EndReasonTests {
   @Test func `each reason has the words of the vectors, and what the screen is told`() throws {
     let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
