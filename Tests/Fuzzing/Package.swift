@@ -9,7 +9,10 @@ let package = Package(
   dependencies: [.package(name: "trunkline", path: "../..")],
   targets: [
     .executableTarget(
-      name: "fuzz", dependencies: [.product(name: "TrunklineCore", package: "trunkline")],
+      name: "fuzz",
+      dependencies: [
+        "TrunklineCore", "ClientMachines", "TrunklineClient", "TrunklineCallDirectory", "AppleStandIn",
+      ].map { .product(name: $0, package: "trunkline") },
       swiftSettings: [.enableExperimentalFeature("Lifetimes"), .unsafeFlags(["-parse-as-library"])])
   ],
   swiftLanguageModes: [.v6])

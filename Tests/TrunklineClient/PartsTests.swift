@@ -4,7 +4,7 @@ import Foundation
 import HPKE
 import Testing
 
-@testable import TrunklineClient
+@testable @_spi(Fuzzing) import TrunklineClient
 
 @Suite struct AudioRingTests {
   @Test func `what is written is read, in order, by another thread, and nothing else`() async {

@@ -1,10 +1,10 @@
-import AppProtocol
-import Bytes
+public import AppProtocol
+public import Bytes
 import Foundation
 import HPKE
 
 /// A caller whom no push service sees: sealed by the gateway for this installation's key (docs/design/devices-and-push.md, `enc`).
-enum SealedCaller {
+@_spi(Fuzzing) public enum SealedCaller {
   private static let info = Array("trunkline caller v1".utf8)
 
   /// A key pair's private half, made once an installation; nil while the secrets are closed.
@@ -21,7 +21,7 @@ enum SealedCaller {
   }
 
   /// Nil for anything that was not sealed for this key and call.
-  static func open(_ text: String, call: Identifier, key: [UInt8]) -> Handle? {
+  public static func open(_ text: String, call: Identifier, key: [UInt8]) -> Handle? {
     let padded =
       text.replacing("-", with: "+").replacing("_", with: "/") + String(repeating: "=", count: (4 - text.count % 4) % 4)
     guard let sealed = Data(base64Encoded: padded),

@@ -9,7 +9,7 @@ public func fuzzOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
 
 typealias FuzzTarget = @Sendable ([UInt8]) -> Void
 
-/// One row per parser that reads the network; Scripts/fuzz reads the names here.
+/// One row per parser that reads the network, and per machine that lives on what others do; Scripts/fuzz reads the names here.
 let targets: [String: FuzzTarget] = [
   "sip": fuzzSIP,
   "sip-stream": fuzzSIPStream,
@@ -27,6 +27,10 @@ let targets: [String: FuzzTarget] = [
   "jwt": fuzzJWT,
   "http": fuzzHTTP,
   "websocket": fuzzWebSocket,
+  "push": fuzzPush,
+  "phone": fuzzPhone,
+  "device": fuzzDevice,
+  "directory": fuzzDirectory,
 ]
 
 private let chosen: FuzzTarget = {
