@@ -141,6 +141,26 @@ import Testing
     expectCall(&rig, second)
   }
 
+  @Test func `a push for a call that is on its way out by a logout, or that was dialled: reported, and its end is told once`() {
+    var rig = PhoneRig()
+    rig.logIn()
+    let push = PhoneMachine.Push(call: first, caller: PhoneRig.handle, wake: "w")
+    rig.give(.pushed(push, mustReport: true))
+    rig.give(.reported(first, nil))
+    rig.give(.logOut)
+    var out = rig.give(.pushed(push, mustReport: true))
+    #expect(out.names.first == "report" && out.ends == [])
+    out = rig.wait(.seconds(20))
+    #expect(out.ends == [.failed])
+    var other = PhoneRig()
+    other.logIn()
+    other.give(.dial(second, to: PhoneRig.handle, from: nil))
+    other.give(.requestRefused(.start(second, PhoneRig.handle)))
+    out = other.give(.pushed(.init(call: second, caller: PhoneRig.handle, wake: "w"), mustReport: true))
+    out += other.give(.reported(second, nil))
+    #expect(out.ends == [.failed])
+  }
+
   @Test func `pushed first without, then with the order to report: it is on the screen, and the watchdog ends it there`() {
     var rig = PhoneRig(isForeground: false)
     let push = PhoneMachine.Push(call: first, caller: PhoneRig.handle, wake: "w")

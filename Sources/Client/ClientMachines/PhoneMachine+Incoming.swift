@@ -5,7 +5,8 @@ import Bytes
 extension PhoneMachine {
   mutating func pushed(_ push: Push?, _ mustReport: Bool, _ now: Instant, _ out: inout [Action]) {
     // nothing is known of it, or nobody is logged in: the system wants to see a call all the same, and it names nobody
-    guard let push, state != .loggedOut, !isLoggingOut else {
+    // a call that is on its way out still is its own
+    guard let push, (state != .loggedOut && !isLoggingOut) || calls[push.call]?.isOver == false else {
       guard mustReport else { return }
       let id = push?.call ?? Identifier(random: random)
       out.append(.report(id, Self.unknownCaller, isVideo: false))
@@ -136,7 +137,7 @@ extension PhoneMachine {
   }
 
   mutating func reported(_ id: Identifier, _ refusal: ReportRefusal?, _ now: Instant, _ out: inout [Action]) {
-    guard calls[id]?.screen == .reporting else { return }
+    guard calls[id]?.screen == .reporting, calls[id]?.isOutgoing == false else { return }
     switch refusal {
     case nil, .exists?:
       calls[id]?.screen = .shown
