@@ -233,8 +233,7 @@ import Testing
     #expect(rig.perform(.start(second, PhoneRig.handle)).completions == [false], "it is dialled already")
     #expect(rig.perform(.answer(second)).completions == [false], "it went out")
     rig.give(.media(second, .described(sdp: "v=0", generation: 1)))
-    rig.answer("call.start")
-    #expect(rig.hear(.callProgress(CallProgress(.ringing, at: 0)), second).completions == [true], "the first action goes on")
+    #expect(rig.answer("call.start").completions == [true], "the first action goes on")
   }
 
   @Test func `a call while the microphone is denied is none, and says so; the next one works once it is granted`() {

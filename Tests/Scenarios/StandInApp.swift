@@ -55,6 +55,7 @@ final class StandInApp: @unchecked Sendable {
     case .requestRefused(let request): give(.requestRefused(request))
     case .audioActivated: give(.audioActivated)
     case .audioDeactivated: give(.audioDeactivated)
+    case .audioChanged(let isReset): give(.audioChanged(isReset: isReset))
     case .reset: give(.reset)
     case .foreground(let isOn): give(.foreground(isOn))
     case .microphone(let permission): give(.microphone(permission))

@@ -135,7 +135,7 @@ import Testing
   func `a keychain that is closed, full or gone: login, push and call work, and a sealed caller is Unknown`(kind: String) async {
     let path = NSTemporaryDirectory() + "secrets-\(UUID().uuidString)"
     // a file where the folder was
-    FileManager.default.createFile(atPath: path, contents: Data())
+    #expect(FileManager.default.createFile(atPath: path, contents: Data()))
     defer { try? FileManager.default.removeItem(atPath: path) }
     let secrets: any SecretStore = kind == "gone" ? FileSecrets(folder: path) : UnwritableSecrets(isFull: kind == "full")
     let rig = Rig(secrets: secrets, change: { $0.sealsCallers = true })
