@@ -27,6 +27,8 @@ final class Handset: Device {
   var isReachable = true
   /// Offers of media made anew.
   private(set) var restarts = 0
+  /// The audio device refuses its configuration.
+  var isAudioBroken = false
   var accounts: [String]?
 
   /// Each process has its own ids of requests: the gateway answers a repeated one from its store.
@@ -126,12 +128,13 @@ final class Handset: Device {
     give(.media(call, .connected(generation: gen, pair: nil, roundTripMilliseconds: nil, profile: "AEAD_AES_128_GCM")))
   }
 
-  func drop() {
+  /// With 4008 the next session is a fresh one.
+  func drop(_ code: CloseCode = .abnormal) {
     guard let id = connection else { return }
     connection = nil
     world.connections[id] = nil
-    world.tell(.closed(id, nil))
-    give(.socket(.socketClosed(CloseCode.abnormal.rawValue)))
+    world.tell(.closed(id, code == .abnormal ? nil : code))
+    give(.socket(.socketClosed(code.rawValue)))
   }
 
   // MARK: the two machines
@@ -271,6 +274,7 @@ final class Handset: Device {
     case .audio(let order):
       audio.append(order)
       steps.append("device  \(order)")
+      if isAudioBroken, order == .configure { give(.audioFailed(.configure)) }
       guard order == .start || order == .stop else { return }
       isAudioRunning = order == .start
       // the unit takes a moment

@@ -105,6 +105,39 @@ import Testing
     Invariants.check(world, abandoned: ["cell"])
   }
 
+  @Test func `a fresh session at any moment of a call that rings: tapped, it is heard`() throws {
+    for milliseconds in stride(from: 300, through: 900, by: 10) {
+      let world = World()
+      let handset = handset(world)
+      let leg = world.carrier.call()
+      world.after(.milliseconds(milliseconds)) { handset.drop(.overflow) }
+      world.run(.seconds(2))
+      let call = try #require(handset.shown.first)
+      handset.tap(.answer(call))
+      world.run(.seconds(4))
+      #expect(world.carrier.final(leg) == 200 && handset.isAudioRunning, "after \(milliseconds) ms")
+      world.carrier.hangUp(leg)
+      world.run(.seconds(2))
+      Invariants.check(world, abandoned: ["cell"])
+    }
+  }
+
+  @Test func `audio that cannot be configured after the tap: the other side hears the end at once, not silence`() throws {
+    let world = World()
+    let handset = handset(world)
+    handset.isAudioBroken = true
+    let leg = world.carrier.call()
+    world.run(.seconds(1))
+    let call = try #require(handset.shown.first)
+    handset.tap(.answer(call))
+    world.run(.milliseconds(100))
+    #expect(world.carrier.heardBye(leg) || world.carrier.final(leg) == 480)
+    #expect(handset.ends[call] == [.failed] && handset.audio == [.configure, .release])
+    #expect(world.records.last?.end.reason == .mediaFailed)
+    world.run(.seconds(10))
+    Invariants.check(world, abandoned: ["cell"])
+  }
+
   @Test func `a path change while it rings, and while the tap waits`() throws {
     for milliseconds in stride(from: 0, through: 1_000, by: 50) {
       let world = World()

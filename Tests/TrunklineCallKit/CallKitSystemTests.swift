@@ -253,6 +253,31 @@ import Testing
     #expect(host.events.contains("request refused"))
   }
 
+  @Test func `CFG-6, CFG-8: the frameworks' key types by one import, in Swift 6 mode, with both methods for a push`() throws {
+    // the name of each type as it is without `import AppleStandIn`, CallKit or PushKit
+    let types: [Any.Type] = [
+      CXProvider.self, CXProviderConfiguration.self, CXCallController.self, CXCallUpdate.self, CXTransaction.self,
+      CXCallAction.self, PKPushRegistry.self, PKVoIPPushMetadata.self,
+    ]
+    #expect(Set(types.map { "\($0)" }).count == 8)
+    let system = StandInPhone(.strict, clock: .virtual).inApp { CallKitSystem() as Any }
+    #expect(system is any CXProviderDelegate && system is any PKPushRegistryDelegate && system is any CallSystem)
+    #if swift(>=6)
+      let isSix = true
+    #else
+      let isSix = false
+    #endif
+    let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent().appendingPathComponent("Package.swift")
+    let text = try String(contentsOf: package, encoding: .utf8)
+    #expect(isSix && text.contains("swift-tools-version: 6") && text.contains("swiftLanguageModes: [.v6]"))
+    // PUSH-4 plays the older method, PUSH-3 the one with metadata
+    let adapter = package.deletingLastPathComponent().appendingPathComponent(
+      "Sources/Client/TrunklineCallKit/CallKitSystem.swift")
+    let source = try String(contentsOf: adapter, encoding: .utf8)
+    #expect(source.contains("didReceiveIncomingPushWith") && source.contains("@available(iOS 26.4, *)"))
+  }
+
   @Test func `CFG-3: what the settings say of calls is what the system has`() throws {
     var settings = CallKitSystem.Settings()
     (settings.maximumCalls, settings.includesCallsInRecents, settings.ringtone, settings.icon) = (1, false, "ring.caf", Data([1]))
