@@ -229,8 +229,8 @@ extension PhoneMachine {
 
   /// Microphone and loudspeaker belong to the call that is neither held nor only ringing; the latest, were there two.
   mutating func listen(_ now: Instant, _ out: inout [Action]) {
-    let hearing = calls.filter { !$0.value.isOver && !$0.value.hold.isOn && $0.value.isHeard }
-    let next = hearing.max { ($0.value.connectedAt ?? .max) < ($1.value.connectedAt ?? .max) }?.key
+    let hearing = liveCalls.filter { calls[$0]?.hold.isOn == false && calls[$0]?.isHeard == true }
+    let next = hearing.max { (calls[$0]?.connectedAt ?? .max) < (calls[$1]?.connectedAt ?? .max) }
     guard next != listening else { return }
     let last = listening
     listening = next

@@ -27,7 +27,7 @@ extension PhoneMachine {
     wake = nil
     ask(.authRefresh(AuthRefresh(auth: text)), call: nil, now, &out)
     register(now, &out)
-    for id in orphans { giveUp(id, now, &out) }
+    for id in Self.ordered(orphans) { giveUp(id, now, &out) }
     orphans = []
     startDialled(now, &out)
   }

@@ -161,8 +161,11 @@ public struct PhoneMachine: Sendable {
   public var nextDeadline: Instant? {
     ([session?.nextDeadline, startsAudioAt, tokenRetryAt] + calls.values.flatMap(\.deadlines)).compactMap(\.self).min()
   }
-  /// Calls that are not over.
-  public var liveCalls: [Identifier] { calls.filter { !$0.value.isOver }.map(\.key) }
+  /// Calls that are not over, in one order: the same events give the same actions.
+  public var liveCalls: [Identifier] { Self.ordered(calls.filter { !$0.value.isOver }.map(\.key)) }
+  static func ordered(_ ids: some Sequence<Identifier>) -> [Identifier] {
+    ids.sorted { ($0.high, $0.low) < ($1.high, $1.low) }
+  }
   /// Where the socket is to be opened; nil: the phone's own gateway.
   public var gateway: String? { wake?.gateway }
   public func info(of call: Identifier) -> CallInfo? { calls[call]?.info(call) }
@@ -207,7 +210,8 @@ public struct PhoneMachine: Sendable {
     if isDue(session?.nextDeadline) { give(.timer, now, &out) }
     if isDue(startsAudioAt) { runAudio(isForced: true, now, &out) }
     if isDue(tokenRetryAt) { askForToken(&out) }
-    for (id, entry) in calls where !entry.isOver {
+    for id in Self.ordered(calls.keys) {
+      guard let entry = calls[id], !entry.isOver else { continue }
       if isDue(entry.watchdog) {
         calls[id]?.isGivenUp = !entry.isOutgoing
         ended(id, .failed, now, &out)
