@@ -2,6 +2,7 @@ import Bytes
 import CWebSockets
 import Foundation
 import Synchronization
+import TrunklineClient
 
 /// Any number of WebSockets over libwebsockets, on one thread for all. Events arrive on that thread, in order; `connect`, `send` and
 /// `close` may be called from any. Sockets are named by numbers of the owner's choice, 0 to `count` − 1.
@@ -39,12 +40,10 @@ public final class WebSocketPool: Sendable {
 
   public static let startThread: ThreadStart = { body in
     let isOver = DispatchSemaphore(value: 0)
-    let thread = Thread {
+    namedThread("ws-client") {
       body()
       isOver.signal()
-    }
-    thread.name = "ws-client"
-    thread.start()
+    }.start()
     return {
       isOver.wait()
       isOver.signal()

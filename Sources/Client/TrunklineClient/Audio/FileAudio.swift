@@ -65,9 +65,7 @@ public final class FileAudio: AudioDevice {
       return state.runs
     }
     guard let run else { return false }
-    let thread = Thread { [self] in loop(run) }
-    thread.name = "file-audio"
-    thread.start()
+    namedThread("file-audio") { [self] in loop(run) }.start()
     return true
   }
 

@@ -55,8 +55,7 @@ final class MediaThread: Sendable {
   }
 
   func start() {
-    let thread = Thread { [self] in MediaLoop(self, wakeUp.read, report).run() }
-    thread.name = "trunkline-media"
+    let thread = namedThread("trunkline-media") { [self] in MediaLoop(self, wakeUp.read, report).run() }
     thread.qualityOfService = .userInteractive
     thread.start()
   }
