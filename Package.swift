@@ -293,7 +293,7 @@ let products: [Product] =
   // what apps add: Trunkline… and the stand-in
   [
     ("TrunklineCallKit", "TrunklineCallKit"), ("TrunklineClient", "TrunklineClient"), ("TrunklineCallDirectory", "CallDirectory"),
-    ("AppleStandIn", "AppleStandIn"), ("ClientMachines", "ClientMachines"),
+    ("AppleStandIn", "AppleStandIn"), ("ClientMachines", "ClientMachines"), ("ClientSockets", "ClientSockets"),
   ].flatMap { name, target in
     products(name, client.filter { $0.name == target })
   } + products("TrunklineCore", wire + media + calls)

@@ -7,6 +7,10 @@ let media = Target.Dependency.product(name: "TrunklineMedia", package: "trunklin
 let core = Target.Dependency.product(name: "TrunklineCore", package: "trunkline")
 let mediaThreads = Target.Dependency.product(name: "TrunklineMediaThreads", package: "trunkline")
 let speech = Target.Dependency.product(name: "TrunklineLab", package: "trunkline")
+let client = ["TrunklineCallKit", "AppleStandIn", "ClientMachines", "ClientSockets"].map {
+  Target.Dependency.product(name: $0, package: "trunkline")
+}
+let clientAlone = Target.Dependency.product(name: "TrunklineClient", package: "trunkline")
 let callDirectory = Target.Dependency.product(name: "TrunklineCallDirectory", package: "trunkline")
 // Built beside the benches that start them.
 let gateway = Target.Dependency.product(name: "trunkline", package: "trunkline")
@@ -46,7 +50,7 @@ func bench(_ name: String, _ uses: [Target.Dependency] = [media], _ more: [Swift
 let package = Package(
   name: "bench",
   platforms: [.macOS(.v15)],
-  dependencies: [.package(name: "trunkline", path: "..")],
+  dependencies: [.package(name: "trunkline", path: ".."), .package(name: "SamplePhone", path: "../Examples/SamplePhone")],
   targets: [
     .target(name: "CMallocCount"),
     .target(name: "CBenchNet"),
@@ -67,5 +71,9 @@ let package = Package(
     bench("calls", [media, gateway]),
     bench("sip", [core]),
     bench("directory", [callDirectory]),
+    // Linked by bench-client with nothing but what an app has.
+    .executableTarget(name: "client-size", dependencies: [clientAlone], swiftSettings: settings),
+    // The sample is built here so that its package is built in every check; live tests start it.
+    bench("client", client + [gateway, lab, "client-size", .product(name: "sample-phone", package: "SamplePhone")]),
   ],
   swiftLanguageModes: [.v6], cxxLanguageStandard: .cxx20)

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 
 /// The gateway that a bench starts as a process of its own.
 public enum Gateway {
@@ -10,5 +11,50 @@ public enum Gateway {
   /// `trunkline-lab` beside it.
   public static var lab: String {
     URL(fileURLWithPath: binary).deletingLastPathComponent().appendingPathComponent("trunkline-lab").path
+  }
+
+  /// Its `/readyz` says so.
+  public static func isReady(admin: UInt16) -> Bool {
+    let fd = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    defer { close(fd) }
+    var address = loopbackAddress(admin)
+    let connected = withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(fd, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+      }
+    }
+    let request = Array("GET /readyz HTTP/1.1\r\nHost: 127.0.0.1:\(admin)\r\nConnection: close\r\n\r\n".utf8)
+    guard connected, send(fd, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else { return false }
+    var answer = [UInt8](repeating: 0, count: 64)
+    let count = recv(fd, &answer, answer.count, 0)
+    return String(decoding: answer.prefix(max(0, count)), as: UTF8.self).hasPrefix("HTTP/1.1 200")
+  }
+}
+
+public func loopbackAddress(_ port: UInt16) -> sockaddr_in {
+  var address = sockaddr_in()
+  (address.sin_family, address.sin_addr.s_addr) = (sa_family_t(AF_INET), UInt32(0x7f00_0001).bigEndian)
+  address.sin_port = port.bigEndian
+  return address
+}
+
+public enum FreePorts {
+  /// UDP ports of loopback that nobody has, all taken at one time so that they differ.
+  public static func udp(_ count: Int) throws -> [UInt16] {
+    var sockets: [Int32] = []
+    defer { for socket in sockets { close(socket) } }
+    return try (0..<count).map { _ in
+      let fd = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+      sockets.append(fd)
+      var address = loopbackAddress(0)
+      var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+      let bound = withUnsafeMutablePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          bind(fd, $0, length) == 0 && getsockname(fd, $0, &length) == 0
+        }
+      }
+      guard bound else { throw BenchError(text: "no free port") }
+      return UInt16(bigEndian: address.sin_port)
+    }
   }
 }

@@ -21,7 +21,7 @@ final class MeasuredGateway {
   init(_ binary: String) throws {
     folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-calls-\(UUID().uuidString.prefix(8))")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    let ports = try Self.freePorts(5)
+    let ports = try FreePorts.udp(5)
     (sip, carrier) = (ports[0], ports[1])
     try Data("0123456789abcdef0123456789abcdef\n".utf8).write(to: folder.appendingPathComponent("jwt.key"))
     try Self.silence(seconds: 10).write(to: folder.appendingPathComponent("away.wav"))
@@ -62,34 +62,11 @@ final class MeasuredGateway {
   private func waitUntilReady(_ admin: UInt16) throws {
     let deadline = Date(timeIntervalSinceNow: 15)
     while Date() < deadline, process.isRunning {
-      if Self.isReady(admin) { return }
+      if Gateway.isReady(admin: admin) { return }
       usleep(20_000)
     }
     end()
     throw BenchError(text: "the gateway did not become ready")
-  }
-
-  private static func isReady(_ admin: UInt16) -> Bool {
-    let fd = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    defer { close(fd) }
-    var address = loopback(admin)
-    let connected = withUnsafePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        connect(fd, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
-      }
-    }
-    let request = Array("GET /readyz HTTP/1.1\r\nHost: 127.0.0.1:\(admin)\r\nConnection: close\r\n\r\n".utf8)
-    guard connected, send(fd, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else { return false }
-    var answer = [UInt8](repeating: 0, count: 64)
-    let count = recv(fd, &answer, answer.count, 0)
-    return String(decoding: answer.prefix(max(0, count)), as: UTF8.self).hasPrefix("HTTP/1.1 200")
-  }
-
-  private static func loopback(_ port: UInt16) -> sockaddr_in {
-    var address = sockaddr_in()
-    (address.sin_family, address.sin_addr.s_addr) = (sa_family_t(AF_INET), UInt32(0x7f00_0001).bigEndian)
-    address.sin_port = port.bigEndian
-    return address
   }
 
   /// SIGTERM twice, then SIGKILL, by its pid; its folder goes with it.
@@ -147,25 +124,6 @@ final class MeasuredGateway {
       let ends = part.split(separator: "-").compactMap { Int($0.trimmingCharacters(in: .whitespaces)) }
       guard let first = ends.first, let last = ends.last, first <= last else { return [] }
       return Array(first...last)
-    }
-  }
-
-  /// UDP ports that nobody has, all taken at one time so that they differ.
-  private static func freePorts(_ count: Int) throws -> [UInt16] {
-    var sockets: [Int32] = []
-    defer { for socket in sockets { close(socket) } }
-    return try (0..<count).map { _ in
-      let fd = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
-      sockets.append(fd)
-      var address = loopback(0)
-      var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-      let bound = withUnsafeMutablePointer(to: &address) { pointer in
-        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-          bind(fd, $0, length) == 0 && getsockname(fd, $0, &length) == 0
-        }
-      }
-      guard bound else { throw BenchError(text: "no free port") }
-      return UInt16(bigEndian: address.sin_port)
     }
   }
 
