@@ -84,6 +84,19 @@ import Testing
   }
 }
 
+#if os(Linux)
+  @Suite struct ThreadNameTests {
+    @Test func `a thread of the SDK is known by its name from its first statement on`() async {
+      let name = await withCheckedContinuation { continuation in
+        namedThread("trunkline-media") {
+          continuation.resume(returning: try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8))
+        }.start()
+      }
+      #expect(name == "trunkline-media\n")
+    }
+  }
+#endif
+
 @Suite struct PushPayloadTests {
   private static let call = "8d4f0c1e-6a53-4c39-9a53-0b0f6f8a2f11"
 

@@ -142,13 +142,11 @@ extension PhoneEngine {
   > {
     await withCheckedContinuation { continuation in
       let once = Once(continuation)
-      let timer = Task {
-        try? await Task.sleep(for: time)
+      DispatchQueue.global().asyncAfter(deadline: .now() + .nanoseconds(Int(clamping: time.nanoseconds))) {
         once.resume(.failure(TooLate(time: time)))
       }
       Task {
         do { once.resume(.success(try await body())) } catch { once.resume(.failure(error)) }
-        timer.cancel()
       }
     }
   }
