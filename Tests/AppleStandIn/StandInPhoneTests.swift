@@ -1,6 +1,8 @@
-import AppleStandIn
 import Foundation
+import Synchronization
 import Testing
+
+@testable import AppleStandIn
 
 /// An app's real delegates before a phone in the same process, on virtual time.
 @Suite struct StandInPhoneTests {
@@ -241,5 +243,24 @@ import Testing
     #expect(notes.wait(for: "begin"))
     phone.tap(.answer)
     #expect(notes.wait(for: "activate") && phone.violations == [])
+  }
+}
+
+@Suite struct StandInLaunchTests {
+  private final class Starts: Sendable { let count = Atomic<Int>(0) }
+
+  /// The thread that hands over the push, and the one of the phone's timers, both see that a launch is due.
+  @Test func `a push starts a killed app once, whichever thread sees it first`() {
+    for _ in 0..<2_000 {
+      let starts = Starts()
+      let phone = StandInPhone(.strict, clock: .real)
+      phone.install {
+        starts.count.add(1, ordering: .relaxed)
+        return starts
+      }
+      phone.push("{}")
+      phone.timers.sync {}
+      #expect(starts.count.load(ordering: .relaxed) == 1)
+    }
   }
 }
