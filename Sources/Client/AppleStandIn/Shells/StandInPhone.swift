@@ -42,7 +42,7 @@ public final class StandInPhone: @unchecked Sendable {  // what changes is behin
   private var extraQueues: [DelegateQueue] = []
   private let clock: Clock
   private let started = DispatchTime.now()
-  private let timers = DispatchQueue(label: "stand-in phone")
+  let timers = DispatchQueue(label: "stand-in phone")
 
   /// `date`: the phone's at its start; `seed`: of R3's chance.
   public init(_ rules: SystemRules = .strict, clock: Clock = .virtual, seed: UInt64 = 1, date: Date = Date()) {
