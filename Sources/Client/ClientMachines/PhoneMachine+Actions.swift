@@ -103,18 +103,20 @@ extension PhoneMachine {
     configureAudio(id, &out)
     if token == nil { askForToken(&out) }
     connect(now, &out)
-    startDialled(now, &out)
+    dialWaiting(now, &out)
   }
 
-  /// A session that is a push's permits no other call: the login is waited for.
-  mutating func start(_ id: Identifier, _ now: Instant, _ out: inout [Action]) {
-    guard session != nil, wake == nil, let entry = calls[id] else { return }
-    var call = ClientCall(
-      outgoing: id, to: entry.peer, from: entry.from, account: entry.account, audio: audio(of: id))
-    var actions: [ClientCall.Action] = []
-    call.dial(into: &actions)
-    calls[id]?.call = call
-    run(actions, id, now, &out)
+  /// A call that the app was started for waits for the login: a push's session may not dial.
+  mutating func dialWaiting(_ now: Instant, _ out: inout [Action]) {
+    guard session != nil, wake == nil else { return }
+    for id in liveCalls {
+      guard let entry = calls[id], entry.isOutgoing, entry.call == nil, entry.screen == .shown else { continue }
+      var call = ClientCall(outgoing: id, to: entry.peer, from: entry.from, account: entry.account, audio: audio(of: id))
+      var actions: [ClientCall.Action] = []
+      call.dial(into: &actions)
+      calls[id]?.call = call
+      run(actions, id, now, &out)
+    }
   }
 
   private mutating func answer(
@@ -181,6 +183,9 @@ extension PhoneMachine {
     for (question, hold) in holds where hold.action == action {
       holds[question] = nil
       _ = calls[id]?.hold.finish(hold.isOn, isDone: false)
+      // it may get through all the same: the gateway must not hold what the screen shows as talking
+      guard let entry = calls[id], !entry.isOver else { continue }
+      ask(.callHold(CallHold(on: entry.hold.isOn)), call: id, now, &out)
     }
     guard calls[id]?.open == action else { return }
     // the system has ended the call by itself: no completion, no report
@@ -196,12 +201,20 @@ extension PhoneMachine {
     holds = [:]
     for id in liveCalls {
       calls[id]?.open = nil
-      forget(id, as: .unknown, now, &out)
+      guard let entry = calls[id], !entry.isOutgoing, entry.call == nil || entry.call?.state == .ringing else {
+        forget(id, as: .unknown, now, &out)
+        continue
+      }
+      // nobody declined: other devices ring on
+      calls[id]?.screen = .gone
+      reject(id, CallReject(scope: .device, reason: .mediaFailed), entry.push, now, &out)
+      ended(id, .failed, now, &out)
     }
   }
 
   mutating func tellMute(_ id: Identifier, _ now: Instant, _ out: inout [Action]) {
     calls[id]?.muteDue = nil
+    guard calls[id]?.call?.state == .connected else { return }
     if let isOn = calls[id]?.mute.isOn { give(.mute(isOn), to: id, now, &out) }
   }
 }

@@ -45,7 +45,14 @@ extension PhoneMachine {
     if let hold = holds.removeValue(forKey: question) {
       return finishHold(hold.call, hold.isOn, hold.action, isDone: isDone, now, &out)
     }
+    if let id = probes.removeValue(forKey: question) { return probed(id, now, &out) }
     guard let (id, tag) = tags.removeValue(forKey: question) else { return }
+    if tag == .reject, calls[id]?.call == nil {
+      var reason = EndReason.unknown
+      if case .failure(let failure) = result, let why = failure.reason { reason = why }
+      calls[id]?.reason = reason
+      return ended(id, reason.callEndedReason.map { .over($0) } ?? .failed, now, &out)
+    }
     if tag == .start {
       calls[id]?.watchdog = nil
       if case .failure(let failure) = result { calls[id]?.refusal = failure.code }
@@ -85,7 +92,9 @@ extension PhoneMachine {
 
   // MARK: a call's own machine
 
+  /// What comes after the end is heard by nobody: its media is closed.
   mutating func give(_ input: ClientCall.Input, to id: Identifier, _ now: Instant, _ out: inout [Action]) {
+    guard calls[id]?.isOver == false else { return }
     var actions: [ClientCall.Action] = []
     calls[id]?.call?.handle(input, into: &actions)
     run(actions, id, now, &out)
@@ -124,6 +133,8 @@ extension PhoneMachine {
       complete(id, true, &out)
       if calls[id]?.isOutgoing == true { out.append(.reportConnected(id, at: calls[id]?.connectedAt)) }
       if isForeground { out.append(.presentInApp(id)) }
+      // muted before: the gateway takes it only now
+      if calls[id]?.mute.isOn == true { tellMute(id, now, &out) }
     case .ended: ended(id, calls[id]?.call?.reason?.callEndedReason.map { .over($0) } ?? .silent, now, &out)
     default: break
     }

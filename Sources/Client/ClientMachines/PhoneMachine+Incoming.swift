@@ -34,7 +34,21 @@ extension PhoneMachine {
     calls[push.call]?.push = push
     calls[push.call]?.pushedAt = now
     calls[push.call]?.watchdog = now + Limits.snapshotTime
-    connect(push: push, now, &out)
+    if session != nil { probe(push.call, now, &out) } else { connect(push: push, now, &out) }
+  }
+
+  /// The session that there is says nothing of a call that was over before it began. What the gateway has to say of a live one comes before
+  /// the answer to any request.
+  private mutating func probe(_ id: Identifier, _ now: Instant, _ out: inout [Action]) {
+    let question = ask(.deviceState(DeviceState(state: isForeground ? .fg : .bg)), call: nil, now, &out)
+    if let question { probes[question] = id }
+  }
+
+  /// No offer by then: the refusal of a reject says why.
+  mutating func probed(_ id: Identifier, _ now: Instant, _ out: inout [Action]) {
+    guard let entry = calls[id], !entry.isOver, entry.call == nil else { return }
+    let why = CallReject(scope: .device, reason: .mediaFailed)
+    if let question = ask(.callReject(why), call: id, now, &out) { tags[question] = (id, .reject) }
   }
 
   static let unknownCaller = Handle(k: .generic, h: "Unknown")
@@ -53,19 +67,27 @@ extension PhoneMachine {
 
   mutating func take(snapshot: [CallSnapshot], _ now: Instant, _ out: inout [Action]) {
     for row in snapshot {
-      if calls[row.call] == nil, row.state != .ringing || row.dir == .outgoing {
-        // a call of a process that was killed: nobody is on the line. A push's session may not say so yet
-        if wake == nil {
+      if calls[row.call].map({ $0.call == nil && !$0.isOutgoing }) ?? true, row.state != .ringing || row.dir == .outgoing {
+        // a call of a process that was killed: nobody is on the line. The session of another call's push may not say so yet
+        if wake == nil || wake?.call == row.call {
           giveUp(row.call, now, &out)
         } else if orphans.count < Limits.rememberedCalls {
           orphans.insert(row.call)
         }
+        calls[row.call]?.reason = .appRestart
+        ended(row.call, .failed, now, &out)
       } else if row.dir == .incoming, row.state == .ringing, let sdp = row.sdp {
         offered(row.call, row.from, row.acct, row.caps, (sdp, row.gen), now, &out)
       }
     }
     let named = Set(snapshot.map(\.call))
-    for id in liveCalls where !named.contains(id) && calls[id]?.call?.state != .starting { calls[id]?.isMissing = true }
+    for id in liveCalls where !named.contains(id) && !isYetToStart(id) { calls[id]?.isMissing = true }
+  }
+
+  /// The gateway cannot know of it yet.
+  private func isYetToStart(_ id: Identifier) -> Bool {
+    guard let entry = calls[id], entry.isOutgoing else { return false }
+    return entry.call == nil || entry.call?.state == .starting
   }
 
   mutating func giveUp(_ id: Identifier, _ now: Instant, _ out: inout [Action]) {

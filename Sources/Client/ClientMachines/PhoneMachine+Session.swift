@@ -21,7 +21,10 @@ extension PhoneMachine {
   mutating func take(_ text: String, _ now: Instant, _ out: inout [Action]) {
     (isTokenAsked, tokenRetryAt) = (false, nil)
     token = Redacted(text)
-    guard session != nil else { return connect(now, &out) }
+    guard session != nil else {
+      connect(now, &out)
+      return dialWaiting(now, &out)
+    }
     session?.use(token: Redacted(text))
     // a session of a push becomes a whole one; one that expires goes on
     wake = nil
@@ -29,7 +32,7 @@ extension PhoneMachine {
     register(now, &out)
     for id in Self.ordered(orphans) { giveUp(id, now, &out) }
     orphans = []
-    startDialled(now, &out)
+    dialWaiting(now, &out)
   }
 
   /// Opens a session if there is a reason for one: a login while the app is in front, or a call.
@@ -46,14 +49,7 @@ extension PhoneMachine {
     session = ClientSession(configuration: settings, random: random)
     move(to: .connecting, &out)
     give(.start, now, &out)
-    startDialled(now, &out)
-  }
-
-  /// What was dialled before there was a login goes out with it.
-  mutating func startDialled(_ now: Instant, _ out: inout [Action]) {
-    for (id, entry) in calls where entry.open != nil && entry.call == nil && entry.isOutgoing && !entry.isOver {
-      start(id, now, &out)
-    }
+    dialWaiting(now, &out)
   }
 
   mutating func move(to next: PhoneState, _ out: inout [Action]) {
@@ -92,7 +88,7 @@ extension PhoneMachine {
   mutating func finishSession(_ now: Instant, _ out: inout [Action]) {
     give(.finish, now, &out)
     (session, wake) = (nil, nil)
-    (tags, registration) = ([:], nil)
+    (tags, registration, probes) = ([:], nil, [:])
   }
 
   // MARK: where to be pushed to
@@ -203,7 +199,7 @@ extension PhoneMachine {
 
   private mutating func refused(_ code: UInt16, _ now: Instant, _ out: inout [Action]) {
     let wasWake = wake != nil
-    (session, wake, tags, registration, logOutQuestion) = (nil, nil, [:], nil, nil)
+    (session, wake, tags, registration, logOutQuestion, probes) = (nil, nil, [:], nil, nil, [:])
     for id in liveCalls {
       if calls[id]?.reason == nil { calls[id]?.reason = .auth }
       ended(id, .failed, now, &out)

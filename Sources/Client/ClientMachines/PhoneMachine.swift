@@ -129,6 +129,8 @@ public struct PhoneMachine: Sendable {
   var orphans: Set<Identifier> = []
   /// What an answer of the gateway belongs to.
   var tags: [Identifier: (call: Identifier, tag: ClientCall.RequestTag)] = [:]
+  /// Requests whose answer tells that nothing more comes of a pushed call.
+  var probes: [Identifier: Identifier] = [:]
   var holds: [Identifier: (call: Identifier, action: SystemActionID, isOn: Bool)] = [:]
   var state = PhoneState.idle
   var isForeground: Bool
