@@ -205,7 +205,7 @@ let testTargets: [Target] = [
   tests("Devices", ["Bytes", "AppProtocol", "JSONWebToken", "AppSessions", "PushPolicy", "Devices"]),
   tests(
     "Scenarios",
-    callStack + ["JSONWebToken", "COpenSSL", "ClientMachines", "AppleStandIn", "TrunklineCallKit", "CallDirectory"]),
+    callStack + ["HTTP", "JSONWebToken", "COpenSSL", "ClientMachines", "AppleStandIn", "TrunklineCallKit", "CallDirectory"]),
   tests("Platform", ["Bytes", "Platform"], [logging]),
   tests("SIPTransport", sipStack + ["SIPDialogs", "Platform", "SIPTransport"], [logging]),
   tests("SIPTrace", ["Bytes", "SIPDialogs", "SIPTrace"]),

@@ -3,118 +3,61 @@ import AppleStandIn
 import Bytes
 import CallFlow
 import ClientMachines
-import PushPolicy
 import SIPDialogs
 import Testing
 
-/// Every order of what can happen to an incoming call of a telephone, and many calls one after the other.
+/// Every order of what can happen to a telephone's calls, through the SDK's machine, the stand-in's and the gateway's.
 @Suite struct HandsetOrderTests {
-  private enum Event: String, CaseIterable { case push, tap, cancel, mediaUp, drop, kill }
-
-  private static func orders(_ events: [Event]) -> [[Event]] {
-    guard events.count > 1 else { return [events] }
-    return events.indices.flatMap { index -> [[Event]] in
-      var rest = events
-      let first = rest.remove(at: index)
-      return orders(rest).map { [first] + $0 }
+  /// Of a message's way there and back: events meet on the wire; and long enough for all that one of them causes.
+  private static let gaps = [Duration.milliseconds(15), .milliseconds(350)]
+  private static var settings: [HandsetRun.Setting] {
+    gaps.flatMap { gap in [true, false].map { HandsetRun.Setting(isOpen: $0, gap: gap) } }
+  }
+  private static var insertions: [HandsetRun.Setting] {
+    HandsetRun.inserted.flatMap { extra in
+      [true, false].map { HandsetRun.Setting(isOpen: $0, gap: gaps[1], extra: extra) }
     }
   }
 
-  @Test(arguments: [20, 350])
-  func `INV: push, tap, cancel, media, drop and kill in every order: one end, one record, nothing left`(
-    milliseconds: Int
-  ) {
-    for order in Self.orders(Event.allCases) {
-      let world = World()
-      world.killed("cell")
-      let handset = Handset(world, device: "cell")
-      handset.launchTime = .milliseconds(100)
-      handset.isMediaUp = false
-      var content: CallPush?
-      world.pushService = { _ in (.milliseconds(1), .accepted, false) }
-      world.pushContent = { content = $0 }
-      let leg = world.carrier.call()
-      world.run(.milliseconds(50))
-      for event in order {
-        perform(event, handset, world, leg, content)
-        world.run(.milliseconds(Int64(milliseconds)))
-      }
-      if world.carrier.final(leg) == 200 { world.carrier.hangUp(leg) } else { world.carrier.cancel(leg) }
-      world.run(.seconds(90))
-      let isRight = handset.isClean && world.machine.summaries.isEmpty && world.records.count == 1
-      #expect(isRight, "\(order.map(\.rawValue)) \(handset.violations) \(handset.shown) \(handset.ends)")
-      if !isRight { return }
-      Invariants.check(world, abandoned: ["cell"])
+  private func explore(_ setting: HandsetRun.Setting, atLeast runs: Int) {
+    var answered = 0
+    var failures: [String] = []
+    let count = HandsetRun.explore(setting) { run, problems in
+      if run.world.records.first?.times[CallStage.connected.rawValue] != nil { answered += 1 }
+      if !problems.isEmpty { failures.append("\(run.path.map(\.rawValue)): \(problems)") }
+      return failures.count < 4
     }
+    #expect(failures.isEmpty, "\(setting): \(failures.joined(separator: "\n"))")
+    // who declines has not answered
+    #expect(count >= runs && (answered > 0 || setting.extra == .decline), "too little was played: \(count), answered \(answered)")
   }
 
-  private func perform(_ event: Event, _ handset: Handset, _ world: World, _ leg: LegID, _ content: CallPush?) {
-    switch event {
-    case .push: if let content { handset.pushArrived(content) }
-    case .tap: for call in handset.shown { handset.tap(.answer(call)) }
-    case .cancel: if world.carrier.final(leg) == 200 { world.carrier.hangUp(leg) } else { world.carrier.cancel(leg) }
-    case .mediaUp:
-      handset.isMediaUp = true
-      for call in handset.shown { handset.mediaIsUp(call, gen: 1) }
-    case .drop: handset.drop()
-    case .kill: handset.kill()
-    }
+  @Test(arguments: settings)
+  func `INV: every order of push, offer, tap, cancel, ready, fail, timeout and drop, through SDK, stand-in and gateway`(
+    setting: HandsetRun.Setting
+  ) { explore(setting, atLeast: 100) }
+
+  @Test(arguments: insertions)
+  func `INV: activation, decline, kill and relaunch, reset, a second push at every place of every order`(
+    setting: HandsetRun.Setting
+  ) { explore(setting, atLeast: 30) }
+
+  private static var pairs: [HandsetTwoCallRun.Setting] {
+    [.init(gap: .milliseconds(6), activates: true), .init(gap: .milliseconds(400), activates: false)]
   }
 
-  /// What goes wrong in a call, at a random moment.
-  private enum Fault: CaseIterable { case none, drop, kill, path, mediaFails, cancel, cellular, decline, background }
-
-  @Test func `AUD-6, END-6: a thousand calls with random faults, one after the other: every call after a fault has audio`() {
-    var (heard, calls) = (0, 0)
-    for seed in UInt64(1)...20 {
-      let random = RandomSource.seeded(seed)
-      let world = World(seed: seed)
-      world.killed("cell")
-      let handset = Handset(world, device: "cell")
-      for _ in 0..<25 {
-        oneCall(Fault.allCases[Int(random.next() % UInt64(Fault.allCases.count))], random, world, handset)
-        // and then one in which nothing is wrong
-        handset.isMediaUp = true
-        let leg = world.carrier.call()
-        world.run(.seconds(2))
-        if let call = handset.shown.first { handset.tap(.answer(call)) }
-        world.run(.seconds(2))
-        calls += 2
-        if world.carrier.final(leg) == 200, handset.isAudioRunning, handset.listening != nil { heard += 1 }
-        world.carrier.final(leg) == 200 ? world.carrier.hangUp(leg) : world.carrier.cancel(leg)
-        world.run(.seconds(70))
-        #expect(handset.shown.isEmpty && !handset.isAudioRunning && handset.audio.last == .release || handset.audio.isEmpty)
-      }
-      #expect(handset.violations == [])
-      Invariants.check(world, abandoned: ["cell"])
+  @Test(arguments: pairs)
+  func
+    `INV: two calls to depth 5: second call, Hold & Accept, End & Accept, decline, swap, hold, hang-up by either side, in every order`(
+      setting: HandsetTwoCallRun.Setting
+    )
+  {
+    var failures: [String] = []
+    let count = HandsetTwoCallRun.explore(setting, depth: 5) { run, problems in
+      if !problems.isEmpty { failures.append("\(run.path.map(\.rawValue)): \(problems)") }
+      return failures.count < 4
     }
-    #expect(calls == 1_000 && heard == 500)
-  }
-
-  private func oneCall(_ fault: Fault, _ random: RandomSource, _ world: World, _ handset: Handset) {
-    let leg = world.carrier.call()
-    let when = Duration.milliseconds(Int64(random.next() % 3_000))
-    world.after(when) {
-      switch fault {
-      case .none: break
-      case .drop: handset.drop()
-      case .kill: handset.kill()
-      case .path: handset.moveNetwork()
-      case .mediaFails:
-        handset.isMediaUp = false
-        for call in handset.shown { handset.mediaFails(call) }
-      case .cancel: world.carrier.final(leg) == 200 ? world.carrier.hangUp(leg) : world.carrier.cancel(leg)
-      case .cellular:
-        handset.cellular(true)
-        handset.cellular(false)
-      case .decline: for call in handset.shown { handset.tap(.end(call)) }
-      case .background: handset.background()
-      }
-    }
-    world.run(.milliseconds(1_200))
-    if let call = handset.shown.first { handset.tap(.answer(call)) }
-    world.run(.seconds(4))
-    world.carrier.final(leg) == 200 ? world.carrier.hangUp(leg) : world.carrier.cancel(leg)
-    world.run(.seconds(70))
+    #expect(failures.isEmpty, "\(setting): \(failures.joined(separator: "\n"))")
+    #expect(count >= 300, "too little was played: \(count)")
   }
 }

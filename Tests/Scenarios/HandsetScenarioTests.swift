@@ -3,6 +3,7 @@ import AppleStandIn
 import Bytes
 import CallFlow
 import ClientMachines
+import PushPolicy
 import SIPDialogs
 import Testing
 
@@ -103,6 +104,28 @@ import Testing
     Invariants.check(world, abandoned: ["cell"])
   }
 
+  @Test(arguments: [true, false]) func `an app that is started to dial, from Recents, dials as soon as it has its login`(
+    hasPush: Bool
+  ) throws {
+    let world = World()
+    let handset = handset(world)
+    handset.tokenTime = .seconds(1)
+    // a push's session is there first: it may not dial
+    let leg = hasPush ? world.carrier.call() : nil
+    if hasPush { world.run(.milliseconds(500)) }
+    handset.open()
+    let call = Identifier(high: 4, low: 2)
+    handset.dial(call, "+15557654321")
+    world.run(.milliseconds(hasPush ? 100 : 900))
+    #expect(handset.shown.contains(call) && world.sentINVITEs.isEmpty)
+    if let leg { world.carrier.cancel(leg) }
+    world.run(.seconds(4))
+    #expect(handset.system.calls[call]?.phase == .active && handset.isAudioRunning)
+    handset.tap(.end(call))
+    world.run(.seconds(3))
+    Invariants.check(world, abandoned: ["cell"])
+  }
+
   /// A call that is answered and heard.
   private func active(_ world: World, _ handset: Handset) throws -> (leg: LegID, call: CallID) {
     let leg = world.carrier.call()
@@ -162,14 +185,14 @@ import Testing
     let world = World()
     let handset = handset(world)
     let (leg, call) = try active(world, handset)
-    handset.isReachable = false
+    handset.isLinkUp = false
     handset.drop()
     world.run(.seconds(5))
     handset.mediaFails(call)
     world.run(.seconds(30))
     #expect(handset.restarts == 0)
     #expect(handset.system.calls[call]?.phase == .active, "the phone gave it up by itself")
-    handset.isReachable = true
+    handset.isLinkUp = true
     world.run(.seconds(8))
     #expect(handset.restarts == 1 && handset.system.calls[call]?.phase == .active)
     world.carrier.hangUp(leg)
@@ -251,6 +274,23 @@ import Testing
     handset.open()
     world.run(.seconds(2))
     #expect(world.carrier.heardBye(leg) && world.records.last?.end.reason == .appRestart)
+    Invariants.check(world, abandoned: ["cell"])
+  }
+
+  @Test(arguments: [true, false]) func `a late push of the call that the app was killed in: it is given up, and rings for nobody`(
+    hasToken: Bool
+  ) throws {
+    let world = World()
+    let handset = handset(world)
+    var content: CallPush?
+    world.pushContent = { content = $0 }
+    let (leg, _) = try active(world, handset)
+    handset.kill()
+    handset.hasToken = hasToken
+    world.run(.seconds(1))
+    handset.pushArrived(try #require(content))
+    world.run(.seconds(1))
+    #expect(handset.shown == [] && world.carrier.heardBye(leg) && world.records.last?.end.reason == .appRestart)
     Invariants.check(world, abandoned: ["cell"])
   }
 

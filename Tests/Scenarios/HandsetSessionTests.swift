@@ -194,6 +194,22 @@ import Testing
     Invariants.check(world, abandoned: ["cell"])
   }
 
+  @Test func `a push of a call that was over before the session began: the screen says why, and soon`() throws {
+    let world = World()
+    let handset = handset(world)
+    world.pushService = { _ in (.seconds(10), .accepted, true) }
+    let leg = world.carrier.call()
+    world.run(.seconds(1))
+    world.carrier.cancel(leg)
+    world.run(.seconds(1))
+    handset.open()
+    world.run(.milliseconds(8_010))
+    let call = try #require(handset.shown.first)
+    world.run(.milliseconds(100))
+    #expect(handset.shown == [] && handset.ends[call] == [.remoteEnded])
+    Invariants.check(world, abandoned: ["cell"])
+  }
+
   @Test func `TOK-3: a logout leaves the gateway's list before it is told`() throws {
     let world = World()
     let handset = handset(world)
@@ -220,6 +236,85 @@ import Testing
     world.run(.seconds(3))
     #expect(handset.shown.isEmpty && world.carrier.final(leg) == 200 && desk.won.count == 1)
     world.carrier.hangUp(leg)
+    world.run(.seconds(2))
+    Invariants.check(world, abandoned: ["cell"])
+  }
+
+  @Test(arguments: [true, false])
+  func `a call given up for want of the gateway's word is rejected for this device once it is reached`(
+    hasDesk: Bool
+  ) throws {
+    let world = World()
+    let handset = handset(world)
+    if hasDesk { world.app("desk") }
+    handset.isLinkUp = false
+    let leg = world.carrier.call()
+    world.run(.seconds(17))
+    let call = try #require(handset.ends.first)
+    #expect(handset.shown == [] && call.value == [.failed] && world.carrier.final(leg) == nil)
+    handset.isLinkUp = true
+    world.run(.seconds(2))
+    let devices = try #require(hasDesk ? world.machine.summaries.first?.devices : []).map(\.device)
+    #expect(world.carrier.final(leg) == (hasDesk ? nil : 480) && devices == (hasDesk ? ["desk"] : []))
+    world.carrier.cancel(leg)
+    world.run(.seconds(2))
+    Invariants.check(world, abandoned: ["cell"])
+  }
+
+  @Test func `what is muted before the call is connected is muted at the gateway when it is`() throws {
+    let world = World()
+    let handset = handset(world)
+    handset.isMediaUp = false
+    let leg = world.carrier.call()
+    world.run(.seconds(1))
+    let call = try #require(handset.shown.first)
+    // a ringing call cannot be muted at the gateway
+    handset.wish(call, .mute(true))
+    world.run(.seconds(1))
+    handset.tap(.answer(call))
+    world.run(.seconds(1))
+    handset.isMediaUp = true
+    handset.mediaIsUp(call, gen: 1)
+    world.run(.seconds(1))
+    #expect(handset.system.calls[call]?.isMuted == true && world.machine.summaries.first?.muted == true)
+    #expect(handset.disagreements() == [])
+    world.carrier.hangUp(leg)
+    world.run(.seconds(2))
+    Invariants.check(world, abandoned: ["cell"])
+  }
+
+  @Test func `a hold that the system gave up leaves the call as it was, also at the gateway`() throws {
+    let world = World()
+    let handset = handset(world)
+    let (leg, call) = try active(world, handset)
+    handset.isLinkUp = false
+    handset.drop()
+    handset.tap(.hold(call, true))
+    world.run(.seconds(6))
+    #expect(handset.system.calls[call]?.isHeld == false && handset.completed.count { $0.isDone } == 1)
+    handset.isLinkUp = true
+    world.run(.seconds(2))
+    #expect(handset.disagreements() == [] && world.machine.summaries.first?.held == false && handset.isAudioRunning)
+    world.carrier.hangUp(leg)
+    world.run(.seconds(2))
+    Invariants.check(world, abandoned: ["cell"])
+  }
+
+  @Test(arguments: [120, 1_000]) func `a reset of the system declines nothing: the other device rings on`(milliseconds: Int)
+    throws
+  {
+    let world = World()
+    let handset = handset(world)
+    handset.launchTime = .milliseconds(50)
+    world.app("desk")
+    let leg = world.carrier.call()
+    world.run(.milliseconds(milliseconds))
+    #expect(handset.shown.count == 1)
+    handset.reset()
+    world.run(.seconds(2))
+    #expect(handset.shown == [] && world.carrier.final(leg) == nil)
+    #expect(world.machine.summaries.first?.devices.map(\.device) == ["desk"])
+    world.carrier.cancel(leg)
     world.run(.seconds(2))
     Invariants.check(world, abandoned: ["cell"])
   }

@@ -3,26 +3,25 @@ import AppleStandIn
 import Bytes
 import CallFlow
 import ClientMachines
+import Foundation
+import PushPolicy
 import SIPDialogs
 import Testing
 
 /// Random walks: user, caller, network and system do what they like, and what must hold holds.
 @Suite struct HandsetWalkTests {
-  private static let walks: UInt64 = 1_500
+  /// As many as fit into half a minute of the suite; `TRUNKLINE_WALKS` says how many else.
+  private static let walks = UInt64(ProcessInfo.processInfo.environment["TRUNKLINE_WALKS"] ?? "") ?? 3_500
 
   @Test func `ACT-1, ACT-3: whatever happens in whatever order, nothing is left on the screen and nothing is done twice`() {
     for seed in 1...Self.walks {
-      let steps = walk(seed)
-      if Failures.count > 0 {
-        Issue.record("seed \(seed): \(steps.joined(separator: ", "))")
-        return
-      }
+      let (steps, problems) = walk(seed)
+      #expect(problems.isEmpty, "seed \(seed): \(steps.joined(separator: ", ")): \(problems)")
+      if !problems.isEmpty { return }
     }
   }
 
-  private enum Failures { nonisolated(unsafe) static var count = 0 }
-
-  private func walk(_ seed: UInt64) -> [String] {
+  private func walk(_ seed: UInt64) -> (steps: [String], problems: [String]) {
     let random = RandomSource.seeded(seed)
     func pick(_ count: Int) -> Int { Int(random.next() % UInt64(count)) }
     let world = World(seed: seed)
@@ -30,17 +29,20 @@ import Testing
     rules.mustReport = [.always, .unlessActive, .atRandom][pick(3)]
     rules.activatesAfterUnhold = pick(2) == 0
     rules.unmutesOnConnect = pick(2) == 0
+    rules.muteBursts = pick(4) == 0 ? 2 : 0
     rules.repeatsEnds = pick(4) == 0
-    rules.activationTime = pick(8) == 0 ? .milliseconds(600) : .milliseconds(50)
+    rules.activationTime = [.milliseconds(600), nil, .milliseconds(50), .milliseconds(50)][pick(4)]
     world.killed("cell")
     let handset = Handset(world, device: "cell", rules: rules)
     handset.hasToken = pick(3) > 0
     var legs: [LegID] = []
     var steps: [String] = []
+    var content: CallPush?
+    world.pushContent = { content = $0 }
     for _ in 0..<12 {
       let shown = handset.shown.sorted { "\($0)" < "\($1)" }
       let call = shown.isEmpty ? nil : shown[pick(shown.count)]
-      switch pick(16) {
+      switch pick(20) {
       case 0, 1:
         guard legs.count < 3 else { break }
         legs.append(world.carrier.call())
@@ -98,22 +100,42 @@ import Testing
         guard pick(4) == 0 else { break }
         handset.dial(Identifier(random: random), "+15557654321")
         steps.append("dial")
+      case 16:
+        guard pick(4) == 0 else { break }
+        handset.reset()
+        steps.append("reset")
+      case 17:
+        handset.isLinkUp.toggle()
+        steps.append("link \(handset.isLinkUp ? "up" : "down")")
+      case 18:
+        guard let content else { break }
+        handset.pushArrived(content)
+        steps.append("push again")
+      case 19:
+        handset.tap(.headset)
+        steps.append("headset")
       default: break
       }
       let time = [20, 200, 900, 3_000][pick(4)]
       world.run(.milliseconds(time))
       steps.append("\(time) ms")
     }
+    world.run(.seconds(1))
+    var problems = handset.disagreements()
     handset.cellular(false)
     for leg in legs { world.carrier.final(leg) == 200 ? world.carrier.hangUp(leg) : world.carrier.cancel(leg) }
     // who was killed in a call is opened again: nobody else ends an outgoing one
-    handset.hasToken = true
+    (handset.hasToken, handset.isLinkUp) = (true, true)
     handset.open()
     world.run(.seconds(5))
     for call in handset.shown where handset.system.calls[call]?.isOutgoing == true { handset.tap(.end(call)) }
     world.run(.seconds(90))
-    if !handset.isClean || !world.machine.summaries.isEmpty { Failures.count += 1 }
-    Invariants.check(world, abandoned: ["cell"])
-    return steps
+    problems += handset.leftovers()
+    if !world.machine.summaries.isEmpty { problems.append("the gateway has calls still") }
+    handset.background()
+    world.run(.seconds(400))
+    problems += handset.timers()
+    if problems.isEmpty { Invariants.check(world, abandoned: ["cell"]) }
+    return (steps, problems)
   }
 }

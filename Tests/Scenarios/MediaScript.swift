@@ -21,6 +21,8 @@ final class MediaScript {
   /// The trunk legs as they were set, all calls in one list.
   var trunks: [TrunkLegParameters] = []
   private var devices: [AppLegID: [MediaSessionID: String]] = [:]
+  /// Whose DTLS association stands, and with which fingerprint: an ICE restart keeps it.
+  private var keyed: [MediaSessionID: [AppLegID: [UInt8]]] = [:]
   private var epochs: [MediaSessionID: [AppLegID: Int]] = [:]
 
   init(_ world: World) { self.world = world }
@@ -61,8 +63,9 @@ final class MediaScript {
     let plan = app.media
     func isCurrent() -> Bool { open.contains(session) && epochs[session]?[leg] == remote.generation }
     if let ice = plan.ice {
-      world.after(ice) { [world] in
+      world.after(ice) { [world, self] in
         guard isCurrent() else { return }
+        if keyed[session]?[leg] == remote.fingerprint { up[session, default: []].insert(leg) }
         let address = SocketAddress(IPAddress(192, 0, 2, 7), 5_000)
         world.give(.media(.nominated(session, leg, generation: remote.generation, remote: address)))
       }
@@ -71,6 +74,7 @@ final class MediaScript {
     world.after(dtls) { [world, self] in
       guard isCurrent() else { return }
       if let failure = plan.failure { return world.give(.media(.appLegFailed(session, leg, failure))) }
+      keyed[session, default: [:]][leg] = remote.fingerprint
       if plan.ice != nil { up[session, default: []].insert(leg) }
       world.give(.media(.keysInstalled(session, leg, generation: remote.generation, profile: "AEAD_AES_128_GCM")))
       app.mediaIsUp(call, gen: remote.generation)

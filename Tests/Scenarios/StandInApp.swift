@@ -17,6 +17,8 @@ final class StandInApp: @unchecked Sendable {
   private var isRunning = false
   private var sequence = 0
   private var calls: [(id: Identifier, caller: Handle)] = []
+  /// Those that this session has been told of.
+  private var offered: Set<Identifier> = []
 
   /// What the gateway has heard, by type.
   private(set) var heard: [ClientMessage] = []
@@ -113,6 +115,8 @@ final class StandInApp: @unchecked Sendable {
     heard.append(message)
     guard let id = frame.id else { return }
     guard case .hello = message else {
+      // what there is to say of a call comes before the answer to any request
+      if case .deviceState = message { offer() }
       give(.socket(.frame(ServerFrame(.ok(Success()), re: id, ack: frame.seq).encoded())))
       switch (message, frame.call) {
       case (.callAnswer, let call?): tell(.callConnected(CallConnected(at: 1, codec: "opus")), call)
@@ -122,6 +126,7 @@ final class StandInApp: @unchecked Sendable {
       return
     }
     sequence = 0
+    offered = Set(calls.map(\.id))
     let rows = calls.map {
       CallSnapshot(
         call: $0.id, dir: .incoming, state: .ringing, from: $0.caller, to: Handle(k: .phone, h: "+1"), acct: "default",
@@ -130,6 +135,12 @@ final class StandInApp: @unchecked Sendable {
     let welcome = Welcome(
       sid: "s", resumeToken: "r", resumed: false, replayFrom: 1, time: 0, hb: 15_000, ice: [], calls: rows)
     give(.socket(.frame(ServerFrame(.welcome(welcome), re: id).encoded())))
+  }
+
+  private func offer() {
+    for call in calls where offered.insert(call.id).inserted {
+      tell(.callOffer(CallOffer(from: call.caller, to: Handle(k: .phone, h: "+1"), acct: "default", sdp: "v=0", gen: 1, exp: 0)), call.id)
+    }
   }
 
   private func tell(_ message: ServerMessage, _ call: Identifier) {

@@ -23,8 +23,8 @@ final class World {
   static let number = "+15551230001"
 
   var now = Instant(nanoseconds: 1_000_000_000)
-  private var queue: [(at: Instant, order: Int, run: () -> Void)] = []
-  private var order = 0
+  /// The next one last; of two at once the older one comes first.
+  private var queue: [(at: Instant, run: () -> Void)] = []
   var sipDelay = Duration.milliseconds(5)
   var appDelay = Duration.milliseconds(10)
 
@@ -65,6 +65,8 @@ final class World {
   var pushTargets: [String] = []
   /// Each push as it leaves, for who delivers it himself.
   var pushContent: (CallPush) -> Void = { _ in }
+  /// In place of `pushService`, and of the way to the device.
+  var pushSender: ((PushKey, PushTarget, CallPush) -> Void)?
   /// What the verifier of caller identities says, and when; and what it was asked.
   var verifier: (IdentityQuestion) -> (String?, Duration) = { _ in (nil, .milliseconds(50)) }
   var questions: [IdentityQuestion] = []
@@ -97,8 +99,10 @@ final class World {
   // MARK: time
 
   func after(_ delay: Duration, _ run: @escaping () -> Void) {
-    order += 1
-    queue.append((now + delay, order, run))
+    let at = now + delay
+    var index = queue.count
+    while index > 0, queue[index - 1].at <= at { index -= 1 }
+    queue.insert((at, run), at: index)
   }
 
   /// Runs what is due until `duration` has passed.
@@ -119,14 +123,12 @@ final class World {
 
   private var nextTime: Instant? {
     let timers = [core.nextDeadline, carrier.agent.nextDeadline, sessions.nextDeadline]
-    return (timers.compactMap { $0 } + queue.map(\.at)).min()
+    return (timers + [queue.last?.at]).compactMap(\.self).min()
   }
 
   private func step() {
-    if let index = queue.indices.min(by: { (queue[$0].at, queue[$0].order) < (queue[$1].at, queue[$1].order) }),
-      queue[index].at <= now
-    {
-      queue.remove(at: index).run()
+    if let next = queue.last, next.at <= now {
+      queue.removeLast().run()
     } else if let due = core.nextDeadline, due <= now {
       run(.timer)
     } else if let due = sessions.nextDeadline, due <= now {
@@ -208,6 +210,7 @@ final class World {
     pushes.append((key, now))
     pushTargets.append(target.token.exposed)
     pushContent(content)
+    if let pushSender { return pushSender(key, target, content) }
     guard let (delay, outcome, arrives) = pushService(key) else { return }
     after(delay) { [unowned self] in
       if arrives { device(key.device)?.pushArrived(content) }
