@@ -37,6 +37,7 @@ extension MediaSession {
     _ check: STUNMessage?, _ index: Int, from source: SocketAddress, route: PacketRoute, at now: Instant,
     into output: inout MediaOutput
   ) {
+    let legs = legs
     guard let check else { return output.drop(.malformed) }
     let outcome = legs[index].agent.handle(check, from: source, at: now, reply: output.packets.room)
     output.packets.commit(outcome.replyCount, to: source, route: route)
@@ -62,6 +63,7 @@ extension MediaSession {
     _ packet: UnsafeMutableRawBufferPointer, _ index: Int, from source: SocketAddress, route: PacketRoute, at now: Instant,
     into output: inout MediaOutput
   ) {
+    let legs = legs
     guard legs[index].agent.isValidated(source, at: now) else { return output.drop(.unvalidatedAddress) }
     guard HandshakeDatagram(UnsafeRawBufferPointer(packet)).isSound else { return output.drop(.malformed) }
     guard legs[index].handshakeBudget.take(at: now) else { return output.drop(.overBudget) }
@@ -109,6 +111,7 @@ extension MediaSession {
   private mutating func appRTP(
     _ packet: UnsafeMutableRawBufferPointer, _ index: Int, at now: Instant, into output: inout MediaOutput
   ) {
+    let legs = legs
     var count = packet.count
     guard unprotect(packet, index, isControl: false, count: &count, into: &output) else { return }
     authenticated(index, at: now, into: &output)
@@ -156,6 +159,7 @@ extension MediaSession {
   private mutating func appRTCP(
     _ packet: UnsafeMutableRawBufferPointer, _ index: Int, at now: Instant, into output: inout MediaOutput
   ) {
+    let legs = legs
     var count = packet.count
     guard unprotect(packet, index, isControl: true, count: &count, into: &output) else { return }
     authenticated(index, at: now, into: &output)
@@ -172,6 +176,7 @@ extension MediaSession {
   private mutating func unprotect(
     _ packet: UnsafeMutableRawBufferPointer, _ index: Int, isControl: Bool, count: inout Int, into output: inout MediaOutput
   ) -> Bool {
+    let legs = legs
     if legs[index].pending != nil, openPending(packet, index, isControl: isControl, count: &count) { return true }
     guard legs[index].security != nil else {
       legs[index].dropped &+= 1
@@ -200,6 +205,7 @@ extension MediaSession {
   private mutating func openPending(
     _ packet: UnsafeMutableRawBufferPointer, _ index: Int, isControl: Bool, count: inout Int
   ) -> Bool {
+    let legs = legs
     do throws(SRTPError) {
       if isControl {
         try legs[index].pending?.receiver.unprotectRTCP(packet, count: &count)
@@ -225,6 +231,7 @@ extension MediaSession {
   private mutating func appAudio(
     _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput
   ) {
+    let legs = legs
     if uplink.relays, !uplink.sender.isIdle { return }  // digits take the audio's place
     legs[winner].packetMilliseconds = legs[winner].payloadLength.milliseconds(ofOctets: payload.count)
     guard uplink.relays else {
@@ -314,6 +321,7 @@ extension MediaSession {
   mutating func sendToApp(
     _ index: Int, _ count: Int, payloadBytes: Int, timestamp: UInt32, at now: Instant, into output: inout MediaOutput
   ) {
+    let legs = legs
     guard count > 0, let address = legs[index].address, legs[index].security != nil else { return }
     var total = count
     do throws(SRTPError) {

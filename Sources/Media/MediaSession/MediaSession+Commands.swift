@@ -81,6 +81,7 @@ extension MediaSession {
     _ index: Int, _ remote: AppLegRemote, newLocal: AppLegLocal?, newAssociation: Bool, at now: Instant,
     into output: inout MediaOutput
   ) {
+    let legs = legs
     let isFirst = legs[index].remote == nil
     let encodingBefore = legs[index].encoding
     legs[index].take(remote)

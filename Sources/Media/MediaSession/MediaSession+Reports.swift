@@ -48,6 +48,7 @@ extension MediaSession {
 
   /// What our packets carry follows the reports of those who hear them.
   private mutating func followReports(at now: Instant) {
+    let legs = legs
     if hasLeg(winner), let loss = legs[winner].reports.takeReportedLoss() {
       let roundTrip = legs[winner].reports.roundTripMilliseconds
       downlink.encoder?.reported(lossFraction: loss, roundTripMilliseconds: roundTrip, at: now)
@@ -69,6 +70,7 @@ extension MediaSession {
   }
 
   private mutating func sendAppReport(_ index: Int, goodbye: Bool, at now: Instant, into output: inout MediaOutput) {
+    let legs = legs
     guard let address = legs[index].address, legs[index].security != nil else { return }
     let clock = wallClock(now)
     var count = writeReport(

@@ -11,6 +11,7 @@ extension MediaSession {
   mutating func sendFrameToApp(
     _ samples: UnsafePointer<Int16>, startsTalk: Bool, isSilence: Bool = false, at now: Instant, into output: inout MediaOutput
   ) {
+    let legs = legs
     let units = legs[winner].stream.unitsPerFrame
     guard let base = output.packets.room.baseAddress, downlink.encoder != nil else { return }
     let room = UnsafeMutableRawBufferPointer(start: base + headerBytes, count: Limits.packetBytes - headerBytes)
@@ -33,6 +34,7 @@ extension MediaSession {
 
   /// A frame of a pause in a stream without gaps: a packet of the pause that is there already, or a new one. HOT
   mutating func sendSilenceToApp(at now: Instant, into output: inout MediaOutput) {
+    let legs = legs
     guard let packet = downlink.silence?.next(), let base = output.packets.room.baseAddress else {
       return sendFrameToApp(frame, startsTalk: true, isSilence: true, at: now, into: &output)
     }

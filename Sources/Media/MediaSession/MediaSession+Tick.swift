@@ -59,6 +59,7 @@ extension MediaSession {
   // MARK: Trunk → app
 
   private mutating func tickDownlink(at now: Instant, into output: inout MediaOutput) {
+    let legs = legs
     guard isDownlinkOpen, hasLeg(winner), legs[winner].isReady else { return }
     var hasAudio = false
     if !isHeld { hasAudio = downlink.receiver.pull(into: frame, at: now) }
@@ -88,6 +89,7 @@ extension MediaSession {
   }
 
   private mutating func skipDownlink() {
+    let legs = legs
     legs[winner].stream.skip(units: legs[winner].stream.unitsPerFrame)
   }
 

@@ -49,6 +49,7 @@ extension MediaSession {
   private mutating func takeTrunk(
     _ packet: UnsafeRawBufferPointer, from source: SocketAddress, at now: Instant, into output: inout MediaOutput
   ) {
+    let legs = legs
     guard trunk.isSet, !isClosed else { return output.drop(.beforeTrunk) }
     let bytes = Span<UInt8>(_unsafeElements: packet.bindMemory(to: UInt8.self))
     let header: RTPHeader
@@ -137,6 +138,7 @@ extension MediaSession {
   private mutating func trunkAudio(
     _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput
   ) {
+    let legs = legs
     guard isDownlinkOpen, hasLeg(winner) || bridge != nil else { return }
     guard !isHeld else { return }
     trunk.packetMilliseconds = trunk.payloadLength.milliseconds(ofOctets: payload.count)
@@ -210,6 +212,7 @@ extension MediaSession {
     _ event: TelephoneEvent, _ timestamp: UInt32, _ header: RTPHeader?, _ payload: UnsafeRawBufferPointer, at now: Instant,
     into output: inout MediaOutput
   ) {
+    let legs = legs
     guard isDownlinkOpen, !isHeld, downlink.kept == nil, hasLeg(winner), legs[winner].isReady else { return }
     let payloadType = legs[winner].telephoneEventOnAudioClock
     guard payloadType != 255 else {
@@ -235,6 +238,7 @@ extension MediaSession {
   private mutating func sendEventToApp(
     _ event: TelephoneEvent, _ part: EventForward.Part, _ payloadType: UInt8, at now: Instant, into output: inout MediaOutput
   ) {
+    let legs = legs
     var stamp = legs[winner].stream.stamp(units: 0, at: now)
     (stamp.timestamp, stamp.marker) = (part.timestamp, part.marker)
     let count = writeEvent(

@@ -118,8 +118,8 @@ public struct MediaSession: ~Copyable {
     uplink.encoder?.limitComplexity(to: ceiling)
   }
 
-  /// The app legs by slot; only those of which `hasLeg` is true may be touched. Computed, because an l-value path through the stored
-  /// pointer aborts the compiler's thread sanitizer pass (docs/design/tests-and-benches.md, Sanitizers).
+  /// The app legs by slot; only those of which `hasLeg` is true may be touched. Who mutates through it takes it into a local first: an
+  /// l-value path that begins at the session aborts the compiler's thread sanitizer pass (docs/design/tests-and-benches.md, Sanitizers).
   @inline(__always) var legs: UnsafeMutablePointer<AppLeg> { legStorage }
 
   /// The slot of a leg, to be given back with its packets; nil for an unknown one.
