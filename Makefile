@@ -41,7 +41,7 @@ fuzz:
 	Scripts/install run
 	Scripts/fuzz
 
-# The media tests under the address and the thread sanitizer.
+# The tests of media and of the client's engine under the address and the thread sanitizer.
 sanitize:
 	Scripts/install run
 	Scripts/sanitize
