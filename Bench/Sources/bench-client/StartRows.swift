@@ -33,7 +33,13 @@ struct StartRows {
       warm.allSatisfy { ($0.from("report", to: "pushTurnEnded") ?? -1) >= 0 },
       "a push was not reported in its delegate's own turn")
     row("process start → main", warm.map { $0.sinceStart(to: "main") }, note: "loader and Swift's runtime, before any of ours")
-    row("process start → hello written", warm.map { $0.sinceStart(to: "hello") }, atMost: 60)
+    func part(_ first: String, _ last: String) -> Double { median(warm.compactMap { $0.from(first, to: last) }) }
+    row(
+      "process start → hello written", warm.map { $0.sinceStart(to: "hello") }, atMost: 60,
+      note: String(
+        format: "of it main → push %.1f, push → socket %.1f, socket → upgrade %.1f ms", part("main", "pushed"),
+        part("pushed", "open"),
+        part("open", "opened")))
     row("process start → call.ringing written", warm.map { $0.sinceStart(to: "call.ringing") }, atMost: 120)
     row("tap → call.answer written", warm.map { $0.from("tap", to: "call.answer") }, atMost: 5)
     row("call.connected → action fulfilled", warm.map { $0.from("← call.connected", to: "fulfilled") }, atMost: 5)
