@@ -59,7 +59,7 @@ public final class Phone {
   @ObservationIgnored private var eventReaders: [UUID: AsyncStream<Event>.Continuation] = [:]
   @ObservationIgnored private var logOutWaiters: [CheckedContinuation<Void, Never>] = []
   /// Ended calls stay in `calls` so long, so that their reason can be read.
-  private static let endedTime = DispatchTimeInterval.seconds(3)
+  private static let endedTime = Duration.seconds(3)
   nonisolated private static let isMade = Mutex(false)
 
   /// - Parameters:
@@ -219,8 +219,9 @@ public final class Phone {
     if known == nil { calls.append(call) }
     call.take(info)
     guard info.state == .ended else { return }
-    DispatchQueue.main.asyncAfter(deadline: .now() + Self.endedTime) { [weak self] in
-      MainActor.assumeIsolated { self?.calls.removeAll { $0 === call } }
+    Task { [weak self] in
+      try? await Task.sleep(for: Self.endedTime)
+      self?.calls.removeAll { $0 === call }
     }
   }
 

@@ -142,11 +142,13 @@ extension PhoneEngine {
   > {
     await withCheckedContinuation { continuation in
       let once = Once(continuation)
-      DispatchQueue.global().asyncAfter(deadline: .now() + .nanoseconds(Int(clamping: time.nanoseconds))) {
+      let timer = Task {
+        try? await Task.sleep(for: time)
         once.resume(.failure(TooLate(time: time)))
       }
       Task {
         do { once.resume(.success(try await body())) } catch { once.resume(.failure(error)) }
+        timer.cancel()
       }
     }
   }
