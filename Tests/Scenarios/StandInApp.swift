@@ -139,7 +139,9 @@ final class StandInApp: @unchecked Sendable {
 
   private func offer() {
     for call in calls where offered.insert(call.id).inserted {
-      tell(.callOffer(CallOffer(from: call.caller, to: Handle(k: .phone, h: "+1"), acct: "default", sdp: "v=0", gen: 1, exp: 0)), call.id)
+      tell(
+        .callOffer(CallOffer(from: call.caller, to: Handle(k: .phone, h: "+1"), acct: "default", sdp: "v=0", gen: 1, exp: 0)),
+        call.id)
     }
   }
 
