@@ -105,6 +105,11 @@ private func types(_ actions: [ClientCall.Action]) -> [String] {
     #expect(give(.media(.connected(generation: 2, pair: nil, roundTripMilliseconds: nil, profile: "x"))) == ["media.ready"])
   }
 
+  @Test(arguments: [0, -1, Int.max]) mutating func `an offer of a generation that is none is not answered`(generation: Int) {
+    #expect(give(.offered(sdp: "o", generation: generation)).isEmpty)
+    #expect(give(.offered(sdp: "o", generation: 1)) == ["call.ringing", "media:answer"])
+  }
+
   @Test mutating func `a path that changes while it rings is left at once, or as soon as the gateway has a description`() {
     _ = give(.offered(sdp: "o", generation: 1))
     #expect(give(.restart(.net)).isEmpty)

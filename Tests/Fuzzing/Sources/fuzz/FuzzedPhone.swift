@@ -87,6 +87,7 @@ struct FuzzedPhone {
       give(.timedOut(id, request))
     case "v": give(.audioActivated)
     case "V": give(.audioDeactivated)
+    case "%": give(.audioChanged(isReset: digit & 1 == 0))
     case "R":
       open = [:]
       give(.reset)
@@ -296,6 +297,13 @@ struct DeviceCheck {
       precondition(!isRunning, "at most one start at a time")
       if refuses == order { return .audioFailed(order) }
       (isRunning, starts) = (true, starts + 1)
+      return .audioRuns(.running)
+    case .restart:
+      precondition(isConfigured && isRunning, "what runs is restarted")
+      if refuses == order {
+        isRunning = false
+        return .audioFailed(order)
+      }
       return .audioRuns(.running)
     case .stop: isRunning = false
     case .release:

@@ -22,7 +22,7 @@
         : [])
   }
   // what concerns calls and audio; a refused order stands before the step that causes it
-  let letters = Array("OaCEvVRyFKhm&PCz*=J:.hNi<>".utf8)
+  let letters = Array("OaCEvVRyFKhm%&PCz*=J:.hNi<>".utf8)
   for index in stride(from: 0, to: min(bytes.count - bytes.count % 2, 256), by: 2) {
     let (kind, digit) = (
       letters.contains(bytes[index]) ? bytes[index] : letters[Int(bytes[index]) % letters.count], bytes[index + 1]
