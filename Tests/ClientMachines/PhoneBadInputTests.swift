@@ -247,6 +247,33 @@ import Testing
     #expect(rig.give(.dial(second, to: PhoneRig.handle, from: nil)).names.contains("request"))
   }
 
+  /// `isReported`: the system has answered the report before the gateway's offer comes.
+  @Test(arguments: [true, false]) func `a pushed call without a microphone: shown as it must be, ended, and others ring on`(
+    isReported: Bool
+  ) {
+    var rig = PhoneRig()
+    rig.logIn()
+    rig.give(.microphone(.denied))
+    let push = PhoneMachine.Push(call: first, caller: PhoneRig.handle, wake: "w")
+    #expect(rig.give(.pushed(push, mustReport: true)).names.contains("report"))
+    var ends = isReported ? rig.give(.reported(first, nil)).ends : []
+    let out = rig.offer(first)
+    #expect(
+      out.written.contains("call.unavailable") && !out.written.contains("call.ringing") && !out.written.contains("call.end"))
+    ends += out.ends
+    if !isReported { ends += rig.give(.reported(first, nil)).ends }
+    #expect(ends == [.failed] && rig.phone.liveCalls == [])
+  }
+
+  @Test func `more calls than the phone takes are refused, also where no system counts them`() {
+    var rig = PhoneRig()
+    rig.logIn()
+    for call in [first, second] { #expect(rig.give(.dial(call, to: PhoneRig.handle, from: nil)).names.contains("request")) }
+    let out = rig.give(.dial(PhoneRig.call(3), to: PhoneRig.handle, from: nil))
+    #expect(!out.names.contains("request") && out.states.last?.refusal == .tooMany && out.states.last?.reason == .busy)
+    #expect(rig.phone.liveCalls.count == 2)
+  }
+
   @Test func `a device that refuses the second call's configuration while the first one is heard: nothing runs on`() {
     var rig = PhoneRig()
     rig.logIn()

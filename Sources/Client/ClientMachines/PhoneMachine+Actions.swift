@@ -21,6 +21,12 @@ extension PhoneMachine {
       calls[id]?.reason = .mediaFailed
       return ended(id, .silent, now, &out)
     }
+    // the system has a limit of its own; an app that shows its calls itself has this one
+    guard liveCalls.count <= configuration.maximumCalls else {
+      calls[id]?.refusal = .tooMany
+      calls[id]?.reason = .busy
+      return ended(id, .silent, now, &out)
+    }
     holdOthers(than: id, &out)
     out.append(.request(.start(id, to)))
   }

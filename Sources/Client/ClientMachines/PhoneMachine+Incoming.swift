@@ -120,7 +120,8 @@ extension PhoneMachine {
       calls[id]?.isGivenUp = false
       return reject(id, CallReject(scope: .device, reason: .mediaFailed), nil, now, &out)
     }
-    if microphone != .granted, !configuration.forcesUnlock, calls[id]?.screen == .unreported {
+    // a pushed call had to be shown, and goes again: nobody could be heard
+    if microphone != .granted, !configuration.forcesUnlock, calls[id]?.call == nil {
       return filtered(id, .noPermission, .mediaFailed, now, &out)
     }
     let isNews = calls[id]?.peer != from || calls[id]?.capabilities != capabilities
@@ -166,23 +167,29 @@ extension PhoneMachine {
       calls[id]?.reportedAt = now
       if calls[id]?.isOver == true { return close(id, calls[id]?.ending ?? .failed, &out) }
       ring(id, now, &out)
-    case .doNotDisturb?: filtered(id, .dnd, .dnd, now, &out)
-    case .blocked?: filtered(id, .blocked, .blocked, now, &out)
+    case .doNotDisturb?: refused(id, .dnd, .dnd, now, &out)
+    case .blocked?: refused(id, .blocked, .blocked, now, &out)
     // Focus and Screen Time have more codes than are documented
-    case .other?: filtered(id, .filtered, .dnd, now, &out)
+    case .other?: refused(id, .filtered, .dnd, now, &out)
     }
+  }
+
+  private mutating func refused(
+    _ id: Identifier, _ why: CallUnavailable.Why, _ reason: EndReason, _ now: Instant, _ out: inout [Action]
+  ) {
+    calls[id]?.screen = .refused
+    filtered(id, why, reason, now, &out)
   }
 
   /// The gateway has all that it needs with `call.unavailable`; a `call.end` besides would decline for every device.
   private mutating func filtered(
     _ id: Identifier, _ why: CallUnavailable.Why, _ reason: EndReason, _ now: Instant, _ out: inout [Action]
   ) {
-    if calls[id]?.screen == .reporting { calls[id]?.screen = .refused }
     guard calls[id]?.isOver == false else { return }
     calls[id]?.call = nil
     calls[id]?.reason = reason
     tell(.callUnavailable(CallUnavailable(why: why)), call: id, now, &out)
-    ended(id, .silent, now, &out)
+    ended(id, .failed, now, &out)
   }
 
   /// By the socket, and beside it by HTTP where the socket is not there yet: whichever comes first counts.

@@ -110,6 +110,7 @@ public final class Call: Identifiable {
     connectedAt = info.connectedAt.map { Date(timeIntervalSince1970: Double($0) / 1_000) }
     if info.refusal == .emergency { error = .emergency }
     if info.refusal == .auth { error = .loggedOut }
+    if info.refusal == .tooMany { error = .tooManyCalls }
     if info.lacksMicrophone { error = .noMicrophone }
     if info.state == .ended {
       endReason = info.reason ?? .localEnd

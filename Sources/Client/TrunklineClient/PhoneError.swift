@@ -21,6 +21,8 @@ public enum PhoneError: Error, Hashable, Sendable, CustomStringConvertible {
   case emergency
   /// The microphone is not granted: ask for it, or send the user to the settings.
   case noMicrophone
+  /// As many calls as this phone takes at once are there, or the gateway's limit for an hour is reached.
+  case tooManyCalls
   /// No media thread: the process has no memory or descriptors left.
   case noResources
 
@@ -36,6 +38,7 @@ public enum PhoneError: Error, Hashable, Sendable, CustomStringConvertible {
     case .emptyNumber: "no number to call"
     case .emergency: "emergency calls are not carried: open the telephone's own dialler (tel:)"
     case .noMicrophone: "the microphone is not granted: ask for it while the app is open, or open its settings"
+    case .tooManyCalls: "too many calls: end one of those that are there, or wait where the gateway says so"
     case .noResources: "the media thread could not start: the process has no descriptors left"
     }
   }
