@@ -65,7 +65,7 @@ extension Interop {
       #expect(iphone.violations == [] && iphone.recents.count == 4, "\(iphone.log)")
       for tone in [Tone.low, .high] {
         let heard = try Speech.read(gateway.folder + "/\(tone)-heard.wav")
-        #expect(Tone.middle.seconds(in: heard) > 0.4, "the caller who says \(tone)")
+        #expect(Tone.middle.seconds(in: heard) > 0.1, "the caller who says \(tone)")
         #expect(
           Tone.middle.seconds(in: heard) < Double(heard.count) / 8_000 - 1, "held, the caller who says \(tone) heard the app")
       }
