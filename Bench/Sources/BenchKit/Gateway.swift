@@ -39,22 +39,34 @@ public func loopbackAddress(_ port: UInt16) -> sockaddr_in {
 }
 
 public enum FreePorts {
-  /// UDP ports of loopback that nobody has, all taken at one time so that they differ.
-  public static func udp(_ count: Int) throws -> [UInt16] {
+  /// Ports of loopback that are free for UDP and for TCP, all taken at one time so that they differ. A port that only UDP has free may be one that a
+  /// connection of an earlier bench keeps in TIME_WAIT: nobody can listen there for a minute.
+  public static func loopback(_ count: Int) throws -> [UInt16] {
     var sockets: [Int32] = []
     defer { for socket in sockets { close(socket) } }
-    return try (0..<count).map { _ in
-      let fd = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
-      sockets.append(fd)
-      var address = loopbackAddress(0)
-      var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-      let bound = withUnsafeMutablePointer(to: &address) { pointer in
-        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-          bind(fd, $0, length) == 0 && getsockname(fd, $0, &length) == 0
-        }
-      }
-      guard bound else { throw BenchError(text: "no free port") }
-      return UInt16(bigEndian: address.sin_port)
+    var ports: [UInt16] = []
+    for _ in 0..<(count + 200) where ports.count < count {
+      guard let udp = bound(SOCK_DGRAM, 0) else { continue }
+      sockets.append(udp.fd)
+      guard let tcp = bound(SOCK_STREAM, udp.port) else { continue }
+      sockets.append(tcp.fd)
+      ports.append(udp.port)
     }
+    guard ports.count == count else { throw BenchError(text: "no \(count) free ports") }
+    return ports
+  }
+
+  private static func bound(_ kind: __socket_type, _ port: UInt16) -> (fd: Int32, port: UInt16)? {
+    let fd = socket(AF_INET, Int32(kind.rawValue), 0)
+    var address = loopbackAddress(port)
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(fd, $0, length) == 0 && getsockname(fd, $0, &length) == 0
+      }
+    }
+    if isBound { return (fd, UInt16(bigEndian: address.sin_port)) }
+    close(fd)
+    return nil
   }
 }

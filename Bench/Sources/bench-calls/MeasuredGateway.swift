@@ -21,7 +21,7 @@ final class MeasuredGateway {
   init(_ binary: String) throws {
     folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-calls-\(UUID().uuidString.prefix(8))")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    let ports = try FreePorts.udp(5)
+    let ports = try FreePorts.loopback(5)
     (sip, carrier) = (ports[0], ports[1])
     try Data("0123456789abcdef0123456789abcdef\n".utf8).write(to: folder.appendingPathComponent("jwt.key"))
     try Self.silence(seconds: 10).write(to: folder.appendingPathComponent("away.wav"))

@@ -26,7 +26,7 @@ final class Site {
   init() throws {
     folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-client-\(UUID().uuidString.prefix(8))")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    ports = try FreePorts.udp(6)
+    ports = try FreePorts.loopback(6)
     url = "ws://127.0.0.1:\(ports[1])/v1/connect"
     try Data("0123456789abcdef0123456789abcdef\n".utf8).write(to: folder.appendingPathComponent("jwt.key"))
     try Data(Self.key.utf8).write(to: folder.appendingPathComponent("AuthKey.p8"))
@@ -66,7 +66,7 @@ final class Site {
       if Gateway.isReady(admin: ports[2]) { return }
       usleep(10_000)
     }
-    throw BenchError(text: "the gateway did not become ready")
+    throw BenchError(text: "the gateway did not become ready: \(gateway.complaints)")
   }
 
   func end() {
@@ -97,7 +97,7 @@ final class Site {
   /// A carrier of its own for one call.
   func carrier(talk seconds: Double) throws -> Spawned {
     carriers += 1
-    let port = try FreePorts.udp(1)[0]
+    let port = try FreePorts.loopback(1)[0]
     return try Spawned(
       "carrier-\(carriers)", Gateway.lab,
       [

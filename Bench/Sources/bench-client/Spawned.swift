@@ -9,6 +9,7 @@ final class Spawned: Sendable {
   private let state = Mutex<(lines: [String], rest: [UInt8])>(([], []))
   private let changed = DispatchSemaphore(value: 0)
   let name: String
+  private let log: URL
   /// Before the process was made, by the wall clock.
   let startedAt: Int64
 
@@ -16,7 +17,7 @@ final class Spawned: Sendable {
     self.name = name
     process.executableURL = URL(fileURLWithPath: binary)
     (process.arguments, process.currentDirectoryURL) = (arguments, folder)
-    let log = folder.appendingPathComponent(name + ".log")
+    log = folder.appendingPathComponent(name + ".log")
     _ = FileManager.default.createFile(atPath: log.path, contents: nil)
     process.standardError = try FileHandle(forWritingTo: log)
     process.standardInput = FileHandle.nullDevice
@@ -42,6 +43,11 @@ final class Spawned: Sendable {
 
   var lines: [String] { state.withLock { $0.lines } }
   var isRunning: Bool { process.isRunning }
+  /// The end of what it wrote to standard error.
+  var complaints: String {
+    let text = (try? String(contentsOf: log, encoding: .utf8)) ?? ""
+    return text.split(separator: "\n").suffix(5).joined(separator: "\n")
+  }
 
   /// The first line that has this text.
   func line(_ text: String, within seconds: Double) throws -> String {
@@ -52,7 +58,7 @@ final class Spawned: Sendable {
       if isOver { break }
       _ = changed.wait(timeout: .now() + .milliseconds(50))
     }
-    throw BenchError(text: "\(name) did not say \(text): \(lines.suffix(5))")
+    throw BenchError(text: "\(name) did not say \(text): \(lines.suffix(5)) \(complaints)")
   }
 
   /// When it said so, by the event's own `at`: milliseconds since 1970.
