@@ -24,12 +24,17 @@ final class Spawned: Sendable {
     let output = Pipe()
     process.standardOutput = output
     startedAt = Marks.now()
-    output.fileHandleForReading.readabilityHandler = { [self] handle in
-      let data = handle.availableData
-      if data.isEmpty { handle.readabilityHandler = nil } else { took([UInt8](data)) }
-      changed.signal()
-    }
     try process.run()
+    let handle = output.fileHandleForReading
+    // Not its `readabilityHandler`: libdispatch on Linux now and then drains an event of a pipe that has ended, and traps.
+    Thread.detachNewThread { [self] in
+      while true {
+        let data = handle.availableData
+        if !data.isEmpty { took([UInt8](data)) }
+        changed.signal()
+        if data.isEmpty { break }
+      }
+    }
   }
 
   private func took(_ bytes: [UInt8]) {

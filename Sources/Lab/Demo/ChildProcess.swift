@@ -30,16 +30,21 @@ final class ChildProcess: Sendable {
     process.standardInput = FileHandle.nullDevice
     let pipe = Pipe()
     process.standardOutput = pipe
-    pipe.fileHandleForReading.readabilityHandler = { [self] handle in
-      let data = handle.availableData
-      if data.isEmpty { handle.readabilityHandler = nil } else { took([UInt8](data)).forEach(onEvent) }
-      changed.signal()
-    }
     process.terminationHandler = { [self] _ in
       state.withLock { $0.isOver = true }
       changed.signal()
     }
     try process.run()
+    let handle = pipe.fileHandleForReading
+    // Not its `readabilityHandler`: libdispatch on Linux now and then drains an event of a pipe that has ended, and traps.
+    Thread.detachNewThread { [self] in
+      while true {
+        let data = handle.availableData
+        if !data.isEmpty { took([UInt8](data)).forEach(onEvent) }
+        changed.signal()
+        if data.isEmpty { break }
+      }
+    }
   }
 
   private func took(_ bytes: [UInt8]) -> [PeerEvent] {

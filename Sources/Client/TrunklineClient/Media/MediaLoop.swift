@@ -50,11 +50,12 @@ final class MediaLoop {
         for socket in live.oldSockets { polls.append(pollfd(fd: socket.fd, events: Int16(POLLIN), revents: 0)) }
       }
       let ready = poll(&polls, nfds_t(polls.count), timeout)
+      // before the orders, which may open and close sockets
+      if ready > 0 { receive(polls[1...], buffer) }
       if ready > 0, polls[0].revents != 0 {
         drainWakeUp()
         for order in thread.takeOrders() { handle(order) }
       }
-      if ready > 0 { receive(buffer) }
       timers(MonotonicTime.now())
     }
   }
@@ -153,10 +154,18 @@ final class MediaLoop {
 
   // MARK: datagrams
 
-  private func receive(_ buffer: UnsafeMutableRawBufferPointer) {
+  /// - Parameter polls: of all sockets, in the order of `calls`.
+  private func receive(_ polls: ArraySlice<pollfd>, _ buffer: UnsafeMutableRawBufferPointer) {
+    var index = polls.startIndex
     for (id, live) in calls {
-      for socket in live.sockets { receive(id, live, socket, buffer) }
-      for socket in live.oldSockets { receive(id, live, socket, buffer) }
+      for socket in live.sockets {
+        if polls[index].revents != 0 { receive(id, live, socket, buffer) }
+        index += 1
+      }
+      for socket in live.oldSockets {
+        if polls[index].revents != 0 { receive(id, live, socket, buffer) }
+        index += 1
+      }
     }
   }
 
