@@ -91,7 +91,8 @@ let runtime: [Target] = [
   module(
     "Runtime", "AppServer",
     ["Bytes", "AppProtocol", "JSONWebToken", "HTTP", "WebSocket", "AppSessions", "Platform", "COpenSSL"], [logging]),
-  module("Runtime", "Store", ["Bytes", "AppSessions", "PushPolicy", "Devices", "CallFlow", "Platform"], [logging, grdb]),
+  module(
+    "Runtime", "Store", ["Bytes", "AppSessions", "PushPolicy", "Devices", "CallFlow", "SIPDialogs", "Platform"], [logging, grdb]),
   module("Runtime", "PushSender", ["Bytes", "HTTP", "PushPolicy", "Platform", "CCurl"], [logging]),
   module("Runtime", "Telemetry", ["Bytes", "Platform"], [logging]),
   module(

@@ -70,6 +70,9 @@ extension Call {
     turn.output.actions.append(.journal(startLine(turn)))
   }
 
+  /// It is on disk, or on its way.
+  var hasStartLine: Bool { bookkeeping.isJournalled || timers[.journal] != nil }
+
   func startLine(_ turn: Turn) -> StartLine {
     StartLine(
       call: id, sipCallId: sipCallID, direction: direction, trunk: trunk.name, from: parties.callerNumber,

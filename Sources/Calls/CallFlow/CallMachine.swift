@@ -74,6 +74,21 @@ public struct CallMachine {
   /// After `trunking(.unregister)`: registrars have yet to answer.
   public var isUnregistering: Bool { trunking?.isUnregistering ?? false }
 
+  /// The start line of the call that a leg belongs to; nil if it has none on disk, or is over.
+  public func startLine(of leg: LegID, at now: Instant) -> StartLine? {
+    guard let id = legs[leg], let call = calls[id], call.isLive, call.hasStartLine else { return nil }
+    return call.startLine(Turn(now: now, configuration: configuration, random: random, wallOffset: wallOffset))
+  }
+
+  /// The legs of a call toward trunks.
+  public func legs(of call: CallID) -> [LegID] { calls[call]?.legs.map(\.id) ?? [] }
+
+  /// What a trunk's challenges are answered with.
+  public func credentials(of trunk: String) -> Credentials? {
+    let known = routing.trunk(trunk)
+    return known?.peer?.credentials ?? known?.settings?.credentials
+  }
+
   /// What the SIP user agent is to be told of each trunk, now and after each `Input.routing`.
   public var trunkRules: [String: TrunkRules] { routing.rules }
 

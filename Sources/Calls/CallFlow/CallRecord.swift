@@ -1,5 +1,6 @@
 public import AppProtocol
 public import Bytes
+public import SIPDialogs
 
 public enum CallDirection: String, Sendable, Codable, CaseIterable {
   case incoming = "in"
@@ -9,8 +10,8 @@ public enum CallDirection: String, Sendable, Codable, CaseIterable {
 /// Whose act or fault ended a call.
 public typealias CallSide = CallOver.Side
 
-/// What the store keeps of a call from before its first 180 or INVITE until its record, once more when it is connected: a killed
-/// process leaves these behind, and the next start turns each into a record `gatewayRestart`.
+/// What the store keeps of a call from before its first 180 or INVITE until its record, and again with each change of what closes its legs:
+/// a killed process leaves these behind. The next start closes the legs and turns each line into a record `gatewayRestart`.
 public struct StartLine: Sendable, Codable, Equatable {
   public var call: CallID
   public var sipCallId: String?
@@ -23,6 +24,11 @@ public struct StartLine: Sendable, Codable, Equatable {
   public var start: Int64
   /// When it was connected; nil before.
   public var connect: Int64?
+  /// Of the trunk side; nil in a journal of an earlier version.
+  public var legs: [OrphanedLeg]?
+
+  /// The caller's number is not to be written anywhere.
+  public var withholdsCaller: Bool { direction == .incoming && from == Call.anonymous.h }
 
   public init(
     call: CallID, sipCallId: String?, direction: CallDirection, trunk: String, from: String, to: String, user: String?,
@@ -157,7 +163,9 @@ public struct CallRecord: Sendable, Codable, Equatable {
     self.init(
       call: line.call, sipCallId: line.sipCallId, direction: line.direction, trunk: line.trunk, from: line.from, to: line.to,
       user: line.user, device: nil, devices: 0, times: times,
-      end: End(.gatewayRestart, by: .gateway, sip: line.connect == nil ? nil : 200),
+      end: End(
+        .gatewayRestart, by: .gateway,
+        sip: line.connect != nil ? 200 : line.legs?.first?.phase == .ringing && line.direction == .incoming ? 503 : nil),
       connectedMs: line.connect.map { max(0, now - $0) } ?? 0, codecs: Codecs())
   }
 

@@ -20,6 +20,8 @@ public struct GatewayCore {
   public enum Input: Sendable {
     /// What the SIP transport has, or overload.
     case sip(UserAgent.Input)
+    /// What a process that died has left open.
+    case orphaned([OrphanedLeg])
     /// Everything else. `routing` and `draining` are told to the user agent as well.
     case call(CallMachine.Input)
     /// `now` has reached `nextDeadline` (early or late calls do no harm).
@@ -33,7 +35,7 @@ public struct GatewayCore {
     case authenticated(Flow)
     /// A challenge of another realm than the trunk's was left unanswered.
     case challengeRefused(trunk: String, realm: String)
-    /// An action of the call machine; never `sip` and never `reserveMedia`.
+    /// An action of the call machine; never `sip` and never `reserveMedia`. The `journal` ones are the turn's last.
     case action(CallMachine.Action)
   }
 
@@ -52,6 +54,9 @@ public struct GatewayCore {
   /// Inputs that the present turn caused, first in first out, from `next` on.
   private var pending: [CallMachine.Input] = []
   private var next = 0
+  /// Start lines of the present turn, the latest of each call, and legs that are closed otherwise than their calls' lines say.
+  private var startLines: [StartLine] = []
+  private var changedLegs: [LegID] = []
 
   public init(userAgent: UserAgent, machine: CallMachine) {
     (self.userAgent, self.machine) = (userAgent, machine)
@@ -70,6 +75,8 @@ public struct GatewayCore {
     _ input: Input, at now: Instant, into output: inout Output, reserve: (MediaRequest) -> CallMachine.Input
   ) {
     switch input {
+    case .orphaned(let legs):
+      signal(.orphaned(legs.map { ($0, machine.credentials(of: $0.trunk)) }), at: now, into: &output)
     case .sip(let input):
       signal(input, at: now, into: &output)
       if case .transportFailed(let flow) = input { pending.append(.trunking(.flowLost(flow))) }
@@ -88,6 +95,7 @@ public struct GatewayCore {
   private mutating func signal(_ input: UserAgent.Input, at now: Instant, into output: inout Output) {
     userAgent.handle(input, at: now, into: &signalling)
     for flow in signalling.authenticated { output.effects.append(.authenticated(flow)) }
+    changedLegs += signalling.changedLegs
     for message in signalling.messages { output.effects.append(.sendSIP(message)) }
     for event in signalling.events {
       if case .challengeRefused(let trunk, let realm) = event {
@@ -109,6 +117,7 @@ public struct GatewayCore {
         switch action {
         case .sip(let command): signal(.command(command), at: now, into: &output)
         case .reserveMedia(let request): answers.append(reserve(request))
+        case .journal(let line): note(line)
         default: output.effects.append(.action(action))
         }
       }
@@ -117,5 +126,23 @@ public struct GatewayCore {
     }
     pending.removeAll(keepingCapacity: true)
     next = 0
+    writeStartLines(at: now, into: &output)
+  }
+
+  private mutating func note(_ line: StartLine) {
+    startLines.removeAll { $0.call == line.call }
+    startLines.append(line)
+  }
+
+  /// With what closes the legs: the user agent knows that only once the turn is over.
+  private mutating func writeStartLines(at now: Instant, into output: inout Output) {
+    for leg in changedLegs { if let line = machine.startLine(of: leg, at: now) { note(line) } }
+    changedLegs.removeAll(keepingCapacity: true)
+    for var line in startLines {
+      let legs = machine.legs(of: line.call).compactMap { userAgent.orphan(of: $0, withholdsCaller: line.withholdsCaller) }
+      if !legs.isEmpty { line.legs = legs }
+      output.effects.append(.action(.journal(line)))
+    }
+    startLines.removeAll(keepingCapacity: true)
   }
 }

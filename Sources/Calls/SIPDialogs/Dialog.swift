@@ -9,7 +9,7 @@ struct DialogKey: Hashable {
 }
 
 /// The state of RFC 3261 §12: what our requests inside the dialog are made of.
-struct Dialog {
+struct Dialog: Sendable, Equatable, Codable {
   var callID: String
   var localTag: String
   /// Empty until the peer has given one, and for RFC 2543 peers.

@@ -1,6 +1,6 @@
 public import Bytes
 
-public enum TransportProtocol: String, Hashable, Sendable, CaseIterable {
+public enum TransportProtocol: String, Hashable, Sendable, Codable, CaseIterable {
   case udp, tcp, tls
 
   /// A stream: no retransmissions, messages framed by Content-Length.

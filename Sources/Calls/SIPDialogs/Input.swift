@@ -15,6 +15,8 @@ extension UserAgent {
     case draining(Bool)
     /// While given, new INVITEs get a 503 that keeps no state; OPTIONS, and all that belongs to a call, are served.
     case overloaded(RefusalReason?)
+    /// Legs of a process that died, with their trunks' credentials: each is told that it is over.
+    case orphaned([(leg: OrphanedLeg, credentials: Credentials?)])
     /// How each trunk's calls behave, by trunk name. Those left out keep what they had, and the defaults before that.
     case rules([String: TrunkRules])
   }

@@ -13,6 +13,8 @@ enum Interval {
   static let provisional: Duration = .seconds(60)
   /// How long a re-INVITE that has had a provisional response may take.
   static let reinvite: Duration = .seconds(60)
+  /// Between some legs of a process that died and the next.
+  static let orphans: Duration = .milliseconds(20)
   /// How long after a refresh that failed the next is tried.
   static let refreshRetry: Duration = .seconds(10)
 }

@@ -50,6 +50,9 @@ enum Limits {
   static let redirectContacts = 8
   /// Times that an INVITE is sent again because of 422.
   static let sessionRaises = 2
+  /// Legs of a process that died that are closed in one piece of control's time; and what their CSeq is ahead of the journal's.
+  static let orphansAtOnce = 20
+  static let orphanSequenceGap: UInt32 = 1_000
   /// Longest body of a sipfrag or of INFO digits that is read.
   static let smallBodyBytes = 2_048
   /// Longest Refer-To that is sent or taken.

@@ -15,6 +15,8 @@ extension UserAgent {
     public var events: [Event] = []
     /// Connections whose peers have answered a challenge, or spoke within a dialog that has begun with one: told with each such message.
     public var authenticated: [Flow] = []
+    /// Legs that are closed otherwise now (`orphan(of:)`) than when they began.
+    public var changedLegs: [LegID] = []
 
     public init() {}
 
@@ -23,6 +25,7 @@ extension UserAgent {
       messages.removeAll(keepingCapacity: true)
       events.removeAll(keepingCapacity: true)
       authenticated.removeAll(keepingCapacity: true)
+      changedLegs.removeAll(keepingCapacity: true)
     }
   }
 }

@@ -53,6 +53,13 @@ struct Reply {
     return flow
   }
 
+  /// Where they go in a process that has none of the connections.
+  var onNewConnection: Flow {
+    var flow = flow
+    flow.remote = fallback
+    return flow
+  }
+
   /// Begins a response; the To tag is added if the request had none.
   func writer(_ code: Int, reason: String?, toTag: String?) -> MessageWriter {
     var writer = MessageWriter(status: code, reason: reason)

@@ -3,6 +3,8 @@ enum TimerKey: Hashable {
   case server(UInt64, ServerTimer)
   case client(UInt64, ClientTimer)
   case leg(LegID, LegTimer)
+  /// The next legs of a process that died are closed.
+  case orphans
 }
 
 /// G: retransmission of a final response. End: H, I, J and L, of which a transaction has one at a time.

@@ -45,7 +45,13 @@ extension UserAgent {
 
   /// The first sign of life of an INVITE that was given up.
   mutating func cancelAbandoned(_ client: ClientTransaction) {
-    guard let id = clientIndex[client.key], client.phase == .calling else { return }
+    guard let id = clientIndex[client.key] else { return }
+    if client.phase == .calling { return cancelAbandoned(client, id) }
+    // another provisional response must not keep it for ever
+    timers.schedule(.client(id, .end), at: now + Interval.transaction)
+  }
+
+  mutating func cancelAbandoned(_ client: ClientTransaction, _ id: UInt64) {
     timers.schedule(.client(id, .end), at: now + Interval.transaction)
     _ = beginClient(
       .cancel, .cancel, branch: client.key.branch, leg: nil, trunk: client.trunk, client.flow, cancellation(of: client, nil))

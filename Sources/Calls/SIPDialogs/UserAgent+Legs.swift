@@ -29,6 +29,13 @@ extension UserAgent {
     return id
   }
 
+  /// The peer's Contact of a request or response that refreshes the target (RFC 3261 §12.2).
+  mutating func refresh(_ id: LegID, target: String) {
+    guard let known = legs[id]?.value.dialog.remoteTarget, known != target else { return }
+    legs[id]?.value.dialog.remoteTarget = target
+    output.changedLegs.append(id)
+  }
+
   /// Takes a leg out of the tables. Its transactions live on by themselves and absorb what still comes.
   mutating func close(_ id: LegID) {
     guard let leg = legs.removeValue(forKey: id)?.value else { return }
@@ -76,6 +83,7 @@ extension UserAgent {
     guard let bytes = respond(transaction, content) else { return }
     for timer in [LegTimer.provisional, .reliable, .unacknowledged] { timers.cancel(.leg(id, timer)) }
     legs[id]?.value.phase = .answered
+    output.changedLegs.append(id)
     legs[id]?.value.lastProvisional = nil
     legs[id]?.value.waitingProvisionals = []
     legs[id]?.value.reliable?.isOver = true

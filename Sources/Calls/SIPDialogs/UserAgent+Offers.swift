@@ -34,7 +34,7 @@ extension UserAgent {
     guard let leg = legs[id]?.value, leg.phase == .confirmed else { return }
     legs[id]?.value.ourOffer = nil
     legs[id]?.value.offerTries = 0
-    if let target = message.contactTarget { legs[id]?.value.dialog.remoteTarget = target }
+    if let target = message.contactTarget { refresh(id, target: target) }
     takeSession(id, response: message)
     if purpose == .reinvite {
       var sdp: String?

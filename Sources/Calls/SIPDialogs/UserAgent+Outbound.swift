@@ -44,6 +44,7 @@ extension UserAgent {
       return fail(id, code: 503, cause: nil, byTransport: false)
     }
     legs[id]?.value.inviteTransaction = transaction
+    output.changedLegs.append(id)
     if hasAnotherTarget(leg) { timers.schedule(.leg(id, .silence), at: now + Interval.silence) }
   }
 
@@ -102,6 +103,7 @@ extension UserAgent {
     timers.cancel(.leg(id, .cancelled))
     legs[id]?.value.dialog = dialog
     legs[id]?.value.phase = .confirmed
+    output.changedLegs.append(id)
     legs[id]?.value.invite = nil
     legs[id]?.value.early = [:]
     if let offer = leg.peerOffer { respond(offer.transaction, ResponseContent(code: 487)) }

@@ -91,7 +91,7 @@ extension UserAgent {
     guard let bytes = respond(offer.transaction, content) else { return }
     legs[id]?.value.peerOffer = nil
     // The target is refreshed by a request that succeeds (RFC 3261 §12.2.2); the route set stays.
-    if let target = offer.target { legs[id]?.value.dialog.remoteTarget = target }
+    if let target = offer.target { refresh(id, target: target) }
     if let session = offer.session { startSession(id, session.timer) }
     if offer.method == .invite {
       startAnswer(

@@ -55,7 +55,7 @@ extension UserAgent {
 
   /// RFC 3261 §17.2.3. A branch without the magic cookie, or with nothing behind it, is of an RFC 2543 peer: the whole of what
   /// may not change stands in for it.
-  private func serverKey(_ message: Message, _ envelope: Envelope, _ trunk: String) -> ServerKey {
+  func serverKey(_ message: Message, _ envelope: Envelope, _ trunk: String) -> ServerKey {
     let branch = envelope.via.branch.map(message.text) ?? ""
     var sentBy = message.text(envelope.via.host).lowercased()
     if let port = envelope.via.port { sentBy += ":\(port)" }

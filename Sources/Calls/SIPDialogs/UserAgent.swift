@@ -53,6 +53,8 @@ public struct UserAgent: Sendable {
   var dialogs: [DialogKey: LegID] = [:]
   var standalones: [RequestID: Standalone] = [:]
   var digestServer: DigestServer
+  /// Legs of a process that died, which are yet to be closed.
+  var orphans: [(leg: OrphanedLeg, credentials: Credentials?)] = []
 
   public init(configuration: Configuration = Configuration(), random: RandomSource) {
     (self.configuration, self.random) = (configuration, random)
@@ -82,6 +84,7 @@ public struct UserAgent: Sendable {
     case .command(let command): perform(command)
     case .draining(let isDraining): self.isDraining = isDraining
     case .overloaded(let reason): overload = reason
+    case .orphaned(let legs): take(legs)
     // a trunk that is gone keeps its rules: its calls go on, and whoever had to answer a challenge still has to
     case .rules(let rules): trunkRules.merge(rules) { $1 }
     }
@@ -95,6 +98,7 @@ public struct UserAgent: Sendable {
       case .server(let id, let timer): serverTimer(id, timer)
       case .client(let id, let timer): clientTimer(id, timer)
       case .leg(let id, let timer): legTimer(id, timer)
+      case .orphans: closeOrphans()
       }
     }
   }

@@ -69,6 +69,9 @@ public final class Control: @unchecked Sendable {
     run(.sip(input))
   }
 
+  /// What a process that died has left open toward trunks: each is closed. Once, when the transport can send.
+  public func close(_ orphans: [OrphanedLeg]) { if !orphans.isEmpty { run(.orphaned(orphans)) } }
+
   /// The name servers' answer to `ControlOutputs.lookUp`.
   public func resolved(_ question: DNSQuestion, _ answer: DNSAnswer) { run(.call(.trunking(.resolved(question, answer)))) }
 

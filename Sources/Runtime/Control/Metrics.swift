@@ -126,6 +126,12 @@ public final class ControlMetrics: Sendable {
       counter("trunkline_sip_foreign_challenges_total", "401s and 407s left unanswered because of their realm.", []) {
         [([], $0.foreignChallenges)]
       },
+      counter(
+        "trunkline_sip_orphaned_legs_total", "Legs of a killed process that were closed at the start, by what they were.",
+        ["phase"]
+      ) { statistics in
+        OrphanedLeg.Phase.allCases.map { ([$0.rawValue], statistics.orphansClosed[$0] ?? 0) }
+      },
       MetricFamily(
         name: "trunkline_sip_transactions", help: "SIP transactions alive.", kind: .gauge, labelNames: ["side"],
         snapshot: rows { [(["client"], UInt64($0.clientTransactions)), (["server"], UInt64($0.serverTransactions))] }),

@@ -4,6 +4,7 @@ public import Devices
 import Glibc
 public import Logging
 public import Platform
+public import SIPDialogs
 import Synchronization
 
 /// The store thread: journal of started calls, file of call records, devices. Nobody waits for it.
@@ -45,6 +46,8 @@ public final class CallStore: Sendable {
   public let lostChanges = Counter()
   /// What was stored at the start.
   public let devices: [Device]
+  /// What a killed process has left open toward trunks.
+  public let orphanedLegs: [OrphanedLeg]
   private let mailbox: Mailbox<Message>
   private let thread: Mutex<NamedThread?>
 
@@ -74,10 +77,13 @@ public final class CallStore: Sendable {
     var writer = StoreWriter(journal: journal, records: records, devices: devices)
     self.devices = try devices.devices()
     let found = try writer.recover(nowMilliseconds: WallClock.nowMilliseconds())
-    orphans.increment(by: UInt64(found))
-    written.increment(by: UInt64(found))
-    if found > 0 {
-      logger.notice("calls of a process that died got a record", metadata: ["calls": "\(found)", "reason": "gatewayRestart"])
+    orphanedLegs = found.flatMap { $0.legs ?? [] }
+    orphans.increment(by: UInt64(found.count))
+    written.increment(by: UInt64(found.count))
+    if !found.isEmpty {
+      logger.notice(
+        "calls of a process that died got a record; their legs are closed now",
+        metadata: ["calls": "\(found.count)", "legs": "\(orphanedLegs.count)", "reason": "gatewayRestart"])
     }
     mailbox = try Mailbox(capacity: Limits.mailbox)
     thread = Mutex(nil)

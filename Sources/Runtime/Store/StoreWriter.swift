@@ -37,15 +37,15 @@ struct StoreWriter {
     (self.journal, self.records, self.devices) = (journal, records, devices)
   }
 
-  /// Before the first call: every line of a process that died becomes a record `gatewayRestart`. Returns how many.
-  mutating func recover(nowMilliseconds: Int64) throws -> Int {
+  /// Before the first call: every line of a process that died becomes a record `gatewayRestart`. Returns those lines.
+  mutating func recover(nowMilliseconds: Int64) throws -> [StartLine] {
     let orphans = try journal.lines()
     let done = try records.recorded(among: Set(orphans.map(\.call)))
-    let missing = orphans.filter { !done.contains($0.call) }.map { CallRecord(orphan: $0, at: nowMilliseconds) }
-    if !missing.isEmpty { try records.append(missing) }
+    let missing = orphans.filter { !done.contains($0.call) }
+    if !missing.isEmpty { try records.append(missing.map { CallRecord(orphan: $0, at: nowMilliseconds) }) }
     if !orphans.isEmpty { try journal.remove(orphans.map(\.call)) }
     written += missing.count
-    return missing.count
+    return missing
   }
 
   mutating func take(_ command: Command) {

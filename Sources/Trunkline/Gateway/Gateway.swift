@@ -251,7 +251,10 @@ final class Gateway: @unchecked Sendable {
     try app.start(descriptors: descriptors)
     try watchCertificates()
     try names.start(media.addresses, logger: logs.logger("media")) { [media] in media.advertise($0, for: $1) }
-    loop.post { [self] in tellWhatPeersSee() }
+    loop.post { [self] in
+      tellWhatPeersSee()
+      control.close(store.orphanedLegs)
+    }
     registry.register(
       MailboxReading.families([inbox.queue, loop.posted, store.queue, push.queue, hooks.queue] + media.mailboxes + app.queues))
     readiness.set("calls", ready: true)

@@ -1,0 +1,81 @@
+import Bytes
+import SIP
+
+/// What closes a leg whose process is dead: its INVITE or its dialog, as the journal keeps them (docs/design/sip.md, After a kill).
+///
+/// Some 400 to 900 bytes as JSON. Holds no credentials.
+public struct OrphanedLeg: Sendable, Equatable, Codable {
+  public enum Phase: String, Sendable, Codable, CaseIterable {
+    /// An INVITE of the peer without a final response: 503, so that the peer tries another way or ends its call.
+    case ringing
+    /// An INVITE of ours without a final response: CANCEL; a 2xx that crosses it is acknowledged and ended.
+    case calling
+    /// BYE.
+    case confirmed
+  }
+
+  public let phase: Phase
+  public let trunk: String
+  let transport: TransportProtocol
+  let local: String
+  let remote: String
+  /// Start line and the fields that responses, CANCEL and ACK are made of; nil once there is a dialog.
+  var invite: String?
+  /// Our tag in the 503.
+  var tag: String?
+  var dialog: Dialog?
+
+  /// Nil: an address that is none, from a journal of another version.
+  var flow: Flow? {
+    guard let local = SocketAddress(local), let remote = SocketAddress(remote) else { return nil }
+    return Flow(transport: transport, local: local, remote: remote)
+  }
+
+  private init(_ phase: Phase, _ trunk: String, _ flow: Flow) {
+    (self.phase, self.trunk, transport) = (phase, trunk, flow.transport)
+    (local, remote) = (flow.local.description, flow.remote.description)
+  }
+
+  /// - Parameter request: of the server or client transaction of an INVITE without final response.
+  init(_ phase: Phase, _ leg: Leg, _ flow: Flow, _ request: Message, topVia: String?) {
+    self.init(phase, leg.trunk, flow)
+    invite = Self.fields(request, topVia: topVia)
+    if phase == .ringing { tag = leg.dialog.localTag }
+  }
+
+  init(confirmed leg: Leg) {
+    self.init(.confirmed, leg.trunk, leg.flow)
+    dialog = leg.dialog
+  }
+
+  /// - Parameter topVia: in place of the first Via, with `received` and `rport`.
+  private static func fields(_ message: Message, topVia: String?) -> String? {
+    guard case .request(_, _, let uri) = message.startLine else { return nil }
+    var writer = MessageWriter(method: message.methodName, uri: message.text(uri))
+    var isFirst = true
+    for field in message.fields {
+      switch field.name {
+      case .via:
+        if isFirst, let topVia { writer.field(.via, topVia) } else { writer.copy(field, of: message) }
+        isFirst = false
+      case .route, .from, .to, .callID, .cseq: writer.copy(field, of: message)
+      default: continue
+      }
+    }
+    return String(decoding: writer.finish(), as: UTF8.self)
+  }
+
+  /// Without the caller's number and name: of a call that withholds them, neither stays in a file. The tag, by which peers know a dialog,
+  /// is kept.
+  mutating func withholdCaller() {
+    let anonymous = "\"Anonymous\" <sip:anonymous@anonymous.invalid>"
+    if let party = dialog?.remoteParty {
+      let tag = dialog?.remoteTag ?? ""
+      dialog?.remoteParty = tag.isEmpty ? party : "\(anonymous);tag=\(tag)"
+    }
+    guard let invite, let message = try? Message(Array(invite.utf8)), let from = message.field(.from) else { return }
+    let tag = ((try? message.from)??.tag).map(message.text)
+    self.invite = invite.replacing(
+      message.text(from.value), with: anonymous + (tag.map { ";tag=\($0)" } ?? ""), maxReplacements: 1)
+  }
+}

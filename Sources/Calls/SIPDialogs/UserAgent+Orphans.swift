@@ -1,0 +1,92 @@
+import Bytes
+import SIP
+
+/// Legs of a process that died: nobody else would tell their peers that they are over. A carrier keeps such a call open, and charges for it,
+/// until its own timer ends it.
+extension UserAgent {
+  /// What closes a leg after this process; nil if it has nothing to close.
+  public func orphan(of id: LegID, withholdsCaller: Bool = false) -> OrphanedLeg? {
+    guard let leg = legs[id]?.value else { return nil }
+    var orphan: OrphanedLeg
+    switch leg.phase {
+    case .answered, .confirmed: orphan = OrphanedLeg(confirmed: leg)
+    case .ending: return nil
+    case .ringing:
+      guard let reply = leg.inviteTransaction.flatMap({ servers[$0]?.value.reply }) else { return nil }
+      let flow = reply.flow.transport.isReliable ? reply.onNewConnection : reply.flow
+      orphan = OrphanedLeg(.ringing, leg, flow, reply.message, topVia: reply.topVia)
+    case .calling:
+      guard let client = leg.inviteTransaction.flatMap({ clients[$0]?.value }), let invite = try? Message(client.request) else {
+        return nil
+      }
+      orphan = OrphanedLeg(.calling, leg, client.flow, invite, topVia: nil)
+    }
+    if withholdsCaller { orphan.withholdCaller() }
+    return orphan
+  }
+
+  /// They are closed some at a time: a thousand messages at once would lose many of themselves on the way.
+  mutating func take(_ orphans: [(leg: OrphanedLeg, credentials: Credentials?)]) {
+    self.orphans += orphans
+    timers.schedule(.orphans, at: now)
+  }
+
+  mutating func closeOrphans() {
+    for orphan in orphans.prefix(Limits.orphansAtOnce) { close(orphan.leg, orphan.credentials) }
+    orphans.removeFirst(min(orphans.count, Limits.orphansAtOnce))
+    if !orphans.isEmpty { timers.schedule(.orphans, at: now + Interval.orphans) }
+  }
+
+  private mutating func close(_ orphan: OrphanedLeg, _ credentials: Credentials?) {
+    guard let flow = orphan.flow else { return }
+    switch orphan.phase {
+    case .ringing: refuse(orphan, flow)
+    case .calling: cancel(orphan, flow)
+    case .confirmed: endDialog(orphan, flow, credentials)
+    }
+    counters.orphansClosed[orphan.phase, default: 0] += 1
+  }
+
+  private mutating func refuse(_ orphan: OrphanedLeg, _ flow: Flow) {
+    guard let invite = orphan.invite, let message = try? Message(Array(invite.utf8)), let envelope = try? message.checked(),
+      let reply = Reply(message, source: flow, trunk: orphan.trunk)
+    else { return }
+    let key = serverKey(message, envelope, orphan.trunk)
+    guard serverIndex[key] == nil, servers.count < Limits.serverTransactions else { return }
+    let transaction = beginServer(key, .invite, reply)
+    respond(transaction, ResponseContent(code: 503, tag: orphan.tag))
+  }
+
+  private mutating func cancel(_ orphan: OrphanedLeg, _ flow: Flow) {
+    guard let invite = orphan.invite, let message = try? Message(Array(invite.utf8)), let envelope = try? message.checked(),
+      let branch = envelope.via.branch.map(message.text), clients.count < Limits.clientTransactions
+    else { return }
+    let id = nextNumber()
+    var client = ClientTransaction(
+      key: ClientKey(branch: branch, method: .invite), purpose: .abandoned, leg: nil, trunk: orphan.trunk, flow: flow,
+      isReliable: flow.transport.isReliable, request: Array(invite.utf8))
+    // Its 100 may have been the dead process's. If none came, the INVITE is old enough not to be overtaken (RFC 3261 §9.1).
+    client.phase = .proceeding
+    clients[id] = Box(client)
+    clientIndex[client.key] = id
+    cancelAbandoned(client, id)
+  }
+
+  /// The dead process may have sent more requests in the dialog than the journal knows: CSeq only has to be higher (RFC 3261 §12.2.1.1).
+  private mutating func endDialog(_ orphan: OrphanedLeg, _ flow: Flow, _ credentials: Credentials?) {
+    guard var dialog = orphan.dialog, legs.count < Limits.legs, dialogs[dialog.key] == nil else { return }
+    dialog.localSequence += Limits.orphanSequenceGap
+    var flow = flow
+    // its connection is gone with the process
+    if flow.transport.isReliable, let target = address(of: dialog.remoteTarget), target.ip == flow.remote.ip {
+      flow.remote = target
+    }
+    let id = LegID.inbound(nextNumber())
+    var leg = Leg(
+      id: id, trunk: orphan.trunk, phase: .confirmed, flow: flow, dialog: dialog, inviteTransaction: nil, inviteSequence: 0)
+    leg.credentials = credentials
+    legs[id] = Box(leg)
+    dialogs[dialog.key] = id
+    sendBye(id, .sip(503, "gateway restarted"))
+  }
+}
