@@ -68,14 +68,25 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
     (self.queue, self.events) = (queue, events)
     provider.setDelegate(self, queue: queue)
     controller = CXCallController(queue: queue)
+    // before the registry, so that a push finds the permission told
+    queue.async { [weak self] in self?.tellMicrophone() }
     Application.onForeground { [weak self] isOn in
-      self?.queue?.async { [weak self] in self?.events?(.foreground(isOn)) }
+      self?.queue?.async { [weak self] in
+        if isOn { self?.tellMicrophone() }
+        self?.events?(.foreground(isOn))
+      }
     }
     watch(AVAudioSession.sharedInstance())
     let registry = PKPushRegistry(queue: queue)
     self.registry = registry
     registry.delegate = self
     registry.desiredPushTypes = [.voIP]
+  }
+
+  /// The user may have been in the settings.
+  private func tellMicrophone() {
+    let permission: MicrophonePermission? = Application.microphone
+    if let permission { events?(.microphone(permission)) }
   }
 
   /// R28: a route may come with another rate, after a moment with none.
