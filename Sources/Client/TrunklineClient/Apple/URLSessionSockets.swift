@@ -1,5 +1,5 @@
 #if canImport(Darwin) || APPLE_SURFACE
-  public import Foundation
+  import Foundation
   import Synchronization
 
   /// WebSockets and the one POST by URLSession: TLS and its verification are the system's, certificates of tests are not taken.

@@ -60,7 +60,7 @@
       AudioComponentInstanceDispose(unit)
     }
 
-    private func set<Value>(
+    private func set<Value: BitwiseCopyable>(
       _ property: AudioUnitPropertyID, _ scope: AudioUnitScope, _ element: AudioUnitElement, _ value: inout Value
     ) -> Bool {
       AudioUnitSetProperty(unit, property, scope, element, &value, UInt32(MemoryLayout<Value>.size)) == noErr

@@ -85,7 +85,8 @@
       guard (try? session.setCategory(.playAndRecord, mode: .voiceChat, options: options)) != nil else { return false }
       if observers.isEmpty {
         observe(AVAudioSession.routeChangeNotification) { unit in
-          unit.render == nil || session.sampleRate > 0 && session.sampleRate != unit.sampleRate
+          let rate = AVAudioSession.sharedInstance().sampleRate
+          return unit.render == nil || rate > 0 && rate != unit.sampleRate
         }
         observe(AVAudioSession.interruptionNotification) { _ in true }
         observe(AVAudioSession.mediaServicesWereResetNotification) { _ in true }
