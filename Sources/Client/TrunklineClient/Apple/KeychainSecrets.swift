@@ -24,6 +24,7 @@
       return [UInt8](data)
     }
 
+    @discardableResult
     public func write(_ key: String, _ value: [UInt8]?) -> Bool {
       let query = query(key)
       guard let value else { return SecItemDelete(query as CFDictionary) == errSecSuccess }
