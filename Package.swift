@@ -240,11 +240,13 @@ let testTargets: [Target] = [
   tests("Control", callStack + ["Platform", "Control"], [logging]),
   tests("ClientMachines", mediaStack + ["AppProtocol", "ClientMachines"]),
   tests("AppleStandIn", ["Bytes", "AppleStandIn"]),
-  tests("TrunklineCallKit", ["Bytes", "AppProtocol", "ClientMachines", "AppleStandIn", "TrunklineClient", "TrunklineCallKit"]),
+  tests(
+    "TrunklineCallKit",
+    ["Bytes", "AppProtocol", "HPKE", "ClientMachines", "AppleStandIn", "TrunklineClient", "TrunklineCallKit"]),
   tests("TrunklineClient", ["Bytes", "AppProtocol", "HPKE", "ClientMachines", "TrunklineClient"]),
   tests("CallDirectory", ["AppleStandIn", "CallDirectory"]),
   tests(
-    "AppleSurface", ["AppleStandIn", "TrunklineClient", "TrunklineCallKit", "CallDirectory", "SwiftUI"],
+    "AppleSurface", ["AppleStandIn", "TrunklineClient", "TrunklineCallKit", "CallDirectory", "SwiftUI"], [yams],
     exclude: ["Surfaces", "Programs"]),
   .executableTarget(name: "handset-app", dependencies: ["AppleStandIn"], path: "Tests/HandsetApp", swiftSettings: swift),
   tests("Handset", ["Bytes", "AppleStandIn", "trunkline-lab", "handset-app"]),

@@ -25,6 +25,12 @@ final class SurfaceBuild: Sendable {
     ("CallDirectory", "Sources/Client/CallDirectory"),
   ]
 
+  /// The sample app, its model and its extensions.
+  static let sample = [
+    ("SamplePhone", "Sources/SamplePhone"), ("SamplePhoneApp", "App"), ("CallDirectoryExtension", "Extensions/CallDirectory"),
+    ("IntentsExtension", "Extensions/Intents"), ("NotificationsExtension", "Extensions/Notifications"),
+  ].map { ($0, "Examples/SamplePhone/" + $1) }
+
   let folder: String
 
   /// Made once for all tests of the process.
@@ -45,6 +51,7 @@ final class SurfaceBuild: Sendable {
     let exports = folder + "/Exports.swift"
     try "@_exported import FoundationNetworking\n".write(toFile: exports, atomically: true, encoding: .utf8)
     for (name, path) in Self.modules { try build(name, Self.files(path) + (name == "TrunklineClient" ? [exports] : [])) }
+    for (name, path) in Self.sample { try build(name, Self.files(path)) }
   }
 
   /// The Swift files of a folder of the package.
@@ -57,14 +64,16 @@ final class SurfaceBuild: Sendable {
 
   /// Type-checks a module, and leaves it and its object file for those that import it.
   func build(_ name: String, _ files: [String]) throws {
+    // a program of the suite has a main of its own
+    let main = ["-Xfrontend", "-entry-point-function-name", "-Xfrontend", name + "_main"]
     let made = try compile(
-      name, files, to: ["-emit-module-path", "\(folder)/\(name).swiftmodule", "-c", "-o", "\(folder)/\(name).o"])
+      name, files, to: main + ["-emit-module-path", "\(folder)/\(name).swiftmodule", "-c", "-o", "\(folder)/\(name).o"])
     if made.status != 0 { throw Failure(description: "\(name):\n\(made.text)") }
   }
 
   /// Warnings are errors, and the language mode is the SDK's.
   func compile(_ name: String, _ files: [String], to output: [String] = ["-typecheck"]) throws -> Outcome {
-    try Self.run("swiftc", options(name) + output + ["-parse-as-library"] + files)
+    try Self.run("swiftc", options(name) + output + ["-parse-as-library"] + files, ["TMPDIR": folder])
   }
 
   private func options(_ name: String) -> [String] {
@@ -72,7 +81,10 @@ final class SurfaceBuild: Sendable {
       folder, Self.surfaces + "/AudioToolbox", Self.products + "/Modules", Self.root + "/Sources/CLibraries/COpenSSL",
       Self.root + "/Sources/CLibraries/COpus",
     ]
-    return ["-swift-version", "6", "-warnings-as-errors", "-D", "APPLE_SURFACE", "-enable-experimental-feature", "Lifetimes"]
+    return [
+      "-swift-version", "6", "-warnings-as-errors", "-D", "APPLE_SURFACE", "-enable-experimental-feature", "Lifetimes",
+      "-enable-testing",
+    ]
       + ["-wmo", "-package-name", "trunkline", "-module-name", name, "-module-cache-path", folder + "/cache"]
       + folders.flatMap { ["-I", $0] }
   }
@@ -87,7 +99,7 @@ final class SurfaceBuild: Sendable {
     }
     let below =
       ["Bytes", "AppProtocol", "HPKE", "RTP", "STUN", "SDP", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs"]
-      + ["MediaSession", "ClientMachines", "AppleStandIn"]
+      + ["MediaSession", "ClientMachines", "AppleStandIn", "SwiftUI"]
     let objects = below.flatMap { module -> [String] in
       let path = Self.products + "/\(module).build"
       let files = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
@@ -97,17 +109,19 @@ final class SurfaceBuild: Sendable {
     let linked = try Self.run(
       "swiftc",
       options(program) + Self.files("Tests/AppleSurface/Programs/" + program) + ours.map { "\(folder)/\($0).o" } + objects
-        + units.map(\.1) + ["-o", binary, "-lssl", "-lcrypto", "-lopus"])
+        + units.map(\.1) + ["-o", binary, "-lssl", "-lcrypto", "-lopus"], ["TMPDIR": folder])
     if linked.status != 0 { throw Failure(description: "\(program):\n\(linked.text)") }
-    return try Self.run(binary, [])
+    // nothing that a program keeps is kept
+    return try Self.run(binary, [], ["HOME": folder, "XDG_DATA_HOME": folder])
   }
 
-  static func run(_ tool: String, _ arguments: [String]) throws -> Outcome {
+  static func run(_ tool: String, _ arguments: [String], _ environment: [String: String] = [:]) throws -> Outcome {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = [tool] + arguments
     let pipe = Pipe()
     (process.standardOutput, process.standardError, process.standardInput) = (pipe, pipe, FileHandle.nullDevice)
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     try process.run()
     let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()

@@ -2,7 +2,7 @@
 // SHA1_Init and its kin are deprecated in 3.0 but allocate nothing per packet (docs/design/srtp.md): no warning wanted.
 #define OPENSSL_SUPPRESS_DEPRECATED
 // The framework of OpenSSL-Package spells its headers so.
-#ifdef __APPLE__
+#if defined(__APPLE__) || defined(TRUNKLINE_APPLE_HEADERS)
 #include <OpenSSL/ssl.h>
 #include <OpenSSL/err.h>
 #include <OpenSSL/evp.h>

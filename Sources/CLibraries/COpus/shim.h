@@ -1,5 +1,5 @@
 #pragma once
-#ifdef __APPLE__
+#if defined(__APPLE__) || defined(TRUNKLINE_APPLE_HEADERS)
 #include <opus.h>
 #else
 #include <opus/opus.h>
