@@ -24,10 +24,11 @@ import Testing
     -> [AnyHashable: Any]
   {
     let key = try #require(SealedCaller.key(in: secrets, .seeded(1)))
+    let publicKey = try #require(HPKE.publicKey(of: key))
+    let json = Array(#"{"k":"phone","h":"+15550001","n":"Jane Doe"}"#.utf8)
     let sealed = try #require(
-      HPKE.seal(
-        Array(#"{"k":"phone","h":"+15550001","n":"Jane Doe"}"#.utf8), for: try #require(HPKE.publicKey(of: key)),
-        info: Array("trunkline caller v1".utf8), authenticating: Array(Self.call.utf8), scalar: key))
+      HPKE.seal(json, for: publicKey, info: Array("trunkline caller v1".utf8), authenticating: Array(Self.call.utf8), scalar: key)
+    )
     let text = Data(sealed).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
     var fields: [AnyHashable: Any] = [
       "aps": ["alert": "New message", "mutable-content": 1] as [String: Any], "call": Self.call, "wake": "w",
