@@ -11,11 +11,11 @@ final class NotificationService: UNNotificationServiceExtension {
   override func didReceive(
     _ request: UNNotificationRequest, withContentHandler contentHandler: @escaping (UNNotificationContent) -> Void
   ) {
-    // the system's block may be called on any thread
+    // the system's block may be called on any thread, and nothing changes the content
     nonisolated(unsafe) let show = contentHandler
-    let original = request.content
+    nonisolated(unsafe) let original = request.content
     answer.wait { isCall in show(isCall ? UNNotificationContent() : original) }
-    SealedCall.report(original.userInfo) { [answer] outcome in
+    SealedCall.report(request.content.userInfo) { [answer] outcome in
       // with the entitlement for filtering an empty content shows nothing; without it the report is refused
       if case .reported = outcome { answer.give(isCall: true) } else { answer.give(isCall: false) }
     }

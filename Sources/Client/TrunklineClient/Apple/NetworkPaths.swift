@@ -4,7 +4,8 @@
   import Synchronization
 
   /// NWPathMonitor: Wi-Fi, cellular, a network in place of another.
-  public final class NetworkPaths: PathMonitor {
+  public final class NetworkPaths: PathMonitor, @unchecked Sendable {
+    // Unchecked: not every SDK says that the monitor is Sendable. It is started and cancelled once, from any thread.
     private let monitor = NWPathMonitor()
     private let known = Mutex<NWPath?>(nil)
 

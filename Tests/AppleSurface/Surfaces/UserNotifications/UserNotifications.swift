@@ -2,12 +2,12 @@
 public import Foundation
 
 /// UserNotifications/UNNotificationContent.h
-open class UNNotificationContent: NSObject, @unchecked Sendable {
+open class UNNotificationContent: NSObject {
   public let userInfo: [AnyHashable: Any]
   public init(userInfo: [AnyHashable: Any] = [:]) { self.userInfo = userInfo }
 }
 /// UserNotifications/UNNotificationRequest.h
-open class UNNotificationRequest: NSObject, @unchecked Sendable {
+open class UNNotificationRequest: NSObject {
   public let content: UNNotificationContent
   public init(content: UNNotificationContent) { self.content = content }
 }
