@@ -61,4 +61,13 @@ import Testing
     }
     try expect(["done"])
   }
+
+  @Test func `a decline without a socket is one POST with the push's token, and a connection that fails is a socket that closes`()
+    throws
+  {
+    try expect([
+      "posted POST /v1/calls/x/reject HTTP/1.1", "posted Authorization: Bearer wake", "posted Content-Type: application/json",
+      "posted Content-Length: 21", #"posted {"reason":"declined"}"#, "socket closed 1006, with a reason",
+    ])
+  }
 }

@@ -1,6 +1,7 @@
 import AppleStandIn
 import AudioToolbox
 import Foundation
+import Glibc
 import Network
 import Security
 import TrunklineClient
@@ -24,6 +25,45 @@ func pass(_ handle: AudioHandle, frames: Int) -> (captured: Bool, played: Int) {
   let isPlayed = ready.indices.allSatisfy { loudspeaker[$0] == ready[$0] }
   let isSilent = (ready.count..<frames).allSatisfy { loudspeaker[$0] == 0 }
   return (isRead && isRamp, isPlayed && isSilent && loudspeaker[frames] == 0x5555 ? ready.count : -1)
+}
+
+/// One connection's request, answered with 204: the lines that it has, but for those that curl and Foundation add.
+final class Listener: Sendable {
+  private let socket: Int32
+  let port: UInt16
+
+  init?() {
+    socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let socket = socket
+    let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(socket, $0, length) == 0 && listen(socket, 1) == 0 && getsockname(socket, $0, &length) == 0
+      }
+    }
+    guard isBound else { return nil }
+    port = UInt16(bigEndian: address.sin_port)
+  }
+
+  func request() -> [String] {
+    let connection = accept(socket, nil, nil)
+    var (text, buffer) = ("", [UInt8](repeating: 0, count: 4_096))
+    while !text.contains("\r\n\r\n") || !text.hasSuffix("}") {
+      let count = read(connection, &buffer, buffer.count)
+      guard count > 0 else { break }
+      text += String(decoding: buffer[..<count], as: UTF8.self)
+    }
+    let answer = Array("HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n".utf8)
+    _ = write(connection, answer, answer.count)
+    close(connection)
+    close(socket)
+    return text.components(separatedBy: "\r\n").filter { line in
+      ["POST ", "Authorization", "Content-Type", "Content-Length", "{"].contains { line.hasPrefix($0) }
+    }.sorted()
+  }
 }
 
 func run() {
@@ -118,6 +158,17 @@ func run() {
   }
   sockets.post("no address", bearer: "x", body: [])
   sockets.post("file:///etc/passwd", bearer: "x", body: [])
+  guard let listener = Listener() else { return say("no port") }
+  sockets.post("http://127.0.0.1:\(listener.port)/v1/calls/x/reject", bearer: "wake", body: Array(#"{"reason":"declined"}"#.utf8))
+  for line in listener.request() { say("posted \(line)") }
+  // nobody listens there any more: Foundation on Linux has no WebSockets, an iPhone no connection; both end the task
+  let ends = DispatchSemaphore(value: 0)
+  let socket = sockets.open("ws://127.0.0.1:\(listener.port)/v1/connect") { event in
+    if case .closed(let code, let why) = event { say("socket closed \(code), \(why == nil ? "without" : "with") a reason") }
+    ends.signal()
+  }
+  socket.send(Array("{}".utf8))
+  ends.wait()
   say("done")
 }
 
