@@ -27,19 +27,39 @@ let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: 
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 
-let cLibraries: [Target] = [
-  library("COpenSSL", "COpenSSL", pkgConfig: "openssl", apt: "libssl-dev"),
-  library("COpus", "COpus", pkgConfig: "opus", apt: "libopus-dev"),
-  library("CWebSockets", "CWebSockets", pkgConfig: "libwebsockets", apt: "libwebsockets-dev"),
-  library("CCurl", "CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
-  library("CAres", "CAres", pkgConfig: "libcares", apt: "libc-ares-dev"),
-  library("CNGHTTP2", "CNGHTTP2", pkgConfig: "libnghttp2", apt: "libnghttp2-dev"),
-  library("CSRTP", "CSRTP", pkgConfig: "libsrtp2", apt: "libsrtp2-dev"),  // the oracle: Tests and Bench only
-  // Scripts/dist says of which commit a package is.
-  .target(
-    name: "CLinux", path: "Sources/CLibraries/CLinux",
-    cSettings: Context.environment["TRUNKLINE_COMMIT"].map { [.define("TRUNKLINE_COMMIT", to: "\"\($0)\"")] } ?? []),
-]
+// OpenSSL and Opus are Debian's. On a Mac, which builds for iPhones too, they are kept packages, under the same module names: a resolution on
+// Linux never sees these. What an app links has no unsafe flags (Tests/AppleSurface).
+#if os(macOS)
+  func shim(_ name: String, over product: String, of package: String) -> Target {
+    .target(name: name, dependencies: [.product(name: product, package: package)], path: "Sources/CLibraries/\(name)/apple")
+  }
+  let appLibraries: [Target] = [
+    shim("COpenSSL", over: "OpenSSL", of: "OpenSSL-Package"), shim("COpus", over: "Copus", of: "swift-opus"),
+  ]
+  let applePackages: [Package.Dependency] = [
+    .package(url: "https://github.com/krzyzanowskim/OpenSSL-Package", from: "3.3.2000"),
+    .package(url: "https://github.com/alta/swift-opus", from: "0.0.2"),
+  ]
+#else
+  let appLibraries: [Target] = [
+    library("COpenSSL", "COpenSSL", pkgConfig: "openssl", apt: "libssl-dev"),
+    library("COpus", "COpus", pkgConfig: "opus", apt: "libopus-dev"),
+  ]
+  let applePackages: [Package.Dependency] = []
+#endif
+
+let cLibraries: [Target] =
+  appLibraries + [
+    library("CWebSockets", "CWebSockets", pkgConfig: "libwebsockets", apt: "libwebsockets-dev"),
+    library("CCurl", "CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
+    library("CAres", "CAres", pkgConfig: "libcares", apt: "libc-ares-dev"),
+    library("CNGHTTP2", "CNGHTTP2", pkgConfig: "libnghttp2", apt: "libnghttp2-dev"),
+    library("CSRTP", "CSRTP", pkgConfig: "libsrtp2", apt: "libsrtp2-dev"),  // the oracle: Tests and Bench only
+    // Scripts/dist says of which commit a package is.
+    .target(
+      name: "CLinux", path: "Sources/CLibraries/CLinux",
+      cSettings: Context.environment["TRUNKLINE_COMMIT"].map { [.define("TRUNKLINE_COMMIT", to: "\"\($0)\"")] } ?? []),
+  ]
 
 let wire: [Target] = [
   module("Wire", "Bytes", []),
@@ -221,9 +241,14 @@ let testTargets: [Target] = [
   tests("Control", callStack + ["Platform", "Control"], [logging]),
   tests("ClientMachines", mediaStack + ["AppProtocol", "ClientMachines"]),
   tests("AppleStandIn", ["Bytes", "AppleStandIn"]),
-  tests("TrunklineCallKit", ["Bytes", "AppProtocol", "ClientMachines", "AppleStandIn", "TrunklineClient", "TrunklineCallKit"]),
+  tests(
+    "TrunklineCallKit",
+    ["Bytes", "AppProtocol", "HPKE", "ClientMachines", "AppleStandIn", "TrunklineClient", "TrunklineCallKit"]),
   tests("TrunklineClient", ["Bytes", "AppProtocol", "HPKE", "ClientMachines", "TrunklineClient"]),
   tests("CallDirectory", ["AppleStandIn", "CallDirectory"]),
+  tests(
+    "AppleSurface", ["AppleStandIn", "TrunklineClient", "TrunklineCallKit", "CallDirectory", "SwiftUI"], [yams],
+    exclude: ["Surfaces", "Programs"]),
   .executableTarget(name: "handset-app", dependencies: ["AppleStandIn"], path: "Tests/HandsetApp", swiftSettings: swift),
   tests("Handset", ["Bytes", "AppleStandIn", "trunkline-lab", "handset-app"]),
   tests(
@@ -253,12 +278,13 @@ let testTargets: [Target] = [
 ].filter { FileManager.default.fileExists(atPath: Context.packageDirectory + "/" + ($0.path ?? "")) }
 
 var targets = cLibraries + wire + media + calls + platform + runtime + client + executable + lab + testTargets
-var packages: [Package.Dependency] = [
-  .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-  .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-  .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
-  .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
-]
+var packages: [Package.Dependency] =
+  [
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+  ] + applePackages
 
 // One module's tests without building the rest: `TRUNKLINE_ONLY=SIPTests swift test` (several: separate with commas).
 if let only = Context.environment["TRUNKLINE_ONLY"] {

@@ -46,6 +46,7 @@ enum ImportRule {
     "Dispatch": ["Trunkline", "Lab", "Client"],
     "Observation": ["Client/TrunklineClient", "Lab"],
     "PushKit": ["Client"], "AVFAudio": ["Client"], "Intents": ["Client"],
+    "AudioToolbox": ["Client/TrunklineClient"], "Network": ["Client/TrunklineClient"], "Security": ["Client/TrunklineClient"],
     "CDemoSpeech": ["Lab/DemoSpeech"],
     // Apple's own, where it is there; else AppleStandIn.
     "CallKit": ["Client"],

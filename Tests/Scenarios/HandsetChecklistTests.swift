@@ -7,8 +7,8 @@ import Testing
 ///
 /// | point | why |
 /// |---|---|
-/// | 1 of both: background modes, push capability, Call Directory target, VoIP key | settings of the app's Xcode project; the sample app of the next step has them, and a checker reads them. What iOS does without `voip` is R21 |
-/// | 21 of S1: the report of a notification service extension | an extension target and its entitlement, which come with the sample app. What iOS answers is R15 |
+/// | 1 of both: background modes, push capability, Call Directory target, VoIP key | settings of the app's Xcode project: `ProjectTests` (AppleSurface) reads the sample's. What iOS does without `voip` is R21 |
+/// | 21 of S1: the report of a notification service extension | `SealedCallTests` (TrunklineCallKit), `SampleAppTests` (AppleSurface): an extension is a process of its own. What iOS answers is R15 |
 @Suite struct ChecklistTests {
   // MARK: S0, 13 points
 

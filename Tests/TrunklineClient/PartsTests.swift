@@ -84,6 +84,24 @@ import Testing
   }
 }
 
+@Suite struct BurstTests {
+  /// A unit of an iPhone takes 85 samples at a time, or 171, and not at the media thread's ticks: what is ready must last until the next one.
+  @Test(.timeLimit(.minutes(1)), arguments: [0, 171, 400])
+  func `what a unit takes at once is ready beyond the frame of each tick`(burst: Int) async throws {
+    let handle = AudioHandle()
+    handle.expectBursts(of: burst)
+    let thread = try #require(MediaThread(handle) { _ in })
+    let call = Identifier(high: 1, low: 1)
+    thread.give(.call(call, .offer(generation: 1)))
+    thread.give(.listen(call))
+    thread.give(.audio(true))
+    thread.start()
+    defer { thread.give(.stop) }
+    while handle.played.count <= 160 + burst, !Task.isCancelled { await Task.yield() }
+    #expect((161 + burst...320 + burst).contains(handle.played.count))
+  }
+}
+
 #if os(Linux)
   @Suite struct ThreadNameTests {
     @Test func `a thread of the SDK is known by its name from its first statement on`() async {

@@ -200,7 +200,7 @@ import Testing
 
   @Test func `CFG-7: a system without VoIP pushes is said in the state, and calls still work while the app is open`() async {
     let sockets = FakeSockets()
-    let system = NoPushes()
+    let system = NoCallSystem(saysUnsupported: true)
     let phone = phone(sockets, system: system) {
       try await Task.sleep(for: .seconds(3_600))
       return ""
@@ -248,14 +248,6 @@ import Testing
     for await state in phone.states where state == .connecting || state == .online { break }
     #expect(phone.calls.isEmpty)
   }
-}
-
-/// The simulator.
-private final class NoPushes: CallSystem {
-  func attach(to queue: DispatchQueue, _ events: @escaping @Sendable (CallSystemEvent) -> Void) {
-    queue.async { events(.unsupported) }
-  }
-  func perform(_ order: CallSystemOrder) {}
 }
 
 /// What LiveCommunicationKit would be: shows calls, and has nothing of CallKit.

@@ -1,6 +1,26 @@
 #pragma once
 // SHA1_Init and its kin are deprecated in 3.0 but allocate nothing per packet (docs/design/srtp.md): no warning wanted.
 #define OPENSSL_SUPPRESS_DEPRECATED
+// The framework of OpenSSL-Package spells its headers so.
+#if defined(__APPLE__) || defined(TRUNKLINE_APPLE_HEADERS)
+#include <OpenSSL/ssl.h>
+#include <OpenSSL/err.h>
+#include <OpenSSL/evp.h>
+#include <OpenSSL/hmac.h>
+#include <OpenSSL/rand.h>
+#include <OpenSSL/sha.h>
+#include <OpenSSL/md5.h>
+#include <OpenSSL/x509.h>
+#include <OpenSSL/x509v3.h>
+#include <OpenSSL/ec.h>
+#include <OpenSSL/ecdsa.h>
+#include <OpenSSL/bn.h>
+#include <OpenSSL/pem.h>
+#include <OpenSSL/srtp.h>
+#include <OpenSSL/core_names.h>
+#include <OpenSSL/param_build.h>
+#include <OpenSSL/crypto.h>
+#else
 #include <openssl/ssl.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -18,6 +38,7 @@
 #include <openssl/core_names.h>
 #include <openssl/param_build.h>
 #include <openssl/crypto.h>
+#endif
 #include <sys/time.h>
 // Macros and variadic functions, which Swift does not import.
 static inline EVP_PKEY *cossl_ec_p256_generate(void) { return EVP_EC_gen("P-256"); }

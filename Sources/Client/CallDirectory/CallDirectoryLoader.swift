@@ -1,12 +1,6 @@
 import Foundation
 import Synchronization
 
-#if canImport(CallKit) && os(iOS)
-  import CallKit
-#else
-  import AppleStandIn
-#endif
-
 /// Gives one extension's file to iOS: all of it, or the difference to what iOS took last. One loader for one request.
 ///
 /// | request | base (`ID.loaded`) | what is said |

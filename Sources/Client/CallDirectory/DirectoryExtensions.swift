@@ -1,9 +1,3 @@
-#if canImport(CallKit) && os(iOS)
-  import CallKit
-#else
-  import AppleStandIn
-#endif
-
 /// The app's half beside the store: are the extensions switched on, what has iOS taken, load again.
 ///
 ///     try store.replace(with: entries)

@@ -1,11 +1,5 @@
 import Foundation
 
-#if canImport(CallKit) && os(iOS)
-  import CallKit
-#else
-  import AppleStandIn
-#endif
-
 /// The principal class of a Call Directory extension. All there is to write:
 ///
 ///     import CallDirectory

@@ -68,33 +68,47 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
     (self.queue, self.events) = (queue, events)
     provider.setDelegate(self, queue: queue)
     controller = CXCallController(queue: queue)
+    // before the registry, so that a push finds the permission told
+    queue.async { [weak self] in self?.tellMicrophone() }
     Application.onForeground { [weak self] isOn in
-      self?.queue?.async { [weak self] in self?.events?(.foreground(isOn)) }
+      self?.queue?.async { [weak self] in
+        if isOn { self?.tellMicrophone() }
+        self?.events?(.foreground(isOn))
+      }
     }
-    watch(AVAudioSession.sharedInstance())
+    watch(Session(value: .sharedInstance()))
     let registry = PKPushRegistry(queue: queue)
     self.registry = registry
     registry.delegate = self
     registry.desiredPushTypes = [.voIP]
   }
 
+  /// The user may have been in the settings.
+  private func tellMicrophone() {
+    let permission: MicrophonePermission? = Application.microphone
+    if let permission { events?(.microphone(permission)) }
+  }
+
+  /// Apple's class is not said to be Sendable everywhere; nothing of it is set here.
+  private struct Session: @unchecked Sendable { let value: AVAudioSession }
+
   /// R28: a route may come with another rate, after a moment with none.
-  private func watch(_ session: AVAudioSession) {
-    sampleRate = session.sampleRate
+  private func watch(_ session: Session) {
+    sampleRate = session.value.sampleRate
     func observe(_ name: Notification.Name, _ body: @escaping @Sendable (CallKitSystem) -> Void) {
-      let observer = NotificationCenter.default.addObserver(forName: name, object: session, queue: nil) { [weak self] _ in
+      let observer = NotificationCenter.default.addObserver(forName: name, object: session.value, queue: nil) { [weak self] _ in
         self?.queue?.async { [weak self] in if let self { body(self) } }
       }
       observers.append(observer)
     }
     observe(AVAudioSession.routeChangeNotification) { system in
-      let rate = session.sampleRate
+      let rate = session.value.sampleRate
       guard rate > 0, rate != system.sampleRate else { return }
       system.sampleRate = rate
       system.events?(.audioChanged(isReset: false))
     }
     observe(AVAudioSession.mediaServicesWereResetNotification) { system in
-      system.sampleRate = session.sampleRate
+      system.sampleRate = session.value.sampleRate
       system.events?(.audioChanged(isReset: true))
     }
   }

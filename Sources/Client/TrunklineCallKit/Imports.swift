@@ -1,27 +1,34 @@
 // Apple's frameworks where they are, the stand-in elsewhere: one source over both. An app that imports this module has the SDK whole.
 @_exported public import TrunklineClient
 
-#if os(iOS)
+#if os(iOS) || APPLE_SURFACE
   @_exported public import AVFAudio
   @_exported public import CallKit
   @_exported public import Intents
   @_exported public import PushKit
-  import Foundation
+
+  typealias Application = AppLife
+
+  /// The phone's parts where the app names none.
+  enum SystemParts {
+    /// - Parameter ownsSession: the system activates no audio session for the app.
+    static func audio(ownsSession: Bool) -> any AudioDevice { VoiceUnit(ownsSession: ownsSession) }
+    static func sockets() -> any SocketConnector { URLSessionSockets() }
+    static func secrets() -> any SecretStore { KeychainSecrets() }
+    static func paths() -> (any PathMonitor)? { NetworkPaths() }
+    /// Until the app comes to the front: a push may have started it.
+    static let startsInBackground = true
+  }
 #else
   @_exported public import AppleStandIn
-#endif
+  import ClientMachines
 
-/// What UIKit says of the process, without UIKit: an extension has none.
-enum Application {
-  /// The app comes to the front, or goes to the background.
-  static func onForeground(_ body: @escaping @Sendable (Bool) -> Void) {
-    #if os(iOS)
-      let names = [("UIApplicationDidBecomeActiveNotification", true), ("UIApplicationDidEnterBackgroundNotification", false)]
-      for (name, isOn) in names {
-        NotificationCenter.default.addObserver(forName: Notification.Name(name), object: nil, queue: nil) { _ in body(isOn) }
-      }
-    #else
-      StandInApplication.onForeground(body)
-    #endif
+  /// What `AppLife` is on iOS.
+  enum Application {
+    static let isSimulator = false
+    static func onForeground(_ body: @escaping @Sendable (Bool) -> Void) { StandInApplication.onForeground(body) }
+    /// The stand-in's microphone is heard or silent (R23), and nobody is asked.
+    static let microphone: MicrophonePermission? = nil
+    static func askForMicrophone() async -> MicrophonePermission { .granted }
   }
-}
+#endif

@@ -1,10 +1,9 @@
-import Foundation
+#if !APPLE_SURFACE && (os(Linux) || os(macOS))
+  import Foundation
+  #if os(Linux)
+    import ClientSockets
+  #endif
 
-#if os(Linux)
-  import ClientSockets
-#endif
-
-#if os(Linux)
   /// Closed until the first unlock, as the keychain is (R29).
   struct UnlockedSecrets: SecretStore {
     let files: FileSecrets
@@ -13,13 +12,11 @@ import Foundation
       StandInApplication.isProtectedDataAvailable && files.write(key, value)
     }
   }
-#endif
 
-/// The phone's parts where the app names none.
-enum SystemParts {
-  #if os(Linux)
+  /// The phone's parts where the app names none.
+  enum SystemParts {
     /// Samples of files: `PHONE_MICROPHONE` is said over and over (16-bit mono at 8 kHz, no header), nothing without it.
-    static func audio() -> any AudioDevice {
+    static func audio(ownsSession: Bool) -> any AudioDevice {
       let path = ProcessInfo.processInfo.environment["PHONE_MICROPHONE"] ?? ""
       let bytes = [UInt8](FileManager.default.contents(atPath: path) ?? Data())
       let samples = stride(from: 0, to: bytes.count - bytes.count % 2, by: 2).map {
@@ -27,13 +24,18 @@ enum SystemParts {
       }
       return FileAudio(samples, repeats: true, keepsHeard: false)
     }
-    static func sockets() -> any SocketConnector { WebSockets() }
     /// What survives a kill: a folder of the user's.
     static func secrets() -> any SecretStore {
       let folder = ProcessInfo.processInfo.environment["PHONE_SECRETS"] ?? NSHomeDirectory() + "/.local/share/trunkline-phone"
       return UnlockedSecrets(files: FileSecrets(folder: folder))
     }
-    static func paths() -> (any PathMonitor)? { AddressMonitor() }
+    #if os(Linux)
+      static func sockets() -> any SocketConnector { WebSockets() }
+      static func paths() -> (any PathMonitor)? { AddressMonitor() }
+    #else
+      static func sockets() -> any SocketConnector { URLSessionSockets() }
+      static func paths() -> (any PathMonitor)? { NetworkPaths() }
+    #endif
     static let startsInBackground = true
-  #endif
-}
+  }
+#endif

@@ -12,11 +12,14 @@ public final class NoCallSystem: CallSystem {
     var open: [SystemActionID: SystemRequest] = [:]
   }
   private let state = Mutex(State())
+  private let saysUnsupported: Bool
 
-  public init() {}
+  /// - Parameter saysUnsupported: the app wanted the system's call screen, which is not there (the simulator): the phone's state says so.
+  public init(saysUnsupported: Bool = false) { self.saysUnsupported = saysUnsupported }
 
   public func attach(to queue: DispatchQueue, _ events: @escaping @Sendable (CallSystemEvent) -> Void) {
     state.withLock { ($0.queue, $0.events) = (queue, events) }
+    if saysUnsupported { tell(.unsupported) }
   }
 
   public func perform(_ order: CallSystemOrder) {

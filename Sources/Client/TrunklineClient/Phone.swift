@@ -115,12 +115,12 @@ public final class Phone {
   }
 
   private static var platform: String {
-    #if os(iOS)
-      "ios"
+    #if os(Linux)
+      "linux"
     #elseif os(macOS)
       "macos"
     #else
-      "linux"
+      "ios"
     #endif
   }
 

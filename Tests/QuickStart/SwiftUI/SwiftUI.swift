@@ -1,6 +1,7 @@
 // What of SwiftUI the quick start and the sample use, so that their views are type-checked and run without a screen on Linux. Never shipped.
 public import AppleStandIn
 import Dispatch
+public import Foundation
 import Observation
 
 @MainActor public protocol View {
@@ -47,6 +48,19 @@ extension App {
 @MainActor @resultBuilder public enum ViewBuilder {
   public static func buildBlock<V: View>(_ view: V) -> V { view }
   public static func buildBlock<each V: View>(_ views: repeat each V) -> Views<repeat each V> { Views(repeat each views) }
+  public static func buildIf<V: View>(_ view: V?) -> Maybe<V, Views<>> { view.map { .first($0) } ?? .second(Views()) }
+  public static func buildEither<A: View, B: View>(first: A) -> Maybe<A, B> { .first(first) }
+  public static func buildEither<A: View, B: View>(second: B) -> Maybe<A, B> { .second(second) }
+}
+public enum Maybe<A: View, B: View>: View {
+  case first(A), second(B)
+  public typealias Body = Never
+  public func show() {
+    switch self {
+    case .first(let view): view.show()
+    case .second(let view): view.show()
+    }
+  }
 }
 public struct Views<each V: View>: View {
   let views: (repeat each V)
@@ -75,6 +89,11 @@ public struct HStack<Content: View>: View {
   public init(@ViewBuilder content: () -> Content) { self.content = content() }
   public var body: Content { content }
 }
+public struct TabView<Content: View>: View {
+  let content: Content
+  public init(@ViewBuilder content: () -> Content) { self.content = content() }
+  public var body: Content { content }
+}
 public struct ForEach<Data: RandomAccessCollection, Content: View>: View where Data.Element: Identifiable {
   let data: Data
   let content: (Data.Element) -> Content
@@ -88,6 +107,14 @@ public struct Text: View {
   public init(_ text: String) {}
   public typealias Body = Never
 }
+public struct Label: View {
+  public init(_ title: String, systemImage: String) {}
+  public typealias Body = Never
+}
+public struct Toggle: View {
+  public init(_ title: String, isOn: Binding<Bool>) {}
+  public typealias Body = Never
+}
 public struct TextField: View {
   public init(_ title: String, text: Binding<String>) {}
   public typealias Body = Never
@@ -98,6 +125,10 @@ public struct Button: View {
 }
 
 extension View {
+  public func tabItem<V: View>(@ViewBuilder _ label: () -> V) -> Self {
+    label().show()
+    return self
+  }
   public func onContinueUserActivity(_ type: String, perform: @escaping @MainActor (NSUserActivity) -> Void) -> Self {
     UserActivities.shared.handlers[type] = perform
     return self
@@ -109,9 +140,36 @@ extension View {
   public internal(set) var handlers: [String: @MainActor (NSUserActivity) -> Void] = [:]
 }
 
-public struct Binding<Value> {
+@dynamicMemberLookup public struct Binding<Value> {
   let get: () -> Value
   let set: (Value) -> Void
+  public init(get: @escaping () -> Value, set: @escaping (Value) -> Void) { (self.get, self.set) = (get, set) }
+  public subscript<Member>(dynamicMember path: WritableKeyPath<Value, Member>) -> Binding<Member> {
+    Binding<Member> {
+      get()[keyPath: path]
+    } set: { member in
+      var value = get()
+      value[keyPath: path] = member
+      set(value)
+    }
+  }
+}
+@dynamicMemberLookup @propertyWrapper public struct Bindable<Value: AnyObject> {
+  public var wrappedValue: Value
+  public var projectedValue: Self { self }
+  public init(wrappedValue: Value) { self.wrappedValue = wrappedValue }
+  public subscript<Member>(dynamicMember path: ReferenceWritableKeyPath<Value, Member>) -> Binding<Member> {
+    Binding<Member> { [wrappedValue] in
+      wrappedValue[keyPath: path]
+    } set: { [wrappedValue] in
+      wrappedValue[keyPath: path] = $0
+    }
+  }
+}
+/// For the type-checker: UIKit makes the delegate, and there is none.
+@MainActor @propertyWrapper public struct UIApplicationDelegateAdaptor<Delegate: NSObject> {
+  public init(_ type: Delegate.Type = Delegate.self) {}
+  public var wrappedValue: Delegate { fatalError("no UIKit makes a delegate here") }
 }
 @propertyWrapper public struct State<Value> {
   private final class Box {

@@ -17,10 +17,17 @@ public final class SampleModel {
     call(wanted)
   }
 
-  /// Also of a tap in Recents, in Contacts, or of Siri.
   public func call(_ number: String) {
     let call = phone.call(number, from: settings.callerNumber.isEmpty ? nil : settings.callerNumber)
     if let error = call.error { notice = "\(error)" }
+  }
+
+  /// A tap in Recents or Contacts, or what was said to Siri. False: the activity names nobody to call.
+  @discardableResult
+  public func call(_ activity: NSUserActivity) -> Bool {
+    guard let call = phone.call(activity) else { return false }
+    if let error = call.error { notice = "\(error)" }
+    return true
   }
 
   // MARK: the call screen
@@ -47,7 +54,9 @@ public final class SampleModel {
       store.write(settings)
     }
   }
-  /// What the user said when asked for the microphone.
+  /// While the app is open: asks for the microphone, if nobody has asked yet.
+  public func askForMicrophone() async { await phone.askForMicrophone() }
+  /// What the user said when the app itself asked for the microphone.
   public func microphone(_ permission: Phone.MicrophonePermission) { phone.microphone(permission) }
   /// The device leaves the gateway's list; recents stay.
   public func logOut() async { await phone.logOut() }

@@ -101,11 +101,7 @@ actor PhoneEngine {
     switch event {
     case .pushed(let payload, let mustReport):
       var push = PushPayload(json: payload)
-      if let sealed = push?.sealed, let call = push?.call, let key = parts.secrets.read(SecretKey.sealKey),
-        let caller = SealedCaller.open(sealed, call: call, key: key)
-      {
-        push?.caller = caller
-      }
+      push?.openCaller(by: parts.secrets)
       give(.pushed(push?.push, mustReport: mustReport))
     case .pushToken(var token):
       if parts.sealsCallers, token != nil {

@@ -219,7 +219,8 @@ final class MediaLoop {
       guard handle.captured.read(into: &room) else { break }
       live.media.send(captured: frame.span, into: &output)
     }
-    for _ in 0..<MediaLimits.framesPerTurn where handle.played.count <= MediaLimits.playedSamples {
+    let ready = MediaLimits.playedSamples + handle.burst.load(ordering: .relaxed)
+    for _ in 0..<MediaLimits.framesPerTurn where handle.played.count <= ready {
       var room = frame.mutableSpan
       live.media.play(into: &room, at: now)
       handle.played.write(frame.span)

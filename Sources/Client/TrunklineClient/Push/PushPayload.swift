@@ -50,6 +50,38 @@ public struct PushPayload: Sendable, Equatable {
     return ["ws", "wss"].contains(parts.scheme) && !host.isEmpty
   }
 
+  /// What a notification carries: its `userInfo`, or an object of it that is named `payload`. Nil: it is no call.
+  public init?(notification userInfo: [AnyHashable: Any]) {
+    let fields = userInfo.reduce(into: [String: Any]()) { fields, field in
+      if let key = field.key as? String { fields[key] = field.value }
+    }
+    guard JSONSerialization.isValidJSONObject(fields), let json = try? JSONSerialization.data(withJSONObject: fields) else {
+      return nil
+    }
+    self.init(json: json)
+  }
+
+  /// Puts the caller in the clear, if he is sealed for the key that `secrets` has. Nothing changes else.
+  public mutating func openCaller(by secrets: any SecretStore) {
+    guard let sealed, let key = secrets.read(SecretKey.sealKey), let caller = SealedCaller.open(sealed, call: call, key: key)
+    else { return }
+    (self.caller, self.sealed) = (caller, nil)
+  }
+
+  /// As a VoIP push carries it.
+  public var dictionary: [String: Any] {
+    var fields: [String: Any] = ["aps": [String: Any](), "v": 1, "t": "call", "call": "\(call)", "wake": wake.exposed]
+    fields["gw"] = gateway
+    fields["exp"] = expires
+    fields["enc"] = sealed
+    if !isAnonymous {
+      var from = ["k": caller.k.rawValue, "h": caller.h]
+      from["n"] = caller.n
+      fields["from"] = from
+    }
+    return fields
+  }
+
   /// The push names nobody: the caller is sealed, or withheld.
   public var isAnonymous: Bool { caller.k == .generic && caller.h == "Unknown" }
 

@@ -26,7 +26,12 @@ public final class AudioHandle: Sendable {
   /// What is captured now is heard by the other side: a device that plays a file begins it then.
   public var isConnected: Bool { connected.load(ordering: .relaxed) }
   let connected = Atomic<Bool>(false)
+  let burst = Atomic<Int>(0)
   public init() {}
+
+  /// A unit that takes samples in bursts of its own size says so: as many more are kept ready to be played. Any thread.
+  public func expectBursts(of samples: Int) { burst.store(min(max(samples, 0), Self.longestBurst), ordering: .relaxed) }
+  private static let longestBurst = 1_024
 }
 
 /// No microphone and no loudspeaker: what comes is thrown away, what goes is silence.

@@ -1,0 +1,102 @@
+#if canImport(Darwin) || APPLE_SURFACE
+  import Foundation
+  import Synchronization
+
+  /// WebSockets and the one POST by URLSession: TLS and its verification are the system's, certificates of tests are not taken.
+  public final class URLSessionSockets: SocketConnector {
+    private let events: SocketDelegate
+    private let session: URLSession
+    /// Seconds: of a connection attempt, and of a POST.
+    private static let timeout = 10.0
+    private static let longestMessage = 65_536
+
+    public init() {
+      let configuration = URLSessionConfiguration.ephemeral
+      configuration.timeoutIntervalForRequest = Self.timeout
+      events = SocketDelegate()
+      // a serial queue of the session's own: events of a socket come in order
+      session = URLSession(configuration: configuration, delegate: events, delegateQueue: nil)
+    }
+
+    /// Sockets that are closing may end.
+    deinit { session.finishTasksAndInvalidate() }
+
+    public func open(_ url: String, events heard: @escaping @Sendable (SocketEvent) -> Void) -> any Socket {
+      // URLSession raises an exception for a WebSocket task of another scheme
+      guard let url = URL(string: url), ["ws", "wss"].contains(url.scheme), url.host != nil else {
+        heard(.closed(1006, "\(url): a ws:// or wss:// address is wanted"))
+        return NoSocket()
+      }
+      let task = session.webSocketTask(with: url, protocols: ["trunkline.v1"])
+      task.maximumMessageSize = Self.longestMessage
+      events.add(task, heard)
+      task.resume()
+      return TaskSocket(task: task)
+    }
+
+    public func post(_ url: String, bearer: String, body: [UInt8]) {
+      guard let url = URL(string: url), ["http", "https"].contains(url.scheme) else { return }
+      var request = URLRequest(url: url, timeoutInterval: Self.timeout)
+      request.httpMethod = "POST"
+      request.httpBody = Data(body)
+      request.setValue("Bearer " + bearer, forHTTPHeaderField: "Authorization")
+      request.setValue("application/json", forHTTPHeaderField: "Content-Type")
+      session.dataTask(with: request) { _, _, _ in }.resume()
+    }
+
+    private struct TaskSocket: Socket {
+      let task: URLSessionWebSocketTask
+      /// What cannot be sent any more is told by the task's end.
+      func send(_ text: [UInt8]) { task.send(.string(String(decoding: text, as: UTF8.self))) { _ in } }
+      func close(_ code: UInt16) {
+        task.cancel(with: URLSessionWebSocketTask.CloseCode(rawValue: Int(code)) ?? .normalClosure, reason: nil)
+      }
+    }
+    private struct NoSocket: Socket {
+      func send(_ text: [UInt8]) {}
+      func close(_ code: UInt16) {}
+    }
+  }
+
+  /// What the tasks of one session say, by task: each is closed once.
+  private final class SocketDelegate: NSObject, URLSessionWebSocketDelegate {
+    private let handlers = Mutex<[Int: @Sendable (SocketEvent) -> Void]>([:])
+
+    func add(_ task: URLSessionWebSocketTask, _ heard: @escaping @Sendable (SocketEvent) -> Void) {
+      handlers.withLock { $0[task.taskIdentifier] = heard }
+    }
+
+    /// Asks for the next message until there is none: a task hands over one at a time.
+    private func listen(_ task: URLSessionWebSocketTask) {
+      task.receive { [weak self] result in
+        guard let self, let heard = self.handlers.withLock({ $0[task.taskIdentifier] }) else { return }
+        switch result {
+        case .success(.string(let text)): heard(.received(Array(text.utf8)))
+        case .success: return task.cancel(with: .unsupportedData, reason: nil)
+        case .failure: return  // the task's end follows
+        }
+        self.listen(task)
+      }
+    }
+
+    private func end(_ task: URLSessionTask, _ code: Int, _ why: String?) {
+      let heard = handlers.withLock { $0.removeValue(forKey: task.taskIdentifier) }
+      heard?(.closed(UInt16(clamping: code), why))
+    }
+
+    func urlSession(_ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?) {
+      handlers.withLock { $0[webSocketTask.taskIdentifier] }?(.opened)
+      listen(webSocketTask)
+    }
+
+    func urlSession(
+      _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didCloseWith closeCode: URLSessionWebSocketTask.CloseCode,
+      reason: Data?
+    ) { end(webSocketTask, closeCode.rawValue, nil) }
+
+    /// Without a close frame.
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+      end(task, 1006, error.map { "\($0.localizedDescription)" })
+    }
+  }
+#endif

@@ -1,0 +1,73 @@
+import Foundation
+import Testing
+
+/// The SDK's Apple-only parts, run over the surfaces: what they set and call, and what becomes of a refusal. Not what Apple's frameworks do.
+@Suite struct ApplePartsTests {
+  private static let outcome = Result { try SurfaceBuild.shared.get().run("parts", with: ["TrunklineClient"]) }
+
+  private func expect(_ lines: [String]) throws {
+    let outcome = try Self.outcome.get()
+    try #require(outcome.status == 0, "\(outcome.text)")
+    let printed = outcome.text.components(separatedBy: "\n")
+    for line in lines { #expect(printed.contains(line), "no \"\(line)\" in:\n\(outcome.text)") }
+  }
+
+  @Test func `the voice unit carries both directions in slices of any size, and plays silence for what is not there`() throws {
+    try expect([
+      "start before configure: false", "configure: true, start: true, running: 1",
+      "slice of 85: (captured: true, played: 42)", "slice of 160: (captured: true, played: 80)",
+      "slice of 171: (captured: true, played: 85)", "slice of 512: (captured: true, played: 256)", "too long a slice: true",
+    ])
+  }
+
+  @Test func `the voice unit's callbacks allocate nothing`() throws { try expect(["1,000 slices, mallocs: 0"]) }
+
+  @Test func `AUD-4: a stopped unit calls back no more, and each that was made is disposed of once`() throws {
+    try expect([
+      "stopped: 0 -1, made 1, disposed 1", "start again: true, (captured: true, played: 80)", "released: 0, made 2, disposed 2",
+    ])
+  }
+
+  @Test func `a unit that refuses any of the calls is a start that failed, and nothing is left`() throws {
+    try expect((1...8).map { "call \($0) refused: true, left: 0" })
+  }
+
+  @Test func `without CallKit the unit has the audio session, and starts anew on another rate and after a reset`() throws {
+    try expect([
+      "own session: true AVAudioSessionCategoryPlayAndRecord AVAudioSessionModeVoiceChat, start: true", "same route: left alone",
+      "media services reset: anew", "interruption over: anew", "other rate: anew, 8000.0 Hz",
+      "after the release: left alone, left: 0",
+    ])
+  }
+
+  @Test func `secrets are items of the keychain for this device, from the first unlock on`() throws {
+    try expect([
+      "keychain: nil true [1, 2]", "written over: true [3], other service: nil", "after first unlock, this device: true",
+      "locked: nil false false", "deleted: true nil, again: false",
+    ])
+  }
+
+  @Test func `a path is told when it is another, not when it is told again`() throws {
+    let changes = try Self.outcome.get().text.components(separatedBy: "\n").filter { $0 == "path changed" }
+    #expect(changes.count == 2)
+    try expect(["monitor cancelled: true"])
+  }
+
+  @Test func `an address that is none is a socket that closes, and no exception of URLSession`() throws {
+    let text = try Self.outcome.get().text
+    for address in ["", "phone.example.com", "https://phone.example.com/v1/connect", "wss://", "wss:// /"] {
+      #expect(
+        text.contains("\n\(address): closed(1006, Optional(\"\(address): a ws:// or wss:// address is wanted\"))\n"), "\(text)")
+    }
+    try expect(["done"])
+  }
+
+  @Test func `a decline without a socket is one POST with the push's token, and a connection that fails is a socket that closes`()
+    throws
+  {
+    try expect([
+      "posted POST /v1/calls/x/reject HTTP/1.1", "posted Authorization: Bearer wake", "posted Content-Type: application/json",
+      "posted Content-Length: 21", #"posted {"reason":"declined"}"#, "socket closed 1006, with a reason",
+    ])
+  }
+}

@@ -1,0 +1,130 @@
+import Foundation
+import Testing
+
+/// What iOS compiles, compiled on Linux against the surfaces: the whole modules of the SDK with their Apple-only files, and the sample app.
+/// The modules below them, which have no such files, are those of the suite.
+final class SurfaceBuild: Sendable {
+  struct Outcome: Sendable {
+    var status: Int32
+    var text: String
+  }
+  struct Failure: Error, CustomStringConvertible { let description: String }
+
+  static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().path
+  static let surfaces = root + "/Tests/AppleSurface/Surfaces"
+  /// Where the suite's own modules are.
+  private static let products = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
+    .deletingLastPathComponent()
+    .path
+  /// In an order in which each finds what it imports.
+  static let surfaceModules = ["AVFAudio", "CallKit", "PushKit", "Intents", "Network", "Security", "UserNotifications", "UIKit"]
+  /// Modules of the SDK that have Apple-only files, and where.
+  static let modules = [
+    ("TrunklineClient", "Sources/Client/TrunklineClient"), ("TrunklineCallKit", "Sources/Client/TrunklineCallKit"),
+    ("CallDirectory", "Sources/Client/CallDirectory"),
+  ]
+
+  /// The sample app, its model and its extensions.
+  static let sample = [
+    ("SamplePhone", "Sources/SamplePhone"), ("SamplePhoneApp", "App"), ("CallDirectoryExtension", "Extensions/CallDirectory"),
+    ("IntentsExtension", "Extensions/Intents"), ("NotificationsExtension", "Extensions/Notifications"),
+  ].map { ($0, "Examples/SamplePhone/" + $1) }
+
+  let folder: String
+
+  /// Made once for all tests of the process.
+  static let shared = Result { try SurfaceBuild() }
+  private static func removeAtExit(_ folder: String) {
+    leftBehind = folder
+    atexit { try? FileManager.default.removeItem(atPath: SurfaceBuild.leftBehind) }
+  }
+  // Written once, before `atexit` is told of it.
+  nonisolated(unsafe) private static var leftBehind = ""
+
+  private init() throws {
+    folder = NSTemporaryDirectory() + "apple-surface-\(ProcessInfo.processInfo.processIdentifier)"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    Self.removeAtExit(folder)
+    for name in Self.surfaceModules { try build(name, Self.files("Tests/AppleSurface/Surfaces/" + name)) }
+    // Foundation has URLSession in a module of its own on Linux
+    let exports = folder + "/Exports.swift"
+    try "@_exported import FoundationNetworking\n".write(toFile: exports, atomically: true, encoding: .utf8)
+    for (name, path) in Self.modules { try build(name, Self.files(path) + (name == "TrunklineClient" ? [exports] : [])) }
+    for (name, path) in Self.sample { try build(name, Self.files(path)) }
+  }
+
+  /// The Swift files of a folder of the package.
+  static func files(_ path: String) throws -> [String] {
+    let found = FileManager.default.enumerator(atPath: root + "/" + path)?.compactMap { $0 as? String } ?? []
+    let files = found.filter { $0.hasSuffix(".swift") }.sorted().map { "\(root)/\(path)/\($0)" }
+    if files.isEmpty { throw Failure(description: "no Swift files in \(path)") }
+    return files
+  }
+
+  /// Type-checks a module, and leaves it and its object file for those that import it.
+  func build(_ name: String, _ files: [String]) throws {
+    // a program of the suite has a main of its own
+    let main = ["-Xfrontend", "-entry-point-function-name", "-Xfrontend", name + "_main"]
+    let made = try compile(
+      name, files, to: main + ["-emit-module-path", "\(folder)/\(name).swiftmodule", "-c", "-o", "\(folder)/\(name).o"])
+    if made.status != 0 { throw Failure(description: "\(name):\n\(made.text)") }
+  }
+
+  /// Warnings are errors, and the language mode is the SDK's.
+  func compile(_ name: String, _ files: [String], to output: [String] = ["-typecheck"]) throws -> Outcome {
+    try Self.run("swiftc", options(name) + output + ["-parse-as-library"] + files, ["TMPDIR": folder])
+  }
+
+  private func options(_ name: String) -> [String] {
+    let folders = [
+      folder, Self.surfaces + "/AudioToolbox", Self.products + "/Modules", Self.root + "/Sources/CLibraries/COpenSSL",
+      Self.root + "/Sources/CLibraries/COpus",
+    ]
+    return [
+      "-swift-version", "6", "-warnings-as-errors", "-D", "APPLE_SURFACE", "-enable-experimental-feature", "Lifetimes",
+      "-enable-testing",
+    ]
+      + ["-wmo", "-package-name", "trunkline", "-module-name", name, "-module-cache-path", folder + "/cache"]
+      + folders.flatMap { ["-I", $0] }
+  }
+
+  /// Runs a program of `Programs` over the surfaces; what it printed.
+  func run(_ program: String, with modules: [String]) throws -> Outcome {
+    let binary = "\(folder)/\(program)"
+    let units = ["AudioToolbox", "Mallocs"].map { (Self.surfaces + "/AudioToolbox/\($0).c", "\(folder)/\($0).o") }
+    for (source, object) in units {
+      let compiled = try Self.run("clang", ["-O1", "-c", source, "-o", object])
+      if compiled.status != 0 { throw Failure(description: compiled.text) }
+    }
+    let below =
+      ["Bytes", "AppProtocol", "HPKE", "RTP", "STUN", "SDP", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs"]
+      + ["MediaSession", "ClientMachines", "AppleStandIn", "SwiftUI"]
+    let objects = below.flatMap { module -> [String] in
+      let path = Self.products + "/\(module).build"
+      let files = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
+      return files.filter { $0.hasSuffix(".o") && !$0.hasSuffix("swiftmodule.o") }.map { path + "/" + $0 }
+    }
+    let ours = Self.surfaceModules + modules
+    let linked = try Self.run(
+      "swiftc",
+      options(program) + Self.files("Tests/AppleSurface/Programs/" + program) + ours.map { "\(folder)/\($0).o" } + objects
+        + units.map(\.1) + ["-o", binary, "-lssl", "-lcrypto", "-lopus"], ["TMPDIR": folder])
+    if linked.status != 0 { throw Failure(description: "\(program):\n\(linked.text)") }
+    // nothing that a program keeps is kept
+    return try Self.run(binary, [], ["HOME": folder, "XDG_DATA_HOME": folder])
+  }
+
+  static func run(_ tool: String, _ arguments: [String], _ environment: [String: String] = [:]) throws -> Outcome {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = [tool] + arguments
+    let pipe = Pipe()
+    (process.standardOutput, process.standardError, process.standardInput) = (pipe, pipe, FileHandle.nullDevice)
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+    try process.run()
+    let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    return Outcome(status: process.terminationStatus, text: text)
+  }
+}

@@ -1,0 +1,2 @@
+// CallKit as AppleStandIn has it: docs/design/apple-stand-in.md names the headers.
+@_exported public import AppleStandIn
