@@ -1,4 +1,4 @@
-public import Bytes
+import Bytes
 
 /// Reads a file of traces line by line, in memory of one line.
 ///

@@ -84,7 +84,7 @@ extension TraceCheck {
       }
       if one.rule == .r16 { rang(request.call) }
       // in order is what waited for the action before it
-      if one.rule != .r7 || one.place.line < lastCompletion { confirm(one.rule) }
+      if one.rule != .r7 || lastCompletion.map({ one.place.line < $0.place.line }) == true { confirm(one.rule) }
       return true
     }
     guard let call = machine.calls[request.call] else { return explainGone(request) }
@@ -102,16 +102,19 @@ extension TraceCheck {
   /// In the SDK's trace it was the user.
   private mutating func unasked(_ rule: Rule, _ text: String) { if isExact { found(rule, .system, text) } }
 
+  /// It may have waited behind the action that has just been completed: the user wanted it before the call was over.
+  private var isBehindAction: Bool { lastCompletion.map { now - $0.time < .milliseconds(500) } ?? false }
+
   private mutating func explainGone(_ request: SystemMachine.Request) -> Bool {
     let call = request.call
     if filtered.contains(call) {
       found(.r5, .system, "\(request.name) is asked of a call that was refused by Focus or the block list")
-    } else if let end = ended[call] {
+    } else if let isByApp = endedByApp[call] {
       if case .end = request {
         confirm(.r11)
-      } else {
+      } else if !isBehindAction {
         found(
-          .r10, .system, "\(request.name) is asked of a call that is over" + (end.byApp ? ": the app has reported its end" : ""))
+          .r10, .system, "\(request.name) is asked of a call that is over" + (isByApp ? ": the app has reported its end" : ""))
       }
     } else if !isPartial {
       found(.r7, .system, "\(request.name) is asked of a call that the app never named")

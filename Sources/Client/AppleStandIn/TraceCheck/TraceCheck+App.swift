@@ -36,7 +36,7 @@ extension TraceCheck {
 
   private mutating func configured(_ line: LogLine) {
     providers += 1
-    if providers == 1 { confirm(.cfg1) }
+    if providers == 1, isExact { confirm(.cfg1) }
     let groups = number(line, "groups") ?? rules.maximumCallGroups
     // 0: the trace does not say of which kinds
     let kinds = line["handles"].map { text in
@@ -57,13 +57,13 @@ extension TraceCheck {
 
   private mutating func report(_ line: LogLine) {
     guard let call = call(line) else { return }
-    if hasDelegate { confirm(.cfg2) }
+    if hasDelegate, isExact { confirm(.cfg2) }
     let caller = SystemMachine.Caller(line["handle"] ?? "", kind: line["kind"].flatMap { .init(text: $0) } ?? .phoneNumber)
     let isNew = machine.calls[call] == nil
     if isNew { reportsOfNow.accepted += 1 } else { reportsOfNow.refused += 1 }
     give(line["queue"] == "other" ? .reportOffQueue(call, caller) : .report(call, caller))
     guard isNew else { return }
-    ended[call] = nil
+    endedByApp[call] = nil
     filtered.remove(call)
     ringing[call] = now
   }
@@ -83,7 +83,7 @@ extension TraceCheck {
 
   private mutating func endReported(_ line: LogLine) {
     guard let call = call(line) else { return }
-    guard machine.calls[call] != nil || ended[call] != nil || !isPartial else { return }
+    guard machine.calls[call] != nil || endedByApp[call] != nil || !isPartial else { return }
     // what Focus refused was never there; apps end it all the same
     if filtered.contains(call) { return }
     if machine.calls[call] != nil { confirm(.r10) }
@@ -122,7 +122,7 @@ extension TraceCheck {
     }
     if isPartial, requests.contains(where: { isUnknown($0) }) { return }
     // the machine refuses a UUID that it had, too
-    for case .start(let call, let callee) in requests where ended[call] != nil {
+    for case .start(let call, let callee) in requests where endedByApp[call] != nil {
       machine.calls[call] = .init(isOutgoing: true, caller: callee, phase: .ended)
     }
     give(.request(.init(id), requests))
@@ -131,13 +131,13 @@ extension TraceCheck {
   /// Of a call that came before the trace.
   func isUnknown(_ request: SystemMachine.Request) -> Bool {
     if case .start = request { return false }
-    return machine.calls[request.call] == nil && ended[request.call] == nil
+    return machine.calls[request.call] == nil && endedByApp[request.call] == nil
   }
 
   private mutating func completed(_ line: LogLine, _ completion: SystemMachine.Completion) {
     guard let id = number(line, "action") else { return }
     if foreign.remove(id) != nil { return isAudioUnknown = true }
-    lastCompletion = place.line
+    lastCompletion = Since(time: now, place: place)
     if let action = overlapping.removeValue(forKey: id) {
       let open = machine.pending
       machine.pending = action

@@ -74,7 +74,7 @@ extension TraceCheck {
   private mutating func noteEnds() {
     for (id, call) in machine.calls where call.phase == .ended {
       machine.calls[id] = nil
-      if ended[id] == nil { ended[id] = (now, isAppsLine) }
+      if endedByApp[id] == nil { endedByApp[id] = isAppsLine }
       (ringing[id], connectedAt[id]) = (nil, nil)
     }
   }
@@ -146,16 +146,18 @@ extension TraceCheck {
     machine.activatesAt = nil
     activation = nil
     guard !isActivationOptional else { return confirm(.r9) }
-    if isAudioUnknown { return }
+    if isAudioUnknown || machine.isCellularCall || rules.activationTime == nil { return }
     found(.r8, .system, "didActivate did not come within 5 s of the fulfilled action", at: since.place)
   }
 
   // MARK: processes
 
   /// Killed, restarted, or the trace goes on with another process.
-  mutating func processEnded(isKilled: Bool = false) {
+  /// - Parameter isEnd: of the file, after which it may go on.
+  mutating func processEnded(isKilled: Bool = false, isEnd: Bool = false) {
     if unpunished != nil { deaths += 1 }
-    if let since = doubtfulReport, isKilled || header?.writer == .sdk && verdict.headers.count > 1 {
+    // of a killed process nothing comes any more
+    if let since = doubtfulReport, isKilled || header?.writer == .sdk && !isEnd && since.place == place {
       found(
         .r4, .system, "the process ended after a push whose only report was refused as existing: it did not count",
         at: since.place)
@@ -163,7 +165,7 @@ extension TraceCheck {
     (unpunished, doubtfulReport, reportsOfNow, hasReported) = (nil, nil, (0, 0), false)
     (hasBegun, firstUse, owed, awaited, actions) = (false, nil, [], [], [:])
     (overlapping, foreign, activation, zeroRate, isAudioUnknown) = ([:], [], nil, nil, false)
-    (providers, hasDelegate, lastTap, madeRoomAt) = (0, false, nil, nil)
+    (providers, hasDelegate, lastTap, madeRoomAt, lastCompletion) = (0, false, nil, nil, nil)
     machine.exited()
     noteEnds()
     (ringing, connectedAt) = ([:], [:])

@@ -17,6 +17,8 @@ extension TraceCheck {
     case "didActivate": didActivate()
     case "didDeactivate": didDeactivate()
     case "didReset": didReset()
+    // by what, the app's process is not told
+    case "interrupted": machine.isCellularCall = line["on"] == "true"
     case "startCall": startCall(line)
     case "route": routed(line)
     case "capture": if came(.capture) != nil, line["silent"] == "true" { confirm(.r23) }
@@ -53,7 +55,7 @@ extension TraceCheck {
     if !must {
       if isActive {
         confirm(.r3)
-      } else if !isPartial {
+      } else if !isPartial, rules.mustReport != .atRandom {
         found(.r3, .system, "a push need not be reported, though the app is in the background and has no call")
       }
     }
@@ -106,7 +108,8 @@ extension TraceCheck {
 
   private mutating func requested(_ line: LogLine) {
     guard let id = number(line, "id"), let asked = came(.requested(id)) else { return }
-    let code = line["error"] == "none" ? nil : number(line, "error") ?? 0
+    // a refusal without its code is as good as the expected one
+    let code = line["error"] == "none" ? nil : number(line, "error") ?? asked.code ?? 0
     if asked.code == code {
       if code != nil { confirm(.r7) }
     } else if !isPartial {
@@ -170,7 +173,10 @@ extension TraceCheck {
     machine.activatesAt = nil
     (activation, isAudioUnknown) = (nil, false)
     var out: [SystemMachine.Action] = []
+    let isCellularCall = machine.isCellularCall
+    machine.isCellularCall = false
     machine.activate(&out)
+    machine.isCellularCall = isCellularCall
     absorb(out)
   }
 

@@ -68,8 +68,7 @@ public struct TraceCheck: Sendable {
   var actions: [Int: SystemMachine.ActionID] = [:]
   /// Actions that came before the one before them was completed.
   var overlapping: [Int: SystemMachine.Pending] = [:]
-  /// Its line.
-  var lastCompletion = 0
+  var lastCompletion: Since?
   /// Actions of calls that came before the trace, or never.
   var foreign: Set<Int> = []
   /// Of such a call; whether audio is active is not known then.
@@ -95,8 +94,8 @@ public struct TraceCheck: Sendable {
 
   // of the phone
   var deaths = 0
-  /// When calls ended, and whether the app said so.
-  var ended: [Identifier: (at: Instant, byApp: Bool)] = [:]
+  /// Calls that are over, and whether the app said so.
+  var endedByApp: [Identifier: Bool] = [:]
   var filtered: Set<Identifier> = []
   var ringing: [Identifier: Instant] = [:]
   var connectedAt: [Identifier: Instant] = [:]
@@ -158,16 +157,14 @@ public struct TraceCheck: Sendable {
   /// What was owed when the trace ended is not judged: it may have come.
   public mutating func finish() {
     verdict.duration = now - .zero
-    processEnded()
+    processEnded(isEnd: true)
   }
 
   private mutating func begin(_ header: TraceHeader, _ next: TraceReader.Numbered) throws(TraceReader.Problem) {
-    if header.system == "NoCallSystem" {
+    if let system = header.system, system != "CallKitSystem" {
       throw TraceReader.Problem(
         line: next.number,
-        text:
-          "the phone of this trace shows its calls itself (CallSystem.none): these rules are about CallKit; record it with CallKitSystem"
-      )
+        text: "the call system of this trace is \(system), and these rules are CallKit's: record it with CallKitSystem")
     }
     if self.header != nil { processEnded() }
     verdict.headers.append(header)
@@ -175,10 +172,9 @@ public struct TraceCheck: Sendable {
     base = now
     machine.exited()
     isAudioUnknown = isPartial
-    if isPartial {
-      hasBegun = true
-      give(.launched)
-    }
+    if isPartial { hasBegun = true }
+    // the SDK's trace begins in a process that runs
+    if !isExact { give(.launched) }
   }
 
   mutating func found(_ rule: Rule, _ side: TraceVerdict.Finding.Side, _ text: String, at place: Place? = nil) {
