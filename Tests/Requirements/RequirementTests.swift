@@ -60,7 +60,7 @@ import Testing
 
   private func isClient(_ file: URL) -> Bool {
     let folder = file.deletingLastPathComponent().lastPathComponent
-    return ["TrunklineClient", "TrunklineCallKit", "AppleStandIn", "CallDirectory", "ClientMachines"].contains(folder)
+    return ["TrunklineClient", "TrunklineCallKit", "AppleStandIn", "CallDirectory", "ClientMachines", "AppCheck"].contains(folder)
       || (folder == "Scenarios" && file.lastPathComponent.hasPrefix("Handset"))
   }
 }

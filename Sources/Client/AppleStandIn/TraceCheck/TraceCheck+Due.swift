@@ -92,7 +92,8 @@ extension TraceCheck {
     now = max(now, time)
     settleOutputs()
     settleActions()
-    if let since = activation, now > since.time + Self.patience { settleActivation(since) }
+    let activationTime = max(Self.patience, (rules.activationTime ?? .zero) + Self.slack)
+    if let since = activation, now > since.time + activationTime { settleActivation(since) }
     if let since = firstUse, now > since.time + Self.patience + Self.patience {
       firstUse = nil
       if !hasBegun {
@@ -147,7 +148,7 @@ extension TraceCheck {
     activation = nil
     guard !isActivationOptional else { return confirm(.r9) }
     if isAudioUnknown || machine.isCellularCall || rules.activationTime == nil { return }
-    found(.r8, .system, "didActivate did not come within 5 s of the fulfilled action", at: since.place)
+    found(.r8, .system, "didActivate did not come in its time after the fulfilled action", at: since.place)
   }
 
   // MARK: processes
