@@ -166,7 +166,8 @@ let lab: [Target] = [
       "Configuration", "CommandSupport", "SpeechScore", "Peers", "PushSandbox", "ClientMachines", "TrunklineClient",
       "ClientSockets", "AppleStandIn", "AppCheck", argumentParser,
     ],
-    path: "Sources/Lab", exclude: ["AppCheck", "SpeechScore", "CDemoSpeech", "DemoSpeech", "PushSandbox", "Peers"], swiftSettings: swift),
+    path: "Sources/Lab", exclude: ["AppCheck", "SpeechScore", "CDemoSpeech", "DemoSpeech", "PushSandbox", "Peers"],
+    swiftSettings: swift),
 ]
 
 // One row for every folder under Tests; a row whose folder is not there yet has no effect.

@@ -55,10 +55,15 @@ import Testing
     Broken("the Call Directory has another group", "Directory/Directory.entitlements", ["group.other", "group.example.phone"]) {
       try $0.replace("group.example.phone", "group.other", in: "Directory/Directory.entitlements")
     },
-    Broken("the app has no group", "App/Phone.entitlements", ["application-groups", "add the extension's group group.example.phone"]) {
+    Broken(
+      "the app has no group", "App/Phone.entitlements", ["application-groups", "add the extension's group group.example.phone"]
+    ) {
       try $0.replace("com.apple.security.application-groups", "other", in: "App/Phone.entitlements")
     },
-    Broken("a misspelt extension point", "Directory/Info.plist", ["com.apple.callkit.calldirectory", "com.apple.callkit.call-directory is meant"]) {
+    Broken(
+      "a misspelt extension point", "Directory/Info.plist",
+      ["com.apple.callkit.calldirectory", "com.apple.callkit.call-directory is meant"]
+    ) {
       try $0.replace("callkit.call-directory", "callkit.calldirectory", in: "Directory/Info.plist")
     },
     Broken("an extension without its point", "Intents/Info.plist", ["NSExtension has no NSExtensionPointIdentifier"]) {
@@ -73,14 +78,18 @@ import Testing
     Broken("Siri is not allowed", "App/Phone.entitlements", ["com.apple.developer.siri is missing"]) {
       try $0.replace("com.apple.developer.siri", "other", in: "App/Phone.entitlements")
     },
-    Broken("the extension may not filter", "Service/Service.entitlements", ["usernotifications.filtering is missing", "R15", "error 2"]) {
+    Broken(
+      "the extension may not filter", "Service/Service.entitlements",
+      ["usernotifications.filtering is missing", "R15", "error 2"]
+    ) {
       try $0.replace("com.apple.developer.usernotifications.filtering", "other", in: "Service/Service.entitlements")
     },
     Broken("the extension cannot read the key", "Service/Service.entitlements", ["keychain-access-groups", "the app's key"]) {
       try $0.replace("keychain-access-groups", "other", in: "Service/Service.entitlements")
     },
     // wrong types
-    Broken("background modes are a string", "App/Info.plist", ["UIBackgroundModes is a string, and must be an array of strings"]) {
+    Broken("background modes are a string", "App/Info.plist", ["UIBackgroundModes is a string, and must be an array of strings"])
+    {
       try $0.replace(
         "<key>UIBackgroundModes</key><array><string>voip</string><string>audio</string></array>",
         "<key>UIBackgroundModes</key><string>voip</string>", in: "App/Info.plist")
@@ -88,7 +97,9 @@ import Testing
     Broken("background modes are numbers", "App/Info.plist", ["UIBackgroundModes is an array, and must be an array of strings"]) {
       try $0.replace("<string>voip</string>", "<integer>1</integer>", in: "App/Info.plist")
     },
-    Broken("the microphone text is a boolean", "App/Info.plist", ["NSMicrophoneUsageDescription is a boolean, and must be a string"]) {
+    Broken(
+      "the microphone text is a boolean", "App/Info.plist", ["NSMicrophoneUsageDescription is a boolean, and must be a string"]
+    ) {
       try $0.replace("<string>Your voice is sent to whom you talk to.</string>", "<true/>", in: "App/Info.plist")
     },
     Broken("the push environment is a number", "App/Phone.entitlements", ["aps-environment is a number, and must be a string"]) {
@@ -100,8 +111,12 @@ import Testing
     Broken("the filtering flag is a number", "Service/Service.entitlements", ["filtering is a number, and must be a boolean"]) {
       try $0.replace("<true/>", "<integer>1</integer>", in: "Service/Service.entitlements")
     },
-    Broken("the groups are a string", "App/Phone.entitlements", ["application-groups is a string, and must be an array of strings"]) {
-      try $0.replace("<array><string>group.example.phone</string></array>", "<string>group.example.phone</string>", in: "App/Phone.entitlements")
+    Broken(
+      "the groups are a string", "App/Phone.entitlements", ["application-groups is a string, and must be an array of strings"]
+    ) {
+      try $0.replace(
+        "<array><string>group.example.phone</string></array>", "<string>group.example.phone</string>",
+        in: "App/Phone.entitlements")
     },
     Broken("the extension is a string", "Intents/Info.plist", ["NSExtension is a string, and must be a dictionary"]) {
       try $0.write("Intents/Info.plist", AppFixture.plist("<key>NSExtension</key><string>com.apple.intents-service</string>"))
@@ -111,7 +126,9 @@ import Testing
     },
   ]
 
-  @Test(arguments: Self.broken) func `CFG-5, R21: a broken copy names the file, what is wrong, and nothing else`(copy: Broken) throws {
+  @Test(arguments: Self.broken) func `CFG-5, R21: a broken copy names the file, what is wrong, and nothing else`(copy: Broken)
+    throws
+  {
     let fixture = try AppFixture.good()
     try copy.change(fixture)
     let check = try check(fixture)
@@ -132,7 +149,8 @@ import Testing
     #expect(check.findings == [] && check.notes.count == 3, "\(check.text)")
     // a notification service extension that makes no pushes needs no entitlement for it
     try fixture.write("Service/Info.plist", AppFixture.service)
-    try fixture.write("Service/Service.entitlements", AppFixture.serviceEntitlements.replacingOccurrences(of: "filtering", with: "x"))
+    try fixture.write(
+      "Service/Service.entitlements", AppFixture.serviceEntitlements.replacingOccurrences(of: "filtering", with: "x"))
     #expect(try self.check(fixture).findings == [])
   }
 
@@ -176,7 +194,10 @@ import Testing
     let check = try AppCheck(path: fixture.root.path + "/Phone.app")
     #expect(check.findings == [] && check.files.contains("PlugIns/Service.appex/Info.plist"), "\(check.text)")
     let bad = try bundle(AppFixture.serviceEntitlements.replacingOccurrences(of: "<true/>", with: "<false/>"))
-    #expect(try AppCheck(path: bad.root.path + "/Phone.app").findings.map(\.file) == ["PlugIns/Service.appex: entitlements of its signature"])
+    #expect(
+      try AppCheck(path: bad.root.path + "/Phone.app").findings.map(\.file) == [
+        "PlugIns/Service.appex: entitlements of its signature"
+      ])
   }
 
   @Test func `without a signature the provisioning profile says what is allowed, and without both it is said`() throws {
@@ -184,7 +205,8 @@ import Testing
     try fixture.write("Phone.app/Phone", "code")
     let findings = try AppCheck(path: fixture.root.path + "/Phone.app").findings
     #expect(findings.contains { $0.text.contains("its signature has no entitlements") })
-    let inner = AppFixture.entitlements.components(separatedBy: "<plist version=\"1.0\">")[1].replacingOccurrences(of: "</plist>", with: "")
+    let inner = AppFixture.entitlements.components(separatedBy: "<plist version=\"1.0\">")[1].replacingOccurrences(
+      of: "</plist>", with: "")
     let profile = AppFixture.plist("<key>Entitlements</key>\(inner)")
     try fixture.write("Phone.app/embedded.mobileprovision", Data([0x30, 0x82, 0xFF]) + Data(profile.utf8) + Data([0xA0, 0x00]))
     #expect(try AppCheck(path: fixture.root.path + "/Phone.app").findings == [])

@@ -55,7 +55,7 @@ extension LogLine {
         decimals = 0
         continue
       }
-      guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9"), digits < 12 else {
+      guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9"), digits < 13 else {
         throw Problem(text: "the first word is no time: seconds with three decimals")
       }
       value = value * 10 + Int64(byte - UInt8(ascii: "0"))

@@ -71,6 +71,8 @@ public struct TraceReader: Sendable {
         number, "the first line is no header (`app trace version=…`): the beginning is cut off; export the trace again")
     }
     if let new { try begin(new, line) } else { try follow(line) }
+    // half a word is one, too: only the count says that the last line is whole
+    if !hasEnd, header?.lines != count { throw problem(number, "the trace was cut within this line: export it again, whole") }
     return Numbered(number: number, line: line, header: new)
   }
 

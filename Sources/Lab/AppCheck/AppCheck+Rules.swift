@@ -12,7 +12,9 @@ extension AppCheck {
     switch app.info.strings("UIBackgroundModes") {
     case .there(let modes):
       if !modes.contains("voip") {
-        add(app.info, "UIBackgroundModes lacks `voip`: without it iOS takes a report and then resets the provider (R21); add the string")
+        add(
+          app.info,
+          "UIBackgroundModes lacks `voip`: without it iOS takes a report and then resets the provider (R21); add the string")
       }
       if !modes.contains("audio") {
         add(app.info, "UIBackgroundModes lacks `audio`: a call falls silent when the phone is locked; add the string")
@@ -25,7 +27,9 @@ extension AppCheck {
     switch app.info.strings("NSUserActivityTypes") {
     case .there(let types) where types.contains("INStartCallIntent"): break
     case .there, .missing:
-      add(app.info, "NSUserActivityTypes lacks `INStartCallIntent`: a tap in Recents opens the app and calls nobody; add the string")
+      add(
+        app.info, "NSUserActivityTypes lacks `INStartCallIntent`: a tap in Recents opens the app and calls nobody; add the string"
+      )
     case .wrong(let text): add(app.info, text + ": `INStartCallIntent`")
     }
     checkPushes(app)
@@ -45,7 +49,9 @@ extension AppCheck {
   }
 
   private mutating func checkPushes(_ app: AppTarget) {
-    guard !app.entitlements.isEmpty else { return addNoEntitlements(app, "`aps-environment` (the capability Push Notifications)") }
+    guard !app.entitlements.isEmpty else {
+      return addNoEntitlements(app, "`aps-environment` (the capability Push Notifications)")
+    }
     for list in app.entitlements {
       switch list.string("aps-environment") {
       case .there("development"), .there("production"): break
@@ -95,7 +101,8 @@ extension AppCheck {
     let attributes = values["NSExtensionAttributes"] as? [String: Any]
     guard let supported = attributes?["IntentsSupported"] as? [String], supported.contains("INStartCallIntent") else {
       return add(
-        target.info, "NSExtensionAttributes, IntentsSupported lacks `INStartCallIntent`: Siri hands no call to it; add the string")
+        target.info, "NSExtensionAttributes, IntentsSupported lacks `INStartCallIntent`: Siri hands no call to it; add the string"
+      )
     }
   }
 
@@ -121,7 +128,8 @@ extension AppCheck {
   /// R15: error 2 without it. Who does not make pushes of notifications needs it not.
   private mutating func checkFiltering(_ target: AppTarget) {
     guard target.mentions("reportNewIncomingVoIPPushPayload") else { return }
-    checkFlag(target, Self.filtering, "reportNewIncomingVoIPPushPayload is refused with error 2 (R15); ask Apple for the entitlement")
+    checkFlag(
+      target, Self.filtering, "reportNewIncomingVoIPPushPayload is refused with error 2 (R15); ask Apple for the entitlement")
   }
 
   private mutating func checkFlag(_ target: AppTarget, _ key: String, _ why: String) {

@@ -53,7 +53,8 @@ public struct AppCheck: Sendable {
   public var text: String {
     var out = files.map { "read     \($0)" } + findings.map { "missing  \($0.file): \($0.text)" } + notes.map { "note     \($0)" }
     out.append(
-      findings.isEmpty ? "nothing is missing" : "\(findings.count) \(findings.count == 1 ? "thing is" : "things are") missing or wrong")
+      findings.isEmpty
+        ? "nothing is missing" : "\(findings.count) \(findings.count == 1 ? "thing is" : "things are") missing or wrong")
     return out.joined(separator: "\n")
   }
 

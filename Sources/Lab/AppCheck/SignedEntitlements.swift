@@ -18,7 +18,8 @@ enum SignedEntitlements {
     while let at = file.range(of: magic, options: .backwards, in: file.startIndex..<end) {
       let length = file[at.upperBound...].prefix(4).reduce(0) { $0 << 8 | Int($1) }
       let text = file[at.upperBound...].dropFirst(4).prefix(max(0, length - 8))
-      if length > 8, text.count == length - 8, text.starts(with: Data("<?xml".utf8)) || text.starts(with: Data("<!DOCTYPE".utf8)) {
+      if length > 8, text.count == length - 8, text.starts(with: Data("<?xml".utf8)) || text.starts(with: Data("<!DOCTYPE".utf8))
+      {
         return Data(text)
       }
       end = at.lowerBound

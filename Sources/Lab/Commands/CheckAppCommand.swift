@@ -5,7 +5,8 @@ import CommandSupport
 /// `trunkline-lab check-app`: what an app with calls must declare, before it is on a device.
 struct CheckAppCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "check-app", abstract: "Says what an app's Info.plist and entitlements lack for calls: modes, capabilities, extensions.",
+    commandName: "check-app",
+    abstract: "Says what an app's Info.plist and entitlements lack for calls: modes, capabilities, extensions.",
     discussion: """
       Reads the app and its extensions: for the Call Directory, for intents and for notifications. In a folder of sources each has its
       Info.plist and its .entitlements in a folder of its own; where Xcode generates the Info.plist, give the .app that it built, whose

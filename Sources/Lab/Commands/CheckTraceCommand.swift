@@ -6,7 +6,8 @@ import Foundation
 /// `trunkline-lab check-trace`: what a device did, against the rules by which apps are tested here.
 struct CheckTraceCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "check-trace", abstract: "Says which rules of iOS the trace of a device contradicts, confirms, or is silent about.",
+    commandName: "check-trace",
+    abstract: "Says which rules of iOS the trace of a device contradicts, confirms, or is silent about.",
     discussion: """
       The trace is what `Phone.trace` holds, or the file of `Phone.keepTrace`; the log of `handset` and of StandInPhone, too. A file
       may hold several, one after the other. A rule is contradicted by the app, which broke it, or by the system, which is not as the
@@ -20,7 +21,8 @@ struct CheckTraceCommand: ParsableCommand {
         trunkline-lab handset --script call.txt --app ./MyApp > phone.trace
       """)
 
-  @Option(help: ArgumentHelp("A JSON object of rules in place of the strict ones, or its file.", valueName: "json")) var rules: String?
+  @Option(help: ArgumentHelp("A JSON object of rules in place of the strict ones, or its file.", valueName: "json")) var rules:
+    String?
   @Argument(help: ArgumentHelp("The trace.", valueName: "file")) var file: String
 
   func run() throws {
