@@ -209,7 +209,10 @@ let testTargets: [Target] = [
   tests("Devices", ["Bytes", "AppProtocol", "JSONWebToken", "AppSessions", "PushPolicy", "Devices"]),
   tests(
     "Scenarios",
-    callStack + ["HTTP", "JSONWebToken", "COpenSSL", "ClientMachines", "AppleStandIn", "TrunklineClient", "TrunklineCallKit", "CallDirectory"]),
+    callStack + [
+      "HTTP", "JSONWebToken", "COpenSSL", "ClientMachines", "AppleStandIn", "TrunklineClient", "TrunklineCallKit",
+      "CallDirectory",
+    ]),
   tests("Platform", ["Bytes", "Platform"], [logging]),
   tests("SIPTransport", sipStack + ["SIPDialogs", "Platform", "SIPTransport"], [logging]),
   tests("SIPTrace", ["Bytes", "SIPDialogs", "SIPTrace"]),
