@@ -40,6 +40,20 @@ import Testing
   }
 }
 
+/// The rules as check-trace prints them, against the page that has their sources.
+@Suite struct RuleTitleTests {
+  @Test func `every rule has its row, and is in doubt where the row has a question mark`() throws {
+    let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent().appendingPathComponent("docs/design/apple-stand-in.md")
+    let rows = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
+    for rule in SystemMachine.Rule.allCases {
+      let row = try #require(rows.first { $0.hasPrefix("| \(rule.rawValue) ") }, "\(rule.rawValue) has no row")
+      #expect(row.contains("`?`") == (rule.doubt != nil), "\(row)")
+      #expect(!rule.title.isEmpty)
+    }
+  }
+}
+
 /// Traces that are cut, mixed up, of others, or large.
 @Suite struct TraceBadInputTests {
   private func rig() -> TraceRig {
