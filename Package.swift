@@ -132,14 +132,16 @@ let client: [Target] = [
   module(
     "Client", "ClientMachines",
     ["Bytes", "RTP", "STUN", "SDP", "AppProtocol", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession"]),
-  module("Client", "AppleStandIn", ["Bytes"]),
+  // The lines that the stand-in's log and the SDK's trace are made of.
+  module("Client", "PhoneLog", ["Bytes"]),
+  module("Client", "AppleStandIn", ["Bytes", "PhoneLog"]),
   .target(
     name: "TrunklineCallKit",
     dependencies: ["Bytes", "AppProtocol", "ClientMachines", "TrunklineClient"].map { .byName(name: $0) } + [
       .byName(name: "AppleStandIn", condition: .when(platforms: [.linux, .macOS])),
       .byName(name: "ClientSockets", condition: .when(platforms: [.linux])),
     ], path: "Sources/Client/TrunklineCallKit", swiftSettings: swift),
-  module("Client", "TrunklineClient", ["Bytes", "AppProtocol", "HPKE", "DTLS", "ClientMachines"]),
+  module("Client", "TrunklineClient", ["Bytes", "AppProtocol", "HPKE", "DTLS", "ClientMachines", "PhoneLog"]),
   // Linux's Foundation cannot open a WebSocket: Debian's libcurl is built without.
   module("Client", "ClientSockets", ["Bytes", "ClientMachines", "TrunklineClient", "CWebSockets", "CCurl"]),
   // An extension of an iPhone links nothing else of ours; where CallKit is not there, the stand-in is.
@@ -170,6 +172,7 @@ let lab: [Target] = [
   module("Lab", "SpeechScore", ["Bytes"]),
   .target(name: "CDemoSpeech", path: "Sources/Lab/CDemoSpeech", exclude: ["telephone.ulaw", "app.ulaw"]),
   module("Lab", "DemoSpeech", ["CDemoSpeech"]),
+  module("Lab", "AppCheck", []),
   module("Lab", "PushSandbox", ["Bytes", "JSONWebToken", "Platform", "COpenSSL", "CNGHTTP2"]),
   module(
     "Lab", "Peers",
@@ -182,9 +185,10 @@ let lab: [Target] = [
     dependencies: [
       "Bytes", "RTP", "SDP", "AppProtocol", "JSONWebToken", "AudioCodecs", "SIPDialogs", "CallFlow", "Platform", "CLinux",
       "Configuration", "CommandSupport", "SpeechScore", "Peers", "PushSandbox", "ClientMachines", "TrunklineClient",
-      "ClientSockets", "AppleStandIn", argumentParser,
+      "ClientSockets", "AppleStandIn", "AppCheck", argumentParser,
     ],
-    path: "Sources/Lab", exclude: ["SpeechScore", "CDemoSpeech", "DemoSpeech", "PushSandbox", "Peers"], swiftSettings: swift),
+    path: "Sources/Lab", exclude: ["AppCheck", "SpeechScore", "CDemoSpeech", "DemoSpeech", "PushSandbox", "Peers"],
+    swiftSettings: swift),
 ]
 
 // One row for every folder under Tests; a row whose folder is not there yet has no effect.
@@ -226,7 +230,10 @@ let testTargets: [Target] = [
   tests("Devices", ["Bytes", "AppProtocol", "JSONWebToken", "AppSessions", "PushPolicy", "Devices"]),
   tests(
     "Scenarios",
-    callStack + ["HTTP", "JSONWebToken", "COpenSSL", "ClientMachines", "AppleStandIn", "TrunklineCallKit", "CallDirectory"]),
+    callStack + [
+      "HTTP", "JSONWebToken", "COpenSSL", "ClientMachines", "AppleStandIn", "TrunklineClient", "TrunklineCallKit",
+      "CallDirectory",
+    ]),
   tests("Platform", ["Bytes", "Platform"], [logging]),
   tests("SIPTransport", sipStack + ["SIPDialogs", "Platform", "SIPTransport"], [logging]),
   tests("SIPTrace", ["Bytes", "SIPDialogs", "SIPTrace"]),
@@ -241,6 +248,8 @@ let testTargets: [Target] = [
   tests("Control", callStack + ["Platform", "Control"], [logging]),
   tests("ClientMachines", mediaStack + ["AppProtocol", "ClientMachines"]),
   tests("AppleStandIn", ["Bytes", "AppleStandIn"]),
+  tests("PhoneLog", ["Bytes", "PhoneLog"]),
+  tests("AppCheck", ["AppCheck"]),
   tests(
     "TrunklineCallKit",
     ["Bytes", "AppProtocol", "HPKE", "ClientMachines", "AppleStandIn", "TrunklineClient", "TrunklineCallKit"]),

@@ -17,10 +17,13 @@ struct TrunklineLab: ParsableCommand {
         trunkline-lab load --steps 20,60,100
         trunkline-lab push-sandbox --certificate sandbox.pem --key AuthKey.p8
         trunkline-lab handset --script call.txt --app ./MyApp
+        trunkline-lab check-app Examples/SamplePhone
+        trunkline-lab check-trace phone.trace
       """,
     version: Version.text,
     subcommands: [
       DemoCommand.self, TrunkCommand.self, PhoneCommand.self, LoadCommand.self, PushSandboxCommand.self, HandsetCommand.self,
+      CheckTraceCommand.self, CheckAppCommand.self,
     ])
 
   static func main() {

@@ -232,7 +232,7 @@ import Testing
     #expect(log.first == "0.000 network push id=1" && log.contains("2.000 user tap button=answer call=\(Self.call)"))
     #expect(
       log.contains("2.050 system didActivate")
-        || log.contains { $0.hasSuffix("perform action=2 do=hold call=\(Self.call) on=true") })
+        || log.contains { $0.hasSuffix("perform action=2 do=hold call=\(Self.call) on=true timeout=5.000") })
     #expect(log.allSatisfy { $0.wholeMatch(of: /\d+\.\d{3} (app|system|user|network) \w+( \w+=("[^"]*"|[^ "]+))*/) != nil })
   }
 

@@ -107,3 +107,77 @@ import Testing
     #expect(try run("expect ringing within 10ms").status == 1)
   }
 }
+
+/// `trunkline-lab check-trace` and `check-app`: what they print, and their exit status.
+@Suite struct CheckCommandTests {
+  private static let binaries = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+
+  private func lab(_ arguments: [String]) throws -> (status: Int32, text: String) {
+    let (process, pipe) = (Process(), Pipe())
+    process.executableURL = Self.binaries.appendingPathComponent("trunkline-lab")
+    (process.arguments, process.standardOutput, process.standardError) = (arguments, pipe, pipe)
+    try process.run()
+    let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    return (process.terminationStatus, text)
+  }
+  /// A folder that goes with the test.
+  private func inFolder(_ body: (URL) throws -> Void) throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("check-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try body(folder)
+  }
+
+  @Test func `what the handset prints is a trace that check-trace confirms; broken it has status 1, cut it has 2`() throws {
+    try inFolder { folder in
+      let (script, file) = (folder.path + "/call.txt", folder.path + "/phone.trace")
+      let steps = [
+        #"push {"call":"11111111-1111-4111-8111-111111111111"}"#, "expect ringing within 30s", "tap answer",
+        "expect audio within 30s", "tap end", "expect idle within 30s",
+      ]
+      try steps.joined(separator: "\n").write(toFile: script, atomically: true, encoding: .utf8)
+      let log = folder.path + "/app.log"
+      let app = Self.binaries.appendingPathComponent("handset-app").path
+      let made = try lab(["handset", "--script", script, "--app-log", log, "--app", app])
+      #expect(made.status == 0)
+      try made.text.write(toFile: file, atomically: true, encoding: .utf8)
+      let clean = try lab(["check-trace", file])
+      #expect(clean.status == 0 && clean.text.contains("R8     confirmed: "), "\(clean.text)\n\(made.text)")
+      // by rules that give an answer half a minute it is another system
+      let other = try lab(["check-trace", "--rules", #"{"answerTime":30}"#, file])
+      #expect(other.status == 1 && other.text.contains("by the system: answer has 60.000 s, and the rule says 30.000 s"))
+      try String(made.text.dropLast(10)).write(toFile: file, atomically: true, encoding: .utf8)
+      let cut = try lab(["check-trace", file])
+      #expect(cut.status == 2 && cut.text.contains("phone.trace cannot be read to its end. line "))
+      #expect(try lab(["check-trace", folder.path + "/none"]).status == 2)
+      #expect(try lab(["check-trace", "--rules", "{}x", file]).status == 64)
+    }
+  }
+
+  @Test func `check-app has status 0, 1 and 2, and says what to add`() throws {
+    try inFolder { folder in
+      #expect(try lab(["check-app", folder.path]).status == 2)
+      let head = #"<?xml version="1.0"?><plist version="1.0"><dict>"#
+      func write(_ name: String, _ body: String) throws {
+        try (head + body + "</dict></plist>").write(toFile: folder.path + "/" + name, atomically: true, encoding: .utf8)
+      }
+      try write("Phone.entitlements", "<key>aps-environment</key><string>development</string>")
+      let modes = "<key>UIBackgroundModes</key><array><string>voip</string><string>audio</string></array>"
+      let rest =
+        "<key>NSMicrophoneUsageDescription</key><string>For calls.</string>"
+        + "<key>NSUserActivityTypes</key><array><string>INStartCallIntent</string></array>"
+      try write("Info.plist", modes + rest)
+      let good = try lab(["check-app", folder.path])
+      #expect(good.status == 0 && good.text.contains("nothing is missing"), "\(good.text)")
+      try write("Info.plist", rest)
+      let bad = try lab(["check-app", folder.path])
+      #expect(bad.status == 1 && bad.text.contains("missing  Info.plist: UIBackgroundModes is missing"), "\(bad.text)")
+    }
+  }
+
+  @Test(arguments: ["check-trace", "check-app"]) func `its help has examples and the exit status`(command: String) throws {
+    let (status, text) = try lab([command, "--help"])
+    #expect(status == 0 && text.contains("EXAMPLES:") && text.contains("Exit status: 0 "))
+  }
+}

@@ -14,10 +14,11 @@ enum ImportRule {
     "CommandSupport": ["Configuration"],
     "Trunkline": ["Configuration", "CommandSupport"],
     "Peers": ["SpeechScore", "DemoSpeech"],
-    "Lab": ["Peers", "PushSandbox", "SpeechScore"],
+    "Lab": ["Peers", "PushSandbox", "SpeechScore", "AppCheck"],
     "GatewayCore": ["SIPDialogs", "Trunking", "CallFlow"],
     "CallDirectory": ["AppleStandIn"],
-    "TrunklineClient": ["ClientMachines"],
+    "AppleStandIn": ["PhoneLog"],
+    "TrunklineClient": ["ClientMachines", "PhoneLog"],
     "ClientSockets": ["ClientMachines", "TrunklineClient"],
     "TrunklineCallKit": ["ClientMachines", "TrunklineClient", "AppleStandIn", "ClientSockets"],
   ]

@@ -60,8 +60,8 @@ import Testing
 
   private func isClient(_ file: URL) -> Bool {
     let folder = file.deletingLastPathComponent().lastPathComponent
-    return ["TrunklineClient", "TrunklineCallKit", "AppleStandIn", "CallDirectory", "ClientMachines", "AppleSurface"].contains(
-      folder)
+    let folders = ["TrunklineClient", "TrunklineCallKit", "AppleStandIn", "CallDirectory", "ClientMachines", "AppleSurface", "AppCheck"]
+    return folders.contains(folder)
       || (folder == "Scenarios" && file.lastPathComponent.hasPrefix("Handset"))
   }
 }

@@ -5,6 +5,7 @@ import ClientMachines
 import Testing
 
 @testable import AppleStandIn
+@testable import TrunklineClient
 
 /// What holds whatever comes in which order: the INV row of the requirements, at the telephone's end.
 extension Handset {
@@ -73,6 +74,17 @@ extension Handset {
     if isAudioRunning, listening.map({ !shown.contains($0) }) ?? true { found.append("audio runs for no call") }
     if !talking.isEmpty, isOnline, isLinkUp, state == .online, !isAudioRunning { found.append("\(talking) without audio") }
     return found
+  }
+
+  // MARK: its trace
+
+  /// What `trunkline-lab check-trace` would say of the SDK's own trace; `expected`: what this person does that no screen offers.
+  func contradictions(_ expected: Set<SystemMachine.Rule>) -> [String] {
+    guard !traces.isEmpty else { return [] }
+    let text = traces.flatMap(\.text).map { $0 + "\n" }.joined()
+    let verdict = TraceCheck.judge(Array(text.utf8), rules: system.rules)
+    return verdict.contradicted.isSubset(of: expected) && verdict.problem == nil
+      ? [] : [verdict.text(name: "trace") + "\n" + text]
   }
 
   // MARK: after the last call

@@ -4,11 +4,16 @@ import Bytes
 import CallFlow
 import ClientMachines
 
+@testable import TrunklineClient
+
 /// What a person does, and the app's own buttons.
 extension Handset {
   func tap(_ tap: SystemMachine.Tap) { give(system: .tap(tap)) }
   func lock() { give(system: .locked(true)) }
-  func cellular(_ isOn: Bool) { give(system: .cellular(isOn)) }
+  func cellular(_ isOn: Bool) {
+    if phone != nil { traces.last?.note(.interrupted(isOn), world.now) }
+    give(system: .cellular(isOn))
+  }
   func dial(_ call: CallID, _ number: String) { give(.dial(call, to: Handle(k: .phone, h: number), from: nil)) }
   /// What the app's own buttons do.
   func wish(_ call: CallID, _ wish: PhoneMachine.Wish) { give(.wish(call, wish)) }

@@ -8,6 +8,7 @@ import PushPolicy
 import Testing
 
 @testable import AppleStandIn
+@testable import TrunklineClient
 
 /// A telephone: the SDK's machine in an app's process that the system's machine starts, calls and kills; before the real gateway.
 final class Handset: Device {
@@ -39,6 +40,10 @@ final class Handset: Device {
   /// One of the source documents' own wrong snippets, in place of what the SDK does.
   var snippet: Snippet?
   enum Snippet { case reportInTask, fulfilAtOnce, setActive }
+
+  /// As the SDK's engine keeps it, one a process; empty unless `records`.
+  var traces: [PhoneTrace] = []
+  var records = false
 
   /// Each process has its own ids of requests: the gateway answers a repeated one from its store.
   var launches: UInt64 = 0
@@ -169,8 +174,12 @@ final class Handset: Device {
     run { [self] in
       guard phone != nil else { return }
       var out: [PhoneMachine.Action] = []
+      traces.last?.note(input, world.now)
       phone?.handle(input, at: world.now, into: &out)
-      for action in out { perform(action) }
+      for action in out {
+        traces.last?.note(action, world.now)
+        perform(action)
+      }
       wakePhone()
     }
   }
@@ -204,9 +213,11 @@ final class Handset: Device {
   func launched() {
     var configuration = PhoneMachine.Configuration(device: Hello.Device(id: device, platform: "ios"))
     configuration.isForeground = false
+    if records { traces.append(PhoneTrace(system: "CallKitSystem", groups: configuration.maximumCalls)) }
     phone = PhoneMachine(configuration, random: .seeded(12 + launches))
     launches += 1
     give(.start)
+    if system.isCellularCall { traces.last?.note(.interrupted(true), world.now) }
     give(system: .launched)
   }
 
@@ -253,7 +264,10 @@ final class Handset: Device {
       }
       give(.pushed(push, mustReport: mustReport))
       // the delegate returns after what it did in its own turn
-      run { [self] in give(system: .pushHandled(id)) }
+      run { [self] in
+        give(system: .pushHandled(id))
+        if phone != nil { traces.last?.pushHandled(world.now) }
+      }
     case .reported(let call, let error):
       if error == nil { accepted[call, default: 0] += 1 }
       let refusal: ReportRefusal? =
@@ -264,8 +278,11 @@ final class Handset: Device {
         case .filteredByBlockList?: .blocked
         }
       world.after(.milliseconds(1)) { [self] in give(.reported(call, refusal)) }
-    case .requested(let id, let error): if error != nil, let request = transactions[id] { give(.requestRefused(request)) }
-    case .didBegin: break
+    case .requested(let id, let error):
+      guard let request = transactions[id] else { return }
+      traces.last?.note(.requested(request, error: error?.rawValue), world.now)
+      if error != nil { give(.requestRefused(request)) }
+    case .didBegin: if phone != nil { traces.last?.note(.began, world.now) }
     case .perform(let id, let request):
       actions[.init(id.raw)] = request
       steps.append("system  perform \(String(describing: request).prefix { $0 != "(" })")

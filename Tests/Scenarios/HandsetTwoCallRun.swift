@@ -42,6 +42,7 @@ final class HandsetTwoCallRun {
     rules.activatesAfterUnhold = setting.activates
     world.killed("cell")
     handset = Handset(world, device: "cell", rules: rules)
+    handset.records = true
     handset.launchTime = .milliseconds(100)
     let leg = world.carrier.call()
     world.run(.milliseconds(400))
@@ -119,7 +120,7 @@ final class HandsetTwoCallRun {
     world.run(.seconds(2))
     handset.background()
     world.run(.seconds(60))
-    problems += handset.leftovers()
+    problems += handset.leftovers() + handset.contradictions([])
     if !world.machine.summaries.isEmpty { problems.append("the gateway has calls still") }
     if problems.isEmpty { Invariants.check(world, abandoned: ["cell"]) }
     return problems

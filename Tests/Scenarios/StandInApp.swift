@@ -58,6 +58,7 @@ final class StandInApp: @unchecked Sendable {
     case .audioActivated: give(.audioActivated)
     case .audioDeactivated: give(.audioDeactivated)
     case .audioChanged(let isReset): give(.audioChanged(isReset: isReset))
+    case .noted: break
     case .reset: give(.reset)
     case .foreground(let isOn): give(.foreground(isOn))
     case .microphone(let permission): give(.microphone(permission))

@@ -45,7 +45,7 @@ import Testing
       case .audioChanged(let isReset): note("audio changed \(isReset)")
       case .reset: note("reset")
       case .foreground(let isOn): note("foreground \(isOn)")
-      case .microphone, .unsupported: break
+      case .microphone, .unsupported, .noted: break
       }
     }
 

@@ -162,6 +162,8 @@ extension SystemMachine {
   }
 
   mutating func enqueue(_ requests: [Request], _ now: Instant, _ out: inout [Action]) {
+    // nothing is no use of a provider, which may not run
+    guard !requests.isEmpty else { return }
     queue += requests
     begin(now)
     perform(now, &out)

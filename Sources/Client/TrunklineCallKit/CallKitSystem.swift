@@ -95,21 +95,39 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
   /// R28: a route may come with another rate, after a moment with none.
   private func watch(_ session: Session) {
     sampleRate = session.value.sampleRate
-    func observe(_ name: Notification.Name, _ body: @escaping @Sendable (CallKitSystem) -> Void) {
-      let observer = NotificationCenter.default.addObserver(forName: name, object: session.value, queue: nil) { [weak self] _ in
-        self?.queue?.async { [weak self] in if let self { body(self) } }
+    func observe(_ name: Notification.Name, _ body: @escaping @Sendable (CallKitSystem, _ type: UInt?) -> Void) {
+      let observer = NotificationCenter.default.addObserver(forName: name, object: session.value, queue: nil) { [weak self] told in
+        let type = told.userInfo?[AVAudioSessionInterruptionTypeKey] as? UInt
+        self?.queue?.async { [weak self] in if let self { body(self, type) } }
       }
       observers.append(observer)
     }
-    observe(AVAudioSession.routeChangeNotification) { system in
+    observe(AVAudioSession.interruptionNotification) { system, type in
+      let isOn = type == AVAudioSession.InterruptionType.began.rawValue
+      system.events?(.noted(.interrupted(isOn)))
+    }
+    observe(AVAudioSession.routeChangeNotification) { system, _ in
       let rate = session.value.sampleRate
+      let port = session.value.currentRoute.outputs.first?.portType.rawValue ?? ""
+      system.events?(.noted(.route(Self.route(port), sampleRateHz: Int(exactly: rate.rounded()) ?? 0)))
       guard rate > 0, rate != system.sampleRate else { return }
       system.sampleRate = rate
       system.events?(.audioChanged(isReset: false))
     }
-    observe(AVAudioSession.mediaServicesWereResetNotification) { system in
+    observe(AVAudioSession.mediaServicesWereResetNotification) { system, _ in
       system.sampleRate = session.value.sampleRate
       system.events?(.audioChanged(isReset: true))
+    }
+  }
+
+  /// The trace's word for a port; others stand by Apple's.
+  private static func route(_ port: String) -> String {
+    switch port {
+    case "Receiver": "receiver"
+    case "Speaker": "speaker"
+    case "Headphones": "headphones"
+    case "BluetoothHFP": "bluetooth"
+    default: port
     }
   }
 
@@ -163,8 +181,11 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
 
   private func ask(_ request: SystemRequest) {
     controller?.request(CXTransaction(action: request.action)) { [weak self] error in
-      guard error != nil else { return }
-      self?.queue?.async { [weak self] in self?.events?(.requestRefused(request)) }
+      let code = error.map { ($0 as NSError).code }
+      self?.queue?.async { [weak self] in
+        self?.events?(.noted(.requested(request, error: code)))
+        if code != nil { self?.events?(.requestRefused(request)) }
+      }
     }
   }
 
@@ -177,6 +198,7 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
 }
 
 extension CallKitSystem: CXProviderDelegate {
+  public func providerDidBegin(_ provider: CXProvider) { events?(.noted(.began)) }
   public func providerDidReset(_ provider: CXProvider) {
     actions = [:]
     events?(.reset)

@@ -57,6 +57,7 @@ extension Phone {
       case .emailAddress: .email
       default: value.hasPrefix("+") ? .phone : .generic
       }
+    noteStartCall(kind)
     return call(Handle(k: kind, h: value))
   }
 }

@@ -1,7 +1,7 @@
 public import AppProtocol
 import Bytes
 public import ClientMachines
-import Foundation
+public import Foundation
 public import Observation
 import Synchronization
 
@@ -172,8 +172,21 @@ public final class Phone {
   /// The app comes to the front, or leaves it.
   public func foreground(_ isOn: Bool) { give(.foreground(isOn)) }
 
-  /// The last 500 events, for a bug report; numbers and tokens are not in it.
+  /// The last 500 events, for a bug report and for `trunkline-lab check-trace`: a header, then a line each. Numbers are masked, names,
+  /// digits and tokens are not in it. Its format: docs/design/apple-stand-in.md.
   public var trace: [String] { engine?.trace.text ?? [] }
+
+  /// From now on the trace is appended to a file as well, which the process's end does not take along: at most 8 MiB. For a device that is
+  /// tested (docs/on-device.md), right after the phone is made. Before the first unlock lines wait in memory.
+  public func keepTrace(at file: URL) {
+    let path = file.path
+    engine?.enqueue { $0.keepTrace(at: path) }
+  }
+
+  /// The system wants a call: Recents, Contacts or Siri.
+  package func noteStartCall(_ kind: Handle.Kind) {
+    engine?.enqueue { $0.trace.startCall(kind, MonotonicTime.now()) }
+  }
 
   /// Each state from now on; a slow reader misses steps, never the last.
   public var states: AsyncStream<State> {

@@ -52,7 +52,9 @@ struct HandsetCommand: ParsableCommand {
     let report: HandsetPhone.Report = { [events] line in
       if !draws { Console.line(events ? HandsetEvent(line: line).text : line.description) }
     }
-    let phone = HandsetPhone(try readRules(), token: bytes, launcher: launcher, report: report)
+    // what follows is a trace
+    if !draws, !events { Console.line(TraceHeader(.standIn).line.description) }
+    let phone = HandsetPhone(try SystemRules.option(rules), token: bytes, launcher: launcher, report: report)
     defer { phone.kill() }
     Thread.detachNewThread {
       while true {
@@ -119,17 +121,6 @@ struct HandsetCommand: ParsableCommand {
       return try HandsetScript(text)
     } catch {
       throw ValidationError("--script: \(error)")
-    }
-  }
-
-  private func readRules() throws -> SystemRules {
-    guard let rules else { return .strict }
-    let json = rules.hasPrefix("{") ? Data(rules.utf8) : FileManager.default.contents(atPath: rules)
-    guard let json else { throw ValidationError("--rules: \(rules) cannot be read") }
-    do {
-      return try SystemRules(json: json)
-    } catch {
-      throw ValidationError("--rules: \(error)")
     }
   }
 

@@ -8,7 +8,9 @@ extension LogLine {
       switch message {
       case .launched: line("launched")
       case .wantsPushes: line("wantsPushes")
-      case .provider(let facts): line("provider", [("groups", "\(facts.maximumCallGroups)")])
+      case .provider(let facts):
+        line(
+          "provider", [("groups", "\(facts.maximumCallGroups)"), ("handles", SystemMachine.HandleKind.text(facts.handleTypes))])
       case .hasDelegate: line("hasDelegate")
       case .invalidated: line("invalidated")
       case .pushHandled(let id): line("pushHandled", [("id", "\(id)")])
@@ -20,12 +22,12 @@ extension LogLine {
       case .connecting(let id, _): line("connecting", Self.call(id))
       case .connected(let id, _): line("connected", Self.call(id))
       case .request(let id, let requests):
-        line("request", [("id", "\(id)"), ("actions", requests.map(\.name).joined(separator: ","))])
+        line("request", [("id", "\(id)")] + SystemMachine.Request.fields(of: requests))
       case .complete(let id, let isDone, _): line(isDone ? "fulfill" : "fail", [("action", "\(id)")])
       case .activatedItself(let isOn): line("setActive", [("on", "\(isOn)")])
       case .categorySet: line("setCategory")
       case .speaker(let isOn): line("speaker", [("on", "\(isOn)")])
-      case .extensionPush(let id, _, _): line("extensionPush", [("id", "\(id)")])
+      case .extensionPush(let id, _, let isExtension): line("extensionPush", [("id", "\(id)"), ("extension", "\(isExtension)")])
       case .violation(let rule, let text): line("violation", [("rule", rule.rawValue), ("text", text)])
       }
   }
@@ -79,7 +81,7 @@ extension LogLine {
 
   private static func call(_ id: Identifier) -> [(key: String, value: String)] { [("call", id.description)] }
   private static func caller(_ caller: SystemMachine.Caller) -> [(key: String, value: String)] {
-    [("handle", caller.handle)] + (caller.name.map { [("name", $0)] } ?? [])
+    [("handle", caller.handle), ("kind", caller.kind.text)] + (caller.name.map { [("name", $0)] } ?? [])
   }
 }
 
@@ -97,6 +99,21 @@ extension SystemMachine.Request {
     }
   }
 
+  /// Of a transaction: `actions=hold,answer calls=…,… on=true,none`.
+  fileprivate static func fields(of requests: [Self]) -> [(key: String, value: String)] {
+    func list(_ value: (Self) -> String) -> String { requests.map(value).joined(separator: ",") }
+    return [
+      ("actions", list(\.name)), ("calls", list { "\($0.call)" }), ("on", list { $0.isOn.map { "\($0)" } ?? "none" }),
+    ]
+  }
+
+  var isOn: Bool? {
+    switch self {
+    case .hold(_, let isOn), .mute(_, let isOn), .translate(_, let isOn, _, _): isOn
+    case .start, .answer, .end, .digits, .group: nil
+    }
+  }
+
   fileprivate var fields: [(key: String, value: String)] {
     let detail: [(key: String, value: String)] =
       switch self {
@@ -106,6 +123,27 @@ extension SystemMachine.Request {
       case .start, .answer, .end: []
       }
     return [("do", name), ("call", call.description)] + detail
+  }
+}
+
+extension SystemMachine.HandleKind {
+  /// The protocol's words (docs/protocol.md).
+  var text: String {
+    switch self {
+    case .generic: "generic"
+    case .phoneNumber: "phone"
+    case .emailAddress: "email"
+    }
+  }
+
+  init?(text: String) {
+    guard let kind = [Self.generic, .phoneNumber, .emailAddress].first(where: { $0.text == text }) else { return nil }
+    self = kind
+  }
+
+  /// By raw values, in their order: `generic,phone`.
+  fileprivate static func text(_ raw: Set<Int>) -> String {
+    raw.sorted().map { Self(rawValue: $0)?.text ?? "\($0)" }.joined(separator: ",")
   }
 }
 

@@ -82,10 +82,17 @@ public struct PhoneModel: Sendable {
 
   private mutating func orders(of actions: [SystemMachine.Action], at now: Instant) -> [PhoneOrder] {
     let orders = actions.compactMap { action in
-      log.append(LogLine(action, now))
+      log.append(line(of: action, now))
       return order(action, now)
     }
     return orders + changes(now)
+  }
+
+  /// An action with its time (R6).
+  private func line(of action: SystemMachine.Action, _ now: Instant) -> LogLine {
+    var line = LogLine(action, now)
+    if case .perform(_, let request) = action { line.fields.append(("timeout", LogLine.text(.zero + time(request)))) }
+    return line
   }
 
   private mutating func order(_ action: SystemMachine.Action, _ now: Instant) -> PhoneOrder? {

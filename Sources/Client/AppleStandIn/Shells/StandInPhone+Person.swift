@@ -43,6 +43,8 @@ extension StandInPhone {
   public var recents: [Recent] { access.withLock { model.recents } }
   /// One line an event: `LogLine`.
   public var log: [String] { access.withLock { model.log.map(\.description) } }
+  /// The log as a file that `TraceCheck` reads: with its header.
+  public var trace: String { ([TraceHeader(.standIn).line.description] + log).map { $0 + "\n" }.joined() }
   public var isRunning: Bool { access.withLock { model.machine.isRunning } }
   public var isAudioActive: Bool { access.withLock { model.machine.isAudioActive } }
 }

@@ -22,14 +22,15 @@ actor PhoneEngine {
   /// Orders to the audio device are numbered too.
   var audioNumber = 0
   private var secondsOfCall: [Identifier: Int] = [:]
-  private var waiting: [PhoneMachine.Input] = []
+  private var waiting: [(input: PhoneMachine.Input, isElsewhere: Bool)] = []
   private var isRunning = false
   private var timer: DispatchSourceTimer?
   private var timerDue: Instant?
   private var isTokenAsked = 0
 
   init(_ parts: PhoneParts, updates: PhoneUpdates) {
-    (self.parts, self.updates, trace) = (parts, updates, PhoneTrace())
+    (self.parts, self.updates) = (parts, updates)
+    trace = PhoneTrace(system: "\(type(of: parts.system))", groups: parts.configuration.maximumCalls)
     machine = PhoneMachine(parts.configuration, random: .client)
     let handle = AudioHandle()
     audio = AudioRunner(parts.audio, handle, time: parts.audioTime)
@@ -57,7 +58,11 @@ actor PhoneEngine {
     parts.system.attach(to: executor.queue) { [weak self] event in
       guard let self else { return }
       // a call system that does not keep to the queue comes later, and no process traps
-      if self.executor.isCurrent { self.assumeIsolated { $0.take(event) } } else { self.enqueue { $0.take(event) } }
+      if self.executor.isCurrent {
+        self.assumeIsolated { $0.take(event) }
+      } else {
+        self.enqueue { $0.take(event, isElsewhere: true) }
+      }
     }
     enqueue { engine in
       if engine.media == nil { engine.updates.change { $0.error = .some(.noResources) } }
@@ -78,26 +83,30 @@ actor PhoneEngine {
 
   // MARK: in
 
-  func give(_ input: PhoneMachine.Input) {
-    waiting.append(input)
+  /// - Parameter isElsewhere: the call system told it on a queue of its own.
+  func give(_ input: PhoneMachine.Input, isElsewhere: Bool = false) {
+    waiting.append((input, isElsewhere))
     guard !isRunning else { return }
     isRunning = true
     while !waiting.isEmpty {
       let now = MonotonicTime.now()
       var actions: [PhoneMachine.Action] = []
       let next = waiting.removeFirst()
-      trace.note(next, now)
-      machine.handle(next, at: now, into: &actions)
+      trace.note(next.input, now, isElsewhere: next.isElsewhere)
+      machine.handle(next.input, at: now, into: &actions)
       for action in actions {
         trace.note(action, now)
         perform(action)
       }
+      if case .pushed = next.input { trace.pushHandled(MonotonicTime.now()) }
+      if case .foreground(true) = next.input { lookIntoSecrets() }
     }
     isRunning = false
     setTimer()
   }
 
-  private func take(_ event: CallSystemEvent) {
+  private func take(_ event: CallSystemEvent, isElsewhere: Bool = false) {
+    func give(_ input: PhoneMachine.Input) { self.give(input, isElsewhere: isElsewhere) }
     switch event {
     case .pushed(let payload, let mustReport):
       var push = PushPayload(json: payload)
@@ -119,7 +128,21 @@ actor PhoneEngine {
     case .foreground(let isOn): give(.foreground(isOn))
     case .microphone(let permission): give(.microphone(permission))
     case .unsupported: updates.change { $0.error = .some(.unsupported) }
+    case .noted(let note): trace.note(note, MonotonicTime.now(), isElsewhere: isElsewhere)
     }
+  }
+
+  // MARK: the trace's file
+
+  func keepTrace(at path: String) {
+    trace.keep(at: path)
+    lookIntoSecrets()
+  }
+
+  /// R29: a closed keychain takes nothing. Only for who records a device: it is a write.
+  private func lookIntoSecrets() {
+    guard trace.isKept else { return }
+    trace.keychain(isOpen: parts.secrets.write(SecretKey.probe, [1]), MonotonicTime.now())
   }
 
   private func take(_ report: MediaThread.Report) {

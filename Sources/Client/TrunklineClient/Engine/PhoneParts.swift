@@ -32,6 +32,8 @@ enum SecretKey {
   static let deviceID = "device-id"
   /// A logout that the gateway has not heard of yet.
   static let loggingOut = "logging-out"
+  /// Written to see whether it can be, while a trace is recorded.
+  static let probe = "trace-probe"
   /// The private key that callers are sealed for.
   static let sealKey = "seal-key"
 }

@@ -1,43 +1,134 @@
+import AppProtocol
 import Bytes
 import ClientMachines
+import Foundation
+import PhoneLog
 import Synchronization
 
-/// The last events of the phone, for a bug report: one line each, calls by the first eight digits of their id, numbers and tokens left out.
+/// The last events of the phone, for a bug report and for `trunkline-lab check-trace`: one line each, in the stand-in's log format.
+///
+/// What goes through the call system's seam is whole; of the rest there is the name. Numbers are masked, names, digits and tokens left out.
+/// Kills are not seen: the trace ends there.
 final class PhoneTrace: Sendable {
+  /// Lines that are kept; of more the oldest go.
   static let limit = 500
-  private let lines = Mutex<[String]>([])
 
-  func note(_ input: PhoneMachine.Input, _ now: Instant) {
-    if case .timer = input { return }
-    add(now, "→", Self.text(String(describing: input)))
+  struct State {
+    var lines: [String] = []
+    /// Lines that are gone.
+    var dropped = 0
+    var start: Instant?
+    var pushes = 0
+    var requests = 0
+    /// Requests that the system has not answered.
+    var asked: [SystemRequest: [Int]] = [:]
+    /// Whom the trace has named, by number.
+    var handles: [Handle: Int] = [:]
+    var file: TraceFile?
   }
-  func note(_ action: PhoneMachine.Action, _ now: Instant) { add(now, "←", Self.text(String(describing: action))) }
+  private let header: TraceHeader
+  private let groups: Int
+  private let state = Mutex(State())
 
-  var text: [String] { lines.withLock { $0 } }
+  /// - Parameters:
+  ///   - system: the call system's type: rules are about CallKit's.
+  ///   - groups: calls at once.
+  init(system: String, groups: Int) {
+    var header = TraceHeader(.sdk)
+    (header.system, header.os) = (system, ProcessInfo.processInfo.operatingSystemVersionString)
+    if Bundle.main.bundleIdentifier != nil {
+      let modes = Bundle.main.object(forInfoDictionaryKey: "UIBackgroundModes") as? [String]
+      header.hasVoIPBackgroundMode = modes?.contains("voip") == true
+    }
+    (self.header, self.groups) = (header, groups)
+  }
 
-  private func add(_ now: Instant, _ arrow: String, _ text: String) {
-    lines.withLock { lines in
-      if lines.count >= Self.limit { lines.removeFirst(Self.limit / 4) }
-      lines.append("\(now.nanoseconds / 1_000_000) \(arrow) \(text)")
+  /// Header and lines.
+  var text: [String] {
+    state.withLock { state in
+      var header = header
+      (header.dropped, header.lines) = (state.dropped, state.lines.count)
+      return [header.line.description] + state.lines
     }
   }
 
-  /// The name of an event and the call that it is about; nothing of what it carries.
-  static func text(_ description: String) -> String {
-    let name = description.prefix { $0.isLetter }
-    guard let call = description.firstMatch(of: /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/) else {
-      return String(name) + detail(description, name)
+  /// From now on each line is written to the file as well; what is kept so far comes first.
+  func keep(at path: String) {
+    state.withLock { state in
+      var header = header
+      header.dropped = state.dropped
+      let file = TraceFile(path)
+      for line in [header.line.description] + state.lines { file.add(line) }
+      state.file = file
     }
-    return "\(name) \(call.output.prefix(8))" + detail(description, name)
+  }
+  var isKept: Bool { state.withLock { $0.file != nil } }
+
+  // MARK: lines
+
+  /// - Parameter isElsewhere: the system told it on another queue than the one it was given (R18).
+  func note(_ input: PhoneMachine.Input, _ now: Instant, isElsewhere: Bool = false) {
+    state.withLock { state in
+      guard var line = state.line(of: input, groups) else { return }
+      if isElsewhere { line.fields.append(("queue", "other")) }
+      state.add(line, now)
+    }
+  }
+  func note(_ action: PhoneMachine.Action, _ now: Instant) {
+    state.withLock { state in for line in state.lines(of: action) { state.add(line, now) } }
+  }
+  func note(_ note: CallSystemNote, _ now: Instant, isElsewhere: Bool = false) {
+    state.withLock { state in
+      guard var line = state.line(of: note) else { return }
+      if isElsewhere { line.fields.append(("queue", "other")) }
+      state.add(line, now)
+    }
+  }
+  /// The push's delegate method returns now, or has returned.
+  func pushHandled(_ now: Instant) {
+    state.withLock { state in state.add(Line(.app, "pushHandled", [("id", "\(state.pushes)")]), now) }
+  }
+  /// R29: whether the keychain takes something now.
+  func keychain(isOpen: Bool, _ now: Instant) {
+    state.withLock { $0.add(Line(.app, "keychain", [("open", "\(isOpen)")]), now) }
+  }
+  /// A tap in Recents, or Siri's wish (R17).
+  func startCall(_ kind: Handle.Kind, _ now: Instant) {
+    state.withLock { $0.add(Line(.system, "startCall", [("kind", kind.rawValue)]), now) }
   }
 
-  /// What says more than the name and tells nothing of anybody: states, orders, codes.
-  private static func detail(_ description: String, _ name: Substring) -> String {
-    let told: Set<String> = [
-      "audio", "state", "audioActivated", "foreground", "microphone", "reported", "complete", "reportEnded",
-    ]
-    guard told.contains(String(name)) else { return "" }
-    let words = description.dropFirst(name.count).matches(of: /\b(true|false|[a-z][A-Za-z]{2,})\b/).map { String($0.output.0) }
-    return words.isEmpty ? "" : " " + words.suffix(2).joined(separator: " ")
+  /// A line without its time.
+  struct Line {
+    var who: LogLine.Who
+    var event: String
+    var fields: [LogLine.Field]
+    init(_ who: LogLine.Who, _ event: String, _ fields: [LogLine.Field] = []) {
+      (self.who, self.event, self.fields) = (who, event, fields)
+    }
+  }
+}
+
+extension PhoneTrace.State {
+  /// Times count from the first line.
+  mutating func add(_ line: PhoneTrace.Line, _ now: Instant) {
+    let start = start ?? now
+    self.start = start
+    if lines.count >= PhoneTrace.limit {
+      lines.removeFirst(PhoneTrace.limit / 4)
+      dropped += PhoneTrace.limit / 4
+    }
+    let text = LogLine(.zero + max(.zero, now - start), line.who, line.event, line.fields).description
+    lines.append(text)
+    file?.add(text)
+  }
+
+  /// A number by its kind and when it was first named.
+  mutating func mask(_ handle: Handle) -> [LogLine.Field] {
+    var key = handle
+    key.n = nil
+    if handles.count >= PhoneTrace.limit { handles = [:] }
+    let number = handles[key] ?? handles.count + 1
+    handles[key] = number
+    return [("handle", "#\(number)"), ("kind", handle.k.rawValue)]
   }
 }

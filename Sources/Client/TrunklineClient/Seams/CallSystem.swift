@@ -30,6 +30,19 @@ public enum CallSystemEvent: Sendable {
   case microphone(MicrophonePermission)
   /// VoIP pushes do not exist here: the state is `unsupported`.
   case unsupported
+  case noted(CallSystemNote)
+}
+
+/// What the phone does nothing about: it stands in the trace, as evidence of what the system does (docs/on-device.md).
+public enum CallSystemNote: Sendable {
+  /// `providerDidBegin`.
+  case began
+  /// The answer to a request. `error`: of `CXErrorCodeRequestTransactionError.Code`; `requestRefused` follows it.
+  case requested(SystemRequest, error: Int?)
+  /// Where the audio goes now, and the hardware's rate, which may be 0 for a moment.
+  case route(String, sampleRateHz: Int)
+  /// Another owner has taken the audio session, or gives it back.
+  case interrupted(Bool)
 }
 
 public enum CallSystemOrder: Sendable {

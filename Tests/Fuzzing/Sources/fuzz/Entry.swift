@@ -31,6 +31,7 @@ let targets: [String: FuzzTarget] = [
   "phone": fuzzPhone,
   "device": fuzzDevice,
   "directory": fuzzDirectory,
+  "trace": fuzzTrace,
 ]
 
 private let chosen: FuzzTarget = {

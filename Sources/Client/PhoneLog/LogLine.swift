@@ -1,34 +1,42 @@
 public import Bytes
 
-/// One event of a phone, one line of text. The format is stable: traces of a device are checked against it.
+/// One event of a phone, one line of text: of the stand-in's log, and of the SDK's trace on a device. The format is stable.
 ///
 /// ```
+/// trace = header *line                          a process or a phone; a file may hold several, one after the other
 /// line  = time SP who SP event *(SP key "=" value)
-/// time  = seconds since the phone's start, three decimals, rounded down: 0.020
+/// time  = seconds since the trace's start, three decimals, rounded down, never less than in the line before: 0.020
 /// who   = "app" / "system" / "user" / "network"
 /// value = a word; what is empty or has a space, a quote or a control character is a JSON string
 /// ```
-/// Events are those of `AppMessage`, `SystemMachine.Action` and the person's inputs, by the names in
-/// docs/design/apple-stand-in.md.
+/// The header is `TraceHeader`. Events are those in docs/design/apple-stand-in.md.
 /// Keys come in a fixed order; a reader passes over keys and events that it does not know.
 public struct LogLine: Sendable, Equatable, CustomStringConvertible {
   public enum Who: String, Sendable { case app, system, user, network }
+  public typealias Field = (key: String, value: String)
 
   public var time: Instant
   public var who: Who
   public var event: String
-  public var fields: [(key: String, value: String)]
+  public var fields: [Field]
 
-  init(_ time: Instant, _ who: Who, _ event: String, _ fields: [(key: String, value: String)] = []) {
+  public init(_ time: Instant, _ who: Who, _ event: String, _ fields: [Field] = []) {
     (self.time, self.who, self.event, self.fields) = (time, who, event, fields)
   }
 
+  /// The value of the first field with this key.
+  public subscript(key: String) -> String? { fields.first { $0.key == key }?.value }
+
   public var description: String {
+    let words = fields.map { " \($0.key)=\(Self.word($0.value))" }.joined()
+    return "\(Self.text(time)) \(who.rawValue) \(event)\(words)"
+  }
+
+  /// Seconds with three decimals.
+  public static func text(_ time: Instant) -> String {
     let milliseconds = time.nanoseconds / 1_000_000
     let fraction = String(milliseconds % 1_000)
-    let padded = String(repeating: "0", count: 3 - fraction.count) + fraction
-    let words = fields.map { " \($0.key)=\(Self.word($0.value))" }.joined()
-    return "\(milliseconds / 1_000).\(padded) \(who.rawValue) \(event)\(words)"
+    return "\(milliseconds / 1_000)." + String(repeating: "0", count: max(0, 3 - fraction.count)) + fraction
   }
 
   public static func == (a: LogLine, b: LogLine) -> Bool { a.description == b.description }

@@ -1,0 +1,174 @@
+import Bytes
+import PhoneLog
+
+/// What the machine wants, and what did not come.
+extension TraceCheck {
+  mutating func give(_ input: SystemMachine.Input, owing rule: (SystemMachine.Request) -> Rule = { _ in .r7 }) {
+    var out: [SystemMachine.Action] = []
+    machine.handle(input, at: now, into: &out)
+    absorb(out, owing: rule)
+  }
+
+  mutating func absorb(_ out: [SystemMachine.Action], owing rule: (SystemMachine.Request) -> Rule = { _ in .r7 }) {
+    if machine.beginsAt != nil {
+      machine.beginsAt = nil
+      if !hasBegun, firstUse == nil { firstUse = Since(time: now, place: place) }
+    }
+    group += 1
+    for request in machine.queue {
+      owed.append(Owed(request: request, rule: rule(request), due: now + Self.patience, place: place, group: group))
+    }
+    machine.queue = []
+    for action in out { absorb(action) }
+    noteEnds()
+    if machine.activatesAt == nil {
+      activation = nil
+    } else if activation == nil {
+      activation = Since(time: now, place: place)
+    }
+  }
+
+  private mutating func absorb(_ action: SystemMachine.Action) {
+    switch action {
+    case .violation(let rule, let text):
+      found(rule, .app, text)
+      if rule == .r1 { unpunished = Since(time: now, place: place) }
+    case .reported(let call, let code): expect(.reported(call), code: code?.rawValue, .r4, nil, "")
+    case .requested(let id, let code):
+      expect(.requested(id.raw), code: code?.rawValue, .r7, Self.patience, "the request was not answered within 5 s")
+    case .didDeactivate:
+      expect(.didDeactivate, .r8, Self.patience, "the last call with audio is over, and didDeactivate did not come within 5 s")
+    case .startCall:
+      if isExact { expect(.startCall, .r17, Self.patience, "Recents was tapped, and the app was not told within 5 s") }
+    case .route(let route, _):
+      let text =
+        routeRule == .r20 ? "setCategory in a call did not switch the speaker off" : "the route was changed, and no rate was told"
+      expect(.route(route.rawValue), routeRule, Self.slack, text)
+    case .capture:
+      if isExact { expect(.capture, .r23, Self.patience, "what is captured without permission is not silent") }
+    case .microphonePrompt: if isExact { expect(.microphonePrompt, .r23, Self.patience, "nobody was asked for the microphone") }
+    case .socketsDie:
+      if isExact { expect(.socketsDie, .r27, Self.patience, "sockets lived longer than 30 s in the background without a call") }
+    case .unlockedOnce:
+      if isExact { expect(.unlockedOnce, .r29, Self.patience, "the keychain stayed closed after the first unlock") }
+    case .timedOut(let id, let request):
+      // its completion is nobody's fault then
+      if let trace = actions.first(where: { $0.value == id })?.key { foreign.insert(trace) }
+      found(.r6, .system, "the time of the \(request.name) action was over, and it was not timed out")
+    // the trace's to show, or asked for by `perform` here
+    case .launch, .kill, .deliver, .didBegin, .perform, .didActivate, .reset, .mediaReset, .extensionPushed: break
+    }
+  }
+
+  mutating func expect(_ output: Output, code: Int? = nil, _ rule: Rule, _ time: Duration?, _ text: String) {
+    awaited.append(
+      Awaited(output: output, code: code, rule: rule, due: time.map { now + $0 }, place: place, text: text))
+  }
+
+  /// What was awaited and has come.
+  mutating func came(_ output: Output) -> Awaited? {
+    awaited.firstIndex { $0.output == output }.map { awaited.remove(at: $0) }
+  }
+
+  /// Calls that are over leave the machine; what is known of them stays here.
+  private mutating func noteEnds() {
+    for (id, call) in machine.calls where call.phase == .ended {
+      machine.calls[id] = nil
+      if endedByApp[id] == nil { endedByApp[id] = isAppsLine }
+      (ringing[id], connectedAt[id]) = (nil, nil)
+    }
+  }
+
+  // MARK: time
+
+  /// The machine's timers, then what is overdue.
+  mutating func advance(to time: Instant) {
+    while let due = machine.nextTimeout, due <= time {
+      now = max(now, due)
+      var out: [SystemMachine.Action] = []
+      machine.timeout(at: now, into: &out)
+      absorb(out) { _ in .r16 }
+    }
+    now = max(now, time)
+    settleOutputs()
+    settleActions()
+    let activationTime = max(Self.patience, (rules.activationTime ?? .zero) + Self.slack)
+    if let since = activation, now > since.time + activationTime { settleActivation(since) }
+    if let since = firstUse, now > since.time + Self.patience + Self.patience {
+      firstUse = nil
+      if !hasBegun {
+        found(.r12, .system, "providerDidBegin did not come within 10 s of the provider's first use", at: since.place)
+      }
+    }
+    if let since = unpunished, now > since.time + rules.reportTime + Self.slack {
+      unpunished = nil
+      found(.r1, .system, "the app lives on after a push that it did not report", at: since.place)
+    }
+    if let since = doubtfulReport, now > since.time + rules.reportTime + Self.slack {
+      doubtfulReport = nil
+      confirm(.r4)
+    }
+    if let since = zeroRate, now > since.time + Self.slack {
+      zeroRate = nil
+      found(.r28, .system, "the route stayed at 0 Hz for more than 1 s", at: since.place)
+    }
+  }
+
+  private mutating func settleOutputs() {
+    let late = awaited.filter { $0.due.map { $0 < now } == true }
+    guard !late.isEmpty else { return }
+    awaited.removeAll { $0.due.map { $0 < now } == true }
+    for one in late { found(one.rule, .system, one.text, at: one.place) }
+  }
+
+  /// Only the action that is next can be late, and only while none is open.
+  private mutating func settleActions() {
+    guard !owed.isEmpty else { return }
+    guard hasBegun, machine.pending == nil else {
+      for index in owed.indices { owed[index].due = now + Self.patience }
+      return
+    }
+    let late = owed.filter { $0.due < now }
+    guard !late.isEmpty else { return }
+    owed.removeAll { $0.due < now }
+    for one in late {
+      let text =
+        switch one.rule {
+        case .r16: "the call rang for \(LogLine.text(.zero + rules.ringTime)) s and was not ended"
+        case .r26: "another ringing call was answered, and this one was not ended within 5 s"
+        case .r9: "a cellular call began, and the call that talks was not held within 5 s"
+        default: "the \(one.request.name) that was asked for was not performed within 5 s"
+        }
+      found(one.rule, .system, text, at: one.place)
+    }
+  }
+
+  private mutating func settleActivation(_ since: Since) {
+    machine.activatesAt = nil
+    activation = nil
+    guard !isActivationOptional else { return confirm(.r9) }
+    if isAudioUnknown || machine.isCellularCall || rules.activationTime == nil { return }
+    found(.r8, .system, "didActivate did not come in its time after the fulfilled action", at: since.place)
+  }
+
+  // MARK: processes
+
+  /// Killed, restarted, or the trace goes on with another process.
+  /// - Parameter isEnd: of the file, after which it may go on.
+  mutating func processEnded(isKilled: Bool = false, isEnd: Bool = false) {
+    if unpunished != nil { deaths += 1 }
+    // of a killed process nothing comes any more
+    if let since = doubtfulReport, isKilled || header?.writer == .sdk && !isEnd && since.place == place {
+      found(
+        .r4, .system, "the process ended after a push whose only report was refused as existing: it did not count",
+        at: since.place)
+    }
+    (unpunished, doubtfulReport, reportsOfNow, hasReported) = (nil, nil, (0, 0), false)
+    (hasBegun, firstUse, owed, awaited, actions) = (false, nil, [], [], [:])
+    (overlapping, foreign, activation, zeroRate, isAudioUnknown) = ([:], [], nil, nil, false)
+    (providers, hasDelegate, lastTap, madeRoomAt, lastCompletion) = (0, false, nil, nil, nil)
+    machine.exited()
+    noteEnds()
+    (ringing, connectedAt) = ([:], [:])
+  }
+}

@@ -1,0 +1,125 @@
+public import Bytes
+public import PhoneLog
+
+/// What a trace says of the rules.
+public struct TraceVerdict: Sendable {
+  public typealias Rule = SystemMachine.Rule
+
+  /// A contradiction of a rule.
+  public struct Finding: Sendable {
+    public enum Side: String, Sendable {
+      /// The app broke the rule.
+      case app
+      /// The system did what the rule says that it does not, or left out what it says that it does: a doubt that is settled.
+      case system
+    }
+    public var rule: Rule
+    public var side: Side
+    public var place: Place
+    public var text: String
+  }
+
+  /// A line of the file; `time` is the line's own, since its trace began.
+  public struct Place: Sendable, Equatable {
+    public var line: Int
+    public var time: Instant
+  }
+
+  /// How long something took: what a rule's number is to be compared with.
+  public struct Measurement: Sendable {
+    public var rule: Rule
+    public var what: String
+    public var count: Int
+    public var least: Duration
+    public var most: Duration
+  }
+
+  public internal(set) var findings: [Finding] = []
+  /// Contradictions beyond `limit`, which are counted only.
+  public internal(set) var furtherFindings = 0
+  static let limit = 1_000
+  /// The line that showed it first. A rule may be confirmed in one place and contradicted in another.
+  public internal(set) var seen: [Rule: Int] = [:]
+  public internal(set) var measurements: [Measurement] = []
+  public internal(set) var headers: [TraceHeader] = []
+  public internal(set) var lines = 0
+  /// Of all traces of the file together.
+  public internal(set) var duration = Duration.zero
+  /// Where reading stopped, and what to do; what stands before it is judged.
+  public internal(set) var problem: TraceReader.Problem?
+
+  public var contradicted: Set<Rule> { Set(findings.map(\.rule)) }
+  public var confirmed: [Rule] { Rule.allCases.filter { seen[$0] != nil && !contradicted.contains($0) } }
+  public var silent: [Rule] { Rule.allCases.filter { seen[$0] == nil && !contradicted.contains($0) } }
+
+  /// 0: nothing is contradicted. 1: a rule is. 2: the trace cannot be read to its end, and what can be contradicts nothing.
+  public var exitCode: Int32 { findings.isEmpty ? problem == nil ? 0 : 2 : 1 }
+
+  mutating func found(_ finding: Finding) {
+    guard findings.count < Self.limit else { return furtherFindings += 1 }
+    findings.append(finding)
+  }
+
+  mutating func measure(_ rule: Rule, _ what: String, _ time: Duration) {
+    guard let index = measurements.firstIndex(where: { $0.rule == rule && $0.what == what }) else {
+      return measurements.append(Measurement(rule: rule, what: what, count: 1, least: time, most: time))
+    }
+    measurements[index].count += 1
+    measurements[index].least = min(measurements[index].least, time)
+    measurements[index].most = max(measurements[index].most, time)
+  }
+}
+
+extension TraceVerdict {
+  private static let shown = 5
+
+  /// For a person: what is contradicted with line, time and sentence, what is confirmed, what was measured, what is not said.
+  public func text(name: String) -> String {
+    var out = [summary(name)]
+    if let problem { out.append("\(name) cannot be read to its end. \(problem)") }
+    for rule in Rule.allCases where contradicted.contains(rule) {
+      out.append("\(Self.padded(rule)) contradicted: \(rule.title)")
+      let own = findings.filter { $0.rule == rule }
+      for finding in own.prefix(Self.shown) {
+        let who = finding.side == .app ? "the app" : "the system"
+        out.append("       line \(finding.place.line), \(LogLine.text(finding.place.time)) s, by \(who): \(finding.text)")
+      }
+      if own.count > Self.shown { out.append("       and \(own.count - Self.shown) times more") }
+    }
+    if furtherFindings > 0 { out.append("\(furtherFindings) contradictions more") }
+    for rule in confirmed {
+      out.append("\(Self.padded(rule)) confirmed: \(rule.title) (first at line \(seen[rule] ?? 0)\(settled(rule)))")
+    }
+    for measurement in measurements.sorted(by: { Self.order($0.rule) < Self.order($1.rule) }) {
+      out.append("\(Self.padded(measurement.rule)) measured: \(Self.text(measurement))")
+    }
+    let nothing = silent.filter { $0.unseen == nil }
+    if !nothing.isEmpty { out.append("not said: " + nothing.map(\.rawValue).joined(separator: " ")) }
+    out += silent.compactMap { rule in rule.unseen.map { "\(Self.padded(rule)) cannot be seen: \($0)" } }
+    return out.joined(separator: "\n")
+  }
+
+  private func summary(_ name: String) -> String {
+    let writers = Set(headers.compactMap { $0.writer?.rawValue }).sorted().joined(separator: ", ")
+    let systems = Set(headers.compactMap(\.os)).sorted().joined(separator: ", ")
+    let dropped = headers.reduce(0) { $0 &+ $1.dropped }
+    return "\(name): \(lines) lines, \(headers.count) \(headers.count == 1 ? "trace" : "traces"), "
+      + "\(LogLine.text(.zero + duration)) s" + (writers.isEmpty ? "" : ", by \(writers)")
+      + (systems.isEmpty ? "" : ", \(systems)") + (dropped > 0 ? "; \(dropped) lines before it are not there" : "")
+  }
+
+  /// Which `?` of the table that was.
+  private func settled(_ rule: Rule) -> String {
+    guard rule.remainingDoubt == nil, let doubt = rule.doubt else { return "" }
+    return "; this was in doubt: \(doubt)"
+  }
+  private static func order(_ rule: Rule) -> Int { Rule.allCases.firstIndex(of: rule) ?? 0 }
+  private static func padded(_ rule: Rule) -> String {
+    rule.rawValue + String(repeating: " ", count: max(0, 6 - rule.rawValue.count))
+  }
+  private static func text(_ measurement: Measurement) -> String {
+    let (least, most) = (LogLine.text(.zero + measurement.least), LogLine.text(.zero + measurement.most))
+    return "\(measurement.what), \(measurement.count == 1 ? "once" : "\(measurement.count) times"), "
+      + (least == most ? "\(least) s" : "\(least) to \(most) s")
+  }
+}

@@ -1,0 +1,37 @@
+import Foundation
+
+/// A file that the trace's lines are appended to, so that they survive the process. Before the first unlock it may not open yet: lines wait.
+final class TraceFile: @unchecked Sendable {
+  // Unchecked: touched within the trace's lock only.
+  /// A file of this size is full; an hour of calls is a tenth of it.
+  static let limit = 8 << 20
+  private static let waitingLimit = 2_000
+  private let path: String
+  private var handle: FileHandle?
+  private var size = 0
+  private var waiting: [String] = []
+  private var isFull = false
+
+  init(_ path: String) { self.path = path }
+
+  deinit { try? handle?.close() }
+
+  func add(_ line: String) {
+    guard !isFull else { return }
+    if waiting.count < Self.waitingLimit { waiting.append(line) }
+    guard let handle = handle ?? open() else { return }
+    let data = Data(waiting.map { $0 + "\n" }.joined().utf8)
+    waiting = []
+    guard size + data.count <= Self.limit, (try? handle.write(contentsOf: data)) != nil else { return isFull = true }
+    size += data.count
+  }
+
+  private func open() -> FileHandle? {
+    if !FileManager.default.fileExists(atPath: path) {
+      _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
+    }
+    guard let opened = FileHandle(forWritingAtPath: path), let end = try? opened.seekToEnd() else { return nil }
+    (handle, size) = (opened, Int(clamping: end))
+    return opened
+  }
+}
