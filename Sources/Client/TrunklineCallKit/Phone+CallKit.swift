@@ -10,6 +10,7 @@ extension Phone {
   /// - Parameters:
   ///   - gateway: `wss://host/v1/connect`.
   ///   - calls: how calls look.
+  ///   - forcesUnlock: without a microphone permission a call is reported as video, so that iOS unlocks and the app can ask.
   ///   - token: a login token of the app's backend. Before the first unlock it is not needed: a push lets the phone in for its call.
   public convenience init(
     _ gateway: String, calls: CallKitSystem.Settings = .init(), forcesUnlock: Bool = false,

@@ -13,12 +13,14 @@ public final class NoCallSystem: CallSystem {
   }
   private let state = Mutex(State())
 
+  /// For one phone.
   public init() {}
 
   public func attach(to queue: DispatchQueue, _ events: @escaping @Sendable (CallSystemEvent) -> Void) {
     state.withLock { ($0.queue, $0.events) = (queue, events) }
   }
 
+  /// Does at once what the phone asks for: nobody else is asked.
   public func perform(_ order: CallSystemOrder) {
     switch order {
     case .report(let call, _, _): tell(.reported(call, nil))
@@ -47,6 +49,7 @@ public final class NoCallSystem: CallSystem {
 
   /// A push that the app got by another way than PushKit; its call is shown at once, as CallKit would.
   public func pushed(_ payload: [UInt8]) { tell(.pushed(payload: payload, mustReport: true)) }
+  /// Where such pushes are to be sent; nil: nowhere any more. The phone tells the gateway.
   public func pushToken(_ token: DevicePut.Push?) { tell(.pushToken(token)) }
 
   private func tell(_ event: CallSystemEvent) {

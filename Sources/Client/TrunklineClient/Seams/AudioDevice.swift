@@ -10,14 +10,19 @@ import Synchronization
 /// | `stop` | `didDeactivate`, hold; and before another `start`, when the route's sample rate changes | the unit stops; `start` may follow |
 /// | `release` | the last call's end | everything is given back; `configure` may follow |
 public protocol AudioDevice: Sendable {
+  /// Takes the handle and makes ready. False: this call cannot be taken.
   func configure(_ handle: AudioHandle) -> Bool
+  /// Captures and plays from now on. False: the device does not run, and the call fails.
   func start() -> Bool
+  /// Captures and plays no more; ``start()`` may follow.
   func stop()
+  /// Gives everything back, also while it runs.
   func release()
 }
 
 /// What the audio unit's thread and the media thread share: two rings of samples at 8 kHz.
 public final class AudioHandle: Sendable {
+  /// Of both rings, mono, 16 bits signed.
   public static let sampleRateHz = 8_000
   /// From the microphone: written by the unit, read by the media thread.
   public let captured = AudioRing(capacity: 4_096)
@@ -26,15 +31,21 @@ public final class AudioHandle: Sendable {
   /// What is captured now is heard by the other side: a device that plays a file begins it then.
   public var isConnected: Bool { connected.load(ordering: .relaxed) }
   let connected = Atomic<Bool>(false)
+  /// Two empty rings.
   public init() {}
 }
 
 /// No microphone and no loudspeaker: what comes is thrown away, what goes is silence.
 public final class NoAudio: AudioDevice {
   private let file = FileAudio([], keepsHeard: false)
+  /// A device of silence.
   public init() {}
+  /// Always true.
   public func configure(_ handle: AudioHandle) -> Bool { file.configure(handle) }
+  /// Silence is captured from now on, at the pace of an audio unit.
   public func start() -> Bool { file.start() }
+  /// Ends that.
   public func stop() { file.stop() }
+  /// Forgets the handle.
   public func release() { file.release() }
 }
