@@ -5,12 +5,14 @@ import Testing
 @Suite struct DocumentationTests {
   static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
-  private static let libraries = ["TrunklineClient", "TrunklineCallKit", "CallDirectory"]
+  private static let libraries = ["AppleStandIn", "TrunklineClient", "TrunklineCallKit", "CallDirectory"]
 
-  /// What the compiler reads: the samples of this target, and the quick start, which is a program of its own.
+  /// What the compiler reads: the samples of this target, the quick start and the sample app.
   private static func compiled() throws -> [[String]] {
-    try files(under: "Tests/Documentation/Samples", "swift").map(\.lines)
-      + files(under: "Tests/QuickStart/App", "swift").map(\.lines)
+    let folders =
+      ["Tests/Documentation/Samples", "Tests/QuickStart/App"]
+      + ["App", "Extensions", "Sources"].map { "Examples/SamplePhone/" + $0 }
+    return try folders.flatMap { try files(under: $0, "swift").map(\.lines) }
   }
 
   struct File {

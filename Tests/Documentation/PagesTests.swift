@@ -35,7 +35,7 @@ import Testing
         "trunklinecallkit/audioownership", "trunklinecallkit/secondcalls", "trunklinecallkit/recentsandsiri",
         "trunklinecallkit/encryptedmetadata", "trunklinecallkit/testingonlinux", "trunklinecallkit/appreview",
         "trunklineclient/withoutcallkit", "trunklineclient/othercallscreens", "calldirectory/calleridandblocking",
-        "trunklineclient/phone", "trunklineclient/endreason", "trunklinecallkit/callkitsystem",
+        "trunklineclient/phone", "trunklineclient/endreason", "trunklinecallkit/callkitsystem", "applestandin/standinphone",
       ] {
         let file = output.appendingPathComponent("data/documentation/\(page).json").path
         #expect(FileManager.default.fileExists(atPath: file), "no page \(page)")
@@ -47,7 +47,7 @@ import Testing
   @Test func `a link to nothing fails, and says where it stands`() throws {
     try withFolder { folder in
       let client = Self.root.appendingPathComponent("Sources/Client")
-      for library in ["TrunklineClient", "TrunklineCallKit", "CallDirectory"] {
+      for library in ["AppleStandIn", "TrunklineClient", "TrunklineCallKit", "CallDirectory"] {
         let place = folder.appendingPathComponent(library)
         try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
         try FileManager.default.copyItem(
