@@ -1,6 +1,6 @@
 # Two commands: `make run` from a fresh machine to a bridged call, `make test` for everything that is checked.
 # What each target needs is installed by Scripts/install; a stamp makes the second time quick.
-.PHONY: run test dist sanitize bench bench-jitter bench-ears soak fuzz clean
+.PHONY: run test docs dist sanitize bench bench-jitter bench-ears soak fuzz clean
 
 JOBS ?= 2
 
@@ -11,6 +11,11 @@ run:
 test:
 	Scripts/install test
 	Scripts/test
+
+# The client SDK's documentation, by the toolchain's docc, into docs/.build.
+docs:
+	Scripts/install docs
+	Scripts/docs
 
 # Debian packages, a tarball and an OCI image, into dist/.
 dist:
@@ -47,4 +52,4 @@ sanitize:
 	Scripts/sanitize
 
 clean:
-	rm -rf dist .build .build-address .build-thread .venv run Bench/.build
+	rm -rf dist .build .build-address .build-thread .venv run Bench/.build docs/.build

@@ -276,6 +276,8 @@ let testTargets: [Target] = [
   tests("ImportRule", []),
   tests("Requirements", []),
   tests("Documents", ["AppProtocol", "CallFlow", "Configuration"], [yams]),
+  // Compiles the samples of the SDK's documentation, and builds its pages of the modules that are there then.
+  tests("Documentation", ["TrunklineCallKit", "TrunklineClient", "CallDirectory", "ClientSockets", "AppleStandIn"]),
   tests(
     "Interop",
     [

@@ -17,11 +17,16 @@ public struct CallDirectoryFailure: Error, Sendable, Equatable, CustomStringConv
   }
   /// `com.apple.CallKit.error.calldirectorymanager` for iOS's word, `Trunkline.CallDirectory` for ours.
   public let domain: String
+  /// Within ``domain``. iOS uses some that Apple does not document: for logs, not for a switch.
   public let code: Int
+  /// What the app can do about it.
   public let nextStep: NextStep
+  /// What failed and what to do, in English.
   public let description: String
 
+  /// Of errors that iOS made.
   public static let appleDomain = "com.apple.CallKit.error.calldirectorymanager"
+  /// Of errors that this module made.
   public static let ourDomain = "Trunkline.CallDirectory"
 
   private init(_ domain: String, _ code: Int, _ nextStep: NextStep, _ description: String) {

@@ -12,12 +12,24 @@ import Synchronization
 /// The base is given up before `completeRequest` and recorded after iOS confirmed: whatever happens between, the next load starts from nothing.
 /// Memory: four buffers of 32 KB and the shared labels, whatever the number of entries.
 public final class CallDirectoryLoader: NSObject, CXCallDirectoryExtensionContextDelegate, Sendable {
-  public enum Mode: Sendable, Equatable { case full, difference, replacement }
+  /// What a request became: the rows of the table.
+  public enum Mode: Sendable, Equatable {
+    /// Every entry, to an iOS that has none.
+    case full
+    /// Removals and additions against what iOS took last.
+    case difference
+    /// All that iOS has is removed, then every entry is added.
+    case replacement
+  }
   /// What was said to iOS.
   public struct Report: Sendable, Equatable {
+    /// The directory's version.
     public var version: UInt64
+    /// How it was said.
     public var mode: Mode
+    /// Entries that were added, of both lists.
     public var added = 0
+    /// Entries that were removed one by one: 0 of a replacement.
     public var removed = 0
   }
   /// What became of the request. A failure's code and advice: `CallDirectoryFailure`.
@@ -35,6 +47,7 @@ public final class CallDirectoryLoader: NSObject, CXCallDirectoryExtensionContex
   private static let poolEntries = 1_024
 
   /// - Parameters:
+  ///   - folder: where the app wrote the files.
   ///   - identifier: the extension's bundle identifier, as the app's `DirectoryStore` names it.
   ///   - ended: called once, on the thread that ends the request.
   public init(folder: DirectoryFolder, identifier: String, ended: @escaping @Sendable (Outcome) -> Void = { _ in }) {
@@ -63,6 +76,7 @@ public final class CallDirectoryLoader: NSObject, CXCallDirectoryExtensionContex
     }
   }
 
+  /// iOS took nothing, or not all: the next load replaces.
   public func requestFailed(for extensionContext: CXCallDirectoryExtensionContext, withError error: any Error) {
     folder.forgetLoaded(identifier)
     folder.endLoading(identifier)

@@ -1,23 +1,36 @@
 /// What the directory says of one number. The two lists are independent, as they are for iOS: a number may be blocked, identified, or both.
 public struct DirectoryEntry: Sendable, Hashable {
+  /// Whose call it is about.
   public var number: PhoneNumber
   /// Shown by the call screen; nil or empty: the number is not identified. Cut to `DirectoryLimits.labelBytes`.
   public var label: String?
+  /// Calls of this number do not ring.
   public var isBlocked: Bool
 
+  /// A number with a label, a block, or both; with neither it is left out.
   public init(_ number: PhoneNumber, label: String? = nil, isBlocked: Bool = false) {
     (self.number, self.label, self.isBlocked) = (number, label, isBlocked)
   }
 }
 
-public enum DirectoryList: Sendable, Hashable, CaseIterable { case blocking, identification }
+/// The two lists that iOS keeps.
+public enum DirectoryList: Sendable, Hashable, CaseIterable {
+  /// Numbers whose calls do not ring.
+  case blocking
+  /// Numbers with a label for the call screen.
+  case identification
+}
 
 /// A change of the directory as a server sends it: a part of the full directory, or a difference to a version. A large one comes as several
 /// chunks with the same `version` and `base`, which are applied together: `DirectoryStore.apply`.
 public struct DirectoryChunk: Sendable, Hashable {
+  /// One number that leaves one list.
   public struct Removal: Sendable, Hashable {
+    /// The number that leaves.
     public var number: PhoneNumber
+    /// The list that it leaves; it may stay on the other.
     public var list: DirectoryList
+    /// A number leaves a list.
     public init(_ number: PhoneNumber, from list: DirectoryList) { (self.number, self.list) = (number, list) }
   }
   /// What the directory has after this change; versions only grow.
@@ -29,6 +42,7 @@ public struct DirectoryChunk: Sendable, Hashable {
   /// In any order; the last label of a number wins.
   public var adds: [DirectoryEntry]
 
+  /// A change, or a part of one.
   public init(version: UInt64, base: UInt64? = nil, removes: [Removal] = [], adds: [DirectoryEntry] = []) {
     (self.version, self.base, self.removes, self.adds) = (version, base, removes, adds)
   }

@@ -2,7 +2,28 @@
 public enum DirectoryError: Error, Sendable, Equatable, CustomStringConvertible {
   /// What is wrong with a file.
   public enum Damage: String, Sendable {
-    case tooShort, notADirectory, headerChecksum, length, checksum, counts, dictionary, entry, order, label, trailingBytes
+    /// Less than a header.
+    case tooShort
+    /// No file of this format.
+    case notADirectory
+    /// The header's checksum is another.
+    case headerChecksum
+    /// The sections do not fill the file.
+    case length
+    /// The checksum of what follows the header is another.
+    case checksum
+    /// More entries or labels than their sections can hold.
+    case counts
+    /// The shared labels cannot be read.
+    case dictionary
+    /// An entry that cannot be read, or is no telephone number.
+    case entry
+    /// Numbers that do not ascend.
+    case order
+    /// A label that is no text, or a reference to one that is not there.
+    case label
+    /// Bytes behind the last entry.
+    case trailingBytes
   }
   /// The app group's folder: the name is wrong, or the target has no entitlement for it.
   case noAppGroup(String)
@@ -20,12 +41,14 @@ public enum DirectoryError: Error, Sendable, Equatable, CustomStringConvertible 
   case baseMissing(needed: UInt64, stored: UInt64?)
   /// Chunks of one call that do not agree on version and base.
   case mixedChunks
+  /// More additions and removals than ``DirectoryLimits/changes``.
   case tooManyChanges
   /// More entries than the extensions may hold together.
   case tooManyEntries(count: Int, extensions: Int, needed: Int)
   /// A system call failed.
   case system(call: String, path: String, errno: Int32)
 
+  /// What is wrong and what to do, in English.
   public var description: String {
     switch self {
     case .noAppGroup(let group):

@@ -1,22 +1,35 @@
 /// The app's half beside the store: are the extensions switched on, what has iOS taken, load again.
 ///
-///     try store.replace(with: entries)
-///     switch await extensions.reload().compactMap(\.failure).first?.nextStep {
-///     case .enable: try await extensions.openSettings()   // behind a button
-///     default: break
-///     }
+/// ```swift
+/// let failures = await extensions.reload().compactMap(\.failure)
+/// if failures.contains(where: { $0.nextStep == .enable }) { try await extensions.openSettings() }  // behind a button
+/// ```
 public struct DirectoryExtensions: Sendable {
-  public enum Switch: Sendable, Equatable { case on, off, unknown }
+  /// The user's switch of an extension, in the system's settings.
+  public enum Switch: Sendable, Equatable {
+    /// iOS asks the extension for its entries, and uses them.
+    case on
+    /// The user has not switched it on.
+    case off
+    /// iOS does not say; ``Status/failure`` may.
+    case unknown
+  }
+  /// Where one extension stands.
   public struct Status: Sendable, Equatable {
+    /// Its bundle identifier.
     public var identifier: String
+    /// Where its switch stands.
     public var position: Switch
     /// What iOS has taken; nil: nothing, or it is not known.
     public var loadedVersion: UInt64?
     /// Why the switch could not be read.
     public var failure: CallDirectoryFailure?
   }
+  /// What became of one extension's load.
   public struct Reload: Sendable, Equatable {
+    /// Its bundle identifier.
     public var identifier: String
+    /// Why it failed; nil: iOS has all entries.
     public var failure: CallDirectoryFailure?
   }
 
@@ -25,6 +38,7 @@ public struct DirectoryExtensions: Sendable {
   private struct Manager: @unchecked Sendable { let value: CXCallDirectoryManager }
   private let manager: Manager
 
+  /// For the extensions that the store names. `manager` is iOS's, or a test's.
   public init(_ store: DirectoryStore, manager: CXCallDirectoryManager = .sharedInstance) {
     (self.store, self.manager) = (store, Manager(value: manager))
   }

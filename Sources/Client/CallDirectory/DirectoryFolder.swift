@@ -14,6 +14,7 @@ import Foundation
 /// | `ID.loading` | the extension | a hard link to the file that is being loaded: the app may replace `current` meanwhile |
 /// | `ID.loaded` | the extension | what iOS has taken: the base of the next difference. Not there: iOS's state is unknown |
 public struct DirectoryFolder: Sendable, Hashable {
+  /// Where the files are.
   public let path: String
 
   /// A folder of the caller's choice: for tests, and for apps with their own idea of the container. Made when it is written to.

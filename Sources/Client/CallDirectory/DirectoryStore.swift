@@ -3,12 +3,16 @@ import Synchronization
 /// The app's side of the directory: takes entries from any source and writes a file for each extension. One process writes: the app.
 /// Thread-safe; calls wait for each other. Blocks while it sorts and writes: not for the main thread.
 ///
-///     let store = try DirectoryStore(
-///       folder: DirectoryFolder(appGroup: "group.com.example"), extensions: ["com.example.app.directory"])
-///     try store.replace(with: rows.compactMap { row in
-///       PhoneNumber(row.text, plan: germany).map { DirectoryEntry($0, label: row.name) }
-///     })
+/// ```swift
+/// let store = try DirectoryStore(
+///   folder: DirectoryFolder(appGroup: "group.com.example"), extensions: ["com.example.app.directory"])
+/// try store.replace(
+///   with: rows.compactMap { row in
+///     PhoneNumber(row.text, plan: germany).map { DirectoryEntry($0, label: row.name, isBlocked: row.isSpam) }
+///   })
+/// ```
 public final class DirectoryStore: Sendable {
+  /// Where it writes.
   public let folder: DirectoryFolder
   /// Bundle identifiers of the Call Directory extensions, in the order in which they are filled.
   public let extensions: [String]
@@ -29,8 +33,11 @@ public final class DirectoryStore: Sendable {
 
   /// What was written.
   public struct Summary: Sendable, Equatable {
+    /// The version of the files.
     public var version: UInt64
+    /// Numbers on the blocking list.
     public var blocked: Int
+    /// Numbers on the identification list.
     public var identified: Int
     /// Entries of each extension, in the store's order.
     public var entries: [Int]
@@ -43,8 +50,11 @@ public final class DirectoryStore: Sendable {
   /// Replaces the directory. Order and doubled numbers do not matter: the last label of a number wins, and a number is blocked if any entry
   /// says so. Nothing changes if it throws `tooManyEntries` or earlier; after a failed write call it again.
   ///
-  /// - Parameter version: a server's version, which must be above the stored one; nil: the stored one + 1.
   /// Cost: 16 bytes an entry and each different label in memory; sorting and writing 10⁶ entries takes about a second.
+  ///
+  /// - Parameters:
+  ///   - entries: all that the directory is to have.
+  ///   - version: a server's version, which must be above the stored one; nil: the stored one + 1.
   @discardableResult
   public func replace(with entries: some Sequence<DirectoryEntry>, version: UInt64? = nil) throws(DirectoryError) -> Summary {
     var table = DirectoryTable()

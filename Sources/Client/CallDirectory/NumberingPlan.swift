@@ -1,7 +1,9 @@
 /// How national numbers of one country are written, so that they can be told from international ones.
 ///
-///     let germany = NumberingPlan(callingCode: 49, trunkPrefix: "0")
-///     PhoneNumber("030 1234567", plan: germany)?.value   // 49301234567
+/// ```swift
+/// let germany = NumberingPlan(callingCode: 49, trunkPrefix: "0")
+/// let number = PhoneNumber("030 1234567", plan: germany)?.value  // 49301234567
+/// ```
 public struct NumberingPlan: Sendable, Hashable {
   /// 1…999: 49, 1, 380.
   public let callingCode: Int

@@ -1,12 +1,17 @@
 /// A telephone number as the Call Directory takes it: country code and subscriber's digits as one integer, without "+" (E.164).
 ///
-///     PhoneNumber("+1 (555) 000-9999")?.value            // 15550009999
-///     PhoneNumber("0049 30 1234567")?.value              // 49301234567
-///     PhoneNumber("+44 (0)20 7946 0018")?.value          // 442079460018
-///     PhoneNumber("020 7946 0018")                       // nil: which country?
+/// ```swift
+/// let numbers = [
+///   PhoneNumber("+1 (555) 000-9999")?.value,  // 15550009999
+///   PhoneNumber("0049 30 1234567")?.value,  // 49301234567
+///   PhoneNumber("+44 (0)20 7946 0018")?.value,  // 442079460018
+///   PhoneNumber("020 7946 0018")?.value,  // nil: which country?
+/// ]
+/// ```
 ///
 /// 7 to 15 digits; the first is not 0, because no country code begins with it. Numbers compare by value, which is the order of iOS.
 public struct PhoneNumber: Sendable, Hashable, Comparable, CustomStringConvertible {
+  /// Country code and subscriber's digits.
   public let value: Int64
   /// What 7 to 15 digits can be.
   public static let range: ClosedRange<Int64> = 1_000_000...999_999_999_999_999
@@ -43,6 +48,7 @@ public struct PhoneNumber: Sendable, Hashable, Comparable, CustomStringConvertib
   }
 
   public static func < (left: PhoneNumber, right: PhoneNumber) -> Bool { left.value < right.value }
+  /// "+" and the digits.
   public var description: String { "+\(value)" }
 }
 

@@ -2,10 +2,11 @@ import Foundation
 
 /// The principal class of a Call Directory extension. All there is to write:
 ///
-///     import CallDirectory
-///     @objc(Directory) final class Directory: TrunklineCallDirectoryProvider {
-///       override var appGroup: String { "group.com.example" }
-///     }
+/// ```swift
+/// final class Directory: TrunklineCallDirectoryProvider {
+///   override var appGroup: String { "group.com.example" }
+/// }
+/// ```
 ///
 /// It reads the file that the app's `DirectoryStore` wrote for this extension's bundle identifier. It has no network, and iOS never starts it
 /// for a call.
@@ -27,6 +28,7 @@ open class TrunklineCallDirectoryProvider: CXCallDirectoryProvider {
   /// Hears how each request ended, on the thread that ended it. Nothing by default.
   open func ended(_ outcome: CallDirectoryLoader.Outcome) {}
 
+  /// Loads the file, and completes or cancels the request. Called by iOS, on a thread of its own.
   open override func beginRequest(with context: CXCallDirectoryExtensionContext) {
     do throws(DirectoryError) {
       let listener = Listener(self)

@@ -5,19 +5,28 @@ public import Bytes
 
 /// An action of the system, which the phone completes once.
 public struct SystemActionID: Hashable, Sendable {
+  /// Counted by the system's side.
   public var raw: Int
+  /// The action with this number.
   public init(_ raw: Int) { self.raw = raw }
 }
 
 /// What the user wants of a call: performed by the phone, and asked for by it on the app's behalf.
 public enum SystemRequest: Hashable, Sendable {
+  /// Dial.
   case start(Identifier, Handle)
+  /// Take the call.
   case answer(Identifier)
+  /// End or decline it.
   case end(Identifier)
+  /// On hold (true), or back.
   case hold(Identifier, Bool)
+  /// Silence the microphone (true), or open it.
   case mute(Identifier, Bool)
+  /// Send keys: 0 to 9, A to D, * and #.
   case digits(Identifier, String)
 
+  /// The call that it is about.
   public var call: Identifier {
     switch self {
     case .start(let id, _), .answer(let id), .end(let id), .hold(let id, _), .mute(let id, _), .digits(let id, _): id
@@ -29,8 +38,11 @@ public enum SystemRequest: Hashable, Sendable {
 public enum ReportRefusal: Hashable, Sendable {
   /// It is on the screen already: as good as shown.
   case exists
+  /// A focus of the user's.
   case doNotDisturb
+  /// The caller is on the block list.
   case blocked
+  /// Another code of the system's.
   case other(Int)
 }
 
@@ -46,7 +58,15 @@ public enum AudioOrder: Hashable, Sendable {
   case release
 }
 
-public enum MicrophonePermission: Sendable { case granted, denied, undetermined }
+/// What the user has said about the microphone.
+public enum MicrophonePermission: Sendable {
+  /// Calls can be had.
+  case granted
+  /// They cannot: only the system's settings help.
+  case denied
+  /// Nobody has asked yet.
+  case undetermined
+}
 
 /// What the app shows of a call.
 public struct CallInfo: Sendable, Equatable {

@@ -79,18 +79,29 @@ public struct ClientMedia: ~Copyable {
     }
   }
 
+  /// What is counted since the call began.
   public struct Statistics: Sendable, Equatable {
+    /// RTP packets that left.
     public var sentPackets: UInt64 = 0
+    /// RTP packets that came and were taken.
     public var receivedPackets: UInt64 = 0
+    /// Their payload, in bytes.
     public var receivedBytes: UInt64 = 0
+    /// RTP packets that never came (RFC 3550 §6.4.1).
     public var lostPackets: UInt64 = 0
+    /// Interarrival jitter (RFC 3550 §6.4.1).
     public var jitterMilliseconds = 0.0
+    /// Audio that was made up for packets that were not there.
     public var concealedMilliseconds: UInt64 = 0
     /// SRTP packets refused: bad tag or replay.
     public var refusedPackets: UInt64 = 0
+    /// What the jitter buffer adds now.
     public var bufferDelayMilliseconds = 0.0
+    /// To the gateway and back, by RTCP; nil until a report has come.
     public var roundTripMilliseconds: Double?
+    /// Keys that the other side pressed.
     public var digits = ""
+    /// Nothing yet.
     public init() {}
   }
 

@@ -28,6 +28,7 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
   public struct Settings: Sendable {
     /// Calls at once, each a group of its own.
     public var maximumCalls = 2
+    /// Calls stand in the telephone's Recents, from where a tap calls back (``TrunklineClient/Phone/callActivity``).
     public var includesCallsInRecents = true
     /// Calls may be translated by the system's own engine, on iOS 26 and later; it needs nothing of the gateway.
     public var translates = false
@@ -39,6 +40,7 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
     public var topic: String?
     /// False for builds that Xcode installs: their tokens are the sandbox's.
     public var isProduction = true
+    /// Two calls at once, in Recents, tokens of the production service.
     public init() {}
   }
 
@@ -135,6 +137,7 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
 
   // MARK: orders
 
+  /// Hands the order to CallKit or to the audio session.
   public func perform(_ order: CallSystemOrder) {
     switch order {
     case .report(let call, let caller, let isVideo): report(call, caller, isVideo: isVideo)
@@ -203,21 +206,27 @@ extension CallKitSystem: CXProviderDelegate {
     actions = [:]
     events?(.reset)
   }
+  /// An outgoing call begins: fulfilled when the gateway has taken it.
   public func provider(_ provider: CXProvider, perform action: CXStartCallAction) {
     perform(action, .start(Identifier(action.callUUID), Handle(action.handle)))
   }
+  /// The user answers: fulfilled when the call is connected, so that answered means heard.
   public func provider(_ provider: CXProvider, perform action: CXAnswerCallAction) {
     perform(action, .answer(Identifier(action.callUUID)))
   }
+  /// The user ends or declines: fulfilled at once.
   public func provider(_ provider: CXProvider, perform action: CXEndCallAction) {
     perform(action, .end(Identifier(action.callUUID)))
   }
+  /// Hold or resume, by the user, the app or a second call.
   public func provider(_ provider: CXProvider, perform action: CXSetHeldCallAction) {
     perform(action, .hold(Identifier(action.callUUID), action.isOnHold))
   }
+  /// Mute or unmute; iOS sends them in bursts too, of which the last counts.
   public func provider(_ provider: CXProvider, perform action: CXSetMutedCallAction) {
     perform(action, .mute(Identifier(action.callUUID), action.isMuted))
   }
+  /// Keys of the system's keypad.
   public func provider(_ provider: CXProvider, perform action: CXPlayDTMFCallAction) {
     perform(action, .digits(Identifier(action.callUUID), action.digits))
   }
@@ -236,11 +245,14 @@ extension CallKitSystem: CXProviderDelegate {
     actions[id] = nil
     events?(.timedOut(id, request))
   }
+  /// Audio runs from here on, and not before.
   public func provider(_ provider: CXProvider, didActivate audioSession: AVAudioSession) { events?(.audioActivated) }
+  /// Audio stops.
   public func provider(_ provider: CXProvider, didDeactivate audioSession: AVAudioSession) { events?(.audioDeactivated) }
 }
 
 extension CallKitSystem: PKPushRegistryDelegate {
+  /// A new push token: the gateway hears of it at once, or with the next login.
   public func pushRegistry(_ registry: PKPushRegistry, didUpdate pushCredentials: PKPushCredentials, for type: PKPushType) {
     guard type == .voIP else { return }
     let token = pushCredentials.token.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
@@ -248,6 +260,7 @@ extension CallKitSystem: PKPushRegistryDelegate {
     events?(.pushToken(.init(kind: .apnsVoIP, token: token, env: settings.isProduction ? "production" : "sandbox", topic: topic)))
   }
 
+  /// The token is no more: the gateway forgets it.
   public func pushRegistry(_ registry: PKPushRegistry, didInvalidatePushTokenFor type: PKPushType) {
     if type == .voIP { events?(.pushToken(nil)) }
   }
@@ -258,6 +271,7 @@ extension CallKitSystem: PKPushRegistryDelegate {
     completion: @escaping @Sendable () -> Void
   ) { received(payload, type, mustReport: true, completion) }
 
+  /// iOS 26.4 and later: `metadata.mustReport` says whether the push must be reported; if not, it is once the gateway says that the call lives.
   @available(iOS 26.4, *)
   public func pushRegistry(
     _ registry: PKPushRegistry, didReceiveIncomingVoIPPushWith payload: PKPushPayload, metadata: PKVoIPPushMetadata,

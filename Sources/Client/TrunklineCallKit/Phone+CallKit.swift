@@ -29,7 +29,10 @@ extension Phone {
   /// The phone with calls on the app's own screens, where CallKit is not allowed: calls come while the app is open.
   ///
   /// - Parameters:
+  ///   - gateway: `wss://host/v1/connect`.
   ///   - system: `.none`, or what the app has in CallKit's place.
+  ///   - maximumCalls: a further one is busy on this device.
+  ///   - token: a login token of the app's backend.
   public convenience init(
     _ gateway: String, system: any CallSystem, maximumCalls: Int = 2, token: @escaping @Sendable () async throws -> String
   ) {

@@ -6,11 +6,13 @@ import Foundation
 /// A gateway that pushes by itself sends VoIP pushes: then the phone opens a sealed caller, and no extension is needed.
 ///
 /// ```swift
-/// override func didReceive(_ request: UNNotificationRequest, withContentHandler show: @escaping (UNNotificationContent) -> Void) {
-///   SealedCall.report(request.content.userInfo) { outcome in ... }
+/// SealedCall.report(request.content.userInfo) { [answer] outcome in
+///   // with the entitlement for filtering an empty content shows nothing; without it the report is refused
+///   if case .reported = outcome { answer.give(isCall: true) } else { answer.give(isCall: false) }
 /// }
 /// ```
 public enum SealedCall {
+  /// What became of a notification.
   public enum Outcome: Sendable {
     /// The phone has it: show nothing, by an empty content. That needs the entitlement for notification filtering.
     case reported
@@ -22,7 +24,9 @@ public enum SealedCall {
 
   /// The payload to report; nil: no call. The caller is in the clear if the key can be read, and stays sealed else: before the first unlock.
   ///
-  /// - Parameter secrets: where the app's phone keeps its key; nil: the keychain, in an access group that app and extension share.
+  /// - Parameters:
+  ///   - userInfo: the notification's.
+  ///   - secrets: where the app's phone keeps its key; nil: the keychain, in an access group that app and extension share.
   public static func payload(of userInfo: [AnyHashable: Any], secrets: (any SecretStore)? = nil) -> [AnyHashable: Any]? {
     var push = PushPayload(notification: userInfo)
     push?.openCaller(by: secrets ?? SystemParts.secrets())

@@ -5,9 +5,13 @@ public import Foundation
 public import Observation
 
 /// One call, as the app shows it. Nothing on it blocks: a method asks, and the properties follow when it is done.
+///
+/// The object is the same from the first ring to the end, and observable: a view that reads a property is drawn again when it changes.
 @MainActor @Observable
 public final class Call: Identifiable {
+  /// Where a call stands. ``description`` is a word for a screen, in English.
   public enum State: Hashable, Sendable, CustomStringConvertible {
+    /// It rings here.
     case ringing
     /// The tap, or the number, is on its way.
     case connecting
@@ -15,9 +19,12 @@ public final class Call: Identifiable {
     case calling
     /// Seconds since the gateway connected it.
     case connected(seconds: Int)
+    /// On hold by this side. What the other side does is ``Call/isHeldByPeer``.
     case held
+    /// Over, and why. Nothing follows.
     case ended(EndReason)
 
+    /// "ringing", "connecting", "1:07", "on hold", "busy".
     public var description: String {
       switch self {
       case .ringing: "ringing"
@@ -32,27 +39,45 @@ public final class Call: Identifiable {
 
   /// Whom the call is with.
   public struct Peer: Hashable, Sendable, CustomStringConvertible {
+    /// The number or address; its `n` is the name, if the gateway sent one.
     public var handle: Handle
     /// The name, else the number.
     public var description: String { handle.n ?? handle.h }
   }
 
-  public enum Direction: Sendable { case incoming, outgoing }
+  /// Who began the call.
+  public enum Direction: Sendable {
+    /// The other side did.
+    case incoming
+    /// This side did: ``Phone/call(_:from:account:)-(String,_,_)``.
+    case outgoing
+  }
 
+  /// The UUID that CallKit, the gateway and its record have for this call.
   public nonisolated let id: UUID
+  /// Who began it.
   public let direction: Direction
+  /// Whom it is with. A pushed call may name nobody until the gateway is reached.
   public internal(set) var peer: Peer
+  /// Which of the user's accounts it belongs to; nil until the gateway has named it.
   public internal(set) var account: String?
+  /// Where it stands.
   public internal(set) var state: State
+  /// The other side hears nothing of this microphone. Follows ``mute(_:)`` and the system's own button.
   public internal(set) var isMuted = false
+  /// On hold by this side: neither hears the other.
   public internal(set) var isHeld = false
+  /// On hold by the other side.
   public internal(set) var isHeldByPeer = false
   /// What may be offered to the user; what is not there is not to be had.
   public internal(set) var capabilities: CallCapabilities?
+  /// When this process first knew of it, by the device's clock.
   public let startedAt = Date()
-  /// By the gateway's clock.
+  /// When it was connected, by the gateway's clock; nil: never, or not yet.
   public internal(set) var connectedAt: Date?
+  /// When its end was known here, by the device's clock.
   public internal(set) var endedAt: Date?
+  /// How it ended; nil while it lives.
   public internal(set) var endReason: EndReason?
   /// Why it could not be made, where the phone or the gateway said so.
   public internal(set) var error: PhoneError?
@@ -60,6 +85,7 @@ public final class Call: Identifiable {
   public internal(set) var quality: Quality?
   /// Each second while it lives.
   public internal(set) var statistics = ClientMedia.Statistics()
+  /// The audio codec by its RTP name, "opus" or "PCMU", once it is connected.
   public internal(set) var codec: String?
 
   @ObservationIgnored let identifier: Identifier
@@ -86,10 +112,15 @@ public final class Call: Identifiable {
     return stream
   }
 
+  /// Takes the call. Where CallKit shows calls this goes through it, as the system's button does.
   public func answer() { phone?.wish(self, .answer) }
+  /// Refuses a call that rings; the user's other devices stop ringing too.
   public func decline() { phone?.wish(self, .end) }
+  /// Ends the call, in whatever state it is. Harmless for one that is over.
   public func end() { phone?.wish(self, .end) }
+  /// Silences the microphone, or opens it. It is quiet here at once.
   public func mute(_ isOn: Bool) { phone?.wish(self, .mute(isOn)) }
+  /// Puts on hold, or resumes: the call that talked then is held first.
   public func hold(_ isOn: Bool) { phone?.wish(self, .hold(isOn)) }
   /// 0 to 9, A to D, * and #; others are left out.
   public func send(digits: String) {
@@ -148,9 +179,11 @@ public final class Call: Identifiable {
 }
 
 extension Identifier {
+  /// The same 128 bits as Foundation's type.
   public var uuid: UUID {
     withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
   }
+  /// The same 128 bits of Foundation's type.
   public init(_ uuid: UUID) {
     self = withUnsafeBytes(of: uuid.uuid) { bytes in
       let (high, low) = bytes.loadUnaligned(as: (UInt64, UInt64).self)
@@ -160,7 +193,7 @@ extension Identifier {
 }
 
 extension EndReason {
-  /// For the user.
+  /// A few English words for the user. An app with other languages switches over the cases.
   public var text: String {
     switch self {
     case .remoteHangup, .localEnd: "ended"

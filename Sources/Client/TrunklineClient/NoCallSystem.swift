@@ -14,6 +14,8 @@ public final class NoCallSystem: CallSystem {
   private let state = Mutex(State())
   private let saysUnsupported: Bool
 
+  /// For one phone.
+  ///
   /// - Parameter saysUnsupported: the app wanted the system's call screen, which is not there (the simulator): the phone's state says so.
   public init(saysUnsupported: Bool = false) { self.saysUnsupported = saysUnsupported }
 
@@ -22,6 +24,7 @@ public final class NoCallSystem: CallSystem {
     if saysUnsupported { tell(.unsupported) }
   }
 
+  /// Does at once what the phone asks for: nobody else is asked.
   public func perform(_ order: CallSystemOrder) {
     switch order {
     case .report(let call, _, _): tell(.reported(call, nil))
@@ -50,6 +53,7 @@ public final class NoCallSystem: CallSystem {
 
   /// A push that the app got by another way than PushKit; its call is shown at once, as CallKit would.
   public func pushed(_ payload: [UInt8]) { tell(.pushed(payload: payload, mustReport: true)) }
+  /// Where such pushes are to be sent; nil: nowhere any more. The phone tells the gateway.
   public func pushToken(_ token: DevicePut.Push?) { tell(.pushToken(token)) }
 
   private func tell(_ event: CallSystemEvent) {

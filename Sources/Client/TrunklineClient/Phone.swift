@@ -8,17 +8,30 @@ import Synchronization
 /// The telephone of an app: made once, at launch, and kept for the process's life. Nothing on it blocks.
 ///
 /// ```swift
-/// let phone = Phone("wss://phone.example.com/v1/connect", system: .none, audio: NoAudio()) { try await backend.phoneToken() }
+/// let phone = Phone(
+///   "wss://phone.example.com/v1/connect", system: .none, audio: NoAudio(), sockets: sockets
+/// ) { try await Backend.phoneToken() }
 /// let call = phone.call("+15551230001")
-/// for await state in call.states { print(state) }   // connecting, calling, 0:00, 0:01 … ended
+/// for await state in call.states { print(state) }  // connecting, calling, 0:00, 0:01 … ended
 /// ```
+///
+/// Its properties are the main actor's; the work is done on a queue and a media thread of its own, so a main thread that hangs costs no call.
 @MainActor @Observable
 public final class Phone {
+  /// Where the phone stands with its gateway. ``description`` is a word for a screen, in English.
   public enum State: Hashable, Sendable, CustomStringConvertible {
-    case idle, connecting, online, loggedOut
+    /// Nothing to do: no login yet, or in the background without a call. A push wakes it.
+    case idle
+    /// On the way to the gateway; attempts follow each other by themselves, 0.2 to 5 s apart.
+    case connecting
+    /// Calls can be made, and ring at once.
+    case online
+    /// After ``Phone/logOut()``: this phone does nothing more.
+    case loggedOut
     /// What the app should do is the error's text.
     case failed(PhoneError)
 
+    /// "online", "connecting", or what the app should do about an error.
     public var description: String {
       switch self {
       case .idle: "offline"
@@ -30,10 +43,13 @@ public final class Phone {
     }
   }
 
+  /// What happens once, and is no state: for logs, measurements and the app's own screens.
   public enum Event: Sendable {
     /// Media of a call has a pair of candidates and its keys.
     case media(Call, pair: MediaReady.Pair?, roundTripMilliseconds: Double?, profile: String)
+    /// The other side pressed a key: 0 to 9, A to D, * or #.
     case digit(Call, Character)
+    /// How far a transfer is.
     case transferred(Call, CallTransferred)
     /// The app's own call screen should show: the device is unlocked and the call is connected (UI-1).
     case presentInApp(Call)
@@ -47,6 +63,7 @@ public final class Phone {
 
   /// Live calls, the oldest first; ended ones go after a few seconds.
   public private(set) var calls: [Call] = []
+  /// Where the phone stands with its gateway.
   public private(set) var state = State.idle
   /// Calls do not ring here.
   public var doNotDisturb = false { didSet { give(.preferences(.init(dnd: doNotDisturb))) } }
@@ -69,6 +86,7 @@ public final class Phone {
   ///   - audio: microphone and loudspeaker.
   ///   - sockets: what opens WebSockets; nil: the system's own.
   ///   - secrets: what is kept over restarts.
+  ///   - paths: what says that the network has changed; nil: nobody, and a broken path is found by its silence.
   ///   - isBackground: a push has started the process.
   ///   - forcesUnlock: without a microphone permission a call is reported as video, so that iOS unlocks and the app can ask.
   ///   - maximumCalls: a further one is busy on this device.
@@ -133,12 +151,23 @@ public final class Phone {
 
   // MARK: what the app asks for
 
-  /// Calls a number (E.164 with +). Its `state` says how it goes; a call that cannot be made is `.ended` and has an `error`.
+  /// Calls a number. The call's ``Call/state`` says how it goes; one that cannot be made is `.ended` and has an ``Call/error``.
+  ///
+  /// - Parameters:
+  ///   - number: E.164 with +. White space is left out.
+  ///   - from: which of the user's numbers the callee sees; nil: the first.
+  ///   - account: which of the user's accounts it belongs to; nil: the gateway's default.
   @discardableResult
   public func call(_ number: String, from: String? = nil, account: String? = nil) -> Call {
     call(Handle(k: .phone, h: number), from: from, account: account)
   }
 
+  /// Calls whom the handle names: a number, an address, or what the gateway has a route for.
+  ///
+  /// - Parameters:
+  ///   - handle: whom to call.
+  ///   - from: which of the user's numbers the callee sees; nil: the first.
+  ///   - account: which of the user's accounts it belongs to; nil: the gateway's default.
   @discardableResult
   public func call(_ handle: Handle, from: String? = nil, account: String? = nil) -> Call {
     let id = Identifier(random: .client)

@@ -14,6 +14,7 @@ public enum PhoneError: Error, Hashable, Sendable, CustomStringConvertible {
   case replaced
   /// The app's closure gave no token; it is asked again later.
   case noToken(String)
+  /// This phone was logged out, or the gateway knows no login of it.
   case loggedOut
   /// No number was given.
   case emptyNumber
@@ -26,6 +27,7 @@ public enum PhoneError: Error, Hashable, Sendable, CustomStringConvertible {
   /// No media thread: the process has no memory or descriptors left.
   case noResources
 
+  /// What is wrong and what to do, in English: for a log or a developer's screen.
   public var description: String {
     switch self {
     case .secondPhone: "there is a Phone in this process already: keep one for the app's life and use it everywhere"

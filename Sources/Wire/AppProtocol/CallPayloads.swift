@@ -2,10 +2,15 @@ import Bytes
 
 /// What an app may offer its user in a call; what is not there is not to be had.
 public struct CallCapabilities: Hashable, Sendable, Codable {
+  /// It can be put on hold.
   public var hold: Bool?
+  /// It can be joined with others. Never, in this version.
   public var group: Bool?
+  /// Keys can be sent.
   public var dtmf: Bool?
+  /// It can be transferred.
   public var transfer: Bool?
+  /// What a call allows; nil: not said, which means no.
   public init(hold: Bool? = nil, group: Bool? = nil, dtmf: Bool? = nil, transfer: Bool? = nil) {
     (self.hold, self.group, self.dtmf, self.transfer) = (hold, group, dtmf, transfer)
   }
@@ -291,9 +296,21 @@ public struct CallTransfer: Hashable, Sendable, Codable {
 
 /// How a transfer goes; `done` and `failed` are the last.
 public struct CallTransferred: Hashable, Sendable, Codable {
-  public enum Status: String, Sendable, Codable { case trying, ringing, done, failed }
+  /// How far it is.
+  public enum Status: String, Sendable, Codable {
+    /// On its way.
+    case trying
+    /// The new party's telephone rings.
+    case ringing
+    /// The others talk; this call ends.
+    case done
+    /// It did not come about; this call goes on.
+    case failed
+  }
+  /// How far it is.
   public var status: Status
   /// The SIP status behind it.
   public var sip: Int?
+  /// A step of a transfer.
   public init(_ status: Status, sip: Int? = nil) { (self.status, self.sip) = (status, sip) }
 }

@@ -25,9 +25,38 @@ public struct CloseCode: RawRepresentable, Hashable, Sendable, CustomStringConve
 
 /// The `code` of an `err` (docs/protocol.md, Details). A code this version does not know is read as `server`.
 public enum ErrorCode: String, CaseIterable, Sendable, Codable {
-  case auth, revoked, badRequest, unsupported, badState, gone, answeredElsewhere, notFound, forbidden, emergency, busy, codec,
-    staleGen,
-    tooMany, overload, server
+  /// The token or its right is not enough.
+  case auth
+  /// An operator turned this device away.
+  case revoked
+  /// A field that cannot be taken.
+  case badRequest
+  /// A message that this gateway does not know.
+  case unsupported
+  /// Not in this state of the call.
+  case badState
+  /// The call is over.
+  case gone
+  /// Another device has the call.
+  case answeredElsewhere
+  /// No route to whom was asked for.
+  case notFound
+  /// Not this user's to ask for.
+  case forbidden
+  /// Emergency calls are not carried.
+  case emergency
+  /// The other side is busy.
+  case busy
+  /// A description without a codec that both have.
+  case codec
+  /// A description of an older generation.
+  case staleGen
+  /// A limit of this user is reached.
+  case tooMany
+  /// The gateway takes no more now.
+  case overload
+  /// A fault of the gateway, or a code that this version does not know.
+  case server
 
   public init(from decoder: any Decoder) throws {
     self = ErrorCode(rawValue: try decoder.singleValueContainer().decode(String.self)) ?? .server

@@ -1,9 +1,57 @@
 /// How a call ended, for one device (docs/protocol.md, Reasons). A reason this version does not know is read as `unknown`.
 public enum EndReason: String, CaseIterable, Sendable, Codable {
-  case remoteHangup, callerCancelled, answeredElsewhere, declinedElsewhere, busyElsewhere, unanswered, busy, declined
-  case mediaTimeout, mediaFailed, networkLost, trunkLost, trunkFailed
-  case notFound, forbidden, codec, auth, overload, server, gatewayRestart, appRestart, unknown
-  case diverted, dnd, blocked, localEnd
+  /// The other side hung up.
+  case remoteHangup
+  /// The caller gave up before anybody answered: a missed call.
+  case callerCancelled
+  /// Another of the user's devices took it.
+  case answeredElsewhere
+  /// Another of the user's devices declined it.
+  case declinedElsewhere
+  /// Another of the user's devices said busy.
+  case busyElsewhere
+  /// Nobody answered in time.
+  case unanswered
+  /// The callee is busy.
+  case busy
+  /// The callee, or this user, declined.
+  case declined
+  /// Media was not there 10 s after the tap.
+  case mediaTimeout
+  /// ICE, DTLS or the audio device failed.
+  case mediaFailed
+  /// The app's network was gone for too long.
+  case networkLost
+  /// The trunk went silent in the call.
+  case trunkLost
+  /// The trunk refused by a fault of its own.
+  case trunkFailed
+  /// No such number, or no route to it.
+  case notFound
+  /// Not allowed: the number, or the caller's number that was asked for.
+  case forbidden
+  /// No codec that both sides have.
+  case codec
+  /// Not logged in, or the trunk refused the gateway's login.
+  case auth
+  /// The gateway takes no more calls now.
+  case overload
+  /// The gateway could not go on.
+  case server
+  /// The gateway was restarted.
+  case gatewayRestart
+  /// The app was killed in the call, and has come back.
+  case appRestart
+  /// A reason that this version does not know.
+  case unknown
+  /// Forwarded to another number.
+  case diverted
+  /// Not shown: do not disturb.
+  case dnd
+  /// Not shown: the caller is blocked.
+  case blocked
+  /// This user ended it.
+  case localEnd
 
   public init(from decoder: any Decoder) throws {
     self = EndReason(rawValue: try decoder.singleValueContainer().decode(String.self)) ?? .unknown
@@ -12,7 +60,16 @@ public enum EndReason: String, CaseIterable, Sendable, Codable {
 
 /// The cases of `CXCallEndedReason`, for platforms without CallKit too.
 public enum CallEndedReason: String, CaseIterable, Sendable {
-  case failed, remoteEnded, unanswered, answeredElsewhere, declinedElsewhere
+  /// By a fault.
+  case failed
+  /// By the other side.
+  case remoteEnded
+  /// Nobody answered in time.
+  case unanswered
+  /// Taken by another device.
+  case answeredElsewhere
+  /// Declined at another device.
+  case declinedElsewhere
 }
 
 extension EndReason {

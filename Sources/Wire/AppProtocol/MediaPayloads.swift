@@ -1,9 +1,12 @@
 /// `media.ready`: ICE has a pair and DTLS its keys, at the app's end.
 public struct MediaReady: Hashable, Sendable, Codable {
+  /// The nominated pair, by candidate types (RFC 8445 §5.1.1): host, srflx, prflx or relay.
   public struct Pair: Hashable, Sendable, Codable {
-    /// Candidate types: host, srflx, prflx or relay.
+    /// The app's candidate.
     public var local: String?
+    /// The gateway's.
     public var remote: String?
+    /// A pair of two candidate types.
     public init(local: String?, remote: String?) { (self.local, self.remote) = (local, remote) }
   }
   public var gen: Int
@@ -109,8 +112,12 @@ public struct StreamStats: Hashable, Sendable, Codable {
   }
 }
 
+/// How a call sounds, by what the gateway measures.
 public struct Quality: Hashable, Sendable, Codable {
+  /// "good", "fair" or "poor".
   public var level: String
+  /// What it lacks: "loss", "jitter" or "delay"; nil: nothing.
   public var cause: String?
+  /// A level with its cause.
   public init(level: String, cause: String? = nil) { (self.level, self.cause) = (level, cause) }
 }

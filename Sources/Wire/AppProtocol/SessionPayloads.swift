@@ -2,11 +2,23 @@ import Bytes
 
 /// A party: `k` is `phone` (E.164 with +), `email` or `generic`; `h` the handle, `n` a display name.
 public struct Handle: Hashable, Sendable, Codable {
-  public enum Kind: String, Sendable, Codable { case phone, email, generic }
+  /// What a handle is.
+  public enum Kind: String, Sendable, Codable {
+    /// A telephone number, E.164 with +.
+    case phone
+    /// An e-mail address.
+    case email
+    /// Anything else that a call can be with, "Unknown" too.
+    case generic
+  }
+  /// What ``h`` is.
   public var k: Kind
+  /// The number, the address or the text.
   public var h: String
+  /// A name for people; nil: none is known.
   public var n: String?
 
+  /// A party.
   public init(k: Kind, h: String, n: String? = nil) {
     (self.k, self.h, self.n) = (k, h, n)
   }
@@ -160,21 +172,32 @@ public struct AuthExpiring: Hashable, Sendable, Codable {
 
 /// `device.put`: where to push to, and what the user prefers.
 public struct DevicePut: Hashable, Sendable, Codable {
+  /// Where pushes for this device go.
   public struct Push: Hashable, Sendable, Codable {
     /// Which push service; the gateway says which it has.
     public struct Kind: RawRepresentable, Hashable, Sendable, Codable {
+      /// The word on the wire.
       public var rawValue: String
+      /// A service by its word on the wire.
       public init(rawValue: String) { self.rawValue = rawValue }
+      /// Apple's, VoIP pushes.
       public static let apnsVoIP = Kind(rawValue: "apns-voip")
+      /// Firebase Cloud Messaging, Android.
       public static let fcm = Kind(rawValue: "fcm")
+      /// A browser's, RFC 8030.
       public static let webpush = Kind(rawValue: "webpush")
     }
+    /// Which push service.
     public var kind: Kind
+    /// The service's name for this installation: Apple's in hexadecimal, a browser's subscription as JSON.
     public var token: String
+    /// Of Apple's: `production` or `sandbox`.
     public var env: String?
+    /// Of Apple's: the bundle's identifier and `.voip`.
     public var topic: String?
     /// X25519 public key as Base64url: callers are sealed for it (docs/design/devices-and-push.md). Belongs to this registration.
     public var sealKey: String?
+    /// A registration with a push service.
     public init(kind: Kind, token: String, env: String? = nil, topic: String? = nil, sealKey: String? = nil) {
       (self.kind, self.token, self.env, self.topic, self.sealKey) = (kind, token, env, topic, sealKey)
     }

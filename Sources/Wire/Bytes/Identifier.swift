@@ -1,8 +1,11 @@
 /// A UUID compared as a value and printed in lower case, as the app protocol asks (docs/protocol.md, Frames). 16 bytes, no Foundation.
 public struct Identifier: Hashable, Sendable, CustomStringConvertible, Codable {
+  /// The first eight bytes, big-endian.
   public let high: UInt64
+  /// The last eight.
   public let low: UInt64
 
+  /// From its two halves.
   public init(high: UInt64, low: UInt64) {
     self.high = high
     self.low = low

@@ -1,7 +1,9 @@
 /// A point on the process's monotonic clock, in nanoseconds. Machines below `Platform` never read a clock: "now" is an argument.
 public struct Instant: Hashable, Comparable, Sendable {
+  /// Since the clock's origin.
   public var nanoseconds: Int64
 
+  /// So long behind the clock's origin.
   @inlinable public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
   /// The clock's origin; useful as the start of virtual time in tests.
@@ -10,8 +12,11 @@ public struct Instant: Hashable, Comparable, Sendable {
   public static let distantFuture = Instant(nanoseconds: .max)
 
   @inlinable public static func < (a: Instant, b: Instant) -> Bool { a.nanoseconds < b.nanoseconds }
+  /// Later.
   @inlinable public static func + (a: Instant, d: Duration) -> Instant { Instant(nanoseconds: a.nanoseconds &+ d.nanoseconds) }
+  /// Earlier.
   @inlinable public static func - (a: Instant, d: Duration) -> Instant { Instant(nanoseconds: a.nanoseconds &- d.nanoseconds) }
+  /// What lies between.
   @inlinable public static func - (a: Instant, b: Instant) -> Duration { .nanoseconds(a.nanoseconds &- b.nanoseconds) }
 }
 

@@ -1,6 +1,8 @@
 /// A value that must not reach a log: numbers, tokens, keys. Prints as a mask; `exposed` is the deliberate way out.
 public struct Redacted<Value: Sendable>: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// The value itself.
   public let exposed: Value
+  /// Hides a value.
   public init(_ value: Value) { exposed = value }
   public var description: String { "‹redacted›" }
   public var debugDescription: String { description }

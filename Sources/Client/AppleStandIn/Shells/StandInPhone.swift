@@ -6,11 +6,11 @@ public import Foundation
 ///
 /// ```swift
 /// let iphone = StandInPhone(.strict, clock: .virtual)
-/// iphone.launch { MyApp() }              // makes its CXProvider and PKPushRegistry
+/// iphone.launch { MyApp() }  // makes its CXProvider and PKPushRegistry
 /// iphone.push(#"{"call":"…"}"#)
 /// iphone.tap(.answer)
 /// iphone.advance(.seconds(7))
-/// iphone.violations                      // [] or ["R1: …"]
+/// let broken = iphone.violations  // [] or ["R1: …"]
 /// ```
 /// Objects that the app makes in `launch`, in callbacks and in tasks started there belong to this phone; those made elsewhere to
 /// the phone

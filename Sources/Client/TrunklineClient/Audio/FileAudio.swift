@@ -8,12 +8,15 @@ import Synchronization
 public final class FileAudio: AudioDevice {
   /// What was heard, and when; sample 0 of `samples` is `since`.
   public struct Heard: Sendable {
+    /// Mono at 8 kHz; silence where nothing was played.
     public var samples: [Int16] = []
     /// The device's monotonic clock.
     public var since: Instant?
-    /// When the first sample of the source was taken, and the first audible one was played.
+    /// When the first sample of the source was taken.
     public var spokenSince: Instant?
+    /// When the first audible sample was played.
     public var firstAudio: Instant?
+    /// Nothing was heard.
     public init() {}
   }
   private struct State {
@@ -26,7 +29,7 @@ public final class FileAudio: AudioDevice {
     var isRunning = false
   }
 
-  /// At most ten minutes are kept.
+  /// Samples kept at most: ten minutes.
   public static let longestHeard = AudioHandle.sampleRateHz * 600
   static let frame = 160
   private let state: Mutex<State>
@@ -36,6 +39,7 @@ public final class FileAudio: AudioDevice {
   /// - Parameters:
   ///   - source: mono samples at 8 kHz; silence after them.
   ///   - repeats: over and over.
+  ///   - keepsHeard: what is played is kept for ``takeHeard()``, up to ``longestHeard``.
   ///   - heardFirst: called on the device's thread when the first sound of a call is played.
   public init(
     _ source: [Int16] = [], repeats: Bool = false, keepsHeard: Bool = true, heardFirst: (@Sendable (Instant) -> Void)? = nil
@@ -53,11 +57,13 @@ public final class FileAudio: AudioDevice {
     }
   }
 
+  /// Always true.
   public func configure(_ handle: AudioHandle) -> Bool {
     state.withLock { $0.handle = handle }
     return true
   }
 
+  /// The source is taken and what comes is kept, 20 ms at a time, on a thread of its own. False without a handle.
   public func start() -> Bool {
     let run = state.withLock { state -> Int? in
       guard state.handle != nil else { return nil }
@@ -69,8 +75,10 @@ public final class FileAudio: AudioDevice {
     return true
   }
 
+  /// Ends that; the source goes on from here at the next start.
   public func stop() { state.withLock { $0.isRunning = false } }
 
+  /// Ends that, and forgets the handle.
   public func release() {
     state.withLock { state in
       state.isRunning = false

@@ -7,6 +7,7 @@ public final class AudioRing: @unchecked Sendable {
   // Unchecked: `samples` is written between `head` and `tail` + capacity by the writer only and read between `tail` and `head` by the reader
   // only; the acquiring and releasing pairs of the two counters order that.
   private let samples: UnsafeMutablePointer<Int16>
+  /// Samples that fit.
   public let capacity: Int
   private let head = Atomic<Int>(0)
   private let tail = Atomic<Int>(0)

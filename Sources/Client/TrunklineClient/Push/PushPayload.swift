@@ -5,10 +5,13 @@ import Foundation
 
 /// What a push tells an app that it wakes: version 1 of the payload (docs/design/devices-and-push.md). Any bytes are taken.
 public struct PushPayload: Sendable, Equatable {
+  /// The call that the push is about.
   public var call: Identifier
+  /// Who calls; `.generic` "Unknown" where the push names nobody.
   public var caller: Handle
   /// Where to connect; nil: the phone's own gateway. Always a ws: or wss: address.
   public var gateway: String?
+  /// Lets this device in for this call, without a login; good until the ring deadline and 30 s more.
   public var wake: Redacted<String>
   /// Seconds since 1970; a hint only: the clock of a device may be wrong.
   public var expires: Int64?

@@ -10,14 +10,19 @@ import Synchronization
 /// | `stop` | `didDeactivate`, hold; and before another `start`, when the route's sample rate changes | the unit stops; `start` may follow |
 /// | `release` | the last call's end | everything is given back; `configure` may follow |
 public protocol AudioDevice: Sendable {
+  /// Takes the handle and makes ready. False: this call cannot be taken.
   func configure(_ handle: AudioHandle) -> Bool
+  /// Captures and plays from now on. False: the device does not run, and the call fails.
   func start() -> Bool
+  /// Captures and plays no more; ``start()`` may follow.
   func stop()
+  /// Gives everything back, also while it runs.
   func release()
 }
 
 /// What the audio unit's thread and the media thread share: two rings of samples at 8 kHz.
 public final class AudioHandle: Sendable {
+  /// Of both rings, mono, 16 bits signed.
   public static let sampleRateHz = 8_000
   /// From the microphone: written by the unit, read by the media thread.
   public let captured = AudioRing(capacity: 4_096)
@@ -27,6 +32,7 @@ public final class AudioHandle: Sendable {
   public var isConnected: Bool { connected.load(ordering: .relaxed) }
   let connected = Atomic<Bool>(false)
   let burst = Atomic<Int>(0)
+  /// Two empty rings.
   public init() {}
 
   /// A unit that takes samples in bursts of its own size says so: as many more are kept ready to be played. Any thread.
@@ -37,9 +43,14 @@ public final class AudioHandle: Sendable {
 /// No microphone and no loudspeaker: what comes is thrown away, what goes is silence.
 public final class NoAudio: AudioDevice {
   private let file = FileAudio([], keepsHeard: false)
+  /// A device of silence.
   public init() {}
+  /// Always true.
   public func configure(_ handle: AudioHandle) -> Bool { file.configure(handle) }
+  /// Silence is captured from now on, at the pace of an audio unit.
   public func start() -> Bool { file.start() }
+  /// Ends that.
   public func stop() { file.stop() }
+  /// Forgets the handle.
   public func release() { file.release() }
 }

@@ -9,24 +9,35 @@ public import Dispatch
 public protocol CallSystem: Sendable {
   /// Called once, before the phone does anything else.
   func attach(to queue: DispatchQueue, _ events: @escaping @Sendable (CallSystemEvent) -> Void)
+  /// Does what the phone asks for. On the queue of ``attach(to:_:)``; answers come as events, also where the system answers at once.
   func perform(_ order: CallSystemOrder)
 }
 
+/// What the system tells the phone.
 public enum CallSystemEvent: Sendable {
   /// A VoIP push: its payload as JSON, whatever it is. The phone has reported a call when this returns.
   case pushed(payload: [UInt8], mustReport: Bool)
   /// Where pushes for this process are to be sent; nil: nowhere any more.
   case pushToken(DevicePut.Push?)
+  /// The answer to `CallSystemOrder.report`: nil if the call is shown, else why it is not.
   case reported(Identifier, ReportRefusal?)
-  /// `timeout`: what is left until the system gives the action up.
+  /// The user, or the app through the system, wants this of a call; the phone completes it once. `timeout`: what is left until the system gives it up.
   case perform(SystemActionID, SystemRequest, timeout: Duration?)
+  /// The system gave an action up: completing it now would be a mistake.
   case timedOut(SystemActionID, SystemRequest)
+  /// The system does not do what `CallSystemOrder.request` asked for.
   case requestRefused(SystemRequest)
-  case audioActivated, audioDeactivated
+  /// The audio session is active: audio may run.
+  case audioActivated
+  /// It is no more: audio must stop.
+  case audioDeactivated
   /// The route has another sample rate; `isReset`: the media services were reset.
   case audioChanged(isReset: Bool)
+  /// The system has forgotten all calls and actions: they end.
   case reset
+  /// The app came to the front, or left it.
   case foreground(Bool)
+  /// What the user has said about the microphone.
   case microphone(MicrophonePermission)
   /// VoIP pushes do not exist here: the state is `unsupported`.
   case unsupported
@@ -45,14 +56,21 @@ public enum CallSystemNote: Sendable {
   case interrupted(Bool)
 }
 
+/// What the phone asks of the system.
 public enum CallSystemOrder: Sendable {
+  /// Show an incoming call. Answered by `CallSystemEvent.reported`. `isVideo` makes iOS unlock the device for the app.
   case report(Identifier, Handle, isVideo: Bool)
+  /// The caller's name, or what can be done with the call, is another.
   case update(Identifier, Handle, CallCapabilities?)
+  /// Show that the call is over, and why. Once a call, and not where the user ended it.
   case reportEnded(Identifier, CallEndedReason)
+  /// An outgoing call is on its way: the other side's telephone may ring.
   case reportConnecting(Identifier)
-  /// `at`: milliseconds since 1970, the gateway's.
+  /// An outgoing call is connected. `at`: milliseconds since 1970, the gateway's.
   case reportConnected(Identifier, at: Int64?)
+  /// What the app wants of a call: the system performs it as an action, or refuses it by `CallSystemEvent.requestRefused`.
   case request(SystemRequest)
+  /// The action is done, or has failed (false).
   case complete(SystemActionID, Bool)
   /// Category and mode of the audio session, before it is activated.
   case configureAudio

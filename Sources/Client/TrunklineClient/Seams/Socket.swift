@@ -6,13 +6,17 @@ public protocol SocketConnector: Sendable {
   func post(_ url: String, bearer: String, body: [UInt8])
 }
 
+/// A WebSocket as the phone uses it.
 public protocol Socket: Sendable {
   /// One text message.
   func send(_ text: [UInt8])
+  /// Closes with this code (RFC 6455 §7.4); `SocketEvent.closed` follows.
   func close(_ code: UInt16)
 }
 
+/// What becomes of a socket.
 public enum SocketEvent: Sendable {
+  /// The upgrade succeeded.
   case opened
   /// One whole text message.
   case received([UInt8])
