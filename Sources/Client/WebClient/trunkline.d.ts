@@ -43,6 +43,10 @@ export type PhoneErrorCode =
   | "noResources"
   /** The browser, or the gateway, has no Web Push, or the user does not want notifications. */
   | "pushUnsupported" | "pushDenied"
+  /** The page is served by a service worker of an older version, until it is loaded anew. */
+  | "workerOutdated"
+  /** The loudspeaker chosen is gone, or this browser has no choice. */
+  | "loudspeakerAbsent"
   /** A request that the gateway refused; `reason` is its code. */
   | "refused";
 
@@ -196,6 +200,8 @@ export class Phone extends EventTarget {
   useMicrophone(id: string | null): Promise<void>;
   useLoudspeaker(id: string | null): Promise<void>;
 
+  /** Why calls do not ring here while the page is closed, after `enablePush`; null: they do, or nobody asked. */
+  readonly pushFault: PhoneError | null;
   /** Subscribes this device to Web Push (the user is asked: from a click) and registers it at each login. */
   enablePush(registration: ServiceWorkerRegistration, worker?: EventTarget | null): Promise<void>;
   disablePush(): Promise<void>;
