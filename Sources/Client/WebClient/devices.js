@@ -10,14 +10,15 @@ export class Devices {
   #stops = [];
 
   constructor(phone, seams) {
-    Object.assign(this, { phone, seams, chosen: { microphone: this.#read("microphone"), loudspeaker: this.#read("loudspeaker") } });
+    Object.assign(this, { phone, seams });
+    this.chosen = { microphone: this.#read("microphone"), loudspeaker: this.#read("loudspeaker") };
     const media = seams.mediaDevices;
     if (media?.addEventListener) this.#stops.push(seams.listen(media, "devicechange", () => this.check(true)));
     this.check();
   }
 
   /** Storage may be denied: the choice then lasts as long as the page. */
-  #read(name) { try { return this.seams?.storage?.getItem(`trunkline.${name}`) ?? null; } catch { return null; } }
+  #read(name) { try { return this.seams.storage?.getItem(`trunkline.${name}`) ?? null; } catch { return null; } }
   #write(name, id) {
     this.chosen[name] = id;
     try {

@@ -15,7 +15,8 @@ export function claims(token) {
 /** `#push=…` of service-worker.js, or `#wake=…&device=…`; null: the page was opened otherwise. */
 export function readPush(hash) {
   const fields = new URLSearchParams(hash.replace(/^#/, ""));
-  if (fields.get("wake")) return { wake: fields.get("wake"), device: fields.get("device") ?? undefined };
+  const wake = fields.get("wake");
+  if (wake) return { wake, call: claims(wake).call, device: fields.get("device") ?? undefined };
   try {
     const push = JSON.parse(fields.get("push"));
     return typeof push?.wake === "string" ? push : null;

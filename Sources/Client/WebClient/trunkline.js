@@ -105,7 +105,9 @@ export class Phone extends Source {
     this.seams = Object.assign(Object.create(seams), { microphone: () => (open ? open(this.microphone) : this.devices.open()) });
     this.#listenToBrowser();
     this.start();
-    if (options.push) this.push(options.push);
+    // who has made it hears of the call
+    const turn = this.#turn;
+    if (options.push) queueMicrotask(() => { if (turn === this.#turn) this.push(options.push); });
   }
   #ice = [];
   #pusher;
@@ -463,8 +465,7 @@ export class Phone extends Source {
     this.#unwatch(call);
     call.isOffered = true;
     call.capabilities = row.caps ?? null;
-    this.emit("taken", { call });
-    if (!call.isOver) call.takeUp(row);
+    call.takeUp(row, () => this.emit("taken", { call }));
   }
 
   #offered(id, d) {
