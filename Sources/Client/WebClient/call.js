@@ -279,7 +279,7 @@ export class Call extends Source {
         if (this.hasEarlyMedia) this.media.activate();
         return this.changed();
       case "call.update":
-        this.peer = d.from ?? this.peer;
+        if (typeof d.from?.h === "string") this.peer = d.from;
         this.capabilities = d.caps ?? this.capabilities;
         return this.changed();
       case "call.held":

@@ -44,7 +44,7 @@ export class Pusher {
   async subscribe() {
     const { pushKey } = this.phone;
     const manager = this.#registration?.pushManager;
-    if (!this.#registration || pushKey === this.#key) return;
+    if (!this.#registration || (pushKey && pushKey === this.#key)) return;
     if (!manager || !pushKey) throw new PhoneError("pushUnsupported", manager ? "the gateway has no Web Push" : "");
     let found = await manager.getSubscription();
     const key = bytes(pushKey);

@@ -42,6 +42,9 @@ function seamsOf(options) {
   };
 }
 
+/** Whom a call is with, whatever was said. */
+const party = (value) => (typeof value?.h === "string" ? value : { k: "generic", h: "Unknown" });
+
 function uuid(random) {
   return "10000000-1000-4000-8000-100000000000".replace(/[018]/g, (c) => (+c ^ ((random() * 16) & (15 >> (+c / 4)))).toString(16));
 }
@@ -418,7 +421,7 @@ export class Phone extends Source {
       this.#rejectID(id, { scope: "device", reason: "busy" }, push);
       return null;
     }
-    const call = this.#add(new Call(this, id, "incoming", push.from ?? { k: "generic", h: "Unknown" }));
+    const call = this.#add(new Call(this, id, "incoming", party(push.from)));
     call.pushed = push;
     call.pushedAt = this.seams.clock.now();
     this.#watch(call, WATCHDOG);
@@ -440,7 +443,6 @@ export class Phone extends Source {
 
   #takeSnapshot(rows) {
     for (const row of rows) {
-      if (row.from === undefined && row.to === undefined) continue;
       if (this.#wake) this.#wake.call ??= row.call;
       const known = this.#known.get(row.call);
       if ((!known || (!known.isOffered && !known.isOutgoing)) && (row.state !== "ringing" || row.dir === "out")) {
@@ -461,7 +463,7 @@ export class Phone extends Source {
     }
     const isIncoming = row.dir === "in";
     const call = this.#known.get(row.call)
-      ?? this.#add(new Call(this, row.call, isIncoming ? "incoming" : "outgoing", (isIncoming ? row.from : row.to) ?? {}, { account: row.acct }));
+      ?? this.#add(new Call(this, row.call, isIncoming ? "incoming" : "outgoing", party(isIncoming ? row.from : row.to), { account: row.acct }));
     this.#unwatch(call);
     call.isOffered = true;
     call.capabilities = row.caps ?? null;
@@ -478,8 +480,8 @@ export class Phone extends Source {
     }
     const isNew = !call;
     if (isNew && this.#live().length >= (this.options.maximumCalls ?? 2)) return this.ask("call.reject", id, { scope: "device", reason: "busy" });
-    call ??= new Call(this, id, "incoming", d.from);
-    Object.assign(call, { peer: d.from, account: d.acct ?? null, capabilities: d.caps ?? null, isOffered: true });
+    call ??= new Call(this, id, "incoming", party(d.from));
+    Object.assign(call, { peer: party(d.from), account: d.acct ?? null, capabilities: d.caps ?? null, isOffered: true });
     this.#unwatch(call);
     if (isNew) this.emit("incoming", { call: this.#add(call) });
     if (call.isOver) return;
