@@ -17,7 +17,11 @@ PAGE_HOOK = r"""
   const watch = (call) => {
     say("call", { direction: call.direction, peer: call.peer.h });
     call.addEventListener("digit", (e) => say("digit", { digit: e.digit }));
+    let told = "";
     call.addEventListener("state", () => {
+      // the same event tells of mute, hold and sound: said once a phase
+      if (told === call.phase) return;
+      told = call.phase;
       say("state", { state: call.phase, reason: call.endReason, codec: call.codec });
       if (call.phase === "connected" && !call.recorded && call.remoteStream) record(call); // muting tells the same state again
     });
