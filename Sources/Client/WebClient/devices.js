@@ -9,8 +9,9 @@ export class Devices {
   #permission = null;
   #stops = [];
 
-  constructor(phone, seams) {
-    Object.assign(this, { phone, seams });
+  /** `given`: the app opens the microphone itself. */
+  constructor(phone, seams, given) {
+    Object.assign(this, { phone, seams, given });
     this.chosen = { microphone: this.#read("microphone"), loudspeaker: this.#read("loudspeaker") };
     const media = seams.mediaDevices;
     if (media?.addEventListener) this.#stops.push(seams.listen(media, "devicechange", () => this.check(true)));
@@ -27,8 +28,8 @@ export class Devices {
   }
 
   async open(id = this.chosen.microphone) {
-    const { microphone, mediaDevices } = this.seams;
-    if (microphone) return microphone(id);
+    const { mediaDevices } = this.seams;
+    if (this.given) return this.given(id);
     if (!mediaDevices?.getUserMedia) throw new PhoneError("microphoneInsecure");
     const audio = { ...PROCESSING, ...(id && { deviceId: { exact: id } }) };
     try {
@@ -73,7 +74,7 @@ export class Devices {
 
   /** What is known without asking the user; with `isNews` calls without a microphone try again. */
   async check(isNews = false) {
-    if (this.seams.microphone) return;
+    if (this.given) return;
     if (!this.seams.mediaDevices) return this.#set(new PhoneError("microphoneInsecure"));
     const permission = await this.#query();
     const list = await this.seams.mediaDevices.enumerateDevices().catch(() => null);

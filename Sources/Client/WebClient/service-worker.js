@@ -11,7 +11,7 @@ const PAGE_TIME = 700;
 const RING_TIME = 60_000;
 const HEARTBEAT = 10_000;
 
-/** Calls that ring here: id → { push, socket, done }. */
+/** Calls that ring here: id → { done, reject }. */
 const ringing = new Map();
 
 self.addEventListener("install", () => self.skipWaiting());
@@ -95,25 +95,28 @@ async function clicked({ action, notification }) {
   await self.clients.openWindow(self.registration.scope + hash);
 }
 
-/** Whichever comes first counts, the socket's or this one; both succeed. */
+/** By HTTP; where another origin's gateway does not let that through, by the socket. Whichever comes first counts, and both succeed. */
 async function decline(push) {
-  ringing.get(push.call)?.done();
-  const pages = await windows();
-  for (const page of pages) page.postMessage({ trunkline: "push", push: { ...push, declines: true } });
+  const d = { reason: "declined", scope: "all" };
+  for (const page of await windows()) page.postMessage({ trunkline: "push", push: { ...push, declines: true } });
   const url = new URL(`/v1/calls/${push.call}/reject`, push.gw.replace(/^ws/, "http"));
   const headers = { authorization: `Bearer ${push.wake}`, "content-type": "application/json" };
-  await fetch(url, { method: "POST", headers, body: JSON.stringify({ reason: "declined", scope: "all" }), keepalive: true }).catch(() => {});
+  const isDone = await fetch(url, { method: "POST", headers, body: JSON.stringify(d), keepalive: true }).then((answer) => answer.ok, () => false);
+  if (isDone) ringing.get(push.call)?.done(); else await wait(push, d);
 }
 
 // — the gateway, while no page is open —
 
-/** Rings there, and closes the notification when the call is over, answered elsewhere, or a page has taken the line. */
-function wait(push) {
-  if (ringing.has(push.call)) return undefined;
+/** Rings there, and closes the notification when the call is over, answered elsewhere, or a page has taken the line; or rejects. */
+function wait(push, rejection) {
+  const known = ringing.get(push.call);
+  if (known) return rejection && known.reject(rejection);
   return new Promise((resolve) => {
     const socket = new WebSocket(push.gw, "trunkline.v1");
     let seen = 0, sent = 0, heartbeat;
     const write = (message) => { if (socket.readyState === 1) socket.send(JSON.stringify(message)); };
+    const tell = (t, more) => write({ t, call: push.call, seq: ++sent, ...more });
+    const reject = (d) => tell("call.reject", { id: crypto.randomUUID(), d });
     const done = (isOver = false) => {
       if (!ringing.delete(push.call)) return;
       clearInterval(heartbeat);
@@ -123,27 +126,25 @@ function wait(push) {
       resolve(isOver ? close(push.call) : undefined);
     };
     const timer = setTimeout(() => done(true), RING_TIME);
-    ringing.set(push.call, { push, done });
+    ringing.set(push.call, { done, reject });
     socket.onopen = () => {
       const device = { id: "", platform: "web", model: "service worker", os: "", sdk: "trunkline.js/2" };
       write({ t: "hello", id: crypto.randomUUID(), d: { wake: push.wake, device, caps: [], state: "bg" } });
       heartbeat = setInterval(() => write({ t: "ping" }), HEARTBEAT);
     };
-    socket.onclose = ({ code }) => {
-      // 4009: a page of this device is online and rings; else the notification stays: a tap on it still reaches the gateway
-      if (code !== 4009 || ringing.has(push.call)) done(false);
-    };
+    // 4009: a page of this device is online and rings; else the notification stays: a tap on it still reaches the gateway
+    socket.onclose = () => done();
     socket.onmessage = ({ data }) => {
       let frame;
-      try { frame = JSON.parse(data); } catch { return done(false); }
+      try { frame = JSON.parse(data); } catch { return done(); }
       if (frame.seq > seen) write({ t: "ack", ack: seen = frame.seq });
-      if (frame.t === "err") return done(true);
       if (frame.t === "welcome") {
+        if (rejection) reject(rejection);
+        else if (frame.d?.calls?.some((row) => row.call === push.call && row.state === "ringing")) tell("call.ringing");
         write({ t: "ping" });
-        if (frame.d?.calls?.some((row) => row.call === push.call && row.state === "ringing")) write({ t: "call.ringing", call: push.call, seq: ++sent });
       }
-      // a call that is neither in the snapshot nor named before the pong is over (docs/protocol.md, Calls)
-      if (frame.t === "pong" && !sent) return done(true);
+      // a call that is neither in the snapshot nor named before the pong is over (docs/protocol.md, Calls); so is one that was rejected
+      if (frame.t === "err" || frame.t === "ok" || (frame.t === "pong" && !sent)) return done(true);
       if (frame.call === push.call && /^call\.(cancel|ended|gone)$/.test(frame.t)) done(true);
     };
   });

@@ -18,28 +18,23 @@ const TEXTS = { idle: "offline", connecting: "connecting", online: "online", log
 
 /** What the browser gives, unless the app gives another. Nothing is touched before a Phone is made. */
 function seamsOf(options) {
-  const g = globalThis, nav = g.navigator;
-  const has = (name, other) => (name in options ? options[name] : other);
+  const g = globalThis, seams = { MessageChannel: g.MessageChannel };
+  const take = (from, ...names) => { for (const name of names) seams[name] = name in options ? options[name] : from?.[name]; };
   const random = options.random ?? Math.random;
-  const storage = () => { try { return g.localStorage; } catch { return null; } };
-  return {
-    WebSocket: has("WebSocket", g.WebSocket), RTCPeerConnection: has("RTCPeerConnection", g.RTCPeerConnection),
-    MediaStream: has("MediaStream", g.MediaStream), MessageChannel: g.MessageChannel,
-    microphone: options.microphone, player: options.player ?? player, fetch: options.fetch ?? ((...all) => g.fetch(...all)),
-    clock: options.clock ?? {
-      // Unix time that no clock change moves
-      now: () => g.performance.timeOrigin + g.performance.now(), setTimeout: (f, ms) => g.setTimeout(f, ms), clearTimeout: (t) => g.clearTimeout(t),
-    },
-    random, uuid: options.uuid ?? (() => g.crypto?.randomUUID?.() ?? uuid(random)),
-    storage: "storage" in options ? options.storage : storage(), mediaDevices: has("mediaDevices", nav?.mediaDevices),
-    window: has("window", g.document && g), document: has("document", g.document), connection: has("connection", nav?.connection),
-    permissions: has("permissions", nav?.permissions),
-    /** Adds a listener; the result removes it. */
-    listen(target, type, f) {
-      target.addEventListener(type, f);
-      return () => target.removeEventListener(type, f);
-    },
+  take(g, "WebSocket", "RTCPeerConnection", "MediaStream", "document");
+  take(g.navigator, "mediaDevices", "permissions", "connection");
+  take({
+    window: g.document && g, random, player, fetch: (...all) => g.fetch(...all), uuid: () => g.crypto?.randomUUID?.() ?? uuid(random),
+    // Unix time that no clock change moves
+    clock: { now: () => g.performance.timeOrigin + g.performance.now(), setTimeout: (f, ms) => g.setTimeout(f, ms), clearTimeout: (t) => g.clearTimeout(t) },
+    get storage() { try { return g.localStorage; } catch { return null; } },
+  }, "window", "random", "player", "fetch", "uuid", "clock", "storage");
+  /** Adds a listener; the result removes it. */
+  seams.listen = (target, type, f) => {
+    target.addEventListener(type, f);
+    return () => target.removeEventListener(type, f);
   };
+  return seams;
 }
 
 /** Whom a call is with, whatever was said. */
@@ -94,18 +89,16 @@ export class Phone extends Source {
     super();
     Object.assign(this, { gateway, options, device: options.device ?? options.push?.device ?? "", user: null, calls: [], isReachable: true, pushKey: null });
     this.#isForeground = !options.isBackground;
-    const seams = this.seams = seamsOf(options);
+    const seams = this.seams = seamsOf(options), make = seams.player;
     seams.iceServers = () => this.#ice;
-    const make = seams.player;
     seams.player = () => {
       const made = make();
       if (this.loudspeaker) made.setSinkId?.(this.loudspeaker)?.catch(() => {});
       return made;
     };
     this.#pusher = new Pusher(this, seams);
-    this.devices = new Devices(this, seams);
-    const open = seams.microphone;
-    this.seams = Object.assign(Object.create(seams), { microphone: () => (open ? open(this.microphone) : this.devices.open()) });
+    this.devices = new Devices(this, seams, options.microphone);
+    seams.microphone = () => this.devices.open();
     this.#listenToBrowser();
     this.start();
     // who has made it hears of the call
