@@ -9,15 +9,16 @@ public enum WebPhone {
   }
 
   /// Every file with the path it is served at.
-  public static let assets: [Asset] = [
-    Asset(path: "/", contentType: "text/html; charset=utf-8", bytes: PackageResources.index_html),
-    Asset(path: "/phone.css", contentType: "text/css; charset=utf-8", bytes: PackageResources.phone_css),
-    script("phone.js", PackageResources.phone_js),
-    script("words.js", PackageResources.words_js),
-    script("bell.js", PackageResources.bell_js),
-    script("history.js", PackageResources.history_js),
-    script("meters.js", PackageResources.meters_js),
-  ] + WebClient.scripts.map { Asset(path: $0.path, contentType: scriptType, bytes: $0.bytes) }
+  public static let assets: [Asset] =
+    [
+      Asset(path: "/", contentType: "text/html; charset=utf-8", bytes: PackageResources.index_html),
+      Asset(path: "/phone.css", contentType: "text/css; charset=utf-8", bytes: PackageResources.phone_css),
+      script("phone.js", PackageResources.phone_js),
+      script("words.js", PackageResources.words_js),
+      script("bell.js", PackageResources.bell_js),
+      script("history.js", PackageResources.history_js),
+      script("meters.js", PackageResources.meters_js),
+    ] + WebClient.scripts.map { Asset(path: $0.path, contentType: scriptType, bytes: $0.bytes) }
 
   private static let scriptType = "text/javascript; charset=utf-8"
 
