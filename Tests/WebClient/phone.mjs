@@ -6,6 +6,8 @@ export const A = "7f0c2f0e-6a1d-4f0e-8f57-0d7c3f9b1a10";
 export const B = "7f0c2f0e-6a1d-4f0e-8f57-0d7c3f9b1a11";
 export const OFFER = { from: { k: "phone", h: "+15550001", n: "Ann" }, to: { k: "phone", h: "+15551230001" }, acct: "default", video: false, sdp: "offer", gen: 1 };
 
+let ids = 0;
+
 export class Rig {
   constructor(options = {}, world = {}) {
     this.clock = options.clock ?? new Clock();
@@ -19,7 +21,7 @@ export class Rig {
       token: () => "e30." + btoa(JSON.stringify({ sub: "alice", dev: "web" })) + ".x",
       WebSocket: webSockets(this.world), RTCPeerConnection: peerConnections(this.world), MediaStream: Stream, player: players(this.world),
       microphone: async () => { const stream = new Stream(); this.microphones.push(stream); return stream; },
-      clock: this.clock, random: () => 0.5, storage: null, mediaDevices: null, permissions: null, connection: null,
+      clock: this.clock, random: () => 0.5, uuid: () => `11111111-0000-4000-8000-${String(++ids).padStart(12, "0")}`, storage: null, mediaDevices: null, permissions: null, connection: null,
       window: this.window, document: this.document, fetch: async (url, request) => { this.posted = { url, ...request }; }, ...options,
     };
     this.phone = new Phone("wss://gateway.example.com/v1/connect", this.options);
