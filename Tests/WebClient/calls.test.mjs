@@ -261,6 +261,21 @@ test("do not disturb and a push registration are told at login; logOut deletes t
   assert.equal(rig.phone.call("+1").error.code, "loggedOut");
 });
 
+test("close() leaves nothing, and start() takes the line again", async () => {
+  const rig = await online();
+  const call = await rig.talk();
+  rig.phone.close();
+  await settle();
+  assert.deepEqual([rig.phone.state, call.endReason, rig.left().timers, rig.left().peers], ["idle", "localEnd", 0, 0]);
+  rig.window.dispatchEvent(new Event("online"));
+  assert.equal(rig.world.sockets.length, 1, "nothing is listened to");
+  rig.phone.start();
+  await rig.welcome();
+  assert.equal(rig.phone.state, "online");
+  rig.window.dispatchEvent(new Event("online"));
+  assert.equal(rig.world.sockets.length, 3);
+});
+
 test("a hundred calls leave no timer, listener, peer connection or open microphone", async () => {
   const counts = new Map();
   const counted = (target) => {

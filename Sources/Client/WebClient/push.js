@@ -83,7 +83,7 @@ export class Pusher {
     if (data.push.declines) call?.decline();
   }
 
-  /** The notification of a call that is over, or answered here. */
+  /** The notification of a call that is over, or was tapped here; without one: all that is listened to. */
   async close(call) {
     if (!call) {
       this.#stop?.();

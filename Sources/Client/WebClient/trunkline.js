@@ -103,9 +103,7 @@ export class Phone extends Source {
       if (this.loudspeaker) made.setSinkId?.(this.loudspeaker)?.catch(() => {});
       return made;
     };
-    this.devices = new Devices(this, seams, options.microphone);
     seams.microphone = () => this.devices.open();
-    this.#listenToBrowser();
     this.start();
     // who has made it hears of the call
     const turn = this.#turn;
@@ -188,10 +186,13 @@ export class Phone extends Source {
 
   start() {
     if (this.#machine === "loggedOut") return;
+    if (!this.devices || this.devices.isClosed) {
+      this.devices = new Devices(this, this.seams, this.options.microphone);
+      this.#listenToBrowser();
+    }
     if (!this.seams.WebSocket || !this.seams.RTCPeerConnection) return this.#fail("unsupported");
     if (this.state === "failed") this.#move("idle");
-    if (this.#token && this.#error?.code !== "loginRefused") return this.#connect();
-    this.#askForToken();
+    if (this.#token) this.#connect(); else this.#askForToken();
   }
 
   async #askForToken() {
@@ -376,7 +377,10 @@ export class Phone extends Source {
     });
   }
 
-  tapped(call) { if (this.timers.stop(call)) this.#watch(call, WATCHDOG_TAPPED); }
+  tapped(call) {
+    this.#pusher?.close(call.id);
+    if (this.timers.stop(call)) this.#watch(call, WATCHDOG_TAPPED);
+  }
   answeredStart(call) { if (!call.isOver) this.timers.stop(call); }
 
   ended(call) {
