@@ -102,6 +102,11 @@ final class BarePage {
     return try await ask(["worker": script]) as? String
   }
 
+  /// As a browser does before it asks a gateway of another origin that answers no preflight.
+  func refuseHTTP() async throws {
+    _ = try await ask(["worker": "self.fetch = async () => { throw new TypeError('Failed to fetch'); }; 1"])
+  }
+
   private func ask(_ command: [String: Any]) async throws -> Any? {
     let id = lastID.withLock { id in
       id += 1

@@ -1,8 +1,11 @@
 // What an app sees of its calls: states, two calls, transfer, renewal, paths, devices, statistics; and that nothing is left of them.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { PhoneError } from "../../Sources/Client/WebClient/trunkline.js";
+import { readFileSync } from "node:fs";
+import * as all from "../../Sources/Client/WebClient/trunkline.js";
 import { A, B, Clock, OFFER, Rig, Stream, online, settle } from "./phone.mjs";
+
+const { PhoneError } = all;
 
 test("the states of an incoming call, for listeners and for readers", async () => {
   const rig = await online();
@@ -302,6 +305,24 @@ test("a hundred calls leave no timer, listener, peer connection or open micropho
   rig.phone.close();
   assert.deepEqual([...counts.values()], [0, 0]);
   assert.deepEqual(rig.left(), { timers: 0, peers: 0, microphones: 0 });
+});
+
+test("what trunkline.d.ts declares is there", async () => {
+  const types = readFileSync(new URL("../../Sources/Client/WebClient/trunkline.d.ts", import.meta.url), "utf8");
+  const rig = await online();
+  const things = { Phone: rig.phone, Call: await rig.talk(), PhoneError: new PhoneError("refused", "gone") };
+  let count = 0;
+  for (const [name, thing] of Object.entries(things)) {
+    const body = new RegExp(`export class ${name} [^{]*{\\n([^]*?)\\n}`).exec(types)[1].replace(/\/\*[^]*?\*\//g, "");
+    for (const [, member] of body.matchAll(/^  (?:readonly )?(\w+)[(:<?]/gm)) {
+      if (member === "constructor" || member === "private") continue;
+      count++;
+      assert.ok(member in thing, `${name}.${member}`);
+      assert.notEqual(thing[member], undefined, `${name}.${member}`);
+    }
+  }
+  assert.ok(count > 75, `${count}`);
+  for (const [, f] of types.matchAll(/^export function (\w+)/gm)) assert.equal(typeof all[f], "function", f);
 });
 
 test("nothing global is touched by an import, nor by a Phone that was given all its parts", async () => {
