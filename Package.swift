@@ -108,6 +108,7 @@ let client: [Target] = [
     name: "WebClient", path: "Sources/Client/WebClient", exclude: ["README.md", "package.json", "trunkline.d.ts"],
     resources: [
       "trunkline.js", "call.js", "media.js", "session.js", "devices.js", "push.js", "events.js", "texts.js", "base64.js",
+      "browser.js",
       "service-worker.js",
     ]
     .map { .embedInCode($0) }, swiftSettings: swift),

@@ -70,6 +70,15 @@ final class BarePage {
 
   // MARK: pushes
 
+  /// Until it is activated: a push that comes before is lost by DevTools.
+  func registerWorker() async throws {
+    try await evaluate(
+      """
+      navigator.serviceWorker.register("/service-worker.js").then(() => navigator.serviceWorker.ready).then(({ active }) =>
+        active.state === "activated" || new Promise((done) => { active.onstatechange = () => active.state === "activated" && done(true); }))
+      """)
+  }
+
   func deliver(_ push: Any, _ gateway: GatewayUnderTest) async throws {
     _ = try await ask(["push": push, "origin": "http://127.0.0.1:\(gateway.app)"])
   }

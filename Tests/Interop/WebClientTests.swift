@@ -124,8 +124,7 @@ extension Interop {
       _ = try? await registered.finish(within: 10)
       let page = try await BarePage(gateway)
       try await page.open(gateway, token: nil)
-      try await page.evaluate(
-        "navigator.serviceWorker.register('/service-worker.js').then(() => navigator.serviceWorker.ready).then(() => 1)")
+      try await page.registerWorker()
       try await page.closePage()
 
       // the caller hears it ring, and the notification goes with the call
@@ -194,8 +193,7 @@ extension Interop {
       let gateway = try await GatewayUnderTest()
       let page = try await BarePage(gateway)
       try await page.open(gateway, token: nil)
-      try await page.evaluate(
-        "navigator.serviceWorker.register('/service-worker.js').then(() => navigator.serviceWorker.ready).then(() => 1)")
+      try await page.registerWorker()
       try await page.closePage()
       for text in ["", "no JSON", "{}", "{\"v\":2,\"t\":\"call\",\"call\":\"x\",\"wake\":\"w\",\"gw\":\"ws://x\"}"] {
         try await page.deliver(text, gateway)

@@ -10,7 +10,7 @@ const isSentence = (text) => assert.match(text, /^[A-Z][^]{15,}\.$/, "a sentence
 
 test("no WebRTC, or no WebSocket: failed at once, and a call says the same", () => {
   for (const name of ["RTCPeerConnection", "WebSocket"]) {
-    const { phone } = new Rig({ [name]: undefined });
+    const { phone } = new Rig({ [name]: null });
     assert.equal(phone.state, "failed");
     assert.equal(phone.error.code, "unsupported");
     isSentence(phone.text);

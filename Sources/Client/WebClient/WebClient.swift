@@ -11,6 +11,7 @@ public enum WebClient {
     ("/trunkline/events.js", PackageResources.events_js),
     ("/trunkline/texts.js", PackageResources.texts_js),
     ("/trunkline/base64.js", PackageResources.base64_js),
+    ("/trunkline/browser.js", PackageResources.browser_js),
     ("/service-worker.js", PackageResources.service_worker_js),
   ]
 }

@@ -1,5 +1,6 @@
 // trunkline.js: a telephone in the browser, on a gateway that speaks `trunkline.v1`. README.md shows a call, trunkline.d.ts has the types.
 import { claims } from "./base64.js";
+import { seamsOf } from "./browser.js";
 import { Call } from "./call.js";
 import { Devices } from "./devices.js";
 import { Source, Timers } from "./events.js";
@@ -14,27 +15,6 @@ const ENDED_SHOWN = 3_000, REMEMBERED = 32, TOKEN_LONGEST = 300_000;
 const REFUSALS = { 4001: "loginRefused", 4003: "revoked", 4009: "replaced" };
 const TEXTS = { idle: "offline", connecting: "connecting", online: "online", loggedOut: "logged out" };
 
-/** What the browser gives, unless the app gives another. Nothing is touched before a Phone is made. */
-function seamsOf(options) {
-  const g = globalThis, seams = { MessageChannel: g.MessageChannel };
-  const take = (from, ...names) => { for (const name of names) seams[name] = name in options ? options[name] : from?.[name]; };
-  const random = options.random ?? Math.random;
-  take(g, "WebSocket", "RTCPeerConnection", "MediaStream", "document");
-  take(g.navigator, "mediaDevices", "permissions", "connection");
-  take({
-    window: g.document && g, random, player, fetch: (...all) => g.fetch(...all), uuid: () => g.crypto?.randomUUID?.() ?? uuid(random),
-    // Unix time that no clock change moves
-    clock: { now: () => g.performance.timeOrigin + g.performance.now(), setTimeout: (f, ms) => g.setTimeout(f, ms), clearTimeout: (t) => g.clearTimeout(t) },
-    get storage() { try { return g.localStorage; } catch { return null; } },
-  }, "window", "random", "player", "fetch", "uuid", "clock", "storage");
-  /** Adds a listener; the result removes it. */
-  seams.listen = (target, type, f) => {
-    target.addEventListener(type, f);
-    return () => target.removeEventListener(type, f);
-  };
-  return seams;
-}
-
 /** `#push=…` of service-worker.js, or `#wake=…&device=…`; null: the page was opened otherwise. */
 export function readPush(hash) {
   const fields = new URLSearchParams(hash.replace(/^#/, ""));
@@ -48,19 +28,6 @@ export function readPush(hash) {
 
 /** Whom a call is with, whatever was said. */
 const party = (value) => (typeof value?.h === "string" ? value : { k: "generic", h: "Unknown" });
-
-/** For pages that are no secure context, and old Nodes. */
-const uuid = (random) => "xxxxxxxx-xxxx-4xxx-8xxx-xxxxxxxxxxxx".replace(/x/g, () => Math.floor(random() * 16).toString(16));
-
-/** An audio element. */
-function player() {
-  const audio = new globalThis.Audio();
-  return {
-    play(stream) { audio.srcObject = stream; return audio.play(); },
-    stop() { audio.pause(); audio.srcObject = null; },
-    setSinkId: audio.setSinkId && ((id) => audio.setSinkId(id)),
-  };
-}
 
 export class Phone extends Source {
   #machine = "idle";
