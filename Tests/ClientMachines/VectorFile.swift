@@ -68,12 +68,14 @@ struct VectorFile {
       }
     case ">": try append([Step(line: number, event: replaced(rest))], block, number)
     case _ where word.hasPrefix("@"): try append([Step(line: number, event: word)], block, number)
-    case "row", "phone", "acks":
+    case "row", "phone", "acks", "not":
       guard block == nil, !cases.isEmpty else { throw Problem(line: number, text: "\(word) outside of a case") }
       let words = rest.split(separator: " ").map(String.init)
       switch word {
       case "row": cases[cases.count - 1].rows.append(words)
       case "phone": cases[cases.count - 1].settings += words
+      // for other clients
+      case "not": break
       default: cases[cases.count - 1].comparesAcks = true
       }
     default: throw Problem(line: number, text: "no such line: \(word)")

@@ -21,6 +21,7 @@ enum ImportRule {
     "TrunklineClient": ["ClientMachines", "PhoneLog"],
     "ClientSockets": ["ClientMachines", "TrunklineClient"],
     "TrunklineCallKit": ["ClientMachines", "TrunklineClient", "AppleStandIn", "ClientSockets"],
+    "WebPhone": ["WebClient"],
   ]
 
   /// What is not ours, by folder or `folder/module` that may import it; `*` is everywhere.

@@ -19,7 +19,7 @@ export function startMeters(call, show, tell) {
 
   const levels = setInterval(() => {
     connect("in", call.remoteStream);
-    connect("out", call.microphone);
+    connect("out", call.localStream);
     const now = {};
     for (const [name, node] of Object.entries(nodes)) {
       node.getFloatTimeDomainData(samples);
@@ -30,18 +30,12 @@ export function startMeters(call, show, tell) {
     show(now);
   }, 100);
 
-  const numbers = setInterval(async () => {
-    if (call.state !== "connected" || call.pc.signalingState === "closed") return;
-    const stats = [...(await call.pc.getStats()).values()];
-    const inbound = stats.find((s) => s.type === "inbound-rtp");
-    const pair = stats.find((s) => s.type === "candidate-pair" && s.nominated);
-    if (!inbound) return;
-    const total = inbound.packetsReceived + inbound.packetsLost;
-    const loss = total ? (100 * inbound.packetsLost) / total : 0;
-    const delay = inbound.jitterBufferEmittedCount ? (1000 * inbound.jitterBufferDelay) / inbound.jitterBufferEmittedCount : 0;
-    tell(`loss ${loss.toFixed(1)} % · jitter ${(inbound.jitter * 1000).toFixed(0)} ms · buffer ${delay.toFixed(0)} ms`
-      + (pair?.currentRoundTripTime !== undefined ? ` · round trip ${(pair.currentRoundTripTime * 1000).toFixed(0)} ms` : ""));
-  }, 1000);
+  const numbers = () => {
+    const { loss, jitterMs, bufferMs, roundTripMs } = call.statistics;
+    tell(`loss ${(100 * loss).toFixed(1)} % · jitter ${jitterMs} ms · buffer ${bufferMs} ms`
+      + (roundTripMs === null ? "" : ` · round trip ${roundTripMs} ms`));
+  };
+  call.addEventListener("statistics", numbers);
 
-  return { peaks, stop() { clearInterval(levels); clearInterval(numbers); context.close(); } };
+  return { peaks, stop() { clearInterval(levels); call.removeEventListener("statistics", numbers); context.close(); } };
 }

@@ -1,5 +1,5 @@
 // The web phone: what a person sees. The protocol is in trunkline.js, what is said in words.js, what sounds in bell.js.
-import { Trunkline, claims } from "./trunkline.js";
+import { Phone, claims } from "./trunkline/trunkline.js";
 import { askToNotify, bell, mayAskToNotify, ringback } from "./bell.js";
 import { History, when } from "./history.js";
 import { startMeters } from "./meters.js";
@@ -7,7 +7,6 @@ import { callWords, duration, isMissed, microphoneWords, reasonWords, setupWords
 
 const $ = (id) => document.getElementById(id);
 let line, call, meters, history, stats = "", clock, goneWords = "";
-let microphoneFault = null, mayAskForMicrophone = false;
 
 // — logging in —
 
@@ -33,26 +32,27 @@ function woken() {
 }
 
 function logIn(secret) {
-  try { claims(secret); } catch { return showLogin("That is not a login token."); }
+  if (!claims(secret).sub) return showLogin("That is not a login token.");
   sessionStorage.setItem("token", secret);
-  connect({ token: secret });
+  connect({ token: () => secret });
 }
 
 function connect(proof) {
   $("login").hidden = true;
   notice("");
   const scheme = location.protocol === "https:" ? "wss" : "ws";
-  line = new Trunkline({ url: `${scheme}://${location.host}/v1/connect`, ...proof });
-  history = new History(line.token ? claims(line.token).sub : line.device.id);
+  line?.close();
+  line = new Phone(`${scheme}://${location.host}/v1/connect`, { maximumCalls: 1, ...proof });
+  history = new History(proof.token ? claims(proof.token()).sub : proof.push.device);
   line.addEventListener("state", showLine);
   line.addEventListener("incoming", (event) => incoming(event.call));
   line.addEventListener("taken", (event) => takeUp(event.call));
   line.addEventListener("gone", (event) => gone(event));
-  line.addEventListener("error", (event) => refused(event.message));
+  line.addEventListener("devices", () => microphone());
   window.trunkline = line; // for the console and for tests
   showHistory();
   showLine();
-  checkMicrophone();
+  microphone();
 }
 
 function refused(text) {
@@ -90,9 +90,10 @@ function announce(text) {
 }
 
 function showLine() {
-  if (line.state === "offline") return;
+  if (line.state === "failed") return refused(line.error.text);
+  if (line.state === "idle") return;
   const isOnline = line.state === "online";
-  if (isOnline) status(line.token ? `${claims(line.token).sub} · online` : "online", "good");
+  if (isOnline) status(line.user ? `${line.user} · online` : "online", "good");
   else status(line.isReachable ? "Connecting…" : "Not connected", line.isReachable ? "wait" : "bad");
   $("dialer").hidden = !!call;
   $("dial").disabled = !isOnline;
@@ -102,12 +103,12 @@ function showLine() {
 
 function showNotice() {
   if (!line.isReachable) {
-    return notice(call?.state === "connected"
+    return notice(call?.phase === "connected"
       ? "The gateway cannot be reached. Trying again; the call goes on when it is back."
       : "The gateway cannot be reached. Calls are not possible now; trying again.");
   }
-  if (call?.audioBlocked) return notice("The browser keeps the sound off. Click anywhere on this page to hear the call.");
-  notice(microphoneWords(call?.microphoneFault ?? microphoneFault) ?? goneWords);
+  if (call?.isAudioBlocked) return notice("The browser keeps the sound off. Click anywhere on this page to hear the call.");
+  notice(microphoneWords((call?.microphoneFault ?? line.microphoneFault)?.code) ?? goneWords);
 }
 
 function gone({ id, reason }) {
@@ -119,25 +120,13 @@ function gone({ id, reason }) {
 
 // — the microphone, before it is needed —
 
-async function checkMicrophone() {
-  if (!navigator.mediaDevices) return microphone("microphoneInsecure");
-  navigator.mediaDevices.ondevicechange = () => checkMicrophone();
-  const permission = await navigator.permissions?.query({ name: "microphone" }).catch(() => null);
-  if (permission) permission.onchange = () => checkMicrophone();
-  const devices = await navigator.mediaDevices.enumerateDevices().catch(() => null);
-  mayAskForMicrophone = permission?.state === "prompt";
-  if (devices && !devices.some((device) => device.kind === "audioinput")) return microphone("microphoneAbsent");
-  microphone(permission?.state === "denied" ? "microphoneDenied" : null);
-}
-
-function microphone(fault) {
-  microphoneFault = fault;
+function microphone() {
   showNotice();
   showSetup();
 }
 
 function showSetup() {
-  const words = setupWords({ microphone: mayAskForMicrophone && !microphoneFault, notifications: mayAskToNotify() });
+  const words = setupWords({ microphone: line?.mayAskForMicrophone && !line.microphoneFault, notifications: mayAskToNotify() });
   $("setup").hidden = !!call || line?.state !== "online" || !words;
   $("setup-words").textContent = words;
 }
@@ -145,18 +134,14 @@ function showSetup() {
 /** From a click: browsers ask a person only then. */
 async function allow() {
   const notifications = askToNotify();
-  if (navigator.mediaDevices) {
-    const stream = await line.getMicrophone().catch(() => null);
-    for (const track of stream?.getTracks() ?? []) track.stop();
-  }
+  await line.askForMicrophone();
   await notifications;
-  checkMicrophone();
+  microphone();
 }
 
 // — the call —
 
 function incoming(next) {
-  if (call) return next.reject("busy");
   follow(next);
   bell.start(who(next));
   $("answer").focus();
@@ -166,7 +151,7 @@ function incoming(next) {
 /** This page was loaded again in a call. */
 function takeUp(next) {
   const before = JSON.parse(sessionStorage.getItem("call"));
-  if (before?.id === next.id) next.muted = before.muted;
+  if (before?.id === next.id) next.mute(before.muted);
   follow(next);
 }
 
@@ -190,13 +175,13 @@ function follow(next) {
 
 function showCall() {
   if (!call) return;
-  if (call.state === "ended") return ended();
-  const { state } = call;
+  if (call.phase === "ended") return ended();
+  const state = call.phase;
   const [isRinging, isConnected, isReachable] = [state === "ringing", state === "connected", line.isReachable];
   if (!isRinging) bell.stop();
   const rings = state === "progress" && call.progress === "ringing" && !call.hasEarlyMedia && isReachable;
   if (rings) ringback.start(); else ringback.stop();
-  sessionStorage.setItem("call", JSON.stringify({ id: call.id, muted: call.muted }));
+  sessionStorage.setItem("call", JSON.stringify({ id: call.id, muted: call.isMuted }));
   const isNew = $("call").dataset.state !== state;
   $("call").dataset.state = state;
   $("dialer").hidden = $("setup").hidden = true;
@@ -208,11 +193,11 @@ function showCall() {
   $("keypad").hidden = !isConnected && !call.hasEarlyMedia;
   $("answer").disabled = $("hold").disabled = !isReachable;
   for (const key of $("keypad").children) key.disabled = !isReachable;
-  toggle($("mute"), call.muted, "Unmute", "Mute");
-  toggle($("hold"), call.heldHere, "Resume", "Hold");
+  toggle($("mute"), call.isMuted, "Unmute", "Mute");
+  toggle($("hold"), call.isHeld, "Resume", "Hold");
   $("hangup").textContent = isRinging ? "Decline" : "Hang up";
   showClock(isConnected && isReachable);
-  showMeters(isConnected && !call.held && isReachable);
+  showMeters(isConnected && !call.isHeld && !call.isHeldByPeer && isReachable);
   showNotice();
   announce(`${who(call)}: ${callWords(call, isReachable)}`);
   if (isNew && isConnected) $("mute").focus();
@@ -227,11 +212,11 @@ function toggle(button, isOn, on, off) {
 /** Runs while call and gateway are there; else it stands. */
 function showClock(runs) {
   const tick = () => {
-    const elapsed = performance.now() - call.times.connected;
+    const elapsed = call.seconds * 1000;
     $("clock").textContent = duration(elapsed);
-    history.put({ id: call.id, connectedMs: Math.round(elapsed) });
+    history.put({ id: call.id, connectedMs: elapsed });
   };
-  if (call.times.connected === undefined) $("clock").textContent = "";
+  if (call.connectedAt === null) $("clock").textContent = "";
   if (!runs) { clearInterval(clock); clock = null; return; }
   if (clock) return;
   tick();
@@ -240,7 +225,7 @@ function showClock(runs) {
 
 function showMeters(runs) {
   $("meters").hidden = !runs;
-  if (call.state !== "connected" || meters) return;
+  if (call.phase !== "connected" || meters) return;
   meters = startMeters(call, (levels) => {
     for (const [name, level] of Object.entries(levels)) $(`level-${name}`).value = Math.max(-60, level);
   }, (text) => { stats = text; showQuality(); });
@@ -260,16 +245,16 @@ function ended() {
   meters?.stop();
   call = meters = null;
   for (const key of ["call", "wake"]) sessionStorage.removeItem(key);
-  const connectedMs = over.times.connected === undefined ? null : Math.round(over.times.ended - over.times.connected);
-  history.put({ id: over.id, direction: over.direction, name: over.peer.n ?? null, number: over.peer.h ?? null, connectedMs, reason: over.reason });
-  if (microphoneWords(over.reason)) microphoneFault = over.reason;
+  const connectedMs = over.connectedAt === null ? null : over.seconds * 1000;
+  const reason = over.error?.code.startsWith("microphone") ? over.error.code : over.endReason;
+  history.put({ id: over.id, direction: over.direction, name: over.peer.n ?? null, number: over.peer.h ?? null, connectedMs, reason });
   const hadFocus = $("call").contains(document.activeElement);
   $("call").hidden = true;
   $("call").dataset.state = "ended";
   showLine();
   showHistory();
   if (hadFocus && matchMedia("(pointer: fine)").matches) $("number").focus();
-  announce(`${who(over)}: ${microphoneWords(over.reason) ?? reasonWords(over.reason)}`);
+  announce(`${who(over)}: ${microphoneWords(reason) ?? reasonWords(reason)}`);
 }
 
 // — what was —
@@ -306,7 +291,7 @@ function row(entry) {
 // — hands —
 
 function press(digit) {
-  call?.dtmf(digit).then(() => { $("digits").textContent += digit; }, () => {});
+  call?.sendDigits(digit).then(() => { $("digits").textContent += digit; }, () => {});
 }
 
 for (const digit of "123456789*0#") {
@@ -327,17 +312,17 @@ $("dial-form").onsubmit = (event) => {
 $("allow").onclick = () => allow();
 $("clear").onclick = () => { history.clear(); showHistory(); };
 $("answer").onclick = () => call?.answer();
-$("mute").onclick = () => call?.mute(!call.muted);
-$("hold").onclick = () => call?.hold(!call.heldHere).catch(() => {});
-$("hangup").onclick = () => (call?.state === "ringing" ? call.reject() : call?.hangUp());
-addEventListener("pointerdown", () => { if (call?.audioBlocked) call.play(); });
+$("mute").onclick = () => call?.mute(!call.isMuted);
+$("hold").onclick = () => call?.hold(!call.isHeld);
+$("hangup").onclick = () => call?.end();
+addEventListener("pointerdown", () => { if (call?.isAudioBlocked) call.play(); });
 addEventListener("keydown", (event) => {
-  if (call?.audioBlocked) call.play();
+  if (call?.isAudioBlocked) call.play();
   if (event.ctrlKey || event.altKey || event.metaKey || event.repeat || $("keypad").hidden || $("call").hidden) return;
   if (/^[0-9*#]$/.test(event.key) && line.isReachable) press(event.key);
 });
-addEventListener("beforeunload", (event) => { if (call && call.state !== "ringing") event.preventDefault(); });
+addEventListener("beforeunload", (event) => { if (call && call.phase !== "ringing") event.preventDefault(); });
 
 const push = woken();
 const secret = push ? null : token();
-if (push) connect(push); else if (secret) logIn(secret); else showLogin();
+if (push) connect({ push }); else if (secret) logIn(secret); else showLogin();

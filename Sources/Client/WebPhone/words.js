@@ -42,19 +42,19 @@ export function setupWords({ microphone, notifications }) {
 
 /** What a call does now, without the clock. */
 export function callWords(call, isReachable) {
-  if (call.state === "ended") return reasonWords(call.reason);
+  if (call.phase === "ended") return reasonWords(call.endReason);
   if (!isReachable) return "The gateway cannot be reached";
-  switch (call.state) {
+  switch (call.phase) {
     case "ringing": return "is calling";
     case "answering": return "Connecting…";
     case "starting": return "Setting up the audio…";
     case "ready": return "Calling…";
     case "progress": return { ringing: "Ringing…", queued: "Waiting in a queue…", divertedPstn: "Being forwarded…" }[call.progress] ?? "Calling…";
     default:
-      if (call.takesUp) return "Taking the call up again…";
-      if (call.heldHere) return "On hold";
-      if (call.heldThere) return "They put you on hold";
-      return call.muted ? "Muted: they cannot hear you" : "Connected";
+      if (call.isTakenUp) return "Taking the call up again…";
+      if (call.isHeld) return "On hold";
+      if (call.isHeldByPeer) return "They put you on hold";
+      return call.isMuted ? "Muted: they cannot hear you" : "Connected";
   }
 }
 

@@ -1,0 +1,483 @@
+// One call: what to send, what its media has to do, and what the user sees.
+//
+// | phase                     | offer                          | tap                       | media connected | call.connected | end of the gateway | end()          |
+// |---------------------------|--------------------------------|---------------------------|-----------------|----------------|--------------------|----------------|
+// | ringing                   | prepare; the same again: rings | answering, then answer    | media.ready     | -              | ended              | reject → ended |
+// | answering                 | prepare                        | -                         | media.ready     | connected      | ended              | end → ended    |
+// | starting, ready, progress | -                              | -                         | media.ready     | connected      | ended              | end → ended    |
+// | connected                 | -                              | -                         | media.ready     | -              | ended              | end → ended    |
+// | ended                     | -                              | -                         | -               | -              | -                  | -              |
+import { Source } from "./events.js";
+import { Media } from "./media.js";
+import { PhoneError, endReason, errorCode, reasonText, refusalReason } from "./texts.js";
+
+/** The gateway's deadline for media, from the tap, and what a new attempt needs of it (docs/protocol.md, The media gate). */
+const GATE = 10_000, RESTART = 3_000;
+const MUTE_BURST = 300;
+const STATES = { answering: "connecting", starting: "connecting", ready: "connecting", progress: "calling" };
+
+/** A switch that the user throws and the gateway confirms: what is wanted meanwhile is asked for afterwards. */
+class Switch {
+  isOn = false;
+  #wanted = false;
+  #isAsked = false;
+  constructor(ask) { this.ask = ask; }
+
+  want(isOn) {
+    this.#wanted = isOn;
+    if (this.#isAsked || isOn === this.isOn) return;
+    this.#isAsked = true;
+    this.ask(isOn, (isDone) => {
+      this.#isAsked = false;
+      if (isDone) this.isOn = isOn; else if (this.#wanted === isOn) this.#wanted = this.isOn;
+      this.want(this.#wanted);
+    });
+  }
+}
+
+export class Call extends Source {
+  #gen = 1;
+  #readyGen = 0;
+  #offer = null;
+  #restartCause = null;
+  #heldRestart = null;
+  #isPrepared = false;
+  #isDescribed = false;
+  #isUnable = false;
+  #tap = null;
+  #age = null;
+  #hasRestarted = false;
+  #told = "";
+  #hold;
+  /** Names of timers. */
+  #muting = {};
+  #skew = 0;
+  #count = 0;
+
+  constructor(phone, id, direction, peer, options = {}) {
+    super();
+    Object.assign(this, {
+      phone, id, direction, peer, from: options.from, account: options.account ?? null,
+      phase: direction === "incoming" ? "ringing" : "starting", progress: null, hasEarlyMedia: false, isMuted: false, isHeldByPeer: false,
+      capabilities: null, isTakenUp: false, microphoneFault: null, startedAt: phone.seams.clock.now(), connectedAt: null, endedAt: null,
+      endReason: null, error: null, codec: null, quality: null, statistics: null, isListening: false, tappedAt: null,
+    });
+    const { seams } = phone;
+    this.media = new Media(seams, {
+      described: (sdp, gen) => this.#described(sdp, gen),
+      connected: (gen, d) => this.#mediaConnected(gen, d),
+      failed: (stage, detail) => this.#mediaFailed(stage, detail),
+      undescribed: (gen, detail, error) => this.#undescribed(gen, detail, error),
+      audio: () => { this.#tellAudio(); this.changed(); },
+      ended: () => this.#microphoneEnded(),
+      statistics: (values) => this.#counted(values),
+    });
+    this.#hold = new Switch((isOn, done) => {
+      const isAsked = phone.ask("call.hold", this.id, { on: isOn }, (d) => {
+        if (this.isOver) return;
+        done(!!d);
+        this.#shown();
+      });
+      if (!isAsked) done(false);
+    });
+  }
+
+  // — what is shown —
+
+  get isOver() { return this.phase === "ended"; }
+  get isOutgoing() { return this.direction === "outgoing"; }
+  get state() { return STATES[this.phase] ?? (this.phase === "connected" && this.isHeld ? "held" : this.phase); }
+  get isHeld() { return this.#hold.isOn; }
+  get isPlaying() { return this.media.isPlaying; }
+  get isAudioBlocked() { return this.media.isBlocked; }
+  get isCapturing() { return this.media.isCapturing && !this.isMuted; }
+  get text() { return this.endReason && reasonText(this.endReason); }
+  get remoteStream() { return this.media.stream; }
+  get localStream() { return this.media.microphone; }
+  get peerConnection() { return this.media.peerConnection; }
+  get seconds() { return Math.max(0, Math.floor(((this.endedAt ?? this.phone.seams.clock.now()) + this.#skew - (this.connectedAt ?? Infinity)) / 1000)); }
+
+  /** Microphone and loudspeaker are for a call that is connected, or goes out. */
+  get isHeard() { return !this.isHeld && (this.phase === "connected" || this.phase === "ready" || this.phase === "progress"); }
+
+  #shown() {
+    this.phone.listen();
+    this.changed();
+  }
+
+  #move(phase) {
+    if (this.phase === phase) return;
+    this.phase = phase;
+    this.#shown();
+  }
+
+  // — what the user wants —
+
+  answer() {
+    if (this.isOver || this.isOutgoing || this.tappedAt !== null) return;
+    this.phone.holdOthers(this);
+    this.tappedAt = this.phone.seams.clock.now();
+    this.phone.tapped(this);
+    if (this.#isUnable) return this.withdraw("mediaFailed");
+    this.#move("answering");
+    this.#age = this.#offer ? 0 : null;
+    // nobody answers into silence: the tap goes out when the microphone is open
+    this.#open().then((isOpen) => {
+      if (!isOpen || this.isOver) return;
+      this.#tap = true;
+      this.#answerIfPrepared();
+    });
+  }
+
+  /** False, and the call is over, if there is no microphone. */
+  async #open() {
+    try {
+      await this.media.openMicrophone();
+      return true;
+    } catch (error) {
+      if (this.isOver) return false;
+      this.error = error;
+      this.phone.devices.failed(error);
+      this.failMedia();
+      return false;
+    }
+  }
+
+  decline() { this.end(); }
+
+  end() {
+    if (this.isOver) return;
+    if (!this.isOutgoing && this.phase === "ringing" || !this.isOutgoing && !this.#offer) {
+      this.phone.reject(this, { scope: "all", reason: "declined" });
+    } else if (!this.isOutgoing || this.isStarted) {
+      this.phone.ask("call.end", this.id, { reason: "localEnd" });
+    }
+    this.finish("localEnd");
+  }
+
+  /** Its media cannot be: before our answer has gone out others ring on, after it the other side is told. */
+  failMedia() {
+    if (this.isOver) return;
+    if (!this.isOutgoing && (this.phase === "ringing" || this.#tap || !this.#wasAnswered)) return this.withdraw("mediaFailed");
+    if (this.isStarted || !this.isOutgoing) this.phone.ask("call.end", this.id, { reason: "mediaFailed" });
+    this.finish("mediaFailed");
+  }
+  #wasAnswered = false;
+
+  /** This device cannot take the call: it is out, others ring on. */
+  withdraw(reason) {
+    this.phone.reject(this, { scope: "device", reason: "mediaFailed" });
+    this.finish(reason);
+  }
+
+  mute(isOn) {
+    if (this.isOver || this.isMuted === isOn) return;
+    this.isMuted = isOn;
+    this.media.mute(isOn);
+    // at once here; the gateway hears the last of a burst
+    const { timers } = this.phone;
+    if (!timers.has(this.#muting)) timers.after(this.#muting, MUTE_BURST, () => this.#tellMute());
+    this.changed();
+  }
+
+  #tellMute() {
+    this.phone.timers.stop(this.#muting);
+    if (this.phase === "connected") this.phone.ask("call.mute", this.id, { on: this.isMuted, mode: "input" });
+  }
+
+  hold(isOn) {
+    if (this.isOver) return;
+    if (!isOn) this.phone.holdOthers(this);
+    this.#hold.want(isOn);
+  }
+
+  async sendDigits(text) {
+    const digits = text.toUpperCase().replace(/[^0-9A-D*#]/g, "").slice(0, 64);
+    if (digits) await this.#request("call.dtmf", { digits, durMs: 160, gapMs: 80, kind: "tone" });
+  }
+
+  transfer(to) { return this.#request("call.transfer", { target: typeof to === "string" ? { k: "phone", h: to } : to, mode: "blind" }); }
+  transferWith(other) { return this.#request("call.transfer", { withCall: other.id, mode: "attended" }); }
+
+  #request(t, d) {
+    return new Promise((resolve, reject) => {
+      const refused = (code) => reject(new PhoneError("refused", code));
+      if (this.isOver || !this.phone.ask(t, this.id, d, (ok, failure) => (ok ? resolve() : refused(failure.code)))) refused("gone");
+    });
+  }
+
+  play() { return this.media.play(); }
+
+  async openMicrophone() {
+    try {
+      await this.media.openMicrophone();
+      this.microphoneFault = null;
+    } catch (error) {
+      this.microphoneFault = error;
+      this.phone.devices.failed(error);
+      throw error;
+    } finally {
+      if (!this.isOver) this.changed();
+    }
+  }
+
+  /** The permission was taken away, or the device unplugged: the call goes on without. */
+  async #microphoneEnded() {
+    this.#tellAudio();
+    this.microphoneFault = new PhoneError(await this.phone.devices.isDenied() ? "microphoneDenied" : "microphoneAbsent");
+    if (this.isOver) return;
+    this.phone.devices.failed(this.microphoneFault);
+    this.changed();
+  }
+
+  // — what the gateway says —
+
+  /** The offer, first or again. */
+  offered(sdp, gen, ringing) {
+    // a tap may have come before the offer
+    if (this.isOutgoing || (this.phase !== "ringing" && (this.phase !== "answering" || this.#offer))) return;
+    if (!(gen >= 1 && gen < 1_000_000)) return;
+    this.phone.tell("call.ringing", this.id, ringing);
+    // the same one, from the snapshot of a fresh session: our description holds, or is on its way
+    if (this.#offer?.sdp === sdp && this.#offer.gen === gen && !this.#isUnable) return;
+    this.#offer = { sdp, gen };
+    this.#gen = gen;
+    this.#readyGen = 0;
+    this.#isPrepared = this.#isDescribed = this.#isUnable = false;
+    this.#heldRestart = null;
+    if (this.tappedAt !== null) this.#age ??= Math.round(this.phone.seams.clock.now() - this.tappedAt);
+    this.media.answer(sdp, gen);
+  }
+
+  /** `call.answer` without a description that the gateway has taken would be refused. */
+  #answerIfPrepared() {
+    if (!this.#isPrepared || !this.#tap) return;
+    this.#tap = null;
+    this.#wasAnswered = true;
+    this.phone.ask("call.answer", this.id, { ageMs: this.#age ?? 0 }, (d, failure) => { if (failure) this.#refused(failure); });
+  }
+
+  #refused(failure) {
+    if (this.isOver) return;
+    const reason = refusalReason(failure);
+    if (["gone", "answeredElsewhere", "codec"].includes(failure.code)) this.finish(reason); else this.withdraw(reason);
+  }
+
+  receive(type, d) {
+    if (this.isOver) return;
+    switch (type) {
+      case "call.connected": return this.#connected(d);
+      case "call.cancel": case "call.ended": case "call.gone": return this.finish(endReason(d.reason));
+      case "call.progress":
+        if (!this.isOutgoing || this.phase === "connected") return;
+        this.progress = d.stage;
+        this.hasEarlyMedia ||= d.stage === "early";
+        this.#move(d.stage === "trying" ? "ready" : "progress");
+        if (this.hasEarlyMedia) this.media.activate();
+        return this.changed();
+      case "call.update":
+        if (typeof d.from?.h === "string") this.peer = d.from;
+        this.capabilities = d.caps ?? this.capabilities;
+        return this.changed();
+      case "call.held":
+        if (d.by === "remote") this.isHeldByPeer = d.on;
+        return this.changed();
+      case "call.digit": return this.emit("digit", { digit: String(d.digit ?? "").slice(0, 1) });
+      case "call.transferred": return this.emit("transferred", { status: d.status });
+      case "quality":
+        this.quality = d;
+        this.emit("quality");
+        return this.changed();
+      case "media.restart": return this.#restart(d.gen, d.cause ?? "timeout");
+    }
+  }
+
+  #connected(d) {
+    // never without the user's tap: the microphone would be open
+    if (this.phase === "connected" || (!this.isOutgoing && this.phase !== "answering")) return;
+    this.#tap = null;
+    this.#wasAnswered = true;
+    this.connectedAt = Number.isFinite(d.at) ? d.at : this.phone.seams.clock.now() + this.phone.skew;
+    this.#skew = this.phone.skew;
+    this.codec = d.codec ?? null;
+    this.#move("connected");
+    this.media.activate();
+    if (this.isMuted) this.#tellMute();
+    this.#tellAudio();
+  }
+
+  // — an outgoing call —
+
+  /** A session is there, and may dial. */
+  dial() {
+    if (this.isDialled || this.isOver || !this.isOutgoing || this.isTakenUp) return;
+    this.isDialled = true;
+    this.#opened = this.#open();
+    this.media.offer(1);
+  }
+  #opened = null;
+
+  async #start(sdp, gen) {
+    if (!(await this.#opened) || this.isOver) return;
+    this.isStarted = true;
+    const d = { ...(this.from && { from: this.from }), to: this.peer, ...(this.account && { acct: this.account }), sdp, gen };
+    this.phone.ask("call.start", this.id, d, (ok, failure) => {
+      this.phone.answeredStart(this);
+      if (this.isOver) return;
+      if (ok) return ok.sdp && this.media.apply(ok.sdp, 1);
+      const error = { emergency: "emergency", auth: "loggedOut", tooMany: "tooManyCalls" }[failure.code];
+      this.refusal = errorCode(failure);
+      if (error) this.error = new PhoneError(error);
+      this.finish(refusalReason(failure));
+    });
+  }
+
+  // — media —
+
+  #described(sdp, gen) {
+    if (this.isOver) return;
+    if (this.#restartCause) {
+      const cause = this.#restartCause;
+      this.#restartCause = null;
+      this.phone.ask("media.restart", this.id, { sdp, gen, cause }, (d, failure) => {
+        if (this.isOver) return;
+        if (d?.sdp) return this.media.apply(d.sdp, d.gen);
+        // refused: the generation did not come about
+        this.#gen = Math.max(1, this.#gen - 1);
+        this.media.abandon(gen);
+        if (this.isTakenUp && failure) this.failMedia();
+      });
+    } else if (!this.isOutgoing) {
+      this.#isDescribed = true;
+      this.phone.ask("call.prepare", this.id, { sdp, gen }, (d, failure) => this.#prepared(failure));
+    } else {
+      this.#start(sdp, gen);
+    }
+  }
+
+  #prepared(failure) {
+    if (this.isOver) return;
+    // a description of an older offer, or a second one of this
+    if (failure) return failure.code === "staleGen" || this.#isPrepared ? undefined : this.#refused(failure);
+    this.#isPrepared = true;
+    this.#answerIfPrepared();
+    if (this.#heldRestart) this.#restart(this.#gen + 1, this.#heldRestart);
+    this.#heldRestart = null;
+  }
+
+  #mediaConnected(gen, d) {
+    if (this.isOver || gen !== this.#gen || this.#readyGen === gen) return;
+    this.#readyGen = gen;
+    this.phone.tell("media.ready", this.id, { gen, ...d });
+  }
+
+  /** No description came about. Of a restart: what there is goes on. */
+  #undescribed(gen, detail, error) {
+    if (this.isOver) return;
+    this.error ??= error;
+    if (this.#restartCause) {
+      this.#restartCause = null;
+      this.#gen = Math.max(1, gen - 1);
+      return this.isTakenUp ? this.failMedia() : undefined;
+    }
+    if (this.isOutgoing) return this.failMedia();
+    this.#isUnable = true;
+    this.phone.tell("media.fail", this.id, { gen: this.#gen, stage: "ice", detail });
+    if (this.phase === "answering") this.withdraw("mediaFailed");
+  }
+
+  #mediaFailed(stage, detail) {
+    if (this.isOver) return;
+    // while the tap's deadline leaves time, media is made anew once instead of failing
+    if (this.phase === "answering" && !this.#hasRestarted && this.#isDescribed
+      && this.phone.seams.clock.now() + RESTART <= this.tappedAt + GATE) {
+      this.#hasRestarted = true;
+      return this.#restart(this.#gen + 1, "iceFailed");
+    }
+    // a connected call without a path goes on: the gateway says when it is lost
+    if (stage === "ice" && this.phase === "connected") {
+      if (this.phone.isOnline) this.#restart(this.#gen + 1, "iceFailed"); else this.restartsOnline = true;
+      return;
+    }
+    this.phone.tell("media.fail", this.id, { gen: this.#gen, stage, detail });
+  }
+
+  #restart(gen, cause) {
+    if (gen !== this.#gen + 1 || this.#restartCause || this.isOver) return;
+    // before the first description is accepted there is nothing to make anew
+    if (!this.isOutgoing && !this.#isPrepared && !this.isTakenUp) { this.#heldRestart = cause; return; }
+    this.#restartCause = cause;
+    this.#gen = gen;
+    this.media.offer(gen);
+  }
+
+  /** The network path has changed. */
+  pathChanged() {
+    this.restartsOnline = false;
+    if (!this.isOutgoing || this.isDialled) this.#restart(this.#gen + 1, "net");
+  }
+
+  restartIfBroken() { if (this.restartsOnline) this.pathChanged(); }
+
+  /** What of the audio really runs, for a connected call. A browser that has not said yet whether it plays says nothing. */
+  #tellAudio() {
+    if (this.phase !== "connected" || (this.isListening && this.media.isPending)) return;
+    const [capture, playout] = this.isListening ? [this.media.isCapturing, this.media.isPlaying] : [false, false];
+    const told = `${capture}${playout}`;
+    if (told === (this.#told || "falsefalse")) return;
+    this.#told = told;
+    this.phone.tell("media.active", this.id, { capture, playout });
+  }
+
+  listenTo(isOn) {
+    if (this.isListening === isOn) return;
+    this.isListening = isOn;
+    this.media.listen(isOn);
+  }
+
+  #counted(values) {
+    this.statistics = values;
+    this.emit("statistics");
+    if (this.phase === "connected" && ++this.#count % 5 === 0) {
+      const { roundTripMs, jitterMs, loss, bytes, concealedMs, codec } = values;
+      this.phone.tell("stats", this.id, {
+        ...(roundTripMs !== null && { rttMs: roundTripMs }), ...(jitterMs !== null && { jitterMs }), loss, bytes, plc: concealedMs,
+        ...(codec && { codec }) });
+    }
+  }
+
+  /** An earlier load of this page had it: a new peer connection goes on where that one was (docs/protocol.md, Reconnect and handover). */
+  takeUp(row, tell) {
+    this.#offer = { sdp: "", gen: row.gen };
+    this.#gen = row.gen;
+    this.#isPrepared = this.#wasAnswered = this.isDialled = this.isStarted = this.isTakenUp = true;
+    this.phase = row.state === "held" ? "connected" : row.state;
+    this.tappedAt = this.startedAt;
+    this.#hold.isOn = row.state === "held";
+    if (this.phase === "connected") this.connectedAt = row.at;
+    this.#skew = this.phone.skew;
+    tell();
+    if (this.isOver) return;
+    if (this.phase === "connected") this.media.activate();
+    this.phone.listen();
+    // the other side is heard before the microphone is there: the browser may ask the person first
+    this.#restart(this.#gen + 1, "net");
+    this.openMicrophone().catch(() => {}).finally(() => {
+      this.isTakenUp = false;
+      if (!this.isOver) this.changed();
+    });
+  }
+
+  // — the end —
+
+  finish(reason) {
+    if (this.isOver) return;
+    this.endReason = reason;
+    this.phase = "ended";
+    this.endedAt = this.phone.seams.clock.now();
+    this.phone.timers.stop(this.#muting);
+    this.media.close();
+    this.phone.ended(this);
+    this.changed();
+  }
+}

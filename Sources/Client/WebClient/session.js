@@ -1,0 +1,270 @@
+// One device's session with the gateway: numbering, acks, replay, resume, heartbeat and reconnect of `trunkline.v1`.
+//
+// | phase      | opened           | closed             | frame                          | timers              |
+// |------------|------------------|--------------------|--------------------------------|---------------------|
+// | offline    | -                | -                  | -                              | connect             |
+// | connecting | hello → greeting | back off → offline | -                              | -                   |
+// | greeting   | -                | back off → offline | welcome → online, others drop  | give up after 10 s  |
+// | online     | -                | back off → offline | handled                        | ping, ack           |
+// | ended      | -                | -                  | -                              | -                   |
+
+import { Timers } from "./events.js";
+
+const LIMIT = 256, FRAME = 65536;
+const WELCOME = 10_000, ACK = 100, CLOSING = 3_000, FIRST = 200, LONGEST = 5_000, HEARTBEAT = 600_000;
+/** A page may not close with 1001. */
+const GOING_AWAY = 4000, GAP = 4002;
+const UNNUMBERED = /^(hello|auth\.|device\.|ping|pong|ack|stats)/;
+/** What goes again after `resumed: false`, beside requests. */
+const AGAIN = /^(call\.ringing|call\.unavailable|media\.(ready|fail|active))$/;
+/** What a message cannot do without, and of what type. */
+const SHAPES = {
+  welcome: { sid: "string", resumeToken: "string", hb: "number" },
+  "call.offer": { from: "object", sdp: "string", gen: "number" },
+  "call.held": { on: "boolean" }, "media.restart": { gen: "number" }, "media.answer": { sdp: "string", gen: "number" },
+};
+
+/** The frame in this text; null if it is none. */
+function decoded(text) {
+  let frame;
+  try { frame = JSON.parse(text); } catch { return null; }
+  const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+  if (!isObject(frame) || typeof frame.t !== "string" || !(frame.d === undefined || isObject(frame.d))) return null;
+  for (const key of ["seq", "ack"]) if (frame[key] !== undefined && !Number.isSafeInteger(frame[key])) return null;
+  frame.d ??= {};
+  for (const [key, type] of Object.entries(SHAPES[frame.t] ?? {})) {
+    if (typeof frame.d[key] !== type || frame.d[key] === null) return null;
+  }
+  if (frame.t === "welcome") {
+    frame.d.calls ??= [];
+    const isRow = (row) => isObject(row) && typeof row.call === "string";
+    if (!Array.isArray(frame.d.calls) || !frame.d.calls.every(isRow)) return null;
+  }
+  return frame;
+}
+
+export class Session {
+  #phase = "offline";
+  #resume = null;
+  #attempt = 0;
+  #sent = 0;
+  #seen = 0;
+  #outbox = [];
+  /** Requests without an answer: id → { message, done }. */
+  #open = new Map();
+  #heard = 0;
+  #timers;
+  #socket = null;
+  #old = null;
+
+  /** `hello()` is the proof, device and state; `on` has online, offline, refused, message, and settled: a frame was taken. */
+  constructor({ url, hello, seams, on }) {
+    Object.assign(this, { url, hello, seams, on, isWake: false });
+    this.#timers = new Timers(seams.clock);
+  }
+
+  get isOnline() { return this.#phase === "online"; }
+  /** Online, and the gateway has all that was said. */
+  get isQuiet() { return this.isOnline && !this.#open.size && !this.#outbox.length; }
+
+  // — the socket —
+
+  connect() {
+    this.#phase = "connecting";
+    this.#timers.stop();
+    // the one before serves until this one does; nothing of it is heard any more
+    const last = this.#socket;
+    if (last) { this.#drop(this.#old); this.#old = last; }
+    let socket;
+    try { socket = new this.seams.WebSocket(this.url, "trunkline.v1"); } catch { this.#socket = null; return this.#closed(1006); }
+    this.#socket = socket;
+    const mine = (f) => (event) => { if (socket === this.#socket) f(event); };
+    socket.onopen = mine(() => this.#opened());
+    socket.onmessage = mine((event) => this.#received(event.data));
+    socket.onclose = mine((event) => { this.#socket = null; this.#closed(event.code); });
+  }
+
+  #drop(socket) {
+    if (!socket) return;
+    socket.onopen = socket.onmessage = socket.onclose = null;
+    // a socket that never opened fails to close in some browsers, which is an error event and no more
+    try { socket.close(1000); } catch { /* it is closed */ }
+  }
+
+  #close(code) {
+    try { this.#socket?.close(code); } catch { /* it is closed */ }
+  }
+
+  #opened() {
+    this.#phase = "greeting";
+    this.#drop(this.#old);
+    this.#old = null;
+    this.#timers.after("welcome", WELCOME, () => this.#giveUp(GOING_AWAY));
+    const { proof, ...d } = this.hello();
+    this.#write({ t: "hello", id: this.seams.uuid(), d: { ...d, ...(this.#resume ? { resume: { ...this.#resume, lastSeq: this.#seen } } : proof) } });
+  }
+
+  /** Closes; a peer that does not answer the close is not waited for long. */
+  #giveUp(code) {
+    this.#close(code);
+    this.#timers.after("closing", CLOSING, () => { this.#drop(this.#socket); this.#socket = null; this.#closed(1006); });
+  }
+
+  #closed(code) {
+    if (this.#phase === "ended" || this.#phase === "offline") return;
+    const wasOnline = this.isOnline;
+    this.#phase = "offline";
+    this.#timers.stop();
+    if (wasOnline) this.on.offline();
+    // of a session that a push's token began, behind `welcome`: its end, nothing to repeat (docs/protocol.md, Details)
+    if (code === 4001 && this.#resume && !(wasOnline && this.isWake)) {
+      this.#resume = null;
+      this.#attempt = 0;
+      return this.connect();
+    }
+    if (code === 4001 || code === 4003 || code === 4009) {
+      this.#phase = "ended";
+      this.#open.clear();
+      return this.on.refused(code);
+    }
+    if (code === GAP || code === 4008) this.#resume = null;
+    const wait = Math.min(LONGEST, FIRST * 2 ** Math.min(this.#attempt++, 5));
+    this.#timers.after("connect", wait * (1 + this.seams.random() / 4), () => this.connect());
+  }
+
+  /** The network path has changed, or the tab was frozen: a new socket at once. */
+  renew() {
+    if (this.#phase === "ended") return;
+    this.#attempt = 0;
+    const wasOnline = this.isOnline;
+    this.#phase = "connecting";
+    if (wasOnline) this.on.offline();
+    this.connect();
+  }
+
+  /** After a time without timers: true if the session may not be what it was. */
+  isStale() { return !this.isOnline || this.seams.clock.now() - this.#heard > this.heartbeat * 1.5; }
+
+  finish() {
+    if (this.#phase === "ended") return;
+    this.#phase = "ended";
+    this.#timers.stop();
+    this.#drop(this.#old);
+    this.#drop(this.#socket);
+    this.#old = this.#socket = null;
+    this.#open.clear();
+  }
+
+  // — saying —
+
+  /** `done(d, failure)` once: one of them is null. Survives reconnects with the same id. False: too many are open. */
+  request(t, call, d, done = () => {}) {
+    if (this.#open.size >= LIMIT) return false;
+    const message = { t, id: this.seams.uuid(), ...(call && { call }), ...(d && { d }) };
+    this.#open.set(message.id, { message, done });
+    this.#post(message);
+    return true;
+  }
+
+  notify(t, call, d) { this.#post({ t, call, ...(d && { d }) }); }
+
+  #post(message) {
+    if (UNNUMBERED.test(message.t)) return this.isOnline ? this.#write(message) : undefined;
+    if (this.#outbox.length >= LIMIT) return this.#startAfresh();
+    const entry = { ...message, seq: ++this.#sent };
+    this.#outbox.push(entry);
+    if (this.isOnline) this.#send(entry);
+  }
+
+  #send(entry) {
+    this.#timers.stop("ack");
+    this.#write(this.#seen ? { ...entry, ack: this.#seen } : entry);
+  }
+
+  #write(message) {
+    if (this.#socket?.readyState === 1) this.#socket.send(JSON.stringify(message));
+  }
+
+  /** A gap, an overflow, or a frame that is none: the next hello is a fresh one. */
+  #startAfresh() {
+    this.#resume = null;
+    if ((this.isOnline || this.#phase === "greeting") && !this.#timers.has("closing")) this.#giveUp(GAP);
+  }
+
+  // — hearing —
+
+  #received(text) {
+    if ((this.#phase !== "greeting" && !this.isOnline) || this.#timers.has("closing") || text.length > FRAME) return;
+    this.#heard = this.seams.clock.now();
+    const frame = decoded(text);
+    if (!frame) return this.#startAfresh();
+    if (frame.ack !== undefined) this.#outbox = this.#outbox.filter((entry) => entry.seq > frame.ack);
+    if (frame.seq !== undefined) {
+      if (frame.seq <= this.#seen) return;
+      if (frame.seq !== this.#seen + 1) return this.#startAfresh();
+      this.#seen = frame.seq;
+      if (!this.#timers.has("ack")) this.#timers.after("ack", ACK, () => this.#write({ t: "ack", ack: this.#seen }));
+    }
+    this.#handle(frame);
+    this.on.settled();
+  }
+
+  #handle({ t, re, call, d }) {
+    switch (t) {
+      case "welcome": return this.#welcomed(d);
+      case "ok": case "media.answer": return this.#complete(re, d, null);
+      case "err": return this.#complete(re, null, d);
+      case "ping": return this.#write({ t: "pong" });
+      default: return this.on.message(t, call, d);
+    }
+  }
+
+  #complete(id, d, failure) {
+    const entry = this.#open.get(id);
+    if (!entry) return;
+    this.#open.delete(id);
+    entry.done(d, failure);
+  }
+
+  #welcomed(d) {
+    if (this.#phase !== "greeting") return;
+    this.#phase = "online";
+    this.#attempt = 0;
+    this.#resume = { sid: d.sid, token: d.resumeToken };
+    this.heartbeat = Math.min(HEARTBEAT, Math.max(1000, d.hb));
+    this.#timers.stop();
+    this.#beat();
+    if (d.resumed) this.#replay(d.replayFrom); else this.#renumber(new Set(d.calls.map((row) => row.call)));
+    this.#write({ t: "ping" });
+    this.on.online(d, d.resumed ? null : d.calls);
+  }
+
+  #beat() {
+    this.#timers.after("ping", this.heartbeat, () => {
+      if (this.seams.clock.now() - this.#heard >= 2 * this.heartbeat) {
+        this.#close(GOING_AWAY);
+        this.#drop(this.#socket);
+        this.#socket = null;
+        return this.#closed(1006);
+      }
+      this.#beat();
+      this.#write({ t: "ping" });
+    });
+  }
+
+  #replay(from) {
+    this.#outbox = this.#outbox.filter((entry) => entry.seq >= from);
+    const queued = new Set(this.#outbox.map((entry) => entry.id));
+    for (const entry of this.#outbox) this.#send(entry);
+    for (const [id, { message }] of this.#open) if (!queued.has(id)) this.#post(message);
+  }
+
+  /** After `resumed: false` the old numbers are void: open requests and what the snapshot's calls still need go again. */
+  #renumber(live) {
+    const pending = this.#outbox.filter((entry) => AGAIN.test(entry.t) && live.has(entry.call));
+    this.#outbox = [];
+    this.#sent = this.#seen = 0;
+    for (const { message } of this.#open.values()) this.#post(message);
+    for (const { t, call, d } of pending) this.notify(t, call, d);
+  }
+}

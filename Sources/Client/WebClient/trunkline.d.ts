@@ -1,0 +1,297 @@
+// The types of `trunkline.js`: a telephone in the browser, on a gateway that speaks `trunkline.v1`. Names and states are those of the Swift SDK.
+
+/** Where a telephone stands with its gateway. `failed`: `phone.error` says why and what to do; logged out elsewhere is `failed` with `replaced` or `revoked`. */
+export type PhoneState = "idle" | "connecting" | "online" | "failed" | "loggedOut";
+
+/** What a user sees of a call. `connecting`: the tap, or the number, is on its way. `calling`: the other side's telephone rings. */
+export type CallState = "ringing" | "connecting" | "calling" | "connected" | "held" | "ended";
+
+/** The same in the protocol's words, finer: `answering` and `starting`, `ready` are `connecting`; `progress` is `calling`. */
+export type CallPhase = "ringing" | "answering" | "starting" | "ready" | "progress" | "connected" | "ended";
+
+/** docs/protocol.md, Reasons. */
+export type EndReason =
+  | "remoteHangup" | "callerCancelled" | "answeredElsewhere" | "declinedElsewhere" | "busyElsewhere" | "unanswered" | "busy" | "declined"
+  | "mediaTimeout" | "mediaFailed" | "networkLost" | "trunkLost" | "trunkFailed" | "notFound" | "forbidden" | "codec" | "auth" | "overload"
+  | "server" | "gatewayRestart" | "appRestart" | "unknown" | "diverted" | "dnd" | "blocked" | "localEnd";
+
+/** The words for a user: "answered on another device". */
+export function reasonText(reason: EndReason): string;
+
+export type PhoneErrorCode =
+  /** This browser has no WebRTC or no WebSocket. */
+  | "unsupported"
+  /** 4001 with a fresh token. */
+  | "loginRefused"
+  /** 4003: an operator turned this device away. */
+  | "revoked"
+  /** 4009: the same device is online in another tab or browser. `phone.start()` takes it back. */
+  | "replaced"
+  /** The token function failed; it is asked again by itself. */
+  | "noToken"
+  | "loggedOut"
+  | "emptyNumber"
+  /** Emergency calls are not carried: use a telephone. */
+  | "emergency"
+  | "microphoneDenied" | "microphoneAbsent" | "microphoneBusy"
+  /** The page is no secure context: https, or 127.0.0.1. */
+  | "microphoneInsecure"
+  | "tooManyCalls"
+  /** The browser does not let the page sound before a click: `call.play()` from one. */
+  | "autoplayRefused"
+  /** RTCPeerConnection could not be made: too many are open. */
+  | "noResources"
+  /** The browser, or the gateway, has no Web Push, or the user does not want notifications. */
+  | "pushUnsupported" | "pushDenied"
+  /** The page is served by a service worker of an older version, until it is loaded anew. */
+  | "workerOutdated"
+  /** The loudspeaker chosen is gone, or this browser has no choice. */
+  | "loudspeakerAbsent"
+  /** A request that the gateway refused; `reason` is its code. */
+  | "refused";
+
+export class PhoneError extends Error {
+  constructor(code: PhoneErrorCode, detail?: string);
+  readonly code: PhoneErrorCode;
+  /** A sentence for the user, with what to do next. `message` is the same, with the detail for a log. */
+  readonly text: string;
+  /** Of `refused`: the protocol's error code. */
+  readonly reason: string | null;
+}
+
+/** `k` is `phone` (E.164 with +), `email` or `generic`. */
+export interface Handle { k: "phone" | "email" | "generic"; h: string; n?: string }
+
+/** What may be offered to the user; what is not there is not to be had. */
+export interface Capabilities { hold?: boolean; dtmf?: boolean; transfer?: boolean; group?: boolean }
+
+/** Each second while the call lives; loss is 0 to 1 of the last second. */
+export interface Statistics {
+  roundTripMs: number | null;
+  jitterMs: number | null;
+  bufferMs: number | null;
+  loss: number;
+  packets: number;
+  packetsLost: number;
+  bytes: number;
+  /** Milliseconds made up for lost packets, since the call began. */
+  concealedMs: number;
+  codec: string | null;
+  pair: { local: string; remote: string } | null;
+}
+
+export interface Quality { level: string; cause?: string }
+
+/** What a Web Push carries, decrypted (docs/design/devices-and-push.md); `device` where the page is told it. */
+export interface Push { call?: string; from?: Handle; wake: string; gw?: string; exp?: number; device?: string; /** The user tapped "answer" on the notification. */ answers?: boolean }
+
+/** What `service-worker.js` puts behind the address of the page that it opens (`#push=…`), or null. */
+export function readPush(hash: string): Push | null;
+
+/** The claims of a JWT, unverified. */
+export function claims(token: string): Record<string, unknown>;
+
+// — what the browser gives; each is an option, so that the package runs where there is no browser —
+
+export interface Clock { now(): number; setTimeout(f: () => void, ms: number): unknown; clearTimeout(timer: unknown): void }
+export interface Storage { getItem(key: string): string | null; setItem(key: string, value: string): void; removeItem(key: string): void }
+/** Plays what comes in; one for each call. `play` rejects with `NotAllowedError` where the page may not sound yet. */
+export interface Player { play(stream: MediaStream): Promise<void>; stop(): void; setSinkId?(id: string): Promise<void> }
+
+export interface PhoneOptions {
+  /** A login token of the app's backend. Called at the start, before the old one expires (`auth.refresh`) and after it is refused. */
+  token?: () => string | Promise<string>;
+  /** Of a push that opened this page: rings at once; without `token` the session is for that call only. */
+  push?: Push | null;
+  /** The id that the gateway knows this installation by; default: the token's `dev`. */
+  device?: string;
+  /** A further call is busy on this device. Default 2. */
+  maximumCalls?: number;
+  /** Calls that an earlier load of this page had are taken up again (event `taken`); false: they are ended. Default true. */
+  takesUp?: boolean;
+  /** Started without being shown (by a push): goes when the call is over. */
+  isBackground?: boolean;
+  platform?: string;
+  /** What `hello` names. Default `["media.active", "quality"]`. */
+  capabilities?: string[];
+
+  WebSocket?: new (url: string, protocol: string) => WebSocket;
+  RTCPeerConnection?: new (configuration: RTCConfiguration) => RTCPeerConnection;
+  MediaStream?: new (tracks: MediaStreamTrack[]) => MediaStream;
+  /** Default: `mediaDevices.getUserMedia` with echo cancellation, of the chosen device. */
+  microphone?: (deviceId: string | null) => Promise<MediaStream>;
+  player?: () => Player;
+  fetch?: (url: string, request: RequestInit) => Promise<unknown>;
+  clock?: Clock;
+  random?: () => number;
+  uuid?: () => string;
+  /** Where the device choice is kept; null: nowhere. Default `localStorage`. */
+  storage?: Storage | null;
+  mediaDevices?: MediaDevices | null;
+  /** Whose `online` and whose `resume`, `visibilitychange` events are heeded, and `connection.change`. */
+  window?: EventTarget | null;
+  document?: EventTarget | null;
+  connection?: EventTarget | null;
+  permissions?: Permissions | null;
+}
+
+export interface PhoneEvents {
+  /** `state`, `error` or `isReachable` has changed. */
+  state: Event;
+  /** A call was added to `calls`, or has gone from it. */
+  calls: Event;
+  incoming: Event & { call: Call };
+  /** A call that an earlier load of this page had goes on here. */
+  taken: Event & { call: Call };
+  /** A call that is not in `calls` is over: of an earlier load, or of a push. */
+  gone: Event & { id: string; reason: EndReason };
+  /** `microphoneFault`, or the list of devices, has changed. */
+  devices: Event;
+  /** The gateway took the push subscription (`error` null), or why not. */
+  registered: Event & { error: string | null };
+}
+
+export class Phone extends EventTarget {
+  /** Connects at once. `gateway`: `wss://host/v1/connect`. */
+  constructor(gateway: string, options: PhoneOptions);
+
+  readonly state: PhoneState;
+  /** Of `failed`; of `idle` and `connecting` what hinders, if anything. */
+  readonly error: PhoneError | null;
+  /** For the user: "online", or the error's text. */
+  readonly text: string;
+  /** False from a lost socket to the next `welcome`. */
+  readonly isReachable: boolean;
+  /** The user that the token names (`sub`), and this device's id. */
+  readonly user: string | null;
+  readonly device: string;
+  /** The oldest first; ended ones go after three seconds. */
+  readonly calls: readonly Call[];
+  /** Calls do not ring here. */
+  doNotDisturb: boolean;
+  /** The gateway's VAPID key; null: it sends no Web Push. */
+  readonly pushKey: string | null;
+
+  /** Calls a number (E.164 with +). A call that cannot be made is `ended` and has an `error`. Other calls are held. */
+  call(number: string | Handle, options?: { from?: string; account?: string }): Call;
+  /** Takes the line again: after `replaced`, a refused login, or `close()`. */
+  start(): void;
+  /** Ends the calls and the session; the device stays registered for pushes. Nothing is left: no timer, no listener. */
+  close(): void;
+  /** The device leaves the gateway's list, then this resolves. */
+  logOut(): Promise<void>;
+  /** A push for this page, by the service worker's message or the page's address. */
+  push(push: Push): Call | null;
+  /** The page is shown, or not. A page that was frozen is looked after by itself. */
+  foreground(isOn: boolean): void;
+
+  /** Asks for the microphone, from a click, and lets it go: null, or what it lacks. */
+  askForMicrophone(): Promise<PhoneError | null>;
+  /** What the microphone lacks, as far as is known before a call. */
+  readonly microphoneFault: PhoneError | null;
+  /** The browser would ask the user: `askForMicrophone()` from a click, before the first call. */
+  readonly mayAskForMicrophone: boolean;
+  microphones(): Promise<MediaDeviceInfo[]>;
+  loudspeakers(): Promise<MediaDeviceInfo[]>;
+  /** The ids chosen; null: the system's. */
+  readonly microphone: string | null;
+  readonly loudspeaker: string | null;
+  /** Also in the calls that are there. Reject with a PhoneError, and all stays as it was. */
+  useMicrophone(id: string | null): Promise<void>;
+  useLoudspeaker(id: string | null): Promise<void>;
+
+  /** Why calls do not ring here while the page is closed, after `enablePush`; null: they do, or nobody asked. */
+  readonly pushFault: PhoneError | null;
+  /** Subscribes this device to Web Push (the user is asked: from a click) and registers it at each login. */
+  enablePush(registration: ServiceWorkerRegistration, worker?: EventTarget | null): Promise<void>;
+  disablePush(): Promise<void>;
+  /** A registration of another kind; null: none. */
+  register(push: { kind: string; token: string; env?: string; topic?: string; sealKey?: string } | null): void;
+
+  /** Each state from now on, the present one first; a slow reader misses steps, never the last. */
+  readonly states: AsyncIterableIterator<PhoneState>;
+  /** Each event from now on; of a slow reader the oldest 256 are kept. */
+  readonly events: AsyncIterableIterator<Event>;
+  addEventListener<K extends keyof PhoneEvents>(type: K, f: (event: PhoneEvents[K]) => void, options?: AddEventListenerOptions | boolean): void;
+  addEventListener(type: string, f: EventListenerOrEventListenerObject | null, options?: AddEventListenerOptions | boolean): void;
+}
+
+export interface CallEvents {
+  /** Anything that is shown of the call has changed, but for statistics. */
+  state: Event;
+  digit: Event & { digit: string };
+  quality: Event;
+  statistics: Event;
+  transferred: Event & { status: string };
+}
+
+/** One call. Nothing on it blocks: a method asks, and the properties follow when it is done. */
+export class Call extends EventTarget {
+  private constructor();
+  readonly id: string;
+  readonly direction: "incoming" | "outgoing";
+  readonly peer: Handle;
+  readonly account: string | null;
+  readonly state: CallState;
+  readonly phase: CallPhase;
+  /** The gateway's last `call.progress`: trying, ringing, early, queued or divertedPstn. */
+  readonly progress: string | null;
+  /** The other side's network sends tones or words of its own: no ringback of ours. */
+  readonly hasEarlyMedia: boolean;
+  /** Whole seconds since the gateway connected it; it stands after the end. */
+  readonly seconds: number;
+  readonly isMuted: boolean;
+  readonly isHeld: boolean;
+  readonly isHeldByPeer: boolean;
+  readonly capabilities: Capabilities | null;
+  /** What it still waits for: the tab was loaded again in this call. */
+  readonly isTakenUp: boolean;
+  /** The call's audio is heard here. */
+  readonly isPlaying: boolean;
+  /** The browser refused to sound: `play()` from a click. */
+  readonly isAudioBlocked: boolean;
+  /** The user is heard there, unless muted. */
+  readonly isCapturing: boolean;
+  /** The microphone was refused or taken away in the call, which goes on without; `openMicrophone()` tries again. */
+  readonly microphoneFault: PhoneError | null;
+  /** Milliseconds since 1970: made here; connected, by the gateway's clock; ended. */
+  readonly startedAt: number;
+  readonly connectedAt: number | null;
+  readonly endedAt: number | null;
+  readonly endReason: EndReason | null;
+  /** The end for the user, "missed"; null before. */
+  readonly text: string | null;
+  /** Why it could not be made, or taken, where that is known. */
+  readonly error: PhoneError | null;
+  readonly codec: string | null;
+  readonly quality: Quality | null;
+  readonly statistics: Statistics | null;
+  /** For meters; null before there is one. */
+  readonly remoteStream: MediaStream | null;
+  readonly localStream: MediaStream | null;
+  readonly peerConnection: RTCPeerConnection | null;
+
+  /** Other calls are held. */
+  answer(): void;
+  /** On all devices of the user. */
+  decline(): void;
+  end(): void;
+  mute(isOn: boolean): void;
+  /** `hold(false)` holds the other call: so two calls are swapped. */
+  hold(isOn: boolean): void;
+  /** 0 to 9, A to D, * and #; others are left out. Resolves when the gateway has queued them. */
+  sendDigits(digits: string): Promise<void>;
+  /** The other side is sent to this number, and this call ends: blind transfer. */
+  transfer(to: string | Handle): Promise<void>;
+  /** Both other sides talk with each other, and these calls end: attended transfer. */
+  transferWith(other: Call): Promise<void>;
+  /** From a click, where the browser did not let the page sound. */
+  play(): Promise<void>;
+  openMicrophone(): Promise<void>;
+
+  /** Each state from now on, the present one first and the end last. */
+  readonly states: AsyncIterableIterator<CallState>;
+  readonly events: AsyncIterableIterator<Event>;
+  addEventListener<K extends keyof CallEvents>(type: K, f: (event: CallEvents[K]) => void, options?: AddEventListenerOptions | boolean): void;
+  addEventListener(type: string, f: EventListenerOrEventListenerObject | null, options?: AddEventListenerOptions | boolean): void;
+}

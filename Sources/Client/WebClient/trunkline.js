@@ -1,0 +1,568 @@
+// trunkline.js: a telephone in the browser, on a gateway that speaks `trunkline.v1`. README.md shows a call, trunkline.d.ts has the types.
+import { claims } from "./base64.js";
+import { seamsOf } from "./browser.js";
+import { Call } from "./call.js";
+import { Devices } from "./devices.js";
+import { Source, Timers } from "./events.js";
+import { Session } from "./session.js";
+import { PhoneError, endReason, reasonText } from "./texts.js";
+
+export { Call, PhoneError, claims, reasonText };
+
+/** No word of the gateway on a push by then, or after its tap: the call ends (docs/protocol.md, Parking and push). */
+const WATCHDOG = 15_000, WATCHDOG_TAPPED = 20_000;
+const ENDED_SHOWN = 3_000, REMEMBERED = 32, TOKEN_LONGEST = 300_000;
+const REFUSALS = { 4001: "loginRefused", 4003: "revoked", 4009: "replaced" };
+const TEXTS = { idle: "offline", connecting: "connecting", online: "online", loggedOut: "logged out" };
+
+/** `#push=…` of service-worker.js, or `#wake=…&device=…`; null: the page was opened otherwise. */
+export function readPush(hash) {
+  const fields = new URLSearchParams(hash.replace(/^#/, ""));
+  const wake = fields.get("wake");
+  if (wake) return { wake, call: claims(wake).call, device: fields.get("device") ?? undefined };
+  try {
+    const push = JSON.parse(fields.get("push"));
+    return typeof push?.wake === "string" ? push : null;
+  } catch { return null; }
+}
+
+/** Whom a call is with, whatever was said. */
+const party = (value) => (typeof value?.h === "string" ? value : { k: "generic", h: "Unknown" });
+
+export class Phone extends Source {
+  #machine = "idle";
+  #error = null;
+  #session = null;
+  #token = null;
+  #isTokenAsked = false;
+  #tokenAttempts = 0;
+  #turn = {};
+  /** The push whose session this is. */
+  #wake = null;
+  #onlineAt = null;
+  /** Live calls and the latest ended ones, which a late push must find. */
+  #known = new Map();
+  /** Calls of an earlier load of this page, which a push's session may not touch. */
+  #orphans = new Map();
+  #listening = null;
+  #isForeground;
+  #push = null;
+  #preferences = null;
+  #isPushDropped = false;
+  #registering = false;
+  #isRegistrationOld = false;
+  #logOuts = null;
+  #isLoggingOut = false;
+  /** Of the gateway's clock. */
+  skew = 0;
+  #stops = [];
+  #rung = -Infinity;
+
+  constructor(gateway, options = {}) {
+    super();
+    Object.assign(this, { gateway, options, device: options.device ?? options.push?.device ?? "", user: null, calls: [], isReachable: true, pushKey: null });
+    this.#isForeground = !options.isBackground;
+    const seams = this.seams = seamsOf(options), make = seams.player;
+    this.timers = new Timers(seams.clock);
+    seams.iceServers = () => this.#ice;
+    seams.player = () => {
+      const made = make();
+      if (this.loudspeaker) made.setSinkId?.(this.loudspeaker)?.catch(() => {});
+      return made;
+    };
+    seams.microphone = () => this.devices.open();
+    this.start();
+    // who has made it hears of the call
+    const turn = this.#turn;
+    if (options.push) queueMicrotask(() => { if (turn === this.#turn) this.push(options.push); });
+  }
+  #ice = [];
+  #pusher = null;
+
+  // — what is shown —
+
+  get state() {
+    if (this.#machine === "refused" || (this.#machine === "idle" && this.#error)) return "failed";
+    return this.#machine;
+  }
+  get error() { return this.#error; }
+  get text() { return this.state === "failed" ? this.#error.text : TEXTS[this.state]; }
+  get isOnline() { return this.#session?.isOnline === true; }
+  get microphone() { return this.devices.chosen.microphone; }
+  get loudspeaker() { return this.devices.chosen.loudspeaker; }
+  get microphoneFault() { return this.devices.fault; }
+  get mayAskForMicrophone() { return this.devices.mayAsk; }
+  get pushFault() { return this.#pusher?.fault ?? null; }
+  get doNotDisturb() { return this.#preferences?.dnd === true; }
+  set doNotDisturb(isOn) {
+    this.#preferences = { dnd: isOn };
+    this.#register();
+  }
+
+  #move(machine, error = null) {
+    if (this.#machine === machine && this.#error === error) return;
+    this.#machine = machine;
+    this.#error = error;
+    this.changed();
+  }
+
+  #fail(code, detail) { this.#move("idle", new PhoneError(code, detail)); }
+
+  // — what the browser tells —
+
+  #listenToBrowser() {
+    const { window, document, connection } = this.seams;
+    const on = (target, type, f) => { if (target?.addEventListener) this.#stops.push(this.seams.listen(target, type, f)); };
+    on(window, "online", () => this.#pathChanged());
+    // most of its changes are only other estimates of the same path
+    let type = connection?.type;
+    on(connection, "change", () => {
+      if (connection.type === type) return;
+      type = connection.type;
+      this.#pathChanged();
+    });
+    // a tab that was frozen, or comes out of the back-forward cache: its timers stood still
+    const thawed = () => { if (document?.visibilityState !== "hidden" && this.#session?.isStale() && this.#machine !== "connecting") this.#session.renew(); };
+    on(document, "resume", thawed);
+    on(document, "visibilitychange", () => { this.#takeBack(); thawed(); });
+    on(window, "pageshow", thawed);
+  }
+
+  #pathChanged() {
+    if (!this.#session) return;
+    this.#session.renew();
+    for (const call of this.#live()) call.pathChanged();
+  }
+
+  foreground(isOn) {
+    if (isOn === this.#isForeground) return;
+    this.#isForeground = isOn;
+    if (isOn && !this.#token) this.#askForToken();
+    if (!this.#session) return isOn ? this.#connect() : undefined;
+    this.ask("device.state", null, { state: isOn ? "fg" : "bg" });
+  }
+
+  /** Without a call a session in the background goes once the gateway has all that was said: pushes come at once instead. */
+  #leaveInBackground() {
+    if (this.#isForeground || this.#isLoggingOut || this.#live().length || !this.#session?.isQuiet) return;
+    this.#finishSession();
+    this.#move("idle");
+  }
+
+  // — the login —
+
+  start() {
+    if (this.#machine === "loggedOut") return;
+    if (!this.devices || this.devices.isClosed) {
+      this.devices = new Devices(this, this.seams, this.options.microphone);
+      this.#listenToBrowser();
+    }
+    if (!this.seams.WebSocket || !this.seams.RTCPeerConnection) return this.#fail("unsupported");
+    if (this.state === "failed") this.#move("idle");
+    if (this.#token) this.#connect(); else this.#askForToken();
+  }
+
+  async #askForToken() {
+    this.timers.stop("token");
+    if (this.#isTokenAsked || this.#machine === "loggedOut" || !this.options.token) return;
+    this.#isTokenAsked = true;
+    const turn = this.#turn;
+    try {
+      const token = await this.options.token();
+      if (typeof token !== "string" || !token) throw new Error("no token");
+      if (turn === this.#turn) this.#takeToken(token);
+    } catch (error) {
+      if (turn === this.#turn) this.#tokenFailed(error);
+    }
+  }
+
+  #tokenFailed(error) {
+    this.#isTokenAsked = false;
+    const wait = Math.min(5_000 * 2 ** Math.min(++this.#tokenAttempts, 6), TOKEN_LONGEST);
+    this.timers.after("token", wait, () => this.#askForToken());
+    if (error && this.#machine === "idle") this.#fail("noToken", String(error?.message ?? error));
+  }
+
+  #takeToken(token) {
+    this.#isTokenAsked = false;
+    this.timers.stop("token");
+    this.#token = token;
+    const { sub, dev } = claims(token);
+    this.user = sub ?? this.user;
+    this.device = this.options.device ?? dev ?? this.device;
+    if (this.#session) {
+      // a session of a push becomes a whole one; one that expires goes on
+      this.#wake = null;
+      this.#session.isWake = false;
+      this.ask("auth.refresh", null, { auth: token });
+      this.#register();
+      for (const row of this.#orphans.values()) this.#takeUp(row);
+      this.#orphans.clear();
+    } else {
+      this.#connect();
+    }
+    this.#dialWaiting();
+  }
+
+  /** Opens a session if there is a reason for one: a login while the page is in front, or a call. */
+  #connect(push = null) {
+    if (this.#session || !this.seams.RTCPeerConnection) return;
+    if (!push && !(this.#token && (this.#isForeground || this.#isLoggingOut || this.#live().length))) return;
+    this.#wake = this.#token ? null : push;
+    const { platform = "web", capabilities = ["media.active", "quality"] } = this.options;
+    const nav = globalThis.navigator;
+    const session = this.#session = new Session({
+      url: (this.#wake && this.#wake.gw) ?? this.gateway, seams: this.seams,
+      hello: () => ({
+        proof: this.#wake ? { wake: this.#wake.wake } : { auth: this.#token },
+        device: { id: this.device, platform, model: nav?.platform || "browser", os: (nav?.userAgent ?? "").slice(0, 80), sdk: "trunkline.js/2" },
+        caps: capabilities, state: this.#isForeground ? "fg" : "bg",
+      }),
+      on: {
+        online: (...all) => this.#welcomed(...all),
+        offline: () => { this.isReachable = false; this.#move("connecting"); },
+        refused: (code) => this.#refused(code),
+        message: (...all) => this.#heard(...all),
+        settled: () => this.#leaveInBackground(),
+      },
+    });
+    session.isWake = !!this.#wake;
+    this.#move("connecting");
+    session.connect();
+    this.#dialWaiting();
+  }
+
+  #finishSession() {
+    this.#session?.finish();
+    this.#session = this.#wake = null;
+    this.#registering = false;
+  }
+
+  #welcomed(d, snapshot) {
+    if (Number.isFinite(d.time)) this.skew = d.time - this.seams.clock.now();
+    this.#ice = (d.ice ?? []).map(({ urls, username, credential }) => ({ urls, username, credential }));
+    this.pushKey = d.push?.webpush ?? null;
+    this.#onlineAt = this.seams.clock.now();
+    if (!this.#wake) this.#tokenAttempts = 0;
+    this.isReachable = true;
+    this.#move("online");
+    if (snapshot) this.#takeSnapshot(snapshot);
+    for (const call of this.#live()) call.restartIfBroken();
+    if (this.#isLoggingOut) this.#sendLogOut(); else if (snapshot) this.#register();
+    this.#pusher?.subscribe().catch((error) => this.#pusher.tell(error));
+  }
+
+  #refused(code) {
+    const wasWake = this.#wake !== null;
+    this.#session = this.#wake = null;
+    this.#registering = false;
+    for (const call of this.#live()) call.finish("auth");
+    if (this.#isLoggingOut) return this.#loggedOut();
+    // a push's session ends with its call; who has logged in goes on
+    if (wasWake && code === 4001) {
+      this.#move("idle");
+      return this.#connect();
+    }
+    this.isReachable = true;
+    this.#move("refused", new PhoneError(REFUSALS[code]));
+    if (code === 4009) this.#takeBack();
+    if (code !== 4001) return;
+    this.#token = null;
+    // the first time at once: the token may simply be old
+    if (++this.#tokenAttempts === 1) this.#askForToken(); else { this.#tokenAttempts--; this.#tokenFailed(); }
+  }
+
+  /** The page's own service worker rang while this tab was frozen: it goes on here. */
+  #takeBack() {
+    if (this.#error?.code !== "replaced" || this.seams.document?.visibilityState === "hidden") return;
+    if (this.seams.clock.now() - this.#rung < 60_000) this.start();
+  }
+
+  // — calls —
+
+  #live() { return [...this.#known.values()].filter((call) => !call.isOver); }
+
+  #add(call) {
+    if (this.#known.size >= REMEMBERED) {
+      const old = [...this.#known.values()].find((one) => one.isOver);
+      if (old) this.#known.delete(old.id);
+    }
+    this.#known.set(call.id, call);
+    this.calls = [...this.calls, call];
+    this.emit("calls");
+    return call;
+  }
+
+  call(number, { from, account } = {}) {
+    const peer = typeof number === "string" ? { k: "phone", h: number } : { ...number };
+    peer.h = peer.h.replace(/\s/g, "").slice(0, 256);
+    const call = this.#add(new Call(this, this.seams.uuid(), "outgoing", peer, { from: from && { k: "phone", h: from }, account }));
+    const refuse = (code, reason) => {
+      call.error = typeof code === "string" ? new PhoneError(code) : code;
+      call.finish(reason);
+      return call;
+    };
+    if (!peer.h) return refuse("emptyNumber", "notFound");
+    if (this.#machine === "loggedOut" || this.#isLoggingOut) return refuse("loggedOut", "auth");
+    if (this.state === "failed" && this.#error.code !== "noToken") return refuse(this.#error, "auth");
+    if (this.#live().length > (this.options.maximumCalls ?? 2)) return refuse("tooManyCalls", "busy");
+    this.holdOthers(call);
+    this.#watch(call, WATCHDOG);
+    if (!this.#token) this.#askForToken();
+    this.#connect();
+    this.#dialWaiting();
+    return call;
+  }
+
+  /** A call waits for the login: a push's session may not dial. */
+  #dialWaiting() {
+    if (!this.#session || this.#wake) return;
+    for (const call of this.#live()) call.dial();
+  }
+
+  /** One call talks at a time. */
+  holdOthers(than) {
+    for (const call of this.#live()) if (call !== than && call.phase === "connected") call.hold(true);
+  }
+
+  /** Microphone and loudspeaker belong to the call that is neither held nor only ringing; the latest, were there two. */
+  listen() {
+    const heard = this.#live().filter((call) => call.isHeard);
+    const next = heard.sort((a, b) => (b.connectedAt ?? Infinity) - (a.connectedAt ?? Infinity))[0] ?? null;
+    if (next === this.#listening) return;
+    const last = this.#listening;
+    this.#listening = next;
+    last?.listenTo(false);
+    next?.listenTo(true);
+  }
+
+  /** A call is the name of its watchdog, and of its time in the list after its end. */
+  #watch(call, ms) {
+    this.timers.after(call, ms, () => {
+      call.isGivenUp = !call.isOutgoing;
+      call.finish("unknown");
+    });
+  }
+
+  tapped(call) {
+    this.#pusher?.close(call.id);
+    if (this.timers.stop(call)) this.#watch(call, WATCHDOG_TAPPED);
+  }
+  answeredStart(call) { if (!call.isOver) this.timers.stop(call); }
+
+  ended(call) {
+    this.listen();
+    this.#pusher?.close(call.id);
+    this.timers.after(call, ENDED_SHOWN, () => {
+      this.calls = this.calls.filter((one) => one !== call);
+      this.emit("calls");
+    });
+  }
+
+  // — a call comes —
+
+  push(push) {
+    const { call: id, wake } = push;
+    if (typeof wake !== "string") return null;
+    this.#rung = this.seams.clock.now();
+    if (this.#machine === "loggedOut" || this.#isLoggingOut) return null;
+    // opened by a token without the call: the snapshot has it
+    if (!id) return this.#connect(push) ?? null;
+    const known = this.#known.get(id);
+    if (known) {
+      if (push.answers) known.answer();
+      return known;
+    }
+    const isBusy = this.#live().length >= (this.options.maximumCalls ?? 2);
+    // the session of a push whose call is over may wait for a gateway that nobody reaches
+    if (this.#wake && this.#wake.call !== id && !this.isOnline && !this.#live().some((call) => call.id === this.#wake.call)) this.#finishSession();
+    if (isBusy || (this.#wake && this.#wake.call !== id)) {
+      this.#rejectID(id, { scope: "device", reason: "busy" }, push);
+      return null;
+    }
+    const call = this.#add(new Call(this, id, "incoming", party(push.from)));
+    call.pushed = push;
+    call.pushedAt = this.seams.clock.now();
+    this.#watch(call, WATCHDOG);
+    this.emit("incoming", { call });
+    if (this.#session) this.#probe(call); else this.#connect(push);
+    if (push.answers) call.answer();
+    return call;
+  }
+
+  /** The session that there is says nothing of a call that was over before; of a live one it does so before it answers a request. */
+  #probe(call) {
+    this.ask("device.state", null, { state: this.#isForeground ? "fg" : "bg" }, () => {
+      if (call.isOver || call.isOffered) return;
+      this.ask("call.reject", call.id, { scope: "device", reason: "mediaFailed" }, (d, failure) => {
+        if (!call.isOffered) call.finish(endReason(failure?.reason));
+      });
+    });
+  }
+
+  #takeSnapshot(rows) {
+    for (const row of rows) {
+      if (this.#wake) this.#wake.call ??= row.call;
+      const known = this.#known.get(row.call);
+      if ((!known || (!known.isOffered && !known.isOutgoing)) && (row.state !== "ringing" || row.dir === "out")) {
+        if (this.#wake && this.#wake.call !== row.call) this.#orphans.set(row.call, row); else this.#takeUp(row);
+      } else if (row.dir === "in" && row.state === "ringing" && typeof row.sdp === "string") {
+        this.#offered(row.call, row);
+      }
+    }
+    const named = new Set(rows.map((row) => row.call));
+    for (const call of this.#live()) call.isMissing = !named.has(call.id) && !(call.isOutgoing && call.phase === "starting");
+  }
+
+  /** A call that this page never had: it was loaded again, or killed. */
+  #takeUp(row) {
+    if (this.options.takesUp === false) {
+      this.ask("call.end", row.call, { reason: "appRestart" });
+      return this.#known.get(row.call)?.finish("appRestart");
+    }
+    const isIncoming = row.dir === "in";
+    const call = this.#known.get(row.call)
+      ?? this.#add(new Call(this, row.call, isIncoming ? "incoming" : "outgoing", party(isIncoming ? row.from : row.to), { account: row.acct }));
+    this.timers.stop(call);
+    call.isOffered = true;
+    call.capabilities = row.caps ?? null;
+    call.takeUp(row, () => this.emit("taken", { call }));
+  }
+
+  #offered(id, d) {
+    let call = this.#known.get(id);
+    if (call?.isOver) {
+      // given up here, but alive: this device is out, others ring on
+      if (call.isGivenUp) this.#rejectID(id, { scope: "device", reason: "mediaFailed" });
+      call.isGivenUp = false;
+      return;
+    }
+    const isNew = !call;
+    if (isNew && this.#live().length >= (this.options.maximumCalls ?? 2)) return this.ask("call.reject", id, { scope: "device", reason: "busy" });
+    call ??= new Call(this, id, "incoming", party(d.from));
+    Object.assign(call, { peer: party(d.from), account: d.acct ?? null, capabilities: d.caps ?? null, isOffered: true });
+    this.timers.stop(call);
+    if (isNew) this.emit("incoming", { call: this.#add(call) });
+    if (call.isOver) return;
+    call.offered(d.sdp, d.gen, call.pushed ? { openMs: Math.max(0, Math.round(this.#onlineAt - call.pushedAt)) } : undefined);
+    call.changed();
+  }
+
+  #heard(type, id, d) {
+    if (type === "pong") return this.#endMissing();
+    if (type === "auth.expiring") return this.#askForToken();
+    if (typeof id !== "string") return;
+    if (type === "call.offer") return this.#offered(id, d);
+    const call = this.#known.get(id);
+    if (call) call.receive(type, d); else if (type === "call.gone") this.emit("gone", { id, reason: endReason(d.reason) });
+  }
+
+  /** What the snapshot lacked and no `call.gone` named until the session's first `pong`. */
+  #endMissing() { for (const call of this.#live()) if (call.isMissing) call.finish("unknown"); }
+
+  reject(call, d) { this.#rejectID(call.id, d, call.pushed); }
+
+  /** By the socket, and beside it by HTTP where the socket is not there yet: whichever comes first counts. */
+  #rejectID(id, d, push) {
+    if (push && (!this.isOnline || (this.#wake && this.#wake.call !== id))) {
+      const url = new URL(`/v1/calls/${id}/reject`, (push.gw ?? this.gateway).replace(/^ws/, "http"));
+      const headers = { authorization: `Bearer ${push.wake}`, "content-type": "application/json" };
+      Promise.resolve(this.seams.fetch(url.href, { method: "POST", headers, body: JSON.stringify(d), keepalive: true })).catch(() => {});
+    }
+    if (!this.#wake || this.#wake.call === id) this.ask("call.reject", id, d);
+  }
+
+  // — what calls say —
+
+  /** False: there is no session. `done(d, failure)`. */
+  ask(t, call, d, done = () => {}) {
+    if (!this.#session) return false;
+    if (!this.#session.request(t, call, d, done)) done(null, { code: "tooMany" });
+    return true;
+  }
+
+  tell(t, call, d) { this.#session?.notify(t, call, d); }
+
+  // — devices, pushes —
+
+  askForMicrophone() { return this.devices.ask(); }
+  microphones() { return this.devices.list("audioinput"); }
+  loudspeakers() { return this.devices.list("audiooutput"); }
+  useMicrophone(id) { return this.devices.useMicrophone(id); }
+  useLoudspeaker(id) { return this.devices.useLoudspeaker(id); }
+
+  /** Only who wants pushes loads what they need. */
+  async enablePush(registration, worker = globalThis.navigator?.serviceWorker) {
+    const { Pusher } = await import("./push.js");
+    this.#pusher ??= new Pusher(this, this.seams);
+    return this.#pusher.enable(registration, worker);
+  }
+  async disablePush() { return this.#pusher?.disable(); }
+
+  register(push) {
+    this.#isPushDropped = !push && (this.#push !== null || this.#isPushDropped);
+    this.#push = push;
+    this.#register();
+  }
+
+  /** At every login and new registration: the gateway may have forgotten. One at a time. */
+  #register() {
+    if (!this.isOnline || this.#wake || !this.#token || this.#isLoggingOut) return;
+    if (this.#registering) { this.#isRegistrationOld = true; return; }
+    this.#isRegistrationOld = false;
+    if (this.#isPushDropped) {
+      this.#isPushDropped = false;
+      this.ask("device.del", null);
+    }
+    if (!this.#push && !this.#preferences) return;
+    this.#registering = true;
+    this.ask("device.put", null, { ...(this.#push && { push: this.#push }), ...(this.#preferences && { prefs: this.#preferences }) }, (d, failure) => {
+      this.#registering = false;
+      this.emit("registered", { error: failure?.code ?? null });
+      if (this.#isRegistrationOld) this.#register();
+    });
+  }
+
+  // — the end —
+
+  logOut() {
+    if (this.#machine === "loggedOut") return Promise.resolve();
+    this.#logOuts ??= new Promise((done) => { this.#loggedOutNow = done; });
+    const promise = this.#logOuts;
+    if (this.#isLoggingOut) return promise;
+    for (const call of this.#live()) call.end();
+    this.#isLoggingOut = true;
+    if (!this.#token) this.#loggedOut(); else if (this.#session) this.#sendLogOut(); else this.#connect();
+    return promise;
+  }
+  #loggedOutNow = () => {};
+
+  #sendLogOut() { if (this.isOnline && !this.#wake) this.ask("device.del", null, null, () => this.#loggedOut()); }
+
+  #loggedOut() {
+    this.#isLoggingOut = false;
+    this.#token = this.#push = this.#preferences = null;
+    for (const call of this.#live()) call.finish("localEnd");
+    this.#letGo();
+    this.#move("loggedOut");
+    this.#loggedOutNow();
+  }
+
+  #letGo() {
+    this.#turn = {};
+    this.#isTokenAsked = false;
+    this.timers.stop("token");
+    this.#finishSession();
+  }
+
+  close() {
+    for (const call of this.#live()) call.end();
+    this.#letGo();
+    this.timers.stop();
+    this.calls = [];
+    for (const stop of this.#stops.splice(0)) stop();
+    this.devices.close();
+    this.#pusher?.close();
+    this.#move("idle");
+  }
+}
