@@ -1,25 +1,26 @@
-// Levels in dBFS ten times a second, and loss, jitter, buffer and round trip once a second.
+// Levels in dBFS ten times a second.
 
-/** `show(levels)` and `tell(text)` until `stop()`. `peaks` are the highest levels so far. */
-export function startMeters(call, show, tell) {
+/** `show({in, out})` until `stop()`. `peaks` are the highest levels so far. */
+export function startMeters(call, show) {
   const context = new AudioContext();
   context.resume();
   const tap = () => Object.assign(context.createAnalyser(), { fftSize: 1024 });
   const nodes = { in: tap(), out: tap() };
-  const streams = {};
+  const sources = {};
   const samples = new Float32Array(1024);
   const peaks = { in: -90, out: -90 };
 
-  /** A stream may come late: the microphone of a call that was taken up again. */
+  /** A stream may come late, and be another later: a microphone chosen in the call, a new path. */
   function connect(name, stream) {
-    if (!stream || streams[name] === stream) return;
-    streams[name] = stream;
-    context.createMediaStreamSource(stream).connect(nodes[name]);
+    if (!stream || sources[name]?.mediaStream === stream) return;
+    sources[name]?.disconnect();
+    sources[name] = context.createMediaStreamSource(stream);
+    sources[name].connect(nodes[name]);
   }
 
-  const levels = setInterval(() => {
+  const timer = setInterval(() => {
     connect("in", call.remoteStream);
-    connect("out", call.microphone);
+    connect("out", call.localStream);
     const now = {};
     for (const [name, node] of Object.entries(nodes)) {
       node.getFloatTimeDomainData(samples);
@@ -30,18 +31,5 @@ export function startMeters(call, show, tell) {
     show(now);
   }, 100);
 
-  const numbers = setInterval(async () => {
-    if (call.state !== "connected" || call.pc.signalingState === "closed") return;
-    const stats = [...(await call.pc.getStats()).values()];
-    const inbound = stats.find((s) => s.type === "inbound-rtp");
-    const pair = stats.find((s) => s.type === "candidate-pair" && s.nominated);
-    if (!inbound) return;
-    const total = inbound.packetsReceived + inbound.packetsLost;
-    const loss = total ? (100 * inbound.packetsLost) / total : 0;
-    const delay = inbound.jitterBufferEmittedCount ? (1000 * inbound.jitterBufferDelay) / inbound.jitterBufferEmittedCount : 0;
-    tell(`loss ${loss.toFixed(1)} % · jitter ${(inbound.jitter * 1000).toFixed(0)} ms · buffer ${delay.toFixed(0)} ms`
-      + (pair?.currentRoundTripTime !== undefined ? ` · round trip ${(pair.currentRoundTripTime * 1000).toFixed(0)} ms` : ""));
-  }, 1000);
-
-  return { peaks, stop() { clearInterval(levels); clearInterval(numbers); context.close(); } };
+  return { call, peaks, stop() { clearInterval(timer); context.close(); } };
 }
