@@ -105,8 +105,12 @@ let runtime: [Target] = [
 
 let client: [Target] = [
   .target(
-    name: "WebPhone", path: "Sources/Client/WebPhone",
-    resources: ["index.html", "phone.css", "phone.js", "words.js", "bell.js", "history.js", "meters.js", "trunkline.js"]
+    name: "WebClient", path: "Sources/Client/WebClient", exclude: ["README.md", "package.json", "trunkline.d.ts"],
+    resources: ["trunkline.js", "call.js", "media.js", "session.js", "devices.js", "push.js", "events.js", "texts.js", "service-worker.js"]
+      .map { .embedInCode($0) }, swiftSettings: swift),
+  .target(
+    name: "WebPhone", dependencies: ["WebClient"], path: "Sources/Client/WebPhone",
+    resources: ["index.html", "phone.css", "phone.js", "words.js", "bell.js", "history.js", "meters.js"]
       .map { .embedInCode($0) }, swiftSettings: swift),
   module(
     "Client", "ClientMachines",

@@ -58,12 +58,15 @@ extension Spawned {
 extension Surroundings {
   static let chromium = program("chromium", "chromium-browser", "google-chrome")
   static let baresip = program("baresip")
+  static let node = program("node", "nodejs")
+  static let npm = program("npm")
+  static let typeScript = program("tsc")
   static let linphone = program("linphonec")
   static let kamailio =
     program("kamailio") ?? (FileManager.default.isExecutableFile(atPath: "/usr/sbin/kamailio") ? "/usr/sbin/kamailio" : nil)
 
   /// The path of the first of these programs that is installed.
-  private static func program(_ names: String...) -> String? {
+  static func program(_ names: String...) -> String? {
     for name in names {
       let paths = ["/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"].map { "\($0)/\(name)" }
       if let path = paths.first(where: FileManager.default.isExecutableFile) { return path }

@@ -19,6 +19,7 @@ import Foundation
       try StartRows(bench: bench, site: site).add()
       try calls.add()
       try SizeRows(bench: bench).add()
+      try WebRows(bench: bench, site: site).add()
     }
   }
 }

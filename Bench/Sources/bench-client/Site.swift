@@ -19,6 +19,8 @@ final class Site {
   let folder: URL
   let url: String
   private let ports: [UInt16]
+  /// Where pages and sockets connect.
+  var appPort: UInt16 { ports[1] }
   private let gateway: Spawned
   private let sandbox: Spawned
   private var carriers = 0

@@ -279,7 +279,7 @@ export class Call extends Source {
         if (this.hasEarlyMedia) this.media.activate();
         return this.changed();
       case "call.update":
-        this.peer = d.from ?? this.peer;
+        if (typeof d.from?.h === "string") this.peer = d.from;
         this.capabilities = d.caps ?? this.capabilities;
         return this.changed();
       case "call.held":
@@ -449,17 +449,17 @@ export class Call extends Source {
   }
 
   /** An earlier load of this page had it: a new peer connection goes on where that one was (docs/protocol.md, Reconnect and handover). */
-  takeUp(row) {
+  takeUp(row, tell) {
     this.#offer = { sdp: "", gen: row.gen };
     this.#gen = row.gen;
     this.#isPrepared = this.#wasAnswered = this.isDialled = this.isStarted = this.isTakenUp = true;
     this.phase = row.state === "held" ? "connected" : row.state;
     this.tappedAt = this.startedAt;
     this.#hold.isOn = row.state === "held";
-    if (this.phase === "connected") {
-      this.connectedAt = row.at;
-      this.media.activate();
-    }
+    if (this.phase === "connected") this.connectedAt = row.at;
+    tell();
+    if (this.isOver) return;
+    if (this.phase === "connected") this.media.activate();
     this.phone.listen();
     // the other side is heard before the microphone is there: the browser may ask the person first
     this.#restart(this.#gen + 1, "net");
@@ -480,6 +480,6 @@ export class Call extends Source {
     this.phone.seams.clock.clearTimeout(this.#muteTimer);
     this.media.close();
     this.phone.ended(this);
-    this.changed(true);
+    this.changed();
   }
 }

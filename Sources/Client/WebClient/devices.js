@@ -9,15 +9,17 @@ export class Devices {
   #permission = null;
   #stops = [];
 
-  constructor(phone, seams) {
-    Object.assign(this, { phone, seams, chosen: { microphone: this.#read("microphone"), loudspeaker: this.#read("loudspeaker") } });
+  /** `given`: the app opens the microphone itself. */
+  constructor(phone, seams, given) {
+    Object.assign(this, { phone, seams, given });
+    this.chosen = { microphone: this.#read("microphone"), loudspeaker: this.#read("loudspeaker") };
     const media = seams.mediaDevices;
     if (media?.addEventListener) this.#stops.push(seams.listen(media, "devicechange", () => this.check(true)));
     this.check();
   }
 
   /** Storage may be denied: the choice then lasts as long as the page. */
-  #read(name) { try { return this.seams?.storage?.getItem(`trunkline.${name}`) ?? null; } catch { return null; } }
+  #read(name) { try { return this.seams.storage?.getItem(`trunkline.${name}`) ?? null; } catch { return null; } }
   #write(name, id) {
     this.chosen[name] = id;
     try {
@@ -26,8 +28,8 @@ export class Devices {
   }
 
   async open(id = this.chosen.microphone) {
-    const { microphone, mediaDevices } = this.seams;
-    if (microphone) return microphone(id);
+    const { mediaDevices } = this.seams;
+    if (this.given) return this.given(id);
     if (!mediaDevices?.getUserMedia) throw new PhoneError("microphoneInsecure");
     const audio = { ...PROCESSING, ...(id && { deviceId: { exact: id } }) };
     try {
@@ -72,7 +74,7 @@ export class Devices {
 
   /** What is known without asking the user; with `isNews` calls without a microphone try again. */
   async check(isNews = false) {
-    if (this.seams.microphone) return;
+    if (this.given) return;
     if (!this.seams.mediaDevices) return this.#set(new PhoneError("microphoneInsecure"));
     const permission = await this.#query();
     const list = await this.seams.mediaDevices.enumerateDevices().catch(() => null);

@@ -1,16 +1,15 @@
 // Events twice: for listeners (EventTarget) and for readers (async iterators).
 
 /** Of a slow reader the oldest `limit` are kept; with a limit of 1 it is the newest. */
-function read(readers, limit, first) {
-  const queue = first;
-  let isOver = false, wake = null;
+function read(readers, limit, queue, isOver = false) {
+  let wake = null;
   const take = (value, isLast = false) => {
     if (limit === 1) queue.length = 0;
     if (queue.length < limit) queue.push(value);
     isOver ||= isLast;
     wake?.();
   };
-  readers.add(take);
+  if (!isOver) readers.add(take);
   return {
     [Symbol.asyncIterator]() { return this; },
     async next() {
@@ -36,7 +35,12 @@ export class Source extends EventTarget {
   #eventReaders = new Set();
   #told;
 
-  get states() { return read(this.#stateReaders, 1, [this.#told = this.state]); }
+  get states() {
+    const { state } = this;
+    const reader = read(this.#stateReaders, 1, [state], state === "ended");
+    this.#told ??= state;
+    return reader;
+  }
   get events() { return read(this.#eventReaders, 256, []); }
 
   emit(type, fields) {
@@ -45,13 +49,13 @@ export class Source extends EventTarget {
     for (const take of this.#eventReaders) take(event);
   }
 
-  /** Anything shown has changed; `isLast`: nothing comes after it. */
-  changed(isLast = false) {
+  /** Anything shown has changed. Nothing comes after an end. */
+  changed() {
     this.emit("state");
-    if (this.#told !== this.state) {
-      this.#told = this.state;
-      for (const take of this.#stateReaders) take(this.#told, isLast);
-    }
-    if (isLast) this.#stateReaders.clear();
+    const { state } = this;
+    if (this.#told === state) return;
+    this.#told = state;
+    for (const take of this.#stateReaders) take(state, state === "ended");
+    if (state === "ended") this.#stateReaders.clear();
   }
 }

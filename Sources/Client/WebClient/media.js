@@ -143,7 +143,7 @@ export class Media {
 
   /** Microphone and loudspeaker belong to this call, or to none or another. */
   listen(isOn) {
-    if (this.#listening === isOn) return;
+    if (this.#listening === isOn || this.isClosed) return;
     this.#listening = isOn;
     // until the browser has said whether it plays
     this.isPending = isOn;

@@ -15,7 +15,8 @@ export function claims(token) {
 /** `#push=…` of service-worker.js, or `#wake=…&device=…`; null: the page was opened otherwise. */
 export function readPush(hash) {
   const fields = new URLSearchParams(hash.replace(/^#/, ""));
-  if (fields.get("wake")) return { wake: fields.get("wake"), device: fields.get("device") ?? undefined };
+  const wake = fields.get("wake");
+  if (wake) return { wake, call: claims(wake).call, device: fields.get("device") ?? undefined };
   try {
     const push = JSON.parse(fields.get("push"));
     return typeof push?.wake === "string" ? push : null;
@@ -43,7 +44,7 @@ export class Pusher {
   async subscribe() {
     const { pushKey } = this.phone;
     const manager = this.#registration?.pushManager;
-    if (!this.#registration || pushKey === this.#key) return;
+    if (!this.#registration || (pushKey && pushKey === this.#key)) return;
     if (!manager || !pushKey) throw new PhoneError("pushUnsupported", manager ? "the gateway has no Web Push" : "");
     let found = await manager.getSubscription();
     const key = bytes(pushKey);

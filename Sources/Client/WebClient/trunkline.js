@@ -18,29 +18,27 @@ const TEXTS = { idle: "offline", connecting: "connecting", online: "online", log
 
 /** What the browser gives, unless the app gives another. Nothing is touched before a Phone is made. */
 function seamsOf(options) {
-  const g = globalThis, nav = g.navigator;
-  const has = (name, other) => (name in options ? options[name] : other);
+  const g = globalThis, seams = { MessageChannel: g.MessageChannel };
+  const take = (from, ...names) => { for (const name of names) seams[name] = name in options ? options[name] : from?.[name]; };
   const random = options.random ?? Math.random;
-  const storage = () => { try { return g.localStorage; } catch { return null; } };
-  return {
-    WebSocket: has("WebSocket", g.WebSocket), RTCPeerConnection: has("RTCPeerConnection", g.RTCPeerConnection),
-    MediaStream: has("MediaStream", g.MediaStream), MessageChannel: g.MessageChannel,
-    microphone: options.microphone, player: options.player ?? player, fetch: options.fetch ?? ((...all) => g.fetch(...all)),
-    clock: options.clock ?? {
-      // Unix time that no clock change moves
-      now: () => g.performance.timeOrigin + g.performance.now(), setTimeout: (f, ms) => g.setTimeout(f, ms), clearTimeout: (t) => g.clearTimeout(t),
-    },
-    random, uuid: options.uuid ?? (() => g.crypto?.randomUUID?.() ?? uuid(random)),
-    storage: "storage" in options ? options.storage : storage(), mediaDevices: has("mediaDevices", nav?.mediaDevices),
-    window: has("window", g.document && g), document: has("document", g.document), connection: has("connection", nav?.connection),
-    permissions: has("permissions", nav?.permissions),
-    /** Adds a listener; the result removes it. */
-    listen(target, type, f) {
-      target.addEventListener(type, f);
-      return () => target.removeEventListener(type, f);
-    },
+  take(g, "WebSocket", "RTCPeerConnection", "MediaStream", "document");
+  take(g.navigator, "mediaDevices", "permissions", "connection");
+  take({
+    window: g.document && g, random, player, fetch: (...all) => g.fetch(...all), uuid: () => g.crypto?.randomUUID?.() ?? uuid(random),
+    // Unix time that no clock change moves
+    clock: { now: () => g.performance.timeOrigin + g.performance.now(), setTimeout: (f, ms) => g.setTimeout(f, ms), clearTimeout: (t) => g.clearTimeout(t) },
+    get storage() { try { return g.localStorage; } catch { return null; } },
+  }, "window", "random", "player", "fetch", "uuid", "clock", "storage");
+  /** Adds a listener; the result removes it. */
+  seams.listen = (target, type, f) => {
+    target.addEventListener(type, f);
+    return () => target.removeEventListener(type, f);
   };
+  return seams;
 }
+
+/** Whom a call is with, whatever was said. */
+const party = (value) => (typeof value?.h === "string" ? value : { k: "generic", h: "Unknown" });
 
 function uuid(random) {
   return "10000000-1000-4000-8000-100000000000".replace(/[018]/g, (c) => (+c ^ ((random() * 16) & (15 >> (+c / 4)))).toString(16));
@@ -91,21 +89,21 @@ export class Phone extends Source {
     super();
     Object.assign(this, { gateway, options, device: options.device ?? options.push?.device ?? "", user: null, calls: [], isReachable: true, pushKey: null });
     this.#isForeground = !options.isBackground;
-    const seams = this.seams = seamsOf(options);
+    const seams = this.seams = seamsOf(options), make = seams.player;
     seams.iceServers = () => this.#ice;
-    const make = seams.player;
     seams.player = () => {
       const made = make();
       if (this.loudspeaker) made.setSinkId?.(this.loudspeaker)?.catch(() => {});
       return made;
     };
     this.#pusher = new Pusher(this, seams);
-    this.devices = new Devices(this, seams);
-    const open = seams.microphone;
-    this.seams = Object.assign(Object.create(seams), { microphone: () => (open ? open(this.microphone) : this.devices.open()) });
+    this.devices = new Devices(this, seams, options.microphone);
+    seams.microphone = () => this.devices.open();
     this.#listenToBrowser();
     this.start();
-    if (options.push) this.push(options.push);
+    // who has made it hears of the call
+    const turn = this.#turn;
+    if (options.push) queueMicrotask(() => { if (turn === this.#turn) this.push(options.push); });
   }
   #ice = [];
   #pusher;
@@ -416,7 +414,7 @@ export class Phone extends Source {
       this.#rejectID(id, { scope: "device", reason: "busy" }, push);
       return null;
     }
-    const call = this.#add(new Call(this, id, "incoming", push.from ?? { k: "generic", h: "Unknown" }));
+    const call = this.#add(new Call(this, id, "incoming", party(push.from)));
     call.pushed = push;
     call.pushedAt = this.seams.clock.now();
     this.#watch(call, WATCHDOG);
@@ -438,7 +436,6 @@ export class Phone extends Source {
 
   #takeSnapshot(rows) {
     for (const row of rows) {
-      if (row.from === undefined && row.to === undefined) continue;
       if (this.#wake) this.#wake.call ??= row.call;
       const known = this.#known.get(row.call);
       if ((!known || (!known.isOffered && !known.isOutgoing)) && (row.state !== "ringing" || row.dir === "out")) {
@@ -459,12 +456,11 @@ export class Phone extends Source {
     }
     const isIncoming = row.dir === "in";
     const call = this.#known.get(row.call)
-      ?? this.#add(new Call(this, row.call, isIncoming ? "incoming" : "outgoing", (isIncoming ? row.from : row.to) ?? {}, { account: row.acct }));
+      ?? this.#add(new Call(this, row.call, isIncoming ? "incoming" : "outgoing", party(isIncoming ? row.from : row.to), { account: row.acct }));
     this.#unwatch(call);
     call.isOffered = true;
     call.capabilities = row.caps ?? null;
-    this.emit("taken", { call });
-    if (!call.isOver) call.takeUp(row);
+    call.takeUp(row, () => this.emit("taken", { call }));
   }
 
   #offered(id, d) {
@@ -477,8 +473,8 @@ export class Phone extends Source {
     }
     const isNew = !call;
     if (isNew && this.#live().length >= (this.options.maximumCalls ?? 2)) return this.ask("call.reject", id, { scope: "device", reason: "busy" });
-    call ??= new Call(this, id, "incoming", d.from);
-    Object.assign(call, { peer: d.from, account: d.acct ?? null, capabilities: d.caps ?? null, isOffered: true });
+    call ??= new Call(this, id, "incoming", party(d.from));
+    Object.assign(call, { peer: party(d.from), account: d.acct ?? null, capabilities: d.caps ?? null, isOffered: true });
     this.#unwatch(call);
     if (isNew) this.emit("incoming", { call: this.#add(call) });
     if (call.isOver) return;

@@ -1,4 +1,6 @@
-/// The web phone's files, embedded in the binary: `trunkline.js` is the browser client library, the rest is the page.
+import WebClient
+
+/// The web phone's files, embedded in the binary: the page, and the browser client's package (`WebClient`) that it stands on.
 public enum WebPhone {
   public struct Asset: Sendable {
     public let path: String
@@ -15,10 +17,11 @@ public enum WebPhone {
     script("bell.js", PackageResources.bell_js),
     script("history.js", PackageResources.history_js),
     script("meters.js", PackageResources.meters_js),
-    script("trunkline.js", PackageResources.trunkline_js),
-  ]
+  ] + WebClient.scripts.map { Asset(path: $0.path, contentType: scriptType, bytes: $0.bytes) }
+
+  private static let scriptType = "text/javascript; charset=utf-8"
 
   private static func script(_ name: String, _ bytes: [UInt8]) -> Asset {
-    Asset(path: "/" + name, contentType: "text/javascript; charset=utf-8", bytes: bytes)
+    Asset(path: "/" + name, contentType: scriptType, bytes: bytes)
   }
 }

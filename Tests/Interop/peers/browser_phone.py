@@ -17,9 +17,13 @@ PAGE_HOOK = r"""
   const watch = (call) => {
     say("call", { direction: call.direction, peer: call.peer.h });
     call.addEventListener("digit", (e) => say("digit", { digit: e.digit }));
+    let told = "";
     call.addEventListener("state", () => {
-      say("state", { state: call.state, reason: call.reason, codec: call.codec });
-      if (call.state === "connected" && !call.recorded) record(call); // muting tells the same state again
+      // the same event tells of mute, hold and sound: said once a phase
+      if (told === call.phase) return;
+      told = call.phase;
+      say("state", { state: call.phase, reason: call.endReason, codec: call.codec });
+      if (call.phase === "connected" && !call.recorded && call.remoteStream) record(call); // muting tells the same state again
     });
   };
   const record = (call) => {
@@ -38,9 +42,11 @@ PAGE_HOOK = r"""
     if (!window.trunkline) return;
     clearInterval(wait);
     const line = window.trunkline;
-    const tell = () => say("line", { state: line.state });
+    const tell = () => {
+      say("line", { state: line.state });
+      if (line.state === "failed") say("refused", { message: line.error.message });
+    };
     line.addEventListener("state", tell);
-    line.addEventListener("error", (e) => say("refused", { message: e.message }));
     tell();
     let last = null;
     setInterval(() => { if (window.call && window.call !== last) watch(last = window.call); }, 10);

@@ -1,0 +1,151 @@
+// The service worker of trunkline.js: a Web Push of the gateway rings as a notification with answer and decline, while no page is open.
+//
+// A page registers it (`navigator.serviceWorker.register("/service-worker.js")`) and hands it to `phone.enablePush(registration)`. A page that
+// lives is told of the push and rings itself. Where none does, this worker rings at the gateway by the push's own token, so that the caller
+// hears that it rings and the notification goes when the call is over. Decline is one HTTP request; answer opens the page on `#push=…`.
+
+const VERSION = 1;
+/** A page that lives answers at once; one that is frozen does not. */
+const PAGE_TIME = 700;
+/** The gateway's ring window, and what a browser lets a push's worker live. */
+const RING_TIME = 60_000;
+const HEARTBEAT = 10_000;
+
+/** Calls that ring here: id → { done, reject }. */
+const ringing = new Map();
+
+self.addEventListener("install", () => self.skipWaiting());
+self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
+self.addEventListener("push", (event) => event.waitUntil(pushed(event.data)));
+self.addEventListener("notificationclick", (event) => event.waitUntil(clicked(event)));
+self.addEventListener("notificationclose", (event) => {
+  // swept away: this browser is silent, other devices ring on
+  const { push } = event.notification.data ?? {};
+  if (push) ringing.get(push.call)?.done();
+});
+self.addEventListener("message", (event) => {
+  const { data, ports } = event;
+  if (data?.trunkline === "version") ports[0]?.postMessage({ version: VERSION });
+});
+
+/** The push's payload (docs/design/devices-and-push.md); null if it is none of ours or none that is understood. */
+function read(data) {
+  try {
+    const push = data.json();
+    return push?.t === "call" && push.v === 1 && [push.call, push.wake, push.gw].every((text) => typeof text === "string") ? push : null;
+  } catch { return null; }
+}
+
+async function pushed(data) {
+  const push = data && read(data);
+  // a browser wants each push shown; a later version's is a call of somebody unknown
+  if (!push) return show("Call", { body: "Open the phone to see who is calling.", tag: "unknown" });
+  if (push.exp * 1000 < Date.now()) return show("Missed call", { body: caller(push), tag: push.call });
+  await ring(push);
+  if (await told(push)) return;
+  await wait(push);
+}
+
+const caller = ({ from }) => from?.n || from?.h || "Unknown caller";
+const show = (title, options) => self.registration.showNotification(title, options);
+
+function ring(push) {
+  return show(`${caller(push)} is calling`, {
+    body: push.from?.n ? push.from.h : "", tag: push.call, renotify: true, requireInteraction: true, vibrate: [400, 200, 400, 200, 400],
+    data: { push }, actions: [{ action: "answer", title: "Answer" }, { action: "decline", title: "Decline" }],
+  });
+}
+
+async function close(call) {
+  for (const notification of await self.registration.getNotifications({ tag: call })) notification.close();
+}
+
+// — the page —
+
+const windows = () => self.clients.matchAll({ type: "window", includeUncontrolled: true });
+
+/** True: a page lives and has the call. */
+async function told(push) {
+  const pages = await windows();
+  if (!pages.length) return false;
+  return new Promise((done) => {
+    const timer = setTimeout(() => done(false), PAGE_TIME);
+    for (const page of pages) {
+      const { port1, port2 } = new MessageChannel();
+      port1.onmessage = () => { clearTimeout(timer); done(true); };
+      page.postMessage({ trunkline: "push", push }, [port2]);
+    }
+  });
+}
+
+async function clicked({ action, notification }) {
+  const { push } = notification.data ?? {};
+  notification.close();
+  if (action === "decline" && push) return decline(push);
+  const asked = push && { ...push, answers: action === "answer" };
+  const [page] = await windows();
+  if (page) {
+    await page.focus().catch(() => {});
+    if (asked) page.postMessage({ trunkline: "push", push: asked });
+    // a page without the package's phone, or none at all, is opened on the call
+    if (!asked || await told(asked)) return;
+  }
+  ringing.get(push?.call)?.done();
+  const hash = asked ? "#" + new URLSearchParams({ push: JSON.stringify(asked) }) : "";
+  await self.clients.openWindow(self.registration.scope + hash);
+}
+
+/** By HTTP; where another origin's gateway does not let that through, by the socket. Whichever comes first counts, and both succeed. */
+async function decline(push) {
+  const d = { reason: "declined", scope: "all" };
+  for (const page of await windows()) page.postMessage({ trunkline: "push", push: { ...push, declines: true } });
+  const url = new URL(`/v1/calls/${push.call}/reject`, push.gw.replace(/^ws/, "http"));
+  const headers = { authorization: `Bearer ${push.wake}`, "content-type": "application/json" };
+  const isDone = await fetch(url, { method: "POST", headers, body: JSON.stringify(d), keepalive: true }).then((answer) => answer.ok, () => false);
+  if (isDone) ringing.get(push.call)?.done(); else await wait(push, d);
+}
+
+// — the gateway, while no page is open —
+
+/** Rings there, and closes the notification when the call is over, answered elsewhere, or a page has taken the line; or rejects. */
+function wait(push, rejection) {
+  const known = ringing.get(push.call);
+  if (known) return rejection && known.reject(rejection);
+  return new Promise((resolve) => {
+    const socket = new WebSocket(push.gw, "trunkline.v1");
+    let seen = 0, sent = 0, heartbeat;
+    const write = (message) => { if (socket.readyState === 1) socket.send(JSON.stringify(message)); };
+    const tell = (t, more) => write({ t, call: push.call, seq: ++sent, ...more });
+    const reject = (d) => tell("call.reject", { id: crypto.randomUUID(), d });
+    const done = (isOver = false) => {
+      if (!ringing.delete(push.call)) return;
+      clearInterval(heartbeat);
+      clearTimeout(timer);
+      socket.onclose = socket.onmessage = null;
+      socket.close(1000);
+      resolve(isOver ? close(push.call) : undefined);
+    };
+    const timer = setTimeout(() => done(true), RING_TIME);
+    ringing.set(push.call, { done, reject });
+    socket.onopen = () => {
+      const device = { id: "", platform: "web", model: "service worker", os: "", sdk: "trunkline.js/2" };
+      write({ t: "hello", id: crypto.randomUUID(), d: { wake: push.wake, device, caps: [], state: "bg" } });
+      heartbeat = setInterval(() => write({ t: "ping" }), HEARTBEAT);
+    };
+    // 4009: a page of this device is online and rings; else the notification stays: a tap on it still reaches the gateway
+    socket.onclose = () => done();
+    socket.onmessage = ({ data }) => {
+      let frame;
+      try { frame = JSON.parse(data); } catch { return done(); }
+      if (frame.seq > seen) write({ t: "ack", ack: seen = frame.seq });
+      if (frame.t === "welcome") {
+        if (rejection) reject(rejection);
+        else if (frame.d?.calls?.some((row) => row.call === push.call && row.state === "ringing")) tell("call.ringing");
+        write({ t: "ping" });
+      }
+      // a call that is neither in the snapshot nor named before the pong is over (docs/protocol.md, Calls); so is one that was rejected
+      if (frame.t === "err" || frame.t === "ok" || (frame.t === "pong" && !sent)) return done(true);
+      if (frame.call === push.call && /^call\.(cancel|ended|gone)$/.test(frame.t)) done(true);
+    };
+  });
+}

@@ -1,0 +1,121 @@
+import Foundation
+import Synchronization
+import Testing
+
+/// trunkline.js in headless Chromium, in a page that is nothing but a script of the gateway: no page of ours around it. With its service worker,
+/// and notifications as the browser keeps them.
+final class BarePage {
+  private let browser: Spawned
+  private let lastID = Mutex(0)
+
+  /// `phone`, the latest `call`, its `states` and what is heard, as the page's globals.
+  private static let script = """
+    (async () => { const { Phone, readPush } = await import("/trunkline/trunkline.js");
+      window.states = []; window.pcm = [];
+      window.follow = (call) => { window.call = call; states.length = 0;
+        (async () => { for await (const state of call.states) states.push(state); })();
+        call.addEventListener("state", () => { if (call.isPlaying && !call.isTapped) { call.isTapped = true; record(call.remoteStream); } });
+        return call.id; };
+      const record = (stream) => { const context = new AudioContext({ sampleRate: 8000 }), tap = context.createScriptProcessor(1024, 1, 1);
+        tap.onaudioprocess = (e) => { for (const x of e.inputBuffer.getChannelData(0)) pcm.push(Math.max(-32768, Math.min(32767, Math.round(x * 32767)))); };
+        context.createMediaStreamSource(stream).connect(tap); tap.connect(context.destination); };
+      const token = TOKEN;
+      window.phone = new Phone(`ws://${location.host}/v1/connect`, { ...(token && { token: () => token }), push: readPush(HASH), device: "web" });
+      phone.addEventListener("incoming", ({ call }) => follow(call));
+      return 1; })()
+    """
+
+  init(_ gateway: GatewayUnderTest) async throws {
+    try Speech.write(Speech.app, gateway.folder + "/said.wav")
+    browser = try Peers.python("bare-page", "worker_page.py", ["--play", "said.wav"], gateway)
+    _ = try await browser.event("ready", within: 30)
+  }
+
+  /// `token` nil: a page that logs in by nothing but the push in `hash`.
+  func open(_ gateway: GatewayUnderTest, token: String?, hash: String = "") async throws {
+    try await go("http://127.0.0.1:\(gateway.app)/trunkline/texts.js")
+    let values = [token.map { "\"\($0)\"" } ?? "null", "\"\(hash)\""]
+    let script = Self.script.replacing("TOKEN", with: values[0]).replacing("HASH", with: values[1])
+    guard token != nil || !hash.isEmpty else { return }
+    try await evaluate(script)
+    try await wait("phone.state === 'online'")
+  }
+
+  func go(_ url: String) async throws { _ = try await ask(["open": url]) }
+  func closePage() async throws { _ = try await ask(["close": true]) }
+
+  @discardableResult func evaluate(_ script: String) async throws -> Any? { try await ask(["page": script]) }
+
+  /// Until the page says so; throws with its states instead.
+  func wait(_ condition: String, within seconds: Int = 12) async throws {
+    let script = """
+      new Promise((done) => { const end = performance.now() + \(seconds * 1000); const look = setInterval(() => {
+        let holds = false; try { holds = !!(\(condition)); } catch {}
+        if (holds || performance.now() > end) { clearInterval(look);
+          done(holds || JSON.stringify([window.phone?.state, window.phone?.error?.message, window.states, window.call?.endReason, window.call?.error?.message])); } }, 20); })
+      """
+    let found = try await evaluate(script)
+    guard found as? Bool == true else {
+      throw Spawned.Failure(description: "not \(condition) within \(seconds) s: \(found ?? "")")
+    }
+  }
+
+  /// What was heard, as a WAV file's path.
+  func heard(_ gateway: GatewayUnderTest) async throws -> String {
+    let samples = try #require(try await evaluate("pcm") as? [Int])
+    let path = gateway.folder + "/page-heard.wav"
+    try Speech.write(samples.map { Int16(clamping: $0) }, path)
+    return path
+  }
+
+  // MARK: pushes
+
+  func deliver(_ push: Any, _ gateway: GatewayUnderTest) async throws {
+    _ = try await ask(["push": push, "origin": "http://127.0.0.1:\(gateway.app)"])
+  }
+
+  /// Titles of what is shown.
+  func notifications() async throws -> [String] {
+    let script = "registration.getNotifications().then((all) => all.map((one) => one.title).sort())"
+    return try await ask(["worker": script]) as? [String] ?? ["no answer"]
+  }
+
+  func waitForNotifications(_ titles: [String], within seconds: Double = 10) async throws {
+    let end = ContinuousClock.now + .seconds(seconds)
+    var seen = try await notifications()
+    while seen != titles, ContinuousClock.now < end {
+      try await Task.sleep(for: .milliseconds(50))
+      seen = try await notifications()
+    }
+    #expect(seen == titles)
+  }
+
+  /// A button of the notification; what page the worker opens then. Headless browsers have no notification to click on: the worker gets the event
+  /// that one would cause.
+  @discardableResult func click(_ action: String) async throws -> String? {
+    let script = """
+      (async () => { const [notification] = await registration.getNotifications(); let opened = null;
+        const open = new Promise((done) => { clients.openWindow = async (url) => done(url); setTimeout(() => done(null), 1500); });
+        dispatchEvent(new NotificationEvent("notificationclick", { notification, action }));
+        return \(action == "answer" ? "await open" : "null"); })()
+      """
+    return try await ask(["worker": script]) as? String
+  }
+
+  private func ask(_ command: [String: Any]) async throws -> Any? {
+    let id = lastID.withLock { id in
+      id += 1
+      return id
+    }
+    let line = try JSONSerialization.data(withJSONObject: command.merging(["id": id]) { $1 })
+    browser.type(String(decoding: line, as: UTF8.self))
+    let answer = try await browser.event("answer", within: 40) { $0["id"] as? Int == id }
+    if let error = answer["error"] { throw Spawned.Failure(description: "\(command.keys.sorted()): \(error)") }
+    return answer["value"]
+  }
+
+  func close() async throws {
+    browser.closeInput()
+    #expect(try await browser.finish(within: 20) == 0, "\(browser.text.suffix(1_000))")
+  }
+}

@@ -1,0 +1,277 @@
+import Foundation
+import Testing
+
+extension Interop {
+  /// The npm package of `Sources/Client/WebClient`: its own tests, its types, in Node, in a bare page, by push, and installed from its tarball.
+  @Suite(
+    .enabled(
+      if: Surroundings.isRequired
+        || (Surroundings.missing == nil && Surroundings.chromium != nil && Surroundings.node != nil && Surroundings.npm != nil
+          && Surroundings.typeScript != nil),
+      "no chromium, node, npm, tsc or .venv: run Scripts/install test"), .serialized)
+  struct WebClientTests {
+    private static let package = Surroundings.package + "/Sources/Client/WebClient"
+
+    @Test func `node --test: the client vectors, calls and bad input on a virtual clock`() async throws {
+      let folder = try Folder()
+      let tests = try ["vectors", "calls", "bad-input"].map { name in
+        try Spawned(
+          name, #require(Surroundings.node), ["--test", Surroundings.package + "/Tests/WebClient/\(name).test.mjs"],
+          in: folder.path)
+      }
+      for test in tests { #expect(try await test.finish(within: 120) == 0, "\(test.text.suffix(4_000))") }
+      let counts = tests.map { $0.text.firstMatch(of: /# pass (\d+)/).flatMap { Int($0.1) } ?? 0 }
+      #expect(counts[0] >= 6 && counts[1] >= 15 && counts[2] >= 39, "\(counts)")
+    }
+
+    @Test func `tsc --strict takes the types and an app that uses them, and refuses what is wrong`() async throws {
+      let folder = try Folder()
+      try folder.write("package.json", "{ \"type\": \"module\" }")
+      try FileManager.default.createDirectory(atPath: folder.path + "/node_modules", withIntermediateDirectories: true)
+      try FileManager.default.copyItem(atPath: Self.package, toPath: folder.path + "/node_modules/trunkline")
+      let consumer = try String(contentsOfFile: Surroundings.package + "/Tests/WebClient/consumer.ts", encoding: .utf8)
+      let arguments = [
+        "--strict", "--noEmit", "--target", "es2022", "--module", "node16", "--moduleResolution", "node16", "--lib",
+        "es2022,dom,dom.iterable", "consumer.ts",
+      ]
+      try folder.write("consumer.ts", consumer)
+      let right = try Spawned("tsc", #require(Surroundings.typeScript), arguments, in: folder.path)
+      #expect(try await right.finish(within: 120) == 0, "\(right.text)")
+      // each line that must be refused is, once the comment above it is gone
+      try folder.write("consumer.ts", consumer.replacing("// @ts-expect-error", with: "//"))
+      let wrong = try Spawned("tsc", #require(Surroundings.typeScript), arguments, in: folder.path)
+      #expect(try await wrong.finish(within: 120) != 0)
+      #expect(wrong.text.split(separator: "\n").count { $0.contains("error TS") } == 5, "\(wrong.text)")
+    }
+
+    @Test func `in Node: login, a call declined, one that gives up, a socket that breaks, a call without media, logout`()
+      async throws
+    {
+      let gateway = try await GatewayUnderTest()
+      let phone = try await Self.node(gateway)
+      let declined = try await Peers.trunk(gateway, ["--call", "+15551230001", "--talk", "5"])
+      _ = try await phone.event("incoming") { $0["from"] as? String == "+15557770001" }
+      _ = try await declined.event("progress") { ($0["fields"] as? [String: String])?["code"] == "180" }
+      phone.type("decline")
+      _ = try await phone.event("call") { $0["state"] as? String == "ended" && $0["reason"] as? String == "localEnd" }
+      #expect(try await declined.finish(within: 10) != 0)
+      #expect(declined.text.contains("486"), "\(declined.text)")
+
+      phone.type("drop")
+      _ = try await phone.event("phone") { $0["state"] as? String == "online" && $0["sockets"] as? Int == 2 }
+      let short = try await Peers.trunk(gateway, ["--call", "+15551230001", "--talk", "5"])
+      _ = try await phone.event("incoming")
+      _ = try await short.event("progress") { ($0["fields"] as? [String: String])?["code"] == "180" }
+      short.signal(SIGINT)
+      _ = try await phone.event("call") { $0["reason"] as? String == "callerCancelled" && $0["text"] as? String == "missed" }
+      try await short.finish(within: 10)
+
+      // nobody is made to answer into silence: without media no INVITE leaves
+      phone.type("call +15559990001")
+      _ = try await phone.event("call", within: 10) { $0["reason"] as? String == "mediaFailed" }
+      phone.type("call 12")
+      _ = try await phone.event("call") { $0["state"] as? String == "ended" && $0["reason"] as? String == "notFound" }
+      phone.type("logout")
+      _ = try await phone.event("loggedOut")
+      phone.type("quit")
+      #expect(try await phone.finish(within: 10) == 0, "nothing keeps Node alive: \(phone.text)")
+      try await gateway.finish()
+    }
+
+    @Test func `in a bare page: dialled, heard both ways, held, the microphone changed, another path, hung up`() async throws {
+      try await expectGoodAudio {
+        let gateway = try await GatewayUnderTest(media: "[ auto ]")
+        let page = try await BarePage(gateway)
+        let trunk = try await Peers.trunk(gateway, ["--calls", "1", "--answer-after", "0.3", "--record", "trunk-heard.wav"])
+        try await page.open(gateway, token: try await gateway.token("alice", "web"))
+        try await page.evaluate("follow(phone.call('+15559990001'))")
+        try await page.wait("states.includes('connected') && call.isPlaying && call.isCapturing")
+        let talked = Double(Speech.telephone.count) / 8_000
+        try await page.wait("call.statistics?.packets > 50 && call.statistics.codec === 'opus' && call.statistics.loss === 0")
+        try await page.wait("call.seconds >= \(Int(talked) + 1)", within: Int(talked) + 10)
+        try await page.evaluate("call.hold(true)")
+        try await page.wait("call.state === 'held' && !call.isPlaying && !call.isCapturing")
+        try await page.evaluate("call.hold(false)")
+        try await page.wait("call.state === 'connected' && call.isPlaying && call.isCapturing")
+        try await page.evaluate("(async () => phone.useMicrophone((await phone.microphones())[1].deviceId))()")
+        try await page.evaluate("window.before = call.peerConnection; dispatchEvent(new Event('online'))")
+        try await page.wait(
+          "call.peerConnection !== before && call.peerConnection.connectionState === 'connected' && phone.isOnline")
+        try await page.evaluate("window.packets = call.statistics.packets")
+        try await page.wait("call.statistics.packets > 20 && call.isPlaying")
+        let text = try await page.evaluate("states.join() + ' ' + (call.end(), call.state)")
+        #expect(text as? String == "connecting,calling,connected,held,connected ended")
+        #expect(try await trunk.finish(within: 10) == 0, "\(trunk.text)")
+        let end = try #require(try await gateway.records(1).first?["end"] as? [String: Any])
+        #expect(end["reason"] as? String == "localEnd" && end["by"] as? String == "app")
+        let faults = try Speech.faults("telephone → page", said: Speech.telephone, heardIn: try await page.heard(gateway))
+        try await page.close()
+        try await gateway.finish()
+        return faults
+      }
+    }
+
+    @Test
+    func
+      `a push rings while no page is open; the caller gives up, the user declines, the user answers, and a page that is open rings itself`()
+      async throws
+    {
+      let service = try await PushServiceUnderTest(.h2)
+      let gateway = try await service.gateway(over: .webPush, media: "[ auto ]")
+      let subscription = try String(contentsOfFile: service.folder + "/subscription.json", encoding: .utf8)
+      let registered = try await service.killedApp(gateway, device: "web", token: subscription, ["--push-kind", "webpush"])
+      registered.signal(SIGTERM)
+      _ = try? await registered.finish(within: 10)
+      let page = try await BarePage(gateway)
+      try await page.open(gateway, token: nil)
+      try await page.evaluate(
+        "navigator.serviceWorker.register('/service-worker.js').then(() => navigator.serviceWorker.ready).then(() => 1)")
+      try await page.closePage()
+
+      // the caller hears it ring, and the notification goes with the call
+      let first = try await Peers.trunk(gateway, ["--call", "+15551230001", "--talk", "5"])
+      try await page.deliver(try await service.nextPush(), gateway)
+      _ = try await first.event("progress") { ($0["fields"] as? [String: String])?["code"] == "180" }
+      #expect(try await page.notifications() == ["+15557770001 is calling"])
+      first.signal(SIGINT)
+      try await first.finish(within: 10)
+      try await page.waitForNotifications([])
+      var records = try await gateway.records(1)
+      #expect((records[0]["end"] as? [String: Any])?["reason"] as? String == "callerCancelled")
+      #expect((records[0]["times"] as? [String: Any])?["deviceRinging"] != nil, "\(records)")
+
+      let second = try await Peers.trunk(gateway, ["--call", "+15551230001", "--talk", "5"])
+      try await page.deliver(try await service.nextPush(), gateway)
+      try await page.waitForNotifications(["+15557770001 is calling"])
+      try await page.click("decline")
+      #expect(try await second.finish(within: 10) != 0)
+      #expect(second.text.contains("486"), "\(second.text)")
+      try await page.waitForNotifications([])
+      records = try await gateway.records(2)
+      #expect((records[1]["end"] as? [String: Any])?["reason"] as? String == "declined", "\(records[1])")
+
+      let third = try await Peers.trunk(gateway, ["--call", "+15551230001", "--talk", "2"])
+      try await page.deliver(try await service.nextPush(), gateway)
+      try await page.waitForNotifications(["+15557770001 is calling"])
+      let opened = try #require(try await page.click("answer"))
+      #expect(opened.hasPrefix("http://127.0.0.1:\(gateway.app)/#push="), "\(opened)")
+      try await page.open(gateway, token: nil, hash: String(opened.drop { $0 != "#" }))
+      try await page.wait("states.includes('connected') && call.isPlaying")
+      #expect(try await third.finish(within: 20) == 0, "\(third.text)")
+      try await page.wait("call.endReason === 'remoteHangup'")
+
+      // logged in, and its socket is slow: the worker tells the page, and opens no socket of its own
+      try await page.open(gateway, token: try await gateway.token("alice", "web"))
+      try await page.evaluate("navigator.serviceWorker.ready.then((one) => phone.enablePush(one)).catch((error) => error.code)")
+      let fourth = try await Peers.trunk(gateway, ["--call", "+15551230001", "--talk", "1"])
+      try await page.wait("window.call?.state === 'ringing'")
+      let id = try #require(try await page.evaluate("call.id") as? String)
+      let late: [String: Any] = [
+        "v": 1, "t": "call", "call": id, "wake": "w", "gw": "ws://127.0.0.1:\(gateway.app)/v1/connect",
+        "exp": Date().timeIntervalSince1970 + 40, "from": ["k": "phone", "h": "+15557770001"],
+      ]
+      try await page.deliver(late, gateway)
+      try await page.waitForNotifications(["+15557770001 is calling"])
+      #expect(try await page.evaluate("phone.state") as? String == "online", "nobody took its line")
+      try await page.evaluate("call.answer()")
+      #expect(try await fourth.finish(within: 20) == 0, "\(fourth.text)")
+      try await page.waitForNotifications([])
+      try await page.close()
+      gateway.note(invites: try await gateway.records(4).compactMap { $0["sipCallId"] as? String })
+      try await gateway.finish()
+      try await service.stop()
+    }
+
+    @Test func `a push that is none, or of a later version, is shown and rings nowhere`() async throws {
+      let gateway = try await GatewayUnderTest()
+      let page = try await BarePage(gateway)
+      try await page.open(gateway, token: nil)
+      try await page.evaluate(
+        "navigator.serviceWorker.register('/service-worker.js').then(() => navigator.serviceWorker.ready).then(() => 1)")
+      try await page.closePage()
+      for text in ["", "no JSON", "{}", "{\"v\":2,\"t\":\"call\",\"call\":\"x\",\"wake\":\"w\",\"gw\":\"ws://x\"}"] {
+        try await page.deliver(text, gateway)
+        try await page.waitForNotifications(["Call"])
+      }
+      let past: [String: Any] = ["v": 1, "t": "call", "call": "c", "wake": "w", "gw": "ws://127.0.0.1:9", "exp": 1]
+      try await page.deliver(past, gateway)
+      try await page.waitForNotifications(["Call", "Missed call"])
+      try await page.close()
+      try await gateway.finish()
+    }
+
+    @Test func `npm pack: installed from the tarball into an empty project, offline, the README's ten lines make a call`()
+      async throws
+    {
+      let folder = try Folder()
+      let npm = ["npm_config_cache": folder.path + "/cache", "npm_config_update_notifier": "false"]
+      let packed = try Spawned(
+        "pack", #require(Surroundings.npm), ["pack", "--offline", "--pack-destination", folder.path, Self.package],
+        in: folder.path,
+        environment: npm)
+      #expect(try await packed.finish(within: 60) == 0, "\(packed.text)")
+      let tarball = try #require(try FileManager.default.contentsOfDirectory(atPath: folder.path).first { $0.hasSuffix(".tgz") })
+      try FileManager.default.createDirectory(atPath: folder.path + "/app", withIntermediateDirectories: true)
+      try folder.write("app/package.json", "{ \"private\": true }")
+      let installed = try Spawned(
+        "install", #require(Surroundings.npm), ["install", "--offline", "--no-audit", "--no-fund", "../" + tarball],
+        in: folder.path + "/app", environment: npm)
+      #expect(try await installed.finish(within: 60) == 0, "\(installed.text)")
+      let files = Set(try FileManager.default.contentsOfDirectory(atPath: folder.path + "/app/node_modules/trunkline"))
+      #expect(files.isSuperset(of: ["trunkline.js", "trunkline.d.ts", "service-worker.js", "README.md", "package.json"]))
+      #expect(!files.contains("WebClient.swift"))
+
+      let port = try FreePorts.tcp()
+      let gateway = try await GatewayUnderTest(
+        ["auth: { jwt: { key_file: jwt.key }, origins: [ \"http://127.0.0.1:\(port)\" ] }"], media: "[ auto ]")
+      let readme = try String(contentsOfFile: folder.path + "/app/node_modules/trunkline/README.md", encoding: .utf8)
+      let html = try #require(readme.firstMatch(of: /```html\n([^`]*)```/)).1
+      #expect(html.split(separator: "\n").count == 10)
+      try folder.write(
+        "app/index.html",
+        "<!doctype html><meta charset=utf-8>\n"
+          + html.replacing("wss://phone.example.com/v1/connect", with: "ws://127.0.0.1:\(gateway.app)/v1/connect"))
+      try folder.write("app/phone-token", try await gateway.token("alice", "web"))
+      let server = try Spawned(
+        "server", #require(Surroundings.python), ["-m", "http.server", "\(port)", "--bind", "127.0.0.1"], in: folder.path + "/app"
+      )
+      #expect(await eventually(within: 10) { FreePorts.isTaken(port) }, "\(server.text)")
+      let trunk = try await Peers.trunk(gateway, ["--calls", "1", "--answer-after", "0.3", "--talk", "2"])
+      let page = try await BarePage(gateway)
+      try await page.go("http://127.0.0.1:\(port)/")
+      try await page.evaluate("document.getElementById('call').click()")
+      try await page.wait("document.getElementById('state').value === 'connected'")
+      try await page.wait("document.getElementById('state').value === 'ended'", within: 20)
+      #expect(try await trunk.finish(within: 10) == 0, "\(trunk.text)")
+      try await page.close()
+      server.signal(SIGTERM)
+      try await server.finish(within: 10)
+      try await gateway.finish()
+    }
+
+    private static func node(_ gateway: GatewayUnderTest) async throws -> Spawned {
+      let phone = try Spawned(
+        "node", #require(Surroundings.node),
+        [
+          Surroundings.sources + "/peers/node_phone.mjs", package + "/trunkline.js", "ws://127.0.0.1:\(gateway.app)/v1/connect",
+          try await gateway.token("alice", "node"),
+        ], in: gateway.folder)
+      _ = try await phone.event("phone") { $0["state"] as? String == "online" && $0["user"] as? String == "alice" }
+      return phone
+    }
+  }
+}
+
+/// A folder of a test, gone with it.
+final class Folder {
+  let path: String
+  init() throws {
+    path = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-\(UUID().uuidString.prefix(8))").path
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+  func write(_ name: String, _ text: String) throws {
+    try text.write(toFile: path + "/" + name, atomically: true, encoding: .utf8)
+  }
+}
+
