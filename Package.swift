@@ -106,12 +106,17 @@ let runtime: [Target] = [
 let client: [Target] = [
   .target(
     name: "WebClient", path: "Sources/Client/WebClient", exclude: ["README.md", "package.json", "trunkline.d.ts"],
-    resources: ["trunkline.js", "call.js", "media.js", "session.js", "devices.js", "push.js", "events.js", "texts.js", "service-worker.js"]
-      .map { .embedInCode($0) }, swiftSettings: swift),
+    resources: [
+      "trunkline.js", "call.js", "media.js", "session.js", "devices.js", "push.js", "events.js", "texts.js", "service-worker.js",
+    ]
+    .map { .embedInCode($0) }, swiftSettings: swift),
   .target(
     name: "WebPhone", dependencies: ["WebClient"], path: "Sources/Client/WebPhone",
-    resources: ["index.html", "phone.css", "phone.js", "words.js", "bell.js", "history.js", "meters.js"]
-      .map { .embedInCode($0) }, swiftSettings: swift),
+    resources: [
+      "index.html", "phone.css", "phone.js", "page.js", "calls.js", "cards.js", "dialer.js", "settings.js", "push.js", "words.js",
+      "bell.js", "history.js",
+      "meters.js", "manifest.webmanifest", "icon.svg", "icon-192.png", "icon-512.png",
+    ].map { .embedInCode($0) }, swiftSettings: swift),
   module(
     "Client", "ClientMachines",
     ["Bytes", "RTP", "STUN", "SDP", "AppProtocol", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession"]),
