@@ -41,7 +41,7 @@ export function followAll() {
 }
 
 function follow(call) {
-  notes.set(call, { digits: "", transfer: null, isNoted: false });
+  notes.set(call, { digits: "", transfer: null, isTransferred: false, isGivenAway: false, isNoted: false });
   Object.assign(last, { error: null, words: "" });
   put(call, { at: call.startedAt, connectedMs: null, reason: null });
   call.addEventListener("state", () => {
@@ -67,6 +67,25 @@ export function transferTold(call, status) {
   app.render();
 }
 
+/** Blind transfer. The words of a refusal stay in view until the next call. */
+export async function transferTo(call, number) {
+  transferTold(call, "trying");
+  await call.transfer(number).catch((error) => refused(call, error));
+}
+
+/** Attended: the other side of `call` talks with that of `other`, which hangs up here when it does. */
+export async function transferBoth(call, other) {
+  note(other).isGivenAway = true;
+  transferTold(call, "trying");
+  await call.transferWith(other).catch((error) => refused(call, error));
+}
+
+function refused(call, error) {
+  transferTold(call, "failed");
+  last.words = `The transfer did not work. ${error.text ?? ""}`.trim();
+  app.render();
+}
+
 /** Milliseconds of talk so far, or null. */
 const talked = (call) => (call.connectedAt === null ? null : call.seconds * 1000);
 
@@ -80,7 +99,7 @@ export const noteTime = (call) => put(call, { connectedMs: talked(call) });
 
 function endWord(call) {
   if (call.error) return call.error.code;
-  if (note(call).isTransferred) return "transferred";
+  if (note(call).isTransferred || (note(call).isGivenAway && call.endReason === "remoteHangup")) return "transferred";
   return call.endReason === "localEnd" && call.direction === "incoming" && call.connectedAt === null ? "localDecline" : call.endReason;
 }
 

@@ -1,5 +1,5 @@
 // The calls on the screen: the one in front, the one on hold, the one that waits.
-import { chosen, dialled, note, noteTime, spoken, transferTold, transferable, who } from "./calls.js";
+import { chosen, dialled, note, noteTime, spoken, transferBoth, transferable, who } from "./calls.js";
 import { $, announce, app, icon, label, show } from "./page.js";
 import { startMeters } from "./meters.js";
 import { callWords, duration, statisticsWords } from "./words.js";
@@ -11,7 +11,7 @@ const LETTERS = { 2: "ABC", 3: "DEF", 4: "GHI", 5: "JKL", 6: "MNO", 7: "PQRS", 8
 /** Twelve keys; `press(digit)`. */
 export function keypad(id, press) {
   for (const digit of DIGITS) {
-    const key = Object.assign(document.createElement("button"), { type: "button", textContent: digit });
+    const key = Object.assign(document.createElement("button"), { type: "button", id: `${id}-${digit}`, textContent: digit });
     key.dataset.letters = LETTERS[digit] ?? "";
     key.onclick = () => press(digit);
     $(id).append(key);
@@ -160,8 +160,7 @@ async function join() {
   const { front: now, other } = chosen();
   const from = transferable({ front: now, other });
   if (!from) return;
-  transferTold(from, "trying");
-  await from.transferWith(from === now ? other : now).catch(() => transferTold(from, "failed"));
+  await transferBoth(from, from === now ? other : now);
 }
 
 export function wireCalls() {

@@ -1,5 +1,5 @@
 // The dialler: for a call, for a second one beside it, and for the number that a call is sent to.
-import { chosen, followAll, last, transferTold, who } from "./calls.js";
+import { chosen, followAll, transferTo, who } from "./calls.js";
 import { keypad } from "./cards.js";
 import { $, app, label, show } from "./page.js";
 
@@ -61,16 +61,11 @@ function call() {
   followAll();
 }
 
-async function transfer() {
+function transfer() {
   const number = typed(), call = of;
   if (!number || !call) return;
   close();
-  transferTold(call, "trying");
-  await call.transfer(number).catch((error) => {
-    transferTold(call, "failed");
-    last.words = `The transfer did not work. ${error.text ?? ""}`.trim();
-    app.render();
-  });
+  transferTo(call, number);
 }
 
 export function wireDialer() {

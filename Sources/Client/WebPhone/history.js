@@ -1,5 +1,6 @@
 // The calls of one user on this device, in localStorage, newest first. A call is noted when it begins, so that a page which is
 // closed in it does not forget it.
+import { device, read } from "./page.js";
 import { duration, isMissed, reasonWords } from "./words.js";
 
 const LIMIT = 50;
@@ -10,12 +11,8 @@ export class History {
   }
 
   get entries() {
-    try {
-      const entries = JSON.parse(localStorage.getItem(this.key));
-      return Array.isArray(entries) ? entries.filter((entry) => entry && typeof entry.id === "string").slice(0, LIMIT) : [];
-    } catch {
-      return [];
-    }
+    const entries = read(device, this.key);
+    return Array.isArray(entries) ? entries.filter((entry) => entry && typeof entry.id === "string").slice(0, LIMIT) : [];
   }
 
   /** Adds or replaces the entry of a call: `{id, direction, name, number, at, connectedMs, reason}`, `reason` null while it goes on. */
@@ -34,11 +31,7 @@ export class History {
   }
 
   write(entries) {
-    try {
-      localStorage.setItem(this.key, JSON.stringify(entries.slice(0, LIMIT)));
-    } catch {
-      // no room, or a browser that stores nothing: the page goes on without
-    }
+    device.set(this.key, JSON.stringify(entries.slice(0, LIMIT)));
   }
 }
 
