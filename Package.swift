@@ -107,7 +107,8 @@ let client: [Target] = [
   .target(
     name: "WebClient", path: "Sources/Client/WebClient", exclude: ["README.md", "package.json", "trunkline.d.ts"],
     resources: [
-      "trunkline.js", "call.js", "media.js", "session.js", "devices.js", "push.js", "events.js", "texts.js", "service-worker.js",
+      "trunkline.js", "call.js", "media.js", "session.js", "devices.js", "push.js", "events.js", "texts.js", "base64.js",
+      "service-worker.js",
     ]
     .map { .embedInCode($0) }, swiftSettings: swift),
   .target(

@@ -68,6 +68,7 @@ const PAGE = `(async () => { const { Phone } = await import("/trunkline/trunklin
     clearInterval(look);
     setTimeout(() => { taps.push(performance.timeOrigin + performance.now()); call.answer(); }, 500); }, 10); });
   await new Promise((done) => phone.addEventListener("state", () => { if (phone.state === "online") done(); }));
+  await phone.askForMicrophone(); // as a page does before its first call
   return true; })()`;
 
 async function tap(port, token, count) {

@@ -96,7 +96,7 @@ final class BarePage {
     let script = """
       (async () => { const [notification] = await registration.getNotifications(); let opened = null;
         const open = new Promise((done) => { clients.openWindow = async (url) => done(url); setTimeout(() => done(null), 1500); });
-        dispatchEvent(new NotificationEvent("notificationclick", { notification, action }));
+        dispatchEvent(new NotificationEvent("notificationclick", { notification, action: "\(action)" }));
         return \(action == "answer" ? "await open" : "null"); })()
       """
     return try await ask(["worker": script]) as? String

@@ -239,6 +239,7 @@ extension Interop {
       let trunk = try await Peers.trunk(gateway, ["--calls", "1", "--answer-after", "0.3", "--talk", "2"])
       let page = try await BarePage(gateway)
       try await page.go("http://127.0.0.1:\(port)/")
+      try await page.wait("document.getElementById('call').onclick")
       try await page.evaluate("document.getElementById('call').click()")
       try await page.wait("document.getElementById('state').value === 'connected'")
       try await page.wait("document.getElementById('state').value === 'ended'", within: 20)

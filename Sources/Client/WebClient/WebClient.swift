@@ -10,6 +10,7 @@ public enum WebClient {
     ("/trunkline/push.js", PackageResources.push_js),
     ("/trunkline/events.js", PackageResources.events_js),
     ("/trunkline/texts.js", PackageResources.texts_js),
+    ("/trunkline/base64.js", PackageResources.base64_js),
     ("/service-worker.js", PackageResources.service_worker_js),
   ]
 }

@@ -49,7 +49,8 @@ export class Call extends Source {
   #hasRestarted = false;
   #told = "";
   #hold;
-  #muteTimer;
+  /** Names of timers. */
+  #muting = {};
   #seconds = 0;
   #count = 0;
 
@@ -59,8 +60,7 @@ export class Call extends Source {
       phone, id, direction, peer, from: options.from, account: options.account ?? null,
       phase: direction === "incoming" ? "ringing" : "starting", progress: null, hasEarlyMedia: false, isMuted: false, isHeldByPeer: false,
       capabilities: null, isTakenUp: false, microphoneFault: null, startedAt: phone.seams.clock.now(), connectedAt: null, endedAt: null,
-      endReason: null, error: null, codec: null, quality: null, statistics: null, isListening: false, restartsOnline: false, isMissing: false,
-      isGivenUp: false, isDialled: false, isStarted: false, pushed: null, tappedAt: null,
+      endReason: null, error: null, codec: null, quality: null, statistics: null, isListening: false, tappedAt: null,
     });
     const { seams } = phone;
     this.media = new Media(seams, {
@@ -178,13 +178,13 @@ export class Call extends Source {
     this.isMuted = isOn;
     this.media.mute(isOn);
     // at once here; the gateway hears the last of a burst
-    this.#muteTimer ??= this.phone.seams.clock.setTimeout(() => this.#tellMute(), MUTE_BURST);
+    const { timers } = this.phone;
+    if (!timers.has(this.#muting)) timers.after(this.#muting, MUTE_BURST, () => this.#tellMute());
     this.changed();
   }
 
   #tellMute() {
-    this.phone.seams.clock.clearTimeout(this.#muteTimer);
-    this.#muteTimer = null;
+    this.phone.timers.stop(this.#muting);
     if (this.phase === "connected") this.phone.ask("call.mute", this.id, { on: this.isMuted, mode: "input" });
   }
 
@@ -477,7 +477,7 @@ export class Call extends Source {
     this.endReason = reason;
     this.phase = "ended";
     this.endedAt = this.phone.seams.clock.now();
-    this.phone.seams.clock.clearTimeout(this.#muteTimer);
+    this.phone.timers.stop(this.#muting);
     this.media.close();
     this.phone.ended(this);
     this.changed();

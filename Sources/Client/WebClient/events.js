@@ -1,4 +1,26 @@
-// Events twice: for listeners (EventTarget) and for readers (async iterators).
+// Events twice: for listeners (EventTarget) and for readers (async iterators). And timers by name.
+
+/** One timer of each name; an app's clock may be any. */
+export class Timers {
+  #running = new Map();
+  constructor(clock) { this.clock = clock; }
+  has(name) { return this.#running.has(name); }
+
+  after(name, ms, f) {
+    this.stop(name);
+    this.#running.set(name, this.clock.setTimeout(() => { this.#running.delete(name); f(); }, ms));
+  }
+
+  /** These, or all; true if the last of them ran. */
+  stop(...names) {
+    let ran = false;
+    for (const name of names.length ? names : [...this.#running.keys()]) {
+      this.clock.clearTimeout(this.#running.get(name));
+      ran = this.#running.delete(name);
+    }
+    return ran;
+  }
+}
 
 /** Of a slow reader the oldest `limit` are kept; with a limit of 1 it is the newest. */
 function read(readers, limit, queue, isOver = false) {

@@ -1,4 +1,5 @@
 // The audio of one call: a peer connection and, while a new path is made, the next one beside it; microphone, player, statistics.
+import { Timers } from "./events.js";
 import { PhoneError, microphoneError } from "./texts.js";
 
 /** ICE comes back by itself from less. */
@@ -12,13 +13,14 @@ export class Media {
   #activated = false;
   #listening = false;
   #wanted = null;
-  #timers = {};
+  #timers;
   #player;
   #playing = null;
 
   /** `on`: described(sdp, gen) or undescribed(gen, detail, error), connected(gen, d), failed(stage, detail), audio(), ended(), statistics(values). */
   constructor(seams, on) {
-    Object.assign(this, { seams, on, microphone: null, stream: null, isPlaying: false, isBlocked: false, isPending: false, isMuted: false, isClosed: false });
+    Object.assign(this, { seams, on, microphone: null, stream: null, isPlaying: false, isBlocked: false, isPending: false });
+    this.#timers = new Timers(seams.clock);
     this.#player = seams.player();
   }
 
@@ -42,9 +44,9 @@ export class Media {
       }
     };
     pc.oniceconnectionstatechange = () => {
-      this.#stop("lost");
+      this.#timers.stop("lost");
       if (path === this.#current && pc.iceConnectionState === "disconnected") {
-        this.#after("lost", LOST, () => this.on.failed("ice", "disconnected"));
+        this.#timers.after("lost", LOST, () => this.on.failed("ice", "disconnected"));
       }
     };
     this.#drop(this.#next);
@@ -228,29 +230,23 @@ export class Media {
 
   /** Each second from now on. */
   #count() {
-    if (this.#timers.count) return;
+    if (this.#timers.has("count")) return;
     const round = async () => {
       const stats = await this.#stats();
       if (this.isClosed) return;
-      this.#after("count", SECOND, round);
+      this.#timers.after("count", SECOND, round);
       const values = measured(stats, this.last);
       if (!values) return;
       this.last = values;
       this.on.statistics(values);
     };
-    this.#after("count", SECOND, round);
-  }
-
-  #after(name, ms, f) { this.#timers[name] = this.seams.clock.setTimeout(() => { delete this.#timers[name]; f(); }, ms); }
-  #stop(name) {
-    if (name in this.#timers) this.seams.clock.clearTimeout(this.#timers[name]);
-    delete this.#timers[name];
+    this.#timers.after("count", SECOND, round);
   }
 
   close() {
     if (this.isClosed) return;
     this.isClosed = true;
-    for (const name of Object.keys(this.#timers)) this.#stop(name);
+    this.#timers.stop();
     const paths = new Set([this.#next, this.#current]);
     this.#next = this.#current = null;
     for (const path of paths) this.#drop(path);

@@ -1,27 +1,10 @@
 // Web Push on the page's side: the subscription, and what service-worker.js says.
+import { bytes } from "./base64.js";
 import { PhoneError } from "./texts.js";
 
 /** Of the words between page and service worker. */
 const VERSION = 1;
 const ANSWER_TIME = 2_000;
-
-const bytes = (base64) => Uint8Array.from(atob(base64.replace(/-/g, "+").replace(/_/g, "/")), (c) => c.charCodeAt(0));
-
-/** The claims of a JWT, unverified. */
-export function claims(token) {
-  try { return JSON.parse(new TextDecoder().decode(bytes(token.split(".")[1]))) ?? {}; } catch { return {}; }
-}
-
-/** `#push=…` of service-worker.js, or `#wake=…&device=…`; null: the page was opened otherwise. */
-export function readPush(hash) {
-  const fields = new URLSearchParams(hash.replace(/^#/, ""));
-  const wake = fields.get("wake");
-  if (wake) return { wake, call: claims(wake).call, device: fields.get("device") ?? undefined };
-  try {
-    const push = JSON.parse(fields.get("push"));
-    return typeof push?.wake === "string" ? push : null;
-  } catch { return null; }
-}
 
 export class Pusher {
   #registration = null;

@@ -8,6 +8,8 @@
 // | online     | -                | back off → offline | handled                        | ping, ack           |
 // | ended      | -                | -                  | -                              | -                   |
 
+import { Timers } from "./events.js";
+
 const LIMIT = 256, FRAME = 65536;
 const WELCOME = 10_000, ACK = 100, CLOSING = 3_000, FIRST = 200, LONGEST = 5_000, HEARTBEAT = 600_000;
 /** A page may not close with 1001. */
@@ -50,44 +52,29 @@ export class Session {
   #outbox = [];
   /** Requests without an answer: id → { message, done }. */
   #open = new Map();
-  #timers = {};
   #heard = 0;
+  #timers;
   #socket = null;
   #old = null;
 
   /** `hello()` is the proof, device and state; `on` has online, offline, refused, message, and settled: a frame was taken. */
   constructor({ url, hello, seams, on }) {
-    Object.assign(this, { url, hello, seams, on });
-    this.isWake = false;
+    Object.assign(this, { url, hello, seams, on, isWake: false });
+    this.#timers = new Timers(seams.clock);
   }
 
   get isOnline() { return this.#phase === "online"; }
   /** Online, and the gateway has all that was said. */
   get isQuiet() { return this.isOnline && !this.#open.size && !this.#outbox.length; }
 
-  // — timers —
-
-  #after(name, ms, f) {
-    this.#stop(name);
-    this.#timers[name] = this.seams.clock.setTimeout(() => { delete this.#timers[name]; f(); }, ms);
-  }
-
-  #stop(...names) {
-    for (const name of names.length ? names : Object.keys(this.#timers)) {
-      if (name in this.#timers) this.seams.clock.clearTimeout(this.#timers[name]);
-      delete this.#timers[name];
-    }
-  }
-
   // — the socket —
 
   connect() {
     this.#phase = "connecting";
-    this.#stop();
+    this.#timers.stop();
     // the one before serves until this one does; nothing of it is heard any more
     const last = this.#socket;
     if (last) { this.#drop(this.#old); this.#old = last; }
-    this.#attempt ??= 0;
     let socket;
     try { socket = new this.seams.WebSocket(this.url, "trunkline.v1"); } catch { this.#socket = null; return this.#closed(1006); }
     this.#socket = socket;
@@ -112,7 +99,7 @@ export class Session {
     this.#phase = "greeting";
     this.#drop(this.#old);
     this.#old = null;
-    this.#after("welcome", WELCOME, () => this.#giveUp(GOING_AWAY));
+    this.#timers.after("welcome", WELCOME, () => this.#giveUp(GOING_AWAY));
     const { proof, ...d } = this.hello();
     this.#write({ t: "hello", id: this.seams.uuid(), d: { ...d, ...(this.#resume ? { resume: { ...this.#resume, lastSeq: this.#seen } } : proof) } });
   }
@@ -120,14 +107,14 @@ export class Session {
   /** Closes; a peer that does not answer the close is not waited for long. */
   #giveUp(code) {
     this.#close(code);
-    this.#after("closing", CLOSING, () => { this.#drop(this.#socket); this.#socket = null; this.#closed(1006); });
+    this.#timers.after("closing", CLOSING, () => { this.#drop(this.#socket); this.#socket = null; this.#closed(1006); });
   }
 
   #closed(code) {
     if (this.#phase === "ended" || this.#phase === "offline") return;
     const wasOnline = this.isOnline;
     this.#phase = "offline";
-    this.#stop();
+    this.#timers.stop();
     if (wasOnline) this.on.offline();
     // of a session that a push's token began, behind `welcome`: its end, nothing to repeat (docs/protocol.md, Details)
     if (code === 4001 && this.#resume && !(wasOnline && this.isWake)) {
@@ -142,7 +129,7 @@ export class Session {
     }
     if (code === GAP || code === 4008) this.#resume = null;
     const wait = Math.min(LONGEST, FIRST * 2 ** Math.min(this.#attempt++, 5));
-    this.#after("connect", wait * (1 + this.seams.random() / 4), () => this.connect());
+    this.#timers.after("connect", wait * (1 + this.seams.random() / 4), () => this.connect());
   }
 
   /** The network path has changed, or the tab was frozen: a new socket at once. */
@@ -161,7 +148,7 @@ export class Session {
   finish() {
     if (this.#phase === "ended") return;
     this.#phase = "ended";
-    this.#stop();
+    this.#timers.stop();
     this.#drop(this.#old);
     this.#drop(this.#socket);
     this.#old = this.#socket = null;
@@ -190,7 +177,7 @@ export class Session {
   }
 
   #send(entry) {
-    this.#stop("ack");
+    this.#timers.stop("ack");
     this.#write(this.#seen ? { ...entry, ack: this.#seen } : entry);
   }
 
@@ -201,13 +188,13 @@ export class Session {
   /** A gap, an overflow, or a frame that is none: the next hello is a fresh one. */
   #startAfresh() {
     this.#resume = null;
-    if ((this.isOnline || this.#phase === "greeting") && !this.#timers.closing) this.#giveUp(GAP);
+    if ((this.isOnline || this.#phase === "greeting") && !this.#timers.has("closing")) this.#giveUp(GAP);
   }
 
   // — hearing —
 
   #received(text) {
-    if ((this.#phase !== "greeting" && !this.isOnline) || this.#timers.closing || text.length > FRAME) return;
+    if ((this.#phase !== "greeting" && !this.isOnline) || this.#timers.has("closing") || text.length > FRAME) return;
     this.#heard = this.seams.clock.now();
     const frame = decoded(text);
     if (!frame) return this.#startAfresh();
@@ -216,7 +203,7 @@ export class Session {
       if (frame.seq <= this.#seen) return;
       if (frame.seq !== this.#seen + 1) return this.#startAfresh();
       this.#seen = frame.seq;
-      if (!this.#timers.ack) this.#after("ack", ACK, () => this.#write({ t: "ack", ack: this.#seen }));
+      if (!this.#timers.has("ack")) this.#timers.after("ack", ACK, () => this.#write({ t: "ack", ack: this.#seen }));
     }
     this.#handle(frame);
     this.on.settled();
@@ -245,7 +232,7 @@ export class Session {
     this.#attempt = 0;
     this.#resume = { sid: d.sid, token: d.resumeToken };
     this.heartbeat = Math.min(HEARTBEAT, Math.max(1000, d.hb));
-    this.#stop();
+    this.#timers.stop();
     this.#beat();
     if (d.resumed) this.#replay(d.replayFrom); else this.#renumber(new Set(d.calls.map((row) => row.call)));
     this.#write({ t: "ping" });
@@ -253,7 +240,7 @@ export class Session {
   }
 
   #beat() {
-    this.#after("ping", this.heartbeat, () => {
+    this.#timers.after("ping", this.heartbeat, () => {
       if (this.seams.clock.now() - this.#heard >= 2 * this.heartbeat) {
         this.#close(GOING_AWAY);
         this.#drop(this.#socket);

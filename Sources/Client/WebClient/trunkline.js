@@ -1,14 +1,12 @@
 // trunkline.js: a telephone in the browser, on a gateway that speaks `trunkline.v1`. README.md shows a call, trunkline.d.ts has the types.
+import { claims } from "./base64.js";
 import { Call } from "./call.js";
 import { Devices } from "./devices.js";
-import { Source } from "./events.js";
-import { Pusher, claims } from "./push.js";
+import { Source, Timers } from "./events.js";
 import { Session } from "./session.js";
-import { PhoneError, endReason } from "./texts.js";
+import { PhoneError, endReason, reasonText } from "./texts.js";
 
-export { Call, PhoneError, claims };
-export { readPush } from "./push.js";
-export { reasonText } from "./texts.js";
+export { Call, PhoneError, claims, reasonText };
 
 /** No word of the gateway on a push by then, or after its tap: the call ends (docs/protocol.md, Parking and push). */
 const WATCHDOG = 15_000, WATCHDOG_TAPPED = 20_000;
@@ -37,6 +35,17 @@ function seamsOf(options) {
   return seams;
 }
 
+/** `#push=…` of service-worker.js, or `#wake=…&device=…`; null: the page was opened otherwise. */
+export function readPush(hash) {
+  const fields = new URLSearchParams(hash.replace(/^#/, ""));
+  const wake = fields.get("wake");
+  if (wake) return { wake, call: claims(wake).call, device: fields.get("device") ?? undefined };
+  try {
+    const push = JSON.parse(fields.get("push"));
+    return typeof push?.wake === "string" ? push : null;
+  } catch { return null; }
+}
+
 /** Whom a call is with, whatever was said. */
 const party = (value) => (typeof value?.h === "string" ? value : { k: "generic", h: "Unknown" });
 
@@ -61,7 +70,6 @@ export class Phone extends Source {
   #token = null;
   #isTokenAsked = false;
   #tokenAttempts = 0;
-  #tokenTimer;
   #turn = {};
   /** The push whose session this is. */
   #wake = null;
@@ -70,8 +78,6 @@ export class Phone extends Source {
   #known = new Map();
   /** Calls of an earlier load of this page, which a push's session may not touch. */
   #orphans = new Map();
-  #watchdogs = new Map();
-  #removals = new Map();
   #listening = null;
   #isForeground;
   #push = null;
@@ -90,13 +96,13 @@ export class Phone extends Source {
     Object.assign(this, { gateway, options, device: options.device ?? options.push?.device ?? "", user: null, calls: [], isReachable: true, pushKey: null });
     this.#isForeground = !options.isBackground;
     const seams = this.seams = seamsOf(options), make = seams.player;
+    this.timers = new Timers(seams.clock);
     seams.iceServers = () => this.#ice;
     seams.player = () => {
       const made = make();
       if (this.loudspeaker) made.setSinkId?.(this.loudspeaker)?.catch(() => {});
       return made;
     };
-    this.#pusher = new Pusher(this, seams);
     this.devices = new Devices(this, seams, options.microphone);
     seams.microphone = () => this.devices.open();
     this.#listenToBrowser();
@@ -106,7 +112,7 @@ export class Phone extends Source {
     if (options.push) queueMicrotask(() => { if (turn === this.#turn) this.push(options.push); });
   }
   #ice = [];
-  #pusher;
+  #pusher = null;
 
   // — what is shown —
 
@@ -121,7 +127,7 @@ export class Phone extends Source {
   get loudspeaker() { return this.devices.chosen.loudspeaker; }
   get microphoneFault() { return this.devices.fault; }
   get mayAskForMicrophone() { return this.devices.mayAsk; }
-  get pushFault() { return this.#pusher.fault; }
+  get pushFault() { return this.#pusher?.fault ?? null; }
   get doNotDisturb() { return this.#preferences?.dnd === true; }
   set doNotDisturb(isOn) {
     this.#preferences = { dnd: isOn };
@@ -192,7 +198,7 @@ export class Phone extends Source {
   }
 
   async #askForToken() {
-    this.seams.clock.clearTimeout(this.#tokenTimer);
+    this.timers.stop("token");
     if (this.#isTokenAsked || this.#machine === "loggedOut" || !this.options.token) return;
     this.#isTokenAsked = true;
     const turn = this.#turn;
@@ -208,13 +214,13 @@ export class Phone extends Source {
   #tokenFailed(error) {
     this.#isTokenAsked = false;
     const wait = Math.min(5_000 * 2 ** Math.min(++this.#tokenAttempts, 6), TOKEN_LONGEST);
-    this.#tokenTimer = this.seams.clock.setTimeout(() => this.#askForToken(), wait);
+    this.timers.after("token", wait, () => this.#askForToken());
     if (error && this.#machine === "idle") this.#fail("noToken", String(error?.message ?? error));
   }
 
   #takeToken(token) {
     this.#isTokenAsked = false;
-    this.seams.clock.clearTimeout(this.#tokenTimer);
+    this.timers.stop("token");
     this.#token = token;
     const { sub, dev } = claims(token);
     this.user = sub ?? this.user;
@@ -278,7 +284,7 @@ export class Phone extends Source {
     if (snapshot) this.#takeSnapshot(snapshot);
     for (const call of this.#live()) call.restartIfBroken();
     if (this.#isLoggingOut) this.#sendLogOut(); else if (snapshot) this.#register();
-    this.#pusher.subscribe().catch((error) => this.#pusher.tell(error));
+    this.#pusher?.subscribe().catch((error) => this.#pusher.tell(error));
   }
 
   #refused(code) {
@@ -365,32 +371,24 @@ export class Phone extends Source {
     next?.listenTo(true);
   }
 
+  /** A call is the name of its watchdog, and of its time in the list after its end. */
   #watch(call, ms) {
-    this.#unwatch(call);
-    this.#watchdogs.set(call, this.seams.clock.setTimeout(() => {
-      this.#watchdogs.delete(call);
+    this.timers.after(call, ms, () => {
       call.isGivenUp = !call.isOutgoing;
       call.finish("unknown");
-    }, ms));
+    });
   }
 
-  #unwatch(call) {
-    this.seams.clock.clearTimeout(this.#watchdogs.get(call));
-    return this.#watchdogs.delete(call);
-  }
-
-  tapped(call) { if (this.#unwatch(call)) this.#watch(call, WATCHDOG_TAPPED); }
-  answeredStart(call) { this.#unwatch(call); }
+  tapped(call) { if (this.timers.stop(call)) this.#watch(call, WATCHDOG_TAPPED); }
+  answeredStart(call) { if (!call.isOver) this.timers.stop(call); }
 
   ended(call) {
-    this.#unwatch(call);
     this.listen();
-    this.#pusher.close(call.id);
-    this.#removals.set(call, this.seams.clock.setTimeout(() => {
-      this.#removals.delete(call);
+    this.#pusher?.close(call.id);
+    this.timers.after(call, ENDED_SHOWN, () => {
       this.calls = this.calls.filter((one) => one !== call);
       this.emit("calls");
-    }, ENDED_SHOWN));
+    });
   }
 
   // — a call comes —
@@ -457,7 +455,7 @@ export class Phone extends Source {
     const isIncoming = row.dir === "in";
     const call = this.#known.get(row.call)
       ?? this.#add(new Call(this, row.call, isIncoming ? "incoming" : "outgoing", party(isIncoming ? row.from : row.to), { account: row.acct }));
-    this.#unwatch(call);
+    this.timers.stop(call);
     call.isOffered = true;
     call.capabilities = row.caps ?? null;
     call.takeUp(row, () => this.emit("taken", { call }));
@@ -475,7 +473,7 @@ export class Phone extends Source {
     if (isNew && this.#live().length >= (this.options.maximumCalls ?? 2)) return this.ask("call.reject", id, { scope: "device", reason: "busy" });
     call ??= new Call(this, id, "incoming", party(d.from));
     Object.assign(call, { peer: party(d.from), account: d.acct ?? null, capabilities: d.caps ?? null, isOffered: true });
-    this.#unwatch(call);
+    this.timers.stop(call);
     if (isNew) this.emit("incoming", { call: this.#add(call) });
     if (call.isOver) return;
     call.offered(d.sdp, d.gen, call.pushed ? { openMs: Math.max(0, Math.round(this.#onlineAt - call.pushedAt)) } : undefined);
@@ -525,8 +523,13 @@ export class Phone extends Source {
   useMicrophone(id) { return this.devices.useMicrophone(id); }
   useLoudspeaker(id) { return this.devices.useLoudspeaker(id); }
 
-  enablePush(registration, worker = globalThis.navigator?.serviceWorker) { return this.#pusher.enable(registration, worker); }
-  disablePush() { return this.#pusher.disable(); }
+  /** Only who wants pushes loads what they need. */
+  async enablePush(registration, worker = globalThis.navigator?.serviceWorker) {
+    const { Pusher } = await import("./push.js");
+    this.#pusher ??= new Pusher(this, this.seams);
+    return this.#pusher.enable(registration, worker);
+  }
+  async disablePush() { return this.#pusher?.disable(); }
 
   register(push) {
     this.#isPushDropped = !push && (this.#push !== null || this.#isPushDropped);
@@ -580,19 +583,18 @@ export class Phone extends Source {
   #letGo() {
     this.#turn = {};
     this.#isTokenAsked = false;
-    this.seams.clock.clearTimeout(this.#tokenTimer);
+    this.timers.stop("token");
     this.#finishSession();
   }
 
   close() {
     for (const call of this.#live()) call.end();
     this.#letGo();
-    for (const timer of this.#removals.values()) this.seams.clock.clearTimeout(timer);
-    this.#removals.clear();
+    this.timers.stop();
     this.calls = [];
     for (const stop of this.#stops.splice(0)) stop();
     this.devices.close();
-    this.#pusher.close();
+    this.#pusher?.close();
     this.#move("idle");
   }
 }

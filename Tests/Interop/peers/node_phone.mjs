@@ -57,3 +57,4 @@ for await (const line of createInterface({ input: process.stdin })) {
 }
 phone.close();
 say("closed");
+process.stdin.destroy();

@@ -3,7 +3,7 @@
 {"id": 1, "open": URL} opens the page, {"id": 1, "close": true} closes it; {"id": 1, "page": JS} and {"id": 1, "worker": JS} evaluate there;
 {"id": 1, "push": {…}, "origin": URL} is a push from the browser's service, by DevTools. Ends, with the browser, when stdin does.
 """
-import argparse, json, shutil, sys, tempfile, threading, urllib.request
+import argparse, json, shutil, sys, tempfile, threading, time, urllib.request
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 from browser_phone import debugging_port, end_group, say, start_browser
@@ -55,9 +55,18 @@ class Browser:
     def open(self, url):
         origin = "/".join(url.split("/")[:3])
         self.call("Browser.grantPermissions", origin=origin, permissions=["notifications", "audioCapture"])
-        self.target = self.call("Target.createTarget", url=url)["targetId"]
+        self.target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.page = self.attach(self.target)
-        self.evaluate(self.page, "new Promise((done) => document.readyState === 'complete' ? done() : addEventListener('load', () => done()))")
+        self.call("Page.navigate", session=self.page, url=url)
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            try:
+                if self.evaluate(self.page, "document.readyState === 'complete' && location.protocol.startsWith('http')"):
+                    return
+            except RuntimeError:
+                pass  # between two documents there is no context
+            time.sleep(0.02)
+        raise RuntimeError(f"{url} did not load")
 
     def worker(self, script):
         found = [one for one in self.call("Target.getTargets")["targetInfos"] if one["type"] == "service_worker"]
