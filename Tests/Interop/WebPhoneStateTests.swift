@@ -140,6 +140,36 @@ extension Interop {
       try await gateway.finish()
     }
 
+    @Test func `the page that a push opened answers without a login, is loaded again in the call, and asks for a login after it`()
+      async throws
+    {
+      let service = try await PushServiceUnderTest(.h2)
+      let gateway = try await service.gateway(over: .webPush, media: "[ auto ]")
+      let subscription = try String(contentsOfFile: service.folder + "/subscription.json", encoding: .utf8)
+      let registered = try await service.killedApp(gateway, device: "web", token: subscription, ["--push-kind", "webpush"])
+      registered.signal(SIGTERM)
+      _ = try? await registered.finish(within: 10)
+      let page = try await WebPage(gateway)
+      let trunk = try await Peers.trunk(gateway, ["--call", "+15551230001", "--talk", "60", "--repeat"])
+      let push = try await service.nextPush().merging(["answers": true, "device": "web"]) { $1 }
+      let text = String(decoding: try JSONSerialization.data(withJSONObject: push), as: UTF8.self)
+      let hash = try #require(text.addingPercentEncoding(withAllowedCharacters: .alphanumerics))
+      try await page.send("Page.navigate", ["url": "http://127.0.0.1:\(gateway.app)/#push=" + hash])
+      try await page.wait("call.state === 'connected' && call.isPlaying && location.hash === ''")
+      #expect(try await page.isShown("login") == false)
+      try page.start("Page.reload")
+      try await page.dialog(1, accept: true)
+      try await page.wait("call.state === 'connected' && !call.isTakenUp && call.isPlaying")
+      #expect(try await page.evaluate("vibrations.length") as? Int == 0, "it does not ring again")
+      try await page.click("hangup")
+      #expect(try await trunk.finish(within: 10) == 0, "\(trunk.text)")
+      try await page.wait("document.getElementById('login').checkVisibility()")
+      try await page.close()
+      gateway.note(invites: try await gateway.records(1).compactMap { $0["sipCallId"] as? String })
+      try await gateway.finish()
+      try await service.stop()
+    }
+
     @Test func `the page can be installed: manifest, icons, a service worker over it, and nobody is asked at load`() async throws
     {
       let gateway = try await GatewayUnderTest(media: "[ auto ]")

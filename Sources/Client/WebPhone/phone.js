@@ -47,8 +47,8 @@ function begin() {
     if (!isToken(linked)) return showLogin("That is not a login token.");
     keepToken(linked, isStaying());
   }
-  // without its tap: a page that is loaded again does not answer again
-  if (push) tab.set("push", JSON.stringify({ ...push, answers: false }));
+  // without call and tap: a page that is loaded again neither rings nor answers before the gateway has said how the call stands
+  if (push) tab.set("push", JSON.stringify({ wake: push.wake, gw: push.gw, device: push.device }));
   const token = storedToken(), pushed = push ?? read(tab, "push");
   if (!token && !pushed) return showLogin();
   connect(token, pushed);
