@@ -20,8 +20,11 @@ const packed = (bytes) => gzipSync(bytes, { level: 9 }).length;
 function size() {
   const modules = readdirSync(folder).filter((name) => name.endsWith(".js") && name !== "service-worker.js");
   const served = packed(Buffer.concat(modules.map((name) => readFileSync(join(folder, name)))));
-  const bundled = spawnSync("esbuild", ["--bundle", "--minify", "--format=esm", "--target=es2022", join(folder, "trunkline.js")]);
-  say({ event: "size", served, minified: bundled.status === 0 ? packed(bundled.stdout) : null, worker: packed(readFileSync(join(folder, "service-worker.js"))) });
+  // push.js is loaded by who wants pushes
+  const bundle = (...more) => spawnSync("esbuild", ["--bundle", "--minify", "--format=esm", "--target=es2022", ...more, join(folder, "trunkline.js")]);
+  const [whole, calls] = [bundle(), bundle("--external:./push.js")];
+  const minified = whole.status === 0 ? { minified: packed(whole.stdout), calls: packed(calls.stdout) } : { minified: null, calls: null };
+  say({ event: "size", served, ...minified, worker: packed(readFileSync(join(folder, "service-worker.js"))) });
 }
 
 async function left() {
@@ -78,6 +81,7 @@ async function tap(port, token, count) {
   const chromium = spawn("chromium", ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--mute-audio",
     "--disable-background-networking", "--autoplay-policy=no-user-gesture-required", "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream",
     "--allow-loopback-in-peer-connection", "--remote-debugging-port=0", `--user-data-dir=${profile}`, "about:blank"], { stdio: ["ignore", "ignore", "pipe"], detached: true });
+  process.once("SIGTERM", () => { try { process.kill(-chromium.pid, "SIGKILL"); } finally { process.exit(1); } });
   try {
     const devtools = await new Promise((done, fail) => {
       let text = "";

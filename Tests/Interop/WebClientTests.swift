@@ -275,4 +275,3 @@ final class Folder {
     try text.write(toFile: path + "/" + name, atomically: true, encoding: .utf8)
   }
 }
-

@@ -51,7 +51,7 @@ export class Call extends Source {
   #hold;
   /** Names of timers. */
   #muting = {};
-  #seconds = 0;
+  #skew = 0;
   #count = 0;
 
   constructor(phone, id, direction, peer, options = {}) {
@@ -95,10 +95,7 @@ export class Call extends Source {
   get remoteStream() { return this.media.stream; }
   get localStream() { return this.media.microphone; }
   get peerConnection() { return this.media.peerConnection; }
-  get seconds() {
-    if (this.phase === "connected") this.#seconds = Math.max(0, Math.floor((this.phone.gatewayTime() - this.connectedAt) / 1000));
-    return this.#seconds;
-  }
+  get seconds() { return Math.max(0, Math.floor(((this.endedAt ?? this.phone.seams.clock.now()) + this.#skew - (this.connectedAt ?? Infinity)) / 1000)); }
 
   /** Microphone and loudspeaker are for a call that is connected, or goes out. */
   get isHeard() { return !this.isHeld && (this.phase === "connected" || this.phase === "ready" || this.phase === "progress"); }
@@ -300,7 +297,8 @@ export class Call extends Source {
     if (this.phase === "connected" || (!this.isOutgoing && this.phase !== "answering")) return;
     this.#tap = null;
     this.#wasAnswered = true;
-    this.connectedAt = Number.isFinite(d.at) ? d.at : this.phone.gatewayTime();
+    this.connectedAt = Number.isFinite(d.at) ? d.at : this.phone.seams.clock.now() + this.phone.skew;
+    this.#skew = this.phone.skew;
     this.codec = d.codec ?? null;
     this.#move("connected");
     this.media.activate();
@@ -457,6 +455,7 @@ export class Call extends Source {
     this.tappedAt = this.startedAt;
     this.#hold.isOn = row.state === "held";
     if (this.phase === "connected") this.connectedAt = row.at;
+    this.#skew = this.phone.skew;
     tell();
     if (this.isOver) return;
     if (this.phase === "connected") this.media.activate();
@@ -473,7 +472,6 @@ export class Call extends Source {
 
   finish(reason) {
     if (this.isOver) return;
-    void this.seconds;
     this.endReason = reason;
     this.phase = "ended";
     this.endedAt = this.phone.seams.clock.now();

@@ -49,9 +49,8 @@ export function readPush(hash) {
 /** Whom a call is with, whatever was said. */
 const party = (value) => (typeof value?.h === "string" ? value : { k: "generic", h: "Unknown" });
 
-function uuid(random) {
-  return "10000000-1000-4000-8000-100000000000".replace(/[018]/g, (c) => (+c ^ ((random() * 16) & (15 >> (+c / 4)))).toString(16));
-}
+/** For pages that are no secure context, and old Nodes. */
+const uuid = (random) => "xxxxxxxx-xxxx-4xxx-8xxx-xxxxxxxxxxxx".replace(/x/g, () => Math.floor(random() * 16).toString(16));
 
 /** An audio element. */
 function player() {
@@ -87,7 +86,8 @@ export class Phone extends Source {
   #isRegistrationOld = false;
   #logOuts = null;
   #isLoggingOut = false;
-  #skew = 0;
+  /** Of the gateway's clock. */
+  skew = 0;
   #stops = [];
   #rung = -Infinity;
 
@@ -133,9 +133,6 @@ export class Phone extends Source {
     this.#preferences = { dnd: isOn };
     this.#register();
   }
-
-  /** Milliseconds since 1970 by the gateway's clock. */
-  gatewayTime() { return this.seams.clock.now() + this.#skew; }
 
   #move(machine, error = null) {
     if (this.#machine === machine && this.#error === error) return;
@@ -274,7 +271,7 @@ export class Phone extends Source {
   }
 
   #welcomed(d, snapshot) {
-    if (Number.isFinite(d.time)) this.#skew = d.time - this.seams.clock.now();
+    if (Number.isFinite(d.time)) this.skew = d.time - this.seams.clock.now();
     this.#ice = (d.ice ?? []).map(({ urls, username, credential }) => ({ urls, username, credential }));
     this.pushKey = d.push?.webpush ?? null;
     this.#onlineAt = this.seams.clock.now();
