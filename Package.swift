@@ -135,8 +135,11 @@ let client: [Target] = [
     .map { .embedInCode($0) }, swiftSettings: swift),
   .target(
     name: "WebPhone", dependencies: ["WebClient"], path: "Sources/Client/WebPhone",
-    resources: ["index.html", "phone.css", "phone.js", "words.js", "bell.js", "history.js", "meters.js"]
-      .map { .embedInCode($0) }, swiftSettings: swift),
+    resources: [
+      "index.html", "phone.css", "phone.js", "page.js", "calls.js", "cards.js", "dialer.js", "settings.js", "push.js", "words.js",
+      "bell.js", "history.js",
+      "meters.js", "manifest.webmanifest", "icon.svg", "icon-192.png", "icon-512.png",
+    ].map { .embedInCode($0) }, swiftSettings: swift),
   module(
     "Client", "ClientMachines",
     ["Bytes", "RTP", "STUN", "SDP", "AppProtocol", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession"]),

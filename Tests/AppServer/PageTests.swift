@@ -27,8 +27,22 @@ import Testing
     let lines = head.lowercased()
     #expect(lines.contains("content-type: text/html; charset=utf-8"))
     #expect(lines.contains("script-src 'self';") && lines.contains("connect-src 'self' ws://gateway.test:8080;"))
+    #expect(lines.contains("manifest-src 'self';") && lines.contains("worker-src 'self';"))
     #expect(lines.contains("x-content-type-options: nosniff") && lines.contains("frame-ancestors 'none'"))
     #expect(!lines.contains("unsafe-inline") && !lines.contains("strict-transport-security"))
+  }
+
+  @Test func `a page may connect to what it names beside its own server, another page may not`() throws {
+    let fixture = try Fixture {
+      $0.pages = [
+        "/": Page(contentType: "text/html", bytes: []),
+        "/worker.js": Page(contentType: "text/javascript", bytes: [], connects: ["wss://other.test", "https://other.test"]),
+      ]
+    }
+    let socket = try TestSocket(fixture.app.address)
+    let worker = try #require(get(socket, "/worker.js")).head
+    #expect(worker.contains("connect-src 'self' ws://gateway.test:8080 wss://other.test https://other.test;"))
+    #expect(try !#require(get(socket, "/")).head.contains("other.test"))
   }
 
   @Test(arguments: ["::1", "::", "0.0.0.0"]) func `any kind of address can be listened on`(text: String) throws {

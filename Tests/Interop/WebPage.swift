@@ -38,6 +38,22 @@ final class WebPage {
     try await send("Emulation.setEmulatedMedia", ["features": [colours]])
   }
 
+  /// Runs before the scripts of every page from now on.
+  func hook(_ script: String) async throws {
+    try await send("Page.addScriptToEvaluateOnNewDocument", ["source": script])
+  }
+
+  /// The id of what has the keyboard.
+  func focus() async throws -> String { try await evaluate("document.activeElement.id") as? String ?? "" }
+
+  /// Another entry of a list, as a person chooses it.
+  func choose(_ index: Int, in id: String) async throws {
+    try await wait("document.getElementById('\(id)').options.length > \(index)")
+    try await evaluate(
+      "{ const list = document.getElementById('\(id)'); list.selectedIndex = \(index); list.dispatchEvent(new Event('change')); }"
+    )
+  }
+
   /// Goes to the page; with a token it logs in by link.
   func open(_ gateway: GatewayUnderTest, token: String? = nil) async throws {
     try await send("Page.navigate", ["url": "http://127.0.0.1:\(gateway.app)/" + (token.map { "#token=" + $0 } ?? "")])
@@ -118,7 +134,7 @@ final class WebPage {
 
   /// Types letters, or one named key.
   func press(_ keys: String) async throws {
-    let named = ["Enter": ("\r", 13), "Tab": ("", 9)]
+    let named = ["Enter": ("\r", 13), "Tab": ("", 9), "Escape": ("", 27)]
     for key in named[keys] != nil ? [keys] : keys.map(String.init) {
       let (text, code) = named[key] ?? (key, 0)
       let down: [String: Any] = [
@@ -143,26 +159,9 @@ final class WebPage {
     _ = try await post(["shot": "\(shots)/\(name).png"])
   }
 
-  /// Texts whose contrast to what is behind them is below 4.5 : 1 (WCAG 2.2 §1.4.3), and whatever is wider than the screen.
+  /// What is wrong with the looks of the page, as peers/page_faults.js says.
   func faults() async throws -> [String] {
-    let script = """
-      (() => { const faults = [], canvas = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d");
-        const colour = (text) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = text; canvas.fillRect(0, 0, 1, 1);
-          return [...canvas.getImageData(0, 0, 1, 1).data]; };
-        const light = (c) => c.slice(0, 3).map((x) => (x /= 255) <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4)
-          .reduce((sum, x, i) => sum + x * [0.2126, 0.7152, 0.0722][i], 0);
-        const behind = (e) => { for (; e; e = e.parentElement) { const c = colour(getComputedStyle(e).backgroundColor); if (c[3]) return c; }
-          return [255, 255, 255]; };
-        for (const e of document.querySelectorAll("body *")) {
-          if (!e.checkVisibility() || e.disabled || e.className === "unseen" || ![...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())) continue;
-          const [a, b] = [light(colour(getComputedStyle(e).color)), light(behind(e))];
-          const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-          if (contrast < 4.5) faults.push(`${e.id || e.className || e.tagName}: contrast ${contrast.toFixed(2)}`);
-          if (e.getBoundingClientRect().right > innerWidth + 1) faults.push(`${e.id || e.tagName}: beyond the edge`);
-        }
-        if (document.documentElement.scrollWidth > innerWidth) faults.push("the page scrolls sideways");
-        return faults; })()
-      """
+    let script = try String(contentsOfFile: Surroundings.sources + "/peers/page_faults.js", encoding: .utf8)
     return try await evaluate(script) as? [String] ?? ["no answer"]
   }
 

@@ -47,7 +47,7 @@ extension Interop {
       let answer = ["permission": ["name": "microphone"], "setting": isDenied ? "denied" : "granted"] as [String: Any]
       try await page.send("Browser.setPermission", answer)
       try await page.open(gateway, token: try await gateway.token("alice", "web"))
-      let advice = isDenied ? "allow the microphone" : "Connect one"
+      let advice = isDenied ? "Allow it beside the address" : "Connect one"
       try await page.waitFor(advice, in: "notice")
       #expect(try await page.faults() == [])
       try await page.shot(isDenied ? "denied-idle" : "absent-idle")
@@ -83,7 +83,7 @@ extension Interop {
 
       try await page.wait("shown[0] === '+15557770001 is calling' && document.title.includes('is calling')")
       #expect(try await page.evaluate("JSON.stringify(vibrations[0])") as? String == "[400,200,400]")
-      #expect(try await page.evaluate("document.activeElement.id") as? String == "answer")
+      #expect(try await page.focus() == "answer")
       #expect(try await page.isShown("meters") == false)
       #expect(try await page.faults() == [])
       try await page.shot("ringing")
@@ -100,6 +100,10 @@ extension Interop {
       #expect(try await page.isShown("meters"))
       try await page.press("4")
       try await page.waitFor("4", in: "digits")
+      for next in ["pad", "audio", "hold", "add"] {
+        try await page.press("Tab")
+        #expect(try await page.focus() == next)
+      }
       try await page.faults(expectedIn: [320, 480, 1280])
       try await page.shot("in-call")
       try await hold(page)

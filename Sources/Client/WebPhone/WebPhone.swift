@@ -8,21 +8,29 @@ public enum WebPhone {
     public let bytes: [UInt8]
   }
 
+  /// Where the service worker is served: what it may control lies below it.
+  public static let serviceWorker = "/service-worker.js"
+
   /// Every file with the path it is served at.
   public static let assets: [Asset] =
     [
       Asset(path: "/", contentType: "text/html; charset=utf-8", bytes: PackageResources.index_html),
       Asset(path: "/phone.css", contentType: "text/css; charset=utf-8", bytes: PackageResources.phone_css),
-      script("phone.js", PackageResources.phone_js),
-      script("words.js", PackageResources.words_js),
-      script("bell.js", PackageResources.bell_js),
-      script("history.js", PackageResources.history_js),
-      script("meters.js", PackageResources.meters_js),
-    ] + WebClient.scripts.map { Asset(path: $0.path, contentType: scriptType, bytes: $0.bytes) }
+      script("/phone.js", PackageResources.phone_js), script("/page.js", PackageResources.page_js),
+      script("/calls.js", PackageResources.calls_js), script("/cards.js", PackageResources.cards_js),
+      script("/dialer.js", PackageResources.dialer_js), script("/settings.js", PackageResources.settings_js),
+      script("/push.js", PackageResources.push_js), script("/words.js", PackageResources.words_js),
+      script("/bell.js", PackageResources.bell_js), script("/history.js", PackageResources.history_js),
+      script("/meters.js", PackageResources.meters_js),
+      Asset(
+        path: "/manifest.webmanifest", contentType: "application/manifest+json",
+        bytes: PackageResources.manifest_webmanifest),
+      Asset(path: "/icon.svg", contentType: "image/svg+xml", bytes: PackageResources.icon_svg),
+      Asset(path: "/icon-192.png", contentType: "image/png", bytes: PackageResources.icon_192_png),
+      Asset(path: "/icon-512.png", contentType: "image/png", bytes: PackageResources.icon_512_png),
+    ] + WebClient.scripts.map { script($0.path, $0.bytes) }
 
-  private static let scriptType = "text/javascript; charset=utf-8"
-
-  private static func script(_ name: String, _ bytes: [UInt8]) -> Asset {
-    Asset(path: "/" + name, contentType: scriptType, bytes: bytes)
+  private static func script(_ path: String, _ bytes: [UInt8]) -> Asset {
+    Asset(path: path, contentType: "text/javascript; charset=utf-8", bytes: bytes)
   }
 }

@@ -35,45 +35,63 @@ class Tone {
 }
 
 const chime = new Tone([587, 740], { on: 1, off: 2, volume: 0.06 });
+/** Call waiting: beside a voice, so short and soft. */
+const knock = new Tone([440], { on: 0.3, off: 3.7, volume: 0.03 });
 export const ringback = new Tone([440, 480], { on: 2, off: 4, volume: 0.03 });
 
 const TITLE = document.title;
-let flash, notification;
+let flash, notification, rung = null;
 
 export const bell = {
-  /** Sound, title, vibration, and a notification where this page is not in front. */
-  start(who) {
-    if (flash) return;
-    chime.start();
+  /** Sound, title, vibration, and a notification where this page is not in front. `isWaiting`: beside another call. */
+  start(id, who, isWaiting) {
+    const key = `${id} ${isWaiting}`;
+    if (rung === key) return;
+    bell.stop();
+    rung = key;
+    (isWaiting ? knock : chime).start();
     const ring = () => {
       document.title = document.title === TITLE ? `☎ ${who} is calling` : TITLE;
-      navigator.vibrate?.([400, 200, 400]);
+      if (!isWaiting) navigator.vibrate?.([400, 200, 400]);
     };
     ring();
     flash = setInterval(ring, 1500);
-    if (!document.hasFocus() || document.hidden) notification = notify(who);
+    if (!document.hasFocus() || document.hidden) notification = notify(id, who);
   },
 
   stop() {
-    if (!flash) return;
+    if (!rung) return;
+    rung = null;
     clearInterval(flash);
-    flash = null;
     chime.stop();
+    knock.stop();
     navigator.vibrate?.(0);
-    notification?.close();
+    notification?.then((shown) => shown?.close());
     notification = null;
     document.title = TITLE;
   },
 };
 
-function notify(who) {
+/** Its tag is the call's, as the service worker's is: one call shows once. */
+async function notify(id, who) {
   if (globalThis.Notification?.permission !== "granted") return null;
+  const [title, options] = [`${who} is calling`, { body: "Click to answer in the Trunkline phone", tag: id, requireInteraction: true }];
   try {
-    const shown = new Notification(`${who} is calling`, { body: "Click to answer in the Trunkline phone", tag: "call", requireInteraction: true });
+    const shown = new Notification(title, options);
     shown.onclick = () => { focus(); shown.close(); };
     return shown;
   } catch {
-    return null; // Android has them by service workers only
+    return notifyByWorker(title, options); // Android has them by service workers only
+  }
+}
+
+async function notifyByWorker(title, options) {
+  try {
+    const registration = await navigator.serviceWorker.getRegistration();
+    await registration.showNotification(title, options);
+    return (await registration.getNotifications({ tag: options.tag }))[0];
+  } catch {
+    return null;
   }
 }
 
@@ -83,3 +101,8 @@ export async function askToNotify() {
 }
 
 export const mayAskToNotify = () => globalThis.Notification?.permission === "default";
+
+export function stopSounds() {
+  bell.stop();
+  ringback.stop();
+}

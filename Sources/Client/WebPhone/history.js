@@ -1,5 +1,8 @@
 // The calls of one user on this device, in localStorage, newest first. A call is noted when it begins, so that a page which is
 // closed in it does not forget it.
+import { device, read } from "./page.js";
+import { duration, isMissed, reasonWords } from "./words.js";
+
 const LIMIT = 50;
 
 export class History {
@@ -8,12 +11,8 @@ export class History {
   }
 
   get entries() {
-    try {
-      const entries = JSON.parse(localStorage.getItem(this.key));
-      return Array.isArray(entries) ? entries.filter((entry) => entry && typeof entry.id === "string").slice(0, LIMIT) : [];
-    } catch {
-      return [];
-    }
+    const entries = read(device, this.key);
+    return Array.isArray(entries) ? entries.filter((entry) => entry && typeof entry.id === "string").slice(0, LIMIT) : [];
   }
 
   /** Adds or replaces the entry of a call: `{id, direction, name, number, at, connectedMs, reason}`, `reason` null while it goes on. */
@@ -32,11 +31,7 @@ export class History {
   }
 
   write(entries) {
-    try {
-      localStorage.setItem(this.key, JSON.stringify(entries.slice(0, LIMIT)));
-    } catch {
-      // no room, or a browser that stores nothing: the page goes on without
-    }
+    device.set(this.key, JSON.stringify(entries.slice(0, LIMIT)));
   }
 }
 
@@ -46,4 +41,28 @@ export function when(at, now = new Date()) {
   const time = { hour: "2-digit", minute: "2-digit" };
   const isToday = date.toDateString() === now.toDateString();
   return new Intl.DateTimeFormat(undefined, isToday ? time : { day: "numeric", month: "short", ...time }).format(date);
+}
+
+/** One call of before; a click on it is `use`. */
+export function row(entry, use) {
+  const isIncoming = entry.direction === "incoming";
+  const words = entry.reason ? reasonWords(entry.reason) : "Ended while this page was closed";
+  const parts = {
+    arrow: isIncoming ? "↙" : "↗",
+    who: entry.name || entry.number || "Unknown",
+    when: when(entry.at),
+    how: [isMissed(entry) && "Missed", entry.connectedMs !== null && duration(entry.connectedMs), words].filter(Boolean).join(" · "),
+  };
+  const button = document.createElement("button");
+  for (const [name, text] of Object.entries(parts)) {
+    const part = Object.assign(document.createElement("span"), { className: name, textContent: text });
+    if (name === "arrow") part.ariaHidden = "true";
+    button.append(part);
+  }
+  button.classList.toggle("missed", isMissed(entry));
+  button.ariaLabel = `${isIncoming ? "From" : "To"} ${parts.who}, ${parts.when}, ${parts.how}. Copies the number to the dialler.`;
+  button.onclick = use;
+  const item = document.createElement("li");
+  item.append(button);
+  return item;
 }

@@ -1,23 +1,24 @@
-// Levels in dBFS ten times a second, and loss, jitter, buffer and round trip once a second.
+// Levels in dBFS ten times a second.
 
-/** `show(levels)` and `tell(text)` until `stop()`. `peaks` are the highest levels so far. */
-export function startMeters(call, show, tell) {
+/** `show({in, out})` until `stop()`. `peaks` are the highest levels so far. */
+export function startMeters(call, show) {
   const context = new AudioContext();
   context.resume();
   const tap = () => Object.assign(context.createAnalyser(), { fftSize: 1024 });
   const nodes = { in: tap(), out: tap() };
-  const streams = {};
+  const sources = {};
   const samples = new Float32Array(1024);
   const peaks = { in: -90, out: -90 };
 
-  /** A stream may come late: the microphone of a call that was taken up again. */
+  /** A stream may come late, and be another later: a microphone chosen in the call, a new path. */
   function connect(name, stream) {
-    if (!stream || streams[name] === stream) return;
-    streams[name] = stream;
-    context.createMediaStreamSource(stream).connect(nodes[name]);
+    if (!stream || sources[name]?.mediaStream === stream) return;
+    sources[name]?.disconnect();
+    sources[name] = context.createMediaStreamSource(stream);
+    sources[name].connect(nodes[name]);
   }
 
-  const levels = setInterval(() => {
+  const timer = setInterval(() => {
     connect("in", call.remoteStream);
     connect("out", call.localStream);
     const now = {};
@@ -30,12 +31,5 @@ export function startMeters(call, show, tell) {
     show(now);
   }, 100);
 
-  const numbers = () => {
-    const { loss, jitterMs, bufferMs, roundTripMs } = call.statistics;
-    tell(`loss ${(100 * loss).toFixed(1)} % · jitter ${jitterMs} ms · buffer ${bufferMs} ms`
-      + (roundTripMs === null ? "" : ` · round trip ${roundTripMs} ms`));
-  };
-  call.addEventListener("statistics", numbers);
-
-  return { peaks, stop() { clearInterval(levels); call.removeEventListener("statistics", numbers); context.close(); } };
+  return { call, peaks, stop() { clearInterval(timer); context.close(); } };
 }

@@ -1,328 +1,227 @@
-// The web phone: what a person sees. The protocol is in trunkline.js, what is said in words.js, what sounds in bell.js.
-import { Phone, claims } from "./trunkline/trunkline.js";
-import { askToNotify, bell, mayAskToNotify, ringback } from "./bell.js";
-import { History, when } from "./history.js";
-import { startMeters } from "./meters.js";
-import { callWords, duration, isMissed, microphoneWords, reasonWords, setupWords } from "./words.js";
+// The web phone: what a person sees. The protocol is the package's (trunkline/trunkline.js); this file has the login, the line and what is asked
+// before a call; calls are in calls.js and cards.js, the dialler in dialer.js, words in words.js.
+import { Phone, claims, readPush } from "./trunkline/trunkline.js";
+import { askToNotify, mayAskToNotify, stopSounds } from "./bell.js";
+import { chosen, followAll, gone, last, openHistory, sound, takeUp } from "./calls.js";
+import { press, showCalls, takesDigits, wireCalls } from "./cards.js";
+import { fill, isOpenOverCall, showDialer, wireDialer } from "./dialer.js";
+import { row } from "./history.js";
+import { $, app, device, notice, read, show, status, tab } from "./page.js";
+import { canPush, enablePush, resumePush, worker } from "./push.js";
+import { resumeDoNotDisturb, showSettings, wireSettings } from "./settings.js";
+import { AWAY, setupWords } from "./words.js";
 
-const $ = (id) => document.getElementById(id);
-let line, call, meters, history, stats = "", clock, goneWords = "";
+const TOKEN = "trunkline.token";
+/** Why somebody has to log in again; and whether this login has looked after its push subscription. */
+let loginWords = "", resumed = false;
 
 // — logging in —
 
-function token() {
-  const found = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (found) {
-    sessionStorage.setItem("token", found);
-    window.history.replaceState(null, "", location.pathname + location.search); // the link's secret leaves the address bar
+const withoutHash = () => window.history.replaceState(null, "", location.pathname + location.search); // secrets leave the address bar
+const isStaying = () => device.get(TOKEN) !== null;
+const storedToken = () => tab.get(TOKEN) ?? device.get(TOKEN);
+
+function keepToken(token, stays) {
+  tab.set(TOKEN, token);
+  if (stays) device.set(TOKEN, token);
+}
+
+function stay(isOn) {
+  if (isOn && storedToken()) device.set(TOKEN, storedToken()); else device.remove(TOKEN);
+}
+
+function forget() {
+  for (const name of [TOKEN, "push", "muted"]) tab.remove(name);
+  device.remove(TOKEN);
+}
+
+const isToken = (token) => typeof claims(token).sub === "string";
+
+/** A login link, a page that a push opened, or one that was loaded again. */
+function begin() {
+  const linked = new URLSearchParams(location.hash.slice(1)).get("token");
+  const push = readPush(location.hash);
+  if (linked || push) withoutHash();
+  if (linked) {
+    tab.remove("push");
+    if (!isToken(linked)) return showLogin("That is not a login token.");
+    keepToken(linked, isStaying());
   }
-  return found ?? sessionStorage.getItem("token");
+  // without call and tap: a page that is loaded again neither rings nor answers before the gateway has said how the call stands
+  if (push) tab.set("push", JSON.stringify({ wake: push.wake, gw: push.gw, device: push.device }));
+  const token = storedToken(), pushed = push ?? read(tab, "push");
+  if (!token && !pushed) return showLogin();
+  connect(token, pushed);
 }
 
-/** `#wake=…&device=…`: this page was opened by a push. Kept, so that it may be loaded again while the call lives. */
-function woken() {
-  const hash = new URLSearchParams(location.hash.slice(1));
-  if (hash.get("wake")) {
-    sessionStorage.setItem("wake", JSON.stringify({ wake: hash.get("wake"), device: hash.get("device") }));
-    window.history.replaceState(null, "", location.pathname + location.search);
-  } else if (hash.get("token")) {
-    sessionStorage.removeItem("wake");
-  }
-  return JSON.parse(sessionStorage.getItem("wake"));
-}
-
-function logIn(secret) {
-  if (!claims(secret).sub) return showLogin("That is not a login token.");
-  sessionStorage.setItem("token", secret);
-  connect({ token: () => secret });
-}
-
-function connect(proof) {
-  $("login").hidden = true;
-  notice("");
+function connect(token, push = null) {
+  loginWords = "";
+  resumed = false;
   const scheme = location.protocol === "https:" ? "wss" : "ws";
-  line?.close();
-  line = new Phone(`${scheme}://${location.host}/v1/connect`, { maximumCalls: 1, ...proof });
-  history = new History(proof.token ? claims(proof.token()).sub : proof.push.device);
-  line.addEventListener("state", showLine);
-  line.addEventListener("incoming", (event) => incoming(event.call));
-  line.addEventListener("taken", (event) => takeUp(event.call));
-  line.addEventListener("gone", (event) => gone(event));
-  line.addEventListener("devices", () => microphone());
-  window.trunkline = line; // for the console and for tests
-  showHistory();
-  showLine();
-  microphone();
+  const phone = app.phone = new Phone(`${scheme}://${location.host}/v1/connect`, {
+    ...(token && { token: () => token }), ...(push && { push, device: push.device ?? claims(token ?? "").dev }),
+  });
+  globalThis.trunkline = phone; // for the console and for tests
+  openHistory(token ? claims(token).sub : phone.device);
+  const on = (type, f) => phone.addEventListener(type, (event) => { if (phone === app.phone) f(event); });
+  on("state", () => lineChanged());
+  on("calls", () => followAll());
+  on("incoming", ({ call }) => { if (new URLSearchParams(location.search).has("answer")) call.answer(); });
+  on("taken", ({ call }) => takeUp(call));
+  on("gone", ({ id, reason }) => gone(id, reason));
+  on("devices", () => { render(); showSettings(); });
+  on("registered", () => showSettings());
+  resumeDoNotDisturb();
+  followAll();
+  lineChanged();
 }
 
-function refused(text) {
-  sessionStorage.removeItem("token");
-  sessionStorage.removeItem("wake");
+function lineChanged() {
+  const { state, error } = app.phone;
+  if (state === "online" && !resumed) {
+    resumed = true;
+    resumePush();
+  }
+  // the page has this one token: who is refused needs another
+  const isOut = state === "loggedOut" || (state === "failed" && ["loginRefused", "revoked"].includes(error.code));
+  if (isOut) return leave(error?.text ?? "");
+  // of a push, whose call is over
+  if (state === "idle" && !error && !storedToken() && chosen().live.length === 0) return leave("");
+  render();
+}
+
+/** After the event that told it: the phone would ask for the token once more. */
+function leave(text) {
+  const { phone } = app;
+  app.phone = globalThis.trunkline = null;
+  queueMicrotask(() => phone.close());
+  forget();
+  stopSounds();
+  if ($("settings").open) $("settings").close();
   showLogin(text);
 }
 
 function showLogin(text = "") {
-  notice(text);
-  status(text ? "Not connected" : "Not logged in", text ? "bad" : "wait");
-  $("login").hidden = false;
-  $("dialer").hidden = $("setup").hidden = true;
+  loginWords = text;
+  render();
+  $("stay").checked = matchMedia("(display-mode: standalone)").matches;
+  $("token").value = "";
   $("token").focus();
 }
 
-// — the line —
-
-function status(text, level) {
-  $("status").textContent = text;
-  $("status").dataset.level = level;
+async function logIn() {
+  const token = $("token").value.trim();
+  if (!isToken(token)) return showLogin("That is not a login token.");
+  keepToken(token, $("stay").checked);
+  connect(token);
+  await allow();
 }
 
-/** What to do now, in view until it no longer holds. */
-function notice(text) {
-  if ($("notice").textContent === text) return;
-  $("notice").textContent = text;
-  $("notice").hidden = !text;
-  if (text) announce(text);
-}
+// — what is shown —
 
-/** Said once: a screen reader hears words that changed, never the clock. */
-function announce(text) {
-  if ($("announce").textContent !== text) $("announce").textContent = text;
+function render() {
+  const { phone } = app;
+  const calls = chosen();
+  showLine();
+  show("login", !phone);
+  showAway();
+  showSetup(calls);
+  showDialer(calls);
+  showCalls(calls, isOpenOverCall());
+  show("open-settings", !!phone);
+  showNotice(calls);
+  showHistory(calls);
+  if (phone) sound(calls);
 }
+app.render = render;
 
 function showLine() {
-  if (line.state === "failed") return refused(line.error.text);
-  if (line.state === "idle") return;
-  const isOnline = line.state === "online";
-  if (isOnline) status(line.user ? `${line.user} · online` : "online", "good");
-  else status(line.isReachable ? "Connecting…" : "Not connected", line.isReachable ? "wait" : "bad");
-  $("dialer").hidden = !!call;
-  $("dial").disabled = !isOnline;
-  showNotice();
-  if (call) showCall(); else showSetup();
+  const { phone } = app;
+  if (!phone) return status(loginWords ? "Not connected" : "Not logged in", loginWords ? "bad" : "wait");
+  const quiet = phone.doNotDisturb ? " · do not disturb" : "";
+  if (phone.state === "online") return status(phone.user ? `${phone.user} · online${quiet}` : `online${quiet}`, quiet ? "wait" : "good");
+  if (phone.state === "failed") return status(phone.error.code === "replaced" ? "Open elsewhere" : "Not connected", "bad");
+  status(phone.isReachable ? "Connecting…" : "Not connected", phone.isReachable ? "wait" : "bad");
 }
 
-function showNotice() {
-  if (!line.isReachable) {
-    return notice(call?.phase === "connected"
-      ? "The gateway cannot be reached. Trying again; the call goes on when it is back."
-      : "The gateway cannot be reached. Calls are not possible now; trying again.");
-  }
-  if (call?.isAudioBlocked) return notice("The browser keeps the sound off. Click anywhere on this page to hear the call.");
-  notice(microphoneWords((call?.microphoneFault ?? line.microphoneFault)?.code) ?? goneWords);
+/** Another tab or browser has the line, or this browser cannot call at all. */
+function showAway() {
+  const error = app.phone?.state === "failed" ? app.phone.error : null;
+  const [title, act] = AWAY[error?.code] ?? [];
+  const isNew = !!title && $("away").hidden;
+  show("away", !!title);
+  if (!title) return;
+  $("away-title").textContent = title;
+  $("away-words").textContent = error.text;
+  show("take-back", !!act);
+  if (act) $("take-back").textContent = act;
+  if (isNew && act) $("take-back").focus();
 }
 
-function gone({ id, reason }) {
-  if (history.find(id)) history.put({ id, reason });
-  showHistory();
-  goneWords = reasonWords(reason);
-  showNotice();
-}
+const mayAskForMicrophone = () => app.phone.mayAskForMicrophone && !app.phone.microphoneFault;
 
-// — the microphone, before it is needed —
-
-function microphone() {
-  showNotice();
-  showSetup();
-}
-
-function showSetup() {
-  const words = setupWords({ microphone: line?.mayAskForMicrophone && !line.microphoneFault, notifications: mayAskToNotify() });
-  $("setup").hidden = !!call || line?.state !== "online" || !words;
+function showSetup({ front }) {
+  const words = app.phone ? setupWords({ microphone: mayAskForMicrophone(), notifications: mayAskToNotify(), push: canPush() }) : "";
+  show("setup", !!app.phone && !front && app.phone.state === "online" && !!words);
   $("setup-words").textContent = words;
 }
 
-/** From a click: browsers ask a person only then. */
-async function allow() {
-  const notifications = askToNotify();
-  await line.askForMicrophone();
-  await notifications;
-  microphone();
-}
-
-// — the call —
-
-function incoming(next) {
-  follow(next);
-  bell.start(who(next));
-  $("answer").focus();
-  if (new URLSearchParams(location.search).has("answer")) next.answer();
-}
-
-/** This page was loaded again in a call. */
-function takeUp(next) {
-  const before = JSON.parse(sessionStorage.getItem("call"));
-  if (before?.id === next.id) next.mute(before.muted);
-  follow(next);
-}
-
-const who = ({ peer }) => peer.n || peer.h || "Unknown";
-
-function follow(next) {
-  call = next;
-  window.call = next;
-  stats = goneWords = "";
-  $("digits").textContent = "";
-  $("quality").textContent = "";
-  $("call").dataset.state = "";
-  history.put({
-    id: call.id, direction: call.direction, name: call.peer.n ?? null, number: call.peer.h ?? null, at: Date.now(), connectedMs: null, reason: null });
-  next.addEventListener("state", showCall);
-  next.addEventListener("digit", (event) => { $("digits").textContent += event.digit; });
-  next.addEventListener("quality", showQuality);
-  showCall();
-  showHistory();
-}
-
-function showCall() {
-  if (!call) return;
-  if (call.phase === "ended") return ended();
-  const state = call.phase;
-  const [isRinging, isConnected, isReachable] = [state === "ringing", state === "connected", line.isReachable];
-  if (!isRinging) bell.stop();
-  const rings = state === "progress" && call.progress === "ringing" && !call.hasEarlyMedia && isReachable;
-  if (rings) ringback.start(); else ringback.stop();
-  sessionStorage.setItem("call", JSON.stringify({ id: call.id, muted: call.isMuted }));
-  const isNew = $("call").dataset.state !== state;
-  $("call").dataset.state = state;
-  $("dialer").hidden = $("setup").hidden = true;
-  $("call").hidden = false;
-  $("peer").textContent = who(call);
-  $("words").textContent = callWords(call, isReachable);
-  $("answer").hidden = !isRinging;
-  $("mute").hidden = $("hold").hidden = !isConnected;
-  $("keypad").hidden = !isConnected && !call.hasEarlyMedia;
-  $("answer").disabled = $("hold").disabled = !isReachable;
-  for (const key of $("keypad").children) key.disabled = !isReachable;
-  toggle($("mute"), call.isMuted, "Unmute", "Mute");
-  toggle($("hold"), call.isHeld, "Resume", "Hold");
-  $("hangup").textContent = isRinging ? "Decline" : "Hang up";
-  showClock(isConnected && isReachable);
-  showMeters(isConnected && !call.isHeld && !call.isHeldByPeer && isReachable);
-  showNotice();
-  announce(`${who(call)}: ${callWords(call, isReachable)}`);
-  if (isNew && isConnected) $("mute").focus();
-}
-
-/** The label says what a click does next. */
-function toggle(button, isOn, on, off) {
-  button.textContent = isOn ? on : off;
-  button.classList.toggle("on", isOn);
-}
-
-/** Runs while call and gateway are there; else it stands. */
-function showClock(runs) {
-  const tick = () => {
-    const elapsed = call.seconds * 1000;
-    $("clock").textContent = duration(elapsed);
-    history.put({ id: call.id, connectedMs: elapsed });
-  };
-  if (call.connectedAt === null) $("clock").textContent = "";
-  if (!runs) { clearInterval(clock); clock = null; return; }
-  if (clock) return;
-  tick();
-  clock = setInterval(tick, 1000);
-}
-
-function showMeters(runs) {
-  $("meters").hidden = !runs;
-  if (call.phase !== "connected" || meters) return;
-  meters = startMeters(call, (levels) => {
-    for (const [name, level] of Object.entries(levels)) $(`level-${name}`).value = Math.max(-60, level);
-  }, (text) => { stats = text; showQuality(); });
-  window.meters = meters; // for the console and for tests
-}
-
-function showQuality() {
-  const { level, cause } = call?.quality ?? {};
-  $("quality").textContent = [call?.codec, level && `quality ${level}`, cause, stats].filter(Boolean).join(" · ");
-}
-
-function ended() {
-  const over = call;
-  showClock(false);
-  bell.stop();
-  ringback.stop();
-  meters?.stop();
-  call = meters = null;
-  for (const key of ["call", "wake"]) sessionStorage.removeItem(key);
-  const connectedMs = over.connectedAt === null ? null : over.seconds * 1000;
-  const reason = over.error?.code.startsWith("microphone") ? over.error.code : over.endReason;
-  history.put({ id: over.id, direction: over.direction, name: over.peer.n ?? null, number: over.peer.h ?? null, connectedMs, reason });
-  const hadFocus = $("call").contains(document.activeElement);
-  $("call").hidden = true;
-  $("call").dataset.state = "ended";
-  showLine();
-  showHistory();
-  if (hadFocus && matchMedia("(pointer: fine)").matches) $("number").focus();
-  announce(`${who(over)}: ${microphoneWords(reason) ?? reasonWords(reason)}`);
-}
-
-// — what was —
-
-function showHistory() {
-  const entries = history.entries.filter((entry) => entry.id !== call?.id);
-  $("recent").hidden = entries.length === 0;
-  $("history").replaceChildren(...entries.map(row));
-}
-
-function row(entry) {
-  const isIncoming = entry.direction === "incoming";
-  const words = entry.reason ? reasonWords(entry.reason) : "Ended while this page was closed";
-  const parts = {
-    arrow: isIncoming ? "↙" : "↗",
-    who: entry.name || entry.number || "Unknown",
-    when: when(entry.at),
-    how: [isMissed(entry) && "Missed", entry.connectedMs !== null && duration(entry.connectedMs), words].filter(Boolean).join(" · "),
-  };
-  const button = document.createElement("button");
-  for (const [name, text] of Object.entries(parts)) {
-    const part = Object.assign(document.createElement("span"), { className: name, textContent: text });
-    if (name === "arrow") part.ariaHidden = "true";
-    button.append(part);
+function showNotice({ front }) {
+  const { phone } = app;
+  if (!phone) return notice(loginWords);
+  if (phone.state === "failed") return notice("");
+  if (!phone.isReachable) {
+    return notice(front?.phase === "connected"
+      ? "The gateway cannot be reached. Trying again; the call goes on when it is back."
+      : "The gateway cannot be reached. Calls are not possible now; trying again.");
   }
-  button.classList.toggle("missed", isMissed(entry));
-  button.ariaLabel = `${isIncoming ? "From" : "To"} ${parts.who}, ${parts.when}, ${parts.how}. Copies the number to the dialler.`;
-  button.onclick = () => { if (!call) { $("number").value = entry.number ?? ""; $("number").focus(); } };
-  const item = document.createElement("li");
-  item.append(button);
-  return item;
+  if (front?.isAudioBlocked) {
+    return notice("The browser keeps the sound off. Click anywhere on this page to hear the call.", { label: "Turn the sound on", run: () => front.play() });
+  }
+  if (front?.microphoneFault) return notice(front.microphoneFault.text, { label: "Try again", run: () => front.openMicrophone().catch(() => {}) });
+  const fault = phone.microphoneFault ?? last.error;
+  if (fault?.code === "microphoneBusy" && !front) return notice(fault.text, { label: "Try again", run: () => phone.askForMicrophone() });
+  notice(fault?.text ?? last.words);
+}
+
+function showHistory({ live }) {
+  const entries = app.phone ? app.history.entries.filter((entry) => !live.some((call) => call.id === entry.id)) : [];
+  const shown = JSON.stringify(entries);
+  show("recent", entries.length > 0);
+  if ($("history").dataset.shown === shown) return;
+  $("history").dataset.shown = shown;
+  $("history").replaceChildren(...entries.map((entry) => row(entry, () => fill(entry.number ?? ""))));
 }
 
 // — hands —
 
-function press(digit) {
-  call?.sendDigits(digit).then(() => { $("digits").textContent += digit; }, () => {});
+/** From a click: browsers ask a person only then. */
+async function allow() {
+  const asked = askToNotify();
+  if (navigator.mediaDevices && (mayAskForMicrophone() || !app.phone.microphoneFault)) await app.phone.askForMicrophone();
+  await asked;
+  if (app.phone && canPush() && globalThis.Notification?.permission === "granted") await enablePush();
+  render();
 }
 
-for (const digit of "123456789*0#") {
-  const button = Object.assign(document.createElement("button"), { type: "button", textContent: digit });
-  button.onclick = () => press(digit);
-  $("keypad").append(button);
-}
+wireCalls();
+wireDialer();
+wireSettings({ logOut: () => app.phone?.logOut(), stay, isStaying });
 $("login-form").onsubmit = (event) => {
   event.preventDefault();
-  logIn($("token").value.trim());
-  if (line) allow();
-};
-$("dial-form").onsubmit = (event) => {
-  event.preventDefault();
-  const number = $("number").value.replace(/[^\d+*#]/g, "");
-  if (number && line.state === "online") follow(line.call(number));
+  logIn();
 };
 $("allow").onclick = () => allow();
-$("clear").onclick = () => { history.clear(); showHistory(); };
-$("answer").onclick = () => call?.answer();
-$("mute").onclick = () => call?.mute(!call.isMuted);
-$("hold").onclick = () => call?.hold(!call.isHeld);
-$("hangup").onclick = () => call?.end();
-addEventListener("pointerdown", () => { if (call?.isAudioBlocked) call.play(); });
+$("take-back").onclick = () => app.phone?.start();
+$("clear").onclick = () => { app.history.clear(); render(); };
+const play = () => { const { front } = chosen(); if (front?.isAudioBlocked) front.play(); };
+addEventListener("pointerdown", play);
 addEventListener("keydown", (event) => {
-  if (call?.isAudioBlocked) call.play();
-  if (event.ctrlKey || event.altKey || event.metaKey || event.repeat || $("keypad").hidden || $("call").hidden) return;
-  if (/^[0-9*#]$/.test(event.key) && line.isReachable) press(event.key);
+  play();
+  if (event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
+  if (/^[0-9*#]$/.test(event.key) && takesDigits()) press(event.key);
 });
-addEventListener("beforeunload", (event) => { if (call && call.phase !== "ringing") event.preventDefault(); });
+addEventListener("beforeunload", (event) => { if (chosen().live.some((call) => call.state !== "ringing")) event.preventDefault(); });
 
-const push = woken();
-const secret = push ? null : token();
-if (push) connect({ push }); else if (secret) logIn(secret); else showLogin();
+worker();
+begin();

@@ -8,21 +8,15 @@ const REASONS = {
   trunkFailed: "The phone network could not take the call", notFound: "This number does not exist", forbidden: "This call is not allowed",
   codec: "No common audio format", overload: "The gateway is busy. Try again in a moment", server: "The gateway ended the call",
   gatewayRestart: "The gateway restarted", appRestart: "The app was restarted", unknown: "The call is over", diverted: "Taken by another line", dnd: "Do not disturb is on",
-  blocked: "This caller is blocked", localEnd: "You hung up", localDecline: "You declined",
+  blocked: "This caller is blocked", localEnd: "You hung up", localDecline: "You declined", transferred: "Transferred",
   auth: "The login has expired. Log in again", revoked: "This device may no longer call. Ask for a new login link",
   emergency: "Emergency numbers cannot be called here. Use a telephone", tooMany: "Too many calls. Try again later",
   badRequest: "The gateway did not understand this call", unsupported: "The gateway cannot do this", badState: "Not possible at this moment",
   staleGen: "The audio could not be set up", gone: "The call is over",
   microphoneDenied: "The microphone is blocked", microphoneAbsent: "No microphone found", microphoneBusy: "The microphone is in use elsewhere",
-  microphoneInsecure: "This page may not use the microphone",
-};
-
-/** Why a microphone cannot be used, and what to do. */
-const MICROPHONE = {
-  microphoneDenied: "The microphone is blocked for this page. Click the icon beside the address, allow the microphone, then try again.",
-  microphoneAbsent: "No microphone was found. Connect one, then try again.",
-  microphoneBusy: "Another program uses the microphone. Close it, then try again.",
-  microphoneInsecure: "Browsers give the microphone to secure pages only. Open this page by https, or on the gateway's own machine by 127.0.0.1.",
+  microphoneInsecure: "This page may not use the microphone", tooManyCalls: "Too many calls. Try again later",
+  loggedOut: "Logged out", loginRefused: "The login was refused", replaced: "This phone was open elsewhere", emptyNumber: "There was no number",
+  noResources: "The browser could not set up the call",
 };
 
 /** Calls that nobody here took. */
@@ -30,19 +24,25 @@ const MISSED = new Set(["callerCancelled", "unanswered", "mediaTimeout", "mediaF
   "microphoneBusy", "microphoneInsecure"]);
 
 export const reasonWords = (reason) => REASONS[reason] ?? "The call ended";
-export const microphoneWords = (reason) => MICROPHONE[reason];
 export const isMissed = (entry) => entry.direction === "incoming" && entry.connectedMs === null && MISSED.has(entry.reason);
 
+/** Why the whole page waits for its user: a heading, and what the button says, if one helps. */
+export const AWAY = {
+  replaced: ["Open somewhere else", "Use it here"],
+  unsupported: ["No calls in this browser", null],
+};
+
 /** What the page asks for before the first call; empty if nothing. */
-export function setupWords({ microphone, notifications }) {
-  const permissions = [microphone && "the microphone, so that you are heard", notifications && "notifications, so that a call shows while this tab is in the background"];
+export function setupWords({ microphone, notifications, push }) {
+  const calls = push ? "so that calls ring also while this page is closed" : "so that a call shows while this tab is in the background";
+  const permissions = [microphone && "the microphone, so that you are heard", notifications && `notifications, ${calls}`];
   const said = permissions.filter(Boolean).join(", and ");
   return said && `Allow ${said}.`;
 }
 
 /** What a call does now, without the clock. */
 export function callWords(call, isReachable) {
-  if (call.phase === "ended") return reasonWords(call.endReason);
+  if (call.phase === "ended") return reasonWords(call.error?.code ?? call.endReason);
   if (!isReachable) return "The gateway cannot be reached";
   switch (call.phase) {
     case "ringing": return "is calling";
@@ -58,10 +58,20 @@ export function callWords(call, isReachable) {
   }
 }
 
+/** How a transfer goes: of `call.transferred`. */
+export const transferWords = (status) => ({ ringing: "Transferring: it rings there…", failed: "The transfer did not work" })[status] ?? "Transferring…";
+
 /** Milliseconds as minutes and seconds. */
 export function duration(milliseconds) {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000));
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
   const two = (number) => String(number).padStart(2, "0");
   return hours ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`;
+}
+
+/** The numbers of a call's audio, as far as they are known. */
+export function statisticsWords({ loss, jitterMs, bufferMs, roundTripMs }) {
+  const parts = [["loss", loss, () => `${(100 * loss).toFixed(1)} %`], ["jitter", jitterMs], ["buffer", bufferMs], ["round trip", roundTripMs]];
+  return parts.filter(([, value]) => value !== null && value !== undefined)
+    .map(([name, value, text]) => `${name} ${text?.() ?? `${Math.round(value)} ms`}`).join(" · ");
 }

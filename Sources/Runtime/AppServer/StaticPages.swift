@@ -4,7 +4,11 @@ import Bytes
 public struct Page: Sendable {
   public var contentType: String
   public var bytes: [UInt8]
-  public init(contentType: String, bytes: [UInt8]) { (self.contentType, self.bytes) = (contentType, bytes) }
+  /// Where its scripts may connect beside the server that it came from: sources of a content security policy (`wss://gateway.example`).
+  public var connects: [String]
+  public init(contentType: String, bytes: [UInt8], connects: [String] = []) {
+    (self.contentType, self.bytes, self.connects) = (contentType, bytes, connects)
+  }
 }
 
 /// Files by path, and the headers that keep a page to its own scripts and its own gateway.
@@ -16,7 +20,7 @@ struct StaticPages: Sendable {
     guard request.method == "GET" || request.method == "HEAD" else { return .text(405, "GET only") }
     guard let page = pages[request.path] else { return .text(404, "no such page") }
     var headers: [(name: String, value: String)] = [
-      ("content-security-policy", policy(request.host)), ("permissions-policy", "microphone=(self)"),
+      ("content-security-policy", policy(request.host, page.connects)), ("permissions-policy", "microphone=(self)"),
       ("cache-control", "no-cache"),
       ("cross-origin-opener-policy", "same-origin"),
     ]
@@ -25,12 +29,13 @@ struct StaticPages: Sendable {
   }
 
   /// Not every browser reads `'self'` as covering the WebSocket of its own origin, so that is named too.
-  private func policy(_ host: String) -> String {
+  private func policy(_ host: String, _ others: [String]) -> String {
     let legal =
       !host.isEmpty
       && host.utf8.allSatisfy { (48...58).contains($0) || (97...122).contains($0 | 32) || ".-[]".utf8.contains($0) }
     let socket = legal ? " \(isSecure ? "wss" : "ws")://\(host)" : ""
+    let connects = (["'self'" + socket] + others).joined(separator: " ")
     return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self' blob:; "
-      + "connect-src 'self'\(socket); frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+      + "manifest-src 'self'; worker-src 'self'; connect-src \(connects); frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
   }
 }

@@ -45,7 +45,8 @@ final class AppSide: Sendable {
   func start(descriptors: DescriptorLimit) throws {
     var app = AppServer.Settings(
       address: settings.listen.app, tls: settings.listen.appTLS,
-      origins: Set(settings.auth.origins), pages: Self.phone, sessions: try settings.sessions(wakes))
+      origins: Set(settings.auth.origins), pages: Self.phone(pushes: settings.push?.gateway),
+      sessions: try settings.sessions(wakes))
     app.connectionsPerAddress = settings.limits.sessionsPerAddress
     app.proxies = settings.listen.appProxies
     app.connections = min(app.connections, descriptors.apps)
@@ -103,9 +104,25 @@ final class AppSide: Sendable {
 
   var queues: [MailboxReading] { [servers.withLock { $0.app }?.queue].compactMap(\.self) }
 
-  private static let phone = Dictionary(
-    WebPhone.assets.map { ($0.path, Page(contentType: $0.contentType, bytes: $0.bytes)) }, uniquingKeysWith: { first, _ in first }
-  )
+  /// A page that a push opened, and the service worker, connect where the push says: `push.gateway`. The worker may have one of
+  /// another gateway, and shows nothing that a script could be put into.
+  private static func phone(pushes gateway: String?) -> [String: Page] {
+    let own = gateway.map(sources) ?? []
+    let pages = WebPhone.assets.map { asset in
+      let connects = asset.path == WebPhone.serviceWorker ? own + ["https:", "wss:"] : asset.path == "/" ? own : []
+      return (asset.path, Page(contentType: asset.contentType, bytes: asset.bytes, connects: connects))
+    }
+    return Dictionary(pages) { first, _ in first }
+  }
+
+  /// `wss://gateway.example/v1/connect` as sources of a content security policy: for the socket, and for a decline by HTTP.
+  private static func sources(_ gateway: String) -> [String] {
+    guard gateway.hasPrefix("ws"), let colon = gateway.firstIndex(of: ":") else { return [] }
+    let scheme = gateway[..<colon]
+    let authority = gateway[colon...].dropFirst("://".count).prefix { $0 != "/" && $0 != "?" && $0 != ";" && $0 != " " }
+    guard !authority.isEmpty else { return [] }
+    return ["\(scheme)://\(authority)", "http\(scheme.dropFirst(2))://\(authority)"]
+  }
 }
 
 extension Settings {

@@ -1,0 +1,183 @@
+// The calls on the screen: the one in front, the one on hold, the one that waits.
+import { chosen, dialled, note, noteTime, spoken, transferBoth, transferable, who } from "./calls.js";
+import { $, announce, app, icon, label, show } from "./page.js";
+import { startMeters } from "./meters.js";
+import { callWords, duration, statisticsWords } from "./words.js";
+
+let front = null, shownPhase = null, isPadOpen = false, meters = null, clock = null;
+const DIGITS = "123456789*0#";
+const LETTERS = { 2: "ABC", 3: "DEF", 4: "GHI", 5: "JKL", 6: "MNO", 7: "PQRS", 8: "TUV", 9: "WXYZ", 0: "+" };
+
+/** Twelve keys; `press(digit)`. */
+export function keypad(id, press) {
+  for (const digit of DIGITS) {
+    const key = Object.assign(document.createElement("button"), { type: "button", id: `${id}-${digit}`, textContent: digit });
+    key.dataset.letters = LETTERS[digit] ?? "";
+    key.onclick = () => press(digit);
+    $(id).append(key);
+  }
+}
+
+/** `isCovered`: the dialler is in its place. */
+export function showCalls(calls, isCovered) {
+  const isReachable = app.phone?.isReachable ?? false;
+  if (calls.front !== front) change(calls.front);
+  show("call", !!front && !isCovered);
+  showOther(calls, isReachable);
+  showWaiting(calls);
+  if (!front) return;
+  const { phase } = front;
+  const isRinging = phase === "ringing", isUp = phase === "connected";
+  $("call").dataset.state = phase;
+  showPerson();
+  $("words").textContent = note(front).transfer ?? callWords(front, isReachable);
+  showControls(calls, isUp, isReachable);
+  show("answer", isRinging);
+  $("answer").disabled = !isReachable;
+  label("hangup", isRinging ? "Decline" : "Hang up");
+  showClock(isUp && isReachable);
+  showMeters(isUp && !front.isHeld && !front.isHeldByPeer && isReachable && !isPadOpen);
+  announce(spoken(front, isReachable));
+  if (phase !== shownPhase) moveFocus(phase);
+  shownPhase = phase;
+}
+
+function change(next) {
+  const hadFocus = $("call").contains(document.activeElement);
+  front = next;
+  globalThis.call = next; // for the console and for tests
+  shownPhase = null;
+  isPadOpen = false;
+  meters?.stop();
+  meters = null;
+  clearInterval(clock);
+  clock = null;
+  $("clock").textContent = "";
+  if (!next) $("call").dataset.state = "ended";
+  if (!next && hadFocus && matchMedia("(pointer: fine)").matches) setTimeout(() => $("number").focus());
+}
+
+/** To what the next tap is likely to be; never away from somebody who types. */
+function moveFocus(phase) {
+  if (document.activeElement?.matches("input, select") || $("settings").open) return;
+  if (phase === "ringing") $("answer").focus();
+  else if (phase === "connected") $("mute").focus();
+}
+
+function showPerson() {
+  $("peer").textContent = who(front);
+  const number = front.peer?.n ? front.peer.h ?? "" : "";
+  $("peer-number").textContent = number;
+  show("peer-number", !!number);
+  const initials = (front.peer?.n ?? "").split(/\s+/).map((word) => [...word][0] ?? "").filter((letter) => /\p{L}/u.test(letter)).slice(0, 2).join("");
+  if ($("avatar").dataset.of === initials && $("avatar").hasChildNodes()) return;
+  $("avatar").dataset.of = initials;
+  $("avatar").replaceChildren(initials ? initials.toUpperCase() : icon("person"));
+}
+
+function showControls({ other }, isUp, isReachable) {
+  const can = (name) => front.capabilities?.[name] !== false;
+  const hasPad = (isUp || front.hasEarlyMedia) && can("dtmf");
+  isPadOpen &&= hasPad;
+  const transfers = isUp && !other && front.capabilities?.transfer === true;
+  const joint = transferable({ front, other });
+  show("controls", front.phase !== "ringing");
+  // the keys need the room of what is not pressed while somebody dials through a menu
+  const second = { hold: isUp && can("hold"), add: isUp && !other, transfer: transfers, join: !!joint };
+  for (const [id, isShown] of Object.entries(second)) show(id, isShown && !isPadOpen);
+  show("mute", isUp);
+  show("pad", hasPad);
+  for (const id of ["hold", "add", "transfer", "join", "pad"]) $(id).disabled = !isReachable || (id !== "hold" && id !== "pad" && !!note(front).transfer);
+  label("mute", front.isMuted ? "Unmute" : "Mute", front.isMuted ? "muted" : "mic", front.isMuted);
+  label("hold", front.isHeld ? "Resume" : "Hold", front.isHeld ? "resume" : "hold", front.isHeld);
+  label("pad", "Keypad", "pad", isPadOpen);
+  $("pad").ariaExpanded = String(isPadOpen);
+  show("keypad", isPadOpen);
+  for (const key of $("keypad").children) key.disabled = !isReachable;
+  $("digits").textContent = note(front).digits ?? "";
+}
+
+/** Runs while call and gateway are there; else it stands. */
+function showClock(runs) {
+  if (!runs) { clearInterval(clock); clock = null; return; }
+  if (clock) return;
+  const of = front;
+  const tick = () => {
+    $("clock").textContent = duration(1000 * of.seconds);
+    noteTime(of);
+  };
+  tick();
+  clock = setInterval(tick, 1000);
+}
+
+function showMeters(runs) {
+  show("meters", runs);
+  if (front.phase !== "connected") return;
+  meters ??= startMeters(front, (levels) => {
+    for (const [name, level] of Object.entries(levels)) $(`level-${name}`).value = Math.max(-60, level);
+  });
+  globalThis.meters = meters;
+  const { level, cause } = front.quality ?? {};
+  const numbers = front.statistics ? statisticsWords(front.statistics) : "";
+  $("quality").textContent = [front.codec, level && `quality ${level}`, cause, numbers].filter(Boolean).join(" · ");
+}
+
+function showOther({ other, front: now }, isReachable) {
+  show("other", !!other);
+  if (!other) return;
+  $("other-who").textContent = who(other);
+  $("other-words").textContent = note(other).transfer ?? callWords(other, isReachable);
+  $("swap").disabled = !isReachable || now.phase !== "connected" || !!note(other).transfer;
+}
+
+/** Who dials, or whom the other side holds up, cannot be held: then the call in front ends, or the new one waits. */
+function showWaiting({ waiting, front: now }) {
+  const isNew = !!waiting && $("waiting").hidden;
+  show("waiting", !!waiting);
+  if (!waiting) return;
+  $("waiting-who").textContent = who(waiting);
+  $("waiting-words").textContent = waiting.peer?.n && waiting.peer.h ? `${waiting.peer.h} is calling` : "is calling";
+  const isRinging = now.state === "ringing";
+  show("hold-accept", isRinging || now.phase === "connected");
+  $("hold-accept").textContent = isRinging ? "Answer" : "Hold & accept";
+  show("end-accept", !isRinging);
+  for (const id of ["hold-accept", "end-accept"]) $(id).disabled = !app.phone.isReachable;
+  if (isNew) announce(`${who(waiting)} is calling too`);
+}
+
+// — hands —
+
+export function press(digit) {
+  const call = front;
+  call?.sendDigits(digit).then(() => dialled(call, digit), () => {});
+}
+
+/** A key of the keyboard belongs to the call, unless somebody types elsewhere. */
+export const takesDigits = () => !!front && !$("call").hidden && (front.phase === "connected" || front.hasEarlyMedia) && app.phone.isReachable
+  && !document.activeElement?.matches("input, select") && !$("settings").open;
+
+async function join() {
+  const { front: now, other } = chosen();
+  const from = transferable({ front: now, other });
+  if (!from) return;
+  await transferBoth(from, from === now ? other : now);
+}
+
+export function wireCalls() {
+  keypad("keypad", press);
+  $("answer").onclick = () => front?.answer();
+  $("hangup").onclick = () => (front?.state === "ringing" ? front.decline() : front?.end());
+  $("mute").onclick = () => front?.mute(!front.isMuted);
+  $("hold").onclick = () => front?.hold(!front.isHeld);
+  $("pad").onclick = () => { isPadOpen = !isPadOpen; app.render(); };
+  $("join").onclick = () => join();
+  $("swap").onclick = () => chosen().other?.hold(false);
+  $("other-end").onclick = () => chosen().other?.end();
+  $("hold-accept").onclick = () => chosen().waiting?.answer();
+  $("end-accept").onclick = () => {
+    const { front: now, waiting } = chosen();
+    now?.end();
+    waiting?.answer();
+  };
+  $("waiting-decline").onclick = () => chosen().waiting?.decline();
+}

@@ -1,0 +1,83 @@
+// The dialog behind the header's button: devices, who may disturb, and the login.
+import { $, app, device, show } from "./page.js";
+import { canInstall, canPush, enablePush, install, isPushOn } from "./push.js";
+
+let fault = "", isBusy = false;
+
+export function wireSettings({ logOut, stay, isStaying }) {
+  for (const opener of ["open-settings", "audio"]) $(opener).onclick = () => open(isStaying);
+  $("close-settings").onclick = () => $("settings").close();
+  // a click beside the dialog
+  $("settings").onclick = (event) => { if (event.target === $("settings")) $("settings").close(); };
+  $("microphone").onchange = (event) => choose(app.phone.useMicrophone(event.target.value || null));
+  $("loudspeaker").onchange = (event) => choose(app.phone.useLoudspeaker(event.target.value || null));
+  $("dnd").onchange = (event) => disturb(!event.target.checked);
+  $("push").onchange = (event) => push(event.target.checked);
+  $("stay-on").onchange = (event) => stay(event.target.checked);
+  $("install").onclick = () => install();
+  $("log-out").onclick = () => { $("settings").close(); logOut(); };
+}
+
+async function open(isStaying) {
+  fault = "";
+  $("dnd").checked = app.phone.doNotDisturb;
+  $("stay-on").checked = isStaying();
+  $("settings").showModal();
+  await showSettings();
+}
+
+/** While it is open: devices come and go. */
+export async function showSettings() {
+  if (!$("settings").open || !app.phone) return;
+  const { phone } = app;
+  const [microphones, loudspeakers, hasPush] = await Promise.all([phone.microphones(), phone.loudspeakers(), canPush() && isPushOn()]);
+  if (phone !== app.phone) return;
+  fillSelect("microphone", microphones, phone.microphone, "Microphone");
+  fillSelect("loudspeaker", loudspeakers, phone.loudspeaker, "Loudspeaker");
+  // a browser that cannot choose lists none
+  show("loudspeaker-field", loudspeakers.length > 0);
+  show("push-field", canPush());
+  if (!isBusy) $("push").checked = hasPush;
+  $("push-words").textContent = phone.pushFault?.text ?? "By a notification of this browser";
+  $("push-words").classList.toggle("fault", !!phone.pushFault);
+  $("device-fault").textContent = fault || (phone.microphoneFault?.text ?? "");
+  show("install", canInstall());
+}
+
+/** Before the microphone was allowed once the names are empty. */
+function fillSelect(id, devices, chosenID, word) {
+  // Chromium lists the system's choice as a device of its own
+  const listed = devices.filter(({ deviceId }) => deviceId !== "default" && deviceId !== "communications" && deviceId !== "");
+  const options = [["", "System default"], ...listed.map((one, i) => [one.deviceId, one.label || `${word} ${i + 1}`])];
+  const select = $(id);
+  select.disabled = devices.length === 0;
+  const shown = JSON.stringify(options);
+  if (select.dataset.shown !== shown) {
+    select.dataset.shown = shown;
+    select.replaceChildren(...options.map(([value, text]) => new Option(text, value)));
+  }
+  select.value = listed.some(({ deviceId }) => deviceId === chosenID) ? chosenID : "";
+}
+
+async function choose(done) {
+  fault = await done.then(() => "", (error) => error.text ?? "This device cannot be used.");
+  await showSettings();
+}
+
+function disturb(isAllowed) {
+  app.phone.doNotDisturb = !isAllowed;
+  if (isAllowed) device.remove("trunkline.dnd"); else device.set("trunkline.dnd", "on");
+  app.render();
+}
+
+/** The gateway forgets it with the device's entry; this page does not. */
+export function resumeDoNotDisturb() {
+  if (device.get("trunkline.dnd") === "on") app.phone.doNotDisturb = true;
+}
+
+async function push(isOn) {
+  isBusy = true;
+  if (isOn) await enablePush(); else await app.phone.disablePush().catch(() => {});
+  isBusy = false;
+  await showSettings();
+}

@@ -1,0 +1,216 @@
+import Foundation
+import Testing
+
+extension Interop {
+  /// What a person does with calls in the web phone, in headless Chromium against a gateway: keys, a second call, transfers, devices.
+  @Suite(
+    .enabled(
+      if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.chromium != nil),
+      "no chromium or no .venv: run Scripts/install test"), .serialized)
+  struct WebPhoneCallTests {
+    /// A page that is online on a gateway whose carrier takes transfers.
+    private func online(width: Int = 400) async throws -> (gateway: GatewayUnderTest, page: WebPage) {
+      let gateway = try await GatewayUnderTest(trunk: "transfers: true", media: "[ auto ]")
+      let page = try await WebPage(gateway, width: width)
+      try await page.open(gateway, token: try await gateway.token("alice", "web"))
+      return (gateway, page)
+    }
+
+    /// A carrier's call on a port of its own, so that there may be several.
+    private func caller(_ gateway: GatewayUnderTest, _ from: String) async throws -> Spawned {
+      try await Peers.trunk(
+        gateway,
+        ["--listen", "127.0.0.1:\(try FreePorts.both())", "--call", "+15551230001", "--from", from, "--talk", "60", "--repeat"])
+    }
+
+    /// `held` of each call that the gateway has, by the caller's number.
+    private func held(_ gateway: GatewayUnderTest) throws -> [String: Bool] {
+      let page = try JSONSerialization.jsonObject(with: Data(try gateway.get("/v1/calls").body.utf8)) as? [String: Any]
+      let calls = page?["calls"] as? [[String: Any]] ?? []
+      return Dictionary(calls.compactMap { call in (call["from"] as? String).map { ($0, call["held"] as? Bool ?? false) } }) {
+        $1
+      }
+    }
+
+    private let isFront = { (number: String) in "call?.peer.h === '\(number)' && call.state === 'connected'" }
+
+    @Test func `a number is dialled on the keys, and the keys of the call go to the telephone side`() async throws {
+      let (gateway, page) = try await online()
+      let trunk = try await Peers.trunk(gateway, ["--calls", "1"])
+      try await page.click("number")
+      try await page.press("+")
+      for digit in "155599900019" { try await page.click("dial-pad-\(digit)") }
+      try await page.click("erase")
+      #expect(try await page.evaluate("document.getElementById('number').value") as? String == "+15559990001")
+      try await page.click("dial")
+      try await page.wait(isFront("+15559990001"))
+      #expect(try await page.isShown("keypad") == false)
+      try await page.click("pad")
+      for digit in "5*#" { try await page.click("keypad-\(digit)") }
+      try await page.waitFor("5*#", in: "digits")
+      #expect(try await page.isShown("hold") == false)
+      #expect(try await page.isShown("hangup"))
+      #expect(try await page.faults() == [])
+      try await page.click("pad")
+      #expect(try await page.isShown("hold"))
+      try await page.click("hangup")
+      #expect(try await trunk.finish(within: 10) == 0, "\(trunk.text)")
+      #expect(trunk.fields("digits", of: "ended") == ["5*#"])
+      try await page.close()
+      try await gateway.finish()
+    }
+
+    @Test func `a second call waits, is taken while the first is held, swapped, and left for the first`() async throws {
+      let (gateway, page) = try await online(width: 320)
+      let (one, two) = ("+15557770001", "+15557770002")
+      let first = try await caller(gateway, one)
+      try await page.click("answer")
+      try await page.wait(isFront(one))
+
+      // declined: the first goes on untouched
+      let declined = try await caller(gateway, "+15557770003")
+      try await page.waitFor("+15557770003", in: "waiting-who")
+      #expect(try await page.focus() == "mute", "nobody answers by a key that was meant for the first")
+      #expect(try await page.evaluate("document.title.includes('is calling')") as? Bool == true)
+      try await page.click("waiting-decline")
+      #expect(try await declined.finish(within: 10) != 0)
+      try await page.wait(isFront(one))
+
+      let second = try await caller(gateway, two)
+      try await page.waitFor(two, in: "waiting-who")
+      #expect(try await page.faults() == [])
+      try await page.click("hold-accept")
+      try await page.wait("\(isFront(two)) && !document.getElementById('swap').disabled")
+      try await page.waitFor("On hold", in: "other-words")
+      #expect(await eventually(within: 5) { (try? self.held(gateway)) == [one: true, two: false] })
+      #expect(try await page.faults() == [])
+      try await page.click("swap")
+      try await page.wait(isFront(one))
+      #expect(await eventually(within: 5) { (try? self.held(gateway)) == [one: false, two: true] })
+      try await page.wait("meters.call === call && meters.peaks.in > -40")
+
+      try await page.click("hangup")
+      try await page.waitFor("Resume", in: "hold")
+      #expect(try await page.text("peer") == two)
+      #expect(try await page.isShown("other") == false)
+      try await page.click("hold")
+      try await page.wait(isFront(two))
+      #expect(await eventually(within: 5) { (try? self.held(gateway)) == [two: false] })
+
+      // the third ends the second
+      let third = try await caller(gateway, "+15557770004")
+      try await page.click("end-accept")
+      try await page.wait(isFront("+15557770004"))
+      #expect(try await page.isShown("other") == false)
+      try await page.click("hangup")
+      for trunk in [first, second, third] { #expect(try await trunk.finish(within: 10) == 0, "\(trunk.text)") }
+      #expect(try await page.evaluate("document.querySelectorAll('#history li').length") as? Int == 4)
+      try await page.close()
+      try await gateway.finish()
+    }
+
+    @Test func `a call is sent to a number: refused it goes on, done it ends as transferred`() async throws {
+      let (gateway, page) = try await online()
+      var script = SippScript.caller()
+      script.isAnswered()
+      script.awaits("REFER", containing: ["Refer-To: <?sip:(%2B|\\+)15558880000@"])
+      script.replies(603)
+      script.awaits("REFER", containing: ["Refer-To: <?sip:(%2B|\\+)15558880000@"])
+      script.replies(202)
+      let head = ["Event: refer"]
+      let type = "message/sipfrag;version=2.0"
+      script.asks("NOTIFY", head + ["Subscription-State: active;expires=60"], sdp: "SIP/2.0 180 Ringing\n", type: type)
+      script.response()
+      script.asks("NOTIFY", head + ["Subscription-State: terminated;reason=noresource"], sdp: "SIP/2.0 200 OK\n", type: type)
+      script.response()
+      script.awaits("BYE")
+      script.replies()
+      let carrier = try Peers.caller(gateway, try script.file(gateway, "page-transfers"))
+      try await page.click("answer")
+      try await page.wait("call.state === 'connected'")
+      for attempt in ["did not work", nil] {
+        try await page.click("transfer")
+        #expect(try await page.focus() == "number")
+        try await page.press("+1 555 888 0000")
+        #expect(try await page.faults() == [])
+        try await page.shot("transfer")
+        try await page.click("dial")
+        if let attempt { try await page.waitFor(attempt, in: "notice") }
+      }
+      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(2_000))")
+      try await page.waitFor("Transferred", in: "history")
+      let end = try #require(try await gateway.records(1).first?["end"] as? [String: Any])
+      #expect(end["detail"] as? String == "transferred", "\(end)")
+      try await page.close()
+      try await gateway.finish()
+    }
+
+    @Test func `who is to get the call is asked first, then both are connected with each other`() async throws {
+      let (gateway, page) = try await online()
+      var asked = SippScript.callee()
+      asked.answers(200, sdp: SippScript.sdp())
+      asked.awaits("ACK")
+      asked.awaits("BYE")
+      asked.replies()
+      let target = try await Peers.callee(gateway, try asked.file(gateway, "page-asked"))
+      var script = SippScript.caller()
+      script.isAnswered()
+      script.awaits("INVITE", containing: ["a=sendonly"])
+      script.replies(200, sdp: SippScript.sdp(version: 2, ["a=ptime:20", "a=recvonly"]))
+      script.awaits("ACK")
+      script.awaits("REFER", containing: ["Refer-To: .*Replaces="])
+      script.replies(202)
+      script.asks(
+        "NOTIFY", ["Event: refer", "Subscription-State: terminated;reason=noresource"], sdp: "SIP/2.0 200 OK\n",
+        type: "message/sipfrag;version=2.0")
+      script.response()
+      script.awaits("BYE")
+      script.replies()
+      let carrier = try Peers.caller(gateway, try script.file(gateway, "page-attended"))
+      try await page.click("answer")
+      try await page.wait("call.state === 'connected'")
+      try await page.click("transfer")
+      try await page.press("+15559990001")
+      try await page.click("ask")
+      try await page.wait(isFront("+15559990001"))
+      try await page.waitFor("On hold", in: "other-words")
+      try await page.click("join")
+      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(2_000))")
+      try await page.waitFor("Transferred", in: "history")
+      // their telephone hangs up on the gateway once it has been replaced; this one does not, so the user does
+      try await page.click("hangup")
+      #expect(try await target.finish(within: 10) == 0, "\(target.text.suffix(2_000))")
+      try await page.close()
+      try await gateway.finish()
+    }
+
+    @Test func `microphone and loudspeaker are chosen in the call, and kept`() async throws {
+      let (gateway, page) = try await online()
+      let trunk = try await caller(gateway, "+15557770001")
+      try await page.click("answer")
+      try await page.wait("call.state === 'connected' && call.localStream")
+      try await page.click("audio")
+      try await page.choose(2, in: "microphone")
+      try await page.wait("call.localStream.getAudioTracks()[0].label === 'Fake Audio Input 2' && trunkline.microphone")
+      try await page.choose(1, in: "loudspeaker")
+      try await page.wait("trunkline.loudspeaker")
+      #expect(try await page.faults() == [])
+      try await page.shot("settings")
+
+      // one that cannot be used: it is said, and all stays as it was
+      try await page.evaluate(
+        "HTMLMediaElement.prototype.setSinkId = () => Promise.reject(new DOMException('gone', 'NotFoundError'))")
+      try await page.choose(2, in: "loudspeaker")
+      try await page.waitFor("Choose another one", in: "device-fault")
+      #expect(try await page.evaluate("document.getElementById('loudspeaker').selectedIndex") as? Int == 1)
+      try await page.press("Escape")
+      #expect(try await page.isShown("settings") == false)
+      try await page.click("hangup")
+      #expect(try await trunk.finish(within: 10) == 0, "\(trunk.text)")
+      try await page.send("Page.reload")
+      try await page.wait("trunkline.state === 'online' && trunkline.microphone && trunkline.loudspeaker")
+      try await page.close()
+      try await gateway.finish()
+    }
+  }
+}

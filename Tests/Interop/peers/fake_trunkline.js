@@ -1,0 +1,105 @@
+// In the place of trunkline.js: a telephone that stands in one state, for looking at the page. `phone_states.py` serves it; the state is the
+// address's `?state=`. What it offers is what the page asks of `trunkline.d.ts`.
+export const claims = () => ({ sub: "alice", dev: "web" });
+export const readPush = () => null;
+
+const errors = {
+  replaced: "This phone is open in another tab or browser. Take it back here, or go on there.",
+  unsupported: "This browser cannot make calls. Use a current Chrome, Edge, Firefox or Safari.",
+  revoked: "This device was logged out by an operator. Log in again.",
+  loginRefused: "The login was refused. Log in again.",
+  microphoneDenied: "The microphone is blocked for this page. Allow it beside the address, then try again.",
+  microphoneAbsent: "No microphone was found. Connect one, then try again.",
+  microphoneInsecure: "Browsers give the microphone to secure pages only. Open this page by https.",
+  microphoneBusy: "Another program uses the microphone. Close it, then try again.",
+  emergency: "Emergency numbers cannot be called here. Use a telephone.",
+  pushDenied: "Notifications are blocked for this page. Allow them beside the address.",
+};
+const error = (code) => ({ code, text: errors[code] });
+
+class FakeCall extends EventTarget {
+  constructor(id, phase, peer, more = {}) {
+    super();
+    Object.assign(this, {
+      id, phase, peer, direction: "incoming", progress: null, hasEarlyMedia: false, seconds: 83, isMuted: false, isHeld: false, isHeldByPeer: false,
+      capabilities: { hold: true, dtmf: true, transfer: true }, isTakenUp: false, isAudioBlocked: false, microphoneFault: null, startedAt: Date.now(),
+      connectedAt: phase === "connected" ? Date.now() - 83_000 : null, endReason: null, error: null, codec: phase === "connected" ? "opus" : null,
+      quality: phase === "connected" ? { level: "good" } : null,
+      statistics: phase === "connected" ? { loss: 0.002, jitterMs: 4, bufferMs: 61, roundTripMs: 24 } : null, remoteStream: null, localStream: null,
+    }, more);
+  }
+  get state() { return { connected: this.isHeld ? "held" : "connected", ringing: "ringing", ended: "ended", progress: "calling" }[this.phase] ?? "connecting"; }
+  /** Only what the looks need: the rest is the package's, and tried against a gateway. */
+  sendDigits() { return Promise.resolve(); }
+  answer() {} decline() {} end() {} mute() {} hold() {} play() {} transfer() { return new Promise(() => {}); } transferWith() { return new Promise(() => {}); }
+}
+
+const ada = { k: "phone", h: "+15557770001", n: "Ada Lovelace" }, number = { k: "phone", h: "+15557770042" };
+const long = { k: "phone", h: "+15557770001", n: "Wilhelmina Katharina von Hohenlohe-Schillingsfürst, Reception Desk" };
+const click = (...ids) => () => { for (const id of ids) document.getElementById(id).click(); };
+const talk = (peer = ada, more) => new FakeCall("one", "connected", peer, more);
+const type = (text) => { document.getElementById("number").value = text; document.getElementById("number").oninput(); };
+
+/** State → what the phone has in it, and what is clicked then. */
+export const STATES = {
+  idle: {},
+  connecting: { state: "connecting" },
+  setup: { mayAskForMicrophone: true, pushKey: "key" },
+  dialled: { then: () => type("+15559990001") },
+  ringing: { calls: [new FakeCall("one", "ringing", ada)] },
+  "ringing-long": { calls: [new FakeCall("one", "ringing", long)] },
+  "setting-up": { calls: [new FakeCall("one", "starting", number, { direction: "outgoing" })] },
+  calling: { calls: [new FakeCall("one", "progress", number, { direction: "outgoing", progress: "ringing" })] },
+  connected: { calls: [talk()] },
+  "connected-long": { calls: [talk(long)] },
+  keypad: { calls: [talk()], then: () => { click("pad")(); for (const key of [0, 3, 1]) document.querySelectorAll("#keypad button")[key].click(); } },
+  muted: { calls: [talk(ada, { isMuted: true })] },
+  held: { calls: [talk(ada, { isHeld: true })] },
+  "held-by-them": { calls: [talk(ada, { isHeldByPeer: true })] },
+  "add-call": { calls: [talk()], then: click("add") },
+  transfer: { calls: [talk()], then: () => { click("transfer")(); type("+15559990001"); } },
+  transferring: { calls: [talk()], then: () => { click("transfer")(); type("+15559990001"); click("dial")(); } },
+  waiting: { calls: [talk(), new FakeCall("two", "ringing", { k: "phone", h: "+15557770042", n: "Grace Hopper" })] },
+  "two-ringing": { calls: [new FakeCall("one", "ringing", ada), new FakeCall("two", "ringing", number)] },
+  "two-calls": { calls: [talk(ada, { isHeld: true }), new FakeCall("two", "connected", number)] },
+  settings: { then: click("open-settings") },
+  "settings-in-call": { calls: [talk()], pushKey: "key", pushFault: error("pushDenied"), doNotDisturb: true, then: click("audio") },
+  "gateway-gone": { isReachable: false, state: "connecting" },
+  "gateway-gone-in-call": { isReachable: false, state: "connecting", calls: [talk()] },
+  replaced: { state: "failed", error: error("replaced") },
+  unsupported: { state: "failed", error: error("unsupported") },
+  revoked: { state: "failed", error: error("revoked") },
+  "login-refused": { state: "failed", error: error("loginRefused") },
+  "microphone-denied": { microphoneFault: error("microphoneDenied") },
+  "microphone-absent": { microphoneFault: error("microphoneAbsent") },
+  "microphone-insecure": { microphoneFault: error("microphoneInsecure") },
+  "microphone-busy": { microphoneFault: error("microphoneBusy") },
+  "permission-revoked-in-call": { calls: [talk(ada, { microphoneFault: error("microphoneDenied") })] },
+  "autoplay-refused": { calls: [talk(ada, { isAudioBlocked: true })] },
+  emergency: { calls: [new FakeCall("one", "ended", { k: "phone", h: "112" }, { direction: "outgoing", error: error("emergency"), endReason: "forbidden" })] },
+};
+
+function pastCalls() {
+  const at = new Date().setHours(9, 41), row = (n, more) => ({ id: `h${n}`, direction: "incoming", name: null, number: "+15557770042", at: at - n * 4e6, connectedMs: null, ...more });
+  return [
+    row(1, { name: "Ada Lovelace", connectedMs: 252_000, reason: "remoteHangup" }), row(2, { reason: "callerCancelled" }),
+    row(3, { direction: "outgoing", number: "+15559990001", reason: "busy" }), row(30, { name: "Grace Hopper", connectedMs: 3_725_000, reason: "localEnd" }),
+  ];
+}
+
+export class Phone extends EventTarget {
+  constructor() {
+    super();
+    const wanted = STATES[new URLSearchParams(location.search).get("state")] ?? {};
+    Object.assign(this, {
+      state: "online", error: null, isReachable: true, user: "alice", device: "web", calls: [], doNotDisturb: false, pushKey: null, pushFault: null,
+      microphoneFault: null, mayAskForMicrophone: false, microphone: null, loudspeaker: null,
+    }, wanted);
+    localStorage.setItem("trunkline.history.alice", JSON.stringify(pastCalls()));
+    globalThis.shown = new Promise((done) => setTimeout(() => { wanted.then?.(); setTimeout(done, 150); }, 50));
+  }
+  close() {} start() {} call() {}
+  async microphones() { return ["Built-in microphone", "USB headset with a rather long product name (0d8c:0014)"].map((label, i) => ({ deviceId: `m${i}`, label, kind: "audioinput" })); }
+  async loudspeakers() { return [{ deviceId: "l0", label: "Built-in loudspeaker", kind: "audiooutput" }]; }
+  async askForMicrophone() { return null; }
+}

@@ -1,0 +1,86 @@
+"""Brings the web phone into every state of fake_trunkline.js, without a gateway, and says what is wrong with its looks (page_faults.js).
+
+Prints {"event": "state", "state": ..., "look": ..., "faults": [...]} for each state and look, then {"event": "done", "states": n}.
+With --shots each is kept as a picture.
+"""
+import argparse, base64, functools, http.server, os, shutil, tempfile, threading
+from websockets.sync.client import connect
+from browser_phone import Page, debugger_url, debugging_port, end_group, say, start_browser
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PHONE = os.path.join(HERE, "../../../Sources/Client/WebPhone")
+# name, width, height, dark
+LOOKS = [("320", 320, 640, False), ("400-dark", 400, 860, True), ("480", 480, 900, False), ("1280", 1280, 860, False)]
+
+
+class Files(http.server.SimpleHTTPRequestHandler):
+    extensions_map = {**http.server.SimpleHTTPRequestHandler.extensions_map, ".js": "text/javascript", ".webmanifest": "application/manifest+json"}
+
+    def translate_path(self, path):
+        path = path.split("?")[0]
+        if path == "/trunkline/trunkline.js":
+            return os.path.join(HERE, "fake_trunkline.js")
+        return super().translate_path(path)
+
+    def log_message(self, *_):
+        pass
+
+
+def look(page, width, height, dark):
+    page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+    page.call("Emulation.setEmulatedMedia", features=[
+        {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}, {"name": "prefers-reduced-motion", "value": "reduce"}])
+
+
+def shoot(page, path, width):
+    height = page.evaluate("Math.max(innerHeight, document.documentElement.scrollHeight)")
+    shot = page.call("Page.captureScreenshot", captureBeyondViewport=True, clip={"x": 0, "y": 0, "width": width, "height": height, "scale": 1})
+    with open(path, "wb") as file:
+        file.write(base64.b64decode(shot["data"]))
+
+
+def visit(page, base, state, options, faults):
+    for name, width, height, dark in options.looks:
+        look(page, width, height, dark)
+        # the same page but for what is behind # would not be loaded again
+        page.call("Page.navigate", url="about:blank")
+        page.call("Page.navigate", url=f"{base}/?state={state}" + ("" if state == "login" else "#token=t"))
+        page.evaluate("new Promise((done) => { const look = setInterval(() => { if (document.readyState === 'complete' && (globalThis.shown || location.search === '?state=login')) { clearInterval(look); done(); } }, 5); })")
+        page.evaluate("globalThis.shown")
+        say("state", state=state, look=name, faults=page.evaluate(faults))
+        if options.shots:
+            shoot(page, os.path.join(options.shots, f"{state}-{name}.png"), width)
+        page.evaluate("sessionStorage.clear(); localStorage.clear()")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--shots", metavar="FOLDER")
+    parser.add_argument("--only", metavar="STATE", action="append")
+    parser.add_argument("--look", action="append", choices=[row[0] for row in LOOKS])
+    options = parser.parse_args()
+    options.looks = [row for row in LOOKS if not options.look or row[0] in options.look]
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Files, directory=PHONE))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    base = f"http://127.0.0.1:{server.server_port}"
+    profile = tempfile.mkdtemp(prefix="trunkline-chromium-")
+    browser = start_browser(argparse.Namespace(play=None, loop=False), profile)
+    try:
+        with connect(debugger_url(debugging_port(browser)), max_size=64 << 20) as socket:
+            page = Page(socket)
+            page.call("Page.enable")
+            page.call("Page.navigate", url=base)
+            states = ["login"] + page.evaluate("import('/trunkline/trunkline.js').then((m) => Object.keys(m.STATES))")
+            faults = open(os.path.join(HERE, "page_faults.js"), encoding="utf-8").read()
+            chosen = [state for state in states if not options.only or state in options.only]
+            for state in chosen:
+                visit(page, base, state, options, faults)
+            say("done", states=len(chosen))
+    finally:
+        end_group(browser)
+        shutil.rmtree(profile, ignore_errors=True)
+        server.shutdown()
+
+
+if __name__ == "__main__":
+    main()
