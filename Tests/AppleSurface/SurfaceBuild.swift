@@ -99,7 +99,7 @@ final class SurfaceBuild: Sendable {
     }
     let below =
       ["Bytes", "AppProtocol", "HPKE", "RTP", "STUN", "SDP", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs"]
-      + ["MediaSession", "ClientMachines", "AppleStandIn", "SwiftUI"]
+      + ["MediaSession", "ClientMachines", "PhoneLog", "AppleStandIn", "SwiftUI"]
     let objects = below.flatMap { module -> [String] in
       let path = Self.products + "/\(module).build"
       let files = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []

@@ -60,7 +60,9 @@ import Testing
 
   private func isClient(_ file: URL) -> Bool {
     let folder = file.deletingLastPathComponent().lastPathComponent
-    let folders = ["TrunklineClient", "TrunklineCallKit", "AppleStandIn", "CallDirectory", "ClientMachines", "AppleSurface", "AppCheck"]
+    let folders = [
+      "TrunklineClient", "TrunklineCallKit", "AppleStandIn", "CallDirectory", "ClientMachines", "AppleSurface", "AppCheck",
+    ]
     return folders.contains(folder)
       || (folder == "Scenarios" && file.lastPathComponent.hasPrefix("Handset"))
   }

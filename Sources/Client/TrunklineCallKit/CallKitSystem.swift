@@ -98,7 +98,8 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
   private func watch(_ session: Session) {
     sampleRate = session.value.sampleRate
     func observe(_ name: Notification.Name, _ body: @escaping @Sendable (CallKitSystem, _ type: UInt?) -> Void) {
-      let observer = NotificationCenter.default.addObserver(forName: name, object: session.value, queue: nil) { [weak self] told in
+      let observer = NotificationCenter.default.addObserver(forName: name, object: session.value, queue: nil) {
+        [weak self] told in
         let type = told.userInfo?[AVAudioSessionInterruptionTypeKey] as? UInt
         self?.queue?.async { [weak self] in if let self { body(self, type) } }
       }

@@ -22,13 +22,17 @@ async function open(isStaying) {
   fault = "";
   $("dnd").checked = app.phone.doNotDisturb;
   $("stay-on").checked = isStaying();
-  $("settings").showModal();
-  await showSettings();
+  // filled before it is seen: nothing moves under a finger
+  await fill();
+  if (app.phone && !$("settings").open) $("settings").showModal();
 }
 
 /** While it is open: devices come and go. */
 export async function showSettings() {
-  if (!$("settings").open || !app.phone) return;
+  if ($("settings").open && app.phone) await fill();
+}
+
+async function fill() {
   const { phone } = app;
   const [microphones, loudspeakers, hasPush] = await Promise.all([phone.microphones(), phone.loudspeakers(), canPush() && isPushOn()]);
   if (phone !== app.phone) return;
