@@ -202,6 +202,7 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
 }
 
 extension CallKitSystem: CXProviderDelegate {
+  /// CallKit takes reports from here on; earlier ones waited in it. Noted in the trace (R12).
   public func providerDidBegin(_ provider: CXProvider) { events?(.noted(.began)) }
   public func providerDidReset(_ provider: CXProvider) {
     actions = [:]

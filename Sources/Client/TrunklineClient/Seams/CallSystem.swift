@@ -41,6 +41,7 @@ public enum CallSystemEvent: Sendable {
   case microphone(MicrophonePermission)
   /// VoIP pushes do not exist here: the state is `unsupported`.
   case unsupported
+  /// Nothing to act on: for the trace alone.
   case noted(CallSystemNote)
 }
 
