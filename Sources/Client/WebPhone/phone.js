@@ -43,7 +43,7 @@ const isToken = (token) => typeof claims(token).sub === "string";
 function begin() {
   const linked = new URLSearchParams(location.hash.slice(1)).get("token");
   const push = readPush(location.hash);
-  if (linked || push) withoutHash();
+  if (linked || push || window.history.state) withoutHash();
   if (linked) {
     tab.remove("push");
     if (!isToken(linked)) return showLogin("That is not a login token.");
