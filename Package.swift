@@ -136,7 +136,8 @@ let client: [Target] = [
   .target(
     name: "WebPhone", dependencies: ["WebClient"], path: "Sources/Client/WebPhone",
     resources: [
-      "index.html", "phone.css", "phone.js", "page.js", "calls.js", "cards.js", "dialer.js", "settings.js", "push.js", "words.js",
+      "index.html", "phone.css", "start.js", "phone.js", "page.js", "calls.js", "cards.js", "dialer.js", "settings.js", "push.js",
+      "words.js",
       "bell.js", "history.js",
       "meters.js", "manifest.webmanifest", "icon.svg", "icon-192.png", "icon-512.png",
     ].map { .embedInCode($0) }, swiftSettings: swift),

@@ -110,7 +110,16 @@ final class WebPage {
         let holds = false; try { holds = !!(\(condition)); } catch {}
         if (holds || performance.now() > end) { clearInterval(look); done(holds || document.body.innerText); } }, 20); })
       """
-    let found = try await evaluate(script)
+    let end = Date(timeIntervalSinceNow: Double(seconds))
+    var found: Any?
+    repeat {
+      do {
+        found = try await evaluate(script)
+        break
+      } catch let failure as Spawned.Failure where failure.description.contains("navigated or closed") && Date() < end {
+        // the page that was asked has gone: the next one answers
+      }
+    } while true
     guard found as? Bool == true else {
       throw Spawned.Failure(description: "not \(condition) within \(seconds) s; the page:\n\(found ?? "")")
     }

@@ -53,6 +53,8 @@ extension Interop {
       #expect(try await page.faults() == [])
       try await page.click("pad")
       #expect(try await page.isShown("hold"))
+      // taken by the gateway is not yet played to the end
+      _ = try await trunk.event("digit") { ($0["fields"] as? [String: String])?["digit"] == "#" }
       try await page.click("hangup")
       #expect(try await trunk.finish(within: 10) == 0, "\(trunk.text)")
       #expect(trunk.fields("digits", of: "ended") == ["5*#"])
@@ -145,9 +147,7 @@ extension Interop {
       try await gateway.finish()
     }
 
-    // Unproven: the gateway says call.transferred failed to this carrier; see docs/design/web-phone.md, Open.
-    @Test(.disabled("the carrier of the test does not see the REFER yet: docs/design/web-phone.md, Open"))
-    func `who is to get the call is asked first, then both are connected with each other`() async throws {
+    @Test func `who is to get the call is asked first, then both are connected with each other`() async throws {
       let (gateway, page) = try await online()
       var asked = SippScript.callee()
       asked.answers(200, sdp: SippScript.sdp())
@@ -157,9 +157,7 @@ extension Interop {
       let target = try await Peers.callee(gateway, try asked.file(gateway, "page-asked"))
       var script = SippScript.caller()
       script.isAnswered()
-      script.awaits("INVITE", containing: ["a=sendonly"])
-      script.replies(200, sdp: SippScript.sdp(version: 2, ["a=ptime:20", "a=recvonly"]))
-      script.awaits("ACK")
+      // who waits hears the gateway's hold audio: no INVITE of `hold: signal` comes before it
       script.awaits("REFER", containing: ["Replaces="])
       script.replies(202)
       script.asks(

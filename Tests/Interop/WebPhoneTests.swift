@@ -216,6 +216,7 @@ extension Interop {
       try await page.waitFor("alice · online", in: "status")
       #expect(try await page.evaluate("document.getElementById('dial').disabled") as? Bool == false)
       #expect(try await page.isShown("notice") == false)
+      #expect(try await page.text("announce") == "", "nor is it left for who has the page read aloud")
       trunk.signal(SIGTERM)
       try await trunk.finish(within: 10)
       try await page.close()

@@ -420,13 +420,16 @@ export class Phone extends Source {
       this.ask("call.end", row.call, { reason: "appRestart" });
       return this.#known.get(row.call)?.finish("appRestart");
     }
-    const isIncoming = row.dir === "in";
-    const call = this.#known.get(row.call)
-      ?? this.#add(new Call(this, row.call, isIncoming ? "incoming" : "outgoing", party(isIncoming ? row.from : row.to), { account: row.acct }));
+    const isIncoming = row.dir === "in", known = this.#known.get(row.call);
+    const call = known ?? new Call(this, row.call, isIncoming ? "incoming" : "outgoing", party(isIncoming ? row.from : row.to), { account: row.acct });
     this.timers.stop(call);
     call.isOffered = true;
     call.capabilities = row.caps ?? null;
-    call.takeUp(row, () => this.emit("taken", { call }));
+    // who hears of it finds it as it stands: a call that was answered does not ring
+    call.takeUp(row, () => {
+      if (!known) this.#add(call);
+      this.emit("taken", { call });
+    });
   }
 
   #offered(id, d) {

@@ -16,7 +16,8 @@ public enum WebPhone {
     [
       Asset(path: "/", contentType: "text/html; charset=utf-8", bytes: PackageResources.index_html),
       Asset(path: "/phone.css", contentType: "text/css; charset=utf-8", bytes: PackageResources.phone_css),
-      script("/phone.js", PackageResources.phone_js), script("/page.js", PackageResources.page_js),
+      script("/start.js", PackageResources.start_js), script("/phone.js", PackageResources.phone_js),
+      script("/page.js", PackageResources.page_js),
       script("/calls.js", PackageResources.calls_js), script("/cards.js", PackageResources.cards_js),
       script("/dialer.js", PackageResources.dialer_js), script("/settings.js", PackageResources.settings_js),
       script("/push.js", PackageResources.push_js), script("/words.js", PackageResources.words_js),

@@ -38,10 +38,12 @@ export function notice(text, act = null) {
   noticeAct = act?.run ?? null;
   show("notice-act", !!act);
   if (act) $("notice-act").textContent = act.label;
-  if ($("notice-words").textContent === text) return;
+  const before = $("notice-words").textContent;
+  if (before === text) return;
   $("notice-words").textContent = text;
   show("notice", !!text);
-  if (text) announce(text);
+  // what no longer holds is not left for who reads the page aloud
+  if (text || $("announce").textContent === before) announce(text);
 }
 $("notice-act").onclick = () => noticeAct?.();
 

@@ -14,6 +14,8 @@ import { AWAY, setupWords } from "./words.js";
 const TOKEN = "trunkline.token";
 /** Why somebody has to log in again; and whether this login has looked after its push subscription. */
 let loginWords = "", resumed = false;
+/** What a push's session has had without a login; null for who has logged in. */
+let ofPush = null;
 
 // — logging in —
 
@@ -41,7 +43,7 @@ const isToken = (token) => typeof claims(token).sub === "string";
 function begin() {
   const linked = new URLSearchParams(location.hash.slice(1)).get("token");
   const push = readPush(location.hash);
-  if (linked || push) withoutHash();
+  if (linked || push || window.history.state) withoutHash();
   if (linked) {
     tab.remove("push");
     if (!isToken(linked)) return showLogin("That is not a login token.");
@@ -57,6 +59,7 @@ function begin() {
 function connect(token, push = null) {
   loginWords = "";
   resumed = false;
+  ofPush = token ? null : { session: false, call: false };
   const scheme = location.protocol === "https:" ? "wss" : "ws";
   const phone = app.phone = new Phone(`${scheme}://${location.host}/v1/connect`, {
     ...(token && { token: () => token }), ...(push && { push, device: push.device ?? claims(token ?? "").dev }),
@@ -65,10 +68,16 @@ function connect(token, push = null) {
   openHistory(token ? claims(token).sub : phone.device);
   const on = (type, f) => phone.addEventListener(type, (event) => { if (phone === app.phone) f(event); });
   on("state", () => lineChanged());
-  on("calls", () => followAll());
+  on("calls", () => {
+    followAll();
+    if (ofPush) lineChanged();
+  });
   on("incoming", ({ call }) => { if (new URLSearchParams(location.search).has("answer")) call.answer(); });
   on("taken", ({ call }) => takeUp(call));
-  on("gone", ({ id, reason }) => gone(id, reason));
+  on("gone", ({ id, reason }) => {
+    gone(id, reason);
+    if (ofPush && chosen().live.length === 0) leave(last.words);
+  });
   on("devices", () => { render(); showSettings(); });
   on("registered", () => showSettings());
   resumeDoNotDisturb();
@@ -85,9 +94,18 @@ function lineChanged() {
   // the page has this one token: who is refused needs another
   const isOut = state === "loggedOut" || (state === "failed" && ["loginRefused", "revoked"].includes(error.code));
   if (isOut) return leave(error?.text ?? "");
-  // of a push, whose call is over
-  if (state === "idle" && !error && !storedToken() && chosen().live.length === 0) return leave("");
+  if (ofPush && isPushOver()) return leave("");
   render();
+}
+
+/** A push logs nobody in: once its call is over, and the gateway has heard so, the page is a login again. */
+function isPushOver() {
+  const { state, error, isOnline, calls } = app.phone;
+  // a phone that was just made has not begun with its push
+  ofPush.session ||= state !== "idle";
+  ofPush.call ||= calls.length > 0;
+  if (calls.length) return false;
+  return isOnline ? ofPush.call : ofPush.session && state === "idle" && !error;
 }
 
 /** After the event that told it: the phone would ask for the token once more. */
