@@ -7,6 +7,7 @@ static inline CURLcode ccurl_set_list(CURL *c, CURLoption o, struct curl_slist *
 static inline CURLcode ccurl_set_pointer(CURL *c, CURLoption o, const void *v) { return curl_easy_setopt(c, o, v); }
 static inline CURLcode ccurl_set_write(CURL *c, size_t (*f)(char *, size_t, size_t, void *)) { return curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, f); }
 static inline CURLcode ccurl_get_long(CURL *c, CURLINFO i, long *v) { return curl_easy_getinfo(c, i, v); }
+static inline CURLcode ccurl_get_text(CURL *c, CURLINFO i, char **v) { return curl_easy_getinfo(c, i, v); }
 static inline CURLcode ccurl_get_offset(CURL *c, CURLINFO i, curl_off_t *v) { return curl_easy_getinfo(c, i, v); }
 static inline CURLcode ccurl_get_pointer(CURL *c, void **v) { return curl_easy_getinfo(c, CURLINFO_PRIVATE, (char **)v); }
 static inline CURLMcode ccurl_multi_set_long(CURLM *m, CURLMoption o, long v) { return curl_multi_setopt(m, o, v); }

@@ -22,6 +22,7 @@ let targets: [String: FuzzTarget] = [
   "receiver": fuzzReceiver,
   "srtp": fuzzSRTP,
   "srtp-stream": fuzzSRTPStream,
+  "resp": fuzzRESP,
   "session": fuzzSession,
   "app-json": fuzzAppJSON,
   "jwt": fuzzJWT,

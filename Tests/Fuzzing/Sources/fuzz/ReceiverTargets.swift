@@ -5,11 +5,12 @@ import MediaSession
 import RTP
 
 /// Bytes as a network: packets with any number, time and payload into a receive path, ticks in between. The first byte chooses
-/// the codec; then each step takes one byte of what to do and what it needs.
+/// the codec and the band; then each step takes one byte of what to do and what it needs.
 @Sendable func fuzzReceiver(_ bytes: [UInt8]) {
   guard let first = bytes.first else { return }
   let encoding = AudioEncoding.allCases[Int(first) % AudioEncoding.allCases.count]
-  guard var receiver = try? AudioReceiver(encoding: encoding) else { return }
+  let band = first & 0x80 == 0 ? AudioBand.narrowband : .wideband
+  guard var receiver = try? AudioReceiver(encoding: encoding, band: band) else { return }
   var position = 1
   func byte() -> Int {
     guard position < bytes.count else { return 0 }
@@ -17,14 +18,16 @@ import RTP
     return Int(bytes[position - 1])
   }
   var (number, timestamp, now) = (65_530, 0xffff_fff0, Instant.zero)
-  var output = [Int16](repeating: 0, count: 160)
+  var output = [Int16](repeating: 0, count: 320)
   while position < bytes.count {
     let step = byte()
     switch step & 3 {
     case 0:
       now = now + .milliseconds(Int64(step >> 2))
-      var span = output.mutableSpan
-      _ = receiver.pull(into: &span, at: now)
+      output.withUnsafeMutableBufferPointer { output in
+        var span = UnsafeMutableBufferPointer(rebasing: output.prefix(receiver.band.samplesPerTick)).mutableSpan
+        _ = receiver.pull(into: &span, at: now)
+      }
     case 1:
       // An ordinary next packet, in most cases.
       number += step >> 6 == 3 ? byte() - 128 : 1
@@ -44,6 +47,7 @@ import RTP
     default:
       now = now + .milliseconds(Int64(step) * 8)
       if step == 255 { receiver.reset() }
+      if step == 251 { try? receiver.setBand(receiver.band == .wideband ? .narrowband : .wideband) }
     }
     let depth = receiver.depth
     precondition(depth >= 0 && depth <= JitterBuffer.Limits.packets, "memory is bounded")

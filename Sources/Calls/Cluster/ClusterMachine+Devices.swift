@@ -1,0 +1,200 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import CallFlow
+import Devices
+
+// Devices with a socket here, what the registry says of them, and what is remembered of users.
+
+extension ClusterMachine {
+  mutating func deviceCame(_ key: DeviceKey, _ session: SessionID, _ info: DeviceInfo, _ turn: inout Turn) {
+    guard info.onlyCall == nil else { return welcomeFromMemory(key, session, &turn) }
+    let place = own(key, session, info, turn.now)
+    var question = newQuestion(.welcome(key, session))
+    if isConnected, writes.take(at: turn.now),
+      ask(.enter(place, since: devices[key]?.since), .enter(key, session), call: nil, of: &question, &turn)
+    {
+      return pose(question, &turn)
+    }
+    markUnwritten(.device(key), &turn)
+    statistics.blindWelcomes += 1
+    welcomeFromMemory(key, session, &turn)
+  }
+
+  mutating func deviceChanged(_ key: DeviceKey, _ session: SessionID, _ info: DeviceInfo, _ turn: inout Turn) {
+    guard info.onlyCall == nil else { return }
+    let before = devices[key]
+    let place = own(key, session, info, turn.now)
+    guard before?.whereabouts.session == session, before?.isEntered == true else {
+      return write(.device(key), paced: true, &turn)
+    }
+    if before?.whereabouts == place { return }
+    devices[key]?.isEntered = true
+    guard writes.take(at: turn.now), send(.update(place), .write(.device(key)), &turn) else {
+      devices[key]?.isEntered = false
+      return markUnwritten(.device(key), &turn)
+    }
+  }
+
+  mutating func deviceLeft(_ key: DeviceKey, _ session: SessionID, _ turn: inout Turn) {
+    guard devices[key]?.whereabouts.session == session else { return }
+    devices[key] = nil
+    devicesOfUser[key.user]?.remove(key.device)
+    if devicesOfUser[key.user]?.isEmpty ?? false { devicesOfUser[key.user] = nil }
+    // Sent away, it is at another node in a moment, and calls wait for it meanwhile: its hint stays until it comes there, or our lease ends.
+    guard !lease.isDraining else { return }
+    write(.left(key, session), paced: true, &turn)
+  }
+
+  private mutating func own(_ key: DeviceKey, _ session: SessionID, _ info: DeviceInfo, _ now: Instant) -> Whereabouts {
+    let place = Whereabouts(key, at: incarnation, session: session, state: info.state, caps: info.caps, accounts: info.accounts)
+    lastDevice += 1
+    let before = devices[key].flatMap { $0.whereabouts.session == session ? $0 : nil }
+    devices[key] = OwnDevice(whereabouts: place, number: devices[key]?.number ?? lastDevice, came: before?.came ?? now)
+    devices[key]?.since = before?.since
+    devicesOfUser[key.user, default: []].insert(key.device)
+    return place
+  }
+
+  private mutating func welcomeFromMemory(_ key: DeviceKey, _ session: SessionID, _ turn: inout Turn) {
+    let known = memory[key.user]?.devices.first { $0.key == key }
+    let isRevoked = revocations[key] != nil || known?.revokedAt != nil
+    turn.actions.append(.welcome(key, session, registration: known, isRevoked: isRevoked))
+  }
+
+  // MARK: what the engine says of a device that has come
+
+  /// - Parameter isAnswered: its hello was completed before this was heard.
+  mutating func entered(
+    _ key: DeviceKey, _ session: SessionID, before: Whereabouts?, calls places: [CallPlace], device: Device?, since: Int64,
+    isOlder: Bool, isAnswered: Bool, _ turn: inout Turn
+  ) {
+    if let device, device.key == key { remember(device, &turn) }
+    guard let own = devices[key], own.whereabouts.session == session else { return }
+    if isOlder {
+      guard let before, isDead(before.incarnation, turn.now) else { return turn.actions.append(.replaced(key, session)) }
+      // the newer one went with its node
+      devices[key]?.since = nil
+      return markUnwritten(.device(key), &turn)
+    }
+    devices[key]?.isEntered = true
+    devices[key]?.since = since
+    if isAnswered, device?.revokedAt != nil { turn.actions.append(.revoked(key)) }
+    // Both were put back after a flush, and the engine never knew this one: nobody knows which is newer, so none is ended; the socket that is
+    // dead is found by its pings.
+    let isAmbiguous = own.since == nil && flushedAt.map { own.came < $0 } ?? false
+    if let before, !isAmbiguous, before.device == key, before.session != session, before.incarnation != incarnation,
+      !isDead(before.incarnation, turn.now)
+    {
+      tell(before.incarnation.node, .replaced(key, before.session), &turn)
+    }
+    tellNodes(with: places, that: own.whereabouts, &turn)
+  }
+
+  /// The nodes with calls of a user whose device is here may wake it.
+  mutating func tellNodes(with places: [CallPlace], that own: Whereabouts, _ turn: inout Turn) {
+    var told: Set<String> = [incarnation.node]
+    for place in places.prefix(Limits.callsPerUser) {
+      guard !isDead(place.incarnation, turn.now) else {
+        statistics.hintsDropped += 1
+        continue
+      }
+      guard told.insert(place.incarnation.node).inserted else { continue }
+      tell(place.incarnation.node, .came(own), &turn)
+    }
+  }
+
+  /// Cannot wait; counts like a write.
+  private mutating func tell(_ node: String, _ message: ClusterMessage, _ turn: inout Turn) {
+    writes.spend(at: turn.now)
+    send(.publish(message, to: node), .none, &turn)
+  }
+
+  func isDead(_ other: Incarnation, _ now: Instant) -> Bool {
+    if case .dead = standing(other, now) { return true }
+    return false
+  }
+
+  // MARK: registry
+
+  mutating func register(_ changes: [DeviceChange], _ turn: inout Turn) {
+    for change in changes {
+      let key = change.key
+      if case .stored(let device) = change {
+        remember(device, &turn)
+      } else {
+        forget(key)
+      }
+      let isKept = registrations.set(key, Registration(change: change), until: .distantFuture, at: turn.now)
+      if !isKept { statistics.forgotten += 1 }
+      write(.registration(key), paced: true, &turn)
+    }
+  }
+
+  mutating func revoke(_ key: DeviceKey, _ turn: inout Turn) {
+    remember(revoked: key, &turn)
+    send(.broadcast(.revoked(key)), .none, &turn)
+  }
+
+  // MARK: memory
+
+  mutating func remember(_ user: LocatedUser, _ turn: inout Turn) {
+    guard !user.devices.isEmpty || memory[user.user] != nil else { return }
+    let devices = user.devices.filter { $0.key.user == user.user }.prefix(Limits.devicesPerUser)
+    memory.set(user.user, Remembered(devices: Array(devices)), until: turn.now + Limits.remembered, at: turn.now)
+    for device in devices { noteRevocation(of: device, &turn) }
+  }
+
+  mutating func remember(_ device: Device, _ turn: inout Turn) {
+    var known = memory[device.key.user]?.devices ?? []
+    known.removeAll { $0.key == device.key }
+    if known.count < Limits.devicesPerUser { known.append(device) }
+    memory.set(device.key.user, Remembered(devices: known), until: turn.now + Limits.remembered, at: turn.now)
+    noteRevocation(of: device, &turn)
+  }
+
+  private mutating func noteRevocation(of device: Device, _ turn: inout Turn) {
+    if device.revokedAt != nil {
+      revocations.set(device.key, (), until: turn.now + Limits.remembered, at: turn.now)
+    } else if revocations[device.key] != nil {
+      revocations.remove(device.key)
+    }
+  }
+
+  mutating func remember(revoked key: DeviceKey, _ turn: inout Turn) {
+    revocations.set(key, (), until: turn.now + Limits.remembered, at: turn.now)
+    memory.change(key.user) { known in
+      for place in known.devices.indices where known.devices[place].key == key { known.devices[place].bindings = [] }
+    }
+  }
+
+  private mutating func forget(_ key: DeviceKey) {
+    memory.change(key.user) { $0.devices.removeAll { $0.key == key } }
+  }
+
+  /// What is remembered of a user's registry: those that are known as revoked have no registration.
+  func remembered(_ user: String) -> [Device]? {
+    memory[user]?.devices.map { device in
+      var device = device
+      if revocations[device.key] != nil { device.bindings = [] }
+      return device
+    }
+  }
+
+  // MARK: wakes
+
+  mutating func wake(_ call: CallID, _ key: DeviceKey, _ node: String, _ content: [UInt8], _ turn: inout Turn) {
+    guard state == .up, peerOfName[node] != nil, content.count <= Limits.wakeBytes,
+      send(.publish(.wake(key, call: call, content: content), to: node), .none, &turn)
+    else { return statistics.wakesDropped += 1 }
+  }
+}
+
+extension DeviceChange {
+  var key: DeviceKey {
+    switch self {
+    case .stored(let device): device.key
+    case .removed(let key): key
+    }
+  }
+}

@@ -1,0 +1,28 @@
+import AppSessions
+public import Bytes
+public import CallFlow
+
+// What operators may know of this node without asking the engine.
+
+extension ClusterMachine {
+  /// A call here that has a start line; nil: there is none.
+  public func ownEntry(of call: CallID) -> CallEntry? { calls[call]?.entry }
+
+  /// Calls here that have a start line, in the order of their ids, at most `most` behind `last` (nil: from the first). O(calls).
+  public func ownEntries(after last: CallID?, most: Int) -> [CallEntry] {
+    let rest = calls.compactMap { call, own in own.entry != nil && (last.map { Self.isBefore($0, call) } ?? true) ? call : nil }
+    return rest.sorted(by: Self.isBefore).prefix(most).compactMap { calls[$0]?.entry }
+  }
+
+  /// Devices of a user with a socket here, and the user's calls here, ranks left out; no registrations.
+  public func ownPlaces(of user: String) -> LocatedUser {
+    var out = LocatedUser(user)
+    out.whereabouts = (devicesOfUser[user] ?? []).sorted().compactMap { devices[DeviceKey(user: user, device: $0)]?.whereabouts }
+    out.calls = (callsOfUser[user] ?? []).sorted(by: Self.isBefore).compactMap { call in
+      calls[call].map { CallPlace(call, at: incarnation, $0.direction) }
+    }
+    return out
+  }
+
+  private static func isBefore(_ a: CallID, _ b: CallID) -> Bool { (a.high, a.low) < (b.high, b.low) }
+}

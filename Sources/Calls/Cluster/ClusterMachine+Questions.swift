@@ -1,0 +1,371 @@
+import AppSessions
+import Bytes
+import CallFlow
+import Devices
+
+// What a call or a hello waits for: several requests at once, one answer, a time limit.
+
+extension ClusterMachine {
+  mutating func locate(_ wanted: LocateQuestion, _ turn: inout Turn) {
+    var question = newQuestion(.locate(wanted))
+    enter(wanted.call, wanted.users, .incoming, &question)
+    // One that is likely to be sent on is not counted here first: it would stand in its own way at the other node.
+    let isLikelyElsewhere =
+      wanted.mayRedirect && state == .up
+      && !wanted.users.contains { wanted.connectedHere.contains($0) || devicesOfUser[$0] != nil }
+    if let most = wanted.mostOfTrunk, !isLikelyElsewhere { count(wanted.call, wanted.trunk, most, &question, &turn) }
+    askPlaces(wanted.call, wanted.users, .incoming, &question, &turn)
+    pose(question, &turn)
+  }
+
+  mutating func admit(_ call: CallID, _ trunk: String, _ most: Int, _ turn: inout Turn) {
+    var question = newQuestion(.admit(call, trunk: trunk, most: most))
+    // a call that came over a trunk and leaves over it has two places
+    if calls[call] == nil { calls[call] = OwnCall(direction: .outgoing) }
+    count(call, trunk, &question)
+    ask(.admit(trunk: trunk, most: most, at: incarnation), .trunk(trunk), call: call, of: &question, &turn)
+    pose(question, &turn)
+  }
+
+  mutating func tombstone(_ call: CallID, _ turn: inout Turn) {
+    var question = newQuestion(.tombstone(call))
+    ask(.tombstone(of: call), .tombstone, call: nil, of: &question, &turn)
+    pose(question, &turn)
+  }
+
+  // MARK: asking
+
+  /// The call is one of these users' from now on.
+  mutating func enter(_ call: CallID, _ users: [String], _ direction: CallDirection, _ question: inout Question) {
+    var own = calls[call] ?? OwnCall(direction: direction)
+    question.addedUsers += enter(call, users, &own)
+    calls[call] = own
+  }
+
+  /// The call counts for the trunk from now on, unless it does already.
+  mutating func count(_ call: CallID, _ trunk: String, _ most: Int, _ question: inout Question, _ turn: inout Turn) {
+    if calls[call] == nil { calls[call] = OwnCall(direction: .outgoing) }
+    guard calls[call]?.trunks.contains(trunk) == false else { return }
+    count(call, trunk, &question)
+    ask(.admit(trunk: trunk, most: most, at: incarnation), .trunk(trunk), call: call, of: &question, &turn)
+  }
+
+  mutating func count(_ call: CallID, _ trunk: String, _ question: inout Question) {
+    limitedTrunks.insert(trunk)
+    calls[call]?.trunks.append(trunk)
+    callsOfTrunk[trunk, default: 0] += 1
+    question.addedTrunk = trunk
+    question.sharesBefore = sharesSent[trunk] ?? 0
+  }
+
+  mutating func askPlaces(
+    _ call: CallID, _ users: [String], _ direction: CallDirection, _ question: inout Question, _ turn: inout Turn
+  ) {
+    for user in users.prefix(Limits.usersPerCall) {
+      let isNew = question.addedUsers.contains(user)
+      let place = isNew ? CallPlace(call, at: incarnation, direction) : nil
+      ask(.locate(user: user, entering: place), .user(user), call: call, of: &question, &turn)
+    }
+  }
+
+  @discardableResult mutating func ask(
+    _ request: EngineRequest, _ part: Part, call: CallID?, of question: inout Question, _ turn: inout Turn
+  ) -> Bool {
+    guard send(request, .part(question.number, call, part), &turn) else { return false }
+    question.waiting.insert(part)
+    return true
+  }
+
+  /// Each has its time from when it is posed first.
+  mutating func pose(_ question: Question, _ turn: inout Turn) {
+    guard !question.waiting.isEmpty else {
+      timers.cancel(.question(question.number))
+      return answer(question, &turn)
+    }
+    questions[question.number] = question
+    timers.schedule(.question(question.number), notLaterThan: turn.now + settings.wait)
+  }
+
+  /// A number for each.
+  mutating func newQuestion(_ subject: Question.Subject) -> Question {
+    lastQuestion += 1
+    return Question(subject, number: lastQuestion)
+  }
+
+  // MARK: replies
+
+  mutating func partReplied(
+    _ id: UInt64, _ call: CallID?, _ part: Part, _ result: Result<EngineReply, EngineFailure>, _ turn: inout Turn
+  ) {
+    // out of the table while it is worked on: it is changed in place
+    var question = questions.removeValue(forKey: id)
+    let isAnswered = question == nil
+    if case .success(let reply) = result {
+      switch (part, reply) {
+      case (.user(let user), .located(let located)) where located.user == user:
+        statistics.valuesDropped += UInt64(max(0, located.dropped))
+        remember(located, &turn)
+        question?.located[user] = located
+        if !isAnswered { meetUnknown(in: located, &turn) }
+      case (.enter(let key, let session), .entered(let before, let places, let device, let since, let isOlder, let dropped)):
+        statistics.valuesDropped += UInt64(max(0, dropped))
+        question?.registration = device
+        entered(
+          key, session, before: before, calls: places, device: device, since: since, isOlder: isOlder, isAnswered: isAnswered,
+          &turn)
+      case (.start, .granted(let isGranted, let holder)):
+        let isOurs = isGranted || holder == incarnation
+        question?.verdicts[part] = isOurs
+        question?.holder = holder
+      case (.trunk(let trunk), .granted(let isGranted, _)):
+        question?.verdicts[part] = isGranted
+        if isAnswered, !isGranted { write(.share(trunk), &turn) }
+      case (.hour, .granted(let isGranted, _)): question?.verdicts[part] = isGranted
+      case (.tombstone, .tombstone(let found, let dropped)):
+        statistics.valuesDropped += UInt64(max(0, dropped))
+        question?.tombstone = found
+      default: break
+      }
+    } else if case .enter(let key, _) = part {
+      markUnwritten(.device(key), &turn)
+    } else if isAnswered, case .user(let user) = part, let call, calls[call]?.users.contains(user) == true {
+      markUnwritten(.place(user, call), &turn)
+    }
+    if let question { partDone(question, part, &turn) }
+  }
+
+  /// The leases were read, or could not be.
+  mutating func leasesRead(_ turn: inout Turn) {
+    let waiters = leaseWaiters
+    leaseWaiters = []
+    for id in waiters { if let question = questions.removeValue(forKey: id) { partDone(question, .leases, &turn) } }
+  }
+
+  /// - Parameter question: taken out of `questions`; goes back if it waits for more.
+  private mutating func partDone(_ question: Question, _ part: Part, _ turn: inout Turn) {
+    var question = question
+    let id = question.number
+    question.waiting.remove(part)
+    guard question.waiting.isEmpty else { return questions[id] = question }
+    if !question.hasAskedLeases, hasUnknown(question, turn.now),
+      send(.renew(lease, for: settings.lease), .renewal, &turn)
+    {
+      renewalSent = turn.now
+      question.hasAskedLeases = true
+      question.waiting.insert(.leases)
+      questions[id] = question
+      leaseWaiters.append(id)
+      return
+    }
+    if case .claim(let claim) = question.subject, !question.hasStart, question.verdicts[.start] != false {
+      return goOn(claim, question, &turn)
+    }
+    answer(question, &turn)
+    // one that goes on keeps its time
+    if questions[id] == nil { timers.cancel(.question(id)) }
+  }
+
+  private mutating func meetUnknown(in located: LocatedUser, _ turn: inout Turn) {
+    for other in strangers(in: located, turn.now) where unknown[other] == nil && unknown.count < Limits.departed {
+      unknown[other] = turn.now
+    }
+  }
+
+  /// An incarnation that no renewal has shown began a moment ago, or is long dead: the leases are read once more, within the same wait.
+  private func hasUnknown(_ question: Question, _ now: Instant) -> Bool {
+    isViewFresh(now) && question.located.values.contains { !strangers(in: $0, now).isEmpty }
+  }
+
+  /// Incarnations whose standing nobody knows: none, as a rule.
+  private func strangers(in located: LocatedUser, _ now: Instant) -> [Incarnation] {
+    func isStranger(_ other: Incarnation) -> Bool { if case .unknown = standing(other, now) { true } else { false } }
+    var out: [Incarnation] = []
+    for place in located.whereabouts.prefix(Limits.whereaboutsPerUser) where isStranger(place.incarnation) {
+      out.append(place.incarnation)
+    }
+    for place in located.calls.prefix(Limits.callsPerUser) where isStranger(place.incarnation) { out.append(place.incarnation) }
+    return out
+  }
+
+  // MARK: answers
+
+  mutating func answer(_ question: Question, _ turn: inout Turn) {
+    switch question.subject {
+    case .locate(let wanted): answer(wanted, question, &turn)
+    case .claim(let claim): answer(claim, question, &turn)
+    case .tombstone(let call): turn.actions.append(.tombstone(call, question.tombstone))
+    case .admit(let call, let trunk, let most):
+      let isAdmitted = admits(trunk, most, question)
+      if !isAdmitted {
+        statistics.trunkRefusals += 1
+        undo(question, call, &turn)
+      } else {
+        markUnheard(question, call, &turn)
+      }
+      turn.actions.append(.admitted(call, trunk: trunk, isAdmitted))
+    case .welcome(let key, let session):
+      if let device = question.registration {
+        let isRevoked = device.revokedAt != nil || revocations[key] != nil
+        turn.actions.append(.welcome(key, session, registration: device, isRevoked: isRevoked))
+      } else {
+        if !question.waiting.isEmpty { statistics.blindWelcomes += 1 }
+        let known = memory[key.user]?.devices.first { $0.key == key }
+        turn.actions.append(
+          .welcome(key, session, registration: known, isRevoked: revocations[key] != nil || known?.revokedAt != nil))
+      }
+    }
+  }
+
+  private mutating func answer(_ wanted: LocateQuestion, _ question: Question, _ turn: inout Turn) {
+    var question = question
+    let isCounted = wanted.mostOfTrunk == nil || calls[wanted.call]?.trunks.contains(wanted.trunk) != false
+    // Not heard in time: by our share.
+    if !isCounted, !question.waiting.isEmpty { count(wanted.call, wanted.trunk, &question) }
+    let users = Array(wanted.users.prefix(Limits.usersPerCall))
+    let isHeard = users.allSatisfy { question.located[$0] != nil }
+    if let reason = refusal(
+      wanted.call, users: users, trunk: wanted.mostOfTrunk.map { (wanted.trunk, $0) }, most: wanted.mostOfUser, question, &turn)
+    {
+      statistics.locates[.refused, default: 0] += 1
+      undo(question, wanted.call, &turn)
+      return turn.actions.append(.located(wanted.call, .refused(reason)))
+    }
+    let remote = question.remote ?? remoteDevices(users, question, &turn)
+    if question.remote == nil, wanted.mayRedirect, state == .up, isHeard,
+      let node = steering(wanted, users, remote, question, turn.now)
+    {
+      statistics.locates[.steered, default: 0] += 1
+      undo(question, wanted.call, &turn)
+      return turn.actions.append(.located(wanted.call, .redirect(to: node.sip)))
+    }
+    if let most = wanted.mostOfTrunk, !isCounted, question.waiting.isEmpty {
+      // It stays, and counts from now on.
+      question.remote = remote
+      count(wanted.call, wanted.trunk, most, &question, &turn)
+      return pose(question, &turn)
+    }
+    markUnheard(question, wanted.call, &turn)
+    statistics.locates[!isHeard ? .unknown : remote.isEmpty ? .here : .elsewhere, default: 0] += 1
+    turn.actions.append(
+      .located(
+        wanted.call,
+        .here(remoteDevices: remote.map(RemoteDevice.init), registry: registries(users, question), isHeard: isHeard)))
+  }
+
+  private func registries(_ users: [String], _ question: Question) -> [String: [Device]] {
+    var registry: [String: [Device]] = [:]
+    for user in users { registry[user] = question.located[user]?.devices ?? remembered(user) }
+    return registry
+  }
+
+  // MARK: limits
+
+  mutating func refusal(
+    _ call: CallID, users: [String], trunk: (name: String, most: Int)?, most: Int, mostOutgoing: Int? = nil, _ question: Question,
+    _ turn: inout Turn
+  ) -> Refusal.Reason? {
+    if let trunk, !admits(trunk.name, trunk.most, question) {
+      statistics.trunkRefusals += 1
+      return .trunkLimit
+    }
+    for user in users {
+      let others = othersBefore(call, of: user, question, &turn)
+      let outgoing = others.count { $0 == .outgoing }
+      if others.count >= most || mostOutgoing.map({ outgoing >= $0 }) ?? false {
+        statistics.userRefusals += 1
+        return .userLimit
+      }
+    }
+    return nil
+  }
+
+  /// By the engine's word; without it by our share.
+  private func admits(_ trunk: String, _ most: Int, _ question: Question) -> Bool {
+    guard question.addedTrunk == trunk else { return true }
+    if let verdict = question.verdicts[.trunk(trunk)] { return verdict }
+    // As many as an even share of the nodes that were known, or as we had when the engine went: all nodes together admit less than twice
+    // the limit.
+    let even = (most + knownNodes - 1) / knownNodes
+    return callsOfTrunk[trunk, default: 0] <= max(even, isConnected ? 0 : callsAtLoss[trunk] ?? 0)
+  }
+
+  /// The user's other calls that count: those that were entered before this one, at incarnations that live.
+  private mutating func othersBefore(
+    _ call: CallID, of user: String, _ question: Question, _ turn: inout Turn
+  ) -> [CallDirection] {
+    guard let located = question.located[user] else {
+      return (callsOfUser[user] ?? []).filter { $0 != call }.compactMap { calls[$0]?.direction }
+    }
+    let rank = located.calls.first { $0.call == call && $0.incarnation == incarnation }?.rank ?? .max
+    return located.calls.prefix(Limits.callsPerUser).filter { $0.call != call && counts($0, of: user, &turn) && $0.rank < rank }
+      .map(\.direction)
+  }
+
+  /// False for a call that its node does not have, as far as is known. What nobody else will take off is taken off here: our own, and
+  /// what an incarnation left that no node looks after any more.
+  private mutating func counts(_ place: CallPlace, of user: String, _ turn: inout Turn) -> Bool {
+    switch standing(place.incarnation, turn.now) {
+    case .ours where calls[place.call] != nil, .living: return true
+    case .ours: write(.place(user, place.call), &turn)
+    case .dead where isOver(place.incarnation): write(.place(user, place.call), &turn)
+    case .dead, .unknown: break
+    }
+    statistics.hintsDropped += 1
+    return false
+  }
+
+  /// Dead, and no reaper will look at it any more: what it left is taken off by whoever reads it.
+  private func isOver(_ other: Incarnation) -> Bool {
+    departed[other] != nil || other.node == incarnation.node && suspects[other] == nil
+  }
+
+  // MARK: steering
+
+  /// Where devices of these users are that are not here, by hints that count. One whose node has just died comes back somewhere within
+  /// seconds: a call waits for it as for one that is woken, and pushes to it at once.
+  private mutating func remoteDevices(_ users: [String], _ question: Question, _ turn: inout Turn) -> [Whereabouts] {
+    var found: [Whereabouts] = []
+    for user in users {
+      for place in question.located[user]?.whereabouts.prefix(Limits.whereaboutsPerUser) ?? [] where place.device.user == user {
+        switch standing(place.incarnation, turn.now) {
+        case .living: if devices[place.device] == nil { found.append(place) }
+        case .ours where devices[place.device] != nil: break
+        case .ours:
+          statistics.hintsDropped += 1
+          write(.left(place.device, place.session), &turn)
+        case .dead where hasDiedLately(place.incarnation, turn.now):
+          guard devices[place.device] == nil else { break }
+          var place = place
+          place.state = .bg
+          found.append(place)
+        case .dead, .unknown:
+          statistics.hintsDropped += 1
+          if isOver(place.incarnation) { write(.left(place.device, place.session), &turn) }
+        }
+      }
+    }
+    return found.sorted { ($0.device.user, $0.device.device) < ($1.device.user, $1.device.device) }
+  }
+
+  /// Rule (2): where the users' live calls are, or else all their devices that are connected; a node that takes no calls is none.
+  private func steering(
+    _ wanted: LocateQuestion, _ users: [String], _ remote: [Whereabouts], _ question: Question, _ now: Instant
+  ) -> NodeLease? {
+    func accepting(_ other: Incarnation) -> NodeLease? {
+      guard let lease = peers[other], other.node != incarnation.node, !lease.isDraining, !lease.refuses else { return nil }
+      return lease.sip == settings.sip ? nil : lease
+    }
+    let live = users.flatMap { question.located[$0]?.calls ?? [] }.filter { $0.call != wanted.call }
+      .sorted { ($0.rank, $0.incarnation) < ($1.rank, $1.incarnation) }
+    let hasCallHere = live.contains { $0.incarnation == incarnation && calls[$0.call] != nil }
+    if hasCallHere { return nil }
+    if let first = live.first(where: { if case .living = standing($0.incarnation, now) { true } else { false } }) {
+      return accepting(first.incarnation)
+    }
+    guard !users.contains(where: { wanted.connectedHere.contains($0) || devicesOfUser[$0] != nil }) else { return nil }
+    var counts: [Incarnation: Int] = [:]
+    for place in remote { counts[place.incarnation, default: 0] += 1 }
+    let best = counts.filter { accepting($0.key) != nil }.max { ($0.value, $1.key) < ($1.value, $0.key) }
+    return best.flatMap { accepting($0.key) }
+  }
+}

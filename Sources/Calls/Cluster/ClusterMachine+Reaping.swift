@@ -1,0 +1,143 @@
+import AppProtocol
+import Bytes
+import CallFlow
+
+// The calls of dead nodes are closed, in steps, and each by a claim: a reaper may die too.
+
+extension ClusterMachine {
+  mutating func enqueue(_ item: ReapItem, _ turn: inout Turn) -> Bool {
+    guard reapQueue.count - reapHead < Limits.reapQueue else { return false }
+    reapQueue.append(item)
+    timers.schedule(.reap, notLaterThan: turn.now)
+    return true
+  }
+
+  mutating func reapStep(_ turn: inout Turn) {
+    guard reapHead < reapQueue.count else { return }
+    guard state == .up else { return timers.schedule(.reap, at: turn.now + .seconds(1)) }
+    var asked = 0
+    while reapHead < reapQueue.count, asked < Limits.reapStep {
+      let item = reapQueue[reapHead]
+      reapHead += 1
+      guard isDue(item, turn.now) else {
+        done(item, isSkipped: true, &turn)
+        continue
+      }
+      asked += 1
+      if closed[item.entry.line.call] != nil {
+        takeOff(item, &turn)
+        done(item, isSkipped: false, &turn)
+      } else if !send(.claimReaping(item.entry.line.call, of: item.incarnation, by: incarnation), .reaping(item), &turn) {
+        reapHead -= 1
+        break
+      }
+    }
+    if reapHead == reapQueue.count {
+      reapQueue.removeAll(keepingCapacity: true)
+      reapHead = 0
+    } else {
+      timers.schedule(.reap, at: turn.now + Limits.reapPause)
+    }
+  }
+
+  private func isDue(_ item: ReapItem, _ now: Instant) -> Bool {
+    guard let suspect = suspects[item.incarnation], !suspect.isHeld, suspect.scan?.number == item.scan, mayReap(suspect, now)
+    else { return false }
+    return suspect.verdict == .dead || suspect.verdict == .silent
+  }
+
+  mutating func reapingClaimed(_ item: ReapItem, _ result: Result<EngineReply, EngineFailure>, _ turn: inout Turn) {
+    guard case .success(.granted(let isGranted, let holder)) = result else {
+      // The claim may be ours: the next reading asks again. If its node comes back before, its entry is there and the call goes on.
+      return done(item, isSkipped: false, &turn)
+    }
+    let isOurs = isGranted || holder == incarnation
+    if isOurs { close(item, kind: item.entry.line.connect == nil ? .ringing : .connected, &turn) }
+    done(item, isSkipped: !isOurs, &turn)
+  }
+
+  private mutating func done(_ item: ReapItem, isSkipped: Bool, _ turn: inout Turn) {
+    guard suspects[item.incarnation]?.scan?.number == item.scan else { return }
+    suspects[item.incarnation]?.scan?.waiting -= 1
+    if isSkipped { suspects[item.incarnation]?.scan?.skipped += 1 }
+    goOn(item.incarnation, &turn)
+  }
+
+  /// Once in this process, whatever the engine says.
+  private mutating func close(_ item: ReapItem, kind: ClusterStatistics.ReapedKind, _ turn: inout Turn) {
+    let call = item.entry.line.call
+    guard closed[call] == nil, calls[call] == nil else { return takeOff(item, &turn) }
+    closed.set(call, (), until: turn.now + Limits.startClaim, at: turn.now)
+    // before the 503: the next node may ring the same devices, which must not be busy with this call
+    for user in item.entry.users.prefix(Limits.usersPerCall) { send(.broadcast(.lost(call, user: user)), .none, &turn) }
+    if let legs = item.entry.line.legs, !legs.isEmpty { turn.actions.append(.close(call, legs)) }
+    turn.actions.append(.orphan(item.entry, of: item.incarnation))
+    statistics.reaped[kind, default: 0] += 1
+    takeOff(item, &turn)
+    let tombstone = RemoteTombstone(users: item.entry.users, CallOver(.gatewayRestart, by: .gateway))
+    send(.putTombstone(call, tombstone), .none, &turn)
+  }
+
+  private mutating func takeOff(_ item: ReapItem, _ turn: inout Turn) {
+    let call = item.entry.line.call
+    write(.entryGone(call, item.incarnation), &turn)
+    for user in item.entry.users.prefix(Limits.usersPerCall) where calls[call]?.users.contains(user) != true {
+      write(.place(user, call), &turn)
+    }
+  }
+
+  // MARK: what the process before this one left
+
+  mutating func inherit(_ entries: [CallEntry], _ before: Incarnation, _ turn: inout Turn) {
+    for entry in entries where inherited[entry.line.call] == nil && closed[entry.line.call] == nil {
+      let deadline = turn.now + Limits.inheritWait
+      inherited[entry.line.call] = Inherited(entry: entry, incarnation: before, deadline: deadline)
+      inheritedOrder.append(entry.line.call)
+    }
+    timers.schedule(.inherited, at: turn.now)
+  }
+
+  /// Claims while the engine is there; what has no answer in time is closed without: it is ours, and nobody else could read it.
+  mutating func inheritStep(_ turn: inout Turn) {
+    var taken = 0
+    var waiting: [CallID] = []
+    var place = 0
+    while place < inheritedOrder.count, taken < Limits.reapStep {
+      let call = inheritedOrder[place]
+      place += 1
+      guard let own = inherited[call] else { continue }
+      if own.deadline <= turn.now {
+        taken += 1
+        closeInherited(call, isOurs: true, &turn)
+      } else {
+        waiting.append(call)
+        guard !own.isAsking, send(.claimReaping(call, of: own.incarnation, by: incarnation), .inheriting(call), &turn) else {
+          continue
+        }
+        inherited[call]?.isAsking = true
+        taken += 1
+      }
+    }
+    inheritedOrder.replaceSubrange(..<place, with: [])
+    inheritedOrder += waiting
+    guard !inheritedOrder.isEmpty else { return }
+    timers.schedule(.inherited, at: turn.now + (taken == 0 ? .milliseconds(100) : Limits.reapPause))
+  }
+
+  mutating func inheritClaimed(_ call: CallID, _ result: Result<EngineReply, EngineFailure>, _ turn: inout Turn) {
+    guard inherited[call] != nil else { return }
+    guard case .success(.granted(let isGranted, let holder)) = result else {
+      inherited[call]?.isAsking = false
+      return
+    }
+    closeInherited(call, isOurs: isGranted || holder == incarnation, &turn)
+  }
+
+  private mutating func closeInherited(_ call: CallID, isOurs: Bool, _ turn: inout Turn) {
+    guard let own = inherited.removeValue(forKey: call) else { return }
+    guard isOurs else { return turn.actions.append(.reapedBefore(call)) }
+    close(ReapItem(entry: own.entry, incarnation: own.incarnation, scan: 0), kind: .inherited, &turn)
+    guard !inherited.values.contains(where: { $0.incarnation == own.incarnation }) else { return }
+    for trunk in limitedTrunks.sorted() { write(.shareGone(trunk, own.incarnation), &turn) }
+  }
+}

@@ -1,0 +1,85 @@
+import Bytes
+
+// What one node at a time does for all. Whoever leads counts its time from the sending, so it is over before the engine's is; a reaper needs its
+// lease besides, and that a trunk's leader goes on while the engine is away is on purpose: no registration does more harm than two.
+
+extension ClusterMachine {
+  /// In an order that is the same in each run.
+  var sortedTasks: [SingleTask] {
+    tasks.count == 1 ? Array(tasks.keys) : tasks.keys.sorted { $0.description < $1.description }
+  }
+
+  mutating func trunks(_ single: [String], _ limited: [String], _ turn: inout Turn) {
+    limitedTrunks = Set(limited.prefix(Limits.singleTasks))
+    let wanted = Set(single.prefix(Limits.singleTasks).map(SingleTask.trunk)).union([.reaper])
+    for task in sortedTasks where !wanted.contains(task) {
+      resign(task, &turn)
+      tasks[task] = nil
+      timers.cancel(.task(task))
+    }
+    for task in wanted.sorted(by: { $0.description < $1.description }) where tasks[task] == nil {
+      tasks[task] = TaskState()
+      if state == .up { timers.schedule(.task(task), at: turn.now + jitter(Limits.followerSoon)) }
+    }
+  }
+
+  mutating func taskDue(_ task: SingleTask, _ turn: inout Turn) {
+    guard let leader = tasks[task] else { return }
+    guard state == .up, !lease.isDraining, !isStopping else { return }  // `updateState` goes on
+    if let until = leader.until, until <= turn.now { stopLeading(task, &turn) }
+    depose(leader.holder, task, &turn)
+    if !leader.isAsking, send(.lead(task, incarnation), .lead(task), &turn) { tasks[task]?.isAsking = true }
+    plan(task, turn.now + (tasks[task]?.until == nil ? Limits.followerSoon : settings.leadership / 10))
+  }
+
+  mutating func asked(
+    _ task: SingleTask, _ result: Result<EngineReply, EngineFailure>, sent: Instant, _ turn: inout Turn
+  ) {
+    guard tasks[task] != nil else { return }
+    tasks[task]?.isAsking = false
+    guard case .success(.granted(let isGranted, let holder)) = result else { return }
+    tasks[task]?.holder = holder
+    // One that has stopped or drains meanwhile has resigned after it asked.
+    if isGranted, !lease.isDraining, !isStopping {
+      let until = sent + settings.leadership
+      guard until > turn.now else { return }
+      let isNew = tasks[task]?.until == nil
+      tasks[task]?.until = until
+      if isNew { turn.actions.append(.lead(task, true)) }
+      if isNew, task == .reaper { lookAtSuspects(&turn) }
+      plan(task, sent + settings.leadership / 3)
+    } else {
+      stopLeading(task, &turn)
+      let isFit = holder.flatMap { peers[$0] }.map { !$0.isDraining } ?? false
+      plan(task, turn.now + (isFit ? Limits.followerAgain : Limits.followerSoon) + jitter(Limits.followerSoon))
+    }
+  }
+
+  /// Its next turn, or the end of its time.
+  private mutating func plan(_ task: SingleTask, _ due: Instant) {
+    timers.schedule(.task(task), at: tasks[task]?.until.map { min($0, due) } ?? due)
+  }
+
+  /// A leader whose lease ended before our eyes leads no more, though its time is not over.
+  private mutating func depose(_ holder: Incarnation?, _ task: SingleTask, _ turn: inout Turn) {
+    guard let holder, let suspect = suspects[holder], !suspect.isHeld else { return }
+    send(.resign(task, holder), .none, &turn)
+    tasks[task]?.holder = nil
+  }
+
+  mutating func stopLeading(_ task: SingleTask, _ turn: inout Turn) {
+    guard tasks[task]?.until != nil else { return }
+    tasks[task]?.until = nil
+    turn.actions.append(.lead(task, false))
+  }
+
+  mutating func resignAll(_ turn: inout Turn) {
+    for task in sortedTasks { resign(task, &turn) }
+  }
+
+  private mutating func resign(_ task: SingleTask, _ turn: inout Turn) {
+    guard let leader = tasks[task], leader.until != nil || leader.isAsking else { return }
+    stopLeading(task, &turn)
+    send(.resign(task, incarnation), .none, &turn)
+  }
+}

@@ -1,0 +1,278 @@
+import AppSessions
+public import Bytes
+import CallFlow
+import Devices
+
+/// What this node says of itself to the others, and what it believes of them: leases, incarnations, whereabouts, wakes, limits, single tasks,
+/// and the calls of nodes that died. Sans I/O; on the control thread beside `CallMachine`, which it never touches. Speaks `EngineRequest`,
+/// `EngineReply` and `EngineEvent`. Docs: docs/design/cluster.md.
+///
+///     machine.handle(.locate(question), at: now, into: &output)
+///     for action in output.actions { … }      // .engine(id, .locate(…)), and after its reply .located(call, .here(…))
+///     output.removeAll()
+///
+/// This node and the engine (`EngineState`):
+///
+/// | state | event | next | effect |
+/// |---|---|---|---|
+/// | away | `connected` | isolated | renews at once; puts back after 0–5 s; no reaping for 10 s |
+/// | isolated | a renewal is granted | up | reads its own entries, twice at least: what others closed is `reaped`, what else ended meanwhile `recordsDue` |
+/// | isolated | another incarnation of the name has a lease | isolated | the predecessor's is ended; else `probe`, `taken` |
+/// | up | 6 s without a granted renewal | isolated | steers and reaps nothing |
+/// | up | another incarnation of the name has a lease | isolated | `reaped`, `taken` |
+/// | any | `lost` | away | questions are answered from memory at once |
+///
+/// Another node (`Suspect.Verdict`; only the leader of `reaper` asks and closes, or who was told to forget the node):
+///
+/// | state | event | next | effect |
+/// |---|---|---|---|
+/// | living | no lease any more | missing | `probe` |
+/// | living | … and more than half of the leases with it | held | nothing |
+/// | living | … and another incarnation of its name has one | dead | all its calls are closed |
+/// | missing, silent | probe answered | cutOff | asked again every 5 s |
+/// | missing, cutOff | probe silent | silent | after 4 s ringing calls are closed, after `lostAfter` all; asked again every 2 s |
+/// | missing, cutOff, silent | probe refused | dead | all its calls are closed |
+/// | held | probe answered or not | held | – |
+/// | any but living | `forget`, or another incarnation of its name | dead | all its calls are closed |
+/// | any but living | its lease is there again | living | what has not begun is not closed |
+/// | dead, silent | a reading finds no entry | – | its shares of trunks are given back |
+public struct ClusterMachine: Sendable {
+  public let settings: Settings
+  public internal(set) var statistics = ClusterStatistics()
+  public internal(set) var state = EngineState.away
+
+  let random: RandomSource
+  var timers = DeadlineQueue<Timer>()
+  var requests: [EngineRequestID: PendingRequest] = [:]
+  /// Oldest first, for those that nobody answers.
+  var requestOrder: [EngineRequestID] = []
+  var requestHead = 0
+  var lastRequest: UInt64 = 0
+
+  // this node
+  var lease: NodeLease
+  var isConnected = false
+  var isStopping = false
+  var leasedUntil: Instant?
+  var lastGranted: Instant?
+  var renewalSent: Instant?
+  /// What is wanted of the reaper waits so long after a time without engine or lease.
+  var calmUntil = Instant.zero
+  var conflict: (lease: NodeLease, since: Instant, isProbing: Bool)?
+  var isTaken = false
+
+  // other nodes
+  /// With a lease, by the last renewal.
+  var peers: [Incarnation: NodeLease] = [:]
+  var peerOfName: [String: Incarnation] = [:]
+  var suspects: [Incarnation: Suspect] = [:]
+  var departed = BoundedTable<Incarnation, Instant?>(most: Limits.departed)
+  /// Nodes whose reaper says that they are dead: for people, and no evidence.
+  var reportedDead = BoundedTable<Incarnation, Void>(most: Limits.reapedNodes)
+  /// Dead nodes of which nothing is left, for people.
+  var reaped = BoundedTable<Incarnation, NodeLease>(most: Limits.reapedNodes)
+  /// Seen in a hint or a message, and not in the last renewal.
+  var unknown: [Incarnation: Instant] = [:]
+  var early: [(message: ClusterMessage, from: Incarnation)] = []
+  var probes = TokenBucket(perSecond: Limits.probesPerSecond)
+  var vanishings: [(at: Instant, count: Int)] = []
+  /// How many there were before so many went together that they are held.
+  var nodesBeforeHold = 0
+
+  /// What was told last of other nodes' trunks, and of how many nodes there are.
+  var troubles: [String: String] = [:]
+  var nodeCount = 1
+  /// As it was told.
+  var clockOffset: Int64?
+
+  // questions
+  var questions: [UInt64: Question] = [:]
+  var lastQuestion: UInt64 = 0
+  var leaseWaiters: [UInt64] = []
+
+  // calls and devices here
+  var calls: [CallID: OwnCall] = [:]
+  var callsOfUser: [String: Set<CallID>] = [:]
+  var callsOfTrunk: [String: Int] = [:]
+  var callsAtLoss: [String: Int] = [:]
+  var sharesSent: [String: UInt64] = [:]
+  var devices: [DeviceKey: OwnDevice] = [:]
+  var devicesOfUser: [String: Set<String>] = [:]
+  var lastDevice: UInt64 = 0
+
+  // memory, for when the engine is away
+  var memory = BoundedTable<String, Remembered>(most: Limits.rememberedUsers)
+  var revocations = BoundedTable<DeviceKey, Void>(most: Limits.revocations)
+
+  // what has to be put back
+  var writesOfCalls = KeyQueue<WriteKey>(most: Limits.unwritten)
+  var writesOfDevices = KeyQueue<WriteKey>(most: Limits.unwritten)
+  var registrations = BoundedTable<DeviceKey, Registration>(most: Limits.unwritten)
+  /// Removals of the last minute, oldest first: a failover may have lost them.
+  var recent: [(key: WriteKey, at: Instant)] = []
+  var recentHead = 0
+  var restoreFrom: Instant?
+  var mustReview = false
+  var wasFlushed = false
+  var flushedAt: Instant?
+  var writes: TokenBucket
+  var restores: TokenBucket
+
+  // tasks
+  var tasks: [SingleTask: TaskState] = [.reaper: TaskState()]
+  var limitedTrunks: Set<String> = []
+  var lastScan: UInt64 = 0
+  var reapQueue: [ReapItem] = []
+  var reapHead = 0
+  var closed = BoundedTable<CallID, Void>(most: Limits.reapQueue)
+  var inherited: [CallID: Inherited] = [:]
+  var inheritedOrder: [CallID] = []
+  /// Reading our own entries: what was found so far, and since when.
+  var ownReading: (found: Set<CallID>, since: Instant, isSecond: Bool)?
+  /// What others did to our calls; and whether our lease has ended since that was known last, so that our entries have to say.
+  var doubt = Doubt.none
+  var mustReadOwn = false
+  /// Calls that ended meanwhile; and until when each waits, oldest first.
+  var doubtful: [CallID: DoubtfulCall] = [:]
+  var doubtfulOrder: [(call: CallID, until: Instant)] = []
+
+  /// - Parameter random: for spreading in time only.
+  public init(_ settings: Settings, random: RandomSource, at now: Instant) {
+    (self.settings, self.random) = (settings, random)
+    lease = NodeLease(
+      settings.incarnation, url: settings.url, sip: settings.sip, version: settings.version, configuration: settings.configuration
+    )
+    writes = TokenBucket(perSecond: Limits.firstWritesPerSecond, at: now)
+    restores = TokenBucket(perSecond: Limits.restoresPerSecond, at: now)
+  }
+
+  public var incarnation: Incarnation { settings.incarnation }
+
+  /// When `handle(.timer)` is due; nil if nothing waits.
+  public var nextDeadline: Instant? { timers.next }
+
+  /// Since the last renewal that was granted; nil: never was one.
+  public func leaseAge(at now: Instant) -> Duration? { lastGranted.map { now - $0 } }
+
+  /// All that are known, by name; ours first. Not those dead lives whose node is back.
+  public var nodes: [SeenNode] {
+    let own = SeenNode(lease: lease, standing: lease.isDraining ? .draining : .living)
+    // whoever has our name is asked, too: its address must be known as a node's
+    let leases = peers.values + (conflict.map { [$0.lease] } ?? [])
+    let living = leases.map { SeenNode(lease: $0, standing: $0.isDraining ? .draining : .living) }
+    let names = Set(([own] + living).map(\.lease.incarnation.node))
+    let others =
+      living
+      + (suspects.values.map { SeenNode(lease: $0.lease, standing: standing(of: $0)) }
+      + reaped.keys.filter { suspects[$0] == nil }.compactMap { reaped[$0].map { SeenNode(lease: $0, standing: .dead) } })
+      .filter { $0.standing != .dead || !names.contains($0.lease.incarnation.node) }
+    return [own] + others.sorted { $0.lease.incarnation < $1.lease.incarnation }
+  }
+
+  private func standing(of suspect: Suspect) -> SeenNode.Standing {
+    !suspect.isHeld && reportedDead[suspect.lease.incarnation] != nil ? .dead : suspect.standing
+  }
+
+  /// The tasks that this node leads.
+  public var leads: Set<SingleTask> { Set(tasks.filter { $0.value.until != nil }.keys) }
+
+  /// What waits to be put back into the engine.
+  public var unwritten: Int { writesOfCalls.count + writesOfDevices.count }
+
+  /// What one input causes.
+  struct Turn {
+    let now: Instant
+    var actions: [Action]
+  }
+
+  /// Takes one input and appends what it causes to `output`. Costs a few dictionary accesses; a reply with a page of entries, or a `timer`
+  /// that restores or reaps, at most some hundred of them.
+  public mutating func handle(_ input: Input, at now: Instant, into output: inout Output) {
+    var turn = Turn(now: now, actions: [])
+    swap(&turn.actions, &output.actions)
+    // A process that was stopped learns from its clock, before anything else, that its lease is gone.
+    updateState(&turn)
+    take(input, &turn)
+    updateState(&turn)
+    swap(&turn.actions, &output.actions)
+  }
+
+  private mutating func take(_ input: Input, _ turn: inout Turn) {
+    switch input {
+    case .engine(let event): engine(event, &turn)
+    case .deviceCame(let key, let session, let info): deviceCame(key, session, info, &turn)
+    case .deviceChanged(let key, let session, let info): deviceChanged(key, session, info, &turn)
+    case .deviceLeft(let key, let session): deviceLeft(key, session, &turn)
+    case .devices(let changes): register(changes, &turn)
+    case .revoke(let key): revoke(key, &turn)
+    case .locate(let question): locate(question, &turn)
+    case .claim(let claim): self.claim(claim, &turn)
+    case .admit(let call, let trunk, let most): admit(call, trunk, most, &turn)
+    case .released(let call, let trunk): release(call, trunk, &turn)
+    case .started(let line, let users): started(line, users, &turn)
+    case .ended(let call, let over): ended(call, over, &turn)
+    case .tombstone(let call): tombstone(call, &turn)
+    case .wake(let call, let key, let node, let content): wake(call, key, node, content, &turn)
+    case .load(let calls, let sessions, let refuses): load(calls, sessions, refuses, &turn)
+    case .draining: drain(&turn)
+    case .troubles(let troubles): say(troubles, &turn)
+    case .stopping: stop(&turn)
+    case .trunks(let single, let limited): trunks(single, limited, &turn)
+    case .inherited(let entries, let before): inherit(entries, before, &turn)
+    case .probed(let incarnation, let result): probed(incarnation, result, &turn)
+    case .forget(let node): forget(node, &turn)
+    case .timer: break
+    }
+    while let timer = timers.takeDue(at: turn.now) { fire(timer, &turn) }
+  }
+
+  private mutating func fire(_ timer: Timer, _ turn: inout Turn) {
+    switch timer {
+    case .renewal: renewalDue(&turn)
+    case .leaseEnd: break  // `updateState`
+    case .restore: restore(&turn)
+    case .reap: reapStep(&turn)
+    case .inherited: inheritStep(&turn)
+    case .question(let id): if let question = questions.removeValue(forKey: id) { answer(question, &turn) }
+    case .task(let task): taskDue(task, &turn)
+    case .suspect(let incarnation): suspectDue(incarnation, &turn)
+    case .ownEntries: readOwnEntries(isSecond: true, &turn)
+    case .doubt: doubtDue(&turn)
+    }
+  }
+
+  // MARK: requests
+
+  /// False: it was not sent, and there is no reply.
+  @discardableResult
+  mutating func send(_ request: EngineRequest, _ purpose: Purpose, _ turn: inout Turn) -> Bool {
+    guard isConnected, !isTaken, requests.count < Limits.requests else { return false }
+    lastRequest += 1
+    let id = EngineRequestID(lastRequest)
+    requests[id] = PendingRequest(purpose: purpose, sent: turn.now)
+    requestOrder.append(id)
+    turn.actions.append(.engine(id, request))
+    return true
+  }
+
+  /// Those that nobody has answered.
+  mutating func sweepRequests(_ turn: inout Turn) {
+    while requestHead < requestOrder.count {
+      let id = requestOrder[requestHead]
+      if let request = requests[id] {
+        guard turn.now - request.sent > Limits.replyWait else { break }
+        replied(id, .failure(.timeout), &turn)
+      }
+      requestHead += 1
+    }
+    if requestHead > 1_024, requestHead * 2 > requestOrder.count {
+      requestOrder.removeFirst(requestHead)
+      requestHead = 0
+    }
+  }
+
+  /// Up to so much later.
+  func jitter(_ most: Duration) -> Duration {
+    .nanoseconds(Int64(random.next() % UInt64(max(1, most.nanoseconds))))
+  }
+}

@@ -1,0 +1,147 @@
+public import AppSessions
+public import Bytes
+public import CallFlow
+public import Devices
+
+/// What the cluster asks of the shared engine. One request is one command or one script on keys of one hash slot; none is a transaction
+/// over two users, calls or trunks. Docs: docs/design/cluster.md, The engine's words.
+///
+/// Every request may be carried out though its reply is lost, and may be sent again: each is idempotent, or (`take`) errs on the safe side.
+public enum EngineRequest: Hashable, Sendable {
+  // MARK: nodes
+
+  /// Sets this node's lease for `Limits.lease` and reads all that live. → `nodes`. If another incarnation of the same name has a lease
+  /// that lives, nothing is set, and that one is in the reply.
+  case renew(NodeLease, for: Duration)
+  /// The lease ends now: a node that stops in order. → `done`
+  case endLease(Incarnation)
+
+  // MARK: devices of a user
+
+  /// A device has come: enters where it is, reads what it was before, the user's live calls and the device's registration. `since`: what an
+  /// earlier `entered` of this session said; with it a session that is newer keeps the place. → `entered`
+  case enter(Whereabouts, since: Int64? = nil)
+  /// Its state, caps or accounts have changed; nothing if its session is another by now. → `done`
+  case update(Whereabouts)
+  /// Its socket is gone; nothing if its session is another by now. → `done`
+  case leave(DeviceKey, SessionID)
+  /// What a call needs to know of a user: whereabouts, registry, live calls; and enters this call among them (nil: only looks).
+  /// → `located`
+  case locate(user: String, entering: CallPlace?)
+  /// → `done`
+  case leaveCall(user: String, CallID)
+  /// Changes of one user's registry; of two stores of one device the later `lastSeen` or revocation wins. → `done`
+  case register(user: String, [DeviceChange])
+
+  // MARK: calls
+
+  /// What closes the call's legs, at this incarnation; replaces what was there. → `done`
+  case put(CallEntry, at: Incarnation)
+  case remove(CallID, at: Incarnation)
+  /// The calls of an incarnation, at most `Limits.entriesPerRead` from `cursor` on (0: from the beginning). → `entries`
+  case entries(of: Incarnation, cursor: UInt64)
+  /// One call of an incarnation, if it has it. → `entries`, of one or none
+  case entry(CallID, of: Incarnation)
+  /// One of possibly several reapers closes this call: the first is granted, for `Limits.reapClaim`. → `granted`
+  case claimReaping(CallID, of: Incarnation, by: Incarnation)
+  /// This reaper has closed the call: its entry goes, and for `Limits.reaped` nobody else is granted it. → `done`
+  case reaped(CallID, of: Incarnation, by: Incarnation)
+  /// The client's UUID of a `call.start`, once in the cluster, for `Limits.startClaim`; the same device at the same incarnation is granted
+  /// again. → `granted`
+  case claimStart(CallID, device: DeviceKey, at: Incarnation)
+  /// How a call ended that devices were woken for, for those that come late to another node; kept for `Limits.tombstone`. → `done`
+  case putTombstone(CallID, RemoteTombstone)
+  /// → `tombstone`
+  case tombstone(of: CallID)
+
+  // MARK: counts
+
+  /// One call more of a trunk, if all incarnations together have fewer than `most`. → `granted`
+  case admit(trunk: String, most: Int, at: Incarnation)
+  /// This incarnation's calls of a trunk are so many: heals what was lost. 0 removes its share. → `done`
+  case share(trunk: String, count: Int, of: Incarnation)
+  /// A call of a user in this hour, if there were fewer than `most` in the last 3,600 s by the engine's clock. → `granted`
+  case take(user: String, most: Int)
+
+  // MARK: tasks
+
+  /// Leads a task for `Limits.leadership`, or renews it, if nobody else does. → `granted`, with who leads
+  case lead(SingleTask, Incarnation)
+  case resign(SingleTask, Incarnation)
+
+  // MARK: messages and records
+
+  /// → `done`; nobody may have heard it.
+  case publish(ClusterMessage, to: String)
+  /// To every node that listens. → `done`
+  case broadcast(ClusterMessage)
+  /// A call's record, as a line of JSON; a second one of the same call is not added. → `granted`: it was added
+  case append(CallID, record: [UInt8])
+
+  // MARK: for operators
+
+  /// The record of a call, if it is of the last day and still in the stream. → `record`
+  case record(of: CallID)
+}
+
+/// The answer to an `EngineRequest`. Values that cannot be read (no JSON, too long, of a format that is too new) are left out, and counted
+/// in `dropped`.
+public enum EngineReply: Hashable, Sendable {
+  case done
+  /// `holder`: whose it is if it was not granted, where the request has such a thing.
+  case granted(Bool, holder: Incarnation? = nil)
+  /// Every lease that lives; ours among them if it was set. `hadLease`: this incarnation had one until now. `clock`: the engine's, milliseconds
+  /// since 1970.
+  case nodes([NodeLease], hadLease: Bool, clock: Int64, dropped: Int = 0)
+  /// `before`: where the device was entered last, dead or alive. `device`: its registration, revoked or not. `since`: when this session was
+  /// entered first, in milliseconds of the engine's clock. `isOlder`: `before` is the newer session, and stays.
+  case entered(before: Whereabouts?, calls: [CallPlace], device: Device?, since: Int64, isOlder: Bool = false, dropped: Int = 0)
+  /// `calls` by rank, with the one that was entered.
+  case located(LocatedUser)
+  case entries([CallEntry], next: UInt64, dropped: Int = 0)
+  case tombstone(RemoteTombstone?, dropped: Int = 0)
+  /// A line of JSON; nil: there is none.
+  case record([UInt8]?)
+}
+
+/// What the engine has of a user. Hints: whoever reads them drops those of incarnations that are dead.
+public struct LocatedUser: Hashable, Sendable {
+  public var user: String
+  public var whereabouts: [Whereabouts] = []
+  public var devices: [Device] = []
+  public var calls: [CallPlace] = []
+  public var dropped = 0
+  public init(_ user: String) { self.user = user }
+}
+
+/// Why a request has no reply.
+public enum EngineFailure: Error, Hashable, Sendable {
+  /// No answer in time: it may have been carried out.
+  case timeout
+  /// Not connected, or the circuit breaker is open: nothing was sent.
+  case away
+  /// The engine said no: wrong password, no right to a command, full, read-only. The text is the engine's first words, at most 64 bytes.
+  case refused(String)
+  /// The queue of requests is full.
+  case full
+}
+
+/// What the engine's thread tells the cluster machine.
+public enum EngineEvent: Sendable {
+  case reply(EngineRequestID, Result<EngineReply, EngineFailure>)
+  /// Commands can be sent and messages are heard from now on: what was missed meanwhile has to be read again. `wasFlushed`: the engine is
+  /// another one, or has lost what it held.
+  case connected(wasFlushed: Bool)
+  /// Nothing comes through; the text is for the log.
+  case lost(String)
+  /// `from` is what the message claims; it was read whole.
+  case message(ClusterMessage, from: Incarnation)
+  /// Messages that were no message: counted.
+  case dropped(Int)
+}
+
+/// Numbered by who asks; never reused in a process.
+public struct EngineRequestID: Hashable, Sendable {
+  public var number: UInt64
+  public init(_ number: UInt64) { self.number = number }
+}

@@ -1,0 +1,250 @@
+import AppSessions
+import Bytes
+import CallFlow
+import Cluster
+import Devices
+import RESP
+
+/// An `EngineRequest` as a command of Redis, and how its reply is read.
+struct EngineCommand: Sendable {
+  enum Form: Sendable {
+    /// A command by its name.
+    case plain(RESPCommand)
+    /// A script on keys, with arguments.
+    case script(EngineScript, keys: [String], arguments: [[UInt8]])
+  }
+  /// How the reply becomes an `EngineReply`.
+  enum Reading: Sendable {
+    case done
+    case isOne
+    case claim(showsHolder: ClaimHolder)
+    case nodes
+    case entered(DeviceKey)
+    case located(String)
+    case entries
+    case entry(CallID)
+    case tombstone
+    case record
+  }
+  enum ClaimHolder: Sendable { case always, ifRefused }
+
+  /// Metrics and logs know it by this.
+  var name: String
+  /// What is in braces in its keys: the slot. Nil: any node of a Redis Cluster will do.
+  var tag: String?
+  var form: Form
+  var reading: Reading
+  /// Sent again without harm, after another of its slot had to be: whoever changes one key does it in the order of the requests.
+  var mayRepeat = true
+  /// The renewal of our lease.
+  var isOfLease: Bool { name == EngineScript.renew.rawValue }
+  /// No reader would take what it writes.
+  var isTooLong = false
+
+  /// - Parameter digest: of a script in the engine; nil sends the script itself.
+  func command(digest: (EngineScript) -> String?) -> RESPCommand {
+    switch form {
+    case .plain(let command): return command
+    case .script(let script, let keys, let arguments):
+      var command: RESPCommand
+      if let digest = digest(script) {
+        command = RESPCommand("EVALSHA", digest)
+      } else {
+        command = RESPCommand("EVAL", script.source)
+      }
+      command.add(Int64(keys.count))
+      for key in keys { command.add(key) }
+      for argument in arguments { command.add(argument) }
+      return command
+    }
+  }
+
+  /// The bytes of its values: what is longer than a reader takes is not written.
+  var valueBytes: Int {
+    switch form {
+    case .plain(let command): command.byteCount
+    case .script(_, _, let arguments): arguments.map(\.count).max() ?? 0
+    }
+  }
+}
+
+private func bytes(_ text: some CustomStringConvertible) -> [UInt8] { Array(text.description.utf8) }
+private func milliseconds(_ duration: Duration) -> [UInt8] { bytes(max(1, duration.milliseconds)) }
+
+extension EngineCommand {
+  /// - Parameter node: who says it, in messages.
+  init(_ request: EngineRequest, _ keys: EngineKeys, from node: Incarnation) {
+    switch request {
+    case .renew(let lease, let length):
+      self.init(
+        script: .renew, EngineKeys.nodes,
+        [keys.key(EngineKeys.nodes, "names"), Self.lease(lease.incarnation, keys)],
+        [
+          bytes(EngineKeys.escaped(lease.incarnation.node)), bytes(lease.incarnation), ValueCoding.encode(StoredLease(lease)),
+          milliseconds(length), bytes(keys.key(EngineKeys.nodes, "lease:")), bytes(Limits.namesPerRead),
+        ], .nodes)
+    case .endLease(let incarnation):
+      self.init(
+        script: .endLease, EngineKeys.nodes, [keys.key(EngineKeys.nodes, "names"), Self.lease(incarnation, keys)],
+        [bytes(EngineKeys.escaped(incarnation.node)), bytes(incarnation)], .done)
+    case .enter, .update, .leave, .locate, .leaveCall, .register, .take: self.init(ofUser: request, keys)
+    case .put, .remove, .entries, .entry, .claimReaping, .reaped, .claimStart, .putTombstone, .tombstone:
+      self.init(ofCall: request, keys)
+    case .admit(let trunk, let most, let incarnation):
+      let tag = EngineKeys.trunk(trunk)
+      self.init(script: .admit, tag, [keys.key(tag, "calls")], [bytes(incarnation), bytes(most)], .isOne)
+    case .share(let trunk, let count, let incarnation):
+      let tag = EngineKeys.trunk(trunk)
+      let key = keys.key(tag, "calls")
+      let command =
+        count > 0 ? RESPCommand("HSET", key, "\(incarnation)", "\(count)") : RESPCommand("HDEL", key, "\(incarnation)")
+      self.init(plain: "share", tag, command)
+    case .lead(let task, let incarnation):
+      let tag = EngineKeys.task(task)
+      self.init(
+        script: .claim, tag, [keys.key(tag)], [bytes(incarnation), milliseconds(Cluster.Limits.leadership), bytes(1)],
+        .claim(showsHolder: .always), name: "lead")
+    case .resign(let task, let incarnation):
+      let tag = EngineKeys.task(task)
+      self.init(script: .release, tag, [keys.key(tag)], [bytes(incarnation)], .done, name: "resign")
+    case .publish(let message, let to): self.init(message, channel: keys.channel(to: to), from: node, name: "publish")
+    case .broadcast(let message): self.init(message, channel: keys.everybody, from: node, name: "broadcast")
+    case .append(let call, let record):
+      let tag = EngineKeys.records
+      self.init(
+        script: .append, tag, [keys.key(tag), keys.key(tag, call.description)],
+        [record, milliseconds(Limits.recordMark), bytes(Limits.records)], .isOne)
+      mayRepeat = false
+    case .record(let call):
+      let tag = EngineKeys.records
+      self.init(script: .record, tag, [keys.key(tag), keys.key(tag, call.description)], [], .record)
+    }
+  }
+
+  private init(ofUser request: EngineRequest, _ keys: EngineKeys) {
+    func key(_ user: String, _ rest: String) -> String { keys.key(EngineKeys.user(user), rest) }
+    switch request {
+    case .enter(let place, let since):
+      let user = place.device.user
+      self.init(
+        script: .enter, EngineKeys.user(user), [key(user, "where"), key(user, "calls"), key(user, "devices")],
+        [
+          bytes(place.device.device), bytes(place.session), Array(ValueCoding.encode(StoredWhereabouts(place)).dropFirst()),
+          bytes(Cluster.Limits.whereaboutsPerUser), bytes(since ?? 0),
+        ], .entered(place.device))
+    case .update(let place):
+      let user = place.device.user
+      self.init(
+        script: .update, EngineKeys.user(user), [key(user, "where")],
+        [
+          bytes(place.device.device), bytes(place.session), Array(ValueCoding.encode(StoredWhereabouts(place)).dropFirst()),
+        ], .done)
+    case .leave(let device, let session):
+      self.init(
+        script: .leave, EngineKeys.user(device.user), [key(device.user, "where")], [bytes(device.device), bytes(session)], .done)
+    case .locate(let user, let place):
+      let value = place.map { Array(ValueCoding.encode(StoredPlace($0)).dropFirst()) } ?? []
+      self.init(
+        script: .locate, EngineKeys.user(user), [key(user, "where"), key(user, "devices"), key(user, "calls")],
+        [
+          place.map { bytes($0.call) } ?? [], place.map { bytes($0.incarnation) } ?? [], value,
+          bytes(Cluster.Limits.callsPerUser),
+        ], .located(user))
+    case .leaveCall(let user, let call):
+      self.init(plain: "leaveCall", EngineKeys.user(user), RESPCommand("HDEL", key(user, "calls"), call.description))
+    case .register(let user, let changes):
+      var arguments = [bytes(Cluster.Limits.devicesPerUser)]
+      for change in changes {
+        switch change {
+        case .stored(let device) where device.key.user == user:
+          arguments += [
+            bytes(device.key.device), bytes(device.word),
+            bytes("{\"w\":\(device.word),") + ValueCoding.encode(StoredDevice(device)).dropFirst(),
+          ]
+        case .removed(let device) where device.user == user: arguments += [bytes(device.device), [], []]
+        default: break
+        }
+      }
+      self.init(script: .register, EngineKeys.user(user), [key(user, "devices")], arguments, .done)
+    case .take(let user, let most):
+      self.init(script: .take, EngineKeys.user(user), [key(user, "hour")], [bytes(most), milliseconds(Limits.hour)], .isOne)
+      mayRepeat = false
+    default: preconditionFailure("a request that is of no user")
+    }
+  }
+
+  private init(ofCall request: EngineRequest, _ keys: EngineKeys) {
+    switch request {
+    case .put(let entry, let incarnation):
+      let tag = EngineKeys.incarnation(incarnation)
+      var command = RESPCommand("HSET", keys.key(tag, "calls"), entry.line.call.description)
+      command.add(ValueCoding.encode(StoredEntry(entry)))
+      self.init(plain: "put", tag, command)
+    case .remove(let call, let incarnation):
+      let tag = EngineKeys.incarnation(incarnation)
+      self.init(plain: "remove", tag, RESPCommand("HDEL", keys.key(tag, "calls"), call.description))
+    case .entries(let incarnation, let cursor):
+      let tag = EngineKeys.incarnation(incarnation)
+      // a scan may give some more than it is asked for
+      let count = Cluster.Limits.entriesPerRead / 2
+      let command = RESPCommand("HSCAN", keys.key(tag, "calls"), "\(cursor)", "COUNT", "\(count)")
+      self.init(plain: "entries", tag, command, .entries)
+    case .entry(let call, let incarnation):
+      let tag = EngineKeys.incarnation(incarnation)
+      self.init(plain: "entry", tag, RESPCommand("HGET", keys.key(tag, "calls"), call.description), .entry(call))
+    case .claimReaping(let call, let incarnation, let reaper):
+      let tag = EngineKeys.incarnation(incarnation)
+      self.init(
+        script: .claim, tag, [keys.key(tag, "reap:\(call)")],
+        [bytes(reaper), milliseconds(Cluster.Limits.reapClaim), bytes(0)], .claim(showsHolder: .always), name: "claimReaping")
+    case .reaped(let call, let incarnation, let reaper):
+      let tag = EngineKeys.incarnation(incarnation)
+      self.init(
+        script: .reaped, tag, [keys.key(tag, "calls"), keys.key(tag, "reap:\(call)")],
+        [bytes(call.description), bytes(reaper), milliseconds(Cluster.Limits.reaped)], .done)
+    case .claimStart(let call, let device, let incarnation):
+      let tag = EngineKeys.call(call.description)
+      self.init(
+        script: .claim, tag, [keys.key(tag, "start")],
+        [
+          bytes("\(incarnation)\n\(device.user)\n\(device.device)"), milliseconds(Cluster.Limits.startClaim), bytes(0),
+        ], .claim(showsHolder: .ifRefused), name: "claimStart")
+    case .tombstone(let call):
+      let tag = EngineKeys.call(call.description)
+      self.init(plain: "tombstone", tag, RESPCommand("GET", keys.key(tag, "over")), .tombstone)
+    case .putTombstone(let call, let tombstone):
+      let tag = EngineKeys.call(call.description)
+      var command = RESPCommand("SET", keys.key(tag, "over"))
+      command.add(ValueCoding.encode(StoredEnd(tombstone)))
+      command.add("PX")
+      command.add(Cluster.Limits.tombstone.milliseconds)
+      self.init(plain: "putTombstone", tag, command)
+    default: preconditionFailure("a request that is of no call")
+    }
+  }
+
+  private init(_ message: ClusterMessage, channel: String, from node: Incarnation, name: String) {
+    var command = RESPCommand("PUBLISH", channel)
+    let content = ValueCoding.encode(StoredMessage(message, from: node))
+    command.add(content)
+    self.init(name: name, tag: nil, form: .plain(command), reading: .done, mayRepeat: false)
+    isTooLong = content.count > Cluster.Limits.messageBytes
+  }
+
+  private init(plain name: String, _ tag: String, _ command: RESPCommand, _ reading: Reading = .done) {
+    self.init(name: name, tag: tag, form: .plain(command), reading: reading)
+    isTooLong = valueBytes > Cluster.Limits.valueBytes
+  }
+
+  private init(
+    script: EngineScript, _ tag: String, _ keys: [String], _ arguments: [[UInt8]], _ reading: Reading, name: String? = nil
+  ) {
+    self.init(
+      name: name ?? script.rawValue, tag: tag, form: .script(script, keys: keys, arguments: arguments), reading: reading)
+    isTooLong = valueBytes > Cluster.Limits.valueBytes
+  }
+
+  private static func lease(_ incarnation: Incarnation, _ keys: EngineKeys) -> String {
+    keys.key(EngineKeys.nodes, "lease:" + EngineKeys.escaped(incarnation.node))
+  }
+}

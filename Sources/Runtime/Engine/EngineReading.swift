@@ -1,0 +1,104 @@
+import AppSessions
+import Bytes
+import CallFlow
+import Cluster
+import Devices
+import RESP
+
+// Replies of Redis → `EngineReply`. What cannot be read is left out and counted.
+
+extension EngineCommand {
+  /// Nil: no such reply belongs to this request.
+  func read(_ value: RESPValue, _ leases: inout LeaseReading) -> EngineReply? {
+    switch reading {
+    case .done: return .done
+    case .isOne: return value.number.map { .granted($0 == 1) }
+    case .claim(let shows):
+      guard let parts = value.elements, parts.count == 2, let granted = parts[0].number else { return nil }
+      let holder = parts[1].text?.split(separator: "\n", maxSplits: 1).first.flatMap { Incarnation(String($0)) }
+      return .granted(granted == 1, holder: granted == 1 && shows == .ifRefused ? nil : holder)
+    case .nodes: return value.elements.flatMap { Self.nodes($0, &leases) }
+    case .entered(let device): return value.elements.flatMap { Self.entered($0, device) }
+    case .located(let user): return value.elements.flatMap { Self.located($0, user) }
+    case .entries: return value.elements.flatMap(Self.entries)
+    case .entry(let call):
+      var dropped = 0
+      let entry = Self.one(value, &dropped) { ValueCoding.decode(StoredEntry.self, $0)?.value(call) }
+      return .entries(entry.map { [$0] } ?? [], next: 0, dropped: dropped)
+    case .tombstone:
+      var dropped = 0
+      let found = Self.one(value, &dropped) { ValueCoding.decode(StoredEnd.self, $0)?.value }
+      return .tombstone(found, dropped: dropped)
+    case .record: return .record(value.content)
+    }
+  }
+
+  private static func nodes(_ parts: [RESPValue], _ leases: inout LeaseReading) -> EngineReply? {
+    guard parts.count == 3, let had = parts[0].number, let values = parts[1].elements,
+      let clock = parts[2].text.flatMap({ Int64($0) })
+    else { return nil }
+    let (read, dropped) = leases.read(values)
+    return .nodes(read, hadLease: had == 1, clock: clock, dropped: dropped)
+  }
+
+  private static func entered(_ parts: [RESPValue], _ key: DeviceKey) -> EngineReply? {
+    guard parts.count == 5, let since = parts[3].text.flatMap({ Int64($0) }), let older = parts[4].number else { return nil }
+    var dropped = 0
+    let before: Whereabouts? = one(parts[0], &dropped) { ValueCoding.decode(StoredWhereabouts.self, $0)?.value(key) }
+    let device: Device? = one(parts[2], &dropped) { ValueCoding.decode(StoredDevice.self, $0)?.value(key) }
+    let calls = places(parts[1], &dropped)
+    return .entered(before: before, calls: calls, device: device, since: since, isOlder: older == 1, dropped: dropped)
+  }
+
+  private static func located(_ parts: [RESPValue], _ user: String) -> EngineReply? {
+    guard parts.count == 3 else { return nil }
+    var out = LocatedUser(user)
+    out.whereabouts = fields(parts[0], Cluster.Limits.whereaboutsPerUser, &out.dropped) { name, bytes in
+      ValueCoding.decode(StoredWhereabouts.self, bytes)?.value(DeviceKey(user: user, device: name))
+    }.sorted { $0.device.device < $1.device.device }
+    out.devices = fields(parts[1], Cluster.Limits.devicesPerUser, &out.dropped) { name, bytes in
+      ValueCoding.decode(StoredDevice.self, bytes)?.value(DeviceKey(user: user, device: name))
+    }.sorted { $0.key.device < $1.key.device }
+    out.calls = places(parts[2], &out.dropped)
+    return .located(out)
+  }
+
+  private static func places(_ value: RESPValue, _ dropped: inout Int) -> [CallPlace] {
+    fields(value, Cluster.Limits.callsPerUser, &dropped) { name, bytes in
+      Identifier(name).flatMap { call in ValueCoding.decode(StoredPlace.self, bytes)?.value(call) }
+    }.sorted { $0.rank < $1.rank }
+  }
+
+  private static func entries(_ parts: [RESPValue]) -> EngineReply? {
+    guard parts.count == 2, let next = parts[0].text.flatMap({ UInt64($0) }) else { return nil }
+    var dropped = 0
+    let entries = fields(parts[1], .max, &dropped) { name, bytes -> CallEntry? in
+      Identifier(name).flatMap { call in ValueCoding.decode(StoredEntry.self, bytes)?.value(call) }
+    }
+    return .entries(entries, next: next, dropped: dropped)
+  }
+
+  private static func one<Value>(_ value: RESPValue, _ dropped: inout Int, _ read: ([UInt8]) -> Value?) -> Value? {
+    if value.isNull { return nil }
+    let out = value.content.flatMap(read)
+    if out == nil { dropped += 1 }
+    return out
+  }
+
+  /// The fields of a hash, as names and values in turn.
+  private static func fields<Value>(_ value: RESPValue, _ limit: Int, _ dropped: inout Int, _ read: (String, [UInt8]) -> Value?)
+    -> [Value]
+  {
+    let parts = value.elements ?? []
+    var out: [Value] = []
+    for index in stride(from: 0, to: parts.count - 1, by: 2) {
+      guard out.count < limit, let name = parts[index].text, let bytes = parts[index + 1].content, let read = read(name, bytes)
+      else {
+        dropped += 1
+        continue
+      }
+      out.append(read)
+    }
+    return out
+  }
+}

@@ -1,0 +1,289 @@
+import Bytes
+import Cluster
+import Logging
+import Platform
+import RESP
+
+/// The engine's thread: which connections there are, when they are tried again, and what of it its owner hears.
+///
+/// | phase | event | next |
+/// |---|---|---|
+/// | waiting | its pause is over | connecting |
+/// | connecting | every shard and the subscription have answered as they should | up: `connected` |
+/// | connecting | an answer that is none, a refusal, 2 s | waiting |
+/// | up | a connection breaks, three commands in a row time out, the subscription is silent, READONLY | waiting: `lost` |
+/// | any | stop | stopping: until what was sent is answered, or its time is over |
+///
+/// Requests outside of *up* fail with `away` at once. Whoever the primary is, is asked (Sentinel, Cluster) at every connection.
+final class EngineWorker {
+  enum Phase { case waiting(until: Instant), connecting, up }
+
+  let settings: EngineSettings
+  let keys: EngineKeys
+  let node: Incarnation
+  let loop: EventLoop
+  let metrics: EngineMetrics
+  let logger: Logger
+  let random: RandomSource
+  let deliver: (EngineEvent) -> Void
+  let greeting: EngineGreeting
+  private let readiness: Readiness?
+  private var timer: EventLoop.TimerID?
+
+  private(set) var phase: Phase
+  /// Of connecting: what an older one began is nobody's.
+  private(set) var attempt: UInt64 = 0
+  private var tries = 0
+  private var dialogs: [EngineDialog] = []
+  var shards: [EngineShard] = []
+  /// Of a Redis Cluster: the shard of each slot.
+  var slots: [UInt16] = []
+  var digests: [EngineScript: String] = [:]
+  /// By key, over all connections.
+  var markers: [String: String] = [:]
+  var wasFlushed = false
+  /// Greetings that are still to be answered.
+  var missing = 0
+  /// Which Sentinel, or node, is asked first: another one after a failure.
+  var firstPlace = 0
+  var subscription: EngineSubscription?
+  var breaker = CircuitBreaker(EngineWorker.policy)
+  private var counters: [String: Counter] = [:]
+  private var stopBy: Instant?
+  private var told = ""
+  /// The engine is there and refuses our lease.
+  private var isRefused = false
+  private var refusals: [String: Instant] = [:]
+  var messagesDropped = 0
+  var leases: LeaseReading
+
+  /// Only whether it is worth asking is its business; when to connect again is `retry`'s.
+  private static let policy = CircuitBreaker.Policy(failures: 3, pause: Limits.retry)
+
+  init(
+    _ settings: EngineSettings, node: Incarnation, loop: EventLoop, metrics: EngineMetrics, readiness: Readiness?, logger: Logger,
+    random: RandomSource, deliver: @escaping (EngineEvent) -> Void
+  ) {
+    (self.settings, self.node, self.loop, self.metrics) = (settings, node, loop, metrics)
+    (self.readiness, self.logger, self.random, self.deliver) = (readiness, logger, random, deliver)
+    keys = EngineKeys(prefix: settings.prefix)
+    leases = LeaseReading(own: node)
+    greeting = EngineGreeting(
+      username: settings.username, password: settings.password?.exposed, clientName: "trunkline-" + EngineKeys.escaped(node.node))
+    phase = .waiting(until: loop.now)
+  }
+
+  /// Until a stop is posted.
+  func run(_ mailbox: Mailbox<RedisEngine.Message>) {
+    var batch: [RedisEngine.Message] = []
+    do throws(SystemError) {
+      try loop.register(mailbox.event.fd, .readable) { [unowned self] _ in
+        batch.removeAll(keepingCapacity: true)
+        mailbox.drain(into: &batch, limit: Limits.messagesPerTurn)
+        for message in batch { take(message) }
+      }
+    } catch {
+      logger.error("the engine's thread hears nobody", metadata: ["why": "\(error)"])
+    }
+    timer = loop.addTimer { [unowned self] in lookAtTime() }
+    loop.addFlush { [unowned self] in endTurn() }
+    note("not connected yet")
+    loop.run()
+    closeAll()
+    loop.unregister(mailbox.event.fd)
+    batch.removeAll()
+    mailbox.drain(into: &batch)
+    for case .request(let id, _) in batch { refuse(id, .away) }
+  }
+
+  // MARK: requests
+
+  private func take(_ message: RedisEngine.Message) {
+    switch message {
+    case .stop: stopBy = loop.now + settings.commandTime
+    case .request(let id, let request):
+      guard case .up = phase else { return refuse(id, .away) }
+      let command = EngineCommand(request, keys, from: node)
+      guard !command.isTooLong else { return refuse(id, .refused("longer than a reader takes")) }
+      guard let shard = shard(of: command.tag) else { return refuse(id, .away) }
+      guard shard.count < Limits.inFlight else { return refuse(id, .full) }
+      send(command, to: shard, id)
+    }
+  }
+
+  func send(
+    _ command: EngineCommand, to shard: EngineShard, _ id: EngineRequestID, asText: Bool = false, redirections: Int = 0
+  ) {
+    counter(command.name).increment()
+    shard.link?.send(command.command { asText ? nil : digests[$0] })
+    shard.append(
+      EngineShard.Waiting(
+        id: id, command: command, sent: loop.now, deadline: loop.now + settings.commandTime, redirections: redirections))
+  }
+
+  func shard(of tag: String?) -> EngineShard? {
+    guard let tag, slots.count == EngineKeys.slots else { return shards.first }
+    let index = Int(slots[EngineKeys.slot(tag)])
+    return index < shards.count ? shards[index] : nil
+  }
+
+  func refuse(_ id: EngineRequestID, _ failure: EngineFailure) {
+    switch failure {
+    case .timeout: metrics.failures[.timeout].increment()
+    case .away: metrics.failures[.away].increment()
+    case .full: metrics.failures[.full].increment()
+    case .refused(let why):
+      metrics.failures[.refused].increment()
+      let kind = String(why.prefix { $0 != " " })
+      if refusals[kind].map({ loop.now - $0 >= Limits.logInterval }) ?? true, refusals.count < 64 || refusals[kind] != nil {
+        refusals[kind] = loop.now
+        logger.warning("the engine refused a request", metadata: ["why": "\(why)"])
+      }
+    }
+    deliver(.reply(id, .failure(failure)))
+  }
+
+  /// A request was answered as it should be.
+  func answered(_ command: EngineCommand) {
+    breaker.succeeded()
+    tries = 0
+    guard isRefused, command.isOfLease else { return }
+    isRefused = false
+    readiness?.set("engine", ready: true)
+  }
+
+  /// A node that has no lease is one that others send nothing: its operator is told why.
+  func leaseRefused(_ why: String) {
+    isRefused = true
+    readiness?.set("engine", ready: true, note: "no lease: the engine refuses it: \(why)")
+  }
+
+  private func counter(_ name: String) -> Counter {
+    if let counter = counters[name] { return counter }
+    let counter = metrics.commands.counter(name)
+    counters[name] = counter
+    return counter
+  }
+
+  // MARK: connections
+
+  func isPresent(_ attempt: UInt64) -> Bool { attempt == self.attempt }
+
+  /// Connects, says `commands` and waits for `expected` answers.
+  func open(
+    _ address: EngineSettings.Address, _ commands: [RESPCommand], expected: Int, bounds: RESPReader.Bounds = RESP.Limits.reply,
+    within time: Duration, then: @escaping (EngineDialog.Outcome) -> Void
+  ) {
+    let dialog = EngineDialog(address, expected: expected, deadline: loop.now + time, then: then)
+    dialogs.append(dialog)
+    dialog.connect(commands, tls: settings.tls, bounds: bounds, loop: loop, logger: logger)
+  }
+
+  /// Everything answers.
+  func becomeUp() {
+    guard case .connecting = phase else { return }
+    phase = .up
+    breaker.succeeded()
+    metrics.up.set(1)
+    metrics.connects.increment()
+    if wasFlushed { metrics.flushes.increment() }
+    logger.notice(
+      "engine connected", metadata: ["shards": "\(shards.count)", "was_flushed": "\(wasFlushed)"])
+    told = ""
+    isRefused = false
+    readiness?.set("engine", ready: true)
+    deliver(.connected(wasFlushed: wasFlushed))
+    wasFlushed = false
+  }
+
+  /// Nothing goes on as it is: all connections are closed, and made again after a while.
+  func fail(_ why: String) {
+    if case .waiting = phase { return }
+    let wasUp = if case .up = phase { true } else { false }
+    let upper = min(settings.retry.upperBound.nanoseconds, settings.retry.lowerBound.nanoseconds << min(tries + 1, 16))
+    let pause = max(settings.retry.lowerBound.nanoseconds, Int64(random.next() % UInt64(max(1, upper))))
+    tries += 1
+    firstPlace += 1
+    phase = .waiting(until: loop.now + .nanoseconds(pause))
+    if wasUp {
+      metrics.up.set(0)
+      metrics.losses.increment()
+      deliver(.lost(why))
+    }
+    closeAll()
+    note(why)
+    if told != why {
+      told = why
+      logger.warning("no engine: users elsewhere are pushed from memory until it is back", metadata: ["why": "\(why)"])
+    }
+  }
+
+  private func note(_ why: String) {
+    readiness?.set("engine", ready: true, note: "no engine: \(why)")
+  }
+
+  private func closeAll() {
+    attempt += 1
+    missing = 0
+    for dialog in dialogs { dialog.cancel() }
+    dialogs = []
+    subscription?.close()
+    subscription = nil
+    let gone = shards
+    (shards, slots) = ([], [])
+    for shard in gone {
+      shard.link?.close()
+      shard.link = nil
+      for id in shard.takeAll() { refuse(id, .timeout) }
+    }
+  }
+
+  // MARK: time
+
+  private func lookAtTime() {
+    let now = loop.now
+    for dialog in dialogs where dialog.deadline <= now { dialog.fail("it does not answer") }
+    if case .waiting(let until) = phase, until <= now, stopBy == nil {
+      phase = .connecting
+      attempt += 1
+      connect()
+    }
+    var hasGivenUp = false
+    for id in shards.flatMap({ $0.expired(at: now) }) {
+      refuse(id, .timeout)
+      if breaker.failed(at: now) { hasGivenUp = true }
+    }
+    if hasGivenUp {
+      breaker = CircuitBreaker(Self.policy)
+      return fail("three commands in a row were not answered within \(settings.commandTime.milliseconds) ms")
+    }
+    if let subscription, subscription.pingIsDue(at: now), !subscription.ping(at: now) {
+      fail("the subscription does not answer")
+    }
+  }
+
+  private func endTurn() {
+    if messagesDropped > 0 {
+      metrics.messagesDropped.increment(by: UInt64(messagesDropped))
+      deliver(.dropped(messagesDropped))
+      messagesDropped = 0
+    }
+    for shard in shards { shard.link?.flush() }
+    subscription?.flush()
+    dialogs.removeAll(where: \.isOver)
+    for dialog in dialogs { dialog.flush() }
+    var next = Instant.distantFuture
+    if let stopBy {
+      let isIdle = shards.allSatisfy { $0.count == 0 }
+      let isUp = if case .up = phase { true } else { false }
+      guard !isIdle, isUp, loop.now < stopBy else { return loop.stop() }
+      next = stopBy
+    } else if case .waiting(let until) = phase {
+      next = until
+    }
+    for dialog in dialogs { next = min(next, dialog.deadline) }
+    for shard in shards { if let deadline = shard.deadline { next = min(next, deadline) } }
+    if let subscription { next = min(next, subscription.nextPing) }
+    if let timer { loop.setTimer(timer, at: next == .distantFuture ? nil : next) }
+  }
+}

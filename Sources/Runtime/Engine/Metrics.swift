@@ -1,0 +1,37 @@
+import Bytes
+import Platform
+
+/// What the engine's thread counts. Any thread reads.
+final class EngineMetrics: Sendable {
+  enum Failure: String, CaseIterable, Sendable {
+    case timeout, away, refused, full
+  }
+  let up = Gauge()
+  let commands = CounterTable(labelNames: ["command"])
+  let failures = LabelledCounters<Failure>()
+  let took = Histogram(bounds: [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25])
+  let connects = Counter()
+  let losses = Counter()
+  let flushes = Counter()
+  let valuesDropped = Counter()
+  let messages = Counter()
+  let messagesDropped = Counter()
+
+  var families: [MetricFamily] {
+    [
+      .gauge("trunkline_engine_up", "1 while commands can be sent to the engine and its messages are heard.", up),
+      .counters("trunkline_engine_commands_total", "Commands sent to the engine, by request.", commands),
+      .histogram("trunkline_engine_command_seconds", "From a command to its answer.", took),
+      .counters(
+        "trunkline_engine_failures_total",
+        "Requests without a reply: no answer in time, no connection, refused by the engine, too many waiting.", label: "why",
+        failures),
+      .counter("trunkline_engine_connects_total", "Times that the engine was reached.", connects),
+      .counter("trunkline_engine_losses_total", "Times that it was lost.", losses),
+      .counter("trunkline_engine_flushes_total", "Times that it had lost what it held, or was another one.", flushes),
+      .counter("trunkline_engine_values_dropped_total", "Values in the engine that could not be read.", valuesDropped),
+      .counter("trunkline_engine_messages_total", "Messages of other nodes that were heard.", messages),
+      .counter("trunkline_engine_messages_dropped_total", "Messages on our channels that were none.", messagesDropped),
+    ]
+  }
+}

@@ -1,0 +1,67 @@
+/// A command of the Redis protocol (RESP2): its name and arguments, any bytes. Adding an argument copies it once; writing is a copy.
+///
+///     var command = RESPCommand("HSET", key, field)
+///     command.add(value)                       // [UInt8]
+///     command.write(to: &unsent)               // *4\r\n$4\r\nHSET\r\n…
+///
+/// The bytes are those of hiredis' `redisFormatCommandArgv` (RESPCommandTests compares), which wants an array of C pointers for what is one
+/// loop here.
+public struct RESPCommand: Hashable, Sendable {
+  /// With its name.
+  public private(set) var arguments = 0
+  /// `\r\n$length\r\nargument` of each: the line end of one is added with the head of the next.
+  private var body: [UInt8] = []
+
+  public init(_ parts: String...) {
+    body.reserveCapacity(Limits.commandBytes)
+    for part in parts { add(part) }
+  }
+
+  public mutating func add(_ text: String) {
+    var text = text
+    text.withUTF8 { add($0) }
+  }
+
+  public mutating func add(_ bytes: [UInt8]) { bytes.withUnsafeBufferPointer { add($0) } }
+
+  public mutating func add(_ number: Int64) { add(String(number)) }
+
+  /// The size of what `write` appends, within 24 bytes.
+  public var byteCount: Int { body.count + 24 }
+
+  /// Appends the command to what is to be sent.
+  public func write(to unsent: inout [UInt8]) {
+    Self.withHead("*", arguments) { head in
+      unsent.append(contentsOf: UnsafeBufferPointer(rebasing: head.dropFirst(2).dropLast(2)))
+    }
+    unsent += body
+    unsent.append(13)
+    unsent.append(10)
+  }
+
+  private mutating func add(_ bytes: UnsafeBufferPointer<UInt8>) {
+    arguments &+= 1
+    Self.withHead("$", bytes.count) { head in body.append(contentsOf: head) }
+    body.append(contentsOf: bytes)
+  }
+
+  /// `\r\n`, kind, number, `\r\n`.
+  private static func withHead(_ kind: Unicode.Scalar, _ number: Int, _ use: (UnsafeBufferPointer<UInt8>) -> Void) {
+    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 32) { head in
+      var place = head.count - 2
+      head[place] = 13
+      head[place + 1] = 10
+      var rest = UInt(bitPattern: number)
+      repeat {
+        place -= 1
+        head[place] = 48 + UInt8(truncatingIfNeeded: rest % 10)
+        rest /= 10
+      } while rest > 0
+      place -= 3
+      head[place] = 13
+      head[place + 1] = 10
+      head[place + 2] = UInt8(ascii: kind)
+      use(UnsafeBufferPointer(rebasing: head[place...]))
+    }
+  }
+}

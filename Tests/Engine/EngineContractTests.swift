@@ -1,0 +1,33 @@
+import Bytes
+import Cluster
+import Engine
+import Testing
+
+/// Each starts what it needs, on free ports of loopback.
+@Suite(.serialized) struct EngineContractTests {
+  @Test func `the engine in memory, which stands for the others in tests on virtual time`() throws {
+    let hub = MemoryHub()
+    try EngineContract("memory") { name, started in try MemoryNode(name, hub, started: started) }.check()
+  }
+
+  @Test func `Redis alone`() throws {
+    let redis = try RedisPeer()
+    try EngineContract("Redis") { name, started in try RedisNode(name, settings(redis.port), started: started) }.check()
+  }
+
+  @Test func `Redis behind Sentinel`() throws {
+    let peers = try SentinelPeers()
+    var settings = settings(0)
+    settings.place = .sentinels(peers.sentinels.map { .init("127.0.0.1", $0.port) }, name: SentinelPeers.name)
+    let chosen = settings
+    try EngineContract("Sentinel") { name, started in try RedisNode(name, chosen, started: started) }.check()
+  }
+
+  @Test func `Redis Cluster`() throws {
+    let peers = try ClusterPeers()
+    var settings = settings(0)
+    settings.place = .cluster([.init("127.0.0.1", peers.nodes[1].port)])
+    let chosen = settings
+    try EngineContract("Cluster") { name, started in try RedisNode(name, chosen, started: started) }.check()
+  }
+}

@@ -1,0 +1,95 @@
+import Bytes
+import Cluster
+import Foundation
+import MemoryEngine
+
+/// The engine in memory, as the contract uses it: on the time of the machine, and from any thread.
+final class MemoryHub: @unchecked Sendable {
+  private let lock = NSLock()
+  private var engine = MemoryEngine(seed: 1)
+  private let start = ContinuousClock.now
+  private var count = 0
+  private var replies: [Int: [EngineRequestID: Result<EngineReply, EngineFailure>]] = [:]
+  private var heard: [Int: [ClusterMessage]] = [:]
+  private var connected: Set<Int> = []
+
+  init() {
+    engine.faults.latency = 0...0.000_1
+    // as `settings` says of Redis, for busy machines
+    engine.timeout = .seconds(10)
+  }
+
+  private var now: Instant {
+    let (seconds, attoseconds) = (ContinuousClock.now - start).components
+    return Instant(nanoseconds: seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
+  }
+
+  func attach(_ incarnation: Incarnation) throws -> Int {
+    let client = lock.withLock {
+      count += 1
+      engine.attach(count, incarnation, at: now)
+      return count
+    }
+    try wait { connected.contains(client) }
+    return client
+  }
+
+  func ask(_ client: Int, _ requests: [EngineRequest], _ ids: [EngineRequestID]) throws -> [Result<EngineReply, EngineFailure>] {
+    lock.withLock { for (id, request) in zip(ids, requests) { engine.send(client, id, request, at: now) } }
+    try wait { ids.allSatisfy { replies[client]?[$0] != nil } }
+    return lock.withLock { ids.compactMap { replies[client]?[$0] } }
+  }
+
+  func messages(of client: Int) -> [ClusterMessage] {
+    lock.withLock {
+      take()
+      return heard[client] ?? []
+    }
+  }
+
+  private func take() {
+    while let (client, event) = engine.take(at: now) {
+      switch event {
+      case .reply(let id, let result): replies[client, default: [:]][id] = result
+      case .message(let message, _): heard[client, default: []].append(message)
+      case .connected: connected.insert(client)
+      case .lost, .dropped: break
+      }
+    }
+  }
+
+  private func wait(until isDone: () -> Bool) throws {
+    try waitUntil("the engine in memory") {
+      lock.withLock {
+        take()
+        return isDone()
+      }
+    }
+  }
+}
+
+/// One node's way to a `MemoryHub`.
+final class MemoryNode: EngineUnderTest, @unchecked Sendable {
+  let incarnation: Incarnation
+  private let hub: MemoryHub
+  private let client: Int
+  private var number: UInt64 = 0
+
+  init(_ name: String, _ hub: MemoryHub, started: Int64) throws {
+    incarnation = Incarnation(node: name, started: started)
+    self.hub = hub
+    client = try hub.attach(incarnation)
+  }
+
+  var messages: [ClusterMessage] { hub.messages(of: client) }
+
+  func ask(_ requests: [EngineRequest]) throws -> [Result<EngineReply, EngineFailure>] {
+    let ids = requests.map { _ in
+      number += 1
+      return EngineRequestID(number)
+    }
+    return try hub.ask(client, requests, ids)
+  }
+
+  func stop() {}
+}

@@ -1,0 +1,151 @@
+import AppSessions
+import Bytes
+import CallFlow
+import Cluster
+import Devices
+import Foundation
+import SIPDialogs
+import Testing
+
+@testable import Engine
+
+/// Values as whoever may write to the engine could have written them. What is made of them never traps, and nothing of them gets into a SIP
+/// message, a push request or a terminal that could not have come from a node of ours.
+@Suite struct ValueTests {
+  private let node = Incarnation(node: "n2", started: 1_790_000_000_000)
+
+  private func text(_ value: some StoredValue) -> String { String(decoding: ValueCoding.encode(value), as: UTF8.self) }
+  private func readLease(_ json: String) -> NodeLease? {
+    ValueCoding.decode(StoredLease.self, Array(json.utf8), formats: .min...(.max))?.value
+  }
+  private func readEntry(_ json: String) -> CallEntry? {
+    ValueCoding.decode(StoredEntry.self, Array(json.utf8))?.value(CallID(1))
+  }
+  private func readDevice(_ json: String) -> Device? {
+    ValueCoding.decode(StoredDevice.self, Array(json.utf8))?.value(DeviceKey(user: "alice", device: "phone"))
+  }
+
+  private static let leg = """
+    {"phase":"confirmed","trunk":"carrier","transport":"udp","local":"198.51.100.5:5060","remote":"192.0.2.9:5060","dialog":{"callID":"a@b",\
+    "localTag":"1","remoteTag":"2","localParty":"<sip:a@b>;tag=1","remoteParty":"<sip:c@d>;tag=2","remoteTarget":"sip:c@192.0.2.9",\
+    "routeSet":[],"localSequence":7}}
+    """
+  private static let call = """
+    {"v":1,"s":"a@b","d":"in","t":"carrier","f":"+491","o":"+492","b":1790000000000,"k":1790000001000,"u":["alice"],"l":[LEG]}
+    """.replacing("LEG", with: leg)
+
+  @Test func `numbers that no clock and no count says are no value`() throws {
+    let good = try #require(readEntry(Self.call))
+    #expect(good.line.legs?.count == 1)
+    let phone = text(StoredDevice(device("alice", "phone", seen: 5, revoked: 6)))
+    #expect(readDevice(phone) != nil)
+    let whole = text(StoredLease(lease(node, calls: 3)))
+    #expect(readLease(whole)?.calls == 3)
+    for number in [
+      "-1", "-9223372036854775808", "9223372036854775807", "9223372036854775808", "1e300", "1.5", "true", "\"1\"", "[]",
+    ] {
+      for field in ["b", "k"] {
+        #expect(
+          readEntry(Self.call.replacing(try Regex("\"\(field)\":[0-9]+"), with: "\"\(field)\":\(number)")) == nil,
+          "\(field) \(number)")
+      }
+      for field in ["f", "l", "x"] {
+        #expect(
+          readDevice(phone.replacing(try Regex("\"\(field)\":[0-9]+"), with: "\"\(field)\":\(number)")) == nil,
+          "\(field) \(number)")
+      }
+      #expect(readLease(whole.replacing(/"calls":[0-9]+/, with: "\"calls\":\(number)")) == nil, "calls \(number)")
+    }
+    for started in ["-1", "-9223372036854775808", "9223372036854775807"] {
+      #expect(readLease(whole.replacing("n2.1790000000000", with: "n2.\(started)")) == nil, "\(started)")
+    }
+    #expect(readEntry(Self.call.replacing("\"localSequence\":7", with: "\"localSequence\":4294967295")) == nil)
+  }
+
+  @Test func `what is computed with the times of a value that is taken does not overflow`() throws {
+    let last = Int64(1) << 53
+    for time in [0, last] {
+      let entry = try #require(readEntry(Self.call.replacing(/"k":[0-9]+/, with: "\"k\":\(time)")))
+      for now in [0, 1_790_000_000_000, last] { #expect(CallRecord(orphan: entry.line, at: now).connectedMs >= 0) }
+      let device = try #require(readDevice(#"{"v":1,"f":\#(time),"l":\#(time),"x":\#(time)}"#))
+      for now in [0, 1_790_000_000_000, last] {
+        var registry = DeviceRegistry()
+        registry.learn([device], of: "alice", at: now)
+        registry.learn([device], of: "alice", at: now)
+        _ = registry.seen(device.key, info: DeviceInfo(), at: now)
+        #expect(registry.isRevoked(device.key))
+        #expect(throws: Never.self) { try registry.allow(device.key) }
+      }
+    }
+  }
+
+  @Test func `nothing of a value ends a header, a URL or a line of a terminal`() {
+    let whole = text(StoredLease(lease(node)))
+    for bad in ["sip:10.0.0.1>;x=\\\"", "sip:h\\r\\nX-Forged: 1", "sip:a b", "sip:\\u0000", "sip:ü"] {
+      #expect(readLease(whole.replacing(/"sip":"[^"]*"/, with: "\"sip\":\"\(bad)\"")) == nil, "\(bad)")
+      #expect(readLease(whole.replacing(/"url":"[^"]*"/, with: "\"url\":\"\(bad)\"")) == nil, "\(bad)")
+    }
+    #expect(readLease(whole.replacing(/"version":"[^"]*"/, with: #""version":"\u001b[2J""#)) == nil)
+    for field in ["callID", "localParty", "remoteTarget"] {
+      #expect(readEntry(Self.call.replacing("\"\(field)\":\"", with: "\"\(field)\":\"x\\r\\nX-Forged: 1")) == nil, "\(field)")
+    }
+    for token in ["../../x", "ab\\r\\nX-Forged: 1", "", "zz"] {
+      let device = readDevice(
+        #"{"v":1,"f":1,"l":1,"b":[{"s":"apns","t":"\#(token)","o":"com.example.app.voip","at":1},{"s":"fcm","t":"good","at":2}]}"#
+      )
+      #expect(device?.bindings.map(\.target.token.exposed) == ["good"], "\(token): the others stay")
+    }
+  }
+
+  @Test func `another version's lease is read for what it says of formats; other values of it are not read`() throws {
+    let newer = #"{"v":3,"i":"n9.5","url":"wss://n9","sip":"sip:10.0.0.9:5060","format":4,"oldest":2,"later":{"a":[1]}}"#
+    let theirs = try #require(readLease(newer))
+    #expect(theirs.format == 3 && theirs.reads == 2...4)
+    #expect(!theirs.understands(lease(node)) && !lease(node).understands(theirs))
+    let near = try #require(readLease(#"{"v":1,"i":"n9.5","url":"wss://n9","sip":"sip:10.0.0.9:5060","format":2}"#))
+    #expect(near.reads == 1...2 && near.understands(lease(node)) && lease(node).understands(near))
+    #expect(readLease(#"{"v":1,"i":"n9.5","url":"wss://n9","sip":"sip:10.0.0.9:5060","format":1,"oldest":2}"#) == nil)
+    for version in ["0", "2", "3", "-1", "9223372036854775807"] {
+      #expect(readEntry(Self.call.replacing("\"v\":1", with: "\"v\":\(version)")) == nil)
+    }
+    #expect(
+      readEntry(Self.call.replacing("\"v\":1", with: "\"v\":1,\"later\":[{\"a\":null}]")) != nil, "unknown fields are ignored")
+  }
+
+  @Test func `a hundred thousand damaged values are read or dropped`() {
+    var random = SplitMix64(seed: 19)
+    let samples = [
+      Self.call, text(StoredLease(lease(node))), text(StoredDevice(device("alice", "phone", seen: 5))),
+    ].map { Array($0.utf8) }
+    let pieces = [
+      "-9223372036854775808", "9223372036854775807", "4294967295", "1e999", "null", "\\r\\n", "\u{0}", "\"", "{", "]",
+      "99999999999999999999",
+    ].map { Array($0.utf8) }
+    var read = 0
+    for number in 0..<100_000 {
+      var bytes = samples[number % samples.count]
+      for _ in 0...Int.random(in: 0...2, using: &random) {
+        let place = Int.random(in: 0..<bytes.count, using: &random)
+        let piece = pieces.randomElement(using: &random) ?? []
+        switch Int.random(in: 0...2, using: &random) {
+        case 0: bytes[place] = UInt8.random(in: 0...255, using: &random)
+        case 1: bytes.replaceSubrange(place..<min(bytes.count, place + Int.random(in: 0...12, using: &random)), with: piece)
+        default: bytes.removeSubrange(place..<min(bytes.count, place + Int.random(in: 0...30, using: &random)))
+        }
+        if bytes.isEmpty { bytes = [123] }
+      }
+      let json = String(decoding: bytes, as: UTF8.self)
+      if let entry = readEntry(json) {
+        read += 1
+        _ = CallRecord(orphan: entry.line, at: 1_790_000_000_000)
+      }
+      if let device = readDevice(json) {
+        read += 1
+        var registry = DeviceRegistry()
+        registry.learn([device], of: "alice", at: 1_790_000_000_000)
+      }
+      if readLease(json) != nil { read += 1 }
+    }
+    #expect(read > 1_000, "some are still good: \(read)")
+  }
+}

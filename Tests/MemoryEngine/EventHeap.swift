@@ -1,0 +1,43 @@
+public import Bytes
+
+/// What happens when, in order of time and then of coming.
+public struct EventHeap<Event> {
+  private var heap: [(at: Instant, order: UInt64, event: Event)] = []
+  private var order: UInt64 = 0
+  public init() {}
+
+  public var next: Instant? { heap.first?.at }
+  public var count: Int { heap.count }
+
+  public mutating func add(_ event: Event, at time: Instant) {
+    order += 1
+    heap.append((time, order, event))
+    var place = heap.count - 1
+    while place > 0, isBefore(place, (place - 1) / 2) {
+      heap.swapAt(place, (place - 1) / 2)
+      place = (place - 1) / 2
+    }
+  }
+
+  public mutating func pop() -> (at: Instant, event: Event)? {
+    guard let first = heap.first else { return nil }
+    let last = heap.removeLast()
+    if !heap.isEmpty {
+      heap[0] = last
+      var place = 0
+      while true {
+        var child = 2 * place + 1
+        guard child < heap.count else { break }
+        if child + 1 < heap.count, isBefore(child + 1, child) { child += 1 }
+        guard isBefore(child, place) else { break }
+        heap.swapAt(child, place)
+        place = child
+      }
+    }
+    return (first.at, first.event)
+  }
+
+  private func isBefore(_ a: Int, _ b: Int) -> Bool {
+    heap[a].at != heap[b].at ? heap[a].at < heap[b].at : heap[a].order < heap[b].order
+  }
+}
