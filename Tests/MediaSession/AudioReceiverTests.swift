@@ -9,6 +9,18 @@ import Testing
 /// Two modules show the name; a macro cannot choose.
 typealias Encoding = AudioEncoding
 
+/// A codec at one of the bands that it has.
+struct CodedStream: Sendable, CustomTestStringConvertible {
+  var encoding: Encoding
+  var band = AudioBand.narrowband
+
+  /// Every codec at every band of its own.
+  static let all = Encoding.allCases.flatMap { encoding in
+    AudioBand.allCases.filter { $0 <= encoding.band }.map { CodedStream(encoding: encoding, band: $0) }
+  }
+  var testDescription: String { "\(encoding) \(band)" }
+}
+
 /// A talker, a network and a receiver on virtual time: a 200 Hz tone with harmonics in 20 ms packets, each sent at `20 n` ms and
 /// delivered after a delay the test chooses (nil: lost).
 final class ReceiverSimulation {
@@ -20,20 +32,31 @@ final class ReceiverSimulation {
   /// Delay of the play-out beyond the fastest packet, per tick.
   var delays: [Double] = []
 
-  init(_ encoding: Encoding, expectedLossPercent: Int = 10) throws {
-    receiver = try AudioReceiver(encoding: encoding)
-    encoder = try AudioEncoder(
-      encoding: encoding, control: EncoderControl(repairBitrate: 24_000, expectedLossPercent: expectedLossPercent))
+  convenience init(_ encoding: Encoding, expectedLossPercent: Int = 10) throws {
+    try self.init(CodedStream(encoding: encoding), expectedLossPercent: expectedLossPercent)
   }
+
+  init(_ stream: CodedStream, expectedLossPercent: Int = 10) throws {
+    band = stream.band
+    receiver = try AudioReceiver(encoding: stream.encoding, band: band)
+    let bitrate = band == .wideband ? 40_000 : 24_000
+    encoder = try AudioEncoder(
+      encoding: stream.encoding, band: band,
+      control: EncoderControl(repairBitrate: bitrate, expectedLossPercent: expectedLossPercent))
+  }
+
+  /// Of what is said and heard.
+  let band: AudioBand
 
   /// Speech instead of the made voice, when set.
   var speech: [Int16]?
-  private func talk(_ index: Int) -> Int16 { speech.map { $0[index % $0.count] } ?? Self.voice(index) }
+  private func talk(_ index: Int) -> Int16 { speech.map { $0[index % $0.count] } ?? Self.voice(index, band) }
 
-  static func voice(_ index: Int) -> Int16 {
-    // A sawtooth-like period of 40 samples whose strength changes over syllables of 250 ms.
-    let phase = Double(index % 40) / 40
-    let syllable = Double(index % 2000) / 2000
+  static func voice(_ index: Int, _ band: AudioBand = .narrowband) -> Int16 {
+    // A sawtooth-like period of 5 ms whose strength changes over syllables of 250 ms.
+    let (period, length) = (band.sampleRateHz / 200, band.sampleRateHz / 4)
+    let phase = Double(index % period) / Double(period)
+    let syllable = Double(index % length) / Double(length)
     let strength = syllable < 0.8 ? 6000 * (0.3 + syllable) : 200
     return Int16(strength * (1 - 2 * phase) * (1 - phase))
   }
@@ -50,7 +73,7 @@ final class ReceiverSimulation {
     isEvent: (Int) -> Bool = { _ in false }, delay: (Int) -> Int?
   ) throws {
     var arrivals: [(at: Int, number: Int, payload: [UInt8])] = []
-    let length = packetMilliseconds * 8
+    let length = packetMilliseconds * band.sampleRateHz / 1000
     for number in 0..<packets {
       let samples = (0..<length).map { talk(number * length + $0) }
       sent += samples
@@ -66,7 +89,7 @@ final class ReceiverSimulation {
       let now = tick * 20 + tickPhase
       while next < arrivals.count, arrivals[next].at <= now {
         let packet = arrivals[next]
-        let units = length * Int(receiver.encoding.clockRateHz) / 8000
+        let units = length * Int(receiver.encoding.clockRateHz) / band.sampleRateHz
         let header = RTPHeader(
           payloadType: 0, marker: false, sequence: SequenceNumber(raw: UInt16(truncatingIfNeeded: firstSequence + packet.number)),
           timestamp: RTPTimestamp(raw: UInt32(truncatingIfNeeded: 0xffff_f000 + packet.number * units)),
@@ -84,7 +107,7 @@ final class ReceiverSimulation {
   }
 
   func pull(at time: Instant) {
-    var samples = [Int16](repeating: 0, count: 160)
+    var samples = [Int16](repeating: 0, count: band.samplesPerTick)
     var span = samples.mutableSpan
     results.append(receiver.pull(into: &span, at: time))
     delays.append(receiver.delayMilliseconds(at: time))
@@ -94,7 +117,7 @@ final class ReceiverSimulation {
   var statistics: PlayoutStatistics { receiver.statistics }
   /// Level of what was heard in some ticks, in dBov.
   func level(_ ticks: Range<Int>) -> Double {
-    let part = Array(heard[ticks.lowerBound * 160..<ticks.upperBound * 160])
+    let part = Array(heard[ticks.lowerBound * band.samplesPerTick..<ticks.upperBound * band.samplesPerTick])
     return LevelMeter.decibels(LevelMeter.meanSquare(part.span))
   }
 
@@ -117,9 +140,9 @@ final class ReceiverSimulation {
     #expect(simulation.receiver.statistics.bufferDelayMilliseconds <= 2.1)
   }
 
-  @Test(arguments: Encoding.allCases, [1, 7, 13, 19])
-  func `on a clean network the buffer adds nothing to the wait for the tick`(_ encoding: Encoding, _ phase: Int) throws {
-    let simulation = try ReceiverSimulation(encoding)
+  @Test(arguments: CodedStream.all, [1, 7, 13, 19])
+  func `on a clean network the buffer adds nothing to the wait for the tick`(_ stream: CodedStream, _ phase: Int) throws {
+    let simulation = try ReceiverSimulation(stream)
     var random = SplitMix64(seed: 1)
     try simulation.run(packets: 400, tickPhase: phase) { _ in Int(random.next() % 2) }
     let sorted = simulation.delays[50...].sorted()
@@ -129,13 +152,17 @@ final class ReceiverSimulation {
 
   @Test(arguments: [10, 20, 40, 60])
   func `packets of any usual length give whole ticks`(_ milliseconds: Int) throws {
-    for encoding in Encoding.allCases {
-      let simulation = try ReceiverSimulation(encoding)
+    for stream in CodedStream.all {
+      let simulation = try ReceiverSimulation(stream)
       try simulation.run(packets: 6000 / milliseconds, packetMilliseconds: milliseconds) { _ in 3 }
-      #expect(simulation.heard.count == 48_000)
+      #expect(simulation.heard.count == 6 * simulation.band.sampleRateHz)
       #expect(simulation.results[5...].allSatisfy { $0 == .played })
       #expect(
-        abs(simulation.level(50..<250) - LevelMeter.decibels(LevelMeter.meanSquare(Array(simulation.sent[8000..<40_000]).span)))
+        abs(
+          simulation.level(50..<250)
+            - LevelMeter.decibels(
+              LevelMeter.meanSquare(Array(simulation.sent[simulation.band.sampleRateHz..<5 * simulation.band.sampleRateHz]).span))
+        )
           < 1.5)
     }
   }
@@ -150,19 +177,19 @@ final class ReceiverSimulation {
     #expect(simulation.statistics.bufferDelayMilliseconds < 26)
   }
 
-  @Test(arguments: Encoding.allCases)
-  func `at 10 % loss the level holds and nothing is silent`(_ encoding: Encoding) throws {
-    let simulation = try ReceiverSimulation(encoding, expectedLossPercent: 20)
+  @Test(arguments: CodedStream.all)
+  func `at 10 % loss the level holds and nothing is silent`(_ stream: CodedStream) throws {
+    let simulation = try ReceiverSimulation(stream, expectedLossPercent: 20)
     var random = SplitMix64(seed: 3)
     try simulation.run(packets: 2000) { _ in random.next() % 100 < 10 ? nil : 3 + Int(random.next() % 3) }
     #expect(simulation.share(of: .silent) < 0.01)
-    let sent = LevelMeter.decibels(LevelMeter.meanSquare(Array(simulation.sent[16_000...]).span))
+    let sent = LevelMeter.decibels(LevelMeter.meanSquare(Array(simulation.sent.dropFirst(2 * simulation.band.sampleRateHz)).span))
     #expect(abs(simulation.level(100..<2000) - sent) < 1.5)
   }
 
-  @Test(arguments: Encoding.allCases)
-  func `after a stall of 3 s audio is back within 500 ms and the delay is normal within 5 s`(_ encoding: Encoding) throws {
-    let simulation = try ReceiverSimulation(encoding)
+  @Test(arguments: CodedStream.all)
+  func `after a stall of 3 s audio is back within 500 ms and the delay is normal within 5 s`(_ stream: CodedStream) throws {
+    let simulation = try ReceiverSimulation(stream)
     // Packets 250…399 all arrive at 8 s, with what follows in time.
     try simulation.run(packets: 800) { number in (250..<400).contains(number) ? 8000 - number * 20 : 3 }
     #expect(simulation.results[402..<425].contains { $0 == .played })
@@ -170,9 +197,9 @@ final class ReceiverSimulation {
     #expect(simulation.delays[650...].max() ?? 999 < 60)
   }
 
-  @Test(arguments: Encoding.allCases)
-  func `a delay step of 200 ms up and down is followed within 5 s`(_ encoding: Encoding) throws {
-    let simulation = try ReceiverSimulation(encoding)
+  @Test(arguments: CodedStream.all)
+  func `a delay step of 200 ms up and down is followed within 5 s`(_ stream: CodedStream) throws {
+    let simulation = try ReceiverSimulation(stream)
     try simulation.run(packets: 1500) { number in (500..<1000).contains(number) ? 203 : 3 }
     #expect(simulation.delays[750..<1000].max() ?? 999 < 60)
     #expect(simulation.delays[1250...].max() ?? 999 < 60)
@@ -228,9 +255,9 @@ final class ReceiverSimulation {
     #expect(simulation.statistics.concealedSamples <= 1760)
   }
 
-  @Test(arguments: Encoding.allCases)
-  func `random payloads, numbers and times give 160 samples a tick and never trap`(_ encoding: Encoding) throws {
-    let simulation = try ReceiverSimulation(encoding)
+  @Test(arguments: CodedStream.all)
+  func `random payloads, numbers and times give a whole tick of samples each and never trap`(_ stream: CodedStream) throws {
+    let simulation = try ReceiverSimulation(stream)
     var random = SplitMix64(seed: 17)
     for _ in 0..<20_000 {
       let payload = (0..<Int(random.next() % 300)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
@@ -246,7 +273,7 @@ final class ReceiverSimulation {
       }
       if random.next() % 2 == 0 { simulation.pull(at: time) }
     }
-    #expect(simulation.heard.count == simulation.results.count * 160)
+    #expect(simulation.heard.count == simulation.results.count * simulation.band.samplesPerTick)
   }
 
   @Test(arguments: [5, 7, 11])

@@ -44,6 +44,9 @@ struct Bench: ~Copyable {
   var appReceiver: SRTPReceiver
   var appEncoder: AudioEncoder
   var appDecoder: AudioDecoder
+  // The trunk's end, for codecs with state.
+  var trunkEncoder: AudioEncoder
+  var trunkDecoder: AudioDecoder
   var appSequence: UInt16 = 65_530
   var appTimestamp: UInt32 = 0xffff_f000
   var appSSRC: UInt32 = 0x9999
@@ -70,7 +73,7 @@ struct Bench: ~Copyable {
     app appEncoding: AudioEncoding = .opus, trunk trunkEncoding: AudioEncoding = .pcmu, telephoneEvents: Bool = true,
     trunkTakesEvents: Bool? = nil,
     packetTime: Int = 20, policy: SourcePolicy = .signalledIP, peers: [IPNetwork] = [], comfortNoise: UInt8? = nil,
-    preferences: OpusPreferences = OpusPreferences(), id: MediaSessionID = Bench.id,
+    preferences: OpusPreferences = OpusPreferences(), band: AudioBand = .narrowband, id: MediaSessionID = Bench.id,
     adjust: (inout TrunkLegParameters) -> Void = { _ in }
   ) throws {
     var trunk = TrunkLegParameters(
@@ -92,8 +95,12 @@ struct Bench: ~Copyable {
     let receiver = try SRTPReceiver(keys.profile, keys.server)
     // As browsers do: with copies from the start.
     let encoder = try AudioEncoder(
-      encoding: appEncoding, control: EncoderControl(bitrate: 28_000, repairBitrate: 28_000, expectedLossPercent: 5))
-    let decoder = try AudioDecoder(encoding: appEncoding)
+      encoding: appEncoding, band: band,
+      control: EncoderControl(bitrate: 28_000, repairBitrate: 28_000, expectedLossPercent: 5))
+    let decoder = try AudioDecoder(encoding: appEncoding, band: band)
+    let trunkEncoder = try AudioEncoder(
+      encoding: trunkEncoding, band: band, control: EncoderControl(bitrate: 40_000, repairBitrate: 40_000))
+    let trunkDecoder = try AudioDecoder(encoding: trunkEncoding, band: band)
     session = MediaSession(
       id: id,
       setup: MediaSessionSetup(trunkRoute: Self.trunkRoute, trunkControlRoute: Self.controlRoute, random: .seeded(42)))
@@ -101,6 +108,8 @@ struct Bench: ~Copyable {
     appReceiver = receiver
     appEncoder = encoder
     appDecoder = decoder
+    self.trunkEncoder = trunkEncoder
+    self.trunkDecoder = trunkDecoder
   }
 
   // MARK: Steps of a call
@@ -158,11 +167,20 @@ struct Bench: ~Copyable {
 
   /// 20 ms of the trunk's talk.
   mutating func trunkSays(_ samples: [Int16], from source: SocketAddress = Bench.trunkAddress) {
+    guard trunk.encoding.row.isStateless else { return trunkSaysCoded(samples) }
     var octets = [UInt8](repeating: 0, count: samples.count * trunk.encoding.row.octetsPerUnit)
     var span = octets.mutableSpan
     _ = trunk.encoding.encodeSamples(samples.span, into: &span)
     trunkSends(octets, payloadType: trunk.payloadType, from: source)
     trunkTimestamp &+= UInt32(samples.count)
+  }
+
+  private mutating func trunkSaysCoded(_ samples: [Int16]) {
+    var octets = [UInt8](repeating: 0, count: 1_275)
+    var span = octets.mutableSpan
+    let count = (try? trunkEncoder.encode(samples.span, into: &span)) ?? 0
+    trunkSends(Array(octets[..<count]), payloadType: trunk.payloadType)
+    trunkTimestamp &+= UInt32(trunkEncoder.units(ofSamples: samples.count))
   }
 
   mutating func trunkSends(
@@ -271,6 +289,12 @@ struct Bench: ~Copyable {
     let payload = Array(bytes[header.length...])
     toTrunk.append(Packet(header: header, payload: payload, destination: destination, at: now))
     guard header.payloadType == trunk.payloadType else { return }
+    guard trunk.encoding.row.isStateless else {
+      var samples = [Int16](repeating: 0, count: 1_920)
+      var span = samples.mutableSpan
+      let length = trunkDecoder.decode(payload.span, into: &span)
+      return heardByTrunk += samples[..<length]
+    }
     var samples = [Int16](repeating: 0, count: payload.count / trunk.encoding.row.octetsPerUnit)
     var span = samples.mutableSpan
     _ = trunk.encoding.decodeSamples(payload.span, into: &span)
@@ -295,7 +319,7 @@ struct Bench: ~Copyable {
     let payload = Array(clear[header.length...])
     toApp.append(Packet(header: header, payload: payload, destination: entry.destination, at: now))
     guard header.payloadType == app.payloadType else { return }
-    var samples = [Int16](repeating: 0, count: 960)
+    var samples = [Int16](repeating: 0, count: 1_920)
     var span = samples.mutableSpan
     let length = appDecoder.decode(payload.span, into: &span)
     heardByApp += samples[..<length]

@@ -1,5 +1,6 @@
 import AudioCodecs
 import Bytes
+import Foundation
 import RTP
 import SpeechScore
 import Testing
@@ -13,8 +14,8 @@ private struct Halves: ~Copyable {
   var called: Bench
 
   init(_ first: AudioEncoding, _ second: AudioEncoding) throws {
-    let caller = try Bench(trunk: first)
-    let called = try Bench(trunk: second, id: Self.second)
+    let caller = try Bench(trunk: first, band: first.band)
+    let called = try Bench(trunk: second, band: second.band, id: Self.second)
     self.caller = caller
     self.called = called
     self.caller.command(.setTrunk(Bench.id, self.caller.trunk))
@@ -35,11 +36,11 @@ private struct Halves: ~Copyable {
       if let samples = calledSays(frame) { called.trunkSays(samples) }
       caller.session.tick(.trunkToApp, at: caller.now, into: &caller.output)
       if caller.session.bridgeTarget == Self.second {
-        called.session.playBridged(caller.session.bridgedFrame, at: caller.now, into: &called.output)
+        called.session.playBridged(from: caller.session, at: caller.now, into: &called.output)
       }
       called.session.tick(.trunkToApp, at: called.now, into: &called.output)
       if called.session.bridgeTarget == Bench.id {
-        caller.session.playBridged(called.session.bridgedFrame, at: called.now, into: &caller.output)
+        caller.session.playBridged(from: called.session, at: called.now, into: &caller.output)
       }
       caller.session.tick(.appToTrunk, at: caller.now, into: &caller.output)
       called.session.tick(.appToTrunk, at: called.now, into: &called.output)
@@ -55,6 +56,41 @@ private struct Halves: ~Copyable {
   @Test func `SRV-7: speech goes from trunk to trunk both ways, of one codec`() throws { try converse(.pcmu, .pcmu) }
   @Test func `SRV-7: speech goes from trunk to trunk both ways, of two codecs`() throws { try converse(.pcmu, .pcma) }
   @Test func `speech goes between a trunk of L16 and one of G.711 both ways`() throws { try converse(.l16, .pcma) }
+
+  @Test(arguments: [(AudioEncoding.g722, AudioEncoding.g722), (.g722, .opus), (.opus, .g722), (.g722, .pcmu), (.pcma, .opus)])
+  func `two wide trunks hear each other above 4 kHz, and a narrow one makes both narrow`(
+    _ first: AudioEncoding, _ second: AudioEncoding
+  ) throws {
+    let band = min(first.band, second.band)
+    var halves = try Halves(first, second)
+    halves.connect()
+    func say(_ frame: Int, _ band: AudioBand) -> [Int16] {
+      let length = band.samplesPerTick
+      return (0..<length).map { k in
+        let time = Double(frame * length + k) / Double(band.sampleRateHz)
+        return Int16(3_000 * sin(2 * .pi * 1_000 * time) + (band == .wideband ? 3_000 * sin(2 * .pi * 5_000 * time) : 0))
+      }
+    }
+    halves.run(frames: 150, caller: { say($0, first.band) }, called: { say($0, second.band) })
+    #expect(halves.caller.session.band == band && halves.called.session.band == band)
+    for (heard, own) in [(halves.called.heardByTrunk, second.band), (halves.caller.heardByTrunk, first.band)] {
+      #expect(heard.count > 140 * own.samplesPerTick)
+      let part = Array(heard.suffix(own.sampleRateHz))
+      let (low, high) = (amplitude(part, 1_000, own), own == .wideband ? amplitude(part, 5_000, own) : 0)
+      #expect(low > 2_400 && low < 3_600 && (band == .wideband ? high > 2_400 : high < 60), "\(own): \(low) and \(high)")
+    }
+    #expect(halves.caller.toTrunk.isContinuous && halves.called.toTrunk.isContinuous)
+  }
+
+  private func amplitude(_ samples: [Int16], _ hertz: Double, _ band: AudioBand) -> Double {
+    var (re, im) = (0.0, 0.0)
+    for (index, sample) in samples.enumerated() {
+      let turn = 2 * .pi * hertz * Double(index) / Double(band.sampleRateHz)
+      re += Double(sample) * cos(turn)
+      im += Double(sample) * sin(turn)
+    }
+    return 2 * (re * re + im * im).squareRoot() / Double(max(1, samples.count))
+  }
 
   private func converse(_ first: AudioEncoding, _ second: AudioEncoding) throws {
     var halves = try Halves(first, second)
@@ -110,7 +146,7 @@ private struct Halves: ~Copyable {
     var bench = try Bench()
     bench.command(.setTrunk(Bench.id, bench.trunk))
     let samples = (0..<50).flatMap { tone($0) } + Array(repeating: Int16(0), count: 70)
-    bench.command(.play(Bench.id, Announcement(samples: samples)))
+    bench.command(.play(Bench.id, Announcement(Recording(samples))))
     try bench.run(frames: 51, trunk: { tone($0, hertz: 900) })
     #expect(bench.heardByTrunk.count == 51 * 160 && bench.toTrunk.isContinuous)
     #expect(abs(level(bench.heardByTrunk.prefix(8_000)) / level(tone(3)) - 1) < 0.05)
@@ -123,13 +159,13 @@ private struct Halves: ~Copyable {
 
   @Test func `an announcement waits for the trunk's description, and an empty one is over at once`() throws {
     var bench = try Bench()
-    bench.command(.play(Bench.id, Announcement(samples: (0..<5).flatMap { tone($0) })))
+    bench.command(.play(Bench.id, Announcement(Recording((0..<5).flatMap { tone($0) }))))
     try bench.run(frames: 20)
     #expect(bench.toTrunk.isEmpty && bench.events.isEmpty)
     bench.command(.setTrunk(Bench.id, bench.trunk))
     try bench.run(frames: 6)
     #expect(bench.toTrunk.count == 5 && bench.events.count == 1)
-    bench.command(.play(Bench.id, Announcement(samples: [])))
+    bench.command(.play(Bench.id, Announcement(Recording([]))))
     try bench.run(frames: 1)
     #expect(bench.events.count == 2)
   }

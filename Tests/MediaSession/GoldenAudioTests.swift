@@ -6,7 +6,7 @@ import MediaSession
 import RTP
 import Testing
 
-/// What play-out sounds like on seven networks, against what it sounded like when the golden file was made: three levels of
+/// What play-out sounds like on nine networks, two of them at 16 kHz, against what it sounded like when the golden file was made: three levels of
 /// each tick, in half decibels. A change that is heard (another concealment, a splice that clicks, a merge that is late) moves
 /// them by more than the tolerance: 0.5 dB on the mean over all, or 6 dB in more than 1 % of the ticks; differences below −60
 /// dBov do not count. Rounding of another machine's libopus stays far below it.
@@ -14,7 +14,10 @@ import Testing
 /// After a change that is meant: listen (`bench-quality --keep FOLDER`), look at the scores, then
 /// `TRUNKLINE_GOLDEN=write swift test --filter GoldenAudioTests`.
 @Suite struct GoldenAudioTests {
-  enum Network: String, CaseIterable { case loss, lossWithFEC, jitter, pauses, stall, skew, steps }
+  enum Network: String, CaseIterable {
+    case loss, lossWithFEC, jitter, pauses, stall, skew, steps, wideLoss, wideJitter
+    var band: AudioBand { self == .wideLoss || self == .wideJitter ? .wideband : .narrowband }
+  }
   private static let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().appending(
     path: "Vectors/audio/golden.txt")
 
@@ -26,12 +29,18 @@ import Testing
     return samples
   }()
 
+  /// The same at 16 kHz, with its mirror image above 4 kHz, 12 dB weaker: sibilants of a sort.
+  private static let wide: [Int16] = {
+    let narrow = Recording(speech).samples(.wideband)
+    return narrow.indices.map { Int16(Int(narrow[$0]) * ($0 % 2 == 0 ? 5 : 3) / 5) }
+  }()
+
   /// When the packet of a number comes, in milliseconds; nil: never.
   private static func arrival(_ number: Int, _ network: Network, _ random: inout SplitMix64) -> Double? {
     let (sent, draw) = (Double(number * 20), Double(random.next() % 1000) / 1000)
     switch network {
-    case .loss, .lossWithFEC: return draw < 0.05 ? nil : sent
-    case .jitter: return sent + draw * draw * draw * 120
+    case .loss, .lossWithFEC, .wideLoss: return draw < 0.05 ? nil : sent
+    case .jitter, .wideJitter: return sent + draw * draw * draw * 120
     case .pauses: return sent
     case .stall: return max(sent, (3000..<3600).contains(sent) ? 3600 : 0) + draw * 4
     case .skew: return sent * 1.004
@@ -41,14 +50,22 @@ import Testing
 
   /// What is heard, and the ticks that are made up.
   private static func play(_ network: Network) throws -> (heard: [Int16], madeUp: [Int]) {
-    let encoding: Encoding = network == .lossWithFEC || network == .pauses ? .opus : .pcmu
-    var receiver = try AudioReceiver(encoding: encoding)
-    var encoder = try AudioEncoder(encoding: encoding, control: EncoderControl(repairBitrate: 24_000, expectedLossPercent: 10))
+    let encoding: Encoding =
+      switch network {
+      case .lossWithFEC, .pauses: .opus
+      case .wideLoss, .wideJitter: .g722
+      default: .pcmu
+      }
+    let band = network.band
+    let (speech, frame) = (band == .wideband ? wide : speech, band.samplesPerTick)
+    var receiver = try AudioReceiver(encoding: encoding, band: band)
+    var encoder = try AudioEncoder(
+      encoding: encoding, band: band, control: EncoderControl(repairBitrate: 24_000, expectedLossPercent: 10))
     var random = SplitMix64(seed: 11)
     let units = Int(encoding.clockRateHz) / 50
     var packets: [(at: Double, number: Int, payload: [UInt8])] = []
-    for number in 0..<speech.count / 160 {
-      let samples = Array(speech[number * 160..<number * 160 + 160])
+    for number in 0..<speech.count / frame {
+      let samples = Array(speech[number * frame..<number * frame + frame])
       var payload = [UInt8](repeating: 0, count: 1275)
       var room = payload.mutableSpan
       payload.removeLast(1275 - (try encoder.encode(samples.span, into: &room)))
@@ -60,7 +77,7 @@ import Testing
     }
     packets.sort { ($0.at, $0.number) < ($1.at, $1.number) }
     var (heard, madeUp, next): ([Int16], [Int], Int) = ([], [], 0)
-    for tick in 0..<speech.count / 160 {
+    for tick in 0..<speech.count / frame {
       let now = Double(tick * 20 + 7)
       while next < packets.count, packets[next].at <= now {
         let packet = packets[next]
@@ -70,7 +87,7 @@ import Testing
         _ = receiver.insert(header, payload: packet.payload.span, at: Instant(nanoseconds: Int64(packet.at * 1e6)))
         next += 1
       }
-      var samples = [Int16](repeating: 0, count: 160)
+      var samples = [Int16](repeating: 0, count: frame)
       var span = samples.mutableSpan
       if receiver.pull(into: &span, at: Instant(nanoseconds: Int64(now * 1e6))) == .concealed { madeUp.append(tick) }
       heard += samples
@@ -79,15 +96,16 @@ import Testing
   }
 
   /// By tick: the level of the low half of the band, of the high half, and of the second 10 ms; −60 dBov is 0.
-  private static func levels(_ heard: [Int16]) -> [UInt8] {
+  private static func levels(_ heard: [Int16], _ band: AudioBand = .narrowband) -> [UInt8] {
+    let frame = band.samplesPerTick
     func level(_ power: Double) -> UInt8 { UInt8(max(0, 2 * (LevelMeter.decibels(power / 1_073_741_824) + 60)).rounded()) }
-    return stride(from: 0, to: heard.count - 159, by: 160).flatMap { start in
+    return stride(from: 0, to: heard.count - frame + 1, by: frame).flatMap { start in
       var (low, high, late) = (0.0, 0.0, 0.0)
-      for index in start + 1..<start + 160 {
+      for index in start + 1..<start + frame {
         let (value, before) = (Double(heard[index]), Double(heard[index - 1]))
-        low += (value + before) * (value + before) / 640
-        high += (value - before) * (value - before) / 640
-        if index >= start + 80 { late += value * value / 80 }
+        low += (value + before) * (value + before) / Double(4 * frame)
+        high += (value - before) * (value - before) / Double(4 * frame)
+        if index >= start + frame / 2 { late += value * value / Double(frame / 2) }
       }
       return [level(low), level(high), level(late)]
     }
@@ -121,7 +139,7 @@ import Testing
   @Test func `a network sounds as it did`() throws {
     var lines = ""
     for network in Network.allCases {
-      let now = Self.levels(try Self.play(network).heard)
+      let now = Self.levels(try Self.play(network).heard, network.band)
       lines += network.rawValue + " " + now.map { String(format: "%02x", $0) }.joined() + "\n"
       guard ProcessInfo.processInfo.environment["TRUNKLINE_GOLDEN"] != "write" else { continue }
       let (mean, far) = Self.difference(now, try Self.golden(network))

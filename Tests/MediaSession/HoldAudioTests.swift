@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct HoldAudioTests {
   /// 450 ms, no whole number of frames: the seam lies inside of one.
-  private static let clip = AudioClip((0..<3_600).map { k in tone(k / 160, hertz: 300, amplitude: 6_000)[k % 160] })
+  private static let clip = AudioClip(Recording((0..<3_600).map { k in tone(k / 160, hertz: 300, amplitude: 6_000)[k % 160] }))
 
   private func bench(_ audio: HoldAudio, app: AudioEncoding = .opus) throws -> Bench {
     var bench = try Bench(app: app, adjust: { $0.holdAudio = audio })
@@ -81,7 +81,7 @@ import Testing
   }
 
   @Test func `a clip that is too short is none, one that is too long is cut`() {
-    #expect(AudioClip([Int16](repeating: 1, count: 319)) == nil)
-    #expect(AudioClip([Int16](repeating: 1, count: 1_000_000))?.count == 960_000)
+    #expect(AudioClip(Recording([Int16](repeating: 1, count: 319))) == nil)
+    #expect(AudioClip(Recording([Int16](repeating: 1, count: 1_000_000)))?.count == 960_000)
   }
 }

@@ -17,7 +17,7 @@ import Testing
 
   /// A store driven as a session drives it: the live frame in, the next one out, 20 ms apart.
   final class Store {
-    var kept = KeptAudio()
+    var kept = KeptAudio(.narrowband)
     func keep(_ tick: [Int16]) { tick.withUnsafeBufferPointer { kept.push($0.baseAddress!) } }
     /// What is heard in the live frame's place; behind: not yet live.
     func exchange(_ tick: [Int16]) -> (samples: [Int16], behind: Bool) {

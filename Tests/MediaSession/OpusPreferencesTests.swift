@@ -10,7 +10,7 @@ import Testing
 @Suite struct OpusPreferencesTests {
   /// Bytes of payload in a second of speech.
   private func bytes(_ preferences: OpusPreferences, loss: Double? = nil) throws -> Double {
-    var encoder = try AudioEncoder(encoding: .opus, control: preferences.control)
+    var encoder = try AudioEncoder(encoding: .opus, control: preferences.control(.narrowband))
     if let loss { encoder.reported(lossFraction: loss, roundTripMilliseconds: nil, at: .zero) }
     var total = 0
     for frame in speech.prefix(300) {
@@ -31,13 +31,13 @@ import Testing
       }
     }
     for bitrate in [-1, 0, 1, .max] {
-      let control = OpusPreferences(maximumBitrate: bitrate).control
+      let control = OpusPreferences(maximumBitrate: bitrate).control(.narrowband)
       #expect((6_000...24_000).contains(control.bitrate))
     }
   }
 
   @Test func `an app without use for FEC never gets it`() {
-    var control = OpusPreferences(takesRepair: false).control
+    var control = OpusPreferences(takesRepair: false).control(.narrowband)
     for second in 0..<20 { control.reported(lossFraction: 0.2, roundTripMilliseconds: nil, at: .zero + .seconds(second)) }
     #expect(!control.repairs)
   }
@@ -78,7 +78,7 @@ import Testing
     let packets = try heard(OpusPreferences(isConstantRate: true))
     #expect(Set(packets.map(\.payload.count)).count == 1, "\(Set(packets.map(\.payload.count)))")
     #expect(try Set(heard(OpusPreferences()).map(\.payload.count)).count > 10)
-    var encoder = try AudioEncoder(encoding: .opus, control: OpusPreferences().control, isConstantRate: true)
+    var encoder = try AudioEncoder(encoding: .opus, control: OpusPreferences().control(.narrowband), isConstantRate: true)
     encoder.reported(lossFraction: 0.05, roundTripMilliseconds: nil, at: .zero)
     var lengths: Set<Int> = []
     for frame in speech.prefix(200) {

@@ -13,15 +13,16 @@ import Testing
   private struct PlainDecoder: ~Copyable {
     let encoding: Encoding
     private var opus: OpusDecoder?
-    private var g722 = G722Decoder(sampleRateHz: 8_000)
+    private var g722: G722Decoder
 
-    init(_ encoding: Encoding) throws {
+    init(_ encoding: Encoding, _ band: AudioBand) throws {
       self.encoding = encoding
-      opus = encoding == .opus ? try OpusDecoder() : nil
+      opus = encoding == .opus ? try OpusDecoder(sampleRateHz: band.sampleRateHz) : nil
+      g722 = G722Decoder(sampleRateHz: band.sampleRateHz)
     }
 
     mutating func decode(_ payload: [UInt8]) throws -> [Int16] {
-      var samples = [Int16](repeating: 0, count: 960)
+      var samples = [Int16](repeating: 0, count: 1_920)
       var span = samples.mutableSpan
       let count =
         switch encoding {
@@ -37,13 +38,17 @@ import Testing
 
   /// Plays `payloads`, each as long as it says, all of them there 5 ms before the tick in which they begin, and holds what is heard to the plain decoder.
   private func check(_ payloads: [[UInt8]], _ encoding: Encoding, _ what: Comment) throws {
-    var receiver = try AudioReceiver(encoding: encoding)
-    var plain = try PlainDecoder(encoding)
+    for band in AudioBand.allCases where band <= encoding.band { try check(payloads, encoding, band, "\(what) \(band)") }
+  }
+
+  private func check(_ payloads: [[UInt8]], _ encoding: Encoding, _ band: AudioBand, _ what: Comment) throws {
+    var receiver = try AudioReceiver(encoding: encoding, band: band)
+    var plain = try PlainDecoder(encoding, band)
     let decoder = try AudioDecoder(encoding: encoding)
     let units = Int(encoding.clockRateHz) / 50
     var (next, timestamp, said, heard): (Int, Int, [Int16], [Int16]) = (0, 0, [], [])
     var tick = 0
-    while next < payloads.count || heard.count + 160 <= said.count {
+    while next < payloads.count || heard.count + band.samplesPerTick <= said.count {
       let now = Instant.zero + .milliseconds(tick * 20 + 8)
       while next < payloads.count {
         let payload = payloads[next]
@@ -59,7 +64,7 @@ import Testing
         said += try plain.decode(payload)
         next += 1
       }
-      var samples = [Int16](repeating: 0, count: 160)
+      var samples = [Int16](repeating: 0, count: band.samplesPerTick)
       var span = samples.mutableSpan
       _ = receiver.pull(into: &span, at: now)
       heard += samples

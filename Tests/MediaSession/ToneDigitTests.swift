@@ -16,7 +16,7 @@ import Testing
   /// A frame of a key's tone.
   private func key(_ code: UInt8, _ index: Int) -> [Int16] {
     var samples = [Int16](repeating: 0, count: 160)
-    samples.withUnsafeMutableBufferPointer { if let base = $0.baseAddress { writeTone(code, at: index * 160, into: base) } }
+    samples.withUnsafeMutableBufferPointer { if let base = $0.baseAddress { writeTone(code, at: index, into: base) } }
     return samples
   }
   /// `codes` for 5 frames each, with 5 of silence between.

@@ -4,12 +4,12 @@ import SDP
 import Testing
 
 @Suite struct AppNegotiationTests {
-  private func gateway() -> AppNegotiation { AppNegotiation(.gateway, endpoint: .sample(1), sessionID: 14) }
-  private func phone() -> AppNegotiation {
-    var endpoint = SecureEndpoint.sample(2)
-    endpoint.opusPlaybackRateHz = nil
-    return AppNegotiation(.app, endpoint: endpoint, sessionID: 16)
+  private func gateway(_ opus: OpusLimits = OpusLimits(.narrowband, maxAverageBitrate: 28_000)) -> AppNegotiation {
+    var endpoint = SecureEndpoint.sample(1)
+    endpoint.opus = opus
+    return AppNegotiation(.gateway, endpoint: endpoint, sessionID: 14)
   }
+  private func phone() -> AppNegotiation { AppNegotiation(.app, endpoint: .sample(2), sessionID: 16) }
 
   @Test func `the gateway's offer is what protocol.md asks for`() throws {
     var gateway = gateway()
@@ -37,7 +37,7 @@ import Testing
         a=sendrecv\r
         a=rtcp-mux\r
         a=rtpmap:111 opus/48000/2\r
-        a=fmtp:111 minptime=10;useinbandfec=1;maxplaybackrate=8000;maxaveragebitrate=28000;stereo=0\r
+        a=fmtp:111 minptime=10;useinbandfec=1;maxplaybackrate=8000;maxaveragebitrate=28000;sprop-maxcapturerate=8000;stereo=0\r
         a=rtpmap:0 PCMU/8000\r
         a=rtpmap:8 PCMA/8000\r
         a=rtpmap:110 telephone-event/48000\r
@@ -61,6 +61,24 @@ import Testing
     #expect(atPhone.opus.maxAverageBitrate == 28_000 && atGateway.opus.maxAverageBitrate == nil)
     #expect(atPhone.opus.maxPlaybackRateHz == 8_000 && atGateway.opus.maxPlaybackRateHz == nil)
     #expect(sdp.contains("a=setup:active\r\n") && !sdp.contains("ice-lite"))
+  }
+
+  @Test(arguments: [
+    (
+      OpusLimits(.narrowband, maxAverageBitrate: 20_000),
+      "maxplaybackrate=8000;maxaveragebitrate=20000;sprop-maxcapturerate=8000;"
+    ),
+    (OpusLimits(.wideband, maxAverageBitrate: 40_000), "maxaveragebitrate=40000;sprop-maxcapturerate=16000;"),
+    (OpusLimits(maxPlaybackRateHz: 24_000), "maxplaybackrate=24000;"), (OpusLimits(), ""),
+  ])
+  func `an app is told what of its Opus is of use, and how much ours has, in our offer and our answer`(
+    limits: OpusLimits, text: String
+  ) throws {
+    var offering = gateway(limits)
+    let line = "a=fmtp:111 minptime=10;useinbandfec=1;\(text)stereo=0\r\n"
+    #expect(offering.makeOffer().contains(line))
+    var (answering, phone) = (gateway(limits), phone())
+    #expect(try answering.answer(to: phone.makeOffer()).sdp.contains(line))
   }
 
   @Test func `outgoing: the gateway answers the phone's offer as DTLS server`() throws {
@@ -121,6 +139,30 @@ import Testing
     #expect(media.codec == .opus)
     #expect(media.opus.usesDTX == dtx && media.opus.refusesInbandFEC == noFEC && media.opus.maxAverageBitrate == bitrate)
     #expect(media.opus.wantsConstantBitrate == (fmtp?.contains("cbr=1") ?? false))
+  }
+
+  @Test func `rates and bitrates of Opus out of range are ignored`() throws {
+    for (text, rate) in [
+      ("8000", 8_000), ("16000", 16_000), ("48000", 48_000), ("7999", nil), ("48001", nil), ("0", nil), ("-8000", nil),
+      ("+8000", nil), ("8000.5", nil), ("wide", nil), ("", nil), ("9223372036854775808", nil), ("18446744073709551616", nil),
+    ] as [(String, Int?)] {
+      var (gateway, phone) = (gateway(), phone())
+      let offer = phone.makeOffer().replacing("stereo=0", with: "stereo=1;maxplaybackrate=\(text)")
+      #expect(try gateway.answer(to: offer).media.opus.maxPlaybackRateHz == rate, "\(text)")
+    }
+    for (text, bitrate) in [("6000", 6_000), ("510000", 510_000), ("5999", nil), ("510001", nil), ("0", nil), ("-1", nil)]
+      as [(String, Int?)]
+    {
+      var (gateway, phone) = (gateway(), phone())
+      let offer = phone.makeOffer().replacing("stereo=0", with: "maxaveragebitrate=\(text)")
+      #expect(try gateway.answer(to: offer).media.opus.maxAverageBitrate == bitrate, "\(text)")
+    }
+  }
+
+  @Test func `Opus of one channel is no Opus: the next codec counts`() throws {
+    var (gateway, phone) = (gateway(), phone())
+    let (sdp, media) = try gateway.answer(to: phone.makeOffer().replacing("opus/48000/2", with: "opus/48000"))
+    #expect(media.codec == .pcmu && !sdp.contains("opus"))
   }
 
   // MARK: what is refused

@@ -283,4 +283,44 @@ import Testing
     #expect(media.codec == .opus && media.payloadType == 107 && media.telephoneEventPayloadType == 97)
     #expect(sdp.contains("m=audio 41000 RTP/AVP 107 97\r\n") && sdp.contains("a=rtpmap:97 telephone-event/48000\r\n"))
   }
+
+  @Test func `a trunk's wishes for Opus are read from its offer and its answer, and are none of other codecs`() throws {
+    let section = "m=audio 5000 RTP/AVP 107 0\r\na=rtpmap:107 opus/48000/2\r\n"
+    let wishes = "a=fmtp:107 stereo=1;usedtx=1;useinbandfec=0;cbr=1;maxplaybackrate=16000;maxaveragebitrate=24000\r\n"
+    var (answering, offering) = (leg([.opus, .pcmu]), leg([.opus, .pcmu]))
+    let (sdp, media) = try answering.answer(to: body(section + wishes))
+    #expect(sdp.contains("a=fmtp:107 minptime=10;useinbandfec=1;stereo=0\r\n"), "whatever is asked for, ours is mono")
+    _ = offering.makeOffer()
+    for opus in [media.opus, try offering.apply(answer: body(section + wishes)).opus] {
+      #expect(opus.usesDTX && opus.refusesInbandFEC && opus.wantsConstantBitrate)
+      #expect(opus.maxPlaybackRateHz == 16_000 && opus.maxAverageBitrate == 24_000)
+    }
+    for nonsense in ["", "a=fmtp:107 maxplaybackrate=0;maxaveragebitrate=-5;usedtx=yes;cbr\r\n", "a=fmtp:107 ;;==;\r\n"] {
+      var leg = leg([.opus])
+      #expect(try leg.answer(to: body(section + nonsense)).media.opus == OpusParameters(), "\(nonsense)")
+    }
+    var telephone = leg([.pcmu])
+    #expect(try telephone.answer(to: body(section + wishes)).media.opus == OpusParameters())
+  }
+
+  @Test func `G722 under its static type has the clock 8000, whatever is claimed; a dynamic type of 16000 is no codec`() throws {
+    var leg = leg([.g722, .pcmu])
+    let (sdp, media) = try leg.answer(to: body("m=audio 5000 RTP/AVP 9 0 101\r\na=rtpmap:9 G722/16000\r\n" + event))
+    #expect(media.codec == .g722 && media.payloadType == 9 && media.telephoneEventPayloadType == 101)
+    #expect(sdp.contains("a=rtpmap:9 G722/8000\r\n"))
+    var dynamic = self.leg([.g722, .pcmu])
+    #expect(try dynamic.answer(to: body("m=audio 5000 RTP/AVP 98 0\r\na=rtpmap:98 G722/16000\r\n")).media.codec == .pcmu)
+    #expect(try dynamic.answer(to: body("m=audio 5000 RTP/AVP 98 0\r\na=rtpmap:98 g722/8000\r\n")).media.codec == .g722)
+    var other = self.leg([.g722, .pcmu])
+    #expect(try other.answer(to: body("m=audio 5000 RTP/AVP 9 0\r\na=rtpmap:9 speex/16000\r\n")).media.codec == .pcmu)
+  }
+  private let event = "a=rtpmap:101 telephone-event/8000\r\n"
+
+  @Test func `Opus of one channel is no Opus: the next codec counts`() throws {
+    var leg = leg([.opus, .pcmu])
+    #expect(try leg.answer(to: body("m=audio 5000 RTP/AVP 107 0\r\na=rtpmap:107 opus/48000\r\n")).media.codec == .pcmu)
+    #expect(throws: NegotiationError.noCommonCodec) {
+      try leg.answer(to: body("m=audio 5000 RTP/AVP 107\r\na=rtpmap:107 opus/48000/1\r\n"))
+    }
+  }
 }

@@ -35,13 +35,15 @@ final class BareEncoder {
   }
 }
 
-/// libopus at the 8 kHz API rate, called directly.
+/// libopus at the 8 or 16 kHz API rate, called directly.
 final class BareDecoder {
   private let state: OpaquePointer
+  private let tick: Int32
 
-  init() throws {
+  init(rate: Int = 8_000) throws {
+    tick = Int32(rate / 50)
     var error: Int32 = 0
-    guard let state = opus_decoder_create(8_000, 1, &error), error == OPUS_OK else {
+    guard let state = opus_decoder_create(Int32(rate), 1, &error), error == OPUS_OK else {
       throw BenchError(text: "opus_decoder_create: \(error)")
     }
     self.state = state
@@ -53,5 +55,5 @@ final class BareDecoder {
   func decode(_ packet: [UInt8], _ samples: inout [Int16]) -> Int {
     Int(opus_decode(state, packet, Int32(packet.count), &samples, Int32(samples.count), 0))
   }
-  func conceal(_ samples: inout [Int16]) -> Int { Int(opus_decode(state, nil, 0, &samples, 160, 0)) }
+  func conceal(_ samples: inout [Int16]) -> Int { Int(opus_decode(state, nil, 0, &samples, tick, 0)) }
 }

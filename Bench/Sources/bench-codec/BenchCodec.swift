@@ -3,6 +3,7 @@ import BenchKit
 import COpus
 import DemoSpeech
 import Glibc
+import RTP
 
 /// `bench-codec`: 20 ms of speech encoded, decoded and made up. Opus through our types beside the same calls of libopus, which
 /// must give the same octets and samples; G.711 and its concealment alone.
@@ -13,11 +14,12 @@ import Glibc
         let frames = frames(rate)
         for complexity in [0, 5, 8, 10] { try encode(bench, rate, complexity, frames) }
         try decode(bench, rate, frames)
+        if rate > 8_000 { try decode(bench, rate, frames, to: .wideband) }
       }
-      try conceal(bench)
+      for band in AudioBand.allCases { try conceal(bench, band) }
       for law in [G711.Law.mu, .a] { try telephone(bench, law) }
       try wideband(bench)
-      try pitch(bench)
+      for band in AudioBand.allCases { try pitch(bench, band) }
       try tones(bench)
     }
   }
@@ -58,7 +60,8 @@ import Glibc
       }, goal: .atMost(1.05, of: .limit), sameResult: true)
   }
 
-  private static func decode(_ bench: Bench, _ rate: Int, _ frames: [[Int16]]) throws {
+  private static func decode(_ bench: Bench, _ rate: Int, _ frames: [[Int16]], to band: AudioBand = .narrowband) throws {
+    let own = band.sampleRateHz
     let encoder = try BareEncoder(rate: rate, complexity: 5)
     let packets = frames.map { frame in
       var packet = [UInt8](repeating: 0, count: 1275)
@@ -66,9 +69,9 @@ import Glibc
       return Array(packet[..<count])
     }
     try bench.compare(
-      "Opus decode to 8 kHz, sent at \(rate / 1000) kHz", operations: 2_000, rounds: 7,
+      "Opus decode to \(own / 1000) kHz, sent at \(rate / 1000) kHz", operations: 2_000, rounds: 7,
       ours: BenchWork("ours") { loop in
-        var decoder = try OpusDecoder()
+        var decoder = try OpusDecoder(sampleRateHz: own)
         var samples = [Int16](repeating: 0, count: 960)
         try loop.run { index in
           var span = samples.mutableSpan
@@ -78,7 +81,7 @@ import Glibc
         }
       },
       limit: BenchWork("bare libopus") { loop in
-        let decoder = try BareDecoder()
+        let decoder = try BareDecoder(rate: own)
         var samples = [Int16](repeating: 0, count: 960)
         loop.run { index in
           let count = decoder.decode(packets[index % packets.count], &samples)
@@ -88,22 +91,22 @@ import Glibc
   }
 
   /// Every second packet is lost.
-  private static func conceal(_ bench: Bench) throws {
-    let packets = try Speech.packets(.opus, count: 500)
+  private static func conceal(_ bench: Bench, _ band: AudioBand) throws {
+    let (packets, rate, tick) = (try Speech.packets(.opus, band, count: 500), band.sampleRateHz, band.samplesPerTick)
     try bench.compare(
-      "Opus decode and conceal in turns, 8 kHz", operations: 2_000, rounds: 7,
+      "Opus decode and conceal in turns, \(rate / 1000) kHz", operations: 2_000, rounds: 7,
       ours: BenchWork("ours") { loop in
-        var decoder = try OpusDecoder()
+        var decoder = try OpusDecoder(sampleRateHz: rate)
         var samples = [Int16](repeating: 0, count: 960)
         try loop.run { index in
           var span = samples.mutableSpan
           let packet = packets[index % packets.count]
-          let count = try index % 2 == 0 ? decoder.decode(packet.span, into: &span) : decoder.conceal(160, into: &span)
+          let count = try index % 2 == 0 ? decoder.decode(packet.span, into: &span) : decoder.conceal(tick, into: &span)
           return digest(samples, count)
         }
       },
       limit: BenchWork("bare libopus") { loop in
-        let decoder = try BareDecoder()
+        let decoder = try BareDecoder(rate: rate)
         var samples = [Int16](repeating: 0, count: 960)
         loop.run { index in
           let count = index % 2 == 0 ? decoder.decode(packets[index % packets.count], &samples) : decoder.conceal(&samples)
@@ -197,22 +200,23 @@ import Glibc
   }
 
   /// What every received tick costs, and a lost one in twenty.
-  private static func pitch(_ bench: Bench) throws {
-    let ticks = Speech.ticks()
-    for (row, every) in [("G.711 concealment, nothing lost", 0), ("G.711 concealment, every 20th tick lost", 20)] {
+  private static func pitch(_ bench: Bench, _ band: AudioBand) throws {
+    let (ticks, tick) = (Speech.ticks(band), band.samplesPerTick)
+    let name = band == .wideband ? "G.722" : "G.711"
+    for (row, every) in [("\(name) concealment, nothing lost", 0), ("\(name) concealment, every 20th tick lost", 20)] {
       try bench.compare(
         row, operations: 50_000,
         ours: BenchWork("ours") { loop in
-          var concealer = PitchConcealer()
-          var samples = [Int16](repeating: 0, count: 160)
+          var concealer = PitchConcealer(band: band)
+          var samples = [Int16](repeating: 0, count: tick)
           loop.run { index in
             var span = samples.mutableSpan
             if every > 0, index % every == every - 1 {
-              concealer.conceal(160, into: &span)
+              concealer.conceal(tick, into: &span)
             } else {
-              let tick = ticks[index % ticks.count]
-              for k in 0..<160 { span[k] = tick[k] }
-              concealer.received(&span, count: 160)
+              let received = ticks[index % ticks.count]
+              for k in 0..<tick { span[k] = received[k] }
+              concealer.received(&span, count: tick)
             }
             return UInt64(bitPattern: Int64(samples[80]))
           }

@@ -22,7 +22,7 @@ import JitterPeers
 
   private static func replay(_ options: JitterOptions, _ bench: Bench) throws {
     for path in options.traces {
-      let trace = try Trace.read(path)
+      let trace = try Trace.read(path, frameMilliseconds: options.frameMilliseconds)
       let replay = try Replay(trace, encoding: options.encoding)
       let results = try replay.all(policy: options.policy, peers: options.peers)
       bench.isJSON ? print(ReplayText.json(trace, options.encoding, results)) : ReplayText.table(trace, options.encoding, results)

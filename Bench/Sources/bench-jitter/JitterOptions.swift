@@ -5,6 +5,8 @@ import RTP
 
 struct JitterOptions {
   var traces: [String] = []
+  /// Audio in a packet of the traces; nil: as they show.
+  var frameMilliseconds: Int?
   var encoding = AudioEncoding.pcmu
   var policy = DelayPolicy()
   var peers = true
@@ -26,11 +28,15 @@ struct JitterOptions {
     while let argument = rest.popFirst() {
       switch argument {
       case "--trace": traces.append(try value(argument))
+      case "--frame":
+        let frame = Int(min(1000, max(0, try number(argument))))
+        guard Trace.frames.contains(frame) else { throw BenchError(text: "--frame wants 10, 20, 30, 40 or 60 milliseconds") }
+        frameMilliseconds = frame
       case "--opus-fec": encoding = .opus
       case "--no-peers": peers = false
       case "--kinds": kinds = Int(min(1000, max(1, try number(argument))))
       case "--write": directory = try value(argument)
-      case "--loss-cost": policy.lossCost = Float(try number(argument))
+      case "--delay-price": policy.delayPrice = Float(try number(argument))
       case "--memory": policy.memoryPackets = Float(try number(argument))
       case "--patience": policy.excessToleranceMilliseconds = Int64(try number(argument))
       case "--shrink-margin": policy.shrinkMarginMilliseconds = Int64(try number(argument))
@@ -40,19 +46,20 @@ struct JitterOptions {
   }
 
   /// Points of our curve in the trade-off's pictures.
-  static let policies: [DelayPolicy] = ([5, 10, 20, 40, 80, 160] as [Float]).map { cost in
+  static let policies: [DelayPolicy] = ([0.3, 0.1, 0.03, 0.01, 0.005, 0.001] as [Float]).map { price in
     var policy = DelayPolicy()
-    policy.lossCost = cost
+    policy.delayPrice = price
     return policy
   }
 
   static let options = [
     BenchOption("--trace FILE.csv", "replays a network; rows send_ms,arrival_ms or send_ms,lost"),
+    BenchOption("--frame MS", "with --trace: audio in a packet, 10 to 60; default: as far apart as most are sent"),
     BenchOption("--kinds N", "ten kinds of networks made here, N of each, through ours and NetEQ"),
     BenchOption("--write DIR", "with --kinds: keeps them as traces"),
     BenchOption("--opus-fec", "Opus with in-band FEC at 8 kHz, not PCMU"),
     BenchOption("--no-peers", "ours alone"),
-    BenchOption("--loss-cost C", "policy: milliseconds of delay that 1 % of late packets is worth"),
+    BenchOption("--delay-price R", "policy: what a millisecond costs beside G.107's Id"),
     BenchOption("--memory N", "policy: packets after which an observation counts 1/e"),
     BenchOption("--patience MS", "policy: spare delay from which a loss is used to shorten it"),
     BenchOption("--shrink-margin MS", "policy: what may be missing after audio was shortened"),

@@ -6,7 +6,9 @@ import JitterBuffer
 /// `bench-jitter --kinds N [--write DIRECTORY]`: every kind of network with seeds 1…N, one row each and the means of each kind (of
 /// ratios the geometric mean), NetEQ below; what a change of policy is judged by. `--write` keeps the traces as files.
 enum KindsTable {
-  private static let columns = ["late %", "lost %", "conceal %", "+fastest", "p95", "gap ms", "fixed +", "ratio", "altered %"]
+  private static let columns = [
+    "late %", "lost %", "conceal %", "+fastest", "p95", "gap ms", "fixed +", "ratio", "altered %", "R",
+  ]
   private static let ratioColumn = 7
 
   static func show(_ options: JitterOptions) throws {
@@ -37,7 +39,7 @@ enum KindsTable {
     return [
       Double(result.late) / count, Double(result.lost) / count, 100 * result.concealed, result.aboveFastest,
       result.p95Delay - result.fastest, result.maxGap, result.fixedDelay - result.fastest, result.ratioToFixed,
-      100 * result.altered,
+      100 * result.altered, result.rFactor,
     ]
   }
 

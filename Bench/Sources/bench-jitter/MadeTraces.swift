@@ -1,6 +1,6 @@
 import BenchKit
 import Bytes
-import Glibc
+import Foundation
 
 /// What a made network does to packets.
 struct Impairments {
@@ -38,11 +38,12 @@ extension Trace {
       "3 % loss, 2 % reorder, spikes", seconds: seconds,
       Impairments(loss: 0.03, jitter: 6, reorder: 0.02, holdEvery: 250, hold: 100), seed: 3)
   }
-  /// The recorded networks of the repository's tests; none where the sources are not at hand.
+  /// The networks of the repository's tests, recorded and made; none where the sources are not at hand.
   static func recorded() -> [Trace] {
     var folder = #filePath.split(separator: "/", omittingEmptySubsequences: false)
     folder.removeLast(4)
-    let names = ["5g-urban_n8_v40_run03", "syn-loss03-burst1", "syn-delay-steps-180ms"]
-    return names.compactMap { try? Trace.read(folder.joined(separator: "/") + "/Tests/Vectors/jitter/\($0).csv") }
+    let path = folder.joined(separator: "/") + "/Tests/Vectors/jitter"
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+    return names.filter { $0.hasSuffix(".csv") }.sorted().compactMap { try? Trace.read(path + "/" + $0) }
   }
 }

@@ -33,13 +33,14 @@ struct Playout {
   func result(_ name: String, trace: Trace, tracer: PlayoutTracer?, fastest: Double) -> ReplayResult {
     var result = ReplayResult(name: name)
     result.packets = trace.packets.count
+    result.pauses = trace.pauses.count
     result.lost = trace.packets.count { $0.arrived == nil }
     result.fastest = fastest
     result.stretches = stretches
     result.hash = hash.value
     if let tracer {
       let perPull = samplesPerPull
-      let runs = tracer.runs(of: output) { (pulls[$0 / perPull].newest + 1) * TracedSpeech.samplesPerPacket }
+      let runs = tracer.runs(of: output) { (pulls[$0 / perPull].newest + 1) * trace.samplesPerPacket }
       measure(runs, trace, into: &result)
     } else {
       measureByClock(trace, into: &result)
@@ -60,19 +61,36 @@ struct Playout {
       return
     }
     let begin = first.output
-    let total = Double(output.count - begin)
-    result.altered = 1 - Double(runs.reduce(0) { $0 + $1.count }) / total
+    let paused = pausesHeard(runs, trace)
+    let total = Double(max(1, output.count - begin - paused.reduce(0, +)))
+    result.altered = max(0, 1 - Double(runs.reduce(0) { $0 + $1.count }) / total)
     var delays: [Double] = []
     for run in runs {
       for offset in stride(from: 0, to: run.count, by: 8) {
         let source = run.source + offset
-        let sent = trace.packets[source / 160].sent + Double(source % 160) / 8
+        let sent = trace.packets[source / trace.samplesPerPacket].sent + Double(source % trace.samplesPerPacket) / 8
         delays.append(time(run.output + offset) - sent)
       }
     }
     summarise(&delays, into: &result)
-    measureGaps(runs, from: begin, total: total, into: &result)
-    countLate(runs, until: final.source / 160, trace, into: &result)
+    measureGaps(runs, from: begin, total: total, paused, into: &result)
+    countLate(runs, until: final.source / trace.samplesPerPacket, trace, into: &result)
+  }
+
+  /// Behind each run: samples of the output, at most as many as the sender sent nothing for between what is heard in this run and the next.
+  private func pausesHeard(_ runs: [PlayedRun], _ trace: Trace) -> [Int] {
+    let boundaries = trace.pauses.map { (at: $0.before * trace.samplesPerPacket, samples: $0.samples) }
+    var next = 0
+    return runs.indices.map { index in
+      let follows = index + 1 < runs.count ? runs[index + 1] : nil
+      var samples = 0
+      while next < boundaries.count, boundaries[next].at < follows?.sourceEnd ?? .max {
+        // Who knows nothing of timestamps plays on: the pause is within a run.
+        if boundaries[next].at <= (follows?.source ?? .max - 16) + 16 { samples += boundaries[next].samples }
+        next += 1
+      }
+      return max(0, min(samples, (follows?.output ?? output.count) - runs[index].outputEnd))
+    }
   }
 
   private func summarise(_ delays: inout [Double], into result: inout ReplayResult) {
@@ -84,7 +102,9 @@ struct Playout {
 
   /// Concealed audio as the receiver counts it, and what it left silent; the longest stretch without a sample of the source in which
   /// something was concealed.
-  private func measureGaps(_ runs: [PlayedRun], from begin: Int, total: Double, into result: inout ReplayResult) {
+  private func measureGaps(
+    _ runs: [PlayedRun], from begin: Int, total: Double, _ paused: [Int], into result: inout ReplayResult
+  ) {
     var covered = [Int](repeating: 0, count: pulls.count)
     for run in runs {
       var index = run.output
@@ -98,34 +118,38 @@ struct Playout {
     for (index, pull) in pulls.enumerated() where index >= begin / samplesPerPull {
       concealed += pull.isSilent ? max(pull.concealed, samplesPerPull - covered[index]) : pull.concealed
     }
-    result.concealed = min(1, Double(concealed) / total)
+    let ends = runs.dropFirst().map(\.output) + [output.count]
+    for (index, (run, end)) in zip(runs, ends).enumerated() where end > run.outputEnd {
+      let among = pulls[run.outputEnd / samplesPerPull...(end - 1) / samplesPerPull]
+      let made = among.reduce(0) { $0 + ($1.isSilent ? samplesPerPull : $1.concealed) }
+      guard made > 0 else { continue }
+      // What fills a pause of the sender stands for nothing.
+      concealed -= min(made, paused[index])
+      result.maxGap = max(result.maxGap, time(end - 1) - time(run.outputEnd) + 0.125 - Double(paused[index]) / 8)
+    }
+    result.concealed = max(0, min(1, Double(concealed) / total))
     result.repaired = Double(last.repaired) / total
     result.stretched = Double(last.shrunk + last.grown) / total
-    let ends = runs.dropFirst().map(\.output) + [output.count]
-    for (run, end) in zip(runs, ends) where end > run.outputEnd {
-      let among = pulls[run.outputEnd / samplesPerPull...(end - 1) / samplesPerPull]
-      guard among.contains(where: { $0.concealed > 0 || $0.isSilent }) else { continue }
-      result.maxGap = max(result.maxGap, time(end - 1) - time(run.outputEnd) + 0.125)
-    }
   }
 
   /// Late is a packet that came, but only after something newer had been heard, or of which nothing was heard.
   private func countLate(_ runs: [PlayedRun], until end: Int, _ trace: Trace, into result: inout ReplayResult) {
     var passed = [Double](repeating: .infinity, count: end + 1)
     var skipped = [Bool](repeating: false, count: end + 1)
+    let size = trace.samplesPerPacket
     var next = 0
     var before: PlayedRun?
     for run in runs {
-      while next <= end, (next + 1) * 160 <= run.source {
+      while next <= end, (next + 1) * size <= run.source {
         passed[next] = time(run.output)
         // More went than a time-scale modification can take out: these packets were thrown away.
-        let isHeard = (before?.sourceEnd ?? 0) > next * 160
+        let isHeard = (before?.sourceEnd ?? 0) > next * size
         let gap = run.source - (before?.sourceEnd ?? 0)
-        skipped[next] = !isHeard && (run.output - (before?.outputEnd ?? 0) < gap / 2 || isMadeUp(from: before, to: run))
+        skipped[next] = !isHeard && (run.output - (before?.outputEnd ?? 0) < gap / 2 || isMadeUp(from: before, to: run, size))
         next += 1
       }
       // Packets that lie wholly in this run, or begin in it.
-      while next <= end, (next + 1) * 160 <= run.sourceEnd {
+      while next <= end, (next + 1) * size <= run.sourceEnd {
         next += 1
       }
       before = run
@@ -137,12 +161,12 @@ struct Playout {
   }
 
   /// Between two runs at least as much was made up as the packets hold of which nothing was heard.
-  private func isMadeUp(from before: PlayedRun?, to run: PlayedRun) -> Bool {
+  private func isMadeUp(from before: PlayedRun?, to run: PlayedRun, _ size: Int) -> Bool {
     let (start, heard) = (before?.outputEnd ?? 0, before?.sourceEnd ?? 0)
     guard start < run.output else { return false }
-    let packets = run.source / 160 - (heard + 159) / 160
+    let packets = run.source / size - (heard + size - 1) / size
     let among = pulls[start / samplesPerPull...(run.output - 1) / samplesPerPull]
-    return among.reduce(0) { $0 + ($1.isSilent ? samplesPerPull : $1.concealed) } >= 160 * packets - 20
+    return among.reduce(0) { $0 + ($1.isSilent ? samplesPerPull : $1.concealed) } >= size * packets - 20
   }
 
   /// Where the audio cannot be recognised (Opus): by the receivers' own clocks and counters.
@@ -157,8 +181,8 @@ struct Playout {
       gap = made > 0 ? gap + min(milliseconds, Double(made) / 8) : 0
       result.maxGap = max(result.maxGap, gap)
       guard made == 0, let position = pull.position, position >= 0 else { continue }
-      let number = min(Int(position) / 160, trace.packets.count - 1)
-      delays.append(pull.at - trace.packets[number].sent - (position - Double(number * 160)) / 8)
+      guard let number = trace.packet(at: Int(position)) else { continue }
+      delays.append(pull.at - trace.packets[number].sent - (position - Double(trace.timestamps[number])) / 8)
     }
     let total = Double((pulls.count - begin) * samplesPerPull)
     result.concealed = min(1, Double(concealed) / total)

@@ -22,28 +22,65 @@ struct ReceiverCounts {
   var position: Double?
 }
 
+/// A packet as its sender numbered it.
+struct ReplayPacket {
+  var number: Int
+  /// In samples at 8 kHz.
+  var timestamp: Int
+  /// It begins a talkspurt.
+  var marker: Bool
+}
+
 /// A receive path under replay: packets of speech in, audio at 8 kHz out (48 kHz from NetEQ's Opus, of which only the clock is used).
 protocol ReplayReceiver: AnyObject {
   var name: String { get }
-  /// 20, or 10 for NetEQ.
+  /// 20; 10 for NetEQ, a packet for those that hand out packets.
   var pullMilliseconds: Int { get }
-  func insert(_ number: Int, _ payload: [UInt8], at now: Instant)
+  func insert(_ packet: ReplayPacket, _ payload: [UInt8], at now: Instant)
   func pull(into samples: inout [Int16], at now: Instant)
   /// Asked after each pull.
   func millisecondsToNextPull(after now: Instant) -> Double
   var counts: ReceiverCounts { get }
 }
 
-/// Ticks of 20 ms that follow the packets' phase.
+/// Ticks that follow the packets' phase.
 struct FollowingTicks: ~Copyable {
-  private var phases = ArrivalPhase()
+  private let period: Int
+  private var phases: ArrivalPhase
+
+  init(periodMilliseconds: Int) {
+    period = periodMilliseconds
+    phases = ArrivalPhase(periodMilliseconds: period)
+  }
 
   mutating func arrived(at now: Instant) { phases.arrived(at: now) }
 
   mutating func millisecondsToNext(after now: Instant) -> Double {
-    let current = ArrivalPhase.phase(now)
-    let ahead = ((phases.verdict(current: current) ?? current) - current + 20) % 20
-    return Double(ahead == 0 ? 20 : ahead)
+    let current = phases.phase(now)
+    let ahead = ((phases.verdict(current: current) ?? current) - current + period) % period
+    return Double(ahead == 0 ? period : ahead)
+  }
+}
+
+/// What RTCP tells of the path every 5 s: half a round trip whose one way is the trace's and whose other is as fast as its fastest packet,
+/// smoothed as `MediaSession` does.
+private struct ReportedPath {
+  let least: Double
+  private var fastest = Double.infinity
+  private var queue: Double?
+  private var next = Instant(nanoseconds: 0)
+
+  init(least: Double) { self.least = least }
+
+  /// - Returns: mouth to ear without the buffer, in milliseconds, when a report is due.
+  mutating func arrived(_ packet: ReplayPacket, at now: Instant) -> Double? {
+    let transit = Double(now.nanoseconds) / 1_000_000 - Double(packet.timestamp) / 8
+    fastest = min(fastest, transit)
+    guard now >= next else { return nil }
+    next = now + .seconds(5)
+    let queue = queue.map { $0 * 0.75 + (transit - fastest) * 0.25 } ?? 0
+    self.queue = queue
+    return least + queue / 2
   }
 }
 
@@ -54,16 +91,21 @@ final class OurReceiver: ReplayReceiver {
   private var receiver: AudioReceiver
   private var phase = TickPhase()
   private let units: Int
+  private var path: ReportedPath
 
-  init(_ encoding: AudioEncoding, policy: DelayPolicy) throws {
+  /// - Parameter pathMilliseconds: the trace's fastest packet and what is judged as the rest of the path.
+  init(_ encoding: AudioEncoding, policy: DelayPolicy, pathMilliseconds: Double) throws {
     receiver = try AudioReceiver(encoding: encoding, policy: policy)
+    receiver.setPath(milliseconds: pathMilliseconds)
+    path = ReportedPath(least: pathMilliseconds)
     units = Int(encoding.clockRateHz) / 50
   }
 
-  func insert(_ number: Int, _ payload: [UInt8], at now: Instant) {
+  func insert(_ packet: ReplayPacket, _ payload: [UInt8], at now: Instant) {
     let header = RTPHeader(
-      payloadType: 0, marker: false, sequence: SequenceNumber(raw: UInt16(truncatingIfNeeded: number)),
-      timestamp: RTPTimestamp(raw: UInt32(truncatingIfNeeded: number * units)), ssrc: SSRC(raw: 1))
+      payloadType: 0, marker: packet.marker, sequence: SequenceNumber(raw: UInt16(truncatingIfNeeded: packet.number)),
+      timestamp: RTPTimestamp(raw: UInt32(truncatingIfNeeded: packet.timestamp * units / 160)), ssrc: SSRC(raw: 1))
+    if let path = path.arrived(packet, at: now) { receiver.setPath(milliseconds: path) }
     _ = receiver.insert(header, payload: payload.span, at: now)
   }
 
@@ -103,10 +145,10 @@ final class NetEQReceiver: ReplayReceiver {
     units = Int(encoding.clockRateHz) / 50
   }
 
-  func insert(_ number: Int, _ payload: [UInt8], at now: Instant) {
+  func insert(_ packet: ReplayPacket, _ payload: [UInt8], at now: Instant) {
     engine.insert(
-      sequence: UInt16(truncatingIfNeeded: number), timestamp: UInt32(truncatingIfNeeded: number * units), payload: payload,
-      at: now)
+      sequence: UInt16(truncatingIfNeeded: packet.number), timestamp: UInt32(truncatingIfNeeded: packet.timestamp * units / 160),
+      payload: payload, at: now)
   }
 
   func millisecondsToNextPull(after now: Instant) -> Double { 10 }
@@ -127,21 +169,23 @@ final class NetEQReceiver: ReplayReceiver {
 /// A buffer of packets with the least around it: PCMU is decoded, and what is missing is silence.
 final class PacketReceiver<Buffer: PacketBuffer & ~Copyable>: ReplayReceiver {
   let name: String
-  let pullMilliseconds = 20
+  let pullMilliseconds: Int
   private(set) var counts = ReceiverCounts()
   private var buffer: Buffer
-  private var ticks = FollowingTicks()
+  private var ticks: FollowingTicks
   private var payload = [UInt8](repeating: 0, count: 1500)
 
-  init(_ name: String, _ buffer: consuming Buffer) {
+  init(_ name: String, _ buffer: consuming Buffer, frameMilliseconds: Int) {
     self.name = name
     self.buffer = buffer
+    pullMilliseconds = frameMilliseconds
+    ticks = FollowingTicks(periodMilliseconds: frameMilliseconds)
   }
 
-  func insert(_ number: Int, _ payload: [UInt8], at now: Instant) {
+  func insert(_ packet: ReplayPacket, _ payload: [UInt8], at now: Instant) {
     payload.withUnsafeBufferPointer {
       buffer.put(
-        sequence: UInt16(truncatingIfNeeded: number), timestamp: UInt32(truncatingIfNeeded: number * 160), payload: $0)
+        sequence: UInt16(truncatingIfNeeded: packet.number), timestamp: UInt32(truncatingIfNeeded: packet.timestamp), payload: $0)
     }
     ticks.arrived(at: now)
   }
@@ -150,13 +194,14 @@ final class PacketReceiver<Buffer: PacketBuffer & ~Copyable>: ReplayReceiver {
 
   func pull(into samples: inout [Int16], at now: Instant) {
     let found = payload.withUnsafeMutableBufferPointer { buffer.get(into: $0) }
-    guard let found, found.length == 160 else {
-      counts.concealed += 160
+    guard let found, found.length == samples.count else {
+      counts.concealed += UInt64(samples.count)
       for index in samples.indices { samples[index] = 0 }
       return
     }
+    let count = samples.count
     var span = samples.mutableSpan
-    _ = G711.decode(payload.span.extracting(0..<160), law: .mu, into: &span)
+    _ = G711.decode(payload.span.extracting(0..<count), law: .mu, into: &span)
     counts.position = Double(found.timestamp)
   }
 }

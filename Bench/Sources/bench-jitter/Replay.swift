@@ -10,6 +10,7 @@ import RTP
 struct ReplayResult {
   var name: String
   var packets = 0
+  var pauses = 0
   var lost = 0
   var late = 0
   /// Shares of the output.
@@ -46,7 +47,10 @@ struct Replay {
   init(_ trace: Trace, encoding: AudioEncoding) throws {
     self.trace = trace
     self.encoding = encoding
-    speech = TracedSpeech(packets: encoding == .opus ? 0 : trace.packets.count)
+    if encoding == .opus, trace.frameMilliseconds != 20 {
+      throw BenchError(text: "\(trace.name): packets of \(trace.frameMilliseconds) ms; --opus-fec sends 20 ms")
+    }
+    speech = TracedSpeech(packets: encoding == .opus ? 0 : trace.packets.count, samplesPerPacket: trace.samplesPerPacket)
     tracer = encoding == .opus ? nil : PlayoutTracer(source: speech.samples)
     opus = encoding == .opus ? try Speech.packets(.opus, count: 400) : []
     var arrivals = trace.packets.enumerated().compactMap { number, packet in packet.arrived.map { (at: $0, number: number) } }
@@ -72,7 +76,7 @@ struct Replay {
     while now <= end {
       while next < arrivals.count, arrivals[next].at + origin <= now {
         let number = arrivals[next].number
-        receiver.insert(number, payload(number), at: Self.instant(arrivals[next].at + origin))
+        receiver.insert(trace.sent(number), payload(number), at: Self.instant(arrivals[next].at + origin))
         newest = max(newest, number)
         next += 1
       }
@@ -99,8 +103,12 @@ struct Replay {
     return Double(count) / Double(max(1, packets.count))
   }
 
+  func ours(_ policy: DelayPolicy) throws -> ReplayResult {
+    run(try OurReceiver(encoding, policy: policy, pathMilliseconds: fastest + RFactor.restOfPathMilliseconds))
+  }
+
   func oursAndNetEQ(policy: DelayPolicy, peers: Bool) throws -> [ReplayResult] {
-    var results = [run(try OurReceiver(encoding, policy: policy))]
+    var results = [try ours(policy)]
     if peers, let receiver = NetEQReceiver(encoding) { results.append(run(receiver)) }
     return results
   }
@@ -111,11 +119,12 @@ struct Replay {
     guard peers else { return results }
     guard encoding != .opus else { return results }
     // speexdsp prints a line for every packet it finds odd.
-    if let buffer = SpeexJitterBuffer() {
-      let receiver = PacketReceiver("speexdsp", buffer)
+    let frame = trace.frameMilliseconds
+    if let buffer = SpeexJitterBuffer(frameMilliseconds: frame) {
+      let receiver = PacketReceiver("speexdsp", buffer, frameMilliseconds: frame)
       results.append(withoutStandardError { run(receiver) })
     }
-    if let buffer = LibreJitterBuffer() { results.append(run(PacketReceiver("libre", buffer))) }
+    if let buffer = LibreJitterBuffer() { results.append(run(PacketReceiver("libre", buffer, frameMilliseconds: frame))) }
     return results
   }
 

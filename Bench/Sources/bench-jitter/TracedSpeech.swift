@@ -7,16 +7,16 @@ import Bytes
 struct TracedSpeech {
   /// What a perfect receiver plays: decoded µ-law at 8 kHz.
   let samples: [Int16]
-  /// 160 octets per packet.
+  /// One per sample.
   let octets: [UInt8]
+  private let samplesPerPacket: Int
 
-  static let samplesPerPacket = 160
-
-  init(packets: Int) {
+  init(packets: Int, samplesPerPacket: Int) {
+    self.samplesPerPacket = samplesPerPacket
     let speech = Speech.samples()
     var random = SplitMix64(seed: 0x7ace)
     var (gain, target) = (0.8, 0.8)
-    let count = packets * Self.samplesPerPacket
+    let count = packets * samplesPerPacket
     var said = [Int16](repeating: 0, count: count)
     for index in 0..<count {
       if index % 400 == 0 { target = 0.5 + 0.5 * Double(random.next() % 1000) / 1000 }
@@ -34,6 +34,6 @@ struct TracedSpeech {
   }
 
   func payload(_ number: Int) -> [UInt8] {
-    Array(octets[number * Self.samplesPerPacket..<(number + 1) * Self.samplesPerPacket])
+    Array(octets[number * samplesPerPacket..<(number + 1) * samplesPerPacket])
   }
 }

@@ -1,27 +1,35 @@
 import AudioCodecs
 import BenchKit
 import COpus
+import RTP
 
-/// libopus and nothing else: per 20 ms one frame encoded and one packet decoded at the 8 kHz API rate, with the settings our session
+/// libopus and nothing else: per 20 ms one frame encoded and one packet decoded at the band's API rate, with the settings our session
 /// uses.
 struct BareOpus {
   var fromTrunk: [[UInt8]]
   var fromApp: [[UInt8]]
   var complexity = 5
+  /// Wideband, and G.722 from the trunk, or narrowband and PCMU.
+  var band = AudioBand.narrowband
 
   var work: BenchWork {
     BenchWork("bare libopus") { loop in
+      var telephone = try AudioDecoder(encoding: band == .wideband ? .g722 : .pcmu, band: band)
       let frames = fromTrunk.map { payload in
-        var samples = [Int16](repeating: 0, count: 160)
+        var samples = [Int16](repeating: 0, count: band.samplesPerTick)
         var span = samples.mutableSpan
-        _ = G711.decode(payload.span, law: .mu, into: &span)
+        _ = telephone.decode(payload.span, into: &span)
         return samples
       }
       // As a session's: without FEC until somebody loses a packet.
-      var encoder = try OpusEncoder(complexity: complexity, expectedLossPercent: 0)
+      let bitrate = band == .wideband ? EncoderControl.plainWideBitrate : EncoderControl.plainBitrate
+      var encoder = try OpusEncoder(
+        sampleRateHz: band.sampleRateHz, bitrate: bitrate, complexity: complexity, expectedLossPercent: 0)
       encoder.setRepair(false)
       var status: Int32 = 0
-      guard let decoder = opus_decoder_create(8000, 1, &status) else { throw BenchError(text: "libopus: \(status)") }
+      guard let decoder = opus_decoder_create(Int32(band.sampleRateHz), 1, &status) else {
+        throw BenchError(text: "libopus: \(status)")
+      }
       defer { opus_decoder_destroy(decoder) }
       var packet = [UInt8](repeating: 0, count: 1275)
       var samples = [Int16](repeating: 0, count: 960)

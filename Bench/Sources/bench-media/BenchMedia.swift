@@ -15,6 +15,10 @@ import RTP
         try receiverRow(bench, "receive path \(encoding.name), clean", encoding, .clean)
         try receiverRow(bench, "receive path \(encoding.name), 3 % loss, jitter", encoding, .lossy)
       }
+      for encoding in [AudioEncoding.g722, .opus] {
+        try receiverRow(bench, "receive path \(encoding.name), wideband, clean", encoding, .clean, .wideband)
+        try receiverRow(bench, "receive path \(encoding.name), wideband, 3 % loss, jitter", encoding, .lossy, .wideband)
+      }
       try CallRows.add(to: bench)
     }
   }
@@ -88,13 +92,15 @@ import RTP
   enum Network { case clean, lossy }
 
   /// One packet in (or lost) and one tick out per operation; packets come up to 15 ms late on the lossy network, some out of order.
-  static func receiverRow(_ bench: Bench, _ name: String, _ encoding: AudioEncoding, _ network: Network) throws {
-    let packets = try Speech.packets(encoding, count: 400)
+  static func receiverRow(
+    _ bench: Bench, _ name: String, _ encoding: AudioEncoding, _ network: Network, _ band: AudioBand = .narrowband
+  ) throws {
+    let packets = try Speech.packets(encoding, band, count: 400)
     let units = Int(encoding.clockRateHz) / 50
     let work = BenchWork("ours") { loop in
-      var receiver = try AudioReceiver(encoding: encoding)
+      var receiver = try AudioReceiver(encoding: encoding, band: band)
       var random = SplitMix64(seed: 3)
-      var output = [Int16](repeating: 0, count: 160)
+      var output = [Int16](repeating: 0, count: band.samplesPerTick)
       loop.run { number in
         // One packet and its successor change places now and then.
         let late = network == .lossy && random.next() % 50 == 0

@@ -19,8 +19,8 @@ struct SessionBench: ~Copyable {
   private var session: MediaSession
   private var output = MediaOutput()
   private var now = Instant(nanoseconds: 1_000_000_000)
-  private let trunkPackets: [[UInt8]]
-  private let appPackets: [[UInt8]]
+  private var trunkPackets: [[UInt8]]
+  private var appPackets: [[UInt8]]
   private let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 1600, alignment: 8)
   private var number = 0
   /// Packets that went out, to either side.
@@ -49,12 +49,14 @@ struct SessionBench: ~Copyable {
     }
     let keys = SRTPKeyMaterial(profile: plan.profile, client: master(1), server: master(51))
     let payloadType: UInt8 = plan.app == .opus ? 111 : 0
-    let fromTrunk = stream(plan.fromTrunk, plan.trunk, payloadType: 0, ssrc: 0x1234, count: packets)
+    let fromTrunk = stream(plan.fromTrunk, plan.trunk, payloadType: trunkPayloadType(plan), ssrc: 0x1234, count: packets)
     var sender = try SRTPSender(plan.profile, keys.client)
     let clear = stream(plan.fromApp, plan.app, payloadType: payloadType, ssrc: 0x9999, count: packets)
     let fromApp = try protect(clear, by: &sender)
     return SessionBench(plan, payloadType: payloadType, keys: keys, fromTrunk: fromTrunk, fromApp: fromApp)
   }
+
+  private static func trunkPayloadType(_ plan: Plan) -> UInt8 { plan.trunk == .g722 ? 9 : 0 }
 
   private init(_ plan: Plan, payloadType: UInt8, keys: SRTPKeyMaterial, fromTrunk: [[UInt8]], fromApp: [[UInt8]]) {
     trunkPackets = fromTrunk
@@ -72,7 +74,9 @@ struct SessionBench: ~Copyable {
     nominate()
     let key = HandshakeKey(session: Self.id, leg: Self.leg, association: 0)
     session.handle(.completed(key, keys), at: now, into: &output)
-    command(.setTrunk(Self.id, TrunkLegParameters(remote: Self.trunkAddress, encoding: plan.trunk, payloadType: 0)))
+    command(
+      .setTrunk(
+        Self.id, TrunkLegParameters(remote: Self.trunkAddress, encoding: plan.trunk, payloadType: Self.trunkPayloadType(plan))))
     command(.lockWinner(Self.id, Self.leg))
     command(.connect(Self.id, Self.leg, keepsFirstWords: false))
     drain()
@@ -136,6 +140,9 @@ struct SessionBench: ~Copyable {
     output.handshakes.removeAll(keepingCapacity: true)
     output.bindings.removeAll(keepingCapacity: true)
   }
+
+  /// Gives back what is the bench's and not the session's, but for the output.
+  mutating func forget() { (trunkPackets, appPackets) = ([], []) }
 
   /// 20 ms of the call; how many packets went out.
   mutating func step() -> UInt64 {

@@ -33,6 +33,7 @@ struct Quality {
   private let bench: Bench
   private let folder: String
   private let passages: [Passage]
+  private let widePassages: [Passage]
   private let networks: [Impairment]
   private let paths: [Path]
   private let seeds: UInt64?
@@ -61,8 +62,10 @@ struct Quality {
     let all =
       try (bench.isSmall ? Passages.own() : Passages.all())
       + values("--speech").map { Passage(name: name($0), samples: try WAVFile.read($0)) }
+    let allWide = try bench.isSmall ? Passages.ownWide() : Passages.wide()
     let traces = try values("--trace").map { Impairment.trace(name($0), try TraceFile.delays($0)) }
     passages = bench.isSmall ? Array(all.prefix(1)) : all
+    widePassages = bench.isSmall ? Array(allWide.prefix(1)) : allWide
     networks = chosen(bench.isSmall ? [.loss(0), .loss(5)] : Impairment.standard + traces, "--networks", \.name)
     paths = chosen(Path.allCases, "--paths", \.rawValue)
     seeds = bench.isSmall ? 1 : values("--seeds").last.flatMap { UInt64($0) }
@@ -85,9 +88,10 @@ struct Quality {
     }
     if !NetEQ.isInstalled { bench.progress("NetEQ (libtgowt-dev) is not installed: ours only") }
     var points: [QualityPoint] = []
-    for (index, passage) in passages.enumerated() {
-      try WAVFile.write(passage.samples, to: "\(folder)/reference-\(index).wav")
-      for path in paths { points += try play(passage, index, path, files: points.count) }
+    let all = passages + widePassages
+    for (index, passage) in all.enumerated() {
+      try WAVFile.write(passage.samples, passage.band, to: "\(folder)/reference-\(index).wav")
+      for path in paths where path.band == passage.band { points += try play(passage, index, path, files: points.count) }
       bench.progress("\(passage.name) played, \(points.count) recordings in all")
     }
     if let scores = Scorer.measure(points.map(\.heard), in: folder) {
@@ -106,7 +110,7 @@ struct Quality {
   }
 
   private func removeFolder(_ files: Int) {
-    for index in passages.indices { unlink("\(folder)/reference-\(index).wav") }
+    for index in 0..<passages.count + widePassages.count { unlink("\(folder)/reference-\(index).wav") }
     for index in 0..<files { unlink("\(folder)/\(index).wav") }
     unlink(folder + "/pairs.tsv")
     rmdir(folder)
@@ -120,11 +124,12 @@ struct Quality {
       let expected = max(5, network.expectedLossPercent)
       let lead = isStart ? [] : passage.lead(seed)
       let key = Coded(expectedLoss: expected, lead: lead.count)
-      let payloads = try coded[key] ?? Stream.encode(lead + passage.samples, path.encoding, expectedLossPercent: expected)
+      let payloads =
+        try coded[key] ?? Stream.encode(lead + passage.samples, path.encoding, path.band, expectedLossPercent: expected)
       coded[key] = payloads
       for (who, heard) in try hear(payloads, network.delays(payloads.count, seed), path) {
         let file = "\(files + points.count).wav"
-        try WAVFile.write(Array(heard.dropFirst(lead.count)), to: "\(folder)/\(file)")
+        try WAVFile.write(Array(heard.dropFirst(lead.count)), path.band, to: "\(folder)/\(file)")
         let wantsAll = !isStart && QualityReport.scoredInFull.contains(network.name)
         points.append(
           QualityPoint(
@@ -132,7 +137,7 @@ struct Quality {
             heard: Heard(reference: "reference-\(index).wav", file: file, wantsAll: wantsAll)))
       }
     }
-    for network in networks {
+    for network in networks where path.isPlayed(network.name) {
       for seed in 1...seeds(of: network) { try add(network, seed, isStart: false) }
       if QualityReport.starts.contains(network.name) { try add(network, 1, isStart: true) }
     }
@@ -140,8 +145,8 @@ struct Quality {
   }
 
   private func hear(_ payloads: [[UInt8]], _ delays: [Double?], _ path: Path) throws -> [(who: String, heard: [Int16])] {
-    var heard = [(who: "ours", heard: try path.outward(Stream.play(payloads, path.encoding, delays)))]
-    if let theirs = Stream.playByNetEQ(payloads, path.encoding, delays) {
+    var heard = [(who: "ours", heard: try path.outward(Stream.play(payloads, path.encoding, delays, path.band)))]
+    if let theirs = Stream.playByNetEQ(payloads, path.encoding, delays, path.band) {
       heard.append((who: "NetEQ", heard: try path.outward(theirs)))
     }
     return heard

@@ -6,8 +6,12 @@ extension Path {
     case .pcmu: "PCMU"
     case .trunkToApp: "trunk to app"
     case .appToTrunk: "app to trunk"
+    case .g722ToApp: "G.722 to app"
+    case .appToG722: "app to G.722"
     }
   }
+  /// What `Scores.perceived` is of it.
+  var score: String { band == .wideband ? "PESQ-WB" : "PESQ" }
   /// The goals for what people hear.
   func leastScore(_ network: String) -> BenchGoal? {
     switch (self, network) {

@@ -1,35 +1,51 @@
 import AudioCodecs
 import DemoSpeech
 import Glibc
+import RTP
 
-/// What is spoken: 8 kHz samples, 8 to 10 s each.
+/// What is spoken, 8 to 10 s each.
 struct Passage {
   /// The voice's, too: a person may read two of them.
   var name: String
   var samples: [Int16]
+  var band = AudioBand.narrowband
   var speaker: String { String(name.prefix { $0 != "-" }) }
 
   /// Heard before the passage and not scored: receivers set themselves up, NetEQ for a second. The passage's own last seconds, then
   /// half a second of silence, in which the recording is cut. A little longer with each seed, so that packets begin elsewhere in words.
   func lead(_ seed: UInt64) -> [Int16] {
-    let spoken = Self.leadSamples - 4_000 + Int(seed * 53 % 160)
+    let scale = band.sampleRateHz / 8_000
+    let spoken = scale * (36_000 + Int(seed * 53 % 160))
     let tail = Array(samples.suffix(spoken))
-    return [Int16](repeating: 0, count: spoken - tail.count) + tail + [Int16](repeating: 0, count: 4_000)
+    return [Int16](repeating: 0, count: spoken - tail.count) + tail + [Int16](repeating: 0, count: scale * 4_000)
   }
-  private static let leadSamples = 40_000
 }
 
 enum Passages {
-  private static let most = 80_000
+  private static let mostSeconds = 10
 
   /// The recordings of people that `voices.py` leaves in Bench/.voices with the demo's two, or the demo's alone: two texts in two voices
   /// of `DemoSpeech`, and the same spoken lower and higher, with periods of 20 to 110 samples.
   static func all() throws -> [Passage] {
-    let recordings = try files(in: Scorer.folder + "/.voices").map { name in
-      let samples = try WAVFile.read("\(Scorer.folder)/.voices/\(name)")
-      return Passage(name: String(name.dropLast(4)), samples: levelled(Array(samples.prefix(most))))
-    }
+    let recordings = try recordings(in: Scorer.folder + "/.voices", .narrowband)
     return recordings.isEmpty ? own() : Array(own().prefix(2)) + recordings
+  }
+
+  /// The recordings of 16 kHz in Bench/.voices/wide, or the demo's, which end at 4 kHz.
+  static func wide() throws -> [Passage] {
+    let recordings = try recordings(in: Scorer.folder + "/.voices/wide", .wideband)
+    return recordings.isEmpty ? ownWide() : recordings
+  }
+
+  private static func recordings(in folder: String, _ band: AudioBand) throws -> [Passage] {
+    try files(in: folder).map { name in
+      let samples = try WAVFile.read("\(folder)/\(name)", band).prefix(mostSeconds * band.sampleRateHz)
+      return Passage(name: String(name.dropLast(4)), samples: levelled(Array(samples)), band: band)
+    }
+  }
+
+  static func ownWide() -> [Passage] {
+    own().prefix(2).map { Passage(name: $0.name, samples: resampled($0.samples, speed: 0.5), band: .wideband) }
   }
 
   static func own() -> [Passage] {
@@ -98,9 +114,10 @@ enum Passages {
 enum WAVFile {
   struct Failure: Error, CustomStringConvertible { var description: String }
 
-  static func write(_ samples: [Int16], to path: String) throws {
+  static func write(_ samples: [Int16], _ band: AudioBand = .narrowband, to path: String) throws {
     guard let file = fopen(path, "wb") else { throw Failure(description: "\(path): cannot be written") }
     defer { fclose(file) }
+    let rate = band.sampleRateHz
     var header = [UInt8]()
     func word(_ value: Int, _ bytes: Int) {
       for byte in 0..<bytes { header.append(UInt8(truncatingIfNeeded: value >> (8 * byte))) }
@@ -108,15 +125,15 @@ enum WAVFile {
     header += Array("RIFF".utf8)
     word(36 + 2 * samples.count, 4)
     header += Array("WAVEfmt ".utf8)
-    for (value, bytes) in [(16, 4), (1, 2), (1, 2), (8000, 4), (16_000, 4), (2, 2), (16, 2)] { word(value, bytes) }
+    for (value, bytes) in [(16, 4), (1, 2), (1, 2), (rate, 4), (2 * rate, 4), (2, 2), (16, 2)] { word(value, bytes) }
     header += Array("data".utf8)
     word(2 * samples.count, 4)
     fwrite(header, 1, header.count, file)
     samples.withUnsafeBytes { _ = fwrite($0.baseAddress, 1, $0.count, file) }
   }
 
-  /// Samples of a file at 8 kHz, or at a multiple of it, which is brought down.
-  static func read(_ path: String) throws -> [Int16] {
+  /// Samples of a file at the band's rate, or at a multiple of it, which is brought down.
+  static func read(_ path: String, _ band: AudioBand = .narrowband) throws -> [Int16] {
     guard let file = fopen(path, "rb") else { throw Failure(description: "\(path): cannot be opened") }
     defer { fclose(file) }
     var bytes = [UInt8](repeating: 0, count: 1 << 24)
@@ -134,7 +151,8 @@ enum WAVFile {
       } else if name == Array("data".utf8), rate > 0 {
         let end = min(bytes.count, offset + 8 + length)
         let samples = stride(from: offset + 8, to: end - 1, by: 2).map { Int16(truncatingIfNeeded: word($0, 2)) }
-        return rate == 8000 ? samples : Passages.resampled(samples, speed: Double(rate) / 8000)
+        let wanted = band.sampleRateHz
+        return rate == wanted ? samples : Passages.resampled(samples, speed: Double(rate) / Double(wanted))
       }
       offset += 8 + length + length & 1
     }

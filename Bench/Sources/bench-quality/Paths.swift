@@ -12,16 +12,38 @@ enum Path: String, CaseIterable {
   case trunkToApp = "trunk-app"
   /// Opus with in-band FEC in, the receiver's output to the trunk by PCMU.
   case appToTrunk = "app-trunk"
+  /// G.722 in, the receiver's output to the app by Opus, all at 16 kHz.
+  case g722ToApp = "g722-app"
+  /// Opus with in-band FEC in, the receiver's output to the trunk by G.722, all at 16 kHz.
+  case appToG722 = "app-g722"
 
-  var encoding: AudioEncoding { self == .appToTrunk ? .opus : .pcmu }
+  var encoding: AudioEncoding {
+    switch self {
+    case .pcmu, .trunkToApp: .pcmu
+    case .g722ToApp: .g722
+    case .appToTrunk, .appToG722: .opus
+    }
+  }
+  /// Of the receiver and of what is scored.
+  var band: AudioBand { self == .g722ToApp || self == .appToG722 ? .wideband : .narrowband }
+
+  /// Wideband only where packets are lost one by one: what play-out does about jitter and bursts is the same in both bands.
+  func isPlayed(_ network: String) -> Bool {
+    band == .narrowband || ["0 % loss", "1 % loss", "3 % loss", "5 % loss", "10 % loss"].contains(network)
+  }
 
   /// What the far end hears of what the receiver played.
   func outward(_ samples: [Int16]) throws -> [Int16] {
-    guard self != .pcmu else { return samples }
-    let encoding: AudioEncoding = self == .appToTrunk ? .pcmu : .opus
-    var decoder = try AudioDecoder(encoding: encoding)
-    return try Stream.encode(samples, encoding, expectedLossPercent: 0).flatMap { payload in
-      var samples = [Int16](repeating: 0, count: 160)
+    let encoding: AudioEncoding
+    switch self {
+    case .pcmu: return samples
+    case .trunkToApp, .g722ToApp: encoding = .opus
+    case .appToTrunk: encoding = .pcmu
+    case .appToG722: encoding = .g722
+    }
+    var decoder = try AudioDecoder(encoding: encoding, band: band)
+    return try Stream.encode(samples, encoding, band, expectedLossPercent: 0).flatMap { payload in
+      var samples = [Int16](repeating: 0, count: band.samplesPerTick)
       var span = samples.mutableSpan
       _ = decoder.decode(payload.span, into: &span)
       return samples
@@ -30,17 +52,29 @@ enum Path: String, CaseIterable {
 }
 
 enum Stream {
-  static func encode(_ samples: [Int16], _ encoding: AudioEncoding, expectedLossPercent: Int) throws -> [[UInt8]] {
-    // What our SDP lets apps send (`maxaveragebitrate`), and what we send where nobody lost a packet.
-    let bitrate = expectedLossPercent > 0 ? 28_000 : EncoderControl.plainBitrate
+  static func encode(
+    _ samples: [Int16], _ encoding: AudioEncoding, _ band: AudioBand = .narrowband, expectedLossPercent: Int
+  ) throws -> [[UInt8]] {
+    let bitrate = bitrate(band, repairs: expectedLossPercent > 0)
     let control = EncoderControl(bitrate: bitrate, repairBitrate: bitrate, expectedLossPercent: expectedLossPercent)
-    var encoder = try AudioEncoder(encoding: encoding, control: control)
-    return try stride(from: 0, to: samples.count - 159, by: 160).map { start in
+    var encoder = try AudioEncoder(encoding: encoding, band: band, control: control)
+    let tick = band.samplesPerTick
+    return try stride(from: 0, to: samples.count - tick + 1, by: tick).map { start in
       var payload = [UInt8](repeating: 0, count: 1275)
       var span = payload.mutableSpan
-      let tick = Array(samples[start..<start + 160])
+      let tick = Array(samples[start..<start + tick])
       let length = try encoder.encode(tick.span, into: &span)
       return Array(payload[..<length])
+    }
+  }
+
+  /// What apps send, in narrow band what our SDP lets them (`maxaveragebitrate`), and what we send where nobody lost a packet.
+  private static func bitrate(_ band: AudioBand, repairs: Bool) -> Int {
+    switch (band, repairs) {
+    case (.narrowband, true): 28_000
+    case (.narrowband, false): EncoderControl.plainBitrate
+    case (.wideband, true): EncoderControl.repairBitrate
+    case (.wideband, false): EncoderControl.plainWideBitrate
     }
   }
 
@@ -52,15 +86,15 @@ enum Stream {
 
   /// Through the real receiver, a tick every 20 ms, a millisecond sooner or later where it asks the media thread for that; the first
   /// `phase` ms after the fastest packets.
-  static func play(_ payloads: [[UInt8]], _ encoding: AudioEncoding, _ delays: [Double?], phase: Double = 7) throws
-    -> [Int16]
-  {
-    var receiver = try AudioReceiver(encoding: encoding)
+  static func play(
+    _ payloads: [[UInt8]], _ encoding: AudioEncoding, _ delays: [Double?], _ band: AudioBand = .narrowband, phase: Double = 7
+  ) throws -> [Int16] {
+    var receiver = try AudioReceiver(encoding: encoding, band: band)
     let arrivals = arrivals(delays)
     let fastest = delays.compactMap(\.self).min() ?? 0
     let units = Int(encoding.clockRateHz) / 50
     var heard: [Int16] = []
-    var samples = [Int16](repeating: 0, count: 160)
+    var samples = [Int16](repeating: 0, count: band.samplesPerTick)
     var next = 0
     var now = phase + fastest
     let end = Double(payloads.count + 25) * 20 + now
@@ -84,8 +118,10 @@ enum Stream {
   }
 
   /// Through NetEQ, two pulls of 10 ms where ours has a tick.
-  static func playByNetEQ(_ payloads: [[UInt8]], _ encoding: AudioEncoding, _ delays: [Double?], phase: Double = 7) -> [Int16]? {
-    guard let engine = NetEQ(encoding == .opus ? .opus : .pcmu) else { return nil }
+  static func playByNetEQ(
+    _ payloads: [[UInt8]], _ encoding: AudioEncoding, _ delays: [Double?], _ band: AudioBand = .narrowband, phase: Double = 7
+  ) -> [Int16]? {
+    guard let engine = NetEQ(encoding == .opus ? .opus : encoding == .g722 ? .g722 : .pcmu) else { return nil }
     let arrivals = arrivals(delays)
     let fastest = delays.compactMap(\.self).min() ?? 0
     let units = Int(encoding.clockRateHz) / 50
@@ -104,6 +140,7 @@ enum Stream {
       let count = samples.withUnsafeMutableBufferPointer { engine.pull(into: $0, at: Instant(nanoseconds: Int64(now * 1e6))) }
       heard += samples.prefix(max(0, count))
     }
-    return engine.sampleRateHz == 8000 ? heard : Passages.resampled(heard, speed: Double(engine.sampleRateHz) / 8000)
+    let rate = band.sampleRateHz
+    return engine.sampleRateHz == rate ? heard : Passages.resampled(heard, speed: Double(engine.sampleRateHz) / Double(rate))
   }
 }

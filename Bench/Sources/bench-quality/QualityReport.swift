@@ -38,19 +38,19 @@ struct QualityReport {
   func add() {
     for path in paths {
       for network in networks {
-        row("PESQ", path, network, unit: "MOS", goal: path.leastScore(network)) { $0.narrow }
+        row(path.score, path, network, unit: "MOS", goal: path.leastScore(network)) { $0.perceived }
         drop(path, network)
       }
     }
     for path in paths {
       for network in networks where Self.scoredInFull.contains(network) {
-        row("PESQ-WB", path, network, unit: "MOS") { $0.wide }
+        if path.band == .narrowband { row("PESQ-WB", path, network, unit: "MOS") { $0.wide } }
         row("STOI", path, network, unit: "of 1") { $0.intelligible }
       }
     }
     for path in paths {
       for network in networks where Self.starts.contains(network) {
-        row("PESQ of the first seconds", path, network, isStart: true, unit: "MOS") { $0.narrow }
+        row("\(path.score) of the first seconds", path, network, isStart: true, unit: "MOS") { $0.perceived }
       }
     }
     picture()
@@ -77,9 +77,9 @@ struct QualityReport {
     guard let goal = path.mostDrop(network) else { return }
     let drops = ["ours", "NetEQ"].map { who in
       let clean = Dictionary(
-        all(path, "0 % loss", isStart: false, who).map { ($0.passage.name, $0.scores?.narrow ?? 0) }, uniquingKeysWith: { $1 })
+        all(path, "0 % loss", isStart: false, who).map { ($0.passage.name, $0.scores?.perceived ?? 0) }, uniquingKeysWith: { $1 })
       return interval(all(path, network, isStart: false, who)) { point in
-        clean[point.passage.name].flatMap { clean in point.scores.map { clean - $0.narrow } }
+        clean[point.passage.name].flatMap { clean in point.scores.map { clean - $0.perceived } }
       }
     }
     guard let ours = drops[0] else { return }
@@ -129,9 +129,9 @@ struct QualityReport {
     var page = PlotPage(
       "PESQ by loss, the same packets through both", legend: "with 95 % intervals; above the panels our lead",
       x: .init("packets lost one by one, %", range: 0...20),
-      y: .init("PESQ-NB, MOS", range: 2...4.5))
+      y: .init("PESQ-NB, of G.722 PESQ-WB, MOS", range: 1.5...4.5))
     for path in paths {
-      let all = losses.compactMap { loss in means(path, loss.name) { $0.narrow }.map { (loss: loss.percent, means: $0) } }
+      let all = losses.compactMap { loss in means(path, loss.name) { $0.perceived }.map { (loss: loss.percent, means: $0) } }
       func curve(_ interval: (Means) -> Interval?) -> [PlotPage.Spot] {
         all.compactMap { point in
           interval(point.means).map { PlotPage.Spot(point.loss, $0.mean, low: $0.low, high: $0.high) }

@@ -1,8 +1,9 @@
 import Glibc
 
-/// What one recording was found to be worth. PESQ-WB and STOI only where they were asked for and are installed.
+/// What one recording was found to be worth. PESQ-WB of the telephone band and STOI only where they were asked for and are installed.
 struct Scores {
-  var narrow: Double
+  /// PESQ-NB at 8 kHz, PESQ-WB at 16.
+  var perceived: Double
   var wide: Double?
   var intelligible: Double?
 }
@@ -26,9 +27,9 @@ enum Scorer {
     return candidates.compactMap(\.self).first { access($0, X_OK) == 0 && system("'\($0)' -c 'import pesq' 2>/dev/null") == 0 }
   }()
 
-  /// PESQ-NB of each pair of files; nil where no scorer is installed.
+  /// PESQ of each pair of files; nil where no scorer is installed.
   static func scores(_ pairs: [(reference: String, heard: String)], in folder: String) -> [Double]? {
-    measure(pairs.map { Heard(reference: $0.reference, file: $0.heard) }, in: folder)?.map(\.narrow)
+    measure(pairs.map { Heard(reference: $0.reference, file: $0.heard) }, in: folder)?.map(\.perceived)
   }
 
   static func measure(_ heard: [Heard], in folder: String) -> [Scores]? {
@@ -44,9 +45,10 @@ enum Scorer {
     while fgets(&line, 128, pipe) != nil {
       let text = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
       let values = text.split(whereSeparator: \.isWhitespace).compactMap { Double($0) }
-      guard let narrow = values.first else { return nil }
+      guard let perceived = values.first else { return nil }
       scores.append(
-        Scores(narrow: narrow, wide: values.count == 3 ? values[1] : nil, intelligible: values.count == 3 ? values[2] : nil))
+        Scores(perceived: perceived, wide: values.count == 3 ? values[1] : nil, intelligible: values.count == 3 ? values[2] : nil)
+      )
     }
     return scores.count == heard.count ? scores : nil
   }

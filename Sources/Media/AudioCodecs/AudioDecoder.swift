@@ -1,24 +1,41 @@
 import RTP
 
-/// One received stream of any codec of the table to 8 kHz samples: real, repaired or made up, joined without clicks. The caller
+/// One received stream of any codec of the table to samples of one band: real, repaired or made up, joined without clicks. The caller
 /// says which, in the order of play-out. No allocation after `init`; one thread at a time.
 public struct AudioDecoder: ~Copyable {
   public let encoding: AudioEncoding
+  public let band: AudioBand
   private var opus: OpusDecoder?
   private var g722: G722Decoder?
   private var concealer: PitchConcealer?
   private let octetsPerUnit: Int
   private let isStateless: Bool
+  /// 120 ms, and 2.5.
+  private let longest: Int
+  private let grain: Int
 
+  /// - Parameter band: wideband only for codecs that have it; others are narrowband whatever is asked for.
   /// - Throws: only if libopus refuses its parameters.
-  public init(encoding: AudioEncoding) throws(OpusError) {
+  public init(encoding: AudioEncoding, band: AudioBand = .narrowband) throws(OpusError) {
     let row = encoding.row
     (self.encoding, octetsPerUnit, isStateless) = (encoding, row.octetsPerUnit, row.isStateless)
+    self.band = min(band, encoding.band)
+    let rate = self.band.sampleRateHz
+    (longest, grain) = (rate / 1000 * Limits.packetMilliseconds, rate / 400)
     opus = nil
     g722 = nil
     concealer = nil
-    if encoding == .g722 { g722 = G722Decoder(sampleRateHz: Limits.sampleRateHz) }
-    if encoding == .opus { opus = try OpusDecoder() } else { concealer = PitchConcealer() }
+    if encoding == .g722 { g722 = G722Decoder(sampleRateHz: rate) }
+    if encoding == .opus { opus = try OpusDecoder(sampleRateHz: rate) } else { concealer = PitchConcealer(band: self.band) }
+  }
+
+  /// The same stream in another band. Of G.722 it goes on, Opus finds its way within some packets.
+  public init(continuing other: borrowing AudioDecoder, band: AudioBand) throws(OpusError) {
+    try self.init(encoding: other.encoding, band: band)
+    switch other.g722 {
+    case .some(let g722): self.g722 = G722Decoder(continuing: g722, sampleRateHz: self.band.sampleRateHz)
+    case .none: break
+    }
   }
 
   /// RTP clock units a payload lasts; nil for what the codec cannot have made: empty, longer than 120 ms, or part
@@ -27,7 +44,7 @@ public struct AudioDecoder: ~Copyable {
   public func duration(_ payload: Span<UInt8>) -> Int? {
     if encoding == .opus { return OpusPacket.duration(payload) }
     let units = octetsPerUnit == 1 ? payload.count : wholeUnits(payload.count)
-    return units <= 0 || units > Limits.samplesPerPacket ? nil : units
+    return units <= 0 || units > Limits.packetMilliseconds * 8 ? nil : units
   }
 
   /// Of larger units; 0 where the last one is not whole.
@@ -50,21 +67,21 @@ public struct AudioDecoder: ~Copyable {
     return (try? opus?.repair(count, from: next, into: &samples)) ?? 0
   }
 
-  /// Makes up `count` samples, for Opus rounded down to 2.5 ms steps (20 samples), and returns how many.
+  /// Makes up `count` samples, for Opus rounded down to 2.5 ms steps, and returns how many.
   public mutating func conceal(_ count: Int, into samples: inout MutableSpan<Int16>) -> Int {
-    let count = min(count, samples.count, Limits.samplesPerPacket)
+    let count = min(count, samples.count, longest)
     guard encoding == .opus else {
       concealer?.conceal(count, into: &samples)
       g722?.follow(samples.span.extracting(0..<count))
       return count
     }
-    return (try? opus?.conceal(count / 20 * 20, into: &samples)) ?? 0
+    return (try? opus?.conceal(count / grain * grain, into: &samples)) ?? 0
   }
 
   /// The same where `next` is the payload behind them: a stateless codec is made up from both sides, others as without.
   public mutating func conceal(_ count: Int, before next: Span<UInt8>, into samples: inout MutableSpan<Int16>) -> Int {
     guard isStateless else { return conceal(count, into: &samples) }
-    let count = min(count, samples.count, Limits.samplesPerPacket)
+    let count = min(count, samples.count, longest)
     var room = InlineArray<160, Int16>(repeating: 0)
     var behind = room.mutableSpan
     let length = encoding.decodeSamples(next, into: &behind)

@@ -1,48 +1,105 @@
 import Bytes
 import RTP
 
-/// One stream of 8 kHz samples to any codec of the table: what a sending leg owns. G.711 costs nothing until a switch to Opus
+/// One stream of samples of one band to any codec of the table: what a sending leg owns. G.711 costs nothing until a switch to Opus
 /// allocates its encoder, so switching is for set-up and re-INVITE, not per packet.
 public struct AudioEncoder: ~Copyable {
   public let encoding: AudioEncoding
+  /// Of the samples it takes.
+  public private(set) var band: AudioBand
   /// What is asked for when nothing presses; the ceiling may be lower.
   public let complexity: Int
   /// 0…10: what is used is the lower of this and `complexity`. A thread that is short of time lowers it for all its sessions.
   public private(set) var complexityCeiling = 10
   /// How the stream follows its receiver; no effect on G.711.
   public private(set) var control: EncoderControl
+  private let isConstantRate: Bool
   private var opus: OpusEncoder?
+  private var hasEncoded = false
+  private var change = Change.none
   private var g722: G722Encoder?
 
   /// Throws only if libopus refuses its parameters.
-  /// - Parameter isConstantRate: of Opus; the other codecs know nothing else.
+  /// - Parameters:
+  ///   - band: wideband only for codecs that have it; others are narrowband whatever is asked for.
+  ///   - isConstantRate: of Opus; the other codecs know nothing else.
   public init(
-    encoding: AudioEncoding, control: EncoderControl = EncoderControl(), complexity: Int = 5, isConstantRate: Bool = false
+    encoding: AudioEncoding, band: AudioBand = .narrowband, control: EncoderControl = EncoderControl(), complexity: Int = 5,
+    isConstantRate: Bool = false
   ) throws(OpusError) {
     (self.encoding, self.control, self.complexity) = (encoding, control, complexity)
+    (self.band, self.isConstantRate) = (min(band, encoding.band), isConstantRate)
     opus = nil
     g722 = nil
-    if encoding == .g722 { g722 = G722Encoder(sampleRateHz: Limits.sampleRateHz) }
-    if encoding == .opus {
-      opus = try OpusEncoder(
-        bitrate: control.bitrate, complexity: complexity, expectedLossPercent: control.expectedLossPercent)
-      opus?.setRepair(control.repairs)
-      opus?.setConstantRate(isConstantRate)
+    if encoding == .g722 { g722 = G722Encoder(sampleRateHz: self.band.sampleRateHz) }
+    if encoding == .opus { try makeOpus() }
+  }
+
+  private mutating func makeOpus() throws(OpusError) {
+    opus = try OpusEncoder(
+      sampleRateHz: band.sampleRateHz, bitrate: control.bitrate, complexity: min(complexity, complexityCeiling),
+      expectedLossPercent: control.expectedLossPercent)
+    opus?.setRepair(control.repairs)
+    opus?.setConstantRate(isConstantRate)
+  }
+
+  /// What Opus does about another band. Its encoder cannot be told; a new one begins with silence, as does its receiver's decoder (RFC 6716
+  /// §4.2.7.1), so that the old one's last frame fades out and the new one's first fades in.
+  private enum Change { case none, last(in: AudioBand), first }
+
+  /// The next samples are of another band: a stream of G.722 goes on, one of Opus with a frame of silence between the two. Opus allocates in
+  /// the next but one `encode`.
+  /// - Parameter control: what the receiver asks for in this band; nil: as before.
+  public mutating func setBand(_ band: AudioBand, control: EncoderControl? = nil) throws(OpusError) {
+    let (band, before) = (min(band, encoding.band), self.band)
+    guard band != before else { return }
+    self.band = band
+    self.control = control ?? self.control
+    g722?.sampleRateHz = band.sampleRateHz
+    guard opus != nil else { return }
+    guard hasEncoded else { return try makeOpus() }
+    // Back before a frame was encoded.
+    if case .last = change { change = .none } else { change = .last(in: before) }
+  }
+
+  private mutating func encodeOpus(_ samples: Span<Int16>, into payload: inout MutableSpan<UInt8>) throws(OpusError) -> Int {
+    hasEncoded = true
+    switch change {
+    case .none: return try opus?.encode(samples, into: &payload) ?? 0
+    case .first:
+      change = .none
+      return try opus?.encode(samples, .inwards, into: &payload) ?? 0
+    case .last(let former):
+      // 60 ms
+      var room = InlineArray<960, Int16>(repeating: 0)
+      var converted = room.mutableSpan
+      let count = BandConverter.count(min(samples.count, 960 &* band.sampleRateHz / 16_000), from: band, to: former)
+      samples.withUnsafeBufferPointer { from in
+        converted.withUnsafeMutableBufferPointer { to in
+          guard let from = from.baseAddress, let to = to.baseAddress else { return }
+          var interpolator = BandInterpolator()
+          interpolator.convert(from, BandConverter.count(count, from: former, to: band), from: band, to: former, into: to)
+        }
+      }
+      let length = try opus?.encode(converted.span.extracting(first: count), .outwards, into: &payload) ?? 0
+      change = .first
+      try makeOpus()
+      return length
     }
   }
 
-  /// Encodes one tick (160 samples; other legal frame lengths too) and returns the payload's length in octets.
+  /// Encodes one tick (`band.samplesPerTick`; other legal frame lengths too) and returns the payload's length in octets.
   // HOT
   public mutating func encode(_ samples: Span<Int16>, into payload: inout MutableSpan<UInt8>) throws(OpusError) -> Int {
     switch encoding {
-    case .opus: try opus?.encode(samples, into: &payload) ?? 0
+    case .opus: try encodeOpus(samples, into: &payload)
     case .g722: g722?.encode(samples, into: &payload) ?? 0
     default: encoding.encodeSamples(samples, into: &payload)
     }
   }
 
-  /// RTP clock units of `samples` samples at 8 kHz.
-  public func units(ofSamples samples: Int) -> Int { samples &* Int(encoding.clockRateHz) / Limits.sampleRateHz }
+  /// RTP clock units of `samples` samples.
+  public func units(ofSamples samples: Int) -> Int { samples &* Int(encoding.clockRateHz) / band.sampleRateHz }
 
   /// Follows one report of the receiver: loss that packets must cover, FEC, bitrate.
   public mutating func reported(lossFraction: Double, roundTripMilliseconds: Double?, at now: Instant) {

@@ -9,7 +9,7 @@ public struct DigitPacket: Sendable, Equatable {
   /// all packets of one event carry the same one. Beyond 65535 units an event goes on in a new segment (§2.5.1.3), which may
   /// begin within this tick: then it is negative.
   public var timestampLag: Int
-  /// Samples at 8 kHz since the event began, for those who play it as a tone.
+  /// Ticks since the event began, for those who play it as a tone.
   public var toneOffset: Int
 }
 
@@ -119,6 +119,6 @@ public struct DigitSender: Sendable {
       event: current.code, isEnd: isEnd, volume: volume, duration: UInt16(clamping: ticks * tickUnits - before))
     return DigitPacket(
       event: event, marker: marker, timestampLag: elapsedTicks * tickUnits - before,
-      toneOffset: elapsedTicks * Limits.samplesPerTick)
+      toneOffset: elapsedTicks)
   }
 }

@@ -39,6 +39,8 @@ public struct EncoderControl: Sendable, Equatable {
   static let mostExpectedLoss = 30
   /// Narrow-band speech is as good as it gets, and the same with a copy of the frame before.
   public static let plainBitrate = 24_000
+  /// Of wideband; with a copy it has no more than narrow-band speech.
+  public static let plainWideBitrate = 32_000
   public static let repairBitrate = 40_000
   private static let lossy = 0.01
   private static let clean = 0.005

@@ -11,7 +11,7 @@ struct G722Band: Sendable {
   private var (r1, r2): (Int32, Int32) = (0, 0)
   private var (p1, p2): (Int32, Int32) = (0, 0)
   private var (a1, a2): (Int32, Int32) = (0, 0)
-  /// Six past differences, the newest first, and the coefficients of the zeros.
+  /// Six past differences, doubled, the newest first, and the coefficients of the zeros.
   private var d = SIMD8<Int32>.zero
   private var b = SIMD8<Int32>.zero
   private let isHigh: Bool
@@ -44,20 +44,17 @@ struct G722Band: Sendable {
     let limit = Self.saturate(15_360 &- next2)
     let next1 = Self.saturate(((p0 ^ p1) < 0 ? -192 : 192) &+ (a1 &* 32_640) >> 15)
     (a1, a2) = (max(0 &- limit, min(limit, next1)), next2)
-    // UPZERO: lanes 0…5 are the six zeros
+    // UPZERO: lanes 0…5 are the six zeros. (x · 32640) >> 15 is x + (−x >> 8), without a multiplication; it stays within 16 bits.
     let nudge: Int32 = difference == 0 ? 0 : 128
-    let differs = (d ^ SIMD8(repeating: difference)) .< SIMD8.zero
-    let nudges = SIMD8(repeating: nudge).replacing(with: SIMD8(repeating: 0 &- nudge), where: differs)
-    b = (nudges &+ (b &* SIMD8(repeating: 32_640)) &>> SIMD8(repeating: 15)).clamped(
-      lowerBound: SIMD8(repeating: -32_768), upperBound: SIMD8(repeating: 32_767))
+    let differs = (d ^ SIMD8(repeating: difference)) &>> SIMD8(repeating: 31)
+    b = b &+ (SIMD8.zero &- b) &>> SIMD8(repeating: 8) &+ ((SIMD8(repeating: nudge) ^ differs) &- differs)
     // DELAYA
-    d = SIMD8(difference, d[0], d[1], d[2], d[3], d[4], 0, 0)
+    d = SIMD8(Self.saturate(difference &+ difference), d[0], d[1], d[2], d[3], d[4], 0, 0)
     (r2, r1) = (r1, r0)
     (p2, p1) = (p1, p0)
     // FILTEP, FILTEZ, PREDIC
     let poles = Self.saturate((a1 &* Self.saturate(r1 &+ r1)) >> 15 &+ (a2 &* Self.saturate(r2 &+ r2)) >> 15)
-    let doubled = (d &+ d).clamped(lowerBound: SIMD8(repeating: -32_768), upperBound: SIMD8(repeating: 32_767))
-    zeros = Self.saturate(((b &* doubled) &>> SIMD8(repeating: 15)).wrappedSum())
+    zeros = Self.saturate(((b &* d) &>> SIMD8(repeating: 15)).wrappedSum())
     prediction = Self.saturate(poles &+ zeros)
   }
 
@@ -65,12 +62,26 @@ struct G722Band: Sendable {
   @inline(__always) mutating func encodeLow(_ sample: Int32) -> UInt8 {
     let difference = Self.saturate(sample &- prediction)
     let magnitude = difference >= 0 ? difference : ~difference
-    var level = 1
-    while level < 30, magnitude >= (G722Tables.q6[level] &* step) >> 12 { level &+= 1 }
+    // A decision level is reached where (level · step) >> 12 is not above the magnitude, and so up to this. The step is 32 at least.
+    let highest = min(2_919, (((magnitude &+ 1) << 12) &- 1) / step)
+    var level = Int(G722Tables.q6Below[Int(highest >> 5)])
+    level &+= highest >= G722Tables.q6[level &+ 1] ? 2 : 1
     let code = difference < 0 ? G722Tables.negativeLow[level] : G722Tables.positiveLow[level]
     let coarse = Int(code >> 2)
     let quantised = (step &* G722Tables.qm4[coarse]) >> 15
     scale(by: G722Tables.lowSteps[coarse])
+    adapt(quantised)
+    return code
+  }
+
+  /// QUANTH and what follows: one sample of the high band to its code of 2.
+  @inline(__always) mutating func encodeHigh(_ sample: Int32) -> UInt8 {
+    let difference = Self.saturate(sample &- prediction)
+    let magnitude = difference >= 0 ? difference : ~difference
+    let isLarge = magnitude >= (564 &* step) >> 12
+    let code: UInt8 = difference < 0 ? (isLarge ? 0 : 1) : (isLarge ? 2 : 3)
+    let quantised = (step &* G722Tables.qm2[Int(code)]) >> 15
+    scale(by: G722Tables.highSteps[Int(code)])
     adapt(quantised)
     return code
   }

@@ -1,40 +1,43 @@
 import COpus
 
-/// One voice stream from Opus at the 8 kHz API rate, mono (stereo packets are mixed down), in its own 18 KB: no allocation after
-/// `init`. About 8 µs of CPU per 20 ms frame of narrow band. One thread at a time.
+/// One voice stream from Opus at the 8 or 16 kHz API rate, mono (stereo packets are mixed down), in its own 18 KB: no allocation
+/// after `init`. About 8 µs of CPU per 20 ms frame of narrow band. One thread at a time.
 public struct OpusDecoder: ~Copyable {
   private let state: UnsafeMutableRawPointer
   private var decoder: OpaquePointer { OpaquePointer(state) }
+  /// 2.5 ms, the least that libopus makes up.
+  private let grain: Int
 
-  public init() throws(OpusError) {
+  public init(sampleRateHz: Int = 8_000) throws(OpusError) {
+    grain = sampleRateHz / 400
     state = .allocate(byteCount: Int(opus_decoder_get_size(1)), alignment: 16)
-    let result = opus_decoder_init(OpaquePointer(state), Int32(Limits.sampleRateHz), 1)
+    let result = opus_decoder_init(OpaquePointer(state), Int32(clamping: sampleRateHz), 1)
     guard result == OPUS_OK else { throw OpusError(code: result) }
     _ = copus_decoder_set(decoder, OPUS_SET_GAIN_REQUEST, Limits.opusGain)
   }
 
   deinit { state.deallocate() }
 
-  /// Decodes a whole packet and returns its samples (20…960). An empty packet is refused: libopus would take it for a loss.
+  /// Decodes a whole packet and returns its samples (2.5…120 ms). An empty packet is refused: libopus would take it for a loss.
   // HOT
   public mutating func decode(_ packet: Span<UInt8>, into samples: inout MutableSpan<Int16>) throws(OpusError) -> Int {
     guard !packet.isEmpty else { throw OpusError(code: OPUS_INVALID_PACKET) }
     return try run(packet, Int32(clamping: samples.count), repair: false, into: &samples)
   }
 
-  /// Decodes the copy of the lost `duration` samples (a multiple of 20) that the packet after the loss carries; where it carries
+  /// Decodes the copy of the lost `duration` samples (a multiple of 2.5 ms) that the packet after the loss carries; where it carries
   /// none, libopus conceals.
   public mutating func repair(_ duration: Int, from next: Span<UInt8>, into samples: inout MutableSpan<Int16>) throws(OpusError)
     -> Int
   {
     guard !next.isEmpty else { throw OpusError(code: OPUS_INVALID_PACKET) }
-    guard duration > 0, duration % 20 == 0, duration <= samples.count else { throw OpusError(code: OPUS_BAD_ARG) }
+    guard duration > 0, duration % grain == 0, duration <= samples.count else { throw OpusError(code: OPUS_BAD_ARG) }
     return try run(next, Int32(clamping: duration), repair: true, into: &samples)
   }
 
-  /// Extrapolates `duration` lost samples (a multiple of 20 up to 960); fades by itself. In a DTX pause this is comfort noise.
+  /// Extrapolates `duration` lost samples (a multiple of 2.5 up to 120 ms); fades by itself. In a DTX pause this is comfort noise.
   public mutating func conceal(_ duration: Int, into samples: inout MutableSpan<Int16>) throws(OpusError) -> Int {
-    guard duration > 0, duration % 20 == 0, duration <= samples.count else { throw OpusError(code: OPUS_BAD_ARG) }
+    guard duration > 0, duration % grain == 0, duration <= samples.count else { throw OpusError(code: OPUS_BAD_ARG) }
     let result = samples.withUnsafeMutableBufferPointer { target in
       guard let base = target.baseAddress else { return OPUS_BAD_ARG }
       return opus_decode(decoder, nil, 0, base, Int32(clamping: duration), 0)

@@ -14,6 +14,8 @@ public struct OpusError: Error, Sendable, Equatable {
 /// does not. About 142 µs of CPU per 20 ms frame at complexity 5 and 8 kHz. One thread at a time.
 public struct OpusEncoder: ~Copyable {
   private let state: UnsafeMutableRawPointer
+  /// 120 ms.
+  private let frameLimit: Int
   // A frame at its level for the encoder; freed in deinit.
   private let louder: UnsafeMutablePointer<Int16>
   private var encoder: OpaquePointer { OpaquePointer(state) }
@@ -24,10 +26,11 @@ public struct OpusEncoder: ~Copyable {
   ///   - complexity: 0…10.
   ///   - expectedLossPercent: 0…100; how much FEC is spent.
   public init(
-    sampleRateHz: Int = Limits.sampleRateHz, bitrate: Int = 24_000, complexity: Int = 5, expectedLossPercent: Int = 5
+    sampleRateHz: Int = 8_000, bitrate: Int = 24_000, complexity: Int = 5, expectedLossPercent: Int = 5
   ) throws(OpusError) {
     state = .allocate(byteCount: Int(opus_encoder_get_size(1)), alignment: 16)
-    louder = .allocate(capacity: Limits.samplesPerPacket)
+    frameLimit = sampleRateHz * 6 / 50
+    louder = .allocate(capacity: frameLimit)
     let result = opus_encoder_init(OpaquePointer(state), Int32(clamping: sampleRateHz), 1, OPUS_APPLICATION_VOIP)
     guard result == OPUS_OK else { throw OpusError(code: result) }
     try set(OPUS_SET_BITRATE_REQUEST, bitrate)
@@ -50,12 +53,20 @@ public struct OpusEncoder: ~Copyable {
     guard result == OPUS_OK else { throw OpusError(code: result) }
   }
 
+  /// How a frame begins or ends: from nothing, or with nothing.
+  enum Fade { case none, inwards, outwards }
+
   /// Encodes one frame of 2.5, 5, 10, 20, 40 or 60 ms and returns the packet's length in octets.
   // HOT
   public mutating func encode(_ samples: Span<Int16>, into packet: inout MutableSpan<UInt8>) throws(OpusError) -> Int {
+    try encode(samples, .none, into: &packet)
+  }
+
+  mutating func encode(_ samples: Span<Int16>, _ fade: Fade, into packet: inout MutableSpan<UInt8>) throws(OpusError) -> Int {
     let capacity = Int32(clamping: min(packet.count, Limits.opusFrameLength))
-    guard samples.count <= Limits.samplesPerPacket else { throw OpusError(code: OPUS_BAD_ARG) }
+    guard samples.count <= frameLimit else { throw OpusError(code: OPUS_BAD_ARG) }
     makeUp(samples)
+    if fade != .none { apply(fade, samples.count) }
     let result = packet.withUnsafeMutableBufferPointer { target in
       guard let base = target.baseAddress else { return OPUS_BAD_ARG }
       return opus_encode(encoder, louder, Int32(clamping: samples.count), base, capacity)
@@ -71,6 +82,13 @@ public struct OpusEncoder: ~Copyable {
     let factor = min(Limits.opusMakeUp, (32_767 << 14) / peak)
     for index in 0..<samples.count {
       louder[index] = Int16(truncatingIfNeeded: (Int32(samples[index]) &* factor &+ 8192) >> 14)
+    }
+  }
+
+  private func apply(_ fade: Fade, _ count: Int) {
+    for index in 0..<count {
+      let share = fade == .inwards ? index : count &- 1 &- index
+      louder[index] = Int16(truncatingIfNeeded: Int(louder[index]) &* share / count)
     }
   }
 

@@ -1,3 +1,5 @@
+import RTP
+
 /// Fills lost G.711 audio: from the audio before it as ITU-T G.711 Appendix I does, and where the audio behind it is there already from both
 /// sides, cross-faded over the whole gap (docs/design/codecs-and-concealment.md). Good audio passes unchanged and without delay.
 ///
@@ -6,17 +8,23 @@
 ///
 /// Own memory, 4.6 KB; per good tick a copy of 320 octets and 160 multiplications.
 public struct PitchConcealer: ~Copyable {
-  private static let stage = 80
-  /// Less than this behind a gap shows no period.
-  private static let shortestLead = 80
-  private var forward = PitchExtrapolator()
-  private var backward = PitchExtrapolator()
+  /// Samples of 1/8 ms.
+  private let scale: Int
+  /// 10 ms. Less than this behind a gap shows no period.
+  private let stage: Int
+  private var forward: PitchExtrapolator
+  private var backward: PitchExtrapolator
   /// How the audio begins that the last made-up audio was led into.
   private var lead: SIMD8<Int16>?
   /// Samples made up since the last good one.
   public var concealed: Int { forward.made }
 
-  public init() {}
+  public init(band: AudioBand = .narrowband) {
+    scale = band.sampleRateHz / 8_000
+    stage = 80 * scale
+    forward = PitchExtrapolator(band: band)
+    backward = PitchExtrapolator(band: band)
+  }
 
   /// Forgets the past, for another source.
   public mutating func reset() {
@@ -36,8 +44,8 @@ public struct PitchConcealer: ~Copyable {
   private mutating func rejoin(_ samples: inout MutableSpan<Int16>, _ count: Int) {
     defer { lead = nil }
     if let lead, count >= lead.scalarCount, lead == Self.beginning(samples.span) { return }
-    let stages = (min(forward.made, Limits.concealedSamples / 2) + Self.stage - 1) / Self.stage
-    let length = min(count, Self.stage, forward.period / 4 + 4 * stages)
+    let stages = (min(forward.made, Limits.concealedMilliseconds * 4 * scale) + stage - 1) / stage
+    let length = min(count, stage, forward.period / 4 + 4 * scale * stages)
     for index in 0..<length {
       let share = Float(index + 1) / Float(length + 1)
       samples[index] = Int16(clamping: Int(Float(samples[index]) * share + forward.next() * (1 - share)))
@@ -56,8 +64,8 @@ public struct PitchConcealer: ~Copyable {
   public mutating func conceal(_ count: Int, into samples: inout MutableSpan<Int16>, before next: Span<Int16>) {
     let count = min(count, samples.count)
     conceal(count, into: &samples)
-    guard next.count >= Self.shortestLead else { return }
-    backward.rememberReversed(next.extracting(0..<min(next.count, Limits.samplesPerTick)))
+    guard next.count >= stage else { return }
+    backward.rememberReversed(next.extracting(0..<min(next.count, 2 * stage)))
     backward.begin()
     for index in stride(from: count - 1, through: 0, by: -1) {
       let share = Float(index + 1) / Float(count + 1)

@@ -1,19 +1,26 @@
+import RTP
+
 /// Goes on with audio for a while: the last pitch period is repeated, from 20 ms on two and three of them so that it does not buzz. The
 /// period is known to a fraction of a sample and goes on changing as it did, strength falls on as it did. The less alike the last two
 /// periods are, the softer. From 10 ms on it fades, to noise at the level of the pauses before.
 ///
 /// Fed with reversed audio it goes back from there: `PitchConcealer` has one of each direction.
 ///
-/// Own memory, 2.3 KB; a search over the last 40 ms per `begin`, a copy of 320 octets and 160 multiplications per `remember`.
+/// Own memory, 2.3 KB, twice that in wideband; a search over the last 40 ms per `begin`, a copy of 320 octets and 160 multiplications per
+/// `remember`.
 struct PitchExtrapolator: ~Copyable {
-  static let shortestPeriod = 20
-  static let longestPeriod = 120
-  static let historyLength = 3 * longestPeriod + longestPeriod / 4
-  private static let stage = 80
-  /// Samples compared when a period is looked for.
-  private static let correlated = 80
+  /// Samples of 1/8 ms: 1, or 2 in wideband. All lengths below are multiples of it.
+  private let scale: Int
+  /// 2.5 to 15 ms: 400 to 66 Hz.
+  let shortestPeriod: Int
+  let longestPeriod: Int
+  private let historyLength: Int
+  /// 10 ms; also what is compared when a period is looked for.
+  private let stage: Int
+  /// What is made up before there is noise: 120 ms.
+  private let longest: Int
   /// Full strength for 10 ms, nothing left at 120.
-  private static let fadeLength = Float(Limits.concealedSamples - stage)
+  private let fadeLength: Float
   /// The trend of the period is taken for this part of what was measured: speech bends back.
   private static let trendShare: Float = 0.7
   /// How much softer what has no period is.
@@ -35,6 +42,9 @@ struct PitchExtrapolator: ~Copyable {
   private var step: Float = 0
   private var stepLeft = 0
   private var noise = NoiseGenerator()
+  /// How alike neighbouring samples of the quietest tick are, −1…1: noise of a room is darker than white, and in wideband that is heard.
+  private var darkness: Float = 0
+  private var lastNoise: Float = 0
   /// Mean square of the quietest tick lately: up by 0.5 dB a second, down at once; negative before any.
   private var floor: Float = -1
   /// Root mean square of the noise that a long loss ends in: a pause's, but never above −50 dBov.
@@ -43,13 +53,19 @@ struct PitchExtrapolator: ~Copyable {
   /// Samples made up since the last received one.
   private(set) var made = 0
   /// What is repeated, in samples.
-  private(set) var period = PitchExtrapolator.longestPeriod
+  private(set) var period: Int
 
-  init() {
-    history = .allocate(capacity: Self.historyLength)
-    history.initialize(repeating: 0, count: Self.historyLength)
-    let slab = UnsafeMutablePointer<Float>.allocate(capacity: 3 * Self.longestPeriod + 4)
-    slab.initialize(repeating: 0, count: 3 * Self.longestPeriod + 4)
+  init(band: AudioBand) {
+    scale = band.sampleRateHz / 8_000
+    (shortestPeriod, longestPeriod, stage) = (20 * scale, 120 * scale, 80 * scale)
+    historyLength = 390 * scale
+    longest = Limits.concealedMilliseconds * 8 * scale
+    fadeLength = Float(longest - stage)
+    period = longestPeriod
+    history = .allocate(capacity: historyLength)
+    history.initialize(repeating: 0, count: historyLength)
+    let slab = UnsafeMutablePointer<Float>.allocate(capacity: 3 * longestPeriod + 4)
+    slab.initialize(repeating: 0, count: 3 * longestPeriod + 4)
     cycle = slab + 1
   }
 
@@ -60,29 +76,34 @@ struct PitchExtrapolator: ~Copyable {
 
   /// Forgets the past, for another source.
   mutating func reset() {
-    history.update(repeating: 0, count: Self.historyLength)
+    history.update(repeating: 0, count: historyLength)
     (made, floor) = (0, -1)
   }
 
   /// Takes audio that goes on from what it was given before.
   // HOT
   mutating func remember(_ samples: Span<Int16>, _ count: Int) {
-    let kept = max(0, Self.historyLength - count)
-    if kept > 0 { history.update(from: history + (Self.historyLength - kept), count: kept) }
-    let taken = Self.historyLength - kept
+    let kept = max(0, historyLength - count)
+    if kept > 0 { history.update(from: history + (historyLength - kept), count: kept) }
+    let taken = historyLength - kept
     samples.withUnsafeBufferPointer { source in
       guard let base = source.baseAddress, count <= source.count else { return }
       (history + kept).update(from: base + (count - taken), count: taken)
     }
     let power = Float(SampleSums.energy(history + kept, taken)) / Float(taken)
-    floor = floor < 0 ? power : min(power, floor * 1.0023 + 0.05)
+    let raised = floor < 0 ? power : floor * 1.0023 + 0.05
+    if scale > 1, power <= raised, taken > 1 {
+      darkness = Float(SampleSums.product(history + kept, history + kept + 1, taken - 1)) / max(1, power * Float(taken))
+      darkness = max(0, min(0.98, darkness))
+    }
+    floor = min(power, raised)
     made = 0
   }
 
   /// Takes the beginning of some audio backwards, and nothing else.
   mutating func rememberReversed(_ samples: Span<Int16>) {
     reset()
-    for index in 0..<min(samples.count, Self.historyLength) { history[Self.historyLength - 1 - index] = samples[index] }
+    for index in 0..<min(samples.count, historyLength) { history[historyLength - 1 - index] = samples[index] }
   }
 
   // MARK: What is repeated
@@ -93,7 +114,7 @@ struct PitchExtrapolator: ~Copyable {
     period = Int(lag.rounded())
     periods = 1
     position = 0
-    let end = Self.historyLength
+    let end = historyLength
     // How the period and the strength went from one cycle to the next.
     var trend: Float = 0
     if likeness > 0.7 { trend = max(-0.05, min(0.05, (lag - previousPeriod()) / lag)) * Self.trendShare }
@@ -105,7 +126,7 @@ struct PitchExtrapolator: ~Copyable {
     buildCycle()
     limit(likeness)
     step = Float(history[end - 1]) - cycle[period - 1]
-    stepLeft = 16
+    stepLeft = 16 * scale
   }
 
   /// The sum of squares of some history, at least 1.
@@ -115,7 +136,7 @@ struct PitchExtrapolator: ~Copyable {
 
   /// Correlation of the 10 ms before `end` with what was `lag` earlier, over the latter's strength.
   private func likeness(_ end: Int, _ lag: Int) -> Float {
-    Self.likeness(history + (end - Self.correlated), lag, Self.correlated)
+    Self.likeness(history + (end - stage), lag, stage)
   }
 
   private static func likeness(_ samples: UnsafePointer<Int16>, _ lag: Int, _ count: Int) -> Float {
@@ -126,40 +147,46 @@ struct PitchExtrapolator: ~Copyable {
   /// The lag of the highest normalised correlation, every second lag and sample first, then around the best, then between the
   /// samples by a parabola; and that correlation, 0…1.
   private func findPeriod() -> (lag: Float, likeness: Float) {
-    let end = Self.historyLength
-    var best = (lag: Self.longestPeriod, score: Float(-1))
-    // (longestPeriod + correlated) / 2
+    let end = historyLength
+    var best = (lag: longestPeriod, score: Float(-1))
+    // (longestPeriod + stage) / 2 of 1/8 ms
     var room = InlineArray<100, Int16>(repeating: 0)
     var span = room.mutableSpan
     span.withUnsafeMutableBufferPointer { halved in
       guard let base = halved.baseAddress else { return }
-      let first = history + (end - 2 * halved.count)
-      for index in 0..<halved.count { base[index] = first[2 * index] }
-      for lag in stride(from: Self.shortestPeriod, through: Self.longestPeriod, by: 2) {
-        let value = Self.likeness(base + Self.longestPeriod / 2, lag / 2, Self.correlated / 2)
+      let step = 2 * scale
+      let first = history + (end - step * halved.count)
+      if scale == 1 {
+        for index in 0..<halved.count { base[index] = first[2 * index] }
+      } else {
+        for index in 0..<halved.count { base[index] = Int16((Int(first[4 * index]) + Int(first[4 * index + 1])) / 2) }
+      }
+      for lag in stride(from: shortestPeriod, through: longestPeriod, by: step) {
+        let value = Self.likeness(base + longestPeriod / step, lag / step, stage / step)
         if value > best.score { best = (lag, value) }
       }
     }
-    let around = max(Self.shortestPeriod, best.lag - 1)...min(Self.longestPeriod, best.lag + 1)
+    let width = 2 * scale - 1
+    let around = max(shortestPeriod, best.lag - width)...min(longestPeriod, best.lag + width)
     best.score = -1
     for lag in around {
       let value = likeness(end, lag)
       if value > best.score { best = (lag, value) }
     }
     var lag = Float(best.lag)
-    if best.lag > Self.shortestPeriod, best.lag < Self.longestPeriod {
+    if best.lag > shortestPeriod, best.lag < longestPeriod {
       let (left, right) = (likeness(end, best.lag - 1), likeness(end, best.lag + 1))
       let bend = left - 2 * best.score + right
       if bend < 0 { lag += max(-0.5, min(0.5, 0.5 * (left - right) / bend)) }
     }
-    return (lag, best.score / power(end - Self.correlated, Self.correlated).squareRoot())
+    return (lag, best.score / power(end - stage, stage).squareRoot())
   }
 
   /// The period one period earlier.
   private func previousPeriod() -> Float {
-    let end = Self.historyLength - period
+    let end = historyLength - period
     var best = (lag: period, score: Float(-1))
-    for lag in max(Self.shortestPeriod, period - 4)...min(Self.longestPeriod + 5, period + 4) {
+    for lag in max(shortestPeriod, period - 4 * scale)...min(longestPeriod + 5 * scale, period + 4 * scale) {
       let value = likeness(end, lag)
       if value > best.score { best = (lag, value) }
     }
@@ -169,7 +196,7 @@ struct PitchExtrapolator: ~Copyable {
   /// The last `periods` periods, whose end is blended with what came before their beginning, so that repetition is smooth.
   private func buildCycle() {
     let length = periods * period
-    let start = Self.historyLength - length
+    let start = historyLength - length
     let quarter = period / 4
     for index in 0..<length { cycle[index] = Float(history[start + index]) }
     for index in 0..<quarter {
@@ -183,20 +210,20 @@ struct PitchExtrapolator: ~Copyable {
 
   /// Repeating the last period of a beginning vowel would make 20 ms of it where there were three.
   private mutating func limit(_ likeness: Float) {
-    let window = Limits.samplesPerTick
-    let loudest = max(power(Self.historyLength - window, window), power(Self.historyLength - 2 * window, window)) / Float(window)
-    let own = power(Self.historyLength - period, period) / Float(period)
+    let window = 2 * stage
+    let loudest = max(power(historyLength - window, window), power(historyLength - 2 * window, window)) / Float(window)
+    let own = power(historyLength - period, period) / Float(period)
     strength = min(1, (1.58 * loudest / own).squareRoot()) * (1 - Self.unvoicedShare * (1 - min(1, likeness)))
     background = max(0, min(floor, Self.loudestBackground)).squareRoot()
     highest = 0
-    for index in Self.historyLength - 2 * window..<Self.historyLength { highest = max(highest, abs(Float(history[index]))) }
+    for index in historyLength - 2 * window..<historyLength { highest = max(highest, abs(Float(history[index]))) }
   }
 
   // MARK: Sample by sample
 
   mutating func next() -> Float {
-    if made >= Limits.concealedSamples { return noise.next() * background }
-    if made > 0, made.isMultiple(of: 2 * Self.stage), periods < 3 { lengthenCycle() }
+    if made >= longest { return nextNoise() * background }
+    if made > 0, made.isMultiple(of: 2 * stage), periods < 3 { lengthenCycle() }
     let length = Float(periods * period)
     let index = Int(position)
     let rest = position - Float(index)
@@ -204,16 +231,23 @@ struct PitchExtrapolator: ~Copyable {
     var value = b + 0.5 * rest * (c - a + rest * (2 * a - 5 * b + 4 * c - d + rest * (3 * (b - c) + d - a)))
     position += speed
     if position >= length { position -= length }
-    if made < 2 * Self.stage { speed += speedChange }
+    if made < 2 * stage { speed += speedChange }
     if stepLeft > 0 {
-      value += step * Float(stepLeft) / 17
+      value += step * Float(stepLeft) / Float(16 * scale + 1)
       stepLeft -= 1
     }
     strength *= decay
-    var fade = min(1, Float(Limits.concealedSamples - made) / Self.fadeLength)
+    var fade = min(1, Float(longest - made) / fadeLength)
     fade *= fade
     made += 1
-    return max(-highest, min(highest, value * fade * strength)) + (fade < 1 ? noise.next() * background * (1 - fade) : 0)
+    return max(-highest, min(highest, value * fade * strength)) + (fade < 1 ? nextNoise() * background * (1 - fade) : 0)
+  }
+
+  /// Of mean square 1.
+  private mutating func nextNoise() -> Float {
+    guard darkness > 0 else { return noise.next() }
+    lastNoise = darkness * lastNoise + (1 - darkness * darkness).squareRoot() * noise.next()
+    return lastNoise
   }
 
   private mutating func lengthenCycle() {

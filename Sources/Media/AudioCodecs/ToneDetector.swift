@@ -1,10 +1,12 @@
+import RTP
+
 #if canImport(Darwin)
   import Darwin
 #else
   import Glibc
 #endif
 
-/// Hears DTMF digits (ITU-T Q.23) in 8 kHz audio, for trunks that send tones instead of telephone-events. Keeps to ITU-T Q.24:
+/// Hears DTMF digits (ITU-T Q.23) in audio below 4 kHz, for trunks that send tones instead of telephone-events. Keeps to ITU-T Q.24:
 /// frequencies within 1.5 % + 2 Hz are taken and beyond 3.5 % refused, the high tone may be 6 dB stronger or 10 dB weaker than
 /// the low one, 40 ms of tone are enough and 23 are not, a break of 10 ms is bridged and one of 40 divides two digits.
 ///
@@ -39,6 +41,7 @@ public struct ToneDetector: ~Copyable {
   private let samples: UnsafeMutablePointer<Float>
   private var oldest = 0
   private let waves = Self.waves
+  private let converter = BandConverter()
   /// Turn of each frequency per hop.
   private let hopCos: SIMD8<Float>
   private let hopSin: SIMD8<Float>
@@ -64,6 +67,22 @@ public struct ToneDetector: ~Copyable {
   deinit { samples.deallocate() }
 
   /// Hears the next samples, a multiple of 40 (a tick: 160; the rest is left out). Returns a digit that has ended.
+  // HOT
+  public mutating func hear(_ input: Span<Int16>, _ band: AudioBand) -> ReceivedDigit? {
+    guard band == .wideband else { return hear(input) }
+    var room = InlineArray<160, Int16>(repeating: 0)
+    var narrow = room.mutableSpan
+    let count = min(input.count, 2 &* narrow.count)
+    input.withUnsafeBufferPointer { input in
+      narrow.withUnsafeMutableBufferPointer { narrow in
+        guard let from = input.baseAddress, let to = narrow.baseAddress else { return }
+        converter.convert(from, count, from: .wideband, to: .narrowband, into: to)
+      }
+    }
+    return hear(narrow.span.extracting(first: count / 2))
+  }
+
+  /// Of 8 kHz.
   // HOT
   public mutating func hear(_ input: Span<Int16>) -> ReceivedDigit? {
     var ended: ReceivedDigit?

@@ -1,7 +1,8 @@
 import Bytes
 import Glibc
+public import RTP
 
-/// RIFF WAVE bytes from and to 8 kHz mono samples, the rate of a telephone call.
+/// RIFF WAVE bytes to mono samples at the rates of calls, and from those of a telephone's.
 public enum WAVFile {
   /// Longest file taken, in bytes: 10 minutes of 48 kHz stereo.
   static let sizeLimit = 120_000_000
@@ -16,6 +17,24 @@ public enum WAVFile {
 
   /// The samples of a WAV file at 8 kHz: PCM 16 bit, G.711 µ-law or A-law; any whole multiple of 8 kHz up to 48 kHz; the first channel.
   public static func samples(of bytes: [UInt8]) throws(FormatError) -> [Int16] {
+    let (samples, rateHz) = try content(of: bytes)
+    return resampled(samples, rateHz, to: 8_000)
+  }
+
+  /// The same in both bands.
+  public static func recording(of bytes: [UInt8]) throws(FormatError) -> Recording {
+    let (samples, rateHz) = try content(of: bytes)
+    let narrow = resampled(samples, rateHz, to: 8_000)
+    // Of rates between, what is above 4 kHz is left out.
+    guard rateHz % 16_000 == 0 else { return Recording(narrow) }
+    return Recording(narrow: narrow, wide: resampled(samples, rateHz, to: 16_000))
+  }
+
+  private static func resampled(_ samples: [Int16], _ rateHz: Int, to wanted: Int) -> [Int16] {
+    rateHz == wanted ? samples : decimated(samples, by: rateHz / wanted)
+  }
+
+  private static func content(of bytes: [UInt8]) throws(FormatError) -> (samples: [Int16], rateHz: Int) {
     func word(_ at: Int) -> Int { at + 1 < bytes.count ? Int(bytes[at]) | Int(bytes[at + 1]) << 8 : 0 }
     func long(_ at: Int) -> Int { word(at) | word(at + 2) << 16 }
     func tag(_ at: Int) -> String { at + 4 <= bytes.count ? String(decoding: bytes[at..<at + 4], as: UTF8.self) : "" }
@@ -40,11 +59,11 @@ public enum WAVFile {
     throw FormatError(description: "no data chunk")
   }
 
-  private static func decode(_ data: ArraySlice<UInt8>, _ format: Format) throws(FormatError) -> [Int16] {
+  private static func decode(_ data: ArraySlice<UInt8>, _ format: Format) throws(FormatError) -> (samples: [Int16], rateHz: Int) {
     guard (1...2).contains(format.channels), [8000, 16000, 24000, 32000, 40000, 48000].contains(format.rateHz) else {
       throw FormatError(
         description: "\(format.channels) channels at \(format.rateHz) Hz: mono or stereo at a multiple of 8000 Hz is wanted; "
-          + "convert with: sox in.wav -r 8000 -c 1 -b 16 out.wav")
+          + "convert with: sox in.wav -r 16000 -c 1 -b 16 out.wav")
     }
     var samples: [Int16]
     switch (format.tag, format.bits) {
@@ -60,7 +79,7 @@ public enum WAVFile {
     default:
       throw FormatError(description: "format \(format.tag) with \(format.bits) bits: PCM 16, µ-law or A-law is wanted")
     }
-    return format.rateHz == 8000 ? samples : decimated(samples, by: format.rateHz / 8000)
+    return (samples, format.rateHz)
   }
 
   private static func decoded(_ octet: UInt8, _ law: G711.Law) -> Int16 { samples(ofG711: [octet], law: law).first ?? 0 }
@@ -73,7 +92,7 @@ public enum WAVFile {
     return out
   }
 
-  /// Low-pass (windowed sinc, 3.4 kHz) and keep every `factor`-th sample.
+  /// Low-pass (windowed sinc, 0.425 of the new rate: 3.4 kHz at 8) and keep every `factor`-th sample.
   private static func decimated(_ samples: [Int16], by factor: Int) -> [Int16] {
     let halfWidth = 16 * factor
     let cutoff = 0.425 / Double(factor)
@@ -92,11 +111,13 @@ public enum WAVFile {
     }
   }
 
-  /// A PCM 16-bit mono WAV file at 8 kHz.
-  public static func bytes(of samples: [Int16]) -> [UInt8] {
+  /// A PCM 16-bit mono WAV file of samples of this band.
+  public static func bytes(of samples: [Int16], _ band: AudioBand = .narrowband) -> [UInt8] {
     func little(_ value: Int, _ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) } }
     var out: [UInt8] = Array("RIFF".utf8) + little(36 + samples.count * 2, 4) + Array("WAVEfmt ".utf8)
-    out += little(16, 4) + little(1, 2) + little(1, 2) + little(8000, 4) + little(16000, 4) + little(2, 2) + little(16, 2)
+    out +=
+      little(16, 4) + little(1, 2) + little(1, 2) + little(band.sampleRateHz, 4) + little(2 * band.sampleRateHz, 4) + little(2, 2)
+      + little(16, 2)
     out += Array("data".utf8) + little(samples.count * 2, 4)
     out.reserveCapacity(out.count + samples.count * 2)
     for sample in samples { out += little(Int(sample), 2) }

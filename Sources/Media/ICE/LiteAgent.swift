@@ -13,6 +13,7 @@ import STUN
 /// | check with an attribute it must understand and does not | any | 420 sent, nothing validated |
 /// | wrong ufrag, no or wrong integrity, response, garbage | any | ignored, in silence |
 /// | `restart` | any | one more generation is answered; the nominated pair stays |
+/// | `startOver` | any | the newest generation has another number, nothing is nominated |
 ///
 /// Checks are answered as soon as the agent exists, before the remote description is known. No clock, no I/O; `handle` allocates for the
 /// peer's third address and its fifth at most.
@@ -24,7 +25,7 @@ public struct LiteAgent: Sendable {
   }
 
   private struct Generation: Sendable {
-    let number: Int
+    var number: Int
     let ufrag: [UInt8]
     let key: IntegrityKey
     var remoteUfrag: [UInt8]?
@@ -74,11 +75,14 @@ public struct LiteAgent: Sendable {
         remoteUfrag: remoteUfrag.map { Array($0.utf8) }))
   }
 
-  /// Forgets the nomination and all validated addresses: the device prepares again from a new session, its old checks no longer
-  /// count.
-  public mutating func forgetPairs() {
+  /// The peer begins anew with the same offer of ours (a device that prepares again from a new session): its old checks no longer count, and
+  /// what it nominates from now on is of this generation. Older ones are answered no more.
+  public mutating func startOver(remoteUfrag: String, generation: Int) {
     nomination = nil
     validated.removeAll(keepingCapacity: true)
+    guard var last = generations.last else { return }
+    (last.number, last.remoteUfrag, last.expiresAt) = (max(last.number, generation), Array(remoteUfrag.utf8), .distantFuture)
+    generations = [last]
   }
 
   /// Whether a check for this ufrag is ours, for demultiplexing.

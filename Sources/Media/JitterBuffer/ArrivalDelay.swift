@@ -8,6 +8,9 @@
 /// 25 packets before and the 25 after it. A lasting step of +180 ms is then no jitter at all, while a single late burst still is. That
 /// verdict comes half a second late; until then `slowest` keeps the policy from shortening the delay.
 ///
+/// A packet that was waited for is measured against those before it alone: what it cost was paid before anybody knew that the route
+/// stays so.
+///
 /// Packets are taken in groups of five, so that minima over windows cost little per packet.
 struct ArrivalDelay: ~Copyable {
   static let groupSize = 5
@@ -60,7 +63,7 @@ struct ArrivalDelay: ~Copyable {
   /// The group of the last loss.
   private var bridgedAt = Int.min / 2
 
-  init(clockRateHz: UInt32, memoryPackets: Float, lossCost: Float) {
+  init(clockRateHz: UInt32, policy: DelayPolicy) {
     func memory(_ count: Int, _ value: Int64) -> UnsafeMutablePointer<Int64> {
       let memory = UnsafeMutablePointer<Int64>.allocate(capacity: count)
       memory.initialize(repeating: value, count: count)
@@ -71,8 +74,7 @@ struct ArrivalDelay: ~Copyable {
     minima = memory(Self.groups, .max)
     windowMinima = memory(Self.groups, .max)
     unitsPerMillisecond = Int64(max(1000, clockRateHz) / 1000)
-    histogram = DelayHistogram(
-      memoryPackets: memoryPackets, group: Self.groupSize, lossCost: lossCost, unitsPerMillisecond: unitsPerMillisecond)
+    histogram = DelayHistogram(policy: policy, group: Self.groupSize, unitsPerMillisecond: unitsPerMillisecond)
     stallUnits = Int64(Limits.stallMilliseconds) * unitsPerMillisecond
     reciprocal = ((1 << 32) + unitsPerMillisecond - 1) / unitsPerMillisecond
   }
@@ -121,6 +123,17 @@ struct ArrivalDelay: ~Copyable {
     if repairGroups > 0 { spread = max(spread, repairSpread) }
     wanted = recentMinimum &+ spread
     bridging = bridgeGroups > 0 ? recentMinimum &+ bridgeSpread : Self.noBridging
+  }
+
+  /// Audio was made up until the packet of this transit came: it counts at once, and not when its following window is complete.
+  mutating func waitedFor(transit: Int64) {
+    for back in 0...Self.window {
+      let entries = transits + (((group &- back) & (Self.groups &- 1)) &* 8)
+      for index in 0..<(back == 0 ? filled : Self.groupSize) where entries[index] == transit {
+        entries[index] = Self.uncounted
+        return histogram.add(milliseconds: milliseconds(transit &- recentMinimum))
+      }
+    }
   }
 
   /// A packet that never came but could be repaired from its successor: as if it had come with it, so that the wanted delay
@@ -186,9 +199,10 @@ struct ArrivalDelay: ~Copyable {
     Int(truncatingIfNeeded: (max(0, min(units, 2048 &* unitsPerMillisecond)) &* reciprocal) >> 32)
   }
 
-  /// The timeline jumped: what is known about spread stays, the minima do not.
+  /// The timeline jumped: what is known about spread stays, the minima do not. Packets that come less late each than the one before are
+  /// what a stall held back, before the jump and after it.
   mutating func timelineChanged() {
-    (group, filled, slowestLeft, inStall, repairGroups) = (0, 0, Self.hold, false, 0)
+    (group, filled, slowestLeft, inStall, repairGroups) = (0, 0, Self.hold, true, 0)
     (bridging, bridgeGroups, bridgedAt) = (Self.noBridging, 0, .min / 2)
     current = transits
     (groupMinimum, recentMinimum, startMaximum, slowest, previous) = (.max, .max, .min, .min, .max / 4)
@@ -198,6 +212,7 @@ struct ArrivalDelay: ~Copyable {
 
   mutating func removeAll() {
     timelineChanged()
+    inStall = false
     histogram.removeAll()
   }
 }

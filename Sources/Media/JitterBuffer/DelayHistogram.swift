@@ -1,7 +1,9 @@
-/// How much packets are delayed beyond the fastest: a histogram whose entries fade, and the delay that costs least by it.
+import RTP
+
+/// How much packets are delayed beyond the fastest: a histogram whose entries fade, and the delay that costs a conversation least by it.
 ///
-/// A delay of `d` milliseconds costs `d` plus `lossCost` for each percent of packets that come later than that. With hardly any
-/// jitter the least cost lies just above the slowest packet; rare spikes are not worth waiting for all the time, frequent ones are.
+/// The cost is what ITU-T G.107 takes off its rating R: Id of the whole path with this delay, and Ie,eff of the packets that come later
+/// than that. On a short path delay is nearly free, so it covers all but the rarest packet; on a long one each millisecond counts.
 ///
 /// Instead of fading all bins, each group of entries weighs a little more than the one before; when weights get large all are scaled
 /// down at once, every 20,000 packets or so. The search for the least cost looks at some bins after each group, from the top down, and
@@ -11,9 +13,13 @@ struct DelayHistogram: ~Copyable {
   private static let binsPerSearch = 8
   // Each `bins` initialised values; freed in deinit.
   let mass: UnsafeMutablePointer<Float>
-  let upperEdges: UnsafeMutablePointer<Float>
+  let delayCosts: UnsafeMutablePointer<Float>
   private let growth: Float
-  private let lossCost: Float
+  private let delayPrice: Float
+  /// (95 − Ie) and Bpl of the codec.
+  private let lossRange: Float
+  private let lossRobustness: Float
+  private var pathMilliseconds: Double
   private var weight: Float = 1
   private var total: Float = 0
   /// The search: bins from here up are done, hold `above`, and `bestBin` costs least of them.
@@ -28,23 +34,40 @@ struct DelayHistogram: ~Copyable {
   private(set) var units: Int64 = 0
 
   /// - Parameters:
-  ///   - memoryPackets: after this many packets an entry weighs 1/e.
   ///   - group: packets between two searches.
-  ///   - lossCost: milliseconds of delay that one percent of late packets is worth.
   ///   - unitsPerMillisecond: of the result.
-  init(memoryPackets: Float, group: Int, lossCost: Float, unitsPerMillisecond: Int64) {
+  init(policy: DelayPolicy, group: Int, unitsPerMillisecond: Int64) {
     self.unitsPerMillisecond = unitsPerMillisecond
     mass = .allocate(capacity: Self.bins)
     mass.initialize(repeating: 0, count: Self.bins)
-    upperEdges = .allocate(capacity: Self.bins)
-    for bin in 0..<Self.bins { (upperEdges + bin).initialize(to: Float(Self.upperEdge(bin))) }
-    growth = 1 + Float(group) / max(Float(group), memoryPackets)
-    self.lossCost = lossCost * 100
+    delayCosts = .allocate(capacity: Self.bins)
+    delayCosts.initialize(repeating: 0, count: Self.bins)
+    growth = 1 + Float(group) / max(Float(group), policy.memoryPackets)
+    delayPrice = policy.delayPrice
+    lossRange = Float(95 - policy.codec.base)
+    lossRobustness = max(1, Float(policy.codec.lossRobustness))
+    pathMilliseconds = policy.pathMilliseconds
+    updateDelayCosts()
+  }
+
+  /// Mouth to ear without this buffer. What changes less than a bin's width does not matter.
+  mutating func setPath(milliseconds: Double) {
+    let path = min(max(0, milliseconds), Limits.pathMilliseconds)
+    guard abs(path - pathMilliseconds) >= 8 else { return }
+    pathMilliseconds = path
+    updateDelayCosts()
+  }
+
+  private func updateDelayCosts() {
+    for bin in 0..<Self.bins {
+      let edge = Self.upperEdge(bin)
+      delayCosts[bin] = Float(OpinionScore.delayImpairment(pathMilliseconds + Double(edge))) + delayPrice * Float(edge)
+    }
   }
 
   deinit {
     mass.deallocate()
-    upperEdges.deallocate()
+    delayCosts.deallocate()
   }
 
   // Invariant of this file: every bin is in 0..<bins: `bin` clamps, and `searched` runs from `bins` down to 0 in steps that divide it.
@@ -66,16 +89,17 @@ struct DelayHistogram: ~Copyable {
     let start = searched
     searched = start &- Self.binsPerSearch
     // Nothing ever was that late: the lowest of these bins costs least, and `above` is still 0.
-    guard searched <= highestBin else { return (bestCost, bestBin) = (upperEdges[searched], searched) }
+    guard searched <= highestBin else { return (bestCost, bestBin) = (delayCosts[searched], searched) }
     search(from: start)
   }
 
   /// Eight bins (`binsPerSearch`) more.
   private mutating func search(from start: Int) {
-    let scale = lossCost / max(total, 1e-9)
+    let percent = 100 / max(total, 1e-9)
     for bin in (searched..<start).reversed() {
       // A delay of this bin's upper edge leaves late what lies above.
-      let cost = upperEdges[bin] + above * scale
+      let late = above * percent
+      let cost = delayCosts[bin] + lossRange * late / (late + lossRobustness)
       if cost < bestCost { (bestCost, bestBin) = (cost, bin) }
       above += mass[bin]
     }

@@ -1,3 +1,5 @@
+import RTP
+
 /// What the policy knows when a tick's audio is ready. All in RTP clock units; transits as in `ArrivalDelay`.
 public struct PlayoutStatus: Sendable, Equatable {
   /// The tick's time on the arrival clock.
@@ -42,8 +44,12 @@ public struct DelayDecision: Sendable, Equatable {
 /// tick⌋ + 1` from now. Over all `j` the tightest of them leaves `⌊r / grain⌋ · grain + grain` until its packet is needed.
 /// Stretching moves that by whole grains; the rest is the ticks' phase.
 public struct DelayPolicy: Sendable {
-  /// What one percent of late packets is worth, in milliseconds of delay (docs/design/play-out.md).
-  public var lossCost: Float = 28
+  /// What missing audio costs, by G.113.
+  public var codec = CodecImpairment.g711
+  /// Mouth to ear without the buffer, until it is told (`PlayoutBuffer.setPath`).
+  public var pathMilliseconds = DelayPolicy.path(roundTrips: nil, nil)
+  /// What a millisecond costs beside G.107's Id, in R: below 100 ms that takes delay for free, people who talk at once do not.
+  public var delayPrice: Float = 0.005
   /// Packets after which an observation counts 1/e: about 30 s.
   public var memoryPackets: Float = 1500
   /// So little may be missing after audio was shortened: later ticks make it good.
@@ -64,6 +70,13 @@ public struct DelayPolicy: Sendable {
   public var reserveMilliseconds: Int64 = 2
 
   public init() {}
+
+  /// Mouth to ear without the buffer, in milliseconds: a packet from the one side and one to the other, what Opus looks ahead, and half the
+  /// round trip of each leg. A round trip that nobody has measured is taken for 60 ms; what lies behind the far ends is not known.
+  public static func path(roundTrips first: Double?, _ second: Double?) -> Double {
+    func oneWay(_ roundTrip: Double?) -> Double { min(max(0, roundTrip ?? 60), Limits.pathMilliseconds) / 2 }
+    return 2 * 20 + 6.5 + oneWay(first) + oneWay(second)
+  }
 
   /// The thresholds above in RTP clock units.
   struct Thresholds {

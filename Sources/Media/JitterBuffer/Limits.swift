@@ -34,6 +34,8 @@ public enum Limits {
   static let joinMilliseconds = 5
   /// The consumer's period.
   static let tickMilliseconds = 20
+  /// The longest path that is believed: a forged round trip is worth no more.
+  static let pathMilliseconds = 2_000.0
   /// The delay policy never asks for more than this.
   static let delayMilliseconds = 500
 }

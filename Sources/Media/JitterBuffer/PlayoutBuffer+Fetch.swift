@@ -18,7 +18,9 @@ extension PlayoutBuffer {
         continue
       }
       // A timestamp ahead of the line without a missing number: the talker paused. Go on when the wanted delay is reached.
-      if timestamp &- position >= unitsPerMillisecond, started, !isDue(timestamp, at: now) { return .pause }
+      let isAfterPause = timestamp &- position >= unitsPerMillisecond
+      if isAfterPause, started, !isDue(timestamp, at: now) { return .pause }
+      if waited > 0, !isAfterPause { delay.waitedFor(transit: packet.pointee.transit) }
       store.remove(packet)
       advance(played: true)
       position = timestamp &+ duration

@@ -101,10 +101,13 @@ public struct PlayoutBuffer: ~Copyable {
     unitsPerMillisecond = Int64(rate / 1000)
     thresholds = DelayPolicy.Thresholds(policy, unitsPerMillisecond: Int64(rate / 1000))
     packetDuration = 20 * Int64(rate / 1000)
-    delay = ArrivalDelay(clockRateHz: rate, memoryPackets: policy.memoryPackets, lossCost: policy.lossCost)
+    delay = ArrivalDelay(clockRateHz: rate, policy: policy)
   }
 
   // MARK: Delay
+
+  /// What is known of the rest of the path: mouth to ear without this buffer, from 0 to 2 s. What delay costs a conversation depends on it.
+  public mutating func setPath(milliseconds: Double) { delay.histogram.setPath(milliseconds: milliseconds) }
 
   /// Asked once a tick, when its audio is decoded.
   /// - Parameters:

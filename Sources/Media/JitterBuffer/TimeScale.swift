@@ -1,10 +1,12 @@
+import RTP
+
 /// Stretch: plays speech faster or slower without changing its pitch, by taking out or repeating whole pitch periods with a
-/// cross-fade (pitch-aware overlap-add, as in WSOLA and NetEQ), 8 kHz, in place. Noise and silence have no pitch: there any lag
+/// cross-fade (pitch-aware overlap-add, as in WSOLA and NetEQ), in place. Noise and silence have no pitch: there any lag
 /// does, and the fade hides it.
 ///
-/// Pure functions on the caller's memory. About 10 µs per call of 320 samples; called on few ticks.
+/// Pure functions on the caller's memory. About 10 µs per call of 320 samples at 8 kHz; called on few ticks.
 public enum TimeScale {
-  /// 2.5 ms … 15 ms: 400 Hz … 66 Hz.
+  /// 2.5 ms … 15 ms: 400 Hz … 66 Hz. In samples at 8 kHz, as all lengths of this type: in wideband twice as many are meant.
   public static let shortestLag = 20
   public static let longestLag = 120
   /// The most that is cut out of silence at once, 10 ms: of no packet all is gone then.
@@ -16,9 +18,11 @@ public enum TimeScale {
   /// cut is clean.
   /// - Parameter urgent: accept a cut that is heard a little.
   // HOT
-  public static func shrink(_ samples: UnsafeMutablePointer<Int16>, count: Int, limit: Int, urgent: Bool) -> Int {
-    let longest = min(longestLag, limit, count / 2)
-    guard longest >= shortestLag, let match = bestLag(samples, count: count, longest: longest) else { return 0 }
+  public static func shrink(_ samples: UnsafeMutablePointer<Int16>, count: Int, limit: Int, band: AudioBand, urgent: Bool) -> Int
+  {
+    let scale = scale(band)
+    let longest = min(longestLag * scale, limit, count / 2)
+    guard longest >= shortestLag * scale, let match = bestLag(samples, count: count, longest: longest, scale) else { return 0 }
     guard match.isQuiet || match.likeness >= (urgent ? 0.5 : 0.85) else { return 0 }
     let lag = match.lag
     // x[0..<lag] fades into x[lag..<2·lag]; what follows moves down.
@@ -33,9 +37,11 @@ public enum TimeScale {
   /// Repeats one pitch period in `samples[0..<count]`, whose memory holds `capacity` samples, and returns how many samples were
   /// added.
   // HOT
-  public static func grow(_ samples: UnsafeMutablePointer<Int16>, count: Int, capacity: Int, limit: Int, urgent: Bool) -> Int {
-    let longest = min(longestLag, limit, count / 2, capacity - count)
-    guard longest >= shortestLag, let match = bestLag(samples, count: count, longest: longest) else { return 0 }
+  public static func grow(_ samples: UnsafeMutablePointer<Int16>, count: Int, capacity: Int, band: AudioBand, urgent: Bool) -> Int
+  {
+    let scale = scale(band)
+    let longest = min(longestLag * scale, count / 2, capacity - count)
+    guard longest >= shortestLag * scale, let match = bestLag(samples, count: count, longest: longest, scale) else { return 0 }
     guard match.isQuiet || match.likeness >= (urgent ? 0.5 : 0.85) else { return 0 }
     let lag = match.lag
     // x[0..<lag], then x[lag..<2·lag] fading into x[0..<lag], then x[lag...] again.
@@ -47,18 +53,21 @@ public enum TimeScale {
     return lag
   }
 
+  private static func scale(_ band: AudioBand) -> Int { band.sampleRateHz / 8_000 }
+
   /// The lag at which the audio resembles itself most, by normalised correlation of `x[0..<n]` with `x[lag..<lag + n]`; every
-  /// second lag, then around the best.
-  private static func bestLag(_ samples: UnsafeMutablePointer<Int16>, count: Int, longest: Int) -> (
+  /// second lag (fourth in wideband), then around the best.
+  private static func bestLag(_ samples: UnsafeMutablePointer<Int16>, count: Int, longest: Int, _ scale: Int) -> (
     lag: Int, likeness: Float, isQuiet: Bool
   )? {
-    let window = min(longestLag, count - longest)
+    let shortestLag = shortestLag * scale
+    let window = min(longestLag * scale, count - longest)
     guard window >= shortestLag else { return nil }
     let energy = products(samples, samples, window).energy
     if energy <= Float(quiet * window) {
       let end = samples + (count - window)
       // Any will do, if the far end is quiet as well.
-      if products(end, end, window).energy <= Float(quiet * window) { return (min(longest, longestQuietLag), 1, true) }
+      if products(end, end, window).energy <= Float(quiet * window) { return (min(longest, longestQuietLag * scale), 1, true) }
     }
     var best = (lag: shortestLag, likeness: Float(-1))
     func consider(_ lag: Int) {
@@ -68,10 +77,12 @@ public enum TimeScale {
       let likeness = dot / max(1, (energy * own).squareRoot())
       if likeness > best.likeness { best = (lag, likeness) }
     }
-    for lag in stride(from: shortestLag, through: longest, by: 2) { consider(lag) }
+    for lag in stride(from: shortestLag, through: longest, by: 2 * scale) { consider(lag) }
     let coarse = best.lag
-    if coarse > shortestLag { consider(coarse - 1) }
-    if coarse < longest { consider(coarse + 1) }
+    for off in 1..<(2 * scale) {
+      if coarse - off >= shortestLag { consider(coarse - off) }
+      if coarse + off <= longest { consider(coarse + off) }
+    }
     return best.likeness > 0 ? (best.lag, best.likeness, false) : nil
   }
 

@@ -96,10 +96,9 @@ struct AppLeg: ~Copyable {
   /// ICE credentials of the description: the first one, a restart with new local ones, or another session's that starts over.
   mutating func takeCredentials(_ remote: AppLegRemote, newLocal: AppLegLocal?, startsOver: Bool) {
     if startsOver {
-      agent.forgetPairs()
+      agent.startOver(remoteUfrag: remote.ufrag, generation: remote.generation)
       (address, isNominated) = (nil, false)
-    }
-    if let newLocal {
+    } else if let newLocal {
       local = newLocal
       ufrags = ufrags.suffix(Limits.generations - 1) + [newLocal.ufrag]
       agent.restart(
@@ -107,6 +106,12 @@ struct AppLeg: ~Copyable {
     } else {
       agent.setRemote(ufrag: remote.ufrag, generation: agent.generation)
     }
+  }
+
+  /// What both ends of it can carry; nil until the remote description is known.
+  var band: AudioBand? {
+    guard payloadType != 255 else { return nil }
+    return encoding == .opus ? min(encoding.band, remote?.opus.band ?? .wideband) : encoding.band
   }
 
   /// G.711 has no sign for a pause that apps would understand, and costs nothing to encode.

@@ -3,7 +3,7 @@ import Bytes
 import JitterBuffer
 import RTP
 
-/// What a tick's 160 samples are made of.
+/// What a tick's samples are made of.
 public enum PullResult: UInt8, Sendable {
   /// Received audio, all of it.
   case played
@@ -17,8 +17,8 @@ public enum PullResult: UInt8, Sendable {
   case noise
 }
 
-/// The receiving half of an audio leg: packets of one codec in, exactly 160 samples of 8 kHz audio per 20 ms tick out, whatever
-/// the network did. Jitter buffer, decoder, FEC repair, concealment, and time-scale modification joined.
+/// The receiving half of an audio leg: packets of one codec in, exactly 20 ms of audio of one band per tick out (160 samples at 8 kHz, or
+/// 320 at 16), whatever the network did. Jitter buffer, decoder, FEC repair, concealment, and time-scale modification joined.
 ///
 /// Of a stream that comes whole and in time nothing is heard but what its decoder makes of it, sample for sample, save for stretches
 /// that `statistics` count: nobody judges whether audio is plausible.
@@ -27,9 +27,11 @@ public enum PullResult: UInt8, Sendable {
 ///     _ = receiver.insert(header, payload: payload, at: now)         // as packets come
 ///     let result = receiver.pull(into: &samples, at: now)            // every 20 ms
 ///
-/// Allocates at set-up only (50 KB, with Opus 68 KB). One thread at a time; cannot be made to trap by input.
+/// Allocates at set-up and when the band changes (50 KB, with Opus 68 KB; wideband 12 KB more). One thread at a time; cannot be made to trap by input.
 public struct AudioReceiver: ~Copyable {
   public let encoding: AudioEncoding
+  /// Of what `pull` gives.
+  public private(set) var band: AudioBand
   /// Up to now.
   public var statistics: PlayoutStatistics { buffer.statistics }
 
@@ -40,41 +42,94 @@ public struct AudioReceiver: ~Copyable {
   private var buffer: PlayoutBuffer
   private var decoder: AudioDecoder
   private var decoded: DecodedAudio
-  private let unitsPerSample: Int
+  /// For a while after a change of the band.
+  private var former: FormerDecoder?
+  /// RTP clock units in a millisecond.
+  private let unitsPerMillisecond: Int
+  /// Samples in 1/8 ms.
+  private var scale: Int
+  private var tick: Int
   private var hasAudio = false
   /// Samples made up in a row, and those of them counted as concealed.
   private var madeUp = 0
   private var counted = 0
-  private var loudness = SpeechLoudness()
+  private var loudness: SpeechLoudness
   private var pause = Pause()
   private var stretching = Stretching()
   private var start = StreamStart()
   /// Length of the newest packet, and the greatest common divisor of packet and tick in samples: the steps in which they can lie to each
   /// other.
   private var packetUnits = 0
-  private var grain = AudioReceiver.tick
+  private var grain: Int
   /// Off by more than this, a cut that is heard a little is better than the delay: 60 ms.
-  private static let urgent = 480
-  private static let tick = AudioCodecs.Limits.samplesPerTick
+  private var urgent: Int { 480 &* scale }
   /// A tick, the longest packet, and room to stretch.
-  private static let capacity = 2 * tick + AudioCodecs.Limits.samplesPerPacket + 2 * tick
+  private static func capacity(_ band: AudioBand) -> Int {
+    4 * band.samplesPerTick + band.sampleRateHz / 1000 * AudioCodecs.Limits.packetMilliseconds
+  }
   /// After this many made-up samples the peer counts as silent (no concealment is counted): 200 ms.
-  private static let silentAfter = 1600
+  private var silentAfter: Int { 1600 &* scale }
+  private var shortestLag: Int { TimeScale.shortestLag &* scale }
 
-  /// - Parameter statistics: where counting goes on from: of the stream's receiver before this one.
+  /// - Parameters:
+  ///   - band: wideband only for codecs that have it; others are narrowband whatever is asked for.
+  ///   - statistics: where counting goes on from: of the stream's receiver before this one.
   /// - Throws: only if libopus refuses its parameters.
   public init(
-    encoding: AudioEncoding, policy: DelayPolicy = DelayPolicy(), statistics: PlayoutStatistics = PlayoutStatistics()
+    encoding: AudioEncoding, band: AudioBand = .narrowband, policy: DelayPolicy = DelayPolicy(),
+    statistics: PlayoutStatistics = PlayoutStatistics()
   ) throws(OpusError) {
     let row = encoding.row
     self.encoding = encoding
-    unitsPerSample = Int(row.clockRateHz) / AudioCodecs.Limits.sampleRateHz
+    self.band = min(band, encoding.band)
+    (tick, scale) = (self.band.samplesPerTick, self.band.sampleRateHz / 8_000)
+    grain = tick
+    loudness = SpeechLoudness(self.band)
+    unitsPerMillisecond = Int(row.clockRateHz) / 1000
+    var policy = policy
+    policy.codec = row.impairment
     buffer = PlayoutBuffer(
       clockRateHz: row.clockRateHz, carriesRepair: row.carriesRepair, bridgesLosses: row.isStateless,
       octetsPerUnit: row.octetsPerUnit, policy: policy, statistics: statistics)
-    decoded = DecodedAudio(capacity: Self.capacity)
-    decoder = try AudioDecoder(encoding: encoding)
+    decoded = DecodedAudio(capacity: Self.capacity(self.band))
+    decoder = try AudioDecoder(encoding: encoding, band: self.band)
   }
+
+  /// From the next tick on audio of this band; of no effect where the codec does not have it. What is decoded already is converted, and for
+  /// some packets the decoder of the band before is heard, until the new one has found its way: a frame is blended.
+  public mutating func setBand(_ band: AudioBand) throws(OpusError) {
+    let (band, before) = (min(band, encoding.band), self.band)
+    guard band != before else { return }
+    var other = try AudioDecoder(continuing: decoder, band: band)
+    swap(&decoder, &other)
+    var former = FormerDecoder(other)
+    var converted = DecodedAudio(capacity: Self.capacity(band))
+    decoded.modify { samples, count in
+      let even = count & ~1
+      if let room = converted.free.baseAddress { converted.append(former.convert(samples, even, to: band, into: room)) }
+      return 0
+    }
+    decoded = converted
+    self.former = consume former
+    self.band = band
+    (tick, scale) = (band.samplesPerTick, band.sampleRateHz / 8_000)
+    (madeUp, counted) = (
+      BandConverter.count(madeUp, from: before, to: band), BandConverter.count(counted, from: before, to: band)
+    )
+    loudness.band = band
+    measure(packetUnits)
+  }
+
+  /// RTP clock units, rounded down to whole ones.
+  @inline(__always) private func units(_ samples: Int) -> Int { samples &* unitsPerMillisecond / (8 &* scale) }
+  @inline(__always) private func samples(_ units: Int) -> Int { units &* 8 &* scale / unitsPerMillisecond }
+  /// In samples at 8 kHz, as statistics count.
+  @inline(__always) private func counts(_ samples: Int) -> UInt64 { UInt64(truncatingIfNeeded: samples / scale) }
+  /// Of one packet at most.
+  private func samplesOfPacket(_ units: Int) -> Int { min(samples(units), 8 * scale * AudioCodecs.Limits.packetMilliseconds) }
+
+  /// Mouth to ear without the jitter buffer, in milliseconds.
+  public mutating func setPath(milliseconds: Double) { buffer.setPath(milliseconds: milliseconds) }
 
   /// Takes one audio packet of this stream's payload type, in the clear. Empty and impossible payloads are counted and refused.
   // HOT
@@ -86,13 +141,19 @@ public struct AudioReceiver: ~Copyable {
     let repairs = encoding == .opus && OpusPacket.carriesRepair(payload)
     if duration != packetUnits { measure(duration) }
     start.came(at: now)
-    return buffer.insert(header, payload: payload, duration: duration, carriesRepair: repairs, at: now)
+    let insertion = buffer.insert(header, payload: payload, duration: duration, carriesRepair: repairs, at: now)
+    if insertion == .resynchronised {
+      // Another source or timeline: the one before had come to its end, nothing of it was lost.
+      buffer.statistics.concealedSamples &-= counts(counted)
+      counted = 0
+    }
+    return insertion
   }
 
   /// Packets of another length.
   private mutating func measure(_ duration: Int) {
     packetUnits = duration
-    var (common, other) = (max(1, duration / unitsPerSample), Self.tick)
+    var (common, other) = (max(1, samples(duration)), tick)
     while other > 0 { (common, other) = (other, common % other) }
     grain = common
   }
@@ -110,21 +171,21 @@ public struct AudioReceiver: ~Copyable {
     _ = buffer.insert(header, payload: Span(), duration: 0, at: now)
   }
 
-  /// Fills `samples` (160) with the next 20 ms.
+  /// Fills `samples` (`band.samplesPerTick`) with the next 20 ms.
   // HOT
   public mutating func pull(into samples: inout MutableSpan<Int16>, at now: Instant) -> PullResult {
     var result = PullResult.played
-    if !hasAudio, start.mustWait(at: now, grain: grain) { conceal(Self.tick, into: &result) }
+    if !hasAudio, start.mustWait(at: now, grain: grain / scale) { conceal(tick, into: &result) }
     // Where copies repair losses, delay given away in a pause is what the next repair needs.
     buffer.isPause = encoding != .opus && loudness.isPause
-    while decoded.count < Self.tick { fetch(into: &result, at: now) }
+    while decoded.count < tick { fetch(into: &result, at: now) }
     adjust(at: now)
     if hasAudio {
       buffer.statistics.ticks &+= 1
       buffer.statistics.delaySumMilliseconds += delayMilliseconds(at: now)
     }
     decoded.take(into: &samples)
-    if result == .played { buffer.statistics.playedSamples &+= UInt64(Self.tick) }
+    if result == .played { buffer.statistics.playedSamples &+= counts(tick) }
     return result
   }
 
@@ -137,21 +198,22 @@ public struct AudioReceiver: ~Copyable {
       // The timestamps left something out and the numbers did not: the talker had paused, nothing was lost.
       let leftOut = buffer.nextTimestamp.distance(from: line) &- packet.duration
       if leftOut > 0, counted > 0, missing == buffer.statistics.missing {
-        buffer.statistics.concealedSamples &-= UInt64(min(counted, leftOut / unitsPerSample))
+        buffer.statistics.concealedSamples &-= counts(min(counted, self.samples(leftOut)))
       }
       counted = 0
     case .repair(let units, let packet):
       let free = decoded.free
       var room = free.mutableSpan
-      let wanted = min(units / unitsPerSample, AudioCodecs.Limits.samplesPerPacket) / 20 * 20
+      let wanted = samplesOfPacket(units) / (20 * scale) * (20 * scale)
       let payload = packet.payload
       let length = decoder.repair(wanted, from: payload.span, into: &room)
       guard length > 0 else { return conceal(wanted, into: &result) }
+      if former != nil { lead(.repair, payload.span, free, length) }
       take(length)
-      buffer.statistics.repairedSamples &+= UInt64(length)
+      buffer.statistics.repairedSamples &+= counts(length)
       if result == .played { result = .repaired }
     case .lost(let units):
-      conceal(min(units / unitsPerSample, AudioCodecs.Limits.samplesPerPacket), behind: 0, into: &result)
+      conceal(samplesOfPacket(units), behind: 0, into: &result)
     case .pause: wait(into: &result, isPause: true)
     case .empty: wait(into: &result, isPause: pause.isOn)
     }
@@ -161,15 +223,16 @@ public struct AudioReceiver: ~Copyable {
     let payload = packet.payload
     if encoding == .opus, OpusPacket.isPause(payload.span) {
       pause.began()
-      return makeNoise(packet.duration / unitsPerSample, into: &result)
+      return makeNoise(samplesOfPacket(packet.duration), into: &result)
     }
     let free = decoded.free
     var room = free.mutableSpan
     let length = decoder.decode(payload.span, into: &room)
     guard length > 0 else {
       buffer.statistics.damaged &+= 1
-      return conceal(packet.duration / unitsPerSample, into: &result)
+      return conceal(samplesOfPacket(packet.duration), into: &result)
     }
+    if former != nil { lead(.packet, payload.span, free, length) }
     take(length)
     pause.played(upTo: buffer.nextTimestamp)
     (madeUp, hasAudio) = (0, true)
@@ -190,10 +253,10 @@ public struct AudioReceiver: ~Copyable {
   /// Nothing is there to be played: the rest of the tick is made up.
   private mutating func wait(into result: inout PullResult, isPause: Bool) {
     let before = decoded.count
-    guard before < Self.tick else { return }
-    let wanted = Self.tick &- before
-    if isPause { makeNoise(wanted, into: &result) } else { conceal(wanted, behind: wanted &* unitsPerSample, into: &result) }
-    buffer.madeUp((decoded.count &- before) &* unitsPerSample)
+    guard before < tick else { return }
+    let wanted = tick &- before
+    if isPause { makeNoise(wanted, into: &result) } else { conceal(wanted, behind: units(wanted), into: &result) }
+    buffer.madeUp(units(decoded.count &- before))
   }
 
   /// Appends at least `wanted` samples of a pause.
@@ -201,10 +264,10 @@ public struct AudioReceiver: ~Copyable {
     let length = roundedUp(wanted)
     guard hasAudio || pause.isDescribed else { return conceal(length, into: &result) }
     let room = UnsafeMutableBufferPointer(rebasing: decoded.free.prefix(length))
-    if pause.isDescribed { pause.noise.fill(room) } else { fill(room) }
+    if pause.isDescribed { pause.fill(room, band) } else { fill(room) }
     takeMadeUp(length)
     madeUp &+= length
-    buffer.statistics.noiseSamples &+= UInt64(length)
+    buffer.statistics.noiseSamples &+= counts(length)
     if result == .played || result == .silent { result = .noise }
   }
 
@@ -213,7 +276,7 @@ public struct AudioReceiver: ~Copyable {
   private mutating func conceal(_ wanted: Int, behind units: Int? = nil, into result: inout PullResult) {
     let length = roundedUp(wanted)
     let room = UnsafeMutableBufferPointer(rebasing: decoded.free.prefix(length))
-    if !hasAudio || madeUp >= Self.silentAfter {
+    if !hasAudio || madeUp >= silentAfter {
       room.update(repeating: 0)
       takeMadeUp(length)
       if result != .concealed { result = .silent }
@@ -223,12 +286,15 @@ public struct AudioReceiver: ~Copyable {
     takeMadeUp(length)
     madeUp &+= length
     counted &+= length
-    buffer.statistics.concealedSamples &+= UInt64(length)
+    buffer.statistics.concealedSamples &+= counts(length)
     result = .concealed
   }
 
   /// Opus makes up audio in steps of 2.5 ms only.
-  private func roundedUp(_ wanted: Int) -> Int { min(max(20, (wanted &+ 19) / 20 &* 20), decoded.capacity &- decoded.count) }
+  private func roundedUp(_ wanted: Int) -> Int {
+    let step = 20 &* scale
+    return min(max(step, (wanted &+ step &- 1) / step &* step), decoded.capacity &- decoded.count)
+  }
 
   /// Lets the decoder make up audio; what it does not is silence.
   private mutating func fill(_ room: UnsafeMutableBufferPointer<Int16>, behind units: Int? = nil) {
@@ -241,23 +307,35 @@ public struct AudioReceiver: ~Copyable {
       made = decoder.conceal(room.count, into: &samples)
     }
     for index in made..<max(made, room.count) { room[index] = 0 }
+    if former != nil { lead(.conceal, Span(), room, room.count) }
+  }
+
+  /// After a change of the band: puts what the decoder before makes of the same in place of `length` new samples.
+  private mutating func lead(
+    _ source: FormerDecoder.Source, _ payload: Span<UInt8>, _ target: UnsafeMutableBufferPointer<Int16>, _ length: Int
+  ) {
+    guard let base = target.baseAddress else { return }
+    former?.lead(source, payload, base, length, band)
+    if former?.isDone == true { former = nil }
   }
 
   /// Makes the buffered delay what the policy wants, a pitch period at a time.
   private mutating func adjust(at now: Instant) {
     tickPreference = hasAudio ? .stay : .none
     guard hasAudio, madeUp == 0 else { return }
-    let pending = (decoded.count &- Self.tick) &* unitsPerSample
-    let decision = buffer.decide(at: now, pending: pending, tick: Self.tick &* unitsPerSample)
+    let pending = units(decoded.count &- tick)
+    let decision = buffer.decide(at: now, pending: pending, tick: unitsPerMillisecond &* Frame.milliseconds)
     let delay = start.isFirst ? delayMilliseconds(at: now) : 0
-    tickPreference = start.preference(decision.tickShift, delayMilliseconds: delay, grain: grain)
+    tickPreference = start.preference(decision.tickShift, delayMilliseconds: delay, grain: grain / scale)
     switch decision.adjustment {
     case .none: break
     case .shrink(let units):
-      let surplus = cut(units / unitsPerSample, of: Int(0 &- decision.tickShift) / unitsPerSample)
-      guard surplus >= TimeScale.shortestLag else { return }
-      if stretching.mayShrink(surplus, isPause: decoded.isQuieter(than: loudness.pauseLevel)) { shrink(upTo: surplus, at: now) }
-    case .grow(let units): grow(units / unitsPerSample)
+      let surplus = cut(samples(units), of: samples(Int(0 &- decision.tickShift)))
+      guard surplus >= shortestLag else { return }
+      if stretching.mayShrink(surplus / scale, isPause: decoded.isQuieter(than: loudness.pauseLevel)) {
+        shrink(upTo: surplus, at: now)
+      }
+    case .grow(let units): grow(samples(units))
     }
   }
 
@@ -265,45 +343,44 @@ public struct AudioReceiver: ~Copyable {
   /// in grains, and the last of them only if a margin is left: packets that wander would have it put in and taken out again. Less is
   /// left to the ticks.
   private func cut(_ surplus: Int, of excess: Int) -> Int {
-    let isShort = surplus >= grain && excess < surplus &+ Limits.cutMarginMilliseconds &* 8
+    let isShort = surplus >= grain && excess < surplus &+ Limits.cutMarginMilliseconds &* 8 &* scale
     return isShort ? surplus &- grain : surplus
   }
 
   private mutating func grow(_ shortfall: Int) {
     let before = decoded.count
-    let capacity = decoded.capacity
+    let (capacity, band, isUrgent) = (decoded.capacity, band, shortfall >= urgent)
     decoded.modify { samples, count in
-      count
-        + TimeScale.grow(samples, count: count, capacity: capacity, limit: TimeScale.longestLag, urgent: shortfall >= Self.urgent)
+      count + TimeScale.grow(samples, count: count, capacity: capacity, band: band, urgent: isUrgent)
     }
-    buffer.statistics.insertedSamplesForDeceleration &+= UInt64(decoded.count &- before)
+    buffer.statistics.insertedSamplesForDeceleration &+= counts(decoded.count &- before)
   }
 
   private mutating func shrink(upTo surplus: Int, at now: Instant) {
-    guard surplus >= TimeScale.shortestLag else { return }
+    guard surplus >= shortestLag else { return }
     // A cut of a whole period needs two of them, and a tick must remain.
     var result = PullResult.played
-    while decoded.count < Self.tick &+ min(surplus, Self.tick), buffer.nextIsReady {
+    while decoded.count < tick &+ min(surplus, tick), buffer.nextIsReady {
       let had = decoded.count
       fetch(into: &result, at: now)
       // A pause of the talker is not to be filled ahead of time.
       guard decoded.count > had else { break }
     }
-    let limit = min(surplus, decoded.count &- Self.tick)
-    let before = decoded.count
+    let limit = min(surplus, decoded.count &- tick)
+    let (before, band, isUrgent) = (decoded.count, band, surplus > urgent)
     decoded.modify { samples, count in
-      count - TimeScale.shrink(samples, count: count, limit: limit, urgent: surplus > Self.urgent)
+      count - TimeScale.shrink(samples, count: count, limit: limit, band: band, urgent: isUrgent)
     }
-    buffer.statistics.removedSamplesForAcceleration &+= UInt64(before &- decoded.count)
+    buffer.statistics.removedSamplesForAcceleration &+= counts(before &- decoded.count)
   }
 
   /// The delay the jitter buffer adds now beyond the fastest packet, in milliseconds.
   public func delayMilliseconds(at now: Instant) -> Double {
-    hasAudio ? max(0, buffer.playoutDelayMilliseconds(at: now, pending: decoded.count &* unitsPerSample)) : 0
+    hasAudio ? max(0, buffer.playoutDelayMilliseconds(at: now, pending: units(decoded.count))) : 0
   }
   /// The RTP timestamp of the sample that is played next.
   public var nextTimestamp: RTPTimestamp {
-    RTPTimestamp(raw: buffer.nextTimestamp.raw &- UInt32(truncatingIfNeeded: decoded.count &* unitsPerSample))
+    RTPTimestamp(raw: buffer.nextTimestamp.raw &- UInt32(truncatingIfNeeded: units(decoded.count)))
   }
   /// Packets waiting.
   public var depth: Int { buffer.depth }
@@ -315,6 +392,8 @@ public struct AudioReceiver: ~Copyable {
     decoded.removeAll()
     (madeUp, counted, hasAudio) = (0, 0, false)
     (start, tickPreference) = (StreamStart(), .none)
-    (loudness, pause) = (SpeechLoudness(), Pause())
+    loudness = SpeechLoudness(band)
+    pause = Pause()
+    former = nil
   }
 }

@@ -43,6 +43,8 @@ struct DecodedAudio: ~Copyable {
     count = max(0, min(capacity, modify(samples, count)))
   }
 
+  func withSamples(_ read: (_ samples: UnsafePointer<Int16>, _ count: Int) -> Void) { read(UnsafePointer(samples), count) }
+
   /// All of it has a mean square below `power`.
   func isQuieter(than power: Float) -> Bool {
     Float(SampleSums.energy(samples, count)) < power * Float(max(1, count))

@@ -1,12 +1,14 @@
+import RTP
+
 #if canImport(Darwin)
   import Darwin
 #else
   import Glibc
 #endif
 
-/// One frame of a DTMF tone (ITU-T Q.23) at 8 kHz, `offset` samples into it: two sines, each −9 dB of full scale with 2 dB of
+/// One frame of a DTMF tone (ITU-T Q.23), `offset` frames into it: two sines, each −9 dB of full scale with 2 dB of
 /// twist.
-func writeTone(_ code: UInt8, at offset: Int, into frame: UnsafeMutablePointer<Int16>) {
+func writeTone(_ code: UInt8, at offset: Int, into frame: UnsafeMutablePointer<Int16>, _ band: AudioBand = .narrowband) {
   let rows: [Double] = [697, 770, 852, 941]
   let columns: [Double] = [1_209, 1_336, 1_477, 1_633]
   // Events 0–9, *, #, A–D on the keypad (RFC 4733 table 3).
@@ -16,8 +18,8 @@ func writeTone(_ code: UInt8, at offset: Int, into frame: UnsafeMutablePointer<I
   ]
   guard Int(code) < places.count else { return }
   let (low, high) = (rows[places[Int(code)].row], columns[places[Int(code)].column])
-  for k in 0..<Frame.samples {
-    let time = Double(offset + k) * 2 * .pi / 8_000
+  for k in 0..<band.samplesPerTick {
+    let time = Double(offset * band.samplesPerTick + k) * 2 * .pi / Double(band.sampleRateHz)
     frame[k] = Int16(9_000 * sin(low * time) + 11_300 * sin(high * time))
   }
 }

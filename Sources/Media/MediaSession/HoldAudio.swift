@@ -1,4 +1,6 @@
+import AudioCodecs
 import Bytes
+import RTP
 
 /// What the trunk hears while the app holds the call.
 public enum HoldAudio: Sendable {
@@ -9,34 +11,48 @@ public enum HoldAudio: Sendable {
   case clip(AudioClip)
 }
 
-/// Samples at 8 kHz, mono, that many calls play: made once, never changed.
+/// Mono audio in both bands that many calls play: made once, never changed.
 ///
-/// Its ends are faded, so that the seam of the loop does not click. 16 bytes of memory per millisecond.
+/// Its ends are faded, so that the seam of the loop does not click. 48 bytes of memory per millisecond.
 public final class AudioClip: Sendable {
-  /// `count` initialised samples; freed in deinit.
-  nonisolated(unsafe) let samples: UnsafeMutablePointer<Int16>
+  // `count` initialised samples at 8 kHz and twice as many at 16; freed in deinit.
+  nonisolated(unsafe) private let narrow: UnsafeMutablePointer<Int16>
+  nonisolated(unsafe) private let wide: UnsafeMutablePointer<Int16>
+  /// Samples at 8 kHz.
   public let count: Int
 
-  /// Nil for less than `Limits.clipSamples.lowerBound` samples; what is beyond its upper bound is left out.
-  public init?(_ source: [Int16]) {
-    let kept = source.prefix(Limits.clipSamples.upperBound)
-    guard kept.count >= Limits.clipSamples.lowerBound else { return nil }
-    count = kept.count
-    samples = .allocate(capacity: count)
-    _ = UnsafeMutableBufferPointer(start: samples, count: count).initialize(from: kept)
-    for k in 0..<Frame.samples {
-      samples[k] = Int16(Int(samples[k]) * k / Frame.samples)
-      samples[count - 1 - k] = Int16(Int(samples[count - 1 - k]) * k / Frame.samples)
-    }
+  /// Nil for less than `Limits.clipSamples.lowerBound` samples at 8 kHz; what is beyond its upper bound is left out.
+  public init?(_ source: Recording) {
+    count = min(source.count(.narrowband), source.count(.wideband) / 2, Limits.clipSamples.upperBound)
+    guard count >= Limits.clipSamples.lowerBound else { return nil }
+    narrow = Self.copy(source.samples(.narrowband).prefix(count), fade: AudioBand.narrowband.samplesPerTick)
+    wide = Self.copy(source.samples(.wideband).prefix(2 * count), fade: AudioBand.wideband.samplesPerTick)
   }
-  deinit { samples.deallocate() }
+  deinit {
+    narrow.deallocate()
+    wide.deallocate()
+  }
+
+  func samples(_ band: AudioBand) -> UnsafeMutablePointer<Int16> { band == .wideband ? wide : narrow }
+
+  private static func copy(_ source: ArraySlice<Int16>, fade: Int) -> UnsafeMutablePointer<Int16> {
+    let samples = UnsafeMutablePointer<Int16>.allocate(capacity: source.count)
+    _ = UnsafeMutableBufferPointer(start: samples, count: source.count).initialize(from: source)
+    for k in 0..<fade {
+      samples[k] = Int16(Int(samples[k]) * k / fade)
+      samples[source.count - 1 - k] = Int16(Int(samples[source.count - 1 - k]) * k / fade)
+    }
+    return samples
+  }
 }
 
 /// Plays a leg's hold audio frame by frame and joins it to the talk before and after: over one frame each, so that nothing clicks.
 struct HoldPlayer: ~Copyable {
   private var audio = HoldAudio.silence
   // Of the clip in `audio`, so that a frame counts no reference.
-  private var samples: UnsafeMutablePointer<Int16>?
+  private var narrow: UnsafeMutablePointer<Int16>?
+  private var wide: UnsafeMutablePointer<Int16>?
+  /// In samples at 8 kHz.
   private var count = 0
   private var position = 0
   /// The last frame was of the clip.
@@ -45,42 +61,48 @@ struct HoldPlayer: ~Copyable {
   /// What is to be played from the next hold on.
   mutating func take(_ next: HoldAudio) {
     if case .clip(let clip) = next {
-      if samples == clip.samples { return }
-      (samples, count) = (clip.samples, clip.count)
+      if narrow == clip.samples(.narrowband) { return }
+      (narrow, wide, count) = (clip.samples(.narrowband), clip.samples(.wideband), clip.count)
     } else {
-      (samples, count) = (nil, 0)
+      (narrow, wide, count) = (nil, nil, 0)
     }
     (audio, position) = (next, 0)
   }
 
-  var playsClip: Bool { samples != nil }
+  var playsClip: Bool { narrow != nil }
   var playsNoise: Bool { if case .noise = audio { true } else { false } }
 
   /// The clip's next 20 ms in `frame`, which holds the talk that the first frame fades out of (or silence). HOT
-  mutating func play(into frame: UnsafeMutablePointer<Int16>) {
-    guard let samples else { return }
+  mutating func play(into frame: UnsafeMutablePointer<Int16>, _ band: AudioBand) {
+    guard narrow != nil else { return }
     if !isPlaying { position = 0 }
-    for k in 0..<Frame.samples {
-      let sample = samples[position]
-      position = position &+ 1 == count ? 0 : position &+ 1
-      frame[k] = isPlaying ? sample : mixed(sample, frame[k], k)
-    }
+    position = following(band) { k, sample in frame[k] = isPlaying ? sample : mixed(sample, frame[k], k, band) }
     isPlaying = true
   }
 
   /// The hold is over: the clip fades out into `frame`, the first of the talk.
-  mutating func stop(into frame: UnsafeMutablePointer<Int16>) {
+  mutating func stop(into frame: UnsafeMutablePointer<Int16>, _ band: AudioBand) {
     guard isPlaying else { return }
     isPlaying = false
-    guard let samples else { return }
-    for k in 0..<Frame.samples {
-      frame[k] = mixed(frame[k], samples[position], k)
-      position = position &+ 1 == count ? 0 : position &+ 1
+    position = following(band) { k, sample in frame[k] = mixed(frame[k], sample, k, band) }
+  }
+
+  /// The next 20 ms of the clip; returns the position behind them.
+  @inline(__always) private func following(_ band: AudioBand, _ take: (_ k: Int, _ sample: Int16) -> Void) -> Int {
+    guard let samples = band == .wideband ? wide : narrow else { return position }
+    let scale = band.sampleRateHz / 8_000
+    let end = count &* scale
+    var at = position &* scale
+    for k in 0..<band.samplesPerTick {
+      take(k, samples[at])
+      at = at &+ 1 == end ? 0 : at &+ 1
     }
+    return at / scale
   }
 
   /// From one to the other within a frame: both parts add up to at most the larger one.
-  @inline(__always) private func mixed(_ next: Int16, _ last: Int16, _ k: Int) -> Int16 {
-    Int16(truncatingIfNeeded: (Int(next) &* k &+ Int(last) &* (Frame.samples &- k)) / Frame.samples)
+  @inline(__always) private func mixed(_ next: Int16, _ last: Int16, _ k: Int, _ band: AudioBand) -> Int16 {
+    let length = band.samplesPerTick
+    return Int16(truncatingIfNeeded: (Int(next) &* k &+ Int(last) &* (length &- k)) / length)
   }
 }

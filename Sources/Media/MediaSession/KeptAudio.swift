@@ -1,6 +1,7 @@
 import AudioCodecs
 import Bytes
 import JitterBuffer
+import RTP
 
 /// First words (docs/protocol.md): audio that is kept while the other side cannot hear it yet, then played faster until it is live
 /// again.
@@ -8,16 +9,21 @@ import JitterBuffer
 /// | phase | `push` | `pull` |
 /// |---|---|---|
 /// | holding | keeps the frame; when 1.5 s are full a pause goes first, else the oldest frame | – |
-/// | catching up (`release`) | appends | 160 samples, at most 1.25 × as fast, pauses cut |
+/// | catching up (`release`) | appends | a frame, at most 1.25 × as fast, pauses cut |
 /// | finished | – | – : the caller passes frames through |
 ///
 /// Speed comes from leaving out whole pitch periods, cross-faded, so that the voice keeps its height: 1.5 s are caught up in 6 s, and no
-/// word is left out for it. One slab of 25 KB, allocated when made; nothing after that.
+/// word is left out for it. One slab of 25 KB (50 in wideband), allocated when made and when
+/// the band changes.
 struct KeptAudio: ~Copyable {
-  private static let kept = Limits.keptSamples / Frame.samples
+  private static let kept = Limits.keptFrames
   private static let capacity = kept + 2
+  private let band: AudioBand
+  /// Samples of a frame, and in 1/8 ms.
+  private let frame: Int
+  private let scale: Int
   /// Samples faded when frames are left out: 5 ms.
-  private static let fade = 40
+  private let fade: Int
   /// Mean square of −50 dB of full scale; a frame 30 dB below the loudest kept is a pause as well.
   private static let quiet = 1e-5
   private static let quietBelowLoudest = 1e-3
@@ -32,7 +38,7 @@ struct KeptAudio: ~Copyable {
   private var head = 0
   private var length = 0
   /// What is being played: at most a frame and two pitch periods ahead.
-  private var work = DecodedAudio(capacity: 4 * Frame.samples)
+  private var work: DecodedAudio
   /// The beginning of the first frame left out: what would have followed the audio played.
   private let omitted: UnsafeMutablePointer<Int16>
   private var hasOmitted = false
@@ -40,13 +46,36 @@ struct KeptAudio: ~Copyable {
   /// Samples that may be left out now, so that speed stays at most 1.25.
   private var allowance = 0
 
-  init() {
-    frames = .allocate(capacity: Self.capacity * Frame.samples)
-    frames.initialize(repeating: 0, count: Self.capacity * Frame.samples)
+  init(_ band: AudioBand) {
+    (self.band, frame, scale) = (band, band.samplesPerTick, band.sampleRateHz / 8_000)
+    fade = 40 * scale
+    work = DecodedAudio(capacity: 4 * frame)
+    frames = .allocate(capacity: Self.capacity * frame)
+    frames.initialize(repeating: 0, count: Self.capacity * frame)
     powers = .allocate(capacity: Self.capacity)
     powers.initialize(repeating: 0, count: Self.capacity)
-    omitted = .allocate(capacity: Self.fade)
-    omitted.initialize(repeating: 0, count: Self.fade)
+    omitted = .allocate(capacity: fade)
+    omitted.initialize(repeating: 0, count: fade)
+  }
+
+  /// What another one keeps, in another band.
+  init(_ other: borrowing KeptAudio, in band: AudioBand) {
+    self.init(band)
+    let converter = BandConverter()
+    let room = work.free
+    if let base = room.baseAddress {
+      other.work.withSamples { samples, count in
+        work.append(converter.convert(samples, count & ~1, from: other.band, to: band, into: base))
+      }
+    }
+    for index in 0..<other.length {
+      let source = other.frames + other.slot(index) * other.frame
+      converter.convert(source, other.frame, from: other.band, to: band, into: frames + index * frame)
+      powers[index] = other.powers[other.slot(index)]
+    }
+    (length, isHolding, dropped) = (other.length, other.isHolding, BandConverter.count(other.dropped, from: other.band, to: band))
+    allowance = BandConverter.count(other.allowance, from: other.band, to: band)
+    lastWasQuiet = other.lastWasQuiet
   }
 
   deinit {
@@ -56,7 +85,7 @@ struct KeptAudio: ~Copyable {
   }
 
   /// Samples kept now.
-  var count: Int { length * Frame.samples + work.count }
+  var count: Int { length * self.frame + work.count }
   /// Live: nothing is kept and nothing more need be.
   var isFinished: Bool { !isHolding && count == 0 }
 
@@ -64,9 +93,9 @@ struct KeptAudio: ~Copyable {
   mutating func push(_ frame: UnsafePointer<Int16>) {
     if isHolding, length >= Self.kept { makeRoom() }
     if length == Self.capacity { dropFirst() }
-    let target = frames + slot(length) * Frame.samples
-    target.update(from: frame, count: Frame.samples)
-    powers[slot(length)] = LevelMeter.meanSquare(Span(_unsafeStart: frame, count: Frame.samples))
+    let target = frames + slot(length) * self.frame
+    target.update(from: frame, count: self.frame)
+    powers[slot(length)] = LevelMeter.meanSquare(Span(_unsafeStart: frame, count: self.frame))
     length += 1
     // Silence before the first word is not worth keeping, but for two frames of its onset.
     while isHolding, length > 2, (0..<length).allSatisfy({ isQuiet($0) }) { dropFirst() }
@@ -78,22 +107,22 @@ struct KeptAudio: ~Copyable {
   /// One frame of play-out into `out`, after the live frame was pushed; false if there is less than a frame.
   mutating func pull(into out: UnsafeMutablePointer<Int16>) -> Bool {
     guard !isHolding else { return false }
-    allowance = min(allowance + Frame.samples / 4, 2 * TimeScale.longestLag)
-    refill(upTo: Frame.samples + 2 * TimeScale.longestLag)
-    guard work.count >= Frame.samples else {
+    allowance = min(allowance + self.frame / 4, 2 * TimeScale.longestLag * scale)
+    refill(upTo: self.frame + 2 * TimeScale.longestLag * scale)
+    guard work.count >= self.frame else {
       work.removeAll()
       return false
     }
     accelerate()
-    if length == 0, work.count < Frame.samples + TimeScale.shortestLag { endWithFade() }
-    var samples = MutableSpan(_unsafeStart: out, count: Frame.samples)
+    if length == 0, work.count < self.frame + TimeScale.shortestLag * scale { endWithFade() }
+    var samples = MutableSpan(_unsafeStart: out, count: self.frame)
     work.take(into: &samples)
     return true
   }
 
   /// Below −50 dB of full scale on the mean.
-  static func isPause(_ frame: UnsafePointer<Int16>) -> Bool {
-    LevelMeter.meanSquare(Span(_unsafeStart: frame, count: Frame.samples)) < quiet
+  static func isPause(_ frame: UnsafePointer<Int16>, _ band: AudioBand) -> Bool {
+    LevelMeter.meanSquare(Span(_unsafeStart: frame, count: band.samplesPerTick)) < quiet
   }
 
   // MARK: Ring
@@ -102,7 +131,7 @@ struct KeptAudio: ~Copyable {
 
   private mutating func dropFirst() {
     guard length > 0 else { return }
-    dropped += Frame.samples
+    dropped += self.frame
     head = (head + 1) % Self.capacity
     length -= 1
   }
@@ -128,30 +157,30 @@ struct KeptAudio: ~Copyable {
     }
     guard victim > 0 else { return dropFirst() }
     for later in victim..<(length - 1) {
-      (frames + slot(later) * Frame.samples).update(from: frames + slot(later + 1) * Frame.samples, count: Frame.samples)
+      (frames + slot(later) * self.frame).update(from: frames + slot(later + 1) * self.frame, count: self.frame)
       powers[slot(later)] = powers[slot(later + 1)]
     }
     length -= 1
-    dropped += Frame.samples
+    dropped += self.frame
   }
 
   // MARK: Play-out
 
   private mutating func refill(upTo wanted: Int) {
     while length > 0, work.count < wanted {
-      let source = frames + head * Frame.samples
+      let source = frames + head * self.frame
       if isInsidePause {
-        if !hasOmitted { omitted.update(from: source, count: Self.fade) }
+        if !hasOmitted { omitted.update(from: source, count: fade) }
         hasOmitted = true
         dropFirst()
         continue
       }
-      if hasOmitted { Self.crossFade(from: omitted, to: source, into: source, count: Self.fade) }
+      if hasOmitted { Self.crossFade(from: omitted, to: source, into: source, count: fade) }
       hasOmitted = false
       lastWasQuiet = isQuiet(0)
       let free = work.free
-      for index in 0..<min(Frame.samples, free.count) { free[index] = source[index] }
-      work.append(Frame.samples)
+      for index in 0..<min(self.frame, free.count) { free[index] = source[index] }
+      work.append(self.frame)
       head = (head + 1) % Self.capacity
       length -= 1
     }
@@ -161,20 +190,21 @@ struct KeptAudio: ~Copyable {
 
   /// Leaves out one period if the allowance covers it.
   private mutating func accelerate() {
-    guard allowance >= TimeScale.shortestLag else { return }
-    let limit = min(allowance, work.count - Frame.samples)
-    let before = work.count
-    work.modify { samples, count in count - TimeScale.shrink(samples, count: count, limit: limit, urgent: true) }
+    guard allowance >= TimeScale.shortestLag * scale else { return }
+    let limit = min(allowance, work.count - self.frame)
+    let (before, band) = (work.count, band)
+    work.modify { samples, count in count - TimeScale.shrink(samples, count: count, limit: limit, band: band, urgent: true) }
     allowance -= before - work.count
   }
 
   /// The last samples of delay, less than a period, go by a fade over the whole frame.
   private mutating func endWithFade() {
-    let ahead = work.count - Frame.samples
+    let ahead = work.count - self.frame
     guard ahead > 0 else { return }
+    let frame = frame
     work.modify { samples, _ in
-      Self.crossFade(from: samples, to: samples + ahead, into: samples, count: Frame.samples)
-      return Frame.samples
+      Self.crossFade(from: samples, to: samples + ahead, into: samples, count: frame)
+      return frame
     }
   }
 

@@ -13,8 +13,8 @@ enum Limits {
   /// DTLS datagrams of one leg that are handed on in a second, and at once: a handshake has about ten, with its repetitions thirty.
   static let handshakeDatagramsPerSecond = 50
   static let handshakeDatagramBurst = 100
-  /// Kept first words (docs/protocol.md, First words): 1.5 s at 8 kHz.
-  static let keptSamples = 12_000
+  /// Kept first words (docs/protocol.md, First words): 1.5 s.
+  static let keptFrames = 75
   /// Silence of an authenticated app leg before it counts as lost (docs/protocol.md, Reconnect and handover).
   static let appSilence: Duration = .seconds(15)
   /// Absence of trunk RTP before it counts as silent.
@@ -56,9 +56,10 @@ enum Limits {
   static let packetTimeMilliseconds = 10...60
 }
 
-/// Numbers that follow from the 20 ms tick at the 8 kHz rate every session runs on.
+/// Numbers that follow from the 20 ms tick.
 enum Frame {
-  static let samples = 160
+  /// The most there are in one: of wideband.
+  static let capacity = 320
   static let milliseconds = 20
   static let duration: Duration = .milliseconds(20)
 }

@@ -49,6 +49,8 @@ public struct TrunkLegParameters: Sendable {
   public var holdAudio = HoldAudio.silence
   /// Keys where RTP and RTCP are protected; nil is plain RTP.
   public var protection: TrunkProtection?
+  /// What the peer wants of our Opus.
+  public var opus = OpusPreferences()
 
   public init(
     remote: SocketAddress, encoding: AudioEncoding, payloadType: UInt8, telephoneEventPayloadType: UInt8? = nil,
@@ -110,17 +112,23 @@ public struct OpusPreferences: Sendable, Equatable {
   public var maximumBitrate: Int?
   /// All packets of one length: `cbr=1`.
   public var isConstantRate: Bool
+  /// `maxplaybackrate` in Hz: below 16000 the receiver is narrowband.
+  public var maximumPlaybackRateHz: Int?
 
   public init(takesPauses: Bool = false, takesRepair: Bool = true, maximumBitrate: Int? = nil, isConstantRate: Bool = false) {
     (self.takesPauses, self.takesRepair, self.maximumBitrate) = (takesPauses, takesRepair, maximumBitrate)
     self.isConstantRate = isConstantRate
   }
 
+  /// What the receiver can play.
+  public var band: AudioBand { (maximumPlaybackRateHz ?? 48_000) < 16_000 ? .narrowband : .wideband }
+
   /// No more than the receiver wants, and never less than libopus can do.
-  public var control: EncoderControl {
+  public func control(_ band: AudioBand) -> EncoderControl {
+    let plain = band == .wideband ? EncoderControl.plainWideBitrate : EncoderControl.plainBitrate
     let most = max(6_000, maximumBitrate ?? EncoderControl.repairBitrate)
     return EncoderControl(
-      bitrate: min(most, EncoderControl.plainBitrate), repairBitrate: min(most, EncoderControl.repairBitrate),
+      bitrate: min(most, plain), repairBitrate: min(most, EncoderControl.repairBitrate),
       mayRepair: takesRepair)
   }
 }

@@ -26,7 +26,8 @@ public enum AppLegFailure: Error, Sendable, Equatable {
   case noCommonProfile
 }
 
-/// Media thread → control. Few per call; never one per packet.
+/// Media thread → control. Few per call; never one per packet. `indirect`: statistics are ten times as large as everything else, and every
+/// event, input and message of control would have their size.
 public enum MediaEvent: Sendable {
   /// A pair was nominated (again): remote address and smoothed round trip if known.
   case nominated(MediaSessionID, AppLegID, generation: Int, remote: SocketAddress)
@@ -47,11 +48,11 @@ public enum MediaEvent: Sendable {
   /// A whole digit from the trunk (telephone-event or in-band), or from the app's RTP.
   case digit(MediaSessionID, from: AudioDirection, digit: Character, durationMilliseconds: Int)
   /// Every 5 s for a connected session.
-  case quality(MediaSessionID, MediaStatistics)
+  indirect case quality(MediaSessionID, MediaStatistics)
   /// The announcement of `.play` is over.
   case played(MediaSessionID)
   /// The answer to `.close`, or the end by a fault of ours (`unexpected`).
-  case closed(MediaSessionID, MediaStatistics)
+  indirect case closed(MediaSessionID, MediaStatistics)
 }
 
 /// Counts of one direction of a session, as received.
@@ -94,5 +95,7 @@ public struct MediaStatistics: Sendable, Equatable {
   public var trunkEncoding: AudioEncoding?
   public var appEncoding: AudioEncoding?
   public var srtpProfile: String?
+  /// Of what is decoded and encoded; nil as long as nothing is.
+  public var band: AudioBand?
   public init() {}
 }

@@ -1,16 +1,20 @@
 import AudioCodecs
 import Bytes
+import RTP
 
-/// Recorded audio that a caller hears whom nobody answers: 8 kHz mono, one value for all calls that play it. Its storage is
-/// freed with the last of them.
+/// Recorded audio that a caller hears whom nobody answers: one value for all calls that play it. Its storage is freed with the last of
+/// them.
 public final class Announcement: Sendable {
-  public let samples: [Int16]
-  public init(samples: [Int16]) { self.samples = samples }
+  public let recording: Recording
+  public init(_ recording: Recording) { self.recording = recording }
+
+  public var milliseconds: Int { recording.count(.narrowband) / 8 }
 }
 
 /// How far a caller is in an announcement.
 struct Playback {
   let announcement: Announcement
+  /// In ticks.
   var position = 0
 }
 
@@ -21,15 +25,21 @@ extension MediaSession {
   /// Whose trunk hears this session's trunk; nil as long as it is no half of a diverted call.
   public var bridgeTarget: MediaSessionID? { bridge }
 
-  /// What this session's trunk said in the last `tick`: `Frame.samples` of it, valid until the session is used again. HOT
-  public var bridgedFrame: UnsafePointer<Int16> { UnsafePointer(frame) }
-
-  /// 20 ms of the other half of a diverted call for this session's trunk. Digits of ours and announcements go before. HOT
-  public mutating func playBridged(_ samples: UnsafePointer<Int16>, at now: Instant, into output: inout MediaOutput) {
+  /// What the trunk of the other half of a diverted call has said in that session's last `tick`, for this session's trunk. Digits of ours and
+  /// announcements go before. HOT
+  public mutating func playBridged(from other: borrowing MediaSession, at now: Instant, into output: inout MediaOutput) {
+    if other.trunkBand != bridgeBand {
+      bridgeBand = other.trunkBand
+      updateRelay()
+    }
     guard !isClosed, trunk.isSet, trunk.sends, playback == nil, uplink.sender.isIdle, let destination = trunk.destination else {
       return
     }
-    sendFrame(samples, to: destination, at: now, into: &output)
+    guard other.band != band else { return sendFrame(other.frame, to: destination, at: now, into: &output) }
+    // The other half hears of our band with our next frame.
+    var converter = BandInterpolator()
+    converter.convert(other.frame, other.band.samplesPerTick, from: other.band, to: band, into: frame)
+    sendFrame(frame, to: destination, at: now, into: &output)
   }
 
   mutating func bridge(to other: MediaSessionID, connects: Bool, at now: Instant) {
@@ -47,9 +57,9 @@ extension MediaSession {
     if !uplink.sender.isIdle, trunk.isSet, trunk.sends, let destination = trunk.destination {
       tickDigits(to: destination, at: now, into: &output)
     }
-    let hasAudio = downlink.receiver.pull(into: frame, at: now)
-    if downlink.tones != nil { hearTones(frame, hasAudio ? Frame.samples : 0, at: now, into: &output) }
-    if hasAudio { downlink.gate.measure(frame) } else { downlink.gate.fillNoise(frame) }
+    let hasAudio = downlink.receiver.pull(into: frame, band, at: now)
+    if downlink.tones != nil { hearTones(frame, hasAudio ? band.samplesPerTick : 0, band, at: now, into: &output) }
+    if hasAudio { downlink.gate.measure(frame, band) } else { downlink.gate.fillNoise(frame, band) }
   }
 
   mutating func play(_ announcement: Announcement) {
@@ -60,16 +70,17 @@ extension MediaSession {
   /// The next 20 ms of the announcement; after the last, `played`. A trunk that is held hears nothing, and its time goes by.
   mutating func tickPlayback(at now: Instant, into output: inout MediaOutput) {
     guard let playing = playback, trunk.isSet else { return }
-    let samples = playing.announcement.samples
-    let count = min(Frame.samples, samples.count - playing.position)
+    let samples = playing.announcement.recording.samples(band)
+    let start = playing.position * band.samplesPerTick
+    let count = min(band.samplesPerTick, samples.count - start)
     guard count > 0 else {
       playback = nil
       output.events.append(.played(id))
       return
     }
-    for index in 0..<count { frame[index] = samples[playing.position + index] }
-    (frame + count).update(repeating: 0, count: Frame.samples - count)
-    playback?.position += count
+    for index in 0..<count { frame[index] = samples[start + index] }
+    (frame + count).update(repeating: 0, count: band.samplesPerTick - count)
+    playback?.position += 1
     guard trunk.sends, let destination = trunk.destination else { return }
     sendFrame(frame, to: destination, at: now, into: &output)
   }

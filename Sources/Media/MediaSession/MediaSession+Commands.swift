@@ -22,7 +22,7 @@ extension MediaSession {
       guard !isLocked, connectedAt == nil, let index = index(of: leg) else { return }
       choose(index)
       isLocked = true
-      if !isEarly { uplink.kept = KeptAudio() }
+      if !isEarly { uplink.kept = KeptAudio(band) }
       updateRelay()
     case .openEarly(_, let leg):
       guard connectedAt == nil, let index = index(of: leg) else { return }
@@ -122,7 +122,7 @@ extension MediaSession {
     let changed = trunk.take(parameters)
     if trunk.receives, !wasReceiving { trunk.restartSilence(at: now) }
     if changed {
-      downlink.receiver.free()
+      downlink.receiver.retire()
       downlink.isPrimed = false
       uplink.encoder = nil
       _ = (uplink.packetizer.clear(), uplink.gathered.clear())
@@ -139,10 +139,10 @@ extension MediaSession {
   }
 
   /// libopus refuses nothing but parameters, and ours are constant.
-  private func makeEncoder(_ encoding: AudioEncoding, _ preferences: OpusPreferences = OpusPreferences()) -> AudioEncoder? {
+  private func makeEncoder(_ encoding: AudioEncoding, _ preferences: OpusPreferences) -> AudioEncoder? {
     do throws(OpusError) {
       var encoder = try AudioEncoder(
-        encoding: encoding, control: preferences.control, complexity: setup.opusComplexity,
+        encoding: encoding, band: band, control: preferences.control(band), complexity: setup.opusComplexity,
         isConstantRate: preferences.isConstantRate)
       encoder.limitComplexity(to: complexityCeiling)
       return encoder
@@ -157,7 +157,7 @@ extension MediaSession {
     winner = index
     let encoding = legs[index].encoding
     if changed || uplink.receiver.encoding != encoding {
-      uplink.receiver.free()
+      if changed { uplink.receiver.free() } else { uplink.receiver.retire() }
       uplink.isPrimed = false
     }
     if changed || downlink.encoder?.encoding != encoding { downlink.encoder = nil }
@@ -167,13 +167,13 @@ extension MediaSession {
   /// Allocates what coding needs when a direction is not relayed: at commands, never per packet. It is freed when relaying begins.
   private mutating func equip() {
     if trunk.isSet {
-      if isDownlinkOpen, !downlink.relays, !isHeld { downlink.receiver.make(trunk.encoding) }
-      if uplink.encoder == nil { uplink.encoder = makeEncoder(trunk.encoding) }
+      if isDownlinkOpen, !downlink.relays, !isHeld { downlink.receiver.make(trunk.encoding, band) }
+      if uplink.encoder == nil { uplink.encoder = makeEncoder(trunk.encoding, trunk.opus) }
       if !trunk.detectsTones { downlink.tones = nil } else if downlink.tones == nil { downlink.tones = ToneDetector() }
     }
     guard hasLeg(winner), legs[winner].payloadType != 255 else { return }
     let encoding = legs[winner].encoding
-    if !uplink.relays, isLocked || connectedAt != nil { uplink.receiver.make(encoding, policy: .ofApps) }
+    if !uplink.relays, isLocked || connectedAt != nil { uplink.receiver.make(encoding, band, policy: .ofApps) }
     if isDownlinkOpen, !downlink.relays, downlink.encoder == nil {
       downlink.encoder = makeEncoder(encoding, legs[winner].remote?.opus ?? OpusPreferences())
       downlink.silence = encoding == .opus && !legs[winner].leavesSilenceOut ? CodedSilence() : nil
@@ -189,7 +189,7 @@ extension MediaSession {
     uplink.kept?.release()
     if uplink.kept?.isFinished == true { uplink.kept = nil }
     if keepsFirstWords, !isPlaying {
-      downlink.kept = KeptAudio()
+      downlink.kept = KeptAudio(band)
       playoutAssumedAt = now + Limits.playoutAssumed
     }
     updateRelay()
@@ -218,9 +218,42 @@ extension MediaSession {
 
   /// Relaying begins at once only where nothing lies in the receiver; the tick switches over in a pause (`tickDownlink`, `tickUplink`).
   mutating func updateRelay() {
+    updateBand()
     if !canRelayDownlink { downlink.relays = false } else if !downlink.isPrimed { downlink.beginRelaying() }
     if !canRelayUplink { uplink.relays = false } else if !uplink.isPrimed { uplink.beginRelaying() }
     equip()
+  }
+
+  // MARK: The band
+
+  /// Of the trunk; nil before it is set.
+  var trunkBand: AudioBand? { trunk.isSet ? trunk.band : nil }
+
+  /// Something is decoded, or would be.
+  var isCoding: Bool { trunk.isSet && !(downlink.relays && uplink.relays) }
+
+  /// What both sides can carry: of the trunk, and of the app or the other half of a diverted call. Recordings are of either band.
+  private var commonBand: AudioBand {
+    let other = bridge != nil ? bridgeBand : hasLeg(winner) ? legs[winner].band : nil
+    return min(trunkBand ?? .narrowband, other ?? .wideband)
+  }
+
+  /// Receivers, encoders and kept audio go over to the band of the call.
+  private mutating func updateBand() {
+    let wanted = commonBand
+    guard wanted != band else { return }
+    if trunk.isSet { clearPacketizer() }
+    band = wanted
+    downlink.receiver.setBand(wanted)
+    uplink.receiver.setBand(wanted)
+    if let kept = downlink.kept.take() { downlink.kept = KeptAudio(kept, in: wanted) }
+    if let kept = uplink.kept.take() { uplink.kept = KeptAudio(kept, in: wanted) }
+    // libopus refuses nothing but parameters, and ours are constant.
+    do throws(OpusError) {
+      try downlink.encoder?.setBand(wanted)
+      try uplink.encoder?.setBand(wanted)
+    } catch {}
+    downlink.silence?.removeAll()
   }
 
   var sameEncoding: Bool {

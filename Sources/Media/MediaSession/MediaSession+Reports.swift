@@ -1,5 +1,6 @@
 import AudioCodecs
 import Bytes
+import JitterBuffer
 import RTP
 import SRTP
 
@@ -46,16 +47,18 @@ extension MediaSession {
     if hasLeg(winner) { output.retiredSources &+= legs[winner].security?.receiver.takeRetirements() ?? 0 }
   }
 
-  /// What our packets carry follows the reports of those who hear them.
+  /// What our packets carry follows the reports of those who hear them, and what delay costs follows the round trips.
   private mutating func followReports(at now: Instant) {
-    let legs = legs
-    if hasLeg(winner), let loss = legs[winner].reports.takeReportedLoss() {
-      let roundTrip = legs[winner].reports.roundTripMilliseconds
-      downlink.encoder?.reported(lossFraction: loss, roundTripMilliseconds: roundTrip, at: now)
-    }
-    if let loss = trunk.reports.takeReportedLoss() {
-      uplink.encoder?.reported(lossFraction: loss, roundTripMilliseconds: trunk.reports.roundTripMilliseconds, at: now)
-    }
+    let toApp = hasLeg(winner) ? legs[winner].reports.roundTripMilliseconds : nil
+    let toTrunk = trunk.reports.roundTripMilliseconds
+    let appLoss = hasLeg(winner) ? legs[winner].reports.takeReportedLoss() : nil
+    let trunkLoss = trunk.reports.takeReportedLoss()
+    if let appLoss { downlink.encoder?.reported(lossFraction: appLoss, roundTripMilliseconds: toApp, at: now) }
+    if let trunkLoss { uplink.encoder?.reported(lossFraction: trunkLoss, roundTripMilliseconds: toTrunk, at: now) }
+    guard appLoss != nil || trunkLoss != nil else { return }
+    let path = DelayPolicy.path(roundTrips: toApp, toTrunk)
+    downlink.receiver.setPath(milliseconds: path)
+    uplink.receiver.setPath(milliseconds: path)
   }
 
   mutating func sendTrunkReport(goodbye: Bool, at now: Instant, into output: inout MediaOutput) {

@@ -15,7 +15,7 @@ extension MediaSession {
     let units = legs[winner].stream.unitsPerFrame
     guard let base = output.packets.room.baseAddress, downlink.encoder != nil else { return }
     let room = UnsafeMutableRawBufferPointer(start: base + headerBytes, count: Limits.packetBytes - headerBytes)
-    let bytes = encode(samples, Frame.samples, &downlink.encoder, into: room)
+    let bytes = encode(samples, band.samplesPerTick, &downlink.encoder, into: room)
     guard bytes > 0 else { return legs[winner].stream.skip(units: units) }
     if isSilence {
       downlink.silence?.keep(Span(_unsafeElements: UnsafeBufferPointer(rebasing: room.bindMemory(to: UInt8.self)[..<bytes])))
@@ -51,7 +51,7 @@ extension MediaSession {
     if trunk.encoding == .opus { return sendOpusFrame(samples, to: destination, at: now, into: &output) }
     guard let octets = uplink.packetizer.room else { return }
     let room = UnsafeMutableRawBufferPointer(start: octets, count: uplink.packetizer.frameBytes)
-    uplink.packetizer.added(encode(samples, Frame.samples, &uplink.encoder, into: room))
+    uplink.packetizer.added(encode(samples, band.samplesPerTick, &uplink.encoder, into: room))
     let (packetBytes, units) = (uplink.packetizer.packetBytes, uplink.packetizer.packetUnits)
     while uplink.packetizer.count >= packetBytes {
       guard let base = output.packets.room.baseAddress, uplink.packetizer.take(into: base + headerBytes) else { return }
@@ -65,14 +65,14 @@ extension MediaSession {
   private mutating func sendOpusFrame(
     _ samples: UnsafePointer<Int16>, to destination: SocketAddress, at now: Instant, into output: inout MediaOutput
   ) {
-    uplink.gathered.append(samples)
-    let wanted = uplink.gathered.packetSamples
+    uplink.gathered.append(samples, band)
+    let wanted = uplink.gathered.packetFrames * band.samplesPerTick / 2
     while uplink.gathered.count >= wanted {
       guard let base = output.packets.room.baseAddress, let gathered = uplink.gathered.samples else { return }
       let room = UnsafeMutableRawBufferPointer(start: base + headerBytes, count: Limits.packetBytes - headerBytes)
       let bytes = encode(gathered, wanted, &uplink.encoder, into: room)
       uplink.gathered.remove(wanted)
-      let units = trunk.stream.unitsPerFrame &* UInt32(truncatingIfNeeded: wanted) / UInt32(Frame.samples)
+      let units = trunk.stream.unitsPerFrame &* UInt32(truncatingIfNeeded: uplink.gathered.packetFrames) / 2
       guard bytes > 0 else {
         trunk.stream.skip(units: units)
         continue
@@ -109,7 +109,7 @@ extension MediaSession {
 
   /// Drops what waits to make up a packet; the timestamp passes over it.
   mutating func clearPacketizer() {
-    let units = uplink.packetizer.clear() + uplink.gathered.clear() * Int(trunk.stream.unitsPerFrame) / Frame.samples
+    let units = uplink.packetizer.clear() + uplink.gathered.clear() * Int(trunk.stream.unitsPerFrame) / band.samplesPerTick
     if units > 0 { trunk.stream.skip(units: UInt32(truncatingIfNeeded: units)) }
   }
 

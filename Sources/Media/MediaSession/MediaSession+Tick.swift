@@ -62,8 +62,8 @@ extension MediaSession {
     let legs = legs
     guard isDownlinkOpen, hasLeg(winner), legs[winner].isReady else { return }
     var hasAudio = false
-    if !isHeld { hasAudio = downlink.receiver.pull(into: frame, at: now) }
-    if downlink.tones != nil { hearTones(frame, hasAudio ? Frame.samples : 0, at: now, into: &output) }
+    if !isHeld { hasAudio = downlink.receiver.pull(into: frame, band, at: now) }
+    if downlink.tones != nil { hearTones(frame, hasAudio ? band.samplesPerTick : 0, band, at: now, into: &output) }
     if downlink.kept != nil { hasAudio = throughKeptDownlink(hasAudio) }
     guard !isHeld, downlink.kept == nil || hasAudio, !downlink.event.isActive(at: now) else { return skipDownlink() }
     switch classifyDownlink(hasAudio) {
@@ -72,7 +72,7 @@ extension MediaSession {
     case .describe: sendFrameToApp(frame, startsTalk: false, at: now, into: &output)
     case .skip: legs[winner].stream.skip(units: legs[winner].stream.unitsPerFrame)
     }
-    let pausing = !downlink.firstAudioTold || canRelayDownlink ? KeptAudio.isPause(frame) : true
+    let pausing = !downlink.firstAudioTold || canRelayDownlink ? KeptAudio.isPause(frame, band) : true
     if !downlink.firstAudioTold, !pausing { tellFirstAudio(.trunkToApp, at: now, into: &output) }
     if canRelayDownlink, pausing {
       downlink.beginRelaying()
@@ -82,10 +82,10 @@ extension MediaSession {
   /// Without audio the app still hears that the line is there: noise, described as in any pause.
   private mutating func classifyDownlink(_ hasAudio: Bool) -> SilenceGate.Step {
     guard hasAudio else {
-      downlink.gate.fillNoise(frame)
+      downlink.gate.fillNoise(frame, band)
       return downlink.gate.absent()
     }
-    return downlink.gate.classify(frame)
+    return downlink.gate.classify(frame, band)
   }
 
   private mutating func skipDownlink() {
@@ -105,13 +105,13 @@ extension MediaSession {
   // MARK: App → trunk
 
   private mutating func keepUplink(at now: Instant) {
-    guard uplink.receiver.pull(into: frame, at: now) else { return }
+    guard uplink.receiver.pull(into: frame, band, at: now) else { return }
     uplink.kept?.push(frame)
   }
 
   private mutating func tickUplink(at now: Instant, into output: inout MediaOutput) {
     guard trunk.isSet, trunk.sends, let destination = trunk.destination else {
-      if !uplink.relays { _ = uplink.receiver.pull(into: frame, at: now) }
+      if !uplink.relays { _ = uplink.receiver.pull(into: frame, band, at: now) }
       return
     }
     if !uplink.sender.isIdle { return tickDigits(to: destination, at: now, into: &output) }
@@ -127,7 +127,7 @@ extension MediaSession {
     } else {
       step = pullUplink(at: now)
     }
-    let audible = isHeld ? false : !uplink.firstAudioTold || canRelayUplink ? !KeptAudio.isPause(frame) : true
+    let audible = isHeld ? false : !uplink.firstAudioTold || canRelayUplink ? !KeptAudio.isPause(frame, band) : true
     send(step, to: destination, at: now, into: &output)
     if !uplink.firstAudioTold, audible { tellFirstAudio(.appToTrunk, at: now, into: &output) }
     if canRelayUplink, !uplink.relays, !audible {
@@ -139,12 +139,12 @@ extension MediaSession {
 
   /// The next frame of the app's audio: kept first, then live; silence when muted or held, comfort noise when absent.
   private mutating func pullUplink(at now: Instant) -> SilenceGate.Step {
-    var hasAudio = uplink.receiver.pull(into: frame, at: now)
+    var hasAudio = uplink.receiver.pull(into: frame, band, at: now)
     if isHeld { return holdFrame(hasAudio) }
     if isMuted {
       uplink.kept = nil
       silence()
-      uplink.hold.stop(into: frame)
+      uplink.hold.stop(into: frame, band)
       return uplink.gate.absent()
     }
     if uplink.kept != nil {
@@ -152,9 +152,9 @@ extension MediaSession {
       hasAudio = uplink.kept?.pull(into: frame) ?? false
       if uplink.kept?.isFinished == true { uplink.kept = nil }
     }
-    guard uplink.hold.isPlaying else { return hasAudio ? uplink.gate.classify(frame) : absentUplink() }
+    guard uplink.hold.isPlaying else { return hasAudio ? uplink.gate.classify(frame, band) : absentUplink() }
     if !hasAudio { silence() }
-    uplink.hold.stop(into: frame)
+    uplink.hold.stop(into: frame, band)
     return .send
   }
 
@@ -169,16 +169,16 @@ extension MediaSession {
       return absentUplink()
     }
     if !hasAudio || isMuted || uplink.hold.isPlaying { silence() }
-    uplink.hold.play(into: frame)
+    uplink.hold.play(into: frame, band)
     return .send
   }
 
   private mutating func absentUplink() -> SilenceGate.Step {
-    uplink.gate.fillNoise(frame)
+    uplink.gate.fillNoise(frame, band)
     return uplink.gate.absent()
   }
 
-  private func silence() { frame.update(repeating: 0, count: Frame.samples) }
+  private func silence() { frame.update(repeating: 0, count: band.samplesPerTick) }
 
   /// A trunk that took comfort noise (RFC 3389) is told of a pause; any other gets every frame of it, never a gap.
   private mutating func send(
@@ -199,11 +199,11 @@ extension MediaSession {
 
   /// Digits of control: telephone-events where the trunk took the format, else tones in the audio. The app's audio is withheld.
   mutating func tickDigits(to destination: SocketAddress, at now: Instant, into output: inout MediaOutput) {
-    if !uplink.relays { _ = uplink.receiver.pull(into: frame, at: now) }
+    if !uplink.relays { _ = uplink.receiver.pull(into: frame, band, at: now) }
     silence()
     guard let digit = uplink.sender.tick() else { return sendFrame(frame, to: destination, at: now, into: &output) }
     guard trunk.telephoneEvent != 255 else {
-      if !digit.event.isEnd { writeTone(digit.event.event, at: digit.toneOffset, into: frame) }
+      if !digit.event.isEnd { writeTone(digit.event.event, at: digit.toneOffset, into: frame, band) }
       return sendFrame(frame, to: destination, at: now, into: &output)
     }
     if digit.marker { clearPacketizer() }

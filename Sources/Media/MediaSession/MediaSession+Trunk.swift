@@ -167,24 +167,24 @@ extension MediaSession {
   private mutating func hearRelayed(_ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput) {
     guard trunk.pieceOctets > 0 else { return }
     guard downlink.tones != nil || trunk.reception.received & 7 == 0 else { return }
-    let scratch = frame + Frame.samples
+    let scratch = frame + Frame.capacity
     var start = 0
     while start &+ trunk.pieceOctets / 2 <= payload.count {
       let piece = UnsafeRawBufferPointer(rebasing: payload[start..<min(payload.count, start &+ trunk.pieceOctets)])
-      var samples = MutableSpan<Int16>(_unsafeStart: scratch, count: Frame.samples)
+      var samples = MutableSpan<Int16>(_unsafeStart: scratch, count: AudioBand.narrowband.samplesPerTick)
       let octets = Span<UInt8>(_unsafeElements: piece.bindMemory(to: UInt8.self))
       let count = trunk.encoding.decodeSamples(octets, into: &samples)
-      hearTones(scratch, count, at: now, into: &output)
-      if trunk.reception.received & 7 == 0, count == Frame.samples { downlink.gate.measure(scratch) }
+      hearTones(scratch, count, .narrowband, at: now, into: &output)
+      if trunk.reception.received & 7 == 0, count == samples.count { downlink.gate.measure(scratch, .narrowband) }
       start &+= trunk.pieceOctets
     }
   }
 
   /// Digits that the trunk sends as tones (`count` 0: it sends nothing). HOT
   mutating func hearTones(
-    _ samples: UnsafePointer<Int16>, _ count: Int, at now: Instant, into output: inout MediaOutput
+    _ samples: UnsafePointer<Int16>, _ count: Int, _ band: AudioBand, at now: Instant, into output: inout MediaOutput
   ) {
-    let heard = count == 0 ? downlink.tones?.absent() : downlink.tones?.hear(Span(_unsafeStart: samples, count: count))
+    let heard = count == 0 ? downlink.tones?.absent() : downlink.tones?.hear(Span(_unsafeStart: samples, count: count), band)
     if let digit = heard ?? nil, connectedAt != nil { tell(digit, from: .trunkToApp, into: &output) }
   }
 

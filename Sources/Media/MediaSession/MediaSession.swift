@@ -38,6 +38,8 @@ public struct MediaSessionSetup: Sendable {
 /// | `hold` | dropped | silence |
 /// | `bridge` | to the other session's trunk | what that one's trunk says |
 ///
+/// What is decoded and encoded is wideband if both sides have it (`updateBand`).
+///
 /// Equal encodings are relayed packet by packet; else, and while audio is kept, muted or replaced by digits, it goes through an
 /// `AudioReceiver` and an encoder on the tick.
 ///
@@ -52,6 +54,8 @@ public struct MediaSession: ~Copyable {
   var skippedTicks = 0
   /// Index of the leg that has the call, or −1.
   var winner = -1
+  /// Of what is decoded and encoded.
+  var band = AudioBand.narrowband
   // Two frames of scratch; freed in deinit.
   let frame: UnsafeMutablePointer<Int16>
 
@@ -63,6 +67,8 @@ public struct MediaSession: ~Copyable {
   var isClosed = false
   /// The other half of a diverted call, which hears this trunk.
   var bridge: MediaSessionID?
+  /// Of that one's trunk, as far as it is known.
+  var bridgeBand: AudioBand?
   /// What the trunk hears in place of an app.
   var playback: Playback?
   /// `playoutActive` came, maybe before the connect.
@@ -84,8 +90,8 @@ public struct MediaSession: ~Copyable {
     random = SplitMix64(seed: setup.random.next())
     cname = Array(setup.random.text(16, alphabet: "abcdefghijklmnopqrstuvwxyz234567").utf8)
     legStorage = .allocate(capacity: 1)
-    frame = .allocate(capacity: 2 * Frame.samples)
-    frame.initialize(repeating: 0, count: 2 * Frame.samples)
+    frame = .allocate(capacity: 2 * Frame.capacity)
+    frame.initialize(repeating: 0, count: 2 * Frame.capacity)
     let numbers = setup.random.next()
     trunk = TrunkLeg(
       ssrc: UInt32(truncatingIfNeeded: numbers), sequence: UInt16(truncatingIfNeeded: numbers >> 32),
@@ -164,6 +170,7 @@ public struct MediaSession: ~Copyable {
   public func statistics() -> MediaStatistics {
     var out = MediaStatistics()
     out.trunkEncoding = trunk.isSet ? trunk.encoding : nil
+    out.band = isCoding ? band : nil
     trunkStatistics(&out.fromTrunk)
     out.fromApp.sentPackets = trunk.stream.packets
     out.fromApp.sentBytes = trunk.stream.bytes

@@ -55,9 +55,10 @@ struct Packetizer: ~Copyable {
 
 /// Gathers frames into what one Opus packet holds: 10, 20, 40 or 60 ms, not 30 or 50 (RFC 6716 §2.1.4). Takes memory with the first `setPacketTime`.
 struct GatheredSamples: ~Copyable {
-  private static let capacity = 4 * Frame.samples
+  private static let capacity = 4 * Frame.capacity
   private(set) var count = 0
-  private(set) var packetSamples = Frame.samples
+  /// Of 10 ms, that a packet holds.
+  private(set) var packetFrames = 2
   // `capacity` initialised samples of which `count` are waiting; freed in deinit.
   private var memory: UnsafeMutablePointer<Int16>?
 
@@ -74,13 +75,13 @@ struct GatheredSamples: ~Copyable {
       samples.initialize(repeating: 0, count: Self.capacity)
       memory = samples
     }
-    packetSamples = milliseconds * Frame.samples / Frame.milliseconds
+    packetFrames = milliseconds / 10
   }
 
-  mutating func append(_ frame: UnsafePointer<Int16>) {
-    guard let memory, count + Frame.samples <= Self.capacity else { return }
-    (memory + count).update(from: frame, count: Frame.samples)
-    count += Frame.samples
+  mutating func append(_ frame: UnsafePointer<Int16>, _ band: AudioBand) {
+    guard let memory, count + band.samplesPerTick <= Self.capacity else { return }
+    (memory + count).update(from: frame, count: band.samplesPerTick)
+    count += band.samplesPerTick
   }
 
   mutating func remove(_ length: Int) {

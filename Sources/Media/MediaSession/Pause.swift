@@ -2,17 +2,26 @@ import AudioCodecs
 import RTP
 
 /// Whether the talker pauses, and what the pause sounds like.
-struct Pause {
+struct Pause: ~Copyable {
   /// What is missing is no loss.
   private(set) var isOn = false
   /// By comfort noise of the far end, not by its codec.
   private(set) var isDescribed = false
-  var noise = ReceivedNoise()
+  private var noise = ReceivedNoise()
+  private let widen = BandConverter()
   private var timestamp = RTPTimestamp(raw: 0)
 
   mutating func described(_ payload: Span<UInt8>, _ timestamp: RTPTimestamp) {
     noise.describe(payload)
     (isOn, isDescribed, self.timestamp) = (true, true, timestamp)
+  }
+
+  /// As described; of what is above 4 kHz the far end cannot tell.
+  mutating func fill(_ samples: UnsafeMutableBufferPointer<Int16>, _ band: AudioBand) {
+    guard band == .wideband, let base = samples.baseAddress else { return noise.fill(samples) }
+    let half = samples.count / 2
+    noise.fill(UnsafeMutableBufferPointer(start: base + half, count: half))
+    widen.convert(base + half, half, from: .narrowband, to: .wideband, into: base)
   }
 
   /// An empty packet of the codec.

@@ -16,13 +16,21 @@ import RTP
 struct ReceiverSlot: ~Copyable {
   // Owned: initialised where there is one, freed by `free` and deinit.
   private(set) var receiver: UnsafeMutablePointer<AudioReceiver>?
+  /// Of the encoding before, until the next `pull`; owned in the same way.
+  private var former: UnsafeMutablePointer<AudioReceiver>?
+  /// After it: the first audio begins softly.
+  private var fadesIn = false
   /// Of receivers that are gone.
   private var past = PlayoutStatistics()
+  /// For those to come, too.
+  private var path: Double?
 
   init() {}
   deinit {
     receiver?.deinitialize(count: 1)
     receiver?.deallocate()
+    former?.deinitialize(count: 1)
+    former?.deallocate()
   }
 
   var isEmpty: Bool { receiver == nil }
@@ -33,17 +41,45 @@ struct ReceiverSlot: ~Copyable {
   var statistics: PlayoutStatistics { receiver?.pointee.statistics ?? past }
 
   /// Does nothing if there is one. libopus refuses nothing but parameters, and ours are constant.
-  mutating func make(_ encoding: AudioEncoding, policy: DelayPolicy = DelayPolicy()) {
+  mutating func make(_ encoding: AudioEncoding, _ band: AudioBand, policy: DelayPolicy = DelayPolicy()) {
     guard receiver == nil else { return }
     do throws(OpusError) {
-      let made = try AudioReceiver(encoding: encoding, policy: policy, statistics: past)
+      var made = try AudioReceiver(encoding: encoding, band: band, policy: policy, statistics: past)
+      if let path { made.setPath(milliseconds: path) }
       let memory = UnsafeMutablePointer<AudioReceiver>.allocate(capacity: 1)
       memory.initialize(to: made)
       receiver = memory
     } catch {}
   }
 
+  /// Mouth to ear without the jitter buffer.
+  mutating func setPath(milliseconds: Double) {
+    path = milliseconds
+    receiver?.pointee.setPath(milliseconds: milliseconds)
+  }
+
+  /// Another encoding, of the same stream's audio: what was to be played fades out in the next frame.
+  mutating func retire() {
+    guard let receiver else { return }
+    past = statistics
+    freeFormer()
+    (former, self.receiver, fadesIn) = (receiver, nil, true)
+  }
+
+  private mutating func freeFormer() {
+    former?.deinitialize(count: 1)
+    former?.deallocate()
+    former = nil
+  }
+
+  /// Of another band from the next frame on. libopus refuses nothing but parameters, and ours are constant.
+  func setBand(_ band: AudioBand) {
+    do throws(OpusError) { try receiver?.pointee.setBand(band) } catch {}
+  }
+
   mutating func free() {
+    freeFormer()
+    fadesIn = false
     guard let receiver else { return }
     past = statistics
     receiver.deinitialize(count: 1)
@@ -55,10 +91,43 @@ struct ReceiverSlot: ~Copyable {
 
   /// One tick of audio into `frame`; false if there is none to be heard. HOT
   @inline(__always)
-  func pull(into frame: UnsafeMutablePointer<Int16>, at now: Instant) -> Bool {
-    guard let receiver else { return false }
-    var samples = MutableSpan<Int16>(_unsafeStart: frame, count: Frame.samples)
-    return receiver.pointee.pull(into: &samples, at: now) != .silent
+  mutating func pull(into frame: UnsafeMutablePointer<Int16>, _ band: AudioBand, at now: Instant) -> Bool {
+    guard let receiver else { return former == nil ? false : fadeOut(into: frame, band, over: false, at: now) }
+    var samples = MutableSpan<Int16>(_unsafeStart: frame, count: band.samplesPerTick)
+    let hasAudio = receiver.pointee.pull(into: &samples, at: now) != .silent
+    if former != nil { return fadeOut(into: frame, band, over: hasAudio, at: now) }
+    if fadesIn, hasAudio {
+      fadesIn = false
+      for k in samples.indices { samples[k] = Int16(truncatingIfNeeded: Int(samples[k]) &* k / samples.count) }
+    }
+    return hasAudio
+  }
+
+  /// The last frame of the encoding before, going over into what is in `frame`, or into silence.
+  private mutating func fadeOut(into frame: UnsafeMutablePointer<Int16>, _ band: AudioBand, over hasAudio: Bool, at now: Instant)
+    -> Bool
+  {
+    guard let former else { return hasAudio }
+    let before = former.pointee.band
+    var room = InlineArray<640, Int16>(repeating: 0)
+    var both = room.mutableSpan
+    let heard = both.withUnsafeMutableBufferPointer { both in
+      guard let last = both.baseAddress else { return false }
+      var pulled = MutableSpan<Int16>(_unsafeStart: last, count: before.samplesPerTick)
+      guard former.pointee.pull(into: &pulled, at: now) != .silent else { return false }
+      let converted = last + Frame.capacity
+      var interpolator = BandInterpolator()
+      interpolator.convert(last, before.samplesPerTick, from: before, to: band, into: converted)
+      let count = band.samplesPerTick
+      for k in 0..<count {
+        let mixed = Int(converted[k]) &* (count &- k) &+ (hasAudio ? Int(frame[k]) &* k : 0)
+        frame[k] = Int16(truncatingIfNeeded: mixed / count)
+      }
+      return true
+    }
+    freeFormer()
+    if hasAudio { fadesIn = false }
+    return heard || hasAudio
   }
 
   /// Nil without a receiver. HOT

@@ -1,7 +1,9 @@
 import AudioCodecs
+import RTP
 
 /// How loud a received stream is, in mean squares: what tells its pauses, in which delay is changed unheard.
 struct SpeechLoudness {
+  var band: AudioBand
   /// The loudest 20 ms lately: down by half in 2.8 s.
   private(set) var loudest: Float = 0
   /// The newest 20 ms that were received.
@@ -9,6 +11,8 @@ struct SpeechLoudness {
   private static let decay: Float = 0.995
   /// 20 dB.
   private static let pauseRatio: Float = 100
+
+  init(_ band: AudioBand) { self.band = band }
 
   /// What is quieter is a pause.
   var pauseLevel: Float { loudest / Self.pauseRatio }
@@ -20,7 +24,7 @@ struct SpeechLoudness {
     guard let base = samples.baseAddress else { return }
     var start = 0
     while start < samples.count {
-      let count = min(AudioCodecs.Limits.samplesPerTick, samples.count &- start)
+      let count = min(band.samplesPerTick, samples.count &- start)
       newest = Float(SampleSums.energy(base + start, count)) / Float(count)
       loudest = max(loudest * Self.decay, newest)
       start &+= count
@@ -29,6 +33,6 @@ struct SpeechLoudness {
 
   /// Made-up audio says nothing of the talker; its time goes by.
   mutating func pass(_ length: Int) {
-    for _ in stride(from: 0, to: length, by: AudioCodecs.Limits.samplesPerTick) { loudest *= Self.decay }
+    for _ in stride(from: 0, to: length, by: band.samplesPerTick) { loudest *= Self.decay }
   }
 }

@@ -23,10 +23,10 @@ struct StreamStart {
 
   /// How long the first packet must wait for its tick, or what follows would come too late for theirs: packets of 10 and 30 ms do not
   /// end where ticks do.
-  private func wait(_ grain: Int) -> Int { (AudioCodecs.Limits.samplesPerTick &- grain) / 8 }
+  private func wait(_ grain: Int) -> Int { (160 &- grain) / 8 }
 
   /// Nothing is to be played yet, though the first packet is there.
-  /// - Parameter grain: the greatest common divisor of packet and tick, in samples.
+  /// - Parameter grain: the greatest common divisor of packet and tick, in 1/8 ms.
   func mustWait(at now: Instant, grain: Int) -> Bool {
     guard let arrival else { return false }
     return now - arrival < .milliseconds(wait(grain))

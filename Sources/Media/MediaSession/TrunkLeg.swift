@@ -7,6 +7,8 @@ import SRTP
 struct TrunkLeg: ~Copyable {
   private(set) var isSet = false
   private(set) var encoding = AudioEncoding.pcmu
+  /// What both ends of it can carry.
+  private(set) var band = AudioBand.narrowband
   private(set) var payloadType: UInt8 = 255
   private(set) var payloadLength = PayloadLength(.pcmu)
   /// Octets of 20 ms that are decoded by themselves, of a stateless codec; 0 of others.
@@ -17,6 +19,8 @@ struct TrunkLeg: ~Copyable {
   /// Digits are listened for in the audio.
   private(set) var detectsTones = false
   private(set) var comfortNoise: UInt8 = 255
+  /// What the peer wants of our Opus.
+  private(set) var opus = OpusPreferences()
   private(set) var packetTimeMilliseconds = 20
   private(set) var sends = false
   private(set) var receives = false
@@ -53,6 +57,7 @@ struct TrunkLeg: ~Copyable {
       stream.unitsPerFrame = parameters.encoding.clockRateHz / 50
     }
     (isSet, encoding, payloadType) = (true, parameters.encoding, parameters.payloadType)
+    band = encoding == .opus ? min(encoding.band, parameters.opus.band) : encoding.band
     let row = encoding.row
     payloadLength = PayloadLength(encoding)
     pieceOctets = row.isStateless ? row.octets(ofMilliseconds: Frame.milliseconds) : 0
@@ -61,6 +66,7 @@ struct TrunkLeg: ~Copyable {
     detectsTones = parameters.digits == .inband || (parameters.digits == .auto && incomingEvent == 255)
     (wantsVoIPMetrics, remoteControl) = (parameters.wantsVoIPMetrics, parameters.remoteControl)
     comfortNoise = parameters.comfortNoisePayloadType ?? 255
+    opus = parameters.opus
     let range = Limits.packetTimeMilliseconds
     packetTimeMilliseconds = min(max(parameters.packetTimeMilliseconds, range.lowerBound), range.upperBound)
     (sends, receives) = (parameters.sends, parameters.receives)

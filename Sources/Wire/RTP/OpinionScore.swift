@@ -41,8 +41,8 @@ public struct OpinionScore: Sendable, Equatable {
     rating = min(100, max(0, 93.2 - Self.delayImpairment(oneWayDelayMilliseconds) - equipment))
   }
 
-  /// Idd of §7.4 with sT = 1, mT = 100 ms: nothing up to 100 ms.
-  static func delayImpairment(_ milliseconds: Double) -> Double {
+  /// Idd of §7.4 with sT = 1, mT = 100 ms, mouth to ear: nothing up to 100 ms. For an echo-free path it is all of Id.
+  public static func delayImpairment(_ milliseconds: Double) -> Double {
     guard milliseconds.isFinite, milliseconds > 100 else { return 0 }
     let x = log2(milliseconds / 100)
     func sixth(_ value: Double) -> Double { pow(1 + pow(value, 6), 1.0 / 6) }

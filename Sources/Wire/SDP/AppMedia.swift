@@ -24,28 +24,6 @@ public struct AppMedia: Hashable, Sendable {
   public var mid: String?
   /// The peer's wishes for Opus; defaults if it has none or the codec is another.
   public var opus: OpusParameters
-
-  /// RFC 7587 §6.1, of what the peer wants to receive.
-  public struct OpusParameters: Hashable, Sendable {
-    public var usesInbandFEC = false
-    public var usesDTX = false
-    /// `useinbandfec=0`, written out: not the same as its absence.
-    public var refusesInbandFEC = false
-    /// `cbr=1`: packets of one length, so that their lengths tell nothing of what is said (RFC 6562).
-    public var wantsConstantBitrate = false
-    public var maxPlaybackRateHz: Int?
-    public var maxAverageBitrate: Int?
-    public init() {}
-
-    init(_ format: AudioFormat) {
-      usesInbandFEC = format.parameter("useinbandfec") == "1"
-      usesDTX = format.parameter("usedtx") == "1"
-      refusesInbandFEC = format.parameter("useinbandfec") == "0"
-      wantsConstantBitrate = format.parameter("cbr") == "1"
-      maxPlaybackRateHz = format.parameter("maxplaybackrate").flatMap { number($0) }
-      maxAverageBitrate = format.parameter("maxaveragebitrate").flatMap { number($0) }
-    }
-  }
 }
 
 /// Our half of an app leg, as both sides of it write it.
@@ -60,17 +38,14 @@ public struct SecureEndpoint: Hashable, Sendable {
   public var cname: String
   /// In our order of preference.
   public var codecs: [AudioEncoding]
-  /// The most that is of use to us, 8000 toward a telephone; nil leaves Opus without a limit.
-  public var opusPlaybackRateHz: Int?
-  /// `maxaveragebitrate` in bit/s where `opusPlaybackRateHz` is said. Without it libwebrtc takes 12 kbit/s for 8 kHz, where libopus
-  /// leaves FEC out.
-  public var opusAverageBitrate: Int? = 28_000
+  /// What `a=fmtp` says of Opus; nothing leaves the peer free.
+  public var opus: OpusLimits
 
   public init(
     ufrag: String, password: String, fingerprint: FingerprintAttribute, candidates: [SocketAddress], ssrc: UInt32,
-    cname: String = "trunkline", codecs: [AudioEncoding] = AudioEncoding.ofApps, opusPlaybackRateHz: Int? = 8_000
+    cname: String = "trunkline", codecs: [AudioEncoding] = AudioEncoding.ofApps, opus: OpusLimits = OpusLimits()
   ) {
     (self.ufrag, self.password, self.fingerprint, self.candidates) = (ufrag, password, fingerprint, candidates)
-    (self.ssrc, self.cname, self.codecs, self.opusPlaybackRateHz) = (ssrc, cname, codecs, opusPlaybackRateHz)
+    (self.ssrc, self.cname, self.codecs, self.opus) = (ssrc, cname, codecs, opus)
   }
 }

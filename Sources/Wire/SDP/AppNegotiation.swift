@@ -27,7 +27,7 @@ public struct AppNegotiation: Sendable {
   private var history: DescriptionHistory
   private var hasOffered = false
 
-  /// `sessionID` is random. An app usually wants no `opusPlaybackRateHz`.
+  /// `sessionID` is random.
   public init(_ side: Side, endpoint: SecureEndpoint, sessionID: UInt64) {
     (self.side, self.endpoint) = (side, endpoint)
     history = DescriptionHistory(sessionID: sessionID)

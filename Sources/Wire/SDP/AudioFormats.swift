@@ -48,11 +48,15 @@ extension MediaDescription {
       guard let payloadType: UInt8 = number(format), payloadType < 128, seen.insert(payloadType).inserted else { return nil }
       guard let map = maps[payloadType] ?? Self.staticTypes[payloadType] else { return nil }
       let parts = map.split(separator: "/", omittingEmptySubsequences: false)
-      guard parts.count == 2 || parts.count == 3, let clock: UInt32 = number(parts[1]), clock > 0 else { return nil }
+      guard parts.count == 2 || parts.count == 3, let claimed: UInt32 = number(parts[1]), claimed > 0 else { return nil }
       let channels: Int? = parts.count == 3 ? number(parts[2]) : 1
       guard let channels else { return nil }
+      let encoding = parts[0].lowercased()
+      // A static type has its clock by RFC 3551 §6. Some claim G722/16000: those are its samples, the clock is 8000 (§4.5.2).
+      let fixed = CodecTable.rows.first { $0.isStatic && $0.payloadType == payloadType && $0.name.lowercased() == encoding }
+      let clock = fixed?.clockRateHz ?? claimed
       return AudioFormat(
-        payloadType: payloadType, encoding: parts[0].lowercased(), clockRateHz: clock, channels: channels,
+        payloadType: payloadType, encoding: encoding, clockRateHz: clock, channels: channels,
         parameters: parameters[payloadType])
     }
   }

@@ -23,6 +23,9 @@ enum Limits {
   static let cryptoLineBytes = 512
   static let sessionParameters = 16
   static let identifierBytes = 1...128
+  /// Values of `maxplaybackrate` in Hz and `maxaveragebitrate` in bit/s that count (RFC 7587 §6.1); others are ignored.
+  static let opusPlaybackRates = 8_000...48_000
+  static let opusBitrates = 6_000...510_000
   /// Packet times that are sent, in milliseconds; others become 20.
   static let packetTimes = 10...60
 }

@@ -50,19 +50,13 @@ struct SecureAudioWriter {
       out.append(Attribute("rtpmap", "\(format.payloadType) \(format.codec.row.rtpmap)"))
       var parameters = format.codec.row.formatParameters
       guard !parameters.isEmpty else { continue }
-      if format.codec == .opus { parameters.insert(contentsOf: limits, at: parameters.count - 1) }
+      if format.codec == .opus { parameters.insert(contentsOf: endpoint.opus.text, at: parameters.count - 1) }
       out.append(Attribute("fmtp", "\(format.payloadType) \(parameters.joined(separator: ";"))"))
     }
     for (payloadType, clock) in events {
       out += [Attribute("rtpmap", "\(payloadType) telephone-event/\(clock)"), Attribute("fmtp", "\(payloadType) 0-15")]
     }
     return out + [Attribute("ptime", "20")]
-  }
-
-  /// What we ask Opus for (RFC 7587 §6.1).
-  private var limits: [String] {
-    guard let rate = endpoint.opusPlaybackRateHz else { return [] }
-    return ["maxplaybackrate=\(rate)"] + (endpoint.opusAverageBitrate.map { ["maxaveragebitrate=\($0)"] } ?? [])
   }
 
   private func streamAttributes() -> [Attribute] {

@@ -19,6 +19,8 @@ public struct TrunkMedia: Hashable, Sendable {
   public var protection: MediaProtection?
   /// What the peer wants to receive.
   public var packetTimeMilliseconds: Int
+  /// Its wishes for Opus.
+  public var opus = OpusParameters()
   /// Ours: `sends` is false while the peer holds us, `receives` is false while it sends nothing.
   public var direction: MediaDirection
 

@@ -257,6 +257,7 @@ public struct TrunkNegotiation: Sendable {
       direction: MediaDirection(sends: theirs.receives && !held, receives: theirs.sends))
     media.comfortNoisePayloadType = formats.first { $0.isComfortNoise && $0.clockRateHz == codec.clockRateHz }?.payloadType
     media.control = section.controlAddress(beside: ip).flatMap { held || !isReachable($0.ip) ? nil : $0 }
+    if codec == .opus { media.opus = OpusParameters(format) }
     media.wantsVoIPMetrics = section.wantsVoIPMetrics || description.wantsVoIPMetrics
     return media
   }
