@@ -130,10 +130,10 @@ import Testing
     }
   }
 
-  @Test func `ten megabytes of traces are judged in one go, and of very many contradictions a thousand are kept`() {
+  @Test func `two megabytes of traces are judged in one go, and of very many contradictions a thousand are kept`() {
     let text = rig().phone.trace
-    let many = TraceRig.judge(String(repeating: text, count: 10 << 20 / text.utf8.count))
-    #expect(many.exitCode == 0 && many.lines > 100_000 && many.headers.count > 3_000)
+    let many = TraceRig.judge(String(repeating: text, count: 2 << 20 / text.utf8.count))
+    #expect(many.exitCode == 0 && many.lines > 20_000 && many.headers.count > 600)
     let broken = text.replacingOccurrences(of: "timeout=60.000", with: "timeout=30.000")
     let wrong = TraceRig.judge(String(repeating: broken, count: 4 << 20 / broken.utf8.count))
     #expect(wrong.findings.count == 1_000 && wrong.furtherFindings > 10 && wrong.text(name: "t").count < 20_000)

@@ -189,6 +189,52 @@ import Testing
     #expect(rig.welcome([snapshot(second)]).written.contains("call.ringing"))
   }
 
+  @Test
+  func `nodes that wake, point, refuse and vanish in any order: no trap, few sessions, no call left, and the next one works`() {
+    for seed in 1...60 as ClosedRange<UInt64> {
+      var random = SplitMix64(seed: seed)
+      var rig = PhoneRig()
+      rig.logIn()
+      let nodes = (0..<12).map { "wss://n\($0)" }
+      var sockets: Set<Int> = []
+      for turn in 0..<200 {
+        let call = PhoneRig.call(UInt64.random(in: 10...30, using: &random))
+        let node = nodes[Int.random(in: 0..<12, using: &random)]
+        let socket = Int.random(in: 0...12, using: &random)
+        func hear(_ message: ServerMessage, call: Identifier? = nil, re: Identifier? = nil, seq: Int? = nil) {
+          let frame = ServerFrame(message, re: re, seq: seq, call: call).encoded()
+          rig.give(socket == 0 ? .socket(.frame(frame)) : .further(socket, .frame(frame)))
+        }
+        switch Int.random(in: 0..<9, using: &random) {
+        case 0: hear(.callWake(CallWake(call: call, exp: 0, gw: node, wake: "w")), call: call)
+        case 1: rig.give(.pushed(.init(call: call, caller: PhoneRig.handle, wake: "w", gateway: node), mustReport: turn % 2 == 0))
+        case 2: rig.give(socket == 0 ? .socket(.socketOpened) : .further(socket, .socketOpened))
+        case 3:
+          var welcome = Welcome(
+            sid: "s", resumeToken: "r", resumed: turn % 5 == 0, replayFrom: 1, time: 0, hb: 15_000, ice: [],
+            calls: turn % 5 == 0 ? nil : turn % 2 == 0 ? [] : [snapshot(call)], node: node, url: node, spreadMs: 500)
+          if turn % 3 == 0 { welcome.url = "no address" }
+          hear(.welcome(welcome), re: PhoneRig.call(0))
+        case 4: hear(.bye(Bye(code: 1012, url: node, afterMs: turn)))
+        case 5:
+          let code = [1000, 1006, 1012, 4001, 4002, 4009, 4003][Int.random(in: 0..<(socket == 0 ? 3 : 7), using: &random)]
+          rig.give(socket == 0 ? .socket(.socketClosed(UInt16(code))) : .further(socket, .socketClosed(UInt16(code))))
+        case 6: hear(.callGone(CallOver(.callerCancelled)), call: call, seq: Int.random(in: 1...3, using: &random))
+        case 7: rig.give(.reported(call, nil))
+        default: _ = rig.wait(.milliseconds(Int64.random(in: 0...4_000, using: &random)))
+        }
+        for case .further(let number, .connect) in rig.out { sockets.insert(number) }
+        #expect(sockets.count { rig.phone.gateway(of: $0) != nil } <= 8)
+      }
+      _ = rig.wait(.seconds(120))
+      #expect(rig.phone.liveCalls == [], "seed \(seed)")
+      #expect(sockets.allSatisfy { rig.phone.gateway(of: $0) == nil }, "seed \(seed): a session without a call")
+      _ = rig.give(.pathChanged)
+      _ = rig.welcome()
+      expectCall(&rig, first)
+    }
+  }
+
   private func snapshot(_ call: Identifier) -> CallSnapshot {
     CallSnapshot(
       call: call, dir: .incoming, state: .ringing, from: PhoneRig.handle, to: PhoneRig.handle, acct: "default", sdp: "v=0",

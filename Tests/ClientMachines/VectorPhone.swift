@@ -10,6 +10,10 @@ struct VectorPhone {
   private let comparesAcks: Bool
   /// Sockets are numbered: what an older one still says is handed to nobody.
   private var socket = 0
+  /// Which session each was opened for, 0 the phone's own, and the newest of each session.
+  private var owners: [Int: Int] = [:]
+  private var newest: [Int: Int] = [:]
+  private let hasNodes: Bool
   /// Ids that the phone has made, in the order in which they were seen.
   private var made: [Identifier] = []
   private var told: [Identifier: String] = [:]
@@ -25,11 +29,13 @@ struct VectorPhone {
       switch setting {
       case "background": configuration.isForeground = false
       case "forcesUnlock": configuration.forcesUnlock = true
+      case "nodes": configuration.capabilities.append("nodes")
       default: throw Unreadable(text: "no such setting: \(setting)")
       }
     }
     machine = PhoneMachine(configuration, random: .seeded(17))
     self.comparesAcks = comparesAcks
+    hasNodes = settings.contains("nodes")
   }
 
   /// What one line of the file causes.
@@ -66,17 +72,19 @@ struct VectorPhone {
 
   private mutating func input(_ text: String) throws -> PhoneMachine.Input? {
     var (word, rest) = VectorFile.split(text)
+    var session = owners[socket] ?? 0
     if word.hasPrefix("#") {
-      let number = Int(word.dropFirst())
+      guard let number = Int(word.dropFirst()), let owner = owners[number], newest[owner] == number else { return nil }
+      session = owner
       (word, rest) = VectorFile.split(rest)
-      guard number == socket else { return nil }
     }
+    func heard(_ input: ClientSession.Input) -> PhoneMachine.Input { session == 0 ? .socket(input) : .further(session, input) }
     let words = rest.split(separator: " ").map(String.init)
     switch word {
-    case "opened": return .socket(.socketOpened)
-    case "closed": return .socket(.socketClosed(UInt16(rest) ?? 1006))
-    case "raw": return .socket(.frame(Array(rest.utf8)))
-    case "recv": return .socket(.frame(Array(try frame(rest).utf8)))
+    case "opened": return heard(.socketOpened)
+    case "closed": return heard(.socketClosed(UInt16(rest) ?? 1006))
+    case "raw": return heard(.frame(Array(rest.utf8)))
+    case "recv": return heard(.frame(Array(try frame(rest).utf8)))
     case "start": return .start
     case "path": return .pathChanged
     case "reset": return .reset
@@ -108,7 +116,9 @@ struct VectorPhone {
     let mustReport = words.last != "needNotReport"
     if words.first == "unreadable" { return .pushed(nil, mustReport: mustReport) }
     guard words.count >= 3 else { throw Unreadable(text: "push: call, caller and wake token") }
-    return .pushed(.init(call: try id(words[0]), caller: handle(words[1]), wake: words[2]), mustReport: mustReport)
+    let gateway = words.first { $0.hasPrefix("gw=") }.map { String($0.dropFirst(3)) }
+    return .pushed(
+      .init(call: try id(words[0]), caller: handle(words[1]), wake: words[2], gateway: gateway), mustReport: mustReport)
   }
 
   private func refusal(_ text: String?) throws -> ReportRefusal? {
@@ -232,7 +242,8 @@ extension VectorPhone {
     case .reportConnected(let id, let at): "reportConnected \(name(id)) \(at.map(String.init) ?? "-")"
     case .request(let request): "request \(text(request))"
     case .complete(let action, let isDone): (isDone ? "fulfil " : "fail ") + String(action.raw)
-    case .socket(let order): line(order)
+    case .socket(let order): line(order, of: 0)
+    case .further(let session, let order): line(order, of: session)
     case .post(let reject, let id, let wake, _):
       "post \(name(id)) bearer=\(wake.exposed) " + canonical(String(decoding: reject.json, as: UTF8.self))
     case .media(let id, let order): "media \(name(id)) \(text(order))"
@@ -249,13 +260,17 @@ extension VectorPhone {
     }
   }
 
-  private mutating func line(_ order: ClientSession.Action) -> String? {
+  private mutating func line(_ order: ClientSession.Action, of session: Int) -> String? {
+    let name = hasNodes ? newest[session].map { "#\($0) " } ?? "" : ""
     switch order {
     case .connect:
       socket += 1
-      return "connect #\(socket)"
-    case .close(let code): return "close \(code)"
-    case .write(let bytes): return frame(bytes)
+      owners[socket] = session
+      newest[session] = socket
+      let gateway = session == 0 ? machine.gateway : machine.gateway(of: session)
+      return "connect #\(socket)" + (gateway.map { " " + $0 } ?? "")
+    case .close(let code): return name + "close \(code)"
+    case .write(let bytes): return frame(bytes).map { name + $0 }
     case .event: return nil
     }
   }

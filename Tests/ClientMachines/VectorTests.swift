@@ -15,8 +15,9 @@ import Testing
     var text: String
   }
 
-  @Test(arguments: ["sessions", "replay", "races", "reasons"]) func `the machines do what the vectors say`(_ name: String) throws
-  {
+  @Test(arguments: ["sessions", "replay", "races", "reasons", "nodes"]) func `the machines do what the vectors say`(
+    _ name: String
+  ) throws {
     let place = Self.folder.appendingPathComponent("\(name).txt")
     let file = try VectorFile(name: "\(name).txt", text: String(contentsOf: place, encoding: .utf8))
     var seen: [Int: [String]] = [:]
@@ -38,7 +39,7 @@ import Testing
   }
 
   @Test func `there are cases of each theme, and each has a name of its own`() throws {
-    let files = try ["sessions", "replay", "races", "reasons"].map {
+    let files = try ["sessions", "replay", "races", "reasons", "nodes"].map {
       try VectorFile(name: $0, text: String(contentsOf: Self.folder.appendingPathComponent("\($0).txt"), encoding: .utf8))
     }
     let names = files.flatMap { $0.cases.map(\.name) }

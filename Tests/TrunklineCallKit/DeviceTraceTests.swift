@@ -164,7 +164,7 @@ import Testing
   @Test func `R18: what the system says on another queue is marked`() {
     let trace = PhoneTrace(system: "CallKitSystem", groups: 2)
     trace.note(.began, .zero)
-    trace.note(.audioDeactivated, .zero, isElsewhere: true)
+    trace.note(.audioDeactivated, .zero, isFromOtherQueue: true)
     #expect(trace.text.last == "0.000 system didDeactivate queue=other")
     #expect(TraceCheck.judge(Array(trace.text.joined(separator: "\n").utf8)).contradicted.contains(.r18))
   }

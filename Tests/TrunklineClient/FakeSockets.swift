@@ -10,12 +10,14 @@ final class FakeSockets: SocketConnector {
     var opened: [String] = []
     var sent: [String] = []
     var posts: [String] = []
-    var events: (@Sendable (SocketEvent) -> Void)?
+    var events: [@Sendable (SocketEvent) -> Void] = []
+    var closes: [String] = []
   }
   private struct One: Socket {
     let owner: FakeSockets
+    let url: String
     func send(_ text: [UInt8]) { owner.sent(String(decoding: text, as: UTF8.self)) }
-    func close(_ code: UInt16) {}
+    func close(_ code: UInt16) { owner.closed("\(url) \(code)") }
   }
 
   private let state = Mutex(State())
@@ -25,10 +27,10 @@ final class FakeSockets: SocketConnector {
   func open(_ url: String, events: @escaping @Sendable (SocketEvent) -> Void) -> any Socket {
     state.withLock { state in
       state.opened.append(url)
-      state.events = events
+      state.events.append(events)
     }
     events(.opened)
-    return One(owner: self)
+    return One(owner: self, url: url)
   }
 
   func post(_ url: String, bearer: String, body: [UInt8]) { state.withLock { $0.posts.append(url) } }
@@ -38,19 +40,32 @@ final class FakeSockets: SocketConnector {
     if text.contains(#""t":"hello""#) { hellos.continuation.yield(text) }
   }
 
-  func hear(_ event: SocketEvent) { state.withLock { $0.events }?(event) }
+  private func closed(_ text: String) {
+    state.withLock { $0.closes.append(text) }
+    closings.continuation.yield(text)
+  }
+  /// Each socket that the phone closes, with the code.
+  let closings = AsyncStream.makeStream(of: String.self)
+
+  /// - Parameter number: of the socket; nil: of the newest.
+  func hear(_ event: SocketEvent, on number: Int? = nil) {
+    let heard = state.withLock { state in number.map { state.events[$0] } ?? state.events.last }
+    heard?(event)
+  }
 
   /// The answer to the last hello.
-  func welcome() {
+  func welcome(node: String? = nil, calls: [CallSnapshot] = []) {
     let hello = sent.last { $0.contains(#""t":"hello""#) }
       .flatMap { try? JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any] }
     let id = (hello?["id"] as? String).flatMap { Identifier($0) }
     let welcome = Welcome(
-      sid: "s", resumeToken: "r", resumed: false, replayFrom: 1, time: 0, hb: 15_000, ice: [], calls: [])
+      sid: "s", resumeToken: "r", resumed: false, replayFrom: 1, time: 0, hb: 15_000, ice: [], calls: calls, node: node,
+      url: node.map { "wss://\($0)" })
     hear(.received(ServerFrame(.welcome(welcome), re: id).encoded()))
   }
 
   var opened: [String] { state.withLock { $0.opened } }
   var sent: [String] { state.withLock { $0.sent } }
   var posts: [String] { state.withLock { $0.posts } }
+  var closes: [String] { state.withLock { $0.closes } }
 }

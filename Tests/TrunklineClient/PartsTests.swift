@@ -67,7 +67,7 @@ import Testing
     let handle = AudioHandle()
     let device = FileAudio([Int16](repeating: 7, count: 320))
     #expect(device.configure(handle) && device.start())
-    var frame = [Int16](repeating: 9, count: 160)
+    var frame = [Int16](repeating: 9, count: 320)
     func next() async -> [Int16] {
       while true {
         var room = frame.mutableSpan
@@ -81,6 +81,36 @@ import Testing
     while heard.count(where: { $0 == 7 }) < 320 { heard += await next() }
     device.release()
     #expect(device.takeHeard().spokenSince != nil)
+  }
+
+  /// 300 Hz at 8 kHz are 300 Hz at 16 kHz: of 20 ms each the device makes twice as many samples of what it says, and half of what it hears.
+  @Test(.timeLimit(.minutes(1))) func `what was recorded on a telephone line is said and heard at the rate of the device`() async
+  {
+    let handle = AudioHandle()
+    let tone = (0..<160).map { Int16(8_000 * sin(2 * Double.pi * 300 * Double($0) / 8_000)) }
+    let wide = (0..<320).map { Int16(8_000 * sin(2 * Double.pi * 300 * Double($0) / 16_000)) }
+    let device = FileAudio(tone, sampleRateHz: 8_000, repeats: true)
+    handle.connected.store(true, ordering: .relaxed)
+    for _ in 0..<8 { handle.played.write(wide.span) }
+    #expect(device.configure(handle) && device.start())
+    defer { device.release() }
+    while handle.captured.count < 8 * 320, !Task.isCancelled { await Task.yield() }
+    var captured = [Int16](repeating: 0, count: 8 * 320)
+    var room = captured.mutableSpan
+    let isWhole = handle.captured.read(into: &room)
+    #expect(isWhole)
+    var heard: [Int16] = []
+    while heard.count < 8 * 160, !Task.isCancelled {
+      heard += device.takeHeard().samples
+      await Task.yield()
+    }
+    for (samples, rate) in [(captured, 16_000.0), (heard, 8_000)] {
+      let some = samples[(samples.count / 4)..<(samples.count / 2)]
+      let peak = some.map { abs(Int($0)) }.max() ?? 0
+      let crossings = zip(some, some.dropFirst()).count { ($0 < 0) != ($1 < 0) }
+      #expect((7_700...8_300).contains(peak), "at \(rate) Hz \(peak)")
+      #expect(abs(Double(crossings) - 600 * Double(some.count) / rate) < 2, "at \(rate) Hz \(crossings) of \(some.count)")
+    }
   }
 }
 
@@ -97,8 +127,8 @@ import Testing
     thread.give(.audio(true))
     thread.start()
     defer { thread.give(.stop) }
-    while handle.played.count <= 160 + burst, !Task.isCancelled { await Task.yield() }
-    #expect((161 + burst...320 + burst).contains(handle.played.count))
+    while handle.played.count <= 320 + burst, !Task.isCancelled { await Task.yield() }
+    #expect((321 + burst...640 + burst).contains(handle.played.count))
   }
 }
 
@@ -114,6 +144,17 @@ import Testing
     }
   }
 #endif
+
+@Suite struct RejectAddressTests {
+  @Test(arguments: [
+    ("wss://g.example/v1/connect", "https://g.example/v1/calls/7/reject"), ("ws://g:8080", "http://g:8080/v1/calls/7/reject"),
+    ("wss://g.example/any?x=1", "https://g.example/v1/calls/7/reject"),
+    ("wss://g.example/n/n1/v1/connect", "https://g.example/n/n1/v1/calls/7/reject"),
+  ])
+  func `a reject goes beside the socket's path`(_ gateway: String, _ expected: String) {
+    #expect(PhoneEngine.httpAddress(of: gateway, path: "/calls/7/reject") == expected)
+  }
+}
 
 @Suite struct PushPayloadTests {
   private static let call = "8d4f0c1e-6a53-4c39-9a53-0b0f6f8a2f11"

@@ -39,6 +39,32 @@ import Testing
     #expect(sockets.sent.first?.contains(#""auth":"a.b.c""#) == true)
   }
 
+  @Test func `a call of another node has a socket of its own, which closes with it, and the first one stays`() async throws {
+    let sockets = FakeSockets()
+    let phone = phone(sockets)
+    for await _ in sockets.hellos.stream { break }
+    sockets.welcome(node: "n1")
+    await wait(for: .online, phone)
+    let call = Identifier(high: 7, low: 7)
+    let wake = CallWake(call: call, exp: 1, from: Handle(k: .phone, h: "+15550001"), gw: "wss://n2", wake: "w1")
+    sockets.hear(.received(ServerFrame(.callWake(wake), call: call).encoded()))
+    for await hello in sockets.hellos.stream {
+      #expect(hello.contains(#""wake":"w1""#))
+      break
+    }
+    #expect(sockets.opened == [Self.gateway, "wss://n2"])
+    sockets.welcome(node: "n2")
+    let gone = ServerFrame(.callGone(CallOver(.callerCancelled)), seq: 1, call: call)
+    sockets.hear(.received(gone.encoded()), on: 1)
+    for await closing in sockets.closings.stream {
+      #expect(closing == "wss://n2 1000")
+      break
+    }
+    sockets.hear(.closed(1000, nil), on: 1)
+    sockets.hear(.received(Array(#"{"t":"ping"}"#.utf8)), on: 0)
+    #expect(phone.state == .online && sockets.opened.count == 2 && sockets.closes.count == 1)
+  }
+
   @Test func `a second phone is refused in its state, and the first one goes on`() async {
     let sockets = FakeSockets()
     let first = phone(sockets)
@@ -216,9 +242,10 @@ import Testing
     let phone = phone(sockets, system: reporter)
     await online(phone, sockets)
     let id = try #require(Identifier("8d4f0c1e-6a53-4c39-9a53-0b0f6f8a2f11"))
+    // An offer that media can be made of: one that it refuses would end the call by itself, before the cancellation or after it.
     let offer = CallOffer(
-      from: Handle(k: .phone, h: "+1555", n: "Jane"), to: Handle(k: .phone, h: "+1556"), acct: "default", sdp: "v=0", gen: 1,
-      exp: 0)
+      from: Handle(k: .phone, h: "+1555", n: "Jane"), to: Handle(k: .phone, h: "+1556"), acct: "default", sdp: gatewayOffer,
+      gen: 1, exp: 0)
     sockets.hear(.received(ServerFrame(.callOffer(offer), seq: 1, call: id).encoded()))
     #expect(await reporter.next("report") == "report Jane")
     while !sockets.sent.contains(where: { $0.contains("call.ringing") }) { await Task.yield() }
@@ -289,6 +316,29 @@ private final class Reporter: CallSystem {
     return nil
   }
 }
+
+/// What a gateway offers; nobody answers at its address.
+private let gatewayOffer = """
+  v=0\r
+  o=- 7 1 IN IP4 127.0.0.1\r
+  s=-\r
+  t=0 0\r
+  a=group:BUNDLE 0\r
+  a=ice-lite\r
+  m=audio 9 UDP/TLS/RTP/SAVPF 111\r
+  c=IN IP4 127.0.0.1\r
+  a=candidate:1 1 udp 2130706431 127.0.0.1 9 typ host\r
+  a=end-of-candidates\r
+  a=ice-ufrag:uf1x\r
+  a=ice-pwd:password+1+0123456789abcdef\r
+  a=fingerprint:sha-256 \(Array(repeating: "01", count: 32).joined(separator: ":"))\r
+  a=setup:actpass\r
+  a=mid:0\r
+  a=sendrecv\r
+  a=rtcp-mux\r
+  a=rtpmap:111 opus/48000/2\r
+
+  """
 
 enum AudioPhase: Sendable { case configure, start }
 

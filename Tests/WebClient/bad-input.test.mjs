@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Phone, PhoneError } from "../../Sources/Client/WebClient/trunkline.js";
 import { Track } from "./fakes.mjs";
-import { A, OFFER, Rig, Stream, online, settle } from "./phone.mjs";
+import { A, B, OFFER, Rig, Stream, online, settle } from "./phone.mjs";
 
 const refusing = (name) => async () => { throw new DOMException("no", name); };
 const isSentence = (text) => assert.match(text, /^[A-Z][^]{15,}\.$/, "a sentence for the user");
@@ -329,7 +329,8 @@ test("whatever a gateway says, nothing throws and the phone's state is one of it
     { t: "call.progress", call: A, d: { stage: "ringing" } }, { t: "call.held", call: A, d: { by: "remote", on: true } }, { t: "call.digit", call: A, d: { digit: "1" } },
     { t: "media.restart", call: A, d: { gen: 2, cause: "net" } }, { t: "call.ended", call: A, d: { reason: "busy" } }, { t: "call.gone", call: A, d: { reason: "busy" } },
     { t: "quality", call: A, d: { level: "poor" } }, { t: "call.transferred", call: A, d: { status: "ok" } }, { t: "auth.expiring", d: { at: 1 } }, { t: "pong" }, { t: "bye", d: { code: 1 } },
-    { t: "welcome", d: { sid: "s", resumeToken: "r", hb: 15000, time: 1, ice: [], calls: [{ call: A, dir: "in", state: "ringing", from: OFFER.from, sdp: "o", gen: 1 }], push: { webpush: "k" } } },
+    { t: "bye", d: { code: 1012, url: "wss://n2", afterMs: 5 } }, { t: "call.wake", call: B, d: { v: 1, t: "call", call: B, exp: 1, acct: "a", gw: "wss://n2", wake: "w" } },
+    { t: "welcome", d: { sid: "s", resumeToken: "r", hb: 15000, time: 1, ice: [], calls: [{ call: A, dir: "in", state: "ringing", from: OFFER.from, sdp: "o", gen: 1 }], push: { webpush: "k" }, node: "n1", url: "wss://n1", spreadMs: 9 } },
   ];
   for (let round = 0; round < 400; round++) {
     const rig = await online();

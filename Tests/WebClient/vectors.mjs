@@ -59,21 +59,21 @@ function canonical(value) {
 
 /** An expected line in a browser's terms; null: it has none. */
 function translated(line, acks) {
-  if (SCREEN.test(line) || (!acks && /^send ack\b/.test(line))) return null;
+  if (SCREEN.test(line) || (!acks && /^(#\d+ )?send ack\b/.test(line))) return null;
   // a page may not close with 1001
-  if (line === "close 1001") return "close 4000";
+  if (/^(#\d+ )?close 1001$/.test(line)) return line.replace("1001", "4000");
   const brace = line.indexOf("{");
   let head = brace < 0 ? line : line.slice(0, brace).trim();
   if (!acks) head = head.replace(/ ack=\d+/, "");
   if (brace < 0) return head;
   const d = JSON.parse(line.slice(brace));
-  if (/^send call\.answer\b/.test(line)) delete d.timeoutMs;
-  if (/^send call\.ringing\b/.test(line)) delete d.reportMs;
+  if (/^(#\d+ )?send call\.answer\b/.test(line)) delete d.timeoutMs;
+  if (/^(#\d+ )?send call\.ringing\b/.test(line)) delete d.reportMs;
   return Object.keys(d).length ? `${head} ${canonical(d)}` : head;
 }
 
 /** Socket, app and the media of each call are independent of each other: of each the order is binding. */
-const kind = (line) => (/^(connect|close|send|post)/.test(line) ? "net" : line.startsWith("media") ? line.slice(0, 8) : "app");
+const kind = (line) => (/^(#\d+ )?(connect|close|send|post)/.test(line) ? "net" : line.startsWith("media") ? line.slice(0, 8) : "app");
 
 /** `muted` is what was told last, over the whole case. */
 function grouped(lines, muted) {
@@ -103,9 +103,9 @@ export class VectorPhone {
     this.peers = [];
     this.owner = null;
     this.world = {
-      connected: () => this.say(`connect #${this.world.sockets.length}`),
-      sent: (socket, text) => { if (socket === this.world.sockets.at(-1)) this.write(JSON.parse(text)); },
-      closed: (socket, code) => { if (socket === this.world.sockets.at(-1)) this.say(`close ${code}`); },
+      connected: ({ url }) => this.say(`connect #${this.world.sockets.length}${url === GATEWAY ? "" : ` ${url}`}`),
+      sent: (socket, text) => { if (this.speaks(socket)) this.write(JSON.parse(text), this.number(socket)); },
+      closed: (socket, code) => { if (this.speaks(socket)) this.say(`${this.number(socket)}close ${code}`); },
       made: (peer) => this.peers.push(Object.assign(peer, { call: this.owner.call, gen: this.owner.gen })),
       offered: (peer) => this.say(`media ${this.name(peer.call.id)} offer ${peer.gen}`),
       remote: (peer, type, sdp) => this.say(`media ${this.name(peer.call.id)} ${type === "offer" ? "answer" : "apply"} ${peer.gen} ${sdp}`),
@@ -113,6 +113,10 @@ export class VectorPhone {
   }
 
   say(line) { this.out.push(line); }
+  get hasNodes() { return this.one.phone.includes("nodes"); }
+  speaks(socket) { return this.hasNodes ? socket.readyState !== 0 && socket.isOpened : socket === this.world.sockets.at(-1); }
+  /** In a case with several sockets at a time each line has its number. */
+  number(socket) { return this.hasNodes ? `#${this.world.sockets.indexOf(socket) + 1} ` : ""; }
 
   // ids
 
@@ -137,11 +141,11 @@ export class VectorPhone {
 
   // outputs
 
-  write(frame) {
+  write(frame, number = "") {
     if (frame.t === "stats") return;
     if (frame.t === "ack" && !this.one.acks) return;
     if (frame.id) { this.sent[frame.t] = frame.id; }
-    const words = ["send", frame.t];
+    const words = [`${number}send`, frame.t];
     if (frame.call) words.push(this.name(frame.call));
     if (frame.id) words.push(`id=${this.name(frame.id)}`);
     if (frame.seq !== undefined) words.push(`seq=${frame.seq}`);
@@ -211,16 +215,16 @@ export class VectorPhone {
   start() {
     this.known = {};
     const vector = this;
-    let seed = 17;
+    let seed = 1_234_567;
     this.phone = new class extends Phone {
       // what is told of a call begins with its first moment
       emit(type, fields) {
         if (type === "calls") for (const call of this.calls) if (!vector.known[call.id]) vector.watch(call);
         super.emit(type, fields);
       }
-    }("wss://gateway.example.com/v1/connect", {
+    }(GATEWAY, {
       token: () => { this.say("needsToken"); return new Promise((resolve, reject) => { this.tokens.push({ resolve, reject }); }); },
-      device: "phone-1", platform: "test", capabilities: ["media.active"], takesUp: false, isBackground: this.one.phone.includes("background"),
+      device: "phone-1", platform: "test", capabilities: ["media.active", ...(this.hasNodes ? ["nodes"] : [])], takesUp: false, isBackground: this.one.phone.includes("background"),
       WebSocket: webSockets(this.world), RTCPeerConnection: peerConnections(this.world), MediaStream: Stream,
       microphone: async () => new Stream(), player: players(this.world), clock: this.clock,
       random: () => (seed = (seed * 16807) % 2147483647) / 2147483647,
@@ -268,7 +272,7 @@ export class VectorPhone {
     const isOn = words.at(-1) === "on";
     switch (word) {
       case "start": return this.start();
-      case "opened": return socket.open();
+      case "opened": socket.isOpened = true; return socket.open();
       case "closed": return socket.end(Number(rest));
       case "raw": return socket.say(rest);
       case "recv": return socket.say(this.frame(rest));
@@ -281,7 +285,7 @@ export class VectorPhone {
       case "logOut": return void this.phone.logOut().then(() => this.say("loggedOut"));
       case "pushToken":
         return this.phone.register(rest === "none" ? null : { kind: "apns-voip", token: rest, env: "production", topic: "org.example.voip" });
-      case "push": return this.phone.push({ call: this.id(words[0]), from: this.handle(words[1]), wake: words[2] });
+      case "push": return this.phone.push({ call: this.id(words[0]), from: this.handle(words[1]), wake: words[2], gw: words.find((one) => one.startsWith("gw="))?.slice(3) });
       case "audio":
         this.world.plays = rest === "runs";
         return this.world.plays ? this.world.run() : undefined;
@@ -311,6 +315,7 @@ export class VectorPhone {
   }
 }
 let seedOfIDs = 0;
+const GATEWAY = "wss://gateway.example.com/v1/connect";
 
 /** Events that a browser has none of: what they cause has happened by then. */
 function isPassive(step, asked) {

@@ -40,26 +40,53 @@ extension ClientMedia {
 
   mutating func refuse() { statistics.refusedPackets += 1 }
 
-  /// Fills the next 160 samples at 8 kHz, at the loudspeaker's pace. Silence before audio may run. No allocation.
+  /// Fills the next 20 ms of the configured band, at the loudspeaker's pace. Silence before audio may run. No allocation.
   public mutating func play(into samples: inout MutableSpan<Int16>, at now: Instant) {
     for index in 0..<samples.count { samples[index] = 0 }
-    guard isActive, remote != nil, samples.count == 160 else { return }
-    _ = audioReceiver?.pull(into: &samples, at: now)
+    guard isActive, remote != nil, samples.count == configuration.band.samplesPerTick else { return }
+    if let band = audioReceiver?.band, band < configuration.band {
+      var few = InlineArray<160, Int16>(repeating: 0)
+      var room = few.mutableSpan
+      _ = audioReceiver?.pull(into: &room, at: now)
+      convert(room.span, widen, from: band, to: configuration.band, into: &samples)
+    } else {
+      _ = audioReceiver?.pull(into: &samples, at: now)
+    }
     if let receiver = audioReceiver?.statistics {
       statistics.concealedMilliseconds = receiver.concealedMilliseconds
       statistics.bufferDelayMilliseconds = receiver.bufferDelayMilliseconds
     }
   }
 
-  /// Sends 160 samples at 8 kHz, at the microphone's pace; nothing before audio may run, silence while muted. A pause is not coded: packets of
+  /// Sends 20 ms of the configured band, at the microphone's pace; nothing before audio may run, silence while muted. A pause is not coded: packets of
   /// it that are there already are sent again. No allocation.
   public mutating func send(captured samples: Span<Int16>, into output: inout Output) {
-    guard isActive, let remote, samples.count == 160 else { return }
+    guard isActive, let remote, samples.count == configuration.band.samplesPerTick else { return }
+    let band = encoder?.band ?? configuration.band
     if isMuted {
-      let nothing = InlineArray<160, Int16>(repeating: 0)
-      send(nothing.span, remote, &output)
+      let nothing = InlineArray<320, Int16>(repeating: 0)
+      send(nothing.span.extracting(first: band.samplesPerTick), remote, &output)
+    } else if band < configuration.band {
+      var few = InlineArray<160, Int16>(repeating: 0)
+      var room = few.mutableSpan
+      convert(samples, narrow, from: configuration.band, to: band, into: &room)
+      send(few.span, remote, &output)
     } else {
       send(samples, remote, &output)
+    }
+  }
+
+  /// - Parameter target: has room for all that becomes of `samples`.
+  private func convert(
+    _ samples: Span<Int16>, _ converter: borrowing BandConverter, from: AudioBand, to: AudioBand,
+    into target: inout MutableSpan<Int16>
+  ) {
+    guard target.count >= BandConverter.count(samples.count, from: from, to: to) else { return }
+    samples.withUnsafeBufferPointer { samples in
+      target.withUnsafeMutableBufferPointer { target in
+        guard let source = samples.baseAddress, let room = target.baseAddress else { return }
+        converter.convert(source, samples.count, from: from, to: to, into: room)
+      }
     }
   }
 
@@ -74,7 +101,7 @@ extension ClientMedia {
     var room = frame.mutableSpan
     let length = (try? encoder?.encode(samples, into: &room)) ?? 0
     guard length > 0 else {
-      timestamp &+= UInt32(truncatingIfNeeded: encoder?.units(ofSamples: 160) ?? 160)
+      timestamp &+= UInt32(truncatingIfNeeded: encoder?.units(ofSamples: samples.count) ?? 160)
       return
     }
     if isSilence { silence?.keep(frame.span.extracting(..<length)) }

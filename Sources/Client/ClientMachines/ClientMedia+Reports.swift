@@ -1,4 +1,5 @@
 import Bytes
+import JitterBuffer
 import RTP
 import SDP
 import SRTP
@@ -28,6 +29,7 @@ extension ClientMedia {
         let milliseconds = Double(units) * 1_000 / 65_536
         roundTrip = roundTrip.map { $0 * 0.75 + milliseconds * 0.25 } ?? milliseconds
         statistics.roundTripMilliseconds = roundTrip
+        audioReceiver?.setPath(milliseconds: DelayPolicy.path(roundTrips: roundTrip, nil))
       }
       encoder?.reported(lossFraction: Double(block.fractionLost) / 256, roundTripMilliseconds: roundTrip, at: now)
     }

@@ -72,17 +72,33 @@ extension ClientMedia {
       digitReceiver = DigitReceiver(clockRateHz: encoding.clockRateHz)
     }
     if configuration.codesAudio, audioReceiver?.encoding != encoding {
-      audioReceiver = try? AudioReceiver(encoding: encoding)
-      // The gateway's own rule: no copies until its reports tell of loss.
-      let preferences = OpusPreferences(takesRepair: !media.opus.refusesInbandFEC, maximumBitrate: media.opus.maxAverageBitrate)
-      encoder = try? AudioEncoder(
-        encoding: encoding, control: preferences.control, isConstantRate: media.opus.wantsConstantBitrate)
+      // What is narrow or wide within a stream is the decoder's affair.
+      audioReceiver = try? AudioReceiver(encoding: encoding, band: configuration.band)
+      encoder = nil
       silence = encoding == .opus ? CodedSilence() : nil
     }
+    if configuration.codesAudio { useEncoder(encoding, media.opus) }
     if configuration.codesAudio, audioReceiver == nil || encoder == nil {
       output.reports.append(.failed(.device, "the \(encoding.name) codec did not start"))
     }
     handleTimeout(at: now, into: &output)
+  }
+
+  /// What goes is as wide as the gateway asks for, which knows the trunk.
+  private mutating func useEncoder(_ encoding: AudioEncoding, _ asked: OpusParameters) {
+    // The gateway's own rule: no copies until its reports tell of loss.
+    var preferences = OpusPreferences(takesRepair: !asked.refusesInbandFEC, maximumBitrate: asked.maxAverageBitrate)
+    preferences.maximumPlaybackRateHz = asked.maxPlaybackRateHz
+    let band = min(configuration.band, encoding.band, encoding == .opus ? preferences.band : .wideband)
+    guard let now = encoder?.band else {
+      encoder = try? AudioEncoder(
+        encoding: encoding, band: band, control: preferences.control(band), isConstantRate: asked.wantsConstantBitrate)
+      return
+    }
+    guard now != band else { return }
+    // Packets that are sent again would be of the band before.
+    silence?.removeAll()
+    do throws(OpusError) { try encoder?.setBand(band, control: preferences.control(band)) } catch { encoder = nil }
   }
 
   private mutating func activate(_ isConnected: Bool, _ now: Instant) {

@@ -16,6 +16,8 @@ public struct ClientMedia: ~Copyable {
     /// Addresses of our sockets; each is a host candidate.
     public var localAddresses: [SocketAddress]
     public var codecs: [AudioEncoding]
+    /// Of the samples that `play` gives and `send(captured:)` takes. The call is of the narrowest of this, the codec and the gateway's wish.
+    public var band = AudioBand.wideband
     /// On a network without IPv4: the way to the gateway's IPv4 candidates.
     public var nat64: NAT64?
     public var identity: DTLSIdentity
@@ -121,6 +123,9 @@ public struct ClientMedia: ~Copyable {
   var encoding: AudioEncoding?
   var audioReceiver: AudioReceiver?
   var encoder: AudioEncoder?
+  /// Between the device's band and a narrower one: of what goes, and of what comes.
+  let narrow = BandConverter()
+  let widen = BandConverter()
   /// Pauses are not coded, as in the gateway: packets of this pause are sent again. Opus only.
   var silence: CodedSilence?
   var silenceDetector = SilenceDetector()
@@ -160,10 +165,12 @@ public struct ClientMedia: ~Copyable {
   static func endpoint(_ configuration: Configuration, _ ufrag: String, _ password: String, _ random: RandomSource)
     -> SecureEndpoint
   {
-    SecureEndpoint(
+    // To a narrow device a wide call would cost the gateway what nobody hears.
+    let rate = configuration.band.sampleRateHz
+    let limits = OpusLimits(maxPlaybackRateHz: configuration.band == .narrowband ? rate : nil, maxCaptureRateHz: rate)
+    return SecureEndpoint(
       ufrag: ufrag, password: password, fingerprint: configuration.fingerprint, candidates: configuration.localAddresses,
-      ssrc: UInt32(truncatingIfNeeded: random.next()), cname: "trunkline-client", codecs: configuration.codecs,
-      opusPlaybackRateHz: nil)
+      ssrc: UInt32(truncatingIfNeeded: random.next()), cname: "trunkline-client", codecs: configuration.codecs, opus: limits)
   }
 
   /// The encoding in use once negotiated.

@@ -7,9 +7,9 @@ public import Bytes
 /// | phase | opened | closed | frame | timer |
 /// |---|---|---|---|---|
 /// | offline | ignored | ignored | ignored | connect |
-/// | connecting | hello → greeting | back off → offline | ignored | – |
-/// | greeting | ignored | back off → offline | welcome → online, other ignored | give up after 10 s |
-/// | online | ignored | back off → offline | handled | ping, ack, dead after 2 × hb |
+/// | connecting | hello → greeting | back off → offline | ignored | at the node's own address: after 3 s elsewhere |
+/// | greeting | ignored | back off, or to the node that was named → offline | welcome → online, other ignored | give up after 10 s |
+/// | online | ignored | spread or back off, or to the node that was named → offline | handled | ping, ack, dead after 2 × hb |
 /// | ended | ignored | ignored | ignored | – |
 public struct ClientSession: Sendable {
   public struct Configuration: Sendable {
@@ -19,7 +19,9 @@ public struct ClientSession: Sendable {
     public var device: Hello.Device
     public var capabilities: [String]
     public var state = AppState.fg
-    public init(token: String, device: Hello.Device, capabilities: [String] = ["media.active", "quality"]) {
+    /// The general address; nil: the owner's own.
+    public var gateway: String?
+    public init(token: String, device: Hello.Device, capabilities: [String] = ["media.active", "quality", "nodes"]) {
       (self.token, self.device, self.capabilities) = (Redacted(token), device, capabilities)
     }
   }
@@ -32,12 +34,14 @@ public struct ClientSession: Sendable {
     case timer
     /// The network path changed: a new socket at once, in place of the one there is.
     case networkChanged
+    /// There is a reason not to wait for the end of a spread any more.
+    case hurry
     /// Ends the session for good.
     case finish
   }
 
   public enum Action: Sendable {
-    /// In place of the socket there is: nothing of that one is handed in any more.
+    /// To ``ClientSession/gateway``, in place of the socket there is: nothing of that one is handed in any more.
     case connect
     case write([UInt8])
     case close(UInt16)
@@ -76,6 +80,12 @@ public struct ClientSession: Sendable {
   private var lastSeen = 0
   private var outbox: [Outgoing] = []
   private var open: [Outgoing] = []
+  private var route = Route()
+  private var hello: Identifier?
+  /// The owner has a call: a break is mended at once.
+  public var hasCall = false
+  /// The node that has welcomed this session; nil: there is one only, or none has yet.
+  public private(set) var node: String?
 
   private struct Deadlines {
     var connect: Instant?, welcome: Instant?, ping: Instant?, ack: Instant?
@@ -93,13 +103,18 @@ public struct ClientSession: Sendable {
   /// When `.timer` is due.
   public var nextDeadline: Instant? { deadlines.next }
   public var isOnline: Bool { phase == .online }
+  /// Where the socket is to be opened; nil: the owner's own address.
+  public var gateway: String? { route.now ?? configuration.gateway }
+  /// The node's own address; nil: it has none, or none has welcomed this session.
+  public var home: String? { route.home }
   /// Online, and the gateway has all that was said.
   public var isQuiet: Bool { phase == .online && open.isEmpty && outbox.isEmpty }
 
   /// Takes one event and appends what it causes to `actions`. Any bytes are survived.
   public mutating func handle(_ input: Input, at now: Instant, into actions: inout [Action]) {
     switch input {
-    case .start: if phase == .offline { connect(&actions) }
+    case .start: if phase == .offline { connect(now, &actions) }
+    case .hurry: if phase == .offline, route.isSpread { connect(now, &actions) }
     case .socketOpened: opened(now, &actions)
     case .socketClosed(let code): closed(code, now, &actions)
     case .frame(let bytes): received(bytes, now, &actions)
@@ -108,7 +123,8 @@ public struct ClientSession: Sendable {
       guard phase != .ended else { return }
       attempt = 0
       if phase == .online { actions.append(.event(.offline)) }
-      connect(&actions)
+      route.broken()
+      connect(now, &actions)
     case .finish:
       guard phase != .ended else { return }
       if phase == .greeting || phase == .online { actions.append(.close(CloseCode.normal.rawValue)) }
@@ -128,6 +144,7 @@ public struct ClientSession: Sendable {
     }
     open.append(Outgoing(message: message, id: id, call: call, seq: 0))
     post(message, id: id, call: call, &actions)
+    if call != nil { handle(.hurry, at: now, into: &actions) }
     return id
   }
 
@@ -164,15 +181,18 @@ public struct ClientSession: Sendable {
 }
 
 extension ClientSession {
-  private mutating func connect(_ actions: inout [Action]) {
+  private mutating func connect(_ now: Instant, _ actions: inout [Action]) {
     phase = .connecting
     deadlines = Deadlines()
+    // an address that nobody answers at must not hold up the next one
+    deadlines.connect = route.choose(at: now, resumes: resume != nil)
     actions.append(.connect)
   }
 
   private mutating func opened(_ now: Instant, _ actions: inout [Action]) {
     guard phase == .connecting else { return }
     phase = .greeting
+    deadlines = Deadlines()
     deadlines.welcome = now + Limits.welcomeDeadline
     let proof: Hello.Proof =
       if let resume {
@@ -182,8 +202,10 @@ extension ClientSession {
       } else {
         .auth(configuration.token.exposed)
       }
-    let hello = Hello(proof, device: configuration.device, caps: configuration.capabilities, state: configuration.state)
-    write(ClientFrame(.hello(hello), id: Identifier(random: random)), &actions)
+    let message = Hello(proof, device: configuration.device, caps: configuration.capabilities, state: configuration.state)
+    let id = Identifier(random: random)
+    hello = id
+    write(ClientFrame(.hello(message), id: id), &actions)
   }
 
   private mutating func closed(_ code: UInt16, _ now: Instant, _ actions: inout [Action]) {
@@ -197,13 +219,21 @@ extension ClientSession {
     case CloseCode.authFailed.rawValue where resume != nil && !(wasOnline && configuration.wake != nil):
       resume = nil
       attempt = 0
-      return connect(&actions)
+      return connect(now, &actions)
     case CloseCode.authFailed.rawValue, CloseCode.revoked.rawValue, CloseCode.replaced.rawValue:
       phase = .ended
       return actions.append(.event(.refused(code: code)))
     case CloseCode.sequenceGap.rawValue, CloseCode.overflow.rawValue:
       resume = nil
     default: break
+    }
+    if wasOnline { route.broken() }
+    if let wait = route.follow() {
+      if wait == .zero { return connect(now, &actions) }
+      return deadlines.connect = now + wait
+    }
+    if wasOnline, isBreak(code), !hasCall, !open.contains(where: { $0.call != nil }), let wait = route.spread(random) {
+      return deadlines.connect = now + wait
     }
     let step = Limits.reconnectFirst * Int(1 << UInt64(min(attempt, 5)))
     let wait = min(step, Limits.reconnectLongest)
@@ -212,9 +242,12 @@ extension ClientSession {
     deadlines.connect = now + wait + jitter
   }
 
+  /// The connection or the node is gone, and with it those of many others.
+  private func isBreak(_ code: UInt16) -> Bool { code == 1001 || code == 1005 || code == 1006 || code == 1012 || code == 1013 }
+
   private mutating func timers(_ now: Instant, _ actions: inout [Action]) {
     func due(_ deadline: Instant?) -> Bool { deadline.map { $0 <= now } ?? false }
-    if due(deadlines.connect) { connect(&actions) }
+    if due(deadlines.connect) { connect(now, &actions) }
     if due(deadlines.welcome) {
       deadlines.welcome = nil
       actions.append(.close(CloseCode.goingAway.rawValue))
@@ -250,6 +283,10 @@ extension ClientSession {
     switch message {
     case .welcome(let welcome): welcomed(welcome, now, &actions)
     case .ok(let success): complete(frame.re, .success(success), &actions)
+    case .err(let failure) where phase == .greeting && frame.re == hello && failure.code == .overload:
+      route.point(to: failure.url, after: failure.retryMs, mayHurry: false)
+    case .bye(let bye) where bye.code == Int(CloseCode.draining.rawValue):
+      route.point(to: bye.url, after: bye.afterMs, mayHurry: true)
     case .err(let failure) where frame.re != nil: complete(frame.re, .failure(failure), &actions)
     case .mediaAnswer(let answer):
       guard let index = open.firstIndex(where: { $0.id == frame.re }), let id = frame.re else { return }
@@ -269,6 +306,8 @@ extension ClientSession {
     phase = .online
     attempt = 0
     resume = (welcome.sid, welcome.resumeToken)
+    node = welcome.node
+    route.welcomed(welcome)
     heartbeat = min(.milliseconds(max(1000, welcome.hb)), Limits.heartbeatLongest)
     deadlines = Deadlines()
     deadlines.ping = now + heartbeat

@@ -14,6 +14,19 @@ enum Limits {
   static let heartbeatLongest = Duration.seconds(600)
   static let reconnectFirst = Duration.milliseconds(200)
   static let reconnectLongest = Duration.seconds(5)
+  /// A session resumes at its node's own address so often, or so long, before the general one (docs/protocol.md, Many nodes).
+  static let homeTries = 2
+  static let homeTime = Duration.seconds(3)
+  /// Longest `spreadMs`, `afterMs` and `retryMs` that is waited.
+  static let spreadLongest = Duration.seconds(60)
+  /// Words that name another node, followed without a `welcome` between them.
+  static let pointers = 4
+  static let addressBytes = 2_048
+  /// Sessions at further nodes; and how long one without a call waits until the gateway has all that was said.
+  static let furtherSessions = 8
+  static let furtherFarewell = Duration.seconds(15)
+  /// A connected call without a session and without media ends.
+  static let strayTime = Duration.seconds(30)
   /// A received message is acked within this time (docs/protocol.md: 200 ms).
   static let ackDelay = Duration.milliseconds(100)
   /// No `welcome` by then: the socket is given up.

@@ -46,6 +46,12 @@ extension PhoneMachine {
     /// Of its push: what rejects it without a session.
     var push: Push?
     var pushedAt: Instant?
+    /// The session that it belongs to: 0 the phone's own, else one at a further node.
+    var socket = 0
+    /// The node that has it, as far as it was said.
+    var node: String?
+    /// No session is at its node: it ends by that node's word at another one's session, by its media, or when nothing is heard.
+    var isAstray = false
     var reportedAt: Instant?
     /// What waits for the call to be on the screen: `call.ringing` says that it is.
     var offer: (sdp: String, generation: Int)?

@@ -5,11 +5,11 @@ import Bytes
 extension PhoneMachine {
   // MARK: what the gateway says
 
-  mutating func heard(_ message: ServerMessage, _ id: Identifier, _ now: Instant, _ out: inout [Action]) {
+  mutating func heard(_ message: ServerMessage, _ id: Identifier, of number: Int, _ now: Instant, _ out: inout [Action]) {
     // what crosses the end of a call changes nothing of it; an offer is looked at, it may be of one that was given up
     if calls[id]?.isOver == true, message.type != .callOffer { return }
     switch message {
-    case .callOffer(let offer): offered(id, offer.from, offer.acct, offer.caps, (offer.sdp, offer.gen), now, &out)
+    case .callOffer(let offer): offered(id, offer.from, offer.acct, offer.caps, (offer.sdp, offer.gen), of: number, now, &out)
     case .callUpdate(let update):
       guard calls[id] != nil else { return }
       if let from = update.from { calls[id]?.peer = from }
@@ -55,6 +55,7 @@ extension PhoneMachine {
     }
     if tag == .start {
       calls[id]?.watchdog = nil
+      calls[id]?.node = session?.node
       if case .failure(let failure) = result { calls[id]?.refusal = failure.code }
     }
     give(.answered(tag, result), to: id, now, &out)
@@ -72,19 +73,22 @@ extension PhoneMachine {
       return give(.restart(.iceFailed), to: id, now, &out)
     }
     if case .failed(.ice, _) = report, calls[id]?.call?.state == .connected {
-      if session?.isOnline != true {
+      if !isOnline(id) {
         calls[id]?.restartsOnline = true
+        // nobody says any more that it is lost
+        if calls[id]?.isAstray == true { calls[id]?.watchdog = now + Limits.strayTime }
       } else {
         give(.restart(.iceFailed), to: id, now, &out)
       }
       return
     }
+    if case .connected = report, calls[id]?.isAstray == true { calls[id]?.watchdog = nil }
     give(.media(report), to: id, now, &out)
   }
 
-  /// The session is back.
+  /// Their sessions are back.
   mutating func restartBroken(_ now: Instant, _ out: inout [Action]) {
-    for id in liveCalls where calls[id]?.restartsOnline == true {
+    for id in liveCalls where calls[id]?.restartsOnline == true && isOnline(id) {
       calls[id]?.restartsOnline = false
       give(.restart(.net), to: id, now, &out)
     }
@@ -106,7 +110,7 @@ extension PhoneMachine {
       case .request(let message, let tag):
         if let question = ask(message, call: id, now, &out) {
           tags[question] = (id, tag)
-        } else if session != nil {
+        } else if hasSession(id) {
           give(.answered(tag, .failure(Failure(.tooMany))), to: id, now, &out)
         }
       case .notify(let message): tell(message, call: id, now, &out)

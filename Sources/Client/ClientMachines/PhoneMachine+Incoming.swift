@@ -15,6 +15,7 @@ extension PhoneMachine {
     let isKnown = calls[push.call] != nil
     if mustReport { out.append(.report(push.call, push.caller, isVideo: forcesUnlock)) }
     if isKnown {
+      if calls[push.call]?.isAstray == true { openFurther(push, now, &out) }
       if mustReport, calls[push.call]?.screen == .unreported, calls[push.call]?.isOver == false {
         calls[push.call]?.screen = .reporting
         tellChange(push.call, &out)
@@ -25,8 +26,11 @@ extension PhoneMachine {
     }
     // the session of a push whose call is over may wait for a gateway that nobody reaches
     if let wake, wake.call != push.call, session?.isOnline != true, !liveCalls.contains(wake.call) { finishSession(now, &out) }
+    give(.hurry, now, &out)
+    let isOfOtherNode = isOfOtherNode(push)
     // a third call, or a second one for a session that is another push's
-    if liveCalls.count >= configuration.maximumCalls || (wake != nil && wake?.call != push.call) {
+    if liveCalls.count >= configuration.maximumCalls || (isOfOtherNode ? !hasRoom(push) : wake != nil && wake?.call != push.call)
+    {
       if mustReport { out.append(.reportEnded(push.call, .unanswered)) }
       return reject(push.call, CallReject(scope: .device, reason: .busy), push, now, &out)
     }
@@ -34,19 +38,28 @@ extension PhoneMachine {
     calls[push.call]?.push = push
     calls[push.call]?.pushedAt = now
     calls[push.call]?.watchdog = now + Limits.snapshotTime
-    if session != nil { probe(push.call, now, &out) } else { connect(push: push, now, &out) }
+    if isOfOtherNode {
+      openFurther(push, now, &out)
+    } else if session != nil {
+      probe(push.call, now, &out)
+    } else {
+      connect(push: push, now, &out)
+    }
   }
 
   /// The session that there is says nothing of a call that was over before it began. What the gateway has to say of a live one comes before
   /// the answer to any request.
-  private mutating func probe(_ id: Identifier, _ now: Instant, _ out: inout [Action]) {
-    let question = ask(.deviceState(DeviceState(state: isForeground ? .fg : .bg)), call: nil, now, &out)
+  mutating func probe(_ id: Identifier, of number: Int = 0, _ now: Instant, _ out: inout [Action]) {
+    let state = DeviceState(state: isForeground ? .fg : .bg)
+    let question = ask(.deviceState(state), call: nil, of: number, now, &out)
     if let question { probes[question] = id }
   }
 
   /// No offer by then: the refusal of a reject says why.
   mutating func probed(_ id: Identifier, _ now: Instant, _ out: inout [Action]) {
-    guard let entry = calls[id], !entry.isOver, entry.call == nil else { return }
+    // a node that does not have it says nothing of it: its own is still to be reached
+    guard let entry = calls[id], !entry.isOver, entry.call == nil, !(entry.socket == 0 && entry.push.map(isOfOtherNode) == true)
+    else { return }
     let why = CallReject(scope: .device, reason: .mediaFailed)
     if let question = ask(.callReject(why), call: id, now, &out) { tags[question] = (id, .reject) }
   }
@@ -65,23 +78,30 @@ extension PhoneMachine {
     tellChange(id, &out)
   }
 
-  mutating func take(snapshot: [CallSnapshot], _ now: Instant, _ out: inout [Action]) {
+  mutating func take(snapshot: [CallSnapshot], of number: Int, _ now: Instant, _ out: inout [Action]) {
+    let node = node(of: number)
+    let wake = number == 0 ? wake : further[number]?.wake
     for row in snapshot {
+      // of a call that was moved here, or that another session had: from now on this one speaks for it
+      if calls[row.call]?.isOver == false { belongs(row.call, to: number) }
       if calls[row.call].map({ $0.call == nil && !$0.isOutgoing }) ?? true, row.state != .ringing || row.dir == .outgoing {
         // a call of a process that was killed: nobody is on the line. The session of another call's push may not say so yet
         if wake == nil || wake?.call == row.call {
-          giveUp(row.call, now, &out)
-        } else if orphans.count < Limits.rememberedCalls {
+          giveUp(row.call, of: number, now, &out)
+        } else if number == 0, orphans.count < Limits.rememberedCalls {
           orphans.insert(row.call)
         }
         calls[row.call]?.reason = .appRestart
         ended(row.call, .failed, now, &out)
       } else if row.dir == .incoming, row.state == .ringing, let sdp = row.sdp {
-        offered(row.call, row.from, row.acct, row.caps, (sdp, row.gen), now, &out)
+        offered(row.call, row.from, row.acct, row.caps, (sdp, row.gen), of: number, now, &out)
       }
     }
     let named = Set(snapshot.map(\.call))
-    for id in liveCalls where !named.contains(id) && !isYetToStart(id) { calls[id]?.isMissing = true }
+    for id in liveCalls where !named.contains(id) && !isYetToStart(id) && calls[id]?.socket == number {
+      // a node speaks for its own calls only
+      if let its = calls[id]?.node, let node, its != node { goesAstray(id, now) } else { calls[id]?.isMissing = true }
+    }
   }
 
   /// The gateway cannot know of it yet.
@@ -90,13 +110,13 @@ extension PhoneMachine {
     return entry.call == nil || entry.call?.state == .starting
   }
 
-  mutating func giveUp(_ id: Identifier, _ now: Instant, _ out: inout [Action]) {
-    ask(.callEnd(CallEnd(reason: .appRestart)), call: id, now, &out)
+  mutating func giveUp(_ id: Identifier, of number: Int = 0, _ now: Instant, _ out: inout [Action]) {
+    ask(.callEnd(CallEnd(reason: .appRestart)), call: id, of: number, now, &out)
   }
 
   /// What the snapshot lacked and no `call.gone` named until the session's first `pong`.
-  mutating func endMissing(_ now: Instant, _ out: inout [Action]) {
-    for id in liveCalls where calls[id]?.isMissing == true {
+  mutating func endMissing(of number: Int, _ now: Instant, _ out: inout [Action]) {
+    for id in liveCalls where calls[id]?.isMissing == true && calls[id]?.socket == number {
       calls[id]?.reason = .unknown
       give(.lostByGateway, to: id, now, &out)
       ended(id, .failed, now, &out)
@@ -105,16 +125,17 @@ extension PhoneMachine {
 
   mutating func offered(
     _ id: Identifier, _ from: Handle, _ account: String, _ capabilities: CallCapabilities?,
-    _ offer: (sdp: String, generation: Int),
+    _ offer: (sdp: String, generation: Int), of number: Int,
     _ now: Instant, _ out: inout [Action]
   ) {
     if calls[id] == nil {
       guard liveCalls.count < configuration.maximumCalls else {
-        ask(.callReject(CallReject(scope: .device, reason: .busy)), call: id, now, &out)
+        ask(.callReject(CallReject(scope: .device, reason: .busy)), call: id, of: number, now, &out)
         return
       }
       add(id, Entry(isOutgoing: false, peer: from, screen: .unreported), &out)
     }
+    belongs(id, to: number)
     guard calls[id]?.isOver == false else {
       guard calls[id]?.isGivenUp == true else { return }
       calls[id]?.isGivenUp = false
@@ -156,7 +177,7 @@ extension PhoneMachine {
     func milliseconds(_ later: Instant?) -> Int? { later.map { max(0, Int(($0 - pushedAt).milliseconds)) } }
     return CallRinging(
       pushMs: configuration.startedAt.map { max(0, Int((pushedAt - $0).milliseconds)) }, reportMs: milliseconds(entry.reportedAt),
-      openMs: milliseconds(onlineAt))
+      openMs: milliseconds(entry.socket == 0 ? onlineAt : further[entry.socket]?.onlineAt))
   }
 
   mutating func reported(_ id: Identifier, _ refusal: ReportRefusal?, _ now: Instant, _ out: inout [Action]) {
@@ -194,9 +215,12 @@ extension PhoneMachine {
 
   /// By the socket, and beside it by HTTP where the socket is not there yet: whichever comes first counts.
   mutating func reject(_ id: Identifier, _ why: CallReject, _ push: Push?, _ now: Instant, _ out: inout [Action]) {
-    if session?.isOnline != true || (wake != nil && wake?.call != id), let push {
+    let number = socket(of: id)
+    let isOfOtherNode = number == 0 && push.map(isOfOtherNode) == true
+    let wake = number == 0 ? wake : further[number]?.wake
+    if !isOnline(id) || isOfOtherNode || (wake != nil && wake?.call != id), let push {
       out.append(.post(why, id, wake: push.wake, gateway: push.gateway))
     }
-    if wake == nil || wake?.call == id { ask(.callReject(why), call: id, now, &out) }
+    if !isOfOtherNode, wake == nil || wake?.call == id { ask(.callReject(why), call: id, now, &out) }
   }
 }

@@ -43,7 +43,7 @@ extension PhoneMachine {
       token: token?.exposed ?? "", device: configuration.device, capabilities: configuration.capabilities)
     settings.state = isForeground ? .fg : .bg
     if token == nil, let push {
-      settings.wake = push.wake
+      (settings.wake, settings.gateway) = (push.wake, push.gateway)
       wake = push
     }
     session = ClientSession(configuration: settings, random: random)
@@ -60,6 +60,7 @@ extension PhoneMachine {
 
   mutating func pathChanged(_ now: Instant, _ out: inout [Action]) {
     give(.networkChanged, now, &out)
+    for number in further.keys.sorted() { give(.networkChanged, to: number, now, &out) }
     for id in liveCalls {
       calls[id]?.restartsOnline = false
       give(.restart(.net), to: id, now, &out)
@@ -70,8 +71,10 @@ extension PhoneMachine {
     guard isOn != isForeground else { return }
     isForeground = isOn
     session?.use(state: isOn ? .fg : .bg)
+    for number in further.keys { further[number]?.session.use(state: isOn ? .fg : .bg) }
     if isOn, token == nil { askForToken(&out) }
     guard session != nil else { return isOn ? connect(now, &out) : () }
+    if isOn { give(.hurry, now, &out) }
     ask(.deviceState(DeviceState(state: isOn ? .fg : .bg)), call: nil, now, &out)
   }
 
@@ -87,8 +90,12 @@ extension PhoneMachine {
 
   mutating func finishSession(_ now: Instant, _ out: inout [Action]) {
     give(.finish, now, &out)
-    (session, wake) = (nil, nil)
-    (tags, registration, probes) = ([:], nil, [:])
+    forgetSession()
+  }
+
+  private mutating func forgetSession() {
+    (session, wake, registration) = (nil, nil, nil)
+    forgetQuestions(of: 0)
   }
 
   // MARK: where to be pushed to
@@ -137,6 +144,7 @@ extension PhoneMachine {
   mutating func loggedOut(_ now: Instant, _ out: inout [Action]) {
     (isLoggingOut, logOutQuestion, token, pushToken, preferences) = (false, nil, nil, nil, nil)
     for id in liveCalls { forget(id, now, &out) }
+    for number in further.keys.sorted() { finish(number, now, &out) }
     finishSession(now, &out)
     move(to: .loggedOut, &out)
     out.append(.loggedOut)
@@ -147,46 +155,83 @@ extension PhoneMachine {
   /// Nil: there is no session, or too many questions are open.
   @discardableResult
   mutating func ask(_ message: ClientMessage, call: Identifier?, _ now: Instant, _ out: inout [Action]) -> Identifier? {
+    ask(message, call: call, of: socket(of: call), now, &out)
+  }
+
+  /// Of a call over the socket of its node.
+  @discardableResult
+  mutating func ask(_ message: ClientMessage, call: Identifier?, of number: Int, _ now: Instant, _ out: inout [Action])
+    -> Identifier?
+  {
     var actions: [ClientSession.Action] = []
-    guard let id = session?.request(message, call: call, at: now, into: &actions) else { return nil }
+    let asked =
+      number == 0
+      ? session?.request(message, call: call, at: now, into: &actions)
+      : further[number]?.session.request(message, call: call, at: now, into: &actions)
+    guard let id = asked else { return nil }
     // too many are open: the refusal is here before anybody waits for it
     for case .event(.answered(id, _, _)) in actions { return nil }
-    run(actions, now, &out)
+    run(actions, number, now, &out)
     return id
   }
 
   mutating func tell(_ message: ClientMessage, call: Identifier, _ now: Instant, _ out: inout [Action]) {
     var actions: [ClientSession.Action] = []
-    session?.notify(message, call: call, at: now, into: &actions)
-    run(actions, now, &out)
+    let number = socket(of: call)
+    if number == 0 {
+      session?.notify(message, call: call, at: now, into: &actions)
+    } else {
+      further[number]?.session.notify(message, call: call, at: now, into: &actions)
+    }
+    run(actions, number, now, &out)
   }
 
-  mutating func give(_ input: ClientSession.Input, _ now: Instant, _ out: inout [Action]) {
+  /// - Parameter number: 0 is the phone's own session.
+  mutating func give(_ input: ClientSession.Input, to number: Int = 0, _ now: Instant, _ out: inout [Action]) {
     var actions: [ClientSession.Action] = []
-    session?.handle(input, at: now, into: &actions)
-    run(actions, now, &out)
+    let hasCall = calls.values.contains { !$0.isOver }
+    if number == 0 {
+      session?.hasCall = hasCall
+      session?.handle(input, at: now, into: &actions)
+    } else {
+      further[number]?.session.hasCall = hasCall
+      further[number]?.session.handle(input, at: now, into: &actions)
+    }
+    run(actions, number, now, &out)
   }
 
-  private mutating func run(_ actions: [ClientSession.Action], _ now: Instant, _ out: inout [Action]) {
+  private mutating func run(_ actions: [ClientSession.Action], _ number: Int, _ now: Instant, _ out: inout [Action]) {
     for action in actions {
-      if case .event(let event) = action { happened(event, now, &out) } else { out.append(.socket(action)) }
+      if case .event(let event) = action {
+        happened(event, number, now, &out)
+      } else {
+        out.append(number == 0 ? .socket(action) : .further(number, action))
+      }
     }
   }
 
-  private mutating func happened(_ event: ClientSession.Event, _ now: Instant, _ out: inout [Action]) {
+  private mutating func happened(_ event: ClientSession.Event, _ number: Int, _ now: Instant, _ out: inout [Action]) {
     switch event {
+    case .online(_, let snapshot) where number != 0:
+      further[number]?.onlineAt = now
+      if let snapshot { take(snapshot: snapshot, of: number, now, &out) }
+      restartBroken(now, &out)
     case .online(_, let snapshot):
       move(to: .online, &out)
       onlineAt = now
       if wake == nil { tokenAttempts = 0 }
-      if let snapshot { take(snapshot: snapshot, now, &out) }
+      if let snapshot {
+        take(snapshot: snapshot, of: 0, now, &out)
+        findNodes(now, &out)
+      }
       restartBroken(now, &out)
       if isLoggingOut { sendLogOut(now, &out) } else if snapshot != nil { register(now, &out) }
-    case .offline: move(to: .connecting, &out)
-    case .refused(let code): refused(code, now, &out)
-    case .message(.pong, _): endMissing(now, &out)
-    case .message(.authExpiring, _): askForToken(&out)
-    case .message(let message, let call?): heard(message, call, now, &out)
+    case .offline: if number == 0 { move(to: .connecting, &out) }
+    case .refused(let code): number == 0 ? refused(code, now, &out) : refused(code, of: number, now, &out)
+    case .message(.pong, _): endMissing(of: number, now, &out)
+    case .message(.authExpiring, _): if number == 0 { askForToken(&out) }
+    case .message(.callWake(let wake), _): woken(wake, now, &out)
+    case .message(let message, let call?): heard(message, call, of: number, now, &out)
     case .message: break
     case .answered(let id, _, _) where id == logOutQuestion: loggedOut(now, &out)
     case .answered(let id, _, let result): answered(id, result, now, &out)
@@ -199,8 +244,10 @@ extension PhoneMachine {
 
   private mutating func refused(_ code: UInt16, _ now: Instant, _ out: inout [Action]) {
     let wasWake = wake != nil
-    (session, wake, tags, registration, logOutQuestion, probes) = (nil, nil, [:], nil, nil, [:])
-    for id in liveCalls {
+    forgetSession()
+    logOutQuestion = nil
+    // what another node has goes on there, unless the device itself is turned away
+    for id in liveCalls where calls[id]?.socket == 0 || code == CloseCode.revoked.rawValue {
       if calls[id]?.reason == nil { calls[id]?.reason = .auth }
       ended(id, .failed, now, &out)
     }

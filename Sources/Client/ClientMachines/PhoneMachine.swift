@@ -20,7 +20,7 @@ public struct PhoneMachine: Sendable {
     public var forcesUnlock = false
     /// Calls at once; a further one is busy on this device.
     public var maximumCalls = 2
-    public init(device: Hello.Device, capabilities: [String] = ["media.active", "quality"]) {
+    public init(device: Hello.Device, capabilities: [String] = ["media.active", "quality", "nodes"]) {
       (self.device, self.capabilities) = (device, capabilities)
     }
   }
@@ -82,6 +82,8 @@ public struct PhoneMachine: Sendable {
     case logOut
     // the gateway
     case socket(ClientSession.Input)
+    /// Of the session at a further node that has the number.
+    case further(Int, ClientSession.Input)
     // the media of a call
     case media(Identifier, ClientCall.MediaReport)
     case statistics(Identifier, StreamStats)
@@ -99,6 +101,8 @@ public struct PhoneMachine: Sendable {
     case complete(SystemActionID, Bool)
     /// Connect, write or close; its events are the machine's own.
     case socket(ClientSession.Action)
+    /// The same for the session at a further node; numbers are not used again.
+    case further(Int, ClientSession.Action)
     /// `POST /v1/calls/<id>/reject`: the socket is not there yet, and need not come any more.
     case post(CallReject, Identifier, wake: Redacted<String>, gateway: String?)
     case media(Identifier, ClientCall.MediaOrder)
@@ -122,6 +126,9 @@ public struct PhoneMachine: Sendable {
   var session: ClientSession?
   /// Set while the session is a push's; the address is the push's.
   var wake: Push?
+  /// Sessions at further nodes, each for the calls of its node (docs/protocol.md, Many nodes).
+  var further: [Int: Further] = [:]
+  var furtherCount = 0
   /// When the session was welcomed.
   var onlineAt: Instant?
   var calls: [Identifier: Entry] = [:]
@@ -161,7 +168,8 @@ public struct PhoneMachine: Sendable {
   }
 
   public var nextDeadline: Instant? {
-    ([session?.nextDeadline, startsAudioAt, tokenRetryAt] + calls.values.flatMap(\.deadlines)).compactMap(\.self).min()
+    let sessions = [session?.nextDeadline] + further.values.flatMap { [$0.session.nextDeadline, $0.closesAt] }
+    return (sessions + [startsAudioAt, tokenRetryAt] + calls.values.flatMap(\.deadlines)).compactMap(\.self).min()
   }
   /// Calls that are not over, in one order: the same events give the same actions.
   public var liveCalls: [Identifier] { Self.ordered(calls.filter { !$0.value.isOver }.map(\.key)) }
@@ -169,10 +177,17 @@ public struct PhoneMachine: Sendable {
     ids.sorted { ($0.high, $0.low) < ($1.high, $1.low) }
   }
   /// Where the socket is to be opened; nil: the phone's own gateway.
-  public var gateway: String? { wake?.gateway }
+  public var gateway: String? { session?.gateway }
+  /// Where the socket of the further session with this number is to be opened.
+  public func gateway(of number: Int) -> String? { further[number]?.session.gateway }
   public func info(of call: Identifier) -> CallInfo? { calls[call]?.info(call) }
 
   public mutating func handle(_ input: Input, at now: Instant, into out: inout [Action]) {
+    take(input, now, &out)
+    closeFurther(now, &out)
+  }
+
+  private mutating func take(_ input: Input, _ now: Instant, _ out: inout [Action]) {
     switch input {
     case .pushed(let push, let mustReport): pushed(push, mustReport, now, &out)
     case .reported(let id, let refusal): reported(id, refusal, now, &out)
@@ -201,6 +216,9 @@ public struct PhoneMachine: Sendable {
     case .socket(let input):
       give(input, now, &out)
       leaveInBackground(now, &out)
+    case .further(let number, let input):
+      give(input, to: number, now, &out)
+      leaveInBackground(now, &out)
     case .media(let id, let report): mediaReport(report, id, now, &out)
     case .statistics(let id, let statistics): tell(.stats(statistics), call: id, now, &out)
     case .timer: timers(now, &out)
@@ -210,12 +228,16 @@ public struct PhoneMachine: Sendable {
   private mutating func timers(_ now: Instant, _ out: inout [Action]) {
     func isDue(_ deadline: Instant?) -> Bool { deadline.map { $0 <= now } ?? false }
     if isDue(session?.nextDeadline) { give(.timer, now, &out) }
+    for number in further.keys.sorted() where isDue(further[number]?.session.nextDeadline) {
+      give(.timer, to: number, now, &out)
+    }
     if isDue(startsAudioAt) { runAudio(isForced: true, now, &out) }
     if isDue(tokenRetryAt) { askForToken(&out) }
     for id in Self.ordered(calls.keys) {
       guard let entry = calls[id], !entry.isOver else { continue }
       if isDue(entry.watchdog) {
         calls[id]?.isGivenUp = !entry.isOutgoing
+        if entry.isAstray, entry.call?.state == .connected { calls[id]?.reason = .networkLost }
         ended(id, .failed, now, &out)
       }
       if isDue(entry.answerBy) { answerTooLate(id, now, &out) }

@@ -43,10 +43,14 @@ extension WebSocketPool {
   public struct AddressError: Error, CustomStringConvertible { public let description: String }
 
   /// Performs what concerns the socket `number`, and tells the app the rest.
-  public func perform(_ actions: [ClientSession.Action], _ number: Int, tell: (ClientSession.Event) -> Void = { _ in }) {
+  /// - Parameter gateway: where the session wants to connect; nil: at the pool's own endpoint.
+  public func perform(
+    _ actions: [ClientSession.Action], _ number: Int, gateway: String?, tell: (ClientSession.Event) -> Void = { _ in }
+  ) {
     for action in actions {
       switch action {
-      case .connect: connect(number)
+      // an address that is none: the pool's own has the call, or knows who has
+      case .connect: connect(number, to: gateway.flatMap { try? endpoint(of: $0) })
       case .write(let bytes): send(number, bytes)
       case .close(let code): close(number, code)
       case .event(let event): tell(event)

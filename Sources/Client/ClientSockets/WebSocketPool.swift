@@ -52,6 +52,7 @@ public final class WebSocketPool: Sendable {
 
   /// To `endpoint`, or to the pool's own; in place of the socket that has the number.
   public func connect(_ number: Int, to other: Endpoint? = nil) { post(.connect(number, other ?? endpoint)) }
+  func endpoint(of url: String) throws(AddressError) -> Endpoint { try Endpoint(url: url, isInsecure: endpoint.isInsecure) }
   public func send(_ number: Int, _ text: [UInt8]) { post(.send(number, text)) }
   public func close(_ number: Int, _ code: UInt16) { post(.close(number, code)) }
 

@@ -9,10 +9,19 @@ public final class WebSockets: SocketConnector {
   private struct State {
     var pool: WebSocketPool?
     var next = 0
+    /// Of the sockets that have not closed.
     var handlers: [Int: @Sendable (SocketEvent) -> Void] = [:]
+
+    /// One that is free, else the one that has waited longest for its turn.
+    mutating func number() -> Int {
+      let order = (0..<WebSockets.sockets).map { (next + $0) % WebSockets.sockets }
+      let number = order.first { handlers[$0] == nil } ?? next
+      next = (number + 1) % WebSockets.sockets
+      return number
+    }
   }
-  /// A socket that is replaced has time to end before its number comes round again.
-  private static let sockets = 4
+  /// The phone's own, one for each further node, and what a replaced one needs to end before its number comes round again.
+  private static let sockets = 32
   private let state = Mutex(State())
   private let isInsecure: Bool
 
@@ -26,8 +35,7 @@ public final class WebSockets: SocketConnector {
       let endpoint = try WebSocketPool.Endpoint(url: url, isInsecure: isInsecure)
       let pool = try pool(endpoint)
       let number = state.withLock { state -> Int in
-        let number = state.next % Self.sockets
-        state.next += 1
+        let number = state.number()
         state.handlers[number] = events
         return number
       }
@@ -42,7 +50,10 @@ public final class WebSockets: SocketConnector {
   private func pool(_ endpoint: WebSocketPool.Endpoint) throws -> WebSocketPool {
     if let pool = state.withLock({ $0.pool }) { return pool }
     let made = try WebSocketPool(endpoint: endpoint, count: Self.sockets) { [weak self] number, event in
-      let handler = self?.state.withLock { $0.handlers[number] }
+      let handler = self?.state.withLock { state in
+        if case .closed = event { return state.handlers.removeValue(forKey: number) }
+        return state.handlers[number]
+      }
       switch event {
       case .opened: handler?(.opened)
       case .received(let text): handler?(.received(text))
@@ -68,6 +79,8 @@ public final class WebSockets: SocketConnector {
   // MARK: POST
 
   private static let postSeconds = 10
+  /// 307s that one POST follows (docs/protocol.md, Many nodes).
+  private static let redirects = 3
 
   public func post(_ url: String, bearer: String, body: [UInt8]) {
     let isInsecure = isInsecure
@@ -91,8 +104,24 @@ public final class WebSockets: SocketConnector {
       }
       _ = ccurl_set_text(easy, CURLOPT_COPYPOSTFIELDS, String(decoding: body, as: UTF8.self))
       _ = ccurl_set_write(easy) { _, size, count, _ in size * count }
-      curl_easy_perform(easy)
+      for _ in 0...Self.redirects {
+        curl_easy_perform(easy)
+        // by hand: libcurl would follow a 302 too, with another method, and keep the token to the first host
+        guard let next = Self.redirection(easy, from: url) else { return }
+        _ = ccurl_set_text(easy, CURLOPT_URL, next)
+      }
     }
     thread.start()
+  }
+
+  /// Where a 307 sends this request; nil: the answer is another, or would take the token off TLS.
+  private static func redirection(_ easy: UnsafeMutableRawPointer, from url: String) -> String? {
+    var status = 0
+    var text: UnsafeMutablePointer<CChar>?
+    guard ccurl_get_long(easy, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK, status == 307,
+      ccurl_get_text(easy, CURLINFO_REDIRECT_URL, &text) == CURLE_OK, let text
+    else { return nil }
+    let next = String(cString: text)
+    return next.hasPrefix("https:") || url.hasPrefix("http:") ? next : nil
   }
 }

@@ -22,7 +22,7 @@
       let samples = stride(from: 0, to: bytes.count - bytes.count % 2, by: 2).map {
         Int16(bitPattern: UInt16(bytes[$0]) | UInt16(bytes[$0 + 1]) << 8)
       }
-      return FileAudio(samples, repeats: true, keepsHeard: false)
+      return FileAudio(samples, sampleRateHz: 8_000, repeats: true, keepsHeard: false)
     }
     /// What survives a kill: a folder of the user's.
     static func secrets() -> any SecretStore {

@@ -60,7 +60,7 @@ export class Call extends Source {
       phone, id, direction, peer, from: options.from, account: options.account ?? null,
       phase: direction === "incoming" ? "ringing" : "starting", progress: null, hasEarlyMedia: false, isMuted: false, isHeldByPeer: false,
       capabilities: null, isTakenUp: false, microphoneFault: null, startedAt: phone.seams.clock.now(), connectedAt: null, endedAt: null,
-      endReason: null, error: null, codec: null, quality: null, statistics: null, isListening: false, tappedAt: null,
+      session: null, node: null, isAstray: false, endReason: null, error: null, codec: null, quality: null, statistics: null, isListening: false, tappedAt: null,
     });
     const { seams } = phone;
     this.media = new Media(seams, {
@@ -396,7 +396,12 @@ export class Call extends Source {
     }
     // a connected call without a path goes on: the gateway says when it is lost
     if (stage === "ice" && this.phase === "connected") {
-      if (this.phone.isOnline) this.#restart(this.#gen + 1, "iceFailed"); else this.restartsOnline = true;
+      if (this.phone.hears(this)) this.#restart(this.#gen + 1, "iceFailed");
+      else {
+        this.restartsOnline = true;
+        // nobody says any more that it is lost
+        if (this.isAstray) this.phone.watchStray(this);
+      }
       return;
     }
     this.phone.tell("media.fail", this.id, { gen: this.#gen, stage, detail });

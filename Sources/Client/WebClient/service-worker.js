@@ -10,6 +10,8 @@ const PAGE_TIME = 700;
 /** The gateway's ring window, and what a browser lets a push's worker live. */
 const RING_TIME = 60_000;
 const HEARTBEAT = 10_000;
+/** Words of nodes that point elsewhere, for one call. */
+const POINTERS = 4;
 
 /** Calls that ring here: id → { done, reject }. */
 const ringing = new Map();
@@ -95,11 +97,15 @@ async function clicked({ action, notification }) {
   await self.clients.openWindow(self.registration.scope + hash);
 }
 
-/** By HTTP; where another origin's gateway does not let that through, by the socket. Whichever comes first counts, and both succeed. */
+/**
+ * By HTTP; where another origin's gateway does not let that through, by the socket. Whichever comes first counts, and both succeed. A 307 to
+ * another node (docs/protocol.md, Many nodes) is followed by the browser; where it leaves the token out, the socket is next.
+ */
 async function decline(push) {
   const d = { reason: "declined", scope: "all" };
   for (const page of await windows()) page.postMessage({ trunkline: "push", push: { ...push, declines: true } });
-  const url = new URL(`/v1/calls/${push.call}/reject`, push.gw.replace(/^ws/, "http"));
+  // beside the socket's path: the node may be behind a longer one
+  const url = new URL(/\/v1\/connect$/.test(push.gw) ? `calls/${push.call}/reject` : `/v1/calls/${push.call}/reject`, push.gw.replace(/^ws/, "http"));
   const headers = { authorization: `Bearer ${push.wake}`, "content-type": "application/json" };
   const isDone = await fetch(url, { method: "POST", headers, body: JSON.stringify(d), keepalive: true }).then((answer) => answer.ok, () => false);
   if (isDone) ringing.get(push.call)?.done(); else await wait(push, d);
@@ -112,8 +118,7 @@ function wait(push, rejection) {
   const known = ringing.get(push.call);
   if (known) return rejection && known.reject(rejection);
   return new Promise((resolve) => {
-    const socket = new WebSocket(push.gw, "trunkline.v1");
-    let seen = 0, sent = 0, heartbeat;
+    let socket, seen = 0, sent = 0, heartbeat, hello, next = null, pointers = 0;
     const write = (message) => { if (socket.readyState === 1) socket.send(JSON.stringify(message)); };
     const tell = (t, more) => write({ t, call: push.call, seq: ++sent, ...more });
     const reject = (d) => tell("call.reject", { id: crypto.randomUUID(), d });
@@ -121,22 +126,37 @@ function wait(push, rejection) {
       if (!ringing.delete(push.call)) return;
       clearInterval(heartbeat);
       clearTimeout(timer);
+      clearTimeout(next?.timer);
       socket.onclose = socket.onmessage = null;
       socket.close(1000);
       resolve(isOver ? close(push.call) : undefined);
     };
     const timer = setTimeout(() => done(true), RING_TIME);
     ringing.set(push.call, { done, reject });
-    socket.onopen = () => {
+    const connect = (url) => {
+      try { socket = new WebSocket(url, "trunkline.v1"); } catch { return done(); }
+      socket.onopen = opened;
+      // 4009: a page of this device is online and rings; else the notification stays: a tap on it still reaches the gateway
+      socket.onclose = () => {
+        clearInterval(heartbeat);
+        if (!next || pointers++ >= POINTERS) return done();
+        const { url: there, ms } = next;
+        next = { timer: setTimeout(() => { next = null; connect(there); }, ms) };
+      };
+      socket.onmessage = heard;
+    };
+    const opened = () => {
       const device = { id: "", platform: "web", model: "service worker", os: "", sdk: "trunkline.js/2" };
-      write({ t: "hello", id: crypto.randomUUID(), d: { wake: push.wake, device, caps: [], state: "bg" } });
+      write({ t: "hello", id: hello = crypto.randomUUID(), d: { wake: push.wake, device, caps: ["nodes"], state: "bg" } });
       heartbeat = setInterval(() => write({ t: "ping" }), HEARTBEAT);
     };
-    // 4009: a page of this device is online and rings; else the notification stays: a tap on it still reaches the gateway
-    socket.onclose = () => done();
-    socket.onmessage = ({ data }) => {
+    /** Another node has it, or this one has no time: docs/protocol.md, Many nodes. */
+    const point = (url, ms) => { next = { url: /^wss?:\/\/[^/]/.test(url) ? url : push.gw, ms: Math.min(RING_TIME, Math.max(0, Number(ms) || 0)) }; };
+    const heard = ({ data }) => {
       let frame;
       try { frame = JSON.parse(data); } catch { return done(); }
+      if (frame.t === "bye") return frame.d?.code === 1012 ? point(frame.d.url, frame.d.afterMs) : undefined;
+      if (frame.t === "err" && frame.re === hello && frame.d?.code === "overload") return point(frame.d.url, frame.d.retryMs);
       if (frame.seq > seen) write({ t: "ack", ack: seen = frame.seq });
       if (frame.t === "welcome") {
         if (rejection) reject(rejection);
@@ -147,5 +167,6 @@ function wait(push, rejection) {
       if (frame.t === "err" || frame.t === "ok" || (frame.t === "pong" && !sent)) return done(true);
       if (frame.call === push.call && /^call\.(cancel|ended|gone)$/.test(frame.t)) done(true);
     };
+    connect(push.gw);
   });
 }

@@ -3,14 +3,20 @@
 // | phase      | opened           | closed             | frame                          | timers              |
 // |------------|------------------|--------------------|--------------------------------|---------------------|
 // | offline    | -                | -                  | -                              | connect             |
-// | connecting | hello → greeting | back off → offline | -                              | -                   |
+// | connecting | hello → greeting | back off → offline | -                              | elsewhere after 3 s |
 // | greeting   | -                | back off → offline | welcome → online, others drop  | give up after 10 s  |
 // | online     | -                | back off → offline | handled                        | ping, ack           |
+//
+// "back off" is to go where the gateway pointed (bye, err), to spread, or to wait longer each time (docs/protocol.md, Many nodes).
 // | ended      | -                | -                  | -                              | -                   |
 
 import { Timers } from "./events.js";
 
 const LIMIT = 256, FRAME = 65536;
+/** Tries and time at the node's own address, words that point elsewhere without a welcome, the longest wait they ask for. */
+const TRIES = 2, TRY_TIME = 3_000, POINTERS = 4, SPREAD = 60_000;
+const isBreak = (code) => [1001, 1005, 1006, 1012, 1013].includes(code);
+export const isAddress = (text) => typeof text === "string" && text.length <= 2048 && /^wss?:\/\/[^/]/.test(text);
 const WELCOME = 10_000, ACK = 100, CLOSING = 3_000, FIRST = 200, LONGEST = 5_000, HEARTBEAT = 600_000;
 /** A page may not close with 1001. */
 const GOING_AWAY = 4000, GAP = 4002;
@@ -21,7 +27,7 @@ const AGAIN = /^(call\.ringing|call\.unavailable|media\.(ready|fail|active))$/;
 const SHAPES = {
   welcome: { sid: "string", resumeToken: "string", hb: "number" },
   "call.offer": { from: "object", sdp: "string", gen: "number" },
-  "call.held": { on: "boolean" }, "media.restart": { gen: "number" }, "media.answer": { sdp: "string", gen: "number" },
+  "call.wake": { gw: "string", wake: "string" }, "call.held": { on: "boolean" }, "media.restart": { gen: "number" }, "media.answer": { sdp: "string", gen: "number" },
 };
 
 /** The frame in this text; null if it is none. */
@@ -56,10 +62,21 @@ export class Session {
   #timers;
   #socket = null;
   #old = null;
+  /** Where a word of the gateway points: {url, wait, mayHurry}. */
+  #pointer = null;
+  #pointers = 0;
+  #tries = 0;
+  #triesUntil = null;
+  #isSpread = false;
+  #hello = null;
+  /** The node, its own address, and the time over which those without a call come back. */
+  node = null;
+  home = null;
+  #spread = 0;
 
   /** `hello()` is the proof, device and state; `on` has online, offline, refused, message, and settled: a frame was taken. */
-  constructor({ url, hello, seams, on }) {
-    Object.assign(this, { url, hello, seams, on, isWake: false });
+  constructor({ url, hello, seams, on, hasCall }) {
+    Object.assign(this, { url, hello, seams, on, hasCall, isWake: false });
     this.#timers = new Timers(seams.clock);
   }
 
@@ -72,11 +89,12 @@ export class Session {
   connect() {
     this.#phase = "connecting";
     this.#timers.stop();
+    const url = this.#choose();
     // the one before serves until this one does; nothing of it is heard any more
     const last = this.#socket;
     if (last) { this.#drop(this.#old); this.#old = last; }
     let socket;
-    try { socket = new this.seams.WebSocket(this.url, "trunkline.v1"); } catch { this.#socket = null; return this.#closed(1006); }
+    try { socket = new this.seams.WebSocket(url, "trunkline.v1"); } catch { this.#socket = null; return this.#closed(1006); }
     this.#socket = socket;
     const mine = (f) => (event) => { if (socket === this.#socket) f(event); };
     socket.onopen = mine(() => this.#opened());
@@ -97,11 +115,12 @@ export class Session {
 
   #opened() {
     this.#phase = "greeting";
+    this.#timers.stop("home");
     this.#drop(this.#old);
     this.#old = null;
     this.#timers.after("welcome", WELCOME, () => this.#giveUp(GOING_AWAY));
     const { proof, ...d } = this.hello();
-    this.#write({ t: "hello", id: this.seams.uuid(), d: { ...d, ...(this.#resume ? { resume: { ...this.#resume, lastSeq: this.#seen } } : proof) } });
+    this.#write({ t: "hello", id: this.#hello = this.seams.uuid(), d: { ...d, ...(this.#resume ? { resume: { ...this.#resume, lastSeq: this.#seen } } : proof) } });
   }
 
   /** Closes; a peer that does not answer the close is not waited for long. */
@@ -128,9 +147,47 @@ export class Session {
       return this.on.refused(code);
     }
     if (code === GAP || code === 4008) this.#resume = null;
+    if (wasOnline) this.#lookAnew();
+    const pointer = this.#pointer;
+    if (pointer && this.#pointers++ < POINTERS) {
+      this.#isSpread = pointer.mayHurry;
+      return pointer.wait ? this.#timers.after("connect", pointer.wait, () => this.connect()) : this.connect();
+    }
+    this.#pointer = null;
+    if (wasOnline && this.#spread && isBreak(code) && !this.hasCall() && ![...this.#open.values()].some(({ message }) => message.call)) {
+      this.#isSpread = true;
+      return this.#timers.after("connect", this.seams.random() * this.#spread, () => this.connect());
+    }
     const wait = Math.min(LONGEST, FIRST * 2 ** Math.min(this.#attempt++, 5));
     this.#timers.after("connect", wait * (1 + this.seams.random() / 4), () => this.connect());
   }
+
+  #lookAnew() { this.#tries = 0; this.#triesUntil = null; }
+
+  /** The gateway names another node, or only a time; one that drains spreads its sessions by it. */
+  #point(url, ms, mayHurry) {
+    const wait = Math.min(SPREAD, Math.max(0, Number(ms) || 0));
+    this.home = null;
+    this.#pointer = isAddress(url) || wait ? { url: isAddress(url) ? url : this.url, wait, mayHurry } : null;
+  }
+
+  #choose() {
+    const pointer = this.#pointer;
+    this.#pointer = null;
+    this.#isSpread = false;
+    if (pointer) return pointer.url;
+    const now = this.seams.clock.now();
+    if (!this.#resume || !this.home) return this.url;
+    this.#triesUntil ??= now + TRY_TIME;
+    if (this.#tries >= TRIES || now >= this.#triesUntil) return this.url;
+    this.#tries++;
+    // an address that nobody answers at must not hold up the next one
+    this.#timers.after("home", this.#triesUntil - now, () => this.connect());
+    return this.home;
+  }
+
+  /** There is a reason not to wait for the end of a spread. */
+  hurry() { if (this.#phase === "offline" && this.#isSpread) this.connect(); }
 
   /** The network path has changed, or the tab was frozen: a new socket at once. */
   renew() {
@@ -139,6 +196,7 @@ export class Session {
     const wasOnline = this.isOnline;
     this.#phase = "connecting";
     if (wasOnline) this.on.offline();
+    this.#lookAnew();
     this.connect();
   }
 
@@ -163,6 +221,7 @@ export class Session {
     const message = { t, id: this.seams.uuid(), ...(call && { call }), ...(d && { d }) };
     this.#open.set(message.id, { message, done });
     this.#post(message);
+    if (call) this.hurry();
     return true;
   }
 
@@ -213,7 +272,10 @@ export class Session {
     switch (t) {
       case "welcome": return this.#welcomed(d);
       case "ok": case "media.answer": return this.#complete(re, d, null);
-      case "err": return this.#complete(re, null, d);
+      case "err":
+        if (this.#phase === "greeting" && re === this.#hello && d.code === "overload") this.#point(d.url, d.retryMs, false);
+        return this.#complete(re, null, d);
+      case "bye": return d.code === 1012 ? this.#point(d.url, d.afterMs, true) : undefined;
       case "ping": return this.#write({ t: "pong" });
       default: return this.on.message(t, call, d);
     }
@@ -231,6 +293,12 @@ export class Session {
     this.#phase = "online";
     this.#attempt = 0;
     this.#resume = { sid: d.sid, token: d.resumeToken };
+    this.node = typeof d.node === "string" ? d.node : null;
+    this.home = isAddress(d.url) ? d.url : null;
+    this.#spread = Math.min(SPREAD, Math.max(0, Number(d.spreadMs) || 0));
+    this.#pointer = null;
+    this.#pointers = 0;
+    this.#lookAnew();
     this.heartbeat = Math.min(HEARTBEAT, Math.max(1000, d.hb));
     this.#timers.stop();
     this.#beat();

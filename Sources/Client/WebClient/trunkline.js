@@ -4,13 +4,15 @@ import { seamsOf } from "./browser.js";
 import { Call } from "./call.js";
 import { Devices } from "./devices.js";
 import { Source, Timers } from "./events.js";
-import { Session } from "./session.js";
+import { Session, isAddress } from "./session.js";
 import { PhoneError, endReason, reasonText } from "./texts.js";
 
 export { Call, PhoneError, claims, reasonText };
 
 /** No word of the gateway on a push by then, or after its tap: the call ends (docs/protocol.md, Parking and push). */
 const WATCHDOG = 15_000, WATCHDOG_TAPPED = 20_000;
+/** A connected call without a session and without media; sessions at further nodes, and how long one without a call says its last words. */
+const STRAY = 30_000, FURTHER = 8, FAREWELL = 15_000;
 const ENDED_SHOWN = 3_000, REMEMBERED = 32, TOKEN_LONGEST = 300_000;
 const REFUSALS = { 4001: "loginRefused", 4003: "revoked", 4009: "replaced" };
 const TEXTS = { idle: "offline", connecting: "connecting", online: "online", loggedOut: "logged out" };
@@ -39,6 +41,8 @@ export class Phone extends Source {
   #turn = {};
   /** The push whose session this is. */
   #wake = null;
+  /** Sessions at further nodes, each for the calls of its node (docs/protocol.md, Many nodes). A call's `session` is null where it is the phone's own. */
+  #further = new Set();
   #onlineAt = null;
   /** Live calls and the latest ended ones, which a late push must find. */
   #known = new Map();
@@ -131,6 +135,7 @@ export class Phone extends Source {
   #pathChanged() {
     if (!this.#session) return;
     this.#session.renew();
+    for (const one of this.#further) one.renew();
     for (const call of this.#live()) call.pathChanged();
   }
 
@@ -139,6 +144,7 @@ export class Phone extends Source {
     this.#isForeground = isOn;
     if (isOn && !this.#token) this.#askForToken();
     if (!this.#session) return isOn ? this.#connect() : undefined;
+    if (isOn) this.#session.hurry();
     this.ask("device.state", null, { state: isOn ? "fg" : "bg" });
   }
 
@@ -209,22 +215,12 @@ export class Phone extends Source {
     if (this.#session || !this.seams.RTCPeerConnection) return;
     if (!push && !(this.#token && (this.#isForeground || this.#isLoggingOut || this.#live().length))) return;
     this.#wake = this.#token ? null : push;
-    const { platform = "web", capabilities = ["media.active", "quality"] } = this.options;
-    const nav = globalThis.navigator;
-    const session = this.#session = new Session({
-      url: (this.#wake && this.#wake.gw) ?? this.gateway, seams: this.seams,
-      hello: () => ({
-        proof: this.#wake ? { wake: this.#wake.wake } : { auth: this.#token },
-        device: { id: this.device, platform, model: nav?.platform || "browser", os: (nav?.userAgent ?? "").slice(0, 80), sdk: "trunkline.js/2" },
-        caps: capabilities, state: this.#isForeground ? "fg" : "bg",
-      }),
-      on: {
-        online: (...all) => this.#welcomed(...all),
-        offline: () => { this.isReachable = false; this.#move("connecting"); },
-        refused: (code) => this.#refused(code),
-        message: (...all) => this.#heard(...all),
-        settled: () => this.#leaveInBackground(),
-      },
+    const session = this.#session = this.#make(this.#wake?.gw ?? this.gateway, () => this.#wake, {
+      online: (...all) => this.#welcomed(...all),
+      offline: () => { this.isReachable = false; this.#move("connecting"); },
+      refused: (code) => this.#refused(code),
+      message: (...all) => this.#heard(null, ...all),
+      settled: () => { this.#leaveInBackground(); this.#closeFurther(); },
     });
     session.isWake = !!this.#wake;
     this.#move("connecting");
@@ -232,10 +228,117 @@ export class Phone extends Source {
     this.#dialWaiting();
   }
 
+  get #caps() { return this.options.capabilities ?? ["media.active", "quality", "nodes"]; }
+
+  #make(url, wake, on) {
+    const nav = globalThis.navigator, { platform = "web" } = this.options;
+    return new Session({
+      url, seams: this.seams, on, hasCall: () => this.#live().length > 0,
+      hello: () => ({
+        proof: wake() ? { wake: wake().wake } : { auth: this.#token },
+        device: { id: this.device, platform, model: nav?.platform || "browser", os: (nav?.userAgent ?? "").slice(0, 80), sdk: "trunkline.js/2" },
+        caps: this.#caps, state: this.#isForeground ? "fg" : "bg",
+      }),
+    });
+  }
+
+  // — further nodes —
+
+  /** The phone's own session is at another node than this push's call. False while that is not known. */
+  #isOfOtherNode({ gw }) {
+    const here = this.#session?.home ?? this.#wake?.gw;
+    return this.#caps.includes("nodes") && isAddress(gw) && !!here && here !== gw;
+  }
+
+  #sessionAt({ gw }) { return [...this.#further].find((one) => one.url === gw || one.home === gw); }
+
+  #hasRoom(push) {
+    const there = this.#sessionAt(push);
+    return there ? !!(this.#token || !there.wake || there.wake.call === push.call) : this.#further.size < FURTHER;
+  }
+
+  /** A push through an open socket: nobody is told before its node says that it rings. */
+  #woken(push) {
+    if (push.v !== 1 || !this.#caps.includes("nodes") || !isAddress(push.gw) || this.#isLoggingOut) return;
+    const known = this.#known.get(push.call);
+    if (known ? known.isOver || !known.isAstray : [...this.#further].some(({ wake }) => wake?.call === push.call)) return;
+    if (known || (this.#live().length < (this.options.maximumCalls ?? 2) && this.#hasRoom(push))) return this.#openFurther(push, known);
+    this.#rejectID(push.call, { scope: "device", reason: "busy" }, push);
+  }
+
+  /** One session a node: a second one of this device would replace the first. A session of a push becomes a whole one by the login. */
+  #openFurther(push, call) {
+    let one = this.#sessionAt(push);
+    if (one) {
+      if (call) call.session = one;
+      if (this.#token && one.wake && one.wake.call !== push.call) {
+        one.wake = null;
+        one.isWake = false;
+        one.request("auth.refresh", null, { auth: this.#token });
+      }
+      return call && this.#probe(call);
+    }
+    if (this.#further.size >= FURTHER) return;
+    one = this.#make(push.gw, () => one.wake, {
+      online: (d, snapshot) => {
+        one.onlineAt = this.seams.clock.now();
+        if (snapshot) this.#takeSnapshot(snapshot, one);
+        for (const each of this.#live()) if (this.hears(each)) each.restartIfBroken();
+      },
+      offline() {},
+      refused: (code) => {
+        const its = this.#live().filter((each) => each.session === one);
+        this.#further.delete(one);
+        // replaced: this device's newer session there says what is with its calls
+        for (const each of its) if (code === 4009) this.#goesAstray(each); else each.finish("auth");
+      },
+      message: (...all) => this.#heard(one, ...all),
+      settled: () => { this.#leaveInBackground(); this.#closeFurther(); },
+    });
+    Object.assign(one, { wake: push, isWake: true });
+    this.#further.add(one);
+    if (call) call.session = one;
+    one.connect();
+  }
+
+  /** Without a call, once the gateway has all that was said. */
+  #closeFurther() {
+    for (const one of this.#further) {
+      if (this.#live().some((call) => call.session === one)) this.timers.stop(one);
+      else if (one.isQuiet) this.#drop(one);
+      else if (!this.timers.has(one)) this.timers.after(one, FAREWELL, () => this.#drop(one));
+    }
+  }
+  #drop(one) {
+    this.timers.stop(one);
+    one.finish();
+    this.#further.delete(one);
+  }
+
+  /** No session is at its node: that node's wake, another one's `call.gone` or its media say what is with it. */
+  #goesAstray(call) {
+    if (call.isAstray) return;
+    Object.assign(call, { isAstray: true, session: null });
+    if (call.phase !== "connected") this.#watch(call, WATCHDOG); else if (call.restartsOnline) this.watchStray(call);
+  }
+  watchStray(call) { this.timers.after(call, STRAY, () => call.finish("networkLost")); }
+
+  #belongs(call, one) {
+    if (call.isAstray) this.timers.stop(call);
+    Object.assign(call, { session: one, node: (one ?? this.#session)?.node ?? null, isAstray: false, isMissing: false });
+  }
+
+  /** Its node has a session. */
+  hears(call) { return !call.isAstray && (call.session ?? this.#session)?.isOnline === true; }
+
   #finishSession() {
     this.#session?.finish();
     this.#session = this.#wake = null;
     this.#registering = false;
+  }
+  #finishAll() {
+    for (const one of this.#further) this.#drop(one);
+    this.#finishSession();
   }
 
   #welcomed(d, snapshot) {
@@ -246,8 +349,16 @@ export class Phone extends Source {
     if (!this.#wake) this.#tokenAttempts = 0;
     this.isReachable = true;
     this.#move("online");
-    if (snapshot) this.#takeSnapshot(snapshot);
-    for (const call of this.#live()) call.restartIfBroken();
+    if (snapshot) {
+      this.#takeSnapshot(snapshot, null);
+      // pushes that wait for another node's call go there, now that this session's is known
+      for (const call of this.#live()) {
+        if (call.isOffered || call.session || !call.pushed || !this.#isOfOtherNode(call.pushed)) continue;
+        call.isMissing = false;
+        this.#openFurther(call.pushed, call);
+      }
+    }
+    for (const call of this.#live()) if (this.hears(call)) call.restartIfBroken();
     if (this.#isLoggingOut) this.#sendLogOut(); else if (snapshot) this.#register();
     this.#pusher?.subscribe().catch((error) => this.#pusher.tell(error));
   }
@@ -256,7 +367,9 @@ export class Phone extends Source {
     const wasWake = this.#wake !== null;
     this.#session = this.#wake = null;
     this.#registering = false;
-    for (const call of this.#live()) call.finish("auth");
+    // what another node has goes on there, unless the device itself is turned away
+    for (const call of this.#live()) if (!call.session || code === 4003) call.finish("auth");
+    this.#closeFurther();
     if (this.#isLoggingOut) return this.#loggedOut();
     // a push's session ends with its call; who has logged in goes on
     if (wasWake && code === 4001) {
@@ -348,7 +461,10 @@ export class Phone extends Source {
     this.#pusher?.close(call.id);
     if (this.timers.stop(call)) this.#watch(call, WATCHDOG_TAPPED);
   }
-  answeredStart(call) { if (!call.isOver) this.timers.stop(call); }
+  answeredStart(call) {
+    call.node = this.#session?.node ?? null;
+    if (!call.isOver) this.timers.stop(call);
+  }
 
   ended(call) {
     this.listen();
@@ -370,13 +486,16 @@ export class Phone extends Source {
     if (!id) return this.#connect(push) ?? null;
     const known = this.#known.get(id);
     if (known) {
+      if (known.isAstray && !known.isOver && isAddress(push.gw)) this.#openFurther(push, known);
       if (push.answers) known.answer();
       return known;
     }
+    this.#session?.hurry();
+    const isOfOtherNode = this.#isOfOtherNode(push);
     const isBusy = this.#live().length >= (this.options.maximumCalls ?? 2);
     // the session of a push whose call is over may wait for a gateway that nobody reaches
     if (this.#wake && this.#wake.call !== id && !this.isOnline && !this.#live().some((call) => call.id === this.#wake.call)) this.#finishSession();
-    if (isBusy || (this.#wake && this.#wake.call !== id)) {
+    if (isBusy || (isOfOtherNode ? !this.#hasRoom(push) : this.#wake && this.#wake.call !== id)) {
       this.#rejectID(id, { scope: "device", reason: "busy" }, push);
       return null;
     }
@@ -385,45 +504,54 @@ export class Phone extends Source {
     call.pushedAt = this.seams.clock.now();
     this.#watch(call, WATCHDOG);
     this.emit("incoming", { call });
-    if (this.#session) this.#probe(call); else this.#connect(push);
+    if (isOfOtherNode) this.#openFurther(push, call); else if (this.#session) this.#probe(call); else this.#connect(push);
     if (push.answers) call.answer();
     return call;
   }
 
   /** The session that there is says nothing of a call that was over before; of a live one it does so before it answers a request. */
   #probe(call) {
-    this.ask("device.state", null, { state: this.#isForeground ? "fg" : "bg" }, () => {
-      if (call.isOver || call.isOffered) return;
+    (call.session ?? this.#session).request("device.state", null, { state: this.#isForeground ? "fg" : "bg" }, () => {
+      // a node that does not have it says nothing of it: its own is still to be reached
+      if (call.isOver || call.isOffered || (!call.session && this.#isOfOtherNode(call.pushed))) return;
       this.ask("call.reject", call.id, { scope: "device", reason: "mediaFailed" }, (d, failure) => {
         if (!call.isOffered) call.finish(endReason(failure?.reason));
       });
     });
   }
 
-  #takeSnapshot(rows) {
+  /** `one` is a further session; null: the phone's own. */
+  #takeSnapshot(rows, one) {
+    const wake = one ? one.wake : this.#wake, { node } = one ?? this.#session;
     for (const row of rows) {
-      if (this.#wake) this.#wake.call ??= row.call;
+      if (wake) wake.call ??= row.call;
       const known = this.#known.get(row.call);
+      if (known && !known.isOver) this.#belongs(known, one);
       if ((!known || (!known.isOffered && !known.isOutgoing)) && (row.state !== "ringing" || row.dir === "out")) {
-        if (this.#wake && this.#wake.call !== row.call) this.#orphans.set(row.call, row); else this.#takeUp(row);
+        if (!wake || wake.call === row.call) this.#takeUp(row, one); else if (!one) this.#orphans.set(row.call, row);
       } else if (row.dir === "in" && row.state === "ringing" && typeof row.sdp === "string") {
-        this.#offered(row.call, row);
+        this.#offered(row.call, row, one);
       }
     }
     const named = new Set(rows.map((row) => row.call));
-    for (const call of this.#live()) call.isMissing = !named.has(call.id) && !(call.isOutgoing && call.phase === "starting");
+    for (const call of this.#live()) {
+      if (call.session !== one || named.has(call.id) || (call.isOutgoing && call.phase === "starting")) continue;
+      // a node speaks for its own calls only
+      if (call.node && node && call.node !== node) this.#goesAstray(call); else call.isMissing = true;
+    }
   }
 
   /** A call that this page never had: it was loaded again, or killed. */
-  #takeUp(row) {
+  #takeUp(row, one = null) {
     if (this.options.takesUp === false) {
-      this.ask("call.end", row.call, { reason: "appRestart" });
+      (one ?? this.#session)?.request("call.end", row.call, { reason: "appRestart" });
       return this.#known.get(row.call)?.finish("appRestart");
     }
     const isIncoming = row.dir === "in", known = this.#known.get(row.call);
     const call = known ?? new Call(this, row.call, isIncoming ? "incoming" : "outgoing", party(isIncoming ? row.from : row.to), { account: row.acct });
     this.timers.stop(call);
     call.isOffered = true;
+    this.#belongs(call, one);
     call.capabilities = row.caps ?? null;
     // who hears of it finds it as it stands: a call that was answered does not ring
     call.takeUp(row, () => {
@@ -432,8 +560,9 @@ export class Phone extends Source {
     });
   }
 
-  #offered(id, d) {
+  #offered(id, d, one) {
     let call = this.#known.get(id);
+    if (call) this.#belongs(call, one);
     if (call?.isOver) {
       // given up here, but alive: this device is out, others ring on
       if (call.isGivenUp) this.#rejectID(id, { scope: "device", reason: "mediaFailed" });
@@ -441,50 +570,63 @@ export class Phone extends Source {
       return;
     }
     const isNew = !call;
-    if (isNew && this.#live().length >= (this.options.maximumCalls ?? 2)) return this.ask("call.reject", id, { scope: "device", reason: "busy" });
+    if (isNew && this.#live().length >= (this.options.maximumCalls ?? 2)) return (one ?? this.#session).request("call.reject", id, { scope: "device", reason: "busy" });
     call ??= new Call(this, id, "incoming", party(d.from));
+    this.#belongs(call, one);
     Object.assign(call, { peer: party(d.from), account: d.acct ?? null, capabilities: d.caps ?? null, isOffered: true });
     this.timers.stop(call);
     if (isNew) this.emit("incoming", { call: this.#add(call) });
     if (call.isOver) return;
-    call.offered(d.sdp, d.gen, call.pushed ? { openMs: Math.max(0, Math.round(this.#onlineAt - call.pushedAt)) } : undefined);
+    call.offered(d.sdp, d.gen, call.pushed ? { openMs: Math.max(0, Math.round((one?.onlineAt ?? this.#onlineAt) - call.pushedAt)) } : undefined);
     call.changed();
   }
 
-  #heard(type, id, d) {
-    if (type === "pong") return this.#endMissing();
-    if (type === "auth.expiring") return this.#askForToken();
+  #heard(one, type, id, d) {
+    if (type === "pong") return this.#endMissing(one);
+    if (type === "auth.expiring") return one ? undefined : this.#askForToken();
     if (typeof id !== "string") return;
-    if (type === "call.offer") return this.#offered(id, d);
+    if (type === "call.wake") return this.#woken({ ...d, call: id });
+    if (type === "call.offer") return this.#offered(id, d, one);
     const call = this.#known.get(id);
     if (call) call.receive(type, d); else if (type === "call.gone") this.emit("gone", { id, reason: endReason(d.reason) });
   }
 
   /** What the snapshot lacked and no `call.gone` named until the session's first `pong`. */
-  #endMissing() { for (const call of this.#live()) if (call.isMissing) call.finish("unknown"); }
+  #endMissing(one) { for (const call of this.#live()) if (call.isMissing && call.session === one) call.finish("unknown"); }
 
   reject(call, d) { this.#rejectID(call.id, d, call.pushed); }
 
   /** By the socket, and beside it by HTTP where the socket is not there yet: whichever comes first counts. */
   #rejectID(id, d, push) {
-    if (push && (!this.isOnline || (this.#wake && this.#wake.call !== id))) {
-      const url = new URL(`/v1/calls/${id}/reject`, (push.gw ?? this.gateway).replace(/^ws/, "http"));
+    const { session = null } = this.#known.get(id) ?? {}, isOfOtherNode = !session && push && this.#isOfOtherNode(push);
+    const wake = session ? session.wake : this.#wake, isOurs = !wake || wake.call === id;
+    if (push && (!(session ?? this.#session)?.isOnline || isOfOtherNode || !isOurs)) {
+      const gw = push.gw ?? this.gateway;
+      // beside the socket's path: a node may be behind a longer one
+      const url = new URL(/\/v1\/connect$/.test(gw) ? `calls/${id}/reject` : `/v1/calls/${id}/reject`, gw.replace(/^ws/, "http"));
       const headers = { authorization: `Bearer ${push.wake}`, "content-type": "application/json" };
       Promise.resolve(this.seams.fetch(url.href, { method: "POST", headers, body: JSON.stringify(d), keepalive: true })).catch(() => {});
     }
-    if (!this.#wake || this.#wake.call === id) this.ask("call.reject", id, d);
+    if (!isOfOtherNode && isOurs) this.ask("call.reject", id, d);
   }
 
   // — what calls say —
 
   /** False: there is no session. `done(d, failure)`. */
   ask(t, call, d, done = () => {}) {
-    if (!this.#session) return false;
-    if (!this.#session.request(t, call, d, done)) done(null, { code: "tooMany" });
+    const session = this.#sessionOf(call);
+    if (!session) return false;
+    if (!session.request(t, call, d, done)) done(null, { code: "tooMany" });
     return true;
   }
 
-  tell(t, call, d) { this.#session?.notify(t, call, d); }
+  tell(t, call, d) { this.#sessionOf(call)?.notify(t, call, d); }
+
+  /** Of a call over the session of its node. */
+  #sessionOf(call) {
+    const one = this.#known.get(call)?.session;
+    return this.#further.has(one) ? one : this.#session;
+  }
 
   // — devices, pushes —
 
@@ -555,7 +697,7 @@ export class Phone extends Source {
     this.#turn = {};
     this.#isTokenAsked = false;
     this.timers.stop("token");
-    this.#finishSession();
+    this.#finishAll();
   }
 
   close() {

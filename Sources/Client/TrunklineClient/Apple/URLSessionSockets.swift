@@ -94,6 +94,19 @@
       reason: Data?
     ) { end(webSocketTask, closeCode.rawValue, nil) }
 
+    /// A 307 goes to another node (docs/protocol.md, Many nodes), with the token: URLSession leaves it out for another host.
+    func urlSession(
+      _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+      newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+      guard response.statusCode == 307, let first = task.originalRequest,
+        request.url?.scheme == "https" || first.url?.scheme == "http"
+      else { return completionHandler(nil) }
+      var next = request
+      next.setValue(first.value(forHTTPHeaderField: "Authorization"), forHTTPHeaderField: "Authorization")
+      completionHandler(next)
+    }
+
     /// Without a close frame.
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
       end(task, 1006, error.map { "\($0.localizedDescription)" })

@@ -4,7 +4,7 @@
   import Foundation
 
   /// Microphone and loudspeaker of an iPhone: the VoiceProcessingIO unit by its C interface, with the system's echo cancellation. The unit
-  /// converts between the hardware's rate and the rings' 8 kHz.
+  /// converts between the hardware's rate and the rings' 16 kHz.
   ///
   /// Each start makes a unit anew, so that a restart after a route change, or a reset of the media services, begins from nothing.
   public final class VoiceUnit: AudioDevice, @unchecked Sendable {

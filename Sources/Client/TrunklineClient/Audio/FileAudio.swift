@@ -1,6 +1,8 @@
+import AudioCodecs
 public import Bytes
 import Dispatch
 import Foundation
+import RTP
 import Synchronization
 
 /// An audio device of samples: says what it is given once the call is connected, keeps what it hears. For bots, tests and machines without a sound card.
@@ -8,7 +10,7 @@ import Synchronization
 public final class FileAudio: AudioDevice {
   /// What was heard, and when; sample 0 of `samples` is `since`.
   public struct Heard: Sendable {
-    /// Mono at 8 kHz; silence where nothing was played.
+    /// Mono, at the device's rate; silence where nothing was played.
     public var samples: [Int16] = []
     /// The device's monotonic clock.
     public var since: Instant?
@@ -19,6 +21,10 @@ public final class FileAudio: AudioDevice {
     /// Nothing was heard.
     public init() {}
   }
+  /// Keeps what lies between two frames; noncopyable converters need a box.
+  private final class Converter {
+    let converter = BandConverter()
+  }
   private struct State {
     var source: [Int16]
     var repeats: Bool
@@ -27,23 +33,30 @@ public final class FileAudio: AudioDevice {
     var handle: AudioHandle?
     var runs = 0
     var isRunning = false
+    let captured = Converter()
+    let played = Converter()
   }
 
-  /// Samples kept at most: ten minutes.
-  public static let longestHeard = AudioHandle.sampleRateHz * 600
-  static let frame = 160
+  /// Seconds kept at most.
+  public static let longestHeard = 600
   private let state: Mutex<State>
+  /// Of `source`, and of what is kept.
+  private let band: AudioBand
   private let keepsHeard: Bool
   private let heardFirst: (@Sendable (Instant) -> Void)?
 
   /// - Parameters:
-  ///   - source: mono samples at 8 kHz; silence after them.
+  ///   - source: mono samples; silence after them.
+  ///   - sampleRateHz: of the source and of what is kept: 8 000 for what was recorded on a telephone line; anything else is taken
+  ///     as 16 000.
   ///   - repeats: over and over.
   ///   - keepsHeard: what is played is kept for ``takeHeard()``, up to ``longestHeard``.
   ///   - heardFirst: called on the device's thread when the first sound of a call is played.
   public init(
-    _ source: [Int16] = [], repeats: Bool = false, keepsHeard: Bool = true, heardFirst: (@Sendable (Instant) -> Void)? = nil
+    _ source: [Int16] = [], sampleRateHz: Int = AudioHandle.sampleRateHz, repeats: Bool = false, keepsHeard: Bool = true,
+    heardFirst: (@Sendable (Instant) -> Void)? = nil
   ) {
+    band = sampleRateHz == 8_000 ? .narrowband : .wideband
     self.heardFirst = heardFirst
     state = Mutex(State(source: source, repeats: repeats))
     self.keepsHeard = keepsHeard
@@ -104,8 +117,8 @@ public final class FileAudio: AudioDevice {
   }
 
   private func exchange(_ handle: AudioHandle, _ now: Instant, _ state: inout State) {
-    var frame = [Int16](repeating: 0, count: Self.frame)
-    for index in 0..<Self.frame where handle.isConnected {
+    var frame = [Int16](repeating: 0, count: band.samplesPerTick)
+    for index in frame.indices where handle.isConnected {
       if state.position >= state.source.count {
         guard state.repeats, !state.source.isEmpty else { break }
         state.position = 0
@@ -114,11 +127,21 @@ public final class FileAudio: AudioDevice {
       state.position += 1
     }
     if state.heard.spokenSince == nil, handle.isConnected { state.heard.spokenSince = now }
-    handle.captured.write(frame.span)
-    var played = [Int16](repeating: 0, count: Self.frame)
+    handle.captured.write(converted(frame, state.captured, from: band, to: .wideband).span)
+    var played = [Int16](repeating: 0, count: AudioBand.wideband.samplesPerTick)
     var room = played.mutableSpan
     handle.played.read(into: &room)
-    keep(played, now, &state)
+    keep(converted(played, state.played, from: .wideband, to: band), now, &state)
+  }
+
+  private func converted(_ frame: [Int16], _ converter: Converter, from: AudioBand, to: AudioBand) -> [Int16] {
+    guard from != to else { return frame }
+    return [Int16](unsafeUninitializedCapacity: BandConverter.count(frame.count, from: from, to: to)) { room, count in
+      frame.withUnsafeBufferPointer { frame in
+        guard let source = frame.baseAddress, let target = room.baseAddress else { return }
+        count = converter.converter.convert(source, frame.count, from: from, to: to, into: target)
+      }
+    }
   }
 
   private func keep(_ played: [Int16], _ now: Instant, _ state: inout State) {
@@ -129,8 +152,8 @@ public final class FileAudio: AudioDevice {
     guard keepsHeard else { return }
     let since = state.heard.since ?? now
     state.heard.since = since
-    let offset = Int((now - since).nanoseconds / 125_000)
-    guard offset + played.count <= Self.longestHeard else { return }
+    let offset = Int((now - since).nanoseconds) / (1_000_000_000 / band.sampleRateHz)
+    guard offset + played.count <= Self.longestHeard * band.sampleRateHz else { return }
     if state.heard.samples.count < offset + played.count {
       state.heard.samples += [Int16](repeating: 0, count: offset + played.count - state.heard.samples.count)
     }

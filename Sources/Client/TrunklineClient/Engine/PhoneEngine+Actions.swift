@@ -14,7 +14,8 @@ extension PhoneEngine {
     case .reportConnected(let call, let at): parts.system.perform(.reportConnected(call, at: at))
     case .request(let request): parts.system.perform(.request(request))
     case .complete(let id, let isDone): parts.system.perform(.complete(id, isDone))
-    case .socket(let order): perform(order)
+    case .socket(let order): perform(order, of: 0)
+    case .further(let session, let order): perform(order, of: session)
     case .post(let reject, let call, let wake, let gateway): post(reject, call, wake, gateway)
     case .media(let call, let order): media?.give(.call(call, order))
     case .audio(let order): perform(order)
@@ -67,43 +68,49 @@ extension PhoneEngine {
     }
   }
 
-  private func perform(_ order: ClientSession.Action) {
+  /// - Parameter session: 0 is the phone's own, others are at further nodes.
+  private func perform(_ order: ClientSession.Action, of session: Int) {
     switch order {
     case .connect:
       socketNumber += 1
       let number = socketNumber
-      let gateway = machine.gateway ?? parts.gateway
-      media?.withLoopback.store(PhoneParts.isLoopback(gateway), ordering: .relaxed)
-      socket = parts.sockets.open(gateway) { [weak self] event in
-        self?.enqueue { $0.heard(event, of: number) }
+      let gateway = (session == 0 ? machine.gateway : machine.gateway(of: session)) ?? parts.gateway
+      if session == 0 { media?.withLoopback.store(PhoneParts.isLoopback(gateway), ordering: .relaxed) }
+      let socket = parts.sockets.open(gateway) { [weak self] event in
+        self?.enqueue { $0.heard(event, of: number, session) }
       }
-    case .write(let bytes): socket?.send(bytes)
-    case .close(let code): socket?.close(code)
+      sockets[session] = (number, socket)
+    case .write(let bytes): sockets[session]?.socket.send(bytes)
+    case .close(let code): sockets[session]?.socket.close(code)
     case .event: break
     }
   }
 
-  private func heard(_ event: SocketEvent, of number: Int) {
-    guard number == socketNumber else { return }
+  private func heard(_ event: SocketEvent, of number: Int, _ session: Int) {
+    guard number == sockets[session]?.number else { return }
+    func give(_ input: ClientSession.Input) { self.give(session == 0 ? .socket(input) : .further(session, input)) }
     switch event {
-    case .opened: give(.socket(.socketOpened))
-    case .received(let text): give(.socket(.frame(text)))
+    case .opened: give(.socketOpened)
+    case .received(let text): give(.frame(text))
     case .closed(let code, let why):
-      if let why { updates.tell(.disconnected(why)) }
-      give(.socket(.socketClosed(code)))
+      if session != 0 { sockets[session] = nil }
+      if session == 0, let why { updates.tell(.disconnected(why)) }
+      give(.socketClosed(code))
     }
   }
 
   private func post(_ reject: CallReject, _ call: Identifier, _ wake: Redacted<String>, _ gateway: String?) {
-    guard let url = httpAddress(of: gateway ?? parts.gateway, path: "/v1/calls/\(call)/reject") else { return }
+    guard let url = Self.httpAddress(of: gateway ?? parts.gateway, path: "/calls/\(call)/reject") else { return }
     parts.sockets.post(url, bearer: wake.exposed, body: reject.json)
   }
 
-  /// `wss://host/any` → `https://host` + path.
-  private func httpAddress(of gateway: String, path: String) -> String? {
+  /// `wss://host/any` → `https://host/v1` + path; a node behind a longer path, `wss://host/n/n1/v1/connect`, keeps what stands before.
+  static func httpAddress(of gateway: String, path: String) -> String? {
     guard var parts = URLComponents(string: gateway), parts.host != nil else { return nil }
     parts.scheme = parts.scheme == "ws" ? "http" : "https"
-    (parts.path, parts.query) = (path, nil)
+    let socket = "/v1/connect"
+    let before = parts.path.hasSuffix(socket) ? String(parts.path.dropLast(socket.count)) : ""
+    (parts.path, parts.query) = (before + "/v1" + path, nil)
     return parts.string
   }
 

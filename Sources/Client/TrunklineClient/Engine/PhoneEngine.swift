@@ -16,13 +16,14 @@ actor PhoneEngine {
   var machine: PhoneMachine
   let media: MediaThread?
   let audio: AudioRunner
-  var socket: (any Socket)?
+  /// Of each session, 0 the phone's own; the number is the socket's.
+  var sockets: [Int: (number: Int, socket: any Socket)] = [:]
   /// Sockets are numbered: what an older one still says is not heard.
   var socketNumber = 0
   /// Orders to the audio device are numbered too.
   var audioNumber = 0
   private var secondsOfCall: [Identifier: Int] = [:]
-  private var waiting: [(input: PhoneMachine.Input, isElsewhere: Bool)] = []
+  private var waiting: [(input: PhoneMachine.Input, isFromOtherQueue: Bool)] = []
   private var isRunning = false
   private var timer: DispatchSourceTimer?
   private var timerDue: Instant?
@@ -61,7 +62,7 @@ actor PhoneEngine {
       if self.executor.isCurrent {
         self.assumeIsolated { $0.take(event) }
       } else {
-        self.enqueue { $0.take(event, isElsewhere: true) }
+        self.enqueue { $0.take(event, isFromOtherQueue: true) }
       }
     }
     enqueue { engine in
@@ -77,22 +78,22 @@ actor PhoneEngine {
       engine.timer?.cancel()
       engine.media?.give(.stop)
       engine.audio.run(.release) { _ in }
-      engine.socket?.close(1000)
+      for (_, open) in engine.sockets { open.socket.close(1000) }
     }
   }
 
   // MARK: in
 
-  /// - Parameter isElsewhere: the call system told it on a queue of its own.
-  func give(_ input: PhoneMachine.Input, isElsewhere: Bool = false) {
-    waiting.append((input, isElsewhere))
+  /// - Parameter isFromOtherQueue: the call system told it on a queue of its own.
+  func give(_ input: PhoneMachine.Input, isFromOtherQueue: Bool = false) {
+    waiting.append((input, isFromOtherQueue))
     guard !isRunning else { return }
     isRunning = true
     while !waiting.isEmpty {
       let now = MonotonicTime.now()
       var actions: [PhoneMachine.Action] = []
       let next = waiting.removeFirst()
-      trace.note(next.input, now, isElsewhere: next.isElsewhere)
+      trace.note(next.input, now, isFromOtherQueue: next.isFromOtherQueue)
       machine.handle(next.input, at: now, into: &actions)
       for action in actions {
         trace.note(action, now)
@@ -105,8 +106,8 @@ actor PhoneEngine {
     setTimer()
   }
 
-  private func take(_ event: CallSystemEvent, isElsewhere: Bool = false) {
-    func give(_ input: PhoneMachine.Input) { self.give(input, isElsewhere: isElsewhere) }
+  private func take(_ event: CallSystemEvent, isFromOtherQueue: Bool = false) {
+    func give(_ input: PhoneMachine.Input) { self.give(input, isFromOtherQueue: isFromOtherQueue) }
     switch event {
     case .pushed(let payload, let mustReport):
       var push = PushPayload(json: payload)
@@ -128,7 +129,7 @@ actor PhoneEngine {
     case .foreground(let isOn): give(.foreground(isOn))
     case .microphone(let permission): give(.microphone(permission))
     case .unsupported: updates.change { $0.error = .some(.unsupported) }
-    case .noted(let note): trace.note(note, MonotonicTime.now(), isElsewhere: isElsewhere)
+    case .noted(let note): trace.note(note, MonotonicTime.now(), isFromOtherQueue: isFromOtherQueue)
     }
   }
 

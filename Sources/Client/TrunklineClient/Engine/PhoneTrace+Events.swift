@@ -43,6 +43,8 @@ extension PhoneTrace.State {
     case .logOut: return Line(.app, "logOut")
     // the gateway, and media
     case .socket(let event): return Line(.network, "socket", Self.fields(of: event))
+    case .further(let number, let event):
+      return Line(.network, "socket", Self.fields(of: event) + [("further", "\(number)")])
     case .media(let call, let report): return Line(.network, "media", Self.call(call) + [("is", Self.name(report))])
     case .statistics(let call, _): return Line(.network, "statistics", Self.call(call))
     case .timer: return nil
@@ -66,6 +68,8 @@ extension PhoneTrace.State {
       return order == .configure ? [Line(.app, "setCategory"), line] : [line]
     // to the gateway, media and the app
     case .socket(let order): return [Line(.app, "socket", [("do", Self.name(order))])]
+    case .further(let number, let order):
+      return [Line(.app, "socket", [("do", Self.name(order)), ("further", "\(number)")])]
     case .post(_, let call, _, _): return [Line(.app, "post", Self.call(call))]
     case .media(let call, let order): return [Line(.app, "media", Self.call(call) + [("do", Self.name(order))])]
     case .listen(let call): return [Line(.app, "listen", call.map { Self.call($0) } ?? [])]
@@ -117,7 +121,7 @@ extension PhoneTrace.State {
     case .socketClosed(let code): [("is", "closed"), ("code", "\(code)")]
     case .socketOpened: [("is", "opened")]
     case .frame: [("is", "frame")]
-    case .start, .timer, .networkChanged, .finish: [("is", name(event))]
+    case .start, .timer, .networkChanged, .hurry, .finish: [("is", name(event))]
     }
   }
 

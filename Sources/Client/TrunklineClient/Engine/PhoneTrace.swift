@@ -66,21 +66,21 @@ final class PhoneTrace: Sendable {
 
   // MARK: lines
 
-  /// - Parameter isElsewhere: the system told it on another queue than the one it was given (R18).
-  func note(_ input: PhoneMachine.Input, _ now: Instant, isElsewhere: Bool = false) {
+  /// - Parameter isFromOtherQueue: the system told it on another queue than the one it was given (R18).
+  func note(_ input: PhoneMachine.Input, _ now: Instant, isFromOtherQueue: Bool = false) {
     state.withLock { state in
       guard var line = state.line(of: input, groups) else { return }
-      if isElsewhere { line.fields.append(("queue", "other")) }
+      if isFromOtherQueue { line.fields.append(("queue", "other")) }
       state.add(line, now)
     }
   }
   func note(_ action: PhoneMachine.Action, _ now: Instant) {
     state.withLock { state in for line in state.lines(of: action) { state.add(line, now) } }
   }
-  func note(_ note: CallSystemNote, _ now: Instant, isElsewhere: Bool = false) {
+  func note(_ note: CallSystemNote, _ now: Instant, isFromOtherQueue: Bool = false) {
     state.withLock { state in
       guard var line = state.line(of: note) else { return }
-      if isElsewhere { line.fields.append(("queue", "other")) }
+      if isFromOtherQueue { line.fields.append(("queue", "other")) }
       state.add(line, now)
     }
   }

@@ -11,7 +11,7 @@ enum MediaLimits {
   /// Captured frames sent in one turn, after a moment in which the thread was not scheduled.
   static let framesPerTurn = 5
   /// Samples that wait for the loudspeaker: between one frame and two.
-  static let playedSamples = 160
+  static let playedSamples = 320
   /// An old generation's sockets are closed so long after the new one has its pair.
   static let oldSockets = Duration.seconds(5)
   static let statisticsInterval = Duration.seconds(1)

@@ -32,7 +32,7 @@ final class MediaLoop {
   private var nextStatistics = Instant.zero
   private var isStopped = false
   private var output = ClientMedia.Output()
-  private var frame = [Int16](repeating: 0, count: 160)
+  private var frame = [Int16](repeating: 0, count: MediaLimits.playedSamples)
 
   init(_ thread: MediaThread, _ wakeUp: Int32, _ report: @escaping @Sendable (MediaThread.Report) -> Void) {
     (self.thread, self.wakeUp, self.report) = (thread, wakeUp, report)

@@ -20,14 +20,14 @@ public protocol AudioDevice: Sendable {
   func release()
 }
 
-/// What the audio unit's thread and the media thread share: two rings of samples at 8 kHz.
+/// What the audio unit's thread and the media thread share: two rings of samples at 16 kHz, whatever the band of the call is.
 public final class AudioHandle: Sendable {
   /// Of both rings, mono, 16 bits signed.
-  public static let sampleRateHz = 8_000
+  public static let sampleRateHz = 16_000
   /// From the microphone: written by the unit, read by the media thread.
-  public let captured = AudioRing(capacity: 4_096)
+  public let captured = AudioRing(capacity: 8_192)
   /// To the loudspeaker: written by the media thread, read by the unit.
-  public let played = AudioRing(capacity: 4_096)
+  public let played = AudioRing(capacity: 8_192)
   /// What is captured now is heard by the other side: a device that plays a file begins it then.
   public var isConnected: Bool { connected.load(ordering: .relaxed) }
   let connected = Atomic<Bool>(false)
@@ -37,7 +37,7 @@ public final class AudioHandle: Sendable {
 
   /// A unit that takes samples in bursts of its own size says so: as many more are kept ready to be played. Any thread.
   public func expectBursts(of samples: Int) { burst.store(min(max(samples, 0), Self.longestBurst), ordering: .relaxed) }
-  private static let longestBurst = 1_024
+  private static let longestBurst = 2_048
 }
 
 /// No microphone and no loudspeaker: what comes is thrown away, what goes is silence.

@@ -22,7 +22,7 @@ int16_t *surface_unit_microphone(void) { return microphone; }
 int16_t *surface_unit_loudspeaker(void) { return loudspeaker; }
 
 static int is_format(AudioStreamBasicDescription f) {
-  return f.mSampleRate == 8000 && f.mFormatID == kAudioFormatLinearPCM && f.mBytesPerFrame == 2 && f.mChannelsPerFrame == 1
+  return f.mSampleRate == 16000 && f.mFormatID == kAudioFormatLinearPCM && f.mBytesPerFrame == 2 && f.mChannelsPerFrame == 1
     && f.mBitsPerChannel == 16 && f.mFormatFlags == (kAudioFormatFlagIsSignedInteger | kAudioFormatFlagIsPacked);
 }
 

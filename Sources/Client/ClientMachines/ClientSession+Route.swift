@@ -1,0 +1,83 @@
+import AppProtocol
+import Bytes
+
+extension ClientSession {
+  /// To which node a session goes, and when (docs/protocol.md, Many nodes). Without nodes it has nothing to say: the general address, the
+  /// usual back-off.
+  struct Route: Sendable {
+    /// Where the socket is opened; nil: at the general address.
+    private(set) var now: String?
+    /// The node's own address.
+    private(set) var home: String?
+    /// The wait is one that spreads a herd: whoever has a reason comes back sooner.
+    private(set) var isSpread = false
+    private var spread = Duration.zero
+    private var tries = 0
+    private var triesUntil: Instant?
+    private var pointer: (address: String?, wait: Duration, mayHurry: Bool)?
+    private var pointers = 0
+
+    mutating func welcomed(_ welcome: Welcome) {
+      home = welcome.url.flatMap { Self.isAddress($0) ? $0 : nil }
+      spread = min(.milliseconds(Int64(max(0, welcome.spreadMs ?? 0))), Limits.spreadLongest)
+      (pointer, pointers) = (nil, 0)
+      broken()
+    }
+
+    /// A session that was online begins to look for its node.
+    mutating func broken() { (tries, triesUntil) = (0, nil) }
+
+    /// The gateway names another node, or only a time: one that drains spreads its sessions by it, one that is overloaded means it.
+    mutating func point(to address: String?, after milliseconds: Int?, mayHurry: Bool) {
+      let wait = min(.milliseconds(Int64(max(0, milliseconds ?? 0))), Limits.spreadLongest)
+      let address = address.flatMap { Self.isAddress($0) ? $0 : nil }
+      pointer = address != nil || wait > .zero ? (address, wait, mayHurry) : nil
+      home = nil
+    }
+
+    /// How long to wait before going where the gateway pointed; nil: it did not, or has too often.
+    mutating func follow() -> Duration? {
+      guard let next = pointer else { return nil }
+      guard pointers < Limits.pointers else {
+        pointer = nil
+        return nil
+      }
+      pointers += 1
+      isSpread = next.mayHurry
+      return next.wait
+    }
+
+    /// A random part of the gateway's time; nil: it has given none.
+    mutating func spread(_ random: RandomSource) -> Duration? {
+      guard spread > .zero else { return nil }
+      isSpread = true
+      return .nanoseconds(Int64(random.next() % UInt64(spread.nanoseconds)))
+    }
+
+    /// Sets ``now``. Returns when to try elsewhere, should no socket open.
+    mutating func choose(at time: Instant, resumes: Bool) -> Instant? {
+      isSpread = false
+      now = nil
+      if let pointer {
+        (now, self.pointer) = (pointer.address, nil)
+        return nil
+      }
+      guard resumes, let home else { return nil }
+      let end = triesUntil ?? time + Limits.homeTime
+      triesUntil = end
+      guard tries < Limits.homeTries, time < end else { return nil }
+      tries += 1
+      now = home
+      return end
+    }
+
+    /// A text that is none costs nothing: the general address remains.
+    static func isAddress(_ text: String) -> Bool {
+      guard text.utf8.count <= Limits.addressBytes else { return false }
+      for scheme in ["ws://", "wss://"] where text.hasPrefix(scheme) {
+        return text.utf8.dropFirst(scheme.utf8.count).first.map { $0 != UInt8(ascii: "/") } ?? false
+      }
+      return false
+    }
+  }
+}

@@ -1,0 +1,163 @@
+import AppProtocol
+import Bytes
+
+/// Many nodes (docs/protocol.md): the phone's own session stays where it is; a call of another node has a session there.
+///
+/// | event | what is done |
+/// |---|---|
+/// | `call.wake`, or a push whose `gw` is another node's address | a further session there, by the wake token |
+/// | the same for a call that is known | ignored; one that has gone astray gets its session |
+/// | the snapshot lacks a call of another node | astray: rung for 15 s more, connected until its media has been gone for 30 s |
+/// | a session names a call: snapshot, offer | the call is that session's |
+/// | a further session is refused with 4009 | its calls are astray: this device's newer session there says what is with them |
+/// | a further session is refused otherwise | its calls end |
+/// | no call of a further session is left | 1000 once the gateway has all that was said, after 15 s at the latest |
+extension PhoneMachine {
+  struct Further: Sendable {
+    var session: ClientSession
+    /// The push that it began with, whose call it is for; nil once a login has made it a whole one.
+    var wake: Push?
+    /// Where it was opened.
+    let address: String?
+    var onlineAt: Instant?
+    /// No call of it is left.
+    var closesAt: Instant?
+  }
+
+  /// The session that a call belongs to.
+  func socket(of call: Identifier?) -> Int {
+    guard let number = call.flatMap({ calls[$0]?.socket }), further[number] != nil else { return 0 }
+    return number
+  }
+  func isOnline(_ call: Identifier) -> Bool {
+    guard calls[call]?.isAstray != true else { return false }
+    let number = socket(of: call)
+    return number == 0 ? session?.isOnline == true : further[number]?.session.isOnline == true
+  }
+  func hasSession(_ call: Identifier) -> Bool { socket(of: call) != 0 || session != nil }
+  func node(of number: Int) -> String? { number == 0 ? session?.node : further[number]?.session.node }
+
+  mutating func belongs(_ id: Identifier, to number: Int) {
+    if calls[id]?.isAstray == true { calls[id]?.watchdog = nil }
+    calls[id]?.socket = number
+    let node = node(of: number)
+    calls[id]?.node = node
+    calls[id]?.isAstray = false
+    calls[id]?.isMissing = false
+  }
+
+  mutating func goesAstray(_ id: Identifier, _ now: Instant) {
+    guard let entry = calls[id], !entry.isOver, !entry.isAstray else { return }
+    calls[id]?.isAstray = true
+    calls[id]?.socket = 0
+    if entry.call?.state != .connected {
+      calls[id]?.watchdog = now + Limits.snapshotTime
+    } else if entry.restartsOnline {
+      calls[id]?.watchdog = now + Limits.strayTime
+    }
+  }
+
+  // MARK: a call of another node
+
+  /// The phone's own session is at another node than this push's call. False while that is not known.
+  func isOfOtherNode(_ push: Push) -> Bool {
+    guard configuration.capabilities.contains("nodes"), let there = push.gateway, ClientSession.Route.isAddress(there),
+      let here = session?.home ?? wake?.gateway
+    else { return false }
+    return here != there
+  }
+
+  func hasRoom(_ push: Push) -> Bool {
+    guard let there = session(at: push) else { return further.count < Limits.furtherSessions }
+    return token != nil || further[there]?.wake == nil || further[there]?.wake?.call == push.call
+  }
+
+  private func session(at push: Push) -> Int? {
+    further.keys.sorted().first { further[$0]?.address == push.gateway || further[$0]?.session.home == push.gateway }
+  }
+
+  mutating func woken(_ wake: CallWake, _ now: Instant, _ out: inout [Action]) {
+    guard wake.v == 1, configuration.capabilities.contains("nodes"), ClientSession.Route.isAddress(wake.gw) else { return }
+    let push = Push(call: wake.call, caller: wake.from ?? Self.unknownCaller, wake: wake.wake, gateway: wake.gw)
+    let isNews = calls[push.call] == nil
+    pushed(push, false, now, &out)
+    // it was no push: nothing of its way is measured
+    if isNews { calls[push.call]?.pushedAt = nil }
+  }
+
+  /// One session a node: a second one of this device would replace the first. A session of a push becomes a whole one by the login.
+  mutating func openFurther(_ push: Push, _ now: Instant, _ out: inout [Action]) {
+    if let there = session(at: push) {
+      calls[push.call]?.socket = there
+      if let token, further[there]?.wake != nil, further[there]?.wake?.call != push.call {
+        further[there]?.wake = nil
+        further[there]?.session.use(token: token)
+        ask(.authRefresh(AuthRefresh(auth: token.exposed)), call: nil, of: there, now, &out)
+      }
+      return probe(push.call, of: there, now, &out)
+    }
+    guard further.count < Limits.furtherSessions else { return }
+    var settings = ClientSession.Configuration(
+      token: "", device: configuration.device, capabilities: configuration.capabilities)
+    (settings.wake, settings.gateway, settings.state) = (push.wake, push.gateway, isForeground ? .fg : .bg)
+    furtherCount += 1
+    let session = ClientSession(configuration: settings, random: random)
+    further[furtherCount] = Further(session: session, wake: push, address: push.gateway)
+    calls[push.call]?.socket = furtherCount
+    give(.start, to: furtherCount, now, &out)
+  }
+
+  /// The phone's own session has come to a node: pushes that wait for another one's call go there.
+  mutating func findNodes(_ now: Instant, _ out: inout [Action]) {
+    for id in liveCalls {
+      guard let entry = calls[id], entry.call == nil, entry.socket == 0, let push = entry.push, isOfOtherNode(push) else {
+        continue
+      }
+      calls[id]?.isMissing = false
+      openFurther(push, now, &out)
+    }
+  }
+
+  // MARK: its end
+
+  mutating func refused(_ code: UInt16, of number: Int, _ now: Instant, _ out: inout [Action]) {
+    let its = liveCalls.filter { calls[$0]?.socket == number }
+    further[number] = nil
+    forgetQuestions(of: number)
+    for id in its {
+      guard code != CloseCode.replaced.rawValue else {
+        goesAstray(id, now)
+        continue
+      }
+      if calls[id]?.reason == nil { calls[id]?.reason = .auth }
+      ended(id, .failed, now, &out)
+    }
+  }
+
+  mutating func closeFurther(_ now: Instant, _ out: inout [Action]) {
+    for number in further.keys.sorted() {
+      guard let one = further[number] else { continue }
+      guard !calls.values.contains(where: { !$0.isOver && $0.socket == number }) else {
+        further[number]?.closesAt = nil
+        continue
+      }
+      if one.session.isQuiet || one.closesAt.map({ $0 <= now }) == true {
+        finish(number, now, &out)
+      } else if one.closesAt == nil {
+        further[number]?.closesAt = now + Limits.furtherFarewell
+      }
+    }
+  }
+
+  mutating func finish(_ number: Int, _ now: Instant, _ out: inout [Action]) {
+    give(.finish, to: number, now, &out)
+    further[number] = nil
+    forgetQuestions(of: number)
+  }
+
+  /// Nobody answers any more what was asked over this session.
+  mutating func forgetQuestions(of number: Int) {
+    tags = tags.filter { calls[$0.value.call].map { $0.socket != number } ?? false }
+    probes = probes.filter { calls[$0.value].map { $0.socket != number } ?? false }
+  }
+}

@@ -1,0 +1,85 @@
+// The service worker where there are many nodes (docs/protocol.md, Many nodes), on the fakes; Tests/Interop has it in Chromium.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import vm from "node:vm";
+import { Clock, settle, webSockets } from "./fakes.mjs";
+import { A } from "./phone.mjs";
+
+const SOURCE = readFileSync(new URL("../../Sources/Client/WebClient/service-worker.js", import.meta.url), "utf8");
+
+/** A worker without a page, whose one notification is `shown`. */
+class Worker {
+  constructor() {
+    this.sent = [];
+    this.clock = new Clock();
+    this.world = { sent: (socket, text) => this.sent.push(JSON.parse(text)) };
+    this.handlers = {};
+    this.shown = 0;
+    this.posts = [];
+    const registration = {
+      scope: "/", showNotification: async () => { this.shown = 1; }, getNotifications: async () => (this.shown ? [{ close: () => { this.shown = 0; } }] : []),
+    };
+    const self = { addEventListener: (type, f) => { this.handlers[type] = f; }, registration, clients: { matchAll: async () => [], openWindow: async () => {} } };
+    const fetch = async (url, request) => { this.posts.push({ url: String(url), ...request }); return { ok: false }; };
+    let ids = 0;
+    vm.runInNewContext(SOURCE, {
+      self, fetch, URL, URLSearchParams, Date: { now: () => this.clock.now() }, WebSocket: webSockets(this.world), crypto: { randomUUID: () => `id${++ids}` },
+      setTimeout: (f, ms) => this.clock.setTimeout(f, ms), clearTimeout: (timer) => this.clock.clearTimeout(timer), setInterval: () => 0, clearInterval: () => {},
+      Math, Number,
+    });
+    this.payload = { v: 1, t: "call", call: A, exp: this.clock.now() / 1000 + 45, acct: "a", from: { k: "phone", h: "+1" }, video: false, gw: "wss://n1/v1/connect", wake: "w1" };
+  }
+  fire(type, fields) { this.handlers[type]({ waitUntil: () => {}, ...fields }); return settle(); }
+  push() { return this.fire("push", { data: { json: () => this.payload } }); }
+  get socket() { return this.world.sockets.at(-1); }
+  async say(frame) { this.socket.say(frame); await settle(); }
+  async close(code) { this.socket.end(code); await settle(); }
+  get urls() { return this.world.sockets.map(({ url }) => url); }
+}
+
+test("a node that has the call no more sends the worker on, and it rings there", async () => {
+  const worker = new Worker();
+  await worker.push();
+  worker.socket.open();
+  assert.deepEqual(worker.sent.at(-1).d.wake, "w1");
+  await worker.say({ t: "bye", d: { code: 1012, url: "wss://n2/v1/connect", afterMs: 500 } });
+  await worker.close(1012);
+  await worker.clock.advance(499);
+  assert.deepEqual(worker.urls, ["wss://n1/v1/connect"]);
+  await worker.clock.advance(500);
+  assert.deepEqual(worker.urls, ["wss://n1/v1/connect", "wss://n2/v1/connect"]);
+  worker.socket.open();
+  await worker.say({ t: "welcome", d: { calls: [{ call: A, state: "ringing" }] } });
+  assert.deepEqual([worker.sent.filter(({ t }) => t === "call.ringing").length, worker.shown], [1, 1]);
+  await worker.say({ t: "call.cancel", call: A, seq: 1, d: { reason: "callerCancelled" } });
+  assert.deepEqual([worker.shown, worker.clock.count], [0, 0]);
+});
+
+test("an overloaded node does not end the call on the screen; four words are followed", async () => {
+  const worker = new Worker();
+  await worker.push();
+  for (let turn = 0; turn < 5; turn++) {
+    worker.socket.open();
+    await worker.say({ t: "err", re: worker.sent.filter(({ t }) => t === "hello").at(-1).id, d: { code: "overload", retryMs: 10, url: turn % 2 ? 7 : "https://n2" } });
+    await worker.close(1013);
+    await worker.clock.advance(worker.clock.time + 10);
+  }
+  assert.deepEqual([worker.urls.length, worker.shown, worker.clock.count], [5, 1, 0]);
+});
+
+test("decline beside the socket's path; refused there, by the socket at the node that has the call", async () => {
+  const worker = new Worker();
+  worker.payload.gw = "wss://g/n/n1/v1/connect";
+  await worker.fire("notificationclick", { action: "decline", notification: { data: { push: worker.payload }, close() {} } });
+  assert.deepEqual([worker.posts[0].url, worker.posts[0].headers.authorization], [`https://g/n/n1/v1/calls/${A}/reject`, "Bearer w1"]);
+  worker.socket.open();
+  await worker.say({ t: "bye", d: { code: 1012, url: "wss://n2" } });
+  await worker.close(1012);
+  await worker.clock.advance(0);
+  worker.socket.open();
+  await worker.say({ t: "welcome", d: { calls: [] } });
+  assert.deepEqual(worker.sent.filter(({ t }) => t === "call.reject").map(({ d }) => d), [{ reason: "declined", scope: "all" }]);
+  await worker.say({ t: "ok", re: "x" });
+  assert.equal(worker.clock.count, 0);
+});
