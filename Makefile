@@ -1,12 +1,22 @@
 # Two commands: `make run` from a fresh machine to a bridged call, `make test` for everything that is checked.
 # What each target needs is installed by Scripts/install; a stamp makes the second time quick.
-.PHONY: run test docs dist sanitize bench bench-jitter bench-ears soak fuzz clean
+.PHONY: run run-cluster faults test docs dist sanitize bench bench-jitter bench-ears soak fuzz clean
 
 JOBS ?= 2
 
 run:
 	Scripts/install run
 	Scripts/run
+
+# A whole cluster on this machine, one of whose nodes is killed: engine, edges, three gateways.
+run-cluster:
+	Scripts/install cluster
+	Scripts/run-cluster
+
+# What nodes, engine and networks do to a cluster under load, a fault after the other: at most 40 minutes.
+faults:
+	Scripts/install faults
+	Scripts/faults
 
 test:
 	Scripts/install test
