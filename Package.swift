@@ -53,6 +53,8 @@ let cLibraries: [Target] =
     library("CWebSockets", "CWebSockets", pkgConfig: "libwebsockets", apt: "libwebsockets-dev"),
     library("CCurl", "CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
     library("CAres", "CAres", pkgConfig: "libcares", apt: "libc-ares-dev"),
+    // Without pkg-config: its flags for this one hold a definition that SwiftPM warns of and leaves out.
+    .systemLibrary(name: "CHiredis", path: "Sources/CLibraries/CHiredis", providers: [.apt(["libhiredis-dev"])]),
     library("CNGHTTP2", "CNGHTTP2", pkgConfig: "libnghttp2", apt: "libnghttp2-dev"),
     library("CSRTP", "CSRTP", pkgConfig: "libsrtp2", apt: "libsrtp2-dev"),  // the oracle: Tests and Bench only
     // Scripts/dist says of which commit a package is.
@@ -72,6 +74,7 @@ let wire: [Target] = [
   module("Wire", "HPKE", ["COpenSSL"]),
   module("Wire", "HTTP", []),
   module("Wire", "WebSocket", ["COpenSSL"]),
+  module("Wire", "RESP", ["CHiredis"]),
 ]
 
 let media: [Target] = [
@@ -95,10 +98,13 @@ let calls: [Target] = [
       "Bytes", "RTP", "SDP", "SIP", "AppProtocol", "SRTP", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "AppSessions",
       "PushPolicy", "Devices",
     ]),
-  module("Calls", "GatewayCore", ["Bytes", "SIPDialogs", "Trunking", "CallFlow"]),
+  module("Calls", "Cluster", ["Bytes", "AppProtocol", "AppSessions", "PushPolicy", "Devices", "SIPDialogs", "CallFlow"]),
+  module(
+    "Calls", "GatewayCore",
+    ["Bytes", "AppProtocol", "AppSessions", "PushPolicy", "Devices", "SIPDialogs", "Trunking", "CallFlow", "Cluster"]),
 ]
 
-let platform: [Target] = [module("", "Platform", ["Bytes", "CLinux"], [logging])]
+let platform: [Target] = [module("", "Platform", ["Bytes", "CLinux", "COpenSSL"], [logging])]
 
 let runtime: [Target] = [
   module("Runtime", "SIPTransport", ["Bytes", "SIP", "SIPDialogs", "Platform", "CLinux", "COpenSSL"], [logging]),
@@ -114,12 +120,16 @@ let runtime: [Target] = [
   module(
     "Runtime", "Store", ["Bytes", "AppSessions", "PushPolicy", "Devices", "CallFlow", "SIPDialogs", "Platform"], [logging, grdb]),
   module("Runtime", "PushSender", ["Bytes", "HTTP", "PushPolicy", "Platform", "CCurl"], [logging]),
+  module(
+    "Runtime", "Engine",
+    ["Bytes", "RESP", "AppProtocol", "AppSessions", "PushPolicy", "Devices", "SIPDialogs", "CallFlow", "Cluster", "Platform"],
+    [logging]),
   module("Runtime", "Telemetry", ["Bytes", "Platform"], [logging]),
   module(
     "Runtime", "Control",
     [
       "Bytes", "SIP", "SDP", "AppProtocol", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices",
-      "CallFlow", "GatewayCore", "Platform",
+      "CallFlow", "Cluster", "GatewayCore", "Platform",
     ],
     [logging]),
 ]
@@ -153,7 +163,8 @@ let client: [Target] = [
       .byName(name: "AppleStandIn", condition: .when(platforms: [.linux, .macOS])),
       .byName(name: "ClientSockets", condition: .when(platforms: [.linux])),
     ], path: "Sources/Client/TrunklineCallKit", swiftSettings: swift),
-  module("Client", "TrunklineClient", ["Bytes", "AppProtocol", "HPKE", "DTLS", "ClientMachines", "PhoneLog"]),
+  module(
+    "Client", "TrunklineClient", ["Bytes", "RTP", "AppProtocol", "HPKE", "DTLS", "AudioCodecs", "ClientMachines", "PhoneLog"]),
   // Linux's Foundation cannot open a WebSocket: Debian's libcurl is built without.
   module("Client", "ClientSockets", ["Bytes", "ClientMachines", "TrunklineClient", "CWebSockets", "CCurl"]),
   // An extension of an iPhone links nothing else of ours; where CallKit is not there, the stand-in is.
@@ -167,8 +178,7 @@ let executable: [Target] = [
     "Trunkline", "Configuration",
     [
       "Bytes", "RTP", "JSONWebToken", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "PushPolicy", "CallFlow",
-      "Platform",
-      "SIPTransport", "COpenSSL",
+      "Platform", "Engine", "COpenSSL",
     ], [yams]),
   module(
     "Trunkline", "CommandSupport", ["Bytes", "JSONWebToken", "Platform", "Configuration", "CCurl", "CLinux"], [argumentParser]),
@@ -227,6 +237,7 @@ let testTargets: [Target] = [
   tests("HPKE", ["Bytes", "HPKE"]),
   tests("HTTP", ["Bytes", "HTTP"]),
   tests("WebSocket", ["Bytes", "WebSocket"]),
+  tests("RESP", ["Bytes", "RESP", "CHiredis"]),
   tests("SRTP", ["Bytes", "RTP", "SRTP", "COpenSSL", "CSRTP"]),
   tests("DTLS", ["Bytes", "SRTP", "DTLS", "COpenSSL"]),
   tests("ICE", ["Bytes", "STUN", "ICE"]),
@@ -240,9 +251,15 @@ let testTargets: [Target] = [
   tests("CallFlow", callStack),
   tests("PushPolicy", ["Bytes", "JSONWebToken", "HPKE", "HTTP", "PushPolicy", "COpenSSL"]),
   tests("Devices", ["Bytes", "AppProtocol", "JSONWebToken", "AppSessions", "PushPolicy", "Devices"]),
+  // An engine in memory with faults, and cluster machines over it on virtual time: for tests, scenarios and benches.
+  .target(
+    name: "MemoryEngine", dependencies: ["Bytes", "AppSessions", "CallFlow", "Devices", "Cluster"], path: "Tests/MemoryEngine",
+    swiftSettings: swift),
+  tests("Cluster", callStack + ["Cluster", "MemoryEngine"]),
   tests(
     "Scenarios",
     callStack + [
+      "Cluster", "MemoryEngine",
       "HTTP", "JSONWebToken", "COpenSSL", "ClientMachines", "AppleStandIn", "TrunklineClient", "TrunklineCallKit",
       "CallDirectory",
     ]),
@@ -256,6 +273,7 @@ let testTargets: [Target] = [
   tests(
     "PushSender", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender"], [logging],
     exclude: ["push_peer.py", "verifier_peer.py"]),
+  tests("Engine", callStack + ["Cluster", "MemoryEngine", "RESP", "Platform", "Store", "Engine"], [logging]),
   tests("Telemetry", ["Bytes", "Platform", "Telemetry"], [logging]),
   tests("Control", callStack + ["Platform", "Control"], [logging]),
   tests("ClientMachines", mediaStack + ["AppProtocol", "ClientMachines"]),
@@ -276,12 +294,14 @@ let testTargets: [Target] = [
     "Configuration",
     [
       "Bytes", "RTP", "JSONWebToken", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "PushPolicy", "CallFlow",
-      "Platform",
-      "SIPTransport", "Configuration",
+      "Platform", "Engine", "Configuration",
     ], [yams]),
   tests(
-    "Commands", ["Bytes", "Trunking", "AppSessions", "CallFlow", "Platform", "SIPTransport", "Configuration", "trunkline"], [yams]
-  ),
+    "Commands",
+    [
+      "Bytes", "Trunking", "AppSessions", "CallFlow", "Cluster", "Platform", "SIPTransport", "Store", "Engine", "Configuration",
+      "trunkline",
+    ], [yams, logging]),
   tests("Load", ["Bytes", "Configuration", "Peers", "trunkline-lab"]),
   tests("PushSandbox", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender", "PushSandbox"], [logging]),
   tests("Peers", ["Bytes", "SIPDialogs", "Platform", "SpeechScore", "Peers", "ClientSockets"]),
@@ -348,6 +368,7 @@ let products: [Product] =
     products(name, client.filter { $0.name == target })
   } + products("TrunklineCore", wire + media + calls)
   + products("TrunklineMedia", wire + media) + products("TrunklineMediaThreads", wire + media + threads)
+  + products("MemoryEngine", testTargets.filter { $0.name == "MemoryEngine" })
   + products("TrunklineLab", lab.filter { ["SpeechScore", "DemoSpeech"].contains($0.name) })
   + ["trunkline", "trunkline-lab"].filter(present.contains).map { .executable(name: $0, targets: [$0]) }
 

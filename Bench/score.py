@@ -1,7 +1,8 @@
-"""Scores of what was heard. Standard input: a line `reference.wav<TAB>heard.wav` each, at 8 kHz, with `<TAB>all` for every score;
-standard output, in the same order: PESQ-NB (P.862.1), and of those lines also PESQ-WB (P.862.2) and STOI (0 to 1).
+"""Scores of what was heard. Standard input: a line `reference.wav<TAB>heard.wav` each, both at 8 or at 16 kHz, with `<TAB>all` for every
+score; standard output, in the same order: PESQ-NB (P.862.1) at 8 kHz, PESQ-WB (P.862.2) at 16, and of those lines also PESQ-WB and STOI
+(0 to 1).
 
-PESQ-WB is defined at 16 kHz: both are brought there by interpolation, so it judges the telephone band by the other's model. STOI knows
+PESQ-WB is defined at 16 kHz: files of 8 kHz are brought there by interpolation, so it judges the telephone band by the other's model. STOI knows
 no delay: what was heard is laid on the reference by correlation, second by second, as PESQ does by itself. PESQ is 1.0 where it finds
 nothing to compare."""
 import concurrent.futures
@@ -18,12 +19,10 @@ try:
 except ImportError:
     stoi = None
 
-RATE = 8000
-
 
 def samples(path):
     with wave.open(path) as file:
-        return numpy.frombuffer(file.readframes(file.getnframes()), dtype="<i2")
+        return file.getframerate(), numpy.frombuffer(file.readframes(file.getnframes()), dtype="<i2")
 
 
 def perceived(rate, reference, heard, band):
@@ -42,13 +41,13 @@ def shift(reference, heard, around, reach):
     return start + int(numpy.argmax(correlate(piece, reference, mode="valid", method="fft")))
 
 
-def aligned(reference, heard):
-    heard = numpy.concatenate([heard, numpy.zeros(2 * RATE)])
-    whole = shift(reference, heard, 0, RATE)
+def aligned(rate, reference, heard):
+    heard = numpy.concatenate([heard, numpy.zeros(2 * rate)])
+    whole = shift(reference, heard, 0, rate)
     out = numpy.zeros(len(reference))
-    for start in range(0, len(reference), RATE):
-        part = reference[start : start + RATE]
-        at = shift(part, heard, whole + start, RATE // 10)
+    for start in range(0, len(reference), rate):
+        part = reference[start : start + rate]
+        at = shift(part, heard, whole + start, rate // 10)
         piece = heard[at : at + len(part)]
         out[start : start + len(piece)] = piece
     return out
@@ -56,13 +55,15 @@ def aligned(reference, heard):
 
 def score(line):
     reference, heard, *wanted = line.rstrip("\n").split("\t")
-    reference, heard = samples(reference), samples(heard)
-    narrow = perceived(RATE, reference, heard, "nb")
+    (rate, reference), (_, heard) = samples(reference), samples(heard)
+    first = perceived(rate, reference, heard, "wb" if rate > 8000 else "nb")
     if not wanted or stoi is None:
-        return f"{narrow:.4f}"
+        return f"{first:.4f}"
     reference, heard = reference.astype(float), heard.astype(float)
-    wide = perceived(2 * RATE, resample_poly(reference, 2, 1) / 32768, resample_poly(heard, 2, 1) / 32768, "wb")
-    return f"{narrow:.4f} {wide:.4f} {stoi(reference, aligned(reference, heard), RATE):.4f}"
+    wide = first
+    if rate == 8000:
+        wide = perceived(2 * rate, resample_poly(reference, 2, 1) / 32768, resample_poly(heard, 2, 1) / 32768, "wb")
+    return f"{first:.4f} {wide:.4f} {stoi(reference, aligned(rate, reference, heard), rate):.4f}"
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ enum Limits {
   static let eventsPerTurn = 128
   /// Closures waiting for a loop; a post beyond that is refused and counted.
   static let postedClosures = 8_192
+  /// Bytes that wait for the end of a TLS handshake.
+  static let tlsEarlyBytes = 524_288
   /// Elements taken from a loop's own mailbox in one turn, so that sockets and timers are not starved.
   static let postedPerTurn = 512
   /// Pending connections of a listening TCP socket.

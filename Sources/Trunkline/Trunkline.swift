@@ -15,15 +15,20 @@ struct Trunkline: ParsableCommand {
         trunkline token --user alice --device laptop --config gateway.yaml
         trunkline calls list
         trunkline trunks list
+        trunkline nodes list
+        trunkline where --user alice
         trunkline devices list
+        trunkline users import numbers.csv --config gateway.yaml
+        trunkline records follow --config gateway.yaml
         trunkline log level sip debug
         trunkline push test --user alice
         trunkline health
       """,
     version: Version.text,
     subcommands: [
-      Serve.self, Calls.self, TrunksCommand.self, DevicesCommand.self, PushCommand.self, Trace.self, LogCommand.self, Token.self,
-      Config.self, Health.self, PrintVersion.self,
+      Serve.self, Calls.self, TrunksCommand.self, NodesCommand.self, WhereCommand.self, DevicesCommand.self, UsersCommand.self,
+      RecordsCommand.self,
+      PushCommand.self, Trace.self, LogCommand.self, Token.self, Config.self, Health.self, PrintVersion.self,
     ])
 
   static func main() {

@@ -164,6 +164,34 @@ let call = Identifier(high: 0x6f96_19ff_8b86_d011, low: 0xb42d_00cf_4fc9_64ff)
     }
   }
 
+  @Test func `every bound on a field of many nodes makes the message malformed one step beyond it`() throws {
+    func isRead(_ type: String, _ d: String) throws -> Bool {
+      let read = try ServerFrame(
+        decoding: Array(#"{"t":"\#(type)","re":"\#(callText)","call":"\#(callText)","d":{\#(d)}}"#.utf8))
+      if case .message = read.body { return true }
+      return false
+    }
+    func a(_ n: Int) -> String { String(repeating: "a", count: n) }
+    let welcome =
+      #""sid":"s","resumeToken":"r","resumed":true,"replayFrom":1,"time":0,"hb":1,"ice":[],"dirVersion":0,"caps":[]"#
+    func wake(_ d: String) -> String { #""v":1,"t":"call","call":"\#(callText)","exp":1,"acct":"a",\#(d)"# }
+    let rows: [(String, String, String)] = [
+      ("welcome", welcome + #","node":"\#(a(256))""#, welcome + #","node":"\#(a(257))""#),
+      ("welcome", welcome + #","url":"\#(a(2_048))""#, welcome + #","url":"\#(a(2_049))""#),
+      ("welcome", welcome + #","spreadMs":86400000"#, welcome + #","spreadMs":86400001"#),
+      ("welcome", welcome + #","spreadMs":0"#, welcome + #","spreadMs":-1"#),
+      ("bye", #""url":"\#(a(2_048))","afterMs":86400000"#, #""url":"\#(a(2_049))""#), ("bye", "", #""afterMs":-1"#),
+      ("err", #""code":"overload","url":"\#(a(2_048))""#, #""code":"overload","url":"\#(a(2_049))""#),
+      ("call.wake", wake(#""gw":"\#(a(2_048))","wake":"w""#), wake(#""gw":"\#(a(2_049))","wake":"w""#)),
+      ("call.wake", wake(#""gw":"g","wake":"\#(a(8_192))""#), wake(#""gw":"g","wake":"\#(a(8_193))""#)),
+      ("call.wake", wake(#""gw":"g","wake":"w""#), wake(#""gw":"g""#)), ("call.wake", wake(#""gw":"g","wake":"w""#), ""),
+    ]
+    for (type, within, beyond) in rows {
+      #expect(try isRead(type, within), "\(type) \(within.prefix(40))")
+      #expect(try !isRead(type, beyond), "\(type) \(beyond.prefix(40))")
+    }
+  }
+
   @Test func `a server frame is written with sorted keys and read back`() throws {
     let out = ServerFrame(.callEnded(CallOver(.unanswered, by: .trunk, at: 12, sip: 480)), seq: 4, ack: 2, call: call)
     let json =

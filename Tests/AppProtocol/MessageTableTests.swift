@@ -10,7 +10,8 @@ import Testing
     .hello(hello), .hello(Hello(.wake("w"), device: .init(id: "d"))), .authRefresh(AuthRefresh(auth: "x.y.z")),
     .devicePut(
       DevicePut(push: .init(kind: .apnsVoIP, token: "t", env: "dev", topic: "a"), prefs: .init(ring: true, dnd: false))),
-    .deviceDel, .deviceState(DeviceState(state: .bg)), .ping, .pong, .ack, .err(Failure(.server)), .bye(Bye(code: 1)),
+    .deviceDel, .deviceState(DeviceState(state: .bg)), .ping, .pong, .ack, .err(Failure(.server)),
+    .bye(Bye(code: 1, url: "wss://n2", afterMs: 9)),
     .callRinging(CallRinging()), .callRinging(CallRinging(pushMs: 420, reportMs: 0, openMs: 600_000)),
     .callUnavailable(CallUnavailable(why: .busyOther)), .callPrepare(CallPrepare(sdp: "v=0\r\n", gen: 2)),
     .callAnswer(CallAnswer(sdp: "v", gen: 1, ageMs: 1, timeoutMs: 2)), .callReject(CallReject(scope: .device, reason: .busy)),
@@ -35,9 +36,11 @@ import Testing
             call: call, dir: .incoming, state: .ringing, from: Handle(k: .phone, h: "+1"), to: Handle(k: .phone, h: "+2"),
             acct: "default",
             sdp: "v", gen: 1, at: 1, exp: 2)
-        ], push: .init(webpush: "BK"))),
-    .ok(Success(won: true, sdp: "v")), .err(Failure(.gone, reason: .busy, sip: 486, msg: "m", retryMs: 1, fatal: true)),
-    .authExpiring(AuthExpiring(at: 1)), .ping, .pong, .ack, .bye(Bye(code: 1)),
+        ], push: .init(webpush: "BK"), node: "n1", url: "wss://n1", spreadMs: 500)),
+    .ok(Success(won: true, sdp: "v")),
+    .err(Failure(.gone, reason: .busy, sip: 486, msg: "m", retryMs: 1, fatal: true, url: "wss://n2")),
+    .authExpiring(AuthExpiring(at: 1)), .ping, .pong, .ack, .bye(Bye(code: 1, url: "wss://n2", afterMs: 9)),
+    .callWake(CallWake(call: call, exp: 9, from: Handle(k: .phone, h: "+1"), gw: "wss://n2/v1/connect", wake: "w")),
     .callOffer(
       CallOffer(
         from: Handle(k: .phone, h: "+1"), to: Handle(k: .phone, h: "+2"), acct: "default", sdp: "v", gen: 1, exp: 9,
@@ -80,7 +83,7 @@ import Testing
       ])
     #expect(
       ServerMessageType.allCases.filter { !$0.isNumbered }.map(\.rawValue).sorted() == [
-        "ack", "auth.expiring", "bye", "err", "ok", "ping", "pong", "quality", "welcome",
+        "ack", "auth.expiring", "bye", "call.wake", "err", "ok", "ping", "pong", "quality", "welcome",
       ])
   }
 

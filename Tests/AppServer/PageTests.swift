@@ -2,6 +2,7 @@ import AppServer
 import Bytes
 import Foundation
 import Platform
+import Synchronization
 import Testing
 
 @Suite(.serialized) struct PageTests {
@@ -30,6 +31,18 @@ import Testing
     #expect(lines.contains("manifest-src 'self';") && lines.contains("worker-src 'self';"))
     #expect(lines.contains("x-content-type-options: nosniff") && lines.contains("frame-ancestors 'none'"))
     #expect(!lines.contains("unsafe-inline") && !lines.contains("strict-transport-security"))
+  }
+
+  @Test func `load balancers are told whether new sessions are welcome`() throws {
+    let ready = Mutex(true)
+    let fixture = try Fixture { $0.isReady = { ready.withLock { $0 } } }
+    let socket = try TestSocket(fixture.app.address)
+    let (head, body) = try #require(get(socket, "/v1/ready"))
+    #expect(head.hasPrefix("HTTP/1.1 200") && head.lowercased().contains("content-type: application/json"))
+    #expect(String(decoding: body, as: UTF8.self) == #"{"ready":true}"#)
+    ready.withLock { $0 = false }
+    let (refused, why) = try #require(get(socket, "/v1/ready"))
+    #expect(refused.hasPrefix("HTTP/1.1 503") && String(decoding: why, as: UTF8.self) == #"{"ready":false}"#)
   }
 
   @Test func `a page may connect to what it names beside its own server, another page may not`() throws {

@@ -17,14 +17,42 @@ struct Bench {
   var events: [SessionEvent] = []
   var refusedLogins: [RefusedLogin] = []
   private var nextConnection: UInt64 = 1
+  /// `hello.caps` of its clients.
+  var caps: [String] = []
 
   static let wakes = WakeTokens(key: Array("another secret of thirty-two bytes".utf8))!
 
-  init(users: Set<String> = ["alice", "bob"], ice: [ICEServer] = [], wakes: WakeTokens? = nil) {
+  init(users: SessionUsers = ["alice", "bob"], ice: [ICEServer] = [], wakes: WakeTokens? = nil) {
     let settings = SessionSettings(
       verifier: TokenVerifier(keys: Self.keys, audience: "trunkline"), users: users, ice: ice, wakeTokens: wakes)
     machine = SessionMachine(settings: settings, random: .seeded(7))
     machine.setWallClock(unixMilliseconds: Self.epoch * 1_000, at: now)
+  }
+
+  /// A node of a cluster: `n1.1690000000000` at `wss://n1.example/v1/connect`. Its clients know `nodes`.
+  init(node: String, started: Int64 = 1_690_000_000_000, key: [UInt8] = clusterKey, seed: UInt64 = 7, sessions: Int = 20_000) {
+    let cluster = SessionCluster(incarnation: "\(node).\(started)", url: "wss://\(node).example/v1/connect", key: key)!
+    var settings = SessionSettings(
+      verifier: TokenVerifier(keys: Self.keys, audience: "trunkline"), users: ["alice", "bob"], wakeTokens: cluster.wakeTokens)
+    (settings.cluster, settings.sessions, caps) = (cluster, sessions, ["nodes"])
+    self.cluster = cluster
+    machine = SessionMachine(settings: settings, random: .seeded(seed &+ UInt64(node.utf8.last ?? 0) &+ UInt64(started)))
+    machine.setWallClock(unixMilliseconds: Self.epoch * 1_000, at: now)
+  }
+  var cluster: SessionCluster?
+  static let clusterKey = Array("a cluster's key of thirty-two bytes".utf8)
+
+  /// As the others see it.
+  func seen(isOpen: Bool = true, sessions: Int = 0) -> SessionNode {
+    SessionNode(cluster!.incarnation, url: cluster!.url, isOpen: isOpen, sessions: sessions)
+  }
+
+  /// A wake token of this node, for a minute and 15 s from now.
+  func wakeToken(_ call: Identifier = callA, _ user: String = "alice", _ device: String = "d1") -> String {
+    cluster!.wakeTokens.token(
+      Wake(
+        call: call, device: DeviceKey(user: user, device: device), firstUseBefore: now + .seconds(75),
+        expiresAt: Self.epoch * 1_000 + (now - .zero - .seconds(1)).milliseconds + 75_000))
   }
 
   mutating func reconfigure(_ change: (inout SessionSettings) -> Void) {
@@ -35,6 +63,10 @@ struct Bench {
     machine.reconfigure(settings, at: now, into: &output)
     actions += output.actions
     events += output.events
+  }
+
+  mutating func reconfigure(cluster: SessionCluster?, users: Set<String>) {
+    reconfigure { ($0.cluster, $0.wakeTokens, $0.users) = (cluster, cluster?.wakeTokens, .listed(users)) }
   }
 
   static func token(_ user: String = "alice", _ device: String = "d1", lives: Int64 = 3_600, from: Int64 = epoch) -> String {
@@ -112,7 +144,8 @@ struct Bench {
     live: Set<Identifier> = []
   ) throws -> Client {
     let id = open()
-    send(.hello(Hello(.auth(Self.token(user, device, lives: lives)), device: .init(id: device))), on: id, id: number(1))
+    send(
+      .hello(Hello(.auth(Self.token(user, device, lives: lives)), device: .init(id: device), caps: caps)), on: id, id: number(1))
     guard case .connected(let key, let session, _, resumed: false)? = events.last else { throw Trouble("no .connected") }
     perform(.welcome(session, calls: calls, gone: gone, live: live))
     guard case .message(.welcome(let welcome))? = frames(id).first?.body else { throw Trouble("no welcome") }
@@ -123,7 +156,7 @@ struct Bench {
   /// A new connection with `hello{wake}`; the session, if it was taken.
   mutating func wake(_ token: String, _ device: String = "d1") -> (ConnectionID, SessionID?) {
     let id = open()
-    send(.hello(Hello(.wake(token), device: .init(id: device))), on: id, id: number(1))
+    send(.hello(Hello(.wake(token), device: .init(id: device), caps: caps)), on: id, id: number(1))
     guard case .connected(_, let session, _, resumed: false)? = events.last else { return (id, nil) }
     return (id, session)
   }
@@ -133,15 +166,52 @@ struct Bench {
     let id = open()
     let proof = Hello.Proof.resume(
       .init(sid: client.welcome.sid, token: token ?? client.welcome.resumeToken, lastSeq: lastSeq))
-    send(.hello(Hello(proof, device: .init(id: client.device.device))), on: id, id: number(2))
+    send(.hello(Hello(proof, device: .init(id: client.device.device), caps: caps)), on: id, id: number(2))
     return id
   }
 }
 
 extension Bench {
   /// The close code that answers a `hello{resume}`; nil if it is welcome.
-  mutating func resumeCode(_ client: Client, lastSeq: Int) -> CloseCode? {
+  mutating func resumeCode(_ client: Client, lastSeq: Int, token: String? = nil) -> CloseCode? {
+    let id = resume(client, lastSeq: lastSeq, token: token)
+    return closed(id)
+  }
+}
+
+extension Bench {
+  /// What `id` was told, and the code with which it was closed.
+  mutating func failure(_ id: ConnectionID) throws -> (Failure, CloseCode?) {
+    for case .message(.err(let failure)) in frames(id).map(\.body) { return (failure, closed(id)) }
+    throw Trouble("no err")
+  }
+
+  /// A resume that began a new session, welcomed.
+  mutating func resumeAsNew(_ client: Client, lastSeq: Int = 0) throws -> (Client, DeviceInfo) {
+    events = []
     let id = resume(client, lastSeq: lastSeq)
+    guard case .connected(let key, let session, let info, resumed: false)? = events.last else {
+      throw Trouble("no new session")
+    }
+    perform(.welcome(session, calls: [], gone: [], live: []))
+    guard case .message(.welcome(let welcome))? = frames(id).first?.body, !welcome.resumed else { throw Trouble("no welcome") }
+    return (Client(connection: id, device: key, session: session, welcome: welcome), info)
+  }
+
+  /// A wake token's session, welcomed.
+  mutating func woken(_ token: String, live: Set<Identifier> = []) throws -> Client {
+    let (id, session) = wake(token)
+    guard let session else { throw Trouble("not woken") }
+    perform(.welcome(session, calls: [], gone: [], live: live))
+    guard case .message(.welcome(let welcome))? = frames(id).first?.body else { throw Trouble("no welcome") }
+    return Client(connection: id, device: DeviceKey(user: "alice", device: "d1"), session: session, welcome: welcome)
+  }
+}
+
+extension Bench {
+  /// The close code that answers a `hello{wake}`; nil if it is welcome.
+  mutating func wakeCode(_ token: String) -> CloseCode? {
+    let id = wake(token).0
     return closed(id)
   }
 }

@@ -132,6 +132,15 @@ import Testing
     #expect(bench.closed(again) == .draining)
   }
 
+  @Test func `with any, whoever has a valid token logs in, and without it again goes`() throws {
+    var bench = Bench(users: .any)
+    let somebody = try bench.login("whoever")
+    bench.reconfigure { $0.users = .any }
+    #expect(bench.closed(somebody.connection) == nil)
+    bench.reconfigure { $0.users = ["alice"] }
+    #expect(bench.closed(somebody.connection) == .revoked)
+  }
+
   @Test func `a user removed by a reload is closed with 4003, after the last call`() throws {
     var bench = Bench()
     let alice = try bench.login("alice", "d1")
@@ -153,7 +162,7 @@ import Testing
   }
 
   @Test func `a thousand sessions come and go without a trace`() throws {
-    var bench = Bench(users: Set((0..<1_000).map { "u\($0)" }))
+    var bench = Bench(users: .listed(Set((0..<1_000).map { "u\($0)" })))
     for round in 0..<2 {
       var clients: [Client] = []
       for n in 0..<1_000 { clients.append(try bench.login("u\(n)", "d", lives: 36_000)) }

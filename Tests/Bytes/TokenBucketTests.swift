@@ -22,4 +22,15 @@ import Testing
     #expect(!bucket.isFull(at: at(3_999)))
     #expect(bucket.isFull(at: at(4_000)))
   }
+
+  @Test func `what is spent beyond the level is made up for by what comes later`() {
+    var bucket = TokenBucket(perSecond: 10, at: at(1_000))
+    bucket.setRate(10, burst: 2)
+    func taken(_ now: Instant) -> Int { (0..<10).count { _ in bucket.take(at: now) } }
+    #expect(taken(at(1_000)) == 2)
+    for _ in 0..<5 { bucket.spend(at: at(1_000)) }
+    #expect(taken(at(1_550)) == 0)
+    #expect(taken(at(1_650)) == 1)
+    #expect(taken(at(9_000)) == 2)
+  }
 }

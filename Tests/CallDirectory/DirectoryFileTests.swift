@@ -159,7 +159,7 @@ import Testing
     for error in errors { #expect(words.contains { error.description.contains($0) }, "\(error.description)") }
   }
 
-  @Test func `10,000 damaged files: cut, changed and with right checksums, each is refused or loaded in order (fuzz)`() throws {
+  @Test func `2,000 damaged files: cut, changed and with right checksums, each is refused or loaded in order (fuzz)`() throws {
     let rig = try Rig(entriesPerExtension: 10_000)
     var random = Seeded(42)
     let labels = ["Bank", "Ärztin 🩺", "n"]
@@ -171,7 +171,7 @@ import Testing
       })
     let whole = try rig.bytes(rig.current())
     var (loaded, refused) = (0, 0)
-    for seed in 0..<10_000 {
+    for seed in 0..<2_000 {
       var random = Seeded(UInt64(seed))
       var bytes = whole
       for _ in 0..<Int.random(in: 1...4, using: &random) {
@@ -192,6 +192,6 @@ import Testing
       #expect(code == nil || code == 2, "seed \(seed): iOS itself refused with \(code ?? 0) what the loader should have")
       #expect(isSealed || code != nil || bytes == whole, "seed \(seed): a changed file was loaded")
     }
-    #expect(loaded > 100 && refused > 1_000, "\(loaded) loaded, \(refused) refused")
+    #expect(loaded > 20 && refused > 200, "\(loaded) loaded, \(refused) refused")
   }
 }

@@ -1,5 +1,6 @@
 import AppProtocol
 import AppSessions
+import AudioCodecs
 import Bytes
 import MediaSession
 import SIP
@@ -28,7 +29,7 @@ private let mobile = "+15558887777"
   private let toMobile = Diversions.Rule(.number(mobile, showsCaller: false))
   private let toBob = Diversions.Rule(.user("bob"))
   private func recording(early: Bool = false, missed: Bool = true) -> Diversions.Rule {
-    let audio = Announcement(samples: Array(repeating: 1, count: 8_000))
+    let audio = Announcement(Recording(Array(repeating: 1, count: 8_000)))
     return .init(.recording(.init(name: "away.wav", audio: audio, isEarly: early, isMissed: missed)))
   }
   private func diversion(_ world: Surroundings) -> CallRecord.Diversion? { world.records.first?.diversions?.first }
@@ -252,7 +253,7 @@ private let mobile = "+15558887777"
     world.feed(.sip(.byeReceived(leg, nil)))
     world.connect(tablet, wake: call)
     #expect(world.gone("tablet") == [.diverted])
-    #expect(world.reject(tablet, call) == .err(Failure(.gone, reason: .diverted)))
+    #expect(world.reject(tablet, call) == .err(Failure(.gone, reason: .diverted, msg: "the call is over for this device")))
     world.pass(.seconds(121))
     world.expectRecord(.remoteHangup)
   }

@@ -127,6 +127,24 @@ private let phone = Surroundings.phone
     #expect(world.trunkHeard == ["180", "200"])
   }
 
+  @Test func `a device that is back and answers with its description has that one, not what it had prepared before`() throws {
+    let world = Surroundings()
+    let (_, call) = try world.ringing()
+    world.warm(phone, call)
+    let old = try #require(world.legs[phone])
+    world.feed(.app(.disconnected(phone, SessionID("phone"))))
+    world.feed(.app(.ended(phone, SessionID("phone"))))
+    world.connect(phone, "second")
+    #expect(world.isOK(world.request(phone, .callAnswer(CallAnswer(sdp: Surroundings.appSDP())), call: call, on: "second")))
+    let new = try #require(world.lastRemote)
+    #expect(new.1.generation == old.1.generation + 1 && world.trunkHeard == ["180"], "the media of before opens no gate")
+    world.legs[phone] = new
+    world.ready(phone, call)
+    world.pair(phone)
+    world.keys(phone)
+    #expect(world.trunkHeard == ["180", "200"])
+  }
+
   @Test func `a late offer connects with the ACK's answer`() throws {
     let world = Surroundings()
     let (leg, call) = try world.ringing(sdp: nil)

@@ -52,6 +52,14 @@ final class Surroundings {
   var firstSession: MediaSessionID?
   var mediaHeard: [String] = []
   var questions: [RouteQuestion] = []
+  /// Asked of the cluster, with what was taken back; and devices woken at other nodes.
+  var locates: [LocateQuestion] = []
+  var claims: [ClaimQuestion] = []
+  var askedTombstones: [CallID] = []
+  var seats: [String] = []
+  var unclaimed: [CallID] = []
+  var disowned: [CallID] = []
+  var wakes: [(key: DeviceKey, node: String, content: CallPush)] = []
   var invites: [OutboundInvite] = []
   var welcomes: [SessionID: (calls: [CallSnapshot], gone: [GoneCall], live: Set<CallID>)] = [:]
 
@@ -133,6 +141,14 @@ final class Surroundings {
     case .trunkNews(let told): news.append(told)
     case .push(let key, let target, let content, let deadline): self.pushes.append((key, target, content, deadline))
     case .askRoute(let question, _): questions.append(question)
+    case .locate(let question): locates.append(question)
+    case .claim(let question): claims.append(question)
+    case .disowned(let call): disowned.append(call)
+    case .unclaimed(let call): unclaimed.append(call)
+    case .askTombstone(let call): askedTombstones.append(call)
+    case .admit(_, let trunk, let most): seats.append("admit \(trunk) \(most)")
+    case .released(_, let trunk): seats.append("released \(trunk)")
+    case .wake(let key, let node, let content): wakes.append((key, node, content))
     case .pushCallOver(let call): pushesOver.append(call)
     case .devices(let changes): deviceChanges += changes
     case .trace: break
@@ -144,6 +160,7 @@ final class Surroundings {
     case .respondProvisional(_, let code, _, _): trunkHeard.append("\(code)")
     case .answer: trunkHeard.append("200")
     case .refuse(_, let code, _, let cause, _): trunkHeard.append("\(code)" + (cause.map { " \($0)" } ?? ""))
+    case .redirect(_, let node): trunkHeard.append("302 \(node)")
     case .invite(_, let invite):
       trunkHeard.append("INVITE \(invite.to)")
       invites.append(invite)
@@ -191,7 +208,7 @@ final class Surroundings {
       httpAnswers[request] = answer
     case .wakesOver(let call): wakesOver.append(call)
     case .revoke(let key): revoked.append(key)
-    case .callLive, .callDead, .drain: break
+    case .callLive, .callDead, .drain, .replace, .nodes: break
     }
   }
 
@@ -201,7 +218,7 @@ final class Surroundings {
       mediaHeard.append(
         "bridge \(from == firstSession ? "caller" : "number") → \(to == firstSession ? "caller" : "number")"
           + (connects ? "" : " early"))
-    case .play(_, let announcement): mediaHeard.append("play \(announcement.samples.count)")
+    case .play(_, let announcement): mediaHeard.append("play \(announcement.milliseconds * 8)")
     case .sendDigits(let id, let request):
       mediaHeard.append("digits \(request.digits) to \(id == firstSession ? "caller" : "number")")
     case .lockWinner: mediaHeard.append("lock")
@@ -341,14 +358,15 @@ final class Surroundings {
   @discardableResult
   func invite(
     to number: String = "+15551230001", sdp: String? = trunkSDP(), isPrivate: Bool = false, trunk: String = "carrier",
-    diversions: Int = 0
+    diversions: Int = 0, isFromEdge: Bool = false, isSteered: Bool = false
   ) -> LegID {
     let leg = LegID.inbound(nextLeg)
     nextLeg += 1
-    let invite = InboundInvite(
+    var invite = InboundInvite(
       trunk: trunk, source: Self.peer.flow, callID: "call-\(nextLeg)@carrier",
       from: .init(number: "+15550000042", displayName: "Carol"),
       to: .init(number: number), isPrivate: isPrivate, sdp: sdp, diversions: diversions)
+    (invite.isFromEdge, invite.isSteered) = (isFromEdge, isSteered)
     feed(.sip(.inviteReceived(leg, invite)))
     return leg
   }

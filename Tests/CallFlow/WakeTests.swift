@@ -81,7 +81,7 @@ private let bob = DeviceKey(user: "bob", device: "b")
     #expect(world.reject(phone, call) == .ok)
     #expect(world.code(world.reject(tablet, call)) == .gone)
     #expect(world.reason(world.reject(tablet, call)) == .declinedElsewhere)
-    #expect(world.code(world.reject(bob, call)) == .gone && world.reason(world.reject(bob, call)) == nil)
+    #expect(world.code(world.reject(bob, call)) == .gone && world.reason(world.reject(bob, call)) == .unknown)
     world.pass(.seconds(1))
     world.expectRecord(.declined, by: .app, sip: 486)
     // its own word: not told again

@@ -18,7 +18,11 @@ import Testing
   /// A gateway with everything that has metrics, on a loopback address of this process.
   private func settings(_ folder: String) throws -> Settings {
     try Data("0123456789abcdef0123456789abcdef\n".utf8).write(to: URL(fileURLWithPath: folder + "/jwt.key"))
-    var settings = try ConfigurationFile.parse(Settings.example, file: "example", directory: folder)
+    // nobody is at this engine's port
+    let cluster =
+      "\ncluster: { node: n1, url: \"wss://n1.example/v1/connect\", engine: { redis: 127.0.0.1:1 }, key_file: jwt.key }\n"
+    var settings = try ConfigurationFile.parse(Settings.example + cluster, file: "example", directory: folder)
+    settings.store = folder + "/trunkline.db"
     let process = UInt32(bitPattern: ProcessInfo.processInfo.processIdentifier) & 0xFFFF
     let own = try #require(IPAddress("127.77.\(process >> 8).\(process & 0xFF)"))
     settings.listen.sipUDP = [SocketAddress(own, 0)]

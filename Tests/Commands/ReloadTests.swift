@@ -13,17 +13,34 @@ import Testing
     ("local_networks", { $0.localNetworks = [] }),
     ("dns", { $0.dns.servers = [SocketAddress(.loopback, 53)] }),
     ("media", { $0.media.threads = 3 }),
+    ("media", { $0.calls.opusBitrateWide = 50_000 }),
     ("auth", { $0.auth.audience = "other" }),
     ("trunks", { $0.trunks = [.init(routing: .init(name: "t"))] }),
-    ("users", { $0.users = [.init(id: "u", numbers: [])] }),
+    ("users", { ($0.users, $0.anyUser) = ([.init(id: "u", numbers: [])], .init(id: "", numbers: [])) }),
     ("routes", { $0.routes.emergencyNumbers = [] }),
     ("routes.decline_code", { $0.calls.declineCode = 603 }),
     ("push", { $0.push = .init(gateway: "wss://phone.example") }),
+    (
+      "cluster",
+      {
+        $0.cluster = .init()
+        $0.cluster?.nodes = .init()
+      }
+    ),
+    (
+      "cluster.edges.http",
+      {
+        $0.cluster = .init()
+        $0.cluster?.edges = .init()
+        $0.cluster?.edges?.http = [IPNetwork("192.0.2.8/32")!]
+      }
+    ),
     ("verifier", { $0.verifier = .init(url: "https://verifier.example") }),
     ("timers", { $0.calls.timers.ring = .seconds(10) }),
     ("limits", { $0.calls.bounds.calls = 1 }),
     ("store", { $0.store = "/other" }),
     ("records", { $0.records = "/other" }),
+    ("records", { $0.streamsRecords = true }),
     ("log", { $0.log.level = .debug }),
     ("hep", { $0.hep = .init(address: SocketAddress(.loopback, 9060)) }),
   ]

@@ -36,6 +36,7 @@ import Yams
       - name: t
         peers: [ 192.0.2.0/24 ]
         uri: "sip:192.0.2.1"
+        codecs: [ PCMU, G722, PCMA ]
         auth: { username: u, password_file: jwt.key }
         peer_auth: { username: u, password_file: jwt.key }
         register: { user: u }
@@ -59,10 +60,14 @@ import Yams
       webpush: { key_file: a.p8, subject: "mailto:ops@example.com" }
     """
 
+  private static let nodes =
+    "{ node: n1, url: \"wss://n1.example/v1/connect\", key_file: jwt.key, engine: { redis: \"127.0.0.1:6379\" } }"
+
   /// What a section holds beside a key that goes with other keys than those of `whole`; by the key's name, or its path.
   static let beside = [
     "show_caller": "{ number: \"+2\" }", "early": "{ play: away.wav }", "shows": "{ play: away.wav }",
     "routes.outbound[].trunk": "{ prefix: \"+\" }", "routes.inbound[].route.fallback.user": "{}",
+    "cluster.lost_after": nodes, "cluster.lease": nodes, "cluster.prefix": nodes,
     "push.apns.certificate.cert": "{ cert: jwt.key, key: jwt.key }",
     "push.apns.certificate.key": "{ cert: jwt.key, key: jwt.key }",
   ]

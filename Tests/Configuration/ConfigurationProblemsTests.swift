@@ -103,6 +103,18 @@ import Testing
       "1:55: trunks[0].codecs[1]: is empty: write a value, or leave the item out"
     ),
     (
+      "trunks: [ { name: a, peers: 10.0.0.1, prefer: wide } ]",
+      "1:47: trunks[0].prefer: wide needs opus or G722 in codecs"
+    ),
+    (
+      "trunks: [ { name: a, peers: 10.0.0.1, codecs: [ G722, L16 ], prefer: cheap } ]",
+      "1:70: trunks[0].prefer: cheap needs PCMU or PCMA in codecs"
+    ),
+    (
+      "trunks: [ { name: a, peers: 10.0.0.1, prefer: best } ]",
+      "1:47: trunks[0].prefer: expected relay, transcode, wide or cheap, got \"best\""
+    ),
+    (
       "trunks: [ { name: a, peers: 10.0.0.1 } ]\nroutes: { inbound: { trunk: a, user: zoe } }",
       "2:38: routes.inbound[0].user: there is no user \"zoe\""
     ),
@@ -126,7 +138,7 @@ import Testing
     ("limits: { calls: many }", "1:18: limits.calls: expected an integer, got \"many\""),
     (
       "nonsense",
-      "1:1: expected a mapping with listen, local_networks, dns, media, auth, trunks, users, routes, push, verifier, timers, limits, store, records, log, hep, got \"nonsense\""
+      "1:1: expected a mapping with listen, local_networks, dns, media, auth, trunks, users, routes, push, cluster, verifier, timers, limits, store, records, log, hep, got \"nonsense\""
     ),
   ])
   func `each mistake has one message`(text: String, message: String) throws {

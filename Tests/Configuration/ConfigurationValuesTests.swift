@@ -3,6 +3,7 @@ import Bytes
 import CallFlow
 import Foundation
 import MediaSession
+import RTP
 import SIPDialogs
 import Testing
 import Trunking
@@ -65,6 +66,18 @@ import Trunking
     #expect(configuration.trunks.map(\.routing.codecs) == [[.l16, .opus, .g722], [.pcmu, .pcma]])
     #expect(throws: (any Error).self) {
       try TemporaryFolder().parse(key + "trunks: [ { name: a, peers: 10.0.0.1, codecs: [ L24 ] } ]")
+    }
+  }
+
+  @Test func `prefer puts wide codecs or G.711 first and keeps the order else`() throws {
+    for (prefer, codecs) in [
+      ("wide", [.g722, .opus, .pcma, .l16, .pcmu]), ("cheap", [.pcma, .pcmu, .g722, .l16, .opus]),
+      ("transcode", [.pcma, .g722, .l16, .opus, .pcmu]), ("relay", [.pcma, .g722, .l16, .opus, .pcmu]),
+    ] as [(String, [AudioEncoding])] {
+      let configuration = try TemporaryFolder().parse(
+        key + "trunks: [ { name: a, peers: 10.0.0.1, codecs: [ PCMA, G722, L16, opus, PCMU ], prefer: \(prefer) } ]")
+      #expect(configuration.trunks.map(\.routing.codecs) == [codecs])
+      #expect(configuration.trunks.map(\.routing.prefersRelay) == [prefer == "relay"])
     }
   }
 

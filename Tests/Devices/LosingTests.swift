@@ -113,4 +113,26 @@ import Testing
     let registry = DeviceRegistry([device("alice", 20), device("bob", 10)])
     #expect(registry.targets(of: "alice").count == 1 && registry.targets(of: "bob").isEmpty)
   }
+
+  @Test func `a full table forgets whoever was not heard of for the longest time`() {
+    var registry = DeviceRegistry([], most: 3)
+    func learn(_ user: String, _ count: Int = 1) {
+      registry.learn((0..<count).map { Device(key: key(user, "d\($0)"), at: 5) }, of: user, at: 1_000_000_000)
+    }
+    func known() -> Set<String> { Set(registry.all.map(\.key.user)) }
+    for user in ["alice", "bob", "carol"] { learn(user) }
+    learn("alice")
+    learn("dave")
+    #expect(known() == ["alice", "carol", "dave"])
+    _ = registry.seen(key("carol", "d0"), info: DeviceInfo(), at: 1_000_000_001)
+    learn("erin")
+    #expect(known() == ["carol", "dave", "erin"])
+    // many touches of few users cost no memory: the queue is as long as there are users
+    for _ in 0..<10_000 { learn("dave") }
+    learn("frank")
+    #expect(known() == ["dave", "erin", "frank"])
+    registry.learn([], of: "dave", at: 1_000_000_000)
+    learn("alice")
+    #expect(known() == ["alice", "erin", "frank"], "one that is gone gives way before others")
+  }
 }

@@ -142,13 +142,14 @@ import Testing
     #expect(live == [1] + Array(14...20))
   }
 
-  @Test mutating func `forgetting the pairs asks for a new check and nomination`() {
+  @Test mutating func `who starts over is checked and nominates anew, with its new ufrag and in the new generation`() {
     _ = agent.take(Check(nominates: true).bytes(), from: address(1))
-    agent.forgetPairs()
-    #expect(agent.nomination == nil && !agent.isValidated(address(1), at: .zero))
+    agent.startOver(remoteUfrag: "late", generation: 3)
+    #expect(agent.generation == 3 && agent.nomination == nil && !agent.isValidated(address(1), at: .zero))
+    #expect(agent.take(Check(sender: "early", nominates: true).bytes(), from: address(1)).verdict == .ignored(.wrongRemoteUfrag))
     #expect(
-      agent.take(Check(nominates: true).bytes(), from: address(1)).verdict
-        == .nominated(.init(remote: address(1), generation: 1), isNew: true))
+      agent.take(Check(sender: "late", nominates: true).bytes(), from: address(1)).verdict
+        == .nominated(.init(remote: address(1), generation: 3), isNew: true))
   }
 
   @Test mutating func `a reply buffer that is too small gives no reply`() {

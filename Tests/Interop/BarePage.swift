@@ -33,7 +33,11 @@ final class BarePage {
 
   /// `token` nil: a page that logs in by nothing but the push in `hash`.
   func open(_ gateway: GatewayUnderTest, token: String?, hash: String = "") async throws {
-    try await go("http://127.0.0.1:\(gateway.app)/trunkline/texts.js")
+    try await open(gateway.app, token: token, hash: hash)
+  }
+
+  func open(_ port: UInt16, token: String?, hash: String = "") async throws {
+    try await go("http://127.0.0.1:\(port)/trunkline/texts.js")
     let values = [token.map { "\"\($0)\"" } ?? "null", "\"\(hash)\""]
     let script = Self.script.replacing("TOKEN", with: values[0]).replacing("HASH", with: values[1])
     guard token != nil || !hash.isEmpty else { return }

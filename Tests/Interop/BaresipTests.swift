@@ -108,13 +108,14 @@ struct Baresip {
   /// `certificate`: TLS beside UDP and TCP, on the port above, with this certificate and its key, and SRTP for every call.
   init(
     _ gateway: GatewayUnderTest, user: String, codec: String, certificate: String? = nil, transport: String = "udp",
-    host: String = "127.0.0.1", in namespace: String? = nil, says: [Int16] = Speech.telephone, _ arguments: [String]
+    host: String = "127.0.0.1", in namespace: String? = nil, says: [Int16] = Speech.telephone, rate: Int = 8_000,
+    _ arguments: [String]
   ) throws {
     folder = gateway.folder + "/baresip"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     // As long as the longer side speaks, and a second more.
-    let silence = max(0, Speech.app.count - Speech.telephone.count) + 8_000
-    try Speech.write(says + [Int16](repeating: 0, count: silence), folder + "/telephone.wav")
+    let silence = max(0, Speech.app.count - Speech.telephone.count) * rate / 8_000 + rate
+    try Speech.write(says + [Int16](repeating: 0, count: silence), folder + "/telephone.wav", rate: rate)
     let rtp = try FreePorts.row(4)
     let configuration = """
       poll_method epoll
@@ -124,8 +125,16 @@ struct Baresip {
       audio_source aufile,\(folder)/telephone.wav
       audio_player aubridge,heard
       audio_alert aubridge,alert
+      ausrc_srate \(rate)
+      auplay_srate \(rate)
+      ausrc_channels 1
+      auplay_channels 1
       module_path \(Self.modules)
       module g711.so
+      module g722.so
+      module opus.so
+      opus_stereo no
+      opus_sprop_stereo no
       module aufile.so
       module aubridge.so
       module sndfile.so

@@ -83,17 +83,23 @@ extension Interop {
 }
 
 /// A linphonec with a home of its own, which answers by itself, plays a file and records what it hears.
-private struct Linphone {
+struct Linphone {
   let process: Spawned
   let folder: String
   var text: String { process.text }
 
-  init(_ gateway: GatewayUnderTest, port: UInt16, authorities: String? = nil) async throws {
+  init(
+    _ gateway: GatewayUnderTest, port: UInt16, authorities: String? = nil, codecs: [String] = ["PCMU", "PCMA"],
+    says: [Int16] = Speech.telephone, rate: Int = 8_000
+  ) async throws {
     folder = gateway.folder + "/linphone"
     for path in ["/.local/share/linphone", "/.config/linphone"] {
       try FileManager.default.createDirectory(atPath: folder + path, withIntermediateDirectories: true)
     }
-    try Speech.write(Speech.telephone + [Int16](repeating: 0, count: 80_000), folder + "/telephone.wav")
+    try Speech.write(says + [Int16](repeating: 0, count: 10 * rate), folder + "/telephone.wav", rate: rate)
+    let formats = codecs.enumerated().map { index, name in
+      "[audio_codec_\(index)]\nmime=\(name)\nrate=\(name == "opus" ? 48_000 : 8_000)\nchannels=\(name == "opus" ? 2 : 1)\nenabled=1"
+    }
     let configuration = """
       [sip]
       sip_port=\(port)
@@ -106,16 +112,7 @@ private struct Linphone {
       \(authorities.map { "root_ca=\($0)" } ?? "")
       [rtp]
       audio_rtp_port=\(try FreePorts.row(2))
-      [audio_codec_0]
-      mime=PCMU
-      rate=8000
-      channels=1
-      enabled=1
-      [audio_codec_1]
-      mime=PCMA
-      rate=8000
-      channels=1
-      enabled=1
+      \(formats.joined(separator: "\n"))
       [sound]
       echocancellation=0
 

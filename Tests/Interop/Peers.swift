@@ -7,7 +7,7 @@ enum Peers {
   /// An aiortc client of `trunkline.v1`.
   static func phone(
     _ gateway: GatewayUnderTest, user: String = "alice", device: String = "d1", accounts: [String] = [], seconds: Int = 60,
-    _ more: [String] = []
+    through port: UInt16? = nil, _ more: [String] = []
   )
     async throws -> Spawned
   {
@@ -15,7 +15,7 @@ enum Peers {
     let phone = try python(
       "phone-\(device)", "app_phone.py",
       [
-        "--url", "ws://127.0.0.1:\(gateway.app)/v1/connect", "--token", token, "--device", device, "--host", "127.0.0.1",
+        "--url", "ws://127.0.0.1:\(port ?? gateway.app)/v1/connect", "--token", token, "--device", device, "--host", "127.0.0.1",
         "--seconds",
         "\(seconds)",
       ] + more, gateway)

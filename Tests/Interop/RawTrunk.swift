@@ -15,7 +15,7 @@ final class RawTrunk {
   }
 
   /// Toward a gateway that is not there yet: what it sends first is not lost.
-  init(toward sip: UInt16, from ip: IPAddress = .loopback, port: UInt16 = 0) throws {
+  init(toward sip: UInt16, at host: IPAddress = .loopback, from ip: IPAddress = .loopback, port: UInt16 = 0) throws {
     let fd = socket(AF_INET, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     guard fd >= 0 else { throw Spawned.Failure(description: "no socket") }
     var own = SocketAddress(ip, port)
@@ -28,7 +28,7 @@ final class RawTrunk {
     own.port = UInt16(bigEndian: name.sin_port)
     address = own
     self.fd = fd
-    gateway = SocketAddress(.loopback, sip)
+    gateway = SocketAddress(host, sip)
   }
 
   deinit { close(fd) }
@@ -53,6 +53,13 @@ final class RawTrunk {
     func header(_ name: String) -> String? {
       text.split(separator: "\r\n").first { $0.lowercased().hasPrefix(name.lowercased() + ":") }
         .map { $0.dropFirst(name.count + 1).trimmingCharacters(in: .whitespaces) }
+    }
+    /// Where requests of the dialog go: the Contact, by way of whoever recorded its route.
+    var target: String? { header("Contact").map { String($0.drop { $0 != "<" }.dropFirst().prefix { $0 != ">" }) } }
+    var routes: [String] {
+      text.split(separator: "\r\n").filter { $0.lowercased().hasPrefix("record-route:") }.reversed().map {
+        "Route:" + $0.drop { $0 != ":" }.dropFirst()
+      }
     }
   }
 
@@ -90,12 +97,12 @@ final class RawTrunk {
     }
 
     fileprivate func acknowledgement(of answer: Answer) -> String {
-      let uri = lines[0].split(separator: " ")[1]
+      let uri = answer.code < 300 ? answer.target ?? "" : String(lines[0].split(separator: " ")[1])
       let sequence = lines.first { $0.hasPrefix("CSeq:") }?.split(separator: " ").dropFirst().first ?? "1"
       let same = ["Via:", "From:", "Call-ID:", "Max-Forwards:"]
       let kept = lines.dropFirst().filter { line in same.contains { line.hasPrefix($0) } }
       let own = ["To: \(answer.header("To") ?? "")", "CSeq: \(sequence) ACK", "Content-Length: 0", "", ""]
-      return (["ACK \(uri) SIP/2.0"] + kept + own).joined(separator: "\r\n")
+      return (["ACK \(uri) SIP/2.0"] + kept + (answer.code < 300 ? answer.routes : []) + own).joined(separator: "\r\n")
     }
   }
 
@@ -118,7 +125,8 @@ final class RawTrunk {
     var out = request(method, sdp: sdp).with("Call-ID", first.callID).with("CSeq", "\(sequence) \(method)")
     out = out.with("To", answer.header("To"))
     out.lines.removeAll { $0.hasPrefix("From:") }
-    out.lines += first.lines.filter { $0.hasPrefix("From:") }
+    out.lines += first.lines.filter { $0.hasPrefix("From:") } + answer.routes
+    if !answer.routes.isEmpty, let target = answer.target { out.lines[0] = "\(method) \(target) SIP/2.0" }
     out.callID = first.callID
     return out
   }

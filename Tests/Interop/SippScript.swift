@@ -186,7 +186,7 @@ struct SippScript {
     let number = name == "inv1" ? 1 : sequence
     let head = [
       "ACK \(calls ? "[next_url]" : "[$contact]") SIP/2.0", "Via: SIP/2.0/[transport] [local_ip]:[local_port];branch=[branch]",
-      "From: \(ownParty)", "To: \(otherParty)", "Call-ID: [call_id]", "CSeq: \(number) ACK", "Max-Forwards: 70",
+      "[routes]", "From: \(ownParty)", "To: \(otherParty)", "Call-ID: [call_id]", "CSeq: \(number) ACK", "Max-Forwards: 70",
     ]
     send("<send ack_txn=\"\(name)\">", head, nil)
   }

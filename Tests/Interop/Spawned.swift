@@ -91,10 +91,12 @@ final class Spawned: @unchecked Sendable {
     if isRunning { kill(pid, number) }
   }
 
-  /// Waits for the end and gives the exit status; ends the process itself, and fails, after `seconds`.
+  /// Waits for the end and gives the exit status; ends the process itself, and fails, after `seconds`: by SIGTERM, so that who has children of its own
+  /// ends them, and by SIGKILL 20 s later.
   @discardableResult func finish(within seconds: Double) async throws -> Int32 {
     if !(await eventually(within: seconds) { !self.isRunning }) {
-      killAndWait()
+      signal(SIGTERM)
+      if !(await eventually(within: 20) { !self.isRunning }) { killAndWait() }
       throw Failure(description: "\(name) did not end within \(seconds) s:\n\(text.suffix(4_000))")
     }
     let status = status(wait: true) ?? 0

@@ -49,49 +49,20 @@ extension Interop {
       try await service.stop()
     }
 
-    /// A disk of its own for one process: a small tmpfs in its own mount namespace. Nil where that is not allowed.
-    private func smallDisk(_ folder: String) async throws -> String? {
-      let script = folder + "/on-a-small-disk"
-      // without privileges a namespace of users first
-      let text = """
-        #!/bin/sh
-        [ "$(id -u)" = 0 ] || root=-r
-        exec unshare $root -m sh -c 'mount -t tmpfs -o size=512k small "$0" && exec "$@"' \(folder)/disk "$@"
-
-        """
-      try FileManager.default.createDirectory(atPath: folder + "/disk", withIntermediateDirectories: true)
-      try text.write(toFile: script, atomically: true, encoding: .utf8)
-      try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: script)
-      let attempt = try Spawned("unshare", script, ["/bin/true"], in: folder)
-      return try await attempt.finish(within: 10) == 0 ? script : nil
-    }
-
     @Test func `the disk is full: calls ring, run and end, their records wait in memory and are written once there is room`()
       async throws
     {
-      let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-disk-\(UUID().uuidString.prefix(8))")
-        .path
-      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-      defer { try? FileManager.default.removeItem(atPath: folder) }
-      guard let script = try await smallDisk(folder) else {
+      guard let small = try await SmallDisk() else {
         Issue.record("no mount namespaces here: not tried with a full disk", severity: .warning)
         return
       }
-      let program = folder + "/trunkline"
-      try "#!/bin/sh\nexec \(script) \(Surroundings.trunkline) \"$@\"\n".write(toFile: program, atomically: true, encoding: .utf8)
-      try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
-      let gateway = try await GatewayUnderTest(
-        ["store: { sqlite: \(folder)/disk/trunkline.db }", "records: { file: \(folder)/disk/calls.jsonl }"], binary: program)
-      let disk = "/proc/\(gateway.process.pid)/root\(folder)/disk"
-      try FileManager.default.createSymbolicLink(
-        atPath: gateway.folder + "/calls.jsonl", withDestinationPath: disk + "/calls.jsonl")
+      let gateway = try await GatewayUnderTest(small.settings, binary: small.program)
+      try small.show(to: gateway)
       let phone = try await Peers.ownPhone(gateway, ["--answer", "--calls", "3"])
       let running = try Peers.caller(gateway, "call", ["-d", "2500"])
       #expect(await eventually(within: 10) { try gateway.sum("trunkline_calls", "connected") == 1 })
 
-      let filler = try Spawned("fill", "/bin/sh", ["-c", "dd if=/dev/zero of=\(disk)/filler bs=1024; true"], in: gateway.folder)
-      try await filler.finish(within: 10)
-      #expect(filler.text.contains("No space left"), "\(filler.text)")
+      try await small.fill()
       #expect(try await running.finish(within: 20) == 0, "the call that ran was touched")
       let next = try Peers.caller(gateway, "call", ["-d", "300"])
       #expect(try await next.finish(within: 20) == 0, "\(next.text.suffix(2_000)) \(gateway.process.text.suffix(3_000))")
@@ -101,7 +72,7 @@ extension Interop {
       #expect(ready.status == 503 && ready.body.contains("disk is full"), "\(ready)")
       #expect(gateway.records.count < 2)
 
-      try FileManager.default.removeItem(atPath: disk + "/filler")
+      try small.free()
       _ = try await gateway.records(2)
       #expect(await eventually(within: 5) { try gateway.get("/readyz").status == 200 })
       let last = try Peers.caller(gateway, "call", ["-d", "300"])

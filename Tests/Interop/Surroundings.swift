@@ -18,6 +18,8 @@ enum Surroundings {
   static let python = first([ProcessInfo.processInfo.environment["TRUNKLINE_PYTHON"] ?? "", package + "/.venv/bin/python"])
   static let tshark = first(["/usr/bin/tshark", "/usr/local/bin/tshark", "/opt/homebrew/bin/tshark"])
   static let sngrep = first(["/usr/bin/sngrep", "/usr/local/bin/sngrep", "/opt/homebrew/bin/sngrep"])
+  static let logrotate = first(["/usr/sbin/logrotate"])
+  static let rsyslog = first(["/usr/sbin/rsyslogd"])
   static let sipp = first(["/usr/bin/sipp", "/usr/local/bin/sipp", "/opt/homebrew/bin/sipp"])
 
   /// Why interop tests cannot run here; nil if they can. `Scripts/install test` installs what is missing.
@@ -116,7 +118,7 @@ enum Speech {
     return Int16(truncatingIfNeeded: value & 0x80 != 0 ? -magnitude : magnitude)
   }
 
-  static func write(_ samples: [Int16], _ path: String) throws {
+  static func write(_ samples: [Int16], _ path: String, rate: Int = 8_000) throws {
     var data = Data("RIFF".utf8)
     func number(_ value: UInt32) { withUnsafeBytes(of: value.littleEndian) { data.append(contentsOf: $0) } }
     func short(_ value: UInt16) { withUnsafeBytes(of: value.littleEndian) { data.append(contentsOf: $0) } }
@@ -126,8 +128,8 @@ enum Speech {
     number(16)
     short(1)
     short(1)
-    number(8_000)
-    number(16_000)
+    number(UInt32(rate))
+    number(UInt32(2 * rate))
     short(2)
     short(16)
     data.append(Data("data".utf8))
@@ -136,7 +138,7 @@ enum Speech {
     try data.write(to: URL(fileURLWithPath: path))
   }
 
-  /// Samples of a file that a peer wrote: 8 kHz, mono, 16 bit, 44 bytes of header.
+  /// Samples of a file that a peer wrote: mono, 16 bit, 44 bytes of header.
   static func read(_ path: String) throws -> [Int16] {
     let data = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)).dropFirst(44))
     return stride(from: 0, to: data.count - 1, by: 2).map { Int16(bitPattern: UInt16(data[$0]) | UInt16(data[$0 + 1]) << 8) }

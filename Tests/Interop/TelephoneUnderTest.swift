@@ -33,7 +33,7 @@ import TrunklineCallKit
     token given: (@Sendable () async throws -> String)? = nil
   ) async throws {
     iphone = StandInPhone(rules, clock: .real)
-    audio = microphone.map { FileAudio($0, repeats: true) } ?? FileAudio(Speech.app)
+    audio = FileAudio(microphone ?? Speech.app, sampleRateHz: 8_000, repeats: microphone != nil)
     let (url, lasting) = ("ws://127.0.0.1:\(gateway.app)/v1/connect", try await gateway.token("alice", "cell"))
     let token = given ?? { lasting }
     let (phone, audio) = (phone, audio)

@@ -14,14 +14,14 @@ extension Interop {
 
     @Test func `node --test: the client vectors, calls and bad input on a virtual clock`() async throws {
       let folder = try Folder()
-      let tests = try ["vectors", "calls", "bad-input"].map { name in
+      let tests = try ["vectors", "calls", "bad-input", "worker"].map { name in
         try Spawned(
           name, #require(Surroundings.node), ["--test", Surroundings.package + "/Tests/WebClient/\(name).test.mjs"],
           in: folder.path)
       }
       for test in tests { #expect(try await test.finish(within: 120) == 0, "\(test.text.suffix(4_000))") }
       let counts = tests.map { $0.text.firstMatch(of: /(?:#|ℹ) pass (\d+)/).flatMap { Int($0.1) } ?? 0 }
-      #expect(counts[0] >= 6 && counts[1] >= 17 && counts[2] >= 39, "\(counts)")
+      #expect(counts[0] >= 7 && counts[1] >= 17 && counts[2] >= 39 && counts[3] >= 3, "\(counts)")
     }
 
     @Test func `tsc --strict takes the types and an app that uses them, and refuses what is wrong`() async throws {

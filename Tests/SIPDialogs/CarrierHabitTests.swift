@@ -93,7 +93,7 @@ import Testing
   @Test func `an outbound proxy is the route of what goes to the carrier`() throws {
     var wire = Wire()
     var trunk = TrunkPeer(name: "carrier", domain: "carrier.example", flow: udp)
-    trunk.outboundProxy = "sip:proxy.carrier.example;transport=tcp"
+    trunk.proxies = ["sip:proxy.carrier.example;transport=tcp"]
     let call = OutboundInvite(trunk: trunk, to: "+15559990001", from: "+15551230001", sdp: offer)
     let invite = try #require(wire.command(.invite(.outbound(1), call)).first)
     #expect(invite.value(.route) == "<sip:proxy.carrier.example;transport=tcp;lr>")

@@ -16,7 +16,7 @@ import Testing
     return wire
   }
 
-  private struct Answer {
+  struct Answer {
     var nonce: String
     var count = 1
     var username = "pbx"

@@ -115,6 +115,30 @@ import Testing
     expectNothingLeft(&next)
   }
 
+  @Test func `a leg that was damaged or forged sends nothing: no line end gets into a field, no CSeq overflows`() throws {
+    var (wire, leg, _) = try Wire.ringing(extra: ["Record-Route: <sip:203.0.113.8;lr>"])
+    wire.command(.answer(leg, sdp: answer))
+    let orphan = try #require(wire.agent.orphan(of: leg))
+    let json = String(decoding: try JSONEncoder().encode(orphan), as: UTF8.self)
+    func sent(_ old: some RegexComponent, _ new: String) throws -> Int {
+      let text = json.replacing(old, with: new, maxReplacements: 1)
+      #expect(text != json, "\(new) is in it")
+      guard let forged = try? JSONDecoder().decode(OrphanedLeg.self, from: Data(text.utf8)) else { return 0 }
+      var next = Wire(seed: 99)
+      return next.input(.orphaned([(forged, nil)])).count
+    }
+    #expect(try sent(/"localSequence":[0-9]+/, "\"localSequence\":2147418112") == 1, "the highest that may be")
+    for number in ["2147418113", "4294966400", "4294967295", "4294967296", "-1"] {
+      #expect(try sent(/"localSequence":[0-9]+/, "\"localSequence\":\(number)") == 0, "\(number)")
+    }
+    for field in ["callID", "localTag", "remoteTag", "localParty", "remoteParty", "remoteTarget", "trunk"] {
+      #expect(try sent(try Regex("\"\(field)\":\""), "\"\(field)\":\"x\\r\\nX-Forged: 1") == 0, "\(field)")
+    }
+    #expect(try sent(/"routeSet":\["/, "\"routeSet\":[\"<sip:h;lr>\\nX-Forged: 1\",\"") == 0)
+    #expect(try sent(/"phase":"confirmed"/, "\"phase\":\"ringing\"") == 0, "no INVITE to answer")
+    #expect(try sent(/"remote":"[^"]+"/, "\"remote\":\"nowhere\"") == 0)
+  }
+
   @Test func `a peer that rings on after the CANCEL keeps no transaction for ever`() throws {
     let (wire, invite) = try Wire.calling()
     var (next, _) = try restarted(wire, Wire.out)

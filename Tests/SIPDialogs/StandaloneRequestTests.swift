@@ -87,14 +87,20 @@ import Testing
     var (brief, register) = try sent(.register)
     brief.receive(reply(register, 423, extra: ["Min-Expires: 1800"]))
     let outcome423 = outcome(&brief)
-    #expect(outcome423?.code == 423 && outcome423?.minimumExpires == 1800)
+    #expect(outcome423?.code == 423 && outcome423?.minimumExpires == 1800 && outcome423?.isResponse == true)
     var (silent, _) = try sent(.options)
     _ = silent.advance(.seconds(33))
-    #expect(outcome(&silent)?.code == 408)
+    let unanswered = outcome(&silent)
+    #expect(unanswered?.code == 408 && unanswered?.isResponse == false && unanswered?.peer == nil)
     #expect(silent.isEmpty)
     var (dead, _) = try sent(.options)
     dead.input(.transportFailed(udp))
     let failed = outcome(&dead)
-    #expect(failed?.code == 503 && failed?.byTransport == true)
+    #expect(failed?.code == 503 && failed?.byTransport == true && failed?.peer == nil)
+    for peer in [UserAgent.PeerFailure.refused, .closed] {
+      var (request, _) = try sent(.options)
+      request.input(.transportFailed(udp, peer))
+      #expect(outcome(&request)?.peer == peer)
+    }
   }
 }

@@ -1,4 +1,5 @@
 import Bytes
+import SIPDialogs
 import SIPTransport
 import Testing
 
@@ -25,5 +26,15 @@ import Testing
     func trunk(_ text: String) -> String? { IPAddress(text).flatMap { list.trunk(of: $0) } }
     #expect(trunk("192.0.2.1") == "a" && trunk("8.8.8.8") == "all" && trunk("255.255.255.255") == "all")
     #expect(trunk("2001:db8:0:1:7fff::1") == "b" && trunk("2001:db8:0:1:8000::1") == nil && trunk("::1") == nil)
+  }
+
+  @Test func `an edge is an edge, whoever else has its address, and listed`() throws {
+    let edge = try #require(SocketAddress("192.0.2.9:5060"))
+    var list = AllowList([("wide", [try #require(IPNetwork("192.0.2.0/24"))])], servers: [("a", [edge])])
+    #expect(list.trunk(of: edge) == "a")
+    list.edges = [try #require(IPNetwork("192.0.2.9/32"))]
+    #expect(list.trunk(of: edge) == Edge.peer && list.trunk(of: edge.ip) == Edge.peer && list.isListed(edge))
+    #expect(list.trunk(of: try #require(SocketAddress("[::ffff:192.0.2.9]:7"))) == Edge.peer)
+    #expect(list.trunk(of: try #require(IPAddress("192.0.2.10"))) == "wide")
   }
 }

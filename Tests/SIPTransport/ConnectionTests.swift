@@ -58,7 +58,7 @@ import Testing
     carrier = nil
     let flow = try #require(try rig.flow(.tcp, toward: remote))
     rig.send(options, flow)
-    #expect(rig.failures(1) == [flow])
+    #expect(rig.failures(1) == [flow] && rig.peerFailures == [.refused])
     #expect(rig.reaches(0, "trunkline_sip_connections"))
   }
 
@@ -68,7 +68,7 @@ import Testing
     let carrier = try TCPListener(bind: SocketAddress(IPAddress(127, 0, 0, 9), 0))
     let flow = Flow(transport: .tcp, local: try #require(rig.sockets.tcpAddresses.first), remote: carrier.localAddress)
     rig.send(options, flow)
-    #expect(rig.failures(1) == [flow])
+    #expect(rig.failures(1) == [flow] && rig.peerFailures == [nil], "of whoever may be there nothing is known")
     #expect(try carrier.accept() == nil)
   }
 
@@ -79,8 +79,20 @@ import Testing
     try peer?.say(options)
     let flow = try #require(rig.messages(1).first).flow
     peer = nil
-    #expect(rig.failures(2) == [flow])
+    #expect(rig.failures(2) == [flow] && rig.peerFailures == [.closed])
     #expect(rig.metric("trunkline_sip_connections") == 0)
+  }
+
+  @Test func `who takes a connection and closes it has not refused it: one who takes us for a stranger lives`() throws {
+    let (rig, other) = (try Rig(udp: []), try Rig(udp: [], peers: ["127.0.0.9/32"]))
+    defer {
+      rig.stop()
+      other.stop()
+    }
+    let place = try #require(other.sockets.tcpAddresses.first)
+    let flow = try #require(try rig.flow(.tcp, toward: place))
+    rig.send(options, flow)
+    #expect(rig.failures(1) == [flow] && rig.peerFailures == [.closed])
   }
 
   @Test func `a stranger's connection is closed unread`() throws {

@@ -78,7 +78,7 @@ import Testing
     }
     for _ in 0..<20 { #expect(try peer.hear()?.text == ok) }
     let failed = rig.failures(1)
-    #expect(!failed.isEmpty && failed.allSatisfy { $0 == dead })
+    #expect(!failed.isEmpty && failed.allSatisfy { $0 == dead } && rig.peerFailures.allSatisfy { $0 == .refused })
     #expect(rig.metric("trunkline_sip_transport_failures_total", "udp") ?? 0 >= 1)
   }
 

@@ -37,6 +37,7 @@ final class App: Device {
   /// Tap this long after the offer; nil: never.
   var answersAfter: Duration?
   var saysReady = true
+  var caps = ["media.active"]
   /// From the network's "up" to `media.ready`.
   var readyAfter = Duration.zero
   var accounts: [String]?
@@ -65,6 +66,12 @@ final class App: Device {
 
   // MARK: connection
 
+  /// A further socket of a device, for one call.
+  func connect(waking token: String) {
+    wake = token
+    connect()
+  }
+
   func connect(resuming: Bool = false) {
     let id = world.newConnection(self)
     connection = id
@@ -78,7 +85,7 @@ final class App: Device {
       (sentSeq, seenSeq, sent) = (0, 0, [])
       if let wake { proof = .wake(wake) }
     }
-    let hello = ClientFrame(.hello(Hello(proof, device: .init(id: device), caps: ["media.active"])), id: request())
+    let hello = ClientFrame(.hello(Hello(proof, device: .init(id: device), caps: caps)), id: request())
     world.tell(.opened(id, IPAddress(192, 0, 2, 7)))
     world.after(world.appDelay) { [world] in world.tell(.frame(id, hello.encoded())) }
   }
@@ -204,6 +211,7 @@ final class App: Device {
     case .callOffer(let offer):
       offers.append(offer)
       if let call = frame.call { self.offer(call) }
+    case .callWake(let wake): world.onWake(self, wake)
     case .callConnected: if let call = frame.call { send(.mediaActive(MediaActive(capture: true, playout: true)), call: call) }
     case .callCancel, .callEnded, .callGone:
       if let call = frame.call { terminals[call, default: []].append(Self.text(message)) }

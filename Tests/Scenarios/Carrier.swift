@@ -21,6 +21,8 @@ final class Carrier {
   /// The descriptions of its 200 and of its own re-INVITEs, if not the usual one.
   var answerSDP: String?
   var offers: String?
+  /// An edge between the carrier and the gateway.
+  var isEdge = false
   private var nextLeg: UInt64 = 1
 
   init(_ world: World) { self.world = world }
@@ -47,7 +49,7 @@ final class Carrier {
           leg,
           OutboundInvite(
             trunk: peer, to: number, from: "+15550000042", isPrivate: isPrivate, assertedIdentity: "+15550000042", sdp: sdp,
-            extraHeaders: headers))))
+            extraHeaders: headers + (isEdge ? [("X-Trunkline-Trunk", "carrier")] : [])))))
     return leg
   }
 
@@ -55,6 +57,9 @@ final class Carrier {
   func cancel(_ leg: LegID) { handle(.command(.cancel(leg, nil))) }
 
   func receive(_ bytes: [UInt8]) {
+    if let message = try? Message(bytes), message.statusCode == 302 {
+      redirect = message.field(.contact).map { message.text($0.value) }
+    }
     handle(.received(bytes, Flow(transport: .udp, local: World.carrierAddress, remote: World.gatewayAddress), trunk: "gateway"))
   }
 
@@ -68,10 +73,10 @@ final class Carrier {
 
   /// To the gateway, past every loss.
   func deliver(_ bytes: [UInt8]) {
-    world.after(world.sipDelay) { [world] in
+    world.after(world.sipDelay) { [world, isEdge] in
       Invariants.look(at: bytes, fromGateway: false, world)
       let flow = Flow(transport: .udp, local: World.gatewayAddress, remote: World.carrierAddress)
-      world.signal(.received(bytes, flow, trunk: "carrier"))
+      world.signal(.received(bytes, flow, trunk: isEdge ? Edge.peer : "carrier"))
     }
   }
 
@@ -102,6 +107,9 @@ final class Carrier {
       }
     }
   }
+
+  /// The Contact of the newest 302.
+  var redirect: String?
 
   /// The final response to a call of the carrier; nil if none came.
   func final(_ leg: LegID) -> Int? {

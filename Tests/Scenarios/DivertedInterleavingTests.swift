@@ -1,3 +1,4 @@
+import AudioCodecs
 import Bytes
 import CallFlow
 import MediaSession
@@ -11,7 +12,7 @@ import Testing
     Dictionary(uniqueKeysWithValues: triggers.map { ($0, Diversions.Rule(target)) })
   }
   private static func recording(early: Bool) -> Diversions.Target {
-    .recording(.init(name: "away.wav", audio: Announcement(samples: Array(repeating: 1, count: 8_000)), isEarly: early))
+    .recording(.init(name: "away.wav", audio: Announcement(Recording(Array(repeating: 1, count: 8_000))), isEarly: early))
   }
   private static let toNumber = all(.number(Play.mobile, showsCaller: false))
 

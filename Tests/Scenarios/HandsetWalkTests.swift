@@ -11,7 +11,7 @@ import Testing
 /// Random walks: user, caller, network and system do what they like, and what must hold holds.
 @Suite struct HandsetWalkTests {
   /// As many as fit into half a minute of the suite; `TRUNKLINE_WALKS` says how many else.
-  private static let walks = UInt64(ProcessInfo.processInfo.environment["TRUNKLINE_WALKS"] ?? "") ?? 3_500
+  private static let walks = UInt64(ProcessInfo.processInfo.environment["TRUNKLINE_WALKS"] ?? "") ?? 1_500
 
   @Test func `ACT-1, ACT-3: whatever happens in whatever order, nothing is left on the screen and nothing is done twice`() {
     for seed in 1...Self.walks {

@@ -48,6 +48,7 @@ extension Play {
       switch effect {
       case .sendSIP(let message): transmit(.carrier(.received(message.bytes, Self.gateway.flow, trunk: "gateway")))
       case .action(let action): perform(action)
+      case .cluster: break  // alone
       case .authenticated, .challengeRefused: break
       }
     }

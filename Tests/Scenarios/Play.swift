@@ -152,6 +152,7 @@ struct Play {
         if let index = devices.firstIndex(where: { $0.connection == id }) { devices[index].connection = nil }
         tell(.closed(id, nil))
       case .httpAnswer(_, let status, _): hasHTTPAnswer.append(status)
+      case .httpRedirect: hasHTTPAnswer.append(307)
       case .ping(let id): tell(.alive(id))
       }
     }

@@ -2,6 +2,7 @@ import AppProtocol
 import AppSessions
 import Bytes
 import CallFlow
+import Cluster
 import GatewayCore
 import JSONWebToken
 import MediaSession
@@ -75,10 +76,20 @@ final class World {
   /// Messages of the gateway that get lost on the way.
   var loses: ([UInt8]) -> Bool = { _ in false }
 
-  init(seed: UInt64 = 1, configure: (inout CallFlow.Configuration, inout Routing) -> Void = { _, _ in }) {
-    let wakes = WakeTokens(random: .seeded(seed &+ 3))
-    let settings = SessionSettings(
+  /// Start lines on disk: what a process that dies leaves.
+  var journal: [CallID: CallFlow.StartLine] = [:]
+  /// What the cluster machine asks of its surroundings; and a `call.wake` that came to an app.
+  var onCluster: (ClusterMachine.Action) -> Void = { _ in }
+  var onWake: (App, CallWake) -> Void = { _, _ in }
+
+  init(
+    seed: UInt64 = 1, cluster: ClusterMachine? = nil, sessionCluster: SessionCluster? = nil,
+    configure: (inout CallFlow.Configuration, inout Routing) -> Void = { _, _ in }
+  ) {
+    let wakes = sessionCluster?.wakeTokens ?? WakeTokens(random: .seeded(seed &+ 3))
+    var settings = SessionSettings(
       verifier: TokenVerifier(keys: Self.keys, audience: "trunkline"), users: ["alice"], wakeTokens: wakes)
+    settings.cluster = sessionCluster
     sessions = SessionMachine(settings: settings, random: .seeded(seed &+ 1))
     var configuration = CallFlow.Configuration()
     configuration.push = wakes.map { PushSettings(gateway: "wss://gw", wakes: $0) }
@@ -91,7 +102,7 @@ final class World {
     configure(&configuration, &routing)
     core = GatewayCore(
       userAgent: UserAgent(random: .seeded(seed)),
-      machine: CallMachine(configuration: configuration, routing: routing, random: .seeded(seed &+ 2)))
+      machine: CallMachine(configuration: configuration, routing: routing, random: .seeded(seed &+ 2)), cluster: cluster)
     sessions.setWallClock(unixMilliseconds: Self.epoch * 1_000, at: now)
     give(.wallClock(offsetMilliseconds: Self.epoch * 1_000 - 1_000))
   }
@@ -121,12 +132,12 @@ final class World {
     now = end
   }
 
-  private var nextTime: Instant? {
+  var nextTime: Instant? {
     let timers = [core.nextDeadline, carrier.agent.nextDeadline, sessions.nextDeadline]
     return (timers + [queue.last?.at]).compactMap(\.self).min()
   }
 
-  private func step() {
+  func step() {
     if let next = queue.last, next.at <= now {
       queue.removeLast().run()
     } else if let due = core.nextDeadline, due <= now {
@@ -142,6 +153,7 @@ final class World {
 
   func signal(_ input: UserAgent.Input) { run(.sip(input)) }
   func give(_ input: CallMachine.Input) { run(.call(input)) }
+  func give(cluster input: ClusterMachine.Input) { run(.cluster(input)) }
 
   /// One input of the core, behind those that are under way.
   private func run(_ input: GatewayCore.Input) {
@@ -160,6 +172,7 @@ final class World {
     switch effect {
     case .sendSIP(let message): send(message.bytes)
     case .action(let action): perform(action)
+    case .cluster(let action): onCluster(action)
     case .authenticated, .challengeRefused: break
     }
   }
@@ -180,7 +193,7 @@ final class World {
       case .send(let id, let bytes): after(appDelay) { [unowned self] in connections[id]?.receive(bytes, on: id) }
       case .ping(let id): after(appDelay) { [unowned self] in if connections[id] != nil { tell(.alive(id)) } }
       case .close(let id, let code): after(appDelay) { [unowned self] in connections[id]?.closed(id, code) }
-      case .httpAnswer: break
+      case .httpAnswer, .httpRedirect: break
       }
     }
     for event in output.events { give(.app(event)) }
@@ -190,13 +203,20 @@ final class World {
     switch action {
     case .app(let command): tell(.command(command))
     case .media(let command): media.handle(command)
-    case .journal(let line): after(.milliseconds(3)) { [unowned self] in give(.journalled(line.call)) }
-    case .record(let record): records.append(record)
+    case .journal(let line):
+      after(.milliseconds(3)) { [unowned self] in
+        if !records.contains(where: { $0.call == line.call }) { journal[line.call] = line }
+        give(.journalled(line.call))
+      }
+    case .record(let record):
+      records.append(record)
+      journal[record.call] = nil
+    case .disowned(let call): journal[call] = nil
     case .trace(let call, let stage, let at, _): traces.append((call, stage, at))
     case .measured(let measurement): measurements.append(measurement)
     case .refused(let refusal): refusals.append(refusal)
     case .push(let key, let target, let content, _): push(key, target, content)
-    case .pushCallOver, .devices, .askRoute: break
+    case .pushCallOver, .devices, .askRoute, .locate, .claim, .admit, .released, .unclaimed, .askTombstone, .wake: break
     case .verify(let call, let question):
       questions.append(question)
       let (answer, delay) = verifier(question)

@@ -26,13 +26,20 @@ final class MemoryRecords: RecordSink {
 }
 
 /// Devices that are forgotten with the process.
-final class MemoryDevices: DeviceStore {
+final class MemoryDevices: LocalDeviceStore {
   private let table = Mutex<[DeviceKey: Device]>([:])
 
-  func devices() -> [Device] {
+  func devices(of user: String) -> [Device] {
     table.withLock {
-      $0.values.sorted { ($0.firstSeen, $0.key.user, $0.key.device) < ($1.firstSeen, $1.key.user, $1.key.device) }
+      $0.values.filter { $0.key.user == user }.sorted { ($0.firstSeen, $0.key.device) < ($1.firstSeen, $1.key.device) }
     }
+  }
+
+  func page(after user: String?, users: Int) -> [Device] {
+    let ids = table.withLock { Set($0.keys.map(\.user)) }.filter { id in
+      user.map { $0.utf8.lexicographicallyPrecedes(id.utf8) } ?? true
+    }
+    return ids.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.prefix(users).flatMap { devices(of: $0) }
   }
 
   func apply(_ changes: [DeviceChange]) {

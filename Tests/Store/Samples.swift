@@ -66,10 +66,11 @@ func device(_ user: String, _ name: String, at: Int64 = 1) -> Device {
 }
 
 /// A device store that fails while told to.
-final class FaultyDevices: DeviceStore {
+final class FaultyDevices: LocalDeviceStore {
   let inner = MemoryDevices()
   let isBroken = Mutex(false)
-  func devices() -> [Device] { inner.devices() }
+  func devices(of user: String) -> [Device] { inner.devices(of: user) }
+  func page(after user: String?, users: Int) -> [Device] { inner.page(after: user, users: users) }
   func apply(_ changes: [DeviceChange]) throws {
     if isBroken.withLock({ $0 }) { throw StoreError("the disk is full") }
     inner.apply(changes)

@@ -60,7 +60,7 @@ import Testing
     #expect(try sink.recorded(among: []) == [])
   }
 
-  func devices(_ kind: Kind, _ folder: Folder) throws -> any DeviceStore {
+  func devices(_ kind: Kind, _ folder: Folder) throws -> any LocalDeviceStore {
     kind == .memory ? MemoryDevices() : SQLiteDevices(try SQLiteFile(path: folder.path + "/trunkline.db"))
   }
 
@@ -69,7 +69,7 @@ import Testing
   ) throws {
     let folder = try Folder()
     let store = try devices(kind, folder)
-    #expect(try store.devices().isEmpty)
+    #expect(try store.all().isEmpty)
     var phone = device("alice", "phone", at: 7)
     (phone.platform, phone.model, phone.accounts, phone.revokedAt) = ("ios", "O'Neil \u{1F4DE}", ["a1", "a2"], 12)
     (phone.rings, phone.doNotDisturb, phone.lastSeen) = (false, true, 11)
@@ -79,13 +79,42 @@ import Testing
         registeredAt: 9,
         isUsable: false))
     try store.apply([.stored(device("alice", "phone")), .stored(device("bob", "phone", at: 3)), .stored(phone)])
-    #expect(try store.devices() == [device("bob", "phone", at: 3), phone])
+    #expect(try store.all() == [device("bob", "phone", at: 3), phone])
     phone.bindings.removeFirst()
     try store.apply([
       .stored(phone), .removed(DeviceKey(user: "bob", device: "phone")), .removed(DeviceKey(user: "x", device: "y")),
     ])
-    #expect(try store.devices() == [phone])
+    #expect(try store.all() == [phone])
     try store.apply([.removed(phone.key), .stored(device("alice", "phone", at: 20))])
-    #expect(try store.devices() == [device("alice", "phone", at: 20)])
+    #expect(try store.all() == [device("alice", "phone", at: 20)])
+  }
+
+  @Test(arguments: Kind.allCases) func `a device store gives a user's devices, the first seen first`(kind: Kind) throws {
+    let folder = try Folder()
+    let store = try devices(kind, folder)
+    try store.apply([
+      .stored(device("alice", "tablet", at: 1)), .stored(device("alice", "phone", at: 5)),
+      .stored(device("alice2", "phone", at: 3)),
+    ])
+    #expect(try store.devices(of: "alice") == [device("alice", "tablet", at: 1), device("alice", "phone", at: 5)])
+    #expect(try store.devices(of: "alice2") == [device("alice2", "phone", at: 3)])
+    #expect(try store.devices(of: "ali").isEmpty && store.devices(of: "").isEmpty)
+  }
+
+  @Test(arguments: Kind.allCases) func `pages of a device store hold each user once and whole`(kind: Kind) throws {
+    let folder = try Folder()
+    let store = try devices(kind, folder)
+    let users = ["Zoe", "alice", "bob", "\u{e4}rger", "\u{1F4DE}"]
+    try store.apply(users.reversed().flatMap { user in [.stored(device(user, "b", at: 9)), .stored(device(user, "a", at: 10))] })
+    var (seen, last): ([String], String?) = ([], nil)
+    while true {
+      let page = try store.page(after: last, users: 2)
+      guard let end = page.last?.key.user else { break }
+      #expect(Set(page.map(\.key.user)).count <= 2)
+      seen += page.map { $0.key.user + $0.key.device }
+      last = end
+    }
+    #expect(seen == users.flatMap { [$0 + "b", $0 + "a"] })
+    #expect(try store.all().map(\.firstSeen) == users.map { _ in 9 } + users.map { _ in 10 })
   }
 }

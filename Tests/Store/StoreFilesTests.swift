@@ -39,7 +39,7 @@ import Testing
     #expect(try SQLiteJournal(file).lines() == [startLine(1)])
     let phone = device("alice", "phone")
     try SQLiteDevices(file).apply([.stored(phone)])
-    #expect(try SQLiteDevices(file).devices() == [phone])
+    #expect(try SQLiteDevices(file).all() == [phone])
   }
 
   @Test func `a file of a later version is left alone`() throws {

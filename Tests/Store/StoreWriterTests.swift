@@ -128,6 +128,6 @@ import Testing
     devices.isBroken.withLock { $0 = false }
     writer.flush()
     #expect(writer.problem == nil && writer.waitingChanges == 0)
-    #expect(devices.inner.devices() == [device("alice", "phone", at: 50)])
+    #expect(try devices.inner.all() == [device("alice", "phone", at: 50)])
   }
 }

@@ -24,6 +24,23 @@ import Testing
     #expect(first.callID == second.callID && second.sequence == first.sequence + 1)
   }
 
+  @Test func `of several nodes one registers and probes; the others take the trunk for reachable`() {
+    var world = World(
+      [trunk("192.0.2.1", registration: .init(user: "gw", expires: 600), probe: .init(interval: .seconds(30)))],
+      sharesDuties: true)
+    world.advance(.seconds(100))
+    #expect(world.requests.isEmpty && world.machine.isRegistered("carrier") && world.machine.isUsable("carrier", at: world.now))
+    world.feed(.duty(trunk: "carrier", true))
+    #expect(Set(world.requests.map(\.request.method)) == [.register, .options] && !world.machine.isRegistered("carrier"))
+    world.feed(.duty(trunk: "carrier", true))
+    #expect(world.requests.count == 2, "once")
+    world.feed(.duty(trunk: "carrier", false))
+    world.advance(.seconds(1_000))
+    #expect(world.requests.count == 2 && world.machine.isRegistered("carrier"))
+    world.feed(.unregister)
+    #expect(world.requests.count == 2, "another node goes on with the same contact")
+  }
+
   @Test func `at the end Expires 0 goes to where it registered, once, and nothing is refreshed any more`() {
     var world = world()
     world.feed(.unregister)
@@ -169,5 +186,26 @@ import Testing
       #expect(isSameBinding == (next.registration?.user == "gw"))
       if isSameBinding { #expect((last.last?.sequence ?? 0) > world.requests[0].request.sequence + 8) }
     }
+  }
+
+  @Test func `the others take the word of the node that registers and probes a trunk`() {
+    var world = World(
+      [trunk("192.0.2.1", registration: .init(user: "gw", expires: 600), probe: .init(interval: .seconds(30)))],
+      sharesDuties: true)
+    func why() -> TrunkStatus.Trouble? { world.machine.status("carrier", at: world.now, wallOffset: 0)?.why }
+    #expect(why() == nil && world.machine.troubles.isEmpty)
+    world.feed(.reported(["carrier": .notAnswering]))
+    #expect(!world.machine.isUsable("carrier", at: world.now) && why() == .notAnswering)
+    world.feed(.reported(["carrier": .notRegistered]))
+    #expect(world.machine.isUsable("carrier", at: world.now) && !world.machine.isRegistered("carrier") && why() == .notRegistered)
+    world.feed(.reported(["other": .notAnswering]))
+    #expect(world.machine.isRegistered("carrier") && why() == nil)
+    // its own word counts once it leads
+    world.feed(.duty(trunk: "carrier", true))
+    #expect(world.machine.troubles == ["carrier": .notRegistered])
+    world.feed(.reported(["carrier": .notAnswering]))
+    #expect(world.machine.isUsable("carrier", at: world.now))
+    world.feed(.duty(trunk: "carrier", false))
+    #expect(world.machine.troubles.isEmpty)
   }
 }

@@ -50,10 +50,14 @@ public final class Bench {
 
   /// Runs a bench and ends the process: status 0, or 1 after an error or a failed requirement, 2 after an option that is none.
   /// `about` is the first line of its `--help`.
-  public static func main(_ name: String, about: String, options: [BenchOption] = [], _ body: (Bench) throws -> Void) -> Never {
+  public static func main(
+    _ name: String, about: String, options: [BenchOption] = [], examples: [String] = [], _ body: (Bench) throws -> Void
+  )
+    -> Never
+  {
     let arguments = Array(CommandLine.arguments.dropFirst())
     if arguments.contains(where: { $0 == "--help" || $0 == "-h" }) {
-      print(BenchOption.text(name, about: about, options))
+      print(BenchOption.text(name, about: about, options, examples: examples))
       exit(0)
     }
     if let fault = BenchOption.fault(arguments, options) {
@@ -85,6 +89,11 @@ public final class Bench {
   }
 
   public func wants(_ row: String) -> Bool { only.map { row.contains($0) } ?? true }
+
+  /// Whether any row with one of these words in its name may be wanted, and what all of them need must be started.
+  public func mayWant(_ words: String...) -> Bool {
+    only.map { only in words.contains { only.contains($0) || $0.contains(only) } } ?? true
+  }
 
   /// Prints a row and writes it to the results file.
   public func add(_ row: BenchRow) {

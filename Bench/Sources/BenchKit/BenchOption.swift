@@ -19,11 +19,12 @@ public struct BenchOption: Sendable {
   /// How a bench calls itself under callgrind.
   private static let hidden = [BenchOption("--count WORK", ""), BenchOption("--operations N", "")]
 
-  static func text(_ bench: String, about: String, _ options: [BenchOption]) -> String {
+  static func text(_ bench: String, about: String, _ options: [BenchOption], examples: [String] = []) -> String {
     let all = options + common
     let width = all.reduce(0) { max($0, $1.usage.count) }
     return "bench-\(bench): \(about)\n\n"
       + all.map { "  \(BenchTable.left($0.usage, width))  \($0.help)\n" }.joined()
+      + (examples.isEmpty ? "" : "\nEXAMPLES:\n" + examples.map { "  \($0)\n" }.joined())
   }
 
   /// What is wrong with the arguments, and what there is; nil if nothing is.

@@ -14,7 +14,10 @@ public enum Gateway {
   }
 
   /// Its `/readyz` says so.
-  public static func isReady(admin: UInt16) -> Bool {
+  public static func isReady(admin: UInt16) -> Bool { page("/readyz", admin: admin) != nil }
+
+  /// The body of a page of its admin address; nil: nobody answers, or not with 200.
+  public static func page(_ path: String, admin: UInt16) -> String? {
     let fd = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     defer { close(fd) }
     var address = loopbackAddress(admin)
@@ -23,11 +26,38 @@ public enum Gateway {
         connect(fd, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
       }
     }
-    let request = Array("GET /readyz HTTP/1.1\r\nHost: 127.0.0.1:\(admin)\r\nConnection: close\r\n\r\n".utf8)
-    guard connected, send(fd, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else { return false }
-    var answer = [UInt8](repeating: 0, count: 64)
-    let count = recv(fd, &answer, answer.count, 0)
-    return String(decoding: answer.prefix(max(0, count)), as: UTF8.self).hasPrefix("HTTP/1.1 200")
+    let request = Array("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1:\(admin)\r\nConnection: close\r\n\r\n".utf8)
+    guard connected, send(fd, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else { return nil }
+    var answer: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      let count = recv(fd, &buffer, buffer.count, 0)
+      guard count > 0 else { break }
+      answer += buffer[..<count]
+    }
+    let text = String(decoding: answer, as: UTF8.self)
+    guard text.hasPrefix("HTTP/1.1 200"), let head = text.range(of: "\r\n\r\n") else { return nil }
+    return String(text[head.upperBound...])
+  }
+
+  /// Samples of a metric family by their labels as written: `{command="enter"}`, or nothing.
+  public static func metric(_ name: String, admin: UInt16) -> [String: Double] {
+    var out: [String: Double] = [:]
+    for line in (page("/metrics", admin: admin) ?? "").split(separator: "\n") where line.hasPrefix(name) {
+      let rest = line.dropFirst(name.count)
+      guard rest.first == "{" || rest.first == " ", let blank = rest.lastIndex(of: " ") else { continue }
+      out[String(rest[..<blank])] = Double(rest[rest.index(after: blank)...])
+    }
+    return out
+  }
+
+  /// A WAV file of telephone audio without a sound.
+  public static func silence(seconds: Int) -> Data {
+    func number(_ value: Int, _ octets: Int) -> [UInt8] { (0..<octets).map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) } }
+    let size = seconds * 16_000
+    var head = Array("RIFF".utf8) + number(36 + size, 4) + Array("WAVEfmt ".utf8) + number(16, 4)
+    head += number(1, 2) + number(1, 2) + number(8_000, 4) + number(16_000, 4) + number(2, 2) + number(16, 2)
+    return Data(head + Array("data".utf8) + number(size, 4)) + Data(count: size)
   }
 }
 

@@ -3,7 +3,7 @@ import Bytes
 import DemoSpeech
 import RTP
 
-/// The demo call's speech as 8 kHz samples, in ticks of 160.
+/// The demo call's speech as 8 kHz samples, in ticks of 160, or of 320 at 16 kHz.
 public enum Speech {
   public static func samples() -> [Int16] {
     let octets = DemoSpeech.telephone
@@ -13,16 +13,21 @@ public enum Speech {
     return samples
   }
 
-  public static func ticks() -> [[Int16]] {
-    let all = samples()
-    return stride(from: 0, to: all.count - 159, by: 160).map { Array(all[$0..<$0 + 160]) }
+  /// At 16 kHz straight lines between samples leave images above 4 kHz: the upper band is busy.
+  public static func ticks(_ band: AudioBand = .narrowband) -> [[Int16]] {
+    var (all, tick) = (samples(), band.samplesPerTick)
+    if band == .wideband { all = zip(all, all.dropFirst()).flatMap { [$0, Int16((Int($0) + Int($1)) / 2)] } }
+    return stride(from: 0, to: all.count - tick + 1, by: tick).map { Array(all[$0..<$0 + tick]) }
   }
 
   /// The speech again and again as packets of one codec, `count` of them.
-  public static func packets(_ encoding: AudioEncoding, count: Int, expectedLossPercent: Int = 10) throws -> [[UInt8]] {
-    let ticks = ticks()
-    let control = EncoderControl(bitrate: 24_000, repairBitrate: 24_000, expectedLossPercent: expectedLossPercent)
-    var encoder = try AudioEncoder(encoding: encoding, control: control)
+  public static func packets(
+    _ encoding: AudioEncoding, _ band: AudioBand = .narrowband, count: Int, expectedLossPercent: Int = 10
+  ) throws -> [[UInt8]] {
+    let ticks = ticks(band)
+    let bitrate = band == .wideband ? EncoderControl.repairBitrate : EncoderControl.plainBitrate
+    let control = EncoderControl(bitrate: bitrate, repairBitrate: bitrate, expectedLossPercent: expectedLossPercent)
+    var encoder = try AudioEncoder(encoding: encoding, band: band, control: control)
     return try (0..<count).map { index in
       var payload = [UInt8](repeating: 0, count: 1275)
       var span = payload.mutableSpan

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
+#include <malloc.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
@@ -97,6 +98,11 @@ int malloc_sites(malloc_site *out, int room) {
 }
 
 uint64_t malloc_count(void) { return calls; }
+
+uint64_t malloc_in_use(void) {
+  struct mallinfo2 info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
 
 uint64_t malloc_count_all(void) { return __atomic_load_n(&all_calls, __ATOMIC_RELAXED); }
 

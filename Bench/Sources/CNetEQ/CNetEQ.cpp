@@ -7,6 +7,7 @@
 #include "api/audio/audio_frame.h"
 #include "api/audio_codecs/audio_decoder_factory_template.h"
 #include "api/audio_codecs/g711/audio_decoder_g711.h"
+#include "api/audio_codecs/g722/audio_decoder_g722.h"
 #include "api/audio_codecs/opus/audio_decoder_opus.h"
 #include "api/neteq/neteq.h"
 #include "modules/audio_coding/neteq/default_neteq_factory.h"
@@ -38,9 +39,12 @@ neteq *neteq_make(int sample_rate_hz, int minimum_delay_ms) {
   config.sample_rate_hz = sample_rate_hz;
   config.min_delay_ms = minimum_delay_ms;
   // Debian's library was built without Opus in the built-in factory; the decoder itself is there.
-  const auto decoders = webrtc::CreateAudioDecoderFactory<webrtc::AudioDecoderG711, webrtc::AudioDecoderOpus>();
+  const auto decoders =
+      webrtc::CreateAudioDecoderFactory<webrtc::AudioDecoderG711, webrtc::AudioDecoderG722, webrtc::AudioDecoderOpus>();
   self->engine = webrtc::DefaultNetEqFactory().CreateNetEq(config, decoders, &self->clock);
   self->engine->RegisterPayloadType(0, webrtc::SdpAudioFormat("pcmu", 8000, 1));
+  // RFC 3551 §4.5.2: its RTP clock says 8000, its audio is of 16 kHz.
+  self->engine->RegisterPayloadType(9, webrtc::SdpAudioFormat("G722", 8000, 1));
   self->engine->RegisterPayloadType(111, webrtc::SdpAudioFormat("opus", 48000, 2));
   return self;
 }

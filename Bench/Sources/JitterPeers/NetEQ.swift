@@ -3,11 +3,11 @@ import CNetEQ
 
 /// WebRTC's NetEQ, as Debian's libtgowt-dev carries it, with its own decoders.
 public struct NetEQ: ~Copyable {
-  public enum Codec: Sendable { case pcmu, opus }
+  public enum Codec: Sendable { case pcmu, g722, opus }
 
   private let engine: OpaquePointer
   private let payloadType: Int32
-  /// 8000 for PCMU, 48000 for Opus.
+  /// 8000 for PCMU, 16000 for G.722, 48000 for Opus.
   public let sampleRateHz: Int
   /// Samples of one pull: 10 ms.
   public var samplesPerPull: Int { sampleRateHz / 100 }
@@ -16,8 +16,11 @@ public struct NetEQ: ~Copyable {
 
   /// nil where NetEQ is not installed.
   public init?(_ codec: Codec, minimumDelayMilliseconds: Int = 0) {
-    payloadType = codec == .pcmu ? 0 : 111
-    sampleRateHz = codec == .pcmu ? 8000 : 48000
+    switch codec {
+    case .pcmu: (payloadType, sampleRateHz) = (0, 8_000)
+    case .g722: (payloadType, sampleRateHz) = (9, 16_000)
+    case .opus: (payloadType, sampleRateHz) = (111, 48_000)
+    }
     guard let engine = neteq_make(Int32(sampleRateHz), Int32(minimumDelayMilliseconds)) else { return nil }
     self.engine = engine
   }

@@ -3,9 +3,11 @@ import CJitterPeers
 /// speexdsp's `JitterBuffer`: hands out packets on its own schedule, conceals nothing.
 public struct SpeexJitterBuffer: ~Copyable {
   private let engine: OpaquePointer
-  /// nil where speexdsp is not installed.
-  public init?(marginMilliseconds: Int = 0) {
-    guard let engine = speex_peer_make(Int32(marginMilliseconds * 8)) else { return nil }
+  private let samples: Int32
+  /// G.711, a packet a tick. nil where speexdsp is not installed.
+  public init?(frameMilliseconds: Int = 20, marginMilliseconds: Int = 0) {
+    samples = Int32(frameMilliseconds * 8)
+    guard let engine = speex_peer_make(samples, Int32(marginMilliseconds * 8)) else { return nil }
     self.engine = engine
   }
   deinit { speex_peer_free(engine) }
@@ -16,7 +18,7 @@ public struct SpeexJitterBuffer: ~Copyable {
   /// The next tick's packet and its timestamp; nil if there is none.
   public func get(into payload: UnsafeMutableBufferPointer<UInt8>) -> (timestamp: UInt32, length: Int)? {
     var timestamp: UInt32 = 0
-    let length = speex_peer_get(engine, payload.baseAddress, payload.count, &timestamp)
+    let length = speex_peer_get(engine, samples, payload.baseAddress, payload.count, &timestamp)
     return length > 0 ? (timestamp, Int(length)) : nil
   }
 }

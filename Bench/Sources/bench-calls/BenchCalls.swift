@@ -19,10 +19,3 @@ import Foundation
     }
   }
 }
-
-/// Where a program of the system stands.
-enum Program {
-  static func find(_ name: String) -> String? {
-    ["/usr/bin/", "/usr/local/bin/", "/bin/"].map { $0 + name }.first { FileManager.default.isExecutableFile(atPath: $0) }
-  }
-}

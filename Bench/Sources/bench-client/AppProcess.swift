@@ -59,7 +59,7 @@ import TrunklineCallKit
 
   init(_ plan: Plan) {
     self.plan = plan
-    audio = TimedAudio(Speech.samples(), marks)
+    audio = TimedAudio(Speech.samples().flatMap { [$0, $0] }, marks)
     report = Report(
       marks: [:], loudSamples: 0, residentKilobytes: [], figures: nil, sites: [], sentPackets: 0, violations: [], trace: [])
     marks.note("main")

@@ -41,12 +41,12 @@ final class TimedAudio: AudioDevice, @unchecked Sendable {
   func release() { state.withLock { ($0.isRunning, $0.handle) = (false, nil) } }
 
   private func loop(_ handle: AudioHandle, _ run: Int) {
-    var (captured, played) = ([Int16](repeating: 0, count: 160), [Int16](repeating: 0, count: 160))
+    var (captured, played) = ([Int16](repeating: 0, count: 320), [Int16](repeating: 0, count: 320))
     var position = 0
     var due = timespec()
     clock_gettime(CLOCK_MONOTONIC, &due)
     while state.withLock({ $0.isRunning && $0.run == run }) {
-      for index in 0..<160 where !samples.isEmpty {
+      for index in 0..<320 where !samples.isEmpty {
         captured[index] = handle.isConnected ? samples[position] : 0
         if handle.isConnected { position = (position + 1) % samples.count }
       }
@@ -55,7 +55,7 @@ final class TimedAudio: AudioDevice, @unchecked Sendable {
       if handle.played.read(into: &room) {
         marks.note("firstSample")
         var loud = 0
-        for index in 0..<160 where abs(Int(played[index])) > 300 { loud += 1 }
+        for index in 0..<320 where abs(Int(played[index])) > 300 { loud += 1 }
         heard.add(loud, ordering: .relaxed)
       }
       due.tv_nsec += 20_000_000

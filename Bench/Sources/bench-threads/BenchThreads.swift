@@ -3,6 +3,7 @@ import BenchKit
 import Bytes
 import CBenchNet
 import Glibc
+import RTP
 import SRTP
 
 /// `bench-threads [--only relay|bridge|steps|handshakes|strangers]`: calls per core of the real media thread, beside rtpengine
@@ -56,10 +57,17 @@ enum Material {
     Speech.ticks().filter { tick in tick.reduce(0.0) { $0 + Double($1) * Double($1) } / 160 > 40_000 }
   }
 
-  /// The same both ways, G.711 and Opus.
-  static func spoken(_ ticks: [[Int16]]) throws -> CallMaterial {
-    var opus = try AudioEncoder(encoding: .opus)
-    var ulaw = try AudioEncoder(encoding: .pcmu)
+  /// The same at 16 kHz.
+  static func wideTalk() -> [[Int16]] {
+    Speech.ticks(.wideband).filter { tick in tick.reduce(0.0) { $0 + Double($1) * Double($1) } / 320 > 40_000 }
+  }
+
+  /// The same both ways, G.711 and Opus; in wideband G.722 and Opus.
+  static func spoken(_ ticks: [[Int16]], _ band: AudioBand = .narrowband) throws -> CallMaterial {
+    let bitrate = band == .wideband ? EncoderControl.plainWideBitrate : EncoderControl.plainBitrate
+    var opus = try AudioEncoder(encoding: .opus, band: band, control: EncoderControl(bitrate: bitrate))
+    let trunk = band == .wideband ? AudioEncoding.g722 : .pcmu
+    var other = try AudioEncoder(encoding: trunk, band: band)
     func frames(_ encoder: inout AudioEncoder) throws -> [[UInt8]] {
       try ticks.map { tick in
         var room = [UInt8](repeating: 0, count: 1_275)
@@ -67,13 +75,13 @@ enum Material {
         return Array(room[..<(try encoder.encode(tick.span, into: &span))])
       }
     }
-    return CallMaterial(trunk: try frames(&ulaw), app: try frames(&opus), stamps: false)
+    return CallMaterial(trunk: try frames(&other), app: try frames(&opus), stamps: false, trunkEncoding: trunk)
   }
 
   /// CPU nanoseconds of one 20 ms frame through a bare encoder and a bare decoder, those of `calls` calls in turn, as on a media
   /// thread, where no codec's state stays in the first cache: what nobody can go below.
   static func bareOpus(_ ticks: [[Int16]], _ material: CallMaterial, calls: Int, frames: Int) throws -> Double {
-    let codecs = try (0..<calls).map { _ in try BareCodecs() }
+    let codecs = try (0..<calls).map { _ in try BareCodecs(sampleRateHz: (ticks.first?.count ?? 160) * 50) }
     let start = cpuNanoseconds()
     for frame in 0..<frames {
       // Calls are at different places of the speech.
@@ -90,11 +98,12 @@ private final class BareCodecs {
   private var encoder: OpusEncoder
   private var decoder: OpusDecoder
   private var packet = [UInt8](repeating: 0, count: 1_275)
-  private var samples = [Int16](repeating: 0, count: 960)
+  private var samples = [Int16](repeating: 0, count: 1_920)
 
-  init() throws {
-    encoder = try OpusEncoder()
-    decoder = try OpusDecoder()
+  init(sampleRateHz: Int) throws {
+    let bitrate = sampleRateHz > 8_000 ? EncoderControl.plainWideBitrate : EncoderControl.plainBitrate
+    encoder = try OpusEncoder(sampleRateHz: sampleRateHz, bitrate: bitrate)
+    decoder = try OpusDecoder(sampleRateHz: sampleRateHz)
   }
 
   func turn(_ tick: [Int16], _ coded: [UInt8]) throws {

@@ -1,14 +1,42 @@
 import AudioCodecs
 import BenchKit
 import CBenchNet
+import RTP
 
-/// PCMU ↔ Opus + SRTP: calls per core beside bare libopus on the same frames and beside rtpengine, and how late packets leave.
+/// PCMU ↔ Opus + SRTP, and G.722 ↔ Opus at 16 kHz: calls per core beside bare libopus on the same frames and beside rtpengine, and how late
+/// packets leave.
 struct BridgeRows {
   let bench: Bench
   let cores: Cores
   init(_ bench: Bench, _ cores: Cores) { (self.bench, self.cores) = (bench, cores) }
 
   func run() throws {
+    try narrow()
+    try wide()
+  }
+
+  private func wide() throws {
+    let name = "bridge: calls per core, G.722 and Opus at 16 kHz"
+    guard bench.wants(name) else { return }
+    let talk = Material.wideTalk()
+    let material = try Material.spoken(talk, .wideband)
+    let calls = bench.isSmall ? 10 : 50
+    let frames = bench.isSmall ? 500 : 10_000
+    let before = try Material.bareOpus(talk, material, calls: calls, frames: frames)
+    bench.progress("bridge: \(calls) wideband calls through our media thread")
+    let ours = try Ours(cores.inBatches).measure(
+      calls, .opus, material, seconds: bench.isSmall ? 0.4 : 6, settle: bench.isSmall ? 0.3 : 1.1)
+    let after = try Material.bareOpus(talk, material, calls: calls, frames: frames)
+    let theirs = bench.isSmall ? nil : try Theirs.measure(bench, cores, 10, transcodes: true, material)
+    bench.add(
+      BenchRow(
+        name, unit: "calls/core", ours: BenchFigure("ours", ours.callsPerCore),
+        peers: theirs.map { [BenchFigure("rtpengine", $0.callsPerCore)] } ?? [],
+        limit: BenchFigure("bare libopus at 16 kHz", 2 * 2e7 / (before + after)), goal: .atLeast(0.85, of: .limit),
+        note: ours.note))
+  }
+
+  private func narrow() throws {
     let wanted = [
       "bridge: calls per core, continuous speech", "bridge: calls per core, conversation", "bridge: lateness p99 at half load",
     ]

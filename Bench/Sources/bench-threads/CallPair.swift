@@ -1,3 +1,4 @@
+import AudioCodecs
 import BenchKit
 import Bytes
 import CBenchNet
@@ -11,6 +12,8 @@ final class CallPair {
   /// Where their packets go: the gateway's two ports.
   var trunkRemote: UInt16 = 0, appRemote: UInt16 = 0
   var appPayloadType: UInt8 = 0
+  /// PCMU or G.722, which have the same clock.
+  let trunkEncoding: AudioEncoding
   var sender: SRTPSender?
   var receiver: SRTPReceiver?
   var toApp = Heard(), toTrunk = Heard()
@@ -27,7 +30,8 @@ final class CallPair {
     var first: (stamp: Int64, timestamp: UInt32)?
   }
 
-  init(_ number: Int) throws {
+  init(_ number: Int, trunk encoding: AudioEncoding = .pcmu) throws {
+    trunkEncoding = encoding
     var ports: (UInt16, UInt16) = (0, 0)
     (trunk, app) = (bn_udp(&ports.0), bn_udp(&ports.1))
     guard trunk >= 0, app >= 0 else { throw BenchError(text: "a socket for call \(number): errno \(-min(trunk, app))") }
@@ -48,7 +52,7 @@ final class CallPair {
       timestamp &+= 160
       position += 1
     }
-    var count = write(room, 0, material.trunk[frame], units: timestamp)
+    var count = write(room, trunkEncoding.row.payloadType, material.trunk[frame], units: timestamp)
     if material.stamps { stamp(room) }
     if bn_send(trunk, room.baseAddress, count, trunkRemote) == count { sentByTrunk += 1 }
     count = write(room, appPayloadType, material.app[frame], units: timestamp &* (appPayloadType == 0 ? 1 : 6))
@@ -112,4 +116,5 @@ struct CallMaterial {
   var app: [[UInt8]]
   /// Relayed payloads may carry the time they were sent at.
   var stamps: Bool
+  var trunkEncoding = AudioEncoding.pcmu
 }

@@ -86,7 +86,8 @@ final class Dialling {
   func open() {
     // Digits as carriers send them (RFC 4733): a trunk without them is listened to for tones, about 1 µs a packet.
     let trunk = TrunkLegParameters(
-      remote: SocketAddress(.loopback, pair.trunkPort), encoding: .pcmu, payloadType: 0, telephoneEventPayloadType: 101)
+      remote: SocketAddress(.loopback, pair.trunkPort), encoding: pair.trunkEncoding,
+      payloadType: pair.trunkEncoding.row.payloadType, telephoneEventPayloadType: 101)
     test.plane.send(.setTrunk(session, trunk))
     test.plane.send(.lockWinner(session, leg))
     test.plane.send(.connect(session, leg, keepsFirstWords: false))

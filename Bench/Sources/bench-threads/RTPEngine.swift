@@ -1,6 +1,8 @@
+import AudioCodecs
 import BenchKit
 import Bytes
 import CBenchNet
+import RTP
 import SRTP
 
 /// rtpengine from Debian as a process of ours: in user space, on loopback ports, bound to one core, ended by its pid.
@@ -49,19 +51,20 @@ final class RTPEngine {
 
   var cpuSeconds: Double { Double(bn_process_cpu(pid)) / 1e9 }
 
-  /// Connects a call: the carrier offers PCMU over RTP, the app gets SRTP with SDES keys and answers.
+  /// Connects a call: the carrier offers its codec over RTP, the app gets SRTP with SDES keys and answers.
   func connect(_ pair: CallPair, _ number: Int, transcodes: Bool) throws {
-    let carrier = Self.description(pair.trunkPort, "RTP/AVP", ["0 PCMU/8000"])
+    let row = pair.trunkEncoding.row
+    let carrier = Self.description(pair.trunkPort, "RTP/AVP", ["\(row.payloadType) \(row.rtpmap)"])
     var offer: [String: Any] = [
       "command": "offer", "call-id": "bench\(number)", "from-tag": "a\(number)", "sdp": carrier, "transport-protocol": "RTP/SAVP",
       "ICE": "remove", "replace": ["origin"], "SDES": ["only-AEAD_AES_128_GCM"],
     ]
-    if transcodes { offer["codec"] = ["transcode": ["opus"], "mask": ["PCMU"]] as [String: [String]] }
+    if transcodes { offer["codec"] = ["transcode": ["opus"], "mask": [row.name]] as [String: [String]] }
     let toApp = try ask(offer)
     let media = try Self.lines(toApp, number)
     pair.appRemote = media.port
     guard let crypto = media.crypto else { throw BenchError(text: "rtpengine offers no AEAD_AES_128_GCM: \(toApp)") }
-    pair.appPayloadType = transcodes ? media.payloadTypes.first { $0 != 0 } ?? 96 : 0
+    pair.appPayloadType = transcodes ? media.payloadTypes.first { $0 != row.payloadType } ?? 96 : 0
     let own = (0..<28).map { UInt8(truncatingIfNeeded: $0 * 7 + number) }
     let coding = transcodes ? "\(pair.appPayloadType) opus/48000/2" : "0 PCMU/8000"
     let app =
@@ -206,7 +209,7 @@ enum Theirs {
     bench.progress("rtpengine: \(calls) calls, \(transcodes ? "transcoded" : "relayed")")
     let engine = try RTPEngine(cores)
     if let cpu = cores.generator { _ = bn_pin(0, cpu) }
-    let pairs = try (0..<calls).map { try CallPair($0) }
+    let pairs = try (0..<calls).map { try CallPair($0, trunk: material.trunkEncoding) }
     for (number, pair) in pairs.enumerated() { try engine.connect(pair, number, transcodes: transcodes) }
     let seconds = bench.isSmall ? 0.3 : 4.0
     var used = (0.0, 0.0)

@@ -84,7 +84,7 @@ struct Ours {
     _ calls: Int, _ encoding: AudioEncoding, _ material: CallMaterial, seconds: Double, settle: Double = 1.1
   ) throws -> Measured {
     let test = try PlaneUnderTest(cores)
-    let pairs = try (0..<calls).map { try CallPair($0) }
+    let pairs = try (0..<calls).map { try CallPair($0, trunk: material.trunkEncoding) }
     try test.connect(pairs, app: encoding)
     let generator = CallGenerator(calls: pairs, material: material)
     var used = (0.0, 0.0)

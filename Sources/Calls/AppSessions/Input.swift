@@ -21,7 +21,7 @@ extension SessionMachine {
     /// The socket is gone; with the code of the client's close frame, if there was one.
     case closed(ConnectionID, CloseCode?)
     /// `POST /v1/calls/<call>/reject` with the text after `Bearer ` and the whole body. Exactly one
-    /// `Action.httpAnswer` follows, some other input later.
+    /// `Action.httpAnswer` or `.httpRedirect` follows, some other input later.
     case httpReject(HTTPRequestID, call: Identifier, bearer: String?, body: [UInt8])
     /// The HTTP client went away: no answer is wanted any more.
     case httpGone(HTTPRequestID)
@@ -43,6 +43,8 @@ extension SessionMachine {
     case close(ConnectionID, CloseCode)
     /// Answers an HTTP request; `body` is JSON.
     case httpAnswer(HTTPRequestID, status: Int, body: [UInt8])
+    /// Answers it in place of `httpAnswer` with 307: the same request belongs to another node, at this `https` or `http` address.
+    case httpRedirect(HTTPRequestID, location: String)
   }
 
   /// Written by `SessionMachine.handle`, emptied by its caller.
@@ -66,6 +68,8 @@ public enum SessionRefusal: String, CaseIterable, Hashable, Sendable {
     tokenCritical
   case deviceMismatch, unknownUser, wakeToken, resumeUnknown, helloMalformed, helloMissing, draining, overload,
     tooManySessions
+  /// Its call lives at another node; its call was at a node that is dead, and the device has a session here.
+  case otherNode, deadNode
 }
 
 /// A `hello` or `auth.refresh` that was refused.
@@ -85,6 +89,8 @@ public struct SessionStats: Hashable, Sendable {
   public var messagesReceived: UInt64 = 0
   public var messagesSent: UInt64 = 0
   public var resumed: UInt64 = 0
+  /// Sessions that began with the resume token of one that is not here.
+  public var continued: UInt64 = 0
   /// Numbered messages dropped because their `seq` had been seen.
   public var duplicates: UInt64 = 0
   /// Requests answered from the store, or joined to one without an answer yet.

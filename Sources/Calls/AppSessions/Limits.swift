@@ -40,6 +40,28 @@ public enum Limits {
   public static let wokenCalls = 20_000
   /// Answers to HTTP requests that are awaited from control.
   public static let pendingHTTP = 1_024
+  /// Other nodes that are known, and the bytes of the address of one, as `AppProtocol` reads it.
+  public static let nodes = 5_000
+  public static let nodeURLBytes = 2_048
+  /// Bytes of `n1.1790000000000`.
+  public static let incarnationBytes = 63 + 1 + 20
+  /// A node that began less than this ago may live although nothing was heard of it: five times the renewal of a lease.
+  static let unheardOf = Duration.seconds(10)
+  /// After a break, and in a drain, sessions come or go at this rate a second and node, and all of them within this time.
+  public static let spreadPerSecond = 2_000
+  public static let spread = Duration.seconds(60)
+  /// A drain sends sessions away each time this has passed.
+  static let drainStep = Duration.milliseconds(50)
+  /// `err.retryMs` where no other node can be named: from this to twice this; and of a wake whose node is not known yet.
+  public static let retry = Duration.seconds(5)
+  public static let retryWake = Duration.seconds(1)
+  /// A wake token whose node is dead is taken until so long after its time, by the wall clock: clocks of nodes may differ by as much. All
+  /// that it opens is a session that hears that its call is gone.
+  public static let deadWake = Duration.seconds(3_600)
+  /// A session that a wake token began is known by its resume token for so long: more than the longest call.
+  public static let wakeResume = Duration.seconds(5 * 3_600)
+  /// Bytes of a resume token of a cluster, unless `sub` and `dev` alone are longer. Accounts that do not fit are left out of it.
+  public static let resumeTokenBytes = 1_024
   /// Silence after which a socket is pinged, in eighths of a heartbeat; and the grid of its timer, as parts of a heartbeat.
   static let pingAfterEighths = 9
   static let heartbeatGrid: Int64 = 64

@@ -30,6 +30,7 @@ struct Connection {
 struct Session {
   let id: SessionID
   let device: DeviceKey
+  /// Empty in a cluster, where the token says itself whose it is.
   let resumeToken: [UInt8]
   var info: DeviceInfo
   /// nil while the socket is gone and the session can be resumed.

@@ -10,7 +10,9 @@ extension SessionMachine {
         stats.strayCommands += 1
         return
       }
-      if message.type.isNumbered {
+      if case .callWake = message, sessions[id]?.info.knowsNodes != true {
+        stats.strayCommands += 1
+      } else if message.type.isNumbered {
         writeNumbered(message, call: call, on: id, now, &output)
       } else {
         write(message, call: call, on: id, &output)
@@ -29,9 +31,9 @@ extension SessionMachine {
     case .httpAnswer(let request, let answer): httpAnswered(request, answer, &output)
     case .wakesOver(let call): wakeUses.forget(call)
     case .revoke(let device): if let id = sessionOfDevice[device] { closeAfterCalls(id, .revoked, now, &output) }
-    case .drain:
-      isDraining = true
-      for id in Array(sessions.keys) { closeAfterCalls(id, .draining, now, &output) }
+    case .replace(let device, let session): if sessionOfDevice[device] == session { end(session, .replaced, now, &output) }
+    case .nodes(let list): nodes.replace(list)
+    case .drain: drain(now, &output)
     }
   }
 

@@ -35,8 +35,7 @@ extension SessionMachine {
       var device: String?
       if case .message(.hello(let hello)) = frame.body { device = hello.device.id }
       output.refusedLogins.append(error.login(from: connections[id]?.address, device: device))
-      let failure = Failure(error.code, msg: error.message, fatal: true)
-      output.actions.append(.send(id, ServerFrame(.err(failure), re: frame.id).encoded()))
+      output.actions.append(.send(id, ServerFrame(.err(failure(error)), re: frame.id).encoded()))
       stats.messagesSent += 1
       close(id, error.close, now, &output)
     }
@@ -45,10 +44,7 @@ extension SessionMachine {
   private mutating func accept(
     _ hello: Hello, _ request: Identifier, on id: ConnectionID, _ now: Instant, _ output: inout Output
   ) throws(RefusedHello) {
-    var info = DeviceInfo(
-      platform: hello.device.platform, model: hello.device.model, os: hello.device.os, sdk: hello.device.sdk,
-      caps: Set(hello.caps),
-      state: hello.state)
+    var info = DeviceInfo(hello)
     switch hello.proof {
     case .resume(let resume): try self.resume(resume, hello, request, on: id, now, &output)
     case .auth(let token):
@@ -59,21 +55,24 @@ extension SessionMachine {
       try begin(device, info, expiresAt: expiresAt, request, on: id, now, &output)
     case .wake(let token):
       // before the first unlock a device may not be able to read its own id: the token knows it
-      let wake = try verify(wake: token, device: hello.device.id.isEmpty ? nil : hello.device.id, now)
+      let (wake, isHere) = try verify(wake: token, device: hello.device.id.isEmpty ? nil : hello.device.id, now)
+      if !isHere { try checkPlace(wake.device, for: wake.call, &output) }
       info.onlyCall = wake.call
       // A token that was used in time holds for as long as its call, and the session ends with the call.
-      let expiresAt = unixMilliseconds(now) + max(wake.firstUseBefore - now, Limits.wakeSession).milliseconds
-      try begin(wake.device, info, expiresAt: expiresAt, request, on: id, now, &output)
+      let time = isHere ? max(wake.firstUseBefore - now, Limits.wakeSession) : Limits.wakeSession
+      let expiresAt = unixMilliseconds(now) + time.milliseconds
+      try begin(wake.device, info, expiresAt: expiresAt, callIsHere: isHere, request, on: id, now, &output)
     }
   }
 
-  private mutating func begin(
-    _ device: DeviceKey, _ info: DeviceInfo, expiresAt: Int64, _ request: Identifier, on id: ConnectionID, _ now: Instant,
-    _ output: inout Output
+  /// - Parameter callIsHere: that of `info.onlyCall`.
+  mutating func begin(
+    _ device: DeviceKey, _ info: DeviceInfo, expiresAt: Int64, callIsHere: Bool = false, _ request: Identifier,
+    on id: ConnectionID, _ now: Instant, _ output: inout Output
   ) throws(RefusedHello) {
     let old = sessionOfDevice[device]
     // While draining, only a device that still has a call may come back, or is woken for one that waits here.
-    if isDraining, info.onlyCall == nil, old.flatMap({ sessions[$0]?.live.isEmpty }) ?? true {
+    if isDraining, !callIsHere, old.flatMap({ sessions[$0]?.live.isEmpty }) ?? true {
       throw RefusedHello(.draining, "draining", user: device.user)
     }
     if old == nil {
@@ -84,9 +83,9 @@ extension SessionMachine {
     }
     if let old { end(old, .replaced, now, &output) }
     var session = Session(
-      id: SessionID(hexString(random.bytes(16))), device: device, resumeToken: Array(hexString(random.bytes(32)).utf8),
-      info: info,
-      connection: id, expiresAt: expiresAt)
+      id: SessionID(hexString(random.bytes(16))), device: device,
+      resumeToken: settings.cluster == nil ? Array(hexString(random.bytes(32)).utf8) : [], info: info, connection: id,
+      expiresAt: expiresAt)
     session.awaitsWelcome = request
     // A wake token's expiry bounds its first use; there is no login that could be refreshed.
     session.isExpiryAnnounced = info.onlyCall != nil
@@ -101,51 +100,6 @@ extension SessionMachine {
     rearm(connection: id)
     rearm(session: session.id, now)
   }
-
-  private mutating func resume(
-    _ resume: Hello.Resume, _ hello: Hello, _ request: Identifier, on id: ConnectionID, _ now: Instant,
-    _ output: inout Output
-  ) throws(RefusedHello) {
-    let sid = SessionID(resume.sid)
-    guard var session = sessions[sid], session.awaitsWelcome == nil,
-      constantTimeEqual(session.resumeToken, Array(resume.token.utf8)),
-      hello.device.id.isEmpty || session.device.device == hello.device.id,
-      // What was acked before is not kept: a client that has lost it needs the snapshot.
-      resume.lastSeq >= session.outbox.ackedSeq, resume.lastSeq <= session.outbox.lastSeq,
-      !session.live.isEmpty || !session.isExpired(unixMilliseconds: unixMilliseconds(now))
-    else { throw RefusedHello(.resumeUnknown, "cannot be resumed") }
-    if let old = session.connection {
-      close(old, .replaced, now, &output)
-      session = sessions[sid] ?? session
-    }
-    session.connection = id
-    connectedCount += 1
-    session.resumableUntil = nil
-    session.isExpiryAnnounced = false
-    session.info.state = hello.state
-    session.info.caps = Set(hello.caps)
-    session.ackSentSeq = session.receivedSeq  // `replayFrom` acks as much
-    sessions[sid] = session
-    connections[id]?.phase = .bound(sid)
-    stats.resumed += 1
-    output.events.append(.connected(session.device, sid, session.info, resumed: true))
-    acked(resume.lastSeq, by: sid, &output)
-    let welcome = self.welcome(session, resumed: true, calls: nil, now)
-    output.actions.append(.send(id, ServerFrame(.welcome(welcome), re: request).encoded()))
-    let replay = sessions[sid]?.outbox.unacked ?? []
-    for frame in replay { output.actions.append(.send(id, frame.encoded())) }
-    stats.messagesSent += UInt64(1 + replay.count)
-    rearm(connection: id)
-    rearm(session: sid, now)
-  }
-
-  func welcome(_ session: Session, resumed: Bool, calls: [CallSnapshot]?, _ now: Instant) -> Welcome {
-    Welcome(
-      sid: session.id.text, resumeToken: String(decoding: session.resumeToken, as: UTF8.self), resumed: resumed,
-      replayFrom: session.receivedSeq + 1, time: unixMilliseconds(now), hb: Int(settings.heartbeat.milliseconds),
-      ice: settings.ice,
-      calls: calls, caps: settings.caps, push: settings.webPushKey.map { .init(webpush: $0) })
-  }
 }
 
 /// A `hello` that is answered `err{…, fatal}` and a close.
@@ -154,25 +108,30 @@ struct RefusedHello: Error {
   var message: String
   /// Only of a token that is genuine.
   var user: String?
+  /// Of `otherNode`: where it would be taken; nil: not to be told now.
+  var url: String?
 
-  init(_ refusal: SessionRefusal, _ message: String, user: String? = nil) {
-    (self.refusal, self.message, self.user) = (refusal, message, user)
+  init(_ refusal: SessionRefusal, _ message: String, user: String? = nil, url: String? = nil) {
+    (self.refusal, self.message, self.user, self.url) = (refusal, message, user, url)
   }
 
   func login(from address: IPAddress?, device: String?) -> RefusedLogin {
     RefusedLogin(refusal: refusal, why: message, address: address, user: user, device: device)
   }
 
+  var reason: EndReason? { refusal == .deadNode ? .unknown : nil }
   var code: ErrorCode {
     switch refusal {
-    case .draining, .overload: .overload
+    case .draining, .overload, .otherNode: .overload
+    case .deadNode: .gone
     case .tooManySessions: .tooMany
     default: .auth
     }
   }
   var close: CloseCode {
     switch refusal {
-    case .draining: .draining
+    case .draining, .otherNode: .draining
+    case .deadNode: .replaced
     case .overload, .tooManySessions: .tryAgainLater
     default: .authFailed
     }

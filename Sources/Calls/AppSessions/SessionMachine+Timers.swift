@@ -38,6 +38,7 @@ extension SessionMachine {
     switch key {
     case .connection(let id): connectionTimerFired(id, now, &output)
     case .session(let id): sessionTimerFired(id, now, &output)
+    case .drain: sendAway(now, &output)
     case .answers(let device): if sessionOfDevice[device] == nil { answers[device] = nil }
     }
   }

@@ -4,17 +4,41 @@ import JSONWebToken
 
 /// Sessions that a push's wake token began, and what else such a token permits.
 extension SessionMachine {
-  /// The call and device of a wake token that may be used now, on this device.
-  mutating func verify(wake token: String, device: String?, _ now: Instant) throws(RefusedHello) -> Wake {
+  /// The call and device of a wake token that may be used now, on this device; and whether its call is here. Elsewhere is only that of a node
+  /// that is dead.
+  mutating func verify(wake token: String, device: String?, _ now: Instant) throws(RefusedHello) -> (Wake, isHere: Bool) {
     guard let wake = settings.wakeTokens?.read(token) else { throw RefusedHello(.wakeToken, "wake token") }
     guard device == nil || device == wake.device.device else {
       throw RefusedHello(.deviceMismatch, "the wake token is another device's")
     }
     guard settings.users.contains(wake.device.user) else { throw RefusedHello(.unknownUser, "unknown user") }
-    guard wakeUses.take(wake, at: now) else {
+    var isHere = true
+    if let maker = wake.maker { isHere = try self.isHere(maker, now) }
+    let unix = unixMilliseconds(now)
+    // Only who made the token can judge its time well.
+    guard isHere ? wakeUses.take(wake, at: now) : unix < wake.expiresAt + Limits.deadWake.milliseconds else {
       throw RefusedHello(.wakeToken, "the wake token has expired")
     }
-    return wake
+    return (wake, isHere)
+  }
+
+  /// Whether a call of this incarnation would be at this node; false: that node is dead. Throws if it lives elsewhere.
+  func isHere(_ incarnation: String, _ now: Instant) throws(RefusedHello) -> Bool {
+    guard let cluster = settings.cluster else { return true }
+    switch nodes.standing(of: incarnation, from: cluster, unixMilliseconds: unixMilliseconds(now)) {
+    case .here: return true
+    case .dead: return false
+    case .living(let url): throw RefusedHello(.otherNode, "the call is at another node", url: url)
+    case .unheard: throw RefusedHello(.otherNode, "the call's node is not known yet")
+    }
+  }
+
+  /// A session that does no more than hear that a dead node's call is gone takes the place of none that stands: that one hears it, and the
+  /// new socket is closed as the older of two (4009).
+  func checkPlace(_ device: DeviceKey, for call: Identifier, _ output: inout Output) throws(RefusedHello) {
+    guard let standing = sessionOfDevice[device], let session = sessions[standing], session.connection != nil else { return }
+    if session.awaitsWelcome == nil { output.events.append(.callLost(device, standing, call: call)) }
+    throw RefusedHello(.deadNode, "the call is gone with its node", user: device.user)
   }
 
   /// A login on a session that was for one call: now it is for all.
@@ -35,7 +59,11 @@ extension SessionMachine {
       device = try bearerDevice(bearer ?? "", call: call, now)
     } catch {
       stats.refusals[error.refusal, default: 0] += 1
-      return answer(request, .err(Failure(error.code, msg: error.message)), &output)
+      if let url = error.url, let location = NodeTable.rejectAddress(of: url, call: call) {
+        stats.httpAnswers[307, default: 0] += 1
+        return output.actions.append(.httpRedirect(request, location: location))
+      }
+      return answer(request, .err(Failure(error.code, reason: error.reason, msg: error.message)), &output)
     }
     guard let reject = CallReject(body: body) else {
       return answer(request, .err(Failure(.badRequest, msg: "the body is the d of call.reject")), &output)
@@ -46,9 +74,10 @@ extension SessionMachine {
 
   /// A wake token of this call, or a login of any device.
   private mutating func bearerDevice(_ token: String, call: Identifier, _ now: Instant) throws(RefusedHello) -> DeviceKey {
-    if settings.wakeTokens?.read(token) != nil {
-      let wake = try verify(wake: token, device: nil, now)
+    if let wake = settings.wakeTokens?.read(token) {
       guard wake.call == call else { throw RefusedHello(.wakeToken, "the wake token is another call's") }
+      // of a node that is dead: control knows how the call ended
+      _ = try verify(wake: token, device: nil, now)
       return wake.device
     }
     let claims = try verify(token, device: nil, now)

@@ -12,6 +12,8 @@ import JSONWebToken
 /// | awaitingHello | `hello{auth}`, good | bound | old session of the device ends (4009), `.connected`, waits for `.welcome`
 /// |
 /// | awaitingHello | `hello{resume}`, good | bound | old socket closed (4009), `welcome{resumed}`, replay |
+/// | awaitingHello | `hello{resume}` of a session of the cluster that is not here | bound | as `hello{auth}` |
+/// | awaitingHello | `hello{wake}` of another node's call | closing | `err{overload, fatal, url}`, 1012 |
 /// | awaitingHello | `hello`, refused | closing | `err{auth, fatal}`, 4001 (draining 1012, overload 1013) |
 /// | awaitingHello | other message, 5 s | closing | 4001 |
 /// | bound | silence of hb; 2 × hb | bound; closing | WebSocket ping; 1001 |
@@ -28,6 +30,8 @@ public struct SessionMachine {
     case session(SessionID)
     /// The answers of a device without a session.
     case answers(DeviceKey)
+    /// The next sessions that a drain sends away.
+    case drain
   }
 
   var settings: SessionSettings
@@ -42,6 +46,11 @@ public struct SessionMachine {
   /// HTTP requests whose answer control owes.
   var pendingHTTP: [HTTPRequestID: (DeviceKey, Identifier)] = [:]
   var isDraining = false
+  /// Sessions that a drain in a cluster has yet to send away, the next one last.
+  var leaving: [SessionID] = []
+  /// So many at each step of it.
+  var leavingAtOnce = 0
+  var nodes = NodeTable()
   /// Wall clock minus monotonic clock, in milliseconds.
   var wallOffset: Int64 = 0
   public internal(set) var stats = SessionStats()
@@ -131,7 +140,7 @@ extension SessionMachine {
   /// The session is dead; its socket, if any, is closed with `code`.
   mutating func end(_ id: SessionID, _ code: CloseCode?, _ now: Instant, _ output: inout Output) {
     if let connection = sessions[id]?.connection, let code {
-      if code == .draining { write(.bye(Bye(code: Int(code.rawValue))), on: id, &output) }
+      if code == .draining { write(.bye(draining()), on: id, &output) }
       close(connection, code, now, &output)
     }
     guard let session = sessions.removeValue(forKey: id) else { return }

@@ -40,6 +40,10 @@ public struct DeviceInfo: Hashable, Sendable {
     (self.platform, self.model, self.os, self.sdk) = (platform, model, os, sdk)
     (self.caps, self.state, self.accounts, self.onlyCall) = (caps, state, accounts, onlyCall)
   }
+
+  /// `caps: nodes`: it knows that a gateway may be several nodes (docs/protocol.md, Many nodes).
+  var knowsNodes: Bool { caps.contains(Self.nodes) }
+  static let nodes = "nodes"
 }
 
 /// An HTTP request that waits for its answer, numbered by the transport and never reused.
@@ -76,6 +80,9 @@ public enum SessionEvent: Hashable, Sendable {
   /// `POST /v1/calls/<id>/reject` of a device whose right to it is checked. Exactly one `.httpAnswer` must follow; a repeat
   /// comes again and is answered `ok` again.
   case httpReject(HTTPRequestID, DeviceKey, CallReject, call: Identifier)
+  /// A wake token of the device led here, to a call whose node is dead; the session that stands is to hear how the call ended: `.send` with
+  /// `call.gone`.
+  case callLost(DeviceKey, SessionID, call: Identifier)
 }
 
 /// How a request is answered.
@@ -114,6 +121,12 @@ public enum SessionCommand: Hashable, Sendable {
   case wakesOver(Identifier)
   /// An operator turned the device away: its session is closed with 4003, after its calls.
   case revoke(DeviceKey)
-  /// No new sessions; those without a live call are closed with 1012, the others when their last call is dead.
+  /// The device has a newer session at another node: this one is closed with 4009. Nothing if the device has another one here by now.
+  case replace(DeviceKey, SessionID)
+  /// The other nodes, at most `Limits.nodes`, in place of those told before. An incarnation that is not among them is dead: its wake tokens
+  /// are answered here. Before the first one nothing is known, and nobody is taken for dead.
+  case nodes([SessionNode])
+  /// No new sessions; those without a live call are closed with 1012, the others when their last call is dead. In a cluster the former are
+  /// spread over time (`Limits.spreadPerSecond`).
   case drain
 }

@@ -4,8 +4,8 @@ import JSONWebToken
 /// What configuration says about sessions. Replaced as a whole by `SessionMachine.reconfigure`.
 public struct SessionSettings: Sendable {
   public var verifier: TokenVerifier
-  /// Ids of the users that may connect.
-  public var users: Set<String>
+  /// Who may connect.
+  public var users: SessionUsers
   public var heartbeat: Duration
   /// `welcome.ice`.
   public var ice: [ICEServer]
@@ -13,13 +13,15 @@ public struct SessionSettings: Sendable {
   public var caps: [String]
   /// Sessions in all, resumable ones included; beyond it `hello` gets `err{overload}`.
   public var sessions = Limits.sessions
-  /// Without one, `hello{wake}` gets `err{auth}`.
+  /// Without one, `hello{wake}` gets `err{auth}`. In a cluster: `cluster.wakeTokens`.
   public var wakeTokens: WakeTokens?
+  /// Nil: this node is alone, and resume tokens are random numbers. Not to be changed between the two while sessions stand.
+  public var cluster: SessionCluster?
   /// `welcome.push.webpush`; nil: browsers are not pushed to.
   public var webPushKey: String?
 
   public init(
-    verifier: TokenVerifier, users: Set<String>, heartbeat: Duration = Limits.heartbeat, ice: [ICEServer] = [],
+    verifier: TokenVerifier, users: SessionUsers, heartbeat: Duration = Limits.heartbeat, ice: [ICEServer] = [],
     caps: [String] = ["media.active"], wakeTokens: WakeTokens? = nil, webPushKey: String? = nil
   ) {
     (self.verifier, self.users, self.heartbeat, self.ice, self.caps) = (verifier, users, heartbeat, ice, caps)

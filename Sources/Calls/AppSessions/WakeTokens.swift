@@ -5,11 +5,15 @@ import JSONWebToken
 public struct Wake: Hashable, Sendable {
   public var call: Identifier
   public var device: DeviceKey
-  /// When it must have been used for the first time: the ring deadline + 30 s. On the monotonic clock, as only this process
-  /// reads it: a step of the wall clock costs no call.
+  /// When it must have been used for the first time: the ring deadline + 30 s. On the monotonic clock, as only the process
+  /// that made it reads it: a step of the wall clock costs no call.
   public var firstUseBefore: Instant
-  public init(call: Identifier, device: DeviceKey, firstUseBefore: Instant) {
-    (self.call, self.device, self.firstUseBefore) = (call, device, firstUseBefore)
+  /// The same by the wall clock, milliseconds since 1970. Only in the tokens of a cluster, and asked only when the node that made it is dead.
+  public var expiresAt: Int64
+  /// The incarnation of the node that made the token and has the call; nil: the node is alone.
+  public internal(set) var maker: String?
+  public init(call: Identifier, device: DeviceKey, firstUseBefore: Instant, expiresAt: Int64 = 0) {
+    (self.call, self.device, self.firstUseBefore, self.expiresAt) = (call, device, firstUseBefore, expiresAt)
   }
 }
 
@@ -22,9 +26,13 @@ public struct WakeTokens: Sendable {
     var dev: String
     /// Nanoseconds of the monotonic clock; not `exp`, which would be read as a date.
     var until: Int64
+    /// Of a cluster: who made it, and seconds since 1970.
+    var node: String?
+    var exp: Int64?
   }
   private let keys: KeySet
   private let signer: TokenSigner
+  private let incarnation: String?
 
   /// - Parameter random: 256 bits of it are the key. A key per process is enough: no call outlives it.
   public init?(random: RandomSource) { self.init(key: Array(hexString(random.bytes(Limits.wakeKeyBytes)).utf8)) }
@@ -32,21 +40,35 @@ public struct WakeTokens: Sendable {
   /// A given key; nil if it is empty.
   public init?(key: [UInt8]) {
     guard let keys = try? KeySet(.HS256, keyFile: key), let signer = try? TokenSigner(keys: keys) else { return nil }
-    (self.keys, self.signer) = (keys, signer)
+    (self.keys, self.signer, incarnation) = (keys, signer, nil)
+  }
+
+  /// Of a cluster: any of its nodes reads them, and sees whose they are. Nil if the key is empty.
+  init?(clusterKey key: [UInt8], incarnation: String) {
+    guard let keys = KeySet(deriving: "trunkline wake tokens", from: key), let signer = try? TokenSigner(keys: keys) else {
+      return nil
+    }
+    (self.keys, self.signer, self.incarnation) = (keys, signer, incarnation)
   }
 
   /// Empty only if OpenSSL fails.
   public func token(_ wake: Wake) -> String {
-    let claims = Claims(
+    var claims = Claims(
       call: wake.call.description, sub: wake.device.user, dev: wake.device.device, until: wake.firstUseBefore.nanoseconds)
+    if let incarnation { (claims.node, claims.exp) = (incarnation, wake.expiresAt / 1_000) }
     return (try? signer.sign(claims)) ?? ""
   }
 
   /// What the token says; nil if it is not one of ours. Time is the caller's to check.
   public func read(_ token: String) -> Wake? {
     guard let claims = try? keys.claims(of: token, as: Claims.self), let call = Identifier(claims.call) else { return nil }
-    return Wake(
-      call: call, device: DeviceKey(user: claims.sub, device: claims.dev), firstUseBefore: Instant(nanoseconds: claims.until))
+    let exp = claims.exp ?? 0
+    guard (claims.node == nil) == (incarnation == nil), (0...1 << 53).contains(exp) else { return nil }
+    var wake = Wake(
+      call: call, device: DeviceKey(user: claims.sub, device: claims.dev), firstUseBefore: Instant(nanoseconds: claims.until),
+      expiresAt: exp * 1_000)
+    wake.maker = claims.node
+    return wake
   }
 }
 

@@ -37,6 +37,19 @@ extension CallMachine {
     case media(MediaCommand)
     /// `mediaReserved` or `mediaRefused` is the next input. A reserved session is freed by `MediaCommand.close`.
     case reserveMedia(MediaRequest)
+    /// Asks the cluster where a call's users are; answer with `located`, once, within 100 ms.
+    case locate(LocateQuestion)
+    /// Enters a `call.start` in the cluster; answer with `claimed`, once, within 100 ms.
+    case claim(ClaimQuestion)
+    /// A further trunk of a call that lives; answer with `admitted`, once, within 100 ms. It counts until `released` or the call's record.
+    case admit(CallID, trunk: String, most: Int)
+    case released(CallID, trunk: String)
+    /// A call that was located or claimed became none; the others end with their record.
+    case unclaimed(CallID)
+    /// How a call ended that this node does not know; answer with `tombstone`, once, within 100 ms.
+    case askTombstone(CallID)
+    /// To a device at another node, through its socket there: a push's content.
+    case wake(DeviceKey, node: String, CallPush)
     /// Identity header fields to be checked; answer with `verified`, within `Timers.verification` if it is to count.
     case verify(CallID, IdentityQuestion)
     /// A question to the domain name system; answer with `trunking(.resolved)`.
@@ -54,7 +67,9 @@ extension CallMachine {
     /// To the store before the first 180 or INVITE, and again with the time of the 200; answer with `journalled`.
     case journal(StartLine)
     /// Exactly one per call, at most `Timers.finalStatistics` after its end.
-    case record(CallRecord)
+    indirect case record(CallRecord)
+    /// A call that has its record at another node: nothing is to be kept of it here.
+    case disowned(CallID)
     /// A step of a call's timeline; `detail` is a short text such as a SIP code, a codec or a reason, without numbers of
     /// subscribers.
     case trace(CallID, CallStage, at: Instant, detail: String?)
@@ -114,6 +129,10 @@ public struct Refusal: Sendable, Hashable {
   public enum Reason: String, Sendable, CaseIterable {
     /// Outgoing: every trunk of the route is down; or has had its calls of this second.
     case trunkDown, trunkRate
+    /// Incoming: sent to the node that has the user, by 302. Outgoing: that node has this call.
+    case steered
+    /// Incoming, by an edge: the engine does not say where the user's devices are, and none is known here. The edge asks the next node.
+    case unlocated
     /// An operator took the trunk out of use.
     case trunkDisabled
     /// A number that the user may not dial; too many calls of the user in this hour; the user's own number.

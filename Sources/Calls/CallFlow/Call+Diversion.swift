@@ -144,7 +144,7 @@ extension Call {
   mutating func startRecording(_ turn: inout Turn) {
     guard state == .diverting, let (planned, file) = diversions.recording else { return }
     // a media thread that never tells of the end does not hold the caller
-    timers[.ring] = turn.now + .milliseconds(file.audio.samples.count / 8) + Self.recordingTimeout
+    timers[.ring] = turn.now + .milliseconds(file.audio.milliseconds) + Self.recordingTimeout
     guard file.isEarly else { return sendAnswer(&turn) }
     guard trunkLeg.sendEarlyMedia(&turn) else { return end(planned.ending, &turn) }
     joinDiverted(&turn)

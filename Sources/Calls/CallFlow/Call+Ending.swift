@@ -124,7 +124,7 @@ extension Call {
 
   /// Nobody is left who could answer: the final response follows from what the devices said.
   mutating func endIfNobodyRings(_ turn: inout Turn) {
-    guard isUndecided, direction == .incoming, !parties.isVerifying else { return }
+    guard isUndecided, direction == .incoming, !parties.isVerifying, users.locating == nil else { return }
     let undecided = devices.filter { terminals[$0.key] == nil }
     guard !undecided.contains(where: { $0.isConnected || $0.phase == .ringing }),
       !pushes.contains(where: { terminals[$0.key] == nil && $0.isOpen })
@@ -167,6 +167,8 @@ extension Call {
         app: (leg?.negotiation.agreed?.codec ?? statistics?.appEncoding)?.name),
       srtp: leg?.srtpProfile ?? statistics?.srtpProfile, fromTrunk: statistics.map { .init($0.fromTrunk) },
       fromApp: statistics.map { .init($0.fromApp) })
+    let band = final?.band ?? trunkLeg.statistics?.band
+    record.band = band.map { $0 == .wideband ? .wide : .narrow }
     record.trunkSrtp = trunkLeg.media?.protection.flatMap { SRTPProfile(suite: $0.suite.rawValue)?.name }
     record.ring = winner == nil ? bookkeeping.firstRing : leg.flatMap { leg in leg.rang.map { .init(leg.key, $0) } }
     record.appStats = leg?.stats

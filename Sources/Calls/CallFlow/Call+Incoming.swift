@@ -12,8 +12,8 @@ extension Call {
   /// Media is reserved: the trunk's description is answered, the devices are offered the call. It ends if the trunk's offer does not fit
   /// after all.
   mutating func offer(
-    to present: [DevicePresence], waking destinations: [PushDestination], _ reservation: MediaReservation, _ intake: Intake,
-    _ turn: inout Turn
+    to present: [DevicePresence], waking destinations: [PushDestination], _ remoteDevices: [RemoteDevice],
+    _ reservation: MediaReservation, _ intake: Intake, _ turn: inout Turn
   ) {
     appMedia.reservation = reservation
     do {
@@ -22,7 +22,7 @@ extension Call {
       return end(.codec, by: .trunk, detail: String(describing: error), &turn)
     }
     startJournal(&turn)
-    ring(present, waking: destinations, holdsOffers: startVerification(intake.invite, &turn), &turn)
+    ring(present, waking: destinations, remoteDevices, holdsOffers: startVerification(intake.invite, &turn), &turn)
   }
 
   /// Once: the start line goes to disk.
@@ -34,15 +34,18 @@ extension Call {
 
   /// The devices of those whom it is for now; with `holdsOffers` a verifier is heard first.
   mutating func ring(
-    _ present: [DevicePresence], waking destinations: [PushDestination], holdsOffers: Bool = false, _ turn: inout Turn
+    _ present: [DevicePresence], waking destinations: [PushDestination], _ remoteDevices: [RemoteDevice] = [],
+    holdsOffers: Bool = false, _ turn: inout Turn
   ) {
     let window = diversions.rules.rules[.noAnswer]?.after ?? turn.configuration.timers.ring
     timers[.ring] = turn.now + window
     if let rule = diversions.rules.rules[.unreached] { timers[.unreached] = turn.now + (rule.after ?? Diversions.unreachedAfter) }
     if !holdsOffers { for device in present.prefix(Limits.devicesPerCall) { offer(to: device, &turn) } }
     for destination in destinations.prefix(Limits.devicesPerCall) {
-      watch(destination, present.first { $0.key == destination.key }, &turn)
+      let remote = remoteDevices.first { $0.key == destination.key }
+      watch(destination, present.first { $0.key == destination.key }, remote, &turn)
     }
+    for remote in remoteDevices.prefix(Limits.devicesPerCall) { watch(remote, &turn) }
     bookkeeping.offeredDevices += pushes.count { push in push.mayShow && !devices.contains { $0.key == push.key } }
   }
 
@@ -106,18 +109,24 @@ extension Call {
       let relayed = (trunkLeg.media.map { [$0.codec] } ?? trunk.codecs).filter { $0.row.apps != .never }
       codecs = relayed + codecs.filter { !relayed.contains($0) }
     }
-    var endpoint = SecureEndpoint(
+    return SecureEndpoint(
       ufrag: turn.random.text(DeviceLeg.ufragLength), password: turn.random.text(DeviceLeg.passwordLength),
       fingerprint: fingerprint,
       candidates: reservation.appCandidates, ssrc: UInt32(truncatingIfNeeded: turn.random.next()) | 1, codecs: codecs,
-      opusPlaybackRateHz: mayRelayOpus ? nil : 8_000)
-    endpoint.opusAverageBitrate = turn.configuration.opusBitrate
-    return endpoint
+      opus: opusLimits(turn))
   }
 
-  /// A relayed Opus stream may be of any bandwidth; all else is telephone band.
-  private var mayRelayOpus: Bool {
-    trunkLeg.media.map { $0.codec == .opus } ?? trunk.codecs.contains(.opus)
+  /// What an app is told of Opus: what the trunk's codec can carry. Before the trunk has answered, the widest that it may choose,
+  /// or the next trunk of the route: the encoders follow the path by themselves, so that too wide costs only bits.
+  func opusLimits(_ turn: Turn) -> OpusLimits {
+    if let media = trunkLeg.media, media.codec == .opus {
+      // relayed untouched: the trunk's own limits are what counts
+      return OpusLimits(maxPlaybackRateHz: media.opus.maxPlaybackRateHz, maxAverageBitrate: media.opus.maxAverageBitrate)
+    }
+    let codecs = trunkLeg.media.map { [$0.codec] } ?? ([trunk] + trunkLeg.alternatives).flatMap(\.codecs)
+    let band = codecs.map(\.band).max() ?? .narrowband
+    let configuration = turn.configuration
+    return OpusLimits(band, maxAverageBitrate: band == .wideband ? configuration.opusBitrateWide : configuration.opusBitrate)
   }
 
   func callOffer(_ leg: DeviceLeg, _ turn: Turn) -> CallOffer {
@@ -248,9 +257,11 @@ extension Call {
       return .err(Failure(winner == nil ? .badState : .answeredElsewhere, reason: winner == nil ? nil : .answeredElsewhere))
     }
     if let gen = answer.gen, gen != devices[index].gen { return .err(Failure(.staleGen)) }
-    if !devices[index].isDescribed {
-      guard let sdp = answer.sdp else { return .err(Failure(.badRequest, msg: "nothing prepared: sdp is missing")) }
+    // what an earlier process of the device had prepared went with it
+    if let sdp = answer.sdp, devices[index].describedOn != session {
       if let refusal = describe(index, sdp, gen: devices[index].gen, on: session, &turn) { return .err(refusal) }
+    } else if !devices[index].isDescribed {
+      return .err(Failure(.badRequest, msg: "nothing prepared: sdp is missing"))
     }
     lock(index, answer, isWarm: devices[index].ackedOn == session, &turn)
     return .ok(Success(won: true))

@@ -91,6 +91,7 @@ extension Call {
     var leg = devices[index]
     let fingerprint = leg.negotiation.agreed?.fingerprint
     leg.renewCredentials(turn.random)
+    leg.negotiation.endpoint.opus = opusLimits(turn)
     do {
       let (answer, media) = try leg.negotiation.answer(to: sdp)
       let isNew = media.fingerprint != fingerprint || leg.failure != nil

@@ -22,6 +22,10 @@ extension Call {
     var accounts: [String: String] = [:]
     /// The route's, for users without one of their own.
     var routeAccount: String?
+    /// Their devices are looked for in the cluster; what comes then.
+    var locating: CallMachine.Found?
+    /// Their devices at other nodes.
+    var remoteDevices: [RemoteDevice] = []
 
     init(_ owner: String, account: String) {
       (self.owner, self.account) = (owner, account)
@@ -120,6 +124,8 @@ extension Call {
   /// What the end, the record and the tombstone are made of.
   struct Bookkeeping {
     var isJournalled = false
+    /// Another node has closed and recorded it.
+    var isDisowned = false
     var offeredDevices = 0
     /// Of the first device whose `call.ringing` had any.
     var firstRing: CallRecord.Ring?

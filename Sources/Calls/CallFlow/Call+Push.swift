@@ -7,9 +7,13 @@ import PushPolicy
 /// Parking (docs/protocol.md): devices that are not there, or say nothing, are woken; at most one accepted push for each.
 extension Call {
   /// A device that can be woken; `presence` is its session, if it has one.
-  mutating func watch(_ destination: PushDestination, _ presence: DevicePresence?, _ turn: inout Turn) {
+  /// `remote`: its socket is at another node.
+  mutating func watch(
+    _ destination: PushDestination, _ presence: DevicePresence?, _ remote: RemoteDevice? = nil, _ turn: inout Turn
+  ) {
     guard !pushes.contains(where: { $0.key == destination.key }) else { return }
-    pushes.append(DevicePush(key: destination.key, target: destination.target, at: turn.now))
+    pushes.append(DevicePush(key: destination.key, target: destination.target, remote: remote, at: turn.now))
+    if remote != nil { return wake(pushes.count - 1, &turn) }
     if let presence, presence.isConnected, !presence.needsPush {
       pushes[pushes.count - 1].phase = .due(turn.now + turn.configuration.timers.offerAck)
       schedulePushes()
@@ -18,25 +22,59 @@ extension Call {
     }
   }
 
-  private func pushIndex(_ key: DeviceKey) -> Int? { pushes.firstIndex { $0.key == key } }
+  /// A device at another node that nothing else wakes.
+  mutating func watch(_ remote: RemoteDevice, _ turn: inout Turn) {
+    guard !pushes.contains(where: { $0.key == remote.key }) else { return }
+    pushes.append(DevicePush(key: remote.key, target: nil, remote: remote, at: turn.now))
+    wake(pushes.count - 1, &turn)
+  }
+
+  func pushIndex(_ key: DeviceKey) -> Int? { pushes.firstIndex { $0.key == key } }
 
   private mutating func schedulePushes() { timers[.push] = pushes.compactMap(\.dueAt).min() }
 
-  private mutating func push(_ index: Int, _ turn: inout Turn) {
-    guard isUndecided, let settings = turn.configuration.push, let ring = timers[.ring] else { return }
-    let device = pushes[index].key
-    let wake = Wake(call: id, device: device, firstUseBefore: ring + Limits.wakeAfterRing)
-    var content = CallPush(
+  /// What a device is told that is to come; nil: nobody is woken any more.
+  func pushContent(for device: DeviceKey, until ring: Instant, _ turn: Turn) -> CallPush? {
+    guard let settings = turn.configuration.push else { return nil }
+    let last = ring + Limits.wakeAfterRing
+    let wake = Wake(call: id, device: device, firstUseBefore: last, expiresAt: turn.wall(last))
+    return CallPush(
       call: id, deadline: turn.wall(ring) / 1_000, account: users.account(of: device.user),
       handleKind: .init(rawValue: parties.from.k.rawValue) ?? .generic, handle: parties.from.h, name: parties.from.n,
       gateway: settings.gateway,
       wake: settings.wakes.token(wake))
-    content.sealCaller(for: pushes[index].target, turn.random)
+  }
+
+  /// `call.wake` through the device's socket at another node: it comes, or is pushed to, or is told again.
+  mutating func wake(_ index: Int, _ turn: inout Turn) {
+    let push = pushes[index]
+    guard isUndecided, let ring = timers[.ring], let remote = push.remote,
+      let content = pushContent(for: push.key, until: ring, turn)
+    else { return }
+    turn.output.actions.append(.wake(push.key, node: remote.node, content))
+    turn.statistics.wakesSent += 1
+    bookkeeping.wasPushed = true
+    mark(.wakeSent, detail: remote.node, &turn)
+    (pushes[index].wakes, pushes[index].mayShow) = (push.wakes + 1, true)
+    guard push.isFresh else { return }
+    pushes[index].phase = .due(turn.now + (push.target == nil ? Limits.wakeInterval : turn.configuration.timers.offerAck))
+    schedulePushes()
+    // iOS may have stopped it: the socket is a hope
+    if push.target != nil, remote.needsPush { self.push(index, &turn) }
+  }
+
+  private mutating func push(_ index: Int, _ turn: inout Turn) {
+    let device = pushes[index].key
+    guard isUndecided, let ring = timers[.ring], let target = pushes[index].target,
+      var content = pushContent(for: device, until: ring, turn)
+    else { return }
+    content.sealCaller(for: target, turn.random)
     let key = PushKey(call: id, user: device.user, device: device.device)
-    turn.output.actions.append(.push(key, pushes[index].target, content, deadline: ring))
+    turn.output.actions.append(.push(key, target, content, deadline: ring))
+    if pushes[index].wakes > 0, pushes[index].remote != nil { turn.statistics.wakesFallenBack += 1 }
     if times[.pushed] == nil, let start = times[.start] { turn.measure(.inviteToPush(turn.now - start)) }
     bookkeeping.wasPushed = true
-    mark(.pushed, detail: pushes[index].target.service.rawValue, &turn)
+    mark(.pushed, detail: target.service.rawValue, &turn)
     (pushes[index].phase, pushes[index].sentAt, pushes[index].mayShow) = (.underWay, turn.now, true)
     schedulePushes()
   }
@@ -44,9 +82,24 @@ extension Call {
   /// The time of one or more devices to answer their offer is over.
   mutating func pushesDue(_ turn: inout Turn) {
     for index in pushes.indices {
-      if let due = pushes[index].dueAt, due <= turn.now { push(index, &turn) }
+      if let due = pushes[index].dueAt, due <= turn.now { notHeard(index, &turn) }
     }
     schedulePushes()
+    if pushes.contains(where: { $0.target == nil && $0.phase == .failed }) { endIfNobodyRings(&turn) }
+  }
+
+  /// Of a device that was offered the call, or woken at another node: a push, or what there is in its place.
+  private mutating func notHeard(_ index: Int, _ turn: inout Turn) {
+    if pushes[index].target != nil { return push(index, &turn) }
+    let isHere = self.index(of: pushes[index].key).map { devices[$0].isConnected } ?? false
+    if isHere {
+      pushes[index].phase = .idle
+    } else if pushes[index].remote != nil, pushes[index].wakes < Limits.wakes {
+      wake(index, &turn)
+    } else {
+      pushes[index].phase = .failed
+      bookkeeping.pushFailure = "did not come from its node"
+    }
   }
 
   /// A push ended. `other`: where else this device can be pushed to, if its registration was refused for certain.
@@ -138,6 +191,10 @@ extension Call {
       markOnce(.woken, &turn)
       turn.measure(.pushToConnected(turn.now - sentAt))
     }
+    if pushes[index].remote != nil, pushes[index].wakes > 0 {
+      turn.statistics.wakesCome += 1
+      pushes[index].remote = nil
+    }
     guard pushes[index].isFresh, isUndecided else { return }
     pushes[index].offeredAt = turn.now
     let rang = self.index(of: device.key).map { devices[$0].phase == .ringing } ?? false
@@ -165,4 +222,9 @@ extension Call {
 extension DevicePresence {
   /// iOS in the background: a push goes beside the offer.
   var needsPush: Bool { info.state == .bg && ["ios", "ipados"].contains(info.platform?.lowercased() ?? "") }
+}
+
+extension RemoteDevice {
+  /// In the background: what it is on is not known here, and a push too many is none that rings twice.
+  var needsPush: Bool { state == .bg }
 }

@@ -11,8 +11,8 @@ extension Call {
   mutating func cancelled(_ cause: ReasonValue?, _ turn: inout Turn) {
     (trunkLeg.phase, trunkLeg.finalStatus) = (.over, 487)
     mark(.cancel, detail: "received", &turn)
-    let elsewhere = cause.map { $0.protocolName.uppercased() == "SIP" && $0.cause == 200 } ?? false
-    end(elsewhere ? .answeredElsewhere : .callerCancelled, by: .trunk, sip: 487, &turn)
+    let isAnsweredElsewhere = cause.map { $0.protocolName.uppercased() == "SIP" && $0.cause == 200 } ?? false
+    end(isAnsweredElsewhere ? .answeredElsewhere : .callerCancelled, by: .trunk, sip: 487, &turn)
   }
 
   mutating func acknowledged(_ place: Int, _ sdp: String?, _ turn: inout Turn) {

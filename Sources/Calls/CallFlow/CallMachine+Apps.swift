@@ -16,6 +16,7 @@ extension CallMachine {
     case .stateChanged(let key, let state): stateChanged(key, state, &turn)
     case .upgraded(let key, _, let info): upgraded(key, info, &turn)
     case .httpReject(let id, let key, let reject, let call): httpReject(id, key, reject, call, &turn)
+    case .callLost(let key, _, let call): callLost(call, key, &turn)
     case .offerAcked(let key, let session, let call): change(call, &turn) { call, _ in call.offerAcked(key, on: session) }
     case .overAcked(let key, _, let call):
       calls[call]?.terminals[key]?.isAcked = true
@@ -42,7 +43,9 @@ extension CallMachine {
     guard let live = calls[id], live.isLive, live.users.concerns(key.user), live.terminals[key] == nil,
       live.index(of: key) != nil
     else {
-      return refuseGone(id, key, token, message, &turn)
+      if case .callEnd = message { return turn.answer(token, .ok) }
+      if askTombstone(id, for: .request(key, token, message), &turn) { return }
+      return refuseGone(id, key, token, message, remote: nil, &turn)
     }
     if case .callTransfer(let transfer) = message { return turn.answer(token, self.transfer(id, transfer, key, &turn)) }
     var accepted: RequestAnswer?
@@ -72,8 +75,9 @@ extension CallMachine {
 
   /// The call is over for this device, or was never its own: `call.end` and its own `call.reject` are safe to repeat, everything else
   /// is told why.
-  private func refuseGone(_ id: CallID, _ key: DeviceKey, _ token: RequestToken, _ message: ClientMessage, _ turn: inout Turn) {
-    if case .callEnd = message { return turn.answer(token, .ok) }
+  func refuseGone(
+    _ id: CallID, _ key: DeviceKey, _ token: RequestToken, _ message: ClientMessage, remote: RemoteTombstone?, _ turn: inout Turn
+  ) {
     // its own word ended it, by HTTP or on another socket
     let terminal = calls[id]?.terminals[key] ?? tombstones[id]?.terminals[key]
     if case .callReject = message, terminal?.isByDevice == true { return turn.answer(token, .ok) }
@@ -85,6 +89,8 @@ extension CallMachine {
           ? .diverted : call.direction == .incoming && call.winner != nil ? .answeredElsewhere : nil)
     } else if let tombstone = tombstones[id], tombstone.users.contains(key.user) {
       reason = tombstone.terminals[key]?.over.reason ?? (tombstone.direction == .incoming ? tombstone.over.reason : nil)
+    } else if let remote, remote.users.contains(key.user) {
+      reason = remote.over.reason
     }
     if case .callAnswer = message {
       if reason == .answeredElsewhere { return turn.refuse(token, .answeredElsewhere, reason: reason) }
@@ -149,6 +155,8 @@ extension CallMachine {
       }
       return turn.answer(token, .ok(Success(sdp: leg.sdp, call: id)))
     }
+    // a repeat of one that the cluster is asked about: the first has its answer soon
+    if pending[id] != nil { return refuse(token, caller, .overload, .overload, "the call is being started", &turn) }
     if let tombstone = tombstones[id] {
       guard tombstone.owner == key else { return refuse(token, caller, .forbidden, .forbidden, nil, &turn) }
       return turn.refuse(token, .gone, reason: tombstone.over.reason)
@@ -201,6 +209,7 @@ extension CallMachine {
       trunkLeg: TrunkLeg(.outbound(takeNumber()), over: trunk, session: session), at: turn.now)
     call.trunkLeg.alternatives = Array(candidates.dropFirst())
     (call.parties.isPrivate, call.parties.identities) = (start.privacy ?? false, identities.map { SignedIdentity($0) })
+    if configuration.isClustered { return claim(call, offer, device, token, &turn) }
     pending[id] = .outgoing(call, offer: offer, device, token)
     turn.output.actions.append(
       .reserveMedia(MediaRequest(id, session: call.session, user: key.user, toward: trunk.peer?.flow.remote.ip)))
@@ -236,6 +245,7 @@ extension CallMachine {
     turn.answer(request, answer)
     guard case .ok = answer else {
       turn.media(.close(reservation.session))
+      unclaim(call.id, &turn)
       return turn.output.actions.append(
         .refused(Refusal(.codec, .outgoing, trunk: call.trunk.name, caller: call.wanted(by: device.key))))
     }

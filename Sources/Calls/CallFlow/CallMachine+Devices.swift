@@ -15,6 +15,7 @@ extension CallMachine {
       all.defaults = devices.defaults
       devices = all
     case .defaults(let defaults): devices.defaults = defaults
+    case .registered(let device): devices.learn(device)
     case .revoke(let user, let device, let done):
       let before = Set(devices.devices(of: user).filter { $0.revokedAt != nil }.map(\.key))
       do throws(DeviceError) {
@@ -33,6 +34,11 @@ extension CallMachine {
       } catch {
         done(error)
       }
+    case .revokedRemotely(let key):
+      guard !devices.isRevoked(key) else { return }
+      changed(devices.revoke(connected: key, at: turn.wallNow), &turn)
+      turn.app(.revoke(key))
+      forbidPushes(to: key, &turn)
     case .allow(let key, let done):
       do throws(DeviceError) {
         changed(try devices.allow(key), &turn)

@@ -64,6 +64,7 @@ extension CallMachine {
       call.users.belongs(to: account, of: next)
       call.divert(to: next, rules, planned, &turn)
     }
+    if configuration.isClustered { return locate(id, then: .diverted, &turn) }
     ring(id, &turn)
   }
 
@@ -96,11 +97,21 @@ extension CallMachine {
       ?? call.parties.calledNumber
     let session = MediaSessionID(raw: takeNumber())
     let target = DiversionTarget(number: number, ownNumber: own, showsCaller: showsCaller, planned: planned)
-    pending[id] = .diversion(DiversionPlan(target: target, trunks: candidates, session: session))
+    begin(DiversionPlan(target: target, trunks: candidates, session: session), for: id, &turn)
+  }
+
+  mutating func begin(_ plan: DiversionPlan, for id: CallID, _ turn: inout Turn) {
+    guard needsSeat(plan.trunks[0]) else { return reserve(plan, for: id, &turn) }
+    askSeat(.diversion(plan), over: plan.trunks[0], of: id, &turn)
+  }
+
+  mutating func reserve(_ plan: DiversionPlan, for id: CallID, _ turn: inout Turn) {
+    guard let call = calls[id], call.diversions.planned != nil else { return }
+    pending[id] = .diversion(plan)
     // on the media thread of the call, which is that of the user whom it rang for first
     let owner = call.users.former.first ?? call.users.ringing.first ?? call.users.owner
     turn.output.actions.append(
-      .reserveMedia(MediaRequest(id, session: session, user: owner, toward: candidates[0].peer?.flow.remote.ip)))
+      .reserveMedia(MediaRequest(id, session: plan.session, user: owner, toward: plan.trunks[0].peer?.flow.remote.ip)))
   }
 
   mutating func diversionReserved(_ id: CallID, _ plan: DiversionPlan, _ reservation: MediaReservation, _ turn: inout Turn) {
@@ -111,6 +122,7 @@ extension CallMachine {
       .outbound(takeNumber()), .diversion(plan.target), over: plan.trunks[0], session: plan.session)
     (leg.local, leg.alternatives) = (reservation.trunkAddress, Array(plan.trunks.dropFirst()))
     leg.prepareOffer(random)
+    leg.holdsSeat = needsSeat(leg.trunk)
     sessions[plan.session] = id
     claim(leg.id, leg.trunk, for: id, at: turn.now)
     change(id, &turn) { $0.divert(by: leg, to: plan.target, &$1) }

@@ -78,12 +78,14 @@ extension CallMachine {
   /// One of the trunk's calls of this second.
   mutating func takeRate(_ trunk: Routing.Trunk, _ now: Instant) -> Bool {
     guard let rate = trunk.callsPerSecond else { return true }
-    if rates[trunk.name] == nil { rates[trunk.name] = TokenBucket(perSecond: rate, at: now) }
+    if rates[trunk.name] == nil { rates[trunk.name] = TokenBucket(perSecond: share(rate), at: now) }
     return rates[trunk.name]?.take(at: now) ?? true
   }
 
   /// An INVITE of ours failed: true if its call goes on by another trunk of the leg's route.
-  mutating func tryNextTrunk(_ id: LegID, _ code: Int, byTransport: Bool, _ turn: inout Turn) -> Bool {
+  mutating func tryNextTrunk(
+    _ id: LegID, _ code: Int, byTransport: Bool, _ failure: UserAgent.Event, _ turn: inout Turn
+  ) -> Bool {
     guard let owner = legs[id], let call = calls[owner], call.isLive, let place = call.legs.firstIndex(where: { $0.id == id })
     else { return false }
     let leg = call.legs[place]
@@ -91,18 +93,9 @@ extension CallMachine {
     judgeTrunk(of: id, byFault: isFault, &turn)
     // 487 is the answer to our CANCEL
     if id.isOutbound, code != 487 { trunking?.callRefused(leg.trunk.name, code: code, at: turn.now) }
-    guard isFault, leg.mayTryAnother else { return false }
-    var left = leg.alternatives
-    while !left.isEmpty {
-      let next = left.removeFirst()
-      guard trunking?.isUsable(next.name, at: turn.now) ?? true, roomRefusal(next, turn.now) == nil else { continue }
-      let number = LegID.outbound(takeNumber())
-      legs[id] = nil  // its `legClosed` is not the call's end
-      claim(number, next, for: owner, at: turn.now)
-      change(owner, &turn) { $0.retry(place, over: next, as: number, alternatives: left, &$1) }
-      return true
-    }
-    return false
+    guard isFault, leg.mayTryAnother, retryNext(owner, id, leg.alternatives, failure, &turn) else { return false }
+    legs[id] = nil  // its `legClosed` is not the call's end
+    return true
   }
 
   mutating func releaseTrunk(_ name: String) {
@@ -124,7 +117,7 @@ extension CallMachine {
 
   mutating func configureTrunks(_ turn: inout Turn) {
     isTrunkingConfigured = true
-    for trunk in routing.trunks { if let rate = trunk.callsPerSecond { rates[trunk.name]?.setRate(rate) } }
+    setRates()
     let names = Set(routing.trunks.map(\.name))
     rates = rates.filter { names.contains($0.key) }
     disabledTrunks.formIntersection(names)

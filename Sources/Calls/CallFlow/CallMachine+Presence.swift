@@ -12,16 +12,21 @@ extension CallMachine {
     changed(devices.seen(key, info: info, at: turn.wallNow), &turn)
     if resumed {
       for id in callsOfUser[key.user] ?? [] { change(id, &turn) { $0.deviceResumed(device, &$1) } }
-      for id in tombstones.calls(of: key.user) { tombstones.update(id, key) { $0.resumed() } }
+      for id in tombstones.calls(of: key.user) {
+        tombstones.update(id, key) { $0.resumed() }
+        if let over = tombstones.takeLost(id, key) { turn.send(.callGone(over), to: key, call: id) }
+      }
     } else {
-      welcome(device, &turn)
+      let only = device.info.onlyCall
+      if let only, askTombstone(only, for: .welcome(key, session), &turn) {} else { welcome(device, remote: nil, &turn) }
     }
     // turned away: its login token may still be good, its session is not
     if devices.isRevoked(key) { turn.app(.revoke(key)) }
   }
 
   /// The snapshot: every call that this device may show, and `call.gone` for each that it may still show though it is over.
-  private mutating func welcome(_ device: DevicePresence, _ turn: inout Turn) {
+  /// - Parameter remote: how the call ended that the session is for, if other nodes know.
+  mutating func welcome(_ device: DevicePresence, remote: RemoteTombstone?, _ turn: inout Turn) {
     var snapshots: [CallSnapshot] = []
     var gone: [GoneCall] = []
     let (only, wantsCalls) = (device.info.onlyCall, devices.wantsCalls(device.key))
@@ -38,11 +43,11 @@ extension CallMachine {
       tombstones.update(id, device.key) { terminal in
         if let over = terminal.takeUnseen() { gone.append(GoneCall(call: id, over: over)) }
       }
+      if let over = tombstones.takeLost(id, device.key) { gone.append(GoneCall(call: id, over: over)) }
     }
     if let only, calls[only]?.users.concerns(device.key.user) != true, tombstones[only]?.terminals[device.key] == nil {
       // woken for a call that nobody here knows of any more
-      let tombstone = tombstones[only].flatMap { $0.users.contains(device.key.user) ? $0.over : nil }
-      gone.append(GoneCall(call: only, over: tombstone ?? CallOver(.unknown, by: .gateway, at: turn.wallNow)))
+      gone.append(GoneCall(call: only, over: over(of: only, for: device.key, remote: remote, turn)))
     }
     turn.app(.welcome(device.session, calls: snapshots, gone: gone, live: Set(snapshots.map(\.call))))
   }
@@ -53,6 +58,10 @@ extension CallMachine {
     presences[key.user]?[index].lostAt = turn.now
     for id in callsOfUser[key.user] ?? [] { change(id, &turn) { $0.deviceDisconnected(key, &$1) } }
     for id in tombstones.calls(of: key.user) { tombstones.update(id, key) { $0.socketLost() } }
+    if let remote = presences[key.user]?[index].movedTo {
+      presences[key.user]?[index].movedTo = nil
+      remoteDeviceConnected(remote, &turn)
+    }
   }
 
   mutating func sessionEnded(_ key: DeviceKey, _ session: SessionID, _ turn: inout Turn) {
@@ -88,14 +97,23 @@ extension CallMachine {
   mutating func httpReject(
     _ request: HTTPRequestID, _ key: DeviceKey, _ reject: CallReject, _ id: CallID, _ turn: inout Turn
   ) {
+    if askTombstone(id, for: .reject(request, key), &turn) { return }
     let terminals = calls[id].map { $0.users.concerns(key.user) ? $0.terminals : [:] } ?? tombstones[id]?.terminals ?? [:]
-    var answer = RequestAnswer.err(Failure(.gone, reason: terminals[key]?.over.reason))
+    var answer = RequestAnswer.err(gone(id, key, terminals[key]?.over, remote: nil, turn))
     if terminals[key]?.isByDevice == true {
       answer = .ok
     } else if terminals[key] == nil, let call = calls[id], call.isLive, call.users.concerns(key.user) {
       change(id, &turn) { answer = $0.reject(reject, from: key, &$1) }
     }
     turn.app(.httpAnswer(request, answer))
+  }
+
+  /// The body of a 410.
+  func gone(_ id: CallID, _ key: DeviceKey, _ own: CallOver?, remote: RemoteTombstone?, _ turn: Turn) -> Failure {
+    let reason = (own ?? over(of: id, for: key, remote: remote, turn)).reason
+    return Failure(
+      .gone, reason: reason,
+      msg: reason == .unknown ? "no such call here: it is over, or its node is gone" : "the call is over for this device")
   }
 
   func presence(_ key: DeviceKey) -> DevicePresence? { presences[key.user]?.first { $0.key == key } }

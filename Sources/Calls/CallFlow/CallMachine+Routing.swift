@@ -59,13 +59,13 @@ extension CallMachine {
   private mutating func ringFoundUsers(_ id: CallID, _ routeQuery: RouteQuery, _ found: [String], _ turn: inout Turn) {
     guard let call = calls[id] else { return }
     let users = found.filter { routing.user($0) != nil && callsOfUser[$0]?.count ?? 0 < configuration.bounds.callsPerUser }
-    guard let first = users.first else {
+    guard !users.isEmpty else {
       let ending =
         found.isEmpty
         ? Call.Ending(.notFound, by: .gateway, q850: 1) : .init(.overload, by: .gateway, detail: "too many calls of the user")
       return change(id, &turn) { $0.end(ending, &$1) }
     }
-    let (rules, limit) = (diversions(of: first).orElse(routeQuery.diversions), Limits.usersPerCall)
+    let (rules, limit) = (diversions(of: users[0]).orElse(routeQuery.diversions), Limits.usersPerCall)
     for user in users.prefix(limit) { callsOfUser[user, default: []].append(id) }
     let accounts = users.prefix(limit).map {
       ($0, routing.account(of: $0, called: call.parties.calledNumber, route: call.users.routeAccount))
@@ -75,20 +75,27 @@ extension CallMachine {
       call.users.ring(for: Array(users.prefix(limit)))
       call.diversions.rules = rules
     }
+    if configuration.isClustered { return locate(id, then: .routed(toward: routeQuery.toward), &turn) }
+    ringRouted(id, toward: routeQuery.toward, &turn)
+  }
+
+  /// Media for a call whose users are known, if anybody of them can be reached.
+  mutating func ringRouted(_ id: CallID, toward: IPAddress, _ turn: inout Turn) {
     guard let call = calls[id] else { return }
-    guard isReachable(call, turn.now) || rules.rules[.unreached] != nil else {
+    guard isReachable(call, turn.now) || call.diversions.rules.rules[.unreached] != nil else {
       let ending = unreachedEnding(call, turn.now)
       return change(id, &turn) { $0.endUnlessDiverted(.unreached, ending, &$1) }
     }
     pending[id] = .asked
-    turn.output.actions.append(.reserveMedia(MediaRequest(id, session: call.session, user: first, toward: routeQuery.toward)))
+    turn.output.actions.append(
+      .reserveMedia(MediaRequest(id, session: call.session, user: call.users.owner, toward: toward)))
   }
 
   /// Somebody can be offered the call, or woken for it. Also a device whose socket broke a moment ago, which may resume.
   func isReachable(_ call: Call, _ now: Instant) -> Bool {
     call.users.ringing.contains { user in
       ringable(user, for: call).contains { $0.isReachable(at: now) } || !wakeable(user, for: call).isEmpty
-    }
+    } || !ringableRemoteDevices(call).isEmpty
   }
 }
 
@@ -125,8 +132,5 @@ extension Routing {
     public init(_ webhook: Webhook, fallback: Fallback = .users) { (self.webhook, self.fallback) = (webhook, fallback) }
   }
 
-  func owner(of number: String) -> String? {
-    let wanted = Self.canonical(number)
-    return users.first { $0.numbers.contains { Self.canonical($0) == wanted } }?.id
-  }
+  func owner(of number: String) -> String? { directory.owner(of: number)?.user }
 }

@@ -8,10 +8,7 @@ import SIPDialogs
 extension CallMachine {
   /// A REFER of a trunk that may transfer: the user's app is to be connected to another number.
   mutating func referred(_ leg: LegID, _ referral: Referral, _ turn: inout Turn) {
-    guard let id = legs[leg], let call = calls[id], call.isLive, call.state == .connected,
-      call.trunkLeg.phase == .confirmed,
-      call.second == nil, call.winner != nil, let reservation = call.appMedia.reservation
-    else { return turn.sip(.refuseRefer(leg, code: 491)) }
+    guard let (id, call) = transferable(leg), seatRequests[id] == nil else { return turn.sip(.refuseRefer(leg, code: 491)) }
     guard let number = Routing.dialled(referral.target.number) else { return turn.sip(.refuseRefer(leg, code: 404)) }
     // our own numbers, and more hops than a diversion may take, are loops
     if routing.isOwn(number) || call.transfers.followed >= Limits.diversions || call.transfers.maxForwards <= 1 {
@@ -23,10 +20,36 @@ extension CallMachine {
       quota.take(call.users.owner, most: routing.user(call.users.owner)?.allowance.callsPerHour, at: turn.now)
     else { return turn.sip(.refuseRefer(leg, code: 603)) }
     guard candidates[0].peer != nil else { return turn.sip(.refuseRefer(leg, code: 500)) }
+    transfer(leg, referral, candidates, of: id, &turn)
+  }
+
+  /// A call whose far end may be another's, by this leg.
+  private func transferable(_ leg: LegID) -> (CallID, Call)? {
+    guard let id = legs[leg], let call = calls[id], call.isLive, call.state == .connected, call.trunkLeg.phase == .confirmed,
+      call.second == nil, call.winner != nil, call.appMedia.reservation != nil
+    else { return nil }
+    return (id, call)
+  }
+
+  mutating func transfer(_ leg: LegID, _ referral: Referral, _ candidates: [Routing.Trunk], of id: CallID, _ turn: inout Turn) {
+    guard needsSeat(candidates[0]) else { return follow(leg, referral, candidates, &turn) }
+    askSeat(.transfer(leg, referral, candidates), over: candidates[0], of: id, &turn)
+  }
+
+  mutating func follow(_ leg: LegID, _ referral: Referral, _ candidates: [Routing.Trunk], _ turn: inout Turn) {
+    guard let (id, call) = transferable(leg), let reservation = call.appMedia.reservation,
+      let number = Routing.dialled(referral.target.number)
+    else {
+      if let id = legs[leg], needsSeat(candidates[0]) {
+        turn.output.actions.append(.released(id, trunk: candidates[0].name))
+      }
+      return turn.sip(.refuseRefer(leg, code: 491))
+    }
     let target = TransferTarget(number: number, referral: referral)
     var next = TrunkLeg(.outbound(takeNumber()), .transfer(target), over: candidates[0], session: nil)
     (next.local, next.alternatives) = (reservation.trunkAddress, Array(candidates.dropFirst()))
     next.prepareOffer(random)
+    next.holdsSeat = needsSeat(next.trunk)
     claim(next.id, next.trunk, for: id, at: turn.now)
     change(id, &turn) { $0.follow(next, &$1) }
   }
@@ -53,6 +76,9 @@ extension CallMachine {
       $0.transfers.maxForwards = min($0.transfers.maxForwards, invite.maxForwards)
       $0.transfers.followed += 1
       $0.transfers.begin(.init(by: .trunk, trunk: trunk.name, sipCallId: invite.callID, sip: 200))
+      // in the place of the leg before
+      next.holdsSeat = $0.trunkLeg.holdsSeat
+      $0.trunkLeg.holdsSeat = false
       $0.moved(to: next, &$1)
     }
     turn.sip(.answer(leg, sdp: answer))

@@ -29,8 +29,9 @@ extension CallMachine {
     switch event {
     case .progress(_, let code, _): if code >= 180 { judgeTrunk(of: leg, byFault: false, &turn) }
     case .answered: judgeTrunk(of: leg, byFault: false, &turn)
-    case .failed(_, let code, _, let byTransport): if tryNextTrunk(leg, code, byTransport: byTransport, &turn) { return }
+    case .failed(_, let code, _, let byTransport): if tryNextTrunk(leg, code, byTransport: byTransport, event, &turn) { return }
     case .reinviteReceived where legs[leg].map({ calls[$0] == nil }) ?? true: turn.sip(.refuseReinvite(leg, code: 481))
+    case .cancelled(_, let cause): if cancelledWhileLocating(leg, cause, &turn) { return }
     default: break
     }
     change(legs[leg], &turn) { $0.handle(event, of: leg, &$1) }
@@ -73,6 +74,7 @@ extension CallMachine {
     }
     call.intake = .init(invite: invite, offer: offer)
     if let hook = route.hook { return ask(call, invite, hook, toward: toward, route.diversions, &turn) }
+    if configuration.isClustered { return locate(call, user: route.user, toward: toward, &turn) }
     guard isReachable(call, turn.now) || call.diversions.rules.rules[.unreached] != nil else {
       return rejectUnreached(call, &turn)
     }
@@ -149,7 +151,7 @@ extension CallMachine {
   }
 
   /// Nobody is there and nobody can be woken, or all that are do not want to be disturbed.
-  private mutating func rejectUnreached(_ call: Call, _ turn: inout Turn) {
+  mutating func rejectUnreached(_ call: Call, _ turn: inout Turn) {
     let ending = unreachedEnding(call, turn.now)
     admit(call, &turn)
     change(call.id, &turn) { $0.endUnlessDiverted(.unreached, ending, &$1) }
@@ -171,12 +173,13 @@ extension CallMachine {
     guard let call = calls[id] else { return }
     let present = call.users.ringing.flatMap { ringable($0, for: call) }
     let destinations = call.users.ringing.flatMap { wakeable($0, for: call) }
+    let remoteDevices = ringableRemoteDevices(call)
     let nobody = isReachable(call, turn.now) ? nil : unreachedEnding(call, turn.now)
     change(id, &turn) { call, turn in
       if let reservation, let intake = call.intake {
-        call.offer(to: present, waking: destinations, reservation, intake, &turn)
+        call.offer(to: present, waking: destinations, remoteDevices, reservation, intake, &turn)
       } else {
-        call.ring(present, waking: destinations, &turn)
+        call.ring(present, waking: destinations, remoteDevices, &turn)
       }
       if let nobody { call.endUnlessDiverted(.unreached, nobody, &turn) }
     }
@@ -205,6 +208,7 @@ extension CallMachine {
       guard calls[id]?.isLive == true else { return turn.media(.close(reservation.session)) }
       ring(id, media: reservation, &turn)
     case .diversion(let plan): diversionReserved(id, plan, reservation, &turn)
+    case .locating, .claiming: turn.media(.close(reservation.session))
     case .outgoing(let call, let offer, let device, let request):
       started(call, offer, device, request, reservation, &turn)
     case nil: turn.media(.close(reservation.session))
@@ -216,10 +220,13 @@ extension CallMachine {
     case .incoming(let call):
       guard let intake = call.intake else { return }
       refuse(call.trunkLeg.id, intake.invite, reason, code: 503, &turn)
+      unclaim(id, &turn)
+    case .locating, .claiming: break
     case .asked: change(id, &turn) { $0.end(.overload, by: .gateway, detail: text, &$1) }
     case .diversion(let plan): diversionImpossible(id, plan, text, &turn)
     case .outgoing(let call, _, _, let request):
       refuse(request, call.wanted(by: request.device), .overload, reason, trunk: call.trunk.name, text, &turn)
+      unclaim(id, &turn)
     case nil: break
     }
   }

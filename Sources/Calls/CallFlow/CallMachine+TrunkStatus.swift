@@ -3,6 +3,9 @@ public import Trunking
 
 /// The trunks as operators see them.
 extension CallMachine {
+  /// What is wrong with the trunks that are this node's task among several.
+  public var trunkTroubles: [String: TrunkStatus.Trouble] { trunking?.troubles ?? [:] }
+
   /// The configured trunks in their order, then those that are gone and still have calls.
   public func trunkStatuses(at now: Instant) -> [TrunkStatus] {
     var all = routing.trunks.map { trunk in

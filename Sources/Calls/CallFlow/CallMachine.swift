@@ -1,5 +1,5 @@
-import AppProtocol
-import AppSessions
+public import AppProtocol
+public import AppSessions
 public import Bytes
 public import Devices
 import MediaSession
@@ -17,10 +17,13 @@ public import Trunking
 ///     machine.handle(.sip(.inviteReceived(leg, invite)), at: now, into: &output)
 ///     // output.actions: reserveMedia → handle(.mediaReserved), then journal, call.offer to each device …
 public struct CallMachine {
-  /// A call between `reserveMedia` and its answer, which is the next input.
+  /// A call that waits for media, whose answer is the next input; or for the cluster.
   enum Pending {
     case incoming(Call)
     case outgoing(Call, offer: SessionDescription, DevicePresence, RequestToken)
+    /// Between `locate` or `claim` and the cluster's answer: no call yet.
+    case locating(Call, user: String, toward: IPAddress)
+    case claiming(Call, offer: SessionDescription, DevicePresence, RequestToken)
     /// A call whose webhook has said whom it is for.
     case asked
     /// The leg to the number that a call is diverted to.
@@ -39,11 +42,17 @@ public struct CallMachine {
   var sessions: [MediaSessionID: CallID] = [:]
   var callsOfUser: [String: [CallID]] = [:]
   var callsOfTrunk: [String: Int] = [:]
+  /// Legs that wait for a place among their trunk's calls of all nodes; one at a time of a call.
+  var seatRequests: [CallID: SeatRequest] = [:]
+  /// Nodes that take calls, this one included.
+  var nodeCount = 1
   /// Devices with a session that lives, connected or not, by user.
   var presences: [String: [DevicePresence]] = [:]
   /// Every device that can be woken, and what its user wants.
   public internal(set) var devices = DeviceRegistry()
   var tombstones = Tombstones()
+  /// Who waits to hear how a call of another node ended.
+  var tombstoneReaders: [CallID: [TombstoneReader]] = [:]
   var deadlines = DeadlineQueue<CallID>()
   var counters = CallStatistics()
   var nextNumber: UInt64 = 1
@@ -60,7 +69,7 @@ public struct CallMachine {
     configuration: Configuration = Configuration(), routing: Routing, random: RandomSource, network: TrunkMachine.Network? = nil
   ) {
     (self.configuration, self.routing, self.random) = (configuration, routing, random)
-    trunking = network.map { TrunkMachine(network: $0, random: random) }
+    trunking = network.map { TrunkMachine(network: $0, random: random, sharesDuties: configuration.isClustered) }
   }
 
   /// `Configuration.bounds.calls`.
@@ -68,7 +77,7 @@ public struct CallMachine {
 
   /// When `handle(.timer)` is due; nil if nothing waits.
   public var nextDeadline: Instant? {
-    [deadlines.next, tombstones.nextExpiry, trunking?.nextDeadline].compactMap(\.self).min()
+    .earliest(.earliest(deadlines.next, tombstones.nextExpiry), trunking?.nextDeadline)
   }
 
   /// After `trunking(.unregister)`: registrars have yet to answer.
@@ -79,6 +88,18 @@ public struct CallMachine {
     guard let id = legs[leg], let call = calls[id], call.isLive, call.hasStartLine else { return nil }
     return call.startLine(Turn(now: now, configuration: configuration, random: random, wallOffset: wallOffset))
   }
+
+  /// Whose devices may show a call.
+  public func users(of call: CallID) -> [String] { calls[call]?.users.concerned ?? [] }
+
+  /// What devices hear that come late for a call; nil if it lives, or is forgotten.
+  public func over(of call: CallID) -> CallOver? { tombstones[call]?.over }
+
+  /// What devices hear that were woken for a call and come late; nil if none was, or the call lives or is forgotten.
+  public func overOfWoken(_ call: CallID) -> CallOver? { tombstones[call].flatMap { $0.wasPushed ? $0.over : nil } }
+
+  /// A device's session here, as it last said.
+  public func session(of key: DeviceKey) -> (SessionID, DeviceInfo)? { presence(key).map { ($0.session, $0.info) } }
 
   /// The legs of a call toward trunks.
   public func legs(of call: CallID) -> [LegID] { calls[call]?.legs.map(\.id) ?? [] }
@@ -115,6 +136,15 @@ public struct CallMachine {
     case .journalled(let id): change(id, &turn) { $0.journalled(&$1) }
     case .routed(let id, let answer): routed(id, answer, &turn)
     case .pushed(let report): pushed(report, &turn)
+    case .located(let id, let answer): located(id, answer, &turn)
+    case .claimed(let id, let answer): claimed(id, answer, &turn)
+    case .admitted(let id, let trunk, let isAdmitted): admitted(id, trunk, isAdmitted, &turn)
+    case .nodes(let count): nodesCounted(count)
+    case .tombstone(let id, let found): tombstoneRead(id, found, &turn)
+    case .orphaned(let line, let users): orphaned(line, users, &turn)
+    case .remoteCallLost(let id, let user): remoteCallLost(id, user, &turn)
+    case .reaped(let id): reaped(id, &turn)
+    case .remoteDeviceConnected(let remote): remoteDeviceConnected(remote, &turn)
     case .devices(let command): handle(command, &turn)
     case .callerKnown(let id, let caller): change(id, &turn) { $0.callerKnown(caller, &$1) }
     case .verified(let id, let attestation): verified(id, attestation, &turn)
@@ -156,7 +186,9 @@ public struct CallMachine {
       switch outcome {
       case .diverts(let planned): divert(id, planned, &turn)
       case .routeTimedOut: routed(id, nil, &turn)
-      case .legLeft(let leg): release(leg, at: turn.now)
+      case .legLeft(let leg):
+        release(leg, at: turn.now)
+        leaveSeat(leg, of: id, &turn)
       case .ended: ended(id, &turn)
       }
     }
@@ -172,8 +204,8 @@ public struct CallMachine {
 
   private mutating func remember(_ call: Call, _ turn: inout Turn) {
     let end = call.bookkeeping.end ?? .init(.unknown, by: .gateway)
-    let isElsewhere = call.direction == .incoming && call.winner != nil
-    let reason = isElsewhere ? .answeredElsewhere : call.divertedReason ?? call.bookkeeping.reasonForOthers ?? end.reason
+    let isAnswered = call.direction == .incoming && call.winner != nil
+    let reason = isAnswered ? .answeredElsewhere : call.divertedReason ?? call.bookkeeping.reasonForOthers ?? end.reason
     let over = CallOver(reason, by: end.by, at: turn.wallNow, sip: end.sip)
     let forgotten = tombstones.insert(
       Tombstone(
@@ -204,9 +236,13 @@ public struct CallMachine {
     guard let call = calls.removeValue(forKey: id) else { return }
     if call.appMedia.reservation != nil, statistics == nil { turn.statistics.recordsWithoutMedia += 1 }
     turn.statistics.states[call.state, default: 0] -= 1
-    let record = call.record(statistics, turn)
-    turn.statistics.ended[record.end.reason, default: [:]][record.end.by, default: 0] += 1
-    turn.output.actions.append(.record(record))
+    if call.bookkeeping.isDisowned {
+      turn.output.actions.append(.disowned(id))
+    } else {
+      let record = call.record(statistics, turn)
+      turn.statistics.ended[record.end.reason, default: [:]][record.end.by, default: 0] += 1
+      turn.output.actions.append(.record(record))
+    }
     for leg in call.legs { if let session = leg.session { sessions[session] = nil } }
     deadlines.schedule(id, at: nil)
     for leg in call.legs { release(leg, at: turn.now) }

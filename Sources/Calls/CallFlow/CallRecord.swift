@@ -107,6 +107,9 @@ public struct CallRecord: Sendable, Codable, Equatable {
   /// Milliseconds from 200 to the end; 0 if never connected.
   public var connectedMs: Int64
   public var codecs: Codecs
+  /// Of the sound between decoder and encoder; nil if all of it was relayed.
+  public var band: Band?
+  public enum Band: String, Sendable, Codable { case narrow, wide }
   /// DTLS-SRTP profile of the app leg.
   public var srtp: String?
   /// SRTP profile of the trunk leg; nil for plain RTP.

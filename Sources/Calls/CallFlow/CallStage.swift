@@ -10,6 +10,8 @@ public enum CallStage: String, Sendable, CaseIterable, Codable {
   case offered
   /// A device was pushed to; the service took it, or did not; the device connected after its push.
   case pushed, pushAccepted, pushFailed, woken
+  /// A device was told through its socket at another node.
+  case wakeSent
   /// First `call.ringing` of a device.
   case deviceRinging
   /// 180 sent, or received on an outgoing call.

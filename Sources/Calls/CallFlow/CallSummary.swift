@@ -58,6 +58,10 @@ public struct CallStatistics: Sendable, Equatable {
   public var journalLate = 0
   /// Records written without the final statistics of the media thread.
   public var recordsWithoutMedia = 0
+  /// `call.wake` to devices at other nodes: sent, come of it, pushed to instead.
+  public var wakesSent = 0
+  public var wakesCome = 0
+  public var wakesFallenBack = 0
   public var tombstones = 0
   public init() {}
 }

@@ -48,12 +48,15 @@ public struct Configuration: Sendable {
   public var bounds = Bounds()
   /// The final response once every device declined; a 6xx ends forking upstream.
   public var declineCode = 486
-  /// What apps may send at most on the average, in bit/s of Opus, while the trunk is telephone band.
+  /// What apps may send at most on the average, in bit/s of Opus, while the trunk is telephone band, and while it is wideband.
   public var opusBitrate = 28_000
+  public var opusBitrateWide = 40_000
   /// How devices are woken; nil: they are not.
   public var push: PushSettings?
   /// Identity header fields of type `shaken` are given to a verifier.
   public var verifiesIdentity = false
+  /// There are other nodes; false: this one is alone, and asks nobody.
+  public var isClustered = false
   /// Seconds in Retry-After of a 503.
   public var retryAfterSeconds = 30
 

@@ -75,9 +75,7 @@ struct DeviceLeg {
       fingerprintAlgorithm: media.fingerprint.algorithm.rawValue, fingerprint: media.fingerprint.bytes,
       encoding: media.codec, payloadType: media.payloadType, telephoneEvent48: media.telephoneEvent48,
       telephoneEvent8: media.telephoneEvent8)
-    remote.opus = OpusPreferences(
-      takesPauses: media.opus.usesDTX, takesRepair: !media.opus.refusesInbandFEC,
-      maximumBitrate: media.opus.maxAverageBitrate, isConstantRate: media.opus.wantsConstantBitrate)
+    remote.opus = OpusPreferences(media.opus)
     return remote
   }
 
@@ -102,6 +100,16 @@ struct DeviceLeg {
   /// Above the 24 and 128 bits that RFC 8839 §5.4 asks for.
   static let ufragLength = 8
   static let passwordLength = 24
+}
+
+extension OpusPreferences {
+  /// Of either leg's peer.
+  init(_ asked: OpusParameters) {
+    self.init(
+      takesPauses: asked.usesDTX, takesRepair: !asked.refusesInbandFEC, maximumBitrate: asked.maxAverageBitrate,
+      isConstantRate: asked.wantsConstantBitrate)
+    maximumPlaybackRateHz = asked.maxPlaybackRateHz
+  }
 }
 
 /// The message, or the answer in its place, that ended the call for a device.

@@ -9,6 +9,8 @@ struct DevicePresence {
   /// When the last socket was lost.
   var lostAt: Instant?
   var info: DeviceInfo
+  /// It has logged in at another node: calls wake it there when this session's socket is closed for it.
+  var movedTo: RemoteDevice?
   var announcesActive: Bool { info.caps.contains("media.active") }
   var accounts: [String] { info.accounts }
 

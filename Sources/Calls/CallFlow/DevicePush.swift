@@ -8,6 +8,8 @@ import PushPolicy
 /// | phase | event | → |
 /// |---|---|---|
 /// | idle, due | not connected; iOS in the background | underWay: pushed at once |
+/// | idle | its socket is at another node: `call.wake` | due in 1.5 s; in 2 s if it cannot be pushed to |
+/// | due | woken, not come, cannot be pushed to | woken again, five times; failed |
 /// | due | acked; 1.5 s; 3 s | due 3 s after the offer; underWay |
 /// | due | `call.ringing` | idle |
 /// | idle, due | socket lost | due at once, or in 1.5 s if it rang |
@@ -25,7 +27,12 @@ struct DevicePush {
     case failed
   }
   let key: DeviceKey
-  var target: PushTarget
+  /// Nil: only its socket at another node wakes it.
+  var target: PushTarget?
+  /// It has its socket there.
+  var remote: RemoteDevice?
+  /// `call.wake` so often.
+  var wakes = 0
   var phase = Phase.idle
   var offeredAt: Instant
   var sentAt: Instant?
@@ -34,7 +41,9 @@ struct DevicePush {
   /// It came back after its push; measured once.
   var isBack = false
 
-  init(key: DeviceKey, target: PushTarget, at now: Instant) { (self.key, self.target, offeredAt) = (key, target, now) }
+  init(key: DeviceKey, target: PushTarget?, remote: RemoteDevice? = nil, at now: Instant) {
+    (self.key, self.target, self.remote, offeredAt) = (key, target, remote, now)
+  }
 
   var dueAt: Instant? { if case .due(let at) = phase { at } else { nil } }
   /// Was never pushed to.

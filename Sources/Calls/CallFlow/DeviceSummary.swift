@@ -1,7 +1,7 @@
 import AppProtocol
 public import AppSessions
 import Bytes
-import Devices
+public import Devices
 public import PushPolicy
 
 /// One device for the admin endpoint: registered, connected, or both. Times are milliseconds since 1970. Holds no token, only its end.
@@ -38,7 +38,8 @@ public struct DeviceSummary: Sendable, Codable, Equatable {
   public var isOfNobody: Bool?
   public var push: [Push]
 
-  init(_ device: Device) {
+  /// Of what is registered; not connected.
+  public init(_ device: Device) {
     (user, self.device, connected) = (device.key.user, device.key.device, false)
     (platform, model, os, sdk) = (device.platform, device.model, device.os, device.sdk)
     (accounts, rings, dnd) = (device.accounts, device.rings, device.doNotDisturb)
@@ -73,7 +74,7 @@ extension CallMachine {
     for presence in presences.values.joined() where presence.isConnected || rows[presence.key] != nil {
       rows[presence.key, default: DeviceSummary(connected: presence)].merge(presence)
     }
-    for key in rows.keys where routing.user(key.user) == nil { rows[key]?.isOfNobody = true }
+    for key in rows.keys where !routing.directory.contains(key.user) { rows[key]?.isOfNobody = true }
     return rows.values.sorted { ($0.user, $0.device) < ($1.user, $1.device) }
   }
 

@@ -29,6 +29,22 @@ extension CallMachine {
     case pushed(PushReport)
     /// A webhook's answer to `Action.askRoute`; nil: it has none.
     case routed(CallID, RouteAnswer?)
+    /// The answers to `Action.locate`, `Action.claim` and `Action.admit`.
+    case located(CallID, Located)
+    case claimed(CallID, ClaimAnswer)
+    case admitted(CallID, trunk: String, Bool)
+    /// So many nodes take calls, this one included: `calls_per_second` of trunks is shared by them.
+    case nodes(Int)
+    /// The answer to `Action.askTombstone`; nil: nobody knows.
+    case tombstone(CallID, RemoteTombstone?)
+    /// A device has a socket at another node now.
+    case remoteDeviceConnected(RemoteDevice)
+    /// A call of a node that died: its record, and `call.gone` for devices that come.
+    case orphaned(StartLine, users: [String])
+    /// A call of another node is over without that node's word: devices here that may show it are told.
+    case remoteCallLost(CallID, user: String)
+    /// Another node took this one for dead and closed this call, with its record: it ends here without one.
+    case reaped(CallID)
     /// What the store held, at the start; or what an operator does to a device.
     case devices(DeviceCommand)
     /// More is known of who calls than the INVITE said: what devices show changes by `call.update`, never by another push.
@@ -63,6 +79,10 @@ public enum DeviceCommand: Sendable {
   /// No push from now on, and no session after its calls; nil: every device of the user. The closure hears on the control
   /// thread what went wrong.
   case revoke(user: String, device: String?, @Sendable (DeviceError?) -> Void)
+  /// What the cluster's store has of a device that has come here.
+  case registered(Device)
+  /// An operator of another node has turned it away.
+  case revokedRemotely(DeviceKey)
   /// Takes a revocation back.
   case allow(DeviceKey, @Sendable (DeviceError?) -> Void)
 }

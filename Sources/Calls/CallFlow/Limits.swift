@@ -8,10 +8,16 @@ enum Limits {
   static let usersPerCall = 16
   /// Ended calls that are remembered; the oldest are forgotten first.
   static let tombstones = 20_000
+  /// Calls of other nodes whose end is asked for at a time, and devices that wait for one.
+  static let askedTombstones = 1_000
+  static let tombstoneReaders = 16
   /// Devices whose last connection is remembered; those without a live call are forgotten first.
   static let devices = 50_000
   /// A connected device that said neither `call.ringing` nor `call.unavailable` so long after its offer is pushed to.
   static let ringingAfterOffer = Duration.seconds(3)
+  /// A device at another node that cannot be pushed to is woken so often, at this interval.
+  static let wakes = 5
+  static let wakeInterval = Duration.seconds(2)
   /// A client tries again every 5 s at the latest (its backoff): so long a device that had a socket is waited for.
   static let reconnect = Duration.seconds(5)
   /// A wake token's first use must come before the ring deadline and this.
@@ -36,4 +42,9 @@ enum Limits {
   static let codecCharacters = 1...64
   /// `timeoutMs` beyond this is no bound.
   static let answerTimeoutMilliseconds = 0...600_000
+  /// Of a table of imported numbers: all, of one user, digits of one (E.164), bytes of a user's id (as long as `sub` may be).
+  static let tableNumbers = 2_000_000
+  static let tableNumbersPerUser = 100
+  static let tableDigits = 15
+  static let tableUserBytes = 256
 }

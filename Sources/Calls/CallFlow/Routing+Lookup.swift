@@ -20,24 +20,20 @@ extension Routing {
   public var rules: [String: TrunkRules] { Dictionary(trunks.map { ($0.name, $0.rules) }) { first, _ in first } }
 
   func trunk(_ name: String) -> Trunk? { trunks.first { $0.name == name } }
-  func user(_ id: String) -> User? { users.first { $0.id == id } }
+  func user(_ id: String) -> User? { directory.user(id) }
 
   /// The user for a called number; nil: nobody has it.
   func route(called number: String, trunk: String) -> InboundRoute? {
-    let wanted = Self.canonical(number)
     for rule in inbound where rule.trunk == trunk {
       switch rule.target {
-      case .user(let id) where user(id) != nil:
+      case .user(let id) where directory.contains(id):
         return InboundRoute(user: id, number: number, diversions: rule.diversions, account: rule.account)
       case .user: continue
       case .hook(let hook):
         return InboundRoute(user: "", number: number, diversions: rule.diversions, account: rule.account, hook: hook)
       case .users:
-        for user in users {
-          if let own = user.numbers.first(where: { Self.canonical($0) == wanted }) {
-            return InboundRoute(user: user.id, number: own, diversions: rule.diversions, account: rule.account)
-          }
-        }
+        guard let owner = directory.owner(of: number) else { continue }
+        return InboundRoute(user: owner.user, number: owner.number, diversions: rule.diversions, account: rule.account)
       }
     }
     return nil
@@ -69,15 +65,11 @@ extension Routing {
 
   /// Whether a number is one of the user's own.
   func isOwn(_ number: String, of user: String) -> Bool {
-    let wanted = Self.canonical(number)
-    return self.user(user)?.numbers.contains { Self.canonical($0) == wanted } ?? false
+    directory.owner(of: number)?.user == user
   }
 
   /// Whether a number is one of this gateway's users.
-  func isOwn(_ number: String) -> Bool {
-    let wanted = Self.canonical(number)
-    return users.contains { $0.numbers.contains { Self.canonical($0) == wanted } }
-  }
+  func isOwn(_ number: String) -> Bool { directory.owner(of: number) != nil }
 
   /// The number to call from: the wanted one if it is the user's, else nil. If none is wanted, the first of the account, or of all.
   func callerNumber(of user: String, wanted: String?, account: String? = nil) -> String? {

@@ -123,7 +123,8 @@ public struct Routing: Sendable {
   }
 
   public var trunks: [Trunk]
-  public var users: [User]
+  /// Whom there is, by id and by number.
+  public var directory: UserDirectory
   public var inbound: [InboundRule]
   public var outbound: [OutboundRule]
   /// Numbers that an app must dial over the device's own telephone; compared as dialled.
@@ -133,7 +134,13 @@ public struct Routing: Sendable {
     trunks: [Trunk] = [], users: [User] = [], inbound: [InboundRule] = [], outbound: [OutboundRule] = [],
     emergencyNumbers: Set<String> = ["112", "911", "999", "110", "118", "119", "000", "111"]
   ) {
-    (self.trunks, self.users, self.inbound, self.outbound) = (trunks, users, inbound, outbound)
+    (self.trunks, directory, self.inbound, self.outbound) = (trunks, UserDirectory(users), inbound, outbound)
     self.emergencyNumbers = emergencyNumbers
+  }
+
+  /// The listed users. A change costs a new directory.
+  public var users: [User] {
+    get { directory.listed }
+    set { directory = UserDirectory(newValue, anyone: directory.anyone, imported: directory.imported) }
   }
 }

@@ -5,7 +5,7 @@ import Bytes
 /// What is left of an ended call for two minutes: why it ended, for each device.
 struct Tombstone {
   /// Whose devices may ask for it.
-  let users: [String]
+  var users: [String]
   let direction: CallDirection
   /// The device that started an outgoing call.
   let owner: DeviceKey?
@@ -15,6 +15,8 @@ struct Tombstone {
   /// Wake tokens for it are about.
   let wasPushed: Bool
   let expires: Instant
+  /// Its node died: no device has heard of its end there, and each is told where it comes next.
+  var isOfDeadNode = false
 }
 
 /// The tombstones, oldest first, with a bound.
@@ -67,6 +69,25 @@ struct Tombstones {
     guard var terminal = entries[call]?.terminals[device] else { return }
     change(&terminal)
     entries[call]?.terminals[device] = terminal
+  }
+
+  /// One more of the users of a call whose node died.
+  mutating func add(_ user: String, to call: CallID) {
+    guard let entry = entries[call], entry.isOfDeadNode, !entry.users.contains(user), entry.users.count < Limits.usersPerCall
+    else {
+      return
+    }
+    entries[call]?.users.append(user)
+    byUser[user, default: Calls()].append(call)
+  }
+
+  /// What a device is told of a call whose node died: once, and again only if its socket is lost before its ack.
+  mutating func takeLost(_ call: CallID, _ device: DeviceKey) -> CallOver? {
+    guard let entry = entries[call], entry.isOfDeadNode, entry.users.contains(device.user), entry.terminals[device] == nil,
+      entry.terminals.count < Limits.devicesPerCall
+    else { return nil }
+    entries[call]?.terminals[device] = Terminal(over: entry.over, isByDevice: false, isUnseen: false)
+    return entry.over
   }
 
   /// Returns those that were pushed.

@@ -66,6 +66,8 @@ struct TrunkLeg {
   var isSilent = false
   /// Of the INVITE; nil before.
   var finalStatus: Int?
+  /// It is counted among its trunk's calls of all nodes.
+  var holdsSeat = false
   /// Outbound: the trunk has shown whether it works.
   var isTrunkOutcomeTold = false
   /// The latest of its session.
@@ -246,6 +248,7 @@ extension Routing.Trunk {
     (out.digits, out.remoteControl) = (digits, media.control)
     out.wantsVoIPMetrics = media.wantsVoIPMetrics
     out.holdAudio = holdAudio
+    out.opus = OpusPreferences(media.opus)
     out.protection = media.protection.flatMap { TrunkProtection($0) }
     return out
   }

@@ -24,6 +24,9 @@ public struct DeviceRegistry: Sendable {
   /// In the order in which they came.
   private var ofUser: [String: [DeviceKey]] = [:]
   private var owners: [Token: DeviceKey] = [:]
+  /// Users whom the cluster's store has told of, by when they were heard of last.
+  private var learnt = RecencyQueue<String>()
+  private let most: Int
   /// What an APNs registration without topic or env means, and what can be pushed to.
   public var defaults = Defaults()
 
@@ -45,7 +48,10 @@ public struct DeviceRegistry: Sendable {
   }
 
   /// - Parameter stored: what a store held. Of two devices with the same token the later registration wins.
-  public init(_ stored: [Device] = []) {
+  public init(_ stored: [Device] = []) { self.init(stored, most: Limits.devices) }
+
+  init(_ stored: [Device], most: Int) {
+    self.most = most
     for device in stored.sorted(by: { $0.newestRegistration < $1.newestRegistration }) {
       var device = device
       device.bindings = Array(device.bindings.sorted { $0.registeredAt < $1.registeredAt }.suffix(Limits.bindingsPerDevice))
@@ -76,6 +82,46 @@ public struct DeviceRegistry: Sendable {
     }
   }
 
+  /// What the cluster's store has of a device that has come here, unless this node's word of it is as late. Clocks of nodes differ: whatever is
+  /// said here next must be a later word than that, and `put` and `revoke` see to it once they know that one.
+  public mutating func learn(_ stored: Device) {
+    if let known = devices[stored.key] {
+      guard known.lastWord < stored.lastWord else { return }
+    } else {
+      guard devices.count < most else { return }
+    }
+    take(stored)
+  }
+
+  private mutating func take(_ stored: Device) {
+    var device = stored
+    device.bindings = Array(device.bindings.sorted { $0.registeredAt < $1.registeredAt }.suffix(Limits.bindingsPerDevice))
+    for binding in device.bindings { _ = takeToken(binding.target, for: device.key) }
+    set(device)
+  }
+
+  /// What the cluster's store has of a user's devices, which stands for what is known here, except for a later word of the last minute: it
+  /// may not have arrived there. A word of another node whose clock is ahead is none of these. A full table forgets whoever was not heard of
+  /// for the longest time.
+  public mutating func learn(_ stored: [Device], of user: String, at now: Int64) {
+    let stored = stored.filter { $0.key.user == user }.prefix(Limits.devicesPerUser + Limits.revokedPerUser)
+    let mine = devices(of: user).filter { abs(now - $0.lastWord) < Limits.storeLagMilliseconds }
+    for device in devices(of: user) where !mine.contains(device) { _ = remove(device.key) }
+    for device in stored {
+      if let known = devices[device.key], known.lastWord >= device.lastWord { continue }
+      if devices.count >= most, devices[device.key] == nil { forgetOther(than: user) }
+      take(device)
+    }
+    if ofUser[user] == nil { learnt.remove(user) } else { learnt.touch(user) }
+  }
+
+  private mutating func forgetOther(than user: String) {
+    var other = learnt.takeOldest()
+    if other == user { other = learnt.takeOldest() }
+    guard let other = other ?? ofUser.keys.first(where: { $0 != user }) else { return }
+    for key in ofUser[other] ?? [] { _ = remove(key) }
+  }
+
   // MARK: what apps say
 
   /// `device.put`. All of it is taken or nothing.
@@ -102,7 +148,7 @@ public struct DeviceRegistry: Sendable {
     }
     device.rings = put.prefs?.ring ?? device.rings
     device.doNotDisturb = put.prefs?.dnd ?? device.doNotDisturb
-    device.lastSeen = max(device.lastSeen, now)
+    device.lastSeen = max(device.lastSeen + 1, now)
     if let info { device.take(info) }
     if let target { changes += takeToken(target, for: key) }
     return changes + keep(device)
@@ -119,6 +165,7 @@ public struct DeviceRegistry: Sendable {
   /// It connected. Changes only what is known already.
   public mutating func seen(_ key: DeviceKey, info: DeviceInfo, at now: Int64) -> [DeviceChange] {
     guard var device = devices[key] else { return [] }
+    if learnt.contains(key.user) { learnt.touch(key.user) }
     let before = device
     device.take(info)
     device.lastSeen = max(device.lastSeen, now)
@@ -140,7 +187,7 @@ public struct DeviceRegistry: Sendable {
     var changes: [DeviceChange] = []
     for var device in known {
       device.bindings = []
-      device.revokedAt = device.revokedAt ?? now
+      device.revokedAt = device.revokedAt ?? max(now, device.lastSeen)
       changes += keep(device)
     }
     let revoked = devices(of: user).filter { $0.revokedAt != nil }.sorted { ($0.revokedAt ?? 0) < ($1.revokedAt ?? 0) }
@@ -157,6 +204,8 @@ public struct DeviceRegistry: Sendable {
   /// Takes a revocation back; the app registers again when it connects.
   public mutating func allow(_ key: DeviceKey) throws(DeviceError) -> [DeviceChange] {
     guard var device = devices[key], device.revokedAt != nil else { throw .unknown }
+    // a later word than the revocation, wherever both are kept
+    device.lastSeen = max(device.lastSeen, (device.revokedAt ?? 0) + 1)
     device.revokedAt = nil
     return keep(device)
   }
@@ -217,7 +266,7 @@ extension DeviceRegistry {
       guard let leaving = idle.min(by: { $0.lastSeen < $1.lastSeen }) else { throw .tooManyDevices(limit: Limits.devicesPerUser) }
       return remove(leaving.key)
     }
-    if devices.count >= Limits.devices { throw .full }
+    if devices.count >= most { throw .full }
     return []
   }
 
@@ -248,11 +297,16 @@ extension DeviceRegistry {
     guard let device = devices.removeValue(forKey: key) else { return [] }
     for binding in device.bindings { owners[Token(binding.target)] = nil }
     ofUser[key.user]?.removeAll { $0 == key }
-    if ofUser[key.user]?.isEmpty ?? false { ofUser[key.user] = nil }
+    if ofUser[key.user]?.isEmpty ?? false {
+      ofUser[key.user] = nil
+      learnt.remove(key.user)
+    }
     return [.removed(key)]
   }
 }
 
 extension Device {
   fileprivate var newestRegistration: Int64 { bindings.map(\.registeredAt).max() ?? .min }
+  /// When its user or an operator last said something of it.
+  fileprivate var lastWord: Int64 { max(lastSeen, revokedAt ?? .min, newestRegistration) }
 }

@@ -6,10 +6,14 @@ enum Limits {
   static let revokedPerUser = 64
   /// Devices in all.
   static let devices = 200_000
+  /// Users whose devices a store gives at once.
+  static let usersOfPage = 1_000
   /// Push registrations of one device: services, and topics of one service.
   static let bindingsPerDevice = 4
   /// A device that was not seen for so long gives way to a new one of its user.
   static let staleMilliseconds: Int64 = 30 * 86_400_000
+  /// A word of this node that is younger may not have reached the cluster's store.
+  static let storeLagMilliseconds: Int64 = 60_000
   /// A device's last appearance is stored again when it moved by more than this.
   static let lastSeenMilliseconds: Int64 = 3_600_000
 }

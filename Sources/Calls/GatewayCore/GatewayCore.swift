@@ -1,5 +1,6 @@
 public import Bytes
 public import CallFlow
+public import Cluster
 public import SIPDialogs
 
 /// The SIP user agent, the call machine and the pump between them: all of the gateway's signalling, without clock, socket or thread.
@@ -22,6 +23,10 @@ public struct GatewayCore {
     case sip(UserAgent.Input)
     /// What a process that died has left open.
     case orphaned([OrphanedLeg])
+    /// Ask a silent node for a sign of life; `cluster(.probed)` follows inside, unless the caller has given it up.
+    case probe(Incarnation, uri: String, Flow)
+    /// What the engine, other nodes or an operator say; ignored without a cluster.
+    case cluster(ClusterMachine.Input)
     /// Everything else. `routing` and `draining` are told to the user agent as well.
     case call(CallMachine.Input)
     /// `now` has reached `nextDeadline` (early or late calls do no harm).
@@ -35,7 +40,9 @@ public struct GatewayCore {
     case authenticated(Flow)
     /// A challenge of another realm than the trunk's was left unanswered.
     case challengeRefused(trunk: String, realm: String)
-    /// An action of the call machine; never `sip` and never `reserveMedia`. The `journal` ones are the turn's last.
+    /// `engine`, `probe`, `close`, `reapedBefore`, `forgotten`, `lead`, `taken` or `state`; `engine` is answered with `cluster(.engine)`.
+    case cluster(ClusterMachine.Action)
+    /// An action of the call machine; never `sip`, `reserveMedia` or what the cluster answers. The `journal` ones are the turn's last.
     case action(CallMachine.Action)
   }
 
@@ -49,24 +56,46 @@ public struct GatewayCore {
 
   public private(set) var userAgent: UserAgent
   public private(set) var machine: CallMachine
+  /// Nil: this node is alone.
+  public internal(set) var cluster: ClusterMachine?
+  var clustered = ClusterMachine.Output()
+  /// OPTIONS to nodes that are silent.
+  var probes: [RequestID: Incarnation] = [:]
+  private var lastProbe = GatewayCore.firstProbe
+  /// Until then the nodes go by their own clocks.
+  var knowsEngineClock = false
+  /// An operator turns devices away in this turn: other nodes are told.
+  var isRevoking = false
+  /// Of calls that ended while this node had no lease. One that others closed has a record of theirs.
+  var heldRecords: [CallID: CallRecord] = [:]
   private var signalling = UserAgent.Output()
   private var calls = CallMachine.Output()
   /// Inputs that the present turn caused, first in first out, from `next` on.
-  private var pending: [CallMachine.Input] = []
-  private var next = 0
+  var pending: [CallMachine.Input] = []
+  var next = 0
   /// Start lines of the present turn, the latest of each call, and legs that are closed otherwise than their calls' lines say.
   private var startLines: [StartLine] = []
   private var changedLegs: [LegID] = []
 
-  public init(userAgent: UserAgent, machine: CallMachine) {
-    (self.userAgent, self.machine) = (userAgent, machine)
+  /// Above every number of the trunk machine's requests.
+  private static let firstProbe: UInt64 = 1 << 63
+
+  mutating func takeProbe() -> RequestID {
+    lastProbe += 1
+    // one that was given up is forgotten with its transaction; a few at a time are asked
+    if probes.count > Self.mostProbes { probes.removeAll() }
+    return RequestID(lastProbe)
+  }
+  private static let mostProbes = 1_000
+
+  public init(userAgent: UserAgent, machine: CallMachine, cluster: ClusterMachine? = nil) {
+    (self.userAgent, self.machine, self.cluster) = (userAgent, machine, cluster)
     self.userAgent.handle(.rules(machine.trunkRules), at: .zero, into: &signalling)
   }
 
   /// When `handle(.timer)` is due; nil if nothing waits.
   public var nextDeadline: Instant? {
-    guard let signalling = userAgent.nextDeadline else { return machine.nextDeadline }
-    return machine.nextDeadline.map { min($0, signalling) } ?? signalling
+    .earliest(.earliest(userAgent.nextDeadline, machine.nextDeadline), cluster?.nextDeadline)
   }
 
   /// Takes one input and appends all that it causes to `output`.
@@ -79,20 +108,31 @@ public struct GatewayCore {
       signal(.orphaned(legs.map { ($0, machine.credentials(of: $0.trunk)) }), at: now, into: &output)
     case .sip(let input):
       signal(input, at: now, into: &output)
-      if case .transportFailed(let flow) = input { pending.append(.trunking(.flowLost(flow))) }
+      if case .transportFailed(let flow, _) = input { pending.append(.trunking(.flowLost(flow))) }
     case .call(let input):
       if case .routing(let routing) = input { signal(.rules(routing.rules), at: now, into: &output) }
       if case .draining = input { signal(.draining(true), at: now, into: &output) }
+      if case .devices(.revoke) = input { isRevoking = true }
+      if case .wallClock(let offset) = input, cluster != nil, !knowsEngineClock {
+        signal(.sharedClock(offsetMilliseconds: offset), at: now, into: &output)
+      }
       pending.append(input)
+    case .cluster(let input):
+      cluster(input, at: now)
+      // a registration may end without a word
+      if case .load = input { tellTroubles(at: now) }
+    case .probe(let incarnation, let uri, let flow): probe(incarnation, uri, flow, at: now, into: &output)
     case .timer:
       if let due = userAgent.nextDeadline, due <= now { signal(.timer, at: now, into: &output) }
       if let due = machine.nextDeadline, due <= now { pending.append(.timer) }
+      if let due = cluster?.nextDeadline, due <= now { cluster(.timer, at: now) }
     }
+    takeCluster(at: now, into: &output)
     pump(at: now, into: &output, reserve)
   }
 
   /// One input of the user agent: its messages go out, its events wait for the call machine.
-  private mutating func signal(_ input: UserAgent.Input, at now: Instant, into output: inout Output) {
+  mutating func signal(_ input: UserAgent.Input, at now: Instant, into output: inout Output) {
     userAgent.handle(input, at: now, into: &signalling)
     for flow in signalling.authenticated { output.effects.append(.authenticated(flow)) }
     changedLegs += signalling.changedLegs
@@ -100,6 +140,8 @@ public struct GatewayCore {
     for event in signalling.events {
       if case .challengeRefused(let trunk, let realm) = event {
         output.effects.append(.challengeRefused(trunk: trunk, realm: realm))
+      } else if case .requestAnswered(let id, let outcome) = event, let probed = probes.removeValue(forKey: id) {
+        if let result = outcome.probed { cluster(.probed(probed, result), at: now) }
       } else {
         pending.append(.sip(event))
       }
@@ -112,20 +154,22 @@ public struct GatewayCore {
       let input = pending[next]
       next += 1
       machine.handle(input, at: now, into: &calls)
+      tellCluster(input, at: now)
       var answers: [CallMachine.Input] = []
       for action in calls.actions {
         switch action {
         case .sip(let command): signal(.command(command), at: now, into: &output)
         case .reserveMedia(let request): answers.append(reserve(request))
         case .journal(let line): note(line)
-        default: output.effects.append(.action(action))
+        default: if cluster == nil || !tellCluster(action, at: now) { output.effects.append(.action(action)) }
         }
       }
       calls.removeAll()
+      takeCluster(at: now, into: &output)
       if !answers.isEmpty { pending.insert(contentsOf: answers, at: next) }
     }
     pending.removeAll(keepingCapacity: true)
-    next = 0
+    (next, isRevoking) = (0, false)
     writeStartLines(at: now, into: &output)
   }
 
@@ -142,7 +186,9 @@ public struct GatewayCore {
       let legs = machine.legs(of: line.call).compactMap { userAgent.orphan(of: $0, withholdsCaller: line.withholdsCaller) }
       if !legs.isEmpty { line.legs = legs }
       output.effects.append(.action(.journal(line)))
+      cluster(.started(line, users: machine.users(of: line.call)), at: now)
     }
+    takeCluster(at: now, into: &output)
     startLines.removeAll(keepingCapacity: true)
   }
 }

@@ -69,6 +69,9 @@ struct Payload: Encodable {
 }
 
 extension CallPush {
+  /// The content of a `call.wake`: what a push would have carried, the caller in clear text, as it goes through the app's own socket.
+  public var wakeContent: [UInt8] { Payload(self, withCaller: true).json() }
+
   /// From now on the caller is for the app's eyes only, if its registration has a key.
   public mutating func sealCaller(for target: PushTarget, _ random: RandomSource) {
     guard let key = target.sealKey else { return }

@@ -7,6 +7,9 @@ import SIP
 /// A nonce is a time and a keyed hash of time and source, so a challenge keeps no state; only nonces that were used with the right
 /// password are remembered, with the highest count seen. The count is taken after the digest matched: who does not know the password
 /// cannot use a count up.
+///
+/// Nodes of a cluster have one key and one clock, the engine's, so each takes the others' nonces; what was used is remembered by the node where
+/// it was (docs/design/cluster.md, Edge).
 struct DigestServer {
   enum Verdict: Equatable {
     case admitted
@@ -17,20 +20,35 @@ struct DigestServer {
   /// Of trunks that name none.
   static let realm = "trunkline"
   private let key: [UInt8]
+  /// Seconds that a nonce may be old; below zero, its node's clock is ahead of ours.
+  private let ages: ClosedRange<Int64>
+  private let isShared: Bool
+  /// From `Instant` to 1970; for shared nonces only.
+  var clockOffsetMilliseconds: Int64 = 0
   private var used: [String: UInt32] = [:]
   private var order: [String] = []
   /// Answers to strangers, per source and in all.
   private var answers = SourceRates(
     perSource: Limits.challengesPerSource, inAll: Limits.challengesPerSecond, sources: Limits.challengedSources)
 
-  init(random: RandomSource) { key = random.bytes(32) }
+  /// - Parameter secret: The same at all nodes; nil: a key that is this process's alone.
+  init(random: RandomSource, sharing secret: [UInt8]? = nil) {
+    isShared = secret != nil
+    key = secret.map { Self.mac(Self.keyLabel, $0) } ?? random.bytes(32)
+    ages = isShared ? -Limits.clockDifferenceSeconds...Limits.sharedNonceSeconds : 0...Limits.nonceSeconds
+  }
+  private static let keyLabel = "trunkline digest nonces"
 
+  /// - Parameter isRewritten: An edge may have put a node's address into the Request-URI, as a redirect says; its user stays (RFC 3261 §22.4).
   mutating func verify(
-    _ message: Message, method: String, _ credentials: Credentials, realm: String, from source: IPAddress, at now: Instant
+    _ message: Message, method: String, _ credentials: Credentials, realm: String, from source: IPAddress,
+    isRewritten: Bool = false,
+    at now: Instant
   ) -> Verdict {
     guard case .request(_, _, let uri) = message.startLine, let values = try? message.authentication(.authorization),
       let value = values.first(where: { $0.isDigest && $0["realm"] == realm }), let nonce = value["nonce"],
-      value["username"] == credentials.username, value["uri"] == message.text(uri),
+      value["username"] == credentials.username, let target = value["uri"],
+      target == message.text(uri) || isRewritten && Self.isSameUser(target, message.text(uri)),
       value["qop"]?.lowercased() == "auth", let cnonce = value["cnonce"], let countText = value["nc"],
       countText.utf8.count == 8, let count = UInt32(countText, radix: 16), let given = value["response"]?.lowercased()
     else { return .challenge(stale: false) }
@@ -44,7 +62,7 @@ struct DigestServer {
       realm: realm, nonce: nonce, opaque: nil, algorithm: algorithm, algorithmName: nil, hasQop: true, isStale: false,
       isProxy: false)
     let wanted = DigestClient.response(
-      challenge, username: credentials.username, password: credentials.password.exposed, method: method, uri: message.text(uri),
+      challenge, username: credentials.username, password: credentials.password.exposed, method: method, uri: target,
       cnonce: cnonce, nonceCount: countText)
     guard !wanted.isEmpty, isEqual(Array(wanted.utf8), Array(given.utf8)) else { return .challenge(stale: false) }
     guard isOurs(nonce, source, now), count > used[nonce] ?? 0 else { return .challenge(stale: true) }
@@ -54,7 +72,7 @@ struct DigestServer {
 
   /// The values of WWW-Authenticate, the better algorithm first (RFC 8760 §2.4).
   func challenges(stale: Bool, realm: String, to source: IPAddress, at now: Instant) -> [String] {
-    let nonce = nonce(seconds: now.nanoseconds / 1_000_000_000, source)
+    let nonce = nonce(seconds: seconds(now), source)
     let rest = "realm=\(quotedString(realm)), nonce=\"\(nonce)\", qop=\"auth\"" + (stale ? ", stale=true" : "")
     return ["Digest \(rest), algorithm=SHA-256", "Digest \(rest), algorithm=MD5"]
   }
@@ -62,28 +80,40 @@ struct DigestServer {
   /// Whether a stranger gets an answer now; otherwise silence.
   mutating func mayAnswer(_ source: IPAddress, at now: Instant) -> Bool { answers.take(source, at: now) }
 
+  private func seconds(_ now: Instant) -> Int64 {
+    isShared ? (now.nanoseconds / 1_000_000 &+ clockOffsetMilliseconds) / 1_000 : now.nanoseconds / 1_000_000_000
+  }
+
   private func nonce(seconds: Int64, _ source: IPAddress) -> String {
     let time = hexString(UInt64(bitPattern: seconds))
-    return time + hexString(mac(time + source.description))
+    return time + hexString(Self.mac(time + source.description, key).prefix(16))
   }
 
   private func isOurs(_ nonce: String, _ source: IPAddress, _ now: Instant) -> Bool {
     guard nonce.utf8.count > 16, let seconds = Int64(nonce.prefix(16), radix: 16) else { return false }
-    let age = now.nanoseconds / 1_000_000_000 - seconds
-    return (0...Limits.nonceSeconds).contains(age) && self.nonce(seconds: seconds, source) == nonce
+    let (age, isTooFar) = self.seconds(now).subtractingReportingOverflow(seconds)
+    return !isTooFar && ages.contains(age) && isEqual(Array(self.nonce(seconds: seconds, source).utf8), Array(nonce.utf8))
   }
 
-  private func mac(_ text: String) -> [UInt8] {
+  private static func mac(_ text: String, _ key: [UInt8]) -> [UInt8] {
     var out = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
     var count: UInt32 = 0
     let bytes = Array(text.utf8)
     _ = HMAC(EVP_sha256(), key, Int32(key.count), bytes, bytes.count, &out, &count)
-    return Array(out.prefix(min(Int(count), 16)))
+    return Array(out.prefix(Int(count)))
   }
 
   private mutating func remember(_ nonce: String, _ count: UInt32) {
     if used.updateValue(count, forKey: nonce) == nil { order.append(nonce) }
     while order.count > Limits.usedNonces { used[order.removeFirst()] = nil }
+  }
+
+  private static func isSameUser(_ a: String, _ b: String) -> Bool {
+    func user(_ text: String) -> String? {
+      let bytes = Array(text.utf8)
+      return (try? URI(bytes)).map { String(decoding: bytes[$0.user.lower..<$0.user.upper], as: UTF8.self) }
+    }
+    return user(a).map { !$0.isEmpty && $0 == user(b) } ?? false
   }
 
   /// In constant time.
@@ -108,7 +138,8 @@ extension UserAgent {
     for trunk in trunks {
       guard let credentials = rules(trunk).peerCredentials else { continue }
       switch digestServer.verify(
-        request.message, method: name, credentials, realm: realm(of: trunk), from: source, at: now)
+        request.message, method: name, credentials, realm: realm(of: trunk), from: source,
+        isRewritten: request.isFromEdge, at: now)
       {
       case .admitted:
         noteAuthenticated(request.flow)
@@ -125,7 +156,8 @@ extension UserAgent {
   /// 401 with a challenge for each realm, as far as strangers get answers now.
   private mutating func challenge(_ request: Request, _ trunks: [String], stale: Bool) {
     let source = request.flow.remote.ip.unmapped
-    guard digestServer.mayAnswer(source, at: now) else {
+    // behind an edge all have its address
+    guard request.isFromEdge || digestServer.mayAnswer(source, at: now) else {
       counters.drop(.challengeLimit)
       if request.method == .invite { noteRefusal(.unauthorized, request.message, request.trunk) }
       return

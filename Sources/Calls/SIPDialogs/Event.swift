@@ -8,7 +8,7 @@ extension UserAgent {
   /// On an outbound leg: any number of `progress`, one of `answered` / `failed`, … , `legClosed`.
   public enum Event: Sendable {
     /// A new call; 100 is already sent.
-    case inviteReceived(LegID, InboundInvite)
+    indirect case inviteReceived(LegID, InboundInvite)
     /// CANCEL before a final response; 200 and 487 are already sent.
     case cancelled(LegID, ReasonValue?)
     /// The ACK of our 200 arrived; `sdp` is the answer when the INVITE had no offer, nil otherwise. Comes again for a re-INVITE
@@ -96,12 +96,18 @@ public enum RefusalReason: String, Sendable, CaseIterable {
   case unauthorized, malformed, version, uriScheme, method, extensionRequired, sessionInterval, replaces, loop, merged,
     tooManyHops, notAcceptable, mediaType, noDialog,
     draining
+  /// An edge has named no trunk, one that there is not, or two.
+  case trunkMissing, trunkUnknown, trunkTwice
+  /// It has waited on its way from an edge, which has sent it on to another node (`EdgeRhythm`).
+  case stale
   /// Our tables of transactions and legs are full.
   case overload
   /// `Input.overloaded`: the media threads are as busy as they may be; the control thread runs late; memory or media ports are
   /// short; as many calls as there may be.
   case cpu, delay, memory, ports, calls
 
+  /// What an edge does wrong.
+  public var isEdgeFault: Bool { [.trunkMissing, .trunkUnknown, .trunkTwice].contains(self) }
   /// 503 with Retry-After, without state.
   public var isOverload: Bool { [.overload, .cpu, .delay, .memory, .ports, .calls].contains(self) }
 }
@@ -147,6 +153,10 @@ public struct InboundInvite: Sendable {
   /// Whom the call was for before, the latest first: Diversion (RFC 5806), else History-Info (RFC 7044). Empty unless the trunk
   /// is trusted with it.
   public var divertedFrom: [Party] = []
+  /// Another node has redirected it to here: it is not sent on again.
+  public var isSteered = false
+  /// An edge has brought it, which follows a redirect.
+  public var isFromEdge = false
   /// 18x go reliably: for a late offer the first must hold our offer.
   public var isReliable = false
   /// The leg that this call takes the place of (RFC 3891).

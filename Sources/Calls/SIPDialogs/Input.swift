@@ -6,8 +6,8 @@ extension UserAgent {
     /// A datagram, or one message framed by `StreamFramer`, with the trunk its source belongs to. The transport drops strangers
     /// unparsed.
     case received([UInt8], Flow, trunk: String)
-    /// ICMP error, connection refused or lost.
-    case transportFailed(Flow)
+    /// ICMP error, connection refused or lost, or nothing could be sent at all; what the peer itself had to do with it, if it had.
+    case transportFailed(Flow, PeerFailure? = nil)
     /// `now` has reached `nextDeadline` (early or late calls do no harm).
     case timer
     case command(Command)
@@ -19,6 +19,16 @@ extension UserAgent {
     case orphaned([(leg: OrphanedLeg, credentials: Credentials?)])
     /// How each trunk's calls behave, by trunk name. Those left out keep what they had, and the defaults before that.
     case rules([String: TrunkRules])
+    /// The clock that all nodes of a cluster go by: milliseconds from `Instant` to 1970. Ignored without `Configuration.nonceSecret`.
+    case sharedClock(offsetMilliseconds: Int64)
+  }
+
+  /// What the other side did: of our own network's faults, and of its, nothing follows for the peer.
+  public enum PeerFailure: Sendable, Equatable {
+    /// Its system says that nobody listens there: a reset in place of a connection, or ICMP port unreachable.
+    case refused
+    /// It took the connection and closed it: somebody is there, who does not talk with us.
+    case closed
   }
 }
 
@@ -33,8 +43,10 @@ extension UserAgent {
     case answer(LegID, sdp: String?)
     /// A final response of 300…699 to the INVITE, with `Reason` and `Retry-After` (seconds) if given.
     case refuse(LegID, code: Int, reason: String?, cause: ReasonValue?, retryAfter: Int?)
+    /// 302 to an INVITE (RFC 3261 §21.3.3): the same user at the `sip:` URI of another node, marked so that it is redirected once only.
+    case redirect(LegID, to: String)
     /// A new outbound leg; the `LegID` is the caller's (`LegID.outbound`).
-    case invite(LegID, OutboundInvite)
+    indirect case invite(LegID, OutboundInvite)
     /// Gives an outbound INVITE up. CANCEL waits for the first provisional response (RFC 3261 §9.1); a 2xx that crosses it gets ACK
     /// and BYE. Ends in `failed` (487 as a rule) and `legClosed`.
     case cancel(LegID, ReasonValue?)
@@ -62,7 +74,7 @@ extension UserAgent {
     /// An OPTIONS inside the dialog; gives `pingAnswered`.
     case ping(LegID)
     /// A request outside any dialog; gives one `requestAnswered`.
-    case request(RequestID, OutboundRequest)
+    indirect case request(RequestID, OutboundRequest)
   }
 }
 

@@ -19,6 +19,7 @@ extension InboundInvite {
       maxForwards: envelope.maxForwards ?? 70,
       alertInfo: message.field(.alertInfo).map { message.text($0.value) })
     (identities, date) = (message.identities, message.date)
+    isSteered = envelope.requestURI.map { SteeredContact.isMarked(message.text($0.parameters)) } ?? false
     if rules.trustsIdentity { divertedFrom = diversions.isEmpty ? history : diversions }
   }
 }

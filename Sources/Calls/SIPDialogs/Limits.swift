@@ -28,6 +28,10 @@ enum Limits {
   /// Challenges in one 401.
   static let realms = 4
   static let nonceSeconds: Int64 = 300
+  /// The same of nonces that all nodes of a cluster take: one that was used here may be used at each other node for so long.
+  static let sharedNonceSeconds: Int64 = 60
+  /// So much may a node's clock be behind another's: what it knows of the engine's is a round trip old, and without engine it has its own.
+  static let clockDifferenceSeconds: Int64 = 15
   /// Of a realm that a challenge names, in the log.
   static let shownRealmCharacters = 64
   /// Requests outside dialogs that wait for their outcome.
@@ -53,6 +57,8 @@ enum Limits {
   /// Legs of a process that died that are closed in one piece of control's time; and what their CSeq is ahead of the journal's.
   static let orphansAtOnce = 20
   static let orphanSequenceGap: UInt32 = 1_000
+  /// The highest CSeq that such a leg may have had: below 2^31 (RFC 3261 §8.1.1.5), with room for what ends it.
+  static let orphanSequence: UInt32 = 0x7fff_0000
   /// Longest body of a sipfrag or of INFO digits that is read.
   static let smallBodyBytes = 2_048
   /// Longest Refer-To that is sent or taken.

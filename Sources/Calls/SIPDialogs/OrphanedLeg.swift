@@ -17,8 +17,8 @@ public struct OrphanedLeg: Sendable, Equatable, Codable {
   public let phase: Phase
   public let trunk: String
   let transport: TransportProtocol
-  let local: String
-  let remote: String
+  private(set) var local: String
+  private(set) var remote: String
   /// Start line and the fields that responses, CANCEL and ACK are made of; nil once there is a dialog.
   var invite: String?
   /// Our tag in the 503.
@@ -26,9 +26,30 @@ public struct OrphanedLeg: Sendable, Equatable, Codable {
   var dialog: Dialog?
 
   /// Nil: an address that is none, from a journal of another version.
-  var flow: Flow? {
+  public var flow: Flow? {
     guard let local = SocketAddress(local), let remote = SocketAddress(remote) else { return nil }
     return Flow(transport: transport, local: local, remote: remote)
+  }
+
+  /// Whether requests can be made of it. A journal may be damaged, and who may write to a cluster's engine may write anything: no line end
+  /// gets into a field of ours, no CSeq beyond what CSeq may be.
+  public var isWellFormed: Bool {
+    guard flow != nil, Self.isPlain(trunk), Self.isPlain(tag ?? "") else { return false }
+    guard phase == .confirmed else { return invite != nil }
+    guard let dialog, dialog.routeSet.count <= Limits.routes else { return false }
+    let texts = [
+      dialog.callID, dialog.localTag, dialog.remoteTag, dialog.localParty, dialog.remoteParty, dialog.remoteTarget,
+    ]
+    return dialog.localSequence <= Limits.orphanSequence && (texts + dialog.routeSet).allSatisfy(Self.isPlain)
+  }
+
+  private static func isPlain(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 32 && $0 != 127 } }
+
+  /// The same, closed from another address: by a node that speaks for the dead one.
+  public func moved(to flow: Flow) -> OrphanedLeg {
+    var out = self
+    (out.local, out.remote) = (flow.local.description, flow.remote.description)
+    return out
   }
 
   private init(_ phase: Phase, _ trunk: String, _ flow: Flow) {

@@ -38,6 +38,10 @@ public struct RequestOutcome: Sendable, Equatable {
   /// 408 after a time-out, 503 with `byTransport` when it could not be sent.
   public var code: Int
   public var byTransport = false
+  /// Of these what the peer did, as far as it is known.
+  public var peer: UserAgent.PeerFailure?
+  /// The code is one that the peer has sent.
+  public var isResponse = false
   /// What the registrar granted our Contact (RFC 3261 §10.2.4): its `expires`, else the Expires header; nil if it names neither.
   public var expires: Int?
   /// Min-Expires of a 423.

@@ -23,6 +23,8 @@ public struct Statistics: Sendable {
   public internal(set) var dropped: [DropReason: UInt64] = [:]
   /// 401s and 407s left unanswered because of their realm.
   public internal(set) var foreignChallenges: UInt64 = 0
+  /// Requests that name a trunk and come from no edge: the name was passed over.
+  public internal(set) var foreignTrunkNames: UInt64 = 0
   /// Legs of a process that died, by what they were.
   public internal(set) var orphansClosed: [OrphanedLeg.Phase: UInt64] = [:]
   /// Gauges.

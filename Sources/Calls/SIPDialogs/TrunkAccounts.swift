@@ -17,9 +17,9 @@ struct TrunkAccounts {
     }
   }
 
-  /// Whether what came from `other`'s peers may be of `trunk`.
+  /// Whether what came from `other`'s peers may be of `trunk`. From an edge it may be of any.
   func mayBeOne(_ trunk: String, _ other: String) -> Bool {
-    trunk == other || (known[trunk] ?? trunk) == (known[other] ?? other)
+    trunk == other || other == Edge.peer || (known[trunk] ?? trunk) == (known[other] ?? other)
   }
 
   /// The trunk that a request from the peers of `trunk` is for, by the contact that it calls.

@@ -32,8 +32,13 @@ public struct TrunkPeer: Hashable, Sendable {
   public var further: [TrunkTarget]
   /// Given only to challenges that come from the address the request was sent to.
   public var credentials: Credentials?
-  /// The URI of the outbound proxy, which is the first route of requests that make a dialog or none (RFC 3261 §8.1.2); nil: none.
-  public var outboundProxy: String?
+  /// The URIs of the proxies on the way, the next first: the routes of requests that make a dialog or none (RFC 3261 §8.1.2).
+  public var proxies: [String] = []
+  /// The transport parameter of our Request-URIs where an edge stands between: how the edge goes on. nil: as the flow goes.
+  public var uriParameter: String?
+
+  /// The transport parameter of a Request-URI that goes on `flow`.
+  public func uriParameter(on flow: Flow) -> String { uriParameter ?? flow.transport.uriParameter }
 
   public var flow: Flow {
     get { target.flow }

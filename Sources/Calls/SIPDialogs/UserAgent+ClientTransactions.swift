@@ -42,7 +42,7 @@ extension UserAgent {
   }
 
   /// ICMP or a lost connection. What has had an answer already waits for the rest of it: it may come on a new connection.
-  mutating func transportFailed(_ flow: Flow) {
+  mutating func transportFailed(_ flow: Flow, _ peer: PeerFailure?) {
     let failed = clients.mapValues(\.value).filter { _, client in
       client.flow.transport == flow.transport && client.flow.remote == flow.remote
         && (client.phase == .calling || (client.phase == .proceeding && !client.isInvite))
@@ -50,7 +50,11 @@ extension UserAgent {
     for id in failed.keys.sorted() {
       guard let client = clients[id]?.value else { continue }
       endClient(id)
-      clientFailed(client, code: 503, byTransport: true)
+      if case .standalone(let request) = client.purpose {
+        standaloneFailed(request, code: 503, byTransport: true, peer: peer)
+      } else {
+        clientFailed(client, code: 503, byTransport: true)
+      }
     }
     if flow.transport.isReliable { connectionLost(flow.remote) }
   }

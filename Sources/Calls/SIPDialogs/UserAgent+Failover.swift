@@ -25,7 +25,8 @@ extension UserAgent {
     }
     leg.isLarge = false
     leg.digest = nil
-    leg.dialog.remoteTarget = "sip:\(percentEncodedUser(invite.to))@\(invite.trunk.domain)\(leg.flow.transport.uriParameter)"
+    leg.dialog.remoteTarget =
+      "sip:\(percentEncodedUser(invite.to))@\(invite.trunk.domain)\(invite.trunk.uriParameter(on: leg.flow))"
     legs[id]?.value = leg
     emit(.targetFailed(id, failed, code: code, retryAfter: retryAfter))
     sendInvite(id)

@@ -49,6 +49,7 @@ extension UserAgent {
     case .respondProvisional(let id, let code, let reason, let sdp): respondProvisional(id, code, reason, sdp)
     case .answer(let id, let sdp): answer(id, sdp)
     case .refuse(let id, let code, let reason, let cause, let retryAfter): refuse(id, code, reason, cause, retryAfter)
+    case .redirect(let id, let node): redirect(id, node)
     case .invite(let id, let invite): startInvite(id, invite)
     case .cancel(let id, let reason): cancel(id, reason)
     case .bye(let id, let reason): bye(id, reason)
@@ -116,6 +117,20 @@ extension UserAgent {
     var content = ResponseContent(code: code, reason: reason, tag: leg.dialog.localTag)
     if let cause { content.fields.append((.reason, cause.description)) }
     if let retryAfter { content.fields.append((.retryAfter, String(max(0, retryAfter)))) }
+    respond(transaction, content)
+    close(id)
+  }
+
+  private mutating func redirect(_ id: LegID, _ node: String) {
+    guard let leg = legs[id]?.value, leg.phase == .ringing, let transaction = leg.inviteTransaction,
+      let request = servers[transaction]?.value.reply?.message, case .request(_, _, let range) = request.startLine
+    else { return }
+    let asked = try? URI(Array(request.text(range).utf8))
+    let user = asked.map {
+      String(decoding: Array(request.text(range).utf8)[Int($0.user.lower)..<Int($0.user.upper)], as: UTF8.self)
+    }
+    var content = ResponseContent(code: 302, tag: leg.dialog.localTag)
+    content.fields.append((.contact, SteeredContact.contact(user ?? "", at: node)))
     respond(transaction, content)
     close(id)
   }

@@ -38,7 +38,7 @@ extension UserAgent {
   }
 
   private mutating func close(_ orphan: OrphanedLeg, _ credentials: Credentials?) {
-    guard let flow = orphan.flow else { return }
+    guard orphan.isWellFormed, let flow = orphan.flow else { return }
     switch orphan.phase {
     case .ringing: refuse(orphan, flow)
     case .calling: cancel(orphan, flow)
@@ -77,8 +77,9 @@ extension UserAgent {
     guard var dialog = orphan.dialog, legs.count < Limits.legs, dialogs[dialog.key] == nil else { return }
     dialog.localSequence += Limits.orphanSequenceGap
     var flow = flow
-    // its connection is gone with the process
-    if flow.transport.isReliable, let target = address(of: dialog.remoteTarget), target.ip == flow.remote.ip {
+    // its connection is gone with the process: a new one goes where the first route, or the contact, listens
+    let next = dialog.routeSet.first.map(uriText) ?? dialog.remoteTarget
+    if flow.transport.isReliable, let target = address(of: next), target.ip == flow.remote.ip {
       flow.remote = target
     }
     let id = LegID.inbound(nextNumber())

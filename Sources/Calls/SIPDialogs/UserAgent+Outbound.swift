@@ -14,7 +14,7 @@ extension UserAgent {
     let target = "sip:\(percentEncodedUser(invite.to))@\(invite.trunk.domain)"
     let dialog = Dialog(
       callID: invite.callID ?? newCallID(), localTag: tag, localParty: fromParty(invite, tag: tag), remoteParty: "<\(target)>",
-      remoteTarget: target + flow.transport.uriParameter,
+      remoteTarget: target + invite.trunk.uriParameter(on: flow),
       localSequence: UInt32(truncatingIfNeeded: random.next() & 0xffff) + 1)
     var leg = Leg(
       id: id, trunk: invite.trunk.name, phase: .calling, flow: flow, dialog: dialog, inviteTransaction: nil,

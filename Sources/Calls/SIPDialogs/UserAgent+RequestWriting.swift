@@ -54,7 +54,7 @@ extension UserAgent {
   func inviteBytes(_ leg: Leg, _ invite: OutboundInvite, branch: String, authorization: (HeaderName, String)?) -> [UInt8] {
     var writer = MessageWriter(method: "INVITE", uri: leg.dialog.remoteTarget)
     writer.field(.via, via(leg.flow, branch: branch, leg.trunk))
-    if let proxy = invite.trunk.outboundProxy { writer.field(.route, "<\(proxy);lr>") }
+    for proxy in invite.trunk.proxies { writer.field(.route, "<\(proxy);lr>") }
     writer.field(.maxForwards, String(min(max(invite.maxForwards, 0), 255)))
     writer.field(.from, leg.dialog.localParty)
     writer.field(.to, leg.dialog.remoteParty)

@@ -14,11 +14,13 @@ struct Request {
 
   /// Empty for RFC 2543 peers.
   var fromTag: String { envelope.from.tag.map(message.text) ?? "" }
+  var isFromEdge: Bool { key.trunk == Edge.peer }
 }
 
 extension UserAgent {
   /// A request from the network: RFC 3261 §8.2 and §9.2, in their order.
-  mutating func received(request message: Message, _ flow: Flow, _ trunk: String) {
+  mutating func received(request message: Message, _ flow: Flow, _ peer: String) {
+    let trunk = sender(of: message, from: peer)
     guard let reply = Reply(message, source: flow, trunk: trunk) else { return counters.drop(.unreadable) }
     let method = message.method ?? .other
     let envelope: Envelope
@@ -32,7 +34,7 @@ extension UserAgent {
       return
     }
     var request = Request(
-      message: message, envelope: envelope, method: method, flow: flow, trunk: trunk, key: serverKey(message, envelope, trunk),
+      message: message, envelope: envelope, method: method, flow: flow, trunk: trunk, key: serverKey(message, envelope, peer),
       reply: reply)
     switch method {
     case .ack: return received(ack: request)
@@ -40,7 +42,8 @@ extension UserAgent {
     default: break
     }
     if let id = serverIndex[request.key] { return serverReceivedAgain(id, flow) }
-    if rules(trunk).peerCredentials != nil {
+    // an edge lets through what belongs to a dialog, and two edges may bring it in turn
+    if rules(trunk).peerCredentials != nil, !request.isFromEdge || envelope.to.tag == nil {
       guard let admitted = admit(guest: request) else { return }
       request.trunk = admitted
     }
@@ -71,10 +74,16 @@ extension UserAgent {
 
   /// A request outside any dialog (RFC 3261 §8.2).
   private mutating func receivedOutside(_ request: Request) {
+    if request.isFromEdge {
+      edges.heard(request.flow, isQuestion: request.method == .options, at: now)
+      if request.method == .invite, edges.isStale(request.flow, at: now) { return refuse(request, .stale, code: 503) }
+    }
     if request.method == .invite, let overload, !takesOver(request) {
       return refuseStateless(request.reply, overload, request.trunk, code: 503)
     }
+    if !request.isFromEdge, request.message.field(.trunklineTrunk) != nil { counters.foreignTrunkNames += 1 }
     switch request.method {
+    case .invite where request.trunk == Edge.peer: return refuseUnnamed(request)
     case .invite, .options: break
     case .bye, .prack, .update, .info, .notify: return refuse(request, .noDialog, code: 481)
     case .other: return refuse(request, .method, code: 501, fields: [(.allow, rules(request.trunk).methods)])
@@ -131,6 +140,7 @@ extension UserAgent {
       request.message, request.envelope, trunk: request.trunk, flow: request.flow, sdp: sdp,
       rules(request.trunk))
     (invite.isReliable, invite.replaces) = (reliability == .required, replaces)
+    invite.isFromEdge = request.isFromEdge
     let leg = openLeg(request, routes, isLateOffer: sdp == nil, reliability, session)
     emit(.inviteReceived(leg, invite))
   }

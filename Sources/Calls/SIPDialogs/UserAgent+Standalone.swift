@@ -30,7 +30,7 @@ extension UserAgent {
     let authorization = standalones[id]?.digest?.authorization(method: request.method, uri: request.uri, cnonce: cnonce)
     var writer = MessageWriter(method: request.method.name, uri: request.uri)
     writer.field(.via, via(flow, branch: branch, trunk))
-    if let proxy = request.trunk.outboundProxy { writer.field(.route, "<\(proxy);lr>") }
+    for proxy in request.trunk.proxies { writer.field(.route, "<\(proxy);lr>") }
     writer.field(.maxForwards, "70")
     let from = request.from ?? "sip:\(rules(trunk).contactUser)@\(hostPort(flow, trunk))"
     writer.field(.from, "<\(from)>;tag=\(entry.tag)")
@@ -48,10 +48,10 @@ extension UserAgent {
     if started == nil { standaloneFailed(id, code: 503, byTransport: false) }
   }
 
-  mutating func standaloneFailed(_ id: RequestID, code: Int, byTransport: Bool) {
+  mutating func standaloneFailed(_ id: RequestID, code: Int, byTransport: Bool, peer: PeerFailure? = nil) {
     guard let entry = standalones.removeValue(forKey: id) else { return }
     var outcome = RequestOutcome(code: code, sequence: entry.sequence)
-    outcome.byTransport = byTransport
+    (outcome.byTransport, outcome.peer) = (byTransport, peer)
     emit(.requestAnswered(id, outcome))
   }
 
@@ -63,6 +63,7 @@ extension UserAgent {
     }
     standalones[id] = nil
     var outcome = RequestOutcome(code: code, sequence: entry.sequence)
+    outcome.isResponse = true
     outcome.retryAfter = message.retryAfterSeconds
     outcome.minimumExpires = message.minimumExpiresSeconds
     if entry.request.method == .register, (200..<300).contains(code) {

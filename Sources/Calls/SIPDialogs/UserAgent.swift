@@ -16,12 +16,16 @@ public struct UserAgent: Sendable {
     public var own: OwnAddresses
     /// Where peers reach us.
     public var advertised: AdvertisedAddresses
+    /// The same at all nodes of a cluster, 32 bytes or more: each takes the nonces of the others, by a clock that they share (`Input.sharedClock`).
+    /// Nil: a key of this process.
+    public var nonceSecret: Redacted<[UInt8]>?
 
     public init(
       product: String = "Trunkline", retryAfterSeconds: Int = 30, own: OwnAddresses = OwnAddresses(),
-      advertised: AdvertisedAddresses = AdvertisedAddresses()
+      advertised: AdvertisedAddresses = AdvertisedAddresses(), nonceSecret: Redacted<[UInt8]>? = nil
     ) {
       (self.product, self.retryAfterSeconds, self.own, self.advertised) = (product, retryAfterSeconds, own, advertised)
+      self.nonceSecret = nonceSecret
     }
   }
 
@@ -47,6 +51,7 @@ public struct UserAgent: Sendable {
   var servers: [UInt64: Box<ServerTransaction>] = [:]
   var serverIndex: [ServerKey: UInt64] = [:]
   var merges: [MergeKey: UInt64] = [:]
+  var edges = EdgeRhythm()
   var clients: [UInt64: Box<ClientTransaction>] = [:]
   var clientIndex: [ClientKey: UInt64] = [:]
   var legs: [LegID: Box<Leg>] = [:]
@@ -58,7 +63,7 @@ public struct UserAgent: Sendable {
 
   public init(configuration: Configuration = Configuration(), random: RandomSource) {
     (self.configuration, self.random) = (configuration, random)
-    digestServer = DigestServer(random: random)
+    digestServer = DigestServer(random: random, sharing: configuration.nonceSecret?.exposed)
     instanceKey = random.text(8, alphabet: identifierAlphabet)
   }
 
@@ -79,7 +84,7 @@ public struct UserAgent: Sendable {
     swap(&self.output, &output)
     switch input {
     case .received(let bytes, let flow, let trunk): received(bytes, flow, trunk)
-    case .transportFailed(let flow): transportFailed(flow)
+    case .transportFailed(let flow, let peer): transportFailed(flow, peer)
     case .timer: break
     case .command(let command): perform(command)
     case .draining(let isDraining): self.isDraining = isDraining
@@ -87,6 +92,7 @@ public struct UserAgent: Sendable {
     case .orphaned(let legs): take(legs)
     // a trunk that is gone keeps its rules: its calls go on, and whoever had to answer a challenge still has to
     case .rules(let rules): trunkRules.merge(rules) { $1 }
+    case .sharedClock(let offset): digestServer.clockOffsetMilliseconds = offset
     }
     fireTimers()
     swap(&self.output, &output)

@@ -7,6 +7,8 @@ extension TrunkMachine {
   public var isUnregistering: Bool { pendingRequests.values.contains { $0.purpose == .leaving || $0.left != nil } }
 
   mutating func unregister(at now: Instant, _ output: inout Output) {
+    // another node does it next, with the same contact
+    if sharesDuties { return }
     for name in trunks.keys.sorted() {
       guard let trunk = trunks[name], let registrar = trunk.registrar else { continue }
       trunks[name]?.registrar = nil
@@ -42,11 +44,12 @@ extension TrunkMachine {
     let id = RequestID(lastRequest)
     pendingRequests[id] = PendingRequest(trunk: name, purpose: purpose, flow: target.flow)
     let own = "sip:\(registrar.settings.user)@\(settings.domain)"
+    let peer = settings.peer(at: target)
     output.requests.append(
       (
         id,
         OutboundRequest(
-          trunk: settings.peer(at: target), method: .register, uri: "sip:\(settings.domain)\(target.flow.transport.uriParameter)",
+          trunk: peer, method: .register, uri: "sip:\(settings.domain)\(peer.uriParameter(on: target.flow))",
           from: own, to: own,
           callID: registrar.callID, sequence: sequence, contactUser: registrar.settings.contactUser, expires: expires)
       ))
@@ -57,7 +60,7 @@ extension TrunkMachine {
       if let pending = trunks[name]?.prober?.pending, pending.until <= now {
         answered(pending.id, RequestOutcome(code: 408), at: now, &output)
       }
-      guard let trunk = trunks[name], !trunk.plan.rows.isEmpty else { continue }
+      guard let trunk = trunks[name], !trunk.plan.rows.isEmpty, isOnDuty(name) else { continue }
       if let due = trunk.registrar?.due, due <= now { ask(name, .registration, targets(trunk, at: now), at: now, &output) }
       if let due = trunk.prober?.due, due <= now { ask(name, .probe, targets(trunk, at: now), at: now, &output) }
     }
@@ -74,7 +77,8 @@ extension TrunkMachine {
         name, purpose, trunk.settings, registrar, target, sequence: registrar.sequence &+ 1, expires: registrar.wanted, &output)
     }
     let settings = trunk.settings
-    let server = "sip:\(settings.domain)\(target.flow.transport.uriParameter)"
+    let peer = settings.peer(at: target)
+    let server = "sip:\(settings.domain)\(peer.uriParameter(on: target.flow))"
     lastRequest += 1
     let id = RequestID(lastRequest)
     pendingRequests[id] = PendingRequest(trunk: name, purpose: purpose, flow: target.flow)
@@ -83,7 +87,7 @@ extension TrunkMachine {
       (
         id,
         OutboundRequest(
-          trunk: settings.peer(at: target), method: .options, uri: server, to: server,
+          trunk: peer, method: .options, uri: server, to: server,
           callID: random.text(24, alphabet: Self.letters))
       ))
   }

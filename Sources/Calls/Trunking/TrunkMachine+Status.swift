@@ -15,7 +15,7 @@ extension TrunkMachine {
     guard let trunk = trunks[name] else { return nil }
     func wall(_ instant: Instant) -> Int64 { instant.nanoseconds / 1_000_000 &+ wallOffset }
     var out = TrunkStatus(trunk: name)
-    let isAnswering = trunk.prober?.isUp ?? true
+    let isAnswering = isAnswering(name)
     let addresses = Set(trunk.plan.servers.map(\.address)).sorted { $0.description < $1.description }
     out.servers = addresses.map { .init(address: "\($0)", up: isAnswering && (penalties[$0] ?? .zero) <= now) }
     out.nextProbe = trunk.prober?.due.map(wall)
@@ -23,7 +23,10 @@ extension TrunkMachine {
     out.lastRefusal = trunk.lastRefusal.map { .init(method: $0.method, code: $0.code, at: wall($0.at)) }
     if addresses.isEmpty { out.mark(.notLocated) }
     if !isAnswering { out.mark(.notAnswering) }
-    if let registrar = trunk.registrar {
+    if trunk.registrar != nil, !isOnDuty(name) {
+      out.registration = .init(registered: isRegistered(name), expires: nil)
+      if !isRegistered(name) { out.mark(.notRegistered) }
+    } else if let registrar = trunk.registrar {
       out.registration = .init(registered: registrar.isGranted(at: now), expires: registrar.expiry.map(wall))
       if !registrar.isBound(at: now) { out.mark(.notRegistered) }
     }

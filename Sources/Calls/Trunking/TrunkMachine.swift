@@ -16,6 +16,10 @@ public struct TrunkMachine: Sendable {
     case configure([TrunkSettings], peerNames: [String: [String]] = [:])
     case resolved(DNSQuestion, DNSAnswer)
     case requestAnswered(RequestID, RequestOutcome)
+    /// REGISTER and OPTIONS of a trunk are this node's task from now on, or another's: counts with `sharesDuties`.
+    case duty(trunk: String, Bool)
+    /// What the nodes say that look after the other trunks: all that is wrong with them. A trunk that is not named counts as good.
+    case reported([String: TrunkStatus.Trouble])
     /// A connection is gone.
     case flowLost(Flow)
     /// The process is about to end: no refresh any more, and `Expires: 0` for what is registered (RFC 3261 §10.2.2).
@@ -76,6 +80,11 @@ public struct TrunkMachine: Sendable {
 
   let network: Network
   let random: RandomSource
+  /// There are other nodes: each trunk is registered and probed by one of them, and the others take its word.
+  public let sharesDuties: Bool
+  private var duties: Set<String> = []
+  /// Of trunks that are other nodes' duty.
+  private var reports: [String: TrunkStatus.Trouble] = [:]
   var trunks: [String: Trunk] = [:]
   private var names = NameTable()
   private var peerNames: [String: [String]] = [:]
@@ -84,11 +93,22 @@ public struct TrunkMachine: Sendable {
   var pendingRequests: [RequestID: PendingRequest] = [:]
   var lastRequest: UInt64 = 0
 
-  public init(network: Network, random: RandomSource) { (self.network, self.random) = (network, random) }
+  public init(network: Network, random: RandomSource, sharesDuties: Bool = false) {
+    (self.network, self.random, self.sharesDuties) = (network, random, sharesDuties)
+  }
+
+  func isOnDuty(_ name: String) -> Bool { !sharesDuties || duties.contains(name) }
 
   public var nextDeadline: Instant? {
-    let requests = trunks.values.flatMap { [$0.registrar?.due, $0.prober?.due, $0.prober?.pending?.until] }.compactMap(\.self)
-    return ([names.nextDeadline].compactMap(\.self) + requests).min()
+    var next = names.nextDeadline
+    // by index: each trunk would be copied
+    for index in trunks.indices {
+      if isOnDuty(trunks.keys[index]) {
+        next = .earliest(next, .earliest(trunks.values[index].registrar?.due, trunks.values[index].prober?.due))
+      }
+      next = .earliest(next, trunks.values[index].prober?.pending?.until)
+    }
+    return next
   }
 
   public mutating func handle(_ input: Input, at now: Instant, into output: inout Output) {
@@ -99,6 +119,14 @@ public struct TrunkMachine: Sendable {
       peerAddresses = peerAddresses.filter { self.peerNames[$0.key] != nil }
     case .resolved(let question, let answer): names.answered(question, answer, at: now)
     case .requestAnswered(let id, let outcome): answered(id, outcome, at: now, &output)
+    case .duty(let name, let isOurs):
+      if isOurs, trunks[name] != nil {
+        // the registrar knows nothing of us yet, and what was found out about the trunk may be old
+        if duties.insert(name).inserted { trunks[name]?.registrar?.registerNow(at: now) }
+      } else {
+        duties.remove(name)
+      }
+    case .reported(let troubles): reports = troubles
     case .flowLost(let flow):
       for (name, trunk) in trunks where trunk.registeredFlow == flow {
         trunks[name]?.registeredFlow = nil
@@ -236,11 +264,26 @@ public struct TrunkMachine: Sendable {
   /// Whether calls should try the trunk: probes are answered and the breaker lets them.
   public func isUsable(_ name: String, at now: Instant) -> Bool {
     guard let trunk = trunks[name] else { return false }
-    return trunk.prober?.isUp ?? true && trunk.breaker.allows(at: now)
+    return isAnswering(name) && trunk.breaker.allows(at: now)
   }
 
   /// Registered, or not asked to.
-  public func isRegistered(_ name: String) -> Bool { trunks[name]?.registrar?.isRegistered ?? true }
+  public func isRegistered(_ name: String) -> Bool {
+    isOnDuty(name) ? trunks[name]?.registrar?.isRegistered ?? true : reports[name] != .notRegistered
+  }
+
+  func isAnswering(_ name: String) -> Bool {
+    isOnDuty(name) ? trunks[name]?.prober?.isUp ?? true : reports[name] != .notAnswering
+  }
+
+  /// What is wrong with the trunks that are this node's duty among several: what the others take its word for.
+  public var troubles: [String: TrunkStatus.Trouble] {
+    var out: [String: TrunkStatus.Trouble] = [:]
+    for name in duties where trunks[name] != nil {
+      if !isAnswering(name) { out[name] = .notAnswering } else if !isRegistered(name) { out[name] = .notRegistered }
+    }
+    return out
+  }
 
   // MARK: what calls tell
 

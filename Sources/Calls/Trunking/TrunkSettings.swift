@@ -30,6 +30,9 @@ public struct TrunkSettings: Sendable, Equatable {
   public var server: ServerURI
   /// `server` is this proxy, and `domain` is behind it: its URI, for Route; nil: `server` is the trunk itself.
   public var outboundProxy: String?
+  /// The edge that all requests go through first: its URI, for Route. Then `server` is the edge.
+  public private(set) var edge: String?
+  private var uriParameter: String?
   public var credentials: Credentials?
   public var registration: Registration?
   public var probe: Probe?
@@ -44,8 +47,16 @@ public struct TrunkSettings: Sendable, Equatable {
 
   func peer(at target: TrunkTarget) -> TrunkPeer {
     var peer = TrunkPeer(name: name, domain: domain, target: target, credentials: credentials)
-    peer.outboundProxy = outboundProxy
+    peer.proxies = [edge, outboundProxy].compactMap(\.self)
+    peer.uriParameter = uriParameter
     return peer
+  }
+
+  /// Requests go to `edge`, which finds the trunk by the Request-URI, or its proxy by the Route behind its own.
+  /// - Parameter uri: as the Route names it.
+  public mutating func go(through edge: ServerURI, uri: String) {
+    uriParameter = outboundProxy == nil ? (server.isSecure ? .tls : server.transport)?.uriParameter ?? "" : ""
+    (server, self.edge) = (edge, uri)
   }
 }
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import AudioCodecs
 import CommandSupport
 import Peers
+import RTP
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -19,23 +20,23 @@ struct PeerOptions: ParsableArguments {
   @Flag(name: .customLong("repeat"), help: "Plays over and over.") var repeats = false
   @Flag(help: "Prints one JSON object a line instead of text.") var events = false
 
-  func samples() throws -> [Int16]? {
+  func samples(_ band: AudioBand = .narrowband) throws -> [Int16]? {
     guard let play else { return nil }
     do {
-      return try WAVFile.samples(of: [UInt8](Data(contentsOf: URL(fileURLWithPath: play))))
+      return try WAVFile.recording(of: [UInt8](Data(contentsOf: URL(fileURLWithPath: play)))).samples(band)
     } catch {
       throw ValidationError("--play \(play): \(error)")
     }
   }
 
-  func write(_ samples: [Int16], number: Int) throws {
+  func write(_ samples: [Int16], _ band: AudioBand = .narrowband, number: Int) throws {
     guard let record else { return }
     var path = record
     if number > 0 {
       let stem = path.hasSuffix(".wav") ? String(path.dropLast(4)) : path
       path = "\(stem)-\(number).wav"
     }
-    try Data(WAVFile.bytes(of: samples)).write(to: URL(fileURLWithPath: path))
+    try Data(WAVFile.bytes(of: samples, band)).write(to: URL(fileURLWithPath: path))
   }
 
   /// A file's text without white space around it.

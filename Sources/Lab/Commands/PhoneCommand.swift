@@ -6,6 +6,7 @@ import Foundation
 import Glibc
 import Peers
 import Platform
+import RTP
 import Synchronization
 import TrunklineClient
 
@@ -51,12 +52,19 @@ struct PhoneCommand: ParsableCommand {
   var sealKey: String?
   @Option(help: ArgumentHelp("How long a push takes to start the app.", valueName: "seconds")) var startAfter = 0.0
   @Flag(help: "Takes any TLS certificate: for tests.") var insecure = false
+  @Option(
+    help: ArgumentHelp(
+      "Samples a second of --play and --record: 16000 keeps what a wide call has above 4 kHz.", valueName: "hertz"))
+  var rate = 8_000
   @OptionGroup var peer: PeerOptions
+
+  private var band: AudioBand { rate == 16_000 ? .wideband : .narrowband }
 
   func validate() throws {
     if token == nil, tokenFile == nil, waitForPush == nil {
       throw ValidationError("--token or --token-file is needed; make one with: trunkline token --user USER --device \(device)")
     }
+    if rate != 8_000, rate != 16_000 { throw ValidationError("--rate takes 8000 or 16000") }
     if digits.contains(where: { !"0123456789*#ABCD".contains($0) }) { throw ValidationError("--digits takes 0-9 * # A-D") }
   }
 
@@ -68,7 +76,7 @@ struct PhoneCommand: ParsableCommand {
     }
     options.answerAfter = answer ? .seconds(answerAfter) : nil
     (options.talk, options.digits, options.calls, options.isInsecure) = (talk.map { .seconds($0) }, digits, calls, insecure)
-    (options.samples, options.repeats) = (try peer.samples(), peer.repeats)
+    (options.samples, options.repeats, options.band) = (try peer.samples(band), peer.repeats, band)
     return options
   }
 
@@ -79,7 +87,7 @@ struct PhoneCommand: ParsableCommand {
     let signals = StopSignal { stop.stop() }
     defer { withExtendedLifetime(signals) {} }
     let reports = try waitForPush.map { try wait(at: $0, options, stop) } ?? live(options, stop)
-    for (number, report) in reports.enumerated() { try peer.write(report.heard, number: number) }
+    for (number, report) in reports.enumerated() { try peer.write(report.heard, band, number: number) }
     if reports.contains(where: { !$0.wasConnected }) || (call != nil && reports.isEmpty) { throw ExitCode(1) }
   }
 

@@ -4,8 +4,8 @@ import Glibc
 import Platform
 import Synchronization
 
-/// What a load run sees of the gateway from outside: its metrics, and its process's memory and CPU once a second while calls are
-/// held.
+/// What a load run sees of the gateway from outside: its metrics, those of a cluster's nodes added up, and its process's memory and CPU
+/// once a second while calls are held.
 final class GatewayWatch: Sendable {
   struct Sample: Sendable {
     var at: Double
@@ -27,7 +27,7 @@ final class GatewayWatch: Sendable {
     var residentGrowthMegabytes = 0.0
   }
 
-  private let admin: AdminClient
+  private let admins: [AdminClient]
   private let pid: Int32?
   private let samples = Mutex<[Sample]>([])
   private let held = Mutex<Metrics?>(nil)
@@ -36,8 +36,8 @@ final class GatewayWatch: Sendable {
   private let before: Sample?
   private let thread = Mutex<NamedThread?>(nil)
 
-  init(_ admin: AdminClient, pid: Int32?) throws {
-    (self.admin, self.pid) = (admin, pid)
+  init(_ admins: [AdminClient], pid: Int32?) throws {
+    (self.admins, self.pid) = (admins, pid)
     before = pid.flatMap { Self.read($0) }
     let started = try NamedThread.start(name: "watch") { [self] in watch() }
     thread.withLock { $0 = started }
@@ -142,8 +142,14 @@ final class GatewayWatch: Sendable {
   }
 
   func metrics() throws -> Metrics {
-    let answer = try admin.request("GET", "/metrics")
-    guard answer.status == 200 else { throw AdminClient.Failure(description: "/metrics answered \(answer.status)") }
-    return Metrics(answer.body)
+    var all = Metrics("")
+    for admin in admins {
+      let answer = try admin.request("GET", "/metrics")
+      guard answer.status == 200 else { throw AdminClient.Failure(description: "/metrics answered \(answer.status)") }
+      let one = Metrics(answer.body)
+      all.values.merge(one.values, uniquingKeysWith: +)
+      all.kinds.merge(one.kinds) { first, _ in first }
+    }
+    return all
   }
 }

@@ -44,7 +44,7 @@ extension LoadCommand {
     let gateway = try LoadGateway(calls: calls, core: core, stop)
     defer { gateway.end() }
     if stop.isStopped { return nil }
-    let report = try play(gateway.settings, calls: calls, seconds: seconds, pid: gateway.pid, mayBeRefused: true, stop) { _ in }
+    let report = try play([gateway.settings], calls: calls, seconds: seconds, pid: gateway.pid, mayBeRefused: true, stop) { _ in }
     if stop.isStopped {
       complain("the step of \(calls) calls was not finished and is left out")
       return nil

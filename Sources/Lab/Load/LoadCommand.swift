@@ -23,6 +23,9 @@ struct LoadCommand: ParsableCommand {
       5 %; at last it offers 1.5 times as many at once. A step is void if the load could not keep its own time: run it with less
       beside it.
 
+      With --node it plays through a cluster: apps connect to all nodes in turn, the carrier calls the node of --config, and is called
+      by all. Records and gauges are those of all nodes. The nodes' configurations have the same users, key and trunk.
+
       Ctrl-C hangs up, prints what was measured and ends with status 130; a second one ends at once.
 
       EXAMPLES:
@@ -31,10 +34,13 @@ struct LoadCommand: ParsableCommand {
         trunkline-lab load --relay --steps 100,200,300
         trunkline-lab load --config load.yaml --calls 50 --seconds 60 --pid $(pidof trunkline)
         trunkline-lab load --config load.yaml --calls 100 --seconds 600 --network 0,0,0 --network 2,30,1 --json
+        trunkline-lab load --config n1.yaml --node n2.yaml --node n3.yaml --calls 300 --seconds 10 --outgoing 20
         trunkline-lab load --sessions 10000 --rate 1000 --seconds 10 --reconnect-within 10
       """)
 
   @Option(help: "The gateway's configuration file.") var config: String?
+  @Option(help: ArgumentHelp("The configuration of another node of --config's cluster; several times.", valueName: "file"))
+  var node: [String] = []
   @Option(help: ArgumentHelp("Calls at once, one number after the other, each with a gateway of its own.", valueName: "n,n,…"))
   var steps = "20,60,100,140,180,220"
   @Option(help: ArgumentHelp("Calls at once with --config.", valueName: "n")) var calls = 50
@@ -66,6 +72,7 @@ struct LoadCommand: ParsableCommand {
     }
     guard (0...100).contains(outgoing) else { throw ValidationError("--outgoing: 0 to 100") }
     guard LoadSteps.numbers(steps) != nil else { throw ValidationError("--steps \(steps): as in 20,40,60") }
+    guard node.isEmpty || config != nil else { throw ValidationError("--node: of the cluster of --config") }
     if let sessions, !(1...20_000).contains(sessions) { throw ValidationError("--sessions: 1 to 20000") }
     if let bad = network.first(where: { LoadOptions.Network($0) == nil }) {
       throw ValidationError("--network \(bad): as in 2,30,1")
@@ -81,26 +88,27 @@ struct LoadCommand: ParsableCommand {
     if let sessions { return try runSessions(sessions, stop) }
     guard let config else { return try runSteps(stop) }
     try Descriptors.allow(calls * Descriptors.perCall)
-    let report = try play(try SettingsSource.load(config), calls: calls, seconds: seconds, pid: pid, stop) { complain($0) }
+    let nodes = try ([config] + node).map { try SettingsSource.load($0) }
+    let report = try play(nodes, calls: calls, seconds: seconds, pid: pid, stop) { complain($0) }
     print(json ? try Self.encoded(report) : report.table)
     if stop.isStopped { throw ExitCode(LoadStop.status) }
     if !report.failures.isEmpty { throw ExitCode(1) }
   }
 
-  /// One run against a gateway that is there; `mayBeRefused`: it is offered more than it can take.
+  /// One run against a gateway that is there, or the nodes of a cluster; `mayBeRefused`: it is offered more than it can take.
   func play(
-    _ settings: Settings, calls: Int, seconds: Double, pid: Int32?, mayBeRefused: Bool = false, _ stop: LoadStop,
+    _ nodes: [Settings], calls: Int, seconds: Double, pid: Int32?, mayBeRefused: Bool = false, _ stop: LoadStop,
     progress: @escaping (String) -> Void
   ) throws -> LoadReport {
-    var options = try loadOptions(settings, calls, seconds)
+    var options = try loadOptions(nodes, calls, seconds)
     options.mayBeRefused = mayBeRefused
-    let watch = try GatewayWatch(
-      AdminClient(
-        address: settings.listen.admin, token: settings.listen.adminToken?.exposed,
-        certificate: settings.listen.adminTLS?.certificate), pid: pid)
+    let admins = nodes.map(\.listen).map {
+      AdminClient(address: $0.admin, token: $0.adminToken?.exposed, certificate: $0.adminTLS?.certificate)
+    }
+    let watch = try GatewayWatch(admins, pid: pid)
     defer { watch.stop() }
     let before = try watch.metrics()
-    let old = Set(Self.records(settings.records).map(\.call))
+    let old = Set(Self.records(nodes).map(\.call))
     let generator: LoadGenerator
     do {
       generator = try LoadGenerator(options, report: progress)
@@ -109,11 +117,12 @@ struct LoadCommand: ParsableCommand {
     }
     generator.onHold = { watch.watch($0) }
     let result = stop.during({ generator.run() }, hangUp: { generator.stop() })
-    return try conclude(result, watch, before, settings, old, waitsForGauges: !mayBeRefused, stop)
+    return try conclude(result, watch, before, nodes, old, waitsForGauges: !mayBeRefused, stop)
   }
 
-  private func loadOptions(_ settings: Settings, _ calls: Int, _ seconds: Double) throws -> LoadOptions {
+  private func loadOptions(_ nodes: [Settings], _ calls: Int, _ seconds: Double) throws -> LoadOptions {
     var options = LoadOptions()
+    let settings = nodes[0]
     let users = settings.users.filter { !$0.numbers.isEmpty }
     guard users.count >= calls else {
       throw ValidationError(
@@ -124,6 +133,7 @@ struct LoadCommand: ParsableCommand {
         "the configuration needs listen.sip.udp and a trunk with an address, where the load's carrier listens")
     }
     options.clients = try Self.clients(Array(users.prefix(calls)), settings)
+    for index in options.clients.indices { options.clients[index].url = Self.url(nodes[index % nodes.count]) }
     options.url = Self.url(settings)
     (options.gateway, options.listen) = (sip, carrier)
     if !sip.ip.isLoopback { options.mediaAddress = routeAddress(toward: sip) ?? .loopback }
@@ -148,14 +158,14 @@ struct LoadCommand: ParsableCommand {
 
   /// Waits for records and gauges, then puts all figures together.
   private func conclude(
-    _ result: LoadResult, _ watch: GatewayWatch, _ before: GatewayWatch.Metrics, _ settings: Settings, _ old: Set<CallID>,
+    _ result: LoadResult, _ watch: GatewayWatch, _ before: GatewayWatch.Metrics, _ nodes: [Settings], _ old: Set<CallID>,
     waitsForGauges: Bool, _ stop: LoadStop
   ) throws -> LoadReport {
     let end = MonotonicClock.now() + Self.afterwards
     var after = try watch.metrics()
     var records: [CallRecord] = []
     repeat {
-      records = Self.records(settings.records).filter { !old.contains($0.call) }
+      records = Self.records(nodes).filter { !old.contains($0.call) }
       after = try watch.metrics()
       let wanted = stop.isStopped ? result.connected : result.asked - result.refused
       if records.count >= wanted, stop.isStopped || !waitsForGauges || LoadReport.unreturned(before, after).isEmpty { break }
@@ -171,10 +181,12 @@ struct LoadCommand: ParsableCommand {
     return report
   }
 
-  private static func records(_ path: String) -> [CallRecord] {
-    let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
+  private static func records(_ nodes: [Settings]) -> [CallRecord] {
     let decoder = JSONDecoder()
-    return text.split(separator: "\n").compactMap { try? decoder.decode(CallRecord.self, from: Data($0.utf8)) }
+    return nodes.flatMap { node in
+      let text = (try? String(contentsOfFile: node.records, encoding: .utf8)) ?? ""
+      return text.split(separator: "\n").compactMap { try? decoder.decode(CallRecord.self, from: Data($0.utf8)) }
+    }
   }
 
   static func encoded(_ report: some Encodable) throws -> String {

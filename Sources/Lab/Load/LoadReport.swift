@@ -40,7 +40,8 @@ struct LoadReport: Codable {
     "trunkline_call_tombstones", "trunkline_control_delay_seconds", "trunkline_mailbox_high_water",
     "trunkline_media_load", "trunkline_media_complexity_ceiling", "process_resident_memory_bytes",
     "process_open_fds", "process_start_time_seconds", "trunkline_trunk_up", "trunkline_trunk_registered",
-    "trunkline_trunk_registration_expires_seconds", "trunkline_trunk_server_up",
+    "trunkline_trunk_registration_expires_seconds", "trunkline_trunk_server_up", "trunkline_cluster_lease_age_seconds",
+    "trunkline_cluster_nodes", "trunkline_cluster_state", "trunkline_cluster_tasks_led",
   ]
 
   init(_ run: LoadResult) { self.run = run }

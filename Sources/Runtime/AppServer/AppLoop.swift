@@ -20,12 +20,17 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
     var devices: Set<DeviceKey> = []
     var welcomes: Set<SessionID> = []
     var requests: Set<HTTPRequestID> = []
+    /// The latest list of nodes; sessions that are elsewhere now.
+    var nodes: [SessionNode]?
+    var replaced: [DeviceKey: SessionID] = [:]
     var drains = false
   }
 
   private let events: AppServer.EventSink
   private let pages: StaticPages
+  private let isReady: @Sendable () -> Bool
   private var origins: Set<String>
+  private var nodeOrigins: NodeOrigins
   private var machine: SessionMachine
   private var output = SessionMachine.Output()
   private var batch: [AppOrder] = []
@@ -46,9 +51,10 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   private var logged = (since: Instant.zero, count: 0)
 
   init(_ settings: AppServer.Settings, logger: Logger, events: @escaping AppServer.EventSink) {
-    (self.events, self.logger, origins) = (events, logger, settings.origins)
+    (self.events, self.logger, origins, isReady) = (events, logger, settings.origins, settings.isReady)
     (sessionsLimit, connectionsLimit) = (settings.sessions.sessions, settings.connections)
     pages = StaticPages(pages: settings.pages, isSecure: settings.tls != nil)
+    nodeOrigins = NodeOrigins(own: settings.sessions.cluster?.url)
     machine = SessionMachine(settings: settings.sessions, random: .system)
   }
 
@@ -65,6 +71,9 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
       case .revoke(let device): lost.devices.insert(device)
       case .httpAnswer(let id, _): lost.requests.insert(id)
       case .wakesOver: break  // a wake token that opens a session finds that its call is gone
+      case .nodes(let nodes): lost.nodes = nodes
+      // 4008 would bring its client back here, against its newer session; what does not fit even here ends by its silence
+      case .replace(let device, let session): if lost.replaced.count < Limits.commands { lost.replaced[device] = session }
       case .drain: lost.drains = true
       }
     }
@@ -73,9 +82,16 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   func turn(_ now: Instant) -> Instant? {
     machine.setWallClock(unixMilliseconds: WallClock.nowMilliseconds(), at: now)
     orders?.drain(into: &batch)
+    // one that fitted is newer than one that did not
+    var hasNodes = false
     for order in batch {
       switch order {
-      case .command(let command): feed(.command(command), now)
+      case .command(let command):
+        if case .nodes(let nodes) = command {
+          hasNodes = true
+          nodeOrigins.replace(nodes)
+        }
+        feed(.command(command), now)
       case .reconfigure(let settings, let origins):
         self.origins = origins
         machine.reconfigure(settings, at: now, into: &output)
@@ -89,6 +105,11 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
     }
     for device in lost.devices { feed(.commandLost(device), now) }
     for id in lost.welcomes { feed(.welcomeLost(id), now) }
+    for (device, session) in lost.replaced { feed(.command(.replace(device, session)), now) }
+    if let nodes = lost.nodes, !hasNodes {
+      nodeOrigins.replace(nodes)
+      feed(.command(.nodes(nodes)), now)
+    }
     for id in lost.requests { feed(.command(.httpAnswer(id, .err(Failure(.overload)))), now) }
     if lost.drains { feed(.command(.drain), now) }
     if let next = machine.nextDeadline, next <= now { feed(.timer, now) }
@@ -115,6 +136,9 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
         case .close(let id, let code): transport.close(id, code)
         case .httpAnswer(let id, let status, let body):
           rejects.removeValue(forKey: id)?(HTTPResponse(status, contentType: "application/json", body: body))
+        case .httpRedirect(let id, let location):
+          rejects.removeValue(forKey: id)?(
+            HTTPResponse(307, contentType: "application/json", headers: [("Location", location)], body: Array("{}".utf8)))
         }
       }
       for login in now.refusedLogins { log(login) }
@@ -161,7 +185,19 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
     machine.handle(.congested(id), at: MonotonicClock.now(), into: &output)
   }
   func requestReceived(_ request: HTTPRequest, answer: @escaping @Sendable (HTTPResponse) -> Void) {
-    guard let text = Self.rejectedCall(request.path) else { return answer(pages.answer(request)) }
+    if request.path == "/v1/ready", ["GET", "HEAD"].contains(request.method) { return answer(readiness) }
+    guard let text = Self.rejectedCall(request.path) else {
+      return answer(pages.answer(request, connects: nodeOrigins.sources))
+    }
+    guard let origin = request.origin, allows(origin: origin) else { return rejectReceived(request, text, answer: answer) }
+    if request.method == "OPTIONS" { return answer(.preflight(for: origin)) }
+    rejectReceived(request, text) { answer($0.readable(by: origin)) }
+  }
+
+  /// `POST /v1/calls/<text>/reject`.
+  private func rejectReceived(
+    _ request: HTTPRequest, _ text: Substring, answer: @escaping @Sendable (HTTPResponse) -> Void
+  ) {
     guard request.method == "POST" else {
       return answer(HTTPResponse(405, contentType: "application/json", headers: [("Allow", "POST")], body: Array("{}".utf8)))
     }
@@ -174,11 +210,19 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
     feed(.httpReject(id, call: call, bearer: bearer, body: request.body))
   }
 
+  /// For load balancers. Why not is for the admin port: whoever reaches this one may ask.
+  private var readiness: HTTPResponse {
+    let isReady = isReady()
+    return HTTPResponse(
+      isReady ? 200 : 503, contentType: "application/json", headers: [("Cache-Control", "no-store")],
+      body: Array("{\"ready\":\(isReady)}".utf8))
+  }
+
   /// The call of `/v1/calls/<id>/reject`.
   private static func rejectedCall(_ path: String) -> Substring? {
     let parts = path.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 5, parts[0].isEmpty, parts[1] == "v1", parts[2] == "calls", parts[4] == "reject" else { return nil }
     return parts[3]
   }
-  func allows(origin: String) -> Bool { origins.contains(origin) }
+  func allows(origin: String) -> Bool { origins.contains(origin) || nodeOrigins.pages.contains(origin) }
 }

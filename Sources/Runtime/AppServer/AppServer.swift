@@ -22,6 +22,8 @@ public final class AppServer: Sendable {
     public var connectionsPerAddress = Limits.connectionsPerAddress
     /// Reverse proxies: for connections from these alone the last X-Forwarded-For is the address that counts.
     public var proxies: [IPNetwork] = []
+    /// Whether new calls and sessions are welcome here, for `GET /v1/ready`. Any thread; must not wait.
+    public var isReady: @Sendable () -> Bool = { true }
     public init(
       address: SocketAddress, tls: TLSFiles? = nil, origins: Set<String> = [], pages: [String: Page] = [:],
       sessions: SessionSettings
@@ -56,6 +58,9 @@ public final class AppServer: Sendable {
   private init(_ server: HTTPServer, _ loop: AppLoop, _ orders: Mailbox<AppOrder>) {
     (self.server, self.loop, self.orders) = (server, loop, orders)
   }
+
+  /// Sessions as of the last turn, resumable ones included. Any thread.
+  public var sessions: Int { loop.sessionCount }
 
   /// The bound address.
   public var address: SocketAddress { server.address }

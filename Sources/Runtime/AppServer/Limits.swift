@@ -45,6 +45,10 @@ public enum Limits {
   public static let rejectBytes = 4_096
   /// Body of an HTTP request.
   static let bodyBytes = 65_536
+  /// Other nodes whose pages may connect here, and that our pages may connect to: their addresses stand in each page's header.
+  static let nodeOrigins = 64
+  /// How long a browser need not ask again whether a page of another origin may reject.
+  static let preflightSeconds = 7_200
   /// An Origin that is longer is no origin.
   static let originBytes = 4_096
   /// How often the log tells of connections that were refused.

@@ -3,6 +3,8 @@ import AppSessions
 import Platform
 
 extension AppLoop {
+  var sessionCount: Int { published.withLock { $0.connected + $0.resumable } }
+
   /// What the app port tells about itself.
   func families(_ transport: TransportMetrics) -> [MetricFamily] {
     func stat(_ name: String, _ help: String, _ read: @escaping @Sendable (SessionStats) -> UInt64) -> MetricFamily {
@@ -55,6 +57,9 @@ extension AppLoop {
         }
       },
       stat("trunkline_app_resumed_total", "Sessions resumed on a new socket.") { $0.resumed },
+      stat("trunkline_app_continued_total", "Sessions that began with the resume token of one that is not here.") {
+        $0.continued
+      },
       stat("trunkline_app_duplicates_total", "Numbered messages seen before and dropped.") { $0.duplicates },
       stat("trunkline_app_repeats_total", "Requests repeated and answered from the store.") { $0.repeats },
       stat("trunkline_app_malformed_total", "Messages with a bad field.") { $0.malformed },

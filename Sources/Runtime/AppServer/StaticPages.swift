@@ -16,11 +16,13 @@ struct StaticPages: Sendable {
   var pages: [String: Page]
   var isSecure: Bool
 
-  func answer(_ request: HTTPRequest) -> HTTPResponse {
+  /// - Parameter connects: sources beside the page's own: the nodes of a cluster.
+  func answer(_ request: HTTPRequest, connects: [String] = []) -> HTTPResponse {
     guard request.method == "GET" || request.method == "HEAD" else { return .text(405, "GET only") }
     guard let page = pages[request.path] else { return .text(404, "no such page") }
     var headers: [(name: String, value: String)] = [
-      ("content-security-policy", policy(request.host, page.connects)), ("permissions-policy", "microphone=(self)"),
+      ("content-security-policy", policy(request.host, page.connects + connects.filter { !page.connects.contains($0) })),
+      ("permissions-policy", "microphone=(self)"),
       ("cache-control", "no-cache"),
       ("cross-origin-opener-policy", "same-origin"),
     ]

@@ -84,6 +84,9 @@ extension Control {
     }
     if let number = refusal.caller.number { metadata["number"] = "\(shown(number))" }
     if let call = refusal.caller.call { metadata["call"] = "\(call)" }
+    if refusal.reason == .signalling, RefusalReason(rawValue: refusal.detail ?? "")?.isEdgeFault == true {
+      metadata["do"] = "let the edge set X-Trunkline-Trunk once, to the name of a trunk here (Deploy/kamailio/kamailio.cfg)"
+    }
     logger.log(level: level, "call refused", metadata: metadata)
   }
 

@@ -1,5 +1,6 @@
 import Bytes
 public import CallFlow
+public import Cluster
 import GatewayCore
 public import Logging
 import MediaSession
@@ -20,11 +21,12 @@ public final class Control: @unchecked Sendable {
   let outputs: ControlOutputs
   let logger: Logger
   let masksNumbers: Bool
-  private var core: GatewayCore
+  var core: GatewayCore
   private var output = GatewayCore.Output()
   /// Inputs that came while another one's effects were performed, first in first out.
   private var waiting: [GatewayCore.Input] = []
   private var isRunning = false
+  private var batch: [Inbound] = []
   private var drained: (() -> Void)?
   private var left: (() -> Void)?
   /// The call that the present turn made: its pushes are measured from its INVITE.
@@ -38,15 +40,19 @@ public final class Control: @unchecked Sendable {
   var told: (reason: RefusalReason, until: Instant)?
   var pressure: EventLoop.TimerID?
   var pressureDue: Instant
+  /// Nodes that were asked for a sign of life, the first to be given up first.
+  var probes: [(at: Instant, node: Incarnation)] = []
+  var probeTimer: EventLoop.TimerID?
   /// Calls at a time.
   let most: Int64
 
   public init(
-    loop: EventLoop, userAgent: UserAgent, machine: CallMachine, outputs: ControlOutputs, metrics: ControlMetrics, inbox: Inbox,
+    loop: EventLoop, userAgent: UserAgent, machine: CallMachine, cluster: ClusterMachine? = nil, outputs: ControlOutputs,
+    metrics: ControlMetrics, inbox: Inbox,
     logger: Logger, masksNumbers: Bool = true
   ) throws(SystemError) {
     (self.loop, self.outputs) = (loop, outputs)
-    core = GatewayCore(userAgent: userAgent, machine: machine)
+    core = GatewayCore(userAgent: userAgent, machine: machine, cluster: cluster)
     (self.metrics, self.inbox, self.logger, self.masksNumbers) = (metrics, inbox, logger, masksNumbers)
     (clockDue, pressureDue) = (loop.now, loop.now + Limits.pressureCheck)
     most = Int64(machine.mostCalls)
@@ -76,15 +82,16 @@ public final class Control: @unchecked Sendable {
   public func resolved(_ question: DNSQuestion, _ answer: DNSAnswer) { run(.call(.trunking(.resolved(question, answer)))) }
 
   private func takeInbox() {
-    var batch: [Inbound] = []
     inbox.mailbox.drain(into: &batch, limit: Limits.inboxPerTurn)
     for inbound in batch {
       switch inbound {
       case .input(let input):
         log(input)
         run(.call(input))
+      case .cluster(let input): run(.cluster(input))
       case .calls(let answer): answer(core.machine.summaries)
       case .look(let look): look(core.machine)
+      case .lookAtCluster(let look): look(core.cluster)
       case .drain(let whenDone): drain(whenDone)
       case .leave(let whenDone):
         left = whenDone
@@ -92,6 +99,7 @@ public final class Control: @unchecked Sendable {
       case .hangUpAll: for call in core.machine.summaries { run(.call(.hangUp(call.call))) }
       }
     }
+    batch.removeAll(keepingCapacity: true)
   }
 
   private func drain(_ whenDone: @escaping @Sendable () -> Void) {
@@ -105,6 +113,7 @@ public final class Control: @unchecked Sendable {
     metrics.delay.set(max(0, (loop.now - clockDue).nanoseconds / 1_000))
     run(.call(.wallClock(offsetMilliseconds: WallClock.nowMilliseconds() - loop.now.nanoseconds / 1_000_000)))
     metrics.publish(core.userAgent.statistics)
+    tellLoad()
     let trunks = core.machine.trunkStatuses(at: loop.now)
     metrics.trunks.publish(trunks)
     outputs.trunkStatuses(trunks)
@@ -116,19 +125,23 @@ public final class Control: @unchecked Sendable {
 
   /// Gives the core one input and performs what it causes.
   func run(_ input: GatewayCore.Input) {
-    waiting.append(input)
-    guard !isRunning else { return }
+    guard !isRunning else { return waiting.append(input) }
     isRunning = true
+    take(input)
     var next = 0
     while next < waiting.count {
-      newCall = nil
-      core.handle(waiting[next], at: loop.now, into: &output) { reservation($0) }
+      take(waiting[next])
       next += 1
-      for effect in output.effects { perform(effect) }
-      output.removeAll()
     }
-    waiting.removeAll(keepingCapacity: true)
+    if next > 0 { waiting.removeAll(keepingCapacity: true) }
     isRunning = false
+  }
+
+  private func take(_ input: GatewayCore.Input) {
+    newCall = nil
+    core.handle(input, at: loop.now, into: &output) { reservation($0) }
+    for effect in output.effects { perform(effect) }
+    output.removeAll()
   }
 
   private func perform(_ effect: GatewayCore.Effect) {
@@ -136,6 +149,7 @@ public final class Control: @unchecked Sendable {
     case .sendSIP(let message): outputs.sendSIP(message)
     case .authenticated(let flow): outputs.authenticated(flow)
     case .challengeRefused(let trunk, let realm): logChallenge(trunk, realm)
+    case .cluster(let action): perform(action)
     case .action(let action): perform(action)
     }
   }
@@ -147,6 +161,9 @@ public final class Control: @unchecked Sendable {
     case .media(let command): send(command)
     case .push(let key, let target, let content, let deadline):
       outputs.push(key, target, content, deadline, key.call == newCall ? loop.now : nil)
+    // with `cluster:` the core answers these itself
+    case .locate, .claim, .admit, .released, .unclaimed, .askTombstone, .wake: break
+    case .disowned(let call): outputs.disowned(call)
     case .askRoute(let question, let hook): outputs.askRoute(question, hook)
     case .pushCallOver(let call): outputs.pushCallOver(call)
     case .devices(let changes): outputs.devices(changes)
@@ -194,10 +211,15 @@ public final class Control: @unchecked Sendable {
     }
   }
 
-  private func endTurn() {
-    outputs.endTurn()
+  /// By reference: a property of a class would be copied whole for each thing that is read of it, in every turn.
+  private func publish(_ core: inout GatewayCore) {
     if let timer { loop.setTimer(timer, at: core.nextDeadline) }
     metrics.publish(core.machine.statistics)
+  }
+
+  private func endTurn() {
+    outputs.endTurn()
+    publish(&core)
     if let done = left, !core.machine.isUnregistering {
       left = nil
       done()

@@ -1,6 +1,7 @@
 public import AppSessions
 public import Bytes
 public import CallFlow
+public import Cluster
 public import Devices
 public import MediaSession
 public import PushPolicy
@@ -55,6 +56,18 @@ public struct ControlOutputs {
   /// Asks a webhook; the answer comes as `Input.routed`, if it comes.
   public var askRoute: (RouteQuestion, Webhook) -> Void = { _, _ in }
   public var pushCallOver: (CallID) -> Void = { _ in }
+  /// A call whose record another node has written: nothing is kept of it here.
+  public var disowned: (CallID) -> Void = { _ in }
+  /// A request to the engine; the answer comes as `Inbound.cluster`.
+  public var engine: (EngineRequestID, EngineRequest) -> Void = { _, _ in }
+  /// App sessions here, for the node's lease. Asked once a second.
+  public var sessions: () -> Int = { 0 }
+  /// Where this node sends from toward an address; nil: it has no listener for it.
+  public var flow: (TransportProtocol, SocketAddress) -> Flow? = { _, _ in nil }
+  /// All nodes that are known, once a second; for sessions and for whom SIP is taken from.
+  public var nodesSeen: ([SeenNode]) -> Void = { _ in }
+  /// What the cluster says of this node and of its tasks.
+  public var clusterNews: (ClusterMachine.Action) -> Void = { _ in }
   /// What the store of devices is to hold from now on.
   public var devices: ([DeviceChange]) -> Void = { _ in }
 

@@ -6,6 +6,8 @@ enum Limits {
   static let inboxPerTurn = 512
   /// How often the wall clock is compared with the monotonic one, and the loop's delay measured.
   static let clockCheck = Duration.seconds(1)
+  /// A node that has not answered SIP OPTIONS in this time is silent.
+  static let probe = Duration.seconds(1)
   /// How often the loop's delay is taken for `OverloadDetector`, and how many of them it looks at.
   static let pressureCheck = Duration.milliseconds(100)
   static let delaySamples = 10

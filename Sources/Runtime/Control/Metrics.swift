@@ -35,7 +35,9 @@ public final class ControlMetrics: Sendable {
 
   static let lengthBounds: [Double] = [1, 5, 10, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 14_400]
 
-  public init(turns: Histogram) {
+  /// - Parameter hasCluster: the families of other nodes are shown.
+  public init(turns: Histogram, hasCluster: Bool = false) {
+    self.hasCluster = hasCluster
     self.turns = turns
     // Every refusal has its row from the start: a first refusal is then seen as a step from 0.
     for direction in CallDirection.allCases {
@@ -44,6 +46,9 @@ public final class ControlMetrics: Sendable {
   }
 
   /// Calls that are not over, as of the last turn.
+  /// Shown where there are other nodes.
+  public let cluster = ClusterMetrics()
+  let hasCluster: Bool
   public var liveCalls: Int64 { live.value }
 
   func publish(_ statistics: CallStatistics) {
@@ -106,7 +111,10 @@ public final class ControlMetrics: Sendable {
         func rows(_ direction: String, _ counts: [Statistics.Response: UInt64]) -> [([String], UInt64)] {
           let rows = counts.map { response, count in
             (
-              [direction, response.method.name, "\(response.code)", known.contains(response.trunk) ? response.trunk : "removed"],
+              [
+                direction, response.method.name, "\(response.code)",
+                known.contains(response.trunk) || response.trunk == Edge.peer ? response.trunk : "removed",
+              ],
               count
             )
           }
@@ -125,6 +133,11 @@ public final class ControlMetrics: Sendable {
       },
       counter("trunkline_sip_foreign_challenges_total", "401s and 407s left unanswered because of their realm.", []) {
         [([], $0.foreignChallenges)]
+      },
+      counter(
+        "trunkline_sip_foreign_trunk_names_total", "Requests that name a trunk and come from no edge; the name was ignored.", []
+      ) {
+        [([], $0.foreignTrunkNames)]
       },
       counter(
         "trunkline_sip_orphaned_legs_total", "Legs of a killed process that were closed at the start, by what they were.",
@@ -185,7 +198,7 @@ extension ControlMetrics {
       MetricFamily(
         name: "trunkline_control_delay_seconds", help: "How late the control loop's last clock check was.", kind: .gauge
       ) { [delay] in [MetricSample([], .number(Double(delay.value) / 1e6))] },
-    ] + steps + trunks.families + signallingFamilies
+    ] + steps + trunks.families + signallingFamilies + (hasCluster ? cluster.families : [])
   }
 }
 

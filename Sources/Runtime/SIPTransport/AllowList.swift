@@ -1,4 +1,5 @@
 import Bytes
+import SIPDialogs
 
 /// The addresses that may talk SIP to us: everything else gets silence, before a byte of it is looked at.
 ///
@@ -16,6 +17,17 @@ public struct AllowList: Sendable {
   private let servers: [SocketAddress: String]
   /// The trunk of everybody else, if one takes peers that no list names. They must answer a challenge.
   public var anyPeer: String?
+  /// Proxies of ours: what comes from them is of the trunk that it names, whoever else has their address. At most 4,096 count.
+  public var edges: [IPNetwork] = [] {
+    didSet { edges = Array(edges.prefix(Limits.networks)) }
+  }
+  /// Other nodes of the cluster, which ask for a sign of life; at most 4,096 count.
+  public var nodes: [SocketAddress] = [] {
+    didSet { nodeAddresses = Set(nodes.prefix(Limits.networks).map(\.ip)) }
+  }
+  private var nodeAddresses: Set<IPAddress> = []
+  /// What comes from them belongs to no trunk: no configuration can hold a blank in a name.
+  public static let nodePeer = "other nodes"
   private let serverAddresses: [IPAddress: String]
 
   /// Trunks and their peers. Where networks overlap the longer prefix wins, among equals the first. At most 4,096 networks count.
@@ -46,10 +58,11 @@ public struct AllowList: Sendable {
   /// The trunk to which an address belongs; nil for a stranger.
   public func trunk(of address: IPAddress) -> String? {
     let address = address.unmapped
+    if isEdge(address) { return Edge.peer }
     for level in levels where level.family == address.family {
       if let trunk = level.trunks[address.masked(to: level.length)] { return trunk }
     }
-    return serverAddresses[address]
+    return serverAddresses[address] ?? (nodeAddresses.contains(address) ? Self.nodePeer : nil)
   }
 
   /// The same for an address with its port, by which two trunks at one host are told apart.
@@ -57,8 +70,11 @@ public struct AllowList: Sendable {
 
   /// The same without the trunk that takes anybody.
   public func listed(_ source: SocketAddress) -> String? {
-    servers[SocketAddress(source.ip.unmapped, source.port)] ?? trunk(of: source.ip)
+    if isEdge(source.ip.unmapped) { return Edge.peer }
+    return servers[SocketAddress(source.ip.unmapped, source.port)] ?? trunk(of: source.ip)
   }
+
+  private func isEdge(_ address: IPAddress) -> Bool { edges.contains { $0.contains(address) } }
 
   /// Whether an address is somebody's that the configuration names.
   public func isListed(_ source: SocketAddress) -> Bool { listed(source) != nil }

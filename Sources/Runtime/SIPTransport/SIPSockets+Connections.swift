@@ -120,8 +120,9 @@ extension SIPSockets {
     var session: TLSSession?
     if flow.transport == .tls {
       session = clientTLS[trunk].flatMap { tls in
-        TLSSession(
-          tls.context, isServer: false, host: tls.settings.host, verifying: tls.settings.verifies ? tls.settings.host : nil)
+        let host = tls.settings.host
+        let peer = TLSPeer(host) { certificate($0, isFor: host) }
+        return TLSSession(tls.context, isServer: false, host: host, verifying: tls.settings.verifies ? peer : nil)
       }
       guard session != nil else {
         counts.failures[.tls].increment()
@@ -204,9 +205,10 @@ extension SIPSockets {
       if mayTell(&handshakeTold) { logger.notice("TLS failed", metadata: ["flow": "\(flow)", "why": "\(why)"]) }
     }
     if let fault = connections[flow]?.fault { counts.drops[fault].increment() }
+    let peer = connections[flow]?.peerFailure
     remove(flow)
     counts.failures[Self.failure(flow)].increment(by: outcome == .failed ? 1 : 0)
-    fail(flow)  // also an orderly close: transactions on it must not wait for an answer that cannot come
+    fail(flow, peer)  // also an orderly close: transactions on it must not wait for an answer that cannot come
   }
 
   // MARK: listeners

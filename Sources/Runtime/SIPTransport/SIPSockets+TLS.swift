@@ -1,6 +1,6 @@
 import Bytes
 import Logging
-import Platform
+public import Platform
 
 /// Certificates: read when they are set, and again when told to; connections that stand keep what they began with.
 extension SIPSockets {

@@ -34,7 +34,7 @@ public final class SIPSockets: @unchecked Sendable {
   /// By trunk.
   var clientTLS: [String: (context: TLSContext, settings: TLSClientSettings)] = [:]
   var connections: [Flow: TCPConnection] = [:]
-  private var failures: [Flow] = []
+  private var failures: [(flow: Flow, peer: UserAgent.PeerFailure?)] = []
   private var routes: [IPAddress: (local: IPAddress, until: Instant)] = [:]
   private var strangersTold = Instant.zero
   private var guestRates = SourceRates(perSource: Limits.guestMessagesPerSource, inAll: Limits.guestMessagesPerSecond)
@@ -204,7 +204,7 @@ public final class SIPSockets: @unchecked Sendable {
   private func unreachable(_ port: UDPPort, _ remote: SocketAddress, _ code: Int32) {
     guard trunks.trunk(of: remote) != nil, let local = reachable(port.socket.localAddress, from: remote) else { return }
     counts.failures[.udp].increment()
-    fail(Flow(transport: .udp, local: local, remote: remote))
+    fail(Flow(transport: .udp, local: local, remote: remote), code == ECONNREFUSED ? .refused : nil)
   }
 
   private func sendFailed(_ flow: Flow, _ code: Int32) {
@@ -226,16 +226,16 @@ public final class SIPSockets: @unchecked Sendable {
   }
 
   /// Tells of a failure in the next turn: never from within `send`.
-  func fail(_ flow: Flow) {
-    guard !isClosed, failures.count < Limits.failuresPerTurn, !failures.contains(flow) else { return }
-    failures.append(flow)
+  func fail(_ flow: Flow, _ peer: UserAgent.PeerFailure? = nil) {
+    guard !isClosed, failures.count < Limits.failuresPerTurn, !failures.contains(where: { $0.flow == flow }) else { return }
+    failures.append((flow, peer))
     if let failureTimer { loop.setTimer(failureTimer, at: loop.now) }
   }
 
   private func tellFailures() {
     let told = failures
     failures.removeAll(keepingCapacity: true)
-    for flow in told where !isClosed { deliver(.transportFailed(flow)) }
+    for (flow, peer) in told where !isClosed { deliver(.transportFailed(flow, peer)) }
   }
 
   func trunkOrStranger(_ source: SocketAddress, _ transport: TransportProtocol) -> String? {

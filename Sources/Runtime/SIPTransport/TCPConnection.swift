@@ -45,6 +45,8 @@ struct TCPConnection {
   private(set) var guestUntil: Instant?
   private var guestMessages = 0
   private var hasBegun = false
+  /// What the peer has done to it.
+  private(set) var peerFailure: UserAgent.PeerFailure?
   /// Why it was ended before its time, if the peer is to blame.
   private(set) var fault: TransportMetrics.Drop?
 
@@ -123,7 +125,11 @@ struct TCPConnection {
   /// Writes what the kernel takes; completes the connection first if it is being made.
   mutating func write(at now: Instant) -> Outcome {
     if isConnecting {
-      guard socket.connectionError() == nil else { return .failed }
+      if let error = socket.connectionError() {
+        // a reset of what it had taken already comes as another error
+        peerFailure = error.code == ECONNREFUSED ? .refused : error.code == ECONNRESET ? .closed : nil
+        return .failed
+      }
       isConnecting = false
       if let tls {
         tls.start()
@@ -136,7 +142,10 @@ struct TCPConnection {
       waiting.withUnsafeBytes { raw in
         step = Result { () throws(SystemError) in try socket.write(UnsafeRawBufferPointer(rebasing: raw[written...])) }
       }
-      guard case .success(let count) = step else { return .failed }
+      guard case .success(let count) = step else {
+        peerFailure = .closed
+        return .failed
+      }
       if count == 0 { return .goesOn }
       written += count
       touch(now)
@@ -155,7 +164,9 @@ struct TCPConnection {
     do throws(SystemError) {
       switch try socket.read(into: share) {
       case .wait: return .goesOn
-      case .closed: return hasUnsent ? .failed : .ended
+      case .closed:
+        peerFailure = .closed
+        return hasUnsent ? .failed : .ended
       case .bytes(let count):
         if awaitsPong, count == 2 || tls != nil { answersPings = true }
         awaitsPong = false
@@ -163,6 +174,7 @@ struct TCPConnection {
         guard take(bytes, into: buffer, at: now) else { return tls?.state == .closed || fault != nil ? .ended : .failed }
       }
     } catch {
+      if error.code == ECONNRESET { peerFailure = .closed }
       return .failed
     }
     while let frame = framer.next() {

@@ -28,6 +28,7 @@ public final class CallStore: Sendable {
   }
   private enum Message: Sendable {
     case command(StoreWriter.Command)
+    case stream(file: String, RecordShipper.Append)
     case stop
   }
 
@@ -44,21 +45,28 @@ public final class CallStore: Sendable {
   /// Devices whose last state waits; and changes that found no room: those devices come back with their next `device.put`.
   public let waitingChanges = Gauge()
   public let lostChanges = Counter()
+  private let stream = RecordShipper.Counters()
   /// What was stored at the start.
   public let devices: [Device]
-  /// What a killed process has left open toward trunks.
+  /// What a killed process has left open toward trunks; empty with `keepsOrphans`.
   public let orphanedLegs: [OrphanedLeg]
+  /// With `keepsOrphans`: calls of a killed process that have no record in this file. Each becomes one by `end`, or is `disown`ed.
+  public let orphanedLines: [StartLine]
   private let mailbox: Mailbox<Message>
   private let thread: Mutex<NamedThread?>
 
   /// Opens all files (the journal is beside the database, `.started`), gives orphans of a killed process their record and starts the
   /// thread. Blocks; throws `StoreError`.
-  public convenience init(sqlite: String, records: String, readiness: Readiness, logger: Logger) throws {
+  /// - Parameter keepsOrphans: there are other nodes, which may have given them a record.
+  public convenience init(
+    sqlite: String, records: String, keepsOrphans: Bool = false, readiness: Readiness, logger: Logger
+  ) throws {
     let file = try SQLiteFile(path: sqlite)
     let journal = try JournalFile(path: sqlite + ".started")
     try Self.move(from: SQLiteJournal(file), to: journal)
     try self.init(
-      journal: journal, records: RecordFile(path: records), devices: SQLiteDevices(file), readiness: readiness, logger: logger)
+      journal: journal, records: RecordFile(path: records), devices: SQLiteDevices(file), keepsOrphans: keepsOrphans,
+      readiness: readiness, logger: logger)
   }
 
   /// Earlier versions had the start lines in the database.
@@ -70,13 +78,15 @@ public final class CallStore: Sendable {
   }
 
   public init(
-    journal: any Journal, records: any RecordSink, devices: any DeviceStore, readiness: Readiness,
+    journal: any Journal, records: any RecordSink, devices: any LocalDeviceStore, keepsOrphans: Bool = false,
+    readiness: Readiness,
     logger: Logger,
     pace: Pace = Pace()
   ) throws {
     var writer = StoreWriter(journal: journal, records: records, devices: devices)
-    self.devices = try devices.devices()
-    let found = try writer.recover(nowMilliseconds: WallClock.nowMilliseconds())
+    self.devices = try devices.all()
+    let found = keepsOrphans ? [] : try writer.recover(nowMilliseconds: WallClock.nowMilliseconds())
+    orphanedLines = keepsOrphans ? try writer.inherit() : []
     orphanedLegs = found.flatMap { $0.legs ?? [] }
     orphans.increment(by: UInt64(found.count))
     written.increment(by: UInt64(found.count))
@@ -109,13 +119,25 @@ public final class CallStore: Sendable {
     if !mailbox.post(.command(.ended(record)), .deferred) { lost.increment() }
   }
 
+  /// Any thread. A call whose record is another node's: its start line goes.
+  public func disown(_ call: CallID) { mailbox.post(.command(.disowned(call))) }
+
   /// Any thread. In order; kept in memory while the file cannot be written.
   public func change(_ changes: [DeviceChange]) {
     guard !changes.isEmpty else { return }
     if !mailbox.post(.command(.devices(changes))) { lostChanges.increment(by: UInt64(changes.count)) }
   }
 
-  /// Writes what waits, as far as it goes, and ends the thread.
+  /// Any thread, once: from now on each line of the records file `file` is also given to `append`, those that no earlier process gave first.
+  /// - Parameter append: on the store's thread, at most `Limits.streamedUnanswered` (64) without an answer, 1,000 a second. It must not block, and
+  ///   answers each once, on any thread; what failed comes again.
+  public func stream(
+    _ file: String, to append: @escaping @Sendable (CallID, [UInt8], @escaping @Sendable (RecordAnswer) -> Void) -> Void
+  ) {
+    mailbox.post(.stream(file: file, append))
+  }
+
+  /// Writes what waits, as far as it goes, and ends the thread. A stream that answers gets the last records, for `Limits.lastRecords` (2 s).
   public func stop() {
     let running = thread.withLock { thread in
       defer { thread = nil }
@@ -140,58 +162,96 @@ public final class CallStore: Sendable {
         waitingChanges),
       .counter(
         "trunkline_device_changes_lost_total", "Changes of devices that found no room while the store failed.", lostChanges),
+      .counter("trunkline_records_streamed_total", "Call records added to the cluster's stream.", stream.streamed),
+      .counter(
+        "trunkline_records_superseded_total",
+        "Call records whose call had one in the stream: given again after a restart, or another node's.", stream.superseded),
+      .counter(
+        "trunkline_records_stream_failures_total", "Times that the stream took no record; it is tried again.", stream.failures),
+      .gauge(
+        "trunkline_records_stream_waiting_bytes", "Bytes of the records file that are not in the stream yet.",
+        stream.waitingBytes),
+      .counter(
+        "trunkline_records_unreadable_total", "Lines of the records file that are no record, and were not streamed.",
+        stream.unreadable),
     ]
   }
   public var queue: MailboxReading { mailbox.reading("store") }
 
   private func run(_ start: StoreWriter, readiness: Readiness, logger: Logger, pace: Pace) {
     var writer = start
+    var shipper: RecordShipper?
     var batch: [Message] = []
     var running = true
+    var stopBy: Instant?
     var told: String?
-    var hasWorked = false
+    // After work it waits once for a group commit: records that come meanwhile are written together, with the removals of the last ones.
+    var due: Instant?
     let heartbeat = Heartbeat()
     defer { heartbeat.end() }
     while running {
       batch.removeAll(keepingCapacity: true)
-      // After work it waits once for a group commit: records that come meanwhile are written together, with the removals of the last ones.
-      let isGrouping = writer.problem == nil && (hasWorked || writer.hasRemovals)
-      let timeout = isGrouping ? Limits.groupCommitDelay : writer.problem == nil ? nil : pace.retry
-      mailbox.wait(into: &batch, timeout: timeout, takesDeferred: isGrouping, heartbeat: heartbeat)
-      hasWorked = !batch.isEmpty
+      let wake = [due, shipper?.nextTurn, stopBy].compactMap(\.self).min()
+      mailbox.wait(
+        into: &batch, timeout: wake.map { max(.zero, $0 - MonotonicClock.now()) },
+        takesDeferred: due != nil && writer.problem == nil, heartbeat: heartbeat)
       for message in batch {
-        if case .command(let command) = message { writer.take(command) } else { running = false }
-      }
-      let before = (writer.written, writer.failures)
-      writer.flush(isIdle: !hasWorked || !running)
-      written.increment(by: UInt64(writer.written - before.0))
-      failures.increment(by: UInt64(writer.failures - before.1))
-      lost.increment(by: UInt64(writer.takeLost()))
-      lostChanges.increment(by: UInt64(writer.takeLostChanges()))
-      waiting.set(Int64(writer.waitingRecords))
-      waitingChanges.set(Int64(writer.waitingChanges))
-      failing.set(writer.problem == nil ? 0 : 1)
-      if let problem = writer.problem {
-        readiness.set(
-          "store", ready: false,
-          why: "\(problem); \(writer.waitingRecords) records and \(writer.waitingChanges) devices wait in memory")
-      } else {
-        readiness.set("store", ready: true)
-      }
-      if writer.problem != told {
-        if let problem = writer.problem {
-          logger.error(
-            "store cannot write: calls and devices go on in memory and are lost if the gateway stops now; free the disk or find who holds the file",
-            metadata: ["why": "\(problem)", "retry": "\(pace.retry)"])
-        } else {
-          logger.notice("store writes again")
+        switch message {
+        case .command(let command): writer.take(command)
+        case .stream(let file, let append):
+          shipper = RecordShipper(
+            path: file, counters: stream, logger: logger, wake: { [mailbox] in mailbox.event.signal() }, append: append)
+        case .stop: stopBy = MonotonicClock.now() + Limits.lastRecords
         }
-        told = writer.problem
       }
+      let now = MonotonicClock.now()
+      defer {
+        shipper?.turn(at: now)
+        if let stopBy { running = now < stopBy && shipper?.isIdle == false }
+      }
+      guard !batch.isEmpty || due.map({ $0 <= now }) ?? false else { continue }
+      let before = (written: writer.written, failures: writer.failures)
+      writer.flush(isIdle: batch.isEmpty || stopBy != nil)
+      if writer.written != before.written { shipper?.recordsWritten() }
+      due =
+        writer.problem != nil
+        ? now + pace.retry : !batch.isEmpty || writer.hasRemovals ? now + Limits.groupCommitDelay : nil
+      count(&writer, since: before)
+      tell(writer, &told, readiness: readiness, logger: logger, pace: pace)
     }
     if writer.waitingRecords > 0 {
       logger.error(
         "call records were not written", metadata: ["records": "\(writer.waitingRecords)", "why": "\(writer.problem ?? "")"])
+    }
+  }
+
+  private func count(_ writer: inout StoreWriter, since before: (written: Int, failures: Int)) {
+    written.increment(by: UInt64(writer.written - before.written))
+    failures.increment(by: UInt64(writer.failures - before.failures))
+    lost.increment(by: UInt64(writer.takeLost()))
+    lostChanges.increment(by: UInt64(writer.takeLostChanges()))
+    waiting.set(Int64(writer.waitingRecords))
+    waitingChanges.set(Int64(writer.waitingChanges))
+    failing.set(writer.problem == nil ? 0 : 1)
+  }
+
+  private func tell(_ writer: StoreWriter, _ told: inout String?, readiness: Readiness, logger: Logger, pace: Pace) {
+    if let problem = writer.problem {
+      readiness.set(
+        "store", ready: false,
+        why: "\(problem); \(writer.waitingRecords) records and \(writer.waitingChanges) devices wait in memory")
+    } else {
+      readiness.set("store", ready: true)
+    }
+    if writer.problem != told {
+      if let problem = writer.problem {
+        logger.error(
+          "store cannot write: calls and devices go on in memory and are lost if the gateway stops now; free the disk or find who holds the file",
+          metadata: ["why": "\(problem)", "retry": "\(pace.retry)"])
+      } else {
+        logger.notice("store writes again")
+      }
+      told = writer.problem
     }
   }
 }

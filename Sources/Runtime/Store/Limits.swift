@@ -18,4 +18,20 @@ public enum Limits {
   static let retry = Duration.seconds(1)
   /// How much of the end of the records file a start searches for the orphans' records.
   static let searchedBytes = 16 << 20
+  /// Records given to the stream without an answer, how many a second, and how much at once after a pause: a cluster's nodes all begin again
+  /// when the engine is back.
+  static let streamedUnanswered = 64
+  static let streamedPerSecond = 1_000
+  static let streamBurst = Duration.milliseconds(64)
+  /// Lines of one turn; the store has other things to do.
+  static let streamedPerTurn = 256
+  /// Times `retry` between two tries, at most.
+  static let streamRetries = 5
+  /// A longer line of the records file is no record; no more is a value of the engine.
+  public static let streamedRecordBytes = 64 * 1_024
+  static let streamReadBytes = 64 * 1_024
+  /// How long a stop waits for the last records to be in the stream.
+  static let lastRecords = Duration.seconds(2)
+  /// Files of log rotation that are looked at.
+  static let rotatedFiles = 1_000
 }

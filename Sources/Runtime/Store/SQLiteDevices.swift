@@ -5,7 +5,7 @@ import GRDB
 import PushPolicy
 
 /// Devices and their registrations in a SQLite file, in columns that an operator can read with `sqlite3`.
-public final class SQLiteDevices: DeviceStore {
+public final class SQLiteDevices: LocalDeviceStore {
   private let file: SQLiteFile
 
   public init(_ file: SQLiteFile) { self.file = file }
@@ -62,30 +62,51 @@ public final class SQLiteDevices: DeviceStore {
     }
   }
 
-  public func devices() throws -> [Device] {
+  public func devices(of user: String) throws -> [Device] {
     try file.read("devices") { database in
-      var bindings: [DeviceKey: [PushBinding]] = [:]
-      for row in try Row.fetchAll(database, sql: "SELECT * FROM push ORDER BY registered") {
-        // A service that this version does not know is no reason to start without the others.
-        guard let service = PushService(rawValue: row["service"]),
-          let environment = PushTarget.Environment(rawValue: row["environment"])
-        else { continue }
-        let target = PushTarget(
-          service, token: row["token"], environment: environment, topic: row["topic"],
-          sealKey: (row["seal_key"] as Data?).map { [UInt8]($0) })
-        bindings[DeviceKey(user: row["user"], device: row["device"]), default: []].append(
-          PushBinding(target, registeredAt: row["registered"], isUsable: row["usable"]))
-      }
-      return try Row.fetchAll(database, sql: "SELECT * FROM device ORDER BY first_seen, user, device").map { row in
-        var device = Device(key: DeviceKey(user: row["user"], device: row["device"]), at: row["first_seen"])
-        (device.platform, device.model, device.os, device.sdk) = (row["platform"], row["model"], row["os"], row["sdk"])
-        let accounts: String = row["accounts"]
-        device.accounts = (try? JSONDecoder().decode([String].self, from: Data(accounts.utf8))) ?? device.accounts
-        (device.rings, device.doNotDisturb, device.lastSeen) = (row["rings"], row["dnd"], row["last_seen"])
-        device.revokedAt = row["revoked"]
-        device.bindings = bindings[device.key] ?? []
-        return device
-      }
+      try Self.devices(database, "user = ?", [user], order: "first_seen, device")
+    }
+  }
+
+  public func page(after user: String?, users: Int) throws -> [Device] {
+    try file.read("devices") { database in
+      // Every id is greater than an empty one.
+      let first = user ?? ""
+      let last = try String.fetchOne(
+        database, sql: "SELECT max(user) FROM (SELECT DISTINCT user FROM device WHERE user > ? ORDER BY user LIMIT ?)",
+        arguments: [first, users])
+      guard let last else { return [] }
+      return try Self.devices(database, "user > ? AND user <= ?", [first, last], order: "user, first_seen, device")
+    }
+  }
+
+  /// The devices of the users that `condition` allows, which must be over the column `user` alone.
+  private static func devices(
+    _ database: Database, _ condition: String, _ arguments: StatementArguments, order: String
+  ) throws -> [Device] {
+    var bindings: [DeviceKey: [PushBinding]] = [:]
+    let pushes = try database.cachedStatement(sql: "SELECT * FROM push WHERE \(condition) ORDER BY registered")
+    for row in try Row.fetchAll(pushes, arguments: arguments) {
+      // A service that this version does not know is no reason to start without the others.
+      guard let service = PushService(rawValue: row["service"]),
+        let environment = PushTarget.Environment(rawValue: row["environment"])
+      else { continue }
+      let target = PushTarget(
+        service, token: row["token"], environment: environment, topic: row["topic"],
+        sealKey: (row["seal_key"] as Data?).map { [UInt8]($0) })
+      bindings[DeviceKey(user: row["user"], device: row["device"]), default: []].append(
+        PushBinding(target, registeredAt: row["registered"], isUsable: row["usable"]))
+    }
+    let devices = try database.cachedStatement(sql: "SELECT * FROM device WHERE \(condition) ORDER BY \(order)")
+    return try Row.fetchAll(devices, arguments: arguments).map { row in
+      var device = Device(key: DeviceKey(user: row["user"], device: row["device"]), at: row["first_seen"])
+      (device.platform, device.model, device.os, device.sdk) = (row["platform"], row["model"], row["os"], row["sdk"])
+      let accounts: String = row["accounts"]
+      device.accounts = (try? JSONDecoder().decode([String].self, from: Data(accounts.utf8))) ?? device.accounts
+      (device.rings, device.doNotDisturb, device.lastSeen) = (row["rings"], row["dnd"], row["last_seen"])
+      device.revokedAt = row["revoked"]
+      device.bindings = bindings[device.key] ?? []
+      return device
     }
   }
 }

@@ -64,7 +64,7 @@ public final class SQLiteFile: Sendable {
     }
   }
 
-  private static func explain(_ error: any Error) -> String {
+  static func explain(_ error: any Error) -> String {
     guard let error = error as? DatabaseError else { return "\(error)" }
     switch error.resultCode {
     case .SQLITE_BUSY, .SQLITE_LOCKED: return "it is locked by another process"

@@ -11,6 +11,7 @@ struct StoreWriter {
   enum Command: Sendable {
     case started(StartLine, confirm: @Sendable (CallID) -> Void)
     case ended(CallRecord)
+    case disowned(CallID)
     case devices([DeviceChange])
   }
 
@@ -48,6 +49,16 @@ struct StoreWriter {
     return missing
   }
 
+  /// Lines of a process that died and have no record: they stay until somebody says whose each is.
+  mutating func inherit() throws -> [StartLine] {
+    let orphans = try journal.lines()
+    let done = try records.recorded(among: Set(orphans.map(\.call)))
+    if !done.isEmpty { try journal.remove(Array(done)) }
+    let left = orphans.filter { !done.contains($0.call) }
+    started.formUnion(left.map(\.call))
+    return left
+  }
+
   mutating func take(_ command: Command) {
     switch command {
     case .started(let line, let confirm):
@@ -61,6 +72,9 @@ struct StoreWriter {
         return
       }
       waiting.append(record)
+    case .disowned(let call):
+      lines.removeAll { $0.line.call == call }
+      if started.remove(call) != nil { removals.append(call) }
     case .devices(let changes): for change in changes { note(change) }
     }
   }

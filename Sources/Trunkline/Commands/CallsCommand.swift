@@ -10,6 +10,7 @@ struct Calls: ParsableCommand {
     discussion: """
       EXAMPLES:
         trunkline calls list
+        trunkline calls list --cluster --most 200
         trunkline calls show 5f0c7f0e-4a52-4c0e-9a1e-2f0d7f6f0a11
         trunkline calls hangup 5f0c7f0e-4a52-4c0e-9a1e-2f0d7f6f0a11 --config gateway.yaml
       """,
@@ -64,13 +65,54 @@ struct Calls: ParsableCommand {
   }
 
   struct List: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Prints live calls, oldest first.")
+    static let configuration = CommandConfiguration(
+      abstract: "Prints live calls, oldest first; with --cluster those of all nodes, node after node.",
+      discussion: """
+        With --cluster the asked node reads what the others have told the engine, page after page. Calls that come or go meanwhile may
+        be missing or there; a node that does not live is named with its standing, and a dead one's calls are left out. With the engine
+        away only the asked node's calls are printed, and a line on standard error says so.
+
+        EXAMPLES:
+          trunkline calls list
+          trunkline calls list --cluster
+          trunkline calls list --cluster --most 5000 --json | jq -r '.calls[].node' | sort | uniq -c
+        """)
     @OptionGroup var endpoint: Endpoint
-    @Flag(help: "Print the JSON as the gateway gives it.") var json = false
+    @Flag(help: "Print the JSON as the gateway gives it; with --cluster all pages as one.") var json = false
+    @Flag(help: "Calls of all nodes of the cluster.") var cluster = false
+    @Option(help: ArgumentHelp("With --cluster: print at most so many.", valueName: "n")) var most = 1_000
+
+    func validate() throws {
+      guard (1...1_000_000).contains(most) else { throw ValidationError("--most \(most): 1 to 1000000.") }
+    }
 
     func run() throws {
+      if cluster { return try ofCluster() }
       let body = try endpoint.request("GET", "/v1/calls")
       print(json ? body : try CallTable.render(body))
+    }
+
+    private func ofCluster() throws {
+      var (all, seen, after) = (ClusterCalls?.none, Set<String>(), String?.none)
+      repeat {
+        let query = after.map { "?after=" + ($0.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? $0) } ?? ""
+        let body = try endpoint.request("GET", "/v1/cluster/calls" + query)
+        let page = try JSONDecoder().decode(ClusterCalls.self, from: Data(body.utf8))
+        var whole = all ?? page
+        if all == nil { whole.calls = [] }
+        whole.partial = whole.partial || page.partial
+        // a scan of the engine may give one twice
+        whole.calls += page.calls.filter { seen.insert($0.call + $0.node).inserted }
+        (all, after) = (whole, page.next == after ? nil : page.next)
+      } while after != nil && (all?.calls.count ?? 0) < most
+      guard var all else { return }
+      WhereCommand.warn(all.partial, all.asked)
+      if after != nil || all.calls.count > most { complain("there are more than \(most): --most N prints more") }
+      (all.calls, all.next) = (Array(all.calls.prefix(most)), nil)
+      guard json else { return print(WhereTable.render(all.calls)) }
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+      print(String(decoding: try encoder.encode(all), as: UTF8.self))
     }
   }
 

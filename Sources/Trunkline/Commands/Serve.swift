@@ -31,6 +31,9 @@ struct Serve: ParsableCommand {
     }
     do {
       try ServeProcess.run(settings, config: source.config)
+    } catch let status as ExitCode {
+      // the log has said why
+      throw status
     } catch {
       complain("trunkline: \(error)")
       throw ExitCode(1)

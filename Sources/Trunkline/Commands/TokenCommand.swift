@@ -22,7 +22,7 @@ struct Token: ParsableCommand {
 
   func run() throws {
     let settings = try source.load()
-    guard settings.users.contains(where: { $0.id == user }) else {
+    guard settings.anyUser != nil || settings.users.contains(where: { $0.id == user }) else {
       complain("there is no user \"\(user)\" in \(source.config ?? "the embedded defaults")")
       throw ExitCode(2)
     }

@@ -44,7 +44,9 @@ struct ConfigurationKey: Sendable {
   }
 
   /// Without the key there is nothing of the kind.
-  init(_ name: String, _ value: Value, _ meaning: String) { self.init(name, value, .none("–"), meaning) }
+  init(_ name: String, _ value: Value, waitsForRestart: Bool = false, _ meaning: String) {
+    self.init(name, value, .none("–"), waitsForRestart: waitsForRestart, meaning)
+  }
 }
 
 /// The keys of one mapping of the file, which may stand at several places.

@@ -50,12 +50,14 @@ extension ConfigurationKeys {
           "media_peers", .list(.text("address or network"), limit: 1_000), .value("[]"),
           "Further addresses that RTP may come from, such as the carrier's media gateways."),
         .init(
-          "prefer", .oneOf(["relay", "transcode"]), .value("transcode"),
-          "`relay`: apps are offered the trunk's codec first, so that nothing is transcoded."),
+          "prefer", .oneOf(TrunkPreference.self), .value(TrunkPreference.transcode.rawValue),
+          "`wide`: G722 and opus go before the others of `codecs`, for calls of 7 kHz; `cheap`: PCMU and PCMA do. `relay`: apps are offered the trunk's codec first, so that nothing is transcoded."
+        ),
         .init("max_calls", .integer(Limits.calls), .none("no limit of its own"), "Calls at a time in both directions."),
         .init(
           "calls_per_second", .integer(1...10_000), .none("no limit"),
-          "New calls a second in both directions; beyond it 503, or the next trunk of the route."),
+          "New calls a second in both directions; beyond it 503, or the next trunk of the route. Of several nodes each has its part, one at least."
+        ),
         .init(
           "advertise", .text("address or host name, with a port or without, or `env:NAME`"),
           .none("as `listen.sip` and `media` say"),
@@ -184,9 +186,18 @@ extension ConfigurationKeys {
 
   static let users: [ConfigurationSection] = [
     .init(
-      "users[]", isTakenBySIGHUP: true, "",
+      "users[]", isTakenBySIGHUP: true,
+      """
+      With `any`, users that are not listed may log in, too. Such a user has the numbers that `trunkline users import` gave it, and may \
+      dial what `routes.outbound` serves, without a limit of its own: `{ id: any, max_calls: 2, calls_per_hour: 20, allow: [ "+49" ] }` \
+      in place of `any` says what holds for each of them. Listed users keep their own settings, and get imported numbers after their own. \
+      A number in this file is never another user's by import.
+      """,
       [
-        .init("id", .text("text"), .required, "`sub` of the login tokens of the user's devices."),
+        .init(
+          "id", .text("text"), .required,
+          "`sub` of the login tokens of the user's devices; `any`, without `numbers` and as the last item: each user that is not listed."
+        ),
         .init(
           "numbers", .list(.or(.text("number"), .mapping), limit: Limits.numbersPerUser), .value("[]"),
           "Numbers that ring the user's devices, as the trunk sends them (E.164 with `+` is best); the first is shown in outgoing calls."

@@ -1,12 +1,12 @@
 import Bytes
 import CallFlow
 import JSONWebToken
+import Platform
 import RTP
-import SIPTransport
 
 /// Every key of the configuration file, in the order of the reference.
 enum ConfigurationKeys {
-  static let sections: [ConfigurationSection] = file + listen + process + trunks + users + routes + push
+  static let sections: [ConfigurationSection] = file + listen + process + trunks + users + routes + push + cluster
 
   /// The names that the section at `path` may hold; indices in `path` do not matter. Traps for a path without a row.
   static func names(at path: String) -> [String] {
@@ -48,9 +48,12 @@ extension ConfigurationKeys {
         .init("media", .mapping, "Addresses, ports and threads of RTP."),
         .init("auth", .mapping, .required, "How apps log in."),
         .init("trunks", .list(.mapping, limit: Limits.trunks), "The carriers and PBXs that SIP is exchanged with."),
-        .init("users", .list(.mapping, limit: Limits.users), "Who has which numbers."),
+        .init(
+          "users", .list(.or(.text("`any`"), .mapping), limit: Limits.users), .none("nobody may log in"),
+          "Who may log in, and who has which numbers. `any`, alone or as the last item: every `sub` of a valid token."),
         .init("routes", .mapping, "Which calls go where."),
         .init("push", .mapping, .none("no pushes"), "How apps that are not connected are woken."),
+        .init("cluster", .mapping, .none("one machine alone"), "What stands beside this gateway."),
         .init(
           "verifier", .or(.text("URL"), .mapping), .none("identities are not verified"),
           "Who checks the Identity header field of callers (STIR/SHAKEN). The URL alone, or a mapping."),
@@ -171,7 +174,11 @@ extension ConfigurationKeys {
           "Percent of a core that one media thread may fill; beyond it new calls get 503."),
         .init(
           "opus_bitrate", .integer(Limits.opusBitrate), .value("\(settings.calls.opusBitrate)"),
-          "bit/s of Opus that apps send at most on the average (`maxaveragebitrate`); below 20000 Opus has no FEC."),
+          "bit/s of Opus that apps send at most on the average (`maxaveragebitrate`) while the trunk's codec is narrow; below 20000 Opus has no FEC."
+        ),
+        .init(
+          "opus_bitrate_wide", .integer(Limits.opusBitrate), .value("\(settings.calls.opusBitrateWide)"),
+          "The same while the trunk's codec is G722, or not settled yet and may be wide."),
         .init(
           "app_port", .integer(1024...65535), .value("\(settings.media.appPort)"),
           "The first UDP port toward apps; each media thread takes one. Open them in the firewall."),
@@ -271,7 +278,13 @@ extension ConfigurationKeys {
       ]),
     .init(
       "records", isTakenBySIGHUP: false, "",
-      [.init("file", .text("path"), .value(settings.records), "The file that gets one line of JSON for each call.")]),
+      [
+        .init("file", .text("path"), .value(settings.records), "The file that gets one line of JSON for each call."),
+        .init(
+          "stream", .flag, .value("\(settings.streamsRecords)"),
+          "Each record also goes to the cluster's stream, which `trunkline records follow` prints; needs `cluster.engine`. How far is in a file `.shipped` beside it."
+        ),
+      ]),
     .init(
       "log", isTakenBySIGHUP: false, "",
       [

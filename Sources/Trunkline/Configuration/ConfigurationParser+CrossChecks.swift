@@ -14,6 +14,7 @@ extension ConfigurationParser {
     checkTransports(configuration)
     checkReachability(configuration)
     checkAdvertised(configuration)
+    checkCluster(configuration)
     if triesFiles {
       checkOwnAddresses(configuration)
       checkCertificates(configuration)
@@ -117,17 +118,17 @@ extension ConfigurationParser {
     let users = Set(configuration.users.map(\.id))
     for (index, row) in configuration.routes.inbound.enumerated() {
       if trunks[row.trunk] == nil { problem("routes.inbound[\(index)].trunk", "there is no trunk \"\(row.trunk)\"") }
-      if case .user(let id) = row.target, !users.contains(id) {
+      if case .user(let id) = row.target, !configuration.mayExist(id, among: users) {
         problem("routes.inbound[\(index)].user", "there is no user \"\(id)\"")
       }
-      if case .hook(let hook) = row.target, case .user(let id) = hook.fallback, !users.contains(id) {
+      if case .hook(let hook) = row.target, case .user(let id) = hook.fallback, !configuration.mayExist(id, among: users) {
         problem("routes.inbound[\(index)].route.fallback.user", "there is no user \"\(id)\"")
       }
     }
     for (index, row) in configuration.routes.inbound.enumerated() {
       checkDiversions(row.diversions, "routes.inbound[\(index)]", configuration)
     }
-    for (index, user) in configuration.users.enumerated() {
+    for (index, user) in configuration.userRows.enumerated() {
       checkDiversions(user.diversions, "users[\(index)]", configuration, of: user.id)
     }
     var prefixes: Set<String> = []
@@ -162,7 +163,7 @@ extension ConfigurationParser {
     let listen = configuration.listen
     for (index, trunk) in configuration.trunks.enumerated() {
       let path = "trunks[\(index)]"
-      if let uri = trunk.uri {
+      if let uri = trunk.uri, configuration.cluster?.edges?.sip == nil {
         let missing: String? =
           switch uri.isSecure ? .tls : uri.transport {
           case .udp?: listen.sipUDP.isEmpty ? "udp" : nil
@@ -175,4 +176,12 @@ extension ConfigurationParser {
       checkSRTP(trunk, path, listen)
     }
   }
+}
+
+extension Settings {
+  /// The rows of `users:` in their order; that of `any` comes last.
+  var userRows: [Routing.User] { users + (anyUser.map { [$0] } ?? []) }
+
+  /// A user that is not among the listed ones may come with `users: any`.
+  func mayExist(_ id: String, among listed: Set<String>) -> Bool { anyUser != nil || listed.contains(id) }
 }

@@ -61,9 +61,9 @@ extension ConfigurationParser {
     guard let name = row.string("play") else { return nil }
     let path = resolve(name)
     if recordings[path] == nil {
-      guard let samples = samples(row, "play", limit: Limits.recordingBytes) else { return nil }
-      if samples.isEmpty { problem(row.path("play"), "\(path) is empty") }
-      recordings[path] = Announcement(samples: samples)
+      guard let audio = audio(row, "play", limit: Limits.recordingBytes) else { return nil }
+      if audio.count(.narrowband) == 0 { problem(row.path("play"), "\(path) is empty") }
+      recordings[path] = Announcement(audio)
     }
     return recordings[path].map { .init(name: path.split(separator: "/").last.map(String.init) ?? path, audio: $0) }
   }
@@ -74,7 +74,9 @@ extension ConfigurationParser {
       let key = path + ".diversions." + trigger.key
       switch rule.target {
       case .user(let id):
-        if !configuration.users.contains(where: { $0.id == id }) { problem(key + ".user", "there is no user \"\(id)\"") }
+        if configuration.anyUser == nil, !configuration.users.contains(where: { $0.id == id }) {
+          problem(key + ".user", "there is no user \"\(id)\"")
+        }
         if id == own { problem(key + ".user", "is the user itself") }
       case .number(let number, _):
         if configuration.users.contains(where: { $0.numbers.contains(number) }) {

@@ -63,7 +63,7 @@ extension ConfigurationParser {
         "waits \(durationText(after)), but the call stops ringing after \(durationText(end)) "
           + "(no_answer.after, or timers.ring): write less than that")
     }
-    let (users, rows) = (configuration.users, configuration.routes.inbound)
+    let (users, rows) = (configuration.userRows, configuration.routes.inbound)
     let (ofUsers, ofRoutes) = (longest(users.map(\.diversions)), longest(rows.map(\.diversions)))
     for (index, user) in users.enumerated() {
       check(user.diversions, "users[\(index)]", user.diversions.rules[.noAnswer]?.after == nil ? ofRoutes : nil)
@@ -74,7 +74,7 @@ extension ConfigurationParser {
   private func checkAllowed(_ configuration: Settings) {
     let routes = Set(configuration.routes.outbound.map(\.prefix))
     var served: [String: Bool] = [:]
-    for (index, user) in configuration.users.enumerated() {
+    for (index, user) in configuration.userRows.enumerated() {
       for (row, prefix) in (user.allowance.prefixes ?? []).enumerated() {
         let isServed = served[prefix] ?? routes.contains { $0.hasPrefix(prefix) || prefix.hasPrefix($0) }
         served[prefix] = isServed
@@ -94,7 +94,7 @@ extension ConfigurationParser {
         problem(path(index), "\"\(prefix)\" fits no number that begins with \"+\": write \"\(meant)\", too", .warning)
       }
     }
-    for (index, user) in configuration.users.enumerated() {
+    for (index, user) in configuration.userRows.enumerated() {
       check(user.allowance.prefixes ?? []) { "users[\(index)].allow[\($0)]" }
     }
     check(configuration.routes.outbound.map(\.prefix)) { "routes.outbound[\($0)].prefix" }

@@ -4,9 +4,35 @@ import Yams
 
 /// Users and routes, read again at SIGHUP.
 extension ConfigurationParser {
-  func user(_ node: Node, _ path: String) -> Routing.User? {
-    let user = Section(node, path, self)
+  /// `users: any`, or a list, whose last item may be `any`, or `{ id: any, max_calls: 2 }` with what every other user may do.
+  func readUsers(_ top: Section, _ out: inout Settings) {
+    let items = top.items("users", limit: Limits.users)
+    for (index, item) in items.enumerated() {
+      guard let user = item.node.text == Self.anyone ? Routing.User(id: Self.anyone, numbers: []) : user(item.node, item.path)
+      else {
+        if case .mapping = item.node { continue }
+        problem(item.path, "expected a mapping with id, or any, got \(shown(item.node))")
+        continue
+      }
+      guard user.id == Self.anyone else {
+        out.users.append(user)
+        continue
+      }
+      if index != items.count - 1 { problem(item.path, "any stands for all other users: write it last, and once") }
+      if !user.numbers.isEmpty {
+        problem(item.path + ".numbers", "a number belongs to one user: name the user, or see trunkline users import")
+      }
+      var anyone = user
+      anyone.id = ""
+      out.anyUser = anyone
+    }
+  }
+
+  private static let anyone = "any"
+
+  private func user(_ node: Node, _ path: String) -> Routing.User? {
     guard case .mapping = node else { return nil }
+    let user = Section(node, path, self)
     let numbers = numbers(user)
     guard let id = user.required("id") else { return nil }
     var out = Routing.User(id: id, numbers: numbers.map(\.number))

@@ -3,7 +3,6 @@ import CallFlow
 import JSONWebToken
 import Platform
 import SIPDialogs
-import SIPTransport
 import Yams
 
 extension ConfigurationParser {
@@ -24,9 +23,10 @@ extension ConfigurationParser {
     }
     out.media = media(top, &out.calls)
     out.auth = auth(top)
+    out.cluster = cluster(top)
     out.trunks = top.items("trunks", limit: Limits.trunks).compactMap { trunk($0.node, $0.path) }
     linkAccounts(&out.trunks)
-    out.users = top.items("users", limit: Limits.users).compactMap { user($0.node, $0.path) }
+    readUsers(top, &out)
     out.routes = routes(top, &out.calls)
     out.push = push(top)
     timers(top, &out)
@@ -39,12 +39,18 @@ extension ConfigurationParser {
     out.limits.sessionsPerAddress = limits.integer(
       "sessions_per_address", in: 1...100_000, default: out.limits.sessionsPerAddress)
     out.store = resolve(top.section("store").string("sqlite") ?? out.store)
-    out.records = resolve(top.section("records").string("file") ?? out.records)
+    let records = top.section("records")
+    out.records = resolve(records.string("file") ?? out.records)
+    out.streamsRecords = records.flag("stream", default: out.streamsRecords)
+    if out.streamsRecords, out.cluster?.nodes == nil {
+      problem(records.path("stream"), "needs cluster.engine: it is the engine that has the stream")
+    }
     out.hep = hep(top)
     let log = top.section("log")
     out.log.level = log.choice("level", default: out.log.level)
     out.log.format = log.choice("format", default: out.log.format)
     out.log.numbers = log.choice("numbers", default: out.log.numbers)
+    if let edges = out.cluster?.edges { apply(edges, to: &out) }
     crossCheck(out)
     return out
   }
@@ -198,6 +204,7 @@ extension ConfigurationParser {
     }
     out.loadLimitPercent = media.integer("load_limit", in: 1...100, default: out.loadLimitPercent)
     calls.opusBitrate = media.integer("opus_bitrate", in: Limits.opusBitrate, default: calls.opusBitrate)
+    calls.opusBitrateWide = media.integer("opus_bitrate_wide", in: Limits.opusBitrate, default: calls.opusBitrateWide)
     out.threads = media.integer("threads", in: Limits.mediaThreads, default: out.threads)
     out.appPort = UInt16(media.integer("app_port", in: 1024...65535, default: Int(out.appPort)))
     if let ports = media.value("trunk_ports", "a port range such as 20000-21999", portRange) { out.trunkPorts = ports }

@@ -30,6 +30,9 @@ extension ConfigurationParser {
     return name == nil ? nil : all
   }
 
+  /// Behind an edge a trunk that only calls us needs neither.
+  private var hasEdges: Bool { isWritten("cluster.edges.peers") }
+
   private enum Peer {
     case network(IPNetwork), name(String)
   }
@@ -53,7 +56,9 @@ extension ConfigurationParser {
       }
       for case .network(let network) in peers { out.peers.append(network) }
       for case .name(let name) in peers { out.peerNames.append(name) }
-      if !trunk.has("peers"), !trunk.has("uri") { problem(trunk.path, "needs peers (who calls us) or uri (whom we call)") }
+      if !trunk.has("peers"), !trunk.has("uri"), !hasEdges {
+        problem(trunk.path, "needs peers (who calls us) or uri (whom we call)")
+      }
     }
     let credentials = credentials(trunk, "peer_auth")
     if isAny { out.rules.peerCredentials = credentials }
@@ -96,10 +101,10 @@ extension ConfigurationParser {
     let registration = registration(trunk, credentials)
     let probe = probe(trunk)
     let uri = trunk.value("uri", "a SIP URI such as sip:192.0.2.1:5060;transport=tcp", { $0 })
-    guard let uri = uri.flatMap({ trunkURI($0, trunk.path("uri")) }) else { return nil }
+    guard let uri = uri.flatMap({ sipURI($0, trunk.path("uri")) }) else { return nil }
     var out = TrunkSettings(
       name: name, domain: uri.domain, server: uri.server, credentials: credentials, registration: registration, probe: probe)
-    if let text = trunk.string("outbound_proxy"), let proxy = trunkURI(text, trunk.path("outbound_proxy")) {
+    if let text = trunk.string("outbound_proxy"), let proxy = sipURI(text, trunk.path("outbound_proxy")) {
       (out.server, out.outboundProxy) = (proxy.server, text)
     }
     return out
@@ -157,7 +162,7 @@ extension ConfigurationParser {
   }
 
   /// The URI's host and port as written, and the next hop that it names.
-  private func trunkURI(_ text: String, _ path: String) -> (domain: String, server: ServerURI)? {
+  func sipURI(_ text: String, _ path: String) -> (domain: String, server: ServerURI)? {
     func refuse(_ why: String) -> (String, ServerURI)? {
       problem(path, why)
       return nil

@@ -20,8 +20,13 @@ extension ConfigurationParser {
     }
     out.mediaPeers = trunk.list("media_peers", limit: 1_000, "an address or a network such as 192.0.2.0/24") { .init($0) }
     out.sourcePolicy = trunk.choice("rtp_source", default: out.sourcePolicy)
-    out.prefersRelay =
-      trunk.value("prefer", "relay or transcode") { ["relay": true, "transcode": false][$0] } ?? out.prefersRelay
+    let preference = trunk.choice("prefer", default: TrunkPreference.transcode)
+    out.prefersRelay = preference == .relay
+    if let first = preference.first {
+      let preferred = out.codecs.filter(first)
+      if preferred.isEmpty { problem(trunk.path("prefer"), "\(preference.rawValue) needs \(preference.names) in codecs") }
+      out.codecs = preferred + out.codecs.filter { !first($0) }
+    }
     // By INFO they are no matter of media, whose tones then are what they sound like.
     let digits = trunk.value("dtmf", "auto, rfc4733, inband or info") { text -> DigitTransport?? in
       text == "info" ? .some(nil) : DigitTransport(rawValue: text)
@@ -39,8 +44,8 @@ extension ConfigurationParser {
     case "noise": return .noise
     case "silence": return .silence
     default:
-      guard let samples = samples(trunk, "hold_audio", limit: Limits.audioBytes) else { return nil }
-      guard let clip = AudioClip(samples) else {
+      guard let recording = audio(trunk, "hold_audio", limit: Limits.audioBytes) else { return nil }
+      guard let clip = AudioClip(recording) else {
         problem(trunk.path("hold_audio"), "is shorter than 40 ms")
         return nil
       }
@@ -48,11 +53,11 @@ extension ConfigurationParser {
     }
   }
 
-  /// What the WAV file that `key` names says, at 8 kHz.
-  func samples(_ section: Section, _ key: String, limit: Int) -> [Int16]? {
+  /// What the WAV file that `key` names says.
+  func audio(_ section: Section, _ key: String, limit: Int) -> Recording? {
     guard let name = section.string(key), let bytes = section.fileContent(key, limit: limit) else { return nil }
     do throws(WAVFile.FormatError) {
-      return try WAVFile.samples(of: bytes)
+      return try WAVFile.recording(of: bytes)
     } catch {
       problem(section.path(key), "\(resolve(name)): \(error)")
       return nil

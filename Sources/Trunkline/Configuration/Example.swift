@@ -23,6 +23,7 @@ extension Settings {
       threads: 2
       # load_limit: 85               # percent of a core that each thread may fill; beyond it new calls get 503
       # opus_bitrate: 28000          # bit/s that apps send at most on the average (maxaveragebitrate); below 20000 without FEC
+      # opus_bitrate_wide: 40000     # the same while the trunk has G722 or opus
       app_port: 40000                # one UDP port for each thread: here 40000 and 40001
       trunk_ports: 20000-21999       # two for each call: RTP and RTCP
 
@@ -41,7 +42,7 @@ extension Settings {
         # realm: carrier.example     # no challenge of another realm is answered
         rtp_source: signalled_ip     # symmetric: send to where RTP of peers and media_peers comes from; strict: the SDP's address and port only
         # media_peers: [ 192.0.2.0/24 ]   # further addresses of its RTP, beside the SDP's
-        # prefer: relay              # apps are offered PCMU and PCMA first, so that nothing is transcoded
+        # prefer: wide               # G722 and opus go before the others of codecs; cheap: PCMU and PCMA do. relay: apps are offered the trunk's codec first
         # max_calls: 100             # at a time; calls_per_second: 10 for new ones. Beyond: 503, or the next trunk of the route
         # register: true             # or { user: U, expires: 10m }; with the password of auth
         # probe: 30s                 # OPTIONS; { interval: 30s, down_after: 3, up_after: 2 }: no calls while it is down

@@ -9,6 +9,9 @@ enum Limits {
   static let users = 100_000
   static let numbersPerUser = 100
   static let routes = 10_000
+  static let edges = 100
+  /// Of the key that all nodes share, at least.
+  static let clusterKeyBytes = 32
   /// As the app protocol bounds its texts.
   static let accountBytes = 128
   static let realmBytes = 128

@@ -3,7 +3,6 @@ public import CallFlow
 public import JSONWebToken
 public import Platform
 public import SIPDialogs
-public import SIPTransport
 public import Trunking
 
 /// Everything a gateway is told, checked: a value of this type can be served. Made by `ConfigurationFile`. What a machine
@@ -17,11 +16,15 @@ public struct Settings: Sendable {
   public var auth = Auth()
   public var trunks: [Trunk] = []
   public var users: [Routing.User] = []
+  /// `users: any`: what holds for every other `sub` of a valid token; its `id` is empty. Nil: only `users` may log in.
+  public var anyUser: Routing.User?
   public var routes = Routes()
   /// `timers:` and `limits:`, and what other sections say about calls.
   public var calls = CallFlow.Configuration()
   /// Nil: no device is pushed to.
   public var push: Push?
+  /// Nil: one machine alone.
+  public var cluster: Cluster?
   /// How long SIGTERM waits for calls before it ends them.
   public var drain = Duration.seconds(600)
   /// Who checks the Identity of callers (STIR/SHAKEN).
@@ -29,8 +32,12 @@ public struct Settings: Sendable {
   public var limits = ProcessLimits()
   /// Absolute path of the SQLite file with the devices; the journal of started calls is beside it, `.started`.
   public var store = "trunkline.db"
+  /// Where `trunkline users import` puts numbers: beside the store.
+  public var numbers: String { store + ".numbers" }
   /// Absolute path of the JSON-lines file with one record per call.
   public var records = "calls.jsonl"
+  /// Each record also goes to the stream of the cluster.
+  public var streamsRecords = false
   public var log = Log()
   /// Where all SIP is sent for capture; nil: nowhere.
   public var hep: HEP?

@@ -12,6 +12,8 @@ import Telemetry
 ///     POST /v1/calls/ID/hangup     ends it
 ///     POST /v1/traces…             see `TracePages`
 ///     GET  /v1/trunks…             see `TrunkPages`, with POST
+///     GET  /v1/nodes…              see `NodePages`, with POST
+///     GET  /v1/where, /v1/cluster/calls   see `WherePages`
 ///     GET  /v1/log/levels          see `LogPages`, with POST
 ///     GET  /v1/devices…            see `DevicePages`, with POST /v1/push/test
 ///     GET  /v1/hour                how the calls of the last hour came out, `RecentCalls.Hour`
@@ -23,6 +25,7 @@ struct AdminPages: Sendable {
   let devices: DevicePages
   let logs: LogPages
   let recent: RecentCalls
+  let cluster: ClusterSide?
 
   func handle(_ request: AdminRequest, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
     if let page = pages.page(request.path) {
@@ -34,6 +37,12 @@ struct AdminPages: Sendable {
     if parts.starts(with: ["v1", "trunks"]) {
       return TrunkPages(inbox: inbox).handle(request, Array(parts.dropFirst(2)), answer)
     }
+    if parts.starts(with: ["v1", "nodes"]) {
+      return NodePages(inbox: inbox).handle(request, Array(parts.dropFirst(2)), answer)
+    }
+    if parts == ["v1", "where"] || parts == ["v1", "cluster", "calls"] {
+      return WherePages(inbox: inbox, cluster: cluster).handle(request, Array(parts.dropFirst()), answer)
+    }
     if parts.first == "v1", parts.count > 1, ["devices", "push"].contains(parts[1]) {
       return devices.handle(request, Array(parts.dropFirst()), answer)
     }
@@ -41,7 +50,11 @@ struct AdminPages: Sendable {
     if parts == ["v1", "hour"], request.method != "POST" { return answer(.json(200, recent.hour())) }
     guard parts.starts(with: ["v1", "calls"]) else {
       return answer(
-        .text(404, "no such page: / /v1/hour /healthz /readyz /metrics /v1/calls /v1/trunks /v1/devices /v1/log/levels"))
+        .text(
+          404,
+          "no such page: / /v1/hour /healthz /readyz /metrics /v1/calls /v1/trunks /v1/nodes /v1/where /v1/cluster/calls /v1/devices /v1/log/levels"
+        )
+      )
     }
     switch (request.method, parts.count) {
     case ("GET", 2):

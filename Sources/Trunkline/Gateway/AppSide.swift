@@ -17,6 +17,7 @@ final class AppSide: Sendable {
   private let inbox: Inbox
   private let logs: Logs
   private let pages: HealthPages
+  private let readiness: Readiness
   private let registry: MetricRegistry
   private let traces: TraceCollector
   /// For the status page; told of every record.
@@ -27,15 +28,17 @@ final class AppSide: Sendable {
   private let push: PushSide
   /// What opens a session for one call.
   private let wakes: WakeTokens
+  /// Nil: this node is alone.
+  private let cluster: ClusterSide?
   /// Where woken apps connect.
   private let gateway: Mutex<String?>
 
   init(
     _ settings: Settings, readiness: Readiness, registry: MetricRegistry, inbox: Inbox, traces: TraceCollector, push: PushSide,
-    wakes: WakeTokens, watch: ThreadWatch, logs: Logs
+    wakes: WakeTokens, cluster: ClusterSide?, watch: ThreadWatch, logs: Logs
   ) {
     (self.settings, self.inbox, self.logs, self.registry, self.traces) = (settings, inbox, logs, registry, traces)
-    (self.push, self.wakes) = (push, wakes)
+    (self.push, self.wakes, self.cluster, self.readiness) = (push, wakes, cluster, readiness)
     gateway = Mutex(settings.push?.gateway)
     trunkNames = Mutex(Set(settings.trunks.map(\.name)))
     pages = HealthPages(registry: registry, readiness: readiness, version: Version.number) { watch.hung }
@@ -46,9 +49,10 @@ final class AppSide: Sendable {
     var app = AppServer.Settings(
       address: settings.listen.app, tls: settings.listen.appTLS,
       origins: Set(settings.auth.origins), pages: Self.phone(pushes: settings.push?.gateway),
-      sessions: try settings.sessions(wakes))
+      sessions: try settings.sessions(wakes, cluster?.sessions))
     app.connectionsPerAddress = settings.limits.sessionsPerAddress
     app.proxies = settings.listen.appProxies
+    app.isReady = { [readiness] in readiness.isReadyForApps }
     app.connections = min(app.connections, descriptors.apps)
     let server = try AppServer.start(app, logger: logs.logger("app")) { [inbox] event in inbox.post(.app(event)) }
     servers.withLock { $0.app = server }
@@ -57,7 +61,7 @@ final class AppSide: Sendable {
     let devicePages = DevicePages(inbox: inbox, push: push, gateway: { [self] in gateway.withLock { $0 } }, wakes: wakes)
     let adminPages = AdminPages(
       pages: pages, inbox: inbox, traces: tracePages, devices: devicePages, logs: LogPages(levels: logs.levels),
-      recent: recent)
+      recent: recent, cluster: cluster)
     let admin = try AdminServer.start(
       .init(
         address: settings.listen.admin, token: settings.listen.adminToken.map { Redacted(Array($0.exposed.utf8)) },
@@ -72,13 +76,16 @@ final class AppSide: Sendable {
     }
   }
 
+  /// With a socket or without one that can be resumed.
+  var sessions: Int { servers.withLock { $0.app }?.sessions ?? 0 }
+
   func post(_ command: SessionCommand) { servers.withLock { $0.app }?.post(command) }
 
   /// Users and certificates of a new configuration.
   func reload(_ new: Settings) throws {
     trunkNames.withLock { $0 = Set(new.trunks.map(\.name)) }
     gateway.withLock { $0 = new.push?.gateway }
-    servers.withLock { $0.app }?.reconfigure(try new.sessions(wakes), origins: Set(new.auth.origins))
+    servers.withLock { $0.app }?.reconfigure(try new.sessions(wakes, cluster?.sessions), origins: Set(new.auth.origins))
     reloadCertificates()
   }
 
@@ -126,9 +133,14 @@ final class AppSide: Sendable {
 }
 
 extension Settings {
-  func sessions(_ wakes: WakeTokens?) throws -> SessionSettings {
-    SessionSettings(
-      verifier: TokenVerifier(keys: try auth.keys(), audience: auth.audience), users: Set(users.map(\.id)), wakeTokens: wakes,
+  func sessions(_ wakes: WakeTokens?, _ cluster: SessionCluster? = nil) throws -> SessionSettings {
+    var out = SessionSettings(
+      verifier: TokenVerifier(keys: try auth.keys(), audience: auth.audience),
+      users: anyUser == nil ? .listed(Set(users.map(\.id))) : .any,
+      wakeTokens: wakes,
       webPushKey: push?.webPushKey)
+    out.cluster = cluster
+    if cluster != nil { out.caps.append("nodes") }
+    return out
   }
 }

@@ -2,6 +2,7 @@ import AppServer
 import AppSessions
 import Bytes
 import CallFlow
+import Cluster
 import CommandSupport
 import Configuration
 import Control
@@ -40,6 +41,9 @@ final class Gateway: @unchecked Sendable {
   private let push: PushSide
   private let hooks: Webhooks
   private let wakes: WakeTokens
+  /// Nil: this gateway is alone.
+  private let cluster: ClusterSide?
+  private var otherNodes: [SocketAddress] = []
   private let sockets: SIPSockets
   private let resolver: Resolver
   private let verifier: CallerVerifier?
@@ -86,8 +90,15 @@ final class Gateway: @unchecked Sendable {
       traces.saw($0, $1, isOurs: $2, trunk: $3)
       outlet?.saw($0, $1, isOurs: $2, trunk: $3)
     }
+    let cluster = try ClusterSide.make(
+      settings, sip: settings.nodeAddress(udp: sockets.udpAddresses, tcp: sockets.tcpAddresses), inbox: inbox,
+      readiness: readiness,
+      logs: logs)
+    self.cluster = cluster
     // A key for this process: no call that somebody is woken for outlives it.
-    guard let wakes = WakeTokens(random: .system) else { throw GatewayFailure("no random bytes for wake tokens") }
+    guard let wakes = cluster?.sessions.wakeTokens ?? WakeTokens(random: .system) else {
+      throw GatewayFailure("no random bytes for wake tokens")
+    }
     self.wakes = wakes
     push = try PushSide(settings, inbox: inbox, logger: logs.logger("push"))
     hooks = try Webhooks(tls: TLSFiles(authorities: settings.routes.webhookAuthorities), logger: logs.logger("webhook")) {
@@ -96,8 +107,10 @@ final class Gateway: @unchecked Sendable {
     }
     app = AppSide(
       settings, readiness: readiness, registry: registry, inbox: inbox, traces: traces, push: push, wakes: wakes,
-      watch: watch, logs: logs)
-    store = try CallStore(sqlite: settings.store, records: settings.records, readiness: readiness, logger: logs.logger("store"))
+      cluster: cluster, watch: watch, logs: logs)
+    store = try CallStore(
+      sqlite: settings.store, records: settings.records, keepsOrphans: cluster != nil, readiness: readiness,
+      logger: logs.logger("store"))
     let identity = try DTLSIdentity()
     media = try MediaPlane(configuration: settings.mediaPlane(), identity: identity, logger: logs.logger("media")) {
       [inbox] event in
@@ -170,25 +183,31 @@ final class Gateway: @unchecked Sendable {
     outputs.pushCallOver = { push.callOver($0) }
     outputs.askRoute = { hooks.ask($0, $1) }
     outputs.devices = { store.change($0) }
+    cluster?.join(&outputs, store: store, sockets: sockets)
+    if settings.streamsRecords { cluster?.stream(settings.records, of: store) }
+    outputs.sessions = { app.sessions }
+    outputs.nodesSeen = { [door] in door.gateway?.saw($0) }
     var configuration = settings.calls
     configuration.push = settings.pushSettings(wakes)
+    configuration.isClustered = cluster != nil
     configuration.bounds.calls = min(configuration.bounds.calls, descriptors.calls / Self.descriptorsPerCall)
     var machine = CallMachine(
-      configuration: configuration, routing: settings.routing, random: .system,
+      configuration: configuration, routing: settings.routing(try Self.imported(settings, logs)), random: .system,
       network: settings.network { sockets.flow($0, toward: $1) })
     // Before the first INVITE: who can be woken.
     var nothing = CallMachine.Output()
     machine.handle(.devices(.loaded(store.devices)), at: loop.now, into: &nothing)
     machine.handle(.devices(.defaults(settings.registrationDefaults)), at: loop.now, into: &nothing)
+    let begun = loop.now
     control = try Control(
       loop: loop,
       userAgent: UserAgent(
         configuration: .init(
           product: "Trunkline/\(Version.number)",
           own: settings.own(bound: sockets.udpAddresses + sockets.tcpAddresses + sockets.tlsAddresses),
-          advertised: settings.advertisedAddresses), random: .system),
-      machine: machine, outputs: outputs,
-      metrics: ControlMetrics(turns: loop.turns), inbox: inbox, logger: logs.logger("control"),
+          advertised: settings.advertisedAddresses, nonceSecret: settings.cluster?.nodes?.key), random: .system),
+      machine: machine, cluster: cluster.map { ClusterMachine($0.machine, random: .system, at: begun) }, outputs: outputs,
+      metrics: ControlMetrics(turns: loop.turns, hasCluster: cluster != nil), inbox: inbox, logger: logs.logger("control"),
       masksNumbers: settings.log.numbers == .masked)
     door.control = control
     door.gateway = self
@@ -220,6 +239,7 @@ final class Gateway: @unchecked Sendable {
     if let verifier { registry.register(verifier.metrics) }
     if let hep { registry.register(hep.metrics) }
     registry.register(store.metrics)
+    if let cluster { registry.register(cluster.metrics) }
     registry.register(push.metrics)
     registry.register(hooks.metrics)
     registry.register(logs.metrics)
@@ -244,6 +264,16 @@ final class Gateway: @unchecked Sendable {
     return limit
   }
 
+  /// What nodes share of trunks: whose REGISTER and OPTIONS one does for all, and whose calls are counted over all.
+  private func tellTrunks(_ settings: Settings) {
+    guard cluster != nil else { return }
+    let routed = settings.trunks.map(\.routing)
+    inbox.post(
+      .trunks(
+        single: routed.filter { $0.settings?.registration != nil || $0.settings?.probe != nil }.map(\.name),
+        limited: routed.filter { $0.maximumCalls != nil }.map(\.name)))
+  }
+
   /// From here on calls are taken.
   func start() throws {
     let loop = loop
@@ -255,13 +285,24 @@ final class Gateway: @unchecked Sendable {
       tellWhatPeersSee()
       control.close(store.orphanedLegs)
     }
+    tellTrunks(settings)
+    if let cluster, !store.orphanedLines.isEmpty {
+      // another node may have closed them: that is asked first
+      let entries = store.orphanedLines.map { CallEntry($0, users: $0.user.map { [$0] } ?? []) }
+      inbox.post(.inherited(entries, of: cluster.machine.predecessor ?? cluster.machine.incarnation))
+    }
     registry.register(
-      MailboxReading.families([inbox.queue, loop.posted, store.queue, push.queue, hooks.queue] + media.mailboxes + app.queues))
+      MailboxReading.families(
+        [inbox.queue, loop.posted, store.queue, push.queue, hooks.queue] + media.mailboxes + app.queues
+          + (cluster.map { [$0.queue] } ?? [])))
     readiness.set("calls", ready: true)
   }
 
   /// Takes trunks, users, routes and certificates of a new configuration; calls go on.
   func reload(_ new: Settings) throws {
+    // Read here, on the caller's thread: a million numbers take a second. The store is the one that the process began with.
+    let imported = try Self.imported(settings, logs)
+    let routing = new.routing(imported)
     try app.reload(new)
     try push.reload(new)
     certificates.replace(certified(new))
@@ -271,13 +312,24 @@ final class Gateway: @unchecked Sendable {
     loop.post { [self] in
       do { try resolver.restart(servers: new.dns.servers) } catch { logs.logger("dns").error("\(error)") }
       current = new
-      inbox.post(.routing(new.routing))
+      inbox.post(.routing(routing))
+      tellTrunks(new)
       retired.replace(with: new.trunks, at: loop.now)
       sockets.setTLS(server: settings.listen.sipServer, trunks: clientTLS)
       // A trunk that is gone from the file is heard until its last call has ended: its BYE must not be a stranger's.
       admitTrunks()
       tellWhatPeersSee()
     }
+  }
+
+  /// What `trunkline users import` left. Blocks.
+  private static func imported(_ settings: Settings, _ logs: Logs) throws -> NumberTable {
+    let table = try ImportedNumbers.read(settings.numbers)
+    if !table.isEmpty {
+      logs.logger("trunkline").notice(
+        "imported numbers", metadata: ["numbers": "\(table.count)", "users": "\(table.userCount)", "bytes": "\(table.bytes)"])
+    }
+    return table
   }
 
   /// Of `listen` only what the process began with counts.
@@ -310,8 +362,30 @@ final class Gateway: @unchecked Sendable {
       retired.admitted.map { ($0.name, $0.peers) },
       servers: retired.admitted.map { ($0.name, $0.servers(located: located[$0.name] ?? [])) })
     list.anyPeer = retired.admitted.first(where: \.takesAnyPeer)?.name
+    list.edges = current.edgePeers
+    list.nodes = otherNodes
     sockets.replaceTrunks(list)
   }
+
+  /// On the control thread, once a second: the other nodes, for sessions that are sent there, and their OPTIONS.
+  fileprivate func saw(_ nodes: [SeenNode]) {
+    guard let cluster else { return }
+    let others = nodes.filter { $0.lease.incarnation != cluster.machine.incarnation && $0.standing != .dead }
+    app.post(
+      .nodes(
+        others.map {
+          SessionNode(
+            $0.lease.incarnation.description, url: $0.lease.url, isOpen: $0.standing == .living && !$0.lease.refuses,
+            sessions: $0.lease.sessions)
+        }))
+    cluster.checkURL(nodes)
+    guard let addresses = cluster.changedAddresses(nodes) else { return }
+    otherNodes = addresses.sorted { $0.description < $1.description }
+    admit()
+  }
+
+  /// Another process had this node's name: the process ends with status 2.
+  var isTaken: Bool { cluster?.isTaken ?? false }
 
   /// On the control thread: DNS has new servers for a trunk. Those of before stay: calls may live on them.
   fileprivate func located(_ trunk: String, _ addresses: [SocketAddress]) {
@@ -380,11 +454,12 @@ final class Gateway: @unchecked Sendable {
     if inbox.leave({ done.signal() }) { _ = done.wait(milliseconds: Int32(time.nanoseconds / 1_000_000)) }
   }
 
-  /// Ends all threads in the order in which they need each other; the store after who writes to it, so that every record is written. Registrars have
-  /// `unregisterTime` to answer.
+  /// Ends all threads in the order in which they need each other; the store after who writes to it, so that every record is written, and before
+  /// the engine, which takes the last ones. Registrars have `unregisterTime` to answer.
   func stop(unregisterTime: Duration) {
     unregister(within: unregisterTime)
     app.stop()
+    inbox.post(.stopping)
     loop.post { [sockets, resolver] in
       resolver.close()
       sockets.close()
@@ -396,6 +471,7 @@ final class Gateway: @unchecked Sendable {
     verifier?.stop()
     media.stop()
     store.stop()
+    cluster?.stop()
     certificates.stop()
     names.stop()
     hep?.stop()

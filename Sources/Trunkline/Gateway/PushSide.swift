@@ -120,7 +120,9 @@ extension Settings.Push {
 
 extension Settings {
   func pushSettings(_ wakes: WakeTokens) -> CallFlow.PushSettings? {
-    push.map { CallFlow.PushSettings(gateway: $0.gateway, wakes: wakes) }
+    // devices come back to the very node that has the call; through their sockets also without a push service
+    if let nodes = cluster?.nodes { return CallFlow.PushSettings(gateway: nodes.url, wakes: wakes) }
+    return push.map { CallFlow.PushSettings(gateway: $0.gateway, wakes: wakes) }
   }
 
   var registrationDefaults: DeviceRegistry.Defaults {

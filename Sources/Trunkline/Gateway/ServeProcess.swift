@@ -1,3 +1,4 @@
+import ArgumentParser
 import CommandSupport
 import Configuration
 import Glibc
@@ -46,6 +47,7 @@ enum ServeProcess {
     supervisor.tell("STOPPING=1")
     if isEarly { watch.end(within: unregisterTimeIdle + ending) }
     gateway.stop(unregisterTime: isEarly ? unregisterTimeIdle : unregisterTimeAfterDrain)
+    if gateway.isTaken { throw ExitCode(2) }
   }
 
   private static func warn(_ settings: Settings, _ logger: Logger) {
@@ -130,8 +132,16 @@ extension Settings {
   /// The parts that SIGHUP takes over.
   func reloaded(from new: Settings) -> Settings {
     var out = self
-    (out.trunks, out.users, out.routes, out.dns, out.push) = (new.trunks, new.users, new.routes, new.dns, new.push)
+    (out.trunks, out.users, out.anyUser, out.routes) = (new.trunks, new.users, new.anyUser, new.routes)
+    (out.dns, out.push) = (new.dns, new.push)
     out.auth = new.auth
+    out.cluster = cluster
+    if new.cluster?.edges != nil || cluster?.edges != nil {
+      out.cluster = cluster ?? Cluster()
+      let http = cluster?.edges?.http ?? []
+      out.cluster?.edges = new.cluster?.edges ?? (http.isEmpty ? nil : Edges())
+      out.cluster?.edges?.http = http
+    }
     return out
   }
 
@@ -139,13 +149,16 @@ extension Settings {
     var out: [String] = []
     if listen != old.listen { out.append("listen") }
     if localNetworks != old.localNetworks { out.append("local_networks") }
-    if media != old.media || calls.opusBitrate != old.calls.opusBitrate { out.append("media") }
+    let bitrates = (calls.opusBitrate, calls.opusBitrateWide)
+    if media != old.media || bitrates != (old.calls.opusBitrate, old.calls.opusBitrateWide) { out.append("media") }
+    if cluster?.nodes != old.cluster?.nodes { out.append("cluster") }
+    if cluster?.edges?.http ?? [] != old.cluster?.edges?.http ?? [] { out.append("cluster.edges.http") }
     if verifier != old.verifier { out.append("verifier") }
     if calls.timers != old.calls.timers || drain != old.drain { out.append("timers") }
     if limits != old.limits || calls.bounds != old.calls.bounds { out.append("limits") }
     if calls.declineCode != old.calls.declineCode { out.append("routes.decline_code") }
     if store != old.store { out.append("store") }
-    if records != old.records { out.append("records") }
+    if records != old.records || streamsRecords != old.streamsRecords { out.append("records") }
     if log != old.log { out.append("log") }
     if hep != old.hep { out.append("hep") }
     return out

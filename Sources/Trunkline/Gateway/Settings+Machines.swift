@@ -13,18 +13,24 @@ extension Settings {
   var allowList: AllowList {
     var list = AllowList(trunks.map { ($0.name, $0.peers) }, servers: trunks.map { ($0.name, $0.servers(located: [])) })
     list.anyPeer = trunks.first(where: \.takesAnyPeer)?.name
+    list.edges = edgePeers
     return list
   }
 
-  var routing: Routing {
+  var edgePeers: [IPNetwork] { cluster?.edges?.peers ?? [] }
+
+  /// - Parameter imported: the numbers of `trunkline users import`.
+  func routing(_ imported: NumberTable = NumberTable()) -> Routing {
     let own = ownAddresses
     let trunks = trunks.map { trunk in
       var out = trunk.routing
       out.ownAddresses = own
       return out
     }
-    return Routing(
-      trunks: trunks, users: users, inbound: routes.inbound, outbound: routes.outbound, emergencyNumbers: routes.emergencyNumbers)
+    var out = Routing(
+      trunks: trunks, inbound: routes.inbound, outbound: routes.outbound, emergencyNumbers: routes.emergencyNumbers)
+    out.directory = UserDirectory(users, anyone: anyUser, imported: imported)
+    return out
   }
 
   /// The addresses that our listeners and media are at; of this machine all, where one of them listens on all.

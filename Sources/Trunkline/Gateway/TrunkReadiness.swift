@@ -10,4 +10,11 @@ extension Readiness {
     let text = down.isEmpty ? nil : "down: " + down.joined(separator: ", ")
     set("trunks", ready: configured.isEmpty || down.count < configured.count, why: text ?? "", note: text)
   }
+
+  /// `GET /v1/ready`: what `/readyz` says, without trunks. A carrier that is away is so for every node, and apps that no load balancer lets
+  /// in would not even hear of it.
+  var isReadyForApps: Bool {
+    let report = report
+    return !report.isEmpty && report.allSatisfy { $0.reason == nil || $0.component == "trunks" }
+  }
 }

@@ -1,5 +1,11 @@
 import Bytes
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// What an app may offer its user in a call; what is not there is not to be had.
 public struct CallCapabilities: Hashable, Sendable, Codable {
   /// It can be put on hold.
@@ -54,6 +60,49 @@ public struct CallOffer: Hashable, Sendable, Codable {
   ) {
     (self.from, self.to, self.acct, self.video, self.sdp) = (from, to, acct, video, sdp)
     (self.gen, self.exp, self.pstn, self.media, self.caps) = (gen, exp, pstn, media, caps)
+  }
+}
+
+/// `call.wake`: what a push carries, through the socket of a device at another node than the call's.
+public struct CallWake: Hashable, Sendable, Codable {
+  /// Of the payload: 1.
+  public var v: Int
+  /// `call`.
+  public var t: String
+  public var call: Identifier
+  /// Seconds since 1970 at which the ring window ends.
+  public var exp: Int64
+  public var acct: String
+  /// Absent: the caller withholds the number, or did not fit.
+  public var from: Handle?
+  public var video: Bool
+  /// Where the call is: a further socket is opened there with `hello{wake}`.
+  public var gw: String
+  public var wake: String
+  public init(
+    call: Identifier, exp: Int64, acct: String = "default", from: Handle? = nil, video: Bool = false, gw: String, wake: String
+  ) {
+    (v, t) = (1, "call")
+    (self.call, self.exp, self.acct, self.from, self.video) = (call, exp, acct, from, video)
+    (self.gw, self.wake) = (gw, wake)
+  }
+  public init(from decoder: any Decoder) throws {
+    let box = try decoder.container(keyedBy: CodingKeys.self)
+    v = try box.decode(Int.self, forKey: .v)
+    t = try box.text(.t)
+    guard t == "call" else { throw box.problem(.t, "call") }
+    call = try box.decode(Identifier.self, forKey: .call)
+    exp = try box.decode(Int64.self, forKey: .exp)
+    acct = try box.text(.acct)
+    from = try box.decodeIfPresent(Handle.self, forKey: .from)
+    video = try box.decodeIfPresent(Bool.self, forKey: .video) ?? false
+    gw = try box.text(.gw, limit: Limits.urlCharacters)
+    wake = try box.text(.wake, limit: Limits.tokenCharacters)
+  }
+  /// Reads what a push would have carried; nil if it is none.
+  public init?(json: [UInt8]) {
+    guard let read = try? JSONDecoder().decode(Self.self, from: Data(json)) else { return nil }
+    self = read
   }
 }
 

@@ -8,11 +8,13 @@ public enum Limits {
   public static let textCharacters = 256
   /// Characters of a JWT, wake or resume token.
   public static let tokenCharacters = 8_192
+  /// Characters of the address of a node.
+  public static let urlCharacters = 2_048
   /// Entries of `caps` and `acct`.
   public static let listEntries = 64
   /// Characters of a candidate line.
   public static let candidateCharacters = 1_024
-  /// The longest `ageMs`, `timeoutMs` a client may state.
+  /// The longest `ageMs`, `timeoutMs` a client may state, and the longest `spreadMs`, `afterMs` that is read.
   public static let spanMilliseconds = 86_400_000
   /// The longest `pushMs`, `reportMs`, `openMs` that is believed.
   public static let appStepMilliseconds = 0...600_000

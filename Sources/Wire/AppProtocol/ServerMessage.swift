@@ -8,6 +8,7 @@ public enum ServerMessage: AppMessage {
   case ping, pong, ack
   case bye(Bye)
   case callOffer(CallOffer)
+  case callWake(CallWake)
   case callConnected(CallConnected)
   case callUpdate(CallUpdate)
   case callCancel(CallOver)
@@ -32,6 +33,7 @@ public enum ServerMessage: AppMessage {
     case .ack: (.ack, nil)
     case .bye(let d): (.bye, d)
     case .callOffer(let d): (.callOffer, d)
+    case .callWake(let d): (.callWake, d)
     case .callConnected(let d): (.callConnected, d)
     case .callUpdate(let d): (.callUpdate, d)
     case .callCancel(let d): (.callCancel, d)
@@ -53,6 +55,7 @@ public enum ServerMessageType: String, AppMessageType {
   case welcome, ok, err, ping, pong, ack, bye, quality
   case authExpiring = "auth.expiring"
   case callOffer = "call.offer"
+  case callWake = "call.wake"
   case callConnected = "call.connected"
   case callUpdate = "call.update"
   case callCancel = "call.cancel"
@@ -76,6 +79,7 @@ public enum ServerMessageType: String, AppMessageType {
     case .ack: .init(.event, .ack)
     case .bye: .init(.event, ServerMessage.bye)
     case .callOffer: .init(.event, ServerMessage.callOffer, .numbered)
+    case .callWake: .init(.event, ServerMessage.callWake, .call)
     case .callConnected: .init(.event, ServerMessage.callConnected, .numbered)
     case .callUpdate: .init(.event, ServerMessage.callUpdate, .numbered)
     case .callCancel: .init(.event, ServerMessage.callCancel, .numbered)

@@ -144,14 +144,37 @@ public struct Welcome: Hashable, Sendable, Codable {
   public var dirVersion: Int
   public var caps: [String]
   public var push: Push?
+  /// The node's name, where there are several.
+  public var node: String?
+  /// Where this very node is reached: `wss://…/v1/connect`.
+  public var url: String?
+  /// After a break, a client without a call comes back at a random time within so many milliseconds.
+  public var spreadMs: Int?
   public init(
     sid: String, resumeToken: String, resumed: Bool, replayFrom: Int, time: Int64, hb: Int, ice: [ICEServer],
     calls: [CallSnapshot]?,
-    dirVersion: Int = 0, caps: [String] = [], push: Push? = nil
+    dirVersion: Int = 0, caps: [String] = [], push: Push? = nil, node: String? = nil, url: String? = nil, spreadMs: Int? = nil
   ) {
     (self.sid, self.resumeToken, self.resumed, self.replayFrom, self.time) = (sid, resumeToken, resumed, replayFrom, time)
     (self.hb, self.ice, self.calls, self.dirVersion, self.caps) = (hb, ice, calls, dirVersion, caps)
-    self.push = push
+    (self.push, self.node, self.url, self.spreadMs) = (push, node, url, spreadMs)
+  }
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    sid = try values.decode(String.self, forKey: .sid)
+    resumeToken = try values.decode(String.self, forKey: .resumeToken)
+    resumed = try values.decode(Bool.self, forKey: .resumed)
+    replayFrom = try values.decode(Int.self, forKey: .replayFrom)
+    time = try values.decode(Int64.self, forKey: .time)
+    hb = try values.decode(Int.self, forKey: .hb)
+    ice = try values.decode([ICEServer].self, forKey: .ice)
+    calls = try values.decodeIfPresent([CallSnapshot].self, forKey: .calls)
+    dirVersion = try values.decode(Int.self, forKey: .dirVersion)
+    caps = try values.decode([String].self, forKey: .caps)
+    push = try values.decodeIfPresent(Push.self, forKey: .push)
+    node = try values.optionalText(.node)
+    url = try values.optionalText(.url, limit: Limits.urlCharacters)
+    spreadMs = try values.optionalNumber(.spreadMs, in: 0...Limits.spanMilliseconds)
   }
 }
 
@@ -219,7 +242,18 @@ public struct DeviceState: Hashable, Sendable, Codable {
 
 public struct Bye: Hashable, Sendable, Codable {
   public var code: Int?
-  public init(code: Int? = nil) { self.code = code }
+  /// Another node to connect to, and when: so many milliseconds from now.
+  public var url: String?
+  public var afterMs: Int?
+  public init(code: Int? = nil, url: String? = nil, afterMs: Int? = nil) {
+    (self.code, self.url, self.afterMs) = (code, url, afterMs)
+  }
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    code = try values.decodeIfPresent(Int.self, forKey: .code)
+    url = try values.optionalText(.url, limit: Limits.urlCharacters)
+    afterMs = try values.optionalNumber(.afterMs, in: 0...Limits.spanMilliseconds)
+  }
 }
 
 /// `err`. `reason` is what the tombstone knows, beside `gone`.
@@ -230,10 +264,24 @@ public struct Failure: Error, Hashable, Sendable, Codable {
   public var msg: String?
   public var retryMs: Int?
   public var fatal: Bool?
+  /// The node where it can be done.
+  public var url: String?
   public init(
-    _ code: ErrorCode, reason: EndReason? = nil, sip: Int? = nil, msg: String? = nil, retryMs: Int? = nil, fatal: Bool? = nil
+    _ code: ErrorCode, reason: EndReason? = nil, sip: Int? = nil, msg: String? = nil, retryMs: Int? = nil, fatal: Bool? = nil,
+    url: String? = nil
   ) {
     (self.code, self.reason, self.sip, self.msg, self.retryMs, self.fatal) = (code, reason, sip, msg, retryMs, fatal)
+    self.url = url
+  }
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    code = try values.decode(ErrorCode.self, forKey: .code)
+    reason = try values.decodeIfPresent(EndReason.self, forKey: .reason)
+    sip = try values.decodeIfPresent(Int.self, forKey: .sip)
+    msg = try values.decodeIfPresent(String.self, forKey: .msg)
+    retryMs = try values.decodeIfPresent(Int.self, forKey: .retryMs)
+    fatal = try values.decodeIfPresent(Bool.self, forKey: .fatal)
+    url = try values.optionalText(.url, limit: Limits.urlCharacters)
   }
 }
 

@@ -12,6 +12,11 @@ public struct Instant: Hashable, Comparable, Sendable {
   public static let distantFuture = Instant(nanoseconds: .max)
 
   @inlinable public static func < (a: Instant, b: Instant) -> Bool { a.nanoseconds < b.nanoseconds }
+  /// The first of two deadlines, of which either may be missing.
+  @inlinable public static func earliest(_ a: Instant?, _ b: Instant?) -> Instant? {
+    guard let a else { return b }
+    return b.map { min(a, $0) } ?? a
+  }
   /// Later.
   @inlinable public static func + (a: Instant, d: Duration) -> Instant { Instant(nanoseconds: a.nanoseconds &+ d.nanoseconds) }
   /// Earlier.

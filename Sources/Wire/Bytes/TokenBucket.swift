@@ -36,9 +36,15 @@ public struct TokenBucket: Sendable, Equatable {
   /// Nothing of it was used of late.
   public func isFull(at now: Instant) -> Bool { has(burst, at: now) }
 
-  /// A new rate, and one second's worth at once; what is left stays, as far as it fits.
-  public mutating func setRate(_ perSecond: Int) {
-    (self.perSecond, burst) = (Double(perSecond), Double(perSecond))
+  /// Takes `amount`, whether it is there or not: for what cannot wait, and is made up for by what comes later.
+  public mutating func spend(_ amount: Double = 1, at now: Instant) {
+    fill(now)
+    level -= amount
+  }
+
+  /// A new rate, and so many at once (one second's worth without `burst`); what is left stays, as far as it fits.
+  public mutating func setRate(_ perSecond: Int, burst most: Int? = nil) {
+    (self.perSecond, burst) = (Double(perSecond), Double(most ?? perSecond))
     level = min(burst, level)
   }
 

@@ -24,6 +24,7 @@ public struct ResponseHead: Sendable {
     case 200: "OK"
     case 202: "Accepted"
     case 204: "No Content"
+    case 307: "Temporary Redirect"
     case 400: "Bad Request"
     case 401: "Unauthorized"
     case 403: "Forbidden"

@@ -47,6 +47,15 @@ public struct KeySet: Sendable {
     material = .keys(found)
   }
 
+  /// HS256 with a key of its own for one purpose: HMAC-SHA256 of `purpose` under a secret that others share. No token of one purpose is one
+  /// of another. Nil: the secret is empty, or OpenSSL fails.
+  public init?(deriving purpose: String, from secret: [UInt8]) {
+    guard !secret.isEmpty else { return nil }
+    let key = hmacSHA256(Array(purpose.utf8), key: secret)
+    guard !key.isEmpty else { return nil }
+    (algorithm, material) = (.HS256, .secret(key))
+  }
+
   /// An HMAC secret shorter than the hash can be found by trying (RFC 7518 §3.2).
   public var isWeak: Bool {
     if case .secret(let secret) = material { secret.count < Limits.strongSecretBytes } else { false }

@@ -7,7 +7,7 @@ public enum HeaderName: UInt8, Hashable, Sendable, CaseIterable {
     proxyAuthenticate, authorization, proxyAuthorization, pAssertedIdentity, privacy, diversion, retryAfter, expires,
     server, userAgent, replaces, alertInfo, warning, timestamp, sessionExpires, minSE, referTo, subject, event, allowEvents,
     minExpires, identity, rseq, rack, historyInfo, referredBy, subscriptionState, infoPackage, date, pPreferredIdentity,
-    pCalledPartyID, other
+    pCalledPartyID, trunklineTrunk, other
 
   /// Canonical spelling and compact form (RFC 3261 §7.3.3).
   var row: (name: StaticString, compact: UInt8?) {
@@ -64,6 +64,7 @@ public enum HeaderName: UInt8, Hashable, Sendable, CaseIterable {
     case .infoPackage: ("Info-Package", nil)
     case .date: ("Date", nil)
     case .pPreferredIdentity: ("P-Preferred-Identity", nil)
+    case .trunklineTrunk: ("X-Trunkline-Trunk", nil)
     case .other: ("", nil)
     }
   }

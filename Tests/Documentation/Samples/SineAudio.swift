@@ -24,7 +24,7 @@ final class SineAudio: AudioDevice {
 
   private func exchange(_ run: Int) -> Bool {
     guard let handle = state.withLock({ $0.run == run ? $0.handle : nil }) else { return false }
-    let tone = (0..<160).map { Int16(8_000 * sin(2 * Double.pi * 440 * Double($0) / Double(AudioHandle.sampleRateHz))) }
+    let tone = (0..<320).map { Int16(8_000 * sin(2 * Double.pi * 440 * Double($0) / Double(AudioHandle.sampleRateHz))) }
     handle.captured.write(tone.span)
     handle.played.drain()
     return true

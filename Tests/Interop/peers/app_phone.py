@@ -3,6 +3,9 @@
 Prints one JSON object a line: {"event": ..., "at": unix milliseconds, ...}. Commands come as lines on standard input:
 answer, reject, end, fail (the media), mute, unmute, dtmf DIGITS, call NUMBER, drop (the socket), vanish (no farewell), quit.
 
+With --nodes it has calls at several nodes: a call.wake opens a further socket (docs/protocol.md, Many nodes), whose events are said as the
+others are. --keep-wakes says them and follows none.
+
 With --register and --wait-for-push it plays an app that was killed: it registers its push token and leaves; a push starts it again with the
 push's wake token.
 """
@@ -20,6 +23,7 @@ parser.add_argument("--url", required=True)
 parser.add_argument("--token", required=True)
 parser.add_argument("--device", required=True)
 parser.add_argument("--play")
+parser.add_argument("--rate", type=int, default=8000, choices=[8000, 16000], help="of the WAV files that it plays and records")
 parser.add_argument("--record", help="each call overwrites it; %%d is the call's number from 1")
 parser.add_argument("--play-at", choices=["won", "connected"], default="connected")
 parser.add_argument("--answer-after", type=float, help="seconds after the offer; without it the answer command does it")
@@ -42,6 +46,9 @@ parser.add_argument("--wait-for-push", metavar="HOST:PORT", help="the push sandb
 parser.add_argument("--start-after", type=float, default=0, help="seconds from the push to the connection")
 parser.add_argument("--age", type=int, default=0, help="ageMs of call.answer: the tap was before the connection")
 parser.add_argument("--trace", action="store_true", help="says every message, either way")
+parser.add_argument("--nodes", action="store_true", help="caps: nodes")
+parser.add_argument("--keep-wakes", action="store_true", help="follows no call.wake")
+parser.add_argument("--call-id", help="the UUID of the call that it places")
 options = parser.parse_args()
 if options.host:
     aioice.ice.get_host_addresses = lambda use_ipv4, use_ipv6: [options.host]
@@ -60,6 +67,24 @@ def trace(way, m):
         say("wire", line=" ".join([way, m["t"]] + more))
 
 
+def widened(samples):
+    """At 48 kHz. Of 16 by a filter, so that a browser's ear finds nothing above 8 kHz that was not said."""
+    if options.rate == 8000:
+        return np.repeat(samples, 6)
+    taps = np.sinc(np.arange(-48, 49) / 3) * np.hanning(97)
+    spread = np.zeros(len(samples) * 3)
+    spread[::3] = samples
+    return np.clip(np.convolve(spread, taps, "same"), -32768, 32767).astype(np.int16)
+
+
+def narrowed(samples):
+    """What was heard, at the rate of the file."""
+    if options.rate == 8000:
+        return samples
+    taps = np.sinc(np.arange(-48, 49) / 3) * np.hanning(97) / 3
+    return np.convolve(samples, taps, "same")[::3]
+
+
 class Speech(MediaStreamTrack):
     """48 kHz frames of 20 ms: silence until `start`, then the speech once, then silence."""
 
@@ -67,7 +92,7 @@ class Speech(MediaStreamTrack):
 
     def __init__(self, samples):
         super().__init__()
-        self.samples = np.repeat(samples, 6)
+        self.samples = widened(samples)
         self.at = None
         self.begin = None
         self.count = 0
@@ -141,7 +166,7 @@ class Call:
         self.heard = []
         self.won = self.connected = self.ended = False
         self.ready_sent = False
-        self.speech = Speech(audio.read_wav(options.play) if options.play else np.zeros(0, dtype=np.int16))
+        self.speech = Speech(audio.read_wav(options.play, options.rate) if options.play else np.zeros(0, dtype=np.int16))
         self.pc = RTCPeerConnection(RTCConfiguration(iceServers=[]))
         self.pc.addTrack(self.speech)
         self.pc.on("track", self.on_track)
@@ -156,7 +181,8 @@ class Call:
                 except MediaStreamError:
                     return
                 block = frame.to_ndarray().reshape(-1, len(frame.layout.channels)).mean(axis=1)
-                step = frame.sample_rate // 8000
+                # Of 16 kHz it is decimated at the end, by a filter that is flat in the band.
+                step = frame.sample_rate // (48000 if options.rate == 16000 else 8000)
                 block = block[: len(block) // step * step].reshape(-1, step).mean(axis=1)
                 if not self.heard:
                     say("first_frame", call=self.id)
@@ -203,19 +229,21 @@ class Call:
         self.ended = True
         if options.record and self.heard:
             path = options.record % self.index if "%d" in options.record else options.record
-            audio.write_wav(path, np.clip(np.concatenate(self.heard), -32768, 32767))
+            audio.write_wav(path, np.clip(narrowed(np.concatenate(self.heard)), -32768, 32767), options.rate)
         level = float(np.sqrt(np.mean(np.concatenate(self.heard) ** 2))) if self.heard else 0
-        say("ended", call=self.id, heardMs=sum(map(len, self.heard)) // 8, level=round(level, 1), **why)
+        say("ended", call=self.id, heardMs=sum(map(len, self.heard)) // (48 if options.rate == 16000 else 8), level=round(level, 1), **why)
         await self.pc.close()
         if options.calls and Call.number >= options.calls:
-            await self.phone.quit()
+            await Phone.main.quit()
 
 
 class Phone:
-    def __init__(self):
-        self.wake = None
+    # of all sockets; the one that logs in
+    calls, main = {}, None
+
+    def __init__(self, wake=None, url=None):
+        self.wake, self.url, self.is_further = wake, url or options.url, url is not None
         self.session = None
-        self.calls = {}
         self.requests = {}
         self.seq = 0
         self.seen = 0
@@ -257,10 +285,11 @@ class Phone:
         helpers = []
         proof = {"wake": self.wake} if self.wake else {"auth": options.token}
         while True:
-            async with websockets.connect(options.url, subprotocols=["trunkline.v1"], ping_interval=None, ssl=tls) as socket:
+            async with websockets.connect(self.url, subprotocols=["trunkline.v1"], ping_interval=None, ssl=tls) as socket:
                 self.socket = socket
-                helpers = helpers or [asyncio.ensure_future(run()) for run in (self.deliver, self.heartbeat, self.commands)]
-                caps = [] if options.no_active else ["media.active"]
+                tasks = [self.deliver, self.heartbeat] + ([] if self.is_further else [self.commands])
+                helpers = helpers or [asyncio.ensure_future(run()) for run in tasks]
+                caps = ([] if options.no_active else ["media.active"]) + (["nodes"] if options.nodes else [])
                 hello = {**proof, "device": {"id": options.device, "platform": "linux", "sdk": "aiortc"}, "caps": caps, "state": "fg"}
                 await self.raw({"t": "hello", "id": str(uuid.uuid4()), "d": hello})
                 try:
@@ -269,7 +298,7 @@ class Phone:
                 except websockets.ConnectionClosed:
                     pass
                 say("closed", code=socket.close_code, reason=socket.close_reason)
-            if options.resume_after is None or not self.session:
+            if options.resume_after is None or not self.session or self.is_further:
                 break
             await asyncio.sleep(options.resume_after)
             options.resume_after = None
@@ -277,7 +306,8 @@ class Phone:
         for helper in helpers:
             helper.cancel()
         for call in list(self.calls.values()):
-            await call.close({"reason": "socket"})
+            if call.phone is self or not self.is_further:
+                await call.close({"reason": "socket"})
         self.done.set()
 
     async def later(self, text):
@@ -310,23 +340,26 @@ class Phone:
         elif call is None:
             say("nocall", command=word)
         elif word == "answer":
-            asyncio.ensure_future(self.answer(call))
+            asyncio.ensure_future(call.phone.answer(call))
         elif word == "reject":
-            reply = await self.send("call.reject", {"scope": "all", "reason": rest[0] if rest else "declined"}, call.id, request=True)
+            reply = await call.phone.send("call.reject", {"scope": "all", "reason": rest[0] if rest else "declined"}, call.id, request=True)
             await call.close({"reason": "rejected", "ok": reply["t"] == "ok"})
         elif word == "fail":
-            asyncio.ensure_future(self.send("media.fail", {"gen": call.gen, "stage": "ice", "detail": "as told"}, call.id))
+            asyncio.ensure_future(call.phone.send("media.fail", {"gen": call.gen, "stage": "ice", "detail": "as told"}, call.id))
         elif word == "end":
-            asyncio.ensure_future(self.send("call.end", {"reason": "localEnd"}, call.id, request=True))
+            asyncio.ensure_future(call.phone.send("call.end", {"reason": "localEnd"}, call.id, request=True))
         elif word in ("mute", "unmute"):
-            asyncio.ensure_future(self.send("call.mute", {"on": word == "mute", "mode": "track"}, call.id, request=True))
+            asyncio.ensure_future(call.phone.send("call.mute", {"on": word == "mute", "mode": "track"}, call.id, request=True))
         elif word in ("hold", "resume"):
-            asyncio.ensure_future(self.send("call.hold", {"on": word == "hold"}, call.id, request=True))
+            asyncio.ensure_future(call.phone.send("call.hold", {"on": word == "hold"}, call.id, request=True))
         elif word == "transfer":
             target = {"k": "phone", "h": rest[0]}
-            asyncio.ensure_future(self.send("call.transfer", {"target": target, "mode": "blind"}, call.id, request=True))
+            asyncio.ensure_future(call.phone.send("call.transfer", {"target": target, "mode": "blind"}, call.id, request=True))
+        elif word == "join":
+            first = live[0]
+            asyncio.ensure_future(first.phone.send("call.transfer", {"withCall": call.id, "mode": "attended"}, first.id, request=True))
         elif word == "dtmf":
-            asyncio.ensure_future(self.send("call.dtmf", {"digits": rest[0], "kind": "tone"}, call.id, request=True))
+            asyncio.ensure_future(call.phone.send("call.dtmf", {"digits": rest[0], "kind": "tone"}, call.id, request=True))
 
     async def quit(self):
         options.resume_after = None
@@ -345,7 +378,7 @@ class Phone:
                 say("err", **body)
             self.requests.pop(m["re"]).set_result(m)
             return
-        say(kind, call=m.get("call"), **{k: v for k, v in body.items() if k not in ("sdp", "ice", "resumeToken")})
+        say(kind, call=m.get("call"), **{k: v for k, v in body.items() if k not in ("sdp", "ice", "resumeToken", "call")})
         if kind == "welcome":
             self.session = {"sid": body["sid"], "token": body["resumeToken"]}
             for entry in body.get("calls", []):
@@ -353,6 +386,9 @@ class Phone:
                     asyncio.ensure_future(self.offered(entry["call"], entry))
             if options.call:
                 asyncio.ensure_future(self.place(options.call))
+        elif kind == "call.wake" and options.nodes and not options.keep_wakes:
+            if m["call"] not in self.calls:
+                asyncio.ensure_future(Phone(body["wake"], body["gw"]).run())
         elif kind == "call.offer":
             asyncio.ensure_future(self.offered(m["call"], body))
         elif kind == "call.connected":
@@ -366,6 +402,8 @@ class Phone:
         elif kind in ("call.ended", "call.cancel", "call.gone"):
             if m["call"] in self.calls:
                 await self.calls[m["call"]].close({"kind": kind, "reason": body.get("reason"), "by": body.get("by")})
+            if self.is_further and all(call.ended for call in self.calls.values() if call.phone is self):
+                await self.socket.close()
 
     async def offered(self, identifier, body):
         call = self.calls[identifier] = Call(self, identifier)
@@ -396,7 +434,7 @@ class Phone:
             await call.close({"kind": "err", "reason": "answeredElsewhere"})
 
     async def place(self, number):
-        identifier = str(uuid.uuid4())
+        identifier = options.call_id or str(uuid.uuid4())
         call = self.calls[identifier] = Call(self, identifier)
         await call.pc.setLocalDescription(await call.pc.createOffer())
         say("starting", call=identifier)
@@ -447,7 +485,7 @@ def line_of_standard_input():
 
 
 async def main():
-    phone = Phone()
+    phone = Phone.main = Phone()
     if options.register:
         await register()
     if options.wait_for_push:

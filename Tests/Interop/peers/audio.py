@@ -3,17 +3,17 @@ import wave
 import numpy as np
 
 
-def read_wav(path):
+def read_wav(path, rate=8000):
     with wave.open(path, "rb") as f:
-        assert f.getnchannels() == 1 and f.getsampwidth() == 2 and f.getframerate() == 8000, path
+        assert f.getnchannels() == 1 and f.getsampwidth() == 2 and f.getframerate() == rate, path
         return np.frombuffer(f.readframes(f.getnframes()), dtype="<i2").copy()
 
 
-def write_wav(path, samples):
+def write_wav(path, samples, rate=8000):
     with wave.open(path, "wb") as f:
         f.setnchannels(1)
         f.setsampwidth(2)
-        f.setframerate(8000)
+        f.setframerate(rate)
         f.writeframes(np.asarray(samples, dtype="<i2").tobytes())
 
 

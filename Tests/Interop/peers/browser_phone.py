@@ -28,7 +28,7 @@ PAGE_HOOK = r"""
   };
   const record = (call) => {
     call.recorded = true;
-    const context = new AudioContext({ sampleRate: 8000 });
+    const context = new AudioContext({ sampleRate: RATE });
     const tap = context.createScriptProcessor(1024, 1, 1);
     tap.onaudioprocess = (e) => {
       const input = e.inputBuffer.getChannelData(0);
@@ -128,11 +128,11 @@ def debugger_url(port):
     return json.load(urllib.request.urlopen(request, timeout=20))["webSocketDebuggerUrl"]
 
 
-def open_page(socket, url):
+def open_page(socket, options):
     page = Page(socket)
     page.call("Page.enable")
-    page.call("Page.addScriptToEvaluateOnNewDocument", source=PAGE_HOOK)
-    page.call("Page.navigate", url=url)
+    page.call("Page.addScriptToEvaluateOnNewDocument", source=PAGE_HOOK.replace("RATE", str(options.rate)))
+    page.call("Page.navigate", url=options.url)
     return page
 
 
@@ -182,6 +182,7 @@ def main():
     parser.add_argument("--play", metavar="WAV")
     parser.add_argument("--loop", action="store_true", help="speaks over and over")
     parser.add_argument("--record", metavar="WAV")
+    parser.add_argument("--rate", type=int, default=8000, help="of the recording")
     parser.add_argument("--digits", default="")
     parser.add_argument("--screenshot", metavar="PNG")
     parser.add_argument("--mute-after", type=float, metavar="SECONDS")
@@ -192,14 +193,14 @@ def main():
     browser = start_browser(options, profile)
     try:
         with connect(debugger_url(debugging_port(browser)), max_size=64 << 20) as socket:
-            page = open_page(socket, options.url)
+            page = open_page(socket, options)
             follow(page, options)
             if options.record:
                 samples = page.evaluate("window.__pcm") or []
                 with wave.open(options.record, "wb") as out:
                     out.setnchannels(1)
                     out.setsampwidth(2)
-                    out.setframerate(8000)
+                    out.setframerate(options.rate)
                     out.writeframes(struct.pack(f"<{len(samples)}h", *samples))
             say("done", meters=page.evaluate("window.meters?.peaks ?? null"))
     finally:

@@ -2,7 +2,7 @@
 
     kubernetes_files.py Deploy/kubernetes"""
 
-import os, sys
+import os, re, shutil, subprocess, sys
 import kubernetes_validate, yaml
 
 folder = sys.argv[1]
@@ -20,4 +20,29 @@ for volume in pod["volumes"]:
         for name in maps.pop(volume["configMap"]["name"]):
             assert os.path.exists(f"{folder}/{name}"), name
 assert not maps, f"no volume takes {maps}"
+if folder.rstrip("/").endswith("cluster"):
+    # one pod a machine on its network, one at a time, with time for its calls; name and addresses from the environment
+    work = next(row for row in resources if row["kind"] == "StatefulSet")["spec"]
+    [rule] = pod["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert pod["hostNetwork"] is True and rule["topologyKey"] == "kubernetes.io/hostname", pod
+    assert rule["labelSelector"]["matchLabels"] == work["selector"]["matchLabels"], rule
+    assert pod["terminationGracePeriodSeconds"] == (4 * 60 + 5) * 60, pod
+    [budget] = [row["spec"] for row in resources if row["kind"] == "PodDisruptionBudget"]
+    assert budget["maxUnavailable"] == 1 and budget["selector"] == work["selector"], budget
+    given = {row["name"] for row in pod["containers"][0]["env"]}
+    text = open(f"{folder}/trunkline.yaml").read()
+    taken = set(re.findall(r"env:(\w+)", text))
+    assert taken == given == {"NODE_NAME", "NODE_URL", "PUBLIC_IP"}, (taken, given)
+    drain = re.search(r"drain: (\d+)h", text)
+    assert int(drain[1]) * 3600 < pod["terminationGracePeriodSeconds"], drain
 assert {row["metadata"]["name"] for row in resources if row["kind"] == "Namespace"} == {kustomization["namespace"]}
+
+# where there is a kustomize, what it makes of them too
+for program in ("kubectl", "kustomize"):
+    if shutil.which(program):
+        words = [program, "kustomize", folder] if program == "kubectl" else [program, "build", folder]
+        made = list(yaml.safe_load_all(subprocess.run(words, check=True, capture_output=True, text=True).stdout))
+        for row in made:
+            kubernetes_validate.validate(row, "1.31", strict=True)
+        assert {row["kind"] for row in made} == {row["kind"] for row in resources} | {"ConfigMap"}, made
+        print(program, "builds them")

@@ -31,6 +31,8 @@ class Handler(BaseHTTPRequestHandler):
         if mode == "slow":
             time.sleep(2)
         route = {"users": ["bob"], "name": "Carol of Accounts"}
+        if mode == "everybody":
+            route["users"] = ["alice", "bob", "carol"]
         if mode == "large":
             route["more"] = "x" * 100_000
         answer = b"<html>" if mode == "nonsense" else json.dumps(route).encode()

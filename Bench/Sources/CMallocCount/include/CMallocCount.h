@@ -8,6 +8,9 @@ uint64_t malloc_count(void);
 /// Calls of all threads.
 uint64_t malloc_count_all(void);
 
+/// Octets that malloc has handed out and not got back, of the whole process (mallinfo2).
+uint64_t malloc_in_use(void);
+
 #define MALLOC_THREADS 1024
 typedef struct {
   int32_t thread;

@@ -6,7 +6,7 @@
 extern "C" {
 #endif
 
-/// WebRTC's NetEQ with its own PCMU and Opus decoders, on a clock that the caller sets. From Debian's libtgowt-dev; where that was not
+/// WebRTC's NetEQ with its own PCMU, G.722 and Opus decoders, on a clock that the caller sets. From Debian's libtgowt-dev; where that was not
 /// installed when this was built, `neteq_make` returns NULL.
 typedef struct neteq neteq;
 
@@ -18,7 +18,7 @@ typedef struct {
 
 /// 1 if NetEQ was built in.
 int neteq_available(void);
-/// Payload type 0 is PCMU, 111 Opus mono. The delay never falls below the minimum (0: as NetEQ likes).
+/// Payload type 0 is PCMU, 9 G.722, 111 Opus mono. The delay never falls below the minimum (0: as NetEQ likes).
 neteq *neteq_make(int sample_rate_hz, int minimum_delay_ms);
 void neteq_free(neteq *self);
 /// 0, or -1 if refused.

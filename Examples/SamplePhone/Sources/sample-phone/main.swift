@@ -23,7 +23,8 @@ struct NoToken: Error, CustomStringConvertible {
         Int16(bitPattern: UInt16(bytes[$0]) | UInt16(bytes[$0 + 1]) << 8)
       }
       return Phone(
-        options.gateway, device: options.device, system: .none, audio: FileAudio(samples, repeats: true, keepsHeard: false),
+        options.gateway, device: options.device, system: .none,
+        audio: FileAudio(samples, sampleRateHz: 8_000, repeats: true, keepsHeard: false),
         sockets: WebSockets(), secrets: FileSecrets(folder: options.folder + "/secrets"), paths: AddressMonitor(), token: token)
     }
   #endif

@@ -5,10 +5,12 @@ import DTLS
 import Platform
 import RTP
 
-/// The app's half of one call: a session, a call, its media and one socket.
+/// The app's half of one call: a session, one more where another node has the call, a call, its media and one socket.
 final class AppLoadLeg {
   let socket: UDPSocket
   var session: ClientSession
+  /// At the node that has the call, where that is another one than the session's.
+  var further: ClientSession?
   var call: ClientCall?
   var media: ClientMedia
   var tags: [Identifier: ClientCall.RequestTag] = [:]
@@ -33,7 +35,8 @@ final class AppLoadLeg {
     else {
       throw PeerSetupError(description: "no usable certificate")
     }
-    configuration.codesAudio = false
+    // They say sentences that are coded already, at 8 kHz.
+    (configuration.codesAudio, configuration.band) = (false, .narrowband)
     session = client.session(random)
     media = ClientMedia(configuration: configuration, random: random)
   }
@@ -55,9 +58,12 @@ final class AppLoadLeg {
 }
 
 extension LoadOptions.Client {
-  func session(_ random: RandomSource) -> ClientSession {
-    ClientSession(
-      configuration: .init(token: token, device: Hello.Device(id: device, platform: "linux", sdk: "trunkline-load")),
-      random: random)
+  /// - Parameter wake: at another node, for the call of this wake.
+  func session(_ random: RandomSource, wake: CallWake? = nil) -> ClientSession {
+    var configuration = ClientSession.Configuration(
+      token: token, device: Hello.Device(id: device, platform: "linux", sdk: "trunkline-load"))
+    configuration.gateway = url
+    if let wake { (configuration.wake, configuration.gateway) = (Redacted(wake.wake), wake.gw) }
+    return ClientSession(configuration: configuration, random: random)
   }
 }

@@ -17,24 +17,68 @@ extension LoadGenerator {
 
   func give(_ call: LoadCall, _ input: ClientSession.Input) {
     var actions: [ClientSession.Action] = []
+    call.app.session.hasCall = call.app.call.map { $0.state != .ended } ?? false
     call.app.session.handle(input, at: loop.now, into: &actions)
     perform(actions, call)
   }
 
   private func perform(_ actions: [ClientSession.Action], _ call: LoadCall) {
-    webSockets?.perform(actions, call.number) { handle(call, $0) }
+    webSockets?.perform(actions, call.number, gateway: call.app.session.gateway) { handle(call, $0) }
   }
 
   private func handle(_ call: LoadCall, _ event: ClientSession.Event) {
     switch event {
     case .online: call.app.isOnline = true
     case .offline: call.app.isOnline = false
+    case .message(.callWake(let wake), _): woken(call, wake)
+    default: heard(call, event)
+    }
+  }
+
+  // MARK: the session at another node
+
+  private func woken(_ call: LoadCall, _ wake: CallWake) {
+    guard call.app.further == nil, call.app.call == nil, !call.isOutgoing else { return }
+    call.app.further = options.clients[call.number].session(random, wake: wake)
+    giveFurther(call, .start)
+  }
+
+  func giveFurther(_ call: LoadCall, _ input: ClientSession.Input) {
+    var actions: [ClientSession.Action] = []
+    call.app.further?.hasCall = true
+    call.app.further?.handle(input, at: loop.now, into: &actions)
+    performFurther(actions, call)
+  }
+
+  private func performFurther(_ actions: [ClientSession.Action], _ call: LoadCall) {
+    webSockets?.perform(actions, calls.count + call.number, gateway: call.app.further?.gateway) { event in
+      if case .online(_, let snapshot) = event, let row = snapshot?.first(where: { $0.state == .ringing }), let sdp = row.sdp {
+        ring(call, row.call, row.from, sdp, row.gen)
+      } else {
+        heard(call, event)
+      }
+    }
+  }
+
+  /// Of a call that is over; its last words have been heard.
+  private func closeFurther(_ call: LoadCall) {
+    guard call.app.further?.isQuiet == true, call.app.call?.state == .ended else { return }
+    giveFurther(call, .finish)
+    call.app.further = nil
+  }
+
+  private func ring(_ call: LoadCall, _ id: Identifier, _ from: Handle, _ sdp: String, _ generation: Int) {
+    guard call.app.call == nil, !call.isOutgoing else { return }
+    call.app.call = ClientCall(incoming: id, from: from, audio: .running)
+    call.app.answerAt = loop.now + Self.answerAfter
+    act(call, .offered(sdp: sdp, generation: generation))
+  }
+
+  private func heard(_ call: LoadCall, _ event: ClientSession.Event) {
+    switch event {
+    case .online, .offline: break
     case .refused(let code): result.problems.append("app \(call.number): the session was refused with \(code)")
-    case .message(.callOffer(let offer), let id?):
-      guard call.app.call == nil, !call.isOutgoing else { return }
-      call.app.call = ClientCall(incoming: id, from: offer.from, audio: .running)
-      call.app.answerAt = loop.now + Self.answerAfter
-      act(call, .offered(sdp: offer.sdp, generation: offer.gen))
+    case .message(.callOffer(let offer), let id?): ring(call, id, offer.from, offer.sdp, offer.gen)
     case .message(let message, let id): if id != nil, id == call.app.call?.id { act(call, .message(message)) }
     case .answered(let id, _, let answer):
       if let tag = call.app.tags.removeValue(forKey: id) { act(call, .answered(tag, answer)) }
@@ -67,14 +111,22 @@ extension LoadGenerator {
     for action in actions {
       switch action {
       case .request(let message, let tag):
-        call.app.tags[call.app.session.request(message, call: id, at: loop.now, into: &toSession)] = tag
-      case .notify(let message): call.app.session.notify(message, call: id, at: loop.now, into: &toSession)
+        let asked =
+          call.app.further?.request(message, call: id, at: loop.now, into: &toSession)
+          ?? call.app.session.request(message, call: id, at: loop.now, into: &toSession)
+        call.app.tags[asked] = tag
+      case .notify(let message):
+        if call.app.further != nil {
+          call.app.further?.notify(message, call: id, at: loop.now, into: &toSession)
+        } else {
+          call.app.session.notify(message, call: id, at: loop.now, into: &toSession)
+        }
       case .media(let order): call.app.media.handle(order, at: loop.now, into: &output)
       case .stateChanged(let state): changed(call, state)
       case .digit, .quality: break
       }
     }
-    perform(toSession, call)
+    if call.app.further != nil { performFurther(toSession, call) } else { perform(toSession, call) }
     take(output, call)
   }
 
@@ -139,6 +191,8 @@ extension LoadGenerator {
 
   func advanceApp(_ call: LoadCall, _ now: Instant) {
     if let due = call.app.session.nextDeadline, due <= now { give(call, .timer) }
+    if let due = call.app.further?.nextDeadline, due <= now { giveFurther(call, .timer) }
+    if call.app.further != nil { closeFurther(call) }
     if let due = call.app.media.nextDeadline, due <= now {
       var output = ClientMedia.Output()
       call.app.media.handleTimeout(at: now, into: &output)

@@ -55,8 +55,15 @@ public final class LoadGenerator: @unchecked Sendable {
     userAgent.handler = { [unowned self] in handle($0) }
     try makeCalls()
     stepTimer = loop.addTimer { [unowned self] in steps() }
-    webSockets = try WebSocketPool(endpoint: endpoint, count: calls.count) { [unowned self] number, event in
-      loop.post { [unowned self] in handle(calls[number], event) }
+    // the second half is for sessions at further nodes
+    webSockets = try WebSocketPool(endpoint: endpoint, count: 2 * calls.count) { [unowned self] number, event in
+      loop.post { [unowned self] in
+        if number < calls.count {
+          handle(calls[number], event)
+        } else {
+          giveFurther(calls[number - calls.count], event.input)
+        }
+      }
     }
   }
 

@@ -6,6 +6,8 @@ public struct LoadOptions: Sendable {
     public var token: String
     public var device: String
     public var number: String
+    /// Where it connects; nil: at ``LoadOptions/url``.
+    public var url: String?
     public init(token: String, device: String, number: String) {
       (self.token, self.device, self.number) = (token, device, number)
     }

@@ -49,7 +49,7 @@ struct SampledAudio {
     if encoding == .opus { decoder = try? OpusDecoder() }
     var frames: [(timestamp: RTPTimestamp, at: Instant, samples: [Int16])] = []
     for entry in kept.sorted(by: { $1.timestamp.isNewer(than: $0.timestamp) }) {
-      var samples = [Int16](repeating: 0, count: AudioCodecs.Limits.samplesPerPacket)
+      var samples = [Int16](repeating: 0, count: AudioCodecs.Limits.packetMilliseconds * 8)
       var room = samples.mutableSpan
       let count: Int
       if decoder != nil {

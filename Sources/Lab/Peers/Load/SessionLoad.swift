@@ -51,8 +51,8 @@ public final class SessionLoad: Sendable {
     var problems: [String] = []
   }
 
-  /// How long the last one may take to be online.
-  private static let timeout = Duration.seconds(30)
+  /// How long the last one may take to be online: the longest spread of a node, and what comes on top.
+  private static let timeout = Duration.seconds(90)
   private let options: Options
   private let random: RandomSource
   private let state: Mutex<State>
@@ -157,13 +157,13 @@ public final class SessionLoad: Sendable {
   private func give(
     _ number: Int, _ input: ClientSession.Input, _ pool: WebSocketPool, _ before: (inout State) -> Void = { _ in }
   ) {
-    let actions = state.withLock { state -> [ClientSession.Action] in
+    let (actions, gateway) = state.withLock { state -> ([ClientSession.Action], String?) in
       before(&state)
       var actions: [ClientSession.Action] = []
       state.sessions[number].handle(input, at: MonotonicClock.now(), into: &actions)
-      return actions
+      return (actions, state.sessions[number].gateway)
     }
-    pool.perform(actions, number) { handle(number, $0) }
+    pool.perform(actions, number, gateway: gateway) { handle(number, $0) }
   }
 
   private func handle(_ number: Int, _ event: ClientSession.Event) {

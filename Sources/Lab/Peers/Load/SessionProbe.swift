@@ -114,6 +114,7 @@ final class SessionProbe: Sendable {
   }
 
   private func perform(_ actions: [ClientSession.Action]) {
-    pool.withLock { $0 }?.perform(actions, 0)
+    let gateway = state.withLock { $0.session.gateway }
+    pool.withLock { $0 }?.perform(actions, 0, gateway: gateway)
   }
 }

@@ -1,9 +1,11 @@
 public import AppProtocol
+import AudioCodecs
 import Bytes
 import ClientSockets
 import Foundation
 import Observation
 import Platform
+public import RTP
 import TrunklineClient
 
 /// The SDK as a command: logs in to a gateway, answers or places calls, speaks, records what it hears. One call at a time; a second one is busy.
@@ -25,6 +27,8 @@ public final class LabPhone {
     /// Hangs up this long after the call is connected; nil waits for the other side.
     public var talk: Duration?
     public var digits = ""
+    /// Of `samples` and of what is heard; the upper half of a wide call is lost at 8 kHz.
+    public var band = AudioBand.narrowband
     public var samples: [Int16]?
     public var repeats = false
     /// Ends after this many calls.
@@ -59,7 +63,10 @@ public final class LabPhone {
 
   public init(_ options: Options, emit: @escaping @Sendable (PeerEvent) -> Void) {
     (self.options, self.emit) = (options, emit)
-    audio = FileAudio(options.samples ?? PeerSpeech.app, repeats: options.repeats) { emit(PeerEvent("firstAudio", at: $0)) }
+    audio = FileAudio(
+      options.samples ?? AudioCodecs.Recording(PeerSpeech.app).samples(options.band), sampleRateHz: options.band.sampleRateHz,
+      repeats: options.repeats
+    ) { emit(PeerEvent("firstAudio", at: $0)) }
   }
 
   public func start() {

@@ -1,6 +1,6 @@
+import Bytes
 import COpenSSL
 import Glibc
-public import Platform
 
 /// What our TLS listeners show and ask.
 public struct TLSServerSettings: Sendable, Equatable {
@@ -10,10 +10,10 @@ public struct TLSServerSettings: Sendable, Equatable {
   public init(identity: TLSFiles, clients: Clients = .off) { (self.identity, self.clients) = (identity, clients) }
 }
 
-/// TLS toward one trunk.
+/// TLS toward one peer that we connect to.
 public struct TLSClientSettings: Sendable, Equatable {
   public var identity: TLSFiles
-  /// What the trunk's certificate must be for: the host of its URI, whatever servers DNS led to (RFC 5922 §7.3).
+  /// What the peer's certificate must be for. Of a trunk: the host of its URI, whatever servers DNS led to (RFC 5922 §7.3).
   public var host: String
   public var verifies: Bool
   public init(identity: TLSFiles = TLSFiles(), host: String, verifies: Bool = true) {
@@ -24,7 +24,7 @@ public struct TLSClientSettings: Sendable, Equatable {
 /// Why certificates cannot be used.
 public struct TLSFailure: Error, CustomStringConvertible {
   public let description: String
-  init(_ what: String) {
+  public init(_ what: String) {
     var text = [CChar](repeating: 0, count: 256)
     let code = ERR_get_error()
     if code != 0 { ERR_error_string_n(code, &text, text.count) }
@@ -34,11 +34,11 @@ public struct TLSFailure: Error, CustomStringConvertible {
   }
 }
 
-/// An `SSL_CTX`: files read once, shared by the connections made while it is the present one. Replacing it does not touch them.
-final class TLSContext {
+/// An `SSL_CTX`, made and used on one thread: files read once, shared by the connections made while it is the present one. Replacing it does not touch them.
+public final class TLSContext {
   let raw: OpaquePointer
 
-  init(server settings: TLSServerSettings) throws(TLSFailure) {
+  public init(server settings: TLSServerSettings) throws(TLSFailure) {
     raw = try Self.make(TLS_server_method(), settings.identity)
     guard settings.clients != .off else { return }
     let mode = SSL_VERIFY_PEER | (settings.clients == .required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0)
@@ -46,7 +46,7 @@ final class TLSContext {
     if let path = settings.identity.authorities { SSL_CTX_set_client_CA_list(raw, SSL_load_client_CA_file(path)) }
   }
 
-  init(client settings: TLSClientSettings) throws(TLSFailure) {
+  public init(client settings: TLSClientSettings) throws(TLSFailure) {
     raw = try Self.make(TLS_client_method(), settings.identity)
     if settings.identity.authorities == nil { SSL_CTX_set_default_verify_paths(raw) }
     SSL_CTX_set_verify(raw, settings.verifies ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nil)
@@ -80,5 +80,23 @@ final class TLSContext {
     guard let failure else { return context }
     SSL_CTX_free(context)
     throw failure
+  }
+}
+
+/// Whom a client insists to speak to: the certificate that the peer shows must be for this name.
+public struct TLSPeer {
+  public let name: String
+  /// Whether an X.509 certificate is for the name.
+  let accepts: (OpaquePointer) -> Bool
+
+  /// By a rule of the protocol above, such as RFC 5922 §7 for SIP.
+  public init(_ name: String, accepts: @escaping (OpaquePointer) -> Bool) { (self.name, self.accepts) = (name, accepts) }
+
+  /// A host name or an IP address (RFC 6125, RFC 9525).
+  public init(host: String) {
+    self.init(host) { certificate in
+      if IPAddress(host) != nil { return X509_check_ip_asc(certificate, host, 0) == 1 }
+      return X509_check_host(certificate, host, 0, 0, nil) == 1
+    }
   }
 }

@@ -10,21 +10,21 @@ import COpenSSL
 /// | handshaking | alert, wrong name, no trust | failed |
 /// | open | close_notify | closed |
 /// | open | broken record | failed |
-final class TLSSession {
-  enum State { case handshaking, open, closed, failed }
+public final class TLSSession {
+  public enum State { case handshaking, open, closed, failed }
 
-  private(set) var state = State.handshaking
+  public private(set) var state = State.handshaking
   /// Why it failed, for the log.
-  private(set) var failure: String?
+  public private(set) var failure: String?
   private let context: TLSContext
   private let ssl: OpaquePointer
   private let input: OpaquePointer
   private let output: OpaquePointer
-  private let host: String?
+  private let peer: TLSPeer?
   private var early: [UInt8] = []
 
-  /// `verifying`: a client that insists on this host.
-  init?(_ context: TLSContext, isServer: Bool, host: String? = nil, verifying: String? = nil) {
+  /// Nil: no memory. `host`: the name that a client asks for (RFC 6066 §3); `verifying`: it insists on this peer.
+  public init?(_ context: TLSContext, isServer: Bool, host: String? = nil, verifying: TLSPeer? = nil) {
     guard let ssl = SSL_new(context.raw) else { return nil }
     guard let input = BIO_new(BIO_s_mem()), let output = BIO_new(BIO_s_mem()) else {
       SSL_free(ssl)
@@ -33,7 +33,7 @@ final class TLSSession {
     _ = cossl_bio_set_mem_eof_return(input, -1)
     _ = cossl_bio_set_mem_eof_return(output, -1)
     SSL_set_bio(ssl, input, output)
-    (self.context, self.ssl, self.input, self.output, self.host) = (context, ssl, input, output, verifying)
+    (self.context, self.ssl, self.input, self.output, peer) = (context, ssl, input, output, verifying)
     if isServer {
       SSL_set_accept_state(ssl)
     } else {
@@ -46,10 +46,10 @@ final class TLSSession {
   deinit { SSL_free(ssl) }  // frees both BIOs
 
   /// A client's first flight.
-  func start() { step() }
+  public func start() { step() }
 
   /// Bytes of the socket. `message` gets what they decrypt to.
-  func received(
+  public func received(
     _ bytes: UnsafeRawBufferPointer, plain: (UnsafeRawBufferPointer) -> Void, into buffer: UnsafeMutableRawBufferPointer
   ) {
     guard state == .handshaking || state == .open, let count = Int32(exactly: bytes.count),
@@ -64,9 +64,9 @@ final class TLSSession {
   }
 
   /// A message to send; false when too much waits for the handshake.
-  func write(_ bytes: [UInt8]) -> Bool {
+  public func write(_ bytes: [UInt8]) -> Bool {
     guard state == .open else {
-      guard state == .handshaking, early.count + bytes.count <= Limits.waitingBytes else { return false }
+      guard state == .handshaking, early.count + bytes.count <= Limits.tlsEarlyBytes else { return false }
       early += bytes
       return true
     }
@@ -74,7 +74,7 @@ final class TLSSession {
   }
 
   /// Encrypted bytes for the socket.
-  func takeUnsent(into waiting: inout [UInt8]) {
+  public func takeUnsent(into waiting: inout [UInt8]) {
     let count = cossl_bio_pending(output)
     guard count > 0, count <= Int(Int32.max) else { return }
     let start = waiting.count
@@ -84,7 +84,7 @@ final class TLSSession {
   }
 
   /// Says goodbye; the bytes are in `takeUnsent`.
-  func close() { if state == .open { SSL_shutdown(ssl) } }
+  public func close() { if state == .open { SSL_shutdown(ssl) } }
 
   private func put(_ bytes: [UInt8]) -> Bool {
     guard !bytes.isEmpty else { return true }
@@ -99,10 +99,10 @@ final class TLSSession {
     ERR_clear_error()
     let result = SSL_do_handshake(ssl)
     guard result == 1 else { return handleError(result) }
-    if let host {
+    if let peer {
       guard let certificate = SSL_get1_peer_certificate(ssl) else { return fail("no certificate") }
       defer { X509_free(certificate) }
-      guard trunklineCertificate(certificate, host) else { return fail("the certificate is not for \(host)") }
+      guard peer.accepts(certificate) else { return fail("the certificate is not for \(peer.name)") }
     }
     state = .open
     let waiting = early
@@ -128,6 +128,3 @@ final class TLSSession {
     ERR_clear_error()
   }
 }
-
-/// The free function, whose name the certificates in this file would hide.
-private func trunklineCertificate(_ raw: OpaquePointer, _ host: String) -> Bool { certificate(raw, isFor: host) }

@@ -1,0 +1,57 @@
+import Bytes
+
+/// The other nodes of the cluster, as control told them last.
+struct NodeTable {
+  /// What is known of an incarnation that a token names.
+  enum Standing: Equatable {
+    case here
+    /// `url`: nil if it has none that can be told.
+    case living(url: String?)
+    case dead
+    /// It may live: nothing was heard of other nodes yet, or it is too young.
+    case unheard
+  }
+  private var nodes: [String: SessionNode] = [:]
+  private var isTold = false
+
+  mutating func replace(_ list: [SessionNode]) {
+    isTold = true
+    nodes = [:]
+    for var node in list.prefix(Limits.nodes) {
+      if !Self.isAddress(node.url) { node.url = "" }
+      nodes[node.incarnation] = node
+    }
+  }
+
+  func standing(of incarnation: String, from here: SessionCluster, unixMilliseconds now: Int64) -> Standing {
+    if incarnation == here.incarnation { return .here }
+    if let node = nodes[incarnation] { return .living(url: node.url.isEmpty ? nil : node.url) }
+    // two processes of one name do not live at the same time
+    if SessionCluster.name(of: incarnation) == here.node { return .dead }
+    let start = SessionCluster.start(of: incarnation) ?? 0
+    return isTold && start < now - Limits.unheardOf.milliseconds ? .dead : .unheard
+  }
+
+  /// Where a session goes that is not to be here: the open node with the fewest, which counts as one more until it is told again.
+  /// Costs a look at each node.
+  mutating func next(besides here: String) -> String? {
+    let open = nodes.values.filter { $0.isOpen && !$0.url.isEmpty && $0.incarnation != here }
+    guard let least = open.min(by: { ($0.sessions, $0.incarnation) < ($1.sessions, $1.incarnation) }) else { return nil }
+    nodes[least.incarnation]?.sessions = least.sessions &+ 1
+    return least.url
+  }
+
+  /// Where the same `POST …/reject` belongs: the address of the node's sockets, by HTTP, its path before `/v1/connect` kept.
+  static func rejectAddress(of url: String, call: Identifier) -> String? {
+    let path = "/v1/connect"
+    guard isAddress(url), url.hasSuffix(path) else { return nil }
+    // wss://… → https://…, ws://… → http://…
+    return "http" + url.dropFirst("ws".count).dropLast(path.count) + "/v1/calls/\(call)/reject"
+  }
+
+  /// It is put into messages and header fields.
+  private static func isAddress(_ url: String) -> Bool {
+    url.utf8.count <= Limits.nodeURLBytes && (url.hasPrefix("wss://") || url.hasPrefix("ws://"))
+      && url.utf8.allSatisfy { (0x21...0x7e).contains($0) }
+  }
+}

@@ -1,0 +1,76 @@
+import Bytes
+import JSONWebToken
+
+/// What a resume token of a cluster says: enough to begin the session again where it is not known.
+struct ResumeClaim: Hashable {
+  var session: SessionID
+  var device: DeviceKey
+  var accounts: [String]
+  /// Of a session that a wake token began.
+  var onlyCall: Identifier?
+  /// As in `Session`.
+  var expiresAt: Int64
+  /// Where the session was. Set by whoever makes the token.
+  var incarnation = ""
+}
+
+/// Makes and reads the resume tokens of a cluster: JWTs (HS256) of a key that signs nothing else. Any node knows by it who comes, without
+/// asking anybody. Immutable; any thread. Each way costs about 20 µs.
+struct ResumeTokens: Sendable {
+  private struct Claims: Codable {
+    var sid: String
+    var sub: String
+    var dev: String
+    /// Nil: `default`.
+    var acct: [String]?
+    var call: String?
+    var exp: Int64
+    var node: String
+  }
+  private let keys: KeySet
+  private let signer: TokenSigner
+  private let incarnation: String
+
+  /// Nil: the key is empty.
+  init?(clusterKey key: [UInt8], incarnation: String) {
+    guard let keys = KeySet(deriving: "trunkline resume tokens", from: key), let signer = try? TokenSigner(keys: keys) else {
+      return nil
+    }
+    (self.keys, self.signer, self.incarnation) = (keys, signer, incarnation)
+  }
+
+  /// At most `Limits.resumeTokenBytes`, unless `sub` and `dev` alone are longer; empty only if OpenSSL fails.
+  func token(_ claim: ResumeClaim) -> String {
+    var claims = Claims(
+      sid: claim.session.text, sub: claim.device.user, dev: claim.device.device, call: claim.onlyCall?.description,
+      exp: (claim.expiresAt - Limits.expiryLeewayMilliseconds + 999) / 1_000, node: incarnation)
+    guard claim.accounts != ["default"] else { return sign(claims) }
+    claims.acct = []
+    // three bytes become four
+    var room = max(0, Limits.resumeTokenBytes - sign(claims).utf8.count) * 3 / 4 - 2
+    for account in claim.accounts {
+      room -= Self.jsonBytes(account)
+      guard room >= 0 else { break }
+      claims.acct?.append(account)
+    }
+    return sign(claims)
+  }
+
+  /// What the token says; nil if it is not of this cluster. Time is the caller's to check.
+  func read(_ token: String) -> ResumeClaim? {
+    guard let claims = try? keys.claims(of: token, as: Claims.self), (0...1 << 53).contains(claims.exp) else { return nil }
+    let call = claims.call.flatMap { Identifier($0) }
+    guard (call == nil) == (claims.call == nil) else { return nil }
+    return ResumeClaim(
+      session: SessionID(claims.sid), device: DeviceKey(user: claims.sub, device: claims.dev),
+      accounts: claims.acct ?? ["default"], onlyCall: call,
+      expiresAt: claims.exp * 1_000 + Limits.expiryLeewayMilliseconds, incarnation: claims.node)
+  }
+
+  private func sign(_ claims: Claims) -> String { (try? signer.sign(claims)) ?? "" }
+
+  /// Of a text in a list: quotes, comma and escapes.
+  private static func jsonBytes(_ text: String) -> Int {
+    text.utf8.reduce(3) { $0 + ($1 < 0x20 ? 6 : $1 == 0x22 || $1 == 0x5c ? 2 : 1) }
+  }
+}

@@ -1,0 +1,36 @@
+import JSONWebToken
+
+/// This node's place among others that share a key (docs/design/app-protocol.md, Many nodes). Immutable; any thread.
+public struct SessionCluster: Sendable {
+  /// `n1.1790000000000`: name and start of this process. Two processes never have the same.
+  public let incarnation: String
+  /// Where a device reaches this very node: `wss://…/v1/connect`.
+  public let url: String
+  /// For `SessionSettings.wakeTokens` and for whoever pushes.
+  public let wakeTokens: WakeTokens
+  let resumeTokens: ResumeTokens
+
+  /// Nil: the key is empty, or `incarnation` is none.
+  /// - Parameter key: the same at all nodes, 32 bytes or more. Tokens of either kind have keys derived from it.
+  public init?(incarnation: String, url: String, key: [UInt8]) {
+    guard incarnation.utf8.count <= Limits.incarnationBytes, Self.start(of: incarnation) != nil,
+      let wakes = WakeTokens(clusterKey: key, incarnation: incarnation),
+      let resumes = ResumeTokens(clusterKey: key, incarnation: incarnation)
+    else { return nil }
+    (self.incarnation, self.url) = (incarnation, url)
+    (wakeTokens, resumeTokens) = (wakes, resumes)
+  }
+
+  /// `welcome.node`.
+  var node: String { String(Self.name(of: incarnation)) }
+
+  /// `n1`; a name may hold points.
+  static func name(of incarnation: String) -> Substring {
+    incarnation.lastIndex(of: ".").map { incarnation[..<$0] } ?? incarnation[...]
+  }
+
+  /// Milliseconds since 1970, by that node's clock.
+  static func start(of incarnation: String) -> Int64? {
+    incarnation.lastIndex(of: ".").flatMap { Int64(incarnation[incarnation.index(after: $0)...]) }
+  }
+}

@@ -1,0 +1,108 @@
+import AppProtocol
+import Bytes
+import JSONWebToken
+
+/// A session goes on: on a new socket, or where it is not known.
+extension SessionMachine {
+  mutating func resume(
+    _ resume: Hello.Resume, _ hello: Hello, _ request: Identifier, on id: ConnectionID, _ now: Instant,
+    _ output: inout Output
+  ) throws(RefusedHello) {
+    let sid = SessionID(resume.sid)
+    let claim = settings.cluster?.resumeTokens.read(resume.token)
+    guard var session = sessions[sid], session.awaitsWelcome == nil, isGenuine(resume, claim, of: session),
+      hello.device.id.isEmpty || session.device.device == hello.device.id,
+      // What was acked before is not kept: a client that has lost it needs the snapshot.
+      resume.lastSeq >= session.outbox.ackedSeq, resume.lastSeq <= session.outbox.lastSeq,
+      !session.live.isEmpty || !session.isExpired(unixMilliseconds: unixMilliseconds(now))
+    else {
+      guard let claim, claim.session == sid else { throw RefusedHello(.resumeUnknown, "cannot be resumed") }
+      return try beginAgain(claim, hello, request, on: id, now, &output)
+    }
+    if let old = session.connection {
+      close(old, .replaced, now, &output)
+      session = sessions[sid] ?? session
+    }
+    session.connection = id
+    connectedCount += 1
+    session.resumableUntil = nil
+    session.isExpiryAnnounced = false
+    session.info.state = hello.state
+    session.info.caps = Set(hello.caps)
+    session.ackSentSeq = session.receivedSeq  // `replayFrom` acks as much
+    sessions[sid] = session
+    connections[id]?.phase = .bound(sid)
+    stats.resumed += 1
+    output.events.append(.connected(session.device, sid, session.info, resumed: true))
+    acked(resume.lastSeq, by: sid, &output)
+    let welcome = self.welcome(session, resumed: true, calls: nil, now)
+    output.actions.append(.send(id, ServerFrame(.welcome(welcome), re: request).encoded()))
+    let replay = sessions[sid]?.outbox.unacked ?? []
+    for frame in replay { output.actions.append(.send(id, frame.encoded())) }
+    stats.messagesSent += UInt64(1 + replay.count)
+    rearm(connection: id)
+    rearm(session: sid, now)
+  }
+
+  private func isGenuine(_ resume: Hello.Resume, _ claim: ResumeClaim?, of session: Session) -> Bool {
+    if settings.cluster != nil { return claim?.session == session.id && claim?.device == session.device }
+    return !session.resumeToken.isEmpty && constantTimeEqual(session.resumeToken, Array(resume.token.utf8))
+  }
+
+  /// A session that is not here, or that cannot be taken up where it was, goes on as a new one: its token says whose it is.
+  private mutating func beginAgain(
+    _ claim: ResumeClaim, _ hello: Hello, _ request: Identifier, on id: ConnectionID, _ now: Instant, _ output: inout Output
+  ) throws(RefusedHello) {
+    let device = claim.device
+    guard hello.device.id.isEmpty || hello.device.id == device.device else {
+      throw RefusedHello(.deviceMismatch, "the resume token is another device's", user: device.user)
+    }
+    guard settings.users.contains(device.user) else { throw RefusedHello(.unknownUser, "unknown user", user: device.user) }
+    // A session that is here knows of every `auth.refresh`, its token only of those before it was written.
+    let known = sessions[claim.session].flatMap { $0.device == device ? $0 : nil }
+    var expiresAt = max(claim.expiresAt, known?.expiresAt ?? 0)
+    guard unixMilliseconds(now) < expiresAt else { throw RefusedHello(.tokenExpired, "the login has expired", user: device.user) }
+    var info = DeviceInfo(hello)
+    (info.accounts, info.onlyCall) = known.map { ($0.info.accounts, $0.info.onlyCall) } ?? (claim.accounts, claim.onlyCall)
+    var callIsHere = false
+    if let call = info.onlyCall {
+      callIsHere = try isHere(claim.incarnation, now)
+      if !callIsHere { try checkPlace(device, for: call, &output) }
+      expiresAt = unixMilliseconds(now) + Limits.wakeSession.milliseconds
+    }
+    try begin(device, info, expiresAt: expiresAt, callIsHere: callIsHere, request, on: id, now, &output)
+    stats.continued += 1
+  }
+
+  func welcome(_ session: Session, resumed: Bool, calls: [CallSnapshot]?, _ now: Instant) -> Welcome {
+    var welcome = Welcome(
+      sid: session.id.text, resumeToken: resumeToken(of: session, now), resumed: resumed,
+      replayFrom: session.receivedSeq + 1, time: unixMilliseconds(now), hb: Int(settings.heartbeat.milliseconds),
+      ice: settings.ice, calls: calls, caps: settings.caps, push: settings.webPushKey.map { .init(webpush: $0) })
+    if let cluster = settings.cluster, session.info.knowsNodes {
+      welcome.caps.append(DeviceInfo.nodes)
+      (welcome.node, welcome.url, welcome.spreadMs) = (cluster.node, cluster.url, spreadMilliseconds)
+    }
+    return welcome
+  }
+
+  private func resumeToken(of session: Session, _ now: Instant) -> String {
+    guard let cluster = settings.cluster else { return String(decoding: session.resumeToken, as: UTF8.self) }
+    // A session for one call lives as long as that, whatever its own time says.
+    let isLogin = session.info.onlyCall == nil
+    let expiresAt = isLogin ? session.expiresAt : unixMilliseconds(now) + Limits.wakeResume.milliseconds
+    return cluster.resumeTokens.token(
+      ResumeClaim(
+        session: session.id, device: session.device, accounts: session.info.accounts, onlyCall: session.info.onlyCall,
+        expiresAt: expiresAt))
+  }
+}
+
+extension DeviceInfo {
+  /// What a device says of itself.
+  init(_ hello: Hello) {
+    self.init(
+      platform: hello.device.platform, model: hello.device.model, os: hello.device.os, sdk: hello.device.sdk,
+      caps: Set(hello.caps), state: hello.state)
+  }
+}

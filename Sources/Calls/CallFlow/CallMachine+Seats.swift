@@ -1,0 +1,104 @@
+import AppProtocol
+import Bytes
+import SIPDialogs
+
+/// Places among a trunk's `max_calls`, where there are other nodes: the first trunk of a call is counted with its `locate` or `claim`, a further
+/// one (the next of a route, a diversion, a transfer) is asked for by `Action.admit`, before the leg is made. Without an answer of the engine
+/// the cluster machine answers by this node's share, within 100 ms.
+extension CallMachine {
+  /// What goes on once a place is granted.
+  enum SeatRequest {
+    /// The leg failed with this event, and goes on by `next`; without a place, by what is left.
+    case retry(LegID, failure: UserAgent.Event, next: Routing.Trunk, left: [Routing.Trunk])
+    case diversion(DiversionPlan)
+    case transfer(LegID, Referral, [Routing.Trunk])
+  }
+
+  func needsSeat(_ trunk: Routing.Trunk) -> Bool { configuration.isClustered && trunk.maximumCalls != nil }
+
+  mutating func askSeat(_ request: SeatRequest, over trunk: Routing.Trunk, of id: CallID, _ turn: inout Turn) {
+    seatRequests[id] = request
+    turn.output.actions.append(.admit(id, trunk: trunk.name, most: trunk.maximumCalls ?? .max))
+  }
+
+  mutating func admitted(_ id: CallID, _ trunk: String, _ isAdmitted: Bool, _ turn: inout Turn) {
+    guard let request = seatRequests.removeValue(forKey: id) else { return }
+    // with the call went its places
+    guard calls[id]?.isLive == true else { return }
+    switch request {
+    case .retry(let leg, let failure, let next, let left):
+      if isAdmitted { return retry(id, leg, over: next, left, &turn) }
+      if !retryNext(id, leg, left, failure, &turn) { change(id, &turn) { $0.handle(failure, of: leg, &$1) } }
+    case .diversion(let plan):
+      if isAdmitted { return reserve(plan, for: id, &turn) }
+      guard let (next, left) = nextTrunk(of: plan.trunks.dropFirst(), turn.now) else {
+        return diversionImpossible(id, plan, Refusal.Reason.trunkLimit.rawValue, &turn)
+      }
+      begin(DiversionPlan(target: plan.target, trunks: [next] + left, session: plan.session), for: id, &turn)
+    case .transfer(let leg, let referral, let trunks):
+      if isAdmitted { return follow(leg, referral, trunks, &turn) }
+      guard let (next, left) = nextTrunk(of: trunks.dropFirst(), turn.now), next.peer != nil else {
+        return turn.sip(.refuseRefer(leg, code: 603))
+      }
+      transfer(leg, referral, [next] + left, of: id, &turn)
+    }
+  }
+
+  /// The first of these that takes a call now, and those behind it. Takes its share of the trunk's rate.
+  mutating func nextTrunk(of trunks: some Sequence<Routing.Trunk>, _ now: Instant) -> (Routing.Trunk, [Routing.Trunk])? {
+    var left = Array(trunks)
+    while !left.isEmpty {
+      let next = left.removeFirst()
+      guard trunking?.isUsable(next.name, at: now) ?? true, roomRefusal(next, now) == nil else { continue }
+      return (next, left)
+    }
+    return nil
+  }
+
+  /// False: no trunk is left.
+  mutating func retryNext(
+    _ id: CallID, _ leg: LegID, _ trunks: [Routing.Trunk], _ failure: UserAgent.Event, _ turn: inout Turn
+  ) -> Bool {
+    guard let (next, left) = nextTrunk(of: trunks, turn.now) else { return false }
+    if needsSeat(next) {
+      askSeat(.retry(leg, failure: failure, next: next, left: left), over: next, of: id, &turn)
+    } else {
+      retry(id, leg, over: next, left, &turn)
+    }
+    return true
+  }
+
+  private mutating func retry(_ id: CallID, _ leg: LegID, over next: Routing.Trunk, _ left: [Routing.Trunk], _ turn: inout Turn) {
+    guard let place = calls[id]?.legs.firstIndex(where: { $0.id == leg }) else { return }
+    let number = LegID.outbound(takeNumber())
+    claim(number, next, for: id, at: turn.now)
+    let holdsSeat = needsSeat(next)
+    change(id, &turn) {
+      $0.retry(place, over: next, as: number, alternatives: left, &$1)
+      $0.legs[place].holdsSeat = holdsSeat
+    }
+  }
+
+  /// A leg is gone while its call goes on.
+  mutating func leaveSeat(_ leg: TrunkLeg, of id: CallID, _ turn: inout Turn) {
+    if leg.holdsSeat { turn.output.actions.append(.released(id, trunk: leg.trunk.name)) }
+  }
+
+  // MARK: rates
+
+  /// This node's part of `calls_per_second`: the limit divided by the nodes that take calls, and one at least.
+  func share(_ rate: Int) -> Int { max(1, rate / max(1, nodeCount)) }
+
+  mutating func nodesCounted(_ count: Int) {
+    guard count != nodeCount else { return }
+    nodeCount = count
+    setRates()
+  }
+
+  mutating func setRates() {
+    for trunk in routing.trunks {
+      guard let rate = trunk.callsPerSecond.map(share) else { continue }
+      rates[trunk.name]?.setRate(rate)
+    }
+  }
+}

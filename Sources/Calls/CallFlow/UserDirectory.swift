@@ -1,0 +1,68 @@
+/// Who there is, and who has which number: the users of the configuration with their settings, numbers that were imported, and what holds
+/// for a user that is not listed. A look-up costs a hash or two, however many there are. A value; read from any thread.
+///
+/// | a user | is known | settings | numbers |
+/// |---|---|---|---|
+/// | listed | yes | its own | its own, then the imported ones |
+/// | not listed, with `anyone` | yes | those of `anyone` | the imported ones |
+/// | not listed | no | – | its imported numbers ring nobody |
+///
+/// A number that a listed user has is that user's, whatever was imported.
+public struct UserDirectory: Sendable {
+  /// Those of the configuration, as it writes them.
+  public let listed: [Routing.User]
+  /// The settings of users that are not listed; its `id` and `numbers` mean nothing. Nil: there are only listed users.
+  public let anyone: Routing.User?
+  public let imported: NumberTable
+  /// `listed` with their imported numbers.
+  private let known: [Routing.User]
+  private let byID: [String: Int]
+  /// By canonical number; of two with the same number the first has it.
+  private let byNumber: [Substring: Place]
+
+  private struct Place {
+    var user: Int
+    var number: Int
+  }
+
+  /// Costs a pass over the listed users.
+  public init(_ listed: [Routing.User] = [], anyone: Routing.User? = nil, imported: NumberTable = NumberTable()) {
+    (self.listed, self.anyone, self.imported) = (listed, anyone, imported)
+    byID = Dictionary(listed.enumerated().map { ($0.element.id, $0.offset) }) { first, _ in first }
+    var numbers: [Substring: Place] = [:]
+    for (place, user) in listed.enumerated() {
+      for (index, number) in user.numbers.enumerated() where numbers[Routing.canonical(number)] == nil {
+        numbers[Routing.canonical(number)] = Place(user: place, number: index)
+      }
+    }
+    byNumber = numbers
+    known =
+      imported.isEmpty
+      ? listed
+      : listed.map { user in
+        var out = user
+        out.numbers += imported.numbers(of: user.id).filter { numbers[Routing.canonical($0)] == nil }
+        return out
+      }
+  }
+
+  /// Nil: there is no such user.
+  public func user(_ id: String) -> Routing.User? {
+    if let place = byID[id] { return known[place] }
+    guard var user = anyone, !id.isEmpty else { return nil }
+    user.id = id
+    user.numbers = imported.numbers(of: id).filter { byNumber[Routing.canonical($0)] == nil }
+    return user
+  }
+
+  public func contains(_ id: String) -> Bool { byID[id] != nil || (anyone != nil && !id.isEmpty) }
+
+  /// Who has a number, and how the user's settings or the import write it; compared by `Routing.canonical`.
+  public func owner(of number: String) -> (user: String, number: String)? {
+    if let place = byNumber[Routing.canonical(number)] {
+      return (listed[place.user].id, listed[place.user].numbers[place.number])
+    }
+    guard let found = imported.owner(of: number), contains(found.user) else { return nil }
+    return found
+  }
+}

@@ -1,0 +1,136 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import CallFlow
+import Cluster
+import Devices
+import PushPolicy
+import SIPDialogs
+import Trunking
+
+/// The cluster machine beside the two others: what happens to devices and calls here is told to it, and what it says of other nodes comes
+/// back as inputs. What is left for the shell are requests to the engine, probes, and words on this node's own state.
+extension GatewayCore {
+  /// What an input of the call machine means for the other nodes.
+  mutating func tellCluster(_ input: CallMachine.Input, at now: Instant) {
+    guard cluster != nil else { return }
+    switch input {
+    case .app(.connected(let key, let session, let info, let resumed)):
+      cluster(resumed ? .deviceChanged(key, session, info) : .deviceCame(key, session, info), at: now)
+    case .app(.disconnected(let key, let session)): cluster(.deviceLeft(key, session), at: now)
+    case .app(.upgraded(let key, let session, let info)): cluster(.deviceChanged(key, session, info), at: now)
+    case .app(.stateChanged(let key, _)):
+      if let (session, info) = machine.session(of: key) { cluster(.deviceChanged(key, session, info), at: now) }
+    case .draining: cluster(.draining, at: now)
+    default: break
+    }
+  }
+
+  /// What the call machine asks of the cluster or has to tell it. True: nobody else needs the action.
+  mutating func tellCluster(_ action: CallMachine.Action, at now: Instant) -> Bool {
+    switch action {
+    case .locate(let question): cluster(.locate(question), at: now)
+    case .claim(let question): cluster(.claim(question), at: now)
+    case .admit(let call, let trunk, let most): cluster(.admit(call, trunk: trunk, most: most), at: now)
+    case .released(let call, let trunk): cluster(.released(call, trunk: trunk), at: now)
+    case .trunkNews:
+      tellTroubles(at: now)
+      return false
+    case .askTombstone(let call): cluster(.tombstone(call), at: now)
+    case .unclaimed(let call): cluster(.ended(call, over: nil), at: now)
+    case .wake(let key, let node, let content):
+      cluster(.wake(content.call, key, node: node, content: content.wakeContent), at: now)
+    case .devices(let changes):
+      cluster(.devices(changes), at: now)
+      return false
+    case .record(let record):
+      cluster(.ended(record.call, over: machine.overOfWoken(record.call)), at: now)
+      guard cluster?.isInDoubt(record.call) == true else { return false }
+      heldRecords[record.call] = record
+    case .app(.revoke(let key)):
+      if isRevoking { cluster(.revoke(key), at: now) }
+      return false
+    default: return false
+    }
+    return true
+  }
+
+  /// What is wrong with the trunks that this node leads.
+  mutating func tellTroubles(at now: Instant) { cluster(.troubles(machine.trunkTroubles.mapValues(\.rawValue)), at: now) }
+
+  mutating func probe(_ incarnation: Incarnation, _ uri: String, _ flow: Flow, at now: Instant, into output: inout Output) {
+    let id = takeProbe()
+    probes[id] = incarnation
+    let peer = TrunkPeer(name: Self.probeTrunk, domain: flow.remote.description, flow: flow)
+    let request = OutboundRequest(
+      trunk: peer, method: .options, uri: uri, to: uri, callID: "probe-\(id.raw)-\(incarnation)")
+    signal(.command(.request(id, request)), at: now, into: &output)
+  }
+
+  /// No trunk has this name: it holds a blank.
+  private static var probeTrunk: String { "other nodes" }
+
+  mutating func cluster(_ input: ClusterMachine.Input, at now: Instant) { cluster?.handle(input, at: now, into: &clustered) }
+
+  /// Performs what the cluster machine has said; asks it nothing.
+  mutating func takeCluster(at now: Instant, into output: inout Output) {
+    guard !clustered.actions.isEmpty else { return }
+    for action in clustered.actions {
+      switch action {
+      case .located(let call, let answer): pending.append(.located(call, answer))
+      case .claimed(let call, let answer): pending.append(.claimed(call, answer))
+      case .tombstone(let call, let found): pending.append(.tombstone(call, found))
+      case .remoteDeviceConnected(let remote): pending.append(.remoteDeviceConnected(remote))
+      case .welcome(let key, _, let registration, let isRevoked):
+        if isRevoked {
+          pending.append(.devices(.revokedRemotely(key)))
+        } else if let registration {
+          pending.append(.devices(.registered(registration)))
+        }
+      case .revoked(let key): pending.append(.devices(.revokedRemotely(key)))
+      case .wakeHere(let key, let call, let content):
+        guard let wake = CallWake(json: content) else { continue }
+        output.effects.append(.action(.app(.send(key, .callWake(wake), call: call))))
+      case .replaced(let key, let session): output.effects.append(.action(.app(.replace(key, session))))
+      case .orphan(let entry, _): pending.append(.orphaned(entry.line, users: entry.users))
+      case .lost(let call, let user): pending.append(.remoteCallLost(call, user: user))
+      case .reaped(let calls):
+        for call in calls {
+          if heldRecords.removeValue(forKey: call) != nil {
+            output.effects.append(.action(.disowned(call)))
+          } else {
+            // before a timer that waits, and would end it with a record
+            pending.insert(.reaped(call), at: next)
+          }
+        }
+      case .recordsDue(let calls):
+        for call in calls {
+          if let record = heldRecords.removeValue(forKey: call) { output.effects.append(.action(.record(record))) }
+        }
+      case .lead(let task, let isOurs):
+        if case .trunk(let name) = task { pending.append(.trunking(.duty(trunk: name, isOurs))) }
+        output.effects.append(.cluster(action))
+      case .admitted(let call, let trunk, let isAdmitted): pending.append(.admitted(call, trunk: trunk, isAdmitted))
+      case .clock(let offset):
+        knowsEngineClock = true
+        signal(.sharedClock(offsetMilliseconds: offset), at: now, into: &output)
+      case .nodes(let count): pending.append(.nodes(count))
+      case .troubles(let troubles):
+        pending.append(.trunking(.reported(troubles.mapValues { TrunkStatus.Trouble(rawValue: $0) ?? .notAnswering })))
+      case .engine, .probe, .close, .reapedBefore, .forgotten, .taken, .incompatible, .state:
+        output.effects.append(.cluster(action))
+      }
+    }
+    clustered.removeAll()
+  }
+}
+
+extension RequestOutcome {
+  /// What an OPTIONS says of the process that was asked. A connection that was taken and closed was taken by somebody: a node that does not know
+  /// our address yet drops us as a stranger, and lives. What could not be sent for another reason, or had no answer, says nothing: who is silent
+  /// was told when the time for a probe was over.
+  var probed: ProbeResult? {
+    if isResponse || peer == .closed { return .answered }
+    return peer == .refused ? .refused : nil
+  }
+}

@@ -1,0 +1,137 @@
+import AppProtocol
+import Bytes
+import ClientMachines
+import ClientSockets
+import Platform
+
+/// What a phone's machine hears and what it wants done: as the SDK's shell does it, with a system that does all at once.
+extension PhoneFleet {
+  func give(_ phone: FleetPhone, _ input: PhoneMachine.Input) {
+    phone.waiting.append(input)
+    guard !phone.isRunning else { return }
+    phone.isRunning = true
+    while !phone.waiting.isEmpty {
+      var actions: [PhoneMachine.Action] = []
+      phone.machine.handle(phone.waiting.removeFirst(), at: MonotonicClock.now(), into: &actions)
+      for action in actions { perform(action, phone) }
+    }
+    phone.isRunning = false
+    phone.due = phone.machine.nextDeadline
+  }
+
+  func heard(_ event: WebSocketPool.Event, of phone: FleetPhone, _ socket: Int) {
+    if case .closed(let code, let why) = event, socket == 0 { tell(phone, "closed", nil, ["code": "\(code)", "why": why ?? ""]) }
+    if socket == 0 {
+      give(phone, .socket(event.input))
+    } else if let session = phone.further[socket] {
+      give(phone, .further(session, event.input))
+    }
+  }
+
+  private func perform(_ action: PhoneMachine.Action, _ phone: FleetPhone) {
+    switch action {
+    case .report(let call, _, _): phone.waiting.append(.reported(call, nil))
+    case .request(let request):
+      phone.actions += 1
+      let id = SystemActionID(phone.actions)
+      phone.open[id] = request
+      phone.waiting.append(.perform(id, request))
+    case .complete(let id, let isDone): complete(id, isDone, phone)
+    case .socket(let order):
+      pool?.perform([order], phone.number * Self.sockets, gateway: phone.machine.gateway)
+    case .further(let session, let order):
+      let socket = 1 + (session - 1) % (Self.sockets - 1)
+      phone.further[socket] = session
+      pool?.perform([order], phone.number * Self.sockets + socket, gateway: phone.machine.gateway(of: session))
+    case .media(let call, let order): perform(order, call, phone)
+    case .audio(let order):
+      switch order {
+      case .start, .restart: phone.waiting.append(.audioRuns(.running))
+      case .stop, .release: phone.waiting.append(.audioRuns(.idle))
+      case .configure: break
+      }
+    case .needsToken: phone.waiting.append(.token(phone.member.token, device: phone.member.device))
+    case .state(let state): changed(state, phone)
+    case .changed(let info): changed(info, phone)
+    case .registered(let refusal): tell(phone, "registered", nil, ["refused": refusal?.rawValue ?? ""])
+    // no phone of a fleet rejects or dials
+    case .post, .updated, .reportEnded, .reportConnecting, .reportConnected, .listen, .presentInApp, .digit,
+      .transferred,
+      .loggedOut:
+      break
+    }
+  }
+
+  private func complete(_ id: SystemActionID, _ isDone: Bool, _ phone: FleetPhone) {
+    let request = phone.open.removeValue(forKey: id)
+    guard isDone, case .answer? = request else { return }
+    phone.waiting.append(.audioActivated)
+  }
+
+  private func perform(_ order: ClientCall.MediaOrder, _ id: Identifier, _ phone: FleetPhone) {
+    if phone.calls[id] == nil {
+      guard let made = try? FleetCall(phone.number * 53, address: options.mediaAddress, identity: identity, random: random),
+        (try? loop.register(
+          made.socket.fd, .readable,
+          handler: { [unowned self, unowned phone, unowned made] _ in receive(phone, id, made) })) != nil
+      else { return tell(phone, "failed", id, ["why": "no socket for its media"]) }
+      phone.calls[id] = made
+    }
+    guard let call = phone.calls[id] else { return }
+    var output = ClientMedia.Output()
+    call.media.handle(order, at: MonotonicClock.now(), into: &output)
+    take(output, phone, id, call)
+    guard case .close = order else { return }
+    loop.unregister(call.socket.fd)
+    phone.calls[id] = nil
+  }
+
+  private func changed(_ state: PhoneState, _ phone: FleetPhone) {
+    switch state {
+    case .online where !phone.isOnline:
+      phone.isOnline = true
+      tell(phone, "online")
+    case .refused(let code):
+      phone.isOnline = false
+      tell(phone, "refused", nil, ["code": "\(code)"])
+    case .idle, .connecting, .loggedOut:
+      guard phone.isOnline else { return }
+      phone.isOnline = false
+      tell(phone, "offline")
+    case .online: break
+    }
+  }
+
+  private func changed(_ info: CallInfo, _ phone: FleetPhone) {
+    if phone.told[info.id] == nil, info.state != .ended { phone.told[info.id] = (false, false) }
+    guard let known = phone.told[info.id] else { return }
+    // a wake alone does not ring: the gateway has said that the call lives
+    if info.state == .ringing, info.account != nil, !known.isRinging {
+      phone.told[info.id]?.isRinging = true
+      tell(phone, "ringing", info.id, ["from": info.peer.h])
+      if let wait = phone.member.answerAfter { phone.answerAt[info.id] = MonotonicClock.now() + .seconds(wait) }
+    }
+    if info.state == .connected, !known.isConnected {
+      phone.told[info.id]?.isConnected = true
+      tell(phone, "connected", info.id)
+    }
+    guard info.state == .ended else { return }
+    (phone.told[info.id], phone.answerAt[info.id]) = (nil, nil)
+    tell(phone, "ended", info.id, ["reason": info.reason?.rawValue ?? "", "connected": "\(known.isConnected)"])
+  }
+
+  /// An event of one phone; of a call whose media is there with its counts so far.
+  func tell(_ phone: FleetPhone, _ event: String, _ call: Identifier? = nil, _ more: [String: String] = [:]) {
+    var fields = more
+    fields["phone"] = phone.member.name
+    if let call {
+      fields["call"] = "\(call)"
+      if let media = phone.calls[call] {
+        (fields["sent"], fields["received"]) = (
+          "\(media.media.statistics.sentPackets)", "\(media.media.statistics.receivedPackets)"
+        )
+      }
+    }
+    emit(PeerEvent(event, fields))
+  }
+}

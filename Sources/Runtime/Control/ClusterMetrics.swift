@@ -1,0 +1,121 @@
+import Bytes
+import CallFlow
+import Cluster
+public import Platform
+import Synchronization
+
+/// What `/metrics` shows of this node in its cluster; published once a second.
+public final class ClusterMetrics: Sendable {
+  private struct Snapshot {
+    var state = EngineState.away
+    var leaseAge = -1.0
+    var nodes: [SeenNode] = []
+    var leads: Set<SingleTask> = []
+    var own = ""
+    var unwritten = 0
+    var inDoubt = 0
+    var cluster = ClusterStatistics()
+    var calls = CallStatistics()
+  }
+  private let snapshot = Mutex(Snapshot())
+
+  public init() {}
+
+  func publish(_ machine: ClusterMachine, _ nodes: [SeenNode], _ calls: CallStatistics, at now: Instant) {
+    snapshot.withLock {
+      $0 = Snapshot(
+        state: machine.state, leaseAge: machine.leaseAge(at: now).map { Double($0.nanoseconds) / 1e9 } ?? -1,
+        nodes: nodes, leads: machine.leads, own: machine.settings.configuration, unwritten: machine.unwritten,
+        inDoubt: machine.callsInDoubt,
+        cluster: machine.statistics, calls: calls)
+    }
+  }
+
+  public var families: [MetricFamily] {
+    func one(
+      _ name: String, _ help: String, _ kind: MetricFamily.Kind, _ read: @escaping @Sendable (Snapshot) -> MetricSample.Value
+    )
+      -> MetricFamily
+    {
+      MetricFamily(name: name, help: help, kind: kind) { [self] in [MetricSample([], read(snapshot.withLock { $0 }))] }
+    }
+    func labelled(
+      _ name: String, _ help: String, _ kind: MetricFamily.Kind, _ label: String,
+      _ read: @escaping @Sendable (Snapshot) -> [(String, Int64)]
+    ) -> MetricFamily {
+      MetricFamily(name: name, help: help, kind: kind, labelNames: [label]) { [self] in
+        read(snapshot.withLock { $0 }).map { MetricSample([$0.0], .integer($0.1)) }
+      }
+    }
+    func counted(_ name: String, _ help: String, _ read: @escaping @Sendable (ClusterStatistics) -> UInt64) -> MetricFamily {
+      one(name, help, .counter) { .integer(Int64(clamping: read($0.cluster))) }
+    }
+    typealias Outcome = ClusterStatistics.Outcome
+    return [
+      labelled("trunkline_cluster_state", "1 for how this node stands to the engine: away, isolated, up.", .gauge, "state") {
+        now in
+        EngineState.allCases.map { ($0.rawValue, now.state == $0 ? 1 : 0) }
+      },
+      one(
+        "trunkline_cluster_lease_age_seconds", "Since this node's lease was renewed last; -1 before the first time.", .gauge
+      ) { .number($0.leaseAge) },
+      labelled("trunkline_cluster_nodes", "Nodes as this one sees them, by standing.", .gauge, "standing") { now in
+        SeenNode.Standing.allCases.map { standing in (standing.rawValue, Int64(now.nodes.count { $0.standing == standing })) }
+      },
+      one(
+        "trunkline_cluster_differing_configurations", "Nodes whose shared configuration differs from this one's.", .gauge
+      ) { now in .integer(Int64(now.nodes.count { $0.standing == .living && $0.lease.configuration != now.own })) },
+      one("trunkline_cluster_tasks_led", "Single tasks that this node does for all.", .gauge) { .integer(Int64($0.leads.count)) },
+      labelled("trunkline_cluster_locates_total", "INVITEs that the cluster was asked about, by outcome.", .counter, "outcome") {
+        now in Outcome.allCases.map { ($0.rawValue, Int64(clamping: now.cluster.locates[$0] ?? 0)) }
+      },
+      labelled("trunkline_cluster_claims_total", "call.starts that were entered in the cluster, by outcome.", .counter, "outcome")
+      {
+        now in Outcome.allCases.map { ($0.rawValue, Int64(clamping: now.cluster.claims[$0] ?? 0)) }
+      },
+      labelled(
+        "trunkline_cluster_wakes_total", "call.wake to devices at other nodes: sent, come of it, pushed to instead.", .counter,
+        "outcome"
+      ) { now in
+        [
+          ("sent", Int64(now.calls.wakesSent)), ("come", Int64(now.calls.wakesCome)), ("push", Int64(now.calls.wakesFallenBack)),
+        ]
+      },
+      counted("trunkline_cluster_wakes_dropped_total", "call.wake messages that found no node or no socket.") { $0.wakesDropped },
+      labelled("trunkline_cluster_calls_reaped_total", "Calls of dead nodes that this one closed, by kind.", .counter, "kind") {
+        now in ClusterStatistics.ReapedKind.allCases.map { ($0.rawValue, Int64(clamping: now.cluster.reaped[$0] ?? 0)) }
+      },
+      counted("trunkline_cluster_calls_reaped_by_others_total", "Calls here that another node closed, taking this one for dead.")
+      {
+        $0.reapedByOthers
+      },
+      counted("trunkline_cluster_hints_dropped_total", "Whereabouts and calls of incarnations that are dead.") {
+        $0.hintsDropped
+      },
+      counted("trunkline_cluster_values_dropped_total", "Values in the engine that could not be read.") { $0.valuesDropped },
+      counted("trunkline_cluster_messages_dropped_total", "Messages of other nodes that were none, or too late.") {
+        $0.messagesDropped
+      },
+      labelled("trunkline_cluster_refusals_total", "Calls refused by a limit of all nodes together.", .counter, "limit") { now in
+        [
+          ("trunk", Int64(clamping: now.cluster.trunkRefusals)), ("user", Int64(clamping: now.cluster.userRefusals)),
+        ]
+      },
+      counted("trunkline_cluster_timeouts_total", "Requests to the engine without an answer in time.") { $0.timeouts },
+      counted("trunkline_cluster_failures_total", "Requests to the engine that failed.") { $0.failures },
+      counted("trunkline_cluster_flushes_total", "Times that the engine had lost what it held, while connected.") { $0.flushes },
+      counted("trunkline_cluster_restored_total", "What was put back into the engine after it was away.") { $0.restored },
+      one("trunkline_cluster_unwritten", "What waits to be put back into the engine.", .gauge) { .integer(Int64($0.unwritten)) },
+      one(
+        "trunkline_cluster_records_waiting",
+        "Calls that ended without lease: their records wait until it is known whether others closed them.", .gauge
+      ) { .integer(Int64($0.inDoubt)) },
+      counted("trunkline_cluster_unwritten_lost_total", "What found no room there: other nodes do not know of it.") {
+        $0.forgotten
+      },
+      counted("trunkline_cluster_blind_welcomes_total", "Sessions that were welcomed without the engine's word.") {
+        $0.blindWelcomes
+      },
+    ]
+  }
+}

@@ -1,0 +1,78 @@
+public import Bytes
+import CallFlow
+import Cluster
+import GatewayCore
+import Logging
+import Platform
+public import SIPDialogs
+
+/// What the cluster machine wants of the surroundings: requests to the engine, probes of silent nodes, legs of dead ones.
+extension Control {
+  func perform(_ action: ClusterMachine.Action) {
+    switch action {
+    case .engine(let id, let request): outputs.engine(id, request)
+    case .probe(let incarnation, let sip): probe(incarnation, sip)
+    case .close(_, let legs): close(legs.compactMap(ours))
+    case .state, .lead, .taken, .incompatible, .forgotten, .reapedBefore: outputs.clusterNews(action)
+    case .located, .claimed, .admitted, .tombstone, .troubles, .nodes, .welcome, .wakeHere, .remoteDeviceConnected, .replaced,
+      .revoked, .orphan,
+      .reaped, .recordsDue, .lost, .clock:
+      break  // the core's
+    }
+  }
+
+  /// The leg as we can close it: its process's address is not ours.
+  private func ours(_ leg: OrphanedLeg) -> OrphanedLeg? {
+    guard let flow = leg.flow, let own = outputs.flow(flow.transport, flow.remote) else { return nil }
+    return leg.moved(to: own)
+  }
+
+  /// SIP OPTIONS to a node; silent is who has not answered in `Limits.probe`.
+  private func probe(_ incarnation: Incarnation, _ sip: String) {
+    guard let uri = NodeAddress(sip), let flow = outputs.flow(uri.transport, uri.address) else {
+      return run(.cluster(.probed(incarnation, .silent)))
+    }
+    probes.append((loop.now + Limits.probe, incarnation))
+    if probeTimer == nil { probeTimer = loop.addTimer { [unowned self] in probesDue() } }
+    if let probeTimer, let first = probes.first { loop.setTimer(probeTimer, at: first.at) }
+    run(.probe(incarnation, uri: sip, flow))
+  }
+
+  /// An answer that was there before counts; this one is then ignored.
+  private func probesDue() {
+    while let first = probes.first, first.at <= loop.now {
+      probes.removeFirst()
+      run(.cluster(.probed(first.node, .silent)))
+    }
+    if let probeTimer { loop.setTimer(probeTimer, at: probes.first?.at) }
+  }
+
+  /// For the lease and the metrics, once a second.
+  func tellLoad() {
+    guard core.cluster != nil else { return }
+    run(.cluster(.load(calls: Int(metrics.liveCalls), sessions: outputs.sessions(), refuses: overload != nil)))
+    guard let cluster = core.cluster else { return }
+    // before the first look nobody is known: that says nothing of anybody
+    let nodes = cluster.nodes
+    if cluster.state == .up || nodes.count > 1 { outputs.nodesSeen(nodes) }
+    metrics.cluster.publish(cluster, nodes, core.machine.statistics, at: loop.now)
+  }
+}
+
+/// `sip:10.0.0.5:5060;transport=tcp`: an address with a port, as leases hold it.
+public struct NodeAddress {
+  public var transport: TransportProtocol
+  public var address: SocketAddress
+
+  public init?(_ uri: String) {
+    guard uri.hasPrefix("sip:") else { return nil }
+    let parts = uri.dropFirst("sip:".count).split(separator: ";")
+    guard let host = parts.first, let address = SocketAddress(String(host)) else { return nil }
+    self.address = address
+    transport = .udp
+    for part in parts.dropFirst() where part.lowercased().hasPrefix("transport=") {
+      guard let named = TransportProtocol(rawValue: part.dropFirst("transport=".count).lowercased()) else { return nil }
+      transport = named
+    }
+  }
+}

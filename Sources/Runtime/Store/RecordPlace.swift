@@ -1,0 +1,67 @@
+import Glibc
+
+/// How far the records file is in the stream: which file, and the byte behind the last line that is.
+struct RecordPlace: Hashable {
+  var inode: UInt64
+  var offset: Int64
+  /// Of the file's first bytes: a file system gives the number of a file that is gone to the next one. 0: not known.
+  var head: UInt64 = 0
+
+  /// Three hexadecimal numbers, always as long: written over the last one, it needs no further block of a full disk.
+  var text: String { [inode, UInt64(max(0, offset)), head].map(Self.hexadecimal).joined(separator: " ") + "\n" }
+
+  init(inode: UInt64, offset: Int64, head: UInt64 = 0) { (self.inode, self.offset, self.head) = (inode, offset, head) }
+
+  /// Nil: no such text.
+  init?(_ text: some StringProtocol) {
+    let parts = text.split(whereSeparator: \.isWhitespace)
+    guard parts.count == 3, text.utf8.count == Self.textBytes, let inode = UInt64(parts[0], radix: 16),
+      let offset = UInt64(parts[1], radix: 16).flatMap({ Int64(exactly: $0) }), let head = UInt64(parts[2], radix: 16)
+    else { return nil }
+    self.init(inode: inode, offset: offset, head: head)
+  }
+
+  static let textBytes = 51
+
+  private static func hexadecimal(_ number: UInt64) -> String {
+    let digits = String(number, radix: 16)
+    return String(repeating: "0", count: 16 - digits.count) + digits
+  }
+}
+
+/// The small file beside the records file that keeps its `RecordPlace`: `calls.jsonl.shipped`. Blocks; used by one thread.
+final class RecordPlaceFile {
+  let path: String
+  private var fd: Int32 = -1
+
+  init(path: String) { self.path = path }
+  deinit { if fd >= 0 { close(fd) } }
+
+  /// Nil: there is none, or it cannot be read.
+  func read() -> RecordPlace? {
+    guard open() else { return nil }
+    var bytes = [UInt8](repeating: 0, count: RecordPlace.textBytes + 1)
+    let count = pread(fd, &bytes, bytes.count, 0)
+    return RecordPlace(String(decoding: bytes.prefix(max(0, count)), as: UTF8.self))
+  }
+
+  func write(_ place: RecordPlace) throws(StoreError) {
+    guard open() else { throw fault() }
+    let text = place.text
+    let count = text.withCString { pwrite(fd, $0, text.utf8.count, 0) }
+    guard count == text.utf8.count else {
+      if count >= 0 { errno = ENOSPC }
+      throw fault()
+    }
+  }
+
+  private func open() -> Bool {
+    if fd < 0 { fd = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o640) }
+    return fd >= 0
+  }
+
+  private func fault() -> StoreError {
+    let why = errno == ENOSPC ? "the disk is full" : String(cString: strerror(errno))
+    return StoreError("cannot write \(path), which says what is in the stream of records: \(why)")
+  }
+}

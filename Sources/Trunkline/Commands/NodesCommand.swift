@@ -1,0 +1,92 @@
+import ArgumentParser
+import Foundation
+
+/// `trunkline nodes`: the cluster as one of its nodes sees it.
+struct NodesCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "nodes", abstract: "Shows the nodes of a cluster, drains one, and declares one dead.",
+    discussion: """
+      EXAMPLES:
+        trunkline nodes list
+        trunkline nodes list --json
+        trunkline nodes show n2
+        trunkline nodes drain n1     of the node whose admin port is asked: it ends with its last call
+        trunkline nodes forget n3    its machine is gone for good: its calls are closed now
+      """,
+    subcommands: [List.self, Show.self, Drain.self, Forget.self])
+
+  static func path(_ node: String) -> String {
+    "/v1/nodes/" + (node.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? node)
+  }
+
+  struct List: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Prints the nodes that were seen, the asked one first.")
+    @OptionGroup var endpoint: Calls.Endpoint
+    @Flag(help: "Print the JSON as the gateway gives it.") var json = false
+
+    func run() throws {
+      let body = try endpoint.request("GET", "/v1/nodes")
+      print(json ? body : NodeTable.render(try JSONDecoder().decode(ClusterStatus.self, from: Data(body.utf8))))
+    }
+  }
+
+  struct Show: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Prints one node.")
+    @Argument(help: "The node's name.") var node: String
+    @OptionGroup var endpoint: Calls.Endpoint
+    @Flag(help: "Print the JSON as the gateway gives it.") var json = false
+
+    func run() throws {
+      let body = try endpoint.request("GET", path(node))
+      print(json ? body : NodeTable.details(try JSONDecoder().decode(NodeRow.self, from: Data(body.utf8))))
+    }
+  }
+
+  struct Drain: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "No new calls at a node; its process ends with the last one. Ask that node's own admin port.")
+    @Argument(help: "The node's name.") var node: String
+    @OptionGroup var endpoint: Calls.Endpoint
+
+    func run() throws { print(try endpoint.request("POST", path(node) + "/drain")) }
+  }
+
+  struct Forget: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Says that a silent node is dead: its calls are closed now. Refused while it has a lease.")
+    @Argument(help: "The node's name.") var node: String
+    @OptionGroup var endpoint: Calls.Endpoint
+
+    func run() throws { print(try endpoint.request("POST", path(node) + "/forget")) }
+  }
+}
+
+/// Nodes for people.
+enum NodeTable {
+  static func render(_ status: ClusterStatus) -> String {
+    let twins = Dictionary(grouping: status.nodes.filter { ["living", "draining"].contains($0.standing) }, by: \.url)
+      .filter { $0.value.count > 1 }
+    let rows =
+      [["NODE", "STANDING", "CALLS", "SESSIONS", "STARTED", "VERSION", "URL"]]
+      + status.nodes.map { row in
+        [
+          row.node + (row.own ? " (this)" : ""), row.standing + (row.differs ? ", other configuration" : ""), "\(row.calls)",
+          "\(row.sessions)", time(row.started), row.version, row.url + (twins[row.url] == nil ? "" : " (of two nodes)"),
+        ]
+      }
+    let age = status.leaseAgeMs.map { ", lease renewed \($0) ms ago" } ?? ", no lease yet"
+    return "engine: \(status.state)\(age)\n" + TextTable.render(rows)
+  }
+
+  static func details(_ row: NodeRow) -> String {
+    TextTable.render([
+      ["node", row.node], ["standing", row.standing], ["started", time(row.started)], ["calls", "\(row.calls)"],
+      ["sessions", "\(row.sessions)"], ["url", row.url], ["SIP", row.sip], ["version", row.version],
+      ["configuration", row.differs ? "differs from the asked node's" : "the same as the asked node's"],
+    ])
+  }
+
+  private static func time(_ milliseconds: Int64) -> String {
+    Date(timeIntervalSince1970: Double(milliseconds) / 1_000).formatted(.iso8601)
+  }
+}

@@ -1,0 +1,153 @@
+import ArgumentParser
+import CallFlow
+import CommandSupport
+import Configuration
+import Foundation
+import Store
+
+/// `trunkline users`: who has which number beside those of the configuration.
+struct UsersCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "users", abstract: "Imports numbers of users, and shows who has which.",
+    discussion: """
+      The configuration lists users with all their settings. For many numbers there is an import beside it: CSV with the head line
+      number,user and a number and a user's id (sub of the login tokens) in each further line. An import replaces the one before it,
+      as a whole: a wrong line changes nothing. It is kept beside the store (store.sqlite with .numbers behind it).
+
+      A running gateway takes an import at SIGHUP (systemctl reload trunkline). Users that the configuration does not list may log
+      in, and their numbers ring, with users: any.
+
+      EXAMPLES:
+        printf 'number,user\\n+15551230001,alice\\n' > numbers.csv
+        trunkline users import numbers.csv --config gateway.yaml && systemctl reload trunkline
+        trunkline users export --config gateway.yaml > numbers.csv
+        trunkline users show +15551230001 --config gateway.yaml
+        trunkline users show alice --config gateway.yaml
+      """,
+    subcommands: [Import.self, Export.self, Show.self])
+
+  struct Import: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Replaces the imported numbers by those of a CSV file.",
+      discussion: """
+        At most \(NumberTable.limit) numbers. Every line is checked before anything changes; the first wrong one is named, and the command exits with 2.
+
+        EXAMPLES:
+          trunkline users import numbers.csv --config gateway.yaml
+          trunkline users import /dev/stdin --config gateway.yaml < numbers.csv
+        """)
+    @Argument(help: ArgumentHelp("CSV with the head line number,user.", valueName: "file")) var file: String
+    @OptionGroup var source: SettingsSource
+
+    func run() throws {
+      let settings = try source.load()
+      let table = try read()
+      let directory = UserDirectory(settings.users, anyone: settings.anyUser)
+      var (strangers, owned) = (0, 0)
+      table.forEach { number, user in
+        if !directory.contains(user) { strangers += 1 }
+        if let owner = directory.owner(of: number), owner.user != user { owned += 1 }
+      }
+      do {
+        try ImportedNumbers.replace(settings.numbers, with: table) { complain("stored \($0) of \(table.count) numbers") }
+      } catch {
+        complain("\(error)")
+        throw ExitCode(1)
+      }
+      print(
+        "\(table.count) numbers of \(table.userCount) users are in \(settings.numbers); a running gateway takes them at SIGHUP (systemctl reload trunkline)"
+      )
+      if strangers > 0 {
+        complain("warning: \(strangers) numbers ring nobody: the configuration does not list their users; write users: any")
+      }
+      if owned > 0 { complain("warning: \(owned) numbers stay with the other user that the configuration gives them to") }
+    }
+
+    private func read() throws -> NumberTable {
+      guard let handle = FileHandle(forReadingAtPath: file) else {
+        complain("cannot read \(file): \(String(cString: strerror(errno)))")
+        throw ExitCode(2)
+      }
+      do {
+        return try NumberList.read {
+          try handle.read(upToCount: 1 << 20) ?? Data()
+        } progress: {
+          complain("checked \($0) numbers")
+        }
+      } catch {
+        complain("\(file): \(error)\nnothing was changed")
+        throw ExitCode(2)
+      }
+    }
+  }
+
+  struct Export: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Prints the imported numbers as CSV, as import takes it.",
+      discussion: "The numbers of the configuration are not among them.")
+    @OptionGroup var source: SettingsSource
+
+    func run() throws {
+      let table = try UsersCommand.imported(try source.load())
+      var text = NumberList.head + "\n"
+      try table.forEach { number, user in
+        text += NumberList.line(number, user)
+        guard text.utf8.count > 1 << 16 else { return }
+        try FileHandle.standardOutput.write(contentsOf: Data(text.utf8))
+        text = ""
+      }
+      try FileHandle.standardOutput.write(contentsOf: Data(text.utf8))
+    }
+  }
+
+  struct Show: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Prints who has a number, or which numbers a user has.",
+      discussion: "Of configuration and import as they are on disk. Exits with 1 if there is no such number and no such user.")
+    @Argument(help: ArgumentHelp("A number as a trunk sends it, or a user's id.", valueName: "user-or-number")) var what: String
+    @OptionGroup var source: SettingsSource
+
+    func run() throws {
+      let settings = try source.load()
+      guard let text = UserReport.text(of: what, in: settings, imported: try UsersCommand.imported(settings)) else {
+        complain("there is no number and no user \"\(what)\"")
+        throw ExitCode(1)
+      }
+      print(text)
+    }
+  }
+
+  private static func imported(_ settings: Settings) throws -> NumberTable {
+    do {
+      return try ImportedNumbers.read(settings.numbers)
+    } catch {
+      complain("\(error)")
+      throw ExitCode(1)
+    }
+  }
+}
+
+/// What `trunkline users show` prints.
+enum UserReport {
+  /// Nil: there is no such number and no such user.
+  static func text(of what: String, in settings: Settings, imported: NumberTable) -> String? {
+    let directory = UserDirectory(settings.users, anyone: settings.anyUser, imported: imported)
+    let id = directory.owner(of: what)?.user ?? imported.owner(of: what)?.user ?? what
+    let listed = settings.users.first { $0.id == id }
+    guard listed != nil || imported.contains(user: id) else { return nil }
+    let state =
+      listed != nil
+      ? "listed in the configuration"
+      : settings.anyUser != nil
+        ? "not listed: users: any holds" : "not listed: cannot log in, and its numbers ring nobody; write users: any"
+    var lines = ["user     \(id)", "         \(state)"]
+    for number in listed?.numbers ?? [] { lines.append("number   \(number)  (configuration)") }
+    for number in imported.numbers(of: id) {
+      let owner = directory.owner(of: number)?.user
+      let note =
+        owner.map { $0 == id ? "imported" : "imported, but the configuration gives it to \($0)" } ?? "imported, rings nobody"
+      lines.append("number   \(number)  (\(note))")
+    }
+    return lines.joined(separator: "\n")
+  }
+}

@@ -1,0 +1,137 @@
+import ArgumentParser
+import CommandSupport
+import Foundation
+
+/// `trunkline where`: which node of a cluster has a user's devices, or a call.
+struct WhereCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "where", abstract: "Shows at which node a user's devices and calls are, or where a call is or how it ended.",
+    discussion: """
+      Any node of a cluster is asked at its admin port: it reads what all nodes have told the engine. With the engine away it says so,
+      and shows what it knows itself.
+
+      A device stands with the node that has its socket, and how it can be woken; the standing is that of trunkline nodes list, and
+      gone for a process that ended, whose word counts for nothing. A call stands with its node until it is over; then for two minutes
+      why it ended, if devices were woken for it, and for a day its record, where records: { stream: true }.
+
+      Exits with 1 if the node cannot be reached, is alone, or there is no such call.
+
+      EXAMPLES:
+        trunkline where --user alice
+        trunkline where --user alice --json | jq '.devices[].node'
+        trunkline where --call 5f0c7f0e-4a52-4c0e-9a1e-2f0d7f6f0a11
+        trunkline where --call 5f0c7f0e-4a52-4c0e-9a1e-2f0d7f6f0a11 --config gateway.yaml
+      """)
+  @Option(help: ArgumentHelp("The user's id: sub of its login tokens.", valueName: "id")) var user: String?
+  @Option(help: ArgumentHelp("The call's id.", valueName: "id")) var call: String?
+  @OptionGroup var endpoint: Calls.Endpoint
+  @Flag(help: "Print the JSON as the gateway gives it.") var json = false
+
+  func validate() throws {
+    guard (user == nil) != (call == nil) else { throw ValidationError("Give --user ID, or --call ID.") }
+  }
+
+  func run() throws {
+    let (name, value) = user.map { ("user", $0) } ?? ("call", call ?? "")
+    let escaped = value.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? value
+    let body = try endpoint.request("GET", "/v1/where?\(name)=\(escaped)")
+    if json { return print(body) }
+    let data = Data(body.utf8)
+    if user != nil {
+      let places = try JSONDecoder().decode(UserPlaces.self, from: data)
+      Self.warn(places.partial, places.asked)
+      print(WhereTable.render(places))
+    } else {
+      let found = try JSONDecoder().decode(CallWhere.self, from: data)
+      Self.warn(found.partial, found.asked)
+      print(WhereTable.render(found))
+    }
+  }
+
+  static func warn(_ isPartial: Bool, _ asked: String) {
+    if isPartial { complain("the engine does not answer: this is what \(asked) alone knows") }
+  }
+}
+
+/// Places for people.
+enum WhereTable {
+  static func render(_ places: UserPlaces) -> String {
+    var parts: [String] = []
+    if places.devices.isEmpty {
+      parts.append("no device of \(places.user) is connected or registered")
+    } else {
+      let head = ["DEVICE", "NODE", "STATE", "SESSION", "ACCOUNTS", "CAPS", "PUSH", "WANTS CALLS", "LAST WORD"]
+      parts.append(TextTable.render([head] + places.devices.map(row)))
+    }
+    if places.calls.isEmpty {
+      parts.append("no call of \(places.user) is up")
+    } else {
+      parts.append(
+        TextTable.render(
+          [["CALL", "NODE", "DIRECTION"]]
+            + places.calls.map { [$0.call, node($0.node, $0.standing), $0.direction.rawValue] }))
+    }
+    return parts.joined(separator: "\n\n")
+  }
+
+  private static func row(_ device: DevicePlace) -> [String] {
+    let pushes = device.push.map { $0.service.rawValue + ($0.usable ? "" : " (unusable)") }
+    let wants = device.dnd ? "do not disturb" : device.rings ? "yes" : "no"
+    return [
+      device.device, device.node.map { node($0, device.standing ?? "") } ?? "-", device.state ?? "-", device.session ?? "-",
+      device.accounts.joined(separator: ","), device.caps?.joined(separator: ",") ?? "-",
+      device.revokedAt.map { "revoked " + time($0) } ?? (pushes.isEmpty ? "-" : pushes.joined(separator: ",")), wants,
+      device.lastSeen.map(time) ?? "-",
+    ]
+  }
+
+  static func render(_ found: CallWhere) -> String {
+    var rows = [["call", found.call]]
+    if let live = found.live {
+      rows += [
+        ["node", node(live.node, live.standing)], ["url", live.url], ["SIP", live.sip], ["direction", live.direction.rawValue],
+        ["state", live.state], ["trunk", live.trunk], ["from", live.from], ["to", live.to],
+        ["users", live.users.joined(separator: ", ")], ["start", time(live.start)],
+      ]
+      if let connect = live.connect { rows.append(["connected", time(connect)]) }
+      if let callID = live.sipCallId { rows.append(["Call-ID", callID]) }
+      for leg in live.legs {
+        rows.append([
+          "leg", "\(leg.phase.rawValue), \(leg.trunk), \(leg.transport ?? "?") \(leg.local ?? "?") – \(leg.remote ?? "?")",
+        ])
+      }
+    }
+    if let over = found.over {
+      rows.append(["ended", over.reason.rawValue + (over.by.map { " by \($0.rawValue)" } ?? "")])
+      if let at = over.at { rows.append(["at", time(at)]) }
+    } else if let end = found.record?.end {
+      rows.append(["ended", "\(end.reason.rawValue) by \(end.by.rawValue)"])
+    }
+    if let record = found.record {
+      rows += [
+        ["record", record.end.reason.rawValue + (record.end.detail.map { ": \($0)" } ?? "")],
+        ["direction", record.direction.rawValue], ["trunk", record.trunk], ["from", record.from], ["to", record.to],
+        ["user", record.user ?? "-"], ["connected", "\(record.connectedMs) ms"],
+      ]
+    }
+    return TextTable.render(rows)
+  }
+
+  static func render(_ calls: [ClusterCall]) -> String {
+    guard !calls.isEmpty else { return "no calls" }
+    return TextTable.render(
+      [["CALL", "NODE", "DIRECTION", "STATE", "TRUNK", "USERS", "FROM", "TO", "START"]]
+        + calls.map { call in
+          [
+            call.call, node(call.node, call.standing), call.direction.rawValue, call.state, call.trunk,
+            call.users.joined(separator: ","), call.from, call.to, time(call.start),
+          ]
+        })
+  }
+
+  private static func node(_ name: String, _ standing: String) -> String { standing == "living" ? name : "\(name) (\(standing))" }
+
+  private static func time(_ milliseconds: Int64) -> String {
+    Date(timeIntervalSince1970: Double(milliseconds) / 1_000).formatted(.iso8601)
+  }
+}

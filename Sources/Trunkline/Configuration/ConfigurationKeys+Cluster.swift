@@ -1,0 +1,69 @@
+/// What stands beside this gateway.
+extension ConfigurationKeys {
+  static let cluster: [ConfigurationSection] = [
+    .init(
+      "cluster", isTakenBySIGHUP: false,
+      "With `engine` this gateway is one of several nodes: `node`, `url` and `key_file` are required then. Without it the section holds `edges` alone.",
+      [
+        .init(
+          "node", .text("name, or `env:NAME`"), .none("required with `engine`"),
+          "This node's name: unique, the same after a restart; letters, digits, `-`, `_` and `.`, at most 63. `env:HOSTNAME` takes it from the environment."
+        ),
+        .init(
+          "url", .text("wss: URL, or `env:NAME`"), .none("required with `engine`"),
+          "Where a device reaches this very node, ending in `/v1/connect`: `wss://n1.phone.example.com/v1/connect`, or `wss://phone.example.com/n/n1/v1/connect` behind a path of the balancer. Pushes lead there."
+        ),
+        .init(
+          "engine", .mapping, .none("this gateway is alone"), "Redis or Valkey, which all nodes share."),
+        .init(
+          "key_file", .file("at least 32 random bytes"), .none("required with `engine`"),
+          "The same file at all nodes: a session that one began is known by the others. `openssl rand -hex 32` makes one."),
+        .init(
+          "lost_after", .duration(.seconds(2) ... .seconds(3_600)), .value("30s"),
+          "Connected calls of a node that answers nothing are closed after this; ringing ones move on after 4 s."),
+        .init(
+          "lease", .duration(.seconds(2) ... .seconds(60)), .value("6s"),
+          "A node that the engine has not heard for so long gets no new calls. The same at all nodes."),
+        .init(
+          "prefix", .text("letters, digits, `-`, `_`"), .value("tl"),
+          "Of every key and channel, where several clusters share an engine."),
+        .init("edges", .mapping, .none("carriers and apps reach the gateway itself"), "Proxies of yours before the gateway."),
+      ]),
+    .init(
+      "cluster.engine", isTakenBySIGHUP: false, "One of `redis`, `sentinels` and `cluster`.",
+      [
+        .init("redis", .text("host:port"), .none("`sentinels` or `cluster`"), "A primary that stands alone."),
+        .init("sentinels", .list(.text("host:port"), limit: 16), "Sentinels, which say where the primary is; needs `name`."),
+        .init("name", .text("name"), .none("no Sentinels"), "What Sentinel calls the primary."),
+        .init("cluster", .list(.text("host:port"), limit: 64), "Some nodes of a Redis Cluster; the others are asked for."),
+        .init("user", .text("name"), .none("the default user"), "An ACL user."),
+        .init("password_file", .file("the password"), .none("no password"), "Its password, or that of the default user."),
+        .init(
+          "tls", .or(.mapping, .text("`off`")), .none("required unless the engine is on loopback"),
+          "How the engine's certificate is checked. `off` only in a network of your own: who reads along learns numbers and push tokens."
+        ),
+      ]),
+    .init(
+      "cluster.engine.tls", isTakenBySIGHUP: false, "",
+      [
+        .init("ca", .file("PEM certificates"), .none("the system's"), "Who signs the engine's certificate."),
+        .init("cert", .file("PEM certificate chain"), .none("none"), "What this node shows to the engine."),
+        .init("key", .file("PEM private key"), .none("none"), "Its private key."),
+      ]),
+    .init(
+      "cluster.edges", isTakenBySIGHUP: true,
+      "An edge names the trunk of each call in the header field `X-Trunkline-Trunk`; from anybody else it is ignored.",
+      [
+        .init(
+          "peers", .list(.text("address or network"), limit: Limits.edges),
+          "Where SIP of the edges comes from. An INVITE of theirs that names no trunk gets 403. No carrier or app may be in these networks."
+        ),
+        .init(
+          "sip", .text("SIP URI"), .none("requests go to the trunks"),
+          "Where requests to trunks go first, with a Route: `sip:192.0.2.9:5060;transport=tcp`. Its address must be in `peers`."),
+        .init(
+          "http", .list(.text("address or network"), limit: Limits.edges), waitsForRestart: true,
+          "Edges before the app port: the same as further `listen.app.proxies`."),
+      ]),
+  ]
+}

@@ -1,0 +1,95 @@
+import Bytes
+import CallFlow
+import Cluster
+import Foundation
+
+/// Reads one page of the cluster's live calls: this node's from its own memory, those of others from the engine, node after node.
+///
+///     ClusterCallsReader(machine, after: position, ask: { cluster.ask($0, $1) }) { page in … }.read()
+///
+/// Bounded: a page has `calls` rows or a few more (a scan of the engine gives what it gives), and asks the engine `readings` times at most. A
+/// call that comes or goes meanwhile may be in no page or, if the engine says so twice, in two.
+final class ClusterCallsReader: Sendable {
+  /// Where a page begins: a node's life, and what of it was read.
+  struct Position: Sendable, Equatable {
+    var incarnation: Incarnation
+    /// Of another node: the engine's cursor. Of the answering one: the last call's id.
+    var rest: String
+
+    init(_ incarnation: Incarnation, _ rest: String) { (self.incarnation, self.rest) = (incarnation, rest) }
+
+    init?(_ text: String) {
+      let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+      guard parts.count == 2, let incarnation = Incarnation(String(parts[0])),
+        parts[1].isEmpty || UInt64(parts[1]) != nil || Identifier(parts[1]) != nil
+      else { return nil }
+      self.init(incarnation, String(parts[1]))
+    }
+
+    var text: String { "\(incarnation):\(rest)" }
+  }
+  static let calls = 100
+  static let readings = 64
+
+  private let view: ClusterView
+  /// In the order of their names; the dead are left out: their calls are being closed.
+  private let nodes: [SeenNode]
+  private let start: Position?
+  private let own: [CallEntry]
+  private let ask: EngineQuestions.Ask
+  private let done: @Sendable (ClusterCalls) -> Void
+
+  /// On the control thread.
+  init(
+    _ machine: ClusterMachine, after position: Position?, ask: @escaping EngineQuestions.Ask,
+    _ done: @escaping @Sendable (ClusterCalls) -> Void
+  ) {
+    let view = ClusterView(machine)
+    (self.view, self.ask, start, self.done) = (view, ask, position, done)
+    nodes = view.nodes.filter { $0.standing != .dead }.sorted { $0.lease.incarnation < $1.lease.incarnation }
+    let isBehind = position.map { view.own < $0.incarnation } ?? false
+    let last = position.flatMap { $0.incarnation == view.own ? Identifier($0.rest) : nil }
+    own = isBehind ? [] : machine.ownEntries(after: last, most: Self.calls + 1)
+  }
+
+  func read() {
+    let page = ClusterCalls(asked: view.own.node, engine: view.state.rawValue, partial: false, calls: [])
+    // a life that is gone since: the next one behind it
+    let index = start.map { start in nodes.firstIndex { $0.lease.incarnation >= start.incarnation } ?? nodes.count } ?? 0
+    let isThere = index < nodes.count && nodes[index].lease.incarnation == start?.incarnation
+    read(index, isThere ? start.flatMap { UInt64($0.rest) } ?? 0 : 0, page, readings: 0)
+  }
+
+  private func read(_ index: Int, _ cursor: UInt64, _ page: ClusterCalls, readings: Int) {
+    var page = page
+    guard index < nodes.count else { return done(page) }
+    let node = nodes[index]
+    if node.lease.incarnation == view.own {
+      let room = max(0, Self.calls - page.calls.count)
+      page.calls += own.prefix(room).map { ClusterCall($0, at: node) }
+      if own.count > room {
+        page.next = Position(view.own, room > 0 ? own[room - 1].line.call.description : "").text
+        return done(page)
+      }
+      return read(index + 1, 0, page, readings: readings)
+    }
+    guard page.calls.count < Self.calls, readings < Self.readings else {
+      page.next = Position(node.lease.incarnation, "\(cursor)").text
+      return done(page)
+    }
+    let seen = page
+    ask(.entries(of: node.lease.incarnation, cursor: cursor)) { [self] result in
+      var page = seen
+      guard case .success(.entries(let entries, let next, _)) = result else {
+        // this node's are there, whoever else cannot be read
+        page.partial = true
+        let mine = nodes[index...].firstIndex { $0.lease.incarnation == view.own }
+        page.calls +=
+          mine.map { at in own.prefix(max(0, Self.calls - page.calls.count)).map { ClusterCall($0, at: nodes[at]) } } ?? []
+        return done(page)
+      }
+      page.calls += entries.map { ClusterCall($0, at: node) }
+      read(next == 0 ? index + 1 : index, next, page, readings: readings + 1)
+    }
+  }
+}

@@ -1,0 +1,228 @@
+import AppSessions
+import Bytes
+import CallFlow
+import Cluster
+import CommandSupport
+import Configuration
+import Control
+import Engine
+import Foundation
+import Glibc
+import Logging
+import Platform
+import SIPDialogs
+import SIPTransport
+import Store
+import Synchronization
+
+/// What a gateway has of a cluster: its incarnation, the tokens that all nodes know, the engine's thread, and what control says of other nodes.
+final class ClusterSide: Sendable {
+  let machine: ClusterMachine.Settings
+  let sessions: SessionCluster
+  private let engine: RedisEngine
+  private let inbox: Inbox
+  private let questions: EngineQuestions
+  private let logger: Logger
+  private let told = Mutex<EngineState?>(nil)
+  private let isEnding = Mutex(false)
+  private let seen = Mutex<Set<SocketAddress>>([])
+  private let twins = Mutex<Set<String>>([])
+
+  /// Nil: this gateway is alone. Throws if the file of the last incarnation cannot be written, or certificates cannot be read.
+  static func make(
+    _ settings: Settings, sip: String, inbox: Inbox, readiness: Readiness, logs: Logs
+  ) throws -> ClusterSide? {
+    guard let nodes = settings.cluster?.nodes else { return nil }
+    return try ClusterSide(nodes, settings, sip: sip, inbox: inbox, readiness: readiness, logs: logs)
+  }
+
+  private init(
+    _ nodes: Settings.Nodes, _ settings: Settings, sip: String, inbox: Inbox, readiness: Readiness, logs: Logs
+  ) throws {
+    let incarnation = Incarnation(node: nodes.name, started: WallClock.nowMilliseconds())
+    guard let sessions = SessionCluster(incarnation: incarnation.description, url: nodes.url, key: nodes.key.exposed) else {
+      throw GatewayFailure("cluster.key_file is empty, or cluster.node is no name")
+    }
+    var machine = ClusterMachine.Settings(
+      incarnation, url: nodes.url, sip: sip, version: Version.number, configuration: settings.sharedConfiguration)
+    machine.predecessor = try Self.replaceIncarnation(in: settings.store + ".node", by: incarnation)
+    (machine.lease, machine.renewal, machine.lostAfter) = (nodes.lease, nodes.lease / 3, nodes.lostAfter)
+    machine.movesRinging = min(machine.movesRinging, nodes.lostAfter / 2)
+    (self.machine, self.sessions, self.inbox) = (machine, sessions, inbox)
+    logger = logs.logger("cluster")
+    let questions = EngineQuestions()
+    self.questions = questions
+    engine = try RedisEngine(nodes.engine, node: incarnation, readiness: readiness, logger: logs.logger("engine")) {
+      [inbox, questions] event in
+      if !questions.takes(event) { inbox.post(.engine(event)) }
+    }
+  }
+
+  /// The life before this one, as the file beside the journal has it.
+  private static func replaceIncarnation(in path: String, by new: Incarnation) throws -> Incarnation? {
+    let before = FileManager.default.contents(atPath: path).flatMap {
+      Incarnation(String(decoding: $0, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines))
+    }
+    do {
+      try Data("\(new)\n".utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
+    } catch {
+      throw GatewayFailure("cannot write \(path), which names this process for the next one: \(error.localizedDescription)")
+    }
+    return before?.node == new.node ? before : nil
+  }
+
+  /// What control needs of it; on the control thread.
+  func join(_ outputs: inout ControlOutputs, store: CallStore, sockets: SIPSockets) {
+    outputs.engine = { [engine, inbox] id, request in
+      if !engine.post(id, request, gathers: true) { inbox.post(.engine(.reply(id, .failure(.full)))) }
+    }
+    outputs.disowned = { store.disown($0) }
+    outputs.flow = { sockets.flow($0, toward: $1) }
+    outputs.clusterNews = { [self] in heard($0, store) }
+    let endTurn = outputs.endTurn
+    outputs.endTurn = { [engine] in
+      endTurn()
+      engine.wake()
+    }
+  }
+
+  private func heard(_ action: ClusterMachine.Action, _ store: CallStore) {
+    switch action {
+    case .state(let state): heard(state)
+    case .lead(let task, let isOurs):
+      logger.notice(isOurs ? "this node does a task for all" : "another node does a task now", metadata: ["task": "\(task)"])
+    case .reapedBefore(let call): store.disown(call)
+    case .forgotten(let node, let outcome):
+      logger.notice("a node was forgotten by an operator", metadata: ["node": "\(node)", "outcome": "\(outcome.rawValue)"])
+    case .taken(let lease, let atStart): taken(lease, atStart)
+    case .incompatible(let lease): refuseToShare(with: lease)
+    default: break
+    }
+  }
+
+  private func heard(_ state: EngineState) {
+    let before = told.withLock { told in
+      defer { told = state }
+      return told
+    }
+    guard before != state else { return }
+    switch state {
+    case .up: logger.notice("this node is part of the cluster", metadata: ["node": "\(machine.incarnation.node)"])
+    case .isolated: logger.warning("this node has no lease: others send it no calls; those here go on")
+    case .away:
+      logger.warning("the engine is away: users here ring, users elsewhere are pushed from memory; calls go on")
+    }
+  }
+
+  /// Another process has this node's name, and lives.
+  private func taken(_ lease: NodeLease, _ atStart: Bool) {
+    logger.critical(
+      "another process has this node's name: give one of them another cluster.node; this one ends",
+      metadata: [
+        "node": "\(lease.incarnation.node)", "its_sip": "\(lease.sip)", "its_url": "\(lease.url)",
+        "its_start": "\(lease.incarnation.started)", "at_start": "\(atStart)",
+      ])
+    end()
+  }
+
+  private func refuseToShare(with lease: NodeLease) {
+    let isOlder = lease.format < Cluster.Limits.format
+    logger.critical(
+      isOlder
+        ? "a node of an older version shares nothing with this one: upgrade it first; this one ends"
+        : "a node of a newer version shares nothing with this one: install that version here, or one between; this one ends",
+      metadata: [
+        "node": "\(lease.incarnation.node)", "its_version": "\(lease.version)", "its_sip": "\(lease.sip)",
+        "it_writes": "\(lease.format)", "it_reads": "\(lease.reads)", "this_version": "\(Version.number)",
+        "this_writes": "\(Cluster.Limits.format)", "this_reads": "\(Cluster.Limits.oldestFormat...Cluster.Limits.format)",
+      ])
+    end()
+  }
+
+  private func end() {
+    isEnding.withLock { $0 = true }
+    _ = kill(getpid(), SIGTERM)
+  }
+
+  /// The process ends with status 2.
+  var isTaken: Bool { isEnding.withLock { $0 } }
+
+  /// The SIP addresses of other nodes, if they are not those of the last time: their OPTIONS are answered.
+  func changedAddresses(_ nodes: [SeenNode]) -> Set<SocketAddress>? {
+    let now = Set(
+      nodes.filter { $0.lease.incarnation != machine.incarnation }.compactMap { NodeAddress($0.lease.sip)?.address })
+    return seen.withLock { seen in
+      if seen == now { return nil }
+      seen = now
+      return now
+    }
+  }
+
+  /// Other nodes with this one's url, said once each: only one of them is reached there.
+  func checkURL(_ nodes: [SeenNode]) {
+    let living = nodes.filter { [.living, .draining].contains($0.standing) }.map(\.lease)
+    let now = Set(NodeLease.sharing(machine.url, among: living, but: machine.incarnation))
+    let new = twins.withLock { twins in
+      defer { twins = now }
+      return now.subtracting(twins)
+    }
+    for node in new.sorted() {
+      logger.error(
+        "another node has this one's url: devices that are woken for calls here reach that one, or the reverse; give each its own cluster.url",
+        metadata: ["node": "\(node)", "url": "\(machine.url)"])
+    }
+  }
+
+  /// Records of `file` also go to the cluster's stream.
+  func stream(_ file: String, of store: CallStore) {
+    store.stream(file) { [questions, engine] call, line, answer in
+      questions.ask(.append(call, record: line), of: engine) { answer(RecordAnswer($0)) }
+    }
+  }
+
+  /// Any thread; `answer` is called once, on the engine's thread or at once.
+  func ask(_ request: EngineRequest, _ answer: @escaping EngineQuestions.Answer) {
+    questions.ask(request, of: engine, answer)
+  }
+
+  /// After control's loop has ended, and the store's thread: what they sent last goes out.
+  func stop() {
+    questions.stop()
+    engine.stop()
+  }
+
+  var metrics: [MetricFamily] { engine.metrics }
+  var queue: MailboxReading { engine.queue }
+}
+
+extension Settings {
+  /// What nodes must have in common, in a few characters: others are shown as different.
+  var sharedConfiguration: String {
+    var text = trunks.map { "\($0.name) \($0.routing.maximumCalls ?? -1) \($0.routing.callsPerSecond ?? -1)" }.joined(
+      separator: "\n")
+    text += users.map(\.id).joined(separator: " ") + "\(auth.audience) \(calls.bounds.callsPerUser)"
+    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    for byte in text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    return String(hash, radix: 36)
+  }
+
+  /// Where edges and other nodes reach our SIP, as the lease says it: the transport of `edges.sip`, else TCP where we listen on it.
+  func nodeAddress(udp: [SocketAddress], tcp: [SocketAddress]) -> String {
+    let wanted = cluster?.edges?.sip?.server.transport
+    let isTCP = wanted == .tcp || (wanted == nil && !tcp.isEmpty)
+    let bound = (isTCP ? tcp : udp).first ?? udp.first ?? tcp.first ?? SocketAddress(.loopback, 5_060)
+    let transport: TransportProtocol = isTCP ? .tcp : .udp
+    let advertised = listen.advertised.first { $0.transport == transport }?.host
+    var (host, port) = (bound.ip, bound.port)
+    if let address = advertised?.address { (host, port) = (address, advertised?.port ?? bound.port) }
+    if host.isUnspecified { host = (try? localAddresses(loopback: false))?.first { $0.family == bound.ip.family } ?? .loopback }
+    return "sip:\(SocketAddress(host, port))\(transport.uriParameter)"
+  }
+}
+
+extension NodeLease {
+  /// Names of other nodes that have this url, too.
+  static func sharing(_ url: String, among leases: [NodeLease], but own: Incarnation) -> [String] {
+    leases.filter { $0.incarnation.node != own.node && $0.url == url }.map(\.incarnation.node)
+  }
+}

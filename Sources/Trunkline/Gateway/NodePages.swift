@@ -1,0 +1,99 @@
+import AppServer
+import CallFlow
+import Cluster
+import Control
+import Glibc
+import Platform
+
+/// A node of the cluster as the admin port shows it.
+struct NodeRow: Codable, Sendable {
+  var node: String
+  /// This is the one that answers.
+  var own: Bool
+  var standing: String
+  /// Milliseconds since 1970, by its clock.
+  var started: Int64
+  var url: String
+  var sip: String
+  var calls: Int
+  var sessions: Int
+  var version: String
+  /// Its shared configuration is another one than this node's.
+  var differs: Bool
+}
+
+/// This node in its cluster.
+struct ClusterStatus: Codable, Sendable {
+  /// How this node stands to the engine: away, isolated or up.
+  var state: String
+  /// Since its lease was renewed last; nil: it never was.
+  var leaseAgeMs: Int64?
+  /// Single tasks that it does for all.
+  var leads: [String]
+  var nodes: [NodeRow]
+}
+
+/// Nodes on the admin port.
+///
+///     GET  /v1/nodes                 `ClusterStatus`, this node first
+///     GET  /v1/nodes/NAME            one node, `NodeRow`
+///     POST /v1/nodes/NAME/drain      of the node that answers: no new calls, and it ends with the last one, as SIGTERM does
+///     POST /v1/nodes/NAME/forget     an operator's word that it is dead: its calls are closed. Refused while it has a lease
+struct NodePages: Sendable {
+  let inbox: Inbox
+
+  func handle(_ request: AdminRequest, _ rest: [String], _ answer: @escaping @Sendable (AdminResponse) -> Void) {
+    let rest = rest.map { $0.removingPercentEncoding ?? $0 }
+    switch (request.method, rest.count) {
+    case ("GET", 0): ask(answer) { .json(200, $0) }
+    case ("GET", 1): ask(answer) { status in status.nodes.first { $0.node == rest[0] }.map { .json(200, $0) } ?? Self.unknown }
+    case ("POST", 2) where rest[1] == "drain":
+      ask(answer) { status in
+        guard let node = status.nodes.first(where: { $0.node == rest[0] }) else { return Self.unknown }
+        guard node.own else { return .text(409, "\(node.node) is another node: ask its own admin port") }
+        _ = Glibc.kill(getpid(), SIGTERM)
+        return .text(202, "draining: no new calls, the process ends with the last one")
+      }
+    case ("POST", 2) where rest[1] == "forget":
+      let inbox = inbox
+      ask(answer) { status in
+        guard let node = status.nodes.first(where: { $0.node == rest[0] }) else { return Self.unknown }
+        let isLiving = ["living", "draining"].contains(node.standing)
+        guard !node.own, !isLiving else { return .text(409, "\(node.node) has a lease that lives: stop its process first") }
+        guard inbox.post(.forget(node: node.node)) else { return .text(503, "busy") }
+        return .text(202, "forgotten: its calls are closed")
+      }
+    default: answer(.text(405, "GET /v1/nodes, GET /v1/nodes/NAME, POST /v1/nodes/NAME/drain, POST /v1/nodes/NAME/forget"))
+    }
+  }
+
+  static let alone = AdminResponse.text(404, "this gateway is alone: its configuration has no cluster.engine")
+  private static let unknown = AdminResponse.text(404, "no such node was seen")
+
+  private func ask(
+    _ answer: @escaping @Sendable (AdminResponse) -> Void, _ render: @escaping @Sendable (ClusterStatus) -> AdminResponse
+  ) {
+    let isAsked = inbox.cluster { machine in
+      guard let machine else { return answer(Self.alone) }
+      answer(render(ClusterStatus(machine)))
+    }
+    if !isAsked { answer(.text(503, "busy")) }
+  }
+}
+
+extension ClusterStatus {
+  init(_ machine: ClusterMachine) {
+    let own = machine.settings
+    state = machine.state.rawValue
+    leaseAgeMs = machine.leaseAge(at: MonotonicClock.now())?.milliseconds
+    leads = machine.leads.map(\.description).sorted()
+    nodes = machine.nodes.map { seen in
+      NodeRow(
+        node: seen.lease.incarnation.node, own: seen.lease.incarnation == own.incarnation, standing: seen.standing.rawValue,
+        started: seen.lease.incarnation.started, url: seen.lease.url, sip: seen.lease.sip, calls: seen.lease.calls,
+        sessions: seen.lease.sessions, version: seen.lease.version,
+        // of one that has no lease nothing is known any more
+        differs: [.living, .draining].contains(seen.standing) && seen.lease.configuration != own.configuration)
+    }
+  }
+}

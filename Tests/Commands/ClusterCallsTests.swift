@@ -1,0 +1,178 @@
+import AppSessions
+import Bytes
+import CallFlow
+import Cluster
+import Foundation
+import Platform
+import PushPolicy
+import SIPDialogs
+import Synchronization
+import Testing
+
+@testable import trunkline
+
+/// Where calls and devices are, as the admin port and the commands show it.
+@Suite struct ClusterCallsTests {
+  private static let own = Incarnation(node: "n2", started: 5)
+  private static func node(_ name: String) -> Incarnation { Incarnation(node: name, started: 7) }
+
+  private static func lease(_ incarnation: Incarnation) -> NodeLease {
+    NodeLease(incarnation, url: "wss://\(incarnation.node)/v1/connect", sip: "sip:127.0.0.1:5060", version: "1")
+  }
+
+  private static func entry(_ number: UInt64, connect: Int64? = nil) -> CallEntry {
+    let line = StartLine(
+      call: CallID(high: 1, low: number), sipCallId: "a\(number)@carrier", direction: .incoming, trunk: "carrier", from: "+1",
+      to: "+2",
+      user: "alice", start: 1_790_000_000_000, connect: connect)
+    return CallEntry(line, users: ["alice"])
+  }
+
+  /// A node n2 with calls of its own, which sees these others as living.
+  private func machine(calls: Range<UInt64> = 0..<0, others: [String]) -> ClusterMachine {
+    let settings = ClusterMachine.Settings(
+      Self.own, url: "wss://n2/v1/connect", sip: "sip:127.0.0.1:5060", version: "1", configuration: "")
+    let now = Instant.zero + .seconds(100)
+    var machine = ClusterMachine(settings, random: .seeded(1), at: now)
+    var output = ClusterMachine.Output()
+    machine.handle(.engine(.connected(wasFlushed: false)), at: now, into: &output)
+    let leases = [Self.lease(Self.own)] + others.map { Self.lease(Self.node($0)) }
+    for case .engine(let id, .renew) in output.actions {
+      machine.handle(.engine(.reply(id, .success(.nodes(leases, hadLease: false, clock: 0)))), at: now, into: &output)
+    }
+    for number in calls { machine.handle(.started(Self.entry(number).line, users: ["alice"]), at: now, into: &output) }
+    return machine
+  }
+
+  /// What an engine that has these calls answers, in pages of its own size.
+  private final class Engine: Sendable {
+    let asked = Mutex<[String]>([])
+    let calls: [Incarnation: [CallEntry]]
+    let size: Int
+    let fails: Bool
+    init(_ calls: [Incarnation: [CallEntry]], by size: Int = 100, fails: Bool = false) {
+      (self.calls, self.size, self.fails) = (calls, size, fails)
+    }
+
+    func ask(_ request: EngineRequest, _ answer: EngineQuestions.Answer) {
+      guard case .entries(let incarnation, let cursor) = request else { return answer(.failure(.full)) }
+      asked.withLock { $0.append("\(incarnation.node) \(cursor)") }
+      if fails { return answer(.failure(.away)) }
+      let all = calls[incarnation] ?? []
+      let end = min(all.count, Int(cursor) + size)
+      answer(.success(.entries(Array(all[Int(cursor)..<end]), next: end == all.count ? 0 : UInt64(end))))
+    }
+  }
+
+  private func page(_ machine: ClusterMachine, _ engine: Engine, after: String? = nil) throws -> ClusterCalls {
+    let page = Mutex<ClusterCalls?>(nil)
+    let position = try after.map { try #require(ClusterCallsReader.Position($0)) }
+    ClusterCallsReader(machine, after: position, ask: { engine.ask($0, $1) }) { read in page.withLock { $0 = read } }.read()
+    return try #require(page.withLock { $0 })
+  }
+
+  /// All pages, as a client reads them.
+  private func pages(_ machine: ClusterMachine, _ engine: Engine) throws -> [ClusterCalls] {
+    var out = [try page(machine, engine)]
+    while let next = out.last?.next, out.count < 100 { out.append(try page(machine, engine, after: next)) }
+    return out
+  }
+
+  @Test func `pages are bounded, and together every call of every node, once`() throws {
+    let machine = machine(calls: 0..<250, others: ["n1", "n3"])
+    let engine = Engine([
+      Self.node("n1"): (1_000..<1_230).map { Self.entry($0) }, Self.node("n3"): [Self.entry(5_000, connect: 5)],
+    ])
+    let pages = try pages(machine, engine)
+    let rows = pages.flatMap(\.calls)
+    #expect(pages.allSatisfy { $0.calls.count < 2 * ClusterCallsReader.calls && !$0.partial } && pages.count > 4)
+    #expect(rows.count == 481 && Set(rows.map(\.call)).count == 481)
+    #expect(rows.map(\.node) == Array(repeating: "n1", count: 230) + Array(repeating: "n2", count: 250) + ["n3"])
+    #expect(rows.last?.state == "connected" && rows.first?.state == "ringing")
+    #expect(rows.allSatisfy { $0.standing == "living" && $0.url == "wss://\($0.node)/v1/connect" })
+  }
+
+  @Test func `many nodes without calls are several pages, of so many questions each`() throws {
+    let names = (0..<200).map { "a\(String(format: "%03d", $0))" }
+    let engine = Engine([Self.node("a199"): [Self.entry(1)]])
+    let pages = try pages(machine(others: names), engine)
+    #expect(pages.count == 4 && pages.flatMap(\.calls).map(\.node) == ["a199"])
+    #expect(engine.asked.withLock { $0.count } == 200, "each is asked once")
+  }
+
+  @Test func `a node that went between two pages is passed over, and its successor is read whole`() throws {
+    let engine = Engine([Self.node("n3"): (0..<3).map { Self.entry($0) }])
+    let machine = machine(others: ["n3"])
+    let read = try page(machine, engine, after: "n1.4:77")
+    #expect(read.calls.count == 3 && read.next == nil)
+    #expect(engine.asked.withLock { $0 } == ["n3 0"])
+    #expect(try page(machine, engine, after: "n9.4:77").calls.isEmpty)
+  }
+
+  @Test func `the engine away: the calls here, and it is said`() throws {
+    let engine = Engine([:], fails: true)
+    let read = try page(machine(calls: 0..<3, others: ["n1", "n3"]), engine)
+    #expect(read.partial && read.calls.count == 3 && read.next == nil && read.asked == "n2")
+    #expect(engine.asked.withLock { $0 } == ["n1 0"], "nobody else is asked")
+  }
+
+  @Test(arguments: [
+    "", "n1", "n1.4", "n1.4:x", "n1:4", ".4:1", "n1.4:00000000-0000", String(repeating: "n", count: 200) + ".1:1",
+  ])
+  func `what is no position is none`(text: String) { #expect(ClusterCallsReader.Position(text) == nil) }
+
+  @Test func `a url of two nodes is found, and shown beside both`() {
+    func lease(_ name: String, _ url: String) -> NodeLease {
+      var lease = Self.lease(Self.node(name))
+      lease.url = url
+      return lease
+    }
+    let leases = [lease("n1", "wss://x"), lease("n2", "wss://x"), lease("n3", "wss://y")]
+    #expect(NodeLease.sharing("wss://x", among: leases, but: Self.node("n1")) == ["n2"])
+    #expect(NodeLease.sharing("wss://y", among: leases, but: Self.node("n3")).isEmpty)
+    #expect(
+      NodeLease.sharing("wss://x", among: leases, but: Incarnation(node: "n1", started: 8)) == ["n2"], "not its own last life")
+    let rows = zip(leases, ["living", "draining", "living"]).map { lease, standing in
+      NodeRow(
+        node: lease.incarnation.node, own: false, standing: standing, started: 0, url: lease.url, sip: "", calls: 0, sessions: 0,
+        version: "1", differs: false)
+    }
+    let text = NodeTable.render(ClusterStatus(state: "up", leads: [], nodes: rows)).split(separator: "\n")
+    #expect(text.filter { $0.hasSuffix("wss://x (of two nodes)") }.count == 2, "\(text)")
+  }
+
+  // MARK: a user
+
+  private static func place(_ device: String, _ incarnation: Incarnation) -> Whereabouts {
+    Whereabouts(
+      DeviceKey(user: "alice", device: device), at: incarnation, session: SessionID("s-\(device)"), state: .bg, caps: ["nodes"],
+      accounts: ["work"])
+  }
+
+  @Test func `a user's devices: of the asked node by its own word, of others by the engine's, a dead one's as gone`() {
+    let view = ClusterView(machine(others: ["n1"]))
+    var found = LocatedUser("alice")
+    // what the engine says of a device here that is not here any more counts for nothing
+    found.whereabouts = [
+      Self.place("cell", Self.node("n1")), Self.place("old", Incarnation(node: "n1", started: 3)), Self.place("stale", Self.own),
+    ]
+    found.calls = [
+      CallPlace(CallID(high: 0, low: 1), at: Self.node("n1"), .outgoing),
+      CallPlace(CallID(high: 0, low: 2), at: Self.own, .incoming),
+    ]
+    var mine = LocatedUser("alice")
+    mine.whereabouts = [Self.place("desk", Self.own)]
+    mine.calls = [CallPlace(CallID(high: 0, low: 3), at: Self.own, .incoming)]
+    let places = UserPlaces("alice", found, mine: mine, registered: [], view)
+    #expect(places.devices.map(\.device) == ["cell", "desk", "old"])
+    #expect(places.devices.map(\.node) == ["n1", "n2", "n1"] && places.devices.map(\.standing) == ["living", "living", "gone"])
+    #expect(places.devices[0].caps == ["nodes"] && places.devices[0].state == "bg" && places.devices[0].accounts == ["work"])
+    #expect(places.calls.map(\.node) == ["n1", "n2"] && places.calls.map { $0.call.suffix(1) } == ["1", "3"] && !places.partial)
+    let alone = UserPlaces("alice", nil, mine: mine, registered: [], view)
+    #expect(alone.partial && alone.devices.map(\.device) == ["desk"] && alone.calls.count == 1)
+    let text = WhereTable.render(places)
+    #expect(text.contains("n1 (gone)") && text.contains("s-desk") && text.contains("out"))
+    let nothing = UserPlaces("bob", LocatedUser("bob"), mine: LocatedUser("bob"), registered: [], view)
+    #expect(WhereTable.render(nothing) == "no device of bob is connected or registered\n\nno call of bob is up")
+  }
+}

@@ -1,0 +1,55 @@
+import Configuration
+import Testing
+
+/// `users:` as a list, as `any`, and both.
+@Suite struct UsersTests {
+  private let key = "auth: { jwt: { key_file: jwt.key } }\n"
+
+  @Test func `any alone is every sub of a valid token, without limits of its own`() throws {
+    for text in ["users: any\n", "users: [ any ]\n", "users: { id: any }\n"] {
+      let settings = try TemporaryFolder().parse(key + text)
+      #expect(settings.users.isEmpty && settings.anyUser?.id == "" && settings.anyUser?.numbers == [])
+      #expect(settings.anyUser?.allowance.prefixes == nil && settings.anyUser?.allowance.calls == nil)
+    }
+    #expect(try TemporaryFolder().parse(key).anyUser == nil)
+  }
+
+  @Test func `listed users stand before any, which may say what holds for the others`() throws {
+    let settings = try TemporaryFolder().parse(
+      key + """
+        users:
+          - { id: alice, numbers: [ "+15551230001" ] }
+          - { id: any, max_calls: 2, calls_per_hour: 20, country: "49", name: Example }
+        """)
+    #expect(settings.users.map(\.id) == ["alice"])
+    #expect(settings.anyUser?.allowance.calls == 2 && settings.anyUser?.allowance.callsPerHour == 20)
+    #expect(settings.anyUser?.country?.code == "49" && settings.anyUser?.name == "Example")
+  }
+
+  @Test func `any has no number, and is the last`() throws {
+    let folder = try TemporaryFolder()
+    #expect(
+      folder.problems(key + "users: [ any, { id: alice } ]\n")
+        == ["gateway.yaml:2:10: users[0]: any stands for all other users: write it last, and once"])
+    #expect(
+      folder.problems(key + "users: [ { id: any }, any ]\n")
+        == ["gateway.yaml:2:10: users[0]: any stands for all other users: write it last, and once"])
+    #expect(
+      folder.problems(key + "users: { id: any, numbers: [ \"+1\" ] }\n")
+        == ["gateway.yaml:2:28: users[0].numbers: a number belongs to one user: name the user, or see trunkline users import"])
+    #expect(
+      folder.problems(key + "users: every\n") == ["gateway.yaml:2:8: users[0]: expected a mapping with id, or any, got \"every\""]
+    )
+  }
+
+  @Test func `with any, routes and diversions may name users that are not listed`() throws {
+    let rest = """
+      trunks: [ { name: t, peers: [ 192.0.2.1 ] } ]
+      routes: { inbound: [ { trunk: t, user: bob, diversions: { busy: { user: carol } } } ] }
+
+      """
+    let folder = try TemporaryFolder()
+    #expect(folder.problems(key + "users: any\n" + rest).isEmpty)
+    #expect(folder.problems(key + rest).count == 2)
+  }
+}

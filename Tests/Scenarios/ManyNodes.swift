@@ -1,0 +1,339 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import CallFlow
+import Cluster
+import GatewayCore
+import MemoryEngine
+import PushPolicy
+import SIPDialogs
+import Testing
+
+/// Several gateways on one virtual clock: each a `World` of its own with its cluster machine, over an engine in memory. An edge before them
+/// follows a redirect; devices open further sockets at nodes that wake them.
+final class ManyNodes {
+  private(set) var worlds: [World] = []
+  var engine: MemoryEngine
+  private(set) var now = Instant(nanoseconds: 1_000_000_000)
+  private var lives: Int64 = 0
+  private var dead: Set<Int> = []
+  /// Processes that stand still, and what the engine has said to them meanwhile.
+  private var stopped: [Int: [EngineEvent]] = [:]
+  /// Processes that nobody reaches, and that reach nobody: not the engine, not other nodes.
+  private var cut: Set<Int> = []
+  /// Sockets that stay away: what `call.wake` says is not followed.
+  var ignoresWakes = false
+  /// Records of all nodes, and calls that one gave up because another has closed them.
+  var records: [CallRecord] { worlds.flatMap(\.records) + before.flatMap(\.records) }
+  /// Processes that died.
+  private(set) var before: [World] = []
+  private let seed: UInt64
+  /// Legs of dead nodes that were closed, by whom.
+  private(set) var closed: [(by: Int, call: CallID, legs: [OrphanedLeg])] = []
+  private(set) var wakes: [(device: String, node: Int, call: CallID)] = []
+
+  init(_ count: Int = 3, seed: UInt64 = 1) {
+    self.seed = seed
+    engine = MemoryEngine(seed: seed)
+    for index in 0..<count { begin(index) }
+    run(.seconds(3))
+  }
+
+  static func url(_ index: Int) -> String { "wss://n\(index)/v1/connect" }
+
+  private func begin(_ index: Int) {
+    lives += 1
+    let incarnation = Incarnation(node: "n\(index)", started: lives)
+    var settings = ClusterMachine.Settings(
+      incarnation, url: Self.url(index), sip: "sip:10.0.0.\(index + 1):5060", version: "1")
+    (settings.lease, settings.renewal, settings.lostAfter) = (.seconds(2), .milliseconds(600), .seconds(5))
+    let machine = ClusterMachine(settings, random: .seeded(seed &+ UInt64(lives) &* 77), at: now)
+    let sessions = SessionCluster(
+      incarnation: incarnation.description, url: Self.url(index), key: Array("the same thirty-two bytes at all".utf8))
+    let world = World(seed: seed &+ UInt64(lives), cluster: machine, sessionCluster: sessions) { configuration, _ in
+      configuration.isClustered = true
+      configuration.push?.gateway = Self.url(index)
+    }
+    world.now = now
+    world.carrier.isEdge = true
+    world.onCluster = { [unowned self] in perform($0, index) }
+    world.onWake = { [unowned self] device, wake in follow(wake, device, at: index) }
+    if index < worlds.count { worlds[index] = world } else { worlds.append(world) }
+    engine.attach(index, incarnation, at: now)
+    tellSessions(of: world, at: index)
+  }
+
+  /// As the shell does: once a second the sessions hear of the other nodes.
+  private func tellSessions(of world: World, at index: Int) {
+    world.after(.seconds(1)) { [unowned self, unowned world] in
+      guard isAlive(index), worlds[index] === world, let cluster = world.core.cluster else { return }
+      let others = cluster.nodes.filter { $0.lease.incarnation != cluster.incarnation && $0.standing != .dead }
+      world.tell(
+        .command(
+          .nodes(
+            others.map {
+              SessionNode(
+                $0.lease.incarnation.description, url: $0.lease.url, isOpen: $0.standing == .living && !$0.lease.refuses)
+            })))
+      tellSessions(of: world, at: index)
+    }
+  }
+
+  // MARK: processes
+
+  func kill(_ index: Int) {
+    dead.insert(index)
+    engine.detach(index)
+  }
+
+  func restart(_ index: Int) {
+    let old = worlds[index]
+    before.append(old)
+    dead.remove(index)
+    begin(index)
+    if let incarnation = old.core.cluster?.settings.incarnation, !old.journal.isEmpty {
+      let entries = old.journal.values.map { CallEntry($0, users: $0.user.map { [$0] } ?? []) }
+      give(.inherited(entries, of: incarnation), to: index)
+    }
+  }
+
+  func isAlive(_ index: Int) -> Bool { !dead.contains(index) }
+
+  /// SIGSTOP: nothing is handled, and what the engine says waits in the socket.
+  func stop(_ index: Int) { stopped[index] = [] }
+
+  /// SIGCONT: what is overdue goes off before the socket is read.
+  func resume(_ index: Int) {
+    let waiting = stopped.removeValue(forKey: index) ?? []
+    worlds[index].now = now
+    while let due = worlds[index].nextTime, due <= now { worlds[index].step() }
+    for event in waiting { give(.engine(event), to: index) }
+  }
+
+  /// The network between this node and engine and nodes; its devices and its trunk stay.
+  func cutOff(_ index: Int) {
+    cut.insert(index)
+    engine.cut(index, at: now)
+  }
+
+  func mend(_ index: Int) {
+    cut.remove(index)
+    engine.mend(index, at: now)
+  }
+
+  /// A stop in order, once its calls are over.
+  func end(_ index: Int) {
+    give(.stopping, to: index)
+    kill(index)
+  }
+
+  // MARK: time
+
+  func run(_ duration: Duration) {
+    let end = now + duration
+    var turns = 0
+    while true {
+      let living = worlds.indices.filter { !dead.contains($0) && stopped[$0] == nil }
+      let next = ([engine.next] + living.map { worlds[$0].nextTime }).compactMap(\.self).min() ?? .distantFuture
+      guard next <= end else { break }
+      now = max(now, next)
+      while let (client, event) = engine.take(at: now) {
+        if stopped[client] != nil { stopped[client]?.append(event) } else if isAlive(client) { give(.engine(event), to: client) }
+      }
+      for index in living where isAlive(index) {
+        worlds[index].now = now
+        while let due = worlds[index].nextTime, due <= now, isAlive(index) {
+          worlds[index].step()
+          turns += 1
+          if turns > 500_000 {
+            Issue.record("a deadline does not move")
+            return
+          }
+        }
+      }
+    }
+    now = end
+    for index in worlds.indices where isAlive(index) { worlds[index].now = end }
+  }
+
+  private func give(_ input: ClusterMachine.Input, to index: Int) {
+    worlds[index].now = now
+    worlds[index].give(cluster: input)
+  }
+
+  func after(_ delay: Duration, at index: Int, _ body: @escaping () -> Void) {
+    worlds[index].after(delay) { [unowned self] in if isAlive(index) { body() } }
+  }
+
+  private func perform(_ action: ClusterMachine.Action, _ index: Int) {
+    switch action {
+    case .engine(let id, let request): engine.send(index, id, request, at: now)
+    case .probe(let incarnation, _):
+      let target = worlds.firstIndex { $0.core.cluster?.settings.incarnation.node == incarnation.node }
+      let isThere = target.map { isAlive($0) } ?? false
+      let isSilent = cut.contains(index) || target.map { stopped[$0] != nil || cut.contains($0) } ?? false
+      worlds[index].after(isSilent ? .seconds(1) : isThere ? .milliseconds(5) : .milliseconds(2)) { [unowned self] in
+        if isAlive(index) { give(.probed(incarnation, isSilent ? .silent : isThere ? .answered : .refused), to: index) }
+      }
+    case .close(let call, let legs): closed.append((index, call, legs))
+    case .reapedBefore(let call): worlds[index].journal[call] = nil
+    default: break
+    }
+  }
+
+  // MARK: devices
+
+  /// A killed app that a push led to this node, and not to the one that made its token.
+  func launched(_ device: String, by push: CallPush, at index: Int) -> App {
+    let app = App(worlds[index], device: device)
+    app.caps = ["media.active", "nodes"]
+    app.offered = [push.call]
+    worlds[index].apps.append(app)
+    worlds[index].now = now
+    app.connect(waking: push.wake.exposed)
+    run(.milliseconds(300))
+    return app
+  }
+
+  /// A device that is connected to a node, and knows several.
+  @discardableResult
+  func app(_ device: String, at index: Int, _ configure: (App) -> Void = { _ in }) -> App {
+    let app = App(worlds[index], device: device)
+    app.caps = ["media.active", "nodes"]
+    configure(app)
+    worlds[index].apps.append(app)
+    worlds[index].now = now
+    app.connect()
+    run(.milliseconds(60))
+    return app
+  }
+
+  /// `call.wake` came through a socket at one node: a further one is opened where the call is.
+  private func follow(_ wake: CallWake, _ device: App, at index: Int) {
+    guard !ignoresWakes, let target = worlds.indices.first(where: { Self.url($0) == wake.gw }) else { return }
+    wakes.append((device.device, target, wake.call))
+    guard isAlive(target), !known(wake.call, device.device) else { return }
+    let further = App(worlds[target], device: device.device)
+    further.caps = device.caps
+    further.answersAfter = device.answersAfter
+    further.offered = [wake.call]
+    worlds[target].apps.append(further)
+    further.connect(waking: wake.wake)
+  }
+
+  /// A UUID that the device shows already.
+  private func known(_ call: CallID, _ device: String) -> Bool {
+    worlds.enumerated().contains { index, world in
+      isAlive(index) && world.apps.contains { $0.device == device && $0.offered.contains(call) && $0.isOpen }
+    }
+  }
+
+  /// All sockets of a device.
+  func sockets(_ device: String) -> [App] { (worlds + before).flatMap { $0.apps.filter { $0.device == device } } }
+
+  /// Whoever of a device's sockets has a call that rings taps.
+  func answer(_ device: String) {
+    for index in worlds.indices where isAlive(index) {
+      worlds[index].now = now
+      for app in worlds[index].apps where app.device == device && app.isOpen {
+        for call in app.offered where app.terminals[call] == nil { app.tap(call) }
+      }
+    }
+  }
+
+  /// Calls that began and have no record anywhere, though their start line was on disk or in the engine.
+  var unrecorded: Set<CallID> {
+    let begun = (worlds + before).flatMap { $0.traces.filter { $0.stage == .ringing || $0.stage == .connected }.map(\.call) }
+    // on the disk of a node that did not come back
+    let waiting = worlds.indices.filter { !isAlive($0) }.flatMap { worlds[$0].journal.keys }
+    return Set(begun).subtracting(records.map(\.call)).subtracting(waiting)
+  }
+
+  // MARK: the edge
+
+  /// A call of the carrier: the edge gives it to a node, and follows its 302 once. The node that has it in the end, when it is known.
+  final class EdgeCall {
+    var node: Int
+    var leg: LegID
+    var hops: [Int]
+    init(_ node: Int, _ leg: LegID) { (self.node, self.leg, hops) = (node, leg, [node]) }
+  }
+
+  func call(at index: Int) -> EdgeCall {
+    worlds[index].now = now
+    return EdgeCall(index, worlds[index].carrier.call())
+  }
+
+  /// Lets time pass; a 302 that came meanwhile is followed.
+  func run(_ duration: Duration, following call: EdgeCall) {
+    let end = now + duration
+    while now < end {
+      run(min(.milliseconds(5), end - now))
+      guard isAlive(call.node), worlds[call.node].carrier.final(call.leg) == 302, call.hops.count < 3,
+        let contact = worlds[call.node].carrier.redirect,
+        let target = worlds.indices.first(where: { contact.contains("@10.0.0.\($0 + 1):5060") })
+      else { continue }
+      #expect(contact.contains("x-steered"), "\(contact)")
+      worlds[target].now = now
+      (call.node, call.leg) = (target, worlds[target].carrier.call(World.number + ";x-steered"))
+      call.hops.append(target)
+    }
+  }
+
+  func final(_ call: EdgeCall) -> Int? { worlds[call.node].carrier.final(call.leg) }
+
+  // MARK: what holds after every run
+
+  /// Over all nodes: one winner, one accepted push for each (call, device), at most one terminal message for each, one final response of each
+  /// INVITE, one record for each call, and INVITEs = records + refusals and redirects.
+  func check(_ location: SourceLocation = #_sourceLocation) {
+    let all = worlds + before
+    let calls = Set(records.map(\.call))
+    #expect(calls.count == records.count, "two records of one call", sourceLocation: location)
+    for call in calls {
+      let sockets = all.flatMap(\.apps)
+      #expect(sockets.count { $0.won.contains(call) } <= 1, "two winners", sourceLocation: location)
+      for device in Set(sockets.map(\.device)) {
+        // One that was not acked before its socket broke is told again. The reaper does not know who had heard: a `call.gone` for a call that
+        // is over for the device is ignored by it.
+        var terminals = sockets.filter { $0.device == device }.flatMap { $0.terminals[call] ?? [] }
+        if terminals.contains(where: { !$0.hasPrefix("call.gone") }) { terminals.removeAll { $0.hasPrefix("call.gone") } }
+        let reasons = Set(terminals.map { $0.split(separator: " ").last ?? "" })
+        #expect(reasons.count <= 1, "\(device): \(terminals)", sourceLocation: location)
+        let pushes = all.flatMap(\.pushes).count { $0.key.call == call && $0.key.device == device }
+        #expect(pushes <= 1, "\(device) was pushed to \(pushes) times", sourceLocation: location)
+      }
+    }
+    #expect(all.flatMap { $0.finals.values }.allSatisfy { $0.count == 1 }, "two final responses", sourceLocation: location)
+    #expect(all.allSatisfy { $0.machine.statistics.answeredWithoutMedia == 0 }, sourceLocation: location)
+  }
+
+  /// Nobody shows a call that is over: whoever was offered it on a socket that stands has heard of its end. A device whose socket broke ends it by
+  /// itself, by the ring deadline or by silence (docs/protocol.md).
+  func checkNobodyShows(_ seed: UInt64 = 0, _ location: SourceLocation = #_sourceLocation) {
+    let over = Set(records.map(\.call))
+    for index in worlds.indices where isAlive(index) {
+      for app in worlds[index].apps where app.isOpen {
+        for call in app.offered where over.contains(call) {
+          let heard = sockets(app.device).contains { $0.terminals[call] != nil }
+          #expect(heard, "seed \(seed): \(app.device) at \(index) shows \(call): \(app.heard(call))", sourceLocation: location)
+        }
+      }
+    }
+  }
+
+  /// The same, and nobody shows a call that ended 46 s ago; nothing of any call is left anywhere, the engine included.
+  func checkEnd(_ location: SourceLocation = #_sourceLocation) {
+    run(.seconds(50))
+    check(location)
+    checkNobodyShows(0, location)
+    for index in worlds.indices where isAlive(index) {
+      #expect(worlds[index].machine.summaries.isEmpty, "calls are left at \(index)", sourceLocation: location)
+    }
+    let received = (worlds + before).map { $0.receivedINVITEs.count }.reduce(0, +)
+    let refused = (worlds + before).flatMap(\.refusals).count { $0.direction == .incoming }
+    let incoming = records.count { $0.direction == .incoming }
+    #expect(
+      received == incoming + refused, "\(received) INVITEs, \(incoming) records, \(refused) refusals", sourceLocation: location)
+  }
+}
