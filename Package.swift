@@ -95,8 +95,9 @@ let calls: [Target] = [
   module(
     "Calls", "CallFlow",
     [
-      "Bytes", "RTP", "SDP", "SIP", "AppProtocol", "SRTP", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "AppSessions",
-      "PushPolicy", "Devices",
+      "Bytes", "RTP", "SDP", "SIP", "AppProtocol", "JSONWebToken", "SRTP", "AudioCodecs", "MediaSession", "SIPDialogs",
+      "Trunking",
+      "AppSessions", "PushPolicy", "Devices",
     ]),
   module("Calls", "Cluster", ["Bytes", "AppProtocol", "AppSessions", "PushPolicy", "Devices", "SIPDialogs", "CallFlow"]),
   module(
@@ -118,7 +119,8 @@ let runtime: [Target] = [
     "Runtime", "AppServer",
     ["Bytes", "AppProtocol", "JSONWebToken", "HTTP", "WebSocket", "AppSessions", "Platform", "COpenSSL"], [logging]),
   module(
-    "Runtime", "Store", ["Bytes", "AppSessions", "PushPolicy", "Devices", "CallFlow", "SIPDialogs", "Platform"], [logging, grdb]),
+    "Runtime", "Store", ["Bytes", "JSONWebToken", "AppSessions", "PushPolicy", "Devices", "CallFlow", "SIPDialogs", "Platform"],
+    [logging, grdb]),
   module("Runtime", "PushSender", ["Bytes", "HTTP", "PushPolicy", "Platform", "CCurl"], [logging]),
   module(
     "Runtime", "Engine",
@@ -177,8 +179,8 @@ let executable: [Target] = [
   module(
     "Trunkline", "Configuration",
     [
-      "Bytes", "RTP", "JSONWebToken", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "PushPolicy", "CallFlow",
-      "Platform", "Engine", "COpenSSL",
+      "Bytes", "RTP", "JSONWebToken", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "PushPolicy",
+      "CallFlow", "Platform", "Engine", "COpenSSL",
     ], [yams]),
   module(
     "Trunkline", "CommandSupport", ["Bytes", "JSONWebToken", "Platform", "Configuration", "CCurl", "CLinux"], [argumentParser]),
@@ -218,7 +220,8 @@ let sipStack = ["Bytes", "SIP", "SDP"]
 let mediaStack = ["Bytes", "RTP", "STUN", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession", "SDP"]
 let appStack = ["Bytes", "AppProtocol", "JSONWebToken", "AppSessions"]
 let callStack = [
-  "Bytes", "RTP", "SIP", "SDP", "AppProtocol", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices",
+  "Bytes", "RTP", "SIP", "SDP", "AppProtocol", "JSONWebToken", "MediaSession", "SIPDialogs", "Trunking", "AppSessions",
+  "PushPolicy", "Devices",
   "CallFlow", "GatewayCore",
 ]
 let testTargets: [Target] = [
@@ -260,7 +263,7 @@ let testTargets: [Target] = [
     "Scenarios",
     callStack + [
       "Cluster", "MemoryEngine",
-      "HTTP", "JSONWebToken", "COpenSSL", "ClientMachines", "AppleStandIn", "TrunklineClient", "TrunklineCallKit",
+      "HTTP", "COpenSSL", "ClientMachines", "AppleStandIn", "TrunklineClient", "TrunklineCallKit",
       "CallDirectory",
     ]),
   tests("Platform", ["Bytes", "Platform"], [logging]),
@@ -293,8 +296,8 @@ let testTargets: [Target] = [
   tests(
     "Configuration",
     [
-      "Bytes", "RTP", "JSONWebToken", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "PushPolicy", "CallFlow",
-      "Platform", "Engine", "Configuration",
+      "Bytes", "RTP", "JSONWebToken", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "PushPolicy",
+      "CallFlow", "Platform", "Engine", "Configuration",
     ], [yams]),
   tests(
     "Commands",

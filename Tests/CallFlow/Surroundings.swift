@@ -151,6 +151,7 @@ final class Surroundings {
     case .wake(let key, let node, let content): wakes.append((key, node, content))
     case .pushCallOver(let call): pushesOver.append(call)
     case .devices(let changes): deviceChanges += changes
+    case .grants: break
     case .trace: break
     }
   }
@@ -208,7 +209,7 @@ final class Surroundings {
       httpAnswers[request] = answer
     case .wakesOver(let call): wakesOver.append(call)
     case .revoke(let key): revoked.append(key)
-    case .callLive, .callDead, .drain, .replace, .nodes: break
+    case .callLive, .callDead, .drain, .replace, .nodes, .refuse: break
     }
   }
 

@@ -1,3 +1,4 @@
+import AppSessions
 import Configuration
 import Testing
 
@@ -24,6 +25,32 @@ import Testing
     #expect(settings.users.map(\.id) == ["alice"])
     #expect(settings.anyUser?.allowance.calls == 2 && settings.anyUser?.allowance.callsPerHour == 20)
     #expect(settings.anyUser?.country?.code == "49" && settings.anyUser?.name == "Example")
+  }
+
+  @Test func `claims of any are what tokens may grant, within what any allows`() throws {
+    let settings = try TemporaryFolder().parse(
+      key + """
+        users:
+          - { id: any, max_calls: 2, calls_per_hour: 20, allow: [ "+49" ], claims: { numbers: [ "+1555" ], diversions: true } }
+        """)
+    #expect(
+      settings.grantRules
+        == GrantRules(numbers: ["+1555"], takesDiversions: true, allow: ["+49"], maxCalls: 2, callsPerHour: 20))
+    #expect(settings.grantRules?.maxNumbers == 10)
+    #expect(try TemporaryFolder().parse(key + "users: any\n").grantRules == nil)
+    let all = try TemporaryFolder().parse(key + "users: [ { id: any, claims: { numbers: [ \"\" ], max_numbers: 100 } } ]\n")
+    #expect(all.grantRules?.numbers == [""] && all.grantRules?.maxNumbers == 100)
+  }
+
+  @Test func `claims are for any alone, and not with a cluster`() throws {
+    let folder = try TemporaryFolder()
+    #expect(
+      folder.problems(key + "users: [ { id: alice, claims: { numbers: [ \"+1\" ] } } ]\n")
+        == ["gateway.yaml:2:31: users[0].claims: goes with id: any: this user is what the file says"])
+    #expect(
+      folder.problems(key + "users: [ { id: any, claims: { numbers: [ alice ], max_numbers: 101 } } ]\n").map {
+        String($0.split(separator: " ", maxSplits: 1)[1].prefix(40))
+      } == ["users[0].claims.numbers[0]: expected the", "users[0].claims.max_numbers: expected an"])
   }
 
   @Test func `any has no number, and is the last`() throws {

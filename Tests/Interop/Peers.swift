@@ -7,11 +7,12 @@ enum Peers {
   /// An aiortc client of `trunkline.v1`.
   static func phone(
     _ gateway: GatewayUnderTest, user: String = "alice", device: String = "d1", accounts: [String] = [], seconds: Int = 60,
-    through port: UInt16? = nil, _ more: [String] = []
+    through port: UInt16? = nil, token given: String? = nil, _ more: [String] = []
   )
     async throws -> Spawned
   {
-    let token = try await gateway.token(user, device, accounts: accounts)
+    let own = given == nil ? try await gateway.token(user, device, accounts: accounts) : nil
+    let token = given ?? own ?? ""
     let phone = try python(
       "phone-\(device)", "app_phone.py",
       [

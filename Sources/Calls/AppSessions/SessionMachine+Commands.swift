@@ -31,10 +31,27 @@ extension SessionMachine {
     case .httpAnswer(let request, let answer): httpAnswered(request, answer, &output)
     case .wakesOver(let call): wakeUses.forget(call)
     case .revoke(let device): if let id = sessionOfDevice[device] { closeAfterCalls(id, .revoked, now, &output) }
+    case .refuse(let id, let failure): refuse(id, failure, now, &output)
     case .replace(let device, let session): if sessionOfDevice[device] == session { end(session, .replaced, now, &output) }
     case .nodes(let list): nodes.replace(list)
     case .drain: drain(now, &output)
     }
+  }
+
+  private mutating func refuse(_ id: SessionID, _ failure: Failure, _ now: Instant, _ output: inout Output) {
+    guard let session = sessions[id] else { return stats.strayCommands += 1 }
+    let address = session.connection.flatMap { connections[$0]?.address }
+    stats.refusals[.tokenClaims, default: 0] += 1
+    output.refusedLogins.append(
+      RefusedLogin(
+        refusal: .tokenClaims, why: failure.msg ?? "", address: address, user: session.device.user, device: session.device.device)
+    )
+    guard let request = session.awaitsWelcome, let connection = session.connection else {
+      return closeAfterCalls(id, .authFailed, now, &output)
+    }
+    output.actions.append(.send(connection, ServerFrame(.err(failure), re: request).encoded()))
+    stats.messagesSent += 1
+    end(id, .authFailed, now, &output)
   }
 
   private mutating func welcomed(

@@ -146,6 +146,7 @@ extension SessionMachine {
       sessions[id]?.expiresAt = claims.exp * 1_000 + Limits.expiryLeewayMilliseconds
       sessions[id]?.isExpiryAnnounced = false
       if let accounts = claims.acct, !accounts.isEmpty { sessions[id]?.info.accounts = accounts }
+      if let grant = try? claims.grant?.get() { output.events.append(.granted(session.device, id, grant)) }
       rearm(session: id, now)
       return .ok
     } catch {

@@ -15,7 +15,20 @@ extension SessionMachine {
       throw RefusedHello(.deviceMismatch, "dev is not device.id", user: claims.sub)
     }
     guard settings.users.contains(claims.sub) else { throw RefusedHello(.unknownUser, "unknown sub", user: claims.sub) }
+    try check(claims)
     return claims
+  }
+
+  /// The claim `trunkline`. Whose numbers they are already is for control to say.
+  private func check(_ claims: Claims) throws(RefusedHello) {
+    guard let claim = claims.grant else { return }
+    do throws(TokenGrant.Fault) {
+      let grant = try claim.get()
+      guard let rules = settings.grants else { throw .init("", "tokens may grant nothing here: see users[].claims") }
+      try rules.check(grant)
+    } catch {
+      throw RefusedHello(.tokenClaims, error.description, user: claims.sub)
+    }
   }
 
   /// The first message of a connection.
@@ -52,7 +65,7 @@ extension SessionMachine {
       info.accounts = claims.acct.flatMap { $0.isEmpty ? nil : $0 } ?? ["default"]
       let expiresAt = claims.exp * 1_000 + Limits.expiryLeewayMilliseconds
       let device = DeviceKey(user: claims.sub, device: claims.dev)
-      try begin(device, info, expiresAt: expiresAt, request, on: id, now, &output)
+      try begin(device, info, expiresAt: expiresAt, grant: try? claims.grant?.get(), request, on: id, now, &output)
     case .wake(let token):
       // before the first unlock a device may not be able to read its own id: the token knows it
       let (wake, isHere) = try verify(wake: token, device: hello.device.id.isEmpty ? nil : hello.device.id, now)
@@ -67,8 +80,8 @@ extension SessionMachine {
 
   /// - Parameter callIsHere: that of `info.onlyCall`.
   mutating func begin(
-    _ device: DeviceKey, _ info: DeviceInfo, expiresAt: Int64, callIsHere: Bool = false, _ request: Identifier,
-    on id: ConnectionID, _ now: Instant, _ output: inout Output
+    _ device: DeviceKey, _ info: DeviceInfo, expiresAt: Int64, callIsHere: Bool = false, grant: TokenGrant? = nil,
+    _ request: Identifier, on id: ConnectionID, _ now: Instant, _ output: inout Output
   ) throws(RefusedHello) {
     let old = sessionOfDevice[device]
     // While draining, only a device that still has a call may come back, or is woken for one that waits here.
@@ -96,6 +109,7 @@ extension SessionMachine {
     sessionsOfUser[device.user, default: 0] += 1
     timers.cancel(.answers(device))
     connections[id]?.phase = .bound(session.id)
+    if let grant { output.events.append(.granted(device, session.id, grant)) }
     output.events.append(.connected(device, session.id, info, resumed: false))
     rearm(connection: id)
     rearm(session: session.id, now)

@@ -1,5 +1,6 @@
 import AppProtocol
 import Bytes
+import JSONWebToken
 
 /// A device of a user: the `sub` and `dev` of its token. Calls are offered to devices; a device has at most one session.
 public struct DeviceKey: Hashable, Sendable {
@@ -54,6 +55,9 @@ public struct HTTPRequestID: Hashable, Sendable {
 
 /// App thread → control. Events of one device arrive in the order in which they happened.
 public enum SessionEvent: Hashable, Sendable {
+  /// The login token of this session grants its user something: right before `.connected`, and again at `auth.refresh`. `.refuse` follows
+  /// if it cannot hold.
+  case granted(DeviceKey, SessionID, TokenGrant)
   /// A device is connected. Not resumed: control must send `.welcome` for this session, and nothing else goes out before it;
   /// a `.send` to the device that was posted earlier is dropped, because the snapshot stands for it.
   /// Resumed: the session goes on, on a new socket; nothing is asked of control.
@@ -119,6 +123,9 @@ public enum SessionCommand: Hashable, Sendable {
   case httpAnswer(HTTPRequestID, RequestAnswer)
   /// The call and its tombstone are forgotten, and with them every wake token for it.
   case wakesOver(Identifier)
+  /// What its login token grants cannot hold: instead of `.welcome`, `hello` is answered so and the session ends; one that stands ends after
+  /// its calls. Both close with 4001.
+  case refuse(SessionID, Failure)
   /// An operator turned the device away: its session is closed with 4003, after its calls.
   case revoke(DeviceKey)
   /// The device has a newer session at another node: this one is closed with 4009. Nothing if the device has another one here by now.

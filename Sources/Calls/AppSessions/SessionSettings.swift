@@ -6,6 +6,8 @@ public struct SessionSettings: Sendable {
   public var verifier: TokenVerifier
   /// Who may connect.
   public var users: SessionUsers
+  /// What login tokens may grant; nil: nothing, and a token with the claim is refused.
+  public var grants: GrantRules?
   public var heartbeat: Duration
   /// `welcome.ice`.
   public var ice: [ICEServer]

@@ -62,6 +62,8 @@ extension CallMachine {
     case pushCallOver(CallID)
     /// To the store: the registry has changed. In order.
     case devices([DeviceChange])
+    /// To the store: what login tokens grant has changed. In order.
+    case grants([UserGrants.Change])
     /// For log, metrics and the transport's allow-list.
     case trunkNews(TrunkNews)
     /// To the store before the first 180 or INVITE, and again with the time of the 200; answer with `journalled`.

@@ -10,6 +10,7 @@ import SIPDialogs
 extension CallMachine {
   mutating func handle(_ event: SessionEvent, _ turn: inout Turn) {
     switch event {
+    case .granted(let key, let session, let grant): granted(grant, key, session, &turn)
     case .connected(let key, let session, let info, let resumed): connected(key, session, info, resumed: resumed, &turn)
     case .disconnected(let key, let session): disconnected(key, session, &turn)
     case .ended(let key, let session): sessionEnded(key, session, &turn)

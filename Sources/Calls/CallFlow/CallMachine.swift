@@ -125,7 +125,7 @@ public struct CallMachine {
 
   private mutating func dispatch(_ input: Input, _ turn: inout Turn) {
     // The registry is filled before anything runs, and nobody hears what that causes: trunks wait for the first other input.
-    if case .devices = input {} else if !isTrunkingConfigured { configureTrunks(&turn) }
+    if !input.isOfStore, !isTrunkingConfigured { configureTrunks(&turn) }
     switch input {
     case .sip(let event): handle(event, &turn)
     case .app(let event): handle(event, &turn)
@@ -149,8 +149,11 @@ public struct CallMachine {
     case .callerKnown(let id, let caller): change(id, &turn) { $0.callerKnown(caller, &$1) }
     case .verified(let id, let attestation): verified(id, attestation, &turn)
     case .push(let settings): configuration.push = settings
+    case .grants(let stored):
+      granted(routing.directory.grants.load(stored, at: turn.wallNow), &turn)
+      granted(routing.directory.grants.keep(routing.directory.grantRules), &turn)
     case .routing(let routing):
-      self.routing = routing
+      replace(routing, &turn)
       configureTrunks(&turn)
     case .trunking(let input): handle(input, &turn)
     case .setTrunk(let name, let isDisabled):

@@ -56,6 +56,15 @@ public struct Diversions: Sendable {
 }
 
 extension DiversionTrigger {
+  /// As the configuration and login tokens spell it.
+  public var key: String {
+    switch self {
+    case .noAnswer: "no_answer"
+    case .mediaFailed: "media_failed"
+    case .unreached, .busy, .declined: rawValue
+    }
+  }
+
   /// RFC 5806 §5.3.
   var diversionReason: String {
     switch self {

@@ -47,4 +47,10 @@ enum Limits {
   static let tableNumbersPerUser = 100
   static let tableDigits = 15
   static let tableUserBytes = 256
+  /// Users and numbers of login tokens.
+  static let grantedUsers = 200_000
+  static let tableGrantedNumbers = 1_000_000
+  /// What no token has named for so long gives way; its last appearance is stored again when it moved by more than the other.
+  static let grantSeconds: Int64 = 30 * 86_400
+  static let grantSeenSeconds: Int64 = 3_600
 }

@@ -141,6 +141,9 @@ public struct Routing: Sendable {
   /// The listed users. A change costs a new directory.
   public var users: [User] {
     get { directory.listed }
-    set { directory = UserDirectory(newValue, anyone: directory.anyone, imported: directory.imported) }
+    set {
+      directory = UserDirectory(
+        newValue, anyone: directory.anyone, imported: directory.imported, grantRules: directory.grantRules)
+    }
   }
 }

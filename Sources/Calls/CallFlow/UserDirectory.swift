@@ -1,19 +1,24 @@
+public import AppSessions
+
 /// Who there is, and who has which number: the users of the configuration with their settings, numbers that were imported, and what holds
 /// for a user that is not listed. A look-up costs a hash or two, however many there are. A value; read from any thread.
 ///
 /// | a user | is known | settings | numbers |
 /// |---|---|---|---|
 /// | listed | yes | its own | its own, then the imported ones |
-/// | not listed, with `anyone` | yes | those of `anyone` | the imported ones |
+/// | not listed, with `anyone` | yes | those of its token (`UserGrants`), else of `anyone` | its token's, then the imported ones |
 /// | not listed | no | – | its imported numbers ring nobody |
 ///
-/// A number that a listed user has is that user's, whatever was imported.
+/// A number that a listed user has is that user's, whatever was imported; one that was imported is that user's, whatever a token says.
 public struct UserDirectory: Sendable {
   /// Those of the configuration, as it writes them.
   public let listed: [Routing.User]
   /// The settings of users that are not listed; its `id` and `numbers` mean nothing. Nil: there are only listed users.
   public let anyone: Routing.User?
   public let imported: NumberTable
+  /// What login tokens may grant; nil: nothing.
+  public let grantRules: GrantRules?
+  public var grants = UserGrants()
   /// `listed` with their imported numbers.
   private let known: [Routing.User]
   private let byID: [String: Int]
@@ -26,8 +31,11 @@ public struct UserDirectory: Sendable {
   }
 
   /// Costs a pass over the listed users.
-  public init(_ listed: [Routing.User] = [], anyone: Routing.User? = nil, imported: NumberTable = NumberTable()) {
-    (self.listed, self.anyone, self.imported) = (listed, anyone, imported)
+  public init(
+    _ listed: [Routing.User] = [], anyone: Routing.User? = nil, imported: NumberTable = NumberTable(),
+    grantRules: GrantRules? = nil
+  ) {
+    (self.listed, self.anyone, self.imported, self.grantRules) = (listed, anyone, imported, grantRules)
     byID = Dictionary(listed.enumerated().map { ($0.element.id, $0.offset) }) { first, _ in first }
     var numbers: [Substring: Place] = [:]
     for (place, user) in listed.enumerated() {
@@ -51,7 +59,10 @@ public struct UserDirectory: Sendable {
     if let place = byID[id] { return known[place] }
     guard var user = anyone, !id.isEmpty else { return nil }
     user.id = id
-    user.numbers = imported.numbers(of: id).filter { byNumber[Routing.canonical($0)] == nil }
+    user.numbers = []
+    if let grant = grants[id] { user = grant.user(id, user) }
+    user.numbers = user.numbers.filter { isFree($0, for: id) }
+    user.numbers += imported.numbers(of: id).filter { byNumber[Routing.canonical($0)] == nil && !user.numbers.contains($0) }
     return user
   }
 
@@ -62,7 +73,14 @@ public struct UserDirectory: Sendable {
     if let place = byNumber[Routing.canonical(number)] {
       return (listed[place.user].id, listed[place.user].numbers[place.number])
     }
-    guard let found = imported.owner(of: number), contains(found.user) else { return nil }
+    guard let found = imported.owner(of: number) ?? grants.owner(of: number), contains(found.user) else { return nil }
     return found
+  }
+
+  public func isListed(_ id: String) -> Bool { byID[id] != nil }
+
+  /// No listed user has the number, and it was imported for nobody but `id`.
+  func isFree(_ number: String, for id: String) -> Bool {
+    byNumber[Routing.canonical(number)] == nil && imported.owner(of: number).map { $0.user == id } ?? true
   }
 }

@@ -65,7 +65,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   func lost(_ command: SessionCommand) {
     lostCommands.withLock { lost in
       switch command {
-      case .welcome(let id, _, _, _): lost.welcomes.insert(id)
+      case .welcome(let id, _, _, _), .refuse(let id, _): lost.welcomes.insert(id)
       case .send(let device, _, _), .callLive(let device, _), .callDead(let device, _): lost.devices.insert(device)
       case .answer(let token, _): lost.devices.insert(token.device)
       case .revoke(let device): lost.devices.insert(device)

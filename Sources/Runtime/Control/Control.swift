@@ -167,6 +167,7 @@ public final class Control: @unchecked Sendable {
     case .askRoute(let question, let hook): outputs.askRoute(question, hook)
     case .pushCallOver(let call): outputs.pushCallOver(call)
     case .devices(let changes): outputs.devices(changes)
+    case .grants(let changes): outputs.grants(changes)
     case .verify(let call, let question): outputs.verify(call, question)
     case .lookUp(let question): outputs.lookUp(question)
     case .trunkNews(let news):

@@ -70,6 +70,8 @@ public struct ControlOutputs {
   public var clusterNews: (ClusterMachine.Action) -> Void = { _ in }
   /// What the store of devices is to hold from now on.
   public var devices: ([DeviceChange]) -> Void = { _ in }
+  /// What the store is to hold of login tokens' grants from now on.
+  public var grants: ([UserGrants.Change]) -> Void = { _ in }
 
   public init(
     sendSIP: @escaping (UserAgent.Output.Message) -> Void, sendApp: @escaping (SessionCommand) -> Void,

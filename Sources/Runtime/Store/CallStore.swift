@@ -48,6 +48,8 @@ public final class CallStore: Sendable {
   private let stream = RecordShipper.Counters()
   /// What was stored at the start.
   public let devices: [Device]
+  /// What login tokens had granted.
+  public let grants: [UserGrants.Entry]
   /// What a killed process has left open toward trunks; empty with `keepsOrphans`.
   public let orphanedLegs: [OrphanedLeg]
   /// With `keepsOrphans`: calls of a killed process that have no record in this file. Each becomes one by `end`, or is `disown`ed.
@@ -65,8 +67,8 @@ public final class CallStore: Sendable {
     let journal = try JournalFile(path: sqlite + ".started")
     try Self.move(from: SQLiteJournal(file), to: journal)
     try self.init(
-      journal: journal, records: RecordFile(path: records), devices: SQLiteDevices(file), keepsOrphans: keepsOrphans,
-      readiness: readiness, logger: logger)
+      journal: journal, records: RecordFile(path: records), devices: SQLiteDevices(file), grants: SQLiteGrants(file),
+      keepsOrphans: keepsOrphans, readiness: readiness, logger: logger)
   }
 
   /// Earlier versions had the start lines in the database.
@@ -78,13 +80,12 @@ public final class CallStore: Sendable {
   }
 
   public init(
-    journal: any Journal, records: any RecordSink, devices: any LocalDeviceStore, keepsOrphans: Bool = false,
-    readiness: Readiness,
-    logger: Logger,
-    pace: Pace = Pace()
+    journal: any Journal, records: any RecordSink, devices: any LocalDeviceStore, grants: (any GrantStore)? = nil,
+    keepsOrphans: Bool = false, readiness: Readiness, logger: Logger, pace: Pace = Pace()
   ) throws {
-    var writer = StoreWriter(journal: journal, records: records, devices: devices)
+    var writer = StoreWriter(journal: journal, records: records, devices: devices, grants: grants)
     self.devices = try devices.all()
+    self.grants = try grants?.grants() ?? []
     let found = keepsOrphans ? [] : try writer.recover(nowMilliseconds: WallClock.nowMilliseconds())
     orphanedLines = keepsOrphans ? try writer.inherit() : []
     orphanedLegs = found.flatMap { $0.legs ?? [] }
@@ -126,6 +127,12 @@ public final class CallStore: Sendable {
   public func change(_ changes: [DeviceChange]) {
     guard !changes.isEmpty else { return }
     if !mailbox.post(.command(.devices(changes))) { lostChanges.increment(by: UInt64(changes.count)) }
+  }
+
+  /// Any thread. As `change`, of what login tokens grant.
+  public func change(_ changes: [UserGrants.Change]) {
+    guard !changes.isEmpty else { return }
+    if !mailbox.post(.command(.grants(changes))) { lostChanges.increment(by: UInt64(changes.count)) }
   }
 
   /// Any thread, once: from now on each line of the records file `file` is also given to `append`, those that no earlier process gave first.

@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 
-/// The SQLite file of the devices, and of the journal of earlier versions: write-ahead log, `synchronous=NORMAL`, which outlives the
+/// The SQLite file of the devices and of what login tokens grant, and of the journal of earlier versions: write-ahead log, `synchronous=NORMAL`, which outlives the
 /// process but not a power cut of the last instant. Readable by its owner only: push tokens are in it.
 public final class SQLiteFile: Sendable {
   private let queue: DatabaseQueue
@@ -19,6 +19,7 @@ public final class SQLiteFile: Sendable {
     ),
     ("devices", { try SQLiteDevices.migrate($0) }),
     ("seal keys", { try $0.execute(sql: "ALTER TABLE push ADD COLUMN seal_key BLOB") }),
+    ("token grants", { try SQLiteGrants.migrate($0) }),
   ]
 
   /// Creates the file and its tables if they are not there, and brings an earlier version's to this one. Throws `StoreError` if

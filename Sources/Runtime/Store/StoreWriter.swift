@@ -5,25 +5,28 @@ import Devices
 /// What the store thread does, without the thread: start lines in, records out, and both kept while a disk is full or locked.
 ///
 /// A call's record is appended before its start line is removed, and the removal waits for the next start lines to go with. If the process
-/// dies between the two, the next start finds the record and only removes the line: one record per call, whatever happens. Of a device
-/// only its last state waits.
+/// dies between the two, the next start finds the record and only removes the line: one record per call, whatever happens. Of a device,
+/// and of a user's grant, only the last state waits.
 struct StoreWriter {
   enum Command: Sendable {
     case started(StartLine, confirm: @Sendable (CallID) -> Void)
     case ended(CallRecord)
     case disowned(CallID)
     case devices([DeviceChange])
+    case grants([UserGrants.Change])
   }
 
   private let journal: any Journal
   private let records: any RecordSink
   private let devices: any DeviceStore
+  private let grants: (any GrantStore)?
   private var lines: [(line: StartLine, confirm: @Sendable (CallID) -> Void)] = []
   private var waiting: [CallRecord] = []
   private var removals: [CallID] = []
   /// Calls whose start line was taken and whose record was not: what is refused at once never had a line to remove.
   private var started: Set<CallID> = []
   private var changes: [DeviceKey: DeviceChange] = [:]
+  private var grantChanges: [String: UserGrants.Change] = [:]
   /// Why the last flush left something undone; nil when all is on disk.
   private(set) var problem: String?
   private(set) var written = 0
@@ -32,10 +35,10 @@ struct StoreWriter {
   private(set) var failures = 0
 
   var waitingRecords: Int { waiting.count }
-  var waitingChanges: Int { changes.count }
+  var waitingChanges: Int { changes.count + grantChanges.count }
 
-  init(journal: any Journal, records: any RecordSink, devices: any DeviceStore) {
-    (self.journal, self.records, self.devices) = (journal, records, devices)
+  init(journal: any Journal, records: any RecordSink, devices: any DeviceStore, grants: (any GrantStore)? = nil) {
+    (self.journal, self.records, self.devices, self.grants) = (journal, records, devices, grants)
   }
 
   /// Before the first call: every line of a process that died becomes a record `gatewayRestart`. Returns those lines.
@@ -76,7 +79,16 @@ struct StoreWriter {
       lines.removeAll { $0.line.call == call }
       if started.remove(call) != nil { removals.append(call) }
     case .devices(let changes): for change in changes { note(change) }
+    case .grants(let changes): for change in changes { note(change) }
     }
+  }
+
+  private mutating func note(_ change: UserGrants.Change) {
+    guard grantChanges[change.user] != nil || grantChanges.count < Limits.waitingChanges else {
+      lostChanges += 1
+      return
+    }
+    grantChanges[change.user] = change
   }
 
   private mutating func note(_ change: DeviceChange) {
@@ -114,6 +126,7 @@ struct StoreWriter {
     attempt { me throws in try me.flushRecords() }
     if isIdle || removals.count >= Limits.waitingRemovals { attempt { me throws in try me.flushRemovals() } }
     attempt { me throws in try me.flushDevices() }
+    attempt { me throws in try me.flushGrants() }
   }
 
   private mutating func flushLines() throws {
@@ -145,6 +158,12 @@ struct StoreWriter {
     guard !changes.isEmpty else { return }
     try devices.apply(Array(changes.values))
     changes.removeAll(keepingCapacity: true)
+  }
+
+  private mutating func flushGrants() throws {
+    guard !grantChanges.isEmpty else { return }
+    try grants?.apply(Array(grantChanges.values))
+    grantChanges.removeAll(keepingCapacity: true)
   }
 
   private mutating func attempt(_ body: (inout Self) throws -> Void) {

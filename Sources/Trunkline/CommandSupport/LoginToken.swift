@@ -1,5 +1,5 @@
 package import Configuration
-import JSONWebToken
+package import JSONWebToken
 import Platform
 
 /// What a device logs in with.
@@ -8,10 +8,15 @@ package enum LoginToken {
 
   /// A token for `user` on `device`, valid for one day.
   /// - Throws: what is wrong with the key of `auth.jwt`.
-  package static func make(_ settings: Settings, user: String, device: String, accounts: [String] = []) throws -> String {
+  package static func make(
+    _ settings: Settings, user: String, device: String, accounts: [String] = [], grant: TokenGrant? = nil
+  ) throws -> String {
     let now = WallClock.nowMilliseconds() / 1_000
+    var grant = grant
+    grant?.issuedAt = now
     let claims = Claims(
-      sub: user, dev: device, aud: [settings.auth.audience], exp: now + validSeconds, acct: accounts.isEmpty ? nil : accounts)
+      sub: user, dev: device, aud: [settings.auth.audience], exp: now + validSeconds, acct: accounts.isEmpty ? nil : accounts,
+      grant: grant)
     return try TokenSigner(keys: settings.auth.keys()).sign(claims)
   }
 }

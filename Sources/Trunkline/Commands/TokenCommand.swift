@@ -1,5 +1,6 @@
 import ArgumentParser
 import CommandSupport
+import JSONWebToken
 
 struct Token: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -9,6 +10,7 @@ struct Token: ParsableCommand {
 
       EXAMPLES:
         trunkline token --user alice --device laptop --config gateway.yaml
+        trunkline token --user carol --device phone --number +15551230001 --max-calls 2   # users[].claims allows it
         xdg-open "http://127.0.0.1:8080/#token=$(trunkline token --user alice --device browser)"
       """)
 
@@ -18,6 +20,13 @@ struct Token: ParsableCommand {
     help: ArgumentHelp(
       "An account that the device is logged in to (acct); may be repeated. Without it: default.", valueName: "name"))
   var account: [String] = []
+  @Option(
+    help: ArgumentHelp(
+      "A number that the token gives to the user (the claim trunkline); may be repeated. The first is what the user calls from.",
+      valueName: "number"))
+  var number: [String] = []
+  @Option(help: "The name that trunks are shown beside the number.") var name: String?
+  @Option(help: "Outgoing calls at a time that the token allows.") var maxCalls: Int?
   @OptionGroup var source: SettingsSource
 
   func run() throws {
@@ -26,8 +35,19 @@ struct Token: ParsableCommand {
       complain("there is no user \"\(user)\" in \(source.config ?? "the embedded defaults")")
       throw ExitCode(2)
     }
+    let grant = TokenGrant(numbers: number, name: name, maxCalls: maxCalls)
+    let grantsSomething = grant != TokenGrant()
+    if grantsSomething {
+      do {
+        guard let rules = settings.grantRules else { throw TokenGrant.Fault("", "tokens may grant nothing: see users[].claims") }
+        try rules.check(grant)
+      } catch {
+        complain("\(error)")
+        throw ExitCode(2)
+      }
+    }
     do {
-      print(try LoginToken.make(settings, user: user, device: device, accounts: account))
+      print(try LoginToken.make(settings, user: user, device: device, accounts: account, grant: grantsSomething ? grant : nil))
     } catch {
       complain("auth.jwt: \(error)")
       throw ExitCode(2)

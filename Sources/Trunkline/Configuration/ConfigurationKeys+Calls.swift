@@ -1,3 +1,4 @@
+import AppSessions
 import CallFlow
 import MediaSession
 import RTP
@@ -217,6 +218,7 @@ extension ConfigurationKeys {
           "calls_per_hour", .integer(0...10_000), .none("no limit"),
           "Outgoing and diverted calls an hour; 0: none. Against toll fraud."),
         .init("diversions", .mapping, .none("those of the route"), "What becomes of calls that nobody takes."),
+        .init("claims", .mapping, .none("nothing"), "With `id: any`: what login tokens may grant (the claim `trunkline`)."),
         .init(
           "country", .text("1 to 3 digits"), .none("that of the trunks, if calls go out on trunks of one country"),
           "The country code, such as `\"49\"`: numbers may be dialled as there, and become E.164 before the route is chosen."),
@@ -228,6 +230,23 @@ extension ConfigurationKeys {
         .init(
           "account", .text("text of at most \(Limits.accountBytes) bytes without spaces"), .none("that of the user"),
           "Calls to the number ring only on devices that are logged in to this account."),
+      ]),
+    .init(
+      "users[].claims", isTakenBySIGHUP: true,
+      """
+      The row's `allow`, `max_calls` and `calls_per_hour` hold for tokens, too: a token that grants more than all this allows is refused, \
+      never narrowed. Not with `cluster`. The claim, its bounds and whose number it is: [protocol](protocol.md#what-a-token-grants).
+      """,
+      [
+        .init(
+          "numbers", .list(.text("beginning of a number"), limit: Limits.numbersPerUser), .value("[]"),
+          "Beginnings of the numbers that tokens may give to their users; `\"\"` is every number."),
+        .init(
+          "max_numbers", .integer(Limits.grantedNumbers), .value("\(GrantRules.defaultMaxNumbers)"), "Most numbers of one token."),
+        .init(
+          "diversions", .flag, .value("false"),
+          "Tokens may say what becomes of calls that nobody takes: `user`, `number` or `code`. Second legs count against the user's limits."
+        ),
       ]),
     .init(
       "users[].diversions", "routes.inbound[].diversions", isTakenBySIGHUP: true,

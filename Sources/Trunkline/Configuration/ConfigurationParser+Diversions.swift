@@ -3,17 +3,6 @@ import CallFlow
 import MediaSession
 import Yams
 
-extension DiversionTrigger {
-  /// As the file spells it.
-  fileprivate var key: String {
-    switch self {
-    case .noAnswer: "no_answer"
-    case .mediaFailed: "media_failed"
-    case .unreached, .busy, .declined: rawValue
-    }
-  }
-}
-
 /// `diversions:` of a user or a route: what becomes of calls that nobody takes.
 extension ConfigurationParser {
   func diversions(_ section: Section) -> Diversions {

@@ -1,3 +1,4 @@
+import AppSessions
 import Bytes
 import CallFlow
 import Yams
@@ -8,16 +9,17 @@ extension ConfigurationParser {
   func readUsers(_ top: Section, _ out: inout Settings) {
     let items = top.items("users", limit: Limits.users)
     for (index, item) in items.enumerated() {
-      guard let user = item.node.text == Self.anyone ? Routing.User(id: Self.anyone, numbers: []) : user(item.node, item.path)
-      else {
-        if case .mapping = item.node { continue }
-        problem(item.path, "expected a mapping with id, or any, got \(shown(item.node))")
+      let row = if case .mapping = item.node { Section(item.node, item.path, self) } else { nil as Section? }
+      guard let user = item.node.text == Self.anyone ? Routing.User(id: Self.anyone, numbers: []) : row.flatMap(user) else {
+        if row == nil { problem(item.path, "expected a mapping with id, or any, got \(shown(item.node))") }
         continue
       }
       guard user.id == Self.anyone else {
+        if row?.has("claims") ?? false { problem(item.path + ".claims", "goes with id: any: this user is what the file says") }
         out.users.append(user)
         continue
       }
+      out.grantRules = row.flatMap { grantRules($0, user) }
       if index != items.count - 1 { problem(item.path, "any stands for all other users: write it last, and once") }
       if !user.numbers.isEmpty {
         problem(item.path + ".numbers", "a number belongs to one user: name the user, or see trunkline users import")
@@ -30,9 +32,18 @@ extension ConfigurationParser {
 
   private static let anyone = "any"
 
-  private func user(_ node: Node, _ path: String) -> Routing.User? {
-    guard case .mapping = node else { return nil }
-    let user = Section(node, path, self)
+  /// `claims:` of `any`: what tokens may grant beside what it allows each user.
+  private func grantRules(_ row: Section, _ user: Routing.User) -> GrantRules? {
+    guard row.has("claims") else { return nil }
+    let claims = row.section("claims")
+    return GrantRules(
+      numbers: claims.list("numbers", limit: Limits.numbersPerUser, "the beginning of a number such as \"+1555\"", prefix),
+      maxNumbers: claims.integer("max_numbers", in: Limits.grantedNumbers, default: GrantRules.defaultMaxNumbers),
+      takesDiversions: claims.flag("diversions", default: false), allow: user.allowance.prefixes,
+      maxCalls: user.allowance.calls, callsPerHour: user.allowance.callsPerHour)
+  }
+
+  private func user(_ user: Section) -> Routing.User? {
     let numbers = numbers(user)
     guard let id = user.required("id") else { return nil }
     var out = Routing.User(id: id, numbers: numbers.map(\.number))

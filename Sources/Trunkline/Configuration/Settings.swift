@@ -1,3 +1,4 @@
+public import AppSessions
 public import Bytes
 public import CallFlow
 public import JSONWebToken
@@ -18,6 +19,8 @@ public struct Settings: Sendable {
   public var users: [Routing.User] = []
   /// `users: any`: what holds for every other `sub` of a valid token; its `id` is empty. Nil: only `users` may log in.
   public var anyUser: Routing.User?
+  /// What login tokens may grant to users that are not listed: `claims` of `any`. Nil: nothing.
+  public var grantRules: GrantRules?
   public var routes = Routes()
   /// `timers:` and `limits:`, and what other sections say about calls.
   public var calls = CallFlow.Configuration()

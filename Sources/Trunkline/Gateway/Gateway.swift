@@ -183,6 +183,7 @@ final class Gateway: @unchecked Sendable {
     outputs.pushCallOver = { push.callOver($0) }
     outputs.askRoute = { hooks.ask($0, $1) }
     outputs.devices = { store.change($0) }
+    outputs.grants = { store.change($0) }
     cluster?.join(&outputs, store: store, sockets: sockets)
     if settings.streamsRecords { cluster?.stream(settings.records, of: store) }
     outputs.sessions = { app.sessions }
@@ -197,6 +198,12 @@ final class Gateway: @unchecked Sendable {
     // Before the first INVITE: who can be woken.
     var nothing = CallMachine.Output()
     machine.handle(.devices(.loaded(store.devices)), at: loop.now, into: &nothing)
+    machine.handle(
+      .wallClock(offsetMilliseconds: WallClock.nowMilliseconds() - loop.now.nanoseconds / 1_000_000), at: loop.now, into: &nothing
+    )
+    var stale = CallMachine.Output()
+    machine.handle(.grants(store.grants), at: loop.now, into: &stale)
+    for case .grants(let changes) in stale.actions { store.change(changes) }
     machine.handle(.devices(.defaults(settings.registrationDefaults)), at: loop.now, into: &nothing)
     let begun = loop.now
     control = try Control(

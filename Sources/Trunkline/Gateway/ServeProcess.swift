@@ -133,6 +133,7 @@ extension Settings {
   func reloaded(from new: Settings) -> Settings {
     var out = self
     (out.trunks, out.users, out.anyUser, out.routes) = (new.trunks, new.users, new.anyUser, new.routes)
+    out.grantRules = new.grantRules
     (out.dns, out.push) = (new.dns, new.push)
     out.auth = new.auth
     out.cluster = cluster

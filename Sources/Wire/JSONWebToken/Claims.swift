@@ -10,14 +10,19 @@ public struct Claims: Hashable, Sendable {
   public var nbf: Int64?
   /// Accounts of the device; absent means `default`.
   public var acct: [String]?
+  /// The claim `trunkline`, with the token's `iat`; a failure where it is not what it must be. Nil: the token grants nothing.
+  public var grant: Result<TokenGrant, TokenGrant.Fault>?
 
-  public init(sub: String, dev: String, aud: [String], exp: Int64, nbf: Int64? = nil, acct: [String]? = nil) {
+  public init(
+    sub: String, dev: String, aud: [String], exp: Int64, nbf: Int64? = nil, acct: [String]? = nil, grant: TokenGrant? = nil
+  ) {
     (self.sub, self.dev, self.aud, self.exp, self.nbf, self.acct) = (sub, dev, aud, exp, nbf, acct)
+    self.grant = grant.map { .success($0) }
   }
 }
 
 extension Claims: Codable {
-  private enum CodingKeys: String, CodingKey { case sub, dev, aud, exp, nbf, acct }
+  private enum CodingKeys: String, CodingKey { case sub, dev, aud, exp, nbf, iat, acct, trunkline }
 
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
@@ -51,6 +56,15 @@ extension Claims: Codable {
     nbf = try date(.nbf)
     if let one = try? text(.aud) { aud = [one] } else { aud = values.contains(.aud) ? try list(.aud) : [] }
     acct = values.contains(.acct) ? try list(.acct) : nil
+    let issuedAt = (try? date(.iat)) ?? 0
+    guard values.contains(.trunkline) else { return }
+    do {
+      var grant = try values.decode(TokenGrant.self, forKey: .trunkline)
+      grant.issuedAt = issuedAt
+      self.grant = .success(grant)
+    } catch {
+      grant = .failure(error as? TokenGrant.Fault ?? TokenGrant.Fault("", "is no object"))
+    }
   }
 
   public func encode(to encoder: any Encoder) throws {
@@ -61,5 +75,8 @@ extension Claims: Codable {
     try values.encode(exp, forKey: .exp)
     try values.encodeIfPresent(nbf, forKey: .nbf)
     try values.encodeIfPresent(acct, forKey: .acct)
+    guard case .success(let grant) = grant else { return }
+    if grant.issuedAt != 0 { try values.encode(grant.issuedAt, forKey: .iat) }
+    try values.encode(grant, forKey: .trunkline)
   }
 }

@@ -6,6 +6,10 @@ public enum Limits {
   public static let claimBytes = 256
   /// Entries of `aud` and `acct`.
   public static let listEntries = 64
+  /// Numbers, or beginnings of numbers, in one list of the claim `trunkline`.
+  public static let grantNumbers = 100
+  /// Bytes of one text of it.
+  public static let grantTextBytes = 128
   /// Bytes of a key file or JWKS file.
   public static let keyFileBytes = 262_144
   /// Keys of a JWKS file.

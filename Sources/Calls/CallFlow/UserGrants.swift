@@ -1,0 +1,191 @@
+public import AppSessions
+public import JSONWebToken
+import Trunking
+
+/// What login tokens gave to users that the configuration does not list: numbers, limits, diversions. A value. It holds no clock and no disk:
+/// what a store must hold comes back as `Change`.
+///
+/// | a token with | and | becomes |
+/// |---|---|---|
+/// | a first or later `iat` of its user | its numbers are free, or another user's by an earlier `iat` | the user's grant; those numbers leave the other for good, in one step |
+/// | the same | a number is another user's by a token that is as late | a fault: nothing changes |
+/// | an earlier `iat` than the user's grant, or that very token again | – | seen; the grant stays |
+///
+/// Logging out changes nothing: calls to the numbers are for a user without a device. A grant that no token named for
+/// `Limits.grantSeconds` (30 days) gives way when there is no room, and is not loaded again.
+public struct UserGrants: Sendable {
+  public struct Entry: Hashable, Sendable {
+    public var user: String
+    public var grant: TokenGrant
+    /// When a token last named it; milliseconds since 1970.
+    public var seen: Int64
+    public init(user: String, grant: TokenGrant, seen: Int64) { (self.user, self.grant, self.seen) = (user, grant, seen) }
+  }
+  public enum Change: Hashable, Sendable {
+    case stored(Entry)
+    case removed(user: String)
+
+    public var user: String {
+      switch self {
+      case .stored(let entry): entry.user
+      case .removed(let user): user
+      }
+    }
+  }
+  public enum Fault: Error, Hashable, Sendable {
+    /// Another user has this one of the numbers.
+    case taken(Int)
+    case full
+  }
+
+  private var entries: [String: Entry] = [:]
+  /// By canonical number.
+  private var owners: [String: String] = [:]
+  private let users: Int
+  private let numbers: Int
+
+  public init() { self.init(users: Limits.grantedUsers, numbers: Limits.tableGrantedNumbers) }
+
+  /// Tests take fewer.
+  init(users: Int, numbers: Int) { (self.users, self.numbers) = (users, numbers) }
+
+  public var userCount: Int { entries.count }
+  public var numberCount: Int { owners.count }
+  public var isEmpty: Bool { entries.isEmpty }
+
+  public subscript(user: String) -> TokenGrant? { entries[user]?.grant }
+
+  /// Who has a number, and how the token writes it; compared by `Routing.canonical`.
+  public func owner(of number: String) -> (user: String, number: String)? {
+    let canonical = Routing.canonical(number)
+    guard let user = owners[String(canonical)] else { return nil }
+    return (user, entries[user]?.grant.numbers.first { Routing.canonical($0) == canonical } ?? number)
+  }
+
+  public mutating func take(_ grant: TokenGrant, of user: String, at now: Int64) throws(Fault) -> [Change] {
+    let known = entries[user]?.grant
+    if let known, grant.issuedAt < known.issuedAt { return touch(user, at: now) }
+    var losers: Set<String> = []
+    for (index, number) in grant.numbers.enumerated() {
+      guard let other = owners[String(Routing.canonical(number))], other != user else { continue }
+      guard grant.issuedAt > entries[other]?.grant.issuedAt ?? 0 else {
+        // that very token, after a later one took a number of it
+        if let known, grant.issuedAt == known.issuedAt, grant.issuedAt != 0 { return touch(user, at: now) }
+        throw .taken(index)
+      }
+      losers.insert(other)
+    }
+    var changes = try makeRoom(for: grant, of: user, at: now)
+    for other in losers { changes += lose(grant.numbers, from: other) }
+    guard known != grant else { return changes + touch(user, at: now) }
+    forget(user)
+    put(Entry(user: user, grant: grant, seen: now))
+    return changes + (entries[user].map { [.stored($0)] } ?? [])
+  }
+
+  /// What a store held. The later of two tokens has a number that both name.
+  /// - Returns: what that store need not hold any more.
+  public mutating func load(_ stored: [Entry], at now: Int64) -> [Change] {
+    var changes: [Change] = []
+    for entry in stored.sorted(by: { ($0.grant.issuedAt, $0.user) < ($1.grant.issuedAt, $1.user) }) {
+      guard entries[entry.user] == nil else { continue }
+      guard now - entry.seen < Limits.grantSeconds * 1_000, entries.count < users,
+        owners.count + entry.grant.numbers.count <= numbers
+      else {
+        changes.append(.removed(user: entry.user))
+        continue
+      }
+      for other in Set(entry.grant.numbers.compactMap { owners[String(Routing.canonical($0))] }) {
+        changes += lose(entry.grant.numbers, from: other)
+      }
+      put(entry)
+    }
+    return changes
+  }
+
+  /// Leaves those that `rules` allow.
+  public mutating func keep(_ rules: GrantRules?) -> [Change] {
+    let gone = entries.values.filter { entry in
+      guard let rules else { return true }
+      return (try? rules.check(entry.grant)) == nil
+    }
+    for entry in gone { forget(entry.user) }
+    return gone.map { .removed(user: $0.user) }
+  }
+
+  // MARK: the tables
+
+  private mutating func touch(_ user: String, at now: Int64) -> [Change] {
+    guard var entry = entries[user], now - entry.seen > Limits.grantSeenSeconds * 1_000 else { return [] }
+    entry.seen = now
+    entries[user] = entry
+    return [.stored(entry)]
+  }
+
+  private mutating func put(_ entry: Entry) {
+    entries[entry.user] = entry
+    for number in entry.grant.numbers { owners[String(Routing.canonical(number))] = entry.user }
+  }
+
+  private mutating func forget(_ user: String) {
+    guard let entry = entries.removeValue(forKey: user) else { return }
+    for number in entry.grant.numbers where owners[String(Routing.canonical(number))] == user {
+      owners[String(Routing.canonical(number))] = nil
+    }
+  }
+
+  private mutating func lose(_ numbers: [String], from user: String) -> [Change] {
+    guard var entry = entries[user] else { return [] }
+    let lost = Set(numbers.map(Routing.canonical))
+    forget(user)
+    entry.grant.numbers.removeAll { lost.contains(Routing.canonical($0)) }
+    put(entry)
+    return [.stored(entry)]
+  }
+
+  private mutating func makeRoom(for grant: TokenGrant, of user: String, at now: Int64) throws(Fault) -> [Change] {
+    func hasRoom(_ me: Self) -> Bool {
+      let isNew = me.entries[user] == nil
+      return me.entries.count + (isNew ? 1 : 0) <= me.users
+        && me.owners.count - (me.entries[user]?.grant.numbers.count ?? 0) + grant.numbers.count <= me.numbers
+    }
+    if hasRoom(self) { return [] }
+    let old = entries.values.filter { now - $0.seen >= Limits.grantSeconds * 1_000 && $0.user != user }
+    for entry in old { forget(entry.user) }
+    guard hasRoom(self) else { throw .full }
+    return old.map { .removed(user: $0.user) }
+  }
+}
+
+extension TokenGrant {
+  /// The settings of a user that holds this grant: what it does not say is as `anyone` has it.
+  func user(_ id: String, _ anyone: Routing.User) -> Routing.User {
+    var out = anyone
+    out.id = id
+    out.numbers = numbers
+    out.name = name ?? anyone.name
+    out.account = account ?? anyone.account
+    out.allowance.prefixes = allow ?? anyone.allowance.prefixes
+    out.allowance.calls = maxCalls ?? anyone.allowance.calls
+    out.allowance.callsPerHour = callsPerHour ?? anyone.allowance.callsPerHour
+    out.diversions = Diversions(rules).orElse(anyone.diversions)
+    return out
+  }
+
+  private var rules: [DiversionTrigger: Diversions.Rule] {
+    var out: [DiversionTrigger: Diversions.Rule] = [:]
+    for trigger in DiversionTrigger.allCases {
+      guard let diversion = diversions[trigger.key] else { continue }
+      let target: Diversions.Target
+      if let user = diversion.user {
+        target = .user(user)
+      } else if let number = diversion.number {
+        target = .number(number, showsCaller: diversion.showsCaller)
+      } else {
+        target = .code(diversion.code ?? 480)
+      }
+      out[trigger] = Diversions.Rule(target, after: diversion.after.map { .seconds($0) })
+    }
+    return out
+  }
+}

@@ -1,0 +1,96 @@
+import Foundation
+import Testing
+
+extension Interop {
+  /// Users that nobody lists: a stranger's backend signs who they are. sipp calls, aiortc answers.
+  @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  struct TokenGrantTests {
+    private static let number = "+15557000001"
+
+    private func gateway() async throws -> GatewayUnderTest {
+      try await GatewayUnderTest([
+        "users: [ { id: any, max_calls: 2, claims: { numbers: [\"+1555\"], max_numbers: 2, diversions: true } } ]"
+      ])
+    }
+
+    /// Signed a second after the one before.
+    private func token(_ gateway: GatewayUnderTest, _ user: String, iat: Int, _ grant: String) async throws -> String {
+      let claims = "{\"sub\":\"\(user)\",\"dev\":\"d-\(user)\",\"iat\":\(iat),\"trunkline\":\(grant)}"
+      let signer = try Peers.python("signer", "sign_token.py", [gateway.folder + "/jwt.key", claims], gateway)
+      guard try await signer.finish(within: 10) == 0 else { throw Spawned.Failure(description: signer.text) }
+      return signer.text.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    private func phone(_ gateway: GatewayUnderTest, _ user: String, _ token: String, _ more: [String]) async throws -> Spawned {
+      try await Peers.phone(gateway, user: user, device: "d-\(user)", token: token, more)
+    }
+
+    @Test func `a number of a token rings its user, moves to another by a later token, and outlives kill -9`() async throws {
+      let gateway = try await gateway()
+      let grant = "{\"numbers\":[\"\(Self.number)\"]}"
+      let carolToken = try await token(gateway, "carol", iat: 1_700_000_000, grant)
+      let carol = try await phone(gateway, "carol", carolToken, ["--answer-after", "0.1", "--calls", "1"])
+      let first = try Peers.caller(gateway, "call", to: Self.number, ["-d", "500"])
+      #expect(try await first.finish(within: 20) == 0, "\(first.text.suffix(2_000))")
+      #expect(try await carol.finish(within: 10) == 0, "\(carol.text)")
+
+      gateway.process.signal(SIGKILL)
+      try await gateway.process.finish(within: 5)
+      try await gateway.restart()
+      // her number is known, and no device of hers is there: no 404
+      let nobody = try Peers.caller(gateway, "refused_480", to: Self.number)
+      #expect(try await nobody.finish(within: 20) == 0, "\(nobody.text.suffix(2_000))")
+
+      let doraToken = try await token(gateway, "dora", iat: 1_700_000_001, grant)
+      let dora = try await phone(gateway, "dora", doraToken, ["--answer-after", "0.1", "--calls", "1"])
+      // carol comes back with the token that she has, without the number
+      let again = try await phone(gateway, "carol", carolToken, ["--answer-after", "0.1"])
+      let second = try Peers.caller(gateway, "call", to: Self.number, ["-d", "500"])
+      #expect(try await second.finish(within: 20) == 0, "\(second.text.suffix(2_000))")
+      #expect(try await dora.finish(within: 10) == 0, "\(dora.text)")
+      #expect(!again.events.contains { $0["event"] as? String == "call.offer" }, "\(again.text)")
+      again.signal(SIGTERM)
+      _ = await eventually(within: 5) { !again.isRunning }
+      let users = try await gateway.records(3).compactMap { $0["user"] as? String }
+      #expect(users == ["carol", "carol", "dora"])
+      gateway.process.signal(SIGTERM)
+      #expect(try await gateway.process.finish(within: 10) == 0)
+    }
+
+    @Test func `the user calls from the token's number`() async throws {
+      let gateway = try await gateway()
+      let carol = try await token(gateway, "carol", iat: 1_700_000_000, "{\"numbers\":[\"\(Self.number)\"],\"name\":\"Carol\"}")
+      var script = SippScript.callee(containing: ["From: \"Carol\" <sip:\\\(Self.number)@"])
+      script.answers(sdp: SippScript.sdp())
+      script.awaits("ACK")
+      script.awaits("BYE")
+      script.replies()
+      let carrier = try await Peers.callee(gateway, script.file(gateway, "callee"))
+      let phone = try await phone(gateway, "carol", carol, ["--call", "+15557654321", "--end-after", "0.3", "--calls", "1"])
+      #expect(try await phone.finish(within: 25) == 0, "\(phone.text)")
+      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
+      try await gateway.finish()
+    }
+
+    @Test(arguments: [
+      ("{\"numbers\":[\"+15557000001\",\"+4915550001\"]}", "trunkline.numbers[1]: +4915550001 is none that"),
+      ("{\"numbers\":[\"+15551\",\"+15552\",\"+15553\"]}", "trunkline.numbers: has more than 2"),
+      ("{\"number\":\"+15551\"}", "trunkline.number: is not known here"),
+      ("{\"max_calls\":3}", "trunkline.max_calls: is more than the 2 of any"),
+    ]) func `more than the configuration allows is refused with its path`(grant: String, why: String) async throws {
+      let gateway = try await gateway()
+      let token = try await token(gateway, "carol", iat: 1_700_000_000, grant)
+      let phone = try Peers.python(
+        "phone", "app_phone.py",
+        [
+          "--url", "ws://127.0.0.1:\(gateway.app)/v1/connect", "--token", token, "--device", "d-carol", "--host", "127.0.0.1",
+          "--trace", "--seconds", "10",
+        ], gateway)
+      _ = await eventually(within: 10) { phone.text.contains(why) }
+      #expect(phone.text.contains(why), "\(phone.text)")
+      phone.signal(SIGTERM)
+      _ = await eventually(within: 5) { !phone.isRunning }
+      try await gateway.finish()
+    }
+  }
+}
