@@ -7,8 +7,10 @@ public struct SessionSettings: Sendable {
   /// Who may connect.
   public var users: SessionUsers
   public var heartbeat: Duration
-  /// `welcome.ice`.
+  /// `welcome.ice`; `turn` comes after them.
   public var ice: [ICEServer]
+  /// Nil: there is no TURN server.
+  public var turn: TURNServers?
   /// `welcome.caps`.
   public var caps: [String]
   /// Sessions in all, resumable ones included; beyond it `hello` gets `err{overload}`.

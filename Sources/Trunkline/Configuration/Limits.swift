@@ -8,6 +8,7 @@ enum Limits {
   static let trunks = 1_000
   static let users = 100_000
   static let numbersPerUser = 100
+  static let turnURLs = 8
   static let routes = 10_000
   static let edges = 100
   /// Of the key that all nodes share, at least.

@@ -139,6 +139,7 @@ extension Settings {
       users: anyUser == nil ? .listed(Set(users.map(\.id))) : .any,
       wakeTokens: wakes,
       webPushKey: push?.webPushKey)
+    out.turn = turn
     out.cluster = cluster
     if cluster != nil { out.caps.append("nodes") }
     return out

@@ -133,7 +133,7 @@ extension Settings {
   func reloaded(from new: Settings) -> Settings {
     var out = self
     (out.trunks, out.users, out.anyUser, out.routes) = (new.trunks, new.users, new.anyUser, new.routes)
-    (out.dns, out.push) = (new.dns, new.push)
+    (out.dns, out.push, out.turn) = (new.dns, new.push, new.turn)
     out.auth = new.auth
     out.cluster = cluster
     if new.cluster?.edges != nil || cluster?.edges != nil {
