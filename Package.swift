@@ -89,7 +89,7 @@ let media: [Target] = [
 let calls: [Target] = [
   module("Calls", "SIPDialogs", ["Bytes", "SIP", "COpenSSL"]),
   module("Calls", "Trunking", ["Bytes", "SIP", "SIPDialogs"]),
-  module("Calls", "AppSessions", ["Bytes", "AppProtocol", "JSONWebToken"]),
+  module("Calls", "AppSessions", ["Bytes", "AppProtocol", "JSONWebToken", "COpenSSL"]),
   module("Calls", "PushPolicy", ["Bytes", "JSONWebToken", "HPKE", "HTTP", "COpenSSL"]),
   module("Calls", "Devices", ["Bytes", "AppProtocol", "AppSessions", "PushPolicy"]),
   module(

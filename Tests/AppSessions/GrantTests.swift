@@ -94,7 +94,7 @@ import Testing
     bench.perform(.refuse(session, failure))
     let (told, code) = try bench.failure(id)
     #expect(told == failure && code == .authFailed)
-    #expect(bench.takeEvents() == [.ended(key, session)])
+    #expect(bench.takeEvents() == [.disconnected(key, session), .ended(key, session)])
     #expect(bench.refusedLogins.map(\.refusal) == [.tokenClaims])
     bench.perform(.welcome(session, calls: [], gone: [], live: []))
     #expect(bench.frames(id).isEmpty && bench.machine.stats.strayCommands == 1)

@@ -181,7 +181,7 @@ import Testing
     world.feed(.routing(routing))
     #expect(world.machine.routing.route(called: "+15557", trunk: "carrier")?.user == "carol")
     #expect(world.machine.routing.route(called: "+16667", trunk: "carrier") == nil)
-    #expect(world.actions.contains { if case .grants([.removed("dora")]) = $0 { true } else { false } })
+    #expect(world.actions.contains { if case .grants([.removed(user: "dora")]) = $0 { true } else { false } })
     routing.directory = UserDirectory(routing.users, anyone: .init(id: "", numbers: []))
     world.feed(.routing(routing))
     #expect(world.machine.routing.route(called: "+15557", trunk: "carrier") == nil)

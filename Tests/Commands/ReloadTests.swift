@@ -1,3 +1,4 @@
+import AppSessions
 import Bytes
 import CallFlow
 import Testing
@@ -35,6 +36,7 @@ import Testing
         $0.cluster?.edges?.http = [IPNetwork("192.0.2.8/32")!]
       }
     ),
+    ("turn", { $0.turn = .init(urls: ["turn:turn.example.com"], secret: Redacted([1])) }),
     ("verifier", { $0.verifier = .init(url: "https://verifier.example") }),
     ("timers", { $0.calls.timers.ring = .seconds(10) }),
     ("limits", { $0.calls.bounds.calls = 1 }),

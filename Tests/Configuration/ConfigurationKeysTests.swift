@@ -32,6 +32,7 @@ import Yams
     auth: { jwt: { key_file: jwt.key } }
     hep: { address: 127.0.0.1:9060 }
     verifier: { url: https://verifier.example, ca: jwt.key }
+    turn: { urls: [ "turn:192.0.2.9" ], secret_file: jwt.key }
     trunks:
       - name: t
         peers: [ 192.0.2.0/24 ]
@@ -83,6 +84,10 @@ import Yams
   /// `whole` with `yaml` behind the row's key, or without the key.
   private func file(_ row: Row, _ yaml: String?) throws -> String {
     var root = try Yams.compose(yaml: Self.whole)
+    if row.section == "users[].claims" {
+      let anyone = try Yams.compose(yaml: "{ id: any, claims: { numbers: [ \"+1\" ] } }")
+      root = Self.setting(anyone, at: Self.steps("users[]")[...], in: root)
+    }
     let isTarget = row.section.contains(".diversions.") && ["user", "number", "play"].contains(row.key.name)
     if let beside = isTarget ? "{}" : Self.beside[row.path] ?? Self.beside[row.key.name] {
       root = Self.setting(try Yams.compose(yaml: beside), at: Self.steps(row.section)[...], in: root)

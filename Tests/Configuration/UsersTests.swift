@@ -50,7 +50,13 @@ import Testing
     #expect(
       folder.problems(key + "users: [ { id: any, claims: { numbers: [ alice ], max_numbers: 101 } } ]\n").map {
         String($0.split(separator: " ", maxSplits: 1)[1].prefix(40))
-      } == ["users[0].claims.numbers[0]: expected the", "users[0].claims.max_numbers: expected an"])
+      } == ["users[0].claims.numbers[0]: expected the", "users[0].claims.max_numbers: 101 is outs"])
+    let cluster =
+      "cluster: { node: n1, url: \"wss://n1.example/v1/connect\", key_file: jwt.key, engine: { redis: \"127.0.0.1:6379\" } }\n"
+    #expect(
+      folder.problems(key + cluster + "users: [ { id: alice }, { id: any, claims: { numbers: [ \"+1\" ] } } ]\n").contains {
+        $0.contains("users[1].claims: is not possible with cluster: use trunkline users import")
+      })
   }
 
   @Test func `any has no number, and is the last`() throws {

@@ -61,7 +61,7 @@ extension Interop {
       let gateway = try await gateway()
       let carol = try await token(gateway, "carol", iat: 1_700_000_000, "{\"numbers\":[\"\(Self.number)\"],\"name\":\"Carol\"}")
       var script = SippScript.callee(containing: ["From: \"Carol\" <sip:\\\(Self.number)@"])
-      script.answers(sdp: SippScript.sdp())
+      script.answers(200, sdp: SippScript.sdp())
       script.awaits("ACK")
       script.awaits("BYE")
       script.replies()

@@ -78,7 +78,9 @@ extension SessionMachine {
     var welcome = Welcome(
       sid: session.id.text, resumeToken: resumeToken(of: session, now), resumed: resumed,
       replayFrom: session.receivedSeq + 1, time: unixMilliseconds(now), hb: Int(settings.heartbeat.milliseconds),
-      ice: settings.ice, calls: calls, caps: settings.caps, push: settings.webPushKey.map { .init(webpush: $0) })
+      ice: settings.ice
+        + (settings.turn.map { [$0.server(for: session.device.user, unixMilliseconds: unixMilliseconds(now))] } ?? []),
+      calls: calls, caps: settings.caps, push: settings.webPushKey.map { .init(webpush: $0) })
     if let cluster = settings.cluster, session.info.knowsNodes {
       welcome.caps.append(DeviceInfo.nodes)
       (welcome.node, welcome.url, welcome.spreadMs) = (cluster.node, cluster.url, spreadMilliseconds)

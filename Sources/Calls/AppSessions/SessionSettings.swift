@@ -9,8 +9,10 @@ public struct SessionSettings: Sendable {
   /// What login tokens may grant; nil: nothing, and a token with the claim is refused.
   public var grants: GrantRules?
   public var heartbeat: Duration
-  /// `welcome.ice`.
+  /// `welcome.ice`; `turn` comes after them.
   public var ice: [ICEServer]
+  /// Nil: there is no TURN server.
+  public var turn: TURNServers?
   /// `welcome.caps`.
   public var caps: [String]
   /// Sessions in all, resumable ones included; beyond it `hello` gets `err{overload}`.

@@ -149,8 +149,8 @@ public struct CallMachine {
     case .callerKnown(let id, let caller): change(id, &turn) { $0.callerKnown(caller, &$1) }
     case .verified(let id, let attestation): verified(id, attestation, &turn)
     case .push(let settings): configuration.push = settings
-    case .grants(let stored):
-      granted(routing.directory.grants.load(stored, at: turn.wallNow), &turn)
+    case .grants(let stored, let now):
+      granted(routing.directory.grants.load(stored, at: now), &turn)
       granted(routing.directory.grants.keep(routing.directory.grantRules), &turn)
     case .routing(let routing):
       replace(routing, &turn)

@@ -57,6 +57,8 @@ extension ConfigurationKeys {
         .init(
           "verifier", .or(.text("URL"), .mapping), .none("identities are not verified"),
           "Who checks the Identity header field of callers (STIR/SHAKEN). The URL alone, or a mapping."),
+        .init(
+          "turn", .mapping, .none("clients are told of none"), "TURN servers for apps behind firewalls that let no UDP through."),
         .init("timers", .mapping, "How long things may take."),
         .init("limits", .mapping, "How much a gateway takes on before it refuses calls."),
         .init("store", .mapping, "Where devices and the journal of started calls are kept."),
@@ -221,6 +223,22 @@ extension ConfigurationKeys {
       [
         .init("url", .text("URL"), .required, "`https:`, or `http:` of this machine; asked for each call with an Identity."),
         .init("ca", .file("PEM certificates"), .none("the system's authorities"), "Who signs its certificate."),
+      ]),
+    .init(
+      "turn", isTakenBySIGHUP: true,
+      """
+      Each `welcome` has credentials for a time (`ice`), by the convention that coturn checks with `use-auth-secret` and \
+      `static-auth-secret`; see [networks](nat.md#turn).
+      """,
+      [
+        .init(
+          "urls", .list(.text("`turn:` or `turns:` URI"), limit: Limits.turnURLs), .required,
+          "Where the servers are, such as `turn:turn.example.com:3478?transport=udp` and `turns:turn.example.com:443?transport=tcp`."
+        ),
+        .init("secret_file", .file("one line"), .required, "The secret that the servers have, too: `static-auth-secret`."),
+        .init(
+          "ttl", .duration(.seconds(600) ... .seconds(7 * 86_400)), .value("24h"),
+          "How long a client's credentials are good; it gets new ones with each `welcome`."),
       ]),
     .init(
       "timers", isTakenBySIGHUP: false, "",

@@ -1,3 +1,4 @@
+import AppSessions
 import Bytes
 import CallFlow
 import JSONWebToken
@@ -31,6 +32,7 @@ extension ConfigurationParser {
     out.push = push(top)
     timers(top, &out)
     out.verifier = verifier(top)
+    out.turn = turn(top)
     out.calls.verifiesIdentity = out.verifier != nil
     let limits = top.section("limits")
     out.calls.bounds.callsPerUser = limits.integer("calls_per_user", in: 1...1_000, default: out.calls.bounds.callsPerUser)
@@ -86,6 +88,32 @@ extension ConfigurationParser {
       return nil
     }
     return .init(url: url, authorities: row.readableFile("ca"))
+  }
+
+  /// `turn: { urls: [ "turn:turn.example.com:3478" ], secret_file: FILE, ttl: 24h }`.
+  private func turn(_ top: Section) -> TURNServers? {
+    guard top.has("turn") else { return nil }
+    let row = top.section("turn")
+    let urls = row.list(
+      "urls", limit: Limits.turnURLs, "a URI such as turn:turn.example.com:3478?transport=udp or turns:turn.example.com:443"
+    ) {
+      isTURN($0) ? $0 : nil
+    }
+    if !row.has("urls") { problem("turn", "urls is missing") }
+    if !row.has("secret_file") { problem("turn", "secret_file is missing: static-auth-secret of the TURN server") }
+    let lifetime = row.duration("ttl", in: .seconds(600) ... .seconds(7 * 86_400), default: .seconds(86_400))
+    guard let secret = row.secret("secret_file"), !urls.isEmpty else { return nil }
+    return TURNServers(urls: urls, secret: Redacted(secret), lifetime: lifetime)
+  }
+
+  /// RFC 7065 §3.1, without the RFC's percent encoding, which no host needs.
+  private func isTURN(_ text: String) -> Bool {
+    guard let colon = text.firstIndex(of: ":"), ["turn", "turns"].contains(text[..<colon]) else { return false }
+    let parts = text[text.index(after: colon)...].split(separator: "?", omittingEmptySubsequences: false)
+    guard parts.count <= 2, parts.count == 1 || ["transport=udp", "transport=tcp"].contains(parts[1]), let place = parts.first,
+      !place.isEmpty, place.utf8.allSatisfy({ $0 > 32 && $0 < 127 && $0 != UInt8(ascii: "@") && $0 != UInt8(ascii: "/") })
+    else { return false }
+    return AdvertisedHost(String(place)) != nil
   }
 
   private func listen(_ top: Section) -> Settings.Listen {

@@ -106,6 +106,10 @@ extension Settings {
 
     # verifier: https://verifier.example/check   # is asked who stands for a caller (STIR/SHAKEN); { url: https://…, ca: FILE }
 
+    # turn:                          # for apps that no UDP reaches the gateway from
+    #   urls: [ "turn:turn.example.com:3478?transport=udp", "turns:turn.example.com:443?transport=tcp" ]
+    #   secret_file: turn.key        # static-auth-secret of coturn; ttl: 24h
+
     timers:
       ring: 45s
       early180: 2s                   # or off

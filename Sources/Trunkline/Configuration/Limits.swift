@@ -10,6 +10,7 @@ enum Limits {
   static let numbersPerUser = 100
   /// Numbers that a login token may grant.
   static let grantedNumbers = 1...100
+  static let turnURLs = 8
   static let routes = 10_000
   static let edges = 100
   /// Of the key that all nodes share, at least.

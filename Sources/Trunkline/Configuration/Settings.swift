@@ -32,6 +32,8 @@ public struct Settings: Sendable {
   public var drain = Duration.seconds(600)
   /// Who checks the Identity of callers (STIR/SHAKEN).
   public var verifier: Verifier?
+  /// What clients are told in `welcome.ice`; nil: nothing.
+  public var turn: TURNServers?
   public var limits = ProcessLimits()
   /// Absolute path of the SQLite file with the devices; the journal of started calls is beside it, `.started`.
   public var store = "trunkline.db"

@@ -140,6 +140,7 @@ extension Settings {
       wakeTokens: wakes,
       webPushKey: push?.webPushKey)
     out.grants = grantRules
+    out.turn = turn
     out.cluster = cluster
     if cluster != nil { out.caps.append("nodes") }
     return out

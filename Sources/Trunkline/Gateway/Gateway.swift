@@ -198,11 +198,8 @@ final class Gateway: @unchecked Sendable {
     // Before the first INVITE: who can be woken.
     var nothing = CallMachine.Output()
     machine.handle(.devices(.loaded(store.devices)), at: loop.now, into: &nothing)
-    machine.handle(
-      .wallClock(offsetMilliseconds: WallClock.nowMilliseconds() - loop.now.nanoseconds / 1_000_000), at: loop.now, into: &nothing
-    )
     var stale = CallMachine.Output()
-    machine.handle(.grants(store.grants), at: loop.now, into: &stale)
+    machine.handle(.grants(store.grants, at: WallClock.nowMilliseconds()), at: loop.now, into: &stale)
     for case .grants(let changes) in stale.actions { store.change(changes) }
     machine.handle(.devices(.defaults(settings.registrationDefaults)), at: loop.now, into: &nothing)
     let begun = loop.now

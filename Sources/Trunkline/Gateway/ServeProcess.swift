@@ -132,9 +132,8 @@ extension Settings {
   /// The parts that SIGHUP takes over.
   func reloaded(from new: Settings) -> Settings {
     var out = self
-    (out.trunks, out.users, out.anyUser, out.routes) = (new.trunks, new.users, new.anyUser, new.routes)
-    out.grantRules = new.grantRules
-    (out.dns, out.push) = (new.dns, new.push)
+    (out.users, out.anyUser, out.grantRules) = (new.users, new.anyUser, new.grantRules)
+    (out.trunks, out.routes, out.dns, out.push, out.turn) = (new.trunks, new.routes, new.dns, new.push, new.turn)
     out.auth = new.auth
     out.cluster = cluster
     if new.cluster?.edges != nil || cluster?.edges != nil {

@@ -14,7 +14,8 @@ import av
 import numpy as np
 import aioice.ice
 import websockets
-from aiortc import MediaStreamTrack, RTCConfiguration, RTCPeerConnection, RTCSessionDescription
+from aiortc.rtcconfiguration import RTCIceTransportPolicy
+from aiortc import MediaStreamTrack, RTCConfiguration, RTCIceServer, RTCPeerConnection, RTCSessionDescription
 from aiortc.mediastreams import MediaStreamError
 import audio
 
@@ -48,6 +49,7 @@ parser.add_argument("--age", type=int, default=0, help="ageMs of call.answer: th
 parser.add_argument("--trace", action="store_true", help="says every message, either way")
 parser.add_argument("--nodes", action="store_true", help="caps: nodes")
 parser.add_argument("--keep-wakes", action="store_true", help="follows no call.wake")
+parser.add_argument("--relay", action="store_true", help="its media goes over the TURN servers of welcome, and no other way")
 parser.add_argument("--call-id", help="the UUID of the call that it places")
 options = parser.parse_args()
 if options.host:
@@ -167,11 +169,17 @@ class Call:
         self.won = self.connected = self.ended = False
         self.ready_sent = False
         self.speech = Speech(audio.read_wav(options.play, options.rate) if options.play else np.zeros(0, dtype=np.int16))
-        self.pc = RTCPeerConnection(RTCConfiguration(iceServers=[]))
+        self.pc = RTCPeerConnection(self.configuration())
         self.pc.addTrack(self.speech)
         self.pc.on("track", self.on_track)
         self.pc.on("connectionstatechange", self.on_state)
         self.task = None
+
+    def configuration(self):
+        if not options.relay:
+            return RTCConfiguration(iceServers=[])
+        servers = [RTCIceServer(urls=s["urls"], username=s.get("username"), credential=s.get("credential")) for s in self.phone.ice]
+        return RTCConfiguration(iceServers=servers, iceTransportPolicy=RTCIceTransportPolicy.RELAY)
 
     def on_track(self, track):
         async def pull():
@@ -244,6 +252,7 @@ class Phone:
     def __init__(self, wake=None, url=None):
         self.wake, self.url, self.is_further = wake, url or options.url, url is not None
         self.session = None
+        self.ice = []
         self.requests = {}
         self.seq = 0
         self.seen = 0
@@ -381,6 +390,7 @@ class Phone:
         say(kind, call=m.get("call"), **{k: v for k, v in body.items() if k not in ("sdp", "ice", "resumeToken", "call")})
         if kind == "welcome":
             self.session = {"sid": body["sid"], "token": body["resumeToken"]}
+            self.ice = body["ice"]
             for entry in body.get("calls", []):
                 if entry.get("state") == "ringing":
                     asyncio.ensure_future(self.offered(entry["call"], entry))

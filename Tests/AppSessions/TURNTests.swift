@@ -1,0 +1,31 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import Testing
+
+/// TURN credentials in `welcome`.
+@Suite struct TURNTests {
+  private static let servers = TURNServers(
+    urls: ["turn:turn.example.com:3478?transport=udp", "turns:turn.example.com:443"],
+    secret: Redacted(Array("north".utf8)), lifetime: .seconds(600))
+
+  @Test func `the user's credentials are good for ttl from each welcome on`() throws {
+    var bench = Bench()
+    bench.reconfigure { ($0.ice, $0.turn) = ([ICEServer(urls: ["stun:s"])], Self.servers) }
+    let client = try bench.login()
+    // printf 1700000600:alice | openssl dgst -sha1 -hmac north -binary | base64
+    let first = ICEServer(
+      urls: Self.servers.urls, username: "1700000600:alice", credential: "gthUwOpcRoLI0MMCziCEBOWYnpo=", ttlMs: 600_000)
+    #expect(client.welcome.ice == [ICEServer(urls: ["stun:s"]), first])
+    bench.give(.closed(client.connection, nil))
+    bench.pass(.seconds(20))
+    let id = bench.resume(client, lastSeq: 0)
+    guard case .message(.welcome(let again))? = bench.frames(id).first?.body else { throw Trouble("no welcome") }
+    #expect(again.resumed && again.ice.last?.username == "1700000620:alice" && again.ice.last?.credential != first.credential)
+  }
+
+  @Test func `without a server there is none`() throws {
+    var bench = Bench()
+    #expect(try bench.login().welcome.ice.isEmpty)
+  }
+}

@@ -1,0 +1,79 @@
+import Foundation
+import Testing
+
+extension Interop {
+  /// An app whose UDP reaches nobody: aiortc → TCP → coturn → gateway → sipp. Nothing of the TURN side is ours but the credentials.
+  @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  struct TURNTests {
+    private static let turnserver = "/usr/bin/turnserver"
+
+    private func gateway(_ turn: UInt16, transport: String = "tcp") async throws -> GatewayUnderTest {
+      // The key of the login tokens is a line of a file that is there.
+      try await GatewayUnderTest([
+        "turn: { urls: [ \"turn:127.0.0.1:\(turn)?transport=\(transport)\" ], secret_file: jwt.key, ttl: 10m }"
+      ])
+    }
+
+    private func server(_ port: UInt16, secret: String = "0123456789abcdef0123456789abcdef", in folder: String) async throws
+      -> Spawned
+    {
+      let ports = try FreePorts.row(8)
+      let server = try Spawned(
+        "turnserver", Self.turnserver,
+        [
+          "-n", "--listening-ip", "127.0.0.1", "--relay-ip", "127.0.0.1", "--listening-port", "\(port)", "--min-port", "\(ports)",
+          "--max-port", "\(ports + 7)", "--use-auth-secret", "--static-auth-secret", secret, "--realm", "turn.test",
+          "--allow-loopback-peers", "--no-tls", "--no-dtls", "--no-cli", "--log-file", "stdout", "--pidfile",
+          folder + "/turn.pid",
+          "--userdb", folder + "/turn.db", "--simple-log", "--verbose",
+        ], in: folder)
+      guard await eventually(within: 10, { FreePorts.isTaken(port) }) else { throw Spawned.Failure(description: server.text) }
+      return server
+    }
+
+    @Test(arguments: ["tcp", "udp"])
+    func `a call over a TURN server, with the credentials of welcome, has sound both ways`(transport: String) async throws {
+      try #require(FileManager.default.isExecutableFile(atPath: Self.turnserver), "no coturn: run Scripts/install test")
+      try await expectGoodAudio {
+        let port = try FreePorts.both()
+        let gateway = try await gateway(port, transport: transport)
+        let server = try await server(port, in: gateway.folder)
+        try Speech.write(Speech.telephone, gateway.folder + "/telephone.wav")
+        try Speech.write(Speech.app, gateway.folder + "/app.wav")
+        let phone = try await Peers.phone(
+          gateway, ["--relay", "--play", "app.wav", "--record", "app-heard.wav", "--answer-after", "0.5", "--calls", "1"])
+        let audio = try await Peers.trunkAudio(gateway, ["--play", "telephone.wav", "--record", "trunk-heard.wav"])
+        let caller = try Peers.caller(gateway, "call", audio: audio.port, ["-d", "10000"])
+        #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(2_000))")
+        #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
+        #expect(try await audio.peer.finish(within: 10) == 0)
+        #expect(server.text.contains("ALLOCATE processed, success"), "\(server.text.suffix(2_000))")
+        #expect(server.text.contains(":alice>"), "the user's id is in the server's log: \(server.text.suffix(2_000))")
+        server.signal(SIGTERM)
+        _ = await eventually(within: 10) { !server.isRunning }
+        let faults =
+          try Speech.faults("telephone → app", said: Speech.telephone, heardIn: gateway.folder + "/app-heard.wav")
+          + Speech.faults("app → telephone", said: Speech.app, heardIn: gateway.folder + "/trunk-heard.wav")
+        try await gateway.finish()
+        return faults
+      }
+    }
+
+    @Test func `a server with another secret takes nobody: the call fails with its reason, and before that rings`() async throws {
+      let port = try FreePorts.both()
+      let gateway = try await gateway(port)
+      let server = try await server(port, secret: "another", in: gateway.folder)
+      let phone = try await Peers.phone(gateway, ["--relay", "--answer-after", "0.1"])
+      let caller = try Peers.caller(gateway, "refused_480")
+      #expect(try await caller.finish(within: 40) == 0, "\(caller.text.suffix(2_000))")
+      #expect(server.text.contains("401") || server.text.contains("credentials"), "\(server.text.suffix(2_000))")
+      let record = try #require(try await gateway.records(1).first)
+      #expect((record["end"] as? [String: Any])?["reason"] as? String == "mediaTimeout", "\(record)")
+      for peer in [phone, server] {
+        peer.signal(SIGTERM)
+        _ = await eventually(within: 10) { !peer.isRunning }
+      }
+      try await gateway.finish()
+    }
+  }
+}
