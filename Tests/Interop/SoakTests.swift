@@ -9,23 +9,28 @@ extension Interop {
     static let binary = ProcessInfo.processInfo.environment["TRUNKLINE_BINARY"]
     static let lab = binary.map { URL(fileURLWithPath: $0).deletingLastPathComponent().path + "/trunkline-lab" }
 
-    @Test(.enabled(if: binary != nil, "TRUNKLINE_BINARY names no release build of trunkline; Scripts/test makes one"))
-    func `50 concurrent bridged calls for 60 s: no packet lost by us, flat memory, every gauge back to zero`() async throws {
-      let users = Dictionary(uniqueKeysWithValues: (0..<Self.calls).map { ("user\($0)", "+1555\(2_000_000 + $0)") })
-      let ports = try FreePorts.row(UInt16(4 * Self.calls + 2))
-      let trunkPorts = "\(ports + 2)-\(ports + UInt16(4 * Self.calls) + 1)"
+    /// At 8 kHz between PCMU and Opus, and half as many at 16 kHz between G.722 and Opus.
+    @Test(
+      .enabled(if: binary != nil, "TRUNKLINE_BINARY names no release build of trunkline; Scripts/test makes one"),
+      arguments: [(false, Self.calls, "60"), (true, Self.calls / 2, "20")])
+    func `concurrent bridged calls in either band: no packet lost by us, flat memory, every gauge back to zero`(
+      isWide: Bool, calls: Int, seconds usual: String
+    ) async throws {
+      let users = Dictionary(uniqueKeysWithValues: (0..<calls).map { ("user\($0)", "+1555\(2_000_000 + $0)") })
+      let ports = try FreePorts.row(UInt16(4 * calls + 2))
+      let trunkPorts = "\(ports + 2)-\(ports + UInt16(4 * calls) + 1)"
       let gateway = try await GatewayUnderTest(
         [
           "media: { addresses: [ 127.0.0.1 ], threads: 2, app_port: \(ports), trunk_ports: \(trunkPorts) }",
           "log: { level: notice }",
-        ], users: users, binary: try #require(Self.binary))
-      let seconds = ProcessInfo.processInfo.environment["TRUNKLINE_SOAK_SECONDS"] ?? "60"
+        ], users: users, trunk: isWide ? "codecs: [ G722, PCMU ]" : "", binary: try #require(Self.binary))
+      let seconds = ProcessInfo.processInfo.environment["TRUNKLINE_SOAK_SECONDS"] ?? usual
       let load = try Spawned(
         "load", try #require(Self.lab),
         [
-          "load", "--config", gateway.folder + "/gateway.yaml", "--calls", "\(Self.calls)", "--seconds", seconds, "--pid",
+          "load", "--config", gateway.folder + "/gateway.yaml", "--calls", "\(calls)", "--seconds", seconds, "--pid",
           "\(gateway.process.pid)",
-        ],
+        ] + (isWide ? ["--wide"] : []),
         in: gateway.folder)
       let status = try await load.finish(within: 240)
       print(load.text)

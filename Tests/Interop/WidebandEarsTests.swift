@@ -147,6 +147,55 @@ extension Interop {
       #expect(call.band == "narrow")
     }
 
+    @Test func `a re-INVITE to PCMU makes the call narrow at once, and one back to G.722 wide again`() async throws {
+      let gateway = try await GatewayUnderTest(trunk: "codecs: [ G722, PCMU ]")
+      for file in ["app", "carrier"] { try Speech.write(Self.said + Self.said, gateway.folder + "/\(file).wav", rate: Self.rate) }
+      let phone = try await Peers.phone(
+        gateway,
+        [
+          "--rate", "\(Self.rate)", "--play", "app.wav", "--record", "app-heard.wav", "--answer-after", "0.2", "--calls", "1",
+        ])
+      let audio = try await Peers.trunkAudio(
+        gateway, ["--rate", "\(Self.rate)", "--codec", "9", "--play", "carrier.wav", "--then", "4:0,8:9"])
+      var script = SippScript.caller(sdp: SippScript.sdp("9 0 101"))
+      script.isAnswered(containing: ["m=audio [0-9]+ RTP/AVP 9"])
+      for (version, codec) in [(2, "0"), (3, "9")] {
+        script.pauses(4_000)
+        script.asks("INVITE", sdp: SippScript.sdp("\(codec) 101", version: version))
+        script.response(200, containing: ["m=audio [0-9]+ RTP/AVP \(codec) 101"])
+      }
+      script.pauses(4_000)
+      script.asks("BYE")
+      script.response()
+      let caller = try Peers.caller(gateway, try script.file(gateway, "bands"), audio: audio.port)
+      #expect(try await caller.finish(within: 40) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
+      #expect(try await audio.peer.finish(within: 10) == 0)
+
+      // what the carrier heard: two thirds G.722, one third PCMU
+      let types = try #require(audio.peer.events.last?["types"] as? [String: Int])
+      #expect(types["9"] ?? 0 > 300 && types["0"] ?? 0 > 150 && types.count == 2, "\(types)")
+      // what the app heard, in fifths of seconds
+      let samples = try Speech.read(gateway.folder + "/app-heard.wav")
+      var bands: [Bool] = []
+      for start in stride(from: 0, to: samples.count - Self.rate / 5, by: Self.rate / 5) {
+        let window = samples[start..<start + Self.rate / 5]
+        func level(_ hertz: [Double]) -> Double {
+          10
+            * log10(
+              max(1e-3, hertz.reduce(0) { $0 + Self.power(window, $1, Self.rate) } / Double(hertz.count)) / pow(Self.amplitude, 2)
+            )
+        }
+        guard abs(level(Self.low)) < 3 else { continue }
+        let high = level(Self.high)
+        if abs(high) < 3 { bands.append(true) } else if high < -30 { bands.append(false) }
+      }
+      let turns = zip(bands, bands.dropFirst()).count { $0 != $1 }
+      #expect(turns == 2 && bands.first == true && bands.last == true, "\(bands)")
+      #expect(bands.count { $0 } >= 25 && bands.count { !$0 } >= 13, "\(bands)")
+      try await gateway.finish()
+    }
+
     @Test(.enabled(if: Surroundings.isRequired || Surroundings.linphone != nil))
     func `linphone by G.722 and aiortc: what is between 4 and 7 kHz arrives both ways`() async throws {
       let port = try FreePorts.both()

@@ -11,6 +11,14 @@ import Foundation
       let result = try run(
         binary, ["load", "--json", "--steps", steps, "--seconds", bench.isSmall ? "0.5" : "10", "--rate", "20"])
       rows(result, bench)
+      let wide = try run(
+        binary,
+        ["load", "--wide", "--json", "--steps", bench.isSmall ? "2" : "20,40,60,80,100"]
+          + ["--seconds", bench.isSmall ? "0.5" : "6", "--rate", "20"])
+      bench.add(
+        BenchRow(
+          "load: calls on one core, G.722 ↔ Opus at 16 kHz", unit: "calls", ours: BenchFigure("ours", Double(wide.callsPerCore)),
+          note: "the most of the steps 20, 40, 60, 80, 100 that were kept whole"))
       let relayed = try run(
         binary,
         ["load", "--relay", "--json", "--steps", bench.isSmall ? "2" : "50,150,250"]

@@ -41,7 +41,7 @@ extension LoadCommand {
   /// Nil if it was stopped: its figures would be of another time than the others'.
   private func runStep(_ calls: Int, _ core: Int32?, isOverload: Bool, _ stop: LoadStop) throws -> LoadStep? {
     if stop.isStopped { return nil }
-    let gateway = try LoadGateway(calls: calls, core: core, stop)
+    let gateway = try LoadGateway(calls: calls, core: core, isWide: wide, stop)
     defer { gateway.end() }
     if stop.isStopped { return nil }
     let report = try play([gateway.settings], calls: calls, seconds: seconds, pid: gateway.pid, mayBeRefused: true, stop) { _ in }

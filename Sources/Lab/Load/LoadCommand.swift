@@ -32,6 +32,7 @@ struct LoadCommand: ParsableCommand {
         trunkline-lab load --steps 5,10 --seconds 10
         trunkline-lab load --steps 20,40,60,80,100,120,140
         trunkline-lab load --relay --steps 100,200,300
+        trunkline-lab load --wide --steps 20,40,60,80
         trunkline-lab load --config load.yaml --calls 50 --seconds 60 --pid $(pidof trunkline)
         trunkline-lab load --config load.yaml --calls 100 --seconds 600 --network 0,0,0 --network 2,30,1 --json
         trunkline-lab load --config n1.yaml --node n2.yaml --node n3.yaml --calls 300 --seconds 10 --outgoing 20
@@ -50,6 +51,10 @@ struct LoadCommand: ParsableCommand {
   @Option(help: ArgumentHelp("Calls whose speech is scored from the first word on, if they last 3.5 s.", valueName: "n"))
   var sampled = 4
   @Flag(help: "Apps speak the carrier's PCMU, which is relayed, instead of Opus, which is transcoded.") var relay = false
+  @Flag(
+    help:
+      "The carrier speaks G.722 and apps Opus of 16 kHz: calls of HD voice. The trunk of --config needs G722 among its codecs.")
+  var wide = false
   @Option(
     help: ArgumentHelp(
       "A state of the carrier's network; several are gone through in turn.", valueName: "loss %,jitter ms,reorder %"))
@@ -73,6 +78,7 @@ struct LoadCommand: ParsableCommand {
     guard (0...100).contains(outgoing) else { throw ValidationError("--outgoing: 0 to 100") }
     guard LoadSteps.numbers(steps) != nil else { throw ValidationError("--steps \(steps): as in 20,40,60") }
     guard node.isEmpty || config != nil else { throw ValidationError("--node: of the cluster of --config") }
+    guard !wide || !relay else { throw ValidationError("--wide and --relay exclude each other") }
     if let sessions, !(1...20_000).contains(sessions) { throw ValidationError("--sessions: 1 to 20000") }
     if let bad = network.first(where: { LoadOptions.Network($0) == nil }) {
       throw ValidationError("--network \(bad): as in 2,30,1")
@@ -139,6 +145,7 @@ struct LoadCommand: ParsableCommand {
     if !sip.ip.isLoopback { options.mediaAddress = routeAddress(toward: sip) ?? .loopback }
     (options.hold, options.callsPerSecond) = (.seconds(seconds), rate)
     (options.outgoingPercent, options.sampled, options.relays) = (outgoing, sampled, relay)
+    options.isWide = wide
     options.networks = network.compactMap { LoadOptions.Network($0) }
     return options
   }

@@ -19,7 +19,10 @@ final class LoadGateway {
   ///   - isSecure: apps come over TLS, with a certificate that `openssl` makes.
   ///   - stop: knows of it while it runs.
   ///   - descriptors: that the load opens for each; the gateway has the same limit.
-  init(calls: Int, core: Int32?, isSecure: Bool = false, descriptors: Int = Descriptors.perCall, _ stop: LoadStop) throws {
+  init(
+    calls: Int, core: Int32?, isSecure: Bool = false, isWide: Bool = false, descriptors: Int = Descriptors.perCall,
+    _ stop: LoadStop
+  ) throws {
     self.stop = stop
     try Descriptors.allow(calls * descriptors)
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-load-\(UUID().uuidString.prefix(8))")
@@ -31,7 +34,7 @@ final class LoadGateway {
     try "0123456789abcdef0123456789abcdef\n".write(
       to: folder.appendingPathComponent("jwt.key"), atomically: true, encoding: .utf8)
     if isSecure { try Self.makeCertificate(in: folder) }
-    try Self.configuration(calls, folder, isSecure: isSecure).write(to: file, atomically: true, encoding: .utf8)
+    try Self.configuration(calls, folder, isSecure: isSecure, isWide: isWide).write(to: file, atomically: true, encoding: .utf8)
     settings = try SettingsSource.load(file.path)
     process.executableURL = try Binaries.gateway()
     process.arguments = ["serve", "--config", file.path]
@@ -75,7 +78,7 @@ final class LoadGateway {
     guard openssl.terminationStatus == 0 else { throw LoadFailure(description: "openssl made no certificate; is it installed?") }
   }
 
-  private static func configuration(_ calls: Int, _ folder: URL, isSecure: Bool) throws -> String {
+  private static func configuration(_ calls: Int, _ folder: URL, isSecure: Bool, isWide: Bool) throws -> String {
     let ports = try freePorts(5)
     let tls = isSecure ? ", tls: { cert: \(folder.path)/app.pem, key: \(folder.path)/app.key }" : ""
     let app = "{ address: 127.0.0.1:\(ports[1])\(tls) }"
@@ -84,7 +87,7 @@ final class LoadGateway {
       "media: { addresses: [ 127.0.0.1 ], threads: 1, app_port: \(ports[3]), trunk_ports: 20000-\(20_099 + 2 * min(calls, 5_000)) }",
       "limits: { sessions_per_address: \(max(200, 2 * calls)) }",
       "auth: { jwt: { key_file: \(folder.path)/jwt.key } }",
-      "trunks: [ { name: carrier, peers: [127.0.0.0/8], uri: \"sip:127.0.0.1:\(ports[4])\" } ]",
+      "trunks: [ { name: carrier, peers: [127.0.0.0/8], uri: \"sip:127.0.0.1:\(ports[4])\"\(isWide ? ", codecs: [ G722, PCMU ]" : "") } ]",
       "users:",
     ]
     for number in 1...calls { lines.append("  - { id: user\(number), numbers: [\"+1555\(1_000_000 + number)\"] }") }

@@ -13,6 +13,8 @@ parser.add_argument("--address", default="127.0.0.1")
 parser.add_argument("--play")
 parser.add_argument("--record")
 parser.add_argument("--codec", type=int, default=0, help="0 PCMU, 8 PCMA, 9 G.722, 96 Opus, 98 L16")
+parser.add_argument("--rate", type=int, default=8000, choices=[8000, 16000], help="of the WAV files")
+parser.add_argument("--then", default="", help="4:0,8:9: seconds after the first packet from which it sends, and hears, another codec")
 parser.add_argument("--seconds", type=float, default=60)
 parser.add_argument("--silence", type=float, default=2)
 parser.add_argument("--events", type=int, default=101, help="telephone-event payload type")
@@ -39,11 +41,13 @@ if options.send_from:
 sizes = {}
 say("listening", port=options.port)
 codec = codecs_of_trunks.codec(options.codec)
-speech = audio.read_wav(options.play) if options.play else np.zeros(0, dtype=np.int16)
-speech = codecs_of_trunks.resample(speech, 8000, codec.rate)
-hearing = {options.codec: codec}
+turns = [(float(at), int(kind)) for at, kind in (turn.split(":") for turn in options.then.split(",") if turn)]
+known = {kind: codecs_of_trunks.codec(kind) for kind in {kind for _, kind in turns} - {options.codec}} | {options.codec: codec}
+speech = audio.read_wav(options.play, options.rate) if options.play else np.zeros(0, dtype=np.int16)
+speech = {kind: codecs_of_trunks.resample(speech, options.rate, known[kind].rate) for kind in known}
+hearing = dict(known)
 if options.codec in audio.DECODE:  # a G.711 peer hears both laws
-    hearing = {payload_type: codecs_of_trunks.G711(payload_type) for payload_type in audio.DECODE}
+    hearing |= {payload_type: codecs_of_trunks.G711(payload_type) for payload_type in audio.DECODE}
 peer = None
 heard = {}
 first_stamp = None
@@ -51,7 +55,9 @@ digits = {}
 begin = time.monotonic()
 last = None
 sequence, stamp, ssrc = 1000, 160000, 0x7261746B
-played = 0
+played = 0  # milliseconds
+sending = options.codec
+types = {}
 next_send = None
 counts = {"received": 0, "sent": 0, "dropped": 0, "strange": 0, "elsewhere": 0}
 digit_queue = []
@@ -80,7 +86,7 @@ def send(payload_type, body, marker=False, when=None):
 
 
 event_stamp = 0
-step, stamps = options.ptime * codec.rate // 1000, options.ptime * codec.clock // 1000
+stamps = options.ptime * codec.clock // 1000
 while time.monotonic() - begin < options.seconds:
     now = time.monotonic()
     if last is not None and now - last > options.silence:
@@ -104,17 +110,19 @@ while time.monotonic() - begin < options.seconds:
         last = now
         if peer is None:
             peer = source
-            next_send = now
+            next_send = first = now
             digit_queue = [None] * 50 + list(digit_packets(options.digits))
             say("first_packet", source="%s:%d" % source, payload_type=payload_type)
         if payload_type in hearing:
             counts["received"] += 1
+            types[payload_type] = types.get(payload_type, 0) + 1
             length = (len(packet) - 12) // 8
             sizes[length] = sizes.get(length, 0) + 1
             if first_stamp is None:
                 first_stamp = arrived_stamp
             place = ((arrived_stamp - first_stamp) & 0xFFFFFFFF) * codec.rate // codec.clock
-            heard[place] = hearing[payload_type].decode(packet[12:])
+            part = hearing[payload_type].decode(packet[12:])
+            heard[place] = codecs_of_trunks.resample(part, hearing[payload_type].rate, codec.rate)
         elif payload_type == options.events and len(packet) >= 16:
             code, flags, duration = struct.unpack("!BBH", packet[12:16])
             if flags & 0x80 and arrived_stamp not in digits:
@@ -130,11 +138,15 @@ while time.monotonic() - begin < options.seconds:
                 event_stamp = stamp
             send(options.events, struct.pack("!BBH", code, (0x80 if end else 0) | 10, duration), fresh, event_stamp)
         else:
-            chunk = speech[played : played + step]
+            if turns and now - first >= turns[0][0]:
+                sending = turns.pop(0)[1]
+            rate = known[sending].rate
+            step, at = options.ptime * rate // 1000, played * rate // 1000
+            chunk = speech[sending][at : at + step]
             if len(chunk) < step:
                 chunk = np.concatenate([chunk, np.zeros(step - len(chunk), dtype=np.int16)])
-            send(options.codec, codec.encode(chunk), marker=played == 0)
-            played += step
+            send(sending, known[sending].encode(chunk), marker=played == 0)
+            played += options.ptime
         stamp += stamps
         next_send += options.ptime / 1000
 
@@ -145,5 +157,5 @@ if options.record:
     for at, part in heard.items():
         if at < longest:
             line[at : at + len(part)] = part
-    audio.write_wav(options.record, codecs_of_trunks.resample(line, codec.rate, 8000))
-say("done", **counts, digits="".join(digits[key] for key in sorted(digits)), heardMs=sum(map(len, heard.values())) * 1000 // codec.rate, sizes=sizes)
+    audio.write_wav(options.record, codecs_of_trunks.resample(line, codec.rate, options.rate), options.rate)
+say("done", **counts, types=types, digits="".join(digits[key] for key in sorted(digits)), heardMs=sum(map(len, heard.values())) * 1000 // codec.rate, sizes=sizes)

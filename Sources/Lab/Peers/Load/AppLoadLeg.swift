@@ -23,7 +23,8 @@ final class AppLoadLeg {
 
   /// - Parameter position: the frame of the sentence that it begins with.
   init(
-    _ client: LoadOptions.Client, position: Int, address: IPAddress, identity: DTLSIdentity, relays: Bool, random: RandomSource
+    _ client: LoadOptions.Client, position: Int, address: IPAddress, identity: DTLSIdentity, relays: Bool, isWide: Bool,
+    random: RandomSource
   ) throws {
     self.position = position
     let codec: AudioEncoding = relays ? .pcmu : .opus
@@ -35,8 +36,8 @@ final class AppLoadLeg {
     else {
       throw PeerSetupError(description: "no usable certificate")
     }
-    // They say sentences that are coded already, at 8 kHz.
-    (configuration.codesAudio, configuration.band) = (false, .narrowband)
+    // They say sentences that are coded already.
+    (configuration.codesAudio, configuration.band) = (false, isWide ? .wideband : .narrowband)
     session = client.session(random)
     media = ClientMedia(configuration: configuration, random: random)
   }

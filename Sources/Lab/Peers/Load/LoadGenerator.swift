@@ -48,7 +48,7 @@ public final class LoadGenerator: @unchecked Sendable {
   public init(_ options: LoadOptions, random: RandomSource = .system, report: @escaping (String) -> Void) throws {
     (self.options, self.random, self.report) = (options, random, report)
     loop = try EventLoop(name: "load")
-    speech = try CodedSpeech(relayed: options.relays)
+    speech = try CodedSpeech(relayed: options.relays, isWide: options.isWide)
     userAgent = try CarrierUserAgent(
       loop: loop, name: "load", udp: options.listen, gateway: options.gateway, setting: "the trunk's uri", random: random)
     let endpoint = try WebSocketPool.Endpoint(url: options.url, isInsecure: true)
@@ -75,10 +75,11 @@ public final class LoadGenerator: @unchecked Sendable {
       let isSampled = number < options.sampled
       let call = LoadCall(
         number: number, isOutgoing: isOutgoing, isSampled: isSampled,
-        trunk: try TrunkLoadLeg(address: options.listen.ip, position: isSampled ? 0 : number * 37, random: random),
+        trunk: try TrunkLoadLeg(
+          address: options.listen.ip, position: isSampled ? 0 : number * 37, isWide: options.isWide, random: random),
         app: try AppLoadLeg(
           client, position: isSampled ? 0 : number * 53, address: options.mediaAddress, identity: identity,
-          relays: options.relays, random: random))
+          relays: options.relays, isWide: options.isWide, random: random))
       calls.append(call)
       try loop.register(call.trunk.socket.fd, .readable) { [unowned self, unowned call] _ in receiveTrunk(call) }
       try loop.register(call.trunk.control.fd, .readable) { [unowned call] _ in call.trunk.control.receiveAll() }

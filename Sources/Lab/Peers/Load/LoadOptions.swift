@@ -44,6 +44,8 @@ public struct LoadOptions: Sendable {
   public var networks: [Network] = []
   /// Apps speak the carrier's PCMU, which the gateway relays, instead of Opus.
   public var relays = false
+  /// The carrier speaks G.722 where the gateway takes it, and apps Opus of 16 kHz.
+  public var isWide = false
   /// The gateway may refuse calls for want of room: they are counted, and no failure.
   public var mayBeRefused = false
   public init() {}

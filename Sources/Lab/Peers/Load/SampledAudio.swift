@@ -45,19 +45,12 @@ struct SampledAudio {
   func compare(with sentence: [Int16], encoding: AudioEncoding) -> SpeechComparison? {
     guard let spokenAt, !kept.isEmpty, let count = expected(of: sentence.count) else { return nil }
     let said = Array(sentence.prefix(count))
-    var decoder: OpusDecoder? = nil
-    if encoding == .opus { decoder = try? OpusDecoder() }
+    guard var decoder = try? AudioDecoder(encoding: encoding) else { return nil }
     var frames: [(timestamp: RTPTimestamp, at: Instant, samples: [Int16])] = []
     for entry in kept.sorted(by: { $1.timestamp.isNewer(than: $0.timestamp) }) {
       var samples = [Int16](repeating: 0, count: AudioCodecs.Limits.packetMilliseconds * 8)
       var room = samples.mutableSpan
-      let count: Int
-      if decoder != nil {
-        guard let decoded = try? decoder?.decode(entry.payload.span, into: &room) else { continue }
-        count = decoded
-      } else {
-        count = encoding.decodeSamples(entry.payload.span, into: &room)
-      }
+      let count = decoder.decode(entry.payload.span, into: &room)
       frames.append((entry.timestamp, entry.at, Array(samples[..<count])))
     }
     let recording = Recording(frames, clockRateHz: encoding.clockRateHz, from: spokenAt)

@@ -19,10 +19,11 @@ final class TrunkLoadLeg {
   private var position: Int
 
   /// - Parameter position: the frame of the sentence that it begins with.
-  init(address: IPAddress, position: Int, random: RandomSource) throws(SystemError) {
+  init(address: IPAddress, position: Int, isWide: Bool, random: RandomSource) throws(SystemError) {
     self.position = position
     (socket, control) = try MediaPorts.bindPair(address, random)
-    negotiation = TrunkNegotiation(local: socket.localAddress, codecs: [.pcmu, .pcma], sessionID: random.next() >> 2)
+    negotiation = TrunkNegotiation(
+      local: socket.localAddress, codecs: isWide ? [.g722] : [.pcmu, .pcma], sessionID: random.next() >> 2)
     sender = RTPSender(socket, random: random)
   }
 
