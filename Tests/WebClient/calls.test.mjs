@@ -167,6 +167,31 @@ test("another path: a new socket beside the old one, resume, and media from a ne
   assert.equal(rig.microphones.length, 1, "the microphone was not opened again");
 });
 
+test("media that does not come about is made anew over TURN alone, where there is a server; a new path is open to all again", async () => {
+  for (const [ice, policies] of [[[], ["all", "all", "all"]], [[{ urls: "stun:s" }], ["all", "all", "all"]],
+    [[{ urls: ["turns:t:443"], username: "1:alice", credential: "c" }], ["all", "relay", "all"]]]) {
+    const rig = new Rig();
+    await rig.welcome({ ice });
+    await rig.tell("call.offer", A, OFFER);
+    await rig.ok("call.prepare");
+    rig.call.answer();
+    await settle();
+    await rig.ok("call.answer", { won: true });
+    rig.peer.become("failed");
+    await settle();
+    const restart = rig.said("media.restart").at(-1);
+    await rig.say({ t: "media.answer", re: restart.id, call: A, seq: ++rig.seq, d: { sdp: "answer", gen: 2 } });
+    rig.peer.become("connected");
+    await settle();
+    await rig.tell("call.connected", A, { at: rig.clock.now(), codec: "opus" });
+    rig.window.dispatchEvent(new Event("online"));
+    await settle();
+    assert.deepEqual(rig.world.peers.map((peer) => peer.configuration.iceTransportPolicy), policies);
+    assert.deepEqual(rig.peer.configuration.iceServers.map((server) => server.credential), ice.map((server) => server.credential));
+    rig.phone.stop?.();
+  }
+});
+
 test("a restart that the gateway refuses leaves what there is", async () => {
   const rig = await online();
   const call = await rig.talk();

@@ -13,6 +13,8 @@ export class Media {
   #activated = false;
   #listening = false;
   #wanted = null;
+  /** The next path goes over TURN alone: the last one did not come about, and every way was open to it. */
+  #relays = false;
   #timers;
   #player;
   #playing = null;
@@ -32,7 +34,9 @@ export class Media {
 
   #make(gen) {
     const path = { gen, stream: null, sender: null };
-    const pc = path.pc = new this.seams.RTCPeerConnection({ iceServers: this.seams.iceServers(), bundlePolicy: "max-bundle" });
+    const iceServers = this.seams.iceServers();
+    const iceTransportPolicy = this.#relays && iceServers.some(isTURN) ? "relay" : "all";
+    const pc = path.pc = new this.seams.RTCPeerConnection({ iceServers, iceTransportPolicy, bundlePolicy: "max-bundle" });
     pc.ontrack = ({ track, streams }) => {
       path.stream = streams[0] ?? new this.seams.MediaStream([track]);
       if (path === this.#current) this.#use(path);
@@ -40,6 +44,8 @@ export class Media {
     pc.onconnectionstatechange = () => {
       if (pc.connectionState === "connected") this.#connected(path);
       if (pc.connectionState === "failed" && path === (this.#next ?? this.#current)) {
+        // a firewall may let checks pass and nothing after them
+        this.#relays = iceTransportPolicy === "all";
         this.on.failed(pc.iceConnectionState === "failed" ? "ice" : "dtls", "");
       }
     };
@@ -113,6 +119,7 @@ export class Media {
 
   async #connected(path) {
     if (path !== this.#next || this.isClosed) return;
+    this.#relays = false;
     if (path !== this.#current) {
       const last = this.#current;
       this.#current = path;
@@ -262,6 +269,9 @@ function stop(stream) {
     track.stop();
   }
 }
+
+/** RTCIceServer's `urls` are a text or a list of texts. */
+function isTURN({ urls }) { return [].concat(urls).some((url) => String(url).startsWith("turn")); }
 
 function chosen(stats) {
   const found = stats.find((s) => s.type === "candidate-pair" && s.nominated && s.state === "succeeded");
