@@ -42,11 +42,17 @@ enum Peers {
     return (peer, port)
   }
 
-  static func python(_ name: String, _ script: String, _ arguments: [String], _ gateway: GatewayUnderTest) throws -> Spawned {
+  /// - Parameter office: the network that it runs in; nil: the test's own.
+  static func python(
+    _ name: String, _ script: String, _ arguments: [String], in office: OfficeNetwork? = nil, _ gateway: GatewayUnderTest
+  ) throws -> Spawned {
     guard let python = Surroundings.python else { throw Spawned.Failure(description: Surroundings.missing ?? "") }
+    let words = ["-B", Surroundings.sources + "/peers/" + script] + arguments
+    let environment = ["PYTHONUNBUFFERED": "1", "OPENBLAS_NUM_THREADS": "1"]
+    guard let office else { return try Spawned(name, python, words, in: gateway.folder, environment: environment) }
     return try Spawned(
-      name, python, ["-B", Surroundings.sources + "/peers/" + script] + arguments, in: gateway.folder,
-      environment: ["PYTHONUNBUFFERED": "1", "OPENBLAS_NUM_THREADS": "1"])
+      name, "/sbin/ip", ["netns", "exec", office.inside, python] + words, in: gateway.folder,
+      environment: environment.merging(["SSL_CERT_FILE": gateway.folder + "/turn.pem"]) { $1 })
   }
 
   /// sipp with one of our scenarios, or the file of a `SippScript`, calling `number` through the gateway; one call unless `more` says otherwise.

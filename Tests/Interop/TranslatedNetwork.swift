@@ -87,14 +87,16 @@ final class TranslatedNetwork {
 
   /// The interfaces go with their namespaces.
   deinit {
-    for namespace in [router, inside] {
-      // a handful of milliseconds, and the next network has the same names
-      var (status, pid): (Int32, pid_t) = (0, 0)
-      let command: [String] = ["/sbin/ip", "netns", "del", namespace]
-      let words = command.map { strdup($0) } + [nil]
-      defer { for word in words { free(word) } }
-      if posix_spawn(&pid, "/sbin/ip", nil, nil, words, environ) == 0 { waitpid(pid, &status, 0) }
-    }
+    for namespace in [router, inside] { Self.delete(namespace) }
     try? FileManager.default.removeItem(atPath: folder)
+  }
+
+  /// A handful of milliseconds, and the next network has the same names.
+  static func delete(_ namespace: String) {
+    var (status, pid): (Int32, pid_t) = (0, 0)
+    let command: [String] = ["/sbin/ip", "netns", "del", namespace]
+    let words = command.map { strdup($0) } + [nil]
+    defer { for word in words { free(word) } }
+    if posix_spawn(&pid, "/sbin/ip", nil, nil, words, environ) == 0 { waitpid(pid, &status, 0) }
   }
 }

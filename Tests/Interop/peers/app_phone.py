@@ -49,7 +49,8 @@ parser.add_argument("--age", type=int, default=0, help="ageMs of call.answer: th
 parser.add_argument("--trace", action="store_true", help="says every message, either way")
 parser.add_argument("--nodes", action="store_true", help="caps: nodes")
 parser.add_argument("--keep-wakes", action="store_true", help="follows no call.wake")
-parser.add_argument("--relay", action="store_true", help="its media goes over the TURN servers of welcome, and no other way")
+parser.add_argument("--turn", action="store_true", help="its media may go over the TURN servers of welcome")
+parser.add_argument("--relay", action="store_true", help="and no other way")
 parser.add_argument("--call-id", help="the UUID of the call that it places")
 options = parser.parse_args()
 if options.host:
@@ -176,10 +177,10 @@ class Call:
         self.task = None
 
     def configuration(self):
-        if not options.relay:
+        if not options.relay and not options.turn:
             return RTCConfiguration(iceServers=[])
         servers = [RTCIceServer(urls=s["urls"], username=s.get("username"), credential=s.get("credential")) for s in self.phone.ice]
-        return RTCConfiguration(iceServers=servers, iceTransportPolicy=RTCIceTransportPolicy.RELAY)
+        return RTCConfiguration(iceServers=servers, iceTransportPolicy=RTCIceTransportPolicy.RELAY if options.relay else RTCIceTransportPolicy.ALL)
 
     def on_track(self, track):
         async def pull():

@@ -98,6 +98,8 @@ def start_browser(options, profile, leave_out=()):
         "--window-size=480,900", "--remote-debugging-port=0", f"--user-data-dir={profile}"]
     if options.play:
         arguments.append(f"--use-file-for-fake-audio-capture={os.path.abspath(options.play)}" + ("" if options.loop else "%noloop"))
+    if getattr(options, "any_certificate", False):
+        arguments.append("--ignore-certificate-errors")
     arguments = [argument for argument in arguments if argument not in leave_out]
     return subprocess.Popen(arguments + ["about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                             start_new_session=True, preexec_fn=end_with_parent)
@@ -187,6 +189,7 @@ def main():
     parser.add_argument("--screenshot", metavar="PNG")
     parser.add_argument("--mute-after", type=float, metavar="SECONDS")
     parser.add_argument("--hangup-after", type=float, metavar="SECONDS")
+    parser.add_argument("--any-certificate", action="store_true", help="of TLS, TURN's among it")
     parser.add_argument("--seconds", type=float, default=60)
     options = parser.parse_args()
     profile = tempfile.mkdtemp(prefix="trunkline-chromium-")

@@ -5,6 +5,8 @@ import argparse, asyncio, json
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--listen", type=int, required=True)
 parser.add_argument("--to", type=int, required=True)
+parser.add_argument("--host", default="127.0.0.1", help="where --to is")
+parser.add_argument("--address", default="127.0.0.1", help="where --listen is")
 options = parser.parse_args()
 
 
@@ -19,12 +21,12 @@ async def carry(reader, writer):
 
 
 async def accepted(reader, writer):
-    onward, back = await asyncio.open_connection("127.0.0.1", options.to)
+    onward, back = await asyncio.open_connection(options.host, options.to)
     await asyncio.gather(carry(reader, back), carry(onward, writer))
 
 
 async def main():
-    server = await asyncio.start_server(accepted, "127.0.0.1", options.listen)
+    server = await asyncio.start_server(accepted, options.address, options.listen)
     print(json.dumps({"event": "listening"}), flush=True)
     await server.serve_forever()
 
