@@ -25,10 +25,32 @@ extension Interop {
       try await Peers.phone(gateway, user: user, device: "d-\(user)", token: token, more)
     }
 
-    @Test func `a number of a token rings its user, moves to another by a later token, and outlives kill -9`() async throws {
+    @Test func `a number rings whom the backend names, moves to another user by the next token, and outlives kill -9`()
+      async throws
+    {
       let gateway = try await gateway()
-      let grant = "{\"numbers\":[\"\(Self.number)\"]}"
-      let carolToken = try await token(gateway, "carol", iat: 1_700_000_000, grant)
+      let users = """
+        {"carol": {"password": "c", "grant": {"numbers": ["\(Self.number)"]}}, "dora": {"password": "d", "grant": {}}}
+        """
+      try users.write(toFile: gateway.folder + "/users.json", atomically: true, encoding: .utf8)
+      let port = try FreePorts.tcp()
+      let backend = try Spawned(
+        "backend", "/usr/bin/python3",
+        [
+          "-B", Surroundings.package + "/Examples/backend/backend.py", "--key", "jwt.key", "--users", "users.json", "--port",
+          "\(port)",
+        ],
+        in: gateway.folder)
+      _ = try await backend.event("listening")
+      func login(_ user: String, _ password: String) throws -> String {
+        let answer = try HTTP.request(
+          "POST", "/login", host: "127.0.0.1", port: port,
+          body: "{\"user\":\"\(user)\",\"password\":\"\(password)\",\"device\":\"d-\(user)\"}")
+        let json = try JSONSerialization.jsonObject(with: Data(answer.body.utf8)) as? [String: Any]
+        return try #require(json?["token"] as? String, "\(answer)")
+      }
+
+      let carolToken = try login("carol", "c")
       let carol = try await phone(gateway, "carol", carolToken, ["--answer-after", "0.1", "--calls", "1"])
       let first = try Peers.caller(gateway, "call", to: Self.number, ["-d", "500"])
       #expect(try await first.finish(within: 20) == 0, "\(first.text.suffix(2_000))")
@@ -41,18 +63,22 @@ extension Interop {
       let nobody = try Peers.caller(gateway, "refused_480", to: Self.number)
       #expect(try await nobody.finish(within: 20) == 0, "\(nobody.text.suffix(2_000))")
 
-      let doraToken = try await token(gateway, "dora", iat: 1_700_000_001, grant)
-      let dora = try await phone(gateway, "dora", doraToken, ["--answer-after", "0.1", "--calls", "1"])
+      let moved = try HTTP.request(
+        "PUT", "/users/dora", host: "127.0.0.1", port: port, body: "{\"numbers\":[\"\(Self.number)\"]}")
+      #expect(moved.status == 200, "\(moved)")
+      let dora = try await phone(gateway, "dora", try login("dora", "d"), ["--answer-after", "0.1", "--calls", "1"])
       // carol comes back with the token that she has, without the number
       let again = try await phone(gateway, "carol", carolToken, ["--answer-after", "0.1"])
       let second = try Peers.caller(gateway, "call", to: Self.number, ["-d", "500"])
       #expect(try await second.finish(within: 20) == 0, "\(second.text.suffix(2_000))")
       #expect(try await dora.finish(within: 10) == 0, "\(dora.text)")
       #expect(!again.events.contains { $0["event"] as? String == "call.offer" }, "\(again.text)")
-      again.signal(SIGTERM)
-      _ = await eventually(within: 5) { !again.isRunning }
-      let users = try await gateway.records(3).compactMap { $0["user"] as? String }
-      #expect(users == ["carol", "carol", "dora"])
+      let rung = try await gateway.records(3).compactMap { $0["user"] as? String }
+      #expect(rung == ["carol", "carol", "dora"])
+      for peer in [again, backend] {
+        peer.signal(SIGTERM)
+        _ = await eventually(within: 5) { !peer.isRunning }
+      }
       gateway.process.signal(SIGTERM)
       #expect(try await gateway.process.finish(within: 10) == 0)
     }

@@ -22,20 +22,23 @@ import Testing
     toNumber.showsCaller = true
     let expected = TokenGrant(
       numbers: ["+15551230001", "089"], name: "Alice", account: "work", allow: ["+1", ""], maxCalls: 2, callsPerHour: 20,
-      diversions: ["no_answer": toNumber, "busy": .init(code: 486)], issuedAt: 1_700_000_000)
+      diversions: ["no_answer": toNumber, "busy": .init(code: 486)], issuedAt: 1_700_000_000_000)
     #expect(read == .success(expected))
   }
 
   @Test func `a token without the claim grants nothing, an empty one takes all away`() throws {
     #expect(try grant("") == nil)
-    #expect(try grant(",\"trunkline\":{}") == .success(TokenGrant(issuedAt: 1_700_000_000)))
-    #expect(try grant(",\"trunkline\":{}", iat: "\"yesterday\"") == .success(TokenGrant()))
+    #expect(try grant(",\"trunkline\":{}") == .success(TokenGrant(issuedAt: 1_700_000_000_000)))
+    #expect(try grant(",\"trunkline\":{}", iat: "1700000000.25") == .success(TokenGrant(issuedAt: 1_700_000_000_250)))
+    for odd in ["\"yesterday\"", "-1", "1e300", "null", "[]"] {
+      #expect(try grant(",\"trunkline\":{}", iat: odd) == .success(TokenGrant()), "\(odd)")
+    }
   }
 
   @Test func `what is signed is what is read`() throws {
     let grant = TokenGrant(
       numbers: ["+15551230001"], name: "A", allow: [], maxCalls: 0, diversions: ["busy": .init(user: "bob")],
-      issuedAt: 1_700_000_001)
+      issuedAt: 1_700_000_001_250)
     let token = try TokenSigner(keys: Self.keys).sign(
       Claims(sub: "alice", dev: "d", aud: ["trunkline"], exp: 1_700_003_600, grant: grant))
     let verifier = TokenVerifier(keys: Self.keys, audience: "trunkline")

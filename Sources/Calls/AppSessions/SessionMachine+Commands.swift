@@ -41,17 +41,19 @@ extension SessionMachine {
   private mutating func refuse(_ id: SessionID, _ failure: Failure, _ now: Instant, _ output: inout Output) {
     guard let session = sessions[id] else { return stats.strayCommands += 1 }
     let address = session.connection.flatMap { connections[$0]?.address }
-    stats.refusals[.tokenClaims, default: 0] += 1
+    let refusal = failure.code == .overload ? SessionRefusal.overload : .tokenClaims
+    let code = failure.code == .overload ? CloseCode.tryAgainLater : .authFailed
+    stats.refusals[refusal, default: 0] += 1
     output.refusedLogins.append(
       RefusedLogin(
-        refusal: .tokenClaims, why: failure.msg ?? "", address: address, user: session.device.user, device: session.device.device)
+        refusal: refusal, why: failure.msg ?? "", address: address, user: session.device.user, device: session.device.device)
     )
     guard let request = session.awaitsWelcome, let connection = session.connection else {
-      return closeAfterCalls(id, .authFailed, now, &output)
+      return closeAfterCalls(id, code, now, &output)
     }
     output.actions.append(.send(connection, ServerFrame(.err(failure), re: request).encoded()))
     stats.messagesSent += 1
-    end(id, .authFailed, now, &output)
+    end(id, code, now, &output)
   }
 
   private mutating func welcomed(

@@ -124,7 +124,7 @@ public enum SessionCommand: Hashable, Sendable {
   /// The call and its tombstone are forgotten, and with them every wake token for it.
   case wakesOver(Identifier)
   /// What its login token grants cannot hold: instead of `.welcome`, `hello` is answered so and the session ends; one that stands ends after
-  /// its calls. Both close with 4001.
+  /// its calls. Both close with 4001, or with 1013 for want of room.
   case refuse(SessionID, Failure)
   /// An operator turned the device away: its session is closed with 4003, after its calls.
   case revoke(DeviceKey)

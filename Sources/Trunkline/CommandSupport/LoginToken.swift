@@ -11,9 +11,10 @@ package enum LoginToken {
   package static func make(
     _ settings: Settings, user: String, device: String, accounts: [String] = [], grant: TokenGrant? = nil
   ) throws -> String {
-    let now = WallClock.nowMilliseconds() / 1_000
+    let milliseconds = WallClock.nowMilliseconds()
+    let now = milliseconds / 1_000
     var grant = grant
-    grant?.issuedAt = now
+    grant?.issuedAt = milliseconds
     let claims = Claims(
       sub: user, dev: device, aud: [settings.auth.audience], exp: now + validSeconds, acct: accounts.isEmpty ? nil : accounts,
       grant: grant)

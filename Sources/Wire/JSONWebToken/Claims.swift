@@ -56,7 +56,10 @@ extension Claims: Codable {
     nbf = try date(.nbf)
     if let one = try? text(.aud) { aud = [one] } else { aud = values.contains(.aud) ? try list(.aud) : [] }
     acct = values.contains(.acct) ? try list(.acct) : nil
-    let issuedAt = (try? date(.iat)) ?? 0
+    var issuedAt: Int64 = 0
+    if let iat = try? values.decodeIfPresent(Double.self, forKey: .iat), iat >= 0, iat < Double(1 << 43) {
+      issuedAt = Int64(exactly: (iat * 1_000).rounded()) ?? 0
+    }
     guard values.contains(.trunkline) else { return }
     do {
       var grant = try values.decode(TokenGrant.self, forKey: .trunkline)
@@ -76,7 +79,7 @@ extension Claims: Codable {
     try values.encodeIfPresent(nbf, forKey: .nbf)
     try values.encodeIfPresent(acct, forKey: .acct)
     guard case .success(let grant) = grant else { return }
-    if grant.issuedAt != 0 { try values.encode(grant.issuedAt, forKey: .iat) }
+    if grant.issuedAt != 0 { try values.encode(Double(grant.issuedAt) / 1_000, forKey: .iat) }
     try values.encode(grant, forKey: .trunkline)
   }
 }

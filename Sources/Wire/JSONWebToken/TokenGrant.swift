@@ -35,7 +35,8 @@ public struct TokenGrant: Hashable, Sendable {
   public var callsPerHour: Int?
   /// By trigger, as the configuration spells it.
   public var diversions: [String: Diversion]
-  /// `iat` of the token, in seconds since 1970; 0 without one. Of two tokens the later one holds. No part of the claim's JSON.
+  /// `iat` of the token, which may have a fraction, in milliseconds since 1970; 0 without one. Of two tokens the later one holds. No part of
+  /// the claim's JSON.
   public var issuedAt: Int64
 
   public init(

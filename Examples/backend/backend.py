@@ -1,0 +1,114 @@
+"""A backend of a calling app, in Python's standard library. It has the users; the gateway has none, and believes what this one signs.
+
+    python3 backend.py --key jwt.key --users users.json
+
+    curl -d '{"user": "carol", "password": "c", "device": "phone"}' http://127.0.0.1:8090/login
+        {"token": "eyJ…", "gateway": null}: what Carol's phone logs in with, for an hour
+    curl -X PUT -d '{"numbers": ["+15557000002"]}' http://127.0.0.1:8090/users/carol
+        what her next token grants; a number that another user has here moves to her
+
+users.json:
+
+    {"carol": {"password": "c", "grant": {"numbers": ["+15557000001"], "name": "Carol", "max_calls": 2}}}
+"""
+
+import argparse, base64, hashlib, hmac, json, pathlib, threading, time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+BODY_LIMIT = 65536
+
+
+def encode(data):
+    return base64.urlsafe_b64encode(data).rstrip(b"=")
+
+
+def token(key, user, device, grant, seconds=3600, audience="trunkline"):
+    """RFC 7515, HS256. `iat` says which of two tokens is the later one: its fraction counts."""
+    now = time.time()
+    claims = {"sub": user, "dev": device, "aud": audience, "iat": round(now, 3), "exp": int(now) + seconds, "trunkline": grant}
+    message = encode(b'{"alg":"HS256","typ":"JWT"}') + b"." + encode(json.dumps(claims).encode())
+    return (message + b"." + encode(hmac.new(key, message, hashlib.sha256).digest())).decode()
+
+
+class Users:
+    """In a file, as long as there is no database."""
+
+    def __init__(self, path):
+        self.path, self.lock = pathlib.Path(path), threading.Lock()
+        self.all = json.loads(self.path.read_text())
+
+    def login(self, name, password):
+        with self.lock:
+            user = self.all.get(name)
+            given = str(password).encode()
+            return user["grant"] if user and hmac.compare_digest(user["password"].encode(), given) else None
+
+    def grant(self, name, grant):
+        with self.lock:
+            if name not in self.all:
+                return False
+            for other, user in self.all.items():
+                if other != name:
+                    user["grant"]["numbers"] = [n for n in user["grant"].get("numbers", []) if n not in grant.get("numbers", [])]
+            self.all[name]["grant"] = grant
+            new = self.path.with_suffix(".new")
+            new.write_text(json.dumps(self.all, indent=2))
+            new.replace(self.path)
+            return True
+
+
+class Handler(BaseHTTPRequestHandler):
+    def answer(self, status, value):
+        body = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def body(self):
+        length = int(self.headers.get("Content-Length") or 0)
+        value = json.loads(self.rfile.read(length)) if 0 < length <= BODY_LIMIT else None
+        if not isinstance(value, dict):
+            raise ValueError("a JSON object is expected")
+        return value
+
+    def do_POST(self):
+        try:
+            wanted = self.body()
+            name, device = str(wanted["user"]), str(wanted["device"])
+        except (ValueError, KeyError) as error:
+            return self.answer(400, {"error": str(error)})
+        grant = self.server.users.login(name, wanted.get("password"))
+        if self.path != "/login" or grant is None:
+            return self.answer(403 if self.path == "/login" else 404, {"error": "no such user, or another password"})
+        self.answer(200, {"token": token(self.server.key, name, device, grant), "gateway": self.server.gateway})
+
+    def do_PUT(self):
+        try:
+            grant = self.body()
+        except ValueError as error:
+            return self.answer(400, {"error": str(error)})
+        known = self.path.startswith("/users/") and self.server.users.grant(self.path.removeprefix("/users/"), grant)
+        self.answer(200 if known else 404, grant if known else {"error": "no such user"})
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--key", required=True, help="the file of auth.jwt.key_file (HS256)")
+    parser.add_argument("--users", required=True)
+    parser.add_argument("--gateway", help="wss://… as phones are told it")
+    parser.add_argument("--port", type=int, default=8090, help="on 127.0.0.1 alone: PUT asks nobody who they are")
+    options = parser.parse_args()
+    server = ThreadingHTTPServer(("127.0.0.1", options.port), Handler)
+    server.key = pathlib.Path(options.key).read_bytes().strip()
+    server.users, server.gateway = Users(options.users), options.gateway
+    print(json.dumps({"event": "listening", "port": server.server_port}), flush=True)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        pass
+
+
+if __name__ == "__main__":
+    main()
