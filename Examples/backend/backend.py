@@ -49,7 +49,8 @@ class Users:
                 return False
             for other, user in self.all.items():
                 if other != name:
-                    user["grant"]["numbers"] = [n for n in user["grant"].get("numbers", []) if n not in grant.get("numbers", [])]
+                    left = [number for number in user["grant"].get("numbers", []) if number not in grant.get("numbers", [])]
+                    user["grant"]["numbers"] = left
             self.all[name]["grant"] = grant
             new = self.path.with_suffix(".new")
             new.write_text(json.dumps(self.all, indent=2))
@@ -87,6 +88,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_PUT(self):
         try:
             grant = self.body()
+            numbers = grant.get("numbers", [])
+            if not isinstance(numbers, list) or not all(isinstance(number, str) for number in numbers):
+                raise ValueError("numbers: a list of texts is expected")
         except ValueError as error:
             return self.answer(400, {"error": str(error)})
         known = self.path.startswith("/users/") and self.server.users.grant(self.path.removeprefix("/users/"), grant)

@@ -180,7 +180,7 @@ extension ConfigurationKeys {
         ),
         .init(
           "opus_bitrate_wide", .integer(Limits.opusBitrate), .value("\(settings.calls.opusBitrateWide)"),
-          "The same while the trunk's codec is G722, or not settled yet and may be wide."),
+          "The same while the trunk's codec is G722, or not negotiated yet and may be wide."),
         .init(
           "app_port", .integer(1024...65535), .value("\(settings.media.appPort)"),
           "The first UDP port toward apps; each media thread takes one. Open them in the firewall."),
