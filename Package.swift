@@ -118,10 +118,14 @@ let runtime: [Target] = [
   module(
     "Runtime", "AppServer",
     ["Bytes", "AppProtocol", "JSONWebToken", "HTTP", "WebSocket", "AppSessions", "Platform", "COpenSSL"], [logging]),
+  module("Runtime", "EventJournal", ["Bytes", "Platform"]),
   module(
-    "Runtime", "Store", ["Bytes", "JSONWebToken", "AppSessions", "PushPolicy", "Devices", "CallFlow", "SIPDialogs", "Platform"],
+    "Runtime", "Store",
+    [
+      "Bytes", "JSONWebToken", "AppSessions", "PushPolicy", "Devices", "CallFlow", "SIPDialogs", "Platform", "EventJournal",
+    ],
     [logging, grdb]),
-  module("Runtime", "PushSender", ["Bytes", "HTTP", "PushPolicy", "Platform", "CCurl"], [logging]),
+  module("Runtime", "PushSender", ["Bytes", "HTTP", "PushPolicy", "Platform", "CCurl", "EventJournal"], [logging]),
   module(
     "Runtime", "Engine",
     ["Bytes", "RESP", "AppProtocol", "AppSessions", "PushPolicy", "Devices", "SIPDialogs", "CallFlow", "Cluster", "Platform"],
@@ -272,7 +276,8 @@ let testTargets: [Target] = [
   tests("Resolver", ["Bytes", "Trunking", "Platform", "Resolver"], [logging]),
   tests("MediaThreads", mediaStack + ["Platform", "MediaThreads", "DemoSpeech", "SpeechScore"], [logging]),
   tests("AppServer", appStack + ["Platform", "AppServer"], [logging]),
-  tests("Store", callStack + ["Platform", "Store"], [logging]),
+  tests("EventJournal", ["Bytes", "Platform", "EventJournal"]),
+  tests("Store", callStack + ["Platform", "EventJournal", "Store"], [logging]),
   tests(
     "PushSender", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender"], [logging],
     exclude: ["push_peer.py", "verifier_peer.py"]),

@@ -20,6 +20,7 @@ struct Trunkline: ParsableCommand {
         trunkline devices list
         trunkline users import numbers.csv --config gateway.yaml
         trunkline records follow --config gateway.yaml
+        trunkline events listen
         trunkline log level sip debug
         trunkline push test --user alice
         trunkline health
@@ -28,7 +29,7 @@ struct Trunkline: ParsableCommand {
     subcommands: [
       Serve.self, Calls.self, TrunksCommand.self, NodesCommand.self, WhereCommand.self, DevicesCommand.self, UsersCommand.self,
       RecordsCommand.self,
-      PushCommand.self, Trace.self, LogCommand.self, Token.self, Config.self, Health.self, PrintVersion.self,
+      Events.self, PushCommand.self, Trace.self, LogCommand.self, Token.self, Config.self, Health.self, PrintVersion.self,
     ])
 
   static func main() {

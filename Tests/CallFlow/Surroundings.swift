@@ -21,6 +21,7 @@ final class Surroundings {
   var actions: [CallMachine.Action] = []
   var records: [CallRecord] = []
   var refusals: [Refusal] = []
+  var events: [GatewayEvent] = []
   var measurements: [Measurement] = []
   var lookUps: [DNSQuestion] = []
   var news: [TrunkNews] = []
@@ -152,6 +153,7 @@ final class Surroundings {
     case .pushCallOver(let call): pushesOver.append(call)
     case .devices(let changes): deviceChanges += changes
     case .grants: break
+    case .event(let event): events.append(event)
     case .trace: break
     }
   }

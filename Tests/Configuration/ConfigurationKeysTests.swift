@@ -33,6 +33,10 @@ import Yams
     hep: { address: 127.0.0.1:9060 }
     verifier: { url: https://verifier.example, ca: jwt.key }
     turn: { urls: [ "turn:192.0.2.9" ], secret_file: jwt.key }
+    events:
+      digits: false
+      ca: jwt.key
+      webhooks: [ { url: "https://192.0.2.9/events", key_file: jwt.key, kinds: [ call.ended ] } ]
     trunks:
       - name: t
         peers: [ 192.0.2.0/24 ]

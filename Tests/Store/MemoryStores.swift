@@ -20,8 +20,8 @@ final class MemoryRecords: RecordSink {
   private let list = Mutex<[CallRecord]>([])
   var all: [CallRecord] { list.withLock { $0 } }
   func append(_ records: [CallRecord]) { list.withLock { $0 += records } }
-  func recorded(among calls: Set<CallID>) -> Set<CallID> {
-    list.withLock { Set($0.map(\.call)).intersection(calls) }
+  func recorded(among calls: Set<CallID>) -> [CallID: CallRecord] {
+    list.withLock { Dictionary($0.filter { calls.contains($0.call) }.map { ($0.call, $0) }) { _, last in last } }
   }
 }
 

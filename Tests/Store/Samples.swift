@@ -47,7 +47,7 @@ final class Faulty: Journal, RecordSink {
     try check(broken.withLock { $0 }, false)
     sink.append(records)
   }
-  func recorded(among calls: Set<CallID>) -> Set<CallID> { sink.recorded(among: calls) }
+  func recorded(among calls: Set<CallID>) -> [CallID: CallRecord] { sink.recorded(among: calls) }
 }
 
 /// Collects confirmations from the store thread.

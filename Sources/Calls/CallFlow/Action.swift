@@ -75,6 +75,8 @@ extension CallMachine {
     /// A step of a call's timeline; `detail` is a short text such as a SIP code, a codec or a reason, without numbers of
     /// subscribers.
     case trace(CallID, CallStage, at: Instant, detail: String?)
+    /// For whoever reads events; a call's end is not among them, as its record says it. In order.
+    indirect case event(GatewayEvent)
     /// A sample for a histogram.
     case measured(Measurement)
     /// A trunk's INVITE or an app's `call.start` that became no call.

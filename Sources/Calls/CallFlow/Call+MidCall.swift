@@ -60,6 +60,7 @@ extension Call {
       return .err(Failure(.tooMany))
     }
     appMedia.pendingDigits.append(request)
+    tellDigits(request.digits, from: .app, &turn)
     if appMedia.pendingDigits.count == 1 { startPendingDigits(&turn) }
     return .ok
   }
@@ -143,6 +144,7 @@ extension Call {
   mutating func digitHeard(_ digit: Character, _ durationMilliseconds: Int, in heard: MediaSessionID, _ turn: inout Turn) {
     if isDivertedToNumber { return relayDigit(digit, durationMilliseconds, from: heard == session ? 0 : 1, &turn) }
     guard isLive, let winner else { return }
+    tellDigits(String(digit), from: .trunk, &turn)
     turn.send(.callDigit(CallDigit(digit: String(digit), durMs: durationMilliseconds)), to: winner, call: id)
   }
 
@@ -156,7 +158,9 @@ extension Call {
     guard isLive, let place = legs.firstIndex(where: { $0.session == measured }) else { return }
     legs[place].statistics = statistics
     guard place == 0, state == .connected, let winner else { return }
-    turn.send(.quality(Quality(statistics)), to: winner, call: id)
+    let quality = Quality(statistics)
+    turn.send(.quality(quality), to: winner, call: id)
+    tellQuality(quality, statistics, &turn)
   }
 
   /// Answer to audio, less what only trunk and client can shorten: 200 → ACK and connected → `media.active` run

@@ -135,6 +135,8 @@ extension Call {
     var pushFailure: String?
     /// How the devices' refusals add up: the final response follows from it.
     var declines = Declines()
+    /// The last that was told of its sound.
+    var isPoor = false
     var end: CallRecord.End?
     /// What devices hear of the end that had no part in it.
     var reasonForOthers: EndReason?

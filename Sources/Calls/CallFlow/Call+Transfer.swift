@@ -127,7 +127,10 @@ extension Call {
     guard isFinal else { return tellTransfer(code < 180 ? .trying : .ringing, code, &turn) }
     tellTransfer(code < 300 ? .done : .failed, code, &turn)
     // the far ends have each other: our part is over
-    if code < 300 { end(.localEnd, by: .app, detail: "transferred", &turn) }
+    if code < 300 {
+      tell(.transferred, at: turn.now, &turn)
+      end(.localEnd, by: .app, detail: "transferred", &turn)
+    }
   }
 
   private mutating func tellTransfer(_ status: CallTransferred.Status, _ code: Int, _ turn: inout Turn) {

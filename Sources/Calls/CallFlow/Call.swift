@@ -96,6 +96,7 @@ struct Call {
     let at = instant ?? turn.now
     if times[stage] == nil { times[stage] = at }
     turn.output.actions.append(.trace(id, stage, at: at, detail: detail))
+    tell(stage, at: at, &turn)
   }
 
   /// The same, but only the first time.

@@ -27,6 +27,7 @@ extension CallMachine {
           changed(try devices.revoke(user: user, device: device, at: turn.wallNow), &turn)
         }
         for device in devices.devices(of: user) where device.revokedAt != nil && !before.contains(device.key) {
+          tell(.deviceRevoked, device.key, &turn)
           turn.app(.revoke(device.key))
           forbidPushes(to: device.key, &turn)
         }
@@ -51,8 +52,10 @@ extension CallMachine {
 
   /// The end of a push: the registry may have learnt something, and the call goes on.
   mutating func pushed(_ report: PushReport, _ turn: inout Turn) {
-    changed(devices.finished(report), &turn)
+    let changes = devices.finished(report)
+    changed(changes, &turn)
     let key = DeviceKey(user: report.key.user, device: report.key.device)
+    if !changes.isEmpty { tell(.deviceRefused, key, &turn) }
     let other = devices.targets(of: key.user).first { $0.key == key }?.target
     if report.outcome != .accepted, report.outcome != .failed || report.attempts == 0 {
       calls[report.key.call]?.terminals[key]?.pushRefused()
@@ -68,7 +71,9 @@ extension CallMachine {
   /// `device.put`.
   mutating func put(_ put: DevicePut, by device: DevicePresence, _ request: RequestToken, _ turn: inout Turn) {
     do throws(DeviceError) {
+      let isNew = devices[device.key] == nil
       changed(try devices.put(put, by: device.key, info: device.info, at: turn.wallNow), &turn)
+      if isNew { tell(.deviceRegistered, device.key, &turn) }
       turn.answer(request, .ok)
     } catch {
       turn.answer(request, .err(error.failure))

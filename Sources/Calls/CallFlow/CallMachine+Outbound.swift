@@ -136,8 +136,10 @@ extension CallMachine {
   mutating func forwardTrunkOutput(_ turn: inout Turn) {
     for question in trunkOutput.questions { turn.output.actions.append(.lookUp(question)) }
     for (id, request) in trunkOutput.requests { turn.sip(.request(id, request)) }
-    for news in trunkOutput.news { turn.output.actions.append(.trunkNews(news)) }
+    let news = trunkOutput.news
+    for news in news { turn.output.actions.append(.trunkNews(news)) }
     trunkOutput.removeAll()
+    for news in news { tellTrunk(news.trunk, &turn) }
   }
 }
 

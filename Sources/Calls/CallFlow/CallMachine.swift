@@ -62,6 +62,8 @@ public struct CallMachine {
   var isTrunkingConfigured = false
   /// Taken out of use by an operator, until they take it back or the trunk leaves the configuration.
   var disabledTrunks: Set<String> = []
+  /// Whether each trunk was up when that was told last.
+  var toldTrunks: [String: Bool] = [:]
   var rates: [String: TokenBucket] = [:]
   var quota = UserQuota()
 
@@ -149,15 +151,18 @@ public struct CallMachine {
     case .callerKnown(let id, let caller): change(id, &turn) { $0.callerKnown(caller, &$1) }
     case .verified(let id, let attestation): verified(id, attestation, &turn)
     case .push(let settings): configuration.push = settings
+    case .events(let rules): configuration.events = rules
     case .grants(let stored, let now):
       granted(routing.directory.grants.load(stored, at: now), &turn)
       granted(routing.directory.grants.keep(routing.directory.grantRules), &turn)
     case .routing(let routing):
       replace(routing, &turn)
+      toldTrunks = toldTrunks.filter { routing.trunk($0.key) != nil }
       configureTrunks(&turn)
     case .trunking(let input): handle(input, &turn)
     case .setTrunk(let name, let isDisabled):
       if !isDisabled { disabledTrunks.remove(name) } else if routing.trunk(name) != nil { disabledTrunks.insert(name) }
+      tellTrunk(name, &turn)
     case .wallClock(let offset): wallOffset = offset
     case .draining: isDraining = true
     case .hangUp(let id): change(id, &turn) { $0.hangUp(&$1) }

@@ -57,6 +57,8 @@ public struct Configuration: Sendable {
   public var verifiesIdentity = false
   /// There are other nodes; false: this one is alone, and asks nobody.
   public var isClustered = false
+  /// What is told beyond the gateway.
+  public var events = GatewayEvent.Rules()
   /// Seconds in Retry-After of a 503.
   public var retryAfterSeconds = 30
 

@@ -53,6 +53,8 @@ extension CallMachine {
     case callerKnown(CallID, Handle)
     /// The answer to `Action.verify`: A, B or C, or nil if the verifier does not stand for the caller, or did not answer.
     case verified(CallID, attestation: String?)
+    /// What is told beyond the gateway from now on.
+    case events(GatewayEvent.Rules)
     /// Trunks, users and routes as of now; calls that run keep what they began with.
     case routing(Routing)
     /// How devices are woken from now on; nil: they are not. Those woken before come back with the token that they have.

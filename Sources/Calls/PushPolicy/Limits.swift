@@ -13,6 +13,16 @@ public enum Limits {
   /// Questions to webhooks that wait for an answer at one time, and webhooks whose failures are remembered.
   public static let webhooksUnderWay = 256
   public static let webhooks = 64
+  /// Events of one webhook that wait for its answer, and how many of them are under way.
+  public static let eventsOpen = 1_024
+  public static let eventsUnderWay = 16
+  /// How long an event is tried; and the longest pause between two tries of one, and of a server that fails.
+  public static let eventAge = Duration.seconds(24 * 3600)
+  static let eventRetry = Duration.seconds(600)
+  static let sinkRetry = Duration.seconds(60)
+  /// Webhooks for events, and their secrets.
+  public static let eventWebhooks = 8
+  public static let eventKeys = 2
   /// Bytes of a token as an app registers it: 32 to 100 for APNs, some 200 for FCM, a subscription's JSON for Web Push.
   public static let tokenBytes = 2_048
   /// Hexadecimal digits of an APNs token: 64 today, and Apple says that it may grow.

@@ -71,4 +71,12 @@ public enum TrunkNews: Sendable, Equatable {
   case probed(trunk: String, isUp: Bool)
   /// Calls failed in a row by the trunk's fault: it is left alone for a while; or it is tried again.
   case breaker(trunk: String, isOpen: Bool)
+
+  public var trunk: String {
+    switch self {
+    case .located(let trunk, _), .notLocated(let trunk), .registered(let trunk, _), .registrationFailed(let trunk, _, _),
+      .probed(let trunk, _), .breaker(let trunk, _):
+      trunk
+    }
+  }
 }

@@ -46,6 +46,8 @@ public final class AdminServer: Sendable {
   public var address: SocketAddress { server.address }
   /// Reads the TLS files again. `done` gets what is wrong with them, in which case the old ones stay in use.
   public func reloadCertificates(_ done: @escaping @Sendable (TLSError?) -> Void) { server.reload(done) }
+  /// Any thread: streams of answers may have more to say.
+  public func wakeStreams() { server.wake() }
   /// Ends the thread and every connection.
   public func stop() { server.stop() }
 }

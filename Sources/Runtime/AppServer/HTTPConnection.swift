@@ -13,10 +13,11 @@ import WebSocket
 /// | handshaking | TLS is done: request | first octet 2 s, then 10 s with the request |
 /// | request | a request is whole: answering; an upgrade: webSocket; a refusal: closing | as above; 5 s between requests |
 /// | answering | the answer is written: request, or closing | 30 s |
+/// | streaming | its stream is over: closing | none: it is written to at intervals |
 /// | webSocket | either side closes: closing | none: the session machine counts its heartbeat |
 /// | closing | the peer closes too | 1 s after our last octet, WebSockets 5 s in all |
 final class HTTPConnection {
-  enum Phase { case handshaking, request, answering, webSocket, closing }
+  enum Phase { case handshaking, request, answering, streaming, webSocket, closing }
 
   /// What only a WebSocket has.
   struct Upgraded {
@@ -46,6 +47,7 @@ final class HTTPConnection {
   var reader: RequestReader?
   var exchange: Exchange?
   var webSocket: Upgraded?
+  var stream: (any ResponseStream)?
   /// No whole request yet: the first to go when room is needed.
   var isSilent = true
   var hasSpoken = false

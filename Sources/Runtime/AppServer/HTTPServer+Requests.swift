@@ -90,6 +90,10 @@ extension HTTPServer {
     case .closing:
       connection.lingered += octets.count
       if connection.lingered > Limits.lingerBytes { drop(connection, nil) }
+    case .streaming:
+      // who listens has nothing to say
+      connection.lingered += octets.count
+      if connection.lingered > Limits.lingerBytes { drop(connection, nil) }
     case .handshaking, .answering: break
     }
   }
@@ -130,7 +134,11 @@ extension HTTPServer {
     delegate.requestReceived(
       HTTPRequest(
         method: head.method, path: head.path, query: head.query, host: head.host, origin: head.first("origin"),
-        authorization: head.first("authorization").map { Redacted($0) }, body: request.body, peer: connection.address)
+        authorization: head.first("authorization").map { Redacted($0) }, accept: head.first("accept"),
+        lastEventID: head.first("last-event-id"),
+        webhook: (
+          head.first("webhook-id") ?? "", head.first("webhook-timestamp") ?? "", head.first("webhook-signature") ?? ""
+        ), body: request.body, peer: connection.address)
     ) { [self] response in
       shared.withLock { $0.answers.append((number, response)) }
       wake()
@@ -141,6 +149,7 @@ extension HTTPServer {
     guard let exchange = connection.exchange else { return }
     exchanges[exchange.number] = nil
     connection.exchange = nil
+    if let stream = response.stream, !exchange.isHead { return begin(stream, connection, response) }
     respond(connection, response, isHead: exchange.isHead, keepsAlive: exchange.keepsAlive)
   }
 
@@ -152,20 +161,58 @@ extension HTTPServer {
   }
 
   private func respond(_ connection: HTTPConnection, _ response: HTTPResponse, isHead: Bool, keepsAlive: Bool) {
-    metrics.requests.counter(String(response.status)).increment()
-    var head = ResponseHead(
-      response.status,
-      [
-        .init("date", HTTPDate.now()), .init("content-type", response.contentType),
-        .init("content-length", String(response.body.count)), .init("x-content-type-options", "nosniff"),
-        .init("referrer-policy", "no-referrer"),
-      ])
-    head.fields += response.headers.map { .init($0.name.lowercased(), $0.value) }
-    if !keepsAlive { head.fields.append(.init("connection", "close")) }
+    let head = head(response, length: response.body.count, keepsAlive: keepsAlive)
     send(connection, head.encoded + (isHead ? [] : response.body))
     guard keepsAlive else { return close(connection) }
     connection.phase = .request
     setDeadline(connection, loop.now + Limits.answerTime)
+  }
+
+  private func head(_ response: HTTPResponse, length: Int?, keepsAlive: Bool) -> ResponseHead {
+    metrics.requests.counter(String(response.status)).increment()
+    var head = ResponseHead(
+      response.status, [.init("date", HTTPDate.now()), .init("content-type", response.contentType)])
+    if let length { head.fields.append(.init("content-length", String(length))) }
+    head.fields += [.init("x-content-type-options", "nosniff"), .init("referrer-policy", "no-referrer")]
+    head.fields += response.headers.map { .init($0.name.lowercased(), $0.value) }
+    if !keepsAlive { head.fields.append(.init("connection", "close")) }
+    return head
+  }
+
+  // MARK: answers without a stated end
+
+  private func begin(_ stream: any ResponseStream, _ connection: HTTPConnection, _ response: HTTPResponse) {
+    guard streams.count < Limits.streams else {
+      return refuseRequest(connection, 503, "at most \(Limits.streams) streams at a time")
+    }
+    connection.phase = .streaming
+    connection.stream = stream
+    streams.insert(connection.number)
+    setDeadline(connection, nil)
+    send(connection, head(response, length: nil, keepsAlive: false).encoded + response.body)
+    watch(connection)
+  }
+
+  /// Gives each stream whose client has taken all what it has now. True if one may have more.
+  func feedStreams() -> Bool {
+    var hasMore = false
+    for number in streams {
+      guard let connection = connections[number], let stream = connection.stream else {
+        streams.remove(number)
+        continue
+      }
+      guard connection.queuedBytes == 0 else { continue }
+      guard let octets = stream.next() else {
+        streams.remove(number)
+        connection.stream = nil
+        close(connection)
+        continue
+      }
+      guard !octets.isEmpty else { continue }
+      send(connection, octets)
+      hasMore = true
+    }
+    return hasMore
   }
 
   func send(_ connection: HTTPConnection, _ octets: [UInt8]) {

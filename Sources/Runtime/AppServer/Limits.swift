@@ -3,6 +3,9 @@ public enum Limits {
   /// Sockets of the app port in all, and from one address; a connection beyond is closed before it is served.
   public static let connections = 20_000
   public static let connectionsPerAddress = 200
+  /// Answers without a stated end that are under way at a time, and how often each is asked for more unasked.
+  static let streams = 16
+  static let streamInterval = Duration.seconds(5)
   /// Sockets of the admin port.
   public static let adminConnections = 64
   /// How many times an IPv6 /64's share a /48 may have.

@@ -44,6 +44,11 @@ public struct HTTPRequest: Sendable {
   public var host: String
   public var origin: String?
   public var authorization: Redacted<String>?
+  public var accept: String?
+  /// Last-Event-ID of a client of Server-Sent Events that comes back.
+  public var lastEventID: String?
+  /// `webhook-id`, `webhook-timestamp` and `webhook-signature` of Standard Webhooks; empty where they are missing.
+  public var webhook = (id: "", timestamp: "", signature: "")
   public var body: [UInt8]
   public var peer: IPAddress
 }
@@ -53,6 +58,8 @@ public struct HTTPResponse: Sendable {
   public var contentType: String
   public var headers: [(name: String, value: String)]
   public var body: [UInt8]
+  /// What follows the body until one of both ends; the connection ends with it.
+  public var stream: (any ResponseStream)?
 
   public init(_ status: Int, contentType: String, headers: [(name: String, value: String)] = [], body: [UInt8]) {
     (self.status, self.contentType, self.headers, self.body) = (status, contentType, headers, body)
@@ -62,6 +69,13 @@ public struct HTTPResponse: Sendable {
   public static func text(_ status: Int, _ text: String) -> HTTPResponse {
     HTTPResponse(status, contentType: "text/plain; charset=utf-8", body: Array((text + "\n").utf8))
   }
+}
+
+/// A body without a stated end, such as Server-Sent Events.
+public protocol ResponseStream: AnyObject, Sendable {
+  /// The server's thread, whenever what was given is written, after `AdminServer.wakeStreams` and every `Limits.streamInterval`. Must not wait.
+  /// Empty: nothing now. Nil: it is over.
+  func next() -> [UInt8]?
 }
 
 /// Why a socket or upgrade was refused; for counting.

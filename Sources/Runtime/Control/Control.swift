@@ -168,6 +168,7 @@ public final class Control: @unchecked Sendable {
     case .pushCallOver(let call): outputs.pushCallOver(call)
     case .devices(let changes): outputs.devices(changes)
     case .grants(let changes): outputs.grants(changes)
+    case .event(let event): outputs.event(event)
     case .verify(let call, let question): outputs.verify(call, question)
     case .lookUp(let question): outputs.lookUp(question)
     case .trunkNews(let news):

@@ -73,6 +73,9 @@ public struct ControlOutputs {
   /// What the store is to hold of login tokens' grants from now on.
   public var grants: ([UserGrants.Change]) -> Void = { _ in }
 
+  /// What is told beyond the gateway; before the start line or record of the same turn.
+  public var event: (GatewayEvent) -> Void = { _ in }
+
   public init(
     sendSIP: @escaping (UserAgent.Output.Message) -> Void, sendApp: @escaping (SessionCommand) -> Void,
     sendMedia: @escaping (MediaCommand) -> Bool,

@@ -20,4 +20,11 @@ enum Limits {
   static let webhookTime = Duration.seconds(10)
   static let webhookDeadline = Duration.seconds(1)
   static let webhookMailbox = 4_096
+  /// How long an event's receiver may take; it is told in no more than this many turns at a time, and read so many at once.
+  static let eventTime = Duration.seconds(15)
+  static let eventsPerRead = 256
+  /// The longest Retry-After of a receiver that is kept to.
+  static let eventRetryAfter = Duration.seconds(3_600)
+  /// How often what a webhook was told is written down: a killed process tells that much again.
+  static let eventState = Duration.seconds(1)
 }

@@ -1,6 +1,7 @@
 public import Bytes
 public import CallFlow
 public import Devices
+import EventJournal
 import Glibc
 public import Logging
 public import Platform
@@ -54,6 +55,9 @@ public final class CallStore: Sendable {
   public let orphanedLegs: [OrphanedLeg]
   /// With `keepsOrphans`: calls of a killed process that have no record in this file. Each becomes one by `end`, or is `disown`ed.
   public let orphanedLines: [StartLine]
+  private let events: EventLog?
+  private let lostEvents = Counter()
+  private let onEvents = Mutex<(@Sendable () -> Void)?>(nil)
   private let mailbox: Mailbox<Message>
   private let thread: Mutex<NamedThread?>
 
@@ -61,14 +65,15 @@ public final class CallStore: Sendable {
   /// thread. Blocks; throws `StoreError`.
   /// - Parameter keepsOrphans: there are other nodes, which may have given them a record.
   public convenience init(
-    sqlite: String, records: String, keepsOrphans: Bool = false, readiness: Readiness, logger: Logger
+    sqlite: String, records: String, events: EventSettings? = nil, keepsOrphans: Bool = false, readiness: Readiness,
+    logger: Logger
   ) throws {
     let file = try SQLiteFile(path: sqlite)
     let journal = try JournalFile(path: sqlite + ".started")
     try Self.move(from: SQLiteJournal(file), to: journal)
     try self.init(
       journal: journal, records: RecordFile(path: records), devices: SQLiteDevices(file), grants: SQLiteGrants(file),
-      keepsOrphans: keepsOrphans, readiness: readiness, logger: logger)
+      events: events.map { try EventLog($0) }, keepsOrphans: keepsOrphans, readiness: readiness, logger: logger)
   }
 
   /// Earlier versions had the start lines in the database.
@@ -81,9 +86,10 @@ public final class CallStore: Sendable {
 
   public init(
     journal: any Journal, records: any RecordSink, devices: any LocalDeviceStore, grants: (any GrantStore)? = nil,
-    keepsOrphans: Bool = false, readiness: Readiness, logger: Logger, pace: Pace = Pace()
+    events: EventLog? = nil, keepsOrphans: Bool = false, readiness: Readiness, logger: Logger, pace: Pace = Pace()
   ) throws {
-    var writer = StoreWriter(journal: journal, records: records, devices: devices, grants: grants)
+    var writer = StoreWriter(journal: journal, records: records, devices: devices, grants: grants, events: events)
+    self.events = events
     self.devices = try devices.all()
     self.grants = try grants?.grants() ?? []
     let found = keepsOrphans ? [] : try writer.recover(nowMilliseconds: WallClock.nowMilliseconds())
@@ -135,6 +141,14 @@ public final class CallStore: Sendable {
     if !mailbox.post(.command(.grants(changes))) { lostChanges.increment(by: UInt64(changes.count)) }
   }
 
+  /// Any thread. In order with `start` and `end`: an event is written before the start line or record that comes after it.
+  public func tell(_ event: GatewayEvent) {
+    if events != nil, !mailbox.post(.command(.event(event)), .deferred) { lostEvents.increment() }
+  }
+
+  /// Any thread. `told` is called on the store's thread when the event journal has grown; it must not block.
+  public func onEvents(_ told: @escaping @Sendable () -> Void) { onEvents.withLock { $0 = told } }
+
   /// Any thread, once: from now on each line of the records file `file` is also given to `append`, those that no earlier process gave first.
   /// - Parameter append: on the store's thread, at most `Limits.streamedUnanswered` (64) without an answer, 1,000 a second. It must not block, and
   ///   answers each once, on any thread; what failed comes again.
@@ -156,7 +170,9 @@ public final class CallStore: Sendable {
   }
 
   public var metrics: [MetricFamily] {
-    [
+    (events?.metrics ?? []) + [
+      .counter(
+        "trunkline_events_lost_total", "Events that found no room in memory while the journal could not be written.", lostEvents),
       .counter("trunkline_records_written_total", "Call records written.", written),
       .counter("trunkline_records_orphans_total", "Records of calls that a killed process left without an end.", orphans),
       .counter("trunkline_records_lost_total", "Call records that found no room while the file could not be written.", lost),
@@ -217,13 +233,14 @@ public final class CallStore: Sendable {
         if let stopBy { running = now < stopBy && shipper?.isIdle == false }
       }
       guard !batch.isEmpty || due.map({ $0 <= now }) ?? false else { continue }
-      let before = (written: writer.written, failures: writer.failures)
+      let before = (written: writer.written, failures: writer.failures, events: writer.eventsWritten)
       writer.flush(isIdle: batch.isEmpty || stopBy != nil)
       if writer.written != before.written { shipper?.recordsWritten() }
+      if writer.eventsWritten != before.events { onEvents.withLock { $0 }?() }
       due =
         writer.problem != nil
         ? now + pace.retry : !batch.isEmpty || writer.hasRemovals ? now + Limits.groupCommitDelay : nil
-      count(&writer, since: before)
+      count(&writer, since: (before.written, before.failures))
       tell(writer, &told, readiness: readiness, logger: logger, pace: pace)
     }
     if writer.waitingRecords > 0 {
@@ -237,6 +254,7 @@ public final class CallStore: Sendable {
     failures.increment(by: UInt64(writer.failures - before.failures))
     lost.increment(by: UInt64(writer.takeLost()))
     lostChanges.increment(by: UInt64(writer.takeLostChanges()))
+    lostEvents.increment(by: UInt64(writer.takeLostEvents()))
     waiting.set(Int64(writer.waitingRecords))
     waitingChanges.set(Int64(writer.waitingChanges))
     failing.set(writer.problem == nil ? 0 : 1)

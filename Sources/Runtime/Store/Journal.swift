@@ -25,8 +25,8 @@ extension Journal {
 public protocol RecordSink: AnyObject, Sendable {
   /// All or none: after an error no part of the records is there.
   func append(_ records: [CallRecord]) throws
-  /// Which of these calls have a record among the latest ones.
-  func recorded(among calls: Set<CallID>) throws -> Set<CallID>
+  /// The records of these calls that are among the latest ones.
+  func recorded(among calls: Set<CallID>) throws -> [CallID: CallRecord]
 }
 
 /// Why a store cannot be opened or written; says what an operator can do.

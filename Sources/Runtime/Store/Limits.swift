@@ -8,6 +8,8 @@ public enum Limits {
   static let waitingRemovals = 1_000
   /// Devices whose last state waits while the store cannot be written.
   public static let waitingChanges = 200_000
+  /// Events kept in memory while their journal cannot be written; beyond that the newest are lost and counted.
+  static let waitingEvents = 20_000
   /// Commands waiting for the store thread.
   static let mailbox = 32_768
   /// How long a record may wait for others to be written with (group commit), and with it the removal of its start line.

@@ -37,8 +37,8 @@ public final class RecordFile: RecordSink, @unchecked Sendable {
     }
   }
 
-  public func recorded(among calls: Set<CallID>) throws -> Set<CallID> {
-    guard !calls.isEmpty else { return [] }
+  public func recorded(among calls: Set<CallID>) throws -> [CallID: CallRecord] {
+    guard !calls.isEmpty else { return [:] }
     let size = lseek(fd, 0, SEEK_END)
     let start = max(0, Int(size) - Limits.searchedBytes)
     var bytes = [UInt8](repeating: 0, count: Int(size) - start)
@@ -48,10 +48,11 @@ public final class RecordFile: RecordSink, @unchecked Sendable {
       guard count > 0 else { throw fault("cannot read") }
       have += count
     }
-    var found: Set<CallID> = []
+    var found: [CallID: CallRecord] = [:]
     struct Line: Decodable { var call: CallID }
     for line in bytes.split(separator: 0x0a) {
-      if let line = try? JSONDecoder().decode(Line.self, from: Data(line)), calls.contains(line.call) { found.insert(line.call) }
+      guard let call = try? JSONDecoder().decode(Line.self, from: Data(line)).call, calls.contains(call) else { continue }
+      found[call] = try? JSONDecoder().decode(CallRecord.self, from: Data(line))
     }
     return found
   }

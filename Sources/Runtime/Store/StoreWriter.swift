@@ -1,6 +1,7 @@
 import AppSessions
 import CallFlow
 import Devices
+import EventJournal
 
 /// What the store thread does, without the thread: start lines in, records out, and both kept while a disk is full or locked.
 ///
@@ -14,12 +15,18 @@ struct StoreWriter {
     case disowned(CallID)
     case devices([DeviceChange])
     case grants([UserGrants.Change])
+    case event(GatewayEvent)
   }
 
   private let journal: any Journal
   private let records: any RecordSink
   private let devices: any DeviceStore
   private let grants: (any GrantStore)?
+  /// Nil: nobody reads events.
+  private let events: EventLog?
+  private var waitingEvents: [EventJournal.Entry] = []
+  private(set) var eventsWritten = 0
+  private var lostEvents = 0
   private var lines: [(line: StartLine, confirm: @Sendable (CallID) -> Void)] = []
   private var waiting: [CallRecord] = []
   private var removals: [CallID] = []
@@ -37,29 +44,54 @@ struct StoreWriter {
   var waitingRecords: Int { waiting.count }
   var waitingChanges: Int { changes.count + grantChanges.count }
 
-  init(journal: any Journal, records: any RecordSink, devices: any DeviceStore, grants: (any GrantStore)? = nil) {
-    (self.journal, self.records, self.devices, self.grants) = (journal, records, devices, grants)
+  init(
+    journal: any Journal, records: any RecordSink, devices: any DeviceStore, grants: (any GrantStore)? = nil,
+    events: EventLog? = nil
+  ) {
+    (self.journal, self.records, self.devices, self.grants, self.events) = (journal, records, devices, grants, events)
   }
 
   /// Before the first call: every line of a process that died becomes a record `gatewayRestart`. Returns those lines.
   mutating func recover(nowMilliseconds: Int64) throws -> [StartLine] {
     let orphans = try journal.lines()
-    let done = try records.recorded(among: Set(orphans.map(\.call)))
-    let missing = orphans.filter { !done.contains($0.call) }
-    if !missing.isEmpty { try records.append(missing.map { CallRecord(orphan: $0, at: nowMilliseconds) }) }
+    let missing = try complete(orphans)
+    for record in missing.map({ CallRecord(orphan: $0, at: nowMilliseconds) }) { ended(record) }
+    try flushEvents()
+    try flushRecords()
     if !orphans.isEmpty { try journal.remove(orphans.map(\.call)) }
-    written += missing.count
+    removals.removeAll()
     return missing
   }
 
   /// Lines of a process that died and have no record: they stay until somebody says whose each is.
   mutating func inherit() throws -> [StartLine] {
     let orphans = try journal.lines()
-    let done = try records.recorded(among: Set(orphans.map(\.call)))
-    if !done.isEmpty { try journal.remove(Array(done)) }
-    let left = orphans.filter { !done.contains($0.call) }
-    started.formUnion(left.map(\.call))
+    let left = try complete(orphans)
+    try flushEvents()
+    try flushRecords()
+    let open = Set(left.map(\.call))
+    let done = orphans.map(\.call).filter { !open.contains($0) }
+    if !done.isEmpty { try journal.remove(done) }
+    removals.removeAll()
+    started.formUnion(open)
     return left
+  }
+
+  /// Of calls whose process died: those that have neither a record nor the event of their end. Where it died between the two, the other is
+  /// made from the one that is there.
+  private mutating func complete(_ orphans: [StartLine]) throws -> [StartLine] {
+    let calls = Set(orphans.map(\.call))
+    let recorded = try records.recorded(among: calls)
+    let told = events?.ended(among: calls) ?? [:]
+    return orphans.filter { line in
+      if let record = recorded[line.call] {
+        if events != nil, told[line.call] == nil { tellEnd(record) }
+        return false
+      }
+      guard let record = told[line.call] else { return true }
+      waiting.append(record)
+      return false
+    }
   }
 
   mutating func take(_ command: Command) {
@@ -69,18 +101,34 @@ struct StoreWriter {
       guard lines.count < Limits.waitingLines else { return }
       lines.append((line, confirm))
       started.insert(line.call)
-    case .ended(let record):
-      guard waiting.count < Limits.waitingRecords else {
-        lost += 1
-        return
-      }
-      waiting.append(record)
+    case .ended(let record): ended(record)
+    case .event(let event): tell { $0.entry(event) }
     case .disowned(let call):
       lines.removeAll { $0.line.call == call }
       if started.remove(call) != nil { removals.append(call) }
     case .devices(let changes): for change in changes { note(change) }
     case .grants(let changes): for change in changes { note(change) }
     }
+  }
+
+  private mutating func ended(_ record: CallRecord) {
+    tellEnd(record)
+    guard waiting.count < Limits.waitingRecords else {
+      lost += 1
+      return
+    }
+    waiting.append(record)
+  }
+
+  private mutating func tellEnd(_ record: CallRecord) { tell { $0.entry(record) } }
+
+  private mutating func tell(_ entry: (EventLog) -> EventJournal.Entry) {
+    guard let events else { return }
+    guard waitingEvents.count < Limits.waitingEvents else {
+      lostEvents += 1
+      return
+    }
+    waitingEvents.append(entry(events))
   }
 
   private mutating func note(_ change: UserGrants.Change) {
@@ -116,12 +164,20 @@ struct StoreWriter {
     return lostChanges
   }
 
+  /// Events that found no room since the last call.
+  mutating func takeLostEvents() -> Int {
+    defer { lostEvents = 0 }
+    return lostEvents
+  }
+
   /// Start lines of calls whose record is written have yet to be removed.
   var hasRemovals: Bool { !removals.isEmpty }
 
   /// Puts what waits on disk, as far as it goes. Removals alone are written when it `isIdle` only.
   mutating func flush(isIdle: Bool = true) {
     problem = nil
+    // first: what a call's start line or record says was told before
+    attempt { me throws in try me.flushEvents() }
     attempt { me throws in try me.flushLines() }
     attempt { me throws in try me.flushRecords() }
     if isIdle || removals.count >= Limits.waitingRemovals { attempt { me throws in try me.flushRemovals() } }
@@ -129,10 +185,18 @@ struct StoreWriter {
     attempt { me throws in try me.flushGrants() }
   }
 
+  private mutating func flushEvents() throws {
+    guard let events, !waitingEvents.isEmpty else { return }
+    eventsWritten += try events.append(waitingEvents)
+    waitingEvents.removeAll(keepingCapacity: true)
+  }
+
   private mutating func flushLines() throws {
     guard !lines.isEmpty else { return }
-    try journal.change(adding: lines.map(\.line), removing: removals)
-    removals.removeAll(keepingCapacity: true)
+    // while the end of a call is not told, its start line says that it is to be told
+    let gone = waitingEvents.isEmpty ? removals : []
+    try journal.change(adding: lines.map(\.line), removing: gone)
+    if !gone.isEmpty { removals.removeAll(keepingCapacity: true) }
     for (line, confirm) in lines { confirm(line.call) }
     lines.removeAll(keepingCapacity: true)
   }
@@ -149,7 +213,7 @@ struct StoreWriter {
   }
 
   private mutating func flushRemovals() throws {
-    guard !removals.isEmpty else { return }
+    guard !removals.isEmpty, waitingEvents.isEmpty else { return }
     try journal.remove(removals)
     removals.removeAll(keepingCapacity: true)
   }

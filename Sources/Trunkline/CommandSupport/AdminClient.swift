@@ -29,9 +29,29 @@ package struct AdminClient {
   }
 
   package func request(_ method: String, _ path: String) throws -> Answer {
+    let body = Body { $0.count <= AdminClient.answerBytes }
+    return Answer(status: try perform(method, path, fields: [], timeout: timeout, body), bytes: body.bytes)
+  }
+
+  /// An answer without a stated end: `line` gets each of its lines until it returns false or the connection ends. Blocks. Returns the status;
+  /// the text of an answer that is no 200 comes as lines as well.
+  package func follow(_ path: String, fields: [String], line: @escaping (String) -> Bool) throws -> Int {
+    let body = Body { bytes in
+      while let end = bytes.firstIndex(of: 0x0a) {
+        let text = String(decoding: bytes[..<end], as: UTF8.self)
+        bytes.removeSubrange(...end)
+        guard line(text) else { return false }
+      }
+      return bytes.count <= AdminClient.answerBytes
+    }
+    return try perform("GET", path, fields: fields, timeout: 0, body)
+  }
+
+  private func perform(_ method: String, _ path: String, fields extra: [String], timeout: Int, _ body: Body) throws -> Int {
     guard let easy = curl_easy_init() else { throw Failure(description: "libcurl cannot be started") }
     defer { curl_easy_cleanup(easy) }
     var fields = curl_slist_append(nil, "Content-Type: application/json")
+    for field in extra { fields = curl_slist_append(fields, field) }
     if let token { fields = curl_slist_append(fields, "Authorization: Bearer \(token)") }
     defer { curl_slist_free_all(fields) }
     _ = ccurl_set_text(easy, CURLOPT_URL, "\(certificate == nil ? "http" : "https")://\(address)\(path)")
@@ -49,24 +69,29 @@ package struct AdminClient {
       _ = ccurl_set_text(easy, CURLOPT_CAINFO, certificate)
       _ = ccurl_set_long(easy, CURLOPT_SSL_VERIFYHOST, 0)
     }
-    let body = Body()
     _ = ccurl_set_pointer(easy, CURLOPT_WRITEDATA, Unmanaged.passUnretained(body).toOpaque())
     _ = ccurl_set_write(easy) { bytes, size, count, user in
       guard let bytes, let user else { return 0 }
       let body = Unmanaged<Body>.fromOpaque(user).takeUnretainedValue()
-      guard body.bytes.count + size * count <= AdminClient.answerBytes else { return 0 }
       body.bytes += UnsafeRawBufferPointer(start: bytes, count: size * count)
+      guard body.take(&body.bytes) else { return 0 }
       return size * count
     }
     let result = withExtendedLifetime(body) { curl_easy_perform(easy) }
-    guard result == CURLE_OK else {
+    var status = 0
+    _ = ccurl_get_long(easy, CURLINFO_RESPONSE_CODE, &status)
+    // a stream has no other end than that of its connection
+    guard result == CURLE_OK || timeout == 0 && status != 0 else {
       throw Failure(
         description: "cannot reach the gateway's admin endpoint at \(address): \(String(cString: curl_easy_strerror(result)))")
     }
-    var status = 0
-    _ = ccurl_get_long(easy, CURLINFO_RESPONSE_CODE, &status)
-    return Answer(status: status, bytes: body.bytes)
+    return status
   }
 
-  private final class Body { var bytes: [UInt8] = [] }
+  private final class Body {
+    var bytes: [UInt8] = []
+    /// After each piece: false ends the transfer.
+    let take: (inout [UInt8]) -> Bool
+    init(_ take: @escaping (inout [UInt8]) -> Bool) { self.take = take }
+  }
 }

@@ -2,6 +2,7 @@ import Bytes
 import CallFlow
 import JSONWebToken
 import Platform
+import PushPolicy
 import RTP
 
 /// Every key of the configuration file, in the order of the reference.
@@ -59,6 +60,9 @@ extension ConfigurationKeys {
           "Who checks the Identity header field of callers (STIR/SHAKEN). The URL alone, or a mapping."),
         .init(
           "turn", .mapping, .none("clients are told of none"), "TURN servers for apps behind firewalls that let no UDP through."),
+        .init(
+          "events", .mapping, .none("no events are kept"),
+          "What happens to calls, devices and trunks, for your backend. `{}`: kept for `GET /v1/events` alone."),
         .init("timers", .mapping, "How long things may take."),
         .init("limits", .mapping, "How much a gateway takes on before it refuses calls."),
         .init("store", .mapping, "Where devices and the journal of started calls are kept."),
@@ -239,6 +243,32 @@ extension ConfigurationKeys {
         .init(
           "ttl", .duration(.seconds(600) ... .seconds(7 * 86_400)), .value("24h"),
           "How long a client's credentials are good; it gets new ones with each `welcome`."),
+      ]),
+    .init(
+      "events", isTakenBySIGHUP: true,
+      """
+      [Events](events.md) are kept for 24 hours and in 64 MiB, in a folder beside `store.sqlite`. SIGHUP takes what is in the section; \
+      the section itself comes and goes with a restart.
+      """,
+      [
+        .init(
+          "digits", .flag, .value("false"),
+          "Also `call.digits`: what people press, which may be PINs and card numbers."),
+        .init(
+          "webhooks", .list(.mapping, limit: PushPolicy.Limits.eventWebhooks), .none("events are only fetched"),
+          "Who is told of each event with a POST."),
+        .init("ca", .file("PEM certificates"), .none("the system's authorities"), "Who signs the certificates of webhooks."),
+      ]),
+    .init(
+      "events.webhooks[]", isTakenBySIGHUP: true, "",
+      [
+        .init("url", .text("URL"), .required, "`https:`, or `http:` of this machine. Redirects are not followed."),
+        .init(
+          "key_file", .file("one secret, or two on two lines"), .required,
+          "`whsec_` and base64, or any text of 16 characters and more. With two, each request has two signatures: change a secret so."),
+        .init(
+          "kinds", .list(.oneOf(GatewayEvent.Kind.allCases.map(\.rawValue)), limit: GatewayEvent.Kind.allCases.count),
+          .none("all kinds"), "What this one is told of."),
       ]),
     .init(
       "timers", isTakenBySIGHUP: false, "",

@@ -33,6 +33,7 @@ extension ConfigurationParser {
     timers(top, &out)
     out.verifier = verifier(top)
     out.turn = turn(top)
+    out.events = events(top)
     out.calls.verifiesIdentity = out.verifier != nil
     let limits = top.section("limits")
     out.calls.bounds.callsPerUser = limits.integer("calls_per_user", in: 1...1_000, default: out.calls.bounds.callsPerUser)

@@ -110,6 +110,11 @@ extension Settings {
     #   urls: [ "turn:turn.example.com:3478?transport=udp", "turns:turn.example.com:443?transport=tcp" ]
     #   secret_file: turn.key        # static-auth-secret of coturn; ttl: 24h
 
+    # events:                        # what happens to calls, for your backend: docs/events.md
+    #   webhooks:
+    #     - url: https://backend.example/trunkline/events
+    #       key_file: events.key     # whsec_…; kinds: [ call.started, call.connected, call.ended ]
+
     timers:
       ring: 45s
       early180: 2s                   # or off

@@ -34,9 +34,13 @@ public struct Settings: Sendable {
   public var verifier: Verifier?
   /// What clients are told in `welcome.ice`; nil: nothing.
   public var turn: TURNServers?
+  /// Nil: no events are kept.
+  public var events: Events?
   public var limits = ProcessLimits()
   /// Absolute path of the SQLite file with the devices; the journal of started calls is beside it, `.started`.
   public var store = "trunkline.db"
+  /// The folder of the event journal: beside the store.
+  public var eventFolder: String { store + ".events" }
   /// Where `trunkline users import` puts numbers: beside the store.
   public var numbers: String { store + ".numbers" }
   /// Absolute path of the JSON-lines file with one record per call.

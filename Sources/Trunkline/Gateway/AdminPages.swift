@@ -14,6 +14,7 @@ import Telemetry
 ///     GET  /v1/trunks…             see `TrunkPages`, with POST
 ///     GET  /v1/nodes…              see `NodePages`, with POST
 ///     GET  /v1/where, /v1/cluster/calls   see `WherePages`
+///     GET  /v1/events              see `EventPages`
 ///     GET  /v1/log/levels          see `LogPages`, with POST
 ///     GET  /v1/devices…            see `DevicePages`, with POST /v1/push/test
 ///     GET  /v1/hour                how the calls of the last hour came out, `RecentCalls.Hour`
@@ -26,6 +27,7 @@ struct AdminPages: Sendable {
   let logs: LogPages
   let recent: RecentCalls
   let cluster: ClusterSide?
+  let events: EventPages
 
   func handle(_ request: AdminRequest, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
     if let page = pages.page(request.path) {
@@ -47,12 +49,13 @@ struct AdminPages: Sendable {
       return devices.handle(request, Array(parts.dropFirst()), answer)
     }
     if parts.starts(with: ["v1", "log"]) { return answer(logs.answer(request, Array(parts.dropFirst(2)))) }
+    if parts == ["v1", "events"] { return answer(events.answer(request)) }
     if parts == ["v1", "hour"], request.method != "POST" { return answer(.json(200, recent.hour())) }
     guard parts.starts(with: ["v1", "calls"]) else {
       return answer(
         .text(
           404,
-          "no such page: / /v1/hour /healthz /readyz /metrics /v1/calls /v1/trunks /v1/nodes /v1/where /v1/cluster/calls /v1/devices /v1/log/levels"
+          "no such page: / /v1/hour /healthz /readyz /metrics /v1/calls /v1/trunks /v1/nodes /v1/where /v1/cluster/calls /v1/devices /v1/events /v1/log/levels"
         )
       )
     }

@@ -44,6 +44,9 @@ final class AppSide: Sendable {
     pages = HealthPages(registry: registry, readiness: readiness, version: Version.number) { watch.hung }
   }
 
+  /// Any thread: the event journal has grown.
+  func wakeStreams() { servers.withLock { $0.admin }?.wakeStreams() }
+
   /// Binds both ports; throws with the address that is taken.
   func start(descriptors: DescriptorLimit) throws {
     var app = AppServer.Settings(
@@ -61,7 +64,7 @@ final class AppSide: Sendable {
     let devicePages = DevicePages(inbox: inbox, push: push, gateway: { [self] in gateway.withLock { $0 } }, wakes: wakes)
     let adminPages = AdminPages(
       pages: pages, inbox: inbox, traces: tracePages, devices: devicePages, logs: LogPages(levels: logs.levels),
-      recent: recent, cluster: cluster)
+      recent: recent, cluster: cluster, events: EventPages(folder: settings.events.map { _ in settings.eventFolder }))
     let admin = try AdminServer.start(
       .init(
         address: settings.listen.admin, token: settings.listen.adminToken.map { Redacted(Array($0.exposed.utf8)) },

@@ -40,6 +40,8 @@ final class Gateway: @unchecked Sendable {
   private let app: AppSide
   private let push: PushSide
   private let hooks: Webhooks
+  /// Nil: no events are kept.
+  private let events: EventSender?
   private let wakes: WakeTokens
   /// Nil: this gateway is alone.
   private let cluster: ClusterSide?
@@ -109,8 +111,19 @@ final class Gateway: @unchecked Sendable {
       settings, readiness: readiness, registry: registry, inbox: inbox, traces: traces, push: push, wakes: wakes,
       cluster: cluster, watch: watch, logs: logs)
     store = try CallStore(
-      sqlite: settings.store, records: settings.records, keepsOrphans: cluster != nil, readiness: readiness,
+      sqlite: settings.store, records: settings.records,
+      events: settings.events.map { _ in EventSettings(folder: settings.eventFolder, source: settings.eventSource) },
+      keepsOrphans: cluster != nil, readiness: readiness,
       logger: logs.logger("store"))
+    events = try settings.events.map {
+      try EventSender(
+        folder: settings.eventFolder, webhooks: $0.webhooks, tls: TLSFiles(authorities: $0.authorities), random: .system,
+        logger: logs.logger("events"))
+    }
+    store.onEvents { [events, app] in
+      events?.wake()
+      app.wakeStreams()
+    }
     let identity = try DTLSIdentity()
     media = try MediaPlane(configuration: settings.mediaPlane(), identity: identity, logger: logs.logger("media")) {
       [inbox] event in
@@ -184,12 +197,14 @@ final class Gateway: @unchecked Sendable {
     outputs.askRoute = { hooks.ask($0, $1) }
     outputs.devices = { store.change($0) }
     outputs.grants = { store.change($0) }
+    outputs.event = { store.tell($0) }
     cluster?.join(&outputs, store: store, sockets: sockets)
     if settings.streamsRecords { cluster?.stream(settings.records, of: store) }
     outputs.sessions = { app.sessions }
     outputs.nodesSeen = { [door] in door.gateway?.saw($0) }
     var configuration = settings.calls
     configuration.push = settings.pushSettings(wakes)
+    configuration.events = settings.eventRules
     configuration.isClustered = cluster != nil
     configuration.bounds.calls = min(configuration.bounds.calls, descriptors.calls / Self.descriptorsPerCall)
     var machine = CallMachine(
@@ -246,6 +261,7 @@ final class Gateway: @unchecked Sendable {
     if let cluster { registry.register(cluster.metrics) }
     registry.register(push.metrics)
     registry.register(hooks.metrics)
+    if let events { registry.register(events.metrics) }
     registry.register(logs.metrics)
     registry.register(certificates.metrics)
     registry.register(ProcessMetrics.families(version: Version.number))
@@ -297,7 +313,7 @@ final class Gateway: @unchecked Sendable {
     }
     registry.register(
       MailboxReading.families(
-        [inbox.queue, loop.posted, store.queue, push.queue, hooks.queue] + media.mailboxes + app.queues
+        [inbox.queue, loop.posted, store.queue, push.queue, hooks.queue] + (events.map { [$0.queue] } ?? []) + media.mailboxes + app.queues
           + (cluster.map { [$0.queue] } ?? [])))
     readiness.set("calls", ready: true)
   }
@@ -311,6 +327,10 @@ final class Gateway: @unchecked Sendable {
     try push.reload(new)
     certificates.replace(certified(new))
     hooks.replace(TLSFiles(authorities: new.routes.webhookAuthorities))
+    if let events, let next = new.events {
+      events.replace(next.webhooks, tls: TLSFiles(authorities: next.authorities))
+      inbox.post(.events(new.eventRules))
+    }
     inbox.post(.devices(.defaults(new.registrationDefaults)))
     inbox.post(.push(new.pushSettings(wakes)))
     loop.post { [self] in
@@ -475,6 +495,7 @@ final class Gateway: @unchecked Sendable {
     verifier?.stop()
     media.stop()
     store.stop()
+    events?.stop()
     cluster?.stop()
     certificates.stop()
     names.stop()

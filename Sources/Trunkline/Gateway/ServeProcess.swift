@@ -135,6 +135,7 @@ extension Settings {
     (out.users, out.anyUser, out.grantRules) = (new.users, new.anyUser, new.grantRules)
     (out.trunks, out.routes, out.dns, out.push, out.turn) = (new.trunks, new.routes, new.dns, new.push, new.turn)
     out.auth = new.auth
+    if events != nil, let next = new.events { out.events = next }
     out.cluster = cluster
     if new.cluster?.edges != nil || cluster?.edges != nil {
       out.cluster = cluster ?? Cluster()
@@ -157,6 +158,7 @@ extension Settings {
     if calls.timers != old.calls.timers || drain != old.drain { out.append("timers") }
     if limits != old.limits || calls.bounds != old.calls.bounds { out.append("limits") }
     if calls.declineCode != old.calls.declineCode { out.append("routes.decline_code") }
+    if (events == nil) != (old.events == nil) { out.append("events") }
     if store != old.store { out.append("store") }
     if records != old.records || streamsRecords != old.streamsRecords { out.append("records") }
     if log != old.log { out.append("log") }

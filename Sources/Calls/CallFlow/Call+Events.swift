@@ -1,0 +1,74 @@
+import AppProtocol
+import Bytes
+import Devices
+import AppSessions
+import MediaSession
+import Trunking
+
+/// What is told of calls, devices and trunks beyond the gateway, if `Configuration.events` is on.
+extension Call {
+  /// A stage of the call, if it is one that is told.
+  func tell(_ stage: CallStage, at instant: Instant, _ turn: inout Turn) {
+    guard turn.configuration.events.isOn, let kind = GatewayEvent.Kind(stage) else { return }
+    tell(kind, at: instant, &turn) { facts in
+      switch stage {
+      case .heldByTrunk, .resumedByTrunk: facts.by = .trunk
+      case .heldByApp, .resumedByApp: facts.by = .app
+      case .transferred: facts.transfer = transfers.made.last
+      case .diverting: facts.diversion = diversions.made.last
+      case .trunkSilent: facts.quality = .init(level: .poor, cause: .silence, side: .trunk)
+      case .trunkBack: facts.quality = .init(level: .good, side: .trunk)
+      case .appSilent: facts.quality = .init(level: .poor, cause: .silence, side: .app)
+      case .appBack: facts.quality = .init(level: .good, side: .app)
+      default: break
+      }
+    }
+  }
+
+  /// Digits that somebody pressed; the app's while they are on their way.
+  func tellDigits(_ digits: String, from side: CallSide, _ turn: inout Turn) {
+    guard turn.configuration.events.hasDigits else { return }
+    tell(.callDigits, at: turn.now, &turn) { $0.digits = .init(digits: digits, from: side) }
+  }
+
+  /// Told when sound becomes poor, and when it is that no longer.
+  mutating func tellQuality(_ quality: Quality, _ statistics: MediaStatistics, _ turn: inout Turn) {
+    let isPoor = quality.level == "poor"
+    guard isPoor != bookkeeping.isPoor else { return }
+    bookkeeping.isPoor = isPoor
+    let scores = [statistics.fromTrunk.meanOpinionScore, statistics.fromApp.meanOpinionScore].compactMap { $0 }
+    tell(.callQuality, at: turn.now, &turn) {
+      $0.quality = .init(
+        level: isPoor ? .poor : .good, cause: isPoor ? quality.cause.flatMap { .init(rawValue: $0) } : nil,
+        mos: scores.min().map { ($0 * 100).rounded() / 100 })
+    }
+  }
+
+  func tell(_ kind: GatewayEvent.Kind, at instant: Instant, _ turn: inout Turn, _ fill: (inout CallFacts) -> Void = { _ in }) {
+    guard turn.configuration.events.isOn else { return }
+    var facts = CallFacts(
+      call: id, sipCallId: sipCallID, direction: direction, trunk: trunk.name, from: parties.callerNumber,
+      to: parties.calledNumber, user: users.owner.isEmpty ? nil : users.owner, device: winner?.device)
+    fill(&facts)
+    turn.output.actions.append(.event(GatewayEvent(kind, at: turn.wall(instant), .call(facts))))
+  }
+}
+
+extension CallMachine {
+  func tell(_ kind: GatewayEvent.Kind, _ key: DeviceKey, _ turn: inout Turn) {
+    guard configuration.events.isOn else { return }
+    let facts = DeviceFacts(user: key.user, device: key.device, platform: devices[key]?.platform)
+    turn.output.actions.append(.event(GatewayEvent(kind, at: turn.wallNow, .device(facts))))
+  }
+
+  /// Told when a trunk can be used, or no longer; after each news of it.
+  mutating func tellTrunk(_ name: String, _ turn: inout Turn) {
+    guard configuration.events.isOn, routing.trunk(name) != nil else { return }
+    var status = trunking?.status(name, at: turn.now, wallOffset: wallOffset) ?? TrunkStatus(trunk: name)
+    if disabledTrunks.contains(name) { status.mark(.disabled) }
+    guard toldTrunks[name] != status.up else { return }
+    toldTrunks[name] = status.up
+    let facts = TrunkFacts(trunk: name, why: status.why?.rawValue)
+    turn.output.actions.append(.event(GatewayEvent(status.up ? .trunkUp : .trunkDown, at: turn.wallNow, .trunk(facts))))
+  }
+}

@@ -1,0 +1,126 @@
+public import AppProtocol
+
+/// Something that a business wants to know of its calls, devices or trunks. The store makes a CloudEvent of it (docs/events.md).
+public struct GatewayEvent: Sendable, Equatable {
+  public enum Kind: String, Sendable, Codable, CaseIterable {
+    case callStarted = "call.started"
+    case callRinging = "call.ringing"
+    /// A device has taken an incoming call; it is connected once both sides have media.
+    case callAnswered = "call.answered"
+    case callConnected = "call.connected"
+    case callHeld = "call.held"
+    case callResumed = "call.resumed"
+    case callTransferred = "call.transferred"
+    case callDiverted = "call.diverted"
+    /// Off unless asked for: digits are PINs and card numbers.
+    case callDigits = "call.digits"
+    /// Sound became bad, or good again.
+    case callQuality = "call.quality"
+    /// With the whole record; the store makes it from that.
+    case callEnded = "call.ended"
+    case deviceRegistered = "device.registered"
+    /// A push service does not take its token any more.
+    case deviceRefused = "device.refused"
+    case deviceRevoked = "device.revoked"
+    case trunkUp = "trunk.up"
+    case trunkDown = "trunk.down"
+  }
+
+  /// What the machine tells. Off: nobody reads events.
+  public struct Rules: Sendable, Equatable {
+    public var isOn = false
+    public var hasDigits = false
+    public init(isOn: Bool = false, hasDigits: Bool = false) { (self.isOn, self.hasDigits) = (isOn, hasDigits) }
+  }
+
+  public enum Facts: Sendable, Equatable {
+    case call(CallFacts)
+    case device(DeviceFacts)
+    case trunk(TrunkFacts)
+  }
+
+  public var kind: Kind
+  /// Milliseconds since 1970.
+  public var at: Int64
+  public var facts: Facts
+
+  public init(_ kind: Kind, at: Int64, _ facts: Facts) { (self.kind, self.at, self.facts) = (kind, at, facts) }
+
+  /// Events of one subject are told in order: a call, a user's device, or a trunk.
+  public var subject: String {
+    switch facts {
+    case .call(let call): call.call.description
+    case .device(let device): "\(device.user)/\(device.device)"
+    case .trunk(let trunk): trunk.trunk
+    }
+  }
+}
+
+/// A call as of an event: who it is between, and what the event is about.
+public struct CallFacts: Sendable, Equatable, Encodable {
+  public var call: CallID
+  public var sipCallId: String?
+  public var direction: CallDirection
+  public var trunk: String
+  public var from: String
+  public var to: String
+  public var user: String?
+  /// Who has the call.
+  public var device: String?
+  /// Who holds or resumes.
+  public var by: CallSide?
+  public var transfer: CallRecord.Transfer?
+  public var diversion: CallRecord.Diversion?
+  public var digits: Digits?
+  public var quality: Quality?
+
+  public struct Digits: Sendable, Equatable, Encodable {
+    public var digits: String
+    public var from: CallSide
+  }
+  public struct Quality: Sendable, Equatable, Encodable {
+    public enum Level: String, Sendable, Encodable { case good, poor }
+    /// `silence`: nothing comes from that side.
+    public enum Cause: String, Sendable, Encodable { case loss, jitter, delay, silence }
+    public var level: Level
+    public var cause: Cause?
+    /// Whose silence it is; nil for a score.
+    public var side: CallSide?
+    /// The lower score of the two directions, ITU-T G.107, 1 to 4.5.
+    public var mos: Double?
+  }
+}
+
+public struct DeviceFacts: Sendable, Equatable, Encodable {
+  public var user: String
+  public var device: String
+  public var platform: String?
+  public init(user: String, device: String, platform: String? = nil) {
+    (self.user, self.device, self.platform) = (user, device, platform)
+  }
+}
+
+public struct TrunkFacts: Sendable, Equatable, Encodable {
+  public var trunk: String
+  /// Why it is down.
+  public var why: String?
+  public init(trunk: String, why: String? = nil) { (self.trunk, self.why) = (trunk, why) }
+}
+
+extension GatewayEvent.Kind {
+  /// What a stage of a call is told as; nil: nobody outside wants to know.
+  init?(_ stage: CallStage) {
+    switch stage {
+    case .start: self = .callStarted
+    case .ringing: self = .callRinging
+    case .answered: self = .callAnswered
+    case .connected: self = .callConnected
+    case .heldByTrunk, .heldByApp: self = .callHeld
+    case .resumedByTrunk, .resumedByApp: self = .callResumed
+    case .transferred: self = .callTransferred
+    case .diverting: self = .callDiverted
+    case .trunkSilent, .trunkBack, .appSilent, .appBack: self = .callQuality
+    default: return nil
+    }
+  }
+}

@@ -1,0 +1,165 @@
+public import Bytes
+
+/// Who is told of events by HTTP: where, signed with what, and of which kinds.
+public struct EventWebhook: Sendable, Hashable {
+  public var url: String
+  /// Every request is signed with each of them: while a receiver changes its secret both are good.
+  public var keys: [Redacted<[UInt8]>]
+  /// Nil: all.
+  public var kinds: Set<String>?
+  public init(url: String, keys: [Redacted<[UInt8]>], kinds: Set<String>? = nil) {
+    (self.url, self.keys, self.kinds) = (url, keys, kinds)
+  }
+}
+
+/// What one webhook has still to be told, and when: at least once, in order for each subject, whatever its server does.
+///
+/// Belongs to the thread that sends; no clock of its own. A subject whose event fails waits, and no other waits for it. After a failure of the
+/// server itself one request at a time looks whether it is back.
+///
+///     sink.take(event)                              // while sink.hasRoom, in order of position
+///     while let position = sink.next(at: now) { … } // send it
+///     sink.ended(position, .taken, at: now)         // or .failed
+public struct EventSink: Sendable {
+  public struct Item: Sendable, Equatable {
+    public var position: UInt64
+    public var subject: String
+    /// Milliseconds since 1970, for `Limits.eventAge`.
+    public var at: Int64
+    public init(position: UInt64, subject: String, at: Int64) {
+      (self.position, self.subject, self.at) = (position, subject, at)
+    }
+  }
+  public enum Outcome: Sendable, Equatable {
+    /// 2xx.
+    case taken
+    /// `isServer`: 5xx, 429, no connection, no answer in time: others would fail as well. Else a status that is about this event.
+    case failed(isServer: Bool, retryAfter: Duration?)
+  }
+
+  /// What outlives the process: positions up to `read` are told but for `open`.
+  public struct State: Sendable, Codable, Equatable {
+    public var read: UInt64
+    public var open: [UInt64]
+    public init(read: UInt64 = 0, open: [UInt64] = []) { (self.read, self.open) = (read, open) }
+  }
+
+  private struct Waiting {
+    var item: Item
+    var attempts = 0
+    var due = Instant.zero
+    var isUnderWay = false
+  }
+
+  private let random: RandomSource
+  /// By position.
+  private var waiting: [UInt64: Waiting] = [:]
+  /// Positions of each subject that waits, the oldest first.
+  private var subjects: [String: [UInt64]] = [:]
+  /// The first of each subject, in the order in which they are tried.
+  private var heads: [UInt64] = []
+  /// Up to here all was taken out of the journal.
+  public private(set) var read: UInt64
+  private var underWay = 0
+  /// Failures of the server since its last answer, and until when it is left alone.
+  public private(set) var failures = 0
+  private var leftAloneUntil = Instant.zero
+
+  public init(_ state: State, random: RandomSource) {
+    (read, self.random) = (state.read, random)
+  }
+
+  public var count: Int { waiting.count }
+  public var hasRoom: Bool { waiting.count < Limits.eventsOpen }
+  public var state: State { State(read: read, open: waiting.keys.sorted()) }
+
+  /// Everything up to `position` is looked at, whether it is for this sink or not.
+  public mutating func skip(to position: UInt64) { read = max(read, position) }
+
+  public mutating func take(_ item: Item) {
+    guard waiting[item.position] == nil else { return }
+    read = max(read, item.position)
+    waiting[item.position] = Waiting(item: item)
+    subjects[item.subject, default: []].append(item.position)
+    if subjects[item.subject]?.count == 1 { heads.append(item.position) }
+  }
+
+  /// The next one to be sent now; it counts as under way until `ended`.
+  public mutating func next(at now: Instant) -> UInt64? {
+    let most = failures == 0 ? Limits.eventsUnderWay : 1
+    guard underWay < most, now >= leftAloneUntil else { return nil }
+    guard
+      let place = heads.firstIndex(where: { position in
+        waiting[position].map { !$0.isUnderWay && $0.due <= now } ?? false
+      })
+    else { return nil }
+    let position = heads[place]
+    waiting[position]?.isUnderWay = true
+    underWay += 1
+    return position
+  }
+
+  /// When `next` may have one that it does not have now; nil: not before something ends or comes.
+  public func nextDue(after now: Instant) -> Instant? {
+    guard underWay < (failures == 0 ? Limits.eventsUnderWay : 1) else { return nil }
+    let due = heads.compactMap { waiting[$0] }.filter { !$0.isUnderWay }.map(\.due).min()
+    return due.map { max($0, leftAloneUntil) }
+  }
+
+  /// Returns true if the event is given up: it is older than `Limits.eventAge`.
+  @discardableResult
+  public mutating func ended(_ position: UInt64, _ outcome: Outcome, at now: Instant, wallNow: Int64) -> Bool {
+    guard var entry = waiting[position], entry.isUnderWay else { return false }
+    underWay -= 1
+    switch outcome {
+    case .taken:
+      if failures > 0 { serverIsBack(now) }
+      remove(position)
+      return false
+    case .failed(let isServer, let retryAfter):
+      entry.isUnderWay = false
+      entry.attempts += 1
+      entry.due = now + max(backoff(entry.attempts, most: Limits.eventRetry), retryAfter ?? .zero)
+      waiting[position] = entry
+      if isServer {
+        failures += 1
+        leftAloneUntil = now + max(backoff(failures, most: Limits.sinkRetry), retryAfter ?? .zero)
+        // others have their turn as the next probe
+        if let place = heads.firstIndex(of: position) { heads.append(heads.remove(at: place)) }
+      } else if failures > 0 {
+        serverIsBack(now)
+      }
+      guard wallNow - entry.item.at > Limits.eventAge.milliseconds else { return false }
+      remove(position)
+      return true
+    }
+  }
+
+  /// A request ended that nobody hears of: the process ends, or the webhook is another now.
+  public mutating func abandon(_ position: UInt64) {
+    guard waiting[position]?.isUnderWay == true else { return }
+    waiting[position]?.isUnderWay = false
+    underWay -= 1
+  }
+
+  /// What waited for the server waits no longer.
+  private mutating func serverIsBack(_ now: Instant) {
+    (failures, leftAloneUntil) = (0, now)
+    for position in heads where waiting[position]?.isUnderWay == false { waiting[position]?.due = now }
+    heads.sort()
+  }
+
+  private mutating func remove(_ position: UInt64) {
+    guard let entry = waiting.removeValue(forKey: position) else { return }
+    heads.removeAll { $0 == position }
+    let subject = entry.item.subject
+    subjects[subject]?.removeAll { $0 == position }
+    if let next = subjects[subject]?.first { heads.append(next) } else { subjects[subject] = nil }
+  }
+
+  /// 1 s, doubled with each failure, and between half and all of that.
+  private func backoff(_ failures: Int, most: Duration) -> Duration {
+    let whole = min(Double(most.milliseconds), 1_000 * Double(1 << min(failures - 1, 20)))
+    return .milliseconds(Int64(whole * (0.5 + 0.5 * Double(random.next() >> 11) / Double(1 << 53))))
+  }
+}

@@ -1,0 +1,139 @@
+import Foundation
+import Platform
+
+/// The writing side of the journal of events: files that are only appended to, in a folder of their own. Blocks; one thread.
+///
+///     let journal = try EventJournal(folder: "/var/lib/trunkline/trunkline.db.events")
+///     try journal.append([.init(at: now, kind: "call.started", subject: call, json: { cursor in … })])
+///
+/// What `append` returned from survives the death of the process; the operating system writes it to the disk within seconds. At most
+/// `Limits.journalBytes` (64 MiB) and `Limits.age` (24 h) are kept: the oldest go. Readers (`EventReader`) have no part in that.
+public final class EventJournal: @unchecked Sendable {
+  // Touched by the thread that calls only.
+  public struct Entry: Sendable {
+    public var at: Int64
+    public var kind: String
+    public var subject: String
+    /// The event as JSON, without line breaks, under the id that it gets.
+    public var json: @Sendable (EventCursor) throws -> [UInt8]
+    public init(at: Int64, kind: String, subject: String, json: @escaping @Sendable (EventCursor) throws -> [UInt8]) {
+      (self.at, self.kind, self.subject, self.json) = (at, kind, subject, json)
+    }
+  }
+
+  public let epoch: String
+  /// Of the last event; 0: there is none yet.
+  public private(set) var last: UInt64 = 0
+  /// Octets on disk.
+  public private(set) var bytes = 0
+  private let folder: EventFolder
+  private var fd: Int32 = -1
+  /// Octets of the segment that is written.
+  private var size = 0
+  private var segments: [EventFolder.Segment] = []
+  private let mostBytes: Int
+  private let segmentBytes: Int
+
+  /// Opens or makes the folder, readable by its owner only, and cuts off a last line that a dying process left without its end.
+  public convenience init(folder: String) throws {
+    try self.init(folder: folder, mostBytes: Limits.journalBytes, segmentBytes: Limits.segmentBytes)
+  }
+
+  init(folder path: String, mostBytes: Int, segmentBytes: Int) throws {
+    folder = EventFolder(path: path)
+    (self.mostBytes, self.segmentBytes) = (mostBytes, segmentBytes)
+    if mkdir(path, 0o700) != 0, errno != EEXIST { throw EventJournalError("cannot make", path) }
+    if let known = folder.epoch() {
+      epoch = known
+    } else {
+      epoch = String((0..<8).map { _ in "0123456789abcdef".randomElement() ?? "0" })
+      // positions of another life must not be taken for those of this one
+      for segment in folder.segments() { unlink(segment.path) }
+      do { try Data((epoch + "\n").utf8).write(to: URL(fileURLWithPath: path + "/epoch"), options: .atomic) } catch {
+        throw EventJournalError("cannot write", path)
+      }
+    }
+    segments = folder.segments()
+    bytes = segments.reduce(0) { $0 + $1.bytes }
+    if let newest = segments.last { try reopen(newest) }
+  }
+
+  deinit { if fd >= 0 { close(fd) } }
+
+  /// All or nothing: after an error the same entries get the same positions when they come again. An event that is too long or cannot be
+  /// encoded is left out; returns how many were written.
+  @discardableResult public func append(_ entries: [Entry]) throws -> Int {
+    var text: [UInt8] = []
+    var next = last
+    for entry in entries {
+      let cursor = EventCursor(epoch: epoch, position: next + 1)
+      guard let json = try? entry.json(cursor), json.count <= Limits.eventBytes, !json.contains(0x0a) else { continue }
+      next += 1
+      text += StoredEvent(position: next, at: entry.at, kind: entry.kind, subject: entry.subject, json: json).line
+    }
+    guard next > last else { return 0 }
+    if fd < 0 || size + text.count > segmentBytes, size > 0 || fd < 0 { try begin(last + 1) }
+    try put(text)
+    size += text.count
+    bytes += text.count
+    segments[segments.count - 1].bytes = size
+    defer { last = next }
+    return Int(next - last)
+  }
+
+  /// Drops segments beyond the bounds, the oldest first, never the one that is written. Returns the first position that is left.
+  @discardableResult public func trim(now: Int64) -> UInt64 {
+    while segments.count > 1 {
+      let isOld = segments[0].changed < now - Limits.age.milliseconds
+      guard bytes > mostBytes - segmentBytes || isOld else { break }
+      unlink(segments[0].path)
+      bytes -= segments[0].bytes
+      segments.removeFirst()
+    }
+    return segments.first?.first ?? last + 1
+  }
+
+  // MARK: the files
+
+  /// Nothing of an event that was told is lost here: the file is closed when its last line is whole.
+  private func begin(_ first: UInt64) throws {
+    let path = folder.path(of: first)
+    let next = open(path, O_WRONLY | O_APPEND | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+    guard next >= 0 else { throw EventJournalError("cannot open", path) }
+    if fd >= 0 { close(fd) }
+    if let last = segments.indices.last { segments[last].changed = WallClock.nowMilliseconds() }
+    (fd, size) = (next, 0)
+    segments.append(.init(first: first, path: path, bytes: 0, changed: WallClock.nowMilliseconds()))
+  }
+
+  private func reopen(_ segment: EventFolder.Segment) throws {
+    fd = open(segment.path, O_RDWR | O_APPEND | O_CLOEXEC)
+    guard fd >= 0 else { throw EventJournalError("cannot open", segment.path) }
+    guard let data = FileManager.default.contents(atPath: segment.path) else {
+      throw EventJournalError("cannot read", segment.path)
+    }
+    let octets = [UInt8](data)
+    let whole = octets.lastIndex(of: 0x0a).map { $0 + 1 } ?? 0
+    if whole < octets.count, ftruncate(fd, off_t(whole)) != 0 { throw EventJournalError("cannot repair", segment.path) }
+    size = whole
+    bytes += whole - segment.bytes
+    segments[segments.count - 1].bytes = whole
+    let line = octets[..<max(0, whole - 1)].lastIndex(of: 0x0a).map { octets[($0 + 1)..<(whole - 1)] } ?? octets[..<max(0, whole - 1)]
+    last = StoredEvent(line)?.position ?? (segment.first - 1)
+  }
+
+  private func put(_ octets: [UInt8]) throws {
+    var done = 0
+    while done < octets.count {
+      let count = octets.withUnsafeBytes { write(fd, $0.baseAddress! + done, $0.count - done) }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else {
+        let error = EventJournalError("cannot write", folder.path)
+        // Half a line must not stay: the next would be glued to it.
+        _ = ftruncate(fd, off_t(size))
+        throw error
+      }
+      done += count
+    }
+  }
+}

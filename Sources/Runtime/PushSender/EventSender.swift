@@ -1,0 +1,268 @@
+import Bytes
+import EventJournal
+import Foundation
+import HTTP
+public import Logging
+public import Platform
+public import PushPolicy
+
+/// The events thread: tells webhooks what the event journal has, at least once and in order for each subject (`EventSink`). No thread waits
+/// for it, and a dead webhook keeps up no other.
+///
+///     let sender = try EventSender(folder: folder, webhooks: webhooks, random: .system, logger: logger)
+///     store.onEvents { sender.wake() }
+///     sender.stop()
+///
+/// What each webhook was told stands in a file of the journal's folder, written once a second and at the end. A new webhook is told what
+/// the journal still has.
+public final class EventSender: Sendable {
+  private let thread: HTTPThread<EventWorker>
+  private let statistics = EventStatistics()
+
+  public init(
+    folder: String, webhooks: [EventWebhook], tls: TLSFiles = TLSFiles(), random: RandomSource, logger: Logger
+  ) throws(SystemError) {
+    let statistics = statistics
+    thread = try HTTPThread(name: "events", capacity: Limits.webhookMailbox, tls: tls, logger: logger) { loop, transfers in
+      EventWorker(
+        loop: loop, transfers: transfers, folder: folder, webhooks: webhooks, random: random, statistics: statistics, logger: logger)
+    }
+  }
+
+  /// Any thread: the journal has grown.
+  public func wake() { thread.post(.grown) }
+  /// Any thread. Who is told from now on; what another webhook of the same URL was told counts.
+  public func replace(_ webhooks: [EventWebhook], tls: TLSFiles) { thread.post(.webhooks(webhooks, tls)) }
+  /// Ends the thread; what was not told is told by the next process.
+  public func stop() { thread.stop() }
+
+  public var queue: MailboxReading { thread.queue }
+  public var metrics: [MetricFamily] { statistics.families }
+}
+
+final class EventStatistics: Sendable {
+  /// told, refused (a status that is about the event), failed (the server), expired, lost (no longer in the journal).
+  let outcomes = CounterTable(labelNames: ["outcome"])
+  let time = Histogram(bounds: Histogram.secondsBounds)
+  let open = Gauge()
+  let failing = Gauge()
+
+  var families: [MetricFamily] {
+    [
+      .counters("trunkline_event_webhooks_total", "Requests with an event by how they ended.", outcomes),
+      .histogram("trunkline_event_webhook_seconds", "From a request with an event to its answer.", time),
+      .gauge("trunkline_events_open", "Events that a webhook has not taken yet and that are in memory.", open),
+      .gauge("trunkline_event_webhooks_failing", "Webhooks whose server failed last.", failing),
+    ]
+  }
+}
+
+/// What runs on the events thread.
+final class EventWorker: HTTPWorker {
+  enum Message: Sendable {
+    case grown
+    case webhooks([EventWebhook], TLSFiles)
+  }
+  /// One webhook.
+  private final class Hook {
+    var webhook: EventWebhook
+    var sink: EventSink
+    let reader: EventReader
+    let file: String
+    var bodies: [UInt64: StoredEvent] = [:]
+    var written: EventSink.State
+    var isTold = false
+    init(_ webhook: EventWebhook, sink: EventSink, reader: EventReader, file: String) {
+      (self.webhook, self.sink, self.reader, self.file) = (webhook, sink, reader, file)
+      written = sink.state
+    }
+  }
+
+  private let loop: EventLoop
+  private let transfers: HTTPTransfers
+  private let folder: String
+  private let random: RandomSource
+  private let statistics: EventStatistics
+  private let logger: Logger
+  private let initial: [EventWebhook]
+  private var hooks: [Hook] = []
+  private var timer: EventLoop.TimerID?
+  private var stateDue: Instant?
+
+  init(
+    loop: EventLoop, transfers: HTTPTransfers, folder: String, webhooks: [EventWebhook], random: RandomSource,
+    statistics: EventStatistics, logger: Logger
+  ) {
+    (self.loop, self.transfers, self.folder, initial, self.random) = (loop, transfers, folder, webhooks, random)
+    (self.statistics, self.logger) = (statistics, logger)
+  }
+
+  func started() {
+    timer = loop.addTimer { [unowned self] in turn() }
+    replace(initial)
+    turn()
+  }
+
+  func take(_ messages: [Message]) {
+    for case .webhooks(let webhooks, let tls) in messages {
+      transfers.replace(tls)
+      replace(webhooks)
+    }
+    turn()
+  }
+
+  func ended(_ rest: [Message]) { for hook in hooks { write(hook) } }
+
+  private func replace(_ webhooks: [EventWebhook]) {
+    let old = Dictionary(hooks.map { ($0.webhook.url, $0) }) { first, _ in first }
+    hooks = webhooks.map { webhook in
+      if let known = old[webhook.url] {
+        known.webhook = webhook
+        return known
+      }
+      return open(webhook)
+    }
+    let files = Set(hooks.map(\.file))
+    for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] where name.hasSuffix(".sink") {
+      if !files.contains("\(folder)/\(name)") { unlink("\(folder)/\(name)") }
+    }
+  }
+
+  private func open(_ webhook: EventWebhook) -> Hook {
+    let reader = EventReader(folder: folder)
+    let file = "\(folder)/\(Self.name(of: webhook.url)).sink"
+    struct Saved: Decodable {
+      var epoch: String
+      var state: EventSink.State
+    }
+    let saved = FileManager.default.contents(atPath: file).flatMap { try? JSONDecoder().decode(Saved.self, from: $0) }
+    let state = saved.flatMap { $0.epoch == reader.epoch ? $0.state : nil } ?? EventSink.State()
+    let hook = Hook(webhook, sink: EventSink(state, random: random), reader: reader, file: file)
+    // those that were not taken when the last process ended
+    let open = Set(state.open)
+    var after = (state.open.first ?? 1) - 1
+    while after < state.read, let last = open.max(), after < last {
+      let events = reader.read(after: after, most: Limits.eventsPerRead).events
+      guard let end = events.last else { break }
+      for event in events where open.contains(event.position) { keep(event, hook) }
+      after = end.position
+    }
+    statistics.outcomes.counter("lost").increment(by: UInt64(max(0, open.count - hook.bodies.count)))
+    return hook
+  }
+
+  private static func name(of url: String) -> String {
+    let hash = url.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+    return String(hash, radix: 16)
+  }
+
+  private func keep(_ event: StoredEvent, _ hook: Hook) {
+    hook.bodies[event.position] = event
+    hook.sink.take(.init(position: event.position, subject: event.subject, at: event.at))
+  }
+
+  // MARK: telling
+
+  private func turn() {
+    var next: Instant?
+    for hook in hooks {
+      fill(hook)
+      while let position = hook.sink.next(at: loop.now) { send(position, hook) }
+      next = .earliest(next, hook.sink.nextDue(after: loop.now))
+      if stateDue == nil, hook.sink.state != hook.written { stateDue = loop.now + Limits.eventState }
+    }
+    if let due = stateDue, due <= loop.now {
+      stateDue = nil
+      for hook in hooks { write(hook) }
+    }
+    statistics.open.set(Int64(hooks.reduce(0) { $0 + $1.sink.count }))
+    statistics.failing.set(Int64(hooks.count { $0.sink.failures > 0 }))
+    if let timer { loop.setTimer(timer, at: .earliest(next, stateDue)) }
+  }
+
+  /// What the journal has, as far as there is room for it.
+  private func fill(_ hook: Hook) {
+    while hook.sink.hasRoom {
+      let (events, isGap) = hook.reader.read(after: hook.sink.read, most: Limits.eventsPerRead)
+      guard let last = events.last else { return }
+      if isGap {
+        let lost = events[0].position - hook.sink.read - 1
+        statistics.outcomes.counter("lost").increment(by: lost)
+        logger.error(
+          "a webhook was too slow: events are gone from the journal before it took them",
+          metadata: ["url": "\(hook.webhook.url)", "events": "\(lost)"])
+      }
+      for event in events {
+        guard hook.sink.hasRoom else { return }
+        if hook.webhook.kinds?.contains(event.kind) ?? true { keep(event, hook) } else { hook.sink.skip(to: event.position) }
+      }
+      if hook.sink.read < last.position { return }
+    }
+  }
+
+  private func send(_ position: UInt64, _ hook: Hook) {
+    guard let event = hook.bodies[position], let epoch = hook.reader.epoch else { return hook.sink.abandon(position) }
+    let began = loop.now
+    let id = EventCursor(epoch: epoch, position: position).description
+    let webhook = hook.webhook
+    let request = HTTPClientRequest(
+      connection: "events " + webhook.url, url: webhook.url,
+      headers: StandardWebhook.headers(
+        id: id, body: event.json, keys: webhook.keys, at: WallClock.nowMilliseconds() / 1_000),
+      body: event.json, timeout: Limits.eventTime, protocols: "http,https")
+    transfers.start(request) { [unowned self] result in
+      statistics.time.record(loop.now - began)
+      ended(position, result, hook)
+      turn()
+    }
+  }
+
+  private func ended(_ position: UInt64, _ result: Result<HTTPClientResponse, HTTPFailure>, _ hook: Hook) {
+    let (outcome, why) = Self.outcome(result)
+    let isExpired = hook.sink.ended(position, outcome, at: loop.now, wallNow: WallClock.nowMilliseconds())
+    switch outcome {
+    case .taken:
+      statistics.outcomes.counter("told").increment()
+      if hook.isTold { logger.notice("a webhook takes events again", metadata: ["url": "\(hook.webhook.url)"]) }
+      hook.isTold = false
+      hook.bodies[position] = nil
+    case .failed(let isServer, _):
+      statistics.outcomes.counter(isServer ? "failed" : "refused").increment()
+      if !hook.isTold {
+        logger.warning(
+          "a webhook takes no events; they are kept and tried again for 24 hours",
+          metadata: ["url": "\(hook.webhook.url)", "why": "\(why)"])
+      }
+      hook.isTold = true
+      guard isExpired else { return }
+      statistics.outcomes.counter("expired").increment()
+      hook.bodies[position] = nil
+    }
+  }
+
+  private static func outcome(_ result: Result<HTTPClientResponse, HTTPFailure>) -> (EventSink.Outcome, why: String) {
+    switch result {
+    case .success(let answer) where (200...299).contains(answer.status): return (.taken, "")
+    case .success(let answer):
+      let wait = answer.retryAfter.map { min(.seconds($0), Limits.eventRetryAfter) }
+      let isServer = answer.status >= 500 || answer.status == 429
+      let hint = (300...399).contains(answer.status) ? ": redirects are not followed, give the final URL" : ""
+      return (.failed(isServer: isServer, retryAfter: isServer ? wait : nil), "status \(answer.status)\(hint)")
+    case .failure(let failure): return (.failed(isServer: true, retryAfter: nil), failure.text)
+    }
+  }
+
+  private func write(_ hook: Hook) {
+    let state = hook.sink.state
+    guard state != hook.written, let epoch = hook.reader.epoch else { return }
+    struct Saved: Encodable {
+      var epoch: String
+      var url: String
+      var state: EventSink.State
+    }
+    guard let data = try? JSONEncoder().encode(Saved(epoch: epoch, url: hook.webhook.url, state: state)),
+      (try? data.write(to: URL(fileURLWithPath: hook.file), options: .atomic)) != nil
+    else { return }
+    hook.written = state
+  }
+}

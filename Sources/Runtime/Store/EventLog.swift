@@ -1,0 +1,108 @@
+import CallFlow
+import EventJournal
+import Foundation
+import Platform
+
+/// Where events go, and who says them.
+public struct EventSettings: Sendable {
+  public var folder: String
+  /// `source` of CloudEvents: a URI reference that names this gateway.
+  public var source: String
+  public init(folder: String, source: String) { (self.folder, self.source) = (folder, source) }
+}
+
+/// Events as CloudEvents 1.0 (structured JSON), in their journal. The store's thread; nothing waits for the disk itself.
+public final class EventLog: Sendable {
+  private let journal: EventJournal
+  private let settings: EventSettings
+  private let written = CounterTable(labelNames: ["kind"])
+  private let bytes = Gauge()
+
+  /// Blocks; throws `EventJournalError`.
+  public init(_ settings: EventSettings) throws {
+    self.settings = settings
+    journal = try EventJournal(folder: settings.folder)
+    bytes.set(Int64(journal.bytes))
+  }
+
+  func entry(_ event: GatewayEvent) -> EventJournal.Entry {
+    let (kind, subject) = (event.kind.rawValue, event.subject)
+    return .init(at: event.at, kind: kind, subject: subject) { [settings] cursor in
+      func envelope<Facts: Encodable>(_ facts: Facts) throws -> [UInt8] {
+        try RecordEncoder().encode(CloudEvent(cursor, settings.source, kind, at: event.at, subject, facts))
+      }
+      switch event.facts {
+      case .call(let facts): return try envelope(facts)
+      case .device(let facts): return try envelope(facts)
+      case .trunk(let facts): return try envelope(facts)
+      }
+    }
+  }
+
+  /// The end of a call: its record as it is in the records file.
+  func entry(_ record: CallRecord) -> EventJournal.Entry {
+    let (kind, subject) = (GatewayEvent.Kind.callEnded.rawValue, record.call.description)
+    let at = record.times[CallStage.ended.rawValue] ?? WallClock.nowMilliseconds()
+    return .init(at: at, kind: kind, subject: subject) { [settings] cursor in
+      try RecordEncoder().encode(CloudEvent(cursor, settings.source, kind, at: at, subject, record))
+    }
+  }
+
+  /// Returns how many were written; throws `EventJournalError`, and then none was.
+  func append(_ entries: [EventJournal.Entry]) throws -> Int {
+    let count = try journal.append(entries)
+    for entry in entries { written.counter(entry.kind).increment() }
+    _ = journal.trim(now: WallClock.nowMilliseconds())
+    bytes.set(Int64(journal.bytes))
+    return count
+  }
+
+  /// The records of those of these calls whose end was told. Reads the whole journal.
+  func ended(among calls: Set<CallID>) -> [CallID: CallRecord] {
+    guard !calls.isEmpty else { return [:] }
+    struct Ended: Decodable { var data: CallRecord }
+    let reader = EventReader(folder: settings.folder)
+    var found: [CallID: CallRecord] = [:]
+    var after: UInt64 = 0
+    while true {
+      let events = reader.read(after: after, most: 1_000).events
+      guard let last = events.last else { return found }
+      after = last.position
+      for event in events where event.kind == GatewayEvent.Kind.callEnded.rawValue {
+        guard let call = CallID(event.subject), calls.contains(call) else { continue }
+        found[call] = (try? JSONDecoder().decode(Ended.self, from: Data(event.json)))?.data
+      }
+    }
+  }
+
+  var metrics: [MetricFamily] {
+    [
+      .counters("trunkline_events_total", "Events written, by kind.", written),
+      .gauge("trunkline_event_journal_bytes", "Octets of the event journal; 64 MiB is the most.", bytes),
+    ]
+  }
+}
+
+/// CloudEvents 1.0, structured content mode.
+private struct CloudEvent<Facts: Encodable>: Encodable {
+  var specversion = "1.0"
+  var id: String
+  var source: String
+  var type: String
+  var time: String
+  var subject: String
+  var datacontenttype = "application/json"
+  var data: Facts
+
+  init(_ cursor: EventCursor, _ source: String, _ kind: String, at: Int64, _ subject: String, _ facts: Facts) {
+    (id, self.source, type) = (cursor.description, source, "trunkline.\(kind)")
+    time = Date(timeIntervalSince1970: Double(at) / 1_000).formatted(.iso8601WithMilliseconds)
+    (self.subject, data) = (subject, facts)
+  }
+}
+
+extension FormatStyle where Self == Date.ISO8601FormatStyle {
+  fileprivate static var iso8601WithMilliseconds: Date.ISO8601FormatStyle {
+    Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+  }
+}

@@ -1,0 +1,134 @@
+import AppServer
+import ArgumentParser
+import Bytes
+import CommandSupport
+import Foundation
+import Logging
+import Platform
+import PushPolicy
+import Synchronization
+
+struct Events: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Prints what happens to the calls of a gateway, and plays a webhook for tests.",
+    discussion: """
+      EXAMPLES:
+        trunkline events listen
+        trunkline events listen --kinds call.ended --after latest --config gateway.yaml
+        trunkline events sink --listen 127.0.0.1:8099 --key-file events.key --fail 20
+      """,
+    subcommands: [Listen.self, Sink.self])
+
+  struct Listen: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Prints events as they come, one CloudEvent a line, until it is interrupted.",
+      discussion: "After a lost connection it goes on where it was: no event is missing, and none comes twice.")
+    @OptionGroup var endpoint: Calls.Endpoint
+    @Option(help: ArgumentHelp("Begin behind this event; latest: only what comes. Else with the oldest that is kept.", valueName: "id"))
+    var after: String?
+    @Option(help: ArgumentHelp("Only these, with commas between them.", valueName: "kinds")) var kinds: String?
+    @Option(help: ArgumentHelp("Only those of this call, user/device or trunk.", valueName: "subject")) var subject: String?
+    @Option(help: ArgumentHelp("End after so many.", valueName: "count")) var most: Int?
+
+    func run() throws {
+      let client = try endpoint.client()
+      var last: String?
+      var left = most ?? .max
+      var isFirst = true
+      while left > 0 {
+        var query: [String] = []
+        if last == nil, let after { query.append("after=\(after)") }
+        if let kinds { query.append("kinds=\(kinds)") }
+        if let subject { query.append("subject=\(subject)") }
+        var words: [String] = []
+        let status: Int
+        do {
+          status = try client.follow(
+            "/v1/events" + (query.isEmpty ? "" : "?" + query.joined(separator: "&")),
+            fields: ["Accept: text/event-stream"] + (last.map { ["Last-Event-ID: \($0)"] } ?? [])
+          ) { line in
+            isFirst = false
+            if line.hasPrefix("id: ") {
+              last = String(line.dropFirst(4))
+            } else if line.hasPrefix("data: ") {
+              Console.line(String(line.dropFirst(6)))
+              left -= 1
+            } else if !line.hasPrefix("event: "), !line.hasPrefix(":"), !line.isEmpty, !line.hasPrefix("retry:") {
+              words.append(line)
+            }
+            return left > 0
+          }
+        } catch {
+          guard !isFirst else {
+            complain("\(error)")
+            throw ExitCode(1)
+          }
+          complain("\(error); trying again")
+          usleep(2_000_000)
+          continue
+        }
+        guard status == 200 else {
+          complain("the gateway answered \(status): \(words.joined(separator: " "))")
+          throw ExitCode(1)
+        }
+        if left > 0 { usleep(200_000) }
+      }
+    }
+  }
+
+  struct Sink: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "A webhook that checks signatures, prints events, and fails on request: to see how a backend's absence is borne.")
+    @Option(help: ArgumentHelp("Where it listens, on this machine.", valueName: "address:port"))
+    var listen = SocketAddress(.loopback, 8_099)
+    @Option(help: ArgumentHelp("The secret that the gateway signs with.", valueName: "file")) var keyFile: String
+    @Option(help: ArgumentHelp("Of a hundred requests so many get --status.", valueName: "percent")) var fail = 0
+    @Option(help: ArgumentHelp("The status of those.", valueName: "code")) var status = 500
+    @Option(help: ArgumentHelp("Wait so long with each answer.", valueName: "milliseconds")) var delay = 0
+
+    func validate() throws {
+      guard (0...100).contains(fail) else { throw ValidationError("--fail takes 0 to 100") }
+      guard (400...599).contains(status) else { throw ValidationError("--status takes 400 to 599") }
+      guard (0...60_000).contains(delay) else { throw ValidationError("--delay takes 0 to 60000") }
+      guard listen.ip.isLoopback else { throw ValidationError("--listen takes an address of this machine, such as 127.0.0.1:8099") }
+    }
+
+    func run() throws {
+      guard let data = FileManager.default.contents(atPath: keyFile) else { throw ValidationError("cannot read \(keyFile)") }
+      let keys = String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline).compactMap {
+        StandardWebhook.key(String($0))
+      }
+      guard !keys.isEmpty else { throw ValidationError("\(keyFile) has no secret: whsec_ and base64, or 16 characters and more") }
+      let count = Atomic<Int>(0)
+      let server = try AdminServer.start(.init(address: listen), logger: Logger(label: "sink")) { [fail, status, delay] request, answer in
+        let respond: @Sendable () -> Void = {
+          guard request.method == "POST" else { return answer(.text(405, "POST")) }
+          let headers = request.webhook
+          guard
+            StandardWebhook.isGenuine(
+              id: headers.id, timestamp: headers.timestamp, signatures: headers.signature, body: request.body, keys: keys,
+              now: WallClock.nowMilliseconds() / 1_000)
+          else {
+            complain("an event whose signature is not of this secret")
+            return answer(.text(401, "signature"))
+          }
+          // spread evenly, so that a share of few is met, too
+          let number = count.add(1, ordering: .relaxed).newValue
+          guard number * fail / 100 == (number - 1) * fail / 100 else { return answer(.text(status, "as asked")) }
+          Console.line(String(decoding: request.body, as: UTF8.self))
+          answer(.text(200, "ok"))
+        }
+        if delay > 0 {
+          DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(delay), execute: DispatchWorkItem(block: respond))
+        } else {
+          respond()
+        }
+      }
+      complain("events are taken at http://\(server.address)/; end with Control-C")
+      let done = try EventDescriptor()
+      let stop = StopSignal { done.signal() }
+      withExtendedLifetime(stop) { _ = done.wait(milliseconds: -1) }
+      server.stop()
+    }
+  }
+}

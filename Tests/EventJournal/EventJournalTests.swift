@@ -1,0 +1,107 @@
+import Bytes
+import Foundation
+import Testing
+
+@testable import EventJournal
+
+@Suite struct EventJournalTests {
+  private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("events-\(UUID().uuidString)").path
+
+  private func entry(_ subject: String, kind: String = "call.started", bytes: Int = 10) -> EventJournal.Entry {
+    .init(at: 1_000, kind: kind, subject: subject) { cursor in
+      Array(#"{"id":"\#(cursor)","x":"\#(String(repeating: "x", count: bytes))"}"#.utf8)
+    }
+  }
+
+  private func segments() -> [EventFolder.Segment] { EventFolder(path: folder).segments() }
+
+  @Test func everyReaderGetsTheSameOctetsInOrder() throws {
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let journal = try EventJournal(folder: folder, mostBytes: 1 << 20, segmentBytes: 200)
+    let reader = EventReader(folder: folder)
+    #expect(reader.read(after: 0, most: 10).events.isEmpty)
+    for number in 1...20 { try journal.append([entry("call \(number)"), entry("50%")]) }
+    #expect(segments().count > 3)
+    var all: [StoredEvent] = []
+    while true {
+      let (events, isGap) = reader.read(after: all.last?.position ?? 0, most: 3)
+      #expect(!isGap)
+      if events.isEmpty { break }
+      all += events
+    }
+    #expect(all.map(\.position) == Array(1...40))
+    #expect(all[0].subject == "call 1" && all[1].subject == "50%")
+    #expect(String(decoding: all[39].json, as: UTF8.self).contains(#""id":"\#(journal.epoch)-40""#))
+    // behind the middle of a segment, by another reader; and what comes later by the first
+    #expect(EventReader(folder: folder).read(after: 17, most: 1).events.map(\.position) == [18])
+    try journal.append([entry("late")])
+    #expect(reader.read(after: 40, most: 10).events.map(\.subject) == ["late"])
+    #expect(reader.range == (1, 41))
+  }
+
+  @Test func aKilledProcessLeavesWholeLinesAndTheNextGoesOnBehindThem() throws {
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    var journal: EventJournal? = try EventJournal(folder: folder)
+    try journal?.append([entry("a"), entry("b")])
+    let epoch = try #require(journal).epoch
+    journal = nil
+    let file = try FileHandle(forWritingTo: URL(fileURLWithPath: segments()[0].path))
+    try file.seekToEnd()
+    try file.write(contentsOf: Data("3 1000 call.started c {\"half".utf8))
+    try file.close()
+    let next = try EventJournal(folder: folder)
+    #expect(next.last == 2 && next.epoch == epoch)
+    try next.append([entry("c")])
+    #expect(EventReader(folder: folder).read(after: 0, most: 10).events.map(\.subject) == ["a", "b", "c"])
+  }
+
+  @Test func theOldestGoAndWhoWasTooSlowIsTold() throws {
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let journal = try EventJournal(folder: folder, mostBytes: 3_000, segmentBytes: 1_000)
+    let slow = EventReader(folder: folder)
+    for number in 1...100 {
+      try journal.append([entry("\(number)", bytes: 100)])
+      journal.trim(now: 0)
+      if number == 2 { #expect(slow.read(after: 0, most: 1).events.map(\.position) == [1]) }
+      #expect(segments().reduce(0) { $0 + $1.bytes } <= 3_000)
+    }
+    let (events, isGap) = EventReader(folder: folder).read(after: 5, most: 10)
+    #expect(isGap)
+    #expect(events[0].position > 60)
+    // one that has a file open that is gone
+    var (after, found) = (UInt64(1), false)
+    for _ in 0..<100 {
+      let (events, isGap) = slow.read(after: after, most: 10)
+      found = found || isGap
+      guard let last = events.last else { break }
+      after = last.position
+    }
+    #expect(found && after == 100)
+    // and by age: nothing is as old as tomorrow
+    journal.trim(now: Int64(Date().timeIntervalSince1970 * 1_000) + 90_000_000)
+    #expect(segments().count == 1)
+  }
+
+  @Test func whatCannotBeOneLineIsLeftOut() throws {
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let journal = try EventJournal(folder: folder)
+    struct Fault: Error {}
+    let written = try journal.append([
+      .init(at: 1, kind: "k", subject: "s") { _ in throw Fault() },
+      .init(at: 1, kind: "k", subject: "s") { _ in Array("{\n}".utf8) },
+      .init(at: 1, kind: "k", subject: "s") { _ in [UInt8](repeating: 0x20, count: Limits.eventBytes + 1) },
+      entry(""),
+    ])
+    #expect(written == 1)
+    #expect(EventReader(folder: folder).read(after: 0, most: 9).events.map(\.position) == [1])
+    #expect(throws: EventJournalError.self) { try EventJournal(folder: "/nowhere/at/all") }
+  }
+
+  @Test(arguments: ["", "-", "0123456-1", "0123456g-1", "01234567-", "01234567--1", "01234567-1-2", "01234567-99999999999999999999"])
+  func cursorsThatAreNone(_ text: String) { #expect(EventCursor(text) == nil) }
+
+  @Test func cursorsAreTheIdsOfEvents() {
+    let cursor = EventCursor(epoch: "0123abcd", position: 17)
+    #expect(EventCursor("\(cursor)") == cursor)
+  }
+}
