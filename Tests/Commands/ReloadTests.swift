@@ -38,6 +38,7 @@ import Testing
     ),
     ("turn", { $0.turn = .init(urls: ["turn:turn.example.com"], secret: Redacted([1])) }),
     ("verifier", { $0.verifier = .init(url: "https://verifier.example") }),
+    ("events", { $0.events = .init(hasDigits: true) }),
     ("timers", { $0.calls.timers.ring = .seconds(10) }),
     ("limits", { $0.calls.bounds.calls = 1 }),
     ("store", { $0.store = "/other" }),
@@ -60,12 +61,21 @@ import Testing
     let sections = try #require(ConfigurationKeys.sections.first).keys.map(\.name)
     #expect(Set(sections).union(waiting) == Set(changes.map(\.path)), "each has a change here")
     for (path, change) in changes {
-      let running = Settings()
+      var running = Settings()
+      running.events = .init()
       var new = running
       change(&new)
       let expected = waiting.contains(path) ? [path] : []
       #expect(new.partsThatNeedRestart(comparedWith: running) == expected)
       #expect(new.partsThatNeedRestart(comparedWith: running.reloaded(from: new)) == expected, "the second SIGHUP")
     }
+  }
+
+  @Test func `a journal of events begins and ends with a restart`() {
+    var with = Settings()
+    with.events = .init(hasDigits: true)
+    #expect(with.partsThatNeedRestart(comparedWith: Settings()) == ["events"])
+    #expect(Settings().partsThatNeedRestart(comparedWith: with) == ["events"])
+    #expect(Settings().reloaded(from: with).events == nil && with.reloaded(from: Settings()).events == with.events)
   }
 }

@@ -97,7 +97,10 @@ import Testing
     #expect(throws: EventJournalError.self) { try EventJournal(folder: "/nowhere/at/all") }
   }
 
-  @Test(arguments: ["", "-", "0123456-1", "0123456g-1", "01234567-", "01234567--1", "01234567-1-2", "01234567-99999999999999999999"])
+  @Test(arguments: [
+    "", "-", "0123456-1", "0123456g-1", "01234567-", "01234567--1", "01234567-1-2", "01234567-99999999999999999999",
+  ]
+  )
   func cursorsThatAreNone(_ text: String) { #expect(EventCursor(text) == nil) }
 
   @Test func cursorsAreTheIdsOfEvents() {

@@ -7,7 +7,7 @@ extension Interop {
   struct AdminAPITests {
     @Test func `each operation of docs/admin-api.yaml answers as documented`() async throws {
       let service = try await PushServiceUnderTest(.h2)
-      let gateway = try await service.gateway()
+      let gateway = try await service.gateway(["events: {}"])
       let registered = try await service.killedApp(gateway, ["--calls", "1"])
       registered.signal(SIGKILL)
       _ = try await registered.finish(within: 10)

@@ -7,7 +7,9 @@ import Testing
   private var sink = EventSink(.init(), random: .seeded(7))
   private var now = Instant(nanoseconds: 1_000_000_000)
 
-  private func item(_ position: UInt64, _ subject: String) -> EventSink.Item { .init(position: position, subject: subject, at: 0) }
+  private func item(_ position: UInt64, _ subject: String) -> EventSink.Item {
+    .init(position: position, subject: subject, at: 0)
+  }
 
   private mutating func due() -> [UInt64] {
     var out: [UInt64] = []

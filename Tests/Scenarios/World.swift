@@ -216,7 +216,9 @@ final class World {
     case .measured(let measurement): measurements.append(measurement)
     case .refused(let refusal): refusals.append(refusal)
     case .push(let key, let target, let content, _): push(key, target, content)
-    case .pushCallOver, .devices, .grants, .event, .askRoute, .locate, .claim, .admit, .released, .unclaimed, .askTombstone, .wake: break
+    case .pushCallOver, .devices, .grants, .event, .askRoute, .locate, .claim, .admit, .released, .unclaimed, .askTombstone,
+      .wake:
+      break
     case .verify(let call, let question):
       questions.append(question)
       let (answer, delay) = verifier(question)

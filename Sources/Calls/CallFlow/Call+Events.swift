@@ -1,7 +1,7 @@
 import AppProtocol
+import AppSessions
 import Bytes
 import Devices
-import AppSessions
 import MediaSession
 import Trunking
 

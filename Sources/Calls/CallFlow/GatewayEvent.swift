@@ -74,6 +74,15 @@ public struct CallFacts: Sendable, Equatable, Encodable {
   public var digits: Digits?
   public var quality: Quality?
 
+  public init(
+    call: CallID, sipCallId: String? = nil, direction: CallDirection, trunk: String, from: String, to: String,
+    user: String? = nil,
+    device: String? = nil
+  ) {
+    (self.call, self.sipCallId, self.direction, self.trunk) = (call, sipCallId, direction, trunk)
+    (self.from, self.to, self.user, self.device) = (from, to, user, device)
+  }
+
   public struct Digits: Sendable, Equatable, Encodable {
     public var digits: String
     public var from: CallSide

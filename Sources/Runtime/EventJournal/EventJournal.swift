@@ -118,7 +118,8 @@ public final class EventJournal: @unchecked Sendable {
     size = whole
     bytes += whole - segment.bytes
     segments[segments.count - 1].bytes = whole
-    let line = octets[..<max(0, whole - 1)].lastIndex(of: 0x0a).map { octets[($0 + 1)..<(whole - 1)] } ?? octets[..<max(0, whole - 1)]
+    let line =
+      octets[..<max(0, whole - 1)].lastIndex(of: 0x0a).map { octets[($0 + 1)..<(whole - 1)] } ?? octets[..<max(0, whole - 1)]
     last = StoredEvent(line)?.position ?? (segment.first - 1)
   }
 

@@ -25,7 +25,8 @@ public final class EventSender: Sendable {
     let statistics = statistics
     thread = try HTTPThread(name: "events", capacity: Limits.webhookMailbox, tls: tls, logger: logger) { loop, transfers in
       EventWorker(
-        loop: loop, transfers: transfers, folder: folder, webhooks: webhooks, random: random, statistics: statistics, logger: logger)
+        loop: loop, transfers: transfers, folder: folder, webhooks: webhooks, random: random, statistics: statistics,
+        logger: logger)
     }
   }
 

@@ -24,7 +24,8 @@ struct Events: ParsableCommand {
       abstract: "Prints events as they come, one CloudEvent a line, until it is interrupted.",
       discussion: "After a lost connection it goes on where it was: no event is missing, and none comes twice.")
     @OptionGroup var endpoint: Calls.Endpoint
-    @Option(help: ArgumentHelp("Begin behind this event; latest: only what comes. Else with the oldest that is kept.", valueName: "id"))
+    @Option(
+      help: ArgumentHelp("Begin behind this event; latest: only what comes. Else with the oldest that is kept.", valueName: "id"))
     var after: String?
     @Option(help: ArgumentHelp("Only these, with commas between them.", valueName: "kinds")) var kinds: String?
     @Option(help: ArgumentHelp("Only those of this call, user/device or trunk.", valueName: "subject")) var subject: String?
@@ -90,7 +91,9 @@ struct Events: ParsableCommand {
       guard (0...100).contains(fail) else { throw ValidationError("--fail takes 0 to 100") }
       guard (400...599).contains(status) else { throw ValidationError("--status takes 400 to 599") }
       guard (0...60_000).contains(delay) else { throw ValidationError("--delay takes 0 to 60000") }
-      guard listen.ip.isLoopback else { throw ValidationError("--listen takes an address of this machine, such as 127.0.0.1:8099") }
+      guard listen.ip.isLoopback else {
+        throw ValidationError("--listen takes an address of this machine, such as 127.0.0.1:8099")
+      }
     }
 
     func run() throws {
@@ -100,7 +103,8 @@ struct Events: ParsableCommand {
       }
       guard !keys.isEmpty else { throw ValidationError("\(keyFile) has no secret: whsec_ and base64, or 16 characters and more") }
       let count = Atomic<Int>(0)
-      let server = try AdminServer.start(.init(address: listen), logger: Logger(label: "sink")) { [fail, status, delay] request, answer in
+      let server = try AdminServer.start(.init(address: listen), logger: Logger(label: "sink")) {
+        [fail, status, delay] request, answer in
         let respond: @Sendable () -> Void = {
           guard request.method == "POST" else { return answer(.text(405, "POST")) }
           let headers = request.webhook

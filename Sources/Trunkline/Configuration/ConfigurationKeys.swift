@@ -265,7 +265,8 @@ extension ConfigurationKeys {
         .init("url", .text("URL"), .required, "`https:`, or `http:` of this machine. Redirects are not followed."),
         .init(
           "key_file", .file("one secret, or two on two lines"), .required,
-          "`whsec_` and base64, or any text of 16 characters and more. With two, each request has two signatures: change a secret so."),
+          "`whsec_` and base64, or any text of 16 characters and more. With two, each request has two signatures: change a secret so."
+        ),
         .init(
           "kinds", .list(.oneOf(GatewayEvent.Kind.allCases.map(\.rawValue)), limit: GatewayEvent.Kind.allCases.count),
           .none("all kinds"), "What this one is told of."),

@@ -46,7 +46,8 @@ extension ConfigurationParser {
     guard (1...PushPolicy.Limits.eventKeys).contains(lines.count), keys.count == lines.count else {
       problem(
         row.path("key_file"),
-        "expected one secret or two on two lines, each whsec_ and base64 of 16 octets and more, or a text of 16 characters and more")
+        "expected one secret or two on two lines, each whsec_ and base64 of 16 octets and more, or a text of 16 characters and more"
+      )
       return nil
     }
     return EventWebhook(url: url, keys: keys.map { Redacted($0) }, kinds: row.has("kinds") ? Set(kinds) : nil)

@@ -50,7 +50,10 @@ struct EventPages: Sendable {
         return .text(410, "no such event in this journal: begin without after")
       }
       guard cursor.position + 1 >= range.oldest else {
-        return .text(410, "events after this one are kept no longer: begin without after, from \(EventCursor(epoch: epoch, position: range.oldest))")
+        return .text(
+          410,
+          "events after this one are kept no longer: begin without after, from \(EventCursor(epoch: epoch, position: range.oldest))"
+        )
       }
       after = cursor.position
     }
@@ -112,7 +115,10 @@ struct EventPages: Sendable {
           let kinds = value.split(separator: ",").map(String.init)
           if let wrong = kinds.first(where: { GatewayEvent.Kind(rawValue: $0) == nil }) {
             return .failure(
-              .init(text: "kinds: no kind \(wrong.prefix(64)); there are \(GatewayEvent.Kind.allCases.map(\.rawValue).joined(separator: ", "))"))
+              .init(
+                text:
+                  "kinds: no kind \(wrong.prefix(64)); there are \(GatewayEvent.Kind.allCases.map(\.rawValue).joined(separator: ", "))"
+              ))
           }
           out.kinds = Set(kinds)
         case "subject": out.subject = value

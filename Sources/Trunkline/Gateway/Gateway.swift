@@ -313,7 +313,8 @@ final class Gateway: @unchecked Sendable {
     }
     registry.register(
       MailboxReading.families(
-        [inbox.queue, loop.posted, store.queue, push.queue, hooks.queue] + (events.map { [$0.queue] } ?? []) + media.mailboxes + app.queues
+        [inbox.queue, loop.posted, store.queue, push.queue, hooks.queue] + (events.map { [$0.queue] } ?? []) + media.mailboxes
+          + app.queues
           + (cluster.map { [$0.queue] } ?? [])))
     readiness.set("calls", ready: true)
   }

@@ -12,6 +12,9 @@ user, device = sys.argv[3:5]
 
 for page in ("/", "/healthz", "/metrics", "/v1/hour", "/v1/log/levels", "/readyz"):
     ask("GET", page, 200)
+ask("GET", "/v1/events", 200, "/v1/events?limit=3&kinds=call.started,device.registered")
+ask("GET", "/v1/events", 400, "/v1/events?limit=none")
+ask("GET", "/v1/events", 410, "/v1/events?after=00000000-1")
 for _ in range(150):
     calls = ask("GET", "/v1/calls", 200)["calls"]
     if calls and "mos" in calls[0].get("fromApp", {}):

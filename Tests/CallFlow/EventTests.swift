@@ -1,0 +1,91 @@
+import AppProtocol
+import AppSessions
+import Devices
+import MediaSession
+import PushPolicy
+import SIPDialogs
+import Testing
+import Trunking
+
+@testable import CallFlow
+
+/// What is told beyond the gateway.
+@Suite struct EventTests {
+  private func world(digits: Bool = false) -> Surroundings {
+    let world = Surroundings()
+    world.feed(.events(.init(isOn: true, hasDigits: digits)))
+    return world
+  }
+  private func facts(_ event: GatewayEvent) -> CallFacts? { if case .call(let facts) = event.facts { facts } else { nil } }
+  private func calls(_ world: Surroundings) -> [GatewayEvent.Kind] { world.events.filter { facts($0) != nil }.map(\.kind) }
+
+  @Test func `a call is told from its start to its connection, and not unless events are on`() throws {
+    let world = world()
+    let (leg, call) = try world.connected()
+    #expect(calls(world) == [.callStarted, .callRinging, .callAnswered, .callConnected])
+    let last = try #require(world.events.last.flatMap(facts))
+    #expect(last.call == call && last.user == Surroundings.phone.user && last.device == Surroundings.phone.device)
+    #expect(world.events.allSatisfy { $0.subject == call.description })
+    world.feed(.sip(.byeReceived(leg, nil)))
+    #expect(calls(world).count == 4, "the end is the record's")
+    let silent = Surroundings()
+    _ = try silent.connected()
+    #expect(silent.events.isEmpty)
+  }
+
+  @Test func `an event comes before the start line of its call`() throws {
+    let world = world()
+    world.connect(Surroundings.phone)
+    world.actions.removeAll()
+    _ = world.invite()
+    let started = world.actions.firstIndex { if case .event(let event) = $0 { event.kind == .callStarted } else { false } }
+    let journal = world.actions.firstIndex { if case .journal = $0 { true } else { false } }
+    #expect(try #require(started) < #require(journal))
+  }
+
+  @Test func `holds say who holds, digits are told only if that is on, quality only when it changes`() throws {
+    for digits in [false, true] {
+      let world = world(digits: digits)
+      let (_, call) = try world.connected()
+      world.events.removeAll()
+      world.request(Surroundings.phone, .callHold(CallHold(on: true)), call: call)
+      world.request(Surroundings.phone, .callHold(CallHold(on: false)), call: call)
+      #expect(calls(world) == [.callHeld, .callResumed] && world.events.compactMap(facts).map(\.by) == [.app, .app])
+      let session = try #require(world.firstSession)
+      world.events.removeAll()
+      world.feed(.media(.digit(session, from: .trunkToApp, digit: "7", durationMilliseconds: 100)))
+      #expect(world.events.compactMap(facts).compactMap(\.digits) == (digits ? [.init(digits: "7", from: .trunk)] : []))
+      world.events.removeAll()
+      var statistics = MediaStatistics()
+      for score in [4.2, 2.5, 2.4, 4.0, 4.1] {
+        statistics.fromTrunk.meanOpinionScore = score
+        world.feed(.media(.quality(session, statistics)))
+      }
+      #expect(world.events.compactMap(facts).compactMap(\.quality).map(\.level) == [.poor, .good])
+      world.events.removeAll()
+      world.feed(.media(.trunkSilent(session)))
+      #expect(world.events.compactMap(facts).compactMap(\.quality) == [.init(level: .poor, cause: .silence, side: .trunk)])
+    }
+  }
+
+  @Test func `devices are told when they are new, refused and revoked`() throws {
+    let world = world()
+    _ = try world.parked(accepted: false)
+    #expect(world.events.filter { facts($0) == nil }.map(\.kind) == [.deviceRegistered])
+    world.register()
+    #expect(world.events.filter { facts($0) == nil }.count == 1, "it was known")
+    world.pushed(.unregistered(before: nil), reason: "Unregistered")
+    #expect(world.events.filter { facts($0) == nil }.map(\.kind) == [.deviceRegistered, .deviceRefused])
+    world.feed(.devices(.revoke(user: Surroundings.phone.user, device: nil) { _ in }))
+    #expect(world.events.last?.kind == .deviceRevoked)
+    #expect(world.events.last?.subject == "\(Surroundings.phone.user)/\(Surroundings.phone.device)")
+  }
+
+  @Test func `an operator's word on a trunk is told once`() {
+    let world = world()
+    let trunk = world.machine.routing.trunks[0].name
+    for isDisabled in [true, true, false] { world.feed(.setTrunk(trunk, isDisabled: isDisabled)) }
+    #expect(world.events.map(\.kind) == [.trunkDown, .trunkUp])
+    #expect(world.events[0].facts == .trunk(.init(trunk: trunk, why: "disabled")))
+  }
+}
