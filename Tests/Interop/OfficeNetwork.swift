@@ -33,6 +33,20 @@ final class OfficeNetwork {
     guard try await made.finish(within: 20) == 0 else { throw Spawned.Failure(description: made.text) }
   }
 
+  /// The SDK inside, which trusts the certificate of `turn.pem` alone; the gateway's app port is at 8080 of its loopback.
+  func swiftPhone(_ gateway: GatewayUnderTest, _ arguments: [String]) async throws -> Spawned {
+    let token = try await gateway.token("alice", "office")
+    let phone = try Spawned(
+      "phone", "/sbin/ip",
+      [
+        "netns", "exec", inside, Surroundings.lab, "phone", "--url", "ws://127.0.0.1:8080/v1/connect", "--token", token,
+        "--device",
+        "office", "--events",
+      ] + arguments, in: gateway.folder, environment: ["SSL_CERT_FILE": gateway.folder + "/turn.pem"])
+    _ = try await phone.event("online", within: 15)
+    return phone
+  }
+
   /// Packets that the firewall has dropped.
   func dropped(in folder: String) async throws -> Int {
     let list = try Spawned(

@@ -77,7 +77,7 @@ extension Interop {
       try await gateway.finish()
     }
 
-    enum App: CaseIterable { case aiortc, chromium }
+    enum App: CaseIterable { case aiortc, chromium, swift }
 
     @Test(
       .enabled(if: Surroundings.isRequired || (TranslatedNetwork.missing == nil && Surroundings.chromium != nil)),
@@ -140,6 +140,10 @@ extension Interop {
             "app.wav", "--record", "app-heard.wav", "--hangup-after", "5",
           ], in: office, gateway)
         _ = try await phone.event("line", within: 30) { $0["state"] as? String == "online" }
+      case .swift:
+        phone = try await office.swiftPhone(
+          gateway,
+          ["--answer", "--answer-after", "0.2", "--talk", "5", "--calls", "1", "--play", "app.wav", "--record", "app-heard.wav"])
       }
       let audio = try await Peers.trunkAudio(gateway, ["--play", "telephone.wav", "--record", "trunk-heard.wav"])
       let caller = try Peers.caller(gateway, "call_until_bye", audio: audio.port)
@@ -151,6 +155,7 @@ extension Interop {
       let tap = try #require(times["answered"])
       print("\(app) over TURN on TLS: connected \((times["connected"] ?? 0) - tap) ms after the tap")
       #expect(try #require(times["connected"]) - tap < 3_000, "\(times)")
+      if app == .swift { #expect(phone.fields("pair", of: "media") == ["relay→host"], "\(phone.text)") }
       for file in ["app", "trunk"] {
         let heard = try Speech.read(gateway.folder + "/\(file)-heard.wav")
         #expect(heard.count { abs(Int($0)) > 500 } > 4_000, "\(file): nothing is heard")

@@ -7,7 +7,7 @@ import Testing
 /// What a server, or who says that he is one, may send: nothing of it traps, and nothing that is forged has an effect.
 @Suite struct TURNBadInputTests {
   @Test func `answers without our integrity have no effect once there are credentials`() throws {
-    var rig = TURNRig()
+    let rig = TURNRig()
     rig.start()
     rig.receive(rig.challenge(try rig.sent()))
     let request = try rig.sent()
@@ -26,7 +26,7 @@ import Testing
   }
 
   @Test func `an answer to nothing that was asked has no effect`() throws {
-    var rig = TURNRig()
+    let rig = TURNRig()
     rig.start()
     _ = rig.take()
     let stranger = rig.write(.success, .allocate, TransactionID(high: 9, low: 9)) { $0.addRelayedAddress(TURNRig.relayed) }
@@ -36,14 +36,16 @@ import Testing
   }
 
   @Test func `data of who has no permission, and of channels that are none, is dropped`() throws {
-    var rig = TURNRig()
+    let rig = TURNRig()
     try rig.allocate()
     let stranger = rig.write(.indication, .data, TransactionID(high: 1, low: 2)) { writer in
       writer.addPeer(SocketAddress(IPAddress(203, 0, 113, 9), 40_000))
       [7].withUnsafeBytes { writer.addData($0) }
     }
     #expect(rig.receive(stranger) == nil)
-    for frame: [UInt8] in [[0x40, 0, 0, 1, 1], [0x4f, 0xff, 0, 1, 1], [0x50, 0, 0, 1, 1], [0x40], [0x40, 0, 0xff, 0xff, 1], []] {
+    for frame: [UInt8] in [
+      [0x40, 0, 0, 1, 1], [0x4f, 0xff, 0, 1, 1], [0x50, 0, 0, 1, 1], [0x40], [0x40, 0, 0xff, 0xff, 1], [],
+    ] {
       #expect(rig.receive(frame) == nil)
     }
     rig.client.bind(TURNRig.gateway, at: rig.now, into: &rig.output)
@@ -54,7 +56,7 @@ import Testing
 
   @Test(arguments: ["0.0.0.0:5000", "192.0.2.1:0", "239.1.1.1:5000", "[::]:5000"])
   func `a relayed address that cannot be one is a malformed answer`(text: String) throws {
-    var rig = TURNRig()
+    let rig = TURNRig()
     rig.start()
     rig.receive(rig.challenge(try rig.sent()))
     rig.receive(rig.success(try rig.sent(), relayed: try #require(SocketAddress(text))))
@@ -65,7 +67,7 @@ import Testing
     let long = [UInt8](repeating: 0x61, count: 763)
     let cases: [(realm: [UInt8]?, nonce: [UInt8]?)] = [(nil, nil), (TURNRig.realm, nil), (nil, [1]), (long, long)]
     for (realm, nonce) in cases {
-      var rig = TURNRig()
+      let rig = TURNRig()
       rig.start()
       rig.receive(
         rig.answer(try rig.sent(), .error, isSigned: false) { writer in
@@ -78,15 +80,15 @@ import Testing
   }
 
   @Test func `every prefix and every changed octet of what a server says is survived, at each state`() throws {
-    var base = TURNRig()
+    let base = TURNRig()
     base.start()
     let first = try base.sent()
     let challenge = base.challenge(first)
-    var second = base
+    let second = base.copy()
     second.receive(challenge)
     let request = try second.sent()
     let success = second.success(request)
-    var third = second
+    let third = second.copy()
     third.receive(success)
     let data = third.write(.indication, .data, TransactionID(high: 1, low: 2)) { writer in
       writer.addPeer(TURNRig.gateway)
@@ -94,12 +96,12 @@ import Testing
     }
     for (rig, message) in [(base, challenge), (second, success), (third, data), (base, success), (third, challenge)] {
       for count in 0..<message.count {
-        var rig = rig
+        let rig = rig.copy()
         rig.receive(Array(message[..<count]))
         for bit in 0..<8 {
           var changed = message
           changed[count] ^= 1 << bit
-          var other = rig
+          let other = rig.copy()
           other.receive(changed)
           other.wait(.seconds(700))
         }
@@ -109,7 +111,7 @@ import Testing
 
   @Test(arguments: 1...40) func `noise in any order is survived`(seed: UInt64) {
     var random = SplitMix64(seed: seed)
-    var rig = TURNRig(isStream: seed % 2 == 0)
+    let rig = TURNRig(isStream: seed % 2 == 0)
     rig.client.permit(TURNRig.gateway.ip, at: rig.now, into: &rig.output)
     rig.start()
     for _ in 0..<300 {
@@ -119,7 +121,9 @@ import Testing
       case 1: if let one = asked.randomElement(using: &random) { rig.receive(rig.challenge(one)) }
       case 2: if let one = asked.randomElement(using: &random) { rig.receive(rig.success(one)) }
       case 3: if let one = asked.randomElement(using: &random) { rig.receive(rig.challenge(one, .staleNonce)) }
-      case 4: rig.client.bind(SocketAddress(TURNRig.gateway.ip, UInt16(truncatingIfNeeded: random.next())), at: rig.now, into: &rig.output)
+      case 4:
+        rig.client.bind(
+          SocketAddress(TURNRig.gateway.ip, UInt16(truncatingIfNeeded: random.next())), at: rig.now, into: &rig.output)
       case 5: rig.wait(.milliseconds(Int64(random.next() % 100_000)))
       case 6: rig.receive([0x40, UInt8(truncatingIfNeeded: random.next() % 9), 0, 2, 1, 2])
       default: if let one = asked.randomElement(using: &random) { rig.receive(rig.error(one, .forbidden)) }

@@ -7,7 +7,7 @@ import Testing
 /// The rows of the client's table.
 @Suite struct TURNClientTests {
   @Test func `Allocate is asked without credentials, then with realm and nonce of the 401, and is told once`() throws {
-    var rig = TURNRig()
+    let rig = TURNRig()
     rig.start()
     let first = try rig.sent()
     try first.message { message in
@@ -29,10 +29,10 @@ import Testing
   }
 
   @Test func `IPv6 peers have a relay of that family`() throws {
-    var rig = TURNRig(family: .v6)
+    let rig = TURNRig(family: .v6)
     rig.start()
     #expect(try rig.sent().message { $0.requestedFamily } == .v6)
-    var other = TURNRig()
+    let other = TURNRig()
     other.start()
     #expect(try other.sent().message { $0.requestedFamily } == nil)
   }
@@ -45,7 +45,7 @@ import Testing
     (.unauthenticated, .unauthorized),
   ])
   func `a refused Allocate is a failure that says why, and nothing more is sent`(code: STUNErrorCode, why: TURNFailure) throws {
-    var rig = TURNRig()
+    let rig = TURNRig()
     rig.start()
     rig.receive(rig.challenge(try rig.sent()))
     rig.receive(rig.error(try rig.sent(), code))
@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test func `300 names the server to ask instead`() throws {
-    var rig = TURNRig()
+    let rig = TURNRig()
     rig.start()
     let other = try #require(SocketAddress("203.0.113.9:3478"))
     rig.receive(
@@ -67,7 +67,7 @@ import Testing
   }
 
   @Test func `a stale nonce is replaced, and the fourth in a row is a failure`() throws {
-    var rig = TURNRig()
+    let rig = TURNRig()
     rig.start()
     rig.receive(rig.challenge(try rig.sent()))
     for number in 2...3 {
@@ -80,7 +80,7 @@ import Testing
   }
 
   @Test func `a stale nonce in a call is replaced without a word`() throws {
-    var rig = TURNRig()
+    let rig = TURNRig()
     try rig.allocate()
     rig.wait(.seconds(240))
     let permission = try rig.sent()
@@ -95,7 +95,7 @@ import Testing
   // MARK: time
 
   @Test func `over UDP a request is sent seven times, at 0, 0.5, 1.5, 3.5, 7.5, 15.5 and 31.5 s, and fails at 39.5 s`() throws {
-    var rig = TURNRig()
+    let rig = TURNRig()
     rig.start()
     let first = try rig.sent()
     var at: [Int64] = []
@@ -112,7 +112,7 @@ import Testing
   }
 
   @Test func `over a stream nothing is sent again, and a server that is away is one after 10 s`() throws {
-    var rig = TURNRig(isStream: true)
+    let rig = TURNRig(isStream: true)
     rig.start()
     _ = try rig.sent()
     rig.wait(.seconds(9))
@@ -122,7 +122,7 @@ import Testing
   }
 
   @Test func `an allocation is refreshed a minute before its end, a short one at half its time`() throws {
-    var rig = TURNRig()
+    let rig = TURNRig()
     try rig.allocate(lifetime: 600)
     #expect(rig.client.refreshAt == rig.now + .seconds(540))
     rig.client.permissions[0].refreshAt = nil
@@ -134,10 +134,10 @@ import Testing
   }
 
   @Test func `a lifetime of years is believed for an hour, one of nothing not at all`() throws {
-    var rig = TURNRig()
+    let rig = TURNRig()
     try rig.allocate(lifetime: .max)
     #expect(rig.client.refreshAt == rig.now + .seconds(3_540))
-    var other = TURNRig()
+    let other = TURNRig()
     other.start()
     other.receive(other.challenge(try other.sent()))
     other.receive(other.success(try other.sent(), lifetime: 0))
@@ -146,7 +146,7 @@ import Testing
 
   @Test(arguments: [STUNErrorCode.allocationMismatch, .unauthenticated, .serverError])
   func `a Refresh that is refused in a call ends the allocation`(code: STUNErrorCode) throws {
-    var rig = TURNRig()
+    let rig = TURNRig()
     try rig.allocate()
     rig.client.permissions[0].refreshAt = nil
     rig.wait(.seconds(540))
@@ -156,7 +156,7 @@ import Testing
   }
 
   @Test func `a server that is away in a call is noticed by the refresh of the permission`() throws {
-    var rig = TURNRig()
+    let rig = TURNRig()
     try rig.allocate()
     rig.wait(.seconds(240))
     while rig.client.state == .allocated {
@@ -167,7 +167,7 @@ import Testing
   }
 
   @Test func `permissions are refreshed each 4 minutes, channels each 9`() throws {
-    var rig = TURNRig()
+    let rig = TURNRig()
     try rig.allocate(lifetime: 3_600)
     rig.client.bind(TURNRig.gateway, at: rig.now, into: &rig.output)
     rig.receive(rig.answer(try rig.sent()))
@@ -185,7 +185,7 @@ import Testing
   // MARK: peers
 
   @Test func `a peer that the server refuses is told; when no peer is left there is no relay`() throws {
-    var rig = TURNRig()
+    let rig = TURNRig()
     let other = try #require(IPAddress("10.0.0.1"))
     for ip in [TURNRig.gateway.ip, other] { rig.client.permit(ip, at: rig.now, into: &rig.output) }
     rig.start()
@@ -209,7 +209,7 @@ import Testing
   }
 
   @Test func `peers beyond the limit are none`() throws {
-    var rig = TURNRig()
+    let rig = TURNRig()
     try rig.allocate()
     for number in 0..<100 { rig.client.permit(IPAddress(10, 0, 0, UInt8(number)), at: rig.now, into: &rig.output) }
     #expect(rig.take().count == Limits.peers - 1)
@@ -223,7 +223,7 @@ import Testing
 
   @Test(arguments: [false, true])
   func `data goes as indications until the channel is confirmed, and is padded on a stream`(isStream: Bool) throws {
-    var rig = TURNRig(isStream: isStream)
+    let rig = TURNRig(isStream: isStream)
     try rig.allocate()
     let payload: [UInt8] = [0x80, 1, 2, 3, 4]
     func written(_ peer: SocketAddress = TURNRig.gateway) -> [UInt8]? {
@@ -246,7 +246,7 @@ import Testing
   }
 
   @Test func `a channel that is refused leaves indications`() throws {
-    var rig = TURNRig()
+    let rig = TURNRig()
     try rig.allocate()
     rig.client.bind(TURNRig.gateway, at: rig.now, into: &rig.output)
     rig.receive(rig.error(try rig.sent(), .badRequest))
@@ -256,7 +256,7 @@ import Testing
   }
 
   @Test func `data of the gateway comes by indication and by channel`() throws {
-    var rig = TURNRig()
+    let rig = TURNRig()
     try rig.allocate()
     let data = rig.write(.indication, .data, TransactionID(high: 1, low: 2)) { writer in
       writer.addPeer(TURNRig.gateway)
@@ -271,7 +271,7 @@ import Testing
   }
 
   @Test func `too long a datagram is not sent`() throws {
-    var rig = TURNRig()
+    let rig = TURNRig()
     try rig.allocate()
     var octets: [UInt8] = []
     let isSent = [UInt8](repeating: 0, count: Limits.payloadBytes + 1).withUnsafeBytes {
@@ -287,7 +287,7 @@ import Testing
   // MARK: the end
 
   @Test func `the end gives the allocation back with lifetime 0, and nothing comes after it`() throws {
-    var rig = TURNRig()
+    let rig = TURNRig()
     try rig.allocate()
     rig.client.close(at: rig.now, into: &rig.output)
     try rig.sent().message { #expect($0.method == .refresh && $0.lifetimeSeconds == 0 && $0.hasIntegrity(rig.key)) }

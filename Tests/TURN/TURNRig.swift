@@ -5,7 +5,7 @@ import Testing
 @testable import TURN
 
 /// A client, the time, and a server that the test is.
-struct TURNRig {
+final class TURNRig {
   static let realm = Array("turn.test".utf8)
   static let relayed = SocketAddress("192.0.2.15:50000")!
   static let gateway = SocketAddress("198.51.100.7:40000")!
@@ -21,35 +21,44 @@ struct TURNRig {
       username: "1700000000:alice", password: Redacted(password), isStream: isStream, family: family, random: .seeded(7))
   }
 
+  /// Another test goes on from here.
+  func copy() -> TURNRig {
+    let other = TURNRig()
+    (other.client, other.now, other.output, other.nonce) = (client, now, output, nonce)
+    return other
+  }
+
   var key: IntegrityKey { IntegrityKey(username: Array("1700000000:alice".utf8), realm: Self.realm, password: Self.password) }
 
-  mutating func take() -> [[UInt8]] {
+  func take() -> [[UInt8]] {
     defer { output.messages = [] }
     return output.messages
   }
-  mutating func takeEvents() -> [TURNClient.Event] {
+  func takeEvents() -> [TURNClient.Event] {
     defer { output.events = [] }
     return output.events
   }
 
   /// The one message that the client has sent.
-  mutating func sent() throws -> [UInt8] {
+  func sent() throws -> [UInt8] {
     let messages = take()
     try #require(messages.count == 1, "\(messages.count) messages")
     return messages[0]
   }
 
-  mutating func start() { client.start(at: now, into: &output) }
-  mutating func wait(_ time: Duration) {
+  func start() { client.start(at: now, into: &output) }
+  func wait(_ time: Duration) {
     now = now + time
     client.handleTimeout(at: now, into: &output)
   }
-  @discardableResult mutating func receive(_ bytes: [UInt8]) -> TURNClient.Payload? {
+  @discardableResult func receive(_ bytes: [UInt8]) -> TURNClient.Payload? {
     bytes.withUnsafeBytes { client.receive($0, at: now, into: &output) }
   }
 
   /// An answer to `request`; signed unless `isSigned` is false.
-  func answer(_ request: [UInt8], _ kind: STUNClass = .success, isSigned: Bool = true, _ body: (inout STUNWriter) -> Void = { _ in }) -> [UInt8] {
+  func answer(
+    _ request: [UInt8], _ kind: STUNClass = .success, isSigned: Bool = true, _ body: (inout STUNWriter) -> Void = { _ in }
+  ) -> [UInt8] {
     write(kind, Self.method(of: request), Self.transaction(of: request)) { writer in
       body(&writer)
       if isSigned { writer.addIntegrity(key) }
@@ -87,7 +96,7 @@ struct TURNRig {
   }
 
   /// Through the challenge to an allocation, with a permission for the gateway.
-  mutating func allocate(lifetime: UInt32 = 600) throws {
+  func allocate(lifetime: UInt32 = 600) throws {
     client.permit(Self.gateway.ip, at: now, into: &output)
     start()
     receive(challenge(try sent()))
