@@ -167,7 +167,8 @@ let client: [Target] = [
       .byName(name: "ClientSockets", condition: .when(platforms: [.linux])),
     ], path: "Sources/Client/TrunklineCallKit", swiftSettings: swift),
   module(
-    "Client", "TrunklineClient", ["Bytes", "RTP", "AppProtocol", "HPKE", "DTLS", "TURN", "AudioCodecs", "ClientMachines", "PhoneLog"]),
+    "Client", "TrunklineClient",
+    ["Bytes", "RTP", "AppProtocol", "HPKE", "DTLS", "TURN", "AudioCodecs", "ClientMachines", "PhoneLog"]),
   // Linux's Foundation cannot open a WebSocket: Debian's libcurl is built without.
   module("Client", "ClientSockets", ["Bytes", "ClientMachines", "TrunklineClient", "CWebSockets", "CCurl", "COpenSSL"]),
   // An extension of an iPhone links nothing else of ours; where CallKit is not there, the stand-in is.

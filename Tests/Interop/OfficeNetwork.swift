@@ -1,20 +1,22 @@
 import Foundation
 import Glibc
 
-/// The network of an office whose firewall lets no UDP through, in or out: a namespace `inside` at 10.8.0.2, and the test's own network as the
+/// The network of an office whose firewall lets no UDP through, in or out, or to one port alone: a namespace `inside` at 10.8.0.2, and the test's own network as the
 /// world, at 10.8.0.1.
 final class OfficeNetwork {
   static let world = "10.8.0.1"
   let inside: String
   private let link: String
 
-  init(in folder: String) async throws {
+  /// - Parameter port: of a server in the world that UDP may go to.
+  init(in folder: String, lettingThrough port: UInt16? = nil) async throws {
     let id = "tl\(getpid())"
     (inside, link) = (id + "of", id + "w")
+    let (out, back) = (port.map { "udp dport != \($0) " } ?? "", port.map { "udp sport != \($0) " } ?? "")
     let rules = """
       table ip office {
-        chain out { type filter hook output priority 0; oif "eth0" meta l4proto udp counter drop; }
-        chain in { type filter hook input priority 0; iif "eth0" meta l4proto udp counter drop; }
+        chain out { type filter hook output priority 0; oif "eth0" meta l4proto udp \(out)counter drop; }
+        chain in { type filter hook input priority 0; iif "eth0" meta l4proto udp \(back)counter drop; }
       }
 
       """
@@ -31,20 +33,6 @@ final class OfficeNetwork {
       """
     let made = try Spawned("office", "/bin/sh", ["-c", script], in: folder)
     guard try await made.finish(within: 20) == 0 else { throw Spawned.Failure(description: made.text) }
-  }
-
-  /// The SDK inside, which trusts the certificate of `turn.pem` alone; the gateway's app port is at 8080 of its loopback.
-  func swiftPhone(_ gateway: GatewayUnderTest, _ arguments: [String]) async throws -> Spawned {
-    let token = try await gateway.token("alice", "office")
-    let phone = try Spawned(
-      "phone", "/sbin/ip",
-      [
-        "netns", "exec", inside, Surroundings.lab, "phone", "--url", "ws://127.0.0.1:8080/v1/connect", "--token", token,
-        "--device",
-        "office", "--events",
-      ] + arguments, in: gateway.folder, environment: ["SSL_CERT_FILE": gateway.folder + "/turn.pem"])
-    _ = try await phone.event("online", within: 15)
-    return phone
   }
 
   /// Packets that the firewall has dropped.

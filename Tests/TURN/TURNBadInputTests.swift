@@ -64,8 +64,8 @@ import Testing
   }
 
   @Test func `a 401 without realm or nonce, or with ones that fit no message, is a malformed answer`() throws {
-    let long = [UInt8](repeating: 0x61, count: 763)
-    let cases: [(realm: [UInt8]?, nonce: [UInt8]?)] = [(nil, nil), (TURNRig.realm, nil), (nil, [1]), (long, long)]
+    let (long, longest) = ([UInt8](repeating: 0x61, count: 680), [UInt8](repeating: 0x62, count: 763))
+    let cases: [(realm: [UInt8]?, nonce: [UInt8]?)] = [(nil, nil), (TURNRig.realm, nil), (nil, [1]), (long, longest)]
     for (realm, nonce) in cases {
       let rig = TURNRig()
       rig.start()

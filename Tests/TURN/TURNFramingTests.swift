@@ -6,9 +6,12 @@ import Testing
 
 /// A stream of TCP or TLS, cut anywhere.
 @Suite struct TURNFramingTests {
-  private func message(_ count: Int) -> [UInt8] { [0x01, 0x17, UInt8(count >> 8), UInt8(count & 255), 0x21, 0x12, 0xa4, 0x42] + [UInt8](repeating: 3, count: 12 + count) }
+  private func message(_ count: Int) -> [UInt8] {
+    [0x01, 0x17, UInt8(count >> 8), UInt8(count & 255), 0x21, 0x12, 0xa4, 0x42] + [UInt8](repeating: 3, count: 12 + count)
+  }
   private func channel(_ count: Int) -> (bytes: [UInt8], message: [UInt8]) {
-    let message: [UInt8] = [0x40, 0x01, UInt8(count >> 8), UInt8(count & 255)] + (0..<count).map { UInt8(truncatingIfNeeded: $0) }
+    let message: [UInt8] =
+      [0x40, 0x01, UInt8(count >> 8), UInt8(count & 255)] + (0..<count).map { UInt8(truncatingIfNeeded: $0) }
     return (message + [UInt8](repeating: 0xee, count: -count & 3), message)
   }
 
@@ -27,7 +30,9 @@ import Testing
     }
   }
 
-  @Test(arguments: [[0x80, 0, 0, 0], [0xff, 0, 0, 0], [0x00, 0x01, 0x00, 0x03], [0x40, 0, 0xff, 0xff], [0x01, 1, 0xff, 0xfc]] as [[UInt8]])
+  @Test(
+    arguments: [[0x80, 0, 0, 0], [0xff, 0, 0, 0], [0x00, 0x01, 0x00, 0x03], [0x40, 0, 0xff, 0xff], [0x01, 1, 0xff, 0xfc]]
+      as [[UInt8]])
   func `what begins no message, or too long a one, is the end of the stream`(start: [UInt8]) throws {
     var framing = TURNFraming()
     try framing.append(start)

@@ -20,8 +20,10 @@ import Testing
   }
 
   @Test(arguments: [
-    "", "turn", "turn:", "stun:turn.example.com", "turn:host:0", "turn:host:65536", "turn:host:x", "turn:host:", "turn:[2001:db8::1",
-    "turn:[192.0.2.1]", "turn:[]", "turns:host?transport=udp", "turn:host?transport=sctp", "turn:host?x", "turn:a b", "turn:a/b", "turn:2001:db8::1",
+    "", "turn", "turn:", "stun:turn.example.com", "turn:host:0", "turn:host:65536", "turn:host:x", "turn:host:",
+    "turn:[2001:db8::1",
+    "turn:[192.0.2.1]", "turn:[]", "turns:host?transport=udp", "turn:host?transport=sctp", "turn:host?x", "turn:a b", "turn:a/b",
+    "turn:2001:db8::1",
     "turn:\u{e4}.example", "turn:" + String(repeating: "a", count: 254),
   ])
   func `what is none, or what we have no transport for, is nil`(url: String) {

@@ -47,7 +47,8 @@ struct ClientRelays: Sendable {
   ///   - firstNumber: of the connections; there are `Limits.relayConnections` at most.
   init(_ servers: [TURNServer], peers: [SocketAddress], firstNumber: Int, random: RandomSource) {
     // UDP first: a stream waits for what was lost
-    waiting = Array((servers.filter { $0.transport == .udp } + servers.filter { $0.transport != .udp }).prefix(Limits.relayServers))
+    waiting = Array(
+      (servers.filter { $0.transport == .udp } + servers.filter { $0.transport != .udp }).prefix(Limits.relayServers))
     var addresses: [IPAddress] = []
     for peer in peers where !addresses.contains(peer.ip.unmapped) { addresses.append(peer.ip.unmapped) }
     (self.peers, nextNumber, self.random) = (addresses, firstNumber, random)

@@ -20,6 +20,8 @@ final class RelayConnection: RelaySocket {
   private static let addressTime = Duration.seconds(2)
   /// Until it must be open.
   private static let setupTime = Duration.seconds(10)
+  /// ICMP says so often in a row that nobody listens, with nothing from the server between.
+  private static let refusals = 5
   private static let datagramBytes = 2_048
   private static let chunkBytes = 16_384
 
@@ -32,7 +34,8 @@ final class RelayConnection: RelaySocket {
   /// Nil: the process has no descriptor left.
   /// - Parameter ended: called once, when the thread is about to end.
   init?(
-    _ address: RelayAddress, trust: TLSTrust, events: @escaping @Sendable (RelayEvent) -> Void, ended: @escaping @Sendable () -> Void
+    _ address: RelayAddress, trust: TLSTrust, events: @escaping @Sendable (RelayEvent) -> Void,
+    ended: @escaping @Sendable () -> Void
   ) {
     var ends: [Int32] = [0, 0]
     guard pipe(&ends) == 0 else { return nil }
@@ -162,7 +165,7 @@ final class RelayConnection: RelaySocket {
 
   private func serveDatagrams(_ socket: Int32) throws(Ended) {
     events(.opened)
-    var isHeard = false
+    var (isHeard, refusals) = (false, 0)
     var buffer = [UInt8](repeating: 0, count: Self.datagramBytes)
     while true {
       let isReady = try wait(socket, POLLIN)
@@ -172,15 +175,17 @@ final class RelayConnection: RelaySocket {
       while isReady {
         let count = recv(socket, &buffer, buffer.count, 0)
         if count > 0 {
+          refusals = 0
           isHeard = true
           events(.received(Array(buffer.prefix(count))))
         } else if count == 0 || errno == EINTR {
           continue
         } else if errno == EAGAIN {
           break
-        } else if !isHeard {
-          // nobody is there; later it is one datagram that was lost
-          throw Ended(why: String(cString: strerror(errno)))
+        } else {
+          refusals += 1
+          // nobody is there; later a few datagrams may be lost
+          if !isHeard || refusals == Self.refusals { throw Ended(why: String(cString: strerror(errno))) }
         }
       }
     }

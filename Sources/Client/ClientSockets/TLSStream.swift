@@ -72,7 +72,8 @@ final class TLSStream {
 
   /// Bytes of the socket.
   func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
-    guard bytes.isEmpty || BIO_write(input, bytes.baseAddress, Int32(clamping: bytes.count)) == Int32(clamping: bytes.count) else {
+    guard bytes.isEmpty || BIO_write(input, bytes.baseAddress, Int32(clamping: bytes.count)) == Int32(clamping: bytes.count)
+    else {
       throw Failure(description: "no memory")
     }
   }

@@ -33,7 +33,9 @@ public final class WebSockets: SocketConnector {
   /// - Parameters:
   ///   - isInsecure: takes self-signed certificates: for tests.
   ///   - authorities: a file of certificates (PEM) that TURN servers are trusted by, in place of the system's.
-  public init(isInsecure: Bool = false, authorities: String? = nil) { (self.isInsecure, self.authorities) = (isInsecure, authorities) }
+  public init(isInsecure: Bool = false, authorities: String? = nil) {
+    (self.isInsecure, self.authorities) = (isInsecure, authorities)
+  }
 
   deinit { state.withLock { $0.pool }?.stop() }
 

@@ -72,7 +72,9 @@ extension TURNClient {
       for permission in permissions { ask(.permit(permission.ip), now, &output) }
     case .refresh: _ = live(message, now, &output)
     case .permit(let ip):
-      if let index = permissions.firstIndex(where: { $0.ip == ip }) { permissions[index].refreshAt = now + Limits.permissionRefresh }
+      if let index = permissions.firstIndex(where: { $0.ip == ip }) {
+        permissions[index].refreshAt = now + Limits.permissionRefresh
+      }
     case .bind(let number):
       guard let index = channels.firstIndex(where: { $0.number == number }) else { return }
       channels[index].isBound = true

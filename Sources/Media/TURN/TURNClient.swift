@@ -90,7 +90,8 @@ public struct TURNClient: Sendable {
   /// - Parameters:
   ///   - isStream: the connection is TCP or TLS: nothing is sent again, and ChannelData is padded.
   ///   - family: of the peers, and so of the relayed address.
-  public init(username: String, password: Redacted<String>, isStream: Bool, family: IPAddress.Family = .v4, random: RandomSource) {
+  public init(username: String, password: Redacted<String>, isStream: Bool, family: IPAddress.Family = .v4, random: RandomSource)
+  {
     (self.username, self.password, self.isStream) = (Array(username.utf8), password, isStream)
     (self.family, self.random) = (family, random)
   }
@@ -120,7 +121,9 @@ public struct TURNClient: Sendable {
 
   /// Gives the allocation back. Said once: what gets lost ends with its lifetime.
   public mutating func close(at now: Instant, into output: inout Output) {
-    if state == .allocated, let bytes = request(.refresh, TransactionID(random: random), isLast: true) { output.messages.append(bytes) }
+    if state == .allocated, let bytes = request(.refresh, TransactionID(random: random), isLast: true) {
+      output.messages.append(bytes)
+    }
     if case .failed = state { return }
     forget(.closed)
   }

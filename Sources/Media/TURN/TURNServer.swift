@@ -20,7 +20,9 @@ public struct TURNServer: Sendable, Hashable {
   /// Parses `turn:host:port?transport=tcp`, `turns:host`; ports 3478 and 5349 by default. Nil for anything else, for TURN over DTLS, which we do not
   /// have, and for what is too long.
   public init?(url: String, username: String, password: String) {
-    guard username.utf8.count <= Limits.usernameBytes, password.utf8.count <= Limits.passwordBytes, !username.isEmpty else { return nil }
+    guard username.utf8.count <= Limits.usernameBytes, password.utf8.count <= Limits.passwordBytes, !username.isEmpty else {
+      return nil
+    }
     guard let colon = url.firstIndex(of: ":") else { return nil }
     let isSecure: Bool
     switch url[..<colon].lowercased() {
@@ -42,11 +44,15 @@ public struct TURNServer: Sendable, Hashable {
   private static func place(_ text: Substring, usual: UInt16) -> (String, UInt16)? {
     var (host, rest) = (text, Substring())
     if text.hasPrefix("[") {
-      guard let end = text.firstIndex(of: "]"), IPAddress(text[text.index(after: text.startIndex)..<end])?.family == .v6 else { return nil }
+      guard let end = text.firstIndex(of: "]"), IPAddress(text[text.index(after: text.startIndex)..<end])?.family == .v6 else {
+        return nil
+      }
       (host, rest) = (text[text.index(after: text.startIndex)..<end], text[text.index(after: end)...])
     } else {
       if let colon = text.firstIndex(of: ":") { (host, rest) = (text[..<colon], text[colon...]) }
-      let isName = host.utf8.allSatisfy { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") || isAlphanumeric($0) }
+      let isName = host.utf8.allSatisfy {
+        $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") || isAlphanumeric($0)
+      }
       guard isName, (1...Limits.hostBytes).contains(host.utf8.count) else { return nil }
     }
     if rest.isEmpty { return (String(host), usual) }
