@@ -166,6 +166,25 @@ import Testing
     #expect(rig.takeEvents() == [.failed(.noAnswer)])
   }
 
+  @Test func `a server that media goes over and that has forgotten us is found out within 4 s of silence`() throws {
+    let rig = TURNRig()
+    try rig.allocate()
+    rig.client.bind(TURNRig.gateway, at: rig.now, into: &rig.output)
+    rig.receive(rig.answer(try rig.sent()))
+    for _ in 0..<5 {
+      rig.wait(.seconds(3))
+      #expect(rig.take().isEmpty)
+      rig.receive([0x40, 0, 0, 1, 1])
+    }
+    rig.wait(.seconds(4))
+    let refresh = try rig.sent()
+    #expect(TURNRig.method(of: refresh) == .refresh)
+    rig.wait(.milliseconds(100))
+    #expect(rig.take().isEmpty, "asked once")
+    rig.receive(rig.error(refresh, .allocationMismatch))
+    #expect(rig.takeEvents() == [.failed(.allocationMismatch)])
+  }
+
   @Test func `permissions are refreshed each 4 minutes, channels each 9`() throws {
     let rig = TURNRig()
     try rig.allocate(lifetime: 3_600)
@@ -179,7 +198,7 @@ import Testing
         rig.receive(rig.answer(request))
       }
     }
-    #expect(seen == [.createPermission: 9, .channelBind: 4])
+    #expect(seen[.createPermission] == 9 && seen[.channelBind] == 4, "\(seen)")
   }
 
   // MARK: peers

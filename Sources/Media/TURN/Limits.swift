@@ -28,6 +28,8 @@ enum Limits {
   static let usualLifetimeSeconds: UInt32 = 600
   /// An allocation is refreshed so long before it ends.
   static let refreshMargin: Duration = .seconds(60)
+  /// A server that media goes over and that is silent so long is asked whether it still has us: over UDP nothing else tells.
+  static let silence: Duration = .seconds(4)
   /// A permission lives for 5 minutes (RFC 8656 §9), a channel for 10 (§12).
   static let permissionRefresh: Duration = .seconds(240)
   static let channelRefresh: Duration = .seconds(540)

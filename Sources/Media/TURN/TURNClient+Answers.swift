@@ -6,11 +6,12 @@ extension TURNClient {
   /// peers that may send is ignored. No allocation for data.
   public mutating func receive(_ message: UnsafeRawBufferPointer, at now: Instant, into output: inout Output) -> Payload? {
     guard state == .allocating || state == .allocated, let first = message.first else { return nil }
-    if (0x40...0x4f).contains(first) { return channelData(message) }
+    if (0x40...0x4f).contains(first) { return channelData(message, now) }
     guard let message = try? STUNMessage(message) else { return ignore() }
     switch (message.messageClass, message.method) {
     case (.indication, .data):
       guard let peer = message.peerAddress, let octets = message.dataRange, isPermitted(peer.ip) else { return ignore() }
+      heardAt = now
       return Payload(peer: peer, octets: octets)
     case (.success, _), (.error, _): answered(message, now, &output)
     case (.request, _), (.indication, _): return ignore()
@@ -29,10 +30,11 @@ extension TURNClient {
   }
 
   /// RFC 8656 §12.4; over UDP there may be padding.
-  private mutating func channelData(_ message: UnsafeRawBufferPointer) -> Payload? {
+  private mutating func channelData(_ message: UnsafeRawBufferPointer, _ now: Instant) -> Payload? {
     guard message.count >= 4 else { return ignore() }
     let (number, length) = (UInt16(message[0]) << 8 | UInt16(message[1]), Int(message[2]) << 8 | Int(message[3]))
     guard 4 + length <= message.count, let channel = channels.first(where: { $0.number == number }) else { return ignore() }
+    heardAt = now
     return Payload(peer: channel.peer, octets: 4..<4 + length)
   }
 
@@ -44,6 +46,7 @@ extension TURNClient {
       guard let key = credentials?.key, message.hasIntegrity(key) else { return _ = ignore() }
     }
     transactions.remove(at: index)
+    heardAt = now
     if isChallenge { return challenged(message, transaction, now, &output) }
     message.messageClass == .success
       ? succeeded(message, transaction.purpose, now, &output) : refused(message, transaction.purpose, &output)

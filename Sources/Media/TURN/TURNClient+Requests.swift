@@ -9,7 +9,14 @@ extension TURNClient {
     for transaction in transactions { consider(transaction.dueAt) }
     for permission in permissions { consider(permission.refreshAt) }
     for channel in channels { consider(channel.refreshAt) }
+    consider(silentAt)
     return state == .allocating || state == .allocated ? due : nil
+  }
+
+  /// When the server has been silent for too long.
+  private var silentAt: Instant? {
+    guard channels.contains(where: \.isBound), !transactions.contains(where: { $0.purpose == .refresh }) else { return nil }
+    return heardAt + Limits.silence
   }
 
   /// Sends again and refreshes what is due. Safe to call at any time.
@@ -24,7 +31,7 @@ extension TURNClient {
       output.messages.append(transactions[index].bytes)
     }
     func isDue(_ instant: Instant?) -> Bool { instant.map { $0 <= now } ?? false }
-    if isDue(refreshAt) {
+    if isDue(refreshAt) || isDue(silentAt) {
       refreshAt = nil
       ask(.refresh, now, &output)
     }

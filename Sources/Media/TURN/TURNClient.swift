@@ -11,6 +11,7 @@ import STUN
 /// | allocating | success | allocated: `allocated`, permissions are asked for |
 /// | allocating | another error, or no answer | failed |
 /// | allocated | 438 to any request | asked again with the new nonce; the fourth time failed |
+/// | allocated, with a channel | nothing heard for 4 s | Refresh |
 /// | allocated | permission refused | `refused`; failed once every peer is |
 /// | allocated | channel refused | Send indications go on |
 /// | allocated | Refresh refused, 437 or 401 to any request, no answer | failed |
@@ -86,6 +87,7 @@ public struct TURNClient: Sendable {
   var permissions: [Permission] = []
   var channels: [Channel] = []
   var refreshAt: Instant?
+  var heardAt = Instant.zero
 
   /// - Parameters:
   ///   - isStream: the connection is TCP or TLS: nothing is sent again, and ChannelData is padded.

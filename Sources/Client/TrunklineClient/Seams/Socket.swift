@@ -5,7 +5,7 @@ public protocol SocketConnector: Sendable {
   /// `POST` with a bearer token; nobody waits for the answer.
   func post(_ url: String, bearer: String, body: [UInt8])
   /// A connection to a TURN server, which takes media where UDP does not pass. The name is looked up, and TLS insists on a certificate for
-  /// ``RelayAddress/certificateHost``. `events` come in order, from any thread, until `closed`, and may begin before this returns. Nil: there is none to be
+  /// `RelayAddress.certificateHost`. `events` come in order, from any thread, until `closed`, and may begin before this returns. Nil: there is none to be
   /// had.
   func openRelay(_ address: RelayAddress, events: @escaping @Sendable (RelayEvent) -> Void) -> (any RelaySocket)?
 }
@@ -34,7 +34,7 @@ public struct RelayAddress: Sendable, Hashable {
   public var transport: Transport
   /// What a certificate must be for: ``host``, but where the server has sent us to another address.
   public var certificateHost: String
-  /// - Parameter certificateHost: nil: the host itself.
+  /// Without `certificateHost` a certificate must be for the host itself.
   public init(host: String, port: UInt16, transport: Transport, certificateHost: String? = nil) {
     (self.host, self.port, self.transport) = (host, port, transport)
     self.certificateHost = certificateHost ?? host
