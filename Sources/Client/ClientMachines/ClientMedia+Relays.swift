@@ -102,16 +102,24 @@ extension ClientMedia {
       switch event {
       case .ready(let address):
         // an address of our own would have what goes by the socket go to the server
-        guard !configuration.localAddresses.contains(address) else { continue }
+        guard !configuration.localAddresses.contains(address) else {
+          relays?.close(at: now, into: &output)
+          relays = nil
+          exhausted(&output)
+          continue
+        }
         agent.addLocal(Candidate(address, .relayed))
       case .lost(let address, let why): lost(address, why, &output)
-      case .exhausted:
-        if agent.hasPairs { agent.endOfCandidates() } else { failed(.ice, "no TURN server has a relay", &output) }
+      case .exhausted: exhausted(&output)
       }
       if remote != nil { agent.handleTimeout(at: now, into: &iceOutput) }
       takeICE(now, &output)
     }
     for case .lost(let address, let why) in lastRelays?.takeEvents() ?? [] { lost(address, why, &output) }
+  }
+
+  private mutating func exhausted(_ output: inout Output) {
+    if agent.hasPairs { agent.endOfCandidates() } else { failed(.ice, "no TURN server has a relay", &output) }
   }
 
   private mutating func lost(_ address: SocketAddress, _ why: String, _ output: inout Output) {
