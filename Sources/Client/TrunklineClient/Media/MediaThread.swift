@@ -37,6 +37,11 @@ final class MediaThread: Sendable {
     let call: Identifier
     let connection: Int
     let event: RelayEvent
+
+    func isEnd(of other: RelayNews) -> Bool {
+      guard case .closed = event else { return false }
+      return call == other.call && connection == other.connection
+    }
   }
 
   private let orders = Mutex<[Order]>([])
@@ -91,10 +96,16 @@ final class MediaThread: Sendable {
   /// From any thread. Beyond the limit only what opens and ends a connection is taken.
   /// - Returns: false: it was not taken, and a stream has a gap now.
   func give(_ news: RelayNews) -> Bool {
-    var isData = false
-    if case .received = news.event { isData = true }
+    var (isData, isEnd) = (false, false)
+    switch news.event {
+    case .opened: break
+    case .received: isData = true
+    case .closed: isEnd = true
+    }
     let (isTaken, isFirst) = relayEvents.withLock { events -> (Bool, Bool) in
       guard !isData || events.count < MediaLimits.relayEvents else { return (false, false) }
+      // one end is enough: while the thread hangs each piece of a stream may be one
+      if isEnd, events.contains(where: { $0.isEnd(of: news) }) { return (true, false) }
       events.append(news)
       return (true, events.count == 1)
     }
