@@ -81,6 +81,7 @@ let media: [Target] = [
   module("Media", "SRTP", ["Bytes", "RTP", "COpenSSL"]),
   module("Media", "DTLS", ["Bytes", "SRTP", "COpenSSL"]),
   module("Media", "ICE", ["Bytes", "STUN"]),
+  module("Media", "TURN", ["Bytes", "STUN"]),
   module("Media", "JitterBuffer", ["Bytes", "RTP"]),
   module("Media", "AudioCodecs", ["Bytes", "RTP", "COpus"]),
   module("Media", "MediaSession", ["Bytes", "RTP", "STUN", "SRTP", "ICE", "JitterBuffer", "AudioCodecs"]),
@@ -159,7 +160,7 @@ let client: [Target] = [
     ].map { .embedInCode($0) }, swiftSettings: swift),
   module(
     "Client", "ClientMachines",
-    ["Bytes", "RTP", "STUN", "SDP", "AppProtocol", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession"]),
+    ["Bytes", "RTP", "STUN", "SDP", "AppProtocol", "SRTP", "DTLS", "ICE", "TURN", "JitterBuffer", "AudioCodecs", "MediaSession"]),
   // The lines that the stand-in's log and the SDK's trace are made of.
   module("Client", "PhoneLog", ["Bytes"]),
   module("Client", "AppleStandIn", ["Bytes", "PhoneLog"]),
@@ -170,9 +171,10 @@ let client: [Target] = [
       .byName(name: "ClientSockets", condition: .when(platforms: [.linux])),
     ], path: "Sources/Client/TrunklineCallKit", swiftSettings: swift),
   module(
-    "Client", "TrunklineClient", ["Bytes", "RTP", "AppProtocol", "HPKE", "DTLS", "AudioCodecs", "ClientMachines", "PhoneLog"]),
+    "Client", "TrunklineClient",
+    ["Bytes", "RTP", "AppProtocol", "HPKE", "DTLS", "TURN", "AudioCodecs", "ClientMachines", "PhoneLog"]),
   // Linux's Foundation cannot open a WebSocket: Debian's libcurl is built without.
-  module("Client", "ClientSockets", ["Bytes", "ClientMachines", "TrunklineClient", "CWebSockets", "CCurl"]),
+  module("Client", "ClientSockets", ["Bytes", "ClientMachines", "TrunklineClient", "CWebSockets", "CCurl", "COpenSSL"]),
   // An extension of an iPhone links nothing else of ours; where CallKit is not there, the stand-in is.
   .target(
     name: "CallDirectory", dependencies: [.byName(name: "AppleStandIn", condition: .when(platforms: [.linux, .macOS]))],
@@ -248,6 +250,7 @@ let testTargets: [Target] = [
   tests("SRTP", ["Bytes", "RTP", "SRTP", "COpenSSL", "CSRTP"]),
   tests("DTLS", ["Bytes", "SRTP", "DTLS", "COpenSSL"]),
   tests("ICE", ["Bytes", "STUN", "ICE"]),
+  tests("TURN", ["Bytes", "STUN", "TURN"]),
   tests("JitterBuffer", ["Bytes", "RTP", "JitterBuffer"]),
   tests("AudioCodecs", ["Bytes", "RTP", "AudioCodecs"]),
   tests("SpeechScore", ["Bytes", "SpeechScore"]),
@@ -284,14 +287,14 @@ let testTargets: [Target] = [
   tests("Engine", callStack + ["Cluster", "MemoryEngine", "RESP", "Platform", "Store", "Engine"], [logging]),
   tests("Telemetry", ["Bytes", "Platform", "Telemetry"], [logging]),
   tests("Control", callStack + ["Platform", "Control"], [logging]),
-  tests("ClientMachines", mediaStack + ["AppProtocol", "ClientMachines"]),
+  tests("ClientMachines", mediaStack + ["TURN", "AppProtocol", "ClientMachines"]),
   tests("AppleStandIn", ["Bytes", "AppleStandIn"]),
   tests("PhoneLog", ["Bytes", "PhoneLog"]),
   tests("AppCheck", ["AppCheck"]),
   tests(
     "TrunklineCallKit",
     ["Bytes", "AppProtocol", "HPKE", "ClientMachines", "AppleStandIn", "TrunklineClient", "TrunklineCallKit"]),
-  tests("TrunklineClient", ["Bytes", "AppProtocol", "HPKE", "ClientMachines", "TrunklineClient"]),
+  tests("TrunklineClient", ["Bytes", "AppProtocol", "HPKE", "TURN", "ClientMachines", "TrunklineClient"]),
   tests("CallDirectory", ["AppleStandIn", "CallDirectory"]),
   tests(
     "AppleSurface", ["AppleStandIn", "TrunklineClient", "TrunklineCallKit", "CallDirectory", "SwiftUI"], [yams],
@@ -312,7 +315,7 @@ let testTargets: [Target] = [
     ], [yams, logging]),
   tests("Load", ["Bytes", "Configuration", "Peers", "trunkline-lab"]),
   tests("PushSandbox", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender", "PushSandbox"], [logging]),
-  tests("Peers", ["Bytes", "SIPDialogs", "Platform", "SpeechScore", "Peers", "ClientSockets"]),
+  tests("Peers", ["Bytes", "SIPDialogs", "Platform", "SpeechScore", "Peers", "TrunklineClient", "ClientSockets", "COpenSSL"]),
   tests("ImportRule", []),
   tests("Requirements", []),
   tests("Documents", ["AppProtocol", "CallFlow", "Configuration"], [yams]),

@@ -98,7 +98,7 @@ final class SurfaceBuild: Sendable {
       if compiled.status != 0 { throw Failure(description: compiled.text) }
     }
     let below =
-      ["Bytes", "AppProtocol", "HPKE", "RTP", "STUN", "SDP", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs"]
+      ["Bytes", "AppProtocol", "HPKE", "RTP", "STUN", "SDP", "SRTP", "DTLS", "ICE", "TURN", "JitterBuffer", "AudioCodecs"]
       + ["MediaSession", "ClientMachines", "PhoneLog", "AppleStandIn", "SwiftUI"]
     let objects = below.flatMap { module -> [String] in
       let path = Self.products + "/\(module).build"

@@ -249,6 +249,7 @@ extension VectorPhone {
     case .media(let id, let order): "media \(name(id)) \(text(order))"
     case .audio(let order): "audio \(order)"
     case .listen(let id): "listen " + (id.map { name($0) } ?? "-")
+    case .relays(let servers): "relays \(servers.count)"
     case .needsToken: "needsToken"
     case .state(let state): "state \(text(state))"
     case .changed(let info): line(info)

@@ -1,20 +1,22 @@
 import Foundation
 import Glibc
 
-/// The network of an office whose firewall lets no UDP through, in or out: a namespace `inside` at 10.8.0.2, and the test's own network as the
+/// The network of an office whose firewall lets no UDP through, in or out, or to one port alone: a namespace `inside` at 10.8.0.2, and the test's own network as the
 /// world, at 10.8.0.1.
 final class OfficeNetwork {
   static let world = "10.8.0.1"
   let inside: String
   private let link: String
 
-  init(in folder: String) async throws {
+  /// - Parameter port: of a server in the world that UDP may go to.
+  init(in folder: String, lettingThrough port: UInt16? = nil) async throws {
     let id = "tl\(getpid())"
     (inside, link) = (id + "of", id + "w")
+    let (out, back) = (port.map { "udp dport != \($0) " } ?? "", port.map { "udp sport != \($0) " } ?? "")
     let rules = """
       table ip office {
-        chain out { type filter hook output priority 0; oif "eth0" meta l4proto udp counter drop; }
-        chain in { type filter hook input priority 0; iif "eth0" meta l4proto udp counter drop; }
+        chain out { type filter hook output priority 0; oif "eth0" meta l4proto udp \(out)counter drop; }
+        chain in { type filter hook input priority 0; iif "eth0" meta l4proto udp \(back)counter drop; }
       }
 
       """

@@ -83,41 +83,8 @@ extension Interop {
       .enabled(if: Surroundings.isRequired || (TranslatedNetwork.missing == nil && Surroundings.chromium != nil)),
       arguments: App.allCases)
     func `behind a firewall without UDP there is sound within 3 s of the tap, over TLS on port 443`(app: App) async throws {
-      let folder = NSTemporaryDirectory() + "trunkline-office-\(getpid())"
-      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-      defer { try? FileManager.default.removeItem(atPath: folder) }
-      let office = try await OfficeNetwork(in: folder)
-      let host = OfficeNetwork.world
-      let gateway = try await GatewayUnderTest(
-        ["turn: { urls: [ \"turns:\(host):443?transport=tcp\" ], secret_file: jwt.key }"], media: "[ \(host), 127.0.0.1 ]")
-      let certificate = try Spawned(
-        "openssl", "/usr/bin/openssl",
-        [
-          "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=turn.test", "-addext",
-          "subjectAltName=IP:\(host)",
-          "-keyout", "turn.key", "-out", "turn.pem",
-        ], in: gateway.folder)
-      guard try await certificate.finish(within: 20) == 0 else { throw Spawned.Failure(description: certificate.text) }
-      let ports = try FreePorts.row(8)
-      let server = try Spawned(
-        "turnserver", Self.turnserver,
-        [
-          "-n", "--listening-ip", host, "--relay-ip", host, "--tls-listening-port", "443", "--listening-port", "3478",
-          "--min-port",
-          "\(ports)", "--max-port", "\(ports + 7)", "--use-auth-secret", "--static-auth-secret",
-          "0123456789abcdef0123456789abcdef",
-          "--realm", "turn.test", "--cert", gateway.folder + "/turn.pem", "--pkey", gateway.folder + "/turn.key", "--no-cli",
-          "--log-file", "stdout", "--pidfile", gateway.folder + "/turn.pid", "--userdb", gateway.folder + "/turn.db",
-        ], in: gateway.folder)
-      guard await eventually(within: 10, { FreePorts.isTaken(443) }) else { throw Spawned.Failure(description: server.text) }
-      // The app port is on loopback at both ends: there a page needs no TLS to have a microphone.
-      let door = try Peers.python(
-        "door", "tcp_path.py", ["--listen", "8080", "--address", host, "--to", "\(gateway.app)"], gateway)
-      let path = try Peers.python(
-        "path", "tcp_path.py", ["--listen", "8080", "--to", "8080", "--host", host], in: office, gateway)
-      for peer in [door, path] { _ = try await peer.event("listening", within: 10) }
-      try Speech.write(Speech.telephone, gateway.folder + "/telephone.wav")
-      try Speech.write(Speech.app, gateway.folder + "/app.wav")
+      let office = try await OfficeUnderTest("turns:\(OfficeNetwork.world):443?transport=tcp")
+      let gateway = office.gateway
       let phone: Spawned
       switch app {
       case .aiortc:
@@ -128,7 +95,7 @@ extension Interop {
             "--url", "ws://127.0.0.1:8080/v1/connect", "--token", token, "--device", "d1", "--turn", "--play", "app.wav",
             "--record",
             "app-heard.wav", "--answer-after", "0.2", "--end-after", "5", "--calls", "1",
-          ], in: office, gateway)
+          ], in: office.network, gateway)
         _ = try await phone.event("welcome", within: 15)
       case .chromium:
         let token = try await gateway.token("alice", "web")
@@ -138,7 +105,7 @@ extension Interop {
             "--url", "http://127.0.0.1:8080/#token=\(token)", "--any-certificate", "--seconds", "40", "--answer", "--loop",
             "--play",
             "app.wav", "--record", "app-heard.wav", "--hangup-after", "5",
-          ], in: office, gateway)
+          ], in: office.network, gateway)
         _ = try await phone.event("line", within: 30) { $0["state"] as? String == "online" }
       }
       let audio = try await Peers.trunkAudio(gateway, ["--play", "telephone.wav", "--record", "trunk-heard.wav"])
@@ -151,16 +118,9 @@ extension Interop {
       let tap = try #require(times["answered"])
       print("\(app) over TURN on TLS: connected \((times["connected"] ?? 0) - tap) ms after the tap")
       #expect(try #require(times["connected"]) - tap < 3_000, "\(times)")
-      for file in ["app", "trunk"] {
-        let heard = try Speech.read(gateway.folder + "/\(file)-heard.wav")
-        #expect(heard.count { abs(Int($0)) > 500 } > 4_000, "\(file): nothing is heard")
-      }
-      #expect(try await office.dropped(in: gateway.folder) > 0, "nothing tried to go by UDP")
-      for peer in [path, door, server] {
-        peer.signal(SIGTERM)
-        _ = await eventually(within: 10) { !peer.isRunning }
-      }
-      try await gateway.finish()
+      try office.expectSound()
+      #expect(try await office.network.dropped(in: gateway.folder) > 0, "nothing tried to go by UDP")
+      try await office.finish()
     }
   }
 }

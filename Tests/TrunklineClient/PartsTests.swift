@@ -132,6 +132,23 @@ import Testing
   }
 }
 
+/// What connections to TURN servers say to the media thread.
+@Suite struct RelayNewsTests {
+  @Test func `what waits has a limit; an end is taken all the same, once`() throws {
+    let thread = try #require(MediaThread(AudioHandle()) { _ in })
+    let call = Identifier(high: 1, low: 1)
+    func give(_ event: RelayEvent, _ connection: Int = 16) -> Bool {
+      thread.give(.init(call: call, connection: connection, event: event))
+    }
+    let taken = (0..<2_000).count { _ in give(.received([1])) }
+    #expect(taken == MediaLimits.relayEvents)
+    for _ in 0..<1_000 { #expect(give(.closed("too much waits"))) }
+    #expect(give(.closed("too much waits"), 17))
+    #expect(thread.takeRelayNews().count == MediaLimits.relayEvents + 2)
+    #expect(give(.received([1])) && thread.takeRelayNews().count == 1)
+  }
+}
+
 #if os(Linux)
   @Suite struct ThreadNameTests {
     @Test func `a thread of the SDK is known by its name from its first statement on`() async {

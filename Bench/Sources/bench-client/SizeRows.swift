@@ -8,7 +8,8 @@ struct SizeRows {
     .standardizedFileURL
   /// The closure of TrunklineClient, and the app.
   private static let modules = [
-    "Bytes", "RTP", "STUN", "SDP", "AppProtocol", "HPKE", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession",
+    "Bytes", "RTP", "STUN", "SDP", "AppProtocol", "HPKE", "SRTP", "DTLS", "ICE", "TURN", "JitterBuffer", "AudioCodecs",
+    "MediaSession",
     "ClientMachines", "TrunklineClient", "client_size",
   ]
 

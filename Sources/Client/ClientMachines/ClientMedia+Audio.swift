@@ -140,7 +140,9 @@ extension ClientMedia {
     ticks += 1
     statistics.sentPackets += 1
     sentBytes += UInt64(payload.count)
-    output.send(packet[..<count], from: pair.local, to: pair.remote)
+    packet.withUnsafeBytes { bytes in
+      emit(UnsafeRawBufferPointer(rebasing: bytes[..<count]), from: pair.local, to: pair.remote, &output)
+    }
   }
 
   private static var headerBytes: Int { 12 }

@@ -55,7 +55,9 @@ extension ClientMedia {
       } catch { return false }
     }
     guard isProtected, sender != nil, count > 0 else { return }
-    output.send(packet[..<count], from: pair.local, to: pair.remote)
+    packet.withUnsafeBytes { bytes in
+      emit(UnsafeRawBufferPointer(rebasing: bytes[..<count]), from: pair.local, to: pair.remote, &output)
+    }
   }
 
   /// Report and CNAME (§6.1).

@@ -22,7 +22,7 @@ extension ClientMedia {
         output.reports.append(.failed(.ice, "offer: \(error)"))
       }
     case .offer(let generation):
-      if generation > 1 { restartICE() }
+      if generation > 1 { restartICE(now, &output) }
       self.generation = generation
       output.reports.append(.described(sdp: negotiation.makeOffer(), generation: generation))
     case .apply(let answer, let generation):
@@ -35,7 +35,7 @@ extension ClientMedia {
       // a pause of the room is not the silence of the muted
       if isMuted != on { silence?.removeAll() }
       isMuted = on
-    case .close: close(&output)
+    case .close: close(now, &output)
     }
   }
 
@@ -44,10 +44,13 @@ extension ClientMedia {
     (configuration.localAddresses, configuration.nat64) = (localAddresses, nat64)
   }
 
-  private mutating func restartICE() {
+  private mutating func restartICE(_ now: Instant, _ output: inout Output) {
+    renewRelays(now, &output)
+    isRelayOnly = isNextRelayOnly && !configuration.relays.isEmpty
+    isNextRelayOnly = false
     let (ufrag, password) = (random.text(8), random.text(24))
     agent.restart(ufrag: ufrag, password: password)
-    for (index, address) in configuration.localAddresses.enumerated() {
+    for (index, address) in configuration.localAddresses.enumerated() where !isRelayOnly {
       agent.addLocal(Candidate(address, .host, preference: .max - UInt16(clamping: index)))
     }
     let ssrc = negotiation.endpoint.ssrc
@@ -59,12 +62,18 @@ extension ClientMedia {
   private mutating func use(_ media: AppMedia, _ now: Instant, _ output: inout Output) {
     remote = media
     agent.setRemote(ufrag: media.credentials.ufrag, password: media.credentials.password)
+    var peers: [SocketAddress] = []
     for candidate in media.candidates {
       guard let address = candidate.address, candidate.transport.lowercased() == "udp" else { continue }
       let reachable = configuration.nat64?.address(of: address) ?? address
+      peers.append(SocketAddress(address, candidate.port))
+      // a relay has IPv4 where we have not
+      if reachable != address, !configuration.relays.isEmpty {
+        agent.addRemote(Candidate(SocketAddress(address, candidate.port), .host, priority: candidate.priority))
+      }
       agent.addRemote(Candidate(SocketAddress(reachable, candidate.port), .host, priority: candidate.priority))
     }
-    agent.endOfCandidates()
+    prepareRelays(peers, now)
     let encoding = media.codec
     if self.encoding != encoding {
       self.encoding = encoding
@@ -106,12 +115,14 @@ extension ClientMedia {
     if nextReport == nil { nextReport = now + Limits.reportInterval / 2 }
   }
 
-  private mutating func close(_ output: inout Output) {
+  private mutating func close(_ now: Instant, _ output: inout Output) {
     isActive = false
     nextReport = nil
-    guard association != nil else { return }
-    association?.close()
-    drainHandshake(&output)
-    association = nil
+    if association != nil {
+      association?.close()
+      drainHandshake(&output)
+      association = nil
+    }
+    closeRelays(now, &output)
   }
 }

@@ -11,7 +11,9 @@ extension ClientMedia {
   public var nextDeadline: Instant? {
     var due = remote == nil ? nil : agent.nextDeadline
     if let handshakeDeadline { due = min(due ?? handshakeDeadline, handshakeDeadline) }
-    if let nextReport { due = min(due ?? nextReport, nextReport) }
+    for other in [nextReport, relayDeadline] {
+      if let other { due = min(due ?? other, other) }
+    }
     return due
   }
 
@@ -23,6 +25,7 @@ extension ClientMedia {
       advanceHandshake(now, &output)
     }
     if let due = nextReport, due <= now { sendReport(now, &output) }
+    if let due = relayDeadline, due <= now { relayTimers(now, &output) }
   }
 
   /// Takes one datagram and decrypts it in place. Only STUN of the peer, DTLS from the nominated pair and authentic SRTP have an effect.
@@ -50,17 +53,19 @@ extension ClientMedia {
     }
   }
 
-  private mutating func takeICE(_ now: Instant, _ output: inout Output) {
+  mutating func takeICE(_ now: Instant, _ output: inout Output) {
     let (datagrams, events) = (iceOutput.datagrams, iceOutput.events)
     iceOutput.datagrams.removeAll(keepingCapacity: true)
     iceOutput.events.removeAll(keepingCapacity: true)
     for datagram in datagrams {
-      output.send(datagram.bytes, from: datagram.pair.local, to: datagram.pair.remote)
+      datagram.bytes.withUnsafeBytes { emit($0, from: datagram.pair.local, to: datagram.pair.remote, &output) }
     }
     for event in events {
       switch event {
-      case .nominated: startHandshake(now, &output)
-      case .failed, .consentLost: output.reports.append(.failed(.ice, "no pair of candidates works"))
+      case .nominated(let pair):
+        settleRelays(pair, now, &output)
+        startHandshake(now, &output)
+      case .failed, .consentLost: failed(.ice, "no pair of candidates works", &output)
       case .consentRegained: break
       }
     }
@@ -71,14 +76,14 @@ extension ClientMedia {
     guard association == nil, keys == nil, let remote else { return }
     guard let fingerprint = DTLSFingerprint(algorithm: remote.fingerprint.algorithm.rawValue, bytes: remote.fingerprint.bytes)
     else {
-      return output.reports.append(.failed(.dtls, "the fingerprint's algorithm is not supported"))
+      return failed(.dtls, "the fingerprint's algorithm is not supported", &output)
     }
     do throws(DTLSFailure) {
       association = try DTLSAssociation(.client, identity: configuration.identity, remoteFingerprint: fingerprint)
       association?.start()
       advanceHandshake(now, &output)
     } catch {
-      output.reports.append(.failed(.dtls, "\(error)"))
+      failed(.dtls, "\(error)", &output)
     }
   }
 
@@ -90,14 +95,18 @@ extension ClientMedia {
     case .established: install(&output)
     case .failed(let failure):
       association = nil
-      output.reports.append(.failed(.dtls, "\(failure)"))
+      failed(.dtls, "\(failure)", &output)
     case .handshaking, .unverified, .closed: break
     }
   }
 
   mutating func drainHandshake(_ output: inout Output) {
     guard let pair = agent.nominatedPair else { return }
-    association?.drain { output.send($0, from: pair.local, to: pair.remote) }
+    var flight: [[UInt8]] = []
+    association?.drain { flight.append(Array($0)) }
+    for datagram in flight {
+      datagram.withUnsafeBytes { emit($0, from: pair.local, to: pair.remote, &output) }
+    }
   }
 
   private mutating func install(_ output: inout Output) {
@@ -114,7 +123,7 @@ extension ClientMedia {
 
   private mutating func tellConnected(_ output: inout Output) {
     guard let keys, isConnectedTold < generation, agent.state == .connected else { return }
-    isConnectedTold = generation
+    (isConnectedTold, isNextRelayOnly) = (generation, false)
     let kinds = agent.nominatedKinds
     let trip = agent.roundTrip.map { Double($0.nanoseconds) / 1e6 }
     statistics.roundTripMilliseconds = trip

@@ -7,6 +7,7 @@ public import RTP
 import SDP
 import SRTP
 import STUN
+public import TURN
 
 /// The media of one app call: full ICE, DTLS in the client's role, SRTP, a jitter buffer and a codec, without sockets or a clock.
 /// Give it datagrams, 20 ms of audio at a time, and `handleTimeout` when it is due; it writes datagrams to `Output`. One thread. OpenSSL alone
@@ -20,6 +21,8 @@ public struct ClientMedia: ~Copyable {
     public var band = AudioBand.wideband
     /// On a network without IPv4: the way to the gateway's IPv4 candidates.
     public var nat64: NAT64?
+    /// Asked for a relay if no other way is found soon (docs/nat.md#turn).
+    public var relays: [TURNServer] = []
     public var identity: DTLSIdentity
     /// False for an owner that codes audio itself: what comes in is left in `Output.frames` as it came, what goes out is given to
     /// `send(encoded:)`; `play` and `send(captured:)` are not used.
@@ -50,6 +53,10 @@ public struct ClientMedia: ~Copyable {
     private var datagrams: [Datagram] = []
     /// Of all datagrams, one after another.
     private var octets: [UInt8] = []
+    private var relayed: [(octets: Range<Int>, connection: Int)] = []
+    /// Connections to TURN servers that are to be opened, by number, and then those to be closed, once what is for them has been sent.
+    public private(set) var connects: [(connection: Int, server: TURNServer)] = []
+    public private(set) var disconnects: [Int] = []
     /// Only while `Configuration.codesAudio` is false.
     public var frames: [Frame] = []
     public var reports: [ClientCall.MediaReport] = []
@@ -66,6 +73,27 @@ public struct ClientMedia: ~Copyable {
       }
     }
 
+    /// What is for TURN servers: octets, the connection's number.
+    public func forEachRelayed(_ body: (UnsafeRawBufferPointer, Int) -> Void) {
+      octets.withUnsafeBytes { all in
+        for message in relayed { body(UnsafeRawBufferPointer(rebasing: all[message.octets]), message.connection) }
+      }
+    }
+
+    mutating func connect(_ number: Int, _ server: TURNServer) { connects.append((number, server)) }
+    mutating func disconnect(_ number: Int) { disconnects.append(number) }
+    mutating func relay(_ message: [UInt8], over number: Int) {
+      relay(over: number) { octets in
+        octets.append(contentsOf: message)
+        return true
+      }
+    }
+    /// - Parameter write: appends to what it gets, or returns false.
+    mutating func relay(over number: Int, _ write: (inout [UInt8]) -> Bool) {
+      let start = octets.count
+      if write(&octets) { relayed.append((start..<octets.count, number)) }
+    }
+
     mutating func send(_ bytes: some Collection<UInt8>, from local: SocketAddress, to remote: SocketAddress) {
       let start = octets.count
       octets.append(contentsOf: bytes)
@@ -76,6 +104,9 @@ public struct ClientMedia: ~Copyable {
     public mutating func removeAll() {
       datagrams.removeAll(keepingCapacity: true)
       octets.removeAll(keepingCapacity: true)
+      relayed.removeAll(keepingCapacity: true)
+      connects.removeAll(keepingCapacity: true)
+      disconnects.removeAll(keepingCapacity: true)
       frames.removeAll(keepingCapacity: true)
       reports.removeAll(keepingCapacity: true)
     }
@@ -113,6 +144,14 @@ public struct ClientMedia: ~Copyable {
   var agent: ControllingAgent
   var iceOutput = ControllingAgent.Output()
   var generation = 1
+  /// TURN, of this generation and of the one that media still takes.
+  var relays: ClientRelays?
+  var lastRelays: ClientRelays?
+  var relaysDue: Instant?
+  var lastRelaysDue: Instant?
+  /// This path goes by relays alone; the next one does.
+  var isRelayOnly = false
+  var isNextRelayOnly = false
   var remote: AppMedia?
   var association: DTLSAssociation?
   var handshakeDeadline: Instant?

@@ -46,6 +46,16 @@ enum Limits {
   /// Mute and unmute within this time count as the last.
   static let muteBurst = Duration.milliseconds(300)
   static let tokenRetryLongest = Duration.seconds(300)
+  /// TURN: servers that are asked for one path, and the connections to them, those to which a server points included.
+  static let relayServers = 6
+  static let relayConnections = 16
+  /// Paths without a relay have so long before a server is asked, and each server before the next one.
+  static let relayHeadStart = Duration.milliseconds(400)
+  static let relayStagger = Duration.milliseconds(300)
+  /// From the connection attempt to the allocation.
+  static let relaySetup = Duration.seconds(8)
+  /// An allocation is kept so long after media has another path.
+  static let relayFarewell = Duration.seconds(5)
   /// RTCP reports, half to one and a half of it (RFC 3550 §6.3.1); a loss is told soon enough for the next words.
   static let reportInterval = Duration.seconds(2)
   static let reportBytes = 256

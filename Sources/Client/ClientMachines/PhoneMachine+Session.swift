@@ -1,5 +1,6 @@
 import AppProtocol
 import Bytes
+import TURN
 
 /// The session: login, wake, background, paths, push token and logout.
 extension PhoneMachine {
@@ -212,11 +213,13 @@ extension PhoneMachine {
 
   private mutating func happened(_ event: ClientSession.Event, _ number: Int, _ now: Instant, _ out: inout [Action]) {
     switch event {
-    case .online(_, let snapshot) where number != 0:
+    case .online(let welcome, let snapshot) where number != 0:
+      take(welcome.ice, &out)
       further[number]?.onlineAt = now
       if let snapshot { take(snapshot: snapshot, of: number, now, &out) }
       restartBroken(now, &out)
-    case .online(_, let snapshot):
+    case .online(let welcome, let snapshot):
+      take(welcome.ice, &out)
       move(to: .online, &out)
       onlineAt = now
       if wake == nil { tokenAttempts = 0 }
@@ -240,6 +243,16 @@ extension PhoneMachine {
       give(.restarted(answer), to: call, now, &out)
     case .mediaAnswer: break
     }
+  }
+
+  /// STUN servers are of no use: the gateway has an address that everybody reaches.
+  private mutating func take(_ servers: [ICEServer], _ out: inout [Action]) {
+    let found = servers.flatMap { server in
+      server.urls.compactMap { TURNServer(url: $0, username: server.username ?? "", password: server.credential ?? "") }
+    }.prefix(Limits.relayServers)
+    guard Array(found) != relays else { return }
+    relays = Array(found)
+    out.append(.relays(relays))
   }
 
   private mutating func refused(_ code: UInt16, _ now: Instant, _ out: inout [Action]) {

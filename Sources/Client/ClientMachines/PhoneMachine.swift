@@ -1,5 +1,6 @@
 public import AppProtocol
 public import Bytes
+public import TURN
 
 /// The telephone of an app: joins its session with the gateway, its calls, the system's call screen and the audio device. No clock, I/O or
 /// threads: the shell hands every event in and does what `Action` says, in that order.
@@ -107,6 +108,8 @@ public struct PhoneMachine: Sendable {
     case post(CallReject, Identifier, wake: Redacted<String>, gateway: String?)
     case media(Identifier, ClientCall.MediaOrder)
     case audio(AudioOrder)
+    /// TURN servers for the media of calls, from the newest `welcome`.
+    case relays([TURNServer])
     /// The call that microphone and loudspeaker belong to.
     case listen(Identifier?)
     case needsToken
@@ -129,6 +132,8 @@ public struct PhoneMachine: Sendable {
   /// Sessions at further nodes, each for the calls of its node (docs/protocol.md, Many nodes).
   var further: [Int: Further] = [:]
   var furtherCount = 0
+  /// What the newest `welcome` has of TURN servers.
+  var relays: [TURNServer] = []
   /// When the session was welcomed.
   var onlineAt: Instant?
   var calls: [Identifier: Entry] = [:]

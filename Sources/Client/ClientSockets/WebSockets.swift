@@ -11,6 +11,8 @@ public final class WebSockets: SocketConnector {
     var next = 0
     /// Of the sockets that have not closed.
     var handlers: [Int: @Sendable (SocketEvent) -> Void] = [:]
+    /// Connections to TURN servers that have not ended.
+    var relays = 0
 
     /// One that is free, else the one that has waited longest for its turn.
     mutating func number() -> Int {
@@ -23,10 +25,17 @@ public final class WebSockets: SocketConnector {
   /// The phone's own, one for each further node, and what a replaced one needs to end before its number comes round again.
   private static let sockets = 32
   private let state = Mutex(State())
+  /// Threads at once for them: two paths of two calls, and what is on its way.
+  private static let relays = 24
   private let isInsecure: Bool
+  private let authorities: String?
 
-  /// - Parameter isInsecure: takes self-signed certificates: for tests.
-  public init(isInsecure: Bool = false) { self.isInsecure = isInsecure }
+  /// - Parameters:
+  ///   - isInsecure: takes self-signed certificates: for tests.
+  ///   - authorities: a file of certificates (PEM) that TURN servers are trusted by, in place of the system's.
+  public init(isInsecure: Bool = false, authorities: String? = nil) {
+    (self.isInsecure, self.authorities) = (isInsecure, authorities)
+  }
 
   deinit { state.withLock { $0.pool }?.stop() }
 
@@ -74,6 +83,19 @@ public final class WebSockets: SocketConnector {
   private struct NoSocket: Socket {
     func send(_ text: [UInt8]) {}
     func close(_ code: UInt16) {}
+  }
+
+  public func openRelay(_ address: RelayAddress, events: @escaping @Sendable (RelayEvent) -> Void) -> (any RelaySocket)? {
+    let isRoom = state.withLock { state -> Bool in
+      guard state.relays < Self.relays else { return false }
+      state.relays += 1
+      return true
+    }
+    guard isRoom else { return nil }
+    let trust = TLSTrust(authorities: authorities, isInsecure: isInsecure)
+    let made = RelayConnection(address, trust: trust, events: events) { [weak self] in self?.state.withLock { $0.relays -= 1 } }
+    if made == nil { state.withLock { $0.relays -= 1 } }
+    return made
   }
 
   // MARK: POST

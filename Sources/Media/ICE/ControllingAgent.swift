@@ -78,7 +78,10 @@ public struct ControllingAgent: Sendable {
     tieBreaker = random.next()
   }
 
-  /// A socket of ours; the address is what the caller sends from.
+  /// There is something to check.
+  public var hasPairs: Bool { !pairs.isEmpty }
+
+  /// A socket of ours, or our address at a relay, which may come late; the address is what the caller sends from.
   public mutating func addLocal(_ candidate: Candidate) {
     guard locals.count < Limits.localCandidates, !locals.contains(where: { $0.address == candidate.address }) else { return }
     locals.append(candidate)

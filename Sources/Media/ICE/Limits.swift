@@ -14,7 +14,7 @@ enum Limits {
   // The controlling agent.
 
   /// Candidates of ours and of the peer, and pairs of them (RFC 8445 §6.1.2.5 proposes 100 pairs).
-  static let localCandidates = 8
+  static let localCandidates = 12
   static let remoteCandidates = 32
   static let pairs = 100
   /// Pacing between first transmissions of checks (Ta, RFC 8445 §14.2).

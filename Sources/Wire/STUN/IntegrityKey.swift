@@ -24,6 +24,14 @@ public struct IntegrityKey: Sendable, CustomStringConvertible, CustomReflectable
   }
   public init(password: String) { self.init(password.utf8) }
 
+  /// From a long-term credential (RFC 8489 §9.2.2): MD5 of `username:realm:password`, as bytes that are prepared already.
+  public init(username: [UInt8], realm: [UInt8], password: String) {
+    let text = username + [UInt8(ascii: ":")] + realm + [UInt8(ascii: ":")] + Array(password.utf8)
+    var digest = [UInt8](repeating: 0, count: 16)
+    MD5(text, text.count, &digest)
+    self.init(digest)
+  }
+
   public var description: String { "‹redacted›" }
   public var customMirror: Mirror { Mirror(self, children: []) }
 

@@ -7,6 +7,8 @@ enum Limits {
   static let attributes = 32
   /// USERNAME (RFC 8489 §14.3: fewer than 509 bytes; ICE needs at most 513 of two ufrags and a colon).
   static let usernameBytes = 513
+  /// REALM and NONCE (RFC 8489 §14.9, §14.10).
+  static let realmBytes = 763
   /// Unknown attribute types that a 420 answer lists.
   static let listedUnknownAttributes = 4
 }

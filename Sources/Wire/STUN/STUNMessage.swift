@@ -23,8 +23,10 @@ public struct STUNMessage {
   /// Attribute types that must be understood and are not; the first few.
   public private(set) var unknownRequired = UnknownAttributes()
   public var hasIntegrityAttribute: Bool { integrityOffset != nil }
+  /// Of every method but Binding.
+  var turn = TURNAttributes()
 
-  private let bytes: UnsafeRawBufferPointer
+  let bytes: UnsafeRawBufferPointer
   private var usernameRange: Range<Int>?
   private var integrityOffset: Int?
 
@@ -102,12 +104,14 @@ public struct STUNMessage {
       try require((3...6).contains(hundreds) && rest < 100)
       errorCode = errorCode ?? hundreds * 100 + rest
     default:
+      // An ICE agent understands nothing of TURN.
+      if method != .binding, try readTURN(type, at: offset, length) { return }
       if !Attribute.mayBeIgnored(type) { unknownRequired.append(type) }
     }
   }
 
   /// RFC 8489 §14.2: port and address exclusive-or cookie and transaction.
-  private func readXORAddress(_ value: Int, _ length: Int) -> SocketAddress? {
+  func readXORAddress(_ value: Int, _ length: Int) -> SocketAddress? {
     guard length >= 8 else { return nil }
     let port = bytes.bigEndian16(value + 2) ^ UInt16(truncatingIfNeeded: magicCookie >> 16)
     switch (bytes[value + 1], length) {

@@ -7,8 +7,8 @@ import Bytes
 public struct STUNWriter {
   private let buffer: UnsafeMutableRawBufferPointer
   private let transaction: TransactionID
-  private var count = 0
-  private var hasFailed = false
+  private(set) var count = 0
+  var hasFailed = false
 
   public init(
     _ messageClass: STUNClass, method: STUNMethod = .binding, transaction: TransactionID,
@@ -53,9 +53,11 @@ public struct STUNWriter {
   }
 
   /// XOR-MAPPED-ADDRESS; an IPv4-mapped IPv6 address is written as IPv4.
-  public mutating func addMappedAddress(_ address: SocketAddress) {
+  public mutating func addMappedAddress(_ address: SocketAddress) { addXORAddress(Attribute.xorMappedAddress, address) }
+
+  mutating func addXORAddress(_ type: UInt16, _ address: SocketAddress) {
     let ip = address.ip.unmapped
-    begin(Attribute.xorMappedAddress, ip.family == .v4 ? 8 : 20)
+    begin(type, ip.family == .v4 ? 8 : 20)
     put16(ip.family == .v4 ? 1 : 2)
     put16(address.port ^ UInt16(truncatingIfNeeded: magicCookie >> 16))
     if ip.family == .v4 {
@@ -108,34 +110,39 @@ public struct STUNWriter {
 
   // MARK: Bytes
 
-  private mutating func room(_ more: Int) -> Bool {
+  mutating func room(_ more: Int) -> Bool {
     if hasFailed || buffer.count - count < more {
       hasFailed = true
       return false
     }
     return true
   }
-  private mutating func begin(_ type: UInt16, _ length: Int) {
+  mutating func begin(_ type: UInt16, _ length: Int) {
     put16(type)
     put16(UInt16(truncatingIfNeeded: length))
   }
-  private mutating func pad() { while !hasFailed, count % 4 != 0 { put8(0) } }
-  private mutating func put8(_ value: UInt8) {
+  mutating func pad() { while !hasFailed, count % 4 != 0 { put8(0) } }
+  mutating func put(_ bytes: UnsafeRawBufferPointer) {
+    guard room(bytes.count) else { return }
+    UnsafeMutableRawBufferPointer(rebasing: buffer[count...]).copyMemory(from: bytes)
+    count += bytes.count
+  }
+  mutating func put8(_ value: UInt8) {
     guard room(1) else { return }
     buffer[count] = value
     count += 1
   }
-  private mutating func put16(_ value: UInt16) {
+  mutating func put16(_ value: UInt16) {
     guard room(2) else { return }
     buffer.storeBytes(of: value.bigEndian, toByteOffset: count, as: UInt16.self)
     count += 2
   }
-  private mutating func put32(_ value: UInt32) {
+  mutating func put32(_ value: UInt32) {
     guard room(4) else { return }
     buffer.storeBytes(of: value.bigEndian, toByteOffset: count, as: UInt32.self)
     count += 4
   }
-  private mutating func put64(_ value: UInt64) {
+  mutating func put64(_ value: UInt64) {
     guard room(8) else { return }
     buffer.storeBytes(of: value.bigEndian, toByteOffset: count, as: UInt64.self)
     count += 8

@@ -36,7 +36,7 @@ actor PhoneEngine {
     let handle = AudioHandle()
     audio = AudioRunner(parts.audio, handle, time: parts.audioTime)
     let report = ReportBox()
-    media = MediaThread(handle) { report.hand($0) }
+    media = MediaThread(handle, sockets: parts.sockets) { report.hand($0) }
     report.set { [weak self] told in self?.enqueue { $0.take(told) } }
   }
 

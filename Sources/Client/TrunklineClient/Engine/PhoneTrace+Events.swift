@@ -73,6 +73,7 @@ extension PhoneTrace.State {
     case .post(_, let call, _, _): return [Line(.app, "post", Self.call(call))]
     case .media(let call, let order): return [Line(.app, "media", Self.call(call) + [("do", Self.name(order))])]
     case .listen(let call): return [Line(.app, "listen", call.map { Self.call($0) } ?? [])]
+    case .relays: return []
     case .needsToken: return [Line(.app, "needsToken")]
     case .state(let state): return [Line(.app, "state", [("is", Self.name(state))])]
     case .changed(let info): return [Line(.app, "changed", Self.call(info.id) + [("is", Self.name(info.state))])]

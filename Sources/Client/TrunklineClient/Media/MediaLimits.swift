@@ -6,6 +6,8 @@ enum MediaLimits {
   static let orders = 1_024
   /// Sockets of an older generation, which serve until the newer one has a pair.
   static let sockets = 32
+  /// Events of connections to TURN servers that wait for the thread. Beyond it a datagram is lost, and a stream is given up.
+  static let relayEvents = 512
   static let datagramBytes = 2_048
   static let frame = Duration.milliseconds(20)
   /// Captured frames sent in one turn, after a moment in which the thread was not scheduled.

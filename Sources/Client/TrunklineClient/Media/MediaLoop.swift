@@ -1,6 +1,7 @@
 import AppProtocol
 import Bytes
 import ClientMachines
+import TURN
 
 #if canImport(Darwin)
   import Darwin
@@ -11,27 +12,31 @@ import ClientMachines
 /// What runs on the media thread; lives and dies there.
 final class MediaLoop {
   /// A call with its sockets; noncopyable media needs a box.
-  private final class Live {
+  final class Live {
     var media: ClientMedia
     var sockets: [DatagramSocket]
     var oldSockets: [DatagramSocket] = []
     var closesOldAt: Instant?
+    /// Connections to TURN servers, by number.
+    var relays: [Int: any RelaySocket] = [:]
     init(_ media: consuming ClientMedia, _ sockets: [DatagramSocket]) {
       self.media = media
       self.sockets = sockets
     }
+    deinit { for relay in relays.values { relay.close() } }
   }
 
-  private let thread: MediaThread
+  let thread: MediaThread
   private let wakeUp: Int32
   private let report: @Sendable (MediaThread.Report) -> Void
-  private var calls: [Identifier: Live] = [:]
+  var calls: [Identifier: Live] = [:]
   private var listening: Identifier?
   private var isAudioOn = false
   private var nextFrame = Instant.zero
   private var nextStatistics = Instant.zero
   private var isStopped = false
-  private var output = ClientMedia.Output()
+  private var servers: [TURNServer] = []
+  var output = ClientMedia.Output()
   private var frame = [Int16](repeating: 0, count: MediaLimits.playedSamples)
 
   init(_ thread: MediaThread, _ wakeUp: Int32, _ report: @escaping @Sendable (MediaThread.Report) -> Void) {
@@ -55,6 +60,7 @@ final class MediaLoop {
       if ready > 0, polls[0].revents != 0 {
         drainWakeUp()
         for order in thread.takeOrders() { handle(order) }
+        for news in thread.takeRelayNews() { handle(news) }
       }
       timers(MonotonicTime.now())
     }
@@ -107,6 +113,7 @@ final class MediaLoop {
       isAudioOn = isOn
       thread.handle.captured.drain()
       nextFrame = now
+    case .relays(let servers): self.servers = servers
     case .stop: isStopped = true
     }
   }
@@ -136,6 +143,7 @@ final class MediaLoop {
       return nil
     }
     configuration.nat64 = nat64(sockets)
+    configuration.relays = servers
     let live = Live(ClientMedia(configuration: configuration, random: .client), sockets)
     if calls.isEmpty { nextStatistics = MonotonicTime.now() + MediaLimits.statisticsInterval }
     calls[id] = live
@@ -145,6 +153,7 @@ final class MediaLoop {
   /// New sockets for a new generation: the path may be another. The old ones serve until the new one has its pair.
   private func renew(_ live: Live) {
     let fresh = sockets()
+    live.media.use(relays: servers)
     guard !fresh.isEmpty else { return }
     if live.oldSockets.count < MediaLimits.sockets { live.oldSockets += live.sockets }
     live.sockets = fresh
@@ -177,11 +186,12 @@ final class MediaLoop {
     }
   }
 
-  private func take(_ id: Identifier, _ live: Live, _ now: Instant) {
+  func take(_ id: Identifier, _ live: Live, _ now: Instant) {
     output.forEachDatagram { bytes, local, remote in
       let socket = live.sockets.first { $0.local == local } ?? live.oldSockets.first { $0.local == local }
       socket?.send(bytes, to: remote)
     }
+    takeRelayed(id, live)
     for told in output.reports {
       if case .connected = told, !live.oldSockets.isEmpty { live.closesOldAt = now + MediaLimits.oldSockets }
       report(.media(id, told))

@@ -4,6 +4,7 @@ import ClientMachines
 import DTLS
 import Foundation
 import Synchronization
+import TURN
 
 #if canImport(Darwin)
   import Darwin
@@ -20,6 +21,8 @@ final class MediaThread: Sendable {
     case listen(Identifier?)
     /// Audio runs: frames are exchanged with the rings.
     case audio(Bool)
+    /// TURN servers for paths that are made from now on.
+    case relays([TURNServer])
     case stop
   }
   enum Report: Sendable {
@@ -29,16 +32,31 @@ final class MediaThread: Sendable {
     case closed(Identifier, ClientMedia.Statistics)
   }
 
+  /// What a connection to a TURN server has to say to a call.
+  struct RelayNews: Sendable {
+    let call: Identifier
+    let connection: Int
+    let event: RelayEvent
+
+    func isEnd(of other: RelayNews) -> Bool {
+      guard case .closed = event else { return false }
+      return call == other.call && connection == other.connection
+    }
+  }
+
   private let orders = Mutex<[Order]>([])
+  private let relayEvents = Mutex<[RelayNews]>([])
   private let wakeUp: (read: Int32, write: Int32)
   let handle: AudioHandle
   let identity: DTLSIdentity
+  /// Opens connections to TURN servers.
+  let sockets: (any SocketConnector)?
   /// The gateway is on this machine: its addresses are tried from loopback too.
   let withLoopback = Atomic<Bool>(false)
   private let report: @Sendable (Report) -> Void
 
   /// Nil: the process has no descriptor or memory left.
-  init?(_ handle: AudioHandle, report: @escaping @Sendable (Report) -> Void) {
+  init?(_ handle: AudioHandle, sockets: (any SocketConnector)? = nil, report: @escaping @Sendable (Report) -> Void) {
     var ends: [Int32] = [0, 0]
     guard pipe(&ends) == 0, let identity = try? DTLSIdentity() else { return nil }
     for fd in ends {
@@ -46,7 +64,7 @@ final class MediaThread: Sendable {
       _ = fcntl(fd, F_SETFD, FD_CLOEXEC)
     }
     (wakeUp, self.handle, self.identity) = ((ends[0], ends[1]), handle, identity)
-    self.report = report
+    (self.report, self.sockets) = (report, sockets)
   }
 
   deinit {
@@ -67,8 +85,39 @@ final class MediaThread: Sendable {
       orders.append(order)
       return orders.count == 1
     }
+    if isFirst { wake() }
+  }
+
+  private func wake() {
     var byte: UInt8 = 1
-    if isFirst { _ = write(wakeUp.write, &byte, 1) }
+    _ = write(wakeUp.write, &byte, 1)
+  }
+
+  /// From any thread. Beyond the limit only what opens and ends a connection is taken.
+  /// - Returns: false: it was not taken, and a stream has a gap now.
+  func give(_ news: RelayNews) -> Bool {
+    var (isData, isEnd) = (false, false)
+    switch news.event {
+    case .opened: break
+    case .received: isData = true
+    case .closed: isEnd = true
+    }
+    let (isTaken, isFirst) = relayEvents.withLock { events -> (Bool, Bool) in
+      guard !isData || events.count < MediaLimits.relayEvents else { return (false, false) }
+      // one end is enough: while the thread hangs each piece of a stream may be one
+      if isEnd, events.contains(where: { $0.isEnd(of: news) }) { return (true, false) }
+      events.append(news)
+      return (true, events.count == 1)
+    }
+    if isFirst { wake() }
+    return isTaken
+  }
+
+  func takeRelayNews() -> [RelayNews] {
+    relayEvents.withLock { events in
+      defer { events.removeAll(keepingCapacity: true) }
+      return events
+    }
   }
 
   func takeOrders() -> [Order] {

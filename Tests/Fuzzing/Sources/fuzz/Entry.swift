@@ -17,6 +17,7 @@ let targets: [String: FuzzTarget] = [
   "sip-dialog": fuzzDialogs,
   "sdp": fuzzSDP,
   "stun": fuzzSTUN,
+  "turn": fuzzTURN,
   "rtp": fuzzRTP,
   "rtcp": fuzzRTCP,
   "receiver": fuzzReceiver,

@@ -3,6 +3,7 @@ import RTP
 import SDP
 import SRTP
 import STUN
+import TURN
 
 @Sendable func fuzzSDP(_ bytes: [UInt8]) {
   guard let description = try? SessionDescription(parsing: bytes) else { return }
@@ -26,6 +27,41 @@ private let integrity = IntegrityKey(password: "VOkJxbRl1RmTxUk/WvJxBt")
     _ = message.username?.count
     _ = message.recipientUfrag?.count
   }
+}
+
+/// What a server may send, cut as the input says: the first octet of a piece is its length, or an order. Answers get the transaction that was asked for.
+@Sendable func fuzzTURN(_ bytes: [UInt8]) {
+  let gateway = SocketAddress(IPAddress(198, 51, 100, 7), 40_000)
+  let isStream = bytes.first.map { $0 % 2 == 1 } ?? false
+  var client = TURNClient(username: "u", password: Redacted("p"), isStream: isStream, random: .seeded(1))
+  var (framing, output, now) = (TURNFraming(), TURNClient.Output(), Instant.zero)
+  client.permit(gateway.ip, at: now, into: &output)
+  client.start(at: now, into: &output)
+  var (rest, asked) = (bytes.dropFirst(), [UInt8]())
+  func take(_ message: [UInt8]) {
+    let payload = message.withUnsafeBytes { client.receive($0, at: now, into: &output) }
+    if let payload { precondition(payload.octets.upperBound <= message.count, "a payload stands in its message") }
+  }
+  while let count = rest.popFirst() {
+    asked = output.messages.last ?? asked
+    (output.messages, output.events) = ([], [])
+    if count == 0 {
+      now = now + .seconds(30)
+      client.handleTimeout(at: now, into: &output)
+      client.bind(gateway, at: now, into: &output)
+      continue
+    }
+    var piece = Array(rest.prefix(Int(count)))
+    rest = rest.dropFirst(Int(count))
+    if piece.count >= 20, piece[0] < 0x40, asked.count >= 20 { piece.replaceSubrange(4..<20, with: asked[4..<20]) }
+    guard isStream else {
+      take(piece)
+      continue
+    }
+    guard (try? framing.append(piece)) != nil else { return }
+    while let message = try? framing.next() { take(message) }
+  }
+  client.close(at: now, into: &output)
 }
 
 @Sendable func fuzzRTP(_ bytes: [UInt8]) {

@@ -1,0 +1,159 @@
+import AppProtocol
+public import Bytes
+import ICE
+public import TURN
+
+/// TURN (docs/nat.md#turn): a relayed candidate of ours joins the others when none of them has found the gateway soon, and alone makes the next path
+/// when one on which every way was open has failed.
+extension ClientMedia {
+  /// TURN servers for the next generation; those of before serve on.
+  public mutating func use(relays servers: [TURNServer]) { configuration.relays = servers }
+
+  /// The connection with this number is there: a TLS handshake is done, a UDP socket has a server's address.
+  public mutating func relayOpened(_ number: Int, at now: Instant, into output: inout Output) {
+    if relays?.has(number) == true { relays?.opened(number, at: now, into: &output) }
+    takeRelays(now, &output)
+  }
+
+  /// It has failed, or ended, or never came about.
+  public mutating func relayClosed(_ number: Int, _ why: String, at now: Instant, into output: inout Output) {
+    if relays?.has(number) == true {
+      relays?.closed(number, why, at: now, into: &output)
+    } else if lastRelays?.has(number) == true {
+      lastRelays?.closed(number, why, at: now, into: &output)
+    }
+    takeRelays(now, &output)
+  }
+
+  /// A datagram of a server, or a piece of its stream.
+  public mutating func relayReceived(_ number: Int, _ bytes: [UInt8], at now: Instant, into output: inout Output) {
+    var payloads: [(SocketAddress, ArraySlice<UInt8>)] = []
+    let local: SocketAddress?
+    if relays?.has(number) == true {
+      relays?.received(number, bytes, at: now, into: &output) { payloads.append(($0, $1)) }
+      local = relays?.relayed
+    } else {
+      lastRelays?.received(number, bytes, at: now, into: &output) { payloads.append(($0, $1)) }
+      local = lastRelays?.relayed
+    }
+    takeRelays(now, &output)
+    guard let local else { return }
+    for (peer, payload) in payloads {
+      var datagram = Array(payload)
+      datagram.withUnsafeMutableBytes { receive($0, from: peer, to: local, at: now, into: &output) }
+    }
+  }
+
+  // MARK: within
+
+  /// The gateway's candidates are known: relays are on their way from now on, or a little later.
+  mutating func prepareRelays(_ peers: [SocketAddress], _ now: Instant) {
+    guard relays == nil, !configuration.relays.isEmpty, agent.state == .checking else {
+      if configuration.relays.isEmpty { agent.endOfCandidates() }
+      return
+    }
+    let first = generation &* Limits.relayConnections
+    relays = ClientRelays(configuration.relays, peers: peers, firstNumber: first, random: random)
+    relaysDue = isRelayOnly ? now : now + Limits.relayHeadStart
+  }
+
+  /// The allocation that media takes lives on until the next pair is there.
+  mutating func renewRelays(_ now: Instant, _ output: inout Output) {
+    relaysDue = nil
+    guard let relayed = relays?.relayed, agent.nominatedPair?.local == relayed else {
+      relays?.close(at: now, into: &output)
+      return relays = nil
+    }
+    lastRelays?.close(at: now, into: &output)
+    (lastRelays, relays, lastRelaysDue) = (relays, nil, nil)
+  }
+
+  mutating func relayTimers(_ now: Instant, _ output: inout Output) {
+    if let due = relaysDue, due <= now {
+      relaysDue = nil
+      relays?.start(at: now, into: &output)
+    }
+    relays?.handleTimeout(at: now, into: &output)
+    lastRelays?.handleTimeout(at: now, into: &output)
+    if let due = lastRelaysDue, due <= now {
+      lastRelays?.close(at: now, into: &output)
+      (lastRelays, lastRelaysDue) = (nil, nil)
+    }
+    takeRelays(now, &output)
+  }
+
+  mutating func closeRelays(_ now: Instant, _ output: inout Output) {
+    relays?.close(at: now, into: &output)
+    lastRelays?.close(at: now, into: &output)
+    (relays, lastRelays, relaysDue, lastRelaysDue) = (nil, nil, nil, nil)
+  }
+
+  var relayDeadline: Instant? {
+    var due = relaysDue
+    for other in [relays?.nextDeadline, lastRelays?.nextDeadline, lastRelaysDue] {
+      if let other { due = min(due ?? other, other) }
+    }
+    return due
+  }
+
+  /// What the relays have come to.
+  private mutating func takeRelays(_ now: Instant, _ output: inout Output) {
+    for event in relays?.takeEvents() ?? [] {
+      switch event {
+      case .ready(let address):
+        // an address of our own would have what goes by the socket go to the server
+        guard !configuration.localAddresses.contains(address) else {
+          relays?.close(at: now, into: &output)
+          relays = nil
+          exhausted(&output)
+          continue
+        }
+        agent.addLocal(Candidate(address, .relayed))
+      case .lost(let address, let why): lost(address, why, &output)
+      case .exhausted: exhausted(&output)
+      }
+      if remote != nil { agent.handleTimeout(at: now, into: &iceOutput) }
+      takeICE(now, &output)
+    }
+    for case .lost(let address, let why) in lastRelays?.takeEvents() ?? [] { lost(address, why, &output) }
+  }
+
+  private mutating func exhausted(_ output: inout Output) {
+    if agent.hasPairs { agent.endOfCandidates() } else { failed(.ice, "no TURN server has a relay", &output) }
+  }
+
+  private mutating func lost(_ address: SocketAddress, _ why: String, _ output: inout Output) {
+    if agent.nominatedPair?.local == address { output.reports.append(.failed(.ice, "TURN: \(why)")) }
+  }
+
+  /// Media has its path: a relay that it does not take is given back, and the one of before a little later.
+  mutating func settleRelays(_ pair: CandidatePair, _ now: Instant, _ output: inout Output) {
+    if pair.local == relays?.relayed {
+      relays?.bind(pair.remote, at: now, into: &output)
+    } else if agent.state == .connected {
+      relays?.close(at: now, into: &output)
+      relays = nil
+    }
+    relaysDue = nil
+    if lastRelays != nil { lastRelaysDue = now + Limits.relayFarewell }
+  }
+
+  /// The next path goes by relays alone if this one did not come about with every way open: a firewall may let checks pass and nothing after them.
+  mutating func failed(_ stage: MediaFail.Stage, _ why: String, _ output: inout Output) {
+    if isConnectedTold < generation { isNextRelayOnly = !isRelayOnly }
+    output.reports.append(.failed(stage, why))
+  }
+
+  /// By the socket that has `local`, or by the relay.
+  mutating func emit(
+    _ bytes: UnsafeRawBufferPointer, from local: SocketAddress, to remote: SocketAddress, _ output: inout Output
+  ) {
+    if let relayed = relays?.relayed, relayed == local {
+      relays?.send(bytes, to: remote, into: &output)
+    } else if let relayed = lastRelays?.relayed, relayed == local {
+      lastRelays?.send(bytes, to: remote, into: &output)
+    } else {
+      output.send(bytes, from: local, to: remote)
+    }
+  }
+}

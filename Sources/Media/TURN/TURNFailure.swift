@@ -1,0 +1,47 @@
+public import Bytes
+import STUN
+
+/// Why there is no relay, or why there is none any more.
+public enum TURNFailure: Error, Sendable, Hashable {
+  /// No answer to a request, in spite of retransmissions.
+  case noAnswer
+  /// 401 to our credentials: they are wrong or have expired.
+  case unauthorized
+  /// 403: the server will not send to any peer that we asked for.
+  case forbidden
+  /// 437: the server does not know our allocation any more.
+  case allocationMismatch
+  /// 438 again and again.
+  case staleNonce
+  /// 440, 443: it has no address of the family that the peer has.
+  case addressFamily
+  /// 441: the allocation belongs to other credentials.
+  case wrongCredentials
+  /// 442: it does not relay UDP.
+  case unsupportedTransport
+  /// 486: the user has as many allocations as he may have.
+  case quotaReached
+  /// 508: the server is full.
+  case insufficientCapacity
+  /// 300: another server is to be asked.
+  case tryAlternate(SocketAddress?)
+  /// Another error code.
+  case refused(UInt16)
+  /// An answer without what it must have, or a stream that is none of TURN.
+  case malformed
+
+  init(_ code: UInt16?) {
+    switch code.flatMap(STUNErrorCode.init(rawValue:)) {
+    case .unauthenticated: self = .unauthorized
+    case .forbidden: self = .forbidden
+    case .allocationMismatch: self = .allocationMismatch
+    case .staleNonce: self = .staleNonce
+    case .addressFamilyNotSupported, .peerFamilyMismatch: self = .addressFamily
+    case .wrongCredentials: self = .wrongCredentials
+    case .unsupportedTransport: self = .unsupportedTransport
+    case .allocationQuotaReached: self = .quotaReached
+    case .insufficientCapacity: self = .insufficientCapacity
+    default: self = code.map { .refused($0) } ?? .malformed
+    }
+  }
+}

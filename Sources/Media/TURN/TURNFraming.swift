@@ -1,0 +1,40 @@
+import Bytes
+
+/// Cuts a stream of TCP or TLS into STUN messages and ChannelData (RFC 8489 §6.2.2, RFC 8656 §12.5), which is padded to four octets there.
+///
+/// Give it what came, then ask until nothing is whole. One allocation a message.
+public struct TURNFraming: Sendable {
+  private var buffer: [UInt8] = []
+  private var start = 0
+  public init() {}
+
+  /// - Throws: `malformed` if more waits than any message has: nobody asked for it.
+  public mutating func append(_ bytes: some Collection<UInt8>) throws(TURNFailure) {
+    guard buffer.count - start + bytes.count <= Limits.streamBytes else { throw .malformed }
+    if start > 0 {
+      buffer.removeFirst(start)
+      start = 0
+    }
+    buffer.append(contentsOf: bytes)
+  }
+
+  /// The next message, without padding; nil: it is not whole yet.
+  /// - Throws: `malformed` for what begins neither, or is longer than a message may be: the rest of the stream cannot be read.
+  public mutating func next() throws(TURNFailure) -> [UInt8]? {
+    let count = buffer.count - start
+    guard count >= 4 else { return nil }
+    let length = Int(buffer[start + 2]) << 8 | Int(buffer[start + 3])
+    let (message, whole): (Int, Int)
+    switch buffer[start] >> 6 {
+    case 0:
+      guard length % 4 == 0 else { throw .malformed }
+      (message, whole) = (20 + length, 20 + length)
+    case 1: (message, whole) = (4 + length, 4 + (length + 3) & ~3)
+    default: throw .malformed
+    }
+    guard message <= Limits.frameBytes else { throw .malformed }
+    guard count >= whole else { return nil }
+    defer { start += whole }
+    return Array(buffer[start..<start + message])
+  }
+}
