@@ -302,8 +302,9 @@ let testTargets: [Target] = [
   tests(
     "Commands",
     [
-      "Bytes", "Trunking", "AppSessions", "CallFlow", "Cluster", "Platform", "SIPTransport", "Store", "Engine", "Configuration",
-      "trunkline",
+      "Bytes", "JSONWebToken", "AppProtocol", "Trunking", "AppSessions", "CallFlow", "Cluster", "Platform", "SIPTransport",
+      "AppServer",
+      "Store", "Engine", "Configuration", "trunkline",
     ], [yams, logging]),
   tests("Load", ["Bytes", "Configuration", "Peers", "trunkline-lab"]),
   tests("PushSandbox", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender", "PushSandbox"], [logging]),

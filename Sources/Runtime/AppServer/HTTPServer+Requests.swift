@@ -130,7 +130,8 @@ extension HTTPServer {
     delegate.requestReceived(
       HTTPRequest(
         method: head.method, path: head.path, query: head.query, host: head.host, origin: head.first("origin"),
-        authorization: head.first("authorization").map { Redacted($0) }, body: request.body, peer: connection.address)
+        authorization: head.first("authorization").map { Redacted($0) },
+        idempotencyKey: head.first("idempotency-key"), body: request.body, peer: connection.address)
     ) { [self] response in
       shared.withLock { $0.answers.append((number, response)) }
       wake()

@@ -44,6 +44,10 @@ public struct HTTPRequest: Sendable {
   public var host: String
   public var origin: String?
   public var authorization: Redacted<String>?
+  /// Of the field Idempotency-Key.
+  public var idempotencyKey: String?
+  /// The name of the token that the admin port knows the request by; empty without one.
+  public var client = ""
   public var body: [UInt8]
   public var peer: IPAddress
 }

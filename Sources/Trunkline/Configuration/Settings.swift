@@ -12,6 +12,7 @@ public struct Settings: Sendable {
   public var listen = Listen()
   /// Whose peers reach us at the addresses that we listen on.
   public var localNetworks = [LocalNetwork.interfaces]
+  public var admin = Admin()
   public var dns = DNS()
   public var media = Media()
   public var auth = Auth()
@@ -65,6 +66,13 @@ public struct Settings: Sendable {
     /// The bearer token of the admin endpoint's calls API; always there off loopback.
     public var adminToken: Redacted<String>?
     public var adminTLS: TLSFiles?
+  }
+
+  /// The admin API.
+  public struct Admin: Sendable, Equatable {
+    public static let requestsPerSecond = 20
+    /// Beside `listen.adminToken`, which may do everything.
+    public var tokens: [APIToken] = []
   }
 
   public enum LocalNetwork: Sendable, Equatable {

@@ -60,11 +60,13 @@ final class AppSide: Sendable {
     let tracePages = TracePages(collector: traces, inbox: inbox) { [self] name in trunkNames.withLock { $0.contains(name) } }
     let devicePages = DevicePages(inbox: inbox, push: push, gateway: { [self] in gateway.withLock { $0 } }, wakes: wakes)
     let adminPages = AdminPages(
-      pages: pages, inbox: inbox, traces: tracePages, devices: devicePages, logs: LogPages(levels: logs.levels),
+      pages: pages, inbox: inbox, calls: CallPages(inbox: inbox, cluster: cluster), traces: tracePages, devices: devicePages,
+      logs: LogPages(levels: logs.levels),
       recent: recent, cluster: cluster)
     let admin = try AdminServer.start(
       .init(
         address: settings.listen.admin, token: settings.listen.adminToken.map { Redacted(Array($0.exposed.utf8)) },
+        tokens: settings.admin.tokens,
         tls: settings.listen.adminTLS),
       logger: logs.logger("admin")
     ) { request, answer in adminPages.handle(request, answer) }
@@ -86,6 +88,7 @@ final class AppSide: Sendable {
     trunkNames.withLock { $0 = Set(new.trunks.map(\.name)) }
     gateway.withLock { $0 = new.push?.gateway }
     servers.withLock { $0.app }?.reconfigure(try new.sessions(wakes, cluster?.sessions), origins: Set(new.auth.origins))
+    servers.withLock { $0.admin }?.replace(new.admin.tokens)
     reloadCertificates()
   }
 
