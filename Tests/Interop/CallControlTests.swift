@@ -22,7 +22,9 @@ extension Interop {
         "curl", "/bin/sh", [Surroundings.package + "/Examples/curl/calls.sh"] + words, in: gateway.folder,
         environment: ["ADMIN": "http://127.0.0.1:\(gateway.admin)", "TOKEN_FILE": "jwt.key"])
       #expect(try await asked.finish(within: 15) == (refused ? 22 : 0), "\(words): \(asked.text)")
-      return (try? JSONSerialization.jsonObject(with: Data(asked.text.utf8)) as? [String: Any]) ?? [:]
+      // what curl itself says of a refusal stands below
+      let json = asked.text.split(separator: "\n").first { $0.hasPrefix("{") } ?? ""
+      return (try? JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any]) ?? [:]
     }
 
     /// Examples/backend, with alice as a user.
