@@ -302,7 +302,8 @@ let testTargets: [Target] = [
   tests(
     "Commands",
     [
-      "Bytes", "JSONWebToken", "AppProtocol", "Trunking", "AppSessions", "CallFlow", "Cluster", "Platform", "SIPTransport",
+      "Bytes", "JSONWebToken", "AudioCodecs", "MediaSession", "AppProtocol", "Trunking", "AppSessions", "CallFlow", "Cluster",
+      "Platform", "SIPTransport",
       "AppServer",
       "Store", "Engine", "Configuration", "trunkline",
     ], [yams, logging]),

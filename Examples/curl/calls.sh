@@ -6,6 +6,7 @@
 #   calls.sh hold CALL true|false
 #   calls.sh mute CALL true|false
 #   calls.sh digits CALL '12#'
+#   calls.sh play CALL notice.wav          of admin.play_folder
 #   calls.sh transfer CALL +4930123457
 #   calls.sh hangup CALL [busy|declined|…]
 #
@@ -42,8 +43,9 @@ case ${1-}/$# in
   call/3) ask POST /v1/calls "{\"user\":\"$2\",\"to\":\"$3\"}" ;;
   hold/3 | mute/3) ask POST "/v1/calls/$2/$1" "{\"on\":$3}" ;;
   digits/3) ask POST "/v1/calls/$2/digits" "{\"digits\":\"$3\"}" ;;
+  play/3) ask POST "/v1/calls/$2/play" "{\"file\":\"$3\"}" ;;
   transfer/3) ask POST "/v1/calls/$2/transfer" "{\"to\":\"$3\"}" ;;
   hangup/2) ask POST "/v1/calls/$2/hangup" ;;
   hangup/3) ask POST "/v1/calls/$2/hangup" "{\"reason\":\"$3\"}" ;;
-  *) sed -n '4,10s/^#//p' "$0" >&2; exit 2 ;;
+  *) sed -n '4,11s/^#//p' "$0" >&2; exit 2 ;;
 esac

@@ -1,5 +1,6 @@
 import AppProtocol
 import AppSessions
+import AudioCodecs
 import Bytes
 import MediaSession
 import SIPDialogs
@@ -60,13 +61,24 @@ extension Surroundings {
     #expect(world.mediaHeard.last == "digits 12# to caller")
   }
 
+  @Test func `a program plays to the trunk of a connected call, and the call goes on behind it`() throws {
+    let world = Surroundings()
+    let (_, call) = try world.connected()
+    let notice = Announcement(Recording([Int16](repeating: 1, count: 800)))
+    #expect(world.command(call, .play(notice)) == nil)
+    #expect(world.mediaHeard.last == "play 800")
+    world.feed(.media(.played(try #require(world.session))))
+    #expect(world.machine.summaries.first?.state == .connected)
+    #expect(world.command(nobody, .play(notice))?.code == .gone)
+  }
+
   @Test func `a call that nobody has can be ended and nothing else; one that is not there cannot be either`() throws {
     let world = Surroundings()
     let (_, call) = try world.ringing()
     let others: [CallCommand] = [
       .hold(true), .mute(true), .digits(CallDTMF(digits: "1")),
       .transfer(CallTransfer(target: Handle(k: .phone, h: "+15558880000"))),
-      .transferToUser("bob"),
+      .transferToUser("bob"), .play(Announcement(Recording([1]))),
     ]
     for command in others {
       #expect(world.command(call, command)?.code == .badState)

@@ -1,16 +1,20 @@
 import AppProtocol
 import AppServer
+import AudioCodecs
 import Bytes
 import CallFlow
+import Foundation
+import MediaSession
 import Testing
 
 @testable import trunkline
 
 /// Bodies and idempotency keys of `/v1/calls`; what they do to a call: `CallControlTests`.
 @Suite struct CallPagesTests {
+  private static let notice = Announcement(Recording([1, 2, 3]))
   private func command(_ word: String, _ body: String) -> Result<CallCommand, APIError> {
     do {
-      return .success(try CallPages.command(word, Array(body.utf8)))
+      return .success(try CallPages.command(word, Array(body.utf8), { ["notice.wav": Self.notice] }))
     } catch {
       return .failure(error)
     }
@@ -49,14 +53,26 @@ import Testing
     #expect(error.code == .badRequest)
   }
 
+  @Test func `only what is in the folder is played, by its name`() {
+    #expect(command("play", #"{"file":"notice.wav"}"#) == .success(.play(Self.notice)))
+    for name in ["other.wav", "../notice.wav", "/etc/passwd", "./notice.wav", "notice.wav\u{0}", "NOTICE.WAV"] {
+      let body = String(decoding: (try? JSONEncoder().encode(["file": name])) ?? Data(), as: UTF8.self)
+      guard case .failure(let error) = command("play", body) else {
+        Issue.record("\(name) was found")
+        continue
+      }
+      #expect(error.code == .unknownFile, "\(name)")
+    }
+  }
+
   @Test(arguments: 0..<200) func `bytes of any kind are read or refused`(seed: UInt64) {
     let random = RandomSource.seeded(seed)
-    let words = ["hangup", "hold", "mute", "digits", "transfer"]
+    let words = ["hangup", "hold", "mute", "digits", "play", "transfer"]
     let start = Array(#"{"on":true,"to":"#.utf8.prefix(Int(random.next() % 17)))
     let bytes = start + (0..<(random.next() % 64)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
     for word in words {
       do {
-        _ = try CallPages.command(word, bytes)
+        _ = try CallPages.command(word, bytes, { [:] })
       } catch {
         #expect(error.code == .badRequest)
       }

@@ -10,9 +10,13 @@ extension Interop {
     private static let token = "0123456789abcdef0123456789abcdef"
     private static let number = "+15557654321"
 
-    private func gateway(_ scopes: String = "read, calls", trunk: String = "") async throws -> GatewayUnderTest {
+    private func gateway(_ scopes: String = "read, calls", trunk: String = "", folder: String? = nil) async throws
+      -> GatewayUnderTest
+    {
       try await GatewayUnderTest(
-        ["admin: { tokens: [ { name: program, token_file: jwt.key, scopes: [ \(scopes) ], per_second: 200 } ] }"], trunk: trunk,
+        [
+          "admin: { tokens: [ { name: program, token_file: jwt.key, scopes: [ \(scopes) ], per_second: 200 } ]\(folder.map { ", play_folder: " + $0 } ?? "") }"
+        ], trunk: trunk,
         bearer: Self.token)
     }
 
@@ -197,6 +201,36 @@ extension Interop {
       }
       #expect(levels.count { $0 < 300 } >= 8, "muted for 1.5 s: \(levels)")
       #expect(levels.count { $0 > 2_000 } >= 8, "and not any more: \(levels)")
+      try await gateway.finish()
+    }
+
+    @Test func `a program plays a file: the carrier hears it in place of the app, and the app before and after`() async throws {
+      let folder = try NameServer.folder()
+      defer { try? FileManager.default.removeItem(atPath: folder) }
+      try Speech.write([Int16](repeating: 0, count: 12_000), folder + "/pause.wav")
+      let gateway = try await gateway(folder: folder)
+      try Speech.write(
+        (0..<80_000).map { [0, 5_656, 8_000, 5_656, 0, -5_656, -8_000, -5_656][$0 % 8] }, gateway.folder + "/tone.wav")
+      let audio = try await Peers.trunkAudio(gateway, ["--record", "trunk-heard.wav"])
+      let carrier = try await Peers.callee(gateway, "answer", audio: audio.port)
+      let phone = try await Peers.phone(
+        gateway, ["--call", Self.number, "--play", "tone.wav", "--end-after", "4", "--calls", "1"])
+      let call = try #require(try await phone.event("call.connected")["call"] as? String)
+      for name in ["other.wav", "..", "pause"] {
+        let refused = try await curl(gateway, "play", call, name, refused: true)
+        #expect(code(refused) == "unknownFile", "\(refused)")
+      }
+      _ = try await curl(gateway, "play", call, "pause.wav")
+      #expect(try await phone.finish(within: 25) == 0, "\(phone.text)")
+      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await audio.peer.finish(within: 10) == 0)
+      let heard = try Speech.read(gateway.folder + "/trunk-heard.wav")
+      let levels = stride(from: 0, to: heard.count - 800, by: 800).map {
+        Speech.level(Array(heard[$0..<$0 + 800]), from: 0, to: 0.1)
+      }
+      let pause = levels.firstIndex { $0 < 100 } ?? 0
+      #expect(levels.dropFirst(pause).prefix(14).allSatisfy { $0 < 100 }, "1.5 s of the file: \(levels)")
+      #expect(levels.dropFirst(pause + 17).prefix(5).allSatisfy { $0 > 2_000 }, "the app again: \(levels)")
       try await gateway.finish()
     }
 

@@ -1,4 +1,5 @@
 public import AppProtocol
+public import MediaSession
 
 /// What an operator's program wants of a live call: what the device that has the call could do by the app protocol, and the end.
 public enum CallCommand: Sendable, Equatable {
@@ -7,6 +8,8 @@ public enum CallCommand: Sendable, Equatable {
   case hold(Bool)
   case mute(Bool)
   case digits(CallDTMF)
+  /// The trunk hears this in place of the app.
+  case play(Announcement)
   case transfer(CallTransfer)
   /// By REFER to the first number of this user.
   case transferToUser(String)

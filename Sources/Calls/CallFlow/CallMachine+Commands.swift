@@ -1,5 +1,6 @@
 import AppProtocol
 import AppSessions
+import MediaSession
 import SIPDialogs
 
 /// What operators' programs want of live calls. Each acts as the device that has the call would, and is refused for the same reasons.
@@ -13,6 +14,7 @@ extension CallMachine {
     case .hold(let isOn): change(id, &turn) { refusal = $0.holdByOperator(isOn, &$1) }
     case .mute(let isOn): change(id, &turn) { refusal = $0.muteByOperator(isOn, &$1) }
     case .digits(let digits): change(id, &turn) { refusal = $0.sendDigitsByOperator(digits, &$1) }
+    case .play(let audio): change(id, &turn) { refusal = $0.playByOperator(audio, &$1) }
     case .transfer(let transfer): refusal = transferByOperator(id, transfer, &turn)
     case .transferToUser(let user):
       guard let found = routing.user(user) else { return Failure(.notFound, msg: "no such user") }
@@ -57,6 +59,12 @@ extension Call {
     guard let winner else { return Self.nobodyHasIt }
     if case .err(let failure) = mute(CallMute(on: isOn), &turn) { return failure }
     turn.send(.callMuted(CallMuted(on: isOn)), to: winner, call: id)
+    return nil
+  }
+
+  mutating func playByOperator(_ audio: Announcement, _ turn: inout Turn) -> Failure? {
+    guard winner != nil, state == .connected else { return Self.nobodyHasIt }
+    turn.media(.play(session, audio))
     return nil
   }
 

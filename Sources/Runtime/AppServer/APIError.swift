@@ -5,7 +5,7 @@ public struct APIError: Error, Sendable, Equatable {
     case badRequest
     /// No token, or none that is known; one without the scope.
     case unauthorized, forbidden
-    case unknownPage, unknownCall, unknownUser
+    case unknownPage, unknownCall, unknownUser, unknownFile
     case badMethod
     /// Not in this state of the call; nobody could answer a call to this user.
     case badState
@@ -25,7 +25,7 @@ public struct APIError: Error, Sendable, Equatable {
       case .badRequest: 400
       case .unauthorized: 401
       case .forbidden: 403
-      case .unknownPage, .unknownCall, .unknownUser: 404
+      case .unknownPage, .unknownCall, .unknownUser, .unknownFile: 404
       case .badMethod: 405
       case .badState, .inFlight: 409
       case .keyReused, .emergency, .notAllowed, .noRoute, .unsupported: 422

@@ -44,6 +44,16 @@ extension Calls {
     func run() throws { try endpoint.post("/v1/calls/\(call)/digits", ["digits": digits]) }
   }
 
+  struct Play: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Plays a file of admin.play_folder to the trunk, in place of the app.")
+    @Argument(help: "The call's id.") var call: String
+    @Argument(help: "Its name.") var file: String
+    @OptionGroup var endpoint: Endpoint
+
+    func run() throws { try endpoint.post("/v1/calls/\(call)/play", ["file": file]) }
+  }
+
   struct Transfer: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Transfers a connected call, by REFER to its trunk.")
     @Argument(help: "The call's id.") var call: String

@@ -17,7 +17,7 @@ struct Calls: ParsableCommand {
         trunkline calls transfer 5f0c7f0e-4a52-4c0e-9a1e-2f0d7f6f0a11 +4930123456
       """,
     subcommands: [
-      List.self, Show.self, Make.self, Hold.self, Mute.self, Digits.self, Transfer.self, HangUp.self,
+      List.self, Show.self, Make.self, Hold.self, Mute.self, Digits.self, Play.self, Transfer.self, HangUp.self,
     ])
 
   /// Where the gateway's admin endpoint is.

@@ -153,7 +153,11 @@ extension ConfigurationKeys {
       [
         .init(
           "tokens", .list(.mapping, limit: Limits.apiTokens),
-          "Tokens that may do a part of what that of `listen.admin` may; with one of them no request goes without a token.")
+          "Tokens that may do a part of what that of `listen.admin` may; with one of them no request goes without a token."),
+        .init(
+          "play_folder", .text("path of a folder"), .none("nothing can be played"),
+          "Its `.wav` files, of \(Limits.audioBytes >> 20) MiB at most, are what programs may play in calls, by name; read at start and at SIGHUP."
+        ),
       ]),
     .init(
       "admin.tokens[]", isTakenBySIGHUP: true,

@@ -14,6 +14,7 @@ enum Limits {
   /// Tokens of the admin API, the characters of one, and requests a second.
   static let apiTokens = 100
   static let apiTokenBytes = 16...512
+  static let playedFiles = 100
   static let apiRate = 1...1_000
   static let routes = 10_000
   static let edges = 100

@@ -2,6 +2,7 @@ public import AppSessions
 public import Bytes
 public import CallFlow
 public import JSONWebToken
+public import MediaSession
 public import Platform
 public import SIPDialogs
 public import Trunking
@@ -69,10 +70,12 @@ public struct Settings: Sendable {
   }
 
   /// The admin API.
-  public struct Admin: Sendable, Equatable {
+  public struct Admin: Sendable {
     public static let requestsPerSecond = 20
     /// Beside `listen.adminToken`, which may do everything.
     public var tokens: [APIToken] = []
+    /// What programs may play in calls, by file name.
+    public var recordings: [String: Announcement] = [:]
   }
 
   public enum LocalNetwork: Sendable, Equatable {

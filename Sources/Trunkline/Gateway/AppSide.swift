@@ -5,6 +5,7 @@ import CommandSupport
 import Configuration
 import Control
 import JSONWebToken
+import MediaSession
 import Platform
 import SIPTrace
 import Synchronization
@@ -23,6 +24,8 @@ final class AppSide: Sendable {
   /// For the status page; told of every record.
   let recent = RecentCalls()
   private let trunkNames: Mutex<Set<String>>
+  /// What programs may play.
+  private let recordings: Mutex<[String: Announcement]>
   private let servers = Mutex<(app: AppServer?, admin: AdminServer?)>((nil, nil))
 
   private let push: PushSide
@@ -41,6 +44,7 @@ final class AppSide: Sendable {
     (self.push, self.wakes, self.cluster, self.readiness) = (push, wakes, cluster, readiness)
     gateway = Mutex(settings.push?.gateway)
     trunkNames = Mutex(Set(settings.trunks.map(\.name)))
+    recordings = Mutex(settings.admin.recordings)
     pages = HealthPages(registry: registry, readiness: readiness, version: Version.number) { watch.hung }
   }
 
@@ -60,7 +64,8 @@ final class AppSide: Sendable {
     let tracePages = TracePages(collector: traces, inbox: inbox) { [self] name in trunkNames.withLock { $0.contains(name) } }
     let devicePages = DevicePages(inbox: inbox, push: push, gateway: { [self] in gateway.withLock { $0 } }, wakes: wakes)
     let adminPages = AdminPages(
-      pages: pages, inbox: inbox, calls: CallPages(inbox: inbox, cluster: cluster), traces: tracePages, devices: devicePages,
+      pages: pages, inbox: inbox, calls: CallPages(inbox: inbox, cluster: cluster) { [self] in recordings.withLock { $0 } },
+      traces: tracePages, devices: devicePages,
       logs: LogPages(levels: logs.levels),
       recent: recent, cluster: cluster)
     let admin = try AdminServer.start(
@@ -89,6 +94,7 @@ final class AppSide: Sendable {
     gateway.withLock { $0 = new.push?.gateway }
     servers.withLock { $0.app }?.reconfigure(try new.sessions(wakes, cluster?.sessions), origins: Set(new.auth.origins))
     servers.withLock { $0.admin }?.replace(new.admin.tokens)
+    recordings.withLock { $0 = new.admin.recordings }
     reloadCertificates()
   }
 

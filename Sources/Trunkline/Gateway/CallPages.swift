@@ -4,6 +4,7 @@ import Bytes
 import CallFlow
 import Control
 import Foundation
+import MediaSession
 
 /// Live calls on the admin port: to see, to make, to act on. Refusals are `APIError`s.
 ///
@@ -14,6 +15,7 @@ import Foundation
 ///     POST /v1/calls/ID/hold        {"on":B}
 ///     POST /v1/calls/ID/mute        {"on":B}
 ///     POST /v1/calls/ID/digits      {"digits":D}
+///     POST /v1/calls/ID/play        {"file":NAME} of admin.play_folder
 ///     POST /v1/calls/ID/transfer    {"to":NUMBER}, {"user":U} or {"call":ID}
 ///
 /// Each POST may have an Idempotency-Key; see `IdempotencyTable`.
@@ -21,13 +23,17 @@ struct CallPages: Sendable {
   typealias Answer = @Sendable (AdminResponse) -> Void
   let inbox: Inbox
   let cluster: ClusterSide?
+  /// What can be played now.
+  let recordings: @Sendable () -> [String: Announcement]
   private let repeats = IdempotencyTable()
 
   private static let usage = APIError(
-    .badMethod, "GET /v1/calls, GET /v1/calls/ID, POST /v1/calls, POST /v1/calls/ID/{hangup,hold,mute,digits,transfer}")
+    .badMethod, "GET /v1/calls, GET /v1/calls/ID, POST /v1/calls, POST /v1/calls/ID/{hangup,hold,mute,digits,play,transfer}")
   private static let busy = APIError(.overload, "the gateway is too busy to answer")
 
-  init(inbox: Inbox, cluster: ClusterSide?) { (self.inbox, self.cluster) = (inbox, cluster) }
+  init(inbox: Inbox, cluster: ClusterSide?, recordings: @escaping @Sendable () -> [String: Announcement]) {
+    (self.inbox, self.cluster, self.recordings) = (inbox, cluster, recordings)
+  }
 
   /// `parts`: of the path behind /v1/calls.
   func handle(_ request: AdminRequest, _ parts: [String], _ answer: @escaping Answer) {
@@ -56,7 +62,7 @@ struct CallPages: Sendable {
       case ("POST", 0): try originate(request, answer)
       case ("POST", 2):
         guard let id = Identifier(parts[0]) else { throw APIError(.badRequest, "\(parts[0]) is no call's id") }
-        try send(Self.command(parts[1], request.body), id, answer)
+        try send(Self.command(parts[1], request.body, recordings), id, answer)
       default: throw Self.usage
       }
     } catch {
@@ -86,7 +92,8 @@ struct CallPages: Sendable {
     if !isPosted { answer(Self.busy.response) }
   }
 
-  static func command(_ word: String, _ body: [UInt8]) throws(APIError) -> CallCommand {
+  static func command(_ word: String, _ body: [UInt8], _ recordings: () -> [String: Announcement]) throws(APIError) -> CallCommand
+  {
     switch word {
     case "hangup":
       guard let text = try ActionBody(body, mayBeEmpty: true, ["reason"]).text("reason") else { return .hangUp(nil) }
@@ -101,6 +108,14 @@ struct CallPages: Sendable {
         digits.utf8.allSatisfy({ "0123456789ABCD*#".utf8.contains($0) })
       else { throw APIError(.badRequest, "digits: 1 to 64 of 0-9, A-D, * and #") }
       return .digits(CallDTMF(digits: digits))
+    case "play":
+      guard let name = try ActionBody(body, ["file"]).text("file") else {
+        throw APIError(.badRequest, "file: the name of a file in admin.play_folder")
+      }
+      guard let audio = recordings()[name] else {
+        throw APIError(.unknownFile, "admin.play_folder has no such .wav, or it came after the last SIGHUP")
+      }
+      return .play(audio)
     case "transfer": return try transfer(ActionBody(body, ["to", "user", "call"]))
     default: throw usage
     }
