@@ -310,8 +310,10 @@ let testTargets: [Target] = [
   tests(
     "Commands",
     [
-      "Bytes", "Trunking", "AppSessions", "CallFlow", "Cluster", "Platform", "SIPTransport", "Store", "Engine", "Configuration",
-      "trunkline",
+      "Bytes", "JSONWebToken", "AudioCodecs", "MediaSession", "AppProtocol", "Trunking", "AppSessions", "CallFlow", "Cluster",
+      "Platform", "SIPTransport",
+      "AppServer",
+      "Store", "Engine", "Configuration", "trunkline",
     ], [yams, logging]),
   tests("Load", ["Bytes", "Configuration", "Peers", "trunkline-lab"]),
   tests("PushSandbox", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender", "PushSandbox"], [logging]),

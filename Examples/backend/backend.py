@@ -7,12 +7,19 @@
     curl -X PUT -d '{"numbers": ["+15557000002"]}' http://127.0.0.1:8090/users/carol
         what her next token grants; a number that another user has here moves to her
 
+With --api http://127.0.0.1:9090 and --api-token, a file with a token of the scopes read and calls:
+
+    curl -d '{"user": "carol", "password": "c", "to": "+15557654321"}' http://127.0.0.1:8090/calls
+        {"call": "5f0c…"}: Carol's phones ring; when she answers, the number is called
+    curl -d '{"user": "carol", "password": "c", "to": "+15557654322"}' http://127.0.0.1:8090/calls/5f0c…/transfer
+        whom she talks to talks to that number now
+
 users.json:
 
     {"carol": {"password": "c", "grant": {"numbers": ["+15557000001"], "name": "Carol", "max_calls": 2}}}
 """
 
-import argparse, base64, hashlib, hmac, json, pathlib, threading, time
+import argparse, base64, hashlib, hmac, json, pathlib, threading, time, urllib.error, urllib.request, uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 BODY_LIMIT = 65536
@@ -58,6 +65,42 @@ class Users:
             return True
 
 
+class Gateway:
+    """The gateway's admin API (docs/admin-api.yaml)."""
+
+    def __init__(self, url, token_file):
+        self.url, self.token_file = url, token_file
+
+    def ask(self, method, path, body=None, tries=3):
+        """(status, JSON). The key makes a repeat safe: what has been done already is not done again."""
+        headers = {"Content-Type": "application/json", "Idempotency-Key": str(uuid.uuid4())}
+        if self.token_file:
+            # read each time: the token may have been changed
+            headers["Authorization"] = "Bearer " + pathlib.Path(self.token_file).read_text().split()[0]
+        data = None if body is None else json.dumps(body).encode()
+        for left in reversed(range(tries)):
+            try:
+                request = urllib.request.Request(self.url + path, data=data, headers=headers, method=method)
+                with urllib.request.urlopen(request, timeout=5) as answer:
+                    return answer.status, json.load(answer)
+            except urllib.error.HTTPError as refused:
+                if refused.code not in (429, 503) or not left:
+                    return refused.code, json.load(refused)
+            except OSError as error:
+                if not left:
+                    return 502, {"error": {"code": "unreachable", "message": str(error)}}
+            time.sleep(1)
+
+    def call(self, user, to):
+        return self.ask("POST", "/v1/calls", {"user": user, "to": to})
+
+    def transfer(self, user, call, to):
+        status, found = self.ask("GET", "/v1/calls/" + call)
+        if status != 200 or found["user"] != user:
+            return 404, {"error": {"code": "unknownCall", "message": "no call of this user"}}
+        return self.ask("POST", f"/v1/calls/{call}/transfer", {"to": to})
+
+
 class Handler(BaseHTTPRequestHandler):
     def answer(self, status, value):
         body = json.dumps(value).encode()
@@ -77,13 +120,22 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         try:
             wanted = self.body()
-            name, device = str(wanted["user"]), str(wanted["device"])
+            parts = self.path.strip("/").split("/")
+            name, other = str(wanted["user"]), str(wanted["device" if parts == ["login"] else "to"])
         except (ValueError, KeyError) as error:
             return self.answer(400, {"error": str(error)})
         grant = self.server.users.login(name, wanted.get("password"))
-        if self.path != "/login" or grant is None:
-            return self.answer(403 if self.path == "/login" else 404, {"error": "no such user, or another password"})
-        self.answer(200, {"token": token(self.server.key, name, device, grant), "gateway": self.server.gateway})
+        if grant is None:
+            return self.answer(403, {"error": "no such user, or another password"})
+        match parts:
+            case ["login"]:
+                self.answer(200, {"token": token(self.server.key, name, other, grant), "gateway": self.server.gateway})
+            case ["calls"] if self.server.api:
+                self.answer(*self.server.api.call(name, other))
+            case ["calls", call, "transfer"] if self.server.api and call.replace("-", "").isalnum():
+                self.answer(*self.server.api.transfer(name, call, other))
+            case _:
+                self.answer(404, {"error": "no such page"})
 
     def do_PUT(self):
         try:
@@ -102,11 +154,14 @@ def main():
     parser.add_argument("--key", required=True, help="the file of auth.jwt.key_file (HS256)")
     parser.add_argument("--users", required=True)
     parser.add_argument("--gateway", help="wss://… as phones are told it")
+    parser.add_argument("--api", help="the gateway's admin API, http://127.0.0.1:9090")
+    parser.add_argument("--api-token", help="a file with its token")
     parser.add_argument("--port", type=int, default=8090, help="on 127.0.0.1 alone: PUT asks nobody who they are")
     options = parser.parse_args()
     server = ThreadingHTTPServer(("127.0.0.1", options.port), Handler)
     server.key = pathlib.Path(options.key).read_bytes().strip()
     server.users, server.gateway = Users(options.users), options.gateway
+    server.api = Gateway(options.api, options.api_token) if options.api else None
     print(json.dumps({"event": "listening", "port": server.server_port}), flush=True)
     try:
         server.serve_forever()

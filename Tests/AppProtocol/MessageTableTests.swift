@@ -50,6 +50,7 @@ import Testing
     .callEnded(CallOver(.localEnd, by: .app, at: 1, stats: StreamStats(mos: 4.2))), .callGone(CallOver(.unknown)),
     .callProgress(CallProgress(.early, at: 1)), .mediaRestart(MediaRestart(gen: 2, cause: .timeout)),
     .mediaAnswer(MediaAnswer(sdp: "v", gen: 2)), .callHeld(CallHeld(by: .local, on: true)),
+    .callHeld(CallHeld(by: .gateway, on: false)), .callMuted(CallMuted(on: true)),
     .callDigit(CallDigit(digit: "#", durMs: 80)),
     .quality(Quality(level: "bad", cause: "loss")), .callTransferred(CallTransferred(.done, sip: 200)),
   ]

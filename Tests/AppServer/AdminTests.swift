@@ -1,13 +1,17 @@
-import AppServer
 import Bytes
 import Foundation
+import JSONWebToken
 import Platform
 import Testing
 
+@testable import AppServer
+
 @Suite(.serialized) struct AdminTests {
-  func start(token: String? = nil) throws -> AdminServer {
+  func start(token: String? = nil, tokens: [APIToken] = []) throws -> AdminServer {
     let token = token.map { Redacted(Array($0.utf8)) }
-    return try AdminServer.start(.init(address: SocketAddress(.loopback, 0), token: token), logger: Fixture.logger) {
+    return try AdminServer.start(
+      .init(address: SocketAddress(.loopback, 0), token: token, tokens: tokens), logger: Fixture.logger
+    ) {
       request, answer in
       let text = "\(request.method) \(request.path) ?\(request.query) \(String(decoding: request.body, as: UTF8.self))"
       // From another thread, as control will.
@@ -52,6 +56,83 @@ import Testing
     #expect(try ask(server, "GET /metrics", "Host: a\r\nAuthorization: Bearer wrong\r\n").hasPrefix("401"))
     #expect(try ask(server, "GET /metrics", "Host: a\r\nAuthorization: Bearer s3cret\r\n").hasPrefix("200"))
     #expect(try ask(server, "GET /healthz").hasPrefix("200"))
+  }
+
+  private func token(_ name: String, _ secrets: [String], _ scopes: Set<APIScope>, perSecond: Int? = nil) -> APIToken {
+    APIToken(name: name, secrets: secrets.map { Redacted(Array($0.utf8)) }, scopes: scopes, perSecond: perSecond)
+  }
+  private func ask(_ server: AdminServer, _ request: String, bearer: String) throws -> String {
+    try ask(server, request, "Host: a\r\nAuthorization: Bearer \(bearer)\r\n")
+  }
+
+  @Test func `a token may do what its scopes say, and no scope implies another`() throws {
+    let server = try start(tokens: APIScope.allCases.map { token($0.rawValue, ["secret-\($0)"], [$0]) })
+    defer { server.stop() }
+    let needs: [(String, APIScope)] = [
+      ("GET /v1/calls", .read), ("GET /metrics", .read), ("GET /readyz", .read), ("GET /nothing", .read),
+
+      ("POST /v1/calls", .calls), ("POST /v1/calls/x/hangup", .calls), ("POST /v1/devices/revoke?user=a", .users),
+      ("POST /v1/push/test?user=a", .users), ("GET /v1/devices", .read), ("GET /v1/traces/1", .admin),
+      ("POST /v1/traces", .admin),
+      ("POST /v1/trunks/a/disable", .admin), ("POST /v1/log/levels/sip/debug", .admin), ("POST /nothing", .admin),
+      ("POST /v1/callsign", .admin),
+    ]
+    for (request, scope) in needs {
+      for other in APIScope.allCases {
+        let answer = try ask(server, request, bearer: "secret-\(other)")
+        #expect(answer.hasPrefix(other == scope ? "200" : "403"), "\(request) with \(other): \(answer)")
+      }
+    }
+    let refused = try ask(server, "POST /v1/calls", bearer: "secret-read")
+    #expect(refused == #"403 {"error":{"code":"forbidden","message":"POST of this path needs the scope calls"}}"# + "\n")
+    for wrong in ["", "secret-", "secret-reads", "Secret-read"] {
+      #expect(try ask(server, "GET /v1/calls", bearer: wrong).hasPrefix("401"), "\(wrong)")
+    }
+    #expect(try ask(server, "GET /v1/calls").hasPrefix(#"401 {"error":{"code":"unauthorized""#), "loopback alone is not enough")
+    #expect(try ask(server, "GET /healthz").hasPrefix("200"))
+  }
+
+  @Test func `a token is changed without a gap, and the gateway's own token stays`() throws {
+    let server = try start(token: "own-token", tokens: [token("crm", ["old-secret"], [.read])])
+    defer { server.stop() }
+    func isTaken(_ bearer: String) throws -> Bool { try ask(server, "GET /v1/calls", bearer: bearer).hasPrefix("200") }
+    #expect(try isTaken("old-secret") && !isTaken("new-secret") && isTaken("own-token"))
+    server.replace([token("crm", ["old-secret", "new-secret"], [.read])])
+    #expect(try isTaken("old-secret") && isTaken("new-secret") && isTaken("own-token"))
+    server.replace([token("crm", ["new-secret"], [.read])])
+    #expect(try !isTaken("old-secret") && isTaken("new-secret") && isTaken("own-token"))
+    server.replace([])
+    #expect(
+      try !isTaken("new-secret") && isTaken("own-token") && ask(server, "POST /v1/trunks", bearer: "own-token").hasPrefix("200"))
+  }
+
+  @Test func `a token's rate is its own`() throws {
+    let access = AdminAccess([
+      token("slow", ["slow-secret"], [.read], perSecond: 2), token("other", ["other-secret"], [.read], perSecond: 2),
+      token("free", ["free-secret"], [.read]),
+    ])
+    func code(_ bearer: String, at milliseconds: Int64) -> APIError.Code? {
+      var request = HTTPRequest("GET", "/v1/calls")
+      request.authorization = Redacted("Bearer " + bearer)
+      do {
+        _ = try access.client(of: request, at: Instant(nanoseconds: 1_000_000_000 + milliseconds * 1_000_000))
+        return nil
+      } catch {
+        return error.code
+      }
+    }
+    #expect((0..<3).map { _ in code("slow-secret", at: 0) } == [nil, nil, .tooMany])
+    #expect(code("other-secret", at: 0) == nil && code("free-secret", at: 0) == nil)
+    #expect(code("slow-secret", at: 500) == nil && code("slow-secret", at: 500) == .tooMany)
+    #expect((0..<100).allSatisfy { _ in code("free-secret", at: 600) == nil })
+    #expect(APIError(.tooMany, "x").response.headers.map(\.name) == ["Retry-After"])
+  }
+
+  @Test func `a refusal is JSON whatever its message says`() throws {
+    let response = APIError(.badRequest, "a \"quote\" \\ \u{0}\u{1f}\n\u{7f} é 🎈").response
+    let read = try JSONDecoder().decode([String: [String: String]].self, from: Data(response.body))
+    #expect(read["error"]?["code"] == "badRequest" && read["error"]?["message"]?.hasSuffix("é 🎈") == true)
+    #expect(response.status == 400 && response.contentType == "application/json")
   }
 
   @Test func `an upgrade is refused and a stop leaves no thread and no descriptor`() throws {

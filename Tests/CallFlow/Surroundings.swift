@@ -198,6 +198,7 @@ final class Surroundings {
       case .callProgress(let progress): text += " \(progress.stage.rawValue)"
       case .callTransferred(let transferred): text += " \(transferred.status.rawValue)"
       case .callHeld(let held): text += " \(held.by.rawValue) \(held.on)"
+      case .callMuted(let muted): text += " \(muted.on)"
       default: break
       }
       heard[key, default: []].append(text)

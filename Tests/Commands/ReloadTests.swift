@@ -1,6 +1,7 @@
 import AppSessions
 import Bytes
 import CallFlow
+import JSONWebToken
 import Testing
 
 @testable import Configuration
@@ -11,6 +12,7 @@ import Testing
   /// A change of each section of the file, and of each key that differs from its section.
   private let changes: [(path: String, change: (inout Settings) -> Void)] = [
     ("listen", { $0.listen.admin = SocketAddress(.loopback, 9091) }),
+    ("admin", { $0.admin.tokens = [.init(name: "crm", secrets: [Redacted([1])])] }),
     ("local_networks", { $0.localNetworks = [] }),
     ("dns", { $0.dns.servers = [SocketAddress(.loopback, 53)] }),
     ("media", { $0.media.threads = 3 }),

@@ -28,6 +28,7 @@ import Yams
         { udp: 127.0.0.1:5060, tls: { address: 127.0.0.1:5061, cert: jwt.key, key: jwt.key, ca: jwt.key } }
       app: { tls: { cert: jwt.key, key: jwt.key } }
       admin: { token_file: jwt.key, tls: { cert: jwt.key, key: jwt.key } }
+    admin: { tokens: [ { name: crm, token_file: jwt.key, scopes: [ read ] } ] }
     media: { addresses: [ { bind: 127.0.0.1 } ] }
     auth: { jwt: { key_file: jwt.key } }
     hep: { address: 127.0.0.1:9060 }

@@ -2,6 +2,7 @@ import AudioCodecs
 import Bytes
 import CallFlow
 import Foundation
+import JSONWebToken
 import MediaSession
 import RTP
 import SIPDialogs
@@ -89,6 +90,43 @@ import Trunking
     #expect(content(short) == content(long))
     let token = try folder.parse(key + "listen: { admin: { address: 192.0.2.1:2, token_file: token } }")
     #expect(token.listen.adminToken == Redacted("t"))
+  }
+
+  @Test func `tokens of the admin API have a name, scopes and a rate; two lines are two secrets`() throws {
+    let folder = try TemporaryFolder([
+      "jwt.key": TemporaryFolder.key, "one": "0123456789abcdef\n", "two": "abcdefghijklmnop\r\nponmlkjihgfedcba\n",
+    ])
+    let configuration = try folder.parse(
+      key
+        + "admin: { tokens: [ { name: a, token_file: one, scopes: [ read, calls ] }, { name: b, token_file: two, scopes: admin, per_second: 5 } ] }"
+    )
+    func secret(_ text: String) -> Redacted<[UInt8]> { Redacted(Array(text.utf8)) }
+    #expect(
+      configuration.admin.tokens == [
+        APIToken(name: "a", secrets: [secret("0123456789abcdef")], scopes: [.read, .calls], perSecond: 20),
+        APIToken(name: "b", secrets: [secret("abcdefghijklmnop"), secret("ponmlkjihgfedcba")], scopes: [.admin], perSecond: 5),
+      ])
+    // off loopback one of them is enough
+    _ = try folder.parse(key + "listen: { admin: 192.0.2.1:9090 }\nadmin: { tokens: { name: a, token_file: one, scopes: read } }")
+  }
+
+  @Test func `tokens of the admin API that cannot be told apart, or guessed, are refused`() throws {
+    let folder = try TemporaryFolder([
+      "jwt.key": TemporaryFolder.key, "one": "0123456789abcdef\n", "same": "abcdefghijklmnop\n0123456789abcdef\n",
+      "short": "0123456789abcde\n",
+      "three": "0123456789abcdef\n1123456789abcdef\n2123456789abcdef\n", "spaced": "0123456789 abcdefg\n",
+    ])
+    func problems(_ tokens: String) -> [String] { folder.problems(key + "admin: { tokens: [ \(tokens) ] }") }
+    let one = "{ name: a, token_file: one, scopes: read }"
+    #expect(problems(one) == [])
+    #expect(problems("\(one), { name: a, token_file: same, scopes: read }").count == 2)
+    #expect(problems("\(one), { name: b, token_file: same, scopes: read }").allSatisfy { $0.contains("has a token of a") })
+    for file in ["short", "three", "spaced"] {
+      #expect(problems("{ name: a, token_file: \(file), scopes: read }").count == 1, "\(file)")
+    }
+    #expect(
+      problems("{ name: a, token_file: one, scopes: [ read, write ] }").first?.contains("expected read, calls, users or admin")
+        == true)
   }
 
   @Test func `the app port may name its proxies, and the admin port may speak TLS`() throws {

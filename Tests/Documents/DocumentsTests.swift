@@ -131,7 +131,7 @@ import Testing
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        for match in text.matches(of: /(?:(?:key|password|secret)_file|cert|key): ([a-z.]+)/) {
+        for match in text.matches(of: /(?:(?:key|password|secret|token)_file|cert|key): ([a-z.]+)/) {
           try Data("0123456789abcdef0123456789abcdef\n".utf8).write(to: folder.appendingPathComponent(String(match.1)))
         }
         do {

@@ -18,6 +18,8 @@ final class GatewayUnderTest: @unchecked Sendable {
   private(set) var process: Spawned
   private let binary: String
   private let namespace: String?
+  /// What `get` says to the admin port.
+  private let bearer: String?
   /// Call-IDs of the INVITEs that `Peers.caller` sent, for `Accounting`.
   let invites = Mutex<Set<String>>([])
 
@@ -29,8 +31,9 @@ final class GatewayUnderTest: @unchecked Sendable {
     _ more: [String] = [], users: [String: String] = ["alice": "+15551230001", "bob": "+15551230002"], trunk: String = "",
     media: String = "[ 127.0.0.1 ]", binary: String = Surroundings.trunkline,
     ports: (sip: UInt16, app: UInt16, admin: UInt16)? = nil,
-    carrier carrierPort: UInt16? = nil, network: TranslatedNetwork? = nil
+    carrier carrierPort: UInt16? = nil, network: TranslatedNetwork? = nil, bearer: String? = nil
   ) async throws {
+    self.bearer = bearer ?? network.map { _ in TranslatedNetwork.token }
     (host, namespace) = (network == nil ? "127.0.0.1" : TranslatedNetwork.outside, network?.inside)
     self.binary = binary
     folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-\(UUID().uuidString.prefix(8))").path
@@ -101,7 +104,7 @@ final class GatewayUnderTest: @unchecked Sendable {
 
   /// A GET of the admin endpoint.
   func get(_ path: String) throws -> (status: Int, body: String) {
-    let headers = namespace == nil ? [] : ["Authorization: Bearer \(TranslatedNetwork.token)"]
+    let headers = bearer.map { ["Authorization: Bearer \($0)"] } ?? []
     return try HTTP.request("GET", path, host: host, port: admin, headers: headers)
   }
 

@@ -157,6 +157,23 @@ private struct Halves: ~Copyable {
     #expect(bench.toTrunk.count == 51)
   }
 
+  @Test(arguments: [AudioEncoding.pcmu, .opus])
+  func `in a call an announcement takes the app's place, and the app is heard again`(
+    encoding: AudioEncoding
+  ) throws {
+    var bench = try Bench(app: encoding)
+    bench.connect()
+    try bench.run(frames: 50, app: { tone($0, hertz: 400) })
+    bench.command(.play(Bench.id, Announcement(Recording([Int16](repeating: 0, count: 50 * 160)))))
+    let before = bench.heardByTrunk.count
+    try bench.run(frames: 51, app: { tone($0, hertz: 400) })
+    let during = bench.heardByTrunk.dropFirst(before + 320).prefix(45 * 160)
+    #expect(level(during) < 20 && bench.toTrunk.isContinuous)
+    try bench.run(frames: 50, app: { tone($0, hertz: 400) })
+    #expect(level(bench.heardByTrunk.suffix(20 * 160)) > 1_000 && bench.toTrunk.isContinuous)
+    #expect(bench.toTrunk.count == 150, "one packet for each tick but that of the end")
+  }
+
   @Test func `an announcement waits for the trunk's description, and an empty one is over at once`() throws {
     var bench = try Bench()
     bench.command(.play(Bench.id, Announcement(Recording((0..<5).flatMap { tone($0) }))))

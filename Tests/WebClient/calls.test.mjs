@@ -87,6 +87,44 @@ test("a hold that is refused is none, and one that was taken back meanwhile is a
   assert.equal(rig.said("call.hold").length, 3);
 });
 
+test("what an operator's program does to a call is shown: held, muted, and not any more", async () => {
+  const rig = await online();
+  const call = await rig.talk();
+  await rig.tell("call.held", A, { by: "gateway", on: true });
+  assert.deepEqual(rig.said("call.hold").map((frame) => frame.d.on), [true], "said again: the gateway has it already");
+  await rig.ok("call.hold");
+  assert.equal(call.isHeld, true);
+  await rig.tell("call.held", A, { by: "local", on: true });
+  await rig.tell("call.held", A, { by: "gateway", on: true });
+  assert.equal(rig.said("call.hold").length, 1);
+  await rig.tell("call.held", A, { by: "gateway", on: false });
+  await rig.ok("call.hold");
+  assert.equal(call.isHeld, false);
+  await rig.tell("call.muted", A, { on: true });
+  assert.deepEqual([call.isMuted, call.isCapturing], [true, false]);
+  await rig.clock.advance(300);
+  await rig.tell("call.muted", A, { on: false });
+  assert.deepEqual([call.isMuted, call.isCapturing], [false, true]);
+  await rig.clock.advance(1_000);
+  assert.deepEqual(rig.said("call.mute").map((frame) => frame.d.on), [true, false]);
+});
+
+test("a call that a program made: who has answered sees it call, and hears early media", async () => {
+  const rig = await online();
+  const call = await rig.ring();
+  await rig.tell("call.progress", A, { stage: "ringing" });
+  assert.equal(call.state, "ringing", "never without the user's tap");
+  call.answer();
+  await settle();
+  await rig.ok("call.answer", { won: true });
+  await rig.tell("call.progress", A, { stage: "ringing" });
+  assert.deepEqual([call.state, call.progress, call.isPlaying], ["calling", "ringing", false]);
+  await rig.tell("call.progress", A, { stage: "early" });
+  assert.equal(call.isPlaying, true);
+  await rig.tell("call.connected", A, { at: rig.clock.now(), codec: "opus" });
+  assert.equal(call.state, "connected");
+});
+
 test("transfer: blind to a number, attended with the other call; a refusal says why", async () => {
   const rig = await online();
   const [first, second] = [await rig.talk(A), await rig.talk(B)];

@@ -27,7 +27,7 @@ extension Call {
       return .snapshot(snapshot(devices[index], turn))
     }
     let mayJoin = mayJoin && (device.info.onlyCall == id || users.isFor(device.accounts, of: device.key.user))
-    guard direction == .incoming, mayJoin || pushes.contains(where: { $0.key == device.key && $0.mayShow }) else { return nil }
+    guard ringsDevices, mayJoin || pushes.contains(where: { $0.key == device.key && $0.mayShow }) else { return nil }
     if isUndecided, users.ringing.contains(device.key.user) {
       guard let index = addDevice(device, &turn) else { return nil }
       markOnce(.offered, &turn)
@@ -58,9 +58,9 @@ extension Call {
 
   func snapshot(_ leg: DeviceLeg, _ turn: Turn) -> CallSnapshot {
     CallSnapshot(
-      call: id, dir: direction == .incoming ? .incoming : .outgoing, state: snapshotState, from: parties.from, to: parties.to,
+      call: id, dir: ringsDevices ? .incoming : .outgoing, state: snapshotState, from: parties.from, to: parties.to,
       acct: users.account(of: leg.key.user), sdp: leg.sdp, gen: leg.gen, at: turn.wall(stateSince),
-      exp: timers[.ring].map { turn.wall($0) }, pstn: direction == .incoming ? pstn : nil, caps: capabilities)
+      exp: timers[.ring].map { turn.wall($0) }, pstn: ringsDevices ? pstn : nil, caps: capabilities)
   }
 
   /// What the app that has the call may offer its user, if that is not what it was told last.
@@ -104,7 +104,7 @@ extension Call {
   mutating func deviceVanished(_ key: DeviceKey, _ turn: inout Turn) {
     guard let index = index(of: key) else { return }
     (devices[index].isConnected, devices[index].awaitedUntil) = (false, turn.now + Self.returnTime)
-    guard isUndecided, direction == .incoming, terminals[key] == nil else { return }
+    guard isUndecided, ringsDevices, terminals[key] == nil else { return }
     devices[index].phase = .offered
     timers[.vanished] = turn.now + Self.returnTime
   }

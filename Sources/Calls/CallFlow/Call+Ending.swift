@@ -124,7 +124,7 @@ extension Call {
 
   /// Nobody is left who could answer: the final response follows from what the devices said.
   mutating func endIfNobodyRings(_ turn: inout Turn) {
-    guard isUndecided, direction == .incoming, !parties.isVerifying, users.locating == nil else { return }
+    guard isUndecided, ringsDevices, !parties.isVerifying, users.locating == nil else { return }
     let undecided = devices.filter { terminals[$0.key] == nil }
     guard !undecided.contains(where: { $0.isConnected || $0.phase == .ringing }),
       !pushes.contains(where: { terminals[$0.key] == nil && $0.isOpen })

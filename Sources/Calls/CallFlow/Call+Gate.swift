@@ -121,7 +121,7 @@ extension Call {
     guard state == .answering || state == .starting else { return }
     let missing = winnerIndex.map { devices[$0].missingMedia } ?? "no device"
     // docs/protocol.md, Outgoing: 5 s without media is mediaFailed; Incoming: the deadline is mediaTimeout
-    if direction == .outgoing { return end(.mediaFailed, by: .gateway, detail: missing, &turn) }
+    if !ringsDevices { return end(.mediaFailed, by: .gateway, detail: missing, &turn) }
     endUnlessDiverted(.mediaFailed, .init(.mediaTimeout, by: .gateway, others: .answeredElsewhere, detail: missing), &turn)
   }
 
@@ -171,7 +171,7 @@ extension Call {
 
   /// The media of the device that has the call failed: for good, unless somebody else may have it.
   mutating func failMedia(_ detail: String, _ turn: inout Turn) {
-    guard direction == .incoming, state == .answering else { return end(.mediaFailed, by: .app, detail: detail, &turn) }
+    guard ringsDevices, state == .answering else { return end(.mediaFailed, by: .app, detail: detail, &turn) }
     endUnlessDiverted(.mediaFailed, .init(.mediaFailed, by: .app, others: .answeredElsewhere, detail: detail), &turn)
   }
 

@@ -95,7 +95,7 @@ extension Call {
       negotiation: AppNegotiation(.gateway, endpoint: endpoint, sessionID: turn.random.next()))
     appMedia.nextLeg += 1
     if !pushes.contains(where: { $0.key == device.key && $0.mayShow }) { bookkeeping.offeredDevices += 1 }
-    if direction == .incoming { leg.sdp = leg.negotiation.makeOffer() }
+    if ringsDevices { leg.sdp = leg.negotiation.makeOffer() }
     turn.media(.addAppLeg(session, leg.id, leg.local))
     devices.append(leg)
     return devices.count - 1
@@ -215,7 +215,7 @@ extension Call {
 
   mutating func ringTimedOut(_ turn: inout Turn) {
     switch direction {
-    case .incoming where isUndecided: endUnlessDiverted(.noAnswer, .init(.unanswered, by: .gateway), &turn)
+    case _ where isUndecided: endUnlessDiverted(.noAnswer, .init(.unanswered, by: .gateway), &turn)
     case .incoming where isDivertedToNumber || diversions.recording != nil: diversionTimedOut(&turn)
     case .outgoing where state == .ready || state == .progress: end(.unanswered, by: .trunk, &turn)
     default: break
@@ -225,7 +225,7 @@ extension Call {
   // MARK: requests
 
   mutating func prepare(_ prepare: CallPrepare, from key: DeviceKey, on session: SessionID, _ turn: inout Turn) -> RequestAnswer {
-    guard direction == .incoming, isUndecided, let index = index(of: key) else { return .err(Failure(.badState)) }
+    guard ringsDevices, isUndecided, let index = index(of: key) else { return .err(Failure(.badState)) }
     if let refusal = describe(index, prepare.sdp, gen: prepare.gen, on: session, &turn) { return .err(refusal) }
     markOnce(.prepared, &turn)
     return .ok
@@ -253,7 +253,7 @@ extension Call {
   /// `call.answer`: the one lock. The first whose description can be used has the call.
   mutating func answer(_ answer: CallAnswer, from key: DeviceKey, on session: SessionID, _ turn: inout Turn) -> RequestAnswer {
     if winner == key { return .ok(Success(won: true)) }
-    guard isUndecided, direction == .incoming, let index = index(of: key) else {
+    guard isUndecided, ringsDevices, let index = index(of: key) else {
       return .err(Failure(winner == nil ? .badState : .answeredElsewhere, reason: winner == nil ? nil : .answeredElsewhere))
     }
     if let gen = answer.gen, gen != devices[index].gen { return .err(Failure(.staleGen)) }
@@ -294,7 +294,7 @@ extension Call {
   }
 
   mutating func reject(_ reject: CallReject, from key: DeviceKey, _ turn: inout Turn) -> RequestAnswer {
-    guard direction == .incoming, isUndecided, terminals[key] == nil else { return .err(Failure(.badState)) }
+    guard ringsDevices, isUndecided, terminals[key] == nil else { return .err(Failure(.badState)) }
     let isBusy = reject.reason == .busy
     switch reject.reason {
     case .busy: bookkeeping.declines.busy += 1

@@ -110,7 +110,7 @@ extension Call {
 
   /// `call.end`. Before the lock it rejects for all; afterwards the call is over for everybody.
   mutating func endByApp(_ request: CallEnd, from key: DeviceKey, _ turn: inout Turn) {
-    if isUndecided, direction == .incoming {
+    if isUndecided, ringsDevices {
       _ = reject(CallReject(), from: key, &turn)
     } else if winner == key {
       let reason: EndReason =

@@ -36,14 +36,15 @@ extension Call {
   /// The one place that calls whom an app dials.
   mutating func inviteTrunk(_ proof: GateProof, _ turn: inout Turn) {
     guard trunkLeg.phase == .idle, let peer = trunk.peer, trunkLeg.negotiation != nil else { return }
-    if times[.gateOpen] == nil { noteGateOpen(since: .start, &turn) }
+    if times[.gateOpen] == nil { noteGateOpen(since: ringsDevices ? .answered : .start, &turn) }
     enter(.ready, &turn)
     mark(.inviteSent, detail: trunk.name, &turn)
     timers[.ring] = turn.now + turn.configuration.timers.outgoingRing
     let caller = trunk.numbers.calling(parties.callerNumber)
     trunkLeg.invite(
       OutboundInvite(
-        trunk: peer, to: trunk.numbers.called(parties.calledNumber), from: caller, displayName: parties.from.n,
+        trunk: peer, to: trunk.numbers.called(parties.calledNumber), from: caller,
+        displayName: parties.origination == nil ? parties.from.n : parties.origination?.displayName,
         isPrivate: parties.isPrivate,
         assertedIdentity: caller, sdp: nil, maxForwards: transfers.maxForwards,
         extraHeaders: parties.identities.map { (HeaderName.identity.text, $0.text) }), &turn)

@@ -64,6 +64,8 @@ extension Call {
     var divertedFrom: [Handle] = []
     /// Identity header fields (RFC 8224): of the trunk's INVITE, or of the app for ours.
     var identities: [SignedIdentity] = []
+    /// A program made the call for a user.
+    var origination: Origination?
     /// What the verifier said of them: A, B or C.
     var attestation: String?
     /// The devices are told when the verifier has answered, or after its deadline.

@@ -35,6 +35,12 @@ import SIPDialogs
 ///     both       300…699, call.end, 180 s                 → ended       CANCEL (not after a final response), call.ended
 ///     connected  as incoming
 ///
+/// Outgoing, made by a program (`Input.originate`): as incoming until a device has answered, without a word to the trunk; then
+///
+///     answering  gate opens and start line on disk        → ready       INVITE
+///     answering  deadline, media.fail, call.end           → ended       call.ended, no INVITE
+///     ready      as outgoing
+///
 /// `ended` takes no input but the final statistics; then the record is written and only the tombstone is left. What does not
 /// fit the state crossed something on its way: a request gets `err{gone}` or `err{badState}`, everything else is ignored.
 struct Call {
@@ -73,7 +79,7 @@ struct Call {
   ) {
     (self.id, self.direction, self.session) = (id, direction, session)
     (self.users, self.parties, legs) = (users, parties, [trunkLeg])
-    state = direction == .incoming ? .parked : .starting
+    state = direction == .incoming || parties.origination != nil ? .parked : .starting
     stateSince = now
   }
 

@@ -87,7 +87,7 @@ extension CallMachine {
       reason =
         call.terminals[key]?.over.reason
         ?? (call.isDiverted(for: key.user)
-          ? .diverted : call.direction == .incoming && call.winner != nil ? .answeredElsewhere : nil)
+          ? .diverted : call.ringsDevices && call.winner != nil ? .answeredElsewhere : nil)
     } else if let tombstone = tombstones[id], tombstone.users.contains(key.user) {
       reason = tombstone.terminals[key]?.over.reason ?? (tombstone.direction == .incoming ? tombstone.over.reason : nil)
     } else if let remote, remote.users.contains(key.user) {
@@ -118,7 +118,7 @@ extension CallMachine {
   }
 
   /// `call.transfer`: to a number that the user may dial, or together with another of the user's calls.
-  private mutating func transfer(_ id: CallID, _ transfer: CallTransfer, _ key: DeviceKey, _ turn: inout Turn) -> RequestAnswer {
+  mutating func transfer(_ id: CallID, _ transfer: CallTransfer, _ key: DeviceKey, _ turn: inout Turn) -> RequestAnswer {
     guard let call = calls[id], call.winner == key else { return .err(Failure(.badState)) }
     var other: LegID?
     if let with = transfer.withCall {
@@ -148,7 +148,7 @@ extension CallMachine {
     guard let id else { return turn.refuse(token, .badRequest, "call is missing") }
     let caller = Refusal.Caller(device: key, number: start.to.h, call: "\(id)")
     if let running = calls[id] {
-      guard running.direction == .outgoing, running.winner == key else {
+      guard !running.ringsDevices, running.winner == key else {
         return refuse(token, caller, .forbidden, .forbidden, nil, &turn)
       }
       guard running.isLive, let leg = running.devices.first else {

@@ -212,6 +212,10 @@ extension CallMachine {
   }
 
   mutating func claimed(_ id: CallID, _ answer: ClaimAnswer, _ turn: inout Turn) {
+    if case .claimingOriginated(let call, let told)? = pending[id] {
+      pending[id] = nil
+      return claimed(call, answer, told, &turn)
+    }
     guard case .claiming(var call, let offer, let device, let request)? = pending[id] else { return }
     pending[id] = nil
     let caller = call.wanted(by: device.key)
@@ -259,7 +263,7 @@ extension Call {
   /// A device of the call's user has come to another node.
   mutating func came(_ remote: RemoteDevice, wantsCalls: Bool, _ turn: inout Turn) {
     if winner == remote.key { return wakeWinner(through: remote, &turn) }
-    guard isUndecided, direction == .incoming, users.locating == nil, terminals[remote.key] == nil, remote.isWakeable,
+    guard isUndecided, ringsDevices, users.locating == nil, terminals[remote.key] == nil, remote.isWakeable,
       index(of: remote.key).map({ !devices[$0].isConnected }) ?? true
     else { return }
     if let index = pushIndex(remote.key) {

@@ -87,7 +87,7 @@ extension CallMachine {
     guard let device = presence(key), devices.wantsCalls(key) else { return }
     for id in callsOfUser[key.user] ?? [] {
       change(id, &turn) { call, turn in
-        let isItsCall = call.direction == .incoming && call.users.ringing.contains(key.user)
+        let isItsCall = call.ringsDevices && call.users.ringing.contains(key.user)
         if isItsCall, call.users.isFor(device.accounts, of: key.user) { call.offer(to: device, &turn) }
       }
     }

@@ -208,7 +208,8 @@ extension CallMachine {
       guard calls[id]?.isLive == true else { return turn.media(.close(reservation.session)) }
       ring(id, media: reservation, &turn)
     case .diversion(let plan): diversionReserved(id, plan, reservation, &turn)
-    case .locating, .claiming: turn.media(.close(reservation.session))
+    case .locating, .claiming, .claimingOriginated: turn.media(.close(reservation.session))
+    case .originated(let call, let answer): originated(call, reservation, answer, &turn)
     case .outgoing(let call, let offer, let device, let request):
       started(call, offer, device, request, reservation, &turn)
     case nil: turn.media(.close(reservation.session))
@@ -221,7 +222,8 @@ extension CallMachine {
       guard let intake = call.intake else { return }
       refuse(call.trunkLeg.id, intake.invite, reason, code: 503, &turn)
       unclaim(id, &turn)
-    case .locating, .claiming: break
+    case .locating, .claiming, .claimingOriginated: break
+    case .originated(let call, let answer): originationRefused(call, reason, text, answer, &turn)
     case .asked: change(id, &turn) { $0.end(.overload, by: .gateway, detail: text, &$1) }
     case .diversion(let plan): diversionImpossible(id, plan, text, &turn)
     case .outgoing(let call, _, _, let request):

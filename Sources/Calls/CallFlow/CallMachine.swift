@@ -24,6 +24,9 @@ public struct CallMachine {
     /// Between `locate` or `claim` and the cluster's answer: no call yet.
     case locating(Call, user: String, toward: IPAddress)
     case claiming(Call, offer: SessionDescription, DevicePresence, RequestToken)
+    /// One that a program makes for a user, before and after the cluster's answer.
+    case claimingOriginated(Call, Originated)
+    case originated(Call, Originated)
     /// A call whose webhook has said whom it is for.
     case asked
     /// The leg to the number that a call is diverted to.
@@ -166,6 +169,8 @@ public struct CallMachine {
     case .wallClock(let offset): wallOffset = offset
     case .draining: isDraining = true
     case .hangUp(let id): change(id, &turn) { $0.hangUp(&$1) }
+    case .command(let id, let command, let answer): answer(obey(command, id, &turn))
+    case .originate(let wanted, let answer): originate(wanted, answer, &turn)
     case .timer: fire(&turn)
     }
   }
@@ -212,12 +217,13 @@ public struct CallMachine {
 
   private mutating func remember(_ call: Call, _ turn: inout Turn) {
     let end = call.bookkeeping.end ?? .init(.unknown, by: .gateway)
-    let isAnswered = call.direction == .incoming && call.winner != nil
+    let isAnswered = call.ringsDevices && call.winner != nil
     let reason = isAnswered ? .answeredElsewhere : call.divertedReason ?? call.bookkeeping.reasonForOthers ?? end.reason
     let over = CallOver(reason, by: end.by, at: turn.wallNow, sip: end.sip)
     let forgotten = tombstones.insert(
       Tombstone(
-        users: call.users.concerned, direction: call.direction, owner: call.direction == .outgoing ? call.winner : nil,
+        users: call.users.concerned, direction: call.ringsDevices ? .incoming : .outgoing,
+        owner: call.ringsDevices ? nil : call.winner,
         over: over,
         terminals: call.terminals, wasPushed: call.bookkeeping.wasPushed,
         expires: turn.now + configuration.timers.tombstone),

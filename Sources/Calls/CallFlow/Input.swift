@@ -67,6 +67,10 @@ extension CallMachine {
     case wallClock(offsetMilliseconds: Int64)
     /// From now on new calls are refused; those that live go on.
     case draining
+    /// A program wants something of a live call; the closure hears once, on the control thread: nil, or why not.
+    case command(CallID, CallCommand, @Sendable (Failure?) -> Void)
+    /// A program makes a call for a user; the closure hears once, on the control thread.
+    case originate(OriginateRequest, Originated)
     /// An operator ends a call.
     case hangUp(CallID)
     /// `now` has reached `nextDeadline` (early or late calls do no harm).

@@ -7,6 +7,7 @@ public import Bytes
 /// |---|---|---|---|---|---|---|
 /// | ringing | prepare; the same one again: ringing only | answer, once `call.prepare` is accepted → answering | `media.ready` | ignored | → ended | reject → ended |
 /// | answering | ignored | ignored | `media.ready` | → connected | → ended | end → ended |
+/// | answering, and `call.progress` → ready, progress: a call that a program makes for the user | ignored | ignored | `media.ready` | → connected | → ended | end → ended |
 /// | starting, ready, progress | ignored | ignored | `media.ready` | → connected | → ended | end → ended |
 /// | connected | ignored | ignored | `media.ready` (restart) | ignored | → ended | end → ended |
 /// | ended | ignored | ignored | ignored | ignored | ignored | ignored |
@@ -225,14 +226,15 @@ public struct ClientCall: Sendable {
     switch message {
     case .callConnected(let d):
       // never without the user's tap: the microphone would be open
-      guard state != .connected, direction == .outgoing || state == .answering else { return }
+      guard state != .connected, direction == .outgoing || state != .ringing else { return }
       codec = d.codec
       move(to: .connected, &actions)
       actions.append(.media(.activate(isConnected: true)))
       tellAudio(&actions)
     case .callCancel(let d), .callEnded(let d), .callGone(let d): end(d.reason, &actions)
     case .callProgress(let d):
-      guard direction == .outgoing, state != .connected else { return }
+      // of a call that came in: the gateway makes it for this user, who has answered first
+      guard state != .connected, direction == .outgoing || state != .ringing else { return }
       move(to: d.stage == .trying ? .ready : .progress, &actions)
       if d.stage == .early { actions.append(.media(.activate(isConnected: false))) }
     case .callDigit(let d): if let digit = d.digit.first { actions.append(.digit(digit)) }

@@ -27,6 +27,9 @@ extension PhoneMachine {
     case .callHeld(let held) where held.by == .remote:
       calls[id]?.isHeldByPeer = held.on
       tellChange(id, &out)
+    // the system's screen follows what an operator's program did, and this phone says the same to the gateway once more
+    case .callHeld(let held) where held.by == .gateway: wished(.hold(held.on), id, now, &out)
+    case .callMuted(let muted): wished(.mute(muted.on), id, now, &out)
     case .callTransferred(let status): out.append(.transferred(id, status))
     default: give(.message(message), to: id, now, &out)
     }
@@ -128,8 +131,9 @@ extension PhoneMachine {
     switch state {
     // the trunk's 100 at the latest; whichever comes first is when it began to connect
     case .ready, .progress:
+      calls[id]?.answerBy = nil
       complete(id, true, &out)
-      guard calls[id]?.isConnecting == false else { break }
+      guard calls[id]?.isConnecting == false, calls[id]?.isOutgoing == true else { break }
       calls[id]?.isConnecting = true
       out.append(.reportConnecting(id))
     case .connected:
@@ -288,11 +292,10 @@ extension PhoneMachine {
 }
 
 extension PhoneMachine.Entry {
-  /// Its audio may be heard: connected, or an outgoing call on its way.
+  /// Its audio may be heard: connected, or on its way to the other side.
   var isHeard: Bool {
     switch call?.state {
-    case .connected: true
-    case .ready, .progress: isOutgoing
+    case .connected, .ready, .progress: true
     default: false
     }
   }

@@ -4,6 +4,7 @@
 // |---------------------------|--------------------------------|---------------------------|-----------------|----------------|--------------------|----------------|
 // | ringing                   | prepare; the same again: rings | answering, then answer    | media.ready     | -              | ended              | reject → ended |
 // | answering                 | prepare                        | -                         | media.ready     | connected      | ended              | end → ended    |
+// | answering, call.progress  | -                              | -                         | media.ready     | connected      | ended              | end → ended    |
 // | starting, ready, progress | -                              | -                         | media.ready     | connected      | ended              | end → ended    |
 // | connected                 | -                              | -                         | media.ready     | -              | ended              | end → ended    |
 // | ended                     | -                              | -                         | -               | -              | -                  | -              |
@@ -269,7 +270,8 @@ export class Call extends Source {
       case "call.connected": return this.#connected(d);
       case "call.cancel": case "call.ended": case "call.gone": return this.finish(endReason(d.reason));
       case "call.progress":
-        if (!this.isOutgoing || this.phase === "connected") return;
+        // of a call that came in: the gateway makes it for this user, who has answered first
+        if (this.phase === "connected" || (!this.isOutgoing && this.phase === "ringing")) return;
         this.progress = d.stage;
         this.hasEarlyMedia ||= d.stage === "early";
         this.#move(d.stage === "trying" ? "ready" : "progress");
@@ -281,7 +283,10 @@ export class Call extends Source {
         return this.changed();
       case "call.held":
         if (d.by === "remote") this.isHeldByPeer = d.on;
+        // an operator's program did it: this page says the same to the gateway once more, and shows it
+        if (d.by === "gateway") this.hold(d.on);
         return this.changed();
+      case "call.muted": return this.mute(d.on);
       case "call.digit": return this.emit("digit", { digit: String(d.digit ?? "").slice(0, 1) });
       case "call.transferred": return this.emit("transferred", { status: d.status });
       case "quality":
@@ -294,7 +299,7 @@ export class Call extends Source {
 
   #connected(d) {
     // never without the user's tap: the microphone would be open
-    if (this.phase === "connected" || (!this.isOutgoing && this.phase !== "answering")) return;
+    if (this.phase === "connected" || (!this.isOutgoing && this.phase === "ringing")) return;
     this.#tap = null;
     this.#wasAnswered = true;
     this.connectedAt = Number.isFinite(d.at) ? d.at : this.phone.seams.clock.now() + this.phone.skew;

@@ -27,7 +27,7 @@ const AGAIN = /^(call\.ringing|call\.unavailable|media\.(ready|fail|active))$/;
 const SHAPES = {
   welcome: { sid: "string", resumeToken: "string", hb: "number" },
   "call.offer": { from: "object", sdp: "string", gen: "number" },
-  "call.wake": { gw: "string", wake: "string" }, "call.held": { on: "boolean" }, "media.restart": { gen: "number" }, "media.answer": { sdp: "string", gen: "number" },
+  "call.wake": { gw: "string", wake: "string" }, "call.held": { on: "boolean" }, "call.muted": { on: "boolean" }, "media.restart": { gen: "number" }, "media.answer": { sdp: "string", gen: "number" },
 };
 
 /** The frame in this text; null if it is none. */

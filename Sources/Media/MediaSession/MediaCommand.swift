@@ -185,7 +185,7 @@ public enum MediaCommand: Sendable {
   /// A diverted call: from now on this session's trunk is heard by the trunk of `to`, a session of the same thread, and by no app.
   /// With `connects` it is answered: digits, reports and the watch over silence begin.
   case bridge(MediaSessionID, to: MediaSessionID, connects: Bool)
-  /// The trunk hears this, at once, from its beginning; `.played` follows its end.
+  /// The trunk hears this, at once, from its beginning, in place of an app; `.played` follows its end.
   case play(MediaSessionID, Announcement)
   /// Ends the session: sockets and state are freed, `.closed` with the final statistics follows, once.
   case close(MediaSessionID)

@@ -2,11 +2,13 @@ import AudioCodecs
 import Bytes
 import RTP
 
-/// Recorded audio that a caller hears whom nobody answers: one value for all calls that play it. Its storage is freed with the last of
+/// Recorded audio that a caller hears whom nobody answers, or that a program plays in a call: one value for all calls that play it. Its storage is freed with the last of
 /// them.
-public final class Announcement: Sendable {
+public final class Announcement: Sendable, Equatable {
   public let recording: Recording
   public init(_ recording: Recording) { self.recording = recording }
+  /// The same value, not the same sound.
+  public static func == (one: Announcement, other: Announcement) -> Bool { one === other }
 
   public var milliseconds: Int { recording.count(.narrowband) / 8 }
 }
@@ -65,11 +67,15 @@ extension MediaSession {
   mutating func play(_ announcement: Announcement) {
     playback = Playback(announcement: announcement)
     clearPacketizer()
+    // an app's packets go through no more: after the end, with the app's next pause, they may again
+    updateRelay()
   }
 
-  /// The next 20 ms of the announcement; after the last, `played`. A trunk that is held hears nothing, and its time goes by.
+  /// The next 20 ms of the announcement; after the last, `played`. A trunk that is held hears nothing, and its time goes by. What an app says
+  /// meanwhile is left out.
   mutating func tickPlayback(at now: Instant, into output: inout MediaOutput) {
     guard let playing = playback, trunk.isSet else { return }
+    if connectedAt != nil, bridge == nil { _ = uplink.receiver.pull(into: frame, band, at: now) }
     let samples = playing.announcement.recording.samples(band)
     let start = playing.position * band.samplesPerTick
     let count = min(band.samplesPerTick, samples.count - start)

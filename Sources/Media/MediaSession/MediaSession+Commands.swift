@@ -261,7 +261,8 @@ extension MediaSession {
   }
   var canRelayDownlink: Bool { sameEncoding && isDownlinkOpen && !isHeld && downlink.kept == nil }
   var canRelayUplink: Bool {
-    sameEncoding && connectedAt != nil && !isHeld && !isMuted && uplink.kept == nil && trunk.packetTimeMilliseconds == 20
+    sameEncoding && connectedAt != nil && !isHeld && !isMuted && uplink.kept == nil && playback == nil
+      && trunk.packetTimeMilliseconds == 20
   }
 
   // MARK: The end

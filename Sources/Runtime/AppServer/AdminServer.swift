@@ -1,7 +1,7 @@
 import AppProtocol
 import AppSessions
 import Bytes
-import JSONWebToken
+public import JSONWebToken
 import Logging
 import Platform
 
@@ -17,31 +17,43 @@ public typealias AdminResponse = HTTPResponse
 public final class AdminServer: Sendable {
   public struct Settings: Sendable {
     public var address: SocketAddress
-    /// Required of every request but `/healthz`; must be set off loopback.
+    /// May do everything; it, or one of `tokens`, is required of every request but `/healthz`, and must be there off loopback.
     public var token: Redacted<[UInt8]>?
+    public var tokens: [APIToken]
     public var tls: TLSFiles?
-    public init(address: SocketAddress, token: Redacted<[UInt8]>? = nil, tls: TLSFiles? = nil) {
-      (self.address, self.token, self.tls) = (address, token, tls)
+    public init(
+      address: SocketAddress, token: Redacted<[UInt8]>? = nil, tokens: [APIToken] = [], tls: TLSFiles? = nil
+    ) {
+      (self.address, self.token, self.tokens, self.tls) = (address, token, tokens, tls)
+    }
+    fileprivate func all(_ tokens: [APIToken]) -> [APIToken] {
+      token.map { [APIToken(name: "listen.admin", secrets: [$0])] + tokens } ?? tokens
     }
   }
   public typealias Handler = @Sendable (AdminRequest, @escaping @Sendable (AdminResponse) -> Void) -> Void
 
   private let server: HTTPServer
   private let delegate: AdminDelegate
+  private let settings: Settings
 
   /// Throws `SystemError` with the setting's name if the address cannot be bound.
   public static func start(_ settings: Settings, logger: Logger, handler: @escaping Handler) throws -> AdminServer {
-    let delegate = AdminDelegate(token: settings.token?.exposed, handler: handler)
+    let delegate = AdminDelegate(AdminAccess(settings.all(settings.tokens)), handler)
     let server = try HTTPServer(
       .init(
         name: "admin", address: settings.address, setting: "listen.admin", tls: settings.tls,
         connections: Limits.adminConnections,
         connectionsPerAddress: Limits.adminConnections), delegate: delegate, logger: logger)
     try server.start()
-    return AdminServer(server, delegate)
+    return AdminServer(server, delegate, settings)
   }
 
-  private init(_ server: HTTPServer, _ delegate: AdminDelegate) { (self.server, self.delegate) = (server, delegate) }
+  private init(_ server: HTTPServer, _ delegate: AdminDelegate, _ settings: Settings) {
+    (self.server, self.delegate, self.settings) = (server, delegate, settings)
+  }
+
+  /// Other `Settings.tokens`, from the next request on; any thread. `Settings.token` stays.
+  public func replace(_ tokens: [APIToken]) { delegate.access.replace(settings.all(tokens)) }
 
   public var address: SocketAddress { server.address }
   /// Reads the TLS files again. `done` gets what is wrong with them, in which case the old ones stay in use.
@@ -54,36 +66,20 @@ public final class AdminServer: Sendable {
 
 /// Checks who may ask, then hands the request to the handler.
 private final class AdminDelegate: TransportDelegate, Sendable {
-  private let token: [UInt8]?
+  let access: AdminAccess
   private let handler: AdminServer.Handler
 
-  init(token: [UInt8]?, handler: @escaping AdminServer.Handler) { (self.token, self.handler) = (token, handler) }
+  init(_ access: AdminAccess, _ handler: @escaping AdminServer.Handler) { (self.access, self.handler) = (access, handler) }
 
   func requestReceived(_ request: HTTPRequest, answer: @escaping @Sendable (HTTPResponse) -> Void) {
-    guard ["GET", "HEAD", "POST"].contains(request.method) else { return answer(.text(405, "GET or POST")) }
-    if let refusal = refusal(request) { return answer(refusal) }
+    guard ["GET", "HEAD", "POST"].contains(request.method) else { return answer(APIError(.badMethod, "GET or POST").response) }
+    var request = request
+    do {
+      request.client = try access.client(of: request, at: MonotonicClock.now())
+    } catch {
+      return answer(error.response)
+    }
     handler(request, answer)
-  }
-
-  private func refusal(_ request: HTTPRequest) -> HTTPResponse? {
-    // Neither says anything of a call; the page asks for the rest with the token.
-    if request.path == "/healthz" || request.path == "/" { return nil }
-    if let token {
-      let given = request.authorization.map { Array($0.exposed.utf8) } ?? []
-      return constantTimeEqual(given, Array("Bearer ".utf8) + token) ? nil : .text(401, "authorization: Bearer <token>")
-    }
-    // Without a token only programs on this machine: a web page could reach loopback through its user's browser, by name
-    // (DNS rebinding) or across origins.
-    guard request.peer.unmapped.isLoopback else {
-      return .text(403, "set listen.admin token_file to ask from another machine")
-    }
-    guard request.origin == nil, Self.isPlain(host: request.host) else { return .text(403, "not from a web page") }
-    return nil
-  }
-
-  private static func isPlain(host: String) -> Bool {
-    if let address = SocketAddress(host) { return address.ip.isLoopback }
-    return host == "localhost" || host.hasPrefix("localhost:") || IPAddress(host)?.isLoopback ?? false
   }
 
   func webSocketOpened(_ id: ConnectionID, from address: IPAddress) {}

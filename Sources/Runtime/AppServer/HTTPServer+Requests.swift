@@ -138,7 +138,7 @@ extension HTTPServer {
         lastEventID: head.first("last-event-id"),
         webhook: (
           head.first("webhook-id") ?? "", head.first("webhook-timestamp") ?? "", head.first("webhook-signature") ?? ""
-        ), body: request.body, peer: connection.address)
+        ), idempotencyKey: head.first("idempotency-key"), body: request.body, peer: connection.address)
     ) { [self] response in
       shared.withLock { $0.answers.append((number, response)) }
       wake()

@@ -49,6 +49,10 @@ public struct HTTPRequest: Sendable {
   public var lastEventID: String?
   /// `webhook-id`, `webhook-timestamp` and `webhook-signature` of Standard Webhooks; empty where they are missing.
   public var webhook = (id: "", timestamp: "", signature: "")
+  /// Of the field Idempotency-Key.
+  public var idempotencyKey: String?
+  /// The name of the token that the admin port knows the request by; empty without one.
+  public var client = ""
   public var body: [UInt8]
   public var peer: IPAddress
 }

@@ -1,5 +1,6 @@
 package import Bytes
 import CCurl
+import Foundation
 import Platform
 
 /// One HTTP request to the admin endpoint; blocks, for the command line only.
@@ -8,6 +9,15 @@ package struct AdminClient {
     package var status: Int
     package var bytes: [UInt8]
     package var body: String { String(decoding: bytes, as: UTF8.self) }
+    /// Of a refusal: the message of its JSON, or its text.
+    package var reason: String {
+      struct Refusal: Decodable {
+        struct Words: Decodable { var message: String }
+        var error: Words
+      }
+      let refusal = try? JSONDecoder().decode(Refusal.self, from: Data(bytes))
+      return refusal?.error.message ?? body.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
   }
   package struct Failure: Error, CustomStringConvertible {
     package var description: String
@@ -28,9 +38,9 @@ package struct AdminClient {
     (self.address, self.token, self.certificate, self.timeout) = (address, token, certificate, timeout)
   }
 
-  package func request(_ method: String, _ path: String) throws -> Answer {
+  package func request(_ method: String, _ path: String, body text: String = "") throws -> Answer {
     let body = Body { $0.count <= AdminClient.answerBytes }
-    return Answer(status: try perform(method, path, fields: [], timeout: timeout, body), bytes: body.bytes)
+    return Answer(status: try perform(method, path, text, fields: [], timeout: timeout, body), bytes: body.bytes)
   }
 
   /// An answer without a stated end: `line` gets each of its lines until it returns false or the connection ends. Blocks. Returns the status;
@@ -44,10 +54,12 @@ package struct AdminClient {
       }
       return bytes.count <= AdminClient.answerBytes
     }
-    return try perform("GET", path, fields: fields, timeout: 0, body)
+    return try perform("GET", path, "", fields: fields, timeout: 0, body)
   }
 
-  private func perform(_ method: String, _ path: String, fields extra: [String], timeout: Int, _ body: Body) throws -> Int {
+  private func perform(
+    _ method: String, _ path: String, _ text: String, fields extra: [String], timeout: Int, _ body: Body
+  ) throws -> Int {
     guard let easy = curl_easy_init() else { throw Failure(description: "libcurl cannot be started") }
     defer { curl_easy_cleanup(easy) }
     var fields = curl_slist_append(nil, "Content-Type: application/json")
@@ -61,8 +73,8 @@ package struct AdminClient {
     _ = ccurl_set_long(easy, CURLOPT_NOSIGNAL, 1)
     _ = ccurl_set_long(easy, CURLOPT_TIMEOUT, timeout)
     if method != "GET" {
-      _ = ccurl_set_long(easy, CURLOPT_POSTFIELDSIZE, 0)
-      _ = ccurl_set_text(easy, CURLOPT_COPYPOSTFIELDS, "")
+      _ = ccurl_set_long(easy, CURLOPT_POSTFIELDSIZE, text.utf8.count)
+      _ = ccurl_set_text(easy, CURLOPT_COPYPOSTFIELDS, text)
       _ = ccurl_set_text(easy, CURLOPT_CUSTOMREQUEST, method)
     }
     if let certificate {

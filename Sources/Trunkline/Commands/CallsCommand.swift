@@ -6,15 +6,19 @@ import Foundation
 
 struct Calls: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Looks at the calls of a running gateway and ends them.",
+    abstract: "Looks at the calls of a running gateway, makes them, acts on them and ends them.",
     discussion: """
       EXAMPLES:
         trunkline calls list
         trunkline calls list --cluster --most 200
         trunkline calls show 5f0c7f0e-4a52-4c0e-9a1e-2f0d7f6f0a11
         trunkline calls hangup 5f0c7f0e-4a52-4c0e-9a1e-2f0d7f6f0a11 --config gateway.yaml
+        trunkline calls make alice +4930123456
+        trunkline calls transfer 5f0c7f0e-4a52-4c0e-9a1e-2f0d7f6f0a11 +4930123456
       """,
-    subcommands: [List.self, Show.self, HangUp.self])
+    subcommands: [
+      List.self, Show.self, Make.self, Hold.self, Mute.self, Digits.self, Play.self, Transfer.self, HangUp.self,
+    ])
 
   /// Where the gateway's admin endpoint is.
   struct Endpoint: ParsableArguments {
@@ -47,17 +51,25 @@ struct Calls: ParsableCommand {
 
     func request(_ method: String, _ path: String) throws -> String { try Self.ask(client(), method, path).body }
 
+    /// Asks for something of a call, or for a call, and prints the answer.
+    func post(_ path: String, _ body: [String: String] = [:], on: Bool? = nil) throws {
+      var fields: [String: Any] = body
+      if let on { fields["on"] = on }
+      let text = fields.isEmpty ? "" : String(decoding: try JSONSerialization.data(withJSONObject: fields), as: UTF8.self)
+      print(try Self.ask(client(), "POST", path, text).body.trimmingCharacters(in: .newlines))
+    }
+
     /// The answer if it is a good one; else says why and ends the process with 1.
-    static func ask(_ client: AdminClient, _ method: String, _ path: String) throws -> AdminClient.Answer {
+    static func ask(_ client: AdminClient, _ method: String, _ path: String, _ body: String = "") throws -> AdminClient.Answer {
       let answer: AdminClient.Answer
       do {
-        answer = try client.request(method, path)
+        answer = try client.request(method, path, body: body)
       } catch {
         complain("\(error)")
         throw ExitCode(1)
       }
       guard (200...299).contains(answer.status) else {
-        complain("the gateway answered \(answer.status): \(answer.body.trimmingCharacters(in: .whitespacesAndNewlines))")
+        complain("the gateway answered \(answer.status): \(answer.reason)")
         throw ExitCode(1)
       }
       return answer
@@ -122,13 +134,5 @@ struct Calls: ParsableCommand {
     @OptionGroup var endpoint: Endpoint
 
     func run() throws { print(try endpoint.request("GET", "/v1/calls/" + call)) }
-  }
-
-  struct HangUp: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "hangup", abstract: "Ends a call.")
-    @Argument(help: "The call's id.") var call: String
-    @OptionGroup var endpoint: Endpoint
-
-    func run() throws { print(try endpoint.request("POST", "/v1/calls/\(call)/hangup")) }
   }
 }

@@ -42,6 +42,7 @@ extension ConfigurationKeys {
       "", isTakenBySIGHUP: true, "The sections.",
       [
         .init("listen", .mapping, "The addresses of the SIP, app and admin listeners."),
+        .init("admin", .mapping, "What programs may do at the admin endpoint."),
         .init(
           "local_networks", .list(.text("network, or `auto`"), limit: 100), .value("[ auto ]"), waitsForRestart: true,
           "Peers in these are told our own addresses, not those of `advertise`. `auto`: the networks that our interfaces are in."),
@@ -151,6 +152,31 @@ extension ConfigurationKeys {
   ]
 
   static let process: [ConfigurationSection] = [
+    .init(
+      "admin", isTakenBySIGHUP: true, "",
+      [
+        .init(
+          "tokens", .list(.mapping, limit: Limits.apiTokens),
+          "Tokens that may do a part of what that of `listen.admin` may; with one of them no request goes without a token."),
+        .init(
+          "play_folder", .text("path of a folder"), .none("nothing can be played"),
+          "Its `.wav` files, of \(Limits.audioBytes >> 20) MiB at most, are what programs may play in calls, by name; read at start and at SIGHUP."
+        ),
+      ]),
+    .init(
+      "admin.tokens[]", isTakenBySIGHUP: true,
+      "To change a token, write the new one below the old one, tell who uses it, take the old one out.",
+      [
+        .init("name", .text("name"), .required, "Who has it; idempotency keys are each token's own."),
+        .init("token_file", .file("one line, or two"), .required, "The bearer token; of two lines both are good."),
+        .init(
+          "scopes", .list(.oneOf(APIScope.self), limit: APIScope.allCases.count), .required,
+          "`read`: every GET but traces. `calls`: make calls and act on them. `users`: devices and test pushes. `admin`: the rest."
+        ),
+        .init(
+          "per_second", .integer(Limits.apiRate), .value("\(Settings.Admin.requestsPerSecond)"),
+          "Requests in a second, of which so many may come at once; more are refused with 429."),
+      ]),
     .init(
       "hep", isTakenBySIGHUP: false, "",
       [

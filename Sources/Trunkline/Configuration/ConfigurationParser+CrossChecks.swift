@@ -6,7 +6,7 @@ import JSONWebToken
 extension ConfigurationParser {
   func crossCheck(_ configuration: Settings) {
     checkSecret(configuration.auth)
-    checkExposure(configuration.listen)
+    checkExposure(configuration.listen, configuration.admin.tokens)
     checkPorts(configuration)
     checkTrunks(configuration.trunks)
     checkUsers(configuration.users)
@@ -31,12 +31,14 @@ extension ConfigurationParser {
         + "not decoded, white space at the end is no part of it; make one with: head -c 32 /dev/urandom | base64 > jwt.key")
   }
 
-  private func checkExposure(_ listen: Settings.Listen) {
+  private func checkExposure(_ listen: Settings.Listen, _ tokens: [APIToken]) {
     if !listen.app.ip.isLoopback, listen.appTLS == nil, !isWritten("listen.app.tls") {
       let path = isWritten("listen.app.address") ? "listen.app.address" : "listen.app"
       problem(path, "\(listen.app) is not a loopback address, so tls: { cert: FILE, key: FILE } is required")
     }
-    if !listen.admin.ip.isLoopback, listen.adminToken == nil, !isWritten("listen.admin.token_file") {
+    if !listen.admin.ip.isLoopback, listen.adminToken == nil, tokens.isEmpty, !isWritten("listen.admin.token_file"),
+      !isWritten("admin.tokens")
+    {
       let path = isWritten("listen.admin.address") ? "listen.admin.address" : "listen.admin"
       problem(path, "\(listen.admin) is not a loopback address, so token_file is required")
     }

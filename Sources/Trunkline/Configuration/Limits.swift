@@ -11,6 +11,11 @@ enum Limits {
   /// Numbers that a login token may grant.
   static let grantedNumbers = 1...100
   static let turnURLs = 8
+  /// Tokens of the admin API, the characters of one, and requests a second.
+  static let apiTokens = 100
+  static let apiTokenBytes = 16...512
+  static let playedFiles = 100
+  static let apiRate = 1...1_000
   static let routes = 10_000
   static let edges = 100
   /// Of the key that all nodes share, at least.

@@ -2,6 +2,7 @@ public import AppSessions
 public import Bytes
 public import CallFlow
 public import JSONWebToken
+public import MediaSession
 public import Platform
 public import SIPDialogs
 public import Trunking
@@ -12,6 +13,7 @@ public struct Settings: Sendable {
   public var listen = Listen()
   /// Whose peers reach us at the addresses that we listen on.
   public var localNetworks = [LocalNetwork.interfaces]
+  public var admin = Admin()
   public var dns = DNS()
   public var media = Media()
   public var auth = Auth()
@@ -69,6 +71,15 @@ public struct Settings: Sendable {
     /// The bearer token of the admin endpoint's calls API; always there off loopback.
     public var adminToken: Redacted<String>?
     public var adminTLS: TLSFiles?
+  }
+
+  /// The admin API.
+  public struct Admin: Sendable {
+    public static let requestsPerSecond = 20
+    /// Beside `listen.adminToken`, which may do everything.
+    public var tokens: [APIToken] = []
+    /// What programs may play in calls, by file name.
+    public var recordings: [String: Announcement] = [:]
   }
 
   public enum LocalNetwork: Sendable, Equatable {

@@ -1,15 +1,11 @@
 import AppServer
-import Bytes
-import CallFlow
 import Control
 import Foundation
 import Telemetry
 
 /// What the admin port answers: health, metrics, and live calls.
 ///
-///     GET  /v1/calls               {"calls":[…]}, oldest first
-///     GET  /v1/calls/ID            one call
-///     POST /v1/calls/ID/hangup     ends it
+///     GET  /v1/calls…              see `CallPages`, with POST
 ///     POST /v1/traces…             see `TracePages`
 ///     GET  /v1/trunks…             see `TrunkPages`, with POST
 ///     GET  /v1/nodes…              see `NodePages`, with POST
@@ -22,6 +18,7 @@ import Telemetry
 struct AdminPages: Sendable {
   let pages: HealthPages
   let inbox: Inbox
+  let calls: CallPages
   let traces: TracePages
   let devices: DevicePages
   let logs: LogPages
@@ -51,41 +48,12 @@ struct AdminPages: Sendable {
     if parts.starts(with: ["v1", "log"]) { return answer(logs.answer(request, Array(parts.dropFirst(2)))) }
     if parts == ["v1", "events"] { return answer(events.answer(request)) }
     if parts == ["v1", "hour"], request.method != "POST" { return answer(.json(200, recent.hour())) }
-    guard parts.starts(with: ["v1", "calls"]) else {
-      return answer(
-        .text(
-          404,
-          "no such page: / /v1/hour /healthz /readyz /metrics /v1/calls /v1/trunks /v1/nodes /v1/where /v1/cluster/calls /v1/devices /v1/events /v1/log/levels"
-        )
-      )
-    }
-    switch (request.method, parts.count) {
-    case ("GET", 2):
-      struct Body: Encodable { var calls: [CallSummary] }
-      ask(answer) { .json(200, Body(calls: $0)) }
-    case ("GET", 3):
-      ask(answer) { calls in
-        calls.first { $0.call.description == parts[2].lowercased() }.map { .json(200, $0) } ?? .text(404, "no such call")
-      }
-    case ("POST", 4) where parts[3] == "hangup": hangUp(parts[2], answer)
-    default: answer(.text(405, "GET /v1/calls, GET /v1/calls/ID, POST /v1/calls/ID/hangup"))
-    }
-  }
-
-  private func ask(
-    _ answer: @escaping @Sendable (AdminResponse) -> Void, _ render: @escaping @Sendable ([CallSummary]) -> AdminResponse
-  ) {
-    if !inbox.calls({ answer(render($0)) }) { answer(.text(503, "busy")) }
-  }
-
-  private func hangUp(_ text: String, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
-    guard let id = Identifier(text) else { return answer(.text(400, "not a call's id")) }
-    let inbox = inbox
-    ask(answer) { calls in
-      guard calls.contains(where: { $0.call == id }) else { return .text(404, "no such call") }
-      inbox.post(.hangUp(id))
-      return .text(202, "ending")
-    }
+    if parts.starts(with: ["v1", "calls"]) { return calls.handle(request, Array(parts.dropFirst(2)), answer) }
+    answer(
+      APIError(
+        .unknownPage,
+        "no such page: / /v1/hour /healthz /readyz /metrics /v1/calls /v1/trunks /v1/nodes /v1/where /v1/cluster/calls /v1/devices /v1/events /v1/log/levels"
+      ).response)
   }
 }
 

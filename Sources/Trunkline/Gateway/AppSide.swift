@@ -5,6 +5,7 @@ import CommandSupport
 import Configuration
 import Control
 import JSONWebToken
+import MediaSession
 import Platform
 import SIPTrace
 import Synchronization
@@ -23,6 +24,8 @@ final class AppSide: Sendable {
   /// For the status page; told of every record.
   let recent = RecentCalls()
   private let trunkNames: Mutex<Set<String>>
+  /// What programs may play.
+  private let recordings: Mutex<[String: Announcement]>
   private let servers = Mutex<(app: AppServer?, admin: AdminServer?)>((nil, nil))
 
   private let push: PushSide
@@ -41,6 +44,7 @@ final class AppSide: Sendable {
     (self.push, self.wakes, self.cluster, self.readiness) = (push, wakes, cluster, readiness)
     gateway = Mutex(settings.push?.gateway)
     trunkNames = Mutex(Set(settings.trunks.map(\.name)))
+    recordings = Mutex(settings.admin.recordings)
     pages = HealthPages(registry: registry, readiness: readiness, version: Version.number) { watch.hung }
   }
 
@@ -63,11 +67,14 @@ final class AppSide: Sendable {
     let tracePages = TracePages(collector: traces, inbox: inbox) { [self] name in trunkNames.withLock { $0.contains(name) } }
     let devicePages = DevicePages(inbox: inbox, push: push, gateway: { [self] in gateway.withLock { $0 } }, wakes: wakes)
     let adminPages = AdminPages(
-      pages: pages, inbox: inbox, traces: tracePages, devices: devicePages, logs: LogPages(levels: logs.levels),
+      pages: pages, inbox: inbox, calls: CallPages(inbox: inbox, cluster: cluster) { [self] in recordings.withLock { $0 } },
+      traces: tracePages, devices: devicePages,
+      logs: LogPages(levels: logs.levels),
       recent: recent, cluster: cluster, events: EventPages(folder: settings.events.map { _ in settings.eventFolder }))
     let admin = try AdminServer.start(
       .init(
         address: settings.listen.admin, token: settings.listen.adminToken.map { Redacted(Array($0.exposed.utf8)) },
+        tokens: settings.admin.tokens,
         tls: settings.listen.adminTLS),
       logger: logs.logger("admin")
     ) { request, answer in adminPages.handle(request, answer) }
@@ -89,6 +96,8 @@ final class AppSide: Sendable {
     trunkNames.withLock { $0 = Set(new.trunks.map(\.name)) }
     gateway.withLock { $0 = new.push?.gateway }
     servers.withLock { $0.app }?.reconfigure(try new.sessions(wakes, cluster?.sessions), origins: Set(new.auth.origins))
+    servers.withLock { $0.admin }?.replace(new.admin.tokens)
+    recordings.withLock { $0 = new.admin.recordings }
     reloadCertificates()
   }
 

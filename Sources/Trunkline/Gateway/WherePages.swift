@@ -66,7 +66,7 @@ struct WherePages: Sendable {
 
   // MARK: a call
 
-  private func find(_ call: CallID, _ cluster: ClusterSide, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
+  func find(_ call: CallID, _ cluster: ClusterSide, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
     let isAsked = inbox.cluster { [self] machine in
       guard let machine else { return answer(NodePages.alone) }
       let view = ClusterView(machine)

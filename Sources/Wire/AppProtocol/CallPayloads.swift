@@ -286,7 +286,8 @@ public struct CallHold: Hashable, Sendable, Codable {
 }
 
 public struct CallHeld: Hashable, Sendable, Codable {
-  public enum Side: String, Sendable, Codable { case remote, local }
+  /// The other side, this app, or the gateway, for an operator's program.
+  public enum Side: String, Sendable, Codable { case remote, local, gateway }
   public var by: Side
   public var on: Bool
   public init(by: Side, on: Bool) { (self.by, self.on) = (by, on) }
@@ -297,6 +298,12 @@ public struct CallMute: Hashable, Sendable, Codable {
   public var on: Bool
   public var mode: Mode?
   public init(on: Bool, mode: Mode? = nil) { (self.on, self.mode) = (on, mode) }
+}
+
+/// `call.muted`: the gateway has muted the app, or not any more, for an operator's program.
+public struct CallMuted: Hashable, Sendable, Codable {
+  public var on: Bool
+  public init(on: Bool) { self.on = on }
 }
 
 /// `call.dtmf`: digits to send as telephone events (RFC 4733).

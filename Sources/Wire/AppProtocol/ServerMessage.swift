@@ -18,6 +18,7 @@ public enum ServerMessage: AppMessage {
   case mediaRestart(MediaRestart)
   case mediaAnswer(MediaAnswer)
   case callHeld(CallHeld)
+  case callMuted(CallMuted)
   case callDigit(CallDigit)
   case callTransferred(CallTransferred)
   case quality(Quality)
@@ -43,6 +44,7 @@ public enum ServerMessage: AppMessage {
     case .mediaRestart(let d): (.mediaRestart, d)
     case .mediaAnswer(let d): (.mediaAnswer, d)
     case .callHeld(let d): (.callHeld, d)
+    case .callMuted(let d): (.callMuted, d)
     case .callDigit(let d): (.callDigit, d)
     case .callTransferred(let d): (.callTransferred, d)
     case .quality(let d): (.quality, d)
@@ -65,6 +67,7 @@ public enum ServerMessageType: String, AppMessageType {
   case mediaRestart = "media.restart"
   case mediaAnswer = "media.answer"
   case callHeld = "call.held"
+  case callMuted = "call.muted"
   case callDigit = "call.digit"
   case callTransferred = "call.transferred"
 
@@ -89,6 +92,7 @@ public enum ServerMessageType: String, AppMessageType {
     case .mediaRestart: .init(.event, ServerMessage.mediaRestart, .numbered)
     case .mediaAnswer: .init(.response, ServerMessage.mediaAnswer, .numbered)
     case .callHeld: .init(.event, ServerMessage.callHeld, .numbered)
+    case .callMuted: .init(.event, ServerMessage.callMuted, .numbered)
     case .callDigit: .init(.event, ServerMessage.callDigit, .numbered)
     case .callTransferred: .init(.event, ServerMessage.callTransferred, .numbered)
     case .quality: .init(.event, ServerMessage.quality, .call)

@@ -52,6 +52,28 @@ ask("GET", "/v1/traces/{trace}", 200, f"/v1/traces/{trace}")
 ask("POST", "/v1/traces/{trace}/stop", 202, f"/v1/traces/{trace}/stop")
 ask("POST", "/v1/traces/{trace}/stop", 404, "/v1/traces/99999/stop")
 ask("GET", "/v1/traces/{trace}", 404, "/v1/traces/99999")
+nobody = "/v1/calls/00000000-0000-4000-8000-000000000000/"
+good = {"hold": {"on": False}, "mute": {"on": False}, "digits": {"digits": "12#"}, "transfer": {"to": "+15557654321"}, "play": {"file": "a.wav"}}
+# this trunk takes no transfers, and no file may be played
+refused = {"transfer": 422, "play": 404}
+for word, body in good.items():
+    action = "/v1/calls/{call}/" + word
+    for wrong in (None, b"{", b"\xff\x00", {}, {"other": 1}, [body]):
+        ask("POST", action, 400, f"/v1/calls/{call}/{word}", wrong)
+    ask("POST", action, 404, nobody + word, body)
+    ask("POST", action, refused.get(word, 202), f"/v1/calls/{call}/{word}", body, {"Idempotency-Key": word})
+ask("POST", "/v1/calls/{call}/transfer", 422, f"/v1/calls/{call}/transfer", {"to": "112"})
+# the same key: the same answer, or none for another request
+ask("POST", "/v1/calls/{call}/hold", 202, f"/v1/calls/{call}/hold", good["hold"], {"Idempotency-Key": "hold"})
+ask("POST", "/v1/calls/{call}/hold", 422, f"/v1/calls/{call}/hold", {"on": True}, {"Idempotency-Key": "hold"})
+ask("POST", "/v1/calls/{call}/hold", 400, f"/v1/calls/{call}/hold", good["hold"], {"Idempotency-Key": "x" * 129})
+for wanted, body in ((400, None), (400, {"user": user}), (404, {"user": "nobody", "to": "+15557654321"}), (422, {"user": user, "to": "112"})):
+    ask("POST", "/v1/calls", wanted, None, body)
+made = ask("POST", "/v1/calls", 201, None, {"user": user, "to": "+15557654321"})["call"]
+ask("POST", "/v1/calls/{call}/hold", 409, f"/v1/calls/{made}/hold", {"on": True})
+ask("POST", "/v1/calls/{call}/hangup", 409, f"/v1/calls/{made}/hangup", {"reason": "busy"})
+ask("POST", "/v1/calls/{call}/hangup", 202, f"/v1/calls/{made}/hangup", {"reason": "localEnd"})
+ask("POST", "/v1/calls/{call}/hangup", 400, f"/v1/calls/{call}/hangup", {"reason": "gatewayRestart"})
 ask("POST", "/v1/calls/{call}/hangup", 400, "/v1/calls/nothing/hangup")
 ask("POST", "/v1/calls/{call}/hangup", 404, "/v1/calls/00000000-0000-4000-8000-000000000000/hangup")
 ask("POST", "/v1/calls/{call}/hangup", 202, f"/v1/calls/{call}/hangup")
@@ -60,4 +82,4 @@ ask("POST", "/v1/calls/{call}/hangup", 202, f"/v1/calls/{call}/hangup")
 for page in ("/v1/nodes", "/v1/cluster/calls"):
     ask("GET", page, 404)
 ask("GET", "/v1/where", 404, "/v1/where?user=alice")
-finish(CLUSTER)
+finish(CLUSTER | {("POST", "/v1/calls/{call}/" + word) for word in refused})

@@ -20,9 +20,10 @@ def resolved(value):
     return value
 
 
-def ask(method, template, wanted, url=None):
+def ask(method, template, wanted, url=None, body=None, headers={}):
     """One request; the body if the answer has the wanted status and is as the document says."""
-    request = urllib.request.Request(base + (url or template), method=method)
+    request = urllib.request.Request(base + (url or template), method=method, headers=dict(headers),
+        data=None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode())
     try:
         answer = urllib.request.urlopen(request, timeout=20)
     except urllib.error.HTTPError as refused:

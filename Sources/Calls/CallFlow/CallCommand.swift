@@ -1,0 +1,42 @@
+public import AppProtocol
+public import MediaSession
+
+/// What an operator's program wants of a live call: what the device that has the call could do by the app protocol, and the end.
+public enum CallCommand: Sendable, Equatable {
+  /// Nil: an operator ends it, for no reason of the call's.
+  case hangUp(HangUpReason?)
+  case hold(Bool)
+  case mute(Bool)
+  case digits(CallDTMF)
+  /// The trunk hears this in place of the app.
+  case play(Announcement)
+  case transfer(CallTransfer)
+  /// By REFER to the first number of this user.
+  case transferToUser(String)
+}
+
+/// Why a call is ended. All but `localEnd` refuse a caller who still waits for an answer: the final response follows from `refusal`.
+public enum HangUpReason: String, Sendable, CaseIterable {
+  case localEnd, busy, declined, unanswered, notFound, forbidden
+
+  var reason: EndReason {
+    switch self {
+    case .localEnd: .localEnd
+    case .busy: .busy
+    case .declined: .declined
+    case .unanswered: .unanswered
+    case .notFound: .notFound
+    case .forbidden: .forbidden
+    }
+  }
+}
+
+/// A call that a program makes for a user: the user's devices ring, and who answers is connected with the number.
+public struct OriginateRequest: Sendable, Equatable {
+  public var user: String
+  /// As the user could dial it.
+  public var to: String
+  /// One of the user's numbers; nil: the first of the user's account.
+  public var from: String?
+  public init(user: String, to: String, from: String? = nil) { (self.user, self.to, self.from) = (user, to, from) }
+}

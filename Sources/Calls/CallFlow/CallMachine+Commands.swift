@@ -1,0 +1,76 @@
+import AppProtocol
+import AppSessions
+import MediaSession
+import SIPDialogs
+
+/// What operators' programs want of live calls. Each acts as the device that has the call would, and is refused for the same reasons.
+extension CallMachine {
+  /// Nil: it is done, or under way.
+  mutating func obey(_ command: CallCommand, _ id: CallID, _ turn: inout Turn) -> Failure? {
+    guard let call = calls[id], call.isLive else { return Failure(.gone, msg: "no such call") }
+    var refusal: Failure?
+    switch command {
+    case .hangUp(let reason): change(id, &turn) { refusal = $0.hangUp(reason, &$1) }
+    case .hold(let isOn): change(id, &turn) { refusal = $0.holdByOperator(isOn, &$1) }
+    case .mute(let isOn): change(id, &turn) { refusal = $0.muteByOperator(isOn, &$1) }
+    case .digits(let digits): change(id, &turn) { refusal = $0.sendDigitsByOperator(digits, &$1) }
+    case .play(let audio): change(id, &turn) { refusal = $0.playByOperator(audio, &$1) }
+    case .transfer(let transfer): refusal = transferByOperator(id, transfer, &turn)
+    case .transferToUser(let user):
+      guard let found = routing.user(user) else { return Failure(.notFound, msg: "no such user") }
+      guard let number = found.numbers.first else { return Failure(.notFound, msg: "this user has no number") }
+      refusal = transferByOperator(id, CallTransfer(target: Handle(k: .phone, h: number)), &turn)
+    }
+    return refusal
+  }
+
+  private mutating func transferByOperator(_ id: CallID, _ transfer: CallTransfer, _ turn: inout Turn) -> Failure? {
+    guard let winner = calls[id]?.winner else { return Call.nobodyHasIt }
+    if case .err(let failure) = self.transfer(id, transfer, winner, &turn) { return failure }
+    return nil
+  }
+}
+
+extension Call {
+  static let nobodyHasIt = Failure(.badState, msg: "no device has the call")
+
+  /// A caller who waits hears a final response that says why; later there is only CANCEL or BYE.
+  mutating func hangUp(_ reason: HangUpReason?, _ turn: inout Turn) -> Failure? {
+    guard let reason else {
+      hangUp(&turn)
+      return nil
+    }
+    guard reason == .localEnd || (trunkLeg.phase == .invited && !trunkLeg.id.isOutbound) else {
+      return Failure(.badState, msg: "only a caller who waits for an answer can be told this reason; localEnd ends every call")
+    }
+    end(reason.reason, by: .gateway, detail: "hung up by an operator", &turn)
+    return nil
+  }
+
+  /// The screen of who has the call follows.
+  mutating func holdByOperator(_ isOn: Bool, _ turn: inout Turn) -> Failure? {
+    guard let winner else { return Self.nobodyHasIt }
+    if case .err(let failure) = hold(CallHold(on: isOn), from: winner, &turn) { return failure }
+    turn.send(.callHeld(CallHeld(by: .gateway, on: isOn)), to: winner, call: id)
+    return nil
+  }
+
+  mutating func muteByOperator(_ isOn: Bool, _ turn: inout Turn) -> Failure? {
+    guard let winner else { return Self.nobodyHasIt }
+    if case .err(let failure) = mute(CallMute(on: isOn), &turn) { return failure }
+    turn.send(.callMuted(CallMuted(on: isOn)), to: winner, call: id)
+    return nil
+  }
+
+  mutating func playByOperator(_ audio: Announcement, _ turn: inout Turn) -> Failure? {
+    guard winner != nil, state == .connected else { return Self.nobodyHasIt }
+    turn.media(.play(session, audio))
+    return nil
+  }
+
+  mutating func sendDigitsByOperator(_ digits: CallDTMF, _ turn: inout Turn) -> Failure? {
+    guard winner != nil else { return Self.nobodyHasIt }
+    if case .err(let failure) = sendDigits(digits, &turn) { return failure }
+    return nil
+  }
+}

@@ -1,0 +1,144 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import Devices
+import MediaSession
+import SIPDialogs
+
+/// Calls that a program makes for a user (`Input.originate`): the user's devices ring first, as for a call from the number, and the INVITE
+/// follows when one of them has answered and has media. The rules of `call.start` hold.
+extension CallMachine {
+  public typealias Originated = @Sendable (Result<CallID, Failure>) -> Void
+
+  mutating func originate(_ wanted: OriginateRequest, _ answer: @escaping Originated, _ turn: inout Turn) {
+    let id = CallID(random: random)
+    func refuse(_ code: ErrorCode, _ reason: Refusal.Reason, trunk: String = "", _ text: String?) {
+      turn.output.actions.append(
+        .refused(Refusal(reason, .outgoing, trunk: trunk, detail: text, caller: .init(number: wanted.to, call: "\(id)"))))
+      answer(.failure(Failure(code, msg: text)))
+    }
+    guard routing.user(wanted.user) != nil else { return refuse(.notFound, .notFound, "no such user") }
+    if isDraining { return refuse(.overload, .draining, "the gateway takes no new calls") }
+    if calls.count >= configuration.bounds.calls {
+      return refuse(.overload, .overload, "the gateway has as many calls as it may")
+    }
+    if callsOfUser[wanted.user]?.count ?? 0 >= configuration.bounds.callsPerUser {
+      return refuse(.tooMany, .userLimit, "calls_per_user")
+    }
+    guard let own = routing.callerNumber(of: wanted.user, wanted: wanted.from) else {
+      return refuse(.forbidden, .forbidden, "from is not a number of this user")
+    }
+    guard let number = routing.dialled(wanted.to, by: wanted.user) else { return refuse(.notFound, .notFound, "to is no number") }
+    let rule: Routing.OutboundRule
+    switch outboundRule(number, user: wanted.user, turn.now) {
+    case .rule(let found): rule = found
+    case .refused(let code, let reason, let text): return refuse(code, reason, text)
+    }
+    let candidates: [Routing.Trunk]
+    switch trunks(of: rule, turn.now) {
+    case .trunks(let found): candidates = found
+    case .refused(let reason):
+      return refuse(.overload, reason, trunk: rule.choices.first?.trunk ?? "", "no trunk takes the call now: \(reason.rawValue)")
+    }
+    let call = makeOriginated(id, wanted.user, own: own, number: number, candidates, turn.now)
+    guard configuration.isClustered || isReachable(call, turn.now) else {
+      return refuse(.badState, .notFound, unreachedEnding(call, turn.now).detail ?? "no device connected")
+    }
+    guard
+      quota.take(wanted.user, most: routing.user(wanted.user)?.allowance.callsPerHour, at: turn.now)
+        || routing.isEmergency(number)
+    else {
+      return refuse(.tooMany, .userRate, "calls_per_hour")
+    }
+    if configuration.isClustered { return claim(call, answer, &turn) }
+    reserve(call, answer, &turn)
+  }
+
+  private mutating func makeOriginated(
+    _ id: CallID, _ user: String, own: String, number: String, _ candidates: [Routing.Trunk], _ now: Instant
+  ) -> Call {
+    let session = MediaSessionID(raw: takeNumber())
+    // the devices show it as a call from the number
+    var parties = Call.Parties(
+      from: Handle(number: number, name: nil), to: Handle(number: own, name: nil), callerNumber: own, calledNumber: number)
+    parties.origination = .init(displayName: routing.displayName(of: user, wanted: nil))
+    let account = routing.account(of: user, called: own, route: nil)
+    var call = Call(
+      id: id, direction: .outgoing, session: session, users: Call.Users(user, account: account ?? Self.defaultAccount),
+      parties: parties, trunkLeg: TrunkLeg(.outbound(takeNumber()), over: candidates[0], session: session), at: now)
+    call.users.belongs(to: account, of: user)
+    call.trunkLeg.alternatives = Array(candidates.dropFirst())
+    return call
+  }
+
+  private mutating func claim(_ call: Call, _ answer: @escaping Originated, _ turn: inout Turn) {
+    let allowance = routing.user(call.users.owner)?.allowance
+    pending[call.id] = .claimingOriginated(call, answer)
+    turn.output.actions.append(
+      .claim(
+        ClaimQuestion(
+          call.id, device: DeviceKey(user: call.users.owner, device: ""), trunk: call.trunk.name,
+          mostOfTrunk: call.trunk.maximumCalls, mostOfUser: configuration.bounds.callsPerUser, mostOutgoing: allowance?.calls,
+          mostPerHour: allowance?.callsPerHour)))
+  }
+
+  mutating func claimed(_ call: Call, _ result: ClaimAnswer, _ answer: @escaping Originated, _ turn: inout Turn) {
+    var call = call
+    switch result {
+    case .granted:
+      call.trunkLeg.holdsSeat = needsSeat(call.trunk)
+      reserve(call, answer, &turn)
+    case .atOtherNode: answer(.failure(Failure(.overload, msg: "another node has this call")))  // ids are random: never
+    case .refused(let reason):
+      turn.output.actions.append(.refused(Refusal(reason, .outgoing, trunk: call.trunk.name, caller: call.wantedByProgram)))
+      answer(.failure(Failure(reason == .trunkLimit ? .overload : .tooMany, msg: reason.rawValue)))
+    }
+  }
+
+  private mutating func reserve(_ call: Call, _ answer: @escaping Originated, _ turn: inout Turn) {
+    pending[call.id] = .originated(call, answer)
+    turn.output.actions.append(
+      .reserveMedia(
+        MediaRequest(call.id, session: call.session, user: call.users.owner, toward: call.trunk.peer?.flow.remote.ip)))
+  }
+
+  /// Media is reserved: it is a call, and rings.
+  mutating func originated(_ call: Call, _ reservation: MediaReservation, _ answer: Originated, _ turn: inout Turn) {
+    var call = call
+    call.mark(.start, detail: call.trunk.name, &turn)
+    admit(call, &turn)
+    change(call.id, &turn) { $0.originate(reservation, &$1) }
+    answer(.success(call.id))
+    if configuration.isClustered { return locate(call.id, then: .diverted, &turn) }
+    ring(call.id, &turn)
+  }
+
+  mutating func originationRefused(
+    _ call: Call, _ reason: Refusal.Reason, _ text: String, _ answer: Originated, _ turn: inout Turn
+  ) {
+    turn.output.actions.append(
+      .refused(Refusal(reason, .outgoing, trunk: call.trunk.name, detail: text, caller: call.wantedByProgram)))
+    unclaim(call.id, &turn)
+    answer(.failure(Failure(.overload, msg: text)))
+  }
+}
+
+extension Call {
+  /// What a call has that a program made.
+  struct Origination {
+    /// What the trunk is shown beside the user's number.
+    var displayName: String?
+  }
+
+  /// Its devices ring: it came from a trunk, or a program made it.
+  var ringsDevices: Bool { direction == .incoming || parties.origination != nil }
+
+  fileprivate var wantedByProgram: Refusal.Caller { Refusal.Caller(number: parties.calledNumber, call: "\(id)") }
+
+  fileprivate mutating func originate(_ reservation: MediaReservation, _ turn: inout Turn) {
+    appMedia.reservation = reservation
+    trunkLeg.local = reservation.trunkAddress
+    trunkLeg.prepareOffer(turn.random)
+    startJournal(&turn)
+  }
+}

@@ -1,0 +1,183 @@
+import AppProtocol
+import AppServer
+import Bytes
+import CallFlow
+import Control
+import Foundation
+import MediaSession
+
+/// Live calls on the admin port: to see, to make, to act on. Refusals are `APIError`s.
+///
+///     GET  /v1/calls                {"calls":[…]}, oldest first
+///     GET  /v1/calls/ID             one call
+///     POST /v1/calls                {"user":U,"to":NUMBER} makes one: the user's devices ring, then the number is called
+///     POST /v1/calls/ID/hangup      ends it; {"reason":R}, or nothing
+///     POST /v1/calls/ID/hold        {"on":B}
+///     POST /v1/calls/ID/mute        {"on":B}
+///     POST /v1/calls/ID/digits      {"digits":D}
+///     POST /v1/calls/ID/play        {"file":NAME} of admin.play_folder
+///     POST /v1/calls/ID/transfer    {"to":NUMBER}, {"user":U} or {"call":ID}
+///
+/// Each POST may have an Idempotency-Key; see `IdempotencyTable`.
+struct CallPages: Sendable {
+  typealias Answer = @Sendable (AdminResponse) -> Void
+  let inbox: Inbox
+  let cluster: ClusterSide?
+  /// What can be played now.
+  let recordings: @Sendable () -> [String: Announcement]
+  private let repeats = IdempotencyTable()
+
+  private static let usage = APIError(
+    .badMethod, "GET /v1/calls, GET /v1/calls/ID, POST /v1/calls, POST /v1/calls/ID/{hangup,hold,mute,digits,play,transfer}")
+  private static let busy = APIError(.overload, "the gateway is too busy to answer")
+
+  init(inbox: Inbox, cluster: ClusterSide?, recordings: @escaping @Sendable () -> [String: Announcement]) {
+    (self.inbox, self.cluster, self.recordings) = (inbox, cluster, recordings)
+  }
+
+  /// `parts`: of the path behind /v1/calls.
+  func handle(_ request: AdminRequest, _ parts: [String], _ answer: @escaping Answer) {
+    guard request.method == "POST", let key = request.idempotencyKey else { return act(request, parts, answer) }
+    switch repeats.begin(key, request) {
+    case .answered(let response): answer(response)
+    case .new(let ticket):
+      act(request, parts) { [repeats] response in
+        repeats.finish(ticket, response)
+        answer(response)
+      }
+    }
+  }
+
+  private func act(_ request: AdminRequest, _ parts: [String], _ answer: @escaping Answer) {
+    do throws(APIError) {
+      switch (request.method, parts.count) {
+      case ("GET", 0):
+        struct Body: Encodable { var calls: [CallSummary] }
+        ask(answer) { .json(200, Body(calls: $0)) }
+      case ("GET", 1):
+        ask(answer) { calls in
+          calls.first { $0.call.description == parts[0].lowercased() }.map { .json(200, $0) }
+            ?? APIError(.unknownCall, "no such call").response
+        }
+      case ("POST", 0): try originate(request, answer)
+      case ("POST", 2):
+        guard let id = Identifier(parts[0]) else { throw APIError(.badRequest, "\(parts[0]) is no call's id") }
+        try send(Self.command(parts[1], request.body, recordings), id, answer)
+      default: throw Self.usage
+      }
+    } catch {
+      answer(error.response)
+    }
+  }
+
+  private func ask(_ answer: @escaping Answer, _ render: @escaping @Sendable ([CallSummary]) -> AdminResponse) {
+    if !inbox.calls({ answer(render($0)) }) { answer(Self.busy.response) }
+  }
+
+  // MARK: actions
+
+  private struct Taken: Encodable { var call: CallID }
+
+  private func send(_ command: CallCommand, _ id: CallID, _ answer: @escaping Answer) {
+    let isPosted = inbox.post(
+      .command(id, command) { [self] failure in
+        guard let failure else { return answer(.json(202, Taken(call: id))) }
+        guard failure.code == .gone, let cluster else { return answer(APIError(failure).response) }
+        WherePages(inbox: inbox, cluster: cluster).find(id, cluster) { found in
+          let place = try? JSONDecoder().decode(CallWhere.self, from: Data(found.body))
+          guard let node = place?.live?.node, node != place?.asked else { return answer(APIError(failure).response) }
+          answer(APIError(.unknownCall, "the call is at node \(node): ask its own admin port").response)
+        }
+      })
+    if !isPosted { answer(Self.busy.response) }
+  }
+
+  static func command(_ word: String, _ body: [UInt8], _ recordings: () -> [String: Announcement]) throws(APIError) -> CallCommand
+  {
+    switch word {
+    case "hangup":
+      guard let text = try ActionBody(body, mayBeEmpty: true, ["reason"]).text("reason") else { return .hangUp(nil) }
+      guard let reason = HangUpReason(rawValue: text) else {
+        throw APIError(.badRequest, "reason is one of \(HangUpReason.allCases.map(\.rawValue).joined(separator: ", "))")
+      }
+      return .hangUp(reason)
+    case "hold": return .hold(try ActionBody(body, ["on"]).flag("on"))
+    case "mute": return .mute(try ActionBody(body, ["on"]).flag("on"))
+    case "digits":
+      guard let digits = try ActionBody(body, ["digits"]).text("digits"), AppProtocol.Limits.digits.contains(digits.utf8.count),
+        digits.utf8.allSatisfy({ "0123456789ABCD*#".utf8.contains($0) })
+      else { throw APIError(.badRequest, "digits: 1 to 64 of 0-9, A-D, * and #") }
+      return .digits(CallDTMF(digits: digits))
+    case "play":
+      guard let name = try ActionBody(body, ["file"]).text("file") else {
+        throw APIError(.badRequest, "file: the name of a file in admin.play_folder")
+      }
+      guard let audio = recordings()[name] else {
+        throw APIError(.unknownFile, "admin.play_folder has no such .wav, or it came after the last SIGHUP")
+      }
+      return .play(audio)
+    case "transfer": return try transfer(ActionBody(body, ["to", "user", "call"]))
+    default: throw usage
+    }
+  }
+
+  private static func transfer(_ body: ActionBody) throws(APIError) -> CallCommand {
+    let (to, user, call) = (try body.text("to"), try body.text("user"), try body.text("call"))
+    switch (to, user, call) {
+    case (let to?, nil, nil): return .transfer(CallTransfer(target: Handle(k: .phone, h: to)))
+    case (nil, let user?, nil): return .transferToUser(user)
+    case (nil, nil, let call?):
+      guard let id = Identifier(call) else { throw APIError(.badRequest, "call is no call's id") }
+      return .transfer(CallTransfer(withCall: id, mode: .attended))
+    default: throw APIError(.badRequest, "one of to, user and call")
+    }
+  }
+
+  private func originate(_ request: AdminRequest, _ answer: @escaping Answer) throws(APIError) {
+    let wanted = try Self.wantedCall(request.body)
+    let isPosted = inbox.post(
+      .originate(wanted) { result in
+        switch result {
+        case .success(let id): answer(.json(201, Taken(call: id)))
+        case .failure(let failure):
+          // `notFound` is of the user or of the number
+          let isUser = failure.code == .notFound && failure.msg == "no such user"
+          answer((isUser ? APIError(.unknownUser, "no such user") : APIError(failure)).response)
+        }
+      })
+    if !isPosted { throw Self.busy }
+  }
+
+  static func wantedCall(_ bytes: [UInt8]) throws(APIError) -> OriginateRequest {
+    let body = try ActionBody(bytes, ["user", "to", "from", "first"])
+    guard let user = try body.text("user"), let to = try body.text("to") else {
+      throw APIError(.badRequest, "user and to are needed")
+    }
+    guard try body.text("first") ?? "user" == "user" else {
+      throw APIError(.badRequest, "first: only user is supported: the user's devices ring, then the number is called")
+    }
+    return OriginateRequest(user: user, to: to, from: try body.text("from"))
+  }
+}
+
+extension APIError {
+  /// What the call machine refused.
+  init(_ failure: Failure) {
+    let code: Code =
+      switch failure.code {
+      case .badRequest: .badRequest
+      case .gone: .unknownCall
+      case .badState, .busy, .answeredElsewhere, .staleGen: .badState
+      case .notFound: .noRoute
+      case .forbidden, .auth, .revoked: .notAllowed
+      case .emergency: .emergency
+      case .unsupported, .codec: .unsupported
+      case .tooMany: .tooMany
+      case .overload: .overload
+      case .server: .server
+      }
+    let usual =
+      failure.code == .emergency ? "emergency numbers are the device's own to dial" : "not now: \(failure.code.rawValue)"
+    self.init(code, failure.msg ?? usual)
+  }
+}

@@ -1,0 +1,139 @@
+import AppProtocol
+import AppSessions
+import AudioCodecs
+import Bytes
+import MediaSession
+import SIPDialogs
+import Synchronization
+import Testing
+
+@testable import CallFlow
+
+private let phone = Surroundings.phone
+private let tablet = Surroundings.tablet
+
+extension Surroundings {
+  /// Nil: taken.
+  func command(_ call: CallID, _ command: CallCommand, _ location: SourceLocation = #_sourceLocation) -> Failure? {
+    let told = Mutex<[Failure?]>([])
+    feed(.command(call, command) { answer in told.withLock { $0.append(answer) } })
+    let all = told.withLock { $0 }
+    #expect(all.count == 1, "one answer", sourceLocation: location)
+    return all.first ?? nil
+  }
+
+  func originate(_ wanted: OriginateRequest, _ location: SourceLocation = #_sourceLocation) -> Result<CallID, Failure>? {
+    let told = Mutex<[Result<CallID, Failure>]>([])
+    feed(.originate(wanted) { answer in told.withLock { $0.append(answer) } })
+    return told.withLock { $0.first }
+  }
+}
+
+/// What an operator's program does to a live call: as the device that has it would, and that device's screen is told.
+@Suite struct CommandTests {
+  private let nobody = Identifier(high: 9, low: 9)
+
+  @Test func `hold is the app's own hold, and the app hears who did it`() throws {
+    let world = Surroundings()
+    let (_, call) = try world.connected()
+    #expect(world.command(call, .hold(true)) == nil)
+    #expect(world.heard[phone]?.last == "call.held gateway true" && world.machine.summaries.first?.held == true)
+    // the phone's own word follows, and changes nothing
+    #expect(world.isOK(world.request(phone, .callHold(CallHold(on: true)), call: call)))
+    #expect(world.command(call, .hold(false)) == nil)
+    #expect(world.heard[phone]?.last == "call.held gateway false" && world.machine.summaries.first?.held == false)
+    #expect(world.actions.count { if case .media(.hold) = $0 { true } else { false } } == 2)
+  }
+
+  @Test func `mute silences the app at the gateway, and the app is told`() throws {
+    let world = Surroundings()
+    let (_, call) = try world.connected()
+    #expect(world.command(call, .mute(true)) == nil && world.command(call, .mute(false)) == nil)
+    #expect(world.heard[phone]?.suffix(2) == ["call.muted true", "call.muted false"])
+    let mutes = world.actions.compactMap { if case .media(.mute(_, let on)) = $0 { on } else { nil } }
+    #expect(mutes == [true, false])
+  }
+
+  @Test func `digits go to the trunk`() throws {
+    let world = Surroundings()
+    let (_, call) = try world.connected()
+    #expect(world.command(call, .digits(CallDTMF(digits: "12#"))) == nil)
+    #expect(world.mediaHeard.last == "digits 12# to caller")
+  }
+
+  @Test func `a program plays to the trunk of a connected call, and the call goes on behind it`() throws {
+    let world = Surroundings()
+    let (_, call) = try world.connected()
+    let notice = Announcement(Recording([Int16](repeating: 1, count: 800)))
+    #expect(world.command(call, .play(notice)) == nil)
+    #expect(world.mediaHeard.last == "play 800")
+    world.feed(.media(.played(try #require(world.session))))
+    #expect(world.machine.summaries.first?.state == .connected)
+    #expect(world.command(nobody, .play(notice))?.code == .gone)
+  }
+
+  @Test func `a call that nobody has can be ended and nothing else; one that is not there cannot be either`() throws {
+    let world = Surroundings()
+    let (_, call) = try world.ringing()
+    let others: [CallCommand] = [
+      .hold(true), .mute(true), .digits(CallDTMF(digits: "1")),
+      .transfer(CallTransfer(target: Handle(k: .phone, h: "+15558880000"))),
+      .transferToUser("bob"), .play(Announcement(Recording([1]))),
+    ]
+    for command in others {
+      #expect(world.command(call, command)?.code == .badState)
+      #expect(world.command(nobody, command)?.code == .gone)
+    }
+    #expect(world.command(nobody, .hangUp(nil))?.code == .gone)
+    #expect(world.command(call, .hangUp(nil)) == nil)
+    #expect(world.command(call, .hangUp(nil))?.code == .gone)
+  }
+
+  @Test(
+    arguments: [
+      (.localEnd, "486", .localEnd), (.busy, "486", .busy), (.declined, "486", .declined),
+      (.unanswered, "480 Q.850;cause=19", .unanswered), (.notFound, "404", .notFound), (.forbidden, "403", .forbidden),
+    ] as [(HangUpReason, String, EndReason)])
+  func `a caller who waits is refused for the reason that is given`(reason: HangUpReason, sent: String, recorded: EndReason)
+    throws
+  {
+    let world = Surroundings()
+    let (_, call) = try world.ringing([phone, tablet])
+    #expect(world.command(call, .hangUp(reason)) == nil)
+    #expect(world.trunkHeard.last == sent)
+    #expect(
+      world.heard[phone]?.last == "call.cancel \(recorded.rawValue)" && world.heard[tablet]?.last == world.heard[phone]?.last)
+    #expect(world.records.first?.end.reason == recorded && world.records.first?.end.by == .gateway)
+  }
+
+  @Test func `a connected call ends with a BYE, and is refused for nothing`() throws {
+    let world = Surroundings()
+    let (_, call) = try world.connected()
+    for reason in HangUpReason.allCases where reason != .localEnd {
+      #expect(world.command(call, .hangUp(reason))?.code == .badState)
+    }
+    #expect(world.command(call, .hangUp(.localEnd)) == nil)
+    #expect(world.trunkHeard.last == "BYE" && world.heard[phone]?.last == "call.ended localEnd")
+  }
+
+  @Test func `a transfer is asked of the trunk, to a number or a user, and the app hears how it goes`() throws {
+    let world = Surroundings { _, routing in routing.trunks[0].rules.allowsTransfer = true }
+    let (leg, call) = try world.connected()
+    #expect(world.command(call, .transferToUser("nobody"))?.code == .notFound)
+    #expect(world.command(call, .transfer(CallTransfer(target: Handle(k: .phone, h: "112"))))?.code == .emergency)
+    #expect(world.command(call, .transferToUser("bob")) == nil)
+    #expect(world.trunkHeard.last == "REFER sip:+15551230009@127.0.0.1:5080")
+    #expect(world.command(call, .transferToUser("bob"))?.code == .badState, "one at a time")
+    world.feed(.sip(.referAnswered(leg, code: 202)))
+    world.feed(.sip(.referProgress(leg, code: 486, isFinal: true)))
+    #expect(world.heard[phone]?.suffix(2).contains("call.transferred failed") == true)
+    #expect(world.command(call, .transfer(CallTransfer(target: Handle(k: .phone, h: "+15558880000")))) == nil)
+    #expect(world.trunkHeard.last == "REFER sip:+15558880000@127.0.0.1:5080")
+  }
+
+  @Test func `a trunk that takes no transfers is asked for none`() throws {
+    let world = Surroundings()
+    let (_, call) = try world.connected()
+    #expect(world.command(call, .transferToUser("bob"))?.code == .unsupported)
+  }
+}

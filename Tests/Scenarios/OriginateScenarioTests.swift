@@ -1,0 +1,73 @@
+import AppProtocol
+import Bytes
+import CallFlow
+import MediaSession
+import Synchronization
+import Testing
+
+/// Click-to-call through the whole control plane: a program asks, two devices ring, the carrier is called when one has answered.
+@Suite struct OriginateScenarioTests {
+  private static let number = "+15557654321"
+
+  private func originate(_ world: World) throws -> CallID {
+    let told = Mutex<Result<CallID, Failure>?>(nil)
+    world.give(.originate(.init(user: "alice", to: Self.number)) { answer in told.withLock { $0 = answer } })
+    return try #require(told.withLock { $0 }).get()
+  }
+
+  @Test func `the app rings, answers, hears the number ring and is connected; the INVITE comes after its media`() throws {
+    let world = World()
+    world.carrier.answers = [(.milliseconds(20), 180), (.milliseconds(40), 183), (.milliseconds(500), 200)]
+    let phone = world.app("phone") { $0.answersAfter = .milliseconds(300) }
+    let tablet = world.app("tablet")
+    let call = try originate(world)
+    world.run(.milliseconds(200))
+    #expect(world.sentINVITEs.isEmpty)
+    world.run(.seconds(2))
+    #expect(
+      phone.heard(call).filter { $0 != "call.update" } == [
+        "call.offer", "call.progress trying", "call.progress ringing", "call.progress early", "call.connected",
+      ])
+    #expect(tablet.heard(call) == ["call.offer", "call.cancel answeredElsewhere"])
+    world.carrier.hangUp(try #require(world.carrier.inboundLeg))
+    world.run(.seconds(1))
+    Invariants.check(world)
+    let record = try #require(world.records.first)
+    #expect(try #require(record.times["gateOpen"]) <= #require(record.times["inviteSent"]))
+  }
+
+  @Test func `a killed app is woken, answers and is connected`() throws {
+    let world = World()
+    world.carrier.answers = [(.milliseconds(20), 180), (.milliseconds(300), 200)]
+    let phone = world.killed("phone") { $0.answersAfter = .milliseconds(300) }
+    let call = try originate(world)
+    world.run(.seconds(4))
+    #expect(phone.heard(call).last == "call.connected", "\(phone.heard(call))")
+    world.give(.command(call, .hangUp(.localEnd)) { #expect($0 == nil) })
+    world.run(.seconds(1))
+    #expect(phone.heard(call).last == "call.ended localEnd")
+    Invariants.check(world)
+  }
+
+  /// The user, the carrier and the program act at any time, in any order, or never: one record, one end for each device, nothing left.
+  @Test(arguments: [100, 400, 1_000, nil] as [Int?], [(20, 200), (600, 200), (150, 486), (40_000, 200)])
+  func `whoever ends it, and whenever`(answers: Int?, carrier: (after: Int, code: Int)) throws {
+    for programEnds in [0, 1, 99, 100, 101, 130, 250, 390, 401, 700, 1_200, nil] as [Int?] {
+      for userEnds in [50, 110, 140, 420, 1_050, nil] as [Int?] {
+        let world = World()
+        world.carrier.answers = [(.milliseconds(10), 180), (.milliseconds(carrier.after), carrier.code)]
+        let phone = world.app("phone") { $0.answersAfter = answers.map { .milliseconds($0) } }
+        world.app("tablet")
+        let call = try originate(world)
+        if let programEnds {
+          world.after(.milliseconds(programEnds)) { world.give(.command(call, .hangUp(.localEnd)) { _ in }) }
+        }
+        if let userEnds { world.after(.milliseconds(userEnds)) { phone.end(call) } }
+        world.run(.seconds(60))
+        if world.records.isEmpty { world.give(.command(call, .hangUp(nil)) { _ in }) }
+        Invariants.check(world)
+        #expect(world.records.map(\.call) == [call], "program \(programEnds ?? -1), user \(userEnds ?? -1)")
+      }
+    }
+  }
+}
