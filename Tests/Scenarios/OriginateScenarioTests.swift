@@ -62,7 +62,11 @@ import Testing
         if let programEnds {
           world.after(.milliseconds(programEnds)) { world.give(.command(call, .hangUp(.localEnd)) { _ in }) }
         }
-        if let userEnds { world.after(.milliseconds(userEnds)) { phone.end(call) } }
+        if let userEnds {
+          world.after(.milliseconds(userEnds)) {
+            if phone.won.contains(call) { phone.end(call) } else { phone.send(.callReject(CallReject()), call: call) }
+          }
+        }
         world.run(.seconds(60))
         if world.records.isEmpty { world.give(.command(call, .hangUp(nil)) { _ in }) }
         Invariants.check(world)
