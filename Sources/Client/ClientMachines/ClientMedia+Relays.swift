@@ -90,9 +90,10 @@ extension ClientMedia {
 
   var relayDeadline: Instant? {
     var due = relaysDue
-    for other in [relays?.nextDeadline, lastRelays?.nextDeadline, lastRelaysDue] {
-      if let other { due = min(due ?? other, other) }
-    }
+    func consider(_ other: Instant?) { if let other { due = min(due ?? other, other) } }
+    consider(relays?.nextDeadline)
+    consider(lastRelays?.nextDeadline)
+    consider(lastRelaysDue)
     return due
   }
 
@@ -123,7 +124,8 @@ extension ClientMedia {
   }
 
   private mutating func lost(_ address: SocketAddress, _ why: String, _ output: inout Output) {
-    if agent.nominatedPair?.local == address { output.reports.append(.failed(.ice, "TURN: \(why)")) }
+    // while the next path is being made it has an end of its own
+    if agent.nominatedPair?.local == address, agent.state != .checking { output.reports.append(.failed(.ice, "TURN: \(why)")) }
   }
 
   /// Media has its path: a relay that it does not take is given back, and the one of before a little later.

@@ -11,9 +11,8 @@ extension ClientMedia {
   public var nextDeadline: Instant? {
     var due = remote == nil ? nil : agent.nextDeadline
     if let handshakeDeadline { due = min(due ?? handshakeDeadline, handshakeDeadline) }
-    for other in [nextReport, relayDeadline] {
-      if let other { due = min(due ?? other, other) }
-    }
+    if let nextReport { due = min(due ?? nextReport, nextReport) }
+    if let relayDeadline { due = min(due ?? relayDeadline, relayDeadline) }
     return due
   }
 
