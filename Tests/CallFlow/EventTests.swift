@@ -11,8 +11,8 @@ import Trunking
 
 /// What is told beyond the gateway.
 @Suite struct EventTests {
-  private func world(digits: Bool = false) -> Surroundings {
-    let world = Surroundings()
+  private func world(digits: Bool = false, pushes: Bool = false) -> Surroundings {
+    let world = Surroundings(pushes: pushes)
     world.feed(.events(.init(isOn: true, hasDigits: digits)))
     return world
   }
@@ -69,13 +69,14 @@ import Trunking
   }
 
   @Test func `devices are told when they are new, refused and revoked`() throws {
-    let world = world()
+    let world = world(pushes: true)
     _ = try world.parked(accepted: false)
     #expect(world.events.filter { facts($0) == nil }.map(\.kind) == [.deviceRegistered])
     world.register()
     #expect(world.events.filter { facts($0) == nil }.count == 1, "it was known")
     world.pushed(.unregistered(before: nil), reason: "Unregistered")
     #expect(world.events.filter { facts($0) == nil }.map(\.kind) == [.deviceRegistered, .deviceRefused])
+    world.register()
     world.feed(.devices(.revoke(user: Surroundings.phone.user, device: nil) { _ in }))
     #expect(world.events.last?.kind == .deviceRevoked)
     #expect(world.events.last?.subject == "\(Surroundings.phone.user)/\(Surroundings.phone.device)")

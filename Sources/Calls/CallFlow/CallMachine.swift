@@ -120,6 +120,8 @@ public struct CallMachine {
 
   /// Takes one input and appends what it causes to `output`.
   public mutating func handle(_ input: Input, at now: Instant, into output: inout Output) {
+    // what this input itself causes has the time already
+    if case .wallClock(let offset) = input { wallOffset = offset }
     var turn = Turn(now: now, configuration: configuration, random: random, wallOffset: wallOffset)
     swap(&turn.output, &output)
     swap(&turn.statistics, &counters)
@@ -166,7 +168,7 @@ public struct CallMachine {
     case .setTrunk(let name, let isDisabled):
       if !isDisabled { disabledTrunks.remove(name) } else if routing.trunk(name) != nil { disabledTrunks.insert(name) }
       tellTrunk(name, &turn)
-    case .wallClock(let offset): wallOffset = offset
+    case .wallClock: break
     case .draining: isDraining = true
     case .hangUp(let id): change(id, &turn) { $0.hangUp(&$1) }
     case .command(let id, let command, let answer): answer(obey(command, id, &turn))
