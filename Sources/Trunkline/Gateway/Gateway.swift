@@ -267,23 +267,6 @@ final class Gateway: @unchecked Sendable {
     registry.register(ProcessMetrics.families(version: Version.number))
   }
 
-  /// RTP and RTCP of the trunk leg; app legs share a socket for each media thread.
-  private static let descriptorsPerCall = 2
-
-  /// What the process may open, and a warning if that is less than the configuration asks for.
-  private static func descriptors(_ settings: Settings, _ logger: Logger) -> DescriptorLimit {
-    let limit = DescriptorLimit.raise(calls: settings.calls.bounds.calls * descriptorsPerCall)
-    if limit.calls / descriptorsPerCall < settings.calls.bounds.calls || limit.apps < AppServer.mostConnections {
-      logger.warning(
-        "few file descriptors: raise the hard limit (systemd: LimitNOFILE, else ulimit -Hn)",
-        metadata: [
-          "limit": "\(limit.total)", "app_connections": "\(min(limit.apps, AppServer.mostConnections))",
-          "calls": "\(min(settings.calls.bounds.calls, limit.calls / descriptorsPerCall))",
-        ])
-    }
-    return limit
-  }
-
   /// What nodes share of trunks: whose REGISTER and OPTIONS one does for all, and whose calls are counted over all.
   private func tellTrunks(_ settings: Settings) {
     guard cluster != nil else { return }
